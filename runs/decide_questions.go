@@ -1,0 +1,202 @@
+package runs
+
+// answerBody and cancelBody are what identify keyed calls about questions.
+type (
+	answerBody struct {
+		Resolution UserQuestionResolution `json:"resolution"`
+	}
+	cancelBody struct {
+		RequestID     string `json:"request_id"`
+		Justification string `json:"justification,omitempty"`
+	}
+)
+
+// Needs implements Command.
+func (c *AnswerQuestion) Needs() Needs {
+	ids := validIDs(c.Resolution.RequestID)
+	needs := Needs{SessionID: c.SessionID, RunID: c.RunID, RequestIDs: ids}
+	if c.RunID == "" {
+		needs.SessionRequestIDs = ids
+	}
+	needs.Record = recordKey(OperationQuestion, "", c.Key)
+	return needs
+}
+
+func (c *AnswerQuestion) prepare(IDSource) error {
+	c.Actor.prepare()
+	if err := prepareKey(&c.Key); err != nil {
+		return err
+	}
+	absentNull(&c.Resolution.Value)
+	var faults faultList
+	if c.Resolution.RequestID == "" {
+		faults.add("/resolution/request_id", "is required")
+	}
+	faults.text("/resolution/justification", c.Resolution.Justification, MaxTextLength)
+	if err := faults.err(); err != nil {
+		return err
+	}
+	if c.Key == "" {
+		return nil
+	}
+	var err error
+	c.canonical, err = canonicalBody(answerBody{c.Resolution})
+	return err
+}
+
+// decide checks in the order of kheish.md 1.6 and decisions.md 30.
+func (c *AnswerQuestion) decide(w *work) (Reply, error) {
+	if w.session == nil {
+		return Reply{}, UnknownSession(c.SessionID)
+	}
+	key := recordKey(OperationQuestion, w.state.SessionID, c.Key)
+	if reply, done, err := w.lookUp(key, c.RunID, c.canonical); done {
+		return reply, err
+	}
+	run, err := c.route(w)
+	if err != nil {
+		return Reply{}, err
+	}
+	request, err := w.openQuestion(run, c.Resolution.RequestID, "resolution")
+	if err != nil {
+		return Reply{}, err
+	}
+	resolution, err := checkAnswer(request.Question(), c.Resolution)
+	if err != nil {
+		return Reply{}, err
+	}
+	resolution.ResolvedBy, resolution.Via = c.Actor.Name, c.Actor.Via
+	recorded := w.settle(run, request, resolution)
+	w.emit(run, EventUserQuestionResolved, questionResolvedEvent{EventUserQuestionResolved, recorded})
+	w.waitOrGoOn(run)
+	if key != nil {
+		w.record(*key, fingerprint(OperationQuestion, run.RunID, c.canonical), run.RunID)
+	}
+	return Reply{Run: w.recordOf(run)}, nil
+}
+
+// route finds the run that an answer is for: the one of the call, or the session's
+// active run when a question is open on it.
+func (c *AnswerQuestion) route(w *work) (*Run, error) {
+	if c.RunID != "" {
+		return w.targetRun(c.RunID)
+	}
+	if run := w.activeRun(); run != nil {
+		w.expireDue(run)
+		if len(w.open(run.RunID, KindQuestion)) > 0 {
+			return run, nil
+		}
+	}
+	request := w.newestInSession(c.Resolution.RequestID)
+	if request == nil || request.Kind != KindQuestion {
+		return nil, newError(CodeRunStateConflict, "session %s has no run that waits for an answer", c.SessionID)
+	}
+	return nil, settledQuestionError(request)
+}
+
+// newestInSession returns the request of that id that was raised last in any of
+// the session's runs, or nil.
+func (w *work) newestInSession(requestID string) *Request {
+	var newest *Request
+	consider := func(key RequestKey) {
+		if key.RequestID != requestID {
+			return
+		}
+		request := w.request(key.RunID, key.RequestID)
+		if newest == nil || request.CreatedAtMs > newest.CreatedAtMs ||
+			request.CreatedAtMs == newest.CreatedAtMs && request.RunID > newest.RunID {
+			newest = request
+		}
+	}
+	for key := range w.state.Requests {
+		consider(key)
+	}
+	return newest
+}
+
+// openQuestion returns an open question of a run, on which everything due has been
+// expired, or tells why there is none. The verb is that of the call.
+func (w *work) openQuestion(run *Run, requestID, verb string) (*Request, error) {
+	request := w.request(run.RunID, requestID)
+	known := request != nil && request.Kind == KindQuestion
+	if known && request.Open() {
+		return request, nil
+	}
+	if len(w.open(run.RunID, KindQuestion)) > 0 {
+		refused := newError(CodeQuestionRequestMismatch, "user-question %s %s does not match any pending request on run %s", verb, requestID, run.RunID)
+		if known {
+			refused.Recorded = request.recordedDecision()
+		}
+		return nil, refused
+	}
+	if known {
+		return nil, settledQuestionError(request)
+	}
+	return nil, newError(CodeQuestionStateConflict, "run %s is not waiting for user input", run.RunID)
+}
+
+// settledQuestionError tells a late caller what became of the question.
+func settledQuestionError(request *Request) *Error {
+	recorded := request.recordedDecision()
+	if request.Outcome == OutcomeExpired && recorded.Via == ViaClock {
+		dueAtMs := request.Question().ExpiresAtMs
+		return newError(CodeQuestionExpired, "%s", expiredText(request.RequestID, *dueAtMs)).with(recorded)
+	}
+	if request.Outcome == OutcomeExpired {
+		return newError(CodeQuestionExpired, "user-question request %s expired when its run ended", request.RequestID).with(recorded)
+	}
+	return newError(CodeQuestionStateConflict, "user-question request %s was already %s", request.RequestID, request.Outcome).with(recorded)
+}
+
+// Needs implements Command.
+func (c *CancelQuestion) Needs() Needs {
+	return Needs{
+		RunID: c.RunID, RequestIDs: validIDs(c.RequestID),
+		Record: recordKey(OperationQuestionCancel, "", c.Key),
+	}
+}
+
+func (c *CancelQuestion) prepare(IDSource) error {
+	c.Actor.prepare()
+	if err := prepareKey(&c.Key); err != nil {
+		return err
+	}
+	var faults faultList
+	faults.text("/justification", c.Justification, MaxTextLength)
+	if err := faults.err(); err != nil || c.Key == "" {
+		return err
+	}
+	var err error
+	c.canonical, err = canonicalBody(cancelBody{c.RequestID, c.Justification})
+	return err
+}
+
+// decide checks in the order of kheish.md 1.8.
+func (c *CancelQuestion) decide(w *work) (Reply, error) {
+	run := w.run(c.RunID)
+	if run == nil {
+		return Reply{}, UnknownRun(c.RunID)
+	}
+	key := recordKey(OperationQuestionCancel, w.state.SessionID, c.Key)
+	if reply, done, err := w.lookUp(key, c.RunID, c.canonical); done {
+		return reply, err
+	}
+	w.expireDue(run)
+	request, err := w.openQuestion(run, c.RequestID, "cancel")
+	if err != nil {
+		return Reply{}, err
+	}
+	text := "user-question request " + request.RequestID + " cancelled"
+	if c.Justification != "" {
+		text += ": " + c.Justification
+	}
+	recorded := w.settle(run, request, Resolution{
+		Outcome: OutcomeCancelled, Justification: c.Justification, ResolvedBy: c.Actor.Name, Via: c.Actor.Via,
+	})
+	w.emit(run, EventUserQuestionResolved, questionResolvedEvent{EventUserQuestionResolved, recorded})
+	w.cancel(run, text, c.Actor, "")
+	if key != nil {
+		w.record(*key, fingerprint(OperationQuestionCancel, run.RunID, c.canonical), run.RunID)
+	}
+	return Reply{Run: w.recordOf(run)}, nil
+}

@@ -1,0 +1,100 @@
+package runs
+
+import "cmp"
+
+// Needs implements Command.
+func (c *CreateSession) Needs() Needs { return Needs{SessionID: c.SessionID} }
+
+func (c *CreateSession) prepare(newID IDSource) error {
+	absentNull(&c.Metadata)
+	var faults faultList
+	faults.optionalID("/session_id", c.SessionID)
+	faults.optionalID("/agent_id", c.AgentID)
+	faults.optionalID("/parent_session_id", c.ParentSessionID)
+	faults.object("/metadata", c.Metadata)
+	if c.SessionID == "" {
+		c.SessionID = newID(PrefixSession)
+	}
+	return faults.err()
+}
+
+func (c *CreateSession) decide(w *work) (Reply, error) {
+	if w.session == nil {
+		w.makeSession(c.SessionID, c.AgentID, c.ParentSessionID, c.Metadata)
+		return Reply{Session: w.session}, nil
+	}
+	if c.AgentID != "" && c.AgentID != w.session.AgentID ||
+		c.ParentSessionID != "" && c.ParentSessionID != w.session.ParentSessionID {
+		return Reply{}, newError(CodeIDConflict, "session %s exists with another agent or parent", c.SessionID)
+	}
+	return Reply{Session: w.session, Existing: true}, nil
+}
+
+// makeSession starts a session; its row is inserted with the change.
+func (w *work) makeSession(sessionID, agentID, parentSessionID string, metadata JSON) {
+	w.session = &Session{
+		SessionID: sessionID, AgentID: cmp.Or(agentID, DefaultAgentID), ParentSessionID: parentSessionID,
+		Metadata: metadata, CreatedAtMs: w.nowMs,
+	}
+	w.sessionNew = true
+	w.saveSession()
+}
+
+// Needs implements Command.
+func (c *InterruptSession) Needs() Needs { return Needs{SessionID: c.SessionID} }
+
+func (c *InterruptSession) prepare(IDSource) error {
+	c.Actor.prepare()
+	var faults faultList
+	faults.text("/reason", c.Reason, MaxTextLength)
+	return faults.err()
+}
+
+func (c *InterruptSession) decide(w *work) (Reply, error) {
+	if w.session == nil {
+		return Reply{}, UnknownSession(c.SessionID)
+	}
+	run := w.activeRun()
+	if run != nil {
+		w.expireDue(run)
+	}
+	if run == nil || run.Status.Terminal() {
+		return Reply{Session: w.session}, nil
+	}
+	w.settleAll(run, w.open(run.RunID, ""), Resolution{
+		Outcome: OutcomeCancelled, Reason: c.Reason, ResolvedBy: c.Actor.Name, Via: ViaInterrupt,
+	})
+	run.Error = c.Reason
+	w.finish(run, StatusInterrupted, LeaseRevoked, EventInterrupted, reasonEvent{EventInterrupted, c.Reason})
+	return Reply{Session: w.session, Interrupted: true}, nil
+}
+
+// Needs implements Command.
+func (c *EndSession) Needs() Needs { return Needs{SessionID: c.SessionID, UnfinishedRuns: true} }
+
+func (c *EndSession) prepare(IDSource) error {
+	c.Actor.prepare()
+	var faults faultList
+	faults.text("/reason", c.Reason, MaxTextLength)
+	return faults.err()
+}
+
+func (c *EndSession) decide(w *work) (Reply, error) {
+	if w.session == nil {
+		return Reply{}, UnknownSession(c.SessionID)
+	}
+	if w.session.EndedAtMs != 0 {
+		return Reply{Session: w.session, Existing: true}, nil
+	}
+	// The mark is set first, so that no run of the queue is promoted on the way.
+	w.session.EndedAtMs = w.nowMs
+	w.saveSession()
+	actor := Actor{Name: c.Actor.Name, Via: ViaEnd}
+	for _, run := range w.unfinished() {
+		w.expireDue(run)
+		if !run.Status.Terminal() {
+			w.cancel(run, cmp.Or(c.Reason, "the session has ended"), actor, c.Reason)
+		}
+	}
+	return Reply{Session: w.session}, nil
+}

@@ -1,0 +1,123 @@
+package runs
+
+// Needs implements Command.
+func (c *Suspend) Needs() Needs {
+	return Needs{RunID: c.RunID, RequestIDs: validIDs(c.requestIDs()...), SuspensionID: c.SuspensionID}
+}
+
+func (c *Suspend) prepare(newID IDSource) error {
+	digest, err := digestOf(&c.Suspension)
+	if err != nil {
+		return err
+	}
+	c.digest = digest
+	var faults faultList
+	c.Suspension.prepare("", newID, &faults)
+	return faults.err()
+}
+
+func (c *Suspend) decide(w *work) (Reply, error) {
+	run, err := w.targetRun(c.RunID)
+	if err != nil {
+		return Reply{}, err
+	}
+	if c.Fence != run.Fence || c.Fence == 0 {
+		return Reply{}, w.holder(run, c.Fence)
+	}
+	if known := w.suspension(run, c.SuspensionID); known != nil && !run.Status.Terminal() {
+		if known.SuspensionDigest != c.digest {
+			return Reply{}, newError(CodeIDConflict, "suspension %s exists with another payload", c.SuspensionID)
+		}
+		return Reply{Run: w.recordOf(run), Existing: true}, nil
+	}
+	if err := w.holder(run, c.Fence); err != nil {
+		return Reply{}, err
+	}
+	for _, id := range c.requestIDs() {
+		if w.request(run.RunID, id) != nil {
+			return Reply{}, newError(CodeIDConflict, "request %s was raised before on run %s", id, run.RunID)
+		}
+	}
+	if open := len(w.open(run.RunID, "")); open+len(c.requestIDs()) > MaxOpenRequests {
+		return Reply{}, invalid(Fault{Pointer: "/approvals", Detail: "the run would have too many open requests"})
+	}
+	w.suspend(run, &c.Suspension, c.digest)
+	return Reply{Run: w.recordOf(run)}, nil
+}
+
+// suspension returns a request of the run that was raised with that suspension.
+func (w *work) suspension(run *Run, suspensionID string) *Request {
+	for _, request := range w.requestsOf(run.RunID) {
+		if request.SuspensionID == suspensionID {
+			return request
+		}
+	}
+	return nil
+}
+
+// suspend raises the requests and makes the run wait for them (design.md §4). A
+// holder who stays attached keeps the lease; otherwise the lease ends here.
+func (w *work) suspend(run *Run, s *Suspension, digest string) {
+	if s.Checkpoint != nil {
+		w.checkpoint(run, s.Checkpoint)
+	}
+	// A plain suspension starts a new Resume. An attached one adds to what was
+	// settled since the last checkpoint, so that nothing is lost if its worker dies.
+	if s.Checkpoint != nil || !s.Hold && !run.Attached {
+		w.takeIn(run, s.SettledAfter)
+	}
+	run.SuspensionID = s.SuspensionID
+	run.StalledAttempts = 0
+	run.Attempt = 0
+	run.ClaimableAtMs = 0
+	w.raise(run, s, digest)
+	if s.Hold {
+		run.Attached = true
+		w.saveRun(run)
+	} else {
+		w.endLease(run, LeaseSuspended, digest)
+	}
+	w.waitOrGoOn(run)
+	w.expireDue(run)
+}
+
+// Needs implements Command.
+func (c *Withdraw) Needs() Needs {
+	return Needs{RunID: c.RunID, RequestIDs: validIDs(c.RequestID)}
+}
+
+func (c *Withdraw) prepare(IDSource) error {
+	var faults faultList
+	faults.text("/reason", c.Reason, MaxTextLength)
+	return faults.err()
+}
+
+func (c *Withdraw) decide(w *work) (Reply, error) {
+	run, err := w.targetRun(c.RunID)
+	if err != nil {
+		return Reply{}, err
+	}
+	if err := w.holder(run, c.Fence); err != nil {
+		return Reply{}, err
+	}
+	request := w.request(run.RunID, c.RequestID)
+	if request == nil {
+		return Reply{}, newError(CodeRequestNotFound, "unknown request %s of run %s", c.RequestID, run.RunID)
+	}
+	if !request.Open() {
+		recorded := request.recordedDecision()
+		if recorded.Via == ViaWorker {
+			return Reply{Run: w.recordOf(run), Existing: true}, nil
+		}
+		code := CodeApprovalStateConflict
+		if request.Kind == KindQuestion {
+			code = CodeQuestionStateConflict
+		}
+		return Reply{}, newError(code, "request %s was already %s", c.RequestID, request.Outcome).with(recorded)
+	}
+	w.settleAll(run, []*Request{request}, Resolution{
+		Outcome: OutcomeCancelled, Reason: c.Reason, ResolvedBy: run.WorkerID, Via: ViaWorker,
+	})
+	w.waitOrGoOn(run)
+	return Reply{Run: w.recordOf(run)}, nil
+}

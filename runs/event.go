@@ -1,0 +1,62 @@
+package runs
+
+import "strconv"
+
+// EventType names what an event of a session's log reports. Workers append types
+// of their own besides these.
+type EventType string
+
+// The types that the service itself writes (kheish.md 1.2).
+const (
+	EventAccepted               EventType = "accepted"
+	EventQueued                 EventType = "queued"
+	EventStarted                EventType = "started"
+	EventWaitingForApproval     EventType = "waiting_for_approval"
+	EventApprovalResolved       EventType = "approval_resolved"
+	EventWaitingForUserQuestion EventType = "waiting_for_user_question"
+	EventUserQuestionResolved   EventType = "user_question_resolved"
+	EventOutput                 EventType = "output"
+	EventCompleted              EventType = "completed"
+	EventFailed                 EventType = "failed"
+	EventInterrupted            EventType = "interrupted"
+	EventCancelled              EventType = "cancelled"
+)
+
+// Event is one line of a session's log, as its row holds it.
+type Event struct {
+	SessionID string
+	// EventID is the sequence number in the session, from 1, without gaps.
+	EventID     int64
+	RunID       string
+	AgentID     string
+	Type        EventType
+	TimestampMs int64
+	// Body is the event object with its "type".
+	Body JSON
+}
+
+// RunEventEntry is an event on the wire (decisions.md 4).
+type RunEventEntry struct {
+	ID          string `json:"id"`
+	TimestampMs int64  `json:"timestamp_ms"`
+	RunID       string `json:"run_id"`
+	SessionID   string `json:"session_id"`
+	AgentID     string `json:"agent_id"`
+	Event       JSON   `json:"event"`
+}
+
+// Entry returns the event as the wire shows it.
+func (e *Event) Entry() RunEventEntry {
+	return RunEventEntry{
+		ID: strconv.FormatInt(e.EventID, 10), TimestampMs: e.TimestampMs,
+		RunID: e.RunID, SessionID: e.SessionID, AgentID: e.AgentID, Event: e.Body,
+	}
+}
+
+// OutputRecord is a piece of output that a worker gave (decisions.md 37).
+type OutputRecord struct {
+	RunID       string `json:"run_id"`
+	Content     string `json:"content"`
+	Parts       []JSON `json:"parts,omitzero"`
+	CreatedAtMs int64  `json:"created_at_ms"`
+}

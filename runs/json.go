@@ -1,0 +1,127 @@
+package runs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// JSON is one JSON value as its text. It is carried as it was given and never
+// decoded into Go numbers, so nothing in it is ever rounded. A nil JSON means
+// that the member was absent; "null" is a value.
+type JSON = jsontext.Value
+
+// Limits of every JSON text that enters the domain.
+const (
+	// MaxJSONDepth is how deeply arrays and objects may nest.
+	MaxJSONDepth = 64
+	// maxExactInteger is the largest magnitude of an integer that RFC 8785,
+	// whose numbers are doubles, writes without rounding.
+	maxExactInteger = 1 << 53
+)
+
+// CheckJSON reads the text once and refuses what the domain could not carry
+// whole. It returns nil, or an [Error]:
+//
+//   - bad_request when the text is not one JSON value: broken syntax, a second
+//     member of the same name, a lone surrogate, invalid UTF-8, trailing text;
+//   - invalid_request, with a pointer, when it nests deeper than [MaxJSONDepth],
+//     or holds a number that a double cannot hold or would round (decisions.md 31).
+func CheckJSON(text []byte) error {
+	decoder := jsontext.NewDecoder(bytes.NewReader(text))
+	for {
+		token, err := decoder.ReadToken()
+		if errors.Is(err, io.EOF) && decoder.StackDepth() == 0 && decoder.InputOffset() > 0 {
+			return nil
+		}
+		if err != nil {
+			return syntaxError(err)
+		}
+		switch token.Kind() {
+		case '{', '[':
+			if decoder.StackDepth() > MaxJSONDepth {
+				return invalid(Fault{Pointer: string(decoder.StackPointer()), Detail: fmt.Sprintf("nests deeper than %d levels", MaxJSONDepth)})
+			}
+		case '0':
+			if detail := numberFault(token.String()); detail != "" {
+				return invalid(Fault{Pointer: string(decoder.StackPointer()), Detail: detail})
+			}
+		}
+		if decoder.StackDepth() == 0 {
+			if _, err := decoder.ReadToken(); errors.Is(err, io.EOF) {
+				return nil
+			}
+			return &Error{Code: CodeBadRequest, Detail: "the body holds more than one JSON value"}
+		}
+	}
+}
+
+func syntaxError(err error) error {
+	var syntactic *jsontext.SyntacticError
+	detail := "the body is not valid JSON"
+	if errors.As(err, &syntactic) {
+		detail = fmt.Sprintf("the body is not valid JSON: at byte %d: %v", syntactic.ByteOffset, syntactic.Err)
+	}
+	return &Error{Code: CodeBadRequest, Detail: detail}
+}
+
+func numberFault(literal string) string {
+	value, err := strconv.ParseFloat(literal, 64)
+	if err != nil || math.IsInf(value, 0) {
+		return "number is out of range"
+	}
+	if math.Abs(value) < maxExactInteger {
+		return ""
+	}
+	for _, digit := range literal {
+		if digit == '.' || digit == 'e' || digit == 'E' {
+			return ""
+		}
+	}
+	if literal == "9007199254740992" || literal == "-9007199254740992" {
+		return ""
+	}
+	return "integers beyond 2^53 cannot be carried exactly; send the number as text"
+}
+
+// Canonical returns the RFC 8785 form of a value: the bytes that are hashed when
+// two payloads are compared. It returns an error when the value has none.
+func Canonical(value any) ([]byte, error) {
+	text, err := json.Marshal(value, json.Deterministic(true))
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	canonical := jsontext.Value(text)
+	if err := canonical.Canonicalize(); err != nil {
+		return nil, fmt.Errorf("canonical form: %w", err)
+	}
+	return canonical, nil
+}
+
+// Digest returns "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of a
+// value. Equal payloads have equal digests whatever the order of their members.
+func Digest(value any) (string, error) {
+	canonical, err := Canonical(value)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(canonical)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// encode writes a document of the domain; its types always have a JSON form.
+func encode(value any) JSON {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("runs: a domain document has no JSON form: %v", err))
+	}
+	return text
+}

@@ -1,0 +1,24 @@
+package runs
+
+// Session is a durable conversation: the unit of consistency. Everything that
+// changes its runs happens under its lock, its events are numbered without gaps,
+// and it has at most one active run.
+type Session struct {
+	SessionID       string
+	AgentID         string
+	ParentSessionID string // empty when it has none
+	Metadata        JSON   // an object, or nil
+	// ActiveRunID is the run that holds the session's slot: claimed at least once
+	// and not over. Empty while the session is idle.
+	ActiveRunID string
+	// QueuedCount is how many of its runs are queued.
+	QueuedCount int64
+	// LastEventID is the sequence number of its newest event; 0 before the first.
+	LastEventID int64
+	EndedAtMs   int64 // 0 while it lives
+	CreatedAtMs int64
+	UpdatedAtMs int64
+}
+
+// DefaultAgentID is the agent of a session or run that names none.
+const DefaultAgentID = "default"

@@ -1,0 +1,239 @@
+package runs
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// settle records what became of an open request. It is written once.
+func (w *work) settle(run *Run, request *Request, resolution Resolution) Resolution {
+	resolution.RequestID = request.RequestID
+	resolution.ResolvedAtMs = w.nowMs
+	if request.Kind == KindApproval {
+		if resolution.Outcome != OutcomeAllowed {
+			resolution.Behavior = BehaviorDeny
+		}
+	} else if resolution.Declined == nil {
+		resolution.Declined = new(bool)
+	}
+	run.SettledCount++
+	request.Outcome = resolution.Outcome
+	request.SettledNumber = run.SettledCount
+	request.SettledAtMs = w.nowMs
+	request.DueAtMs = 0
+	request.Resolution = encode(resolution)
+	w.saveRequest(request)
+	w.saveRun(run)
+	return resolution
+}
+
+type approvalResolvedEvent struct {
+	Type        EventType    `json:"type"`
+	Resolutions []Resolution `json:"resolutions"`
+}
+
+type questionResolvedEvent struct {
+	Type       EventType  `json:"type"`
+	Resolution Resolution `json:"resolution"`
+}
+
+type plainEvent struct {
+	Type EventType `json:"type"`
+}
+
+type errorEvent struct {
+	Type  EventType `json:"type"`
+	Error string    `json:"error"`
+}
+
+type reasonEvent struct {
+	Type   EventType `json:"type"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// settleAll settles several requests alike and reports each: one event for all the
+// approvals, one for each question.
+func (w *work) settleAll(run *Run, requests []*Request, resolution Resolution) {
+	var approvals []Resolution
+	for _, request := range requests {
+		if request.Kind == KindApproval {
+			approvals = append(approvals, w.settle(run, request, resolution))
+		}
+	}
+	if len(approvals) > 0 {
+		w.emit(run, EventApprovalResolved, approvalResolvedEvent{EventApprovalResolved, approvals})
+	}
+	for _, request := range requests {
+		if request.Kind == KindQuestion {
+			recorded := w.settle(run, request, resolution)
+			w.emit(run, EventUserQuestionResolved, questionResolvedEvent{EventUserQuestionResolved, recorded})
+		}
+	}
+}
+
+// waitOrGoOn gives a run the status that its open requests call for. When nothing
+// is open any more it runs again: under the lease of its attached holder, if that
+// one lives, and otherwise for whoever claims it.
+func (w *work) waitOrGoOn(run *Run) {
+	switch {
+	case len(w.open(run.RunID, KindQuestion)) > 0:
+		if run.Status != StatusWaitingForUserQuestion {
+			w.move(run, StatusWaitingForUserQuestion)
+		}
+	case len(w.open(run.RunID, KindApproval)) > 0:
+		if run.Status != StatusWaitingForApproval {
+			w.move(run, StatusWaitingForApproval)
+		}
+	case run.Status.Waiting():
+		w.move(run, StatusRunning)
+		w.emit(run, EventStarted, plainEvent{EventStarted})
+		run.ClaimableAtMs = w.nowMs
+		if run.Attached && run.Leased(w.nowMs) {
+			run.ClaimableAtMs = run.LeaseExpiresAtMs
+			run.Attempt = 1
+		}
+	}
+	w.saveRun(run)
+}
+
+// expireDue expires every open request of a run whose deadline is past
+// (kheish.md 1.11): an approval is denied to the worker and the run goes on, a
+// question ends the run. Each command on a run does this first, so that an answer
+// that comes too late finds the request expired whether or not the sweep has been
+// there.
+func (w *work) expireDue(run *Run) {
+	due := slices.DeleteFunc(w.open(run.RunID, ""), func(r *Request) bool {
+		return r.DueAtMs == 0 || r.DueAtMs > w.nowMs
+	})
+	if len(due) == 0 {
+		return
+	}
+	slices.SortStableFunc(due, func(a, b *Request) int { return cmp.Compare(a.DueAtMs, b.DueAtMs) })
+
+	var expired []Resolution
+	var question *Request
+	for _, request := range due {
+		if request.Kind == KindApproval {
+			expired = append(expired, w.settle(run, request, Resolution{
+				Outcome: OutcomeExpired, Reason: fmt.Sprintf("expired at %d", request.DueAtMs),
+				ResolvedBy: ResolvedBySystem, Via: ViaClock,
+			}))
+		} else if question == nil {
+			question = request
+		}
+	}
+	if len(expired) > 0 {
+		w.emit(run, EventApprovalResolved, approvalResolvedEvent{EventApprovalResolved, expired})
+	}
+	if question == nil {
+		w.waitOrGoOn(run)
+		return
+	}
+	dueAtMs := question.DueAtMs
+	recorded := w.settle(run, question, Resolution{
+		Outcome: OutcomeExpired, Reason: fmt.Sprintf("expired at %d", dueAtMs), ResolvedBy: ResolvedBySystem, Via: ViaClock,
+	})
+	w.emit(run, EventUserQuestionResolved, questionResolvedEvent{EventUserQuestionResolved, recorded})
+	w.cancel(run, expiredText(question.RequestID, dueAtMs), Actor{Name: ResolvedBySystem, Via: ViaClock}, "")
+}
+
+func expiredText(requestID string, dueAtMs int64) string {
+	return fmt.Sprintf("user-question request %s expired at %d", requestID, dueAtMs)
+}
+
+// cancel ends a run as cancelled. What is still open on it is recorded cancelled
+// (decisions.md 10).
+func (w *work) cancel(run *Run, text string, actor Actor, reason string) {
+	w.settleAll(run, w.open(run.RunID, ""), Resolution{
+		Outcome: OutcomeCancelled, Reason: reason, ResolvedBy: actor.Name, Via: actor.Via,
+	})
+	run.Error = text
+	w.finish(run, StatusCancelled, LeaseRevoked, EventCancelled, reasonEvent{EventCancelled, reason})
+}
+
+// holder checks that the caller holds the newest claim of a run that goes on
+// (decisions.md 33). A lease that lapsed and that nobody took over still counts.
+func (w *work) holder(run *Run, fence int64) error {
+	switch {
+	case fence == 0 || fence != run.Fence:
+		return newError(CodeLeaseLost, "fence %d is not the newest of run %s", fence, run.RunID)
+	case run.Status == StatusCompleted || run.Status == StatusFailed:
+		return newError(CodeRunStateConflict, "run %s is already %s", run.RunID, run.Status)
+	case run.Status.Terminal():
+		return newError(CodeLeaseLost, "run %s was %s", run.RunID, run.Status)
+	case run.LeaseEnd != "":
+		return newError(CodeLeaseLost, "the lease of run %s was %s", run.RunID, run.LeaseEnd)
+	}
+	return nil
+}
+
+// targetRun returns the run that a worker's call is about, with everything due on
+// it expired.
+func (w *work) targetRun(runID string) (*Run, error) {
+	run := w.run(runID)
+	if run == nil {
+		return nil, UnknownRun(runID)
+	}
+	w.expireDue(run)
+	return run, nil
+}
+
+// lookUp answers a keyed call from its record: done is true when it was seen
+// before. The target of the call is target, or, when that is empty, the run that
+// the record names.
+func (w *work) lookUp(key *RecordKey, target string, canonical []byte) (reply Reply, done bool, err error) {
+	if key == nil {
+		return Reply{}, false, nil
+	}
+	record, there := w.state.Records[*key]
+	if !there {
+		return Reply{}, false, nil
+	}
+	if target == "" {
+		target = record.RunID
+	}
+	if record.Fingerprint != fingerprint(key.Operation, target, canonical) {
+		return Reply{}, true, newError(CodeIdempotencyConflict, "run operation idempotency key was reused with a different request payload")
+	}
+	return Reply{Replayed: true, ReplayRunID: record.RunID}, true, nil
+}
+
+// canonicalBody returns the RFC 8785 form of a body for its fingerprint. What
+// cannot be written so was refused when the body was read.
+func canonicalBody(body any) ([]byte, error) {
+	canonical, err := Canonical(body)
+	if err != nil {
+		return nil, invalid(Fault{Detail: "has no canonical JSON form"})
+	}
+	return canonical, nil
+}
+
+// recordKey returns the key of a keyed call, or nil for one without a key.
+func recordKey(operation Operation, scope, key string) *RecordKey {
+	if key == "" {
+		return nil
+	}
+	return &RecordKey{Operation: operation, Scope: scope, IdempotencyKey: key}
+}
+
+// validIDs drops what cannot be the id of anything, so that a hostile text never
+// reaches a database.
+func validIDs(ids ...string) []string {
+	return slices.DeleteFunc(ids, func(id string) bool { return !ValidID(id) })
+}
+
+// prepareKey trims and checks an optional key.
+func prepareKey(key *string) error {
+	if *key == "" {
+		return nil
+	}
+	checked, err := CheckIdempotencyKey(*key)
+	*key = checked
+	return err
+}
+
+func (a *Actor) prepare() {
+	a.Name = cmp.Or(a.Name, DefaultActorID)
+	a.Via = cmp.Or(a.Via, ViaAPI)
+}

@@ -1,0 +1,176 @@
+package runs
+
+// RequestKey identifies a request within its session.
+type RequestKey struct {
+	RunID     string
+	RequestID string
+}
+
+// State is what a decision is made from: one session's rows, as the commands that
+// wait for the session's lock need them. An engine fills it under the lock; what
+// is not in it was not asked for or is not there.
+type State struct {
+	SessionID string
+	// Session is nil when it is not there.
+	Session  *Session
+	Runs     map[string]*Run
+	Requests map[RequestKey]*Request
+	Records  map[RecordKey]*IdempotencyRecord
+}
+
+// NewState returns an empty state of a session.
+func NewState(sessionID string) *State {
+	return &State{
+		SessionID: sessionID,
+		Runs:      map[string]*Run{},
+		Requests:  map[RequestKey]*Request{},
+		Records:   map[RecordKey]*IdempotencyRecord{},
+	}
+}
+
+// Change is what a decision writes: whole new images of rows. A row is in at most
+// one of an insert and an update list.
+type Change struct {
+	// Session is written when it is not nil; SessionNew tells an insert.
+	Session         *Session
+	SessionNew      bool
+	NewRuns         []*Run
+	UpdatedRuns     []*Run
+	NewRequests     []*Request
+	SettledRequests []*Request
+	Events          []*Event
+	Records         []*IdempotencyRecord
+
+	// dequeued holds the FirstEventID of runs that left the queue, by which the
+	// runs behind them move up in the State.
+	dequeued []int64
+}
+
+// Empty reports whether the change writes nothing.
+func (c *Change) Empty() bool {
+	return c.Session == nil && len(c.NewRuns) == 0 && len(c.UpdatedRuns) == 0 &&
+		len(c.NewRequests) == 0 && len(c.SettledRequests) == 0 && len(c.Events) == 0 && len(c.Records) == 0
+}
+
+// Apply makes the state what it is after the change, so that the next command of
+// the batch is decided on it. The images are shared, not copied; a decision never
+// writes to the rows of a State.
+func (s *State) Apply(change Change) {
+	if change.Session != nil {
+		s.Session = change.Session
+	}
+	for _, list := range [][]*Run{change.NewRuns, change.UpdatedRuns} {
+		for _, run := range list {
+			s.Runs[run.RunID] = run
+		}
+	}
+	for _, list := range [][]*Request{change.NewRequests, change.SettledRequests} {
+		for _, request := range list {
+			s.Requests[RequestKey{request.RunID, request.RequestID}] = request
+		}
+	}
+	for _, record := range change.Records {
+		s.Records[record.RecordKey] = record
+	}
+	for _, firstEventID := range change.dequeued {
+		for runID, run := range s.Runs {
+			if run.Status == StatusQueued && run.FirstEventID > firstEventID {
+				moved := *run
+				moved.QueuedAhead--
+				s.Runs[runID] = &moved
+			}
+		}
+	}
+}
+
+// Writes gathers the changes of a batch of decisions into the fewest rows: each
+// row once, in its last image.
+type Writes struct {
+	NewSessions     []*Session
+	UpdatedSessions []*Session
+	NewRuns         []*Run
+	UpdatedRuns     []*Run
+	NewRequests     []*Request
+	SettledRequests []*Request
+	Events          []*Event
+	Records         []*IdempotencyRecord
+}
+
+// Gather puts the changes of one batch, in the order of their decisions, together.
+// A checkpoint that any of them set is written, also when a later one of the run
+// left it alone: every image after it carries it.
+func Gather(changes []Change) Writes {
+	var w Writes
+	sessions := rows[string, Session]{}
+	runRows := rows[string, Run]{}
+	requests := rows[[3]string, Request]{}
+	for i := range changes {
+		change := &changes[i]
+		if change.Session != nil {
+			sessions.put(change.Session.SessionID, change.Session, change.SessionNew)
+		}
+		for _, run := range change.NewRuns {
+			runRows.put(run.RunID, run, true)
+		}
+		for _, run := range change.UpdatedRuns {
+			if before := runRows.get(run.RunID); before != nil && before.CheckpointSet && !run.CheckpointSet {
+				kept := *run
+				kept.CheckpointSet = true
+				run = &kept
+			}
+			runRows.put(run.RunID, run, false)
+		}
+		for _, request := range change.NewRequests {
+			requests.put([3]string{request.SessionID, request.RunID, request.RequestID}, request, true)
+		}
+		for _, request := range change.SettledRequests {
+			requests.put([3]string{request.SessionID, request.RunID, request.RequestID}, request, false)
+		}
+		w.Events = append(w.Events, change.Events...)
+		w.Records = append(w.Records, change.Records...)
+	}
+	w.NewSessions, w.UpdatedSessions = sessions.split()
+	w.NewRuns, w.UpdatedRuns = runRows.split()
+	w.NewRequests, w.SettledRequests = requests.split()
+	return w
+}
+
+// rows keeps the last image of each row, in the order of first sight, and whether
+// the row is new in this batch.
+type rows[K comparable, R any] struct {
+	index map[K]int
+	last  []*R
+	isNew []bool
+}
+
+func (r *rows[K, R]) put(key K, row *R, isNew bool) {
+	if r.index == nil {
+		r.index = map[K]int{}
+	}
+	if at, seen := r.index[key]; seen {
+		r.last[at] = row
+		return
+	}
+	r.index[key] = len(r.last)
+	r.last = append(r.last, row)
+	r.isNew = append(r.isNew, isNew)
+}
+
+// get returns the last image of a row so far, or nil.
+func (r *rows[K, R]) get(key K) *R {
+	if at, seen := r.index[key]; seen {
+		return r.last[at]
+	}
+	return nil
+}
+
+func (r *rows[K, R]) split() (inserted, updated []*R) {
+	for i, row := range r.last {
+		if r.isNew[i] {
+			inserted = append(inserted, row)
+		} else {
+			updated = append(updated, row)
+		}
+	}
+	return inserted, updated
+}

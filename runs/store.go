@@ -1,0 +1,161 @@
+package runs
+
+import "context"
+
+// Door is where every change goes through.
+type Door interface {
+	// Do decides the command under its session's lock and returns after the commit.
+	// It returns the command's domain errors (see the command), an error that wraps
+	// ErrClosed when the store is shutting down, ErrUnavailable when the database
+	// refused, or the context's error. After the latter two the command may or may
+	// not have taken effect: a caller who wants to be sure repeats it with its key
+	// or its id.
+	Do(ctx context.Context, command Command) (Reply, error)
+}
+
+// Reader answers questions and changes nothing. Lists are ordered by bytes.
+type Reader interface {
+	// Run returns a run. Errors: run_not_found.
+	Run(ctx context.Context, runID string) (*RunRecord, error)
+	// ClaimedRun returns a run with its input and checkpoint. Errors: run_not_found.
+	ClaimedRun(ctx context.Context, runID string) (*RunRecord, error)
+	// Session returns a session. Errors: session_not_found.
+	Session(ctx context.Context, sessionID string) (*SessionRecord, error)
+	// SettledAfter returns the requests of a run that were settled after a number,
+	// in the order of the decisions, with the run itself. Errors: run_not_found.
+	SettledAfter(ctx context.Context, runID string, after int64) (*Run, []Request, error)
+
+	Sessions(ctx context.Context, q SessionQuery) ([]SessionSummary, error)
+	Runs(ctx context.Context, q RunQuery) ([]RunRecord, error)
+	// PendingRequests returns the open requests of a kind in the order of
+	// (session_id, run_id, request_id), each with its run's agent and kind.
+	PendingRequests(ctx context.Context, q RequestQuery) ([]PendingRequest, error)
+	// Count functions back the total_count of the list envelopes.
+	CountRuns(ctx context.Context, q RunQuery) (int64, error)
+	CountSessions(ctx context.Context, q SessionQuery) (int64, error)
+	CountPendingRequests(ctx context.Context, q RequestQuery) (int64, error)
+
+	// SessionEvents returns the session's events after a sequence number, oldest
+	// first, and the newest number there is. Errors: session_not_found.
+	SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]Event, error)
+	// RunEvents is the same for one run; the numbers are the session's. Errors:
+	// run_not_found.
+	RunEvents(ctx context.Context, runID string, after int64, limit int) ([]Event, error)
+
+	// Claimable returns runs that may be claimed now, in the order in which they
+	// became claimable, of the given agents (of all when empty).
+	Claimable(ctx context.Context, agentIDs []string, limit int) ([]Claimable, error)
+	// Due returns runs with an open request whose deadline is past, earliest first.
+	Due(ctx context.Context, limit int) ([]DueRun, error)
+	// NextDueAtMs returns the earliest deadline of all open requests, 0 when none
+	// has one, and the present moment by the engine's clock.
+	NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error)
+}
+
+// Keeper does what keeps a store in order and decides nothing.
+type Keeper interface {
+	// SweepIdempotency deletes up to limit records made before a moment and returns
+	// how many.
+	SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error)
+	// NowMs returns the present moment by the clock that decides.
+	NowMs(ctx context.Context) (int64, error)
+	// Ready returns nil when the database answers and its schema is the one that
+	// this program knows, else an error that says what is wrong.
+	Ready(ctx context.Context) error
+	// Close finishes what is in flight and closes the database. Do returns ErrClosed
+	// from then on.
+	Close() error
+}
+
+// Store is a whole engine.
+type Store interface {
+	Door
+	Reader
+	Keeper
+	// Notices returns the notices of this process's commits and, where the engine
+	// hears of them, of other replicas'.
+	Subscribe(func(Notice)) (unsubscribe func())
+}
+
+// Notice tells that something was committed. It is a hint: it may be lost, and
+// whoever acts on it reads the rows.
+type Notice struct {
+	SessionID   string
+	LastEventID int64
+	// Claimable lists the runs that became claimable at once.
+	Claimable []Claimable
+}
+
+// Claimable names a run that may be claimed.
+type Claimable struct {
+	RunID         string
+	SessionID     string
+	AgentID       string
+	ClaimableAtMs int64
+}
+
+// DueRun names a run with a request that is due.
+type DueRun struct {
+	RunID     string
+	SessionID string
+}
+
+// SessionQuery asks for sessions in the order of session_id.
+type SessionQuery struct {
+	Status  Status // empty for all
+	AgentID string // empty for all
+	After   string // session_id
+	Limit   int
+}
+
+// SessionSummary is a session in a list.
+type SessionSummary struct {
+	Session          Session
+	Status           Status
+	PendingApprovals int
+	PendingQuestions int
+}
+
+// RunQuery asks for runs in the order of (submitted_at_ms, run_id).
+type RunQuery struct {
+	SessionID string
+	AgentID   string
+	Status    Status
+	Kind      RunKind
+	// PriorityActive puts the runs that are not over before the others, each part in
+	// the list's order.
+	PriorityActive bool
+	// Last returns the last Limit rows instead of the first, still in the list's
+	// order.
+	Last  bool
+	After *RunPosition
+	Limit int
+}
+
+// RunPosition is the keyset cursor of a list of runs.
+type RunPosition struct {
+	// Over is the first key when PriorityActive is set: false goes first.
+	Over          bool
+	SubmittedAtMs int64
+	RunID         string
+}
+
+// RequestQuery asks for open requests of one kind.
+type RequestQuery struct {
+	Kind      RequestKind
+	SessionID string // empty for all
+	After     *RequestPosition
+	Limit     int
+}
+
+// RequestPosition is the keyset cursor of a list of requests.
+type RequestPosition struct {
+	SessionID, RunID, RequestID string
+}
+
+// PendingRequest is an open request with what its view tells of its run.
+type PendingRequest struct {
+	Request Request
+	AgentID string
+	RunKind RunKind
+}

@@ -1,0 +1,249 @@
+package runs
+
+import (
+	"cmp"
+	"slices"
+)
+
+// work is the working copy that one decision is made on. Rows are copied when
+// they are first looked at and written only when they were saved, so that the
+// State stays as it was.
+type work struct {
+	state *State
+	nowMs int64
+
+	session      *Session
+	sessionNew   bool
+	sessionSaved bool
+	runs         map[string]*Run
+	requests     map[RequestKey]*Request
+	changes      Change
+	saved        map[any]bool
+}
+
+func newWork(state *State, nowMs int64) *work {
+	w := &work{state: state, nowMs: nowMs, runs: map[string]*Run{}, requests: map[RequestKey]*Request{}, saved: map[any]bool{}}
+	if state.Session != nil {
+		session := *state.Session
+		w.session = &session
+	}
+	return w
+}
+
+// change returns what the decision so far writes.
+func (w *work) change() Change {
+	change := w.changes
+	if w.sessionSaved {
+		change.Session, change.SessionNew = w.session, w.sessionNew
+	}
+	return change
+}
+
+func (w *work) saveSession() {
+	w.session.UpdatedAtMs = w.nowMs
+	w.sessionSaved = true
+}
+
+// run returns the working copy of one of the session's runs, or nil.
+func (w *work) run(runID string) *Run {
+	if run, seen := w.runs[runID]; seen {
+		return run
+	}
+	row, there := w.state.Runs[runID]
+	if !there || row.SessionID != w.state.SessionID {
+		return nil
+	}
+	run := *row
+	run.CheckpointSet = false
+	w.runs[runID] = &run
+	return &run
+}
+
+// activeRun returns the run that holds the session's slot, or nil.
+func (w *work) activeRun() *Run {
+	if w.session == nil || w.session.ActiveRunID == "" {
+		return nil
+	}
+	return w.run(w.session.ActiveRunID)
+}
+
+func (w *work) saveRun(run *Run) {
+	run.UpdatedAtMs = w.nowMs
+	if !w.saved[run] {
+		w.saved[run] = true
+		w.changes.UpdatedRuns = append(w.changes.UpdatedRuns, run)
+	}
+}
+
+func (w *work) addRun(run *Run) {
+	w.runs[run.RunID] = run
+	w.saved[run] = true
+	w.changes.NewRuns = append(w.changes.NewRuns, run)
+}
+
+// request returns the working copy of a request, or nil.
+func (w *work) request(runID, requestID string) *Request {
+	key := RequestKey{runID, requestID}
+	if request, seen := w.requests[key]; seen {
+		return request
+	}
+	row, there := w.state.Requests[key]
+	if !there {
+		return nil
+	}
+	request := *row
+	w.requests[key] = &request
+	return &request
+}
+
+func (w *work) addRequest(request *Request) {
+	w.requests[RequestKey{request.RunID, request.RequestID}] = request
+	w.saved[request] = true
+	w.changes.NewRequests = append(w.changes.NewRequests, request)
+}
+
+func (w *work) saveRequest(request *Request) {
+	if !w.saved[request] {
+		w.saved[request] = true
+		w.changes.SettledRequests = append(w.changes.SettledRequests, request)
+	}
+}
+
+// requestsOf returns the loaded requests of a run in the order in which they were
+// raised.
+func (w *work) requestsOf(runID string) []*Request {
+	keys := map[RequestKey]bool{}
+	for key := range w.state.Requests {
+		if key.RunID == runID {
+			keys[key] = true
+		}
+	}
+	for key := range w.requests {
+		if key.RunID == runID {
+			keys[key] = true
+		}
+	}
+	list := make([]*Request, 0, len(keys))
+	for key := range keys {
+		list = append(list, w.request(key.RunID, key.RequestID))
+	}
+	slices.SortFunc(list, func(a, b *Request) int { return cmp.Compare(a.Number, b.Number) })
+	return list
+}
+
+// open returns the open requests of a run, of one kind or of both when the kind
+// is empty, in the order in which they were raised.
+func (w *work) open(runID string, kind RequestKind) []*Request {
+	return slices.DeleteFunc(w.requestsOf(runID), func(r *Request) bool {
+		return !r.Open() || kind != "" && r.Kind != kind
+	})
+}
+
+// emit appends an event of a run to the session's log.
+func (w *work) emit(run *Run, eventType EventType, body any) {
+	w.session.LastEventID++
+	w.saveSession()
+	run.LastEventID = w.session.LastEventID
+	if run.FirstEventID == 0 {
+		run.FirstEventID = w.session.LastEventID
+	}
+	w.changes.Events = append(w.changes.Events, &Event{
+		SessionID: run.SessionID, EventID: w.session.LastEventID, RunID: run.RunID,
+		AgentID: run.AgentID, Type: eventType, TimestampMs: w.nowMs, Body: encode(body),
+	})
+}
+
+// move changes the status of a run. The callers have checked that they may; an
+// illegal move is a mistake in this package, and must not be written.
+func (w *work) move(run *Run, to Status) {
+	if !CanMove(run.Status, to) {
+		panic("runs: illegal move of run " + run.RunID + " from " + string(run.Status) + " to " + string(to))
+	}
+	run.Status = to
+	w.saveRun(run)
+}
+
+// promote lets the head of the queue be claimed when the slot is free.
+func (w *work) promote() {
+	if w.session.ActiveRunID != "" || w.session.QueuedCount == 0 || w.session.EndedAtMs != 0 {
+		return
+	}
+	for _, run := range w.unfinished() {
+		if run.Status != StatusQueued {
+			continue
+		}
+		if run.ClaimableAtMs == 0 {
+			run.ClaimableAtMs = w.nowMs
+			w.saveRun(run)
+		}
+		return
+	}
+}
+
+// unfinished returns the session's loaded runs that are not over, in the order in
+// which they were accepted.
+func (w *work) unfinished() []*Run {
+	ids := make(map[string]bool, len(w.state.Runs)+len(w.runs))
+	for runID := range w.state.Runs {
+		ids[runID] = true
+	}
+	for runID := range w.runs {
+		ids[runID] = true
+	}
+	list := make([]*Run, 0, len(ids))
+	for runID := range ids {
+		if run := w.run(runID); run != nil && !run.Status.Terminal() {
+			list = append(list, run)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Run) int { return cmp.Compare(a.FirstEventID, b.FirstEventID) })
+	return list
+}
+
+// leaveQueue takes a run out of the queue, whether it starts or ends.
+func (w *work) leaveQueue(run *Run) {
+	w.session.QueuedCount--
+	w.saveSession()
+	w.changes.dequeued = append(w.changes.dequeued, run.FirstEventID)
+	run.QueuedAhead = 0
+}
+
+// finish ends a run: its lease, its place in the queue or the slot, and the wait.
+// Its open requests must have been settled.
+func (w *work) finish(run *Run, to Status, leaseEnd LeaseEnd, eventType EventType, body any) {
+	queued := run.Status == StatusQueued
+	w.move(run, to)
+	run.FinishedAtMs = w.nowMs
+	run.ClaimableAtMs = 0
+	run.LeaseExpiresAtMs = 0
+	run.LeaseEnd = leaseEnd
+	run.Attached = false
+	w.emit(run, eventType, body)
+	if queued {
+		w.leaveQueue(run)
+	}
+	if w.session.ActiveRunID == run.RunID {
+		w.session.ActiveRunID = ""
+	}
+	w.saveSession()
+	w.promote()
+}
+
+// record remembers a keyed call together with its effect.
+func (w *work) record(key RecordKey, fingerprint, runID string) {
+	w.changes.Records = append(w.changes.Records, &IdempotencyRecord{
+		RecordKey: key, Fingerprint: fingerprint,
+		SessionID: w.state.SessionID, RunID: runID, CreatedAtMs: w.nowMs,
+	})
+}
+
+// recordOf returns the run and its requests as they are now, for a view.
+func (w *work) recordOf(run *Run) *RunRecord {
+	record := &RunRecord{Run: *run}
+	for _, request := range w.requestsOf(run.RunID) {
+		if request.Open() || request.SettledNumber > run.ResumeAfter {
+			record.Requests = append(record.Requests, *request)
+		}
+	}
+	return record
+}
