@@ -223,10 +223,11 @@ type Fail struct {
 	digest string
 }
 
-// Release gives a run back unfinished; it is claimable at once.
+// Release gives a run back unfinished; it is claimable at once. An attached worker
+// may release while its run waits: then it is as if it had not stayed.
 //
 // Reply: Run, Existing. Errors: run_not_found, lease_lost, run_state_conflict (the
-// run waits or is over).
+// run is over by its holder's own act).
 type Release struct {
 	RunID      string
 	Fence      int64

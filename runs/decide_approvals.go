@@ -1,6 +1,9 @@
 package runs
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // approvalsBody is what identifies a keyed approval call.
 type approvalsBody struct {
@@ -24,9 +27,6 @@ func (c *ResolveApprovals) Needs() Needs {
 
 func (c *ResolveApprovals) prepare(IDSource) error {
 	c.Actor.prepare()
-	if err := prepareKey(&c.Key); err != nil {
-		return err
-	}
 	var faults faultList
 	if c.Resolutions == nil {
 		faults.add("/resolutions", "is required")
@@ -47,11 +47,8 @@ func (c *ResolveApprovals) prepare(IDSource) error {
 		faults.text(at+"/justification", resolution.Justification, MaxTextLength)
 		faults.text(at+"/reason", resolution.Reason, MaxTextLength)
 	}
-	if err := faults.err(); err != nil {
+	if err := cmp.Or(faults.err(), prepareKey(&c.Key)); err != nil || c.Key == "" {
 		return err
-	}
-	if c.Key == "" {
-		return nil
 	}
 	var err error
 	c.canonical, err = canonicalBody(approvalsBody{c.Resolutions})
@@ -61,8 +58,8 @@ func (c *ResolveApprovals) prepare(IDSource) error {
 // decide checks in the order of kheish.md 1.5: the first failure is the answer and
 // nothing of the batch is applied.
 func (c *ResolveApprovals) decide(w *work) (Reply, error) {
-	if w.session == nil {
-		return Reply{}, UnknownSession(c.SessionID)
+	if err := w.checkTarget(c.SessionID, c.RunID); err != nil {
+		return Reply{}, err
 	}
 	key := recordKey(OperationApproval, w.state.SessionID, c.Key)
 	if reply, done, err := w.lookUp(key, c.RunID, c.canonical); done {
@@ -108,7 +105,7 @@ func (c *ResolveApprovals) checkState(w *work, run *Run) error {
 	switch {
 	case run.Status.Terminal():
 		return newError(CodeRunStateConflict, "run %s is already %s", run.RunID, run.Status).with(c.recorded(w, run))
-	case len(w.open(run.RunID, KindApproval)) == 0:
+	case !w.waitsFor(run.RunID, KindApproval):
 		return newError(CodeApprovalStateConflict, "run %s is not waiting for approval", run.RunID).with(c.recorded(w, run))
 	case len(c.Resolutions) == 0:
 		return newError(CodeApprovalBatchEmpty, "approval resolution batch must not be empty")
@@ -148,12 +145,15 @@ func (c *ResolveApprovals) checkItems(w *work, run *Run) error {
 }
 
 // recorded returns the decision about the first item of the batch that is settled
-// on the run (decisions.md 32), or nil.
+// (decisions.md 32), or nil. A session's route may come late for an earlier run.
 func (c *ResolveApprovals) recorded(w *work, run *Run) *RecordedDecision {
 	for _, given := range c.Resolutions {
 		if request := w.request(run.RunID, given.RequestID); request != nil && !request.Open() {
 			return request.recordedDecision()
 		}
+	}
+	if c.RunID == "" {
+		return c.recordedInSession(w)
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func (c *ResolveApprovals) recorded(w *work, run *Run) *RecordedDecision {
 // recordedInSession is the same for a session whose run is over already.
 func (c *ResolveApprovals) recordedInSession(w *work) *RecordedDecision {
 	for _, given := range c.Resolutions {
-		if request := w.newestInSession(given.RequestID); request != nil && !request.Open() {
+		if request := w.newestInSession(given.RequestID, KindApproval); request != nil && !request.Open() {
 			return request.recordedDecision()
 		}
 	}

@@ -3,7 +3,6 @@ package runs
 import (
 	"cmp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 )
@@ -41,14 +40,12 @@ func (c *CreateRun) recordKey() *RecordKey {
 }
 
 func (c *CreateRun) prepare(newID IDSource) error {
-	absentNull(&c.Metadata)
-	if c.Kind == KindInput {
-		c.Kind = ""
-	}
+	c.leaveOutDefaults()
 	var faults faultList
 	faults.optionalID("/session_id", c.SessionID)
 	faults.optionalID("/run_id", c.RunID)
 	faults.optionalID("/agent_id", c.AgentID)
+	faults.optionalID("/parent_run_id", c.ParentRunID)
 	if c.Kind != "" {
 		faults.add("/kind", "must be %q", KindInput)
 	}
@@ -66,10 +63,10 @@ func (c *CreateRun) prepare(newID IDSource) error {
 	if c.Suspend != nil && c.Suspend.Hold && c.Claim == nil {
 		faults.add("/suspend/hold", "needs a claim")
 	}
-	if err := prepareKey(&c.Key); err != nil {
-		return err
+	if c.Suspend != nil {
+		c.Suspend.check("/suspend", &faults)
 	}
-	if err := faults.err(); err != nil {
+	if err := cmp.Or(faults.err(), prepareKey(&c.Key)); err != nil {
 		return err
 	}
 	// The body is taken before ids are filled in: the very same call must look the
@@ -84,9 +81,10 @@ func (c *CreateRun) prepare(newID IDSource) error {
 		return err
 	}
 	if c.Suspend != nil {
-		if err := c.prepareSuspension(newID); err != nil {
+		if c.suspendDigest, err = digestOf(c.Suspend); err != nil {
 			return err
 		}
+		c.Suspend.identify(newID)
 	}
 	c.runIDGiven = c.RunID != ""
 	c.RunID = cmp.Or(c.RunID, newID(PrefixRun))
@@ -96,15 +94,22 @@ func (c *CreateRun) prepare(newID IDSource) error {
 	return nil
 }
 
-func (c *CreateRun) prepareSuspension(newID IDSource) error {
-	var faults faultList
-	digest, err := digestOf(c.Suspend)
-	if err != nil {
-		return err
+// leaveOutDefaults makes a member that is given with its default the same as one
+// that is left out (decisions.md 29).
+func (c *CreateRun) leaveOutDefaults() {
+	absentNull(&c.Metadata)
+	if c.Kind == KindInput {
+		c.Kind = ""
 	}
-	c.suspendDigest = digest
-	c.Suspend.prepare("/suspend", newID, &faults)
-	return faults.err()
+	if c.SourcePlugin == DefaultSourcePlugin {
+		c.SourcePlugin = ""
+	}
+	if c.SourceKind == DefaultSourceKind {
+		c.SourceKind = ""
+	}
+	if c.Claim != nil && c.Claim.LeaseMs == DefaultLeaseMs {
+		c.Claim.LeaseMs = 0
+	}
 }
 
 func (c *CreateRun) decide(w *work) (Reply, error) {
@@ -231,11 +236,20 @@ func textPreview(input JSON) string {
 		}
 		text = string(compact)
 	}
-	text = strings.ToValidUTF8(text, "")
-	if utf8.RuneCountInString(text) <= previewLength {
-		return text
+	shown := 0
+	for at := range text {
+		if shown == previewLength {
+			return previewText(text[:at]) + "…"
+		}
+		shown++
 	}
-	return string([]rune(text)[:previewLength]) + "…"
+	return previewText(text)
+}
+
+// previewText makes a text fit for a column of its own, which cannot hold what a
+// JSON text can: the character NUL.
+func previewText(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")
 }
 
 // digestOf identifies a payload, so that the very same call is known again.

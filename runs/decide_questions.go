@@ -1,5 +1,7 @@
 package runs
 
+import "cmp"
+
 // answerBody and cancelBody are what identify keyed calls about questions.
 type (
 	answerBody struct {
@@ -24,20 +26,14 @@ func (c *AnswerQuestion) Needs() Needs {
 
 func (c *AnswerQuestion) prepare(IDSource) error {
 	c.Actor.prepare()
-	if err := prepareKey(&c.Key); err != nil {
-		return err
-	}
 	absentNull(&c.Resolution.Value)
 	var faults faultList
 	if c.Resolution.RequestID == "" {
 		faults.add("/resolution/request_id", "is required")
 	}
 	faults.text("/resolution/justification", c.Resolution.Justification, MaxTextLength)
-	if err := faults.err(); err != nil {
+	if err := cmp.Or(faults.err(), prepareKey(&c.Key)); err != nil || c.Key == "" {
 		return err
-	}
-	if c.Key == "" {
-		return nil
 	}
 	var err error
 	c.canonical, err = canonicalBody(answerBody{c.Resolution})
@@ -46,8 +42,8 @@ func (c *AnswerQuestion) prepare(IDSource) error {
 
 // decide checks in the order of kheish.md 1.6 and decisions.md 30.
 func (c *AnswerQuestion) decide(w *work) (Reply, error) {
-	if w.session == nil {
-		return Reply{}, UnknownSession(c.SessionID)
+	if err := w.checkTarget(c.SessionID, c.RunID); err != nil {
+		return Reply{}, err
 	}
 	key := recordKey(OperationQuestion, w.state.SessionID, c.Key)
 	if reply, done, err := w.lookUp(key, c.RunID, c.canonical); done {
@@ -83,33 +79,37 @@ func (c *AnswerQuestion) route(w *work) (*Run, error) {
 	}
 	if run := w.activeRun(); run != nil {
 		w.expireDue(run)
-		if len(w.open(run.RunID, KindQuestion)) > 0 {
+		if w.waitsFor(run.RunID, KindQuestion) {
 			return run, nil
 		}
 	}
-	request := w.newestInSession(c.Resolution.RequestID)
-	if request == nil || request.Kind != KindQuestion {
+	request := w.newestInSession(c.Resolution.RequestID, KindQuestion)
+	switch {
+	case request != nil:
+		return nil, settledQuestionError(request)
+	case w.activeRun() == nil:
+		return nil, newError(CodeRunStateConflict, "session %s has no active run", c.SessionID)
+	default:
 		return nil, newError(CodeRunStateConflict, "session %s has no run that waits for an answer", c.SessionID)
 	}
-	return nil, settledQuestionError(request)
 }
 
-// newestInSession returns the request of that id that was raised last in any of
-// the session's runs, or nil.
-func (w *work) newestInSession(requestID string) *Request {
+// newestInSession returns the request of that id and kind that was raised last in
+// any of the session's runs, or nil.
+func (w *work) newestInSession(requestID string, kind RequestKind) *Request {
 	var newest *Request
-	consider := func(key RequestKey) {
+	for key := range w.state.Requests {
 		if key.RequestID != requestID {
-			return
+			continue
 		}
 		request := w.request(key.RunID, key.RequestID)
+		if request.Kind != kind {
+			continue
+		}
 		if newest == nil || request.CreatedAtMs > newest.CreatedAtMs ||
 			request.CreatedAtMs == newest.CreatedAtMs && request.RunID > newest.RunID {
 			newest = request
 		}
-	}
-	for key := range w.state.Requests {
-		consider(key)
 	}
 	return newest
 }
@@ -122,7 +122,7 @@ func (w *work) openQuestion(run *Run, requestID, verb string) (*Request, error) 
 	if known && request.Open() {
 		return request, nil
 	}
-	if len(w.open(run.RunID, KindQuestion)) > 0 {
+	if w.waitsFor(run.RunID, KindQuestion) {
 		refused := newError(CodeQuestionRequestMismatch, "user-question %s %s does not match any pending request on run %s", verb, requestID, run.RunID)
 		if known {
 			refused.Recorded = request.recordedDecision()
@@ -145,7 +145,20 @@ func settledQuestionError(request *Request) *Error {
 	if request.Outcome == OutcomeExpired {
 		return newError(CodeQuestionExpired, "user-question request %s expired when its run ended", request.RequestID).with(recorded)
 	}
-	return newError(CodeQuestionStateConflict, "user-question request %s was already %s", request.RequestID, request.Outcome).with(recorded)
+	if request.Outcome == OutcomeCancelled {
+		resolution := request.Recorded()
+		why := cmp.Or(resolution.Justification, resolution.Reason)
+		return newError(CodeQuestionStateConflict, "%s", cancelledText(request.RequestID, why)).with(recorded)
+	}
+	return newError(CodeQuestionStateConflict, "run %s is not waiting for user input: request %s was %s", request.RunID, request.RequestID, request.Outcome).with(recorded)
+}
+
+func cancelledText(requestID, why string) string {
+	text := "user-question request " + requestID + " cancelled"
+	if why != "" {
+		text += ": " + why
+	}
+	return text
 }
 
 // Needs implements Command.
@@ -158,12 +171,9 @@ func (c *CancelQuestion) Needs() Needs {
 
 func (c *CancelQuestion) prepare(IDSource) error {
 	c.Actor.prepare()
-	if err := prepareKey(&c.Key); err != nil {
-		return err
-	}
 	var faults faultList
 	faults.text("/justification", c.Justification, MaxTextLength)
-	if err := faults.err(); err != nil || c.Key == "" {
+	if err := cmp.Or(faults.err(), prepareKey(&c.Key)); err != nil || c.Key == "" {
 		return err
 	}
 	var err error
@@ -186,15 +196,11 @@ func (c *CancelQuestion) decide(w *work) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	text := "user-question request " + request.RequestID + " cancelled"
-	if c.Justification != "" {
-		text += ": " + c.Justification
-	}
 	recorded := w.settle(run, request, Resolution{
 		Outcome: OutcomeCancelled, Justification: c.Justification, ResolvedBy: c.Actor.Name, Via: c.Actor.Via,
 	})
 	w.emit(run, EventUserQuestionResolved, questionResolvedEvent{EventUserQuestionResolved, recorded})
-	w.cancel(run, text, c.Actor, "")
+	w.cancel(run, cancelledText(request.RequestID, c.Justification), c.Actor, "")
 	if key != nil {
 		w.record(*key, fingerprint(OperationQuestionCancel, run.RunID, c.canonical), run.RunID)
 	}

@@ -6,14 +6,15 @@ func (c *Suspend) Needs() Needs {
 }
 
 func (c *Suspend) prepare(newID IDSource) error {
-	digest, err := digestOf(&c.Suspension)
-	if err != nil {
+	var faults faultList
+	c.check("", &faults)
+	if err := faults.err(); err != nil {
 		return err
 	}
-	c.digest = digest
-	var faults faultList
-	c.Suspension.prepare("", newID, &faults)
-	return faults.err()
+	var err error
+	c.digest, err = digestOf(&c.Suspension)
+	c.identify(newID)
+	return err
 }
 
 func (c *Suspend) decide(w *work) (Reply, error) {

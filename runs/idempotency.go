@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+	"unicode/utf8"
 )
 
 // Operation is a family of calls that share a key space (design.md §3).
@@ -53,8 +54,8 @@ func fingerprint(operation Operation, target string, canonicalBody []byte) strin
 }
 
 // CheckIdempotencyKey trims a key and returns it. It returns an [Error] with code
-// invalid_idempotency_key when the key is empty, longer than 256 bytes, or holds
-// control characters.
+// invalid_idempotency_key when the key is empty, longer than 256 bytes, no UTF-8, or
+// holds control characters.
 func CheckIdempotencyKey(key string) (string, error) {
 	trimmed := strings.TrimSpace(key)
 	switch {
@@ -62,6 +63,8 @@ func CheckIdempotencyKey(key string) (string, error) {
 		return "", newError(CodeInvalidIdempotencyKey, "the idempotency key must not be empty")
 	case len(trimmed) > MaxIdempotencyKeyLength:
 		return "", newError(CodeInvalidIdempotencyKey, "the idempotency key must have at most %d bytes", MaxIdempotencyKeyLength)
+	case !utf8.ValidString(trimmed):
+		return "", newError(CodeInvalidIdempotencyKey, "the idempotency key must be UTF-8")
 	case strings.ContainsFunc(trimmed, func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }):
 		return "", newError(CodeInvalidIdempotencyKey, "the idempotency key must not hold control characters")
 	}

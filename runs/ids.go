@@ -3,6 +3,7 @@ package runs
 import (
 	"encoding/base32"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -56,10 +57,10 @@ func ValidID(id string) bool {
 	return true
 }
 
-// validText reports whether free text may be stored in a column of its own: no
-// control characters but tab and line breaks, and at most limit bytes.
+// validText reports whether free text may be stored in a column of its own: UTF-8,
+// no control characters but tab and line breaks, and at most limit bytes.
 func validText(text string, limit int) bool {
-	return len(text) <= limit && !strings.ContainsFunc(text, func(r rune) bool {
+	return len(text) <= limit && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
 		return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -75,7 +76,7 @@ func syntaxError(err error) error {
 
 func numberFault(literal string) string {
 	value, err := strconv.ParseFloat(literal, 64)
-	if err != nil || math.IsInf(value, 0) {
+	if err != nil || math.IsInf(value, 0) || value == 0 && !zero(literal) {
 		return "number is out of range"
 	}
 	if math.Abs(value) < maxExactInteger {
@@ -90,6 +91,13 @@ func numberFault(literal string) string {
 		return ""
 	}
 	return "integers beyond 2^53 cannot be carried exactly; send the number as text"
+}
+
+// zero reports whether a number literal says 0, and is not one so small that a
+// double takes it for 0.
+func zero(literal string) bool {
+	mantissa, _, _ := strings.Cut(strings.ToLower(literal), "e")
+	return strings.Trim(mantissa, "-0.") == ""
 }
 
 // Canonical returns the RFC 8785 form of a value: the bytes that are hashed when

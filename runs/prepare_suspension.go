@@ -5,16 +5,13 @@ import (
 	"strings"
 )
 
-// prepare checks a suspension and fills in what may be left out; prefix is where
-// it stands in the caller's body. Afterwards every request has its id, and typed
-// and structured questions are told apart by their response_schema.
-func (s *Suspension) prepare(prefix string, newID IDSource, faults *faultList) {
+// check checks a suspension and fills in the defaults of what may be left out;
+// prefix is where it stands in the caller's body. Afterwards every request has its
+// id, typed and structured questions are told apart by their response_schema, and
+// two suspensions that mean the same are the same.
+func (s *Suspension) check(prefix string, faults *faultList) {
 	absentNull(&s.Checkpoint)
-	if s.SuspensionID == "" {
-		s.SuspensionID = newID(PrefixSuspension)
-	} else {
-		faults.id(prefix+"/suspension_id", s.SuspensionID)
-	}
+	faults.optionalID(prefix+"/suspension_id", s.SuspensionID)
 	if s.SettledAfter != nil && *s.SettledAfter < 0 {
 		faults.add(prefix+"/settled_after", "must not be negative")
 	}
@@ -29,13 +26,26 @@ func (s *Suspension) prepare(prefix string, newID IDSource, faults *faultList) {
 	seen := map[string]bool{}
 	for i := range s.Approvals {
 		at := fmt.Sprintf("%s/approvals/%d", prefix, i)
-		s.Approvals[i].prepare(at, newID, faults)
+		s.Approvals[i].check(at, faults)
 		uniqueID(at, s.Approvals[i].ID, seen, faults)
 	}
 	for i := range s.Questions {
 		at := fmt.Sprintf("%s/questions/%d", prefix, i)
-		s.Questions[i].prepare(at, newID, faults)
+		s.Questions[i].check(at, faults)
 		uniqueID(at, s.Questions[i].ID, seen, faults)
+	}
+}
+
+// identify makes the identifiers that are the service's to make.
+func (s *Suspension) identify(newID IDSource) {
+	if s.SuspensionID == "" {
+		s.SuspensionID = newID(PrefixSuspension)
+	}
+	for i := range s.Approvals {
+		s.Approvals[i].Handle = newID(PrefixHandle)
+	}
+	for i := range s.Questions {
+		s.Questions[i].Handle = newID(PrefixHandle)
 	}
 }
 
@@ -46,7 +56,8 @@ func uniqueID(at, id string, seen map[string]bool, faults *faultList) {
 	seen[id] = true
 }
 
-func (a *ApprovalRequest) prepare(at string, newID IDSource, faults *faultList) {
+func (a *ApprovalRequest) check(at string, faults *faultList) {
+	a.Handle, a.CreatedAtMs = "", 0
 	absentNull(&a.InputSchema)
 	absentNull(&a.Metadata)
 	faults.id(at+"/id", a.ID)
@@ -67,10 +78,10 @@ func (a *ApprovalRequest) prepare(at string, newID IDSource, faults *faultList) 
 		faults.requiredText(fmt.Sprintf("%s/pattern_keys/%d", at, i), key, MaxPatternKeyLength)
 	}
 	checkDeadline(at, a.ExpiresAtMs, a.ExpiresAfterMs, faults)
-	a.Handle = newID(PrefixHandle)
 }
 
-func (q *UserQuestionRequest) prepare(at string, newID IDSource, faults *faultList) {
+func (q *UserQuestionRequest) check(at string, faults *faultList) {
+	q.Handle, q.CreatedAtMs = "", 0
 	absentNull(&q.Payload)
 	absentNull(&q.ResponseSchema)
 	absentNull(&q.Metadata)
@@ -86,7 +97,6 @@ func (q *UserQuestionRequest) prepare(at string, newID IDSource, faults *faultLi
 	faults.object(at+"/metadata", q.Metadata)
 	faults.faults = append(faults.faults, checkSchema(q.ResponseSchema, at+"/response_schema")...)
 	checkDeadline(at, q.ExpiresAtMs, q.ExpiresAfterMs, faults)
-	q.Handle = newID(PrefixHandle)
 
 	switch {
 	case q.ResponseSchema != nil && len(q.Questions) > 0:
@@ -103,12 +113,12 @@ func (q *UserQuestionRequest) prepare(at string, newID IDSource, faults *faultLi
 	seen := map[string]bool{}
 	for i := range q.Questions {
 		here := fmt.Sprintf("%s/questions/%d", at, i)
-		q.Questions[i].prepare(here, i, faults)
+		q.Questions[i].check(here, i, faults)
 		uniqueID(here, q.Questions[i].ID, seen, faults)
 	}
 }
 
-func (q *UserQuestion) prepare(at string, index int, faults *faultList) {
+func (q *UserQuestion) check(at string, index int, faults *faultList) {
 	if q.ID == "" {
 		q.ID = fmt.Sprintf("question-%d", index+1)
 	}

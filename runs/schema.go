@@ -19,8 +19,9 @@ type noRemote struct{}
 
 func (noRemote) Load(string) (any, error) { return nil, errNoRemote }
 
-// compileSchema reads a JSON Schema (2020-12 unless it says otherwise).
-func compileSchema(text JSON) (*jsonschema.Schema, error) {
+// compileSchema reads a JSON Schema (2020-12 unless it says otherwise). Every check
+// of a value against it, or against a part of it, is charged to the budget.
+func compileSchema(text JSON, budget *schemaBudget) (*jsonschema.Schema, error) {
 	if len(text) > MaxSchemaBytes {
 		return nil, fmt.Errorf("is larger than %d bytes", MaxSchemaBytes)
 	}
@@ -28,13 +29,13 @@ func compileSchema(text JSON) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("is not JSON: %w", err)
 	}
-	if err := boundSchema(document); err != nil {
-		return nil, err
-	}
 	const location = "urn:holdpoint:schema"
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.UseLoader(noRemote{})
+	compiler.UseRegexpEngine(budget.compilePattern)
+	compiler.RegisterVocabulary(budget.vocabulary())
+	compiler.AssertVocabs()
 	if err := compiler.AddResource(location, document); err != nil {
 		return nil, fmt.Errorf("is not a JSON Schema: %w", err)
 	}
@@ -42,7 +43,7 @@ func compileSchema(text JSON) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("is not a JSON Schema: %w", err)
 	}
-	return schema, nil
+	return schema, boundSchema(schema)
 }
 
 // checkSchema returns a fault when the member at the pointer is no usable schema.
@@ -50,7 +51,7 @@ func checkSchema(text JSON, pointer string) []Fault {
 	if text == nil {
 		return nil
 	}
-	if _, err := compileSchema(text); err != nil {
+	if _, err := compileSchema(text, &schemaBudget{}); err != nil {
 		return []Fault{{Pointer: pointer, Detail: oneLine(err.Error())}}
 	}
 	return nil
@@ -58,8 +59,10 @@ func checkSchema(text JSON, pointer string) []Fault {
 
 // matchSchema returns the faults of a value against a schema that was checked when
 // the request was raised; pointer is where the value stands in the caller's body.
+// The value has passed CheckJSON.
 func matchSchema(schemaText, value JSON, pointer string) []Fault {
-	schema, err := compileSchema(schemaText)
+	budget := &schemaBudget{}
+	schema, err := compileSchema(schemaText, budget)
 	if err != nil {
 		return []Fault{{Pointer: pointer, Detail: "cannot be checked: the schema " + oneLine(err.Error())}}
 	}
@@ -67,7 +70,9 @@ func matchSchema(schemaText, value JSON, pointer string) []Fault {
 	if err != nil {
 		return []Fault{{Pointer: pointer, Detail: "is not JSON"}}
 	}
-	err = schema.Validate(document)
+	if err = budget.validate(schema, document); errors.Is(err, errBudgetSpent) {
+		return []Fault{{Pointer: pointer, Detail: "cannot be checked: the schema is too complex for this value"}}
+	}
 	var failed *jsonschema.ValidationError
 	if !errors.As(err, &failed) {
 		return nil
@@ -110,81 +115,4 @@ func leafDetail(e *jsonschema.ValidationError) string {
 
 func oneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
-}
-
-// maxSchemaCost bounds how many subschemas one value can be checked against.
-const maxSchemaCost = 100_000
-
-// boundSchema refuses a schema that could keep the checker busy for ever: chains
-// of references that double at every step. It counts the subschemas that one
-// value may be checked against, through references too.
-func boundSchema(document any) error {
-	cost := schemaCost{document: document, known: map[string]int{}}
-	if cost.of(document) > maxSchemaCost {
-		return errors.New("is too complex")
-	}
-	return nil
-}
-
-type schemaCost struct {
-	document any
-	known    map[string]int
-}
-
-// of counts a subschema with all below it. A reference counts as what it points
-// to; one that is being counted already is a recursion, which the depth of the
-// value bounds.
-func (c *schemaCost) of(node any) int {
-	total := 1
-	switch node := node.(type) {
-	case []any:
-		for _, item := range node {
-			total = min(total+c.of(item), maxSchemaCost+1)
-		}
-	case map[string]any:
-		for key, item := range node {
-			if key == "$defs" || key == "definitions" {
-				continue
-			}
-			reference, isText := item.(string)
-			if isText && (key == "$ref" || key == "$dynamicRef") {
-				total = min(total+c.reference(reference), maxSchemaCost+1)
-				continue
-			}
-			total = min(total+c.of(item), maxSchemaCost+1)
-		}
-	}
-	return total
-}
-
-func (c *schemaCost) reference(reference string) int {
-	if cost, known := c.known[reference]; known {
-		return cost
-	}
-	c.known[reference] = 1
-	target := c.find(reference)
-	if target == nil {
-		return 1
-	}
-	cost := c.of(target)
-	c.known[reference] = cost
-	return cost
-}
-
-// find follows a reference by pointer inside the document; any other kind is left
-// to the compiler, which refuses what it cannot find.
-func (c *schemaCost) find(reference string) any {
-	pointer, local := strings.CutPrefix(reference, "#/")
-	if !local {
-		return nil
-	}
-	node := c.document
-	for token := range strings.SplitSeq(pointer, "/") {
-		object, isObject := node.(map[string]any)
-		if !isObject {
-			return nil
-		}
-		node = object[strings.NewReplacer("~1", "/", "~0", "~").Replace(token)]
-	}
-	return node
 }

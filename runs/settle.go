@@ -8,6 +8,7 @@ import (
 
 // settle records what became of an open request. It is written once.
 func (w *work) settle(run *Run, request *Request, resolution Resolution) Resolution {
+	request = w.own(request)
 	resolution.RequestID = request.RequestID
 	resolution.ResolvedAtMs = w.nowMs
 	if request.Kind == KindApproval {
@@ -23,7 +24,6 @@ func (w *work) settle(run *Run, request *Request, resolution Resolution) Resolut
 	request.SettledAtMs = w.nowMs
 	request.DueAtMs = 0
 	request.Resolution = encode(resolution)
-	w.saveRequest(request)
 	w.saveRun(run)
 	return resolution
 }
@@ -77,11 +77,11 @@ func (w *work) settleAll(run *Run, requests []*Request, resolution Resolution) {
 // one lives, and otherwise for whoever claims it.
 func (w *work) waitOrGoOn(run *Run) {
 	switch {
-	case len(w.open(run.RunID, KindQuestion)) > 0:
+	case w.waitsFor(run.RunID, KindQuestion):
 		if run.Status != StatusWaitingForUserQuestion {
 			w.move(run, StatusWaitingForUserQuestion)
 		}
-	case len(w.open(run.RunID, KindApproval)) > 0:
+	case w.waitsFor(run.RunID, KindApproval):
 		if run.Status != StatusWaitingForApproval {
 			w.move(run, StatusWaitingForApproval)
 		}
@@ -103,9 +103,12 @@ func (w *work) waitOrGoOn(run *Run) {
 // that comes too late finds the request expired whether or not the sweep has been
 // there.
 func (w *work) expireDue(run *Run) {
-	due := slices.DeleteFunc(w.open(run.RunID, ""), func(r *Request) bool {
-		return r.DueAtMs == 0 || r.DueAtMs > w.nowMs
-	})
+	var due []*Request
+	for _, request := range w.requestsOf(run.RunID) {
+		if request.Open() && request.DueAtMs != 0 && request.DueAtMs <= w.nowMs {
+			due = append(due, request)
+		}
+	}
 	if len(due) == 0 {
 		return
 	}
@@ -177,6 +180,18 @@ func (w *work) targetRun(runID string) (*Run, error) {
 	}
 	w.expireDue(run)
 	return run, nil
+}
+
+// checkTarget checks that the run or the session is there that a decision names,
+// before its key is looked at (decisions.md 30).
+func (w *work) checkTarget(sessionID, runID string) error {
+	switch {
+	case runID != "" && w.run(runID) == nil:
+		return UnknownRun(runID)
+	case w.session == nil:
+		return UnknownSession(sessionID)
+	}
+	return nil
 }
 
 // lookUp answers a keyed call from its record: done is true when it was seen

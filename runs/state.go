@@ -1,5 +1,7 @@
 package runs
 
+import "slices"
+
 // RequestKey identifies a request within its session.
 type RequestKey struct {
 	RunID     string
@@ -72,13 +74,24 @@ func (s *State) Apply(change Change) {
 	for _, record := range change.Records {
 		s.Records[record.RecordKey] = record
 	}
-	for _, firstEventID := range change.dequeued {
-		for runID, run := range s.Runs {
-			if run.Status == StatusQueued && run.FirstEventID > firstEventID {
-				moved := *run
-				moved.QueuedAhead--
-				s.Runs[runID] = &moved
-			}
+	s.moveUp(change.dequeued)
+}
+
+// moveUp lets the queued runs move past those that left the queue, which are named
+// by their FirstEventID.
+func (s *State) moveUp(dequeued []int64) {
+	if len(dequeued) == 0 {
+		return
+	}
+	left := slices.Sorted(slices.Values(dequeued))
+	for runID, run := range s.Runs {
+		if run.Status != StatusQueued || run.SessionID != s.SessionID {
+			continue
+		}
+		if passed, _ := slices.BinarySearch(left, run.FirstEventID); passed > 0 {
+			moved := *run
+			moved.QueuedAhead -= int64(passed)
+			s.Runs[runID] = &moved
 		}
 	}
 }
@@ -98,11 +111,12 @@ type Writes struct {
 
 // Gather puts the changes of one batch, in the order of their decisions, together.
 // A checkpoint that any of them set is written, also when a later one of the run
-// left it alone: every image after it carries it.
+// left it alone: every image after it carries it. Two sessions that make a run of
+// the same id make two rows, of which the database refuses one.
 func Gather(changes []Change) Writes {
 	var w Writes
 	sessions := rows[string, Session]{}
-	runRows := rows[string, Run]{}
+	runRows := rows[[2]string, Run]{}
 	requests := rows[[3]string, Request]{}
 	for i := range changes {
 		change := &changes[i]
@@ -110,15 +124,15 @@ func Gather(changes []Change) Writes {
 			sessions.put(change.Session.SessionID, change.Session, change.SessionNew)
 		}
 		for _, run := range change.NewRuns {
-			runRows.put(run.RunID, run, true)
+			runRows.put([2]string{run.SessionID, run.RunID}, run, true)
 		}
 		for _, run := range change.UpdatedRuns {
-			if before := runRows.get(run.RunID); before != nil && before.CheckpointSet && !run.CheckpointSet {
+			if before := runRows.get([2]string{run.SessionID, run.RunID}); before != nil && before.CheckpointSet && !run.CheckpointSet {
 				kept := *run
 				kept.CheckpointSet = true
 				run = &kept
 			}
-			runRows.put(run.RunID, run, false)
+			runRows.put([2]string{run.SessionID, run.RunID}, run, false)
 		}
 		for _, request := range change.NewRequests {
 			requests.put([3]string{request.SessionID, request.RunID, request.RequestID}, request, true)

@@ -16,13 +16,17 @@ type work struct {
 	sessionNew   bool
 	sessionSaved bool
 	runs         map[string]*Run
-	requests     map[RequestKey]*Request
-	changes      Change
-	saved        map[any]bool
+	// requests holds the copies of the requests that this decision makes or settles.
+	requests map[RequestKey]*Request
+	// list holds all loaded requests of the run listedRunID, the one that was asked
+	// for last: a decision is nearly always about one run.
+	listedRunID string
+	list        []*Request
+	changes     Change
 }
 
 func newWork(state *State, nowMs int64) *work {
-	w := &work{state: state, nowMs: nowMs, runs: map[string]*Run{}, requests: map[RequestKey]*Request{}, saved: map[any]bool{}}
+	w := &work{state: state, nowMs: nowMs, runs: map[string]*Run{}, requests: map[RequestKey]*Request{}}
 	if state.Session != nil {
 		session := *state.Session
 		w.session = &session
@@ -69,73 +73,94 @@ func (w *work) activeRun() *Run {
 
 func (w *work) saveRun(run *Run) {
 	run.UpdatedAtMs = w.nowMs
-	if !w.saved[run] {
-		w.saved[run] = true
+	if !w.saved(run) {
 		w.changes.UpdatedRuns = append(w.changes.UpdatedRuns, run)
 	}
 }
 
+// saved looks from the end: what is saved again was most often saved last.
+func (w *work) saved(run *Run) bool {
+	for _, saved := range slices.Backward(w.changes.UpdatedRuns) {
+		if saved == run {
+			return true
+		}
+	}
+	return slices.Contains(w.changes.NewRuns, run)
+}
+
 func (w *work) addRun(run *Run) {
 	w.runs[run.RunID] = run
-	w.saved[run] = true
 	w.changes.NewRuns = append(w.changes.NewRuns, run)
 }
 
-// request returns the working copy of a request, or nil.
+// request returns a request as it is now, or nil. It may be the row of the State:
+// own must be called before it is changed.
 func (w *work) request(runID, requestID string) *Request {
 	key := RequestKey{runID, requestID}
-	if request, seen := w.requests[key]; seen {
+	if request := w.requests[key]; request != nil {
 		return request
 	}
-	row, there := w.state.Requests[key]
-	if !there {
-		return nil
-	}
-	request := *row
-	w.requests[key] = &request
-	return &request
+	return w.state.Requests[key]
 }
 
 func (w *work) addRequest(request *Request) {
+	w.list = append(w.requestsOf(request.RunID), request)
 	w.requests[RequestKey{request.RunID, request.RequestID}] = request
-	w.saved[request] = true
 	w.changes.NewRequests = append(w.changes.NewRequests, request)
 }
 
-func (w *work) saveRequest(request *Request) {
-	if !w.saved[request] {
-		w.saved[request] = true
-		w.changes.SettledRequests = append(w.changes.SettledRequests, request)
+// own returns the working copy of a request, which is written with the change.
+func (w *work) own(request *Request) *Request {
+	key := RequestKey{request.RunID, request.RequestID}
+	if working := w.requests[key]; working != nil {
+		return working
 	}
+	working := *request
+	w.requests[key] = &working
+	if w.listedRunID == request.RunID {
+		place, _ := slices.BinarySearchFunc(w.list, request.Number, byNumber)
+		w.list[place] = &working
+	}
+	w.changes.SettledRequests = append(w.changes.SettledRequests, &working)
+	return &working
 }
 
-// requestsOf returns the loaded requests of a run in the order in which they were
-// raised.
+func byNumber(r *Request, number int64) int { return cmp.Compare(r.Number, number) }
+
+// requestsOf returns the loaded requests of a run as they are now, in the order in
+// which they were raised. The list is good until the next request is settled or
+// added, and must not be changed.
 func (w *work) requestsOf(runID string) []*Request {
-	keys := map[RequestKey]bool{}
+	if w.listedRunID == runID {
+		return w.list
+	}
+	var list []*Request
 	for key := range w.state.Requests {
 		if key.RunID == runID {
-			keys[key] = true
+			list = append(list, w.request(runID, key.RequestID))
 		}
-	}
-	for key := range w.requests {
-		if key.RunID == runID {
-			keys[key] = true
-		}
-	}
-	list := make([]*Request, 0, len(keys))
-	for key := range keys {
-		list = append(list, w.request(key.RunID, key.RequestID))
 	}
 	slices.SortFunc(list, func(a, b *Request) int { return cmp.Compare(a.Number, b.Number) })
+	w.listedRunID, w.list = runID, list
 	return list
 }
 
 // open returns the open requests of a run, of one kind or of both when the kind
 // is empty, in the order in which they were raised.
 func (w *work) open(runID string, kind RequestKind) []*Request {
-	return slices.DeleteFunc(w.requestsOf(runID), func(r *Request) bool {
-		return !r.Open() || kind != "" && r.Kind != kind
+	var open []*Request
+	for _, request := range w.requestsOf(runID) {
+		if request.Open() && (kind == "" || request.Kind == kind) {
+			open = append(open, request)
+		}
+	}
+	return open
+}
+
+// waitsFor reports whether a request of that kind is open on a run.
+func (w *work) waitsFor(runID string, kind RequestKind) bool {
+	return slices.ContainsFunc(w.requestsOf(runID), func(r *Request) bool {
+		return r.Open() && r.Kind == kind
 	})
 }
 
@@ -168,16 +193,33 @@ func (w *work) promote() {
 	if w.session.ActiveRunID != "" || w.session.QueuedCount == 0 || w.session.EndedAtMs != 0 {
 		return
 	}
-	for _, run := range w.unfinished() {
-		if run.Status != StatusQueued {
-			continue
-		}
-		if run.ClaimableAtMs == 0 {
-			run.ClaimableAtMs = w.nowMs
-			w.saveRun(run)
-		}
-		return
+	if head := w.queueHead(); head != nil && head.ClaimableAtMs == 0 {
+		head.ClaimableAtMs = w.nowMs
+		w.saveRun(head)
 	}
+}
+
+// queueHead returns the queued run of the session that goes next, or nil.
+func (w *work) queueHead() *Run {
+	var head *Run
+	consider := func(run *Run) {
+		if run.Status == StatusQueued && run.SessionID == w.state.SessionID &&
+			(head == nil || run.FirstEventID < head.FirstEventID) {
+			head = run
+		}
+	}
+	for runID, row := range w.state.Runs {
+		if w.runs[runID] == nil {
+			consider(row)
+		}
+	}
+	for _, run := range w.runs {
+		consider(run)
+	}
+	if head == nil {
+		return nil
+	}
+	return w.run(head.RunID)
 }
 
 // unfinished returns the session's loaded runs that are not over, in the order in
@@ -239,8 +281,9 @@ func (w *work) record(key RecordKey, fingerprint, runID string) {
 
 // recordOf returns the run and its requests as they are now, for a view.
 func (w *work) recordOf(run *Run) *RunRecord {
-	record := &RunRecord{Run: *run}
-	for _, request := range w.requestsOf(run.RunID) {
+	requests := w.requestsOf(run.RunID)
+	record := &RunRecord{Run: *run, Requests: make([]Request, 0, len(requests))}
+	for _, request := range requests {
 		if request.Open() || request.SettledNumber > run.ResumeAfter {
 			record.Requests = append(record.Requests, *request)
 		}
