@@ -1,0 +1,204 @@
+package claims
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// hint is a run that may be claimable. The demands that it fits share it. The
+// dispatcher's mutex guards it.
+type hint struct {
+	runs.Claimable
+	arrival uint64
+	// taken: a claimer has it, or had it.
+	taken bool
+}
+
+func byAge(a, b *hint) int {
+	return cmp.Or(cmp.Compare(a.ClaimableAtMs, b.ClaimableAtMs), cmp.Compare(a.arrival, b.arrival))
+}
+
+// demand is what the claims for one set of agents share. The dispatcher's mutex
+// guards it.
+type demand struct {
+	key      string
+	agentIDs []string // sorted; empty for all agents
+
+	queue   []*hint // invariant 1; may hold taken hints, which are passed over
+	more    bool    // invariant 2
+	waiters []*waiter
+
+	// claimers counts the claims in progress, waiting or not; used tells of any
+	// since the last tick. The demand is dropped when it has neither.
+	claimers int
+	used     bool
+
+	scanWanted bool
+	scanning   bool
+	scansEnded int64 // those that did not fail
+	// arrived holds the hints since the current scan began; arrivedLost tells that
+	// they were too many.
+	arrived     []*hint
+	arrivedLost bool
+}
+
+// take removes and returns up to n hints from the front of the queue.
+func (d *demand) take(n int) []*hint {
+	var hints []*hint
+	for len(d.queue) > 0 && len(hints) < n {
+		first := d.queue[0]
+		d.queue[0] = nil
+		d.queue = d.queue[1:]
+		if !first.taken {
+			first.taken = true
+			hints = append(hints, first)
+		}
+	}
+	return hints
+}
+
+// noteArrival remembers a hint for the end of the scan that is under way.
+func (d *demand) noteArrival(h *hint, limit int) {
+	switch {
+	case !d.scanning:
+	case len(d.arrived) >= limit:
+		d.arrivedLost = true
+	default:
+		d.arrived = append(d.arrived, h)
+	}
+}
+
+// push queues a hint, unless it would overtake runs that are not known here.
+func (d *demand) push(h *hint, limit int) {
+	switch {
+	case d.more:
+	case len(d.queue) >= limit:
+		d.more = true
+	default:
+		d.queue = insert(d.queue, h)
+	}
+}
+
+// insert puts a hint in its place by age. A hint of the same run becoming
+// claimable once is not put in again.
+func insert(queue []*hint, h *hint) []*hint {
+	first, _ := slices.BinarySearchFunc(queue, h.ClaimableAtMs, func(other *hint, atMs int64) int {
+		return cmp.Compare(other.ClaimableAtMs, atMs)
+	})
+	for _, other := range queue[first:] {
+		if other.ClaimableAtMs != h.ClaimableAtMs {
+			break
+		}
+		if other.RunID == h.RunID {
+			return queue
+		}
+	}
+	at, _ := slices.BinarySearchFunc(queue, h, byAge)
+	return slices.Insert(queue, at, h)
+}
+
+// beginScan marks that a scan starts now: what arrives from now on is kept apart.
+func (d *demand) beginScan() {
+	d.scanWanted = false
+	d.scanning = true
+}
+
+// nextScan returns the number of the first scan that begins after this moment, or
+// a later one when the one under way fails.
+func (d *demand) nextScan() int64 {
+	if d.scanning {
+		return d.scansEnded + 2
+	}
+	return d.scansEnded + 1
+}
+
+// endScan takes in the rows that a scan found, oldest first (invariant 4).
+// Truncated tells that there may be more rows, all younger.
+func (d *demand) endScan(rows []*hint, truncated bool) {
+	// A row whose hint arrived and was taken meanwhile is old news.
+	taken := map[string]int64{}
+	for _, h := range d.arrived {
+		if h.taken {
+			taken[h.RunID] = h.ClaimableAtMs
+		}
+	}
+	d.queue = slices.DeleteFunc(rows, func(row *hint) bool {
+		at, ok := taken[row.RunID]
+		return ok && at == row.ClaimableAtMs
+	})
+	if !truncated {
+		for _, h := range d.arrived {
+			if !h.taken {
+				d.queue = insert(d.queue, h)
+			}
+		}
+	}
+	d.more = truncated || d.arrivedLost
+	d.scansEnded++
+	d.stopScan()
+}
+
+// failScan ends a scan that learned nothing: what was known stays.
+func (d *demand) failScan() {
+	d.more = d.more || d.arrivedLost
+	d.stopScan()
+}
+
+func (d *demand) stopScan() {
+	d.scanning = false
+	d.arrived = nil
+	d.arrivedLost = false
+}
+
+// waiter is one claim while it looks for a run. The dispatcher's mutex guards what
+// is not constant.
+type waiter struct {
+	number  uint64 // the order in which claims came
+	demand  *demand
+	maxRuns int
+
+	// waiting: it is in its demand's list (invariant 7).
+	waiting bool
+	// impatient: its time is over, and it goes as soon as it may.
+	impatient bool
+	// leastScan is the scan of its demand that it must have seen the end of before
+	// it may leave with nothing (invariant 6).
+	leastScan int64
+	// hints and err are what it is woken with.
+	hints  []*hint
+	err    error
+	signal chan struct{} // capacity 1
+}
+
+// mayLeave reports whether it is certain that there is nothing for the waiter.
+func (w *waiter) mayLeave() bool {
+	return w.impatient && w.demand.scansEnded >= w.leastScan && !w.demand.more
+}
+
+// enlist puts a waiter into its demand's list, in its place by age: one whose
+// hints came to nothing goes back in front of those that came after it.
+func (w *waiter) enlist() {
+	d := w.demand
+	at, _ := slices.BinarySearchFunc(d.waiters, w.number, func(other *waiter, number uint64) int {
+		return cmp.Compare(other.number, number)
+	})
+	d.waiters = slices.Insert(d.waiters, at, w)
+	w.waiting = true
+}
+
+// leave takes a waiter off its demand's list.
+func (w *waiter) leave() {
+	d := w.demand
+	at := slices.Index(d.waiters, w)
+	d.waiters = slices.Delete(d.waiters, at, at+1)
+	w.waiting = false
+}
+
+// wake takes a waiter off the list and hands it what it waited for, or nothing.
+func (w *waiter) wake(hints []*hint, err error) {
+	w.leave()
+	w.hints, w.err = hints, err
+	w.signal <- struct{}{}
+}

@@ -1,0 +1,247 @@
+package claims
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Defaults of [Options].
+const (
+	DefaultScanInterval = 500 * time.Millisecond
+	DefaultScanLimit    = 512
+	DefaultHintLimit    = 4096
+)
+
+// scanTimeout bounds one query for claimable runs.
+const scanTimeout = 10 * time.Second
+
+// Options set up a [Dispatcher]. A zero member takes its default.
+type Options struct {
+	// MaxAttempts is how many claims without progress a run gets before it is
+	// failed (v1-work.md "Work"); runs.DefaultMaxAttempts when 0.
+	MaxAttempts int64
+	// ScanInterval is how long a claimable run may stay unseen when its hint was
+	// lost, while somebody waits for it.
+	ScanInterval time.Duration
+	// ScanLimit is how many claimable runs one query asks for.
+	ScanLimit int
+	// HintLimit is how many hints are kept for each set of agents that is asked for.
+	HintLimit int
+	// Logger is slog.Default() when nil.
+	Logger *slog.Logger
+}
+
+// Store is what a dispatcher needs of a runs.Store.
+type Store interface {
+	runs.Door
+	// Claimable is that of runs.Reader.
+	Claimable(ctx context.Context, agentIDs []string, limit int) ([]runs.Claimable, error)
+	// Subscribe is that of runs.Store.
+	Subscribe(notify func(runs.Notice)) (unsubscribe func())
+}
+
+// Dispatcher hands claimable runs to workers, first come, first served for each
+// agent. It is safe for concurrent use. [Dispatcher.Run] must be running for
+// [Dispatcher.Claim] to be answered.
+type Dispatcher struct {
+	store   Store
+	options Options
+	// scanWanted tells the scanner that some demand wants a scan.
+	scanWanted chan struct{}
+
+	mu      sync.Mutex
+	closed  bool
+	demands map[string]*demand
+	// byAgent lists the demands that name an agent; everyAgent is the one for all
+	// agents, nil when nobody asks for all.
+	byAgent    map[string][]*demand
+	everyAgent *demand
+	// claiming holds the runs that a claimer has in hand, each with the
+	// claimable_at_ms of its hint.
+	claiming map[string]int64
+	waiters  uint64 // numbers the waiters
+	arrivals uint64 // numbers the hints
+}
+
+// New returns a dispatcher that waits for [Dispatcher.Run].
+func New(store Store, options Options) *Dispatcher {
+	options.MaxAttempts = cmp.Or(options.MaxAttempts, runs.DefaultMaxAttempts)
+	options.ScanInterval = cmp.Or(options.ScanInterval, DefaultScanInterval)
+	options.ScanLimit = cmp.Or(options.ScanLimit, DefaultScanLimit)
+	options.HintLimit = cmp.Or(options.HintLimit, DefaultHintLimit)
+	options.Logger = cmp.Or(options.Logger, slog.Default())
+	return &Dispatcher{
+		store: store, options: options, scanWanted: make(chan struct{}, 1),
+		demands: map[string]*demand{}, byAgent: map[string][]*demand{}, claiming: map[string]int64{},
+	}
+}
+
+// Run listens to the store's notices and scans, until ctx ends; then every waiting
+// claim is answered with nothing, as is every later one, and Run returns nil. It
+// starts no goroutine. It may be called once.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	defer d.close()
+	defer d.store.Subscribe(d.notice)()
+	ticker := time.NewTicker(d.options.ScanInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			d.tick()
+		case <-d.scanWanted:
+		}
+		d.scan(ctx)
+	}
+}
+
+// notice takes in what was committed. It is called on the commit path.
+func (d *Dispatcher) notice(notice runs.Notice) {
+	if notice.SessionID != "" && len(notice.Claimable) == 0 {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, claimable := range notice.Claimable {
+		d.offer(claimable)
+	}
+	if notice.SessionID == "" {
+		for _, demand := range d.demands {
+			d.wantScan(demand)
+		}
+	}
+}
+
+// offer hands a hint to the oldest waiter that it fits, or queues it (invariant 3).
+func (d *Dispatcher) offer(claimable runs.Claimable) {
+	if at, ok := d.claiming[claimable.RunID]; ok && at == claimable.ClaimableAtMs {
+		return
+	}
+	demands := d.byAgent[claimable.AgentID]
+	if d.everyAgent != nil {
+		demands = append(demands[:len(demands):len(demands)], d.everyAgent)
+	}
+	if len(demands) == 0 {
+		return
+	}
+	h := d.newHint(claimable)
+	var oldest *waiter
+	for _, demand := range demands {
+		demand.noteArrival(h, d.options.HintLimit)
+		if demand.more || len(demand.waiters) == 0 {
+			continue
+		}
+		if first := demand.waiters[0]; oldest == nil || first.number < oldest.number {
+			oldest = first
+		}
+	}
+	if oldest != nil {
+		h.taken = true
+		d.claiming[h.RunID] = h.ClaimableAtMs
+		oldest.wake([]*hint{h}, nil)
+		return
+	}
+	for _, demand := range demands {
+		demand.push(h, d.options.HintLimit)
+	}
+}
+
+func (d *Dispatcher) newHint(claimable runs.Claimable) *hint {
+	d.arrivals++
+	return &hint{Claimable: claimable, arrival: d.arrivals}
+}
+
+// take gives a waiter the oldest hints of its demand, none when there are none.
+func (d *Dispatcher) take(w *waiter) []*hint {
+	hints := w.demand.take(w.maxRuns)
+	for _, h := range hints {
+		d.claiming[h.RunID] = h.ClaimableAtMs
+	}
+	return hints
+}
+
+// putBack offers hints again that a claimer took and did not use.
+func (d *Dispatcher) putBack(hints []*hint) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, h := range hints {
+		d.forget(h)
+		if !d.closed {
+			d.offer(h.Claimable)
+		}
+	}
+}
+
+// forget ends a claimer's hold on a run.
+func (d *Dispatcher) forget(h *hint) {
+	if d.claiming[h.RunID] == h.ClaimableAtMs {
+		delete(d.claiming, h.RunID)
+	}
+}
+
+// join returns a new waiter of the demand for these agents, which are sorted, and
+// makes the demand when it is not there. The caller must call part.
+func (d *Dispatcher) join(agentIDs []string, maxRuns int) *waiter {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := strings.Join(agentIDs, "\x00")
+	shared := d.demands[key]
+	if shared == nil {
+		shared = &demand{key: key, agentIDs: agentIDs, more: true}
+		d.demands[key] = shared
+		if len(agentIDs) == 0 {
+			d.everyAgent = shared
+		}
+		for _, agentID := range agentIDs {
+			d.byAgent[agentID] = append(d.byAgent[agentID], shared)
+		}
+	}
+	shared.claimers++
+	shared.used = true
+	d.waiters++
+	return &waiter{
+		number: d.waiters, demand: shared, maxRuns: maxRuns,
+		leastScan: shared.nextScan(), signal: make(chan struct{}, 1),
+	}
+}
+
+// part ends a claim that joined.
+func (d *Dispatcher) part(w *waiter) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w.demand.claimers--
+}
+
+// drop removes a demand that nobody uses.
+func (d *Dispatcher) drop(unused *demand) {
+	delete(d.demands, unused.key)
+	if d.everyAgent == unused {
+		d.everyAgent = nil
+	}
+	for _, agentID := range unused.agentIDs {
+		kept := slices.DeleteFunc(d.byAgent[agentID], func(other *demand) bool { return other == unused })
+		if d.byAgent[agentID] = kept; len(kept) == 0 {
+			delete(d.byAgent, agentID)
+		}
+	}
+}
+
+// close answers every waiter with nothing, and those to come.
+func (d *Dispatcher) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	for _, demand := range d.demands {
+		for len(demand.waiters) > 0 {
+			demand.waiters[0].wake(nil, nil)
+		}
+	}
+}

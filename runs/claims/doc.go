@@ -1,0 +1,55 @@
+// Package claims finds runs for workers that wait (v1-work.md "Work").
+//
+// A [Dispatcher] knows two things of the world: the notices of commits, which are
+// fast and may be lost, and the store's list of claimable runs, which is true and
+// costs a query. Neither gives anybody a run. A hint or a row only says which run
+// to ask for; the lease is taken by runs.ClaimRun at the door, which refuses all
+// but one of those who ask. So whatever this package believes can be wrong, on any
+// number of replicas, and costs a refused command at most.
+//
+// # Demands
+//
+// Claims that ask for the same agents share a demand: a queue of hints, the
+// claimers that wait, and the scans that they share. A demand is made by its first
+// claim and dropped when nobody has used it for a scan interval, so that memory
+// follows those who ask here and not the runs that exist. A hint goes to every
+// demand that covers its agent; a run that one of them hands out is taken from the
+// others too, because they share the hint.
+//
+// # Invariants
+//
+// All of the state is guarded by one mutex, held for short steps and never during
+// a call of the store.
+//
+//  1. A queue is in the order of (claimable_at_ms, arrival). A claimer takes from
+//     its front.
+//  2. While a demand is complete (more is false), every claimable run that was
+//     noticed or scanned and is not in somebody's hands is in its queue. While more
+//     is true there may be others, but only younger than those in the queue. New
+//     hints are then not queued, since they would overtake the others; the next
+//     scan finds them. More is true at first, after a scan that filled its limit,
+//     and after an overflow.
+//  3. While a complete demand has waiters its queue is empty: a hint goes to the
+//     oldest waiter that it fits, or into the queues, never both. So one hint wakes
+//     one waiter. While a demand with more has waiters and an empty queue, a scan
+//     is wanted or under way, or comes with the next tick after one that failed.
+//  4. A scan replaces what was known before it began: the new queue is its rows and
+//     the hints that arrived since. So hints that others have taken up do not stay,
+//     and a row that no hint told of (a lapsed lease, a lost hint, another replica)
+//     is in its place by age.
+//  5. One goroutine scans, one query at a time, for all demands that want it. Each
+//     used demand wants it once every scan interval, also while hints suffice, so
+//     that fresh hints cannot starve an old row. A demand with waiters wants
+//     another one as long as there is more, so that the backlog of one agent cannot
+//     hide the runs of another.
+//  6. A claimer leaves with nothing only after a scan that began after it arrived,
+//     or that was asked for after its last hint failed while there was more. So a
+//     claim that does not wait sees the truth.
+//  7. A waiter has one signal and is either in its demand's list or about to be
+//     signalled, with hints or without. One that leaves for its own reasons takes
+//     itself off the list first, or else gives back the hints that it was handed.
+//  8. A run that was claimed for a client that is gone is released before the claim
+//     returns.
+//
+// The package must not know SQL or HTTP.
+package claims

@@ -1,0 +1,148 @@
+package claims
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// wantScan asks for a scan of a demand that begins after this moment.
+func (d *Dispatcher) wantScan(wanting *demand) {
+	wanting.scanWanted = true
+	select {
+	case d.scanWanted <- struct{}{}:
+	default:
+	}
+}
+
+// tick makes every demand in use want a scan, and drops the others.
+func (d *Dispatcher) tick() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, demand := range d.demands {
+		if demand.claimers == 0 && !demand.used {
+			d.drop(demand)
+			continue
+		}
+		demand.used = false
+		demand.scanWanted = true
+	}
+}
+
+// scan looks up the claimable runs for all demands that want it, with one query.
+// A demand whose waiters a full query left with nothing, because of another's
+// backlog, wants the next one, in which the others as a rule are not.
+func (d *Dispatcher) scan(ctx context.Context) {
+	demands := d.beginScan()
+	if len(demands) == 0 {
+		return
+	}
+	rows, err := d.claimable(ctx, agentsOf(demands))
+	if err == nil {
+		d.endScan(demands, rows)
+		return
+	}
+	d.failScan(demands, err)
+	if ctx.Err() == nil {
+		d.options.Logger.WarnContext(ctx, "scan for claimable runs failed", slog.String("error", err.Error()))
+	}
+}
+
+func (d *Dispatcher) claimable(ctx context.Context, agentIDs []string) ([]runs.Claimable, error) {
+	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
+	defer cancel()
+	return d.store.Claimable(ctx, agentIDs, d.options.ScanLimit)
+}
+
+// agentsOf returns the agents of all the demands, nil for all agents.
+func agentsOf(demands []*demand) []string {
+	var agentIDs []string
+	for _, demand := range demands {
+		if len(demand.agentIDs) == 0 {
+			return nil
+		}
+		agentIDs = append(agentIDs, demand.agentIDs...)
+	}
+	slices.Sort(agentIDs)
+	return slices.Compact(agentIDs)
+}
+
+func (d *Dispatcher) beginScan() []*demand {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var demands []*demand
+	for _, demand := range d.demands {
+		if demand.scanWanted {
+			demand.beginScan()
+			demands = append(demands, demand)
+		}
+	}
+	return demands
+}
+
+// endScan takes in what the query for some demands found, and hands it out.
+func (d *Dispatcher) endScan(demands []*demand, claimable []runs.Claimable) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	truncated := len(claimable) >= d.options.ScanLimit
+	var all []*hint
+	byAgent := map[string][]*hint{}
+	for _, row := range claimable {
+		if at, ok := d.claiming[row.RunID]; ok && at == row.ClaimableAtMs {
+			continue
+		}
+		h := d.newHint(row)
+		all = append(all, h)
+		byAgent[row.AgentID] = append(byAgent[row.AgentID], h)
+	}
+	for _, demand := range demands {
+		var rows []*hint
+		if len(demand.agentIDs) == 0 {
+			rows = slices.Clone(all)
+		}
+		for _, agentID := range demand.agentIDs {
+			rows = append(rows, byAgent[agentID]...)
+		}
+		slices.SortFunc(rows, byAge)
+		demand.endScan(rows, truncated)
+	}
+	d.handOut(demands)
+}
+
+// handOut gives the queued hints of some demands to their waiters, the oldest
+// waiter first, and lets go those who may leave with nothing.
+func (d *Dispatcher) handOut(demands []*demand) {
+	var waiters []*waiter
+	for _, demand := range demands {
+		waiters = append(waiters, demand.waiters...)
+	}
+	slices.SortFunc(waiters, func(a, b *waiter) int { return cmp.Compare(a.number, b.number) })
+	for _, w := range waiters {
+		switch hints := d.take(w); {
+		case len(hints) > 0:
+			w.wake(hints, nil)
+		case w.mayLeave():
+			w.wake(nil, nil)
+		case w.demand.more || w.impatient:
+			d.wantScan(w.demand)
+		}
+	}
+}
+
+// failScan tells the waiters whose time is over that nobody knows whether there is
+// a run for them. The others wait for the next tick.
+func (d *Dispatcher) failScan(demands []*demand, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, demand := range demands {
+		demand.failScan()
+		for _, w := range slices.Clone(demand.waiters) {
+			if w.impatient {
+				w.wake(nil, err)
+			}
+		}
+	}
+}

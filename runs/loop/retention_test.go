@@ -1,0 +1,104 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// recordStore holds the times at which idempotency records were made.
+type recordStore struct {
+	mu      sync.Mutex
+	madeAt  []int64
+	sweeps  int
+	failing error
+}
+
+func (s *recordStore) NowMs(context.Context) (int64, error) { return nowMs(), nil }
+
+func (s *recordStore) SweepIdempotency(_ context.Context, beforeMs int64, limit int) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweeps++
+	if s.failing != nil && s.sweeps > 1 {
+		return 0, s.failing
+	}
+	var kept []int64
+	deleted := 0
+	for _, at := range s.madeAt {
+		if at < beforeMs && deleted < limit {
+			deleted++
+		} else {
+			kept = append(kept, at)
+		}
+	}
+	s.madeAt = kept
+	return deleted, nil
+}
+
+func (s *recordStore) add(n int, age time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range n {
+		s.madeAt = append(s.madeAt, nowMs()-age.Milliseconds())
+	}
+}
+
+func (s *recordStore) left() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.madeAt)
+}
+
+func TestRetentionDeletesOnlyWhatIsTooOld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &recordStore{}
+		store.add(2500, DefaultIdempotencyRetention+time.Millisecond)
+		store.add(70, DefaultIdempotencyRetention)
+		result, err := NewRetention(store, RetentionOptions{}).RunOnce(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, RetentionResult{Deleted: 2500}, result)
+		require.Equal(t, 70, store.left())
+		require.Equal(t, 3, store.sweeps)
+	})
+}
+
+func TestRetentionPassIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &recordStore{}
+		store.add(maxRetentionBatches+30, time.Hour)
+		out := &logs{}
+		stop := goOn(t, NewRetention(store, RetentionOptions{Retention: time.Minute, Batch: 1, Logger: out.logger()}).Run)
+		defer stop()
+		synctest.Wait()
+		require.Equal(t, 30, store.left())
+		<-time.After(time.Second)
+		synctest.Wait()
+		require.Zero(t, store.left(), "the next pass does not wait for the interval")
+
+		store.add(1, 59*time.Second)
+		<-time.After(time.Minute)
+		synctest.Wait()
+		require.Zero(t, store.left())
+		<-time.After(time.Hour)
+		require.Equal(t, 3, out.count("\n"), "it logs only when it did something")
+	})
+}
+
+func TestRetentionTellsWhatItDidBeforeAFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &recordStore{failing: errors.New("disk is full")}
+		store.add(3000, 30*24*time.Hour)
+		result, err := NewRetention(store, RetentionOptions{}).RunOnce(t.Context())
+		require.ErrorIs(t, err, store.failing)
+		require.Equal(t, RetentionResult{Deleted: 1000}, result)
+	})
+}

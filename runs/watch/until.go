@@ -1,0 +1,56 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// ErrTimeout says that the deadline of the wait passed before what was waited for
+// came. It is not a failure: the caller answers with what there is.
+var ErrTimeout = errors.New("wait ran out")
+
+// Until calls check at once, then after each signal of the watch, and every poll
+// interval because a hint may be lost (never, when poll is not positive). The
+// watch must have been taken before the call. Until returns
+//
+//   - nil as soon as check reports done,
+//   - check's error as soon as it returns one,
+//   - [ErrTimeout] when the deadline of ctx passed,
+//   - the cause of the cancellation when ctx was cancelled, which wraps
+//     [context.Canceled] unless the canceller gave another one.
+//
+// What check returns while ctx is over counts as done or not done, but never as an
+// error of its own: a read that the deadline cut off is a wait that ran out.
+func Until(ctx context.Context, watch *Watch, poll time.Duration, check func(context.Context) (bool, error)) error {
+	var tick <-chan time.Time
+	if poll > 0 {
+		ticker := time.NewTicker(poll)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	for {
+		done, err := check(ctx)
+		switch {
+		case err == nil && done:
+			return nil
+		case ctx.Err() != nil:
+			return ended(ctx)
+		case err != nil:
+			return err
+		}
+		select {
+		case <-watch.C():
+		case <-tick:
+		case <-ctx.Done():
+			return ended(ctx)
+		}
+	}
+}
+
+func ended(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return ErrTimeout
+	}
+	return context.Cause(ctx)
+}

@@ -1,0 +1,129 @@
+// Package watch tells those who wait that something happened in a session. A
+// [Hub] lives in one process: the store's notices go in, and every [Watch] of the
+// session gets a signal.
+//
+// A signal carries nothing. Whoever gets one reads the rows, and so a signal may
+// stand for many commits. The pattern is: take the watch, then read, then wait for
+// a signal and read again. A commit that the first read did not see is published
+// after the watch was taken, so nothing is missed. Hints from other processes may
+// be lost all the same; [Until] reads again at intervals because of that.
+//
+// The package knows nothing of SQL, of HTTP, or of what its users read.
+package watch
+
+import (
+	"hash/maphash"
+	"sync"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// shardCount spreads the sessions over as many locks, so that commits of
+// different sessions rarely meet at one.
+const shardCount = 64
+
+// Hub passes notices on to the watches of their sessions. It is safe for
+// concurrent use and starts no goroutine.
+type Hub struct {
+	seed   maphash.Seed
+	shards [shardCount]shard
+}
+
+type shard struct {
+	mu sync.Mutex
+	// sessions holds no empty list: the entry goes with the session's last watch.
+	sessions map[string][]*Watch
+}
+
+// NewHub returns a hub without watches.
+func NewHub() *Hub {
+	hub := &Hub{seed: maphash.MakeSeed()}
+	for i := range hub.shards {
+		hub.shards[i].sessions = map[string][]*Watch{}
+	}
+	return hub
+}
+
+// Publish signals every watch of the notice's session. A notice without a session
+// says that hints may have been lost, and signals every watch there is. It never
+// blocks, so that it can be called on the commit path; it fits
+// runs.Store.Subscribe.
+func (h *Hub) Publish(notice runs.Notice) {
+	if notice.SessionID != "" {
+		s := h.shard(notice.SessionID)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		signal(s.sessions[notice.SessionID])
+		return
+	}
+	for i := range h.shards {
+		s := &h.shards[i]
+		s.mu.Lock()
+		for _, watches := range s.sessions {
+			signal(watches)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// Session returns a new watch of a session, which need not exist. The caller must
+// close it.
+func (h *Hub) Session(sessionID string) *Watch {
+	w := &Watch{hub: h, sessionID: sessionID, c: make(chan struct{}, 1)}
+	s := h.shard(sessionID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.index = len(s.sessions[sessionID])
+	s.sessions[sessionID] = append(s.sessions[sessionID], w)
+	return w
+}
+
+func (h *Hub) shard(sessionID string) *shard {
+	return &h.shards[maphash.String(h.seed, sessionID)%shardCount]
+}
+
+func signal(watches []*Watch) {
+	for _, w := range watches {
+		select {
+		case w.c <- struct{}{}:
+		default: // the signal that is there already stands for this one too
+		}
+	}
+}
+
+// Watch gets a signal after each notice of its session.
+type Watch struct {
+	hub       *Hub
+	sessionID string
+	c         chan struct{}
+	// index is the watch's place in its session's list, -1 once it is closed. The
+	// shard's lock guards it.
+	index int
+}
+
+// C returns the channel of the signals. It holds one at most: several notices may
+// make one signal, and after any notice that follows the call of Session at least
+// one comes. The channel is never closed.
+func (w *Watch) C() <-chan struct{} { return w.c }
+
+// Close ends the watch and frees what the hub holds for it. Closing it again does
+// nothing.
+func (w *Watch) Close() {
+	s := w.hub.shard(w.sessionID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.index < 0 {
+		return
+	}
+	watches := s.sessions[w.sessionID]
+	last := len(watches) - 1
+	watches[w.index] = watches[last]
+	watches[w.index].index = w.index
+	watches[last] = nil
+	w.index = -1
+	if last == 0 {
+		delete(s.sessions, w.sessionID)
+		return
+	}
+	s.sessions[w.sessionID] = watches[:last]
+}
