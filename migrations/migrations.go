@@ -1,0 +1,193 @@
+// Package migrations holds the schemas of both engines and applies them. The SQL
+// files are embedded, so a binary carries its own schema and can tell whether a
+// database is behind or ahead of it.
+//
+// It knows goose and database/sql; it must not know what is in the tables.
+package migrations
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed postgres/*.sql sqlite/*.sql
+var files embed.FS
+
+// Engine names a set of migrations. It is the name of their directory.
+type Engine string
+
+// The engines that have a schema.
+const (
+	Postgres Engine = "postgres"
+	SQLite   Engine = "sqlite"
+)
+
+// ErrSchemaBehind and ErrSchemaAhead are returned by [Migrator.Check].
+var (
+	ErrSchemaBehind = errors.New("the database schema is older than this program: run the migrations")
+	ErrSchemaAhead  = errors.New("the database schema is newer than this program")
+)
+
+// Migration is one step of the schema.
+type Migration struct {
+	Version int64
+	Name    string
+	// AppliedAt is given by Status alone; it is zero while the step is pending.
+	AppliedAt time.Time
+}
+
+// Migrator moves one database between the versions of its schema. It is safe for
+// concurrent use, and on Postgres several processes may migrate one database at
+// once: they wait for each other.
+type Migrator struct {
+	provider *goose.Provider
+	db       *sql.DB
+	engine   Engine
+}
+
+// New returns a migrator of a database. The handle stays the caller's to close;
+// on Postgres it must reach the server itself and not a transaction-pooling proxy,
+// because the lock is held by the connection. The logger may be nil.
+func New(db *sql.DB, engine Engine, logger *slog.Logger) (*Migrator, error) {
+	sources, err := fs.Sub(files, string(engine))
+	if err != nil {
+		return nil, fmt.Errorf("migrations of %s: %w", engine, err)
+	}
+	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
+	if logger != nil {
+		options = append(options, goose.WithSlog(logger))
+	} else {
+		options = append(options, goose.WithLogger(goose.NopLogger()))
+	}
+	var dialect goose.Dialect
+	switch engine {
+	case Postgres:
+		dialect = goose.DialectPostgres
+		options = append(options, goose.WithSessionLocker(advisoryLock{}))
+	case SQLite:
+		dialect = goose.DialectSQLite3
+	default:
+		return nil, fmt.Errorf("no migrations for engine %q", engine)
+	}
+	provider, err := goose.NewProvider(dialect, db, sources, options...)
+	if err != nil {
+		return nil, fmt.Errorf("migrations of %s: %w", engine, err)
+	}
+	return &Migrator{provider: provider, db: db, engine: engine}, nil
+}
+
+// Up applies every pending step and returns those that it applied, oldest first.
+// Each step is one transaction: after an error the earlier steps stay applied.
+func (m *Migrator) Up(ctx context.Context) ([]Migration, error) {
+	results, err := m.provider.Up(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("migrate up: %w", err)
+	}
+	return applied(results), nil
+}
+
+// Down takes back the newest applied step, with all data that only it holds, and
+// returns it. The version is 0 when nothing was applied.
+func (m *Migrator) Down(ctx context.Context) (Migration, error) {
+	result, err := m.provider.Down(ctx)
+	if errors.Is(err, goose.ErrNoNextVersion) {
+		return Migration{}, nil
+	}
+	if err != nil {
+		return Migration{}, fmt.Errorf("migrate down: %w", err)
+	}
+	return applied([]*goose.MigrationResult{result})[0], nil
+}
+
+// Status returns every step that this program knows, oldest first.
+func (m *Migrator) Status(ctx context.Context) ([]Migration, error) {
+	statuses, err := m.provider.Status(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("migration status: %w", err)
+	}
+	steps := make([]Migration, 0, len(statuses))
+	for _, status := range statuses {
+		steps = append(steps, Migration{Version: status.Source.Version, Name: status.Source.Path, AppliedAt: status.AppliedAt})
+	}
+	return steps, nil
+}
+
+// Versions returns the version that the database is at (0 when it is empty) and
+// the newest one that this program knows. It changes nothing.
+func (m *Migrator) Versions(ctx context.Context) (current, newest int64, err error) {
+	// goose would make its table, outside of the lock and in the way of a replica
+	// that is migrating.
+	question := "SELECT to_regclass('goose_db_version') IS NOT NULL"
+	if m.engine == SQLite {
+		question = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version')"
+	}
+	var begun bool
+	if err := m.db.QueryRowContext(ctx, question).Scan(&begun); err != nil {
+		return 0, 0, fmt.Errorf("schema version: %w", err)
+	}
+	if !begun {
+		sources := m.provider.ListSources()
+		return 0, sources[len(sources)-1].Version, nil
+	}
+	current, newest, err = m.provider.GetVersions(ctx)
+	if err != nil {
+		return 0, 0, fmt.Errorf("schema version: %w", err)
+	}
+	return current, newest, nil
+}
+
+// Check returns nil when the database has the schema that this program knows, else
+// an error that wraps [ErrSchemaBehind] or [ErrSchemaAhead] and names the versions,
+// or the database's error.
+func (m *Migrator) Check(ctx context.Context) error {
+	current, newest, err := m.Versions(ctx)
+	switch {
+	case err != nil:
+		return err
+	case current < newest:
+		return fmt.Errorf("%w (it is at %d, this program needs %d)", ErrSchemaBehind, current, newest)
+	case current > newest:
+		return fmt.Errorf("%w (it is at %d, this program knows %d)", ErrSchemaAhead, current, newest)
+	}
+	return nil
+}
+
+// Digest returns a hexadecimal hash of an engine's migrations: two programs with
+// the same digest make the same schema.
+func Digest(engine Engine) (string, error) {
+	sum := sha256.New()
+	err := fs.WalkDir(files, string(engine), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := files.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(sum, "%s %d\n", path, len(text))
+		_, err = sum.Write(text)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("digest of the migrations of %s: %w", engine, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func applied(results []*goose.MigrationResult) []Migration {
+	steps := make([]Migration, 0, len(results))
+	for _, result := range results {
+		steps = append(steps, Migration{Version: result.Source.Version, Name: result.Source.Path})
+	}
+	return steps
+}

@@ -1,0 +1,221 @@
+package committer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Options set up a Committer. Members that are left zero get the default that is
+// named beside them.
+type Options struct {
+	// Lanes is how many batches may be in flight at once; sessions are spread over
+	// them, and no session is in two at a time. Default: 2.
+	Lanes int
+	// MaxBatch is how many commands one transaction takes at most. Default: 128.
+	MaxBatch int
+	// Plain gives each command a transaction of its own, up to Lanes at once. It is
+	// there for benchmarks to compare with.
+	Plain bool
+	// NewID makes the identifiers that a command leaves to the service. Default:
+	// runs.NewID.
+	NewID runs.IDSource
+	// Announce is told of every session that a committed batch changed, after the
+	// callers have been answered. It runs on the lane: it must not block and must not
+	// call the Committer. Default: nobody is told.
+	Announce func(runs.Notice)
+	// Retries is how often a command that the database refused is tried alone.
+	// Default: 5.
+	Retries int
+	// Timeout bounds one transaction. Default: 30 s.
+	Timeout time.Duration
+	// RememberedRuns is how many runs' sessions are kept in memory. Default: 65,536.
+	RememberedRuns int
+	// Logger is told of panics and of transactions that failed. Default: discards.
+	Logger *slog.Logger
+}
+
+// ErrPanicked is wrapped by the error of a command whose decision panicked. It
+// took no effect.
+var ErrPanicked = errors.New("the decision panicked")
+
+// Committer carries commands through an Engine in as few transactions as it can.
+// It is safe for concurrent use.
+type Committer struct {
+	engine    Engine
+	options   Options
+	sessionOf *lru.Cache[string, string]
+	seed      maphash.Seed
+	lanes     []chan *call
+	running   sync.WaitGroup
+
+	mu      sync.RWMutex
+	closed  bool
+	closing chan struct{}
+	// senders are the calls of Do that may still put something into a lane.
+	senders sync.WaitGroup
+}
+
+// New starts a Committer over an engine. It must be closed.
+func New(engine Engine, options Options) *Committer {
+	options.Lanes = cmp.Or(max(options.Lanes, 0), 2)
+	options.MaxBatch = cmp.Or(max(options.MaxBatch, 0), 128)
+	options.Retries = cmp.Or(max(options.Retries, 0), 5)
+	options.Timeout = cmp.Or(options.Timeout, 30*time.Second)
+	options.RememberedRuns = cmp.Or(max(options.RememberedRuns, 0), 1<<16)
+	if options.NewID == nil {
+		options.NewID = runs.NewID
+	}
+	if options.Announce == nil {
+		options.Announce = func(runs.Notice) {}
+	}
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	// The only error is a size below 1.
+	sessionOf, _ := lru.New[string, string](options.RememberedRuns)
+	c := &Committer{
+		engine: engine, options: options, sessionOf: sessionOf,
+		seed: maphash.MakeSeed(), closing: make(chan struct{}),
+	}
+	if options.Plain {
+		// One channel of permits stands in for the lanes.
+		c.lanes = []chan *call{make(chan *call, options.Lanes)}
+		return c
+	}
+	for range options.Lanes {
+		lane := make(chan *call, options.MaxBatch)
+		c.lanes = append(c.lanes, lane)
+		c.running.Go(func() { c.work(lane) })
+	}
+	return c
+}
+
+// Do decides a command under the lock of its session and returns once its effect,
+// if it has any, is committed. It implements runs.Door; see there for the errors.
+// A context that ends while the command still waits for its turn takes the command
+// back; one that ends later leaves it open whether the command took effect.
+func (c *Committer) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
+	c.mu.RLock()
+	if c.closed {
+		c.mu.RUnlock()
+		return runs.Reply{}, runs.ErrClosed
+	}
+	c.senders.Add(1)
+	c.mu.RUnlock()
+
+	waiting, err := c.enqueue(ctx, command)
+	if err != nil {
+		return runs.Reply{}, err
+	}
+	select {
+	case <-waiting.done:
+		return waiting.reply, waiting.err
+	case <-ctx.Done():
+		if waiting.abandon() {
+			return runs.Reply{}, ctx.Err()
+		}
+	}
+	// It is being decided. Whoever gave up is told so, unless the answer is there.
+	select {
+	case <-waiting.done:
+		return waiting.reply, waiting.err
+	default:
+		return runs.Reply{}, ctx.Err()
+	}
+}
+
+// enqueue prepares a command, finds its session and hands it to the lane.
+func (c *Committer) enqueue(ctx context.Context, command runs.Command) (*call, error) {
+	defer c.senders.Done()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := runs.Prepare(command, c.options.NewID); err != nil {
+		return nil, err
+	}
+	needs := command.Needs()
+	sessionID, err := c.session(ctx, needs)
+	if err != nil {
+		return nil, err
+	}
+	waiting := &call{command: command, needs: needs, sessionID: sessionID, done: make(chan struct{})}
+	if c.options.Plain {
+		return waiting, c.plain(ctx, waiting)
+	}
+	lane := c.lanes[maphash.String(c.seed, sessionID)%uint64(len(c.lanes))]
+	select {
+	case lane <- waiting:
+		return waiting, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-c.closing:
+		return nil, runs.ErrClosed
+	}
+}
+
+// plain carries one command through on the caller's own goroutine.
+func (c *Committer) plain(ctx context.Context, waiting *call) error {
+	select {
+	case c.lanes[0] <- waiting:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.lanes[0] }()
+	c.carry([]*call{waiting})
+	return nil
+}
+
+// session returns the session whose lock a command needs.
+func (c *Committer) session(ctx context.Context, needs runs.Needs) (string, error) {
+	// A text that nothing can be called by never reaches the database.
+	if needs.SessionID != "" && !runs.ValidID(needs.SessionID) {
+		return "", runs.UnknownSession(needs.SessionID)
+	}
+	if needs.SessionID != "" {
+		return needs.SessionID, nil
+	}
+	if !runs.ValidID(needs.RunID) {
+		return "", runs.UnknownRun(needs.RunID)
+	}
+	if sessionID, known := c.sessionOf.Get(needs.RunID); known {
+		return sessionID, nil
+	}
+	sessionID, err := c.engine.SessionOf(ctx, needs.RunID)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		return "", fmt.Errorf("%w: %w", runs.ErrUnavailable, err)
+	case sessionID == "":
+		return "", runs.UnknownRun(needs.RunID)
+	}
+	c.sessionOf.Add(needs.RunID, sessionID)
+	return sessionID, nil
+}
+
+// Close stops taking commands, finishes those that it has, and returns when
+// nothing is in flight. It may be called again.
+func (c *Committer) Close() {
+	c.mu.Lock()
+	first := !c.closed
+	c.closed = true
+	c.mu.Unlock()
+	if first {
+		close(c.closing)
+		c.senders.Wait()
+		for _, lane := range c.lanes {
+			close(lane)
+		}
+	}
+	c.running.Wait()
+}

@@ -1,0 +1,211 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// engine is the committer's side of the store. Its connections are its own: a lane
+// never waits for a reader.
+type engine struct {
+	lanes *pgxpool.Pool
+	reads *pgxpool.Pool
+	// localSettings: nothing may be left on a connection, so each transaction brings
+	// its settings along.
+	localSettings bool
+}
+
+var _ committer.Engine = (*engine)(nil)
+
+const sqlSessionOf = `SELECT r.session_id FROM runs AS r WHERE r.run_id = $1`
+
+// SessionOf implements committer.Engine.
+func (e *engine) SessionOf(ctx context.Context, runID string) (string, error) {
+	var sessionID string
+	err := e.reads.QueryRow(ctx, sqlSessionOf, runID).Scan(&sessionID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	return sessionID, err
+}
+
+const (
+	sqlBegin    = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`
+	sqlCommit   = `COMMIT`
+	sqlRollback = `ROLLBACK`
+)
+
+// Begin implements committer.Engine, in one round trip. A connection that turns out
+// to be dead is replaced: nothing can have happened yet.
+func (e *engine) Begin(ctx context.Context, loads []committer.Load) (committer.Batch, error) {
+	attempts := int(e.lanes.Config().MaxConns) + 1
+	for {
+		conn, err := e.lanes.Acquire(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("connect: %w", err)
+		}
+		t := &transaction{conn: conn}
+		err = t.begin(ctx, loads, e.localSettings)
+		if err == nil {
+			return t, nil
+		}
+		attempts--
+		dead := conn.Conn().IsClosed() && ctx.Err() == nil && attempts > 0
+		t.Rollback(ctx)
+		if !dead {
+			return nil, refusal(err)
+		}
+	}
+}
+
+// transaction is one open transaction. It implements committer.Batch.
+type transaction struct {
+	conn  *pgxpool.Conn // nil once the transaction is over
+	nowMs int64
+	loader
+}
+
+func (t *transaction) begin(ctx context.Context, loads []committer.Load, localSettings bool) error {
+	t.loader = loader{
+		states:  make(map[string]*runs.State, len(loads)),
+		chosen:  map[string][]*runs.State{},
+		records: map[runs.RecordKey][]*runs.State{},
+	}
+	batch := &pgx.Batch{}
+	if t.plansAreOld() {
+		batch.Queue(sqlDiscardPlans)
+	}
+	batch.Queue(sqlBegin)
+	if localSettings {
+		batch.Queue(sqlLocalSettings)
+	}
+	t.queue(batch, loads)
+	batch.Queue(sqlClock).QueryRow(func(row pgx.Row) error { return row.Scan(&t.nowMs) })
+	return t.conn.SendBatch(ctx, batch).Close()
+}
+
+// sqlDiscardPlans makes the server plan the prepared statements anew.
+const sqlDiscardPlans = `DISCARD PLANS`
+
+// transactionCount is the key of a connection's count of transactions.
+const transactionCount = "holdpoint_transactions"
+
+// plansAreOld counts the transactions of the connection and returns true at 8, 32,
+// 128, 512 and so on. A plan that was made for a table of a few rows walks all of
+// it, and the server keeps it until the table is analysed; in a database that
+// fills up quickly that is too late. So the plans are made again each time the
+// tables may have grown to the fourfold.
+func (t *transaction) plansAreOld() bool {
+	data := t.conn.Conn().PgConn().CustomData()
+	count, _ := data[transactionCount].(int)
+	count++
+	data[transactionCount] = count
+	return count >= 8 && bits.OnesCount(uint(count)) == 1 && bits.TrailingZeros(uint(count))%2 == 1
+}
+
+// NowMs implements committer.Batch.
+func (t *transaction) NowMs() int64 { return t.nowMs }
+
+// State implements committer.Batch.
+func (t *transaction) State(sessionID string) *runs.State { return t.states[sessionID] }
+
+// Commit implements committer.Batch, in one round trip. Rows of each kind go in the
+// order of their keys, so that transactions that meet at a unique index meet in one
+// order.
+func (t *transaction) Commit(ctx context.Context, w runs.Writes) error {
+	slices.SortFunc(w.NewSessions, func(a, b *runs.Session) int { return cmp.Compare(a.SessionID, b.SessionID) })
+	slices.SortFunc(w.NewRuns, func(a, b *runs.Run) int { return cmp.Compare(a.RunID, b.RunID) })
+	slices.SortFunc(w.Records, func(a, b *runs.IdempotencyRecord) int {
+		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.IdempotencyKey, b.IdempotencyKey))
+	})
+	batch := &pgx.Batch{}
+	queueRows(batch, sqlInsertSessions, w.NewSessions, insertSessionsArguments)
+	queueRows(batch, sqlUpdateSessions, w.UpdatedSessions, updateSessionsArguments)
+	// A run that ends frees the slot for another one of its session, and the unique
+	// index on the slot is checked row by row.
+	over, going := split(w.UpdatedRuns)
+	queueRows(batch, sqlUpdateRuns, over, updateRunsArguments)
+	queueRows(batch, sqlUpdateRuns, going, updateRunsArguments)
+	queueRows(batch, sqlInsertRuns, w.NewRuns, insertRunsArguments)
+	queueRows(batch, sqlSettleRequests, w.SettledRequests, settleRequestsArguments)
+	queueRows(batch, sqlInsertRequests, w.NewRequests, insertRequestsArguments)
+	queueRows(batch, sqlInsertEvents, w.Events, insertEventsArguments)
+	queueRows(batch, sqlInsertRecords, w.Records, insertRecordsArguments)
+	batch.Queue(sqlCommit).Exec(func(tag pgconn.CommandTag) error {
+		if tag.String() != "COMMIT" {
+			return fmt.Errorf("the transaction ended with %s", tag)
+		}
+		return nil
+	})
+	if err := t.conn.SendBatch(ctx, batch).Close(); err != nil {
+		return refusal(err)
+	}
+	t.release()
+	return nil
+}
+
+// split parts the runs that are over from the others when a session occurs more
+// than once; else one statement will do.
+func split(updated []*runs.Run) (over, going []*runs.Run) {
+	seen := make(map[string]bool, len(updated))
+	again := false
+	for _, run := range updated {
+		again = again || seen[run.SessionID]
+		seen[run.SessionID] = true
+	}
+	if !again {
+		return nil, updated
+	}
+	for _, run := range updated {
+		if run.Status.Terminal() {
+			over = append(over, run)
+		} else {
+			going = append(going, run)
+		}
+	}
+	return over, going
+}
+
+// queueRows queues one statement that writes all the rows, or none when there are
+// none. All of them must be written: the lock on the session says that they are
+// there.
+func queueRows[R any](batch *pgx.Batch, sql string, rows []*R, arguments func([]*R) []any) {
+	if len(rows) == 0 {
+		return
+	}
+	batch.Queue(sql, arguments(rows)...).Exec(func(tag pgconn.CommandTag) error {
+		if tag.RowsAffected() != int64(len(rows)) {
+			return fmt.Errorf("wrote %d rows of %d", tag.RowsAffected(), len(rows))
+		}
+		return nil
+	})
+}
+
+// Rollback implements committer.Batch.
+func (t *transaction) Rollback(ctx context.Context) {
+	if t.conn == nil {
+		return
+	}
+	defer t.release()
+	if t.conn.Conn().IsClosed() || t.conn.Conn().PgConn().TxStatus() == 'I' {
+		return
+	}
+	// A connection that cannot even roll back is dropped by the pool.
+	_, _ = t.conn.Exec(ctx, sqlRollback)
+}
+
+func (t *transaction) release() {
+	t.conn.Release()
+	t.conn = nil
+}

@@ -1,0 +1,52 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// refusal wraps committer.ErrRefused around an error by which the server says that
+// it has undone the transaction and that the same commands may fare better, or fail
+// alone, in another one. Every other error is returned as it is; the loss of a
+// connection above all, because a COMMIT may have been under way.
+func refusal(err error) error {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || refused.SeverityUnlocalized != "ERROR" {
+		return err
+	}
+	code := refused.Code
+	switch {
+	case pgerrcode.IsIntegrityConstraintViolation(code),
+		pgerrcode.IsTransactionRollback(code), // serialization failure, deadlock
+		pgerrcode.IsDataException(code),
+		pgerrcode.IsProgramLimitExceeded(code),
+		code == pgerrcode.LockNotAvailable,
+		code == pgerrcode.QueryCanceled: // statement_timeout
+	default:
+		return err
+	}
+	if refused.ConstraintName != "" {
+		return fmt.Errorf("%w: constraint %s: %w", committer.ErrRefused, refused.ConstraintName, err)
+	}
+	return fmt.Errorf("%w: %w", committer.ErrRefused, err)
+}
+
+// readFailure is the error of a read that the database did not answer.
+func readFailure(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case runs.ErrorCode(err) != "":
+		return err
+	}
+	return fmt.Errorf("%w: %w", runs.ErrUnavailable, err)
+}

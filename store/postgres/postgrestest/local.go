@@ -1,0 +1,227 @@
+//go:build unix
+
+package postgrestest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// binaryDirectories are searched after PATH.
+var binaryDirectories = []string{
+	"/usr/lib/postgresql/*/bin", // Debian
+	"/usr/pgsql-*/bin",          // Red Hat
+	"/usr/libexec/postgresql*",  // Alpine
+	"/opt/homebrew/opt/postgresql*/bin",
+	"/usr/local/opt/postgresql*/bin",
+}
+
+// binaries returns the directory of initdb and postgres, or errNoBinaries.
+func binaries() (string, error) {
+	if found, err := exec.LookPath("initdb"); err == nil {
+		directory := filepath.Dir(found)
+		if _, err := os.Stat(filepath.Join(directory, "postgres")); err == nil {
+			return directory, nil
+		}
+	}
+	for _, pattern := range binaryDirectories {
+		matches, err := filepath.Glob(filepath.Join(pattern, "initdb"))
+		if err != nil || len(matches) == 0 {
+			continue
+		}
+		slices.Sort(matches)
+		return filepath.Dir(matches[len(matches)-1]), nil
+	}
+	return "", errNoBinaries
+}
+
+// directoryPrefix is followed by the process id of the owner.
+const directoryPrefix = "holdpoint-postgres-"
+
+// startLocal starts a server of this process's own: in a new directory, on a unix
+// socket only. It ends with the process, however that ends.
+func startLocal(ctx context.Context, durable bool) (*server, error) {
+	bin, err := binaries()
+	if err != nil {
+		return nil, err
+	}
+	account, err := unprivileged()
+	if err != nil {
+		return nil, err
+	}
+	removeAbandoned()
+	// Not the test's directory: the path of a unix socket has at most 107 bytes.
+	directory, err := os.MkdirTemp("/tmp", directoryPrefix+strconv.Itoa(os.Getpid())+"-")
+	if err != nil {
+		return nil, err
+	}
+	if account != nil {
+		if err := os.Chown(directory, int(account.Uid), int(account.Gid)); err != nil {
+			return nil, err
+		}
+	}
+	data := filepath.Join(directory, "data")
+	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"),
+		"--pgdata", data, "--username", "postgres", "--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync")
+	initdb.SysProcAttr = &syscall.SysProcAttr{Credential: account}
+	initdb.Dir = directory
+	if output, err := initdb.CombinedOutput(); err != nil {
+		return nil, errors.Join(fmt.Errorf("initdb: %w: %s", err, output), os.RemoveAll(directory))
+	}
+	settings := []string{
+		"-D", data, "-k", directory, "-c", "listen_addresses=", "-c", "max_connections=400",
+		"-c", "log_min_messages=warning", "-c", "timezone=UTC",
+	}
+	if !durable {
+		settings = append(settings, "-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
+	}
+	process, err := startProcess(filepath.Join(bin, "postgres"), settings, directory, account)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(directory))
+	}
+	s := &server{admin: &url.URL{
+		Scheme: "postgres", User: url.User("postgres"), Path: "/postgres",
+		RawQuery: url.Values{"host": {directory}, "sslmode": {"disable"}}.Encode(),
+	}}
+	s.end = func(keep bool) error {
+		err := process.stop()
+		if keep {
+			kept := filepath.Join("/tmp", "holdpoint-kept-"+filepath.Base(directory))
+			fmt.Fprintf(os.Stderr, "the data of the failed tests is kept; start it with: %s -D %s -k %s\n",
+				filepath.Join(bin, "postgres"), filepath.Join(kept, "data"), kept)
+			return errors.Join(err, os.Rename(directory, kept))
+		}
+		return errors.Join(err, os.RemoveAll(directory))
+	}
+	if err := process.waitReady(ctx, s); err != nil {
+		return nil, errors.Join(err, s.end(false))
+	}
+	return s, nil
+}
+
+// unprivileged returns whom to run Postgres as: it refuses to run as root. It is
+// nil when this process is not root.
+func unprivileged() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		account, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err := strconv.ParseUint(account.Uid, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		gid, err := strconv.ParseUint(account.Gid, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	}
+	return nil, errors.New("this is root, and there is no user to run Postgres as")
+}
+
+// removeAbandoned removes the directories of processes that were killed. Their
+// servers were ended with them.
+func removeAbandoned() {
+	directories, err := filepath.Glob("/tmp/" + directoryPrefix + "*")
+	if err != nil {
+		return
+	}
+	for _, directory := range directories {
+		var pid int
+		if _, err := fmt.Sscanf(filepath.Base(directory), directoryPrefix+"%d-", &pid); err != nil || pid <= 0 {
+			continue
+		}
+		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			_ = os.RemoveAll(directory)
+		}
+	}
+}
+
+// process is a running postgres.
+type process struct {
+	command *exec.Cmd
+	exited  chan struct{}
+	exit    error
+	log     string
+}
+
+// startProcess starts the server so that the kernel ends it when this process
+// dies. That signal comes when the starting thread ends, so a goroutine keeps the
+// thread to itself for as long as the server runs.
+func startProcess(path string, arguments []string, directory string, account *syscall.Credential) (*process, error) {
+	p := &process{command: exec.Command(path, arguments...), exited: make(chan struct{}), log: filepath.Join(directory, "log")}
+	log, err := os.Create(p.log)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	p.command.Dir = directory
+	p.command.Stdout, p.command.Stderr = log, log
+	p.command.SysProcAttr = endWithParent(account)
+
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(p.exited)
+		err := p.command.Start()
+		started <- err
+		if err == nil {
+			p.exit = p.command.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		<-p.exited
+		return nil, fmt.Errorf("start postgres: %w", err)
+	}
+	return p, nil
+}
+
+// waitReady returns when the server answers.
+func (p *process) waitReady(ctx context.Context, s *server) error {
+	for {
+		conn, err := pgx.Connect(ctx, s.admin.String())
+		if err == nil {
+			return conn.Close(ctx)
+		}
+		select {
+		case <-p.exited:
+			text, _ := os.ReadFile(p.log)
+			return fmt.Errorf("postgres ended at its start: %w: %s", p.exit, text)
+		case <-ctx.Done():
+			return fmt.Errorf("postgres does not answer: %w", err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// stop ends the server by a fast shutdown, which needs no client to agree.
+func (p *process) stop() error {
+	select {
+	case <-p.exited:
+		return fmt.Errorf("postgres ended by itself: %w", p.exit)
+	default:
+	}
+	if err := p.command.Process.Signal(syscall.SIGINT); err != nil {
+		return fmt.Errorf("stop postgres: %w", err)
+	}
+	<-p.exited
+	return nil
+}

@@ -1,0 +1,308 @@
+// Package postgrestest gives tests a real Postgres, each test a fresh database with
+// the schema in it. It takes the first of these that there is:
+//
+//  1. the server that HOLDPOINT_TEST_POSTGRES_URL names,
+//  2. the binaries of an installation (on PATH or where distributions put them),
+//     started for this test process alone,
+//  3. a container, when a docker daemon answers.
+//
+// Where there is none the test is skipped, loudly; under CI it fails.
+//
+// A package that uses it ends its server in TestMain:
+//
+//	func TestMain(m *testing.M) { goleak.VerifyTestMain(postgrestest.Wrap(m)) }
+//
+// It is for tests and benchmarks only. It knows the migrations and nothing else of
+// the project.
+package postgrestest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/holdpoint/holdpoint/migrations"
+)
+
+// URLVariable names the environment variable with the URL of a server to use. Its
+// user must be allowed to create databases.
+const URLVariable = "HOLDPOINT_TEST_POSTGRES_URL"
+
+// Option changes what URL gives.
+type Option func(*kind)
+
+// Durable asks for a server that flushes to disk before it acknowledges, as in
+// production. Benchmarks want it; tests are faster without. A server that
+// HOLDPOINT_TEST_POSTGRES_URL names is used as it is.
+func Durable() Option { return func(k *kind) { k.durable = true } }
+
+// Empty asks for a database without the schema.
+func Empty() Option { return func(k *kind) { k.empty = true } }
+
+type kind struct{ durable, empty bool }
+
+// setUpTimeout bounds the start of a server and the making of a database.
+const setUpTimeout = 2 * time.Minute
+
+// URL returns the URL of a fresh database, which is dropped when the test ends. If
+// the test failed it is kept, and its URL is logged.
+func URL(tb testing.TB, options ...Option) string {
+	tb.Helper()
+	var k kind
+	for _, option := range options {
+		option(&k)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), setUpTimeout)
+	defer cancel()
+
+	s, err := servers.get(ctx, k.durable)
+	if errors.Is(err, errNoPostgres) {
+		unavailable(tb, err)
+	}
+	if err != nil {
+		tb.Fatalf("start Postgres: %v", err)
+	}
+	name, err := s.createDatabase(ctx, k.empty)
+	if err != nil {
+		tb.Fatalf("create a test database: %v", err)
+	}
+	dsn := s.urlOf(name)
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			s.keep()
+			tb.Logf("the database of this test is kept: %s", dsn)
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), setUpTimeout)
+		defer cancel()
+		if err := s.exec(ctx, "DROP DATABASE "+quote(name)+" WITH (FORCE)"); err != nil {
+			tb.Errorf("drop the test database: %v", err)
+		}
+	})
+	return dsn
+}
+
+func unavailable(tb testing.TB, err error) {
+	tb.Helper()
+	if os.Getenv("CI") != "" {
+		tb.Fatalf("THIS TEST NEEDS POSTGRES: %v", err)
+	}
+	fmt.Fprintf(os.Stderr, "\n*** SKIPPED: %s NEEDS POSTGRES: %v ***\n\n", tb.Name(), err)
+	tb.Skipf("no Postgres: %v", err)
+}
+
+// Wrap returns m with a Run that stops what the tests started. It fits goleak's
+// VerifyTestMain.
+func Wrap(m *testing.M) *Main { return &Main{m: m} }
+
+// Main runs the tests of a package and then stops its servers.
+type Main struct{ m *testing.M }
+
+// Run implements what TestMain calls. It returns the exit code.
+func (m *Main) Run() int {
+	code := m.m.Run()
+	if err := servers.stop(); err != nil {
+		fmt.Fprintf(os.Stderr, "stop the test Postgres: %v\n", err)
+		code = max(code, 1)
+	}
+	return code
+}
+
+// errNoPostgres: no rung of the ladder holds.
+var errNoPostgres = errors.New("no " + URLVariable + ", no Postgres binaries, no docker daemon")
+
+// errNoBinaries: this machine has no installation of Postgres.
+var errNoBinaries = errors.New("no Postgres binaries")
+
+// servers are the servers of this test process.
+var servers pool
+
+type pool struct {
+	mu      sync.Mutex
+	started map[bool]*server // by durable
+	failed  map[bool]error
+}
+
+func (p *pool) get(ctx context.Context, durable bool) (*server, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.started[durable]; s != nil {
+		return s, nil
+	}
+	if err := p.failed[durable]; err != nil {
+		return nil, err
+	}
+	s, err := start(ctx, durable)
+	if err != nil {
+		if p.failed == nil {
+			p.failed = map[bool]error{}
+		}
+		p.failed[durable] = err
+		return nil, err
+	}
+	if p.started == nil {
+		p.started = map[bool]*server{}
+	}
+	p.started[durable] = s
+	return s, nil
+}
+
+func (p *pool) stop() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var failures []error
+	for durable, s := range p.started {
+		failures = append(failures, s.stop())
+		delete(p.started, durable)
+	}
+	return errors.Join(failures...)
+}
+
+// start climbs the ladder.
+func start(ctx context.Context, durable bool) (*server, error) {
+	if dsn := os.Getenv(URLVariable); dsn != "" {
+		return newServer(dsn)
+	}
+	s, err := startLocal(ctx, durable)
+	if !errors.Is(err, errNoBinaries) {
+		return s, err
+	}
+	return startContainer(ctx, durable)
+}
+
+// server is a running Postgres.
+type server struct {
+	admin *url.URL
+	// end stops the server, if this process started it; keep makes it leave its data
+	// behind.
+	end  func(keep bool) error
+	kept bool
+
+	mu       sync.Mutex
+	template string
+}
+
+func newServer(dsn string) (*server, error) {
+	admin, err := url.Parse(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a URL", URLVariable)
+	}
+	return &server{admin: admin}, nil
+}
+
+func (s *server) stop() error {
+	if s.end == nil {
+		return nil
+	}
+	return s.end(s.kept)
+}
+
+func (s *server) keep() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = true
+}
+
+func (s *server) urlOf(database string) string {
+	u := *s.admin
+	u.Path = "/" + database
+	return u.String()
+}
+
+func (s *server) exec(ctx context.Context, sql string, args ...any) error {
+	conn, err := pgx.Connect(ctx, s.admin.String())
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	_, err = conn.Exec(ctx, sql, args...)
+	return err
+}
+
+// createDatabase makes a fresh database and returns its name.
+func (s *server) createDatabase(ctx context.Context, empty bool) (string, error) {
+	name := "holdpoint_test_" + randomText()
+	if empty {
+		return name, s.exec(ctx, "CREATE DATABASE "+quote(name))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.template == "" {
+		template, err := s.makeTemplate(ctx)
+		if err != nil {
+			return "", fmt.Errorf("template: %w", err)
+		}
+		s.template = template
+	}
+	return name, s.exec(ctx, "CREATE DATABASE "+quote(name)+" TEMPLATE "+quote(s.template))
+}
+
+// templateLock keeps test processes that share a server from making the template
+// at the same time.
+const templateLock = 0x74656d706c617465
+
+// makeTemplate makes, unless it is there, the database that the others are copies
+// of. It is named by the migrations in it and gets that name only when it is whole.
+func (s *server) makeTemplate(ctx context.Context) (string, error) {
+	digest, err := migrations.Digest(migrations.Postgres)
+	if err != nil {
+		return "", err
+	}
+	name := "holdpoint_template_" + digest[:16]
+
+	conn, err := pgx.Connect(ctx, s.admin.String())
+	if err != nil {
+		return "", err
+	}
+	// The end of the connection is the end of the lock.
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(templateLock)); err != nil {
+		return "", err
+	}
+	var there bool
+	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)", name).Scan(&there); err != nil || there {
+		return name, err
+	}
+	draft := "holdpoint_draft_" + randomText()
+	if _, err := conn.Exec(ctx, "CREATE DATABASE "+quote(draft)); err != nil {
+		return "", err
+	}
+	if err := migrate(ctx, s.urlOf(draft)); err != nil {
+		return "", err
+	}
+	_, err = conn.Exec(ctx, "ALTER DATABASE "+quote(draft)+" RENAME TO "+quote(name))
+	return name, err
+}
+
+func migrate(ctx context.Context, dsn string) error {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return err
+	}
+	db := stdlib.OpenDB(*config)
+	defer db.Close()
+	migrator, err := migrations.New(db, migrations.Postgres, nil)
+	if err != nil {
+		return err
+	}
+	_, err = migrator.Up(ctx)
+	return err
+}
+
+func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+func randomText() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,246 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// sqlBeginSnapshot makes all statements of a read see the same moment: a run that
+// waits is never shown without what it waits for.
+const sqlBeginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
+
+// snapshot answers several questions about one moment in one round trip.
+func (s *Store) snapshot(ctx context.Context, ask func(*pgx.Batch)) error {
+	batch := &pgx.Batch{}
+	batch.Queue(sqlBeginSnapshot)
+	ask(batch)
+	batch.Queue(sqlCommit)
+	return s.reads.SendBatch(ctx, batch).Close()
+}
+
+const sqlRun = `
+SELECT` + runColumns + `,` + queuedAhead + `
+FROM runs AS r WHERE r.run_id = $1`
+
+const sqlRunPayload = `SELECT r.session_id, r.run_id, r.input, r.checkpoint FROM runs AS r WHERE r.run_id = $1`
+
+// The requests and outputs of the runs that are named, for their views.
+const (
+	sqlRequestsOfRuns = `
+SELECT` + requestColumns + `
+FROM unnest($1::text[]) AS k (run_id)` + runOfID + shownRequests + `
+ORDER BY q.session_id, q.run_id, q.number`
+	sqlOutputsOfRuns = `
+SELECT o.run_id, o.body
+FROM unnest($1::text[]) AS k (run_id)` + runOfID + shownOutputs + `
+WHERE r.output_count > 0
+ORDER BY o.session_id, o.event_id`
+
+	// shownOutputs takes the newest outputs of r, at most as many as a view shows
+	// (runs.MaxOutputsShown).
+	shownOutputs = `
+CROSS JOIN LATERAL (
+	SELECT e.session_id, e.event_id, e.run_id, e.body FROM events AS e
+	WHERE e.session_id = r.session_id AND e.type = 'output'
+		AND e.event_id BETWEEN r.first_event_id AND r.last_event_id AND e.run_id = r.run_id
+	ORDER BY e.event_id DESC LIMIT 100
+) AS o`
+)
+
+// Run implements runs.Reader.
+func (s *Store) Run(ctx context.Context, runID string) (*runs.RunRecord, error) {
+	return s.run(ctx, runID, false)
+}
+
+// ClaimedRun implements runs.Reader.
+func (s *Store) ClaimedRun(ctx context.Context, runID string) (*runs.RunRecord, error) {
+	return s.run(ctx, runID, true)
+}
+
+func (s *Store) run(ctx context.Context, runID string, withPayload bool) (*runs.RunRecord, error) {
+	if !runs.ValidID(runID) {
+		return nil, runs.UnknownRun(runID)
+	}
+	var found records
+	err := s.snapshot(ctx, func(batch *pgx.Batch) {
+		batch.Queue(sqlRun, runID).Query(found.takeRuns)
+		batch.Queue(sqlRequestsOfRuns, []string{runID}).Query(found.takeRequests)
+		batch.Queue(sqlOutputsOfRuns, []string{runID}).Query(found.takeOutputs)
+		if withPayload {
+			batch.Queue(sqlRunPayload, runID).Query(found.takePayloads)
+		}
+	})
+	if err != nil {
+		return nil, readFailure(ctx, err)
+	}
+	if len(found.list) == 0 {
+		return nil, runs.UnknownRun(runID)
+	}
+	return found.list[0], nil
+}
+
+const sqlSettledAfter = `
+SELECT` + requestColumns + `
+FROM runs AS r
+JOIN requests AS q ON q.session_id = r.session_id AND q.run_id = r.run_id
+	AND ` + openOrAfter + ` > $2::bigint AND q.settled_number IS NOT NULL
+WHERE r.run_id = $1
+ORDER BY q.settled_number`
+
+// SettledAfter implements runs.Reader.
+func (s *Store) SettledAfter(ctx context.Context, runID string, after int64) (*runs.Run, []runs.Request, error) {
+	if !runs.ValidID(runID) {
+		return nil, nil, runs.UnknownRun(runID)
+	}
+	var found records
+	var settled []runs.Request
+	err := s.snapshot(ctx, func(batch *pgx.Batch) {
+		batch.Queue(sqlRun, runID).Query(found.takeRuns)
+		batch.Queue(sqlSettledAfter, runID, after).Query(func(rows pgx.Rows) error {
+			return each(rows, requestTargets, func(q *runs.Request) { settled = append(settled, *q) })
+		})
+	})
+	if err != nil {
+		return nil, nil, readFailure(ctx, err)
+	}
+	if len(found.list) == 0 {
+		return nil, nil, runs.UnknownRun(runID)
+	}
+	return &found.list[0].Run, settled, nil
+}
+
+const (
+	sqlSession = `SELECT` + sessionColumns + ` FROM sessions AS s WHERE s.session_id = $1`
+
+	activeRun = `
+FROM (SELECT s.session_id, s.active_run_id AS run_id FROM sessions AS s WHERE s.session_id = $1) AS k` + runOfKey
+
+	sqlActiveRun         = `SELECT` + runColumns + `, 0::bigint` + activeRun
+	sqlActiveRunRequests = `SELECT` + requestColumns + activeRun + shownRequests + ` ORDER BY q.number`
+	sqlActiveRunOutputs  = `SELECT o.run_id, o.body` + activeRun + shownOutputs + ` WHERE r.output_count > 0 ORDER BY o.event_id`
+
+	sqlQueuedRunIDs = `
+SELECT r.run_id FROM runs AS r
+WHERE r.session_id = $1 AND r.finished_at_ms IS NULL AND r.status = 'queued'
+ORDER BY r.first_event_id`
+	sqlSessionOutputs = `
+SELECT e.body FROM events AS e
+WHERE e.session_id = $1 AND e.type = 'output'
+ORDER BY e.event_id DESC LIMIT 100`
+)
+
+// Session implements runs.Reader.
+func (s *Store) Session(ctx context.Context, sessionID string) (*runs.SessionRecord, error) {
+	if !runs.ValidID(sessionID) {
+		return nil, runs.UnknownSession(sessionID)
+	}
+	var sessions []*runs.Session
+	var active records
+	record := &runs.SessionRecord{}
+	err := s.snapshot(ctx, func(batch *pgx.Batch) {
+		batch.Queue(sqlSession, sessionID).Query(func(rows pgx.Rows) error {
+			return each(rows, sessionTargets, func(s *runs.Session) { sessions = append(sessions, s) })
+		})
+		batch.Queue(sqlActiveRun, sessionID).Query(active.takeRuns)
+		batch.Queue(sqlActiveRunRequests, sessionID).Query(active.takeRequests)
+		batch.Queue(sqlActiveRunOutputs, sessionID).Query(active.takeOutputs)
+		batch.Queue(sqlQueuedRunIDs, sessionID).Query(func(rows pgx.Rows) (err error) {
+			record.QueuedRunIDs, err = pgx.CollectRows(rows, pgx.RowTo[string])
+			return err
+		})
+		batch.Queue(sqlSessionOutputs, sessionID).Query(func(rows pgx.Rows) (err error) {
+			bodies, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+			if err != nil {
+				return err
+			}
+			slices.Reverse(bodies)
+			for _, body := range bodies {
+				output, err := outputOf(body)
+				if err != nil {
+					return err
+				}
+				record.Outputs = append(record.Outputs, output)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, readFailure(ctx, err)
+	}
+	if len(sessions) == 0 {
+		return nil, runs.UnknownSession(sessionID)
+	}
+	record.Session = *sessions[0]
+	if len(active.list) > 0 {
+		record.Active = active.list[0]
+	}
+	return record, nil
+}
+
+// records puts runs together with what their views need.
+type records struct {
+	list  []*runs.RunRecord
+	byRun map[string]*runs.RunRecord
+}
+
+func (f *records) takeRuns(rows pgx.Rows) error {
+	if f.byRun == nil {
+		f.byRun = map[string]*runs.RunRecord{}
+	}
+	return each(rows, shownRunTargets, func(r *runs.Run) {
+		record := &runs.RunRecord{Run: *r}
+		f.list = append(f.list, record)
+		f.byRun[r.RunID] = record
+	})
+}
+
+func (f *records) takeRequests(rows pgx.Rows) error {
+	return each(rows, requestTargets, func(q *runs.Request) {
+		if record := f.byRun[q.RunID]; record != nil {
+			record.Requests = append(record.Requests, *q)
+		}
+	})
+}
+
+func (f *records) takePayloads(rows pgx.Rows) error {
+	return each(rows, payloadTargets, func(p *payload) {
+		if record := f.byRun[p.runID]; record != nil {
+			record.Run.Input, record.Run.Checkpoint = p.input, p.checkpoint
+		}
+	})
+}
+
+type outputRow struct {
+	runID string
+	body  []byte
+}
+
+func (f *records) takeOutputs(rows pgx.Rows) error {
+	var unreadable []error
+	targets := func(o *outputRow) []any { return []any{&o.runID, &o.body} }
+	err := each(rows, targets, func(o *outputRow) {
+		output, err := outputOf(o.body)
+		if err != nil {
+			unreadable = append(unreadable, err)
+		}
+		if record := f.byRun[o.runID]; record != nil {
+			record.Outputs = append(record.Outputs, output)
+		}
+	})
+	return errors.Join(append(unreadable, err)...)
+}
+
+// outputOf takes the output record out of the body of an output event.
+func outputOf(body []byte) (runs.OutputRecord, error) {
+	var event struct {
+		Output runs.OutputRecord `json:"output"`
+	}
+	err := json.Unmarshal(body, &event)
+	return event.Output, err
+}

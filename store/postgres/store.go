@@ -1,0 +1,264 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/holdpoint/holdpoint/migrations"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// Options set up a Store. Members that are left zero get the default that is named
+// beside them.
+type Options struct {
+	// Migrate brings the schema up to date before anything else.
+	Migrate bool
+	// Pooler says that the URL leads to a proxy that pools by transaction, such as
+	// pgbouncer. Then nothing is kept on a connection from one transaction to the
+	// next: settings go with each transaction, and statements are not prepared by
+	// name unless QueryExecMode says so. LISTEN and migrations need ListenURL.
+	Pooler bool
+	// QueryExecMode is how statements are sent. Default: the URL's
+	// default_query_exec_mode, else prepared once a connection and kept there
+	// (pgx.QueryExecModeCacheStatement), or, with Pooler, unprepared
+	// (pgx.QueryExecModeExec). A proxy that tracks prepared statements (pgbouncer
+	// 1.21 and later with max_prepared_statements) may be given the former.
+	QueryExecMode pgx.QueryExecMode
+	// ListenURL reaches the server itself, for LISTEN and for migrations. Default:
+	// the URL, or none with Pooler.
+	ListenURL string
+	// NoListen neither tells other replicas of commits nor hears of theirs. Whoever
+	// waits for them must ask now and then.
+	NoListen bool
+	// ReadConnections bounds the connections that reads use. Default: the URL's
+	// pool_max_conns, else 16.
+	ReadConnections int
+	// Committer sets up the committer. Its Announce is taken by the store.
+	Committer committer.Options
+	// Logger is told of lost connections and failed transactions. Default: discards.
+	Logger *slog.Logger
+}
+
+const (
+	defaultLanes           = 2
+	defaultReadConnections = 16
+)
+
+// Store is the engine. It implements runs.Store and is safe for concurrent use.
+type Store struct {
+	door        *committer.Committer
+	lanes       *pgxpool.Pool
+	reads       *pgxpool.Pool
+	readsSQL    *sql.DB
+	migrator    *migrations.Migrator
+	subscribers subscribers
+	// notifier and listener are nil with NoListen.
+	notifier *notifier
+	listener *listener
+	closing  sync.Once
+	closed   error
+}
+
+var _ runs.Store = (*Store)(nil)
+
+// Open connects to a database and starts the store. The URL is a postgres:// URL or
+// a key-value DSN as libpq knows them. It returns an error when the URL is wrong,
+// the server does not answer within the context, or a migration fails. The store
+// must be closed.
+func Open(ctx context.Context, url string, options Options) (*Store, error) {
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	options.Committer.Lanes = cmp.Or(max(options.Committer.Lanes, 0), defaultLanes)
+	if options.ListenURL == "" && !options.Pooler {
+		options.ListenURL = url
+	}
+	if options.Migrate {
+		if err := migrate(ctx, cmp.Or(options.ListenURL, url), options.Logger); err != nil {
+			return nil, err
+		}
+	}
+	s := &Store{}
+	if err := s.connect(ctx, url, options); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if !options.NoListen {
+		if err := s.startNotices(options); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	options.Committer.Announce = s.announce
+	options.Committer.Logger = cmp.Or(options.Committer.Logger, options.Logger)
+	s.door = committer.New(&engine{lanes: s.lanes, reads: s.reads, localSettings: options.Pooler}, options.Committer)
+	return s, nil
+}
+
+// connect makes the two pools and sees that the server answers.
+func (s *Store) connect(ctx context.Context, url string, options Options) error {
+	lanes, err := poolConfig(url, options)
+	if err != nil {
+		return err
+	}
+	// One connection a lane, and one for the notices.
+	lanes.MaxConns = int32(options.Committer.Lanes) + 1
+	// A lane finds out by itself that a connection is dead, and takes another one. A
+	// ping before each use would cost a round trip.
+	lanes.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
+	if !options.Pooler {
+		lanes.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+			_, err := conn.Exec(ctx, sqlSessionSettings)
+			return err
+		}
+	}
+	if s.lanes, err = pgxpool.NewWithConfig(ctx, lanes); err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	reads, err := poolConfig(url, options)
+	if err != nil {
+		return err
+	}
+	if options.ReadConnections > 0 {
+		reads.MaxConns = int32(options.ReadConnections)
+	}
+	if s.reads, err = pgxpool.NewWithConfig(ctx, reads); err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	if err := s.lanes.Ping(ctx); err != nil {
+		return fmt.Errorf("connect to database: %w", err)
+	}
+	s.readsSQL = stdlib.OpenDBFromPool(s.reads)
+	s.migrator, err = migrations.New(s.readsSQL, migrations.Postgres, options.Logger)
+	return err
+}
+
+func poolConfig(url string, options Options) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		// pgx leaves the password out of its parse errors.
+		return nil, fmt.Errorf("database URL: %w", err)
+	}
+	parameters, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("database URL: %w", err)
+	}
+	if _, given := parameters.RuntimeParams["pool_max_conns"]; !given {
+		config.MaxConns = defaultReadConnections
+	}
+	if config.ConnConfig.RuntimeParams["application_name"] == "" {
+		config.ConnConfig.RuntimeParams["application_name"] = "holdpoint"
+	}
+	switch {
+	case options.QueryExecMode != 0:
+		config.ConnConfig.DefaultQueryExecMode = options.QueryExecMode
+	case options.Pooler && config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement:
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	}
+	if config.ConnConfig.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = 10 * time.Second
+	}
+	return config, nil
+}
+
+// The settings of the deciding transactions. No wait for a lock or a statement is
+// without end. The planner is held to nested loops over indexes: every statement
+// reaches few rows by their keys, and a plan that was kept from the time when a
+// table was small must not scan it once it is large.
+const (
+	sqlLocalSettings   = `SELECT set_config(name, value, true)` + settings
+	sqlSessionSettings = `SELECT set_config(name, value, false)` + settings
+	settings           = `
+FROM (VALUES
+	('lock_timeout', '5s'),
+	('statement_timeout', '15s'),
+	('idle_in_transaction_session_timeout', '30s'),
+	('enable_seqscan', 'off'),
+	('enable_hashjoin', 'off'),
+	('enable_mergejoin', 'off'),
+	('jit', 'off')
+) AS setting (name, value)`
+)
+
+// OpenDB opens the database for the migrations, which need the server itself and
+// not a proxy that pools by transaction. The caller closes the handle.
+func OpenDB(url string) (*sql.DB, error) {
+	config, err := connConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	return stdlib.OpenDB(*config), nil
+}
+
+// connConfig reads a URL for a connection outside of the pools; the settings of
+// pools that it may hold are left out.
+func connConfig(url string) (*pgx.ConnConfig, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		// pgx leaves the password out of its parse errors.
+		return nil, fmt.Errorf("database URL: %w", err)
+	}
+	return config.ConnConfig, nil
+}
+
+func migrate(ctx context.Context, url string, logger *slog.Logger) (err error) {
+	db, err := OpenDB(url)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	migrator, err := migrations.New(db, migrations.Postgres, logger)
+	if err != nil {
+		return err
+	}
+	_, err = migrator.Up(ctx)
+	return err
+}
+
+// Do implements runs.Door.
+func (s *Store) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
+	return s.door.Do(ctx, command)
+}
+
+// Ready implements runs.Keeper. Its errors wrap migrations.ErrSchemaBehind,
+// migrations.ErrSchemaAhead or runs.ErrUnavailable.
+func (s *Store) Ready(ctx context.Context) error {
+	err := s.migrator.Check(ctx)
+	if errors.Is(err, migrations.ErrSchemaBehind) || errors.Is(err, migrations.ErrSchemaAhead) {
+		return err
+	}
+	return readFailure(ctx, err)
+}
+
+// Close implements runs.Keeper.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		if s.door != nil {
+			s.door.Close()
+		}
+		if s.notifier != nil {
+			s.notifier.close()
+		}
+		if s.listener != nil {
+			s.listener.close()
+		}
+		if s.readsSQL != nil {
+			s.closed = s.readsSQL.Close()
+		}
+		for _, pool := range []*pgxpool.Pool{s.lanes, s.reads} {
+			if pool != nil {
+				pool.Close()
+			}
+		}
+	})
+	return s.closed
+}

@@ -1,0 +1,38 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// ErrInUse: another process, or another store of this one, has the file open.
+var ErrInUse = errors.New("the database file is in use by another process")
+
+// resultCode returns SQLite's primary result code of an error, or -1 when it is
+// none of SQLite's.
+func resultCode(err error) int {
+	var failure *sqlite.Error
+	if !errors.As(err, &failure) {
+		return -1
+	}
+	return failure.Code() & 0xff
+}
+
+// failed tells what a failure inside a transaction means for those who wait for
+// it. It is the one place where SQLite's result codes are judged.
+func failed(doing string, err error) error {
+	switch resultCode(err) {
+	case sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH:
+		return fmt.Errorf("%s: %w: %w", doing, committer.ErrRefused, err)
+	case -1:
+		return fmt.Errorf("%s: %w", doing, err)
+	default:
+		return fmt.Errorf("%s: %w: %w", doing, runs.ErrUnavailable, err)
+	}
+}

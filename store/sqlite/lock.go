@@ -1,0 +1,41 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// fileLock is the right of one process to a database file: an exclusive lock on an
+// empty SQLite file beside it. The operating system gives the lock back when the
+// process dies, however it dies; the file that stays behind means nothing.
+type fileLock struct {
+	db   *sql.DB
+	conn *sql.Conn
+}
+
+func lockFile(ctx context.Context, path string) (*fileLock, error) {
+	db, err := sql.Open("sqlite", fileURI(path+".lock", "_busy_timeout=0"))
+	if err != nil {
+		return nil, fmt.Errorf("open lock file: %w", err)
+	}
+	conn, err := db.Conn(ctx)
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "BEGIN EXCLUSIVE")
+	}
+	if err != nil {
+		_ = db.Close()
+		if resultCode(err) == sqlite3.SQLITE_BUSY {
+			return nil, fmt.Errorf("%s: %w", path, ErrInUse)
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return &fileLock{db: db, conn: conn}, nil
+}
+
+func (l *fileLock) release() error {
+	_ = l.conn.Close()
+	return l.db.Close()
+}
