@@ -1,0 +1,65 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// maxEvents bounds a list of events (decisions.md 36).
+const maxEvents = 1_000
+
+// eventRange reads ?after= and ?limit= of a list of events.
+func eventRange(query url.Values) (after int64, limit int, err error) {
+	limit = maxEvents
+	if query.Has("limit") {
+		limit, err = strconv.Atoi(query.Get("limit"))
+		if err != nil || limit < 1 || limit > maxEvents {
+			return 0, 0, runs.NewError(runs.CodeInvalidLimit, "limit must be between 1 and %d", maxEvents)
+		}
+	}
+	if query.Has("after") {
+		number, ok := parseDecimal(query.Get("after"))
+		if !ok {
+			return 0, 0, runs.NewError(runs.CodeInvalidEventCursor, "after must be the id of an event")
+		}
+		after = number
+	}
+	return after, limit, nil
+}
+
+func (s *Server) listSessionEvents(w http.ResponseWriter, r *http.Request) error {
+	sessionID := wire.PathID(r, "session_id")
+	if !runs.ValidID(sessionID) {
+		return runs.UnknownSession(wire.Shown(sessionID))
+	}
+	return listEvents(w, r, sessionID, s.store.SessionEvents)
+}
+
+func (s *Server) listRunEvents(w http.ResponseWriter, r *http.Request) error {
+	runID := wire.PathID(r, "run_id")
+	if !runs.ValidID(runID) {
+		return runs.UnknownRun(wire.Shown(runID))
+	}
+	return listEvents(w, r, runID, s.store.RunEvents)
+}
+
+func listEvents(w http.ResponseWriter, r *http.Request, id string, read func(context.Context, string, int64, int) ([]runs.Event, error)) error {
+	after, limit, err := eventRange(queryOf(r))
+	if err != nil {
+		return err
+	}
+	events, err := read(r.Context(), id, after, limit)
+	if err != nil {
+		return err
+	}
+	entries := make([]runs.RunEventEntry, len(events))
+	for i := range events {
+		entries[i] = events[i].Entry()
+	}
+	return wire.Respond(w, r, http.StatusOK, entries)
+}

@@ -1,0 +1,70 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/holdpoint/holdpoint"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+const (
+	pathLive  = "/livez"
+	pathReady = "/readyz"
+)
+
+// isProbe tells the paths that health checks call, by addresses of their own.
+func isProbe(path string) bool { return path == pathLive || path == pathReady }
+
+type statusReply struct {
+	Status string `json:"status"`
+}
+
+// live says that the process answers. It asks nothing of the database: a database
+// that is away is no reason to kill the process.
+func (s *Server) live(w http.ResponseWriter, r *http.Request) error {
+	return wire.Respond(w, r, http.StatusOK, statusReply{Status: "live"})
+}
+
+// ready says whether requests should be sent here: the database answers, its
+// schema is the one that this program knows, and the server does not drain.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
+	if s.draining.Err() != nil {
+		return runs.ErrClosed
+	}
+	if err := s.store.Ready(r.Context()); err != nil {
+		return &notReadyError{err}
+	}
+	return wire.Respond(w, r, http.StatusOK, statusReply{Status: "ready"})
+}
+
+// notReadyError shows every failure of readiness as an unavailable database, and
+// keeps the cause for the log.
+type notReadyError struct{ cause error }
+
+func (e *notReadyError) Error() string   { return "not ready: " + e.cause.Error() }
+func (e *notReadyError) Unwrap() []error { return []error{runs.ErrUnavailable, e.cause} }
+
+type versionReply struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+func (s *Server) showVersion(w http.ResponseWriter, r *http.Request) error {
+	return wire.Respond(w, r, http.StatusOK, versionReply{Name: "holdpoint", Version: s.version})
+}
+
+var (
+	yamlType = []string{"application/yaml"}
+	jsonType = []string{"application/json"}
+)
+
+func (s *Server) showOpenAPIYAML(w http.ResponseWriter, r *http.Request) error {
+	wire.WriteBytes(w, r, http.StatusOK, yamlType, holdpoint.OpenAPIYAML())
+	return nil
+}
+
+func (s *Server) showOpenAPIJSON(w http.ResponseWriter, r *http.Request) error {
+	wire.WriteBytes(w, r, http.StatusOK, jsonType, holdpoint.OpenAPIJSON())
+	return nil
+}

@@ -1,0 +1,101 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// awaitResume hands the decisions to a worker that stayed attached, as they fall
+// (v1-work.md "Attached waiting"). With a preferred wait it is held until
+// something was settled after the worker's cursor, nothing is open any more, or
+// the run was cancelled or interrupted.
+func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
+	query := queryOf(r)
+	fence, ok := parseDecimal(query.Get("fence"))
+	if !ok {
+		return badQuery("fence", "the fence of the worker's claim")
+	}
+	after := int64(0)
+	if query.Has("after") {
+		if after, ok = parseDecimal(query.Get("after")); !ok {
+			return badQuery("after", "0 or the after of an earlier reply")
+		}
+	}
+	record, err := s.run(r.Context(), wire.PathID(r, "run_id"))
+	if err != nil {
+		return err
+	}
+	wait := s.preferredWait(w, r)
+	changes := s.hub.Session(record.Run.SessionID)
+	defer changes.Close()
+
+	var settled runs.Settled
+	read := func(ctx context.Context) (done bool, err error) {
+		settled, done, err = s.settledAfter(ctx, record.Run.RunID, fence, after)
+		return done, err
+	}
+	done, err := read(r.Context())
+	if err == nil && !done && wait > 0 {
+		err = s.hold(r.Context(), changes, wait, read)
+	}
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, settled)
+}
+
+// settledAfter returns what was settled after a number, and whether there is
+// something to tell. The open requests are read first: one that is settled between
+// the two reads is then in the list and no longer counted as open, so a reply
+// never says that nothing is open while it holds something back.
+func (s *Server) settledAfter(ctx context.Context, runID string, fence, after int64) (runs.Settled, bool, error) {
+	record, err := s.store.Run(ctx, runID)
+	if err != nil {
+		return runs.Settled{}, false, err
+	}
+	run, requests, err := s.store.SettledAfter(ctx, runID, after)
+	if err != nil {
+		return runs.Settled{}, false, err
+	}
+	if err := mayResume(run, fence); err != nil {
+		return runs.Settled{}, false, err
+	}
+	settled := runs.Settled{
+		After: strconv.FormatInt(after, 10), Settled: make([]runs.JSON, len(requests)),
+		CancelRequested: run.Status.Terminal(),
+	}
+	known := make(map[string]bool, len(requests))
+	for i := range requests {
+		settled.Settled[i] = requests[i].SettledDocument()
+		settled.After = strconv.FormatInt(requests[i].SettledNumber, 10)
+		known[requests[i].RequestID] = true
+	}
+	for i := range record.Requests {
+		if request := &record.Requests[i]; request.Open() && !known[request.RequestID] {
+			settled.Open++
+		}
+	}
+	return settled, len(requests) > 0 || settled.Open == 0 || settled.CancelRequested, nil
+}
+
+// mayResume checks that the caller holds the newest claim of the run
+// (decisions.md 33). Like a heartbeat, the holder of a run that was cancelled or
+// interrupted is told so and not refused.
+func mayResume(run *runs.Run, fence int64) error {
+	ended := run.Status == runs.StatusCancelled || run.Status == runs.StatusInterrupted
+	switch {
+	case fence == 0 || fence != run.Fence:
+		return runs.NewError(runs.CodeLeaseLost, "fence %d is not the newest of run %s", fence, run.RunID)
+	case ended && run.LeaseEnd == runs.LeaseRevoked:
+		return nil
+	case run.Status.Terminal() && (run.LeaseEnd == runs.LeaseCompleted || run.LeaseEnd == runs.LeaseFailed):
+		return runs.NewError(runs.CodeRunStateConflict, "run %s is already %s", run.RunID, run.Status)
+	case run.LeaseEnd != "":
+		return runs.NewError(runs.CodeLeaseLost, "the lease of run %s was %s", run.RunID, run.LeaseEnd)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Routes returns the router without the shell around it. Its paths are those of
+// openapi.yaml, name by name.
+func (s *Server) Routes() *chi.Mux {
+	router := chi.NewRouter()
+	router.NotFound(wire.HandlerFunc(routeNotFound).ServeHTTP)
+	router.MethodNotAllowed(methodNotAllowed(router).ServeHTTP)
+	get := func(path string, handler wire.HandlerFunc) {
+		router.Method(http.MethodGet, path, handler)
+		router.Method(http.MethodHead, path, handler)
+	}
+	post := func(path string, handler wire.HandlerFunc) { router.Method(http.MethodPost, path, handler) }
+
+	post("/v1/sessions", s.createSession)
+	get("/v1/sessions", s.listSessions)
+	get("/v1/sessions/{session_id}", s.getSession)
+	post("/v1/sessions/{session_id}/interrupt", s.interruptSession)
+	post("/v1/sessions/{session_id}/end", s.endSession)
+	get("/v1/sessions/{session_id}/events", s.listSessionEvents)
+	post("/v1/sessions/{session_id}/runs", s.createSessionRun)
+	post("/v1/sessions/{session_id}/input", s.inputSession)
+	get("/v1/sessions/{session_id}/approvals", s.listSessionApprovals)
+	post("/v1/sessions/{session_id}/approvals", s.resolveSessionApprovals)
+	post("/v1/sessions/{session_id}/approval-runs", s.resolveSessionApprovalsAsRun)
+	get("/v1/sessions/{session_id}/questions", s.listSessionQuestions)
+	post("/v1/sessions/{session_id}/questions", s.answerSessionQuestion)
+
+	post("/v1/runs", s.createRun)
+	get("/v1/runs", s.listRuns)
+	post("/v1/runs/claim", s.claimRuns)
+	get("/v1/runs/{run_id}", s.getRun)
+	get("/v1/runs/{run_id}/events", s.listRunEvents)
+	post("/v1/runs/{run_id}/cancel", s.cancelRun)
+	post("/v1/runs/{run_id}/approvals", s.resolveRunApprovals)
+	post("/v1/runs/{run_id}/questions", s.answerRunQuestion)
+	post("/v1/runs/{run_id}/questions/{request_id}/cancel", s.cancelQuestion)
+
+	post("/v1/runs/{run_id}/claim", s.claimRun)
+	post("/v1/runs/{run_id}/heartbeat", s.heartbeat)
+	post("/v1/runs/{run_id}/suspend", s.suspend)
+	get("/v1/runs/{run_id}/resume", s.awaitResume)
+	post("/v1/runs/{run_id}/requests/{request_id}/withdraw", s.withdraw)
+	post("/v1/runs/{run_id}/events", s.appendEvents)
+	post("/v1/runs/{run_id}/complete", s.complete)
+	post("/v1/runs/{run_id}/fail", s.fail)
+	post("/v1/runs/{run_id}/release", s.release)
+
+	get("/v1/approvals", s.listApprovals)
+	get("/v1/questions", s.listQuestions)
+
+	get(pathLive, s.live)
+	get(pathReady, s.ready)
+	get("/version", s.showVersion)
+	get("/openapi.yaml", s.showOpenAPIYAML)
+	get("/openapi.json", s.showOpenAPIJSON)
+	return router
+}
+
+func routeNotFound(_ http.ResponseWriter, r *http.Request) error {
+	return runs.NewError(wire.CodeRouteNotFound, "there is nothing at %s", wire.Shown(r.URL.Path))
+}
+
+// methodNotAllowed names the methods that the path does have.
+func methodNotAllowed(router *chi.Mux) wire.HandlerFunc {
+	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost}
+	return func(w http.ResponseWriter, r *http.Request) error {
+		path := r.URL.Path
+		if r.URL.RawPath != "" {
+			path = r.URL.RawPath
+		}
+		var allowed []string
+		for _, method := range methods {
+			if router.Match(chi.NewRouteContext(), method, path) {
+				allowed = append(allowed, method)
+			}
+		}
+		if len(allowed) == 0 {
+			return routeNotFound(w, r)
+		}
+		w.Header()["Allow"] = []string{strings.Join(allowed, ", ")}
+		return runs.NewError(wire.CodeMethodNotAllowed, "%s is not among the methods of %s: %s",
+			wire.Shown(r.Method), wire.Shown(r.URL.Path), strings.Join(allowed, ", "))
+	}
+}

@@ -1,0 +1,126 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/watch"
+)
+
+// Limits bound what one request may ask for. A limit that is 0 has its default.
+type Limits struct {
+	// MaxBodyBytes bounds a request body; 1 MiB by default.
+	MaxBodyBytes int64
+	// MaxWait bounds how long a reply is held, whatever the caller asks for; 60 s by
+	// default, which is also the most the contract allows.
+	MaxWait time.Duration
+	// InputWait is how long POST /v1/sessions/{session_id}/input is held when the
+	// caller says nothing; 30 s by default.
+	InputWait time.Duration
+}
+
+// The defaults of [Limits] and [Options].
+const (
+	DefaultMaxWait      = 60 * time.Second
+	DefaultInputWait    = 30 * time.Second
+	DefaultPollInterval = time.Second
+)
+
+// Options are what a [Server] is made of. Store, Hub and Claims must be set.
+type Options struct {
+	Store  runs.Store
+	Hub    *watch.Hub
+	Claims *claims.Dispatcher
+	// Version is shown at /version; "dev" when empty.
+	Version string
+	// Logger gets a line for each request that failed for a reason of ours, and at
+	// debug level one for every request. Nil discards them.
+	Logger *slog.Logger
+	Limits Limits
+	// Hosts are the names, besides the loopback ones, under which the service may be
+	// called; "*" allows all. Origins are the web origins, besides its own, whose
+	// pages may call it. See wire.Guard.
+	Hosts   []string
+	Origins []string
+	// PollInterval is how often a held reply looks again although no notice came; 1 s
+	// by default.
+	PollInterval time.Duration
+}
+
+// Server is the native API. It holds no state of its own besides whether it is
+// draining.
+type Server struct {
+	store        runs.Store
+	hub          *watch.Hub
+	claims       *claims.Dispatcher
+	version      string
+	limits       Limits
+	pollInterval time.Duration
+	handler      http.Handler
+
+	draining context.Context
+	drain    context.CancelFunc
+}
+
+// New returns a server.
+func New(options Options) *Server {
+	logger := options.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	draining, drain := context.WithCancel(context.Background())
+	server := &Server{
+		store: options.Store, hub: options.Hub, claims: options.Claims,
+		version: cmp.Or(options.Version, "dev"),
+		limits: Limits{
+			MaxBodyBytes: cmp.Or(options.Limits.MaxBodyBytes, wire.DefaultMaxBodyBytes),
+			MaxWait:      min(cmp.Or(options.Limits.MaxWait, DefaultMaxWait), DefaultMaxWait),
+			InputWait:    cmp.Or(options.Limits.InputWait, DefaultInputWait),
+		},
+		pollInterval: cmp.Or(options.PollInterval, DefaultPollInterval),
+		draining:     draining, drain: drain,
+	}
+	guard := wire.Guard{Hosts: options.Hosts, Origins: options.Origins}
+	server.handler = wire.NewShell(logger, guard, isProbe).Wrap(server.Routes())
+	return server
+}
+
+// Handler returns the whole API, ready to be served.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Drain answers every held request at once with what there is and makes /readyz
+// say that the service goes away. Requests that are not held go on as before, so
+// http.Server.Shutdown finishes soon after; hand Drain to RegisterOnShutdown.
+// Calling it again does nothing.
+func (s *Server) Drain() { s.drain() }
+
+// hold calls check until it is done, at most for wait, and returns early when the
+// server drains. Running out of time is no error: the caller answers with what the
+// last check saw. The watch must have been taken before the first read.
+func (s *Server) hold(ctx context.Context, changes *watch.Watch, wait time.Duration, check func(context.Context) (bool, error)) error {
+	held, cancel := s.held(ctx, wait)
+	defer cancel()
+	err := watch.Until(held, changes, s.pollInterval, check)
+	if errors.Is(err, watch.ErrTimeout) || ctx.Err() == nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// held returns a context that ends with the given one, after the wait, or when the
+// server drains.
+func (s *Server) held(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
+	held, cancel := context.WithTimeout(ctx, wait)
+	stop := context.AfterFunc(s.draining, cancel)
+	return held, func() {
+		stop()
+		cancel()
+	}
+}

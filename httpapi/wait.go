@@ -1,0 +1,62 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// settledDown reports whether a run waits for a person or is over: the moment for
+// which a session-scoped call is held (kheish.md, decision 3).
+func settledDown(run *runs.Run) bool { return run.Status.Waiting() || run.Status.Terminal() }
+
+// holdRun holds the reply until the run is as the caller wants it, and returns the
+// run as it was last seen. The record is what is known so far.
+func (s *Server) holdRun(ctx context.Context, record *runs.RunRecord, wait time.Duration, done func(*runs.Run) bool) (*runs.RunRecord, error) {
+	if wait <= 0 || done(&record.Run) {
+		return record, nil
+	}
+	changes := s.hub.Session(record.Run.SessionID)
+	defer changes.Close()
+	err := s.hold(ctx, changes, wait, func(ctx context.Context) (bool, error) {
+		current, err := s.store.Run(ctx, record.Run.RunID)
+		if err != nil {
+			return false, err
+		}
+		record = current
+		return done(&record.Run), nil
+	})
+	return record, err
+}
+
+// respondHeldSession answers 200 with the session, once the run has settled down
+// or the wait is over.
+func (s *Server) respondHeldSession(w http.ResponseWriter, r *http.Request, reply *runs.Reply, sessionID string, wait time.Duration) error {
+	markReplayed(w, reply)
+	if wait > 0 {
+		record := reply.Run
+		if record == nil {
+			var err error
+			if record, err = s.store.Run(r.Context(), reply.ReplayRunID); err != nil {
+				return err
+			}
+		}
+		if _, err := s.holdRun(r.Context(), record, wait, settledDown); err != nil {
+			return err
+		}
+	}
+	return s.respondSession(w, r, sessionID)
+}
+
+// preferredWait returns the wait that the caller prefers, 0 when it has no wish,
+// and confirms it.
+func (s *Server) preferredWait(w http.ResponseWriter, r *http.Request) time.Duration {
+	wait, given := wire.PreferWait(r.Header, s.limits.MaxWait)
+	if given {
+		wire.WaitApplied(w, wait)
+	}
+	return wait
+}

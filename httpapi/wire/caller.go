@@ -1,0 +1,31 @@
+package wire
+
+import (
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// ActorHeader names who is asking. Until there are tokens it is taken at its word.
+const ActorHeader = "X-Actor"
+
+const maxActorLength = 200
+
+// Actor returns who gives a command, [runs.DefaultActorID] when nobody says.
+//
+// Errors: bad_request when the header is not 1 to 200 bytes of printable text.
+func Actor(header http.Header) (runs.Actor, error) {
+	values := header[ActorHeader]
+	if len(values) == 0 {
+		return runs.Actor{Name: runs.DefaultActorID, Via: runs.ViaAPI}, nil
+	}
+	name := strings.TrimSpace(values[0])
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	if len(values) > 1 || name == "" || len(name) > maxActorLength || !utf8.ValidString(name) || strings.ContainsFunc(name, unprintable) {
+		return runs.Actor{}, runs.NewError(runs.CodeBadRequest, "the %s header must be one text of 1 to %d printable characters", ActorHeader, maxActorLength)
+	}
+	return runs.Actor{Name: name, Via: runs.ViaAPI}, nil
+}

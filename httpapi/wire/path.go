@@ -1,0 +1,35 @@
+package wire
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// PathID returns an id from the path of the request, with its escapes undone. It
+// may be no valid id; whoever looks it up answers that it is unknown.
+func PathID(r *http.Request, name string) string {
+	value := r.PathValue(name)
+	if !strings.Contains(value, "%") {
+		return value
+	}
+	plain, err := url.PathUnescape(value)
+	if err != nil {
+		return value
+	}
+	return plain
+}
+
+// Shown returns a text from a request line in a form that a detail may show: at
+// most 200 bytes, valid UTF-8.
+func Shown(text string) string {
+	const limit = 200
+	if len(text) > limit {
+		text = text[:limit] + "…"
+	}
+	if utf8.ValidString(text) {
+		return text
+	}
+	return strings.ToValidUTF8(text, "\ufffd")
+}

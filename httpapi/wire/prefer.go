@@ -1,0 +1,34 @@
+package wire
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// PreferWait returns how long the caller lets the reply be held: the wait of the
+// Prefer header (RFC 7240), in seconds, at most limit. given is false when there
+// is none or when it cannot be read, because a preference is never an error.
+func PreferWait(header http.Header, limit time.Duration) (wait time.Duration, given bool) {
+	for _, line := range header["Prefer"] {
+		for preference := range strings.SplitSeq(line, ",") {
+			preference, _, _ = strings.Cut(preference, ";")
+			name, value, _ := strings.Cut(preference, "=")
+			if !strings.EqualFold(strings.TrimSpace(name), "wait") {
+				continue
+			}
+			seconds, err := strconv.ParseUint(strings.Trim(strings.TrimSpace(value), `"`), 10, 31)
+			if err != nil {
+				return 0, false
+			}
+			return min(time.Duration(seconds)*time.Second, limit), true
+		}
+	}
+	return 0, false
+}
+
+// WaitApplied tells the caller that its wait was heeded.
+func WaitApplied(w http.ResponseWriter, wait time.Duration) {
+	w.Header()["Preference-Applied"] = []string{"wait=" + strconv.Itoa(int(wait/time.Second))}
+}

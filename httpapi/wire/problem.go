@@ -1,0 +1,82 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// ProblemType is the beginning of every problem's type; the code follows it.
+const ProblemType = "urn:holdpoint:problem:"
+
+// Problem is an error as the wire shows it: RFC 9457 with the members of
+// kheish.md, decisions 1 and 2.
+type Problem struct {
+	Type             string                 `json:"type"`
+	Title            string                 `json:"title"`
+	Status           int                    `json:"status"`
+	Detail           string                 `json:"detail"`
+	Code             runs.Code              `json:"code"`
+	Domain           string                 `json:"domain"`
+	Errors           []runs.Fault           `json:"errors,omitempty"`
+	RecordedDecision *runs.RecordedDecision `json:"recorded_decision,omitempty"`
+}
+
+// ProblemOf returns the problem that an error is shown as. An [runs.Error] is
+// shown whole. Any other error is ours: its text stays out of the problem, because
+// it may tell what a caller must not know, and belongs in the log.
+func ProblemOf(err error) Problem {
+	var domain *runs.Error
+	if errors.As(err, &domain) {
+		if info, known := infoOf(domain.Code); known {
+			return newProblem(info, domain.Detail, domain.Faults, domain.Recorded)
+		}
+	}
+	switch {
+	case errors.Is(err, runs.ErrClosed):
+		return plainProblem(CodeServiceUnavailable, "the service is shutting down; try again")
+	case errors.Is(err, runs.ErrUnavailable):
+		return plainProblem(CodeServiceUnavailable, "the database did not answer; the call may or may not have taken effect")
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return plainProblem(CodeServiceUnavailable, "the request ended before its answer was there; the call may or may not have taken effect")
+	}
+	return plainProblem(CodeInternalError, "the service failed to handle the request; its log says why")
+}
+
+func plainProblem(code runs.Code, detail string) Problem {
+	info, _ := infoOf(code)
+	return newProblem(info, detail, nil, nil)
+}
+
+func newProblem(info CodeInfo, detail string, faults []runs.Fault, recorded *runs.RecordedDecision) Problem {
+	return Problem{
+		Type: ProblemType + string(info.Code), Title: title(info.Status), Status: info.Status,
+		Detail: detail, Code: info.Code, Domain: info.Domain, Errors: faults, RecordedDecision: recorded,
+	}
+}
+
+// WriteProblem answers with the problem of an error. The error itself is kept for
+// the log line of the request (see [Shell]).
+func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
+	problem := ProblemOf(err)
+	if answer, ok := w.(*response); ok {
+		answer.cause = err
+	}
+	if problem.Status == http.StatusServiceUnavailable {
+		w.Header()["Retry-After"] = []string{"1"}
+	}
+	writeJSON(w, r, problem.Status, problemType, problem)
+}
+
+// HandlerFunc is a handler that returns its error instead of writing it.
+type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
+
+// ServeHTTP answers with the problem of the error, if there is one. A handler
+// that has answered must return nil.
+func (f HandlerFunc) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := f(w, r); err != nil {
+		WriteProblem(w, r, err)
+	}
+}

@@ -1,0 +1,77 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Header values are shared slices: setting one costs no allocation.
+var (
+	jsonType    = []string{"application/json"}
+	problemType = []string{"application/problem+json"}
+)
+
+// encoding writes what the domain holds. Stored documents were checked when they
+// came in, so they are not checked for names given twice again, and a text from
+// the request line that is no UTF-8 is shown with replacement characters.
+var encoding = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// maxPooledBuffer keeps one large reply from staying in memory for ever.
+const maxPooledBuffer = 64 << 10
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+func getBuffer() *bytes.Buffer {
+	buffer, _ := buffers.Get().(*bytes.Buffer)
+	buffer.Reset()
+	return buffer
+}
+
+func putBuffer(buffer *bytes.Buffer) {
+	if buffer.Cap() <= maxPooledBuffer {
+		buffers.Put(buffer)
+	}
+}
+
+// Respond answers with a value as JSON. It encodes first and writes then, so a
+// value that cannot be encoded becomes a problem and not half a reply.
+func Respond(w http.ResponseWriter, r *http.Request, status int, value any) error {
+	writeJSON(w, r, status, jsonType, value)
+	return nil
+}
+
+func writeJSON(w http.ResponseWriter, r *http.Request, status int, mediaType []string, value any) {
+	buffer := getBuffer()
+	defer putBuffer(buffer)
+	if err := json.MarshalWrite(buffer, value, encoding); err != nil {
+		if problem, isProblem := value.(Problem); isProblem {
+			// A Problem holds texts only and always has a JSON form.
+			http.Error(w, problem.Detail, problem.Status)
+			return
+		}
+		WriteProblem(w, r, errors.Join(errEncode, err))
+		return
+	}
+	WriteBytes(w, r, status, mediaType, buffer.Bytes())
+}
+
+var errEncode = errors.New("encode the reply")
+
+// WriteBytes answers with a finished body.
+func WriteBytes(w http.ResponseWriter, r *http.Request, status int, mediaType []string, body []byte) {
+	header := w.Header()
+	header["Content-Type"] = mediaType
+	// net/http counts short bodies by itself.
+	if len(body) > 2048 || r.Method == http.MethodHead {
+		header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
+	w.WriteHeader(status)
+	// A failed write means that the client has gone; there is nobody to tell.
+	_, _ = w.Write(body)
+}

@@ -1,0 +1,142 @@
+package wire
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// RequestIDHeader carries the id by which a request is found in the log. A caller
+// may choose it.
+const RequestIDHeader = "X-Request-Id"
+
+var (
+	nosniff = []string{"nosniff"}
+	noStore = []string{"no-store"}
+)
+
+// Shell is what every request passes through, once: its id, the guard, the headers
+// that every reply has, the log, and the place where a panic becomes a problem.
+type Shell struct {
+	Logger *slog.Logger
+	Guard  Guard
+	// Open tells the paths that are answered whatever the Host and Origin: the ones
+	// that a health check of the surroundings calls by an address of its own.
+	Open func(path string) bool
+
+	prefix string
+	count  atomic.Uint64
+}
+
+// NewShell returns a shell. The logger must not be nil; open may be.
+func NewShell(logger *slog.Logger, guard Guard, open func(path string) bool) *Shell {
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // never fails, as its documentation says
+	return &Shell{Logger: logger, Guard: guard, Open: open, prefix: hex.EncodeToString(random[:]) + "-"}
+}
+
+// Wrap puts the shell around a handler.
+func (s *Shell) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := &response{ResponseWriter: w, requestID: s.requestID(r)}
+		header := w.Header()
+		header[RequestIDHeader] = []string{answer.requestID}
+		header["X-Content-Type-Options"] = nosniff
+		header["Cache-Control"] = noStore
+		defer s.finish(answer, r)
+		if s.Open == nil || !s.Open(r.URL.Path) {
+			if err := s.Guard.Check(r); err != nil {
+				WriteProblem(answer, r, err)
+				return
+			}
+		}
+		next.ServeHTTP(answer, r)
+	})
+}
+
+func (s *Shell) requestID(r *http.Request) string {
+	if given := r.Header[RequestIDHeader]; len(given) == 1 && runs.ValidID(given[0]) {
+		return given[0]
+	}
+	return s.prefix + strconv.FormatUint(s.count.Add(1), 10)
+}
+
+// finish logs the request and turns a panic into a problem, when nothing has been
+// written yet.
+func (s *Shell) finish(answer *response, r *http.Request) {
+	if panicked := recover(); panicked != nil {
+		if panicked == http.ErrAbortHandler { //nolint:errorlint // the sentinel itself is what net/http looks for
+			panic(panicked)
+		}
+		cause := &panicError{value: panicked, stack: debug.Stack()}
+		if answer.status != 0 {
+			answer.cause = cause
+			s.log(answer, r)
+			panic(http.ErrAbortHandler)
+		}
+		WriteProblem(answer, r, cause)
+	}
+	s.log(answer, r)
+}
+
+func (s *Shell) log(answer *response, r *http.Request) {
+	level := slog.LevelDebug
+	// A client that went away is no failure of ours.
+	if answer.status >= http.StatusInternalServerError && r.Context().Err() == nil {
+		level = slog.LevelError
+	}
+	if !s.Logger.Enabled(r.Context(), level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("request_id", answer.requestID), slog.String("method", r.Method),
+		slog.String("path", r.URL.Path), slog.Int("status", answer.status),
+	}
+	if answer.cause != nil {
+		attrs = append(attrs, slog.String("error", answer.cause.Error()))
+		if panicked, ok := answer.cause.(*panicError); ok { //nolint:errorlint // set by finish and never wrapped
+			attrs = append(attrs, slog.String("stack", string(panicked.stack)))
+		}
+	}
+	s.Logger.LogAttrs(context.WithoutCancel(r.Context()), level, "request", attrs...)
+}
+
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+// response remembers what was answered, for the log.
+type response struct {
+	http.ResponseWriter
+	requestID string
+	status    int
+	cause     error
+}
+
+func (r *response) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *response) Write(body []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	return r.ResponseWriter.Write(body)
+}
+
+// Unwrap lets http.ResponseController reach what is below.
+func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
