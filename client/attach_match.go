@@ -1,0 +1,94 @@
+package client
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+)
+
+// pendingRequest is an approval or a question that is asked; one of the two is set.
+type pendingRequest struct {
+	approval *ApprovalRequest
+	question *UserQuestionRequest
+}
+
+func (p pendingRequest) id() string {
+	if p.approval != nil {
+		return p.approval.ID
+	}
+	return p.question.ID
+}
+
+func (p pendingRequest) suspension() Suspension {
+	if p.approval != nil {
+		return Suspension{Approvals: []ApprovalRequest{*p.approval}, Hold: true}
+	}
+	return Suspension{Questions: []UserQuestionRequest{*p.question}, Hold: true}
+}
+
+// same returns nil when both ask the same thing. A decision counts for exactly what
+// it was made about: an id that is used for something else gets none.
+func (p pendingRequest) same(other pendingRequest) error {
+	switch {
+	case (p.approval != nil) != (other.approval != nil):
+	case p.approval != nil:
+		if p.approval.ToolName == other.approval.ToolName && sameJSON(p.approval.Input, other.approval.Input) {
+			return nil
+		}
+	case sameQuestion(p.question, other.question):
+		return nil
+	}
+	return fmt.Errorf("%w: request %s was raised for something else", ErrIDConflict, p.id())
+}
+
+// sameQuestion leaves out what the service fills in by default: ids, headers, and
+// labels that were not given.
+func sameQuestion(a, b *UserQuestionRequest) bool {
+	return a.Kind == b.Kind && sameJSON(a.Payload, b.Payload) && sameJSON(a.ResponseSchema, b.ResponseSchema) &&
+		slices.EqualFunc(a.Questions, b.Questions, func(a, b UserQuestion) bool {
+			return a.Question == b.Question && a.MultiSelect == b.MultiSelect &&
+				slices.EqualFunc(a.Options, b.Options, func(a, b QuestionOption) bool {
+					return sameIfGiven(a.ID, b.ID) && sameIfGiven(a.Label, b.Label)
+				})
+		})
+}
+
+func sameIfGiven(a, b string) bool { return a == "" || b == "" || a == b }
+
+// sameJSON compares values and not texts. An absent value is null.
+func sameJSON(a, b JSON) bool {
+	return bytes.Equal(canonical(a), canonical(b))
+}
+
+func canonical(value JSON) []byte {
+	if value == nil {
+		return []byte("null")
+	}
+	text := value.Clone()
+	if err := text.Canonicalize(); err != nil {
+		// What has no canonical form is the same only as itself.
+		return value
+	}
+	return text
+}
+
+// settledRequest is an approval or a question with its decision; one is set.
+type settledRequest struct {
+	approval *SettledApproval
+	question *SettledQuestion
+}
+
+func (s settledRequest) id() string {
+	if s.approval != nil {
+		return s.approval.Request.ID
+	}
+	return s.question.Request.ID
+}
+
+// answers returns nil when the decision was made about this request.
+func (s settledRequest) answers(request pendingRequest) error {
+	if s.approval != nil {
+		return pendingRequest{approval: &s.approval.Request}.same(request)
+	}
+	return pendingRequest{question: &s.question.Request}.same(request)
+}

@@ -1,0 +1,200 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Client speaks to one holdpoint service. It is safe for concurrent use; make one
+// and share it.
+type Client struct {
+	baseURL   string // without a slash at its end
+	http      *http.Client
+	actor     string
+	token     string
+	userAgent string
+	timeout   time.Duration
+	retry     RetryPolicy
+	owned     *http.Transport // nil when the caller gave the HTTP client
+}
+
+// Defaults of a [Client].
+const (
+	// DefaultTimeout is how long one attempt may take beyond the wait it asks for.
+	DefaultTimeout = 30 * time.Second
+	// DefaultUserAgent is sent when [WithUserAgent] is not used.
+	DefaultUserAgent = "holdpoint-go"
+)
+
+// Option sets something of a new [Client].
+type Option func(*Client) error
+
+// WithHTTPClient uses an HTTP client of the caller's instead of the built-in one,
+// which keeps many connections to its one host, ignores proxy settings of the
+// environment and follows no redirects. Its Timeout also cuts long-polls; better
+// leave it zero and use [WithTimeout].
+func WithHTTPClient(httpClient *http.Client) Option {
+	return func(c *Client) error {
+		if httpClient == nil {
+			return fmt.Errorf("%w: the HTTP client is nil", ErrInvalid)
+		}
+		c.http = httpClient
+		return nil
+	}
+}
+
+// WithActor names who makes the decisions; it is sent as X-Actor and recorded as
+// resolved_by. It must be 1 to 200 bytes of printable text.
+func WithActor(name string) Option {
+	return func(c *Client) error {
+		name = strings.TrimSpace(name)
+		unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+		if name == "" || len(name) > 200 || !utf8.ValidString(name) || strings.ContainsFunc(name, unprintable) {
+			return fmt.Errorf("%w: the actor must be 1 to 200 bytes of printable text", ErrInvalid)
+		}
+		c.actor = name
+		return nil
+	}
+}
+
+// WithToken sends a bearer token with every call.
+func WithToken(token string) Option {
+	return func(c *Client) error {
+		if token == "" || strings.Contains(token, " ") || !printableASCII(token) {
+			return fmt.Errorf("%w: the token must be printable ASCII without spaces", ErrInvalid)
+		}
+		c.token = token
+		return nil
+	}
+}
+
+// WithRetry sets how calls that are safe to repeat are repeated. Zero members take
+// the defaults of [RetryPolicy].
+func WithRetry(policy RetryPolicy) Option {
+	return func(c *Client) error {
+		c.retry = policy.withDefaults()
+		return nil
+	}
+}
+
+// WithUserAgent sets the User-Agent header.
+func WithUserAgent(userAgent string) Option {
+	return func(c *Client) error {
+		if !printableASCII(userAgent) {
+			return fmt.Errorf("%w: the user agent must be printable ASCII", ErrInvalid)
+		}
+		c.userAgent = userAgent
+		return nil
+	}
+}
+
+// WithTimeout sets how long one attempt may take beyond the wait it asks for. A
+// negative duration sets no limit.
+func WithTimeout(timeout time.Duration) Option {
+	return func(c *Client) error {
+		c.timeout = timeout
+		return nil
+	}
+}
+
+// New returns a client of the service at an http or https URL, such as
+// "http://127.0.0.1:4000"; a path in it is put before every route. It makes no
+// connection. The error wraps [ErrInvalid] and says which argument is no good.
+func New(baseURL string, options ...Option) (*Client, error) {
+	parsed, err := url.Parse(baseURL)
+	if err != nil {
+		return nil, fmt.Errorf("%w: base URL: %w", ErrInvalid, err)
+	}
+	switch {
+	case parsed.Scheme != "http" && parsed.Scheme != "https":
+		return nil, fmt.Errorf("%w: base URL %q must begin with http:// or https://", ErrInvalid, baseURL)
+	case parsed.Host == "":
+		return nil, fmt.Errorf("%w: base URL %q names no host", ErrInvalid, baseURL)
+	case parsed.User != nil:
+		return nil, fmt.Errorf("%w: base URL must not hold credentials", ErrInvalid)
+	case parsed.RawQuery != "" || parsed.Fragment != "":
+		return nil, fmt.Errorf("%w: base URL must have neither query nor fragment", ErrInvalid)
+	}
+	c := &Client{
+		baseURL:   strings.TrimRight(parsed.String(), "/"),
+		userAgent: DefaultUserAgent,
+		timeout:   DefaultTimeout,
+		retry:     RetryPolicy{}.withDefaults(),
+	}
+	for _, option := range options {
+		if err := option(c); err != nil {
+			return nil, err
+		}
+	}
+	if c.http == nil {
+		c.owned = newTransport()
+		c.http = &http.Client{Transport: c.owned, CheckRedirect: noRedirects}
+	}
+	return c, nil
+}
+
+// Close closes the idle connections of the built-in HTTP client. It leaves alone
+// one that the caller gave.
+func (c *Client) Close() {
+	if c.owned != nil {
+		c.owned.CloseIdleConnections()
+	}
+}
+
+// newTransport is tuned for many concurrent calls to one host: net/http keeps two
+// idle connections a host unless told otherwise, and would open a new one for most
+// calls.
+func newTransport() *http.Transport {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		DialContext:           dialer.DialContext,
+		MaxIdleConns:          1024,
+		MaxIdleConnsPerHost:   1024,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		DisableCompression:    true,
+		ForceAttemptHTTP2:     true,
+	}
+}
+
+// noRedirects hands a redirect back as it is: the service sends none, and a POST
+// must not be carried to another place.
+func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+func printableASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// VersionInfo is what the service says about itself.
+type VersionInfo struct {
+	Version       string `json:"version"`
+	Commit        string `json:"commit,omitempty"`
+	GoVersion     string `json:"go_version,omitempty"`
+	SchemaVersion int64  `json:"schema_version,omitzero"`
+}
+
+// Version returns the version of the service.
+func (c *Client) Version(ctx context.Context) (*VersionInfo, error) {
+	return get[VersionInfo](ctx, c, "/version", nil)
+}
+
+// Ready returns nil when the service can do its work, database included. An error
+// that is [ErrUnavailable] means that it is there but not ready, or out of reach.
+// It is not repeated.
+func (c *Client) Ready(ctx context.Context) error {
+	_, err := c.do(ctx, call{method: http.MethodGet, path: "/readyz", repeat: never})
+	return err
+}

@@ -1,0 +1,126 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// RetryPolicy says how a call that is safe to repeat is repeated. Safe are reads;
+// calls with an idempotency key, which the client makes where the caller gave none;
+// calls with an id that the caller or the client chose; and calls that do nothing
+// the second time. They are repeated after a broken connection, a time-out of the
+// attempt, 429, 502, 503 and 504. Other calls (claims, events) are repeated only
+// when the first certainly had no effect: the connection was never made, or 429.
+type RetryPolicy struct {
+	// MaxAttempts counts the first one; 4 when 0. 1 never repeats.
+	MaxAttempts int
+	// BaseDelay is the pause before the second attempt; 100 ms when 0. It doubles with
+	// each further one. Half of every pause is random.
+	BaseDelay time.Duration
+	// MaxDelay bounds the pause; 5 s when 0.
+	MaxDelay time.Duration
+	// MaxRetryAfter is the longest Retry-After that is waited for; 60 s when 0. A call
+	// that is asked to wait longer fails at once.
+	MaxRetryAfter time.Duration
+}
+
+func (p RetryPolicy) withDefaults() RetryPolicy {
+	if p.MaxAttempts <= 0 {
+		p.MaxAttempts = 4
+	}
+	if p.BaseDelay <= 0 {
+		p.BaseDelay = 100 * time.Millisecond
+	}
+	if p.MaxDelay <= 0 {
+		p.MaxDelay = 5 * time.Second
+	}
+	if p.MaxRetryAfter <= 0 {
+		p.MaxRetryAfter = 60 * time.Second
+	}
+	return p
+}
+
+// repeatable says when a call may be sent again.
+type repeatable int
+
+const (
+	never repeatable = iota
+	// ifNotTaken: only when the attempt certainly had no effect.
+	ifNotTaken
+	always
+)
+
+// errNotSent marks an attempt that never reached the service.
+var errNotSent = errors.New("no connection")
+
+func (r repeatable) after(err error) bool {
+	switch {
+	case r == never:
+		return false
+	case errors.Is(err, errNotSent), errors.Is(err, ErrRateLimited):
+		return true
+	default:
+		return r == always && errors.Is(err, ErrUnavailable)
+	}
+}
+
+// passing reports whether an error may go away by itself.
+func passing(err error) bool {
+	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrRateLimited)
+}
+
+// pauses counts failures in a row and says how long to pause after each.
+type pauses struct {
+	policy RetryPolicy
+	failed int
+}
+
+func (p RetryPolicy) pauses() *pauses { return &pauses{policy: p} }
+
+func (p *pauses) reset() { p.failed = 0 }
+
+// next returns the pause after one more failure, and whether it is one that the
+// policy waits for.
+func (p *pauses) next(err error) (time.Duration, bool) {
+	delay := p.policy.MaxDelay
+	if p.failed < 32 {
+		delay = min(delay, p.policy.BaseDelay<<p.failed)
+	}
+	p.failed++
+	delay = delay/2 + rand.N(delay/2+1)
+	var refused *Error
+	if errors.As(err, &refused) && refused.RetryAfter > delay {
+		return refused.RetryAfter, refused.RetryAfter <= p.policy.MaxRetryAfter
+	}
+	return delay, true
+}
+
+// sleep pauses after a failure. It returns the failure when the policy does not wait
+// that long, and the failure together with the context's error when that ends first.
+func (p *pauses) sleep(ctx context.Context, failure error) error {
+	delay, worthIt := p.next(failure)
+	if !worthIt {
+		return failure
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", contextError(ctx), failure)
+	}
+}
+
+// contextError returns why a context ended: its error, with the cause when another
+// one was given.
+func contextError(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == nil || errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}

@@ -1,0 +1,250 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// CreateRunParams describe a run to make.
+type CreateRunParams struct {
+	// SessionID is made by the service when empty. The session is made when it is
+	// not there.
+	SessionID string `json:"session_id,omitempty"`
+	// RunID makes the call idempotent by itself; it is made by the service when
+	// empty.
+	RunID string  `json:"run_id,omitempty"`
+	Kind  RunKind `json:"kind,omitempty"`
+	// Input is any value with a JSON form; give JSON text as [JSON].
+	Input   any    `json:"input"`
+	AgentID string `json:"agent_id,omitempty"`
+	// Metadata is any value whose JSON is an object.
+	Metadata     any    `json:"metadata,omitzero"`
+	SourcePlugin string `json:"source_plugin,omitempty"`
+	SourceKind   string `json:"source_kind,omitempty"`
+	ActorID      string `json:"actor_id,omitempty"`
+	// Claim takes the run's lease in the same transaction.
+	Claim *ClaimOptions `json:"claim,omitempty"`
+	// Suspend raises requests in the same transaction.
+	Suspend *Suspension `json:"suspend,omitempty"`
+	// IdempotencyKey is made by the client when it and RunID are empty.
+	IdempotencyKey string `json:"-"`
+}
+
+type createRunBody struct {
+	CreateRunParams
+	Key string `json:"idempotency_key,omitempty"`
+}
+
+func (p CreateRunParams) body(k key) createRunBody {
+	return createRunBody{CreateRunParams: p, Key: k.member}
+}
+
+// key makes an idempotency key where nothing else lets the call be repeated.
+func (p CreateRunParams) key() (key, error) {
+	if p.IdempotencyKey == "" && p.RunID != "" {
+		return key{}, nil
+	}
+	return newKey(p.IdempotencyKey)
+}
+
+// inSession refuses what the session routes do not take.
+func (p CreateRunParams) inSession() error {
+	if p.SessionID != "" || p.Claim != nil || p.Suspend != nil {
+		return fmt.Errorf("%w: session_id, claim and suspend belong to CreateRun", ErrInvalid)
+	}
+	return nil
+}
+
+// CreatedRun is a new run, or the one that was there.
+type CreatedRun struct {
+	RunView
+	// Claim is set when the params asked for one and the run does not wait
+	// unattached. It is nil in a replay: the fence was in the first reply only, and
+	// whoever lost it claims the run again when its lease has lapsed.
+	Claim *Claim `json:"-"`
+	// Replayed: the idempotency key had been used for the same call.
+	Replayed bool `json:"-"`
+	// Existing: a run with this RunID and payload was there.
+	Existing bool `json:"-"`
+}
+
+// CreateRun makes a run. Errors: [ErrSessionEnded]; [ErrRunNotClaimable] when
+// Claim is set and another run of the session is active or queued; [ErrIDConflict],
+// [ErrIdempotencyConflict], [ErrInvalid].
+func (c *Client) CreateRun(ctx context.Context, params CreateRunParams) (*CreatedRun, error) {
+	return c.createRun(ctx, "/v1/runs", params)
+}
+
+// CreateSessionRun makes a run by the session's route. Claim, Suspend and SessionID
+// of the params must be empty. Errors: as of [Client.CreateRun].
+func (c *Client) CreateSessionRun(ctx context.Context, sessionID string, params CreateRunParams) (*CreatedRun, error) {
+	if err := params.inSession(); err != nil {
+		return nil, err
+	}
+	path, err := route("/v1/sessions", sessionID, "runs")
+	if err != nil {
+		return nil, err
+	}
+	return c.createRun(ctx, path, params)
+}
+
+func (c *Client) createRun(ctx context.Context, path string, params CreateRunParams) (*CreatedRun, error) {
+	k, err := params.key()
+	if err != nil {
+		return nil, err
+	}
+	var text jsontext.Value
+	r, err := c.do(ctx, call{
+		method: http.MethodPost, path: path, body: params.body(k), key: k,
+		out: &text, repeat: always,
+	})
+	if err != nil {
+		return nil, err
+	}
+	created := &CreatedRun{Replayed: r.replayed, Existing: r.status == http.StatusOK}
+	// A Claim holds the run as a member, a RunView is one.
+	var claim struct {
+		Run jsontext.Value `json:"run"`
+	}
+	if params.Claim != nil {
+		if err := json.Unmarshal(text, &claim); err != nil {
+			return nil, fmt.Errorf("decode reply of %s: %w", path, err)
+		}
+	}
+	if claim.Run == nil {
+		err = json.Unmarshal(text, &created.RunView)
+	} else {
+		created.Claim = new(Claim)
+		err = json.Unmarshal(text, created.Claim)
+		created.RunView = created.Claim.Run
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decode reply of %s: %w", path, err)
+	}
+	return created, nil
+}
+
+// RunResult is the run after a call, and whether that call was a repeat.
+type RunResult struct {
+	RunView
+	// Replayed: the idempotency key had been used for the same call.
+	Replayed bool `json:"-"`
+}
+
+// GetRun returns a run. Errors: [ErrNotFound].
+func (c *Client) GetRun(ctx context.Context, runID string) (*RunView, error) {
+	path, err := route("/v1/runs", runID)
+	if err != nil {
+		return nil, err
+	}
+	return get[RunView](ctx, c, path, nil)
+}
+
+// Until says what a wait for a run waits for.
+type Until string
+
+// What [Client.AwaitRun] and [Client.WaitRun] wait for.
+const (
+	// UntilDecided: the run does not wait for a person (any more).
+	UntilDecided Until = "decided"
+	// UntilTerminal: the run is over.
+	UntilTerminal Until = "terminal"
+)
+
+// reached reports whether a run is where the wait ends.
+func (u Until) reached(status Status) bool {
+	if u == UntilTerminal {
+		return status.Terminal()
+	}
+	return !status.Waiting()
+}
+
+// AwaitRun returns a run as soon as it is where until says, or as it is after the
+// wait, which is at most 60 seconds and is rounded up to whole ones. Errors:
+// [ErrNotFound].
+func (c *Client) AwaitRun(ctx context.Context, runID string, until Until, wait time.Duration) (*RunView, error) {
+	path, err := route("/v1/runs", runID)
+	if err != nil {
+		return nil, err
+	}
+	run := new(RunView)
+	_, err = c.do(ctx, call{
+		method: http.MethodGet, path: path, query: url.Values{"until": {string(until)}},
+		prefer: wait, held: wait, out: run, repeat: always,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return run, nil
+}
+
+// WaitRun returns a run when it is where until says, however long that takes. It
+// rides out an unavailable service. It ends early with the context's error, or with
+// any other refusal, such as [ErrNotFound].
+func (c *Client) WaitRun(ctx context.Context, runID string, until Until) (*RunView, error) {
+	pause := c.retry.pauses()
+	for {
+		run, err := c.AwaitRun(ctx, runID, until, maxPrefer)
+		switch {
+		case err == nil && until.reached(run.Status):
+			return run, nil
+		case err == nil:
+			pause.reset()
+		case ctx.Err() != nil || !passing(err):
+			return nil, err
+		default:
+			if err := pause.sleep(ctx, err); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// RunListParams choose runs. Empty members choose all.
+type RunListParams struct {
+	SessionID string
+	AgentID   string
+	Status    Status
+	Kind      RunKind
+	// PriorityActive puts the runs that are not over before the others.
+	PriorityActive bool
+	PageParams
+}
+
+// ListRuns returns one page of runs, oldest first.
+func (c *Client) ListRuns(ctx context.Context, params RunListParams) (*Page[RunView], error) {
+	query := params.query()
+	set(query, "session_id", params.SessionID)
+	set(query, "agent_id", params.AgentID)
+	set(query, "status", string(params.Status))
+	set(query, "kind", string(params.Kind))
+	if params.PriorityActive {
+		query.Set("priority_active", "true")
+	}
+	return get[Page[RunView]](ctx, c, "/v1/runs", query)
+}
+
+// AllRuns walks all pages of [Client.ListRuns]. It ends after the first error.
+func (c *Client) AllRuns(ctx context.Context, params RunListParams) iter.Seq2[RunView, error] {
+	return walk(params.PageParams, func(page PageParams) (*Page[RunView], error) {
+		params.PageParams = page
+		return c.ListRuns(ctx, params)
+	})
+}
+
+// CancelRun cancels a run; one that is over stays as it is. The reason may be
+// empty. Errors: [ErrNotFound].
+func (c *Client) CancelRun(ctx context.Context, runID, reason string) (*RunView, error) {
+	path, err := route("/v1/runs", runID, "cancel")
+	if err != nil {
+		return nil, err
+	}
+	return post[RunView](ctx, c, path, reasonBody{reason}, always)
+}

@@ -1,0 +1,279 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Task is one claimed run in the hands of its handler. Its methods may be called by
+// several goroutines at once, until the handler has returned.
+//
+// Every method that calls the service returns the errors of that call; after
+// [ErrLeaseLost] and [ErrCancelled] the handler's context has ended too.
+type Task struct {
+	client *Client
+	claim  Claim
+	// wait is how long one long-poll for decisions is held.
+	wait    time.Duration
+	leaseMs int64
+	// ctx is the handler's context; stop ends it with a cause.
+	ctx  context.Context
+	stop context.CancelCauseFunc
+	// joined counts the goroutines that the task started.
+	joined sync.WaitGroup
+
+	mu sync.Mutex
+	// ending counts the calls under way that end the lease: while there are some, a
+	// refusal of another call says nothing.
+	ending int
+	// ended is set when one of them succeeded, or the handler has returned, and says
+	// so to those who still wait.
+	ended error
+	attachment
+}
+
+// errEnded is told to those who wait for a decision on a run that the handler ended.
+var errEnded = fmt.Errorf("%w: the handler has ended the run", ErrRunState)
+
+func newTask(ctx context.Context, c *Client, claim Claim, options WorkerOptions) *Task {
+	t := &Task{client: c, claim: claim, wait: options.PollWait, leaseMs: options.LeaseMs}
+	t.ctx, t.stop = context.WithCancelCause(ctx)
+	t.attachment = newAttachment(claim.Resume)
+	return t
+}
+
+// Run returns the run as it was claimed.
+func (t *Task) Run() RunView { return t.claim.Run }
+
+// RunID returns the id of the run.
+func (t *Task) RunID() string { return t.claim.Run.RunID }
+
+// SessionID returns the id of the run's session.
+func (t *Task) SessionID() string { return t.claim.Run.SessionID }
+
+// Attempt counts the claims since the last suspension, from 1.
+func (t *Task) Attempt() int64 { return t.claim.Attempt }
+
+// Fence returns the fence of the lease, for calls on [Client].
+func (t *Task) Fence() string { return t.claim.Lease.Fence }
+
+// Input returns the run's input as it was given.
+func (t *Task) Input() JSON { return t.claim.Input }
+
+// DecodeInput decodes the input into what the pointer points to.
+func (t *Task) DecodeInput(into any) error {
+	if err := json.Unmarshal(t.claim.Input, into); err != nil {
+		return fmt.Errorf("decode input: %w", err)
+	}
+	return nil
+}
+
+// Checkpoint returns the checkpoint as it was claimed; nil when there was none.
+func (t *Task) Checkpoint() JSON { return t.claim.Checkpoint }
+
+// DecodeCheckpoint decodes the checkpoint into what the pointer points to, and
+// reports whether there was one.
+func (t *Task) DecodeCheckpoint(into any) (bool, error) {
+	if t.claim.Checkpoint == nil {
+		return false, nil
+	}
+	if err := json.Unmarshal(t.claim.Checkpoint, into); err != nil {
+		return true, fmt.Errorf("decode checkpoint: %w", err)
+	}
+	return true, nil
+}
+
+// Resume returns what was settled since the run was suspended, or since its last
+// checkpoint; nil when nothing was.
+func (t *Task) Resume() *Resume { return t.claim.Resume }
+
+// SaveCheckpoint stores a checkpoint of any value with a JSON form, which a later
+// claim is handed. It counts as having taken in the decisions that Approve and Ask
+// had returned before; a later Resume does not repeat those. Errors: [ErrCancelled]
+// and the usual ones.
+func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint any) error {
+	text, err := EncodeJSON(checkpoint)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	beat, err := t.client.Heartbeat(ctx, t.RunID(), HeartbeatParams{
+		Fence: t.Fence(), LeaseMs: t.leaseMs, Checkpoint: text, SettledAfter: t.takenIn(),
+	})
+	if err != nil {
+		return t.refused(err)
+	}
+	if beat.CancelRequested {
+		t.stop(ErrCancelled)
+		return ErrCancelled
+	}
+	return nil
+}
+
+// Suspend raises requests and lets go of the run: it returns [ErrSuspended], which
+// the handler returns in turn. The handler is called again with a [Task.Resume] once
+// everything is settled.
+//
+// When everything that it asks for was settled before, by these same requests with
+// these same ids, or is settled at once by standing rules, it returns the decisions
+// instead and the handler goes on. So a handler may begin from the top every time.
+// Errors besides the usual: [ErrIDConflict] when an id was used for another request;
+// [ErrInvalid]. Hold must not be set: use Approve and Ask to wait in place.
+func (t *Task) Suspend(ctx context.Context, suspension Suspension) (*Resume, error) {
+	if suspension.Hold {
+		return nil, fmt.Errorf("%w: a task that holds on waits with Approve and Ask", ErrInvalid)
+	}
+	if resume, err := t.settledBefore(&suspension); resume != nil || err != nil {
+		return resume, err
+	}
+	if suspension.Checkpoint != nil && suspension.SettledAfter == nil {
+		suspension.SettledAfter = t.takenIn()
+	}
+	var result *SuspendResult
+	err := t.end(ErrSuspended, func() (over bool, err error) {
+		result, err = t.client.Suspend(ctx, t.RunID(), t.Fence(), suspension)
+		// Without a lease the run has been let go, whatever was settled at once.
+		return err == nil && (result.Resume == nil || result.Run.Lease == nil), err
+	})
+	switch {
+	case errors.Is(err, ErrIDConflict):
+		if err := t.readHistory(ctx); err != nil {
+			return nil, err
+		}
+		if resume, err := t.settledBefore(&suspension); resume != nil || err != nil {
+			return resume, err
+		}
+		return nil, err
+	case err != nil:
+		return nil, err
+	case result.Resume != nil && result.Run.Lease != nil:
+		t.remember(result.Resume)
+		return result.Resume, nil
+	}
+	return nil, ErrSuspended
+}
+
+// Complete ends the run with an output of any value with a JSON form; nil for none.
+// What is still open is recorded expired.
+func (t *Task) Complete(ctx context.Context, output any) error {
+	var text JSON
+	if output != nil {
+		var err error
+		if text, err = EncodeJSON(output); err != nil {
+			return fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+	}
+	return t.end(errEnded, func() (bool, error) {
+		_, err := t.client.CompleteRun(ctx, t.RunID(), t.Fence(), text)
+		return err == nil, err
+	})
+}
+
+// Fail ends the run with an error text, of which control characters and what is
+// beyond 16 KiB are left out. What is still open is recorded expired.
+func (t *Task) Fail(ctx context.Context, message string) error {
+	return t.end(errEnded, func() (bool, error) {
+		_, err := t.client.FailRun(ctx, t.RunID(), t.Fence(), failureText(message))
+		return err == nil, err
+	})
+}
+
+// Emit appends events to the session's log. Each is a value whose JSON is an object
+// with a "type". It is not repeated when its reply is lost.
+func (t *Task) Emit(ctx context.Context, events ...any) error {
+	if len(events) == 0 {
+		return nil
+	}
+	texts := make([]JSON, len(events))
+	for i, event := range events {
+		var err error
+		if texts[i], err = EncodeJSON(event); err != nil {
+			return fmt.Errorf("%w: event %d: %w", ErrInvalid, i, err)
+		}
+	}
+	if _, err := t.client.AppendEvents(ctx, t.RunID(), t.Fence(), texts); err != nil {
+		return t.refused(err)
+	}
+	return nil
+}
+
+type outputEvent struct {
+	Type    string `json:"type"`
+	Content string `json:"content"`
+}
+
+// Output appends a piece of output, which the run and the session then show.
+func (t *Task) Output(ctx context.Context, text string) error {
+	return t.Emit(ctx, outputEvent{"output", text})
+}
+
+// release gives the run back.
+func (t *Task) release(ctx context.Context) error {
+	return t.end(errEnded, func() (bool, error) {
+		_, err := t.client.ReleaseRun(ctx, t.RunID(), t.Fence(), nil)
+		return err == nil, err
+	})
+}
+
+// end makes a call that may end the lease, and tells those who wait when it does.
+func (t *Task) end(ended error, call func() (over bool, err error)) error {
+	t.mu.Lock()
+	t.ending++
+	t.mu.Unlock()
+	over, err := call()
+	t.mu.Lock()
+	t.ending--
+	if over && t.ended == nil {
+		t.ended = ended
+		t.letGo(ended)
+	}
+	t.mu.Unlock()
+	if err != nil {
+		return t.refused(err)
+	}
+	return nil
+}
+
+// close ends everything that the handler left behind.
+func (t *Task) close() {
+	t.mu.Lock()
+	if t.ended == nil {
+		t.ended = errEnded
+	}
+	t.letGo(t.ended)
+	t.mu.Unlock()
+	t.stop(nil)
+}
+
+// isEnding reports whether the lease is over, or may be, by an act of this task.
+func (t *Task) isEnding() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ended != nil || t.ending > 0
+}
+
+func (t *Task) isEnded() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ended != nil
+}
+
+// refused looks at the error of a call. When the lease is lost it ends the handler's
+// context; a heartbeat tells whether somebody cancelled the run (decisions.md 33).
+func (t *Task) refused(err error) error {
+	if !errors.Is(err, ErrLeaseLost) || t.isEnding() {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), askTimeout)
+	defer cancel()
+	beat, beatErr := t.client.Heartbeat(ctx, t.RunID(), HeartbeatParams{Fence: t.Fence(), LeaseMs: t.leaseMs})
+	if beatErr == nil && beat.CancelRequested {
+		err = fmt.Errorf("%w: %w", ErrCancelled, err)
+	}
+	t.stop(err)
+	return err
+}

@@ -1,0 +1,190 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Handler does the work of one run. When it returns
+//
+//   - nil, the run is completed without an output, unless the handler ended it;
+//   - an error that is [ErrSuspended], which [Task.Suspend] gave it, nothing more
+//     happens;
+//   - any other error, the run is failed with the error's text.
+//
+// A panic fails the run with the panic's text. Its context ends, with a
+// [context.Cause] that is [ErrLeaseLost], [ErrCancelled] or [ErrWorkerStopped], when
+// it must not go on. What it returns after the first two changes nothing. After
+// ErrWorkerStopped an error releases the run instead of failing it.
+type Handler func(ctx context.Context, task *Task) error
+
+// What ends a handler early.
+var (
+	// ErrSuspended: the run waits, and will be claimed again when it may go on. Return
+	// it from the handler.
+	ErrSuspended = errors.New("run is suspended")
+	// ErrCancelled is the cause of a handler's context when the run was cancelled or
+	// interrupted.
+	ErrCancelled = errors.New("run was cancelled")
+	// ErrWorkerStopped is the cause of a handler's context when the worker stops and
+	// the handler did not finish in time. The run is released.
+	ErrWorkerStopped = errors.New("worker is stopping")
+)
+
+// WorkerOptions set up a [Worker]. Zero members take the defaults.
+type WorkerOptions struct {
+	// WorkerID names the worker in leases; host, process id and a random part when
+	// empty.
+	WorkerID string
+	// AgentIDs choose the agents whose runs are taken; those of all when empty.
+	AgentIDs []string
+	// Concurrency is how many runs are worked on at once; 16 when 0.
+	Concurrency int
+	// LeaseMs is 1,000 to 3,600,000; 30,000 when 0.
+	LeaseMs int64
+	// HeartbeatEvery is how often a lease is renewed; a third of it when 0.
+	HeartbeatEvery time.Duration
+	// PollWait is how long one long-poll waits, 1 to 60 s; 30 s when 0.
+	PollWait time.Duration
+	// DrainTimeout is how long handlers may go on after the worker was told to stop;
+	// 30 s when 0, not at all when negative.
+	DrainTimeout time.Duration
+	// Logger gets what goes wrong outside of handlers; silent when nil.
+	Logger *slog.Logger
+	// OnError, when set, is called with every such error. It may be called by several
+	// goroutines at once and must not block.
+	OnError func(error)
+}
+
+// Defaults of [WorkerOptions].
+const (
+	DefaultConcurrency  = 16
+	DefaultPollWait     = 30 * time.Second
+	DefaultDrainTimeout = 30 * time.Second
+)
+
+// Worker claims runs and hands them to a handler. Make one with [NewWorker].
+type Worker struct {
+	client  *Client
+	options WorkerOptions
+}
+
+// NewWorker returns a worker. The error wraps [ErrInvalid] and says which option is
+// no good.
+func NewWorker(c *Client, options WorkerOptions) (*Worker, error) {
+	o := options
+	if o.WorkerID == "" {
+		id, err := defaultWorkerID()
+		if err != nil {
+			return nil, err
+		}
+		o.WorkerID = id
+	}
+	if o.Concurrency == 0 {
+		o.Concurrency = DefaultConcurrency
+	}
+	if o.LeaseMs == 0 {
+		o.LeaseMs = runs.DefaultLeaseMs
+	}
+	lease := time.Duration(o.LeaseMs) * time.Millisecond
+	if o.HeartbeatEvery == 0 {
+		o.HeartbeatEvery = lease / 3
+	}
+	if o.PollWait == 0 {
+		o.PollWait = DefaultPollWait
+	}
+	if o.DrainTimeout == 0 {
+		o.DrainTimeout = DefaultDrainTimeout
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	switch {
+	case c == nil:
+		return nil, fmt.Errorf("%w: the client is nil", ErrInvalid)
+	case !runs.ValidID(o.WorkerID):
+		return nil, fmt.Errorf("%w: WorkerID must have 1 to 200 characters of A-Z a-z 0-9 . _ : -", ErrInvalid)
+	case o.Concurrency < 0:
+		return nil, fmt.Errorf("%w: Concurrency must not be negative", ErrInvalid)
+	case o.LeaseMs < runs.MinLeaseMs || o.LeaseMs > runs.MaxLeaseMs:
+		return nil, fmt.Errorf("%w: LeaseMs must be between %d and %d", ErrInvalid, runs.MinLeaseMs, runs.MaxLeaseMs)
+	case o.HeartbeatEvery < 0 || o.HeartbeatEvery >= lease:
+		return nil, fmt.Errorf("%w: HeartbeatEvery must be positive and shorter than the lease", ErrInvalid)
+	case o.PollWait < time.Second || o.PollWait > maxPrefer:
+		return nil, fmt.Errorf("%w: PollWait must be between 1 and 60 seconds", ErrInvalid)
+	}
+	return &Worker{client: c, options: o}, nil
+}
+
+// WorkerID returns the name of the worker in leases.
+func (w *Worker) WorkerID() string { return w.options.WorkerID }
+
+// defaultWorkerID is host, process id and a random part, in the letters of an id.
+func defaultWorkerID() (string, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "host"
+	}
+	host = strings.Map(func(r rune) rune {
+		if runs.ValidID("x" + string(r)) {
+			return r
+		}
+		return '-'
+	}, host)
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return "", fmt.Errorf("make a worker id: %w", err)
+	}
+	return fmt.Sprintf("%.64s-%d-%s", host, os.Getpid(), id.String()[:8]), nil
+}
+
+// Run claims runs and hands each to the handler in a goroutine of its own, until
+// the context ends. Then it claims no more, gives the handlers DrainTimeout to
+// finish, ends the contexts of those that did not, waits for them to return, and
+// releases their runs. A run that waits for a person stays open, and is claimed by
+// another worker when it may go on. Run returns nil after that. It returns an error,
+// after the same steps, when the service refuses to let it claim in a way that
+// trying again cannot help, such as [ErrUnauthorized] or [ErrInvalid].
+func (w *Worker) Run(ctx context.Context, handler Handler) error {
+	if handler == nil {
+		return fmt.Errorf("%w: the handler is nil", ErrInvalid)
+	}
+	// Handlers outlive ctx while the worker drains.
+	handlerCtx, stopHandlers := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stopHandlers(nil)
+	var handlers sync.WaitGroup
+	err := w.claim(ctx, func(claim Claim, done func()) {
+		handlers.Go(func() {
+			defer done()
+			if ctx.Err() != nil {
+				w.release(ctx, claim)
+				return
+			}
+			w.work(handlerCtx, claim, handler)
+		})
+	})
+	finished := make(chan struct{})
+	go func() {
+		handlers.Wait()
+		close(finished)
+	}()
+	timer := time.NewTimer(max(w.options.DrainTimeout, 0))
+	defer timer.Stop()
+	select {
+	case <-finished:
+	case <-timer.C:
+		stopHandlers(ErrWorkerStopped)
+		<-finished
+	}
+	return err
+}

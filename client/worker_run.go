@@ -1,0 +1,249 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// finishTimeout bounds the call that ends a run after its handler has returned.
+const finishTimeout = 30 * time.Second
+
+// claim claims runs while there is room, until the context ends or the service
+// refuses for good. Each run is started with a function to call when it is done.
+func (w *Worker) claim(ctx context.Context, start func(claim Claim, done func())) error {
+	room := make(chan struct{}, w.options.Concurrency)
+	leave := func() {
+		select {
+		case <-room:
+		default: // the service gave more runs than it was asked for
+		}
+	}
+	pause := w.client.retry.pauses()
+	for {
+		select {
+		case room <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		wanted := 1
+		for wanted < maxClaims && tryEnter(room) {
+			wanted++
+		}
+		asked := time.Now()
+		claims, err := w.client.ClaimRuns(ctx, ClaimRunsParams{
+			WorkerID: w.options.WorkerID, AgentIDs: w.options.AgentIDs, MaxRuns: wanted,
+			LeaseMs: w.options.LeaseMs, WaitMs: w.options.PollWait.Milliseconds(),
+		})
+		for range wanted - len(claims) {
+			leave()
+		}
+		for _, claim := range claims {
+			start(claim, leave)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case len(claims) > 0:
+			pause.reset()
+		case err == nil && time.Since(asked) > w.options.PollWait/2:
+			pause.reset()
+		case err == nil:
+			// The service would not wait, perhaps because it is shutting down.
+			_ = pause.sleep(ctx, ErrUnavailable)
+		case !passing(err) && isRefusal(err):
+			return fmt.Errorf("claim runs: %w", err)
+		default:
+			w.report("cannot claim runs", fmt.Errorf("claim runs: %w", err))
+			if pause.sleep(ctx, err) != nil && ctx.Err() == nil {
+				// Asked to wait longer than the policy allows: wait that long all the same,
+				// but in pieces.
+				_ = pause.sleep(ctx, ErrRateLimited)
+			}
+		}
+	}
+}
+
+// maxClaims is how many runs one call may claim.
+const maxClaims = 100
+
+func tryEnter(room chan struct{}) bool {
+	select {
+	case room <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// isRefusal reports whether the service understood the call and refused it, or the
+// call could not be made at all.
+func isRefusal(err error) bool {
+	var refused *Error
+	if errors.As(err, &refused) {
+		return refused.Status >= 400 && refused.Status < 500 && refused.Status != 408
+	}
+	return errors.Is(err, ErrInvalid)
+}
+
+// errExited is the outcome of a handler that ended its goroutine instead of
+// returning.
+var errExited = errors.New("handler ended its goroutine")
+
+// panicked is the outcome of a handler that panicked.
+type panicked struct{ value any }
+
+func (p panicked) Error() string { return fmt.Sprintf("handler panicked: %v", p.value) }
+
+// work hands one run to the handler and ends it as the outcome says.
+func (w *Worker) work(ctx context.Context, claim Claim, handler Handler) {
+	t := newTask(ctx, w.client, claim, w.options)
+	beatCtx, stopBeat := context.WithCancel(context.WithoutCancel(ctx))
+	var beating sync.WaitGroup
+	beating.Go(func() { w.beat(beatCtx, t) })
+
+	outcome := errExited
+	defer func() {
+		if value := recover(); value != nil {
+			w.options.Logger.Error("handler panicked", slog.String("run_id", t.RunID()),
+				slog.Any("panic", value), slog.String("stack", string(debug.Stack())))
+			outcome = panicked{value}
+		}
+		w.finish(t, outcome)
+		t.close()
+		stopBeat()
+		beating.Wait()
+		t.joined.Wait()
+	}()
+	outcome = handler(t.ctx, t)
+}
+
+// finish ends a run after its handler.
+func (w *Worker) finish(t *Task, outcome error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), finishTimeout)
+	defer cancel()
+	cause := context.Cause(t.ctx)
+	var crash panicked
+	var err error
+	switch {
+	case t.isEnded():
+		if outcome != nil && !errors.Is(outcome, ErrSuspended) {
+			err = fmt.Errorf("handler failed after it had ended the run: %w", outcome)
+		}
+	case errors.Is(cause, ErrCancelled):
+	case errors.Is(cause, ErrLeaseLost):
+		err = cause
+	case outcome == nil:
+		err = t.Complete(ctx, nil)
+	case errors.Is(cause, ErrWorkerStopped) && !errors.As(outcome, &crash):
+		err = t.release(ctx)
+	case errors.Is(outcome, ErrSuspended):
+		err = t.Fail(ctx, "handler returned ErrSuspended without having suspended the run")
+	default:
+		err = t.Fail(ctx, outcome.Error())
+	}
+	if err != nil {
+		w.reportRun(t, "run was not finished", err)
+	}
+}
+
+// release gives back a run that was claimed while the worker began to stop.
+func (w *Worker) release(ctx context.Context, claim Claim) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
+	defer cancel()
+	if _, err := w.client.ReleaseRun(ctx, claim.Run.RunID, claim.Lease.Fence, nil); err != nil {
+		w.report("run was not released", fmt.Errorf("release run %s: %w", claim.Run.RunID, err))
+	}
+}
+
+// beat renews the lease until the context ends, and ends the handler's context when
+// the run was cancelled or the lease could not be renewed in time.
+func (w *Worker) beat(ctx context.Context, t *Task) {
+	lease := time.Duration(w.options.LeaseMs) * time.Millisecond
+	expires := time.Now().Add(lease)
+	timer := time.NewTimer(w.options.HeartbeatEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		sent := time.Now()
+		callCtx, cancel := context.WithDeadline(ctx, expires)
+		beat, err := w.client.Heartbeat(callCtx, t.RunID(), HeartbeatParams{Fence: t.Fence(), LeaseMs: w.options.LeaseMs})
+		cancel()
+		next := w.options.HeartbeatEvery
+		switch {
+		case ctx.Err() != nil || t.isEnded():
+			return
+		case err == nil && beat.CancelRequested:
+			t.stop(ErrCancelled)
+			return
+		case err == nil:
+			expires = sent.Add(lease)
+		case t.isEnding():
+			// The refusal may be of the task's own making.
+		case errors.Is(err, ErrLeaseLost):
+			t.stop(err)
+			return
+		case errors.Is(err, ErrNotFound), errors.Is(err, ErrRunState):
+			t.stop(fmt.Errorf("%w: %w", ErrLeaseLost, err))
+			return
+		default:
+			w.reportRun(t, "lease was not renewed", err)
+			if !time.Now().Before(expires) {
+				// Somebody else may have the run by now.
+				t.stop(fmt.Errorf("%w: it could not be renewed in time: %w", ErrLeaseLost, err))
+				return
+			}
+			next /= 4
+		}
+		timer.Reset(next)
+	}
+}
+
+func (w *Worker) report(message string, err error) {
+	w.options.Logger.Error(message, slog.String("worker_id", w.options.WorkerID), slog.Any("error", err))
+	if w.options.OnError != nil {
+		w.options.OnError(err)
+	}
+}
+
+func (w *Worker) reportRun(t *Task, message string, err error) {
+	w.options.Logger.Error(message, slog.String("worker_id", w.options.WorkerID),
+		slog.String("run_id", t.RunID()), slog.Any("error", err))
+	if w.options.OnError != nil {
+		w.options.OnError(fmt.Errorf("run %s: %w", t.RunID(), err))
+	}
+}
+
+// failureText makes a text that the service takes: valid, without control characters
+// but tabs and line breaks, not too long, and not empty.
+func failureText(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	if len(text) > runs.MaxTextLength {
+		text = text[:runs.MaxTextLength]
+		for !utf8.ValidString(text) {
+			text = text[:len(text)-1]
+		}
+	}
+	if text == "" {
+		return "failed without a text"
+	}
+	return text
+}
