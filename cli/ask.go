@@ -1,0 +1,259 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// askCommand asks one question and prints what a person answers.
+type askCommand struct {
+	connection
+	format
+	Session  string        `placeholder:"ID" help:"The session that it belongs to, one run at a time (default: one of its own)."`
+	Option   []string      `sep:"none" placeholder:"VALUE" help:"One choice; give it again for each further one. Without any the answer is free text."`
+	Multi    bool          `help:"Several options may be chosen."`
+	Free     bool          `help:"Allow free text besides the options."`
+	Timeout  time.Duration `placeholder:"DURATION" help:"How long there is to answer; without it, as long as it takes."`
+	Default  *string       `placeholder:"VALUE" help:"What to print when the time has run out, instead of failing."`
+	Key      string        `placeholder:"KEY" help:"Names this question on the service. Calling again with the same key takes up the same question, and prints the same answer."`
+	Question string        `arg:"" help:"The question."`
+}
+
+// Help is shown under the flags.
+func (c *askCommand) Help() string {
+	return `The answer goes to stdout, one line for each option chosen and one for free text (its line breaks become spaces; --json keeps them). Everything else goes to stderr.
+
+` + exitCodesHelp
+}
+
+// askInput is the question as it is kept with the run.
+type askInput struct {
+	Question string   `json:"question"`
+	Options  []string `json:"options,omitempty"`
+	Multi    bool     `json:"multi,omitzero"`
+	Free     bool     `json:"free"`
+}
+
+// Run waits for the answer and prints it.
+func (c *askCommand) Run(ctx context.Context, console *console) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	opened, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+
+	ids := newGateIDs("ask", "question", c.Session, c.Key)
+	input := askInput{Question: c.Question, Options: c.Option, Multi: c.Multi, Free: c.Free || len(c.Option) == 0}
+	a := &asking{
+		gate: gate{
+			connection: c.connection, Client: opened, console: console, noun: "ask", key: c.Key, lease: 5 * time.Second,
+			params: client.CreateRunParams{SessionID: ids.session, RunID: ids.run, Input: input},
+		},
+		command: c,
+		input:   input,
+	}
+	a.params.Suspend = a.suspension(ids.request, deadline(c.Timeout), nil)
+	return a.run(ctx)
+}
+
+func (c *askCommand) check() error {
+	switch {
+	case strings.TrimSpace(c.Question) == "":
+		return usage("the question is empty")
+	case c.Timeout < 0 || c.Timeout > 0 && c.Timeout < time.Millisecond:
+		return usage("--timeout must be at least 1ms")
+	case c.Default != nil && c.Timeout == 0:
+		return usage("--default needs --timeout")
+	case c.Multi && len(c.Option) == 0:
+		return usage("--multi needs --option")
+	}
+	for i, option := range c.Option {
+		switch {
+		case strings.TrimSpace(option) == "":
+			return usage("an --option is empty")
+		case slices.Contains(c.Option[:i], option):
+			return usage("--option %s is given twice", option)
+		}
+	}
+	for _, text := range append([]string{c.Question}, c.Option...) {
+		if !utf8.ValidString(text) {
+			return usage("question and options must be valid UTF-8")
+		}
+	}
+	return nil
+}
+
+// asking is one call of ask.
+type asking struct {
+	gate
+	command *askCommand
+	input   askInput
+}
+
+// suspension asks the question. An option's id is its text where that can be one.
+func (a *asking) suspension(requestID string, afterMs, atMs *int64) *client.Suspension {
+	question := client.UserQuestion{ID: "answer", Header: "Question", Question: a.input.Question, MultiSelect: a.input.Multi}
+	if !a.input.Free {
+		question.Header = "Options only"
+	}
+	for _, option := range a.input.Options {
+		entry := client.QuestionOption{Label: option}
+		if len(option) <= runs.MaxNameLength && !strings.ContainsAny(option, "\r\n\t") {
+			entry.ID = option
+		}
+		question.Options = append(question.Options, entry)
+	}
+	return &client.Suspension{
+		SuspensionID: requestID,
+		Questions: []client.UserQuestionRequest{{
+			ID: requestID, ToolCallID: requestID, Questions: []client.UserQuestion{question},
+			ExpiresAfterMs: afterMs, ExpiresAtMs: atMs,
+		}},
+	}
+}
+
+// askReport is the output of a run that ask made. A later call with the same key
+// ends by it.
+type askReport struct {
+	// Outcome is that of the request.
+	Outcome    string   `json:"outcome"`
+	Answers    []string `json:"answers"`
+	Reason     string   `json:"reason,omitempty"`
+	ResolvedBy string   `json:"resolved_by,omitempty"`
+}
+
+func (a *asking) run(ctx context.Context) error {
+	waiting, stop := untilSignal(ctx)
+	defer stop()
+	var report askReport
+	view, err := a.open(waiting, struct {
+		Input   askInput `json:"input"`
+		Session string   `json:"session"`
+	}{a.input, a.command.Session})
+	if err == nil {
+		view, err = a.drive(waiting, view, func(ctx context.Context, claim *client.Claim) (bool, error) {
+			return a.act(ctx, claim, &report)
+		})
+	}
+	var ended signalled
+	switch {
+	case errors.As(err, &ended):
+		return a.withdraw(ctx, ended)
+	case err != nil:
+		return err
+	case view != nil:
+		if report, err = a.found(ctx, view); err != nil {
+			return err
+		}
+	}
+	return a.print(report)
+}
+
+// act takes the answer in and ends the run with it.
+func (a *asking) act(ctx context.Context, claim *client.Claim, report *askReport) (done bool, err error) {
+	if len(claim.Resume.Questions) == 0 {
+		return true, fmt.Errorf("run %s carries no answer", claim.Run.RunID)
+	}
+	count := len(claim.Resume.Questions)
+	settled := claim.Resume.Questions[count-1]
+	answer := settled.Resolution
+	*report = askReport{Outcome: string(answer.Outcome), Answers: []string{}, ResolvedBy: answer.ResolvedBy, Reason: answer.Reason}
+	if answer.Justification != nil {
+		report.Reason = *answer.Justification
+	}
+	free := false
+	for _, one := range answer.Answers {
+		for _, option := range one.SelectedOptions {
+			report.Answers = append(report.Answers, option.Label)
+		}
+		if text := strings.TrimSpace(one.FreeformAnswer); text != "" {
+			free = free || !slices.Contains(a.input.Options, text)
+			report.Answers = append(report.Answers, text)
+		}
+	}
+	if free && !a.input.Free {
+		// The service takes free text besides any options. This caller does not, so
+		// the person is asked again.
+		a.console.say("the answer is none of the options; asking again")
+		again := a.suspension(fmt.Sprintf("%s-%d", a.params.Suspend.SuspensionID, count+1), nil, settled.Request.ExpiresAtMs)
+		_, err := a.Suspend(ctx, claim.Run.RunID, claim.Lease.Fence, *again)
+		return false, err
+	}
+	output, err := json.Marshal(*report)
+	if err != nil {
+		return true, fmt.Errorf("encode the output: %w", err)
+	}
+	if err := a.record(ctx, claim.Lease.Fence, output); err != nil && !errors.Is(err, client.ErrLeaseLost) {
+		return ctx.Err() != nil, err
+	} else if err != nil {
+		return false, err // another call with the same key may have recorded it
+	}
+	return true, nil
+}
+
+// found is how a call ends that finds the run over.
+func (a *asking) found(ctx context.Context, view *client.RunView) (askReport, error) {
+	var report askReport
+	switch {
+	case view.Status == client.StatusCompleted && json.Unmarshal(view.Output, &report) == nil && report.Outcome != "":
+		return report, nil
+	case view.Status == client.StatusCompleted:
+		return report, fmt.Errorf("run %s was completed by somebody else, without an answer", view.RunID)
+	case view.Status == client.StatusFailed:
+		return report, fmt.Errorf("run %s failed: %s", view.RunID, printable(view.Error, true))
+	}
+	settled, err := a.outcomeOf(ctx)
+	if err != nil {
+		return report, err
+	}
+	report = askReport{Outcome: string(client.OutcomeCancelled), Answers: []string{}, Reason: settled.Reason, ResolvedBy: settled.ResolvedBy}
+	if settled.Outcome == client.OutcomeExpired {
+		report.Outcome = string(client.OutcomeExpired)
+	}
+	return report, nil
+}
+
+// print shows the answer and chooses the exit code.
+func (a *asking) print(report askReport) error {
+	code := exitDone
+	switch report.Outcome {
+	case string(client.OutcomeAnswered):
+	case string(client.OutcomeExpired):
+		if a.command.Default == nil {
+			a.console.say("expired before anybody answered")
+			code = exitExpired
+			break
+		}
+		a.console.say("expired before anybody answered; using the default")
+		report.Answers = []string{*a.command.Default}
+	default:
+		a.console.say("%s%s", report.Outcome, by(report.ResolvedBy, report.Reason))
+		code = exitDenied
+	}
+	if a.command.JSON {
+		if err := printJSON(a.console.stdout, report); err != nil {
+			return err
+		}
+		return exitWith(code)
+	}
+	for _, answer := range report.Answers {
+		line := strings.Join(strings.FieldsFunc(answer, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+		if _, err := fmt.Fprintln(a.console.stdout, line); err != nil {
+			return err
+		}
+	}
+	return exitWith(code)
+}

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// prompter asks at a terminal: prompts on stderr, answers from stdin (kheish.md
+// 1.15).
+type prompter struct {
+	lines *bufio.Scanner
+	to    io.Writer
+}
+
+// askAtTerminal fills a resolution with what the person at the terminal answers.
+// It asks again after an answer that does not fit; the end of the input is an error.
+func askAtTerminal(console *console, request *client.UserQuestionRequest, resolution client.UserQuestionResolution) (client.UserQuestionResolution, error) {
+	p := &prompter{lines: bufio.NewScanner(console.stdin), to: console.stderr}
+	if len(request.Questions) == 0 {
+		value, err := p.value(request)
+		resolution.Value = value
+		return resolution, err
+	}
+	for i := range request.Questions {
+		answer, err := p.question(&request.Questions[i])
+		if err != nil {
+			return resolution, err
+		}
+		resolution.Answers = append(resolution.Answers, answer)
+	}
+	return resolution, nil
+}
+
+// line reads one line without the blanks around it.
+func (p *prompter) line(prompt string) (string, error) {
+	fmt.Fprint(p.to, prompt)
+	if p.lines.Scan() {
+		return strings.TrimSpace(p.lines.Text()), nil
+	}
+	fmt.Fprintln(p.to)
+	if err := p.lines.Err(); err != nil {
+		return "", fmt.Errorf("read the answer: %w", err)
+	}
+	return "", errNoMoreInput
+}
+
+func (p *prompter) tell(text string) { fmt.Fprintln(p.to, printable(text, true)) }
+
+func (p *prompter) question(question *client.UserQuestion) (client.UserQuestionAnswer, error) {
+	answer := client.UserQuestionAnswer{QuestionID: question.ID}
+	p.tell("\n[" + question.Header + "]\n" + question.Question)
+	for i, option := range question.Options {
+		line := fmt.Sprintf("  %d) %s", i+1, option.Label)
+		if option.ID != option.Label {
+			line += " [" + option.ID + "]"
+		}
+		if option.Description != "" {
+			line += " - " + option.Description
+		}
+		p.tell(line)
+	}
+	if len(question.Options) == 0 {
+		return answer, p.text(&answer)
+	}
+	prompt := "number, id or label (empty for free text only): "
+	if question.MultiSelect {
+		prompt = "numbers, ids or labels, with commas between them (empty for free text only): "
+	}
+	for {
+		line, err := p.line(prompt)
+		if err != nil {
+			return answer, err
+		}
+		var problem string
+		if answer.SelectedOptionIDs, problem = choose(question, line); problem != "" {
+			p.tell(problem)
+			continue
+		}
+		if answer.FreeformAnswer, err = p.line("free text (empty for none): "); err != nil {
+			return answer, err
+		}
+		if len(answer.SelectedOptionIDs) > 0 || answer.FreeformAnswer != "" {
+			return answer, nil
+		}
+		p.tell("at least one answer is needed")
+	}
+}
+
+// text asks for free text, which is all that a question without options takes.
+func (p *prompter) text(answer *client.UserQuestionAnswer) error {
+	for {
+		line, err := p.line("answer: ")
+		if err != nil {
+			return err
+		}
+		if line != "" {
+			answer.FreeformAnswer = line
+			return nil
+		}
+		p.tell("an answer is needed")
+	}
+}
+
+// choose reads a choice of options; problem says what does not fit.
+func choose(question *client.UserQuestion, line string) (optionIDs []string, problem string) {
+	if line == "" {
+		return nil, ""
+	}
+	// A label may hold a comma itself.
+	if id, found := optionOf(question, line); found {
+		return []string{id}, ""
+	}
+	for name := range strings.SplitSeq(line, ",") {
+		name = strings.TrimSpace(name)
+		if name == "" {
+			continue
+		}
+		id, found := optionOf(question, name)
+		switch {
+		case !found:
+			return nil, fmt.Sprintf("%q is none of the options", name)
+		case !slices.Contains(optionIDs, id):
+			optionIDs = append(optionIDs, id)
+		}
+	}
+	if len(optionIDs) > 1 && !question.MultiSelect {
+		return nil, "only one option may be chosen"
+	}
+	return optionIDs, ""
+}
+
+// optionOf finds an option by its id, its label, or its place in the list. A text
+// that is both the id of one and the place of another means the id.
+func optionOf(question *client.UserQuestion, name string) (id string, found bool) {
+	for _, same := range []func(client.QuestionOption) bool{
+		func(o client.QuestionOption) bool { return o.ID == name },
+		func(o client.QuestionOption) bool { return strings.EqualFold(o.ID, name) },
+		func(o client.QuestionOption) bool { return strings.EqualFold(o.Label, name) },
+	} {
+		if i := slices.IndexFunc(question.Options, same); i >= 0 {
+			return question.Options[i].ID, true
+		}
+	}
+	if place, err := strconv.Atoi(name); err == nil && place >= 1 && place <= len(question.Options) {
+		return question.Options[place-1].ID, true
+	}
+	return "", false
+}
+
+// value asks for a value typed by a schema. The service checks whether it fits.
+func (p *prompter) value(request *client.UserQuestionRequest) (client.JSON, error) {
+	p.tell("\n" + textOf(request) + "\nthe value must fit: " + indented(request.ResponseSchema))
+	for {
+		line, err := p.line("value as JSON: ")
+		if err != nil {
+			return nil, err
+		}
+		if value := client.JSON(line); value.IsValid(jsontext.AllowDuplicateNames(false)) {
+			return value, nil
+		}
+		p.tell(`that is not JSON; a text is written with quotes: "text"`)
+	}
+}
+
+// readAll reads the rest of a stream.
+func readAll(from io.Reader, into *client.JSON) error {
+	text, err := io.ReadAll(from)
+	if err != nil {
+		return fmt.Errorf("read stdin: %w", err)
+	}
+	*into = text
+	return nil
+}

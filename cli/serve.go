@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/loop"
+	"github.com/holdpoint/holdpoint/runs/watch"
+)
+
+// serveCommand runs the service until a signal ends it.
+type serveCommand struct {
+	databaseFlag
+	Listen               string        `default:"127.0.0.1:4000" from:"HOLDPOINT_LISTEN" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one (default ${default}; $$HOLDPOINT_LISTEN)."`
+	ListenFile           string        `placeholder:"PATH" help:"Write the service's URL to this file once it takes calls, for scripts."`
+	InsecureNoAuth       bool          `help:"Listen where other machines can reach it, although there is no authentication."`
+	AllowedHost          []string      `sep:"," placeholder:"NAME" help:"Also answer to this host name (any, when the address is not a loopback one)."`
+	AllowedOrigin        []string      `sep:"," placeholder:"ORIGIN" help:"Also answer to web pages of this origin."`
+	Migrate              string        `enum:"on,off" default:"on" help:"Bring the schema up to date at the start: on or off (default ${default})."`
+	MaxAttempts          int64         `default:"10" placeholder:"N" help:"Fail a run that was claimed this often without any progress (default ${default})."`
+	IdempotencyRetention time.Duration `default:"168h" placeholder:"DURATION" help:"How long idempotency keys are remembered (default ${default})."`
+	ShutdownTimeout      time.Duration `default:"30s" placeholder:"DURATION" help:"How long calls in flight may take to finish after a signal (default ${default})."`
+	LogLevel             slog.Level    `default:"INFO" from:"HOLDPOINT_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error (default ${default}; $$HOLDPOINT_LOG_LEVEL)."`
+	LogFormat            string        `enum:"text,json" default:"text" from:"HOLDPOINT_LOG_FORMAT" placeholder:"FORMAT" help:"text or json, on stderr (default ${default}; $$HOLDPOINT_LOG_FORMAT)."`
+}
+
+// Limits of the HTTP server. There is none on writing: a reply may be held for a
+// minute, and httpapi bounds that itself. The one on reading must be longer than
+// that too, because net/http cancels a request whose connection it ends.
+const (
+	readHeaderTimeout = 10 * time.Second
+	readTimeout       = 2 * time.Minute
+	idleTimeout       = 120 * time.Second
+	maxHeaderBytes    = 64 << 10
+)
+
+// Run serves until the first stop signal, then finishes what is in flight. A second
+// signal ends the process at once.
+func (c *serveCommand) Run(ctx context.Context, console *console) error {
+	database, err := parseDatabase(c.Database)
+	if err != nil {
+		return err
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	logger := c.logger(console.stderr)
+	running, stop := untilSignal(ctx)
+	defer stop()
+
+	listener, err := listen(running, c.Listen, c.InsecureNoAuth)
+	if err != nil {
+		return err
+	}
+	defer listener.Close() // the server closes it too
+	opened, err := database.open(running, c.Migrate == "on", logger)
+	if err != nil {
+		return err
+	}
+	url := reachableURL(listener)
+	greet(console, url, database.String(), c.InsecureNoAuth)
+	if c.ListenFile != "" {
+		if err := writeListenFile(c.ListenFile, url); err != nil {
+			return errors.Join(err, opened.Close())
+		}
+		defer os.Remove(c.ListenFile)
+	}
+	err = c.serve(running, listener, opened, logger)
+	if closing := opened.Close(); closing != nil {
+		err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
+	}
+	logger.Info("stopped")
+	return err
+}
+
+func (c *serveCommand) check() error {
+	switch {
+	case c.MaxAttempts < 1:
+		return usage("--max-attempts must be at least 1")
+	case c.IdempotencyRetention < time.Hour:
+		return usage("--idempotency-retention must be at least 1h")
+	case c.ShutdownTimeout <= 0:
+		return usage("--shutdown-timeout must be positive")
+	}
+	return nil
+}
+
+func (c *serveCommand) logger(to io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: c.LogLevel}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(to, options))
+	}
+	return slog.New(slog.NewTextHandler(to, options))
+}
+
+// serve runs the server and the loops, and returns when all of them have ended. The
+// loops go on until the last call has been answered: they are what wakes held ones.
+func (c *serveCommand) serve(ctx context.Context, listener net.Listener, store runs.Store, logger *slog.Logger) error {
+	hub := watch.NewHub()
+	defer store.Subscribe(hub.Publish)()
+	dispatcher := claims.New(store, claims.Options{MaxAttempts: c.MaxAttempts, Logger: logger})
+	expiry := loop.NewExpiry(store, loop.ExpiryOptions{Logger: logger})
+	retention := loop.NewRetention(store, loop.RetentionOptions{Retention: c.IdempotencyRetention, Logger: logger})
+	api := httpapi.New(httpapi.Options{
+		Store: store, Hub: hub, Claims: dispatcher, Version: version(), Logger: logger,
+		Hosts: c.hosts(listener), Origins: c.AllowedOrigin,
+	})
+	server := &http.Server{
+		Handler: api.Handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+	server.RegisterOnShutdown(api.Drain)
+
+	looping, stopLoops := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopLoops()
+	// A part that fails ends the others by the group's context.
+	group, failing := errgroup.WithContext(ctx)
+	group.Go(func() error { return dispatcher.Run(looping) })
+	group.Go(func() error { return expiry.Run(looping) })
+	group.Go(func() error { return retention.Run(looping) })
+	group.Go(func() error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		defer stopLoops()
+		<-failing.Done()
+		logger.Info("stopping", slog.String("cause", context.Cause(failing).Error()))
+		return c.shutDown(server, api)
+	})
+	return group.Wait()
+}
+
+// shutDown takes no more calls and waits for those in flight.
+func (c *serveCommand) shutDown(server *http.Server, api *httpapi.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout)
+	defer cancel()
+	api.Drain()
+	if err := server.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("calls in flight did not finish in %s: %w", c.ShutdownTimeout, err), server.Close())
+	}
+	return nil
+}
+
+// hosts are the names that the service answers to. Where it listens for other
+// machines, by what name they call is not known here.
+func (c *serveCommand) hosts(listener net.Listener) []string {
+	if len(c.AllowedHost) == 0 && !isLoopback(listener) {
+		return []string{"*"}
+	}
+	return c.AllowedHost
+}

@@ -1,0 +1,13 @@
+// Command holdpoint is the service and the commands that speak to it.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/holdpoint/holdpoint/cli"
+)
+
+func main() {
+	os.Exit(cli.Run(context.Background(), os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr))
+}
