@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/go-json-experiment/json"
 )
@@ -40,13 +41,17 @@ func (t *Task) poll() {
 		after := t.after
 		t.mu.Unlock()
 
+		asked := time.Now()
 		settled, err := t.client.AwaitSettled(ctx, t.RunID(), t.Fence(), strconv.FormatInt(after, 10), t.wait)
 		cut := ctx.Err() != nil
-		cancel()
 		switch {
 		case err == nil:
-			pause.reset()
 			t.heard(settled, before)
+			if len(settled.Settled) > 0 || time.Since(asked) > t.wait/2 {
+				pause.reset()
+			} else {
+				_ = pause.sleep(ctx, errNotHeld)
+			}
 		case cut || t.isEnded():
 		case passing(err):
 			// The context's error ends the loop above.
@@ -60,6 +65,7 @@ func (t *Task) poll() {
 			t.tellAll(err)
 			t.mu.Unlock()
 		}
+		cancel()
 	}
 }
 

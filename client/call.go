@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -23,6 +24,9 @@ const MaxReplyBytes = 64 << 20
 
 // maxPrefer is the longest wait that the service takes in a Prefer header.
 const maxPrefer = 60 * time.Second
+
+// Header values are shared: setting one costs no allocation.
+var jsonType = []string{"application/json"}
 
 // call is one request to the service.
 type call struct {
@@ -129,16 +133,9 @@ func (c *Client) request(ctx context.Context, call call, body []byte) (*http.Req
 		return nil, fmt.Errorf("%w: %s %s: %w", ErrInvalid, call.method, call.path, err)
 	}
 	header := request.Header
-	header.Set("Accept", "application/json")
-	header.Set("User-Agent", c.userAgent)
+	maps.Copy(header, c.header)
 	if body != nil {
-		header.Set("Content-Type", "application/json")
-	}
-	if c.actor != "" {
-		header.Set("X-Actor", c.actor)
-	}
-	if c.token != "" {
-		header.Set("Authorization", "Bearer "+c.token)
+		header["Content-Type"] = jsonType
 	}
 	if call.key.header != "" {
 		header.Set("Idempotency-Key", call.key.header)

@@ -15,14 +15,12 @@ import (
 // Client speaks to one holdpoint service. It is safe for concurrent use; make one
 // and share it.
 type Client struct {
-	baseURL   string // without a slash at its end
-	http      *http.Client
-	actor     string
-	token     string
-	userAgent string
-	timeout   time.Duration
-	retry     RetryPolicy
-	owned     *http.Transport // nil when the caller gave the HTTP client
+	baseURL string // without a slash at its end
+	http    *http.Client
+	header  http.Header // of every request; the values are shared and never written to
+	timeout time.Duration
+	retry   RetryPolicy
+	owned   *http.Transport // nil when the caller gave the HTTP client
 }
 
 // Defaults of a [Client].
@@ -59,7 +57,7 @@ func WithActor(name string) Option {
 		if name == "" || len(name) > 200 || !utf8.ValidString(name) || strings.ContainsFunc(name, unprintable) {
 			return fmt.Errorf("%w: the actor must be 1 to 200 bytes of printable text", ErrInvalid)
 		}
-		c.actor = name
+		c.header.Set("X-Actor", name)
 		return nil
 	}
 }
@@ -70,7 +68,7 @@ func WithToken(token string) Option {
 		if token == "" || strings.Contains(token, " ") || !printableASCII(token) {
 			return fmt.Errorf("%w: the token must be printable ASCII without spaces", ErrInvalid)
 		}
-		c.token = token
+		c.header.Set("Authorization", "Bearer "+token)
 		return nil
 	}
 }
@@ -90,7 +88,7 @@ func WithUserAgent(userAgent string) Option {
 		if !printableASCII(userAgent) {
 			return fmt.Errorf("%w: the user agent must be printable ASCII", ErrInvalid)
 		}
-		c.userAgent = userAgent
+		c.header.Set("User-Agent", userAgent)
 		return nil
 	}
 }
@@ -123,10 +121,10 @@ func New(baseURL string, options ...Option) (*Client, error) {
 		return nil, fmt.Errorf("%w: base URL must have neither query nor fragment", ErrInvalid)
 	}
 	c := &Client{
-		baseURL:   strings.TrimRight(parsed.String(), "/"),
-		userAgent: DefaultUserAgent,
-		timeout:   DefaultTimeout,
-		retry:     RetryPolicy{}.withDefaults(),
+		baseURL: strings.TrimRight(parsed.String(), "/"),
+		header:  http.Header{"Accept": jsonType, "User-Agent": {DefaultUserAgent}},
+		timeout: DefaultTimeout,
+		retry:   RetryPolicy{}.withDefaults(),
 	}
 	for _, option := range options {
 		if err := option(c); err != nil {
@@ -180,10 +178,9 @@ func printableASCII(text string) bool {
 
 // VersionInfo is what the service says about itself.
 type VersionInfo struct {
-	Version       string `json:"version"`
-	Commit        string `json:"commit,omitempty"`
-	GoVersion     string `json:"go_version,omitempty"`
-	SchemaVersion int64  `json:"schema_version,omitzero"`
+	// Name is "holdpoint".
+	Name    string `json:"name"`
+	Version string `json:"version"`
 }
 
 // Version returns the version of the service.

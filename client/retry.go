@@ -53,6 +53,10 @@ const (
 	always
 )
 
+// errNotHeld is why a pause is made before a long-poll is sent again that the service
+// would not hold, as it does not while it shuts down.
+var errNotHeld = fmt.Errorf("%w: the reply was not held", ErrUnavailable)
+
 // errNotSent marks an attempt that never reached the service.
 var errNotSent = errors.New("no connection")
 

@@ -66,8 +66,9 @@ func (p CreateRunParams) inSession() error {
 type CreatedRun struct {
 	RunView
 	// Claim is set when the params asked for one and the run does not wait
-	// unattached. It is nil in a replay: the fence was in the first reply only, and
-	// whoever lost it claims the run again when its lease has lapsed.
+	// unattached. In a repeat it is nil unless the newest claim of the run still is
+	// one of the same worker; whoever has lost it claims the run again when its lease
+	// has lapsed.
 	Claim *Claim `json:"-"`
 	// Replayed: the idempotency key had been used for the same call.
 	Replayed bool `json:"-"`
@@ -127,6 +128,10 @@ func (c *Client) createRun(ctx context.Context, path string, params CreateRunPar
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decode reply of %s: %w", path, err)
+	}
+	if created.Claim != nil && created.Claim.Lease.WorkerID != params.Claim.WorkerID {
+		// The right to go on is another worker's by now.
+		created.Claim = nil
 	}
 	return created, nil
 }
@@ -191,12 +196,17 @@ func (c *Client) AwaitRun(ctx context.Context, runID string, until Until, wait t
 func (c *Client) WaitRun(ctx context.Context, runID string, until Until) (*RunView, error) {
 	pause := c.retry.pauses()
 	for {
+		asked := time.Now()
 		run, err := c.AwaitRun(ctx, runID, until, maxPrefer)
 		switch {
 		case err == nil && until.reached(run.Status):
 			return run, nil
-		case err == nil:
+		case err == nil && time.Since(asked) > maxPrefer/2:
 			pause.reset()
+		case err == nil:
+			if err := pause.sleep(ctx, errNotHeld); err != nil {
+				return nil, err
+			}
 		case ctx.Err() != nil || !passing(err):
 			return nil, err
 		default:

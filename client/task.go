@@ -65,9 +65,10 @@ func (t *Task) Fence() string { return t.claim.Lease.Fence }
 // Input returns the run's input as it was given.
 func (t *Task) Input() JSON { return t.claim.Input }
 
-// DecodeInput decodes the input into what the pointer points to.
+// DecodeInput decodes the input into what the pointer points to. Names of members
+// match in any case, as encoding/json has it.
 func (t *Task) DecodeInput(into any) error {
-	if err := json.Unmarshal(t.claim.Input, into); err != nil {
+	if err := json.Unmarshal(t.claim.Input, into, json.MatchCaseInsensitiveNames(true)); err != nil {
 		return fmt.Errorf("decode input: %w", err)
 	}
 	return nil
@@ -76,13 +77,13 @@ func (t *Task) DecodeInput(into any) error {
 // Checkpoint returns the checkpoint as it was claimed; nil when there was none.
 func (t *Task) Checkpoint() JSON { return t.claim.Checkpoint }
 
-// DecodeCheckpoint decodes the checkpoint into what the pointer points to, and
-// reports whether there was one.
+// DecodeCheckpoint decodes the checkpoint as DecodeInput does, and reports whether
+// there was one.
 func (t *Task) DecodeCheckpoint(into any) (bool, error) {
 	if t.claim.Checkpoint == nil {
 		return false, nil
 	}
-	if err := json.Unmarshal(t.claim.Checkpoint, into); err != nil {
+	if err := json.Unmarshal(t.claim.Checkpoint, into, json.MatchCaseInsensitiveNames(true)); err != nil {
 		return true, fmt.Errorf("decode checkpoint: %w", err)
 	}
 	return true, nil

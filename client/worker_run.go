@@ -58,8 +58,7 @@ func (w *Worker) claim(ctx context.Context, start func(claim Claim, done func())
 		case err == nil && time.Since(asked) > w.options.PollWait/2:
 			pause.reset()
 		case err == nil:
-			// The service would not wait, perhaps because it is shutting down.
-			_ = pause.sleep(ctx, ErrUnavailable)
+			_ = pause.sleep(ctx, errNotHeld)
 		case !passing(err) && isRefusal(err):
 			return fmt.Errorf("claim runs: %w", err)
 		default:

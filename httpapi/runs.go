@@ -14,7 +14,6 @@ type sessionRunBody struct {
 	Kind         runs.RunKind `json:"kind"`
 	Input        runs.JSON    `json:"input"`
 	AgentID      *string      `json:"agent_id"`
-	ParentRunID  *string      `json:"parent_run_id"`
 	Metadata     runs.JSON    `json:"metadata"`
 	SourcePlugin string       `json:"source_plugin"`
 	SourceKind   string       `json:"source_kind"`
@@ -31,7 +30,7 @@ type createRunBody struct {
 func (b *sessionRunBody) command(wrong *faults) *runs.CreateRun {
 	return &runs.CreateRun{
 		RunID: wrong.id("/run_id", b.RunID), Kind: b.Kind, Input: b.Input,
-		AgentID: wrong.id("/agent_id", b.AgentID), ParentRunID: wrong.id("/parent_run_id", b.ParentRunID),
+		AgentID:  wrong.id("/agent_id", b.AgentID),
 		Metadata: b.Metadata, SourcePlugin: b.SourcePlugin, SourceKind: b.SourceKind, ActorID: b.ActorID,
 	}
 }
@@ -62,7 +61,10 @@ func (s *Server) createRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.respondMade(w, r, &reply, body.Claim != nil && (body.Suspend == nil || body.Suspend.Hold))
+	if body.Claim != nil && (body.Suspend == nil || body.Suspend.Hold) {
+		return s.respondClaimed(w, r, &reply, body.Claim.WorkerID)
+	}
+	return s.respondMade(w, r, &reply)
 }
 
 func (s *Server) createSessionRun(w http.ResponseWriter, r *http.Request) error {
@@ -77,33 +79,39 @@ func (s *Server) createSessionRun(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	return s.respondMade(w, r, &reply, false)
+	return s.respondMade(w, r, &reply)
 }
 
 // respondMade answers a creation: 202, also when the key was seen before, and 200
 // when only the run id was (v1-work.md, decisions.md 2 and 29).
-func (s *Server) respondMade(w http.ResponseWriter, r *http.Request, reply *runs.Reply, asClaim bool) error {
-	status := http.StatusAccepted
-	if reply.Existing {
-		status = http.StatusOK
-	}
-	if !asClaim {
-		return s.respondRun(w, r, status, reply)
-	}
+func (s *Server) respondMade(w http.ResponseWriter, r *http.Request, reply *runs.Reply) error {
+	return s.respondRun(w, r, madeStatus(reply), reply)
+}
+
+// respondClaimed is respondMade for a caller who runs it itself.
+func (s *Server) respondClaimed(w http.ResponseWriter, r *http.Request, reply *runs.Reply, workerID string) error {
 	claim := reply.Claim
 	if claim == nil {
 		record, err := s.store.ClaimedRun(r.Context(), reply.ReplayRunID)
 		if err != nil {
 			return err
 		}
-		current := record.ClaimOf()
-		claim = &current
+		first := record.FirstClaimOf(workerID)
+		claim = &first
 	}
 	markReplayed(w, reply)
+	status := madeStatus(reply)
 	if status == http.StatusAccepted {
 		locateRun(w, claim.Run.RunID)
 	}
 	return wire.Respond(w, r, status, claim)
+}
+
+func madeStatus(reply *runs.Reply) int {
+	if reply.Existing {
+		return http.StatusOK
+	}
+	return http.StatusAccepted
 }
 
 // inputSession makes a run and holds the reply until it waits or ends.

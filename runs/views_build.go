@@ -83,6 +83,21 @@ func (r *RunRecord) ClaimOf() Claim {
 	}
 }
 
+// FirstClaimOf answers a repeated call that made and claimed the run at once: with
+// the lease that this call took, and the run as it is now. When somebody else has
+// claimed the run since, that lease is over, and its fence, which is shown all the
+// same, is refused wherever it is used. The record must have been read with its
+// payload.
+func (r *RunRecord) FirstClaimOf(workerID string) Claim {
+	const firstFence = 1
+	claim := r.ClaimOf()
+	if r.Run.Fence != firstFence {
+		claim.Attempt = 1
+		claim.Lease = ClaimedLease{Fence: FenceText(firstFence), WorkerID: workerID, ExpiresAtMs: r.Run.StartedAtMs}
+	}
+	return claim
+}
+
 // View returns the session as the wire shows it.
 func (s *SessionRecord) View() SessionView {
 	session := &s.Session

@@ -1,0 +1,187 @@
+package client_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+)
+
+func TestARequestThatIsOpenAlreadyIsAdopted(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.submit("run")
+		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+			// Raised by other means under the same lease.
+			_, err := b.client.Suspend(ctx, task.RunID(), task.Fence(), client.Suspension{
+				Hold:      true,
+				Approvals: []client.ApprovalRequest{approval("a", "ls")},
+				Questions: []client.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: question("q", "Which?").Questions}},
+			})
+			require.NoError(b, err)
+			_, err = task.Approve(ctx, approval("a", "rm -rf /"))
+			require.ErrorIs(b, err, client.ErrIDConflict, "other arguments")
+			_, err = task.Approve(ctx, approval("q", "ls"))
+			require.ErrorIs(b, err, client.ErrIDConflict, "a question is no approval")
+			_, err = task.Ask(ctx, question("q", "Which other?"))
+			require.ErrorIs(b, err, client.ErrIDConflict, "another question")
+			_, err = task.Approve(ctx, approval("a", "ls"))
+			require.NoError(b, err)
+			answer, err := task.Ask(ctx, question("q", "Which?"))
+			require.NoError(b, err)
+			return task.Complete(ctx, answer.Outcome)
+		})
+		synctest.Wait()
+		b.allow("run", "a")
+		synctest.Wait()
+		_, err := b.client.AnswerRunQuestion(b.Context(), "run", client.AnswerQuestionParams{
+			Resolution: client.UserQuestionResolution{RequestID: "q", Declined: true},
+		})
+		require.NoError(b, err)
+		require.Equal(b, `"declined"`, string(b.terminal("run").Output))
+		b.end()
+	})
+}
+
+func TestAnIDThatWasUsedAndSettledGivesItsDecision(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.submit("run")
+		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+			if task.Checkpoint() == nil {
+				_, err := task.Suspend(ctx, client.Suspension{Approvals: []client.ApprovalRequest{approval("a", "ls")}})
+				if err != nil {
+					return err
+				}
+				// From here on a claim is not handed the decision any more.
+				if _, err := task.Suspend(ctx, client.Suspension{
+					Approvals: []client.ApprovalRequest{approval("b", "ls")}, Checkpoint: client.JSON(`"a is done"`),
+				}); err != nil {
+					return err
+				}
+			}
+			_, err := task.Approve(ctx, approval("a", "rm -rf /"))
+			require.ErrorIs(b, err, client.ErrIDConflict)
+			resolution, err := task.Approve(ctx, approval("a", "ls"))
+			require.NoError(b, err)
+			return task.Complete(ctx, resolution.Outcome)
+		})
+		synctest.Wait()
+		b.allow("run", "a")
+		synctest.Wait()
+		b.allow("run", "b")
+		require.Equal(b, `"allowed"`, string(b.terminal("run").Output))
+		b.end()
+		require.Len(b, b.service.record("run").Requests, 2)
+	})
+}
+
+func TestAttachedWaitsRideOutAnUnavailableService(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.submit("run")
+		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+			_, err := task.Approve(ctx, approval("a", "x"))
+			return err
+		})
+		synctest.Wait()
+		b.service.setBefore(func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, "/resume") {
+				return false
+			}
+			w.WriteHeader(503)
+			return true
+		})
+		<-time.After(10 * time.Minute)
+		b.service.setBefore(nil)
+		b.allow("run", "a")
+		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		b.end()
+		require.Less(b, b.service.calls("/resume"), 1000)
+	})
+}
+
+func TestAServiceThatDoesNotHoldRepliesIsNotHammered(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.submit("run")
+		b.service.setBefore(func(w http.ResponseWriter, r *http.Request) bool {
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/resume"):
+				_, _ = io.WriteString(w, `{"after":"0","settled":[],"open":1}`)
+			case strings.HasSuffix(r.URL.Path, "/claim") && b.service.calls("/claim") > 1:
+				_, _ = io.WriteString(w, `{"claims":[]}`)
+			default:
+				return false
+			}
+			return true
+		})
+		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+			_, err := task.Approve(ctx, approval("a", "x"))
+			return err
+		})
+		<-time.After(10 * time.Minute)
+		require.Less(b, b.service.calls("/resume"), 1000)
+		require.Less(b, b.service.calls("/claim"), 1000)
+		b.service.setBefore(nil)
+		b.allow("run", "a")
+		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		b.end()
+	})
+}
+
+func TestAWaitEndsWhenTheServiceKnowsNothingOfIt(t *testing.T) {
+	t.Parallel()
+	for name, reply := range map[string]string{
+		"neither open nor settled": `{"after":"0","settled":[],"open":0}`,
+		"unreadable cursor":        `{"after":"x","settled":[],"open":1}`,
+		"unreadable decision":      `{"after":"1","settled":[7],"open":1}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *rig) {
+				b.submit("run")
+				b.service.setBefore(func(w http.ResponseWriter, r *http.Request) bool {
+					if !strings.HasSuffix(r.URL.Path, "/resume") {
+						return false
+					}
+					_, _ = io.WriteString(w, reply)
+					return true
+				})
+				b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+					_, err := task.Approve(ctx, approval("a", "x"))
+					require.Error(b, err)
+					require.NoError(b, ctx.Err())
+					return err
+				})
+				require.Equal(b, client.StatusFailed, b.terminal("run").Status)
+				b.end()
+			})
+		})
+	}
+}
+
+func TestALostLeaseEndsAllWaits(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.submit("run")
+		var cause error
+		b.start(client.WorkerOptions{HeartbeatEvery: 29 * time.Second, Concurrency: 1}, func(ctx context.Context, task *client.Task) error {
+			go func() {
+				<-time.After(time.Second)
+				_, err := b.client.ReleaseRun(ctx, task.RunID(), task.Fence(), nil)
+				require.NoError(b, err)
+			}()
+			_, err := task.Approve(ctx, approval("a", "x"))
+			require.ErrorIs(b, err, client.ErrLeaseLost)
+			cause = context.Cause(ctx)
+			return err
+		})
+		<-time.After(10 * time.Second)
+		b.end()
+		require.ErrorIs(b, cause, client.ErrLeaseLost)
+		require.Len(b, b.reported(), 1)
+		require.True(b, b.service.record("run").Requests[0].Open())
+	})
+}

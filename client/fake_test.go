@@ -1,0 +1,387 @@
+package client_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// fake is the service in memory: the real domain behind a hand-written HTTP face,
+// with the clock of the test. It keeps every row of every session in its State.
+type fake struct {
+	mux *http.ServeMux
+	// before, when set, sees every request first and may answer it itself.
+	before func(w http.ResponseWriter, r *http.Request) (answered bool)
+
+	mu       sync.Mutex
+	sessions map[string]*runs.State
+	runIDs   []string          // in the order in which they were made
+	home     map[string]string // the session of a run
+	changed  chan struct{}
+	seen     []string
+}
+
+func newFake() *fake {
+	f := &fake{mux: http.NewServeMux(), sessions: map[string]*runs.State{}, home: map[string]string{}, changed: make(chan struct{})}
+	f.mux.HandleFunc("POST /v1/runs", f.createRun)
+	f.mux.HandleFunc("POST /v1/runs/claim", f.claim)
+	f.mux.HandleFunc("GET /v1/runs/{run_id}", f.getRun)
+	f.mux.HandleFunc("GET /v1/runs/{run_id}/resume", f.resume)
+	f.mux.HandleFunc("POST /v1/runs/{run_id}/{verb}", f.work)
+	f.mux.HandleFunc("POST /v1/runs/{run_id}/requests/{request_id}/withdraw", f.withdraw)
+	return f
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	f.seen = append(f.seen, r.Method+" "+r.URL.Path)
+	before := f.before
+	f.mu.Unlock()
+	if before != nil && before(w, r) {
+		return
+	}
+	f.mux.ServeHTTP(w, r)
+}
+
+// calls counts the requests whose method and path end so.
+func (f *fake) calls(suffix string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	count := 0
+	for _, call := range f.seen {
+		if strings.HasSuffix(call, suffix) {
+			count++
+		}
+	}
+	return count
+}
+
+// setBefore replaces the hook while requests are under way.
+func (f *fake) setBefore(before func(http.ResponseWriter, *http.Request) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.before = before
+}
+
+// do sends a command through the door.
+func (f *fake) do(command runs.Command) (runs.Reply, error) {
+	if err := runs.Prepare(command, runs.NewID); err != nil {
+		return runs.Reply{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	needs := command.Needs()
+	sessionID := needs.SessionID
+	if sessionID == "" {
+		if sessionID = f.home[needs.RunID]; sessionID == "" {
+			return runs.Reply{}, runs.UnknownRun(needs.RunID)
+		}
+	}
+	state := f.sessions[sessionID]
+	if state == nil {
+		state = runs.NewState(sessionID)
+		f.sessions[sessionID] = state
+	}
+	change, reply, err := runs.Decide(state, command, time.Now().UnixMilli())
+	state.Apply(change)
+	for _, run := range change.NewRuns {
+		f.runIDs = append(f.runIDs, run.RunID)
+		f.home[run.RunID] = sessionID
+	}
+	if !change.Empty() {
+		close(f.changed)
+		f.changed = make(chan struct{})
+	}
+	return reply, err
+}
+
+// until calls a check after every change, and ten times a second, until it is done,
+// the wait is over or the caller has gone.
+func (f *fake) until(r *http.Request, wait time.Duration, check func() bool) {
+	deadline := time.NewTimer(wait)
+	defer deadline.Stop()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		f.mu.Lock()
+		changed := f.changed
+		f.mu.Unlock()
+		if check() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-tick.C:
+		case <-deadline.C:
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// record returns a run as it is.
+func (f *fake) record(runID string) *runs.RunRecord {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	state := f.sessions[f.home[runID]]
+	if state == nil || state.Runs[runID] == nil {
+		return nil
+	}
+	record := &runs.RunRecord{Run: *state.Runs[runID]}
+	for key, request := range state.Requests {
+		if key.RunID == runID {
+			record.Requests = append(record.Requests, *request)
+		}
+	}
+	slices.SortFunc(record.Requests, func(a, b runs.Request) int { return int(a.Number - b.Number) })
+	return record
+}
+
+func answer(w http.ResponseWriter, status int, value any, err error) {
+	var refused *runs.Error
+	w.Header().Set("Content-Type", "application/json")
+	if errors.As(err, &refused) {
+		status = http.StatusConflict
+		switch refused.Code {
+		case runs.CodeRunNotFound:
+			status = http.StatusNotFound
+		case runs.CodeInvalidRequest:
+			status = http.StatusUnprocessableEntity
+		}
+		value = map[string]any{
+			"status": status, "code": refused.Code, "domain": "fake", "detail": refused.Detail,
+			"errors": refused.Faults, "recorded_decision": refused.Recorded,
+		}
+		w.Header().Set("Content-Type", "application/problem+json")
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		status, text = http.StatusInternalServerError, []byte(err.Error())
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(text)
+}
+
+func (f *fake) createRun(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		SessionID string             `json:"session_id"`
+		RunID     string             `json:"run_id"`
+		AgentID   string             `json:"agent_id"`
+		Input     runs.JSON          `json:"input"`
+		Claim     *runs.ClaimOptions `json:"claim"`
+		Suspend   *runs.Suspension   `json:"suspend"`
+	}
+	if err := json.UnmarshalRead(r.Body, &body); err != nil {
+		answer(w, 400, map[string]string{"code": "bad_request", "detail": err.Error()}, nil)
+		return
+	}
+	reply, err := f.do(&runs.CreateRun{
+		SessionID: body.SessionID, RunID: body.RunID, AgentID: body.AgentID, Input: body.Input,
+		Claim: body.Claim, Suspend: body.Suspend, Key: r.Header.Get("Idempotency-Key"), Caller: "test",
+	})
+	switch {
+	case err != nil:
+		answer(w, 0, nil, err)
+	case reply.Replayed:
+		w.Header().Set("Idempotency-Replayed", "true")
+		answer(w, 202, f.record(reply.ReplayRunID).View(), nil)
+	case reply.Existing:
+		answer(w, 200, reply.Run.View(), nil)
+	case reply.Claim != nil:
+		answer(w, 202, reply.Claim, nil)
+	default:
+		answer(w, 202, reply.Run.View(), nil)
+	}
+}
+
+func (f *fake) claim(w http.ResponseWriter, r *http.Request) {
+	var body client.ClaimRunsParams
+	if err := json.UnmarshalRead(r.Body, &body); err != nil {
+		answer(w, 400, map[string]string{"code": "bad_request", "detail": err.Error()}, nil)
+		return
+	}
+	claims := []runs.Claim{}
+	f.until(r, time.Duration(body.WaitMs)*time.Millisecond, func() bool {
+		f.mu.Lock()
+		ids := slices.Clone(f.runIDs)
+		f.mu.Unlock()
+		for _, id := range ids {
+			if len(claims) == max(body.MaxRuns, 1) {
+				break
+			}
+			reply, err := f.do(&runs.ClaimRun{RunID: id, WorkerID: body.WorkerID, LeaseMs: body.LeaseMs})
+			if err == nil {
+				claims = append(claims, *reply.Claim)
+			}
+		}
+		return len(claims) > 0
+	})
+	answer(w, 200, map[string]any{"claims": claims}, nil)
+}
+
+func (f *fake) getRun(w http.ResponseWriter, r *http.Request) {
+	runID := r.PathValue("run_id")
+	if f.record(runID) == nil {
+		answer(w, 0, nil, runs.UnknownRun(runID))
+		return
+	}
+	f.until(r, prefer(r), func() bool {
+		status := f.record(runID).Run.Status
+		return status.Terminal() || r.URL.Query().Get("until") != "terminal" && !status.Waiting()
+	})
+	answer(w, 200, f.record(runID).View(), nil)
+}
+
+func prefer(r *http.Request) time.Duration {
+	seconds, _ := strconv.Atoi(strings.TrimPrefix(r.Header.Get("Prefer"), "wait="))
+	return time.Duration(seconds) * time.Second
+}
+
+func (f *fake) resume(w http.ResponseWriter, r *http.Request) {
+	runID := r.PathValue("run_id")
+	after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
+	var settled client.Settled
+	var lost error
+	f.until(r, prefer(r), func() bool {
+		record := f.record(runID)
+		settled = client.Settled{Settled: []runs.JSON{}, CancelRequested: record.Run.LeaseEnd == runs.LeaseRevoked}
+		if runs.FenceText(record.Run.Fence) != r.URL.Query().Get("fence") || record.Run.LeaseEnd != "" && !settled.CancelRequested {
+			lost = runs.NewError(runs.CodeLeaseLost, "fence is stale")
+			return true
+		}
+		slices.SortFunc(record.Requests, func(a, b runs.Request) int { return int(a.SettledNumber - b.SettledNumber) })
+		last := after
+		for i := range record.Requests {
+			request := &record.Requests[i]
+			if request.Open() {
+				settled.Open++
+			} else if request.SettledNumber > after {
+				settled.Settled = append(settled.Settled, request.SettledDocument())
+				last = request.SettledNumber
+			}
+		}
+		settled.After = strconv.FormatInt(last, 10)
+		return len(settled.Settled) > 0 || settled.Open == 0 || settled.CancelRequested
+	})
+	answer(w, 200, settled, lost)
+}
+
+// workBody holds the members of all the calls of a worker, and of a person.
+type workBody struct {
+	Fence   string      `json:"fence"`
+	LeaseMs int64       `json:"lease_ms"`
+	Output  runs.JSON   `json:"output"`
+	Error   string      `json:"error"`
+	Reason  string      `json:"reason"`
+	Events  []runs.JSON `json:"events"`
+	runs.Suspension
+	Resolutions []runs.ApprovalResolution    `json:"resolutions"`
+	Resolution  *runs.UserQuestionResolution `json:"resolution"`
+}
+
+func (f *fake) work(w http.ResponseWriter, r *http.Request) {
+	var body workBody
+	text, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(text, &body)
+	}
+	if err != nil {
+		answer(w, 400, map[string]string{"code": "bad_request", "detail": err.Error()}, nil)
+		return
+	}
+	runID := r.PathValue("run_id")
+	fence, _ := strconv.ParseInt(body.Fence, 10, 64)
+	person := runs.Actor{Name: "ann", Via: runs.ViaAPI}
+	var command runs.Command
+	switch r.PathValue("verb") {
+	case "heartbeat":
+		command = &runs.Heartbeat{RunID: runID, Fence: fence, LeaseMs: body.LeaseMs, Checkpoint: body.Checkpoint, SettledAfter: body.SettledAfter}
+	case "suspend":
+		command = &runs.Suspend{RunID: runID, Fence: fence, Suspension: body.Suspension}
+	case "events":
+		command = &runs.AppendEvents{RunID: runID, Fence: fence, Events: body.Events}
+	case "complete":
+		command = &runs.Complete{RunID: runID, Fence: fence, Output: body.Output}
+	case "fail":
+		command = &runs.Fail{RunID: runID, Fence: fence, Error: body.Error}
+	case "release":
+		command = &runs.Release{RunID: runID, Fence: fence, Checkpoint: body.Checkpoint}
+	case "cancel":
+		command = &runs.CancelRun{RunID: runID, Reason: body.Reason, Actor: person}
+	case "approvals":
+		command = &runs.ResolveApprovals{RunID: runID, Resolutions: body.Resolutions, Actor: person}
+	case "questions":
+		command = &runs.AnswerQuestion{RunID: runID, Resolution: *body.Resolution, Actor: person}
+	default:
+		http.NotFound(w, r)
+		return
+	}
+	reply, err := f.do(command)
+	switch {
+	case err != nil:
+		answer(w, 0, nil, err)
+	case reply.Run != nil && r.PathValue("verb") == "suspend":
+		answer(w, 200, map[string]any{"run": reply.Run.View()}, nil)
+	case reply.Run != nil:
+		answer(w, 200, reply.Run.View(), nil)
+	case reply.LastEventID != 0:
+		answer(w, 202, map[string]string{"last_event_id": strconv.FormatInt(reply.LastEventID, 10)}, nil)
+	default:
+		answer(w, 200, client.HeartbeatResult{ExpiresAtMs: reply.LeaseExpiresAtMs, CancelRequested: reply.CancelRequested}, nil)
+	}
+}
+
+func (f *fake) withdraw(w http.ResponseWriter, r *http.Request) {
+	var body workBody
+	if err := json.UnmarshalRead(r.Body, &body); err != nil {
+		answer(w, 400, map[string]string{"code": "bad_request", "detail": err.Error()}, nil)
+		return
+	}
+	fence, _ := strconv.ParseInt(body.Fence, 10, 64)
+	reply, err := f.do(&runs.Withdraw{RunID: r.PathValue("run_id"), RequestID: r.PathValue("request_id"), Fence: fence, Reason: body.Reason})
+	if err != nil {
+		answer(w, 0, nil, err)
+		return
+	}
+	answer(w, 200, reply.Run.View(), nil)
+}
+
+// inProcess carries requests to a handler in the goroutine of the caller, so that a
+// bubble of synctest sees all there is to wait for.
+type inProcess struct{ handler http.Handler }
+
+func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	defer r.Body.Close()
+	recorder := httptest.NewRecorder()
+	p.handler.ServeHTTP(recorder, r)
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	return recorder.Result(), nil
+}
+
+// connect returns a client of a handler.
+func connect(t *testing.T, handler http.Handler, options ...client.Option) *client.Client {
+	t.Helper()
+	options = append([]client.Option{client.WithHTTPClient(&http.Client{Transport: inProcess{handler}})}, options...)
+	c, err := client.New("http://holdpoint.test", options...)
+	require.NoError(t, err)
+	return c
+}

@@ -1,0 +1,103 @@
+package client_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// rig is a worker at a fake service within a bubble.
+type rig struct {
+	*testing.T
+	service *fake
+	client  *client.Client
+	stop    context.CancelFunc
+	done    chan error
+
+	mu     sync.Mutex
+	errors []error
+}
+
+func newRig(t *testing.T) *rig {
+	b := &rig{T: t, service: newFake(), done: make(chan error, 1)}
+	b.client = connect(t, b.service, client.WithRetry(client.RetryPolicy{MaxAttempts: 2}))
+	return b
+}
+
+func (b *rig) onError(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.errors = append(b.errors, err)
+}
+
+func (b *rig) reported() []error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.errors
+}
+
+// start runs a worker until the test ends it.
+func (b *rig) start(options client.WorkerOptions, handler client.Handler) {
+	b.Helper()
+	options.OnError = b.onError
+	worker, err := client.NewWorker(b.client, options)
+	require.NoError(b, err)
+	ctx, stop := context.WithCancel(b.Context())
+	b.stop = stop
+	go func() { b.done <- worker.Run(ctx, handler) }()
+}
+
+// end stops the worker and waits for it.
+func (b *rig) end() {
+	b.Helper()
+	b.stop()
+	require.NoError(b, <-b.done)
+}
+
+func (b *rig) submit(runID string) {
+	b.Helper()
+	_, err := b.client.CreateRun(b.Context(), client.CreateRunParams{RunID: runID, Input: map[string]string{"name": runID}})
+	require.NoError(b, err)
+}
+
+func (b *rig) terminal(runID string) *client.RunView {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
+	defer cancel()
+	run, err := b.client.WaitRun(ctx, runID, client.UntilTerminal)
+	require.NoError(b, err, "reported: %v", b.reported())
+	return run
+}
+
+func (b *rig) allow(runID string, requestIDs ...string) {
+	b.Helper()
+	var resolutions []client.ApprovalResolution
+	for _, id := range requestIDs {
+		resolutions = append(resolutions, client.ApprovalResolution{RequestID: id, Behavior: client.BehaviorAllow})
+	}
+	_, err := b.client.ResolveRunApprovals(b.Context(), runID, client.ResolveApprovalsParams{Resolutions: resolutions})
+	require.NoError(b, err)
+}
+
+func approval(id, command string) client.ApprovalRequest {
+	return client.ApprovalRequest{ID: id, ToolCallID: "call", ToolName: "bash", Input: client.JSON(`{"command":"` + command + `"}`)}
+}
+
+// inBubble runs a test in a bubble of its own.
+func inBubble(t *testing.T, test func(b *rig)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(newRig(t)) })
+}
+
+// roundTrip is a transport made of a function.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,0 +1,344 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/watch"
+	"github.com/holdpoint/holdpoint/store/sqlite"
+)
+
+// serve starts the real service on a store in memory.
+func serve() (url string, stop func() error, err error) {
+	store, err := sqlite.Open(context.Background(), sqlite.Memory, sqlite.Options{})
+	if err != nil {
+		return "", nil, err
+	}
+	hub := watch.NewHub()
+	dispatcher := claims.New(store, claims.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- dispatcher.Run(ctx) }()
+	unsubscribe := store.Subscribe(hub.Publish)
+	api := httpapi.New(httpapi.Options{Store: store, Hub: hub, Claims: dispatcher, Version: "v0-test"})
+	server := httptest.NewServer(api.Handler())
+	return server.URL, func() error {
+		api.Drain()
+		server.Close()
+		unsubscribe()
+		cancel()
+		return errors.Join(<-done, store.Close())
+	}, nil
+}
+
+func realClient(t *testing.T) *client.Client {
+	t.Helper()
+	url, stop, err := serve()
+	require.NoError(t, err)
+	c, err := client.New(url, client.WithActor("ann"))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		c.Close()
+		require.NoError(t, stop())
+	})
+	return c
+}
+
+// work runs a worker until the end of the test.
+func work(t *testing.T, c *client.Client, handler client.Handler) {
+	t.Helper()
+	worker, err := client.NewWorker(c, client.WorkerOptions{OnError: func(err error) { t.Error(err) }})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- worker.Run(ctx, handler) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-done)
+	})
+}
+
+func TestEveryCallWorksWithTheRealService(t *testing.T) {
+	t.Parallel()
+	c := realClient(t)
+	ctx := t.Context()
+
+	require.NoError(t, c.Ready(ctx))
+	version, err := c.Version(ctx)
+	require.NoError(t, err)
+	require.Equal(t, &client.VersionInfo{Name: "holdpoint", Version: "v0-test"}, version)
+
+	session, err := c.CreateSession(ctx, client.CreateSessionParams{AgentID: "coder", Metadata: map[string]string{"team": "a"}})
+	require.NoError(t, err)
+	again, err := c.CreateSession(ctx, client.CreateSessionParams{SessionID: session.SessionID})
+	require.NoError(t, err)
+	require.Equal(t, session.CreatedAtMs, again.CreatedAtMs)
+	_, err = c.CreateSession(ctx, client.CreateSessionParams{SessionID: session.SessionID, AgentID: "other"})
+	require.ErrorIs(t, err, client.ErrIDConflict)
+	_, err = c.GetSession(ctx, "nobody")
+	require.ErrorIs(t, err, client.ErrNotFound)
+
+	// A run that is made, claimed and held in one call.
+	params := client.CreateRunParams{
+		SessionID: session.SessionID, Input: "go", IdempotencyKey: `key with "quotes"`,
+		Claim: &client.ClaimOptions{WorkerID: "w1"},
+		Suspend: &client.Suspension{Hold: true, Approvals: []client.ApprovalRequest{
+			{ID: "a1", ToolCallID: "c1", ToolName: "bash", Input: client.JSON(`{"command":"ls"}`)},
+			{ID: "a2", ToolCallID: "c2", ToolName: "bash", Input: client.JSON(`{"command":"pwd"}`)},
+		}},
+	}
+	created, err := c.CreateRun(ctx, params)
+	require.NoError(t, err)
+	require.NotNil(t, created.Claim)
+	require.False(t, created.Replayed)
+	require.Equal(t, client.StatusWaitingForApproval, created.Status)
+	runID, fence := created.RunID, created.Claim.Lease.Fence
+
+	repeated, err := c.CreateRun(ctx, params)
+	require.NoError(t, err)
+	require.True(t, repeated.Replayed)
+	require.Equal(t, runID, repeated.RunID)
+	params.Input = "stop"
+	_, err = c.CreateRun(ctx, params)
+	require.ErrorIs(t, err, client.ErrIdempotencyConflict)
+	_, err = c.SendInput(ctx, session.SessionID, client.CreateRunParams{Input: "x"}, time.Second)
+	require.ErrorIs(t, err, client.ErrSessionBusy)
+
+	page, err := c.ListApprovals(ctx, client.PendingListParams{SessionID: session.SessionID, PageParams: client.PageParams{Limit: 1}})
+	require.NoError(t, err)
+	require.Len(t, page.Items, 1)
+	require.True(t, page.Pagination.HasMore)
+	var open []string
+	for approval, err := range c.AllApprovals(ctx, client.PendingListParams{PageParams: client.PageParams{Limit: 1}}) {
+		require.NoError(t, err)
+		open = append(open, approval.Request.ID)
+	}
+	require.Equal(t, []string{"a1", "a2"}, open)
+
+	allow := func(id string) client.ResolveApprovalsParams {
+		return client.ResolveApprovalsParams{
+			Resolutions:    []client.ApprovalResolution{{RequestID: id, Behavior: client.BehaviorAllow}},
+			IdempotencyKey: "allow-" + id,
+		}
+	}
+	resolved, err := c.ResolveActiveRunApprovals(ctx, session.SessionID, allow("a1"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"a2"}, resolved.PendingApprovalIDs)
+	resolved, err = c.ResolveRunApprovals(ctx, runID, allow("a1"))
+	require.NoError(t, err)
+	require.True(t, resolved.Replayed)
+	_, err = c.ResolveRunApprovals(ctx, runID, client.ResolveApprovalsParams{Resolutions: allow("a1").Resolutions})
+	require.ErrorIs(t, err, client.ErrAlreadyDecided)
+	require.ErrorIs(t, err, client.ErrNotWaiting)
+	var refused *client.Error
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, "ann", refused.Recorded.ResolvedBy)
+	_, err = c.ResolveRunApprovals(ctx, runID, client.ResolveApprovalsParams{Resolutions: []client.ApprovalResolution{{RequestID: "a2", Behavior: "maybe"}}})
+	require.ErrorAs(t, err, &refused)
+	require.NotEmpty(t, refused.Faults)
+
+	settled, err := c.AwaitSettled(ctx, runID, fence, "0", time.Second)
+	require.NoError(t, err)
+	require.Equal(t, "1", settled.After)
+	require.Len(t, settled.Settled, 1)
+	require.Equal(t, 1, settled.Open)
+	withdrawn, err := c.Withdraw(ctx, runID, "a2", fence, "no need")
+	require.NoError(t, err)
+	require.Equal(t, client.StatusRunning, withdrawn.Status)
+	_, err = c.Withdraw(ctx, runID, "a1", fence, "")
+	require.ErrorIs(t, err, client.ErrAlreadyDecided)
+
+	beat, err := c.Heartbeat(ctx, runID, client.HeartbeatParams{Fence: fence, Checkpoint: client.JSON(`1`), SettledAfter: new(int64(2))})
+	require.NoError(t, err)
+	require.False(t, beat.CancelRequested)
+	last, err := c.AppendEvents(ctx, runID, fence, []client.JSON{client.JSON(`{"type":"output","content":"hi"}`)})
+	require.NoError(t, err)
+	events, err := c.ListRunEvents(ctx, runID, client.EventListParams{})
+	require.NoError(t, err)
+	require.Equal(t, last, events[len(events)-1].ID)
+	walked := 0
+	for _, err := range c.AllRunEvents(ctx, runID, client.EventListParams{Limit: 2}) {
+		require.NoError(t, err)
+		walked++
+	}
+	require.Len(t, events, walked)
+
+	// A question, asked without staying, answered by the session's route.
+	suspended, err := c.Suspend(ctx, runID, fence, client.Suspension{Questions: []client.UserQuestionRequest{{
+		ID: "q1", ToolCallID: "c3", Questions: []client.UserQuestion{{ID: "color", Question: "Which?"}},
+	}}})
+	require.NoError(t, err)
+	require.Equal(t, client.StatusWaitingForUserQuestion, suspended.Run.Status)
+	questions, err := c.ListQuestions(ctx, client.PendingListParams{SessionID: session.SessionID})
+	require.NoError(t, err)
+	require.Len(t, questions.Items, 1)
+	_, err = c.AnswerRunQuestion(ctx, runID, client.AnswerQuestionParams{Resolution: client.UserQuestionResolution{RequestID: "q1"}})
+	require.ErrorIs(t, err, client.ErrInvalid)
+	view, err := c.AnswerSessionQuestion(ctx, session.SessionID, client.AnswerQuestionParams{Resolution: client.UserQuestionResolution{
+		RequestID: "q1", Answers: []client.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: "blue"}},
+	}})
+	require.NoError(t, err)
+	require.Zero(t, view.PendingCount)
+
+	claim, err := c.ClaimRun(ctx, runID, client.ClaimOptions{WorkerID: "w2"})
+	require.NoError(t, err)
+	require.Equal(t, "Which?: blue", claim.Resume.Questions[0].Resolution.Summary)
+	_, err = c.ClaimRun(ctx, runID, client.ClaimOptions{WorkerID: "w3"})
+	require.ErrorIs(t, err, client.ErrRunNotClaimable)
+	_, err = c.CompleteRun(ctx, runID, fence, nil)
+	require.ErrorIs(t, err, client.ErrLeaseLost)
+	params.Input = "go"
+	repeated, err = c.CreateRun(ctx, params)
+	require.NoError(t, err)
+	require.True(t, repeated.Replayed)
+	require.Nil(t, repeated.Claim, "the lease is another worker's")
+	fence = claim.Lease.Fence
+	_, err = c.ReleaseRun(ctx, runID, fence, client.JSON(`2`))
+	require.NoError(t, err)
+	claimed, err := c.ClaimRuns(ctx, client.ClaimRunsParams{WorkerID: "w2", AgentIDs: []string{"coder"}, WaitMs: 1000})
+	require.NoError(t, err)
+	require.Len(t, claimed, 1)
+	require.Equal(t, "2", string(claimed[0].Checkpoint))
+	for range 2 {
+		ended, err := c.CompleteRun(ctx, runID, claimed[0].Lease.Fence, client.JSON(`"done"`))
+		require.NoError(t, err)
+		require.Equal(t, client.StatusCompleted, ended.Status)
+	}
+	awaited, err := c.WaitRun(ctx, runID, client.UntilTerminal)
+	require.NoError(t, err)
+	require.Equal(t, `"done"`, string(awaited.Output))
+
+	// What ends otherwise.
+	asked, err := c.CreateRun(ctx, client.CreateRunParams{RunID: "asks", Suspend: &client.Suspension{Questions: []client.UserQuestionRequest{{
+		ID: "q", ToolCallID: "c", Questions: []client.UserQuestion{{ID: "x", Question: "Well?"}},
+	}}}})
+	require.NoError(t, err)
+	cancelled, err := c.CancelQuestion(ctx, asked.RunID, "q", client.CancelQuestionParams{Justification: "never mind"})
+	require.NoError(t, err)
+	require.Equal(t, client.StatusCancelled, cancelled.Status)
+	expired, err := c.CreateRun(ctx, client.CreateRunParams{Suspend: &client.Suspension{Questions: []client.UserQuestionRequest{{
+		ID: "q", ToolCallID: "c", Questions: []client.UserQuestion{{ID: "x", Question: "Well?"}}, ExpiresAtMs: new(int64(1)),
+	}}}})
+	require.NoError(t, err)
+	_, err = c.AnswerRunQuestion(ctx, expired.RunID, client.AnswerQuestionParams{Resolution: client.UserQuestionResolution{
+		RequestID: "q", Answers: []client.UserQuestionAnswer{{QuestionID: "x", FreeformAnswer: "blue"}},
+	}})
+	require.ErrorIs(t, err, client.ErrExpired)
+	failing, err := c.CreateSessionRun(ctx, session.SessionID, client.CreateRunParams{Input: 1})
+	require.NoError(t, err)
+	claim, err = c.ClaimRun(ctx, failing.RunID, client.ClaimOptions{WorkerID: "w2"})
+	require.NoError(t, err)
+	failed, err := c.FailRun(ctx, failing.RunID, claim.Lease.Fence, "no luck")
+	require.NoError(t, err)
+	require.Equal(t, "no luck", failed.Error)
+	stopped, err := c.CreateSessionRun(ctx, session.SessionID, client.CreateRunParams{Input: 1})
+	require.NoError(t, err)
+	_, err = c.CancelRun(ctx, stopped.RunID, "why not")
+	require.NoError(t, err)
+	inline, err := c.SendInput(ctx, session.SessionID, client.CreateRunParams{Input: 1}, time.Second)
+	require.NoError(t, err)
+	require.Len(t, inline.QueuedRunIDs, 1, "nobody took it in time")
+	claim, err = c.ClaimRun(ctx, inline.QueuedRunIDs[0], client.ClaimOptions{WorkerID: "w2"})
+	require.NoError(t, err)
+	_, err = c.Suspend(ctx, claim.Run.RunID, claim.Lease.Fence, client.Suspension{Approvals: []client.ApprovalRequest{
+		{ID: "a1", ToolCallID: "c1", ToolName: "bash", Input: client.JSON(`1`)},
+	}})
+	require.NoError(t, err)
+	denied, err := c.ResolveSessionApprovals(ctx, session.SessionID, client.ResolveApprovalsParams{
+		Resolutions: []client.ApprovalResolution{{RequestID: "a1", Behavior: client.BehaviorDeny, Reason: "no"}}, Wait: time.Second,
+	})
+	require.NoError(t, err)
+	require.Equal(t, client.StatusRunning, denied.Status)
+	_, err = c.CancelRun(ctx, claim.Run.RunID, "")
+	require.NoError(t, err)
+	events, err = c.ListSessionEvents(ctx, session.SessionID, client.EventListParams{Limit: 1})
+	require.NoError(t, err)
+	require.Equal(t, "1", events[0].ID)
+	interrupted, err := c.InterruptSession(ctx, session.SessionID, "")
+	require.NoError(t, err)
+	require.False(t, interrupted.Interrupted)
+	ended, err := c.EndSession(ctx, session.SessionID, "over")
+	require.NoError(t, err)
+	require.Equal(t, client.SessionEnded, ended.Status)
+	_, err = c.CreateSessionRun(ctx, session.SessionID, client.CreateRunParams{Input: 1})
+	require.ErrorIs(t, err, client.ErrSessionEnded)
+
+	sessions, runCount := 0, 0
+	for _, err := range c.AllSessions(ctx, client.SessionListParams{PageParams: client.PageParams{Limit: 1}}) {
+		require.NoError(t, err)
+		sessions++
+	}
+	require.Equal(t, 3, sessions)
+	for run, err := range c.AllRuns(ctx, client.RunListParams{SessionID: session.SessionID, PageParams: client.PageParams{Limit: 1}}) {
+		require.NoError(t, err)
+		require.True(t, run.Status.Terminal())
+		runCount++
+	}
+	require.Equal(t, 4, runCount)
+}
+
+func TestAWorkerWorksWithTheRealService(t *testing.T) {
+	t.Parallel()
+	c := realClient(t)
+	const many = 8
+	work(t, c, func(ctx context.Context, task *client.Task) error {
+		// In place, side by side, then by letting go.
+		var asked sync.WaitGroup
+		failures := make([]error, many)
+		if task.Checkpoint() == nil {
+			for i := range many {
+				asked.Go(func() {
+					_, failures[i] = task.Approve(ctx, approval(fmt.Sprint("a", i), "ls"))
+				})
+			}
+			asked.Wait()
+			if err := errors.Join(failures...); err != nil {
+				return err
+			}
+		}
+		resume, err := task.Suspend(ctx, client.Suspension{
+			Questions: []client.UserQuestionRequest{question("q", "Which color?")}, Checkpoint: client.JSON(`"approved"`),
+		})
+		if err != nil {
+			return err
+		}
+		return task.Complete(ctx, resume.Questions[0].Resolution.Summary)
+	})
+	run, err := c.CreateRun(t.Context(), client.CreateRunParams{Input: "x"})
+	require.NoError(t, err)
+
+	decided := map[string]bool{}
+	answered := false
+	for !answered {
+		for pending, err := range c.AllApprovals(t.Context(), client.PendingListParams{}) {
+			require.NoError(t, err)
+			_, err = c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{
+				Resolutions: []client.ApprovalResolution{{RequestID: pending.Request.ID, Behavior: client.BehaviorAllow}},
+			})
+			require.NoError(t, err)
+			decided[pending.Request.ID] = true
+		}
+		for pending, err := range c.AllQuestions(t.Context(), client.PendingListParams{}) {
+			require.NoError(t, err)
+			_, err = c.AnswerRunQuestion(t.Context(), run.RunID, client.AnswerQuestionParams{Resolution: client.UserQuestionResolution{
+				RequestID: pending.Request.ID, Answers: []client.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: "blue"}},
+			}})
+			require.NoError(t, err)
+			answered = true
+		}
+	}
+	ended, err := c.WaitRun(t.Context(), run.RunID, client.UntilTerminal)
+	require.NoError(t, err)
+	require.Equal(t, `"Which color?: blue"`, string(ended.Output))
+	require.Len(t, decided, many)
+}
