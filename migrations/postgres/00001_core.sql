@@ -216,7 +216,7 @@ CREATE TABLE idempotency_records (
 -- The sweep of old records.
 CREATE INDEX idempotency_records_created ON idempotency_records (created_at_ms);
 
--- A table without statistics is planned for as if it were small.
+-- The planner starts from statistics of these tables and not from its guesses.
 ANALYZE sessions, runs, requests, events, idempotency_records;
 
 -- +goose Down

@@ -30,17 +30,17 @@ FROM runs AS r WHERE r.run_id = $1`
 
 const sqlRunPayload = `SELECT r.session_id, r.run_id, r.input, r.checkpoint FROM runs AS r WHERE r.run_id = $1`
 
-// The requests and outputs of the runs that are named, for their views.
+// The requests and outputs of one run, or of several, for their views.
 const (
-	sqlRequestsOfRuns = `
-SELECT` + requestColumns + `
-FROM unnest($1::text[]) AS k (run_id)` + runOfID + shownRequests + `
-ORDER BY q.session_id, q.run_id, q.number`
-	sqlOutputsOfRuns = `
-SELECT o.run_id, o.body
-FROM unnest($1::text[]) AS k (run_id)` + runOfID + shownOutputs + `
-WHERE r.output_count > 0
-ORDER BY o.session_id, o.event_id`
+	oneRun = `
+FROM (SELECT $1::text AS run_id) AS k` + runOfID
+	severalRuns = `
+FROM unnest($1::text[]) AS k (run_id)` + runOfID
+
+	sqlRequestsOfRun  = `SELECT` + requestColumns + oneRun + shownRequests + ` ORDER BY q.number`
+	sqlRequestsOfRuns = `SELECT` + requestColumns + severalRuns + shownRequests + ` ORDER BY q.session_id, q.run_id, q.number`
+	sqlOutputsOfRun   = `SELECT o.run_id, o.body ` + oneRun + shownOutputs + ` WHERE r.output_count > 0 ORDER BY o.event_id`
+	sqlOutputsOfRuns  = `SELECT o.run_id, o.body ` + severalRuns + shownOutputs + ` WHERE r.output_count > 0 ORDER BY o.session_id, o.event_id`
 
 	// shownOutputs takes the newest outputs of r, at most as many as a view shows
 	// (runs.MaxOutputsShown).
@@ -70,8 +70,8 @@ func (s *Store) run(ctx context.Context, runID string, withPayload bool) (*runs.
 	var found records
 	err := s.snapshot(ctx, func(batch *pgx.Batch) {
 		batch.Queue(sqlRun, runID).Query(found.takeRuns)
-		batch.Queue(sqlRequestsOfRuns, []string{runID}).Query(found.takeRequests)
-		batch.Queue(sqlOutputsOfRuns, []string{runID}).Query(found.takeOutputs)
+		batch.Queue(sqlRequestsOfRun, runID).Query(found.takeRequests)
+		batch.Queue(sqlOutputsOfRun, runID).Query(found.takeOutputs)
 		if withPayload {
 			batch.Queue(sqlRunPayload, runID).Query(found.takePayloads)
 		}

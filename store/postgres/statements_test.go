@@ -31,7 +31,7 @@ var statements = map[string]string{
 	"sqlLoadSessionRequests": sqlLoadSessionRequests, "sqlLoadSuspensions": sqlLoadSuspensions,
 	"sqlLoadUnfinishedRequests": sqlLoadUnfinishedRequests, "sqlLoadUnfinishedRuns": sqlLoadUnfinishedRuns,
 	"sqlLocalSettings": sqlLocalSettings, "sqlLockSessions": sqlLockSessions, "sqlNextDue": sqlNextDue, "sqlNotify": sqlNotify,
-	"sqlNow": sqlNow, "sqlOutputsOfRuns": sqlOutputsOfRuns, "sqlQueuePlaces": sqlQueuePlaces, "sqlQueuedRunIDs": sqlQueuedRunIDs,
+	"sqlNow": sqlNow, "sqlOutputsOfRun": sqlOutputsOfRun, "sqlReadSettings": sqlReadSettings, "sqlRequestsOfRun": sqlRequestsOfRun, "sqlOutputsOfRuns": sqlOutputsOfRuns, "sqlQueuePlaces": sqlQueuePlaces, "sqlQueuedRunIDs": sqlQueuedRunIDs,
 	"sqlRequestsOfRuns": sqlRequestsOfRuns, "sqlRollback": sqlRollback, "sqlRun": sqlRun, "sqlRunEvents": sqlRunEvents,
 	"sqlRunPayload": sqlRunPayload, "sqlRunThere": sqlRunThere, "sqlSession": sqlSession, "sqlSessionEvents": sqlSessionEvents,
 	"sqlSessionOf": sqlSessionOf, "sqlSessionOutputs": sqlSessionOutputs, "sqlSessionSettings": sqlSessionSettings,

@@ -131,6 +131,12 @@ func (s *Store) connect(ctx context.Context, url string, options Options) error 
 	if options.ReadConnections > 0 {
 		reads.MaxConns = int32(options.ReadConnections)
 	}
+	if !options.Pooler {
+		reads.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+			_, err := conn.Exec(ctx, sqlReadSettings)
+			return err
+		}
+	}
 	if s.reads, err = pgxpool.NewWithConfig(ctx, reads); err != nil {
 		return fmt.Errorf("open database: %w", err)
 	}
@@ -173,10 +179,13 @@ func poolConfig(url string, options Options) (*pgxpool.Config, error) {
 // The settings of the deciding transactions. No wait for a lock or a statement is
 // without end. The planner is held to nested loops over indexes: every statement
 // reaches few rows by their keys, and a plan that was kept from the time when a
-// table was small must not scan it once it is large.
+// table was small must not scan it once it is large. It is also held to one plan a
+// statement: since it knows the length of an array only when it plans anew, it
+// would plan nearly every time, which costs more than to carry the plan out.
 const (
 	sqlLocalSettings   = `SELECT set_config(name, value, true)` + settings
 	sqlSessionSettings = `SELECT set_config(name, value, false)` + settings
+	sqlReadSettings    = `SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false)`
 	settings           = `
 FROM (VALUES
 	('lock_timeout', '5s'),
@@ -185,7 +194,8 @@ FROM (VALUES
 	('enable_seqscan', 'off'),
 	('enable_hashjoin', 'off'),
 	('enable_mergejoin', 'off'),
-	('jit', 'off')
+	('jit', 'off'),
+	('plan_cache_mode', 'force_generic_plan')
 ) AS setting (name, value)`
 )
 

@@ -7,15 +7,11 @@ INSERT INTO sessions (
 	queued_count, last_event_id, ended_at_ms, created_at_ms, updated_at_ms, session_id,
 	agent_id, parent_session_id, active_run_id, metadata)
 SELECT
-	u.queued_count, u.last_event_id, nullif(u.ended_at_ms, 0), u.created_at_ms,
-	u.updated_at_ms, u.session_id, u.agent_id, nullif(u.parent_session_id, ''),
-	nullif(u.active_run_id, ''), nullif(u.metadata, '')
-FROM unnest(
-		$1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
-		$7::text[], $8::text[], $9::text[], $10::text[]
-	) AS u (
-		queued_count, last_event_id, ended_at_ms, created_at_ms, updated_at_ms, session_id,
-		agent_id, parent_session_id, active_run_id, metadata)`
+	($1::bigint[])[u.i], ($2::bigint[])[u.i], nullif(($3::bigint[])[u.i], 0),
+	($4::bigint[])[u.i], ($5::bigint[])[u.i], ($6::text[])[u.i], ($7::text[])[u.i],
+	nullif(($8::text[])[u.i], ''), nullif(($9::text[])[u.i], ''),
+	nullif(($10::text[])[u.i], '')
+FROM generate_subscripts($6::text[], 1) AS u (i)`
 
 func insertSessionsArguments(rows []*runs.Session) []any {
 	return []any{
@@ -34,15 +30,12 @@ func insertSessionsArguments(rows []*runs.Session) []any {
 
 const sqlUpdateSessions = `
 UPDATE sessions AS s SET
-	queued_count = u.queued_count,
-	last_event_id = u.last_event_id,
-	ended_at_ms = nullif(u.ended_at_ms, 0),
-	updated_at_ms = u.updated_at_ms,
-	active_run_id = nullif(u.active_run_id, '')
-FROM unnest(
-		$1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[]
-	) AS u (
-		session_id, queued_count, last_event_id, ended_at_ms, updated_at_ms, active_run_id)
+	queued_count = ($2::bigint[])[u.i],
+	last_event_id = ($3::bigint[])[u.i],
+	ended_at_ms = nullif(($4::bigint[])[u.i], 0),
+	updated_at_ms = ($5::bigint[])[u.i],
+	active_run_id = nullif(($6::text[])[u.i], '')
+FROM unnest($1::text[]) WITH ORDINALITY AS u (session_id, i)
 WHERE s.session_id = u.session_id`
 
 func updateSessionsArguments(rows []*runs.Session) []any {
@@ -61,17 +54,12 @@ INSERT INTO requests (
 	number, due_at_ms, created_at_ms, settled_number, settled_at_ms, session_id, run_id,
 	request_id, kind, outcome, handle, suspension_id, suspension_digest, resolution, body)
 SELECT
-	u.number, nullif(u.due_at_ms, 0), u.created_at_ms, nullif(u.settled_number, 0),
-	nullif(u.settled_at_ms, 0), u.session_id, u.run_id, u.request_id, u.kind,
-	nullif(u.outcome, ''), u.handle, u.suspension_id, u.suspension_digest,
-	nullif(u.resolution, ''), u.body
-FROM unnest(
-		$1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
-		$7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
-		$14::text[], $15::text[]
-	) AS u (
-		number, due_at_ms, created_at_ms, settled_number, settled_at_ms, session_id, run_id,
-		request_id, kind, outcome, handle, suspension_id, suspension_digest, resolution, body)`
+	($1::bigint[])[u.i], nullif(($2::bigint[])[u.i], 0), ($3::bigint[])[u.i],
+	nullif(($4::bigint[])[u.i], 0), nullif(($5::bigint[])[u.i], 0), ($6::text[])[u.i],
+	($7::text[])[u.i], ($8::text[])[u.i], ($9::text[])[u.i], nullif(($10::text[])[u.i], ''),
+	($11::text[])[u.i], ($12::text[])[u.i], ($13::text[])[u.i],
+	nullif(($14::text[])[u.i], ''), ($15::text[])[u.i]
+FROM generate_subscripts($6::text[], 1) AS u (i)`
 
 func insertRequestsArguments(rows []*runs.Request) []any {
 	return []any{
@@ -95,17 +83,12 @@ func insertRequestsArguments(rows []*runs.Request) []any {
 
 const sqlSettleRequests = `
 UPDATE requests AS q SET
-	due_at_ms = nullif(u.due_at_ms, 0),
-	settled_number = nullif(u.settled_number, 0),
-	settled_at_ms = nullif(u.settled_at_ms, 0),
-	outcome = nullif(u.outcome, ''),
-	resolution = nullif(u.resolution, '')
-FROM unnest(
-		$1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[],
-		$8::text[]
-	) AS u (
-		session_id, run_id, request_id, due_at_ms, settled_number, settled_at_ms, outcome,
-		resolution)
+	due_at_ms = nullif(($4::bigint[])[u.i], 0),
+	settled_number = nullif(($5::bigint[])[u.i], 0),
+	settled_at_ms = nullif(($6::bigint[])[u.i], 0),
+	outcome = nullif(($7::text[])[u.i], ''),
+	resolution = nullif(($8::text[])[u.i], '')
+FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS u (session_id, run_id, request_id, i)
 WHERE q.session_id = u.session_id AND q.run_id = u.run_id AND q.request_id = u.request_id`
 
 func settleRequestsArguments(rows []*runs.Request) []any {
@@ -125,11 +108,9 @@ const sqlInsertEvents = `
 INSERT INTO events (
 	event_id, timestamp_ms, session_id, run_id, agent_id, type, body)
 SELECT
-	u.event_id, u.timestamp_ms, u.session_id, u.run_id, u.agent_id, u.type, u.body
-FROM unnest(
-		$1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[]
-	) AS u (
-		event_id, timestamp_ms, session_id, run_id, agent_id, type, body)`
+	($1::bigint[])[u.i], ($2::bigint[])[u.i], ($3::text[])[u.i], ($4::text[])[u.i],
+	($5::text[])[u.i], ($6::text[])[u.i], ($7::text[])[u.i]
+FROM generate_subscripts($3::text[], 1) AS u (i)`
 
 func insertEventsArguments(rows []*runs.Event) []any {
 	return []any{
@@ -147,12 +128,9 @@ const sqlInsertRecords = `
 INSERT INTO idempotency_records (
 	created_at_ms, scope, operation, idempotency_key, fingerprint, session_id, run_id)
 SELECT
-	u.created_at_ms, u.scope, u.operation, u.idempotency_key, u.fingerprint, u.session_id,
-	u.run_id
-FROM unnest(
-		$1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[]
-	) AS u (
-		created_at_ms, scope, operation, idempotency_key, fingerprint, session_id, run_id)`
+	($1::bigint[])[u.i], ($2::text[])[u.i], ($3::text[])[u.i], ($4::text[])[u.i],
+	($5::text[])[u.i], ($6::text[])[u.i], ($7::text[])[u.i]
+FROM generate_subscripts($6::text[], 1) AS u (i)`
 
 func insertRecordsArguments(rows []*runs.IdempotencyRecord) []any {
 	return []any{

@@ -2,6 +2,10 @@ package postgres
 
 import "github.com/holdpoint/holdpoint/runs"
 
+// The bulk statements get the columns of their rows as arrays and take row i out of
+// each by its subscript. One unnest of all the arrays would be shorter to write, but
+// it starts a function scan for each column, which costs more than the rows do.
+
 const sqlInsertRuns = `
 INSERT INTO runs (
 	submitted_at_ms, started_at_ms, finished_at_ms, updated_at_ms, first_event_id,
@@ -11,29 +15,19 @@ INSERT INTO runs (
 	last_call_digest, payload_digest, source_plugin, source_kind, actor_id, text_preview,
 	error, metadata, output, checkpoint, input)
 SELECT
-	u.submitted_at_ms, nullif(u.started_at_ms, 0), nullif(u.finished_at_ms, 0),
-	u.updated_at_ms, u.first_event_id, u.last_event_id, u.attempt, u.stalled_attempts,
-	u.fence, nullif(u.lease_expires_at_ms, 0), nullif(u.claimable_at_ms, 0), u.raised_count,
-	u.settled_count, u.resume_after, u.output_count, u.question_count, u.attached, u.status,
-	u.session_id, u.run_id, u.agent_id, u.kind, nullif(u.parent_run_id, ''),
-	nullif(u.worker_id, ''), nullif(u.lease_end, ''), nullif(u.suspension_id, ''),
-	nullif(u.last_call_digest, ''), u.payload_digest, u.source_plugin, u.source_kind,
-	u.actor_id, nullif(u.text_preview, ''), nullif(u.error, ''), nullif(u.metadata, ''),
-	nullif(u.output, ''), nullif(u.checkpoint, ''), u.input
-FROM unnest(
-		$1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
-		$7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
-		$13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::boolean[], $18::text[],
-		$19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::text[],
-		$25::text[], $26::text[], $27::text[], $28::text[], $29::text[], $30::text[],
-		$31::text[], $32::text[], $33::text[], $34::text[], $35::text[], $36::text[], $37::text[]
-	) AS u (
-		submitted_at_ms, started_at_ms, finished_at_ms, updated_at_ms, first_event_id,
-		last_event_id, attempt, stalled_attempts, fence, lease_expires_at_ms, claimable_at_ms,
-		raised_count, settled_count, resume_after, output_count, question_count, attached,
-		status, session_id, run_id, agent_id, kind, parent_run_id, worker_id, lease_end,
-		suspension_id, last_call_digest, payload_digest, source_plugin, source_kind, actor_id,
-		text_preview, error, metadata, output, checkpoint, input)`
+	($1::bigint[])[u.i], nullif(($2::bigint[])[u.i], 0), nullif(($3::bigint[])[u.i], 0),
+	($4::bigint[])[u.i], ($5::bigint[])[u.i], ($6::bigint[])[u.i], ($7::bigint[])[u.i],
+	($8::bigint[])[u.i], ($9::bigint[])[u.i], nullif(($10::bigint[])[u.i], 0),
+	nullif(($11::bigint[])[u.i], 0), ($12::bigint[])[u.i], ($13::bigint[])[u.i],
+	($14::bigint[])[u.i], ($15::bigint[])[u.i], ($16::bigint[])[u.i], ($17::boolean[])[u.i],
+	($18::text[])[u.i], ($19::text[])[u.i], ($20::text[])[u.i], ($21::text[])[u.i],
+	($22::text[])[u.i], nullif(($23::text[])[u.i], ''), nullif(($24::text[])[u.i], ''),
+	nullif(($25::text[])[u.i], ''), nullif(($26::text[])[u.i], ''),
+	nullif(($27::text[])[u.i], ''), ($28::text[])[u.i], ($29::text[])[u.i],
+	($30::text[])[u.i], ($31::text[])[u.i], nullif(($32::text[])[u.i], ''),
+	nullif(($33::text[])[u.i], ''), nullif(($34::text[])[u.i], ''),
+	nullif(($35::text[])[u.i], ''), nullif(($36::text[])[u.i], ''), ($37::text[])[u.i]
+FROM generate_subscripts($19::text[], 1) AS u (i)`
 
 func insertRunsArguments(rows []*runs.Run) []any {
 	return []any{
@@ -81,39 +75,29 @@ func insertRunsArguments(rows []*runs.Run) []any {
 // all, and a checkpoint that was not set, which stays where it is stored.
 const sqlUpdateRuns = `
 UPDATE runs AS r SET
-	started_at_ms = nullif(u.started_at_ms, 0),
-	finished_at_ms = nullif(u.finished_at_ms, 0),
-	updated_at_ms = u.updated_at_ms,
-	last_event_id = u.last_event_id,
-	attempt = u.attempt,
-	stalled_attempts = u.stalled_attempts,
-	fence = u.fence,
-	lease_expires_at_ms = nullif(u.lease_expires_at_ms, 0),
-	claimable_at_ms = nullif(u.claimable_at_ms, 0),
-	raised_count = u.raised_count,
-	settled_count = u.settled_count,
-	resume_after = u.resume_after,
-	output_count = u.output_count,
-	attached = u.attached,
-	status = u.status,
-	worker_id = nullif(u.worker_id, ''),
-	lease_end = nullif(u.lease_end, ''),
-	suspension_id = nullif(u.suspension_id, ''),
-	last_call_digest = nullif(u.last_call_digest, ''),
-	error = nullif(u.error, ''),
-	output = nullif(u.output, ''),
-	checkpoint = CASE WHEN u.checkpoint_set THEN nullif(u.checkpoint, '') ELSE r.checkpoint END
-FROM unnest(
-		$1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
-		$7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
-		$13::bigint[], $14::bigint[], $15::bigint[], $16::boolean[], $17::text[], $18::text[],
-		$19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::boolean[],
-		$25::text[]
-	) AS u (
-		session_id, run_id, started_at_ms, finished_at_ms, updated_at_ms, last_event_id, attempt,
-		stalled_attempts, fence, lease_expires_at_ms, claimable_at_ms, raised_count,
-		settled_count, resume_after, output_count, attached, status, worker_id, lease_end,
-		suspension_id, last_call_digest, error, output, checkpoint_set, checkpoint)
+	started_at_ms = nullif(($3::bigint[])[u.i], 0),
+	finished_at_ms = nullif(($4::bigint[])[u.i], 0),
+	updated_at_ms = ($5::bigint[])[u.i],
+	last_event_id = ($6::bigint[])[u.i],
+	attempt = ($7::bigint[])[u.i],
+	stalled_attempts = ($8::bigint[])[u.i],
+	fence = ($9::bigint[])[u.i],
+	lease_expires_at_ms = nullif(($10::bigint[])[u.i], 0),
+	claimable_at_ms = nullif(($11::bigint[])[u.i], 0),
+	raised_count = ($12::bigint[])[u.i],
+	settled_count = ($13::bigint[])[u.i],
+	resume_after = ($14::bigint[])[u.i],
+	output_count = ($15::bigint[])[u.i],
+	attached = ($16::boolean[])[u.i],
+	status = ($17::text[])[u.i],
+	worker_id = nullif(($18::text[])[u.i], ''),
+	lease_end = nullif(($19::text[])[u.i], ''),
+	suspension_id = nullif(($20::text[])[u.i], ''),
+	last_call_digest = nullif(($21::text[])[u.i], ''),
+	error = nullif(($22::text[])[u.i], ''),
+	output = nullif(($23::text[])[u.i], ''),
+	checkpoint = CASE WHEN ($24::boolean[])[u.i] THEN nullif(($25::text[])[u.i], '') ELSE r.checkpoint END
+FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS u (session_id, run_id, i)
 WHERE r.session_id = u.session_id AND r.run_id = u.run_id`
 
 func updateRunsArguments(rows []*runs.Run) []any {

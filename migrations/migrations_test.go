@@ -1,0 +1,135 @@
+package migrations_test
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	_ "modernc.org/sqlite"
+
+	"github.com/holdpoint/holdpoint/migrations"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(postgrestest.Wrap(m)) }
+
+// engines opens an empty database of each engine.
+var engines = map[migrations.Engine]func(t *testing.T) func() *sql.DB{
+	migrations.Postgres: func(t *testing.T) func() *sql.DB {
+		url := postgrestest.URL(t, postgrestest.Empty())
+		return func() *sql.DB {
+			config, err := pgx.ParseConfig(url)
+			require.NoError(t, err)
+			return closing(t, stdlib.OpenDB(*config))
+		}
+	},
+	migrations.SQLite: func(t *testing.T) func() *sql.DB {
+		path := filepath.Join(t.TempDir(), "test.db")
+		return func() *sql.DB {
+			db, err := sql.Open("sqlite", path)
+			require.NoError(t, err)
+			return closing(t, db)
+		}
+	},
+}
+
+func closing(t *testing.T, db *sql.DB) *sql.DB {
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+func TestUpAndDownAndUpAgain(t *testing.T) {
+	t.Parallel()
+	for engine, open := range engines {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			ctx := context.Background()
+			m, err := migrations.New(open(t)(), engine, nil)
+			require.NoError(t, err)
+
+			current, newest, err := m.Versions(ctx)
+			require.NoError(t, err)
+			require.Zero(t, current)
+			require.Positive(t, newest)
+			require.ErrorIs(t, m.Check(ctx), migrations.ErrSchemaBehind)
+
+			for range 2 {
+				applied, err := m.Up(ctx)
+				require.NoError(t, err)
+				require.Len(t, applied, int(newest))
+				require.NoError(t, m.Check(ctx))
+				again, err := m.Up(ctx)
+				require.NoError(t, err)
+				require.Empty(t, again)
+
+				steps, err := m.Status(ctx)
+				require.NoError(t, err)
+				require.Len(t, steps, int(newest))
+				require.False(t, steps[0].AppliedAt.IsZero())
+
+				for version := newest; version > 0; version-- {
+					step, err := m.Down(ctx)
+					require.NoError(t, err)
+					require.Equal(t, version, step.Version)
+				}
+				step, err := m.Down(ctx)
+				require.NoError(t, err)
+				require.Zero(t, step.Version)
+				require.ErrorIs(t, m.Check(ctx), migrations.ErrSchemaBehind)
+			}
+		})
+	}
+}
+
+func TestReplicasThatStartAtOnceDoNotTripOverEachOther(t *testing.T) {
+	t.Parallel()
+	open := engines[migrations.Postgres](t)
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	total := 0
+	for range 8 {
+		m, err := migrations.New(open(), migrations.Postgres, nil)
+		require.NoError(t, err)
+		group.Go(func() {
+			if err := m.Check(context.Background()); err != nil {
+				applied, err := m.Up(context.Background())
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				total += len(applied)
+			}
+		})
+	}
+	group.Wait()
+	m, err := migrations.New(open(), migrations.Postgres, nil)
+	require.NoError(t, err)
+	require.NoError(t, m.Check(context.Background()))
+	_, newest, err := m.Versions(context.Background())
+	require.NoError(t, err)
+	require.EqualValues(t, newest, total, "each step was applied once")
+}
+
+func TestUnknownEngine(t *testing.T) {
+	t.Parallel()
+	_, err := migrations.New(nil, "oracle", nil)
+	require.Error(t, err)
+	_, err = migrations.Digest("oracle")
+	require.Error(t, err)
+}
+
+func TestDigestsDiffer(t *testing.T) {
+	t.Parallel()
+	postgres, err := migrations.Digest(migrations.Postgres)
+	require.NoError(t, err)
+	sqlite, err := migrations.Digest(migrations.SQLite)
+	require.NoError(t, err)
+	require.NotEqual(t, postgres, sqlite)
+}

@@ -1,0 +1,164 @@
+package committer_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// memory is an engine in memory: rows in maps, and a lock a session.
+type memory struct {
+	// onBegin and onCommit, when set, may wait or refuse. They run without locks.
+	onBegin  func(loads []committer.Load) error
+	onCommit func(writes runs.Writes) error
+
+	mu        sync.Mutex
+	locks     map[string]*sync.Mutex
+	states    map[string]*runs.State
+	sessionOf map[string]string
+	records   map[runs.RecordKey]*runs.IdempotencyRecord
+	batches   [][]committer.Load
+	lookUps   int
+	commits   int
+	rollbacks int
+	events    []*runs.Event
+}
+
+func newMemory() *memory {
+	return &memory{
+		locks: map[string]*sync.Mutex{}, states: map[string]*runs.State{}, sessionOf: map[string]string{},
+		records: map[runs.RecordKey]*runs.IdempotencyRecord{},
+	}
+}
+
+func (m *memory) SessionOf(_ context.Context, runID string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lookUps++
+	return m.sessionOf[runID], nil
+}
+
+func (m *memory) Begin(_ context.Context, loads []committer.Load) (committer.Batch, error) {
+	m.mu.Lock()
+	m.batches = append(m.batches, loads)
+	m.mu.Unlock()
+	if m.onBegin != nil {
+		if err := m.onBegin(loads); err != nil {
+			return nil, err
+		}
+	}
+	b := &memoryBatch{memory: m, states: map[string]*runs.State{}}
+	for i := range loads {
+		sessionID := loads[i].SessionID
+		m.mu.Lock()
+		lock := m.locks[sessionID]
+		if lock == nil {
+			lock = &sync.Mutex{}
+			m.locks[sessionID] = lock
+		}
+		m.mu.Unlock()
+		lock.Lock()
+		b.locks = append(b.locks, lock)
+		m.mu.Lock()
+		state := runs.NewState(sessionID)
+		if row := m.states[sessionID]; row != nil {
+			state.Session = row.Session
+			maps.Copy(state.Runs, row.Runs)
+			maps.Copy(state.Requests, row.Requests)
+		}
+		maps.Copy(state.Records, m.records)
+		m.mu.Unlock()
+		b.states[sessionID] = state
+	}
+	return b, nil
+}
+
+func (m *memory) sizes() []int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sizes := make([]int, len(m.batches))
+	for i, loads := range m.batches {
+		for j := range loads {
+			sizes[i] += loads[j].Commands
+		}
+	}
+	return sizes
+}
+
+type memoryBatch struct {
+	memory *memory
+	states map[string]*runs.State
+	locks  []*sync.Mutex
+}
+
+func (b *memoryBatch) NowMs() int64                       { return 1_000 }
+func (b *memoryBatch) State(sessionID string) *runs.State { return b.states[sessionID] }
+
+func (b *memoryBatch) unlock() bool {
+	for _, lock := range b.locks {
+		lock.Unlock()
+	}
+	open := b.locks != nil
+	b.locks = nil
+	return open
+}
+
+func (b *memoryBatch) Rollback(context.Context) {
+	if b.unlock() {
+		b.memory.mu.Lock()
+		b.memory.rollbacks++
+		b.memory.mu.Unlock()
+	}
+}
+
+func (b *memoryBatch) Commit(_ context.Context, w runs.Writes) error {
+	m := b.memory
+	if m.onCommit != nil {
+		if err := m.onCommit(w); err != nil {
+			return err
+		}
+	}
+	defer b.unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, session := range w.NewSessions {
+		if m.states[session.SessionID] != nil {
+			return fmt.Errorf("session is there: %w", committer.ErrRefused)
+		}
+	}
+	for _, run := range w.NewRuns {
+		if m.sessionOf[run.RunID] != "" {
+			return fmt.Errorf("run is there: %w", committer.ErrRefused)
+		}
+	}
+	fresh := map[runs.RecordKey]bool{}
+	for _, record := range w.Records {
+		if m.records[record.RecordKey] != nil || fresh[record.RecordKey] {
+			return fmt.Errorf("record is there: %w", committer.ErrRefused)
+		}
+		fresh[record.RecordKey] = true
+	}
+	for _, session := range append(w.NewSessions, w.UpdatedSessions...) {
+		if m.states[session.SessionID] == nil {
+			m.states[session.SessionID] = runs.NewState(session.SessionID)
+		}
+		m.states[session.SessionID].Session = session
+	}
+	for _, run := range append(w.NewRuns, w.UpdatedRuns...) {
+		m.states[run.SessionID].Runs[run.RunID] = run
+		m.sessionOf[run.RunID] = run.SessionID
+	}
+	for _, request := range append(w.NewRequests, w.SettledRequests...) {
+		m.states[request.SessionID].Requests[runs.RequestKey{RunID: request.RunID, RequestID: request.RequestID}] = request
+	}
+	for _, record := range w.Records {
+		m.records[record.RecordKey] = record
+	}
+	m.events = append(m.events, w.Events...)
+	m.commits++
+	return nil
+}

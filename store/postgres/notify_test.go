@@ -1,0 +1,76 @@
+package postgres
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func notices(count, claimable int) []runs.Notice {
+	list := make([]runs.Notice, count)
+	for i := range list {
+		list[i] = runs.Notice{SessionID: fmt.Sprintf("s%d", i), LastEventID: int64(i)}
+		for j := range claimable {
+			list[i].Claimable = append(list[i].Claimable, runs.Claimable{
+				RunID: fmt.Sprintf("r%d-%d", i, j), SessionID: list[i].SessionID, AgentID: "agent", ClaimableAtMs: 1_750_000_000_000,
+			})
+		}
+	}
+	return list
+}
+
+// read returns what a listener would pass on.
+func read(payloads []string, replica string) (told []runs.Notice) {
+	l := &listener{replica: replica, tell: func(n runs.Notice) { told = append(told, n) }}
+	for _, payload := range payloads {
+		l.pass(payload)
+	}
+	return told
+}
+
+func TestPayloadsCarryTheNoticesWithinTheLimit(t *testing.T) {
+	t.Parallel()
+	for _, count := range []int{1, 50, 1000} {
+		sent := notices(count, 1)
+		payloads := payloadsOf("replica_1", sent)
+		for _, payload := range payloads {
+			require.Less(t, len(payload), 8000)
+		}
+		require.Equal(t, sent, read(payloads, "replica_2"))
+		require.Empty(t, read(payloads, "replica_1"), "a replica ignores its own")
+	}
+	require.Empty(t, payloadsOf("replica_1", nil))
+}
+
+func TestWhatDoesNotFitTellsTheOthersToLook(t *testing.T) {
+	t.Parallel()
+	for name, list := range map[string][]runs.Notice{
+		"too many sessions":   notices(5000, 1),
+		"one that is too big": notices(1, 500),
+	} {
+		payloads := payloadsOf("replica_1", list)
+		require.Len(t, payloads, 1, name)
+		require.Equal(t, []runs.Notice{{}}, read(payloads, "replica_2"), name)
+	}
+	require.Equal(t, []runs.Notice{{}}, read([]string{"from another version"}, "replica_2"))
+	require.Equal(t, []runs.Notice{{}}, read([]string{strings.Repeat("[", 100)}, "replica_2"))
+}
+
+func TestHintsOfOneSessionAreOne(t *testing.T) {
+	t.Parallel()
+	n := &notifier{wake: make(chan struct{}, 1), waiting: map[string]runs.Notice{}}
+	first, second := notices(1, 1)[0], notices(1, 1)[0]
+	second.LastEventID, second.Claimable[0].RunID = 7, "later"
+	n.add(first)
+	n.add(runs.Notice{SessionID: "other"})
+	n.add(second)
+	taken := n.take()
+	require.Len(t, taken, 2)
+	require.EqualValues(t, 7, taken[0].LastEventID)
+	require.Len(t, taken[0].Claimable, 2)
+	require.Empty(t, n.take())
+}
