@@ -66,9 +66,9 @@ func (p CreateRunParams) inSession() error {
 type CreatedRun struct {
 	RunView
 	// Claim is set when the params asked for one and the run does not wait
-	// unattached. In a repeat it is nil unless the newest claim of the run still is
-	// one of the same worker; whoever has lost it claims the run again when its lease
-	// has lapsed.
+	// unattached. In a repeat it is nil unless the run still has the lease that the
+	// call took the first time; whoever has lost it claims the run again when its
+	// lease has lapsed.
 	Claim *Claim `json:"-"`
 	// Replayed: the idempotency key had been used for the same call.
 	Replayed bool `json:"-"`
@@ -129,11 +129,18 @@ func (c *Client) createRun(ctx context.Context, path string, params CreateRunPar
 	if err != nil {
 		return nil, fmt.Errorf("decode reply of %s: %w", path, err)
 	}
-	if created.Claim != nil && created.Claim.Lease.WorkerID != params.Claim.WorkerID {
-		// The right to go on is another worker's by now.
+	if created.Claim != nil && !stillHeld(created.Claim) {
 		created.Claim = nil
 	}
 	return created, nil
+}
+
+// stillHeld reports whether the lease that a claim shows is the one that its run
+// has now. A repeated call shows the lease that it took the first time, which may
+// be over, or another worker's by now.
+func stillHeld(claim *Claim) bool {
+	held := claim.Run.Lease
+	return held != nil && held.WorkerID == claim.Lease.WorkerID && held.ExpiresAtMs == claim.Lease.ExpiresAtMs
 }
 
 // RunResult is the run after a call, and whether that call was a repeat.

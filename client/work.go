@@ -57,7 +57,7 @@ type HeartbeatParams struct {
 	// Checkpoint is stored when it is not nil.
 	Checkpoint JSON `json:"checkpoint,omitzero"`
 	// SettledAfter says which decisions the checkpoint has taken in; see Suspension.
-	SettledAfter *int64 `json:"settled_after,omitempty"`
+	SettledAfter *int64 `json:"settled_after,omitempty,string"`
 }
 
 // HeartbeatResult is the reply of a heartbeat.

@@ -34,8 +34,12 @@ func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
 	defer changes.Close()
 
 	var settled runs.Settled
-	read := func(ctx context.Context) (done bool, err error) {
-		settled, done, err = s.settledAfter(ctx, record.Run.RunID, fence, after)
+	// A read that fails because the wait is over must leave what the one before saw.
+	read := func(ctx context.Context) (bool, error) {
+		current, done, err := s.settledAfter(ctx, record.Run.RunID, fence, after)
+		if err == nil {
+			settled = current
+		}
 		return done, err
 	}
 	done, err := read(r.Context())

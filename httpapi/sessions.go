@@ -43,8 +43,11 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 		command.SessionID = idFromKey(runs.PrefixSession, actor.Name, key)
 	}
 	reply, err := s.store.Do(r.Context(), command)
+	if byKey && runs.ErrorCode(err) == runs.CodeIDConflict {
+		return errKeyReused()
+	}
 	if err != nil {
-		return keyConflict(err, byKey)
+		return err
 	}
 	status := http.StatusCreated
 	record := &runs.SessionRecord{Session: *reply.Session}
@@ -60,15 +63,6 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header()["Location"] = []string{"/v1/sessions/" + record.Session.SessionID}
 	return wire.Respond(w, r, status, record.View())
-}
-
-// keyConflict words the refusal of an id that was made from a key as what it is to
-// the caller.
-func keyConflict(err error, byKey bool) error {
-	if byKey && runs.ErrorCode(err) == runs.CodeIDConflict {
-		return runs.NewError(runs.CodeIdempotencyConflict, "run operation idempotency key was reused with a different request payload")
-	}
-	return err
 }
 
 func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {

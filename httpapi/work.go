@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/holdpoint/holdpoint/httpapi/wire"
@@ -19,7 +21,7 @@ type heartbeatBody struct {
 	fenced
 	LeaseMs      *int64    `json:"lease_ms"`
 	Checkpoint   runs.JSON `json:"checkpoint"`
-	SettledAfter *int64    `json:"settled_after"`
+	SettledAfter *int64    `json:"settled_after,string"`
 }
 
 type heartbeatReply struct {
@@ -79,6 +81,9 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 		command.SuspensionID = idFromKey(runs.PrefixSuspension, command.RunID, key)
 	}
 	reply, err := s.doOnRun(r, command.RunID, command)
+	if byKey && runs.ErrorCode(err) == runs.CodeIDConflict && s.suspended(r.Context(), command.RunID, command.SuspensionID) {
+		return errKeyReused()
+	}
 	if err != nil {
 		return err
 	}
@@ -90,6 +95,16 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 		w.Header()[wire.ReplayedHeader] = replayed
 	}
 	return wire.Respond(w, r, http.StatusOK, suspendReply{Run: record.View(), Resume: reply.Resume})
+}
+
+// suspended reports whether a run shows a request of that suspension. It tells the
+// two reasons of an id_conflict apart when the suspension's id was made from a
+// key: a key that was used before, or a request id that was.
+func (s *Server) suspended(ctx context.Context, runID, suspensionID string) bool {
+	record, err := s.store.Run(ctx, runID)
+	return err == nil && slices.ContainsFunc(record.Requests, func(request runs.Request) bool {
+		return request.SuspensionID == suspensionID
+	})
 }
 
 type withdrawBody struct {
@@ -196,6 +211,11 @@ func (s *Server) doWork(w http.ResponseWriter, r *http.Request, runID string, co
 		return err
 	}
 	return s.respondRun(w, r, http.StatusOK, orRun(&reply, runID))
+}
+
+// errKeyReused is what a caller is told whose key made the id that is in use.
+func errKeyReused() error {
+	return runs.NewError(runs.CodeIdempotencyConflict, "run operation idempotency key was reused with a different request payload")
 }
 
 // idFromKey makes the id of a thing whose creation is told from others by a key

@@ -91,7 +91,7 @@ type Suspension struct {
 	// SettledAfter says which resolutions the checkpoint has taken in: those up to
 	// this number in the order of the run's decisions. When it is absent, a
 	// checkpoint counts as having taken in all that was settled when it was stored.
-	SettledAfter *int64 `json:"settled_after,omitempty"`
+	SettledAfter *int64 `json:"settled_after,omitempty,string"`
 }
 
 // CreateRun makes a run in a session, and the session when it is not there.

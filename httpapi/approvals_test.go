@@ -1,0 +1,153 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// expired is an approval whose deadline is past already.
+const expired = `{"id":"late","tool_call_id":"c","tool_name":"bash","input":1,"expires_at_ms":1}`
+
+func testApprovals(t *testing.T, a *api) {
+	t.Run("by run", func(t *testing.T) {
+		t.Parallel()
+		run := a.waiting(t, `"approvals":[`+approval("a1")+`,`+approval("a2")+`]`)
+		path := "/v1/runs/" + run.run + "/approvals"
+		partial := a.post(t, path, allow("a2"), header("X-Actor", "Mara É.")).want(http.StatusAccepted)
+		require.Equal(t, "/v1/runs/"+run.run, partial.header.Get("Location"))
+		require.Equal(t, "waiting_for_approval", partial.at("status"), "the others stay open")
+		require.Equal(t, []any{"a1"}, partial.at("pending_approval_ids"))
+		done := a.post(t, path, `{"resolutions":[{"request_id":"a1","behavior":"deny","reason":"not on a Friday","justification":"policy","updated_input":{"command":"true"}}]}`).want(http.StatusAccepted)
+		require.Equal(t, "running", done.at("status"))
+		require.Equal(t, "allowed", done.at("resume", "approvals", 0, "resolution", "outcome"))
+		require.Equal(t, "Mara É.", done.at("resume", "approvals", 0, "resolution", "resolved_by"))
+		denied := done.at("resume", "approvals", 1, "resolution").(map[string]any)
+		delete(denied, "resolved_at_ms")
+		require.Equal(t, map[string]any{
+			"request_id": "a1", "outcome": "denied", "behavior": "deny", "reason": "not on a Friday", "justification": "policy",
+			"updated_input": map[string]any{"command": "true"}, "resolved_by": "api-user", "via": "api",
+		}, denied)
+	})
+	t.Run("by session, as session and as run", func(t *testing.T) {
+		t.Parallel()
+		run := a.waiting(t, `"approvals":[`+approval("a1")+`,`+approval("a2")+`]`)
+		view := a.post(t, "/v1/sessions/"+run.session+"/approvals", allow("a1")).want(http.StatusOK)
+		require.Equal(t, "waiting_for_approval", view.at("status"))
+		require.Equal(t, 1.0, view.at("pending_count"))
+		done := a.post(t, "/v1/sessions/"+run.session+"/approval-runs", allow("a2")).want(http.StatusAccepted)
+		require.Equal(t, "running", done.at("status"))
+		require.Equal(t, "/v1/runs/"+run.run, done.header.Get("Location"))
+	})
+	t.Run("what does not fit the schema, before anything else", func(t *testing.T) {
+		t.Parallel()
+		for _, path := range []string{"/v1/runs/nobody/approvals", "/v1/sessions/nobody/approvals", "/v1/sessions/nobody/approval-runs"} {
+			for _, bad := range []struct{ body, pointer string }{
+				{`{}`, "/resolutions"},
+				{`{"resolutions":null}`, "/resolutions"},
+				{`{"resolutions":{}}`, "/resolutions"},
+				{`{"resolution":[]}`, "/resolutions"},
+				{`{"resolutions":[7]}`, "/resolutions/0"},
+				{`{"resolutions":[{"request_id":"a","behavior":"allow"},{"behavior":"allow"}]}`, "/resolutions/1/request_id"},
+				{`{"resolutions":[{"request_id":"a","behavior":"maybe"}]}`, "/resolutions/0/behavior"},
+				{`{"resolutions":[{"request_id":"a"}]}`, "/resolutions/0/behavior"},
+				{`{"resolutions":[{"request_id":"a","behavior":"allow","reason":7}]}`, "/resolutions/0/reason"},
+				{`{"resolutions":[{"request_id":"a","behavior":"allow","reason":"` + strings.Repeat("x", 16385) + `"}]}`, "/resolutions/0/reason"},
+			} {
+				a.post(t, path, bad.body, key(" ")).refused(runs.CodeInvalidRequest).pointer(bad.pointer)
+			}
+			a.post(t, path, allow("a1"), key(" "), expecting(semantic)).refused(runs.CodeInvalidIdempotencyKey)
+		}
+		a.post(t, "/v1/runs/nobody/approvals", allow("a1")).refused(runs.CodeRunNotFound)
+		a.post(t, "/v1/runs/a%20b/approvals", allow("a1")).refused(runs.CodeRunNotFound)
+		a.post(t, "/v1/sessions/nobody/approvals", allow("a1")).refused(runs.CodeSessionNotFound)
+		a.post(t, "/v1/sessions/nobody/approval-runs", allow()).refused(runs.CodeSessionNotFound)
+	})
+	t.Run("a bad item refuses the whole batch, in its order", func(t *testing.T) {
+		t.Parallel()
+		run := a.waiting(t, `"approvals":[`+approval("a1")+`,`+approval("a2")+`,`+approval("a3")+`],"questions":[`+question("q1")+`]`)
+		path := "/v1/runs/" + run.run + "/approvals"
+		a.post(t, path, allow("a1")).want(http.StatusAccepted)
+		before := a.get(t, "/v1/runs/"+run.run).text
+		for _, bad := range []struct {
+			batch string
+			code  runs.Code
+		}{
+			{allow(), runs.CodeApprovalBatchEmpty},
+			{allow("a2", "a2", "nobody"), runs.CodeApprovalDuplicate},
+			{allow("nobody", "a2", "a2"), runs.CodeApprovalNotPending},
+			{allow("a2", "nobody", "a3"), runs.CodeApprovalNotPending},
+			{allow("a2", "a3", "é"), runs.CodeApprovalNotPending},
+			{allow("a2", "q1"), runs.CodeApprovalNotPending},
+		} {
+			a.post(t, path, bad.batch).refused(bad.code).recorded("")
+			require.Equal(t, before, a.get(t, "/v1/runs/"+run.run).text)
+		}
+		a.post(t, path, allow("a2", "a1")).refused(runs.CodeApprovalNotPending).recorded(runs.OutcomeAllowed)
+	})
+	t.Run("an edited input is held to its schema and carried whole", func(t *testing.T) {
+		t.Parallel()
+		run := a.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"t","input":{"n":1},"input_schema":{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}}]`)
+		path := "/v1/runs/" + run.run + "/approvals"
+		edited := func(input string) string {
+			return `{"resolutions":[{"request_id":"a1","behavior":"allow","updated_input":` + input + `}]}`
+		}
+		bad := a.post(t, path, edited(`{"n":"two"}`), expecting(semantic)).refused(runs.CodeInvalidRequest)
+		bad.pointer("/resolutions/0/updated_input/n")
+		a.post(t, path, edited(`[]`), expecting(semantic)).refused(runs.CodeInvalidRequest).pointer("/resolutions/0/updated_input")
+		done := a.post(t, path, edited(`{"n":2,"list":[true,null,1.50,"é"]}`)).want(http.StatusAccepted)
+		require.Contains(t, done.text, `"updated_input":{"n":2,"list":[true,null,1.50,"é"]}`)
+	})
+	t.Run("too late", func(t *testing.T) {
+		t.Parallel()
+		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
+		path := "/v1/runs/" + run.run + "/approvals"
+		a.post(t, path, allow("a1")).want(http.StatusAccepted)
+		for _, path := range []string{path, "/v1/sessions/" + run.session + "/approvals", "/v1/sessions/" + run.session + "/approval-runs"} {
+			late := a.post(t, path, deny("a1")).refused(runs.CodeApprovalStateConflict).recorded(runs.OutcomeAllowed)
+			require.Equal(t, "a1", late.at("recorded_decision", "request_id"))
+			require.Equal(t, "api-user", late.at("recorded_decision", "resolved_by"))
+		}
+		a.post(t, path, allow()).refused(runs.CodeApprovalStateConflict)
+		a.post(t, "/v1/runs/"+run.run+"/cancel", "").want(http.StatusOK)
+		a.post(t, path, deny("a1")).refused(runs.CodeRunStateConflict).recorded(runs.OutcomeAllowed)
+		a.post(t, "/v1/sessions/"+run.session+"/approvals", deny("a1")).refused(runs.CodeRunStateConflict)
+		a.post(t, "/v1/sessions/"+run.session+"/approval-runs", deny("a1")).refused(runs.CodeRunStateConflict)
+		queued := a.post(t, "/v1/runs", `{"input":1}`).want(http.StatusAccepted)
+		a.post(t, "/v1/runs/"+queued.textAt("run_id")+"/approvals", allow("a1")).refused(runs.CodeApprovalStateConflict)
+	})
+	t.Run("expired is never shown as denied", func(t *testing.T) {
+		t.Parallel()
+		run := a.waiting(t, `"approvals":[`+expired+`,`+approval("a1")+`]`)
+		path := "/v1/runs/" + run.run + "/approvals"
+		a.post(t, path, allow("late")).refused(runs.CodeApprovalNotPending).recorded(runs.OutcomeExpired)
+		done := a.post(t, path, allow("a1")).want(http.StatusAccepted)
+		require.Equal(t, "expired", done.at("resume", "approvals", 0, "resolution", "outcome"))
+		require.Equal(t, "deny", done.at("resume", "approvals", 0, "resolution", "behavior"))
+		require.Equal(t, "clock", done.at("resume", "approvals", 0, "resolution", "via"))
+		alone := a.waiting(t, `"approvals":[`+expired+`]`)
+		a.post(t, "/v1/runs/"+alone.run+"/approvals", allow("late")).refused(runs.CodeApprovalStateConflict).recorded(runs.OutcomeExpired)
+	})
+	t.Run("who decides must be printable", func(t *testing.T) {
+		t.Parallel()
+		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
+		for _, actor := range []string{" ", strings.Repeat("x", 201), "\xff", "a\tb"} {
+			a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1"), header("X-Actor", actor), unchecked()).refused(runs.CodeBadRequest)
+		}
+		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1"), header("X-Actor", "a"), header("X-Actor", "b"), unchecked()).refused(runs.CodeBadRequest)
+	})
+	t.Run("two identical calls are two requests", func(t *testing.T) {
+		t.Parallel()
+		same := `{"id":"%s","tool_call_id":"same","tool_name":"bash","input":{"command":"ls"}}`
+		run := a.waiting(t, `"approvals":[`+fmt.Sprintf(same, "one")+`,`+fmt.Sprintf(same, "two")+`]`)
+		view := a.get(t, "/v1/runs/"+run.run)
+		require.NotEqual(t, view.textAt("pending_approvals", 0, "handle"), view.textAt("pending_approvals", 1, "handle"))
+		left := a.post(t, "/v1/runs/"+run.run+"/approvals", allow("two")).want(http.StatusAccepted)
+		require.Equal(t, []any{"one"}, left.at("pending_approval_ids"))
+	})
+}

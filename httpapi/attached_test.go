@@ -1,0 +1,103 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func testAttached(t *testing.T, a *api) {
+	resume := func(t *testing.T, run wantedRun, after string, options ...option) *reply {
+		t.Helper()
+		return a.get(t, "/v1/runs/"+run.run+"/resume?fence="+run.fence+"&after="+after, options...)
+	}
+	t.Run("each decision as it falls", func(t *testing.T) {
+		t.Parallel()
+		run := a.attached(t, `"approvals":[`+approval("a1")+`,`+approval("a2")+`],"questions":[`+question("q1")+`]`)
+		first := resume(t, run, "0").want(http.StatusOK)
+		require.Equal(t, map[string]any{"after": "0", "settled": []any{}, "open": 3.0, "cancel_requested": false}, first.body)
+
+		held := later(func() *reply { return resume(t, run, "0", wait(60)) })
+		a.post(t, "/v1/runs/"+run.run+"/approvals", deny("a2")).want(http.StatusAccepted)
+		one := soon(t, held).want(http.StatusOK)
+		require.Equal(t, "1", one.at("after"))
+		require.Equal(t, 2.0, one.at("open"))
+		require.Equal(t, "a2", one.at("settled", 0, "request", "id"))
+		require.Equal(t, "denied", one.at("settled", 0, "resolution", "outcome"))
+
+		a.post(t, "/v1/runs/"+run.run+"/questions", answer("q1", `"answers":`+goodAnswers)).want(http.StatusAccepted)
+		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1")).want(http.StatusAccepted)
+		rest := resume(t, run, "1", wait(60)).want(http.StatusOK)
+		require.Equal(t, "3", rest.at("after"))
+		require.Equal(t, 0.0, rest.at("open"))
+		require.Equal(t, "q1", rest.at("settled", 0, "request", "id"))
+		require.Equal(t, "A", rest.at("settled", 0, "resolution", "answers", 0, "selected_options", 0, "label"))
+		require.Equal(t, "a1", rest.at("settled", 1, "request", "id"))
+		require.Len(t, resume(t, run, "0").list("settled"), 3)
+
+		view := a.get(t, "/v1/runs/"+run.run).want(http.StatusOK)
+		require.Equal(t, "running", view.at("status"), "under the same lease, without a new claim")
+		require.Equal(t, "w1", view.at("lease", "worker_id"))
+		require.Empty(t, resume(t, run, "3", wait(60)).want(http.StatusOK).list("settled"), "nothing is open, so there is nothing to wait for")
+		a.post(t, "/v1/runs/"+run.run+"/complete", fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK)
+	})
+	t.Run("the same fence suspends again while it waits", func(t *testing.T) {
+		t.Parallel()
+		run := a.attached(t, `"approvals":[`+approval("a1")+`]`)
+		more := a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,"approvals":[%s]}`, run.fence, approval("a2"))).want(http.StatusOK)
+		require.Equal(t, []any{"a1", "a2"}, more.at("run", "pending_approval_ids"))
+	})
+	t.Run("a cancel is told", func(t *testing.T) {
+		t.Parallel()
+		run := a.attached(t, `"approvals":[`+approval("a1")+`]`)
+		held := later(func() *reply { return resume(t, run, "0", wait(60)) })
+		a.post(t, "/v1/runs/"+run.run+"/cancel", "").want(http.StatusOK)
+		told := soon(t, held).want(http.StatusOK)
+		require.Equal(t, true, told.at("cancel_requested"))
+		require.Equal(t, "cancelled", told.at("settled", 0, "resolution", "outcome"))
+		require.Equal(t, 0.0, told.at("open"))
+	})
+	t.Run("who is not attached, or asks wrongly", func(t *testing.T) {
+		t.Parallel()
+		run := a.attached(t, `"approvals":[`+approval("a1")+`]`)
+		path := "/v1/runs/" + run.run + "/resume"
+		a.get(t, path).refused(runs.CodeBadRequest)
+		a.get(t, path+"?fence=x").refused(runs.CodeBadRequest)
+		a.get(t, path+"?fence=-1").refused(runs.CodeBadRequest)
+		a.get(t, path+"?fence="+run.fence+"&after=x").refused(runs.CodeBadRequest)
+		a.get(t, path+"?fence=99").refused(runs.CodeLeaseLost)
+		a.get(t, path+"?fence=0").refused(runs.CodeLeaseLost)
+		a.get(t, "/v1/runs/nobody/resume?fence=1").refused(runs.CodeRunNotFound)
+		gone := a.claimed(t)
+		a.post(t, "/v1/runs/"+gone.run+"/suspend", fmt.Sprintf(`{"fence":%q,"approvals":[%s]}`, gone.fence, approval("a1"))).want(http.StatusOK)
+		resume(t, gone, "0").refused(runs.CodeLeaseLost)
+	})
+	t.Run("withdraw", func(t *testing.T) {
+		t.Parallel()
+		run := a.attached(t, `"approvals":[`+approval("a1")+`,`+approval("a2")+`],"questions":[`+question("q1")+`]`)
+		path := "/v1/runs/" + run.run + "/requests/"
+		body := fmt.Sprintf(`{"fence":%q,"reason":"found it in the docs"}`, run.fence)
+		view := a.post(t, path+"q1/withdraw", body).want(http.StatusOK)
+		require.Equal(t, "waiting_for_approval", view.at("status"))
+		told := resume(t, run, "0").want(http.StatusOK)
+		require.Equal(t, "worker", told.at("settled", 0, "resolution", "via"))
+		require.Equal(t, "cancelled", told.at("settled", 0, "resolution", "outcome"))
+		require.Equal(t, view.text, a.post(t, path+"q1/withdraw", body).want(http.StatusOK).text, "the very same call again")
+		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1")).want(http.StatusAccepted)
+		a.post(t, path+"a1/withdraw", body).refused(runs.CodeApprovalStateConflict).recorded(runs.OutcomeAllowed)
+		a.post(t, path+"nobody/withdraw", body).refused(runs.CodeRequestNotFound)
+		a.post(t, path+"%00/withdraw", body).refused(runs.CodeRequestNotFound)
+		require.Equal(t, "running", a.post(t, path+"a2/withdraw", body).want(http.StatusOK).at("status"))
+	})
+	t.Run("ending while something is open records it expired", func(t *testing.T) {
+		t.Parallel()
+		run := a.attached(t, `"questions":[`+question("q1")+`]`)
+		a.post(t, "/v1/runs/"+run.run+"/complete", fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK)
+		late := a.post(t, "/v1/runs/"+run.run+"/questions", answer("q1", `"declined":true`)).refused(runs.CodeQuestionExpired)
+		require.Equal(t, "run_ended", late.recorded(runs.OutcomeExpired).at("recorded_decision", "via"))
+	})
+}

@@ -1,0 +1,287 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// contract is openapi.yaml as the tests hold the service to it, and what of it they
+// have seen.
+type contract struct {
+	document *openapi3.T
+	requests routers.Router
+	// replies judges what the service answers. In it no object may have a member that
+	// the document does not name, so that a new member cannot stay undocumented.
+	replies routers.Router
+
+	mu       sync.Mutex
+	statuses map[string]bool // "operationId status"
+	problems map[string]bool // "operationId code"
+	codes    map[runs.Code]bool
+}
+
+func newContract(tb testing.TB) *contract {
+	tb.Helper()
+	document, strict := loadDocument(tb), loadDocument(tb)
+	for name, schema := range strict.Components.Schemas {
+		if name != "Problem" {
+			closeObjects(schema, map[*openapi3.Schema]bool{})
+		}
+	}
+	c := &contract{document: document, statuses: map[string]bool{}, problems: map[string]bool{}, codes: map[runs.Code]bool{}}
+	document.Servers, strict.Servers = nil, nil
+	var err error
+	c.requests, err = gorillamux.NewRouter(document)
+	require.NoError(tb, err)
+	c.replies, err = gorillamux.NewRouter(strict)
+	require.NoError(tb, err)
+	return c
+}
+
+// closeObjects forbids members that are not named. Objects that name none are
+// open: they are the caller's.
+func closeObjects(ref *openapi3.SchemaRef, seen map[*openapi3.Schema]bool) {
+	if ref == nil || ref.Value == nil || seen[ref.Value] {
+		return
+	}
+	schema := ref.Value
+	seen[schema] = true
+	named := slices.Collect(maps.Keys(schema.Properties))
+	if len(named) > 0 && !slices.Equal(named, []string{"type"}) {
+		no := false
+		schema.AdditionalProperties = openapi3.AdditionalProperties{Has: &no}
+	}
+	for _, property := range schema.Properties {
+		closeObjects(property, seen)
+	}
+	closeObjects(schema.Items, seen)
+	for _, list := range []openapi3.SchemaRefs{schema.OneOf, schema.AnyOf, schema.AllOf} {
+		for _, one := range list {
+			closeObjects(one, seen)
+		}
+	}
+}
+
+// requireCovered checks that every status of every operation and every problem
+// code was answered at least once.
+func (c *contract) requireCovered(t *testing.T) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var missing []string
+	for _, path := range c.document.Paths.Map() {
+		for _, operation := range path.Operations() {
+			for status := range operation.Responses.Map() {
+				if key := operation.OperationID + " " + status; !c.statuses[key] {
+					missing = append(missing, key)
+				}
+			}
+		}
+	}
+	for _, info := range wire.Codes() {
+		if !c.codes[info.Code] {
+			missing = append(missing, "code "+string(info.Code))
+		}
+	}
+	slices.Sort(missing)
+	require.Empty(t, missing, "no test has the service answer these")
+}
+
+// expectation says how a request stands to the schema; the zero value means that
+// schema and service must agree.
+type expectation int
+
+const (
+	agree expectation = iota
+	// semantic: the service refuses what a schema cannot tell.
+	semantic
+	// lenient: the service takes what the schema does not promise.
+	lenient
+	// noOpinion: the body is not JSON to everybody, and what the schema's library
+	// makes of it says nothing about the schema.
+	noOpinion
+)
+
+type expectationKey struct{}
+
+func withExpectation(ctx context.Context, e expectation) context.Context {
+	return context.WithValue(ctx, expectationKey{}, e)
+}
+
+// schemaCodes are the refusals that a schema could have foreseen.
+var schemaCodes = map[runs.Code]bool{
+	runs.CodeBadRequest: true, runs.CodeInvalidRequest: true, wire.CodeUnsupportedMediaType: true,
+	wire.CodePayloadTooLarge: true, runs.CodeInvalidLimit: true, runs.CodeInvalidCursor: true,
+	runs.CodeInvalidEventCursor: true, runs.CodeInvalidIdempotencyKey: true,
+}
+
+// checkedTransport validates every request and reply against the contract.
+type checkedTransport struct {
+	next     http.RoundTripper
+	contract *contract
+	tb       testing.TB
+}
+
+func (t *checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		_ = r.Body.Close()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	reply, err := t.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(reply.Body)
+	_ = reply.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	reply.Body = io.NopCloser(bytes.NewReader(text))
+	if r.Method != http.MethodHead {
+		if err := t.contract.check(r, body, reply, text); err != nil {
+			return nil, fmt.Errorf("%s %s: %w\nrequest: %.2000s\nreply %d: %.4000s", r.Method, r.URL, err, body, reply.StatusCode, text)
+		}
+	}
+	return reply, nil
+}
+
+func (c *contract) check(r *http.Request, body []byte, reply *http.Response, text []byte) error {
+	code, err := c.checkProblem(reply, text)
+	if err != nil {
+		return err
+	}
+	if code == wire.CodeRouteNotFound || code == wire.CodeMethodNotAllowed {
+		return nil
+	}
+	expected, _ := r.Context().Value(expectationKey{}).(expectation)
+	request := r.Clone(context.Background())
+	request.Body = io.NopCloser(bytes.NewReader(body))
+	request.ContentLength = int64(len(body))
+	route, parameters, err := c.requests.FindRoute(request)
+	if err != nil && expected == noOpinion {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the document has no such route: %w", err)
+	}
+	input := &openapi3filter.RequestValidationInput{
+		Request: request, PathParams: parameters, Route: route,
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, SkipSettingDefaults: true},
+	}
+	if err := checkRequest(input, reply.StatusCode, code, expected); err != nil {
+		return err
+	}
+	if c.seen(route.Operation.OperationID, reply.StatusCode, code) {
+		return nil
+	}
+	strict, _, err := c.replies.FindRoute(request)
+	if err != nil {
+		return fmt.Errorf("the document has no such route: %w", err)
+	}
+	input.Route = strict
+	err = openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: input, Status: reply.StatusCode, Header: reply.Header,
+		Body: io.NopCloser(bytes.NewReader(text)), Options: input.Options,
+	})
+	if err != nil {
+		return fmt.Errorf("the reply does not fit the document: %w", err)
+	}
+	return nil
+}
+
+// seen notes what an operation answered, and reports whether it is a problem that
+// the operation answered with before: what can differ between two problems of one
+// code is checked by checkProblem, and the schema need not be asked each time.
+func (c *contract) seen(operation string, status int, code runs.Code) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.statuses[fmt.Sprintf("%s %d", operation, status)] = true
+	problem := operation + " " + string(code)
+	before := code != "" && c.problems[problem]
+	c.problems[problem] = true
+	return before
+}
+
+// checkRequest checks that the service takes what the schema takes and refuses
+// what it refuses.
+func checkRequest(input *openapi3filter.RequestValidationInput, status int, code runs.Code, expected expectation) error {
+	if status == http.StatusForbidden || status >= 500 || expected == noOpinion {
+		return nil
+	}
+	schemaErr := openapi3filter.ValidateRequest(context.Background(), input)
+	refused := status >= 400
+	switch {
+	case schemaErr != nil && !refused && expected != lenient:
+		return fmt.Errorf("the service took what the schema refuses: %w", schemaErr)
+	case schemaErr == nil && schemaCodes[code] && expected != semantic:
+		return fmt.Errorf("the service refused what the schema takes: %s", code)
+	case schemaErr != nil && expected == semantic:
+		return fmt.Errorf("marked semantic, but the schema refuses it too: %w", schemaErr)
+	case expected == lenient && (schemaErr == nil || refused):
+		return fmt.Errorf("marked lenient, but the schema said %v and the service %d", schemaErr, status)
+	}
+	return nil
+}
+
+// checkProblem checks that every error is a problem document that fits the table
+// of codes, and returns its code.
+func (c *contract) checkProblem(reply *http.Response, text []byte) (runs.Code, error) {
+	if reply.StatusCode < 400 {
+		if kind := reply.Header.Get("Content-Type"); strings.Contains(kind, "problem") {
+			return "", fmt.Errorf("a success with Content-Type %s", kind)
+		}
+		return "", nil
+	}
+	var problem wire.Problem
+	if err := json.Unmarshal(text, &problem, json.RejectUnknownMembers(true)); err != nil {
+		return "", fmt.Errorf("no problem document: %w", err)
+	}
+	if kind := reply.Header.Get("Content-Type"); kind != "application/problem+json" {
+		return "", fmt.Errorf("a problem with Content-Type %s", kind)
+	}
+	for _, info := range wire.Codes() {
+		if info.Code != problem.Code {
+			continue
+		}
+		if info.Status != reply.StatusCode || problem.Status != info.Status || problem.Domain != info.Domain ||
+			problem.Type != wire.ProblemType+string(info.Code) || problem.Title == "" || problem.Detail == "" {
+			return "", fmt.Errorf("the problem does not fit its code")
+		}
+		c.mu.Lock()
+		c.codes[problem.Code] = true
+		c.mu.Unlock()
+		return problem.Code, nil
+	}
+	return "", fmt.Errorf("unknown code %s", problem.Code)
+}
+
+func runFlag() string {
+	if run := flag.Lookup("test.run"); run != nil {
+		return run.Value.String()
+	}
+	return ""
+}

@@ -1,0 +1,117 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+)
+
+func testOperations(t *testing.T, a *api) {
+	t.Run("probes, version, description", func(t *testing.T) {
+		t.Parallel()
+		require.Equal(t, `{"status":"live"}`, a.get(t, "/livez").want(http.StatusOK).text)
+		require.Equal(t, `{"status":"ready"}`, a.get(t, "/readyz").want(http.StatusOK).text)
+		require.Equal(t, `{"name":"holdpoint","version":"v0-test"}`, a.get(t, "/version").want(http.StatusOK).text)
+		require.Equal(t, string(holdpoint.OpenAPIYAML()), a.get(t, "/openapi.yaml").want(http.StatusOK).text)
+		require.Equal(t, string(holdpoint.OpenAPIJSON()), a.get(t, "/openapi.json").want(http.StatusOK).text)
+	})
+	t.Run("every reply has its id and is not stored or sniffed", func(t *testing.T) {
+		t.Parallel()
+		for _, path := range []string{"/livez", "/v1/runs", "/nowhere"} {
+			got := a.get(t, path)
+			require.NotEmpty(t, got.header.Get("X-Request-Id"))
+			require.Equal(t, "nosniff", got.header.Get("X-Content-Type-Options"))
+			require.Equal(t, "no-store", got.header.Get("Cache-Control"))
+		}
+		require.Equal(t, "mine", a.get(t, "/livez", header("X-Request-Id", "mine")).header.Get("X-Request-Id"))
+		require.NotEqual(t, "a b", a.get(t, "/livez", header("X-Request-Id", "a b")).header.Get("X-Request-Id"))
+	})
+}
+
+// TestRoutesAreTheDocumentsPaths holds the router and openapi.yaml together from
+// both sides.
+func TestRoutesAreTheDocumentsPaths(t *testing.T) {
+	t.Parallel()
+	var routes, documented []string
+	require.NoError(t, chi.Walk(httpapi.New(httpapi.Options{}).Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		if method != http.MethodHead {
+			routes = append(routes, method+" "+route)
+		}
+		return nil
+	}))
+	names := map[string]bool{}
+	for path, item := range loadDocument(t).Paths.Map() {
+		for method, operation := range item.Operations() {
+			documented = append(documented, method+" "+path)
+			require.NotEmpty(t, operation.OperationID)
+			require.False(t, names[operation.OperationID], "operationId %s is used twice", operation.OperationID)
+			names[operation.OperationID] = true
+			require.NotEmpty(t, operation.Summary, path)
+			require.NotEmpty(t, operation.Tags, path)
+			if body := operation.RequestBody; body != nil {
+				require.NotEmpty(t, body.Value.Content["application/json"].Examples, "%s %s has no example", method, path)
+			}
+		}
+	}
+	require.ElementsMatch(t, documented, routes)
+}
+
+// TestProblemCodesAreTheDocuments holds the table of codes and openapi.yaml
+// together, down to an example of each.
+func TestProblemCodesAreTheDocuments(t *testing.T) {
+	t.Parallel()
+	document := loadDocument(t)
+	var table, domains []any
+	for _, info := range wire.Codes() {
+		table = append(table, string(info.Code))
+		if !slices.Contains(domains, any(info.Domain)) {
+			domains = append(domains, info.Domain)
+		}
+		example := document.Components.Examples["problem_"+string(info.Code)]
+		require.NotNil(t, example, "%s has no example", info.Code)
+		problem, _ := example.Value.Value.(map[string]any)
+		require.Equal(t, string(info.Code), problem["code"])
+		require.Equal(t, wire.ProblemType+string(info.Code), problem["type"])
+		require.EqualValues(t, info.Status, problem["status"])
+		require.Equal(t, info.Domain, problem["domain"])
+		require.NotEmpty(t, problem["title"])
+	}
+	properties := document.Components.Schemas["Problem"].Value.Properties
+	require.Equal(t, table, properties["code"].Value.Enum)
+	require.Equal(t, domains, properties["domain"].Value.Enum)
+	require.Len(t, document.Components.Examples, len(table))
+}
+
+// TestProblemResponsesUseTheirStatus holds that every example of a problem stands
+// under the status that its code has.
+func TestProblemResponsesUseTheirStatus(t *testing.T) {
+	t.Parallel()
+	status := map[string]int{}
+	for _, info := range wire.Codes() {
+		status[string(info.Code)] = info.Status
+	}
+	digits := regexp.MustCompile(`^[0-9]{3}$`)
+	for path, item := range loadDocument(t).Paths.Map() {
+		for method, operation := range item.Operations() {
+			for name, response := range operation.Responses.Map() {
+				require.Regexp(t, digits, name)
+				media := response.Value.Content["application/problem+json"]
+				if media == nil {
+					continue
+				}
+				for code := range media.Examples {
+					require.Equal(t, name, strconv.Itoa(status[code]), "%s %s %s", method, path, code)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package httpapi_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// operation is one call of every operation of /v1, with the least that it needs.
+type operation struct {
+	method, path, body string
+	// optional: the body may be absent.
+	optional bool
+	// unknown is what it says of a session or run that is not there, "" when that is
+	// no error.
+	unknown runs.Code
+}
+
+var operations = []operation{
+	{"POST", "/v1/sessions", `{}`, true, ""},
+	{"GET", "/v1/sessions", "", false, ""},
+	{"GET", "/v1/sessions/nobody", "", false, runs.CodeSessionNotFound},
+	{"POST", "/v1/sessions/nobody/interrupt", `{}`, true, runs.CodeSessionNotFound},
+	{"POST", "/v1/sessions/nobody/end", `{}`, true, runs.CodeSessionNotFound},
+	{"GET", "/v1/sessions/nobody/events", "", false, runs.CodeSessionNotFound},
+	{"POST", "/v1/sessions/nobody/runs", `{"input":1}`, false, ""},
+	{"POST", "/v1/sessions/nobody/input", `{"input":1}`, false, ""},
+	{"GET", "/v1/sessions/nobody/approvals", "", false, ""},
+	{"POST", "/v1/sessions/nobody/approvals", allow("a"), false, runs.CodeSessionNotFound},
+	{"POST", "/v1/sessions/nobody/approval-runs", allow("a"), false, runs.CodeSessionNotFound},
+	{"GET", "/v1/sessions/nobody/questions", "", false, ""},
+	{"POST", "/v1/sessions/nobody/questions", answer("q", `"declined":true`), false, runs.CodeSessionNotFound},
+	{"POST", "/v1/runs", `{"input":1}`, false, ""},
+	{"GET", "/v1/runs", "", false, ""},
+	{"POST", "/v1/runs/claim", `{"worker_id":"w"}`, false, ""},
+	{"GET", "/v1/runs/nobody", "", false, runs.CodeRunNotFound},
+	{"GET", "/v1/runs/nobody/events", "", false, runs.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/events", `{"fence":"1","events":[{"type":"x"}]}`, false, runs.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/cancel", `{}`, true, runs.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/approvals", allow("a"), false, runs.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/questions", answer("q", `"declined":true`), false, runs.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/questions/q/cancel", `{}`, true, runs.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/claim", `{"worker_id":"w"}`, false, runs.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/heartbeat", `{"fence":"1"}`, false, runs.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/suspend", `{"fence":"1","approvals":[` + approval("a") + `]}`, false, runs.CodeRunNotFound},
+	{"GET", "/v1/runs/nobody/resume?fence=1", "", false, runs.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/requests/a/withdraw", `{"fence":"1"}`, false, runs.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/complete", `{"fence":"1"}`, false, runs.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/fail", `{"fence":"1","error":"x"}`, false, runs.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/release", `{"fence":"1"}`, true, runs.CodeRunNotFound},
+	{"GET", "/v1/approvals", "", false, ""},
+	{"GET", "/v1/questions", "", false, ""},
+}
+
+func testRefusals(t *testing.T, a *api) {
+	t.Run("what is not there", func(t *testing.T) {
+		t.Parallel()
+		for _, o := range operations {
+			if o.unknown != "" {
+				a.do(t, o.method, o.path, o.body).refused(o.unknown)
+			}
+		}
+	})
+	t.Run("bodies, in the order media type, size, JSON, schema", func(t *testing.T) {
+		t.Parallel()
+		large := `{"input":"` + strings.Repeat("x", maxTestBody) + `"`
+		for _, o := range operations {
+			if o.method != http.MethodPost {
+				continue
+			}
+			for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", "application", "application/jsonp"} {
+				a.post(t, o.path, "{", mediaType(kind), unchecked()).refused(wire.CodeUnsupportedMediaType)
+			}
+			a.post(t, o.path, "{", header("Content-Encoding", "gzip"), unchecked()).refused(wire.CodeUnsupportedMediaType)
+			a.post(t, o.path, large, unchecked()).refused(wire.CodePayloadTooLarge)
+			for _, broken := range []string{"{", "{}{}", `{"a":1,"a":2}`, "nil", "\xef\xbb\xbf{}", "{'a':1}", "\"\xff\"", " "} {
+				a.post(t, o.path, broken, unchecked()).refused(runs.CodeBadRequest)
+			}
+			for _, wrong := range []string{"[]", "7", `"text"`, "true"} {
+				a.post(t, o.path, wrong).refused(runs.CodeInvalidRequest).pointer("")
+			}
+			for _, kind := range []string{"application/json; charset=UTF-8", "Application/JSON", "application/vnd.api+json"} {
+				got := a.post(t, o.path, "[]", mediaType(kind), unchecked())
+				got.refused(runs.CodeInvalidRequest)
+			}
+			if !o.optional {
+				a.post(t, o.path, "", mediaType("application/json"), unchecked()).refused(runs.CodeBadRequest)
+				a.post(t, o.path, "", unchecked()).refused(wire.CodeUnsupportedMediaType)
+			}
+		}
+	})
+	t.Run("a body of unknown length", func(t *testing.T) {
+		t.Parallel()
+		chunked := func(r *http.Request) *http.Request {
+			r.ContentLength = -1
+			return r
+		}
+		a.post(t, "/v1/runs", `{"input":"`+strings.Repeat("x", maxTestBody)+`"}`, chunked, unchecked()).refused(wire.CodePayloadTooLarge)
+		a.post(t, "/v1/runs", `{"input":1}`, chunked, unchecked()).want(http.StatusAccepted)
+		a.post(t, "/v1/sessions", `{}`, chunked, mediaType("text/plain"), unchecked()).refused(wire.CodeUnsupportedMediaType)
+		a.post(t, "/v1/sessions", `{}`, chunked, unchecked()).want(http.StatusCreated)
+	})
+	t.Run("a web page of another origin, and another name", func(t *testing.T) {
+		t.Parallel()
+		others := []operation{{method: "GET", path: "/version"}, {method: "GET", path: "/openapi.yaml"}, {method: "GET", path: "/openapi.json"}}
+		for _, o := range append(others, operations...) {
+			for _, origin := range []string{"https://elsewhere.example", "null", "http://127.0.0.1:1", "file://"} {
+				a.do(t, o.method, o.path, o.body, header("Origin", origin)).refused(wire.CodeOriginNotAllowed)
+			}
+			host := func(r *http.Request) *http.Request {
+				r.Host = "elsewhere.example"
+				return r
+			}
+			a.do(t, o.method, o.path, o.body, host).refused(wire.CodeHostNotAllowed)
+		}
+		a.get(t, "/v1/runs?limit=1", header("Origin", a.server.URL)).want(http.StatusOK)
+	})
+	t.Run("routes and methods", func(t *testing.T) {
+		t.Parallel()
+		for _, path := range []string{"/", "/v1", "/v1/", "/v1/runs/", "/v1/run", "/v1/runs/a/b", "/v1/sessions/a/stream", "/metrics", "/v1/rules", "/%00"} {
+			a.get(t, path).refused(wire.CodeRouteNotFound)
+		}
+		for _, bad := range []struct{ method, path, allow string }{
+			{"DELETE", "/v1/runs", "GET, HEAD, POST"},
+			{"PUT", "/v1/runs/a", "GET, HEAD"},
+			{"GET", "/v1/runs/a/cancel", "POST"},
+			{"OPTIONS", "/v1/sessions", "GET, HEAD, POST"},
+			{"PROPFIND", "/v1/sessions", "GET, HEAD, POST"},
+			{"POST", "/livez", "GET, HEAD"},
+		} {
+			require.Equal(t, bad.allow, a.do(t, bad.method, bad.path, "").refused(wire.CodeMethodNotAllowed).header.Get("Allow"))
+		}
+		a.get(t, "/v1/runs/claim", unchecked()).refused(runs.CodeRunNotFound)
+		made := a.post(t, "/v1/runs", `{"input":1}`).want(http.StatusAccepted)
+		head := a.do(t, http.MethodHead, made.header.Get("Location"), "").want(http.StatusOK)
+		require.Empty(t, head.text)
+		require.NotEmpty(t, head.header.Get("Content-Length"))
+	})
+	t.Run("a store that fails is told as a failure of ours", func(t *testing.T) {
+		t.Parallel()
+		for _, failing := range []struct {
+			err  error
+			code runs.Code
+		}{
+			{errors.New("secret of the database"), wire.CodeInternalError},
+			{runs.ErrUnavailable, wire.CodeServiceUnavailable},
+			{runs.ErrClosed, wire.CodeServiceUnavailable},
+			{runs.NewError("no_such_code", "secret"), wire.CodeInternalError},
+		} {
+			broken := serve(t, &brokenStore{Store: a.store, err: failing.err}, a.contract)
+			for _, o := range operations {
+				got := broken.do(t, o.method, o.path, o.body).refused(failing.code)
+				require.NotContains(t, got.text, "secret")
+				require.Equal(t, failing.code == wire.CodeServiceUnavailable, got.header.Get("Retry-After") != "")
+			}
+			broken.get(t, "/readyz").refused(wire.CodeServiceUnavailable)
+		}
+	})
+}
+
+func TestConfiguredHostsAndOrigins(t *testing.T) {
+	t.Parallel()
+	a := serve(t, openSQLite(t), newContract(t), func(o *httpapi.Options) {
+		o.Hosts, o.Origins = []string{"holdpoint.example"}, []string{"https://inbox.example"}
+	})
+	named := func(host string) option {
+		return func(r *http.Request) *http.Request {
+			r.Host = host
+			return r
+		}
+	}
+	for _, host := range []string{"holdpoint.example", "HOLDPOINT.example:8080", "localhost", "localhost:1", "127.0.0.9:80", "[::1]", "[::1]:80"} {
+		a.get(t, "/v1/runs", named(host)).want(http.StatusOK)
+	}
+	for _, host := range []string{"other.example", "127.0.0.1.example", "localhost.example", "[::2]", "1.2.3.4:80"} {
+		a.get(t, "/v1/runs", named(host)).refused(wire.CodeHostNotAllowed)
+		a.get(t, "/livez", named(host)).want(http.StatusOK)
+	}
+	a.get(t, "/v1/runs", header("Origin", "https://inbox.example")).want(http.StatusOK)
+	a.get(t, "/v1/runs", header("Origin", "https://inbox.example.evil")).refused(wire.CodeOriginNotAllowed)
+	everybody := serve(t, openSQLite(t), newContract(t), func(o *httpapi.Options) { o.Hosts = []string{"*"} })
+	everybody.get(t, "/v1/runs", named("any.example")).want(http.StatusOK)
+}
+
+// brokenStore fails every call.
+type brokenStore struct {
+	runs.Store
+	err error
+}
+
+func (s *brokenStore) Do(context.Context, runs.Command) (runs.Reply, error) {
+	return runs.Reply{}, s.err
+}
+func (s *brokenStore) Run(context.Context, string) (*runs.RunRecord, error)        { return nil, s.err }
+func (s *brokenStore) ClaimedRun(context.Context, string) (*runs.RunRecord, error) { return nil, s.err }
+func (s *brokenStore) Session(context.Context, string) (*runs.SessionRecord, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) SettledAfter(context.Context, string, int64) (*runs.Run, []runs.Request, error) {
+	return nil, nil, s.err
+}
+
+func (s *brokenStore) Sessions(context.Context, runs.SessionQuery) ([]runs.SessionSummary, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) Runs(context.Context, runs.RunQuery) ([]runs.RunRecord, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) PendingRequests(context.Context, runs.RequestQuery) ([]runs.PendingRequest, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) SessionEvents(context.Context, string, int64, int) ([]runs.Event, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) RunEvents(context.Context, string, int64, int) ([]runs.Event, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) Claimable(context.Context, []string, int) ([]runs.Claimable, error) {
+	return nil, s.err
+}
+func (s *brokenStore) Ready(context.Context) error { return s.err }

@@ -1,0 +1,117 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func testSessions(t *testing.T, a *api) {
+	t.Run("made with an id of the service's, and without a body", func(t *testing.T) {
+		t.Parallel()
+		made := a.post(t, "/v1/sessions", "").want(http.StatusCreated)
+		require.Equal(t, "idle", made.at("status"))
+		require.Equal(t, "default", made.at("agent_id"))
+		require.Nil(t, made.at("active_run"))
+		require.Contains(t, made.text, `"active_run":null`)
+		require.Equal(t, "/v1/sessions/"+made.textAt("session_id"), made.header.Get("Location"))
+		shown := a.get(t, made.header.Get("Location")).want(http.StatusOK)
+		require.Equal(t, made.text, shown.text)
+	})
+	t.Run("the same id again is the same session", func(t *testing.T) {
+		t.Parallel()
+		id := a.name("session")
+		body := fmt.Sprintf(`{"session_id":%q,"agent_id":"coder","metadata":{"a":1}}`, id)
+		made := a.post(t, "/v1/sessions", body).want(http.StatusCreated)
+		require.Equal(t, made.text, a.post(t, "/v1/sessions", body).want(http.StatusOK).text)
+		other := a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"metadata":{"b":2}}`, id)).want(http.StatusOK)
+		require.Equal(t, made.text, other.text, "an absent agent matches, other metadata is ignored")
+		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"agent_id":"other"}`, id)).refused(runs.CodeIDConflict)
+		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":"p"}`, id)).refused(runs.CodeIDConflict)
+	})
+	t.Run("a key stands in for an id", func(t *testing.T) {
+		t.Parallel()
+		k := a.name("key")
+		first := a.post(t, "/v1/sessions", `{"agent_id":"coder"}`, key(k)).want(http.StatusCreated)
+		require.Empty(t, first.header.Get("Idempotency-Replayed"))
+		again := a.post(t, "/v1/sessions", `{"agent_id":"coder"}`, key(`"`+k+`"`)).want(http.StatusCreated)
+		require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
+		require.Equal(t, first.at("session_id"), again.at("session_id"))
+		other := a.post(t, "/v1/sessions", `{"agent_id":"coder"}`, key(k), header("X-Actor", "somebody else")).want(http.StatusCreated)
+		require.NotEqual(t, first.at("session_id"), other.at("session_id"))
+		a.post(t, "/v1/sessions", `{"agent_id":"other"}`, key(k)).refused(runs.CodeIdempotencyConflict)
+	})
+	t.Run("members at fault are all named", func(t *testing.T) {
+		t.Parallel()
+		bad := a.post(t, "/v1/sessions", `{"session_id":"a b","agent_id":"é","metadata":[]}`).refused(runs.CodeInvalidRequest)
+		pointers := []string{}
+		for _, fault := range bad.list("errors") {
+			pointers = append(pointers, fault.(map[string]any)["pointer"].(string))
+		}
+		require.ElementsMatch(t, []string{"/session_id", "/agent_id", "/metadata"}, pointers)
+		for _, id := range []string{".", ".."} {
+			a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, id), expecting(semantic)).refused(runs.CodeInvalidRequest).pointer("/session_id")
+		}
+		a.post(t, "/v1/sessions", `{"session_id":""}`).refused(runs.CodeInvalidRequest).pointer("/session_id")
+		a.post(t, "/v1/sessions", `{"session_id":7}`).refused(runs.CodeInvalidRequest).pointer("/session_id")
+		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, strings.Repeat("x", 201))).refused(runs.CodeInvalidRequest).pointer("/session_id")
+	})
+	t.Run("null for an optional member is absent, an unknown member is ignored", func(t *testing.T) {
+		t.Parallel()
+		a.post(t, "/v1/sessions", `{"agent_id":null,"metadata":null,"idempotency_key":null}`, expecting(lenient)).want(http.StatusCreated)
+		a.post(t, "/v1/sessions", `{"colour":"red"}`).want(http.StatusCreated)
+	})
+	t.Run("an unknown session", func(t *testing.T) {
+		t.Parallel()
+		for _, id := range []string{"nobody", "%00", "a%20b", "a%2Fb", "%FF", "..%2f", strings.Repeat("x", 300)} {
+			missing := a.get(t, "/v1/sessions/"+id).refused(runs.CodeSessionNotFound)
+			require.Contains(t, missing.at("detail"), "unknown session")
+		}
+		a.post(t, "/v1/sessions/nobody/interrupt", "").refused(runs.CodeSessionNotFound)
+		a.post(t, "/v1/sessions/nobody/end", "").refused(runs.CodeSessionNotFound)
+		a.post(t, "/v1/sessions/a%20b/end", "").refused(runs.CodeSessionNotFound)
+		a.post(t, "/v1/sessions/a%20b/end", `{"reason":7}`).refused(runs.CodeInvalidRequest)
+	})
+	t.Run("an id may be escaped in the path", func(t *testing.T) {
+		t.Parallel()
+		id := a.name("a:b")
+		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, id)).want(http.StatusCreated)
+		shown := a.get(t, "/v1/sessions/"+strings.ReplaceAll(id, ":", "%3A"), expecting(lenient)).want(http.StatusOK)
+		require.Equal(t, id, shown.at("session_id"))
+	})
+	t.Run("interrupt", func(t *testing.T) {
+		t.Parallel()
+		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
+		queued := a.post(t, "/v1/sessions/"+run.session+"/runs", `{"input":2}`).want(http.StatusAccepted)
+		done := a.post(t, "/v1/sessions/"+run.session+"/interrupt", `{"reason":"wrong branch"}`, header("X-Actor", "mara")).want(http.StatusOK)
+		require.Equal(t, true, done.at("interrupted"))
+		require.Equal(t, "idle", done.at("session", "status"))
+		view := a.get(t, "/v1/runs/"+run.run).want(http.StatusOK)
+		require.Equal(t, "interrupted", view.at("status"))
+		require.Nil(t, view.at("pending_approvals"))
+		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1")).refused(runs.CodeRunStateConflict).recorded(runs.OutcomeCancelled)
+		require.Equal(t, float64(1), a.get(t, "/v1/runs/"+queued.textAt("run_id")).at("queued_position"))
+		again := a.post(t, "/v1/sessions/"+run.session+"/interrupt", "").want(http.StatusOK)
+		require.Equal(t, false, again.at("interrupted"))
+	})
+	t.Run("end", func(t *testing.T) {
+		t.Parallel()
+		run := a.waiting(t, `"questions":[`+question("q1")+`]`)
+		queued := a.post(t, "/v1/sessions/"+run.session+"/runs", `{"input":2}`).want(http.StatusAccepted)
+		ended := a.post(t, "/v1/sessions/"+run.session+"/end", "").want(http.StatusOK)
+		require.Equal(t, "ended", ended.at("status"))
+		require.Nil(t, ended.at("active_run"))
+		for _, id := range []string{run.run, queued.textAt("run_id")} {
+			require.Equal(t, "cancelled", a.get(t, "/v1/runs/"+id).at("status"))
+		}
+		require.Equal(t, ended.text, a.post(t, "/v1/sessions/"+run.session+"/end", `{}`).want(http.StatusOK).text)
+		a.post(t, "/v1/sessions/"+run.session+"/runs", `{"input":1}`).refused(runs.CodeSessionEnded)
+		a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":1}`, run.session)).refused(runs.CodeSessionEnded)
+		a.post(t, "/v1/sessions/"+run.session+"/input", `{"input":1}`).refused(runs.CodeSessionEnded)
+	})
+}

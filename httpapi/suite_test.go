@@ -1,0 +1,142 @@
+package httpapi_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/watch"
+	"github.com/holdpoint/holdpoint/store/postgres"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/store/sqlite"
+)
+
+// maxTestBody is small so that tests can reach it quickly.
+const maxTestBody = 64 << 10
+
+// api is one running service and a client that holds everything that passes
+// through it to openapi.yaml.
+type api struct {
+	server   *httptest.Server
+	handler  *httpapi.Server
+	store    runs.Store
+	client   *http.Client
+	contract *contract
+}
+
+// openers open a fresh store of each engine.
+var openers = map[string]func(testing.TB) runs.Store{
+	"sqlite":   openSQLite,
+	"postgres": openPostgres,
+}
+
+func openPostgres(tb testing.TB) runs.Store {
+	tb.Helper()
+	store, err := postgres.Open(context.Background(), postgrestest.URL(tb), postgres.Options{})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, store.Close()) })
+	return store
+}
+
+func openSQLite(tb testing.TB) runs.Store {
+	tb.Helper()
+	store, err := sqlite.Open(context.Background(), sqlite.Memory, sqlite.Options{})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, store.Close()) })
+	return store
+}
+
+// serve starts the service on a store.
+func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*httpapi.Options)) *api {
+	tb.Helper()
+	hub := watch.NewHub()
+	dispatcher := claims.New(store, claims.Options{ScanInterval: 20 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- dispatcher.Run(ctx) }()
+	unsubscribe := store.Subscribe(hub.Publish)
+
+	options := httpapi.Options{
+		Store: store, Hub: hub, Claims: dispatcher, Version: "v0-test",
+		Limits: httpapi.Limits{MaxBodyBytes: maxTestBody},
+	}
+	for _, apply := range change {
+		apply(&options)
+	}
+	handler := httpapi.New(options)
+	server := httptest.NewServer(handler.Handler())
+	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	tb.Cleanup(func() {
+		handler.Drain()
+		transport.CloseIdleConnections()
+		server.Close()
+		unsubscribe()
+		cancel()
+		require.NoError(tb, <-done)
+	})
+	a := &api{server: server, handler: handler, store: store, contract: contract}
+	a.client = &http.Client{Transport: &checkedTransport{next: transport, contract: contract, tb: tb}}
+	return a
+}
+
+// name returns a fresh id.
+func (a *api) name(prefix string) string {
+	return prefix + "-" + runs.NewID("t")
+}
+
+// TestAPI runs every case on every engine, and then checks that they reached every
+// status of every operation and every problem code.
+func TestAPI(t *testing.T) {
+	t.Parallel()
+	for engine, open := range openers {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			contract := newContract(t)
+			service := serve(t, open(t), contract)
+			t.Run("cases", func(t *testing.T) {
+				for _, group := range []struct {
+					name string
+					run  func(*testing.T, *api)
+				}{
+					{"sessions", testSessions},
+					{"runs", testRuns},
+					{"held", testHeldReplies},
+					{"work", testWork},
+					{"suspend", testSuspend},
+					{"attached", testAttached},
+					{"approvals", testApprovals},
+					{"questions", testQuestions},
+					{"idempotency", testIdempotency},
+					{"lists", testLists},
+					{"events", testEvents},
+					{"refusals", testRefusals},
+					{"operations", testOperations},
+				} {
+					t.Run(group.name, func(t *testing.T) {
+						t.Parallel()
+						group.run(t, service)
+					})
+				}
+			})
+			if !t.Failed() && !partial(t) {
+				contract.requireCovered(t)
+			}
+		})
+	}
+}
+
+// partial reports whether -run asked for some of the cases only, in which case the
+// coverage of the contract says nothing.
+func partial(t *testing.T) bool {
+	t.Helper()
+	return strings.Count(runFlag(), "/") > 1
+}

@@ -1,0 +1,130 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func testSuspend(t *testing.T, a *api) {
+	t.Run("ends the lease and waits", func(t *testing.T) {
+		t.Parallel()
+		run := a.claimed(t)
+		body := fmt.Sprintf(`{"fence":%q,"suspension_id":"s1","approvals":[%s],"questions":[%s],"checkpoint":{"step":1}}`, run.fence, approval("a1"), question("q1"))
+		waiting := a.post(t, "/v1/runs/"+run.run+"/suspend", body).want(http.StatusOK)
+		require.Equal(t, "waiting_for_user_question", waiting.at("run", "status"))
+		require.Nil(t, waiting.at("run", "lease"))
+		require.Nil(t, waiting.at("resume"))
+		require.NotEmpty(t, waiting.textAt("run", "pending_approvals", 0, "handle"))
+		require.Equal(t, waiting.text, a.post(t, "/v1/runs/"+run.run+"/suspend", body).want(http.StatusOK).text, "the very same call again")
+		other := fmt.Sprintf(`{"fence":%q,"suspension_id":"s1","approvals":[%s]}`, run.fence, approval("a2"))
+		a.post(t, "/v1/runs/"+run.run+"/suspend", other).refused(runs.CodeIDConflict)
+		a.post(t, "/v1/runs/"+run.run+"/heartbeat", fmt.Sprintf(`{"fence":%q}`, run.fence)).refused(runs.CodeLeaseLost)
+
+		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1")).want(http.StatusAccepted)
+		a.post(t, "/v1/runs/"+run.run+"/questions", answer("q1", `"answers":`+goodAnswers)).want(http.StatusAccepted)
+		claim := a.post(t, "/v1/runs/"+run.run+"/claim", `{"worker_id":"w2"}`).want(http.StatusOK)
+		require.Equal(t, "s1", claim.at("resume", "suspension_id"))
+		require.Equal(t, "allow", claim.at("resume", "approvals", 0, "resolution", "behavior"))
+		require.Equal(t, "Which route?: A\nNotes?: fast", claim.at("resume", "questions", 0, "resolution", "summary"))
+		require.Equal(t, map[string]any{"step": 1.0}, claim.at("checkpoint"))
+		require.Equal(t, claim.at("resume"), a.get(t, "/v1/runs/"+run.run).at("resume"))
+	})
+	t.Run("a key stands in for a suspension id", func(t *testing.T) {
+		t.Parallel()
+		run := a.claimed(t)
+		body := fmt.Sprintf(`{"fence":%q,"approvals":[%s]}`, run.fence, approval("a1"))
+		first := a.post(t, "/v1/runs/"+run.run+"/suspend", body, key("k1")).want(http.StatusOK)
+		again := a.post(t, "/v1/runs/"+run.run+"/suspend", body, key("k1")).want(http.StatusOK)
+		require.Equal(t, first.text, again.text)
+		require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
+		other := fmt.Sprintf(`{"fence":%q,"approvals":[%s]}`, run.fence, approval("a2"))
+		a.post(t, "/v1/runs/"+run.run+"/suspend", other, key("k1")).refused(runs.CodeIdempotencyConflict)
+		next := a.attached(t, `"approvals":[`+approval("a1")+`]`)
+		reused := fmt.Sprintf(`{"fence":%q,"hold":true,"approvals":[%s]}`, next.fence, approval("a1"))
+		a.post(t, "/v1/runs/"+next.run+"/suspend", reused, key("k1")).refused(runs.CodeIDConflict)
+		a.post(t, "/v1/runs/"+run.run+"/suspend", other, key(" "), expecting(semantic)).refused(runs.CodeInvalidIdempotencyKey)
+	})
+	t.Run("a request id is used once in a run", func(t *testing.T) {
+		t.Parallel()
+		run := a.attached(t, `"approvals":[`+approval("x1")+`]`)
+		a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,"questions":[%s]}`, run.fence, question("x1"))).refused(runs.CodeIDConflict)
+	})
+	t.Run("members at fault", func(t *testing.T) {
+		t.Parallel()
+		run := a.claimed(t)
+		refuse := func(members, pointer string, options ...option) {
+			t.Helper()
+			a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,%s}`, run.fence, members), options...).
+				refused(runs.CodeInvalidRequest).pointer(pointer)
+		}
+		call := `"id":"a","tool_call_id":"c","tool_name":"t"`
+		for _, bad := range []struct{ members, pointer string }{
+			{`"approvals":[{"id":"a","tool_call_id":"c","input":1}]`, "/approvals/0/tool_name"},
+			{`"approvals":[{` + call + `}]`, "/approvals/0/input"},
+			{`"approvals":[{` + call + `,"input":1,"expires_at_ms":0}]`, "/approvals/0/expires_at_ms"},
+			{`"approvals":[{` + call + `,"input":1,"expires_after_ms":-5}]`, "/approvals/0/expires_after_ms"},
+			{`"approvals":[{` + call + `,"input":1,"input_schema":7}]`, "/approvals/0/input_schema"},
+			{`"approvals":[{` + call + `,"input":1,"pattern_keys":[""]}]`, "/approvals/0/pattern_keys/0"},
+			{`"approvals":{}`, "/approvals"},
+			{`"questions":[{"id":"q","questions":[{"question":""}]}]`, "/questions/0/questions/0/question"},
+			{`"questions":[{"id":"q","questions":[` + strings.Repeat(`{"question":"x"},`, 16) + `{"question":"x"}]}]`, "/questions/0/questions"},
+			{`"questions":[{"id":"q","questions":[{"question":7}]}]`, "/questions/0/questions/0/question"},
+		} {
+			refuse(bad.members, bad.pointer)
+		}
+		for _, bad := range []struct{ members, pointer string }{
+			{`"checkpoint":1`, "/approvals"},
+			{`"approvals":[` + approval("d") + `,` + approval("d") + `]`, "/approvals/1/id"},
+			{`"approvals":[` + approval("d") + `],"questions":[` + question("d") + `]`, "/questions/0/id"},
+			{`"approvals":[{` + call + `,"input":1,"expires_at_ms":5,"expires_after_ms":5}]`, "/approvals/0/expires_after_ms"},
+			{`"questions":[{"tool_call_id":"c","questions":[]}]`, "/questions/0/questions"},
+			{`"questions":[{"id":"q","questions":[{"question":"x","options":[{"id":"o"},{"id":"o"}]}]}]`, "/questions/0/questions/0/options/1/id"},
+			{`"questions":[{"id":"q","questions":[{"question":"x"}],"response_schema":{}}]`, "/questions/0/questions"},
+		} {
+			refuse(bad.members, bad.pointer, expecting(semantic))
+		}
+		bad := a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(
+			`{"fence":%q,"approvals":[{%s,"input":1,"input_schema":{"type":"nothing"}}]}`, run.fence, call), expecting(semantic)).refused(runs.CodeInvalidRequest)
+		require.Contains(t, bad.at("errors", 0, "pointer"), "/approvals/0/input_schema")
+		require.Equal(t, "running", a.get(t, "/v1/runs/"+run.run).at("status"), "nothing changed")
+	})
+	t.Run("questions get the defaults of a producer", func(t *testing.T) {
+		t.Parallel()
+		run := a.waiting(t, `"questions":[{"tool_call_id":"call-9","questions":[{"question":"Why?","options":[{"label":"Yes"},{"label":"No"}]}]}]`)
+		view := a.get(t, "/v1/runs/"+run.run).want(http.StatusOK)
+		require.Equal(t, "question-request-call-9", view.at("pending_questions", 0, "id"))
+		require.Equal(t, map[string]any{
+			"id": "question-1", "header": "Question 1", "question": "Why?", "multi_select": false,
+			"options": []any{map[string]any{"id": "option-1", "label": "Yes"}, map[string]any{"id": "option-2", "label": "No"}},
+		}, view.at("pending_questions", 0, "questions", 0))
+	})
+	t.Run("hostile values are carried whole or refused", func(t *testing.T) {
+		t.Parallel()
+		run := a.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"t","input":{"nul":"\u0000","n":1.0,"big":"9007199254740993","é":"\ud83d\ude00","z":[1e3,-0.0]}}]`)
+		require.Contains(t, a.get(t, "/v1/runs/"+run.run).text, `"nul":"\u0000"`)
+		require.Contains(t, a.get(t, "/v1/runs/"+run.run).text, `"n":1.0`)
+		for _, bad := range []struct {
+			text string
+			code runs.Code
+		}{
+			{`"\ud800"`, runs.CodeBadRequest},
+			{"\"\xff\"", runs.CodeBadRequest},
+			{`{"a":1,"a":2}`, runs.CodeBadRequest},
+			{`1e400`, runs.CodeInvalidRequest},
+			{`9007199254740993`, runs.CodeInvalidRequest},
+			{strings.Repeat("[", 64) + strings.Repeat("]", 64), runs.CodeInvalidRequest},
+			{strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), runs.CodeInvalidRequest},
+		} {
+			got := a.post(t, "/v1/runs", `{"input":`+bad.text+`}`, unchecked()).refused(bad.code)
+			if bad.code == runs.CodeInvalidRequest {
+				require.True(t, strings.HasPrefix(got.textAt("errors", 0, "pointer"), "/input"), got.text)
+			}
+		}
+	})
+}
