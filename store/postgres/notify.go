@@ -120,11 +120,12 @@ func (n *notifier) send(ctx context.Context) {
 	if len(payloads) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
+	// What has begun is finished also when the store is closing.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 	defer cancel()
 	if _, err := n.pool.Exec(ctx, sqlNotify, payloads); err != nil {
 		// The others find what was committed when they look.
-		n.logger.Warn("could not tell other replicas of a commit", slog.Any("error", err))
+		n.logger.WarnContext(ctx, "could not tell other replicas of a commit", slog.Any("error", err))
 	}
 }
 
