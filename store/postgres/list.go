@@ -43,11 +43,11 @@ func sessionFilter(q runs.SessionQuery) (from string, filter query) {
 	if q.AgentID != "" {
 		filter.and("s.agent_id = ?", q.AgentID)
 	}
-	switch q.Status {
-	case "":
-	case runs.SessionEnded:
+	switch {
+	case q.Status == "":
+	case q.Status == runs.SessionEnded:
 		filter.and("s.ended_at_ms IS NOT NULL")
-	case runs.SessionIdle:
+	case q.Status == runs.SessionIdle:
 		filter.and("s.ended_at_ms IS NULL AND s.active_run_id IS NULL")
 	default:
 		from = "\nFROM sessions AS s JOIN runs AS r ON r.session_id = s.session_id AND r.run_id = s.active_run_id"

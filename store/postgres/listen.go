@@ -58,7 +58,7 @@ func (l *listener) run(ctx context.Context) {
 		if listened {
 			wait = minReconnect
 		}
-		l.logger.Warn("not listening to other replicas", slog.Any("error", err), slog.Duration("retry_in", wait))
+		l.logger.WarnContext(ctx, "not listening to other replicas", slog.Any("error", err), slog.Duration("retry_in", wait))
 		select {
 		case <-ctx.Done():
 			return

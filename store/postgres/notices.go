@@ -69,6 +69,9 @@ func (s *Store) startNotices(options Options) error {
 	if err != nil {
 		return err
 	}
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "holdpoint"
+	}
 	s.listener = startListener(config, replica, s.subscribers.tell, options.Logger)
 	return nil
 }

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -222,5 +221,5 @@ func TestUnreachableDatabase(t *testing.T) {
 	require.Error(t, err)
 	_, err = Open(context.Background(), "postgres://%", Options{})
 	require.Error(t, err)
-	require.False(t, errors.Is(err, runs.ErrUnavailable))
+	require.NotErrorIs(t, err, runs.ErrUnavailable)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// ErrInUse: another process, or another store of this one, has the file open.
+// ErrInUse says that another process, or another store of this one, has the file open.
 var ErrInUse = errors.New("the database file is in use by another process")
 
 // resultCode returns SQLite's primary result code of an error, or -1 when it is

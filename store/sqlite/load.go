@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"maps"
+	"slices"
 
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/committer"
@@ -109,11 +111,7 @@ func (b *batch) loadRuns(ctx context.Context, loads []committer.Load) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	ids := make([]string, 0, len(wanted))
-	for runID := range wanted {
-		ids = append(ids, runID)
-	}
-	argument, err := jsonList(ids)
+	argument, err := jsonList(slices.Collect(maps.Keys(wanted)))
 	if err != nil {
 		return err
 	}
@@ -219,21 +217,19 @@ func (b *batch) addRequests(ctx context.Context, query string, wanted any, args 
 }
 
 func (b *batch) loadPayloads(ctx context.Context, loads []committer.Load) error {
-	wanted := map[string]*runs.Run{}
-	var ids []string
+	// A call that names the wrong session puts a run into two states.
+	wanted := map[string][]*runs.Run{}
 	for i := range loads {
 		for _, runID := range loads[i].PayloadRunIDs {
-			run := b.states[loads[i].SessionID].Runs[runID]
-			if run != nil && wanted[runID] == nil {
-				wanted[runID] = run
-				ids = append(ids, runID)
+			if run := b.states[loads[i].SessionID].Runs[runID]; run != nil {
+				wanted[runID] = append(wanted[runID], run)
 			}
 		}
 	}
-	if len(ids) == 0 {
+	if len(wanted) == 0 {
 		return nil
 	}
-	argument, err := jsonList(ids)
+	argument, err := jsonList(slices.Collect(maps.Keys(wanted)))
 	if err != nil {
 		return err
 	}
@@ -241,18 +237,20 @@ func (b *batch) loadPayloads(ctx context.Context, loads []committer.Load) error 
 		[]any{argument}, func(rows *sql.Rows) error { return scanPayload(rows, wanted) })
 }
 
-// scanPayload puts an input or a checkpoint into its run.
-func scanPayload(rows *sql.Rows, wanted map[string]*runs.Run) error {
+// scanPayload puts an input or a checkpoint into the images of its run.
+func scanPayload(rows *sql.Rows, wanted map[string][]*runs.Run) error {
 	var runID, member string
 	var value document
 	if err := rows.Scan(&runID, &member, &value); err != nil {
 		return err
 	}
-	switch run := wanted[runID]; member {
-	case memberInput:
-		run.Input = runs.JSON(value)
-	case memberCheckpoint:
-		run.Checkpoint = runs.JSON(value)
+	for _, run := range wanted[runID] {
+		switch member {
+		case memberInput:
+			run.Input = runs.JSON(value)
+		case memberCheckpoint:
+			run.Checkpoint = runs.JSON(value)
+		}
 	}
 	return nil
 }

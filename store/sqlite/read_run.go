@@ -29,7 +29,7 @@ func (s *Store) runRecord(ctx context.Context, runID string, payload bool) (*run
 			return err
 		}
 		if payload {
-			wanted := map[string]*runs.Run{runID: run}
+			wanted := map[string][]*runs.Run{runID: {run}}
 			err := c.each(ctx, `SELECT run_id, member, value FROM run_payloads WHERE run_id = ?`, []any{runID},
 				func(rows *sql.Rows) error { return scanPayload(rows, wanted) })
 			if err != nil {

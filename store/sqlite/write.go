@@ -103,19 +103,25 @@ func (b *batch) insertRun(ctx context.Context, r *runs.Run) error {
 	return b.putPayload(ctx, r.RunID, memberCheckpoint, r.Checkpoint)
 }
 
-// updateRun writes what can change in a run. What it was created with cannot.
+// updateRun writes what can change in a run. What it was created with cannot. The
+// end is named only when it has come: SQLite rewrites the entries of every index
+// that depends on a column that is named, changed or not.
 func (b *batch) updateRun(ctx context.Context, r *runs.Run) error {
-	err := b.updateOne(ctx, "run "+r.RunID, `UPDATE runs SET
-		status = ?, started_at_ms = ?, finished_at_ms = ?, updated_at_ms = ?, last_event_id = ?,
-		attempt = ?, stalled_attempts = ?, fence = ?, worker_id = ?, lease_expires_at_ms = ?, lease_end = ?,
-		last_call_digest = ?, attached = ?, claimable_at_ms = ?, suspension_id = ?, raised_count = ?, settled_count = ?,
-		resume_after = ?, output_count = ?, question_count = ?, error = ?, output = ?
-		WHERE run_id = ?`,
-		string(r.Status), orNull(r.StartedAtMs), orNull(r.FinishedAtMs), r.UpdatedAtMs, r.LastEventID,
+	args := []any{
+		string(r.Status), orNull(r.StartedAtMs), r.UpdatedAtMs, r.LastEventID,
 		r.Attempt, r.StalledAttempts, r.Fence, orNull(r.WorkerID), orNull(r.LeaseExpiresAtMs), orNull(string(r.LeaseEnd)),
 		orNull(r.LastCallDigest), r.Attached, orNull(r.ClaimableAtMs), orNull(r.SuspensionID), r.RaisedCount, r.SettledCount,
 		r.ResumeAfter, r.OutputCount, r.Request.QuestionCount, orNull(r.Error), documentOrNull(r.Output),
-		r.RunID)
+	}
+	query := `UPDATE runs SET status = ?, started_at_ms = ?, updated_at_ms = ?, last_event_id = ?,
+		attempt = ?, stalled_attempts = ?, fence = ?, worker_id = ?, lease_expires_at_ms = ?, lease_end = ?,
+		last_call_digest = ?, attached = ?, claimable_at_ms = ?, suspension_id = ?, raised_count = ?, settled_count = ?,
+		resume_after = ?, output_count = ?, question_count = ?, error = ?, output = ?`
+	if r.FinishedAtMs != 0 {
+		query += `, finished_at_ms = ?`
+		args = append(args, r.FinishedAtMs)
+	}
+	err := b.updateOne(ctx, "run "+r.RunID, query+` WHERE run_id = ?`, append(args, r.RunID)...)
 	if err != nil || !r.CheckpointSet {
 		return err
 	}

@@ -1,0 +1,122 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// legal returns the rows of a waiting run, which each case below spoils.
+func legal() runs.Writes {
+	return runs.Writes{
+		NewSessions: []*runs.Session{{SessionID: "s", AgentID: "a", ActiveRunID: "r", LastEventID: 1, CreatedAtMs: 1, UpdatedAtMs: 1}},
+		NewRuns: []*runs.Run{{
+			RunID: "r", SessionID: "s", AgentID: "a", Kind: runs.KindInput, Status: runs.StatusWaitingForApproval, Input: runs.JSON(`1`),
+			SubmittedAtMs: 1, StartedAtMs: 1, UpdatedAtMs: 1, FirstEventID: 1, LastEventID: 1, Fence: 1, WorkerID: "w", RaisedCount: 1,
+		}},
+		NewRequests: []*runs.Request{{
+			SessionID: "s", RunID: "r", RequestID: "q", Handle: "h", SuspensionID: "p", Number: 1,
+			Kind: runs.KindApproval, Body: runs.JSON(`{}`), DueAtMs: 9, CreatedAtMs: 1,
+		}},
+		Events:  []*runs.Event{{SessionID: "s", EventID: 1, RunID: "r", AgentID: "a", Type: runs.EventAccepted, TimestampMs: 1, Body: runs.JSON(`{}`)}},
+		Records: []*runs.IdempotencyRecord{{RecordKey: runs.RecordKey{Operation: runs.OperationCreateRun, Scope: "s", IdempotencyKey: "k"}, CreatedAtMs: 1}},
+	}
+}
+
+func settled(w *runs.Writes, outcome runs.Outcome) {
+	request := w.NewRequests[0]
+	request.Outcome, request.SettledNumber, request.Resolution, request.SettledAtMs, request.DueAtMs = outcome, 1, runs.JSON(`{}`), 1, 0
+}
+
+func TestIllegalStatesAreRefusedByName(t *testing.T) {
+	t.Parallel()
+	cases := map[string]func(w *runs.Writes){
+		"sessions_session_id_given":          func(w *runs.Writes) { w.NewSessions = append(w.NewSessions, &runs.Session{AgentID: "a"}) },
+		"sessions_queued_count_not_negative": func(w *runs.Writes) { w.NewSessions[0].QueuedCount = -1 },
+		"sessions_ended_is_idle":             func(w *runs.Writes) { w.NewSessions[0].EndedAtMs = 1 },
+		"runs_status_known":                  func(w *runs.Writes) { w.NewRuns[0].Status = "paused" },
+		"runs_lease_end_known":               func(w *runs.Writes) { w.NewRuns[0].LeaseEnd = "lost" },
+		"runs_counts_not_negative":           func(w *runs.Writes) { w.NewRuns[0].Attempt = -1 },
+		"runs_events_in_order":               func(w *runs.Writes) { w.NewRuns[0].FirstEventID = 2 },
+		"runs_settled_were_raised":           func(w *runs.Writes) { w.NewRuns[0].SettledCount = 2 },
+		"runs_resume_of_settled":             func(w *runs.Writes) { w.NewRuns[0].ResumeAfter = 1 },
+		"runs_finished_when_over":            func(w *runs.Writes) { w.NewRuns[0].FinishedAtMs = 1 },
+		"runs_output_of_completed":           func(w *runs.Writes) { w.NewRuns[0].Output = runs.JSON(`1`) },
+		"runs_over_is_not_held": func(w *runs.Writes) {
+			w.NewRuns[0].Status, w.NewRuns[0].FinishedAtMs, w.NewRuns[0].ClaimableAtMs = runs.StatusCompleted, 1, 1
+		},
+		"runs_queued_was_never_held":    func(w *runs.Writes) { w.NewRuns[0].Status = runs.StatusQueued },
+		"runs_running_is_claimable":     func(w *runs.Writes) { w.NewRuns[0].Status = runs.StatusRunning },
+		"runs_waiting_is_not_claimable": func(w *runs.Writes) { w.NewRuns[0].ClaimableAtMs = 1 },
+		"runs_lease_has_holder": func(w *runs.Writes) {
+			w.NewRuns[0].Attached, w.NewRuns[0].LeaseExpiresAtMs, w.NewRuns[0].WorkerID = true, 9, ""
+		},
+		"requests_request_id_given":          func(w *runs.Writes) { w.NewRequests[0].RequestID = "" },
+		"requests_number_positive":           func(w *runs.Writes) { w.NewRequests[0].Number = 0 },
+		"requests_kind_known":                func(w *runs.Writes) { w.NewRequests[0].Kind = "wish" },
+		"requests_outcome_known":             func(w *runs.Writes) { settled(w, "superseded") },
+		"requests_outcome_fits_kind":         func(w *runs.Writes) { settled(w, runs.OutcomeAnswered) },
+		"requests_settled_whole":             func(w *runs.Writes) { settled(w, runs.OutcomeAllowed); w.NewRequests[0].Resolution = nil },
+		"requests_due_while_open":            func(w *runs.Writes) { settled(w, runs.OutcomeAllowed); w.NewRequests[0].DueAtMs = 1 },
+		"events_event_id_positive":           func(w *runs.Writes) { w.Events[0].EventID = 0 },
+		"events_type_given":                  func(w *runs.Writes) { w.Events[0].Type = "" },
+		"operation_known":                    func(w *runs.Writes) { w.Records[0].Operation = "other" },
+		"events.session_id, events.event_id": func(w *runs.Writes) { w.Events = append(w.Events, w.Events[0]) },
+		"requests.handle": func(w *runs.Writes) {
+			other := *w.NewRequests[0]
+			other.RequestID = "other"
+			w.NewRequests = append(w.NewRequests, &other)
+		},
+		"runs.session_id": func(w *runs.Writes) {
+			other := *w.NewRuns[0]
+			other.RunID = "other"
+			w.NewRuns = append(w.NewRuns, &other)
+		},
+		"open request q": func(w *runs.Writes) { settled(w, runs.OutcomeAllowed); w.SettledRequests = w.NewRequests },
+		"run nobody":     func(w *runs.Writes) { w.UpdatedRuns = []*runs.Run{{RunID: "nobody"}} },
+	}
+	store, err := Open(t.Context(), Memory, Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, store.Close()) }()
+	for name, spoil := range cases {
+		writes := legal()
+		spoil(&writes)
+		err := commit(t.Context(), store, writes)
+		require.ErrorIs(t, err, committer.ErrRefused, name)
+		require.ErrorContains(t, err, name)
+	}
+	require.NoError(t, commit(t.Context(), store, legal()), "what is left is legal, and nothing of the others was written")
+}
+
+func commit(ctx context.Context, store *Store, writes runs.Writes) error {
+	batch, err := (&engine{store: store}).Begin(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer batch.Rollback(ctx)
+	return batch.Commit(ctx, writes)
+}
+
+func TestACancelledReadLeavesTheStoreWell(t *testing.T) {
+	t.Parallel()
+	store, err := Open(t.Context(), Memory, Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, store.Close()) }()
+	_, err = store.Do(t.Context(), &runs.CreateSession{SessionID: "s"})
+	require.NoError(t, err)
+	gone := errors.New("the caller has gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(gone)
+	for range 20 {
+		_, err = store.Session(ctx, "s")
+		require.ErrorIs(t, err, gone)
+	}
+	record, err := store.Session(t.Context(), "s")
+	require.NoError(t, err)
+	require.Equal(t, "s", record.Session.SessionID)
+}

@@ -1,0 +1,101 @@
+package store_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/holdpoint/holdpoint/migrations"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/store/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(postgrestest.Wrap(m)) }
+
+func TestURLs(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"", "holdpoint.db", "mysql://u:secret@h/db", "sqlite:", "sqlite://", "sqlite:a.db?mode=ro", "sqlite::shared:",
+		"postgres:", "postgres:secret", "postgres://u:secret%zz@h/db", "postgres://u:secret@h:port/db",
+	} {
+		_, err := store.Open(t.Context(), url, store.Options{})
+		require.ErrorIs(t, err, store.ErrURL, url)
+		require.NotContains(t, err.Error(), "secret")
+		require.ErrorIs(t, store.Migrate(t.Context(), url, nil), store.ErrURL, url)
+		require.NotContains(t, store.Describe(url), "secret")
+	}
+}
+
+func TestUnreachablePostgresKeepsThePassword(t *testing.T) {
+	t.Parallel()
+	url := "postgres://someone:secret@/nothing?host=" + t.TempDir() + "&password=secret"
+	_, err := store.Open(t.Context(), url, store.Options{})
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "secret")
+	require.NotContains(t, store.Describe(url), "secret")
+	require.Contains(t, store.Describe(url), "someone")
+}
+
+func TestOpenAndMigrate(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]func() string{
+		"sqlite":   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "some file%.db") },
+		"postgres": func() string { return postgrestest.URL(t, postgrestest.Empty()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := url()
+			_, err := store.Open(t.Context(), at, store.Options{KeepSchema: true})
+			require.ErrorIs(t, err, migrations.ErrSchemaBehind)
+
+			var steps []migrations.Migration
+			up := func(m *migrations.Migrator) error {
+				var err error
+				steps, err = m.Up(t.Context())
+				return err
+			}
+			require.NoError(t, store.Migrate(t.Context(), at, up))
+			require.NotEmpty(t, steps)
+			opened, err := store.Open(t.Context(), at, store.Options{KeepSchema: true})
+			require.NoError(t, err)
+			require.NoError(t, opened.Ready(t.Context()))
+			_, err = opened.Do(t.Context(), &runs.CreateSession{SessionID: "s"})
+			require.NoError(t, err)
+			require.NoError(t, opened.Close())
+
+			down := func(m *migrations.Migrator) error {
+				for {
+					step, err := m.Down(t.Context())
+					if err != nil || step.Version == 0 {
+						return err
+					}
+				}
+			}
+			require.NoError(t, store.Migrate(t.Context(), at, down))
+			opened, err = store.Open(t.Context(), at, store.Options{})
+			require.NoError(t, err, "forward again")
+			_, err = opened.Session(t.Context(), "s")
+			require.Equal(t, runs.CodeSessionNotFound, runs.ErrorCode(err))
+			require.NoError(t, opened.Close())
+		})
+	}
+}
+
+func TestInMemory(t *testing.T) {
+	t.Parallel()
+	first, err := store.Open(t.Context(), "sqlite::memory:", store.Options{NowMs: func() int64 { return 7 }})
+	require.NoError(t, err)
+	second, err := store.Open(t.Context(), "sqlite:"+sqlite.Memory, store.Options{})
+	require.NoError(t, err)
+	reply, err := first.Do(t.Context(), &runs.CreateSession{SessionID: "s"})
+	require.NoError(t, err)
+	require.Equal(t, int64(7), reply.Session.CreatedAtMs)
+	_, err = second.Session(t.Context(), "s")
+	require.Equal(t, runs.CodeSessionNotFound, runs.ErrorCode(err), "each store has its own")
+	require.NoError(t, first.Close())
+	require.NoError(t, second.Close())
+}

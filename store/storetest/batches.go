@@ -1,0 +1,160 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// Batches compares an engine with the model when several commands share one
+// transaction: each must find what those before it left, although the engine loaded
+// its rows before any of them was decided.
+type Batches struct {
+	engine    committer.Engine
+	newID     runs.IDSource
+	model     *Model
+	generator *Generator
+}
+
+// NewBatches returns a comparison that starts with an empty database.
+func NewBatches(engine committer.Engine) *Batches {
+	model := NewModel(Counter())
+	return &Batches{engine: engine, newID: Counter(), model: model, generator: NewGenerator(model)}
+}
+
+// Step decides a command for each seed, all in one transaction. It returns what
+// differed, or "".
+func (b *Batches) Step(ctx context.Context, seeds []uint64, nowMs int64) (string, error) {
+	type member struct {
+		command   runs.Command
+		sessionID string
+		make      Maker
+	}
+	var members []member
+	chosen := map[string]string{}
+	loads := map[string]*committer.Load{}
+	for _, seed := range seeds {
+		drawn := b.generator.Draw(seed, nowMs)
+		command := drawn()
+		// What two sessions make with one id or one key in one batch is refused by the
+		// database; that is another test.
+		if create, is := command.(*runs.CreateRun); is && taken(chosen, create) {
+			continue
+		}
+		// A run that the batch itself makes cannot be found before the commit.
+		needs := command.Needs()
+		if needs.SessionID == "" && needs.RunID != "" && b.model.Run(needs.RunID) == nil {
+			continue
+		}
+		if err := runs.Prepare(command, b.newID); err != nil {
+			if _, modelErr := b.model.Do(drawn(), nowMs); runs.ErrorCode(modelErr) != runs.ErrorCode(err) {
+				return "the model prepares a command differently", nil
+			}
+			continue
+		}
+		needs = command.Needs()
+		sessionID := needs.SessionID
+		if sessionID == "" {
+			var err error
+			if sessionID, err = b.engine.SessionOf(ctx, needs.RunID); err != nil {
+				return "", err
+			}
+		}
+		members = append(members, member{command, sessionID, drawn})
+		addNeeds(loads, sessionID, needs)
+	}
+	if len(members) == 0 {
+		return "", nil
+	}
+	ordered := make([]committer.Load, 0, len(loads))
+	for _, load := range loads {
+		ordered = append(ordered, *load)
+	}
+	slices.SortFunc(ordered, func(a, b committer.Load) int { return cmp.Compare(a.SessionID, b.SessionID) })
+	batch, err := b.engine.Begin(ctx, ordered)
+	if err != nil {
+		return "", err
+	}
+	defer batch.Rollback(ctx)
+	var changes []runs.Change
+	for _, m := range members {
+		state := batch.State(m.sessionID)
+		change, reply, err := runs.Decide(state, m.command, batch.NowMs())
+		state.Apply(change)
+		changes = append(changes, change)
+		modelReply, modelErr := b.model.Do(m.make(), batch.NowMs())
+		if difference := Diff(OutcomeOf(modelReply, modelErr), OutcomeOf(reply, err)); difference != "" {
+			return difference, nil
+		}
+	}
+	return "", batch.Commit(ctx, runs.Gather(changes))
+}
+
+// Tables returns all rows of the model.
+func (b *Batches) Tables(tb testing.TB) Tables {
+	tb.Helper()
+	return b.model.Tables()
+}
+
+// taken reports whether another session of the batch makes a run with the same id or
+// with the same caller's key, and remembers this one.
+func taken(chosen map[string]string, create *runs.CreateRun) bool {
+	session := create.SessionID
+	if !create.SessionGiven {
+		session = fmt.Sprintf("made %d", len(chosen))
+	}
+	names := []string{}
+	if create.RunID != "" {
+		names = append(names, "run "+create.RunID)
+	}
+	if !create.SessionGiven && create.Key != "" {
+		names = append(names, "key "+create.Key)
+	}
+	for _, name := range names {
+		if other, there := chosen[name]; there && other != session {
+			return true
+		}
+	}
+	for _, name := range names {
+		chosen[name] = session
+	}
+	return false
+}
+
+// addNeeds puts the needs of one more command into the load of its session.
+func addNeeds(loads map[string]*committer.Load, sessionID string, needs runs.Needs) {
+	load := loads[sessionID]
+	if load == nil {
+		load = &committer.Load{SessionID: sessionID}
+		loads[sessionID] = load
+	}
+	load.Commands++
+	load.UnfinishedRuns = load.UnfinishedRuns || needs.UnfinishedRuns
+	load.SessionRequestIDs = append(load.SessionRequestIDs, needs.SessionRequestIDs...)
+	if needs.ChosenRunID != "" {
+		load.ChosenRunIDs = append(load.ChosenRunIDs, needs.ChosenRunID)
+	}
+	if needs.Record != nil {
+		key := *needs.Record
+		key.Scope = cmp.Or(key.Scope, sessionID)
+		load.Records = append(load.Records, key)
+	}
+	if needs.RunID == "" {
+		return
+	}
+	load.RunIDs = append(load.RunIDs, needs.RunID)
+	for _, requestID := range needs.RequestIDs {
+		load.Requests = append(load.Requests, runs.RequestKey{RunID: needs.RunID, RequestID: requestID})
+	}
+	if needs.SuspensionID != "" {
+		load.Suspensions = append(load.Suspensions, committer.SuspensionKey{RunID: needs.RunID, SuspensionID: needs.SuspensionID})
+	}
+	if needs.Payload {
+		load.PayloadRunIDs = append(load.PayloadRunIDs, needs.RunID)
+	}
+}

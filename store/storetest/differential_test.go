@@ -1,0 +1,193 @@
+package storetest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/storetest"
+)
+
+// TestDifferential gives the engines and the model the same random commands at the
+// same moments and compares every reply, every refusal, every read and every row.
+func TestDifferential(t *testing.T) {
+	t.Parallel()
+	// One Postgres database for all examples: making one costs more than an example.
+	shared := newPostgresDatabase(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		// What an example opens ends with it, not with the test.
+		example := &exampleTB{TB: t}
+		defer example.end()
+		shared.reset(t)
+		compare(example, rt, map[string]storetest.Database{"sqlite": sqliteFile.Fresh(example), "postgres": shared})
+	})
+}
+
+// subject is one store under comparison.
+type subject struct {
+	name     string
+	database storetest.Database
+	store    runs.Store
+}
+
+func compare(tb testing.TB, rt *rapid.T, databases map[string]storetest.Database) {
+	clock := storetest.NewClock()
+	model := storetest.NewModel(storetest.Counter())
+	var subjects []subject
+	for _, name := range slices.Sorted(maps.Keys(databases)) {
+		store := databases[name].Open(tb, storetest.Options{Clock: clock, NewID: storetest.Counter()})
+		subjects = append(subjects, subject{name, databases[name], store})
+	}
+	g := storetest.NewGenerator(model)
+	steps := rapid.SliceOfN(storetest.Seeds, 30, 80).Draw(rt, "steps")
+	for step, seed := range steps {
+		clock.Advance(storetest.Pause(seed))
+		command := g.Draw(seed, clock.NowMs())
+		reply, err := model.Do(command(), clock.NowMs())
+		want := storetest.OutcomeOf(reply, err)
+		for _, s := range subjects {
+			given := command()
+			reply, err := s.store.Do(tb.Context(), given)
+			if difference := storetest.Diff(want, storetest.OutcomeOf(reply, err)); difference != "" {
+				rt.Fatalf("%s answers %T %+v differently (-model +engine):\n%s", s.name, given, given, difference)
+			}
+		}
+		if step%8 == 7 || step == len(steps)-1 {
+			compareRows(rt, tb, model, subjects)
+			compareReads(rt, tb.Context(), model, subjects)
+		}
+	}
+}
+
+func compareRows(rt *rapid.T, tb testing.TB, model *storetest.Model, subjects []subject) {
+	want := model.Tables()
+	for _, s := range subjects {
+		if difference := storetest.Diff(want, s.database.Tables(tb)); difference != "" {
+			rt.Fatalf("the rows of %s differ (-model +engine):\n%s", s.name, difference)
+		}
+	}
+}
+
+// compareReads compares what the engines show, with each other and, where the
+// model can tell, with the model.
+func compareReads(rt *rapid.T, ctx context.Context, model *storetest.Model, subjects []subject) {
+	var first map[string]any
+	for _, s := range subjects {
+		shown := reads(rt, ctx, s.store)
+		for _, runID := range model.RunIDs() {
+			record, err := s.store.ClaimedRun(ctx, runID)
+			if err != nil {
+				rt.Fatalf("%s does not show run %s: %v", s.name, runID, err)
+			}
+			record.Outputs = nil
+			if difference := storetest.Diff(model.RunRecord(runID), record); difference != "" {
+				rt.Fatalf("%s shows run %s differently (-model +engine):\n%s", s.name, runID, difference)
+			}
+		}
+		if first == nil {
+			first = shown
+			continue
+		}
+		if difference := storetest.Diff(first, shown); difference != "" {
+			rt.Fatalf("%s and %s show different things (-+):\n%s", subjects[0].name, s.name, difference)
+		}
+	}
+}
+
+// reads asks a store everything it can be asked.
+func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
+	shown := map[string]any{}
+	show := func(name string, value any, err error) {
+		refusal := new(runs.Error)
+		if err != nil && !errors.As(err, &refusal) {
+			rt.Fatalf("%s: %v", name, err)
+		}
+		shown[name] = []any{value, refusal}
+	}
+	for _, sessionID := range []string{"nobody", "s-1", "s-2", "S-3"} {
+		session, err := store.Session(ctx, sessionID)
+		show("session "+sessionID, session, err)
+		events, err := store.SessionEvents(ctx, sessionID, 3, 20)
+		show("events of "+sessionID, events, err)
+	}
+	for _, runID := range []string{"nobody", "r-1", "r-2", "r-3", "R-4", "r-5", "r-6"} {
+		run, err := store.Run(ctx, runID)
+		show("run "+runID, run, err)
+		events, err := store.RunEvents(ctx, runID, 2, 10)
+		show("events of "+runID, events, err)
+		of, settled, err := store.SettledAfter(ctx, runID, 1)
+		show("settled of "+runID, []any{of, settled}, err)
+	}
+	for i, query := range []runs.RunQuery{
+		{Limit: 100},
+		{Limit: 3, Last: true},
+		{Limit: 100, PriorityActive: true},
+		{Limit: 4, PriorityActive: true, Last: true},
+		{Limit: 100, SessionID: "s-1", AgentID: "coder"},
+		{Limit: 100, Status: runs.StatusRunning},
+		{Limit: 100, After: &runs.RunPosition{SubmittedAtMs: storetest.NewClock().NowMs() + 1_000, RunID: "r-2"}},
+		{Limit: 2, PriorityActive: true, After: &runs.RunPosition{Over: true, SubmittedAtMs: storetest.NewClock().NowMs(), RunID: "r-1"}},
+		{Limit: 100, PriorityActive: true, After: &runs.RunPosition{SubmittedAtMs: storetest.NewClock().NowMs(), RunID: "r-1"}},
+	} {
+		list, err := store.Runs(ctx, query)
+		show(fmt.Sprintf("runs %d", i), list, err)
+		count, err := store.CountRuns(ctx, query)
+		show(fmt.Sprintf("count of runs %d", i), count, err)
+	}
+	for i, query := range []runs.SessionQuery{
+		{Limit: 100},
+		{Limit: 2, After: "S-3"},
+		{Limit: 100, Status: runs.SessionIdle},
+		{Limit: 100, Status: runs.SessionEnded},
+		{Limit: 100, Status: runs.StatusWaitingForApproval},
+		{Limit: 100, AgentID: "coder"},
+	} {
+		list, err := store.Sessions(ctx, query)
+		show(fmt.Sprintf("sessions %d", i), list, err)
+		count, err := store.CountSessions(ctx, query)
+		show(fmt.Sprintf("count of sessions %d", i), count, err)
+	}
+	for i, query := range []runs.RequestQuery{
+		{Limit: 100, Kind: runs.KindApproval},
+		{Limit: 100, Kind: runs.KindQuestion},
+		{Limit: 100, Kind: runs.KindQuestion, SessionID: "s-1"},
+		{Limit: 1, Kind: runs.KindApproval, After: &runs.RequestPosition{SessionID: "s-1", RunID: "r-1", RequestID: "a-1"}},
+	} {
+		list, err := store.PendingRequests(ctx, query)
+		show(fmt.Sprintf("pending %d", i), list, err)
+		count, err := store.CountPendingRequests(ctx, query)
+		show(fmt.Sprintf("count of pending %d", i), count, err)
+	}
+	for i, agents := range [][]string{nil, {"coder"}, {"writer", runs.DefaultAgentID}} {
+		list, err := store.Claimable(ctx, agents, 4)
+		show(fmt.Sprintf("claimable %d", i), list, err)
+	}
+	due, err := store.Due(ctx, 1_000)
+	show("due", due, err)
+	dueAtMs, nowMs, err := store.NextDueAtMs(ctx)
+	show("next due", []int64{dueAtMs, nowMs}, err)
+	return shown
+}
+
+func TestModelTellsEnginesApart(t *testing.T) {
+	t.Parallel()
+	clock := storetest.NewClock()
+	model := storetest.NewModel(storetest.Counter())
+	database := sqliteFile.Fresh(t)
+	store := database.Open(t, storetest.Options{Clock: clock, NewID: storetest.Counter()})
+	create := func(input string) runs.Command {
+		return &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: runs.JSON(input)}
+	}
+	_, err := model.Do(create(`1`), clock.NowMs())
+	require.NoError(t, err)
+	_, err = store.Do(t.Context(), create(`2`))
+	require.NoError(t, err)
+	require.Contains(t, storetest.Diff(model.Tables(), database.Tables(t)), "input")
+}

@@ -1,0 +1,123 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+var eventTests = map[string]func(*harness){
+	"events/gapless in a session, with many callers": func(h *harness) {
+		const callers, each = 16, 10
+		for i := range callers {
+			h.create(numbered("s", i%3), numbered("r", i))
+		}
+		var wait sync.WaitGroup
+		errs := make([]error, callers)
+		for i := range callers {
+			wait.Go(func() {
+				for n := range each {
+					_, err := h.store.Do(h.ctx, &runs.CreateRun{
+						SessionID: numbered("s", i%3), SessionGiven: true, RunID: fmt.Sprintf("r-%d-%d", i, n), Input: runs.JSON(`1`),
+					})
+					if err != nil {
+						errs[i] = err
+					}
+				}
+			})
+		}
+		wait.Wait()
+		for i := range errs {
+			require.NoError(h, errs[i])
+		}
+		total := 0
+		for i := range 3 {
+			events := h.events(numbered("s", i))
+			for n, event := range events {
+				require.Equal(h, int64(n+1), event.EventID)
+			}
+			record := h.session(numbered("s", i))
+			require.Equal(h, int64(len(events)), record.Session.LastEventID)
+			require.Len(h, record.QueuedRunIDs, int(record.Session.QueuedCount))
+			total += len(events)
+		}
+		require.Equal(h, callers*(each+1)*2, total)
+	},
+	"events/pages": func(h *harness) {
+		h.create("s", "r-1")
+		h.create("s", "r-2")
+		fence := h.claim("r-1")
+		reply := h.do(&runs.AppendEvents{RunID: "r-1", Fence: fence, Events: []runs.JSON{
+			runs.JSON(`{"type":"note","text":"one"}`), runs.JSON(`{"type":"note","text":"two"}`),
+		}})
+		require.Equal(h, int64(7), reply.LastEventID)
+		page, err := h.store.SessionEvents(h.ctx, "s", 2, 3)
+		require.NoError(h, err)
+		require.Equal(h, []int64{3, 4, 5}, eventIDs(page))
+		page, err = h.store.RunEvents(h.ctx, "r-1", 0, 3)
+		require.NoError(h, err)
+		require.Equal(h, []int64{1, 2, 5}, eventIDs(page))
+		page, err = h.store.RunEvents(h.ctx, "r-1", 5, 10)
+		require.NoError(h, err)
+		require.Equal(h, []int64{6, 7}, eventIDs(page))
+		require.Equal(h, `{"type":"note","text":"two"}`, string(page[1].Body))
+		page, err = h.store.SessionEvents(h.ctx, "s", 100, 10)
+		require.NoError(h, err)
+		require.Empty(h, page)
+	},
+	"events/the newest outputs are shown": func(h *harness) {
+		h.create("s", "r")
+		h.create("s", "next")
+		fence := h.claim("r")
+		var batch []runs.JSON
+		for n := range runs.MaxOutputsShown + 10 {
+			batch = append(batch, runs.JSON(fmt.Sprintf(`{"type":"output","content":"%d","parts":[{"n":%d}]}`, n, n)), runs.JSON(`{"type":"delta"}`))
+		}
+		h.do(&runs.AppendEvents{RunID: "r", Fence: fence, Events: batch})
+		for _, outputs := range [][]runs.OutputRecord{h.run("r").Outputs, h.session("s").Outputs, h.session("s").Active.Outputs} {
+			require.Len(h, outputs, runs.MaxOutputsShown)
+			require.Equal(h, runs.OutputRecord{RunID: "r", Content: "10", Parts: []runs.JSON{runs.JSON(`{"n":10}`)}, CreatedAtMs: clockStart}, outputs[0])
+			require.Equal(h, "109", outputs[len(outputs)-1].Content)
+		}
+		h.do(&runs.Complete{RunID: "r", Fence: fence})
+		second := h.claim("next")
+		h.do(&runs.AppendEvents{RunID: "next", Fence: second, Events: []runs.JSON{runs.JSON(`{"type":"output","content":"last"}`)}})
+		require.Len(h, h.run("r").Outputs, runs.MaxOutputsShown)
+		require.Len(h, h.run("next").Outputs, 1)
+		outputs := h.session("s").Outputs
+		require.Equal(h, "last", outputs[len(outputs)-1].Content)
+		list, err := h.store.Runs(h.ctx, runs.RunQuery{Limit: 10})
+		require.NoError(h, err)
+		require.Equal(h, []int{1, runs.MaxOutputsShown}, []int{len(list[0].Outputs), len(list[1].Outputs)}, "next, r")
+	},
+	"events/notices come after the commit": func(h *harness) {
+		// A notice without a session says only that some may have been lost.
+		notices := make(chan runs.Notice, 100)
+		unsubscribe := h.store.Subscribe(func(notice runs.Notice) {
+			if notice.SessionID != "" {
+				notices <- notice
+			}
+		})
+		h.create("s", "r")
+		require.Equal(h, runs.Notice{SessionID: "s", LastEventID: 2, Claimable: []runs.Claimable{
+			{RunID: "r", SessionID: "s", AgentID: runs.DefaultAgentID, ClaimableAtMs: clockStart},
+		}}, <-notices)
+		unsubscribe()
+		h.create("s", "r-2")
+		require.Len(h, h.events("s"), 4)
+	},
+}
+
+func eventIDs(events []runs.Event) []int64 {
+	ids := make([]int64, len(events))
+	for i := range events {
+		ids[i] = events[i].EventID
+	}
+	return ids
+}
+
+var bigText = strings.Repeat(`many "words" \ and ünïcödé 🙂 `, 40_000)

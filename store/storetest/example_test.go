@@ -1,0 +1,31 @@
+package storetest_test
+
+import (
+	"os"
+	"slices"
+	"testing"
+)
+
+// exampleTB lets what one example of a property opened end with the example: a
+// property has hundreds of them.
+type exampleTB struct {
+	testing.TB
+	cleanups []func()
+}
+
+func (e *exampleTB) Cleanup(do func()) { e.cleanups = append(e.cleanups, do) }
+
+func (e *exampleTB) TempDir() string {
+	directory, err := os.MkdirTemp("", "holdpoint-example-")
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.Cleanup(func() { _ = os.RemoveAll(directory) })
+	return directory
+}
+
+func (e *exampleTB) end() {
+	for _, do := range slices.Backward(e.cleanups) {
+		do()
+	}
+}

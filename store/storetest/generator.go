@@ -1,0 +1,218 @@
+package storetest
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Generator draws commands over a few sessions, runs, requests and keys, so that
+// they collide. It looks at the model to find what would move a run on.
+type Generator struct {
+	*rand.Rand
+	model *Model
+	nowMs int64
+	made  []Maker
+	about string // the run to move on; empty for any
+}
+
+// Maker makes a command that was drawn, again and again: each store prepares one of
+// its own.
+type Maker func() runs.Command
+
+// NewGenerator returns a generator of commands for what is in the model.
+func NewGenerator(model *Model) *Generator { return &Generator{model: model} }
+
+// Draw draws a command for a moment. All that is random comes from the seed, so that
+// a failing sequence can be made shorter by leaving seeds out.
+func (g *Generator) Draw(seed uint64, nowMs int64) Maker {
+	g.Rand = rand.New(rand.NewPCG(seed, 0))
+	g.nowMs = nowMs
+	return g.command()
+}
+
+// Seeds draws seeds. Single numbers that rapid draws are mostly small, and the same;
+// eight bytes put together are not.
+var Seeds = rapid.Custom(func(t *rapid.T) uint64 {
+	var seed uint64
+	for range 8 {
+		seed = seed<<8 | uint64(rapid.Byte().Draw(t, "byte"))
+	}
+	return seed
+})
+
+// Pause draws how long to wait before the next command, in milliseconds.
+func Pause(seed uint64) int64 {
+	pauses := []int64{0, 0, 0, 1, 500, 1_000, 30_000}
+	return pauses[rand.New(rand.NewPCG(seed, 1)).IntN(len(pauses))]
+}
+
+var (
+	sessionIDs  = []string{"s-1", "s-2", "S-3"}
+	chosenRuns  = []string{"r-1", "r-2", "r-3", "R-4", "r-5", "r-6"}
+	agentIDs    = []string{"", "", "coder", "writer"}
+	requestIDs  = []string{"a-1", "a-2", "a-3", "q-1", "q-2", "both"}
+	suspensions = []string{"", "", "pause-1", "pause-2"}
+	keys        = []string{"", "", "", "k-1", "k-2"}
+	documents   = []string{`1`, `"two"`, `{"b":1,"a":[true,null]}`, `{"a":[true,null],"b":1}`, `"nul \u0000 🙂"`}
+	leases      = []int64{0, 1_000, 30_000}
+	actors      = []runs.Actor{{}, {Name: "alice", Via: runs.ViaAPI}, {Name: "bob", Via: "cli"}}
+)
+
+func pick[V any](g *Generator, values []V) V { return values[g.IntN(len(values))] }
+
+func (g *Generator) chance(percent int) bool { return g.IntN(100) < percent }
+
+func (g *Generator) between(least, most int64) int64 { return least + g.Int64N(most-least+1) }
+
+// some returns one to three of the values, each once.
+func (g *Generator) some(values []string) []string {
+	values = slices.Clone(values)
+	g.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+	return values[:min(1+g.IntN(3), len(values))]
+}
+
+func (g *Generator) document() runs.JSON { return runs.JSON(pick(g, documents)) }
+
+func (g *Generator) maybeDocument() runs.JSON {
+	if g.chance(50) {
+		return nil
+	}
+	return g.document()
+}
+
+// runID is mostly that of a run that is there.
+func (g *Generator) runID() string {
+	if there := g.model.RunIDs(); len(there) > 0 && g.chance(70) {
+		return pick(g, there)
+	}
+	return pick(g, chosenRuns)
+}
+
+// activeRunID is mostly the active run of a session.
+func (g *Generator) activeRunID() string {
+	if g.about != "" {
+		return g.about
+	}
+	if active := g.model.ActiveRuns(); len(active) > 0 && g.chance(80) {
+		return pick(g, active)
+	}
+	return g.runID()
+}
+
+// fence is mostly the newest of the run.
+func (g *Generator) fence(runID string) int64 {
+	run := g.model.Run(runID)
+	if run == nil || g.chance(8) {
+		return g.between(0, 3)
+	}
+	return run.Fence
+}
+
+// requestID is mostly one that is open on the run.
+func (g *Generator) requestID(runID string, kind runs.RequestKind) string {
+	if open := g.model.OpenRequests(runID, kind); len(open) > 0 && g.chance(80) {
+		return pick(g, open)
+	}
+	return pick(g, requestIDs)
+}
+
+func (g *Generator) deadline() (at, after *int64) {
+	switch {
+	case g.chance(20):
+		due := g.nowMs + g.between(-1, 2_000)
+		return &due, nil
+	case g.chance(20):
+		due := g.between(1, 2_000)
+		return nil, &due
+	}
+	return nil, nil
+}
+
+func (g *Generator) suspension() runs.Suspension {
+	s := runs.Suspension{
+		SuspensionID: pick(g, suspensions), Hold: g.chance(40), Checkpoint: g.maybeDocument(),
+	}
+	if g.chance(20) {
+		after := g.between(0, 3)
+		s.SettledAfter = &after
+	}
+	for _, id := range g.some(requestIDs) {
+		at, after := g.deadline()
+		if id[0] == 'a' || id == "both" && g.chance(50) {
+			s.Approvals = append(s.Approvals, runs.ApprovalRequest{
+				ID: id, ToolCallID: "call", ToolName: "bash", Input: g.document(), ExpiresAtMs: at, ExpiresAfterMs: after,
+			})
+			continue
+		}
+		s.Questions = append(s.Questions, runs.UserQuestionRequest{
+			ID: id, ToolCallID: "call", ExpiresAtMs: at, ExpiresAfterMs: after,
+			Questions: []runs.UserQuestion{{ID: "which", Question: "Which?", Options: []runs.QuestionOption{{ID: "x"}, {ID: "y"}}}},
+		})
+	}
+	return s
+}
+
+// clone copies a suspension so that two stores do not prepare the same one.
+func clone(s runs.Suspension) runs.Suspension {
+	s.Approvals = append([]runs.ApprovalRequest(nil), s.Approvals...)
+	asked := s.Questions
+	s.Questions = nil
+	for _, q := range asked {
+		q.Questions = append([]runs.UserQuestion(nil), q.Questions...)
+		for i := range q.Questions {
+			q.Questions[i].Options = append([]runs.QuestionOption(nil), q.Questions[i].Options...)
+		}
+		s.Questions = append(s.Questions, q)
+	}
+	return s
+}
+
+// command draws a command: now and then the very same call again, mostly one that
+// moves some run on, and else any there is.
+func (g *Generator) command() Maker {
+	if len(g.made) > 0 && g.chance(10) {
+		return g.made[len(g.made)-1-g.IntN(min(len(g.made), 6))]
+	}
+	g.about = ""
+	makers := []func() Maker{
+		g.createSession, g.createRun, g.createRun, g.claim, g.heartbeat, g.suspend, g.withdraw, g.appendEvents,
+		g.finish, g.release, g.resolve, g.answer, g.cancelQuestion, g.cancelRun, g.interrupt, g.endSession, g.expire,
+	}
+	if g.chance(70) {
+		makers = g.next()
+	}
+	drawn := pick(g, makers)()
+	g.made = append(g.made, drawn)
+	return drawn
+}
+
+// next returns what would move the run of some session on.
+func (g *Generator) next() []func() Maker {
+	active := g.model.ActiveRuns()
+	if len(active) == 0 || g.chance(25) {
+		if len(g.model.Claimable(g.nowMs)) == 0 {
+			return []func() Maker{g.createRun}
+		}
+		return []func() Maker{g.createRun, g.claim, g.claim}
+	}
+	g.about = pick(g, active)
+	run := g.model.Run(g.about)
+	switch {
+	case run.Status == runs.StatusRunning && run.ClaimableAtMs <= g.nowMs:
+		return []func() Maker{g.claim}
+	case run.Status == runs.StatusRunning:
+		return []func() Maker{g.suspend, g.suspend, g.suspend, g.suspend, g.heartbeat, g.appendEvents, g.finish, g.release}
+	case run.Attached && g.chance(30):
+		return []func() Maker{g.suspend, g.withdraw, g.heartbeat, g.appendEvents, g.finish}
+	case run.Status == runs.StatusWaitingForApproval:
+		return []func() Maker{g.resolve}
+	case len(g.model.OpenRequests(g.about, runs.KindApproval)) > 0:
+		return []func() Maker{g.resolve, g.answer, g.answer, g.cancelQuestion}
+	default:
+		return []func() Maker{g.answer, g.answer, g.answer, g.answer, g.cancelQuestion}
+	}
+}

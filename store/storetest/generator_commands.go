@@ -1,0 +1,213 @@
+package storetest
+
+import (
+	"fmt"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// The functions below draw one command each. They are named as the commands are.
+
+func (g *Generator) createSession() Maker {
+	c := runs.CreateSession{SessionID: pick(g, append([]string{""}, sessionIDs...)), AgentID: pick(g, agentIDs)}
+	if g.chance(20) {
+		c.ParentSessionID = "root"
+	}
+	if g.chance(30) {
+		c.Metadata = runs.JSON(`{"team":"blue"}`)
+	}
+	return func() runs.Command { copied := c; return &copied }
+}
+
+func (g *Generator) createRun() Maker {
+	c := runs.CreateRun{
+		SessionID: pick(g, sessionIDs), SessionGiven: true, Input: g.document(),
+		AgentID: pick(g, agentIDs), Key: pick(g, keys), Caller: "caller", Inline: g.chance(10),
+	}
+	if g.chance(85) {
+		c.RunID = pick(g, chosenRuns)
+	}
+	if g.chance(10) {
+		c.SessionID, c.SessionGiven = "", false
+	}
+	if g.chance(30) {
+		c.Claim = &runs.ClaimOptions{WorkerID: "w-1", LeaseMs: pick(g, leases)}
+	}
+	var suspension *runs.Suspension
+	if g.chance(25) {
+		drawn := g.suspension()
+		suspension = &drawn
+	}
+	return func() runs.Command {
+		copied := c
+		if c.Claim != nil {
+			claim := *c.Claim
+			copied.Claim = &claim
+		}
+		if suspension != nil {
+			s := clone(*suspension)
+			copied.Suspend = &s
+		}
+		return &copied
+	}
+}
+
+func (g *Generator) claim() Maker {
+	c := runs.ClaimRun{RunID: g.runID(), WorkerID: pick(g, []string{"w-1", "w-2"}), LeaseMs: pick(g, leases), MaxAttempts: 3}
+	if claimable := g.model.Claimable(g.nowMs); len(claimable) > 0 && g.chance(85) {
+		c.RunID = pick(g, claimable)
+	}
+	if g.chance(20) {
+		c.SessionID = pick(g, sessionIDs)
+	}
+	return func() runs.Command { copied := c; return &copied }
+}
+
+func (g *Generator) heartbeat() Maker {
+	runID := g.activeRunID()
+	c := runs.Heartbeat{RunID: runID, Fence: g.fence(runID), LeaseMs: pick(g, leases), Checkpoint: g.maybeDocument()}
+	return func() runs.Command { copied := c; return &copied }
+}
+
+func (g *Generator) suspend() Maker {
+	runID := g.activeRunID()
+	fence, suspension := g.fence(runID), g.suspension()
+	return func() runs.Command {
+		return &runs.Suspend{RunID: runID, Fence: fence, Suspension: clone(suspension)}
+	}
+}
+
+func (g *Generator) withdraw() Maker {
+	runID := g.activeRunID()
+	c := runs.Withdraw{RunID: runID, Fence: g.fence(runID), Reason: "moot", RequestID: g.requestID(runID, runs.KindApproval)}
+	return func() runs.Command { copied := c; return &copied }
+}
+
+func (g *Generator) appendEvents() Maker {
+	runID := g.activeRunID()
+	fence, text := g.fence(runID), g.document()
+	bodies := []string{
+		fmt.Sprintf(`{"type":"note","text":%s}`, text), `{"type":"output","content":"done","parts":[1]}`, `{"type":"completed"}`, `{"type":"output"}`,
+	}
+	chosen := g.some(bodies[:2])
+	if g.chance(10) {
+		chosen = append(chosen, pick(g, bodies[2:]))
+	}
+	return func() runs.Command {
+		c := &runs.AppendEvents{RunID: runID, Fence: fence}
+		for _, body := range chosen {
+			c.Events = append(c.Events, runs.JSON(body))
+		}
+		return c
+	}
+}
+
+func (g *Generator) finish() Maker {
+	runID := g.activeRunID()
+	fence := g.fence(runID)
+	if g.chance(30) {
+		return func() runs.Command { return &runs.Fail{RunID: runID, Fence: fence, Error: "broken"} }
+	}
+	output := g.maybeDocument()
+	return func() runs.Command { return &runs.Complete{RunID: runID, Fence: fence, Output: output} }
+}
+
+func (g *Generator) release() Maker {
+	runID := g.activeRunID()
+	c := runs.Release{RunID: runID, Fence: g.fence(runID), Checkpoint: g.maybeDocument()}
+	return func() runs.Command { copied := c; return &copied }
+}
+
+// route addresses a decision by the run, or by the session.
+func (g *Generator) route() (sessionID, runID, about string) {
+	about = g.activeRunID()
+	run := g.model.Run(about)
+	if run != nil && g.chance(40) {
+		return run.SessionID, "", about
+	}
+	if g.chance(10) {
+		return pick(g, sessionIDs), "", about
+	}
+	return "", about, about
+}
+
+func (g *Generator) resolve() Maker {
+	sessionID, runID, about := g.route()
+	var list []runs.ApprovalResolution
+	seen := map[string]bool{}
+	for range 1 + g.IntN(3) {
+		requestID := g.requestID(about, runs.KindApproval)
+		if seen[requestID] && g.chance(90) {
+			continue
+		}
+		seen[requestID] = true
+		resolution := runs.ApprovalResolution{
+			RequestID: requestID,
+			Behavior:  pick(g, []runs.Behavior{runs.BehaviorAllow, runs.BehaviorAllow, runs.BehaviorDeny}),
+		}
+		if g.chance(20) {
+			resolution.UpdatedInput = g.document()
+		}
+		list = append(list, resolution)
+	}
+	if g.chance(3) {
+		list = list[:0]
+	}
+	key, actor := pick(g, keys), pick(g, actors)
+	return func() runs.Command {
+		return &runs.ResolveApprovals{
+			SessionID: sessionID, RunID: runID, Key: key, Actor: actor, Resolutions: append([]runs.ApprovalResolution{}, list...),
+		}
+	}
+}
+
+func (g *Generator) answer() Maker {
+	sessionID, runID, about := g.route()
+	resolution := runs.UserQuestionResolution{RequestID: g.requestID(about, runs.KindQuestion)}
+	switch g.IntN(12) {
+	case 0:
+		resolution.Declined = true
+	case 1:
+	case 2:
+		resolution.Answers = []runs.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"z"}}}
+	default:
+		resolution.Answers = []runs.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"x"}}}
+	}
+	key, actor := pick(g, keys), pick(g, actors)
+	return func() runs.Command {
+		return &runs.AnswerQuestion{SessionID: sessionID, RunID: runID, Key: key, Actor: actor, Resolution: resolution}
+	}
+}
+
+func (g *Generator) cancelQuestion() Maker {
+	runID := g.activeRunID()
+	c := runs.CancelQuestion{RunID: runID, RequestID: g.requestID(runID, runs.KindQuestion), Key: pick(g, keys), Actor: pick(g, actors)}
+	if g.chance(50) {
+		c.Justification = "never mind"
+	}
+	return func() runs.Command { copied := c; return &copied }
+}
+
+func (g *Generator) cancelRun() Maker {
+	c := runs.CancelRun{RunID: g.runID(), Reason: pick(g, []string{"", "no"}), Actor: pick(g, actors)}
+	return func() runs.Command { copied := c; return &copied }
+}
+
+func (g *Generator) interrupt() Maker {
+	c := runs.InterruptSession{SessionID: pick(g, sessionIDs), Reason: pick(g, []string{"", "stop"}), Actor: pick(g, actors)}
+	return func() runs.Command { copied := c; return &copied }
+}
+
+// endSession is rare: not much happens in a session afterwards.
+func (g *Generator) endSession() Maker {
+	if g.chance(80) {
+		return g.interrupt()
+	}
+	c := runs.EndSession{SessionID: pick(g, sessionIDs), Reason: pick(g, []string{"", "over"}), Actor: pick(g, actors)}
+	return func() runs.Command { copied := c; return &copied }
+}
+
+func (g *Generator) expire() Maker {
+	runID := g.activeRunID()
+	return func() runs.Command { return &runs.ExpireRequests{RunID: runID} }
+}

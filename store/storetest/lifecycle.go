@@ -1,0 +1,111 @@
+package storetest
+
+import (
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+var lifecycleTests = map[string]func(*harness){
+	"run/from input to output": func(h *harness) {
+		made := h.create("s", "r")
+		require.Equal(h, runs.StatusQueued, made.Run.Run.Status)
+		require.Equal(h, []string{"r"}, h.claimable())
+		h.clock.Advance(5)
+		fence := h.claim("r")
+		require.Equal(h, int64(1), fence)
+		require.Empty(h, h.claimable())
+		require.Equal(h, "r", h.session("s").Active.Run.RunID)
+		h.clock.Advance(5)
+		h.do(&runs.Complete{RunID: "r", Fence: fence, Output: runs.JSON(`{"ok":true}`)})
+
+		run := h.run("r").Run
+		require.Equal(h, runs.StatusCompleted, run.Status)
+		require.Equal(h, `{"ok":true}`, string(run.Output))
+		require.Equal(h, []int64{clockStart, clockStart + 5, clockStart + 10}, []int64{run.SubmittedAtMs, run.StartedAtMs, run.FinishedAtMs})
+		require.Zero(h, run.LeaseExpiresAtMs)
+		require.Nil(h, h.session("s").Active)
+		require.Equal(h, []runs.EventType{runs.EventAccepted, runs.EventQueued, runs.EventStarted, runs.EventCompleted}, typesOf(h.events("s")))
+	},
+	"run/unknown": func(h *harness) {
+		_, err := h.store.Run(h.ctx, "nobody")
+		requireCode(h, runs.CodeRunNotFound, err)
+		_, err = h.store.ClaimedRun(h.ctx, "nobody")
+		requireCode(h, runs.CodeRunNotFound, err)
+		_, err = h.store.RunEvents(h.ctx, "nobody", 0, 10)
+		requireCode(h, runs.CodeRunNotFound, err)
+		_, _, err = h.store.SettledAfter(h.ctx, "nobody", 0)
+		requireCode(h, runs.CodeRunNotFound, err)
+		h.refuse(runs.CodeRunNotFound, &runs.CancelRun{RunID: "nobody"})
+		h.refuse(runs.CodeRunNotFound, &runs.ClaimRun{RunID: "nobody", WorkerID: "w"})
+	},
+	"run/terminal moves are absorbed": func(h *harness) {
+		h.create("s", "r")
+		require.False(h, h.do(&runs.CancelRun{RunID: "r", Actor: person}).Existing)
+		events := len(h.events("s"))
+		require.True(h, h.do(&runs.CancelRun{RunID: "r", Actor: person}).Existing)
+		require.Len(h, h.events("s"), events)
+		h.refuse(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	},
+	"queue/first come, first served": func(h *harness) {
+		for n := range 5 {
+			require.Equal(h, int64(n), h.create("s", numbered("r", n)).Run.Run.QueuedAhead)
+		}
+		for n := range 5 {
+			require.Equal(h, []string{numbered("r", n)}, h.claimable(), "only the head of the queue is claimable")
+			for behind := n; behind < 5; behind++ {
+				require.Equal(h, int64(behind-n), h.run(numbered("r", behind)).Run.QueuedAhead)
+			}
+			if n < 4 {
+				h.refuse(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: numbered("r", n+1), WorkerID: "w"})
+			}
+			fence := h.claim(numbered("r", n))
+			require.Empty(h, h.claimable(), "no second run of the session before its first is over")
+			h.do(&runs.Complete{RunID: numbered("r", n), Fence: fence})
+		}
+		require.Equal(h, int64(0), h.session("s").Session.QueuedCount)
+	},
+	"queue/a cancelled run leaves no gap": func(h *harness) {
+		for n := range 4 {
+			h.create("s", numbered("r", n))
+		}
+		h.do(&runs.CancelRun{RunID: "r-001"})
+		require.Equal(h, []string{"r-000", "r-002", "r-003"}, h.session("s").QueuedRunIDs)
+		require.Equal(h, int64(1), h.run("r-002").Run.QueuedAhead)
+		h.do(&runs.CancelRun{RunID: "r-000"})
+		require.Equal(h, []string{"r-002"}, h.claimable())
+	},
+	"queue/inline and claim refuse to wait in line": func(h *harness) {
+		h.create("s", "r-1")
+		h.refuse(runs.CodeSessionBusy, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: runs.JSON(`1`), Inline: true})
+		h.refuse(runs.CodeRunNotClaimable, &runs.CreateRun{
+			SessionID: "s", SessionGiven: true, Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"},
+		})
+		require.Len(h, h.session("s").QueuedRunIDs, 1)
+	},
+	"run/made, claimed and waiting in one call": func(h *harness) {
+		suspension := approvals("a")
+		suspension.Checkpoint = runs.JSON(`{"at":1}`)
+		reply := h.do(&runs.CreateRun{
+			SessionID: "s", SessionGiven: true, RunID: "r", Input: runs.JSON(`1`),
+			Claim: &runs.ClaimOptions{WorkerID: "w"}, Suspend: &suspension,
+		})
+		require.Nil(h, reply.Claim)
+		record := h.run("r")
+		require.Equal(h, runs.StatusWaitingForApproval, record.Run.Status)
+		require.Len(h, record.Requests, 1)
+		claimed, err := h.store.ClaimedRun(h.ctx, "r")
+		require.NoError(h, err)
+		require.Equal(h, `{"at":1}`, string(claimed.Run.Checkpoint))
+		require.Equal(h, `1`, string(claimed.Run.Input))
+	},
+	"run/ids are unique across sessions": func(h *harness) {
+		h.create("s-1", "r")
+		h.refuse(runs.CodeIDConflict, &runs.CreateRun{SessionID: "s-2", SessionGiven: true, RunID: "r", Input: runs.JSON(`"do it"`)})
+		_, err := h.store.Session(h.ctx, "s-2")
+		requireCode(h, runs.CodeSessionNotFound, err)
+		h.refuse(runs.CodeIDConflict, &runs.CreateRun{SessionID: "s-1", SessionGiven: true, RunID: "r", Input: runs.JSON(`"else"`)})
+		require.True(h, h.create("s-1", "r").Existing)
+		require.Len(h, h.session("s-1").QueuedRunIDs, 1)
+	},
+}

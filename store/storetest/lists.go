@@ -1,0 +1,178 @@
+package storetest
+
+import (
+	"slices"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func runIDs(records []runs.RunRecord) []string {
+	ids := make([]string, len(records))
+	for i := range records {
+		ids[i] = records[i].Run.RunID
+	}
+	return ids
+}
+
+// pageRuns walks a list of runs by its cursor.
+func (h *harness) pageRuns(q runs.RunQuery) []string {
+	h.Helper()
+	var ids []string
+	for range 100 {
+		page, err := h.store.Runs(h.ctx, q)
+		require.NoError(h, err)
+		require.LessOrEqual(h, len(page), q.Limit)
+		ids = append(ids, runIDs(page)...)
+		if len(page) < q.Limit {
+			return ids
+		}
+		last := page[len(page)-1].Run
+		q.After = &runs.RunPosition{Over: last.Status.Terminal(), SubmittedAtMs: last.SubmittedAtMs, RunID: last.RunID}
+	}
+	require.Fail(h, "the list does not end")
+	return nil
+}
+
+var listTests = map[string]func(*harness){
+	"list/runs with equal keys, page by page": func(h *harness) {
+		var all, over []string
+		for n := range 12 {
+			run := numbered("r", (n*7)%12)
+			h.do(&runs.CreateRun{SessionID: numbered("s", n%4), SessionGiven: true, RunID: run, AgentID: numbered("agent", n%2), Input: runs.JSON(`1`)})
+			all = append(all, run)
+		}
+		slices.Sort(all)
+		for n := range 12 {
+			if n%3 == 0 {
+				h.do(&runs.CancelRun{RunID: numbered("r", n)})
+				over = append(over, numbered("r", n))
+			}
+		}
+		active := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(over, id) })
+		for _, limit := range []int{1, 2, 5, 11, 12, 13} {
+			require.Equal(h, all, h.pageRuns(runs.RunQuery{Limit: limit}))
+			require.Equal(h, append(slices.Clone(active), over...), h.pageRuns(runs.RunQuery{Limit: limit, PriorityActive: true}))
+			require.Equal(h, over, h.pageRuns(runs.RunQuery{Limit: limit, Status: runs.StatusCancelled}))
+		}
+		for _, test := range []struct {
+			query runs.RunQuery
+			want  []string
+		}{
+			{runs.RunQuery{Limit: 3, Last: true}, all[9:]},
+			{runs.RunQuery{Limit: 100, Last: true}, all},
+			{runs.RunQuery{Limit: 6, Last: true, PriorityActive: true}, append(slices.Clone(active[6:]), over...)},
+			{runs.RunQuery{Limit: 100, SessionID: "nobody"}, []string{}},
+			{runs.RunQuery{Limit: 100, Kind: "other"}, []string{}},
+		} {
+			list, err := h.store.Runs(h.ctx, test.query)
+			require.NoError(h, err)
+			require.Equal(h, test.want, runIDs(list), "%+v", test.query)
+		}
+		count, err := h.store.CountRuns(h.ctx, runs.RunQuery{Status: runs.StatusCancelled})
+		require.NoError(h, err)
+		require.Equal(h, int64(len(over)), count)
+		bySession, err := h.store.Runs(h.ctx, runs.RunQuery{SessionID: "s-001", AgentID: "agent-001", Kind: runs.KindInput, Limit: 100})
+		require.NoError(h, err)
+		require.Len(h, bySession, 3)
+	},
+	"list/runs carry what their views need": func(h *harness) {
+		h.wait("s-1", "r-1", approvals("a", "b"))
+		h.do(&runs.ResolveApprovals{RunID: "r-1", Resolutions: allow("b"), Actor: person})
+		h.wait("s-2", "r-2", questions("q"))
+		h.create("s-2", "r-3")
+		h.create("s-2", "r-4")
+		list, err := h.store.Runs(h.ctx, runs.RunQuery{Limit: 10})
+		require.NoError(h, err)
+		require.Len(h, list, 4)
+		for i := range list {
+			require.Equal(h, h.run(list[i].Run.RunID), &list[i])
+		}
+		require.Equal(h, int64(1), list[3].Run.QueuedAhead)
+	},
+	"list/sessions by status": func(h *harness) {
+		for n := range 6 {
+			h.do(&runs.CreateSession{SessionID: numbered("s", n), AgentID: numbered("agent", n%2)})
+		}
+		h.wait("s-001", "r-1", approvals("a"))
+		h.wait("s-002", "r-2", questions("q"))
+		h.create("s-003", "r-3")
+		h.do(&runs.EndSession{SessionID: "s-004"})
+		for _, test := range []struct {
+			query runs.SessionQuery
+			want  []string
+		}{
+			{runs.SessionQuery{}, []string{"s-000", "s-001", "s-002", "s-003", "s-004", "s-005"}},
+			{runs.SessionQuery{Status: runs.SessionIdle}, []string{"s-000", "s-003", "s-005"}},
+			{runs.SessionQuery{Status: runs.SessionEnded}, []string{"s-004"}},
+			{runs.SessionQuery{Status: runs.StatusWaitingForApproval}, []string{"s-001"}},
+			{runs.SessionQuery{Status: runs.StatusWaitingForUserQuestion, AgentID: "agent-000"}, []string{"s-002"}},
+			{runs.SessionQuery{AgentID: "agent-001"}, []string{"s-001", "s-003", "s-005"}},
+			{runs.SessionQuery{Status: runs.StatusRunning}, nil},
+		} {
+			for _, limit := range []int{1, 2, 10} {
+				var ids []string
+				query := test.query
+				query.Limit = limit
+				for {
+					page, err := h.store.Sessions(h.ctx, query)
+					require.NoError(h, err)
+					for i := range page {
+						ids = append(ids, page[i].Session.SessionID)
+					}
+					if len(page) < limit {
+						break
+					}
+					query.After = ids[len(ids)-1]
+				}
+				require.Equal(h, test.want, ids, "%+v", test.query)
+			}
+			count, err := h.store.CountSessions(h.ctx, test.query)
+			require.NoError(h, err)
+			require.Equal(h, int64(len(test.want)), count, "%+v", test.query)
+		}
+	},
+	"list/pending requests by (session, run, request), bytewise": func(h *harness) {
+		// Upper case goes before lower case, and a dash before a digit.
+		for _, session := range []string{"b", "B", "a-1", "a1"} {
+			h.wait(session, "run-of-"+session, approvals("z", "Z", "y.1", "y-1"))
+		}
+		h.wait("c", "run-of-c", questions("q"))
+		var want []runs.RequestPosition
+		for _, session := range []string{"B", "a-1", "a1", "b"} {
+			for _, request := range []string{"Z", "y-1", "y.1", "z"} {
+				want = append(want, runs.RequestPosition{SessionID: session, RunID: "run-of-" + session, RequestID: request})
+			}
+		}
+		for _, limit := range []int{1, 3, 16, 100} {
+			var got []runs.RequestPosition
+			query := runs.RequestQuery{Kind: runs.KindApproval, Limit: limit}
+			for {
+				page, err := h.store.PendingRequests(h.ctx, query)
+				require.NoError(h, err)
+				for _, pending := range page {
+					require.Equal(h, runs.DefaultAgentID, pending.AgentID)
+					require.Equal(h, runs.KindInput, pending.RunKind)
+					got = append(got, runs.RequestPosition{SessionID: pending.Request.SessionID, RunID: pending.Request.RunID, RequestID: pending.Request.RequestID})
+				}
+				if len(page) < limit {
+					break
+				}
+				query.After = &got[len(got)-1]
+			}
+			require.Equal(h, want, got)
+		}
+		count, err := h.store.CountPendingRequests(h.ctx, runs.RequestQuery{Kind: runs.KindApproval, SessionID: "b"})
+		require.NoError(h, err)
+		require.Equal(h, int64(4), count)
+		list, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: runs.KindQuestion, Limit: 10})
+		require.NoError(h, err)
+		require.Len(h, list, 1)
+		h.do(&runs.ResolveApprovals{RunID: "run-of-b", Resolutions: allow("z", "Z", "y.1"), Actor: person})
+		list, err = h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: runs.KindApproval, SessionID: "b", Limit: 10})
+		require.NoError(h, err)
+		require.Len(h, list, 1)
+		require.Equal(h, "y-1", list[0].Request.RequestID)
+	},
+}

@@ -1,0 +1,197 @@
+package storetest
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Model is the reference: it keeps all rows in maps and decides every command on
+// the full state of its session. An engine, which loads only what a command needs,
+// must come to the same rows and replies. It is not safe for concurrent use.
+type Model struct {
+	newID    runs.IDSource
+	sessions map[string]*runs.Session
+	runs     map[string]*runs.Run
+	requests map[runs.RequestPosition]*runs.Request
+	events   []*runs.Event
+	records  map[runs.RecordKey]*runs.IdempotencyRecord
+}
+
+// NewModel returns an empty model that makes identifiers with newID.
+func NewModel(newID runs.IDSource) *Model {
+	return &Model{
+		newID: newID, sessions: map[string]*runs.Session{}, runs: map[string]*runs.Run{},
+		requests: map[runs.RequestPosition]*runs.Request{}, records: map[runs.RecordKey]*runs.IdempotencyRecord{},
+	}
+}
+
+// Do decides a command at a moment and keeps what it changes.
+func (m *Model) Do(command runs.Command, nowMs int64) (runs.Reply, error) {
+	if err := runs.Prepare(command, m.newID); err != nil {
+		return runs.Reply{}, err
+	}
+	needs := command.Needs()
+	sessionID := needs.SessionID
+	if sessionID == "" {
+		run, there := m.runs[needs.RunID]
+		if !there {
+			return runs.Reply{}, runs.UnknownRun(needs.RunID)
+		}
+		sessionID = run.SessionID
+	}
+	state := m.state(sessionID, needs.ChosenRunID)
+	change, reply, err := runs.Decide(state, command, nowMs)
+	state.Apply(change)
+	m.keep(state, change)
+	return reply, err
+}
+
+// state returns everything that belongs to a session, and the run of a chosen id
+// wherever it is. The rows are copies, so that a decision that writes to them
+// shows as a difference.
+func (m *Model) state(sessionID, chosenRunID string) *runs.State {
+	state := runs.NewState(sessionID)
+	state.Session = m.sessions[sessionID]
+	for runID, run := range m.runs {
+		if run.SessionID == sessionID || runID == chosenRunID {
+			image := *run
+			image.QueuedAhead = m.queuedAhead(run)
+			state.Runs[runID] = &image
+		}
+	}
+	for position, request := range m.requests {
+		if position.SessionID == sessionID {
+			image := *request
+			state.Requests[runs.RequestKey{RunID: position.RunID, RequestID: position.RequestID}] = &image
+		}
+	}
+	for key, record := range m.records {
+		state.Records[key] = record
+	}
+	return state
+}
+
+func (m *Model) queuedAhead(run *runs.Run) int64 {
+	var ahead int64
+	for _, other := range m.runs {
+		if run.Status == runs.StatusQueued && other.SessionID == run.SessionID &&
+			other.Status == runs.StatusQueued && other.FirstEventID < run.FirstEventID {
+			ahead++
+		}
+	}
+	return ahead
+}
+
+func (m *Model) keep(state *runs.State, change runs.Change) {
+	if state.Session != nil {
+		m.sessions[state.SessionID] = state.Session
+	}
+	for runID, run := range state.Runs {
+		m.runs[runID] = run
+	}
+	for key, request := range state.Requests {
+		m.requests[runs.RequestPosition{SessionID: state.SessionID, RunID: key.RunID, RequestID: key.RequestID}] = request
+	}
+	for key, record := range state.Records {
+		m.records[key] = record
+	}
+	m.events = append(m.events, change.Events...)
+}
+
+// Run returns a run as it is, or nil.
+func (m *Model) Run(runID string) *runs.Run { return m.runs[runID] }
+
+// OpenRequests returns the ids of the open requests of a kind on a run, sorted.
+func (m *Model) OpenRequests(runID string, kind runs.RequestKind) []string {
+	var ids []string
+	for position, request := range m.requests {
+		if position.RunID == runID && request.Kind == kind && request.Open() {
+			ids = append(ids, position.RequestID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// RunRecord returns a run as a read of it must show it, or nil. Its outputs are
+// left out.
+func (m *Model) RunRecord(runID string) *runs.RunRecord {
+	run, there := m.runs[runID]
+	if !there {
+		return nil
+	}
+	record := &runs.RunRecord{Run: *run}
+	record.Run.QueuedAhead = m.queuedAhead(run)
+	record.Run.CheckpointSet = false
+	for _, request := range m.requests {
+		if request.RunID == runID && (request.Open() || request.SettledNumber > run.ResumeAfter) {
+			record.Requests = append(record.Requests, *request)
+		}
+	}
+	slices.SortFunc(record.Requests, func(a, b runs.Request) int { return cmp.Compare(a.Number, b.Number) })
+	return record
+}
+
+// Tables returns all rows.
+func (m *Model) Tables() Tables {
+	tables := Tables{}
+	for name := range tableKeys {
+		tables[name] = nil
+	}
+	add := func(table string, columns map[string]any) {
+		row := Row{}
+		for column, value := range columns {
+			row.set(column, value)
+		}
+		tables[table] = append(tables[table], row)
+	}
+	for _, s := range m.sessions {
+		add("sessions", sessionColumns(s))
+	}
+	for _, r := range m.runs {
+		add("runs", runColumns(r))
+	}
+	for _, r := range m.requests {
+		add("requests", requestColumns(r))
+	}
+	for _, e := range m.events {
+		add("events", eventColumns(e))
+	}
+	for _, r := range m.records {
+		add("idempotency_records", recordColumns(r))
+	}
+	tables.sort()
+	return tables
+}
+
+// RunIDs returns the ids of all runs, sorted.
+func (m *Model) RunIDs() []string {
+	return slices.Sorted(maps.Keys(m.runs))
+}
+
+// ActiveRuns returns the ids of the runs that hold their session's slot, sorted.
+func (m *Model) ActiveRuns() []string {
+	var ids []string
+	for _, session := range m.sessions {
+		if session.ActiveRunID != "" {
+			ids = append(ids, session.ActiveRunID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Claimable returns the ids of the runs that may be claimed at a moment, sorted.
+func (m *Model) Claimable(nowMs int64) []string {
+	var ids []string
+	for runID, run := range m.runs {
+		if run.ClaimableAtMs != 0 && run.ClaimableAtMs <= nowMs {
+			ids = append(ids, runID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}

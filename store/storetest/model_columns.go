@@ -1,0 +1,51 @@
+package storetest
+
+import "github.com/holdpoint/holdpoint/runs"
+
+func sessionColumns(s *runs.Session) map[string]any {
+	return map[string]any{
+		"session_id": s.SessionID, "agent_id": s.AgentID, "parent_session_id": s.ParentSessionID,
+		"metadata": string(s.Metadata), "active_run_id": s.ActiveRunID, "queued_count": s.QueuedCount,
+		"last_event_id": s.LastEventID, "ended_at_ms": s.EndedAtMs, "created_at_ms": s.CreatedAtMs, "updated_at_ms": s.UpdatedAtMs,
+	}
+}
+
+func runColumns(r *runs.Run) map[string]any {
+	return map[string]any{
+		"run_id": r.RunID, "session_id": r.SessionID, "agent_id": r.AgentID, "parent_run_id": r.ParentRunID,
+		"kind": string(r.Kind), "status": string(r.Status), "source_plugin": r.Request.SourcePlugin,
+		"source_kind": r.Request.SourceKind, "actor_id": r.Request.ActorID, "text_preview": r.Request.TextPreview,
+		"question_count": r.Request.QuestionCount, "metadata": string(r.Metadata), "payload_digest": r.PayloadDigest,
+		"submitted_at_ms": r.SubmittedAtMs, "started_at_ms": r.StartedAtMs, "finished_at_ms": r.FinishedAtMs,
+		"updated_at_ms": r.UpdatedAtMs, "first_event_id": r.FirstEventID, "last_event_id": r.LastEventID,
+		"attempt": r.Attempt, "stalled_attempts": r.StalledAttempts, "fence": r.Fence, "worker_id": r.WorkerID,
+		"lease_expires_at_ms": r.LeaseExpiresAtMs, "lease_end": string(r.LeaseEnd), "last_call_digest": r.LastCallDigest,
+		"attached": r.Attached, "claimable_at_ms": r.ClaimableAtMs, "suspension_id": r.SuspensionID,
+		"raised_count": r.RaisedCount, "settled_count": r.SettledCount, "resume_after": r.ResumeAfter,
+		"output_count": r.OutputCount, "error": r.Error, "output": string(r.Output),
+		"input": string(r.Input), "checkpoint": string(r.Checkpoint),
+	}
+}
+
+func requestColumns(r *runs.Request) map[string]any {
+	return map[string]any{
+		"session_id": r.SessionID, "run_id": r.RunID, "request_id": r.RequestID, "handle": r.Handle,
+		"suspension_id": r.SuspensionID, "suspension_digest": r.SuspensionDigest, "number": r.Number,
+		"kind": string(r.Kind), "body": string(r.Body), "due_at_ms": r.DueAtMs, "created_at_ms": r.CreatedAtMs,
+		"outcome": string(r.Outcome), "settled_number": r.SettledNumber, "resolution": string(r.Resolution), "settled_at_ms": r.SettledAtMs,
+	}
+}
+
+func eventColumns(e *runs.Event) map[string]any {
+	return map[string]any{
+		"session_id": e.SessionID, "event_id": e.EventID, "run_id": e.RunID, "agent_id": e.AgentID,
+		"type": string(e.Type), "timestamp_ms": e.TimestampMs, "body": string(e.Body),
+	}
+}
+
+func recordColumns(r *runs.IdempotencyRecord) map[string]any {
+	return map[string]any{
+		"operation": string(r.Operation), "scope": r.Scope, "idempotency_key": r.IdempotencyKey,
+		"fingerprint": r.Fingerprint, "session_id": r.SessionID, "run_id": r.RunID, "created_at_ms": r.CreatedAtMs,
+	}
+}

@@ -1,0 +1,53 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Counter returns a source of identifiers that makes the same ones every time.
+func Counter() runs.IDSource {
+	next := 0
+	return func(prefix string) string {
+		next++
+		return fmt.Sprintf("%s_%06d", prefix, next)
+	}
+}
+
+// Outcome is what a command was answered with.
+type Outcome struct {
+	Reply runs.Reply
+	Err   *runs.Error
+}
+
+// OutcomeOf leaves out of a reply what depends on how much was loaded: a run's
+// payload is in the Claim where one is due.
+func OutcomeOf(reply runs.Reply, err error) Outcome {
+	if reply.Run != nil {
+		record := *reply.Run
+		record.Run.Input, record.Run.Checkpoint, record.Run.CheckpointSet = nil, nil, false
+		reply.Run = &record
+	}
+	result := Outcome{Reply: reply}
+	if err != nil && !errors.As(err, &result.Err) {
+		result.Err = &runs.Error{Code: "none of the domain's", Detail: err.Error()}
+	}
+	return result
+}
+
+// Diff returns "" when two values are the same. Documents are compared as text.
+func Diff(want, got any) string {
+	if reflect.DeepEqual(want, got) {
+		return ""
+	}
+	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.FilterValues(
+		func(a, b runs.JSON) bool { return len(a) > 0 || len(b) > 0 },
+		cmp.Transformer("text", func(j runs.JSON) string { return string(j) }),
+	))
+}

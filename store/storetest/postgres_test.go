@@ -1,0 +1,100 @@
+package storetest_test
+
+import (
+	"context"
+	"database/sql"
+	"flag"
+	"testing"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/postgres"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	// Each example of the differential test takes a good part of a second; -rapid.checks
+	// asks for more of them.
+	if err := flag.Set("rapid.checks", "25"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(postgrestest.Wrap(m))
+}
+
+func TestPostgres(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, postgresEngine)
+}
+
+var postgresEngine = storetest.Engine{
+	Durable: true, Replicas: true,
+	Fresh: func(tb testing.TB) storetest.Database {
+		tb.Helper()
+		return newPostgresDatabase(tb)
+	},
+}
+
+// postgresDatabase is a database whose clock is in the hand of the test.
+type postgresDatabase struct {
+	url      string
+	db       *sql.DB
+	followed *storetest.Clock
+}
+
+// The engine reads the database's clock. In these databases other functions of the
+// same names stand before its own on the search path, and tell the test's time.
+const sqlTestClock = `
+CREATE TABLE public.test_clock (now_ms bigint NOT NULL);
+INSERT INTO public.test_clock VALUES (0);
+CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
+	AS 'SELECT pg_catalog.to_timestamp(now_ms / 1000.0) FROM public.test_clock';
+CREATE FUNCTION public.statement_timestamp() RETURNS timestamptz LANGUAGE sql STABLE
+	AS 'SELECT pg_catalog.to_timestamp(now_ms / 1000.0) FROM public.test_clock';
+DO $$ BEGIN
+	EXECUTE format('ALTER DATABASE %I SET search_path = public, pg_catalog', current_database());
+END $$`
+
+func newPostgresDatabase(tb testing.TB) *postgresDatabase {
+	tb.Helper()
+	url := postgrestest.URL(tb)
+	db, err := sql.Open("pgx", url)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, db.Close()) })
+	_, err = db.ExecContext(tb.Context(), sqlTestClock)
+	require.NoError(tb, err)
+	return &postgresDatabase{url: url, db: db}
+}
+
+func (d *postgresDatabase) Open(tb testing.TB, options storetest.Options) runs.Store {
+	tb.Helper()
+	if d.followed == nil {
+		d.followed = options.Clock
+		ctx := context.WithoutCancel(tb.Context())
+		options.Clock.Follow(func(nowMs int64) {
+			_, err := d.db.ExecContext(ctx, `UPDATE public.test_clock SET now_ms = $1`, nowMs)
+			require.NoError(tb, err)
+		})
+	}
+	store, err := postgres.Open(tb.Context(), d.url, postgres.Options{Committer: committer.Options{NewID: options.NewID}})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, store.Close()) })
+	return store
+}
+
+func (d *postgresDatabase) Tables(tb testing.TB) storetest.Tables {
+	tb.Helper()
+	return storetest.ReadTables(tb, d.db)
+}
+
+// reset empties the database, for a store that has not seen it before.
+func (d *postgresDatabase) reset(tb testing.TB) {
+	tb.Helper()
+	d.followed = nil
+	_, err := d.db.ExecContext(tb.Context(), `TRUNCATE sessions, runs, requests, events, idempotency_records`)
+	require.NoError(tb, err)
+}

@@ -1,0 +1,111 @@
+package storetest
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// answersAgainstExpiry is how many runs are answered at the very millisecond of
+// their deadline.
+const answersAgainstExpiry = 2000
+
+var raceTests = map[string]func(*harness){
+	"race/one run id made in many sessions at once": func(h *harness) { oneIDOneRun(h, h.store) },
+	// Half of the callers come before the clock strikes and half after; which of them
+	// is first at the door is left to chance.
+	"race/answer against expiry at the same millisecond": func(h *harness) {
+		const sessions = 50
+		inTime := 0
+		for round := range answersAgainstExpiry / sessions {
+			dueAtMs := h.clock.NowMs() + 1
+			each(h, sessions, func(n int) error {
+				suspension := runs.Suspension{Questions: []runs.UserQuestionRequest{questionDueAt("q", dueAtMs)}}
+				_, err := h.store.Do(h.ctx, &runs.CreateRun{
+					SessionID: numbered("s", n), SessionGiven: true, RunID: numbered(numbered("r", round), n), Input: runs.JSON(`1`),
+					Claim: &runs.ClaimOptions{WorkerID: "w"}, Suspend: &suspension,
+				})
+				return err
+			})
+			answered := make([]error, sessions)
+			each(h, 2*sessions+1, func(n int) error {
+				run := numbered(numbered("r", round), n/2)
+				var err error
+				switch {
+				case n == sessions:
+					h.clock.Advance(1)
+				case n == 2*sessions:
+					_, err = h.store.Due(h.ctx, 10)
+				case n%2 == 0:
+					_, answered[n/2] = h.store.Do(h.ctx, &runs.AnswerQuestion{RunID: run, Resolution: answer("q", "left"), Actor: person})
+				default:
+					_, err = h.store.Do(h.ctx, &runs.ExpireRequests{SessionID: numbered("s", n/2), RunID: run})
+				}
+				return err
+			})
+			inTime += h.checkOutcomes(round, answered)
+		}
+		h.Logf("%d of %d answers were in time", inTime, answersAgainstExpiry)
+	},
+}
+
+// checkOutcomes checks that each run has the one outcome that its caller was told
+// of, and makes every run be over. It returns how many answers were in time.
+func (h *harness) checkOutcomes(round int, answered []error) (inTime int) {
+	h.Helper()
+	for n, told := range answered {
+		run := numbered(numbered("r", round), n)
+		if n == len(answered)/2 {
+			// The clock took the turn of this one's answer.
+			told = errNotAnswered
+			_, err := h.store.Do(h.ctx, &runs.ExpireRequests{RunID: run})
+			require.NoError(h, err)
+		}
+		record, settled, err := h.store.SettledAfter(h.ctx, run, 0)
+		require.NoError(h, err)
+		require.Len(h, settled, 1)
+		resolved := 0
+		events, err := h.store.RunEvents(h.ctx, run, 0, 100)
+		require.NoError(h, err)
+		for i := range events {
+			if events[i].Type == runs.EventUserQuestionResolved {
+				resolved++
+			}
+		}
+		require.Equal(h, 1, resolved)
+		if told == nil {
+			inTime++
+			require.Equal(h, runs.OutcomeAnswered, settled[0].Outcome)
+			require.Equal(h, runs.StatusRunning, record.Status)
+			_, err := h.store.Do(h.ctx, &runs.CancelRun{RunID: run})
+			require.NoError(h, err)
+			continue
+		}
+		if !errors.Is(told, errNotAnswered) {
+			refused := requireCode(h, runs.CodeQuestionExpired, told)
+			require.Equal(h, runs.OutcomeExpired, refused.Recorded.Outcome)
+		}
+		require.Equal(h, runs.OutcomeExpired, settled[0].Outcome)
+		require.Equal(h, runs.StatusCancelled, record.Status)
+	}
+	return inTime
+}
+
+var errNotAnswered = errors.New("nobody answered")
+
+// each calls a function from many goroutines at once and expects no error.
+func each(h *harness, count int, do func(n int) error) {
+	h.Helper()
+	errs := make([]error, count)
+	var wait sync.WaitGroup
+	for n := range count {
+		wait.Go(func() { errs[n] = do(n) })
+	}
+	wait.Wait()
+	for _, err := range errs {
+		require.NoError(h, err)
+	}
+}

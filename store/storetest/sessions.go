@@ -1,0 +1,72 @@
+package storetest
+
+import (
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+var sessionTests = map[string]func(*harness){
+	"session/made once": func(h *harness) {
+		made := h.do(&runs.CreateSession{SessionID: "s", AgentID: "coder", ParentSessionID: "root", Metadata: runs.JSON(`{"a":1}`)})
+		require.False(h, made.Existing)
+		again := h.do(&runs.CreateSession{SessionID: "s"})
+		require.True(h, again.Existing)
+		h.refuse(runs.CodeIDConflict, &runs.CreateSession{SessionID: "s", AgentID: "other"})
+
+		record := h.session("s")
+		require.Equal(h, "coder", record.Session.AgentID)
+		require.Equal(h, "root", record.Session.ParentSessionID)
+		require.JSONEq(h, `{"a":1}`, string(record.Session.Metadata))
+		require.Equal(h, int64(clockStart), record.Session.CreatedAtMs)
+		require.Nil(h, record.Active)
+		require.Empty(h, record.QueuedRunIDs)
+	},
+	"session/unknown": func(h *harness) {
+		_, err := h.store.Session(h.ctx, "nobody")
+		requireCode(h, runs.CodeSessionNotFound, err)
+		_, err = h.store.SessionEvents(h.ctx, "nobody", 0, 10)
+		requireCode(h, runs.CodeSessionNotFound, err)
+		h.refuse(runs.CodeSessionNotFound, &runs.EndSession{SessionID: "nobody"})
+		h.refuse(runs.CodeSessionNotFound, &runs.InterruptSession{SessionID: "nobody"})
+		h.refuse(runs.CodeSessionNotFound, &runs.ResolveApprovals{SessionID: "nobody", Resolutions: allow("a")})
+	},
+	"session/end cancels the active and every queued run": func(h *harness) {
+		h.wait("s", "r-0", approvals("a"))
+		for n := 1; n <= 5; n++ {
+			h.create("s", numbered("queued", n))
+		}
+		ended := h.do(&runs.EndSession{SessionID: "s", Reason: "enough", Actor: person})
+		require.False(h, ended.Existing)
+		require.Equal(h, clockStart, int(ended.Session.EndedAtMs))
+
+		record := h.session("s")
+		require.Nil(h, record.Active)
+		require.Empty(h, record.QueuedRunIDs)
+		require.Zero(h, record.Session.QueuedCount)
+		require.Equal(h, runs.StatusCancelled, h.run("r-0").Run.Status)
+		for n := 1; n <= 5; n++ {
+			require.Equal(h, runs.StatusCancelled, h.run(numbered("queued", n)).Run.Status)
+		}
+		require.Empty(h, h.claimable())
+		_, settled, err := h.store.SettledAfter(h.ctx, "r-0", 0)
+		require.NoError(h, err)
+		require.Len(h, settled, 1)
+		require.Equal(h, runs.OutcomeCancelled, settled[0].Outcome)
+
+		events := len(h.events("s"))
+		require.True(h, h.do(&runs.EndSession{SessionID: "s"}).Existing)
+		require.Len(h, h.events("s"), events, "ending again writes nothing")
+		h.refuse(runs.CodeSessionEnded, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: runs.JSON(`1`)})
+	},
+	"session/interrupt ends the active run and the next may go": func(h *harness) {
+		require.False(h, h.do(&runs.CreateSession{SessionID: "s"}).Existing)
+		require.False(h, h.do(&runs.InterruptSession{SessionID: "s"}).Interrupted)
+		h.wait("s", "r-1", questions("q"))
+		h.create("s", "r-2")
+		require.Empty(h, h.claimable())
+		require.True(h, h.do(&runs.InterruptSession{SessionID: "s", Reason: "stop", Actor: person}).Interrupted)
+		require.Equal(h, runs.StatusInterrupted, h.run("r-1").Run.Status)
+		require.Equal(h, []string{"r-2"}, h.claimable())
+	},
+}

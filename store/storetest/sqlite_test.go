@@ -1,0 +1,59 @@
+package storetest_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/sqlite"
+	"github.com/holdpoint/holdpoint/store/storetest"
+)
+
+func TestSQLite(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, sqliteFile)
+}
+
+func TestSQLiteInMemory(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, storetest.Engine{Fresh: func(testing.TB) storetest.Database { return sqliteDatabase(sqlite.Memory) }})
+}
+
+var sqliteFile = storetest.Engine{
+	Durable: true,
+	Fresh: func(tb testing.TB) storetest.Database {
+		tb.Helper()
+		return sqliteDatabase(filepath.Join(tb.TempDir(), "holdpoint.db"))
+	},
+}
+
+// sqliteDatabase is the path of a database.
+type sqliteDatabase string
+
+func (d sqliteDatabase) Open(tb testing.TB, options storetest.Options) runs.Store {
+	tb.Helper()
+	store, err := sqlite.Open(tb.Context(), string(d), sqlite.Options{NowMs: options.Clock.NowMs, NewID: options.NewID})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, store.Close()) })
+	return store
+}
+
+func (d sqliteDatabase) Tables(tb testing.TB) storetest.Tables {
+	tb.Helper()
+	db, err := sql.Open("sqlite", "file:"+string(d)+"?_query_only=1")
+	require.NoError(tb, err)
+	defer db.Close()
+	tables := storetest.ReadTables(tb, db)
+	// The payloads of runs have a table of their own.
+	byID := map[string]storetest.Row{}
+	for _, run := range tables["runs"] {
+		byID[run["run_id"].(string)] = run
+	}
+	for _, payload := range storetest.ReadRows(tb, db, "SELECT * FROM run_payloads") {
+		byID[payload["run_id"].(string)][payload["member"].(string)] = payload["value"]
+	}
+	return tables
+}

@@ -1,0 +1,275 @@
+// Package storetest is the contract that every engine passes: what a runs.Store
+// promises, shown by tests that get a fresh database each. It also holds a
+// reference model of the rules, against which the engines are compared.
+//
+// It must not know any engine: those who have one hand it in as an [Engine].
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Engine makes databases to test with.
+type Engine struct {
+	// Fresh returns a new, empty database.
+	Fresh func(tb testing.TB) Database
+	// Durable says that a database is still there when its store was closed.
+	Durable bool
+	// Replicas says that several stores may be open on one database.
+	Replicas bool
+}
+
+// Database is one database.
+type Database interface {
+	// Open opens a store on the database. It is closed with the test, if not before.
+	Open(tb testing.TB, options Options) runs.Store
+	// Tables returns all rows of all tables, read past the store.
+	Tables(tb testing.TB) Tables
+}
+
+// Options are what the store must use instead of what it would.
+type Options struct {
+	Clock *Clock
+	NewID runs.IDSource // nil for the store's own
+}
+
+// Clock is a clock that goes when it is told to. It is safe for concurrent use.
+type Clock struct {
+	nowMs     atomic.Int64
+	mu        sync.Mutex
+	followers []func(nowMs int64)
+}
+
+// clockStart is the moment at which the clock of a test begins.
+const clockStart = 1_750_000_000_000
+
+// NewClock returns a clock that stands at a fixed moment.
+func NewClock() *Clock {
+	clock := &Clock{}
+	clock.nowMs.Store(clockStart)
+	return clock
+}
+
+// NowMs returns the moment, in milliseconds since the epoch.
+func (c *Clock) NowMs() int64 { return c.nowMs.Load() }
+
+// Advance moves the clock on by some milliseconds. Its followers have been told
+// when it returns.
+func (c *Clock) Advance(ms int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	nowMs := c.nowMs.Add(ms)
+	for _, follow := range c.followers {
+		follow(nowMs)
+	}
+}
+
+// Follow calls a function with the moment, now and whenever it changes. It is for
+// engines whose clock is not in this process.
+func (c *Clock) Follow(follow func(nowMs int64)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.followers = append(c.followers, follow)
+	follow(c.nowMs.Load())
+}
+
+// Run runs the contract against an engine, each test on a database of its own.
+func Run(t *testing.T, engine Engine) {
+	t.Helper()
+	groups := []map[string]func(*harness){
+		sessionTests, lifecycleTests, claimTests, suspensionTests, resolutionTests, idempotencyTests,
+		expiryTests, eventTests, listTests, payloadTests, raceTests,
+	}
+	if engine.Durable {
+		groups = append(groups, reopenTests)
+	}
+	if engine.Replicas {
+		groups = append(groups, replicaTests)
+	}
+	for _, group := range groups {
+		for name, test := range group {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(newHarness(t, engine))
+			})
+		}
+	}
+}
+
+// harness is one test's store and what makes using it short.
+type harness struct {
+	*testing.T
+	ctx      context.Context
+	database Database
+	clock    *Clock
+	store    runs.Store
+}
+
+func newHarness(t *testing.T, engine Engine) *harness {
+	t.Helper()
+	h := &harness{T: t, ctx: t.Context(), database: engine.Fresh(t), clock: NewClock()}
+	h.store = h.open()
+	return h
+}
+
+func (h *harness) open() runs.Store {
+	h.Helper()
+	return h.database.Open(h, Options{Clock: h.clock})
+}
+
+// do gives a command and expects it to be accepted.
+func (h *harness) do(command runs.Command) runs.Reply {
+	h.Helper()
+	reply, err := h.store.Do(h.ctx, command)
+	require.NoError(h, err, "%T", command)
+	return reply
+}
+
+// refuse gives a command and expects it to be refused with a code.
+func (h *harness) refuse(code runs.Code, command runs.Command) *runs.Error {
+	h.Helper()
+	_, err := h.store.Do(h.ctx, command)
+	return requireCode(h, code, err)
+}
+
+func requireCode(tb testing.TB, code runs.Code, err error) *runs.Error {
+	tb.Helper()
+	var refused *runs.Error
+	require.ErrorAs(tb, err, &refused)
+	require.Equal(tb, code, refused.Code, refused.Detail)
+	return refused
+}
+
+func (h *harness) run(runID string) *runs.RunRecord {
+	h.Helper()
+	record, err := h.store.Run(h.ctx, runID)
+	require.NoError(h, err)
+	return record
+}
+
+func (h *harness) session(sessionID string) *runs.SessionRecord {
+	h.Helper()
+	record, err := h.store.Session(h.ctx, sessionID)
+	require.NoError(h, err)
+	return record
+}
+
+// create makes a run.
+func (h *harness) create(sessionID, runID string) runs.Reply {
+	h.Helper()
+	return h.do(&runs.CreateRun{SessionID: sessionID, SessionGiven: true, RunID: runID, Input: runs.JSON(`"do it"`)})
+}
+
+// claim takes a run's lease and returns the fence.
+func (h *harness) claim(runID string) int64 {
+	h.Helper()
+	return fenceOf(h, h.do(&runs.ClaimRun{RunID: runID, WorkerID: "worker"}))
+}
+
+func fenceOf(tb testing.TB, reply runs.Reply) int64 {
+	tb.Helper()
+	require.NotNil(tb, reply.Claim)
+	fence, err := strconv.ParseInt(reply.Claim.Lease.Fence, 10, 64)
+	require.NoError(tb, err)
+	return fence
+}
+
+// wait makes a run and lets it wait for what is asked, unattached.
+func (h *harness) wait(sessionID, runID string, suspension runs.Suspension) {
+	h.Helper()
+	h.create(sessionID, runID)
+	fence := h.claim(runID)
+	h.do(&runs.Suspend{RunID: runID, Fence: fence, Suspension: suspension})
+}
+
+func (h *harness) claimable(agentIDs ...string) []string {
+	h.Helper()
+	list, err := h.store.Claimable(h.ctx, agentIDs, 1000)
+	require.NoError(h, err)
+	ids := make([]string, len(list))
+	for i := range list {
+		ids[i] = list[i].RunID
+	}
+	return ids
+}
+
+func (h *harness) events(sessionID string) []runs.Event {
+	h.Helper()
+	events, err := h.store.SessionEvents(h.ctx, sessionID, 0, 10_000)
+	require.NoError(h, err)
+	return events
+}
+
+func typesOf(events []runs.Event) []runs.EventType {
+	types := make([]runs.EventType, len(events))
+	for i := range events {
+		types[i] = events[i].Type
+	}
+	return types
+}
+
+func approval(id string) runs.ApprovalRequest {
+	return runs.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: "bash", Input: runs.JSON(`{"command":"make"}`)}
+}
+
+func approvalDueAt(id string, dueAtMs int64) runs.ApprovalRequest {
+	request := approval(id)
+	request.ExpiresAtMs = &dueAtMs
+	return request
+}
+
+func question(id string) runs.UserQuestionRequest {
+	return runs.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []runs.UserQuestion{{
+		ID: "route", Header: "Route", Question: "Which route?",
+		Options: []runs.QuestionOption{{ID: "left", Label: "Left"}, {ID: "right", Label: "Right"}},
+	}}}
+}
+
+func questionDueAt(id string, dueAtMs int64) runs.UserQuestionRequest {
+	request := question(id)
+	request.ExpiresAtMs = &dueAtMs
+	return request
+}
+
+func approvals(ids ...string) runs.Suspension {
+	var suspension runs.Suspension
+	for _, id := range ids {
+		suspension.Approvals = append(suspension.Approvals, approval(id))
+	}
+	return suspension
+}
+
+func questions(ids ...string) runs.Suspension {
+	var suspension runs.Suspension
+	for _, id := range ids {
+		suspension.Questions = append(suspension.Questions, question(id))
+	}
+	return suspension
+}
+
+func allow(ids ...string) []runs.ApprovalResolution {
+	resolutions := make([]runs.ApprovalResolution, len(ids))
+	for i, id := range ids {
+		resolutions[i] = runs.ApprovalResolution{RequestID: id, Behavior: runs.BehaviorAllow}
+	}
+	return resolutions
+}
+
+func answer(id, optionID string) runs.UserQuestionResolution {
+	return runs.UserQuestionResolution{RequestID: id, Answers: []runs.UserQuestionAnswer{
+		{QuestionID: "route", SelectedOptionIDs: []string{optionID}},
+	}}
+}
+
+var person = runs.Actor{Name: "alice", Via: runs.ViaAPI}
+
+func numbered(prefix string, n int) string { return fmt.Sprintf("%s-%03d", prefix, n) }

@@ -1,0 +1,119 @@
+package storetest
+
+import (
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+var suspensionTests = map[string]func(*harness){
+	"suspend/both kinds, questions are shown first": func(h *harness) {
+		h.create("s", "r")
+		fence := h.claim("r")
+		suspension := questions("q")
+		suspension.Approvals = approvals("a-1", "a-2").Approvals
+		suspension.SuspensionID = "pause"
+		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: suspension})
+		record := h.run("r")
+		require.Equal(h, runs.StatusWaitingForUserQuestion, record.Run.Status)
+		require.Len(h, record.Requests, 3)
+		for i, request := range record.Requests {
+			require.Equal(h, int64(i+1), request.Number)
+			require.Equal(h, "pause", request.SuspensionID)
+			require.NotEmpty(h, request.Handle)
+		}
+		require.Empty(h, h.claimable())
+		summaries, err := h.store.Sessions(h.ctx, runs.SessionQuery{Limit: 10})
+		require.NoError(h, err)
+		require.Equal(h, 2, summaries[0].PendingApprovals)
+		require.Equal(h, 1, summaries[0].PendingQuestions)
+		require.Equal(h, runs.StatusWaitingForUserQuestion, summaries[0].Status)
+
+		h.do(&runs.AnswerQuestion{RunID: "r", Resolution: answer("q", "left"), Actor: person})
+		require.Equal(h, runs.StatusWaitingForApproval, h.run("r").Run.Status)
+	},
+	"suspend/the same call again, and another payload": func(h *harness) {
+		h.create("s", "r")
+		fence := h.claim("r")
+		suspension := approvals("a")
+		suspension.SuspensionID = "pause"
+		require.False(h, h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: suspension}).Existing)
+		events := len(h.events("s"))
+		again := approvals("a")
+		again.SuspensionID = "pause"
+		require.True(h, h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: again}).Existing)
+		other := approvals("b")
+		other.SuspensionID = "pause"
+		h.refuse(runs.CodeIDConflict, &runs.Suspend{RunID: "r", Fence: fence, Suspension: other})
+		require.Len(h, h.events("s"), events)
+
+		// Also when everything in it is settled, and in another order of time.
+		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
+		settled := approvals("a")
+		settled.SuspensionID = "pause"
+		require.True(h, h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: settled}).Existing)
+	},
+	"suspend/a request id is used once in a run": func(h *harness) {
+		h.wait("s", "r", approvals("a"))
+		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
+		for range 2 {
+			fence := h.claim("r")
+			suspension := approvals("b")
+			suspension.Checkpoint = runs.JSON(`1`)
+			h.refuse(runs.CodeIDConflict, &runs.Suspend{RunID: "r", Fence: fence, Suspension: approvals("a")})
+			h.clock.Advance(runs.DefaultLeaseMs)
+		}
+		// In another run, and in another session, it is another request.
+		h.wait("s-2", "r-2", approvals("a"))
+	},
+	"suspend/hold keeps the lease and takes each answer in place": func(h *harness) {
+		h.create("s", "r")
+		fence := h.claim("r")
+		first := approvals("a")
+		first.Hold = true
+		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: first})
+		second := questions("q")
+		second.Hold = true
+		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: second})
+		require.True(h, h.run("r").Run.Attached)
+		h.do(&runs.AnswerQuestion{RunID: "r", Resolution: answer("q", "right"), Actor: person})
+		run, settled, err := h.store.SettledAfter(h.ctx, "r", 0)
+		require.NoError(h, err)
+		require.Equal(h, "r", run.RunID)
+		require.Len(h, settled, 1)
+		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
+		_, settled, err = h.store.SettledAfter(h.ctx, "r", settled[0].SettledNumber)
+		require.NoError(h, err)
+		require.Len(h, settled, 1)
+		require.Equal(h, "a", settled[0].RequestID)
+		require.Equal(h, runs.StatusRunning, h.run("r").Run.Status)
+		require.Empty(h, h.claimable(), "the holder goes on under its lease")
+		h.do(&runs.Complete{RunID: "r", Fence: fence})
+	},
+	"suspend/a holder that dies loses nothing": func(h *harness) {
+		h.create("s", "r")
+		fence := h.claim("r")
+		held := approvals("a", "b")
+		held.Hold = true
+		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: held})
+		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
+		h.clock.Advance(runs.DefaultLeaseMs)
+		require.Empty(h, h.claimable(), "what is open stays open")
+		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("b"), Actor: person})
+		require.Equal(h, []string{"r"}, h.claimable())
+		reply := h.do(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
+		require.Len(h, reply.Claim.Resume.Approvals, 2)
+	},
+	"suspend/withdraw": func(h *harness) {
+		h.create("s", "r")
+		fence := h.claim("r")
+		held := approvals("a", "b")
+		held.Hold = true
+		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: held})
+		h.do(&runs.Withdraw{RunID: "r", RequestID: "a", Fence: fence})
+		h.refuse(runs.CodeRequestNotFound, &runs.Withdraw{RunID: "r", RequestID: "nothing", Fence: fence})
+		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("b"), Actor: person})
+		refused := h.refuse(runs.CodeApprovalStateConflict, &runs.Withdraw{RunID: "r", RequestID: "b", Fence: fence})
+		require.Equal(h, runs.OutcomeAllowed, refused.Recorded.Outcome)
+	},
+}
