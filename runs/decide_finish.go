@@ -121,7 +121,7 @@ func (w *work) abandon(run *Run) {
 	if !run.Status.Waiting() {
 		return
 	}
-	w.settleAll(run, w.open(run.RunID, ""), Resolution{
+	w.settleAll(run, w.open(run.RunID), Resolution{
 		Outcome: OutcomeExpired, Reason: "the run ended", ResolvedBy: ResolvedBySystem, Via: ViaRunEnded,
 	})
 	w.move(run, StatusRunning)

@@ -61,7 +61,7 @@ func (c *InterruptSession) decide(w *work) (Reply, error) {
 	if run == nil || run.Status.Terminal() {
 		return Reply{Session: w.session}, nil
 	}
-	w.settleAll(run, w.open(run.RunID, ""), Resolution{
+	w.settleAll(run, w.open(run.RunID), Resolution{
 		Outcome: OutcomeCancelled, Reason: c.Reason, ResolvedBy: c.Actor.Name, Via: ViaInterrupt,
 	})
 	run.Error = c.Reason

@@ -39,7 +39,7 @@ func (c *Suspend) decide(w *work) (Reply, error) {
 			return Reply{}, newError(CodeIDConflict, "request %s was raised before on run %s", id, run.RunID)
 		}
 	}
-	if open := len(w.open(run.RunID, "")); open+len(c.requestIDs()) > MaxOpenRequests {
+	if open := len(w.open(run.RunID)); open+len(c.requestIDs()) > MaxOpenRequests {
 		return Reply{}, invalid(Fault{Pointer: "/approvals", Detail: "the run would have too many open requests"})
 	}
 	w.suspend(run, &c.Suspension, c.digest)

@@ -92,6 +92,3 @@ func absentNull(value *JSON) {
 		*value = nil
 	}
 }
-
-// fencePointer is where every worker call shows its fence.
-const fencePointer = "/fence"

@@ -2,11 +2,14 @@ package runs
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 // MaxSchemaBytes bounds a JSON Schema that a worker sends along.
@@ -80,19 +83,19 @@ func matchSchema(schemaText, value JSON, pointer string) []Fault {
 	return schemaFaults(failed, pointer)
 }
 
-// schemaFaults lists the innermost failures, which name the members at fault.
+// maxSchemaFaults is how many failures of one value a caller is told.
+const maxSchemaFaults = 20
+
+// schemaFaults lists the innermost failures, which name the members at fault. The
+// library finds them in no order, so they are put into one.
 func schemaFaults(failed *jsonschema.ValidationError, pointer string) []Fault {
-	const most = 20
 	var faults []Fault
 	var walk func(*jsonschema.ValidationError)
 	walk = func(e *jsonschema.ValidationError) {
-		if len(faults) == most {
-			return
+		for _, cause := range e.Causes {
+			walk(cause)
 		}
 		if len(e.Causes) > 0 {
-			for _, cause := range e.Causes {
-				walk(cause)
-			}
 			return
 		}
 		at := pointer
@@ -102,11 +105,17 @@ func schemaFaults(failed *jsonschema.ValidationError, pointer string) []Fault {
 		faults = append(faults, Fault{Pointer: at, Detail: oneLine(leafDetail(e))})
 	}
 	walk(failed)
-	return faults
+	slices.SortFunc(faults, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.Detail, b.Detail))
+	})
+	return faults[:min(len(faults), maxSchemaFaults)]
 }
 
 // leafDetail is the library's own sentence about one failure.
 func leafDetail(e *jsonschema.ValidationError) string {
+	if additional, is := e.ErrorKind.(*kind.AdditionalProperties); is {
+		slices.Sort(additional.Properties)
+	}
 	if unit := e.DetailedOutput(); unit.Error != nil {
 		return unit.Error.String()
 	}

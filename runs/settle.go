@@ -148,7 +148,7 @@ func expiredText(requestID string, dueAtMs int64) string {
 // cancel ends a run as cancelled. What is still open on it is recorded cancelled
 // (decisions.md 10).
 func (w *work) cancel(run *Run, text string, actor Actor, reason string) {
-	w.settleAll(run, w.open(run.RunID, ""), Resolution{
+	w.settleAll(run, w.open(run.RunID), Resolution{
 		Outcome: OutcomeCancelled, Reason: reason, ResolvedBy: actor.Name, Via: actor.Via,
 	})
 	run.Error = text

@@ -80,6 +80,7 @@ type Store interface {
 // Notice tells that something was committed. It is a hint: it may be lost, and
 // whoever acts on it reads the rows.
 type Notice struct {
+	// SessionID is empty when notices may have been lost: then everybody looks.
 	SessionID   string
 	LastEventID int64
 	// Claimable lists the runs that became claimable at once.

@@ -145,12 +145,11 @@ func (w *work) requestsOf(runID string) []*Request {
 	return list
 }
 
-// open returns the open requests of a run, of one kind or of both when the kind
-// is empty, in the order in which they were raised.
-func (w *work) open(runID string, kind RequestKind) []*Request {
+// open returns the open requests of a run in the order in which they were raised.
+func (w *work) open(runID string) []*Request {
 	var open []*Request
 	for _, request := range w.requestsOf(runID) {
-		if request.Open() && (kind == "" || request.Kind == kind) {
+		if request.Open() {
 			open = append(open, request)
 		}
 	}

@@ -1,0 +1,229 @@
+package runs_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// v1-work.md "Attached waiting": the worker stays, raises more, and goes on under
+// the lease that it has.
+func TestAttachedWait(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	reply := h.must(hold("r", 1, approval("a")))
+	view := reply.Run.View()
+	require.Equal(t, runs.StatusWaitingForApproval, view.Status)
+	require.Equal(t, &runs.LeaseView{WorkerID: "worker", ExpiresAtMs: startMs + runs.DefaultLeaseMs}, view.Lease)
+
+	require.Equal(t, runs.StatusWaitingForUserQuestion, h.must(hold("r", 1, question("q"))).Run.Run.Status)
+	h.must(hold("r", 1, approval("b")))
+	require.Equal(t, []string{"a", "b"}, h.record("r").View().PendingApprovalIDs)
+	h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
+
+	h.must(allow("r", "b"))
+	require.Equal(t, []string{"b"}, settledIDs(h.record("r")), "each decision is handed over as it falls")
+	h.nowMs += 10_000
+	require.Equal(t, h.nowMs+runs.DefaultLeaseMs, h.must(&runs.Heartbeat{RunID: "r", Fence: 1}).LeaseExpiresAtMs)
+	h.must(decline("r", "q"))
+	run := h.must(deny("r", "a")).Run.Run
+	require.Equal(t, runs.StatusRunning, run.Status)
+	require.Equal(t, int64(1), run.Fence)
+	require.Equal(t, int64(1), run.Attempt)
+	require.Equal(t, run.LeaseExpiresAtMs, run.ClaimableAtMs)
+	require.Equal(t, []string{"b", "q", "a"}, settledIDs(h.record("r")))
+	h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
+	// The holder goes on and waits again.
+	h.must(hold("r", 1, approval("c")))
+	h.must(allow("r", "c"))
+	require.Equal(t, runs.StatusCompleted, h.must(&runs.Complete{RunID: "r", Fence: 1}).Run.Run.Status)
+}
+
+// settledIDs are the requests of the Resume in the order of the decisions.
+func settledIDs(record *runs.RunRecord) []string {
+	ids := make([]string, record.Run.SettledCount)
+	for _, request := range record.Requests {
+		if !request.Open() {
+			ids[request.SettledNumber-1] = request.RequestID
+		}
+	}
+	return ids[record.Run.ResumeAfter:]
+}
+
+// When the process dies, it is as if hold had not been said.
+func TestAttachedWorkerDies(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	h.must(hold("r", 1, approval("a"), approval("b")))
+	h.must(allow("r", "a"))
+	h.nowMs += runs.DefaultLeaseMs
+	h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
+	require.Equal(t, runs.StatusWaitingForApproval, h.run("r").Status, "what is open stays open")
+
+	h.must(deny("r", "b"))
+	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "other"}).Claim
+	require.Equal(t, int64(1), claim.Attempt)
+	require.Len(t, claim.Resume.Approvals, 2, "all that was settled since the last checkpoint")
+	h.refused(runs.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
+}
+
+// A worker that was only slow takes its lease up again, waiting or not.
+func TestAttachedLeaseRevives(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	h.must(hold("r", 1, approval("a")))
+	h.nowMs += 2 * runs.DefaultLeaseMs
+	h.must(&runs.Heartbeat{RunID: "r", Fence: 1})
+	require.Equal(t, h.nowMs+runs.DefaultLeaseMs, h.must(allow("r", "a")).Run.Run.ClaimableAtMs)
+
+	h.must(hold("r", 1, approval("b")))
+	h.nowMs += 2 * runs.DefaultLeaseMs
+	require.Equal(t, h.nowMs, h.must(allow("r", "b")).Run.Run.ClaimableAtMs)
+	h.must(&runs.Heartbeat{RunID: "r", Fence: 1})
+	require.Equal(t, int64(1), h.run("r").Attempt)
+	h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
+}
+
+// What a checkpoint has taken in is not handed over again; settled_after tells how
+// far it went.
+func TestSettledAfter(t *testing.T) {
+	t.Parallel()
+	waiting := func(t *testing.T) *house {
+		h := newHouse(t)
+		h.start("r")
+		h.must(hold("r", 1, approval("a"), approval("b"), approval("c"), approval("d")))
+		h.must(allow("r", "a", "b"))
+		return h
+	}
+	resumed := func(h *house) []string {
+		h.must(allow("r", "c", "d"))
+		h.nowMs += 10 * runs.DefaultLeaseMs
+		reply := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "other"})
+		ids := []string{}
+		for _, settled := range reply.Claim.Resume.Approvals {
+			ids = append(ids, settled.Request.ID)
+		}
+		return ids
+	}
+	checkpoint := runs.JSON(`{"step":1}`)
+	for name, test := range map[string]struct {
+		command runs.Command
+		want    []string
+	}{
+		"no checkpoint":                 {&runs.Heartbeat{RunID: "r", Fence: 1}, []string{"a", "b", "c", "d"}},
+		"settled_after alone":           {&runs.Heartbeat{RunID: "r", Fence: 1, SettledAfter: ms(2)}, []string{"a", "b", "c", "d"}},
+		"a checkpoint took in all":      {&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: checkpoint}, []string{"c", "d"}},
+		"a checkpoint took in one":      {&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: checkpoint, SettledAfter: ms(1)}, []string{"b", "c", "d"}},
+		"a checkpoint took in none":     {&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: checkpoint, SettledAfter: ms(0)}, []string{"a", "b", "c", "d"}},
+		"no more than there is":         {&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: checkpoint, SettledAfter: ms(99)}, []string{"c", "d"}},
+		"a release took in all":         {&runs.Release{RunID: "r", Fence: 1, Checkpoint: checkpoint}, []string{"c", "d"}},
+		"a release without checkpoint":  {&runs.Release{RunID: "r", Fence: 1}, []string{"a", "b", "c", "d"}},
+		"raising more with checkpoint":  {withCheckpoint(hold("r", 1, approval("e")), checkpoint, ms(1)), []string{"b", "c", "d"}},
+		"raising more without":          {hold("r", 1, approval("e")), []string{"a", "b", "c", "d"}},
+		"leaving while more is open":    {suspend("r", 1, approval("e")), []string{"a", "b", "c", "d"}},
+		"leaving with checkpoint":       {withCheckpoint(suspend("r", 1, approval("e")), checkpoint, nil), []string{"c", "d"}},
+		"leaving, having taken in none": {withCheckpoint(suspend("r", 1, approval("e")), checkpoint, ms(0)), []string{"a", "b", "c", "d"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := waiting(t)
+			h.must(test.command)
+			if _, raises := test.command.(*runs.Suspend); raises {
+				h.must(deny("r", "e"))
+				test.want = append(append([]string{}, test.want[:len(test.want)-2]...), "e", "c", "d")
+			}
+			require.Equal(t, test.want, resumed(h))
+		})
+	}
+}
+
+func withCheckpoint(command *runs.Suspend, checkpoint runs.JSON, settledAfter *int64) *runs.Suspend {
+	command.Checkpoint, command.SettledAfter = checkpoint, settledAfter
+	return command
+}
+
+// An attached worker that gives its run back leaves a plain wait behind.
+func TestReleaseWhileAttached(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	h.must(hold("r", 1, approval("a")))
+	reply := h.must(&runs.Release{RunID: "r", Fence: 1})
+	require.Equal(t, runs.StatusWaitingForApproval, reply.Run.Run.Status)
+	require.Nil(t, reply.Run.View().Lease)
+	require.True(t, h.must(&runs.Release{RunID: "r", Fence: 1}).Existing)
+	h.refused(runs.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
+	h.must(allow("r", "a"))
+	require.Equal(t, int64(1), h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim.Attempt)
+}
+
+func TestWithdraw(t *testing.T) {
+	t.Parallel()
+	withdraw := func(id string) *runs.Withdraw {
+		return &runs.Withdraw{RunID: "r", RequestID: id, Fence: 1, Reason: "no longer needed"}
+	}
+	h := newHouse(t)
+	h.start("r")
+	h.must(hold("r", 1, approval("a"), question("q"), approval("b"), question("p")))
+	h.refused(runs.CodeRequestNotFound, withdraw("x"))
+	bad := withdraw("a")
+	bad.Reason = "\x00"
+	require.Equal(t, []string{"/reason"}, pointersOf(h.refused(runs.CodeInvalidRequest, bad)))
+
+	for _, id := range []string{"a", "q"} {
+		reply := h.must(withdraw(id))
+		require.False(t, reply.Existing)
+		require.Equal(t, runs.StatusWaitingForUserQuestion, reply.Run.Run.Status)
+		recorded := h.request("r", id).Recorded()
+		require.Equal(t, runs.OutcomeCancelled, recorded.Outcome)
+		require.Equal(t, runs.ViaWorker, recorded.Via)
+		require.Equal(t, "worker", recorded.ResolvedBy)
+		require.Equal(t, "no longer needed", recorded.Reason)
+		require.True(t, h.must(withdraw(id)).Existing)
+	}
+	require.Equal(t, runs.BehaviorDeny, h.request("r", "a").Recorded().Behavior)
+	requireRecorded(t, h.refused(runs.CodeApprovalNotPending, allow("r", "a")), "a", runs.OutcomeCancelled, runs.ViaWorker)
+
+	h.must(allow("r", "b"))
+	requireRecorded(t, h.refused(runs.CodeApprovalStateConflict, withdraw("b")), "b", runs.OutcomeAllowed, runs.ViaAPI)
+	h.must(hold("r", 1, question("more")))
+	h.must(answer("r", "p", "north"))
+	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, withdraw("p")), "p", runs.OutcomeAnswered, runs.ViaAPI)
+	// The run goes on when the last is withdrawn.
+	require.Equal(t, runs.StatusRunning, h.must(withdraw("more")).Run.Run.Status)
+	refusal := h.refused(runs.CodeQuestionStateConflict, answer("r", "more", "north"))
+	require.Equal(t, "user-question request more cancelled: no longer needed", refusal.Detail)
+}
+
+// complete or fail while something is open records it expired, in one decision.
+func TestEndWhileAttached(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]runs.Command{
+		"complete": &runs.Complete{RunID: "r", Fence: 1, Output: runs.JSON(`1`)},
+		"fail":     &runs.Fail{RunID: "r", Fence: 1, Error: "gave up"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.start("r")
+			h.must(hold("r", 1, approval("a"), question("q"), approval("done")))
+			h.must(allow("r", "done"))
+			reply := h.must(end)
+			require.True(t, reply.Run.Run.Status.Terminal())
+			for _, id := range []string{"a", "q"} {
+				recorded := h.request("r", id).Recorded()
+				require.Equal(t, runs.OutcomeExpired, recorded.Outcome)
+				require.Equal(t, runs.ViaRunEnded, recorded.Via)
+				require.Equal(t, runs.ResolvedBySystem, recorded.ResolvedBy)
+			}
+			require.Equal(t, runs.OutcomeAllowed, h.request("r", "done").Outcome)
+			requireRecorded(t, h.refused(runs.CodeQuestionExpired, answer("r", "q", "north")), "q", runs.OutcomeExpired, runs.ViaRunEnded)
+			requireRecorded(t, h.refused(runs.CodeRunStateConflict, allow("r", "a")), "a", runs.OutcomeExpired, runs.ViaRunEnded)
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package runs_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// BenchmarkDecide measures one decision of each step of a run's life: the whole
+// cost of the domain between reading the rows and writing them.
+func BenchmarkDecide(b *testing.B) {
+	const nowMs = 1_000_000
+	text := runs.JSON(`"go"`)
+	approval := func(id string) runs.ApprovalRequest {
+		return runs.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: "bash", Input: runs.JSON(`{"command":"rm -rf build"}`)}
+	}
+	many := make([]runs.ApprovalRequest, 100)
+	allowMany := make([]runs.ApprovalResolution, len(many))
+	for i := range many {
+		many[i] = approval(fmt.Sprintf("many-%d", i))
+		allowMany[i] = runs.ApprovalResolution{RequestID: many[i].ID, Behavior: runs.BehaviorAllow}
+	}
+	create := &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: text}
+	claim := &runs.ClaimRun{RunID: "r", WorkerID: "w"}
+	suspend := func(approvals ...runs.ApprovalRequest) runs.Command {
+		return &runs.Suspend{RunID: "r", Fence: 1, Suspension: runs.Suspension{SuspensionID: "wait", Approvals: approvals}}
+	}
+	resolve := func(resolutions ...runs.ApprovalResolution) runs.Command {
+		return &runs.ResolveApprovals{RunID: "r", Resolutions: resolutions}
+	}
+	allow := runs.ApprovalResolution{RequestID: "a", Behavior: runs.BehaviorAllow}
+	for _, bench := range []struct {
+		name    string
+		before  []runs.Command
+		command runs.Command
+	}{
+		{"create", nil, create},
+		{"claim", []runs.Command{create}, claim},
+		{"suspend", []runs.Command{create, claim}, suspend(approval("a"))},
+		{"suspend-100", []runs.Command{create, claim}, suspend(many...)},
+		{"resolve", []runs.Command{create, claim, suspend(approval("a"))}, resolve(allow)},
+		{"resolve-100", []runs.Command{create, claim, suspend(many...)}, resolve(allowMany...)},
+		{"claim-resumed", []runs.Command{create, claim, suspend(approval("a")), resolve(allow)}, &runs.ClaimRun{RunID: "r", WorkerID: "w2"}},
+		{"complete", []runs.Command{create, claim}, &runs.Complete{RunID: "r", Fence: 1, Output: text}},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			state := runs.NewState("s")
+			made := 0
+			newID := func(prefix string) string { made++; return fmt.Sprintf("%s_%d", prefix, made) }
+			for _, command := range bench.before {
+				require.NoError(b, runs.Prepare(command, newID))
+				change, _, err := runs.Decide(state, command, nowMs)
+				require.NoError(b, err)
+				state.Apply(change)
+			}
+			require.NoError(b, runs.Prepare(bench.command, newID))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := runs.Decide(state, bench.command, nowMs); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,132 @@
+package runs_test
+
+import (
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// What most tests here ask for.
+func approval(id string) runs.ApprovalRequest {
+	return runs.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: "bash", Input: runs.JSON(`{"command":"ls"}`)}
+}
+
+func question(id string) runs.UserQuestionRequest {
+	return runs.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []runs.UserQuestion{{
+		ID: "route", Header: "Route", Question: "Which route?",
+		Options: []runs.QuestionOption{{ID: "north", Label: "North"}, {ID: "south", Label: "South"}},
+	}}}
+}
+
+// create makes a run in session "s".
+func (h *house) create(runID string) {
+	h.t.Helper()
+	h.must(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: runID, Input: runs.JSON(`"go"`)})
+}
+
+// claim claims a run and returns the fence.
+func (h *house) claim(runID string) int64 {
+	h.t.Helper()
+	reply := h.must(&runs.ClaimRun{RunID: runID, WorkerID: "worker"})
+	require.NotNil(h.t, reply.Claim)
+	return reply.Run.Run.Fence
+}
+
+// start makes a run and claims it; its fence is 1.
+func (h *house) start(runID string) {
+	h.t.Helper()
+	h.create(runID)
+	require.Equal(h.t, int64(1), h.claim(runID))
+}
+
+// wait makes a run, claims it and suspends it for what is given: approval and
+// question requests.
+func (h *house) wait(runID string, requests ...any) {
+	h.t.Helper()
+	h.start(runID)
+	h.must(suspend(runID, 1, requests...))
+}
+
+// suspend asks for approvals, questions or both.
+func suspend(runID string, fence int64, requests ...any) *runs.Suspend {
+	command := &runs.Suspend{RunID: runID, Fence: fence}
+	for _, request := range requests {
+		switch request := request.(type) {
+		case runs.ApprovalRequest:
+			command.Approvals = append(command.Approvals, request)
+		case runs.UserQuestionRequest:
+			command.Questions = append(command.Questions, request)
+		default:
+			panic("neither an approval nor a question")
+		}
+	}
+	return command
+}
+
+// hold is suspend for a worker that stays.
+func hold(runID string, fence int64, requests ...any) *runs.Suspend {
+	command := suspend(runID, fence, requests...)
+	command.Hold = true
+	return command
+}
+
+// allow and deny decide approvals of a run.
+func allow(runID string, ids ...string) *runs.ResolveApprovals {
+	return decisions(runID, runs.BehaviorAllow, ids)
+}
+
+func deny(runID string, ids ...string) *runs.ResolveApprovals {
+	return decisions(runID, runs.BehaviorDeny, ids)
+}
+
+func decisions(runID string, behavior runs.Behavior, ids []string) *runs.ResolveApprovals {
+	command := &runs.ResolveApprovals{RunID: runID, Resolutions: []runs.ApprovalResolution{}}
+	for _, id := range ids {
+		command.Resolutions = append(command.Resolutions, runs.ApprovalResolution{RequestID: id, Behavior: behavior})
+	}
+	return command
+}
+
+// answer chooses options of the question that question() asks.
+func answer(runID, id string, options ...string) *runs.AnswerQuestion {
+	return &runs.AnswerQuestion{RunID: runID, Resolution: runs.UserQuestionResolution{
+		RequestID: id, Answers: []runs.UserQuestionAnswer{{QuestionID: "route", SelectedOptionIDs: options}},
+	}}
+}
+
+func decline(runID, id string) *runs.AnswerQuestion {
+	return &runs.AnswerQuestion{RunID: runID, Resolution: runs.UserQuestionResolution{RequestID: id, Declined: true}}
+}
+
+// approveInSession and answerInSession make a run's command its session's.
+func approveInSession(command *runs.ResolveApprovals) *runs.ResolveApprovals {
+	command.SessionID, command.RunID = "s", ""
+	return command
+}
+
+func answerInSession(command *runs.AnswerQuestion) *runs.AnswerQuestion {
+	command.SessionID, command.RunID = "s", ""
+	return command
+}
+
+func expiringApproval(id string, atMs int64) runs.ApprovalRequest {
+	request := approval(id)
+	request.ExpiresAtMs = &atMs
+	return request
+}
+
+func expiringQuestion(id string, atMs int64) runs.UserQuestionRequest {
+	request := question(id)
+	request.ExpiresAtMs = &atMs
+	return request
+}
+
+// requireRecorded checks what a late caller is told of the decision.
+func requireRecorded(t require.TestingT, refusal *runs.Error, requestID string, outcome runs.Outcome, via string) {
+	require.NotNil(t, refusal.Recorded, refusal.Detail)
+	require.Equal(t, requestID, refusal.Recorded.RequestID)
+	require.Equal(t, outcome, refusal.Recorded.Outcome)
+	require.Equal(t, via, refusal.Recorded.Via)
+	require.NotZero(t, refusal.Recorded.ResolvedAtMs)
+	require.NotEmpty(t, refusal.Recorded.ResolvedBy)
+}

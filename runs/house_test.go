@@ -1,0 +1,312 @@
+package runs_test
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// startMs is the moment at which every house starts.
+const startMs = 1_000_000
+
+// house is a store in memory: it decides each command on the whole state of its
+// session and applies what was decided. After every command it checks what must
+// hold after any (invariants_test.go), so that each test here checks it too.
+type house struct {
+	t      rapid.TB
+	nowMs  int64
+	ids    int
+	states map[string]*runs.State
+	events map[string][]*runs.Event
+	// rows are what a database would hold, pending what it was not told yet.
+	rows    rows
+	pending []runs.Change
+}
+
+func newHouse(t rapid.TB) *house {
+	return &house{
+		t: t, nowMs: startMs, states: map[string]*runs.State{}, events: map[string][]*runs.Event{},
+		rows: newRows(),
+	}
+}
+
+// newID makes identifiers that are the same in every run of a test.
+func (h *house) newID(prefix string) string {
+	h.ids++
+	return fmt.Sprintf("%s_%03d", prefix, h.ids)
+}
+
+// do sends a command through the door and writes what was decided.
+func (h *house) do(command runs.Command) (runs.Reply, error) {
+	h.t.Helper()
+	reply, _, err := h.decide(command)
+	h.flush()
+	return reply, err
+}
+
+// must is do for a command that has to be taken.
+func (h *house) must(command runs.Command) runs.Reply {
+	h.t.Helper()
+	reply, err := h.do(command)
+	require.NoError(h.t, err, "%T", command)
+	return reply
+}
+
+// refused is do for a command that has to be refused with a code.
+func (h *house) refused(code runs.Code, command runs.Command) *runs.Error {
+	h.t.Helper()
+	_, err := h.do(command)
+	return requireCode(h.t, code, err)
+}
+
+func requireCode(t rapid.TB, code runs.Code, err error) *runs.Error {
+	t.Helper()
+	var refusal *runs.Error
+	require.ErrorAs(t, err, &refusal, "wanted %s", code)
+	require.Equal(t, code, refusal.Code, refusal.Detail)
+	return refusal
+}
+
+// decide prepares, decides and applies a command without writing the rows.
+func (h *house) decide(command runs.Command) (runs.Reply, runs.Change, error) {
+	h.t.Helper()
+	if err := runs.Prepare(command, h.newID); err != nil {
+		return runs.Reply{}, runs.Change{}, err
+	}
+	needs := command.Needs()
+	state := h.load(needs)
+	before := copyState(state)
+
+	change, reply, err := runs.Decide(state, command, h.nowMs)
+	requireSame(h.t, before, state, "Decide changed the state that it was given")
+	again, againReply, againErr := runs.Decide(state, command, h.nowMs)
+	requireSame(h.t, change, again, "Decide decided otherwise the second time")
+	requireSame(h.t, reply, againReply, "Decide answered otherwise the second time")
+	require.Equal(h.t, err, againErr)
+	h.decideOnLess(command, needs, state, change, reply, err)
+
+	state.Apply(change)
+	dropStrangers(state)
+	dropStrangers(before)
+	if state.Session != nil {
+		h.states[state.SessionID] = state
+	}
+	h.events[state.SessionID] = append(h.events[state.SessionID], change.Events...)
+	h.pending = append(h.pending, change)
+	h.checkInvariants(command, before, state, change, err)
+	return reply, change, err
+}
+
+// load returns the whole state of the session that the command is about.
+func (h *house) load(needs runs.Needs) *runs.State {
+	sessionID := needs.SessionID
+	if sessionID == "" {
+		sessionID = h.sessionOf(needs.RunID)
+	}
+	state := h.states[sessionID]
+	if state == nil {
+		state = runs.NewState(sessionID)
+	}
+	// A run id that a caller chose and a key without a session are unique in all
+	// sessions: they are looked up everywhere.
+	for _, other := range h.states {
+		if run := other.Runs[needs.ChosenRunID]; run != nil && other != state {
+			state = copyState(state)
+			state.Runs[run.RunID] = run
+		}
+		if needs.Record != nil && needs.Record.Scope != "" && other != state {
+			if record := other.Records[*needs.Record]; record != nil {
+				state = copyState(state)
+				state.Records[*needs.Record] = record
+			}
+		}
+	}
+	return state
+}
+
+func (h *house) sessionOf(runID string) string {
+	for sessionID, state := range h.states {
+		if run := state.Runs[runID]; run != nil && run.SessionID == sessionID {
+			return sessionID
+		}
+	}
+	return ""
+}
+
+// decideOnLess decides again on no more rows than the command said it needs, as an
+// engine loads them, and wants the same decision.
+func (h *house) decideOnLess(command runs.Command, needs runs.Needs, state *runs.State, change runs.Change, reply runs.Reply, err error) {
+	h.t.Helper()
+	lessChange, lessReply, lessErr := runs.Decide(lessOf(state, needs), command, h.nowMs)
+	require.Equal(h.t, err, lessErr, "%T does not name all that it needs", command)
+	requireSame(h.t, withoutPayload(change), withoutPayload(lessChange), "the command does not name all that it needs")
+	if reply.Run != nil && lessReply.Run != nil {
+		reply.Run, lessReply.Run = recordWithoutPayload(reply.Run), recordWithoutPayload(lessReply.Run)
+	}
+	requireSame(h.t, reply, lessReply, "the command does not name all that its reply needs")
+}
+
+// withoutPayload leaves out what an engine does not load for every command.
+func withoutPayload(change runs.Change) runs.Change {
+	for _, list := range []*[]*runs.Run{&change.NewRuns, &change.UpdatedRuns} {
+		*list = slices.Clone(*list)
+		for i, run := range *list {
+			bare := *run
+			bare.Input, bare.Checkpoint = nil, nil
+			(*list)[i] = &bare
+		}
+	}
+	return change
+}
+
+func recordWithoutPayload(record *runs.RunRecord) *runs.RunRecord {
+	bare := *record
+	bare.Run.Input, bare.Run.Checkpoint = nil, nil
+	return &bare
+}
+
+// lessOf is what an engine loads for one command (see runs.Needs).
+func lessOf(state *runs.State, needs runs.Needs) *runs.State {
+	less := runs.NewState(state.SessionID)
+	less.Session = state.Session
+	if needs.Record != nil {
+		key := *needs.Record
+		if key.Scope == "" {
+			key.Scope = state.SessionID
+		}
+		if record := state.Records[key]; record != nil {
+			less.Records[key] = record
+		}
+	}
+	keep := func(runID string) {
+		if run := state.Runs[runID]; run != nil {
+			kept := *run
+			if !needs.Payload || runID != needs.RunID {
+				kept.Input, kept.Checkpoint = nil, nil
+			}
+			less.Runs[runID] = &kept
+		}
+	}
+	keep(needs.RunID)
+	keep(needs.ChosenRunID)
+	if state.Session != nil {
+		keep(state.Session.ActiveRunID)
+	}
+	for place, run := range queueOf(state) {
+		if place < 2 || needs.UnfinishedRuns {
+			keep(run.RunID)
+		}
+	}
+	for key, request := range state.Requests {
+		run := less.Runs[key.RunID]
+		live := run != nil && (request.Open() || request.SettledNumber > run.ResumeAfter)
+		named := key.RunID == needs.RunID &&
+			(slices.Contains(needs.RequestIDs, key.RequestID) || needs.SuspensionID != "" && needs.SuspensionID == request.SuspensionID)
+		if live || named || slices.Contains(needs.SessionRequestIDs, key.RequestID) {
+			less.Requests[key] = request
+		}
+	}
+	return less
+}
+
+// queueOf returns the session's queued runs in the order in which they go.
+func queueOf(state *runs.State) []*runs.Run {
+	var queue []*runs.Run
+	for _, run := range state.Runs {
+		if run.Status == runs.StatusQueued && run.SessionID == state.SessionID {
+			queue = append(queue, run)
+		}
+	}
+	slices.SortFunc(queue, func(a, b *runs.Run) int { return int(a.FirstEventID - b.FirstEventID) })
+	return queue
+}
+
+// copyState copies every row, so that a write to one of them shows.
+func copyState(state *runs.State) *runs.State {
+	copied := runs.NewState(state.SessionID)
+	if state.Session != nil {
+		session := *state.Session
+		session.Metadata = session.Metadata.Clone()
+		copied.Session = &session
+	}
+	for runID, row := range state.Runs {
+		copied.Runs[runID] = copyRun(row)
+	}
+	for key, row := range state.Requests {
+		request := *row
+		request.Body, request.Resolution = request.Body.Clone(), request.Resolution.Clone()
+		copied.Requests[key] = &request
+	}
+	for key, row := range state.Records {
+		record := *row
+		copied.Records[key] = &record
+	}
+	return copied
+}
+
+func copyRun(row *runs.Run) *runs.Run {
+	run := *row
+	run.Metadata, run.Output = run.Metadata.Clone(), run.Output.Clone()
+	run.Input, run.Checkpoint = run.Input.Clone(), run.Checkpoint.Clone()
+	return &run
+}
+
+// dropStrangers forgets what was looked up of other sessions.
+func dropStrangers(state *runs.State) {
+	maps.DeleteFunc(state.Runs, func(_ string, run *runs.Run) bool { return run.SessionID != state.SessionID })
+	maps.DeleteFunc(state.Records, func(_ runs.RecordKey, record *runs.IdempotencyRecord) bool {
+		return record.SessionID != state.SessionID
+	})
+}
+
+// requireSame compares documents of the domain member by member.
+func requireSame(t rapid.TB, want, got any, message string, options ...cmp.Option) {
+	t.Helper()
+	if reflect.DeepEqual(want, got) {
+		return // the careful comparison below is slow
+	}
+	options = append(options, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(runs.Change{}))
+	require.Empty(t, cmp.Diff(want, got, options...), message)
+}
+
+// run returns the row of a run.
+func (h *house) run(runID string) *runs.Run {
+	h.t.Helper()
+	state := h.states[h.sessionOf(runID)]
+	require.NotNil(h.t, state, "no run %s", runID)
+	return state.Runs[runID]
+}
+
+// request returns the row of a request.
+func (h *house) request(runID, requestID string) *runs.Request {
+	h.t.Helper()
+	request := h.states[h.sessionOf(runID)].Requests[runs.RequestKey{RunID: runID, RequestID: requestID}]
+	require.NotNil(h.t, request, "no request %s", requestID)
+	return request
+}
+
+// record returns the run with its requests as a reader would.
+func (h *house) record(runID string) *runs.RunRecord {
+	h.t.Helper()
+	reply := h.must(&runs.ExpireRequests{RunID: runID})
+	return reply.Run
+}
+
+// eventTypes returns the types of a run's events, in their order.
+func (h *house) eventTypes(runID string) []runs.EventType {
+	var types []runs.EventType
+	for _, event := range h.events[h.sessionOf(runID)] {
+		if event.RunID == runID {
+			types = append(types, event.Type)
+		}
+	}
+	return types
+}

@@ -1,0 +1,295 @@
+package runs_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/gowebpki/jcs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func TestIdempotencyKeys(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		" k ": "k", "a b": "a b", "ключ": "ключ", strings.Repeat("x", 256): strings.Repeat("x", 256), "\tk\n": "k",
+	} {
+		got, err := runs.CheckIdempotencyKey(given)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	for _, bad := range []string{"", "  ", strings.Repeat("x", 257), "a\x00b", "a\nb", "a\x7fb", "a\u0085b", "a\xffb"} {
+		_, err := runs.CheckIdempotencyKey(bad)
+		requireCode(t, runs.CodeInvalidIdempotencyKey, err)
+	}
+}
+
+// The fingerprint is the SHA-256 of the RFC 8785 form of operation, target and body,
+// as another library writes that form (design.md §3).
+func TestFingerprint(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"))
+	h.must(keyed(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalResolution{{
+		RequestID: "a", Behavior: "allow", Reason: "ünïcode <&>\u2028", UpdatedInput: runs.JSON(`{ "z": 1.50, "ö": [1e2, null], "a": "\u00e9\n" }`),
+	}}}, "k"))
+	body := map[string]any{
+		"operation": "approval", "target": "r",
+		"body": map[string]any{"resolutions": []any{map[string]any{
+			"request_id": "a", "behavior": "allow", "reason": "ünïcode <&>\u2028",
+			"updated_input": map[string]any{"z": 1.5, "ö": []any{100, nil}, "a": "é\n"},
+		}}},
+	}
+	text, err := json.Marshal(body)
+	require.NoError(t, err)
+	canonical, err := jcs.Transform(text)
+	require.NoError(t, err)
+	sum := sha256.Sum256(canonical)
+	key := runs.RecordKey{Operation: runs.OperationApproval, Scope: "s", IdempotencyKey: "k"}
+	require.Equal(t, hex.EncodeToString(sum[:]), h.states["s"].Records[key].Fingerprint)
+	require.Equal(t, "r", h.states["s"].Records[key].RunID)
+}
+
+// calls are pairs of one keyed call written in two ways.
+func TestSamePayload(t *testing.T) {
+	t.Parallel()
+	decide := func(resolutions ...runs.ApprovalResolution) runs.Command {
+		return keyed(&runs.ResolveApprovals{RunID: "r", Resolutions: resolutions}, "k")
+	}
+	reply := func(resolution runs.UserQuestionResolution) runs.Command {
+		return &runs.AnswerQuestion{RunID: "r", Resolution: resolution, Key: "k"}
+	}
+	allowA := runs.ApprovalResolution{RequestID: "a", Behavior: "allow"}
+	with := func(input string) runs.ApprovalResolution {
+		return runs.ApprovalResolution{RequestID: "a", Behavior: "allow", UpdatedInput: runs.JSON(input)}
+	}
+	allowB := runs.ApprovalResolution{RequestID: "b", Behavior: "allow"}
+	one := runs.UserQuestionResolution{RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: "route", SelectedOptionIDs: []string{"north"}}}}
+	free := runs.UserQuestionResolution{RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: "route", FreeformAnswer: "x"}}}
+	freeToo := runs.UserQuestionResolution{RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: "route", FreeformAnswer: "x", SelectedOptionIDs: []string{}}}}
+	no := runs.UserQuestionResolution{RequestID: "q", Declined: true}
+	noToo := runs.UserQuestionResolution{RequestID: "q", Declined: true, Answers: []runs.UserQuestionAnswer{}, Value: runs.JSON(`null`)}
+	for name, test := range map[string]struct {
+		first, again runs.Command
+		same         bool
+	}{
+		"member order":          {decide(with(`{"x":1,"y":{"a":2,"b":3}}`)), decide(with(`{"y":{"b":3,"a":2},"x":1.0}`)), true},
+		"null is absent":        {decide(allowA), decide(with(`null`)), true},
+		"null inside counts":    {decide(with(`{"x":null}`)), decide(with(`{}`)), false},
+		"array order":           {decide(allowA, allowB), decide(allowB, allowA), false},
+		"order in input":        {decide(with(`[1,2]`)), decide(with(`[2,1]`)), false},
+		"another behavior":      {decide(allowA), decide(runs.ApprovalResolution{RequestID: "a", Behavior: "deny"}), false},
+		"another reason":        {decide(allowA), decide(runs.ApprovalResolution{RequestID: "a", Behavior: "allow", Reason: "r"}), false},
+		"defaults of an answer": {reply(free), reply(freeToo), true},
+		"defaults of a decline": {reply(no), reply(noToo), true},
+		"another answer":        {reply(one), reply(free), false},
+		"another decision":      {reply(one), reply(no), false},
+		"question cancel": {
+			&runs.CancelQuestion{RunID: "r", RequestID: "q", Justification: "j", Key: "k"},
+			&runs.CancelQuestion{RunID: "r", RequestID: "q", Justification: "j", Key: " k "}, true,
+		},
+		"another justification": {
+			&runs.CancelQuestion{RunID: "r", RequestID: "q", Justification: "j", Key: "k"},
+			&runs.CancelQuestion{RunID: "r", RequestID: "q", Key: "k"}, false,
+		},
+		"another question": {
+			&runs.CancelQuestion{RunID: "r", RequestID: "q", Key: "k"}, &runs.CancelQuestion{RunID: "r", RequestID: "p", Key: "k"}, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.wait("r", approval("a"), approval("b"), question("q"), question("p"))
+			require.False(t, h.must(test.first).Replayed)
+			reply, change, err := h.decide(test.again)
+			require.True(t, change.Empty())
+			if !test.same {
+				refusal := requireCode(t, runs.CodeIdempotencyConflict, err)
+				require.Equal(t, "run operation idempotency key was reused with a different request payload", refusal.Detail)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, runs.Reply{Replayed: true, ReplayRunID: "r"}, reply)
+		})
+	}
+}
+
+// decisions.md 29: one key over the session's route and the run's is a replay, also
+// when the run has long since ended and another one is active.
+func TestReplayOverBothRoutes(t *testing.T) {
+	t.Parallel()
+	for _, sessionFirst := range []bool{true, false} {
+		h := newHouse(t)
+		approve := func(session bool) *runs.ResolveApprovals {
+			if session {
+				return keyed(approveInSession(allow("", "a")), "k")
+			}
+			return keyed(allow("r", "a"), "k")
+		}
+		reply := func(session bool) *runs.AnswerQuestion {
+			command := answer("r", "q", "north")
+			if session {
+				command = answerInSession(command)
+			}
+			command.Key = "k" // the same key in another family of calls is another key
+			return command
+		}
+		h.wait("r", approval("a"), question("q"))
+		h.must(approve(sessionFirst))
+		h.must(reply(sessionFirst))
+		check := func() {
+			t.Helper()
+			for _, session := range []bool{true, false} {
+				require.Equal(t, "r", h.must(approve(session)).ReplayRunID)
+				require.Equal(t, "r", h.must(reply(session)).ReplayRunID)
+			}
+		}
+		check()
+		h.must(&runs.CancelRun{RunID: "r"})
+		check()
+		h.wait("next", approval("a"), question("q"))
+		check()
+		// The run is part of what the key stands for.
+		h.refused(runs.CodeIdempotencyConflict, keyed(allow("next", "a"), "k"))
+		require.Equal(t, runs.StatusWaitingForUserQuestion, h.run("next").Status)
+		// In another session the key is free.
+		h.must(&runs.CreateRun{SessionID: "t", SessionGiven: true, RunID: "else", Input: runs.JSON(`1`), Suspend: &runs.Suspension{Approvals: []runs.ApprovalRequest{approval("a")}}})
+		require.False(t, h.must(keyed(allow("else", "a"), "k")).Replayed)
+	}
+}
+
+// A refused call leaves no record: the key may be used again with a corrected body.
+func TestRefusedCallLeavesItsKey(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"), question("q"))
+	h.refused(runs.CodeApprovalNotPending, keyed(allow("r", "x"), "k"))
+	require.False(t, h.must(keyed(allow("r", "a"), "k")).Replayed)
+	wrong := answer("r", "q", "none")
+	wrong.Key = "k"
+	h.refused(runs.CodeQuestionOptionNotFound, wrong)
+	right := answer("r", "q", "north")
+	right.Key = "k"
+	require.False(t, h.must(right).Replayed)
+	h.refused(runs.CodeSessionBusy, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: runs.JSON(`1`), Key: "k", Inline: true})
+	require.False(t, h.must(&runs.CreateRun{SessionID: "s", SessionGiven: true, Input: runs.JSON(`2`), Key: "k"}).Replayed)
+}
+
+func TestCreateRunWithKey(t *testing.T) {
+	t.Parallel()
+	create := func(change func(*runs.CreateRun)) *runs.CreateRun {
+		command := &runs.CreateRun{SessionID: "s", SessionGiven: true, Key: "k", Caller: "ann", Input: runs.JSON(`{"a":1,"b":2}`)}
+		change(command)
+		return command
+	}
+	same := func(*runs.CreateRun) {}
+	noSession := func(c *runs.CreateRun) { c.SessionID, c.SessionGiven = "", false }
+	h := newHouse(t)
+	first := h.must(create(same)).Run.Run.RunID
+	for name, change := range map[string]func(*runs.CreateRun){
+		"same":         same,
+		"member order": func(c *runs.CreateRun) { c.Input = runs.JSON(`{"b":2,"a":1}`) },
+		"defaults": func(c *runs.CreateRun) {
+			c.Kind, c.SourcePlugin, c.SourceKind, c.Metadata = "input", "daemon", "api", runs.JSON(`null`)
+		},
+		"another caller": func(c *runs.CreateRun) { c.Caller = "bob" },
+	} {
+		reply := h.must(create(change))
+		require.True(t, reply.Replayed, name)
+		require.Equal(t, first, reply.ReplayRunID, name)
+	}
+	for name, change := range map[string]func(*runs.CreateRun){
+		"input":    func(c *runs.CreateRun) { c.Input = runs.JSON(`{}`) },
+		"run id":   func(c *runs.CreateRun) { c.RunID = "chosen" },
+		"agent":    func(c *runs.CreateRun) { c.AgentID = "coder" },
+		"metadata": func(c *runs.CreateRun) { c.Metadata = runs.JSON(`{}`) },
+		"source":   func(c *runs.CreateRun) { c.SourceKind = "cli" },
+		"claim":    func(c *runs.CreateRun) { c.Claim = &runs.ClaimOptions{WorkerID: "w"} },
+		"suspend": func(c *runs.CreateRun) {
+			c.Suspend = &runs.Suspension{Approvals: []runs.ApprovalRequest{approval("a")}}
+		},
+	} {
+		_, err := h.do(create(change))
+		require.Equal(t, runs.CodeIdempotencyConflict, runs.ErrorCode(err), name)
+	}
+	// Without a session in the call the scope is the caller (decisions.md 29).
+	made := h.must(create(noSession)).Run.Run
+	require.NotEqual(t, "s", made.SessionID)
+	replay := h.must(create(noSession))
+	require.True(t, replay.Replayed)
+	require.Equal(t, made.RunID, replay.ReplayRunID)
+	require.False(t, h.must(create(func(c *runs.CreateRun) { noSession(c); c.Caller = "bob" })).Replayed)
+	h.refused(runs.CodeIdempotencyConflict, create(func(c *runs.CreateRun) { noSession(c); c.Input = runs.JSON(`1`) }))
+	// A replay also when the session has ended since.
+	h.must(&runs.EndSession{SessionID: "s"})
+	require.True(t, h.must(create(same)).Replayed)
+}
+
+// decisions.md 29: what is left out, or what the service does not take from a
+// caller, makes no difference to a run that is made waiting.
+func TestCreateWaitingRunWithKey(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	create := func(suspension runs.Suspension, leaseMs int64) *runs.CreateRun {
+		return &runs.CreateRun{
+			SessionID: "s", SessionGiven: true, Key: "k", Input: runs.JSON(`1`),
+			Claim: &runs.ClaimOptions{WorkerID: "w", LeaseMs: leaseMs}, Suspend: &suspension,
+		}
+	}
+	plain := func() runs.Suspension {
+		return runs.Suspension{
+			Approvals: []runs.ApprovalRequest{approval("a")},
+			Questions: []runs.UserQuestionRequest{{ToolCallID: "c", Questions: []runs.UserQuestion{{Question: "?"}}}},
+		}
+	}
+	h.must(create(plain(), 0))
+	wordy := plain()
+	wordy.Checkpoint = runs.JSON(`null`)
+	wordy.Approvals[0].Handle, wordy.Approvals[0].CreatedAtMs, wordy.Approvals[0].Metadata = "mine", 5, runs.JSON(`null`)
+	wordy.Questions[0] = runs.UserQuestionRequest{
+		ID: "question-request-c", ToolCallID: "c", CreatedAtMs: 9, ResponseSchema: runs.JSON(`null`),
+		Questions: []runs.UserQuestion{{ID: "question-1", Header: "Question 1", Question: "?", Options: []runs.QuestionOption{}}},
+	}
+	require.True(t, h.must(create(wordy, runs.DefaultLeaseMs)).Replayed)
+	other := plain()
+	other.Approvals[0].Reason = "because"
+	h.refused(runs.CodeIdempotencyConflict, create(other, 0))
+}
+
+// A caller-chosen id makes the same call idempotent by itself (v1-work.md).
+func TestChosenRunID(t *testing.T) {
+	t.Parallel()
+	create := func(session, input string) *runs.CreateRun {
+		return &runs.CreateRun{SessionID: session, SessionGiven: session != "", RunID: "r", Input: runs.JSON(input)}
+	}
+	h := newHouse(t)
+	h.must(create("s", `{"a":1,"b":2}`))
+	reply, change, err := h.decide(create("s", `{"b":2,"a":1}`))
+	require.NoError(t, err)
+	require.Equal(t, runs.Reply{Existing: true, ReplayRunID: "r"}, reply)
+	require.True(t, change.Empty())
+	refusal := h.refused(runs.CodeIDConflict, create("s", `{}`))
+	require.Equal(t, "run r exists with another payload", refusal.Detail)
+	// The run may be in a session that the call does not know.
+	require.True(t, h.must(create("", `{"a":1,"b":2}`)).Existing)
+	h.refused(runs.CodeIDConflict, create("t", `{"a":1,"b":2}`))
+	// A key is looked at before a chosen id: the same key replays, the same id
+	// without it exists.
+	withKey := create("s", `{"a":1,"b":2}`)
+	withKey.RunID, withKey.Key = "x", "k"
+	h.must(withKey)
+	again := create("s", `{"a":1,"b":2}`)
+	again.RunID, again.Key = "x", "k"
+	reply = h.must(again)
+	require.True(t, reply.Replayed)
+	require.False(t, reply.Existing)
+	again = create("s", `{"a":1,"b":2}`)
+	again.RunID = "x"
+	reply = h.must(again)
+	require.True(t, reply.Existing)
+	require.False(t, reply.Replayed)
+}

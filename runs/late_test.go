@@ -1,0 +1,158 @@
+package runs_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// A late caller is told the decision also when the worker's checkpoint has long
+// taken it in, and a repeated call is known as such.
+func TestLateAfterACheckpoint(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	first := hold("r", 1, approval("a"), question("q"), approval("w"), approval("open"), question("asked"))
+	first.SuspensionID = "wait-1"
+	h.must(first)
+	h.must(allow("r", "a"))
+	h.must(decline("r", "q"))
+	h.must(&runs.Withdraw{RunID: "r", RequestID: "w", Fence: 1})
+	h.must(&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: runs.JSON(`1`)})
+	require.Nil(t, h.record("r").Resume())
+
+	requireRecorded(t, h.refused(runs.CodeApprovalNotPending, allow("r", "a")), "a", runs.OutcomeAllowed, runs.ViaAPI)
+	requireRecorded(t, h.refused(runs.CodeApprovalNotPending, approveInSession(allow("", "a"))), "a", runs.OutcomeAllowed, runs.ViaAPI)
+	requireRecorded(t, h.refused(runs.CodeQuestionRequestMismatch, answer("r", "q", "north")), "q", runs.OutcomeDeclined, runs.ViaAPI)
+	requireRecorded(t, h.refused(runs.CodeQuestionRequestMismatch, answerInSession(answer("", "q", "north"))), "q", runs.OutcomeDeclined, runs.ViaAPI)
+	requireRecorded(t, h.refused(runs.CodeQuestionRequestMismatch, &runs.CancelQuestion{RunID: "r", RequestID: "q"}), "q", runs.OutcomeDeclined, runs.ViaAPI)
+	require.True(t, h.must(&runs.Withdraw{RunID: "r", RequestID: "w", Fence: 1}).Existing)
+	h.refused(runs.CodeIDConflict, hold("r", 1, approval("a")))
+	other := hold("r", 1, approval("new"))
+	other.SuspensionID = "wait-1"
+	h.refused(runs.CodeIDConflict, other)
+}
+
+// The same after every request of a suspension is settled and taken in.
+func TestSuspensionIDAfterACheckpoint(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	first := hold("r", 1, approval("a"))
+	first.SuspensionID = "wait-1"
+	h.must(first)
+	h.must(allow("r", "a"))
+	h.must(&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: runs.JSON(`1`)})
+	other := hold("r", 1, approval("b"))
+	other.SuspensionID = "wait-1"
+	refusal := h.refused(runs.CodeIDConflict, other)
+	require.Equal(t, "suspension wait-1 exists with another payload", refusal.Detail)
+}
+
+// Two runs of a session may use one request id: a session's route tells of the one
+// that was raised last.
+func TestLateTellsOfTheNewest(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("z-first", question("q"), approval("a"))
+	h.must(answer("z-first", "q", "north"))
+	h.must(allow("z-first", "a"))
+	h.must(&runs.CancelRun{RunID: "z-first"})
+	h.nowMs += 5
+	h.wait("a-second", question("q"), approval("a"))
+	h.must(decline("a-second", "q"))
+	h.must(deny("a-second", "a"))
+	h.must(&runs.CancelRun{RunID: "a-second"})
+	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, answerInSession(answer("", "q", "north"))), "q", runs.OutcomeDeclined, runs.ViaAPI)
+	requireRecorded(t, h.refused(runs.CodeRunStateConflict, approveInSession(allow("", "a"))), "a", runs.OutcomeDenied, runs.ViaAPI)
+}
+
+// What was attached before belongs to the worker that is gone: the next one's plain
+// suspension starts a new Resume.
+func TestNextWorkerIsNotAttached(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	h.must(hold("r", 1, approval("a")))
+	h.nowMs += runs.DefaultLeaseMs
+	h.must(allow("r", "a"))
+	require.Equal(t, int64(2), h.claim("r"))
+	h.must(suspend("r", 2, approval("b")))
+	h.must(allow("r", "b"))
+	resume := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim.Resume
+	require.Len(t, resume.Approvals, 1)
+	require.Equal(t, "b", resume.Approvals[0].Request.ID)
+}
+
+// What a checkpoint has taken in stays taken in.
+func TestSettledAfterDoesNotGoBack(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	h.must(hold("r", 1, approval("a"), approval("b"), approval("c")))
+	h.must(allow("r", "a", "b"))
+	for _, after := range []int64{2, 1, 0} {
+		h.must(&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: runs.JSON(`1`), SettledAfter: ms(after)})
+		require.Equal(t, int64(2), h.run("r").ResumeAfter)
+	}
+}
+
+func TestReleasesAreNoAttempts(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.create("r")
+	for range 3 * runs.DefaultMaxAttempts {
+		fence := h.claim("r")
+		require.Equal(t, int64(1), h.run("r").Attempt)
+		h.must(&runs.Release{RunID: "r", Fence: fence})
+	}
+}
+
+// A checkpoint may be large: it is written by the command that brought it only.
+func TestCheckpointIsWrittenOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	for _, checkpoint := range []runs.JSON{runs.JSON(`1`), nil, runs.JSON(`null`), runs.JSON(`2`)} {
+		_, change, err := h.decide(&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: checkpoint})
+		require.NoError(t, err)
+		require.Equal(t, checkpoint != nil && string(checkpoint) != "null", change.UpdatedRuns[0].CheckpointSet)
+	}
+	// In one batch the last image carries it, whoever brought it.
+	h.flush()
+	require.Equal(t, `2`, string(h.rows.runs["r"].Checkpoint))
+}
+
+// A run of another session may be loaded for its id's sake. It is not the session's
+// to end, to promote or to move up.
+func TestStrangersInTheState(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	h.create("next")
+	state := copyState(h.states["s"])
+	for runID, firstEventID := range map[string]int64{"stranger": 1, "late stranger": 1000} {
+		state.Runs[runID] = &runs.Run{
+			RunID: runID, SessionID: "else", Status: runs.StatusQueued, FirstEventID: firstEventID, QueuedAhead: 5,
+		}
+	}
+	for _, command := range []runs.Command{&runs.EndSession{SessionID: "s"}, &runs.CancelRun{RunID: "r"}, &runs.CancelRun{RunID: "next"}} {
+		require.NoError(t, runs.Prepare(command, h.newID))
+		change, _, err := runs.Decide(state, command, h.nowMs)
+		require.NoError(t, err)
+		for _, run := range change.UpdatedRuns {
+			require.Equal(t, "s", run.SessionID, run.RunID)
+		}
+		after := copyState(state)
+		after.Apply(change)
+		require.Equal(t, int64(5), after.Runs["stranger"].QueuedAhead)
+		require.Equal(t, int64(5), after.Runs["late stranger"].QueuedAhead)
+	}
+	for _, command := range []runs.Command{&runs.CancelRun{RunID: "stranger"}, allow("stranger", "a"), answer("stranger", "q", "x")} {
+		require.NoError(t, runs.Prepare(command, h.newID))
+		_, _, err := runs.Decide(state, command, h.nowMs)
+		requireCode(t, runs.CodeRunNotFound, err)
+	}
+}

@@ -1,0 +1,349 @@
+package runs_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// workerCalls are the calls that need a fence.
+func workerCalls(runID string, fence int64) map[string]runs.Command {
+	return map[string]runs.Command{
+		"heartbeat": &runs.Heartbeat{RunID: runID, Fence: fence},
+		"suspend":   suspend(runID, fence, approval("fenced")),
+		"withdraw":  &runs.Withdraw{RunID: runID, RequestID: "fenced", Fence: fence},
+		"append":    &runs.AppendEvents{RunID: runID, Fence: fence, Events: []runs.JSON{runs.JSON(`{"type":"t"}`)}},
+		"complete":  &runs.Complete{RunID: runID, Fence: fence},
+		"fail":      &runs.Fail{RunID: runID, Fence: fence, Error: "e"},
+		"release":   &runs.Release{RunID: runID, Fence: fence},
+	}
+}
+
+func TestStaleFences(t *testing.T) {
+	t.Parallel()
+	for name := range workerCalls("r", 1) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.create("r")
+			h.refused(runs.CodeLeaseLost, workerCalls("r", 0)[name])
+			h.claim("r")
+			h.refused(runs.CodeLeaseLost, workerCalls("r", 0)[name])
+			h.refused(runs.CodeLeaseLost, workerCalls("r", 2)[name])
+			h.nowMs += runs.DefaultLeaseMs
+			require.Equal(t, int64(2), h.claim("r"))
+			_, change, err := h.decide(workerCalls("r", 1)[name])
+			requireCode(t, runs.CodeLeaseLost, err)
+			require.True(t, change.Empty())
+			// An older fence is stale also when the run is over.
+			h.must(&runs.Complete{RunID: "r", Fence: 2})
+			h.refused(runs.CodeLeaseLost, workerCalls("r", 1)[name])
+		})
+	}
+}
+
+// decisions.md 33: a lapsed fence that nobody has taken over still works.
+func TestLapsedLease(t *testing.T) {
+	t.Parallel()
+	for name := range workerCalls("r", 1) {
+		if name == "withdraw" {
+			continue // TestAttachedWait
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.start("r")
+			h.nowMs += 10 * runs.DefaultLeaseMs
+			reply := h.must(workerCalls("r", 1)[name])
+			if name == "heartbeat" {
+				require.Equal(t, h.nowMs+runs.DefaultLeaseMs, reply.LeaseExpiresAtMs)
+				h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+			}
+		})
+	}
+}
+
+func TestLeaseLengths(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.create("r")
+	for _, leaseMs := range []int64{-1, 1, runs.MinLeaseMs - 1, runs.MaxLeaseMs + 1} {
+		refusal := h.refused(runs.CodeInvalidRequest, &runs.ClaimRun{RunID: "r", WorkerID: "w", LeaseMs: leaseMs})
+		require.Equal(t, []runs.Fault{{Pointer: "/lease_ms", Detail: "must be between 1000 and 3600000"}}, refusal.Faults)
+		h.refused(runs.CodeInvalidRequest, &runs.Heartbeat{RunID: "r", Fence: 1, LeaseMs: leaseMs})
+	}
+	require.Equal(t, []string{"/worker_id"}, pointersOf(h.refused(runs.CodeInvalidRequest, &runs.ClaimRun{RunID: "r"})))
+	require.Equal(t, []string{"/settled_after"}, pointersOf(h.refused(runs.CodeInvalidRequest, &runs.Heartbeat{RunID: "r", Fence: 1, SettledAfter: ms(-1)})))
+
+	h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", LeaseMs: runs.MinLeaseMs})
+	require.Equal(t, int64(startMs+runs.MinLeaseMs), h.run("r").LeaseExpiresAtMs)
+	h.nowMs += runs.MinLeaseMs - 1
+	h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	h.nowMs++ // a lease has lapsed when its end is now
+	h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	require.Equal(t, h.nowMs+runs.MaxLeaseMs, h.must(&runs.Heartbeat{RunID: "r", Fence: 2, LeaseMs: runs.MaxLeaseMs}).LeaseExpiresAtMs)
+}
+
+// decisions.md 33: the very same call again is a no-op, another one is not.
+func TestRepeatedEnds(t *testing.T) {
+	t.Parallel()
+	type call func() runs.Command
+	suspended := func(checkpoint string) call {
+		return func() runs.Command {
+			command := suspend("r", 1, approval("a"))
+			command.SuspensionID, command.Checkpoint = "wait-1", runs.JSON(checkpoint)
+			return command
+		}
+	}
+	for name, test := range map[string]struct {
+		call, other call
+		otherCode   runs.Code
+		after       runs.Status
+	}{
+		"release": {
+			func() runs.Command {
+				return &runs.Release{RunID: "r", Fence: 1, Checkpoint: runs.JSON(`{"a":1,"b":2}`)}
+			},
+			func() runs.Command {
+				return &runs.Release{RunID: "r", Fence: 1, Checkpoint: runs.JSON(`{"a":1,"b":3}`)}
+			},
+			runs.CodeLeaseLost, runs.StatusRunning,
+		},
+		"suspend": {suspended(`1`), suspended(`2`), runs.CodeIDConflict, runs.StatusWaitingForApproval},
+		"complete": {
+			func() runs.Command { return &runs.Complete{RunID: "r", Fence: 1, Output: runs.JSON(`{"x":1}`)} },
+			func() runs.Command { return &runs.Complete{RunID: "r", Fence: 1} },
+			runs.CodeRunStateConflict, runs.StatusCompleted,
+		},
+		"fail": {
+			func() runs.Command { return &runs.Fail{RunID: "r", Fence: 1, Error: "e"} },
+			func() runs.Command { return &runs.Fail{RunID: "r", Fence: 1, Error: "other"} },
+			runs.CodeRunStateConflict, runs.StatusFailed,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.start("r")
+			first := h.must(test.call())
+			require.False(t, first.Existing)
+			require.Equal(t, test.after, first.Run.Run.Status)
+			for range 2 {
+				h.nowMs += 5
+				reply, change, err := h.decide(test.call())
+				require.NoError(t, err)
+				require.True(t, reply.Existing)
+				require.True(t, change.Empty(), "a repeated call wrote something")
+				require.Equal(t, first.Run.View(), reply.Run.View())
+			}
+			_, change, err := h.decide(test.other())
+			requireCode(t, test.otherCode, err)
+			require.True(t, change.Empty())
+			// Once another worker has the run, the same call is stale.
+			if test.after == runs.StatusWaitingForApproval {
+				h.must(allow("r", "a"))
+			}
+			if !test.after.Terminal() {
+				h.claim("r")
+				h.refused(runs.CodeLeaseLost, test.call())
+			}
+		})
+	}
+}
+
+// The order of members does not make another call.
+func TestRepeatedEndInAnotherOrder(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	h.must(&runs.Complete{RunID: "r", Fence: 1, Output: runs.JSON(`{"a":1,"b":[1,2]}`)})
+	require.True(t, h.must(&runs.Complete{RunID: "r", Fence: 1, Output: runs.JSON(`{ "b": [1, 2], "a": 1.0 }`)}).Existing)
+	h.refused(runs.CodeRunStateConflict, &runs.Complete{RunID: "r", Fence: 1, Output: runs.JSON(`{"a":1,"b":[2,1]}`)})
+}
+
+func TestRepeatedSuspendAfterItsDecision(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	wait := func() *runs.Suspend {
+		command := suspend("r", 1, approval("a"))
+		command.SuspensionID = "wait-1"
+		return command
+	}
+	h.must(wait())
+	h.must(allow("r", "a"))
+	reply := h.must(wait())
+	require.True(t, reply.Existing)
+	require.Equal(t, runs.StatusRunning, reply.Run.Run.Status)
+	h.must(&runs.CancelRun{RunID: "r"})
+	h.refused(runs.CodeLeaseLost, wait())
+}
+
+func TestAttempts(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.create("r")
+	attempt := func() int64 {
+		reply := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
+		require.Equal(t, strconv.FormatInt(reply.Run.Run.Fence, 10), reply.Claim.Lease.Fence)
+		h.nowMs += runs.DefaultLeaseMs
+		return reply.Claim.Attempt
+	}
+	require.Equal(t, []int64{1, 2, 3}, []int64{attempt(), attempt(), attempt()})
+	h.must(&runs.Release{RunID: "r", Fence: 3})
+	require.Equal(t, int64(3), attempt(), "a release does not count")
+	h.must(suspend("r", 4, approval("a")))
+	require.Zero(t, h.run("r").Attempt)
+	h.must(allow("r", "a"))
+	require.Equal(t, []int64{1, 2}, []int64{attempt(), attempt()}, "a suspension starts anew")
+}
+
+func TestRunWithoutProgressFails(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"))
+	h.create("next")
+	h.must(allow("r", "a"))
+	for range runs.DefaultMaxAttempts {
+		h.claim("r")
+		h.nowMs += runs.DefaultLeaseMs
+	}
+	refusal := h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	require.Equal(t, "run r was given up after 10 attempts without progress", refusal.Detail)
+	require.Equal(t, runs.StatusFailed, h.run("r").Status)
+	require.Equal(t, "given up after 10 attempts without progress", h.run("r").Error)
+	require.Equal(t, runs.OutcomeAllowed, h.request("r", "a").Outcome, "what was decided stays on record")
+	require.NotZero(t, h.run("next").ClaimableAtMs)
+	h.refused(runs.CodeRunStateConflict, &runs.Complete{RunID: "r", Fence: 11})
+	h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+}
+
+func TestProgressResetsTheAttempts(t *testing.T) {
+	t.Parallel()
+	for name, progress := range map[string]func(fence int64) runs.Command{
+		"checkpoint": func(fence int64) runs.Command {
+			return &runs.Heartbeat{RunID: "r", Fence: fence, Checkpoint: runs.JSON(`1`)}
+		},
+		"event": func(fence int64) runs.Command {
+			return &runs.AppendEvents{RunID: "r", Fence: fence, Events: []runs.JSON{runs.JSON(`{"type":"delta"}`)}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.create("r")
+			for range 3 {
+				h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 3})
+				h.nowMs += runs.DefaultLeaseMs
+			}
+			h.must(progress(3))
+			h.nowMs += runs.DefaultLeaseMs
+			reply := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 3})
+			require.Equal(t, int64(4), reply.Claim.Attempt)
+			// A bare heartbeat is no progress.
+			for range 2 {
+				h.must(&runs.Heartbeat{RunID: "r", Fence: h.run("r").Fence})
+				h.nowMs += runs.DefaultLeaseMs
+				h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 3})
+				h.nowMs += runs.DefaultLeaseMs
+			}
+			h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 3})
+		})
+	}
+}
+
+// decisions.md 33.
+func TestHeartbeatAfterCancel(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]runs.Command{
+		"cancel": &runs.CancelRun{RunID: "r"}, "interrupt": &runs.InterruptSession{SessionID: "s"}, "end": &runs.EndSession{SessionID: "s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.start("r")
+			h.must(stop)
+			reply, change, err := h.decide(&runs.Heartbeat{RunID: "r", Fence: 1})
+			require.NoError(t, err)
+			require.True(t, reply.CancelRequested)
+			require.True(t, change.Empty())
+			h.refused(runs.CodeLeaseLost, &runs.Heartbeat{RunID: "r"})
+			h.refused(runs.CodeLeaseLost, &runs.Complete{RunID: "r", Fence: 1})
+		})
+	}
+}
+
+// design.md §4: a lease that runs out makes the run claimable again with the same
+// resolutions, and with the checkpoint that was stored last.
+func TestClaimAfterACrash(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	wait := suspend("r", 1, approval("a"), question("q"))
+	wait.Checkpoint = runs.JSON(`{"step":1}`)
+	h.must(wait)
+	h.must(answer("r", "q", "north"))
+	h.must(deny("r", "a"))
+	first := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w1"}).Claim
+	require.Len(t, first.Resume.Approvals, 1)
+	require.Len(t, first.Resume.Questions, 1)
+	require.Equal(t, `{"step":1}`, string(first.Checkpoint))
+	require.Equal(t, `"go"`, string(first.Input))
+
+	h.must(&runs.Heartbeat{RunID: "r", Fence: 2, Checkpoint: runs.JSON(`{"step":2}`)})
+	h.nowMs += runs.DefaultLeaseMs
+	second := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w2"}).Claim
+	require.Equal(t, first.Resume, second.Resume)
+	require.Equal(t, `{"step":2}`, string(second.Checkpoint))
+	require.Equal(t, int64(2), second.Attempt)
+
+	// The next plain suspension starts a new Resume.
+	h.must(suspend("r", 3, approval("b")))
+	h.must(allow("r", "b"))
+	third := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w3"}).Claim
+	require.Empty(t, third.Resume.Questions)
+	require.Len(t, third.Resume.Approvals, 1)
+	require.Equal(t, "b", third.Resume.Approvals[0].Request.ID)
+	require.Equal(t, `{"step":2}`, string(third.Checkpoint))
+}
+
+func TestAppendedEvents(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	appended := func(events ...string) *runs.AppendEvents {
+		command := &runs.AppendEvents{RunID: "r", Fence: 1, Events: []runs.JSON{}}
+		for _, event := range events {
+			command.Events = append(command.Events, runs.JSON(event))
+		}
+		return command
+	}
+	reply := h.must(appended(`{"type":"delta","text":"a"}`, `{"type":"output","content":"hi","parts":[{"a":1}],"more":1}`))
+	require.Equal(t, h.states["s"].Session.LastEventID, reply.LastEventID)
+	require.Equal(t, int64(1), h.run("r").OutputCount)
+	last := h.events["s"][reply.LastEventID-1]
+	require.JSONEq(t, `{"type":"output","output":{"run_id":"r","content":"hi","parts":[{"a":1}],"created_at_ms":1000000}}`, string(last.Body))
+
+	for _, test := range []struct {
+		event, pointer string
+	}{
+		{`7`, "/events/1"},
+		{`{}`, "/events/1/type"},
+		{`{"type":7}`, "/events/1"},
+		{`{"type":"a b"}`, "/events/1/type"},
+		{`{"type":"output"}`, "/events/1/content"},
+		{`{"type":"output","content":7}`, "/events/1"},
+		{`{"type":"completed"}`, "/events/1/type"},
+		{`{"type":"approval_resolved"}`, "/events/1/type"},
+		{`{"type":"parent_clarification_resolved"}`, "/events/1/type"},
+	} {
+		refusal := h.refused(runs.CodeInvalidRequest, appended(`{"type":"ok"}`, test.event))
+		require.Equal(t, []string{test.pointer}, pointersOf(refusal), test.event)
+	}
+	require.Equal(t, []string{"/events"}, pointersOf(h.refused(runs.CodeInvalidRequest, appended())))
+	require.Equal(t, []string{"/events"}, pointersOf(h.refused(runs.CodeInvalidRequest, appended(make([]string, runs.MaxEventsPerCall+1)...))))
+	require.Equal(t, []string{"/error"}, pointersOf(h.refused(runs.CodeInvalidRequest, &runs.Fail{RunID: "r", Fence: 1})))
+}

@@ -1,0 +1,113 @@
+package runs_test
+
+import (
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// rows are tables in memory. They are written only from what Gather gathers, by
+// the rules of its writers: an insert meets no row, an update finds one, input and
+// checkpoint are written only when they are said to be.
+type rows struct {
+	sessions map[string]runs.Session
+	runs     map[string]runs.Run
+	requests map[[2]string]runs.Request
+	events   map[string][]runs.Event
+	records  map[runs.RecordKey]runs.IdempotencyRecord
+}
+
+func newRows() rows {
+	return rows{
+		sessions: map[string]runs.Session{}, runs: map[string]runs.Run{}, requests: map[[2]string]runs.Request{},
+		events: map[string][]runs.Event{}, records: map[runs.RecordKey]runs.IdempotencyRecord{},
+	}
+}
+
+// flush writes the changes since the last flush as one batch, and wants the rows to
+// be what the states say.
+func (h *house) flush() {
+	h.t.Helper()
+	if len(h.pending) == 0 {
+		return
+	}
+	h.write(runs.Gather(h.pending))
+	h.pending = nil
+	for sessionID, state := range h.states {
+		loaded := runs.NewState(sessionID)
+		if session, there := h.rows.sessions[sessionID]; there {
+			loaded.Session = &session
+		}
+		for runID, row := range h.rows.runs {
+			if row.SessionID == sessionID {
+				loaded.Runs[runID] = &row
+			}
+		}
+		for place, run := range queueOf(loaded) {
+			run.QueuedAhead = int64(place)
+		}
+		for key, row := range h.rows.requests {
+			if row.SessionID == sessionID {
+				loaded.Requests[runs.RequestKey{RunID: key[0], RequestID: key[1]}] = &row
+			}
+		}
+		for key, row := range h.rows.records {
+			if row.SessionID == sessionID {
+				loaded.Records[key] = &row
+			}
+		}
+		want := copyState(state)
+		for _, run := range want.Runs {
+			run.CheckpointSet = false
+		}
+		requireSame(h.t, want, loaded, "the rows are not what the states say")
+	}
+}
+
+func (h *house) write(writes runs.Writes) {
+	h.t.Helper()
+	for _, session := range writes.NewSessions {
+		require.NotContains(h.t, h.rows.sessions, session.SessionID)
+		h.rows.sessions[session.SessionID] = *session
+	}
+	for _, session := range writes.UpdatedSessions {
+		require.Contains(h.t, h.rows.sessions, session.SessionID)
+		h.rows.sessions[session.SessionID] = *session
+	}
+	for _, run := range writes.NewRuns {
+		require.NotContains(h.t, h.rows.runs, run.RunID)
+		row := *copyRun(run)
+		row.CheckpointSet, row.QueuedAhead = false, 0
+		h.rows.runs[run.RunID] = row
+	}
+	for _, run := range writes.UpdatedRuns {
+		before, there := h.rows.runs[run.RunID]
+		require.True(h.t, there, "an update of run %s meets no row", run.RunID)
+		row := *copyRun(run)
+		row.Input = before.Input
+		if !run.CheckpointSet {
+			row.Checkpoint = before.Checkpoint
+		}
+		row.CheckpointSet, row.QueuedAhead = false, 0
+		h.rows.runs[run.RunID] = row
+	}
+	for _, request := range writes.NewRequests {
+		key := [2]string{request.RunID, request.RequestID}
+		require.NotContains(h.t, h.rows.requests, key)
+		h.rows.requests[key] = *request
+	}
+	for _, request := range writes.SettledRequests {
+		key := [2]string{request.RunID, request.RequestID}
+		require.Contains(h.t, h.rows.requests, key)
+		h.rows.requests[key] = *request
+	}
+	for _, event := range writes.Events {
+		log := h.rows.events[event.SessionID]
+		require.Equal(h.t, int64(len(log)+1), event.EventID, "the log has a gap")
+		h.rows.events[event.SessionID] = append(log, *event)
+	}
+	for _, record := range writes.Records {
+		require.NotContains(h.t, h.rows.records, record.RecordKey)
+		h.rows.records[record.RecordKey] = *record
+	}
+}

@@ -1,0 +1,221 @@
+package runs_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// design.md §2 "Legal moves", but for the one that only a parent clarification
+// makes: no run of this package completes while a question is open.
+func TestLegalMoves(t *testing.T) {
+	t.Parallel()
+	legal := map[runs.Status]map[runs.Status]bool{
+		"queued":  {"running": true, "failed": true, "cancelled": true},
+		"running": {"waiting_for_approval": true, "waiting_for_user_question": true, "completed": true, "failed": true, "interrupted": true, "cancelled": true},
+		"waiting_for_approval": {
+			"running": true, "waiting_for_user_question": true, "failed": true, "interrupted": true, "cancelled": true,
+		},
+		"waiting_for_user_question": {
+			"running": true, "waiting_for_approval": true, "failed": true, "interrupted": true, "cancelled": true,
+		},
+	}
+	require.Len(t, runs.Statuses, 8)
+	for _, from := range runs.Statuses {
+		for _, to := range runs.Statuses {
+			require.Equal(t, legal[from][to], runs.CanMove(from, to), "%s to %s", from, to)
+		}
+		require.Equal(t, len(legal[from]) == 0, from.Terminal(), "%s", from)
+		require.True(t, from.Known())
+	}
+	require.False(t, runs.Status("idle").Known())
+	require.False(t, runs.Status("").Known())
+}
+
+// into brings run "r" of session "s" into a status; its newest fence is 1, but for
+// a queued run, which has none.
+func into(t *testing.T, status runs.Status) *house {
+	t.Helper()
+	h := newHouse(t)
+	switch status {
+	case runs.StatusQueued:
+		h.create("r")
+	case runs.StatusWaitingForApproval:
+		h.wait("r", approval("item"))
+	case runs.StatusWaitingForUserQuestion:
+		h.wait("r", question("item"))
+	default:
+		h.start("r")
+	}
+	switch status {
+	case runs.StatusCompleted:
+		h.must(&runs.Complete{RunID: "r", Fence: 1, Output: runs.JSON(`"done"`)})
+	case runs.StatusFailed:
+		h.must(&runs.Fail{RunID: "r", Fence: 1, Error: "broken"})
+	case runs.StatusInterrupted:
+		h.must(&runs.InterruptSession{SessionID: "s"})
+	case runs.StatusCancelled:
+		h.must(&runs.CancelRun{RunID: "r"})
+	}
+	require.Equal(t, status, h.run("r").Status)
+	return h
+}
+
+// TestEveryCommandInEveryStatus is the state machine as its callers see it. A cell
+// is the status that the command leads to, "=" when it is taken and changes
+// nothing about the status, or the code of the refusal.
+func TestEveryCommandInEveryStatus(t *testing.T) {
+	t.Parallel()
+	commands := map[string]func() runs.Command{
+		"create session": func() runs.Command { return &runs.CreateSession{SessionID: "s"} },
+		"create run": func() runs.Command {
+			return &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "other", Input: runs.JSON(`1`)}
+		},
+		"create same run": func() runs.Command {
+			return &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: runs.JSON(`"go"`)}
+		},
+		"create inline": func() runs.Command {
+			return &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "other", Input: runs.JSON(`1`), Inline: true}
+		},
+		"create claimed": func() runs.Command {
+			return &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}}
+		},
+		"claim":     func() runs.Command { return &runs.ClaimRun{RunID: "r", WorkerID: "w"} },
+		"heartbeat": func() runs.Command { return &runs.Heartbeat{RunID: "r", Fence: 1} },
+		"suspend":   func() runs.Command { return suspend("r", 1, approval("new")) },
+		"ask":       func() runs.Command { return suspend("r", 1, question("new")) },
+		"hold":      func() runs.Command { return hold("r", 1, approval("new")) },
+		"withdraw":  func() runs.Command { return &runs.Withdraw{RunID: "r", RequestID: "item", Fence: 1} },
+		"append": func() runs.Command {
+			return &runs.AppendEvents{RunID: "r", Fence: 1, Events: []runs.JSON{runs.JSON(`{"type":"delta"}`)}}
+		},
+		"complete":        func() runs.Command { return &runs.Complete{RunID: "r", Fence: 1, Output: runs.JSON(`"done"`)} },
+		"fail":            func() runs.Command { return &runs.Fail{RunID: "r", Fence: 1, Error: "broken"} },
+		"release":         func() runs.Command { return &runs.Release{RunID: "r", Fence: 1} },
+		"approve":         func() runs.Command { return allow("r", "item") },
+		"approve session": func() runs.Command { return approveInSession(allow("r", "item")) },
+		"answer":          func() runs.Command { return answer("r", "item", "north") },
+		"answer session":  func() runs.Command { return answerInSession(answer("r", "item", "north")) },
+		"cancel question": func() runs.Command { return &runs.CancelQuestion{RunID: "r", RequestID: "item"} },
+		"cancel":          func() runs.Command { return &runs.CancelRun{RunID: "r"} },
+		"interrupt":       func() runs.Command { return &runs.InterruptSession{SessionID: "s"} },
+		"end":             func() runs.Command { return &runs.EndSession{SessionID: "s"} },
+		"expire":          func() runs.Command { return &runs.ExpireRequests{RunID: "r"} },
+	}
+	const (
+		asIs        = "="
+		lost        = "lease_lost"
+		over        = "run_state_conflict"
+		noClaim     = "run_not_claimable"
+		noApproval  = "approval_state_conflict"
+		noQuestion  = "question_state_conflict"
+		toRun       = "running"
+		toApproval  = "waiting_for_approval"
+		toQuestion  = "waiting_for_user_question"
+		toCancelled = "cancelled"
+	)
+	// queued, running, waiting for approval, for a question, completed, failed,
+	// interrupted, cancelled: the order of runs.Statuses.
+	cells := map[string][8]string{
+		"create session":  {asIs, asIs, asIs, asIs, asIs, asIs, asIs, asIs},
+		"create run":      {asIs, asIs, asIs, asIs, asIs, asIs, asIs, asIs},
+		"create same run": {asIs, asIs, asIs, asIs, asIs, asIs, asIs, asIs},
+		"create inline":   {"session_busy", "session_busy", "session_busy", "session_busy", asIs, asIs, asIs, asIs},
+		"create claimed":  {noClaim, noClaim, noClaim, noClaim, asIs, asIs, asIs, asIs},
+		"claim":           {toRun, noClaim, noClaim, noClaim, noClaim, noClaim, noClaim, noClaim},
+		"heartbeat":       {lost, asIs, lost, lost, over, over, asIs, asIs},
+		"suspend":         {lost, toApproval, lost, lost, over, over, lost, lost},
+		"ask":             {lost, toQuestion, lost, lost, over, over, lost, lost},
+		"hold":            {lost, toApproval, lost, lost, over, over, lost, lost},
+		"withdraw":        {lost, "request_not_found", lost, lost, over, over, lost, lost},
+		"append":          {lost, asIs, lost, lost, over, over, lost, lost},
+		"complete":        {lost, "completed", lost, lost, asIs, over, lost, lost},
+		"fail":            {lost, "failed", lost, lost, over, asIs, lost, lost},
+		"release":         {lost, asIs, lost, lost, over, over, lost, lost},
+		"approve":         {noApproval, noApproval, toRun, noApproval, over, over, over, over},
+		"approve session": {over, noApproval, toRun, noApproval, over, over, over, over},
+		"answer":          {noQuestion, noQuestion, noQuestion, toRun, noQuestion, noQuestion, noQuestion, noQuestion},
+		"answer session":  {over, over, over, toRun, over, over, over, over},
+		"cancel question": {noQuestion, noQuestion, noQuestion, toCancelled, noQuestion, noQuestion, noQuestion, noQuestion},
+		"cancel":          {toCancelled, toCancelled, toCancelled, toCancelled, asIs, asIs, asIs, asIs},
+		"interrupt":       {asIs, "interrupted", "interrupted", "interrupted", asIs, asIs, asIs, asIs},
+		"end":             {toCancelled, toCancelled, toCancelled, toCancelled, asIs, asIs, asIs, asIs},
+		"expire":          {asIs, asIs, asIs, asIs, asIs, asIs, asIs, asIs},
+	}
+	require.Len(t, cells, len(commands))
+	for name, row := range cells {
+		for place, want := range row {
+			status := runs.Statuses[place]
+			t.Run(name+" when "+string(status), func(t *testing.T) {
+				t.Parallel()
+				h := into(t, status)
+				reply, change, err := h.decide(commands[name]())
+				h.flush()
+				got := string(h.run("r").Status)
+				switch {
+				case err != nil:
+					got = string(runs.ErrorCode(err))
+					require.True(t, change.Empty(), "a refused command wrote something")
+				case got == string(status):
+					got = asIs
+				}
+				require.Equal(t, want, got, "%v", err)
+				if err == nil && status.Terminal() && name != "create run" && reply.Existing {
+					require.Empty(t, change.Events, "a repeated end was reported twice")
+				}
+			})
+		}
+	}
+}
+
+// Terminal moves that are repeated change nothing and are told so.
+func TestTerminalMovesAbsorb(t *testing.T) {
+	t.Parallel()
+	for _, status := range []runs.Status{"completed", "failed", "interrupted", "cancelled"} {
+		h := into(t, status)
+		reply, change, err := h.decide(&runs.CancelRun{RunID: "r", Reason: "again"})
+		require.NoError(t, err)
+		require.True(t, reply.Existing)
+		require.True(t, change.Empty())
+		require.Equal(t, status, reply.Run.Run.Status)
+	}
+}
+
+func TestUnknownTargets(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string]runs.Command{
+		"claim":     &runs.ClaimRun{RunID: "x", WorkerID: "w"},
+		"heartbeat": &runs.Heartbeat{RunID: "x", Fence: 1},
+		"suspend":   suspend("x", 1, approval("a")),
+		"withdraw":  &runs.Withdraw{RunID: "x", RequestID: "a", Fence: 1},
+		"append":    &runs.AppendEvents{RunID: "x", Fence: 1, Events: []runs.JSON{runs.JSON(`{"type":"t"}`)}},
+		"complete":  &runs.Complete{RunID: "x", Fence: 1},
+		"fail":      &runs.Fail{RunID: "x", Fence: 1, Error: "e"},
+		"release":   &runs.Release{RunID: "x", Fence: 1},
+		"approve":   allow("x", "a"),
+		"answer":    answer("x", "a", "north"),
+		"question":  &runs.CancelQuestion{RunID: "x", RequestID: "a"},
+		"cancel":    &runs.CancelRun{RunID: "x"},
+		"expire":    &runs.ExpireRequests{RunID: "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refusal := newHouse(t).refused(runs.CodeRunNotFound, command)
+			require.Equal(t, "unknown run x", refusal.Detail)
+		})
+	}
+	for name, command := range map[string]runs.Command{
+		"approve":   approveInSession(allow("", "a")),
+		"answer":    answerInSession(answer("", "a", "north")),
+		"interrupt": &runs.InterruptSession{SessionID: "s"},
+		"end":       &runs.EndSession{SessionID: "s"},
+	} {
+		t.Run(name+" in session", func(t *testing.T) {
+			t.Parallel()
+			refusal := newHouse(t).refused(runs.CodeSessionNotFound, command)
+			require.Equal(t, "unknown session s", refusal.Detail)
+		})
+	}
+}

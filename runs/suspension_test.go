@@ -1,0 +1,319 @@
+package runs_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func ms(value int64) *int64 { return &value }
+
+// kheish.md 1.12 with decision 15.
+func TestSuspensionDefaults(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	sent := approval("a")
+	sent.Handle, sent.CreatedAtMs, sent.ExpiresAfterMs = "mine", 7, ms(500)
+	sent.InputSchema, sent.Metadata = runs.JSON(`null`), runs.JSON(`null`)
+	h.must(suspend("r", 1, sent, runs.UserQuestionRequest{
+		ToolCallID: "call-9", CreatedAtMs: 7, Handle: "mine",
+		Questions: []runs.UserQuestion{
+			{Question: "One?", Options: []runs.QuestionOption{{}, {Label: "B"}, {ID: "c"}}},
+			{ID: "two", Header: "Two", Question: "Two?"},
+			{Question: "Three?"},
+		},
+	}, runs.UserQuestionRequest{ID: "typed", ResponseSchema: runs.JSON(`true`)}))
+
+	asked := h.request("r", "question-request-call-9").Question()
+	require.Equal(t, []runs.UserQuestion{
+		{ID: "question-1", Header: "Question 1", Question: "One?", Options: []runs.QuestionOption{
+			{ID: "option-1", Label: "option-1"}, {ID: "option-2", Label: "B"}, {ID: "c", Label: "c"},
+		}},
+		{ID: "two", Header: "Two", Question: "Two?", Options: []runs.QuestionOption{}},
+		{ID: "question-3", Header: "Question 3", Question: "Three?", Options: []runs.QuestionOption{}},
+	}, asked.Questions)
+	require.Equal(t, int64(startMs), asked.CreatedAtMs)
+	typed := h.request("r", "typed").Question()
+	require.Equal(t, "typed", typed.ToolCallID)
+	require.Empty(t, typed.Questions)
+
+	raised := h.request("r", "a")
+	require.Equal(t, int64(startMs+500), raised.DueAtMs)
+	shown := raised.Approval()
+	require.Equal(t, ms(startMs+500), shown.ExpiresAtMs)
+	require.Nil(t, shown.ExpiresAfterMs)
+	require.Nil(t, shown.InputSchema)
+	require.Nil(t, shown.Metadata)
+	require.Equal(t, int64(startMs), shown.CreatedAtMs)
+	// A handle is the service's to make, and one of its own for each request.
+	handles := map[string]bool{shown.Handle: true, asked.Handle: true, typed.Handle: true}
+	require.Len(t, handles, 3)
+	require.NotContains(t, handles, "mine")
+	require.Equal(t, raised.Handle, shown.Handle)
+	require.NotEmpty(t, h.run("r").SuspensionID)
+	// Questions are raised before approvals.
+	require.Equal(t, []runs.EventType{"accepted", "queued", "started", "waiting_for_user_question", "waiting_for_approval"}, h.eventTypes("r"))
+}
+
+func TestSuspensionFaults(t *testing.T) {
+	t.Parallel()
+	change := func(request runs.ApprovalRequest, change func(*runs.ApprovalRequest)) runs.ApprovalRequest {
+		change(&request)
+		return request
+	}
+	edit := func(change func(*runs.UserQuestionRequest)) runs.UserQuestionRequest {
+		request := question("q")
+		change(&request)
+		return request
+	}
+	a := approval("a")
+	long := func(n int) string { return strings.Repeat("x", n) }
+	for _, test := range []struct {
+		name     string
+		requests []any
+		pointers []string
+	}{
+		{"nothing", nil, []string{"/approvals"}},
+		{"an approval without anything", []any{runs.ApprovalRequest{}}, []string{"/approvals/0/id", "/approvals/0/tool_call_id", "/approvals/0/tool_name", "/approvals/0/input"}},
+		{"ids that are none", []any{approval(".."), approval("a b"), approval(long(201))}, []string{"/approvals/0/id", "/approvals/1/id", "/approvals/2/id"}},
+		{"an id twice", []any{a, approval("b"), a}, []string{"/approvals/2/id"}},
+		{"an id for both kinds", []any{approval("x"), question("x")}, []string{"/questions/0/id"}},
+		{"long texts", []any{change(a, func(a *runs.ApprovalRequest) {
+			a.ToolCallID, a.ToolName, a.Scope = long(257), long(201), long(201)
+			a.Reason, a.Description = long(runs.MaxTextLength+1), long(runs.MaxTextLength+1)
+		})}, []string{"/approvals/0/tool_call_id", "/approvals/0/tool_name", "/approvals/0/scope", "/approvals/0/reason", "/approvals/0/description"}},
+		{"control characters and broken text", []any{change(a, func(a *runs.ApprovalRequest) { a.Reason, a.Scope = "\x1b[2J", "\xff" })}, []string{"/approvals/0/scope", "/approvals/0/reason"}},
+		{"metadata that is no object", []any{change(a, func(a *runs.ApprovalRequest) { a.Metadata = runs.JSON(`[]`) })}, []string{"/approvals/0/metadata"}},
+		{"pattern keys", []any{
+			change(a, func(a *runs.ApprovalRequest) { a.PatternKeys = make([]string, 65) }),
+		}, append([]string{"/approvals/0/pattern_keys"}, numbered("/approvals/0/pattern_keys/%d", 65)...)},
+		{"a long pattern key", []any{change(a, func(a *runs.ApprovalRequest) { a.PatternKeys = []string{"ok", long(1025)} })}, []string{"/approvals/0/pattern_keys/1"}},
+		{"both deadlines", []any{change(a, func(a *runs.ApprovalRequest) { a.ExpiresAtMs, a.ExpiresAfterMs = ms(1), ms(1) })}, []string{"/approvals/0/expires_after_ms"}},
+		{"deadlines of nought", []any{expiringApproval("a", 0), expiringQuestion("q", -1)}, []string{"/approvals/0/expires_at_ms", "/questions/0/expires_at_ms"}},
+		{"deadlines from now that are none", []any{
+			change(a, func(a *runs.ApprovalRequest) { a.ExpiresAfterMs = ms(0) }),
+			edit(func(q *runs.UserQuestionRequest) { q.ExpiresAfterMs = ms(-5) }),
+		}, []string{"/approvals/0/expires_after_ms", "/questions/0/expires_after_ms"}},
+		{"a deadline past all bounds", []any{change(a, func(a *runs.ApprovalRequest) { a.ExpiresAfterMs = ms(math.MaxInt64) })}, []string{"/approvals/0/expires_after_ms"}},
+		{"a question without anything", []any{runs.UserQuestionRequest{}}, []string{"/questions/0/id", "/questions/0/questions"}},
+		{"questions beside a schema", []any{edit(func(q *runs.UserQuestionRequest) { q.ResponseSchema = runs.JSON(`{}`) })}, []string{"/questions/0/questions"}},
+		{"too many questions", []any{edit(func(q *runs.UserQuestionRequest) { q.Questions = make([]runs.UserQuestion, 17) })}, []string{"/questions/0/questions"}},
+		{"a question twice", []any{edit(func(q *runs.UserQuestionRequest) { q.Questions = append(q.Questions, q.Questions[0]) })}, []string{"/questions/0/questions/1/id"}},
+		{"a default id that is taken", []any{edit(func(q *runs.UserQuestionRequest) {
+			q.Questions = []runs.UserQuestion{{ID: "question-2", Question: "?"}, {Question: "?"}}
+		})}, []string{"/questions/0/questions/1/id"}},
+		{"a question of blanks", []any{edit(func(q *runs.UserQuestionRequest) {
+			q.Questions = []runs.UserQuestion{{Question: " \n"}, {ID: "a b", Header: long(201), Question: long(runs.MaxTextLength + 1)}}
+		})}, []string{"/questions/0/questions/0/question", "/questions/0/questions/1/id", "/questions/0/questions/1/header", "/questions/0/questions/1/question"}},
+		{"too many options", []any{edit(func(q *runs.UserQuestionRequest) { q.Questions[0].Options = make([]runs.QuestionOption, 65) })}, []string{"/questions/0/questions/0/options"}},
+		{"bad options", []any{edit(func(q *runs.UserQuestionRequest) {
+			q.Questions[0].Options = []runs.QuestionOption{
+				{ID: "x"}, {ID: "x"}, {ID: long(201), Label: "\x00", Description: "\x00", Preview: long(runs.MaxTextLength + 1)},
+			}
+		})}, []string{
+			"/questions/0/questions/0/options/1/id", "/questions/0/questions/0/options/2/id", "/questions/0/questions/0/options/2/label",
+			"/questions/0/questions/0/options/2/description", "/questions/0/questions/0/options/2/preview",
+		}},
+		{"long texts of a question", []any{edit(func(q *runs.UserQuestionRequest) {
+			q.ToolCallID, q.Kind, q.Metadata = long(257), long(201), runs.JSON(`"m"`)
+		})}, []string{"/questions/0/tool_call_id", "/questions/0/kind", "/questions/0/metadata"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			require.Equal(t, test.pointers, pointersOf(h.refused(runs.CodeInvalidRequest, suspend("r", 1, test.requests...))))
+			// The same below the member of a run that is made waiting.
+			inCreate := make([]string, len(test.pointers))
+			for i, pointer := range test.pointers {
+				inCreate[i] = "/suspend" + pointer
+			}
+			suspension := suspend("r", 1, test.requests...).Suspension
+			require.Equal(t, inCreate, pointersOf(h.refused(runs.CodeInvalidRequest, &runs.CreateRun{Input: runs.JSON(`1`), Suspend: &suspension})))
+		})
+	}
+}
+
+func numbered(format string, n int) []string {
+	texts := make([]string, n)
+	for i := range texts {
+		texts[i] = fmt.Sprintf(format, i)
+	}
+	return texts
+}
+
+func pointersOf(refusal *runs.Error) []string {
+	pointers := []string{}
+	for _, fault := range refusal.Faults {
+		pointers = append(pointers, fault.Pointer)
+	}
+	return pointers
+}
+
+func TestSuspensionLimits(t *testing.T) {
+	t.Parallel()
+	many := func(from, n int) []any {
+		requests := make([]any, n)
+		for i := range requests {
+			requests[i] = approval(fmt.Sprintf("a-%d", from+i))
+		}
+		return requests
+	}
+	h := newHouse(t)
+	require.Equal(t, []string{"/approvals"}, pointersOf(h.refused(runs.CodeInvalidRequest, suspend("r", 1, many(0, 101)...))))
+	bad := suspend("r", 1, approval("a"))
+	bad.SuspensionID, bad.SettledAfter = "..", ms(-1)
+	require.Equal(t, []string{"/suspension_id", "/settled_after"}, pointersOf(h.refused(runs.CodeInvalidRequest, bad)))
+
+	full := question("q")
+	full.Questions = make([]runs.UserQuestion, runs.MaxQuestionsPerRequest)
+	for i := range full.Questions {
+		full.Questions[i] = runs.UserQuestion{Question: "?", Options: make([]runs.QuestionOption, runs.MaxOptionsPerQuestion)}
+	}
+	h.start("r")
+	h.must(hold("r", 1, append(many(1000, 99), full)...))
+	for i := range 9 {
+		h.must(hold("r", 1, many(i*100, 100)...))
+	}
+	require.Equal(t, []string{"/approvals"}, pointersOf(h.refused(runs.CodeInvalidRequest, hold("r", 1, approval("one-more")))))
+}
+
+// decisions.md 34.
+func TestRequestIDsAreUsedOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"), question("q"))
+	h.must(allow("r", "a"))
+	h.must(answer("r", "q", "north"))
+	fence := h.claim("r")
+	for _, again := range []runs.Command{
+		suspend("r", fence, approval("a")), suspend("r", fence, question("a")), suspend("r", fence, approval("b"), approval("q")),
+	} {
+		h.refused(runs.CodeIDConflict, again)
+	}
+	h.must(suspend("r", fence, approval("b")))
+	// Another run may use the id.
+	h.must(&runs.CancelRun{RunID: "r"})
+	h.wait("other", approval("a"))
+}
+
+// decisions.md 31 and 6: only schemas that can be used, that reach nowhere, and that
+// cost no more than a moment.
+func TestSchemasThatAreRefused(t *testing.T) {
+	t.Parallel()
+	chain := func(reference, anchor string) string {
+		var b strings.Builder
+		fmt.Fprintf(&b, `{"$ref":"`+reference+`","$defs":{`, 0)
+		for i := range 60 {
+			name := ""
+			if anchor != "" {
+				name = fmt.Sprintf(`"%s":"a%d",`, anchor, i)
+			}
+			next := fmt.Sprintf(reference, i+1)
+			fmt.Fprintf(&b, `"a%d":{%s"allOf":[{"$ref":"%s"},{"$ref":"%s"}]},`, i, name, next, next)
+		}
+		last := ""
+		if anchor != "" {
+			last = `"` + anchor + `":"a60"`
+		}
+		return b.String() + `"a60":{` + last + `}}}`
+	}
+	for name, schema := range map[string]string{
+		"no schema":                    `7`,
+		"unknown type":                 `{"type":"text"}`,
+		"remote reference":             `{"$ref":"https://example.com/schema.json"}`,
+		"file":                         `{"$ref":"file:///etc/passwd"}`,
+		"remote metaschema":            `{"$schema":"https://example.com/schema.json"}`,
+		"reference to nothing":         `{"$ref":"#/$defs/none"}`,
+		"bad pattern":                  `{"pattern":"("}`,
+		"huge pattern":                 `{"pattern":"` + strings.Repeat("a{1000}", 200) + `"}`,
+		"too long":                     `{"description":"` + strings.Repeat("x", runs.MaxSchemaBytes) + `"}`,
+		"doubling":                     chain("#/$defs/a%d", ""),
+		"doubling by escaped pointers": chain("#/%%24defs/a%d", ""),
+		"doubling by anchors":          chain("#a%d", "$anchor"),
+		"doubling by dynamic anchors":  strings.ReplaceAll(chain("#a%d", "$dynamicAnchor"), "$ref", "$dynamicRef"),
+		"doubling by full names":       chain("urn:holdpoint:schema#/$defs/a%d", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, q := approval("a"), question("q")
+			a.InputSchema = runs.JSON(schema)
+			q.Questions, q.ResponseSchema = nil, runs.JSON(schema)
+			begun := time.Now()
+			refusal := newHouse(t).refused(runs.CodeInvalidRequest, suspend("r", 1, a, q))
+			require.Equal(t, []string{"/approvals/0/input_schema", "/questions/0/response_schema"}, pointersOf(refusal))
+			require.NotContains(t, refusal.Faults[0].Detail, "\n")
+			require.Less(t, time.Since(begun), 5*time.Second)
+		})
+	}
+}
+
+// A recursive schema is fine until a value makes it cost exponentially much.
+func TestSchemaThatAValueMakesExpensive(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", runs.UserQuestionRequest{ID: "q", ResponseSchema: runs.JSON(
+		`{"allOf":[{"properties":{"a":{"$ref":"#"}}},{"properties":{"a":{"$ref":"#"}}}]}`)})
+	value := func(depth int) *runs.AnswerQuestion {
+		text := strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth)
+		return &runs.AnswerQuestion{RunID: "r", Resolution: runs.UserQuestionResolution{RequestID: "q", Value: runs.JSON(text)}}
+	}
+	begun := time.Now()
+	refusal := h.refused(runs.CodeInvalidRequest, value(60))
+	require.Equal(t, []runs.Fault{{Pointer: "/resolution/value", Detail: "cannot be checked: the schema is too complex for this value"}}, refusal.Faults)
+	require.Less(t, time.Since(begun), 10*time.Second)
+	h.must(value(6))
+}
+
+func TestUsefulSchemasAreTaken(t *testing.T) {
+	t.Parallel()
+	for name, schema := range map[string]string{
+		"tree":     `{"$defs":{"node":{"type":"object","properties":{"left":{"$ref":"#/$defs/node"},"right":{"$ref":"#/$defs/node"}}}},"$ref":"#/$defs/node"}`,
+		"anchor":   `{"properties":{"a":{"$ref":"#x"},"b":{"$ref":"#x"}},"$defs":{"x":{"$anchor":"x","type":"integer"}}}`,
+		"draft 7":  `{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"x":{"type":"object"}},"$ref":"#/definitions/x"}`,
+		"all":      `true`,
+		"nothing":  `false`,
+		"pattern":  `{"type":"string","pattern":"^[a-z]{1,64}$"}`,
+		"any JSON": `{"anyOf":[{"type":["string","number","boolean","null"]},{"type":"array","items":{"$ref":"#"}},{"type":"object","additionalProperties":{"$ref":"#"}}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := approval("a")
+			a.InputSchema = runs.JSON(schema)
+			h := newHouse(t)
+			h.wait("r", a)
+			command := allow("r", "a")
+			command.Resolutions[0].UpdatedInput = runs.JSON(`{"left":{"right":{}},"list":[1,[2,{"a":"b"}]]}`)
+			if name == "nothing" || name == "pattern" {
+				h.refused(runs.CodeInvalidRequest, command)
+				return
+			}
+			h.must(command)
+		})
+	}
+}
+
+// The faults of a value are told in one order, and no more than anyone reads.
+func TestSchemaFaultsInOrder(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", runs.UserQuestionRequest{ID: "q", ResponseSchema: runs.JSON(`{
+		"properties":{"a":{"type":"string"},"b":{"items":{"type":"integer"}}},"additionalProperties":false}`)})
+	answered := func(value string) *runs.AnswerQuestion {
+		return &runs.AnswerQuestion{RunID: "r", Resolution: runs.UserQuestionResolution{RequestID: "q", Value: runs.JSON(value)}}
+	}
+	refusal := h.refused(runs.CodeInvalidRequest, answered(`{"z":1,"b":[1,"x"],"y":2,"a":7,"x":3}`))
+	require.Equal(t, []runs.Fault{
+		{Pointer: "/resolution/value", Detail: "additional properties 'x', 'y', 'z' not allowed"},
+		{Pointer: "/resolution/value/a", Detail: "got number, want string"},
+		{Pointer: "/resolution/value/b/1", Detail: "got string, want integer"},
+	}, refusal.Faults)
+	refusal = h.refused(runs.CodeInvalidRequest, answered(`{"b":[`+strings.Repeat(`"x",`, 500)+`"x"]}`))
+	require.Len(t, refusal.Faults, 20)
+}
