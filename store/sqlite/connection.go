@@ -11,6 +11,10 @@ import (
 
 // connection is one SQLite connection with the statements that were prepared on
 // it. It serves one caller at a time.
+//
+// A context is looked at between rows and never handed to the driver, which would
+// interrupt the connection from another goroutine: an interrupt that comes a moment
+// too late stops the statement of whoever has the connection next.
 type connection struct {
 	conn       *sql.Conn
 	statements map[string]*sql.Stmt
@@ -30,7 +34,7 @@ func (c *connection) prepare(ctx context.Context, query string) (*sql.Stmt, erro
 	if statement, there := c.statements[query]; there {
 		return statement, nil
 	}
-	statement, err := c.conn.PrepareContext(ctx, query)
+	statement, err := c.conn.PrepareContext(context.WithoutCancel(ctx), query)
 	if err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}
@@ -43,7 +47,7 @@ func (c *connection) exec(ctx context.Context, query string, args ...any) (int64
 	if err != nil {
 		return 0, err
 	}
-	result, err := statement.ExecContext(ctx, args...)
+	result, err := statement.ExecContext(context.WithoutCancel(ctx), args...)
 	if err != nil {
 		return 0, err
 	}
@@ -56,12 +60,15 @@ func (c *connection) each(ctx context.Context, query string, args []any, row fun
 	if err != nil {
 		return err
 	}
-	rows, err := statement.QueryContext(ctx, args...)
+	rows, err := statement.QueryContext(context.WithoutCancel(ctx), args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if err := row(rows); err != nil {
 			return err
 		}
