@@ -15,6 +15,7 @@ import (
 type program struct {
 	Serve     serveCommand     `cmd:"" help:"Run the service."`
 	Migrate   migrateCommands  `cmd:"" help:"Look at a database's schema, or move it."`
+	Doctor    doctorCommand    `cmd:"" help:"Look for rows that break what must always hold; changes nothing."`
 	Exec      execCommand      `cmd:"" help:"Run a command once a person has approved it."`
 	Ask       askCommand       `cmd:"" help:"Ask a person a question and print the answer."`
 	Approvals approvalCommands `cmd:"" help:"See and decide what waits for approval."`

@@ -80,6 +80,7 @@ func compareRows(rt *rapid.T, tb testing.TB, model *storetest.Model, subjects []
 func compareReads(rt *rapid.T, ctx context.Context, model *storetest.Model, subjects []subject) {
 	var first map[string]any
 	for _, s := range subjects {
+		storetest.RequireHealthy(ctx, rt, s.store)
 		shown := reads(rt, ctx, s.store)
 		for _, runID := range model.RunIDs() {
 			record, err := s.store.ClaimedRun(ctx, runID)

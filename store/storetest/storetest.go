@@ -82,7 +82,8 @@ func (c *Clock) Follow(follow func(nowMs int64)) {
 	follow(c.nowMs.Load())
 }
 
-// Run runs the contract against an engine, each test on a database of its own.
+// Run runs the contract against an engine, each test on a database of its own, which
+// must be healthy at the end.
 func Run(t *testing.T, engine Engine) {
 	t.Helper()
 	groups := []map[string]func(*harness){
@@ -99,7 +100,9 @@ func Run(t *testing.T, engine Engine) {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				test(newHarness(t, engine))
+				h := newHarness(t, engine)
+				test(h)
+				RequireHealthy(h.ctx, h, h.store)
 			})
 		}
 	}

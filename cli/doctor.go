@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdpoint/holdpoint/runs/doctor"
+	"github.com/holdpoint/holdpoint/store"
+)
+
+// exitNotExamined is the exit code of doctor when it could not look: the database
+// cannot be opened or read to its end, or has another schema.
+const exitNotExamined = 3
+
+// doctorCommand looks for rows that break what must always hold.
+type doctorCommand struct {
+	databaseFlag
+	format
+	Limit int `default:"1000" placeholder:"N" help:"Print at most N findings; all are counted (default ${default})."`
+}
+
+// Help is what --help says besides the flags.
+func (c *doctorCommand) Help() string {
+	return "It opens the database for reading only, migrates nothing, and may run beside the service.\n\n" +
+		"Exit codes: 0 nothing was found, 1 something was, 2 usage, 3 it could not look."
+}
+
+// Run walks all rows and prints what is wrong with them.
+func (c *doctorCommand) Run(ctx context.Context, console *console) error {
+	database, err := parseDatabase(c.Database)
+	if err != nil {
+		return err
+	}
+	if c.Limit < 0 {
+		return usage("--limit must not be negative")
+	}
+	report := doctorReport{Findings: []doctor.Finding{}}
+	begun := console.now()
+	report.Summary, err = database.examine(ctx, func(finding doctor.Finding) {
+		if len(report.Findings) < c.Limit {
+			report.Findings = append(report.Findings, finding)
+		}
+	})
+	switch {
+	case errors.Is(err, store.ErrURL), errors.Is(err, store.ErrInMemory):
+		return &exit{code: exitUsage, cause: fmt.Errorf("--database: %w", err)}
+	case err != nil:
+		return &exit{code: exitNotExamined, cause: database.explain(err)}
+	}
+	took := console.now().Sub(begun)
+	report.ElapsedMs = took.Milliseconds()
+	if c.JSON {
+		err = printJSON(console.stdout, report)
+	} else {
+		err = report.print(console, took)
+	}
+	if err == nil && !report.Summary.Healthy() {
+		err = exitWith(exitError)
+	}
+	return err
+}
+
+func (d database) examine(ctx context.Context, report func(doctor.Finding)) (doctor.Summary, error) {
+	opened, err := store.Inspect(ctx, d.text)
+	if err != nil {
+		return doctor.Summary{}, err
+	}
+	summary, err := doctor.Examine(ctx, opened, report)
+	return summary, errors.Join(err, opened.Close())
+}
+
+// doctorReport is what doctor prints as JSON.
+type doctorReport struct {
+	// Findings are the first ones, as many as --limit allows.
+	Findings  []doctor.Finding `json:"findings"`
+	Summary   doctor.Summary   `json:"summary"`
+	ElapsedMs int64            `json:"elapsed_ms"`
+}
+
+func (r *doctorReport) print(console *console, took time.Duration) error {
+	if len(r.Findings) > 0 {
+		rows := make([][]string, len(r.Findings))
+		for i, finding := range r.Findings {
+			rows[i] = []string{
+				string(finding.Code), cell(finding.SessionID, 40), cell(finding.RunID, 40),
+				cell(about(finding), 40), printable(finding.Detail, false),
+			}
+		}
+		if err := table(console.stdout, []string{"CODE", "SESSION", "RUN", "ABOUT", "WHAT IS WRONG"}, rows); err != nil {
+			return err
+		}
+		fmt.Fprintln(console.stdout)
+	}
+	if !r.Summary.Healthy() {
+		var counts [][]string
+		for _, code := range slices.Sorted(maps.Keys(r.Summary.Findings)) {
+			counts = append(counts, []string{string(code), strconv.FormatInt(r.Summary.Findings[code], 10)})
+		}
+		if err := table(console.stdout, []string{"CODE", "COUNT"}, counts); err != nil {
+			return err
+		}
+		fmt.Fprintln(console.stdout)
+	}
+	found := "nothing is wrong"
+	if count := r.Summary.Count(); count > 0 {
+		found = strconv.FormatInt(count, 10) + " findings"
+		if more := count - int64(len(r.Findings)); more > 0 {
+			found += fmt.Sprintf(", %d of them not shown", more)
+		}
+	}
+	walked := r.Summary.Rows
+	_, err := fmt.Fprintf(console.stdout, "%s: walked %d sessions, %d runs, %d requests, %d events and %d idempotency records in %s\n",
+		found, walked.Sessions, walked.Runs, walked.Requests, walked.Events, walked.IdempotencyRecords, took.Round(time.Millisecond))
+	return err
+}
+
+// about names what a finding is about besides the session and the run.
+func about(finding doctor.Finding) string {
+	var parts []string
+	if finding.RequestID != "" {
+		parts = append(parts, finding.RequestID)
+	}
+	if finding.EventID != 0 {
+		parts = append(parts, "event "+strconv.FormatInt(finding.EventID, 10))
+	}
+	if finding.IdempotencyKey != "" {
+		parts = append(parts, "key "+finding.IdempotencyKey)
+	}
+	return strings.Join(parts, ", ")
+}

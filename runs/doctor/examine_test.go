@@ -1,0 +1,166 @@
+package doctor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/migrations"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/doctor"
+	"github.com/holdpoint/holdpoint/store/postgres"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/store/sqlite"
+)
+
+// TestAWalkThatFailsIsNoCleanBill holds that an error ends an examination as an
+// error, wherever it comes up.
+func TestAWalkThatFailsIsNoCleanBill(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	for n, streams := range []runs.RowStreams{
+		{Sessions: failing[runs.Session](broken), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord]},
+		{Sessions: none[runs.Session], Runs: failing[runs.Run](broken), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord]},
+		{Sessions: one(runs.Session{SessionID: "s"}, broken), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord]},
+		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: one(runs.Run{SessionID: "s"}, broken), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord]},
+		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: one(runs.Request{SessionID: "s"}, broken), Events: none[runs.Event], Records: none[runs.IdempotencyRecord]},
+		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: one(runs.Event{SessionID: "s"}, broken), Records: none[runs.IdempotencyRecord]},
+		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: one(runs.IdempotencyRecord{SessionID: "s"}, broken)},
+	} {
+		_, err := doctor.Examine(t.Context(), streamWalker(streams), func(doctor.Finding) {})
+		require.ErrorIs(t, err, broken, "streams %d", n)
+	}
+}
+
+// TestStreamsMeetBySession shows that rows of missing sessions are found wherever
+// their id stands among those of the others.
+func TestStreamsMeetBySession(t *testing.T) {
+	t.Parallel()
+	events := []runs.Event{{SessionID: "a", EventID: 1}, {SessionID: "c", EventID: 1}, {SessionID: "e", EventID: 1}, {SessionID: "e", EventID: 2}}
+	sessions := []runs.Session{{SessionID: "b"}, {SessionID: "d"}}
+	var missing []string
+	summary, err := doctor.Examine(t.Context(), streamWalker{
+		Sessions: each(sessions), Runs: none[runs.Run], Requests: none[runs.Request], Events: each(events), Records: none[runs.IdempotencyRecord],
+	}, func(finding doctor.Finding) {
+		require.Equal(t, doctor.SessionMissing, finding.Code)
+		missing = append(missing, finding.SessionID)
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "c", "e"}, missing)
+	require.Equal(t, doctor.Rows{Sessions: 2, Events: 4}, summary.Rows)
+	require.Equal(t, map[doctor.Code]int64{doctor.SessionMissing: 3}, summary.Findings)
+}
+
+// TestAVisitMayLookAway shows that a visit that leaves rows out sees the sessions
+// after them all the same.
+func TestAVisitMayLookAway(t *testing.T) {
+	t.Parallel()
+	var runRows []runs.Run
+	for n := range 9 {
+		runRows = append(runRows, runs.Run{SessionID: fmt.Sprintf("s-%d", n/3), RunID: fmt.Sprintf("r-%d", n)})
+	}
+	var seen []string
+	err := streamWalker{
+		Sessions: none[runs.Session], Runs: each(runRows), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord],
+	}.Walk(t.Context(), func(rows *runs.SessionRows) error {
+		for run, err := range rows.Runs {
+			require.NoError(t, err)
+			seen = append(seen, rows.SessionID+" "+run.RunID)
+			break
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"s-0 r-0", "s-1 r-3", "s-2 r-6"}, seen)
+}
+
+func TestAnEndedContextEndsTheWalk(t *testing.T) {
+	t.Parallel()
+	for name, open := range engines {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := open(t)
+			fill(t, d.store)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err := doctor.Examine(ctx, d.inspector, func(doctor.Finding) {})
+			require.ErrorIs(t, err, context.Canceled)
+		})
+	}
+}
+
+func TestADatabaseInMemoryIsWalkedByItsStore(t *testing.T) {
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	fill(t, store)
+	for range 2 {
+		found, summary := examine(t, store)
+		require.Empty(t, found)
+		require.Equal(t, int64(9), summary.Rows.Runs)
+	}
+	require.NoError(t, store.Ready(t.Context()), "the walk has left its transaction open")
+}
+
+// TestInspectorsChangeNothing shows what an inspector refuses, and that it neither
+// makes a database nor a schema.
+func TestInspectorsChangeNothing(t *testing.T) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		path := filepath.Join(t.TempDir(), "holdpoint.db")
+		_, err := sqlite.OpenInspector(t.Context(), path)
+		require.ErrorIs(t, err, os.ErrNotExist)
+		require.NoFileExists(t, path)
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		_, err = sqlite.OpenInspector(t.Context(), path)
+		require.ErrorIs(t, err, migrations.ErrSchemaBehind)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Empty(t, text)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		_, err := postgres.OpenInspector(t.Context(), postgrestest.URL(t, postgrestest.Empty()))
+		require.ErrorIs(t, err, migrations.ErrSchemaBehind)
+	})
+}
+
+// streamWalker walks rows that are in memory.
+type streamWalker runs.RowStreams
+
+func (w streamWalker) Walk(_ context.Context, visit func(*runs.SessionRows) error) error {
+	return runs.RowStreams(w).Visit(visit)
+}
+
+func none[R any]() (*R, error) { return nil, nil }
+
+func failing[R any](err error) runs.NextRow[R] { return func() (*R, error) { return nil, err } }
+
+// one gives a row and then an error, or the end.
+func one[R any](row R, err error) runs.NextRow[R] {
+	next := each([]R{row})
+	return func() (*R, error) {
+		if given, _ := next(); given != nil {
+			return given, nil
+		}
+		return nil, err
+	}
+}
+
+func each[R any](rows []R) runs.NextRow[R] {
+	return func() (*R, error) {
+		if len(rows) == 0 {
+			return nil, nil
+		}
+		row := rows[0]
+		rows = rows[1:]
+		return &row, nil
+	}
+}

@@ -1,0 +1,211 @@
+package doctor_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/doctor"
+)
+
+// traffic gives random commands of every kind over a few sessions, runs and
+// requests, so that they collide. Most of what is refused is refused by the rules,
+// which is as good a test.
+type traffic struct {
+	*rand.Rand
+	ctx   context.Context
+	store runs.Store
+}
+
+const (
+	trafficSessions = 16
+	trafficRuns     = 300
+)
+
+func (g *traffic) chance(percent int) bool   { return g.IntN(100) < percent }
+func (g *traffic) runID() string             { return fmt.Sprintf("r-%d", g.IntN(trafficRuns)) }
+func (g *traffic) sessionID() string         { return fmt.Sprintf("s-%d", g.IntN(trafficSessions)) }
+func (g *traffic) among(ids []string) string { return ids[g.IntN(len(ids))] }
+
+// activeRun is the active run of some session as it is at this moment, or any run.
+func (g *traffic) activeRun() *runs.RunRecord {
+	runID := g.runID()
+	if session, err := g.store.Session(g.ctx, g.sessionID()); err == nil && session.Active != nil {
+		runID = session.Active.Run.RunID
+	}
+	record, err := g.store.Run(g.ctx, runID)
+	if err != nil {
+		return &runs.RunRecord{Run: runs.Run{RunID: runID}}
+	}
+	return record
+}
+
+// open returns the id of an open request of a kind, or one that is not there.
+func open(record *runs.RunRecord, kind runs.RequestKind) string {
+	for i := range record.Requests {
+		if request := &record.Requests[i]; request.Open() && request.Kind == kind {
+			return request.RequestID
+		}
+	}
+	return "none"
+}
+
+func (g *traffic) suspension() runs.Suspension {
+	var s runs.Suspension
+	if g.chance(60) {
+		s.Approvals = approvals(fmt.Sprintf("a-%d", g.IntN(1000)), fmt.Sprintf("b-%d", g.IntN(1000))).Approvals
+	}
+	if s.Approvals == nil || g.chance(30) {
+		s.Questions = questions(fmt.Sprintf("q-%d", g.IntN(1000))).Questions
+	}
+	// Some are due at once, some soon and some never.
+	if after := int64(g.IntN(40)); g.chance(30) && len(s.Approvals) > 0 && after > 0 {
+		s.Approvals[0].ExpiresAfterMs = &after
+	}
+	if past := int64(1); g.chance(10) && len(s.Questions) > 0 {
+		s.Questions[0].ExpiresAtMs = &past
+	}
+	s.Hold = g.chance(40)
+	if g.chance(30) {
+		s.Checkpoint = runs.JSON(`"here"`)
+	}
+	return s
+}
+
+func (g *traffic) command() runs.Command {
+	record := g.activeRun()
+	runID, fence := record.Run.RunID, record.Run.Fence
+	actor := runs.Actor{Name: "alice", Via: runs.ViaAPI}
+	switch g.IntN(20) {
+	case 0, 1, 19:
+		c := &runs.CreateRun{SessionID: g.sessionID(), SessionGiven: true, RunID: g.runID(), Input: runs.JSON(`1`)}
+		if g.chance(50) {
+			c.Key = "key-" + c.RunID
+		}
+		if g.chance(30) {
+			c.Claim = &runs.ClaimOptions{WorkerID: "w"}
+		}
+		if s := g.suspension(); g.chance(30) && (c.Claim != nil || !s.Hold) {
+			c.Suspend = &s
+		}
+		return c
+	case 2, 3, 4:
+		if list, err := g.store.Claimable(g.ctx, nil, 10); err == nil && len(list) > 0 {
+			runID = list[g.IntN(len(list))].RunID
+		}
+		return &runs.ClaimRun{RunID: runID, WorkerID: g.among([]string{"w", "v"}), MaxAttempts: 2}
+	case 5, 6, 7:
+		return &runs.Suspend{RunID: runID, Fence: fence, Suspension: g.suspension()}
+	case 8, 9:
+		behavior := runs.BehaviorAllow
+		if g.chance(30) {
+			behavior = runs.BehaviorDeny
+		}
+		return &runs.ResolveApprovals{RunID: runID, Actor: actor, Key: "k-" + runID, Resolutions: []runs.ApprovalResolution{
+			{RequestID: open(record, runs.KindApproval), Behavior: behavior},
+		}}
+	case 10, 11:
+		return &runs.AnswerQuestion{RunID: runID, Actor: actor, Resolution: runs.UserQuestionResolution{
+			RequestID: open(record, runs.KindQuestion), Declined: g.chance(30),
+			Answers: []runs.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"x"}}},
+		}}
+	case 12:
+		return &runs.Withdraw{RunID: runID, Fence: fence, RequestID: open(record, runs.KindApproval)}
+	case 13:
+		return &runs.AppendEvents{RunID: runID, Fence: fence, Events: []runs.JSON{
+			runs.JSON(`{"type":"note"}`), runs.JSON(`{"type":"output","content":"so far"}`),
+		}}
+	case 14:
+		return &runs.Heartbeat{RunID: runID, Fence: fence, Checkpoint: runs.JSON(`1`)}
+	case 15:
+		return &runs.Complete{RunID: runID, Fence: fence, Output: runs.JSON(`1`)}
+	case 16:
+		if g.chance(50) {
+			return &runs.Fail{RunID: runID, Fence: fence, Error: "broken"}
+		}
+		return &runs.Release{RunID: runID, Fence: fence}
+	case 17:
+		return &runs.ExpireRequests{RunID: runID}
+	default:
+		switch g.IntN(10) {
+		case 0:
+			if g.chance(60) {
+				return &runs.ExpireRequests{RunID: runID}
+			}
+			return &runs.EndSession{SessionID: g.sessionID(), Actor: actor}
+		case 1, 2, 3:
+			return &runs.InterruptSession{SessionID: g.sessionID(), Actor: actor}
+		case 4, 5:
+			return &runs.CancelQuestion{RunID: runID, RequestID: open(record, runs.KindQuestion), Actor: actor}
+		default:
+			return &runs.CancelRun{RunID: runID, Actor: actor}
+		}
+	}
+}
+
+// give gives some commands and returns how many were accepted.
+func (g *traffic) give(count int) (accepted int, err error) {
+	for range count {
+		command := g.command()
+		switch _, err := g.store.Do(g.ctx, command); {
+		case err == nil:
+			accepted++
+		case runs.ErrorCode(err) == "":
+			return accepted, fmt.Errorf("%T: %w", command, err)
+		}
+	}
+	return accepted, nil
+}
+
+// TestABusyDatabaseIsHealthy looks at a database again and again while others write
+// to it, and once more when they are done.
+func TestABusyDatabaseIsHealthy(t *testing.T) {
+	t.Parallel()
+	const writers, commands = 4, 250
+	for name, openEngine := range engines {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := openEngine(t)
+			var group sync.WaitGroup
+			accepted, failures := make([]int, writers), make([]error, writers)
+			for n := range writers {
+				g := &traffic{Rand: rand.New(rand.NewPCG(uint64(n), 7)), ctx: t.Context(), store: d.store}
+				group.Go(func() { accepted[n], failures[n] = g.give(commands) })
+			}
+			done := make(chan struct{})
+			go func() { defer close(done); group.Wait() }()
+
+			var walked []doctor.Rows
+			for writing := true; writing; {
+				select {
+				case <-done:
+					writing = false
+				default:
+				}
+				found, summary := examine(t, d.inspector)
+				require.Empty(t, found)
+				walked = append(walked, summary.Rows)
+			}
+			given := 0
+			for n := range writers {
+				require.NoError(t, failures[n])
+				given += accepted[n]
+			}
+			require.Greater(t, given, writers*commands/5, "the traffic was mostly refused")
+			last := walked[len(walked)-1]
+			require.Equal(t, int64(trafficSessions), last.Sessions)
+			require.Greater(t, last.Requests, int64(20))
+			require.Less(t, walked[0].Events, last.Events, "nothing was written while it was looked at")
+
+			// The store itself is as good a walker as one that reads beside it.
+			found, summary := examine(t, d.store.(runs.Walker))
+			require.Empty(t, found)
+			require.Equal(t, last, summary.Rows)
+		})
+	}
+}

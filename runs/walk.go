@@ -1,0 +1,155 @@
+package runs
+
+import (
+	"context"
+	"iter"
+)
+
+// Walker shows every row of a database, to those who check it.
+type Walker interface {
+	// Walk calls visit with the rows of one session after the other, in the order of
+	// their ids, all as they were at one moment. It changes nothing and holds up
+	// nobody who does. It holds a bounded number of rows in memory, however many there
+	// are. It returns the first error of visit, an error that wraps ErrUnavailable
+	// when the database could not be read to the end, or the cause of the context's
+	// end.
+	Walk(ctx context.Context, visit func(*SessionRows) error) error
+}
+
+// RowSequence gives rows one by one. A row that comes with an error is nil and the
+// last one. A sequence can be ranged over once, while its visit lasts.
+type RowSequence[R any] = iter.Seq2[*R, error]
+
+// SessionRows are all rows that carry the id of one session. Each sequence may be
+// ranged over in any order of the sequences, or not at all. A sequence that ends
+// with an error ends the walk with it, whatever the visit returns.
+type SessionRows struct {
+	SessionID string
+	// Session is nil when there are rows of a session that is not there.
+	Session *Session
+	// Runs are in no particular order. Input, Checkpoint and QueuedAhead are left out.
+	Runs RowSequence[Run]
+	// Requests are in no particular order.
+	Requests RowSequence[Request]
+	// Events are in the order of EventID.
+	Events RowSequence[Event]
+	// Records are in no particular order.
+	Records RowSequence[IdempotencyRecord]
+}
+
+// NextRow returns the next row of a table, or nil after its last one.
+type NextRow[R any] func() (*R, error)
+
+// RowStreams are the rows of all tables, each table in the order of session_id by
+// bytes, events of one session in the order of event_id. All of them must show the
+// same moment.
+type RowStreams struct {
+	Sessions NextRow[Session]
+	Runs     NextRow[Run]
+	Requests NextRow[Request]
+	Events   NextRow[Event]
+	Records  NextRow[IdempotencyRecord]
+}
+
+// Visit puts the streams together, session by session. Rows that carry the id of a
+// session that is not there are visited as well, at the place of that id. It
+// returns the first error of a stream or of visit.
+func (s RowStreams) Visit(visit func(*SessionRows) error) error {
+	sessions := stream[Session]{next: s.Sessions, sessionOf: func(r *Session) string { return r.SessionID }}
+	runRows := stream[Run]{next: s.Runs, sessionOf: func(r *Run) string { return r.SessionID }}
+	requests := stream[Request]{next: s.Requests, sessionOf: func(r *Request) string { return r.SessionID }}
+	events := stream[Event]{next: s.Events, sessionOf: func(r *Event) string { return r.SessionID }}
+	records := stream[IdempotencyRecord]{next: s.Records, sessionOf: func(r *IdempotencyRecord) string { return r.SessionID }}
+	all := []interface {
+		fill() error
+		first() (sessionID string, there bool)
+		skip(sessionID string) error
+	}{&sessions, &runRows, &requests, &events, &records}
+
+	for {
+		sessionID, there := "", false
+		for _, one := range all {
+			if err := one.fill(); err != nil {
+				return err
+			}
+			if first, more := one.first(); more && (!there || first < sessionID) {
+				sessionID, there = first, true
+			}
+		}
+		if !there {
+			return nil
+		}
+		rows := &SessionRows{
+			SessionID: sessionID,
+			Runs:      runRows.of(sessionID), Requests: requests.of(sessionID),
+			Events: events.of(sessionID), Records: records.of(sessionID),
+		}
+		if first, more := sessions.first(); more && first == sessionID {
+			rows.Session, sessions.head = sessions.head, nil
+		}
+		visited := visit(rows)
+		for _, one := range all {
+			if err := one.skip(sessionID); err != nil {
+				return err
+			}
+		}
+		if visited != nil {
+			return visited
+		}
+	}
+}
+
+// stream is one table with its next row at hand.
+type stream[R any] struct {
+	next      NextRow[R]
+	sessionOf func(*R) string
+	head      *R
+	ended     bool
+	failed    error
+}
+
+// fill makes head the next row, unless it is there or there is none.
+func (s *stream[R]) fill() error {
+	if s.head == nil && !s.ended && s.failed == nil {
+		s.head, s.failed = s.next()
+		s.ended = s.head == nil
+	}
+	return s.failed
+}
+
+func (s *stream[R]) first() (string, bool) {
+	if s.head == nil {
+		return "", false
+	}
+	return s.sessionOf(s.head), true
+}
+
+// of gives the rows of one session that have not been given.
+func (s *stream[R]) of(sessionID string) RowSequence[R] {
+	return func(yield func(*R, error) bool) {
+		for {
+			if err := s.fill(); err != nil {
+				yield(nil, err)
+				return
+			}
+			if first, more := s.first(); !more || first != sessionID {
+				return
+			}
+			row := s.head
+			s.head = nil
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// skip leaves out what the visit did not look at.
+func (s *stream[R]) skip(sessionID string) error {
+	for _, err := range s.of(sessionID) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/holdpoint/holdpoint/migrations"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+var (
+	_ runs.Walker = (*Store)(nil)
+	_ runs.Walker = (*Inspector)(nil)
+)
+
+// Inspector reads a database and never writes to it, on one connection of its own.
+type Inspector struct {
+	conn *pgx.Conn
+}
+
+// OpenInspector connects to a database for reading. The URL may lead to a proxy
+// that pools by transaction. It returns an error that wraps
+// [migrations.ErrSchemaBehind] or [migrations.ErrSchemaAhead] when the schema is not
+// the one that this program knows, or the error of the connection.
+func OpenInspector(ctx context.Context, url string) (*Inspector, error) {
+	config, err := connConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	// Nothing is left on the connection, which may be a proxy's.
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	if err := checkSchema(ctx, config); err != nil {
+		return nil, err
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to database: %w", err)
+	}
+	return &Inspector{conn: conn}, nil
+}
+
+func checkSchema(ctx context.Context, config *pgx.ConnConfig) (err error) {
+	db := stdlib.OpenDB(*config)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	migrator, err := migrations.New(db, migrations.Postgres, nil)
+	if err != nil {
+		return err
+	}
+	return migrator.Check(ctx)
+}
+
+// Walk implements runs.Walker. While it lasts, the server keeps the row versions
+// that its snapshot shows.
+func (i *Inspector) Walk(ctx context.Context, visit func(*runs.SessionRows) error) error {
+	return walk(ctx, i.conn, visit)
+}
+
+// Close closes the connection.
+func (i *Inspector) Close() error { return i.conn.Close(context.Background()) }
+
+// Walk implements runs.Walker. It holds one of the connections that reads use.
+func (s *Store) Walk(ctx context.Context, visit func(*runs.SessionRows) error) error {
+	conn, err := s.reads.Acquire(ctx)
+	if err != nil {
+		return readFailure(ctx, err)
+	}
+	defer conn.Release()
+	return walk(ctx, conn.Conn(), visit)
+}
+
+// walkPage is how many rows a cursor fetches at a time. Rows may be large, and one
+// page of each table is in memory.
+const walkPage = 256
+
+// walk reads all tables side by side, each through a cursor of one transaction
+// whose first statement fixes the moment that all of them show.
+func walk(ctx context.Context, conn *pgx.Conn, visit func(*runs.SessionRows) error) (err error) {
+	if _, err := conn.Exec(ctx, sqlBeginSnapshot); err != nil {
+		return readFailure(ctx, err)
+	}
+	defer func() {
+		// A reading transaction has nothing to lose; it must end even when the context
+		// has.
+		if _, rollback := conn.Exec(context.WithoutCancel(ctx), sqlRollback); rollback != nil && err == nil {
+			err = readFailure(ctx, rollback)
+		}
+	}()
+	streams := runs.RowStreams{
+		Sessions: readTable(ctx, conn, "sessions", sessionTargets, `SELECT`+sessionColumns+` FROM sessions AS s ORDER BY s.session_id`),
+		Runs:     readTable(ctx, conn, "runs", runTargets, `SELECT`+runColumns+` FROM runs AS r ORDER BY r.session_id`),
+		Requests: readTable(ctx, conn, "requests", requestTargets, `SELECT`+requestColumns+` FROM requests AS q ORDER BY q.session_id`),
+		Events:   readTable(ctx, conn, "events", eventTargets, `SELECT`+eventColumns+` FROM events AS e ORDER BY e.session_id, e.event_id`),
+		Records:  readTable(ctx, conn, "idempotency_records", recordTargets, `SELECT`+recordColumns+` FROM idempotency_records AS i ORDER BY i.session_id`),
+	}
+	return streams.Visit(visit)
+}
+
+// readTable declares a cursor when the first row is asked for.
+func readTable[R any](ctx context.Context, conn *pgx.Conn, table string, targets func(*R) []any, query string) runs.NextRow[R] {
+	cursor := "walk_" + table
+	fetch := "FETCH FORWARD " + strconv.Itoa(walkPage) + " FROM " + cursor
+	var page []*R
+	declared, last := false, false
+	return func() (*R, error) {
+		if !declared {
+			declared = true
+			if _, err := conn.Exec(ctx, "DECLARE "+cursor+" NO SCROLL CURSOR FOR "+query); err != nil {
+				return nil, readFailure(ctx, err)
+			}
+		}
+		if len(page) == 0 && !last {
+			rows, err := conn.Query(ctx, fetch)
+			if err != nil {
+				return nil, readFailure(ctx, err)
+			}
+			page = make([]*R, 0, walkPage)
+			err = each(rows, targets, func(row *R) { page = append(page, row) })
+			rows.Close()
+			if err != nil {
+				return nil, readFailure(ctx, err)
+			}
+			last = len(page) < walkPage
+		}
+		if len(page) == 0 {
+			return nil, nil
+		}
+		row := page[0]
+		page = page[1:]
+		return row, nil
+	}
+}

@@ -1,0 +1,161 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/holdpoint/holdpoint/migrations"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+var (
+	_ runs.Walker = (*Store)(nil)
+	_ runs.Walker = (*Inspector)(nil)
+)
+
+// Inspector reads a database file and never writes to it. It takes no part in the
+// lock that keeps a second process off the file: WAL mode lets it read beside the
+// process that writes.
+type Inspector struct {
+	db *sql.DB
+}
+
+// inspectSettings are those of a connection that sorts on disk what is too much for
+// memory. mode=ro holds the file itself open for reading alone.
+const inspectSettings = "mode=ro&_busy_timeout=5000&_dqs=0&_query_only=1&_pragma=temp_store(file)&_pragma=cache_size(-16384)"
+
+// OpenInspector opens a database file for reading, also while a process has it
+// open. The file's directory must be writable unless such a process is running,
+// because readers of a WAL share a file beside it. It returns an error that wraps
+// [os.ErrNotExist] when there is no such file, [migrations.ErrSchemaBehind] or
+// [migrations.ErrSchemaAhead] when its schema is not the one that this program
+// knows, or SQLite's own. A database in memory cannot be inspected.
+func OpenInspector(ctx context.Context, path string) (*Inspector, error) {
+	path, err := realPath(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("database file: %w", err)
+	}
+	db, err := sql.Open("sqlite", fileURI(path, inspectSettings))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	migrator, err := migrations.New(db, migrations.SQLite, nil)
+	if err == nil {
+		err = migrator.Check(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
+	}
+	return &Inspector{db: db}, nil
+}
+
+// Walk implements [runs.Walker]. While it lasts, the process that writes cannot
+// start its WAL over, which grows by what is written meanwhile.
+func (i *Inspector) Walk(ctx context.Context, visit func(*runs.SessionRows) error) error {
+	conn, err := i.db.Conn(ctx)
+	if err != nil {
+		return readFailed(ctx, err)
+	}
+	defer conn.Close()
+	return walk(ctx, conn, visit)
+}
+
+// Close closes the file.
+func (i *Inspector) Close() error { return i.db.Close() }
+
+// Walk implements [runs.Walker]. It has a connection of its own, so that it holds
+// up no reader; a database in memory has only one, and commands wait for the end of
+// the walk.
+func (s *Store) Walk(ctx context.Context, visit func(*runs.SessionRows) error) error {
+	if s.owned.read == nil {
+		c, err := s.writers.take(ctx)
+		if err != nil {
+			return err
+		}
+		defer s.writers.put(c)
+		return walk(ctx, c.conn, visit)
+	}
+	conn, err := s.owned.read.Conn(ctx)
+	if err != nil {
+		return readFailed(ctx, err)
+	}
+	// The connection is not used again: its setting is not that of the readers.
+	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }()
+	if _, err := conn.ExecContext(ctx, "PRAGMA temp_store = file"); err != nil {
+		return readFailed(ctx, err)
+	}
+	return walk(ctx, conn, visit)
+}
+
+// walk reads all tables side by side in one transaction: its first statement fixes
+// the moment that all of them show.
+func walk(ctx context.Context, conn *sql.Conn, visit func(*runs.SessionRows) error) (err error) {
+	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
+		return readFailed(ctx, err)
+	}
+	defer func() {
+		if _, rollback := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); rollback != nil && err == nil {
+			err = readFailed(ctx, rollback)
+		}
+	}()
+	open := openTables{ctx: ctx, conn: conn}
+	defer open.close()
+	streams := runs.RowStreams{
+		Sessions: readTable(&open, scanSession, `SELECT `+sessionColumns+` FROM sessions ORDER BY session_id`),
+		Runs:     readTable(&open, scanRun, `SELECT `+runColumns+` FROM runs ORDER BY session_id`),
+		Requests: readTable(&open, pointed(scanRequest), `SELECT `+requestColumns+` FROM requests ORDER BY session_id`),
+		Events:   readTable(&open, pointed(scanEvent), `SELECT `+eventColumns+` FROM events ORDER BY session_id, event_id`),
+		Records:  readTable(&open, scanRecord, `SELECT `+recordColumns+` FROM idempotency_records ORDER BY session_id`),
+	}
+	return streams.Visit(visit)
+}
+
+// openTables are the statements of a walk.
+type openTables struct {
+	ctx  context.Context
+	conn *sql.Conn
+	rows []*sql.Rows
+}
+
+// readTable starts a statement with its first row.
+func readTable[R any](open *openTables, scan func(*sql.Rows) (*R, error), query string) runs.NextRow[R] {
+	var rows *sql.Rows
+	return func() (*R, error) {
+		if rows == nil {
+			var err error
+			if rows, err = open.conn.QueryContext(open.ctx, query); err != nil {
+				return nil, readFailed(open.ctx, err)
+			}
+			open.rows = append(open.rows, rows)
+		}
+		if !rows.Next() {
+			return nil, readFailed(open.ctx, rows.Err())
+		}
+		row, err := scan(rows)
+		if err != nil {
+			return nil, readFailed(open.ctx, err)
+		}
+		return row, nil
+	}
+}
+
+func (t *openTables) close() {
+	for _, rows := range t.rows {
+		_ = rows.Close() // the errors of reading have been seen
+	}
+}
+
+// pointed makes a scan of a value one of a pointer.
+func pointed[R any](scan func(*sql.Rows) (R, error)) func(*sql.Rows) (*R, error) {
+	return func(rows *sql.Rows) (*R, error) {
+		row, err := scan(rows)
+		return &row, err
+	}
+}

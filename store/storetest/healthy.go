@@ -1,0 +1,21 @@
+package storetest
+
+import (
+	"context"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/doctor"
+)
+
+// RequireHealthy walks all rows of a store, which must be a [runs.Walker], and
+// expects that every invariant holds.
+func RequireHealthy(ctx context.Context, t require.TestingT, store runs.Store) {
+	walker, ok := store.(runs.Walker)
+	require.True(t, ok, "the store %T cannot be walked", store)
+	var findings []doctor.Finding
+	_, err := doctor.Examine(ctx, walker, func(finding doctor.Finding) { findings = append(findings, finding) })
+	require.NoError(t, err)
+	require.Empty(t, findings)
+}
