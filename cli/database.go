@@ -5,51 +5,44 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
-	"path/filepath"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/postgres"
+	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
+// databaseFlag is shared by the commands that open a database.
+type databaseFlag struct {
+	Database string `default:"sqlite:holdpoint.db" from:"HOLDPOINT_DATABASE" placeholder:"URL" help:"sqlite:PATH or postgres://… (default ${default}; $$HOLDPOINT_DATABASE)."`
+}
+
 // database is a --database value.
 type database struct {
+	text string
 	// path is that of an SQLite file, or sqlite.Memory; url is that of Postgres. One
 	// of them is set.
 	path string
 	url  string
 }
 
-// parseDatabase reads sqlite:PATH, sqlite::memory: or postgres://….
+// parseDatabase reads sqlite:PATH, sqlite::memory: or postgres://…. Whether the rest
+// of it is any good is the store's to say.
 func parseDatabase(text string) (database, error) {
-	scheme, rest, found := strings.Cut(text, ":")
-	switch {
-	case !found:
-	case scheme == "sqlite":
-		path := strings.TrimPrefix(rest, "//")
-		if path == "" {
-			return database{}, usage("--database %s names no file", text)
-		}
-		return database{path: path}, nil
+	scheme, rest, _ := strings.Cut(text, ":")
+	switch path := strings.TrimPrefix(rest, "//"); {
+	case scheme == "sqlite" && path != "":
+		return database{text: text, path: path}, nil
 	case scheme == "postgres", scheme == "postgresql":
-		return database{url: text}, nil
+		return database{text: text, url: text}, nil
 	}
-	return database{}, usage("--database must be sqlite:PATH or postgres://HOST/NAME")
+	return database{}, usage("--database: %w", store.ErrURL)
 }
 
 // open opens the store, and brings its schema up to date first if migrate says so.
 func (d database) open(ctx context.Context, migrate bool, logger *slog.Logger) (runs.Store, error) {
-	if d.url != "" {
-		opened, err := postgres.Open(ctx, d.url, postgres.Options{Migrate: migrate, Logger: logger})
-		if err != nil {
-			return nil, d.explain(err)
-		}
-		return opened, nil
-	}
-	opened, err := sqlite.Open(ctx, d.path, sqlite.Options{KeepSchema: !migrate, Logger: logger})
+	opened, err := store.Open(ctx, d.text, store.Options{KeepSchema: !migrate, Logger: logger})
 	if err != nil {
 		return nil, d.explain(err)
 	}
@@ -58,24 +51,17 @@ func (d database) open(ctx context.Context, migrate bool, logger *slog.Logger) (
 
 // migrator hands the migrator of the database to a function.
 func (d database) migrator(ctx context.Context, do func(*migrations.Migrator) error) error {
-	if d.url == "" {
-		return d.explain(sqlite.Migrate(ctx, d.path, do))
-	}
-	db, err := postgres.OpenDB(d.url)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	migrator, err := migrations.New(db, migrations.Postgres, nil)
-	if err != nil {
-		return err
-	}
-	return do(migrator)
+	return d.explain(store.Migrate(ctx, d.text, do))
 }
 
-// explain adds what to do about a database that cannot be opened.
+// String says where the data is, without any password.
+func (d database) String() string { return store.Describe(d.text) }
+
+// explain adds to an error what to do about it.
 func (d database) explain(err error) error {
 	switch {
+	case errors.Is(err, store.ErrURL):
+		return &exit{code: exitUsage, cause: fmt.Errorf("--database: %w", err)}
 	case errors.Is(err, sqlite.ErrInUse):
 		return fmt.Errorf("%w: is another holdpoint service running on it?", err)
 	case errors.Is(err, migrations.ErrSchemaBehind):
@@ -83,25 +69,4 @@ func (d database) explain(err error) error {
 	default:
 		return err
 	}
-}
-
-// String says where the data is, without any password.
-func (d database) String() string {
-	switch {
-	case d.path == sqlite.Memory:
-		return "in memory, gone when this process ends"
-	case d.path != "":
-		if path, err := filepath.Abs(d.path); err == nil {
-			return "SQLite file " + path
-		}
-		return "SQLite file " + d.path
-	}
-	parsed, err := url.Parse(d.url)
-	if err != nil {
-		return "Postgres"
-	}
-	query := parsed.Query()
-	query.Del("password")
-	parsed.RawQuery = query.Encode()
-	return "Postgres " + parsed.Redacted()
 }

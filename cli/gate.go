@@ -150,6 +150,7 @@ func (g *gate) step(ctx context.Context, act func(context.Context, *client.Claim
 }
 
 // await reads the run, held at most for wait, however long the service is away.
+// After an outage it is not held, so that it is known at once that this is over.
 func (g *gate) await(ctx context.Context, until client.Until, wait time.Duration) (*client.RunView, error) {
 	var pause backoff
 	for {
@@ -169,6 +170,7 @@ func (g *gate) await(ctx context.Context, until client.Until, wait time.Duration
 			return nil, err
 		}
 		g.tellLost(err)
+		wait = 0
 		if err := pause.sleep(ctx); err != nil {
 			return nil, err
 		}
@@ -206,7 +208,11 @@ func (g *gate) withdraw(ctx context.Context, cause signalled) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if _, err := g.CancelRun(ctx, g.params.RunID, "withdrawn by "+g.actor()); err != nil {
+	_, err := g.CancelRun(ctx, g.params.RunID, "withdrawn by "+g.actor())
+	switch {
+	case errors.Is(err, client.ErrNotFound):
+		return exitWith(code) // nothing had been asked yet
+	case err != nil:
 		return failed(code, "stopped waiting, but the request could not be withdrawn: %w", err)
 	}
 	g.console.say("stopped waiting; the request was withdrawn.")

@@ -15,11 +15,6 @@ type migrateCommands struct {
 	Status migrateStatus `cmd:"" help:"Show the steps and which are applied."`
 }
 
-// databaseFlag is shared by the commands that open a database.
-type databaseFlag struct {
-	Database string `default:"sqlite:holdpoint.db" from:"HOLDPOINT_DATABASE" placeholder:"URL" help:"sqlite:PATH or postgres://… (default ${default}; $$HOLDPOINT_DATABASE)."`
-}
-
 func (f databaseFlag) migrator(ctx context.Context, do func(*migrations.Migrator) error) error {
 	parsed, err := parseDatabase(f.Database)
 	if err != nil {

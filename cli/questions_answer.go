@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/go-json-experiment/json"
 
@@ -105,4 +104,4 @@ func (c *questionsAnswer) resolution(console *console, request *client.UserQuest
 }
 
 // errNoMoreInput: stdin ended before everything was answered.
-var errNoMoreInput = fmt.Errorf("the input ended before the question was answered; nothing was sent")
+var errNoMoreInput = errors.New("the input ended before the question was answered; nothing was sent")

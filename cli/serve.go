@@ -75,13 +75,13 @@ func (c *serveCommand) Run(ctx context.Context, console *console) error {
 		if err := writeListenFile(c.ListenFile, url); err != nil {
 			return errors.Join(err, opened.Close())
 		}
-		defer os.Remove(c.ListenFile)
+		defer func() { _ = os.Remove(c.ListenFile) }() // whoever reads it may be gone
 	}
 	err = c.serve(running, listener, opened, logger)
 	if closing := opened.Close(); closing != nil {
 		err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
 	}
-	logger.Info("stopped")
+	logger.InfoContext(ctx, "stopped")
 	return err
 }
 
@@ -107,14 +107,14 @@ func (c *serveCommand) logger(to io.Writer) *slog.Logger {
 
 // serve runs the server and the loops, and returns when all of them have ended. The
 // loops go on until the last call has been answered: they are what wakes held ones.
-func (c *serveCommand) serve(ctx context.Context, listener net.Listener, store runs.Store, logger *slog.Logger) error {
+func (c *serveCommand) serve(ctx context.Context, listener net.Listener, opened runs.Store, logger *slog.Logger) error {
 	hub := watch.NewHub()
-	defer store.Subscribe(hub.Publish)()
-	dispatcher := claims.New(store, claims.Options{MaxAttempts: c.MaxAttempts, Logger: logger})
-	expiry := loop.NewExpiry(store, loop.ExpiryOptions{Logger: logger})
-	retention := loop.NewRetention(store, loop.RetentionOptions{Retention: c.IdempotencyRetention, Logger: logger})
+	defer opened.Subscribe(hub.Publish)()
+	dispatcher := claims.New(opened, claims.Options{MaxAttempts: c.MaxAttempts, Logger: logger})
+	expiry := loop.NewExpiry(opened, loop.ExpiryOptions{Logger: logger})
+	retention := loop.NewRetention(opened, loop.RetentionOptions{Retention: c.IdempotencyRetention, Logger: logger})
 	api := httpapi.New(httpapi.Options{
-		Store: store, Hub: hub, Claims: dispatcher, Version: version(), Logger: logger,
+		Store: opened, Hub: hub, Claims: dispatcher, Version: version(), Logger: logger,
 		Hosts: c.hosts(listener), Origins: c.AllowedOrigin,
 	})
 	server := &http.Server{
@@ -140,7 +140,7 @@ func (c *serveCommand) serve(ctx context.Context, listener net.Listener, store r
 	group.Go(func() error {
 		defer stopLoops()
 		<-failing.Done()
-		logger.Info("stopping", slog.String("cause", context.Cause(failing).Error()))
+		logger.InfoContext(ctx, "stopping", slog.String("cause", context.Cause(failing).Error()))
 		return c.shutDown(server, api)
 	})
 	return group.Wait()

@@ -175,6 +175,7 @@ func (b *rig) crash() {
 }
 
 func TestAHandlerWithStableIDsSurvivesACrash(t *testing.T) {
+	t.Parallel()
 	for name, crashAfter := range map[string]int{"before any decision": 0, "after one decision": 1, "after two": 2} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(b *rig) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/client"
@@ -108,8 +109,8 @@ func TestWaitRunRidesOutAnUnavailableService(t *testing.T) {
 			case served < 20:
 				w.WriteHeader(503)
 			case served == 20:
-				require.Equal(t, "wait=60", r.Header.Get("Prefer"))
-				require.Equal(t, "until=decided", r.URL.RawQuery)
+				assert.Equal(t, "wait=60", r.Header.Get("Prefer"))
+				assert.Equal(t, "until=decided", r.URL.RawQuery)
 				<-time.After(time.Minute) // the service holds the reply; the clock is the bubble's
 				_, _ = io.WriteString(w, `{"status":"waiting_for_approval"}`)
 			default:

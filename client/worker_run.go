@@ -113,7 +113,7 @@ func (w *Worker) work(ctx context.Context, claim Claim, handler Handler) {
 	outcome := errExited
 	defer func() {
 		if value := recover(); value != nil {
-			w.options.Logger.Error("handler panicked", slog.String("run_id", t.RunID()),
+			w.options.Logger.ErrorContext(ctx, "handler panicked", slog.String("run_id", t.RunID()),
 				slog.Any("panic", value), slog.String("stack", string(debug.Stack())))
 			outcome = panicked{value}
 		}

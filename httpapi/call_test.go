@@ -72,7 +72,9 @@ func (a *api) try(t *testing.T, method, path, body string, options ...option) (*
 		reader = strings.NewReader(body)
 	}
 	request, err := http.NewRequestWithContext(t.Context(), method, a.server.URL+path, reader)
-	require.NoError(t, err)
+	if err != nil {
+		return nil, err
+	}
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
@@ -90,7 +92,9 @@ func (a *api) try(t *testing.T, method, path, body string, options ...option) (*
 	}
 	answer := &reply{t: t, status: response.StatusCode, header: response.Header, text: string(text)}
 	if len(text) > 0 && strings.HasSuffix(response.Header.Get("Content-Type"), "json") {
-		require.NoError(t, json.Unmarshal(text, &answer.body), "%s", text)
+		if err := json.Unmarshal(text, &answer.body); err != nil {
+			return nil, fmt.Errorf("%s: %w", text, err)
+		}
 	}
 	return answer, nil
 }

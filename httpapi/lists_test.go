@@ -96,7 +96,8 @@ func testLists(t *testing.T, a *api) {
 			require.Equal(t, order, a.pages(t, "/v1/runs?session_id="+session+"&", limit, "run_id"))
 		}
 		last := a.get(t, "/v1/runs?limit=2&session_id="+session).want(http.StatusOK)
-		require.Equal(t, order[5:], []string{last.textAt(0, "run_id"), last.textAt(1, "run_id")}, "the last n, in the list's order")
+		got := []string{last.textAt(0, "run_id"), last.textAt(1, "run_id")}
+		require.Equal(t, order[5:], got, "the last n, in the list's order")
 		page := a.get(t, "/v1/runs?page=true&session_id="+session).want(http.StatusOK)
 		require.Equal(t, map[string]any{
 			"limit": 50.0, "total_count": 7.0, "has_more": false, "next_cursor": nil, "order": "submitted_at_ms_asc,run_id_asc",

@@ -199,8 +199,11 @@ type brokenStore struct {
 func (s *brokenStore) Do(context.Context, runs.Command) (runs.Reply, error) {
 	return runs.Reply{}, s.err
 }
-func (s *brokenStore) Run(context.Context, string) (*runs.RunRecord, error)        { return nil, s.err }
+
+func (s *brokenStore) Run(context.Context, string) (*runs.RunRecord, error) { return nil, s.err }
+
 func (s *brokenStore) ClaimedRun(context.Context, string) (*runs.RunRecord, error) { return nil, s.err }
+
 func (s *brokenStore) Session(context.Context, string) (*runs.SessionRecord, error) {
 	return nil, s.err
 }

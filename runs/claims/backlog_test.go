@@ -26,6 +26,7 @@ func drain(t *testing.T, d *Dispatcher, agentIDs ...string) []string {
 }
 
 func TestBacklogBeyondTheLimitsKeepsItsOrder(t *testing.T) {
+	t.Parallel()
 	for _, options := range []Options{
 		{HintLimit: 3}, {ScanLimit: 2}, {HintLimit: 1, ScanLimit: 3}, {HintLimit: 1, ScanLimit: 1}, {},
 	} {

@@ -222,6 +222,7 @@ func TestSeveralRunsAreClaimedAtOnce(t *testing.T) {
 }
 
 func TestRunOfAClientThatIsGoneIsGivenBack(t *testing.T) {
+	t.Parallel()
 	tests := map[string]func(store *fakeStore, cancel context.CancelFunc){
 		"while the lease is taken": func(store *fakeStore, cancel context.CancelFunc) {
 			store.beforeDo = func(command runs.Command) {

@@ -46,8 +46,8 @@ func repeat(ctx context.Context, count int, duration time.Duration, one func(con
 	for range count {
 		group.Go(func() error {
 			var took []time.Duration
-			for begun := started; now().Sub(started) < duration; {
-				begun = now()
+			for now().Sub(started) < duration {
+				begun := now()
 				if err := one(ctx); err != nil {
 					return err
 				}

@@ -1,0 +1,37 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+
+	"github.com/holdpoint/holdpoint/cli"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(leakChecked{postgrestest.Wrap(m)}, map[string]func(){
+		"holdpoint": func() {
+			os.Exit(cli.Run(context.Background(), os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr))
+		},
+	})
+}
+
+// leakChecked fails when goroutines are left behind by the tests that run the
+// program in this process.
+type leakChecked struct{ testscript.TestingM }
+
+func (m leakChecked) Run() int {
+	code := m.TestingM.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return code
+}

@@ -1,0 +1,234 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// TestScripts runs the scenarios of testdata/script against real processes.
+//
+// Besides the commands of testscript they use these; those that await something ask
+// again until it is so, and fail after a while.
+//
+//	await-server FILE            until FILE holds the URL of a ready service;
+//	                             sets HOLDPOINT_SERVER and ADDRESS
+//	await-pending KIND [N]       until N (1) approvals or questions are open; sets
+//	                             REQUEST, RUN, SESSION, and REQUEST2, RUN2, …
+//	await-run RUN STATUS         until the run has the status
+//	await-queued SESSION         until a run is queued in the session
+//	await-file FILE              until FILE is there
+//	await-lines FILE N           until FILE has that many lines
+//	await-stderr NAME REGEXP     until a process of start has said it
+//	exits CODE PROGRAM ARGS…     the program ends with exactly this code
+//	start NAME [<FILE] PROGRAM ARGS…   runs it beside the script, with input from FILE
+//	signal NAME KILL|TERM|…      sends it a signal
+//	ends NAME CODE               it ends with this code; then stdout and stderr match
+//	                             what it printed
+//	post PATH FILE               the JSON in FILE is taken
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:         "testdata/script",
+		WorkdirRoot: t.TempDir(),
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOLDPOINT_ACTOR", "tester")
+			running := processes{}
+			env.Values[processesKey{}] = running
+			env.Defer(running.killAll)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"await-server":  awaitServer,
+			"await-pending": awaitPending,
+			"await-run":     awaitRun,
+			"await-queued":  awaitQueued,
+			"await-file":    awaitFile,
+			"await-lines":   awaitLines,
+			"await-stderr":  awaitStderr,
+			"exits":         exits,
+			"start":         start,
+			"signal":        signalProcess,
+			"ends":          ends,
+			"post":          post,
+		},
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+// patience is how long a condition may take to come about. It is long because the
+// machine may be busy; nothing waits for it to pass.
+const patience = 60 * time.Second
+
+// await asks until done.
+func await(ts *testscript.TestScript, what string, done func(context.Context) (bool, error)) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		ok, err := done(ctx)
+		if ok {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			ts.Fatalf("gave up waiting for %s: %v", what, err)
+		case <-ticker.C:
+		}
+	}
+}
+
+func withClient(ts *testscript.TestScript, use func(*client.Client)) {
+	c, err := client.New(ts.Getenv("HOLDPOINT_SERVER"), client.WithRetry(client.RetryPolicy{MaxAttempts: 1}))
+	ts.Check(err)
+	defer c.Close()
+	use(c)
+}
+
+func needs(ts *testscript.TestScript, neg bool, args []string, least, most int) {
+	if neg || len(args) < least || len(args) > most {
+		ts.Fatalf("bad use of a command of this test: %v", args)
+	}
+}
+
+func awaitServer(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 1, 1)
+	await(ts, "the service", func(ctx context.Context) (bool, error) {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err != nil {
+			return false, err
+		}
+		url := strings.TrimSpace(string(text))
+		ts.Setenv("HOLDPOINT_SERVER", url)
+		ts.Setenv("ADDRESS", strings.TrimPrefix(url, "http://"))
+		withClient(ts, func(c *client.Client) { err = c.Ready(ctx) })
+		return err == nil, err
+	})
+}
+
+func awaitPending(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 1, 2)
+	count := 1
+	if len(args) == 2 {
+		var err error
+		count, err = strconv.Atoi(args[1])
+		ts.Check(err)
+	}
+	type item struct{ request, run, session string }
+	withClient(ts, func(c *client.Client) {
+		var items []item
+		await(ts, args[0], func(ctx context.Context) (bool, error) {
+			items = nil
+			if args[0] == "questions" {
+				page, err := c.ListQuestions(ctx, client.PendingListParams{})
+				if err != nil {
+					return false, err
+				}
+				for _, found := range page.Items {
+					items = append(items, item{found.Request.ID, found.RunID, found.SessionID})
+				}
+			} else {
+				page, err := c.ListApprovals(ctx, client.PendingListParams{})
+				if err != nil {
+					return false, err
+				}
+				for _, found := range page.Items {
+					items = append(items, item{found.Request.ID, found.RunID, found.SessionID})
+				}
+			}
+			return len(items) == count, nil
+		})
+		for i, found := range items {
+			suffix := ""
+			if i > 0 {
+				suffix = strconv.Itoa(i + 1)
+			}
+			ts.Setenv("REQUEST"+suffix, found.request)
+			ts.Setenv("RUN"+suffix, found.run)
+			ts.Setenv("SESSION"+suffix, found.session)
+		}
+	})
+}
+
+func awaitRun(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 2, 2)
+	withClient(ts, func(c *client.Client) {
+		await(ts, strings.Join(args, " "), func(ctx context.Context) (bool, error) {
+			run, err := c.GetRun(ctx, args[0])
+			if err != nil {
+				return false, err
+			}
+			return string(run.Status) == args[1], errors.New("it is " + string(run.Status))
+		})
+	})
+}
+
+func awaitQueued(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 1, 1)
+	withClient(ts, func(c *client.Client) {
+		await(ts, "a queued run in "+args[0], func(ctx context.Context) (bool, error) {
+			session, err := c.GetSession(ctx, args[0])
+			return err == nil && len(session.QueuedRunIDs) > 0, err
+		})
+	})
+}
+
+func awaitFile(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 1, 1)
+	await(ts, args[0], func(context.Context) (bool, error) {
+		_, err := os.Stat(ts.MkAbs(args[0]))
+		return err == nil, err
+	})
+}
+
+func awaitLines(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 2, 2)
+	count, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	await(ts, args[0], func(context.Context) (bool, error) {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		return bytes.Count(text, []byte("\n")) == count, err
+	})
+}
+
+func awaitStderr(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 2, 2)
+	said := regexp.MustCompile(args[1])
+	running := started(ts, args[0])
+	await(ts, args[1], func(context.Context) (bool, error) {
+		text, err := os.ReadFile(running.err)
+		return said.Match(text), err
+	})
+}
+
+func post(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 2, 2)
+	body := []byte(ts.ReadFile(args[1]))
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost,
+		ts.Getenv("HOLDPOINT_SERVER")+args[0], bytes.NewReader(body))
+	ts.Check(err)
+	request.Header.Set("Content-Type", "application/json")
+	transport := &http.Transport{DisableKeepAlives: true}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	ts.Check(err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	ts.Check(err)
+	if response.StatusCode > 299 {
+		ts.Fatalf("POST %s: %s: %s", args[0], response.Status, text)
+	}
+}

@@ -1,0 +1,166 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/cli"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+)
+
+// result is how one call of the program ended.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// run calls the program in this process. Nothing is read from the environment.
+func run(ctx context.Context, environment map[string]string, stdin string, args ...string) result {
+	lookup := func(name string) (string, bool) {
+		value, there := environment[name]
+		return value, there
+	}
+	var stdout, stderr bytes.Buffer
+	code := cli.Run(ctx, args, lookup, strings.NewReader(stdin), &stdout, &stderr)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// serve runs the service in this process and returns its URL. stop ends it as a
+// signal would and returns how it ended.
+func serve(t *testing.T, args ...string) (url string, stop func() result) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "listen")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan result, 1)
+	go func() {
+		ended <- run(ctx, nil, "", append([]string{"serve", "--listen", "127.0.0.1:0", "--listen-file", file}, args...)...)
+	}()
+	var once sync.Once
+	var last result
+	stop = func() result {
+		once.Do(func() {
+			cancel()
+			last = <-ended
+		})
+		return last
+	}
+	t.Cleanup(func() { stop() })
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(file)
+		url = strings.TrimSpace(string(text))
+		return err == nil || len(ended) > 0
+	}, patience, 5*time.Millisecond)
+	require.NotEmpty(t, url, "the service ended")
+	return url, stop
+}
+
+func connect(t *testing.T, url string) *client.Client {
+	t.Helper()
+	c, err := client.New(url)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// The service answers the calls that it holds when it is told to stop, and leaves
+// nothing behind.
+func TestServeStopsGracefully(t *testing.T) {
+	t.Parallel()
+	url, stop := serve(t, "--database", "sqlite:"+filepath.Join(t.TempDir(), "data.db"))
+	c := connect(t, url)
+	created, err := c.CreateRun(t.Context(), client.CreateRunParams{
+		Input: "x", Suspend: &client.Suspension{Approvals: []client.ApprovalRequest{
+			{ID: "a", ToolCallID: "c", ToolName: "bash", Input: client.JSON(`{}`)},
+		}},
+	})
+	require.NoError(t, err)
+
+	type held struct {
+		run *client.RunView
+		err error
+	}
+	answers, claims := make(chan held, 1), make(chan error, 1)
+	go func() {
+		run, err := c.AwaitRun(t.Context(), created.RunID, client.UntilDecided, time.Minute)
+		answers <- held{run, err}
+	}()
+	go func() {
+		_, err := c.ClaimRuns(t.Context(), client.ClaimRunsParams{WorkerID: "w", WaitMs: 60_000})
+		claims <- err
+	}()
+	// A third call shows that the service takes calls at this moment. Whether the other
+	// two arrived before the stop or are refused after it, none may hang or be cut off
+	// half way.
+	_, err = c.GetRun(t.Context(), created.RunID)
+	require.NoError(t, err)
+	began := time.Now()
+	ended := stop()
+	require.Zero(t, ended.code, ended.stderr)
+	require.Less(t, time.Since(began), 20*time.Second)
+
+	answer := <-answers
+	if answer.err == nil {
+		require.Equal(t, client.StatusWaitingForApproval, answer.run.Status)
+	} else {
+		require.ErrorIs(t, answer.err, client.ErrUnavailable)
+	}
+	if err := <-claims; err != nil {
+		require.ErrorIs(t, err, client.ErrUnavailable)
+	}
+}
+
+// Two services on one Postgres: what is asked at one may be decided at the other.
+func TestServeOnPostgres(t *testing.T) {
+	t.Parallel()
+	database := postgrestest.URL(t, postgrestest.Empty())
+	first, stopFirst := serve(t, "--database", database)
+	second, stopSecond := serve(t, "--database", database)
+
+	answered := make(chan result, 1)
+	go func() {
+		answered <- run(t.Context(), map[string]string{"HOLDPOINT_SERVER": first, "HOLDPOINT_ACTOR": "asker"}, "",
+			"ask", "--option", "yes", "--option", "no", "Sure?")
+	}()
+	c := connect(t, second)
+	var pending client.PendingQuestionView
+	require.Eventually(t, func() bool {
+		page, err := c.ListQuestions(t.Context(), client.PendingListParams{})
+		if err != nil || len(page.Items) == 0 {
+			return false
+		}
+		pending = page.Items[0]
+		return true
+	}, patience, 10*time.Millisecond)
+
+	given := run(t.Context(), map[string]string{"HOLDPOINT_SERVER": second, "HOLDPOINT_ACTOR": "bob"}, "YES\n\n",
+		"questions", "answer", pending.Request.ID, "--interactive")
+	require.Zero(t, given.code, given.stderr)
+	got := <-answered
+	require.Equal(t, "yes\n", got.stdout)
+	require.Zero(t, got.code, got.stderr)
+	require.Contains(t, run(t.Context(), map[string]string{"HOLDPOINT_SERVER": first}, "",
+		"runs", "show", pending.RunID).stdout, `"resolved_by": "bob"`)
+
+	require.Zero(t, stopFirst().code)
+	status := run(t.Context(), map[string]string{"HOLDPOINT_DATABASE": database}, "", "migrate", "status")
+	require.Zero(t, status.code, status.stderr)
+	require.Contains(t, status.stdout, "applied")
+	require.Zero(t, stopSecond().code)
+}
+
+func TestServeDoesNotShowPasswords(t *testing.T) {
+	t.Parallel()
+	got := run(t.Context(), nil, "", "serve", "--listen", "127.0.0.1:0",
+		"--database", "postgres://u:hunter2@127.0.0.1:1/x?connect_timeout=1&password=hunter2")
+	require.Equal(t, 1, got.code)
+	require.NotContains(t, got.stdout+got.stderr, "hunter2")
+}
