@@ -1,0 +1,233 @@
+package gallery
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+)
+
+// crashes are what happens around a kill -9 of the service. Each is handed the
+// service that will die and returns what is checked of the one that is started on
+// the same database afterwards.
+var crashes = []struct {
+	name  string
+	crash func(*testing.T, *process) (afterwards func(*testing.T, *process))
+}{
+	{"before the decision", crashBeforeDecision},
+	{"between decision and claim", crashBeforeClaim},
+	{"while a worker holds the lease", crashUnderLease},
+	{"while a worker stays attached", crashWhileAttached},
+	{"while decisions are on their way", crashDuringDecisions},
+}
+
+// The decision was consumed, the process died before the run went on, and after the
+// restart the decision was gone. Here the service is killed at each of these steps,
+// and the run resumes with that decision.
+func TestGallery04KilledBetweenDecisionAndRun(t *testing.T) {
+	t.Parallel()
+	for name, database := range map[string]func(*testing.T) string{
+		"Postgres": func(t *testing.T) string { return postgrestest.URL(t) },
+		"SQLite":   sqliteURL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, step := range crashes {
+				t.Run(step.name, func(t *testing.T) {
+					t.Parallel()
+					url := database(t)
+					dying := serve(t, url)
+					afterwards := step.crash(t, dying)
+					dying.kill()
+					requireDoctorContent(t, url)
+					restarted := serve(t, url)
+					afterwards(t, restarted)
+					restarted.kill()
+					requireDoctorContent(t, url)
+				})
+			}
+		})
+	}
+}
+
+func crashBeforeDecision(t *testing.T, p *process) func(*testing.T, *process) {
+	waitingRun(t, p.client, "run", asks(approval("deploy")))
+	return func(t *testing.T, p *process) {
+		page, err := p.client.ListApprovals(soon(t), client.PendingListParams{})
+		require.NoError(t, err)
+		require.Len(t, page.Items, 1, "the open prompt is gone")
+		_, err = p.client.ResolveRunApprovals(soon(t), "run", decide("deploy", client.BehaviorAllow))
+		require.NoError(t, err)
+		requireHandedOver(t, p, "1")
+	}
+}
+
+func crashBeforeClaim(t *testing.T, p *process) func(*testing.T, *process) {
+	waitingRun(t, p.client, "run", asks(approval("deploy")))
+	_, err := p.client.ResolveRunApprovals(soon(t), "run", decide("deploy", client.BehaviorAllow))
+	require.NoError(t, err)
+	return func(t *testing.T, p *process) { requireHandedOver(t, p, "1") }
+}
+
+// requireHandedOver claims the run and checks that it was allowed and is handed over
+// for the first time with that fence.
+func requireHandedOver(t *testing.T, p *process, fence string) {
+	t.Helper()
+	taken := mustClaim(t, p.client, "run")
+	require.NotNil(t, taken.Resume)
+	require.Len(t, taken.Resume.Approvals, 1)
+	require.Equal(t, client.OutcomeAllowed, taken.Resume.Approvals[0].Resolution.Outcome)
+	require.Equal(t, fence, taken.Lease.Fence)
+	complete(t, p.client, taken)
+	require.Equal(t, client.OutcomeAllowed, onlyResolution(t, p.client, "run", "deploy").Outcome)
+}
+
+func crashUnderLease(t *testing.T, p *process) func(*testing.T, *process) {
+	waitingRun(t, p.client, "run", asks(approval("deploy")))
+	_, err := p.client.ResolveRunApprovals(soon(t), "run", decide("deploy", client.BehaviorAllow))
+	require.NoError(t, err)
+	first, err := p.client.ClaimRun(soon(t), "run", client.ClaimOptions{WorkerID: "first", LeaseMs: 1_000})
+	require.NoError(t, err)
+	return func(t *testing.T, p *process) {
+		// The worker died with the service: another one is handed the same decision.
+		second := mustClaim(t, p.client, "run")
+		require.Equal(t, first.Resume, second.Resume)
+		require.Equal(t, int64(2), second.Attempt)
+		require.NotEqual(t, first.Lease.Fence, second.Lease.Fence)
+		_, err := p.client.CompleteRun(soon(t), "run", first.Lease.Fence, nil)
+		require.ErrorIs(t, err, client.ErrLeaseLost)
+		complete(t, p.client, second)
+		require.Equal(t, client.OutcomeAllowed, onlyResolution(t, p.client, "run", "deploy").Outcome)
+	}
+}
+
+func crashWhileAttached(t *testing.T, p *process) func(*testing.T, *process) {
+	held := startedRun(t, p.client, "run")
+	_, err := p.client.Suspend(soon(t), "run", held.Lease.Fence, client.Suspension{
+		Approvals: []client.ApprovalRequest{approval("first"), approval("second")}, Hold: true,
+	})
+	require.NoError(t, err)
+	_, err = p.client.ResolveRunApprovals(soon(t), "run", decide("second", client.BehaviorDeny))
+	require.NoError(t, err)
+	return func(t *testing.T, p *process) {
+		// The worker lives on and goes on where it was.
+		settled, err := p.client.AwaitSettled(soon(t), "run", held.Lease.Fence, "0", patience/2)
+		require.NoError(t, err)
+		require.Len(t, settled.Settled, 1)
+		require.Contains(t, string(settled.Settled[0]), `"outcome":"denied"`)
+		require.Equal(t, 1, settled.Open)
+		_, err = p.client.ResolveRunApprovals(soon(t), "run", decide("first", client.BehaviorAllow))
+		require.NoError(t, err)
+		settled, err = p.client.AwaitSettled(soon(t), "run", held.Lease.Fence, settled.After, patience/2)
+		require.NoError(t, err)
+		require.Len(t, settled.Settled, 1)
+		require.Contains(t, string(settled.Settled[0]), `"outcome":"allowed"`)
+		require.Zero(t, settled.Open)
+		complete(t, p.client, held)
+	}
+}
+
+// crashDuringDecisions kills the service while many decisions are on their way. What
+// was acknowledged is in force; what was not is so once or not at all, and giving it
+// again makes it so.
+func crashDuringDecisions(t *testing.T, p *process) func(*testing.T, *process) {
+	const decisions = 60
+	runID := func(i int) string { return fmt.Sprintf("run-%02d", i) }
+	params := func(i int) client.ResolveApprovalsParams {
+		params := decide("deploy", behaviorOf(i))
+		params.IdempotencyKey = "decision-" + runID(i)
+		return params
+	}
+	for i := range decisions {
+		waitingRun(t, p.client, runID(i), asks(approval("deploy")))
+	}
+	errs := make([]error, decisions)
+	oneAcknowledged := make(chan struct{})
+	var first sync.Once
+	var deciding sync.WaitGroup
+	for i := range decisions {
+		deciding.Go(func() {
+			_, errs[i] = p.client.ResolveRunApprovals(soon(t), runID(i), params(i))
+			first.Do(func() { close(oneAcknowledged) })
+		})
+	}
+	<-oneAcknowledged
+	p.kill()
+	deciding.Wait()
+	return func(t *testing.T, p *process) {
+		for i, err := range errs {
+			if err == nil {
+				recorded := onlyResolution(t, p.client, runID(i), "deploy")
+				require.Equal(t, behaviorOf(i), recorded.Behavior, "acknowledged, and lost")
+			} else {
+				require.ErrorIs(t, err, client.ErrUnavailable)
+			}
+			_, err := p.client.ResolveRunApprovals(soon(t), runID(i), params(i))
+			require.NoError(t, err, "the same decision again")
+			taken := mustClaim(t, p.client, runID(i))
+			require.Equal(t, behaviorOf(i), taken.Resume.Approvals[0].Resolution.Behavior)
+			require.Equal(t, "1", taken.Lease.Fence)
+			complete(t, p.client, taken)
+			onlyResolution(t, p.client, runID(i), "deploy")
+		}
+	}
+}
+
+// The same key on two runs collided, so allow-all stopped half-way. Here one key
+// works over many runs, also over one that an earlier attempt had reached, and the
+// call can be made again.
+func TestGallery16AllowAllWithOneKey(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		const waiting = 12
+		allow := []string{"approvals", "allow-all", "--idempotency-key", "friday", "--server", s.replicas[0].url}
+		var runIDs []string
+		for i := range waiting {
+			runIDs = append(runIDs, fmt.Sprintf("run-%02d", i))
+			waitingRun(t, s.at(i), runIDs[i], asks(approval("first"), approval("second")))
+		}
+		// An earlier attempt was cut off after this run.
+		reached := decide("first", client.BehaviorAllow)
+		reached.Resolutions = append(reached.Resolutions, client.ApprovalResolution{RequestID: "second", Behavior: client.BehaviorAllow})
+		reached.IdempotencyKey = "friday:" + runIDs[3]
+		_, err := s.at(1).ResolveRunApprovals(soon(t), runIDs[3], reached)
+		require.NoError(t, err)
+
+		code, stdout, stderr := run(t, allow...)
+		require.Zero(t, code, "%s%s", stdout, stderr)
+		require.Contains(t, stdout, "resolved 22 requests of 11 runs in 11 sessions", stderr)
+		code, stdout, stderr = run(t, allow...)
+		require.Zero(t, code, "%s%s", stdout, stderr)
+		require.Contains(t, stdout, "resolved 0 requests of 0 runs", stderr)
+
+		page, err := s.at(1).ListApprovals(soon(t), client.PendingListParams{})
+		require.NoError(t, err)
+		require.Empty(t, page.Items)
+		for i, runID := range runIDs {
+			again := reached
+			again.IdempotencyKey = "friday:" + runID
+			replayed, err := s.at(i).ResolveRunApprovals(soon(t), runID, again)
+			require.NoError(t, err)
+			require.True(t, replayed.Replayed)
+			require.Equal(t, client.OutcomeAllowed, onlyResolution(t, s.at(i), runID, "second").Outcome)
+			taken := mustClaim(t, s.at(i), runID)
+			require.Len(t, taken.Resume.Approvals, 2)
+			complete(t, s.at(i), taken)
+		}
+
+		// The service itself keeps the keys of sessions apart: one key may be used on a
+		// run of each.
+		for i := range 3 {
+			runID := fmt.Sprintf("bare-%d", i)
+			waitingRun(t, s.at(i), runID, asks(approval("deploy")))
+			params := decide("deploy", client.BehaviorAllow)
+			params.IdempotencyKey = strings.Repeat("k", 256)
+			_, err := s.at(i).ResolveRunApprovals(soon(t), runID, params)
+			require.NoError(t, err)
+		}
+	})
+}

@@ -1,0 +1,224 @@
+package gallery
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+)
+
+// pages is what a walk through a list saw.
+type pages struct {
+	seen map[string]int
+	// ties counts the pages that begin with the key that the page before ended with.
+	ties int
+	// read counts the pages.
+	read int
+}
+
+// walkPages reads a list in pages of seven. The key is what the rows are sorted by
+// before their own id.
+func walkPages[T any](list func(client.PageParams) (*client.Page[T], error), idAndKey func(*T) (id, key string)) (*pages, error) {
+	p := &pages{seen: map[string]int{}}
+	at, lastKey := client.PageParams{Limit: 7}, ""
+	for {
+		page, err := list(at)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			id, key := idAndKey(&page.Items[i])
+			p.seen[id]++
+			if i == 0 && p.read > 0 && key == lastKey {
+				p.ties++
+			}
+			lastKey = key
+		}
+		p.read++
+		if !page.Pagination.HasMore {
+			return p, nil
+		}
+		at.Cursor = page.Pagination.NextCursor
+	}
+}
+
+// requireWhole checks that the rows that were there throughout were all seen, and
+// that nothing was seen twice.
+func (p *pages) requireWhole(t *testing.T, throughout []string) {
+	t.Helper()
+	for _, id := range throughout {
+		require.Equal(t, 1, p.seen[id], "%s", id)
+	}
+	for id, times := range p.seen {
+		require.Equal(t, 1, times, "%s", id)
+	}
+	require.Positive(t, p.ties, "no page ended between equal keys")
+}
+
+// forAll does something to numbers up to count, many at once.
+func forAll(count int, do func(i int) error) error {
+	var group errgroup.Group
+	group.SetLimit(64)
+	for i := range count {
+		group.Go(func() error { return do(i) })
+	}
+	return group.Wait()
+}
+
+// bustle makes rows come and go until the walk is over. What makes them is handed a
+// growing number and a context that ends with the walk.
+func bustle(walk func() error, comeAndGo func(walking context.Context, n int) error) (times int64, err error) {
+	walking, walked := context.WithCancel(context.Background())
+	var count atomic.Int64
+	var group errgroup.Group
+	for range 2 {
+		group.Go(func() error {
+			for walking.Err() == nil {
+				if err := comeAndGo(walking, int(count.Add(1))); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err = walk()
+	walked()
+	if bustling := group.Wait(); err == nil {
+		err = bustling
+	}
+	return count.Load(), err
+}
+
+// Paging with a cursor lost rows with equal sort keys. Here thousands of runs come in
+// within a few milliseconds, or by a clock that stands still within the same one, and
+// rows come and go while pages of seven are read: nothing is lost, nothing comes
+// twice.
+func TestGallery17PagingThroughEqualKeys(t *testing.T) {
+	t.Parallel()
+	for _, shape := range []struct {
+		name     string
+		replicas int
+		database func(*testing.T) string
+		options  store.Options
+		rows     int
+	}{
+		{"two replicas on Postgres", 2, func(t *testing.T) string { return postgrestest.URL(t) }, store.Options{}, 2_000},
+		{"SQLite and a clock that stands still", 1, sqliteURL, store.Options{NowMs: func() int64 { return 1_700_000_000_000 }}, 10_000},
+	} {
+		t.Run(shape.name, func(t *testing.T) {
+			t.Parallel()
+			s := startService(t, shape.database(t), shape.replicas, shape.options)
+			t.Run("runs", func(t *testing.T) { pageRuns(t, s, shape.rows) })
+			t.Run("approvals", func(t *testing.T) { pageApprovals(t, s) })
+		})
+	}
+}
+
+func pageRuns(t *testing.T, s *service, rows int) {
+	// Every tenth run is of the agent whose list is read in small pages. Half of those
+	// go while they are read.
+	var throughout, going []string
+	runID := func(i int) string { return fmt.Sprintf("run-%05d", i*7919%rows) }
+	agentOf := func(i int) string {
+		if i%10 == 0 {
+			return "few"
+		}
+		return "many"
+	}
+	for i := 0; i < rows; i += 10 {
+		if i%20 == 0 {
+			throughout = append(throughout, runID(i))
+		} else {
+			going = append(going, runID(i))
+		}
+	}
+	ctx := soon(t)
+	require.NoError(t, forAll(rows, func(i int) error {
+		_, err := s.at(i).CreateRun(ctx, client.CreateRunParams{RunID: runID(i), AgentID: agentOf(i), Input: i})
+		return err
+	}))
+
+	var small *pages
+	times, err := bustle(func() error {
+		var err error
+		small, err = walkPages(func(page client.PageParams) (*client.Page[client.RunView], error) {
+			return s.at(0).ListRuns(ctx, client.RunListParams{AgentID: "few", Status: client.StatusQueued, PageParams: page})
+		}, func(run *client.RunView) (string, string) { return run.RunID, fmt.Sprint(run.SubmittedAtMs) })
+		return err
+	}, func(_ context.Context, n int) error {
+		_, err := s.at(n).CreateRun(ctx, client.CreateRunParams{RunID: fmt.Sprintf("run-%05d-new-%d", n*31%rows, n), AgentID: "few", Input: n})
+		if err != nil || n > len(going) {
+			return err
+		}
+		return failure(s.at(n+1).CancelRun(ctx, going[n-1], ""))
+	})
+	require.NoError(t, err)
+	require.Positive(t, times, "nothing came and went")
+	require.GreaterOrEqual(t, small.read, len(throughout)/7)
+	small.requireWhole(t, throughout)
+
+	// All of them, in the largest pages: in their order, and each once.
+	seen, last := 0, client.RunView{}
+	for run, err := range s.at(1).AllRuns(ctx, client.RunListParams{AgentID: "many"}) {
+		require.NoError(t, err)
+		seen++
+		ordered := last.SubmittedAtMs < run.SubmittedAtMs || last.SubmittedAtMs == run.SubmittedAtMs && last.RunID < run.RunID
+		require.True(t, ordered, "%s before %s", last.RunID, run.RunID)
+		last = run
+	}
+	require.Equal(t, rows-rows/10, seen)
+}
+
+// pageApprovals reads the open approvals of one run, whose rows have the same session
+// and run before their own id.
+func pageApprovals(t *testing.T, s *service) {
+	held := startedRun(t, s.at(0), "paged")
+	raise := func(ctx context.Context, format string, numbers []int) error {
+		suspension := client.Suspension{Hold: true}
+		for _, n := range numbers {
+			suspension.Approvals = append(suspension.Approvals, approval(fmt.Sprintf(format, n)))
+		}
+		return failure(s.at(1).Suspend(ctx, "paged", held.Lease.Fence, suspension))
+	}
+	ctx := soon(t)
+	const open = 400
+	var throughout []string
+	numbers := make([]int, open)
+	for i := range numbers {
+		numbers[i] = i
+		if i%2 == 0 {
+			throughout = append(throughout, fmt.Sprintf("ask-%04d", i))
+		}
+	}
+	for chunk := range slices.Chunk(numbers, 100) {
+		require.NoError(t, raise(ctx, "ask-%04d", chunk))
+	}
+	var small *pages
+	times, err := bustle(func() error {
+		var err error
+		small, err = walkPages(func(page client.PageParams) (*client.Page[client.PendingApprovalView], error) {
+			return s.at(0).ListApprovals(ctx, client.PendingListParams{SessionID: "session-of-paged", PageParams: page})
+		}, func(view *client.PendingApprovalView) (string, string) { return view.Request.ID, view.RunID })
+		return err
+	}, func(walking context.Context, n int) error {
+		if n > open/2 {
+			<-walking.Done()
+			return nil
+		}
+		if err := raise(ctx, "ask-%04d-new", []int{n * 37 % open}); err != nil {
+			return err
+		}
+		return failure(s.at(n).ResolveRunApprovals(ctx, "paged", decide(fmt.Sprintf("ask-%04d", 2*n-1), client.BehaviorAllow)))
+	})
+	require.NoError(t, err)
+	require.Positive(t, times, "nothing came and went")
+	small.requireWhole(t, throughout)
+}

@@ -1,0 +1,323 @@
+package gallery
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Two resumes of one wait arrived together, and both ran everything downstream.
+// Here one of a hundred wins, the others are told what it decided, and one worker is
+// handed one resume.
+func TestGallery01TwoResumesOfOneWait(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		const callers = 100
+		approvers := make([]*client.Client, callers)
+		for i := range approvers {
+			approvers[i] = connect(t, s.replicas[i%len(s.replicas)].url, client.WithActor(actor(i)))
+		}
+		for round := range 5 {
+			runID := fmt.Sprintf("run-%d", round)
+			waitingRun(t, s.at(round), runID, asks(approval("deploy")))
+			workers := s.workersFor(t, runID)
+
+			errs := make([]error, callers)
+			var start, ended sync.WaitGroup
+			start.Add(1)
+			for i, approver := range approvers {
+				ended.Go(func() {
+					start.Wait()
+					_, errs[i] = approver.ResolveRunApprovals(soon(t), runID, decide("deploy", behaviorOf(i)))
+				})
+			}
+			start.Done()
+			ended.Wait()
+			handed := <-workers.handed
+			complete(t, s.at(0), handed)
+			require.Empty(t, workers.stop(), "a second worker was handed the run")
+
+			recorded := onlyResolution(t, s.at(0), runID, "deploy")
+			winner := -1
+			for i, err := range errs {
+				if err == nil {
+					require.Equal(t, -1, winner, "both %d and %d won", winner, i)
+					winner = i
+					continue
+				}
+				require.ErrorIs(t, err, client.ErrAlreadyDecided)
+				require.Equal(t, &client.RecordedDecision{
+					RequestID: "deploy", Outcome: recorded.Outcome, ResolvedBy: recorded.ResolvedBy,
+					ResolvedAtMs: recorded.ResolvedAtMs, Via: recorded.Via,
+				}, refusal(t, err).Recorded)
+			}
+			require.NotEqual(t, -1, winner, "nobody won")
+			require.Equal(t, actor(winner), recorded.ResolvedBy)
+			require.Equal(t, behaviorOf(winner), recorded.Behavior)
+			require.Len(t, handed.Resume.Approvals, 1)
+			require.Equal(t, recorded, handed.Resume.Approvals[0].Resolution)
+			require.Equal(t, "1", handed.Lease.Fence, "the run was claimed before")
+			s.requireNotClaimable(t, runID)
+		}
+	})
+}
+
+func actor(i int) string { return fmt.Sprintf("approver-%d", i) }
+
+func behaviorOf(i int) client.Behavior {
+	if i%2 == 0 {
+		return client.BehaviorAllow
+	}
+	return client.BehaviorDeny
+}
+
+// waiters are workers that wait for one agent's run, some at every replica.
+type waiters struct {
+	handed chan *client.Claim
+	stop   func() []*client.Claim
+}
+
+// workersFor lets workers wait. Whoever is handed a run does not ask again. stop
+// ends those that still wait and returns what nobody has read of handed.
+func (s *service) workersFor(t *testing.T, agentID string) waiters {
+	t.Helper()
+	ctx, cancel := context.WithCancel(soon(t))
+	w := waiters{handed: make(chan *client.Claim, 8)}
+	var ended sync.WaitGroup
+	for i := range 4 {
+		ended.Go(func() {
+			taken, err := claim(ctx, s.at(i), agentID)
+			if err == nil {
+				w.handed <- taken
+			} else if !stopped(err) {
+				t.Errorf("worker %d: %v", i, err)
+			}
+		})
+	}
+	w.stop = func() []*client.Claim {
+		cancel()
+		ended.Wait()
+		close(w.handed)
+		var unread []*client.Claim
+		for taken := range w.handed {
+			unread = append(unread, taken)
+		}
+		return unread
+	}
+	return w
+}
+
+// The timer of an answered pause fired later and wiped the answer. Here answers and
+// deadlines meet in the same millisecond, over and over; what the answerer was told
+// is what is on record, once, and the sweeps that come by later leave it alone.
+func TestGallery02AnswerAgainstExpiry(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		const racers, racesEach = 12, 25
+		races := make(chan race, racers*racesEach)
+		var racing errgroup.Group
+		for i := range racers {
+			racing.Go(func() error {
+				// The deadline is moved to where the answer comes just in time, or just not.
+				deadlineMs := int64(4)
+				for n := range racesEach {
+					r := race{runID: fmt.Sprintf("run-%d-%d", i, n), question: n%2 == 0}
+					if err := r.run(soon(t), s.at(i+n), s.at(i+n+1), deadlineMs); err != nil {
+						return fmt.Errorf("%s: %w", r.runID, err)
+					}
+					if r.answered {
+						deadlineMs = max(1, deadlineMs-1)
+					} else {
+						deadlineMs += 2
+					}
+					races <- r
+				}
+				return nil
+			})
+		}
+		require.NoError(t, racing.Wait())
+		close(races)
+
+		// Deadlines are swept in their order: when this one has been swept, those of all
+		// the races are long past.
+		afterMs := int64(200)
+		last := approval("last")
+		last.ExpiresAfterMs = &afterMs
+		waitingRun(t, s.at(0), "last", asks(last))
+		_, err := s.at(1).WaitRun(soon(t), "last", client.UntilDecided)
+		require.NoError(t, err)
+		require.Equal(t, client.OutcomeExpired, onlyResolution(t, s.at(0), "last", "last").Outcome)
+
+		answered, expired := 0, 0
+		for r := range races {
+			recorded := onlyResolution(t, s.at(0), r.runID, "ask")
+			run, err := s.at(1).GetRun(soon(t), r.runID)
+			require.NoError(t, err)
+			if r.answered {
+				answered++
+				require.Equal(t, client.StatusRunning, run.Status, r.runID)
+				require.Contains(t, []client.Outcome{client.OutcomeAllowed, client.OutcomeAnswered}, recorded.Outcome, r.runID)
+				require.Equal(t, runs.ViaAPI, recorded.Via)
+			} else {
+				expired++
+				require.Equal(t, client.OutcomeExpired, recorded.Outcome, r.runID)
+				require.Equal(t, runs.ViaClock, recorded.Via)
+			}
+			// A later answer changes nothing and is told the same.
+			err = r.answer(soon(t), s.at(1))
+			require.ErrorIs(t, err, client.ErrAlreadyDecided)
+			require.Equal(t, recorded.Outcome, refusal(t, err).Recorded.Outcome)
+			require.Equal(t, recorded, onlyResolution(t, s.at(0), r.runID, "ask"))
+		}
+		require.Positive(t, answered, "no answer was in time: nothing was raced")
+		require.Positive(t, expired, "no deadline was missed: nothing was raced")
+	})
+}
+
+// race is one request whose answer and deadline meet.
+type race struct {
+	runID    string
+	question bool
+	answered bool
+}
+
+func (r *race) run(ctx context.Context, asking, answering *client.Client, deadlineMs int64) error {
+	suspension := &client.Suspension{}
+	if r.question {
+		ask := question("ask")
+		ask.ExpiresAfterMs = &deadlineMs
+		suspension.Questions = append(suspension.Questions, ask)
+	} else {
+		ask := approval("ask")
+		ask.ExpiresAfterMs = &deadlineMs
+		suspension.Approvals = append(suspension.Approvals, ask)
+	}
+	_, err := asking.CreateRun(ctx, client.CreateRunParams{RunID: r.runID, Input: "work", Suspend: suspension})
+	if err != nil {
+		return err
+	}
+	err = r.answer(ctx, answering)
+	r.answered = err == nil
+	if err != nil && !isExpired(err) {
+		return err
+	}
+	return nil
+}
+
+func (r *race) answer(ctx context.Context, c *client.Client) error {
+	if r.question {
+		_, err := c.AnswerRunQuestion(ctx, r.runID, answer("ask", "left"))
+		return err
+	}
+	_, err := c.ResolveRunApprovals(ctx, r.runID, decide("ask", client.BehaviorAllow))
+	return err
+}
+
+// An answer that was sent just as the wait was being registered was missed, and the
+// run hung for good. Here it is sent the moment the suspension is acknowledged, or
+// even before, to another replica.
+func TestGallery03AnswerAsTheWaitIsRegistered(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		const workers, least, most = 16, 200, 3000
+		enough, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+		defer cancel()
+		var cycles atomic.Int64
+		var working errgroup.Group
+		for i := range workers {
+			working.Go(func() error {
+				for {
+					n := cycles.Add(1)
+					if n > most || enough.Err() != nil && n > least {
+						cycles.Add(-1)
+						return nil
+					}
+					runID := fmt.Sprintf("run-%d", n)
+					if err := s.quickAnswer(soon(t), i, runID, quickWays[n%int64(len(quickWays))]); err != nil {
+						return fmt.Errorf("%s: %w", runID, err)
+					}
+				}
+			})
+		}
+		require.NoError(t, working.Wait())
+		t.Logf("%d answers, none missed", cycles.Load())
+		require.GreaterOrEqual(t, cycles.Load(), int64(least))
+	})
+}
+
+// quickWay is how an answer meets a suspension.
+type quickWay int
+
+const (
+	// afterSuspend answers once the suspend call is acknowledged.
+	afterSuspend quickWay = iota
+	// afterHold does so while the worker stays attached.
+	afterHold
+	// duringSuspend answers while the suspend call is on its way, and again until it is
+	// taken.
+	duringSuspend
+)
+
+var quickWays = []quickWay{afterSuspend, afterHold, duringSuspend}
+
+// quickAnswer takes a run from its start to its end with one answer on the way.
+func (s *service) quickAnswer(ctx context.Context, i int, runID string, way quickWay) error {
+	working, answering := s.at(i), s.at(i+1)
+	created, err := working.CreateRun(ctx, client.CreateRunParams{
+		RunID: runID, AgentID: runID, Input: "work", Claim: &client.ClaimOptions{WorkerID: "worker"},
+	})
+	if err != nil {
+		return err
+	}
+	fence := created.Claim.Lease.Fence
+	resolve := func() error {
+		_, err := answering.ResolveRunApprovals(ctx, runID, decide("ask", client.BehaviorAllow))
+		return err
+	}
+	suspension := client.Suspension{Approvals: []client.ApprovalRequest{approval("ask")}, Hold: way == afterHold}
+	var answered errgroup.Group
+	if way == duringSuspend {
+		answered.Go(func() error {
+			for {
+				if err := resolve(); err == nil || !isNotWaiting(err) {
+					return err
+				}
+			}
+		})
+	}
+	if _, err := working.Suspend(ctx, runID, fence, suspension); err != nil {
+		return err
+	}
+	if way != duringSuspend {
+		answered.Go(resolve)
+	}
+	if way == afterHold {
+		settled, err := working.AwaitSettled(ctx, runID, fence, "0", patience/2)
+		if err != nil {
+			return err
+		}
+		if len(settled.Settled) != 1 || settled.Open != 0 {
+			return fmt.Errorf("the attached worker was told %d decisions, %d are open", len(settled.Settled), settled.Open)
+		}
+	} else {
+		taken, err := claim(ctx, working, runID)
+		if err != nil {
+			return err
+		}
+		if taken.Resume == nil || len(taken.Resume.Approvals) != 1 || taken.Resume.Approvals[0].Resolution.Outcome != client.OutcomeAllowed {
+			return fmt.Errorf("the worker was handed %+v", taken.Resume)
+		}
+		fence = taken.Lease.Fence
+	}
+	if err := answered.Wait(); err != nil {
+		return err
+	}
+	_, err = working.CompleteRun(ctx, runID, fence, nil)
+	return err
+}

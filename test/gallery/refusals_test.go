@@ -1,0 +1,238 @@
+package gallery
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// wayOut is one way in which an approval gets no allow.
+type wayOut struct {
+	name string
+	// walk goes that way with the run of that id and its one approval, "deploy".
+	walk func(t *testing.T, s *service, runID string)
+	// outcome is what is then on record; empty while the approval is open.
+	outcome client.Outcome
+}
+
+var waysOut = []wayOut{
+	{"held replies run out", waitInVain, ""},
+	{"the approver's connection breaks", breakOff, ""},
+	{"the approver is not understood", mumble, ""},
+	{"the attached worker's wait and lease run out", lapse, ""},
+	{"the deadline passes", func(t *testing.T, s *service, runID string) {
+		afterMs := int64(1)
+		request := approval("deploy")
+		request.ExpiresAfterMs = &afterMs
+		waitingRun(t, s.at(0), runID, asks(request))
+		held := mustClaim(t, s.at(1), runID)
+		require.Equal(t, client.BehaviorDeny, held.Resume.Approvals[0].Resolution.Behavior)
+		complete(t, s.at(0), held)
+	}, client.OutcomeExpired},
+	{"the approver denies, and edits", func(t *testing.T, s *service, runID string) {
+		waitingRun(t, s.at(0), runID, asks(approval("deploy")))
+		_, err := s.at(1).ResolveRunApprovals(soon(t), runID, client.ResolveApprovalsParams{Resolutions: []client.ApprovalResolution{
+			{RequestID: "deploy", Behavior: client.BehaviorDeny, UpdatedInput: client.JSON(`{"to":"staging"}`)},
+		}})
+		require.NoError(t, err)
+	}, client.OutcomeDenied},
+	{"the worker takes it back", func(t *testing.T, s *service, runID string) {
+		fence := attach(t, s, runID)
+		_, err := s.at(1).Withdraw(soon(t), runID, "deploy", fence, "gave up after a minute")
+		require.NoError(t, err)
+	}, client.OutcomeCancelled},
+	{"the worker ends the run", func(t *testing.T, s *service, runID string) {
+		fence := attach(t, s, runID)
+		_, err := s.at(1).CompleteRun(soon(t), runID, fence, nil)
+		require.NoError(t, err)
+	}, client.OutcomeExpired},
+	{"the run is cancelled", func(t *testing.T, s *service, runID string) {
+		waitingRun(t, s.at(0), runID, asks(approval("deploy")))
+		_, err := s.at(1).CancelRun(soon(t), runID, "")
+		require.NoError(t, err)
+	}, client.OutcomeCancelled},
+	{"the session is interrupted", func(t *testing.T, s *service, runID string) {
+		waitingRun(t, s.at(0), runID, asks(approval("deploy")))
+		_, err := s.at(1).InterruptSession(soon(t), "session-of-"+runID, "")
+		require.NoError(t, err)
+	}, client.OutcomeCancelled},
+	{"the session ends", func(t *testing.T, s *service, runID string) {
+		waitingRun(t, s.at(0), runID, asks(approval("deploy")))
+		_, err := s.at(1).EndSession(soon(t), "session-of-"+runID, "")
+		require.NoError(t, err)
+	}, client.OutcomeCancelled},
+}
+
+// A permission callback timed out after a minute, and the tool ran anyway. Here
+// nothing but a recorded allow is ever an allow: every other way leaves the request
+// waiting, expired, denied or cancelled.
+func TestGallery10NothingButAnAllowAllows(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		for i, way := range waysOut {
+			runID := fmt.Sprintf("run-%d", i)
+			way.walk(t, s, runID)
+			for entry, err := range s.at(0).AllRunEvents(soon(t), runID, client.EventListParams{}) {
+				require.NoError(t, err)
+				require.NotContains(t, string(entry.Event), `"allow`, way.name)
+			}
+			if way.outcome == "" {
+				run, err := s.at(1).GetRun(soon(t), runID)
+				require.NoError(t, err)
+				require.Equal(t, client.StatusWaitingForApproval, run.Status, way.name)
+				require.Equal(t, []string{"deploy"}, run.PendingApprovalIDs, way.name)
+				s.requireNotClaimable(t, runID)
+				continue
+			}
+			recorded := onlyResolution(t, s.at(0), runID, "deploy")
+			require.Equal(t, way.outcome, recorded.Outcome, way.name)
+			require.Equal(t, client.BehaviorDeny, recorded.Behavior, way.name)
+			_, err := s.at(1).ResolveRunApprovals(soon(t), runID, decide("deploy", client.BehaviorAllow))
+			require.ErrorIs(t, err, client.ErrAlreadyDecided, way.name)
+			require.Equal(t, way.outcome, refusal(t, err).Recorded.Outcome, way.name)
+			require.Equal(t, recorded, onlyResolution(t, s.at(0), runID, "deploy"), way.name)
+		}
+	})
+}
+
+// attach makes a run whose worker waits in place for "deploy", and returns its fence.
+func attach(t *testing.T, s *service, runID string) string {
+	t.Helper()
+	held := startedRun(t, s.at(0), runID)
+	_, err := s.at(0).Suspend(soon(t), runID, held.Lease.Fence, client.Suspension{
+		Approvals: []client.ApprovalRequest{approval("deploy")}, Hold: true,
+	})
+	require.NoError(t, err)
+	return held.Lease.Fence
+}
+
+func waitInVain(t *testing.T, s *service, runID string) {
+	waitingRun(t, s.at(0), runID, asks(approval("deploy")))
+	run, err := s.at(1).AwaitRun(soon(t), runID, client.UntilDecided, time.Second)
+	require.NoError(t, err)
+	require.Equal(t, client.StatusWaitingForApproval, run.Status)
+	taken, err := s.at(0).ClaimRuns(soon(t), client.ClaimRunsParams{WorkerID: "worker", AgentIDs: []string{runID}, WaitMs: 100})
+	require.NoError(t, err)
+	require.Empty(t, taken)
+}
+
+// breakOff sends the first half of an allow.
+func breakOff(t *testing.T, s *service, runID string) {
+	waitingRun(t, s.at(0), runID, asks(approval("deploy")))
+	var dialer net.Dialer
+	connection, err := dialer.DialContext(soon(t), "tcp", strings.TrimPrefix(s.replicas[0].url, "http://"))
+	require.NoError(t, err)
+	body := `{"resolutions":[{"request_id":"deploy","behavior":"allow"}]}`
+	_, err = fmt.Fprintf(connection, "POST /v1/runs/%s/approvals HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		runID, len(body), body[:len(body)-1])
+	require.NoError(t, err)
+	require.NoError(t, connection.Close())
+}
+
+// mumble sends what resembles an allow.
+func mumble(t *testing.T, s *service, runID string) {
+	waitingRun(t, s.at(0), runID, asks(approval("deploy")))
+	for _, behavior := range []string{`"Allow"`, `"ALLOW"`, `"allow "`, `"allowed"`, `"yes"`, `"approve"`, `""`, `true`, `1`, `null`, `["allow"]`} {
+		got := s.replicas[0].post(t, "/v1/runs/"+runID+"/approvals",
+			`{"resolutions":[{"request_id":"deploy","behavior":`+behavior+`}]}`)
+		require.Equal(t, 422, got.status, behavior)
+		require.Equal(t, []string{"/resolutions/0/behavior"}, got.pointers(), behavior)
+	}
+}
+
+// lapse lets a wait run out that is longer than the lease.
+func lapse(t *testing.T, s *service, runID string) {
+	fence := attach(t, s, runID)
+	_, err := s.at(0).Heartbeat(soon(t), runID, client.HeartbeatParams{Fence: fence, LeaseMs: 1_000})
+	require.NoError(t, err)
+	settled, err := s.at(1).AwaitSettled(soon(t), runID, fence, "0", 2*time.Second)
+	require.NoError(t, err)
+	require.Empty(t, settled.Settled)
+	require.Equal(t, 1, settled.Open)
+}
+
+// A question answered itself with empty answers. Here an empty answer is refused, by
+// both routes, and the question stays open.
+func TestGallery11EmptyAnswers(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		typed := client.UserQuestionRequest{ID: "typed", ResponseSchema: client.JSON(`{"type":["string","null"]}`)}
+		waitingRun(t, s.at(0), "plain", &client.Suspension{Questions: []client.UserQuestionRequest{question("ask")}})
+		waitingRun(t, s.at(0), "value", &client.Suspension{Questions: []client.UserQuestionRequest{typed}})
+		before := s.lastEvents(t, "plain", "value")
+		for _, empty := range []struct {
+			runID, resolution string
+			code              client.Code
+		}{
+			{"plain", `{"request_id":"ask","answers":[{"question_id":"way"}]}`, runs.CodeQuestionAnswerEmpty},
+			{"plain", `{"request_id":"ask","answers":[{"question_id":"way","selected_option_ids":[]}]}`, runs.CodeQuestionAnswerEmpty},
+			{"plain", `{"request_id":"ask","answers":[{"question_id":"way","selected_option_ids":null,"freeform_answer":null}]}`, runs.CodeQuestionAnswerEmpty},
+			{"plain", `{"request_id":"ask","answers":[{"question_id":"way","freeform_answer":""}]}`, runs.CodeQuestionAnswerEmpty},
+			{"plain", `{"request_id":"ask","answers":[{"question_id":"way","freeform_answer":" \n\t\u00a0\u3000"}]}`, runs.CodeQuestionAnswerEmpty},
+			{"plain", `{"request_id":"ask","answers":[]}`, runs.CodeQuestionAnswerMissing},
+			{"plain", `{"request_id":"ask","answers":null}`, runs.CodeQuestionAnswerMissing},
+			{"plain", `{"request_id":"ask"}`, runs.CodeQuestionAnswerMissing},
+			{"plain", `{"request_id":"ask","declined":false}`, runs.CodeQuestionAnswerMissing},
+			{"value", `{"request_id":"typed"}`, runs.CodeQuestionAnswerEmpty},
+			{"value", `{"request_id":"typed","answers":[]}`, runs.CodeQuestionAnswerEmpty},
+		} {
+			for _, path := range []string{"/v1/runs/" + empty.runID, "/v1/sessions/session-of-" + empty.runID} {
+				got := s.replicas[0].post(t, path+"/questions", `{"resolution":`+empty.resolution+`}`)
+				require.Equal(t, 400, got.status, empty.resolution)
+				require.Equal(t, empty.code, got.code, empty.resolution)
+			}
+		}
+		require.Equal(t, before, s.lastEvents(t, "plain", "value"))
+		s.requireNotClaimable(t, "plain")
+		s.requireNotClaimable(t, "value")
+
+		_, err := s.at(1).AnswerRunQuestion(soon(t), "plain", answer("ask", "right"))
+		require.NoError(t, err)
+		held := mustClaim(t, s.at(0), "plain")
+		require.Equal(t, []string{"right"}, held.Resume.Questions[0].Resolution.Answers[0].SelectedOptionIDs)
+	})
+}
+
+// A misspelt member of a body was ignored, and the answer vanished. Here a body
+// without a member that it needs is refused, and the refusal names the member.
+func TestGallery12MisspeltMembers(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		waitingRun(t, s.at(0), "approve", asks(approval("deploy")))
+		waitingRun(t, s.at(0), "answer", &client.Suspension{Questions: []client.UserQuestionRequest{question("ask")}})
+		before := s.lastEvents(t, "approve", "answer")
+		for _, misspelt := range []struct{ runID, noun, body, named string }{
+			{"approve", "approvals", `{}`, "/resolutions"},
+			{"approve", "approvals", `{"resolution":[{"request_id":"deploy","behavior":"allow"}]}`, "/resolutions"},
+			{"approve", "approvals", `{"Resolutions":[{"request_id":"deploy","behavior":"allow"}]}`, "/resolutions"},
+			{"approve", "approvals", `{"request_id":"deploy","behavior":"allow"}`, "/resolutions"},
+			{"approve", "approvals", `{"resolutions":{"request_id":"deploy","behavior":"allow"}}`, "/resolutions"},
+			{"approve", "approvals", `{"resolutions":[{"id":"deploy","behavior":"allow"}]}`, "/resolutions/0/request_id"},
+			{"approve", "approvals", `{"resolutions":[{"requestId":"deploy","behavior":"allow"}]}`, "/resolutions/0/request_id"},
+			{"approve", "approvals", `{"resolutions":[{"request_id":"deploy","behaviour":"allow"}]}`, "/resolutions/0/behavior"},
+			{"approve", "approvals", `{"resolutions":[{"request_id":"deploy","approved":true}]}`, "/resolutions/0/behavior"},
+			{"answer", "questions", `{}`, "/resolution"},
+			{"answer", "questions", `{"resolutions":{"request_id":"ask"}}`, "/resolution"},
+			{"answer", "questions", `{"resolution":{"id":"ask","answers":[]}}`, "/resolution/request_id"},
+			{"answer", "questions", `{"resolution":{"request_id":"ask","answers":[{"question":"way"}],"declined":"no"}}`, "/resolution/declined"},
+		} {
+			for _, path := range []string{"/v1/runs/" + misspelt.runID, "/v1/sessions/session-of-" + misspelt.runID} {
+				got := s.replicas[0].post(t, path+"/"+misspelt.noun, misspelt.body)
+				require.Equal(t, 422, got.status, misspelt.body)
+				require.Equal(t, runs.CodeInvalidRequest, got.code, misspelt.body)
+				require.Equal(t, []string{misspelt.named}, got.pointers(), misspelt.body)
+			}
+		}
+		// Here the body is whole and its answers lack one: the text names the question.
+		got := s.replicas[0].post(t, "/v1/runs/answer/questions", `{"resolution":{"request_id":"ask","answer":[{"question_id":"way"}]}}`)
+		require.Equal(t, runs.CodeQuestionAnswerMissing, got.code)
+		require.Contains(t, got.text, "way")
+		require.Equal(t, before, s.lastEvents(t, "approve", "answer"))
+		s.requireNotClaimable(t, "approve")
+		s.requireNotClaimable(t, "answer")
+	})
+}

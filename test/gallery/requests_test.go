@@ -1,0 +1,273 @@
+package gallery
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Parallel waits shared an id, and an approval went to the wrong tool. Here two
+// identical calls in one suspension are two requests, decided separately, and so are
+// requests of the same id in two runs.
+func TestGallery06IdenticalParallelCalls(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		twin := func(id string) client.ApprovalRequest {
+			call := approval(id)
+			call.ToolCallID = "call"
+			return call
+		}
+		for _, runID := range []string{"one", "other"} {
+			waitingRun(t, s.at(0), runID, asks(twin("left"), twin("right")))
+		}
+		handles := map[string]bool{}
+		for view, err := range s.at(1).AllApprovals(soon(t), client.PendingListParams{}) {
+			require.NoError(t, err)
+			handles[view.Request.Handle] = true
+		}
+		require.Len(t, handles, 4, "each request has its own handle")
+
+		_, err := s.at(1).ResolveRunApprovals(soon(t), "one", decide("right", client.BehaviorDeny))
+		require.NoError(t, err)
+		run, err := s.at(0).GetRun(soon(t), "one")
+		require.NoError(t, err)
+		require.Equal(t, client.StatusWaitingForApproval, run.Status)
+		require.Equal(t, []string{"left"}, run.PendingApprovalIDs, "the twin is decided for itself")
+		s.requireNotClaimable(t, "one")
+		_, err = s.at(0).ResolveRunApprovals(soon(t), "one", decide("left", client.BehaviorAllow))
+		require.NoError(t, err)
+
+		held := mustClaim(t, s.at(1), "one")
+		require.Equal(t, map[string]client.Outcome{
+			"left": client.OutcomeAllowed, "right": client.OutcomeDenied,
+		}, outcomes(held.Resume))
+		run, err = s.at(1).GetRun(soon(t), "other")
+		require.NoError(t, err)
+		require.Equal(t, []string{"left", "right"}, run.PendingApprovalIDs, "the other run was not meant")
+
+		// An id is used once in a run: in one suspension, and ever after.
+		_, err = s.at(0).Suspend(soon(t), "one", held.Lease.Fence, *asks(twin("same"), twin("same")))
+		require.Equal(t, "/approvals/1/id", requireRefused(t, err, runs.CodeInvalidRequest).Faults[0].Pointer)
+		_, err = s.at(0).Suspend(soon(t), "one", held.Lease.Fence, *asks(twin("left")))
+		requireRefused(t, err, runs.CodeIDConflict)
+		complete(t, s.at(0), held)
+	})
+}
+
+func outcomes(resume *client.Resume) map[string]client.Outcome {
+	found := map[string]client.Outcome{}
+	for _, settled := range resume.Approvals {
+		found[settled.Request.ID] = settled.Resolution.Outcome
+	}
+	for _, settled := range resume.Questions {
+		found[settled.Request.ID] = settled.Resolution.Outcome
+	}
+	return found
+}
+
+// A reply to an id that nobody knew got a "200 true". Here every such call is
+// refused with a code, and nothing is changed by it.
+func TestGallery09UnknownIDs(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		waitingRun(t, s.at(0), "run", &client.Suspension{
+			Approvals: []client.ApprovalRequest{approval("deploy")}, Questions: []client.UserQuestionRequest{question("ask")},
+		})
+		held := startedRun(t, s.at(0), "held")
+		_, err := s.at(0).Suspend(soon(t), "held", held.Lease.Fence, client.Suspension{
+			Approvals: []client.ApprovalRequest{approval("deploy")}, Hold: true,
+		})
+		require.NoError(t, err)
+		before := s.lastEvents(t, "run", "held")
+		allow := func(id string) client.ResolveApprovalsParams { return decide(id, client.BehaviorAllow) }
+		for name, unknown := range map[string]struct {
+			code client.Code
+			call func(context.Context, *client.Client) error
+		}{
+			"approval of no run": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+				return failure(c.ResolveRunApprovals(ctx, "nobody", allow("deploy")))
+			}},
+			"approval of no session": {runs.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
+				return failure(c.ResolveSessionApprovals(ctx, "nobody", allow("deploy")))
+			}},
+			"active approval of no session": {runs.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
+				return failure(c.ResolveActiveRunApprovals(ctx, "nobody", allow("deploy")))
+			}},
+			"no approval of the run": {runs.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
+				return failure(c.ResolveRunApprovals(ctx, "run", allow("nothing")))
+			}},
+			"no approval of the session": {runs.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
+				return failure(c.ResolveSessionApprovals(ctx, "session-of-run", allow("nothing")))
+			}},
+			"an approval of the run and none": {runs.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
+				both := allow("deploy")
+				both.Resolutions = append(both.Resolutions, allow("nothing").Resolutions...)
+				return failure(c.ResolveRunApprovals(ctx, "run", both))
+			}},
+			"a question is no approval": {runs.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
+				return failure(c.ResolveRunApprovals(ctx, "run", allow("ask")))
+			}},
+			"answer of no run": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+				return failure(c.AnswerRunQuestion(ctx, "nobody", answer("ask", "left")))
+			}},
+			"answer of no session": {runs.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
+				return failure(c.AnswerSessionQuestion(ctx, "nobody", answer("ask", "left")))
+			}},
+			"no question of the run": {runs.CodeQuestionRequestMismatch, func(ctx context.Context, c *client.Client) error {
+				return failure(c.AnswerRunQuestion(ctx, "run", answer("nothing", "left")))
+			}},
+			"no question of the session": {runs.CodeQuestionRequestMismatch, func(ctx context.Context, c *client.Client) error {
+				return failure(c.AnswerSessionQuestion(ctx, "session-of-run", answer("nothing", "left")))
+			}},
+			"no option of the question": {runs.CodeQuestionOptionNotFound, func(ctx context.Context, c *client.Client) error {
+				return failure(c.AnswerRunQuestion(ctx, "run", answer("ask", "nowhere")))
+			}},
+			"no question to cancel": {runs.CodeQuestionRequestMismatch, func(ctx context.Context, c *client.Client) error {
+				return failure(c.CancelQuestion(ctx, "run", "nothing", client.CancelQuestionParams{}))
+			}},
+			"nothing to withdraw": {runs.CodeRequestNotFound, func(ctx context.Context, c *client.Client) error {
+				return failure(c.Withdraw(ctx, "held", "nothing", held.Lease.Fence, ""))
+			}},
+			"no run to show": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+				return failure(c.GetRun(ctx, "nobody"))
+			}},
+			"no run to cancel": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+				return failure(c.CancelRun(ctx, "nobody", ""))
+			}},
+			"no run to claim": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+				return failure(c.ClaimRun(ctx, "nobody", client.ClaimOptions{WorkerID: "worker"}))
+			}},
+			"no run to keep alive": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+				return failure(c.Heartbeat(ctx, "nobody", client.HeartbeatParams{Fence: "1"}))
+			}},
+			"no run to suspend": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+				return failure(c.Suspend(ctx, "nobody", "1", *asks(approval("deploy"))))
+			}},
+			"no run to complete": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+				return failure(c.CompleteRun(ctx, "nobody", "1", nil))
+			}},
+			"no session to interrupt": {runs.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
+				return failure(c.InterruptSession(ctx, "nobody", ""))
+			}},
+			"no session to end": {runs.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
+				return failure(c.EndSession(ctx, "nobody", ""))
+			}},
+			"no events of a run": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+				return failure(c.ListRunEvents(ctx, "nobody", client.EventListParams{}))
+			}},
+			"no events of a session": {runs.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
+				return failure(c.ListSessionEvents(ctx, "nobody", client.EventListParams{}))
+			}},
+			"a fence that was never given": {runs.CodeLeaseLost, func(ctx context.Context, c *client.Client) error {
+				return failure(c.CompleteRun(ctx, "held", "999", nil))
+			}},
+		} {
+			for _, r := range s.replicas {
+				err := unknown.call(soon(t), r.client)
+				require.Error(t, err, name)
+				require.Equal(t, unknown.code, refusal(t, err).Code, name)
+			}
+		}
+		require.Equal(t, before, s.lastEvents(t, "run", "held"), "a refused call must change nothing")
+	})
+}
+
+// failure drops the result of a call that must fail.
+func failure[Result any](_ Result, err error) error { return err }
+
+// lastEvents returns the newest event of the sessions of runs.
+func (s *service) lastEvents(t *testing.T, runIDs ...string) map[string]string {
+	t.Helper()
+	last := map[string]string{}
+	for _, runID := range runIDs {
+		session, err := s.at(0).GetSession(soon(t), "session-of-"+runID)
+		require.NoError(t, err)
+		last[runID] = session.LastEventID
+	}
+	return last
+}
+
+// A second click queued up and answered the next question. Here an answer names its
+// request and never lands on another one.
+func TestGallery14SecondClickIsNotTheNextAnswer(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		waitingRun(t, s.at(0), "run", asks(approval("step-1")))
+		for step := 1; step <= 5; step++ {
+			current, next := fmt.Sprintf("step-%d", step), fmt.Sprintf("step-%d", step+1)
+			_, err := s.at(step).ResolveRunApprovals(soon(t), "run", decide(current, client.BehaviorAllow))
+			require.NoError(t, err)
+			held := mustClaim(t, s.at(step), "run")
+			require.Equal(t, map[string]client.Outcome{current: client.OutcomeAllowed}, outcomes(held.Resume))
+			_, err = s.at(step).Suspend(soon(t), "run", held.Lease.Fence, *asks(approval(next)))
+			require.NoError(t, err)
+
+			// The second click of the step before, by both ways there are.
+			_, err = s.at(step+1).ResolveRunApprovals(soon(t), "run", decide(current, client.BehaviorAllow))
+			require.ErrorIs(t, err, client.ErrAlreadyDecided)
+			require.Equal(t, current, refusal(t, err).Recorded.RequestID)
+			_, err = s.at(step+1).ResolveSessionApprovals(soon(t), "session-of-run", decide(current, client.BehaviorAllow))
+			require.ErrorIs(t, err, client.ErrAlreadyDecided)
+			run, err := s.at(step).GetRun(soon(t), "run")
+			require.NoError(t, err)
+			require.Equal(t, []string{next}, run.PendingApprovalIDs, "the next one is still open")
+		}
+	})
+}
+
+// Approval given for one set of arguments was used for another. Here the worker is
+// handed the very input that was decided on, and a call that is raised again with
+// other arguments is a new request.
+func TestGallery20ApprovalOfOtherArguments(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		call := func(id, input string) client.ApprovalRequest {
+			request := approval(id)
+			request.ToolCallID, request.Input = "call", client.JSON(input)
+			return request
+		}
+		const small, large = `{"amount":10,"to":"ada"}`, `{"amount":10000,"to":"ada"}`
+		waitingRun(t, s.at(0), "run", asks(call("pay", small)))
+
+		params := decide("pay", client.BehaviorAllow)
+		params.IdempotencyKey = "click"
+		_, err := s.at(1).ResolveRunApprovals(soon(t), "run", params)
+		require.NoError(t, err)
+		edited := params
+		edited.Resolutions = []client.ApprovalResolution{{RequestID: "pay", Behavior: client.BehaviorAllow, UpdatedInput: client.JSON(large)}}
+		_, err = s.at(0).ResolveRunApprovals(soon(t), "run", edited)
+		requireRefused(t, err, runs.CodeIdempotencyConflict)
+
+		held := mustClaim(t, s.at(0), "run")
+		require.Len(t, held.Resume.Approvals, 1)
+		require.Equal(t, small, string(held.Resume.Approvals[0].Request.Input))
+		require.Nil(t, held.Resume.Approvals[0].Resolution.UpdatedInput)
+
+		// Other arguments under the same id are refused, and under another id they wait.
+		_, err = s.at(1).Suspend(soon(t), "run", held.Lease.Fence, *asks(call("pay", large)))
+		requireRefused(t, err, runs.CodeIDConflict)
+		again := *asks(call("pay-again", large))
+		again.SuspensionID = "again"
+		suspended, err := s.at(1).Suspend(soon(t), "run", held.Lease.Fence, again)
+		require.NoError(t, err)
+		require.Nil(t, suspended.Resume, "the earlier approval must not count")
+		require.Equal(t, client.StatusWaitingForApproval, suspended.Run.Status)
+		changed := *asks(call("pay-again", small))
+		changed.SuspensionID = "again"
+		_, err = s.at(1).Suspend(soon(t), "run", held.Lease.Fence, changed)
+		requireRefused(t, err, runs.CodeIDConflict)
+		s.requireNotClaimable(t, "run")
+
+		// What the approver edits is beside what was asked, and both are handed over.
+		_, err = s.at(0).ResolveRunApprovals(soon(t), "run", client.ResolveApprovalsParams{Resolutions: []client.ApprovalResolution{
+			{RequestID: "pay-again", Behavior: client.BehaviorAllow, UpdatedInput: client.JSON(small)},
+		}})
+		require.NoError(t, err)
+		held = mustClaim(t, s.at(1), "run")
+		require.Len(t, held.Resume.Approvals, 1, "the first decision belongs to the first suspension")
+		require.Equal(t, large, string(held.Resume.Approvals[0].Request.Input))
+		require.Equal(t, small, string(held.Resume.Approvals[0].Resolution.UpdatedInput))
+		complete(t, s.at(1), held)
+	})
+}

@@ -1,0 +1,309 @@
+package gallery
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// canonical returns the RFC 8785 form of a JSON text.
+func canonical(t *testing.T, text client.JSON) string {
+	t.Helper()
+	form := slices.Clone(text)
+	require.NoError(t, form.Canonicalize(), "%q", text)
+	return string(form)
+}
+
+// values are inputs whose types are easily lost.
+var values = []string{
+	`"1"`, `1`, `1.0`, `-0`, `1e2`, `0.1`, `1E-7`, `5e-324`, `1.7976931348623157e308`, `9007199254740992`, `-9007199254740991`,
+	`"true"`, `true`, `false`, `"null"`, `""`, `" "`, `[]`, `{}`, `[[]]`, `[null]`, `{"":{}}`, `{"a":null}`,
+	`{"b":1,"a":"2","c":[true,null,{"d":"4"}]}`, `"\u00e9\/\n\t\\\""`, `"é"`, `"\u2028\ud83d\ude00"`, `{"\ud83d\ude00":"€","ﬁ":1}`,
+	`"{\"a\":1}"`, `"2024-01-02T03:04:05Z"`, `["1",1,1.5,"1.5"]`,
+}
+
+// anyJSON generates what an approver may send: numbers are those that are carried
+// exactly.
+func anyJSON() *rapid.Generator[any] {
+	scalar := rapid.OneOf(
+		rapid.Just[any](nil),
+		rapid.Bool().AsAny(),
+		rapid.String().AsAny(),
+		rapid.Int64Range(-1<<53, 1<<53).AsAny(),
+		rapid.Float64().Filter(func(n float64) bool { return math.Abs(n) < 1<<53 }).AsAny(),
+	)
+	var value func(depth int) *rapid.Generator[any]
+	value = func(depth int) *rapid.Generator[any] {
+		if depth == 0 {
+			return scalar
+		}
+		return rapid.OneOf(
+			scalar,
+			rapid.SliceOfN(value(depth-1), 0, 4).AsAny(),
+			rapid.MapOfN(rapid.String(), value(depth-1), 0, 4).AsAny(),
+		)
+	}
+	return value(3)
+}
+
+// Edited arguments came back as strings. Here updated input keeps every type, and so
+// does a typed answer: the worker gets the canonical form of what was sent.
+func TestGallery18EditedArgumentsKeepTheirTypes(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		sent := slices.Clone(values)
+		for i := range 60 {
+			text, err := client.EncodeJSON(anyJSON().Example(i))
+			require.NoError(t, err)
+			sent = append(sent, string(text))
+		}
+		suspension := &client.Suspension{}
+		var params client.ResolveApprovalsParams
+		for i, text := range sent {
+			id := "edit-" + strconv.Itoa(i)
+			suspension.Approvals = append(suspension.Approvals, approval(id))
+			params.Resolutions = append(params.Resolutions, client.ApprovalResolution{
+				RequestID: id, Behavior: client.BehaviorAllow, UpdatedInput: client.JSON(`{"value":` + text + `}`),
+			})
+		}
+		waitingRun(t, s.at(0), "edits", suspension)
+		_, err := s.at(1).ResolveRunApprovals(soon(t), "edits", params)
+		require.NoError(t, err)
+		held := mustClaim(t, s.at(0), "edits")
+		run, err := s.at(1).GetRun(soon(t), "edits")
+		require.NoError(t, err)
+		require.Len(t, held.Resume.Approvals, len(sent))
+		for i, settled := range held.Resume.Approvals {
+			want := canonical(t, params.Resolutions[i].UpdatedInput)
+			require.Equal(t, want, canonical(t, settled.Resolution.UpdatedInput))
+			require.Equal(t, want, canonical(t, run.Resume.Approvals[i].Resolution.UpdatedInput))
+			require.Equal(t, `{"to":"production"}`, string(settled.Request.Input))
+		}
+		recorded := onlyResolution(t, s.at(1), "edits", "edit-3")
+		require.Equal(t, `{"value":0}`, canonical(t, recorded.UpdatedInput))
+
+		for i, text := range values {
+			runID := "answer-" + strconv.Itoa(i)
+			waitingRun(t, s.at(i), runID, &client.Suspension{Questions: []client.UserQuestionRequest{
+				{ID: "typed", ResponseSchema: client.JSON(`{}`)},
+			}})
+			_, err := s.at(i+1).AnswerRunQuestion(soon(t), runID, client.AnswerQuestionParams{
+				Resolution: client.UserQuestionResolution{RequestID: "typed", Value: client.JSON(text)},
+			})
+			require.NoError(t, err, text)
+			held := mustClaim(t, s.at(i), runID)
+			require.Equal(t, canonical(t, client.JSON(text)), canonical(t, held.Resume.Questions[0].Resolution.Value))
+		}
+	})
+}
+
+// hostile are values that have broken somebody's consumer. Each is a JSON value or
+// nearly one.
+var hostile = map[string]string{
+	"NUL":                     `"\u0000"`,
+	"NUL within":              `"a\u0000b"`,
+	"NUL in a name":           `{"\u0000":1}`,
+	"raw control character":   "\"a\x01b\"",
+	"delete":                  `"\u007f"`,
+	"lone high surrogate":     `"\ud800"`,
+	"lone low surrogate":      `"a\udc00"`,
+	"surrogates exchanged":    `"\ude00\ud83d"`,
+	"surrogate in a name":     `{"\ud800":1}`,
+	"invalid UTF-8":           "\"a\xff\"",
+	"overlong UTF-8":          "\"\xc0\x80\"",
+	"encoded surrogate":       "\"\xed\xa0\x80\"",
+	"byte order mark":         "\"\ufeff\"",
+	"right to left":           `"\u202egnp.exe"`,
+	"noncharacter":            `"\uffff"`,
+	"deep arrays":             strings.Repeat("[", 200) + strings.Repeat("]", 200),
+	"deep objects":            strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200),
+	"very deep arrays":        strings.Repeat("[", 50_000) + strings.Repeat("]", 50_000),
+	"unclosed":                strings.Repeat("[", 5_000),
+	"number too large":        `1e400`,
+	"number too negative":     `-1e400`,
+	"number too small":        `1e-400`,
+	"integer that rounds":     `9007199254740993`,
+	"very long integer":       strings.Repeat("9", 400),
+	"long exponent":           `1e999999999999`,
+	"duplicate members":       `{"a":1,"a":2}`,
+	"duplicate by escape":     `{"a":1,"\u0061":2}`,
+	"prototype":               `{"__proto__":{"admin":true},"constructor":1}`,
+	"not a number":            `NaN`,
+	"leading zero":            `01`,
+	"second value":            `1 2`,
+	"trailing comma":          `[1,]`,
+	"single quotes":           `'x'`,
+	"comment":                 `1/*x*/`,
+	"SQL":                     `"'; DROP TABLE runs; --"`,
+	"JSON within":             `"\"}]}"`,
+	"template":                `"${7*7}{{7*7}}%00%s%n\\x00"`,
+	"long text":               `"` + strings.Repeat("x", 20_000) + `"`,
+	"array for an object":     `[]`,
+	"object for a text":       `{}`,
+	"truth for a text":        `true`,
+	"number for a text":       `0`,
+	"false where allow stood": `false`,
+}
+
+// place is one where a caller may put a value.
+type place struct {
+	name string
+	// prepare makes the run, and returns its fence if the caller works on it.
+	prepare func(t *testing.T, s *service, runID string) (fence string)
+	path    string // with a verb for the run's id
+	body    string // where $fence and $value stand for those
+	// read returns the value as it came out at the other end.
+	read func(t *testing.T, s *service, runID, fence string) client.JSON
+}
+
+func prepareApproval(t *testing.T, s *service, runID string) string {
+	waitingRun(t, s.at(0), runID, asks(approval("ask")))
+	return ""
+}
+
+func prepareQuestion(request client.UserQuestionRequest) func(*testing.T, *service, string) string {
+	return func(t *testing.T, s *service, runID string) string {
+		waitingRun(t, s.at(0), runID, &client.Suspension{Questions: []client.UserQuestionRequest{request}})
+		return ""
+	}
+}
+
+func prepareWork(t *testing.T, s *service, runID string) string {
+	return startedRun(t, s.at(0), runID).Lease.Fence
+}
+
+func textJSON(t *testing.T, text string) client.JSON {
+	t.Helper()
+	encoded, err := client.EncodeJSON(text)
+	require.NoError(t, err)
+	return encoded
+}
+
+func readApproval(read func(*testing.T, client.Resolution) client.JSON) func(*testing.T, *service, string, string) client.JSON {
+	return func(t *testing.T, s *service, runID, _ string) client.JSON {
+		held := mustClaim(t, s.at(1), runID)
+		defer complete(t, s.at(1), held)
+		return read(t, held.Resume.Approvals[0].Resolution)
+	}
+}
+
+func readAnswer(read func(*testing.T, client.AnswerForWorker) client.JSON) func(*testing.T, *service, string, string) client.JSON {
+	return func(t *testing.T, s *service, runID, _ string) client.JSON {
+		held := mustClaim(t, s.at(1), runID)
+		defer complete(t, s.at(1), held)
+		return read(t, held.Resume.Questions[0].Resolution)
+	}
+}
+
+var hostilePlaces = []place{
+	{
+		"updated_input", prepareApproval, "/v1/runs/%s/approvals",
+		`{"resolutions":[{"request_id":"ask","behavior":"allow","updated_input":$value}]}`,
+		readApproval(func(_ *testing.T, r client.Resolution) client.JSON { return r.UpdatedInput }),
+	},
+	{
+		"justification", prepareApproval, "/v1/runs/%s/approvals",
+		`{"resolutions":[{"request_id":"ask","behavior":"allow","justification":$value}]}`,
+		readApproval(func(t *testing.T, r client.Resolution) client.JSON { return textJSON(t, r.Justification) }),
+	},
+	{
+		"reason", prepareApproval, "/v1/runs/%s/approvals",
+		`{"resolutions":[{"request_id":"ask","behavior":"deny","reason":$value}]}`,
+		readApproval(func(t *testing.T, r client.Resolution) client.JSON { return textJSON(t, r.Reason) }),
+	},
+	{
+		"freeform_answer", prepareQuestion(question("ask")), "/v1/runs/%s/questions",
+		`{"resolution":{"request_id":"ask","answers":[{"question_id":"way","freeform_answer":$value}]}}`,
+		readAnswer(func(t *testing.T, a client.AnswerForWorker) client.JSON {
+			return textJSON(t, a.Answers[0].FreeformAnswer)
+		}),
+	},
+	{
+		"value", prepareQuestion(client.UserQuestionRequest{ID: "ask", ResponseSchema: client.JSON(`{}`)}), "/v1/runs/%s/questions",
+		`{"resolution":{"request_id":"ask","value":$value}}`,
+		readAnswer(func(_ *testing.T, a client.AnswerForWorker) client.JSON { return a.Value }),
+	},
+	{
+		"approval input", prepareWork, "/v1/runs/%s/suspend",
+		`{"fence":"$fence","approvals":[{"id":"ask","tool_call_id":"call","tool_name":"tool","input":$value}]}`,
+		func(t *testing.T, s *service, runID, _ string) client.JSON {
+			run, err := s.at(1).GetRun(soon(t), runID)
+			require.NoError(t, err)
+			return run.PendingApprovals[0].Input
+		},
+	},
+	{
+		"checkpoint", prepareWork, "/v1/runs/%s/heartbeat", `{"fence":"$fence","checkpoint":$value}`,
+		func(t *testing.T, s *service, runID, fence string) client.JSON {
+			_, err := s.at(1).ReleaseRun(soon(t), runID, fence, nil)
+			require.NoError(t, err)
+			return mustClaim(t, s.at(0), runID).Checkpoint
+		},
+	},
+	{
+		"event", prepareWork, "/v1/runs/%s/events", `{"fence":"$fence","events":[{"type":"note","content":$value}]}`,
+		func(t *testing.T, s *service, runID, _ string) client.JSON {
+			entries, err := s.at(1).ListRunEvents(soon(t), runID, client.EventListParams{})
+			require.NoError(t, err)
+			var note struct {
+				Content client.JSON `json:"content"`
+			}
+			require.NoError(t, json.Unmarshal(entries[len(entries)-1].Event, &note))
+			return note.Content
+		},
+	},
+	{
+		"output", prepareWork, "/v1/runs/%s/complete", `{"fence":"$fence","output":$value}`,
+		func(t *testing.T, s *service, runID, _ string) client.JSON {
+			run, err := s.at(1).GetRun(soon(t), runID)
+			require.NoError(t, err)
+			return run.Output
+		},
+	},
+}
+
+// A null byte or an answer of the wrong shape broke the consumer, and the run was
+// stuck. Here such a value is refused and nothing of it is stored, or it is carried
+// through whole; either way the run goes on.
+func TestGallery19HostileValues(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		refused, carried := 0, 0
+		number := 0
+		for _, at := range hostilePlaces {
+			for name, value := range hostile {
+				number++
+				runID := fmt.Sprintf("run-%d", number)
+				message := at.name + ": " + name
+				fence := at.prepare(t, s, runID)
+				before := s.lastEvents(t, runID)
+				send := func(value string) reply {
+					body := strings.NewReplacer("$fence", fence, "$value", value).Replace(at.body)
+					return s.replicas[0].post(t, fmt.Sprintf(at.path, runID), body)
+				}
+				got := send(value)
+				want := value
+				if got.status >= 300 {
+					refused++
+					require.Less(t, got.status, 500, "%s: %s", message, got.text)
+					require.Contains(t, []int{400, 422}, got.status, message)
+					require.Equal(t, before, s.lastEvents(t, runID), message)
+					want = `"fine"`
+					require.Less(t, send(want).status, 300, message)
+				} else {
+					carried++
+				}
+				require.Equal(t, canonical(t, client.JSON(want)), canonical(t, at.read(t, s, runID, fence)), message)
+			}
+		}
+		require.Positive(t, refused)
+		require.Positive(t, carried)
+	})
+}
