@@ -98,8 +98,10 @@ func (c *AnswerQuestion) route(w *work) (*Run, error) {
 // any of the session's runs, or nil.
 func (w *work) newestInSession(requestID string, kind RequestKind) *Request {
 	var newest *Request
-	for key := range w.state.Requests {
-		if key.RequestID != requestID {
+	for key, row := range w.state.Requests {
+		// A batch may have loaded a run of another session, whose id somebody chose for
+		// a new run in this one.
+		if key.RequestID != requestID || row.SessionID != w.state.SessionID {
 			continue
 		}
 		request := w.request(key.RunID, key.RequestID)

@@ -1,0 +1,134 @@
+package archtest
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The packages of others that not everybody may see. What is below them is meant
+// as well.
+const (
+	sqlPackage  = "database/sql"
+	httpPackage = "net/http"
+	pgx         = "github.com/jackc/pgx/v5"
+	sqlite      = "modernc.org/sqlite"
+	goose       = "github.com/pressly/goose/v3"
+	chi         = "github.com/go-chi/chi/v5"
+)
+
+// place says what the packages of one name may link, directly or not.
+type place struct {
+	// name is a package below the module, "." for its root, or a [path.Match]
+	// pattern of several.
+	name string
+	// ours are the packages of the module that it may link, as patterns.
+	ours []string
+	// never are packages of others that it must not link.
+	never []string
+}
+
+// places is the package map of docs/architecture.md. The first line that matches a
+// package counts. Every package must match one, so that a new one is placed on
+// purpose.
+var places = []place{
+	{name: "."},
+	{name: "runs", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "runs/*", ours: []string{"runs"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "migrations", never: []string{pgx, sqlite, chi}},
+	{name: "store", ours: []string{"runs", "migrations", "store/*"}, never: []string{chi}},
+	{name: "store/committer", ours: []string{"runs"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "store/postgres", ours: []string{"runs", "migrations", "store/committer"}, never: []string{sqlite, chi}},
+	{name: "store/sqlite", ours: []string{"runs", "migrations", "store/committer"}, never: []string{pgx, chi}},
+	{name: "httpapi", ours: []string{".", "runs", "runs/*", "httpapi/*"}, never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/*", ours: []string{"runs", "runs/*", "httpapi/wire"}, never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "client", ours: []string{"runs"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli", ours: []string{".", "runs", "runs/*", "migrations", "store", "store/*", "httpapi", "httpapi/*", "client"}},
+	{name: "cmd/*", ours: []string{".", "runs", "runs/*", "migrations", "store", "store/*", "httpapi", "httpapi/*", "client", "cli"}},
+
+	// What tests share. It is no part of the program; see forTests.
+	{name: "store/storebench", ours: []string{"runs", "store/*", "store/*/*"}},
+	{name: "store/storetest", ours: []string{"runs", "runs/*", "migrations", "store", "store/*", "store/*/*"}},
+	{name: "store/*/*", ours: []string{"runs", "migrations", "store/*"}, never: []string{chi}},
+	{name: "test/*", ours: []string{".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "client", "cli"}},
+}
+
+// forTests are packages of the module and of others that the program must not link.
+var forTests = []string{
+	module + "/store/storetest", module + "/store/postgres/postgrestest", module + "/test",
+	"testing", "github.com/stretchr/testify", "github.com/google/go-cmp", "pgregory.net/rapid",
+	"github.com/testcontainers/testcontainers-go", "github.com/getkin/kin-openapi",
+	"github.com/rogpeppe/go-internal", "go.uber.org/goleak",
+}
+
+// TestArrows holds the direction of imports: cmd → cli → httpapi, store → runs, and
+// never back.
+func TestArrows(t *testing.T) {
+	t.Parallel()
+	all := packages(t)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := slices.IndexFunc(places, func(p place) bool { return matches(p.name, name) })
+			require.GreaterOrEqual(t, at, 0, "package %s has no place in the package map", name)
+			rule := places[at]
+			for _, linked := range all[name].Deps {
+				ours, isOurs := strings.CutPrefix(linked, module+"/")
+				if linked == module {
+					ours, isOurs = ".", true
+				}
+				if isOurs {
+					require.True(t, slices.ContainsFunc(rule.ours, func(pattern string) bool { return matches(pattern, ours) }),
+						"%s links %s: only %v are allowed", name, ours, rule.ours)
+					continue
+				}
+				for _, never := range rule.never {
+					require.False(t, within(linked, never), "%s links %s", name, linked)
+				}
+			}
+		})
+	}
+}
+
+// TestProgramLinksNoTestTools keeps what only tests need out of the binary.
+func TestProgramLinksNoTestTools(t *testing.T) {
+	t.Parallel()
+	program := packages(t)["cmd/holdpoint"]
+	require.NotNil(t, program)
+	require.Contains(t, program.Deps, module+"/runs", "go list must tell what the program links")
+	for _, linked := range program.Deps {
+		for _, tool := range forTests {
+			require.False(t, within(linked, tool), "the program links %s", linked)
+		}
+	}
+}
+
+// TestDomainReadsNoClock holds that the domain is handed the moment and randomness.
+// Identifiers are the exception: runs.NewID is the source of production, which the
+// door is handed.
+func TestDomainReadsNoClock(t *testing.T) {
+	t.Parallel()
+	domain := packages(t)["runs"]
+	require.NotNil(t, domain)
+	require.NotContains(t, domain.Imports, "time")
+	require.NotContains(t, domain.Imports, "math/rand")
+	require.NotContains(t, domain.Imports, "math/rand/v2")
+	require.NotContains(t, domain.Imports, "crypto/rand")
+}
+
+func matches(pattern, name string) bool {
+	matched, err := path.Match(pattern, name)
+	return err == nil && matched
+}
+
+// within reports whether a package is the other one or below it.
+func within(imported, parent string) bool {
+	if imported == "database/sql/driver" {
+		return false // interfaces alone, which libraries for identifiers implement
+	}
+	return imported == parent || strings.HasPrefix(imported, parent+"/")
+}

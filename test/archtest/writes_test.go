@@ -1,0 +1,199 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// writers are the files that may change the tables. An engine writes there what a
+// decision changed, and nothing else does: there is one door.
+var writers = regexp.MustCompile(`^store/(postgres|sqlite)/write(_[a-z_]+)?\.go$`)
+
+// sweepers may delete what is no longer kept, and only from these tables. No
+// decision is lost with them.
+var (
+	sweepers = regexp.MustCompile(`^store/(postgres/read_work|sqlite/keep)\.go$`)
+	swept    = map[string]bool{"idempotency_records": true}
+)
+
+var (
+	createTable = regexp.MustCompile(`(?im)^\s*CREATE TABLE (?:IF NOT EXISTS )?"?([a-z_]+)"?`)
+	// statement finds the verb of a statement that changes rows, and its table when
+	// it stands in the same text.
+	statement = regexp.MustCompile(`(?i)\b(INSERT(?:\s+OR\s+[A-Z]+)?\s+INTO|REPLACE\s+INTO|UPDATE(?:\s+ONLY)?|DELETE\s+FROM(?:\s+ONLY)?|MERGE\s+INTO|TRUNCATE(?:\s+TABLE)?|COPY)(?:\s+"?([a-z_]+)"?|\s*$)`)
+	// reading are the uses of UPDATE that change nothing: locks, and what an upsert
+	// does, which stands in the statement of an INSERT.
+	reading = regexp.MustCompile(`(?i)\b(FOR(\s+NO\s+KEY)?|DO)\s+UPDATE\b`)
+)
+
+// write is one statement in the text of a Go file that changes rows.
+type write struct {
+	file, verb, table string
+	line              int
+}
+
+// TestOnlyTheEnginesWrite holds that INSERT, UPDATE and DELETE stand in the engines'
+// write files and nowhere else.
+func TestOnlyTheEnginesWrite(t *testing.T) {
+	t.Parallel()
+	tables := tablesOfMigrations(t)
+	seen := map[string]map[string]bool{} // engine directory → tables that it writes
+	for _, w := range writesInTree(t, tables) {
+		switch {
+		case writers.MatchString(w.file):
+			engine := filepath.ToSlash(filepath.Dir(w.file))
+			if seen[engine] == nil {
+				seen[engine] = map[string]bool{}
+			}
+			seen[engine][w.table] = true
+		case sweepers.MatchString(w.file):
+			require.True(t, swept[w.table] && strings.HasPrefix(w.verb, "DELETE"),
+				"%s:%d: %s %s: a sweep only deletes what is no longer kept", w.file, w.line, w.verb, w.table)
+		default:
+			require.Fail(t, "a second way to write", "%s:%d: %s %s: only the engines' write files change the tables",
+				w.file, w.line, w.verb, w.table)
+		}
+	}
+	// What is found shows that the search finds something.
+	for engine, known := range tables {
+		for table := range known {
+			require.True(t, seen["store/"+engine][table], "no write to table %s was found in store/%s: the search is broken, or nobody needs the table", table, engine)
+		}
+	}
+}
+
+// TestSearchFindsWrites shows what counts as a write.
+func TestSearchFindsWrites(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{"runs": true, "sessions": true}
+	for _, test := range []struct {
+		text  string
+		verb  string
+		table string
+	}{
+		{"INSERT INTO runs (run_id) VALUES ($1)", "INSERT INTO", "runs"},
+		{"insert or ignore\n into sessions VALUES (1)", "INSERT OR IGNORE INTO", "sessions"},
+		{"WITH u AS (UPDATE ONLY runs SET a = 1) SELECT 1", "UPDATE ONLY", "runs"},
+		{"DELETE FROM \"runs\"", "DELETE FROM", "runs"},
+		{"INSERT INTO ", "INSERT INTO", ""},
+		{"SELECT 1 FROM runs FOR UPDATE", "", ""},
+		{"SELECT 1 FROM runs FOR NO KEY UPDATE OF runs", "", ""},
+		{"UPDATE goose_db_version SET a = 1", "", ""},
+		{"update the documentation", "", ""},
+	} {
+		verb, table, _ := findWrite(test.text, known)
+		require.Equal(t, test.verb, verb, test.text)
+		require.Equal(t, test.table, table, test.text)
+	}
+}
+
+// tablesOfMigrations returns the tables of each engine's schema.
+func tablesOfMigrations(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	tables := map[string]map[string]bool{}
+	for _, engine := range []string{"postgres", "sqlite"} {
+		files, err := filepath.Glob(filepath.Join(root(t), "migrations", engine, "*.sql"))
+		require.NoError(t, err)
+		tables[engine] = map[string]bool{}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, match := range createTable.FindAllStringSubmatch(string(text), -1) {
+				tables[engine][match[1]] = true
+			}
+		}
+		require.Contains(t, tables[engine], "runs")
+	}
+	return tables
+}
+
+// writesInTree returns the writes in the texts of every Go file that is no test.
+func writesInTree(t *testing.T, tables map[string]map[string]bool) []write {
+	t.Helper()
+	known := map[string]bool{}
+	for _, ofEngine := range tables {
+		for table := range ofEngine {
+			known[table] = true
+		}
+	}
+	var found []write
+	base := root(t)
+	require.NoError(t, filepath.WalkDir(base, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != base {
+			return filepath.SkipDir
+		}
+		if entry.IsDir() || !strings.HasSuffix(path, ".go") || isTest(path) {
+			return nil
+		}
+		relative, err := filepath.Rel(base, path)
+		if err != nil {
+			return err
+		}
+		files := token.NewFileSet()
+		parsed, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(parsed, func(node ast.Node) bool {
+			literal, ok := node.(*ast.BasicLit)
+			if !ok || literal.Kind != token.STRING {
+				return true
+			}
+			text, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				return true
+			}
+			for text != "" {
+				verb, table, rest := findWrite(text, known)
+				if verb != "" {
+					found = append(found, write{filepath.ToSlash(relative), verb, table, files.Position(literal.Pos()).Line})
+				}
+				text = rest
+			}
+			return true
+		})
+		return nil
+	}))
+	return found
+}
+
+// findWrite returns the first write to a known table in a text, and what comes after
+// it. The table is empty when the text ends with the verb: then somebody puts the
+// statement together, and nobody can see what it writes.
+func findWrite(text string, known map[string]bool) (verb, table, rest string) {
+	text = reading.ReplaceAllString(text, "")
+	for text != "" {
+		at := statement.FindStringSubmatchIndex(text)
+		if at == nil {
+			return "", "", ""
+		}
+		match := statement.FindStringSubmatch(text)
+		text = text[at[1]:]
+		verb, table = strings.Join(strings.Fields(strings.ToUpper(match[1])), " "), strings.ToLower(match[2])
+		// A word alone that ends a text may be prose; two words are SQL.
+		if known[table] || table == "" && strings.Contains(verb, " ") {
+			return verb, table, text
+		}
+	}
+	return "", "", ""
+}
+
+// isTest tells tests and what only tests use.
+func isTest(path string) bool {
+	slashed := filepath.ToSlash(path)
+	return strings.HasSuffix(slashed, "_test.go") || strings.Contains(slashed, "/store/storetest/") ||
+		strings.Contains(slashed, "/postgrestest/") || strings.Contains(slashed, "/test/")
+}
