@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/migrations"
@@ -40,9 +39,9 @@ func parseDatabase(text string) (database, error) {
 	return database{}, usage("--database: %w", store.ErrURL)
 }
 
-// open opens the store, and brings its schema up to date first if migrate says so.
-func (d database) open(ctx context.Context, migrate bool, logger *slog.Logger) (runs.Store, error) {
-	opened, err := store.Open(ctx, d.text, store.Options{KeepSchema: !migrate, Logger: logger})
+// open opens the store.
+func (d database) open(ctx context.Context, options store.Options) (runs.Store, error) {
+	opened, err := store.Open(ctx, d.text, options)
 	if err != nil {
 		return nil, d.explain(err)
 	}

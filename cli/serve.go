@@ -18,6 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/runs/watch"
+	"github.com/holdpoint/holdpoint/store"
 )
 
 // serveCommand runs the service until a signal ends it.
@@ -29,6 +30,8 @@ type serveCommand struct {
 	AllowedHost          []string      `sep:"," placeholder:"NAME" help:"Also answer to this host name (any, when the address is not a loopback one)."`
 	AllowedOrigin        []string      `sep:"," placeholder:"ORIGIN" help:"Also answer to web pages of this origin."`
 	Migrate              string        `enum:"on,off" default:"on" help:"Bring the schema up to date at the start: on or off (default ${default})."`
+	Pooled               bool          `from:"HOLDPOINT_POOLED" help:"The database is reached through a proxy that pools by transaction, such as pgbouncer ($$HOLDPOINT_POOLED)."`
+	DirectDatabase       string        `from:"HOLDPOINT_DIRECT_DATABASE" placeholder:"URL" help:"With --pooled: the Postgres server itself, for migrations and to hear of other replicas at once; without it replicas poll ($$HOLDPOINT_DIRECT_DATABASE)."`
 	MaxAttempts          int64         `default:"10" placeholder:"N" help:"Fail a run that was claimed this often without any progress (default ${default})."`
 	IdempotencyRetention time.Duration `default:"168h" placeholder:"DURATION" help:"How long idempotency keys are remembered (default ${default})."`
 	ShutdownTimeout      time.Duration `default:"30s" placeholder:"DURATION" help:"How long calls in flight may take to finish after a signal (default ${default})."`
@@ -65,7 +68,9 @@ func (c *serveCommand) Run(ctx context.Context, console *console) error {
 		return err
 	}
 	defer listener.Close() // the server closes it too
-	opened, err := database.open(running, c.Migrate == "on", logger)
+	opened, err := database.open(running, store.Options{
+		KeepSchema: c.Migrate == "off", Pooler: c.Pooled, ListenURL: c.DirectDatabase, Logger: logger,
+	})
 	if err != nil {
 		return err
 	}
@@ -87,6 +92,10 @@ func (c *serveCommand) Run(ctx context.Context, console *console) error {
 
 func (c *serveCommand) check() error {
 	switch {
+	case c.DirectDatabase != "" && !c.Pooled:
+		return usage("--direct-database needs --pooled")
+	case c.Pooled && c.DirectDatabase == "" && c.Migrate == "on":
+		return usage("--pooled needs --direct-database for the migrations, or --migrate=off")
 	case c.MaxAttempts < 1:
 		return usage("--max-attempts must be at least 1")
 	case c.IdempotencyRetention < time.Hour:

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/go-chi/chi/v5"
@@ -21,8 +22,8 @@ func testOperations(t *testing.T, a *api) {
 		require.Equal(t, `{"status":"live"}`, a.get(t, "/livez").want(http.StatusOK).text)
 		require.Equal(t, `{"status":"ready"}`, a.get(t, "/readyz").want(http.StatusOK).text)
 		require.Equal(t, `{"name":"holdpoint","version":"v0-test"}`, a.get(t, "/version").want(http.StatusOK).text)
-		require.Equal(t, string(holdpoint.OpenAPIYAML()), a.get(t, "/openapi.yaml").want(http.StatusOK).text)
-		require.Equal(t, string(holdpoint.OpenAPIJSON()), a.get(t, "/openapi.json").want(http.StatusOK).text)
+		require.Equal(t, strings.TrimSuffix(string(holdpoint.OpenAPIYAML()), "\n"), a.get(t, "/openapi.yaml").want(http.StatusOK).text)
+		require.Equal(t, strings.TrimSuffix(string(holdpoint.OpenAPIJSON()), "\n"), a.get(t, "/openapi.json").want(http.StatusOK).text)
 	})
 	t.Run("every reply has its id and is not stored or sniffed", func(t *testing.T) {
 		t.Parallel()

@@ -58,6 +58,8 @@ func writeJSON(w http.ResponseWriter, r *http.Request, status int, mediaType []s
 		WriteProblem(w, r, errors.Join(errEncode, err))
 		return
 	}
+	// A reply on a terminal ends its line.
+	buffer.WriteByte('\n')
 	WriteBytes(w, r, status, mediaType, buffer.Bytes())
 }
 
