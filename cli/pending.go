@@ -69,46 +69,49 @@ func (p pendingRef) agree(ctx context.Context, c *client.Client) error {
 
 // approval finds an open approval.
 func (p pendingRef) approval(ctx context.Context, c *client.Client, requestID string) (*client.PendingApprovalView, error) {
-	if err := p.agree(ctx, c); err != nil {
-		return nil, err
-	}
-	var found *client.PendingApprovalView
-	candidates, elsewhere := 0, 0
-	for item, err := range c.AllApprovals(ctx, client.PendingListParams{SessionID: p.SessionID}) {
-		switch {
-		case err != nil:
-			return nil, err
-		case item.Request.ID != requestID && item.Request.Handle != requestID:
-		case p.fits(item.SessionID, item.RunID):
-			found = &item
-			candidates++
-		default:
-			elsewhere++
-		}
-	}
-	return found, p.one("approval", requestID, candidates, elsewhere)
+	open := c.AllApprovals(ctx, client.PendingListParams{SessionID: p.SessionID})
+	return findPending(ctx, p, c, "approval", requestID, open, func(item *client.PendingApprovalView) place {
+		return place{item.SessionID, item.RunID, item.Request.ID, item.Request.Handle}
+	})
 }
 
 // question finds an open question.
 func (p pendingRef) question(ctx context.Context, c *client.Client, requestID string) (*client.PendingQuestionView, error) {
+	open := c.AllQuestions(ctx, client.PendingListParams{SessionID: p.SessionID})
+	return findPending(ctx, p, c, "question", requestID, open, func(item *client.PendingQuestionView) place {
+		return place{item.SessionID, item.RunID, item.Request.ID, item.Request.Handle}
+	})
+}
+
+// place is what tells one open request from the others.
+type place struct{ sessionID, runID, requestID, handle string }
+
+// findPending finds the one open request that an id or a handle names, among those
+// of the session and the run that were given.
+func findPending[View any](
+	ctx context.Context, p pendingRef, c *client.Client, noun, requestID string,
+	open iter.Seq2[View, error], placeOf func(*View) place,
+) (*View, error) {
 	if err := p.agree(ctx, c); err != nil {
 		return nil, err
 	}
-	var found *client.PendingQuestionView
+	var found *View
 	candidates, elsewhere := 0, 0
-	for item, err := range c.AllQuestions(ctx, client.PendingListParams{SessionID: p.SessionID}) {
-		switch {
-		case err != nil:
+	for item, err := range open {
+		if err != nil {
 			return nil, err
-		case item.Request.ID != requestID && item.Request.Handle != requestID:
-		case p.fits(item.SessionID, item.RunID):
+		}
+		at := placeOf(&item)
+		switch {
+		case at.requestID != requestID && at.handle != requestID:
+		case p.fits(at.sessionID, at.runID):
 			found = &item
 			candidates++
 		default:
 			elsewhere++
 		}
 	}
-	return found, p.one("question", requestID, candidates, elsewhere)
+	return found, p.one(noun, requestID, candidates, elsewhere)
 }
 
 // following holds the flags that wait for a run after a decision.

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"context"
+	"errors"
 	"net/http"
 
 	"github.com/holdpoint/holdpoint"
@@ -38,12 +40,19 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, statusReply{Status: "ready"})
 }
 
-// notReadyError shows every failure of readiness as an unavailable database, and
-// keeps the cause for the log.
+// notReadyError shows why the service is not ready, and keeps the cause for the log.
 type notReadyError struct{ cause error }
 
-func (e *notReadyError) Error() string   { return "not ready: " + e.cause.Error() }
-func (e *notReadyError) Unwrap() []error { return []error{runs.ErrUnavailable, e.cause} }
+func (e *notReadyError) Error() string { return "not ready: " + e.cause.Error() }
+
+func (e *notReadyError) Unwrap() error {
+	for _, shown := range []error{runs.ErrUnavailable, runs.ErrClosed, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(e.cause, shown) {
+			return e.cause
+		}
+	}
+	return runs.NewError(wire.CodeServiceUnavailable, "the service cannot do its work, though its database answers; is the schema the one that this program knows? The log says why")
+}
 
 type versionReply struct {
 	Name    string `json:"name"`

@@ -161,7 +161,9 @@ func testRefusals(t *testing.T, a *api) {
 				require.NotContains(t, got.text, "secret")
 				require.Equal(t, failing.code == wire.CodeServiceUnavailable, got.header.Get("Retry-After") != "")
 			}
-			broken.get(t, "/readyz").refused(wire.CodeServiceUnavailable)
+			notReady := broken.get(t, "/readyz").refused(wire.CodeServiceUnavailable)
+			require.NotContains(t, notReady.text, "secret")
+			require.Equal(t, failing.code == wire.CodeInternalError, strings.Contains(notReady.text, "is the schema the one"), notReady.text)
 		}
 	})
 }
