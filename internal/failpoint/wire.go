@@ -1,0 +1,78 @@
+//go:build failpoints
+
+package failpoint
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+)
+
+// Dial returns a dial function whose connections have a point before each message
+// that is sent to Postgres, and one after each read. The label tells the
+// connections of one purpose from the others.
+func Dial[F ~func(ctx context.Context, network, address string) (net.Conn, error)](label string, dial F) F {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &connection{Conn: conn, prefix: "postgres." + label}, nil
+	}
+}
+
+// connection sends the messages of the Postgres protocol one by one. The driver
+// writes a whole pipeline at once; who dies half way leaves a prefix of it with the
+// server, and that prefix is what these points are about.
+type connection struct {
+	net.Conn
+	prefix string
+}
+
+// Write implements net.Conn.
+func (c *connection) Write(text []byte) (int, error) {
+	written := 0
+	for written < len(text) {
+		name, size := firstMessage(text[written:])
+		Hit(c.prefix + ".send." + name)
+		n, err := c.Conn.Write(text[written : written+size])
+		written += n
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+// Read implements net.Conn. What was read is lost with a process that dies here.
+func (c *connection) Read(into []byte) (int, error) {
+	n, err := c.Conn.Read(into)
+	if n > 0 {
+		Hit(c.prefix + ".received")
+	}
+	return n, err
+}
+
+// messages are the messages of a client, by their first byte.
+var messages = map[byte]string{
+	'B': "Bind", 'C': "Close", 'D': "Describe", 'E': "Execute", 'H': "Flush", 'P': "Parse",
+	'Q': "Query", 'S': "Sync", 'X': "Terminate", 'p': "Password",
+}
+
+// firstMessage returns the name and the length of the message that a text begins
+// with, and the whole text when it holds only a part of one. The first message of a
+// connection has no byte that names it, and begins with its length.
+func firstMessage(text []byte) (name string, size int) {
+	name, header := messages[text[0]], 1
+	switch {
+	case text[0] == 0:
+		name, header = "Startup", 0
+	case name == "":
+		return "other", len(text)
+	}
+	if len(text) < header+4 {
+		return name, len(text)
+	}
+	size = header + int(binary.BigEndian.Uint32(text[header:]))
+	return name, min(max(size, header+4), len(text))
+}
