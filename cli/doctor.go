@@ -115,8 +115,8 @@ func (r *doctorReport) print(console *console, took time.Duration) error {
 		}
 	}
 	walked := r.Summary.Rows
-	_, err := fmt.Fprintf(console.stdout, "%s: walked %d sessions, %d runs, %d requests, %d events and %d idempotency records in %s\n",
-		found, walked.Sessions, walked.Runs, walked.Requests, walked.Events, walked.IdempotencyRecords, took.Round(time.Millisecond))
+	_, err := fmt.Fprintf(console.stdout, "%s: walked %d sessions, %d runs, %d requests, %d events, %d idempotency records, %d effects and %d messages in %s\n",
+		found, walked.Sessions, walked.Runs, walked.Requests, walked.Events, walked.IdempotencyRecords, walked.Effects, walked.Messages, took.Round(time.Millisecond))
 	return err
 }
 
@@ -128,6 +128,12 @@ func about(finding doctor.Finding) string {
 	}
 	if finding.EventID != 0 {
 		parts = append(parts, "event "+strconv.FormatInt(finding.EventID, 10))
+	}
+	if finding.EffectID != "" {
+		parts = append(parts, "effect "+finding.EffectID)
+	}
+	if finding.MessageID != "" {
+		parts = append(parts, "message "+finding.MessageID)
 	}
 	if finding.IdempotencyKey != "" {
 		parts = append(parts, "key "+finding.IdempotencyKey)

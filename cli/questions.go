@@ -62,11 +62,37 @@ func (c *questionsList) Run(ctx context.Context, console *console) error {
 	for i, item := range items {
 		request := item.Request
 		rows[i] = []string{
-			request.ID, item.SessionID, cell(textOf(&request), 60), cell(choicesOf(&request), 40),
+			request.ID, item.SessionID, askedBy(&item), cell(textOf(&request), 60), cell(choicesOf(&request), 40),
 			ago(request.CreatedAtMs, console.now()), expiry(request.ExpiresAtMs, console),
 		}
 	}
-	return table(console.stdout, []string{"REQUEST", "SESSION", "QUESTION", "OPTIONS", "RAISED", "EXPIRES"}, rows)
+	return table(console.stdout, []string{"REQUEST", "SESSION", "ASKED BY", "QUESTION", "OPTIONS", "RAISED", "EXPIRES"}, rows)
+}
+
+// askedBy names the agent that asks, and, of a parent clarification, its session.
+func askedBy(item *client.PendingQuestionView) string {
+	if item.RequesterSessionID == "" {
+		return item.AgentID
+	}
+	return item.RequesterAgentID + " (" + item.RequesterSessionID + ")"
+}
+
+// requester describes who asks a parent clarification, and in which context.
+func requester(item *client.PendingQuestionView) []field {
+	if item.RequesterSessionID == "" {
+		return nil
+	}
+	who := item.RequesterAgentID + ", in run " + item.RequesterRunID + " of session " + item.RequesterSessionID
+	if item.RequesterToolCallID != "" {
+		who += ", for tool call " + item.RequesterToolCallID
+	}
+	return []field{
+		{"asked by", who},
+		{"of projects", strings.Join(item.RequesterProjectIDs, ", ")},
+		{"of channels", strings.Join(item.RequesterChannelIDs, ", ")},
+		{"parent's projects", strings.Join(item.ParentProjectIDs, ", ")},
+		{"parent's channels", strings.Join(item.ParentChannelIDs, ", ")},
+	}
 }
 
 func choicesOf(request *client.UserQuestionRequest) string {
@@ -110,6 +136,7 @@ func (c *questionsShow) Run(ctx context.Context, console *console) error {
 		{"agent", item.AgentID},
 		{"kind", request.Kind},
 	}
+	fields = append(fields, requester(item)...)
 	for i := range request.Questions {
 		question := &request.Questions[i]
 		fields = append(fields, field{"question " + question.ID, describeQuestion(question)})

@@ -22,6 +22,8 @@ type program struct {
 	Questions questionCommands `cmd:"" help:"See and answer open questions."`
 	Runs      runCommands      `cmd:"" help:"See and cancel runs."`
 	Sessions  sessionCommands  `cmd:"" help:"See sessions."`
+	Mailbox   mailboxCommands  `cmd:"" help:"See and repair what a session was sent."`
+	Effects   effectCommands   `cmd:"" help:"See and repair what decisions owe to other sessions."`
 	Version   versionCommand   `cmd:"" help:"Print the version of this program."`
 }
 

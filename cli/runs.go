@@ -83,6 +83,7 @@ func showRun(console *console, asJSON bool, run *client.RunView) error {
 		{"run", run.RunID},
 		{"session", run.SessionID},
 		{"agent", run.AgentID},
+		{"kind", string(run.Kind)},
 		{"status", string(run.Status)},
 		{"input", run.Request.TextPreview},
 		{"submitted", moment(run.SubmittedAtMs, now)},
@@ -94,6 +95,9 @@ func showRun(console *console, asJSON bool, run *client.RunView) error {
 	}
 	for _, request := range run.PendingQuestions {
 		fields = append(fields, field{"question", request.ID + "  " + textOf(&request)})
+	}
+	if on := run.WaitingOn; on != nil {
+		fields = append(fields, field{"waits for", "an answer to " + on.RequestID + " by session " + on.SessionID + ", run " + on.RunID})
 	}
 	if run.Lease != nil {
 		fields = append(fields, field{"in the hands of", run.Lease.WorkerID + ", " + ago(run.Lease.ExpiresAtMs, now)})

@@ -29,6 +29,8 @@ import (
 //	                             REQUEST, RUN, SESSION, and REQUEST2, RUN2, …
 //	await-run RUN STATUS         until the run has the status
 //	await-queued SESSION         until a run is queued in the session
+//	await-effects STATE N        until N effects are in that state
+//	await-dead-letters SESSION N until N messages of the session are dead letters
 //	await-file FILE              until FILE is there
 //	await-lines FILE N           until FILE has that many lines
 //	await-stderr NAME REGEXP     until a process of start has said it
@@ -51,18 +53,20 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"await-server":  awaitServer,
-			"await-pending": awaitPending,
-			"await-run":     awaitRun,
-			"await-queued":  awaitQueued,
-			"await-file":    awaitFile,
-			"await-lines":   awaitLines,
-			"await-stderr":  awaitStderr,
-			"exits":         exits,
-			"start":         start,
-			"signal":        signalProcess,
-			"ends":          ends,
-			"post":          post,
+			"await-server":       awaitServer,
+			"await-pending":      awaitPending,
+			"await-run":          awaitRun,
+			"await-queued":       awaitQueued,
+			"await-effects":      awaitEffects,
+			"await-dead-letters": awaitDeadLetters,
+			"await-file":         awaitFile,
+			"await-lines":        awaitLines,
+			"await-stderr":       awaitStderr,
+			"exits":              exits,
+			"start":              start,
+			"signal":             signalProcess,
+			"ends":               ends,
+			"post":               post,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -183,6 +187,30 @@ func awaitQueued(ts *testscript.TestScript, neg bool, args []string) {
 		await(ts, "a queued run in "+args[0], func(ctx context.Context) (bool, error) {
 			session, err := c.GetSession(ctx, args[0])
 			return err == nil && len(session.QueuedRunIDs) > 0, err
+		})
+	})
+}
+
+func awaitEffects(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 2, 2)
+	count, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	withClient(ts, func(c *client.Client) {
+		await(ts, args[1]+" effects that are "+args[0], func(ctx context.Context) (bool, error) {
+			page, err := c.ListEffects(ctx, client.EffectListParams{State: client.EffectState(args[0])})
+			return err == nil && len(page.Items) == count, err
+		})
+	})
+}
+
+func awaitDeadLetters(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 2, 2)
+	count, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	withClient(ts, func(c *client.Client) {
+		await(ts, args[1]+" dead letters of "+args[0], func(ctx context.Context) (bool, error) {
+			letters, err := c.DeadLetters(ctx, args[0])
+			return len(letters) == count, err
 		})
 	})
 }

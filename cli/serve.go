@@ -121,6 +121,7 @@ func (c *serveCommand) serve(ctx context.Context, listener net.Listener, opened 
 	defer opened.Subscribe(hub.Publish)()
 	dispatcher := claims.New(opened, claims.Options{MaxAttempts: c.MaxAttempts, Logger: logger})
 	expiry := loop.NewExpiry(opened, loop.ExpiryOptions{Logger: logger})
+	effects := loop.NewEffects(opened, loop.EffectsOptions{Logger: logger})
 	retention := loop.NewRetention(opened, loop.RetentionOptions{Retention: c.IdempotencyRetention, Logger: logger})
 	api := httpapi.New(httpapi.Options{
 		Store: opened, Hub: hub, Claims: dispatcher, Version: version(), Logger: logger,
@@ -139,6 +140,7 @@ func (c *serveCommand) serve(ctx context.Context, listener net.Listener, opened 
 	group, failing := errgroup.WithContext(ctx)
 	group.Go(func() error { return dispatcher.Run(looping) })
 	group.Go(func() error { return expiry.Run(looping) })
+	group.Go(func() error { return effects.Run(looping) })
 	group.Go(func() error { return retention.Run(looping) })
 	group.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

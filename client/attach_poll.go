@@ -98,15 +98,14 @@ func (t *Task) record(settled *Settled) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i, text := range settled.Settled {
-		one, err := decodeSettled(text)
+	for _, text := range settled.Settled {
+		one, number, err := decodeSettled(text)
 		if err != nil {
 			return err
 		}
 		t.settled[one.id()] = one
 		if w, there := t.waiters[one.id()]; there {
-			// Decisions are numbered without gaps; after is the number of the last.
-			t.answer(w, one, after-int64(len(settled.Settled)-1-i), nil)
+			t.answer(w, one, number, nil)
 		}
 	}
 	t.after = max(t.after, after)
@@ -223,11 +222,12 @@ func (t *Task) settledBefore(suspension *Suspension) (*Resume, error) {
 	return resume, nil
 }
 
-// decodeSettled reads a SettledApproval or a SettledQuestion: only the former has a
-// tool.
-func decodeSettled(text JSON) (settledRequest, error) {
+// decodeSettled reads a SettledApproval or a SettledQuestion, of which only the former
+// has a tool, and its place in the order of the run's decisions.
+func decodeSettled(text JSON) (settledRequest, int64, error) {
 	var kind struct {
-		Request struct {
+		SettledNumber int64 `json:"settled_number,string"`
+		Request       struct {
 			ToolName *string `json:"tool_name"`
 		} `json:"request"`
 	}
@@ -241,7 +241,7 @@ func decodeSettled(text JSON) (settledRequest, error) {
 		err = json.Unmarshal(text, settled.question)
 	}
 	if err != nil {
-		return settledRequest{}, fmt.Errorf("decode a settled request: %w", err)
+		return settledRequest{}, 0, fmt.Errorf("decode a settled request: %w", err)
 	}
-	return settled, nil
+	return settled, kind.SettledNumber, nil
 }

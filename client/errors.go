@@ -58,7 +58,8 @@ func (e *Error) Is(target error) bool {
 // Sentinels for [errors.Is]. An [Error] may be of several kinds: a late answer is
 // ErrExpired, ErrAlreadyDecided and ErrConflict at once.
 var (
-	// ErrNotFound: the session, run, request or route is not there (404).
+	// ErrNotFound: the session, run, request, message, effect or route is not there
+	// (404).
 	ErrNotFound = errors.New("not found")
 	// ErrConflict: the state of things does not allow it (409, all codes).
 	ErrConflict = errors.New("conflict")
@@ -79,12 +80,15 @@ var (
 	ErrRunState = errors.New("run state conflict")
 	// ErrNotWaiting: the run does not wait for such a thing, or not for this one
 	// (approval_state_conflict, question_state_conflict,
-	// approval_request_not_pending, question_request_mismatch).
+	// approval_request_not_pending, question_request_mismatch), or a parent
+	// clarification was resolved with another answer (question_resolution_conflict).
 	ErrNotWaiting = errors.New("not waiting for this")
 	// ErrSessionBusy: inline input while a run is active or queued (session_busy).
 	ErrSessionBusy = errors.New("session is busy")
 	// ErrSessionEnded: the session takes no more runs (session_ended).
 	ErrSessionEnded = errors.New("session has ended")
+	// ErrNoParent: the session has no parent that could be asked (no_parent_session).
+	ErrNoParent = errors.New("no parent session")
 	// ErrIDConflict: the id was used for something else (id_conflict).
 	ErrIDConflict = errors.New("id conflict")
 	// ErrIdempotencyConflict: the key was used with another payload
@@ -126,10 +130,11 @@ var kinds = []struct {
 	{sentinel: ErrRunState, codes: []Code{runs.CodeRunStateConflict}},
 	{sentinel: ErrNotWaiting, codes: []Code{
 		runs.CodeApprovalStateConflict, runs.CodeQuestionStateConflict,
-		runs.CodeApprovalNotPending, runs.CodeQuestionRequestMismatch,
+		runs.CodeApprovalNotPending, runs.CodeQuestionRequestMismatch, runs.CodeQuestionResolutionConflict,
 	}},
 	{sentinel: ErrSessionBusy, codes: []Code{runs.CodeSessionBusy}},
 	{sentinel: ErrSessionEnded, codes: []Code{runs.CodeSessionEnded}},
+	{sentinel: ErrNoParent, codes: []Code{runs.CodeNoParentSession}},
 	{sentinel: ErrIDConflict, codes: []Code{runs.CodeIDConflict}},
 	{sentinel: ErrIdempotencyConflict, codes: []Code{runs.CodeIdempotencyConflict}},
 	{sentinel: ErrUnauthorized, statuses: []int{http.StatusUnauthorized}},

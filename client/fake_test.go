@@ -41,6 +41,7 @@ func newFake() *fake {
 	f.mux.HandleFunc("GET /v1/runs/{run_id}", f.getRun)
 	f.mux.HandleFunc("GET /v1/runs/{run_id}/resume", f.resume)
 	f.mux.HandleFunc("POST /v1/runs/{run_id}/{verb}", f.work)
+	f.mux.HandleFunc("POST /v1/runs/{run_id}/clarifications", f.askParent)
 	f.mux.HandleFunc("POST /v1/runs/{run_id}/requests/{request_id}/withdraw", f.withdraw)
 	return f
 }
@@ -76,10 +77,20 @@ func (f *fake) setBefore(before func(http.ResponseWriter, *http.Request) bool) {
 	f.before = before
 }
 
-// do sends a command through the door.
+// do sends a command through the door, and carries out what its decision owes.
 func (f *fake) do(command runs.Command) (runs.Reply, error) {
+	reply, owed, err := f.decide(command)
+	for _, effect := range owed {
+		if _, err := f.do(effect.Command()); err != nil {
+			panic(err) // no test of this package has a parent that refuses
+		}
+	}
+	return reply, err
+}
+
+func (f *fake) decide(command runs.Command) (runs.Reply, []*runs.Effect, error) {
 	if err := runs.Prepare(command, runs.NewID); err != nil {
-		return runs.Reply{}, err
+		return runs.Reply{}, nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,7 +98,7 @@ func (f *fake) do(command runs.Command) (runs.Reply, error) {
 	sessionID := needs.SessionID
 	if sessionID == "" {
 		if sessionID = f.home[needs.RunID]; sessionID == "" {
-			return runs.Reply{}, runs.UnknownRun(needs.RunID)
+			return runs.Reply{}, nil, runs.UnknownRun(needs.RunID)
 		}
 	}
 	state := f.sessions[sessionID]
@@ -105,7 +116,7 @@ func (f *fake) do(command runs.Command) (runs.Reply, error) {
 		close(f.changed)
 		f.changed = make(chan struct{})
 	}
-	return reply, err
+	return reply, change.NewEffects, err
 }
 
 // until calls a check after every change, and ten times a second, until it is done,
@@ -267,12 +278,14 @@ func (f *fake) resume(w http.ResponseWriter, r *http.Request) {
 		last := after
 		for i := range record.Requests {
 			request := &record.Requests[i]
-			if request.Open() {
+			switch {
+			case request.Kind == runs.KindClarification && !request.Clarification().Parked:
+			case request.Open():
 				settled.Open++
-			} else if request.SettledNumber > after {
-				settled.Settled = append(settled.Settled, request.SettledDocument())
-				last = request.SettledNumber
+			case request.SettledNumber > after:
+				settled.Settled = append(settled.Settled, numbered(request))
 			}
+			last = max(last, request.SettledNumber)
 		}
 		settled.After = strconv.FormatInt(last, 10)
 		return len(settled.Settled) > 0 || settled.Open == 0 || settled.CancelRequested

@@ -21,7 +21,8 @@ type answerQuestionBody struct {
 	Resolution UserQuestionResolution `json:"resolution"`
 }
 
-// AnswerRunQuestion answers a question of a run. Errors: [ErrNotFound];
+// AnswerRunQuestion answers a question of a run. A parent clarification is completed
+// by it, and the very same answer again succeeds. Errors: [ErrNotFound];
 // [ErrExpired]; [ErrNotWaiting], with [ErrAlreadyDecided] when the question was
 // settled before; [ErrRunState]; [ErrIdempotencyConflict]; [ErrInvalid] when the
 // answer does not fit, with the code saying why.
@@ -33,8 +34,8 @@ func (c *Client) AnswerRunQuestion(ctx context.Context, runID string, params Ans
 	return c.keyedRun(ctx, k, answerQuestionBody{k.member, params.Resolution}, "/v1/runs", runID, "questions")
 }
 
-// AnswerSessionQuestion answers a question of the session's active run and returns
-// the session. Errors: as of [Client.AnswerRunQuestion].
+// AnswerSessionQuestion answers a question of the session's active run, or else of a
+// parent clarification that waits in the session, and returns the session. Errors: as of [Client.AnswerRunQuestion].
 func (c *Client) AnswerSessionQuestion(ctx context.Context, sessionID string, params AnswerQuestionParams) (*SessionResult, error) {
 	k, err := newKey(params.IdempotencyKey)
 	if err != nil {
@@ -55,7 +56,8 @@ type cancelQuestionBody struct {
 	Justification string `json:"justification,omitempty"`
 }
 
-// CancelQuestion cancels an open question, and with it the run. Errors:
+// CancelQuestion cancels an open question, and with it the run; a parent clarification
+// is completed, declined. Errors:
 // [ErrNotFound]; [ErrExpired]; [ErrNotWaiting], with [ErrAlreadyDecided] when the
 // question was settled before; [ErrIdempotencyConflict].
 func (c *Client) CancelQuestion(ctx context.Context, runID, requestID string, params CancelQuestionParams) (*RunResult, error) {

@@ -256,8 +256,8 @@ func (c *Client) AllRuns(ctx context.Context, params RunListParams) iter.Seq2[Ru
 	})
 }
 
-// CancelRun cancels a run; one that is over stays as it is. The reason may be
-// empty. Errors: [ErrNotFound].
+// CancelRun cancels a run; one that is over stays as it is, and a parent clarification
+// is completed, declined. The reason may be empty. Errors: [ErrNotFound].
 func (c *Client) CancelRun(ctx context.Context, runID, reason string) (*RunView, error) {
 	path, err := route("/v1/runs", runID, "cancel")
 	if err != nil {

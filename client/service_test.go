@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http/httptest"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
@@ -26,9 +28,11 @@ func serve() (url string, stop func() error, err error) {
 	}
 	hub := watch.NewHub()
 	dispatcher := claims.New(store, claims.Options{})
+	effects := loop.NewEffects(store, loop.EffectsOptions{Logger: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
+	done := make(chan error, 2)
 	go func() { done <- dispatcher.Run(ctx) }()
+	go func() { done <- effects.Run(ctx) }()
 	unsubscribe := store.Subscribe(hub.Publish)
 	api := httpapi.New(httpapi.Options{Store: store, Hub: hub, Claims: dispatcher, Version: "v0-test"})
 	server := httptest.NewServer(api.Handler())
@@ -37,7 +41,7 @@ func serve() (url string, stop func() error, err error) {
 		server.Close()
 		unsubscribe()
 		cancel()
-		return errors.Join(<-done, store.Close())
+		return errors.Join(<-done, <-done, store.Close())
 	}, nil
 }
 

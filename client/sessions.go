@@ -71,7 +71,8 @@ type InterruptResult struct {
 	Session     SessionView `json:"session"`
 }
 
-// InterruptSession interrupts the session's active run. The reason may be empty.
+// InterruptSession interrupts the session's active run and declines the parent
+// clarifications that wait in it. The reason may be empty.
 // Errors: [ErrNotFound].
 func (c *Client) InterruptSession(ctx context.Context, sessionID, reason string) (*InterruptResult, error) {
 	path, err := route("/v1/sessions", sessionID, "interrupt")

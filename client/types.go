@@ -76,6 +76,23 @@ type (
 	// Settled is the reply of an attached wait.
 	Settled = runs.Settled
 
+	// ClarificationAnswer is the answer of a parent's session.
+	ClarificationAnswer = runs.ClarificationAnswer
+	// WaitingOn names the clarification that a parked run waits for.
+	WaitingOn = runs.WaitingOn
+	// Requester says who asks a parent clarification.
+	Requester = runs.Requester
+	// Message is a message to a session.
+	Message = runs.MessageView
+	// MessageState says where a message is.
+	MessageState = runs.MessageState
+	// Effect is something that a decision in one session owes to another.
+	Effect = runs.EffectView
+	// EffectKind says what an effect does.
+	EffectKind = runs.EffectKind
+	// EffectState says how far an effect is.
+	EffectState = runs.EffectState
+
 	// Fault names one member of a request and what is wrong with it.
 	Fault = runs.Fault
 	// Code is the stable name of an error.
@@ -120,8 +137,26 @@ const (
 	OutcomeExpired   = runs.OutcomeExpired
 )
 
-// KindInput is the kind of a run made by a caller's input.
-const KindInput = runs.KindInput
+// The kinds of runs.
+const (
+	// KindInput: made by a caller's input.
+	KindInput = runs.KindInput
+	// KindParentClarification: a question that a child's run asks.
+	KindParentClarification = runs.KindParentClarification
+)
+
+// The states of messages that a mailbox shows.
+const (
+	MessagePending    = runs.MessagePending
+	MessageDeadLetter = runs.MessageDeadLetter
+)
+
+// The states of effects.
+const (
+	EffectPending = runs.EffectPending
+	EffectDone    = runs.EffectDone
+	EffectFailed  = runs.EffectFailed
+)
 
 // EncodeJSON returns a Go value as JSON text. A [JSON] is returned as it is. The
 // error says what in the value has no JSON form.

@@ -18,8 +18,8 @@ import (
 // Handler does the work of one run. When it returns
 //
 //   - nil, the run is completed without an output, unless the handler ended it;
-//   - an error that is [ErrSuspended], which [Task.Suspend] gave it, nothing more
-//     happens;
+//   - an error that is [ErrSuspended], which [Task.Suspend] or [Task.AskParent] gave
+//     it, nothing more happens;
 //   - any other error, the run is failed with the error's text.
 //
 // A panic fails the run with the panic's text. Its context ends, with a

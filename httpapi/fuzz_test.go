@@ -94,6 +94,7 @@ func FuzzBodies(f *testing.F) {
 		`{"fence":"1","hold":true,"approvals":[` + approval("b") + `],"questions":[` + question("q") + `],"checkpoint":1,"settled_after":0}`,
 		`{"resolutions":[{"request_id":"a","behavior":"allow","updated_input":{"x":1e2}}],"idempotency_key":"k"}`,
 		answer("q", `"answers":`+goodAnswers), answer("q", `"value":"\u0000"`),
+		`{"fence":"1","park":true,"request":` + question("p") + `,"requester_project_ids":["\u0000"]}`,
 		`{"fence":"1","events":[{"type":"output","content":"x","parts":[[]]}]}`,
 		`{"resolution":{"request_id":"\u0000"}}`, `{"resolutions":[{"request_id":"\u0000","behavior":"deny"}]}`,
 		`{"worker_id":"w","max_runs":9223372036854775807,"wait_ms":9223372036854775807}`,

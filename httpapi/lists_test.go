@@ -40,7 +40,7 @@ func testLists(t *testing.T, a *api) {
 		t.Parallel()
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		for _, path := range []string{
-			"/v1/sessions", "/v1/runs", "/v1/approvals", "/v1/questions",
+			"/v1/sessions", "/v1/runs", "/v1/approvals", "/v1/questions", "/v1/effects",
 			"/v1/sessions/" + run.session + "/approvals", "/v1/sessions/" + run.session + "/questions",
 		} {
 			for _, limit := range []string{"0", "-1", "101", "x", "", "1.5", "99999999999999999999"} {
@@ -54,6 +54,7 @@ func testLists(t *testing.T, a *api) {
 		a.get(t, "/v1/runs?priority_active=1").refused(runs.CodeBadRequest)
 		a.get(t, "/v1/runs?status=idle").refused(runs.CodeBadRequest)
 		a.get(t, "/v1/sessions?status=completed").refused(runs.CodeBadRequest)
+		a.get(t, "/v1/effects?state=over").refused(runs.CodeBadRequest)
 		page := a.get(t, "/v1/runs?page=true&limit=1").want(http.StatusOK)
 		if cursor, more := page.at("pagination", "next_cursor").(string); more {
 			a.get(t, "/v1/runs?priority_active=true&cursor="+cursor, expecting(semantic)).refused(runs.CodeInvalidCursor)
@@ -64,13 +65,14 @@ func testLists(t *testing.T, a *api) {
 		for _, path := range []string{
 			"/v1/sessions/nobody/approvals", "/v1/sessions/nobody/questions", "/v1/approvals?session_id=nobody",
 			"/v1/questions?session_id=nobody", "/v1/runs?session_id=nobody", "/v1/runs?agent_id=nobody",
-			"/v1/sessions?agent_id=nobody",
+			"/v1/sessions?agent_id=nobody", "/v1/effects?session_id=nobody",
 		} {
 			require.Equal(t, "[]", a.get(t, path).want(http.StatusOK).text)
 		}
 		for _, path := range []string{
 			"/v1/sessions/a%00b/approvals", "/v1/sessions/%FF/questions", "/v1/approvals?session_id=%00", "/v1/questions?session_id=%FF",
 			"/v1/runs?session_id=%00", "/v1/runs?kind=%00", "/v1/runs?kind=scheduled_input", "/v1/sessions?agent_id=a+b",
+			"/v1/effects?session_id=%00",
 		} {
 			require.Equal(t, "[]", a.get(t, path, expecting(lenient)).want(http.StatusOK).text)
 		}

@@ -38,6 +38,11 @@ var operations = []operation{
 	{"POST", "/v1/sessions/nobody/approval-runs", allow("a"), false, runs.CodeSessionNotFound},
 	{"GET", "/v1/sessions/nobody/questions", "", false, ""},
 	{"POST", "/v1/sessions/nobody/questions", answer("q", `"declined":true`), false, runs.CodeSessionNotFound},
+	{"GET", "/v1/sessions/nobody/mailbox", "", false, runs.CodeSessionNotFound},
+	{"GET", "/v1/sessions/nobody/mailbox/dead-letter", "", false, runs.CodeSessionNotFound},
+	{"POST", "/v1/sessions/nobody/mailbox/m/ack", `{}`, true, runs.CodeSessionNotFound},
+	{"POST", "/v1/sessions/nobody/mailbox/dead-letter/m/replay", `{}`, true, runs.CodeSessionNotFound},
+	{"POST", "/v1/sessions/nobody/effects/e/retry", `{}`, true, runs.CodeSessionNotFound},
 	{"POST", "/v1/runs", `{"input":1}`, false, ""},
 	{"GET", "/v1/runs", "", false, ""},
 	{"POST", "/v1/runs/claim", `{"worker_id":"w"}`, false, ""},
@@ -52,12 +57,14 @@ var operations = []operation{
 	{"POST", "/v1/runs/nobody/heartbeat", `{"fence":"1"}`, false, runs.CodeRunNotFound},
 	{"POST", "/v1/runs/nobody/suspend", `{"fence":"1","approvals":[` + approval("a") + `]}`, false, runs.CodeRunNotFound},
 	{"GET", "/v1/runs/nobody/resume?fence=1", "", false, runs.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/clarifications", `{"fence":"1","request":` + question("q") + `}`, false, runs.CodeRunNotFound},
 	{"POST", "/v1/runs/nobody/requests/a/withdraw", `{"fence":"1"}`, false, runs.CodeRunNotFound},
 	{"POST", "/v1/runs/nobody/complete", `{"fence":"1"}`, false, runs.CodeRunNotFound},
 	{"POST", "/v1/runs/nobody/fail", `{"fence":"1","error":"x"}`, false, runs.CodeRunNotFound},
 	{"POST", "/v1/runs/nobody/release", `{"fence":"1"}`, true, runs.CodeRunNotFound},
 	{"GET", "/v1/approvals", "", false, ""},
 	{"GET", "/v1/questions", "", false, ""},
+	{"GET", "/v1/effects", "", false, ""},
 }
 
 func testRefusals(t *testing.T, a *api) {
@@ -135,9 +142,12 @@ func testRefusals(t *testing.T, a *api) {
 			{"OPTIONS", "/v1/sessions", "GET, HEAD, POST"},
 			{"PROPFIND", "/v1/sessions", "GET, HEAD, POST"},
 			{"POST", "/livez", "GET, HEAD"},
+			{"POST", "/v1/sessions/a/mailbox", "GET"},
 		} {
 			require.Equal(t, bad.allow, a.do(t, bad.method, bad.path, "").refused(wire.CodeMethodNotAllowed).header.Get("Allow"))
 		}
+		blind := a.do(t, http.MethodHead, "/v1/sessions/a/mailbox", "").want(http.StatusMethodNotAllowed)
+		require.Equal(t, "GET", blind.header.Get("Allow"), "HEAD would lease what it does not show")
 		a.get(t, "/v1/runs/claim", unchecked()).refused(runs.CodeRunNotFound)
 		made := a.post(t, "/v1/runs", `{"input":1}`).want(http.StatusAccepted)
 		head := a.do(t, http.MethodHead, made.header.Get("Location"), "").want(http.StatusOK)
@@ -231,6 +241,10 @@ func (s *brokenStore) SessionEvents(context.Context, string, int64, int) ([]runs
 }
 
 func (s *brokenStore) RunEvents(context.Context, string, int64, int) ([]runs.Event, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) Effects(context.Context, runs.EffectQuery) ([]runs.Effect, error) {
 	return nil, s.err
 }
 

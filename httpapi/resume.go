@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -55,7 +58,9 @@ func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
 // settledAfter returns what was settled after a number, and whether there is
 // something to tell. The open requests are read first: one that is settled between
 // the two reads is then in the list and no longer counted as open, so a reply
-// never says that nothing is open while it holds something back.
+// never says that nothing is open while it holds something back. A clarification
+// that the run does not wait for is its mailbox's business and is neither shown nor
+// counted, though it has its number like every decision.
 func (s *Server) settledAfter(ctx context.Context, runID string, fence, after int64) (runs.Settled, bool, error) {
 	record, err := s.store.Run(ctx, runID)
 	if err != nil {
@@ -69,21 +74,41 @@ func (s *Server) settledAfter(ctx context.Context, runID string, fence, after in
 		return runs.Settled{}, false, err
 	}
 	settled := runs.Settled{
-		After: strconv.FormatInt(after, 10), Settled: make([]runs.JSON, len(requests)),
+		After: strconv.FormatInt(after, 10), Settled: make([]runs.JSON, 0, len(requests)),
 		CancelRequested: run.Status.Terminal(),
 	}
 	known := make(map[string]bool, len(requests))
 	for i := range requests {
-		settled.Settled[i] = requests[i].SettledDocument()
 		settled.After = strconv.FormatInt(requests[i].SettledNumber, 10)
 		known[requests[i].RequestID] = true
+		if awaited(&requests[i]) {
+			document, err := settledDocument(&requests[i])
+			if err != nil {
+				return runs.Settled{}, false, err
+			}
+			settled.Settled = append(settled.Settled, document)
+		}
 	}
 	for i := range record.Requests {
-		if request := &record.Requests[i]; request.Open() && !known[request.RequestID] {
+		if request := &record.Requests[i]; request.Open() && awaited(request) && !known[request.RequestID] {
 			settled.Open++
 		}
 	}
-	return settled, len(requests) > 0 || settled.Open == 0 || settled.CancelRequested, nil
+	return settled, len(settled.Settled) > 0 || settled.Open == 0 || settled.CancelRequested, nil
+}
+
+// settledDocument returns a settled request with its place in the order of the run's
+// decisions. The places that are shown have gaps: see [awaited].
+func settledDocument(request *runs.Request) (runs.JSON, error) {
+	return json.Marshal(struct {
+		Document      runs.JSON `json:",embed"`
+		SettledNumber int64     `json:"settled_number,string"`
+	}{request.SettledDocument(), request.SettledNumber}, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// awaited reports whether the run waits for what becomes of the request.
+func awaited(request *runs.Request) bool {
+	return request.Kind != runs.KindClarification || request.Clarification().Parked
 }
 
 // mayResume checks that the caller holds the newest claim of the run

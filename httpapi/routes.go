@@ -35,6 +35,12 @@ func (s *Server) Routes() *chi.Mux {
 	post("/v1/sessions/{session_id}/approval-runs", s.resolveSessionApprovalsAsRun)
 	get("/v1/sessions/{session_id}/questions", s.listSessionQuestions)
 	post("/v1/sessions/{session_id}/questions", s.answerSessionQuestion)
+	// Without HEAD: reading leases what it shows, and HEAD shows nothing.
+	router.Method(http.MethodGet, "/v1/sessions/{session_id}/mailbox", wire.HandlerFunc(s.readMailbox))
+	get("/v1/sessions/{session_id}/mailbox/dead-letter", s.readDeadLetters)
+	post("/v1/sessions/{session_id}/mailbox/{message_id}/ack", s.acknowledgeMessage)
+	post("/v1/sessions/{session_id}/mailbox/dead-letter/{message_id}/replay", s.replayMessage)
+	post("/v1/sessions/{session_id}/effects/{effect_id}/retry", s.retryEffect)
 
 	post("/v1/runs", s.createRun)
 	get("/v1/runs", s.listRuns)
@@ -51,6 +57,7 @@ func (s *Server) Routes() *chi.Mux {
 	post("/v1/runs/{run_id}/suspend", s.suspend)
 	get("/v1/runs/{run_id}/resume", s.awaitResume)
 	post("/v1/runs/{run_id}/requests/{request_id}/withdraw", s.withdraw)
+	post("/v1/runs/{run_id}/clarifications", s.askParent)
 	post("/v1/runs/{run_id}/events", s.appendEvents)
 	post("/v1/runs/{run_id}/complete", s.complete)
 	post("/v1/runs/{run_id}/fail", s.fail)
@@ -58,6 +65,7 @@ func (s *Server) Routes() *chi.Mux {
 
 	get("/v1/approvals", s.listApprovals)
 	get("/v1/questions", s.listQuestions)
+	get("/v1/effects", s.listEffects)
 
 	get(pathLive, s.live)
 	get(pathReady, s.ready)

@@ -14,6 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
@@ -88,6 +89,19 @@ func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*
 	return a
 }
 
+// carryOutEffects runs the effects loop on a store until the end of the test.
+func carryOutEffects(tb testing.TB, store runs.Store) {
+	tb.Helper()
+	effects := loop.NewEffects(store, loop.EffectsOptions{Logger: slog.New(slog.DiscardHandler)})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- effects.Run(ctx) }()
+	tb.Cleanup(func() {
+		cancel()
+		require.NoError(tb, <-done)
+	})
+}
+
 // name returns a fresh id.
 func (a *api) name(prefix string) string {
 	return prefix + "-" + runs.NewID("t")
@@ -102,6 +116,7 @@ func TestAPI(t *testing.T) {
 			t.Parallel()
 			contract := newContract(t)
 			service := serve(t, open(t), contract)
+			carryOutEffects(t, service.store)
 			t.Run("cases", func(t *testing.T) {
 				for _, group := range []struct {
 					name string
@@ -115,6 +130,10 @@ func TestAPI(t *testing.T) {
 					{"attached", testAttached},
 					{"approvals", testApprovals},
 					{"questions", testQuestions},
+					{"clarifications", testClarifications},
+					{"clarifications that end otherwise", testClarificationsEndOtherwise},
+					{"mailbox", testMailbox},
+					{"effects", testEffects},
 					{"idempotency", testIdempotency},
 					{"lists", testLists},
 					{"events", testEvents},

@@ -30,10 +30,23 @@ type Needs struct {
 	// SuspensionID loads the requests of that suspension of the run RunID also when
 	// they are settled.
 	SuspensionID string
-	// SessionRequestIDs are loaded of every run of the session, also when settled.
+	// SessionRequestIDs are loaded of every run of the session, also when settled,
+	// together with those runs.
 	SessionRequestIDs []string
 	// UnfinishedRuns loads every run of the session that is not over.
 	UnfinishedRuns bool
+	// Clarifications loads every parent clarification of the session that is not over.
+	Clarifications bool
+	// MessageID loads that message of the session.
+	MessageID string
+	// RunMessages loads the messages for the run RunID that are not acknowledged.
+	RunMessages bool
+	// Mailbox loads the oldest MaxMailboxMessages pending messages of the session.
+	Mailbox bool
+	// DeadLetters loads as many of its dead letters.
+	DeadLetters bool
+	// EffectID loads that effect of the session.
+	EffectID string
 	// Payload loads input and checkpoint of the run RunID.
 	Payload bool
 	// Record is the idempotency record to look up; nil without a key. An empty scope
@@ -61,6 +74,14 @@ type Reply struct {
 	LeaseExpiresAtMs int64
 	CancelRequested  bool
 	LastEventID      int64
+	// Clarification names the run in the parent's session that a child's question
+	// became.
+	Clarification *WaitingOn
+	// Open is the command that makes that run, if it is not there yet.
+	Open     *OpenClarification
+	Messages []Message
+	Effect   *Effect
+	NowMs    int64
 }
 
 // CreateSession makes a session, or finds the one with the same id.
@@ -264,7 +285,8 @@ type AnswerQuestion struct {
 	canonical []byte
 }
 
-// CancelQuestion cancels an open question and with it the run.
+// CancelQuestion cancels an open question and with it the run. A parent clarification
+// completes with a declined answer.
 //
 // Reply: Run, or Replayed. Errors, in the order of kheish.md 1.8.
 type CancelQuestion struct {
@@ -277,7 +299,8 @@ type CancelQuestion struct {
 	canonical []byte
 }
 
-// CancelRun cancels a run. One that is over stays as it is.
+// CancelRun cancels a run. One that is over stays as it is. A parent clarification
+// completes with a declined answer.
 //
 // Reply: Run, Existing. Errors: run_not_found, invalid_request.
 type CancelRun struct {
@@ -286,7 +309,8 @@ type CancelRun struct {
 	Actor  Actor
 }
 
-// InterruptSession interrupts the session's active run.
+// InterruptSession interrupts the session's active run and declines the parent
+// clarifications that wait in it.
 //
 // Reply: Session, Interrupted. Errors: session_not_found, invalid_request.
 type InterruptSession struct {
@@ -295,8 +319,9 @@ type InterruptSession struct {
 	Actor     Actor
 }
 
-// EndSession ends a session: its active and queued runs are cancelled and no run
-// is taken any more. Ending it again changes nothing.
+// EndSession ends a session: its active and queued runs are cancelled, the parent
+// clarifications that wait in it are declined, its messages become dead letters, and
+// no run is taken any more. Ending it again changes nothing.
 //
 // Reply: Session, Existing. Errors: session_not_found, invalid_request.
 type EndSession struct {

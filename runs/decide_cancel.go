@@ -1,5 +1,11 @@
 package runs
 
+import "cmp"
+
+// cancelledByOperator is the justification of a clarification that was cancelled
+// without one (kheish.md 1.8).
+const cancelledByOperator = "cancelled by operator"
+
 // Needs implements Command.
 func (c *CancelRun) Needs() Needs { return Needs{RunID: c.RunID} }
 
@@ -18,7 +24,14 @@ func (c *CancelRun) decide(w *work) (Reply, error) {
 	if run.Status.Terminal() {
 		return Reply{Run: w.recordOf(run), Existing: true}, nil
 	}
-	w.cancel(run, c.Reason, Actor{Name: c.Actor.Name, Via: ViaCancel}, c.Reason)
+	actor := Actor{Name: c.Actor.Name, Via: ViaCancel}
+	if run.Kind == KindParentClarification {
+		for _, request := range w.open(run.RunID) {
+			w.conclude(run, request, declinedBy(OutcomeCancelled, cmp.Or(c.Reason, cancelledByOperator), "cancelled", actor))
+		}
+		return Reply{Run: w.recordOf(run)}, nil
+	}
+	w.cancel(run, c.Reason, actor, c.Reason)
 	return Reply{Run: w.recordOf(run)}, nil
 }
 

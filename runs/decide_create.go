@@ -236,6 +236,11 @@ func textPreview(input JSON) string {
 		}
 		text = string(compact)
 	}
+	return shorten(text)
+}
+
+// shorten cuts a text to what a list shows of it.
+func shorten(text string) string {
 	shown := 0
 	for at := range text {
 		if shown == previewLength {

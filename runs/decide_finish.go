@@ -27,7 +27,7 @@ var reservedTypes = map[EventType]bool{
 	EventWaitingForApproval: true, EventApprovalResolved: true,
 	EventWaitingForUserQuestion: true, EventUserQuestionResolved: true,
 	EventCompleted: true, EventFailed: true, EventInterrupted: true, EventCancelled: true,
-	"parent_clarification_resolved": true,
+	EventParentClarificationRequested: true, EventParentClarificationResolved: true,
 }
 
 func (c *AppendEvents) prepare(IDSource) error {
@@ -116,15 +116,15 @@ func (c *Complete) decide(w *work) (Reply, error) {
 	return Reply{Run: w.recordOf(run)}, nil
 }
 
-// abandon records what an attached worker left open when it ended its run.
+// abandon records what is left open when a run ends: by an attached worker, or by
+// one that did not wait for the answer to its clarification.
 func (w *work) abandon(run *Run) {
-	if !run.Status.Waiting() {
-		return
-	}
 	w.settleAll(run, w.open(run.RunID), Resolution{
 		Outcome: OutcomeExpired, Reason: "the run ended", ResolvedBy: ResolvedBySystem, Via: ViaRunEnded,
 	})
-	w.move(run, StatusRunning)
+	if run.Status.Waiting() {
+		w.move(run, StatusRunning)
+	}
 }
 
 // Needs implements Command.

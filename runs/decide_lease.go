@@ -7,7 +7,7 @@ import (
 
 // Needs implements Command.
 func (c *ClaimRun) Needs() Needs {
-	return Needs{SessionID: c.SessionID, RunID: c.RunID, Payload: true}
+	return Needs{SessionID: c.SessionID, RunID: c.RunID, Payload: true, RunMessages: true}
 }
 
 func (c *ClaimRun) prepare(IDSource) error {
@@ -26,6 +26,7 @@ func (c *ClaimRun) decide(w *work) (Reply, error) {
 		return Reply{}, newError(CodeRunNotClaimable, "run %s is %s and cannot be claimed now", run.RunID, run.Status)
 	}
 	if most := cmp.Or(c.MaxAttempts, DefaultMaxAttempts); run.StalledAttempts >= most {
+		w.abandon(run)
 		run.Error = fmt.Sprintf("given up after %d attempts without progress", most)
 		w.finish(run, StatusFailed, LeaseRevoked, EventFailed, errorEvent{EventFailed, run.Error})
 		return Reply{}, newError(CodeRunNotClaimable, "run %s was %s", run.RunID, run.Error)
@@ -35,6 +36,7 @@ func (c *ClaimRun) decide(w *work) (Reply, error) {
 		w.start(run)
 	}
 	w.lease(run, c.WorkerID, c.LeaseMs)
+	w.acknowledgeAnswers(run)
 	record := w.recordOf(run)
 	claim := record.ClaimOf()
 	return Reply{Run: record, Claim: &claim}, nil

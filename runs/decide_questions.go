@@ -19,6 +19,7 @@ func (c *AnswerQuestion) Needs() Needs {
 	needs := Needs{SessionID: c.SessionID, RunID: c.RunID, RequestIDs: ids}
 	if c.RunID == "" {
 		needs.SessionRequestIDs = ids
+		needs.Clarifications = true
 	}
 	needs.Record = recordKey(OperationQuestion, "", c.Key)
 	return needs
@@ -53,37 +54,67 @@ func (c *AnswerQuestion) decide(w *work) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	request, err := w.openQuestion(run, c.Resolution.RequestID, "resolution")
+	request, done, err := c.question(w, run)
 	if err != nil {
 		return Reply{}, err
+	}
+	if done {
+		return Reply{Run: w.recordOf(run), Existing: true}, nil
 	}
 	resolution, err := checkAnswer(request.Question(), c.Resolution)
 	if err != nil {
 		return Reply{}, err
 	}
 	resolution.ResolvedBy, resolution.Via = c.Actor.Name, c.Actor.Via
-	recorded := w.settle(run, request, resolution)
-	w.emit(run, EventUserQuestionResolved, questionResolvedEvent{EventUserQuestionResolved, recorded})
-	w.waitOrGoOn(run)
+	if run.Kind == KindParentClarification {
+		w.conclude(run, request, resolution)
+	} else {
+		recorded := w.settle(run, request, resolution)
+		w.emit(run, EventUserQuestionResolved, questionResolvedEvent{EventUserQuestionResolved, recorded})
+		w.waitOrGoOn(run)
+	}
 	if key != nil {
 		w.record(*key, fingerprint(OperationQuestion, run.RunID, c.canonical), run.RunID)
 	}
 	return Reply{Run: w.recordOf(run)}, nil
 }
 
-// route finds the run that an answer is for: the one of the call, or the session's
-// active run when a question is open on it.
+// question returns the open question that is answered. done means that it is a
+// clarification to which the very same answer was recorded before.
+func (c *AnswerQuestion) question(w *work, run *Run) (request *Request, done bool, err error) {
+	if run.Kind == KindParentClarification {
+		return w.openClarification(run, c.Resolution)
+	}
+	request, err = w.openQuestion(run, c.Resolution.RequestID, "resolution")
+	return request, false, err
+}
+
+// route finds the run that an answer is for: the one of the call; or the session's
+// active run when that question is open on it; or the session's clarification with
+// that request id; or else the active run, when it waits for another answer.
 func (c *AnswerQuestion) route(w *work) (*Run, error) {
 	if c.RunID != "" {
 		return w.targetRun(c.RunID)
 	}
-	if run := w.activeRun(); run != nil {
-		w.expireDue(run)
-		if w.waitsFor(run.RunID, KindQuestion) {
-			return run, nil
+	active := w.activeRun()
+	if active != nil {
+		w.expireDue(active)
+		if request := w.request(active.RunID, c.Resolution.RequestID); request != nil && request.Kind == KindQuestion && request.Open() {
+			return active, nil
 		}
 	}
+	if run := w.clarificationAsking(c.Resolution.RequestID); run != nil {
+		return run, nil
+	}
 	request := w.newestInSession(c.Resolution.RequestID, KindQuestion)
+	if request != nil {
+		if run := w.run(request.RunID); run != nil && run.Kind == KindParentClarification {
+			return run, nil // over: a retry of its answer succeeds, whatever else waits
+		}
+	}
+	if active != nil && w.waitsFor(active.RunID, KindQuestion) {
+		return active, nil
+	}
 	switch {
 	case request != nil:
 		return nil, settledQuestionError(request)
@@ -92,6 +123,21 @@ func (c *AnswerQuestion) route(w *work) (*Run, error) {
 	default:
 		return nil, newError(CodeRunStateConflict, "session %s has no run that waits for an answer", c.SessionID)
 	}
+}
+
+// clarificationAsking returns the session's clarification that waits the longest
+// with a request of that id, or nil.
+func (w *work) clarificationAsking(requestID string) *Run {
+	for _, run := range w.unfinished() {
+		if run.Kind != KindParentClarification {
+			continue
+		}
+		w.expireDue(run)
+		if request := w.request(run.RunID, requestID); request != nil && request.Open() {
+			return run
+		}
+	}
+	return nil
 }
 
 // newestInSession returns the request of that id and kind that was raised last in
@@ -198,11 +244,15 @@ func (c *CancelQuestion) decide(w *work) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	recorded := w.settle(run, request, Resolution{
-		Outcome: OutcomeCancelled, Justification: c.Justification, ResolvedBy: c.Actor.Name, Via: c.Actor.Via,
-	})
-	w.emit(run, EventUserQuestionResolved, questionResolvedEvent{EventUserQuestionResolved, recorded})
-	w.cancel(run, cancelledText(request.RequestID, c.Justification), c.Actor, "")
+	if run.Kind == KindParentClarification {
+		w.conclude(run, request, declinedBy(OutcomeCancelled, cmp.Or(c.Justification, cancelledByOperator), "cancelled", c.Actor))
+	} else {
+		recorded := w.settle(run, request, Resolution{
+			Outcome: OutcomeCancelled, Justification: c.Justification, ResolvedBy: c.Actor.Name, Via: c.Actor.Via,
+		})
+		w.emit(run, EventUserQuestionResolved, questionResolvedEvent{EventUserQuestionResolved, recorded})
+		w.cancel(run, cancelledText(request.RequestID, c.Justification), c.Actor, "")
+	}
 	if key != nil {
 		w.record(*key, fingerprint(OperationQuestionCancel, run.RunID, c.canonical), run.RunID)
 	}

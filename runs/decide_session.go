@@ -11,6 +11,9 @@ func (c *CreateSession) prepare(newID IDSource) error {
 	faults.optionalID("/session_id", c.SessionID)
 	faults.optionalID("/agent_id", c.AgentID)
 	faults.optionalID("/parent_session_id", c.ParentSessionID)
+	if c.SessionID != "" && c.ParentSessionID == c.SessionID {
+		faults.add("/parent_session_id", "must not be the session itself")
+	}
 	faults.object("/metadata", c.Metadata)
 	if c.SessionID == "" {
 		c.SessionID = newID(PrefixSession)
@@ -41,7 +44,9 @@ func (w *work) makeSession(sessionID, agentID, parentSessionID string, metadata 
 }
 
 // Needs implements Command.
-func (c *InterruptSession) Needs() Needs { return Needs{SessionID: c.SessionID} }
+func (c *InterruptSession) Needs() Needs {
+	return Needs{SessionID: c.SessionID, Clarifications: true}
+}
 
 func (c *InterruptSession) prepare(IDSource) error {
 	c.Actor.prepare()
@@ -54,12 +59,13 @@ func (c *InterruptSession) decide(w *work) (Reply, error) {
 	if w.session == nil {
 		return Reply{}, UnknownSession(c.SessionID)
 	}
+	declined := w.declineAll(cmp.Or(c.Reason, "interrupted by operator"), "interrupted", Actor{Name: c.Actor.Name, Via: ViaInterrupt})
 	run := w.activeRun()
 	if run != nil {
 		w.expireDue(run)
 	}
 	if run == nil || run.Status.Terminal() {
-		return Reply{Session: w.session}, nil
+		return Reply{Session: w.session, Interrupted: declined}, nil
 	}
 	w.settleAll(run, w.open(run.RunID), Resolution{
 		Outcome: OutcomeCancelled, Reason: c.Reason, ResolvedBy: c.Actor.Name, Via: ViaInterrupt,
@@ -70,7 +76,9 @@ func (c *InterruptSession) decide(w *work) (Reply, error) {
 }
 
 // Needs implements Command.
-func (c *EndSession) Needs() Needs { return Needs{SessionID: c.SessionID, UnfinishedRuns: true} }
+func (c *EndSession) Needs() Needs {
+	return Needs{SessionID: c.SessionID, UnfinishedRuns: true, Mailbox: true}
+}
 
 func (c *EndSession) prepare(IDSource) error {
 	c.Actor.prepare()
@@ -90,11 +98,15 @@ func (c *EndSession) decide(w *work) (Reply, error) {
 	w.session.EndedAtMs = w.nowMs
 	w.saveSession()
 	actor := Actor{Name: c.Actor.Name, Via: ViaEnd}
+	w.declineAll(cmp.Or(c.Reason, "the session has ended"), "session_ended", actor)
 	for _, run := range w.unfinished() {
 		w.expireDue(run)
 		if !run.Status.Terminal() {
 			w.cancel(run, cmp.Or(c.Reason, "the session has ended"), actor, c.Reason)
 		}
+	}
+	for _, message := range w.mailbox() {
+		w.lapse(message)
 	}
 	return Reply{Session: w.session}, nil
 }

@@ -111,7 +111,7 @@ func (c *Withdraw) decide(w *work) (Reply, error) {
 			return Reply{Run: w.recordOf(run), Existing: true}, nil
 		}
 		code := CodeApprovalStateConflict
-		if request.Kind == KindQuestion {
+		if request.Kind != KindApproval {
 			code = CodeQuestionStateConflict
 		}
 		return Reply{}, newError(code, "request %s was already %s", c.RequestID, request.Outcome).with(recorded)

@@ -15,11 +15,17 @@ const (
 	EventApprovalResolved       EventType = "approval_resolved"
 	EventWaitingForUserQuestion EventType = "waiting_for_user_question"
 	EventUserQuestionResolved   EventType = "user_question_resolved"
-	EventOutput                 EventType = "output"
-	EventCompleted              EventType = "completed"
-	EventFailed                 EventType = "failed"
-	EventInterrupted            EventType = "interrupted"
-	EventCancelled              EventType = "cancelled"
+	// EventParentClarificationRequested is the child's; its answer is reported there
+	// as user_question_resolved.
+	EventParentClarificationRequested EventType = "parent_clarification_requested"
+	// EventParentClarificationResolved is the parent's, in place of
+	// user_question_resolved.
+	EventParentClarificationResolved EventType = "parent_clarification_resolved"
+	EventOutput                      EventType = "output"
+	EventCompleted                   EventType = "completed"
+	EventFailed                      EventType = "failed"
+	EventInterrupted                 EventType = "interrupted"
+	EventCancelled                   EventType = "cancelled"
 )
 
 // Event is one line of a session's log, as its row holds it.

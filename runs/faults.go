@@ -15,6 +15,7 @@ const (
 	MaxPatternKeys           = 64
 	MaxPatternKeyLength      = 1_024
 	MaxEventsPerCall         = 1_000
+	MaxContextIDs            = 64
 	MaxResolutionsPerBatch   = 1_000
 	// MaxExpiresAfterMs is a hundred years.
 	MaxExpiresAfterMs = 100 * 365 * 24 * 3_600_000

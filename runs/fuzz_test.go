@@ -146,7 +146,7 @@ func FuzzIDs(f *testing.F) {
 		// for.
 		for _, command := range []runs.Command{
 			allow("r", id), answer("r", id, "x"), &runs.CancelQuestion{RunID: "r", RequestID: id}, &runs.Withdraw{RunID: "r", RequestID: id, Fence: 1},
-			suspend("r", 1, approval(id)),
+			suspend("r", 1, approval(id)), ask(id),
 		} {
 			for _, asked := range command.Needs().RequestIDs {
 				require.True(t, runs.ValidID(asked), "%T asks for %q", command, asked)

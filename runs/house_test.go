@@ -1,12 +1,13 @@
 package runs_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -197,13 +198,38 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 	}
 	keep(needs.RunID)
 	keep(needs.ChosenRunID)
+	for _, run := range state.Runs {
+		if needs.Clarifications && run.Kind == runs.KindParentClarification && !run.Status.Terminal() {
+			keep(run.RunID)
+		}
+		if needs.UnfinishedRuns && !run.Status.Terminal() {
+			keep(run.RunID)
+		}
+	}
+	for key := range state.Requests {
+		if slices.Contains(needs.SessionRequestIDs, key.RequestID) {
+			keep(key.RunID)
+		}
+	}
 	if state.Session != nil {
 		keep(state.Session.ActiveRunID)
 	}
 	for place, run := range queueOf(state) {
-		if place < 2 || needs.UnfinishedRuns {
+		if place < 2 {
 			keep(run.RunID)
 		}
+	}
+	if effect := state.Effects[needs.EffectID]; effect != nil {
+		less.Effects[needs.EffectID] = effect
+	}
+	for _, message := range mailboxOf(state) {
+		if needs.Mailbox && message.State == runs.MessagePending || needs.DeadLetters && message.State == runs.MessageDeadLetter ||
+			needs.RunMessages && message.RunID == needs.RunID {
+			less.Messages[message.MessageID] = message
+		}
+	}
+	if message := state.Messages[needs.MessageID]; message != nil {
+		less.Messages[needs.MessageID] = message
 	}
 	for key, request := range state.Requests {
 		run := less.Runs[key.RunID]
@@ -229,6 +255,20 @@ func queueOf(state *runs.State) []*runs.Run {
 	return queue
 }
 
+// mailboxOf returns the messages that are not acknowledged, oldest first.
+func mailboxOf(state *runs.State) []*runs.Message {
+	var mailbox []*runs.Message
+	for _, message := range state.Messages {
+		if message.State != runs.MessageAcknowledged {
+			mailbox = append(mailbox, message)
+		}
+	}
+	slices.SortFunc(mailbox, func(a, b *runs.Message) int {
+		return cmp.Or(cmp.Compare(a.CreatedAtMs, b.CreatedAtMs), cmp.Compare(a.MessageID, b.MessageID))
+	})
+	return mailbox
+}
+
 // copyState copies every row, so that a write to one of them shows.
 func copyState(state *runs.State) *runs.State {
 	copied := runs.NewState(state.SessionID)
@@ -249,12 +289,22 @@ func copyState(state *runs.State) *runs.State {
 		record := *row
 		copied.Records[key] = &record
 	}
+	for effectID, row := range state.Effects {
+		effect := *row
+		effect.Payload = effect.Payload.Clone()
+		copied.Effects[effectID] = &effect
+	}
+	for messageID, row := range state.Messages {
+		message := *row
+		message.Payload = message.Payload.Clone()
+		copied.Messages[messageID] = &message
+	}
 	return copied
 }
 
 func copyRun(row *runs.Run) *runs.Run {
 	run := *row
-	run.Metadata, run.Output = run.Metadata.Clone(), run.Output.Clone()
+	run.Metadata, run.Requester, run.Output = run.Metadata.Clone(), run.Requester.Clone(), run.Output.Clone()
 	run.Input, run.Checkpoint = run.Input.Clone(), run.Checkpoint.Clone()
 	return &run
 }
@@ -268,13 +318,13 @@ func dropStrangers(state *runs.State) {
 }
 
 // requireSame compares documents of the domain member by member.
-func requireSame(t rapid.TB, want, got any, message string, options ...cmp.Option) {
+func requireSame(t rapid.TB, want, got any, message string, options ...gocmp.Option) {
 	t.Helper()
 	if reflect.DeepEqual(want, got) {
 		return // the careful comparison below is slow
 	}
-	options = append(options, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(runs.Change{}))
-	require.Empty(t, cmp.Diff(want, got, options...), message)
+	options = append(options, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(runs.Change{}, runs.OpenClarification{}))
+	require.Empty(t, gocmp.Diff(want, got, options...), message)
 }
 
 // run returns the row of a run.

@@ -15,6 +15,7 @@ func (h *house) checkInvariants(command runs.Command, before, after *runs.State,
 		require.Empty(h.t, change.NewRuns, "%T was refused and made a run", command)
 		require.Empty(h.t, change.NewRequests, "%T was refused and raised a request", command)
 		require.Empty(h.t, change.Records, "%T was refused and left a record", command)
+		require.Empty(h.t, change.NewMessages, "%T was refused and left a message", command)
 		require.False(h.t, change.SessionNew, "%T was refused and made a session", command)
 	}
 	if after.Session == nil {
@@ -28,6 +29,8 @@ func (h *house) checkInvariants(command runs.Command, before, after *runs.State,
 		h.checkRow(run, after)
 	}
 	h.checkRequests(command, before, after)
+	h.checkEffects(before, after)
+	h.checkMessages(before, after)
 }
 
 // checkLog: events are numbered without gaps, and each run knows its first and
@@ -73,8 +76,9 @@ func (h *house) checkMoves(before, after *runs.State) {
 			requireSame(h.t, was, is, "a run that was over has changed")
 			continue
 		}
-		require.True(h.t, was.Status == is.Status || reachable(was.Status, is.Status),
+		require.True(h.t, was.Status == is.Status || reachable(was.Kind, was.Status, is.Status),
 			"run %s went from %s to %s", runID, was.Status, is.Status)
+		require.Equal(h.t, was.Kind, is.Kind)
 		require.GreaterOrEqual(h.t, is.Fence, was.Fence)
 		require.GreaterOrEqual(h.t, is.SettledCount, was.SettledCount)
 		require.GreaterOrEqual(h.t, is.ResumeAfter, was.ResumeAfter)
@@ -83,11 +87,11 @@ func (h *house) checkMoves(before, after *runs.State) {
 
 // reachable reports whether a chain of legal moves leads from one status to the
 // other: one command may make several.
-func reachable(from, to runs.Status) bool {
+func reachable(kind runs.RunKind, from, to runs.Status) bool {
 	seen := map[runs.Status]bool{from: true}
 	for reached := []runs.Status{from}; len(reached) > 0; reached = reached[1:] {
 		for _, next := range runs.Statuses {
-			if runs.CanMove(reached[0], next) && !seen[next] {
+			if runs.CanMove(kind, reached[0], next) && !seen[next] {
 				seen[next] = true
 				reached = append(reached, next)
 			}
@@ -96,13 +100,15 @@ func reachable(from, to runs.Status) bool {
 	return to != from && seen[to]
 }
 
-// checkSlotAndQueue: one active run, which the session names; a queue without
-// holes, whose head may be claimed exactly when the slot is free.
+// checkSlotAndQueue: one active run, which the session names, beside any number of
+// clarifications; a queue without holes, whose head may be claimed exactly when the
+// slot is free.
 func (h *house) checkSlotAndQueue(after *runs.State) {
 	h.t.Helper()
 	active := ""
 	for runID, run := range after.Runs {
-		if run.Status == runs.StatusRunning || run.Status.Waiting() {
+		require.True(h.t, after.Session.EndedAtMs == 0 || run.Status.Terminal(), "run %s is %s in an ended session", runID, run.Status)
+		if run.Kind == runs.KindInput && (run.Status == runs.StatusRunning || run.Status.Waiting()) {
 			require.Empty(h.t, active, "two active runs: %s and %s", active, runID)
 			active = runID
 		}
@@ -114,10 +120,6 @@ func (h *house) checkSlotAndQueue(after *runs.State) {
 	for place, run := range queue {
 		require.Equal(h.t, int64(place), run.QueuedAhead, "place of %s in the queue", run.RunID)
 		require.Equal(h.t, active == "" && place == 0, run.ClaimableAtMs != 0, "may %s be claimed?", run.RunID)
-	}
-	if session.EndedAtMs != 0 {
-		require.Empty(h.t, active)
-		require.Empty(h.t, queue)
 	}
 }
 
@@ -162,10 +164,13 @@ func (h *house) checkRow(run *runs.Run, after *runs.State) {
 		case request.RunID != run.RunID || !request.Open():
 		case request.Kind == runs.KindApproval:
 			approvals++
+		case request.Kind == runs.KindClarification && !request.Clarification().Parked:
+			require.False(h.t, run.Status.Terminal(), "a clarification is open on a run that is over")
 		default:
 			questions++
 		}
 	}
+	h.checkClarification(run, after)
 	require.Equal(h.t, run.Status == runs.StatusWaitingForUserQuestion, questions > 0)
 	require.Equal(h.t, run.Status == runs.StatusWaitingForApproval, approvals > 0 && questions == 0)
 }
@@ -227,7 +232,9 @@ func (h *house) reportedResolutions(sessionID string) map[runs.RequestKey]int {
 	h.t.Helper()
 	counts := map[runs.RequestKey]int{}
 	for _, event := range h.events[sessionID] {
-		if event.Type != runs.EventApprovalResolved && event.Type != runs.EventUserQuestionResolved {
+		switch event.Type {
+		case runs.EventApprovalResolved, runs.EventUserQuestionResolved, runs.EventParentClarificationResolved:
+		default:
 			continue
 		}
 		var body struct {

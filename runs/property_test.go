@@ -10,25 +10,17 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// TestAnySequenceOfCommands sends random commands of all kinds to two sessions, in
-// batches of random length. The house checks after each of them what must hold
-// after any, and after each batch that the rows say what the states say.
+// TestAnySequenceOfCommands sends random commands of all kinds to three sessions, in
+// batches of random length. The house checks after each of them what must hold after
+// any, and after each batch that the rows say what the states say.
 func TestAnySequenceOfCommands(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHouse(t)
-		send := func(draw func(*rapid.T, *house) runs.Command) func(*rapid.T) {
-			return func(t *rapid.T) {
-				h.t = t
-				reply, _, err := h.decide(draw(t, h))
-				if err != nil && runs.ErrorCode(err) == "" {
-					t.Fatalf("not a refusal of the domain: %v", err)
-				}
-				if err == nil && reply.Run != nil {
-					reply.Run.View()
-				}
-			}
+		if rapid.Bool().Draw(t, "family") {
+			h.generations()
 		}
+		send := h.send
 		t.Repeat(map[string]func(*rapid.T){
 			"":               func(*rapid.T) {},
 			"time passes":    func(t *rapid.T) { h.nowMs += rapid.SampledFrom([]int64{1, 500, 5_000, 30_000}).Draw(t, "ms") },
@@ -48,6 +40,9 @@ func TestAnySequenceOfCommands(t *testing.T) {
 			"approve":     send(drawApprovals),
 			"approve 2":   send(drawApprovals),
 			"answer":      send(drawAnswer),
+			"ask":         send(drawAsk),
+			"effect":      send(drawEffect),
+			"mailbox":     send(drawMailbox),
 			"cancel question": send(func(t *rapid.T, h *house) runs.Command {
 				runID := drawRun(t, h)
 				return &runs.CancelQuestion{RunID: runID, RequestID: drawRequest(t, h, runID), Key: drawKey(t)}
@@ -57,11 +52,26 @@ func TestAnySequenceOfCommands(t *testing.T) {
 		})
 		h.t = t
 		h.flush()
+		h.checkHealthy()
 	})
 }
 
+// send draws a command and gives it.
+func (h *house) send(draw func(*rapid.T, *house) runs.Command) func(*rapid.T) {
+	return func(t *rapid.T) {
+		h.t = t
+		reply, _, err := h.decide(draw(t, h))
+		if err != nil && runs.ErrorCode(err) == "" {
+			t.Fatalf("not a refusal of the domain: %v", err)
+		}
+		if err == nil && reply.Run != nil {
+			reply.Run.View()
+		}
+	}
+}
+
 var (
-	propertySessions = []string{"s", "t"}
+	propertySessions = []string{"s", "t", "u"}
 	propertyRuns     = []string{"r1", "r2", "r3", "r4", "r5", "r6"}
 	propertyRequests = []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 )
@@ -70,7 +80,7 @@ func drawSession(t *rapid.T) string { return rapid.SampledFrom(propertySessions)
 
 // drawRun draws a run id, mostly of a run that is there and not over.
 func drawRun(t *rapid.T, h *house) string {
-	var live []string
+	live := h.clarifications()
 	for _, runID := range propertyRuns {
 		if sessionID := h.sessionOf(runID); sessionID != "" && !h.states[sessionID].Runs[runID].Status.Terminal() {
 			live = append(live, runID)
@@ -118,7 +128,10 @@ func drawKey(t *rapid.T) string {
 }
 
 func drawCreateSession(t *rapid.T, _ *house) runs.Command {
-	return &runs.CreateSession{SessionID: drawSession(t), AgentID: rapid.SampledFrom([]string{"", "default", "other"}).Draw(t, "agent")}
+	return &runs.CreateSession{
+		SessionID: drawSession(t), AgentID: rapid.SampledFrom([]string{"", "default", "other"}).Draw(t, "agent"),
+		ParentSessionID: rapid.SampledFrom([]string{"", "", "s", "nobody"}).Draw(t, "parent"),
+	}
 }
 
 func drawCreateRun(t *rapid.T, h *house) runs.Command {

@@ -7,6 +7,9 @@ type RequestKind string
 const (
 	KindApproval RequestKind = "approval"
 	KindQuestion RequestKind = "question"
+	// KindClarification is a question that the run asks its parent's session. Nobody
+	// settles it here: the answer comes from there, or the run ends.
+	KindClarification RequestKind = "clarification"
 )
 
 // Outcome is what became of a request. It is written once and never overwritten;
@@ -93,7 +96,8 @@ type Request struct {
 	// Number counts the requests of the run in the order in which they were raised.
 	Number int64
 	Kind   RequestKind
-	// Body is the ApprovalRequest or the UserQuestionRequest as it is shown.
+	// Body is the ApprovalRequest or the UserQuestionRequest as it is shown, or the
+	// Clarification.
 	Body JSON
 	// DueAtMs is the deadline of an open request, 0 when it has none. It is
 	// cleared when the request is settled, so that an index on it holds only what

@@ -15,12 +15,15 @@ type rows struct {
 	requests map[[2]string]runs.Request
 	events   map[string][]runs.Event
 	records  map[runs.RecordKey]runs.IdempotencyRecord
+	effects  map[string]runs.Effect
+	messages map[[2]string]runs.Message
 }
 
 func newRows() rows {
 	return rows{
 		sessions: map[string]runs.Session{}, runs: map[string]runs.Run{}, requests: map[[2]string]runs.Request{},
 		events: map[string][]runs.Event{}, records: map[runs.RecordKey]runs.IdempotencyRecord{},
+		effects: map[string]runs.Effect{}, messages: map[[2]string]runs.Message{},
 	}
 }
 
@@ -54,6 +57,16 @@ func (h *house) flush() {
 		for key, row := range h.rows.records {
 			if row.SessionID == sessionID {
 				loaded.Records[key] = &row
+			}
+		}
+		for effectID, row := range h.rows.effects {
+			if row.SessionID == sessionID {
+				loaded.Effects[effectID] = &row
+			}
+		}
+		for key, row := range h.rows.messages {
+			if row.SessionID == sessionID {
+				loaded.Messages[key[1]] = &row
 			}
 		}
 		want := copyState(state)
@@ -109,5 +122,23 @@ func (h *house) write(writes runs.Writes) {
 	for _, record := range writes.Records {
 		require.NotContains(h.t, h.rows.records, record.RecordKey)
 		h.rows.records[record.RecordKey] = *record
+	}
+	for _, effect := range writes.NewEffects {
+		require.NotContains(h.t, h.rows.effects, effect.EffectID)
+		h.rows.effects[effect.EffectID] = *effect
+	}
+	for _, effect := range writes.UpdatedEffects {
+		require.Contains(h.t, h.rows.effects, effect.EffectID)
+		h.rows.effects[effect.EffectID] = *effect
+	}
+	for _, message := range writes.NewMessages {
+		key := [2]string{message.SessionID, message.MessageID}
+		require.NotContains(h.t, h.rows.messages, key)
+		h.rows.messages[key] = *message
+	}
+	for _, message := range writes.UpdatedMessages {
+		key := [2]string{message.SessionID, message.MessageID}
+		require.Contains(h.t, h.rows.messages, key)
+		h.rows.messages[key] = *message
 	}
 }

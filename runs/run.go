@@ -3,8 +3,16 @@ package runs
 // RunKind says what made a run. A resume never rewrites it.
 type RunKind string
 
-// KindInput is a run made by a caller's input, the only kind a caller can make.
-const KindInput RunKind = "input"
+const (
+	// KindInput is a run made by a caller's input, the only kind a caller can make.
+	KindInput RunKind = "input"
+	// KindParentClarification is a question of a child's run. It waits from its first
+	// moment, nobody claims it, and it takes no slot of its session.
+	KindParentClarification RunKind = "parent_clarification"
+)
+
+// Known reports whether the text is the name of a kind.
+func (k RunKind) Known() bool { return k == KindInput || k == KindParentClarification }
 
 // RunRequestSummary says who asked for a run and how it begins.
 type RunRequestSummary struct {
@@ -47,6 +55,8 @@ type Run struct {
 	Status      Status
 	Request     RunRequestSummary
 	Metadata    JSON // an object, or nil
+	// Requester is the Requester document of a parent clarification, nil otherwise.
+	Requester JSON
 	// PayloadDigest is the digest of what the run was created with, by which the
 	// same call is told from another one that uses the same run id.
 	PayloadDigest string

@@ -10,7 +10,9 @@ import (
 func (w *work) settle(run *Run, request *Request, resolution Resolution) Resolution {
 	request = w.own(request)
 	resolution.RequestID = request.RequestID
-	resolution.ResolvedAtMs = w.nowMs
+	if request.Kind != KindClarification || resolution.ResolvedAtMs == 0 {
+		resolution.ResolvedAtMs = w.nowMs
+	}
 	if request.Kind == KindApproval {
 		if resolution.Outcome != OutcomeAllowed {
 			resolution.Behavior = BehaviorDeny
@@ -53,7 +55,7 @@ type reasonEvent struct {
 }
 
 // settleAll settles several requests alike and reports each: one event for all the
-// approvals, one for each question.
+// approvals, one for each question and each clarification.
 func (w *work) settleAll(run *Run, requests []*Request, resolution Resolution) {
 	var approvals []Resolution
 	for _, request := range requests {
@@ -65,7 +67,7 @@ func (w *work) settleAll(run *Run, requests []*Request, resolution Resolution) {
 		w.emit(run, EventApprovalResolved, approvalResolvedEvent{EventApprovalResolved, approvals})
 	}
 	for _, request := range requests {
-		if request.Kind == KindQuestion {
+		if request.Kind != KindApproval {
 			recorded := w.settle(run, request, resolution)
 			w.emit(run, EventUserQuestionResolved, questionResolvedEvent{EventUserQuestionResolved, recorded})
 		}
@@ -77,7 +79,7 @@ func (w *work) settleAll(run *Run, requests []*Request, resolution Resolution) {
 // one lives, and otherwise for whoever claims it.
 func (w *work) waitOrGoOn(run *Run) {
 	switch {
-	case w.waitsFor(run.RunID, KindQuestion):
+	case w.waitsFor(run.RunID, KindQuestion), w.parked(run.RunID):
 		if run.Status != StatusWaitingForUserQuestion {
 			w.move(run, StatusWaitingForUserQuestion)
 		}
@@ -134,6 +136,11 @@ func (w *work) expireDue(run *Run) {
 		return
 	}
 	dueAtMs := question.DueAtMs
+	if run.Kind == KindParentClarification {
+		w.conclude(run, question, declinedBy(OutcomeExpired, fmt.Sprintf("expired at %d", dueAtMs), "expired",
+			Actor{Name: ResolvedBySystem, Via: ViaClock}))
+		return
+	}
 	recorded := w.settle(run, question, Resolution{
 		Outcome: OutcomeExpired, Reason: fmt.Sprintf("expired at %d", dueAtMs), ResolvedBy: ResolvedBySystem, Via: ViaClock,
 	})

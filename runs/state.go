@@ -18,6 +18,8 @@ type State struct {
 	Runs     map[string]*Run
 	Requests map[RequestKey]*Request
 	Records  map[RecordKey]*IdempotencyRecord
+	Effects  map[string]*Effect  // by EffectID
+	Messages map[string]*Message // by MessageID
 }
 
 // NewState returns an empty state of a session.
@@ -27,6 +29,8 @@ func NewState(sessionID string) *State {
 		Runs:      map[string]*Run{},
 		Requests:  map[RequestKey]*Request{},
 		Records:   map[RecordKey]*IdempotencyRecord{},
+		Effects:   map[string]*Effect{},
+		Messages:  map[string]*Message{},
 	}
 }
 
@@ -42,6 +46,10 @@ type Change struct {
 	SettledRequests []*Request
 	Events          []*Event
 	Records         []*IdempotencyRecord
+	NewEffects      []*Effect
+	UpdatedEffects  []*Effect
+	NewMessages     []*Message
+	UpdatedMessages []*Message
 
 	// dequeued holds the FirstEventID of runs that left the queue, by which the
 	// runs behind them move up in the State.
@@ -51,7 +59,8 @@ type Change struct {
 // Empty reports whether the change writes nothing.
 func (c *Change) Empty() bool {
 	return c.Session == nil && len(c.NewRuns) == 0 && len(c.UpdatedRuns) == 0 &&
-		len(c.NewRequests) == 0 && len(c.SettledRequests) == 0 && len(c.Events) == 0 && len(c.Records) == 0
+		len(c.NewRequests) == 0 && len(c.SettledRequests) == 0 && len(c.Events) == 0 && len(c.Records) == 0 &&
+		len(c.NewEffects) == 0 && len(c.UpdatedEffects) == 0 && len(c.NewMessages) == 0 && len(c.UpdatedMessages) == 0
 }
 
 // Apply makes the state what it is after the change, so that the next command of
@@ -73,6 +82,16 @@ func (s *State) Apply(change Change) {
 	}
 	for _, record := range change.Records {
 		s.Records[record.RecordKey] = record
+	}
+	for _, list := range [][]*Effect{change.NewEffects, change.UpdatedEffects} {
+		for _, effect := range list {
+			s.Effects[effect.EffectID] = effect
+		}
+	}
+	for _, list := range [][]*Message{change.NewMessages, change.UpdatedMessages} {
+		for _, message := range list {
+			s.Messages[message.MessageID] = message
+		}
 	}
 	s.moveUp(change.dequeued)
 }
@@ -107,6 +126,10 @@ type Writes struct {
 	SettledRequests []*Request
 	Events          []*Event
 	Records         []*IdempotencyRecord
+	NewEffects      []*Effect
+	UpdatedEffects  []*Effect
+	NewMessages     []*Message
+	UpdatedMessages []*Message
 }
 
 // Gather puts the changes of one batch, in the order of their decisions, together.
@@ -118,6 +141,8 @@ func Gather(changes []Change) Writes {
 	sessions := rows[string, Session]{}
 	runRows := rows[[2]string, Run]{}
 	requests := rows[[3]string, Request]{}
+	effects := rows[string, Effect]{}
+	messages := rows[[2]string, Message]{}
 	for i := range changes {
 		change := &changes[i]
 		if change.Session != nil {
@@ -140,12 +165,26 @@ func Gather(changes []Change) Writes {
 		for _, request := range change.SettledRequests {
 			requests.put([3]string{request.SessionID, request.RunID, request.RequestID}, request, false)
 		}
+		for _, effect := range change.NewEffects {
+			effects.put(effect.EffectID, effect, true)
+		}
+		for _, effect := range change.UpdatedEffects {
+			effects.put(effect.EffectID, effect, false)
+		}
+		for _, message := range change.NewMessages {
+			messages.put([2]string{message.SessionID, message.MessageID}, message, true)
+		}
+		for _, message := range change.UpdatedMessages {
+			messages.put([2]string{message.SessionID, message.MessageID}, message, false)
+		}
 		w.Events = append(w.Events, change.Events...)
 		w.Records = append(w.Records, change.Records...)
 	}
 	w.NewSessions, w.UpdatedSessions = sessions.split()
 	w.NewRuns, w.UpdatedRuns = runRows.split()
 	w.NewRequests, w.SettledRequests = requests.split()
+	w.NewEffects, w.UpdatedEffects = effects.split()
+	w.NewMessages, w.UpdatedMessages = messages.split()
 	return w
 }
 

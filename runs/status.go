@@ -57,9 +57,13 @@ func (s Status) Known() bool {
 	return false
 }
 
-// CanMove reports whether a run may go from one status to the other. Staying is
-// not a move.
-func CanMove(from, to Status) bool {
+// CanMove reports whether a run of that kind may go from one status to the other.
+// Staying is not a move. A parent clarification waits for its one question and
+// completes with the answer; it never runs.
+func CanMove(kind RunKind, from, to Status) bool {
+	if kind == KindParentClarification {
+		return from == StatusWaitingForUserQuestion && to == StatusCompleted
+	}
 	for _, next := range legalMoves[from] {
 		if next == to {
 			return true

@@ -8,8 +8,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// design.md §2 "Legal moves", but for the one that only a parent clarification
-// makes: no run of this package completes while a question is open.
+// design.md §2 "Legal moves", all pairs for each kind of run. The one that only a
+// parent clarification makes is the only one that it makes.
 func TestLegalMoves(t *testing.T) {
 	t.Parallel()
 	legal := map[runs.Status]map[runs.Status]bool{
@@ -25,11 +25,16 @@ func TestLegalMoves(t *testing.T) {
 	require.Len(t, runs.Statuses, 8)
 	for _, from := range runs.Statuses {
 		for _, to := range runs.Statuses {
-			require.Equal(t, legal[from][to], runs.CanMove(from, to), "%s to %s", from, to)
+			require.Equal(t, legal[from][to], runs.CanMove(runs.KindInput, from, to), "%s to %s", from, to)
+			require.Equal(t, from == runs.StatusWaitingForUserQuestion && to == runs.StatusCompleted,
+				runs.CanMove(runs.KindParentClarification, from, to), "clarification: %s to %s", from, to)
 		}
 		require.Equal(t, len(legal[from]) == 0, from.Terminal(), "%s", from)
 		require.True(t, from.Known())
 	}
+	require.True(t, runs.KindInput.Known())
+	require.True(t, runs.KindParentClarification.Known())
+	require.False(t, runs.RunKind("").Known())
 	require.False(t, runs.Status("idle").Known())
 	require.False(t, runs.Status("").Known())
 }

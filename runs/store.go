@@ -34,6 +34,7 @@ type Reader interface {
 	CountRuns(ctx context.Context, q RunQuery) (int64, error)
 	CountSessions(ctx context.Context, q SessionQuery) (int64, error)
 	CountPendingRequests(ctx context.Context, q RequestQuery) (int64, error)
+	CountEffects(ctx context.Context, q EffectQuery) (int64, error)
 
 	// SessionEvents returns the session's events after a sequence number, oldest
 	// first, and the newest number there is. Errors: session_not_found.
@@ -47,6 +48,12 @@ type Reader interface {
 	Claimable(ctx context.Context, agentIDs []string, limit int) ([]Claimable, error)
 	// Due returns runs with an open request whose deadline is past, earliest first.
 	Due(ctx context.Context, limit int) ([]DueRun, error)
+	// DueEffects returns effects that may be tried now, those that are due the longest
+	// first, and of equals by session_id and effect_id. It costs in proportion to what
+	// is owed.
+	DueEffects(ctx context.Context, limit int) ([]DueEffect, error)
+	// Effects returns effects in the order of (created_at_ms, effect_id).
+	Effects(ctx context.Context, q EffectQuery) ([]Effect, error)
 	// NextDueAtMs returns the earliest deadline of all open requests, 0 when none
 	// has one, and the present moment by the engine's clock.
 	NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error)
@@ -85,6 +92,9 @@ type Notice struct {
 	LastEventID int64
 	// Claimable lists the runs that became claimable at once.
 	Claimable []Claimable
+	// Owed lists the effects that became due at once. It tells this process only:
+	// other replicas find what this one leaves undone.
+	Owed []DueEffect
 }
 
 // Claimable names a run that may be claimed.
@@ -159,4 +169,26 @@ type PendingRequest struct {
 	Request Request
 	AgentID string
 	RunKind RunKind
+	// Requester is that of the run: nil unless it is a parent clarification.
+	Requester JSON
+}
+
+// DueEffect names an effect that may be tried now.
+type DueEffect struct {
+	SessionID string
+	EffectID  string
+}
+
+// EffectQuery asks for effects in the order of (created_at_ms, effect_id).
+type EffectQuery struct {
+	State     EffectState // empty for all
+	SessionID string      // empty for all
+	After     *EffectPosition
+	Limit     int
+}
+
+// EffectPosition is the keyset cursor of a list of effects.
+type EffectPosition struct {
+	CreatedAtMs int64
+	EffectID    string
 }

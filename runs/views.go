@@ -18,6 +18,9 @@ type SessionRecord struct {
 	Session Session
 	// Active is the run that holds the slot, nil while the session is idle.
 	Active *RunRecord
+	// Clarifications are the questions of waiting parent clarifications, in the order
+	// of (run_id, request_id); at most MaxClarificationsShown.
+	Clarifications []PendingRequest
 	// QueuedRunIDs are in the order in which the runs will go.
 	QueuedRunIDs []string
 	// Outputs holds the newest output records of all the session's runs, oldest
@@ -28,6 +31,10 @@ type SessionRecord struct {
 // MaxOutputsShown bounds the output records in a view; all of them are in the
 // events.
 const MaxOutputsShown = 100
+
+// MaxClarificationsShown bounds the clarifications in a session's view; all of them
+// are in the lists of questions.
+const MaxClarificationsShown = 100
 
 // LeaseView is a lease as everybody may see it. The fence belongs to its holder
 // alone and is never shown.
@@ -56,6 +63,7 @@ type RunView struct {
 	PendingApprovals   []ApprovalRequest     `json:"pending_approvals,omitempty"`
 	PendingQuestionIDs []string              `json:"pending_question_ids,omitempty"`
 	PendingQuestions   []UserQuestionRequest `json:"pending_questions,omitempty"`
+	WaitingOn          *WaitingOn            `json:"waiting_on,omitempty"`
 	Resume             *Resume               `json:"resume,omitempty"`
 	Outputs            []OutputRecord        `json:"outputs,omitempty"`
 	Output             JSON                  `json:"output,omitzero"`
@@ -89,11 +97,12 @@ type SessionView struct {
 
 // PendingQuestionView is an open question with its context (kheish.md 1.2).
 type PendingQuestionView struct {
-	SessionID string              `json:"session_id"`
-	AgentID   string              `json:"agent_id"`
-	RunID     string              `json:"run_id,omitempty"`
-	RunKind   RunKind             `json:"run_kind,omitempty"`
-	Request   UserQuestionRequest `json:"request"`
+	SessionID string  `json:"session_id"`
+	AgentID   string  `json:"agent_id"`
+	RunID     string  `json:"run_id,omitempty"`
+	RunKind   RunKind `json:"run_kind,omitempty"`
+	Requester
+	Request UserQuestionRequest `json:"request"`
 }
 
 // PendingApprovalView is an open approval with its context (kheish.md, decision
@@ -130,6 +139,9 @@ type Resume struct {
 	SuspensionID string            `json:"suspension_id"`
 	Approvals    []SettledApproval `json:"approvals"`
 	Questions    []SettledQuestion `json:"questions"`
+	// Clarification is the answer from the parent's session, when the run was parked
+	// for one.
+	Clarification *ClarificationAnswer `json:"clarification,omitempty"`
 }
 
 // SettledApproval is an approval and what was decided about it.

@@ -30,6 +30,10 @@ func (r *RunRecord) View() RunView {
 		request := &r.Requests[i]
 		switch {
 		case !request.Open():
+		case request.Kind == KindClarification:
+			if clarification := request.Clarification(); clarification.Parked && view.WaitingOn == nil {
+				view.WaitingOn = &clarification.WaitingOn
+			}
 		case request.Kind == KindApproval:
 			view.PendingApprovalIDs = append(view.PendingApprovalIDs, request.RequestID)
 			view.PendingApprovals = append(view.PendingApprovals, request.Approval())
@@ -53,20 +57,25 @@ func (r *RunRecord) Resume() *Resume {
 		return nil
 	}
 	for _, request := range settled {
-		if request.Kind == KindApproval {
+		switch request.Kind {
+		case KindApproval:
 			resume.Approvals = append(resume.Approvals, request.settledApproval())
-		} else {
+		case KindQuestion:
 			resume.Questions = append(resume.Questions, request.settledQuestion())
+		case KindClarification:
+			answer := clarificationAnswer(request.Clarification().Request, request.Recorded())
+			resume.Clarification = &answer
 		}
 	}
 	return resume
 }
 
 // settled returns the settled requests of the Resume in the order of the decisions.
+// A clarification that the run did not wait for is in its mailbox instead.
 func (r *RunRecord) settled() []*Request {
 	var settled []*Request
 	for i := range r.Requests {
-		if request := &r.Requests[i]; !request.Open() && request.SettledNumber > r.Run.ResumeAfter {
+		if request := &r.Requests[i]; !request.Open() && request.SettledNumber > r.Run.ResumeAfter && !request.unparked() {
 			settled = append(settled, request)
 		}
 	}
@@ -122,6 +131,7 @@ func (s *SessionRecord) View() SessionView {
 			request := &s.Active.Requests[i]
 			switch {
 			case !request.Open():
+			case request.Kind == KindClarification:
 			case request.Kind == KindApproval:
 				view.PendingApprovals = append(view.PendingApprovals, request.Approval())
 			default:
@@ -129,6 +139,9 @@ func (s *SessionRecord) View() SessionView {
 				view.PendingQuestions = append(view.PendingQuestions, pending.QuestionView())
 			}
 		}
+	}
+	for i := range s.Clarifications {
+		view.PendingQuestions = append(view.PendingQuestions, s.Clarifications[i].QuestionView())
 	}
 	view.PendingCount = len(view.PendingApprovals) + len(view.PendingQuestions)
 	return view
@@ -173,10 +186,14 @@ func (p *PendingRequest) ApprovalView() PendingApprovalView {
 
 // QuestionView returns an open question with its context.
 func (p *PendingRequest) QuestionView() PendingQuestionView {
-	return PendingQuestionView{
+	view := PendingQuestionView{
 		SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID,
 		RunKind: p.RunKind, Request: p.Request.Question(),
 	}
+	if p.Requester != nil {
+		decodeStored(p.Requester, &view.Requester)
+	}
+	return view
 }
 
 // Approval returns the body of an approval as it is shown.
@@ -225,9 +242,17 @@ func (r *Request) settledApproval() SettledApproval {
 }
 
 func (r *Request) settledQuestion() SettledQuestion {
-	question, resolution := r.Question(), r.Recorded()
+	question := r.Question()
+	if r.Kind == KindClarification {
+		question = r.Clarification().Request
+	}
+	return SettledQuestion{Request: question, Resolution: labelAnswers(question, r.Recorded())}
+}
+
+// labelAnswers puts an answer into the words that the person saw.
+func labelAnswers(question UserQuestionRequest, resolution Resolution) AnswerForWorker {
 	answer := AnswerForWorker{
-		RequestID: r.RequestID, Outcome: r.Outcome,
+		RequestID: resolution.RequestID, Outcome: resolution.Outcome,
 		Declined: resolution.Declined != nil && *resolution.Declined,
 		Answers:  []LabelledAnswer{}, Value: resolution.Value, Reason: resolution.Reason,
 		ResolvedBy: resolution.ResolvedBy, ResolvedAtMs: resolution.ResolvedAtMs, Via: resolution.Via,
@@ -249,7 +274,7 @@ func (r *Request) settledQuestion() SettledQuestion {
 	if len(lines) == 0 && resolution.Value != nil {
 		answer.Summary = string(resolution.Value)
 	}
-	return SettledQuestion{Request: question, Resolution: answer}
+	return answer
 }
 
 func label(asked UserQuestion, given UserQuestionAnswer) LabelledAnswer {

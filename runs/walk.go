@@ -35,6 +35,9 @@ type SessionRows struct {
 	Events RowSequence[Event]
 	// Records are in no particular order.
 	Records RowSequence[IdempotencyRecord]
+	// Effects and Messages are in no particular order.
+	Effects  RowSequence[Effect]
+	Messages RowSequence[Message]
 }
 
 // NextRow returns the next row of a table, or nil after its last one.
@@ -49,6 +52,8 @@ type RowStreams struct {
 	Requests NextRow[Request]
 	Events   NextRow[Event]
 	Records  NextRow[IdempotencyRecord]
+	Effects  NextRow[Effect]
+	Messages NextRow[Message]
 }
 
 // Visit puts the streams together, session by session. Rows that carry the id of a
@@ -60,11 +65,13 @@ func (s RowStreams) Visit(visit func(*SessionRows) error) error {
 	requests := stream[Request]{next: s.Requests, sessionOf: func(r *Request) string { return r.SessionID }}
 	events := stream[Event]{next: s.Events, sessionOf: func(r *Event) string { return r.SessionID }}
 	records := stream[IdempotencyRecord]{next: s.Records, sessionOf: func(r *IdempotencyRecord) string { return r.SessionID }}
+	effects := stream[Effect]{next: s.Effects, sessionOf: func(r *Effect) string { return r.SessionID }}
+	messages := stream[Message]{next: s.Messages, sessionOf: func(r *Message) string { return r.SessionID }}
 	all := []interface {
 		fill() error
 		first() (sessionID string, there bool)
 		skip(sessionID string) error
-	}{&sessions, &runRows, &requests, &events, &records}
+	}{&sessions, &runRows, &requests, &events, &records, &effects, &messages}
 
 	for {
 		sessionID, there := "", false
@@ -83,6 +90,7 @@ func (s RowStreams) Visit(visit func(*SessionRows) error) error {
 			SessionID: sessionID,
 			Runs:      runRows.of(sessionID), Requests: requests.of(sessionID),
 			Events: events.of(sessionID), Records: records.of(sessionID),
+			Effects: effects.of(sessionID), Messages: messages.of(sessionID),
 		}
 		if first, more := sessions.first(); more && first == sessionID {
 			rows.Session, sessions.head = sessions.head, nil

@@ -18,6 +18,8 @@ type work struct {
 	runs         map[string]*Run
 	// requests holds the copies of the requests that this decision makes or settles.
 	requests map[RequestKey]*Request
+	// messages holds the copies of the messages that were looked at.
+	messages map[string]*Message
 	// list holds all loaded requests of the run listedRunID, the one that was asked
 	// for last: a decision is nearly always about one run.
 	listedRunID string
@@ -26,7 +28,10 @@ type work struct {
 }
 
 func newWork(state *State, nowMs int64) *work {
-	w := &work{state: state, nowMs: nowMs, runs: map[string]*Run{}, requests: map[RequestKey]*Request{}}
+	w := &work{
+		state: state, nowMs: nowMs,
+		runs: map[string]*Run{}, requests: map[RequestKey]*Request{}, messages: map[string]*Message{},
+	}
 	if state.Session != nil {
 		session := *state.Session
 		w.session = &session
@@ -163,6 +168,11 @@ func (w *work) waitsFor(runID string, kind RequestKind) bool {
 	})
 }
 
+// parked reports whether a run waits for an answer from its parent's session.
+func (w *work) parked(runID string) bool {
+	return slices.ContainsFunc(w.requestsOf(runID), func(r *Request) bool { return r.Open() && r.parked() })
+}
+
 // emit appends an event of a run to the session's log.
 func (w *work) emit(run *Run, eventType EventType, body any) {
 	w.session.LastEventID++
@@ -180,7 +190,7 @@ func (w *work) emit(run *Run, eventType EventType, body any) {
 // move changes the status of a run. The callers have checked that they may; an
 // illegal move is a mistake in this package, and must not be written.
 func (w *work) move(run *Run, to Status) {
-	if !CanMove(run.Status, to) {
+	if !CanMove(run.Kind, run.Status, to) {
 		panic("runs: illegal move of run " + run.RunID + " from " + string(run.Status) + " to " + string(to))
 	}
 	run.Status = to

@@ -45,6 +45,7 @@ var codes = [...]CodeInfo{
 	{runs.CodeSessionNotFound, http.StatusNotFound, "sessions"},
 	{runs.CodeSessionBusy, http.StatusConflict, "sessions"},
 	{runs.CodeSessionEnded, http.StatusConflict, "sessions"},
+	{runs.CodeNoParentSession, http.StatusConflict, "sessions"},
 
 	{runs.CodeRunNotFound, http.StatusNotFound, "runs"},
 	{runs.CodeRequestNotFound, http.StatusNotFound, "runs"},
@@ -59,6 +60,7 @@ var codes = [...]CodeInfo{
 
 	{runs.CodeQuestionStateConflict, http.StatusConflict, "questions"},
 	{runs.CodeQuestionExpired, http.StatusConflict, "questions"},
+	{runs.CodeQuestionResolutionConflict, http.StatusConflict, "questions"},
 	{runs.CodeQuestionRequestMismatch, http.StatusBadRequest, "questions"},
 	{runs.CodeQuestionDeclinedAnswers, http.StatusBadRequest, "questions"},
 	{runs.CodeQuestionDuplicateAnswer, http.StatusBadRequest, "questions"},
@@ -68,6 +70,9 @@ var codes = [...]CodeInfo{
 	{runs.CodeQuestionOptionNotFound, http.StatusBadRequest, "questions"},
 	{runs.CodeQuestionAnswerEmpty, http.StatusBadRequest, "questions"},
 	{runs.CodeQuestionUnknownAnswer, http.StatusBadRequest, "questions"},
+
+	{runs.CodeMessageNotFound, http.StatusNotFound, "mailbox"},
+	{runs.CodeEffectNotFound, http.StatusNotFound, "effects"},
 
 	{runs.CodeInvalidIdempotencyKey, http.StatusBadRequest, "idempotency"},
 	{runs.CodeIdempotencyConflict, http.StatusConflict, "idempotency"},

@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/internal/failpoint"
 )
 
 // Header values are shared slices: setting one costs no allocation.
@@ -73,7 +75,9 @@ func WriteBytes(w http.ResponseWriter, r *http.Request, status int, mediaType []
 	if len(body) > 2048 || r.Method == http.MethodHead {
 		header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	}
+	failpoint.Hit("http.reply")
 	w.WriteHeader(status)
 	// A failed write means that the client has gone; there is nobody to tell.
 	_, _ = w.Write(body)
+	failpoint.Hit("http.written")
 }

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -192,7 +193,7 @@ var corruptions = []corruption{
 	},
 }
 
-var tables = []string{"sessions", "runs", "requests", "events", "idempotency_records"}
+var tables = []string{"sessions", "runs", "requests", "events", "idempotency_records", "effects", "messages"}
 
 // TestEachCorruptionIsNamed breaks a healthy database in one way after the other.
 func TestEachCorruptionIsNamed(t *testing.T) {
@@ -217,7 +218,7 @@ func TestEachCorruptionIsNamed(t *testing.T) {
 				do("CREATE TABLE healthy_" + table + " AS SELECT * FROM " + table)
 			}
 			do("DROP TABLE IF EXISTS run_payloads")
-			for _, table := range []string{"idempotency_records", "events", "requests", "runs", "sessions"} {
+			for _, table := range slices.Backward(tables) {
 				do("DROP TABLE " + table)
 				do("CREATE TABLE " + table + " AS SELECT * FROM healthy_" + table)
 			}
@@ -245,6 +246,12 @@ func TestEveryCodeIsShownAndDocumented(t *testing.T) {
 	shown := map[doctor.Code]bool{}
 	for _, c := range corruptions {
 		shown[c.want.Code] = true
+	}
+	for _, d := range damages {
+		m := newMemory()
+		family(t, m)
+		d.do(m)
+		shown[d.want(m).Code] = true
 	}
 	page, err := os.ReadFile("../../docs/doctor.md")
 	require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 type eventBody struct {
 	Type        runs.EventType `json:"type"`
 	RequestIDs  []string       `json:"request_ids"`
+	RequestID   string         `json:"request_id"`
 	Resolution  *reported      `json:"resolution"`
 	Resolutions []reported     `json:"resolutions"`
 }
@@ -21,12 +22,16 @@ type typeOnly struct {
 }
 
 // requestEvents are the types of events that tell of requests, with the kind of
-// these.
+// these. An answer that came from the parent's session is reported in the child's as
+// that of a question.
 var requestEvents = map[runs.EventType]runs.RequestKind{
 	runs.EventWaitingForApproval:     runs.KindApproval,
 	runs.EventApprovalResolved:       runs.KindApproval,
 	runs.EventWaitingForUserQuestion: runs.KindQuestion,
 	runs.EventUserQuestionResolved:   runs.KindQuestion,
+
+	runs.EventParentClarificationRequested: runs.KindClarification,
+	runs.EventParentClarificationResolved:  runs.KindQuestion,
 }
 
 func readBody(event *runs.Event) (eventBody, error) {
@@ -77,7 +82,7 @@ func (e *examiner) readEvents(rows *runs.SessionRows) error {
 }
 
 func (e *examiner) readEvent(of *run, event *runs.Event, at Finding) {
-	if finding, detail := of.history.take(event); finding != "" {
+	if finding, detail := of.history.take(of.Kind, event); finding != "" {
 		e.find(finding, at, "%s", detail)
 	}
 	body, err := readBody(event)
@@ -85,9 +90,11 @@ func (e *examiner) readEvent(of *run, event *runs.Event, at Finding) {
 		e.find(EventUnreadable, at, "the body is not the JSON object of a %s event", event.Type)
 		return
 	}
-	kind := requestEvents[event.Type]
+	if event.Type == runs.EventParentClarificationRequested {
+		body.RequestIDs = []string{body.RequestID}
+	}
 	for _, requestID := range body.RequestIDs {
-		if named := e.named(of, kind, requestID, at); named != nil {
+		if named := e.named(of, event.Type, requestID, at); named != nil {
 			named.announced++
 		}
 	}
@@ -95,7 +102,7 @@ func (e *examiner) readEvent(of *run, event *runs.Event, at Finding) {
 		body.Resolutions = append(body.Resolutions, *body.Resolution)
 	}
 	for _, resolution := range body.Resolutions {
-		named := e.named(of, kind, resolution.RequestID, at)
+		named := e.named(of, event.Type, resolution.RequestID, at)
 		if named == nil {
 			continue
 		}
@@ -108,8 +115,12 @@ func (e *examiner) readEvent(of *run, event *runs.Event, at Finding) {
 }
 
 // named returns the request that an event is about, or nil when its run has none.
-func (e *examiner) named(of *run, kind runs.RequestKind, requestID string, at Finding) *request {
+func (e *examiner) named(of *run, event runs.EventType, requestID string, at Finding) *request {
+	kind := requestEvents[event]
 	named := e.requests[runs.RequestKey{RunID: of.RunID, RequestID: requestID}]
+	if named != nil && named.kind == runs.KindClarification && event == runs.EventUserQuestionResolved {
+		return named
+	}
 	if named == nil || named.kind != kind {
 		at.RequestID = requestID
 		e.find(EventWithoutRequest, at, "the run does not have the %s that the event is about", kind)

@@ -23,6 +23,8 @@ type Rows struct {
 	Requests           int64 `json:"requests"`
 	Events             int64 `json:"events"`
 	IdempotencyRecords int64 `json:"idempotency_records"`
+	Effects            int64 `json:"effects"`
+	Messages           int64 `json:"messages"`
 }
 
 // Healthy reports whether nothing was found.
@@ -48,6 +50,7 @@ func Examine(ctx context.Context, walker runs.Walker, report func(Finding)) (Sum
 		summary:  Summary{Findings: map[Code]int64{}},
 		runs:     map[string]*run{},
 		requests: map[runs.RequestKey]*request{},
+		owed:     map[string]bool{}, delivered: map[runs.RequestKey]bool{},
 	}
 	err := walker.Walk(ctx, e.visit)
 	return e.summary, err
@@ -58,9 +61,14 @@ type examiner struct {
 	report  func(Finding)
 	summary Summary
 
-	sessionID string
-	runs      map[string]*run
-	requests  map[runs.RequestKey]*request
+	sessionID       string
+	parentSessionID string
+	runs            map[string]*run
+	requests        map[runs.RequestKey]*request
+	// owed holds, for each effect, its kind and the run of the clarification.
+	owed map[string]bool
+	// delivered holds the requests whose answers lie in the mailbox.
+	delivered map[runs.RequestKey]bool
 	// What is in the maps, in the order in which it is checked.
 	orderedRuns     []*run
 	orderedRequests []*request
@@ -78,11 +86,14 @@ func (e *examiner) visit(rows *runs.SessionRows) error {
 	e.sessionID = rows.SessionID
 	clear(e.runs)
 	clear(e.requests)
+	clear(e.owed)
+	clear(e.delivered)
 	e.orderedRuns, e.orderedRequests = e.orderedRuns[:0], e.orderedRequests[:0]
 	if rows.Session == nil {
 		return e.visitOrphans(rows)
 	}
 	e.summary.Rows.Sessions++
+	e.parentSessionID = rows.Session.ParentSessionID
 	if err := e.readRuns(rows.Runs); err != nil {
 		return err
 	}
@@ -95,9 +106,16 @@ func (e *examiner) visit(rows *runs.SessionRows) error {
 	if err := e.readRecords(rows.Records); err != nil {
 		return err
 	}
+	if err := e.readEffects(rows.Effects); err != nil {
+		return err
+	}
+	if err := e.readMessages(rows.Messages); err != nil {
+		return err
+	}
 	e.order()
 	for _, request := range e.orderedRequests {
 		e.checkReports(request)
+		e.checkDelivery(request)
 	}
 	for _, run := range e.orderedRuns {
 		e.checkRun(run)
@@ -132,16 +150,27 @@ func (e *examiner) visitOrphans(rows *runs.SessionRows) error {
 	if orphans.IdempotencyRecords, err = count(rows.Records); err != nil {
 		return err
 	}
+	if orphans.Effects, err = count(rows.Effects); err != nil {
+		return err
+	}
+	if orphans.Messages, err = count(rows.Messages); err != nil {
+		return err
+	}
 	e.summary.Rows.Runs += orphans.Runs
 	e.summary.Rows.Requests += orphans.Requests
 	e.summary.Rows.Events += orphans.Events
 	e.summary.Rows.IdempotencyRecords += orphans.IdempotencyRecords
-	e.find(SessionMissing, Finding{}, "the session is not there, but %d runs, %d requests, %d events and %d idempotency records of it are",
-		orphans.Runs, orphans.Requests, orphans.Events, orphans.IdempotencyRecords)
+	e.summary.Rows.Effects += orphans.Effects
+	e.summary.Rows.Messages += orphans.Messages
+	e.find(SessionMissing, Finding{}, "the session is not there, but %d runs, %d requests, %d events, %d idempotency records, %d effects and %d messages of it are",
+		orphans.Runs, orphans.Requests, orphans.Events, orphans.IdempotencyRecords, orphans.Effects, orphans.Messages)
 	return nil
 }
 
 func count[R any](rows runs.RowSequence[R]) (int64, error) {
+	if rows == nil {
+		return 0, nil
+	}
 	var counted int64
 	for _, err := range rows {
 		if err != nil {

@@ -24,13 +24,15 @@ func TestAWalkThatFailsIsNoCleanBill(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for n, streams := range []runs.RowStreams{
-		{Sessions: failing[runs.Session](broken), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord]},
-		{Sessions: none[runs.Session], Runs: failing[runs.Run](broken), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord]},
-		{Sessions: one(runs.Session{SessionID: "s"}, broken), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord]},
-		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: one(runs.Run{SessionID: "s"}, broken), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord]},
-		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: one(runs.Request{SessionID: "s"}, broken), Events: none[runs.Event], Records: none[runs.IdempotencyRecord]},
-		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: one(runs.Event{SessionID: "s"}, broken), Records: none[runs.IdempotencyRecord]},
-		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: one(runs.IdempotencyRecord{SessionID: "s"}, broken)},
+		{Sessions: failing[runs.Session](broken), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message]},
+		{Sessions: none[runs.Session], Runs: failing[runs.Run](broken), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message]},
+		{Sessions: one(runs.Session{SessionID: "s"}, broken), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message]},
+		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: one(runs.Run{SessionID: "s"}, broken), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message]},
+		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: one(runs.Request{SessionID: "s"}, broken), Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message]},
+		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: one(runs.Event{SessionID: "s"}, broken), Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message]},
+		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: one(runs.IdempotencyRecord{SessionID: "s"}, broken), Effects: none[runs.Effect], Messages: none[runs.Message]},
+		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: one(runs.Effect{SessionID: "s"}, broken), Messages: none[runs.Message]},
+		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: one(runs.Message{SessionID: "s"}, broken)},
 	} {
 		_, err := doctor.Examine(t.Context(), streamWalker(streams), func(doctor.Finding) {})
 		require.ErrorIs(t, err, broken, "streams %d", n)
@@ -45,7 +47,7 @@ func TestStreamsMeetBySession(t *testing.T) {
 	sessions := []runs.Session{{SessionID: "b"}, {SessionID: "d"}}
 	var missing []string
 	summary, err := doctor.Examine(t.Context(), streamWalker{
-		Sessions: each(sessions), Runs: none[runs.Run], Requests: none[runs.Request], Events: each(events), Records: none[runs.IdempotencyRecord],
+		Sessions: each(sessions), Runs: none[runs.Run], Requests: none[runs.Request], Events: each(events), Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message],
 	}, func(finding doctor.Finding) {
 		require.Equal(t, doctor.SessionMissing, finding.Code)
 		missing = append(missing, finding.SessionID)
@@ -54,6 +56,61 @@ func TestStreamsMeetBySession(t *testing.T) {
 	require.Equal(t, []string{"a", "c", "e"}, missing)
 	require.Equal(t, doctor.Rows{Sessions: 2, Events: 4}, summary.Rows)
 	require.Equal(t, map[doctor.Code]int64{doctor.SessionMissing: 3}, summary.Findings)
+}
+
+// TestOrphansAreCounted shows that every row of a missing session is counted, of
+// every table.
+func TestOrphansAreCounted(t *testing.T) {
+	t.Parallel()
+	found, summary := examine(t, streamWalker{
+		Sessions: none[runs.Session], Runs: one(runs.Run{SessionID: "s"}, nil), Requests: one(runs.Request{SessionID: "s"}, nil),
+		Events: one(runs.Event{SessionID: "s"}, nil), Records: one(runs.IdempotencyRecord{SessionID: "s"}, nil),
+		Effects: one(runs.Effect{SessionID: "s"}, nil), Messages: one(runs.Message{SessionID: "s"}, nil),
+	})
+	require.Equal(t, doctor.Rows{Runs: 1, Requests: 1, Events: 1, IdempotencyRecords: 1, Effects: 1, Messages: 1}, summary.Rows)
+	require.Equal(t, []doctor.Finding{{
+		Code: doctor.SessionMissing, SessionID: "s",
+		Detail: "the session is not there, but 1 runs, 1 requests, 1 events, 1 idempotency records, 1 effects and 1 messages of it are",
+	}}, found)
+}
+
+// TestAFamilyIsWalked shows that the engines hand over all that the checks of
+// clarifications read: what is healthy is, and what is damaged past the door shows.
+func TestAFamilyIsWalked(t *testing.T) {
+	t.Parallel()
+	for name, open := range engines {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := open(t)
+			family(t, d.store)
+			found, summary := examine(t, d.inspector)
+			require.Empty(t, found)
+			inMemory := newMemory()
+			family(t, inMemory)
+			_, want := examine(t, inMemory)
+			require.Equal(t, want, summary)
+			require.NotZero(t, summary.Rows.Messages)
+
+			codes := map[doctor.Code]int64{}
+			for _, damage := range []struct {
+				sql  string
+				code doctor.Code
+			}{
+				{"UPDATE runs SET requester = '{}' WHERE run_id = (SELECT MIN(run_id) FROM runs WHERE requester IS NOT NULL)", doctor.RequesterUnreadable},
+				{"UPDATE runs SET requester = '{}' WHERE run_id = 'asks'", doctor.RequesterMisplaced},
+				{"DELETE FROM effects WHERE kind = 'deliver_answer' AND run_id = (SELECT MAX(run_id) FROM effects WHERE kind = 'deliver_answer')", doctor.AnswerWithoutEffect},
+				{"UPDATE effects SET effect_id = 'other' WHERE run_id = 'parks'", doctor.EffectIDWrong},
+				{"DELETE FROM messages WHERE message_id = 'parent-clarification-answer-told'", doctor.AnswerWithoutMessage},
+				{"UPDATE messages SET subject = 'news' WHERE message_id = 'parent-clarification-answer-late'", doctor.MessageUnreadable},
+			} {
+				_, err := d.sql.ExecContext(t.Context(), damage.sql)
+				require.NoError(t, err, damage.sql)
+				codes[damage.code]++
+				_, summary := examine(t, d.inspector)
+				require.Equal(t, codes, summary.Findings, damage.sql)
+			}
+		})
+	}
 }
 
 // TestAVisitMayLookAway shows that a visit that leaves rows out sees the sessions
@@ -66,7 +123,7 @@ func TestAVisitMayLookAway(t *testing.T) {
 	}
 	var seen []string
 	err := streamWalker{
-		Sessions: none[runs.Session], Runs: each(runRows), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord],
+		Sessions: none[runs.Session], Runs: each(runRows), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message],
 	}.Walk(t.Context(), func(rows *runs.SessionRows) error {
 		for run, err := range rows.Runs {
 			require.NoError(t, err)

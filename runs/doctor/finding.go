@@ -71,6 +71,64 @@ const (
 	StatusUnknown Code = "status_unknown"
 )
 
+// Parent clarifications, and what the child's session has of them.
+const (
+	// ClarificationStatusWrong: the clarification neither waits for its answer nor is
+	// completed.
+	ClarificationStatusWrong Code = "clarification_status_wrong"
+	// ClarificationRequestsWrong: the clarification has not exactly one request, a
+	// question.
+	ClarificationRequestsWrong Code = "clarification_requests_wrong"
+	// ClarificationClaimed: somebody has claimed the clarification.
+	ClarificationClaimed Code = "clarification_claimed"
+	// ClarificationActive: the clarification holds its session's slot.
+	ClarificationActive Code = "clarification_active"
+	// RequesterUnreadable: nobody is named who asks the clarification, so that nobody
+	// gets the answer.
+	RequesterUnreadable Code = "requester_unreadable"
+	// RequesterMisplaced: a run that is no clarification has a requester.
+	RequesterMisplaced Code = "requester_misplaced"
+	// WaitingOnWrong: the child's request waits for another request than its own, or
+	// for another session than its parent.
+	WaitingOnWrong Code = "waiting_on_wrong"
+	// DueMisplaced: the child's request may expire; its deadline is the parent's.
+	DueMisplaced Code = "due_misplaced"
+	// ClarificationWithoutEffect: no effect asks the parent what the child has asked.
+	ClarificationWithoutEffect Code = "clarification_without_effect"
+	// AnswerWithoutEffect: no effect brings the child the answer that was recorded.
+	AnswerWithoutEffect Code = "answer_without_effect"
+	// AnswerWithoutMessage: the child's request has the parent's answer, but its
+	// message is not there.
+	AnswerWithoutMessage Code = "answer_without_message"
+	// AnswerNotRecorded: the message with the answer is there, but the child's request
+	// is open.
+	AnswerNotRecorded Code = "answer_not_recorded"
+)
+
+// Effects and messages.
+const (
+	// EffectUnreadable: the kind is none that there is, or the payload is not the JSON
+	// of its kind. Nobody can carry it out.
+	EffectUnreadable Code = "effect_unreadable"
+	// EffectIDWrong: the id is not derived from the kind and from what was decided.
+	EffectIDWrong Code = "effect_id_wrong"
+	// EffectStateWrong: state, due_at_ms, finished_at_ms and last_error contradict
+	// each other.
+	EffectStateWrong Code = "effect_state_wrong"
+	// EffectWithoutDecision: nothing was decided that owes the effect.
+	EffectWithoutDecision Code = "effect_without_decision"
+	// MessageUnreadable: the subject is none that there is, or the payload is not the
+	// JSON of its subject.
+	MessageUnreadable Code = "message_unreadable"
+	// MessageIDWrong: the id is not derived from the request that is answered.
+	MessageIDWrong Code = "message_id_wrong"
+	// MessageStateWrong: state, acknowledged_at_ms, lease_expires_at_ms,
+	// delivery_attempts and last_error contradict each other.
+	MessageStateWrong Code = "message_state_wrong"
+	// MessageWithoutRun: the message is for a run that the session does not have.
+	MessageWithoutRun Code = "message_without_run"
+)
+
 // Runs and their events.
 const (
 	// RunWithoutEvents: no event is about the run.
@@ -135,6 +193,8 @@ type Finding struct {
 	RequestID      string `json:"request_id,omitempty"`
 	EventID        int64  `json:"event_id,omitzero"`
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
+	EffectID       string `json:"effect_id,omitempty"`
+	MessageID      string `json:"message_id,omitempty"`
 	// Detail says what is there and what should be.
 	Detail string `json:"detail"`
 }

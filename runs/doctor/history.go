@@ -15,8 +15,9 @@ type history struct {
 	doubted bool
 }
 
-// take goes on by one event. It returns what is wrong with it, or "".
-func (h *history) take(event *runs.Event) (Code, string) {
+// take goes on by one event of a run of that kind. It returns what is wrong with it,
+// or "".
+func (h *history) take(kind runs.RunKind, event *runs.Event) (Code, string) {
 	before, lastType := h.status, h.lastType
 	if h.first == 0 {
 		h.first = event.EventID
@@ -40,6 +41,9 @@ func (h *history) take(event *runs.Event) (Code, string) {
 		return EventAfterEnd, "the run was already " + string(before) + " before this " + string(event.Type) + " event"
 	}
 	next, legal := follow(before, lastType, event.Type, end)
+	if kind == runs.KindParentClarification {
+		next, legal = followClarification(before, lastType, event.Type)
+	}
 	if !legal {
 		h.doubted = true
 		return HistoryIllegal, "the run " + told(before) + " before this " + string(event.Type) + " event"
@@ -63,28 +67,54 @@ func follow(status runs.Status, lastType, event runs.EventType, end runs.Status)
 	case runs.EventQueued:
 		return status, lastType == runs.EventAccepted
 	case runs.EventStarted:
-		return runs.StatusRunning, runs.CanMove(status, runs.StatusRunning)
+		return runs.StatusRunning, runs.CanMove(runs.KindInput, status, runs.StatusRunning)
 	case runs.EventWaitingForApproval:
 		if status.Waiting() {
 			return status, true // an attached worker asks for more
 		}
-		return runs.StatusWaitingForApproval, runs.CanMove(status, runs.StatusWaitingForApproval)
+		return runs.StatusWaitingForApproval, runs.CanMove(runs.KindInput, status, runs.StatusWaitingForApproval)
 	case runs.EventWaitingForUserQuestion:
 		return runs.StatusWaitingForUserQuestion,
-			status == runs.StatusWaitingForUserQuestion || runs.CanMove(status, runs.StatusWaitingForUserQuestion)
-	case runs.EventApprovalResolved, runs.EventUserQuestionResolved:
+			status == runs.StatusWaitingForUserQuestion || runs.CanMove(runs.KindInput, status, runs.StatusWaitingForUserQuestion)
+	case runs.EventApprovalResolved:
 		return status, status.Waiting()
+	case runs.EventUserQuestionResolved, runs.EventParentClarificationRequested:
+		// A worker may ask its parent's session and go on; the answer is reported
+		// whatever it is at.
+		return status, status == runs.StatusRunning || status.Waiting()
+	case runs.EventParentClarificationResolved:
+		return status, false
 	case runs.EventCompleted, runs.EventFailed, runs.EventInterrupted, runs.EventCancelled:
 		if event == runs.EventCompleted && status.Waiting() && isResolution(lastType) {
 			// An attached worker completed: what was open was settled, and the run ran
 			// again for the moment.
 			status = runs.StatusRunning
 		}
-		return end, runs.CanMove(status, end)
+		return end, runs.CanMove(runs.KindInput, status, end)
 	case runs.EventOutput:
 	}
 	// It is a worker's own.
 	return status, status == runs.StatusRunning || status.Waiting()
+}
+
+// followClarification is follow for a parent clarification, which waits from its
+// first moment and ends with its answer and a note of it.
+func followClarification(status runs.Status, lastType, event runs.EventType) (runs.Status, bool) {
+	before := map[runs.EventType]runs.EventType{
+		runs.EventWaitingForUserQuestion:      runs.EventAccepted,
+		runs.EventOutput:                      runs.EventWaitingForUserQuestion,
+		runs.EventParentClarificationResolved: runs.EventOutput,
+		runs.EventCompleted:                   runs.EventParentClarificationResolved,
+	}
+	switch {
+	case event == runs.EventAccepted:
+		return runs.StatusWaitingForUserQuestion, status == ""
+	case before[event] == "" || lastType != before[event]:
+		return status, false
+	case event == runs.EventCompleted:
+		return runs.StatusCompleted, runs.CanMove(runs.KindParentClarification, status, runs.StatusCompleted)
+	}
+	return status, true
 }
 
 func isResolution(event runs.EventType) bool {

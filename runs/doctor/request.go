@@ -16,6 +16,12 @@ type request struct {
 	recorded  runs.Outcome
 	announced int
 	resolved  int
+	// The rest is about a clarification: the run in the parent's session, whether the
+	// child's run waits for it, and whether what was recorded came from there.
+	clarificationRunID string
+	parked             bool
+	delivered          bool
+	unreadable         bool
 }
 
 func (e *examiner) readRequests(rows runs.RowSequence[runs.Request]) error {
@@ -33,11 +39,13 @@ func (e *examiner) readRequests(rows runs.RowSequence[runs.Request]) error {
 		}
 		e.requests[known.RequestKey] = known
 		e.orderedRequests = append(e.orderedRequests, known)
-		of.add(row)
-		if !readableBody(row) {
+		if row.Kind == runs.KindClarification {
+			e.readClarification(of, row, known, at)
+		} else if !readableBody(row) {
 			e.find(RequestUnreadable, at, "the body is not the JSON of %s", article(row.Kind))
 		}
-		e.checkSettled(row, known, at)
+		of.add(row, known)
+		e.checkSettled(of, row, known, at)
 	}
 	return nil
 }
@@ -45,16 +53,23 @@ func (e *examiner) readRequests(rows runs.RowSequence[runs.Request]) error {
 func (q *request) place() Finding { return Finding{RunID: q.RunID, RequestID: q.RequestID} }
 
 // add counts a request.
-func (r *run) add(row *runs.Request) {
+func (r *run) add(row *runs.Request, known *request) {
 	r.numbers = append(r.numbers, row.Number)
-	if row.Number > r.newestNumber {
+	// A run that asks its parent and goes on is not suspended by that.
+	suspends := row.Kind != runs.KindClarification || known.parked
+	if row.Number > r.newestNumber && suspends {
 		r.newestNumber, r.newestSuspension = row.Number, row.SuspensionID
+	}
+	if row.Kind == runs.KindQuestion {
+		r.questions++
 	}
 	switch {
 	case !row.Open():
 		r.settled++
 		r.settledNumbers = append(r.settledNumbers, row.SettledNumber)
-	case row.Kind == runs.KindQuestion:
+	case !suspends:
+		r.openUnparked++
+	case row.Kind == runs.KindQuestion || row.Kind == runs.KindClarification:
 		r.openQuestions++
 	default:
 		r.openApprovals++
@@ -71,14 +86,18 @@ func readableBody(row *runs.Request) bool {
 }
 
 func article(kind runs.RequestKind) string {
-	if kind == runs.KindApproval {
+	switch kind {
+	case runs.KindApproval:
 		return "an approval with its id"
+	case runs.KindClarification:
+		return "a clarification with its id"
+	case runs.KindQuestion:
 	}
 	return "a question with its id"
 }
 
 // checkSettled checks what was recorded for a request by itself.
-func (e *examiner) checkSettled(row *runs.Request, known *request, at Finding) {
+func (e *examiner) checkSettled(of *run, row *runs.Request, known *request, at Finding) {
 	settled := !row.Open()
 	if settled && row.DueAtMs != 0 {
 		e.find(DueAfterSettled, at, "the request was %s, but due_at_ms is %d", row.Outcome, row.DueAtMs)
@@ -97,11 +116,12 @@ func (e *examiner) checkSettled(row *runs.Request, known *request, at Finding) {
 		return
 	}
 	known.recorded = resolution.Outcome
+	known.delivered = row.Outcome == runs.OutcomeAnswered || resolution.Declined != nil && *resolution.Declined
 	if !fits(row.Kind, row.Outcome) {
 		e.find(OutcomeOfOtherKind, at, "%s was %s", article(row.Kind), row.Outcome)
 		return
 	}
-	if wrong := contradiction(row, &resolution); wrong != "" {
+	if wrong := contradiction(of.Kind, row, &resolution); wrong != "" {
 		e.find(ResolutionWrong, at, "the request was %s at %d, but its resolution has %s", row.Outcome, row.SettledAtMs, wrong)
 	}
 }
@@ -112,16 +132,17 @@ func fits(kind runs.RequestKind, outcome runs.Outcome) bool {
 	case runs.OutcomeAllowed, runs.OutcomeDenied:
 		return kind == runs.KindApproval
 	case runs.OutcomeAnswered, runs.OutcomeDeclined:
-		return kind == runs.KindQuestion
+		return kind == runs.KindQuestion || kind == runs.KindClarification
 	case runs.OutcomeCancelled, runs.OutcomeExpired:
-		return kind == runs.KindApproval || kind == runs.KindQuestion
+		return kind == runs.KindApproval || kind == runs.KindQuestion || kind == runs.KindClarification
 	}
 	return false
 }
 
 // contradiction returns the member of a resolution that says something else than
-// the row, or "". An approval is allowed by the outcome allowed alone.
-func contradiction(row *runs.Request, resolution *runs.Resolution) string {
+// the row, or "". An approval is allowed by the outcome allowed alone. What was
+// recorded for a clarification keeps the moment of the parent's decision.
+func contradiction(of runs.RunKind, row *runs.Request, resolution *runs.Resolution) string {
 	behavior := runs.Behavior("")
 	if row.Kind == runs.KindApproval {
 		behavior = runs.BehaviorDeny
@@ -129,20 +150,37 @@ func contradiction(row *runs.Request, resolution *runs.Resolution) string {
 			behavior = runs.BehaviorAllow
 		}
 	}
-	declined := resolution.Declined != nil && *resolution.Declined
 	switch {
 	case resolution.RequestID != row.RequestID:
 		return "another request_id"
 	case resolution.Outcome != row.Outcome:
 		return "another outcome"
-	case resolution.ResolvedAtMs != row.SettledAtMs:
+	case resolution.ResolvedAtMs != row.SettledAtMs && row.Kind != runs.KindClarification, resolution.ResolvedAtMs == 0:
 		return "another resolved_at_ms"
 	case resolution.Behavior != behavior:
 		return "another behavior"
-	case declined != (row.Outcome == runs.OutcomeDeclined) || (resolution.Declined != nil) != (row.Kind == runs.KindQuestion):
+	case !declinedFits(of, row, resolution.Declined):
 		return "another declined"
 	}
 	return ""
+}
+
+// declinedFits reports whether a resolution says rightly that it is no answer.
+// Whatever ends a parent clarification without one is a declined answer to the child.
+// In the child's session, the same outcomes may come from there or from the end of
+// its own run.
+func declinedFits(of runs.RunKind, row *runs.Request, declined *bool) bool {
+	switch {
+	case (declined != nil) != (row.Kind != runs.KindApproval):
+		return false
+	case declined == nil:
+		return true
+	case row.Kind == runs.KindClarification && (row.Outcome == runs.OutcomeCancelled || row.Outcome == runs.OutcomeExpired):
+		return true
+	case of == runs.KindParentClarification:
+		return *declined == (row.Outcome != runs.OutcomeAnswered)
+	}
+	return *declined == (row.Outcome == runs.OutcomeDeclined)
 }
 
 // checkReports: the log announces each request once and reports each resolution

@@ -13,10 +13,14 @@ type run struct {
 	numbers, settledNumbers []int64
 	settled                 int64
 	openApprovals           int64
-	openQuestions           int64
-	newestNumber            int64
-	newestSuspension        string
-	history                 history
+	// openQuestions counts also the clarifications that the run waits for, and
+	// openUnparked those that it does not.
+	openQuestions    int64
+	openUnparked     int64
+	questions        int64 // open and settled
+	newestNumber     int64
+	newestSuspension string
+	history          history
 	// statusDoubted says that a finding has told why the status cannot be right.
 	statusDoubted bool
 }
@@ -31,7 +35,8 @@ func (e *examiner) readRuns(rows runs.RowSequence[runs.Run]) error {
 			e.find(OutputMisplaced, Finding{RunID: row.RunID}, "the run is %s and has an output", row.Status)
 		}
 		known := &run{Run: *row}
-		known.Output, known.Metadata = nil, nil // they may be large, and are not needed
+		e.checkRequester(known)
+		known.Output, known.Metadata, known.Requester = nil, nil, nil // they may be large, and are not needed
 		e.runs[row.RunID] = known
 		e.orderedRuns = append(e.orderedRuns, known)
 	}
@@ -45,10 +50,16 @@ func (e *examiner) checkRun(r *run) {
 		e.find(StatusUnknown, at, "the status is %q", r.Status)
 		return
 	}
+	if r.Kind == runs.KindParentClarification {
+		if !e.checkClarification(r, at) {
+			return
+		}
+	} else {
+		e.checkLease(r, at)
+	}
 	e.checkWait(r, at)
 	e.checkNumbers(r, at)
 	e.checkEnd(r, at)
-	e.checkLease(r, at)
 	e.checkClaimable(r, at)
 	e.checkHistory(r, at)
 }
@@ -65,6 +76,8 @@ func (e *examiner) checkWait(r *run, at Finding) {
 		e.find(RunWaitsForNothing, at, "the run is %s, but nothing is open on it", r.Status)
 	case !r.Status.Waiting() && open > 0:
 		e.find(RunDoesNotWait, at, "the run is %s, but %d requests are open on it", r.Status, open)
+	case r.Status.Terminal() && r.openUnparked > 0:
+		e.find(RunDoesNotWait, at, "the run is %s, but %d clarifications are open on it", r.Status, r.openUnparked)
 	case open > 0 && r.Status != want:
 		e.find(WaitingStatusWrong, at, "the run is %s, but %d approvals and %d questions are open on it", r.Status, r.openApprovals, r.openQuestions)
 	default:

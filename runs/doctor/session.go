@@ -6,12 +6,16 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// checkSession checks what is about several runs of a session: the slot and the
-// queue, whose order is that of first_event_id.
+// checkSession checks what is about several runs of a session: the slot, which no
+// clarification takes, and the queue, whose order is that of first_event_id.
 func (e *examiner) checkSession(session *runs.Session) {
-	var active, queued []*run
+	var active, queued, clarifications []*run
 	for _, run := range e.orderedRuns {
 		switch {
+		case run.Kind == runs.KindParentClarification:
+			if !run.Status.Terminal() {
+				clarifications = append(clarifications, run)
+			}
 		case run.Status == runs.StatusQueued:
 			queued = append(queued, run)
 		case run.Status == runs.StatusRunning || run.Status.Waiting():
@@ -22,7 +26,10 @@ func (e *examiner) checkSession(session *runs.Session) {
 		e.find(ActiveRunTwice, Finding{RunID: active[i].RunID}, "the run is %s beside run %s, which is %s", active[i].Status, active[0].RunID, active[0].Status)
 	}
 	named := func(run *run) bool { return run.RunID == session.ActiveRunID }
+	held := e.runs[session.ActiveRunID]
 	switch {
+	case held != nil && held.Kind == runs.KindParentClarification:
+		e.find(ClarificationActive, Finding{RunID: held.RunID}, "active_run_id names a clarification, which takes no slot")
 	case len(active) == 0 && session.ActiveRunID != "":
 		e.find(ActiveRunWrong, Finding{RunID: session.ActiveRunID}, "active_run_id names a run that is not active, and none is")
 	case len(active) > 0 && !slices.ContainsFunc(active, named):
@@ -32,7 +39,7 @@ func (e *examiner) checkSession(session *runs.Session) {
 		e.find(QueuedCountWrong, Finding{}, "queued_count is %d, but %d runs are queued", session.QueuedCount, len(queued))
 	}
 	if session.EndedAtMs != 0 {
-		for _, run := range slices.Concat(active, queued) {
+		for _, run := range slices.Concat(active, queued, clarifications) {
 			e.find(EndedSessionNotIdle, Finding{RunID: run.RunID}, "the session has ended, but the run is %s", run.Status)
 		}
 		return

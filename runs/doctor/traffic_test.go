@@ -77,7 +77,86 @@ func (g *traffic) suspension() runs.Suspension {
 	return s
 }
 
+// parentOf is the parent of a session: three of four have one.
+func parentOf(n int) string {
+	if n%4 == 0 {
+		return ""
+	}
+	return fmt.Sprintf("s-%d", n-1)
+}
+
+// waiting is a clarification that waits in some session, or any run.
+func (g *traffic) waiting() *runs.RunRecord {
+	list, err := g.store.Runs(g.ctx, runs.RunQuery{
+		SessionID: g.sessionID(), Kind: runs.KindParentClarification, Status: runs.StatusWaitingForUserQuestion, Limit: 5,
+	})
+	if err != nil || len(list) == 0 {
+		return g.activeRun()
+	}
+	return &list[g.IntN(len(list))]
+}
+
+// clarification gives a command by which families talk.
+func (g *traffic) clarification() runs.Command {
+	actor := runs.Actor{Name: "alice", Via: runs.ViaAPI}
+	switch g.IntN(8) {
+	case 0, 1, 2:
+		record := g.activeRun()
+		question := questions(fmt.Sprintf("c-%d", g.IntN(1000))).Questions[0]
+		if after := int64(g.IntN(60)); g.chance(30) && after > 0 {
+			question.ExpiresAfterMs = &after
+		}
+		return &runs.AskClarification{RunID: record.Run.RunID, Fence: record.Run.Fence, Request: question, Park: g.chance(50)}
+	case 3, 4:
+		record := g.waiting()
+		return &runs.AnswerQuestion{RunID: record.Run.RunID, Actor: actor, Resolution: runs.UserQuestionResolution{
+			RequestID: open(record, runs.KindQuestion), Answers: []runs.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"y"}}},
+		}}
+	case 5:
+		record := g.waiting()
+		if g.chance(50) {
+			return &runs.CancelRun{RunID: record.Run.RunID, Actor: actor}
+		}
+		return &runs.CancelQuestion{RunID: record.Run.RunID, RequestID: open(record, runs.KindQuestion), Actor: actor}
+	case 6:
+		messageID := runs.MessageIDOf(fmt.Sprintf("c-%d", g.IntN(1000)))
+		if g.chance(50) {
+			return &runs.AcknowledgeMessage{SessionID: g.sessionID(), MessageID: messageID}
+		}
+		return &runs.ReplayMessage{SessionID: g.sessionID(), MessageID: messageID}
+	default:
+		return &runs.ReadMailbox{SessionID: g.sessionID(), DeadLetters: g.chance(30)}
+	}
+}
+
+// carryOut takes an effect that is due to its end, or leaves it on the way.
+func (g *traffic) carryOut() error {
+	due, err := g.store.DueEffects(g.ctx, 5)
+	if err != nil || len(due) == 0 {
+		return err
+	}
+	named := due[g.IntN(len(due))]
+	claimed, err := g.store.Do(g.ctx, &runs.ClaimEffect{SessionID: named.SessionID, EffectID: named.EffectID})
+	if err != nil || claimed.Effect == nil || g.chance(10) {
+		return err
+	}
+	effect := claimed.Effect
+	_, err = g.store.Do(g.ctx, effect.Command())
+	if instead := effect.Refused(runs.ErrorCode(err), claimed.NowMs); err != nil && instead != nil {
+		_, err = g.store.Do(g.ctx, instead)
+	}
+	finish := &runs.FinishEffect{SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: effect.Attempts}
+	if err != nil {
+		finish.Error = err.Error()
+	}
+	_, err = g.store.Do(g.ctx, finish)
+	return err
+}
+
 func (g *traffic) command() runs.Command {
+	if g.chance(25) {
+		return g.clarification()
+	}
 	record := g.activeRun()
 	runID, fence := record.Run.RunID, record.Run.Fence
 	actor := runs.Actor{Name: "alice", Via: runs.ViaAPI}
@@ -151,6 +230,11 @@ func (g *traffic) command() runs.Command {
 // give gives some commands and returns how many were accepted.
 func (g *traffic) give(count int) (accepted int, err error) {
 	for range count {
+		if g.chance(25) {
+			if err := g.carryOut(); err != nil {
+				return accepted, fmt.Errorf("carry out: %w", err)
+			}
+		}
 		command := g.command()
 		switch _, err := g.store.Do(g.ctx, command); {
 		case err == nil:
@@ -171,6 +255,10 @@ func TestABusyDatabaseIsHealthy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := openEngine(t)
+			for n := range trafficSessions {
+				_, err := d.store.Do(t.Context(), &runs.CreateSession{SessionID: fmt.Sprintf("s-%d", n), ParentSessionID: parentOf(n)})
+				require.NoError(t, err)
+			}
 			var group sync.WaitGroup
 			accepted, failures := make([]int, writers), make([]error, writers)
 			for n := range writers {
@@ -200,6 +288,8 @@ func TestABusyDatabaseIsHealthy(t *testing.T) {
 			last := walked[len(walked)-1]
 			require.Equal(t, int64(trafficSessions), last.Sessions)
 			require.Greater(t, last.Requests, int64(20))
+			require.Greater(t, last.Effects, int64(5), "nobody asked his parent")
+			require.Positive(t, last.Messages, "no answer came")
 			require.Less(t, walked[0].Events, last.Events, "nothing was written while it was looked at")
 
 			// The store itself is as good a walker as one that reads beside it.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -113,8 +114,10 @@ func (c *Committer) attempt(calls []*call) (err error) {
 		return fmt.Errorf("begin: %w", err)
 	}
 	defer batch.Rollback(ctx)
+	failpoint.Hit("committer.begun")
 
 	decisions, changes, changed := c.decide(batch, calls)
+	failpoint.Hit("committer.decided")
 	if len(changes) > 0 {
 		if err := batch.Commit(ctx, runs.Gather(changes)); err != nil {
 			return fmt.Errorf("commit: %w", err)
@@ -125,10 +128,12 @@ func (c *Committer) attempt(calls []*call) (err error) {
 			}
 		}
 	}
+	failpoint.Hit("committer.committed")
 	answered = true
 	for _, d := range decisions {
 		d.call.answer(d.reply, d.err)
 	}
+	failpoint.Hit("committer.answered")
 	for _, session := range changed {
 		c.options.Announce(session.notice(batch.NowMs()))
 	}
@@ -185,10 +190,19 @@ type changedSession struct {
 	// batch, in the order of touched.
 	claimableBefore map[string]int64
 	touched         []string
+	// owed are the effects that the batch made due.
+	owed []string
 }
 
 // note must be called before the change is applied.
 func (s *changedSession) note(change runs.Change) {
+	for _, list := range [][]*runs.Effect{change.NewEffects, change.UpdatedEffects} {
+		for _, effect := range list {
+			if !slices.Contains(s.owed, effect.EffectID) {
+				s.owed = append(s.owed, effect.EffectID)
+			}
+		}
+	}
 	for _, list := range [][]*runs.Run{change.NewRuns, change.UpdatedRuns} {
 		for _, run := range list {
 			if _, seen := s.claimableBefore[run.RunID]; seen {
@@ -215,6 +229,11 @@ func (s *changedSession) notice(nowMs int64) runs.Notice {
 			notice.Claimable = append(notice.Claimable, runs.Claimable{
 				RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, ClaimableAtMs: at,
 			})
+		}
+	}
+	for _, effectID := range s.owed {
+		if effect := s.state.Effects[effectID]; effect.DueAtMs != 0 && effect.DueAtMs <= nowMs {
+			notice.Owed = append(notice.Owed, runs.DueEffect{SessionID: s.state.SessionID, EffectID: effectID})
 		}
 	}
 	return notice

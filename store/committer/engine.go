@@ -51,8 +51,15 @@ type Load struct {
 	Suspensions       []SuspensionKey
 	SessionRequestIDs []string
 	UnfinishedRuns    bool
-	PayloadRunIDs     []string
-	Records           []runs.RecordKey
+	Clarifications    bool
+	MessageIDs        []string
+	// MessageRunIDs are the runs whose unacknowledged messages are loaded.
+	MessageRunIDs []string
+	Mailbox       bool
+	DeadLetters   bool
+	EffectIDs     []string
+	PayloadRunIDs []string
+	Records       []runs.RecordKey
 }
 
 // SuspensionKey names a suspension of a run.

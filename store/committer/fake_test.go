@@ -69,6 +69,8 @@ func (m *memory) Begin(_ context.Context, loads []committer.Load) (committer.Bat
 			state.Session = row.Session
 			maps.Copy(state.Runs, row.Runs)
 			maps.Copy(state.Requests, row.Requests)
+			maps.Copy(state.Effects, row.Effects)
+			maps.Copy(state.Messages, row.Messages)
 		}
 		maps.Copy(state.Records, m.records)
 		m.mu.Unlock()
@@ -157,6 +159,12 @@ func (b *memoryBatch) Commit(_ context.Context, w runs.Writes) error {
 	}
 	for _, record := range w.Records {
 		m.records[record.RecordKey] = record
+	}
+	for _, effect := range append(w.NewEffects, w.UpdatedEffects...) {
+		m.states[effect.SessionID].Effects[effect.EffectID] = effect
+	}
+	for _, message := range append(w.NewMessages, w.UpdatedMessages...) {
+		m.states[message.SessionID].Messages[message.MessageID] = message
 	}
 	m.events = append(m.events, w.Events...)
 	m.commits++

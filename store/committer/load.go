@@ -28,6 +28,15 @@ func loadsOf(calls []*call) []Load {
 func (l *Load) add(needs runs.Needs) {
 	l.Commands++
 	l.UnfinishedRuns = l.UnfinishedRuns || needs.UnfinishedRuns
+	l.Clarifications = l.Clarifications || needs.Clarifications
+	l.Mailbox = l.Mailbox || needs.Mailbox
+	l.DeadLetters = l.DeadLetters || needs.DeadLetters
+	if runs.ValidID(needs.MessageID) {
+		l.MessageIDs = include(l.MessageIDs, needs.MessageID)
+	}
+	if runs.ValidID(needs.EffectID) {
+		l.EffectIDs = include(l.EffectIDs, needs.EffectID)
+	}
 	if needs.ChosenRunID != "" {
 		l.ChosenRunIDs = include(l.ChosenRunIDs, needs.ChosenRunID)
 	}
@@ -52,6 +61,9 @@ func (l *Load) add(needs runs.Needs) {
 	}
 	if needs.Payload {
 		l.PayloadRunIDs = include(l.PayloadRunIDs, needs.RunID)
+	}
+	if needs.RunMessages {
+		l.MessageRunIDs = include(l.MessageRunIDs, needs.RunID)
 	}
 }
 

@@ -83,7 +83,7 @@ func (t *transaction) begin(ctx context.Context, loads []committer.Load, localSe
 		records: map[runs.RecordKey][]*runs.State{},
 	}
 	batch := &pgx.Batch{}
-	if t.plansAreOld() {
+	if t.plansAreOld(loads) {
 		batch.Queue(sqlDiscardPlans)
 	}
 	batch.Queue(sqlBegin)
@@ -98,19 +98,33 @@ func (t *transaction) begin(ctx context.Context, loads []committer.Load, localSe
 // sqlDiscardPlans makes the server plan the prepared statements anew.
 const sqlDiscardPlans = `DISCARD PLANS`
 
-// transactionCount is the key of a connection's count of transactions.
-const transactionCount = "holdpoint_transactions"
+// The keys of a connection's counts: of all transactions, and of those that look at
+// effects or messages, whose tables may begin to fill long after the others.
+const (
+	transactionCount = "holdpoint_transactions"
+	effectCount      = "holdpoint_effect_transactions"
+)
 
 // plansAreOld counts the transactions of the connection and returns true at 8, 32,
 // 128, 512 and so on. A plan that was made for a table of a few rows walks all of
 // it, and the server keeps it until the table is analysed; in a database that
 // fills up quickly that is too late. So the plans are made again each time the
 // tables may have grown to the fourfold.
-func (t *transaction) plansAreOld() bool {
+func (t *transaction) plansAreOld(loads []committer.Load) bool {
+	old := t.growing(transactionCount)
+	if slices.ContainsFunc(loads, func(l committer.Load) bool {
+		return l.Mailbox || len(l.EffectIDs) > 0 || len(l.MessageIDs) > 0
+	}) {
+		old = t.growing(effectCount) || old
+	}
+	return old
+}
+
+func (t *transaction) growing(key string) bool {
 	data := t.conn.Conn().PgConn().CustomData()
-	count, _ := data[transactionCount].(int)
+	count, _ := data[key].(int)
 	count++
-	data[transactionCount] = count
+	data[key] = count
 	return count >= 8 && bits.OnesCount(uint(count)) == 1 && bits.TrailingZeros(uint(count))%2 == 1
 }
 
@@ -142,6 +156,10 @@ func (t *transaction) Commit(ctx context.Context, w runs.Writes) error {
 	queueRows(batch, sqlInsertRequests, w.NewRequests, insertRequestsArguments)
 	queueRows(batch, sqlInsertEvents, w.Events, insertEventsArguments)
 	queueRows(batch, sqlInsertRecords, w.Records, insertRecordsArguments)
+	queueRows(batch, sqlUpdateEffects, w.UpdatedEffects, updateEffectsArguments)
+	queueRows(batch, sqlInsertEffects, w.NewEffects, insertEffectsArguments)
+	queueRows(batch, sqlUpdateMessages, w.UpdatedMessages, updateMessagesArguments)
+	queueRows(batch, sqlInsertMessages, w.NewMessages, insertMessagesArguments)
 	batch.Queue(sqlCommit).Exec(func(tag pgconn.CommandTag) error {
 		if tag.String() != "COMMIT" {
 			return fmt.Errorf("the transaction ended with %s", tag)

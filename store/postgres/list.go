@@ -169,7 +169,7 @@ func requestList(q runs.RequestQuery) (sql string, args []any) {
 	if after := q.After; after != nil {
 		filter.and("(q.session_id, q.run_id, q.request_id) > (?, ?, ?)", after.SessionID, after.RunID, after.RequestID)
 	}
-	sql = "SELECT" + requestColumns + ", r.agent_id, r.kind\nFROM requests AS q\nJOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id" +
+	sql = "SELECT" + requestColumns + ", r.agent_id, r.kind, r.requester\nFROM requests AS q\nJOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id" +
 		filter.conditions() + "\nORDER BY q.session_id, q.run_id, q.request_id\nLIMIT " + filter.parameter(max(q.Limit, 0))
 	return sql, filter.args
 }
@@ -177,4 +177,44 @@ func requestList(q runs.RequestQuery) (sql string, args []any) {
 func requestCount(q runs.RequestQuery) (sql string, args []any) {
 	filter := requestFilter(q)
 	return "SELECT count(*) FROM requests AS q" + filter.conditions(), filter.args
+}
+
+func effectFilter(q runs.EffectQuery) query {
+	var filter query
+	switch {
+	case q.State == runs.EffectPending:
+		// It follows from the state, and lets the planner use effects_due.
+		filter.and("f.due_at_ms IS NOT NULL")
+	case q.State == runs.EffectFailed:
+		// The predicate of effects_failed, word for word.
+		filter.and("f.state = 'failed'")
+	case q.State != "":
+		filter.and("f.state = ?", string(q.State))
+	}
+	if q.SessionID != "" {
+		filter.and("f.session_id = ?", q.SessionID)
+	}
+	return filter
+}
+
+func effectsCount(q runs.EffectQuery) (sql string, args []any) {
+	filter := effectFilter(q)
+	return "SELECT count(*) FROM effects AS f" + filter.conditions(), filter.args
+}
+
+// effectList returns the statement of one page of effects.
+func effectList(q runs.EffectQuery) (sql string, args []any) {
+	filter := effectFilter(q)
+	// The sum keeps the planner from walking the list of all effects until it has met
+	// enough of those that another index finds at once.
+	created := "f.created_at_ms + 0"
+	if q.SessionID == "" && q.State != runs.EffectPending && q.State != runs.EffectFailed {
+		created = "f.created_at_ms"
+	}
+	if after := q.After; after != nil {
+		filter.and("("+created+", f.effect_id) > (?, ?)", after.CreatedAtMs, after.EffectID)
+	}
+	sql = "SELECT" + effectColumns + "\nFROM effects AS f" + filter.conditions() +
+		"\nORDER BY " + created + ", f.effect_id\nLIMIT " + filter.parameter(max(q.Limit, 0))
+	return sql, filter.args
 }

@@ -14,8 +14,7 @@ const sqlLockSessions = `
 SELECT` + sessionColumns + `
 FROM sessions AS s
 WHERE s.session_id = ANY($1::text[])
-ORDER BY s.session_id
-FOR UPDATE`
+ORDER BY s.session_id` + lockRows
 
 // The pieces that reach rows by the keys of k. Each is a subquery of its own that
 // cannot be pulled up, so that the planner has no choice but to look up one key
@@ -199,6 +198,8 @@ func (l *loader) queue(batch *pgx.Batch, loads []committer.Load) {
 		batch.Queue(sqlLoadChosenRuns, chosen).Query(l.takeChosen)
 		batch.Queue(sqlLoadChosenRequests, chosen).Query(l.takeChosenRequests)
 	}
+	l.queueClarifications(batch, loads)
+	// After all runs: the payloads go into them.
 	if len(payloads[0]) > 0 {
 		batch.Queue(sqlLoadPayloads, payloads[0], payloads[1]).Query(l.takePayloads)
 	}

@@ -133,6 +133,19 @@ ORDER BY r.first_event_id`
 SELECT e.body FROM events AS e
 WHERE e.session_id = $1 AND e.type = 'output'
 ORDER BY e.event_id DESC LIMIT 100`
+
+	// sqlSessionClarifications goes from the open questions to their runs: the queue of
+	// the session may be long.
+	sqlSessionClarifications = `
+SELECT` + requestColumns + `, r.agent_id, r.kind, r.requester
+FROM requests AS q
+CROSS JOIN LATERAL (
+	SELECT * FROM runs AS one
+	WHERE one.session_id = q.session_id AND one.run_id = q.run_id LIMIT 1
+) AS r` + waitingClarification + `
+	AND q.kind = 'question' AND q.session_id = $1 AND q.settled_number IS NULL
+ORDER BY q.run_id, q.request_id
+LIMIT $2::bigint`
 )
 
 // Session implements runs.Reader.
@@ -150,6 +163,11 @@ func (s *Store) Session(ctx context.Context, sessionID string) (*runs.SessionRec
 		batch.Queue(sqlActiveRun, sessionID).Query(active.takeRuns)
 		batch.Queue(sqlActiveRunRequests, sessionID).Query(active.takeRequests)
 		batch.Queue(sqlActiveRunOutputs, sessionID).Query(active.takeOutputs)
+		batch.Queue(sqlSessionClarifications, sessionID, runs.MaxClarificationsShown).Query(func(rows pgx.Rows) error {
+			return each(rows, requestRowTargets, func(r *requestRow) {
+				record.Clarifications = append(record.Clarifications, r.pending())
+			})
+		})
 		batch.Queue(sqlQueuedRunIDs, sessionID).Query(func(rows pgx.Rows) (err error) {
 			record.QueuedRunIDs, err = pgx.CollectRows(rows, pgx.RowTo[string])
 			return err

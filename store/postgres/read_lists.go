@@ -159,6 +159,15 @@ func (s *Store) CountRuns(ctx context.Context, q runs.RunQuery) (int64, error) {
 type requestRow struct {
 	request       runs.Request
 	agentID, kind string
+	requester     []byte
+}
+
+func requestRowTargets(r *requestRow) []any {
+	return append(requestTargets(&r.request), &r.agentID, &r.kind, &r.requester)
+}
+
+func (r *requestRow) pending() runs.PendingRequest {
+	return runs.PendingRequest{Request: r.request, AgentID: r.agentID, RunKind: runs.RunKind(r.kind), Requester: r.requester}
 }
 
 // PendingRequests implements runs.Reader.
@@ -173,10 +182,23 @@ func (s *Store) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]run
 	}
 	defer rows.Close()
 	var list []runs.PendingRequest
-	targets := func(r *requestRow) []any { return append(requestTargets(&r.request), &r.agentID, &r.kind) }
-	err = each(rows, targets, func(r *requestRow) {
-		list = append(list, runs.PendingRequest{Request: r.request, AgentID: r.agentID, RunKind: runs.RunKind(r.kind)})
-	})
+	err = each(rows, requestRowTargets, func(r *requestRow) { list = append(list, r.pending()) })
+	return list, readFailure(ctx, err)
+}
+
+// Effects implements runs.Reader.
+func (s *Store) Effects(ctx context.Context, q runs.EffectQuery) ([]runs.Effect, error) {
+	if !storable(string(q.State), q.SessionID) || q.After != nil && !storable(q.After.EffectID) {
+		return nil, nil
+	}
+	sql, args := effectList(q)
+	rows, err := s.reads.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, readFailure(ctx, err)
+	}
+	defer rows.Close()
+	var list []runs.Effect
+	err = each(rows, effectTargets, func(f *runs.Effect) { list = append(list, *f) })
 	return list, readFailure(ctx, err)
 }
 
@@ -186,6 +208,15 @@ func (s *Store) CountPendingRequests(ctx context.Context, q runs.RequestQuery) (
 		return 0, nil
 	}
 	sql, args := requestCount(q)
+	return s.count(ctx, sql, args)
+}
+
+// CountEffects implements runs.Reader.
+func (s *Store) CountEffects(ctx context.Context, q runs.EffectQuery) (int64, error) {
+	if !storable(string(q.State), q.SessionID) {
+		return 0, nil
+	}
+	sql, args := effectsCount(q)
 	return s.count(ctx, sql, args)
 }
 

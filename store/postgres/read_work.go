@@ -137,7 +137,13 @@ SELECT coalesce((
 	SELECT q.due_at_ms FROM requests AS q WHERE q.due_at_ms IS NOT NULL
 	ORDER BY q.due_at_ms, q.session_id, q.run_id LIMIT 1
 ), 0), ` + nowMs
-	sqlNow = `SELECT ` + nowMs
+	sqlNow        = `SELECT ` + nowMs
+	sqlDueEffects = `
+SELECT f.session_id, f.effect_id
+FROM effects AS f
+WHERE f.due_at_ms <= ` + nowMs + `
+ORDER BY f.due_at_ms, f.session_id, f.effect_id
+LIMIT $1::bigint`
 )
 
 // Due implements runs.Reader. It looks at the limit's number of requests, and so
@@ -157,6 +163,19 @@ func (s *Store) Due(ctx context.Context, limit int) ([]runs.DueRun, error) {
 			list = append(list, *d)
 		}
 	})
+	return list, readFailure(ctx, err)
+}
+
+// DueEffects implements runs.Reader.
+func (s *Store) DueEffects(ctx context.Context, limit int) ([]runs.DueEffect, error) {
+	rows, err := s.reads.Query(ctx, sqlDueEffects, max(limit, 0))
+	if err != nil {
+		return nil, readFailure(ctx, err)
+	}
+	defer rows.Close()
+	var list []runs.DueEffect
+	targets := func(d *runs.DueEffect) []any { return []any{&d.SessionID, &d.EffectID} }
+	err = each(rows, targets, func(d *runs.DueEffect) { list = append(list, *d) })
 	return list, readFailure(ctx, err)
 }
 

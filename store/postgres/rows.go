@@ -29,7 +29,7 @@ const runColumns = `
 	r.attempt, r.stalled_attempts, r.fence, coalesce(r.worker_id, ''), coalesce(r.lease_expires_at_ms, 0),
 	coalesce(r.lease_end, ''), coalesce(r.last_call_digest, ''), r.attached, coalesce(r.claimable_at_ms, 0),
 	coalesce(r.suspension_id, ''), r.raised_count, r.settled_count, r.resume_after,
-	r.output_count, coalesce(r.error, ''), r.output`
+	r.output_count, coalesce(r.error, ''), r.output, r.requester`
 
 // queuedAhead counts the queued runs that go before r.
 const queuedAhead = `
@@ -49,7 +49,7 @@ func runTargets(r *runs.Run) []any {
 		&r.Attempt, &r.StalledAttempts, &r.Fence, &r.WorkerID, &r.LeaseExpiresAtMs,
 		(*string)(&r.LeaseEnd), &r.LastCallDigest, &r.Attached, &r.ClaimableAtMs,
 		&r.SuspensionID, &r.RaisedCount, &r.SettledCount, &r.ResumeAfter,
-		&r.OutputCount, &r.Error, (*[]byte)(&r.Output),
+		&r.OutputCount, &r.Error, (*[]byte)(&r.Output), (*[]byte)(&r.Requester),
 	}
 }
 
@@ -81,6 +81,30 @@ const recordColumns = `
 func recordTargets(i *runs.IdempotencyRecord) []any {
 	return []any{
 		&i.Scope, (*string)(&i.Operation), &i.IdempotencyKey, &i.Fingerprint, &i.SessionID, &i.RunID, &i.CreatedAtMs,
+	}
+}
+
+const effectColumns = `
+	f.session_id, f.effect_id, f.run_id, f.kind, f.state, f.target_session_id, f.payload,
+	f.created_at_ms, coalesce(f.due_at_ms, 0), f.attempts, coalesce(f.last_error, ''), coalesce(f.finished_at_ms, 0)`
+
+func effectTargets(f *runs.Effect) []any {
+	return []any{
+		&f.SessionID, &f.EffectID, &f.RunID, (*string)(&f.Kind), (*string)(&f.State), &f.TargetSessionID, (*[]byte)(&f.Payload),
+		&f.CreatedAtMs, &f.DueAtMs, &f.Attempts, &f.LastError, &f.FinishedAtMs,
+	}
+}
+
+const messageColumns = `
+	m.session_id, m.message_id, m.run_id, m.from_session_id, m.state, m.subject, m.payload,
+	m.created_at_ms, m.delivery_attempts, coalesce(m.lease_expires_at_ms, 0),
+	coalesce(m.last_error, ''), coalesce(m.acknowledged_at_ms, 0)`
+
+func messageTargets(m *runs.Message) []any {
+	return []any{
+		&m.SessionID, &m.MessageID, &m.RunID, &m.FromSessionID, (*string)(&m.State), &m.Subject, (*[]byte)(&m.Payload),
+		&m.CreatedAtMs, &m.DeliveryAttempts, &m.LeaseExpiresAtMs,
+		&m.LastError, &m.AcknowledgedAtMs,
 	}
 }
 

@@ -37,6 +37,11 @@ var statements = map[string]string{
 	"sqlSessionOf": sqlSessionOf, "sqlSessionOutputs": sqlSessionOutputs, "sqlSessionSettings": sqlSessionSettings,
 	"sqlSessionThere": sqlSessionThere, "sqlSettleRequests": sqlSettleRequests, "sqlSettledAfter": sqlSettledAfter,
 	"sqlSweepRecords": sqlSweepRecords, "sqlUpdateRuns": sqlUpdateRuns, "sqlUpdateSessions": sqlUpdateSessions,
+	"sqlDueEffects": sqlDueEffects, "sqlInsertEffects": sqlInsertEffects, "sqlInsertMessages": sqlInsertMessages,
+	"sqlLoadClarificationRequests": sqlLoadClarificationRequests, "sqlLoadClarifications": sqlLoadClarifications,
+	"sqlLoadEffects": sqlLoadEffects, "sqlLoadMailbox": sqlLoadMailbox, "sqlLoadMessages": sqlLoadMessages,
+	"sqlLoadRunMessages": sqlLoadRunMessages, "sqlLoadSessionRequestRuns": sqlLoadSessionRequestRuns,
+	"sqlSessionClarifications": sqlSessionClarifications, "sqlUpdateEffects": sqlUpdateEffects, "sqlUpdateMessages": sqlUpdateMessages,
 }
 
 func TestEveryStatementIsListed(t *testing.T) {
@@ -101,6 +106,15 @@ func listStatements() map[string]string {
 			}
 		}
 	}
+	for _, session := range []string{"", "s"} {
+		for _, state := range []runs.EffectState{"", runs.EffectPending, runs.EffectDone, runs.EffectFailed} {
+			for _, after := range []*runs.EffectPosition{nil, {CreatedAtMs: 1, EffectID: "f"}} {
+				q := runs.EffectQuery{State: state, SessionID: session, After: after, Limit: 1}
+				sql, _ := effectList(q)
+				add("effects", q, sql)
+			}
+		}
+	}
 	return list
 }
 
@@ -134,7 +148,11 @@ INSERT INTO requests (number, due_at_ms, created_at_ms, session_id, run_id, requ
 INSERT INTO events (event_id, timestamp_ms, session_id, run_id, agent_id, type, body)
 	SELECT 1, 1, 's' || n, 'r' || n, 'agent', 'accepted', '{}' FROM generate_series(1, 20000) AS n;
 INSERT INTO idempotency_records (created_at_ms, scope, operation, idempotency_key, fingerprint, session_id, run_id)
-	SELECT 1, 's' || n, 'run', 'k', '', 's' || n, 'r' || n FROM generate_series(1, 20000) AS n`
+	SELECT 1, 's' || n, 'run', 'k', '', 's' || n, 'r' || n FROM generate_series(1, 20000) AS n;
+INSERT INTO effects (created_at_ms, due_at_ms, attempts, session_id, effect_id, run_id, kind, state, target_session_id, payload)
+	SELECT 1, 9999999999999, 0, 's' || n, 'f' || n, 'r' || n, 'open_clarification', 'pending', 's' || n, '{}' FROM generate_series(1, 20000) AS n;
+INSERT INTO messages (created_at_ms, delivery_attempts, session_id, message_id, run_id, from_session_id, state, subject, payload)
+	SELECT 1, 0, 's' || n, 'm' || n, 'r' || n, 's' || n, 'pending', '', '{}' FROM generate_series(1, 20000) AS n`
 
 var indexScan = regexp.MustCompile(`Index (Only )?Scan (Backward )?using|Bitmap Index Scan`)
 
@@ -155,7 +173,7 @@ func TestHotStatementsReachRowsByTheirKeys(t *testing.T) {
 	require.NoError(t, err)
 	for name, sql := range statements {
 		hot := strings.HasPrefix(name, "sqlLoad") || strings.HasPrefix(name, "sqlUpdate") || strings.HasPrefix(name, "sqlInsert") ||
-			name == "sqlLockSessions" || name == "sqlSettleRequests" || strings.HasPrefix(name, "sqlClaimable") || name == "sqlDue" ||
+			name == "sqlLockSessions" || name == "sqlSettleRequests" || strings.HasPrefix(name, "sqlClaimable") || strings.HasPrefix(name, "sqlDue") || name == "sqlSessionClarifications" ||
 			strings.HasPrefix(name, "sqlActive") || strings.HasSuffix(name, "OfRuns") || name == "sqlQueuePlaces"
 		if !hot {
 			continue

@@ -7,13 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/committer"
@@ -115,12 +119,14 @@ func (s *Store) connect(ctx context.Context, url string, options Options) error 
 	// A lane finds out by itself that a connection is dead, and takes another one. A
 	// ping before each use would cost a round trip.
 	lanes.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
+	lanes.BeforeConnect = neverCancel
 	if !options.Pooler {
 		lanes.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 			_, err := conn.Exec(ctx, sqlSessionSettings)
 			return err
 		}
 	}
+	lanes.ConnConfig.DialFunc = failpoint.Dial("lanes", lanes.ConnConfig.DialFunc)
 	if s.lanes, err = pgxpool.NewWithConfig(ctx, lanes); err != nil {
 		return fmt.Errorf("open database: %w", err)
 	}
@@ -137,6 +143,7 @@ func (s *Store) connect(ctx context.Context, url string, options Options) error 
 			return err
 		}
 	}
+	reads.ConnConfig.DialFunc = failpoint.Dial("reads", reads.ConnConfig.DialFunc)
 	if s.reads, err = pgxpool.NewWithConfig(ctx, reads); err != nil {
 		return fmt.Errorf("open database: %w", err)
 	}
@@ -146,6 +153,33 @@ func (s *Store) connect(ctx context.Context, url string, options Options) error 
 	s.readsSQL = stdlib.OpenDBFromPool(s.reads)
 	s.migrator, err = migrations.New(s.readsSQL, migrations.Postgres, options.Logger)
 	return err
+}
+
+// errNoCancel is why a connection of a lane asks for no cancellation.
+var errNoCancel = errors.New("a deciding transaction is not cancelled")
+
+// neverCancel keeps the driver from asking the server to cancel what a connection was
+// doing when its caller gave up. A COMMIT that waits for a synchronous standby would
+// end by that as if the standby had it: the decision could be read, and a repeated call
+// be told of it, and the loss of the primary would undo it. Whatever else a deciding
+// transaction waits for ends by the server's own time-outs.
+func neverCancel(_ context.Context, config *pgx.ConnConfig) error {
+	var connected atomic.Bool
+	dial, after := config.DialFunc, config.AfterConnect
+	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if connected.Load() {
+			return nil, errNoCancel
+		}
+		return dial(ctx, network, address)
+	}
+	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		connected.Store(true)
+		if after == nil {
+			return nil
+		}
+		return after(ctx, conn)
+	}
+	return nil
 }
 
 func poolConfig(url string, options Options) (*pgxpool.Config, error) {

@@ -96,6 +96,8 @@ func walk(ctx context.Context, conn *pgx.Conn, visit func(*runs.SessionRows) err
 		Requests: readTable(ctx, conn, "requests", requestTargets, `SELECT`+requestColumns+` FROM requests AS q ORDER BY q.session_id`),
 		Events:   readTable(ctx, conn, "events", eventTargets, `SELECT`+eventColumns+` FROM events AS e ORDER BY e.session_id, e.event_id`),
 		Records:  readTable(ctx, conn, "idempotency_records", recordTargets, `SELECT`+recordColumns+` FROM idempotency_records AS i ORDER BY i.session_id`),
+		Effects:  readTable(ctx, conn, "effects", effectTargets, `SELECT`+effectColumns+` FROM effects AS f ORDER BY f.session_id`),
+		Messages: readTable(ctx, conn, "messages", messageTargets, `SELECT`+messageColumns+` FROM messages AS m ORDER BY m.session_id`),
 	}
 	return streams.Visit(visit)
 }

@@ -13,7 +13,7 @@ INSERT INTO runs (
 	raised_count, settled_count, resume_after, output_count, question_count, attached, status,
 	session_id, run_id, agent_id, kind, parent_run_id, worker_id, lease_end, suspension_id,
 	last_call_digest, payload_digest, source_plugin, source_kind, actor_id, text_preview,
-	error, metadata, output, checkpoint, input)
+	error, metadata, output, checkpoint, input, requester)
 SELECT
 	($1::bigint[])[u.i], nullif(($2::bigint[])[u.i], 0), nullif(($3::bigint[])[u.i], 0),
 	($4::bigint[])[u.i], ($5::bigint[])[u.i], ($6::bigint[])[u.i], ($7::bigint[])[u.i],
@@ -26,7 +26,8 @@ SELECT
 	nullif(($27::text[])[u.i], ''), ($28::text[])[u.i], ($29::text[])[u.i],
 	($30::text[])[u.i], ($31::text[])[u.i], nullif(($32::text[])[u.i], ''),
 	nullif(($33::text[])[u.i], ''), nullif(($34::text[])[u.i], ''),
-	nullif(($35::text[])[u.i], ''), nullif(($36::text[])[u.i], ''), ($37::text[])[u.i]
+	nullif(($35::text[])[u.i], ''), nullif(($36::text[])[u.i], ''), ($37::text[])[u.i],
+	nullif(($38::text[])[u.i], '')
 FROM generate_subscripts($19::text[], 1) AS u (i)`
 
 func insertRunsArguments(rows []*runs.Run) []any {
@@ -68,6 +69,7 @@ func insertRunsArguments(rows []*runs.Run) []any {
 		texts(rows, func(r *runs.Run) string { return string(r.Output) }),
 		texts(rows, func(r *runs.Run) string { return string(r.Checkpoint) }),
 		texts(rows, func(r *runs.Run) string { return string(r.Input) }),
+		texts(rows, func(r *runs.Run) string { return string(r.Requester) }),
 	}
 }
 

@@ -73,7 +73,7 @@ func TestNoStatementScansATable(t *testing.T) {
 	ask(t, store)
 	// A constant list or an index may be scanned, a table may not. Counts and filters
 	// over all sessions have no index of their own.
-	whole := regexp.MustCompile(`SCAN (runs|requests|events|idempotency_records|run_payloads|ahead|newest)$`)
+	whole := regexp.MustCompile(`SCAN (runs|requests|events|idempotency_records|run_payloads|effects|messages|ahead|newest)$`)
 	for _, connections := range []*pool{store.writers, store.readers} {
 		func() {
 			c, err := connections.take(t.Context())
@@ -116,6 +116,19 @@ func ask(t *testing.T, store *Store) {
 		func() error { _, err := store.Claimable(ctx, []string{"a", "b"}, 10); return err },
 		func() error { _, err := store.Due(ctx, 10); return err },
 		func() error { _, _, err := store.NextDueAtMs(ctx); return err },
+		func() error { _, err := store.DueEffects(ctx, 10); return err },
+		func() error { _, err := store.Effects(ctx, runs.EffectQuery{Limit: 10}); return err },
+		func() error { _, err := store.Effects(ctx, runs.EffectQuery{SessionID: "s-1", Limit: 10}); return err },
+		func() error {
+			_, err := store.Effects(ctx, runs.EffectQuery{State: runs.EffectPending, Limit: 10})
+			return err
+		},
+		func() error {
+			_, err := store.Effects(ctx, runs.EffectQuery{
+				State: runs.EffectFailed, After: &runs.EffectPosition{CreatedAtMs: 1, EffectID: "e"}, Limit: 10,
+			})
+			return err
+		},
 		func() error { _, err := store.SweepIdempotency(ctx, 1, 10); return err },
 		func() error { _, err := store.Runs(ctx, runs.RunQuery{Limit: 10}); return err },
 		func() error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -47,10 +48,12 @@ func (c *connection) exec(ctx context.Context, query string, args ...any) (int64
 	if err != nil {
 		return 0, err
 	}
+	failpoint.Statement("sqlite.before", query)
 	result, err := statement.ExecContext(context.WithoutCancel(ctx), args...)
 	if err != nil {
 		return 0, err
 	}
+	failpoint.Statement("sqlite.after", query)
 	return result.RowsAffected()
 }
 
@@ -60,6 +63,7 @@ func (c *connection) each(ctx context.Context, query string, args []any, row fun
 	if err != nil {
 		return err
 	}
+	failpoint.Statement("sqlite.before", query)
 	rows, err := statement.QueryContext(context.WithoutCancel(ctx), args...)
 	if err != nil {
 		return err
@@ -73,6 +77,7 @@ func (c *connection) each(ctx context.Context, query string, args []any, row fun
 			return err
 		}
 	}
+	failpoint.Statement("sqlite.after", query)
 	return rows.Err()
 }
 

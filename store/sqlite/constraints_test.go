@@ -25,6 +25,14 @@ func legal() runs.Writes {
 		}},
 		Events:  []*runs.Event{{SessionID: "s", EventID: 1, RunID: "r", AgentID: "a", Type: runs.EventAccepted, TimestampMs: 1, Body: runs.JSON(`{}`)}},
 		Records: []*runs.IdempotencyRecord{{RecordKey: runs.RecordKey{Operation: runs.OperationCreateRun, Scope: "s", IdempotencyKey: "k"}, CreatedAtMs: 1}},
+		NewEffects: []*runs.Effect{{
+			SessionID: "s", EffectID: "e", RunID: "r", Kind: runs.EffectOpenClarification, State: runs.EffectPending,
+			TargetSessionID: "p", Payload: runs.JSON(`{}`), CreatedAtMs: 1, DueAtMs: 1,
+		}},
+		NewMessages: []*runs.Message{{
+			SessionID: "s", MessageID: "m", RunID: "r", FromSessionID: "p", State: runs.MessagePending, Subject: "t",
+			Payload: runs.JSON(`{}`), CreatedAtMs: 1,
+		}},
 	}
 }
 
@@ -56,16 +64,34 @@ func TestIllegalStatesAreRefusedByName(t *testing.T) {
 		"runs_lease_has_holder": func(w *runs.Writes) {
 			w.NewRuns[0].Attached, w.NewRuns[0].LeaseExpiresAtMs, w.NewRuns[0].WorkerID = true, 9, ""
 		},
-		"requests_request_id_given":          func(w *runs.Writes) { w.NewRequests[0].RequestID = "" },
-		"requests_number_positive":           func(w *runs.Writes) { w.NewRequests[0].Number = 0 },
-		"requests_kind_known":                func(w *runs.Writes) { w.NewRequests[0].Kind = "wish" },
-		"requests_outcome_known":             func(w *runs.Writes) { settled(w, "superseded") },
-		"requests_outcome_fits_kind":         func(w *runs.Writes) { settled(w, runs.OutcomeAnswered) },
-		"requests_settled_whole":             func(w *runs.Writes) { settled(w, runs.OutcomeAllowed); w.NewRequests[0].Resolution = nil },
-		"requests_due_while_open":            func(w *runs.Writes) { settled(w, runs.OutcomeAllowed); w.NewRequests[0].DueAtMs = 1 },
-		"events_event_id_positive":           func(w *runs.Writes) { w.Events[0].EventID = 0 },
-		"events_type_given":                  func(w *runs.Writes) { w.Events[0].Type = "" },
-		"operation_known":                    func(w *runs.Writes) { w.Records[0].Operation = "other" },
+		"requests_request_id_given":  func(w *runs.Writes) { w.NewRequests[0].RequestID = "" },
+		"requests_number_positive":   func(w *runs.Writes) { w.NewRequests[0].Number = 0 },
+		"requests_kind_known":        func(w *runs.Writes) { w.NewRequests[0].Kind = "wish" },
+		"requests_outcome_known":     func(w *runs.Writes) { settled(w, "superseded") },
+		"requests_outcome_fits_kind": func(w *runs.Writes) { settled(w, runs.OutcomeAnswered) },
+		"requests_settled_whole":     func(w *runs.Writes) { settled(w, runs.OutcomeAllowed); w.NewRequests[0].Resolution = nil },
+		"requests_due_while_open":    func(w *runs.Writes) { settled(w, runs.OutcomeAllowed); w.NewRequests[0].DueAtMs = 1 },
+		"events_event_id_positive":   func(w *runs.Writes) { w.Events[0].EventID = 0 },
+		"events_type_given":          func(w *runs.Writes) { w.Events[0].Type = "" },
+		"operation_known":            func(w *runs.Writes) { w.Records[0].Operation = "other" },
+		"effects_effect_id_given":    func(w *runs.Writes) { w.NewEffects[0].EffectID = "" },
+		"effects_kind_known":         func(w *runs.Writes) { w.NewEffects[0].Kind = "other" },
+		"effects_state_known": func(w *runs.Writes) {
+			w.NewEffects[0].State, w.NewEffects[0].DueAtMs, w.NewEffects[0].FinishedAtMs = "claimed", 0, 1
+		},
+		"effects_due_while_pending": func(w *runs.Writes) { w.NewEffects[0].DueAtMs = 0 },
+		"effects_finished_when_over": func(w *runs.Writes) {
+			w.NewEffects[0].State, w.NewEffects[0].DueAtMs = runs.EffectDone, 0
+		},
+		"effects_attempts_not_negative":           func(w *runs.Writes) { w.NewEffects[0].Attempts = -1 },
+		"messages_message_id_given":               func(w *runs.Writes) { w.NewMessages[0].MessageID = "" },
+		"messages_state_known":                    func(w *runs.Writes) { w.NewMessages[0].State = "read" },
+		"messages_acknowledged_whole":             func(w *runs.Writes) { w.NewMessages[0].AcknowledgedAtMs = 1 },
+		"messages_delivery_attempts_not_negative": func(w *runs.Writes) { w.NewMessages[0].DeliveryAttempts = -1 },
+		"effects.session_id, effects.effect_id":   func(w *runs.Writes) { w.NewEffects = append(w.NewEffects, w.NewEffects[0]) },
+		"messages.session_id, messages.message_id": func(w *runs.Writes) {
+			w.NewMessages = append(w.NewMessages, w.NewMessages[0])
+		},
 		"events.session_id, events.event_id": func(w *runs.Writes) { w.Events = append(w.Events, w.Events[0]) },
 		"requests.handle": func(w *runs.Writes) {
 			other := *w.NewRequests[0]
@@ -79,6 +105,13 @@ func TestIllegalStatesAreRefusedByName(t *testing.T) {
 		},
 		"open request q": func(w *runs.Writes) { settled(w, runs.OutcomeAllowed); w.SettledRequests = w.NewRequests },
 		"run nobody":     func(w *runs.Writes) { w.UpdatedRuns = []*runs.Run{{RunID: "nobody"}} },
+		// The same constraint again, under a longer name.
+		"CHECK constraint failed: requests_outcome_fits_kind": func(w *runs.Writes) {
+			w.NewRequests[0].Kind = runs.KindClarification
+			settled(w, runs.OutcomeAllowed)
+		},
+		"effect none":  func(w *runs.Writes) { w.UpdatedEffects = []*runs.Effect{{SessionID: "s", EffectID: "none"}} },
+		"message none": func(w *runs.Writes) { w.UpdatedMessages = []*runs.Message{{SessionID: "s", MessageID: "none"}} },
 	}
 	store, err := Open(t.Context(), Memory, Options{})
 	require.NoError(t, err)

@@ -22,6 +22,12 @@ func (b *batch) load(ctx context.Context, loads []committer.Load) error {
 		if err := b.loadQueue(ctx, &loads[i]); err != nil {
 			return err
 		}
+		if err := b.loadClarifications(ctx, &loads[i]); err != nil {
+			return err
+		}
+		if err := b.loadSessionRequests(ctx, &loads[i]); err != nil {
+			return err
+		}
 	}
 	if err := b.loadRuns(ctx, loads); err != nil {
 		return err
@@ -33,6 +39,9 @@ func (b *batch) load(ctx context.Context, loads []committer.Load) error {
 		if err := b.loadNamed(ctx, &loads[i]); err != nil {
 			return err
 		}
+	}
+	if err := b.loadOwed(ctx, loads); err != nil {
+		return err
 	}
 	return b.loadPayloads(ctx, loads)
 }
@@ -87,8 +96,31 @@ func (b *batch) loadQueue(ctx context.Context, load *committer.Load) error {
 	return err
 }
 
-// loadRuns loads the active runs and those that the commands name, as far as the
-// queues did not bring them.
+// loadClarifications loads the session's parent clarifications that are not over.
+func (b *batch) loadClarifications(ctx context.Context, load *committer.Load) error {
+	state := b.states[load.SessionID]
+	if state.Session == nil || !load.Clarifications || load.UnfinishedRuns {
+		return nil
+	}
+	clarifications, err := list(ctx, b.write, scanRun,
+		`SELECT `+runColumns+` FROM runs WHERE session_id = ? AND finished_at_ms IS NULL AND kind = 'parent_clarification'`, load.SessionID)
+	for _, run := range clarifications {
+		state.Runs[run.RunID] = run
+	}
+	return err
+}
+
+// loadSessionRequests loads the requests that are named without their run.
+func (b *batch) loadSessionRequests(ctx context.Context, load *committer.Load) error {
+	if b.states[load.SessionID].Session == nil || len(load.SessionRequestIDs) == 0 {
+		return nil
+	}
+	return b.addRequests(ctx, `SELECT `+requestColumns+` FROM requests
+		WHERE session_id = ?2 AND request_id IN (SELECT value FROM json_each(?1))`, load.SessionRequestIDs, load.SessionID)
+}
+
+// loadRuns loads the active runs, those that the commands name, and those of the
+// requests that are there already, as far as the queues did not bring them.
 func (b *batch) loadRuns(ctx context.Context, loads []committer.Load) error {
 	wanted := map[string][]*runs.State{}
 	want := func(state *runs.State, runID string) {
@@ -106,6 +138,9 @@ func (b *batch) loadRuns(ctx context.Context, loads []committer.Load) error {
 		}
 		for _, runID := range load.ChosenRunIDs {
 			want(state, runID)
+		}
+		for key := range state.Requests {
+			want(state, key.RunID)
 		}
 	}
 	if len(wanted) == 0 {
@@ -194,11 +229,7 @@ func (b *batch) loadNamed(ctx context.Context, load *committer.Load) error {
 			return err
 		}
 	}
-	if len(load.SessionRequestIDs) == 0 {
-		return nil
-	}
-	return b.addRequests(ctx, `SELECT `+requestColumns+` FROM requests
-		WHERE session_id = ?2 AND request_id IN (SELECT value FROM json_each(?1))`, load.SessionRequestIDs, load.SessionID)
+	return nil
 }
 
 // addRequests runs a query, whose first argument is a list, and puts its rows into

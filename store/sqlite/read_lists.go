@@ -136,7 +136,7 @@ func (s *Store) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]run
 	if q.After != nil {
 		f.and(`(requests.session_id, requests.run_id, requests.request_id) > (?, ?, ?)`, q.After.SessionID, q.After.RunID, q.After.RequestID)
 	}
-	query := `SELECT ` + requestColumns + `, runs.agent_id, runs.kind
+	query := `SELECT ` + pendingColumns + `
 		FROM requests CROSS JOIN runs ON runs.run_id = requests.run_id` + f.where() + `
 		ORDER BY requests.session_id, requests.run_id, requests.request_id LIMIT ?`
 	var pending []runs.PendingRequest
@@ -148,9 +148,11 @@ func (s *Store) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]run
 	return pending, err
 }
 
+const pendingColumns = requestColumns + `, runs.agent_id, runs.kind, runs.requester`
+
 func scanPending(rows *sql.Rows) (runs.PendingRequest, error) {
 	var pending runs.PendingRequest
-	err := rows.Scan(append(requestTargets(&pending.Request), &pending.AgentID, &pending.RunKind)...)
+	err := rows.Scan(append(requestTargets(&pending.Request), &pending.AgentID, &pending.RunKind, (*document)(&pending.Requester))...)
 	return pending, err
 }
 

@@ -38,6 +38,13 @@ func (s *Store) Session(ctx context.Context, sessionID string) (*runs.SessionRec
 				return err
 			}
 		}
+		record.Clarifications, err = list(ctx, c, scanPending, `SELECT `+pendingColumns+`
+			FROM runs CROSS JOIN requests ON requests.run_id = runs.run_id AND requests.outcome IS NULL AND requests.kind = 'question'
+			WHERE runs.session_id = ? AND runs.finished_at_ms IS NULL AND runs.kind = 'parent_clarification'
+			ORDER BY runs.run_id, requests.request_id LIMIT ?`, sessionID, runs.MaxClarificationsShown)
+		if err != nil {
+			return err
+		}
 		record.Outputs, err = list(ctx, c, scanOutput,
 			`SELECT body FROM events WHERE session_id = ? AND type = 'output' ORDER BY event_id DESC LIMIT ?`, sessionID, runs.MaxOutputsShown)
 		slices.Reverse(record.Outputs)

@@ -26,7 +26,7 @@ const runColumns = `run_id, session_id, agent_id, parent_run_id, kind, status,
 	submitted_at_ms, started_at_ms, finished_at_ms, updated_at_ms, first_event_id, last_event_id,
 	attempt, stalled_attempts, fence, worker_id, lease_expires_at_ms, lease_end, last_call_digest,
 	attached, claimable_at_ms, suspension_id, raised_count, settled_count, resume_after,
-	output_count, error, output`
+	output_count, error, output, requester`
 
 // shownRunColumns are the columns of a run together with its place in the queue.
 const shownRunColumns = runColumns + `,
@@ -45,7 +45,7 @@ func runTargets(r *runs.Run) []any {
 		&r.Attempt, &r.StalledAttempts, &r.Fence, (*textOrEmpty)(&r.WorkerID), (*integerOrZero)(&r.LeaseExpiresAtMs),
 		(*textOrEmpty)(&r.LeaseEnd), (*textOrEmpty)(&r.LastCallDigest),
 		&r.Attached, (*integerOrZero)(&r.ClaimableAtMs), (*textOrEmpty)(&r.SuspensionID), &r.RaisedCount, &r.SettledCount, &r.ResumeAfter,
-		&r.OutputCount, (*textOrEmpty)(&r.Error), (*document)(&r.Output),
+		&r.OutputCount, (*textOrEmpty)(&r.Error), (*document)(&r.Output), (*document)(&r.Requester),
 	}
 }
 
@@ -93,4 +93,28 @@ func scanRecord(rows *sql.Rows) (*runs.IdempotencyRecord, error) {
 	record := &runs.IdempotencyRecord{}
 	return record, rows.Scan(&record.Operation, &record.Scope, &record.IdempotencyKey, &record.Fingerprint,
 		&record.SessionID, &record.RunID, &record.CreatedAtMs)
+}
+
+const effectColumns = `session_id, effect_id, run_id, kind, state,
+	target_session_id, payload, created_at_ms, due_at_ms, attempts,
+	last_error, finished_at_ms`
+
+func scanEffect(rows *sql.Rows) (runs.Effect, error) {
+	var e runs.Effect
+	err := rows.Scan(&e.SessionID, &e.EffectID, &e.RunID, &e.Kind, &e.State,
+		&e.TargetSessionID, (*document)(&e.Payload), &e.CreatedAtMs, (*integerOrZero)(&e.DueAtMs), &e.Attempts,
+		(*textOrEmpty)(&e.LastError), (*integerOrZero)(&e.FinishedAtMs))
+	return e, err
+}
+
+const messageColumns = `session_id, message_id, run_id, from_session_id, state,
+	subject, payload, created_at_ms, delivery_attempts, lease_expires_at_ms,
+	last_error, acknowledged_at_ms`
+
+func scanMessage(rows *sql.Rows) (runs.Message, error) {
+	var m runs.Message
+	err := rows.Scan(&m.SessionID, &m.MessageID, &m.RunID, &m.FromSessionID, &m.State,
+		&m.Subject, (*document)(&m.Payload), &m.CreatedAtMs, &m.DeliveryAttempts, (*integerOrZero)(&m.LeaseExpiresAtMs),
+		(*textOrEmpty)(&m.LastError), (*integerOrZero)(&m.AcknowledgedAtMs))
+	return m, err
 }

@@ -113,6 +113,8 @@ func walk(ctx context.Context, conn *sql.Conn, visit func(*runs.SessionRows) err
 		Requests: readTable(&open, pointed(scanRequest), `SELECT `+requestColumns+` FROM requests ORDER BY session_id`),
 		Events:   readTable(&open, pointed(scanEvent), `SELECT `+eventColumns+` FROM events ORDER BY session_id, event_id`),
 		Records:  readTable(&open, scanRecord, `SELECT `+recordColumns+` FROM idempotency_records ORDER BY session_id`),
+		Effects:  readTable(&open, pointed(scanEffect), `SELECT `+effectColumns+` FROM effects ORDER BY session_id`),
+		Messages: readTable(&open, pointed(scanMessage), `SELECT `+messageColumns+` FROM messages ORDER BY session_id`),
 	}
 	return streams.Visit(visit)
 }

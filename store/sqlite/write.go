@@ -63,7 +63,7 @@ func (b *batch) apply(ctx context.Context, writes *runs.Writes) error {
 			return err
 		}
 	}
-	return nil
+	return b.applyOwed(ctx, writes)
 }
 
 func holdsSlot(r *runs.Run) bool {
@@ -85,7 +85,7 @@ func (b *batch) updateSession(ctx context.Context, s *runs.Session) error {
 
 func (b *batch) insertRun(ctx context.Context, r *runs.Run) error {
 	_, err := b.write.exec(ctx, `INSERT INTO runs (`+runColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-		?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		r.RunID, r.SessionID, r.AgentID, orNull(r.ParentRunID), string(r.Kind), string(r.Status),
 		r.Request.SourcePlugin, r.Request.SourceKind, r.Request.ActorID, orNull(r.Request.TextPreview),
 		r.Request.QuestionCount, documentOrNull(r.Metadata), r.PayloadDigest,
@@ -93,7 +93,7 @@ func (b *batch) insertRun(ctx context.Context, r *runs.Run) error {
 		r.Attempt, r.StalledAttempts, r.Fence, orNull(r.WorkerID), orNull(r.LeaseExpiresAtMs),
 		orNull(string(r.LeaseEnd)), orNull(r.LastCallDigest),
 		r.Attached, orNull(r.ClaimableAtMs), orNull(r.SuspensionID), r.RaisedCount, r.SettledCount, r.ResumeAfter,
-		r.OutputCount, orNull(r.Error), documentOrNull(r.Output))
+		r.OutputCount, orNull(r.Error), documentOrNull(r.Output), documentOrNull(r.Requester))
 	if err != nil {
 		return err
 	}

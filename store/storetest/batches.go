@@ -43,7 +43,7 @@ func (b *Batches) Step(ctx context.Context, seeds []uint64, nowMs int64) (string
 		command := drawn()
 		// What two sessions make with one id or one key in one batch is refused by the
 		// database; that is another test.
-		if create, is := command.(*runs.CreateRun); is && taken(chosen, create) {
+		if taken(chosen, command) {
 			continue
 		}
 		// A run that the batch itself makes cannot be found before the commit.
@@ -103,17 +103,23 @@ func (b *Batches) Tables(tb testing.TB) Tables {
 
 // taken reports whether another session of the batch makes a run with the same id or
 // with the same caller's key, and remembers this one.
-func taken(chosen map[string]string, create *runs.CreateRun) bool {
-	session := create.SessionID
-	if !create.SessionGiven {
-		session = fmt.Sprintf("made %d", len(chosen))
-	}
-	names := []string{}
-	if create.RunID != "" {
-		names = append(names, "run "+create.RunID)
-	}
-	if !create.SessionGiven && create.Key != "" {
-		names = append(names, "key "+create.Key)
+func taken(chosen map[string]string, command runs.Command) bool {
+	var session string
+	var names []string
+	switch made := command.(type) {
+	case *runs.CreateRun:
+		session = made.SessionID
+		if !made.SessionGiven {
+			session = fmt.Sprintf("made %d", len(chosen))
+		}
+		if made.RunID != "" {
+			names = append(names, "run "+made.RunID)
+		}
+		if !made.SessionGiven && made.Key != "" {
+			names = append(names, "key "+made.Key)
+		}
+	case *runs.OpenClarification:
+		session, names = made.SessionID, []string{"run " + made.RunID}
 	}
 	for _, name := range names {
 		if other, there := chosen[name]; there && other != session {
@@ -135,6 +141,15 @@ func addNeeds(loads map[string]*committer.Load, sessionID string, needs runs.Nee
 	}
 	load.Commands++
 	load.UnfinishedRuns = load.UnfinishedRuns || needs.UnfinishedRuns
+	load.Clarifications = load.Clarifications || needs.Clarifications
+	load.Mailbox = load.Mailbox || needs.Mailbox
+	load.DeadLetters = load.DeadLetters || needs.DeadLetters
+	if runs.ValidID(needs.MessageID) {
+		load.MessageIDs = append(load.MessageIDs, needs.MessageID)
+	}
+	if runs.ValidID(needs.EffectID) {
+		load.EffectIDs = append(load.EffectIDs, needs.EffectID)
+	}
 	load.SessionRequestIDs = append(load.SessionRequestIDs, needs.SessionRequestIDs...)
 	if needs.ChosenRunID != "" {
 		load.ChosenRunIDs = append(load.ChosenRunIDs, needs.ChosenRunID)
@@ -156,5 +171,8 @@ func addNeeds(loads map[string]*committer.Load, sessionID string, needs runs.Nee
 	}
 	if needs.Payload {
 		load.PayloadRunIDs = append(load.PayloadRunIDs, needs.RunID)
+	}
+	if needs.RunMessages {
+		load.MessageRunIDs = append(load.MessageRunIDs, needs.RunID)
 	}
 }

@@ -62,6 +62,7 @@ func compare(tb testing.TB, rt *rapid.T, databases map[string]storetest.Database
 		if step%8 == 7 || step == len(steps)-1 {
 			compareRows(rt, tb, model, subjects)
 			compareReads(rt, tb.Context(), model, subjects)
+			compareOwed(rt, tb.Context(), model, subjects, clock.NowMs())
 		}
 	}
 }
@@ -71,6 +72,10 @@ func compareRows(rt *rapid.T, tb testing.TB, model *storetest.Model, subjects []
 	for _, s := range subjects {
 		if difference := storetest.Diff(want, s.database.Tables(tb)); difference != "" {
 			rt.Fatalf("the rows of %s differ (-model +engine):\n%s", s.name, difference)
+		}
+		walked := storetest.WalkedTables(tb.Context(), rt, s.store)
+		if difference := storetest.Diff(want.WithoutPayloads(), walked); difference != "" {
+			rt.Fatalf("a walk of %s differs (-model +engine):\n%s", s.name, difference)
 		}
 	}
 }
@@ -98,6 +103,33 @@ func compareReads(rt *rapid.T, ctx context.Context, model *storetest.Model, subj
 		}
 		if difference := storetest.Diff(first, shown); difference != "" {
 			rt.Fatalf("%s and %s show different things (-+):\n%s", subjects[0].name, s.name, difference)
+		}
+	}
+}
+
+// compareOwed compares with the model what the engines show of effects and of the
+// clarifications that wait.
+func compareOwed(rt *rapid.T, ctx context.Context, model *storetest.Model, subjects []subject, nowMs int64) {
+	for _, s := range subjects {
+		check := func(what string, want, got any, err error) {
+			if err != nil {
+				rt.Fatalf("%s does not show %s: %v", s.name, what, err)
+			}
+			if difference := storetest.Diff(want, got); difference != "" {
+				rt.Fatalf("%s shows %s differently (-model +engine):\n%s", s.name, what, difference)
+			}
+		}
+		effects, err := s.store.Effects(ctx, runs.EffectQuery{Limit: 1_000})
+		check("the effects", model.Effects(), effects, err)
+		due, err := s.store.DueEffects(ctx, 1_000)
+		check("the due effects", model.DueEffects(nowMs), due, err)
+		for _, sessionID := range model.AllSessions() {
+			session, err := s.store.Session(ctx, sessionID)
+			var shown []runs.PendingRequest
+			if session != nil {
+				shown = session.Clarifications
+			}
+			check("the clarifications of "+sessionID, model.Clarifications(sessionID), shown, err)
 		}
 	}
 }
@@ -133,6 +165,7 @@ func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 		{Limit: 4, PriorityActive: true, Last: true},
 		{Limit: 100, SessionID: "s-1", AgentID: "coder"},
 		{Limit: 100, Status: runs.StatusRunning},
+		{Limit: 100, Kind: runs.KindParentClarification},
 		{Limit: 100, After: &runs.RunPosition{SubmittedAtMs: storetest.NewClock().NowMs() + 1_000, RunID: "r-2"}},
 		{Limit: 2, PriorityActive: true, After: &runs.RunPosition{Over: true, SubmittedAtMs: storetest.NewClock().NowMs(), RunID: "r-1"}},
 		{Limit: 100, PriorityActive: true, After: &runs.RunPosition{SubmittedAtMs: storetest.NewClock().NowMs(), RunID: "r-1"}},
@@ -159,12 +192,23 @@ func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 		{Limit: 100, Kind: runs.KindApproval},
 		{Limit: 100, Kind: runs.KindQuestion},
 		{Limit: 100, Kind: runs.KindQuestion, SessionID: "s-1"},
+		{Limit: 100, Kind: runs.KindClarification},
 		{Limit: 1, Kind: runs.KindApproval, After: &runs.RequestPosition{SessionID: "s-1", RunID: "r-1", RequestID: "a-1"}},
 	} {
 		list, err := store.PendingRequests(ctx, query)
 		show(fmt.Sprintf("pending %d", i), list, err)
 		count, err := store.CountPendingRequests(ctx, query)
 		show(fmt.Sprintf("count of pending %d", i), count, err)
+	}
+	for i, query := range []runs.EffectQuery{
+		{Limit: 100, State: runs.EffectPending},
+		{Limit: 100, State: runs.EffectDone},
+		{Limit: 2, State: runs.EffectFailed},
+		{Limit: 3, SessionID: "s-1"},
+		{Limit: 100, After: &runs.EffectPosition{CreatedAtMs: storetest.NewClock().NowMs() + 1_000, EffectID: "open_clarification:run_000020"}},
+	} {
+		list, err := store.Effects(ctx, query)
+		show(fmt.Sprintf("effects %d", i), list, err)
 	}
 	for i, agents := range [][]string{nil, {"coder"}, {"writer", runs.DefaultAgentID}} {
 		list, err := store.Claimable(ctx, agents, 4)

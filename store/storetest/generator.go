@@ -181,6 +181,8 @@ func (g *Generator) command() Maker {
 	makers := []func() Maker{
 		g.createSession, g.createRun, g.createRun, g.claim, g.heartbeat, g.suspend, g.withdraw, g.appendEvents,
 		g.finish, g.release, g.resolve, g.answer, g.cancelQuestion, g.cancelRun, g.interrupt, g.endSession, g.expire,
+		g.ask, g.openClarification, g.deliverAnswer, g.readMailbox, g.acknowledge, g.replay,
+		g.claimEffect, g.finishEffect, g.retryEffect,
 	}
 	if g.chance(70) {
 		makers = g.next()
@@ -192,6 +194,15 @@ func (g *Generator) command() Maker {
 
 // next returns what would move the run of some session on.
 func (g *Generator) next() []func() Maker {
+	if g.chance(30) {
+		if ways := g.carryOn(); ways != nil {
+			return ways
+		}
+	}
+	// A session that a run makes has no parent.
+	if len(g.missing()) > 0 && g.chance(60) {
+		return []func() Maker{g.createMissing}
+	}
 	active := g.model.ActiveRuns()
 	if len(active) == 0 || g.chance(25) {
 		if len(g.model.Claimable(g.nowMs)) == 0 {
@@ -205,13 +216,20 @@ func (g *Generator) next() []func() Maker {
 	case run.Status == runs.StatusRunning && run.ClaimableAtMs <= g.nowMs:
 		return []func() Maker{g.claim}
 	case run.Status == runs.StatusRunning:
-		return []func() Maker{g.suspend, g.suspend, g.suspend, g.suspend, g.heartbeat, g.appendEvents, g.finish, g.release}
+		makers := []func() Maker{g.suspend, g.suspend, g.suspend, g.suspend, g.heartbeat, g.appendEvents, g.finish, g.release}
+		if g.model.ParentOf(run.SessionID) != "" {
+			makers = append(makers, g.ask, g.ask, g.ask, g.ask)
+		}
+		return makers
 	case run.Attached && g.chance(30):
-		return []func() Maker{g.suspend, g.withdraw, g.heartbeat, g.appendEvents, g.finish}
+		return []func() Maker{g.suspend, g.ask, g.withdraw, g.heartbeat, g.appendEvents, g.finish}
 	case run.Status == runs.StatusWaitingForApproval:
 		return []func() Maker{g.resolve}
 	case len(g.model.OpenRequests(g.about, runs.KindApproval)) > 0:
 		return []func() Maker{g.resolve, g.answer, g.answer, g.cancelQuestion}
+	case len(g.model.OpenRequests(g.about, runs.KindQuestion)) == 0:
+		// It is parked.
+		return []func() Maker{g.openClarification, g.deliverAnswer, g.cancelAbout, g.interrupt, g.answer}
 	default:
 		return []func() Maker{g.answer, g.answer, g.answer, g.answer, g.cancelQuestion}
 	}

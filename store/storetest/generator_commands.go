@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -10,12 +11,24 @@ import (
 
 func (g *Generator) createSession() Maker {
 	c := runs.CreateSession{SessionID: pick(g, append([]string{""}, sessionIDs...)), AgentID: pick(g, agentIDs)}
-	if g.chance(20) {
-		c.ParentSessionID = "root"
+	if g.chance(70) {
+		c.ParentSessionID = pick(g, parents)
 	}
 	if g.chance(30) {
 		c.Metadata = runs.JSON(`{"team":"blue"}`)
 	}
+	return func() runs.Command { copied := c; return &copied }
+}
+
+// missing returns the sessions that are not there yet.
+func (g *Generator) missing() []string {
+	there := g.model.AllSessions()
+	return slices.DeleteFunc(slices.Clone(sessionIDs), func(id string) bool { return slices.Contains(there, id) })
+}
+
+// createMissing makes a session that is mostly somebody's child.
+func (g *Generator) createMissing() Maker {
+	c := runs.CreateSession{SessionID: pick(g, g.missing()), AgentID: pick(g, agentIDs), ParentSessionID: pick(g, parents)}
 	return func() runs.Command { copied := c; return &copied }
 }
 

@@ -18,6 +18,14 @@ type Model struct {
 	requests map[runs.RequestPosition]*runs.Request
 	events   []*runs.Event
 	records  map[runs.RecordKey]*runs.IdempotencyRecord
+	effects  map[string]*runs.Effect
+	messages map[messageKey]*runs.Message
+}
+
+// messageKey identifies a message.
+type messageKey struct {
+	sessionID string
+	messageID string
 }
 
 // NewModel returns an empty model that makes identifiers with newID.
@@ -25,6 +33,7 @@ func NewModel(newID runs.IDSource) *Model {
 	return &Model{
 		newID: newID, sessions: map[string]*runs.Session{}, runs: map[string]*runs.Run{},
 		requests: map[runs.RequestPosition]*runs.Request{}, records: map[runs.RecordKey]*runs.IdempotencyRecord{},
+		effects: map[string]*runs.Effect{}, messages: map[messageKey]*runs.Message{},
 	}
 }
 
@@ -71,6 +80,18 @@ func (m *Model) state(sessionID, chosenRunID string) *runs.State {
 	for key, record := range m.records {
 		state.Records[key] = record
 	}
+	for effectID, effect := range m.effects {
+		if effect.SessionID == sessionID {
+			image := *effect
+			state.Effects[effectID] = &image
+		}
+	}
+	for key, message := range m.messages {
+		if key.sessionID == sessionID {
+			image := *message
+			state.Messages[key.messageID] = &image
+		}
+	}
 	return state
 }
 
@@ -97,6 +118,12 @@ func (m *Model) keep(state *runs.State, change runs.Change) {
 	}
 	for key, record := range state.Records {
 		m.records[key] = record
+	}
+	for effectID, effect := range state.Effects {
+		m.effects[effectID] = effect
+	}
+	for messageID, message := range state.Messages {
+		m.messages[messageKey{state.SessionID, messageID}] = message
 	}
 	m.events = append(m.events, change.Events...)
 }
@@ -141,27 +168,26 @@ func (m *Model) Tables() Tables {
 	for name := range tableKeys {
 		tables[name] = nil
 	}
-	add := func(table string, columns map[string]any) {
-		row := Row{}
-		for column, value := range columns {
-			row.set(column, value)
-		}
-		tables[table] = append(tables[table], row)
-	}
 	for _, s := range m.sessions {
-		add("sessions", sessionColumns(s))
+		tables.add("sessions", sessionColumns(s))
 	}
 	for _, r := range m.runs {
-		add("runs", runColumns(r))
+		tables.add("runs", runColumns(r))
 	}
 	for _, r := range m.requests {
-		add("requests", requestColumns(r))
+		tables.add("requests", requestColumns(r))
 	}
 	for _, e := range m.events {
-		add("events", eventColumns(e))
+		tables.add("events", eventColumns(e))
 	}
 	for _, r := range m.records {
-		add("idempotency_records", recordColumns(r))
+		tables.add("idempotency_records", recordColumns(r))
+	}
+	for _, e := range m.effects {
+		tables.add("effects", effectColumns(e))
+	}
+	for _, message := range m.messages {
+		tables.add("messages", messageColumns(message))
 	}
 	tables.sort()
 	return tables

@@ -15,7 +15,7 @@ func runColumns(r *runs.Run) map[string]any {
 		"run_id": r.RunID, "session_id": r.SessionID, "agent_id": r.AgentID, "parent_run_id": r.ParentRunID,
 		"kind": string(r.Kind), "status": string(r.Status), "source_plugin": r.Request.SourcePlugin,
 		"source_kind": r.Request.SourceKind, "actor_id": r.Request.ActorID, "text_preview": r.Request.TextPreview,
-		"question_count": r.Request.QuestionCount, "metadata": string(r.Metadata), "payload_digest": r.PayloadDigest,
+		"question_count": r.Request.QuestionCount, "metadata": string(r.Metadata), "requester": string(r.Requester), "payload_digest": r.PayloadDigest,
 		"submitted_at_ms": r.SubmittedAtMs, "started_at_ms": r.StartedAtMs, "finished_at_ms": r.FinishedAtMs,
 		"updated_at_ms": r.UpdatedAtMs, "first_event_id": r.FirstEventID, "last_event_id": r.LastEventID,
 		"attempt": r.Attempt, "stalled_attempts": r.StalledAttempts, "fence": r.Fence, "worker_id": r.WorkerID,
@@ -47,5 +47,22 @@ func recordColumns(r *runs.IdempotencyRecord) map[string]any {
 	return map[string]any{
 		"operation": string(r.Operation), "scope": r.Scope, "idempotency_key": r.IdempotencyKey,
 		"fingerprint": r.Fingerprint, "session_id": r.SessionID, "run_id": r.RunID, "created_at_ms": r.CreatedAtMs,
+	}
+}
+
+func effectColumns(e *runs.Effect) map[string]any {
+	return map[string]any{
+		"session_id": e.SessionID, "effect_id": e.EffectID, "run_id": e.RunID, "kind": string(e.Kind), "state": string(e.State),
+		"target_session_id": e.TargetSessionID, "payload": string(e.Payload), "created_at_ms": e.CreatedAtMs,
+		"due_at_ms": e.DueAtMs, "attempts": e.Attempts, "last_error": e.LastError, "finished_at_ms": e.FinishedAtMs,
+	}
+}
+
+func messageColumns(m *runs.Message) map[string]any {
+	return map[string]any{
+		"session_id": m.SessionID, "message_id": m.MessageID, "run_id": m.RunID, "from_session_id": m.FromSessionID,
+		"state": string(m.State), "subject": m.Subject, "payload": string(m.Payload), "created_at_ms": m.CreatedAtMs,
+		"delivery_attempts": m.DeliveryAttempts, "lease_expires_at_ms": m.LeaseExpiresAtMs, "last_error": m.LastError,
+		"acknowledged_at_ms": m.AcknowledgedAtMs,
 	}
 }

@@ -26,6 +26,8 @@ var tableKeys = map[string][]string{
 	"requests":            {"session_id", "run_id", "request_id"},
 	"events":              {"session_id", "event_id"},
 	"idempotency_records": {"operation", "scope", "idempotency_key"},
+	"effects":             {"session_id", "effect_id"},
+	"messages":            {"session_id", "message_id"},
 }
 
 // Querier is a database, or one connection to it.
@@ -84,6 +86,15 @@ func (r Row) set(column string, value any) {
 		return
 	}
 	r[column] = value
+}
+
+// add puts a row, column by column, into a table.
+func (t Tables) add(table string, columns map[string]any) {
+	row := Row{}
+	for column, value := range columns {
+		row.set(column, value)
+	}
+	t[table] = append(t[table], row)
 }
 
 func (t Tables) sort() {

@@ -89,9 +89,10 @@ func Run(t *testing.T, engine Engine) {
 	groups := []map[string]func(*harness){
 		sessionTests, lifecycleTests, claimTests, suspensionTests, resolutionTests, idempotencyTests,
 		expiryTests, eventTests, listTests, payloadTests, raceTests,
+		clarificationTests, mailboxTests, effectTests,
 	}
 	if engine.Durable {
-		groups = append(groups, reopenTests)
+		groups = append(groups, reopenTests, columnTests)
 	}
 	if engine.Replicas {
 		groups = append(groups, replicaTests)

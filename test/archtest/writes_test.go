@@ -75,7 +75,7 @@ func TestOnlyTheEnginesWrite(t *testing.T) {
 // TestSearchFindsWrites shows what counts as a write.
 func TestSearchFindsWrites(t *testing.T) {
 	t.Parallel()
-	known := map[string]bool{"runs": true, "sessions": true}
+	known := map[string]bool{"runs": true, "sessions": true, "effects": true, "messages": true}
 	for _, test := range []struct {
 		text  string
 		verb  string
@@ -85,6 +85,10 @@ func TestSearchFindsWrites(t *testing.T) {
 		{"insert or ignore\n into sessions VALUES (1)", "INSERT OR IGNORE INTO", "sessions"},
 		{"WITH u AS (UPDATE ONLY runs SET a = 1) SELECT 1", "UPDATE ONLY", "runs"},
 		{"DELETE FROM \"runs\"", "DELETE FROM", "runs"},
+		{"INSERT INTO effects SELECT * FROM unnest($1::text[])", "INSERT INTO", "effects"},
+		{"UPDATE messages AS m SET state = v.state", "UPDATE", "messages"},
+		{"DELETE FROM effects WHERE state = 'done'", "DELETE FROM", "effects"},
+		{"SELECT effect_id FROM effects ORDER BY due_at_ms FOR UPDATE SKIP LOCKED", "", ""},
 		{"INSERT INTO ", "INSERT INTO", ""},
 		{"SELECT 1 FROM runs FOR UPDATE", "", ""},
 		{"SELECT 1 FROM runs FOR NO KEY UPDATE OF runs", "", ""},
@@ -112,7 +116,9 @@ func tablesOfMigrations(t *testing.T) map[string]map[string]bool {
 				tables[engine][match[1]] = true
 			}
 		}
-		require.Contains(t, tables[engine], "runs")
+		for _, table := range []string{"sessions", "runs", "requests", "events", "idempotency_records", "effects", "messages"} {
+			require.Contains(t, tables[engine], table)
+		}
 	}
 	return tables
 }

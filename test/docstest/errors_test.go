@@ -34,25 +34,52 @@ func TestErrorsAreDocumented(t *testing.T) {
 	require.Empty(t, cmp.Diff(wire.Codes(), documented), "docs/errors.md (+) is not the table of httpapi/wire (-)")
 }
 
-// TestStateMachineIsDrawn holds the drawing in docs/architecture.md equal to the
-// legal moves, all pairs of statuses.
+var (
+	drawing = regexp.MustCompile("(?s)```mermaid\nstateDiagram-v2\n(.*?)```")
+	edge    = regexp.MustCompile(`(?m)^\s+([a-z_]+) --> ([a-z_]+)(?: *:.*)?$`)
+	begins  = regexp.MustCompile(`(?m)^\s+\[\*\] --> ([a-z_]+)`)
+	ends    = regexp.MustCompile(`(?m)^\s+([a-z_]+) --> \[\*\]$`)
+)
+
+// TestStateMachineIsDrawn holds the drawings in docs/architecture.md, one for each
+// kind of run, equal to the legal moves, all pairs of statuses.
 func TestStateMachineIsDrawn(t *testing.T) {
 	t.Parallel()
-	text := document(t, "docs/architecture.md")
-	drawn := map[string]bool{}
-	for _, edge := range regexp.MustCompile(`(?m)^\s+([a-z_]+) --> ([a-z_]+)(?: *:.*)?$`).FindAllStringSubmatch(text, -1) {
-		drawn[edge[1]+" --> "+edge[2]] = true
+	drawings := drawing.FindAllStringSubmatch(document(t, "docs/architecture.md"), -1)
+	kinds := []struct {
+		kind   runs.RunKind
+		begins runs.Status
+	}{
+		{runs.KindInput, runs.StatusQueued},
+		{runs.KindParentClarification, runs.StatusWaitingForUserQuestion},
 	}
-	legal := map[string]bool{}
-	for _, from := range runs.Statuses {
-		for _, to := range runs.Statuses {
-			if runs.CanMove(from, to) {
-				legal[fmt.Sprintf("%s --> %s", from, to)] = true
+	require.Len(t, drawings, len(kinds))
+	for i, of := range kinds {
+		text := drawings[i][1]
+		drawn := map[string]bool{}
+		for _, move := range edge.FindAllStringSubmatch(text, -1) {
+			drawn[move[1]+" --> "+move[2]] = true
+		}
+		legal, over := map[string]bool{}, []string{}
+		reached := map[runs.Status]bool{}
+		for _, from := range runs.Statuses {
+			for _, to := range runs.Statuses {
+				if runs.CanMove(of.kind, from, to) {
+					legal[fmt.Sprintf("%s --> %s", from, to)] = true
+					reached[to] = true
+				}
 			}
 		}
+		for status := range reached {
+			if status.Terminal() {
+				over = append(over, string(status))
+			}
+		}
+		require.NotEmpty(t, legal)
+		require.Empty(t, cmp.Diff(legal, drawn), "docs/architecture.md (+) does not draw the legal moves of kind %s (-)", of.kind)
+		require.Equal(t, []string{string(of.begins)}, names(begins, text), "where a run of kind %s begins", of.kind)
+		require.ElementsMatch(t, over, names(ends, text), "where a run of kind %s ends", of.kind)
 	}
-	require.NotEmpty(t, legal)
-	require.Empty(t, cmp.Diff(legal, drawn), "docs/architecture.md (+) does not draw the legal moves (-)")
 }
 
 var link = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)

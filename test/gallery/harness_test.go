@@ -107,6 +107,7 @@ func startReplica(t *testing.T, database string, options store.Options) *replica
 	loops := []func(context.Context) error{
 		dispatcher.Run,
 		loop.NewExpiry(opened, loop.ExpiryOptions{Logger: logger}).Run,
+		loop.NewEffects(opened, loop.EffectsOptions{Logger: logger}).Run,
 		loop.NewRetention(opened, loop.RetentionOptions{Logger: logger}).Run,
 	}
 	ended := make(chan error, len(loops))

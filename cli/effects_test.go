@@ -1,0 +1,74 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/cli"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/watch"
+	"github.com/holdpoint/holdpoint/store/sqlite"
+)
+
+// TestWhatWasGivenUpIsRetried needs an effect that failed for good, which no call of
+// the API brings about; so it runs the command in this process, against a service
+// that carries nothing out.
+func TestWhatWasGivenUpIsRetried(t *testing.T) {
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
+	require.NoError(t, err)
+	api := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Claims: claims.New(store, claims.Options{})})
+	server := httptest.NewServer(api.Handler())
+	t.Cleanup(func() {
+		server.Close()
+		require.NoError(t, store.Close())
+	})
+	do := func(command runs.Command) runs.Reply {
+		t.Helper()
+		reply, err := store.Do(context.Background(), command)
+		require.NoError(t, err)
+		return reply
+	}
+	holdpoint := func(wantCode int, args ...string) string {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		nothing := func(string) (string, bool) { return "", false }
+		code := cli.Run(t.Context(), append(args, "--server", server.URL), nothing, strings.NewReader(""), &stdout, &stderr)
+		require.Equal(t, wantCode, code, "%s", &stderr)
+		return stdout.String()
+	}
+
+	do(&runs.CreateSession{SessionID: "parent"})
+	for _, child := range []string{"one", "two"} {
+		do(&runs.CreateSession{SessionID: child, ParentSessionID: "parent"})
+		claim := do(&runs.CreateRun{SessionID: child, RunID: "run-" + child, Claim: &runs.ClaimOptions{WorkerID: "w"}, Input: runs.JSON(`1`)}).Claim
+		require.NotNil(t, claim)
+		do(&runs.AskClarification{RunID: "run-" + child, Fence: 1, Request: runs.UserQuestionRequest{
+			ID: "q", ToolCallID: "c", Questions: []runs.UserQuestion{{Question: "Why?"}},
+		}})
+	}
+	due, err := store.DueEffects(t.Context(), 10)
+	require.NoError(t, err)
+	require.Len(t, due, 2)
+	for _, effect := range due {
+		claimed := do(&runs.ClaimEffect{SessionID: effect.SessionID, EffectID: effect.EffectID}).Effect
+		do(&runs.FinishEffect{
+			SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: claimed.Attempts, Error: "out of luck", Permanent: true,
+		})
+	}
+	require.Regexp(t, `(?m)^open_clarification:run_\S+ +one +parent +failed +1 +\S+ ago +out of luck$`, holdpoint(0, "effects", "list", "--state", "failed"))
+	require.Equal(t, 1, strings.Count(holdpoint(0, "effects", "retry", "--all-failed", "one"), "pending"))
+	require.Contains(t, holdpoint(0, "effects", "list", "--session-id", "two"), " failed ")
+	require.Equal(t, 1, strings.Count(holdpoint(0, "effects", "retry", "--all-failed", "--json"), `"state": "pending"`))
+	require.Equal(t, "[]\n", holdpoint(0, "effects", "list", "--state", "failed", "--json"))
+	due, err = store.DueEffects(t.Context(), 10)
+	require.NoError(t, err)
+	require.Len(t, due, 2, "they are due at once")
+}

@@ -1,0 +1,129 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// AskParentOptions say how a question to the parent's session is asked. All members
+// may be empty.
+type AskParentOptions struct {
+	// Park lets the run wait for the answer and ends its lease: the next claim holds the
+	// answer in Resume.Clarification. Otherwise the run goes on, and the answer comes
+	// into the mailbox of its session ([Client.Mailbox]).
+	Park bool `json:"park,omitzero"`
+	// Checkpoint is stored with Park, and must be nil without.
+	Checkpoint JSON `json:"checkpoint,omitzero"`
+	// The context of both sides is shown to the one who answers.
+	RequesterProjectIDs []string `json:"requester_project_ids,omitempty"`
+	RequesterChannelIDs []string `json:"requester_channel_ids,omitempty"`
+	ParentProjectIDs    []string `json:"parent_project_ids,omitempty"`
+	ParentChannelIDs    []string `json:"parent_channel_ids,omitempty"`
+}
+
+// AskParentResult is the reply of [Client.AskParent].
+type AskParentResult struct {
+	// Clarification is the run in the parent's session that waits for the answer.
+	Clarification RunView `json:"clarification"`
+	// Run is the run that asks. With Park it has no lease, unless the very same
+	// question was asked, and answered, before.
+	Run RunView `json:"run"`
+}
+
+type askParentBody struct {
+	Fence   string              `json:"fence"`
+	Request UserQuestionRequest `json:"request"`
+	AskParentOptions
+}
+
+// AskParent asks the parent's session on behalf of a run. The request's id is made by
+// the client when it and the tool call's are empty, so that the call can be repeated;
+// the very same question again is not asked twice. Errors besides those of a worker's
+// calls: [ErrNoParent]; [ErrSessionEnded] when the parent's session takes no question;
+// [ErrIDConflict] when the id was used for something else; [ErrInvalid].
+func (c *Client) AskParent(ctx context.Context, runID, fence string, request UserQuestionRequest, options AskParentOptions) (*AskParentResult, error) {
+	path, err := route("/v1/runs", runID, "clarifications")
+	if err != nil {
+		return nil, err
+	}
+	if request.ID == "" && request.ToolCallID == "" {
+		if request.ID, err = newID("question"); err != nil {
+			return nil, err
+		}
+	}
+	return post[AskParentResult](ctx, c, path, askParentBody{fence, request, options}, always)
+}
+
+// AskParent asks the parent's session.
+//
+// With Park it lets go of the run: it returns [ErrSuspended], which the handler
+// returns in turn. The handler is called again once there is an answer, and then the
+// same call returns it. So a handler may begin from the top every time; the question
+// needs an id of its own, or that of a tool call, which is the same each time. An
+// answer may be Declined: that is also what becomes of a question that expired or was
+// cancelled, and of one whose session was interrupted or has ended.
+//
+// Without Park it returns nil once the question stands in the parent's session, and
+// the handler goes on; see [Client.Mailbox] for the answer.
+//
+// Errors: those of [Client.AskParent].
+func (t *Task) AskParent(ctx context.Context, request UserQuestionRequest, options AskParentOptions) (*ClarificationAnswer, error) {
+	if !options.Park {
+		if _, err := t.client.AskParent(ctx, t.RunID(), t.Fence(), request, options); err != nil {
+			return nil, t.refused(err)
+		}
+		return nil, nil
+	}
+	if request.ID == "" && request.ToolCallID != "" {
+		request.ID = "question-request-" + request.ToolCallID // as the service names it
+	}
+	if request.ID == "" {
+		return nil, fmt.Errorf("%w: a question that the run is parked for needs an id", ErrInvalid)
+	}
+	if resume := t.claim.Resume; resume != nil && resume.Clarification != nil && resume.Clarification.RequestID == request.ID {
+		return t.answered(ctx, request)
+	}
+	var result *AskParentResult
+	err := t.end(ErrSuspended, func() (over bool, err error) {
+		result, err = t.client.AskParent(ctx, t.RunID(), t.Fence(), request, options)
+		return err == nil && result.Run.Lease == nil, err
+	})
+	switch {
+	case errors.Is(err, ErrIDConflict):
+		// It may be the same question with another checkpoint.
+		answer, historyErr := t.answered(ctx, request)
+		if errors.Is(historyErr, errVanished) {
+			return nil, err
+		}
+		return answer, historyErr
+	case err != nil:
+		return nil, err
+	case result.Run.Lease == nil:
+		return nil, ErrSuspended
+	}
+	return t.answered(ctx, request)
+}
+
+// answered returns the answer of a question that the run was parked for. It is read
+// together with the question, so that it counts for that question alone. The error is
+// errVanished when no such question was settled.
+func (t *Task) answered(ctx context.Context, request UserQuestionRequest) (*ClarificationAnswer, error) {
+	if err := t.readHistory(ctx); err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	settled, known := t.settled[request.ID]
+	t.mu.Unlock()
+	if !known {
+		return nil, fmt.Errorf("question %s: %w", request.ID, errVanished)
+	}
+	if err := settled.answers(pendingRequest{question: &request}); err != nil {
+		return nil, err
+	}
+	answer := settled.question.Resolution
+	return &ClarificationAnswer{
+		RequestID: answer.RequestID, Declined: answer.Declined, Summary: answer.Summary,
+		Answers: answer.Answers, Value: answer.Value, Justification: answer.Justification,
+	}, nil
+}

@@ -1,0 +1,176 @@
+package client_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// child makes a run in a session that has a parent.
+func (b *rig) child(runID string) {
+	b.Helper()
+	for _, session := range []*runs.CreateSession{{SessionID: "parent"}, {SessionID: "child", ParentSessionID: "parent"}} {
+		_, err := b.service.do(session)
+		require.NoError(b, err)
+	}
+	_, err := b.client.CreateRun(b.Context(), client.CreateRunParams{RunID: runID, SessionID: "child"})
+	require.NoError(b, err)
+}
+
+// clarification returns the parent's run that waits with a request of that id.
+func (b *rig) clarification(requestID string) string {
+	b.Helper()
+	b.service.mu.Lock()
+	defer b.service.mu.Unlock()
+	for key, request := range b.service.sessions["parent"].Requests {
+		if key.RequestID == requestID && request.Open() {
+			return key.RunID
+		}
+	}
+	require.FailNow(b, "nothing is asked of the parent", requestID)
+	return ""
+}
+
+func (b *rig) answer(runID, requestID, text string) {
+	b.Helper()
+	_, err := b.client.AnswerRunQuestion(b.Context(), runID, client.AnswerQuestionParams{Resolution: client.UserQuestionResolution{
+		RequestID: requestID, Answers: []client.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: text}},
+	}})
+	require.NoError(b, err)
+}
+
+func TestAParkedTaskIsHandedTheAnswerFromTheTop(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.child("run")
+		var answers []string
+		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+			// From the top each time, with two questions in a row: the Resume of the third
+			// call holds the second answer only.
+			for i, id := range []string{"first", "second"} {
+				answer, err := task.AskParent(ctx, question(id, "Which color?"), client.AskParentOptions{Park: true, Checkpoint: client.JSON(`1`)})
+				if err != nil {
+					require.ErrorIs(b, err, client.ErrSuspended)
+					return err
+				}
+				require.False(b, answer.Declined)
+				require.Equal(b, id, answer.RequestID)
+				answers = append(answers, answer.Summary)
+				if i == 0 {
+					continue
+				}
+				require.Equal(b, "second", task.Resume().Clarification.RequestID)
+			}
+			return task.Complete(ctx, answers)
+		})
+		synctest.Wait()
+		parked, err := b.client.GetRun(b.Context(), "run")
+		require.NoError(b, err)
+		require.Equal(b, client.StatusWaitingForUserQuestion, parked.Status)
+		require.Empty(b, parked.PendingQuestionIDs)
+		require.Equal(b, &client.WaitingOn{SessionID: "parent", RunID: b.clarification("first"), RequestID: "first"}, parked.WaitingOn)
+		b.answer(parked.WaitingOn.RunID, "first", "blue")
+		synctest.Wait()
+		b.answer(b.clarification("second"), "second", "red")
+		require.JSONEq(b, `["Which color?: blue","Which color?: blue","Which color?: red"]`, string(b.terminal("run").Output))
+		b.end()
+		require.Empty(b, b.reported())
+	})
+}
+
+func TestAnAnswerCountsForItsQuestionOnly(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.child("run")
+		asked := "Which color?"
+		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+			_, err := task.AskParent(ctx, question("q", asked), client.AskParentOptions{Park: true})
+			asked = "Delete everything?"
+			return err
+		})
+		synctest.Wait()
+		b.answer(b.clarification("q"), "q", "yes")
+		run := b.terminal("run")
+		b.end()
+		require.Equal(b, client.StatusFailed, run.Status)
+		require.Contains(b, run.Error, client.ErrIDConflict.Error())
+	})
+}
+
+func TestAQuestionWithAnotherCheckpointIsTheSame(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.child("run")
+		step := 0
+		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+			step++
+			checkpoint, err := client.EncodeJSON(step)
+			require.NoError(b, err)
+			options := client.AskParentOptions{Park: true, Checkpoint: checkpoint}
+			if _, err := task.AskParent(ctx, question("q", "Which color?"), options); err != nil {
+				return err
+			}
+			// It is not in the Resume any more once something else was waited for.
+			_, err = task.Suspend(ctx, client.Suspension{Approvals: []client.ApprovalRequest{approval("a", "ls")}})
+			return err
+		})
+		synctest.Wait()
+		b.answer(b.clarification("q"), "q", "blue")
+		synctest.Wait()
+		b.allow("run", "a")
+		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		b.end()
+		require.Equal(b, 3, step)
+		require.Empty(b, b.reported())
+	})
+}
+
+func TestAnUnparkedTaskGoesOn(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.child("run")
+		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+			for range 2 {
+				answer, err := task.AskParent(ctx, question("q", "Which color?"), client.AskParentOptions{})
+				require.NoError(b, err)
+				require.Nil(b, answer)
+			}
+			_, err := task.AskParent(ctx, question("q", "Something else?"), client.AskParentOptions{})
+			require.ErrorIs(b, err, client.ErrIDConflict)
+			_, err = task.AskParent(ctx, client.UserQuestionRequest{Questions: []client.UserQuestion{{Question: "Why?"}}}, client.AskParentOptions{Park: true})
+			require.ErrorIs(b, err, client.ErrInvalid, "the next call could not find the answer to it")
+			_, err = task.AskParent(ctx, question("r", "Why?"), client.AskParentOptions{Checkpoint: client.JSON(`1`)})
+			require.ErrorIs(b, err, client.ErrInvalid)
+			return task.Complete(ctx, "went on")
+		})
+		require.Equal(b, `"went on"`, string(b.terminal("run").Output))
+		b.end()
+	})
+}
+
+func TestAnUnparkedQuestionLeavesWaitsInPlaceAlone(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.child("run")
+		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+			_, err := task.AskParent(ctx, question("q", "Which color?"), client.AskParentOptions{})
+			require.NoError(b, err)
+			_, err = task.Approve(ctx, approval("before", "ls"))
+			require.NoError(b, err)
+			// The answer has a number among the run's decisions, and nobody waits for it.
+			b.answer(b.clarification("q"), "q", "blue")
+			_, err = task.Approve(ctx, approval("after", "ls"))
+			require.NoError(b, err)
+			require.NoError(b, task.SaveCheckpoint(ctx, "done"))
+			require.Equal(b, int64(3), b.service.record("run").Run.ResumeAfter)
+			return nil
+		})
+		synctest.Wait()
+		b.allow("run", "before")
+		synctest.Wait()
+		b.allow("run", "after")
+		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		b.end()
+		require.Empty(b, b.reported())
+	})
+}

@@ -1,0 +1,70 @@
+package client_test
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// askStore is the fake as runs.Ask sees it.
+type askStore struct{ *fake }
+
+func (s askStore) Do(_ context.Context, command runs.Command) (runs.Reply, error) {
+	return s.do(command)
+}
+
+func (s askStore) Run(_ context.Context, runID string) (*runs.RunRecord, error) {
+	record := s.record(runID)
+	if record == nil {
+		return nil, runs.UnknownRun(runID)
+	}
+	return record, nil
+}
+
+func (s askStore) Session(_ context.Context, sessionID string) (*runs.SessionRecord, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.sessions[sessionID]
+	if state == nil || state.Session == nil {
+		return nil, runs.UnknownSession(sessionID)
+	}
+	return &runs.SessionRecord{Session: *state.Session}, nil
+}
+
+func (f *fake) askParent(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Fence   string                   `json:"fence"`
+		Request runs.UserQuestionRequest `json:"request"`
+		client.AskParentOptions
+	}
+	if err := json.UnmarshalRead(r.Body, &body); err != nil {
+		answer(w, 400, map[string]string{"code": "bad_request", "detail": err.Error()}, nil)
+		return
+	}
+	fence, _ := strconv.ParseInt(body.Fence, 10, 64)
+	asked, err := runs.Ask(r.Context(), askStore{f}, &runs.AskClarification{
+		RunID: r.PathValue("run_id"), Fence: fence, Request: body.Request, Park: body.Park, Checkpoint: body.Checkpoint,
+	})
+	if err != nil {
+		answer(w, 0, nil, err)
+		return
+	}
+	answer(w, 202, client.AskParentResult{Clarification: asked.Clarification.View(), Run: asked.Run.View()}, nil)
+}
+
+// numbered is a settled request with its place in the order of the decisions.
+func numbered(request *runs.Request) runs.JSON {
+	text, err := json.Marshal(struct {
+		Document      runs.JSON `json:",embed"`
+		SettledNumber int64     `json:"settled_number,string"`
+	}{request.SettledDocument(), request.SettledNumber})
+	if err != nil {
+		panic(err)
+	}
+	return text
+}

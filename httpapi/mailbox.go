@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// readMailbox shows the messages that nobody has read of late, and leases them.
+func (s *Server) readMailbox(w http.ResponseWriter, r *http.Request) error {
+	if err := fromElsewhere(r); err != nil {
+		return err
+	}
+	return s.respondMessages(w, r, false)
+}
+
+func (s *Server) readDeadLetters(w http.ResponseWriter, r *http.Request) error {
+	return s.respondMessages(w, r, true)
+}
+
+func (s *Server) respondMessages(w http.ResponseWriter, r *http.Request, deadLetters bool) error {
+	sessionID := wire.PathID(r, "session_id")
+	reply, err := s.doInSession(r, sessionID, &runs.ReadMailbox{SessionID: sessionID, DeadLetters: deadLetters})
+	if err != nil {
+		return err
+	}
+	views := make([]runs.MessageView, len(reply.Messages))
+	for i := range reply.Messages {
+		views[i] = reply.Messages[i].View()
+	}
+	return wire.Respond(w, r, http.StatusOK, views)
+}
+
+// fromElsewhere refuses a read that a web page of another site made without telling
+// its origin, as a page does that shows an image. wire.Guard lets such requests
+// pass, because they cannot read the reply; but this one changes something.
+func fromElsewhere(r *http.Request) error {
+	site := r.Header.Get("Sec-Fetch-Site")
+	if r.Header.Get("Origin") == "" && (site == "cross-site" || site == "same-site") {
+		return runs.NewError(wire.CodeOriginNotAllowed, "a web page of another origin may not read a mailbox")
+	}
+	return nil
+}
+
+type acknowledgedReply struct {
+	Acknowledged bool   `json:"acknowledged"`
+	MessageID    string `json:"message_id"`
+}
+
+func (s *Server) acknowledgeMessage(w http.ResponseWriter, r *http.Request) error {
+	sessionID, messageID := wire.PathID(r, "session_id"), wire.PathID(r, "message_id")
+	command := &runs.AcknowledgeMessage{SessionID: sessionID, MessageID: messageID}
+	if _, err := s.doOnMessage(w, r, sessionID, messageID, command); err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, acknowledgedReply{Acknowledged: true, MessageID: messageID})
+}
+
+func (s *Server) replayMessage(w http.ResponseWriter, r *http.Request) error {
+	sessionID, messageID := wire.PathID(r, "session_id"), wire.PathID(r, "message_id")
+	reply, err := s.doOnMessage(w, r, sessionID, messageID, &runs.ReplayMessage{SessionID: sessionID, MessageID: messageID})
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusAccepted, reply.Messages[0].View())
+}
+
+// doOnMessage gives a command about one message to the store. The body may be
+// absent, and nothing is read from one (decisions.md 37).
+func (s *Server) doOnMessage(w http.ResponseWriter, r *http.Request, sessionID, messageID string, command runs.Command) (runs.Reply, error) {
+	if err := s.decodeOptional(w, r, &struct{}{}); err != nil {
+		return runs.Reply{}, err
+	}
+	if !runs.ValidID(messageID) {
+		if _, err := s.session(r.Context(), sessionID); err != nil {
+			return runs.Reply{}, err
+		}
+		return runs.Reply{}, runs.NewError(runs.CodeMessageNotFound, "unknown message %s in session %s", wire.Shown(messageID), sessionID)
+	}
+	return s.doInSession(r, sessionID, command)
+}

@@ -1,0 +1,108 @@
+package runs_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// houseStore is a house as runs.Ask sees one. Before each command it does what the
+// test wants done at that moment.
+type houseStore struct {
+	*house
+	before func(runs.Command)
+}
+
+func (s houseStore) Do(_ context.Context, command runs.Command) (runs.Reply, error) {
+	s.before(command)
+	return s.do(command)
+}
+
+func (s houseStore) Run(_ context.Context, runID string) (*runs.RunRecord, error) {
+	if s.sessionOf(runID) == "" {
+		return nil, runs.UnknownRun(runID)
+	}
+	return s.record(runID), nil
+}
+
+func (s houseStore) Session(_ context.Context, sessionID string) (*runs.SessionRecord, error) {
+	if s.states[sessionID] == nil {
+		return nil, runs.UnknownSession(sessionID)
+	}
+	return &runs.SessionRecord{Session: *s.states[sessionID].Session}, nil
+}
+
+// v1-work.md: the reply to a child's question has the clarification's run, which was
+// made before.
+func TestAskMakesBothSides(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	store := houseStore{h, func(runs.Command) {}}
+	first, err := runs.Ask(t.Context(), store, park("q"))
+	require.NoError(t, err)
+	require.Equal(t, runs.KindParentClarification, first.Clarification.Run.Kind)
+	require.Equal(t, "p", first.Clarification.Run.SessionID)
+	require.Equal(t, first.Clarification.Run.RunID, first.Run.View().WaitingOn.RunID)
+	again, err := runs.Ask(t.Context(), store, park("q"))
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+	require.Equal(t, 1, h.carryOut(), "the effect finds it made")
+	require.Len(t, h.states["p"].Runs, 1)
+
+	// Once more when all is over, also when the parent's session is.
+	h.must(answer(first.Clarification.Run.RunID, "q", "north"))
+	h.must(&runs.EndSession{SessionID: "p"})
+	again, err = runs.Ask(t.Context(), store, park("q"))
+	require.NoError(t, err)
+	require.Equal(t, runs.StatusCompleted, again.Clarification.Run.Status)
+}
+
+func TestAskIsRefused(t *testing.T) {
+	t.Parallel()
+	refused := func(h *house, code runs.Code, command *runs.AskClarification) {
+		t.Helper()
+		_, err := runs.Ask(t.Context(), houseStore{h, func(runs.Command) {}}, command)
+		requireCode(t, code, err)
+	}
+	h := newHouse(t)
+	h.family()
+	unknown := ask("q")
+	unknown.RunID = "x"
+	refused(h, runs.CodeRunNotFound, unknown)
+	stale := ask("q")
+	stale.Fence = 7
+	refused(h, runs.CodeLeaseLost, stale)
+	h.must(&runs.EndSession{SessionID: "p"})
+	refused(h, runs.CodeSessionEnded, ask("q"))
+	require.Empty(t, h.states["s"].Effects, "a parent that is known to be over is not asked")
+
+	orphan := newHouse(t)
+	orphan.must(&runs.CreateSession{SessionID: "s", ParentSessionID: "nobody"})
+	orphan.start("r")
+	refused(orphan, runs.CodeNoParentSession, ask("q"))
+	alone := newHouse(t)
+	alone.start("r")
+	refused(alone, runs.CodeNoParentSession, ask("q"))
+}
+
+// When it fails on the way, the question stands, and the effect does the rest.
+func TestAskFailsOnTheWay(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	store := houseStore{h, func(command runs.Command) {
+		if _, opens := command.(*runs.OpenClarification); opens {
+			h.must(&runs.EndSession{SessionID: "p"})
+		}
+	}}
+	_, err := runs.Ask(t.Context(), store, park("q"))
+	requireCode(t, runs.CodeSessionEnded, err)
+	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run("r").Status)
+	require.Equal(t, 1, h.carryOut())
+	require.Equal(t, runs.StatusRunning, h.run("r").Status)
+	require.True(t, h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim.Resume.Clarification.Declined)
+}

@@ -1,0 +1,351 @@
+package runs_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// v1-work.md "Clarifications and mailbox": a run that does not park goes on under
+// its lease, and its question stands in its session at once.
+func TestAskWithoutParking(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	before := *h.run("r")
+	h.nowMs += 10
+	reply := h.must(ask("q"))
+	require.False(t, reply.Existing)
+	require.Equal(t, &runs.WaitingOn{SessionID: "p", RunID: reply.Clarification.RunID, RequestID: "q"}, reply.Clarification)
+
+	run := h.run("r")
+	require.Equal(t, runs.StatusRunning, run.Status)
+	require.Equal(t, before.LeaseExpiresAtMs, run.LeaseExpiresAtMs)
+	require.Equal(t, before.ClaimableAtMs, run.ClaimableAtMs)
+	require.Equal(t, before.Attempt, run.Attempt)
+	require.Zero(t, run.StalledAttempts, "a question is progress")
+	require.Empty(t, run.SuspensionID)
+	require.Nil(t, reply.Run.View().WaitingOn)
+	require.Empty(t, reply.Run.View().PendingQuestionIDs)
+
+	request := h.request("r", "q")
+	require.Equal(t, runs.KindClarification, request.Kind)
+	require.True(t, request.Open())
+	require.Zero(t, request.DueAtMs)
+	clarification := request.Clarification()
+	require.False(t, clarification.Parked)
+	require.Equal(t, *reply.Clarification, clarification.WaitingOn)
+	require.Empty(t, clarification.Request.Handle, "the handle that counts is that of the parent's request")
+	require.NotEmpty(t, request.Handle)
+	require.Equal(t, []runs.EventType{"accepted", "queued", "started", "parent_clarification_requested"}, h.eventTypes("r"))
+	require.JSONEq(t, `{"type":"parent_clarification_requested","request_id":"q","parked":false,
+		"waiting_on":{"session_id":"p","run_id":"`+reply.Clarification.RunID+`","request_id":"q"}}`,
+		h.lastEvent("r", runs.EventParentClarificationRequested))
+
+	effectID := "open_clarification:" + reply.Clarification.RunID
+	require.Equal(t, []string{effectID}, h.effectIDs("s"))
+	effect := h.effect(effectID)
+	require.Equal(t, runs.Effect{
+		SessionID: "s", EffectID: effectID, RunID: "r", Kind: runs.EffectOpenClarification, State: runs.EffectPending,
+		TargetSessionID: "p", Payload: effect.Payload, CreatedAtMs: h.nowMs, DueAtMs: h.nowMs,
+	}, *effect)
+	require.Empty(t, h.states["p"].Runs, "the parent's session is changed by the effect alone")
+	h.must(&runs.Heartbeat{RunID: "r", Fence: 1})
+}
+
+// With park the run waits although nothing of its own is open, and says for what.
+func TestAskAndPark(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	command := park("q")
+	command.Checkpoint = runs.JSON(`{"step":1}`)
+	reply := h.must(command)
+	run := h.run("r")
+	require.Equal(t, runs.StatusWaitingForUserQuestion, run.Status)
+	require.Equal(t, runs.LeaseSuspended, run.LeaseEnd)
+	require.Zero(t, run.LeaseExpiresAtMs)
+	require.Zero(t, run.ClaimableAtMs)
+	require.Equal(t, `{"step":1}`, string(run.Checkpoint))
+	require.Equal(t, "r", h.states["s"].Session.ActiveRunID, "it keeps its slot")
+	view := reply.Run.View()
+	require.Equal(t, reply.Clarification, view.WaitingOn)
+	require.Empty(t, view.PendingQuestionIDs)
+	require.Empty(t, view.PendingQuestions)
+	require.Nil(t, view.Lease)
+	require.Equal(t, []runs.EventType{
+		"accepted", "queued", "started", "parent_clarification_requested", "waiting_for_user_question",
+	}, h.eventTypes("r"))
+	require.JSONEq(t, `{"type":"waiting_for_user_question","request_ids":[],"requests":[],
+		"waiting_on":{"session_id":"p","run_id":"`+reply.Clarification.RunID+`","request_id":"q"}}`,
+		h.lastEvent("r", runs.EventWaitingForUserQuestion))
+	h.refused(runs.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
+	h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+
+	record := runs.SessionRecord{Session: *h.states["s"].Session, Active: h.record("r")}
+	require.Zero(t, record.View().PendingCount, "what it waits for is shown in the parent's session")
+	require.Equal(t, runs.StatusWaitingForUserQuestion, record.View().Status)
+}
+
+// A run that stays attached parks: its prompts stay open, and it waits for all.
+func TestParkWhileAttached(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	h.must(hold("r", 1, approval("a"), approval("b")))
+	h.must(allow("r", "b"))
+	reply := h.must(park("q"))
+	require.Equal(t, runs.StatusWaitingForUserQuestion, reply.Run.Run.Status)
+	require.False(t, reply.Run.Run.Attached)
+	require.Equal(t, []string{"a"}, reply.Run.View().PendingApprovalIDs)
+	require.Equal(t, reply.Clarification, reply.Run.View().WaitingOn)
+	h.carryOut()
+
+	h.must(answer(reply.Clarification.RunID, "q", "north"))
+	h.carryOut()
+	require.Equal(t, runs.StatusWaitingForApproval, h.run("r").Status, "the approval is still open")
+	h.must(deny("r", "a"))
+	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
+	require.Len(t, claim.Resume.Approvals, 2, "nothing is lost that no checkpoint has taken in")
+	require.Equal(t, "q", claim.Resume.Clarification.RequestID)
+
+	// A checkpoint takes in what was settled.
+	h = newHouse(t)
+	h.family()
+	h.must(hold("r", 1, approval("a")))
+	h.must(allow("r", "a"))
+	command := park("q")
+	command.Checkpoint = runs.JSON(`1`)
+	clarification := h.asked(command)
+	h.must(answer(clarification, "q", "north"))
+	h.carryOut()
+	claim = h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
+	require.Empty(t, claim.Resume.Approvals)
+	require.NotNil(t, claim.Resume.Clarification)
+}
+
+// The very same call is known again, whatever became of the lease and of the
+// question; the deadline that counts is the first one.
+func TestAskAgain(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string]func() *runs.AskClarification{
+		"parked":   func() *runs.AskClarification { return park("q") },
+		"unparked": func() *runs.AskClarification { return ask("q") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.family()
+			lasting := func() *runs.AskClarification {
+				command := command()
+				command.Request.ExpiresAfterMs = ms(60_000)
+				command.RequesterProjectIDs = []string{"p1"}
+				return command
+			}
+			first := h.must(lasting())
+			require.Equal(t, int64(startMs+60_000), *first.Open.Request.ExpiresAtMs)
+			require.Nil(t, first.Open.Request.ExpiresAfterMs)
+			h.nowMs += 1_000
+			again := h.requireUnchanged(lasting())
+			require.Equal(t, first.Clarification, again.Clarification)
+			require.Equal(t, first.Run.Run.RunID, again.Run.Run.RunID)
+			requireSame(t, first.Open, again.Open, "the second call would open another clarification")
+			require.NoError(t, runs.Prepare(again.Open, h.newID))
+			require.NotNil(t, h.must(first.Open).Run)
+			h.requireUnchanged(again.Open)
+			h.carryOut()
+			require.Len(t, h.states["p"].Runs, 1)
+
+			// Also when the answer is there, and when another worker goes on.
+			h.must(answer(first.Clarification.RunID, "q", "north"))
+			h.carryOut()
+			require.Equal(t, first.Clarification, h.requireUnchanged(lasting()).Clarification)
+			h.nowMs += runs.DefaultLeaseMs
+			h.claim("r")
+			h.refused(runs.CodeLeaseLost, lasting())
+			other := lasting()
+			other.Fence = 2
+			require.Equal(t, first.Clarification, h.requireUnchanged(other).Clarification)
+		})
+	}
+}
+
+// A request id is used once in a run, and once among the clarifications of a
+// session: the message with the answer is named after it.
+func TestClarificationIDsAreUsedOnce(t *testing.T) {
+	t.Parallel()
+	otherwise := func(change func(*runs.AskClarification)) *runs.AskClarification {
+		command := ask("q")
+		change(command)
+		return command
+	}
+	for name, command := range map[string]*runs.AskClarification{
+		"parked":            park("q"),
+		"another question":  otherwise(func(c *runs.AskClarification) { c.Request.Questions[0].Question = "Which way?" }),
+		"a deadline":        otherwise(func(c *runs.AskClarification) { c.Request.ExpiresAfterMs = ms(5) }),
+		"another context":   otherwise(func(c *runs.AskClarification) { c.ParentChannelIDs = []string{"c"} }),
+		"metadata":          otherwise(func(c *runs.AskClarification) { c.Request.Metadata = runs.JSON(`{"a":1}`) }),
+		"a tool call":       otherwise(func(c *runs.AskClarification) { c.Request.ToolCallID = "other" }),
+		"its own approval":  ask("a"),
+		"its own question":  ask("mine"),
+		"a settled request": ask("done"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.family()
+			h.must(hold("r", 1, approval("a"), approval("done"), question("mine")))
+			h.must(allow("r", "done"))
+			h.must(&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: runs.JSON(`1`)})
+			h.must(ask("q"))
+			refusal := h.refused(runs.CodeIDConflict, command)
+			require.Equal(t, "request "+command.Request.ID+" was used before by run r with another payload", refusal.Detail)
+		})
+	}
+
+	h := newHouse(t)
+	h.unparked()
+	h.refused(runs.CodeIDConflict, suspend("r", 1, approval("q")))
+	h.must(&runs.Complete{RunID: "r", Fence: 1})
+	h.start("next")
+	same := ask("q")
+	same.RunID = "next"
+	refusal := h.refused(runs.CodeIDConflict, same)
+	require.Equal(t, "request q was used before by run r with another payload", refusal.Detail)
+	// What other runs were asked themselves is another matter.
+	h.must(suspend("next", 1, question("own")))
+	h.must(answer("next", "own", "north"))
+	h.claim("next")
+	h.must(&runs.Complete{RunID: "next", Fence: 2})
+	h.start("last")
+	own := ask("own")
+	own.RunID = "last"
+	h.must(own)
+}
+
+func TestWhoMayAsk(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	unknown := ask("q")
+	unknown.RunID = "x"
+	h.refused(runs.CodeRunNotFound, unknown)
+	for _, fence := range []int64{0, 2} {
+		stale := ask("q")
+		stale.Fence = fence
+		h.refused(runs.CodeLeaseLost, stale)
+	}
+	// A lapsed lease that nobody took over still works (decisions.md 33).
+	h.nowMs += 2 * runs.DefaultLeaseMs
+	h.must(ask("q"))
+
+	for name, test := range map[string]struct {
+		end  runs.Command
+		code runs.Code
+	}{
+		"released":    {&runs.Release{RunID: "r", Fence: 1}, runs.CodeLeaseLost},
+		"suspended":   {suspend("r", 1, approval("a")), runs.CodeLeaseLost},
+		"completed":   {&runs.Complete{RunID: "r", Fence: 1}, runs.CodeRunStateConflict},
+		"failed":      {&runs.Fail{RunID: "r", Fence: 1, Error: "e"}, runs.CodeRunStateConflict},
+		"cancelled":   {&runs.CancelRun{RunID: "r"}, runs.CodeLeaseLost},
+		"interrupted": {&runs.InterruptSession{SessionID: "s"}, runs.CodeLeaseLost},
+		"ended":       {&runs.EndSession{SessionID: "s"}, runs.CodeLeaseLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.unparked()
+			h.must(test.end)
+			h.refused(test.code, ask("new"))
+			if h.run("r").Status.Terminal() {
+				h.refused(test.code, ask("q"))
+			}
+		})
+	}
+
+	h = newHouse(t)
+	h.start("r")
+	refusal := h.refused(runs.CodeNoParentSession, ask("q"))
+	require.Equal(t, "session s has no parent session", refusal.Detail)
+
+	// What the caller knows of the parent's session refuses a new question only.
+	h = newHouse(t)
+	h.unparked()
+	ended := func(id string) *runs.AskClarification {
+		command := ask(id)
+		command.ParentRefusal = runs.NewError(runs.CodeSessionEnded, "the parent session p has ended")
+		return command
+	}
+	h.refused(runs.CodeSessionEnded, ended("new"))
+	h.requireUnchanged(ended("q"))
+}
+
+func TestAskLimits(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	tooMany := slices.Repeat([]string{"id"}, runs.MaxContextIDs+1)
+	for _, test := range []struct {
+		name     string
+		pointers []string
+		change   func(*runs.AskClarification)
+	}{
+		{"an id whose message id is too long", []string{"/request/id"}, func(c *runs.AskClarification) { c.Request.ID = strings.Repeat("q", 173) }},
+		{"no id", []string{"/request/id", "/request/id"}, func(c *runs.AskClarification) { c.Request.ID, c.Request.ToolCallID = "", "" }},
+		{"nothing asked", []string{"/request/questions"}, func(c *runs.AskClarification) { c.Request.Questions = nil }},
+		{"both deadlines", []string{"/request/expires_after_ms"}, func(c *runs.AskClarification) { c.Request.ExpiresAtMs, c.Request.ExpiresAfterMs = ms(1), ms(1) }},
+		{"a checkpoint without parking", []string{"/checkpoint"}, func(c *runs.AskClarification) { c.Checkpoint = runs.JSON(`1`) }},
+		{
+			"too many ids",
+			[]string{"/requester_project_ids", "/requester_channel_ids", "/parent_project_ids", "/parent_channel_ids"},
+			func(c *runs.AskClarification) {
+				c.RequesterProjectIDs, c.RequesterChannelIDs, c.ParentProjectIDs, c.ParentChannelIDs = tooMany, tooMany, tooMany, tooMany
+			},
+		},
+		{
+			"ids that are none",
+			[]string{"/requester_project_ids/1", "/parent_channel_ids/0"},
+			func(c *runs.AskClarification) {
+				c.RequesterProjectIDs, c.ParentChannelIDs = []string{"ok", ""}, []string{strings.Repeat("x", runs.MaxNameLength+1)}
+			},
+		},
+	} {
+		command := ask("q")
+		test.change(command)
+		got := pointersOf(h.refused(runs.CodeInvalidRequest, command))
+		if test.name == "no id" {
+			require.Contains(t, got, "/request/id", test.name)
+			continue
+		}
+		require.Equal(t, test.pointers, got, test.name)
+	}
+	longest := ask(strings.Repeat("q", 172))
+	longest.RequesterProjectIDs = tooMany[1:]
+	h.must(longest)
+	require.Len(t, runs.MessageIDOf(longest.Request.ID), runs.MaxIDLength)
+	null := ask("null")
+	null.Checkpoint = runs.JSON(`null`)
+	h.must(null)
+}
+
+func TestTooManyOpenClarifications(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	state := copyState(h.states["s"])
+	for _, id := range numbered("q-%d", runs.MaxOpenRequests) {
+		command := ask(id)
+		require.NoError(t, runs.Prepare(command, h.newID))
+		change, _, err := runs.Decide(state, command, h.nowMs)
+		require.NoError(t, err, id)
+		state.Apply(change)
+	}
+	command := ask("more")
+	require.NoError(t, runs.Prepare(command, h.newID))
+	_, _, err := runs.Decide(state, command, h.nowMs)
+	require.Equal(t, []string{"/request"}, pointersOf(requireCode(t, runs.CodeInvalidRequest, err)))
+}

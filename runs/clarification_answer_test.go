@@ -1,0 +1,406 @@
+package runs_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// inParent makes a run's answer one of the parent's session.
+func inParent(command *runs.AnswerQuestion) *runs.AnswerQuestion {
+	command.SessionID, command.RunID = "p", ""
+	return command
+}
+
+// design.md §4: resolution, output, event, completion and the effect are one
+// decision. kheish.md 1.13.3 has the texts.
+func TestClarificationIsAnswered(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	runID := h.parked()
+	h.nowMs += 10
+	reply, change, err := h.decide(answer(runID, "q", "south"))
+	require.NoError(t, err)
+	h.flush()
+	require.Equal(t, runs.StatusCompleted, reply.Run.Run.Status)
+	require.False(t, reply.Existing)
+	require.Equal(t, h.nowMs, reply.Run.Run.FinishedAtMs)
+	require.Equal(t, []runs.EventType{
+		"accepted", "waiting_for_user_question", "output", "parent_clarification_resolved", "completed",
+	}, h.eventTypes(runID))
+	require.Equal(t, []string{"Forwarded parent clarification answer for q to agent scout."}, h.outputs(runID))
+	require.JSONEq(t, `{"type":"parent_clarification_resolved","requester_agent_id":"scout","requester_session_id":"s","request_id":"q","declined":false,
+		"resolution":{"request_id":"q","outcome":"answered","declined":false,"answers":[{"question_id":"route","selected_option_ids":["south"]}],
+		"resolved_by":"api-user","resolved_at_ms":1000010,"via":"api"}}`,
+		h.lastEvent(runID, runs.EventParentClarificationResolved))
+	require.Len(t, change.NewEffects, 1)
+	effect := change.NewEffects[0]
+	require.Equal(t, runs.Effect{
+		SessionID: "p", EffectID: "deliver_answer:" + runID, RunID: runID, Kind: runs.EffectDeliverAnswer, State: runs.EffectPending,
+		TargetSessionID: "s", Payload: effect.Payload, CreatedAtMs: h.nowMs, DueAtMs: h.nowMs,
+	}, *effect)
+	require.True(t, h.request("r", "q").Open(), "the child's session is changed by the effect alone")
+}
+
+// decisions.md 30 and kheish.md 1.6 step 3.
+func TestClarificationAnswersAreChecked(t *testing.T) {
+	t.Parallel()
+	for name, route := range map[string]func(*runs.AnswerQuestion) *runs.AnswerQuestion{
+		"run":     func(c *runs.AnswerQuestion) *runs.AnswerQuestion { return c },
+		"session": inParent,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			runID := h.parked()
+			h.refused(runs.CodeQuestionOptionNotFound, route(answer(runID, "q", "west")))
+			h.refused(runs.CodeQuestionAnswerEmpty, route(answer(runID, "q")))
+			declined := decline(runID, "q")
+			declined.Resolution.Answers = answer("", "", "north").Resolution.Answers
+			h.refused(runs.CodeQuestionDeclinedAnswers, route(declined))
+			require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(runID).Status)
+			mistyped := h.do2(route(answer(runID, "Q", "north")))
+			if name == "run" {
+				requireCode(t, runs.CodeQuestionRequestMismatch, mistyped)
+			} else {
+				requireCode(t, runs.CodeRunStateConflict, mistyped)
+			}
+
+			given := func() *runs.AnswerQuestion {
+				command := answer(runID, "q", "north")
+				command.Resolution.Justification = "the bridge is closed"
+				return command
+			}
+			h.must(route(given()))
+			// A retry with the same answer succeeds and writes nothing, by either route and
+			// by whomever (kheish.md 7.1, 23).
+			again := given()
+			again.Actor = runs.Actor{Name: "ann"}
+			for _, command := range []*runs.AnswerQuestion{again, inParent(given())} {
+				reply := h.requireUnchanged(command)
+				require.Equal(t, runs.StatusCompleted, reply.Run.Run.Status)
+			}
+			for _, other := range []*runs.AnswerQuestion{answer(runID, "q", "north"), answer(runID, "q", "south"), decline(runID, "q")} {
+				refusal := h.refused(runs.CodeQuestionResolutionConflict, route(other))
+				require.Equal(t, "run "+runID+" was already resolved with a different answer", refusal.Detail)
+				requireRecorded(t, refusal, "q", runs.OutcomeAnswered, runs.ViaAPI)
+			}
+		})
+	}
+}
+
+// do2 gives a command of which only the refusal matters.
+func (h *house) do2(command runs.Command) error {
+	h.t.Helper()
+	_, err := h.do(command)
+	return err
+}
+
+// The order of arrays counts, and what is left out is the same as what is empty.
+func TestEqualAnswers(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	command := ask("q")
+	command.Request = survey("q")
+	runID := h.asked(command)
+	given := func(many []string, order ...int) *runs.AnswerQuestion {
+		all := []runs.UserQuestionAnswer{chosen("one", "x"), chosen("many", many...), written("text", "t")}
+		resolution := answers()
+		for _, place := range order {
+			resolution.Answers = append(resolution.Answers, all[place])
+		}
+		return &runs.AnswerQuestion{RunID: runID, Resolution: resolution}
+	}
+	h.must(given([]string{"z", "x"}, 0, 1, 2))
+	same := given([]string{"z", "x"}, 0, 1, 2)
+	same.Resolution.Answers[2].SelectedOptionIDs = []string{}
+	h.requireUnchanged(same)
+	h.refused(runs.CodeQuestionResolutionConflict, given([]string{"x", "z"}, 0, 1, 2))
+	h.refused(runs.CodeQuestionResolutionConflict, given([]string{"z", "x"}, 1, 0, 2))
+	valued := given([]string{"z", "x"}, 0, 1, 2)
+	valued.Resolution.Value = runs.JSON(`1`)
+	h.refused(runs.CodeQuestionResolutionConflict, valued)
+	// Another id than that of its one request was never asked; what was is told.
+	unknown := h.refused(runs.CodeQuestionResolutionConflict, answer(runID, "Q", "north"))
+	requireRecorded(t, unknown, "q", runs.OutcomeAnswered, runs.ViaAPI)
+}
+
+// Every way in which a clarification ends without an answer is a declined one to the
+// child, and completes the run all the same (kheish.md 1.8, 1.11, 1.13.8, 7.1).
+func TestClarificationIsDeclined(t *testing.T) {
+	t.Parallel()
+	const dueMs = startMs + 500
+	for _, test := range []struct {
+		name          string
+		command       func(runID string) runs.Command
+		outcome       runs.Outcome
+		justification string
+		reason, via   string
+		by            string
+	}{
+		{"declined", func(runID string) runs.Command { return decline(runID, "q") }, runs.OutcomeDeclined, "", "", runs.ViaAPI, "api-user"},
+		{
+			"declined with a reason", func(runID string) runs.Command {
+				command := decline(runID, "q")
+				command.Resolution.Justification = "busy"
+				return command
+			}, runs.OutcomeDeclined, "busy", "", runs.ViaAPI, "api-user",
+		},
+		{
+			"question cancelled", func(runID string) runs.Command { return &runs.CancelQuestion{RunID: runID, RequestID: "q"} },
+			runs.OutcomeCancelled, "cancelled by operator", "cancelled", runs.ViaAPI, "api-user",
+		},
+		{
+			"question cancelled with a reason", func(runID string) runs.Command {
+				return &runs.CancelQuestion{RunID: runID, RequestID: "q", Justification: "moot", Actor: runs.Actor{Name: "ann"}}
+			},
+			runs.OutcomeCancelled, "moot", "cancelled", runs.ViaAPI, "ann",
+		},
+		{
+			"run cancelled", func(runID string) runs.Command { return &runs.CancelRun{RunID: runID} },
+			runs.OutcomeCancelled, "cancelled by operator", "cancelled", runs.ViaCancel, "api-user",
+		},
+		{
+			"run cancelled with a reason", func(runID string) runs.Command { return &runs.CancelRun{RunID: runID, Reason: "moot"} },
+			runs.OutcomeCancelled, "moot", "cancelled", runs.ViaCancel, "api-user",
+		},
+		{
+			"interrupted", func(string) runs.Command { return &runs.InterruptSession{SessionID: "p"} },
+			runs.OutcomeDeclined, "interrupted by operator", "interrupted", runs.ViaInterrupt, "api-user",
+		},
+		{
+			"interrupted with a reason", func(string) runs.Command { return &runs.InterruptSession{SessionID: "p", Reason: "stop"} },
+			runs.OutcomeDeclined, "stop", "interrupted", runs.ViaInterrupt, "api-user",
+		},
+		{
+			"session ended", func(string) runs.Command { return &runs.EndSession{SessionID: "p"} },
+			runs.OutcomeDeclined, "the session has ended", "session_ended", runs.ViaEnd, "api-user",
+		},
+		{
+			"session ended with a reason", func(string) runs.Command { return &runs.EndSession{SessionID: "p", Reason: "closing"} },
+			runs.OutcomeDeclined, "closing", "session_ended", runs.ViaEnd, "api-user",
+		},
+		{
+			"expired", func(runID string) runs.Command { return &runs.ExpireRequests{RunID: runID} },
+			runs.OutcomeExpired, "expired at 1000500", "expired", runs.ViaClock, "system",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.family()
+			command := park("q")
+			command.Request.ExpiresAtMs = ms(dueMs)
+			runID := h.asked(command)
+			h.nowMs = dueMs - 1
+			h.must(&runs.ExpireRequests{RunID: runID})
+			require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(runID).Status)
+			if test.outcome == runs.OutcomeExpired {
+				h.nowMs = dueMs
+			}
+			h.must(test.command(runID))
+			require.Equal(t, runs.StatusCompleted, h.run(runID).Status)
+			require.Empty(t, h.run(runID).Error)
+			declined := true
+			recorded := h.request(runID, "q").Recorded()
+			require.Equal(t, runs.Resolution{
+				RequestID: "q", Outcome: test.outcome, Declined: &declined, Justification: test.justification, Reason: test.reason,
+				ResolvedBy: test.by, ResolvedAtMs: h.nowMs, Via: test.via,
+			}, recorded)
+			require.Equal(t, []string{"Declined parent clarification request q for agent scout."}, h.outputs(runID))
+			require.Contains(t, h.lastEvent(runID, runs.EventParentClarificationResolved), `"declined":true`)
+			require.Equal(t, []runs.EventType{
+				"accepted", "waiting_for_user_question", "output", "parent_clarification_resolved", "completed",
+			}, h.eventTypes(runID))
+
+			// The child goes on with a declined answer, later than it was recorded.
+			h.nowMs += 100
+			require.Equal(t, 1, h.carryOut())
+			require.Equal(t, recorded, h.request("r", "q").Recorded())
+			require.Equal(t, test.outcome, h.request("r", "q").Outcome)
+			require.Equal(t, h.nowMs, h.request("r", "q").SettledAtMs)
+			justification := "null"
+			if test.justification != "" {
+				justification = `"` + test.justification + `"`
+			}
+			claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
+			requireJSON(t, `{"request_id":"q","declined":true,"summary":"","answers":[],"justification":`+justification+`}`, claim.Resume.Clarification)
+
+			// A late answer is told what happened; the equal one is none (7.1, 22).
+			code := runs.CodeQuestionResolutionConflict
+			if test.outcome == runs.OutcomeExpired {
+				code = runs.CodeQuestionExpired
+			}
+			for _, late := range []*runs.AnswerQuestion{answer(runID, "q", "north"), inParent(answer("", "q", "north"))} {
+				requireRecorded(t, h.refused(code, late), "q", test.outcome, test.via)
+			}
+			equal := decline(runID, "q")
+			equal.Resolution.Justification = test.justification
+			if test.outcome == runs.OutcomeExpired {
+				h.refused(runs.CodeQuestionExpired, equal)
+			} else {
+				h.requireUnchanged(equal)
+			}
+			code = runs.CodeQuestionStateConflict
+			if test.outcome == runs.OutcomeExpired {
+				code = runs.CodeQuestionExpired
+			}
+			requireRecorded(t, h.refused(code, &runs.CancelQuestion{RunID: runID, RequestID: "q"}), "q", test.outcome, test.via)
+			require.True(t, h.must(&runs.CancelRun{RunID: runID}).Existing)
+		})
+	}
+}
+
+// An answer after the deadline finds the question expired whether or not the sweep
+// has been there, and so does everything else.
+func TestLateClarificationAnswer(t *testing.T) {
+	t.Parallel()
+	const dueMs = startMs + 50
+	for name, late := range map[string]struct {
+		command func(runID string) runs.Command
+		code    runs.Code
+	}{
+		"an answer":         {func(runID string) runs.Command { return answer(runID, "q", "north") }, runs.CodeQuestionExpired},
+		"a session answer":  {func(string) runs.Command { return inParent(answer("", "q", "north")) }, runs.CodeQuestionExpired},
+		"a decline":         {func(runID string) runs.Command { return decline(runID, "q") }, runs.CodeQuestionExpired},
+		"a question cancel": {func(runID string) runs.Command { return &runs.CancelQuestion{RunID: runID, RequestID: "q"} }, runs.CodeQuestionExpired},
+		"a cancel":          {func(runID string) runs.Command { return &runs.CancelRun{RunID: runID} }, ""},
+		"an interrupt":      {func(string) runs.Command { return &runs.InterruptSession{SessionID: "p"} }, ""},
+		"the end":           {func(string) runs.Command { return &runs.EndSession{SessionID: "p"} }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.family()
+			command := ask("q")
+			command.Request.ExpiresAtMs = ms(dueMs)
+			runID := h.asked(command)
+			h.nowMs = dueMs
+			reply, err := h.do(late.command(runID))
+			require.Equal(t, late.code, runs.ErrorCode(err), "%v", err)
+			require.False(t, reply.Interrupted)
+			if late.code != "" {
+				refusal := requireCode(t, late.code, err)
+				require.Equal(t, "user-question request q expired at 1000050", refusal.Detail)
+				requireRecorded(t, refusal, "q", runs.OutcomeExpired, runs.ViaClock)
+			}
+			require.Equal(t, runs.StatusCompleted, h.run(runID).Status)
+			require.Equal(t, runs.OutcomeExpired, h.request(runID, "q").Outcome)
+			require.Equal(t, runs.StatusRunning, h.run("r").Status)
+		})
+	}
+
+	// A deadline that was past when the run was made.
+	h := newHouse(t)
+	h.family()
+	command := ask("q")
+	command.Request.ExpiresAtMs = ms(1)
+	runID := h.asked(command)
+	require.Equal(t, runs.StatusCompleted, h.run(runID).Status)
+	require.Equal(t, runs.EffectDone, h.effect("deliver_answer:"+runID).State)
+}
+
+// The session's route (decisions.md 30): the active run's open question first, then
+// the clarification with that id; a known id is told of, an unknown one is not.
+func TestSessionRouteOfClarifications(t *testing.T) {
+	t.Parallel()
+	waiting := func(t *testing.T, requests ...any) (*house, string) {
+		h := newHouse(t)
+		runID := h.unparked()
+		h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "active", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}})
+		if len(requests) > 0 {
+			h.must(suspend("active", 1, requests...))
+		}
+		return h, runID
+	}
+	h, runID := waiting(t, question("q"))
+	require.Equal(t, "active", h.must(inParent(answer("", "q", "north"))).Run.Run.RunID)
+	require.Equal(t, runID, h.must(inParent(answer("", "q", "south"))).Run.Run.RunID)
+
+	h, runID = waiting(t, question("other"), approval("a"))
+	require.Equal(t, runID, h.must(inParent(answer("", "q", "south"))).Run.Run.RunID)
+	// Also as a retry, whatever the active run waits for.
+	require.Equal(t, runID, h.requireUnchanged(inParent(answer("", "q", "south"))).Run.Run.RunID)
+	requireRecorded(t, h.refused(runs.CodeQuestionResolutionConflict, inParent(answer("", "q", "north"))), "q", runs.OutcomeAnswered, runs.ViaAPI)
+	h.refused(runs.CodeQuestionRequestMismatch, inParent(answer("", "unknown", "north")))
+
+	h, _ = waiting(t, approval("q"))
+	require.NotEqual(t, "active", h.must(inParent(answer("", "q", "north"))).Run.Run.RunID, "an approval is no question")
+	refusal := h.refused(runs.CodeRunStateConflict, inParent(answer("", "unknown", "north")))
+	require.Equal(t, "session p has no run that waits for an answer", refusal.Detail)
+
+	h = newHouse(t)
+	h.unparked()
+	refusal = h.refused(runs.CodeRunStateConflict, inParent(answer("", "unknown", "north")))
+	require.Equal(t, "session p has no active run", refusal.Detail)
+	// In the child's session the same id is nobody's to answer.
+	refusal = h.refused(runs.CodeRunStateConflict, answerInSession(answer("", "q", "north")))
+	require.Equal(t, "session s has no run that waits for an answer", refusal.Detail)
+	refusal = h.refused(runs.CodeQuestionStateConflict, answer("r", "q", "north"))
+	require.Equal(t, "run r is not waiting for user input", refusal.Detail)
+	h.refused(runs.CodeQuestionStateConflict, &runs.CancelQuestion{RunID: "r", RequestID: "q"})
+	h.refused(runs.CodeApprovalStateConflict, allow("r", "q"))
+}
+
+// A key works for clarifications as it does for questions.
+func TestClarificationAnswerWithKey(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	runID := h.unparked()
+	keyed := func(command *runs.AnswerQuestion) *runs.AnswerQuestion { command.Key = "k"; return command }
+	require.False(t, h.must(keyed(answer(runID, "q", "north"))).Replayed)
+	reply := h.must(keyed(answer(runID, "q", "north")))
+	require.True(t, reply.Replayed)
+	require.Equal(t, runID, reply.ReplayRunID)
+	require.True(t, h.must(keyed(inParent(answer("", "q", "north")))).Replayed)
+	h.refused(runs.CodeIdempotencyConflict, keyed(answer(runID, "q", "south")))
+}
+
+// decisions.md 35: interrupting declines what waits, beside the active run or alone.
+func TestInterruptWithClarifications(t *testing.T) {
+	t.Parallel()
+	for _, active := range []bool{false, true} {
+		for _, clarification := range []bool{false, true} {
+			h := newHouse(t)
+			h.family()
+			runID, other := "", ""
+			if clarification {
+				runID, other = h.asked(ask("q")), h.asked(ask("q-2"))
+			}
+			if active {
+				h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "active", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}})
+			}
+			h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "queued", Input: runs.JSON(`1`)})
+			reply := h.must(&runs.InterruptSession{SessionID: "p"})
+			require.Equal(t, active || clarification, reply.Interrupted)
+			if clarification {
+				require.Equal(t, runs.StatusCompleted, h.run(runID).Status)
+				require.Equal(t, runs.StatusCompleted, h.run(other).Status)
+			}
+			if active {
+				require.Equal(t, runs.StatusInterrupted, h.run("active").Status)
+			}
+			require.Equal(t, runs.StatusQueued, h.run("queued").Status)
+			require.NotZero(t, h.run("queued").ClaimableAtMs)
+			require.False(t, h.must(&runs.InterruptSession{SessionID: "p"}).Interrupted)
+		}
+	}
+}
+
+// The end of a session declines what waits in it, in one decision with the rest.
+func TestEndOfTheParent(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	runID := h.parked()
+	h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "active", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}})
+	h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "queued", Input: runs.JSON(`1`)})
+	h.must(&runs.EndSession{SessionID: "p"})
+	require.Equal(t, runs.StatusCompleted, h.run(runID).Status)
+	require.Equal(t, runs.StatusCancelled, h.run("active").Status)
+	require.Equal(t, runs.StatusCancelled, h.run("queued").Status)
+	h.carryOut()
+	require.Equal(t, runs.StatusRunning, h.run("r").Status)
+}

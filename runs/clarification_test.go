@@ -1,0 +1,253 @@
+package runs_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// design.md §4 "Parent clarification": a run in the parent's session that waits from
+// its first moment and takes no slot.
+func TestOpenClarification(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "busy", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}})
+	h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "next", Input: runs.JSON(`1`)})
+	h.nowMs += 10
+	command := ask("q")
+	command.Request.ToolCallID = "call-9"
+	command.Request.ExpiresAfterMs = ms(500)
+	command.RequesterProjectIDs, command.RequesterChannelIDs = []string{"p1"}, []string{"c1"}
+	command.ParentProjectIDs, command.ParentChannelIDs = []string{"p2"}, []string{"c2"}
+	reply := h.must(command)
+	h.nowMs += 10
+	require.Equal(t, 1, h.carryOut())
+
+	runID := reply.Clarification.RunID
+	run := *h.run(runID)
+	require.Equal(t, runs.KindParentClarification, run.Kind)
+	require.Equal(t, "p", run.SessionID)
+	require.Equal(t, runs.DefaultAgentID, run.AgentID, "the parent's agent")
+	require.Equal(t, h.nowMs, run.StartedAtMs)
+	require.Equal(t, "busy", h.states["p"].Session.ActiveRunID)
+	require.Equal(t, int64(1), h.states["p"].Session.QueuedCount)
+	require.Equal(t, []runs.EventType{"accepted", "waiting_for_user_question"}, h.eventTypes(runID))
+
+	question := h.request(runID, "q")
+	require.Equal(t, runs.KindQuestion, question.Kind)
+	require.Equal(t, int64(startMs+510), question.DueAtMs, "counted from when the child asked")
+	require.NotEqual(t, h.request("r", "q").Handle, question.Handle)
+	body := `{"id":"q","handle":"` + question.Handle + `","tool_call_id":"call-9","created_at_ms":1000020,"expires_at_ms":1000510,
+		"questions":[{"id":"route","header":"Route","question":"Which route?","multi_select":false,
+		"options":[{"id":"north","label":"North"},{"id":"south","label":"South"}]}]}`
+	requireJSON(t, `{
+		"run_id":"`+runID+`","session_id":"p","agent_id":"default","kind":"parent_clarification","status":"waiting_for_user_question",
+		"submitted_at_ms":1000020,"updated_at_ms":1000020,"started_at_ms":1000020,
+		"request":{"source_plugin":"daemon","source_kind":"parent_clarification","actor_id":"scout","text_preview":"Which route?","question_count":1},
+		"pending_question_ids":["q"],"pending_questions":[`+body+`]
+	}`, h.record(runID).View())
+
+	pending := runs.PendingRequest{Request: *question, AgentID: run.AgentID, RunKind: run.Kind, Requester: run.Requester}
+	requireJSON(t, `{
+		"session_id":"p","agent_id":"default","run_id":"`+runID+`","run_kind":"parent_clarification",
+		"requester_agent_id":"scout","requester_session_id":"s","requester_run_id":"r","requester_tool_call_id":"call-9",
+		"requester_project_ids":["p1"],"requester_channel_ids":["c1"],"parent_project_ids":["p2"],"parent_channel_ids":["c2"],
+		"request":`+body+`
+	}`, pending.QuestionView())
+	session := runs.SessionRecord{Session: *h.states["p"].Session, Active: h.record("busy"), Clarifications: []runs.PendingRequest{pending}}
+	view := session.View()
+	require.Equal(t, runs.StatusRunning, view.Status)
+	require.Equal(t, 1, view.PendingCount)
+	require.Equal(t, []runs.PendingQuestionView{pending.QuestionView()}, view.PendingQuestions)
+
+	// Neither the active run nor the queue has noticed.
+	h.must(&runs.Complete{RunID: "busy", Fence: 1})
+	require.Equal(t, int64(1), h.claim("next"))
+	h.must(answer(runID, "q", "north"))
+	require.Equal(t, "next", h.states["p"].Session.ActiveRunID)
+	require.Equal(t, runs.LeaseRevoked, h.run(runID).LeaseEnd)
+}
+
+// kheish.md 1.2: the preview is the first question; a typed one says what it asks in
+// its payload, or else its kind.
+func TestClarificationPreview(t *testing.T) {
+	t.Parallel()
+	typed := func(kind, payload string) runs.UserQuestionRequest {
+		request := runs.UserQuestionRequest{ID: "q", Kind: kind, ResponseSchema: runs.JSON(`{"type":"integer"}`)}
+		if payload != "" {
+			request.Payload = runs.JSON(payload)
+		}
+		return request
+	}
+	for want, request := range map[string]runs.UserQuestionRequest{
+		"Which route?": question("q"),
+		"How many?":    typed("count", `{"question":"How many?"}`),
+		"count":        typed("count", `{"question":7}`),
+		"number":       typed("number", ``),
+		"":             typed("", `[1]`),
+	} {
+		h := newHouse(t)
+		h.family()
+		command := ask("q")
+		command.Request = request
+		require.Equal(t, want, h.run(h.asked(command)).Request.TextPreview)
+	}
+}
+
+// The effect may be carried out any number of times: the run's id makes it once.
+func TestOpenClarificationAgain(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	reply := h.must(ask("q"))
+	runID := reply.Clarification.RunID
+	effect := func() runs.Command { return h.effect("open_clarification:" + runID).Command() }
+	require.NotNil(t, h.must(effect()).Run)
+	for range 2 {
+		again := h.requireUnchanged(effect())
+		require.Equal(t, runID, again.ReplayRunID)
+		require.Nil(t, again.Run)
+	}
+	h.must(answer(runID, "q", "north"))
+	h.requireUnchanged(effect())
+	h.must(&runs.EndSession{SessionID: "p"})
+	h.requireUnchanged(effect())
+
+	other := *reply.Open
+	other.Request = question("other")
+	h.refused(runs.CodeIDConflict, &other)
+	elsewhere := *reply.Open
+	elsewhere.SessionID = "s"
+	h.refused(runs.CodeIDConflict, &elsewhere)
+	new1 := *reply.Open
+	new1.RunID = "fresh"
+	h.refused(runs.CodeSessionEnded, &new1)
+	new2 := *reply.Open
+	new2.RunID, new2.SessionID = "fresh", "nobody"
+	h.refused(runs.CodeSessionNotFound, &new2)
+}
+
+// A session may be asked by many at once; each answer goes where it belongs.
+func TestSeveralClarifications(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	h.must(&runs.CreateSession{SessionID: "s2", ParentSessionID: "p"})
+	h.must(&runs.CreateRun{SessionID: "s2", SessionGiven: true, RunID: "r2", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}})
+	first := h.asked(ask("q"))
+	second := h.asked(ask("q-2"))
+	twin := park("q")
+	twin.RunID = "r2"
+	third := h.asked(twin)
+	require.Empty(t, h.states["p"].Session.ActiveRunID)
+	for _, runID := range []string{first, second, third} {
+		require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(runID).Status)
+	}
+	// Two children use one request id: by their session, the one that waits longer is
+	// answered first.
+	inParent := func(options ...string) *runs.AnswerQuestion {
+		command := answerInSession(answer("", "q", options...))
+		command.SessionID = "p"
+		return command
+	}
+	require.Equal(t, first, h.must(inParent("north")).Run.Run.RunID)
+	require.Equal(t, third, h.must(inParent("south")).Run.Run.RunID)
+	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(second).Status)
+	h.carryOut()
+	require.Contains(t, string(h.message("s", runs.MessageIDOf("q")).Payload), "North")
+	require.Contains(t, string(h.message("s2", runs.MessageIDOf("q")).Payload), "South")
+	require.Equal(t, runs.StatusRunning, h.run("r2").Status)
+}
+
+// The parent's session may have ended, or never have been: the child gets a declined
+// answer, and goes on.
+func TestParentIsOver(t *testing.T) {
+	t.Parallel()
+	for name, refuse := range map[string]func(*house){
+		"ended":   func(h *house) { h.must(&runs.EndSession{SessionID: "p"}) },
+		"missing": func(h *house) { delete(h.states, "p") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.family()
+			runID := h.must(park("q")).Clarification.RunID
+			refuse(h)
+			h.nowMs += 7
+			require.Equal(t, 1, h.carryOut())
+			require.Equal(t, runs.StatusRunning, h.run("r").Status)
+			recorded := h.request("r", "q").Recorded()
+			require.Equal(t, runs.OutcomeDeclined, recorded.Outcome)
+			require.Equal(t, runs.ViaEnd, recorded.Via)
+			require.Equal(t, runs.ResolvedBySystem, recorded.ResolvedBy)
+			require.Equal(t, h.nowMs, recorded.ResolvedAtMs)
+			claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
+			requireJSON(t, `{"request_id":"q","declined":true,"summary":"","answers":[],"justification":"the parent session has ended"}`,
+				claim.Resume.Clarification)
+			require.Equal(t, "p", h.message("s", runs.MessageIDOf("q")).FromSessionID)
+			require.Equal(t, runs.EffectDone, h.effect("open_clarification:"+runID).State)
+		})
+	}
+	h := newHouse(t)
+	runID := h.unparked()
+	effect := h.effect(h.effectIDs("s")[0])
+	for _, code := range []runs.Code{runs.CodeIDConflict, runs.CodeRunNotFound, ""} {
+		require.Nil(t, effect.Refused(code, h.nowMs), "%s", code)
+	}
+	h.must(answer(runID, "q", "north"))
+	require.Nil(t, h.effect(h.effectIDs("p")[0]).Refused(runs.CodeSessionEnded, h.nowMs), "an answer has nowhere else to go")
+}
+
+// TestEveryCommandOnAClarification is the state machine of a clarification as callers
+// see it, read as TestEveryCommandInEveryStatus is.
+func TestEveryCommandOnAClarification(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		command                func(runID string) runs.Command
+		whileWaiting, whenOver string
+	}{
+		"claim":           {func(runID string) runs.Command { return &runs.ClaimRun{RunID: runID, WorkerID: "w"} }, "run_not_claimable", "run_not_claimable"},
+		"heartbeat":       {func(runID string) runs.Command { return &runs.Heartbeat{RunID: runID} }, "lease_lost", "lease_lost"},
+		"suspend":         {func(runID string) runs.Command { return suspend(runID, 0, approval("new")) }, "lease_lost", "lease_lost"},
+		"withdraw":        {func(runID string) runs.Command { return &runs.Withdraw{RunID: runID, RequestID: "q"} }, "lease_lost", "lease_lost"},
+		"complete":        {func(runID string) runs.Command { return &runs.Complete{RunID: runID} }, "lease_lost", "lease_lost"},
+		"fail":            {func(runID string) runs.Command { return &runs.Fail{RunID: runID, Error: "e"} }, "lease_lost", "lease_lost"},
+		"release":         {func(runID string) runs.Command { return &runs.Release{RunID: runID} }, "lease_lost", "lease_lost"},
+		"ask":             {func(runID string) runs.Command { return &runs.AskClarification{RunID: runID, Request: question("x")} }, "lease_lost", "lease_lost"},
+		"approve":         {func(runID string) runs.Command { return allow(runID, "q") }, "approval_state_conflict", "run_state_conflict"},
+		"answer":          {func(runID string) runs.Command { return answer(runID, "q", "north") }, "completed", "="},
+		"another answer":  {func(runID string) runs.Command { return answer(runID, "q", "south") }, "completed", "question_resolution_conflict"},
+		"mistyped answer": {func(runID string) runs.Command { return answer(runID, "Q", "north") }, "question_request_mismatch", "question_resolution_conflict"},
+		"decline":         {func(runID string) runs.Command { return decline(runID, "q") }, "completed", "question_resolution_conflict"},
+		"cancel question": {func(runID string) runs.Command { return &runs.CancelQuestion{RunID: runID, RequestID: "q"} }, "completed", "question_state_conflict"},
+		"mistyped cancel": {func(runID string) runs.Command { return &runs.CancelQuestion{RunID: runID, RequestID: "Q"} }, "question_request_mismatch", "question_state_conflict"},
+		"cancel":          {func(runID string) runs.Command { return &runs.CancelRun{RunID: runID} }, "completed", "="},
+		"interrupt":       {func(string) runs.Command { return &runs.InterruptSession{SessionID: "p"} }, "completed", "="},
+		"end":             {func(string) runs.Command { return &runs.EndSession{SessionID: "p"} }, "completed", "="},
+		"expire":          {func(runID string) runs.Command { return &runs.ExpireRequests{RunID: runID} }, "=", "="},
+	} {
+		for _, over := range []bool{false, true} {
+			h := newHouse(t)
+			runID := h.unparked()
+			want := test.whileWaiting
+			if over {
+				h.must(answer(runID, "q", "north"))
+				want = test.whenOver
+			}
+			status := h.run(runID).Status
+			_, change, err := h.decide(test.command(runID))
+			got := string(h.run(runID).Status)
+			switch {
+			case err != nil:
+				got = string(runs.ErrorCode(err))
+				require.True(t, change.Empty(), "a refused command wrote something")
+			case got == string(status):
+				got = "="
+			}
+			require.Equal(t, want, got, "%s, over: %t: %v", name, over, err)
+		}
+	}
+}

@@ -1,0 +1,383 @@
+package runs_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+const messageOfQ = "parent-clarification-answer-q"
+
+// A parked run goes on with the answer, which its claim acknowledges. The members
+// are those of v1-work.md "Work" and kheish.md 1.13.5, to the letter.
+func TestAnswerForAParkedRun(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	runID := h.parked()
+	h.nowMs += 10
+	given := answer(runID, "q", "south")
+	given.Resolution.Justification = "shorter"
+	given.Resolution.Answers[0].FreeformAnswer = "by the river"
+	h.must(given)
+	h.nowMs += 10
+	require.Equal(t, 1, h.carryOut())
+
+	run := h.run("r")
+	require.Equal(t, runs.StatusRunning, run.Status)
+	require.Equal(t, h.nowMs, run.ClaimableAtMs)
+	require.Nil(t, (&runs.RunRecord{Run: *run}).View().WaitingOn)
+	require.Equal(t, []runs.EventType{
+		"accepted", "queued", "started", "parent_clarification_requested", "waiting_for_user_question", "user_question_resolved", "started",
+	}, h.eventTypes("r"))
+	require.JSONEq(t, `{"type":"user_question_resolved","resolution":{"request_id":"q","outcome":"answered","declined":false,
+		"answers":[{"question_id":"route","selected_option_ids":["south"],"freeform_answer":"by the river"}],"justification":"shorter",
+		"resolved_by":"api-user","resolved_at_ms":1000010,"via":"api"}}`, h.lastEvent("r", runs.EventUserQuestionResolved))
+	request := h.request("r", "q")
+	require.Equal(t, h.nowMs, request.SettledAtMs)
+	require.Equal(t, h.nowMs-10, request.Recorded().ResolvedAtMs, "the moment of the decision, not of its delivery")
+
+	const members = `"request_id":"q","declined":false,"summary":"Which route?: South",
+		"answers":[{"question_id":"route","header":"Route","question":"Which route?","selected_option_ids":["south"],
+			"selected_options":[{"id":"south","label":"South"}],"freeform_answer":"by the river"}],"justification":"shorter"`
+	message := *h.message("s", messageOfQ)
+	require.JSONEq(t, `{"type":"parent_clarification_answer",`+members+`}`, string(message.Payload))
+	require.Equal(t, runs.Message{
+		SessionID: "s", MessageID: messageOfQ, RunID: "r", FromSessionID: "p", State: runs.MessagePending,
+		Subject: "clarification_answer", Payload: message.Payload, CreatedAtMs: h.nowMs,
+	}, message)
+
+	h.nowMs += 10
+	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
+	requireJSON(t, `{"suspension_id":"`+run.SuspensionID+`","approvals":[],"questions":[],"clarification":{`+members+`}}`, claim.Resume)
+	require.Equal(t, int64(1), claim.Attempt)
+	message = *h.message("s", messageOfQ)
+	require.Equal(t, runs.MessageAcknowledged, message.State)
+	require.Equal(t, h.nowMs, message.AcknowledgedAtMs)
+	require.Empty(t, h.read(false))
+
+	// A worker that dies leaves the answer to the next one.
+	h.nowMs += runs.DefaultLeaseMs
+	again := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w2"}).Claim
+	require.Equal(t, claim.Resume, again.Resume)
+	// What it suspends for then starts a new Resume.
+	h.must(suspend("r", 3, approval("a")))
+	h.must(allow("r", "a"))
+	require.Nil(t, h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w3"}).Claim.Resume.Clarification)
+}
+
+// A run that did not wait finds the answer in its mailbox, and nowhere else.
+func TestAnswerForARunThatWentOn(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	runID := h.unparked()
+	before := *h.run("r")
+	h.nowMs += 10
+	h.must(answer(runID, "q", "south"))
+	h.carryOut()
+	run := h.run("r")
+	require.Equal(t, runs.StatusRunning, run.Status)
+	require.Equal(t, before.Fence, run.Fence)
+	require.Equal(t, before.LeaseExpiresAtMs, run.LeaseExpiresAtMs)
+	require.Equal(t, before.ClaimableAtMs, run.ClaimableAtMs)
+	require.Equal(t, before.Attempt, run.Attempt)
+	require.Nil(t, h.record("r").View().Resume)
+	require.Equal(t, []runs.EventType{
+		"accepted", "queued", "started", "parent_clarification_requested", "user_question_resolved",
+	}, h.eventTypes("r"))
+	require.Equal(t, []string{messageOfQ}, h.read(false))
+
+	// Its next claim is handed nothing of it and acknowledges nothing.
+	h.nowMs += runs.DefaultLeaseMs
+	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
+	require.Nil(t, claim.Resume)
+	require.Equal(t, runs.MessagePending, h.message("s", messageOfQ).State)
+}
+
+// A typed question has one value for an answer.
+func TestTypedClarification(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	command := park("q")
+	command.Request = runs.UserQuestionRequest{ID: "q", Kind: "count", Payload: runs.JSON(`{"question":"How many?"}`), ResponseSchema: runs.JSON(`{"type":"integer"}`)}
+	runID := h.asked(command)
+	value := func(text string) *runs.AnswerQuestion {
+		return &runs.AnswerQuestion{RunID: runID, Resolution: runs.UserQuestionResolution{RequestID: "q", Value: runs.JSON(text)}}
+	}
+	require.Equal(t, []string{"/resolution/value"}, pointersOf(h.refused(runs.CodeInvalidRequest, value(`"seven"`))))
+	h.must(value(`7`))
+	h.requireUnchanged(value(` 7.0 `))
+	h.refused(runs.CodeQuestionResolutionConflict, value(`8`))
+	h.carryOut()
+	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
+	const members = `"request_id":"q","declined":false,"summary":"7","answers":[],"value":7,"justification":null`
+	requireJSON(t, `{`+members+`}`, claim.Resume.Clarification)
+	require.JSONEq(t, `{"type":"parent_clarification_answer",`+members+`}`, string(h.message("s", messageOfQ).Payload))
+}
+
+// The child waits also for approvals: it goes on when the last is settled, whichever
+// it is.
+func TestAnswerBesideOpenApprovals(t *testing.T) {
+	t.Parallel()
+	for _, answerFirst := range []bool{true, false} {
+		h := newHouse(t)
+		h.family()
+		h.must(hold("r", 1, approval("a")))
+		runID := h.asked(park("q"))
+		h.must(answer(runID, "q", "north"))
+		if answerFirst {
+			h.carryOut()
+			require.Equal(t, runs.StatusWaitingForApproval, h.run("r").Status)
+			h.must(allow("r", "a"))
+		} else {
+			h.must(allow("r", "a"))
+			require.Equal(t, runs.StatusWaitingForUserQuestion, h.run("r").Status)
+			h.carryOut()
+		}
+		require.Equal(t, runs.StatusRunning, h.run("r").Status)
+		resume := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim.Resume
+		require.Len(t, resume.Approvals, 1)
+		require.NotNil(t, resume.Clarification)
+	}
+
+	// The same for an approval that runs out while the answer is on its way.
+	h := newHouse(t)
+	h.family()
+	h.must(hold("r", 1, expiringApproval("a", startMs+5)))
+	runID := h.asked(park("q"))
+	h.must(answer(runID, "q", "north"))
+	h.nowMs += 5
+	h.carryOut()
+	require.Equal(t, runs.StatusRunning, h.run("r").Status)
+	require.Equal(t, runs.OutcomeExpired, h.request("r", "a").Outcome)
+}
+
+// The message's id makes the delivery happen once, however often it is tried.
+func TestAnswerIsDeliveredOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	runID := h.parked()
+	h.must(answer(runID, "q", "north"))
+	deliver := func() runs.Command { return h.effect("deliver_answer:" + runID).Command() }
+	reply := h.must(deliver())
+	require.False(t, reply.Existing)
+	require.Equal(t, []runs.Message{*h.message("s", messageOfQ)}, reply.Messages)
+	h.requireUnchanged(deliver())
+	h.claim("r")
+	require.Equal(t, runs.MessageAcknowledged, h.requireUnchanged(deliver()).Messages[0].State)
+	h.must(&runs.Complete{RunID: "r", Fence: 2})
+	h.requireUnchanged(deliver())
+	h.must(&runs.EndSession{SessionID: "s"})
+	h.requireUnchanged(deliver())
+	h.carryOut()
+	require.Len(t, h.states["s"].Messages, 1)
+
+	lost := *deliver().(*runs.DeliverAnswer)
+	lost.SessionID = "nobody"
+	h.refused(runs.CodeSessionNotFound, &lost)
+	stray := *deliver().(*runs.DeliverAnswer)
+	stray.RunID, stray.RequestID = "nobody", "other"
+	h.refused(runs.CodeRunNotFound, &stray)
+	require.Len(t, h.states["s"].Messages, 1)
+}
+
+// decisions.md 35: a child is over when its session has ended, or its run is over
+// and nothing is active in its session. The clarification stays open for the parent.
+func TestAnswerForAChildThatIsOver(t *testing.T) {
+	t.Parallel()
+	const closed = "parent clarification answer could not be delivered because the child agent is closed"
+	for _, test := range []struct {
+		name  string
+		end   []runs.Command
+		state runs.MessageState
+		// settled is what became of the child's request before the answer came.
+		settled runs.Outcome
+		via     string
+	}{
+		{"session ended", []runs.Command{&runs.EndSession{SessionID: "s"}}, runs.MessageDeadLetter, runs.OutcomeCancelled, runs.ViaEnd},
+		{"run completed", []runs.Command{&runs.Complete{RunID: "r", Fence: 1}}, runs.MessageDeadLetter, runs.OutcomeExpired, runs.ViaRunEnded},
+		{"run failed", []runs.Command{&runs.Fail{RunID: "r", Fence: 1, Error: "e"}}, runs.MessageDeadLetter, runs.OutcomeExpired, runs.ViaRunEnded},
+		{"run cancelled", []runs.Command{&runs.CancelRun{RunID: "r"}}, runs.MessageDeadLetter, runs.OutcomeCancelled, runs.ViaCancel},
+		{"run interrupted", []runs.Command{&runs.InterruptSession{SessionID: "s"}}, runs.MessageDeadLetter, runs.OutcomeCancelled, runs.ViaInterrupt},
+		{
+			"another is queued",
+			[]runs.Command{&runs.CancelRun{RunID: "r"}, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "next", Input: runs.JSON(`1`)}},
+			runs.MessageDeadLetter, runs.OutcomeCancelled, runs.ViaCancel,
+		},
+		{
+			"another is active",
+			[]runs.Command{
+				&runs.CancelRun{RunID: "r"},
+				&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "next", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}},
+			},
+			runs.MessagePending, runs.OutcomeCancelled, runs.ViaCancel,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			runID := h.unparked()
+			for _, command := range test.end {
+				h.must(command)
+			}
+			require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(runID).Status)
+			recorded := h.request("r", "q").Recorded()
+			require.Equal(t, test.settled, recorded.Outcome)
+			require.Equal(t, test.via, recorded.Via)
+			require.False(t, *recorded.Declined)
+			before := *h.run("r")
+
+			h.must(answer(runID, "q", "north"))
+			h.carryOut()
+			require.Equal(t, runs.StatusCompleted, h.run(runID).Status, "the parent's run completes all the same")
+			require.Equal(t, before, *h.run("r"))
+			require.Equal(t, recorded, h.request("r", "q").Recorded())
+			message := h.message("s", messageOfQ)
+			require.Equal(t, test.state, message.State)
+			if test.state == runs.MessageDeadLetter {
+				require.Equal(t, closed, message.LastError)
+				require.Equal(t, []string{messageOfQ}, h.read(true))
+				// Replay to a closed child dead-letters again.
+				reply := h.must(&runs.ReplayMessage{SessionID: "s", MessageID: messageOfQ})
+				require.Equal(t, runs.MessageDeadLetter, reply.Messages[0].State)
+				require.Equal(t, closed, reply.Messages[0].LastError)
+				require.Empty(t, h.read(false))
+			}
+		})
+	}
+}
+
+// A run that waited when it was stopped does not come back with the answer.
+func TestAnswerForAParkedRunThatWasStopped(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]runs.Command{
+		"cancelled": &runs.CancelRun{RunID: "r"}, "interrupted": &runs.InterruptSession{SessionID: "s"}, "ended": &runs.EndSession{SessionID: "s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			runID := h.parked()
+			h.must(stop)
+			status := h.run("r").Status
+			require.True(t, status.Terminal())
+			require.Equal(t, runs.OutcomeCancelled, h.request("r", "q").Outcome)
+			require.Equal(t, 1, strings.Count(strings.Join(typesOf(h, "r"), " "), "user_question_resolved"))
+			h.must(answer(runID, "q", "north"))
+			h.carryOut()
+			require.Equal(t, status, h.run("r").Status)
+			require.Equal(t, runs.MessageDeadLetter, h.message("s", messageOfQ).State)
+		})
+	}
+}
+
+func typesOf(h *house, runID string) []string {
+	var texts []string
+	for _, eventType := range h.eventTypes(runID) {
+		texts = append(texts, string(eventType))
+	}
+	return texts
+}
+
+// A run that ends with its clarification open settles it in the same decision, also
+// when it is given up.
+func TestEndWithAClarificationOpen(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*house){
+		"complete": func(h *house) { h.must(&runs.Complete{RunID: "r", Fence: 1}) },
+		"fail":     func(h *house) { h.must(&runs.Fail{RunID: "r", Fence: 1, Error: "e"}) },
+		"given up": func(h *house) {
+			h.nowMs += runs.DefaultLeaseMs
+			h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 1})
+			h.nowMs += runs.DefaultLeaseMs
+			h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 1})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.unparked()
+			end(h)
+			require.True(t, h.run("r").Status.Terminal())
+			recorded := h.request("r", "q").Recorded()
+			require.Equal(t, runs.OutcomeExpired, recorded.Outcome)
+			require.Equal(t, runs.ViaRunEnded, recorded.Via)
+			require.Equal(t, "the run ended", recorded.Reason)
+			types := h.eventTypes("r")
+			require.Equal(t, runs.EventUserQuestionResolved, types[len(types)-2])
+		})
+	}
+}
+
+// What a worker has asked it may take back; the parent may answer all the same, and
+// the answer lies in the mailbox.
+func TestWithdrawClarification(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	runID := h.unparked()
+	withdraw := func() *runs.Withdraw {
+		return &runs.Withdraw{RunID: "r", RequestID: "q", Fence: 1, Reason: "found out"}
+	}
+	reply := h.must(withdraw())
+	require.Equal(t, runs.StatusRunning, reply.Run.Run.Status)
+	recorded := h.request("r", "q").Recorded()
+	require.Equal(t, runs.OutcomeCancelled, recorded.Outcome)
+	require.Equal(t, runs.ViaWorker, recorded.Via)
+	require.Nil(t, h.record("r").View().Resume, "what it took back is not handed to it")
+	require.True(t, h.must(withdraw()).Existing)
+	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(runID).Status)
+	h.must(answer(runID, "q", "north"))
+	h.carryOut()
+	require.Equal(t, recorded, h.request("r", "q").Recorded())
+	require.Equal(t, []string{messageOfQ}, h.read(false))
+
+	h = newHouse(t)
+	runID = h.unparked()
+	h.must(answer(runID, "q", "north"))
+	h.carryOut()
+	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, withdraw()), "q", runs.OutcomeAnswered, runs.ViaAPI)
+}
+
+// A chain of three: what the grandchild asks the child's session is nothing that the
+// child's own run waits for, and the other way round.
+func TestThreeGenerations(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	h.must(&runs.CreateSession{SessionID: "g", AgentID: "mole", ParentSessionID: "s"})
+	h.must(&runs.CreateRun{SessionID: "g", SessionGiven: true, RunID: "deep", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}})
+	below := park("q")
+	below.RunID = "deep"
+	inChild := h.asked(below)
+	inParentSession := h.asked(park("q"))
+	require.Equal(t, "s", h.run(inChild).SessionID)
+	require.Equal(t, "p", h.run(inParentSession).SessionID)
+	require.Equal(t, "mole", h.run(inChild).RequesterOf().RequesterAgentID)
+	require.Equal(t, "r", h.states["s"].Session.ActiveRunID)
+
+	// In the middle session the id stands for the grandchild's question alone: that of
+	// its own run is open one session up.
+	reply := h.must(answerInSession(answer("", "q", "north")))
+	require.Equal(t, inChild, reply.Run.Run.RunID)
+	h.carryOut()
+	require.Equal(t, runs.StatusRunning, h.run("deep").Status)
+	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run("r").Status)
+	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(inParentSession).Status)
+
+	// An interrupt in the middle declines what is asked there and stops the run; what
+	// it has asked itself stays with the parent.
+	again := park("q-2")
+	again.RunID, again.Fence = "deep", h.claim("deep")
+	second := h.asked(again)
+	h.must(&runs.InterruptSession{SessionID: "s"})
+	h.carryOut()
+	require.Equal(t, runs.StatusCompleted, h.run(second).Status)
+	require.Equal(t, runs.StatusRunning, h.run("deep").Status)
+	require.Equal(t, runs.StatusInterrupted, h.run("r").Status)
+	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(inParentSession).Status)
+	h.must(answer(inParentSession, "q", "south"))
+	h.carryOut()
+	require.Equal(t, runs.MessageDeadLetter, h.message("s", messageOfQ).State)
+}

@@ -1,0 +1,101 @@
+package doctor
+
+import (
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// effectPayload is what the checks read of an effect's payload, of either kind: an
+// opening names the run that it makes, a delivery the run that asked.
+type effectPayload struct {
+	RunID     string `json:"run_id"`
+	RequestID string `json:"request_id"`
+	Request   struct {
+		ID string `json:"id"`
+	} `json:"request"`
+	Requester runs.Requester `json:"requester"`
+}
+
+// owing names what an effect of a kind is owed for: the run of the clarification.
+func owing(kind runs.EffectKind, runID string) string { return string(kind) + ":" + runID }
+
+func (e *examiner) readEffects(rows runs.RowSequence[runs.Effect]) error {
+	if rows == nil {
+		return nil
+	}
+	for effect, err := range rows {
+		if err != nil {
+			return err
+		}
+		e.summary.Rows.Effects++
+		e.checkEffect(effect, Finding{RunID: effect.RunID, EffectID: effect.EffectID})
+	}
+	return nil
+}
+
+func (e *examiner) checkEffect(effect *runs.Effect, at Finding) {
+	if wrong := effectContradiction(effect); wrong != "" {
+		e.find(EffectStateWrong, at, "the effect is %s, but %s", effect.State, wrong)
+	}
+	e.owed[effect.EffectID] = true
+	var payload effectPayload
+	known := effect.Kind == runs.EffectOpenClarification || effect.Kind == runs.EffectDeliverAnswer
+	if !known || json.Unmarshal(effect.Payload, &payload) != nil {
+		e.find(EffectUnreadable, at, "the payload is not the JSON of an effect of kind %q", effect.Kind)
+		return
+	}
+	clarificationID := effect.RunID
+	if effect.Kind == runs.EffectOpenClarification {
+		clarificationID = payload.RunID
+	}
+	id := owing(effect.Kind, clarificationID)
+	e.owed[id] = true
+	if effect.EffectID != id {
+		e.find(EffectIDWrong, at, "the id should be %s", id)
+		return
+	}
+	if why := e.undecided(effect, &payload); why != "" {
+		e.find(EffectWithoutDecision, at, "the effect is owed for nothing: %s", why)
+	}
+}
+
+// effectContradiction returns what says something else than the effect's state, or
+// "".
+func effectContradiction(effect *runs.Effect) string {
+	pending := effect.State == runs.EffectPending
+	switch {
+	case !effect.State.Known():
+		return "there is no such state"
+	case pending && effect.DueAtMs == 0:
+		return "due_at_ms is not set"
+	case !pending && effect.DueAtMs != 0:
+		return "due_at_ms is set"
+	case pending && effect.FinishedAtMs != 0:
+		return "finished_at_ms is set"
+	case !pending && effect.FinishedAtMs == 0:
+		return "finished_at_ms is not set"
+	case effect.State == runs.EffectDone && effect.LastError != "":
+		return "it tells of an error"
+	case effect.State == runs.EffectFailed && effect.LastError == "":
+		return "it does not say why"
+	}
+	return ""
+}
+
+// undecided tells why the decision that owes an effect is not there, or "".
+func (e *examiner) undecided(effect *runs.Effect, payload *effectPayload) string {
+	of := e.runs[effect.RunID]
+	switch {
+	case of == nil:
+		return "the session does not have its run"
+	case effect.Kind == runs.EffectOpenClarification:
+		asked := e.requests[runs.RequestKey{RunID: effect.RunID, RequestID: payload.Request.ID}]
+		if asked == nil || asked.kind != runs.KindClarification || !asked.unreadable && asked.clarificationRunID != payload.RunID {
+			return "its run has not asked this"
+		}
+	case of.Kind != runs.KindParentClarification || !of.Status.Terminal():
+		return "its run is no clarification that was settled"
+	}
+	return ""
+}

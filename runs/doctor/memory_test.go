@@ -1,0 +1,224 @@
+package doctor_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// memory is a database in memory: a door, and rows that a test may change as it
+// likes.
+type memory struct {
+	states map[string]*runs.State
+	events map[string][]*runs.Event
+	ids    int
+	nowMs  int64
+}
+
+func newMemory() *memory {
+	return &memory{states: map[string]*runs.State{}, events: map[string][]*runs.Event{}, nowMs: 1_000_000}
+}
+
+func (m *memory) Do(_ context.Context, command runs.Command) (runs.Reply, error) {
+	if err := runs.Prepare(command, func(prefix string) string {
+		m.ids++
+		return fmt.Sprintf("%s_%03d", prefix, m.ids)
+	}); err != nil {
+		return runs.Reply{}, err
+	}
+	needs := command.Needs()
+	sessionID := needs.SessionID
+	for id, state := range m.states {
+		if sessionID == "" && state.Runs[needs.RunID] != nil {
+			sessionID = id
+		}
+	}
+	state := m.states[sessionID]
+	if state == nil {
+		state = runs.NewState(sessionID)
+		m.states[sessionID] = state
+	}
+	change, reply, err := runs.Decide(state, command, m.nowMs)
+	state.Apply(change)
+	m.events[sessionID] = append(m.events[sessionID], change.Events...)
+	m.nowMs++
+	return reply, err
+}
+
+// must gives a command that has to be taken.
+func (m *memory) must(command runs.Command) {
+	if _, err := m.Do(context.Background(), command); err != nil {
+		panic(err)
+	}
+}
+
+// Walk implements runs.Walker. It shows copies, so that a change of the rows between
+// two walks is the test's.
+func (m *memory) Walk(ctx context.Context, visit func(*runs.SessionRows) error) error {
+	var sessions []runs.Session
+	var runRows []runs.Run
+	var requests []runs.Request
+	var events []runs.Event
+	var effects []runs.Effect
+	var messages []runs.Message
+	for _, sessionID := range slices.Sorted(maps.Keys(m.states)) {
+		state := m.states[sessionID]
+		sessions = append(sessions, *state.Session)
+		runRows = appendAll(runRows, state.Runs)
+		requests = appendAll(requests, state.Requests)
+		for _, event := range m.events[sessionID] {
+			events = append(events, *event)
+		}
+		effects = appendAll(effects, state.Effects)
+		messages = appendAll(messages, state.Messages)
+	}
+	return streamWalker{
+		Sessions: each(sessions), Runs: each(runRows), Requests: each(requests), Events: each(events),
+		Records: none[runs.IdempotencyRecord], Effects: each(effects), Messages: each(messages),
+	}.Walk(ctx, visit)
+}
+
+func appendAll[K comparable, R any](list []R, rows map[K]*R) []R {
+	for _, row := range rows {
+		list = append(list, *row)
+	}
+	return list
+}
+
+func (m *memory) run(runID string) *runs.Run {
+	for _, state := range m.states {
+		if run := state.Runs[runID]; run != nil {
+			return run
+		}
+	}
+	panic("no run " + runID)
+}
+
+func (m *memory) request(runID, requestID string) *runs.Request {
+	return m.states[m.run(runID).SessionID].Requests[runs.RequestKey{RunID: runID, RequestID: requestID}]
+}
+
+func (m *memory) message(requestID string) *runs.Message {
+	return m.states["child"].Messages[runs.MessageIDOf(requestID)]
+}
+
+// event returns the newest event of a run of that type.
+func (m *memory) event(runID string, eventType runs.EventType) *runs.Event {
+	for _, event := range slices.Backward(m.events[m.run(runID).SessionID]) {
+		if event.RunID == runID && event.Type == eventType {
+			return event
+		}
+	}
+	panic("no event " + string(eventType))
+}
+
+// asked is the run that the child's question became.
+func (m *memory) asked(requestID string) string {
+	for key, request := range m.states["child"].Requests {
+		if key.RequestID == requestID && request.Kind == runs.KindClarification {
+			return request.Clarification().WaitingOn.RunID
+		}
+	}
+	panic("nobody asked " + requestID)
+}
+
+func (m *memory) effect(kind runs.EffectKind, requestID string) *runs.Effect {
+	for _, state := range m.states {
+		if effect := state.Effects[string(kind)+":"+m.asked(requestID)]; effect != nil {
+			return effect
+		}
+	}
+	panic("no effect " + requestID)
+}
+
+// family makes, through the door, a session "parent" and its child, whose runs have
+// asked in every way: "asks" has asked "open" and goes on, and has the answer to
+// "told" in its mailbox; "parks" waits for "wait". Nobody has answered those. What
+// "done" asked was answered, declined, cancelled, left and taken back.
+func family(t *testing.T, door runs.Door) {
+	t.Helper()
+	do := func(command runs.Command) runs.Reply {
+		t.Helper()
+		reply, err := door.Do(t.Context(), command)
+		require.NoError(t, err, "%T", command)
+		return reply
+	}
+	create := func(sessionID, runID string) {
+		t.Helper()
+		do(&runs.CreateSession{SessionID: sessionID, ParentSessionID: "parent"})
+		do(&runs.CreateRun{SessionID: sessionID, SessionGiven: true, RunID: runID, Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w", LeaseMs: runs.MaxLeaseMs}})
+	}
+	carryOut := func(sessionID, effectID string) {
+		t.Helper()
+		effect := do(&runs.ClaimEffect{SessionID: sessionID, EffectID: effectID}).Effect
+		do(effect.Command())
+		do(&runs.FinishEffect{SessionID: sessionID, EffectID: effectID, Attempt: effect.Attempts})
+	}
+	ask := func(runID string, fence int64, requestID string, park bool) string {
+		t.Helper()
+		reply := do(&runs.AskClarification{RunID: runID, Fence: fence, Request: questions(requestID).Questions[0], Park: park})
+		carryOut(reply.Run.Run.SessionID, "open_clarification:"+reply.Clarification.RunID)
+		return reply.Clarification.RunID
+	}
+	settle := func(runID string, command runs.Command) {
+		t.Helper()
+		do(command)
+		carryOut("parent", "deliver_answer:"+runID)
+	}
+	answer := func(runID, requestID string) runs.Command {
+		return &runs.AnswerQuestion{RunID: runID, Resolution: runs.UserQuestionResolution{
+			RequestID: requestID, Answers: []runs.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"x"}}},
+		}}
+	}
+
+	do(&runs.CreateSession{SessionID: "parent"})
+	create("child", "done")
+	do(&runs.Suspend{RunID: "done", Fence: 1, Suspension: runs.Suspension{Approvals: approvals("a").Approvals, Hold: true}})
+	parked := ask("done", 1, "parked", true)
+	settle(parked, answer(parked, "parked"))
+	do(&runs.ResolveApprovals{RunID: "done", Resolutions: []runs.ApprovalResolution{{RequestID: "a", Behavior: runs.BehaviorAllow}}})
+	do(&runs.ClaimRun{RunID: "done", WorkerID: "w"})
+	declined := ask("done", 2, "declined", false)
+	settle(declined, &runs.AnswerQuestion{RunID: declined, Resolution: runs.UserQuestionResolution{RequestID: "declined", Declined: true}})
+	cancelled := ask("done", 2, "cancelled", true)
+	settle(cancelled, &runs.CancelRun{RunID: cancelled})
+	do(&runs.ClaimRun{RunID: "done", WorkerID: "w"})
+	late := ask("done", 3, "late", false)
+	do(&runs.Withdraw{RunID: "done", RequestID: "late", Fence: 3})
+	ask("done", 3, "left", false)
+	do(&runs.Complete{RunID: "done", Fence: 3})
+	settle(late, answer(late, "late"))
+	do(&runs.ReadMailbox{SessionID: "child"})
+
+	create("child", "asks")
+	told := ask("asks", 1, "told", false)
+	settle(told, answer(told, "told"))
+	do(&runs.ReadMailbox{SessionID: "child"})
+	past := int64(1)
+	overdue := questions("overdue").Questions[0]
+	overdue.ExpiresAtMs = &past
+	expired := do(&runs.AskClarification{RunID: "asks", Fence: 1, Request: overdue}).Clarification.RunID
+	carryOut("child", "open_clarification:"+expired)
+	carryOut("parent", "deliver_answer:"+expired)
+	ask("asks", 1, "open", false)
+
+	create("second", "parks")
+	ask("parks", 1, "wait", true)
+	create("third", "stopped")
+	ask("stopped", 1, "stop", true)
+	do(&runs.CancelRun{RunID: "stopped"})
+
+	// Of a fourth, the parent was never asked: it has an owed effect, and one that
+	// was given up.
+	create("fourth", "owes")
+	do(&runs.AskClarification{RunID: "owes", Fence: 1, Request: questions("owed").Questions[0]})
+	given := do(&runs.AskClarification{RunID: "owes", Fence: 1, Request: questions("given").Questions[0]}).Clarification
+	do(&runs.ClaimEffect{SessionID: "fourth", EffectID: "open_clarification:" + given.RunID})
+	do(&runs.FinishEffect{SessionID: "fourth", EffectID: "open_clarification:" + given.RunID, Attempt: 1, Error: "refused", Permanent: true})
+}

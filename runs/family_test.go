@@ -1,0 +1,161 @@
+package runs_test
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// family makes session "p" and its child "s", in which run "r" goes on under fence 1.
+func (h *house) family() {
+	h.t.Helper()
+	h.must(&runs.CreateSession{SessionID: "p"})
+	h.must(&runs.CreateSession{SessionID: "s", AgentID: "scout", ParentSessionID: "p"})
+	h.start("r")
+}
+
+// ask is the command of run "r" that does not wait for the answer.
+func ask(id string) *runs.AskClarification {
+	return &runs.AskClarification{RunID: "r", Fence: 1, Request: question(id)}
+}
+
+// park is ask of a run that waits.
+func park(id string) *runs.AskClarification {
+	command := ask(id)
+	command.Park = true
+	return command
+}
+
+// asked gives the command and carries out what it owes. It returns the id of the
+// clarification's run.
+func (h *house) asked(command *runs.AskClarification) string {
+	h.t.Helper()
+	reply := h.must(command)
+	h.carryOut()
+	return reply.Clarification.RunID
+}
+
+// parked makes a family whose run "r" waits for an answer to "q".
+func (h *house) parked() string {
+	h.t.Helper()
+	h.family()
+	return h.asked(park("q"))
+}
+
+// unparked makes a family whose run "r" has asked "q" and goes on.
+func (h *house) unparked() string {
+	h.t.Helper()
+	h.family()
+	return h.asked(ask("q"))
+}
+
+// carryOut carries out every effect that is due, as the loop does, and returns how
+// many there were.
+func (h *house) carryOut() int {
+	h.t.Helper()
+	for count := 0; ; count++ {
+		due := h.dueEffects()
+		if len(due) == 0 {
+			return count
+		}
+		effect := h.must(&runs.ClaimEffect{SessionID: due[0].SessionID, EffectID: due[0].EffectID}).Effect
+		_, err := h.do(effect.Command())
+		if instead := effect.Refused(runs.ErrorCode(err), h.nowMs); err != nil && instead != nil {
+			_, err = h.do(instead)
+		}
+		require.NoError(h.t, err, effect.EffectID)
+		h.must(&runs.FinishEffect{SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: effect.Attempts})
+	}
+}
+
+// dueEffects returns the effects that may be tried, in the order of their ids.
+func (h *house) dueEffects() []*runs.Effect {
+	var due []*runs.Effect
+	for _, sessionID := range slices.Sorted(maps.Keys(h.states)) {
+		effects := h.states[sessionID].Effects
+		for _, effectID := range slices.Sorted(maps.Keys(effects)) {
+			if effect := effects[effectID]; effect.State == runs.EffectPending && effect.DueAtMs <= h.nowMs {
+				due = append(due, effect)
+			}
+		}
+	}
+	return due
+}
+
+// effect returns the row of an effect.
+func (h *house) effect(effectID string) *runs.Effect {
+	h.t.Helper()
+	for _, state := range h.states {
+		if effect := state.Effects[effectID]; effect != nil {
+			return effect
+		}
+	}
+	require.Fail(h.t, "no effect", effectID)
+	return nil
+}
+
+// effectIDs returns the ids of a session's effects in their order.
+func (h *house) effectIDs(sessionID string) []string {
+	return slices.Sorted(maps.Keys(h.states[sessionID].Effects))
+}
+
+// message returns the row of a message.
+func (h *house) message(sessionID, messageID string) *runs.Message {
+	h.t.Helper()
+	message := h.states[sessionID].Messages[messageID]
+	require.NotNil(h.t, message, "no message %s", messageID)
+	return message
+}
+
+// read reads the mailbox of session "s" and returns the ids of what it shows.
+func (h *house) read(deadLetters bool) []string {
+	h.t.Helper()
+	ids := []string{}
+	for _, message := range h.must(&runs.ReadMailbox{SessionID: "s", DeadLetters: deadLetters}).Messages {
+		ids = append(ids, message.MessageID)
+	}
+	return ids
+}
+
+// outputs returns the texts that a run has put out.
+func (h *house) outputs(runID string) []string {
+	h.t.Helper()
+	var texts []string
+	for _, event := range h.events[h.sessionOf(runID)] {
+		if event.RunID != runID || event.Type != runs.EventOutput {
+			continue
+		}
+		var body struct {
+			Output runs.OutputRecord `json:"output"`
+		}
+		require.NoError(h.t, json.Unmarshal(event.Body, &body))
+		texts = append(texts, body.Output.Content)
+	}
+	return texts
+}
+
+// lastEvent returns the body of a run's newest event of a type.
+func (h *house) lastEvent(runID string, eventType runs.EventType) string {
+	h.t.Helper()
+	for _, event := range slices.Backward(h.events[h.sessionOf(runID)]) {
+		if event.RunID == runID && event.Type == eventType {
+			return string(event.Body)
+		}
+	}
+	require.Fail(h.t, "no event", "%s of %s", eventType, runID)
+	return ""
+}
+
+// requireUnchanged gives a command that has to be taken and to write nothing.
+func (h *house) requireUnchanged(command runs.Command) runs.Reply {
+	h.t.Helper()
+	reply, change, err := h.decide(command)
+	require.NoError(h.t, err, "%T", command)
+	require.True(h.t, change.Empty(), "%T wrote something", command)
+	require.True(h.t, reply.Existing, "%T", command)
+	return reply
+}

@@ -1,0 +1,49 @@
+package runs_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/doctor"
+)
+
+// checkHealthy has the doctor look at all rows: what the door writes, he finds
+// nothing wrong with.
+func (h *house) checkHealthy() {
+	h.t.Helper()
+	_, err := doctor.Examine(context.Background(), h, func(finding doctor.Finding) {
+		require.Fail(h.t, "the doctor finds something", "%+v", finding)
+	})
+	require.NoError(h.t, err)
+}
+
+// Walk implements runs.Walker.
+func (h *house) Walk(_ context.Context, visit func(*runs.SessionRows) error) error {
+	for _, sessionID := range slices.Sorted(maps.Keys(h.states)) {
+		state := h.states[sessionID]
+		err := visit(&runs.SessionRows{
+			SessionID: sessionID, Session: state.Session,
+			Runs: rowsOf(maps.Values(state.Runs)), Requests: rowsOf(maps.Values(state.Requests)),
+			Events: rowsOf(slices.Values(h.events[sessionID])), Records: rowsOf(maps.Values(state.Records)),
+			Effects: rowsOf(maps.Values(state.Effects)), Messages: rowsOf(maps.Values(state.Messages)),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rowsOf[R any](rows func(func(*R) bool)) runs.RowSequence[R] {
+	return func(yield func(*R, error) bool) {
+		for row := range rows {
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,318 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+var _ EffectsStore = runs.Store(nil)
+
+// memory is a store whose rows are in memory: each session is one runs.State, with
+// everything in it.
+type memory struct {
+	mu       sync.Mutex
+	sessions map[string]*runs.State
+	sequence int
+	// failing is what a command of a type fails with before anything is decided.
+	failing map[string]error
+	done    []string // types of the commands that were decided
+	asked   int      // queries for due effects
+	notify  func(runs.Notice)
+}
+
+func newMemory() *memory {
+	return &memory{sessions: map[string]*runs.State{}, failing: map[string]error{}}
+}
+
+func (m *memory) newID(prefix string) string {
+	m.sequence++
+	return fmt.Sprintf("%s-%d", prefix, m.sequence)
+}
+
+func (m *memory) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
+	if ctx.Err() != nil {
+		return runs.Reply{}, ctx.Err()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kind := strings.TrimPrefix(fmt.Sprintf("%T", command), "*runs.")
+	if err := m.failing[kind]; err != nil {
+		return runs.Reply{}, err
+	}
+	if err := runs.Prepare(command, m.newID); err != nil {
+		return runs.Reply{}, err
+	}
+	needs := command.Needs()
+	state := m.sessions[needs.SessionID]
+	for _, one := range m.sessions {
+		if needs.SessionID == "" && one.Runs[needs.RunID] != nil {
+			state = one
+		}
+	}
+	if state == nil {
+		state = runs.NewState(needs.SessionID)
+		m.sessions[needs.SessionID] = state
+	}
+	change, reply, err := runs.Decide(state, command, nowMs())
+	state.Apply(change)
+	m.done = append(m.done, kind)
+	var owed []runs.DueEffect
+	for _, effect := range slices.Concat(change.NewEffects, change.UpdatedEffects) {
+		if effect.DueAtMs != 0 && effect.DueAtMs <= nowMs() {
+			owed = append(owed, runs.DueEffect{SessionID: effect.SessionID, EffectID: effect.EffectID})
+		}
+	}
+	if m.notify != nil {
+		m.notify(runs.Notice{SessionID: state.SessionID, Owed: owed})
+	}
+	return reply, err
+}
+
+func (m *memory) DueEffects(_ context.Context, limit int) ([]runs.DueEffect, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked++
+	var due []runs.DueEffect
+	for _, state := range m.sessions {
+		for _, effect := range state.Effects {
+			if effect.DueAtMs != 0 && effect.DueAtMs <= nowMs() && len(due) < limit {
+				due = append(due, runs.DueEffect{SessionID: effect.SessionID, EffectID: effect.EffectID})
+			}
+		}
+	}
+	return due, m.failing["due"]
+}
+
+func (m *memory) Subscribe(notify func(runs.Notice)) func() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.notify = notify
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.notify = nil
+	}
+}
+
+func (m *memory) fail(kind string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failing[kind] = err
+}
+
+// effect returns the only effect of a kind.
+func (m *memory) effect(t *testing.T, kind runs.EffectKind) runs.Effect {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found []*runs.Effect
+	for _, state := range m.sessions {
+		for _, effect := range state.Effects {
+			if effect.Kind == kind {
+				found = append(found, effect)
+			}
+		}
+	}
+	require.Len(t, found, 1)
+	return *found[0]
+}
+
+func (m *memory) run(sessionID, runID string) *runs.Run {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sessions[sessionID].Runs[runID]
+}
+
+// ask makes a child that is parked on a question to its parent, and returns what the
+// question became.
+func (m *memory) ask(t *testing.T) *runs.WaitingOn {
+	t.Helper()
+	m.must(t, &runs.CreateSession{SessionID: "parent"})
+	m.must(t, &runs.CreateSession{SessionID: "child", ParentSessionID: "parent"})
+	created := m.must(t, &runs.CreateRun{
+		SessionID: "child", RunID: "asking", Input: runs.JSON(`"work"`), SessionGiven: true,
+		Claim: &runs.ClaimOptions{WorkerID: "worker"},
+	})
+	asked := m.must(t, &runs.AskClarification{
+		RunID: "asking", Fence: created.Run.Run.Fence, Park: true,
+		Request: runs.UserQuestionRequest{ID: "way", Questions: []runs.UserQuestion{{Question: "Which way?"}}},
+	})
+	return asked.Clarification
+}
+
+func (m *memory) must(t *testing.T, command runs.Command) runs.Reply {
+	t.Helper()
+	reply, err := m.Do(t.Context(), command)
+	require.NoError(t, err)
+	return reply
+}
+
+func (m *memory) answer(t *testing.T, on *runs.WaitingOn) {
+	t.Helper()
+	m.must(t, &runs.AnswerQuestion{RunID: on.RunID, Resolution: runs.UserQuestionResolution{
+		RequestID: on.RequestID, Answers: []runs.UserQuestionAnswer{{QuestionID: "question-1", FreeformAnswer: "left"}},
+	}})
+}
+
+func TestEffectsCarryAQuestionThereAndItsAnswerBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		stop := goOn(t, NewEffects(m, EffectsOptions{Logger: slog.New(slog.DiscardHandler)}).Run)
+		defer stop()
+		on := m.ask(t)
+		began := time.Now()
+		synctest.Wait()
+		require.Equal(t, runs.StatusWaitingForUserQuestion, m.run("parent", on.RunID).Status)
+		m.answer(t, on)
+		synctest.Wait()
+		require.Equal(t, runs.StatusRunning, m.run("child", "asking").Status)
+		require.Zero(t, time.Since(began), "a commit wakes the loop; nobody waits for its next pass")
+		for _, kind := range []runs.EffectKind{runs.EffectOpenClarification, runs.EffectDeliverAnswer} {
+			effect := m.effect(t, kind)
+			require.Equal(t, runs.EffectDone, effect.State)
+			require.EqualValues(t, 1, effect.Attempts)
+		}
+	})
+}
+
+func TestEffectOfAProcessThatDiedIsTriedWhenItsLeaseLapses(t *testing.T) {
+	for _, died := range []string{"OpenClarification", "FinishEffect"} {
+		t.Run("before "+died, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory()
+				on := m.ask(t)
+				gone := errors.New("gone")
+				m.fail(died, gone)
+				m.fail("FinishEffect", gone)
+				_, err := NewEffects(m, EffectsOptions{Logger: slog.New(slog.DiscardHandler)}).RunOnce(t.Context())
+				require.ErrorIs(t, err, gone)
+				m.fail(died, nil)
+				m.fail("FinishEffect", nil)
+
+				stop := goOn(t, NewEffects(m, EffectsOptions{}).Run)
+				defer stop()
+				time.Sleep((runs.EffectLeaseMs - 2000) * time.Millisecond)
+				synctest.Wait()
+				require.Equal(t, runs.EffectPending, m.effect(t, runs.EffectOpenClarification).State, "its lease goes on")
+				time.Sleep(4 * time.Second)
+				synctest.Wait()
+				effect := m.effect(t, runs.EffectOpenClarification)
+				require.Equal(t, runs.EffectDone, effect.State)
+				require.EqualValues(t, 2, effect.Attempts)
+				require.NotNil(t, m.run("parent", on.RunID))
+			})
+		})
+	}
+}
+
+func TestFailingEffectBacksOffAndTellsWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.ask(t)
+		m.fail("OpenClarification", fmt.Errorf("%w: disk on fire", runs.ErrUnavailable))
+		stop := goOn(t, NewEffects(m, EffectsOptions{Logger: slog.New(slog.DiscardHandler)}).Run)
+		defer stop()
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		effect := m.effect(t, runs.EffectOpenClarification)
+		require.Equal(t, runs.EffectPending, effect.State)
+		require.Contains(t, effect.LastError, "disk on fire")
+		require.LessOrEqual(t, effect.Attempts, int64(6), "the pause doubles from a second on")
+		require.GreaterOrEqual(t, effect.Attempts, int64(4))
+
+		m.fail("OpenClarification", nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		effect = m.effect(t, runs.EffectOpenClarification)
+		require.Equal(t, runs.EffectDone, effect.State)
+		require.Empty(t, effect.LastError)
+	})
+}
+
+func TestGivenUpEffectIsTriedAgainWhenAnOperatorAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		on := m.ask(t)
+		m.fail("OpenClarification", runs.NewError(runs.CodeIDConflict, "taken"))
+		stop := goOn(t, NewEffects(m, EffectsOptions{Logger: slog.New(slog.DiscardHandler)}).Run)
+		defer stop()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		effect := m.effect(t, runs.EffectOpenClarification)
+		require.Equal(t, runs.EffectFailed, effect.State, "the refusal is for good")
+		require.EqualValues(t, 1, effect.Attempts)
+
+		m.fail("OpenClarification", nil)
+		m.must(t, &runs.RetryEffect{SessionID: effect.SessionID, EffectID: effect.EffectID})
+		synctest.Wait()
+		require.Equal(t, runs.EffectDone, m.effect(t, runs.EffectOpenClarification).State)
+		require.NotNil(t, m.run("parent", on.RunID))
+	})
+}
+
+func TestChildOfAnEndedParentIsHandedADeclinedAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		on := m.ask(t)
+		m.must(t, &runs.EndSession{SessionID: "parent"})
+		result, err := NewEffects(m, EffectsOptions{}).RunOnce(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, EffectsResult{Done: 1}, result)
+		require.Nil(t, m.run("parent", on.RunID))
+		require.Equal(t, runs.StatusRunning, m.run("child", "asking").Status)
+		claim := m.must(t, &runs.ClaimRun{RunID: "asking", WorkerID: "worker"}).Claim
+		require.True(t, claim.Resume.Clarification.Declined)
+		require.Equal(t, "the parent session has ended", *claim.Resume.Clarification.Justification)
+	})
+}
+
+func TestTwoReplicasCarryAnEffectOutOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.ask(t)
+		var group sync.WaitGroup
+		var mu sync.Mutex
+		done := 0
+		for range 8 {
+			group.Go(func() {
+				result, err := NewEffects(m, EffectsOptions{}).RunOnce(t.Context())
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					t.Error(err)
+				}
+				done += result.Done
+			})
+		}
+		group.Wait()
+		require.Equal(t, 1, done)
+		opened := slices.DeleteFunc(slices.Clone(m.done), func(kind string) bool { return kind != "OpenClarification" })
+		require.Len(t, opened, 1)
+	})
+}
+
+func TestEffectsLoopAsksRarelyWhenNothingIsOwed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		stop := goOn(t, NewEffects(m, EffectsOptions{}).Run)
+		defer stop()
+		for range 1000 {
+			m.must(t, &runs.CreateSession{SessionID: "busy"})
+		}
+		time.Sleep(10*time.Second + time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, 11, m.asked, "commits that owe nothing do not wake it")
+	})
+}

@@ -1,0 +1,205 @@
+package runs_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// answered makes a family whose run "r" has asked these and did not wait; all are
+// answered, a millisecond after the other.
+func (h *house) answered(ids ...string) {
+	h.t.Helper()
+	h.family()
+	for _, id := range ids {
+		runID := h.asked(ask(id))
+		h.nowMs++
+		h.must(answer(runID, id, "north"))
+		h.carryOut()
+	}
+}
+
+// v1-work.md "Clarifications and mailbox": reading leases a message for 30 s; the
+// third reading that nobody acknowledges is the last.
+func TestReadMailbox(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.answered("z", "a")
+	first, second := runs.MessageIDOf("z"), runs.MessageIDOf("a")
+	require.Equal(t, []string{first, second}, h.read(false), "oldest first")
+	require.Equal(t, int64(1), h.message("s", first).DeliveryAttempts)
+	require.Equal(t, h.nowMs+runs.MessageLeaseMs, h.message("s", first).LeaseExpiresAtMs)
+	h.nowMs += runs.MessageLeaseMs - 1
+	_, change, err := h.decide(&runs.ReadMailbox{SessionID: "s"})
+	require.NoError(t, err)
+	require.True(t, change.Empty(), "a leased message was read again")
+
+	h.nowMs++
+	require.Equal(t, []string{first, second}, h.read(false))
+	require.False(t, h.must(&runs.AcknowledgeMessage{SessionID: "s", MessageID: second}).Existing)
+	h.nowMs += runs.MessageLeaseMs
+	require.Equal(t, []string{first}, h.read(false))
+	require.Equal(t, runs.MessagePending, h.message("s", first).State, "its third reading may still be acknowledged")
+	require.Empty(t, h.read(true))
+	h.nowMs += runs.MessageLeaseMs
+	require.Empty(t, h.read(false))
+	message := h.message("s", first)
+	require.Equal(t, runs.MessageDeadLetter, message.State)
+	require.Equal(t, "was read 3 times and never acknowledged", message.LastError)
+	require.Zero(t, message.LeaseExpiresAtMs)
+	requireJSON(t, `[{"message_id":"`+first+`","state":"dead_letter","subject":"clarification_answer","payload":`+string(message.Payload)+`,
+		"from_session_id":"p","created_at_ms":1000001,"delivery_attempts":3,"last_error":"was read 3 times and never acknowledged"}]`,
+		[]runs.MessageView{message.View()})
+	require.Equal(t, []string{first}, h.read(true))
+	require.Equal(t, []string{first}, h.read(true), "dead letters are shown whenever they are asked for")
+
+	empty := newHouse(t)
+	empty.create("r")
+	require.NotNil(t, empty.must(&runs.ReadMailbox{SessionID: "s"}).Messages)
+}
+
+// Whoever looks first finds what nobody acknowledged dead.
+func TestWhoeverLooksFirst(t *testing.T) {
+	t.Parallel()
+	for name, look := range map[string]func(*house){
+		"mailbox":      func(h *house) { require.Empty(h.t, h.read(false)) },
+		"dead letters": func(h *house) { require.Equal(h.t, []string{messageOfQ}, h.read(true)) },
+		"end":          func(h *house) { h.must(&runs.EndSession{SessionID: "s"}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.answered("q")
+			for range runs.MaxDeliveryAttempts {
+				require.NotEmpty(t, h.read(false))
+				h.nowMs += runs.MessageLeaseMs
+			}
+			look(h)
+			require.Equal(t, runs.MessageDeadLetter, h.message("s", messageOfQ).State)
+		})
+	}
+}
+
+func TestAcknowledgeMessage(t *testing.T) {
+	t.Parallel()
+	acknowledge := &runs.AcknowledgeMessage{SessionID: "s", MessageID: messageOfQ}
+	h := newHouse(t)
+	h.answered("q")
+	require.Len(t, h.read(false), 1)
+	h.nowMs += 5
+	reply := h.must(acknowledge)
+	require.Equal(t, runs.MessageAcknowledged, reply.Messages[0].State)
+	require.Equal(t, h.nowMs, reply.Messages[0].AcknowledgedAtMs)
+	require.Zero(t, reply.Messages[0].LeaseExpiresAtMs)
+	h.nowMs += 5
+	h.requireUnchanged(acknowledge)
+	h.nowMs += runs.MessageLeaseMs
+	require.Empty(t, h.read(false))
+	require.Empty(t, h.read(true))
+	refusal := h.refused(runs.CodeMessageNotFound, &runs.ReplayMessage{SessionID: "s", MessageID: messageOfQ})
+	require.Equal(t, "message "+messageOfQ+" was acknowledged and is no dead letter", refusal.Detail)
+
+	// Unread, or out of the dead letters of a session that has ended.
+	h = newHouse(t)
+	h.answered("q")
+	h.must(acknowledge)
+	h = newHouse(t)
+	h.answered("q")
+	h.must(&runs.EndSession{SessionID: "s"})
+	h.must(acknowledge)
+	require.Empty(t, h.read(true))
+
+	for _, command := range []runs.Command{
+		&runs.AcknowledgeMessage{SessionID: "s", MessageID: "x"}, &runs.ReplayMessage{SessionID: "s", MessageID: "x"},
+	} {
+		require.Equal(t, "unknown message x in session s", h.refused(runs.CodeMessageNotFound, command).Detail)
+	}
+	for _, command := range []runs.Command{
+		&runs.ReadMailbox{SessionID: "x"}, &runs.AcknowledgeMessage{SessionID: "x", MessageID: messageOfQ}, &runs.ReplayMessage{SessionID: "x", MessageID: messageOfQ},
+	} {
+		h.refused(runs.CodeSessionNotFound, command)
+	}
+	h.refused(runs.CodeMessageNotFound, &runs.AcknowledgeMessage{SessionID: "p", MessageID: messageOfQ})
+}
+
+// A dead letter that is replayed is a fresh message, as long as somebody is left.
+func TestReplayMessage(t *testing.T) {
+	t.Parallel()
+	replay := &runs.ReplayMessage{SessionID: "s", MessageID: messageOfQ}
+	h := newHouse(t)
+	h.answered("q")
+	h.requireUnchanged(replay)
+	for range runs.MaxDeliveryAttempts {
+		h.read(false)
+		h.nowMs += runs.MessageLeaseMs
+	}
+	reply := h.must(replay)
+	require.False(t, reply.Existing)
+	message := reply.Messages[0]
+	require.Equal(t, runs.MessagePending, message.State)
+	require.Zero(t, message.DeliveryAttempts)
+	require.Empty(t, message.LastError)
+	require.Equal(t, []string{messageOfQ}, h.read(false))
+	require.Equal(t, int64(1), h.message("s", messageOfQ).DeliveryAttempts)
+	h.requireUnchanged(replay)
+
+	// The run that asked is over, but another one is there to take it.
+	h.must(&runs.Complete{RunID: "r", Fence: 1})
+	h.must(&runs.EndSession{SessionID: "s"})
+	require.Equal(t, runs.MessageDeadLetter, h.message("s", messageOfQ).State)
+	require.Equal(t, runs.MessageDeadLetter, h.must(replay).Messages[0].State)
+
+	h = newHouse(t)
+	h.answered()
+	runID := h.asked(ask("q"))
+	h.must(&runs.CancelRun{RunID: "r"})
+	h.must(answer(runID, "q", "north"))
+	h.carryOut()
+	require.Equal(t, runs.MessageDeadLetter, h.must(replay).Messages[0].State)
+	h.start("next")
+	require.Equal(t, runs.MessagePending, h.must(replay).Messages[0].State)
+	require.Equal(t, []string{messageOfQ}, h.read(false))
+}
+
+// The end of a session leaves nothing in its mailbox.
+func TestMailboxOfAnEndedSession(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.answered("a", "b", "q")
+	h.must(&runs.AcknowledgeMessage{SessionID: "s", MessageID: runs.MessageIDOf("a")})
+	require.Len(t, h.read(false), 2)
+	h.must(&runs.EndSession{SessionID: "s"})
+	require.Empty(t, h.read(false))
+	require.Equal(t, []string{runs.MessageIDOf("b"), messageOfQ}, h.read(true))
+	require.Equal(t, runs.MessageAcknowledged, h.message("s", runs.MessageIDOf("a")).State)
+}
+
+// A claim acknowledges what it hands over: the answers that the run waited for, and
+// no other's.
+func TestWhatAClaimAcknowledges(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.answered("early")
+	parked := h.asked(park("q"))
+	h.must(answer(parked, "q", "north"))
+	h.carryOut()
+	require.Equal(t, []string{runs.MessageIDOf("early"), messageOfQ}, h.read(false))
+	h.claim("r")
+	require.Equal(t, runs.MessageAcknowledged, h.message("s", messageOfQ).State)
+	require.Equal(t, runs.MessagePending, h.message("s", runs.MessageIDOf("early")).State)
+
+	// Also one that lay among the dead letters.
+	h = newHouse(t)
+	runID := h.parked()
+	h.must(answer(runID, "q", "north"))
+	h.carryOut()
+	for range runs.MaxDeliveryAttempts + 1 {
+		h.read(false)
+		h.nowMs += runs.MessageLeaseMs
+	}
+	require.Equal(t, runs.MessageDeadLetter, h.message("s", messageOfQ).State)
+	h.claim("r")
+	require.Equal(t, runs.MessageAcknowledged, h.message("s", messageOfQ).State)
+}

@@ -1,0 +1,195 @@
+package committer_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// asker makes a session "child" of "parent" with a run that a worker holds with
+// fence 1.
+func asker(t *testing.T, c *committer.Committer, runID string) {
+	t.Helper()
+	for _, command := range []runs.Command{
+		&runs.CreateSession{SessionID: "child", ParentSessionID: "parent"},
+		create("child", runID),
+		&runs.ClaimRun{RunID: runID, WorkerID: "w"},
+	} {
+		_, err := c.Do(t.Context(), command)
+		require.NoError(t, err)
+	}
+}
+
+// numbered makes the first identifier of a kind end with 1.
+func numbered() runs.IDSource {
+	made := map[string]int{}
+	return func(prefix string) string {
+		made[prefix]++
+		return fmt.Sprintf("%s_%d", prefix, made[prefix])
+	}
+}
+
+func ask(runID, requestID string) *runs.AskClarification {
+	return &runs.AskClarification{RunID: runID, Fence: 1, Request: runs.UserQuestionRequest{
+		ID: requestID, ToolCallID: "call",
+		Questions: []runs.UserQuestion{{ID: "which", Question: "Which?", Options: []runs.QuestionOption{{ID: "x"}, {ID: "y"}}}},
+	}}
+}
+
+func TestTheNeedsOfClarificationsAreOneLoadASession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		c := committer.New(m, committer.Options{Lanes: 1, MaxBatch: 32})
+		defer c.Close()
+		asker(t, c, "r")
+		_, err := c.Do(t.Context(), &runs.CreateSession{SessionID: "other"})
+		require.NoError(t, err)
+		release := held(m)
+		calls := []<-chan result{do(t.Context(), c, &runs.EndSession{SessionID: "none"})}
+		synctest.Wait()
+		for _, command := range []runs.Command{
+			&runs.DeliverAnswer{SessionID: "child", RunID: "r", RequestID: "q", Message: runs.JSON(`{}`), Resolution: runs.JSON(`{}`)},
+			&runs.AcknowledgeMessage{SessionID: "child", MessageID: runs.MessageIDOf("q")},
+			&runs.AcknowledgeMessage{SessionID: "child", MessageID: "m"},
+			&runs.ReplayMessage{SessionID: "child", MessageID: "no id has a \x00"},
+			&runs.ReadMailbox{SessionID: "child"},
+			&runs.ClaimRun{RunID: "r", WorkerID: "w"},
+			&runs.ClaimRun{RunID: "r", WorkerID: "w"},
+			&runs.ClaimEffect{SessionID: "child", EffectID: "e-1"},
+			&runs.FinishEffect{SessionID: "child", EffectID: "e-1", Attempt: 1},
+			&runs.RetryEffect{SessionID: "child", EffectID: "e-2"},
+			&runs.ClaimEffect{SessionID: "child", EffectID: "no id has a \x00"},
+			&runs.InterruptSession{SessionID: "child"},
+			&runs.AcknowledgeMessage{SessionID: "other", MessageID: "m"},
+			&runs.Heartbeat{RunID: "r", Fence: 1},
+		} {
+			calls = append(calls, do(t.Context(), c, command))
+			synctest.Wait()
+		}
+		release()
+		for _, call := range calls {
+			<-call
+		}
+		loads := m.batches[len(m.batches)-1]
+		require.Equal(t, []committer.Load{
+			{
+				SessionID: "child", Commands: 13, RunIDs: []string{"r"},
+				Requests:       []runs.RequestKey{{RunID: "r", RequestID: "q"}},
+				Clarifications: true, Mailbox: true,
+				MessageIDs: []string{runs.MessageIDOf("q"), "m"}, MessageRunIDs: []string{"r"},
+				EffectIDs: []string{"e-1", "e-2"}, PayloadRunIDs: []string{"r"},
+			},
+			{SessionID: "other", Commands: 1, MessageIDs: []string{"m"}},
+		}, loads)
+	})
+}
+
+func TestCommandsOfOneBatchSeeWhatTheyOwe(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		c := committer.New(m, committer.Options{Lanes: 1})
+		defer c.Close()
+		asker(t, c, "r")
+		release := held(m)
+		first := do(t.Context(), c, &runs.EndSession{SessionID: "none"})
+		synctest.Wait()
+		delivered := do(t.Context(), c, &runs.DeliverAnswer{
+			SessionID: "child", RunID: "r", RequestID: "q", Message: runs.JSON(`{}`), Resolution: runs.JSON(`{}`),
+		})
+		synctest.Wait()
+		read := do(t.Context(), c, &runs.ReadMailbox{SessionID: "child"})
+		synctest.Wait()
+		acknowledged := do(t.Context(), c, &runs.AcknowledgeMessage{SessionID: "child", MessageID: runs.MessageIDOf("q")})
+		synctest.Wait()
+		release()
+		<-first
+		require.NoError(t, (<-delivered).err)
+		require.Len(t, (<-read).reply.Messages, 1)
+		require.False(t, (<-acknowledged).reply.Existing)
+		require.Equal(t, runs.MessageAcknowledged, m.states["child"].Messages[runs.MessageIDOf("q")].State)
+		require.EqualValues(t, 1, m.states["child"].Messages[runs.MessageIDOf("q")].DeliveryAttempts)
+	})
+}
+
+// TestWhatIsOwedIsToldAfterTheCommit shows what a notice tells of effects, and when.
+func TestWhatIsOwedIsToldAfterTheCommit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		notices := make(chan runs.Notice, 16)
+		c := committer.New(m, committer.Options{
+			Lanes: 1, NewID: numbered(), Announce: func(n runs.Notice) { notices <- n },
+		})
+		defer c.Close()
+		asker(t, c, "r")
+		synctest.Wait()
+		for len(notices) > 0 {
+			require.Empty(t, (<-notices).Owed)
+		}
+		gate := make(chan struct{})
+		m.onCommit = func(runs.Writes) error { <-gate; return nil }
+		asked := do(t.Context(), c, ask("r", "q"))
+		synctest.Wait()
+		require.Empty(t, notices, "the decision waits for its commit")
+		close(gate)
+		reply := <-asked
+		require.NoError(t, reply.err)
+		effectID := "open_clarification:" + reply.reply.Clarification.RunID
+		owed := []runs.DueEffect{{SessionID: "child", EffectID: effectID}}
+		require.Equal(t, owed, (<-notices).Owed)
+
+		for _, step := range []struct {
+			command runs.Command
+			owed    []runs.DueEffect
+		}{
+			{&runs.ClaimEffect{SessionID: "child", EffectID: effectID}, nil},
+			{&runs.FinishEffect{SessionID: "child", EffectID: effectID, Attempt: 1, Error: "busy"}, nil},
+			{&runs.RetryEffect{SessionID: "child", EffectID: effectID}, owed},
+			{&runs.FinishEffect{SessionID: "child", EffectID: effectID, Attempt: 1}, nil},
+		} {
+			require.NoError(t, (<-do(t.Context(), c, step.command)).err)
+			require.Equal(t, step.owed, (<-notices).Owed, "%T", step.command)
+		}
+
+		// What a batch owes and has begun already is nobody's to begin.
+		release := held(m)
+		first := do(t.Context(), c, &runs.EndSession{SessionID: "none"})
+		synctest.Wait()
+		second := do(t.Context(), c, ask("r", "q-2"))
+		synctest.Wait()
+		claimed := do(t.Context(), c, &runs.ClaimEffect{SessionID: "child", EffectID: "open_clarification:run_3"})
+		synctest.Wait()
+		release()
+		<-first
+		require.Equal(t, "run_3", (<-second).reply.Clarification.RunID)
+		require.NotNil(t, (<-claimed).reply.Effect)
+		require.Empty(t, (<-notices).Owed)
+	})
+}
+
+func TestARefusedBatchTellsOfNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		notices := make(chan runs.Notice, 16)
+		c := committer.New(m, committer.Options{Retries: 1, Announce: func(n runs.Notice) { notices <- n }})
+		asker(t, c, "r")
+		synctest.Wait()
+		for len(notices) > 0 {
+			<-notices
+		}
+		m.onCommit = func(runs.Writes) error { return committer.ErrRefused }
+		_, err := c.Do(t.Context(), ask("r", "q"))
+		require.ErrorIs(t, err, runs.ErrUnavailable)
+		c.Close()
+		require.Empty(t, notices)
+		require.Empty(t, m.states["child"].Effects)
+	})
+}

@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// parentAndChild writes a parent's session, in which a run is queued, two
+// clarifications wait and a third is over, and a child's session with a run that asked
+// them all, its effects and its mailbox.
+func parentAndChild(t *testing.T, store *Store) {
+	t.Helper()
+	var w runs.Writes
+	for _, sessionID := range []string{"child", "parent"} {
+		w.NewSessions = append(w.NewSessions, &runs.Session{SessionID: sessionID, AgentID: "a", LastEventID: 1, CreatedAtMs: 1, UpdatedAtMs: 1})
+	}
+	w.NewSessions[0].ActiveRunID, w.NewSessions[1].QueuedCount = "asking", 1
+	run := func(sessionID, runID string, status runs.Status) *runs.Run {
+		r := &runs.Run{
+			RunID: runID, SessionID: sessionID, AgentID: "a", Kind: runs.KindInput, Status: status,
+			SubmittedAtMs: 1, UpdatedAtMs: 1, FirstEventID: 1, LastEventID: 1,
+		}
+		w.NewRuns = append(w.NewRuns, r)
+		return r
+	}
+	request := func(r *runs.Run, requestID string, kind runs.RequestKind) {
+		r.RaisedCount++
+		w.NewRequests = append(w.NewRequests, &runs.Request{
+			SessionID: r.SessionID, RunID: r.RunID, RequestID: requestID, Handle: r.RunID + requestID, SuspensionID: "p",
+			Number: r.RaisedCount, Kind: kind, Body: runs.JSON(`{}`), CreatedAtMs: 1,
+		})
+	}
+	message := func(messageID, runID string, createdAtMs, acknowledgedAtMs int64) {
+		m := &runs.Message{
+			SessionID: "child", MessageID: messageID, RunID: runID, FromSessionID: "parent", State: runs.MessagePending,
+			Subject: "t", Payload: runs.JSON(`{}`), CreatedAtMs: createdAtMs, AcknowledgedAtMs: acknowledgedAtMs,
+		}
+		if acknowledgedAtMs != 0 {
+			m.State = runs.MessageAcknowledged
+		}
+		w.NewMessages = append(w.NewMessages, m)
+	}
+	asking := run("child", "asking", runs.StatusWaitingForUserQuestion)
+	run("parent", "queued", runs.StatusQueued)
+	for _, runID := range []string{"c-2", "c-1", "c-over"} {
+		clarification := run("parent", runID, runs.StatusWaitingForUserQuestion)
+		clarification.Kind, clarification.Requester = runs.KindParentClarification, runs.JSON(`{"requester_run_id":"asking"}`)
+		request(clarification, "q-"+runID, runs.KindQuestion)
+		request(asking, "q-"+runID, runs.KindClarification)
+		w.NewEffects = append(w.NewEffects, &runs.Effect{
+			SessionID: "child", EffectID: "open:" + runID, RunID: "asking", Kind: runs.EffectOpenClarification,
+			State: runs.EffectPending, TargetSessionID: "parent", Payload: runs.JSON(`{}`), CreatedAtMs: 1, DueAtMs: 5,
+		})
+	}
+	over, settled := w.NewRuns[len(w.NewRuns)-1], w.NewRequests[len(w.NewRequests)-2]
+	over.Status, over.FinishedAtMs, over.SettledCount, over.ResumeAfter = runs.StatusCompleted, 1, 1, 1
+	settled.Outcome, settled.SettledNumber, settled.Resolution, settled.SettledAtMs = runs.OutcomeAnswered, 1, runs.JSON(`{}`), 1
+	message("m-2", "asking", 2, 0)
+	message("m-1", "other", 1, 0)
+	message("m-over", "asking", 1, 1)
+	require.NoError(t, commit(t.Context(), store, w))
+}
+
+func openInMemory(t *testing.T, options Options) *Store {
+	t.Helper()
+	store, err := Open(t.Context(), Memory, options)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	return store
+}
+
+// loaded names what a load brought, besides the active run.
+func loaded(t *testing.T, store *Store, load committer.Load) (runIDs, requestIDs, effectIDs, messageIDs []string) {
+	t.Helper()
+	batch, err := (&engine{store: store}).Begin(t.Context(), []committer.Load{load})
+	require.NoError(t, err)
+	defer batch.Rollback(t.Context())
+	state := batch.State(load.SessionID)
+	for key := range state.Requests {
+		requestIDs = append(requestIDs, key.RunID+" "+key.RequestID)
+	}
+	slices.Sort(requestIDs)
+	return slices.Sorted(maps.Keys(state.Runs)), requestIDs, slices.Sorted(maps.Keys(state.Effects)), slices.Sorted(maps.Keys(state.Messages))
+}
+
+func TestLoadBringsWhatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	store := openInMemory(t, Options{})
+	parentAndChild(t, store)
+
+	runIDs, requestIDs, _, _ := loaded(t, store, committer.Load{SessionID: "parent", Commands: 1, Clarifications: true})
+	require.Equal(t, []string{"c-1", "c-2", "queued"}, runIDs)
+	require.Equal(t, []string{"c-1 q-c-1", "c-2 q-c-2"}, requestIDs)
+
+	runIDs, requestIDs, _, _ = loaded(t, store, committer.Load{SessionID: "parent", Commands: 1, SessionRequestIDs: []string{"q-c-over", "q-none"}})
+	require.Equal(t, []string{"c-over", "queued"}, runIDs, "a request comes with its run, also when that is over")
+	require.Equal(t, []string{"c-over q-c-over"}, requestIDs)
+
+	_, requestIDs, effectIDs, messageIDs := loaded(t, store, committer.Load{SessionID: "child", Commands: 1})
+	require.Equal(t, []string{"asking q-c-1", "asking q-c-2", "asking q-c-over"}, requestIDs)
+	require.Empty(t, effectIDs)
+	require.Empty(t, messageIDs)
+
+	_, _, effectIDs, messageIDs = loaded(t, store, committer.Load{
+		SessionID: "child", Commands: 2, EffectIDs: []string{"open:c-1", "none"}, MessageIDs: []string{"m-over", "none"},
+	})
+	require.Equal(t, []string{"open:c-1"}, effectIDs)
+	require.Equal(t, []string{"m-over"}, messageIDs)
+
+	_, _, _, messageIDs = loaded(t, store, committer.Load{SessionID: "child", Commands: 1, MessageRunIDs: []string{"asking"}})
+	require.Equal(t, []string{"m-2"}, messageIDs, "what the run has not acknowledged")
+
+	_, _, _, messageIDs = loaded(t, store, committer.Load{SessionID: "child", Commands: 1, Mailbox: true})
+	require.Equal(t, []string{"m-1", "m-2"}, messageIDs)
+	_, _, effectIDs, messageIDs = loaded(t, store, committer.Load{
+		SessionID: "parent", Commands: 1, Mailbox: true, EffectIDs: []string{"open:c-1"}, MessageIDs: []string{"m-1"}, MessageRunIDs: []string{"asking"},
+	})
+	require.Empty(t, effectIDs, "another session's")
+	require.Empty(t, messageIDs, "another session's")
+}
+
+func TestMailboxIsReadFromItsOldEnd(t *testing.T) {
+	t.Parallel()
+	store := openInMemory(t, Options{})
+	parentAndChild(t, store)
+	var w runs.Writes
+	for n := range runs.MaxMailboxMessages + 1 {
+		w.NewMessages = append(w.NewMessages, &runs.Message{
+			SessionID: "child", MessageID: fmt.Sprintf("n-%04d", n), RunID: "asking", FromSessionID: "parent", State: runs.MessageDeadLetter,
+			Subject: "t", Payload: runs.JSON(`{}`), CreatedAtMs: 2, LastError: "closed",
+		})
+	}
+	require.NoError(t, commit(t.Context(), store, w))
+	_, _, _, messageIDs := loaded(t, store, committer.Load{SessionID: "child", Commands: 1, Mailbox: true})
+	require.Equal(t, []string{"m-1", "m-2"}, messageIDs, "dead letters do not stand in the way")
+	_, _, _, messageIDs = loaded(t, store, committer.Load{SessionID: "child", Commands: 1, DeadLetters: true})
+	require.Len(t, messageIDs, runs.MaxMailboxMessages)
+	require.Contains(t, messageIDs, "n-0999")
+	require.NotContains(t, messageIDs, "n-1000")
+}

@@ -1,0 +1,87 @@
+package sqlite
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func TestReadsOfClarifications(t *testing.T) {
+	t.Parallel()
+	nowMs := int64(4)
+	store := openInMemory(t, Options{NowMs: func() int64 { return nowMs }})
+	parentAndChild(t, store)
+
+	session, err := store.Session(t.Context(), "parent")
+	require.NoError(t, err)
+	require.Len(t, session.Clarifications, 2)
+	for at, runID := range []string{"c-1", "c-2"} {
+		pending := session.Clarifications[at]
+		require.Equal(t, runID, pending.Request.RunID)
+		require.Equal(t, runs.KindParentClarification, pending.RunKind)
+		require.JSONEq(t, `{"requester_run_id":"asking"}`, string(pending.Requester))
+	}
+	session, err = store.Session(t.Context(), "child")
+	require.NoError(t, err)
+	require.Empty(t, session.Clarifications)
+
+	summaries, err := store.Sessions(t.Context(), runs.SessionQuery{Limit: 10})
+	require.NoError(t, err)
+	require.Len(t, summaries, 2)
+	require.Zero(t, summaries[0].PendingQuestions, "the child's questions are the parent's to answer")
+	require.Equal(t, 2, summaries[1].PendingQuestions)
+
+	run, err := store.Run(t.Context(), "c-over")
+	require.NoError(t, err)
+	require.JSONEq(t, `{"requester_run_id":"asking"}`, string(run.Run.Requester))
+
+	due, err := store.DueEffects(t.Context(), 10)
+	require.NoError(t, err)
+	require.Empty(t, due)
+	nowMs = 5
+	due, err = store.DueEffects(t.Context(), 2)
+	require.NoError(t, err)
+	require.Equal(t, []runs.DueEffect{{SessionID: "child", EffectID: "open:c-1"}, {SessionID: "child", EffectID: "open:c-2"}}, due)
+}
+
+func TestEffectsByStateAndPage(t *testing.T) {
+	t.Parallel()
+	store := openInMemory(t, Options{})
+	parentAndChild(t, store)
+	var w runs.Writes
+	for at, state := range []runs.EffectState{runs.EffectDone, runs.EffectFailed, runs.EffectDone, runs.EffectFailed} {
+		w.NewEffects = append(w.NewEffects, &runs.Effect{
+			SessionID: "parent", EffectID: fmt.Sprintf("answer:%d", at), RunID: "c-over", Kind: runs.EffectDeliverAnswer,
+			State: state, TargetSessionID: "child", Payload: runs.JSON(`{}`), CreatedAtMs: int64(4 - at), FinishedAtMs: 9, Attempts: 1,
+		})
+	}
+	require.NoError(t, commit(t.Context(), store, w))
+	for _, test := range []struct {
+		query runs.EffectQuery
+		want  []string
+	}{
+		{runs.EffectQuery{}, []string{"answer:3", "open:c-1", "open:c-2", "open:c-over", "answer:2", "answer:1", "answer:0"}},
+		{runs.EffectQuery{SessionID: "parent"}, []string{"answer:3", "answer:2", "answer:1", "answer:0"}},
+		{runs.EffectQuery{State: runs.EffectPending}, []string{"open:c-1", "open:c-2", "open:c-over"}},
+		{runs.EffectQuery{State: runs.EffectPending, SessionID: "parent"}, nil},
+		{runs.EffectQuery{State: runs.EffectFailed}, []string{"answer:3", "answer:1"}},
+		{runs.EffectQuery{State: runs.EffectDone, SessionID: "parent"}, []string{"answer:2", "answer:0"}},
+	} {
+		// A page holds one effect, so that every cursor is tried.
+		test.query.Limit = 1
+		var got []string
+		for {
+			page, err := store.Effects(t.Context(), test.query)
+			require.NoError(t, err)
+			if len(page) == 0 {
+				break
+			}
+			got = append(got, page[0].EffectID)
+			test.query.After = &runs.EffectPosition{CreatedAtMs: page[0].CreatedAtMs, EffectID: page[0].EffectID}
+		}
+		require.Equal(t, test.want, got, "%+v", test.query)
+	}
+}

@@ -1,0 +1,176 @@
+package storetest
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// child makes the session "child" of a session "parent", both if they are not there,
+// and a run in it that a worker holds.
+func (h *harness) child(runID string) (fence int64) {
+	h.Helper()
+	h.do(&runs.CreateSession{SessionID: "parent", AgentID: "lead"})
+	return h.childIn("child", runID)
+}
+
+// childIn makes a session that is a child of "parent" and a run in it that a worker holds.
+func (h *harness) childIn(sessionID, runID string) (fence int64) {
+	h.Helper()
+	h.do(&runs.CreateSession{SessionID: sessionID, AgentID: "coder", ParentSessionID: "parent"})
+	h.create(sessionID, runID)
+	return h.claim(runID)
+}
+
+// ask lets a child's run ask and returns the id of the clarification's run, which is
+// not there before what is owed was carried out.
+func (h *harness) ask(runID string, fence int64, requestID string, park bool) string {
+	h.Helper()
+	reply := h.do(&runs.AskClarification{RunID: runID, Fence: fence, Request: question(requestID), Park: park})
+	require.NotNil(h, reply.Clarification)
+	return reply.Clarification.RunID
+}
+
+// asked lets a child's run ask and makes the clarification's run.
+func (h *harness) asked(runID string, fence int64, requestID string, park bool) string {
+	h.Helper()
+	clarificationID := h.ask(runID, fence, requestID, park)
+	h.carryOut()
+	return clarificationID
+}
+
+// carryOut does what is owed now, as the service does it, until nothing is due.
+func (h *harness) carryOut() {
+	h.Helper()
+	for {
+		due, err := h.store.DueEffects(h.ctx, 1_000)
+		require.NoError(h, err)
+		if len(due) == 0 {
+			return
+		}
+		for _, one := range due {
+			claimed := h.do(&runs.ClaimEffect{SessionID: one.SessionID, EffectID: one.EffectID})
+			require.NotNil(h, claimed.Effect)
+			_, err := h.store.Do(h.ctx, claimed.Effect.Command())
+			if instead := claimed.Effect.Refused(runs.ErrorCode(err), claimed.NowMs); instead != nil {
+				_, err = h.store.Do(h.ctx, instead)
+			}
+			require.NoError(h, err)
+			h.do(&runs.FinishEffect{SessionID: one.SessionID, EffectID: one.EffectID, Attempt: claimed.Effect.Attempts})
+		}
+	}
+}
+
+// deliver puts a message into a session's mailbox, as the effect of a clarification
+// does.
+func (h *harness) deliver(sessionID, runID, requestID string) runs.Message {
+	h.Helper()
+	reply := h.do(delivery(sessionID, runID, requestID))
+	require.Len(h, reply.Messages, 1)
+	return reply.Messages[0]
+}
+
+func delivery(sessionID, runID, requestID string) *runs.DeliverAnswer {
+	return &runs.DeliverAnswer{
+		SessionID: sessionID, RunID: runID, RequestID: requestID, FromSessionID: "parent",
+		Message:    runs.JSON(`{"type":"parent_clarification_answer","request_id":"` + requestID + `"}`),
+		Resolution: runs.JSON(`{"request_id":"` + requestID + `","outcome":"answered","resolved_at_ms":7}`),
+	}
+}
+
+// mailbox reads a session's mailbox and returns the ids of the messages it shows.
+func (h *harness) mailbox(sessionID string) []string {
+	h.Helper()
+	return messageIDs(h.do(&runs.ReadMailbox{SessionID: sessionID}).Messages)
+}
+
+// deadLetters returns the ids of a session's dead letters.
+func (h *harness) deadLetters(sessionID string) []string {
+	h.Helper()
+	return messageIDs(h.do(&runs.ReadMailbox{SessionID: sessionID, DeadLetters: true}).Messages)
+}
+
+func messageIDs(messages []runs.Message) []string {
+	ids := make([]string, len(messages))
+	for i := range messages {
+		ids[i] = messages[i].MessageID
+	}
+	return ids
+}
+
+func (h *harness) effects(q runs.EffectQuery) []runs.Effect {
+	h.Helper()
+	list, err := h.store.Effects(h.ctx, q)
+	require.NoError(h, err)
+	if q.After == nil && len(list) < q.Limit {
+		count, err := h.store.CountEffects(h.ctx, q)
+		require.NoError(h, err)
+		require.Equal(h, int64(len(list)), count)
+	}
+	return list
+}
+
+// dueEffects returns the ids of the effects that may be tried now.
+func (h *harness) dueEffects(limit int) []string {
+	h.Helper()
+	list, err := h.store.DueEffects(h.ctx, limit)
+	require.NoError(h, err)
+	ids := make([]string, len(list))
+	for i := range list {
+		ids[i] = list[i].EffectID
+	}
+	return ids
+}
+
+func openID(clarificationID string) string {
+	return string(runs.EffectOpenClarification) + ":" + clarificationID
+}
+
+func deliverID(clarificationID string) string {
+	return string(runs.EffectDeliverAnswer) + ":" + clarificationID
+}
+
+// pendingQuestions returns the open questions of a session, of all when it is empty.
+func (h *harness) pendingQuestions(sessionID string) []runs.PendingRequest {
+	h.Helper()
+	query := runs.RequestQuery{Kind: runs.KindQuestion, SessionID: sessionID, Limit: 1_000}
+	list, err := h.store.PendingRequests(h.ctx, query)
+	require.NoError(h, err)
+	count, err := h.store.CountPendingRequests(h.ctx, query)
+	require.NoError(h, err)
+	require.Equal(h, count, int64(len(list)))
+	return list
+}
+
+// summary returns the line of a session in the list of sessions.
+func (h *harness) summary(sessionID string) runs.SessionSummary {
+	h.Helper()
+	list, err := h.store.Sessions(h.ctx, runs.SessionQuery{Limit: 1_000})
+	require.NoError(h, err)
+	for i := range list {
+		if list[i].Session.SessionID == sessionID {
+			return list[i]
+		}
+	}
+	require.Fail(h, "the session is not in the list", sessionID)
+	return runs.SessionSummary{}
+}
+
+// onlyRequest returns the one request that a run has, of whatever state.
+func (h *harness) onlyRequest(runID string) runs.Request {
+	h.Helper()
+	record := h.run(runID)
+	require.Len(h, record.Requests, 1)
+	return record.Requests[0]
+}
+
+// declined reports whether the answer in a message is a declined one.
+func (h *harness) declined(message runs.Message) bool {
+	h.Helper()
+	var payload struct {
+		Declined bool `json:"declined"`
+	}
+	require.NoError(h, json.Unmarshal(message.Payload, &payload))
+	return payload.Declined
+}

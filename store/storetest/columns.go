@@ -1,0 +1,82 @@
+package storetest
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// columnTests read the database past the store.
+var columnTests = map[string]func(*harness){
+	"columns/every one of an effect is written and read": func(h *harness) {
+		ids := h.askers("done", "failed", "leased")
+		h.clock.Advance(1)
+		for _, name := range []string{"done", "failed", "leased"} {
+			h.claimEffect("session-of-"+name, h.effectIDOf(name))
+		}
+		h.do(&runs.FinishEffect{SessionID: "session-of-done", EffectID: h.effectIDOf("done"), Attempt: 1})
+		h.do(&runs.FinishEffect{SessionID: "session-of-failed", EffectID: h.effectIDOf("failed"), Attempt: 1, Error: "never", Permanent: true})
+
+		listed, loaded := Tables{}, Tables{}
+		for _, effect := range h.effects(runs.EffectQuery{Limit: 10}) {
+			listed.add("effects", effectColumns(&effect))
+			// A failure of another attempt changes nothing and shows what was loaded.
+			reply := h.do(&runs.FinishEffect{SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: 7, Error: "late"})
+			require.True(h, reply.Existing)
+			loaded.add("effects", effectColumns(reply.Effect))
+		}
+		require.Len(h, listed["effects"], len(ids))
+		h.requireRows("effects", effectColumns(&runs.Effect{}), listed, loaded)
+	},
+	"columns/every one of a message is written and read": func(h *harness) {
+		h.child("r")
+		for _, id := range []string{"acknowledged", "dead", "other"} {
+			h.deliver("child", "r", id)
+		}
+		h.mailbox("child")
+		h.clock.Advance(runs.MessageLeaseMs)
+		h.mailbox("child")
+		h.clock.Advance(runs.MessageLeaseMs)
+		h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: runs.MessageIDOf("acknowledged")})
+		h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: runs.MessageIDOf("other")})
+		h.mailbox("child")
+		h.clock.Advance(runs.MessageLeaseMs)
+		h.deliver("child", "r", "read")
+		h.mailbox("child")
+
+		loaded := Tables{}
+		for _, command := range []runs.Command{
+			&runs.AcknowledgeMessage{SessionID: "child", MessageID: runs.MessageIDOf("acknowledged")},
+			&runs.AcknowledgeMessage{SessionID: "child", MessageID: runs.MessageIDOf("other")},
+			&runs.ReadMailbox{SessionID: "child", DeadLetters: true},
+			&runs.ReplayMessage{SessionID: "child", MessageID: runs.MessageIDOf("read")},
+		} {
+			for _, message := range h.do(command).Messages {
+				loaded.add("messages", messageColumns(&message))
+			}
+		}
+		require.Len(h, loaded["messages"], 4)
+		h.requireRows("messages", messageColumns(&runs.Message{}), loaded)
+	},
+}
+
+// requireRows expects that the database holds the rows that were read, that a walk
+// shows them too, and that each of the columns is set in one of them.
+func (h *harness) requireRows(table string, columns map[string]any, reads ...Tables) {
+	h.Helper()
+	stored := h.database.Tables(h)[table]
+	set := map[string]bool{}
+	for _, row := range stored {
+		for column := range row {
+			set[column] = true
+		}
+	}
+	require.Equal(h, slices.Sorted(maps.Keys(columns)), slices.Sorted(maps.Keys(set)))
+	for _, read := range append(reads, WalkedTables(h.ctx, h, h.store)) {
+		read.sort()
+		require.Empty(h, Diff(stored, read[table]))
+	}
+}

@@ -1,0 +1,271 @@
+package storetest
+
+import (
+	"slices"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// askers makes runs in sessions of their own, each of which has asked its parent.
+// It returns the ids of the effects that make the clarifications, sorted.
+func (h *harness) askers(names ...string) []string {
+	h.Helper()
+	h.do(&runs.CreateSession{SessionID: "parent"})
+	ids := make([]string, len(names))
+	for i, name := range names {
+		fence := h.childIn("session-of-"+name, name)
+		ids[i] = openID(h.ask(name, fence, "q", true))
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (h *harness) claimEffect(sessionID, effectID string) *runs.Effect {
+	h.Helper()
+	return h.do(&runs.ClaimEffect{SessionID: sessionID, EffectID: effectID}).Effect
+}
+
+var effectTests = map[string]func(*harness){
+	"effect/written with the decision": func(h *harness) {
+		fence := h.child("asker")
+		h.refuse(runs.CodeLeaseLost, &runs.AskClarification{RunID: "asker", Fence: fence + 1, Request: question("q")})
+		require.Empty(h, h.effects(runs.EffectQuery{Limit: 10}), "a refused decision owes nothing")
+		clarificationID := h.ask("asker", fence, "q", true)
+		require.Equal(h, []string{openID(clarificationID)}, h.dueEffects(10))
+		list := h.effects(runs.EffectQuery{Limit: 10})
+		require.Len(h, list, 1)
+		require.Equal(h, "child", list[0].SessionID)
+		require.Equal(h, "asker", list[0].RunID)
+		require.Equal(h, runs.EffectOpenClarification, list[0].Kind)
+		require.Equal(h, runs.EffectPending, list[0].State)
+		require.Equal(h, "parent", list[0].TargetSessionID)
+		require.Equal(h, int64(clockStart), list[0].CreatedAtMs)
+		require.Equal(h, int64(clockStart), list[0].DueAtMs)
+		require.Zero(h, list[0].Attempts)
+
+		effect := h.claimEffect("child", list[0].EffectID)
+		require.Equal(h, string(list[0].Payload), string(effect.Payload))
+		h.do(effect.Command())
+		require.Equal(h, runs.StatusWaitingForUserQuestion, h.run(clarificationID).Run.Status)
+	},
+	"effect/a lease lasts as long as the engine's clock says": func(h *harness) {
+		id := h.askers("asker")[0]
+		const session = "session-of-asker"
+		first := h.claimEffect(session, id)
+		require.Equal(h, int64(1), first.Attempts)
+		require.Empty(h, h.dueEffects(10))
+		require.Nil(h, h.claimEffect(session, id))
+		h.clock.Advance(runs.EffectLeaseMs - 1)
+		require.Empty(h, h.dueEffects(10))
+		require.Nil(h, h.claimEffect(session, id))
+		h.clock.Advance(1)
+		require.Equal(h, []string{id}, h.dueEffects(10), "whoever had it is gone")
+		second := h.claimEffect(session, id)
+		require.Equal(h, int64(2), second.Attempts)
+
+		stale := h.do(&runs.FinishEffect{SessionID: session, EffectID: id, Attempt: 1, Error: "too late"})
+		require.True(h, stale.Existing)
+		require.Empty(h, h.effects(runs.EffectQuery{Limit: 1})[0].LastError)
+		h.do(&runs.FinishEffect{SessionID: session, EffectID: id, Attempt: 2})
+		done := h.effects(runs.EffectQuery{Limit: 1})[0]
+		require.Equal(h, runs.EffectDone, done.State)
+		require.Equal(h, h.clock.NowMs(), done.FinishedAtMs)
+		require.Zero(h, done.DueAtMs)
+		h.clock.Advance(10 * runs.EffectLeaseMs)
+		require.Empty(h, h.dueEffects(10), "what is done is owed no more")
+		require.Nil(h, h.claimEffect(session, id))
+		require.True(h, h.do(&runs.RetryEffect{SessionID: session, EffectID: id}).Existing)
+	},
+	"effect/a pause after a failure, and the end of trying": func(h *harness) {
+		id := h.askers("asker")[0]
+		const session = "session-of-asker"
+		for attempt := int64(1); attempt <= runs.MaxEffectAttempts; attempt++ {
+			require.Equal(h, []string{id}, h.dueEffects(10))
+			require.Equal(h, attempt, h.claimEffect(session, id).Attempts)
+			failed := h.do(&runs.FinishEffect{SessionID: session, EffectID: id, Attempt: attempt, Error: "no answer"}).Effect
+			require.Equal(h, "no answer", failed.LastError)
+			require.Empty(h, h.dueEffects(10))
+			if failed.State == runs.EffectPending {
+				h.clock.Advance(failed.DueAtMs - h.clock.NowMs() - 1)
+				require.Empty(h, h.dueEffects(10), "attempt %d is not due yet", attempt+1)
+				h.clock.Advance(1)
+			}
+		}
+		given := h.effects(runs.EffectQuery{State: runs.EffectFailed, Limit: 10})
+		require.Len(h, given, 1)
+		require.Equal(h, "no answer", given[0].LastError)
+		require.Equal(h, h.clock.NowMs(), given[0].FinishedAtMs)
+		h.clock.Advance(1_000_000)
+		require.Empty(h, h.dueEffects(10), "it was given up")
+
+		require.False(h, h.do(&runs.RetryEffect{SessionID: session, EffectID: id}).Existing)
+		require.Equal(h, []string{id}, h.dueEffects(10))
+		retried := h.effects(runs.EffectQuery{State: runs.EffectPending, Limit: 10})
+		require.Len(h, retried, 1)
+		require.Zero(h, retried[0].FinishedAtMs)
+		h.carryOut()
+		require.Len(h, h.effects(runs.EffectQuery{State: runs.EffectDone, Limit: 10}), 1)
+	},
+	"effect/a failure that is for good": func(h *harness) {
+		id := h.askers("asker")[0]
+		h.claimEffect("session-of-asker", id)
+		h.do(&runs.FinishEffect{SessionID: "session-of-asker", EffectID: id, Attempt: 1, Error: "never", Permanent: true})
+		require.Empty(h, h.dueEffects(10))
+		require.Len(h, h.effects(runs.EffectQuery{State: runs.EffectFailed, Limit: 10}), 1)
+	},
+	"effect/due the longest first": func(h *harness) {
+		first := h.askers("z")
+		h.clock.Advance(1)
+		second := h.askers("c", "a", "b")
+		h.clock.Advance(1)
+		third := h.askers("y")
+		due := h.dueEffects(10)
+		require.Len(h, due, 5)
+		require.Equal(h, first[0], due[0])
+		require.ElementsMatch(h, second, due[1:4])
+		require.Equal(h, third[0], due[4])
+		for _, limit := range []int{1, 2, 4} {
+			require.Equal(h, due[:limit], h.dueEffects(limit), "the limit leaves the later ones out")
+		}
+		// A failure moves to the end of the queue.
+		h.claimEffect("session-of-z", first[0])
+		h.do(&runs.FinishEffect{SessionID: "session-of-z", EffectID: first[0], Attempt: 1, Error: "busy"})
+		h.clock.Advance(60_000)
+		require.Equal(h, append(slices.Clone(due[1:]), first[0]), h.dueEffects(10))
+	},
+	"effect/one of many who claim it gets it": func(h *harness) { oneHasIt(h, h.store) },
+	"effect/unknown": func(h *harness) {
+		id := h.askers("asker")[0]
+		for _, test := range [][2]string{
+			{"parent", id},
+			{"session-of-asker", "open_clarification:other"},
+			{"nobody", id},
+			{"session-of-asker", ""},
+			{"session-of-asker", "nul \x00 and \xff"},
+		} {
+			h.refuse(runs.CodeEffectNotFound, &runs.ClaimEffect{SessionID: test[0], EffectID: test[1]})
+			h.refuse(runs.CodeEffectNotFound, &runs.FinishEffect{SessionID: test[0], EffectID: test[1], Attempt: 1})
+		}
+		h.refuse(runs.CodeEffectNotFound, &runs.RetryEffect{SessionID: "parent", EffectID: id})
+		h.refuse(runs.CodeSessionNotFound, &runs.RetryEffect{SessionID: "nobody", EffectID: id})
+		require.Equal(h, []string{id}, h.dueEffects(10))
+		require.Empty(h, h.effects(runs.EffectQuery{SessionID: "nul \x00 and \xff", Limit: 10}))
+	},
+	"effect/the list, page by page": func(h *harness) {
+		var names []string
+		for n := range 12 {
+			names = append(names, numbered("run", n))
+		}
+		same := h.askers(names[:8]...)
+		h.clock.Advance(1)
+		later := h.askers(names[8:]...)
+		all := append(slices.Clone(same), later...)
+		h.claimEffect("session-of-run-002", h.effectIDOf("run-002"))
+		h.do(&runs.FinishEffect{SessionID: "session-of-run-002", EffectID: h.effectIDOf("run-002"), Attempt: 1})
+		for _, limit := range []int{1, 2, 5, 11, 12, 13} {
+			require.Equal(h, all, h.pageEffects(runs.EffectQuery{Limit: limit}, nil))
+			require.Equal(h, []string{h.effectIDOf("run-002")}, h.pageEffects(runs.EffectQuery{Limit: limit, State: runs.EffectDone}, nil))
+			require.Equal(h, []string{h.effectIDOf("run-009")}, h.pageEffects(runs.EffectQuery{Limit: limit, SessionID: "session-of-run-009"}, nil))
+			require.Empty(h, h.pageEffects(runs.EffectQuery{Limit: limit, SessionID: "session-of-run-009", State: runs.EffectFailed}, nil))
+			require.Len(h, h.pageEffects(runs.EffectQuery{Limit: limit, State: runs.EffectPending}, nil), 11)
+		}
+		// What comes and what is done meanwhile neither hides a row nor shows one twice.
+		page := 0
+		shown := h.pageEffects(runs.EffectQuery{Limit: 2}, func() {
+			page++
+			if page <= 4 {
+				h.clock.Advance(1)
+				h.askers(numbered("new", page))
+				name := names[3*page-1]
+				h.claimEffect("session-of-"+name, h.effectIDOf(name))
+			}
+		})
+		require.Equal(h, all, shown[:len(all)])
+		require.Len(h, shown, len(all)+4)
+	},
+	"effect/told of after the commit, to this process": func(h *harness) {
+		notices := make(chan runs.Notice, 1_000)
+		defer h.store.Subscribe(func(notice runs.Notice) {
+			if notice.SessionID == "child" || notice.SessionID == "parent" {
+				notices <- notice
+			}
+		})()
+		fence := h.child("asker")
+		clarificationID := h.ask("asker", fence, "q", true)
+		notice := firstOwed(notices)
+		require.Equal(h, []runs.DueEffect{{SessionID: "child", EffectID: openID(clarificationID)}}, notice.Owed)
+		require.Equal(h, []string{openID(clarificationID)}, h.dueEffects(10), "who is told finds it")
+		require.Equal(h, h.session("child").Session.LastEventID, notice.LastEventID)
+
+		// An attempt owes nothing new. A failure is due later; one that is retried at once.
+		effect := h.claimEffect("child", openID(clarificationID))
+		h.do(&runs.FinishEffect{SessionID: "child", EffectID: effect.EffectID, Attempt: 1, Error: "busy"})
+		h.do(&runs.RetryEffect{SessionID: "child", EffectID: effect.EffectID})
+		require.Equal(h, []runs.DueEffect{{SessionID: "child", EffectID: effect.EffectID}}, firstOwed(notices).Owed)
+		h.carryOut()
+		h.do(&runs.AnswerQuestion{RunID: clarificationID, Resolution: answer("q", "left"), Actor: person})
+		require.Equal(h, []runs.DueEffect{{SessionID: "parent", EffectID: deliverID(clarificationID)}}, firstOwed(notices).Owed,
+			"opening it told of nothing that is owed")
+	},
+}
+
+func firstOwed(notices <-chan runs.Notice) runs.Notice {
+	for notice := range notices {
+		if len(notice.Owed) > 0 {
+			return notice
+		}
+	}
+	return runs.Notice{}
+}
+
+// effectIDOf returns the id of the one effect of a run that asked.
+func (h *harness) effectIDOf(name string) string {
+	h.Helper()
+	list := h.effects(runs.EffectQuery{SessionID: "session-of-" + name, Limit: 2})
+	require.Len(h, list, 1)
+	return list[0].EffectID
+}
+
+// pageEffects walks a list of effects by its cursor. After each page it calls
+// between, when that is given.
+func (h *harness) pageEffects(q runs.EffectQuery, between func()) []string {
+	h.Helper()
+	var ids []string
+	for range 100 {
+		page := h.effects(q)
+		require.LessOrEqual(h, len(page), q.Limit)
+		for i := range page {
+			ids = append(ids, page[i].EffectID)
+		}
+		if len(page) < q.Limit {
+			return ids
+		}
+		last := page[len(page)-1]
+		q.After = &runs.EffectPosition{CreatedAtMs: last.CreatedAtMs, EffectID: last.EffectID}
+		if between != nil {
+			between()
+		}
+	}
+	require.Fail(h, "the list does not end")
+	return nil
+}
+
+// oneHasIt lets many claim the same effects at once, on any of the stores.
+func oneHasIt(h *harness, stores ...runs.Store) {
+	h.Helper()
+	for _, id := range h.askers("a", "b", "c", "d", "e", "f", "g", "h") {
+		effects := h.effects(runs.EffectQuery{Limit: 100})
+		at := slices.IndexFunc(effects, func(e runs.Effect) bool { return e.EffectID == id })
+		got := make([]*runs.Effect, 8)
+		each(h, len(got), func(n int) error {
+			reply, err := stores[n%len(stores)].Do(h.ctx, &runs.ClaimEffect{SessionID: effects[at].SessionID, EffectID: id})
+			got[n] = reply.Effect
+			return err
+		})
+		got = slices.DeleteFunc(got, func(e *runs.Effect) bool { return e == nil })
+		require.Len(h, got, 1)
+		require.Equal(h, int64(1), got[0].Attempts)
+	}
+}

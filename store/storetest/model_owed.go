@@ -1,0 +1,109 @@
+package storetest
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Effects returns all effects in the order of (created_at_ms, effect_id).
+func (m *Model) Effects() []runs.Effect {
+	var list []runs.Effect
+	for _, effect := range m.effects {
+		list = append(list, *effect)
+	}
+	slices.SortFunc(list, func(a, b runs.Effect) int {
+		return cmp.Or(cmp.Compare(a.CreatedAtMs, b.CreatedAtMs), strings.Compare(a.EffectID, b.EffectID))
+	})
+	return list
+}
+
+// DueEffects returns the effects that may be tried at a moment: those that are due
+// the longest first, and of equals by id.
+func (m *Model) DueEffects(nowMs int64) []runs.DueEffect {
+	due := slices.DeleteFunc(m.Effects(), func(e runs.Effect) bool {
+		return e.DueAtMs == 0 || e.DueAtMs > nowMs
+	})
+	slices.SortFunc(due, func(a, b runs.Effect) int {
+		return cmp.Or(cmp.Compare(a.DueAtMs, b.DueAtMs), strings.Compare(a.SessionID, b.SessionID), strings.Compare(a.EffectID, b.EffectID))
+	})
+	list := make([]runs.DueEffect, len(due))
+	for i := range due {
+		list[i] = runs.DueEffect{SessionID: due[i].SessionID, EffectID: due[i].EffectID}
+	}
+	return list
+}
+
+// DueAtMs returns when an effect is due, 0 when it is not owed.
+func (m *Model) DueAtMs(effectID string) int64 {
+	if effect := m.effects[effectID]; effect != nil {
+		return effect.DueAtMs
+	}
+	return 0
+}
+
+// Messages returns the messages in a state, in the order of their ids.
+func (m *Model) Messages(state runs.MessageState) []runs.Message {
+	var list []runs.Message
+	for _, message := range m.messages {
+		if message.State == state {
+			list = append(list, *message)
+		}
+	}
+	slices.SortFunc(list, func(a, b runs.Message) int {
+		return cmp.Or(strings.Compare(a.SessionID, b.SessionID), strings.Compare(a.MessageID, b.MessageID))
+	})
+	return list
+}
+
+// WaitingClarifications returns the ids of the parent clarifications that wait,
+// sorted.
+func (m *Model) WaitingClarifications() []string {
+	var ids []string
+	for runID, run := range m.runs {
+		if run.Kind == runs.KindParentClarification && !run.Status.Terminal() {
+			ids = append(ids, runID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Clarifications returns what a session's record must show of the clarifications
+// that wait in it.
+func (m *Model) Clarifications(sessionID string) []runs.PendingRequest {
+	var list []runs.PendingRequest
+	for _, runID := range m.WaitingClarifications() {
+		run := m.runs[runID]
+		if run.SessionID != sessionID {
+			continue
+		}
+		for _, requestID := range m.OpenRequests(runID, runs.KindQuestion) {
+			request := m.requests[runs.RequestPosition{SessionID: sessionID, RunID: runID, RequestID: requestID}]
+			list = append(list, runs.PendingRequest{
+				Request: *request, AgentID: run.AgentID, RunKind: run.Kind, Requester: run.Requester,
+			})
+		}
+	}
+	return list[:min(len(list), runs.MaxClarificationsShown)]
+}
+
+// AllSessions returns the ids of all sessions, sorted.
+func (m *Model) AllSessions() []string {
+	var ids []string
+	for sessionID := range m.sessions {
+		ids = append(ids, sessionID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// ParentOf returns the parent of a session, "" when it has none or is not there.
+func (m *Model) ParentOf(sessionID string) string {
+	if session := m.sessions[sessionID]; session != nil {
+		return session.ParentSessionID
+	}
+	return ""
+}

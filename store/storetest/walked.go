@@ -1,0 +1,60 @@
+package storetest
+
+import (
+	"context"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// WalkedTables returns the rows of a store, which must be a [runs.Walker], as its
+// walk shows them: without the payloads of runs.
+func WalkedTables(ctx context.Context, t require.TestingT, store runs.Store) Tables {
+	walker, ok := store.(runs.Walker)
+	require.True(t, ok, "the store %T cannot be walked", store)
+	tables := Tables{}
+	for name := range tableKeys {
+		tables[name] = nil
+	}
+	require.NoError(t, walker.Walk(ctx, func(rows *runs.SessionRows) error {
+		if rows.Session != nil {
+			tables.add("sessions", sessionColumns(rows.Session))
+		}
+		gather(t, tables, "runs", rows.Runs, runColumns)
+		gather(t, tables, "requests", rows.Requests, requestColumns)
+		gather(t, tables, "events", rows.Events, eventColumns)
+		gather(t, tables, "idempotency_records", rows.Records, recordColumns)
+		gather(t, tables, "effects", rows.Effects, effectColumns)
+		gather(t, tables, "messages", rows.Messages, messageColumns)
+		return nil
+	}))
+	tables.sort()
+	return tables
+}
+
+func gather[R any](t require.TestingT, tables Tables, name string, rows runs.RowSequence[R], columns func(*R) map[string]any) {
+	for row, err := range rows {
+		require.NoError(t, err)
+		tables.add(name, columns(row))
+	}
+}
+
+// WithoutPayloads returns the tables without what a walk leaves out.
+func (t Tables) WithoutPayloads() Tables {
+	bare := Tables{}
+	for name, rows := range t {
+		bare[name] = rows
+	}
+	bare["runs"] = make([]Row, 0, len(t["runs"]))
+	for _, run := range t["runs"] {
+		kept := Row{}
+		for column, value := range run {
+			if column != "input" && column != "checkpoint" {
+				kept[column] = value
+			}
+		}
+		bare["runs"] = append(bare["runs"], kept)
+	}
+	return bare
+}

@@ -1,0 +1,335 @@
+//go:build unix
+
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// ClusterOptions say how a [Cluster] is run.
+type ClusterOptions struct {
+	// Settings are added to the server's command line, over those of the cluster.
+	Settings map[string]string
+}
+
+// Cluster is a Postgres of a test's own that can be killed as a machine is lost, and
+// started again. It flushes to disk before it acknowledges, as in production. It
+// listens on 127.0.0.1, trusts everyone, and its superuser is postgres. Its methods
+// may be called by several goroutines.
+type Cluster struct {
+	directory, bin string
+	port           int
+	account        *syscall.Credential
+	settings       map[string]string
+
+	mu     sync.Mutex
+	server *postmaster // nil while none runs
+}
+
+// postmaster is one run of the server.
+type postmaster struct {
+	command *exec.Cmd
+	ended   chan struct{}
+}
+
+// NewCluster makes an empty cluster and does not start it: a test that wants a standby
+// fills [Cluster.Directory] anew first. It is killed and removed with the test.
+//
+// It needs the binaries of an installation. Where there are none the test is skipped,
+// loudly; under CI it fails.
+func NewCluster(tb testing.TB, options ClusterOptions) *Cluster {
+	tb.Helper()
+	bin, err := postgresBinaries()
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			tb.Fatalf("THIS TEST NEEDS THE PROGRAMS OF POSTGRES: %v", err)
+		}
+		fmt.Fprintf(os.Stderr, "\n*** SKIPPED: %s NEEDS THE PROGRAMS OF POSTGRES: %v ***\n\n", tb.Name(), err)
+		tb.Skipf("no programs of Postgres: %v", err)
+	}
+	account, err := unprivileged()
+	require.NoError(tb, err)
+	port, err := fixedPort()
+	require.NoError(tb, err)
+	// Not the test's directory, which another user may not enter, and whose name is too
+	// long for a unix socket.
+	directory, err := os.MkdirTemp("/tmp", "holdpoint-cluster-") //nolint:usetesting // See above.
+	require.NoError(tb, err)
+	if account != nil {
+		require.NoError(tb, os.Chown(directory, int(account.Uid), int(account.Gid)))
+	}
+	c := &Cluster{directory: directory, bin: bin, port: port, account: account, settings: options.Settings}
+	tb.Cleanup(func() {
+		c.Kill()
+		_ = os.RemoveAll(directory)
+	})
+	_, err = c.Run("initdb", "--pgdata", c.Directory(), "--username", "postgres", "--auth", "trust",
+		"--encoding", "UTF8", "--no-locale", "--no-sync")
+	require.NoError(tb, err)
+	return c
+}
+
+// Directory is the data directory.
+func (c *Cluster) Directory() string { return filepath.Join(c.directory, "data") }
+
+// BinDirectory is where initdb, postgres and the other programs are.
+func (c *Cluster) BinDirectory() string { return c.bin }
+
+// Port is where the server listens on 127.0.0.1. It stays the same after a restart.
+func (c *Cluster) Port() int { return c.port }
+
+// URL is the address of a database of the cluster.
+func (c *Cluster) URL(database string) string {
+	u := url.URL{
+		Scheme: "postgres", User: url.User("postgres"),
+		Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(c.port)), Path: "/" + database,
+		RawQuery: url.Values{"sslmode": {"disable"}}.Encode(),
+	}
+	return u.String()
+}
+
+// CreateDatabase makes an empty database and returns its URL.
+func (c *Cluster) CreateDatabase(name string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, c.URL("postgres"))
+	if err != nil {
+		return "", err
+	}
+	_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
+	return c.URL(name), errors.Join(err, conn.Close(ctx))
+}
+
+// Run runs a program of the installation, such as pg_basebackup, as the user that owns
+// the cluster, and returns its output.
+func (c *Cluster) Run(program string, arguments ...string) (output string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*Patience)
+	defer cancel()
+	command := exec.CommandContext(ctx, filepath.Join(c.bin, program), arguments...)
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: c.account}
+	command.Dir = c.directory
+	text, err := command.CombinedOutput()
+	if err != nil {
+		return string(text), fmt.Errorf("%s: %w: %s", program, err, text)
+	}
+	return string(text), nil
+}
+
+// Start starts the server and returns when it answers, which after [Cluster.Kill] is
+// when it has recovered. It is an error if it runs already.
+func (c *Cluster) Start() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server != nil {
+		return errors.New("the cluster runs already")
+	}
+	settings := map[string]string{
+		"listen_addresses": "127.0.0.1", "port": strconv.Itoa(c.port), "unix_socket_directories": c.directory,
+		"max_connections": "200", "timezone": "UTC",
+	}
+	for name, value := range c.settings {
+		settings[name] = value
+	}
+	arguments := []string{"-D", c.Directory()}
+	for name, value := range settings {
+		arguments = append(arguments, "-c", name+"="+value)
+	}
+	server, err := c.startPostmaster(arguments)
+	if err != nil {
+		return err
+	}
+	c.server = server
+	return c.awaitAnswer()
+}
+
+// startPostmaster starts the server so that the kernel ends it when this process dies.
+// That signal comes when the starting thread ends, so a goroutine keeps the thread to
+// itself for as long as the server runs.
+func (c *Cluster) startPostmaster(arguments []string) (*postmaster, error) {
+	log, err := os.OpenFile(c.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	command := exec.CommandContext(context.Background(), filepath.Join(c.bin, "postgres"), arguments...)
+	s := &postmaster{command: command, ended: make(chan struct{})}
+	s.command.Dir = c.directory
+	s.command.Stdout, s.command.Stderr = log, log
+	s.command.SysProcAttr = endWithParent()
+	if s.command.SysProcAttr == nil {
+		s.command.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	s.command.SysProcAttr.Credential = c.account
+
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(s.ended)
+		err := s.command.Start()
+		started <- err
+		if err == nil {
+			_ = s.command.Wait() // how it ended is in its ProcessState
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start postgres: %w", err)
+	}
+	return s, nil
+}
+
+func (c *Cluster) awaitAnswer() error {
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		conn, err := pgx.Connect(ctx, c.URL("postgres"))
+		if err == nil {
+			return conn.Close(ctx)
+		}
+		select {
+		case <-c.server.ended:
+			c.server = nil
+			return errors.New("postgres ended at its start: " + c.Log())
+		case <-ctx.Done():
+			return fmt.Errorf("postgres does not answer: %w: %s", err, c.Log())
+		case <-tick.C:
+		}
+	}
+}
+
+// Stop ends the server in order; it asks no client to agree. It does nothing when none
+// runs.
+func (c *Cluster) Stop() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server == nil {
+		return nil
+	}
+	if err := c.server.command.Process.Signal(syscall.SIGINT); err != nil {
+		return fmt.Errorf("stop postgres: %w", err)
+	}
+	<-c.server.ended
+	c.server = nil
+	return nil
+}
+
+// Kill ends the server and every process of it at once, as when its machine is lost:
+// nothing is flushed and nobody is told. It does nothing when none runs.
+func (c *Cluster) Kill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server == nil {
+		return
+	}
+	// A stopped postmaster starts no further process between the list and the kill.
+	_ = c.server.command.Process.Signal(syscall.SIGSTOP)
+	children := childrenOf(c.server.command.Process.Pid)
+	_ = c.server.command.Process.Kill()
+	for _, pid := range children {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	<-c.server.ended
+	c.server = nil
+	// A new server refuses the directory while one of the old still has its memory.
+	for _, pid := range children {
+		for alive(pid) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// Log is what all runs of the server wrote so far.
+func (c *Cluster) Log() string {
+	text, _ := os.ReadFile(c.logPath())
+	return string(text)
+}
+
+func (c *Cluster) logPath() string { return filepath.Join(c.directory, "log") }
+
+// fixedPort returns a free port that no outgoing connection is given while the server
+// is down: one below those that systems hand out by themselves.
+func fixedPort() (int, error) {
+	for range 100 {
+		port := 20000 + rand.IntN(12000)
+		var config net.ListenConfig
+		listener, err := config.Listen(context.Background(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return port, listener.Close()
+		}
+	}
+	return 0, errors.New("no free port between 20000 and 32000")
+}
+
+// postgresBinaries returns the directory of initdb and postgres.
+func postgresBinaries() (string, error) {
+	if found, err := exec.LookPath("initdb"); err == nil {
+		// It may be a link to the one that has the other programs beside it.
+		if linked, err := filepath.EvalSymlinks(found); err == nil {
+			found = linked
+		}
+		directory := filepath.Dir(found)
+		if _, err := os.Stat(filepath.Join(directory, "postgres")); err == nil {
+			return directory, nil
+		}
+	}
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin", // Debian
+		"/usr/pgsql-*/bin",          // Red Hat
+		"/usr/libexec/postgresql*",  // Alpine
+		"/opt/homebrew/opt/postgresql*/bin",
+		"/usr/local/opt/postgresql*/bin",
+	} {
+		matches, err := filepath.Glob(filepath.Join(pattern, "initdb"))
+		if err != nil || len(matches) == 0 {
+			continue
+		}
+		slices.Sort(matches)
+		return filepath.Dir(matches[len(matches)-1]), nil
+	}
+	return "", errors.New("initdb is neither on PATH nor where distributions put it")
+}
+
+// unprivileged returns whom to run Postgres as: it refuses to run as root. It is nil
+// when this process is not root.
+func unprivileged() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		account, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err := strconv.ParseUint(account.Uid, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		gid, err := strconv.ParseUint(account.Gid, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	}
+	return nil, errors.New("this is root, and there is no user to run Postgres as")
+}

@@ -1,0 +1,255 @@
+//go:build unix
+
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Told is what a caller was told of a decision.
+type Told int
+
+// What a caller may be told.
+const (
+	// Nothing: there was no answer, or none that says. It may have taken effect or not.
+	Nothing Told = iota
+	// Acknowledged: it is in force.
+	Acknowledged
+	// Refused: another decision was on record before it.
+	Refused
+)
+
+// Decision is one decision and what its caller was told.
+type Decision struct {
+	RunID, RequestID string
+	// Outcome is what the request has if the decision takes effect. No two decisions
+	// about one request have the same.
+	Outcome client.Outcome
+	Told    Told
+	// Recorded is the outcome that a refusal named.
+	Recorded client.Outcome
+	// Replayed: the answer was the remembered one of an earlier attempt.
+	Replayed bool
+	// Service is the number of the replica that was asked.
+	Service int
+	// SentAt is before the first attempt, AnsweredAt after the last.
+	SentAt, AnsweredAt time.Time
+}
+
+// Claim is a run that was handed to a worker.
+type Claim struct {
+	RunID, Fence string
+	// Outcomes are those of the decisions that were handed over.
+	Outcomes []client.Outcome
+}
+
+// History is what the clients of a [Traffic] were told.
+type History struct {
+	// Created and Completed are the runs of which that was acknowledged.
+	Created, Completed []string
+	// CreatedBefore is how many of Created an earlier attempt had made already.
+	CreatedBefore int
+	Decisions     []Decision
+	Claims        []Claim
+	// Unexpected are answers that should never be given.
+	Unexpected []string
+}
+
+func (h *History) clone() History {
+	return History{
+		Created: slices.Clone(h.Created), CreatedBefore: h.CreatedBefore, Completed: slices.Clone(h.Completed), Decisions: slices.Clone(h.Decisions),
+		Claims: slices.Clone(h.Claims), Unexpected: slices.Clone(h.Unexpected),
+	}
+}
+
+// Acknowledged is how many decisions were acknowledged.
+func (h *History) Acknowledged() int {
+	return h.count(func(d *Decision) bool { return d.Told == Acknowledged })
+}
+
+// Replayed is how many runs and decisions were acknowledged to a repeated call only,
+// after an earlier attempt had taken effect.
+func (h *History) Replayed() int {
+	return h.CreatedBefore + h.count(func(d *Decision) bool { return d.Told == Acknowledged && d.Replayed })
+}
+
+func (h *History) count(which func(*Decision) bool) int {
+	count := 0
+	for i := range h.Decisions {
+		if which(&h.Decisions[i]) {
+			count++
+		}
+	}
+	return count
+}
+
+// FirstAcknowledged returns when a replica first acknowledged a decision after a
+// moment, and false when it did not.
+func (h *History) FirstAcknowledged(service int, after time.Time) (first time.Time, found bool) {
+	for _, d := range h.Decisions {
+		if d.Service == service && d.Told == Acknowledged && d.AnsweredAt.After(after) && (!found || d.AnsweredAt.Before(first)) {
+			first, found = d.AnsweredAt, true
+		}
+	}
+	return first, found
+}
+
+// RunRecord is what the service has on record of a run.
+type RunRecord struct {
+	Status client.Status
+	// Resolutions are those of all resolution events, in their order.
+	Resolutions []client.Resolution
+	// Ends is how many events say that the run is over.
+	Ends int
+}
+
+// Records are what the service has on record, by run. A run that it does not know is
+// not in it.
+type Records map[string]RunRecord
+
+// ReadRecords asks a service for the runs of a history.
+func ReadRecords(ctx context.Context, service *client.Client, history History) (Records, error) {
+	runIDs := map[string]bool{}
+	for _, runID := range history.Created {
+		runIDs[runID] = true
+	}
+	for _, decision := range history.Decisions {
+		runIDs[decision.RunID] = true
+	}
+	var mu sync.Mutex
+	records := Records{}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for runID := range runIDs {
+		group.Go(func() error {
+			record, err := readRecord(ctx, service, runID)
+			if errors.Is(err, client.ErrNotFound) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			records[runID] = record
+			return nil
+		})
+	}
+	return records, group.Wait()
+}
+
+func readRecord(ctx context.Context, service *client.Client, runID string) (RunRecord, error) {
+	run, err := service.GetRun(ctx, runID)
+	if err != nil {
+		return RunRecord{}, err
+	}
+	record := RunRecord{Status: run.Status}
+	for entry, err := range service.AllRunEvents(ctx, runID, client.EventListParams{}) {
+		if err != nil {
+			return RunRecord{}, err
+		}
+		var event struct {
+			Type        string              `json:"type"`
+			Resolutions []client.Resolution `json:"resolutions"`
+			Resolution  *client.Resolution  `json:"resolution"`
+		}
+		if err := json.Unmarshal(entry.Event, &event); err != nil {
+			return RunRecord{}, fmt.Errorf("event %s of run %s: %w", entry.ID, runID, err)
+		}
+		record.Resolutions = append(record.Resolutions, event.Resolutions...)
+		if event.Resolution != nil {
+			record.Resolutions = append(record.Resolutions, *event.Resolution)
+		}
+		if event.Type == string(runs.EventCompleted) {
+			record.Ends++
+		}
+	}
+	return record, nil
+}
+
+// Problems compares what the callers were told with what is on record, and names every
+// promise that was not kept: what was acknowledged is there, once, with that outcome;
+// nothing else is; whoever was refused was told what is on record; nobody was handed
+// another decision, or a fence that somebody else was given before.
+func (h *History) Problems(records Records) []string {
+	problems := slices.Clone(h.Unexpected)
+	report := func(format string, arguments ...any) { problems = append(problems, fmt.Sprintf(format, arguments...)) }
+
+	for _, runID := range h.Created {
+		if _, known := records[runID]; !known {
+			report("run %s was acknowledged and is gone", runID)
+		}
+	}
+	for _, runID := range h.Completed {
+		if record := records[runID]; record.Status != client.StatusCompleted || record.Ends != 1 {
+			report("run %s was acknowledged as completed, is %q and has ended %d times", runID, record.Status, record.Ends)
+		}
+	}
+	given := map[[2]string][]client.Outcome{}
+	for _, d := range h.Decisions {
+		about := [2]string{d.RunID, d.RequestID}
+		given[about] = append(given[about], d.Outcome)
+		if d.Told == Refused {
+			given[about] = append(given[about], d.Recorded) // by a rival who may not have been told yet
+		}
+		recorded := records[d.RunID].outcomes(d.RequestID)
+		switch {
+		case d.Told == Acknowledged && len(recorded) == 0:
+			report("run %s: %s was acknowledged and is missing", d.RunID, d.Outcome)
+		case d.Told == Acknowledged && recorded[0] != d.Outcome:
+			report("run %s: %s was acknowledged and %s is on record", d.RunID, d.Outcome, recorded[0])
+		case d.Told == Refused && d.Recorded == d.Outcome:
+			report("run %s: %s took effect and its key was forgotten", d.RunID, d.Outcome)
+		case d.Told == Refused && (len(recorded) == 0 || recorded[0] != d.Recorded):
+			report("run %s: %s was refused because of %s, and %v is on record", d.RunID, d.Outcome, d.Recorded, recorded)
+		}
+	}
+	for about, outcomes := range given {
+		recorded := records[about[0]].outcomes(about[1])
+		if len(recorded) > 1 {
+			report("run %s was decided %d times: %v", about[0], len(recorded), recorded)
+		}
+		if len(recorded) > 0 && !slices.Contains(outcomes, recorded[0]) {
+			report("run %s has %s on record, which nobody decided", about[0], recorded[0])
+		}
+	}
+	fences := map[[2]string]bool{}
+	for _, claim := range h.Claims {
+		held := [2]string{claim.RunID, claim.Fence}
+		if fences[held] {
+			report("run %s: fence %s was handed out twice", claim.RunID, claim.Fence)
+		}
+		fences[held] = true
+		var recorded []client.Outcome
+		for _, resolution := range records[claim.RunID].Resolutions {
+			recorded = append(recorded, resolution.Outcome)
+		}
+		if !slices.Equal(claim.Outcomes, recorded) {
+			report("run %s was handed over with %v, and %v is on record", claim.RunID, claim.Outcomes, recorded)
+		}
+	}
+	slices.Sort(problems)
+	return problems
+}
+
+// outcomes are what was recorded for a request.
+func (r RunRecord) outcomes(requestID string) []client.Outcome {
+	var outcomes []client.Outcome
+	for _, resolution := range r.Resolutions {
+		if resolution.RequestID == requestID {
+			outcomes = append(outcomes, resolution.Outcome)
+		}
+	}
+	return outcomes
+}

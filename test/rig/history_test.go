@@ -1,0 +1,151 @@
+//go:build unix
+
+package rig_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// Each history is told by clients of a service that keeps what it says; each change is
+// what a service that does not would have on record.
+func TestProblemsNamesEveryBrokenPromise(t *testing.T) {
+	t.Parallel()
+	resolved := func(outcome client.Outcome) client.Resolution {
+		return client.Resolution{RequestID: "deploy", Outcome: outcome}
+	}
+	allowed := rig.RunRecord{
+		Status: client.StatusCompleted, Ends: 1, Resolutions: []client.Resolution{resolved(client.OutcomeAllowed)},
+	}
+	open := rig.RunRecord{Status: client.StatusWaitingForApproval}
+	history := func(change func(*rig.History)) rig.History {
+		h := rig.History{
+			Created: []string{"decided", "open", "unknown"}, Completed: []string{"decided"},
+			Decisions: []rig.Decision{
+				{RunID: "decided", RequestID: "deploy", Outcome: client.OutcomeAllowed, Told: rig.Acknowledged},
+				{RunID: "decided", RequestID: "deploy", Outcome: client.OutcomeDenied, Told: rig.Refused, Recorded: client.OutcomeAllowed},
+				{RunID: "unknown", RequestID: "deploy", Outcome: client.OutcomeDenied},
+			},
+			Claims: []rig.Claim{
+				{RunID: "decided", Fence: "1", Outcomes: []client.Outcome{client.OutcomeAllowed}},
+				{RunID: "decided", Fence: "2", Outcomes: []client.Outcome{client.OutcomeAllowed}},
+			},
+		}
+		change(&h)
+		return h
+	}
+	as := func(change func(rig.Records)) rig.Records {
+		records := rig.Records{"decided": allowed, "open": open, "unknown": open}
+		change(records)
+		return records
+	}
+	unchanged := as(func(rig.Records) {})
+
+	for name, test := range map[string]struct {
+		change  func(*rig.History)
+		records rig.Records
+		problem string // empty for none
+	}{
+		"nothing": {records: unchanged},
+		"an unknown decision took effect": {records: as(func(r rig.Records) {
+			r["unknown"] = rig.RunRecord{Status: client.StatusRunning, Resolutions: []client.Resolution{resolved(client.OutcomeDenied)}}
+		})},
+		"a decision is missing": {
+			records: as(func(r rig.Records) { r["decided"] = open }),
+			problem: "run decided: allowed was acknowledged and is missing",
+		},
+		"another outcome": {
+			records: as(func(r rig.Records) {
+				r["decided"] = rig.RunRecord{Status: client.StatusCompleted, Ends: 1, Resolutions: []client.Resolution{resolved(client.OutcomeDenied)}}
+			}),
+			problem: "run decided: allowed was acknowledged and denied is on record",
+		},
+		"decided twice": {
+			records: as(func(r rig.Records) {
+				r["decided"] = rig.RunRecord{
+					Status: client.StatusCompleted, Ends: 1,
+					Resolutions: []client.Resolution{resolved(client.OutcomeAllowed), resolved(client.OutcomeAllowed)},
+				}
+			}),
+			problem: "run decided was decided 2 times: [allowed allowed]",
+		},
+		"both rivals are acknowledged": {
+			change:  func(h *rig.History) { h.Decisions[1].Told = rig.Acknowledged },
+			records: unchanged,
+			problem: "run decided: denied was acknowledged and allowed is on record",
+		},
+		"refused for what is not on record": {
+			change: func(h *rig.History) {
+				h.Decisions[2].Told, h.Decisions[2].Recorded = rig.Refused, client.OutcomeAllowed
+			},
+			records: unchanged,
+			problem: "run unknown: denied was refused because of allowed, and [] is on record",
+		},
+		"a key is forgotten": {
+			change: func(h *rig.History) {
+				h.Decisions[0].Told, h.Decisions[0].Recorded = rig.Refused, client.OutcomeAllowed
+			},
+			records: unchanged,
+			problem: "run decided: allowed took effect and its key was forgotten",
+		},
+		"nobody decided that": {
+			records: as(func(r rig.Records) {
+				r["unknown"] = rig.RunRecord{Resolutions: []client.Resolution{resolved(client.OutcomeAllowed)}}
+			}),
+			problem: "run unknown has allowed on record, which nobody decided",
+		},
+		"a run is gone": {
+			records: as(func(r rig.Records) { delete(r, "open") }),
+			problem: "run open was acknowledged and is gone",
+		},
+		"a run goes on after its end": {
+			records: as(func(r rig.Records) {
+				going := allowed
+				going.Status = client.StatusRunning
+				r["decided"] = going
+			}),
+			problem: `run decided was acknowledged as completed, is "running" and has ended 1 times`,
+		},
+		"a run ends twice": {
+			records: as(func(r rig.Records) {
+				twice := allowed
+				twice.Ends = 2
+				r["decided"] = twice
+			}),
+			problem: `run decided was acknowledged as completed, is "completed" and has ended 2 times`,
+		},
+		"a fence is handed out twice": {
+			change:  func(h *rig.History) { h.Claims[1].Fence = "1" },
+			records: unchanged,
+			problem: "run decided: fence 1 was handed out twice",
+		},
+		"another decision is handed over": {
+			change:  func(h *rig.History) { h.Claims[1].Outcomes = []client.Outcome{client.OutcomeDenied} },
+			records: unchanged,
+			problem: "run decided was handed over with [denied], and [allowed] is on record",
+		},
+		"an answer that should not be given": {
+			change:  func(h *rig.History) { h.Unexpected = []string{"HTTP 500"} },
+			records: unchanged,
+			problem: "HTTP 500",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if test.change == nil {
+				test.change = func(*rig.History) {}
+			}
+			h := history(test.change)
+			problems := h.Problems(test.records)
+			if test.problem == "" {
+				require.Empty(t, problems)
+			} else {
+				require.Contains(t, problems, test.problem)
+			}
+		})
+	}
+}
