@@ -1,0 +1,157 @@
+package crash
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Environment variables of the matrix; see the package comment.
+const (
+	allVariable   = "HOLDPOINT_CRASH"
+	tableVariable = "HOLDPOINT_CRASH_TABLE"
+)
+
+// scenarios are the rows of the matrix.
+var scenarios = slices.Concat(working, deciding, clarifying)
+
+// sampleSize is how many points of a row a sample tries, spread over all of them,
+// besides afterCommit, and every name in the first
+// row that has it. Different rows begin at different points.
+const sampleSize = 3
+
+// afterCommit is the point between the first commit of a call and its reply.
+var afterCommit = point{"committer.committed", 1}
+
+// retries is how often a point is tried at which the process did not come by: what
+// it does in the background, such as preparing a statement on a new connection, is
+// not the same every time.
+const retries = 3
+
+// full reports whether all points are tried.
+func full() bool { return os.Getenv(allVariable) == "all" }
+
+func TestMatrix(t *testing.T) {
+	t.Parallel()
+	var filled table
+	tried := make([]names, len(engines))
+	// The rows run beside each other; the table is complete when they are done.
+	t.Cleanup(func() {
+		t.Log(filled.summary())
+		if path := os.Getenv(tableVariable); path != "" {
+			require.False(t, t.Failed(), "a matrix that does not hold is not written down")
+			require.True(t, full(), "a sample is not written down")
+			require.NoError(t, filled.writeInto(path))
+		}
+	})
+	for e, engine := range engines {
+		for i := range scenarios {
+			sc := &scenarios[i]
+			t.Run(engine.name+"/"+strings.ReplaceAll(sc.name, " ", "-"), func(t *testing.T) {
+				t.Parallel()
+				database, replicas := engine.database(t), engine.replicas
+				if sc.alone {
+					replicas = 1
+				}
+				s := startService(t, database, replicas)
+				filled.add(position{e, i}, fill(t, s, sc, engine.name, func(points []point) []point {
+					return chosen(points, i, &tried[e])
+				}))
+				s.requireHealthy(t, database)
+			})
+		}
+	}
+}
+
+// fill makes one row of the table: it learns the points of a scenario and kills the
+// service at those that are chosen.
+func fill(t *testing.T, s *service, sc *scenario, engine string, choose func([]point) []point) row {
+	t.Helper()
+	r := row{engine: engine, scenario: sc.name}
+	// What is recorded second is what a service does that was started again before,
+	// as it is at every point that follows. A machine that was so slow that a deadline
+	// passed before the points were armed has recorded nothing of interest.
+	recordings := 1
+	if full() {
+		recordings = 2
+	}
+	var points []point
+	for i := 0; i < recordings || i < 5*recordings && !slices.Contains(points, afterCommit); i++ {
+		recorded, seen, err := s.record(t, sc, fmt.Sprintf("record-%d", i))
+		require.NoError(t, err)
+		require.True(t, seen.acknowledged)
+		r.count(seen)
+		points = recorded
+	}
+	require.Contains(t, points, afterCommit, "the call commits nothing")
+	r.known = len(points)
+	for i, at := range choose(points) {
+		seen, err := s.kill(t, sc, fmt.Sprintf("point-%d", i), at)
+		for again := 1; full() && again < retries && err == nil && !seen.killed; again++ {
+			seen, err = s.kill(t, sc, fmt.Sprintf("point-%d-%d", i, again), at)
+		}
+		if err != nil {
+			t.Errorf("killed at %s: %v", at, err)
+			r.wrong++
+		}
+		r.count(seen)
+	}
+	t.Logf("%d points, %d tries, %d of them died there", r.known, r.tried, r.killed)
+	return r
+}
+
+// chosen returns all points, or the sample that begins at an offset.
+func chosen(points []point, offset int, tried *names) []point {
+	if full() {
+		return points
+	}
+	var sample []point
+	step := max(len(points)/sampleSize, 1)
+	for i, at := range points {
+		if tried.add(at.name) || at == afterCommit || i%step == offset%step {
+			sample = append(sample, at)
+		}
+	}
+	return sample
+}
+
+// names are the names of the points of one engine that were tried.
+type names struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// add returns whether the name is new.
+func (n *names) add(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.seen == nil {
+		n.seen = map[string]bool{}
+	}
+	known := n.seen[name]
+	n.seen[name] = true
+	return !known
+}
+
+// position orders the rows of a table.
+type position struct{ engine, scenario int }
+
+// table gathers rows as they are done.
+type table struct {
+	mu   sync.Mutex
+	rows map[position]row
+}
+
+func (f *table) add(at position, r row) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.rows == nil {
+		f.rows = map[position]row{}
+	}
+	f.rows[at] = r
+}

@@ -1,0 +1,74 @@
+package crash
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// The matrix can fail: calls whose callers do what they must not, each killed at a
+// point where that shows.
+func TestMatrixNoticesWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	keyless := func(a *attempt) error {
+		params := a.params(nil, nil)
+		params.RunID = "" // and the client makes a new key for every call
+		_, err := a.client.CreateRun(a.ctx, params)
+		return err
+	}
+	nothing := func(*attempt) error { return nil }
+	for _, test := range []struct {
+		name string
+		sc   scenario
+		at   point
+		want error
+	}{
+		{
+			"a call that cannot be repeated",
+			scenario{call: keyless, inForce: runsMade},
+			point{"http.reply", 1},
+			errTwice,
+		},
+		{
+			"an acknowledgement that nobody sent",
+			scenario{inForce: runsMade, call: func(a *attempt) error { _ = keyless(a); return nil }},
+			point{"committer.decided", 1},
+			errLost,
+		},
+		{
+			"a caller who gives up",
+			scenario{call: keyless, again: nothing, inForce: runsMade},
+			point{"committer.begun", 1},
+			errDenied,
+		},
+		{
+			"nothing wrong",
+			scenario{
+				call: func(a *attempt) error { return a.makeWaiting(approvals(1)) }, inForce: runsMade,
+				finish: nothing, events: []string{"accepted", "started", "waiting_for_approval"},
+			},
+			point{"committer.committed", 1},
+			nil,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			sqlite := engines[1]
+			s := startService(t, sqlite.database(t), sqlite.replicas)
+			seen, err := s.kill(t, &test.sc, "first", test.at)
+			require.ErrorIs(t, err, test.want)
+			require.True(t, seen.killed)
+			if test.want != nil {
+				return
+			}
+			test.sc.events = append(test.sc.events, "completed")
+			_, err = s.kill(t, &test.sc, "second", test.at)
+			require.ErrorContains(t, err, "the run's log is")
+			test.sc.inForce = recorded(map[string]client.Outcome{"ask-1": client.OutcomeAllowed})
+			_, err = s.kill(t, &test.sc, "third", test.at)
+			require.ErrorIs(t, err, errDenied)
+		})
+	}
+}

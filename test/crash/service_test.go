@@ -1,0 +1,245 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/internal/failpoint"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// engines are the databases and how many replicas a service on one has. Of two
+// replicas one is killed and the other one is called next, while the first starts
+// again. The server need not be durable: see the package comment.
+var engines = []struct {
+	name     string
+	replicas int
+	database func(testing.TB) string
+}{
+	{"Postgres", 2, func(tb testing.TB) string { return postgrestest.URL(tb) }},
+	{"SQLite", 1, func(tb testing.TB) string { return "sqlite:" + filepath.Join(tb.TempDir(), "crash.db") }},
+}
+
+// service is the program with points, running on one database.
+type service struct {
+	replicas []*replica
+	// turn counts the kills; it says which replica is called.
+	turn int
+}
+
+// replica is one process, and what its points are armed with.
+type replica struct {
+	*rig.Process
+	plan   string
+	client *client.Client
+}
+
+// startService starts replicas on a database. They are killed at the end of the
+// test.
+func startService(t *testing.T, database string, replicas int) *service {
+	t.Helper()
+	s := &service{}
+	for range replicas {
+		r := &replica{plan: filepath.Join(t.TempDir(), "plan")}
+		r.Process = rig.Start(t, rig.Options{
+			Program: rig.Program(t, "failpoints"), Database: database, Env: []string{failpoint.Variable + "=" + r.plan},
+		})
+		s.replicas = append(s.replicas, r)
+	}
+	t.Cleanup(func() {
+		for _, r := range s.replicas {
+			r.disconnect()
+		}
+	})
+	return s
+}
+
+// called returns the replica whose turn it is.
+func (s *service) called() *replica { return s.replicas[s.turn%len(s.replicas)] }
+
+// connect waits until the replica takes calls and returns a client that does not
+// repeat any.
+func (r *replica) connect() (*client.Client, error) {
+	if r.client != nil {
+		return r.client, nil
+	}
+	if err := r.AwaitReady(); err != nil {
+		return nil, err
+	}
+	c, err := client.New(r.URL(), client.WithRetry(client.RetryPolicy{MaxAttempts: 1}))
+	r.client = c
+	return c, err
+}
+
+func (r *replica) disconnect() {
+	if r.client != nil {
+		r.client.Close()
+	}
+	r.client = nil
+}
+
+// arm writes the plan in one step, so that no point sees half of it.
+func (r *replica) arm(plan string) error {
+	_ = os.Remove(r.plan + ".hits")
+	if err := os.WriteFile(r.plan+".new", []byte(plan+"\n"), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(r.plan+".new", r.plan)
+}
+
+// crash sees the replica dead, if it is not by itself, and starts it again. It
+// returns whether it died by itself. After a reply it may still be on its way to
+// the point.
+func (r *replica) crash() (byItself bool, err error) {
+	timer := time.NewTimer(100 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-r.Ended():
+		byItself = true
+	case <-timer.C:
+	}
+	r.Kill()
+	r.disconnect()
+	if err := os.Remove(r.plan); err != nil {
+		return byItself, err
+	}
+	return byItself, r.Restart()
+}
+
+// point is where a process is killed: at the n-th hit of a name.
+type point struct {
+	name string
+	n    int
+}
+
+func (p point) String() string { return fmt.Sprintf("%s %d", p.name, p.n) }
+
+// mostReads is how many points of one name in statements that only read are tried.
+// How many there are depends on who looks again how often, and a process that dies
+// at any of them leaves the same behind.
+const mostReads = 3
+
+// reads reports whether a point belongs to a statement that only reads.
+func reads(name string) bool {
+	return strings.HasPrefix(name, "postgres.reads.") || strings.HasPrefix(name, "sqlite.") && strings.Contains(name, ".SELECT-")
+}
+
+// record lets the scenario go undisturbed to its reply and kills the service then.
+// It returns the points that were hit.
+func (s *service) record(t *testing.T, sc *scenario, id string) ([]point, observation, error) {
+	t.Helper()
+	doomed := s.called()
+	seen, err := s.try(t, sc, id, "record")
+	if err != nil {
+		return nil, seen, err
+	}
+	text, err := os.ReadFile(doomed.plan + ".hits")
+	if err != nil {
+		return nil, seen, err
+	}
+	counts := map[string]int{}
+	var points []point
+	for name := range strings.Lines(string(text)) {
+		name = strings.TrimSpace(name)
+		counts[name]++
+		if counts[name] <= mostReads || !reads(name) {
+			points = append(points, point{name, counts[name]})
+		}
+	}
+	return points, seen, nil
+}
+
+// kill lets the scenario go to a point.
+func (s *service) kill(t *testing.T, sc *scenario, id string, at point) (observation, error) {
+	t.Helper()
+	return s.try(t, sc, id, "kill "+at.String())
+}
+
+// try prepares a scenario, arms the points, makes the call, sees the process dead,
+// repeats the call at the service as it is then, and checks what is in force.
+func (s *service) try(t *testing.T, sc *scenario, id, plan string) (observation, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+	defer cancel()
+	var seen observation
+	doomed := s.called()
+	connected, err := doomed.connect()
+	if err != nil {
+		return seen, err
+	}
+	a := &attempt{ctx: ctx, client: connected, runID: id, sessionID: "session-" + id, agentID: "agent-" + id}
+	if sc.prepare != nil {
+		if err := sc.prepare(a); err != nil {
+			return seen, fmt.Errorf("prepare: %w", err)
+		}
+	}
+	if err := doomed.arm(plan); err != nil {
+		return seen, err
+	}
+	called := sc.call(a)
+	seen.acknowledged = called == nil
+	s.turn++
+	if seen.killed, err = doomed.crash(); err != nil {
+		return seen, err
+	}
+	if called != nil && !errors.Is(called, client.ErrUnavailable) {
+		return seen, fmt.Errorf("the call: %w", called)
+	}
+	if a.client, err = s.called().connect(); err != nil {
+		return seen, err
+	}
+	a.impatient = true
+	return seen, sc.check(a, &seen)
+}
+
+// check looks what is in force, repeats the call and looks again, holds it to the
+// rules, and takes everything to its end.
+func (sc *scenario) check(a *attempt, seen *observation) (err error) {
+	if seen.before, err = sc.inForce(a); err != nil {
+		return fmt.Errorf("after the restart: %w", err)
+	}
+	if !seen.acknowledged || !sc.onlyUnacknowledged {
+		again := sc.again
+		if again == nil {
+			again = sc.call
+		}
+		if err := again(a); err != nil {
+			return fmt.Errorf("the call again: %w", err)
+		}
+	}
+	if seen.after, err = sc.inForce(a); err != nil {
+		return fmt.Errorf("after the repeated call: %w", err)
+	}
+	if err := seen.verdict(); err != nil {
+		return err
+	}
+	if err := sc.finish(a); err != nil {
+		return fmt.Errorf("finish: %w", err)
+	}
+	return a.requireLog(sc.events)
+}
+
+// stop ends all processes, so that nobody has the database.
+func (s *service) stop() {
+	for _, r := range s.replicas {
+		r.Kill()
+	}
+}
+
+// requireHealthy stops the service and lets the doctor walk all rows.
+func (s *service) requireHealthy(t *testing.T, database string) {
+	t.Helper()
+	s.stop()
+	require.False(t, t.Failed(), "see above")
+	rig.RequireDoctorContent(t, database)
+}

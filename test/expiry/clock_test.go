@@ -1,0 +1,108 @@
+//go:build unix
+
+package expiry
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// soon is how long the request waits whose end the test awaits.
+const soon = 2 * time.Second
+
+// A replica whose clock is an hour wrong sweeps alone, and then another one joins it
+// whose clock is an hour wrong the other way. What is due expires when the database
+// says, not before and not an hour later; a lease ends so as well; and what is not due
+// stays open.
+func TestAWrongClockExpiresNothingEarlyOrLate(t *testing.T) {
+	t.Parallel()
+	program := rig.ProgramWithWrongClock(t)
+	database := postgrestest.URL(t)
+	replicaAt := func(ahead time.Duration) *client.Client {
+		process := rig.Start(t, rig.Options{Program: program, Database: database, Env: []string{rig.ClockAhead(ahead)}})
+		require.InDelta(t, time.Now().Add(ahead).Unix(), clockOf(t, process).Unix(), rig.Patience.Seconds())
+		return process.Connect()
+	}
+	for _, ahead := range []time.Duration{time.Hour, -time.Hour} {
+		replica := replicaAt(ahead)
+		name := ahead.String()
+		waits(t, replica, "later"+name, 30*time.Minute)
+		waits(t, replica, "soon"+name, soon)
+		open := pending(t, replica, "soon"+name)
+		require.NotNil(t, open.Request.ExpiresAtMs)
+		dueAtMs := *open.Request.ExpiresAtMs
+		require.InDelta(t, time.Now().Add(soon).UnixMilli(), dueAtMs, float64(rig.Patience.Milliseconds()),
+			"the deadline is counted from the replica's clock")
+
+		ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+		run, err := replica.WaitRun(ctx, "soon"+name, client.UntilDecided)
+		cancel()
+		require.NoError(t, err)
+		require.Equal(t, client.StatusRunning, run.Status)
+		expiredAtMs := expiredAtMs(t, replica, "soon"+name)
+		require.GreaterOrEqual(t, expiredAtMs, dueAtMs, "expired early")
+		require.Less(t, expiredAtMs, dueAtMs+rig.Patience.Milliseconds())
+
+		// A lease that was just taken is not over, whatever the replica's clock says.
+		_, err = replica.ClaimRun(t.Context(), "soon"+name, client.ClaimOptions{WorkerID: "first"})
+		require.NoError(t, err)
+		_, err = replica.ClaimRun(t.Context(), "soon"+name, client.ClaimOptions{WorkerID: "second"})
+		require.ErrorIs(t, err, client.ErrRunNotClaimable)
+
+		pending(t, replica, "later"+name)
+	}
+	rig.RequireDoctorContent(t, database)
+}
+
+// waits makes a run that waits for so long, in a session of its name.
+func waits(t *testing.T, service *client.Client, runID string, long time.Duration) {
+	t.Helper()
+	request, afterMs := approval(nil), long.Milliseconds()
+	request.ExpiresAfterMs = &afterMs
+	_, err := service.CreateRun(t.Context(), client.CreateRunParams{
+		RunID: runID, SessionID: runID, Input: "work", Suspend: &client.Suspension{Approvals: []client.ApprovalRequest{request}},
+	})
+	require.NoError(t, err)
+}
+
+// clockOf is what a service takes the time of day to be.
+func clockOf(t *testing.T, process *rig.Process) time.Time {
+	t.Helper()
+	transport := &http.Transport{DisableKeepAlives: true}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, process.URL()+"/version", nil)
+	require.NoError(t, err)
+	reply, err := transport.RoundTrip(request)
+	require.NoError(t, err)
+	require.NoError(t, reply.Body.Close())
+	clock, err := http.ParseTime(reply.Header.Get("Date"))
+	require.NoError(t, err)
+	return clock
+}
+
+// pending returns the open approval of a session, and checks that there is one.
+func pending(t *testing.T, service *client.Client, sessionID string) client.PendingApprovalView {
+	t.Helper()
+	page, err := service.ListApprovals(t.Context(), client.PendingListParams{SessionID: sessionID})
+	require.NoError(t, err)
+	require.Len(t, page.Items, 1)
+	return page.Items[0]
+}
+
+// expiredAtMs is when the one approval of a run expired.
+func expiredAtMs(t *testing.T, service *client.Client, runID string) int64 {
+	t.Helper()
+	history := rig.History{Created: []string{runID}}
+	records, err := rig.ReadRecords(t.Context(), service, history)
+	require.NoError(t, err)
+	require.Len(t, records[runID].Resolutions, 1)
+	require.Equal(t, client.OutcomeExpired, records[runID].Resolutions[0].Outcome)
+	return records[runID].Resolutions[0].ResolvedAtMs
+}

@@ -1,0 +1,4 @@
+// Package expiry tests deadlines at the level of processes: very many that fall due at
+// once on two replicas, and replicas whose clocks are wrong. It knows nothing of how
+// what is due is found.
+package expiry

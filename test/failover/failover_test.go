@@ -1,0 +1,233 @@
+//go:build unix
+
+package failover
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// standbyName is what synchronous_standby_names holds.
+const standbyName = "standby"
+
+// lanes is how many deciding transactions a replica has at once.
+const lanes = 2
+
+// pair is a primary with a standby, and two replicas of the service that know both.
+type pair struct {
+	primary, standby *rig.Cluster
+	replicas         []*rig.Process
+}
+
+// database is the URL that the replicas are given: whichever of the two takes writes.
+func (p *pair) database() string {
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d,127.0.0.1:%d/holdpoint?sslmode=disable&target_session_attrs=read-write",
+		p.primary.Port(), p.standby.Port())
+}
+
+func (p *pair) urls() []string {
+	var urls []string
+	for _, replica := range p.replicas {
+		urls = append(urls, replica.URL())
+	}
+	return urls
+}
+
+// startPair starts clusters whose replication is synchronous, or asynchronous when no
+// name of a standby is given.
+func startPair(t *testing.T, synchronousStandbyNames, synchronousCommit string) *pair {
+	t.Helper()
+	p := &pair{}
+	p.primary = rig.NewCluster(t, rig.ClusterOptions{Settings: map[string]string{
+		"synchronous_standby_names": synchronousStandbyNames, "synchronous_commit": synchronousCommit,
+	}})
+	require.NoError(t, p.primary.Start())
+	p.standby = startStandby(t, p.primary)
+	state := "sync"
+	if synchronousStandbyNames == "" {
+		state = "async"
+	}
+	require.NoError(t, p.primary.AwaitStandby(standbyName, state))
+	_, err := p.primary.CreateDatabase("holdpoint")
+	require.NoError(t, err)
+	for range 2 {
+		p.replicas = append(p.replicas, rig.Start(t, rig.Options{Database: p.database()}))
+	}
+	return p
+}
+
+// startStandby starts a standby that does not rest long before it looks for its primary
+// or its promotion again.
+func startStandby(t *testing.T, primary *rig.Cluster) *rig.Cluster {
+	t.Helper()
+	return rig.NewStandby(t, primary, standbyName, rig.ClusterOptions{Settings: map[string]string{"wal_retrieve_retry_interval": "100ms"}})
+}
+
+// records reads what one replica shows of a history.
+func records(t *testing.T, replica *rig.Process, history rig.History) rig.Records {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+	defer cancel()
+	found, err := rig.ReadRecords(ctx, replica.Connect(client.WithRetry(client.RetryPolicy{})), history)
+	require.NoError(t, err)
+	return found
+}
+
+// awaitAcknowledged returns when a traffic has that many more decisions acknowledged.
+func awaitAcknowledged(t *testing.T, traffic *rig.Traffic, more int) {
+	t.Helper()
+	before := traffic.History()
+	wanted := before.Acknowledged() + more
+	require.Eventually(t, func() bool {
+		history := traffic.History()
+		return history.Acknowledged() >= wanted
+	}, rig.Patience, 5*time.Millisecond)
+}
+
+// requireStillRunning shows that the replicas are the processes that were started.
+func requireStillRunning(t *testing.T, replicas []*rig.Process) {
+	t.Helper()
+	for _, replica := range replicas {
+		select {
+		case <-replica.Ended():
+			require.Fail(t, "a replica ended", replica.Log())
+		default:
+		}
+	}
+}
+
+// losses are how a primary is lost under load, and what the standby does meanwhile.
+var losses = []struct {
+	name              string
+	synchronousCommit string
+	lose              func(*testing.T, *pair)
+	// replays: decisions have reached the standby that nobody was told of.
+	replays bool
+}{
+	{name: "at any moment", synchronousCommit: "on", lose: func(_ *testing.T, p *pair) {
+		p.primary.Kill()
+	}},
+	{name: "while commits wait for the standby", synchronousCommit: "remote_apply", replays: true, lose: loseWaitingCommits},
+}
+
+// loseWaitingCommits lets commits reach the standby whose acknowledgement never
+// reaches the primary.
+func loseWaitingCommits(t *testing.T, p *pair) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), p.primary.URL("postgres"))
+	require.NoError(t, err)
+	p.standby.Freeze()
+	require.Eventually(t, func() bool {
+		var waiting int
+		err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`).Scan(&waiting)
+		require.NoError(t, err)
+		return waiting == lanes*len(p.replicas)
+	}, rig.Patience, 5*time.Millisecond)
+	require.NoError(t, conn.Close(t.Context()))
+	p.primary.Kill()
+	p.standby.Thaw()
+	// What the kernel holds of the stream is read before the standby is promoted.
+	require.Eventually(t, func() bool {
+		return strings.Contains(p.standby.Log(), "could not receive data from WAL stream") ||
+			strings.Contains(p.standby.Log(), "replication terminated by primary server") ||
+			strings.Contains(p.standby.Log(), "could not connect to the primary server")
+	}, rig.Patience, 10*time.Millisecond, "%s", p.standby.Log())
+}
+
+// The primary is lost under load and its synchronous standby takes over. The replicas
+// are not touched: they find the new primary by themselves. No acknowledged decision is
+// missing, and none is applied twice, although callers repeat theirs.
+func TestFailoverLosesNoAcknowledgedDecision(t *testing.T) {
+	t.Parallel()
+	for _, loss := range losses {
+		t.Run(loss.name, func(t *testing.T) {
+			t.Parallel()
+			p := startPair(t, standbyName, loss.synchronousCommit)
+			traffic := rig.StartTraffic(t, rig.TrafficOptions{Name: "run", Services: p.urls(), Clients: 32})
+			awaitAcknowledged(t, traffic, 250)
+
+			loss.lose(t, p)
+			lost := time.Now()
+			require.NoError(t, p.standby.Promote())
+			promoted := time.Now()
+			t.Logf("the standby is promoted %v after the loss", promoted.Sub(lost).Round(time.Millisecond))
+			for number, replica := range p.replicas {
+				first := requireGoesOn(t, traffic, number, promoted, replica)
+				t.Logf("replica %d acknowledges its first decision %v after the loss", number, first.Sub(lost).Round(time.Millisecond))
+			}
+			awaitAcknowledged(t, traffic, 250)
+			require.NoError(t, traffic.Finish())
+			requireStillRunning(t, p.replicas)
+
+			history := traffic.History()
+			t.Logf("%d decisions, %d acknowledged; %d runs and decisions acknowledged to a repeated call only", len(history.Decisions), history.Acknowledged(), history.Replayed())
+			require.Empty(t, history.Problems(records(t, p.replicas[0], history)))
+			if loss.replays {
+				require.Positive(t, history.Replayed())
+			}
+			requireListening(t, p.standby, len(p.replicas))
+			rig.RequireDoctorContent(t, p.standby.URL("holdpoint"))
+		})
+	}
+}
+
+// requireGoesOn waits until a replica has acknowledged a decision after a moment, and
+// returns when it did.
+func requireGoesOn(t *testing.T, traffic *rig.Traffic, number int, after time.Time, replica *rig.Process) (first time.Time) {
+	t.Helper()
+	require.Eventually(t, func() (goesOn bool) {
+		history := traffic.History()
+		first, goesOn = history.FirstAcknowledged(number, after)
+		return goesOn
+	}, rig.Patience, 5*time.Millisecond, "replica %d does not go on: %s", number, replica.Log())
+	return first
+}
+
+// requireListening shows that replicas hear of each other's commits again.
+func requireListening(t *testing.T, server *rig.Cluster, replicas int) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), server.URL("holdpoint"))
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	require.Eventually(t, func() bool {
+		var listening int
+		err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN holdpoint'`).Scan(&listening)
+		return err == nil && listening == replicas
+	}, rig.Patience, 50*time.Millisecond, "the replicas do not listen at the new primary")
+}
+
+// With asynchronous replication the primary acknowledges what the standby does not
+// have. This shows that what the tests above find missing nowhere would be found.
+func TestFailoverOfAnAsynchronousStandbyIsNoticed(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, "", "on")
+	traffic := rig.StartTraffic(t, rig.TrafficOptions{Name: "run", Services: p.urls()})
+	awaitAcknowledged(t, traffic, 50)
+	require.NoError(t, p.standby.Stop())
+	awaitAcknowledged(t, traffic, 50)
+	traffic.Stop()
+	p.primary.Kill()
+	require.NoError(t, p.standby.Start())
+	require.NoError(t, p.standby.Promote())
+
+	history := traffic.History()
+	problems := history.Problems(records(t, p.replicas[0], history))
+	missing := 0
+	for _, problem := range problems {
+		if strings.Contains(problem, "was acknowledged and is missing") || strings.Contains(problem, "was acknowledged and is gone") {
+			missing++
+		}
+	}
+	require.GreaterOrEqual(t, missing, 50, "%v", problems)
+	// What is left is whole all the same.
+	rig.RequireDoctorContent(t, p.standby.URL("holdpoint"))
+}

@@ -1,0 +1,74 @@
+//go:build unix
+
+package failover
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// poolSize is how many connections the proxy has for both replicas together: fewer than
+// their lanes and readers would take.
+const poolSize = 4
+
+// Two replicas behind a proxy that pools by transaction hand decisions over to each
+// other, and go on by themselves after the proxy was killed under load.
+func TestTwoReplicasBehindAProxyThatPoolsByTransaction(t *testing.T) {
+	t.Parallel()
+	server := rig.NewCluster(t, rig.ClusterOptions{})
+	require.NoError(t, server.Start())
+	direct, err := server.CreateDatabase("holdpoint")
+	require.NoError(t, err)
+	proxy := rig.NewBouncer(t, server, poolSize)
+	var replicas []*rig.Process
+	var urls []string
+	for range 2 {
+		replica := rig.Start(t, rig.Options{
+			Database: proxy.URL("holdpoint"), Args: []string{"--pooled", "--direct-database", direct},
+		})
+		replicas, urls = append(replicas, replica), append(urls, replica.URL())
+	}
+	requireListening(t, server, len(replicas))
+
+	traffic := rig.StartTraffic(t, rig.TrafficOptions{Name: "run", Services: urls, Clients: 32})
+	awaitAcknowledged(t, traffic, 200)
+	requirePooled(t, direct)
+	proxy.Kill()
+	killed := time.Now()
+	require.NoError(t, proxy.Start())
+	restarted := time.Now()
+	for number, replica := range replicas {
+		first := requireGoesOn(t, traffic, number, restarted, replica)
+		t.Logf("replica %d acknowledges its first decision %v after the proxy was killed", number, first.Sub(killed).Round(time.Millisecond))
+	}
+	awaitAcknowledged(t, traffic, 200)
+	require.NoError(t, traffic.Finish())
+	requireStillRunning(t, replicas)
+
+	history := traffic.History()
+	t.Logf("%d decisions, %d acknowledged; %d runs and decisions acknowledged to a repeated call only",
+		len(history.Decisions), history.Acknowledged(), history.Replayed())
+	for _, replica := range replicas {
+		require.Empty(t, history.Problems(records(t, replica, history)))
+	}
+	rig.RequireDoctorContent(t, direct)
+}
+
+// requirePooled shows that the replicas do go through the proxy: beside the connections
+// on which they listen there are no more than the proxy has.
+func requirePooled(t *testing.T, direct string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), direct)
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	var pooled int
+	require.NoError(t, conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+		WHERE datname = 'holdpoint' AND backend_type = 'client backend' AND query <> 'LISTEN holdpoint' AND pid <> pg_backend_pid()`).Scan(&pooled))
+	require.Positive(t, pooled)
+	require.LessOrEqual(t, pooled, poolSize)
+}

@@ -1,0 +1,63 @@
+//go:build unix
+
+package failover
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/postgres"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// While the standby is away, a commit waits at the primary. A server that is asked to
+// cancel such a wait ends it as if the standby had answered: the decision is then there
+// for everybody, and a repeated call would be told so, although the standby does not
+// have it. So whoever gives up on a commit must not cancel it.
+func TestADecisionThatTheStandbyHasNotSeenIsNotAcknowledged(t *testing.T) {
+	t.Parallel()
+	p := &pair{primary: rig.NewCluster(t, rig.ClusterOptions{Settings: map[string]string{"synchronous_standby_names": standbyName}})}
+	require.NoError(t, p.primary.Start())
+	p.standby = startStandby(t, p.primary)
+	require.NoError(t, p.primary.AwaitStandby(standbyName, "sync"))
+	_, err := p.primary.CreateDatabase("holdpoint")
+	require.NoError(t, err)
+	opened, err := postgres.Open(t.Context(), p.database(), postgres.Options{
+		Migrate: true, Committer: committer.Options{Timeout: 500 * time.Millisecond},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, opened.Close()) })
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+	defer cancel()
+	_, err = opened.Do(ctx, &runs.CreateRun{
+		SessionID: "session", RunID: "run", Input: runs.JSON(`"work"`), SessionGiven: true,
+		Suspend: &runs.Suspension{Approvals: []runs.ApprovalRequest{{ID: "deploy", ToolCallID: "call", ToolName: "deploy", Input: runs.JSON(`{}`)}}},
+	})
+	require.NoError(t, err)
+	allow := func() error {
+		_, err := opened.Do(ctx, &runs.ResolveApprovals{
+			RunID: "run", Key: "friday", Actor: runs.Actor{Name: "person", Via: "test"},
+			Resolutions: []runs.ApprovalResolution{{RequestID: "deploy", Behavior: runs.BehaviorAllow}},
+		})
+		return err
+	}
+
+	require.NoError(t, p.standby.Stop())
+	require.ErrorIs(t, allow(), runs.ErrUnavailable)
+	for range 3 {
+		require.ErrorIs(t, allow(), runs.ErrUnavailable, "acknowledged, and the standby does not have it")
+	}
+	// The standby comes back, and with it the answer.
+	require.NoError(t, p.standby.Start())
+	require.Eventually(t, func() bool {
+		err := allow()
+		require.True(t, err == nil || errors.Is(err, runs.ErrUnavailable), "%v", err)
+		return err == nil
+	}, rig.Patience, 10*time.Millisecond)
+}

@@ -1,0 +1,228 @@
+package handover
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+const (
+	sessions       = 12
+	runsPerSession = 5
+	workers        = 9
+	leaseMs        = 1000
+)
+
+// floor is what the workers wrote down: who had which run, and when.
+type floor struct {
+	mu    sync.Mutex
+	holds []hold
+	left  int // runs that are not over
+	over  chan struct{}
+}
+
+// hold is one claim of a run, from before which moment it cannot have been to after
+// which it cannot be.
+type hold struct {
+	runID, sessionID string
+	fence            int64
+	attempt          int64
+	claimed          time.Time // the reply was there
+	// ended is when the call that ended it was sent; zero for a worker that went away
+	// without a word, whose lease had to lapse.
+	ended     time.Time
+	completed bool
+	firstOf   bool // the run had never been claimed before
+}
+
+// TestManyWorkersOverReplicas lets workers claim, complete, give back and forget runs
+// of sessions with queues, at every replica at once, and checks what each was handed.
+func TestManyWorkersOverReplicas(t *testing.T) {
+	shapes := []struct {
+		name     string
+		replicas int
+		database func() string
+	}{
+		{"three replicas on Postgres", 3, func() string { return postgrestest.URL(t) }},
+		{"SQLite", 1, func() string { return "sqlite:" + filepath.Join(t.TempDir(), "handover.db") }},
+	}
+	for _, shape := range shapes {
+		t.Run(shape.name, func(t *testing.T) {
+			database := shape.database()
+			var replicas []*client.Client
+			for range shape.replicas {
+				process := rig.Start(t, rig.Options{Database: database, Args: []string{"--max-attempts", "100"}})
+				replicas = append(replicas, process.Connect())
+			}
+			seed := uint64(time.Now().UnixNano())
+			t.Logf("seed %d", seed)
+			f := &floor{left: sessions * runsPerSession, over: make(chan struct{})}
+			f.enqueue(t, replicas)
+			var working sync.WaitGroup
+			for worker := range workers {
+				c := replicas[worker%len(replicas)]
+				choose := rand.New(rand.NewPCG(seed, uint64(worker)))
+				working.Go(func() { f.work(t, c, "worker-"+strconv.Itoa(worker), choose) })
+			}
+			working.Wait()
+			f.requireOneHolderAtATime(t)
+			f.requireSessionsInOrder(t)
+			f.requireFirstComeFirstServed(t)
+			rig.RequireDoctorContent(t, database)
+		})
+	}
+}
+
+// enqueue makes runs whose ids tell their order: session by session, the first runs
+// of all before the second ones.
+func (f *floor) enqueue(t *testing.T, replicas []*client.Client) {
+	t.Helper()
+	for place := range runsPerSession {
+		for session := range sessions {
+			_, err := replicas[(place+session)%len(replicas)].CreateSessionRun(t.Context(), sessionID(session), client.CreateRunParams{
+				RunID: fmt.Sprintf("%s-run-%d", sessionID(session), place), Input: "work",
+			})
+			require.NoError(t, err)
+		}
+	}
+}
+
+func sessionID(session int) string { return fmt.Sprintf("session-%02d", session) }
+
+// work claims until every run is over.
+func (f *floor) work(t *testing.T, c *client.Client, workerID string, choose *rand.Rand) {
+	ctx, cancel := context.WithTimeout(context.Background(), rig.Patience)
+	defer cancel()
+	for {
+		select {
+		case <-f.over:
+			return
+		default:
+		}
+		claims, err := c.ClaimRuns(ctx, client.ClaimRunsParams{WorkerID: workerID, LeaseMs: leaseMs, WaitMs: 200})
+		if err != nil {
+			t.Errorf("%s: claim: %v", workerID, err)
+			return
+		}
+		for _, claim := range claims {
+			f.hold(ctx, t, c, claim, choose)
+		}
+	}
+}
+
+// hold does with a run what workers do: most finish it, some give it back, some go
+// away without a word.
+func (f *floor) hold(ctx context.Context, t *testing.T, c *client.Client, claim client.Claim, choose *rand.Rand) {
+	fence, err := strconv.ParseInt(claim.Lease.Fence, 10, 64)
+	if err != nil {
+		t.Errorf("fence %q: %v", claim.Lease.Fence, err)
+	}
+	held := hold{
+		runID: claim.Run.RunID, sessionID: claim.Run.SessionID, fence: fence,
+		attempt: claim.Attempt, claimed: time.Now(), firstOf: fence == 1,
+	}
+	switch chance := choose.IntN(10); {
+	case chance < 6:
+		held.ended, held.completed = time.Now(), true
+		_, err = c.CompleteRun(ctx, held.runID, claim.Lease.Fence, nil)
+	case chance < 8:
+		held.ended = time.Now()
+		_, err = c.ReleaseRun(ctx, held.runID, claim.Lease.Fence, nil)
+	}
+	if err != nil {
+		t.Errorf("run %s under fence %d: %v", held.runID, fence, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.holds = append(f.holds, held)
+	if held.completed {
+		if f.left--; f.left == 0 {
+			close(f.over)
+		}
+	}
+}
+
+// requireOneHolderAtATime checks that fences grow one by one, and that nobody was
+// handed a run before its last holder had given it up or could have lost it.
+func (f *floor) requireOneHolderAtATime(t *testing.T) {
+	t.Helper()
+	byRun := map[string][]hold{}
+	for _, held := range f.holds {
+		byRun[held.runID] = append(byRun[held.runID], held)
+	}
+	require.Len(t, byRun, sessions*runsPerSession)
+	for runID, holds := range byRun {
+		slices.SortFunc(holds, func(a, b hold) int { return int(a.fence - b.fence) })
+		for i, held := range holds {
+			require.EqualValues(t, i+1, held.fence, "fences of %s", runID)
+			require.Equal(t, i == len(holds)-1, held.completed, "%s is completed by its last holder alone", runID)
+			if i == 0 {
+				continue
+			}
+			before := holds[i-1]
+			if before.ended.IsZero() {
+				// The lease began before its reply was there, so it may have lapsed a
+				// little sooner; not by as much as half of it.
+				require.Greater(t, held.claimed.Sub(before.claimed), leaseMs/2*time.Millisecond,
+					"%s was handed over while it was held", runID)
+			} else {
+				require.False(t, held.claimed.Before(before.ended), "%s was handed over before it was given back", runID)
+			}
+		}
+	}
+}
+
+// requireSessionsInOrder checks that no run of a session was handed out before the
+// one ahead of it was over.
+func (f *floor) requireSessionsInOrder(t *testing.T) {
+	t.Helper()
+	completed, first := map[string]time.Time{}, map[string]time.Time{}
+	for _, held := range f.holds {
+		if held.completed {
+			completed[held.runID] = held.ended
+		}
+		if held.firstOf {
+			first[held.runID] = held.claimed
+		}
+	}
+	for session := range sessions {
+		for place := range runsPerSession - 1 {
+			ahead := fmt.Sprintf("%s-run-%d", sessionID(session), place)
+			behind := fmt.Sprintf("%s-run-%d", sessionID(session), place+1)
+			require.False(t, first[behind].Before(completed[ahead]), "%s was handed out while %s was not over", behind, ahead)
+		}
+	}
+}
+
+// requireFirstComeFirstServed checks the beginning, when the head of every session's
+// queue can be had: no session's second run is handed out before every session's
+// first has been.
+func (f *floor) requireFirstComeFirstServed(t *testing.T) {
+	t.Helper()
+	var lastFirst, firstSecond time.Time
+	for _, held := range f.holds {
+		switch {
+		case !held.firstOf:
+		case held.runID == held.sessionID+"-run-0" && held.claimed.After(lastFirst):
+			lastFirst = held.claimed
+		case held.runID == held.sessionID+"-run-1" && (firstSecond.IsZero() || held.claimed.Before(firstSecond)):
+			firstSecond = held.claimed
+		}
+	}
+	// Replies of claims that were made one after the other may cross each other on
+	// their way to different workers.
+	const crossing = 250 * time.Millisecond
+	require.Less(t, lastFirst.Sub(firstSecond), crossing, "a session's second run was served before another session's first")
+}

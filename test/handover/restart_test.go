@@ -1,0 +1,165 @@
+package handover
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// suspendedRuns is how many runs wait while the service is restarted.
+// HOLDPOINT_SUSPENDED sets another number.
+func suspendedRuns(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("HOLDPOINT_SUSPENDED")
+	if text == "" {
+		return 5000
+	}
+	count, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return count
+}
+
+// owedEffects is how many effects of each kind the dead service left behind.
+const owedEffects = 40
+
+// TestRestartReplaysWhatIsOwed kills the service with many runs suspended, some
+// effects owed and some carried out, and starts it again: what was owed is done, what
+// was done is left alone, and the first decision goes through at once.
+func TestRestartReplaysWhatIsOwed(t *testing.T) {
+	for name, database := range map[string]func() string{
+		"Postgres": func() string { return postgrestest.URL(t) },
+		"SQLite":   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "restart.db") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := database()
+			suspended := suspendedRuns(t)
+			leave(t, url, suspended)
+			process := rig.Spawn(t, rig.Options{Database: url})
+			began := time.Now()
+			require.NoError(t, process.AwaitReady())
+			c := process.Connect()
+			ready := time.Since(began)
+			requireResumes(t, c, "suspended-0")
+			resumed := time.Since(began)
+
+			require.Eventually(t, func() bool {
+				pending, err := c.ListEffects(t.Context(), client.EffectListParams{State: client.EffectPending})
+				return err == nil && len(pending.Items) == 0
+			}, rig.Patience, 10*time.Millisecond)
+			t.Logf("%d runs suspended: takes calls after %v, the first run resumes after %v, %d owed effects are done after %v",
+				suspended, ready, resumed, owedEffects, time.Since(began))
+			var opened, delivered int
+			for effect, err := range c.AllEffects(t.Context(), client.EffectListParams{}) {
+				require.NoError(t, err)
+				require.Equal(t, client.EffectDone, effect.State, "%s: %s", effect.EffectID, effect.LastError)
+				require.EqualValues(t, 1, effect.Attempts, "effect %s was tried again", effect.EffectID)
+				if effect.Kind == "open_clarification" {
+					opened++
+				} else {
+					delivered++
+				}
+			}
+			require.Equal(t, 2*owedEffects, opened)
+			require.Equal(t, owedEffects, delivered)
+			process.Kill()
+			rig.RequireDoctorContent(t, url)
+		})
+	}
+}
+
+// leave makes the rows that a service leaves behind that was killed: runs that wait,
+// children whose question was asked but not brought to their parents, and children
+// whose question was answered but whose answer was not brought back.
+func leave(t *testing.T, url string, suspended int) {
+	t.Helper()
+	opened, err := store.Open(t.Context(), url, store.Options{Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, opened.Close()) }()
+	require.NoError(t, concurrently(suspended, func(ctx context.Context, i int) error {
+		_, err := opened.Do(ctx, &runs.CreateRun{
+			SessionID: fmt.Sprintf("session-of-suspended-%d", i), RunID: fmt.Sprintf("suspended-%d", i),
+			Input: runs.JSON(`"work"`), SessionGiven: true,
+			Suspend: &runs.Suspension{Approvals: []runs.ApprovalRequest{{
+				ID: "deploy", ToolCallID: "call", ToolName: "deploy", Input: runs.JSON(`{}`),
+			}}},
+		})
+		return err
+	}))
+	_, err = opened.Do(t.Context(), &runs.CreateSession{SessionID: "parent"})
+	require.NoError(t, err)
+	require.NoError(t, concurrently(2*owedEffects, func(ctx context.Context, i int) error {
+		return leaveChild(ctx, opened, fmt.Sprintf("child-%d", i), i < owedEffects)
+	}))
+}
+
+// leaveChild makes a child that is parked on its question. An answered one has its
+// first effect behind it.
+func leaveChild(ctx context.Context, opened runs.Store, child string, answered bool) error {
+	if _, err := opened.Do(ctx, &runs.CreateSession{SessionID: child, ParentSessionID: "parent"}); err != nil {
+		return err
+	}
+	created, err := opened.Do(ctx, &runs.CreateRun{
+		SessionID: child, RunID: child, Input: runs.JSON(`"work"`), SessionGiven: true,
+		Claim: &runs.ClaimOptions{WorkerID: "worker"},
+	})
+	if err != nil {
+		return err
+	}
+	asked, err := opened.Do(ctx, &runs.AskClarification{
+		RunID: child, Fence: created.Run.Run.Fence, Park: true,
+		Request: runs.UserQuestionRequest{ID: "way-" + child, Questions: []runs.UserQuestion{{Question: "Which way?"}}},
+	})
+	if err != nil || !answered {
+		return err
+	}
+	effectID := "open_clarification:" + asked.Open.RunID
+	claimed, err := opened.Do(ctx, &runs.ClaimEffect{SessionID: child, EffectID: effectID})
+	if err != nil {
+		return err
+	}
+	for _, command := range []runs.Command{
+		asked.Open,
+		&runs.FinishEffect{SessionID: child, EffectID: effectID, Attempt: claimed.Effect.Attempts},
+		&runs.AnswerQuestion{RunID: asked.Open.RunID, Resolution: runs.UserQuestionResolution{RequestID: "way-" + child, Declined: true}},
+	} {
+		if _, err := opened.Do(ctx, command); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func concurrently(count int, do func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(context.Background())
+	group.SetLimit(64)
+	for i := range count {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	return group.Wait()
+}
+
+// requireResumes decides about a suspended run and takes it.
+func requireResumes(t *testing.T, c *client.Client, runID string) {
+	t.Helper()
+	_, err := c.ResolveRunApprovals(t.Context(), runID, client.ResolveApprovalsParams{
+		Resolutions: []client.ApprovalResolution{{RequestID: "deploy", Behavior: client.BehaviorAllow}},
+	})
+	require.NoError(t, err)
+	claim, err := c.ClaimRun(t.Context(), runID, client.ClaimOptions{WorkerID: "worker"})
+	require.NoError(t, err)
+	require.Equal(t, client.OutcomeAllowed, claim.Resume.Approvals[0].Resolution.Outcome)
+}

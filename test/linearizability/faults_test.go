@@ -1,0 +1,163 @@
+//go:build unix
+
+package linearizability
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// replica is a process of the service and the lines to and from it.
+type replica struct {
+	*rig.Process
+	// calls is the line from its callers, database the one to Postgres.
+	calls, database *line
+}
+
+// nemesis makes faults, one after the other.
+type nemesis struct {
+	random   *rand.Rand
+	cluster  *rig.Cluster
+	replicas []*replica
+	// calm is the time between two faults.
+	calm time.Duration
+	// first are the faults that have not been made yet.
+	first []fault
+	// done counts the faults by name; it is read after run.
+	done map[string]int
+}
+
+func newNemesis(seed uint64, s *service) *nemesis {
+	n := &nemesis{
+		random: rand.New(rand.NewPCG(seed, 0)), cluster: s.cluster, replicas: s.replicas, calm: time.Second / 2,
+		first: slices.Clone(faults), done: map[string]int{},
+	}
+	n.random.Shuffle(len(n.first), func(i, j int) { n.first[i], n.first[j] = n.first[j], n.first[i] })
+	return n
+}
+
+// fault is a thing that goes wrong, and is well again when strike returns.
+type fault struct {
+	name   string
+	strike func(ctx context.Context, n *nemesis) error
+}
+
+// faults are all kinds of faults.
+var faults = []fault{
+	{"kill a replica", killReplica},
+	{"kill Postgres", killPostgres},
+	{"freeze a replica past its leases", freezeReplica},
+	{"turn the clock of a replica", turnClock},
+	{"cut a replica from Postgres", onLine(database, 1, func(l *line, _ *rand.Rand) error { l.cut(); return nil })},
+	{"lose what Postgres answers", onLine(database, 1, func(l *line, _ *rand.Rand) error { return l.loseReplies() })},
+	{"break connections to Postgres", breakConnections},
+	{"delay a replica's statements", onLine(database, 1, delay)},
+	{"cut callers from a replica", onLine(calls, 1, func(l *line, _ *rand.Rand) error { l.cut(); return nil })},
+	{"lose what a replica answers", onLine(calls, 4, func(l *line, _ *rand.Rand) error { return l.loseReplies() })},
+	{"swallow what a replica answers", onLine(calls, 1, func(l *line, _ *rand.Rand) error { return l.swallowReplies() })},
+	{"delay calls", onLine(calls, 1, delay)},
+}
+
+// run makes faults until a context ends, and in any case each kind once. All is well
+// again when it returns.
+func (n *nemesis) run(ctx, until context.Context) error {
+	for len(n.first) > 0 || until.Err() == nil {
+		if pause(ctx, n.calm); ctx.Err() != nil {
+			return ctx.Err()
+		}
+		chosen := faults[n.random.IntN(len(faults))]
+		if len(n.first) > 0 {
+			chosen, n.first = n.first[0], n.first[1:]
+		}
+		if err := chosen.strike(ctx, n); err != nil {
+			return fmt.Errorf("%s: %w", chosen.name, err)
+		}
+		n.done[chosen.name]++
+	}
+	return nil
+}
+
+func (n *nemesis) replica() *replica { return n.replicas[n.random.IntN(len(n.replicas))] }
+
+// between returns a time between two bounds in milliseconds.
+func (n *nemesis) between(leastMs, mostMs int) time.Duration {
+	return time.Duration(leastMs+n.random.IntN(mostMs-leastMs)) * time.Millisecond
+}
+
+func killReplica(ctx context.Context, n *nemesis) error {
+	r := n.replica()
+	r.Kill()
+	pause(ctx, n.between(0, 500))
+	return errors.Join(r.Restart(), r.AwaitReady())
+}
+
+func killPostgres(ctx context.Context, n *nemesis) error {
+	n.cluster.Kill()
+	pause(ctx, n.between(0, 300))
+	return n.cluster.Start()
+}
+
+func freezeReplica(ctx context.Context, n *nemesis) error {
+	r := n.replica()
+	r.Freeze()
+	pause(ctx, n.between(leaseMs+100, leaseMs+600))
+	r.Thaw()
+	return nil
+}
+
+// turnClock lets a replica's clock be wrong by up to a day from now on.
+func turnClock(_ context.Context, n *nemesis) error {
+	r := n.replica()
+	wrong := time.Duration(n.random.IntN(2*24*60*60)-24*60*60) * time.Second
+	r.Kill()
+	return errors.Join(r.Restart(rig.ClockAhead(wrong)), r.AwaitReady())
+}
+
+func database(r *replica) *line { return r.database }
+func calls(r *replica) *line    { return r.calls }
+
+func delay(l *line, random *rand.Rand) error { return l.delay(20 + random.IntN(150)) }
+
+// onLine makes a fault of what happens to one of a replica's lines, so many times within
+// about a second.
+func onLine(which func(*replica) *line, times int, harm func(*line, *rand.Rand) error) func(context.Context, *nemesis) error {
+	return func(ctx context.Context, n *nemesis) error {
+		l := which(n.replica())
+		for i := range times {
+			if i > 0 {
+				pause(ctx, n.between(200, 1000)/time.Duration(2*times))
+			}
+			if err := harm(l, n.random); err != nil {
+				return err
+			}
+			pause(ctx, n.between(200, 1000)/time.Duration(2*times))
+			if err := l.mend(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// breakConnections ends a replica's connections to Postgres again and again, and lets it
+// make new ones at once. The replies are on their way for a while, so that it often does
+// not hear of what it has committed, and can do something rash.
+func breakConnections(ctx context.Context, n *nemesis) error {
+	l := n.replica().database
+	for range 10 {
+		if err := l.delay(15); err != nil {
+			return err
+		}
+		pause(ctx, n.between(50, 150))
+		if err := l.mend(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

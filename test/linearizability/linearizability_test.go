@@ -1,0 +1,159 @@
+//go:build unix
+
+package linearizability
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// The environment of these tests.
+const (
+	// durationVariable says how long the load runs, as in 45s or 2h. A short run makes
+	// each fault once.
+	durationVariable = "HOLDPOINT_SOAK"
+	// seedVariable repeats the choices of an earlier run.
+	seedVariable = "HOLDPOINT_SOAK_SEED"
+)
+
+const (
+	defaultDuration = 12 * time.Second
+	// episode bounds what is recorded before it is checked and forgotten.
+	episode = time.Minute
+)
+
+func TestReplicasAreOneServiceWhateverFails(t *testing.T) {
+	t.Parallel()
+	duration, seed := defaultDuration, rand.Uint64()
+	if text := os.Getenv(durationVariable); text != "" {
+		var err error
+		duration, err = time.ParseDuration(text)
+		require.NoError(t, err, "%s", durationVariable)
+	}
+	if text := os.Getenv(seedVariable); text != "" {
+		_, err := fmt.Sscan(text, &seed)
+		require.NoError(t, err, "%s", seedVariable)
+	}
+	t.Logf("%s=%d", seedVariable, seed)
+
+	s := start(t, rig.ProgramWithWrongClock(t), 3)
+	services := s.connect(t, 12)
+	faults := newNemesis(seed, s)
+	began, total := time.Now(), tally{}
+	for left, made := duration, 0; left > 0; left = duration - time.Since(began) {
+		work := &load{seed: seed, history: newHistory(), services: services, waits: 30 * time.Millisecond, made: made}
+		s.suffer(t, faults, work, min(left, episode))
+		made = work.made
+
+		rig.RequireDoctorContent(t, s.url)
+		histories := work.history.finish()
+		total.add(tallyOf(histories))
+		requireReadBack(t, s, histories)
+		checking := time.Now()
+		requireLinearizable(t, histories)
+		t.Logf("after %s, with the checker at work for %s: %s",
+			time.Since(began).Round(time.Second), time.Since(checking).Round(time.Millisecond), total)
+	}
+	t.Logf("faults: %v", faults.done)
+	total.requireAll(t)
+}
+
+// suffer lets the load and the faults have the service for a while.
+func (s *service) suffer(t *testing.T, faults *nemesis, work *load, length time.Duration) {
+	t.Helper()
+	until, cancel := context.WithTimeout(t.Context(), length)
+	defer cancel()
+	working, stop := context.WithCancel(t.Context())
+	defer stop()
+	var group errgroup.Group
+	group.Go(func() error {
+		defer stop()
+		return faults.run(t.Context(), until)
+	})
+	group.Go(func() error {
+		work.run(working)
+		return nil
+	})
+	require.NoError(t, group.Wait(), "%s", s.logs())
+}
+
+// service is several replicas on one Postgres, with a line before and behind each.
+type service struct {
+	cluster  *rig.Cluster
+	url      string
+	replicas []*replica
+}
+
+func start(t *testing.T, program string, replicas int) *service {
+	t.Helper()
+	s := &service{cluster: rig.NewCluster(t, rig.ClusterOptions{})}
+	require.NoError(t, s.cluster.Start())
+	var err error
+	s.url, err = s.cluster.CreateDatabase("holdpoint")
+	require.NoError(t, err)
+	lines := newNetwork()
+	for i := range replicas {
+		r := &replica{}
+		r.database = lines.lineTo(t, fmt.Sprintf("postgres-%d", i), fmt.Sprintf("127.0.0.1:%d", s.cluster.Port()))
+		overLine, err := url.Parse(s.url)
+		require.NoError(t, err)
+		overLine.Host = r.database.address()
+		r.Process = rig.Start(t, rig.Options{
+			Program: program, Database: overLine.String(), Args: []string{"--max-attempts", "1000"},
+		})
+		address, err := url.Parse(r.URL())
+		require.NoError(t, err)
+		r.calls = lines.lineTo(t, fmt.Sprintf("replica-%d", i), address.Host)
+		s.replicas = append(s.replicas, r)
+	}
+	return s
+}
+
+// connect returns clients of the replicas for each of so many callers. They never
+// repeat a call by themselves: what the history does not know of must not happen.
+func (s *service) connect(t *testing.T, callers int) [][]*client.Client {
+	t.Helper()
+	connected := make([][]*client.Client, callers)
+	for number := range connected {
+		for _, r := range s.replicas {
+			transport := &http.Transport{MaxIdleConnsPerHost: callers}
+			c, err := client.New("http://"+r.calls.address(), client.WithActor(callerName(number)),
+				client.WithHTTPClient(&http.Client{Transport: sentOnce{transport}}),
+				client.WithTimeout(callTimeout), client.WithRetry(client.RetryPolicy{MaxAttempts: 1}))
+			require.NoError(t, err)
+			t.Cleanup(transport.CloseIdleConnections)
+			connected[number] = append(connected[number], c)
+		}
+	}
+	return connected
+}
+
+// sentOnce keeps net/http from sending a call again that has an Idempotency-Key and whose
+// connection broke.
+type sentOnce struct{ *http.Transport }
+
+func (s sentOnce) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.WithContext(request.Context())
+	request.GetBody = nil
+	return s.Transport.RoundTrip(request)
+}
+
+// logs is what the replicas wrote.
+func (s *service) logs() (text string) {
+	for i, r := range s.replicas {
+		text += fmt.Sprintf("--- replica %d\n%s", i, r.Log())
+	}
+	return text
+}

@@ -1,0 +1,171 @@
+//go:build unix
+
+package linearizability
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// A run is left alone once it has been called so often, or has so many calls of unknown
+// outcome: the checker must try each of those at every place.
+const (
+	maxCalls        = 45
+	maxUnknown      = 6
+	callsAfterwards = 6
+)
+
+// board is what the callers tell each other about a run, so that several of them want
+// the same thing at once. What it says may be out of date.
+type board struct {
+	runID, sessionID, agentID string
+	// idle: who claims the run does little with it, so that leases lapse.
+	idle bool
+
+	mu      sync.Mutex
+	status  client.Status // empty before the run is there
+	holders []holder      // by fence
+	asked   []asked       // all that was raised, as far as anybody tried
+	settled [maxSlots]bool
+	keys    int
+	calls   int
+	unknown int
+	// afterwards counts the calls after the run has ended.
+	afterwards int
+}
+
+// holder is a claim that a caller was given.
+type holder struct {
+	fence int64
+	round int
+	// next is the suspension that this holder would make; the same each time.
+	next []asked
+}
+
+func newBoard(number int) *board {
+	return &board{
+		runID: fmt.Sprintf("run-%d", number), sessionID: fmt.Sprintf("session-%d", number), agentID: fmt.Sprintf("agent-%d", number),
+		idle: number%4 == 0,
+		keys: 1, // of the call that makes the run
+	}
+}
+
+// note remembers what a call showed, and says whether the run is to be left alone.
+func (b *board) note(out output) (done bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if out.Nothing {
+		return false
+	}
+	b.calls++
+	switch {
+	case out.Unknown:
+		b.unknown++
+	case out.Status != "":
+		b.status = out.Status
+	}
+	if terminal(b.status) {
+		b.afterwards++
+	}
+	return b.calls >= maxCalls || b.unknown >= maxUnknown || b.afterwards >= callsAfterwards
+}
+
+// claimed remembers a claim.
+func (b *board) claimed(h holder) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.holders = append(b.holders, h)
+}
+
+// roundAfter returns the number of the suspension that comes next for one who was
+// shown this.
+func roundAfter(out output) int {
+	for slot := maxSlots - 1; slot >= 0; slot-- {
+		if out.Settled[slot].Outcome != "" {
+			return slot/requestsPerRound + 1
+		}
+	}
+	return 0
+}
+
+// nextKey returns the number of a new idempotency key, 0 when there are none left.
+func (b *board) nextKey() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.keys >= 63 {
+		return 0
+	}
+	b.keys++
+	return b.keys
+}
+
+// raises remembers what a suspension is about to raise.
+func (b *board) raises(requests []asked) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.asked) == 0 || b.asked[len(b.asked)-1].Slot < requests[0].Slot {
+		b.asked = append(b.asked, requests...)
+	}
+}
+
+// pickHolder returns the newest claim, or now and then an older one.
+func (b *board) pickHolder(random *rand.Rand) (h holder, there bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.holders) == 0 {
+		return holder{}, false
+	}
+	if random.IntN(6) == 0 {
+		return b.holders[random.IntN(len(b.holders))], true
+	}
+	newest := b.holders[0]
+	for _, one := range b.holders {
+		if one.fence > newest.fence {
+			newest = one
+		}
+	}
+	return newest, true
+}
+
+// pickRequest returns a request of the last suspension, most often one that seems open,
+// and now and then any other.
+func (b *board) pickRequest(random *rand.Rand) (picked asked, there bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.asked) == 0 {
+		return asked{}, false
+	}
+	if random.IntN(8) == 0 {
+		return b.asked[random.IntN(len(b.asked))], true
+	}
+	last := b.asked[len(b.asked)-1]
+	if other := len(b.asked) - 2; other >= 0 && b.asked[other].Slot == last.Slot-1 && last.Slot%requestsPerRound == 1 {
+		if b.settled[last.Slot] || !b.settled[last.Slot-1] && random.IntN(2) == 0 {
+			return b.asked[other], true
+		}
+	}
+	return last, true
+}
+
+// decided remembers that a request is settled.
+func (b *board) decided(slot int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.settled[slot] = true
+}
+
+func (b *board) lastStatus() client.Status {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.status
+}
+
+func (b *board) raised(slot int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.asked, func(one asked) bool { return one.Slot == slot })
+}

@@ -1,0 +1,40 @@
+//go:build unix
+
+package linearizability
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// A checker that finds nothing has shown nothing until it was seen to find something.
+// This program decides without the lock on the session; nothing else is wrong with it,
+// and nothing is done to it.
+func TestAProgramWithoutTheLockIsCaught(t *testing.T) {
+	t.Parallel()
+	s := start(t, rig.Program(t, "nolock"), 2)
+	seed := rand.Uint64()
+	services := s.connect(t, 12)
+	const rounds = 10
+	for round := range rounds {
+		work := &load{seed: seed + uint64(round), made: round * 1000, history: newHistory(), services: services, waits: 5 * time.Millisecond}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		work.run(ctx)
+		cancel()
+		histories := work.history.finish()
+		found := check(histories)
+		t.Logf("%d runs are wrong after %s", len(found.wrong), tallyOf(histories))
+		if len(found.wrong) > 0 {
+			runID := found.wrong[0]
+			t.Logf("as it should be, the calls on %s have no order that explains their answers:\n%s", runID, list(histories[runID]))
+			return
+		}
+	}
+	require.Fail(t, "the checker found nothing wrong with a program that has no lock")
+}

@@ -1,0 +1,182 @@
+//go:build unix
+
+package linearizability
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// kind is what a call asks for.
+type kind string
+
+// The kinds of calls.
+const (
+	callCreate         kind = "create"
+	callClaim          kind = "claim"
+	callHeartbeat      kind = "heartbeat"
+	callRelease        kind = "release"
+	callSuspend        kind = "suspend"
+	callComplete       kind = "complete"
+	callResolve        kind = "resolve"
+	callAnswer         kind = "answer"
+	callCancelQuestion kind = "cancel question"
+	callCancelRun      kind = "cancel run"
+	callRead           kind = "read"
+)
+
+// Each suspension of a run has its own places for requests, so that a request is known
+// by one number.
+const (
+	maxRounds        = 3
+	requestsPerRound = 2
+	maxSlots         = maxRounds * requestsPerRound
+)
+
+// input is a call as it was made. The members that its kind has no use for are zero.
+type input struct {
+	Kind kind
+	// CallMs is when the call was made, by the clock that the database has as well.
+	CallMs int64
+	// Mark tells this call's decision from every other one. It begins with the name of
+	// the caller and is recorded with the decision.
+	Mark string
+	// Key is the number of the idempotency key in its run, from 1; 0 for none. Variant
+	// tells two payloads apart that were sent with one key.
+	Key, Variant int
+
+	Fence   int64
+	LeaseMs int64
+	// Round counts the suspensions of the run, from 0; Asked is what this one raises.
+	Round int
+	Asked []asked
+	// Decisions are those of a resolve; the other decisions are about one request.
+	Decisions []decision
+}
+
+// asked is a request of a suspension.
+type asked struct {
+	Slot     int
+	Question bool
+	DueAtMs  int64 // 0 for never
+}
+
+// decision is what shall become of a request.
+type decision struct {
+	Slot    int
+	Outcome client.Outcome
+}
+
+// output is what the caller was told.
+type output struct {
+	// Unknown: nobody told the caller anything that says whether the call had an
+	// effect. It may have one until the end of the history.
+	Unknown bool
+	// Nothing: the call had no effect and showed nothing, so it is not recorded.
+	Nothing  bool
+	ReturnMs int64
+	// Code is that of a refusal; the rest but Recorded is then zero.
+	Code client.Code
+	// Recorded is what a refusal says was decided before; RecordedSlot is of what.
+	Recorded     settled
+	RecordedSlot int
+	// Repeated: the service knew this very call already.
+	Repeated bool
+
+	Fence           int64
+	LapsesAtMs      int64
+	CancelRequested bool
+	Status          client.Status
+	// Open and Settled are the requests that a view shows.
+	Open    [maxSlots]bool
+	Settled [maxSlots]settled
+	// Result is the output of a run that completed.
+	Result string
+}
+
+// settled is what became of a request, as it is shown.
+type settled struct {
+	Outcome client.Outcome
+	// Mark is that of the call that decided. Where no call did, or its mark is not
+	// shown, it is the name of the caller and "#".
+	Mark string
+}
+
+// Who settles what no call decides.
+const (
+	systemName = "system"
+	systemMark = systemName + "#"
+)
+
+// actorOf returns the name that a mark begins with.
+func actorOf(mark string) string {
+	name, _, _ := strings.Cut(mark, "#")
+	return name
+}
+
+func describeCall(in input, out output) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s", in.Kind)
+	if in.Fence != 0 {
+		fmt.Fprintf(&text, " fence %d", in.Fence)
+	}
+	for _, one := range in.Asked {
+		fmt.Fprintf(&text, " %s", one)
+	}
+	for _, one := range in.Decisions {
+		fmt.Fprintf(&text, " r%d=%s", one.Slot, one.Outcome)
+	}
+	if in.Key != 0 {
+		fmt.Fprintf(&text, " key %d.%d", in.Key, in.Variant)
+	}
+	fmt.Fprintf(&text, " by %s at %d ", in.Mark, in.CallMs)
+	switch {
+	case out.Unknown:
+		text.WriteString("→ unknown")
+		return text.String()
+	case out.Code != "":
+		fmt.Fprintf(&text, "→ %s", out.Code)
+		if out.Recorded.Outcome != "" {
+			fmt.Fprintf(&text, " (r%d %s)", out.RecordedSlot, out.Recorded)
+		}
+	default:
+		text.WriteString("→ ok")
+	}
+	if out.Repeated {
+		text.WriteString(" repeated")
+	}
+	if out.Fence != 0 {
+		fmt.Fprintf(&text, " fence %d", out.Fence)
+	}
+	if out.LapsesAtMs != 0 {
+		fmt.Fprintf(&text, " lapses at %d", out.LapsesAtMs)
+	}
+	if out.Status != "" {
+		fmt.Fprintf(&text, " %s", out.Status)
+	}
+	for slot := range maxSlots {
+		if out.Open[slot] {
+			fmt.Fprintf(&text, " r%d open", slot)
+		}
+		if out.Settled[slot].Outcome != "" {
+			fmt.Fprintf(&text, " r%d %s", slot, out.Settled[slot])
+		}
+	}
+	fmt.Fprintf(&text, " at %d", out.ReturnMs)
+	return text.String()
+}
+
+func (a asked) String() string {
+	what := "approval"
+	if a.Question {
+		what = "question"
+	}
+	if a.DueAtMs != 0 {
+		return fmt.Sprintf("r%d %s due %d", a.Slot, what, a.DueAtMs)
+	}
+	return fmt.Sprintf("r%d %s", a.Slot, what)
+}
+
+func (s settled) String() string { return fmt.Sprintf("%s by %s", s.Outcome, s.Mark) }

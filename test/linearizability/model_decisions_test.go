@@ -1,0 +1,156 @@
+//go:build unix
+
+package linearizability
+
+import (
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// What people call. The methods change the run and return the code of the refusal.
+
+// knowsKey: the call is answered by what is recorded under its key.
+func (r *run) knowsKey(in input) bool {
+	return in.Key != 0 && (r.Keys[0]|r.Keys[1])&keyBit(in) != 0
+}
+
+func keyBit(in input) uint64 { return 1 << in.Key }
+
+func (r *run) recordKey(in input) {
+	if in.Key != 0 {
+		r.Keys[in.Variant] |= keyBit(in)
+	}
+}
+
+// repeats answers a call by its key, when that is known.
+func (r *run) repeats(in input) (code runs.Code, known bool) {
+	switch {
+	case !r.knowsKey(in):
+		return "", false
+	case r.Keys[in.Variant]&keyBit(in) != 0:
+		return "", true
+	}
+	return runs.CodeIdempotencyConflict, true
+}
+
+func (r *run) resolve(in input) runs.Code {
+	if code, known := r.repeats(in); known {
+		return code
+	}
+	switch {
+	case terminal(r.Status):
+		return runs.CodeRunStateConflict
+	case !r.isOpen(false):
+		return runs.CodeApprovalStateConflict
+	}
+	for _, one := range in.Decisions {
+		if q := &r.Requests[one.Slot]; q.Question || !q.open() {
+			return runs.CodeApprovalNotPending
+		}
+	}
+	for _, one := range in.Decisions {
+		r.settle(one.Slot, one.Outcome, in.Mark)
+	}
+	r.waitOrGoOn()
+	r.recordKey(in)
+	return ""
+}
+
+// answer is an answer, a decline or a cancel of a question. The latter ends the run.
+func (r *run) answer(in input) runs.Code {
+	if code, known := r.repeats(in); known {
+		return code
+	}
+	slot := in.Decisions[0].Slot
+	q := &r.Requests[slot]
+	known := q.Raised && q.Question
+	switch {
+	case known && q.open():
+	case r.isOpen(true):
+		return runs.CodeQuestionRequestMismatch
+	case known && q.Outcome == client.OutcomeExpired:
+		return runs.CodeQuestionExpired
+	default:
+		return runs.CodeQuestionStateConflict
+	}
+	r.settle(slot, in.Decisions[0].Outcome, in.Mark)
+	if in.Kind == callCancelQuestion {
+		r.cancel(actorOf(in.Mark))
+	} else {
+		r.waitOrGoOn()
+	}
+	r.recordKey(in)
+	return ""
+}
+
+// recordedAsTold: a refusal that says what was decided says what is so, and it says so
+// wherever it can.
+func (r *run) recordedAsTold(in input, out output) bool {
+	slot, recorded := r.recorded(in, out.Code)
+	return out.RecordedSlot == slot && out.Recorded.Outcome == recorded.Outcome &&
+		actorOf(out.Recorded.Mark) == actorOf(recorded.Mark)
+}
+
+// recorded returns the request that a refused call is about and what became of it;
+// nothing if it is about none that is settled.
+func (r *run) recorded(in input, code runs.Code) (slot int, recorded settled) {
+	if code == runs.CodeIdempotencyConflict || code == runs.CodeRunNotFound {
+		return 0, settled{}
+	}
+	for _, one := range in.Decisions {
+		q := &r.Requests[one.Slot]
+		fits := q.Question == (in.Kind != callResolve)
+		switch {
+		case q.Outcome != "" && (fits || in.Kind == callResolve):
+			return one.Slot, q.settled
+		case code == runs.CodeApprovalNotPending && !(q.open() && fits):
+			return 0, settled{} // the first item that is at fault
+		}
+	}
+	return 0, settled{}
+}
+
+// answeredAsTold: what the caller was told is what the call found and did.
+func (r *run) answeredAsTold(before run, in input, out output, call moment) bool {
+	switch in.Kind {
+	case callCreate:
+		return out.Repeated == before.Exists
+	case callClaim:
+		return out.Fence == r.Fence && out.lapsesAfter(in.LeaseMs, call) && out.Settled == r.resume()
+	case callHeartbeat:
+		cancelled := r.Status == client.StatusCancelled
+		return out.CancelRequested == cancelled && (cancelled || out.lapsesAfter(in.LeaseMs, call))
+	case callResolve, callAnswer, callCancelQuestion:
+		return out.Repeated == before.knowsKey(in)
+	case callCancelRun:
+		return out.Status == r.Status
+	case callRead:
+		return out.Status == r.Status && out.Open == r.shownOpen() &&
+			(out.Status != client.StatusRunning || out.Settled == r.resume()) && out.Result == r.Result
+	case callRelease, callSuspend, callComplete:
+		return true
+	}
+	panic("no such call: " + in.Kind)
+}
+
+// lapsesAfter: the lease that the call was given runs from the moment of the call, by
+// the database's clock.
+func (out *output) lapsesAfter(leaseMs int64, call moment) bool {
+	return out.LapsesAtMs >= call.earliestMs+leaseMs && out.LapsesAtMs <= call.latestMs+leaseMs
+}
+
+// resume is what a claim is told: what became of the last suspension.
+func (r *run) resume() (shown [maxSlots]settled) {
+	from, to := r.lastRound()
+	for slot := from; slot < to; slot++ {
+		shown[slot] = r.Requests[slot].settled
+	}
+	return shown
+}
+
+func (r *run) shownOpen() (open [maxSlots]bool) {
+	for slot := range open {
+		open[slot] = r.Requests[slot].open()
+	}
+	return open
+}

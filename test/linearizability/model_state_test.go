@@ -1,0 +1,179 @@
+//go:build unix
+
+package linearizability
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// leaseEnd is how the newest lease ended by somebody's act.
+type leaseEnd string
+
+// The ends of a lease. One that has none may have lapsed; its fence counts until
+// another claim.
+const (
+	leaseGoesOn    leaseEnd = ""
+	leaseSuspended leaseEnd = "suspended"
+	leaseReleased  leaseEnd = "released"
+	leaseCompleted leaseEnd = "completed"
+	leaseRevoked   leaseEnd = "revoked"
+)
+
+// run is what the service promises about one run: the wait and the lease. Two runs are
+// equal when == says so. Its methods change it, so they are called on copies.
+type run struct {
+	Exists bool
+	Status client.Status
+
+	// Fence counts the claims.
+	Fence    int64
+	LeaseEnd leaseEnd
+	// The moment from which the run may be claimed, if its status allows it, lies
+	// between these two; both are 0 when that is now.
+	ClaimableMinMs, ClaimableMaxMs int64
+
+	// Rounds counts the suspensions. The requests of the last one are what the next
+	// claim is told about.
+	Rounds   int
+	Requests [maxSlots]request
+	// Result is the mark of the call that completed the run.
+	Result string
+	// Keys has a bit for each idempotency key that was recorded, by variant.
+	Keys [2]uint64
+}
+
+// request is an approval or a question of a run.
+type request struct {
+	Raised, Question bool
+	DueAtMs          int64
+	settled          // the outcome is empty while it is open
+}
+
+func (q *request) open() bool { return q.Raised && q.Outcome == "" }
+
+func terminal(status client.Status) bool {
+	return status == client.StatusCompleted || status == client.StatusCancelled
+}
+
+// lastRound returns the first request of the last suspension and the one after it.
+func (r *run) lastRound() (from, to int) {
+	return max(r.Rounds-1, 0) * requestsPerRound, r.Rounds * requestsPerRound
+}
+
+func (r *run) isOpen(question bool) bool {
+	return slices.ContainsFunc(r.Requests[:], func(q request) bool { return q.open() && q.Question == question })
+}
+
+func (r *run) settle(slot int, outcome client.Outcome, mark string) {
+	r.Requests[slot].settled = settled{Outcome: outcome, Mark: mark}
+}
+
+// waitOrGoOn gives the run the status that its requests call for. Once nothing is open
+// it is there to be claimed.
+func (r *run) waitOrGoOn() {
+	switch {
+	case r.isOpen(true):
+		r.Status = client.StatusWaitingForUserQuestion
+	case r.isOpen(false):
+		r.Status = client.StatusWaitingForApproval
+	default:
+		r.Status = client.StatusRunning
+		r.claimableNow()
+	}
+}
+
+func (r *run) claimableNow() { r.ClaimableMinMs, r.ClaimableMaxMs = 0, 0 }
+
+// cancel ends the run, and with it what it waits for.
+func (r *run) cancel(actor string) {
+	for slot := range r.Requests {
+		if r.Requests[slot].open() {
+			r.settle(slot, client.OutcomeCancelled, actor+"#")
+		}
+	}
+	r.end(client.StatusCancelled, leaseRevoked)
+}
+
+func (r *run) end(status client.Status, leaseEnd leaseEnd) {
+	r.Status, r.LeaseEnd = status, leaseEnd
+	r.ClaimableMinMs, r.ClaimableMaxMs = math.MaxInt64, math.MaxInt64
+}
+
+// due returns the open requests whose deadline is not after a moment, the earliest
+// first.
+func (r *run) due(atMs int64) []int {
+	var due []int
+	for slot := range r.Requests {
+		if q := &r.Requests[slot]; q.open() && q.DueAtMs != 0 && q.DueAtMs <= atMs {
+			due = append(due, slot)
+		}
+	}
+	slices.SortStableFunc(due, func(a, b int) int { return cmp.Compare(r.Requests[a].DueAtMs, r.Requests[b].DueAtMs) })
+	return due
+}
+
+// expire lets requests expire together: an approval is denied to the worker, a question
+// ends the run.
+func (r *run) expire(due []int) {
+	question := -1
+	for _, slot := range due {
+		switch {
+		case !r.Requests[slot].Question:
+			r.settle(slot, client.OutcomeExpired, systemMark)
+		case question < 0:
+			question = slot
+		}
+	}
+	if question < 0 {
+		r.waitOrGoOn()
+		return
+	}
+	r.settle(question, client.OutcomeExpired, systemMark)
+	r.cancel(systemName)
+}
+
+// expiries returns the run and every run that it may have become by deadlines alone
+// until a moment. Nobody knows which sweep or which call found them.
+func expiries(r run, untilMs int64) []run {
+	found := []run{r}
+	for i := 0; i < len(found); i++ {
+		due := found[i].due(untilMs)
+		for n := 1; n <= len(due); n++ {
+			next := found[i]
+			next.expire(due[:n])
+			if !slices.Contains(found, next) {
+				found = append(found, next)
+			}
+		}
+	}
+	return found
+}
+
+func (r run) String() string {
+	if !r.Exists {
+		return "not there"
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s, fence %d", r.Status, r.Fence)
+	if r.LeaseEnd != leaseGoesOn {
+		fmt.Fprintf(&text, " %s", r.LeaseEnd)
+	}
+	if !terminal(r.Status) {
+		fmt.Fprintf(&text, ", claimable from %d to %d", r.ClaimableMinMs, r.ClaimableMaxMs)
+	}
+	for slot, q := range r.Requests {
+		switch {
+		case q.open():
+			fmt.Fprintf(&text, ", %s open", asked{slot, q.Question, q.DueAtMs})
+		case q.Raised:
+			fmt.Fprintf(&text, ", r%d %s", slot, q.settled)
+		}
+	}
+	return text.String()
+}

@@ -1,0 +1,234 @@
+//go:build unix
+
+package linearizability
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// told is a call in a history written by hand.
+type told struct {
+	fromMs, toMs int64
+	in           input
+	out          output
+}
+
+// The calls of the histories below. Each takes 10 ms, one after the other from 0, but
+// where between says otherwise.
+func calling(in input, out output) told { return told{in: in, out: out} }
+
+func (c told) between(fromMs, toMs int64) told {
+	c.fromMs, c.toMs = fromMs, toMs
+	return c
+}
+
+func (c told) unknown() told {
+	c.out = output{Unknown: true}
+	return c
+}
+
+func (c told) refused(code runs.Code) told {
+	c.out = output{Code: code}
+	return c
+}
+
+func (c told) refusedFor(code runs.Code, slot int, outcome client.Outcome, name string) told {
+	c.out = output{Code: code, RecordedSlot: slot, Recorded: settled{outcome, name + "#"}}
+	return c
+}
+
+func (c told) repeated() told {
+	c.out.Repeated = true
+	return c
+}
+
+func (c told) shown(slot int, outcome client.Outcome, mark string) told {
+	c.out.Settled[slot] = settled{outcome, mark}
+	return c
+}
+
+func creating() told { return calling(input{Kind: callCreate, Key: 1}, output{}) }
+
+func claiming(fence int64) told {
+	return calling(input{Kind: callClaim, LeaseMs: leaseMs}, output{Fence: fence})
+}
+
+func suspending(fence int64, round int, requests ...asked) told {
+	return calling(input{Kind: callSuspend, Fence: fence, Round: round, Asked: requests}, output{})
+}
+
+func resolving(mark string, slot int, outcome client.Outcome) told {
+	return calling(input{Kind: callResolve, Mark: mark, Decisions: []decision{{slot, outcome}}}, output{})
+}
+
+func answering(mark string, slot int, outcome client.Outcome) told {
+	return calling(input{Kind: callAnswer, Mark: mark, Decisions: []decision{{slot, outcome}}}, output{})
+}
+
+func completing(fence int64, mark string) told {
+	return calling(input{Kind: callComplete, Fence: fence, Mark: mark}, output{})
+}
+
+func beating(fence int64) told {
+	return calling(input{Kind: callHeartbeat, Fence: fence, LeaseMs: leaseMs}, output{})
+}
+
+func cancelling(mark string) told {
+	return calling(input{Kind: callCancelRun, Mark: mark}, output{Status: client.StatusCancelled})
+}
+
+func reading(status client.Status) told {
+	return calling(input{Kind: callRead}, output{Status: status})
+}
+
+func keyed(c told, key, variant int) told {
+	c.in.Key, c.in.Variant = key, variant
+	return c
+}
+
+// startMs is the time of day at which the histories begin.
+const startMs = 1_000_000
+
+func historyOf(calls []told) []porcupine.Operation {
+	var history []porcupine.Operation
+	nowMs := int64(0)
+	for i, c := range calls {
+		if c.toMs == 0 {
+			c.fromMs, c.toMs = nowMs+1, nowMs+10
+		}
+		nowMs = max(nowMs, c.toMs)
+		c.in.CallMs, c.out.ReturnMs = startMs+c.fromMs, startMs+c.toMs
+		if c.in.LeaseMs != 0 && c.out.LapsesAtMs == 0 && c.out.Code == "" && !c.out.Unknown {
+			c.out.LapsesAtMs = c.out.ReturnMs + c.in.LeaseMs
+		}
+		if c.out.Unknown {
+			c.toMs, c.out.ReturnMs = 1_000_000, startMs+1_000_000
+		}
+		history = append(history, porcupine.Operation{
+			ClientId: i, Input: c.in, Output: c.out,
+			Call: c.fromMs * int64(time.Millisecond), Return: c.toMs * int64(time.Millisecond),
+		})
+	}
+	return history
+}
+
+var (
+	approval = asked{Slot: 0}
+	question = asked{Slot: 0, Question: true}
+)
+
+// suspended begins most of the histories: a run that waits, under its first fence.
+func suspended(requests []asked, then ...told) []told {
+	return append([]told{creating(), claiming(1), suspending(1, 0, requests...)}, then...)
+}
+
+func TestTheModelAllowsWhatTheServicePromises(t *testing.T) {
+	t.Parallel()
+	due := asked{Slot: 0, DueAtMs: startMs + 500}
+	dueQuestion := asked{Slot: 0, Question: true, DueAtMs: startMs + 500}
+	for name, calls := range map[string][]told{
+		"a whole wait": suspended([]asked{approval},
+			resolving("ann#1", 0, client.OutcomeAllowed),
+			claiming(2).shown(0, client.OutcomeAllowed, "ann#1"),
+			suspending(2, 1, asked{Slot: 2, Question: true}),
+			answering("bob#1", 2, client.OutcomeDeclined),
+			claiming(3).shown(2, client.OutcomeDeclined, "bob#1"),
+			completing(3, "cy#1"),
+			calling(input{Kind: callRead}, output{Status: client.StatusCompleted, Result: "cy#1"})),
+		"the loser of a race is told what was decided": suspended([]asked{approval},
+			resolving("ann#1", 0, client.OutcomeAllowed).between(50, 60),
+			resolving("bob#1", 0, client.OutcomeDenied).refusedFor(runs.CodeApprovalStateConflict, 0, client.OutcomeAllowed, "ann").between(50, 60)),
+		"a decision of which nobody heard took effect": suspended([]asked{approval},
+			resolving("ann#1", 0, client.OutcomeAllowed).unknown(),
+			reading(client.StatusWaitingForApproval).opens(0),
+			claiming(2).shown(0, client.OutcomeAllowed, "ann#1")),
+		"a decision of which nobody heard took no effect": suspended([]asked{approval},
+			resolving("ann#1", 0, client.OutcomeAllowed).unknown(),
+			resolving("bob#1", 0, client.OutcomeDenied),
+			claiming(2).shown(0, client.OutcomeDenied, "bob#1")),
+		"a claim of which nobody heard used a fence":    {creating(), claiming(0).unknown(), claiming(2)},
+		"a lease that lapsed is claimed again":          {creating(), claiming(1), claiming(2).between(1100, 1110)},
+		"a lease may lapse while it is asked for":       {creating(), claiming(1), claiming(2).between(100, 1110)},
+		"a lapsed fence that nobody took over counts":   {creating(), claiming(1), beating(1).between(3000, 3010)},
+		"a heartbeat puts the lapse off":                {creating(), claiming(1), beating(1).between(900, 910), claiming(0).refused(runs.CodeRunNotClaimable).between(1500, 1510)},
+		"an approval expires and the run goes on":       suspended([]asked{due}, claiming(2).shown(0, client.OutcomeExpired, systemMark).between(600, 610)),
+		"an answer comes before the deadline":           suspended([]asked{dueQuestion}, answering("ann#1", 0, client.OutcomeAnswered).between(480, 490)),
+		"an answer comes after the deadline":            suspended([]asked{dueQuestion}, answering("ann#1", 0, client.OutcomeAnswered).refusedFor(runs.CodeQuestionExpired, 0, client.OutcomeExpired, systemName).between(510, 520), reading(client.StatusCancelled)),
+		"a deadline is not yet seen by a reader":        suspended([]asked{due}, reading(client.StatusWaitingForApproval).opens(0).between(600, 610)),
+		"a repeated call is known by its key":           suspended([]asked{approval}, keyed(resolving("ann#1", 0, client.OutcomeDenied), 2, 0), keyed(resolving("ann#1", 0, client.OutcomeDenied), 2, 0).repeated()),
+		"a key that was used for something else":        suspended([]asked{approval}, keyed(resolving("ann#1", 0, client.OutcomeDenied), 2, 0), keyed(resolving("ann#2", 0, client.OutcomeAllowed), 2, 1).refused(runs.CodeIdempotencyConflict)),
+		"a cancelled run takes its requests with it":    suspended([]asked{approval}, cancelling("ann#1"), resolving("bob#1", 0, client.OutcomeAllowed).refusedFor(runs.CodeRunStateConflict, 0, client.OutcomeCancelled, "ann")),
+		"the holder of a cancelled run is told to stop": {creating(), claiming(1), cancelling("ann#1"), calling(input{Kind: callHeartbeat, Fence: 1, LeaseMs: leaseMs}, output{CancelRequested: true, LapsesAtMs: 1})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(model(), historyOf(calls), patience))
+		})
+	}
+}
+
+func TestTheModelRefusesWhatTheServiceMustNotDo(t *testing.T) {
+	t.Parallel()
+	due := asked{Slot: 0, DueAtMs: startMs + 500}
+	decided := func(then ...told) []told {
+		return append(suspended([]asked{approval}, resolving("ann#1", 0, client.OutcomeAllowed)), then...)
+	}
+	for name, calls := range map[string][]told{
+		"two claims get one fence":               {creating(), claiming(1).between(20, 30), claiming(1).between(20, 30)},
+		"two claims hold one lease":              {creating(), claiming(1), claiming(2).between(500, 510)},
+		"a heartbeat did not put the lapse off":  {creating(), claiming(1), beating(1).between(900, 910), claiming(2).between(1500, 1510)},
+		"a lapsed lease is never claimed again":  {creating(), claiming(1), claiming(0).refused(runs.CodeRunNotClaimable).between(2000, 2010)},
+		"a fence that does not grow":             decided(claiming(1).shown(0, client.OutcomeAllowed, "ann#1")),
+		"a stale fence still counts":             decided(claiming(2).shown(0, client.OutcomeAllowed, "ann#1"), completing(1, "cy#1")),
+		"the newest fence does not count":        {creating(), claiming(1), completing(1, "cy#1").refused(runs.CodeLeaseLost)},
+		"a lease by a wrong clock":               {creating(), wrongLapse(claiming(1), 3_600_000)},
+		"a heartbeat by a wrong clock":           {creating(), claiming(1), wrongLapse(beating(1), -500)},
+		"two decisions are accepted":             suspended([]asked{approval}, resolving("ann#1", 0, client.OutcomeAllowed).between(50, 60), resolving("bob#1", 0, client.OutcomeDenied).between(50, 60)),
+		"the same decision is accepted twice":    suspended([]asked{approval}, resolving("ann#1", 0, client.OutcomeAllowed).between(50, 60), resolving("bob#1", 0, client.OutcomeAllowed).between(50, 60)),
+		"a claim is told another decision":       decided(claiming(2).shown(0, client.OutcomeDenied, "ann#1")),
+		"a claim is told somebody else's":        decided(claiming(2).shown(0, client.OutcomeAllowed, "bob#1")),
+		"an acknowledged decision is lost":       decided(reading(client.StatusWaitingForApproval).opens(0)),
+		"a run goes on that nobody decided":      suspended([]asked{approval}, claiming(2)),
+		"a decision that nobody made":            suspended([]asked{approval}, claiming(2).shown(0, client.OutcomeAllowed, "ann#1")),
+		"a loser is told what was not decided":   decided(resolving("bob#1", 0, client.OutcomeDenied).refusedFor(runs.CodeApprovalStateConflict, 0, client.OutcomeDenied, "ann")),
+		"a loser is told of somebody else":       decided(resolving("bob#1", 0, client.OutcomeDenied).refusedFor(runs.CodeApprovalStateConflict, 0, client.OutcomeAllowed, "bob")),
+		"a reader does not see what is open":     suspended([]asked{approval}, reading(client.StatusWaitingForApproval)),
+		"a loser is not told what was decided":   decided(resolving("bob#1", 0, client.OutcomeDenied).refused(runs.CodeApprovalStateConflict)),
+		"an open approval cannot be decided":     suspended([]asked{approval}, resolving("bob#1", 0, client.OutcomeDenied).refused(runs.CodeApprovalStateConflict)),
+		"an open question cannot be answered":    suspended([]asked{question}, answering("bob#1", 0, client.OutcomeAnswered).refused(runs.CodeQuestionStateConflict)),
+		"a request expires before its deadline":  suspended([]asked{due}, claiming(2).shown(0, client.OutcomeExpired, systemMark)),
+		"a request that has no deadline expires": suspended([]asked{approval}, claiming(2).shown(0, client.OutcomeExpired, systemMark).between(600, 610)),
+		"a decision comes after the deadline":    suspended([]asked{due}, resolving("ann#1", 0, client.OutcomeAllowed).between(600, 610)),
+		"expired, and decided all the same":      suspended([]asked{due}, claiming(2).shown(0, client.OutcomeExpired, systemMark).between(600, 610), claiming(3).shown(0, client.OutcomeAllowed, "ann#1").between(2000, 2010), resolving("ann#1", 0, client.OutcomeAllowed).unknown()),
+		"a repeated call counts twice":           suspended([]asked{approval}, keyed(resolving("ann#1", 0, client.OutcomeDenied), 2, 0), keyed(resolving("ann#1", 0, client.OutcomeDenied), 2, 0)),
+		"a key is known that was not used":       suspended([]asked{approval}, keyed(resolving("ann#1", 0, client.OutcomeDenied), 2, 0).repeated()),
+		"a run is made twice":                    {creating(), creating()},
+		"a run completes twice":                  {creating(), claiming(1), completing(1, "cy#1"), completing(1, "di#1")},
+		"a cancelled run goes on":                {creating(), claiming(1), cancelling("ann#1"), completing(1, "cy#1")},
+		"a cancel is lost":                       {creating(), claiming(1), cancelling("ann#1"), reading(client.StatusRunning)},
+		"a reader sees what is over":             suspended([]asked{approval}, cancelling("ann#1"), reading(client.StatusWaitingForApproval).opens(0)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, porcupine.Illegal, porcupine.CheckOperationsTimeout(model(), historyOf(calls), patience))
+		})
+	}
+}
+
+func (c told) opens(slot int) told {
+	c.out.Open[slot] = true
+	return c
+}
+
+// wrongLapse lets a lease be given by a clock that is ahead by so much.
+func wrongLapse(c told, aheadMs int64) told {
+	c.out.LapsesAtMs = startMs + aheadMs + leaseMs
+	return c
+}

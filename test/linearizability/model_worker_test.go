@@ -1,0 +1,112 @@
+//go:build unix
+
+package linearizability
+
+import (
+	"math"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// What workers call. The methods change the run and return the code of the refusal.
+
+func (r *run) create(in input) {
+	if r.Exists {
+		return
+	}
+	*r = run{Exists: true, Status: client.StatusQueued}
+	r.recordKey(in)
+}
+
+// claim gives the next fence to whoever comes when the run goes on and nobody has a
+// lease on it. Of a lease that is not over before the call ends nobody is told.
+func (r *run) claim(in input, out output, call moment) runs.Code {
+	goesOn := r.Status == client.StatusQueued || r.Status == client.StatusRunning
+	mayBeFree := goesOn && r.ClaimableMinMs <= call.latestMs
+	mayBeHeld := !goesOn || r.ClaimableMaxMs > call.earliestMs
+	if refused := out.Code != ""; !mayBeFree || refused && mayBeHeld {
+		return runs.CodeRunNotClaimable
+	}
+	r.Status = client.StatusRunning
+	r.Fence++
+	r.LeaseEnd = leaseGoesOn
+	r.ClaimableMinMs, r.ClaimableMaxMs = out.LapsesAtMs, out.LapsesAtMs
+	if out.Unknown {
+		// The service gives back what it claimed for somebody who is gone.
+		r.ClaimableMinMs, r.ClaimableMaxMs = 0, math.MaxInt64
+	}
+	return ""
+}
+
+// holder returns why a fence is of no use any more.
+func (r *run) holder(fence int64) runs.Code {
+	switch {
+	case fence != r.Fence:
+		return runs.CodeLeaseLost
+	case r.Status == client.StatusCompleted:
+		return runs.CodeRunStateConflict
+	case r.LeaseEnd != leaseGoesOn:
+		return runs.CodeLeaseLost
+	}
+	return ""
+}
+
+func (r *run) heartbeat(in input, out output, call moment) runs.Code {
+	if in.Fence == r.Fence && r.Status == client.StatusCancelled {
+		return ""
+	}
+	if code := r.holder(in.Fence); code != "" {
+		return code
+	}
+	r.ClaimableMinMs, r.ClaimableMaxMs = out.LapsesAtMs, out.LapsesAtMs
+	if out.Unknown {
+		r.ClaimableMinMs, r.ClaimableMaxMs = call.earliestMs+in.LeaseMs, math.MaxInt64
+	}
+	return ""
+}
+
+func (r *run) release(in input) runs.Code {
+	if in.Fence == r.Fence && r.LeaseEnd == leaseReleased {
+		return ""
+	}
+	if code := r.holder(in.Fence); code != "" {
+		return code
+	}
+	r.LeaseEnd = leaseReleased
+	r.claimableNow()
+	return ""
+}
+
+func (r *run) suspend(in input) runs.Code {
+	// A suspension is known by its number, and its lease by the fence: nobody claims a
+	// run again before the suspension is over.
+	if in.Fence == r.Fence && r.Rounds == in.Round+1 && !terminal(r.Status) && r.LeaseEnd == leaseSuspended {
+		return ""
+	}
+	if code := r.holder(in.Fence); code != "" {
+		return code
+	}
+	if in.Round != r.Rounds {
+		return runs.CodeIDConflict
+	}
+	r.Rounds++
+	r.LeaseEnd = leaseSuspended
+	for _, one := range in.Asked {
+		r.Requests[one.Slot] = request{Raised: true, Question: one.Question, DueAtMs: one.DueAtMs}
+	}
+	r.waitOrGoOn()
+	return ""
+}
+
+func (r *run) complete(in input) runs.Code {
+	if in.Fence == r.Fence && r.LeaseEnd == leaseCompleted && r.Result == in.Mark {
+		return ""
+	}
+	if code := r.holder(in.Fence); code != "" {
+		return code
+	}
+	r.Result = in.Mark
+	r.end(client.StatusCompleted, leaseCompleted)
+	return ""
+}

@@ -1,0 +1,123 @@
+//go:build unix
+
+package linearizability
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// tally counts what a history shows, by what it is.
+type tally map[string]int
+
+// What a history must show for its check to say anything.
+const (
+	tallyAllowed   = "allowed"
+	tallyDenied    = "denied"
+	tallyAnswered  = "answered"
+	tallyDeclined  = "declined"
+	tallyCancelled = "cancelled"
+	tallyExpired   = "shown as expired"
+	tallyLost      = "lost a race"
+	tallyRepeated  = "repeated with a key"
+	tallyStale     = "refused for a stale fence"
+	tallyTakenOver = "taken over after a lease lapsed"
+	tallyCompleted = "completed"
+	tallyUnknown   = "unknown outcome"
+	tallyCalls     = "calls"
+	tallyRuns      = "runs"
+)
+
+var tallyOrder = []string{
+	tallyCalls, tallyRuns, tallyUnknown, tallyAllowed, tallyDenied, tallyAnswered, tallyDeclined, tallyCancelled,
+	tallyExpired, tallyLost, tallyRepeated, tallyStale, tallyTakenOver, tallyCompleted,
+}
+
+func tallyOf(histories map[string][]porcupine.Operation) tally {
+	counted := tally{tallyRuns: len(histories)}
+	for _, calls := range histories {
+		counted[tallyCalls] += len(calls)
+		counted[tallyTakenOver] += takenOver(calls)
+		for _, call := range calls {
+			counted.count(call.Input.(input), call.Output.(output))
+		}
+	}
+	return counted
+}
+
+func (c tally) add(other tally) {
+	for what, count := range other {
+		c[what] += count
+	}
+}
+
+func (c tally) count(in input, out output) {
+	switch {
+	case out.Unknown:
+		c[tallyUnknown]++
+		return
+	case out.Code == runs.CodeLeaseLost:
+		c[tallyStale]++
+	case out.Recorded.Outcome != "":
+		c[tallyLost]++
+	case out.Code != "":
+	case out.Repeated && in.Kind != callCreate:
+		c[tallyRepeated]++
+	case in.Kind == callComplete:
+		c[tallyCompleted]++
+	case in.Kind == callResolve || in.Kind == callAnswer || in.Kind == callCancelQuestion:
+		for _, one := range in.Decisions {
+			c[string(one.Outcome)]++
+		}
+	}
+	if slices.ContainsFunc(out.Settled[:], func(s settled) bool { return s.Outcome == client.OutcomeExpired }) ||
+		out.Recorded.Outcome == client.OutcomeExpired {
+		c[tallyExpired]++
+	}
+}
+
+// takenOver counts the claims that came next after one whose holder did nothing to end
+// its lease.
+func takenOver(calls []porcupine.Operation) (count int) {
+	ended := map[int64]bool{}
+	lapses := map[int64]int64{}
+	for _, call := range calls {
+		in, out := call.Input.(input), call.Output.(output)
+		switch {
+		case in.Kind == callClaim && out.Fence != 0:
+			lapses[out.Fence] = out.LapsesAtMs
+		case (in.Kind == callSuspend || in.Kind == callRelease) && out.Code == "":
+			ended[in.Fence] = true
+		}
+	}
+	for fence := range lapses {
+		if lapses[fence-1] != 0 && !ended[fence-1] {
+			count++
+		}
+	}
+	return count
+}
+
+// requireAll fails when something is missing that the load is there to make.
+func (c tally) requireAll(t *testing.T) {
+	t.Helper()
+	for _, what := range tallyOrder {
+		require.NotZero(t, c[what], "the load shows nothing that was %s: %s", what, c)
+	}
+}
+
+func (c tally) String() string {
+	parts := make([]string, len(tallyOrder))
+	for i, what := range tallyOrder {
+		parts[i] = fmt.Sprintf("%d %s", c[what], what)
+	}
+	return strings.Join(parts, ", ")
+}

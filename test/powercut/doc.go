@@ -1,0 +1,5 @@
+// Package powercut tests what is left of an SQLite file when the service on it is
+// killed at a random moment, and when the machine under it loses its power. It runs the
+// real program and knows nothing of what is inside, but for the format of the file that
+// SQLite writes its log to.
+package powercut
