@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -17,14 +18,17 @@ import (
 // Defaults of [ExpiryOptions].
 const (
 	DefaultExpiryBatch       = 1000
-	DefaultExpiryConcurrency = 64
+	DefaultExpiryConcurrency = 24
 	DefaultExpiryMaxSleep    = time.Second
 )
 
 const (
 	// maxSweeps bounds one pass, so that what it remembers stays small and what it
 	// did is told now and then. The next pass follows at once.
-	maxSweeps = 20
+	maxSweeps = 20 * partsOfBatch
+	// partsOfBatch is into how many parts a full batch is cut, of which each sweep
+	// takes one.
+	partsOfBatch = 4
 	// expiryShortestSleep is how often at most the loop asks for the next deadline
 	// when commits wake it.
 	expiryShortestSleep = 100 * time.Millisecond
@@ -131,9 +135,12 @@ func (e *Expiry) RunOnce(ctx context.Context) (ExpiryResult, error) {
 		fresh := due[:0:0]
 		for _, run := range due {
 			if !tried[run.RunID] {
-				tried[run.RunID] = true
 				fresh = append(fresh, run)
 			}
+		}
+		fresh = e.part(fresh)
+		for _, run := range fresh {
+			tried[run.RunID] = true
 		}
 		if len(fresh) == 0 {
 			// What is left is due and cannot be moved now. It must not be asked for in
@@ -153,6 +160,17 @@ func (e *Expiry) RunOnce(ctx context.Context) (ExpiryResult, error) {
 		}
 	}
 	return result, firstErr
+}
+
+// part picks a part of what is due by chance, when it is much: several replicas find
+// the same runs, and would all send all of them.
+func (e *Expiry) part(due []runs.DueRun) []runs.DueRun {
+	size := max(e.options.Batch/partsOfBatch, 1)
+	if len(due) <= size {
+		return due
+	}
+	from := rand.IntN((len(due)+size-1)/size) * size
+	return due[from:min(from+size, len(due))]
 }
 
 // expire sends each run through the door and returns how many failed and the first

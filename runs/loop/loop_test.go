@@ -171,7 +171,7 @@ func TestExpirySweepsUntilNothingIsDue(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, ExpiryResult{Swept: 10_000, Sleep: DefaultExpiryMaxSleep}, result)
 		require.Len(t, store.expired, 10_000)
-		require.Equal(t, map[string]int64{"later": nowMs() + 60_000 - 10*16}, store.dueAtMs)
+		require.Equal(t, map[string]int64{"later": nowMs() + 60_000 - 40*11}, store.dueAtMs, "40 parts of 250, 24 at a time")
 		require.Equal(t, DefaultExpiryConcurrency, store.mostIn)
 	})
 }
@@ -179,14 +179,14 @@ func TestExpirySweepsUntilNothingIsDue(t *testing.T) {
 func TestExpiryPassIsBounded(t *testing.T) {
 	t.Parallel()
 	store := newDueStore()
-	store.addDue(maxSweeps*2 + 5)
-	e := NewExpiry(store, ExpiryOptions{Batch: 2})
+	store.addDue(maxSweeps*2 + 8)
+	e := NewExpiry(store, ExpiryOptions{Batch: 2 * partsOfBatch})
 	result, err := e.RunOnce(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, ExpiryResult{Swept: maxSweeps * 2}, result, "and the next pass follows at once")
 	result, err = e.RunOnce(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 5, result.Swept)
+	require.Equal(t, 8, result.Swept)
 }
 
 func TestFailingRunDoesNotStopThePass(t *testing.T) {
