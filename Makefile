@@ -5,6 +5,7 @@ SHELL := /bin/bash
 PACKAGES ?= ./...
 FUZZ_TIME ?= 10s
 BENCH_TIME ?= 1s
+SOAK ?= 10m
 
 .PHONY: help
 help: ## Show this list
@@ -46,6 +47,28 @@ fuzz: ## Run each fuzz target for FUZZ_TIME
 		echo "$$target in $$(dirname $$file)"; \
 		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) "$$(dirname $$file)" || exit 1; \
 	done
+
+.PHONY: crash
+crash: ## Kill the service at every point of every call; writes the table of docs/reliability.md
+	go test -count 1 -tags failpoints ./internal/failpoint
+	HOLDPOINT_CRASH=all HOLDPOINT_CRASH_TABLE=$(CURDIR)/docs/reliability.md \
+		go test -count 1 -run 'TestMatrix$$' -parallel 4 -timeout 60m -v ./test/crash
+
+.PHONY: soak
+soak: ## Check histories under faults for SOAK (10m)
+	HOLDPOINT_SOAK=$(SOAK) go test -count 1 -timeout 0 -v -run TestReplicasAreOneService ./test/linearizability
+
+.PHONY: powercut
+powercut: ## Kill the service on a SQLite file, and cut its power, 200 times each
+	HOLDPOINT_POWERCUT_ROUNDS=200 go test -count 1 -timeout 60m -v ./test/powercut
+
+.PHONY: expiry
+expiry: ## Let 10,000 requests fall due at once on two replicas
+	HOLDPOINT_EXPIRY_DUE=10000 go test -count 1 -v -run VeryMany ./test/expiry
+
+.PHONY: restart
+restart: ## Restart the service with 100,000 runs suspended and debts to pay
+	HOLDPOINT_SUSPENDED=100000 go test -count 1 -timeout 30m -v -run Restart ./test/handover
 
 .PHONY: smoke
 smoke: ## Run README's quick start against a fresh clone and the built program
