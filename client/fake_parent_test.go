@@ -56,15 +56,3 @@ func (f *fake) askParent(w http.ResponseWriter, r *http.Request) {
 	}
 	answer(w, 202, client.AskParentResult{Clarification: asked.Clarification.View(), Run: asked.Run.View()}, nil)
 }
-
-// numbered is a settled request with its place in the order of the decisions.
-func numbered(request *runs.Request) runs.JSON {
-	text, err := json.Marshal(struct {
-		Document      runs.JSON `json:",embed"`
-		SettledNumber int64     `json:"settled_number,string"`
-	}{request.SettledDocument(), request.SettledNumber})
-	if err != nil {
-		panic(err)
-	}
-	return text
-}

@@ -283,7 +283,7 @@ func (f *fake) resume(w http.ResponseWriter, r *http.Request) {
 			case request.Open():
 				settled.Open++
 			case request.SettledNumber > after:
-				settled.Settled = append(settled.Settled, numbered(request))
+				settled.Settled = append(settled.Settled, request.SettledDocument())
 			}
 			last = max(last, request.SettledNumber)
 		}

@@ -5,9 +5,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -82,11 +79,7 @@ func (s *Server) settledAfter(ctx context.Context, runID string, fence, after in
 		settled.After = strconv.FormatInt(requests[i].SettledNumber, 10)
 		known[requests[i].RequestID] = true
 		if awaited(&requests[i]) {
-			document, err := settledDocument(&requests[i])
-			if err != nil {
-				return runs.Settled{}, false, err
-			}
-			settled.Settled = append(settled.Settled, document)
+			settled.Settled = append(settled.Settled, requests[i].SettledDocument())
 		}
 	}
 	for i := range record.Requests {
@@ -95,15 +88,6 @@ func (s *Server) settledAfter(ctx context.Context, runID string, fence, after in
 		}
 	}
 	return settled, len(settled.Settled) > 0 || settled.Open == 0 || settled.CancelRequested, nil
-}
-
-// settledDocument returns a settled request with its place in the order of the run's
-// decisions. The places that are shown have gaps: see [awaited].
-func settledDocument(request *runs.Request) (runs.JSON, error) {
-	return json.Marshal(struct {
-		Document      runs.JSON `json:",embed"`
-		SettledNumber int64     `json:"settled_number,string"`
-	}{request.SettledDocument(), request.SettledNumber}, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
 // awaited reports whether the run waits for what becomes of the request.

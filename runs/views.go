@@ -148,12 +148,16 @@ type Resume struct {
 type SettledApproval struct {
 	Request    ApprovalRequest `json:"request"`
 	Resolution Resolution      `json:"resolution"`
+	// SettledNumber is its place in the order of the run's decisions. It is given to an
+	// attached worker only, who says by it what a checkpoint has taken in.
+	SettledNumber int64 `json:"settled_number,omitzero,string"`
 }
 
 // SettledQuestion is a question and its answer.
 type SettledQuestion struct {
-	Request    UserQuestionRequest `json:"request"`
-	Resolution AnswerForWorker     `json:"resolution"`
+	Request       UserQuestionRequest `json:"request"`
+	Resolution    AnswerForWorker     `json:"resolution"`
+	SettledNumber int64               `json:"settled_number,omitzero,string"` // see SettledApproval
 }
 
 // AnswerForWorker is the answer to a question in the form that a worker hands to

@@ -229,12 +229,18 @@ func (r *Request) recordedDecision() *RecordedDecision {
 }
 
 // SettledDocument returns a settled request as the worker that waits for it is
-// handed it: a SettledApproval or a SettledQuestion.
+// handed it: a SettledApproval or a SettledQuestion, with its number. The numbers of
+// what one worker is shown may have gaps, because a clarification that the run does
+// not wait for has one as well.
 func (r *Request) SettledDocument() JSON {
 	if r.Kind == KindApproval {
-		return encode(r.settledApproval())
+		settled := r.settledApproval()
+		settled.SettledNumber = r.SettledNumber
+		return encode(settled)
 	}
-	return encode(r.settledQuestion())
+	settled := r.settledQuestion()
+	settled.SettledNumber = r.SettledNumber
+	return encode(settled)
 }
 
 func (r *Request) settledApproval() SettledApproval {
