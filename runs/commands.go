@@ -30,8 +30,8 @@ type Needs struct {
 	// SuspensionID loads the requests of that suspension of the run RunID also when
 	// they are settled.
 	SuspensionID string
-	// SessionRequestIDs are loaded of every run of the session, also when settled,
-	// together with those runs.
+	// SessionRequestIDs are loaded of every run of the session, also when settled; with
+	// Clarifications together with those runs.
 	SessionRequestIDs []string
 	// UnfinishedRuns loads every run of the session that is not over.
 	UnfinishedRuns bool

@@ -207,7 +207,7 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 		}
 	}
 	for key := range state.Requests {
-		if slices.Contains(needs.SessionRequestIDs, key.RequestID) {
+		if needs.Clarifications && slices.Contains(needs.SessionRequestIDs, key.RequestID) {
 			keep(key.RunID)
 		}
 	}

@@ -87,15 +87,15 @@ func (l *loader) queueClarifications(batch *pgx.Batch, loads []committer.Load) {
 		load := &loads[i]
 		if load.Clarifications {
 			clarifications = append(clarifications, load.SessionID)
+			for _, id := range load.SessionRequestIDs {
+				sessionRequests.add(load.SessionID, id)
+			}
 		}
 		if load.Mailbox {
 			mailboxes.add(load.SessionID, string(runs.MessagePending))
 		}
 		if load.DeadLetters {
 			mailboxes.add(load.SessionID, string(runs.MessageDeadLetter))
-		}
-		for _, id := range load.SessionRequestIDs {
-			sessionRequests.add(load.SessionID, id)
 		}
 		for _, id := range load.EffectIDs {
 			effects.add(load.SessionID, id)
