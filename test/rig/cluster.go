@@ -11,10 +11,8 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -23,6 +21,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
 // ClusterOptions say how a [Cluster] is run.
@@ -58,7 +58,7 @@ type postmaster struct {
 // loudly; under CI it fails.
 func NewCluster(tb testing.TB, options ClusterOptions) *Cluster {
 	tb.Helper()
-	bin, err := postgresBinaries()
+	bin, err := postgrestest.Binaries()
 	if err != nil {
 		if os.Getenv("CI") != "" {
 			tb.Fatalf("THIS TEST NEEDS THE PROGRAMS OF POSTGRES: %v", err)
@@ -66,7 +66,7 @@ func NewCluster(tb testing.TB, options ClusterOptions) *Cluster {
 		fmt.Fprintf(os.Stderr, "\n*** SKIPPED: %s NEEDS THE PROGRAMS OF POSTGRES: %v ***\n\n", tb.Name(), err)
 		tb.Skipf("no programs of Postgres: %v", err)
 	}
-	account, err := unprivileged()
+	account, err := postgrestest.Unprivileged()
 	require.NoError(tb, err)
 	port, err := fixedPort()
 	require.NoError(tb, err)
@@ -279,57 +279,4 @@ func fixedPort() (int, error) {
 		}
 	}
 	return 0, errors.New("no free port between 20000 and 32000")
-}
-
-// postgresBinaries returns the directory of initdb and postgres.
-func postgresBinaries() (string, error) {
-	if found, err := exec.LookPath("initdb"); err == nil {
-		// It may be a link to the one that has the other programs beside it.
-		if linked, err := filepath.EvalSymlinks(found); err == nil {
-			found = linked
-		}
-		directory := filepath.Dir(found)
-		if _, err := os.Stat(filepath.Join(directory, "postgres")); err == nil {
-			return directory, nil
-		}
-	}
-	for _, pattern := range []string{
-		"/usr/lib/postgresql/*/bin", // Debian
-		"/usr/pgsql-*/bin",          // Red Hat
-		"/usr/libexec/postgresql*",  // Alpine
-		"/opt/homebrew/opt/postgresql*/bin",
-		"/usr/local/opt/postgresql*/bin",
-	} {
-		matches, err := filepath.Glob(filepath.Join(pattern, "initdb"))
-		if err != nil || len(matches) == 0 {
-			continue
-		}
-		slices.Sort(matches)
-		return filepath.Dir(matches[len(matches)-1]), nil
-	}
-	return "", errors.New("initdb is neither on PATH nor where distributions put it")
-}
-
-// unprivileged returns whom to run Postgres as: it refuses to run as root. It is nil
-// when this process is not root.
-func unprivileged() (*syscall.Credential, error) {
-	if os.Geteuid() != 0 {
-		return nil, nil
-	}
-	for _, name := range []string{"postgres", "nobody"} {
-		account, err := user.Lookup(name)
-		if err != nil {
-			continue
-		}
-		uid, err := strconv.ParseUint(account.Uid, 10, 32)
-		if err != nil {
-			return nil, err
-		}
-		gid, err := strconv.ParseUint(account.Gid, 10, 32)
-		if err != nil {
-			return nil, err
-		}
-		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
-	}
-	return nil, errors.New("this is root, and there is no user to run Postgres as")
 }

@@ -29,9 +29,14 @@ var binaryDirectories = []string{
 	"/usr/local/opt/postgresql*/bin",
 }
 
-// binaries returns the directory of initdb and postgres, or errNoBinaries.
-func binaries() (string, error) {
+// Binaries returns the directory of initdb, postgres and the other programs of an
+// installation, or an error when this machine has none.
+func Binaries() (string, error) {
 	if found, err := exec.LookPath("initdb"); err == nil {
+		// It may be a link to the one that has the other programs beside it.
+		if linked, err := filepath.EvalSymlinks(found); err == nil {
+			found = linked
+		}
 		directory := filepath.Dir(found)
 		if _, err := os.Stat(filepath.Join(directory, "postgres")); err == nil {
 			return directory, nil
@@ -54,11 +59,11 @@ const directoryPrefix = "holdpoint-postgres-"
 // startLocal starts a server of this process's own: in a new directory, on a unix
 // socket only. It ends with the process, however that ends.
 func startLocal(ctx context.Context, durable bool) (*server, error) {
-	bin, err := binaries()
+	bin, err := Binaries()
 	if err != nil {
 		return nil, err
 	}
-	account, err := unprivileged()
+	account, err := Unprivileged()
 	if err != nil {
 		return nil, err
 	}
@@ -112,9 +117,10 @@ func startLocal(ctx context.Context, durable bool) (*server, error) {
 	return s, nil
 }
 
-// unprivileged returns whom to run Postgres as: it refuses to run as root. It is
-// nil when this process is not root.
-func unprivileged() (*syscall.Credential, error) {
+// Unprivileged returns whom to run Postgres as: it refuses to run as root. It is
+// nil when this process is not root. It returns an error when this is root and there
+// is no other user.
+func Unprivileged() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
 	}
