@@ -59,7 +59,7 @@ func compare(tb testing.TB, rt *rapid.T, databases map[string]storetest.Database
 				rt.Fatalf("%s answers %T %+v differently (-model +engine):\n%s", s.name, given, given, difference)
 			}
 		}
-		if step%8 == 7 || step == len(steps)-1 {
+		if step%16 == 15 || step == len(steps)-1 {
 			compareRows(rt, tb, model, subjects)
 			compareReads(rt, tb.Context(), model, subjects)
 			compareOwed(rt, tb.Context(), model, subjects, clock.NowMs())

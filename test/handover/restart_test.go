@@ -61,7 +61,7 @@ func TestRestartReplaysWhatIsOwed(t *testing.T) {
 				return err == nil && len(pending.Items) == 0
 			}, rig.Patience, 10*time.Millisecond)
 			t.Logf("%d runs suspended: takes calls after %v, the first run resumes after %v, %d owed effects are done after %v",
-				suspended, ready, resumed, owedEffects, time.Since(began))
+				suspended, ready, resumed, 2*owedEffects, time.Since(began))
 			var opened, delivered int
 			for effect, err := range c.AllEffects(t.Context(), client.EffectListParams{}) {
 				require.NoError(t, err)
