@@ -34,15 +34,17 @@ func newTarget(f *testing.F) *target {
 // the failure is not its own, and that every refusal is a problem document.
 func (s *target) send(t *testing.T, method string, address *url.URL, header http.Header, body string) *httptest.ResponseRecorder {
 	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	request := (&http.Request{
 		Method: method, URL: address, Host: "localhost", Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Body: http.NoBody, ContentLength: int64(len(body)),
-	}).WithContext(context.Background())
+	}).WithContext(ctx)
 	if body != "" {
 		request.Body = readCloser{strings.NewReader(body)}
 	}
 	recorder := httptest.NewRecorder()
-	s.handler.ServeHTTP(recorder, request)
+	s.handler.ServeHTTP(leaving{recorder, cancel}, request)
 	require.Less(t, recorder.Code, 500, "%s %s %q: %s", method, address, body, recorder.Body)
 	if recorder.Code >= 400 {
 		var problem wire.Problem
@@ -50,6 +52,17 @@ func (s *target) send(t *testing.T, method string, address *url.URL, header http
 		require.Equal(t, recorder.Code, problem.Status)
 	}
 	return recorder
+}
+
+// leaving is a caller who goes away after the first part of a stream.
+type leaving struct {
+	*httptest.ResponseRecorder
+	leave context.CancelFunc
+}
+
+func (l leaving) Flush() {
+	l.ResponseRecorder.Flush()
+	l.leave()
 }
 
 type readCloser struct{ *strings.Reader }

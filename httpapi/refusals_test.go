@@ -31,6 +31,7 @@ var operations = []operation{
 	{"POST", "/v1/sessions/nobody/interrupt", `{}`, true, runs.CodeSessionNotFound},
 	{"POST", "/v1/sessions/nobody/end", `{}`, true, runs.CodeSessionNotFound},
 	{"GET", "/v1/sessions/nobody/events", "", false, runs.CodeSessionNotFound},
+	{"GET", "/v1/sessions/nobody/stream", "", false, runs.CodeSessionNotFound},
 	{"POST", "/v1/sessions/nobody/runs", `{"input":1}`, false, ""},
 	{"POST", "/v1/sessions/nobody/input", `{"input":1}`, false, ""},
 	{"GET", "/v1/sessions/nobody/approvals", "", false, ""},
@@ -48,6 +49,7 @@ var operations = []operation{
 	{"POST", "/v1/runs/claim", `{"worker_id":"w"}`, false, ""},
 	{"GET", "/v1/runs/nobody", "", false, runs.CodeRunNotFound},
 	{"GET", "/v1/runs/nobody/events", "", false, runs.CodeRunNotFound},
+	{"GET", "/v1/runs/nobody/stream", "", false, runs.CodeRunNotFound},
 	{"POST", "/v1/runs/nobody/events", `{"fence":"1","events":[{"type":"x"}]}`, false, runs.CodeRunNotFound},
 	{"POST", "/v1/runs/nobody/cancel", `{}`, true, runs.CodeRunNotFound},
 	{"POST", "/v1/runs/nobody/approvals", allow("a"), false, runs.CodeRunNotFound},
@@ -132,7 +134,7 @@ func testRefusals(t *testing.T, a *api) {
 	})
 	t.Run("routes and methods", func(t *testing.T) {
 		t.Parallel()
-		for _, path := range []string{"/", "/v1", "/v1/", "/v1/runs/", "/v1/run", "/v1/runs/a/b", "/v1/sessions/a/stream", "/metrics", "/v1/rules", "/%00"} {
+		for _, path := range []string{"/", "/v1", "/v1/", "/v1/runs/", "/v1/run", "/v1/runs/a/b", "/v1/stream", "/metrics", "/v1/rules", "/%00"} {
 			a.get(t, path).refused(wire.CodeRouteNotFound)
 		}
 		for _, bad := range []struct{ method, path, allow string }{
@@ -143,11 +145,14 @@ func testRefusals(t *testing.T, a *api) {
 			{"PROPFIND", "/v1/sessions", "GET, HEAD, POST"},
 			{"POST", "/livez", "GET, HEAD"},
 			{"POST", "/v1/sessions/a/mailbox", "GET"},
+			{"POST", "/v1/runs/a/stream", "GET"},
 		} {
 			require.Equal(t, bad.allow, a.do(t, bad.method, bad.path, "").refused(wire.CodeMethodNotAllowed).header.Get("Allow"))
 		}
 		blind := a.do(t, http.MethodHead, "/v1/sessions/a/mailbox", "").want(http.StatusMethodNotAllowed)
 		require.Equal(t, "GET", blind.header.Get("Allow"), "HEAD would lease what it does not show")
+		endless := a.do(t, http.MethodHead, "/v1/runs/a/stream", "").want(http.StatusMethodNotAllowed)
+		require.Equal(t, "GET", endless.header.Get("Allow"))
 		a.get(t, "/v1/runs/claim", unchecked()).refused(runs.CodeRunNotFound)
 		made := a.post(t, "/v1/runs", `{"input":1}`).want(http.StatusAccepted)
 		head := a.do(t, http.MethodHead, made.header.Get("Location"), "").want(http.StatusOK)

@@ -20,6 +20,8 @@ func (s *Server) Routes() *chi.Mux {
 		router.Method(http.MethodGet, path, handler)
 		router.Method(http.MethodHead, path, handler)
 	}
+	// Without HEAD: a stream has no headers that tell anything, and no end.
+	stream := func(path string, handler wire.HandlerFunc) { router.Method(http.MethodGet, path, handler) }
 	post := func(path string, handler wire.HandlerFunc) { router.Method(http.MethodPost, path, handler) }
 
 	post("/v1/sessions", s.createSession)
@@ -28,6 +30,7 @@ func (s *Server) Routes() *chi.Mux {
 	post("/v1/sessions/{session_id}/interrupt", s.interruptSession)
 	post("/v1/sessions/{session_id}/end", s.endSession)
 	get("/v1/sessions/{session_id}/events", s.listSessionEvents)
+	stream("/v1/sessions/{session_id}/stream", s.streamSession)
 	post("/v1/sessions/{session_id}/runs", s.createSessionRun)
 	post("/v1/sessions/{session_id}/input", s.inputSession)
 	get("/v1/sessions/{session_id}/approvals", s.listSessionApprovals)
@@ -47,6 +50,7 @@ func (s *Server) Routes() *chi.Mux {
 	post("/v1/runs/claim", s.claimRuns)
 	get("/v1/runs/{run_id}", s.getRun)
 	get("/v1/runs/{run_id}/events", s.listRunEvents)
+	stream("/v1/runs/{run_id}/stream", s.streamRun)
 	post("/v1/runs/{run_id}/cancel", s.cancelRun)
 	post("/v1/runs/{run_id}/approvals", s.resolveRunApprovals)
 	post("/v1/runs/{run_id}/questions", s.answerRunQuestion)

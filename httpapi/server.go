@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
@@ -24,6 +25,8 @@ type Limits struct {
 	// InputWait is how long POST /v1/sessions/{session_id}/input is held when the
 	// caller says nothing; 30 s by default.
 	InputWait time.Duration
+	// MaxStreams bounds the streams that are open at once; 20,000 by default.
+	MaxStreams int
 }
 
 // The defaults of [Limits] and [Options].
@@ -31,6 +34,8 @@ const (
 	DefaultMaxWait      = 60 * time.Second
 	DefaultInputWait    = 30 * time.Second
 	DefaultPollInterval = time.Second
+	// DefaultStreamWriteTimeout is that of Options.StreamWriteTimeout.
+	DefaultStreamWriteTimeout = 10 * time.Second
 )
 
 // Options are what a [Server] is made of. Store, Hub and Claims must be set.
@@ -49,13 +54,18 @@ type Options struct {
 	// pages may call it. See wire.Guard.
 	Hosts   []string
 	Origins []string
-	// PollInterval is how often a held reply looks again although no notice came; 1 s
-	// by default.
+	// PollInterval is how often a held reply, and what streams of a session share, looks
+	// again although no notice came; 1 s by default.
 	PollInterval time.Duration
+	// KeepAlive is the silence after which a stream is sent a comment; 5 s by default.
+	KeepAlive time.Duration
+	// StreamWriteTimeout is how long the reader of a stream may take nothing before it
+	// loses its connection; 10 s by default.
+	StreamWriteTimeout time.Duration
 }
 
 // Server is the native API. It holds no state of its own besides whether it is
-// draining.
+// draining, and the feeds of the streams that are open.
 type Server struct {
 	store        runs.Store
 	hub          *watch.Hub
@@ -63,6 +73,8 @@ type Server struct {
 	version      string
 	limits       Limits
 	pollInterval time.Duration
+	streams      *stream.Hub
+	streamWrites time.Duration
 	handler      http.Handler
 
 	draining context.Context
@@ -85,8 +97,13 @@ func New(options Options) *Server {
 			InputWait:    cmp.Or(options.Limits.InputWait, DefaultInputWait),
 		},
 		pollInterval: cmp.Or(options.PollInterval, DefaultPollInterval),
+		streamWrites: cmp.Or(options.StreamWriteTimeout, DefaultStreamWriteTimeout),
 		draining:     draining, drain: drain,
 	}
+	server.streams = stream.NewHub(stream.Options{
+		Store: options.Store, Watches: options.Hub, Done: draining.Done(), Logger: logger,
+		MaxStreams: options.Limits.MaxStreams, PollInterval: server.pollInterval, KeepAlive: options.KeepAlive,
+	})
 	guard := wire.Guard{Hosts: options.Hosts, Origins: options.Origins}
 	server.handler = wire.NewShell(logger, guard, isProbe).Wrap(server.Routes())
 	return server
@@ -95,8 +112,8 @@ func New(options Options) *Server {
 // Handler returns the whole API, ready to be served.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Drain answers every held request at once with what there is and makes /readyz
-// say that the service goes away. Requests that are not held go on as before, so
+// Drain answers every held request at once with what there is, ends every stream, and
+// makes /readyz say that the service goes away. Requests that are not held go on as before, so
 // http.Server.Shutdown finishes soon after; hand Drain to RegisterOnShutdown.
 // Calling it again does nothing.
 func (s *Server) Drain() { s.drain() }

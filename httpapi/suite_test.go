@@ -137,6 +137,7 @@ func TestAPI(t *testing.T) {
 					{"idempotency", testIdempotency},
 					{"lists", testLists},
 					{"events", testEvents},
+					{"streams", testStreams},
 					{"refusals", testRefusals},
 					{"operations", testOperations},
 				} {

@@ -27,6 +27,8 @@ var reservedTypes = map[EventType]bool{
 	EventWaitingForApproval: true, EventApprovalResolved: true,
 	EventWaitingForUserQuestion: true, EventUserQuestionResolved: true,
 	EventCompleted: true, EventFailed: true, EventInterrupted: true, EventCancelled: true,
+	// Frames of streams that are no events.
+	"snapshot": true, "stream_gap": true,
 	EventParentClarificationRequested: true, EventParentClarificationResolved: true,
 }
 

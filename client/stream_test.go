@@ -1,0 +1,201 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// scripted answers each connection of a stream with the next of its replies, and
+// says that the session is alive unless told otherwise.
+type scripted struct {
+	mu      sync.Mutex
+	replies []string
+	asked   []string // the Last-Event-ID of each
+	view    string
+	events  string
+}
+
+func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/stream"):
+		s.asked = append(s.asked, r.Header.Get("Last-Event-ID"))
+		if len(s.replies) == 0 {
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		reply := s.replies[0]
+		s.replies = s.replies[1:]
+		if reply == "503" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		reply, cut := strings.CutSuffix(reply, "CUT")
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, reply)
+		w.(http.Flusher).Flush()
+		if cut {
+			panic(http.ErrAbortHandler)
+		}
+	case strings.HasSuffix(r.URL.Path, "/events"):
+		fmt.Fprint(w, s.events)
+	default:
+		fmt.Fprint(w, s.view)
+	}
+}
+
+func (s *scripted) connect(t *testing.T) *client.Client {
+	t.Helper()
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	server.Config.ErrorLog = nil
+	c, err := client.New(server.URL, client.WithRetry(client.RetryPolicy{MaxAttempts: 2, BaseDelay: time.Millisecond, MaxDelay: time.Millisecond}))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func event(id int, name string) string {
+	return fmt.Sprintf("id: %d\nevent: %s\ndata: {\"id\":\"%d\",\"run_id\":\"r\",\"session_id\":\"s\",\"event\":{\"type\":%q}}\n\n", id, name, id, name)
+}
+
+const (
+	sessionAt2 = "retry: 1000\n\nid: 2\nevent: snapshot\ndata: {\"session_id\":\"s\",\"status\":\"idle\",\"last_event_id\":\"2\"}\n\n"
+	runAt2     = "retry: 1000\n\nid: 2\nevent: snapshot\ndata: {\"run_id\":\"r\",\"status\":\"running\"}\n\n"
+	alive      = `{"session_id":"s","run_id":"r","status":"running","last_event_id":"2"}`
+)
+
+// told writes down what a stream tells, up to a number of things.
+func told(stream func(func(client.StreamEvent, error) bool), limit int) (list []string, err error) {
+	for one, failure := range stream {
+		switch {
+		case failure != nil:
+			return list, failure
+		case one.Session != nil:
+			list = append(list, "session "+one.ID)
+		case one.Run != nil:
+			list = append(list, "run "+one.ID)
+		case one.Event != nil:
+			list = append(list, one.ID)
+		default:
+			list = append(list, "gap "+one.Gap)
+		}
+		if len(list) == limit {
+			break
+		}
+	}
+	return list, nil
+}
+
+func TestStreamGoesOnAfterCuts(t *testing.T) {
+	t.Parallel()
+	service := &scripted{view: alive, replies: []string{
+		"503", sessionAt2 + event(3, "x") + "id: 4\nevent: cutCUT", "503", "503", "503",
+		event(3, "x") + event(4, "snapshot"), event(5, "stream_gap") + ": keepalive\n\nCUT", event(6, "x"),
+	}}
+	list, err := told(service.connect(t).StreamSession(t.Context(), "s", ""), 5)
+	require.NoError(t, err)
+	require.Equal(t, []string{"session 2", "3", "4", "5", "6"}, list, "each once, whatever its name")
+	require.Equal(t, []string{"", "", "3", "3", "3", "3", "4", "5"}, service.asked)
+}
+
+func TestStreamEnds(t *testing.T) {
+	t.Parallel()
+	t.Run("with the run's last event", func(t *testing.T) {
+		t.Parallel()
+		service := &scripted{replies: []string{runAt2 + event(3, "x") + event(4, "completed")}}
+		list, err := told(service.connect(t).StreamRun(t.Context(), "r", ""), 0)
+		require.NoError(t, err)
+		require.Equal(t, []string{"run 2", "3", "4"}, list)
+	})
+	t.Run("with the snapshot of what is over", func(t *testing.T) {
+		t.Parallel()
+		over := strings.Replace(runAt2, "running", "failed", 1)
+		list, err := told((&scripted{replies: []string{over}}).connect(t).StreamRun(t.Context(), "r", ""), 0)
+		require.NoError(t, err)
+		require.Equal(t, []string{"run 2"}, list)
+	})
+	t.Run("with nothing left of a run", func(t *testing.T) {
+		t.Parallel()
+		service := &scripted{view: `{"run_id":"r","status":"completed"}`, events: `[]`, replies: []string{"retry: 1000\n\n"}}
+		list, err := told(service.connect(t).StreamRun(t.Context(), "r", "7"), 0)
+		require.NoError(t, err)
+		require.Empty(t, list)
+	})
+	t.Run("with the session, whose end is no event", func(t *testing.T) {
+		t.Parallel()
+		service := &scripted{view: `{"session_id":"s","status":"ended","last_event_id":"4"}`, replies: []string{sessionAt2 + event(3, "x"), event(4, "x")}}
+		list, err := told(service.connect(t).StreamSession(t.Context(), "s", ""), 0)
+		require.NoError(t, err)
+		require.Equal(t, []string{"session 2", "3", "4"}, list, "not before the last event")
+	})
+}
+
+func TestStreamThatIsAhead(t *testing.T) {
+	t.Parallel()
+	service := &scripted{view: alive, replies: []string{"retry: 1000\n\nevent: stream_gap\ndata: {\"reason\":\"ahead\"}\n\nCUT", sessionAt2 + event(3, "x")}}
+	list, err := told(service.connect(t).StreamSession(t.Context(), "s", "9"), 3)
+	require.NoError(t, err)
+	require.Equal(t, []string{"gap ahead", "session 2", "3"}, list)
+	require.Equal(t, []string{"9", ""}, service.asked)
+}
+
+func TestStreamThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		replies []string
+		after   string
+		want    error
+	}{
+		"an id that is none":          {after: "x", want: client.ErrInvalid},
+		"refused":                     {},
+		"never there":                 {replies: []string{"503", "503", sessionAt2}, want: client.ErrUnavailable},
+		"no snapshot":                 {replies: []string{event(3, "x")}},
+		"an event without an id":      {replies: []string{sessionAt2 + "event: x\ndata: {}\n\n"}},
+		"an event that is no JSON":    {replies: []string{sessionAt2 + "id: 3\nevent: x\ndata: {\n\n"}},
+		"an event of another id":      {replies: []string{sessionAt2 + strings.Replace(event(3, "x"), "id: 3", "id: 4", 1)}},
+		"a gap without a reason":      {after: "9", replies: []string{"event: stream_gap\ndata: {}\n\n"}},
+		"a snapshot that is no view":  {replies: []string{"id: 1\nevent: snapshot\ndata: 7\n\n"}},
+		"a gap that nobody asked for": {replies: []string{"event: stream_gap\ndata: {\"reason\":\"ahead\"}\n\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			service := &scripted{view: alive, replies: test.replies}
+			_, err := told(service.connect(t).StreamSession(t.Context(), "s", test.after), 0)
+			require.Error(t, err)
+			if test.want != nil {
+				require.ErrorIs(t, err, test.want)
+			} else {
+				require.NotErrorIs(t, err, client.ErrUnavailable, "not worth trying again")
+			}
+		})
+	}
+}
+
+func TestStreamEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	service := &scripted{view: alive, replies: []string{sessionAt2}}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	enough := errors.New("enough")
+	var failed error
+	for one, err := range service.connect(t).StreamSession(ctx, "s", "") {
+		if failed = err; one.Session != nil {
+			cancel(enough)
+		}
+	}
+	require.ErrorIs(t, failed, context.Canceled)
+	require.ErrorIs(t, failed, enough)
+}

@@ -1,0 +1,213 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/watch"
+)
+
+// fakeStore is the log of one session, "s", with the runs "a" and "b".
+type fakeStore struct {
+	hub *watch.Hub
+
+	mu     sync.Mutex
+	events []runs.Event
+	ended  bool
+	broken bool
+	// eventReads and sessionReads count the calls.
+	eventReads, sessionReads int
+}
+
+var errBroken = errors.New("the database is gone")
+
+func (f *fakeStore) Session(context.Context, string) (*runs.SessionRecord, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sessionReads++
+	if f.broken {
+		return nil, errBroken
+	}
+	record := &runs.SessionRecord{Session: runs.Session{SessionID: "s", LastEventID: int64(len(f.events))}}
+	if f.ended {
+		record.Session.EndedAtMs = 1
+	}
+	return record, nil
+}
+
+func (f *fakeStore) SessionEvents(_ context.Context, _ string, after int64, limit int) ([]runs.Event, error) {
+	return f.read(after, limit, "")
+}
+
+func (f *fakeStore) RunEvents(_ context.Context, runID string, after int64, limit int) ([]runs.Event, error) {
+	return f.read(after, limit, runID)
+}
+
+func (f *fakeStore) read(after int64, limit int, runID string) ([]runs.Event, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.eventReads++
+	if f.broken {
+		return nil, errBroken
+	}
+	var found []runs.Event
+	for _, event := range f.events {
+		if event.EventID > after && len(found) < limit && (runID == "" || event.RunID == runID) {
+			found = append(found, event)
+		}
+	}
+	return found, nil
+}
+
+// add appends events, each "run type", and hints at them once.
+func (f *fakeStore) add(events ...string) {
+	f.addInSilence(events...)
+	f.hub.Publish(runs.Notice{SessionID: "s"})
+}
+
+func (f *fakeStore) addInSilence(events ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, text := range events {
+		runID, name, _ := strings.Cut(text, " ")
+		f.events = append(f.events, runs.Event{
+			SessionID: "s", RunID: runID, EventID: int64(len(f.events) + 1), Type: runs.EventType(name),
+			Body: runs.JSON(fmt.Sprintf("{\n\"type\" : %q}", name)),
+		})
+	}
+}
+
+func (f *fakeStore) end() {
+	f.mu.Lock()
+	f.ended = true
+	f.mu.Unlock()
+	f.hub.Publish(runs.Notice{SessionID: "s"})
+}
+
+func (f *fakeStore) setBroken(broken bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.broken = broken
+}
+
+func (f *fakeStore) reads() (events, sessions int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.eventReads, f.sessionReads
+}
+
+// sink is a reader who takes everything, unless told otherwise.
+type sink struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	flushes int
+	// takes, when set, is asked before each write.
+	takes func() error
+}
+
+func (s *sink) Write(text []byte) (int, error) {
+	if s.takes != nil {
+		if err := s.takes(); err != nil {
+			return 0, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(text)
+}
+
+func (s *sink) Flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flushes++
+	return nil
+}
+
+// seen returns the ids of the frames, and "-" for a comment.
+func (s *sink) seen() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []string
+	for line := range strings.Lines(s.text.String()) {
+		if id, found := strings.CutPrefix(line, "id: "); found {
+			list = append(list, strings.TrimSpace(id))
+		}
+		if strings.HasPrefix(line, ":") {
+			list = append(list, "-")
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// bench is a hub on a fake store, for a bubble.
+type bench struct {
+	*testing.T
+	store *fakeStore
+	hub   *Hub
+}
+
+func newBench(t *testing.T, options Options) *bench {
+	t.Helper()
+	store := &fakeStore{hub: watch.NewHub()}
+	options.Store, options.Watches = store, store.hub
+	return &bench{T: t, store: store, hub: NewHub(options)}
+}
+
+// follow follows the session and returns what ends it.
+func (b *bench) follow(out *sink, from From) (stop func(), ended <-chan struct{}) {
+	b.Helper()
+	subscription, err := b.hub.Join("s")
+	require.NoError(b, err)
+	ctx, cancel := context.WithCancel(b.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer subscription.Close()
+		subscription.Follow(ctx, out, from)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}, done
+}
+
+// window returns what the feed keeps.
+func (b *bench) window() (frames, size int, base int64) {
+	f := b.hub.feeds["s"]
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.window), f.size, f.base
+}
+
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+func rangeText(first, last int) string {
+	var list []string
+	for i := first; i <= last; i++ {
+		list = append(list, fmt.Sprint(i))
+	}
+	return strings.Join(list, " ")
+}
+
+func repeat(text string, count int) []string {
+	list := make([]string, count)
+	for i := range list {
+		list[i] = text
+	}
+	return list
+}

@@ -1,0 +1,79 @@
+package stream
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Names of the frames that are no events of the log.
+const (
+	NameSnapshot = "snapshot"
+	NameGap      = "stream_gap"
+)
+
+// GapAhead is the reason of a gap: the caller named an event that there is not yet.
+const GapAhead = "ahead"
+
+// Retry is the first line of a stream: how many milliseconds a browser waits before
+// it connects again.
+const Retry = "retry: 1000\n\n"
+
+var keepAlive = []byte(": keepalive\n\n")
+
+// Stored documents were checked when they came in (see wire.Respond). Without
+// options for white space a document is one line.
+var encoding = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// frame is an event as all followers write it.
+type frame struct {
+	id    int64
+	runID string
+	// ends says that the run has no event after this one.
+	ends bool
+	text []byte
+}
+
+func newFrame(event *runs.Event) (frame, error) {
+	text, err := appendFrame(nil, strconv.FormatInt(event.EventID, 10), string(event.Type), event.Entry())
+	if err != nil {
+		return frame{}, fmt.Errorf("event %d of session %s: %w", event.EventID, event.SessionID, err)
+	}
+	// The event that ends a run has the name of the status that it ends in.
+	ends := runs.Status(event.Type).Terminal()
+	return frame{id: event.EventID, runID: event.RunID, ends: ends, text: text}, nil
+}
+
+// AppendSnapshot appends the frame that says how things stand at an event.
+func AppendSnapshot(text []byte, id int64, view any) ([]byte, error) {
+	return appendFrame(text, strconv.FormatInt(id, 10), NameSnapshot, view)
+}
+
+// AppendGap appends the frame that says why what follows does not join on to what
+// the caller saw before. It has no id.
+func AppendGap(text []byte, reason string) ([]byte, error) {
+	return appendFrame(text, "", NameGap, struct {
+		Reason string `json:"reason"`
+	}{reason})
+}
+
+// appendFrame takes a name without line breaks: the types of events are made of the
+// characters of ids.
+func appendFrame(text []byte, id, name string, data any) ([]byte, error) {
+	document, err := json.Marshal(data, encoding)
+	if err != nil {
+		return text, fmt.Errorf("encode the frame: %w", err)
+	}
+	if text == nil {
+		text = make([]byte, 0, len(id)+len(name)+len(document)+len("id: \nevent: \ndata: \n\n"))
+	}
+	if id != "" {
+		text = append(append(append(text, "id: "...), id...), '\n')
+	}
+	text = append(append(append(text, "event: "...), name...), "\ndata: "...)
+	return append(append(text, document...), "\n\n"...), nil
+}

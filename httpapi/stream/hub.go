@@ -1,0 +1,157 @@
+// Package stream lets many callers follow the log of a session while it grows. The
+// sessions that somebody follows have one feed each in this process: it reads new
+// events once, encodes each once, and all followers write the same bytes.
+//
+// A feed keeps the newest frames only. A follower that is further behind, because it
+// resumes or because it is slow, reads what it lacks from the store by itself and
+// meets the feed where the window begins. So a follower costs its own time and never
+// the feed's, and the memory of a feed is bounded.
+//
+// The package knows the log and the frames of server-sent events (v1-work.md
+// "Streams"). It knows nothing of requests, of SQL, or of who may see what.
+package stream
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/watch"
+)
+
+// The defaults of [Options].
+const (
+	DefaultMaxStreams   = 20_000
+	DefaultPollInterval = time.Second
+	DefaultKeepAlive    = 5 * time.Second
+)
+
+// pollsPerSecond bounds what all feeds together ask of the database for the sake of
+// hints that were lost: with many feeds each looks less often.
+const pollsPerSecond = 500
+
+// Store is what a feed reads. See [runs.Reader].
+type Store interface {
+	Session(ctx context.Context, sessionID string) (*runs.SessionRecord, error)
+	SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]runs.Event, error)
+	RunEvents(ctx context.Context, runID string, after int64, limit int) ([]runs.Event, error)
+}
+
+// Options are what a [Hub] is made of. Store and Watches must be set.
+type Options struct {
+	Store   Store
+	Watches *watch.Hub
+	// Done ends every stream when it is closed. Nil never does.
+	Done <-chan struct{}
+	// Logger is told of reads that failed. Nil discards.
+	Logger *slog.Logger
+	// MaxStreams bounds the streams of this process.
+	MaxStreams int
+	// PollInterval is how often a feed looks for events although no hint came; rarer
+	// when there are more than 500 feeds.
+	PollInterval time.Duration
+	// KeepAlive is the silence after which a follower is sent a comment. It comes at
+	// most a twentieth later.
+	KeepAlive time.Duration
+}
+
+// Hub holds the feeds of a process. It is safe for concurrent use, and has no
+// goroutine while nobody follows anything.
+type Hub struct {
+	store        Store
+	watches      *watch.Hub
+	done         <-chan struct{}
+	logger       *slog.Logger
+	maxStreams   int
+	pollInterval time.Duration
+	silence      silence
+
+	mu      sync.Mutex
+	feeds   map[string]*feed
+	streams int
+}
+
+// NewHub returns a hub without feeds.
+func NewHub(options Options) *Hub {
+	logger := options.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	return &Hub{
+		store: options.Store, watches: options.Watches, done: options.Done, logger: logger,
+		maxStreams:   cmp.Or(options.MaxStreams, DefaultMaxStreams),
+		pollInterval: cmp.Or(options.PollInterval, DefaultPollInterval),
+		silence:      silence{tick: cmp.Or(options.KeepAlive, DefaultKeepAlive) / (silenceSlots - 2)},
+		feeds:        map[string]*feed{},
+	}
+}
+
+// Subscription is one caller's place at the feed of a session.
+type Subscription struct {
+	hub  *Hub
+	feed *feed
+}
+
+// Join takes a place at the feed of a session, which need not exist. What is
+// committed from now on reaches the subscription, so a snapshot that is read after
+// Join misses nothing. The caller must close it. Errors: service_unavailable when
+// there are as many streams as there may be; [runs.ErrClosed] when the service is
+// shutting down.
+func (h *Hub) Join(sessionID string) (*Subscription, error) {
+	select {
+	case <-h.done:
+		return nil, runs.ErrClosed
+	default:
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.streams >= h.maxStreams {
+		return nil, runs.NewError(wire.CodeServiceUnavailable, "this process serves %d streams, which is as many as it may; try again", h.maxStreams)
+	}
+	h.streams++
+	if h.streams == 1 {
+		h.silence.start()
+	}
+	f := h.feeds[sessionID]
+	if f == nil {
+		f = newFeed(h, sessionID)
+		h.feeds[sessionID] = f
+	}
+	f.users++
+	return &Subscription{hub: h, feed: f}, nil
+}
+
+// Close gives the place up, and ends the feed when it was the last. It must be
+// called once.
+func (s *Subscription) Close() {
+	if last := s.hub.leave(s.feed); last {
+		s.feed.stop()
+	}
+}
+
+// leave reports whether nobody is left at the feed. A later Join makes a new one.
+func (h *Hub) leave(f *feed) (last bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.streams--
+	if h.streams == 0 {
+		h.silence.stop()
+	}
+	f.users--
+	if f.users > 0 {
+		return false
+	}
+	delete(h.feeds, f.sessionID)
+	return true
+}
+
+// pollAfter returns how long a feed waits for a hint before it looks by itself.
+func (h *Hub) pollAfter() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return max(h.pollInterval, time.Duration(len(h.feeds))*time.Second/pollsPerSecond)
+}

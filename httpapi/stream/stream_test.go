@@ -1,0 +1,248 @@
+package stream
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func bubble(t *testing.T, options Options, test func(*bench)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(newBench(t, options)) })
+}
+
+func TestFramesAreOneLine(t *testing.T) {
+	t.Parallel()
+	one, err := newFrame(&runs.Event{
+		SessionID: "s", EventID: 7, RunID: "r", AgentID: "a", Type: "delta", TimestampMs: 5,
+		Body: runs.JSON("{\n \"type\":\"delta\",\r\n\t\"text\":\"a\\nb\"}"),
+	})
+	require.NoError(t, err)
+	require.Equal(t, "id: 7\nevent: delta\n"+
+		`data: {"id":"7","timestamp_ms":5,"run_id":"r","session_id":"s","agent_id":"a","event":{"type":"delta","text":"a\nb"}}`+"\n\n", string(one.text))
+	require.Len(t, one.text, cap(one.text), "the window holds no spare bytes")
+}
+
+func TestAFeedReadsOnceForAll(t *testing.T) {
+	bubble(t, Options{}, func(b *bench) {
+		b.store.addInSilence("a x", "a x")
+		outs := make([]*sink, 100)
+		for i := range outs {
+			outs[i] = &sink{}
+			stop, _ := b.follow(outs[i], From{Cursor: 2})
+			defer stop()
+		}
+		synctest.Wait()
+		events, sessions := b.store.reads()
+		require.Equal(b, 0, events)
+		require.Equal(b, 1, sessions)
+		b.store.add("a x", "b x")
+		synctest.Wait()
+		b.store.add("a x")
+		synctest.Wait()
+		for _, out := range outs {
+			require.Equal(b, "3 4 5", out.seen())
+			require.Equal(b, 2, out.flushes, "one for each batch")
+		}
+		events, sessions = b.store.reads()
+		require.Equal(b, 2, events, "one read for each hint, however many follow")
+		require.Equal(b, 1, sessions)
+	})
+}
+
+func TestAFeedFindsWhatNobodyHintedAt(t *testing.T) {
+	bubble(t, Options{PollInterval: time.Second}, func(b *bench) {
+		out := &sink{}
+		stop, _ := b.follow(out, From{})
+		defer stop()
+		synctest.Wait()
+		b.store.addInSilence("a x")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Equal(b, "1", out.seen())
+	})
+}
+
+func TestAFeedGoesWithItsLastFollower(t *testing.T) {
+	bubble(t, Options{}, func(b *bench) {
+		first, _ := b.follow(&sink{}, From{})
+		second, _ := b.follow(&sink{}, From{})
+		first()
+		require.Len(b, b.hub.feeds, 1)
+		second()
+		require.Empty(b, b.hub.feeds)
+		_, before := b.store.reads()
+		time.Sleep(time.Minute)
+		_, after := b.store.reads()
+		require.Equal(b, before, after, "nobody follows, and nobody reads")
+
+		out := &sink{}
+		third, _ := b.follow(out, From{})
+		defer third()
+		b.store.add("a x")
+		synctest.Wait()
+		require.Equal(b, "1", out.seen())
+	})
+}
+
+// A follower that the window has left behind reads by itself and meets the feed.
+func TestBehindTheWindow(t *testing.T) {
+	bubble(t, Options{}, func(b *bench) {
+		b.store.addInSilence(repeat("a x", 300)...)
+		blocked := make(chan struct{})
+		slow := &sink{takes: func() error { <-blocked; return nil }}
+		fast, ofRun := &sink{}, &sink{}
+		for out, from := range map[*sink]From{slow: {Cursor: 250}, fast: {Cursor: 250}, ofRun: {Cursor: 1, RunID: "b"}} {
+			stop, _ := b.follow(out, from)
+			defer stop()
+		}
+		synctest.Wait()
+		b.store.add(append(repeat("a x", 599), "b x")...)
+		synctest.Wait()
+		b.store.add("a x")
+		synctest.Wait()
+		require.Equal(b, rangeText(251, 901), fast.seen())
+		require.Equal(b, "900", ofRun.seen())
+		require.Empty(b, slow.seen())
+		frames, _, _ := b.window()
+		require.LessOrEqual(b, frames, windowFrames, "whoever is slow, the window is bounded")
+		close(blocked)
+		synctest.Wait()
+		require.Equal(b, rangeText(251, 901), slow.seen())
+	})
+}
+
+func TestTheWindowIsBoundedByBytesAndLetGo(t *testing.T) {
+	bubble(t, Options{PollInterval: time.Second}, func(b *bench) {
+		out := &sink{}
+		stop, _ := b.follow(out, From{})
+		defer stop()
+		synctest.Wait()
+		large := "a " + strings.Repeat("x", 100<<10)
+		for range 5 {
+			b.store.add(large)
+			synctest.Wait()
+		}
+		require.Equal(b, "1 2 3 4 5", out.seen())
+		frames, size, base := b.window()
+		require.LessOrEqual(b, size, windowBytes)
+		require.Equal(b, int64(5-frames), base)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		frames, size, base = b.window()
+		require.Equal(b, []int{0, 0, 5}, []int{frames, size, int(base)}, "a session that is quiet costs nothing")
+		b.store.add("a x")
+		synctest.Wait()
+		require.Equal(b, "1 2 3 4 5 6", out.seen())
+	})
+}
+
+func TestTheEnd(t *testing.T) {
+	bubble(t, Options{}, func(b *bench) {
+		b.store.addInSilence("a x")
+		session, runA, runB := &sink{}, &sink{}, &sink{}
+		_, sessionOver := b.follow(session, From{Cursor: 1})
+		_, aOver := b.follow(runA, From{Cursor: 1, RunID: "a"})
+		_, bOver := b.follow(runB, From{Cursor: 1, RunID: "b"})
+		b.store.add("b x", "a completed", "b x")
+		synctest.Wait()
+		require.True(b, isClosed(aOver))
+		require.Equal(b, "3", runA.seen())
+		require.False(b, isClosed(bOver))
+		require.False(b, isClosed(sessionOver))
+		b.store.end()
+		synctest.Wait()
+		require.True(b, isClosed(bOver), "no run outlives its session")
+		require.True(b, isClosed(sessionOver))
+		require.Equal(b, "2 3 4", session.seen())
+		require.Equal(b, "2 4", runB.seen())
+
+		closed := &sink{}
+		_, over := b.follow(closed, From{Cursor: 1, Closed: true, End: 4})
+		synctest.Wait()
+		require.True(b, isClosed(over))
+		require.Equal(b, "2 3 4", closed.seen())
+	})
+}
+
+func TestKeepAlive(t *testing.T) {
+	bubble(t, Options{KeepAlive: 5 * time.Second}, func(b *bench) {
+		session, run := &sink{}, &sink{}
+		for out, from := range map[*sink]From{session: {}, run: {RunID: "b"}} {
+			stop, _ := b.follow(out, from)
+			defer stop()
+		}
+		time.Sleep(4900 * time.Millisecond)
+		b.store.add("a x")
+		synctest.Wait()
+		time.Sleep(400 * time.Millisecond)
+		synctest.Wait()
+		require.Equal(b, "1", session.seen())
+		require.Equal(b, "-", run.seen(), "events of other runs are silence")
+		time.Sleep(4900 * time.Millisecond)
+		synctest.Wait()
+		require.Equal(b, "1 -", session.seen())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(b, 12, strings.Count(session.seen(), "-"))
+	})
+}
+
+func TestAReaderThatTakesNoMore(t *testing.T) {
+	bubble(t, Options{}, func(b *bench) {
+		gone := &sink{takes: func() error { return errors.New("broken pipe") }}
+		_, over := b.follow(gone, From{})
+		other := &sink{}
+		stop, _ := b.follow(other, From{})
+		defer stop()
+		b.store.add("a x")
+		synctest.Wait()
+		require.True(b, isClosed(over))
+		require.Equal(b, "1", other.seen())
+	})
+}
+
+func TestADatabaseThatIsAwayForAWhile(t *testing.T) {
+	bubble(t, Options{PollInterval: time.Second}, func(b *bench) {
+		b.store.setBroken(true)
+		out := &sink{}
+		stop, ended := b.follow(out, From{})
+		defer stop()
+		b.store.add("a x")
+		time.Sleep(7 * time.Second)
+		synctest.Wait()
+		require.False(b, isClosed(ended), "the stream waits for the feed")
+		b.store.setBroken(false)
+		time.Sleep(time.Second)
+		b.store.add("a x")
+		synctest.Wait()
+		require.Equal(b, "- 1 2", out.seen())
+
+		b.store.setBroken(true)
+		_, over := b.follow(&sink{}, From{Cursor: 0, Closed: true, End: 2})
+		synctest.Wait()
+		require.True(b, isClosed(over), "who reads alone ends, and may come back")
+	})
+}
+
+func TestDoneEndsAllAndTakesNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		done := make(chan struct{})
+		b := newBench(t, Options{Done: done, MaxStreams: 1})
+		_, over := b.follow(&sink{}, From{})
+		_, err := b.hub.Join("other")
+		require.Equal(t, runs.Code("service_unavailable"), runs.ErrorCode(err))
+		close(done)
+		<-over
+		_, err = b.hub.Join("s")
+		require.ErrorIs(t, err, runs.ErrClosed)
+	})
+}

@@ -1,0 +1,143 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/postgres"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+)
+
+// pairs are where a stream is read and where the session is written: in one process,
+// in two that share a Postgres, and in two of which the reader hears of nothing.
+var pairs = map[string]func(*testing.T) (reads, writes *api){
+	"SQLite": func(t *testing.T) (reads, writes *api) {
+		a := serve(t, openSQLite(t), newContract(t))
+		return a, a
+	},
+	"two replicas": func(t *testing.T) (reads, writes *api) {
+		database, contract := postgrestest.URL(t), newContract(t)
+		return replicaOf(t, database, contract, postgres.Options{}), replicaOf(t, database, contract, postgres.Options{})
+	},
+	"two replicas without hints": func(t *testing.T) (reads, writes *api) {
+		database, contract := postgrestest.URL(t), newContract(t)
+		deaf := postgres.Options{NoListen: true}
+		often := func(o *httpapi.Options) { o.PollInterval = 20 * time.Millisecond }
+		return replicaOf(t, database, contract, deaf, often), replicaOf(t, database, contract, deaf)
+	},
+}
+
+func replicaOf(t *testing.T, database string, contract *contract, options postgres.Options, change ...func(*httpapi.Options)) *api {
+	t.Helper()
+	store, err := postgres.Open(t.Context(), database, options)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	return serve(t, store, contract, change...)
+}
+
+// TestStreamsMissNothing subscribes while a worker writes, over and over, with and
+// without a cursor, and reads to the end: every event after the first id is there
+// once, whatever fell between subscription, snapshot and commit.
+func TestStreamsMissNothing(t *testing.T) {
+	t.Parallel()
+	const rounds = 20
+	for name, pair := range pairs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reads, writes := pair(t)
+			for range rounds {
+				run := writes.claimed(t)
+				written := make(chan struct{})
+				go func() {
+					defer close(written)
+					writeEvents(t, writes, run)
+				}()
+				session, ofRun := "/v1/sessions/"+run.session, "/v1/runs/"+run.run
+				streams := []struct {
+					path string
+					*reader
+				}{
+					{session, reads.follow(t, session+"/stream")},
+					{ofRun, reads.follow(t, ofRun+"/stream")},
+					{session, reads.follow(t, session+"/stream?cursor=0")},
+					{ofRun, reads.follow(t, ofRun+"/stream", header("Last-Event-ID", "2"))},
+				}
+				for i, stream := range streams {
+					after := []string{"", "", "0", "2"}[i]
+					if after == "" {
+						after, _ = stream.snapshot()
+					}
+					var seen []frame
+					for {
+						one, err := stream.read()
+						if err != nil {
+							break
+						}
+						if one.comment == "" {
+							seen = append(seen, one)
+						}
+					}
+					reads.requireLog(t, stream.path, after, seen)
+				}
+				<-written
+			}
+		})
+	}
+}
+
+// writeEvents does what a worker does, and ends the session.
+func writeEvents(t *testing.T, a *api, run wantedRun) {
+	call := func(path, body string) {
+		if _, err := a.try(t, http.MethodPost, path, body); err != nil {
+			t.Error(err)
+		}
+	}
+	for i := range 8 {
+		call("/v1/runs/"+run.run+"/events", fmt.Sprintf(`{"fence":%q,"events":[{"type":"delta","n":%d},{"type":"delta"}]}`, run.fence, i))
+		if i%4 == 0 {
+			call("/v1/sessions/"+run.session+"/runs", `{"input":1}`)
+		}
+	}
+	call("/v1/runs/"+run.run+"/complete", fmt.Sprintf(`{"fence":%q}`, run.fence))
+	call("/v1/sessions/"+run.session+"/end", "")
+}
+
+// A log that is longer than what a feed keeps, read from its beginning by many while
+// it grows.
+func TestStreamsOfALongLog(t *testing.T) {
+	t.Parallel()
+	a := serve(t, openSQLite(t), newContract(t))
+	run := a.claimed(t)
+	path := "/v1/runs/" + run.run
+	add := func() {
+		events := `{"type":"delta"}`
+		for range 99 {
+			events += `,{"type":"delta"}`
+		}
+		a.post(t, path+"/events", fmt.Sprintf(`{"fence":%q,"events":[%s]}`, run.fence, events)).want(http.StatusAccepted)
+	}
+	for range 4 {
+		add()
+	}
+	first := a.follow(t, path+"/stream?cursor=0")
+	for want := 1; want <= 100; want++ {
+		require.Equal(t, want, number(t, first.event().id))
+	}
+	for range 6 {
+		add()
+	}
+	second := a.follow(t, "/v1/sessions/"+run.session+"/stream", header("Last-Event-ID", "150"))
+	for want := 101; want <= 1000; want++ {
+		require.Equal(t, want, number(t, first.event().id))
+	}
+	for want := 151; want <= 1000; want++ {
+		require.Equal(t, want, number(t, second.event().id))
+	}
+	require.NotEqual(t, string(runs.EventCompleted), first.event().name)
+}

@@ -1,0 +1,131 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func testStreams(t *testing.T, a *api) {
+	t.Run("a session: a snapshot, and then what happens", func(t *testing.T) {
+		t.Parallel()
+		run := a.waiting(t, `"approvals":[`+approval("a1")+`,`+approval("a2")+`]`)
+		path := "/v1/sessions/" + run.session
+		stream := a.follow(t, path+"/stream")
+		require.Equal(t, "text/event-stream", stream.response.Header.Get("Content-Type"))
+		require.Equal(t, "no-store", stream.response.Header.Get("Cache-Control"))
+		require.Equal(t, "no", stream.response.Header.Get("X-Accel-Buffering"))
+		id, view := stream.snapshot()
+		require.Equal(t, a.get(t, path).body, any(view))
+		require.Equal(t, view["last_event_id"], id)
+
+		a.post(t, path+"/runs", `{"input":2}`).want(http.StatusAccepted)
+		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1", "a2")).want(http.StatusAccepted)
+		var seen []frame
+		for len(seen) == 0 || seen[len(seen)-1].name != "started" {
+			seen = append(seen, stream.event())
+		}
+		a.requireLog(t, path, id, seen)
+	})
+	t.Run("a run: its own events, and an end", func(t *testing.T) {
+		t.Parallel()
+		run := a.claimed(t)
+		path := "/v1/runs/" + run.run
+		stream := a.follow(t, path+"/stream")
+		id, view := stream.snapshot()
+		require.Equal(t, a.get(t, path).body, any(view))
+		for range 3 {
+			a.post(t, "/v1/sessions/"+run.session+"/runs", `{"input":2}`).want(http.StatusAccepted)
+			a.post(t, path+"/events", fmt.Sprintf(`{"fence":%q,"events":[{"type":"delta","text":"a\nb"}, { "type" : "snapshot",
+				"spaced" : [ 1 ] }]}`, run.fence)).want(http.StatusAccepted)
+		}
+		a.post(t, path+"/complete", fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK)
+		var seen []frame
+		for len(seen) < 7 {
+			seen = append(seen, stream.event())
+		}
+		stream.ends()
+		a.requireLog(t, path, id, seen)
+		require.Equal(t, "completed", seen[6].name)
+
+		over := a.get(t, path+"/stream").want(http.StatusOK)
+		require.Equal(t, []string{"", seen[6].id}, ids(frames(t, over.text)), "the snapshot of what is over, and nothing else")
+		again := frames(t, a.get(t, path+"/stream?cursor="+id).want(http.StatusOK).text)
+		require.Equal(t, seen, again[1:], "without a snapshot")
+		require.Len(t, frames(t, a.get(t, path+"/stream?cursor="+seen[6].id).want(http.StatusOK).text), 1)
+	})
+	t.Run("resuming", func(t *testing.T) {
+		t.Parallel()
+		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
+		for _, path := range []string{"/v1/sessions/" + run.session, "/v1/runs/" + run.run} {
+			for _, resumed := range []*reader{
+				a.follow(t, path+"/stream?cursor=1"),
+				a.follow(t, path+"/stream", header("Last-Event-ID", "1")),
+				a.follow(t, path+"/stream?cursor=0", header("Last-Event-ID", "1")),
+				a.follow(t, path+"/stream?cursor=1", header("Last-Event-ID", "0")),
+				a.follow(t, path+"/stream?cursor=1", header("Last-Event-ID", "x")),
+			} {
+				a.requireLog(t, path, "1", []frame{resumed.event(), resumed.event()})
+			}
+			for _, none := range []string{"", "x", "-1", "01", "9223372036854775808"} {
+				id, _ := a.follow(t, path+"/stream", header("Last-Event-ID", none)).snapshot()
+				require.Equal(t, "3", id)
+				refused := a.get(t, path+"/stream?cursor="+none, unchecked())
+				refused.refused(runs.CodeInvalidEventCursor)
+			}
+		}
+		a.get(t, "/v1/sessions/%00/stream").refused(runs.CodeSessionNotFound)
+		a.get(t, "/v1/runs/%FF/stream").refused(runs.CodeRunNotFound)
+	})
+	t.Run("ahead of the log", func(t *testing.T) {
+		t.Parallel()
+		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
+		a.post(t, "/v1/sessions/"+run.session+"/runs", `{"input":2}`).want(http.StatusAccepted)
+		for _, path := range []string{"/v1/sessions/" + run.session, "/v1/runs/" + run.run} {
+			for _, ahead := range []*reader{
+				a.follow(t, path+"/stream?cursor=1000"),
+				a.follow(t, path+"/stream", header("Last-Event-ID", "9223372036854775807")),
+			} {
+				require.Equal(t, frame{name: "stream_gap", data: `{"reason":"ahead"}`}, ahead.event())
+				_, view := ahead.snapshot()
+				require.Equal(t, a.get(t, path).body, any(view))
+			}
+		}
+		between := a.follow(t, "/v1/runs/"+run.run+"/stream?cursor=4")
+		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1")).want(http.StatusAccepted)
+		require.Equal(t, "approval_resolved", between.event().name, "an event of another run is not ahead")
+	})
+	t.Run("a session that ends", func(t *testing.T) {
+		t.Parallel()
+		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
+		path := "/v1/sessions/" + run.session
+		stream, ofRun := a.follow(t, path+"/stream"), a.follow(t, "/v1/runs/"+run.run+"/stream")
+		id, _ := stream.snapshot()
+		ofRun.snapshot()
+		a.post(t, path+"/end", "").want(http.StatusOK)
+		seen := []frame{stream.event(), stream.event()}
+		stream.ends()
+		a.requireLog(t, path, id, seen)
+		require.Equal(t, []frame{ofRun.event(), ofRun.event()}, seen)
+		ofRun.ends()
+
+		all := frames(t, a.get(t, path+"/stream").want(http.StatusOK).text)
+		require.Equal(t, "snapshot", all[1].name)
+		require.Len(t, all, 2)
+		a.requireLog(t, path, "0", frames(t, a.get(t, path+"/stream?cursor=0").want(http.StatusOK).text)[1:])
+		require.Len(t, frames(t, a.get(t, path+"/stream?cursor="+seen[1].id).want(http.StatusOK).text), 1)
+	})
+	t.Run("a session that ends without an event", func(t *testing.T) {
+		t.Parallel()
+		path := "/v1/sessions/" + a.post(t, "/v1/sessions", "").want(http.StatusCreated).textAt("session_id")
+		stream := a.follow(t, path+"/stream")
+		id, _ := stream.snapshot()
+		require.Equal(t, "0", id)
+		a.post(t, path+"/end", "").want(http.StatusOK)
+		stream.ends()
+	})
+}

@@ -1,0 +1,232 @@
+package gallery
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+)
+
+// inbox is what somebody who follows a stream shows: the prompts that are open.
+type inbox struct {
+	open map[string]bool
+	last string
+}
+
+func (b *inbox) see(t *testing.T, seen client.StreamEvent) {
+	t.Helper()
+	b.last = seen.ID
+	switch {
+	case seen.Session != nil:
+		b.show(seen.Session.PendingApprovals)
+	case seen.Run != nil:
+		b.show(seen.Run.PendingApprovals)
+	case seen.Event != nil:
+		var event struct {
+			Type        string              `json:"type"`
+			RequestIDs  []string            `json:"request_ids"`
+			Resolutions []client.Resolution `json:"resolutions"`
+		}
+		require.NoError(t, json.Unmarshal(seen.Event.Event, &event))
+		if event.Type == "waiting_for_approval" {
+			for _, id := range event.RequestIDs {
+				b.open[id] = true
+			}
+		}
+		for _, settled := range event.Resolutions {
+			delete(b.open, settled.RequestID)
+		}
+	}
+}
+
+func (b *inbox) show(pending []client.ApprovalRequest) {
+	b.open = map[string]bool{}
+	for i := range pending {
+		b.open[pending[i].ID] = true
+	}
+}
+
+func (b *inbox) shown() []string { return slices.Sorted(maps.Keys(b.open)) }
+
+// following reads a stream one step at a time. It ends with the test.
+type following struct {
+	t    *testing.T
+	next func() (client.StreamEvent, error, bool)
+}
+
+func follow(t *testing.T, stream iter.Seq2[client.StreamEvent, error]) *following {
+	t.Helper()
+	next, stop := iter.Pull2(stream)
+	t.Cleanup(stop)
+	return &following{t, next}
+}
+
+func (f *following) see(into *inbox) client.StreamEvent {
+	f.t.Helper()
+	seen, err, more := f.next()
+	require.NoError(f.t, err)
+	require.True(f.t, more, "the stream ended")
+	into.see(f.t, seen)
+	return seen
+}
+
+// A prompt was announced before it was stored, and the quick approver got "not
+// found". Here whoever sees a prompt on a stream decides it at once, at any replica.
+func TestGallery05WhoSeesAPromptCanDecideIt(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		for round := range 30 {
+			runID := fmt.Sprintf("run-%d", round)
+			session := "session-of-" + runID
+			_, err := s.at(0).CreateSession(soon(t), client.CreateSessionParams{SessionID: session, AgentID: runID})
+			require.NoError(t, err)
+			var approver inbox
+			stream := follow(t, s.at(1+round).StreamSession(soon(t), session, ""))
+			stream.see(&approver)
+			require.Empty(t, approver.shown())
+			raised := make(chan error, 1)
+			go func() {
+				_, err := s.at(0).CreateRun(soon(t), client.CreateRunParams{
+					RunID: runID, SessionID: session, AgentID: runID, Input: "work", Suspend: asks(approval("deploy")),
+				})
+				raised <- err
+			}()
+			for len(approver.open) == 0 {
+				stream.see(&approver)
+			}
+			_, err = s.at(2+round).ResolveRunApprovals(soon(t), runID, decide("deploy", client.BehaviorAllow))
+			require.NoError(t, err, "it was seen before it was there")
+			require.NoError(t, <-raised)
+			for len(approver.open) > 0 {
+				stream.see(&approver)
+			}
+		}
+	})
+}
+
+// A resolved prompt was shown again after a reconnect with Last-Event-ID. Here the
+// stream is cut after every single event, and whoever goes on from there ends up with
+// what is open, on the stream of the session and on that of the run.
+func TestGallery07ReconnectShowsNoSettledPrompt(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		held := startedRun(t, s.at(0), "run")
+		for _, id := range []string{"first", "second"} {
+			_, err := s.at(0).Suspend(soon(t), "run", held.Lease.Fence, *asks(approval(id)))
+			require.NoError(t, err)
+			_, err = s.at(1).ResolveRunApprovals(soon(t), "run", decide(id, client.BehaviorDeny))
+			require.NoError(t, err)
+			held = mustClaim(t, s.at(1), "run")
+		}
+		_, err := s.at(0).Suspend(soon(t), "run", held.Lease.Fence, *asks(approval("open")))
+		require.NoError(t, err)
+		session, err := s.at(0).GetSession(soon(t), "session-of-run")
+		require.NoError(t, err)
+		newest := session.LastEventID
+
+		for _, streamOf := range []func(at int, after string) iter.Seq2[client.StreamEvent, error]{
+			func(at int, after string) iter.Seq2[client.StreamEvent, error] {
+				return s.at(at).StreamSession(soon(t), "session-of-run", after)
+			},
+			func(at int, after string) iter.Seq2[client.StreamEvent, error] {
+				return s.at(at).StreamRun(soon(t), "run", after)
+			},
+		} {
+			var fresh inbox
+			follow(t, streamOf(1, "")).see(&fresh)
+			require.Equal(t, []string{"open"}, fresh.shown())
+			require.Equal(t, newest, fresh.last)
+
+			for cut := 0; ; cut++ {
+				reconnecting := inbox{open: map[string]bool{}, last: "0"}
+				before := follow(t, streamOf(0, "0"))
+				for range cut {
+					before.see(&reconnecting)
+				}
+				if reconnecting.last == newest {
+					require.Equal(t, []string{"open"}, reconnecting.shown())
+					require.Greater(t, cut, 8, "the log must have had something to replay")
+					break
+				}
+				after := follow(t, streamOf(1, reconnecting.last))
+				for reconnecting.last != newest {
+					seen := after.see(&reconnecting)
+					require.NotNil(t, seen.Event, "no snapshot is sent to who goes on")
+				}
+				require.Equal(t, []string{"open"}, reconnecting.shown(), "cut after %d events", cut)
+			}
+		}
+	})
+}
+
+// A reload of the page lost the pending prompt, and the run was stuck until the
+// process restarted. Here every snapshot after a reconnect or a kill -9 holds every
+// open prompt, and a stream that was open goes on by itself.
+func TestGallery08SnapshotHoldsEveryOpenPrompt(t *testing.T) {
+	t.Parallel()
+	for name, database := range map[string]func(*testing.T) string{
+		"Postgres": func(t *testing.T) string { return postgrestest.URL(t) },
+		"SQLite":   sqliteURL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := database(t)
+			p := serve(t, url)
+			waitingRun(t, p.client, "run", asks(approval("one"), approval("two"), approval("three")))
+			var open inbox
+			lasting := follow(t, p.client.StreamSession(soon(t), "session-of-run", ""))
+			lasting.see(&open)
+			require.Equal(t, []string{"one", "three", "two"}, open.shown())
+			_, err := p.client.ResolveRunApprovals(soon(t), "run", decide("two", client.BehaviorAllow))
+			require.NoError(t, err)
+
+			want := []string{"one", "three"}
+			for range 2 {
+				for range 3 {
+					requireShown(t, p.client, want)
+				}
+				p.kill()
+				require.NoError(t, p.Restart())
+				require.NoError(t, p.AwaitReady())
+				requireShown(t, p.client, want)
+			}
+			for _, id := range want {
+				_, err := p.client.ResolveRunApprovals(soon(t), "run", decide(id, client.BehaviorAllow))
+				require.NoError(t, err)
+			}
+			settled := 0
+			for len(open.open) > 0 {
+				seen := lasting.see(&open)
+				require.NotNil(t, seen.Event, "it goes on where it was")
+				settled++
+			}
+			require.GreaterOrEqual(t, settled, 3)
+			held := mustClaim(t, p.client, "run")
+			require.Len(t, held.Resume.Approvals, 3)
+			complete(t, p.client, held)
+			p.kill()
+			requireDoctorContent(t, url)
+		})
+	}
+}
+
+// requireShown opens both streams anew and checks what their snapshots show.
+func requireShown(t *testing.T, c *client.Client, want []string) {
+	t.Helper()
+	for _, stream := range []iter.Seq2[client.StreamEvent, error]{
+		c.StreamSession(soon(t), "session-of-run", ""), c.StreamRun(soon(t), "run", ""),
+	} {
+		var fresh inbox
+		for seen, err := range stream {
+			require.NoError(t, err)
+			fresh.see(t, seen)
+			break
+		}
+		require.Equal(t, want, fresh.shown())
+	}
+}
