@@ -40,7 +40,7 @@ func testStreams(t *testing.T, a *api) {
 		require.Equal(t, a.get(t, path).body, any(view))
 		for range 3 {
 			a.post(t, "/v1/sessions/"+run.session+"/runs", `{"input":2}`).want(http.StatusAccepted)
-			a.post(t, path+"/events", fmt.Sprintf(`{"fence":%q,"events":[{"type":"delta","text":"a\nb"}, { "type" : "snapshot",
+			a.post(t, path+"/events", fmt.Sprintf(`{"fence":%q,"events":[{"type":"delta","text":"a\nb"}, { "type" : "spaced",
 				"spaced" : [ 1 ] }]}`, run.fence)).want(http.StatusAccepted)
 		}
 		a.post(t, path+"/complete", fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK)
