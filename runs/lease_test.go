@@ -337,6 +337,9 @@ func TestAppendedEvents(t *testing.T) {
 		{`{"type":"output"}`, "/events/1/content"},
 		{`{"type":"output","content":7}`, "/events/1"},
 		{`{"type":"completed"}`, "/events/1/type"},
+		{`{"type":"snapshot"}`, "/events/1/type"},
+		{`{"type":"stream_gap"}`, "/events/1/type"},
+		{`{"type":"parent_clarification_resolved"}`, "/events/1/type"},
 		{`{"type":"approval_resolved"}`, "/events/1/type"},
 		{`{"type":"parent_clarification_resolved"}`, "/events/1/type"},
 	} {
