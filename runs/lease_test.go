@@ -341,7 +341,6 @@ func TestAppendedEvents(t *testing.T) {
 		{`{"type":"stream_gap"}`, "/events/1/type"},
 		{`{"type":"parent_clarification_resolved"}`, "/events/1/type"},
 		{`{"type":"approval_resolved"}`, "/events/1/type"},
-		{`{"type":"parent_clarification_resolved"}`, "/events/1/type"},
 	} {
 		refusal := h.refused(runs.CodeInvalidRequest, appended(`{"type":"ok"}`, test.event))
 		require.Equal(t, []string{test.pointer}, pointersOf(refusal), test.event)
