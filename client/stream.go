@@ -202,7 +202,7 @@ func (w watched) Read(to []byte) (int, error) {
 }
 
 // read hands the frames of one connection to the caller. A frame is a snapshot by its
-// place and not by its name, because a worker may give any name to its events.
+// place, and its name must agree.
 func (s *streaming) read(body io.Reader) error {
 	frames := newFrameReader(body)
 	resumed, first := s.after != "", true
