@@ -115,8 +115,8 @@ func (r *doctorReport) print(console *console, took time.Duration) error {
 		}
 	}
 	walked := r.Summary.Rows
-	_, err := fmt.Fprintf(console.stdout, "%s: walked %d sessions, %d runs, %d requests, %d events, %d idempotency records, %d effects and %d messages in %s\n",
-		found, walked.Sessions, walked.Runs, walked.Requests, walked.Events, walked.IdempotencyRecords, walked.Effects, walked.Messages, took.Round(time.Millisecond))
+	_, err := fmt.Fprintf(console.stdout, "%s: walked %d sessions, %d runs, %d requests, %d events, %d idempotency records, %d effects, %d messages and %d rules in %s\n",
+		found, walked.Sessions, walked.Runs, walked.Requests, walked.Events, walked.IdempotencyRecords, walked.Effects, walked.Messages, walked.Rules, took.Round(time.Millisecond))
 	return err
 }
 
@@ -134,6 +134,9 @@ func about(finding doctor.Finding) string {
 	}
 	if finding.MessageID != "" {
 		parts = append(parts, "message "+finding.MessageID)
+	}
+	if finding.RuleID != "" {
+		parts = append(parts, "rule "+finding.RuleID)
 	}
 	if finding.IdempotencyKey != "" {
 		parts = append(parts, "key "+finding.IdempotencyKey)

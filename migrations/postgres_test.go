@@ -139,3 +139,91 @@ func postgresQuery(t *testing.T, db *sql.DB, query string) string {
 	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT string_agg(r::text, E'\n') FROM ("+query+") AS r").Scan(&text))
 	return text
 }
+
+// postgresRuleRows are what only the third step admits, each by itself.
+var postgresRuleRows = []string{
+	`INSERT INTO rules (created_at_ms, uses, session_id, rule_id, effect, created_by, text, match)
+		VALUES (1, 0, '*', 'l1', 'deny', 'ann', 'no', '{"pattern_keys":["rm"]}')`,
+	`INSERT INTO rules (created_at_ms, max_uses, uses, revoked_at_ms, revoked_by, session_id, rule_id, tool_name, effect, input_digest,
+			source_run_id, source_request_id, created_by, text, match)
+		VALUES (1, 3, 3, 2, 'bob', 'to come', 'l2', 't', 'allow', 'sha256:', 'r1', 'q1', 'ann', 'yes', '{"input_digest":"sha256:"}')`,
+	`UPDATE requests SET partial_answers = '[]' WHERE handle = 'h3'`,
+	`UPDATE requests SET outcome = 'allowed', settled_number = 2, settled_at_ms = 2, resolution = '{}', rule_id = 'l1' WHERE handle = 'h1'`,
+	`INSERT INTO effects (created_at_ms, due_at_ms, attempts, session_id, effect_id, run_id, kind, state, target_session_id, payload)
+		VALUES (1, 1, 0, 's', 'review', 'r1', 'review_approval', 'pending', 's', '{}')`,
+	`INSERT INTO idempotency_records (created_at_ms, scope, operation, idempotency_key, fingerprint, session_id, run_id)
+		VALUES (1, 's', 'decision', 'k', '', 's', 'r1')`,
+}
+
+// rulesRefused are rows that no step admits, of either engine.
+var rulesRefused = []string{
+	`UPDATE rules SET session_id = '' WHERE rule_id = 'l1'`,
+	`UPDATE rules SET rule_id = ''`,
+	`UPDATE rules SET rule_id = 'l2' WHERE rule_id = 'l1'`,
+	`UPDATE rules SET effect = 'maybe'`,
+	`UPDATE rules SET match = ''`,
+	`UPDATE rules SET tool_name = NULL WHERE rule_id = 'l2'`,
+	`UPDATE rules SET max_uses = 1 WHERE rule_id = 'l1'`,
+	`UPDATE rules SET max_uses = 0, uses = 0 WHERE rule_id = 'l2'`,
+	`UPDATE rules SET uses = 1 WHERE rule_id = 'l1'`,
+	`UPDATE rules SET uses = 4 WHERE rule_id = 'l2'`,
+	`UPDATE rules SET uses = -1 WHERE rule_id = 'l2'`,
+	`UPDATE rules SET source_run_id = NULL WHERE rule_id = 'l2'`,
+	`UPDATE rules SET revoked_at_ms = NULL WHERE rule_id = 'l2'`,
+	`UPDATE rules SET revoked_by = NULL WHERE rule_id = 'l2'`,
+	`UPDATE requests SET rule_id = 'l1' WHERE handle = 'h2'`,
+	`UPDATE requests SET rule_id = 'l1' WHERE handle = 'h3'`,
+	`UPDATE requests SET partial_answers = '[]' WHERE handle = 'h2'`,
+	`UPDATE requests SET partial_answers = '[]' WHERE handle = 'h1'`,
+	`UPDATE effects SET kind = 'other'`,
+	`UPDATE idempotency_records SET operation = 'other'`,
+}
+
+func TestRulesComeAndGoOnPostgres(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	db := engines[migrations.Postgres](t)()
+	steps, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("postgres"), goose.WithLogger(goose.NopLogger()))
+	require.NoError(t, err)
+	move := func(results []*goose.MigrationResult, err error) {
+		require.NoError(t, err)
+		require.NotEmpty(t, results)
+	}
+	const allRequests = `SELECT handle, kind, body, suspension_id FROM requests ORDER BY handle`
+
+	move(steps.UpTo(ctx, 2))
+	_, err = db.ExecContext(ctx, postgresRows)
+	require.NoError(t, err)
+	secondSchema, requests := postgresQuery(t, db, postgresSchema), postgresQuery(t, db, allRequests)
+	files := postgresQuery(t, db, "SELECT pg_relation_filenode('requests')")
+
+	var thirdSchema string
+	for range 2 {
+		for _, statement := range postgresRuleRows {
+			_, err := db.ExecContext(ctx, statement)
+			require.Error(t, err, statement)
+		}
+		move(steps.UpTo(ctx, 3))
+		require.Equal(t, files, postgresQuery(t, db, "SELECT pg_relation_filenode('requests')"), "the table is not written anew")
+		require.Equal(t, "(3,0,0)", postgresQuery(t, db, "SELECT count(*), count(rule_id), count(partial_answers) FROM requests"))
+		if thirdSchema == "" {
+			thirdSchema = postgresQuery(t, db, postgresSchema)
+		}
+		require.Equal(t, thirdSchema, postgresQuery(t, db, postgresSchema))
+		for _, statement := range postgresRuleRows {
+			_, err := db.ExecContext(ctx, statement)
+			require.NoError(t, err, statement)
+		}
+		for _, statement := range rulesRefused {
+			_, err := db.ExecContext(ctx, statement)
+			require.Error(t, err, statement)
+		}
+
+		move(steps.DownTo(ctx, 2))
+		require.Equal(t, secondSchema, postgresQuery(t, db, postgresSchema))
+		require.Equal(t, requests, postgresQuery(t, db, allRequests), "no request is gone")
+		require.Equal(t, "(0,0)", postgresQuery(t, db, "SELECT (SELECT count(*) FROM effects), (SELECT count(*) FROM idempotency_records)"))
+		_, err = db.ExecContext(ctx, `UPDATE requests SET outcome = NULL, settled_number = NULL, settled_at_ms = NULL, resolution = NULL WHERE handle = 'h1'`)
+		require.NoError(t, err)
+	}
+}

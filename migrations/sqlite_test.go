@@ -127,3 +127,86 @@ func sqliteQuery(t *testing.T, db *sql.DB, query string) [][]any {
 	require.NoError(t, rows.Err())
 	return list
 }
+
+// sqliteRuleRows are rows that only the third step admits, each by itself, beside those
+// of the first and the second.
+var sqliteRuleRows = []string{
+	`INSERT INTO rules (created_at_ms, uses, session_id, rule_id, effect, created_by, text, match)
+		VALUES (1, 0, '*', 'l1', 'deny', 'ann', 'no', '{"pattern_keys":["rm"]}')`,
+	`INSERT INTO rules (created_at_ms, max_uses, uses, revoked_at_ms, revoked_by, session_id, rule_id, tool_name, effect, input_digest,
+			source_run_id, source_request_id, created_by, text, match)
+		VALUES (1, 3, 3, 2, 'bob', 'to come', 'l2', 't', 'allow', 'sha256:', 'r1', 'q1', 'ann', 'yes', '{"input_digest":"sha256:"}')`,
+	`UPDATE requests SET outcome = 'allowed', settled_number = 9, settled_at_ms = 2, resolution = '{}', rule_id = 'l1', due_at_ms = NULL WHERE handle = 'h1'`,
+	`INSERT INTO requests (session_id, run_id, request_id, handle, suspension_id, suspension_digest, number, kind, body, created_at_ms, partial_answers)
+		VALUES ('s', 'r1', 'q5', 'h3', 'sus', 'd', 5, 'question', '{}', 2, '[]')`,
+	`INSERT INTO effects VALUES ('s', 'review', 'r1', 'review_approval', 'pending', 's', '{}', 1, 1, 0, NULL, NULL)`,
+	`INSERT INTO idempotency_records VALUES ('decision', 's', 'k', 'f', 's', 'r1', 1)`,
+}
+
+func TestRulesComeAndGoOnSQLite(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "test.db")+"?_foreign_keys=1")
+	require.NoError(t, err)
+	closing(t, db)
+	db.SetMaxOpenConns(1)
+	steps, err := goose.NewProvider(goose.DialectSQLite3, db, os.DirFS("sqlite"), goose.WithLogger(goose.NopLogger()))
+	require.NoError(t, err)
+	move := func(results []*goose.MigrationResult, err error) {
+		require.NoError(t, err)
+		require.NotEmpty(t, results)
+		require.Equal(t, [][]any{{"ok"}}, sqliteQuery(t, db, "PRAGMA integrity_check"))
+		require.Empty(t, sqliteQuery(t, db, "PRAGMA foreign_key_check"))
+	}
+	schema := func() [][]any {
+		return sqliteQuery(t, db, "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE '%goose%' ORDER BY type, name")
+	}
+	rows := func() [][][]any {
+		return [][][]any{
+			sqliteQuery(t, db, "SELECT * FROM effects ORDER BY 1, 2"), sqliteQuery(t, db, "SELECT * FROM idempotency_records ORDER BY 1, 2, 3"),
+			sqliteQuery(t, db, "SELECT handle, kind, body FROM requests ORDER BY 1"),
+		}
+	}
+
+	move(steps.UpTo(ctx, 1))
+	_, err = db.ExecContext(ctx, sqliteRows)
+	require.NoError(t, err)
+	move(steps.UpTo(ctx, 2))
+	_, err = db.ExecContext(ctx, clarificationRows+`DELETE FROM requests WHERE handle = 'h3'`)
+	require.NoError(t, err)
+	secondSchema, secondRows := schema(), rows()
+
+	var thirdSchema [][]any
+	for range 2 {
+		for _, statement := range sqliteRuleRows {
+			_, err := db.ExecContext(ctx, statement)
+			require.Error(t, err, statement)
+		}
+		move(steps.UpTo(ctx, 3))
+		require.Equal(t, secondRows, rows())
+		if thirdSchema == nil {
+			thirdSchema = schema()
+		}
+		require.Equal(t, thirdSchema, schema())
+		for _, object := range secondSchema {
+			if object[0] == "index" {
+				require.Contains(t, thirdSchema, object, "every index is there again as it was")
+			}
+		}
+		for _, statement := range sqliteRuleRows {
+			_, err := db.ExecContext(ctx, statement)
+			require.NoError(t, err, statement)
+		}
+		for _, statement := range rulesRefused {
+			_, err := db.ExecContext(ctx, statement)
+			require.Error(t, err, statement)
+		}
+
+		move(steps.DownTo(ctx, 2))
+		require.Equal(t, secondSchema, schema())
+		_, err = db.ExecContext(ctx, `DELETE FROM requests WHERE handle = 'h3'; UPDATE requests SET outcome = NULL, settled_number = NULL,
+			settled_at_ms = NULL, resolution = NULL WHERE handle = 'h1'`)
+		require.NoError(t, err)
+		require.Equal(t, secondRows, rows(), "only what the third step holds is gone")
+	}
+}

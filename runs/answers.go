@@ -2,11 +2,32 @@ package runs
 
 import "strings"
 
+// prepare leaves out a null that cannot be the answer: beside a decline or answers it
+// reads as absent. One that stands alone is told by the question.
+func (u *UserQuestionResolution) prepare() {
+	if !u.Verbatim && (u.Declined || len(u.Answers) > 0) {
+		absentNull(&u.Value)
+	}
+}
+
+// check checks what can be checked without the question; at is where the answer
+// stands in the caller's body.
+func (u *UserQuestionResolution) check(at string, faults *faultList) {
+	if u.RequestID == "" {
+		faults.add(at+"/request_id", "is required")
+	}
+	faults.text(at+"/justification", u.Justification, MaxTextLength)
+}
+
 // checkAnswer checks an answer against its question in the order of kheish.md 1.6
-// step 7, and returns what is to be recorded.
-func checkAnswer(question UserQuestionRequest, given UserQuestionResolution) (Resolution, error) {
+// step 7, and returns what is to be recorded; at is where the answer stands in the
+// caller's body.
+func checkAnswer(question UserQuestionRequest, given UserQuestionResolution, at string) (Resolution, error) {
 	declined := given.Declined
-	resolution := Resolution{Outcome: OutcomeAnswered, Declined: &declined, Justification: given.Justification}
+	resolution := Resolution{
+		Outcome: OutcomeAnswered, Declined: &declined, Justification: given.Justification,
+		RuntimePayload: given.RuntimePayload,
+	}
 	if declined {
 		if len(given.Answers) > 0 || given.Value != nil {
 			return Resolution{}, newError(CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers")
@@ -14,38 +35,71 @@ func checkAnswer(question UserQuestionRequest, given UserQuestionResolution) (Re
 		resolution.Outcome = OutcomeDeclined
 		return resolution, nil
 	}
-	if question.ResponseSchema != nil {
+	if question.ResponseSchema != nil || given.Verbatim {
 		resolution.Value = given.Value
-		return resolution, checkValue(question, given)
+		return resolution, checkValue(question, given, at)
 	}
-	if given.Value != nil {
-		return Resolution{}, invalid(Fault{Pointer: "/resolution/value", Detail: "request " + question.ID + " takes answers, not a value"})
+	if err := refuseValue(question, given, at); err != nil {
+		return Resolution{}, err
 	}
 	resolution.Answers = given.Answers
 	return resolution, checkAnswers(question, given.Answers)
 }
 
-func checkValue(question UserQuestionRequest, given UserQuestionResolution) error {
-	if len(given.Answers) > 0 {
-		return newError(CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions")
+// checkValue checks one value, typed or verbatim. A null is the value where the schema
+// takes one, and else it is as if none was given.
+func checkValue(question UserQuestionRequest, given UserQuestionResolution, at string) error {
+	typed := question.ResponseSchema != nil
+	switch {
+	case typed && len(given.Answers) > 0:
+		return unknownAnswers()
+	case len(given.Answers) > 0:
+		return invalid(Fault{Pointer: at + "/answers", Detail: "must be empty beside a value"})
+	case given.Value == nil:
+		return emptyValue(question)
+	case !typed:
+		return nil
 	}
-	if given.Value == nil {
-		return newError(CodeQuestionAnswerEmpty, "request %s requires a value", question.ID)
+	faults := matchSchema(question.ResponseSchema, given.Value, at+"/value")
+	switch {
+	case len(faults) == 0:
+		return nil
+	case given.Value.Kind() == 'n' && !given.Verbatim:
+		return emptyValue(question)
 	}
-	if faults := matchSchema(question.ResponseSchema, given.Value, "/resolution/value"); len(faults) > 0 {
-		return invalid(faults...)
-	}
-	return nil
+	return invalid(faults...)
 }
 
-func checkAnswers(question UserQuestionRequest, answers []UserQuestionAnswer) error {
+func emptyValue(question UserQuestionRequest) *Error {
+	return newError(CodeQuestionAnswerEmpty, "request %s requires a value", question.ID)
+}
+
+// refuseValue refuses a value for structured questions; null reads as absent.
+func refuseValue(question UserQuestionRequest, given UserQuestionResolution, at string) error {
+	if given.Value == nil || given.Value.Kind() == 'n' {
+		return nil
+	}
+	return invalid(Fault{Pointer: at + "/value", Detail: "request " + question.ID + " takes answers, not a value"})
+}
+
+// byQuestion returns the answers by the questions that they are for, of which each
+// has at most one.
+func byQuestion(answers []UserQuestionAnswer) (map[string]*UserQuestionAnswer, error) {
 	byQuestion := make(map[string]*UserQuestionAnswer, len(answers))
 	for i := range answers {
 		answer := &answers[i]
 		if byQuestion[answer.QuestionID] != nil {
-			return newError(CodeQuestionDuplicateAnswer, "duplicate answer for question %s", answer.QuestionID)
+			return nil, newError(CodeQuestionDuplicateAnswer, "duplicate answer for question %s", answer.QuestionID)
 		}
 		byQuestion[answer.QuestionID] = answer
+	}
+	return byQuestion, nil
+}
+
+func checkAnswers(question UserQuestionRequest, answers []UserQuestionAnswer) error {
+	byQuestion, err := byQuestion(answers)
+	if err != nil {
+		return err
 	}
 	for _, asked := range question.Questions {
 		answer := byQuestion[asked.ID]
@@ -57,9 +111,13 @@ func checkAnswers(question UserQuestionRequest, answers []UserQuestionAnswer) er
 		}
 	}
 	if len(answers) > len(question.Questions) {
-		return newError(CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions")
+		return unknownAnswers()
 	}
 	return nil
+}
+
+func unknownAnswers() *Error {
+	return newError(CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions")
 }
 
 func checkOne(asked UserQuestion, answer UserQuestionAnswer) error {

@@ -50,6 +50,8 @@ type ClarificationAnswer struct {
 	Answers       []LabelledAnswer `json:"answers"`
 	Value         JSON             `json:"value,omitzero"`
 	Justification *string          `json:"justification"`
+	// RuntimePayload is what a dialect owes the worker's runtime.
+	RuntimePayload JSON `json:"runtime_payload,omitzero"`
 }
 
 // clarificationMessage is the payload of the message with the answer.
@@ -92,6 +94,7 @@ func clarificationAnswer(question UserQuestionRequest, resolution Resolution) Cl
 	return ClarificationAnswer{
 		RequestID: resolution.RequestID, Declined: answer.Declined, Summary: answer.Summary,
 		Answers: answer.Answers, Value: answer.Value, Justification: answer.Justification,
+		RuntimePayload: answer.RuntimePayload,
 	}
 }
 

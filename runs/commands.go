@@ -47,6 +47,18 @@ type Needs struct {
 	DeadLetters bool
 	// EffectID loads that effect of the session.
 	EffectID string
+	// Rules loads the rules of the session and of all sessions that are not revoked and
+	// have no input digest, or one of RuleDigests. No rule that is loaded so may be
+	// revoked, and none that denies or asks be added, before the decision is committed.
+	Rules       bool
+	RuleDigests []string
+	// RuleID loads that rule, whatever its session, and locks it.
+	RuleID string
+	// SessionRules loads all rules of the session that are not revoked.
+	SessionRules bool
+	// ChangesRules says that the command may revoke a rule or add one that denies or
+	// asks: it waits for every decision that was made from rules, and holds up the next.
+	ChangesRules bool
 	// Payload loads input and checkpoint of the run RunID.
 	Payload bool
 	// Record is the idempotency record to look up; nil without a key. An empty scope
@@ -81,6 +93,7 @@ type Reply struct {
 	Open     *OpenClarification
 	Messages []Message
 	Effect   *Effect
+	Rule     *RuleRecord
 	NowMs    int64
 }
 
@@ -113,11 +126,15 @@ type Suspension struct {
 	// this number in the order of the run's decisions. When it is absent, a
 	// checkpoint counts as having taken in all that was settled when it was stored.
 	SettledAfter *int64 `json:"settled_after,omitempty,string"`
+
+	// inputDigests are those of the inputs of Approvals, by which rules know them.
+	inputDigests []string
 }
 
 // CreateRun makes a run in a session, and the session when it is not there.
 //
-// Reply: Run, and Claim when a lease was taken that did not end with Suspend; or
+// Reply: Run, and Claim when a lease was taken that did not end with Suspend (it goes
+// on when rules settled all that was asked for); or
 // Existing or Replayed, which set ReplayRunID and leave Run nil. Errors:
 // invalid_idempotency_key; invalid_request; session_ended; session_busy
 // (Inline); run_not_claimable (Claim while another run is active or queued);
@@ -183,7 +200,8 @@ type Heartbeat struct {
 	SettledAfter *int64 // see Suspension
 }
 
-// Suspend raises requests and waits for them.
+// Suspend raises requests and waits for them, but for those that rules settle. When
+// they settle all, the run goes on under the same lease.
 //
 // Reply: Run. Errors: run_not_found, lease_lost, run_state_conflict, id_conflict,
 // invalid_request.
@@ -265,8 +283,11 @@ type ResolveApprovals struct {
 	SessionID   string
 	RunID       string
 	Resolutions []ApprovalResolution
-	Key         string
-	Actor       Actor
+	// MaxRuleAgeMs caps how long a rule may hold that is written with a decision; 0 for
+	// no cap. It is the service's setting and not the caller's.
+	MaxRuleAgeMs int64
+	Key          string
+	Actor        Actor
 
 	canonical []byte
 }
@@ -279,8 +300,13 @@ type AnswerQuestion struct {
 	SessionID  string
 	RunID      string
 	Resolution UserQuestionResolution
-	Key        string
-	Actor      Actor
+	// Partial keeps answers to some of the questions until there is one to each, and
+	// then answers the request with all of them. A question that has an answer takes no
+	// other one so: that is question_state_conflict. Such a call takes no key. An answer
+	// to the whole request, and a decline, go before what was kept.
+	Partial bool
+	Key     string
+	Actor   Actor
 
 	canonical []byte
 }
@@ -320,8 +346,8 @@ type InterruptSession struct {
 }
 
 // EndSession ends a session: its active and queued runs are cancelled, the parent
-// clarifications that wait in it are declined, its messages become dead letters, and
-// no run is taken any more. Ending it again changes nothing.
+// clarifications that wait in it are declined, its messages become dead letters, its
+// rules are revoked, and no run is taken any more. Ending it again changes nothing.
 //
 // Reply: Session, Existing. Errors: session_not_found, invalid_request.
 type EndSession struct {

@@ -7,7 +7,7 @@ import (
 
 // approvalsBody is what identifies a keyed approval call.
 type approvalsBody struct {
-	Resolutions []ApprovalResolution `json:"resolutions"`
+	Resolutions []keyedApproval `json:"resolutions"`
 }
 
 // Needs implements Command.
@@ -17,7 +17,7 @@ func (c *ResolveApprovals) Needs() Needs {
 		ids = append(ids, c.Resolutions[i].RequestID)
 	}
 	ids = validIDs(ids...)
-	needs := Needs{SessionID: c.SessionID, RunID: c.RunID, RequestIDs: ids}
+	needs := Needs{SessionID: c.SessionID, RunID: c.RunID, RequestIDs: ids, ChangesRules: remembersDeny(c.Resolutions)}
 	if c.RunID == "" {
 		needs.SessionRequestIDs = ids
 	}
@@ -25,18 +25,31 @@ func (c *ResolveApprovals) Needs() Needs {
 	return needs
 }
 
-func (c *ResolveApprovals) prepare(IDSource) error {
+func (c *ResolveApprovals) prepare(newID IDSource) error {
 	c.Actor.prepare()
 	var faults faultList
 	if c.Resolutions == nil {
 		faults.add("/resolutions", "is required")
 	}
-	if len(c.Resolutions) > MaxResolutionsPerBatch {
-		faults.add("/resolutions", "must have at most %d entries", MaxResolutionsPerBatch)
-		return faults.err()
+	prepareApprovals(c.Resolutions, "/resolutions", c.MaxRuleAgeMs, newID, &faults)
+	if err := cmp.Or(faults.err(), prepareKey(&c.Key)); err != nil || c.Key == "" {
+		return err
 	}
-	for i := range c.Resolutions {
-		resolution, at := &c.Resolutions[i], fmt.Sprintf("/resolutions/%d", i)
+	var err error
+	c.canonical, err = canonicalBody(approvalsBody{keyedApprovals(c.Resolutions)})
+	return err
+}
+
+// prepareApprovals checks decisions about approvals as far as that needs no rows, and
+// makes the ids of the rules that are written with them. The pointer is that of the
+// batch in the caller's body. It comes before checkApprovals and decideApprovals.
+func prepareApprovals(resolutions []ApprovalResolution, pointer string, maxRuleAgeMs int64, newID IDSource, faults *faultList) {
+	if len(resolutions) > MaxResolutionsPerBatch {
+		faults.add(pointer, "must have at most %d entries", MaxResolutionsPerBatch)
+		return
+	}
+	for i := range resolutions {
+		resolution, at := &resolutions[i], fmt.Sprintf("%s/%d", pointer, i)
 		absentNull(&resolution.UpdatedInput)
 		if resolution.RequestID == "" {
 			faults.add(at+"/request_id", "is required")
@@ -46,13 +59,8 @@ func (c *ResolveApprovals) prepare(IDSource) error {
 		}
 		faults.text(at+"/justification", resolution.Justification, MaxTextLength)
 		faults.text(at+"/reason", resolution.Reason, MaxTextLength)
+		resolution.prepareRemember(at, maxRuleAgeMs, newID, faults)
 	}
-	if err := cmp.Or(faults.err(), prepareKey(&c.Key)); err != nil || c.Key == "" {
-		return err
-	}
-	var err error
-	c.canonical, err = canonicalBody(approvalsBody{c.Resolutions})
-	return err
 }
 
 // decide checks in the order of kheish.md 1.5: the first failure is the answer and
@@ -76,22 +84,10 @@ func (c *ResolveApprovals) decide(w *work) (Reply, error) {
 	if err := c.checkState(w, run); err != nil {
 		return Reply{}, err
 	}
-	if err := c.checkItems(w, run); err != nil {
+	if err := w.checkApprovals(run, c.Resolutions, "/resolutions"); err != nil {
 		return Reply{}, err
 	}
-	resolutions := make([]Resolution, len(c.Resolutions))
-	for i, given := range c.Resolutions {
-		outcome := OutcomeAllowed
-		if given.Behavior == BehaviorDeny {
-			outcome = OutcomeDenied
-		}
-		resolutions[i] = w.settle(run, w.request(run.RunID, given.RequestID), Resolution{
-			Outcome: outcome, Behavior: given.Behavior, UpdatedInput: given.UpdatedInput,
-			Justification: given.Justification, Reason: given.Reason,
-			ResolvedBy: c.Actor.Name, Via: c.Actor.Via,
-		})
-	}
-	w.emit(run, EventApprovalResolved, approvalResolvedEvent{EventApprovalResolved, resolutions})
+	w.decideApprovals(run, c.Resolutions, c.Actor)
 	w.waitOrGoOn(run)
 	if key != nil {
 		w.record(*key, fingerprint(OperationApproval, run.RunID, c.canonical), run.RunID)
@@ -113,9 +109,32 @@ func (c *ResolveApprovals) checkState(w *work, run *Run) error {
 	return nil
 }
 
-func (c *ResolveApprovals) checkItems(w *work, run *Run) error {
+// decideApprovals records decisions that have been checked, with the rules that some
+// of them write, and reports them in one event.
+func (w *work) decideApprovals(run *Run, given []ApprovalResolution, actor Actor) {
+	resolutions := make([]Resolution, len(given))
+	for i := range given {
+		one := &given[i]
+		outcome := OutcomeAllowed
+		if one.Behavior == BehaviorDeny {
+			outcome = OutcomeDenied
+		}
+		request := w.request(run.RunID, one.RequestID)
+		resolutions[i] = w.settle(run, request, Resolution{
+			Outcome: outcome, Behavior: one.Behavior, UpdatedInput: one.UpdatedInput,
+			Justification: one.Justification, Reason: one.Reason,
+			ResolvedBy: actor.Name, Via: actor.Via, Rule: w.remember(request, one, actor), RuntimePayload: one.RuntimePayload,
+		})
+	}
+	w.emit(run, EventApprovalResolved, approvalResolvedEvent{EventApprovalResolved, resolutions})
+}
+
+// checkApprovals checks a batch of decisions about a run's open approvals: each is
+// about another one, and what replaces an input fits its schema. The pointer is that
+// of the batch in the caller's body.
+func (w *work) checkApprovals(run *Run, resolutions []ApprovalResolution, pointer string) error {
 	seen := map[string]bool{}
-	for _, given := range c.Resolutions {
+	for _, given := range resolutions {
 		if seen[given.RequestID] {
 			return newError(CodeApprovalDuplicate, "duplicate approval resolution for request %s", given.RequestID)
 		}
@@ -130,12 +149,12 @@ func (c *ResolveApprovals) checkItems(w *work, run *Run) error {
 		}
 	}
 	var faults []Fault
-	for i, given := range c.Resolutions {
+	for i, given := range resolutions {
 		if given.Behavior != BehaviorAllow || given.UpdatedInput == nil {
 			continue
 		}
 		if schema := w.request(run.RunID, given.RequestID).Approval().InputSchema; schema != nil {
-			faults = append(faults, matchSchema(schema, given.UpdatedInput, fmt.Sprintf("/resolutions/%d/updated_input", i))...)
+			faults = append(faults, matchSchema(schema, given.UpdatedInput, fmt.Sprintf("%s/%d/updated_input", pointer, i))...)
 		}
 	}
 	if len(faults) > 0 {

@@ -29,6 +29,9 @@ func (c *CreateRun) Needs() Needs {
 	if c.runIDGiven {
 		needs.ChosenRunID = c.RunID
 	}
+	if c.Suspend != nil {
+		needs.Rules, needs.RuleDigests = len(c.Suspend.Approvals) > 0, c.Suspend.inputDigests
+	}
 	return needs
 }
 
@@ -85,6 +88,9 @@ func (c *CreateRun) prepare(newID IDSource) error {
 			return err
 		}
 		c.Suspend.identify(newID)
+		if err = c.Suspend.digestInputs(); err != nil {
+			return err
+		}
 	}
 	c.runIDGiven = c.RunID != ""
 	c.RunID = cmp.Or(c.RunID, newID(PrefixRun))
@@ -195,7 +201,8 @@ func (c *CreateRun) startAtOnce(w *work, run *Run) (Reply, error) {
 		w.suspend(run, c.Suspend, c.suspendDigest)
 	}
 	record := w.recordOf(run)
-	if c.Claim == nil || c.Suspend != nil && !c.Suspend.Hold {
+	// A suspension without hold leaves the lease only to one who needs not wait.
+	if c.Claim == nil || c.Suspend != nil && !c.Suspend.Hold && run.LeaseExpiresAtMs == 0 {
 		return Reply{Run: record}, nil
 	}
 	claim := record.ClaimOf()

@@ -25,7 +25,7 @@ type outputEvent struct {
 var reservedTypes = map[EventType]bool{
 	EventAccepted: true, EventQueued: true, EventStarted: true,
 	EventWaitingForApproval: true, EventApprovalResolved: true,
-	EventWaitingForUserQuestion: true, EventUserQuestionResolved: true,
+	EventWaitingForUserQuestion: true, EventUserQuestionResolved: true, EventUserQuestionAnswered: true,
 	EventCompleted: true, EventFailed: true, EventInterrupted: true, EventCancelled: true,
 	// Frames of streams that are no events.
 	"snapshot": true, "stream_gap": true,

@@ -5,13 +5,26 @@ import "cmp"
 // answerBody and cancelBody are what identify keyed calls about questions.
 type (
 	answerBody struct {
-		Resolution UserQuestionResolution `json:"resolution"`
+		Resolution keyedAnswer `json:"resolution"`
 	}
 	cancelBody struct {
 		RequestID     string `json:"request_id"`
 		Justification string `json:"justification,omitempty"`
 	}
 )
+
+// keyedAnswer is an answer together with what a dialect gives beside the wire's
+// members.
+type keyedAnswer struct {
+	UserQuestionResolution
+
+	RuntimePayload JSON `json:"runtime_payload,omitzero"`
+	Verbatim       bool `json:"verbatim,omitzero"`
+}
+
+func keyedAnswerOf(given UserQuestionResolution) keyedAnswer {
+	return keyedAnswer{given, given.RuntimePayload, given.Verbatim}
+}
 
 // Needs implements Command.
 func (c *AnswerQuestion) Needs() Needs {
@@ -27,17 +40,17 @@ func (c *AnswerQuestion) Needs() Needs {
 
 func (c *AnswerQuestion) prepare(IDSource) error {
 	c.Actor.prepare()
-	absentNull(&c.Resolution.Value)
+	c.Resolution.prepare()
 	var faults faultList
-	if c.Resolution.RequestID == "" {
-		faults.add("/resolution/request_id", "is required")
+	c.Resolution.check("/resolution", &faults)
+	if c.Partial && c.Key != "" {
+		faults.add("/idempotency_key", "must not be given with a part of an answer")
 	}
-	faults.text("/resolution/justification", c.Resolution.Justification, MaxTextLength)
 	if err := cmp.Or(faults.err(), prepareKey(&c.Key)); err != nil || c.Key == "" {
 		return err
 	}
 	var err error
-	c.canonical, err = canonicalBody(answerBody{c.Resolution})
+	c.canonical, err = canonicalBody(answerBody{keyedAnswerOf(c.Resolution)})
 	return err
 }
 
@@ -54,23 +67,31 @@ func (c *AnswerQuestion) decide(w *work) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	request, done, err := c.question(w, run)
+	request, done, err := w.question(run, c.Resolution)
 	if err != nil {
 		return Reply{}, err
 	}
 	if done {
 		return Reply{Run: w.recordOf(run), Existing: true}, nil
 	}
-	resolution, err := checkAnswer(request.Question(), c.Resolution)
+	question, given := request.Question(), c.Resolution
+	if c.Partial && given.inParts(question) {
+		answers, err := checkPart(question, given, "/resolution")
+		if err != nil {
+			return Reply{}, err
+		}
+		if len(answers) < len(question.Questions) {
+			w.keepPart(run, request, given, answers, c.Actor)
+			return Reply{Run: w.recordOf(run)}, nil
+		}
+		given.Answers = answers
+	}
+	resolution, err := checkAnswer(question, given, "/resolution")
 	if err != nil {
 		return Reply{}, err
 	}
-	resolution.ResolvedBy, resolution.Via = c.Actor.Name, c.Actor.Via
-	if run.Kind == KindParentClarification {
-		w.conclude(run, request, resolution)
-	} else {
-		recorded := w.settle(run, request, resolution)
-		w.emit(run, EventUserQuestionResolved, questionResolvedEvent{EventUserQuestionResolved, recorded})
+	w.answer(run, request, resolution, c.Actor)
+	if run.Kind != KindParentClarification {
 		w.waitOrGoOn(run)
 	}
 	if key != nil {
@@ -79,13 +100,25 @@ func (c *AnswerQuestion) decide(w *work) (Reply, error) {
 	return Reply{Run: w.recordOf(run)}, nil
 }
 
+// answer records an answer that has been checked, and reports it. A clarification is
+// over with it; any other run goes on with waitOrGoOn.
+func (w *work) answer(run *Run, request *Request, resolution Resolution, actor Actor) {
+	resolution.ResolvedBy, resolution.Via = actor.Name, actor.Via
+	if run.Kind == KindParentClarification {
+		w.conclude(run, request, resolution)
+		return
+	}
+	recorded := w.settle(run, request, resolution)
+	w.emit(run, EventUserQuestionResolved, questionResolvedEvent{EventUserQuestionResolved, recorded})
+}
+
 // question returns the open question that is answered. done means that it is a
 // clarification to which the very same answer was recorded before.
-func (c *AnswerQuestion) question(w *work, run *Run) (request *Request, done bool, err error) {
+func (w *work) question(run *Run, given UserQuestionResolution) (request *Request, done bool, err error) {
 	if run.Kind == KindParentClarification {
-		return w.openClarification(run, c.Resolution)
+		return w.openClarification(run, given)
 	}
-	request, err = w.openQuestion(run, c.Resolution.RequestID, "resolution")
+	request, err = w.openQuestion(run, given.RequestID, "resolution")
 	return request, false, err
 }
 
@@ -201,8 +234,18 @@ func settledQuestionError(request *Request) *Error {
 	return newError(CodeQuestionStateConflict, "run %s is not waiting for user input: request %s was %s", request.RunID, request.RequestID, request.Outcome).with(recorded)
 }
 
+// What a request is called in the error of a run that was cancelled by it.
+const (
+	questionText = "user-question request"
+	approvalText = "approval request"
+)
+
 func cancelledText(requestID, why string) string {
-	text := "user-question request " + requestID + " cancelled"
+	return cancelledRequestText(questionText, requestID, why)
+}
+
+func cancelledRequestText(what, requestID, why string) string {
+	text := what + " " + requestID + " cancelled"
 	if why != "" {
 		text += ": " + why
 	}

@@ -77,7 +77,7 @@ func (c *InterruptSession) decide(w *work) (Reply, error) {
 
 // Needs implements Command.
 func (c *EndSession) Needs() Needs {
-	return Needs{SessionID: c.SessionID, UnfinishedRuns: true, Mailbox: true}
+	return Needs{SessionID: c.SessionID, UnfinishedRuns: true, Mailbox: true, SessionRules: true}
 }
 
 func (c *EndSession) prepare(IDSource) error {
@@ -108,5 +108,6 @@ func (c *EndSession) decide(w *work) (Reply, error) {
 	for _, message := range w.mailbox() {
 		w.lapse(message)
 	}
+	w.revokeSessionRules(c.Actor.Name)
 	return Reply{Session: w.session}, nil
 }

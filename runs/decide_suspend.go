@@ -2,7 +2,10 @@ package runs
 
 // Needs implements Command.
 func (c *Suspend) Needs() Needs {
-	return Needs{RunID: c.RunID, RequestIDs: validIDs(c.requestIDs()...), SuspensionID: c.SuspensionID}
+	return Needs{
+		RunID: c.RunID, RequestIDs: validIDs(c.requestIDs()...), SuspensionID: c.SuspensionID,
+		Rules: len(c.Approvals) > 0, RuleDigests: c.inputDigests,
+	}
 }
 
 func (c *Suspend) prepare(newID IDSource) error {
@@ -12,9 +15,11 @@ func (c *Suspend) prepare(newID IDSource) error {
 		return err
 	}
 	var err error
-	c.digest, err = digestOf(&c.Suspension)
+	if c.digest, err = digestOf(&c.Suspension); err != nil {
+		return err
+	}
 	c.identify(newID)
-	return err
+	return c.digestInputs()
 }
 
 func (c *Suspend) decide(w *work) (Reply, error) {
@@ -56,8 +61,9 @@ func (w *work) suspension(run *Run, suspensionID string) *Request {
 	return nil
 }
 
-// suspend raises the requests and makes the run wait for them (design.md §4). A
-// holder who stays attached keeps the lease; otherwise the lease ends here.
+// suspend raises the requests and makes the run wait for them (design.md §4), unless
+// rules settle them all at once. A holder who stays attached keeps the lease, and so
+// does one who needs not wait; otherwise the lease ends here.
 func (w *work) suspend(run *Run, s *Suspension, digest string) {
 	if s.Checkpoint != nil {
 		w.checkpoint(run, s.Checkpoint)
@@ -72,6 +78,7 @@ func (w *work) suspend(run *Run, s *Suspension, digest string) {
 	run.Attempt = 0
 	run.ClaimableAtMs = 0
 	w.raise(run, s, digest)
+	leaseExpiresAtMs := run.LeaseExpiresAtMs
 	if s.Hold {
 		run.Attached = true
 		w.saveRun(run)
@@ -79,7 +86,26 @@ func (w *work) suspend(run *Run, s *Suspension, digest string) {
 		w.endLease(run, LeaseSuspended, digest)
 	}
 	w.waitOrGoOn(run)
+	// What is past its deadline is settled by no rule.
 	w.expireDue(run)
+	if !w.settleByRules(run, s) {
+		return
+	}
+	w.waitOrGoOn(run)
+	if run.Status == StatusRunning && !s.Hold && leaseExpiresAtMs != 0 {
+		w.goOn(run, leaseExpiresAtMs)
+	}
+}
+
+// goOn gives a holder the lease back that a suspension has just ended: nothing is
+// left to wait for. A lease that lapsed is as it was.
+func (w *work) goOn(run *Run, leaseExpiresAtMs int64) {
+	run.LeaseExpiresAtMs, run.LeaseEnd, run.LastCallDigest = leaseExpiresAtMs, "", ""
+	if run.Leased(w.nowMs) {
+		run.ClaimableAtMs = leaseExpiresAtMs
+		run.Attempt = 1
+	}
+	w.saveRun(run)
 }
 
 // Needs implements Command.

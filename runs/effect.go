@@ -1,5 +1,7 @@
 package runs
 
+import "strings"
+
 // EffectKind says what an effect does.
 type EffectKind string
 
@@ -9,6 +11,8 @@ const (
 	EffectOpenClarification EffectKind = "open_clarification"
 	// EffectDeliverAnswer brings the answer to the child.
 	EffectDeliverAnswer EffectKind = "deliver_answer"
+	// EffectReviewApproval shows an approval to whoever reviews it (codex.md 3.3.5).
+	EffectReviewApproval EffectKind = "review_approval"
 )
 
 // EffectState says how far an effect is.
@@ -68,6 +72,12 @@ type Effect struct {
 
 func effectID(kind EffectKind, id string) string { return string(kind) + ":" + id }
 
+// EffectKindOf returns the kind that an effect's id is derived from.
+func EffectKindOf(effectID string) EffectKind {
+	kind, _, _ := strings.Cut(effectID, ":")
+	return EffectKind(kind)
+}
+
 // openClarificationPayload is what EffectOpenClarification needs.
 type openClarificationPayload struct {
 	RunID     string              `json:"run_id"`
@@ -83,22 +93,51 @@ type deliverAnswerPayload struct {
 	Resolution JSON   `json:"resolution"`
 }
 
-// Command returns the command that carries the effect out in its target session.
+// CarriedOut says where effects of a kind are carried out.
+type CarriedOut int
+
+// Where effects are carried out.
+const (
+	// CarriedOutNowhere: this program does not know the kind.
+	CarriedOutNowhere CarriedOut = iota
+	// CarriedOutInside: by the effect's Command, in its target session.
+	CarriedOutInside
+	// CarriedOutOutside: by whoever is shown the effect's Payload. It has no command.
+	CarriedOutOutside
+)
+
+// CarriedOut says where effects of the kind are carried out.
+func (k EffectKind) CarriedOut() CarriedOut {
+	switch k {
+	case EffectOpenClarification, EffectDeliverAnswer:
+		return CarriedOutInside
+	case EffectReviewApproval:
+		return CarriedOutOutside
+	}
+	return CarriedOutNowhere
+}
+
+// Command returns the command that carries the effect out in its target session. It
+// is nil unless the kind is carried out inside.
 func (e *Effect) Command() Command {
-	if e.Kind == EffectOpenClarification {
+	switch e.Kind {
+	case EffectOpenClarification:
 		var payload openClarificationPayload
 		decodeStored(e.Payload, &payload)
 		return &OpenClarification{
 			SessionID: e.TargetSessionID, RunID: payload.RunID,
 			Request: payload.Request, Requester: payload.Requester,
 		}
+	case EffectDeliverAnswer:
+		var payload deliverAnswerPayload
+		decodeStored(e.Payload, &payload)
+		return &DeliverAnswer{
+			SessionID: e.TargetSessionID, RunID: payload.RunID, RequestID: payload.RequestID,
+			FromSessionID: e.SessionID, Message: payload.Message, Resolution: payload.Resolution,
+		}
+	case EffectReviewApproval:
 	}
-	var payload deliverAnswerPayload
-	decodeStored(e.Payload, &payload)
-	return &DeliverAnswer{
-		SessionID: e.TargetSessionID, RunID: payload.RunID, RequestID: payload.RequestID,
-		FromSessionID: e.SessionID, Message: payload.Message, Resolution: payload.Resolution,
-	}
+	return nil
 }
 
 // Refused returns the command that takes the place of Command when the target

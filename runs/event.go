@@ -15,6 +15,9 @@ const (
 	EventApprovalResolved       EventType = "approval_resolved"
 	EventWaitingForUserQuestion EventType = "waiting_for_user_question"
 	EventUserQuestionResolved   EventType = "user_question_resolved"
+	// EventUserQuestionAnswered: one of several questions of a request has its answer,
+	// and the request waits for the others.
+	EventUserQuestionAnswered EventType = "user_question_answered"
 	// EventParentClarificationRequested is the child's; its answer is reported there
 	// as user_question_resolved.
 	EventParentClarificationRequested EventType = "parent_clarification_requested"
@@ -27,6 +30,16 @@ const (
 	EventInterrupted                 EventType = "interrupted"
 	EventCancelled                   EventType = "cancelled"
 )
+
+// AboutRequest reports whether an event of the type tells that a request was raised,
+// has a part of its answer, or was settled. Whoever folds all of them knows what is
+// open. What a child asks its parent is raised in the parent's session, so the
+// child's parent_clarification_requested is not among them; the answer is told in the
+// child's session too, as a request that was never open there.
+func (t EventType) AboutRequest() bool {
+	return t == EventWaitingForApproval || t == EventApprovalResolved || t == EventWaitingForUserQuestion ||
+		t == EventUserQuestionAnswered || t == EventUserQuestionResolved || t == EventParentClarificationResolved
+}
 
 // Event is one line of a session's log, as its row holds it.
 type Event struct {

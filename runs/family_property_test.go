@@ -33,6 +33,8 @@ func TestAnySequenceInAFamily(t *testing.T) {
 			"ask 2":       h.send(drawAsk),
 			"answer":      h.send(drawAnswer),
 			"answer 2":    h.send(drawAnswer),
+			"part":        h.send(drawPart),
+			"decide":      h.send(drawDecision),
 			"carry out":   func(t *rapid.T) { h.t = t; h.carryOut() },
 			"effect":      h.send(drawEffect),
 			"effect 2":    h.send(drawEffect),
@@ -121,7 +123,7 @@ func drawAsk(t *rapid.T, h *house) runs.Command {
 	}
 	command := &runs.AskClarification{
 		RunID: runID, Fence: drawFence(t, h, runID), Park: rapid.Bool().Draw(t, "park"),
-		Request: question(rapid.SampledFrom(propertyRequests).Draw(t, "request")),
+		Request: drawQuestion(t, rapid.SampledFrom(propertyRequests).Draw(t, "request")),
 	}
 	if command.Park {
 		command.Checkpoint = drawCheckpoint(t)
@@ -156,6 +158,9 @@ func drawEffect(t *rapid.T, h *house) runs.Command {
 	case 2:
 		return &runs.RetryEffect{SessionID: sessionID, EffectID: effect.EffectID}
 	default:
+		if effect.Kind.CarriedOut() == runs.CarriedOutOutside {
+			return &runs.FinishEffect{SessionID: sessionID, EffectID: effect.EffectID, Attempt: effect.Attempts}
+		}
 		return effect.Command()
 	}
 }

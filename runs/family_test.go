@@ -63,7 +63,10 @@ func (h *house) carryOut() int {
 			return count
 		}
 		effect := h.must(&runs.ClaimEffect{SessionID: due[0].SessionID, EffectID: due[0].EffectID}).Effect
-		_, err := h.do(effect.Command())
+		var err error
+		if effect.Kind.CarriedOut() == runs.CarriedOutInside {
+			_, err = h.do(effect.Command())
+		}
 		if instead := effect.Refused(runs.ErrorCode(err), h.nowMs); err != nil && instead != nil {
 			_, err = h.do(instead)
 		}

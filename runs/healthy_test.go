@@ -23,13 +23,22 @@ func (h *house) checkHealthy() {
 
 // Walk implements runs.Walker.
 func (h *house) Walk(_ context.Context, visit func(*runs.SessionRows) error) error {
-	for _, sessionID := range slices.Sorted(maps.Keys(h.states)) {
+	sessionIDs := slices.Collect(maps.Keys(h.states))
+	for _, rule := range h.rules {
+		sessionIDs = append(sessionIDs, rule.SessionID)
+	}
+	slices.Sort(sessionIDs)
+	for _, sessionID := range slices.Compact(sessionIDs) {
 		state := h.states[sessionID]
+		if state == nil {
+			state = runs.NewState(sessionID)
+		}
 		err := visit(&runs.SessionRows{
 			SessionID: sessionID, Session: state.Session,
 			Runs: rowsOf(maps.Values(state.Runs)), Requests: rowsOf(maps.Values(state.Requests)),
 			Events: rowsOf(slices.Values(h.events[sessionID])), Records: rowsOf(maps.Values(state.Records)),
 			Effects: rowsOf(maps.Values(state.Effects)), Messages: rowsOf(maps.Values(state.Messages)),
+			Rules: rowsOf(slices.Values(h.rulesOf(sessionID))),
 		})
 		if err != nil {
 			return err
@@ -46,4 +55,16 @@ func rowsOf[R any](rows func(func(*R) bool)) runs.RowSequence[R] {
 			}
 		}
 	}
+}
+
+// rulesOf returns the rules that are bound to a session, or those of all sessions,
+// oldest first.
+func (h *house) rulesOf(sessionID string) []*runs.Rule {
+	var rules []*runs.Rule
+	for _, ruleID := range slices.Sorted(maps.Keys(h.rules)) {
+		if h.rules[ruleID].SessionID == sessionID {
+			rules = append(rules, h.rules[ruleID])
+		}
+	}
+	return rules
 }

@@ -27,6 +27,7 @@ type house struct {
 	ids    int
 	states map[string]*runs.State
 	events map[string][]*runs.Event
+	rules  map[string]*runs.Rule // of all sessions
 	// rows are what a database would hold, pending what it was not told yet.
 	rows    rows
 	pending []runs.Change
@@ -35,7 +36,7 @@ type house struct {
 func newHouse(t rapid.TB) *house {
 	return &house{
 		t: t, nowMs: startMs, states: map[string]*runs.State{}, events: map[string][]*runs.Event{},
-		rows: newRows(),
+		rules: map[string]*runs.Rule{}, rows: newRows(),
 	}
 }
 
@@ -95,6 +96,9 @@ func (h *house) decide(command runs.Command) (runs.Reply, runs.Change, error) {
 	h.decideOnLess(command, needs, state, change, reply, err)
 
 	state.Apply(change)
+	for _, rule := range slices.Concat(change.NewRules, change.UpdatedRules) {
+		h.rules[rule.RuleID] = rule
+	}
 	dropStrangers(state)
 	dropStrangers(before)
 	if state.Session != nil {
@@ -116,6 +120,7 @@ func (h *house) load(needs runs.Needs) *runs.State {
 	if state == nil {
 		state = runs.NewState(sessionID)
 	}
+	state.Rules = maps.Clone(h.rules)
 	// A run id that a caller chose and a key without a session are unique in all
 	// sessions: they are looked up everywhere.
 	for _, other := range h.states {
@@ -231,6 +236,14 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 	if message := state.Messages[needs.MessageID]; message != nil {
 		less.Messages[needs.MessageID] = message
 	}
+	for ruleID, rule := range state.Rules {
+		held := rule.RevokedAtMs == 0
+		applies := held && (rule.SessionID == state.SessionID || rule.SessionID == runs.GlobalRules) &&
+			(rule.Match.InputDigest == "" || slices.Contains(needs.RuleDigests, rule.Match.InputDigest))
+		if needs.Rules && applies || ruleID == needs.RuleID || needs.SessionRules && held && rule.SessionID == state.SessionID {
+			less.Rules[ruleID] = rule
+		}
+	}
 	for key, request := range state.Requests {
 		run := less.Runs[key.RunID]
 		live := run != nil && (request.Open() || request.SettledNumber > run.ResumeAfter)
@@ -283,6 +296,7 @@ func copyState(state *runs.State) *runs.State {
 	for key, row := range state.Requests {
 		request := *row
 		request.Body, request.Resolution = request.Body.Clone(), request.Resolution.Clone()
+		request.PartialAnswers = request.PartialAnswers.Clone()
 		copied.Requests[key] = &request
 	}
 	for key, row := range state.Records {
@@ -298,6 +312,11 @@ func copyState(state *runs.State) *runs.State {
 		message := *row
 		message.Payload = message.Payload.Clone()
 		copied.Messages[messageID] = &message
+	}
+	for ruleID, row := range state.Rules {
+		rule := *row
+		rule.Match.PatternKeys, rule.Match.Params = slices.Clone(rule.Match.PatternKeys), maps.Clone(rule.Match.Params)
+		copied.Rules[ruleID] = &rule
 	}
 	return copied
 }

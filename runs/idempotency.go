@@ -16,6 +16,7 @@ const (
 	OperationApproval       Operation = "approval"
 	OperationQuestion       Operation = "user_question"
 	OperationQuestionCancel Operation = "user_question_cancel"
+	OperationDecision       Operation = "decision"
 )
 
 // RecordKey identifies an idempotency record.

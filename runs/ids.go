@@ -18,6 +18,7 @@ const (
 	PrefixRun        = "run"
 	PrefixSuspension = "suspension"
 	PrefixHandle     = "request"
+	PrefixRule       = "rule"
 )
 
 // Limits of identifiers and keys, in bytes.

@@ -18,7 +18,9 @@ func (h *house) checkInvariants(command runs.Command, before, after *runs.State,
 		require.Empty(h.t, change.NewMessages, "%T was refused and left a message", command)
 		require.False(h.t, change.SessionNew, "%T was refused and made a session", command)
 	}
+	h.checkRules(command, before, after, change, err)
 	if after.Session == nil {
+		change.NewRules, change.UpdatedRules = nil, nil // a rule needs no session
 		require.True(h.t, change.Empty(), "%T wrote into no session", command)
 		return
 	}
@@ -29,6 +31,7 @@ func (h *house) checkInvariants(command runs.Command, before, after *runs.State,
 		h.checkRow(run, after)
 	}
 	h.checkRequests(command, before, after)
+	h.checkParts(before, after)
 	h.checkEffects(before, after)
 	h.checkMessages(before, after)
 }
@@ -204,7 +207,7 @@ func (h *house) checkRequests(command runs.Command, before, after *runs.State) {
 			requireSame(h.t, was, is, "a settled request has changed")
 			continue
 		}
-		if is.Outcome == runs.OutcomeAllowed {
+		if is.Outcome == runs.OutcomeAllowed && is.RuleID == "" {
 			require.True(h.t, allows(command, key.RequestID), "%T allowed %s", command, key.RequestID)
 		}
 		require.Equal(h.t, is.Outcome == runs.OutcomeAllowed, is.Recorded().Behavior == runs.BehaviorAllow)
@@ -215,11 +218,14 @@ func (h *house) checkRequests(command runs.Command, before, after *runs.State) {
 }
 
 func allows(command runs.Command, requestID string) bool {
-	resolve, is := command.(*runs.ResolveApprovals)
-	if !is {
-		return false
+	var resolutions []runs.ApprovalResolution
+	switch command := command.(type) {
+	case *runs.ResolveApprovals:
+		resolutions = command.Resolutions
+	case *runs.DecideRequests:
+		resolutions = command.Approvals
 	}
-	for _, resolution := range resolve.Resolutions {
+	for _, resolution := range resolutions {
 		if resolution.RequestID == requestID && resolution.Behavior == runs.BehaviorAllow {
 			return true
 		}

@@ -49,6 +49,19 @@ func (s *Suspension) identify(newID IDSource) {
 	}
 }
 
+// digestInputs computes what rules about exact inputs are found by. It is done once,
+// before any lock.
+func (s *Suspension) digestInputs() error {
+	s.inputDigests = make([]string, len(s.Approvals))
+	for i := range s.Approvals {
+		var err error
+		if s.inputDigests[i], err = digestOf(s.Approvals[i].Input); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func uniqueID(at, id string, seen map[string]bool, faults *faultList) {
 	if id != "" && seen[id] {
 		faults.add(at+"/id", "%s is used twice", id)
@@ -81,7 +94,7 @@ func (a *ApprovalRequest) check(at string, faults *faultList) {
 }
 
 func (q *UserQuestionRequest) check(at string, faults *faultList) {
-	q.Handle, q.CreatedAtMs = "", 0
+	q.Handle, q.CreatedAtMs, q.PartialAnswers = "", 0, nil
 	absentNull(&q.Payload)
 	absentNull(&q.ResponseSchema)
 	absentNull(&q.Metadata)

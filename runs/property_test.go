@@ -40,6 +40,10 @@ func TestAnySequenceOfCommands(t *testing.T) {
 			"approve":     send(drawApprovals),
 			"approve 2":   send(drawApprovals),
 			"answer":      send(drawAnswer),
+			"part":        send(drawPart),
+			"decide":      send(drawDecision),
+			"review":      send(drawReview),
+			"amend":       send(drawAmend),
 			"ask":         send(drawAsk),
 			"effect":      send(drawEffect),
 			"mailbox":     send(drawMailbox),
@@ -47,6 +51,8 @@ func TestAnySequenceOfCommands(t *testing.T) {
 				runID := drawRun(t, h)
 				return &runs.CancelQuestion{RunID: runID, RequestID: drawRequest(t, h, runID), Key: drawKey(t)}
 			}),
+			"rule":   send(drawRule),
+			"revoke": send(drawRevoke),
 			"expire": send(func(t *rapid.T, h *house) runs.Command { return &runs.ExpireRequests{RunID: drawRun(t, h)} }),
 			"stop":   send(drawStop),
 		})
@@ -178,9 +184,10 @@ func drawSuspension(t *rapid.T, h *house) runs.Suspension {
 		if rapid.IntRange(0, 2).Draw(t, "kind") > 0 {
 			request := approval(id)
 			request.ExpiresAtMs = due
+			request.PatternKeys = rapid.SampledFrom([][]string{nil, nil, nil, {"k1"}, {"k1", "k2"}}).Draw(t, "keys")
 			suspension.Approvals = append(suspension.Approvals, request)
 		} else {
-			request := question(id)
+			request := drawQuestion(t, id)
 			request.ExpiresAtMs = due
 			suspension.Questions = append(suspension.Questions, request)
 		}
@@ -221,6 +228,7 @@ func drawApprovals(t *rapid.T, h *house) runs.Command {
 	for _, id := range rapid.SliceOfN(rapid.SampledFrom(ids), 0, 3).Draw(t, "decided") {
 		command.Resolutions = append(command.Resolutions, runs.ApprovalResolution{
 			RequestID: id, Behavior: rapid.SampledFrom([]runs.Behavior{"allow", "deny"}).Draw(t, "behavior"),
+			Remember: rapid.SampledFrom([]runs.Remember{"", "", "", "", "", "session", "always"}).Draw(t, "remember"),
 		})
 	}
 	if rapid.IntRange(0, 2).Draw(t, "by session") == 0 {

@@ -63,6 +63,9 @@ type UserQuestionRequest struct {
 	ExpiresAtMs    *int64 `json:"expires_at_ms,omitempty"`
 	// ExpiresAfterMs is accepted on the way in only: it becomes ExpiresAtMs.
 	ExpiresAfterMs *int64 `json:"expires_after_ms,omitempty"`
+	// PartialAnswers shows what has been answered of a pending request, in the order of
+	// the questions. The service gives it; what a caller sends is ignored.
+	PartialAnswers []UserQuestionAnswer `json:"partial_answers,omitempty"`
 }
 
 // UserQuestion is one structured question. Without options it takes free text
@@ -113,6 +116,11 @@ type Request struct {
 	// Resolution is the Resolution as it was recorded; nil while it is open.
 	Resolution  JSON
 	SettledAtMs int64
+	// RuleID names the rule that settled it; empty when none did.
+	RuleID string
+	// PartialAnswers holds answers to some of the questions, a list of
+	// UserQuestionAnswer; nil when there are none, and once it is settled.
+	PartialAnswers JSON
 }
 
 // Open reports whether nothing has been decided about the request.

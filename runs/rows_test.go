@@ -17,6 +17,7 @@ type rows struct {
 	records  map[runs.RecordKey]runs.IdempotencyRecord
 	effects  map[string]runs.Effect
 	messages map[[2]string]runs.Message
+	rules    map[string]runs.Rule
 }
 
 func newRows() rows {
@@ -24,6 +25,7 @@ func newRows() rows {
 		sessions: map[string]runs.Session{}, runs: map[string]runs.Run{}, requests: map[[2]string]runs.Request{},
 		events: map[string][]runs.Event{}, records: map[runs.RecordKey]runs.IdempotencyRecord{},
 		effects: map[string]runs.Effect{}, messages: map[[2]string]runs.Message{},
+		rules: map[string]runs.Rule{},
 	}
 }
 
@@ -69,7 +71,11 @@ func (h *house) flush() {
 				loaded.Messages[key[1]] = &row
 			}
 		}
+		for ruleID, row := range h.rows.rules {
+			loaded.Rules[ruleID] = &row
+		}
 		want := copyState(state)
+		want.Rules = h.rules
 		for _, run := range want.Runs {
 			run.CheckpointSet = false
 		}
@@ -140,5 +146,13 @@ func (h *house) write(writes runs.Writes) {
 		key := [2]string{message.SessionID, message.MessageID}
 		require.Contains(h.t, h.rows.messages, key)
 		h.rows.messages[key] = *message
+	}
+	for _, rule := range writes.NewRules {
+		require.NotContains(h.t, h.rows.rules, rule.RuleID)
+		h.rows.rules[rule.RuleID] = *rule
+	}
+	for _, rule := range writes.UpdatedRules {
+		require.Contains(h.t, h.rows.rules, rule.RuleID)
+		h.rows.rules[rule.RuleID] = *rule
 	}
 }

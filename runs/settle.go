@@ -25,6 +25,7 @@ func (w *work) settle(run *Run, request *Request, resolution Resolution) Resolut
 	request.SettledNumber = run.SettledCount
 	request.SettledAtMs = w.nowMs
 	request.DueAtMs = 0
+	request.PartialAnswers = nil
 	request.Resolution = encode(resolution)
 	w.saveRun(run)
 	return resolution

@@ -20,6 +20,7 @@ type State struct {
 	Records  map[RecordKey]*IdempotencyRecord
 	Effects  map[string]*Effect  // by EffectID
 	Messages map[string]*Message // by MessageID
+	Rules    map[string]*Rule    // by RuleID
 }
 
 // NewState returns an empty state of a session.
@@ -31,6 +32,7 @@ func NewState(sessionID string) *State {
 		Records:   map[RecordKey]*IdempotencyRecord{},
 		Effects:   map[string]*Effect{},
 		Messages:  map[string]*Message{},
+		Rules:     map[string]*Rule{},
 	}
 }
 
@@ -38,11 +40,13 @@ func NewState(sessionID string) *State {
 // one of an insert and an update list.
 type Change struct {
 	// Session is written when it is not nil; SessionNew tells an insert.
-	Session         *Session
-	SessionNew      bool
-	NewRuns         []*Run
-	UpdatedRuns     []*Run
-	NewRequests     []*Request
+	Session     *Session
+	SessionNew  bool
+	NewRuns     []*Run
+	UpdatedRuns []*Run
+	NewRequests []*Request
+	// SettledRequests were settled, or have a new part of their answer and are still
+	// open.
 	SettledRequests []*Request
 	Events          []*Event
 	Records         []*IdempotencyRecord
@@ -50,6 +54,8 @@ type Change struct {
 	UpdatedEffects  []*Effect
 	NewMessages     []*Message
 	UpdatedMessages []*Message
+	NewRules        []*Rule
+	UpdatedRules    []*Rule
 
 	// dequeued holds the FirstEventID of runs that left the queue, by which the
 	// runs behind them move up in the State.
@@ -60,7 +66,8 @@ type Change struct {
 func (c *Change) Empty() bool {
 	return c.Session == nil && len(c.NewRuns) == 0 && len(c.UpdatedRuns) == 0 &&
 		len(c.NewRequests) == 0 && len(c.SettledRequests) == 0 && len(c.Events) == 0 && len(c.Records) == 0 &&
-		len(c.NewEffects) == 0 && len(c.UpdatedEffects) == 0 && len(c.NewMessages) == 0 && len(c.UpdatedMessages) == 0
+		len(c.NewEffects) == 0 && len(c.UpdatedEffects) == 0 && len(c.NewMessages) == 0 && len(c.UpdatedMessages) == 0 &&
+		len(c.NewRules) == 0 && len(c.UpdatedRules) == 0
 }
 
 // Apply makes the state what it is after the change, so that the next command of
@@ -93,6 +100,11 @@ func (s *State) Apply(change Change) {
 			s.Messages[message.MessageID] = message
 		}
 	}
+	for _, list := range [][]*Rule{change.NewRules, change.UpdatedRules} {
+		for _, rule := range list {
+			s.Rules[rule.RuleID] = rule
+		}
+	}
 	s.moveUp(change.dequeued)
 }
 
@@ -123,6 +135,8 @@ type Writes struct {
 	NewRuns         []*Run
 	UpdatedRuns     []*Run
 	NewRequests     []*Request
+	// SettledRequests were settled, or have a new part of their answer and are still
+	// open.
 	SettledRequests []*Request
 	Events          []*Event
 	Records         []*IdempotencyRecord
@@ -130,12 +144,14 @@ type Writes struct {
 	UpdatedEffects  []*Effect
 	NewMessages     []*Message
 	UpdatedMessages []*Message
+	NewRules        []*Rule
+	UpdatedRules    []*Rule
 }
 
 // Gather puts the changes of one batch, in the order of their decisions, together.
 // A checkpoint that any of them set is written, also when a later one of the run
-// left it alone: every image after it carries it. Two sessions that make a run of
-// the same id make two rows, of which the database refuses one.
+// left it alone: every image after it carries it. Two sessions that make a run or a
+// rule of the same id make two rows, of which the database refuses one.
 func Gather(changes []Change) Writes {
 	var w Writes
 	sessions := rows[string, Session]{}
@@ -143,6 +159,7 @@ func Gather(changes []Change) Writes {
 	requests := rows[[3]string, Request]{}
 	effects := rows[string, Effect]{}
 	messages := rows[[2]string, Message]{}
+	ruleRows := rows[[2]string, Rule]{}
 	for i := range changes {
 		change := &changes[i]
 		if change.Session != nil {
@@ -177,6 +194,12 @@ func Gather(changes []Change) Writes {
 		for _, message := range change.UpdatedMessages {
 			messages.put([2]string{message.SessionID, message.MessageID}, message, false)
 		}
+		for _, rule := range change.NewRules {
+			ruleRows.put([2]string{rule.SessionID, rule.RuleID}, rule, true)
+		}
+		for _, rule := range change.UpdatedRules {
+			ruleRows.put([2]string{rule.SessionID, rule.RuleID}, rule, false)
+		}
 		w.Events = append(w.Events, change.Events...)
 		w.Records = append(w.Records, change.Records...)
 	}
@@ -185,6 +208,7 @@ func Gather(changes []Change) Writes {
 	w.NewRequests, w.SettledRequests = requests.split()
 	w.NewEffects, w.UpdatedEffects = effects.split()
 	w.NewMessages, w.UpdatedMessages = messages.split()
+	w.NewRules, w.UpdatedRules = ruleRows.split()
 	return w
 }
 

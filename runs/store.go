@@ -36,6 +36,22 @@ type Reader interface {
 	CountPendingRequests(ctx context.Context, q RequestQuery) (int64, error)
 	CountEffects(ctx context.Context, q EffectQuery) (int64, error)
 
+	// RequestByHandle returns a request, open or settled, by its handle. Errors:
+	// request_not_found.
+	RequestByHandle(ctx context.Context, handle string) (*PendingRequest, error)
+	// SessionHead returns a session's row. Errors: session_not_found.
+	SessionHead(ctx context.Context, sessionID string) (*Session, error)
+
+	// Rule returns a rule, revoked or not. Errors: rule_not_found.
+	Rule(ctx context.Context, ruleID string) (*RuleRecord, error)
+	// Rules returns rules, revoked ones too, in the order of (created_at_ms, rule_id).
+	Rules(ctx context.Context, q RuleQuery) ([]RuleRecord, error)
+	CountRules(ctx context.Context, q RuleQuery) (int64, error)
+	// RulesFor returns the rules of a session and those of all sessions that are not
+	// revoked, in the order of (created_at_ms, rule_id), at most limit, and the present
+	// moment by the engine's clock.
+	RulesFor(ctx context.Context, sessionID string, limit int) (rules []Rule, nowMs int64, err error)
+
 	// SessionEvents returns the session's events after a sequence number, oldest
 	// first, and the newest number there is. Errors: session_not_found.
 	SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]Event, error)
@@ -90,6 +106,14 @@ type Notice struct {
 	// SessionID is empty when notices may have been lost: then everybody looks.
 	SessionID   string
 	LastEventID int64
+	// FirstEventID is the first event of the commit, 0 when it is not known.
+	FirstEventID int64
+	// Prompts says that one of the events is about a request: that it was raised, or
+	// settled, or has a part of its answer.
+	Prompts bool
+	// Events holds all events of the commit, in this process only: a notice of another
+	// replica's commit has none.
+	Events []*Event
 	// Claimable lists the runs that became claimable at once.
 	Claimable []Claimable
 	// Owed lists the effects that became due at once. It tells this process only:
@@ -191,4 +215,17 @@ type EffectQuery struct {
 type EffectPosition struct {
 	CreatedAtMs int64
 	EffectID    string
+}
+
+// RuleQuery asks for rules in the order of (created_at_ms, rule_id).
+type RuleQuery struct {
+	SessionID string // only those bound to it; empty for all
+	After     *RulePosition
+	Limit     int
+}
+
+// RulePosition is the keyset cursor of a list of rules.
+type RulePosition struct {
+	CreatedAtMs int64
+	RuleID      string
 }

@@ -174,6 +174,8 @@ type AnswerForWorker struct {
 	ResolvedBy    string           `json:"resolved_by"`
 	ResolvedAtMs  int64            `json:"resolved_at_ms"`
 	Via           string           `json:"via"`
+	// RuntimePayload is what a dialect owes the worker's runtime.
+	RuntimePayload JSON `json:"runtime_payload,omitzero"`
 }
 
 // LabelledAnswer is the answer to one structured question with the words that the

@@ -203,10 +203,14 @@ func (r *Request) Approval() ApprovalRequest {
 	return approval
 }
 
-// Question returns the body of a question as it is shown.
+// Question returns the body of a question as it is shown, with what has been answered
+// of it.
 func (r *Request) Question() UserQuestionRequest {
 	var question UserQuestionRequest
 	decodeStored(r.Body, &question)
+	if r.PartialAnswers != nil {
+		decodeStored(r.PartialAnswers, &question.PartialAnswers)
+	}
 	return question
 }
 
@@ -262,6 +266,7 @@ func labelAnswers(question UserQuestionRequest, resolution Resolution) AnswerFor
 		Declined: resolution.Declined != nil && *resolution.Declined,
 		Answers:  []LabelledAnswer{}, Value: resolution.Value, Reason: resolution.Reason,
 		ResolvedBy: resolution.ResolvedBy, ResolvedAtMs: resolution.ResolvedAtMs, Via: resolution.Via,
+		RuntimePayload: resolution.RuntimePayload,
 	}
 	if resolution.Justification != "" {
 		answer.Justification = &resolution.Justification

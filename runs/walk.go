@@ -25,7 +25,8 @@ type RowSequence[R any] = iter.Seq2[*R, error]
 // with an error ends the walk with it, whatever the visit returns.
 type SessionRows struct {
 	SessionID string
-	// Session is nil when there are rows of a session that is not there.
+	// Session is nil when there are rows of a session that is not there. Rules may be:
+	// those of all sessions, and those of a session to come.
 	Session *Session
 	// Runs are in no particular order. Input, Checkpoint and QueuedAhead are left out.
 	Runs RowSequence[Run]
@@ -38,6 +39,9 @@ type SessionRows struct {
 	// Effects and Messages are in no particular order.
 	Effects  RowSequence[Effect]
 	Messages RowSequence[Message]
+	// Rules are in no particular order; those of all sessions come with the id
+	// GlobalRules.
+	Rules RowSequence[Rule]
 }
 
 // NextRow returns the next row of a table, or nil after its last one.
@@ -54,6 +58,7 @@ type RowStreams struct {
 	Records  NextRow[IdempotencyRecord]
 	Effects  NextRow[Effect]
 	Messages NextRow[Message]
+	Rules    NextRow[Rule]
 }
 
 // Visit puts the streams together, session by session. Rows that carry the id of a
@@ -67,11 +72,12 @@ func (s RowStreams) Visit(visit func(*SessionRows) error) error {
 	records := stream[IdempotencyRecord]{next: s.Records, sessionOf: func(r *IdempotencyRecord) string { return r.SessionID }}
 	effects := stream[Effect]{next: s.Effects, sessionOf: func(r *Effect) string { return r.SessionID }}
 	messages := stream[Message]{next: s.Messages, sessionOf: func(r *Message) string { return r.SessionID }}
+	ruleRows := stream[Rule]{next: s.Rules, sessionOf: func(r *Rule) string { return r.SessionID }}
 	all := []interface {
 		fill() error
 		first() (sessionID string, there bool)
 		skip(sessionID string) error
-	}{&sessions, &runRows, &requests, &events, &records, &effects, &messages}
+	}{&sessions, &runRows, &requests, &events, &records, &effects, &messages, &ruleRows}
 
 	for {
 		sessionID, there := "", false
@@ -90,7 +96,7 @@ func (s RowStreams) Visit(visit func(*SessionRows) error) error {
 			SessionID: sessionID,
 			Runs:      runRows.of(sessionID), Requests: requests.of(sessionID),
 			Events: events.of(sessionID), Records: records.of(sessionID),
-			Effects: effects.of(sessionID), Messages: messages.of(sessionID),
+			Effects: effects.of(sessionID), Messages: messages.of(sessionID), Rules: ruleRows.of(sessionID),
 		}
 		if first, more := sessions.first(); more && first == sessionID {
 			rows.Session, sessions.head = sessions.head, nil

@@ -20,6 +20,8 @@ type work struct {
 	requests map[RequestKey]*Request
 	// messages holds the copies of the messages that were looked at.
 	messages map[string]*Message
+	// rules holds the copies of the rules that this decision changes; nil at first.
+	rules map[string]*Rule
 	// list holds all loaded requests of the run listedRunID, the one that was asked
 	// for last: a decision is nearly always about one run.
 	listedRunID string

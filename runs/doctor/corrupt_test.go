@@ -193,7 +193,7 @@ var corruptions = []corruption{
 	},
 }
 
-var tables = []string{"sessions", "runs", "requests", "events", "idempotency_records", "effects", "messages"}
+var tables = []string{"sessions", "runs", "requests", "events", "idempotency_records", "effects", "messages", "rules"}
 
 // TestEachCorruptionIsNamed breaks a healthy database in one way after the other.
 func TestEachCorruptionIsNamed(t *testing.T) {
@@ -250,6 +250,12 @@ func TestEveryCodeIsShownAndDocumented(t *testing.T) {
 	for _, d := range damages {
 		m := newMemory()
 		family(t, m)
+		d.do(m)
+		shown[d.want(m).Code] = true
+	}
+	for _, d := range decisionDamages {
+		m := newMemory()
+		decided(t, m)
 		d.do(m)
 		shown[d.want(m).Code] = true
 	}

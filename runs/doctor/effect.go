@@ -6,19 +6,22 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// effectPayload is what the checks read of an effect's payload, of either kind: an
-// opening names the run that it makes, a delivery the run that asked.
+// effectPayload is what the checks read of an effect's payload, of any kind: an opening
+// names the run that it makes, a delivery the run that asked, a review the run that
+// waits.
 type effectPayload struct {
 	RunID     string `json:"run_id"`
 	RequestID string `json:"request_id"`
 	Request   struct {
-		ID string `json:"id"`
+		ID     string `json:"id"`
+		Handle string `json:"handle"`
 	} `json:"request"`
 	Requester runs.Requester `json:"requester"`
 }
 
-// owing names what an effect of a kind is owed for: the run of the clarification.
-func owing(kind runs.EffectKind, runID string) string { return string(kind) + ":" + runID }
+// owing names what an effect of a kind is owed for: the run of the clarification, or
+// the handle of the approval.
+func owing(kind runs.EffectKind, id string) string { return string(kind) + ":" + id }
 
 func (e *examiner) readEffects(rows runs.RowSequence[runs.Effect]) error {
 	if rows == nil {
@@ -40,16 +43,18 @@ func (e *examiner) checkEffect(effect *runs.Effect, at Finding) {
 	}
 	e.owed[effect.EffectID] = true
 	var payload effectPayload
-	known := effect.Kind == runs.EffectOpenClarification || effect.Kind == runs.EffectDeliverAnswer
-	if !known || json.Unmarshal(effect.Payload, &payload) != nil {
+	if effect.Kind.CarriedOut() == runs.CarriedOutNowhere || json.Unmarshal(effect.Payload, &payload) != nil {
 		e.find(EffectUnreadable, at, "the payload is not the JSON of an effect of kind %q", effect.Kind)
 		return
 	}
-	clarificationID := effect.RunID
-	if effect.Kind == runs.EffectOpenClarification {
-		clarificationID = payload.RunID
+	id := owing(effect.Kind, effect.RunID)
+	switch effect.Kind {
+	case runs.EffectOpenClarification:
+		id = owing(effect.Kind, payload.RunID)
+	case runs.EffectReviewApproval:
+		id = owing(effect.Kind, payload.Request.Handle)
+	case runs.EffectDeliverAnswer:
 	}
-	id := owing(effect.Kind, clarificationID)
 	e.owed[id] = true
 	if effect.EffectID != id {
 		e.find(EffectIDWrong, at, "the id should be %s", id)
@@ -93,6 +98,11 @@ func (e *examiner) undecided(effect *runs.Effect, payload *effectPayload) string
 		asked := e.requests[runs.RequestKey{RunID: effect.RunID, RequestID: payload.Request.ID}]
 		if asked == nil || asked.kind != runs.KindClarification || !asked.unreadable && asked.clarificationRunID != payload.RunID {
 			return "its run has not asked this"
+		}
+	case effect.Kind == runs.EffectReviewApproval:
+		shown := e.requests[runs.RequestKey{RunID: effect.RunID, RequestID: payload.Request.ID}]
+		if shown == nil || shown.kind != runs.KindApproval || shown.handle != payload.Request.Handle {
+			return "its run has no such approval"
 		}
 	case of.Kind != runs.KindParentClarification || !of.Status.Terminal():
 		return "its run is no clarification that was settled"

@@ -29,6 +29,7 @@ var requestEvents = map[runs.EventType]runs.RequestKind{
 	runs.EventApprovalResolved:       runs.KindApproval,
 	runs.EventWaitingForUserQuestion: runs.KindQuestion,
 	runs.EventUserQuestionResolved:   runs.KindQuestion,
+	runs.EventUserQuestionAnswered:   runs.KindQuestion,
 
 	runs.EventParentClarificationRequested: runs.KindClarification,
 	runs.EventParentClarificationResolved:  runs.KindQuestion,
@@ -92,6 +93,9 @@ func (e *examiner) readEvent(of *run, event *runs.Event, at Finding) {
 	}
 	if event.Type == runs.EventParentClarificationRequested {
 		body.RequestIDs = []string{body.RequestID}
+	}
+	if event.Type == runs.EventUserQuestionAnswered {
+		e.named(of, event.Type, body.RequestID, at)
 	}
 	for _, requestID := range body.RequestIDs {
 		if named := e.named(of, event.Type, requestID, at); named != nil {

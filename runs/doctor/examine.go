@@ -25,6 +25,7 @@ type Rows struct {
 	IdempotencyRecords int64 `json:"idempotency_records"`
 	Effects            int64 `json:"effects"`
 	Messages           int64 `json:"messages"`
+	Rules              int64 `json:"rules"`
 }
 
 // Healthy reports whether nothing was found.
@@ -112,6 +113,9 @@ func (e *examiner) visit(rows *runs.SessionRows) error {
 	if err := e.readMessages(rows.Messages); err != nil {
 		return err
 	}
+	if err := e.readRules(rows); err != nil {
+		return err
+	}
 	e.order()
 	for _, request := range e.orderedRequests {
 		e.checkReports(request)
@@ -134,7 +138,8 @@ func (e *examiner) order() {
 	})
 }
 
-// visitOrphans counts the rows of a session that is not there.
+// visitOrphans counts the rows of a session that is not there. Its rules are none of
+// them: a rule may name a session to come, or none.
 func (e *examiner) visitOrphans(rows *runs.SessionRows) error {
 	var orphans Rows
 	var err error
@@ -162,6 +167,12 @@ func (e *examiner) visitOrphans(rows *runs.SessionRows) error {
 	e.summary.Rows.IdempotencyRecords += orphans.IdempotencyRecords
 	e.summary.Rows.Effects += orphans.Effects
 	e.summary.Rows.Messages += orphans.Messages
+	if err := e.readRules(rows); err != nil {
+		return err
+	}
+	if orphans == (Rows{}) {
+		return nil
+	}
 	e.find(SessionMissing, Finding{}, "the session is not there, but %d runs, %d requests, %d events, %d idempotency records, %d effects and %d messages of it are",
 		orphans.Runs, orphans.Requests, orphans.Events, orphans.IdempotencyRecords, orphans.Effects, orphans.Messages)
 	return nil

@@ -24,15 +24,17 @@ func TestAWalkThatFailsIsNoCleanBill(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for n, streams := range []runs.RowStreams{
-		{Sessions: failing[runs.Session](broken), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message]},
-		{Sessions: none[runs.Session], Runs: failing[runs.Run](broken), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message]},
-		{Sessions: one(runs.Session{SessionID: "s"}, broken), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message]},
-		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: one(runs.Run{SessionID: "s"}, broken), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message]},
-		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: one(runs.Request{SessionID: "s"}, broken), Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message]},
-		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: one(runs.Event{SessionID: "s"}, broken), Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message]},
-		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: one(runs.IdempotencyRecord{SessionID: "s"}, broken), Effects: none[runs.Effect], Messages: none[runs.Message]},
-		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: one(runs.Effect{SessionID: "s"}, broken), Messages: none[runs.Message]},
-		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: one(runs.Message{SessionID: "s"}, broken)},
+		{Sessions: failing[runs.Session](broken), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule]},
+		{Sessions: none[runs.Session], Runs: failing[runs.Run](broken), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule]},
+		{Sessions: one(runs.Session{SessionID: "s"}, broken), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule]},
+		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: one(runs.Run{SessionID: "s"}, broken), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule]},
+		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: one(runs.Request{SessionID: "s"}, broken), Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule]},
+		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: one(runs.Event{SessionID: "s"}, broken), Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule]},
+		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: one(runs.IdempotencyRecord{SessionID: "s"}, broken), Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule]},
+		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: one(runs.Effect{SessionID: "s"}, broken), Messages: none[runs.Message], Rules: none[runs.Rule]},
+		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: one(runs.Message{SessionID: "s"}, broken), Rules: none[runs.Rule]},
+		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: one(runs.Rule{SessionID: "s"}, broken)},
+		{Sessions: none[runs.Session], Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: one(runs.Rule{SessionID: runs.GlobalRules}, broken)},
 	} {
 		_, err := doctor.Examine(t.Context(), streamWalker(streams), func(doctor.Finding) {})
 		require.ErrorIs(t, err, broken, "streams %d", n)
@@ -47,7 +49,7 @@ func TestStreamsMeetBySession(t *testing.T) {
 	sessions := []runs.Session{{SessionID: "b"}, {SessionID: "d"}}
 	var missing []string
 	summary, err := doctor.Examine(t.Context(), streamWalker{
-		Sessions: each(sessions), Runs: none[runs.Run], Requests: none[runs.Request], Events: each(events), Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message],
+		Sessions: each(sessions), Runs: none[runs.Run], Requests: none[runs.Request], Events: each(events), Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule],
 	}, func(finding doctor.Finding) {
 		require.Equal(t, doctor.SessionMissing, finding.Code)
 		missing = append(missing, finding.SessionID)
@@ -66,8 +68,9 @@ func TestOrphansAreCounted(t *testing.T) {
 		Sessions: none[runs.Session], Runs: one(runs.Run{SessionID: "s"}, nil), Requests: one(runs.Request{SessionID: "s"}, nil),
 		Events: one(runs.Event{SessionID: "s"}, nil), Records: one(runs.IdempotencyRecord{SessionID: "s"}, nil),
 		Effects: one(runs.Effect{SessionID: "s"}, nil), Messages: one(runs.Message{SessionID: "s"}, nil),
+		Rules: one(runs.Rule{SessionID: "s"}, nil),
 	})
-	require.Equal(t, doctor.Rows{Runs: 1, Requests: 1, Events: 1, IdempotencyRecords: 1, Effects: 1, Messages: 1}, summary.Rows)
+	require.Equal(t, doctor.Rows{Runs: 1, Requests: 1, Events: 1, IdempotencyRecords: 1, Effects: 1, Messages: 1, Rules: 1}, summary.Rows)
 	require.Equal(t, []doctor.Finding{{
 		Code: doctor.SessionMissing, SessionID: "s",
 		Detail: "the session is not there, but 1 runs, 1 requests, 1 events, 1 idempotency records, 1 effects and 1 messages of it are",
@@ -123,7 +126,7 @@ func TestAVisitMayLookAway(t *testing.T) {
 	}
 	var seen []string
 	err := streamWalker{
-		Sessions: none[runs.Session], Runs: each(runRows), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message],
+		Sessions: none[runs.Session], Runs: each(runRows), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule],
 	}.Walk(t.Context(), func(rows *runs.SessionRows) error {
 		for run, err := range rows.Runs {
 			require.NoError(t, err)

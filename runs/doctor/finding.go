@@ -110,7 +110,8 @@ const (
 	// EffectUnreadable: the kind is none that there is, or the payload is not the JSON
 	// of its kind. Nobody can carry it out.
 	EffectUnreadable Code = "effect_unreadable"
-	// EffectIDWrong: the id is not derived from the kind and from what was decided.
+	// EffectIDWrong: the id is not derived from the kind and from what was decided, or
+	// from what is reviewed.
 	EffectIDWrong Code = "effect_id_wrong"
 	// EffectStateWrong: state, due_at_ms, finished_at_ms and last_error contradict
 	// each other.
@@ -166,6 +167,15 @@ const (
 	ResolutionUnreadable Code = "resolution_unreadable"
 	// ResolutionWrong: the resolution says something else than the request's row.
 	ResolutionWrong Code = "resolution_wrong"
+	// ResolutionRuleWrong: rule_id and the resolution's via name different rules, or one
+	// of them none.
+	ResolutionRuleWrong Code = "resolution_rule_wrong"
+	// PartialAnswersMisplaced: there is a part of an answer to a request that is
+	// settled, or is no question.
+	PartialAnswersMisplaced Code = "partial_answers_misplaced"
+	// PartialAnswersWrong: the part is not the JSON of one, answers a question twice or
+	// one that was not asked, or is the whole answer.
+	PartialAnswersWrong Code = "partial_answers_wrong"
 	// RequestNotAnnounced: no event says that the request is waited for.
 	RequestNotAnnounced Code = "request_not_announced"
 	// RequestAnnouncedTwice: two events do.
@@ -184,6 +194,16 @@ const (
 	RecordWithoutRun Code = "record_without_run"
 )
 
+// Standing rules.
+const (
+	// RuleOutlivesSession: the session has ended and a rule of it was not revoked.
+	RuleOutlivesSession Code = "rule_outlives_session"
+	// RuleUsesWrong: uses is not within max_uses, or max_uses stands where there is none.
+	RuleUsesWrong Code = "rule_uses_wrong"
+	// RuleRevocationWrong: revoked_at_ms and revoked_by are there in part.
+	RuleRevocationWrong Code = "rule_revocation_wrong"
+)
+
 // Finding is one broken invariant and where it is broken. Ids that do not apply are
 // empty.
 type Finding struct {
@@ -195,6 +215,7 @@ type Finding struct {
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 	EffectID       string `json:"effect_id,omitempty"`
 	MessageID      string `json:"message_id,omitempty"`
+	RuleID         string `json:"rule_id,omitempty"`
 	// Detail says what is there and what should be.
 	Detail string `json:"detail"`
 }

@@ -76,7 +76,7 @@ func follow(status runs.Status, lastType, event runs.EventType, end runs.Status)
 	case runs.EventWaitingForUserQuestion:
 		return runs.StatusWaitingForUserQuestion,
 			status == runs.StatusWaitingForUserQuestion || runs.CanMove(runs.KindInput, status, runs.StatusWaitingForUserQuestion)
-	case runs.EventApprovalResolved:
+	case runs.EventApprovalResolved, runs.EventUserQuestionAnswered:
 		return status, status.Waiting()
 	case runs.EventUserQuestionResolved, runs.EventParentClarificationRequested:
 		// A worker may ask its parent's session and go on; the answer is reported
@@ -102,9 +102,13 @@ func follow(status runs.Status, lastType, event runs.EventType, end runs.Status)
 func followClarification(status runs.Status, lastType, event runs.EventType) (runs.Status, bool) {
 	before := map[runs.EventType]runs.EventType{
 		runs.EventWaitingForUserQuestion:      runs.EventAccepted,
+		runs.EventUserQuestionAnswered:        runs.EventWaitingForUserQuestion,
 		runs.EventOutput:                      runs.EventWaitingForUserQuestion,
 		runs.EventParentClarificationResolved: runs.EventOutput,
 		runs.EventCompleted:                   runs.EventParentClarificationResolved,
+	}
+	if lastType == runs.EventUserQuestionAnswered {
+		lastType = runs.EventWaitingForUserQuestion // it waits for the other answers
 	}
 	switch {
 	case event == runs.EventAccepted:

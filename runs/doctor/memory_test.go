@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,12 +18,13 @@ import (
 type memory struct {
 	states map[string]*runs.State
 	events map[string][]*runs.Event
+	rules  map[string]*runs.Rule
 	ids    int
 	nowMs  int64
 }
 
 func newMemory() *memory {
-	return &memory{states: map[string]*runs.State{}, events: map[string][]*runs.Event{}, nowMs: 1_000_000}
+	return &memory{states: map[string]*runs.State{}, events: map[string][]*runs.Event{}, rules: map[string]*runs.Rule{}, nowMs: 1_000_000}
 }
 
 func (m *memory) Do(_ context.Context, command runs.Command) (runs.Reply, error) {
@@ -44,6 +46,7 @@ func (m *memory) Do(_ context.Context, command runs.Command) (runs.Reply, error)
 		state = runs.NewState(sessionID)
 		m.states[sessionID] = state
 	}
+	state.Rules = m.rules
 	change, reply, err := runs.Decide(state, command, m.nowMs)
 	state.Apply(change)
 	m.events[sessionID] = append(m.events[sessionID], change.Events...)
@@ -69,6 +72,9 @@ func (m *memory) Walk(ctx context.Context, visit func(*runs.SessionRows) error) 
 	var messages []runs.Message
 	for _, sessionID := range slices.Sorted(maps.Keys(m.states)) {
 		state := m.states[sessionID]
+		if state.Session == nil {
+			continue // a command about it was refused, or wrote rules
+		}
 		sessions = append(sessions, *state.Session)
 		runRows = appendAll(runRows, state.Runs)
 		requests = appendAll(requests, state.Requests)
@@ -78,7 +84,10 @@ func (m *memory) Walk(ctx context.Context, visit func(*runs.SessionRows) error) 
 		effects = appendAll(effects, state.Effects)
 		messages = appendAll(messages, state.Messages)
 	}
+	rules := appendAll(nil, m.rules)
+	slices.SortFunc(rules, func(a, b runs.Rule) int { return strings.Compare(a.SessionID, b.SessionID) })
 	return streamWalker{
+		Rules:    each(rules),
 		Sessions: each(sessions), Runs: each(runRows), Requests: each(requests), Events: each(events),
 		Records: none[runs.IdempotencyRecord], Effects: each(effects), Messages: each(messages),
 	}.Walk(ctx, visit)
@@ -102,6 +111,21 @@ func (m *memory) run(runID string) *runs.Run {
 
 func (m *memory) request(runID, requestID string) *runs.Request {
 	return m.states[m.run(runID).SessionID].Requests[runs.RequestKey{RunID: runID, RequestID: requestID}]
+}
+
+// rule returns the only rule of a session.
+func (m *memory) rule(sessionID string) *runs.Rule {
+	for _, rule := range m.rules {
+		if rule.SessionID == sessionID {
+			return rule
+		}
+	}
+	panic("no rule in " + sessionID)
+}
+
+// review is the effect that shows the approval of "reviewed".
+func (m *memory) review() *runs.Effect {
+	return m.states["ruled"].Effects[string(runs.EffectReviewApproval)+":"+m.request("reviewed", "shown").Handle]
 }
 
 func (m *memory) message(requestID string) *runs.Message {

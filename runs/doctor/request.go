@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"strings"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/runs"
@@ -14,6 +16,7 @@ type request struct {
 	outcome runs.Outcome
 	// recorded is the outcome in the resolution.
 	recorded  runs.Outcome
+	handle    string
 	announced int
 	resolved  int
 	// The rest is about a clarification: the run in the parent's session, whether the
@@ -30,7 +33,7 @@ func (e *examiner) readRequests(rows runs.RowSequence[runs.Request]) error {
 			return err
 		}
 		e.summary.Rows.Requests++
-		known := &request{RequestKey: runs.RequestKey{RunID: row.RunID, RequestID: row.RequestID}, kind: row.Kind, outcome: row.Outcome}
+		known := &request{RequestKey: runs.RequestKey{RunID: row.RunID, RequestID: row.RequestID}, kind: row.Kind, outcome: row.Outcome, handle: row.Handle}
 		at := known.place()
 		of := e.runs[row.RunID]
 		if of == nil {
@@ -45,6 +48,7 @@ func (e *examiner) readRequests(rows runs.RowSequence[runs.Request]) error {
 			e.find(RequestUnreadable, at, "the body is not the JSON of %s", article(row.Kind))
 		}
 		of.add(row, known)
+		e.checkPart(row, at)
 		e.checkSettled(of, row, known, at)
 	}
 	return nil
@@ -108,6 +112,9 @@ func (e *examiner) checkSettled(of *run, row *runs.Request, known *request, at F
 		return
 	}
 	if !settled {
+		if row.RuleID != "" {
+			e.find(ResolutionRuleWrong, at, "the request is open, but rule_id is %q", row.RuleID)
+		}
 		return
 	}
 	var resolution runs.Resolution
@@ -123,7 +130,52 @@ func (e *examiner) checkSettled(of *run, row *runs.Request, known *request, at F
 	}
 	if wrong := contradiction(of.Kind, row, &resolution); wrong != "" {
 		e.find(ResolutionWrong, at, "the request was %s at %d, but its resolution has %s", row.Outcome, row.SettledAtMs, wrong)
+		return
 	}
+	if ruleID, byRule := strings.CutPrefix(resolution.Via, runs.ViaRule); row.RuleID != ruleID && (byRule || row.RuleID != "") {
+		e.find(ResolutionRuleWrong, at, "rule_id is %q, but the resolution came by %q", row.RuleID, resolution.Via)
+	}
+}
+
+// checkPart checks what is kept of an answer until the rest of it is there.
+func (e *examiner) checkPart(row *runs.Request, at Finding) {
+	switch {
+	case row.PartialAnswers == nil:
+	case row.Kind != runs.KindQuestion:
+		e.find(PartialAnswersMisplaced, at, "%s has a part of an answer", article(row.Kind))
+	case !row.Open():
+		e.find(PartialAnswersMisplaced, at, "the request was %s and has a part of an answer", row.Outcome)
+	default:
+		if wrong := partFault(row); wrong != "" {
+			e.find(PartialAnswersWrong, at, "the part of an answer %s", wrong)
+		}
+	}
+}
+
+// partFault returns what is wrong with a part of an answer, or "".
+func partFault(row *runs.Request) string {
+	var body runs.UserQuestionRequest
+	if json.Unmarshal(row.Body, &body) != nil {
+		return "" // which is told of the body
+	}
+	var answers []runs.UserQuestionAnswer
+	if json.Unmarshal(row.PartialAnswers, &answers) != nil || len(answers) == 0 {
+		return "is not the JSON of a list of answers"
+	}
+	open := make(map[string]bool, len(body.Questions))
+	for i := range body.Questions {
+		open[body.Questions[i].ID] = true
+	}
+	for _, answer := range answers {
+		if !open[answer.QuestionID] {
+			return "answers question " + answer.QuestionID + ", which was not asked or is answered twice"
+		}
+		delete(open, answer.QuestionID)
+	}
+	if len(open) == 0 {
+		return "answers every question, and the request is open"
+	}
+	return ""
 }
 
 // fits reports whether a request of a kind may have an outcome.

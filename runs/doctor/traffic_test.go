@@ -62,6 +62,9 @@ func (g *traffic) suspension() runs.Suspension {
 	}
 	if s.Approvals == nil || g.chance(30) {
 		s.Questions = questions(fmt.Sprintf("q-%d", g.IntN(1000))).Questions
+		if g.chance(30) {
+			s.Questions[0].Questions = append(s.Questions[0].Questions, runs.UserQuestion{ID: "why", Question: "Why?"})
+		}
 	}
 	// Some are due at once, some soon and some never.
 	if after := int64(g.IntN(40)); g.chance(30) && len(s.Approvals) > 0 && after > 0 {
@@ -141,7 +144,9 @@ func (g *traffic) carryOut() error {
 		return err
 	}
 	effect := claimed.Effect
-	_, err = g.store.Do(g.ctx, effect.Command())
+	if effect.Kind.CarriedOut() == runs.CarriedOutInside {
+		_, err = g.store.Do(g.ctx, effect.Command())
+	}
 	if instead := effect.Refused(runs.ErrorCode(err), claimed.NowMs); err != nil && instead != nil {
 		_, err = g.store.Do(g.ctx, instead)
 	}
@@ -156,6 +161,9 @@ func (g *traffic) carryOut() error {
 func (g *traffic) command() runs.Command {
 	if g.chance(25) {
 		return g.clarification()
+	}
+	if g.chance(20) {
+		return g.decision()
 	}
 	record := g.activeRun()
 	runID, fence := record.Run.RunID, record.Run.Fence
@@ -290,6 +298,7 @@ func TestABusyDatabaseIsHealthy(t *testing.T) {
 			require.Greater(t, last.Requests, int64(20))
 			require.Greater(t, last.Effects, int64(5), "nobody asked his parent")
 			require.Positive(t, last.Messages, "no answer came")
+			require.Positive(t, last.Rules, "nobody wrote a rule")
 			require.Less(t, walked[0].Events, last.Events, "nothing was written while it was looked at")
 
 			// The store itself is as good a walker as one that reads beside it.

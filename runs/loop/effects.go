@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,12 @@ const (
 	DefaultEffectsConcurrency = 32
 	DefaultEffectsMaxSleep    = time.Second
 )
+
+// reviewTimeout is how long a review may take, so that its lease outlives it.
+const reviewTimeout = (runs.EffectLeaseMs - 1_000) * time.Millisecond
+
+// errNoReview is why a review is given up that nobody here can make.
+var errNoReview = errors.New("no review hook is configured to show the approval to")
 
 // EffectsStore is what the effects loop needs of a runs.Store.
 type EffectsStore interface {
@@ -37,13 +44,18 @@ type EffectsOptions struct {
 	// MaxSleep bounds the time between two passes: an effect that another replica
 	// left undone is found within it, once its lease has lapsed.
 	MaxSleep time.Duration
+	// Review shows the payload of a runs.EffectReviewApproval to whoever reviews. It
+	// must be idempotent: it may be called again after it returned nil. It has less
+	// time than the effect's lease, and an error has it tried again later. When it is
+	// nil such an effect is given up: none should be owed.
+	Review func(ctx context.Context, payload runs.JSON) error
 	// Logger is slog.Default() when nil.
 	Logger *slog.Logger
 }
 
 // Effects carries out what committed decisions owe (design.md §2): it takes the
-// lease of each due effect, sends the effect's command through the door, and reports
-// how it went. A process that dies on the way leaves an effect whose lease lapses;
+// lease of each due effect, sends the effect's command through the door or shows its
+// payload to a hook, and reports how it went. A process that dies on the way leaves an effect whose lease lapses;
 // whoever finds it then tries again, and what was done already is found done.
 type Effects struct {
 	store   EffectsStore
@@ -71,9 +83,32 @@ func NewEffects(store EffectsStore, options EffectsOptions) *Effects {
 // this process that owes something, and else every MaxSleep. It returns an error that
 // wraps runs.ErrClosed when the store was closed.
 func (e *Effects) Run(ctx context.Context) error {
+	var group errgroup.Group
+	for _, share := range e.shares() {
+		group.Go(func() error { return e.runShare(ctx, share) })
+	}
+	return group.Wait()
+}
+
+// share is a part of the effects with passes of its own.
+type share func(effectID string) bool
+
+// shares parts what is carried out outside, which may be slow, from the rest: a hook
+// that hangs must not hold up what one session owes another.
+func (e *Effects) shares() []share {
+	if e.options.Review == nil {
+		return []share{func(string) bool { return true }}
+	}
+	outside := func(effectID string) bool {
+		return runs.EffectKindOf(effectID).CarriedOut() == runs.CarriedOutOutside
+	}
+	return []share{func(effectID string) bool { return !outside(effectID) }, outside}
+}
+
+func (e *Effects) runShare(ctx context.Context, share share) error {
 	wake := make(chan struct{}, 1)
 	unsubscribe := e.store.Subscribe(func(notice runs.Notice) {
-		if len(notice.Owed) == 0 {
+		if !slices.ContainsFunc(notice.Owed, func(due runs.DueEffect) bool { return share(due.EffectID) }) {
 			return
 		}
 		select {
@@ -84,7 +119,7 @@ func (e *Effects) Run(ctx context.Context) error {
 	defer unsubscribe()
 	r := runner{name: "effects", logger: e.options.Logger, wake: wake}
 	r.pass = func(ctx context.Context) (outcome, error) {
-		result, err := e.RunOnce(ctx)
+		result, err := e.pass(ctx, share)
 		done := outcome{next: e.options.MaxSleep}
 		if result.Failed > 0 {
 			done.attrs = []slog.Attr{slog.Int("done_effects", result.Done), slog.Int("failed_effects", result.Failed)}
@@ -100,24 +135,45 @@ func (e *Effects) Run(ctx context.Context) error {
 // the effect and is no failure of the pass.
 func (e *Effects) RunOnce(ctx context.Context) (EffectsResult, error) {
 	var result EffectsResult
+	var firstErr error
+	for _, share := range e.shares() {
+		done, err := e.pass(ctx, share)
+		result.Done += done.Done
+		result.Failed += done.Failed
+		firstErr = cmp.Or(firstErr, err)
+	}
+	return result, firstErr
+}
+
+// pass is RunOnce for one share.
+func (e *Effects) pass(ctx context.Context, share share) (EffectsResult, error) {
+	var result EffectsResult
 	tried := map[runs.DueEffect]bool{}
-	for {
-		due, err := e.store.DueEffects(ctx, e.options.Batch)
+	for limit := e.options.Batch; ; {
+		due, err := e.store.DueEffects(ctx, limit)
 		if err != nil {
 			return result, fmt.Errorf("find due effects: %w", err)
 		}
-		fresh := due[:0:0]
+		var fresh []runs.DueEffect
+		others := 0
 		for _, effect := range due {
-			if !tried[effect] {
+			switch {
+			case !share(effect.EffectID):
+				others++
+			case !tried[effect]:
 				tried[effect] = true
 				fresh = append(fresh, effect)
 			}
 		}
-		if len(fresh) == 0 {
+		switch {
+		case len(fresh) > 0:
+			if err := e.carryOutAll(ctx, fresh, &result); err != nil {
+				return result, err
+			}
+		case others > 0 && len(due) == limit:
+			limit *= 2 // this share's may stand behind the other's
+		default:
 			return result, nil
-		}
-		if err := e.carryOutAll(ctx, fresh, &result); err != nil {
-			return result, err
 		}
 	}
 }
@@ -165,7 +221,7 @@ func (e *Effects) carryOut(ctx context.Context, due runs.DueEffect) (effectOutco
 		return effectTaken, err
 	}
 	effect := claimed.Effect
-	refusal := e.perform(ctx, effect, claimed.NowMs)
+	permanent, refusal := e.perform(ctx, effect, claimed.NowMs)
 	if ctx.Err() != nil || errors.Is(refusal, runs.ErrClosed) {
 		return effectTaken, refusal
 	}
@@ -174,7 +230,7 @@ func (e *Effects) carryOut(ctx context.Context, due runs.DueEffect) (effectOutco
 	if refusal != nil {
 		how = effectFailed
 		finish.Error = refusal.Error()
-		finish.Permanent = runs.ErrorCode(refusal) != ""
+		finish.Permanent = permanent
 		e.options.Logger.WarnContext(ctx, "effect failed", slog.String("effect_id", effect.EffectID),
 			slog.String("session_id", effect.SessionID), slog.Int64("attempts", effect.Attempts), slog.Any("error", refusal))
 	}
@@ -184,9 +240,29 @@ func (e *Effects) carryOut(ctx context.Context, due runs.DueEffect) (effectOutco
 	return how, nil
 }
 
-// perform sends the effect's command through the door, or the one that takes its
+// perform carries an effect out. It returns why that failed, if it did, and whether
+// trying again will not help.
+func (e *Effects) perform(ctx context.Context, effect *runs.Effect, nowMs int64) (permanent bool, refusal error) {
+	switch effect.Kind.CarriedOut() {
+	case runs.CarriedOutInside:
+		err := e.command(ctx, effect, nowMs)
+		return runs.ErrorCode(err) != "", err
+	case runs.CarriedOutOutside:
+		if e.options.Review == nil {
+			return true, errNoReview
+		}
+		ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+		defer cancel()
+		return false, e.options.Review(ctx, effect.Payload)
+	case runs.CarriedOutNowhere:
+	}
+	// A newer replica may have written it, and will know it.
+	return false, fmt.Errorf("this version does not know effects of kind %q", effect.Kind)
+}
+
+// command sends the effect's command through the door, or the one that takes its
 // place when the target session is over.
-func (e *Effects) perform(ctx context.Context, effect *runs.Effect, nowMs int64) error {
+func (e *Effects) command(ctx context.Context, effect *runs.Effect, nowMs int64) error {
 	_, err := e.store.Do(ctx, effect.Command())
 	if instead := effect.Refused(runs.ErrorCode(err), nowMs); instead != nil {
 		_, err = e.store.Do(ctx, instead)

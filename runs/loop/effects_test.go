@@ -29,11 +29,11 @@ type memory struct {
 	failing map[string]error
 	done    []string // types of the commands that were decided
 	asked   int      // queries for due effects
-	notify  func(runs.Notice)
+	notify  map[int]func(runs.Notice)
 }
 
 func newMemory() *memory {
-	return &memory{sessions: map[string]*runs.State{}, failing: map[string]error{}}
+	return &memory{sessions: map[string]*runs.State{}, failing: map[string]error{}, notify: map[int]func(runs.Notice){}}
 }
 
 func (m *memory) newID(prefix string) string {
@@ -74,8 +74,8 @@ func (m *memory) Do(ctx context.Context, command runs.Command) (runs.Reply, erro
 			owed = append(owed, runs.DueEffect{SessionID: effect.SessionID, EffectID: effect.EffectID})
 		}
 	}
-	if m.notify != nil {
-		m.notify(runs.Notice{SessionID: state.SessionID, Owed: owed})
+	for _, notify := range m.notify {
+		notify(runs.Notice{SessionID: state.SessionID, Owed: owed})
 	}
 	return reply, err
 }
@@ -98,11 +98,13 @@ func (m *memory) DueEffects(_ context.Context, limit int) ([]runs.DueEffect, err
 func (m *memory) Subscribe(notify func(runs.Notice)) func() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.notify = notify
+	m.sequence++
+	id := m.sequence
+	m.notify[id] = notify
 	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.notify = nil
+		delete(m.notify, id)
 	}
 }
 

@@ -178,7 +178,7 @@ func (c *Committer) plain(ctx context.Context, waiting *call) error {
 // session returns the session whose lock a command needs.
 func (c *Committer) session(ctx context.Context, needs runs.Needs) (string, error) {
 	// A text that nothing can be called by never reaches the database.
-	if needs.SessionID != "" && !runs.ValidID(needs.SessionID) {
+	if needs.SessionID != "" && needs.SessionID != runs.GlobalRules && !runs.ValidID(needs.SessionID) {
 		return "", runs.UnknownSession(needs.SessionID)
 	}
 	if needs.SessionID != "" {

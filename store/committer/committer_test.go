@@ -196,14 +196,32 @@ func TestTheReplyAndTheNoticeComeAfterTheCommit(t *testing.T) {
 		require.Empty(t, notices)
 		close(gate)
 		require.NoError(t, (<-call).err)
+		next := func() (notice runs.Notice, types []runs.EventType) {
+			notice = <-notices
+			for _, event := range notice.Events {
+				types = append(types, event.Type)
+			}
+			notice.Events = nil
+			return notice, types
+		}
+		notice, types := next()
 		require.Equal(t, runs.Notice{
-			SessionID: "s", LastEventID: 2,
+			SessionID: "s", FirstEventID: 1, LastEventID: 2,
 			Claimable: []runs.Claimable{{RunID: "r", SessionID: "s", AgentID: "default", ClaimableAtMs: 1_000}},
-		}, <-notices)
+		}, notice)
+		require.Equal(t, []runs.EventType{runs.EventAccepted, runs.EventQueued}, types)
 
 		// The second one waits behind the first, and nothing is claimable.
 		require.NoError(t, (<-do(t.Context(), c, create("s", "behind"))).err)
-		require.Equal(t, runs.Notice{SessionID: "s", LastEventID: 4}, <-notices)
+		notice, _ = next()
+		require.Equal(t, runs.Notice{SessionID: "s", FirstEventID: 3, LastEventID: 4}, notice)
+
+		require.NoError(t, (<-do(t.Context(), c, &runs.CreateRun{SessionID: "other", Input: runs.JSON(`1`), Suspend: &runs.Suspension{
+			Approvals: []runs.ApprovalRequest{{ID: "a", ToolCallID: "c", ToolName: "bash", Input: runs.JSON(`1`)}},
+		}})).err)
+		notice, types = next()
+		require.True(t, notice.Prompts, "%v", types)
+		require.Equal(t, runs.EventWaitingForApproval, types[len(types)-1])
 	})
 }
 

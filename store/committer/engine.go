@@ -58,6 +58,12 @@ type Load struct {
 	Mailbox       bool
 	DeadLetters   bool
 	EffectIDs     []string
+	// For the next five see runs.Needs.
+	Rules         bool
+	RuleDigests   []string
+	RuleIDs       []string
+	SessionRules  bool
+	ChangesRules  bool
 	PayloadRunIDs []string
 	Records       []runs.RecordKey
 }

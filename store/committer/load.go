@@ -31,6 +31,15 @@ func (l *Load) add(needs runs.Needs) {
 	l.Clarifications = l.Clarifications || needs.Clarifications
 	l.Mailbox = l.Mailbox || needs.Mailbox
 	l.DeadLetters = l.DeadLetters || needs.DeadLetters
+	l.Rules = l.Rules || needs.Rules
+	l.SessionRules = l.SessionRules || needs.SessionRules
+	l.ChangesRules = l.ChangesRules || needs.ChangesRules
+	for _, digest := range needs.RuleDigests {
+		l.RuleDigests = include(l.RuleDigests, digest)
+	}
+	if runs.ValidID(needs.RuleID) {
+		l.RuleIDs = include(l.RuleIDs, needs.RuleID)
+	}
 	if runs.ValidID(needs.MessageID) {
 		l.MessageIDs = include(l.MessageIDs, needs.MessageID)
 	}

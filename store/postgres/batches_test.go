@@ -23,7 +23,7 @@ func TestBatches(t *testing.T) {
 	defer db.Close()
 	steps := rapid.SliceOfN(rapid.SliceOfN(storetest.Seeds, 1, 8), 5, 15)
 	rapid.Check(t, func(rt *rapid.T) {
-		_, err := db.ExecContext(t.Context(), `TRUNCATE sessions, runs, requests, events, idempotency_records, effects, messages`)
+		_, err := db.ExecContext(t.Context(), `TRUNCATE sessions, runs, requests, events, idempotency_records, effects, messages, rules`)
 		require.NoError(t, err)
 		batches := storetest.NewBatches(&engine{lanes: store.lanes, reads: store.reads})
 		for _, seeds := range steps.Draw(rt, "steps") {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -78,9 +79,11 @@ type transaction struct {
 
 func (t *transaction) begin(ctx context.Context, loads []committer.Load, localSettings bool) error {
 	t.loader = loader{
-		states:  make(map[string]*runs.State, len(loads)),
-		chosen:  map[string][]*runs.State{},
-		records: map[runs.RecordKey][]*runs.State{},
+		states:   make(map[string]*runs.State, len(loads)),
+		sessions: make(map[string]*runs.Session, len(loads)),
+		chosen:   map[string][]*runs.State{},
+		records:  map[runs.RecordKey][]*runs.State{},
+		named:    map[string][]*runs.State{},
 	}
 	batch := &pgx.Batch{}
 	if t.plansAreOld(loads) {
@@ -90,6 +93,7 @@ func (t *transaction) begin(ctx context.Context, loads []committer.Load, localSe
 	if localSettings {
 		batch.Queue(sqlLocalSettings)
 	}
+	queueGate(batch, loads)
 	t.queue(batch, loads)
 	batch.Queue(sqlClock).QueryRow(func(row pgx.Row) error { return row.Scan(&t.nowMs) })
 	return t.conn.SendBatch(ctx, batch).Close()
@@ -143,9 +147,11 @@ func (t *transaction) Commit(ctx context.Context, w runs.Writes) error {
 	slices.SortFunc(w.Records, func(a, b *runs.IdempotencyRecord) int {
 		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.IdempotencyKey, b.IdempotencyKey))
 	})
+	slices.SortFunc(w.NewRules, func(a, b *runs.Rule) int { return cmp.Compare(a.RuleID, b.RuleID) })
 	batch := &pgx.Batch{}
 	queueRows(batch, sqlInsertSessions, w.NewSessions, insertSessionsArguments)
 	queueRows(batch, sqlUpdateSessions, w.UpdatedSessions, updateSessionsArguments)
+	queueRows(batch, sqlAmendSessions, t.amended(w.UpdatedSessions), amendSessionsArguments)
 	// A run that ends frees the slot for another one of its session, and the unique
 	// index on the slot is checked row by row.
 	over, going := split(w.UpdatedRuns)
@@ -160,6 +166,8 @@ func (t *transaction) Commit(ctx context.Context, w runs.Writes) error {
 	queueRows(batch, sqlInsertEffects, w.NewEffects, insertEffectsArguments)
 	queueRows(batch, sqlUpdateMessages, w.UpdatedMessages, updateMessagesArguments)
 	queueRows(batch, sqlInsertMessages, w.NewMessages, insertMessagesArguments)
+	queueRows(batch, sqlUpdateRules, w.UpdatedRules, updateRulesArguments)
+	queueRows(batch, sqlInsertRules, w.NewRules, insertRulesArguments)
 	batch.Queue(sqlCommit).Exec(func(tag pgconn.CommandTag) error {
 		if tag.String() != "COMMIT" {
 			return fmt.Errorf("the transaction ended with %s", tag)
@@ -171,6 +179,17 @@ func (t *transaction) Commit(ctx context.Context, w runs.Writes) error {
 	}
 	t.release()
 	return nil
+}
+
+// amended returns the sessions whose metadata is no longer what was loaded.
+func (t *transaction) amended(updated []*runs.Session) []*runs.Session {
+	var amended []*runs.Session
+	for _, session := range updated {
+		if loaded := t.sessions[session.SessionID]; loaded == nil || !bytes.Equal(loaded.Metadata, session.Metadata) {
+			amended = append(amended, session)
+		}
+	}
+	return amended
 }
 
 // split parts the runs that are over from the others when a session occurs more

@@ -134,9 +134,14 @@ const sqlClock = `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bi
 // loader fills the states of a batch.
 type loader struct {
 	states map[string]*runs.State
-	// chosen and records tell which states a row goes to that is not of one session.
-	chosen  map[string][]*runs.State
-	records map[runs.RecordKey][]*runs.State
+	// sessions are the rows as they were loaded.
+	sessions map[string]*runs.Session
+	// chosen, records, named and standing tell which states a row goes to that is not
+	// of one session.
+	chosen   map[string][]*runs.State
+	records  map[runs.RecordKey][]*runs.State
+	named    map[string][]*runs.State
+	standing []standing
 }
 
 // queue puts the questions about the loads into the pipeline. Those that nobody
@@ -199,6 +204,7 @@ func (l *loader) queue(batch *pgx.Batch, loads []committer.Load) {
 		batch.Queue(sqlLoadChosenRequests, chosen).Query(l.takeChosenRequests)
 	}
 	l.queueClarifications(batch, loads)
+	l.queueRules(batch, loads)
 	// After all runs: the payloads go into them.
 	if len(payloads[0]) > 0 {
 		batch.Queue(sqlLoadPayloads, payloads[0], payloads[1]).Query(l.takePayloads)
@@ -218,7 +224,10 @@ func (k *keys) add(parts ...string) {
 }
 
 func (l *loader) takeSessions(rows pgx.Rows) error {
-	return each(rows, sessionTargets, func(s *runs.Session) { l.states[s.SessionID].Session = s })
+	return each(rows, sessionTargets, func(s *runs.Session) {
+		l.states[s.SessionID].Session = s
+		l.sessions[s.SessionID] = s
+	})
 }
 
 func shownRunTargets(r *runs.Run) []any { return append(runTargets(r), &r.QueuedAhead) }

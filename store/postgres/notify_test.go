@@ -13,7 +13,9 @@ import (
 func notices(count, claimable int) []runs.Notice {
 	list := make([]runs.Notice, count)
 	for i := range list {
-		list[i] = runs.Notice{SessionID: fmt.Sprintf("s%d", i), LastEventID: int64(i)}
+		list[i] = runs.Notice{
+			SessionID: fmt.Sprintf("s%d", i), FirstEventID: int64(i), LastEventID: int64(i) + 1, Prompts: i%2 == 0,
+		}
 		for j := range claimable {
 			list[i].Claimable = append(list[i].Claimable, runs.Claimable{
 				RunID: fmt.Sprintf("r%d-%d", i, j), SessionID: list[i].SessionID, AgentID: "agent", ClaimableAtMs: 1_750_000_000_000,
@@ -64,13 +66,19 @@ func TestHintsOfOneSessionAreOne(t *testing.T) {
 	t.Parallel()
 	n := &notifier{wake: make(chan struct{}, 1), waiting: map[string]runs.Notice{}}
 	first, second := notices(1, 1)[0], notices(1, 1)[0]
-	second.LastEventID, second.Claimable[0].RunID = 7, "later"
+	first.FirstEventID, first.LastEventID = 3, 5
+	second.FirstEventID, second.LastEventID, second.Claimable[0].RunID, second.Prompts = 6, 7, "later", false
+	second.Events = []*runs.Event{{EventID: 6}, {EventID: 7}}
+	n.add(runs.Notice{SessionID: first.SessionID})
 	n.add(first)
 	n.add(runs.Notice{SessionID: "other"})
 	n.add(second)
 	taken := n.take()
 	require.Len(t, taken, 2)
+	require.EqualValues(t, 3, taken[0].FirstEventID, "the first event of all commits that had some")
 	require.EqualValues(t, 7, taken[0].LastEventID)
+	require.True(t, taken[0].Prompts)
 	require.Len(t, taken[0].Claimable, 2)
+	require.Nil(t, taken[0].Events, "what is not sent is not kept")
 	require.Empty(t, n.take())
 }

@@ -201,6 +201,22 @@ func (s *Store) Session(ctx context.Context, sessionID string) (*runs.SessionRec
 	return record, nil
 }
 
+// SessionHead implements runs.Reader.
+func (s *Store) SessionHead(ctx context.Context, sessionID string) (*runs.Session, error) {
+	if !runs.ValidID(sessionID) {
+		return nil, runs.UnknownSession(sessionID)
+	}
+	session := &runs.Session{}
+	err := s.reads.QueryRow(ctx, sqlSession, sessionID).Scan(sessionTargets(session)...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, runs.UnknownSession(sessionID)
+	}
+	if err != nil {
+		return nil, readFailure(ctx, err)
+	}
+	return session, nil
+}
+
 // records puts runs together with what their views need.
 type records struct {
 	list  []*runs.RunRecord

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"unicode/utf8"
 
@@ -184,6 +185,29 @@ func (s *Store) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]run
 	var list []runs.PendingRequest
 	err = each(rows, requestRowTargets, func(r *requestRow) { list = append(list, r.pending()) })
 	return list, readFailure(ctx, err)
+}
+
+const sqlRequestByHandle = `
+SELECT` + requestColumns + `, r.agent_id, r.kind, r.requester
+FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id
+WHERE q.handle = $1`
+
+// RequestByHandle implements runs.Reader.
+func (s *Store) RequestByHandle(ctx context.Context, handle string) (*runs.PendingRequest, error) {
+	unknown := runs.NewError(runs.CodeRequestNotFound, "unknown request %s", handle)
+	if !storable(handle) {
+		return nil, unknown
+	}
+	var row requestRow
+	err := s.reads.QueryRow(ctx, sqlRequestByHandle, handle).Scan(requestRowTargets(&row)...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, unknown
+	}
+	if err != nil {
+		return nil, readFailure(ctx, err)
+	}
+	found := row.pending()
+	return &found, nil
 }
 
 // Effects implements runs.Reader.

@@ -56,13 +56,15 @@ func runTargets(r *runs.Run) []any {
 const requestColumns = `
 	q.session_id, q.run_id, q.request_id, q.handle, q.suspension_id, q.suspension_digest,
 	q.number, q.kind, q.body, coalesce(q.due_at_ms, 0), q.created_at_ms,
-	coalesce(q.outcome, ''), coalesce(q.settled_number, 0), q.resolution, coalesce(q.settled_at_ms, 0)`
+	coalesce(q.outcome, ''), coalesce(q.settled_number, 0), q.resolution, coalesce(q.settled_at_ms, 0),
+	coalesce(q.rule_id, ''), q.partial_answers`
 
 func requestTargets(q *runs.Request) []any {
 	return []any{
 		&q.SessionID, &q.RunID, &q.RequestID, &q.Handle, &q.SuspensionID, &q.SuspensionDigest,
 		&q.Number, (*string)(&q.Kind), (*[]byte)(&q.Body), &q.DueAtMs, &q.CreatedAtMs,
 		(*string)(&q.Outcome), &q.SettledNumber, (*[]byte)(&q.Resolution), &q.SettledAtMs,
+		&q.RuleID, (*[]byte)(&q.PartialAnswers),
 	}
 }
 

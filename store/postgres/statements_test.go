@@ -42,6 +42,10 @@ var statements = map[string]string{
 	"sqlLoadEffects": sqlLoadEffects, "sqlLoadMailbox": sqlLoadMailbox, "sqlLoadMessages": sqlLoadMessages,
 	"sqlLoadRunMessages": sqlLoadRunMessages, "sqlLoadSessionRequestRuns": sqlLoadSessionRequestRuns,
 	"sqlSessionClarifications": sqlSessionClarifications, "sqlUpdateEffects": sqlUpdateEffects, "sqlUpdateMessages": sqlUpdateMessages,
+	"sqlAmendSessions": sqlAmendSessions, "sqlChangeRules": sqlChangeRules, "sqlInsertRules": sqlInsertRules,
+	"sqlLoadRules": sqlLoadRules, "sqlLoadSessionRules": sqlLoadSessionRules, "sqlLockRules": sqlLockRules,
+	"sqlRequestByHandle": sqlRequestByHandle, "sqlRule": sqlRule, "sqlRulesFor": sqlRulesFor, "sqlShareRules": sqlShareRules,
+	"sqlUpdateRules": sqlUpdateRules,
 }
 
 func TestEveryStatementIsListed(t *testing.T) {
@@ -114,6 +118,13 @@ func listStatements() map[string]string {
 				add("effects", q, sql)
 			}
 		}
+		for _, after := range []*runs.RulePosition{nil, {CreatedAtMs: 1, RuleID: "l"}} {
+			q := runs.RuleQuery{SessionID: session, After: after, Limit: 1}
+			sql, _ := ruleList(q)
+			add("rules", q, sql)
+			sql, _ = ruleCount(q)
+			add("count rules", q, sql)
+		}
 	}
 	return list
 }
@@ -152,7 +163,9 @@ INSERT INTO idempotency_records (created_at_ms, scope, operation, idempotency_ke
 INSERT INTO effects (created_at_ms, due_at_ms, attempts, session_id, effect_id, run_id, kind, state, target_session_id, payload)
 	SELECT 1, 9999999999999, 0, 's' || n, 'f' || n, 'r' || n, 'open_clarification', 'pending', 's' || n, '{}' FROM generate_series(1, 20000) AS n;
 INSERT INTO messages (created_at_ms, delivery_attempts, session_id, message_id, run_id, from_session_id, state, subject, payload)
-	SELECT 1, 0, 's' || n, 'm' || n, 'r' || n, 's' || n, 'pending', '', '{}' FROM generate_series(1, 20000) AS n`
+	SELECT 1, 0, 's' || n, 'm' || n, 'r' || n, 's' || n, 'pending', '', '{}' FROM generate_series(1, 20000) AS n;
+INSERT INTO rules (created_at_ms, uses, session_id, rule_id, tool_name, effect, input_digest, created_by, text, match)
+	SELECT n, 0, '*', 'l' || n, 't', 'allow', 'd' || n, '', '', '{}' FROM generate_series(1, 20000) AS n`
 
 var indexScan = regexp.MustCompile(`Index (Only )?Scan (Backward )?using|Bitmap Index Scan`)
 
@@ -173,7 +186,7 @@ func TestHotStatementsReachRowsByTheirKeys(t *testing.T) {
 	require.NoError(t, err)
 	for name, sql := range statements {
 		hot := strings.HasPrefix(name, "sqlLoad") || strings.HasPrefix(name, "sqlUpdate") || strings.HasPrefix(name, "sqlInsert") ||
-			name == "sqlLockSessions" || name == "sqlSettleRequests" || strings.HasPrefix(name, "sqlClaimable") || strings.HasPrefix(name, "sqlDue") || name == "sqlSessionClarifications" ||
+			name == "sqlLockSessions" || name == "sqlLockRules" || name == "sqlAmendSessions" || name == "sqlSettleRequests" || name == "sqlRequestByHandle" || strings.HasPrefix(name, "sqlRule") || strings.HasPrefix(name, "sqlClaimable") || strings.HasPrefix(name, "sqlDue") || name == "sqlSessionClarifications" ||
 			strings.HasPrefix(name, "sqlActive") || strings.HasSuffix(name, "OfRuns") || name == "sqlQueuePlaces"
 		if !hot {
 			continue
@@ -187,6 +200,9 @@ func TestHotStatementsReachRowsByTheirKeys(t *testing.T) {
 		require.NoError(t, err, name)
 		plan := strings.Join(lines, "\n")
 		require.NotContains(t, plan, "Seq Scan", "%s\n%s", name, plan)
+		if name == "sqlLoadRules" {
+			require.Regexp(t, `(?s)rules_standing.*input_digest IS NULL.*rules_standing.*input_digest = `, plan, "other inputs are not stepped over")
+		}
 		require.Len(t, indexScan.FindAllString(plan, -1), strings.Count(plan, "Index Cond"), "an index is walked from end to end: %s\n%s", name, plan)
 	}
 }

@@ -98,6 +98,7 @@ func walk(ctx context.Context, conn *pgx.Conn, visit func(*runs.SessionRows) err
 		Records:  readTable(ctx, conn, "idempotency_records", recordTargets, `SELECT`+recordColumns+` FROM idempotency_records AS i ORDER BY i.session_id`),
 		Effects:  readTable(ctx, conn, "effects", effectTargets, `SELECT`+effectColumns+` FROM effects AS f ORDER BY f.session_id`),
 		Messages: readTable(ctx, conn, "messages", messageTargets, `SELECT`+messageColumns+` FROM messages AS m ORDER BY m.session_id`),
+		Rules:    readTable(ctx, conn, "rules", ruleTargets, `SELECT`+ruleColumns+` FROM rules AS l ORDER BY l.session_id`),
 	}
 	return streams.Visit(visit)
 }

@@ -49,16 +49,32 @@ func updateSessionsArguments(rows []*runs.Session) []any {
 	}
 }
 
+// sqlAmendSessions writes metadata, which sqlUpdateSessions leaves where it is stored:
+// it may be large and seldom changes.
+const sqlAmendSessions = `
+UPDATE sessions AS s SET metadata = nullif(($2::text[])[u.i], '')
+FROM unnest($1::text[]) WITH ORDINALITY AS u (session_id, i)
+WHERE s.session_id = u.session_id`
+
+func amendSessionsArguments(rows []*runs.Session) []any {
+	return []any{
+		texts(rows, func(s *runs.Session) string { return s.SessionID }),
+		texts(rows, func(s *runs.Session) string { return string(s.Metadata) }),
+	}
+}
+
 const sqlInsertRequests = `
 INSERT INTO requests (
 	number, due_at_ms, created_at_ms, settled_number, settled_at_ms, session_id, run_id,
-	request_id, kind, outcome, handle, suspension_id, suspension_digest, resolution, body)
+	request_id, kind, outcome, handle, suspension_id, suspension_digest, resolution, body,
+	rule_id, partial_answers)
 SELECT
 	($1::bigint[])[u.i], nullif(($2::bigint[])[u.i], 0), ($3::bigint[])[u.i],
 	nullif(($4::bigint[])[u.i], 0), nullif(($5::bigint[])[u.i], 0), ($6::text[])[u.i],
 	($7::text[])[u.i], ($8::text[])[u.i], ($9::text[])[u.i], nullif(($10::text[])[u.i], ''),
 	($11::text[])[u.i], ($12::text[])[u.i], ($13::text[])[u.i],
-	nullif(($14::text[])[u.i], ''), ($15::text[])[u.i]
+	nullif(($14::text[])[u.i], ''), ($15::text[])[u.i], nullif(($16::text[])[u.i], ''),
+	nullif(($17::text[])[u.i], '')
 FROM generate_subscripts($6::text[], 1) AS u (i)`
 
 func insertRequestsArguments(rows []*runs.Request) []any {
@@ -78,16 +94,22 @@ func insertRequestsArguments(rows []*runs.Request) []any {
 		texts(rows, func(q *runs.Request) string { return q.SuspensionDigest }),
 		texts(rows, func(q *runs.Request) string { return string(q.Resolution) }),
 		texts(rows, func(q *runs.Request) string { return string(q.Body) }),
+		texts(rows, func(q *runs.Request) string { return q.RuleID }),
+		texts(rows, func(q *runs.Request) string { return string(q.PartialAnswers) }),
 	}
 }
 
+// sqlSettleRequests also writes requests that stay open and have a part of their
+// answers: then it changes no indexed column.
 const sqlSettleRequests = `
 UPDATE requests AS q SET
 	due_at_ms = nullif(($4::bigint[])[u.i], 0),
 	settled_number = nullif(($5::bigint[])[u.i], 0),
 	settled_at_ms = nullif(($6::bigint[])[u.i], 0),
 	outcome = nullif(($7::text[])[u.i], ''),
-	resolution = nullif(($8::text[])[u.i], '')
+	resolution = nullif(($8::text[])[u.i], ''),
+	rule_id = nullif(($9::text[])[u.i], ''),
+	partial_answers = nullif(($10::text[])[u.i], '')
 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS u (session_id, run_id, request_id, i)
 WHERE q.session_id = u.session_id AND q.run_id = u.run_id AND q.request_id = u.request_id`
 
@@ -101,6 +123,8 @@ func settleRequestsArguments(rows []*runs.Request) []any {
 		integers(rows, func(q *runs.Request) int64 { return q.SettledAtMs }),
 		texts(rows, func(q *runs.Request) string { return string(q.Outcome) }),
 		texts(rows, func(q *runs.Request) string { return string(q.Resolution) }),
+		texts(rows, func(q *runs.Request) string { return q.RuleID }),
+		texts(rows, func(q *runs.Request) string { return string(q.PartialAnswers) }),
 	}
 }
 

@@ -73,7 +73,7 @@ func TestNoStatementScansATable(t *testing.T) {
 	ask(t, store)
 	// A constant list or an index may be scanned, a table may not. Counts and filters
 	// over all sessions have no index of their own.
-	whole := regexp.MustCompile(`SCAN (runs|requests|events|idempotency_records|run_payloads|effects|messages|ahead|newest)$`)
+	whole := regexp.MustCompile(`SCAN (runs|requests|events|idempotency_records|run_payloads|effects|messages|rules|ahead|newest)$`)
 	for _, connections := range []*pool{store.writers, store.readers} {
 		func() {
 			c, err := connections.take(t.Context())
@@ -130,6 +130,13 @@ func ask(t *testing.T, store *Store) {
 			return err
 		},
 		func() error { _, err := store.SweepIdempotency(ctx, 1, 10); return err },
+		func() error { _, err := store.SessionHead(ctx, "s-1"); return err },
+		func() error { _, _, err := store.RulesFor(ctx, "s-1", 10); return err },
+		func() error { _, err := store.Rules(ctx, runs.RuleQuery{Limit: 10}); return err },
+		func() error {
+			_, err := store.Rules(ctx, runs.RuleQuery{SessionID: "s-1", After: &runs.RulePosition{CreatedAtMs: 1, RuleID: "l"}, Limit: 10})
+			return err
+		},
 		func() error { _, err := store.Runs(ctx, runs.RunQuery{Limit: 10}); return err },
 		func() error {
 			_, err := store.Runs(ctx, runs.RunQuery{Limit: 10, SessionID: "s-1", Last: true})

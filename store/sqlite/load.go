@@ -40,6 +40,9 @@ func (b *batch) load(ctx context.Context, loads []committer.Load) error {
 			return err
 		}
 	}
+	if err := b.loadRules(ctx, loads); err != nil {
+		return err
+	}
 	if err := b.loadOwed(ctx, loads); err != nil {
 		return err
 	}

@@ -156,6 +156,25 @@ func scanPending(rows *sql.Rows) (runs.PendingRequest, error) {
 	return pending, err
 }
 
+// RequestByHandle implements [runs.Reader].
+func (s *Store) RequestByHandle(ctx context.Context, handle string) (*runs.PendingRequest, error) {
+	var found runs.PendingRequest
+	err := s.read(ctx, func(c *connection) error {
+		var there bool
+		var err error
+		found, there, err = one(ctx, c, scanPending, `SELECT `+pendingColumns+`
+			FROM requests CROSS JOIN runs ON runs.run_id = requests.run_id WHERE requests.handle = ?`, handle)
+		if err == nil && !there {
+			err = runs.NewError(runs.CodeRequestNotFound, "unknown request %s", handle)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &found, nil
+}
+
 // CountPendingRequests implements [runs.Reader].
 func (s *Store) CountPendingRequests(ctx context.Context, q runs.RequestQuery) (int64, error) {
 	f := requestFilter(q)

@@ -56,6 +56,24 @@ func (s *Store) Session(ctx context.Context, sessionID string) (*runs.SessionRec
 	return record, nil
 }
 
+// SessionHead implements [runs.Reader].
+func (s *Store) SessionHead(ctx context.Context, sessionID string) (*runs.Session, error) {
+	var session *runs.Session
+	err := s.read(ctx, func(c *connection) error {
+		var there bool
+		var err error
+		session, there, err = one(ctx, c, scanSession, `SELECT `+sessionColumns+` FROM sessions WHERE session_id = ?`, sessionID)
+		if err == nil && !there {
+			err = runs.UnknownSession(sessionID)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return session, nil
+}
+
 func scanOutput(rows *sql.Rows) (runs.OutputRecord, error) {
 	var body document
 	if err := rows.Scan(&body); err != nil {

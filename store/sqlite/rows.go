@@ -62,14 +62,14 @@ func scanShownRun(rows *sql.Rows) (*runs.Run, error) {
 const requestColumns = `requests.session_id, requests.run_id, requests.request_id, requests.handle,
 	requests.suspension_id, requests.suspension_digest, requests.number, requests.kind, requests.body,
 	requests.due_at_ms, requests.created_at_ms, requests.outcome, requests.settled_number,
-	requests.resolution, requests.settled_at_ms`
+	requests.resolution, requests.settled_at_ms, requests.rule_id, requests.partial_answers`
 
 func requestTargets(r *runs.Request) []any {
 	return []any{
 		&r.SessionID, &r.RunID, &r.RequestID, &r.Handle,
 		&r.SuspensionID, &r.SuspensionDigest, &r.Number, &r.Kind, (*document)(&r.Body),
 		(*integerOrZero)(&r.DueAtMs), &r.CreatedAtMs, (*textOrEmpty)(&r.Outcome), (*integerOrZero)(&r.SettledNumber),
-		(*document)(&r.Resolution), (*integerOrZero)(&r.SettledAtMs),
+		(*document)(&r.Resolution), (*integerOrZero)(&r.SettledAtMs), (*textOrEmpty)(&r.RuleID), (*document)(&r.PartialAnswers),
 	}
 }
 

@@ -115,6 +115,7 @@ func walk(ctx context.Context, conn *sql.Conn, visit func(*runs.SessionRows) err
 		Records:  readTable(&open, scanRecord, `SELECT `+recordColumns+` FROM idempotency_records ORDER BY session_id`),
 		Effects:  readTable(&open, pointed(scanEffect), `SELECT `+effectColumns+` FROM effects ORDER BY session_id`),
 		Messages: readTable(&open, pointed(scanMessage), `SELECT `+messageColumns+` FROM messages ORDER BY session_id`),
+		Rules:    readTable(&open, scanRule, `SELECT `+ruleColumns+` FROM rules ORDER BY session_id`),
 	}
 	return streams.Visit(visit)
 }

@@ -49,7 +49,11 @@ func (b *batch) apply(ctx context.Context, writes *runs.Writes) error {
 		}
 	}
 	for _, request := range writes.SettledRequests {
-		if err := b.settleRequest(ctx, request); err != nil {
+		write := b.settleRequest
+		if request.Open() {
+			write = b.keepAnswers
+		}
+		if err := write(ctx, request); err != nil {
 			return err
 		}
 	}
@@ -62,6 +66,9 @@ func (b *batch) apply(ctx context.Context, writes *runs.Writes) error {
 		if err := b.insertRecord(ctx, record); err != nil {
 			return err
 		}
+	}
+	if err := b.applyRules(ctx, writes); err != nil {
+		return err
 	}
 	return b.applyOwed(ctx, writes)
 }
@@ -79,8 +86,8 @@ func (b *batch) insertSession(ctx context.Context, s *runs.Session) error {
 
 func (b *batch) updateSession(ctx context.Context, s *runs.Session) error {
 	return b.updateOne(ctx, "session "+s.SessionID, `UPDATE sessions SET
-		active_run_id = ?, queued_count = ?, last_event_id = ?, ended_at_ms = ?, updated_at_ms = ? WHERE session_id = ?`,
-		orNull(s.ActiveRunID), s.QueuedCount, s.LastEventID, orNull(s.EndedAtMs), s.UpdatedAtMs, s.SessionID)
+		metadata = ?, active_run_id = ?, queued_count = ?, last_event_id = ?, ended_at_ms = ?, updated_at_ms = ? WHERE session_id = ?`,
+		documentOrNull(s.Metadata), orNull(s.ActiveRunID), s.QueuedCount, s.LastEventID, orNull(s.EndedAtMs), s.UpdatedAtMs, s.SessionID)
 }
 
 func (b *batch) insertRun(ctx context.Context, r *runs.Run) error {
@@ -144,19 +151,29 @@ func (b *batch) putPayload(ctx context.Context, runID, member string, value runs
 func (b *batch) insertRequest(ctx context.Context, r *runs.Request) error {
 	_, err := b.write.exec(ctx, `INSERT INTO requests (session_id, run_id, request_id, handle,
 		suspension_id, suspension_digest, number, kind, body, due_at_ms, created_at_ms,
-		outcome, settled_number, resolution, settled_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		outcome, settled_number, resolution, settled_at_ms, rule_id, partial_answers)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		r.SessionID, r.RunID, r.RequestID, r.Handle, r.SuspensionID, r.SuspensionDigest, r.Number, string(r.Kind), string(r.Body),
-		orNull(r.DueAtMs), r.CreatedAtMs, orNull(string(r.Outcome)), orNull(r.SettledNumber), documentOrNull(r.Resolution), orNull(r.SettledAtMs))
+		orNull(r.DueAtMs), r.CreatedAtMs, orNull(string(r.Outcome)), orNull(r.SettledNumber), documentOrNull(r.Resolution), orNull(r.SettledAtMs),
+		orNull(r.RuleID), documentOrNull(r.PartialAnswers))
 	return err
 }
 
 // settleRequest writes an outcome, once: one that is there is never overwritten.
 func (b *batch) settleRequest(ctx context.Context, r *runs.Request) error {
 	return b.updateOne(ctx, "open request "+r.RequestID, `UPDATE requests SET
-		due_at_ms = ?, outcome = ?, settled_number = ?, resolution = ?, settled_at_ms = ?
+		due_at_ms = ?, outcome = ?, settled_number = ?, resolution = ?, settled_at_ms = ?, rule_id = ?, partial_answers = ?
 		WHERE session_id = ? AND request_id = ? AND run_id = ? AND outcome IS NULL`,
 		orNull(r.DueAtMs), orNull(string(r.Outcome)), orNull(r.SettledNumber), documentOrNull(r.Resolution), orNull(r.SettledAtMs),
-		r.SessionID, r.RequestID, r.RunID)
+		orNull(r.RuleID), documentOrNull(r.PartialAnswers), r.SessionID, r.RequestID, r.RunID)
+}
+
+// keepAnswers writes answers to some of a request's questions. It names nothing else,
+// for the sake of the indexes (see updateRun).
+func (b *batch) keepAnswers(ctx context.Context, r *runs.Request) error {
+	return b.updateOne(ctx, "open request "+r.RequestID, `UPDATE requests SET partial_answers = ?
+		WHERE session_id = ? AND request_id = ? AND run_id = ? AND outcome IS NULL`,
+		documentOrNull(r.PartialAnswers), r.SessionID, r.RequestID, r.RunID)
 }
 
 func (b *batch) insertEvent(ctx context.Context, e *runs.Event) error {

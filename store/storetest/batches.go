@@ -34,6 +34,7 @@ func (b *Batches) Step(ctx context.Context, seeds []uint64, nowMs int64) (string
 		command   runs.Command
 		sessionID string
 		make      Maker
+		refused   error // by Prepare
 	}
 	var members []member
 	chosen := map[string]string{}
@@ -43,7 +44,7 @@ func (b *Batches) Step(ctx context.Context, seeds []uint64, nowMs int64) (string
 		command := drawn()
 		// What two sessions make with one id or one key in one batch is refused by the
 		// database; that is another test.
-		if taken(chosen, command) {
+		if b.taken(chosen, command) {
 			continue
 		}
 		// A run that the batch itself makes cannot be found before the commit.
@@ -52,9 +53,7 @@ func (b *Batches) Step(ctx context.Context, seeds []uint64, nowMs int64) (string
 			continue
 		}
 		if err := runs.Prepare(command, b.newID); err != nil {
-			if _, modelErr := b.model.Do(drawn(), nowMs); runs.ErrorCode(modelErr) != runs.ErrorCode(err) {
-				return "the model prepares a command differently", nil
-			}
+			members = append(members, member{make: drawn, refused: err})
 			continue
 		}
 		needs = command.Needs()
@@ -65,11 +64,8 @@ func (b *Batches) Step(ctx context.Context, seeds []uint64, nowMs int64) (string
 				return "", err
 			}
 		}
-		members = append(members, member{command, sessionID, drawn})
+		members = append(members, member{command: command, sessionID: sessionID, make: drawn})
 		addNeeds(loads, sessionID, needs)
-	}
-	if len(members) == 0 {
-		return "", nil
 	}
 	ordered := make([]committer.Load, 0, len(loads))
 	for _, load := range loads {
@@ -83,6 +79,13 @@ func (b *Batches) Step(ctx context.Context, seeds []uint64, nowMs int64) (string
 	defer batch.Rollback(ctx)
 	var changes []runs.Change
 	for _, m := range members {
+		if m.refused != nil {
+			// In its turn: it may have made identifiers before it was refused.
+			if _, modelErr := b.model.Do(m.make(), batch.NowMs()); runs.ErrorCode(modelErr) != runs.ErrorCode(m.refused) {
+				return "the model prepares a command differently", nil
+			}
+			continue
+		}
 		state := batch.State(m.sessionID)
 		change, reply, err := runs.Decide(state, m.command, batch.NowMs())
 		state.Apply(change)
@@ -101,25 +104,16 @@ func (b *Batches) Tables(tb testing.TB) Tables {
 	return b.model.Tables()
 }
 
-// taken reports whether another session of the batch makes a run with the same id or
-// with the same caller's key, and remembers this one.
-func taken(chosen map[string]string, command runs.Command) bool {
-	var session string
-	var names []string
-	switch made := command.(type) {
-	case *runs.CreateRun:
-		session = made.SessionID
-		if !made.SessionGiven {
-			session = fmt.Sprintf("made %d", len(chosen))
-		}
-		if made.RunID != "" {
-			names = append(names, "run "+made.RunID)
-		}
-		if !made.SessionGiven && made.Key != "" {
-			names = append(names, "key "+made.Key)
-		}
-	case *runs.OpenClarification:
-		session, names = made.SessionID, []string{"run " + made.RunID}
+// taken reports whether the command meets another session's of the batch in what is of
+// no session, and remembers what it takes if not.
+func (b *Batches) taken(chosen map[string]string, command runs.Command) bool {
+	session, names := b.names(len(chosen), command)
+	reads, writes := usesGlobalRules(command)
+	switch reader, read := chosen[readRules]; {
+	case writes && read && reader != session:
+		return true
+	case reads && chosen[writtenRules] != "" && chosen[writtenRules] != session:
+		return true
 	}
 	for _, name := range names {
 		if other, there := chosen[name]; there && other != session {
@@ -129,7 +123,78 @@ func taken(chosen map[string]string, command runs.Command) bool {
 	for _, name := range names {
 		chosen[name] = session
 	}
+	if writes {
+		chosen[writtenRules] = session
+	}
+	if reader, read := chosen[readRules]; reads && read && reader != session {
+		chosen[readRules] = "several"
+	} else if reads {
+		chosen[readRules] = session
+	}
 	return false
+}
+
+// The session that writes rules of all sessions, and the one that reads them. What one
+// session of a batch writes, no other one of it sees: to the model the reader came
+// first, and here it may not.
+const (
+	writtenRules = "the rules of all sessions, written"
+	readRules    = "the rules of all sessions, read"
+)
+
+// names returns the session of a command, and the ids and keys that the database
+// refuses or that decide otherwise when another session of the batch has them too.
+func (b *Batches) names(before int, command runs.Command) (session string, names []string) {
+	switch made := command.(type) {
+	case *runs.CreateRun:
+		session = made.SessionID
+		if !made.SessionGiven {
+			session = fmt.Sprintf("made %d", before)
+		}
+		if made.RunID != "" {
+			names = append(names, "run "+made.RunID)
+		}
+		if !made.SessionGiven && made.Key != "" {
+			names = append(names, "key "+made.Key)
+		}
+	case *runs.OpenClarification:
+		session, names = made.SessionID, []string{"run " + made.RunID}
+	case *runs.AddRule:
+		session = cmp.Or(made.SessionID, runs.GlobalRules)
+		if made.RuleID != "" {
+			names = append(names, "rule "+made.RuleID)
+			// What it shows of another session's rule changes with that session.
+			if rule := b.model.Rule(made.RuleID); rule != nil && rule.SessionID != session {
+				names = append(names, "session "+rule.SessionID)
+			}
+		}
+	default:
+		needs := command.Needs()
+		session = needs.SessionID
+		if run := b.model.Run(needs.RunID); session == "" && run != nil {
+			session = run.SessionID
+		}
+	}
+	return session, append(names, "session "+session)
+}
+
+// usesGlobalRules reports whether a command decides from rules of all sessions, and
+// whether it may change them.
+func usesGlobalRules(command runs.Command) (reads, writes bool) {
+	always := func(given []runs.ApprovalResolution) bool {
+		return slices.ContainsFunc(given, func(r runs.ApprovalResolution) bool { return r.Remember == runs.RememberAlways })
+	}
+	switch given := command.(type) {
+	case *runs.AddRule:
+		writes = cmp.Or(given.SessionID, runs.GlobalRules) == runs.GlobalRules
+	case *runs.RevokeRule:
+		writes = cmp.Or(given.SessionID, runs.GlobalRules) == runs.GlobalRules
+	case *runs.ResolveApprovals:
+		writes = always(given.Resolutions)
+	case *runs.DecideRequests:
+		writes = always(given.Approvals)
+	}
+	return command.Needs().Rules, writes
 }
 
 // addNeeds puts the needs of one more command into the load of its session.
@@ -144,6 +209,13 @@ func addNeeds(loads map[string]*committer.Load, sessionID string, needs runs.Nee
 	load.Clarifications = load.Clarifications || needs.Clarifications
 	load.Mailbox = load.Mailbox || needs.Mailbox
 	load.DeadLetters = load.DeadLetters || needs.DeadLetters
+	load.Rules = load.Rules || needs.Rules
+	load.SessionRules = load.SessionRules || needs.SessionRules
+	load.ChangesRules = load.ChangesRules || needs.ChangesRules
+	load.RuleDigests = append(load.RuleDigests, needs.RuleDigests...)
+	if runs.ValidID(needs.RuleID) {
+		load.RuleIDs = append(load.RuleIDs, needs.RuleID)
+	}
 	if runs.ValidID(needs.MessageID) {
 		load.MessageIDs = append(load.MessageIDs, needs.MessageID)
 	}

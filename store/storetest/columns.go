@@ -31,6 +31,32 @@ var columnTests = map[string]func(*harness){
 		require.Len(h, listed["effects"], len(ids))
 		h.requireRows("effects", effectColumns(&runs.Effect{}), listed, loaded)
 	},
+	"columns/every one of a rule is written and read": func(h *harness) {
+		h.wait("s", "r", approvals("a", "b"))
+		forMs := int64(1_000)
+		h.do(&runs.ResolveApprovals{RunID: "r", Actor: person, Resolutions: []runs.ApprovalResolution{
+			{RequestID: "a", Behavior: runs.BehaviorDeny, Reason: "never", Remember: runs.RememberAlways, RememberForMs: &forMs},
+		}})
+		h.do(&runs.AddRule{SessionID: "s", RuleID: "l-1", AgentID: runs.DefaultAgentID, ToolName: "write", Match: anyInput, MaxUses: 2, Actor: person})
+		request := approval("c")
+		request.ToolName = "write"
+		h.do(&runs.CancelRun{RunID: "r"})
+		require.Equal(h, "l-1", h.settledBy("s", "r-2", request))
+		h.do(&runs.AddRule{RuleID: "l-2", Effect: runs.RuleAsk, Match: runs.RuleMatch{PatternKeys: []string{"k"}}, Actor: person})
+		h.do(&runs.RevokeRule{RuleID: "l-2", Actor: person})
+
+		listed, single := Tables{}, Tables{}
+		list, err := h.store.Rules(h.ctx, runs.RuleQuery{Limit: 10})
+		require.NoError(h, err)
+		require.Len(h, list, 3)
+		for i := range list {
+			listed.add("rules", ruleColumns(&list[i].Rule))
+			record, err := h.store.Rule(h.ctx, list[i].Rule.RuleID)
+			require.NoError(h, err)
+			single.add("rules", ruleColumns(&record.Rule))
+		}
+		h.requireRows("rules", ruleColumns(&runs.Rule{}), listed, single)
+	},
 	"columns/every one of a message is written and read": func(h *harness) {
 		h.child("r")
 		for _, id := range []string{"acknowledged", "dead", "other"} {

@@ -69,6 +69,7 @@ func compare(tb testing.TB, rt *rapid.T, databases map[string]storetest.Database
 			compareRows(rt, tb, model, subjects)
 			compareReads(rt, tb.Context(), model, subjects)
 			compareOwed(rt, tb.Context(), model, subjects, clock.NowMs())
+			compareRules(rt, tb.Context(), model, subjects, clock.NowMs())
 		}
 	}
 }
@@ -117,14 +118,7 @@ func compareReads(rt *rapid.T, ctx context.Context, model *storetest.Model, subj
 // clarifications that wait.
 func compareOwed(rt *rapid.T, ctx context.Context, model *storetest.Model, subjects []subject, nowMs int64) {
 	for _, s := range subjects {
-		check := func(what string, want, got any, err error) {
-			if err != nil {
-				rt.Fatalf("%s does not show %s: %v", s.name, what, err)
-			}
-			if difference := storetest.Diff(want, got); difference != "" {
-				rt.Fatalf("%s shows %s differently (-model +engine):\n%s", s.name, what, difference)
-			}
-		}
+		check := s.check(rt)
 		effects, err := s.store.Effects(ctx, runs.EffectQuery{Limit: 1_000})
 		check("the effects", model.Effects(), effects, err)
 		due, err := s.store.DueEffects(ctx, 1_000)
@@ -136,6 +130,48 @@ func compareOwed(rt *rapid.T, ctx context.Context, model *storetest.Model, subje
 				shown = session.Clarifications
 			}
 			check("the clarifications of "+sessionID, model.Clarifications(sessionID), shown, err)
+		}
+	}
+}
+
+// check returns a function that compares what a store shows with what it must.
+func (s *subject) check(rt *rapid.T) func(what string, want, got any, err error) {
+	return func(what string, want, got any, err error) {
+		if err != nil {
+			rt.Fatalf("%s does not show %s: %v", s.name, what, err)
+		}
+		if difference := storetest.Diff(want, got); difference != "" {
+			rt.Fatalf("%s shows %s differently (-model +engine):\n%s", s.name, what, difference)
+		}
+	}
+}
+
+// compareRules compares with the model what the engines show of rules, and of requests
+// and sessions by themselves.
+func compareRules(rt *rapid.T, ctx context.Context, model *storetest.Model, subjects []subject, nowMs int64) {
+	want := model.Rules()
+	for _, s := range subjects {
+		check := s.check(rt)
+		records, err := s.store.Rules(ctx, runs.RuleQuery{Limit: 1_000})
+		check("the rules", want, records, err)
+		count, err := s.store.CountRules(ctx, runs.RuleQuery{})
+		check("how many rules there are", int64(len(want)), count, err)
+		for i := range want {
+			record, err := s.store.Rule(ctx, want[i].Rule.RuleID)
+			check("a rule", &want[i], record, err)
+		}
+		for _, sessionID := range []string{"s-1", "s-2", "S-3", "nobody"} {
+			rules, atMs, err := s.store.RulesFor(ctx, sessionID, 1_000)
+			check("the rules for "+sessionID, model.RulesFor(sessionID), rules, err)
+			check("the moment", nowMs, atMs, err)
+		}
+		for _, handle := range model.Handles() {
+			request, err := s.store.RequestByHandle(ctx, handle)
+			check("request "+handle, model.RequestByHandle(handle), request, err)
+		}
+		for _, sessionID := range model.AllSessions() {
+			session, err := s.store.SessionHead(ctx, sessionID)
+			check("the row of "+sessionID, model.SessionHead(sessionID), session, err)
 		}
 	}
 }
@@ -215,6 +251,18 @@ func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 	} {
 		list, err := store.Effects(ctx, query)
 		show(fmt.Sprintf("effects %d", i), list, err)
+	}
+	for i, query := range []runs.RuleQuery{
+		{Limit: 2},
+		{Limit: 100, SessionID: "s-1"},
+		{Limit: 100, SessionID: runs.GlobalRules},
+		{Limit: 1, SessionID: "s-2", After: &runs.RulePosition{CreatedAtMs: storetest.NewClock().NowMs() + 1_000, RuleID: "l-2"}},
+		{Limit: 100, After: &runs.RulePosition{CreatedAtMs: storetest.NewClock().NowMs(), RuleID: "l-1"}},
+	} {
+		list, err := store.Rules(ctx, query)
+		show(fmt.Sprintf("rules %d", i), list, err)
+		count, err := store.CountRules(ctx, query)
+		show(fmt.Sprintf("count of rules %d", i), count, err)
 	}
 	for i, agents := range [][]string{nil, {"coder"}, {"writer", runs.DefaultAgentID}} {
 		list, err := store.Claimable(ctx, agents, 4)

@@ -103,9 +103,16 @@ var eventTests = map[string]func(*harness){
 			}
 		})
 		h.create("s", "r")
-		require.Equal(h, runs.Notice{SessionID: "s", LastEventID: 2, Claimable: []runs.Claimable{
+		notice := <-notices
+		var events []runs.Event
+		for _, event := range notice.Events {
+			events = append(events, *event)
+		}
+		require.Empty(h, Diff(h.events("s"), events))
+		notice.Events = nil
+		require.Equal(h, runs.Notice{SessionID: "s", FirstEventID: 1, LastEventID: 2, Claimable: []runs.Claimable{
 			{RunID: "r", SessionID: "s", AgentID: runs.DefaultAgentID, ClaimableAtMs: clockStart},
-		}}, <-notices)
+		}}, notice)
 		unsubscribe()
 		h.create("s", "r-2")
 		require.Len(h, h.events("s"), 4)

@@ -143,15 +143,23 @@ func (g *Generator) suspension() runs.Suspension {
 	for _, id := range g.some(requestIDs) {
 		at, after := g.deadline()
 		if id[0] == 'a' || id == "both" && g.chance(50) {
-			s.Approvals = append(s.Approvals, runs.ApprovalRequest{
-				ID: id, ToolCallID: "call", ToolName: "bash", Input: g.document(), ExpiresAtMs: at, ExpiresAfterMs: after,
-			})
+			asked := runs.ApprovalRequest{
+				ID: id, ToolCallID: "call", ToolName: pick(g, toolNames), Input: g.document(), ExpiresAtMs: at, ExpiresAfterMs: after,
+			}
+			if g.chance(40) {
+				asked.PatternKeys = g.some(patternKeys)
+			}
+			s.Approvals = append(s.Approvals, asked)
 			continue
 		}
-		s.Questions = append(s.Questions, runs.UserQuestionRequest{
-			ID: id, ToolCallID: "call", ExpiresAtMs: at, ExpiresAfterMs: after,
-			Questions: []runs.UserQuestion{{ID: "which", Question: "Which?", Options: []runs.QuestionOption{{ID: "x"}, {ID: "y"}}}},
-		})
+		asked := g.question(id)
+		asked.ExpiresAtMs, asked.ExpiresAfterMs = at, after
+		if g.chance(40) {
+			other := asked.Questions[0]
+			other.ID = "why"
+			asked.Questions = append(asked.Questions, other)
+		}
+		s.Questions = append(s.Questions, asked)
 	}
 	return s
 }
@@ -183,6 +191,7 @@ func (g *Generator) command() Maker {
 		g.finish, g.release, g.resolve, g.answer, g.cancelQuestion, g.cancelRun, g.interrupt, g.endSession, g.expire,
 		g.ask, g.openClarification, g.deliverAnswer, g.readMailbox, g.acknowledge, g.replay,
 		g.claimEffect, g.finishEffect, g.retryEffect,
+		g.addRule, g.revokeRule, g.decide, g.answerPart, g.amendSession, g.reviewApproval,
 	}
 	if g.chance(70) {
 		makers = g.next()
@@ -198,6 +207,9 @@ func (g *Generator) next() []func() Maker {
 		if ways := g.carryOn(); ways != nil {
 			return ways
 		}
+	}
+	if g.chance(10) {
+		return g.standing()
 	}
 	// A session that a run makes has no parent.
 	if len(g.missing()) > 0 && g.chance(60) {
@@ -224,13 +236,13 @@ func (g *Generator) next() []func() Maker {
 	case run.Attached && g.chance(30):
 		return []func() Maker{g.suspend, g.ask, g.withdraw, g.heartbeat, g.appendEvents, g.finish}
 	case run.Status == runs.StatusWaitingForApproval:
-		return []func() Maker{g.resolve}
+		return []func() Maker{g.resolve, g.resolve, g.resolve, g.decide}
 	case len(g.model.OpenRequests(g.about, runs.KindApproval)) > 0:
-		return []func() Maker{g.resolve, g.answer, g.answer, g.cancelQuestion}
+		return []func() Maker{g.resolve, g.answer, g.answer, g.answerPart, g.decide, g.cancelQuestion}
 	case len(g.model.OpenRequests(g.about, runs.KindQuestion)) == 0:
 		// It is parked.
 		return []func() Maker{g.openClarification, g.deliverAnswer, g.cancelAbout, g.interrupt, g.answer}
 	default:
-		return []func() Maker{g.answer, g.answer, g.answer, g.answer, g.cancelQuestion}
+		return []func() Maker{g.answer, g.answer, g.answer, g.answerPart, g.answerPart, g.decide, g.cancelQuestion}
 	}
 }

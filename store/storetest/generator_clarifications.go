@@ -132,7 +132,7 @@ func (g *Generator) effectOf(kinds ...runs.EffectKind) (runs.Effect, bool) {
 
 // effect is mostly one that is there.
 func (g *Generator) effect() runs.Effect {
-	if effect, there := g.effectOf(runs.EffectOpenClarification, runs.EffectDeliverAnswer); there && g.chance(92) {
+	if effect, there := g.effectOf(runs.EffectOpenClarification, runs.EffectDeliverAnswer, runs.EffectReviewApproval); there && g.chance(92) {
 		return effect
 	}
 	return runs.Effect{SessionID: pick(g, sessionIDs), EffectID: pick(g, []string{"", "open_clarification:nothing"})}

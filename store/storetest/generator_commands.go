@@ -154,14 +154,7 @@ func (g *Generator) resolve() Maker {
 			continue
 		}
 		seen[requestID] = true
-		resolution := runs.ApprovalResolution{
-			RequestID: requestID,
-			Behavior:  pick(g, []runs.Behavior{runs.BehaviorAllow, runs.BehaviorAllow, runs.BehaviorDeny}),
-		}
-		if g.chance(20) {
-			resolution.UpdatedInput = g.document()
-		}
-		list = append(list, resolution)
+		list = append(list, g.approvalResolution(requestID))
 	}
 	if g.chance(3) {
 		list = list[:0]
@@ -169,23 +162,14 @@ func (g *Generator) resolve() Maker {
 	key, actor := pick(g, keys), pick(g, actors)
 	return func() runs.Command {
 		return &runs.ResolveApprovals{
-			SessionID: sessionID, RunID: runID, Key: key, Actor: actor, Resolutions: append([]runs.ApprovalResolution{}, list...),
+			SessionID: sessionID, RunID: runID, Key: key, Actor: actor, Resolutions: cloneResolutions(list),
 		}
 	}
 }
 
 func (g *Generator) answer() Maker {
 	sessionID, runID, about := g.route()
-	resolution := runs.UserQuestionResolution{RequestID: g.requestID(about, runs.KindQuestion)}
-	switch g.IntN(12) {
-	case 0:
-		resolution.Declined = true
-	case 1:
-	case 2:
-		resolution.Answers = []runs.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"z"}}}
-	default:
-		resolution.Answers = []runs.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"x"}}}
-	}
+	resolution := g.questionResolution(about, g.requestID(about, runs.KindQuestion))
 	key, actor := pick(g, keys), pick(g, actors)
 	return func() runs.Command {
 		return &runs.AnswerQuestion{SessionID: sessionID, RunID: runID, Key: key, Actor: actor, Resolution: resolution}

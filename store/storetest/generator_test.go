@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/runs"
@@ -17,7 +18,7 @@ import (
 func TestGeneratorReaches(t *testing.T) {
 	t.Parallel()
 	reached := map[string]int{}
-	for example := range uint64(150) {
+	for example := range uint64(600) {
 		random := rand.New(rand.NewPCG(example, 7))
 		clock := storetest.NewClock()
 		model := storetest.NewModel(storetest.Counter())
@@ -29,9 +30,13 @@ func TestGeneratorReaches(t *testing.T) {
 			reply, err := model.Do(command, clock.NowMs())
 			note(reached, command, reply, err)
 		}
+		noteRules(reached, model)
 		for _, effect := range model.Effects() {
 			reached[fmt.Sprintf("effect %s %s", effect.Kind, effect.State)]++
 		}
+	}
+	if testing.Verbose() {
+		t.Log(reached)
 	}
 	for _, least := range []struct {
 		what  string
@@ -76,9 +81,80 @@ func TestGeneratorReaches(t *testing.T) {
 		{"outcome declined", 1},
 		{"outcome cancelled", 2},
 		{"outcome expired", 2},
+		{"*runs.AddRule accepted", 50},
+		{"*runs.AddRule existing", 5},
+		{"*runs.AddRule id_conflict", 5},
+		{"*runs.AddRule session_ended", 2},
+		{"*runs.RevokeRule accepted", 20},
+		{"*runs.RevokeRule existing", 5},
+		{"*runs.RevokeRule rule_not_found", 5},
+		{"*runs.DecideRequests accepted", 50},
+		{"*runs.DecideRequests invalid_request", 5},
+		{"*runs.AmendSession accepted", 20},
+		{"*runs.AmendSession existing", 5},
+		{"*runs.ReviewApproval accepted", 20},
+		{"*runs.ReviewApproval existing", 5},
+		{"effect review_approval pending", 5},
+		{"effect review_approval done", 2},
+		{"a rule of all sessions", 20},
+		{"a rule of a session", 20},
+		{"a rule with a bound that is used", 5},
+		{"a rule with a bound that is used up", 2},
+		{"a rule that a decision wrote", 20},
+		{"a rule that was revoked", 20},
+		{"allowed by a rule", 20},
+		{"denied by a rule", 10},
+		{"answered in part", 5},
+		{"a part that was settled", 5},
 	} {
 		require.GreaterOrEqual(t, reached[least.what], least.times, least.what)
 	}
+}
+
+// noteRules looks at what rules and partial answers left.
+func noteRules(reached map[string]int, model *storetest.Model) {
+	for _, record := range model.Rules() {
+		rule := record.Rule
+		for what, is := range map[string]bool{
+			"a rule of all sessions":              rule.SessionID == runs.GlobalRules,
+			"a rule of a session":                 rule.SessionID != runs.GlobalRules,
+			"a rule with a bound that is used":    rule.Uses > 0,
+			"a rule with a bound that is used up": rule.Uses > 0 && rule.Uses == rule.MaxUses,
+			"a rule that a decision wrote":        rule.SourceRunID != "",
+			"a rule that was revoked":             rule.RevokedAtMs != 0,
+		} {
+			if is {
+				reached[what]++
+			}
+		}
+	}
+	for _, handle := range model.Handles() {
+		request := model.RequestByHandle(handle).Request
+		if request.RuleID != "" {
+			reached[string(request.Outcome)+" by a rule"]++
+		}
+		if request.PartialAnswers != nil {
+			reached["answered in part"]++
+		}
+	}
+	for _, event := range model.Events() {
+		if event.Type == runs.EventUserQuestionAnswered {
+			if request := model.Request(event.SessionID, event.RunID, requestOf(event)); request != nil && !request.Open() {
+				reached["a part that was settled"]++
+			}
+		}
+	}
+}
+
+// requestOf returns the request that an event is about.
+func requestOf(event *runs.Event) string {
+	var body struct {
+		RequestID string `json:"request_id"`
+	}
+	if err := json.Unmarshal(event.Body, &body); err != nil {
+		panic("an event is not readable: " + err.Error())
+	}
+	return body.RequestID
 }
 
 func note(reached map[string]int, command runs.Command, reply runs.Reply, err error) {

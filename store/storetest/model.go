@@ -20,6 +20,7 @@ type Model struct {
 	records  map[runs.RecordKey]*runs.IdempotencyRecord
 	effects  map[string]*runs.Effect
 	messages map[messageKey]*runs.Message
+	rules    map[string]*runs.Rule
 }
 
 // messageKey identifies a message.
@@ -33,7 +34,7 @@ func NewModel(newID runs.IDSource) *Model {
 	return &Model{
 		newID: newID, sessions: map[string]*runs.Session{}, runs: map[string]*runs.Run{},
 		requests: map[runs.RequestPosition]*runs.Request{}, records: map[runs.RecordKey]*runs.IdempotencyRecord{},
-		effects: map[string]*runs.Effect{}, messages: map[messageKey]*runs.Message{},
+		effects: map[string]*runs.Effect{}, messages: map[messageKey]*runs.Message{}, rules: map[string]*runs.Rule{},
 	}
 }
 
@@ -51,17 +52,17 @@ func (m *Model) Do(command runs.Command, nowMs int64) (runs.Reply, error) {
 		}
 		sessionID = run.SessionID
 	}
-	state := m.state(sessionID, needs.ChosenRunID)
+	state := m.state(sessionID, needs.ChosenRunID, needs.RuleID)
 	change, reply, err := runs.Decide(state, command, nowMs)
 	state.Apply(change)
 	m.keep(state, change)
 	return reply, err
 }
 
-// state returns everything that belongs to a session, and the run of a chosen id
-// wherever it is. The rows are copies, so that a decision that writes to them
-// shows as a difference.
-func (m *Model) state(sessionID, chosenRunID string) *runs.State {
+// state returns everything that belongs to a session, the rules of all sessions, and
+// the run of a chosen id and a named rule wherever they are. The rows are copies, so
+// that a decision that writes to them shows as a difference.
+func (m *Model) state(sessionID, chosenRunID, ruleID string) *runs.State {
 	state := runs.NewState(sessionID)
 	state.Session = m.sessions[sessionID]
 	for runID, run := range m.runs {
@@ -90,6 +91,12 @@ func (m *Model) state(sessionID, chosenRunID string) *runs.State {
 		if key.sessionID == sessionID {
 			image := *message
 			state.Messages[key.messageID] = &image
+		}
+	}
+	for id, rule := range m.rules {
+		if rule.SessionID == sessionID || rule.SessionID == runs.GlobalRules || id == ruleID {
+			image := *rule
+			state.Rules[id] = &image
 		}
 	}
 	return state
@@ -125,11 +132,22 @@ func (m *Model) keep(state *runs.State, change runs.Change) {
 	for messageID, message := range state.Messages {
 		m.messages[messageKey{state.SessionID, messageID}] = message
 	}
+	for ruleID, rule := range state.Rules {
+		m.rules[ruleID] = rule
+	}
 	m.events = append(m.events, change.Events...)
 }
 
 // Run returns a run as it is, or nil.
 func (m *Model) Run(runID string) *runs.Run { return m.runs[runID] }
+
+// Events returns all events, those of a session in their order.
+func (m *Model) Events() []*runs.Event { return m.events }
+
+// Request returns a request as it is, or nil.
+func (m *Model) Request(sessionID, runID, requestID string) *runs.Request {
+	return m.requests[runs.RequestPosition{SessionID: sessionID, RunID: runID, RequestID: requestID}]
+}
 
 // OpenRequests returns the ids of the open requests of a kind on a run, sorted.
 func (m *Model) OpenRequests(runID string, kind runs.RequestKind) []string {
@@ -188,6 +206,9 @@ func (m *Model) Tables() Tables {
 	}
 	for _, message := range m.messages {
 		tables.add("messages", messageColumns(message))
+	}
+	for _, rule := range m.rules {
+		tables.add("rules", ruleColumns(rule))
 	}
 	tables.sort()
 	return tables

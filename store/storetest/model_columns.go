@@ -33,6 +33,7 @@ func requestColumns(r *runs.Request) map[string]any {
 		"suspension_id": r.SuspensionID, "suspension_digest": r.SuspensionDigest, "number": r.Number,
 		"kind": string(r.Kind), "body": string(r.Body), "due_at_ms": r.DueAtMs, "created_at_ms": r.CreatedAtMs,
 		"outcome": string(r.Outcome), "settled_number": r.SettledNumber, "resolution": string(r.Resolution), "settled_at_ms": r.SettledAtMs,
+		"rule_id": r.RuleID, "partial_answers": string(r.PartialAnswers),
 	}
 }
 
@@ -64,5 +65,19 @@ func messageColumns(m *runs.Message) map[string]any {
 		"state": string(m.State), "subject": m.Subject, "payload": string(m.Payload), "created_at_ms": m.CreatedAtMs,
 		"delivery_attempts": m.DeliveryAttempts, "lease_expires_at_ms": m.LeaseExpiresAtMs, "last_error": m.LastError,
 		"acknowledged_at_ms": m.AcknowledgedAtMs,
+	}
+}
+
+func ruleColumns(r *runs.Rule) map[string]any {
+	match, err := runs.Canonical(r.Match)
+	if err != nil {
+		panic("storetest: a match has no JSON form: " + err.Error())
+	}
+	return map[string]any{
+		"session_id": r.SessionID, "rule_id": r.RuleID, "agent_id": r.AgentID, "tool_name": r.ToolName, "effect": string(r.Effect),
+		"match": string(match), "input_digest": r.Match.InputDigest, "reason": r.Reason, "text": r.Text,
+		"created_by": r.CreatedBy, "created_at_ms": r.CreatedAtMs, "expires_at_ms": r.ExpiresAtMs, "max_uses": r.MaxUses, "uses": r.Uses,
+		"source_run_id": r.SourceRunID, "source_request_id": r.SourceRequestID, "revoked_at_ms": r.RevokedAtMs, "revoked_by": r.RevokedBy,
+		"payload_digest": r.PayloadDigest,
 	}
 }

@@ -95,6 +95,6 @@ func (d *postgresDatabase) Tables(tb testing.TB) storetest.Tables {
 func (d *postgresDatabase) reset(tb testing.TB) {
 	tb.Helper()
 	d.followed = nil
-	_, err := d.db.ExecContext(tb.Context(), `TRUNCATE sessions, runs, requests, events, idempotency_records, effects, messages`)
+	_, err := d.db.ExecContext(tb.Context(), `TRUNCATE sessions, runs, requests, events, idempotency_records, effects, messages, rules`)
 	require.NoError(tb, err)
 }

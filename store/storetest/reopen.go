@@ -95,6 +95,24 @@ var reopenTests = map[string]func(*harness){
 		h.clock.Advance(runs.MessageLeaseMs)
 		require.Equal(h, []string{runs.MessageIDOf("q-1")}, h.mailbox("child"))
 	},
+	"reopen/rules and answers in part are there": func(h *harness) {
+		h.addRule("", "l", anyInput)
+		h.addRule("s", "revoked", anyInput)
+		h.do(&runs.RevokeRule{SessionID: "s", RuleID: "revoked"})
+		h.wait("s", "r", twoQuestions("q"))
+		h.do(part("route"))
+		before := h.run("r")
+		h.reopen()
+		require.Equal(h, before, h.run("r"))
+		h.refuse(runs.CodeQuestionStateConflict, part("route"))
+		h.do(part("speed"))
+		require.Equal(h, []string{"r"}, h.claimable())
+		require.Equal(h, "l", h.settledBy("other", "r-2", approval("a")))
+		h.do(&runs.RevokeRule{RuleID: "l"})
+		h.reopen()
+		require.Empty(h, h.settledBy("other", "r-3", approval("a")))
+		require.Equal(h, []string{"l 1", "revoked 0"}, h.rules(runs.RuleQuery{Limit: 10}))
+	},
 	"reopen/ready": func(h *harness) {
 		require.NoError(h, h.store.Ready(h.ctx))
 		nowMs, err := h.store.NowMs(h.ctx)

@@ -28,6 +28,7 @@ var tableKeys = map[string][]string{
 	"idempotency_records": {"operation", "scope", "idempotency_key"},
 	"effects":             {"session_id", "effect_id"},
 	"messages":            {"session_id", "message_id"},
+	"rules":               {"session_id", "rule_id"},
 }
 
 // Querier is a database, or one connection to it.

@@ -89,13 +89,13 @@ func Run(t *testing.T, engine Engine) {
 	groups := []map[string]func(*harness){
 		sessionTests, lifecycleTests, claimTests, suspensionTests, resolutionTests, idempotencyTests,
 		expiryTests, eventTests, listTests, payloadTests, raceTests,
-		clarificationTests, mailboxTests, effectTests,
+		clarificationTests, mailboxTests, effectTests, ruleTests, handleTests, ruleRaceTests,
 	}
 	if engine.Durable {
 		groups = append(groups, reopenTests, columnTests)
 	}
 	if engine.Replicas {
-		groups = append(groups, replicaTests)
+		groups = append(groups, replicaTests, ruleReplicaTests)
 	}
 	for _, group := range groups {
 		for name, test := range group {

@@ -27,6 +27,7 @@ func WalkedTables(ctx context.Context, t require.TestingT, store runs.Store) Tab
 		gather(t, tables, "idempotency_records", rows.Records, recordColumns)
 		gather(t, tables, "effects", rows.Effects, effectColumns)
 		gather(t, tables, "messages", rows.Messages, messageColumns)
+		gather(t, tables, "rules", rows.Rules, ruleColumns)
 		return nil
 	}))
 	tables.sort()

@@ -1,0 +1,84 @@
+package runs_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func amend(metadata string) *runs.AmendSession {
+	return &runs.AmendSession{SessionID: "s", Metadata: runs.JSON(metadata)}
+}
+
+func TestAmendSession(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		before, with, after string // after is empty when nothing changes
+	}{
+		"into none":              {``, `{"title":"x"}`, `{"title":"x"}`},
+		"nothing":                {`{"a":1}`, `{}`, ``},
+		"nothing into none":      {``, `{}`, ``},
+		"a member of none out":   {``, `{"a":null}`, ``},
+		"an unknown one out":     {`{"a":1}`, `{"b":null}`, ``},
+		"added at the end":       {`{"z":1,"a":2}`, `{"b":3}`, `{"z":1,"a":2,"b":3}`},
+		"replaced in its place":  {`{"z":1,"a":2}`, `{"z":"new"}`, `{"z":"new","a":2}`},
+		"replaced as a whole":    {`{"z":{"a":1,"b":2}}`, `{"z":{"b":3}}`, `{"z":{"b":3}}`},
+		"null inside stays":      {`{"a":1}`, `{"b":{"c":null}}`, `{"a":1,"b":{"c":null}}`},
+		"one out":                {`{"z":1,"a":2}`, `{"z":null}`, `{"a":2}`},
+		"all out":                {`{"z":1,"a":2}`, `{"a":null,"z":null}`, `{}`},
+		"the same, in other ink": {`{"a":{"x":1,"y":[2]}}`, `{ "\u0061" : {"y":[2.0],"x":1} }`, ``},
+		"another order of array": {`{"a":[1,2]}`, `{"a":[2,1]}`, `{"a":[2,1]}`},
+		"names to be escaped":    {`{"a\"b":1,"é\n":2}`, `{"é\u000a":3,"":4}`, `{"a\"b":1,"é\n":3,"":4}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			create := &runs.CreateSession{SessionID: "s"}
+			if test.before != "" {
+				create.Metadata = runs.JSON(test.before)
+			}
+			h.must(create)
+			h.nowMs += 10
+			if test.after == "" {
+				reply := h.requireUnchanged(amend(test.with))
+				require.Equal(t, test.before, string(reply.Session.Metadata))
+				return
+			}
+			reply := h.must(amend(test.with))
+			require.False(t, reply.Existing)
+			require.Equal(t, test.after, string(reply.Session.Metadata))
+			require.Equal(t, test.after, string(h.states["s"].Session.Metadata))
+			require.Equal(t, h.nowMs, reply.Session.UpdatedAtMs)
+			require.Equal(t, int64(startMs), reply.Session.CreatedAtMs)
+			require.Empty(t, h.events["s"])
+			h.requireUnchanged(amend(test.with))
+			h.checkHealthy()
+		})
+	}
+}
+
+func TestAmendSessionIsRefused(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, text := range []string{``, `null`, `[]`, `1`, `"x"`} {
+		require.Equal(t, []string{"/metadata"}, pointersOf(h.refused(runs.CodeInvalidRequest, amend(text))), text)
+	}
+	h.refused(runs.CodeSessionNotFound, amend(`{}`))
+
+	half := `"` + strings.Repeat("x", runs.MaxMetadataBytes/2) + `"`
+	h.must(&runs.CreateSession{SessionID: "s"})
+	require.Equal(t, []string{"/metadata"}, pointersOf(h.refused(runs.CodeInvalidRequest, amend(`{"a":`+half+`,"b":`+half+`}`))))
+	h.must(amend(`{"a":` + half + `}`))
+	require.Equal(t, []string{"/metadata"}, pointersOf(h.refused(runs.CodeInvalidRequest, amend(`{"b":`+half+`}`))))
+
+	// What was larger from the start may become smaller.
+	h.must(&runs.CreateSession{SessionID: "large", Metadata: runs.JSON(`{"a":` + half + `,"b":` + half + `,"c":1}`)})
+	h.must(&runs.AmendSession{SessionID: "large", Metadata: runs.JSON(`{"c":null}`)})
+	h.refused(runs.CodeInvalidRequest, &runs.AmendSession{SessionID: "large", Metadata: runs.JSON(`{"c":1}`)})
+	// A session that has ended keeps its notes.
+	h.must(&runs.EndSession{SessionID: "s"})
+	h.must(amend(`{"a":null}`))
+}

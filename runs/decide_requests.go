@@ -1,0 +1,244 @@
+package runs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+)
+
+// decisionBody is what identifies a keyed decision about several requests.
+type decisionBody struct {
+	Approvals            []keyedApproval `json:"approvals,omitempty"`
+	Answers              []keyedAnswer   `json:"answers,omitempty"`
+	CancelRequestID      string          `json:"cancel_request_id,omitempty"`
+	CancelReason         string          `json:"cancel_reason,omitempty"`
+	CancelRuntimePayload JSON            `json:"cancel_runtime_payload,omitzero"`
+}
+
+// keyedApproval is a decision about an approval together with what a dialect gives
+// beside the wire's members.
+type keyedApproval struct {
+	ApprovalResolution
+
+	RememberMatch  *RuleMatch `json:"remember_match,omitempty"`
+	RuntimePayload JSON       `json:"runtime_payload,omitzero"`
+}
+
+// keyedApprovals returns what identifies decisions about approvals in a keyed call.
+func keyedApprovals(given []ApprovalResolution) []keyedApproval {
+	keyed := make([]keyedApproval, len(given))
+	for i := range given {
+		keyed[i] = keyedApproval{given[i], given[i].RememberMatch, given[i].RuntimePayload}
+	}
+	return keyed
+}
+
+// Needs implements Command.
+func (c *DecideRequests) Needs() Needs {
+	return Needs{
+		RunID: c.RunID, RequestIDs: validIDs(c.named()...),
+		ChangesRules: c.CancelRequestID == "" && remembersDeny(c.Approvals),
+		Record:       recordKey(OperationDecision, "", c.Key),
+	}
+}
+
+func (c *DecideRequests) prepare(newID IDSource) error {
+	c.Actor.prepare()
+	var faults faultList
+	faults.text("/cancel_reason", c.CancelReason, MaxTextLength)
+	if c.CancelRequestID == "" {
+		c.prepareBatch(newID, &faults)
+	}
+	if err := cmp.Or(faults.err(), prepareKey(&c.Key)); err != nil || c.Key == "" {
+		return err
+	}
+	body := decisionBody{
+		Approvals: keyedApprovals(c.Approvals), CancelRequestID: c.CancelRequestID,
+		CancelReason: c.CancelReason, CancelRuntimePayload: c.CancelRuntimePayload,
+	}
+	for i := range c.Answers {
+		body.Answers = append(body.Answers, keyedAnswerOf(c.Answers[i]))
+	}
+	var err error
+	c.canonical, err = canonicalBody(body)
+	return err
+}
+
+func (c *DecideRequests) prepareBatch(newID IDSource, faults *faultList) {
+	prepareApprovals(c.Approvals, "/approvals", c.MaxRuleAgeMs, newID, faults)
+	if len(c.Answers) > MaxResolutionsPerBatch {
+		faults.add("/answers", "must have at most %d entries", MaxResolutionsPerBatch)
+		return
+	}
+	seen := map[string]bool{}
+	for i := range c.Answers {
+		answer, at := &c.Answers[i], fmt.Sprintf("/answers/%d", i)
+		answer.prepare()
+		answer.check(at, faults)
+		if answer.RequestID != "" && seen[answer.RequestID] {
+			faults.add(at+"/request_id", "%s is answered twice", answer.RequestID)
+		}
+		seen[answer.RequestID] = true
+	}
+}
+
+// decide checks all approvals before the first answer, in the order of kheish.md 1.5
+// and 1.6, and records nothing unless all of it can be.
+func (c *DecideRequests) decide(w *work) (Reply, error) {
+	run := w.run(c.RunID)
+	if run == nil {
+		return Reply{}, UnknownRun(c.RunID)
+	}
+	key := recordKey(OperationDecision, w.state.SessionID, c.Key)
+	if reply, done, err := w.lookUp(key, c.RunID, c.canonical); done {
+		return reply, err
+	}
+	w.expireDue(run)
+	existing, err := c.settle(w, run)
+	if err != nil {
+		return Reply{}, c.late(w, run, err)
+	}
+	if key != nil && !existing {
+		w.record(*key, fingerprint(OperationDecision, run.RunID, c.canonical), run.RunID)
+	}
+	return Reply{Run: w.recordOf(run), Existing: existing}, nil
+}
+
+// settle records the whole decision. existing means that it is about a clarification
+// to which the very same answer was recorded before.
+func (c *DecideRequests) settle(w *work, run *Run) (existing bool, err error) {
+	switch {
+	case c.CancelRequestID != "":
+		return false, c.cancel(w, run)
+	case len(c.Approvals) == 0 && len(c.Answers) == 0:
+		return false, newError(CodeApprovalBatchEmpty, "approval resolution batch must not be empty")
+	}
+	if len(c.Approvals) > 0 {
+		if err := w.checkBatch(run, c.Approvals); err != nil {
+			return false, err
+		}
+	}
+	asked, resolutions, done, err := c.checkAnswers(w, run)
+	if err != nil || done {
+		return done, err
+	}
+	if len(c.Approvals) > 0 {
+		w.decideApprovals(run, c.Approvals, c.Actor)
+	}
+	for i, request := range asked {
+		w.answer(run, request, resolutions[i], c.Actor)
+	}
+	if run.Kind != KindParentClarification {
+		w.waitOrGoOn(run)
+	}
+	return false, nil
+}
+
+// checkBatch checks decisions about approvals as ResolveApprovals does.
+func (w *work) checkBatch(run *Run, approvals []ApprovalResolution) error {
+	alone := &ResolveApprovals{RunID: run.RunID, Resolutions: approvals}
+	if err := alone.checkState(w, run); err != nil {
+		return err
+	}
+	return w.checkApprovals(run, approvals, "/approvals")
+}
+
+// checkAnswers returns the questions that are answered and what is to be recorded for
+// each. The first answer that is wrong is told; when it does not fit a schema, so are
+// those after it that do not.
+func (c *DecideRequests) checkAnswers(w *work, run *Run) (asked []*Request, resolutions []Resolution, done bool, err error) {
+	for i := range c.Answers {
+		request, done, err := w.question(run, c.Answers[i])
+		if err != nil || done {
+			return nil, nil, done, err
+		}
+		asked = append(asked, request)
+	}
+	var faults []Fault
+	for i, request := range asked {
+		resolution, err := checkAnswer(request.Question(), c.Answers[i], fmt.Sprintf("/answers/%d", i))
+		var refused *Error
+		switch {
+		case errors.As(err, &refused) && refused.Code == CodeInvalidRequest:
+			faults = append(faults, refused.Faults...)
+		case err != nil && faults == nil:
+			return nil, nil, false, err
+		}
+		resolutions = append(resolutions, resolution)
+	}
+	if faults != nil {
+		return nil, nil, false, invalid(faults...)
+	}
+	return asked, resolutions, false, nil
+}
+
+// cancel cancels the run by one of its open requests.
+func (c *DecideRequests) cancel(w *work, run *Run) error {
+	request, what, err := w.cancelled(run, c.CancelRequestID)
+	if err != nil {
+		return err
+	}
+	if run.Kind == KindParentClarification {
+		resolution := declinedBy(OutcomeCancelled, cmp.Or(c.CancelReason, cancelledByOperator), "cancelled", c.Actor)
+		resolution.RuntimePayload = c.CancelRuntimePayload
+		w.conclude(run, request, resolution)
+		return nil
+	}
+	w.settleAll(run, []*Request{request}, Resolution{
+		Outcome: OutcomeCancelled, Reason: c.CancelReason, RuntimePayload: c.CancelRuntimePayload,
+		ResolvedBy: c.Actor.Name, Via: c.Actor.Via,
+	})
+	w.cancel(run, cancelledRequestText(what, request.RequestID, c.CancelReason), c.Actor, c.CancelReason)
+	return nil
+}
+
+// cancelled returns the open request by which a run is cancelled, and what it is
+// called. An id that the run never had counts as one of what it waits for.
+func (w *work) cancelled(run *Run, requestID string) (request *Request, what string, err error) {
+	request = w.request(run.RunID, requestID)
+	approval := request != nil && request.Kind == KindApproval
+	if request == nil {
+		approval = w.waitsFor(run.RunID, KindApproval) && !w.waitsFor(run.RunID, KindQuestion)
+	}
+	if !approval {
+		request, err = w.openQuestion(run, requestID, "cancel")
+		return request, questionText, err
+	}
+	return request, approvalText, w.checkBatch(run, []ApprovalResolution{{RequestID: requestID, Behavior: BehaviorDeny}})
+}
+
+// late adds the decision about the first item that is settled, approvals before
+// answers, to a refusal of what is not open any more (decisions.md 32).
+func (c *DecideRequests) late(w *work, run *Run, err error) error {
+	var refused *Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	switch refused.Code {
+	case CodeRunStateConflict, CodeApprovalStateConflict, CodeApprovalNotPending,
+		CodeQuestionStateConflict, CodeQuestionExpired, CodeQuestionRequestMismatch, CodeQuestionResolutionConflict:
+	default:
+		return err
+	}
+	for _, id := range c.named() {
+		if request := w.request(run.RunID, id); request != nil && !request.Open() {
+			return refused.with(request.recordedDecision())
+		}
+	}
+	return err
+}
+
+// named returns the ids of the requests that the command is about.
+func (c *DecideRequests) named() []string {
+	if c.CancelRequestID != "" {
+		return []string{c.CancelRequestID}
+	}
+	var ids []string
+	for i := range c.Approvals {
+		ids = append(ids, c.Approvals[i].RequestID)
+	}
+	for i := range c.Answers {
+		ids = append(ids, c.Answers[i].RequestID)
+	}
+	return ids
+}

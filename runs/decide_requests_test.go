@@ -1,0 +1,371 @@
+package runs_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+var codex = runs.Actor{Name: "ann", Via: "codex"}
+
+// several decides approvals and questions of run "r" together.
+func several(items ...any) *runs.DecideRequests {
+	command := &runs.DecideRequests{RunID: "r", Actor: codex}
+	for _, item := range items {
+		switch item := item.(type) {
+		case runs.ApprovalResolution:
+			command.Approvals = append(command.Approvals, item)
+		case runs.UserQuestionResolution:
+			command.Answers = append(command.Answers, item)
+		default:
+			panic("neither a decision nor an answer")
+		}
+	}
+	return command
+}
+
+func yes(id string) runs.ApprovalResolution {
+	return runs.ApprovalResolution{RequestID: id, Behavior: runs.BehaviorAllow}
+}
+
+func no(id string) runs.ApprovalResolution {
+	return runs.ApprovalResolution{RequestID: id, Behavior: runs.BehaviorDeny}
+}
+
+func north(id string) runs.UserQuestionResolution {
+	return answer("r", id, "north").Resolution
+}
+
+// cancelBy cancels run "r" by one of its requests, whatever else stands beside it.
+func cancelBy(id, reason string, items ...any) *runs.DecideRequests {
+	command := several(items...)
+	command.CancelRequestID, command.CancelReason = id, reason
+	return command
+}
+
+func TestDecideSeveralRequests(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", question("q"), approval("a"), question("p"), approval("b"), approval("c"))
+	allowed := yes("b")
+	allowed.RuntimePayload = runs.JSON(`{"decision":"accept"}`)
+	reply := h.must(several(north("p"), allowed, north("q"), no("a")))
+	require.Equal(t, runs.StatusWaitingForApproval, reply.Run.Run.Status, "what is not named stays open")
+	// Approvals go first, and then the answers, in the order given.
+	for i, id := range []string{"b", "a", "p", "q"} {
+		require.Equal(t, int64(i+1), h.request("r", id).SettledNumber, id)
+		require.Equal(t, "codex", h.request("r", id).Recorded().Via)
+		require.Equal(t, "ann", h.request("r", id).Recorded().ResolvedBy)
+	}
+	require.Equal(t, allowed.RuntimePayload, h.request("r", "b").Recorded().RuntimePayload)
+	require.Equal(t, runs.StatusRunning, h.must(several(yes("c"))).Run.Run.Status)
+	require.Equal(t, []runs.EventType{
+		"accepted", "queued", "started", "waiting_for_user_question", "waiting_for_approval",
+		"approval_resolved", "user_question_resolved", "user_question_resolved",
+		"approval_resolved", "started",
+	}, h.eventTypes("r"))
+	h.checkHealthy()
+}
+
+// An answer to all that is open goes on once.
+func TestDecideGoesOnOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", question("q"), approval("a"))
+	h.must(several(yes("a"), north("q")))
+	require.Equal(t, []runs.EventType{
+		"accepted", "queued", "started", "waiting_for_user_question", "waiting_for_approval",
+		"approval_resolved", "user_question_resolved", "started",
+	}, h.eventTypes("r"))
+}
+
+// kheish.md 1.5 and 1.6: approvals are checked before the first answer, and nothing is
+// done when anything is wrong.
+func TestDecideChecksInOrder(t *testing.T) {
+	t.Parallel()
+	withInput := func(id, input string) runs.ApprovalResolution {
+		resolution := yes(id)
+		resolution.UpdatedInput = runs.JSON(input)
+		return resolution
+	}
+	value := func(id, text string) runs.UserQuestionResolution {
+		return runs.UserQuestionResolution{RequestID: id, Value: runs.JSON(text)}
+	}
+	west := answer("r", "q", "west").Resolution
+	badKey := several(yes("none"))
+	badKey.Key = "\x00"
+	nobody := several()
+	nobody.RunID = "nobody"
+	badText := cancelBy("none", "\x00")
+	for _, test := range []struct {
+		name     string
+		command  *runs.DecideRequests
+		code     runs.Code
+		pointers []string
+	}{
+		{
+			"all that can be told without a row", several(yes(""), runs.ApprovalResolution{RequestID: "a", Behavior: "maybe", Reason: "\x00"}, north(""), runs.UserQuestionResolution{RequestID: "q", Justification: "\x00"}, north("q")), runs.CodeInvalidRequest,
+			[]string{"/approvals/0/request_id", "/approvals/1/behavior", "/approvals/1/reason", "/answers/0/request_id", "/answers/1/justification", "/answers/2/request_id"},
+		},
+		{"nothing", several(), runs.CodeApprovalBatchEmpty, nil},
+		{"a bad reason", badText, runs.CodeInvalidRequest, []string{"/cancel_reason"}},
+		{"a bad key", badKey, runs.CodeInvalidIdempotencyKey, nil},
+		{"no such run, before an empty batch", nobody, runs.CodeRunNotFound, nil},
+		{"an approval twice, before one that is unknown", several(yes("a"), yes("a"), yes("none"), north("none")), runs.CodeApprovalDuplicate, nil},
+		{"an unknown approval, before an unknown question", several(yes("none"), north("none")), runs.CodeApprovalNotPending, nil},
+		{"a question is no approval", several(yes("q")), runs.CodeApprovalNotPending, nil},
+		{"an approval is no question", several(yes("a"), north("b")), runs.CodeQuestionRequestMismatch, nil},
+		{"a bad input, before an unknown question", several(yes("a"), withInput("i", `{"command":1}`), north("none")), runs.CodeInvalidRequest, []string{"/approvals/1/updated_input/command"}},
+		{"an unknown question, before a wrong answer", several(yes("a"), west, north("none")), runs.CodeQuestionRequestMismatch, nil},
+		{"a wrong answer", several(yes("a"), west, value("v", `"x"`)), runs.CodeQuestionOptionNotFound, nil},
+		{"values that do not fit, before a wrong answer after them", several(value("v", `"x"`), west, value("w", `"y"`)), runs.CodeInvalidRequest, []string{"/answers/0/value", "/answers/2/value"}},
+		{"no value", several(north("q"), runs.UserQuestionResolution{RequestID: "v"}), runs.CodeQuestionAnswerEmpty, nil},
+		{"a hostile id", several(yes("a\n")), runs.CodeApprovalNotPending, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			integer := func(id string) runs.UserQuestionRequest {
+				return runs.UserQuestionRequest{ID: id, ResponseSchema: runs.JSON(`{"type":"integer"}`)}
+			}
+			h := newHouse(t)
+			h.wait("r", approval("a"), approval("b"), withInputSchema("i"), question("q"), integer("v"), integer("w"))
+			_, change, err := h.decide(test.command)
+			refusal := requireCode(t, test.code, err)
+			if test.pointers != nil {
+				require.Equal(t, test.pointers, pointersOf(refusal))
+			}
+			require.Nil(t, refusal.Recorded)
+			require.True(t, change.Empty())
+		})
+	}
+	over := &runs.DecideRequests{RunID: "r", Approvals: make([]runs.ApprovalResolution, runs.MaxResolutionsPerBatch+1), Answers: make([]runs.UserQuestionResolution, runs.MaxResolutionsPerBatch+1)}
+	require.Equal(t, []string{"/approvals", "/answers"}, pointersOf(newHouse(t).refused(runs.CodeInvalidRequest, over)))
+}
+
+// Who comes too late is told of the first item that is settled, approvals before
+// answers.
+func TestLateDecision(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"), approval("b"), question("q"), question("p"))
+	h.must(several(yes("a"), north("q")))
+	// Others of the kind are open.
+	requireRecorded(t, h.refused(runs.CodeApprovalNotPending, several(yes("b"), no("a"), north("q"))), "a", runs.OutcomeAllowed, "codex")
+	requireRecorded(t, h.refused(runs.CodeApprovalNotPending, several(no("none"), no("a"))), "a", runs.OutcomeAllowed, "codex")
+	requireRecorded(t, h.refused(runs.CodeApprovalNotPending, several(no("none"), north("q"))), "q", runs.OutcomeAnswered, "codex")
+	requireRecorded(t, h.refused(runs.CodeQuestionRequestMismatch, several(yes("b"), north("none"), north("q"))), "q", runs.OutcomeAnswered, "codex")
+	requireRecorded(t, h.refused(runs.CodeApprovalNotPending, cancelBy("a", "")), "a", runs.OutcomeAllowed, "codex")
+	requireRecorded(t, h.refused(runs.CodeQuestionRequestMismatch, cancelBy("q", "")), "q", runs.OutcomeAnswered, "codex")
+	// What is wrong with an answer is not late.
+	require.Nil(t, h.refused(runs.CodeQuestionOptionNotFound, several(answer("r", "p", "west").Resolution)).Recorded)
+	require.True(t, h.request("r", "b").Open())
+
+	// Nothing of the kind is open.
+	h.must(several(no("b")))
+	requireRecorded(t, h.refused(runs.CodeApprovalStateConflict, several(yes("b"), north("p"))), "b", runs.OutcomeDenied, "codex")
+	requireRecorded(t, h.refused(runs.CodeApprovalStateConflict, cancelBy("b", "")), "b", runs.OutcomeDenied, "codex")
+	h.must(several(north("p")))
+	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, several(north("p"))), "p", runs.OutcomeAnswered, "codex")
+	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, cancelBy("p", "")), "p", runs.OutcomeAnswered, "codex")
+
+	// The run is over.
+	h.must(&runs.CancelRun{RunID: "r"})
+	requireRecorded(t, h.refused(runs.CodeRunStateConflict, several(north("p"), yes("a"))), "a", runs.OutcomeAllowed, "codex")
+	requireRecorded(t, h.refused(runs.CodeRunStateConflict, cancelBy("a", "")), "a", runs.OutcomeAllowed, "codex")
+	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, several(north("p"))), "p", runs.OutcomeAnswered, "codex")
+	require.Nil(t, h.refused(runs.CodeQuestionStateConflict, several(north("none"))).Recorded)
+}
+
+// What is due expires first, and stays expired although the decision is refused.
+func TestDecisionAfterTheDeadline(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", expiringApproval("a", startMs+10), approval("b"), question("q"))
+	h.nowMs += 10
+	requireRecorded(t, h.refused(runs.CodeApprovalNotPending, several(yes("b"), yes("a"), north("q"))), "a", runs.OutcomeExpired, runs.ViaClock)
+	require.Equal(t, runs.OutcomeExpired, h.request("r", "a").Outcome)
+	require.True(t, h.request("r", "b").Open())
+	require.True(t, h.request("r", "q").Open())
+
+	h = newHouse(t)
+	h.wait("r", approval("a"), expiringQuestion("q", startMs+10))
+	h.nowMs += 10
+	requireRecorded(t, h.refused(runs.CodeQuestionExpired, several(north("q"))), "q", runs.OutcomeExpired, runs.ViaClock)
+	requireRecorded(t, h.refused(runs.CodeQuestionExpired, cancelBy("q", "")), "q", runs.OutcomeExpired, runs.ViaClock)
+	requireRecorded(t, h.refused(runs.CodeRunStateConflict, several(yes("a"), north("q"))), "a", runs.OutcomeCancelled, runs.ViaClock)
+}
+
+// decisions.md 10: a cancel beats its siblings, and what stands beside it has no
+// effect, however wrong it is.
+func TestCancelByARequest(t *testing.T) {
+	t.Parallel()
+	for id, text := range map[string]string{"a": "approval request a cancelled: enough", "q": "user-question request q cancelled: enough"} {
+		h := newHouse(t)
+		h.wait("r", approval("a"), approval("b"), question("q"), pair("p"))
+		h.create("next")
+		command := cancelBy(id, "enough", yes("b"), yes("b"), yes(""), answer("r", "p", "west").Resolution)
+		command.CancelRuntimePayload = runs.JSON(`{"decision":"cancel"}`)
+		reply := h.must(command)
+		require.Equal(t, runs.StatusCancelled, reply.Run.Run.Status)
+		require.Equal(t, text, reply.Run.Run.Error)
+		require.NotZero(t, h.run("next").ClaimableAtMs, "the next queued run may go")
+		for _, sibling := range []string{"a", "b", "q", "p"} {
+			recorded := h.request("r", sibling).Recorded()
+			require.Equal(t, runs.OutcomeCancelled, recorded.Outcome, sibling)
+			require.Equal(t, "enough", recorded.Reason)
+			require.Equal(t, "codex", recorded.Via)
+			require.Equal(t, sibling == id, recorded.RuntimePayload != nil, "the payload is that of the one request")
+		}
+		require.Equal(t, int64(1), h.request("r", id).SettledNumber)
+		require.JSONEq(t, `{"type":"cancelled","reason":"enough"}`, h.lastEvent("r", runs.EventCancelled))
+		h.checkHealthy()
+	}
+	h := newHouse(t)
+	h.wait("r", approval("a"))
+	require.Equal(t, "approval request a cancelled", h.must(cancelBy("a", "")).Run.Run.Error)
+}
+
+// An id that the run never had is refused as one of what the run waits for.
+func TestCancelByAnUnknownRequest(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	require.Equal(t, "run r is not waiting for user input", h.refused(runs.CodeQuestionStateConflict, cancelBy("none", "")).Detail)
+	h.must(suspend("r", 1, approval("a")))
+	h.refused(runs.CodeApprovalNotPending, cancelBy("none", ""))
+	h = newHouse(t)
+	h.wait("r", approval("a"), question("q"))
+	refusal := h.refused(runs.CodeQuestionRequestMismatch, cancelBy("none", ""))
+	require.Equal(t, "user-question cancel none does not match any pending request on run r", refusal.Detail)
+	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run("r").Status)
+}
+
+func TestDecideAClarification(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	runID := h.parked()
+	about := func(command *runs.DecideRequests) *runs.DecideRequests {
+		command.RunID = runID
+		return command
+	}
+	h.refused(runs.CodeApprovalStateConflict, about(several(yes("q"))))
+	h.refused(runs.CodeQuestionRequestMismatch, about(several(north("none"))))
+	h.must(about(several(north("q"))))
+	require.Equal(t, runs.StatusCompleted, h.run(runID).Status)
+	h.requireUnchanged(about(several(north("q"))))
+	requireRecorded(t, h.refused(runs.CodeQuestionResolutionConflict, about(several(answer("", "q", "south").Resolution))), "q", runs.OutcomeAnswered, "codex")
+	h.carryOut()
+	require.Equal(t, runs.StatusRunning, h.run("r").Status)
+
+	h = newHouse(t)
+	runID = h.parked()
+	command := about(cancelBy("q", ""))
+	command.CancelRuntimePayload = runs.JSON(`{"status":"cancel"}`)
+	require.Equal(t, runs.StatusCompleted, h.must(command).Run.Run.Status)
+	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, about(cancelBy("q", ""))), "q", runs.OutcomeCancelled, "codex")
+	h.carryOut()
+	clarification := h.record("r").Resume().Clarification
+	require.True(t, clarification.Declined)
+	require.Equal(t, "cancelled by operator", *clarification.Justification)
+	require.Equal(t, `{"status":"cancel"}`, string(clarification.RuntimePayload))
+	h.checkHealthy()
+}
+
+// One key over one decision, whatever it is made of.
+func TestDecisionKeys(t *testing.T) {
+	t.Parallel()
+	with := func(change func(*runs.DecideRequests)) *runs.DecideRequests {
+		command := several(yes("a"), yes("b"), north("q"))
+		command.Key = "k"
+		change(command)
+		return command
+	}
+	first := func(*runs.DecideRequests) {}
+	for name, test := range map[string]struct {
+		change func(*runs.DecideRequests)
+		same   bool
+	}{
+		"the same":              {first, true},
+		"by another":            {func(c *runs.DecideRequests) { c.Actor = runs.Actor{} }, true},
+		"defaults":              {func(c *runs.DecideRequests) { c.Answers[0].Value = runs.JSON(`null`) }, true},
+		"another order":         {func(c *runs.DecideRequests) { c.Approvals[0], c.Approvals[1] = c.Approvals[1], c.Approvals[0] }, false},
+		"one less":              {func(c *runs.DecideRequests) { c.Approvals = c.Approvals[:1] }, false},
+		"no answers":            {func(c *runs.DecideRequests) { c.Answers = nil }, false},
+		"another behavior":      {func(c *runs.DecideRequests) { c.Approvals[0].Behavior = runs.BehaviorDeny }, false},
+		"another answer":        {func(c *runs.DecideRequests) { c.Answers[0].Answers[0].SelectedOptionIDs = []string{"south"} }, false},
+		"a payload":             {func(c *runs.DecideRequests) { c.Approvals[0].RuntimePayload = runs.JSON(`1`) }, false},
+		"a payload of answers":  {func(c *runs.DecideRequests) { c.Answers[0].RuntimePayload = runs.JSON(`1`) }, false},
+		"a match":               {func(c *runs.DecideRequests) { c.Approvals[0].RememberMatch = &runs.RuleMatch{AnyInput: true} }, false},
+		"verbatim":              {func(c *runs.DecideRequests) { c.Answers[0].Verbatim = true }, false},
+		"a cancel":              {func(c *runs.DecideRequests) { c.CancelRequestID = "a" }, false},
+		"a reason":              {func(c *runs.DecideRequests) { c.CancelReason = "r" }, false},
+		"a payload of a cancel": {func(c *runs.DecideRequests) { c.CancelRuntimePayload = runs.JSON(`1`) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.wait("r", approval("a"), approval("b"), question("q"), approval("more"))
+			h.must(with(first))
+			reply, change, err := h.decide(with(test.change))
+			require.True(t, change.Empty())
+			if !test.same {
+				requireCode(t, runs.CodeIdempotencyConflict, err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, runs.Reply{Replayed: true, ReplayRunID: "r"}, reply)
+			// The key space is one of its own.
+			h.must(keyed(allow("r", "more"), "k"))
+		})
+	}
+	// A refused call leaves no record: the key may be used again, also for a cancel.
+	h := newHouse(t)
+	h.wait("r", approval("a"), question("q"))
+	wrong := several(yes("none"))
+	wrong.Key = "k"
+	h.refused(runs.CodeApprovalNotPending, wrong)
+	cancel := cancelBy("a", "")
+	cancel.Key = "k"
+	h.must(cancel)
+	again := cancelBy("a", "")
+	again.Key = "k"
+	require.True(t, h.must(again).Replayed)
+	// In another session the key is another.
+	h.must(&runs.CreateRun{SessionID: "t", RunID: "u", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}, Suspend: &runs.Suspension{Approvals: []runs.ApprovalRequest{approval("a")}}})
+	elsewhere := &runs.DecideRequests{RunID: "u", Approvals: []runs.ApprovalResolution{yes("a")}, Key: "k"}
+	require.False(t, h.must(elsewhere).Replayed)
+}
+
+// A decision may write a rule, as one about approvals alone does; one that denies holds
+// up whoever decides from rules.
+func TestDecisionWritesARule(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"), question("q"))
+	remember := no("a")
+	remember.Remember = runs.RememberSession
+	require.True(t, several(remember, north("q")).Needs().ChangesRules)
+	require.False(t, cancelBy("q", "", remember).Needs().ChangesRules)
+	remember.Behavior = runs.BehaviorAllow
+	require.False(t, several(remember, north("q")).Needs().ChangesRules)
+
+	_, change, err := h.decide(several(remember, north("q")))
+	require.NoError(t, err)
+	h.flush()
+	require.Len(t, change.NewRules, 1)
+	require.Equal(t, change.NewRules[0].RuleID, h.request("r", "a").Recorded().Rule.RuleID)
+	require.Empty(t, h.request("r", "a").RuleID, "a person decided")
+
+	// What has no effect writes none, and past the cap nothing is taken.
+	h = newHouse(t)
+	h.wait("r", approval("a"), question("q"))
+	remember.RememberForMs = ms(1_001)
+	capped := several(remember, north("q"))
+	capped.MaxRuleAgeMs = 1_000
+	require.Equal(t, []string{"/approvals/0/remember_for_ms"}, pointersOf(h.refused(runs.CodeInvalidRequest, capped)))
+	_, change, err = h.decide(cancelBy("q", "", remember))
+	require.NoError(t, err)
+	require.Empty(t, change.NewRules)
+}

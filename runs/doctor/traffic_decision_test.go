@@ -1,0 +1,49 @@
+package doctor_test
+
+import "github.com/holdpoint/holdpoint/runs"
+
+// decision gives a command by which dialects and rules decide.
+func (g *traffic) decision() runs.Command {
+	record := g.activeRun()
+	runID := record.Run.RunID
+	approvalID, questionID := open(record, runs.KindApproval), open(record, runs.KindQuestion)
+	actor := runs.Actor{Name: "alice", Via: "codex"}
+	answered := []runs.UserQuestionAnswer{
+		{QuestionID: "which", SelectedOptionIDs: []string{"x"}}, {QuestionID: "why", FreeformAnswer: "so"},
+	}
+	switch g.IntN(8) {
+	case 0, 1, 2:
+		n := g.IntN(2)
+		return &runs.AnswerQuestion{RunID: runID, Partial: true, Actor: actor, Resolution: runs.UserQuestionResolution{
+			RequestID: questionID, Answers: answered[n : n+1],
+		}}
+	case 3, 4:
+		command := &runs.DecideRequests{RunID: runID, Actor: actor, Key: g.among([]string{"", "k-" + runID})}
+		if approvalID != "none" {
+			command.Approvals = []runs.ApprovalResolution{{RequestID: approvalID, Behavior: runs.BehaviorAllow}}
+		}
+		if questionID != "none" {
+			command.Answers = []runs.UserQuestionResolution{{RequestID: questionID, Answers: answered[:1+g.IntN(2)]}}
+		}
+		if g.chance(20) {
+			command.CancelRequestID = g.among([]string{approvalID, questionID})
+		}
+		return command
+	case 5:
+		for i := range record.Requests {
+			if request := &record.Requests[i]; request.RequestID == approvalID {
+				return &runs.ReviewApproval{RunID: runID, RequestID: approvalID, Handle: request.Handle}
+			}
+		}
+		return &runs.AmendSession{SessionID: g.sessionID(), Metadata: runs.JSON(g.among([]string{`{"a":1}`, `{"a":null}`}))}
+	case 6:
+		return &runs.AddRule{
+			SessionID: g.sessionID(), ToolName: "bash", MaxUses: 1 + int64(g.IntN(3)), Actor: actor,
+			Effect: runs.RuleEffect(g.among([]string{string(runs.RuleAllow), string(runs.RuleDeny)})), Match: runs.RuleMatch{AnyInput: true},
+		}
+	default:
+		return &runs.ResolveApprovals{RunID: runID, Actor: actor, Resolutions: []runs.ApprovalResolution{
+			{RequestID: approvalID, Behavior: runs.BehaviorAllow, Remember: runs.RememberSession},
+		}}
+	}
+}

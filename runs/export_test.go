@@ -1,0 +1,7 @@
+package runs
+
+// What the tests look at by itself.
+var (
+	MatchGlob = matchGlob
+	UTCTime   = utcTime
+)

@@ -1,0 +1,217 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// hook is a review that a test has in its hands.
+type hook struct {
+	mu       sync.Mutex
+	payloads []string
+	err      error
+	hangs    bool // until its context ends
+	took     time.Duration
+}
+
+func (h *hook) review(ctx context.Context, payload runs.JSON) error {
+	began := time.Now()
+	h.mu.Lock()
+	h.payloads = append(h.payloads, string(payload))
+	err, hangs := h.err, h.hangs
+	h.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		err = ctx.Err()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.took = time.Since(began)
+	return err
+}
+
+func (h *hook) set(err error, hangs bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.err, h.hangs = err, hangs
+}
+
+func (h *hook) calls() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.payloads)
+}
+
+// review owes the review of an approval that a run waits for, and returns its handle.
+func (m *memory) review(t *testing.T) string {
+	t.Helper()
+	m.must(t, &runs.CreateRun{
+		SessionID: "reviewed", RunID: "waits", Input: runs.JSON(`1`), SessionGiven: true, Claim: &runs.ClaimOptions{WorkerID: "worker"},
+		Suspend: &runs.Suspension{Approvals: []runs.ApprovalRequest{
+			{ID: "edit", ToolCallID: "call", ToolName: "file_change", Input: runs.JSON(`{"path":"main.go"}`)},
+		}},
+	})
+	m.mu.Lock()
+	handle := m.sessions["reviewed"].Requests[runs.RequestKey{RunID: "waits", RequestID: "edit"}].Handle
+	m.mu.Unlock()
+	m.must(t, &runs.ReviewApproval{RunID: "waits", RequestID: "edit", Handle: handle})
+	return handle
+}
+
+func quiet(review func(context.Context, runs.JSON) error) EffectsOptions {
+	return EffectsOptions{Logger: slog.New(slog.DiscardHandler), Review: review}
+}
+
+func TestReviewIsShownOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, h := newMemory(), &hook{}
+		stop := goOn(t, NewEffects(m, quiet(h.review)).Run)
+		defer stop()
+		synctest.Wait()
+		began := time.Now()
+		handle := m.review(t)
+		synctest.Wait()
+		require.Zero(t, time.Since(began), "a commit wakes the loop")
+		require.Equal(t, runs.EffectDone, m.effect(t, runs.EffectReviewApproval).State)
+		m.must(t, &runs.ReviewApproval{RunID: "waits", RequestID: "edit", Handle: handle})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, 1, h.calls())
+		require.Contains(t, h.payloads[0], `"session_id":"reviewed"`)
+		require.Contains(t, h.payloads[0], `"path":"main.go"`)
+	})
+}
+
+func TestFailingReviewBacksOffAndTellsWhy(t *testing.T) {
+	for name, failure := range map[string]error{
+		"any error": errors.New("503 from the reviewer"),
+		// It is the hook's, and no refusal of this domain.
+		"an error with a code": runs.NewError(runs.CodeIDConflict, "503 from the reviewer"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, h := newMemory(), &hook{err: failure}
+				stop := goOn(t, NewEffects(m, quiet(h.review)).Run)
+				defer stop()
+				m.review(t)
+				time.Sleep(20 * time.Second)
+				synctest.Wait()
+				effect := m.effect(t, runs.EffectReviewApproval)
+				require.Equal(t, runs.EffectPending, effect.State)
+				require.Contains(t, effect.LastError, "503 from the reviewer")
+				require.LessOrEqual(t, effect.Attempts, int64(6), "the pause doubles from a second on")
+				require.GreaterOrEqual(t, effect.Attempts, int64(4))
+
+				h.set(nil, false)
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				require.Equal(t, runs.EffectDone, m.effect(t, runs.EffectReviewApproval).State)
+			})
+		})
+	}
+}
+
+// A reviewer that never answers loses its attempt before the lease lapses, and holds
+// up nothing else.
+func TestHangingReviewHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, h := newMemory(), &hook{hangs: true}
+		stop := goOn(t, NewEffects(m, quiet(h.review)).Run)
+		defer stop()
+		m.review(t)
+		synctest.Wait()
+		require.Equal(t, 1, h.calls())
+		began := time.Now()
+		on := m.ask(t)
+		synctest.Wait()
+		m.answer(t, on)
+		synctest.Wait()
+		require.Zero(t, time.Since(began))
+		require.Equal(t, runs.StatusRunning, m.run("child", "asking").Status, "the answer waits for the reviewer")
+
+		time.Sleep(runs.EffectLeaseMs*time.Millisecond - 1)
+		synctest.Wait()
+		require.Less(t, h.took, runs.EffectLeaseMs*time.Millisecond)
+		require.EqualValues(t, 1, m.effect(t, runs.EffectReviewApproval).Attempts)
+		require.Contains(t, m.effect(t, runs.EffectReviewApproval).LastError, "deadline exceeded")
+	})
+}
+
+func TestReviewWithoutAHookIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, h := newMemory(), &hook{}
+		m.review(t)
+		result, err := NewEffects(m, quiet(nil)).RunOnce(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, EffectsResult{Failed: 1}, result)
+		effect := m.effect(t, runs.EffectReviewApproval)
+		require.Equal(t, runs.EffectFailed, effect.State)
+		require.Equal(t, "no review hook is configured to show the approval to", effect.LastError)
+
+		// An operator has it tried again once there is a hook.
+		m.must(t, &runs.RetryEffect{SessionID: effect.SessionID, EffectID: effect.EffectID})
+		result, err = NewEffects(m, quiet(h.review)).RunOnce(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, EffectsResult{Done: 1}, result)
+		require.Equal(t, 1, h.calls())
+	})
+}
+
+func TestEffectOfAnUnknownKindIsLeftToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.review(t)
+		effect := m.effect(t, runs.EffectReviewApproval)
+		m.mu.Lock()
+		stored := m.sessions["reviewed"].Effects[effect.EffectID]
+		stored.Kind = "sing"
+		m.mu.Unlock()
+		result, err := NewEffects(m, quiet(nil)).RunOnce(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, EffectsResult{Failed: 1}, result)
+		effect = m.effect(t, "sing")
+		require.Equal(t, runs.EffectPending, effect.State)
+		require.Equal(t, `this version does not know effects of kind "sing"`, effect.LastError)
+	})
+}
+
+// A share's effects may stand behind more of the other's than are asked for at once.
+func TestSharesDoNotHideEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, h := newMemory(), &hook{}
+		m.review(t)
+		for range 3 {
+			m.must(t, &runs.AskClarification{
+				RunID: m.asking(t), Fence: 1,
+				Request: runs.UserQuestionRequest{Questions: []runs.UserQuestion{{Question: "Which way?"}}, ToolCallID: m.newID("call")},
+			})
+		}
+		options := quiet(h.review)
+		options.Batch = 1
+		result, err := NewEffects(m, options).RunOnce(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, EffectsResult{Done: 4}, result)
+	})
+}
+
+// asking makes a child that runs, if it is not there, and returns its run.
+func (m *memory) asking(t *testing.T) string {
+	t.Helper()
+	if m.sessions["child"] == nil {
+		m.must(t, &runs.CreateSession{SessionID: "parent"})
+		m.must(t, &runs.CreateSession{SessionID: "child", ParentSessionID: "parent"})
+		m.must(t, &runs.CreateRun{
+			SessionID: "child", RunID: "asking", Input: runs.JSON(`1`), SessionGiven: true, Claim: &runs.ClaimOptions{WorkerID: "worker"},
+		})
+	}
+	return "asking"
+}

@@ -1,0 +1,206 @@
+package runs_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// part answers some questions of request "q".
+func part(runID string, given ...runs.UserQuestionAnswer) *runs.AnswerQuestion {
+	return &runs.AnswerQuestion{
+		RunID: runID, Partial: true, Resolution: answers(given...), Actor: runs.Actor{Name: "ann", Via: "hermes"},
+	}
+}
+
+func TestPartsOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", survey("q"))
+	first := part("r", written("text", "later"))
+	first.Resolution.Justification = "as agreed"
+	reply := h.must(first)
+	require.Equal(t, runs.StatusWaitingForUserQuestion, reply.Run.Run.Status)
+	require.JSONEq(t, `{"type":"user_question_answered","request_id":"q","question_ids":["text"],
+		"answers":[{"question_id":"text","freeform_answer":"later"}],"justification":"as agreed","resolved_by":"ann","via":"hermes","open":2}`,
+		h.lastEvent("r", runs.EventUserQuestionAnswered))
+	h.must(part("r", chosen("one", "x")))
+	// Whoever looks sees what is answered, in the order of the questions.
+	want := []runs.UserQuestionAnswer{chosen("one", "x"), written("text", "later")}
+	require.Equal(t, want, h.record("r").View().PendingQuestions[0].PartialAnswers)
+	pending := runs.PendingRequest{Request: *h.request("r", "q")}
+	require.Equal(t, want, pending.QuestionView().Request.PartialAnswers)
+
+	reply = h.must(part("r", chosen("many", "z")))
+	require.Equal(t, runs.StatusRunning, reply.Run.Run.Status)
+	recorded := h.request("r", "q").Recorded()
+	require.Equal(t, []runs.UserQuestionAnswer{chosen("one", "x"), chosen("many", "z"), written("text", "later")}, recorded.Answers)
+	require.Equal(t, "hermes", recorded.Via)
+	require.Empty(t, recorded.Justification, "it is that of the part that completed the answer")
+	require.Equal(t, []runs.EventType{
+		"accepted", "queued", "started", "waiting_for_user_question", "user_question_answered", "user_question_answered",
+		"user_question_resolved", "started",
+	}, h.eventTypes("r"))
+	require.Nil(t, h.record("r").Resume().Questions[0].Request.PartialAnswers)
+	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, part("r", chosen("one", "x"))), "q", runs.OutcomeAnswered, "hermes")
+}
+
+// Where two errors could be told, it is the one that a whole answer would be told of.
+func TestPartChecksInOrder(t *testing.T) {
+	t.Parallel()
+	withValue := part("r", chosen("one", "x"))
+	withValue.Resolution.Value = runs.JSON(`1`)
+	onlyNull := part("r")
+	onlyNull.Resolution.Value = runs.JSON(`null`)
+	declined := part("r", chosen("one", "x"))
+	declined.Resolution.Declined = true
+	other := part("r", chosen("one", "none"))
+	other.Resolution.RequestID = "p"
+	withKey := part("r", chosen("one", "x"))
+	withKey.Key = "k"
+	for _, test := range []struct {
+		name    string
+		command *runs.AnswerQuestion
+		code    runs.Code
+		detail  string
+	}{
+		{"a key", withKey, runs.CodeInvalidRequest, "/idempotency_key: must not be given with a part of an answer"},
+		{"another request", other, runs.CodeQuestionRequestMismatch, "user-question resolution p does not match any pending request on run r"},
+		{"declined beside answers", declined, runs.CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers"},
+		{"a value", withValue, runs.CodeInvalidRequest, "/resolution/value: request q takes answers, not a value"},
+		{"an answer twice", part("r", chosen("none"), chosen("none")), runs.CodeQuestionDuplicateAnswer, "duplicate answer for question none"},
+		{"nothing", part("r"), runs.CodeQuestionAnswerMissing, "missing answer for question one"},
+		{"null", onlyNull, runs.CodeQuestionAnswerMissing, "missing answer for question one"},
+		{"answered before", part("r", chosen("many", "x")), runs.CodeQuestionStateConflict, "question many of request q is answered already"},
+		{"answered before and wrong", part("r", chosen("many", "none")), runs.CodeQuestionStateConflict, "question many of request q is answered already"},
+		{"the very same answer", part("r", chosen("many", "y")), runs.CodeQuestionStateConflict, "question many of request q is answered already"},
+		{"a fault of an earlier question, before one that is answered", part("r", chosen("many", "x"), chosen("one", "none")), runs.CodeQuestionOptionNotFound, "unknown option none for question one"},
+		{"one that is answered, before an empty one", part("r", written("text", " "), chosen("many", "x")), runs.CodeQuestionStateConflict, "question many of request q is answered already"},
+		{"empty", part("r", written("text", " ")), runs.CodeQuestionAnswerEmpty, "question text requires at least one answer"},
+		{"too many options", part("r", chosen("one", "x", "y")), runs.CodeQuestionSingleSelect, "question one allows only one option"},
+		{"an option twice", part("r", chosen("text", "x", "x")), runs.CodeQuestionSingleSelect, "question text allows only one option"},
+		{"an unknown question, when all others are right", part("r", chosen("none", "x"), chosen("one", "x")), runs.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
+		{"an unknown question alone", part("r", chosen("none", "x")), runs.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
+		{"the last one beside an unknown question", part("r", chosen("one", "x"), written("text", "t"), chosen("none", "x")), runs.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.wait("r", survey("q"))
+			h.must(part("r", chosen("many", "y")))
+			_, change, err := h.decide(test.command)
+			refusal := requireCode(t, test.code, err)
+			require.Equal(t, test.detail, refusal.Detail)
+			require.Nil(t, refusal.Recorded)
+			require.True(t, change.Empty())
+			h.flush()
+			require.Equal(t, []runs.UserQuestionAnswer{chosen("many", "y")}, partsOf(t, h.request("r", "q")))
+		})
+	}
+}
+
+// What ends the request some other way goes before what was kept.
+func TestWholeGoesBeforeParts(t *testing.T) {
+	t.Parallel()
+	whole := &runs.AnswerQuestion{RunID: "r", Resolution: answers(chosen("one", "y"), chosen("many", "y"), written("text", "whole"))}
+	declined := part("r")
+	declined.Resolution.Declined = true
+	verbatim := &runs.AnswerQuestion{RunID: "r", Partial: true, Resolution: runs.UserQuestionResolution{RequestID: "q", Value: runs.JSON(`7`), Verbatim: true}}
+	for name, test := range map[string]struct {
+		command runs.Command
+		outcome runs.Outcome
+		status  runs.Status
+	}{
+		"a whole answer":       {whole, runs.OutcomeAnswered, runs.StatusRunning},
+		"a decline":            {decline("r", "q"), runs.OutcomeDeclined, runs.StatusRunning},
+		"a decline as a part":  {declined, runs.OutcomeDeclined, runs.StatusRunning},
+		"a verbatim value":     {verbatim, runs.OutcomeAnswered, runs.StatusRunning},
+		"a cancel":             {&runs.CancelQuestion{RunID: "r", RequestID: "q"}, runs.OutcomeCancelled, runs.StatusCancelled},
+		"the run is cancelled": {&runs.CancelRun{RunID: "r"}, runs.OutcomeCancelled, runs.StatusCancelled},
+		"an interrupt":         {&runs.InterruptSession{SessionID: "s"}, runs.OutcomeCancelled, runs.StatusInterrupted},
+		"the deadline":         {nil, runs.OutcomeExpired, runs.StatusCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			request := survey("q")
+			request.ExpiresAtMs = ms(startMs + 10)
+			h.wait("r", request)
+			h.must(part("r", chosen("one", "x"), written("text", "kept")))
+			if test.command == nil {
+				h.nowMs += 10
+				// The part that would complete the answer comes too late.
+				requireRecorded(t, h.refused(runs.CodeQuestionExpired, part("r", chosen("many", "x"))), "q", runs.OutcomeExpired, runs.ViaClock)
+			} else {
+				h.must(test.command)
+			}
+			require.Equal(t, test.outcome, h.request("r", "q").Outcome)
+			require.Equal(t, test.status, h.run("r").Status)
+			require.NotContains(t, string(h.request("r", "q").Resolution), "kept")
+			require.Nil(t, h.request("r", "q").PartialAnswers)
+		})
+	}
+}
+
+func TestPartsByTheSession(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", survey("q"))
+	h.must(answerInSession(part("", chosen("one", "x"))))
+	h.must(answerInSession(part("", chosen("many", "x"), written("text", "t"))))
+	require.Equal(t, runs.StatusRunning, h.run("r").Status)
+}
+
+func TestPartOfAWholeIsTheWhole(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", question("q"))
+	h.must(part("r", chosen("route", "north")))
+	require.Equal(t, runs.OutcomeAnswered, h.request("r", "q").Outcome)
+	require.NotContains(t, h.eventTypes("r"), runs.EventUserQuestionAnswered)
+
+	// A typed question has no parts.
+	h = newHouse(t)
+	h.wait("r", runs.UserQuestionRequest{ID: "q", ResponseSchema: runs.JSON(`{"type":"integer"}`)})
+	h.refused(runs.CodeQuestionUnknownAnswer, part("r", chosen("one", "x")))
+	h.refused(runs.CodeQuestionAnswerEmpty, part("r"))
+	typed := part("r")
+	typed.Resolution.Value = runs.JSON(`7`)
+	h.must(typed)
+	require.Equal(t, `7`, string(h.request("r", "q").Recorded().Value))
+}
+
+func TestPartsOfAClarification(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	command := park("q")
+	command.Request = survey("q")
+	runID := h.asked(command)
+	h.must(part(runID, chosen("one", "x")))
+	h.must(inParent(part("", written("text", "t"))))
+	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(runID).Status)
+	require.Nil(t, h.refused(runs.CodeQuestionStateConflict, part(runID, chosen("one", "x"))).Recorded)
+	h.must(part(runID, chosen("many", "y")))
+	require.Equal(t, runs.StatusCompleted, h.run(runID).Status)
+	h.carryOut()
+	clarification := h.record("r").Resume().Clarification
+	require.Equal(t, "One?: X\nMany?: Y\nText?: t", clarification.Summary)
+	h.checkHealthy()
+}
+
+// What shows parts is the service's: a caller's own are ignored.
+func TestPartsAreNotTakenFromTheWorker(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	request := survey("q")
+	request.PartialAnswers = []runs.UserQuestionAnswer{chosen("one", "x")}
+	h.wait("r", request)
+	require.Nil(t, h.request("r", "q").Question().PartialAnswers)
+	require.NotContains(t, string(h.request("r", "q").Body), "partial_answers")
+	h.must(part("r", chosen("one", "y")))
+	event := &runs.AppendEvents{RunID: "r", Fence: 1, Events: []runs.JSON{runs.JSON(`{"type":"user_question_answered"}`)}}
+	require.Equal(t, []string{"/events/0/type"}, pointersOf(h.refused(runs.CodeInvalidRequest, event)))
+}

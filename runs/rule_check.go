@@ -1,0 +1,102 @@
+package runs
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// check checks what a rule is to match; at is where it stands in the caller's body.
+// The rule is one of that tool, or of all tools when the name is empty.
+func (m *RuleMatch) check(at, toolName string, ofSession bool, faults *faultList) {
+	if len(m.PatternKeys) == 0 {
+		m.PatternKeys = nil
+	}
+	if len(m.Params) == 0 {
+		m.Params = nil
+	}
+	others := len(m.PatternKeys) > 0 || m.InputDigest != "" || m.Params != nil || m.ToolCallID != ""
+	if !others && !m.AnyInput {
+		faults.add(at, "must say what it matches: it is empty")
+		return
+	}
+	if m.AnyInput && others {
+		faults.add(at+"/any_input", "must stand alone")
+	}
+	for _, one := range []struct {
+		member string
+		given  bool
+	}{{"input_digest", m.InputDigest != ""}, {"params", m.Params != nil}, {"any_input", m.AnyInput}} {
+		if one.given && toolName == "" {
+			faults.add(at+"/"+one.member, "needs a tool_name")
+		}
+	}
+	if m.ToolCallID != "" && !ofSession {
+		faults.add(at+"/tool_call_id", "needs a session_id")
+	}
+	faults.text(at+"/tool_call_id", m.ToolCallID, MaxToolCallIDLength)
+	if m.InputDigest != "" && !validDigest(m.InputDigest) {
+		faults.add(at+"/input_digest", "must be \"sha256:\" and 64 hexadecimal digits in lower case")
+	}
+	if len(m.PatternKeys) > MaxPatternKeys {
+		faults.add(at+"/pattern_keys", "must have at most %d entries", MaxPatternKeys)
+	} else {
+		for i, key := range m.PatternKeys {
+			faults.requiredText(fmt.Sprintf("%s/pattern_keys/%d", at, i), key, MaxPatternKeyLength)
+		}
+	}
+	m.checkParams(at+"/params", faults)
+}
+
+func (m *RuleMatch) checkParams(at string, faults *faultList) {
+	if len(m.Params) > MaxRuleParams {
+		faults.add(at, "must have at most %d members", MaxRuleParams)
+		return
+	}
+	for _, name := range m.paramNames() {
+		if name == "" || !validText(name, MaxNameLength) {
+			faults.add(at, "must have names of 1 to %d bytes without control characters", MaxNameLength)
+			continue
+		}
+		here := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		faults.text(here, m.Params[name], MaxGlobLength)
+	}
+}
+
+// validDigest reports whether a text is what Digest returns for something.
+func validDigest(digest string) bool {
+	const length = 64
+	digits, prefixed := strings.CutPrefix(digest, "sha256:")
+	_, err := hex.DecodeString(digits)
+	return prefixed && len(digits) == length && err == nil && digits == strings.ToLower(digits)
+}
+
+// checkRuleAge checks how long a rule is to hold, in milliseconds: 0 is for ever, and
+// the cap is one when it is not 0.
+func checkRuleAge(pointer string, ageMs, maxAgeMs int64, faults *faultList) {
+	switch {
+	case ageMs < 0:
+		faults.add(pointer, "must not be negative")
+	case maxAgeMs != 0 && (ageMs == 0 || ageMs > maxAgeMs):
+		faults.add(pointer, "must be between 1 and %d: the service lets no rule hold longer", maxAgeMs)
+	case ageMs > MaxExpiresAfterMs:
+		faults.add(pointer, "must be at most %d; 0 is for ever", int64(MaxExpiresAfterMs))
+	}
+}
+
+// defaultRuleAge is how long a rule holds of which nobody said it. A cap that is
+// shorter holds as well: nobody asked for more.
+func defaultRuleAge(maxAgeMs int64) int64 {
+	if maxAgeMs != 0 {
+		return min(DefaultRuleAgeMs, maxAgeMs)
+	}
+	return DefaultRuleAgeMs
+}
+
+// expiryOf is when a rule of some age ends; 0 for one that holds for ever.
+func expiryOf(nowMs, ageMs int64) int64 {
+	if ageMs == 0 {
+		return 0
+	}
+	return nowMs + ageMs
+}

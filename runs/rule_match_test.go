@@ -1,0 +1,161 @@
+package runs_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// standing is a rule that was added at some moment for the session "s".
+func standing(id string, match runs.RuleMatch, change ...func(*runs.Rule)) runs.Rule {
+	rule := runs.Rule{
+		RuleID: id, SessionID: "s", ToolName: "bash", Effect: runs.RuleAllow, Match: match,
+		Text: "text of " + id, CreatedAtMs: 1,
+	}
+	for _, one := range change {
+		one(&rule)
+	}
+	return rule
+}
+
+func denies(rule *runs.Rule) { rule.Effect = runs.RuleDeny }
+func asks(rule *runs.Rule)   { rule.Effect = runs.RuleAsk }
+
+// keys, param and exactly are matches.
+func keys(keys ...string) runs.RuleMatch { return runs.RuleMatch{PatternKeys: keys} }
+
+func param(name, glob string) runs.RuleMatch {
+	return runs.RuleMatch{Params: map[string]string{name: glob}}
+}
+
+func exactly(input string) runs.RuleMatch { return runs.RuleMatch{InputDigest: digestOf(input)} }
+
+// call is a call of the tool bash in the session "s".
+func call(input string, keys ...string) runs.RuleCall {
+	return runs.RuleCall{
+		SessionID: "s", AgentID: "default", ToolName: "bash", ToolCallID: "call-a", Input: runs.JSON(input), PatternKeys: keys,
+	}
+}
+
+// One rule, and why it does not apply: v1-work.md "Rules", decisions.md 17 and 18.
+func TestWhetherARuleApplies(t *testing.T) {
+	t.Parallel()
+	ls := call(`{"command":"ls"}`)
+	everything := runs.RuleMatch{AnyInput: true}
+	for _, test := range []struct {
+		name   string
+		rule   runs.Rule
+		call   runs.RuleCall
+		whyNot string
+	}{
+		{"any input", standing("r", everything), ls, ""},
+		{"another tool", standing("r", everything, func(r *runs.Rule) { r.ToolName = "Bash" }), ls, "it is about another tool"},
+		{"all sessions", standing("r", everything, func(r *runs.Rule) { r.SessionID = runs.GlobalRules }), ls, ""},
+		{"another session", standing("r", everything, func(r *runs.Rule) { r.SessionID = "t" }), ls, "it holds in another session"},
+		{"the agent", standing("r", everything, func(r *runs.Rule) { r.AgentID = "default" }), ls, ""},
+		{"another agent", standing("r", everything, func(r *runs.Rule) { r.AgentID = "other" }), ls, "it is about another agent"},
+		{"revoked", standing("r", everything, func(r *runs.Rule) { r.RevokedAtMs = 1 }), ls, "it was revoked"},
+		{"its last moment", standing("r", everything, func(r *runs.Rule) { r.ExpiresAtMs = 11 }), ls, ""},
+		{"expired", standing("r", everything, func(r *runs.Rule) { r.ExpiresAtMs = 10 }), ls, "it has expired"},
+		{"its last use", standing("r", everything, func(r *runs.Rule) { r.MaxUses, r.Uses = 2, 1 }), ls, ""},
+		{"used up", standing("r", everything, func(r *runs.Rule) { r.MaxUses, r.Uses = 2, 2 }), ls, "it is used up"},
+
+		{"the exact input", standing("r", exactly(`{"b":1,"a":[1.0,"é"]}`)), call(` {"a":[1,"\u00e9"], "b":1}`), ""},
+		{"another input", standing("r", exactly(`{"command":"ls"}`)), call(`{"command":"ls "}`), "the input differs"},
+		{"an input with more", standing("r", exactly(`{"command":"ls"}`)), call(`{"command":"ls","cwd":"/"}`), "the input differs"},
+		{"an input that is not known", standing("r", exactly(`null`)), call(``), "the input differs"},
+		{"null", standing("r", exactly(`null`)), call(`null`), ""},
+
+		{"the call", standing("r", runs.RuleMatch{ToolCallID: "call-a"}), ls, ""},
+		{"another call", standing("r", runs.RuleMatch{ToolCallID: "call-b"}), ls, "it is about another call"},
+
+		{"a param", standing("r", param("command", "l*")), ls, ""},
+		{"a param that does not match", standing("r", param("command", "rm *")), ls, `the param "command" does not match "rm *"`},
+		{"a param that is not there", standing("r", param("cwd", "**")), ls, `the input has no param "cwd"`},
+		{"a number", standing("r", param("n", "1?")), call(`{"n":12}`), ""},
+		{"an object is compact", standing("r", param("n", `{"a":[1,"b c"]}`)), call(`{"n": { "a" : [1, "b c"] } }`), ""},
+		{"true, null and a text of that", standing("r", runs.RuleMatch{Params: map[string]string{"a": "true", "b": "null", "c": "null"}}), call(`{"a":true,"b":null,"c":"null"}`), ""},
+		{"a text as it is", standing("r", param("command", "a\"\né")), call(`{"command":"a\"\n\u00e9"}`), ""},
+		{"one of two params", standing("r", runs.RuleMatch{Params: map[string]string{"a": "1", "b": "1"}}), call(`{"a":1,"b":2}`), `the param "b" does not match "1"`},
+		{"an input that is no object", standing("r", param("command", "**")), call(`"command"`), `the input has no param "command"`},
+		{"an input that is a list", standing("r", param("0", "**")), call(`["x"]`), `the input has no param "0"`},
+		{"no member of a member", standing("r", param("b", "**")), call(`{"a":{"b":1}}`), `the input has no param "b"`},
+
+		{"the key", standing("r", keys("k")), call(`1`, "k"), ""},
+		{"more keys than asked for", standing("r", keys("j", "k")), call(`1`, "k"), ""},
+		{"a key twice", standing("r", keys("k")), call(`1`, "k", "k"), ""},
+		{"one key of two", standing("r", keys("k")), call(`1`, "k", "rm"), `nothing allows the call's pattern key "rm"`},
+		{"another key", standing("r", keys("k")), call(`1`, "rm"), "the call has none of its pattern keys"},
+		{"a key is no glob", standing("r", keys("**")), call(`1`, "k"), "the call has none of its pattern keys"},
+		{"no keys", standing("r", keys("k")), call(`1`), "the call has none of its pattern keys"},
+		{"a deny by one key of two", standing("r", keys("k", "j"), denies), call(`1`, "k", "rm"), ""},
+		{"an ask by one key of two", standing("r", keys("k", "j"), asks), call(`1`, "k", "rm"), ""},
+		{"a deny without its keys", standing("r", keys("k"), denies), call(`1`, "rm"), "the call has none of its pattern keys"},
+
+		{"keys and input", standing("r", runs.RuleMatch{PatternKeys: []string{"k"}, InputDigest: digestOf(`1`)}), call(`1`, "k"), ""},
+		{"keys and another input", standing("r", runs.RuleMatch{PatternKeys: []string{"k"}, InputDigest: digestOf(`2`)}), call(`1`, "k"), "the input differs"},
+		{"input and other keys", standing("r", runs.RuleMatch{PatternKeys: []string{"k"}, InputDigest: digestOf(`1`)}), call(`1`, "j"), "the call has none of its pattern keys"},
+		{"all at once", standing("r", runs.RuleMatch{
+			PatternKeys: []string{"k"}, InputDigest: digestOf(`{"a":1}`), Params: map[string]string{"a": "1"}, ToolCallID: "call-a",
+		}), call(`{"a":1}`, "k"), ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			decision := test.rule.Effect
+			if test.whyNot != "" {
+				decision = runs.RuleAsk
+			}
+			require.Equal(t, runs.Explanation{Decision: decision, Rules: []runs.ExplainedRule{{
+				RuleID: "r", Text: "text of r", Effect: test.rule.Effect, Applies: test.whyNot == "", WhyNot: test.whyNot,
+			}}}, runs.ExplainRules([]runs.Rule{test.rule}, test.call, 10))
+		})
+	}
+}
+
+// Several rules: deny before ask before allow (decisions.md 16), and keys that several
+// rules cover together.
+func TestRulesTogether(t *testing.T) {
+	t.Parallel()
+	everything := runs.RuleMatch{AnyInput: true}
+	other := func(r *runs.Rule) { r.ToolName = "other" }
+	for _, test := range []struct {
+		name     string
+		rules    []runs.Rule
+		call     runs.RuleCall
+		decision runs.RuleEffect
+		whyNot   []string
+	}{
+		{"no rules", nil, call(`1`), runs.RuleAsk, []string{}},
+		{"deny first", []runs.Rule{standing("a", everything), standing("b", everything, asks), standing("c", everything, denies)}, call(`1`), runs.RuleDeny, []string{"", "", ""}},
+		{"ask before allow", []runs.Rule{standing("a", everything), standing("b", everything, asks)}, call(`1`), runs.RuleAsk, []string{"", ""}},
+		{"a deny that does not apply", []runs.Rule{standing("a", everything), standing("b", everything, denies, other)}, call(`1`), runs.RuleAllow, []string{"", "it is about another tool"}},
+		{"keys together", []runs.Rule{standing("a", keys("k")), standing("b", keys("j", "x"))}, call(`1`, "j", "k"), runs.RuleAllow, []string{"", ""}},
+		{"keys together but for one", []runs.Rule{standing("a", keys("k")), standing("b", keys("j"))}, call(`1`, "j", "k", "x"), runs.RuleAsk, []string{
+			`nothing allows the call's pattern key "x"`, `nothing allows the call's pattern key "x"`,
+		}},
+		{"keys of another tool cover nothing", []runs.Rule{standing("a", keys("k")), standing("b", keys("j"), other)}, call(`1`, "j", "k"), runs.RuleAsk, []string{
+			`nothing allows the call's pattern key "j"`, "it is about another tool",
+		}},
+		{"keys of a deny cover nothing", []runs.Rule{standing("a", keys("k")), standing("b", keys("j"), asks)}, call(`1`, "j", "k"), runs.RuleAsk, []string{
+			`nothing allows the call's pattern key "j"`, "",
+		}},
+		{"the exact input needs no keys", []runs.Rule{standing("a", exactly(`1`)), standing("b", keys("j"))}, call(`1`, "j", "k"), runs.RuleAllow, []string{
+			"", `nothing allows the call's pattern key "k"`,
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			explained := runs.ExplainRules(test.rules, test.call, 10)
+			require.Equal(t, test.decision, explained.Decision)
+			whyNot := []string{}
+			for i, rule := range explained.Rules {
+				require.Equal(t, test.rules[i].RuleID, rule.RuleID)
+				require.Equal(t, rule.WhyNot == "", rule.Applies)
+				whyNot = append(whyNot, rule.WhyNot)
+			}
+			require.Equal(t, test.whyNot, whyNot)
+		})
+	}
+}

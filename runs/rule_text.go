@@ -1,0 +1,185 @@
+package runs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// shownLength is how many characters of a text of somebody's choice the text of a
+// rule shows.
+const shownLength = 200
+
+// describe says in plain words what the rule does: to what, where, for whom and until
+// when. The input is the canonical form of the one that InputDigest is of, or nil when
+// only the digest is known. What is cut or cannot be seen is marked in it, and what
+// somebody chose to write stands in quotes, so that the text can be taken in one way
+// only.
+func (r *Rule) describe(input []byte) string {
+	var text strings.Builder
+	switch r.Effect {
+	case RuleDeny:
+		text.WriteString("Deny ")
+	case RuleAsk:
+		text.WriteString("Ask a person about ")
+	case RuleAllow:
+		text.WriteString("Allow ")
+	}
+	switch {
+	case r.Match.AnyInput:
+		text.WriteString("every call of the tool " + plain(r.ToolName) + ", whatever its input")
+	case r.ToolName != "":
+		text.WriteString("the tool " + plain(r.ToolName))
+	default:
+		text.WriteString("any tool")
+	}
+	text.WriteString(strings.Join(r.conditions(input), " and"))
+	if r.SessionID == GlobalRules {
+		text.WriteString(", in every session")
+	} else {
+		text.WriteString(", in session " + plain(r.SessionID))
+	}
+	if r.AgentID != "" {
+		text.WriteString(", for agent " + plain(r.AgentID))
+	}
+	switch r.MaxUses {
+	case 0:
+	case 1:
+		text.WriteString(", once only")
+	default:
+		fmt.Fprintf(&text, ", at most %d times", r.MaxUses)
+	}
+	if r.ExpiresAtMs == 0 {
+		text.WriteString(", with no end date.")
+	} else {
+		text.WriteString(", until " + utcTime(r.ExpiresAtMs) + ".")
+	}
+	return text.String()
+}
+
+// conditions are what must hold of a call, each with a space before it.
+func (r *Rule) conditions(input []byte) []string {
+	var all []string
+	match := &r.Match
+	switch {
+	case match.InputDigest != "" && input != nil:
+		all = append(all, " with exactly this input: "+shownInput(string(input), match.InputDigest))
+	case match.InputDigest != "":
+		all = append(all, " with exactly the input whose digest is "+match.InputDigest)
+	}
+	if match.ToolCallID != "" {
+		all = append(all, " for the one call "+quoted(match.ToolCallID))
+	}
+	for _, name := range match.paramNames() {
+		glob := match.Params[name]
+		all = append(all, " when "+plain(name)+" "+shownGlob(glob))
+	}
+	if len(match.PatternKeys) == 0 {
+		return all
+	}
+	keys := make([]string, len(match.PatternKeys))
+	for i, key := range match.PatternKeys {
+		keys[i] = quoted(key)
+	}
+	either := strings.Join(keys, " or ")
+	if r.Effect == RuleAllow {
+		return append(all, " when each of its pattern keys is "+either+", or is allowed by another rule")
+	}
+	return append(all, " when any of its pattern keys is "+either)
+}
+
+// shownGlob shows a glob and says what its wildcards mean; one without is a text.
+func shownGlob(glob string) string {
+	// A run of stars longer than two is as good as two.
+	single, several := false, false
+	for _, stars := range strings.FieldsFunc(glob, func(r rune) bool { return r != '*' }) {
+		single, several = single || len(stars) == 1, several || len(stars) > 1
+	}
+	var means []string
+	if single {
+		means = append(means, "* is any text without a slash")
+	}
+	if several {
+		means = append(means, "** is any text")
+	}
+	if strings.Contains(glob, "?") {
+		means = append(means, "? is any one character but a slash")
+	}
+	if len(means) == 0 {
+		return "is exactly " + quoted(glob)
+	}
+	return "matches " + quoted(glob) + " (" + strings.Join(means, ", ") + ")"
+}
+
+// shownInput shows the canonical form of an input. One that is cut is identified by
+// its digest, because the part that is not shown counts as well.
+func shownInput(input, digest string) string {
+	shown := 0
+	for at := range input {
+		if shown == shownLength {
+			return visible(input[:at]) + "… (cut, " + strconv.Itoa(len(input)) + " bytes in all, " + digest + ")"
+		}
+		shown++
+	}
+	return visible(input)
+}
+
+// visible writes the characters that cannot be seen, or that change how others are
+// seen, as the escapes of JSON.
+func visible(text string) string {
+	var shown strings.Builder
+	for _, r := range text {
+		switch {
+		case strconv.IsPrint(r):
+			shown.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&shown, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&shown, `\u%04x\u%04x`, 0xd800+(r-0x10000)>>10, 0xdc00+(r-0x10000)&0x3ff)
+		}
+	}
+	return shown.String()
+}
+
+// utcTime writes a moment as RFC 3339 does, in UTC and to the second. It rounds up,
+// which is what a reader expects of the last second in which something holds.
+func utcTime(ms int64) string {
+	const secondsPerDay = 24 * 3600
+	seconds := ms / 1000
+	if ms%1000 > 0 {
+		seconds++
+	}
+	days, second := seconds/secondsPerDay, seconds%secondsPerDay
+	if second < 0 {
+		days, second = days-1, second+secondsPerDay
+	}
+	year, month, day := civilDate(days)
+	return fmt.Sprintf("%04d-%02d-%02dT%02d:%02d:%02dZ", year, month, day, second/3600, second/60%60, second%60)
+}
+
+// civilDate returns the day of the Gregorian calendar that is so many days after
+// 1970-01-01. The domain has no clock, and with it no calendar of the standard
+// library. It counts in eras of 400 years, which are all of one length, from the first
+// of March, so that the leap day is the last of its year.
+func civilDate(days int64) (year, month, day int64) {
+	const daysPerEra, daysToEpoch = 146_097, 719_468
+	days += daysToEpoch
+	era := days / daysPerEra
+	if days < 0 {
+		era = (days - daysPerEra + 1) / daysPerEra
+	}
+	dayOfEra := days - era*daysPerEra
+	yearOfEra := (dayOfEra - dayOfEra/1_460 + dayOfEra/36_524 - dayOfEra/146_096) / 365
+	dayOfYear := dayOfEra - (365*yearOfEra + yearOfEra/4 - yearOfEra/100)
+	fromMarch := (5*dayOfYear + 2) / 153
+	day = dayOfYear - (153*fromMarch+2)/5 + 1
+	month = fromMarch + 3
+	if month > 12 {
+		month -= 12
+	}
+	year = yearOfEra + era*400
+	if month <= 2 {
+		year++
+	}
+	return year, month, day
+}

@@ -1,0 +1,153 @@
+package runs_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// december is a moment that texts can show.
+var december = time.Date(2026, time.December, 21, 10, 0, 0, 0, time.UTC).UnixMilli()
+
+func TestRuleTexts(t *testing.T) {
+	t.Parallel()
+	until := &december
+	never := ms(0)
+	digest := digestOf(`1`)
+	for _, test := range []struct {
+		name string
+		rule runs.AddRule
+		text string
+	}{
+		{
+			"any input",
+			runs.AddRule{ToolName: "bash", Match: runs.RuleMatch{AnyInput: true}, ExpiresAfterMs: never},
+			`Allow every call of the tool bash, whatever its input, in every session, with no end date.`,
+		},
+		{"all that is round it", runs.AddRule{
+			SessionID: "s1", AgentID: "coder", ToolName: "bash", Effect: runs.RuleDeny, Match: runs.RuleMatch{AnyInput: true}, MaxUses: 3, ExpiresAtMs: until,
+		}, `Deny every call of the tool bash, whatever its input, in session s1, for agent coder, at most 3 times, until 2026-12-21T10:00:00Z.`},
+		{
+			"once",
+			runs.AddRule{SessionID: "s1", Match: runs.RuleMatch{ToolCallID: "call-7"}, MaxUses: 1, ExpiresAtMs: until},
+			`Allow any tool for the one call "call-7", in session s1, once only, until 2026-12-21T10:00:00Z.`,
+		},
+		{
+			"a digest",
+			runs.AddRule{ToolName: "bash", Match: runs.RuleMatch{InputDigest: digest}, ExpiresAtMs: until},
+			`Allow the tool bash with exactly the input whose digest is ` + digest + `, in every session, until 2026-12-21T10:00:00Z.`,
+		},
+		{
+			"params",
+			runs.AddRule{ToolName: "bash", Match: runs.RuleMatch{Params: map[string]string{"cwd": "/tmp", "command": "npm *", "a b": "**/?"}}, ExpiresAtMs: until},
+			`Allow the tool bash when "a b" matches "**/?" (** is any text, ? is any one character but a slash) and when command matches "npm *" ` +
+				`(* is any text without a slash) and when cwd is exactly "/tmp", in every session, until 2026-12-21T10:00:00Z.`,
+		},
+		{
+			"stars in a row",
+			runs.AddRule{ToolName: "bash", Match: param("a", "***"), ExpiresAtMs: until},
+			`Allow the tool bash when a matches "***" (** is any text), in every session, until 2026-12-21T10:00:00Z.`,
+		},
+		{
+			"stars of both kinds",
+			runs.AddRule{ToolName: "bash", Match: param("a", "*/***"), ExpiresAtMs: until},
+			`Allow the tool bash when a matches "*/***" (* is any text without a slash, ** is any text), in every session, until 2026-12-21T10:00:00Z.`,
+		},
+		{
+			"keys",
+			runs.AddRule{ToolName: "bash", Match: keys("git push", "ls"), ExpiresAtMs: until},
+			`Allow the tool bash when each of its pattern keys is "git push" or "ls", or is allowed by another rule, in every session, until 2026-12-21T10:00:00Z.`,
+		},
+		{
+			"keys of a deny",
+			runs.AddRule{Effect: runs.RuleDeny, Match: keys("git push", "ls"), ExpiresAtMs: until},
+			`Deny any tool when any of its pattern keys is "git push" or "ls", in every session, until 2026-12-21T10:00:00Z.`,
+		},
+		{
+			"keys and a call",
+			runs.AddRule{SessionID: "s1", Effect: runs.RuleAsk, Match: runs.RuleMatch{PatternKeys: []string{"k"}, ToolCallID: "c"}, ExpiresAtMs: until},
+			`Ask a person about any tool for the one call "c" and when any of its pattern keys is "k", in session s1, until 2026-12-21T10:00:00Z.`,
+		},
+		{
+			"names that pretend",
+			runs.AddRule{ToolName: "ls, in session x", Match: runs.RuleMatch{AnyInput: true}, ExpiresAtMs: until},
+			`Allow every call of the tool "ls, in session x", whatever its input, in every session, until 2026-12-21T10:00:00Z.`,
+		},
+		{
+			"keys that pretend",
+			runs.AddRule{Match: keys("a\", once only\u202e\n"), ExpiresAtMs: until},
+			`Allow any tool when each of its pattern keys is "a\", once only\u202e\n", or is allowed by another rule, in every session, until 2026-12-21T10:00:00Z.`,
+		},
+		{
+			"a long glob",
+			runs.AddRule{ToolName: "bash", Match: param("a", strings.Repeat("é", 201)), ExpiresAtMs: until},
+			`Allow the tool bash when a is exactly "` + strings.Repeat("é", 200) + `"… (cut, 402 bytes in all), in every session, until 2026-12-21T10:00:00Z.`,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.nowMs = december - 3_600_000
+			reply := h.must(&test.rule)
+			require.Equal(t, test.text, reply.Rule.Rule.Text)
+			require.Equal(t, test.text, reply.Rule.View().Text)
+		})
+	}
+}
+
+// The text of a rule about an exact input shows that input.
+func TestRememberedTexts(t *testing.T) {
+	t.Parallel()
+	preview := func(input string, keys ...string) string {
+		request := approval("a")
+		request.Input, request.PatternKeys = runs.JSON(input), keys
+		return runs.PreviewRemembered(request, "s1", runs.RememberSession, runs.BehaviorAllow, ms(1_000), december-1_000)
+	}
+	require.Equal(t, `Allow the tool bash with exactly this input: {"command":"rm -rf ./temp"}, in session s1, until 2026-12-21T10:00:00Z.`,
+		preview(`{ "command" : "rm -rf ./temp" }`))
+	require.Equal(t, `Allow any tool when each of its pattern keys is "k", or is allowed by another rule, in session s1, until 2026-12-21T10:00:00Z.`,
+		preview(`{}`, "k", "k"))
+	require.Contains(t, preview(`"a\u202eb\u0007\u007f\ud83d\ude00\u2028"`), `input: "a\u202eb\u0007\u007f😀\u2028", in`, "what cannot be seen is shown")
+	require.Contains(t, preview(`"\udb40\udc41"`), `input: "\udb40\udc41", in`)
+	long := `"` + strings.Repeat("é", 300) + `"`
+	require.Contains(t, preview(long), `input: "`+strings.Repeat("é", 199)+`… (cut, 602 bytes in all, `+digestOf(long)+`), in`)
+	exact := `"` + strings.Repeat("é", 198) + `"`
+	require.Contains(t, preview(exact), exact+", in")
+
+	request := approval("a")
+	require.Equal(t, `Deny the tool bash with exactly this input: {"command":"ls"}, in every session, with no end date.`,
+		runs.PreviewRemembered(request, "s1", runs.RememberAlways, runs.BehaviorDeny, ms(0), december))
+	require.Equal(t, `Allow the tool bash with exactly this input: {"command":"ls"}, in every session, until 2027-01-20T10:00:00Z.`,
+		runs.PreviewRemembered(request, "s1", runs.RememberAlways, runs.BehaviorAllow, nil, december))
+	require.Empty(t, runs.PreviewRemembered(request, "s1", "forever", runs.BehaviorAllow, nil, december))
+}
+
+// The domain has no calendar of the standard library; this one is held to it.
+func TestUTCTime(t *testing.T) {
+	t.Parallel()
+	for _, moment := range []int64{
+		0, 1, 999, 1_000, -1, -1_000, december, december + 1, 951_782_400_000, 951_868_799_000, 4_107_542_400_000,
+		-62_135_596_800_000, 253_402_300_799_000,
+	} {
+		checkTime(t, moment)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		checkTime(t, rapid.Int64Range(-62_135_596_800_000, 253_402_300_799_000).Draw(t, "ms"))
+	})
+	require.NotPanics(t, func() { runs.UTCTime(math.MaxInt64); runs.UTCTime(math.MinInt64) })
+}
+
+func checkTime(t rapid.TB, moment int64) {
+	t.Helper()
+	whole := time.UnixMilli(moment).UTC()
+	if rounded := whole.Truncate(time.Second); rounded.Before(whole) {
+		whole = rounded.Add(time.Second)
+	}
+	require.Equal(t, whole.Format(time.RFC3339), runs.UTCTime(moment))
+}

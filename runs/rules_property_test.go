@@ -1,0 +1,172 @@
+package runs_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// drawCall draws an approval of the kind that drawRule is about.
+func drawCall(t *rapid.T, id string) runs.ApprovalRequest {
+	request := running(id, rapid.SampledFrom([]string{"ls", "rm", "a/b"}).Draw(t, "command"))
+	request.ToolName = rapid.SampledFrom([]string{"bash", "bash", "other"}).Draw(t, "tool")
+	request.ToolCallID = "call-" + rapid.SampledFrom([]string{"a", "b"}).Draw(t, "call")
+	request.PatternKeys = rapid.SampledFrom([][]string{nil, {"k1"}, {"k2"}, {"k1", "k2"}, {"k1", "k2", "k3"}}).Draw(t, "keys")
+	return request
+}
+
+// drawRules adds some rules to the house, of which some are over.
+func drawRules(t *rapid.T, h *house) {
+	for i := range rapid.IntRange(0, 6).Draw(t, "rules") {
+		command := drawRule(t, h).(*runs.AddRule)
+		command.RuleID = fmt.Sprint("rule-", i)
+		_, err := h.do(command)
+		if err != nil {
+			requireCode(t, runs.CodeInvalidRequest, err)
+			continue
+		}
+		if rapid.IntRange(0, 5).Draw(t, "revoke") == 0 {
+			h.must(&runs.RevokeRule{RuleID: command.RuleID, SessionID: command.SessionID})
+		}
+		h.nowMs += rapid.Int64Range(0, 2).Draw(t, "ms")
+	}
+}
+
+// all returns every rule of the house, in no order.
+func (h *house) all() []runs.Rule {
+	var rules []runs.Rule
+	for _, rule := range h.rules {
+		rules = append(rules, *rule)
+	}
+	return rules
+}
+
+func callOf(request runs.ApprovalRequest, sessionID string) runs.RuleCall {
+	return runs.RuleCall{
+		SessionID: sessionID, AgentID: runs.DefaultAgentID, ToolName: request.ToolName, ToolCallID: request.ToolCallID,
+		PatternKeys: request.PatternKeys, Input: request.Input,
+	}
+}
+
+// raise asks for approvals in a new run of the session and returns what became of the
+// first: an effect, RuleAsk when it is open.
+func (h *house) raise(requests ...runs.ApprovalRequest) runs.RuleEffect {
+	h.t.Helper()
+	h.create("r")
+	suspension := runs.Suspension{Approvals: requests}
+	h.must(&runs.Suspend{RunID: "r", Fence: h.claim("r"), Suspension: suspension})
+	return map[runs.Outcome]runs.RuleEffect{
+		"": runs.RuleAsk, runs.OutcomeAllowed: runs.RuleAllow, runs.OutcomeDenied: runs.RuleDeny,
+	}[h.request("r", requests[0].ID).Outcome]
+}
+
+// What is explained is what happens, and the explanation tells why.
+func TestExplainedIsRaised(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHouse(t)
+		drawRules(t, h)
+		request := drawCall(t, "a")
+		explained := runs.ExplainRules(h.all(), callOf(request, "s"), h.nowMs)
+		require.Equal(t, explained.Decision, h.raise(request))
+
+		strongest := runs.RuleEffect("")
+		for _, rule := range explained.Rules {
+			require.Equal(t, rule.Applies, rule.WhyNot == "")
+			if rule.Applies && (strongest == "" || rule.Effect == runs.RuleDeny || strongest == runs.RuleAllow) {
+				strongest = rule.Effect
+			}
+		}
+		if strongest == "" {
+			strongest = runs.RuleAsk
+		}
+		require.Equal(t, strongest, explained.Decision, "of what applies, deny goes before ask and ask before allow")
+		if ruleID := h.request("r", "a").RuleID; ruleID != "" {
+			for _, rule := range explained.Rules {
+				require.False(t, rule.RuleID == ruleID && !rule.Applies, "it was settled by a rule that does not apply")
+			}
+		}
+	})
+}
+
+// The order in which rules were written says nothing but which one is named.
+func TestOrderOfRulesDoesNotMatter(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHouse(t)
+		drawRules(t, h)
+		call := callOf(drawCall(t, "a"), "s")
+		rules := h.all()
+		decision := runs.ExplainRules(rules, call, h.nowMs).Decision
+		for i := range rules {
+			rules[i].CreatedAtMs = rapid.Int64Range(0, 3).Draw(t, "created")
+			rules[i].RuleID = fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "id"), "-", i)
+		}
+		require.Equal(t, decision, runs.ExplainRules(rules, call, h.nowMs).Decision)
+	})
+}
+
+// Nothing is allowed that a rule denies, and one more rule never allows what was denied.
+func TestDenyBeatsAll(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHouse(t)
+		drawRules(t, h)
+		request := drawCall(t, "a")
+		match := runs.RuleMatch{AnyInput: true}
+		if rapid.Bool().Draw(t, "by call") {
+			match = runs.RuleMatch{ToolCallID: request.ToolCallID}
+		}
+		h.rule("no", match, denying("no"), func(c *runs.AddRule) { c.ToolName = request.ToolName })
+		require.Equal(t, runs.RuleDeny, h.raise(request))
+	})
+}
+
+// An allow or a deny without remember decides one call: the same call waits again. One
+// with remember decides that call again, and no call that differs from it; where it has
+// pattern keys, they are the call.
+func TestOnceNeverLeaks(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHouse(t)
+		first := drawCall(t, "a")
+		h.raise(first)
+		command := decisions("r", rapid.SampledFrom([]runs.Behavior{"allow", "deny"}).Draw(t, "behavior"), []string{"a"})
+		command.Resolutions[0].Remember = rapid.SampledFrom([]runs.Remember{"", "session", "always"}).Draw(t, "remember")
+		h.must(command)
+		require.Len(t, h.rules, rulesOf(command))
+
+		second := drawCall(t, "b")
+		h.must(&runs.Suspend{RunID: "r", Fence: h.claim("r"), Suspension: runs.Suspension{Approvals: []runs.ApprovalRequest{second}}})
+		settled := h.request("r", "b").Outcome
+		switch {
+		case command.Resolutions[0].Remember == "":
+			require.Empty(t, settled, "a decision that nobody remembers settled another call")
+		case len(first.PatternKeys) == 0 && (second.ToolName != first.ToolName || string(first.Input) != string(second.Input)):
+			require.Empty(t, settled, "a remembered decision settled another call")
+		case len(first.PatternKeys) == 0:
+			require.Equal(t, h.request("r", "a").Outcome, settled)
+		case settled == runs.OutcomeAllowed:
+			require.Subset(t, first.PatternKeys, second.PatternKeys)
+			require.NotEmpty(t, second.PatternKeys)
+		case settled == runs.OutcomeDenied:
+			require.NotEmpty(t, common(first.PatternKeys, second.PatternKeys))
+		}
+	})
+}
+
+func common(a, b []string) []string {
+	var both []string
+	for _, one := range a {
+		for _, other := range b {
+			if one == other {
+				both = append(both, one)
+			}
+		}
+	}
+	return both
+}

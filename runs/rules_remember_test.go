@@ -1,0 +1,244 @@
+package runs_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// remembering decides one approval and remembers it.
+func remembering(command *runs.ResolveApprovals, scope runs.Remember) *runs.ResolveApprovals {
+	command.Resolutions[0].Remember = scope
+	command.Actor = runs.Actor{Name: "ann", Via: "hermes"}
+	return command
+}
+
+// v1-work.md "Rules": the rule is written with the decision and told with it.
+func TestRemember(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", running("a", "rm -rf ./temp"))
+	reply := h.must(remembering(allow("r", "a"), runs.RememberSession))
+	rules := h.rulesOf("s")
+	require.Len(t, rules, 1)
+	rule := rules[0]
+	require.Equal(t, runs.Rule{
+		RuleID: rule.RuleID, SessionID: "s", ToolName: "bash", Effect: runs.RuleAllow,
+		Match:     exactly(`{"command":"rm -rf ./temp"}`),
+		Text:      `Allow the tool bash with exactly this input: {"command":"rm -rf ./temp"}, in session s, until 1970-01-31T00:16:40Z.`,
+		CreatedBy: "ann", CreatedAtMs: startMs, ExpiresAtMs: startMs + runs.DefaultRuleAgeMs,
+		SourceRunID: "r", SourceRequestID: "a",
+	}, *rule)
+	recorded := h.request("r", "a").Recorded()
+	require.Equal(t, &runs.AppliedRule{RuleID: rule.RuleID, Text: rule.Text}, recorded.Rule)
+	require.Equal(t, "hermes", recorded.Via, "a person made the decision, not the rule")
+	require.Empty(t, h.request("r", "a").RuleID)
+	require.Equal(t, recorded, reply.Run.View().Resume.Approvals[0].Resolution)
+
+	fence := h.claim("r")
+	h.must(suspend("r", fence, running("same", "rm -rf ./temp")))
+	require.Equal(t, runs.ViaRule+rule.RuleID, h.request("r", "same").Recorded().Via)
+	h.must(suspend("r", fence, running("other", "rm -rf ./temp2")))
+	require.True(t, h.request("r", "other").Open())
+	// What is open already waits for its own decision.
+	h.must(allow("r", "other"))
+	h.must(hold("r", h.claim("r"), running("one", "make"), running("two", "make")))
+	h.must(remembering(allow("r", "one"), runs.RememberSession))
+	require.True(t, h.request("r", "two").Open())
+}
+
+// Gallery 15: a remembered compound command is the exact call.
+func TestRememberedCompoundCommand(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", running("a", "rm temp.txt && ls"))
+	h.must(remembering(allow("r", "a"), runs.RememberAlways))
+	fence := h.claim("r")
+	h.must(suspend("r", fence, running("b", "rm temp.txt"), running("c", "rm -rf /"), running("d", "ls"), running("e", "rm temp.txt && ls ")))
+	require.Equal(t, []string{"b", "c", "d", "e"}, h.record("r").View().PendingApprovalIDs)
+
+	// With pattern keys it is those, all of them.
+	h.must(allow("r", "b", "c", "d", "e"))
+	compound := running("f", "rm temp.txt && ls")
+	compound.ToolName, compound.PatternKeys = "shell", []string{"rm", "ls"}
+	h.must(suspend("r", h.claim("r"), compound))
+	h.must(remembering(allow("r", "f"), runs.RememberAlways))
+	others := []any{running("g", "rm x && ls && dd"), running("h", "rm y; ls"), running("i", "ls"), running("j", "ls")}
+	for i, keys := range [][]string{{"rm", "ls", "dd"}, {"ls", "rm"}, {"ls"}, nil} {
+		request := others[i].(runs.ApprovalRequest)
+		request.PatternKeys = keys // of another tool, which the keys do not name
+		others[i] = request
+	}
+	h.must(suspend("r", h.claim("r"), others...))
+	require.Equal(t, []string{"g", "j"}, h.record("r").View().PendingApprovalIDs)
+}
+
+func TestRememberAlways(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"))
+	command := remembering(deny("r", "a"), runs.RememberAlways)
+	command.Resolutions[0].Reason, command.Resolutions[0].RememberForMs = "not here", ms(0)
+	require.NoError(t, runs.Prepare(command, h.newID))
+	require.True(t, command.Needs().ChangesRules, "it waits for what is decided from rules just now")
+	h.must(command)
+	rules := h.rulesOf(runs.GlobalRules)
+	require.Len(t, rules, 1)
+	require.Equal(t, runs.RuleDeny, rules[0].Effect)
+	require.Zero(t, rules[0].ExpiresAtMs)
+	there := createWaiting(false, false, approval("x"))
+	there.SessionID, there.RunID = "u", "there"
+	h.must(there)
+	recorded := h.request("there", "x").Recorded()
+	require.Equal(t, runs.OutcomeDenied, recorded.Outcome)
+	require.Equal(t, "not here", recorded.Reason, "the worker is told the same")
+
+	mild := remembering(allow("r", "a"), runs.RememberAlways)
+	require.NoError(t, runs.Prepare(mild, h.newID))
+	require.False(t, mild.Needs().ChangesRules, "a rule that allows holds up nobody")
+}
+
+// A session's rule ends with its session and holds nowhere else.
+func TestRememberSessionStaysThere(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"))
+	h.must(remembering(allow("r", "a"), runs.RememberSession))
+	there := createWaiting(false, false, approval("x"))
+	there.SessionID, there.RunID = "u", "there"
+	require.Equal(t, runs.StatusWaitingForApproval, h.must(there).Run.Run.Status)
+	h.nowMs++
+	h.must(&runs.EndSession{SessionID: "s", Actor: runs.Actor{Name: "ben"}})
+	rule := h.rulesOf("s")[0]
+	require.Equal(t, h.nowMs, rule.RevokedAtMs)
+	require.Equal(t, "ben", rule.RevokedBy)
+}
+
+func TestRememberTwoInOneBatch(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", running("a", "make"), running("b", "ls"), running("c", "ps"))
+	command := allow("r", "a", "b", "c")
+	command.Resolutions[0].Remember, command.Resolutions[2].Remember = runs.RememberSession, runs.RememberAlways
+	command.Resolutions[2].Behavior = runs.BehaviorDeny
+	command.Key = "k"
+	h.must(command)
+	require.Len(t, h.rules, 2)
+	require.Nil(t, h.request("r", "b").Recorded().Rule)
+
+	// A repeated call writes no second rule; one that remembers otherwise is another.
+	again := allow("r", "a", "b", "c")
+	again.Resolutions[0].Remember, again.Resolutions[2].Remember = runs.RememberSession, runs.RememberAlways
+	again.Resolutions[2].Behavior = runs.BehaviorDeny
+	again.Key = "k"
+	require.True(t, h.must(again).Replayed)
+	require.Len(t, h.rules, 2)
+	for _, change := range []func(*runs.ApprovalResolution){
+		func(r *runs.ApprovalResolution) { r.Remember = "" },
+		func(r *runs.ApprovalResolution) { r.Remember = runs.RememberAlways },
+		func(r *runs.ApprovalResolution) { r.RememberForMs = ms(5) },
+		func(r *runs.ApprovalResolution) { r.RememberMatch = &runs.RuleMatch{AnyInput: true} },
+	} {
+		other := allow("r", "a", "b", "c")
+		other.Resolutions[0].Remember, other.Resolutions[2].Remember = runs.RememberSession, runs.RememberAlways
+		other.Resolutions[2].Behavior = runs.BehaviorDeny
+		other.Key = "k"
+		change(&other.Resolutions[0])
+		h.refused(runs.CodeIdempotencyConflict, other)
+	}
+}
+
+// A batch that is refused writes no rule.
+func TestRememberIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"))
+	command := remembering(allow("r", "a", "nobody"), runs.RememberAlways)
+	h.refused(runs.CodeApprovalNotPending, command)
+	require.Empty(t, h.rules)
+}
+
+func TestRememberMatch(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", running("a", "npm test"))
+	command := remembering(allow("r", "a"), runs.RememberSession)
+	command.Resolutions[0].RememberMatch = &runs.RuleMatch{Params: map[string]string{"command": "npm **"}}
+	h.must(command)
+	require.Equal(t, `Allow the tool bash when command matches "npm **" (** is any text), in session s, until 1970-01-31T00:16:40Z.`, h.rulesOf("s")[0].Text)
+	fence := h.claim("r")
+	require.Equal(t, runs.StatusRunning, h.must(suspend("r", fence, running("b", "npm run build"))).Run.Run.Status)
+	elsewhere := running("c", "npm test")
+	elsewhere.ToolName = "other"
+	require.Equal(t, runs.StatusWaitingForApproval, h.must(suspend("r", fence, elsewhere)).Run.Run.Status)
+
+	exact := remembering(allow("r", "c"), runs.RememberSession)
+	exact.Resolutions[0].RememberMatch = &runs.RuleMatch{InputDigest: digestOf(`{"command":"npm test"}`), ToolCallID: "call-c"}
+	h.must(exact)
+	require.Contains(t, h.request("r", "c").Recorded().Rule.Text,
+		`Allow the tool other with exactly this input: {"command":"npm test"} and for the one call "call-c", in session s`)
+}
+
+func TestRememberFaults(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name    string
+		change  func(*runs.ApprovalResolution)
+		maxAge  int64
+		pointer string
+	}{
+		{"another scope", func(r *runs.ApprovalResolution) { r.Remember = "forever" }, 0, "remember"},
+		{"how long but not what", func(r *runs.ApprovalResolution) { r.Remember, r.RememberForMs = "", ms(1) }, 0, "remember_for_ms"},
+		{"less than no time", func(r *runs.ApprovalResolution) { r.RememberForMs = ms(-1) }, 0, "remember_for_ms"},
+		{"past the cap", func(r *runs.ApprovalResolution) { r.RememberForMs = ms(1_001) }, 1_000, "remember_for_ms"},
+		{"for ever past the cap", func(r *runs.ApprovalResolution) { r.RememberForMs = ms(0) }, 1_000, "remember_for_ms"},
+		{"past all bounds", func(r *runs.ApprovalResolution) { r.RememberForMs = ms(runs.MaxExpiresAfterMs + 1) }, 0, "remember_for_ms"},
+		{"another input", func(r *runs.ApprovalResolution) { r.UpdatedInput = runs.JSON(`{"command":"ls -l"}`) }, 0, "remember"},
+		{"nothing to match", func(r *runs.ApprovalResolution) { r.RememberMatch = &runs.RuleMatch{} }, 0, "remember"},
+		{"a call everywhere", func(r *runs.ApprovalResolution) {
+			r.Remember, r.RememberMatch = runs.RememberAlways, &runs.RuleMatch{ToolCallID: "c"}
+		}, 0, "remember/tool_call_id"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.wait("r", approval("a"), approval("b"))
+			command := remembering(allow("r", "b", "a"), "")
+			command.MaxRuleAgeMs = test.maxAge
+			command.Resolutions[1].Remember = runs.RememberSession
+			test.change(&command.Resolutions[1])
+			require.Equal(t, []string{"/resolutions/1/" + test.pointer}, pointersOf(h.refused(runs.CodeInvalidRequest, command)))
+			require.Empty(t, h.rules)
+
+			_, err := runs.PreviewRule(approval("a"), "s", command.Resolutions[1], test.maxAge, h.nowMs)
+			refusal := requireCode(t, runs.CodeInvalidRequest, err)
+			require.True(t, strings.HasPrefix(refusal.Faults[0].Pointer, "/remember"))
+		})
+	}
+}
+
+// The cap shortens what nobody asked for, and a deny has no use for another input.
+func TestRememberDefaults(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"), approval("b"), approval("c"))
+	short := remembering(allow("r", "a"), runs.RememberSession)
+	short.MaxRuleAgeMs = 1_000
+	preview, err := runs.PreviewRule(approval("a"), "s", short.Resolutions[0], short.MaxRuleAgeMs, h.nowMs)
+	require.NoError(t, err)
+	h.must(short)
+	require.Equal(t, int64(startMs+1_000), h.rulesOf("s")[0].ExpiresAtMs)
+	require.Equal(t, preview.Text, h.rulesOf("s")[0].Text, "what is shown before is what is written")
+	require.Equal(t, preview.ExpiresAtMs, h.rulesOf("s")[0].ExpiresAtMs)
+
+	long := remembering(allow("r", "b"), runs.RememberSession)
+	long.MaxRuleAgeMs, long.Resolutions[0].RememberForMs = 1_000, ms(1_000)
+	h.must(long)
+	edited := remembering(deny("r", "c"), runs.RememberSession)
+	edited.Resolutions[0].UpdatedInput = runs.JSON(`{"command":"make"}`)
+	h.must(edited)
+	require.Equal(t, exactly(`{"command":"ls"}`), h.rules[h.request("r", "c").Recorded().Rule.RuleID].Match, "the input that was asked for")
+}

@@ -1,0 +1,192 @@
+package runs_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func typedQuestion(schema string) runs.UserQuestionRequest {
+	return runs.UserQuestionRequest{ID: "q", ResponseSchema: runs.JSON(schema)}
+}
+
+func valued(text string) *runs.AnswerQuestion {
+	command := &runs.AnswerQuestion{RunID: "r", Resolution: runs.UserQuestionResolution{RequestID: "q"}}
+	if text != "" {
+		command.Resolution.Value = runs.JSON(text)
+	}
+	return command
+}
+
+func verbatim(text string) *runs.AnswerQuestion {
+	command := valued(text)
+	command.Resolution.Verbatim = true
+	return command
+}
+
+// null is the value where the schema takes one, and else it reads as absent.
+func TestNullValue(t *testing.T) {
+	t.Parallel()
+	nullable := typedQuestion(`{"type":["integer","null"]}`)
+	integer := typedQuestion(`{"type":"integer"}`)
+	for name, test := range map[string]struct {
+		question runs.UserQuestionRequest
+		command  *runs.AnswerQuestion
+		code     runs.Code // empty when it is taken
+		value    string
+	}{
+		"null where it may be":                {nullable, valued(`null`), "", `null`},
+		"null with blanks":                    {nullable, valued(" null "), "", `null`},
+		"null that any schema takes":          {typedQuestion(`true`), valued(`null`), "", `null`},
+		"another value there":                 {nullable, valued(`7`), "", `7`},
+		"absent there":                        {nullable, valued(``), runs.CodeQuestionAnswerEmpty, ""},
+		"null where it may not be":            {integer, valued(`null`), runs.CodeQuestionAnswerEmpty, ""},
+		"absent where null may not be":        {integer, valued(``), runs.CodeQuestionAnswerEmpty, ""},
+		"null for structured questions":       {survey("q"), valued(`null`), runs.CodeQuestionAnswerMissing, ""},
+		"verbatim null where it may not be":   {integer, verbatim(`null`), runs.CodeInvalidRequest, ""},
+		"verbatim null where it may be":       {nullable, verbatim(`null`), "", `null`},
+		"verbatim and of another type":        {integer, verbatim(`"x"`), runs.CodeInvalidRequest, ""},
+		"verbatim null, structured":           {survey("q"), verbatim(`null`), "", `null`},
+		"verbatim value, structured":          {survey("q"), verbatim(`{"one":["x"]}`), "", `{"one":["x"]}`},
+		"verbatim and absent, structured":     {survey("q"), verbatim(``), runs.CodeQuestionAnswerEmpty, ""},
+		"verbatim and absent, typed":          {nullable, verbatim(``), runs.CodeQuestionAnswerEmpty, ""},
+		"a value for structured questions":    {survey("q"), valued(`7`), runs.CodeInvalidRequest, ""},
+		"null beside answers, not verbatim":   {question("q"), withAnswer(valued(`null`)), "", ""},
+		"verbatim null beside answers":        {question("q"), withAnswer(verbatim(`null`)), runs.CodeInvalidRequest, ""},
+		"verbatim null beside answers, typed": {nullable, withAnswer(verbatim(`null`)), runs.CodeQuestionUnknownAnswer, ""},
+		"null beside a decline":               {nullable, declining(valued(`null`)), "", ""},
+		"verbatim null beside a decline":      {nullable, declining(verbatim(`null`)), runs.CodeQuestionDeclinedAnswers, ""},
+		"a decline that is said verbatim":     {survey("q"), declining(verbatim(``)), "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.wait("r", test.question)
+			if test.code != "" {
+				h.refused(test.code, test.command)
+				require.True(t, h.request("r", "q").Open())
+				return
+			}
+			h.must(test.command)
+			recorded := h.request("r", "q").Recorded()
+			require.Equal(t, test.value, string(recorded.Value))
+			require.Equal(t, test.command.Resolution.Declined, *recorded.Declined)
+			handed := h.record("r").Resume().Questions[0].Resolution
+			require.Equal(t, test.value, string(handed.Value))
+			h.checkHealthy()
+		})
+	}
+}
+
+func withAnswer(command *runs.AnswerQuestion) *runs.AnswerQuestion {
+	command.Resolution.Answers = []runs.UserQuestionAnswer{chosen("route", "north")}
+	return command
+}
+
+func declining(command *runs.AnswerQuestion) *runs.AnswerQuestion {
+	command.Resolution.Declined = true
+	return command
+}
+
+// A clarification that was answered with null is not answered with it again.
+func TestNullAnswersAClarificationOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	command := park("q")
+	command.Request = typedQuestion(`{"type":["integer","null"]}`)
+	runID := h.asked(command)
+	null, seven, none := valued(`null`), valued(`7`), valued(``)
+	null.RunID, seven.RunID, none.RunID = runID, runID, runID
+	h.must(null)
+	h.requireUnchanged(null)
+	h.refused(runs.CodeQuestionResolutionConflict, seven)
+	h.refused(runs.CodeQuestionResolutionConflict, none)
+	h.carryOut()
+	require.Equal(t, `null`, string(h.record("r").Resume().Clarification.Value))
+}
+
+// What a dialect owes the runtime is recorded, reported and handed over.
+func TestRuntimePayload(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	h.must(hold("r", 1, approval("a"), question("q")))
+	h.must(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalResolution{
+		{RequestID: "a", Behavior: runs.BehaviorAllow, RuntimePayload: runs.JSON(`{"decision":"accept"}`)},
+	}})
+	given := answer("r", "q", "north")
+	given.Resolution.RuntimePayload = runs.JSON(`null`)
+	h.must(given)
+	resume := h.record("r").Resume()
+	require.Equal(t, `{"decision":"accept"}`, string(resume.Approvals[0].Resolution.RuntimePayload))
+	require.Equal(t, `null`, string(resume.Questions[0].Resolution.RuntimePayload))
+	require.Contains(t, h.lastEvent("r", runs.EventApprovalResolved), `"runtime_payload":{"decision":"accept"}`)
+	require.Contains(t, string(h.request("r", "q").SettledDocument()), `"runtime_payload":null`)
+
+	h = newHouse(t)
+	runID := h.parked()
+	given = answer(runID, "q", "north")
+	given.Resolution.RuntimePayload = runs.JSON(`{"answers":{}}`)
+	h.must(given)
+	h.carryOut()
+	require.Equal(t, `{"answers":{}}`, string(h.record("r").Resume().Clarification.RuntimePayload))
+}
+
+// The members that only a dialect gives tell keyed calls apart, and leave the
+// fingerprints of calls without them as they were.
+func TestFingerprintOfDialects(t *testing.T) {
+	t.Parallel()
+	plain := func() *runs.AnswerQuestion {
+		command := answer("r", "q", "north")
+		command.Key = "k"
+		return command
+	}
+	payload := plain()
+	payload.Resolution.RuntimePayload = runs.JSON(`{"b":1,"a":2}`)
+	payloadToo := plain()
+	payloadToo.Resolution.RuntimePayload = runs.JSON(`{"a":2,"b":1.0}`)
+	null := plain()
+	null.Resolution.Value = runs.JSON(`null`)
+	other := plain()
+	other.Resolution.RuntimePayload = runs.JSON(`1`)
+	word := &runs.AnswerQuestion{RunID: "r", Key: "k", Resolution: runs.UserQuestionResolution{RequestID: "q", Verbatim: true, Value: runs.JSON(`1`)}}
+	nothing := &runs.AnswerQuestion{RunID: "r", Key: "k", Resolution: runs.UserQuestionResolution{RequestID: "q", Verbatim: true, Value: runs.JSON(`null`)}}
+	for name, test := range map[string]struct {
+		first, again *runs.AnswerQuestion
+		same         bool
+	}{
+		"null beside answers":  {plain(), null, true},
+		"with a payload":       {plain(), payload, false},
+		"without a payload":    {payload, plain(), false},
+		"the same payload":     {payload, payloadToo, true},
+		"another payload":      {payload, other, false},
+		"verbatim":             {word, word, true},
+		"another verbatim":     {word, nothing, false},
+		"verbatim and answers": {word, plain(), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.wait("r", question("q"))
+			first, again := *test.first, *test.again
+			h.must(&first)
+			if !test.same {
+				h.refused(runs.CodeIdempotencyConflict, &again)
+				return
+			}
+			require.True(t, h.must(&again).Replayed)
+		})
+	}
+	// As it was before dialects.
+	h := newHouse(t)
+	h.wait("r", question("q"))
+	h.must(plain())
+	key := runs.RecordKey{Operation: runs.OperationQuestion, Scope: "s", IdempotencyKey: "k"}
+	digest, err := runs.Digest(runs.JSON(`{"operation":"user_question","target":"r",
+		"body":{"resolution":{"request_id":"q","answers":[{"question_id":"route","selected_option_ids":["north"]}]}}}`))
+	require.NoError(t, err)
+	require.Equal(t, digest, "sha256:"+h.states["s"].Records[key].Fingerprint)
+}

@@ -1,0 +1,224 @@
+package storetest
+
+import (
+	"slices"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+var (
+	chosenRules = []string{"", "l-1", "l-2", "L-3", "l-4", "l-5"}
+	toolNames   = []string{"bash", "bash", "write"}
+	patternKeys = []string{"make", "rm", "net"}
+	metadata    = []string{`{"team":"red"}`, `{"team":null}`, `{"a":{"b":[1]},"team":"blue"}`, `{}`, `[]`}
+)
+
+// match draws what a rule of some tool applies to.
+func (g *Generator) match() runs.RuleMatch {
+	switch g.IntN(8) {
+	case 0:
+		return runs.RuleMatch{Params: map[string]string{"b": pick(g, []string{"1", "2*"})}}
+	case 1, 2, 3:
+		return runs.RuleMatch{AnyInput: true}
+	case 4, 5:
+		digest, err := runs.Digest(g.document())
+		if err != nil {
+			panic("storetest: a document has no digest: " + err.Error())
+		}
+		return runs.RuleMatch{InputDigest: digest}
+	default:
+		return runs.RuleMatch{PatternKeys: g.some(patternKeys)}
+	}
+}
+
+func cloneMatch(match runs.RuleMatch) runs.RuleMatch {
+	match.PatternKeys = slices.Clone(match.PatternKeys)
+	return match
+}
+
+func (g *Generator) addRule() Maker {
+	c := runs.AddRule{
+		RuleID: pick(g, chosenRules), ToolName: pick(g, toolNames), Match: g.match(),
+		Effect: pick(g, []runs.RuleEffect{"", runs.RuleAllow, runs.RuleAllow, runs.RuleAsk, runs.RuleDeny}), Actor: pick(g, actors),
+	}
+	if g.chance(25) {
+		c.AgentID = pick(g, agentIDs)
+	}
+	if g.chance(70) {
+		c.SessionID = pick(g, sessionIDs)
+		c.MaxUses = pick(g, []int64{0, 1, 2})
+	}
+	if g.chance(30) {
+		c.Reason = "as ever 🙂"
+	}
+	if g.chance(80) {
+		after := pick(g, []int64{0, 1, 1_000, 60_000, 300_000})
+		c.ExpiresAfterMs = &after
+	}
+	return func() runs.Command {
+		copied := c
+		copied.Match = cloneMatch(c.Match)
+		return &copied
+	}
+}
+
+// revokeRule is mostly about a rule that holds.
+func (g *Generator) revokeRule() Maker {
+	c := runs.RevokeRule{RuleID: pick(g, chosenRules), SessionID: pick(g, append([]string{""}, sessionIDs...)), Actor: pick(g, actors)}
+	records := g.model.Rules()
+	if holding := slices.DeleteFunc(slices.Clone(records), func(r runs.RuleRecord) bool { return r.Rule.RevokedAtMs != 0 }); len(holding) > 0 && g.chance(80) {
+		records = holding
+	}
+	if len(records) > 0 && g.chance(90) {
+		rule := pick(g, records).Rule
+		c.RuleID = rule.RuleID
+		if g.chance(90) {
+			c.SessionID = rule.SessionID
+		}
+	}
+	return func() runs.Command { copied := c; return &copied }
+}
+
+// remember lets a decision write a rule.
+func (g *Generator) remember(resolution *runs.ApprovalResolution) {
+	resolution.Remember = pick(g, []runs.Remember{runs.RememberSession, runs.RememberSession, runs.RememberAlways})
+	if g.chance(70) {
+		forMs := pick(g, []int64{0, 1_000, 30_000})
+		resolution.RememberForMs = &forMs
+	}
+	if g.chance(20) {
+		match := g.match()
+		resolution.RememberMatch = &match
+	}
+}
+
+func cloneResolutions(given []runs.ApprovalResolution) []runs.ApprovalResolution {
+	copied := append([]runs.ApprovalResolution{}, given...)
+	for i := range copied {
+		if match := copied[i].RememberMatch; match != nil {
+			other := cloneMatch(*match)
+			copied[i].RememberMatch = &other
+		}
+	}
+	return copied
+}
+
+func (g *Generator) approvalResolution(requestID string) runs.ApprovalResolution {
+	resolution := runs.ApprovalResolution{
+		RequestID: requestID,
+		Behavior:  pick(g, []runs.Behavior{runs.BehaviorAllow, runs.BehaviorAllow, runs.BehaviorDeny}),
+	}
+	if g.chance(20) {
+		resolution.UpdatedInput = g.document()
+	}
+	if g.chance(20) {
+		g.remember(&resolution)
+	}
+	if g.chance(10) {
+		resolution.RuntimePayload = g.document()
+	}
+	return resolution
+}
+
+// questionResolution answers what a question request asks, or a part of it.
+func (g *Generator) questionResolution(runID, requestID string) runs.UserQuestionResolution {
+	resolution := runs.UserQuestionResolution{RequestID: requestID}
+	switch g.IntN(16) {
+	case 0, 1:
+		resolution.Declined = true
+		return resolution
+	case 2:
+		return resolution
+	case 3:
+		resolution.Verbatim, resolution.Value = true, g.document()
+		return resolution
+	}
+	option := "x"
+	if g.chance(8) {
+		option = "z"
+	}
+	for _, questionID := range g.questionsOf(runID, requestID) {
+		resolution.Answers = append(resolution.Answers, runs.UserQuestionAnswer{QuestionID: questionID, SelectedOptionIDs: []string{option}})
+	}
+	return resolution
+}
+
+// questionsOf returns the ids of mostly all questions of a request.
+func (g *Generator) questionsOf(runID, requestID string) []string {
+	ids := []string{"which"}
+	if run := g.model.Run(runID); run != nil {
+		if request := g.model.Request(run.SessionID, runID, requestID); request != nil && request.Kind == runs.KindQuestion {
+			ids = ids[:0]
+			for _, asked := range request.Question().Questions {
+				ids = append(ids, asked.ID)
+			}
+		}
+	}
+	if len(ids) > 1 && g.chance(40) {
+		return []string{pick(g, ids)}
+	}
+	return ids
+}
+
+// answerPart answers one question of a request.
+func (g *Generator) answerPart() Maker {
+	runID := g.activeRunID()
+	requestID := g.requestID(runID, runs.KindQuestion)
+	resolution := g.questionResolution(runID, requestID)
+	resolution.Answers = resolution.Answers[:min(len(resolution.Answers), 1)]
+	actor := pick(g, actors)
+	return func() runs.Command {
+		return &runs.AnswerQuestion{RunID: runID, Actor: actor, Resolution: resolution, Partial: true}
+	}
+}
+
+// decide decides approvals and questions of a run together.
+func (g *Generator) decide() Maker {
+	runID := g.activeRunID()
+	c := runs.DecideRequests{RunID: runID, Key: pick(g, keys), Actor: pick(g, actors)}
+	for _, id := range g.model.OpenRequests(runID, runs.KindApproval) {
+		if g.chance(85) {
+			c.Approvals = append(c.Approvals, g.approvalResolution(id))
+		}
+	}
+	for _, id := range g.model.OpenRequests(runID, runs.KindQuestion) {
+		if g.chance(85) {
+			c.Answers = append(c.Answers, g.questionResolution(runID, id))
+		}
+	}
+	if g.chance(10) {
+		c.Approvals = append(c.Approvals, g.approvalResolution(pick(g, requestIDs)))
+	}
+	if g.chance(10) {
+		c.CancelRequestID, c.CancelReason = g.requestID(runID, pick(g, []runs.RequestKind{runs.KindApproval, runs.KindQuestion})), "no more"
+		c.CancelRuntimePayload = g.maybeDocument()
+	}
+	return func() runs.Command {
+		copied := c
+		copied.Approvals = cloneResolutions(c.Approvals)
+		copied.Answers = slices.Clone(c.Answers)
+		return &copied
+	}
+}
+
+func (g *Generator) amendSession() Maker {
+	c := runs.AmendSession{SessionID: pick(g, sessionIDs), Metadata: runs.JSON(pick(g, metadata))}
+	return func() runs.Command { copied := c; return &copied }
+}
+
+// reviewApproval is mostly about an approval that is open.
+func (g *Generator) reviewApproval() Maker {
+	runID := g.activeRunID()
+	c := runs.ReviewApproval{RunID: runID, RequestID: g.requestID(runID, runs.KindApproval), Handle: "nothing"}
+	if run := g.model.Run(runID); run != nil {
+		if request := g.model.Request(run.SessionID, runID, c.RequestID); request != nil && g.chance(95) {
+			c.Handle = request.Handle
+		}
+	}
+	return func() runs.Command { copied := c; return &copied }
+}
+
+// standing returns what changes standing decisions, or is about no run's way.
+func (g *Generator) standing() []func() Maker {
+	return []func() Maker{g.addRule, g.addRule, g.addRule, g.addRule, g.revokeRule, g.amendSession, g.reviewApproval}
+}

@@ -1,0 +1,142 @@
+package storetest
+
+import (
+	"context"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// twoQuestions asks two things at once.
+func twoQuestions(id string) runs.Suspension {
+	asked := question(id)
+	other := asked.Questions[0]
+	other.ID = "speed"
+	asked.Questions = append(asked.Questions, other)
+	return runs.Suspension{Questions: []runs.UserQuestionRequest{asked}}
+}
+
+// part answers one of the questions that twoQuestions("q") asks in run r.
+func part(questionID string) *runs.AnswerQuestion {
+	return &runs.AnswerQuestion{RunID: "r", Partial: true, Actor: person, Resolution: runs.UserQuestionResolution{
+		RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: questionID, SelectedOptionIDs: []string{"left"}}},
+	}}
+}
+
+var handleTests = map[string]func(*harness){
+	"handle/finds a request, open and settled": func(h *harness) {
+		h.do(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", AgentID: "coder", Input: runs.JSON(`1`)})
+		fence := h.claim("r")
+		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: approvals("a", "b")})
+		open := h.run("r").Requests[0]
+		found, err := h.store.RequestByHandle(h.ctx, open.Handle)
+		require.NoError(h, err)
+		require.Equal(h, &runs.PendingRequest{Request: open, AgentID: "coder", RunKind: runs.KindInput}, found)
+		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
+		h.do(&runs.CancelRun{RunID: "r"})
+		found, err = h.store.RequestByHandle(h.ctx, open.Handle)
+		require.NoError(h, err)
+		require.Equal(h, runs.OutcomeAllowed, found.Request.Outcome)
+		for _, handle := range []string{"", "nothing", "nul\x00", "\xff", "a"} {
+			_, err := h.store.RequestByHandle(h.ctx, handle)
+			requireCode(h, runs.CodeRequestNotFound, err)
+		}
+	},
+	"handle/shows who asks a clarification": func(h *harness) {
+		fence := h.child("asker")
+		runID := h.ask("asker", fence, "q", true)
+		h.carryOut()
+		pending := h.session("parent").Clarifications[0]
+		found, err := h.store.RequestByHandle(h.ctx, pending.Request.Handle)
+		require.NoError(h, err)
+		require.Equal(h, &pending, found)
+		require.Equal(h, runID, found.Request.RunID)
+		require.NotEmpty(h, found.Requester)
+	},
+	"session head/is the row": func(h *harness) {
+		h.do(&runs.CreateSession{SessionID: "s", AgentID: "coder", Metadata: runs.JSON(`{"a":1}`)})
+		h.create("s", "r")
+		h.do(&runs.AmendSession{SessionID: "s", Metadata: runs.JSON(`{"b":"nul \u0000"}`)})
+		h.do(&runs.CancelRun{RunID: "r"})
+		head, err := h.store.SessionHead(h.ctx, "s")
+		require.NoError(h, err)
+		require.Equal(h, h.session("s").Session, *head)
+		require.Equal(h, `{"a":1,"b":"nul \u0000"}`, string(head.Metadata))
+		h.do(&runs.AmendSession{SessionID: "s", Metadata: runs.JSON(`{"a":null,"b":null}`)})
+		head, err = h.store.SessionHead(h.ctx, "s")
+		require.NoError(h, err)
+		require.Equal(h, `{}`, string(head.Metadata))
+		for _, sessionID := range []string{"", "nobody", "nul\x00"} {
+			_, err = h.store.SessionHead(h.ctx, sessionID)
+			requireCode(h, runs.CodeSessionNotFound, err)
+		}
+	},
+	"session head/metadata stays with everything else that is written": func(h *harness) {
+		h.do(&runs.CreateSession{SessionID: "s", Metadata: runs.JSON(`{"a":1}`)})
+		each(h, 40, func(n int) error {
+			if n%4 == 0 {
+				_, err := h.store.Do(h.ctx, &runs.AmendSession{SessionID: "s", Metadata: runs.JSON(`{"` + numbered("m", n) + `":1}`)})
+				return err
+			}
+			_, err := h.store.Do(h.ctx, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: runs.JSON(`1`)})
+			return err
+		})
+		head, err := h.store.SessionHead(h.ctx, "s")
+		require.NoError(h, err)
+		for n := range 10 {
+			require.Contains(h, string(head.Metadata), numbered("m", 4*n))
+		}
+	},
+	"parts/wait for the others": func(h *harness) {
+		suspension := twoQuestions("q")
+		due := h.clock.NowMs() + 1_000
+		suspension.Questions[0].ExpiresAtMs = &due
+		h.wait("s", "r", suspension)
+		h.do(part("speed"))
+		open := h.run("r").Requests[0]
+		require.NotNil(h, open.PartialAnswers)
+		require.True(h, open.Open())
+		require.Equal(h, due, open.DueAtMs)
+		list, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: runs.KindQuestion, Limit: 10})
+		require.NoError(h, err)
+		require.Len(h, list, 1)
+		require.Equal(h, open, list[0].Request)
+		h.refuse(runs.CodeQuestionStateConflict, part("speed"))
+		h.do(part("route"))
+		_, settled, err := h.store.SettledAfter(h.ctx, "r", 0)
+		require.NoError(h, err)
+		require.Equal(h, runs.OutcomeAnswered, settled[0].Outcome)
+		require.Nil(h, settled[0].PartialAnswers)
+		require.Equal(h, []string{"r"}, h.claimable())
+	},
+	"parts/expire with their request": func(h *harness) {
+		suspension := twoQuestions("q")
+		due := h.clock.NowMs() + 1_000
+		suspension.Questions[0].ExpiresAtMs = &due
+		h.wait("s", "r", suspension)
+		h.do(part("speed"))
+		h.clock.Advance(1_000)
+		list, err := h.store.Due(h.ctx, 10)
+		require.NoError(h, err)
+		require.Equal(h, []runs.DueRun{{RunID: "r", SessionID: "s"}}, list)
+		h.refuse(runs.CodeQuestionExpired, part("route"))
+	},
+	"reads/end with their context": func(h *harness) {
+		h.wait("s", "r", approvals("a"))
+		h.addRule("", "l", anyInput)
+		handle := h.run("r").Requests[0].Handle
+		ctx, cancel := context.WithCancel(h.ctx)
+		cancel()
+		for name, read := range map[string]func() error{
+			"RequestByHandle": func() error { _, err := h.store.RequestByHandle(ctx, handle); return err },
+			"SessionHead":     func() error { _, err := h.store.SessionHead(ctx, "s"); return err },
+			"Rule":            func() error { _, err := h.store.Rule(ctx, "l"); return err },
+			"Rules":           func() error { _, err := h.store.Rules(ctx, runs.RuleQuery{Limit: 1}); return err },
+			"CountRules":      func() error { _, err := h.store.CountRules(ctx, runs.RuleQuery{}); return err },
+			"RulesFor":        func() error { _, _, err := h.store.RulesFor(ctx, "s", 1); return err },
+		} {
+			require.ErrorIs(h, read(), context.Canceled, name)
+		}
+	},
+}

@@ -1,0 +1,128 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// raise makes a run that asks at once and reports whether a rule settled it.
+func raise(h *harness, store runs.Store, sessionID string) (settled bool, err error) {
+	suspension := approvals("a")
+	reply, err := store.Do(h.ctx, &runs.CreateRun{
+		SessionID: sessionID, SessionGiven: true, Input: runs.JSON(`1`),
+		Claim: &runs.ClaimOptions{WorkerID: "w"}, Suspend: &suspension,
+	})
+	if err != nil {
+		return false, err
+	}
+	return reply.Run.Run.Status == runs.StatusRunning, nil
+}
+
+// raiseWhile lets many goroutines raise approvals, each in sessions of its own, until
+// change has returned and each has raised one more after that. It returns what a rule
+// had settled when the change had returned, and in the end.
+func (h *harness) raiseWhile(round, ruleID string, change func(), stores []runs.Store) (before, after int64) {
+	h.Helper()
+	const raisers = 16
+	var changed atomic.Bool
+	var wait sync.WaitGroup
+	errs := make([]error, raisers)
+	started := make(chan struct{}, raisers)
+	for i := range raisers {
+		wait.Go(func() {
+			for n, late := 0, false; !late && errs[i] == nil; n++ {
+				late = changed.Load()
+				var settled bool
+				settled, errs[i] = raise(h, stores[i%len(stores)], fmt.Sprintf("s-%s-%d-%d", round, i, n))
+				if settled && late {
+					errs[i] = errors.New("what was raised after the change was settled by the rule")
+				}
+				if n == 0 {
+					started <- struct{}{}
+				}
+			}
+		})
+	}
+	for range raisers {
+		<-started
+	}
+	change()
+	before = h.hits(ruleID)
+	changed.Store(true)
+	wait.Wait()
+	for _, err := range errs {
+		require.NoError(h, err)
+	}
+	return before, h.hits(ruleID)
+}
+
+// hits returns how many requests a rule has settled.
+func (h *harness) hits(ruleID string) int64 {
+	h.Helper()
+	record, err := h.store.Rule(h.ctx, ruleID)
+	require.NoError(h, err)
+	return record.Hits
+}
+
+// changesHoldAtOnce lets rules of all sessions be changed by the last of the stores
+// while approvals are raised in all of them.
+func changesHoldAtOnce(h *harness, stores ...runs.Store) {
+	h.Helper()
+	last := stores[len(stores)-1]
+	do := func(command runs.Command) {
+		_, err := last.Do(h.ctx, command)
+		require.NoError(h, err)
+	}
+	for round := range 10 {
+		do(&runs.AddRule{RuleID: numbered("l", round), ToolName: "bash", Match: anyInput})
+		before, after := h.raiseWhile(numbered("revoked", round), numbered("l", round), func() {
+			do(&runs.RevokeRule{RuleID: numbered("l", round)})
+		}, stores)
+		require.Positive(h, before)
+		require.Equal(h, before, after, "nothing is settled by it when the reply has come")
+	}
+	do(&runs.AddRule{RuleID: "l", ToolName: "bash", Match: anyInput})
+	for round := range 5 {
+		ask := numbered("ask", round)
+		before, after := h.raiseWhile(ask, "l", func() {
+			do(&runs.AddRule{RuleID: ask, Effect: runs.RuleAsk, ToolName: "bash", Match: anyInput})
+		}, stores)
+		require.Positive(h, before)
+		require.Equal(h, before, after, "somebody is asked when the reply has come")
+		do(&runs.RevokeRule{RuleID: ask})
+	}
+}
+
+var ruleRaceTests = map[string]func(*harness){
+	"race/a change of rules holds at once": func(h *harness) { changesHoldAtOnce(h, h.store) },
+}
+
+var ruleReplicaTests = map[string]func(*harness){
+	"replicas/a change of rules holds at once": func(h *harness) { changesHoldAtOnce(h, h.store, h.open(), h.open()) },
+	"replicas/a bound is kept": func(h *harness) {
+		stores := []runs.Store{h.store, h.open()}
+		h.do(&runs.AddRule{SessionID: "s", RuleID: "l", ToolName: "bash", Match: anyInput, MaxUses: 7})
+		h.do(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}})
+		h.do(&runs.Suspend{RunID: "r", Fence: 1, Suspension: runs.Suspension{Hold: true, Approvals: []runs.ApprovalRequest{withTool(approval("first"), "write")}}})
+		each(h, 20, func(n int) error {
+			held := approvals(numbered("a", n))
+			held.Hold = true
+			_, err := stores[n%2].Do(h.ctx, &runs.Suspend{RunID: "r", Fence: 1, Suspension: held})
+			return err
+		})
+		record, err := h.store.Rule(h.ctx, "l")
+		require.NoError(h, err)
+		require.Equal(h, []int64{7, 7}, []int64{record.Rule.Uses, record.Hits})
+	},
+}
+
+func withTool(request runs.ApprovalRequest, tool string) runs.ApprovalRequest {
+	request.ToolName = tool
+	return request
+}

@@ -1,0 +1,101 @@
+package storetest
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// RequireRuleLoads expects of an engine with an empty database that it loads the rules
+// that a batch needs and no others, as they were written.
+func RequireRuleLoads(t *testing.T, engine committer.Engine) {
+	t.Helper()
+	rules := map[string]*runs.Rule{}
+	add := func(sessionID, ruleID, digest string) *runs.Rule {
+		rule := &runs.Rule{
+			RuleID: ruleID, SessionID: sessionID, ToolName: "bash", Effect: runs.RuleAllow, Text: "a rule", CreatedBy: "ann", CreatedAtMs: 1,
+			Match: runs.RuleMatch{InputDigest: digest, AnyInput: digest == ""},
+		}
+		rules[ruleID] = rule
+		return rule
+	}
+	for _, sessionID := range []string{runs.GlobalRules, "s-1", "s-2"} {
+		add(sessionID, "any-"+sessionID, "")
+		add(sessionID, "one-"+sessionID, "sha256:1")
+		add(sessionID, "two-"+sessionID, "sha256:2")
+		over := add(sessionID, "revoked-"+sessionID, "")
+		over.RevokedAtMs, over.RevokedBy = 2, "bob"
+	}
+	full := add("s-1", "full", "sha256:1")
+	full.AgentID, full.Reason, full.ExpiresAtMs, full.MaxUses, full.Uses = "coder", "as \x01ever 🙂", 9, 3, 1
+	full.SourceRunID, full.SourceRequestID, full.PayloadDigest = "r", "q", "sha256:d"
+	full.Match.Params, full.Match.PatternKeys, full.Match.ToolCallID = map[string]string{"b": "nul \x00", "a": "*"}, []string{"z", "a"}, "call"
+	commitRules(t, engine, runs.Writes{NewRules: slices.Collect(maps.Values(rules))})
+
+	states := loadRules(t, engine, []committer.Load{
+		{SessionID: runs.GlobalRules, SessionRules: true},
+		{SessionID: "nobody", Rules: true, RuleDigests: []string{"sha256:2", "sha256:3"}},
+		{SessionID: "s-1", Rules: true, RuleDigests: []string{"sha256:1"}, RuleIDs: []string{"none", "any-s-2", "revoked-s-1"}},
+		{SessionID: "s-2", Rules: true},
+		{SessionID: "s-3"},
+	})
+	require.Equal(t, map[string][]string{
+		runs.GlobalRules: {"any-*", "one-*", "two-*"},
+		"nobody":         {"any-*", "two-*"},
+		"s-1":            {"any-*", "any-s-1", "any-s-2", "full", "one-*", "one-s-1", "revoked-s-1"},
+		"s-2":            {"any-*", "any-s-2"},
+		"s-3":            nil,
+	}, states)
+
+	images := func() map[string]*runs.Rule {
+		batch, err := engine.Begin(t.Context(), []committer.Load{{SessionID: "s-1", RuleIDs: slices.Sorted(maps.Keys(rules)), SessionRules: true}})
+		require.NoError(t, err)
+		defer batch.Rollback(t.Context())
+		return batch.State("s-1").Rules
+	}
+	require.Empty(t, Diff(rules, images()))
+
+	used, revoked := *full, *rules["one-*"]
+	used.Uses = 2
+	revoked.RevokedAtMs, revoked.RevokedBy = 5, "eve"
+	rules["full"], rules["one-*"] = &used, &revoked
+	commitRules(t, engine, runs.Writes{UpdatedRules: []*runs.Rule{&used, &revoked}})
+	require.Empty(t, Diff(rules, images()))
+	require.Equal(t, map[string][]string{"s-2": {"any-*", "any-s-2", "one-s-2"}},
+		loadRules(t, engine, []committer.Load{{SessionID: "s-2", Rules: true, RuleDigests: []string{"sha256:1"}}}))
+
+	missing := *full
+	missing.RuleID = "missing"
+	batch, err := engine.Begin(t.Context(), nil)
+	require.NoError(t, err)
+	defer batch.Rollback(t.Context())
+	require.Error(t, batch.Commit(t.Context(), runs.Writes{UpdatedRules: []*runs.Rule{&missing}}), "what is not there cannot change")
+}
+
+func commitRules(t *testing.T, engine committer.Engine, writes runs.Writes) {
+	t.Helper()
+	batch, err := engine.Begin(t.Context(), nil)
+	require.NoError(t, err)
+	defer batch.Rollback(t.Context())
+	require.NoError(t, batch.Commit(t.Context(), writes))
+}
+
+// loadRules names the rules that a batch has loaded for each session.
+func loadRules(t *testing.T, engine committer.Engine, loads []committer.Load) map[string][]string {
+	t.Helper()
+	batch, err := engine.Begin(t.Context(), loads)
+	require.NoError(t, err)
+	defer batch.Rollback(t.Context())
+	states := map[string][]string{}
+	for i := range loads {
+		state := batch.State(loads[i].SessionID)
+		require.Nil(t, state.Session)
+		states[loads[i].SessionID] = slices.Sorted(maps.Keys(state.Rules))
+	}
+	return states
+}
