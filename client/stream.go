@@ -16,19 +16,24 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// StreamEvent is one thing that a stream tells. Exactly one of Session, Run, Event
-// and Gap is set.
+// StreamEvent is one thing that a stream tells. Exactly one of Session, Run, Inbox,
+// Event and Gap is set.
 type StreamEvent struct {
-	// ID is where the stream stands: hand it to a later call as after. Empty with Gap.
+	// ID is where the stream stands: hand it to a later call as after. Empty with Gap, and
+	// in the inbox.
 	ID string
 	// Session is a snapshot, of a stream of a session.
 	Session *SessionView
 	// Run is a snapshot, of a stream of a run.
 	Run *RunView
+	// Inbox is a snapshot, of the stream of the inbox.
+	Inbox *InboxView
 	// Event is what happened next.
 	Event *RunEventEntry
 	// Gap says why what follows does not join on to what was seen before: "ahead" when
-	// the log has no event with the id after which it was asked for. A snapshot is next.
+	// the log has no event with the id after which it was asked for; in the inbox "missed"
+	// when the service may not have heard of everything, "slow" when the caller is too far
+	// behind. A snapshot is next.
 	Gap string
 }
 
@@ -46,17 +51,21 @@ const StreamSilence = 20 * time.Second
 // the first error: [ErrNotFound]; [ErrInvalid] for an unreadable after; the error of
 // ctx. A caller who reads slowly is cut off by the service and connected again.
 func (c *Client) StreamSession(ctx context.Context, sessionID, after string) iter.Seq2[StreamEvent, error] {
-	return c.stream(ctx, "/v1/sessions", sessionID, after, &sessionStream{client: c, sessionID: sessionID})
+	return c.stream(ctx, after, &sessionStream{client: c, sessionID: sessionID})
 }
 
 // StreamRun follows a run like [Client.StreamSession]. The ids are those of the
 // session's log. It ends after the event that ends the run.
 func (c *Client) StreamRun(ctx context.Context, runID, after string) iter.Seq2[StreamEvent, error] {
-	return c.stream(ctx, "/v1/runs", runID, after, &runStream{client: c, runID: runID})
+	return c.stream(ctx, after, &runStream{client: c, runID: runID})
 }
 
-// followed is what is particular to a stream of a session or of a run.
+// followed is what is particular to a stream of a session, of a run, or of the inbox.
 type followed interface {
+	// path of the stream.
+	path() (string, error)
+	// numbered says that its frames have ids, by which it goes on after a cut.
+	numbered() bool
 	// snapshot reads the view of a snapshot into the event, and reports whether nothing
 	// comes after it.
 	snapshot(data []byte, event *StreamEvent) (over bool, err error)
@@ -72,9 +81,9 @@ type streamedEvent struct {
 	name string
 }
 
-func (c *Client) stream(ctx context.Context, base, id, after string, of followed) iter.Seq2[StreamEvent, error] {
+func (c *Client) stream(ctx context.Context, after string, of followed) iter.Seq2[StreamEvent, error] {
 	return func(yield func(StreamEvent, error) bool) {
-		path, err := route(base, id, "stream")
+		path, err := of.path()
 		if err == nil && after != "" {
 			_, err = sequence(after)
 		}
@@ -217,9 +226,9 @@ func (s *streaming) read(body io.Reader) error {
 		s.opened = true
 		s.pause.reset()
 		switch {
-		case first && resumed && one.id == "":
+		case first && resumed && one.id == "", !first && one.name == "stream_gap" && !s.of.numbered():
 			err = s.gap(one)
-			resumed = false
+			resumed, first = false, true
 		case first && !resumed:
 			err = s.snapshot(one)
 			first = false
@@ -246,7 +255,7 @@ func (s *streaming) gap(one streamFrame) error {
 }
 
 func (s *streaming) snapshot(one streamFrame) error {
-	if _, err := sequence(one.id); err != nil || one.name != "snapshot" {
+	if one.name != "snapshot" || !s.validID(one.id) {
 		return fmt.Errorf("%w: %q with the id %q instead of a snapshot", errFrame, one.name, one.id)
 	}
 	event := StreamEvent{ID: one.id}
@@ -259,18 +268,31 @@ func (s *streaming) snapshot(one streamFrame) error {
 	return nil
 }
 
+// validID reports whether a frame has the id that it must have.
+func (s *streaming) validID(id string) bool {
+	if !s.of.numbered() {
+		return id == ""
+	}
+	_, err := sequence(id)
+	return err == nil
+}
+
 func (s *streaming) event(one streamFrame) error {
-	id, err := sequence(one.id)
-	if err != nil {
+	if !s.validID(one.id) {
 		return fmt.Errorf("%w: an event with the id %q", errFrame, one.id)
 	}
 	entry := &streamedEvent{name: one.name}
 	if err := json.Unmarshal(one.data, &entry.RunEventEntry); err != nil {
 		return fmt.Errorf("%w: decode event %s: %w", errFrame, one.id, err)
 	}
+	if !s.of.numbered() {
+		s.done = !s.yield(StreamEvent{Event: &entry.RunEventEntry}, nil)
+		return nil
+	}
 	if entry.ID != one.id {
 		return fmt.Errorf("%w: event %s in a frame with the id %s", errFrame, entry.ID, one.id)
 	}
+	id, _ := sequence(one.id)
 	if last, err := sequence(s.after); err == nil && id <= last {
 		return nil
 	}
@@ -283,6 +305,10 @@ type sessionStream struct {
 	client    *Client
 	sessionID string
 }
+
+func (s *sessionStream) path() (string, error) { return route("/v1/sessions", s.sessionID, "stream") }
+
+func (s *sessionStream) numbered() bool { return true }
 
 func (s *sessionStream) snapshot(data []byte, event *StreamEvent) (bool, error) {
 	event.Session = &SessionView{}
@@ -305,6 +331,10 @@ type runStream struct {
 	client *Client
 	runID  string
 }
+
+func (s *runStream) path() (string, error) { return route("/v1/runs", s.runID, "stream") }
+
+func (s *runStream) numbered() bool { return true }
 
 func (s *runStream) snapshot(data []byte, event *StreamEvent) (bool, error) {
 	event.Run = &RunView{}

@@ -87,6 +87,10 @@ func told(stream func(func(client.StreamEvent, error) bool), limit int) (list []
 			list = append(list, "session "+one.ID)
 		case one.Run != nil:
 			list = append(list, "run "+one.ID)
+		case one.Inbox != nil:
+			list = append(list, fmt.Sprint("inbox ", len(one.Inbox.PendingApprovals), one.Inbox.More))
+		case one.Event != nil && one.ID == "":
+			list = append(list, one.Event.SessionID+":"+one.Event.ID)
 		case one.Event != nil:
 			list = append(list, one.ID)
 		default:
@@ -181,6 +185,32 @@ func TestStreamThatCannotBe(t *testing.T) {
 				require.NotErrorIs(t, err, client.ErrUnavailable, "not worth trying again")
 			}
 		})
+	}
+}
+
+func TestStreamOfTheInbox(t *testing.T) {
+	t.Parallel()
+	const (
+		empty = "retry: 1000\n\nevent: snapshot\ndata: {\"pending_approvals\":[],\"pending_questions\":[]}\n\n"
+		full  = "event: snapshot\ndata: {\"pending_approvals\":[{\"session_id\":\"s\"}],\"pending_questions\":[],\"more\":true}\n\n"
+		gap   = "event: stream_gap\ndata: {\"reason\":\"missed\"}\n\n"
+	)
+	raised := strings.TrimPrefix(event(3, "waiting_for_approval"), "id: 3\n")
+	service := &scripted{replies: []string{"503", empty + raised + raised + gap + full + raised + "CUT", full, empty + raised}}
+	list, err := told(service.connect(t).StreamInbox(t.Context()), 9)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"inbox 0 false", "s:3", "s:3", "gap missed", "inbox 1 true", "s:3", "inbox 1 true", "inbox 0 false", "s:3",
+	}, list, "an event may come twice, and each connection begins with a snapshot")
+	require.Equal(t, []string{"", "", "", ""}, service.asked)
+
+	for name, reply := range map[string]string{
+		"no snapshot": raised, "a snapshot with an id": "id: 1\n" + full, "an event with an id": empty + event(3, "x"),
+		"a gap without a snapshot": empty + gap + raised, "a gap without a reason": empty + "event: stream_gap\ndata: {}\n\n",
+	} {
+		_, err := told((&scripted{replies: []string{reply}}).connect(t).StreamInbox(t.Context()), 0)
+		require.Error(t, err, name)
+		require.NotErrorIs(t, err, client.ErrUnavailable, name)
 	}
 }
 

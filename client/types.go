@@ -30,6 +30,8 @@ type (
 	PendingApprovalView = runs.PendingApprovalView
 	// PendingQuestionView is an open question with its context.
 	PendingQuestionView = runs.PendingQuestionView
+	// InboxView is what is open in all sessions.
+	InboxView = runs.InboxView
 	// RunEventEntry is one event of a session's log.
 	RunEventEntry = runs.RunEventEntry
 	// OutputRecord is a piece of output that a worker gave.

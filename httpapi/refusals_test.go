@@ -67,6 +67,11 @@ var operations = []operation{
 	{"GET", "/v1/approvals", "", false, ""},
 	{"GET", "/v1/questions", "", false, ""},
 	{"GET", "/v1/effects", "", false, ""},
+	{"GET", "/v1/rules", "", false, ""},
+	{"POST", "/v1/rules", `{"match":{"pattern_keys":["no such key"]}}`, false, ""},
+	{"POST", "/v1/rules/explain", `{"tool_name":"x","input":{}}`, false, ""},
+	{"GET", "/v1/rules/nobody", "", false, runs.CodeRuleNotFound},
+	{"DELETE", "/v1/rules/nobody", "", false, runs.CodeRuleNotFound},
 }
 
 func testRefusals(t *testing.T, a *api) {
@@ -134,7 +139,7 @@ func testRefusals(t *testing.T, a *api) {
 	})
 	t.Run("routes and methods", func(t *testing.T) {
 		t.Parallel()
-		for _, path := range []string{"/", "/v1", "/v1/", "/v1/runs/", "/v1/run", "/v1/runs/a/b", "/v1/stream", "/metrics", "/v1/rules", "/%00"} {
+		for _, path := range []string{"/", "/v1", "/v1/", "/v1/runs/", "/v1/run", "/v1/runs/a/b", "/v1/streams", "/metrics", "/v1/rule", "/%00"} {
 			a.get(t, path).refused(wire.CodeRouteNotFound)
 		}
 		for _, bad := range []struct{ method, path, allow string }{
@@ -146,6 +151,7 @@ func testRefusals(t *testing.T, a *api) {
 			{"POST", "/livez", "GET, HEAD"},
 			{"POST", "/v1/sessions/a/mailbox", "GET"},
 			{"POST", "/v1/runs/a/stream", "GET"},
+			{"PUT", "/v1/rules/a", "GET, HEAD, DELETE"},
 		} {
 			require.Equal(t, bad.allow, a.do(t, bad.method, bad.path, "").refused(wire.CodeMethodNotAllowed).header.Get("Allow"))
 		}
@@ -256,4 +262,14 @@ func (s *brokenStore) Effects(context.Context, runs.EffectQuery) ([]runs.Effect,
 func (s *brokenStore) Claimable(context.Context, []string, int) ([]runs.Claimable, error) {
 	return nil, s.err
 }
+func (s *brokenStore) Rule(context.Context, string) (*runs.RuleRecord, error) { return nil, s.err }
+
+func (s *brokenStore) Rules(context.Context, runs.RuleQuery) ([]runs.RuleRecord, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) RulesFor(context.Context, string, int) ([]runs.Rule, int64, error) {
+	return nil, 0, s.err
+}
+
 func (s *brokenStore) Ready(context.Context) error { return s.err }

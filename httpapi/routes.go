@@ -67,9 +67,15 @@ func (s *Server) Routes() *chi.Mux {
 	post("/v1/runs/{run_id}/fail", s.fail)
 	post("/v1/runs/{run_id}/release", s.release)
 
+	stream("/v1/stream", s.streamInbox)
 	get("/v1/approvals", s.listApprovals)
 	get("/v1/questions", s.listQuestions)
 	get("/v1/effects", s.listEffects)
+	get("/v1/rules", s.listRules)
+	post("/v1/rules", s.addRule)
+	post("/v1/rules/explain", s.explainRules)
+	get("/v1/rules/{rule_id}", s.getRule)
+	router.Method(http.MethodDelete, "/v1/rules/{rule_id}", wire.HandlerFunc(s.revokeRule))
 
 	get(pathLive, s.live)
 	get(pathReady, s.ready)
@@ -85,7 +91,7 @@ func routeNotFound(_ http.ResponseWriter, r *http.Request) error {
 
 // methodNotAllowed names the methods that the path does have.
 func methodNotAllowed(router *chi.Mux) wire.HandlerFunc {
-	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost}
+	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete}
 	return func(w http.ResponseWriter, r *http.Request) error {
 		path := r.URL.Path
 		if r.URL.RawPath != "" {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/holdpoint/holdpoint/httpapi/wire"
@@ -61,7 +62,13 @@ func (s *Server) createRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if body.Claim != nil && (body.Suspend == nil || body.Suspend.Hold) {
+	claimed := body.Claim != nil && (body.Suspend == nil || body.Suspend.Hold)
+	if body.Claim != nil && !claimed {
+		if claimed, err = s.goesOn(r.Context(), &reply); err != nil {
+			return err
+		}
+	}
+	if claimed {
 		return s.respondClaimed(w, r, &reply, body.Claim.WorkerID)
 	}
 	return s.respondMade(w, r, &reply)
@@ -80,6 +87,21 @@ func (s *Server) createSessionRun(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	return s.respondMade(w, r, &reply)
+}
+
+// goesOn reports whether a run that was claimed and suspended at once goes on under
+// the lease of that claim, because standing rules settled everything. Of a repeated
+// call the run as it is now tells.
+func (s *Server) goesOn(ctx context.Context, reply *runs.Reply) (bool, error) {
+	if reply.Run != nil {
+		return reply.Claim != nil, nil
+	}
+	record, err := s.store.Run(ctx, reply.ReplayRunID)
+	if err != nil {
+		return false, err
+	}
+	run := &record.Run
+	return run.Status == runs.StatusRunning && run.Fence == 1 && run.LeaseEnd == "", nil
 }
 
 // respondMade answers a creation: 202, also when the key was seen before, and 200

@@ -8,6 +8,9 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
+	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
@@ -62,6 +65,10 @@ type Options struct {
 	// StreamWriteTimeout is how long the reader of a stream may take nothing before it
 	// loses its connection; 10 s by default.
 	StreamWriteTimeout time.Duration
+	// MaxRuleAge caps how long a standing rule may hold; 0 for no cap.
+	MaxRuleAge time.Duration
+	// Dialects are the foreign wire contracts that are served beside /v1.
+	Dialects []dialects.Mount
 }
 
 // Server is the native API. It holds no state of its own besides whether it is
@@ -74,7 +81,9 @@ type Server struct {
 	limits       Limits
 	pollInterval time.Duration
 	streams      *stream.Hub
+	snapshots    singleflight.Group // of sessions, for streams
 	streamWrites time.Duration
+	maxRuleAgeMs int64
 	handler      http.Handler
 
 	draining context.Context
@@ -98,6 +107,7 @@ func New(options Options) *Server {
 		},
 		pollInterval: cmp.Or(options.PollInterval, DefaultPollInterval),
 		streamWrites: cmp.Or(options.StreamWriteTimeout, DefaultStreamWriteTimeout),
+		maxRuleAgeMs: options.MaxRuleAge.Milliseconds(),
 		draining:     draining, drain: drain,
 	}
 	server.streams = stream.NewHub(stream.Options{
@@ -105,7 +115,16 @@ func New(options Options) *Server {
 		MaxStreams: options.Limits.MaxStreams, PollInterval: server.pollInterval, KeepAlive: options.KeepAlive,
 	})
 	guard := wire.Guard{Hosts: options.Hosts, Origins: options.Origins}
-	server.handler = wire.NewShell(logger, guard, isProbe).Wrap(server.Routes())
+	routes := server.Routes()
+	for _, mount := range options.Dialects {
+		mount(routes, dialects.Services{
+			Store: options.Store, Watches: options.Hub, Streams: server.streams, Logger: logger, Draining: draining,
+			PollInterval: server.pollInterval, KeepAlive: cmp.Or(options.KeepAlive, stream.DefaultKeepAlive),
+			StreamWriteTimeout: server.streamWrites, MaxRuleAgeMs: server.maxRuleAgeMs,
+			MaxBodyBytes: server.limits.MaxBodyBytes,
+		})
+	}
+	server.handler = wire.NewShell(logger, guard, isProbe).Wrap(routes)
 	return server
 }
 

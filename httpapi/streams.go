@@ -1,9 +1,8 @@
 package httpapi
 
 import (
-	"errors"
+	"context"
 	"net/http"
-	"time"
 
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
@@ -52,29 +51,70 @@ func (s *Server) streamSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer subscription.Close()
-	opening, from, err := s.openSession(r, sessionID, wanted)
+	begin, from, err := s.openSession(r.Context(), sessionID, wanted)
 	if err != nil {
 		return err
 	}
-	s.follow(w, r, subscription, opening, from)
+	s.follow(w, r, subscription, begin, from)
 	return nil
 }
 
-// openSession returns the first bytes of a session's stream and what comes after
-// them. The subscription must have been taken before.
-func (s *Server) openSession(r *http.Request, sessionID string, wanted resumption) ([]byte, stream.From, error) {
-	record, err := s.store.Session(r.Context(), sessionID)
+// opening is what a stream begins with.
+type opening struct {
+	gap string // the reason of a gap, empty for none
+	// snapshot is its frame, nil when the caller goes on after an event that it knows. It
+	// may be shared.
+	snapshot []byte
+}
+
+// openSession returns how a session's stream begins and what comes after that. The
+// subscription must have been taken before.
+func (s *Server) openSession(ctx context.Context, sessionID string, wanted resumption) (opening, stream.From, error) {
+	var begin opening
+	if wanted.given {
+		var head *runs.Session
+		err := s.streams.Aside(func() (err error) {
+			head, err = s.store.SessionHead(ctx, sessionID)
+			return err
+		})
+		if err != nil {
+			return opening{}, stream.From{}, err
+		}
+		if wanted.cursor <= head.LastEventID {
+			return begin, stream.From{Cursor: wanted.cursor, Closed: head.EndedAtMs != 0, End: head.LastEventID}, nil
+		}
+		begin.gap = stream.GapAhead
+	}
+	shared, err, _ := s.snapshots.Do(sessionID, func() (any, error) { return s.snapshotOf(ctx, sessionID) })
 	if err != nil {
-		return nil, stream.From{}, err
+		return opening{}, stream.From{}, err
 	}
-	newest := record.Session.LastEventID
-	from := stream.From{Cursor: newest, Closed: record.Session.EndedAtMs != 0, End: newest}
-	if wanted.given && wanted.cursor <= newest {
-		from.Cursor = wanted.cursor
-		return []byte(stream.Retry), from, nil
-	}
-	opening, err := openWith(wanted, newest, record.View())
-	return opening, from, err
+	snapshot := shared.(*sessionSnapshot) //nolint:forcetypeassert // the call above returns nothing else
+	begin.snapshot = snapshot.frame
+	return begin, stream.From{Cursor: snapshot.newest, Closed: snapshot.ended, End: snapshot.newest}, nil
+}
+
+// sessionSnapshot is how a session stood at its newest event. All who open its stream
+// while it is read share it: what came after it is read from the log.
+type sessionSnapshot struct {
+	frame  []byte
+	newest int64
+	ended  bool
+}
+
+// snapshotOf goes on when the caller leaves, because others wait for it too.
+func (s *Server) snapshotOf(ctx context.Context, sessionID string) (*sessionSnapshot, error) {
+	snapshot := &sessionSnapshot{}
+	err := s.streams.Aside(func() error {
+		record, err := s.store.Session(context.WithoutCancel(ctx), sessionID)
+		if err != nil {
+			return err
+		}
+		snapshot.newest, snapshot.ended = record.Session.LastEventID, record.Session.EndedAtMs != 0
+		snapshot.frame, err = stream.AppendSnapshot(nil, snapshot.newest, record.View())
+		return err
+	})
+	return snapshot, err
 }
 
 func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
@@ -87,112 +127,107 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	// The first read only tells whose feed to join; the snapshot is read after it.
-	record, err := s.store.Run(r.Context(), runID)
+	var sessionID string
+	err = s.streams.Aside(func() error {
+		record, err := s.store.Run(r.Context(), runID)
+		if err == nil {
+			sessionID = record.Run.SessionID
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	subscription, err := s.streams.Join(record.Run.SessionID)
+	subscription, err := s.streams.Join(sessionID)
 	if err != nil {
 		return err
 	}
 	defer subscription.Close()
-	opening, from, err := s.openRun(r, runID, wanted)
+	var begin opening
+	var from stream.From
+	err = s.streams.Aside(func() (err error) {
+		begin, from, err = s.openRun(r, runID, wanted)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	s.follow(w, r, subscription, opening, from)
+	s.follow(w, r, subscription, begin, from)
 	return nil
 }
 
 // openRun is openSession for one run. The ids are the session's, and so a cursor is
 // ahead only when the session's log does not reach to it.
-func (s *Server) openRun(r *http.Request, runID string, wanted resumption) ([]byte, stream.From, error) {
+func (s *Server) openRun(r *http.Request, runID string, wanted resumption) (opening, stream.From, error) {
 	record, err := s.store.Run(r.Context(), runID)
 	if err != nil {
-		return nil, stream.From{}, err
+		return opening{}, stream.From{}, err
 	}
 	run := &record.Run
 	from := stream.From{RunID: runID, Cursor: run.LastEventID, Closed: run.Status.Terminal(), End: run.LastEventID}
 	known := wanted.given && wanted.cursor <= run.LastEventID
 	if wanted.given && !known {
-		session, err := s.store.Session(r.Context(), run.SessionID)
+		session, err := s.store.SessionHead(r.Context(), run.SessionID)
 		if err != nil {
-			return nil, stream.From{}, err
+			return opening{}, stream.From{}, err
 		}
-		known = wanted.cursor <= session.Session.LastEventID
+		known = wanted.cursor <= session.LastEventID
 	}
-	if known {
+	var begin opening
+	switch {
+	case known:
 		from.Cursor = wanted.cursor
-		return []byte(stream.Retry), from, nil
+		return begin, from, nil
+	case wanted.given:
+		begin.gap = stream.GapAhead
 	}
-	opening, err := openWith(wanted, run.LastEventID, record.View())
-	return opening, from, err
+	begin.snapshot, err = stream.AppendSnapshot(nil, run.LastEventID, record.View())
+	return begin, from, err
 }
 
-// openWith returns the first bytes of a stream that begins with a snapshot, which
-// stands at an event. A caller that wanted something else is told why it cannot have
-// it.
-func openWith(wanted resumption, id int64, view any) ([]byte, error) {
-	opening := []byte(stream.Retry)
-	if wanted.given {
-		var err error
-		if opening, err = stream.AppendGap(opening, stream.GapAhead); err != nil {
-			return nil, err
-		}
+// streamInbox streams what is open in all sessions. Nothing is numbered across them, so
+// that every stream begins with a snapshot; a cursor is looked at for its form only.
+func (s *Server) streamInbox(w http.ResponseWriter, r *http.Request) error {
+	if _, err := resumptionOf(r); err != nil {
+		return err
 	}
-	return stream.AppendSnapshot(opening, id, view)
+	subscription, err := s.streams.JoinInbox()
+	if err != nil {
+		return err
+	}
+	defer subscription.Close()
+	if err := subscription.Open(r.Context()); err != nil {
+		return err
+	}
+	out := stream.Begin(w, "text/event-stream", s.streamWrites)
+	if (&opening{}).write(out) == nil {
+		subscription.Follow(r.Context(), out)
+	}
+	return nil
 }
-
-var (
-	eventStream = []string{"text/event-stream"}
-	noBuffering = []string{"no"}
-)
 
 // follow answers with the stream. What goes wrong from here on ends it: the reader
 // comes back with the last id that it has.
-func (s *Server) follow(w http.ResponseWriter, r *http.Request, subscription *stream.Subscription, opening []byte, from stream.From) {
-	header := w.Header()
-	header["Content-Type"] = eventStream
-	// A proxy such as nginx would hold the frames back.
-	header["X-Accel-Buffering"] = noBuffering
-	w.WriteHeader(http.StatusOK)
-	out := &streamWriter{w: w, control: http.NewResponseController(w), patience: s.streamWrites}
-	// The bound on how long a request may take to arrive says nothing about a stream.
-	_ = out.control.SetReadDeadline(time.Time{})
-	if _, err := out.Write(opening); err != nil || out.Flush() != nil {
+func (s *Server) follow(w http.ResponseWriter, r *http.Request, subscription *stream.Subscription, begin opening, from stream.From) {
+	out := stream.Begin(w, "text/event-stream", s.streamWrites)
+	if begin.write(out) != nil {
 		return
 	}
 	subscription.Follow(r.Context(), out, from)
 }
 
-// streamWriter gives the reader some time for everything between two flushes.
-type streamWriter struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	// patience is how long that is.
-	patience time.Duration
-	// timed says that the deadline is set.
-	timed bool
-}
-
-func (o *streamWriter) Write(text []byte) (int, error) {
-	if !o.timed {
-		if err := o.control.SetWriteDeadline(o.deadline()); err != nil && !errors.Is(err, http.ErrNotSupported) {
-			return 0, err
+func (o *opening) write(out stream.Out) error {
+	first := []byte(stream.Retry)
+	if o.gap != "" {
+		var err error
+		if first, err = stream.AppendGap(first, o.gap); err != nil {
+			return err
 		}
-		o.timed = true
 	}
-	return o.w.Write(text)
-}
-
-func (o *streamWriter) Flush() error {
-	o.timed = false
-	if err := o.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
+	for _, text := range [][]byte{first, o.snapshot} {
+		if _, err := out.Write(text); err != nil {
+			return err
+		}
 	}
-	return nil
-}
-
-func (o *streamWriter) deadline() time.Time {
-	return time.Now().Add(o.patience) //nolint:forbidigo // a deadline of a connection is by the clock of this process
+	return out.Flush()
 }

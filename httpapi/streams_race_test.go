@@ -1,8 +1,11 @@
 package httpapi_test
 
 import (
+	"bufio"
+	"context"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -140,4 +143,51 @@ func TestStreamsOfALongLog(t *testing.T) {
 		require.Equal(t, want, number(t, second.event().id))
 	}
 	require.NotEqual(t, string(runs.EventCompleted), first.event().name)
+}
+
+// A herd that comes back at once, as after a restart, has one snapshot read for it.
+func TestStreamsThatOpenTogetherShareASnapshot(t *testing.T) {
+	t.Parallel()
+	const readers = 50
+	store := &slowSessions{Store: openSQLite(t), gate: make(chan struct{})}
+	a := serve(t, store, newContract(t))
+	run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
+	snapshots := make(chan string, readers)
+	for range readers {
+		go func() {
+			response, err := http.Get(a.server.URL + "/v1/sessions/" + run.session + "/stream") //nolint:noctx // it ends with the service
+			if err != nil {
+				snapshots <- err.Error()
+				return
+			}
+			defer response.Body.Close()
+			stream := &reader{t: t, lines: bufio.NewReader(response.Body)}
+			one, err := stream.read()
+			for err == nil && one.name == "" {
+				one, err = stream.read()
+			}
+			snapshots <- one.data
+		}()
+	}
+	require.Eventually(t, func() bool { return store.waiting.Load() > 0 }, 20*time.Second, time.Millisecond)
+	close(store.gate)
+	first := <-snapshots
+	require.Contains(t, first, `"pending_count":1`)
+	for range readers - 1 {
+		require.Equal(t, first, <-snapshots)
+	}
+	require.Less(t, store.waiting.Load(), int64(readers))
+}
+
+// slowSessions answers for sessions when the gate is open, and counts who asks.
+type slowSessions struct {
+	runs.Store
+	gate    chan struct{}
+	waiting atomic.Int64
+}
+
+func (s *slowSessions) Session(ctx context.Context, sessionID string) (*runs.SessionRecord, error) {
+	s.waiting.Add(1)
+	<-s.gate
+	return s.Store.Session(ctx, sessionID)
 }

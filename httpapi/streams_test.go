@@ -11,6 +11,7 @@ import (
 )
 
 func testStreams(t *testing.T, a *api) {
+	t.Run("the inbox", func(t *testing.T) { t.Parallel(); testInbox(t, a) })
 	t.Run("a session: a snapshot, and then what happens", func(t *testing.T) {
 		t.Parallel()
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`,`+approval("a2")+`]`)

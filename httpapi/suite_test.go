@@ -134,6 +134,7 @@ func TestAPI(t *testing.T) {
 					{"clarifications that end otherwise", testClarificationsEndOtherwise},
 					{"mailbox", testMailbox},
 					{"effects", testEffects},
+					{"rules", testRules},
 					{"idempotency", testIdempotency},
 					{"lists", testLists},
 					{"events", testEvents},

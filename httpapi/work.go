@@ -94,7 +94,13 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 	if byKey && reply.Existing {
 		w.Header()[wire.ReplayedHeader] = replayed
 	}
-	return wire.Respond(w, r, http.StatusOK, suspendReply{Run: record.View(), Resume: reply.Resume})
+	answer := suspendReply{Run: record.View()}
+	// When standing rules settled everything, the run goes on under the same lease. One
+	// that only a person's decision set going is for whoever claims it.
+	if record.Run.LeaseEnd == "" {
+		answer.Resume = answer.Run.Resume
+	}
+	return wire.Respond(w, r, http.StatusOK, answer)
 }
 
 // suspended reports whether a run shows a request of that suspension. It tells the

@@ -102,21 +102,8 @@ func exactInput(input JSON) (canonical []byte, digest string) {
 	return canonical, digest
 }
 
-// PreviewRemembered returns the text of the rule that a decision about an approval
-// with remember would write at that moment, for a person to read before. A nil
-// rememberForMs stands for the default. The text is empty when there is no such rule.
-func PreviewRemembered(approval ApprovalRequest, sessionID string, remember Remember, behavior Behavior, rememberForMs *int64, nowMs int64) string {
-	rule, err := PreviewRule(approval, sessionID, ApprovalResolution{
-		Remember: remember, Behavior: behavior, RememberForMs: rememberForMs,
-	}, 0, nowMs)
-	if err != nil {
-		return ""
-	}
-	return rule.Text
-}
-
 // PreviewRule returns the rule that a decision about an approval would write at that
-// moment, without its id and its author. maxRuleAgeMs is that of ResolveApprovals.
+// moment, for a person to read before, without its id and its author. maxRuleAgeMs is that of ResolveApprovals.
 // Errors: the invalid_request that the decision would meet, with pointers into the
 // resolution.
 func PreviewRule(approval ApprovalRequest, sessionID string, resolution ApprovalResolution, maxRuleAgeMs, nowMs int64) (RuleView, error) {

@@ -107,7 +107,7 @@ func TestRememberedTexts(t *testing.T) {
 	preview := func(input string, keys ...string) string {
 		request := approval("a")
 		request.Input, request.PatternKeys = runs.JSON(input), keys
-		return runs.PreviewRemembered(request, "s1", runs.RememberSession, runs.BehaviorAllow, ms(1_000), december-1_000)
+		return remembered(t, request, runs.RememberSession, runs.BehaviorAllow, ms(1_000), december-1_000)
 	}
 	require.Equal(t, `Allow the tool bash with exactly this input: {"command":"rm -rf ./temp"}, in session s1, until 2026-12-21T10:00:00Z.`,
 		preview(`{ "command" : "rm -rf ./temp" }`))
@@ -122,10 +122,19 @@ func TestRememberedTexts(t *testing.T) {
 
 	request := approval("a")
 	require.Equal(t, `Deny the tool bash with exactly this input: {"command":"ls"}, in every session, with no end date.`,
-		runs.PreviewRemembered(request, "s1", runs.RememberAlways, runs.BehaviorDeny, ms(0), december))
+		remembered(t, request, runs.RememberAlways, runs.BehaviorDeny, ms(0), december))
 	require.Equal(t, `Allow the tool bash with exactly this input: {"command":"ls"}, in every session, until 2027-01-20T10:00:00Z.`,
-		runs.PreviewRemembered(request, "s1", runs.RememberAlways, runs.BehaviorAllow, nil, december))
-	require.Empty(t, runs.PreviewRemembered(request, "s1", "forever", runs.BehaviorAllow, nil, december))
+		remembered(t, request, runs.RememberAlways, runs.BehaviorAllow, nil, december))
+	_, err := runs.PreviewRule(request, "s1", runs.ApprovalResolution{Remember: "forever", Behavior: runs.BehaviorAllow}, 0, december)
+	requireCode(t, runs.CodeInvalidRequest, err)
+}
+
+// remembered is the text of the rule that a decision in session s1 would write.
+func remembered(t *testing.T, request runs.ApprovalRequest, remember runs.Remember, behavior runs.Behavior, forMs *int64, nowMs int64) string {
+	t.Helper()
+	rule, err := runs.PreviewRule(request, "s1", runs.ApprovalResolution{Remember: remember, Behavior: behavior, RememberForMs: forMs}, 0, nowMs)
+	require.NoError(t, err)
+	return rule.Text
 }
 
 // The domain has no calendar of the standard library; this one is held to it.

@@ -15,8 +15,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
-// fakeStore is the log of one session, "s", with the runs "a" and "b".
+// fakeStore is the log of one session, "s", with the runs "a" and "b". Nobody follows
+// the inbox there.
 type fakeStore struct {
+	Store
 	hub *watch.Hub
 
 	mu     sync.Mutex
@@ -29,18 +31,18 @@ type fakeStore struct {
 
 var errBroken = errors.New("the database is gone")
 
-func (f *fakeStore) Session(context.Context, string) (*runs.SessionRecord, error) {
+func (f *fakeStore) SessionHead(context.Context, string) (*runs.Session, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sessionReads++
 	if f.broken {
 		return nil, errBroken
 	}
-	record := &runs.SessionRecord{Session: runs.Session{SessionID: "s", LastEventID: int64(len(f.events))}}
+	session := &runs.Session{SessionID: "s", LastEventID: int64(len(f.events))}
 	if f.ended {
-		record.Session.EndedAtMs = 1
+		session.EndedAtMs = 1
 	}
-	return record, nil
+	return session, nil
 }
 
 func (f *fakeStore) SessionEvents(_ context.Context, _ string, after int64, limit int) ([]runs.Event, error) {

@@ -3,7 +3,6 @@ package stream
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -15,7 +14,7 @@ import (
 // What a feed keeps for its followers at most, and how many events are read at once.
 const (
 	windowFrames = 256
-	windowBytes  = 256 << 10
+	windowBytes  = 512 << 10
 	readEvents   = 128
 )
 
@@ -74,7 +73,11 @@ func (f *feed) run(ctx context.Context) {
 	timer := time.NewTimer(f.hub.pollAfter())
 	defer timer.Stop()
 	for look := true; ; {
-		over, err := f.advance(ctx, look)
+		var over bool
+		err := f.hub.Aside(func() (err error) {
+			over, err = f.advance(ctx, look)
+			return err
+		})
 		if over || ctx.Err() != nil {
 			return
 		}
@@ -111,16 +114,16 @@ func (f *feed) advance(ctx context.Context, look bool) (over bool, err error) {
 			return false, err
 		}
 	}
-	record, err := f.hub.store.Session(ctx, f.sessionID)
+	session, err := f.hub.store.SessionHead(ctx, f.sessionID)
 	if err != nil {
 		return false, err
 	}
-	if f.behind(record.Session.LastEventID, look) {
+	if f.behind(session.LastEventID, look) {
 		if _, _, err := f.read(ctx); err != nil {
 			return false, err
 		}
 	}
-	if record.Session.EndedAtMs == 0 {
+	if session.EndedAtMs == 0 {
 		return false, nil
 	}
 	f.mu.Lock()
@@ -161,7 +164,7 @@ func (f *feed) read(ctx context.Context) (count int, ended bool, err error) {
 			if frames[i], err = newFrame(&events[i]); err != nil {
 				return count, ended, err
 			}
-			ended = ended || frames[i].ends
+			ended = ended || frames[i].ends()
 		}
 		count += len(events)
 		f.add(frames)
@@ -185,9 +188,9 @@ func (f *feed) add(frames []frame) {
 	defer f.mu.Unlock()
 	f.window = append(f.window, frames...)
 	for i := range frames {
-		f.size += len(frames[i].text)
+		f.size += frames[i].size()
 	}
-	f.head = frames[len(frames)-1].id
+	f.head = frames[len(frames)-1].event.EventID
 	if len(f.window) > windowFrames || f.size > windowBytes {
 		f.trim()
 	}
@@ -199,10 +202,10 @@ func (f *feed) add(frames []frame) {
 func (f *feed) trim() {
 	first, last := 0, len(f.window)-1
 	for first < last && (len(f.window)-first > windowFrames/2 || f.size > windowBytes/2) {
-		f.size -= len(f.window[first].text)
+		f.size -= f.window[first].size()
 		first++
 	}
-	f.base = f.window[first].id - 1
+	f.base = f.window[first].event.EventID - 1
 	f.window = slices.Clone(f.window[first:])
 }
 
@@ -235,11 +238,8 @@ func (f *feed) after(cursor int64) view {
 	case cursor < f.base:
 		seen.missing = true
 	default:
-		at, _ := slices.BinarySearchFunc(f.window, cursor+1, func(one frame, id int64) int { return cmp.Compare(one.id, id) })
+		at, _ := slices.BinarySearchFunc(f.window, cursor+1, func(one frame, id int64) int { return cmp.Compare(one.event.EventID, id) })
 		seen.frames, seen.over = f.window[at:], f.over
 	}
 	return seen
 }
-
-// errStopped ends a stream whose reader has gone, or is too slow.
-var errStopped = errors.New("the reader takes no more")

@@ -3,18 +3,10 @@ package stream
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 
 	"github.com/holdpoint/holdpoint/runs"
 )
-
-// Out is where a stream is written to. Nothing need arrive before Flush. Both
-// return an error when the reader takes no more; they must not block for ever.
-type Out interface {
-	io.Writer
-	Flush() error
-}
 
 // From says which events a stream has.
 type From struct {
@@ -35,26 +27,32 @@ const slowBatch = 32
 // or session is over, ctx ends, the hub is done, or the reader takes no more. A read
 // that fails is logged and ends the stream too: the reader knows where to go on.
 func (s *Subscription) Follow(ctx context.Context, out Out, from From) {
-	if err := s.follow(ctx, out, &from); err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
-		s.report(ctx, from.RunID, err)
-	}
+	s.serve(ctx, &framed{out}, &from)
 }
 
-func (s *Subscription) report(ctx context.Context, runID string, err error) {
-	s.hub.logger.LogAttrs(ctx, slog.LevelError, "stream",
-		slog.String("session_id", s.feed.sessionID), slog.String("run_id", runID), slog.String("error", err.Error()))
+// Deliver is Follow for a face with frames of its own: it hands over the events
+// themselves.
+func (s *Subscription) Deliver(ctx context.Context, from From, sink Sink) {
+	s.serve(ctx, &handed{sink: sink}, &from)
+}
+
+func (s *Subscription) serve(ctx context.Context, to recipient, from *From) {
+	if err := s.follow(ctx, to, from); err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
+		s.hub.logger.LogAttrs(ctx, slog.LevelError, "stream",
+			slog.String("session_id", s.feed.sessionID), slog.String("run_id", from.RunID), slog.String("error", err.Error()))
+	}
 }
 
 // follow keeps its frame and those above it small: a follower that waits has them on
 // its stack, and stacks come in powers of two.
-func (s *Subscription) follow(ctx context.Context, out Out, from *From) error {
+func (s *Subscription) follow(ctx context.Context, to recipient, from *From) error {
 	if from.Closed {
-		return s.replay(ctx, out, from)
+		return s.replay(ctx, to, from)
 	}
 	s.feed.start()
 	silence := s.hub.silence.after()
 	for {
-		changed, wrote, over, err := s.pass(ctx, out, from)
+		changed, wrote, over, err := s.pass(ctx, to, from)
 		if over || err != nil {
 			return err
 		}
@@ -62,7 +60,7 @@ func (s *Subscription) follow(ctx context.Context, out Out, from *From) error {
 			silence = s.hub.silence.after()
 		}
 		if changed == nil {
-			if s.isDone(ctx) {
+			if s.hub.isDone(ctx) {
 				return nil
 			}
 			continue
@@ -70,7 +68,7 @@ func (s *Subscription) follow(ctx context.Context, out Out, from *From) error {
 		select {
 		case <-changed:
 		case <-silence:
-			if err := write(out, keepAlive); err != nil {
+			if err := to.silence(); err != nil {
 				return err
 			}
 			silence = s.hub.silence.after()
@@ -84,36 +82,36 @@ func (s *Subscription) follow(ctx context.Context, out Out, from *From) error {
 
 // pass writes what a follower sees, or the next part of what it no longer sees. The
 // channel tells when there is something else to see; it is nil when there is already.
-func (s *Subscription) pass(ctx context.Context, out Out, from *From) (changed <-chan struct{}, wrote, over bool, err error) {
+func (s *Subscription) pass(ctx context.Context, to recipient, from *From) (changed <-chan struct{}, wrote, over bool, err error) {
 	seen := s.feed.after(from.Cursor)
 	if seen.missing {
-		wrote, over, err = s.catchUp(ctx, out, from, seen.base)
+		wrote, over, err = s.catchUp(ctx, to, from, seen.base)
 		return nil, wrote, over, err
 	}
 	for i := range seen.frames {
 		one := &seen.frames[i]
-		from.Cursor = one.id
-		if from.RunID != "" && from.RunID != one.runID {
+		from.Cursor = one.event.EventID
+		if from.RunID != "" && from.RunID != one.event.RunID {
 			continue
 		}
 		wrote = true
-		if _, err := out.Write(one.text); err != nil {
-			return nil, wrote, false, errStopped
+		if err := to.take(one.event, one.text); err != nil {
+			return nil, wrote, false, err
 		}
-		if over = from.RunID != "" && one.ends; over {
+		if over = from.RunID != "" && one.ends(); over {
 			break
 		}
 	}
-	if wrote && out.Flush() != nil {
-		return nil, wrote, false, errStopped
+	if wrote {
+		err = to.flush()
 	}
-	return seen.changed, wrote, over || seen.over, nil
+	return seen.changed, wrote, over || seen.over, err
 }
 
 // replay writes a log that does not grow any more.
-func (s *Subscription) replay(ctx context.Context, out Out, from *From) error {
-	for from.Cursor < from.End && !s.isDone(ctx) {
-		if _, _, err := s.catchUp(ctx, out, from, from.End); err != nil {
+func (s *Subscription) replay(ctx context.Context, to recipient, from *From) error {
+	for from.Cursor < from.End && !s.hub.isDone(ctx) {
+		if _, _, err := s.catchUp(ctx, to, from, from.End); err != nil {
 			return err
 		}
 	}
@@ -122,53 +120,43 @@ func (s *Subscription) replay(ctx context.Context, out Out, from *From) error {
 
 // catchUp reads the next events after the cursor from the store. The log is known to
 // reach to an event at least: when there are no more before it, the cursor is there.
-func (s *Subscription) catchUp(ctx context.Context, out Out, from *From, to int64) (wrote, over bool, err error) {
+func (s *Subscription) catchUp(ctx context.Context, to recipient, from *From, end int64) (wrote, over bool, err error) {
 	var events []runs.Event
-	if from.RunID == "" {
-		events, err = s.hub.store.SessionEvents(ctx, s.feed.sessionID, from.Cursor, slowBatch)
-	} else {
-		events, err = s.hub.store.RunEvents(ctx, from.RunID, from.Cursor, slowBatch)
-	}
+	err = s.hub.Aside(func() (err error) {
+		if from.RunID == "" {
+			events, err = s.hub.store.SessionEvents(ctx, s.feed.sessionID, from.Cursor, slowBatch)
+		} else {
+			events, err = s.hub.store.RunEvents(ctx, from.RunID, from.Cursor, slowBatch)
+		}
+		return err
+	})
 	if err != nil {
 		return false, false, err
 	}
 	for i := range events {
-		one, err := newFrame(&events[i])
-		if err != nil {
+		one := &events[i]
+		if err := to.take(one, nil); err != nil {
 			return wrote, false, err
 		}
-		if _, err := out.Write(one.text); err != nil {
-			return wrote, false, errStopped
-		}
-		wrote, from.Cursor = true, one.id
-		if over = from.RunID != "" && one.ends; over {
+		wrote, from.Cursor = true, one.EventID
+		if over = from.RunID != "" && endsRun(one); over {
 			break
 		}
 	}
 	if len(events) < slowBatch {
-		from.Cursor = max(from.Cursor, to)
+		from.Cursor = max(from.Cursor, end)
 	}
-	if wrote && out.Flush() != nil {
-		return wrote, false, errStopped
+	if wrote {
+		err = to.flush()
 	}
-	return wrote, over, nil
+	return wrote, over, err
 }
 
-func (s *Subscription) isDone(ctx context.Context) bool {
+func (h *Hub) isDone(ctx context.Context) bool {
 	select {
-	case <-s.hub.done:
+	case <-h.done:
 		return true
 	default:
 		return ctx.Err() != nil
 	}
-}
-
-func write(out Out, text []byte) error {
-	if _, err := out.Write(text); err != nil {
-		return errStopped
-	}
-	if out.Flush() != nil {
-		return errStopped
-	}
-	return nil
 }

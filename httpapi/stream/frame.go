@@ -31,21 +31,25 @@ var encoding = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.All
 
 // frame is an event as all followers write it.
 type frame struct {
-	id    int64
-	runID string
-	// ends says that the run has no event after this one.
-	ends bool
-	text []byte
+	event *runs.Event
+	text  []byte
 }
+
+// size is what the frame holds in memory, near enough.
+func (f *frame) size() int { return len(f.text) + len(f.event.Body) }
+
+func (f *frame) ends() bool { return endsRun(f.event) }
+
+// endsRun says that the run has no event after this one: it has the name of the
+// status that the run ends in.
+func endsRun(event *runs.Event) bool { return runs.Status(event.Type).Terminal() }
 
 func newFrame(event *runs.Event) (frame, error) {
 	text, err := appendFrame(nil, strconv.FormatInt(event.EventID, 10), string(event.Type), event.Entry())
 	if err != nil {
 		return frame{}, fmt.Errorf("event %d of session %s: %w", event.EventID, event.SessionID, err)
 	}
-	// The event that ends a run has the name of the status that it ends in.
-	ends := runs.Status(event.Type).Terminal()
-	return frame{id: event.EventID, runID: event.RunID, ends: ends, text: text}, nil
+	return frame{event: event, text: text}, nil
 }
 
 // AppendSnapshot appends the frame that says how things stand at an event.

@@ -1,4 +1,5 @@
-// Package stream lets many callers follow the log of a session while it grows. The
+// Package stream lets many callers follow the log of a session while it grows, and the
+// requests of all sessions. The
 // sessions that somebody follows have one feed each in this process: it reads new
 // events once, encodes each once, and all followers write the same bytes.
 //
@@ -7,8 +8,13 @@
 // meets the feed where the window begins. So a follower costs its own time and never
 // the feed's, and the memory of a feed is bounded.
 //
+// The inbox has one reader too: it hears of commits about requests, in this process and
+// in others, and reads those sessions' logs on. What nobody told of, because hints get
+// lost, is found by a look at what is open; then all followers get a new snapshot.
+//
 // The package knows the log and the frames of server-sent events (v1-work.md
-// "Streams"). It knows nothing of requests, of SQL, or of who may see what.
+// "Streams"), and by what events a request is raised and settled. It knows nothing of
+// SQL, or of who may see what.
 package stream
 
 import (
@@ -30,15 +36,25 @@ const (
 	DefaultKeepAlive    = 5 * time.Second
 )
 
-// pollsPerSecond bounds what all feeds together ask of the database for the sake of
-// hints that were lost: with many feeds each looks less often.
-const pollsPerSecond = 500
+// What bounds what all feeds together ask of the database for the sake of hints that
+// were lost: with many feeds each looks less often. It is less where hints come at all:
+// then one is lost only when a process dies before it could send it.
+const (
+	pollsPerSecond      = 100
+	pollsPerSecondAlone = 500
+)
+
+// hearing is a [Store] that can say whether it hears of all commits at once, those of
+// other processes too. One that cannot is taken not to.
+type hearing interface{ Hears() bool }
 
 // Store is what a feed reads. See [runs.Reader].
 type Store interface {
-	Session(ctx context.Context, sessionID string) (*runs.SessionRecord, error)
+	SessionHead(ctx context.Context, sessionID string) (*runs.Session, error)
 	SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]runs.Event, error)
 	RunEvents(ctx context.Context, runID string, after int64, limit int) ([]runs.Event, error)
+	PendingRequests(ctx context.Context, q runs.RequestQuery) ([]runs.PendingRequest, error)
+	Subscribe(func(runs.Notice)) (unsubscribe func())
 }
 
 // Options are what a [Hub] is made of. Store and Watches must be set.
@@ -52,7 +68,7 @@ type Options struct {
 	// MaxStreams bounds the streams of this process.
 	MaxStreams int
 	// PollInterval is how often a feed looks for events although no hint came; rarer
-	// when there are more than 500 feeds.
+	// when there are more than 100 feeds, or 500 where no hints come at all.
 	PollInterval time.Duration
 	// KeepAlive is the silence after which a follower is sent a comment. It comes at
 	// most a twentieth later.
@@ -69,9 +85,12 @@ type Hub struct {
 	maxStreams   int
 	pollInterval time.Duration
 	silence      silence
+	polls        int // a second, of all feeds
+	aside        chan struct{}
 
 	mu      sync.Mutex
 	feeds   map[string]*feed
+	inbox   *inbox // nil while nobody follows it
 	streams int
 }
 
@@ -81,7 +100,12 @@ func NewHub(options Options) *Hub {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
+	polls := pollsPerSecondAlone
+	if store, ok := options.Store.(hearing); ok && store.Hears() {
+		polls = pollsPerSecond
+	}
 	return &Hub{
+		polls: polls, aside: make(chan struct{}, maxAside),
 		store: options.Store, watches: options.Watches, done: options.Done, logger: logger,
 		maxStreams:   cmp.Or(options.MaxStreams, DefaultMaxStreams),
 		pollInterval: cmp.Or(options.PollInterval, DefaultPollInterval),
@@ -102,19 +126,10 @@ type Subscription struct {
 // there are as many streams as there may be; [runs.ErrClosed] when the service is
 // shutting down.
 func (h *Hub) Join(sessionID string) (*Subscription, error) {
-	select {
-	case <-h.done:
-		return nil, runs.ErrClosed
-	default:
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.streams >= h.maxStreams {
-		return nil, runs.NewError(wire.CodeServiceUnavailable, "this process serves %d streams, which is as many as it may; try again", h.maxStreams)
-	}
-	h.streams++
-	if h.streams == 1 {
-		h.silence.start()
+	if err := h.enter(); err != nil {
+		return nil, err
 	}
 	f := h.feeds[sessionID]
 	if f == nil {
@@ -123,6 +138,31 @@ func (h *Hub) Join(sessionID string) (*Subscription, error) {
 	}
 	f.users++
 	return &Subscription{hub: h, feed: f}, nil
+}
+
+// enter counts one more stream, unless there may be none. The lock is held.
+func (h *Hub) enter() error {
+	select {
+	case <-h.done:
+		return runs.ErrClosed
+	default:
+	}
+	if h.streams >= h.maxStreams {
+		return runs.NewError(wire.CodeServiceUnavailable, "this process serves %d streams, which is as many as it may; try again", h.maxStreams)
+	}
+	h.streams++
+	if h.streams == 1 {
+		h.silence.start()
+	}
+	return nil
+}
+
+// exit counts one stream less. The lock is held.
+func (h *Hub) exit() {
+	h.streams--
+	if h.streams == 0 {
+		h.silence.stop()
+	}
 }
 
 // Close gives the place up, and ends the feed when it was the last. It must be
@@ -137,10 +177,7 @@ func (s *Subscription) Close() {
 func (h *Hub) leave(f *feed) (last bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.streams--
-	if h.streams == 0 {
-		h.silence.stop()
-	}
+	h.exit()
 	f.users--
 	if f.users > 0 {
 		return false
@@ -153,5 +190,5 @@ func (h *Hub) leave(f *feed) (last bool) {
 func (h *Hub) pollAfter() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return max(h.pollInterval, time.Duration(len(h.feeds))*time.Second/pollsPerSecond)
+	return max(h.pollInterval, time.Duration(len(h.feeds))*time.Second/time.Duration(h.polls))
 }

@@ -2,7 +2,9 @@ package stream
 
 import (
 	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -195,6 +197,61 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
+// eventSink is a face with frames of its own.
+type eventSink struct {
+	sink
+	calls [][]*runs.Event
+}
+
+func (s *eventSink) Events(events []*runs.Event) error {
+	s.calls = append(s.calls, events)
+	for _, event := range events {
+		if _, err := fmt.Fprintf(&s.sink, "id: %d\n", event.EventID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *eventSink) Silence() error {
+	_, err := s.Write([]byte(":\n"))
+	return err
+}
+
+func TestAFaceWithFramesOfItsOwnGetsTheEvents(t *testing.T) {
+	bubble(t, Options{KeepAlive: 5 * time.Second}, func(b *bench) {
+		b.store.addInSilence("a x", "b x", "a x")
+		faces := map[string]*eventSink{}
+		for name, from := range map[string]From{
+			"session": {Cursor: 1}, "run": {RunID: "a"}, "over": {Closed: true, End: 3}, "gone": {Cursor: 3},
+		} {
+			face := &eventSink{}
+			if name == "gone" {
+				face.takes = func() error { return errors.New("broken pipe") }
+			}
+			faces[name] = face
+			subscription, err := b.hub.Join("s")
+			require.NoError(b, err)
+			go func() {
+				defer subscription.Close()
+				subscription.Deliver(b.Context(), from, face)
+			}()
+		}
+		synctest.Wait()
+		b.store.add("b x", "a completed", "b x")
+		synctest.Wait()
+		time.Sleep(6 * time.Second)
+		b.store.end()
+		synctest.Wait()
+		require.Equal(b, "2 3 4 5 6 -", faces["session"].seen())
+		require.Equal(b, "1 3 5", faces["run"].seen())
+		require.Equal(b, "1 2 3", faces["over"].seen())
+		require.Empty(b, faces["gone"].seen())
+		require.Len(b, faces["session"].calls[len(faces["session"].calls)-1], 3, "what came together is handed over together")
+		require.Empty(b, b.hub.feeds, "all have ended")
+	})
+}
+
 func TestAReaderThatTakesNoMore(t *testing.T) {
 	bubble(t, Options{}, func(b *bench) {
 		gone := &sink{takes: func() error { return errors.New("broken pipe") }}
@@ -244,5 +301,57 @@ func TestDoneEndsAllAndTakesNobody(t *testing.T) {
 		<-over
 		_, err = b.hub.Join("s")
 		require.ErrorIs(t, err, runs.ErrClosed)
+	})
+}
+
+type hearingStore struct {
+	*fakeStore
+	hears bool
+}
+
+func (s hearingStore) Hears() bool { return s.hears }
+
+func TestManyFeedsLookLessOften(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		store Store
+		feeds int
+		want  time.Duration
+	}{
+		{&fakeStore{}, 1, time.Second},
+		{&fakeStore{}, 1000, 2 * time.Second},
+		{hearingStore{hears: false}, 1000, 2 * time.Second},
+		{hearingStore{hears: true}, 100, time.Second},
+		{hearingStore{hears: true}, 1000, 10 * time.Second},
+	} {
+		hub := NewHub(Options{Store: test.store, PollInterval: time.Second})
+		for i := range test.feeds {
+			hub.feeds[fmt.Sprint(i)] = nil
+		}
+		require.Equal(t, test.want, hub.pollAfter())
+	}
+}
+
+func TestAside(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hub := NewHub(Options{})
+		require.NoError(t, hub.Aside(func() error { return nil }))
+		require.ErrorIs(t, hub.Aside(func() error { return errBroken }), errBroken)
+		require.PanicsWithValue(t, "lost", func() { _ = hub.Aside(func() error { panic("lost") }) })
+		var busy, most atomic.Int64
+		for range 10 * maxAside {
+			go func() {
+				_ = hub.Aside(func() error {
+					most.Store(max(most.Load(), busy.Add(1)))
+					time.Sleep(time.Second)
+					busy.Add(-1)
+					return nil
+				})
+			}()
+		}
+		time.Sleep(time.Minute)
+		require.EqualValues(t, maxAside, most.Load())
+		require.Zero(t, busy.Load())
 	})
 }

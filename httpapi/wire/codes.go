@@ -71,6 +71,8 @@ var codes = [...]CodeInfo{
 	{runs.CodeQuestionAnswerEmpty, http.StatusBadRequest, "questions"},
 	{runs.CodeQuestionUnknownAnswer, http.StatusBadRequest, "questions"},
 
+	{runs.CodeRuleNotFound, http.StatusNotFound, "rules"},
+
 	{runs.CodeMessageNotFound, http.StatusNotFound, "mailbox"},
 	{runs.CodeEffectNotFound, http.StatusNotFound, "effects"},
 

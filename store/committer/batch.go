@@ -192,10 +192,17 @@ type changedSession struct {
 	touched         []string
 	// owed are the effects that the batch made due.
 	owed []string
+	// events are those of the batch.
+	events  []*runs.Event
+	prompts bool
 }
 
 // note must be called before the change is applied.
 func (s *changedSession) note(change runs.Change) {
+	s.events = append(s.events, change.Events...)
+	for _, event := range change.Events {
+		s.prompts = s.prompts || event.Type.AboutRequest()
+	}
 	for _, list := range [][]*runs.Effect{change.NewEffects, change.UpdatedEffects} {
 		for _, effect := range list {
 			if !slices.Contains(s.owed, effect.EffectID) {
@@ -219,7 +226,10 @@ func (s *changedSession) note(change runs.Change) {
 }
 
 func (s *changedSession) notice(nowMs int64) runs.Notice {
-	notice := runs.Notice{SessionID: s.state.SessionID}
+	notice := runs.Notice{SessionID: s.state.SessionID, Prompts: s.prompts, Events: s.events}
+	if len(s.events) > 0 {
+		notice.FirstEventID = s.events[0].EventID
+	}
 	if s.state.Session != nil {
 		notice.LastEventID = s.state.Session.LastEventID
 	}

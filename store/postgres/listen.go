@@ -21,6 +21,10 @@ const (
 	listenQuery = `LISTEN ` + channel
 )
 
+// Hears reports whether other replicas' commits are heard of. Otherwise whoever waits
+// for one must look.
+func (s *Store) Hears() bool { return s.listener != nil }
+
 // listener hears of other replicas' commits on a connection of its own.
 type listener struct {
 	config  *pgx.ConnConfig
@@ -124,7 +128,9 @@ func (l *listener) pass(payload string) {
 		return
 	}
 	for _, h := range m.Hints {
-		notice := runs.Notice{SessionID: h.SessionID, LastEventID: h.LastEventID}
+		notice := runs.Notice{
+			SessionID: h.SessionID, LastEventID: h.LastEventID, FirstEventID: h.FirstEventID, Prompts: h.Prompts,
+		}
 		for _, c := range h.Claimable {
 			notice.Claimable = append(notice.Claimable, runs.Claimable{
 				RunID: c.RunID, SessionID: h.SessionID, AgentID: c.AgentID, ClaimableAtMs: c.AtMs,

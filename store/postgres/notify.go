@@ -32,14 +32,19 @@ const (
 	// notifyPause is how long the next hint waits after one was sent. At rest a hint
 	// goes at once; under load the pause lets more gather.
 	notifyPause = 2 * time.Millisecond
+	// notifyAgain is the pause after a NOTIFY that failed.
+	notifyAgain = 500 * time.Millisecond
 )
 
 // hint is what a payload says of one session. The names are short because a payload
 // is.
 type hint struct {
-	SessionID   string      `json:"s"`
-	LastEventID int64       `json:"e"`
-	Claimable   []claimHint `json:"c,omitempty"`
+	SessionID   string `json:"s"`
+	LastEventID int64  `json:"e"`
+	// FirstEventID is 0 when the commits had no events.
+	FirstEventID int64       `json:"f,omitzero"`
+	Prompts      bool        `json:"p,omitzero"`
+	Claimable    []claimHint `json:"c,omitempty"`
 }
 
 type claimHint struct {
@@ -68,6 +73,9 @@ type notifier struct {
 	// order holds the sessions of waiting in the order of their first hint.
 	order   []string
 	waiting map[string]runs.Notice
+
+	// untold says that the last NOTIFY failed. Only send uses it.
+	untold bool
 }
 
 func startNotifier(pool *pgxpool.Pool, replica string, logger *slog.Logger) *notifier {
@@ -85,18 +93,28 @@ func startNotifier(pool *pgxpool.Pool, replica string, logger *slog.Logger) *not
 
 // add never blocks.
 func (n *notifier) add(notice runs.Notice) {
+	// Only this process has the events.
+	notice.Events = nil
 	n.mu.Lock()
 	if earlier, seen := n.waiting[notice.SessionID]; seen {
+		notice.FirstEventID = firstOf(earlier.FirstEventID, notice.FirstEventID)
+		notice.LastEventID = max(earlier.LastEventID, notice.LastEventID)
+		notice.Prompts = notice.Prompts || earlier.Prompts
 		notice.Claimable = append(earlier.Claimable[:len(earlier.Claimable):len(earlier.Claimable)], notice.Claimable...)
 	} else {
 		n.order = append(n.order, notice.SessionID)
 	}
 	n.waiting[notice.SessionID] = notice
 	n.mu.Unlock()
-	select {
-	case n.wake <- struct{}{}:
-	default:
+	n.again()
+}
+
+// firstOf returns the smaller of two ids of events, of which 0 is none.
+func firstOf(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
 	}
+	return min(a, b)
 }
 
 func (n *notifier) run(ctx context.Context) {
@@ -106,26 +124,45 @@ func (n *notifier) run(ctx context.Context) {
 			return
 		case <-n.wake:
 		}
-		n.send(ctx)
+		pause := notifyPause
+		if !n.send(ctx) {
+			pause = notifyAgain
+			n.again()
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(notifyPause):
+		case <-time.After(pause):
 		}
 	}
 }
 
-func (n *notifier) send(ctx context.Context) {
-	payloads := payloadsOf(n.replica, n.take())
+// send reports whether the others were told. When they were not, the next message
+// tells them to look for themselves, because nothing else says what they missed.
+func (n *notifier) send(ctx context.Context) (told bool) {
+	notices := n.take()
+	payloads := payloadsOf(n.replica, notices)
+	if n.untold {
+		payloads = lookForYourselves(n.replica)
+	}
 	if len(payloads) == 0 {
-		return
+		return true
 	}
 	// What has begun is finished also when the store is closing.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 	defer cancel()
-	if _, err := n.pool.Exec(ctx, sqlNotify, payloads); err != nil {
-		// The others find what was committed when they look.
+	_, err := n.pool.Exec(ctx, sqlNotify, payloads)
+	if n.untold = err != nil; n.untold {
 		n.logger.WarnContext(ctx, "could not tell other replicas of a commit", slog.Any("error", err))
+	}
+	return !n.untold
+}
+
+// again makes the next turn come although nothing is committed.
+func (n *notifier) again() {
+	select {
+	case n.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -150,12 +187,13 @@ func (n *notifier) close() {
 
 // payloadsOf packs notices into as few payloads as it can.
 func payloadsOf(replica string, notices []runs.Notice) []string {
-	overflow, err := json.Marshal(message{Replica: replica})
-	if err != nil {
+	overflow := lookForYourselves(replica)
+	if overflow == nil {
 		return nil
 	}
+	empty := len(overflow[0])
 	var payloads []string
-	current, size := message{Replica: replica}, len(overflow)
+	current, size := message{Replica: replica}, empty
 	flush := func() {
 		if len(current.Hints) == 0 {
 			return
@@ -163,18 +201,21 @@ func payloadsOf(replica string, notices []runs.Notice) []string {
 		if text, err := json.Marshal(current); err == nil {
 			payloads = append(payloads, string(text))
 		}
-		current.Hints, size = nil, len(overflow)
+		current.Hints, size = nil, empty
 	}
 	for _, notice := range notices {
-		h := hint{SessionID: notice.SessionID, LastEventID: notice.LastEventID}
+		h := hint{
+			SessionID: notice.SessionID, LastEventID: notice.LastEventID,
+			FirstEventID: notice.FirstEventID, Prompts: notice.Prompts,
+		}
 		for _, c := range notice.Claimable {
 			h.Claimable = append(h.Claimable, claimHint{RunID: c.RunID, AgentID: c.AgentID, AtMs: c.ClaimableAtMs})
 		}
 		text, err := json.Marshal(h)
 		// The member's name and the commas come on top.
 		const around = len(`,"hints":[],`)
-		if err != nil || len(overflow)+len(text)+around > maxPayload {
-			return []string{string(overflow)}
+		if err != nil || empty+len(text)+around > maxPayload {
+			return overflow
 		}
 		if size+len(text)+around > maxPayload {
 			flush()
@@ -184,7 +225,16 @@ func payloadsOf(replica string, notices []runs.Notice) []string {
 	}
 	flush()
 	if len(payloads) > maxPayloads {
-		return []string{string(overflow)}
+		return overflow
 	}
 	return payloads
+}
+
+// lookForYourselves is the payload without hints.
+func lookForYourselves(replica string) []string {
+	text, err := json.Marshal(message{Replica: replica})
+	if err != nil {
+		return nil
+	}
+	return []string{string(text)}
 }

@@ -15,6 +15,9 @@ type notices struct {
 	next        int
 }
 
+// Hears reports that all commits are heard of: no other process makes any.
+func (s *Store) Hears() bool { return true }
+
 // Subscribe implements [runs.Store]. The function is called on the goroutine that
 // commits and must return at once; it may be called once more while unsubscribe
 // runs.

@@ -1,0 +1,240 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+)
+
+func anyOf(tool string) client.AddRuleParams {
+	return client.AddRuleParams{ToolName: tool, Match: client.RuleMatch{AnyInput: true}}
+}
+
+func TestRulesOfTheRealService(t *testing.T) {
+	t.Parallel()
+	c := realClient(t)
+	ctx := t.Context()
+	params := client.AddRuleParams{
+		RuleID: "npm", SessionID: "s", AgentID: "coder", ToolName: "bash", Reason: "npm is fine", MaxUses: 3,
+		Match:          client.RuleMatch{Params: map[string]string{"command": "npm **"}},
+		ExpiresAfterMs: client.RememberFor(time.Hour),
+	}
+	rule, err := c.AddRule(ctx, params)
+	require.NoError(t, err)
+	require.Equal(t, client.RuleAllow, rule.Effect)
+	require.Equal(t, "ann", rule.CreatedBy)
+	require.Equal(t, time.Hour.Milliseconds(), rule.ExpiresAtMs-rule.CreatedAtMs)
+	require.Contains(t, rule.Text, `Allow the tool bash when command matches "npm **"`)
+	again, err := c.AddRule(ctx, params)
+	require.NoError(t, err)
+	require.Equal(t, rule, again)
+	params.MaxUses = 4
+	_, err = c.AddRule(ctx, params)
+	require.ErrorIs(t, err, client.ErrIDConflict)
+	_, err = c.AddRule(ctx, client.AddRuleParams{ToolName: "bash"})
+	require.ErrorIs(t, err, client.ErrInvalid)
+	shown, err := c.GetRule(ctx, "npm")
+	require.NoError(t, err)
+	require.Equal(t, rule, shown)
+
+	forEver := anyOf("read")
+	forEver.ExpiresAfterMs = client.RememberFor(0)
+	unnamed, err := c.AddRule(ctx, forEver)
+	require.NoError(t, err)
+	require.NotEmpty(t, unnamed.RuleID, "the client made an id")
+	require.Zero(t, unnamed.ExpiresAtMs)
+	page, err := c.ListRules(ctx, client.RuleListParams{SessionID: "s"})
+	require.NoError(t, err)
+	require.Equal(t, []client.Rule{*rule}, page.Items)
+	var walked []string
+	for rule, err := range c.AllRules(ctx, client.RuleListParams{PageParams: client.PageParams{Limit: 1}}) {
+		require.NoError(t, err)
+		walked = append(walked, rule.RuleID)
+	}
+	require.Equal(t, []string{"npm", unnamed.RuleID}, walked)
+
+	call := client.ExplainParams{SessionID: "s", AgentID: "coder", ToolName: "bash", Input: client.JSON(`{"command":"npm test"}`)}
+	explained, err := c.ExplainRules(ctx, call)
+	require.NoError(t, err)
+	require.Equal(t, client.RuleAllow, explained.Decision)
+	require.Contains(t, explained.Remember.Session, "in session s")
+	require.Contains(t, explained.Remember.Always, "in every session")
+	call.AgentID = "other"
+	explained, err = c.ExplainRules(ctx, call)
+	require.NoError(t, err)
+	require.Equal(t, client.RuleAsk, explained.Decision)
+	for _, rule := range explained.Rules {
+		require.False(t, rule.Applies)
+		require.NotEmpty(t, rule.WhyNot)
+	}
+	_, err = c.ExplainRules(ctx, client.ExplainParams{Input: client.JSON(`1`)})
+	require.ErrorIs(t, err, client.ErrInvalid)
+
+	require.NoError(t, c.RevokeRule(ctx, "npm"))
+	require.NoError(t, c.RevokeRule(ctx, "npm"))
+	shown, err = c.GetRule(ctx, "npm")
+	require.NoError(t, err)
+	require.NotZero(t, shown.RevokedAtMs)
+	require.Equal(t, "ann", shown.RevokedBy)
+	for _, err := range []error{c.RevokeRule(ctx, "nobody"), c.RevokeRule(ctx, "../runs")} {
+		require.Error(t, err)
+	}
+	_, err = c.GetRule(ctx, "nobody")
+	require.ErrorIs(t, err, client.ErrNotFound)
+	_, err = c.EndSession(ctx, "s", "")
+	require.ErrorIs(t, err, client.ErrNotFound, "a rule makes no session")
+}
+
+// A decision may write a rule, and tells which.
+func TestADecisionIsRemembered(t *testing.T) {
+	t.Parallel()
+	c := realClient(t)
+	run, err := c.CreateRun(t.Context(), client.CreateRunParams{SessionID: "s", Suspend: &client.Suspension{Approvals: []client.ApprovalRequest{approval("a", "make")}}})
+	require.NoError(t, err)
+	decided, err := c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{Resolutions: []client.ApprovalResolution{
+		{RequestID: "a", Behavior: client.BehaviorAllow, Remember: client.RememberSession, RememberForMs: client.RememberFor(time.Minute)},
+	}})
+	require.NoError(t, err)
+	written := decided.Resume.Approvals[0].Resolution.Rule
+	rule, err := c.GetRule(t.Context(), written.RuleID)
+	require.NoError(t, err)
+	require.Equal(t, rule.Text, written.Text)
+	require.Equal(t, "s", rule.SessionID)
+	require.Equal(t, run.RunID, rule.SourceRunID)
+	require.Equal(t, "a", rule.SourceRequestID)
+}
+
+// The worker of a run whose requests rules settle keeps its lease, and its handler
+// goes on in place.
+func TestSuspendGoesOnWhenRulesSettleEverything(t *testing.T) {
+	t.Parallel()
+	c := realClient(t)
+	rule, err := c.AddRule(t.Context(), anyOf("bash"))
+	require.NoError(t, err)
+	denying := anyOf("rm")
+	denying.Effect, denying.Reason = client.RuleDeny, "never"
+	_, err = c.AddRule(t.Context(), denying)
+	require.NoError(t, err)
+	var handled sync.Map
+	work(t, c, func(ctx context.Context, task *client.Task) error {
+		if _, again := handled.LoadOrStore(task.RunID(), true); again {
+			return errors.New("the run was claimed again")
+		}
+		removal := approval("b", "x")
+		removal.ToolName = "rm"
+		resume, err := task.Suspend(ctx, client.Suspension{
+			Approvals: []client.ApprovalRequest{approval("a", "ls"), removal}, Checkpoint: client.JSON(`1`),
+		})
+		if err != nil {
+			return err
+		}
+		// The lease is as good as before.
+		if err := task.Output(ctx, "went on"); err != nil {
+			return err
+		}
+		repeated, err := task.Suspend(ctx, client.Suspension{Approvals: []client.ApprovalRequest{approval("a", "ls"), removal}})
+		if err != nil {
+			return err
+		}
+		return task.Complete(ctx, []any{resume.Approvals, len(repeated.Approvals)})
+	})
+	run, err := c.CreateRun(t.Context(), client.CreateRunParams{Input: "x"})
+	require.NoError(t, err)
+	ended, err := c.WaitRun(t.Context(), run.RunID, client.UntilTerminal)
+	require.NoError(t, err)
+	require.Equal(t, client.StatusCompleted, ended.Status, ended.Error)
+	require.Contains(t, string(ended.Output), `"via":"rule:`+rule.RuleID+`"`)
+	require.Contains(t, string(ended.Output), `"outcome":"denied"`)
+	require.Contains(t, string(ended.Output), `"reason":"never"`)
+	require.Equal(t, "went on", ended.Outputs[0].Content)
+}
+
+// Where a person is asked for the rest, the run is let go of, and the next claim has
+// what the rules had settled as well.
+func TestSuspendLetsGoWhenRulesSettleAPart(t *testing.T) {
+	t.Parallel()
+	c := realClient(t)
+	_, err := c.AddRule(t.Context(), client.AddRuleParams{ToolName: "bash", Match: client.RuleMatch{Params: map[string]string{"command": "ls"}}})
+	require.NoError(t, err)
+	work(t, c, func(ctx context.Context, task *client.Task) error {
+		resume, err := task.Suspend(ctx, client.Suspension{Approvals: []client.ApprovalRequest{approval("a", "ls"), approval("b", "make")}})
+		if err != nil {
+			return err
+		}
+		return task.Complete(ctx, len(resume.Approvals))
+	})
+	run, err := c.CreateRun(t.Context(), client.CreateRunParams{Input: "x"})
+	require.NoError(t, err)
+	waiting, err := c.WaitRun(t.Context(), run.RunID, client.UntilDecided)
+	require.NoError(t, err)
+	for !waiting.Status.Waiting() {
+		waiting, err = c.GetRun(t.Context(), run.RunID)
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"b"}, waiting.PendingApprovalIDs)
+	_, err = c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{
+		Resolutions: []client.ApprovalResolution{{RequestID: "b", Behavior: client.BehaviorAllow}},
+	})
+	require.NoError(t, err)
+	ended, err := c.WaitRun(t.Context(), run.RunID, client.UntilTerminal)
+	require.NoError(t, err)
+	require.Equal(t, `2`, string(ended.Output))
+}
+
+// The same for those who wait in place: what a rule settles is not waited for, also
+// while another request of the run is open.
+func TestApproveGoesOnWhenARuleSettlesIt(t *testing.T) {
+	t.Parallel()
+	c := realClient(t)
+	rule, err := c.AddRule(t.Context(), client.AddRuleParams{ToolName: "bash", Match: client.RuleMatch{Params: map[string]string{"command": "ls"}}})
+	require.NoError(t, err)
+	alone, besides := make(chan client.Resolution, 1), make(chan client.Resolution, 1)
+	work(t, c, func(ctx context.Context, task *client.Task) error {
+		settled, err := task.Approve(ctx, approval("alone", "ls"))
+		if err != nil {
+			return err
+		}
+		alone <- settled
+		var other error
+		var open sync.WaitGroup
+		open.Go(func() { _, other = task.Approve(ctx, approval("open", "make")) })
+		for {
+			run, err := c.GetRun(ctx, task.RunID())
+			if err != nil {
+				return err
+			}
+			if len(run.PendingApprovalIDs) > 0 {
+				break
+			}
+		}
+		if settled, err = task.Approve(ctx, approval("besides", "ls")); err != nil {
+			return err
+		}
+		besides <- settled
+		open.Wait()
+		return errors.Join(other, task.Complete(ctx, "done"))
+	})
+	run, err := c.CreateRun(t.Context(), client.CreateRunParams{Input: "x"})
+	require.NoError(t, err)
+	for _, settled := range []client.Resolution{<-alone, <-besides} {
+		require.Equal(t, client.OutcomeAllowed, settled.Outcome)
+		require.Equal(t, "rule:"+rule.RuleID, settled.Via)
+		require.Equal(t, rule.Text, settled.Rule.Text)
+	}
+	view, err := c.GetRun(t.Context(), run.RunID)
+	require.NoError(t, err)
+	require.Equal(t, []string{"open"}, view.PendingApprovalIDs, "it still waits")
+	_, err = c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{
+		Resolutions: []client.ApprovalResolution{{RequestID: "open", Behavior: client.BehaviorAllow}},
+	})
+	require.NoError(t, err)
+	ended, err := c.WaitRun(t.Context(), run.RunID, client.UntilTerminal)
+	require.NoError(t, err)
+	require.Equal(t, `"done"`, string(ended.Output))
+}

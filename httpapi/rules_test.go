@@ -1,0 +1,191 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// tool is an approval of a tool call whose input has one command.
+func tool(id, name, command string, more string) string {
+	return fmt.Sprintf(`{"id":%q,"tool_call_id":"call-%s","tool_name":%q,"input":{"command":%q}%s}`, id, id, name, command, more)
+}
+
+// suspended lets a claimed run ask for something.
+func (a *api) suspended(t *testing.T, run wantedRun, members string) *reply {
+	t.Helper()
+	return a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,%s}`, run.fence, members)).want(http.StatusOK)
+}
+
+func testRules(t *testing.T, a *api) {
+	t.Run("a rule and what it shows", func(t *testing.T) {
+		t.Parallel()
+		run := a.claimed(t)
+		made := a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"tool_name":"bash","match":{"params":{"command":"npm **"}},"reason":"npm is fine"}`, run.session),
+			header("X-Actor", "mara")).want(http.StatusCreated)
+		require.Equal(t, []string{"created_at_ms", "created_by", "effect", "expires_at_ms", "hits", "match", "reason", "rule_id", "session_id", "text", "tool_name"}, members(made.body))
+		require.Equal(t, "allow", made.at("effect"))
+		require.Equal(t, "mara", made.at("created_by"))
+		require.Equal(t, float64(30*24*time.Hour/time.Millisecond), made.at("expires_at_ms").(float64)-made.at("created_at_ms").(float64))
+		require.Contains(t, made.textAt("text"), "npm **")
+		path := "/v1/rules/" + made.textAt("rule_id")
+		require.Equal(t, path, made.header.Get("Location"))
+		require.Equal(t, made.body, a.get(t, path).want(http.StatusOK).body)
+
+		settled := a.suspended(t, run, `"approvals":[`+tool("a", "bash", "npm test", "")+`]`)
+		require.Equal(t, "running", settled.at("run", "status"))
+		require.Equal(t, "w1", settled.at("run", "lease", "worker_id"), "the lease goes on")
+		resolution := settled.at("resume", "approvals", 0, "resolution").(map[string]any)
+		require.Equal(t, "rule:"+made.textAt("rule_id"), resolution["via"])
+		require.Equal(t, "mara", resolution["resolved_by"])
+		require.Equal(t, "npm is fine", resolution["reason"])
+		require.Equal(t, map[string]any{"rule_id": made.at("rule_id"), "text": made.at("text")}, resolution["rule"])
+		require.Equal(t, 1.0, a.get(t, path).at("hits"))
+
+		waits := a.suspended(t, run, `"approvals":[`+tool("b", "bash", "rm -rf x", "")+`]`)
+		require.Equal(t, "waiting_for_approval", waits.at("run", "status"))
+		require.NotContains(t, members(waits.body), "resume")
+	})
+	t.Run("revoked at once, and it stays on record", func(t *testing.T) {
+		t.Parallel()
+		run := a.claimed(t)
+		rule := a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"tool_name":"bash","match":{"any_input":true}}`, run.session)).want(http.StatusCreated).textAt("rule_id")
+		require.Empty(t, a.do(t, http.MethodDelete, "/v1/rules/"+rule, "", header("X-Actor", "mara")).want(http.StatusNoContent).text)
+		a.do(t, http.MethodDelete, "/v1/rules/"+rule, "", header("X-Actor", "somebody else")).want(http.StatusNoContent)
+		shown := a.get(t, "/v1/rules/"+rule).want(http.StatusOK)
+		require.Equal(t, "mara", shown.at("revoked_by"))
+		waits := a.suspended(t, run, `"approvals":[`+tool("a", "bash", "ls", "")+`]`)
+		require.Equal(t, "waiting_for_approval", waits.at("run", "status"))
+		a.do(t, http.MethodDelete, "/v1/rules/"+rule, "", header("X-Actor", "\t"), expecting(semantic)).refused(runs.CodeBadRequest)
+		a.do(t, http.MethodDelete, "/v1/rules/nobody", "").refused(runs.CodeRuleNotFound)
+		a.do(t, http.MethodDelete, "/v1/rules/%00", "", unchecked()).refused(runs.CodeRuleNotFound)
+	})
+	t.Run("remembered with a decision", func(t *testing.T) {
+		t.Parallel()
+		run := a.waiting(t, `"approvals":[`+tool("a", "bash", "rm -rf build && rm -rf /tmp/x", "")+`]`)
+		decided := a.post(t, "/v1/runs/"+run.run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow","remember":"session","remember_for_ms":0}]}`).want(http.StatusAccepted)
+		written := decided.at("resume", "approvals", 0, "resolution", "rule").(map[string]any)
+		rule := a.get(t, "/v1/rules/"+written["rule_id"].(string)).want(http.StatusOK)
+		require.Equal(t, rule.at("text"), written["text"])
+		require.Equal(t, []string{"input_digest"}, members(rule.at("match")), "the exact call, and nothing wider")
+		require.Equal(t, run.run, rule.at("source_run_id"))
+		require.Equal(t, "a", rule.at("source_request_id"))
+		require.NotContains(t, members(rule.body), "expires_at_ms")
+		claim := a.post(t, "/v1/runs/"+run.run+"/claim", `{"worker_id":"w1"}`).want(http.StatusOK)
+		run.fence = claim.textAt("lease", "fence")
+		for command, decision := range map[string]string{"rm -rf build": "ask", "rm -rf build && rm -rf /tmp/x": "allow"} {
+			explained := a.post(t, "/v1/rules/explain", fmt.Sprintf(`{"session_id":%q,"tool_name":"bash","input":{"command":%q}}`, run.session, command)).want(http.StatusOK)
+			require.Equal(t, decision, explained.at("decision"))
+		}
+		again := a.suspended(t, run, `"approvals":[`+tool("b", "bash", "rm -rf build && rm -rf /tmp/x", "")+`]`)
+		require.Equal(t, "running", again.at("run", "status"))
+		other := a.suspended(t, run, `"approvals":[`+tool("c", "bash", "rm -rf build", "")+`]`)
+		require.Equal(t, "waiting_for_approval", other.at("run", "status"))
+		a.post(t, "/v1/runs/"+run.run+"/approvals", `{"resolutions":[{"request_id":"c","behavior":"allow","remember":"forever"}]}`).refused(runs.CodeInvalidRequest).pointer("/resolutions/0/remember")
+	})
+	t.Run("once is never more than once", func(t *testing.T) {
+		t.Parallel()
+		run := a.waiting(t, `"approvals":[`+tool("a", "bash", "make", `,"pattern_keys":["make"]`)+`]`)
+		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a")).want(http.StatusAccepted)
+		run.fence = a.post(t, "/v1/runs/"+run.run+"/claim", `{"worker_id":"w1"}`).want(http.StatusOK).textAt("lease", "fence")
+		again := a.suspended(t, run, `"approvals":[`+tool("b", "bash", "make", `,"pattern_keys":["make"]`)+`]`)
+		require.Equal(t, "waiting_for_approval", again.at("run", "status"))
+		require.Empty(t, a.get(t, "/v1/rules?session_id="+run.session).want(http.StatusOK).list())
+	})
+	t.Run("explained", func(t *testing.T) {
+		t.Parallel()
+		session := a.name("session")
+		a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"match":{"pattern_keys":["push"]}}`, session)).want(http.StatusCreated)
+		explained := a.post(t, "/v1/rules/explain", fmt.Sprintf(`{"session_id":%q,"tool_name":"git","input":{},"pattern_keys":["push","force"]}`, session)).want(http.StatusOK)
+		require.Equal(t, "ask", explained.at("decision"))
+		rules := explained.list("rules")
+		mine := rules[len(rules)-1].(map[string]any)
+		require.Equal(t, false, mine["applies"])
+		require.Contains(t, mine["why_not"], "force")
+		require.Contains(t, explained.textAt("remember", "session"), session)
+		require.Contains(t, explained.textAt("remember", "always"), "push")
+		everywhere := a.post(t, "/v1/rules/explain", `{"tool_name":"git","input":{}}`).want(http.StatusOK)
+		require.NotContains(t, members(everywhere.at("remember")), "session")
+		a.post(t, "/v1/rules/explain", `{"input":{}}`).refused(runs.CodeInvalidRequest).pointer("/tool_name")
+		a.post(t, "/v1/rules/explain", `{"tool_name":"git"}`).refused(runs.CodeInvalidRequest).pointer("/input")
+		a.post(t, "/v1/rules/explain", `{"tool_name":"git","input":1,"session_id":"*"}`).refused(runs.CodeInvalidRequest).pointer("/session_id")
+	})
+	t.Run("what cannot be a rule", func(t *testing.T) {
+		t.Parallel()
+		for body, pointer := range map[string]string{
+			`{}`:           "/match",
+			`{"match":{}}`: "/match",
+			`{"tool_name":"x","match":{"input_digest":"sha256:00"}}`:    "/match/input_digest",
+			`{"effect":"maybe","match":{"pattern_keys":["a"]}}`:         "/effect",
+			`{"session_id":"*","match":{"pattern_keys":["a"]}}`:         "/session_id",
+			`{"max_uses":0,"match":{"pattern_keys":["a"]}}`:             "/max_uses",
+			`{"expires_after_ms":-1,"match":{"pattern_keys":["a"]}}`:    "/expires_after_ms",
+			`{"tool_name":"x","match":{"params":{"command":7}}}`:        "/match/params/command",
+			`{"match":{"tool_call_id":"call-1"},"session_id":"bad id"}`: "/session_id",
+		} {
+			a.post(t, "/v1/rules", body).refused(runs.CodeInvalidRequest).pointer(pointer)
+		}
+		for body, pointer := range map[string]string{
+			`{"match":{"any_input":true}}`:                                            "/match/any_input",
+			`{"match":{"params":{"command":"x"}}}`:                                    "/match/params",
+			`{"max_uses":1,"match":{"pattern_keys":["a"]}}`:                           "/max_uses",
+			`{"match":{"tool_call_id":"call-1"}}`:                                     "/match/tool_call_id",
+			`{"expires_at_ms":1,"match":{"pattern_keys":["a"]}}`:                      "/expires_at_ms",
+			`{"expires_at_ms":1,"expires_after_ms":1,"match":{"pattern_keys":["a"]}}`: "/expires_after_ms",
+		} {
+			a.post(t, "/v1/rules", body, expecting(semantic)).refused(runs.CodeInvalidRequest).pointer(pointer)
+		}
+	})
+	t.Run("the same again, by id and by key", func(t *testing.T) {
+		t.Parallel()
+		id, session := a.name("rule"), a.name("session")
+		body := fmt.Sprintf(`{"rule_id":%q,"session_id":%q,"match":{"pattern_keys":["a"]}}`, id, session)
+		first := a.post(t, "/v1/rules", body).want(http.StatusCreated)
+		require.Equal(t, first.body, a.post(t, "/v1/rules", body).want(http.StatusOK).body)
+		a.post(t, "/v1/rules", strings.Replace(body, `["a"]`, `["b"]`, 1)).refused(runs.CodeIDConflict)
+		keyed := fmt.Sprintf(`{"session_id":%q,"match":{"pattern_keys":["a"]}}`, session)
+		first = a.post(t, "/v1/rules", keyed, key("k1")).want(http.StatusCreated)
+		again := a.post(t, "/v1/rules", keyed, key("k1")).want(http.StatusCreated)
+		require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
+		require.Equal(t, first.body, again.body)
+		a.post(t, "/v1/rules", strings.Replace(keyed, `["a"]`, `["b"]`, 1), key("k1")).refused(runs.CodeIdempotencyConflict)
+		a.post(t, "/v1/rules", keyed, key("")).refused(runs.CodeInvalidIdempotencyKey)
+		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, session)).want(http.StatusCreated)
+		a.post(t, "/v1/sessions/"+session+"/end", "").want(http.StatusOK)
+		a.post(t, "/v1/rules", keyed).refused(runs.CodeSessionEnded)
+		require.Contains(t, members(a.get(t, "/v1/rules/"+id).body), "revoked_at_ms", "a session's rules end with it")
+	})
+	t.Run("in pages", func(t *testing.T) {
+		t.Parallel()
+		session := a.name("session")
+		var wanted []string
+		for range 5 {
+			wanted = append(wanted, a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"match":{"pattern_keys":["a"]}}`, session)).textAt("rule_id"))
+		}
+		require.ElementsMatch(t, wanted, a.pages(t, "/v1/rules?session_id="+session+"&", 2, "rule_id"))
+		require.Empty(t, a.get(t, "/v1/rules?session_id=%20", expecting(lenient)).want(http.StatusOK).list())
+		a.get(t, "/v1/rules?limit=0").refused(runs.CodeInvalidLimit)
+		a.get(t, "/v1/rules?cursor=x", expecting(semantic)).refused(runs.CodeInvalidCursor)
+	})
+}
+
+// TestACapOnRules shows that a rule which is to hold longer than it may is refused, and
+// that nobody gets a shorter one instead.
+func TestACapOnRules(t *testing.T) {
+	t.Parallel()
+	a := serve(t, openSQLite(t), newContract(t), func(o *httpapi.Options) { o.MaxRuleAge = time.Hour })
+	a.post(t, "/v1/rules", `{"match":{"pattern_keys":["a"]},"expires_after_ms":0}`, expecting(semantic)).refused(runs.CodeInvalidRequest).pointer("/expires_after_ms")
+	a.post(t, "/v1/rules", `{"match":{"pattern_keys":["a"]},"expires_after_ms":3600001}`, expecting(semantic)).refused(runs.CodeInvalidRequest).pointer("/expires_after_ms")
+	a.post(t, "/v1/rules", `{"match":{"pattern_keys":["a"]},"expires_after_ms":3600000}`).want(http.StatusCreated)
+	run := a.waiting(t, `"approvals":[`+approval("a")+`]`)
+	a.post(t, "/v1/runs/"+run.run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow","remember":"always","remember_for_ms":0}]}`, expecting(semantic)).
+		refused(runs.CodeInvalidRequest).pointer("/resolutions/0/remember_for_ms")
+	require.Equal(t, "waiting_for_approval", a.get(t, "/v1/runs/"+run.run).at("status"), "the decision was refused with its rule")
+}

@@ -1,0 +1,112 @@
+package stream
+
+import (
+	"context"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+const (
+	// inboxSessions is of how many sessions the inbox knows what it has told of them.
+	inboxSessions = 10_000
+	// inboxReads is how many sessions are read at once.
+	inboxReads = 4
+)
+
+// inboxLog reads the sessions' logs for the inbox. Each read goes on to the end of the
+// log, and all of it is told at once: so whoever was told that a request was raised
+// has also been told how it was settled, if it was by then.
+type inboxLog struct {
+	store Store
+	// told holds the events of a session that were read without a gap. What is not
+	// there any more is told again, from the first event of a notice on.
+	told *lru.Cache[string, span]
+}
+
+// span is a part of a session's log, from first to last.
+type span struct{ first, last int64 }
+
+func newInboxLog(store Store) *inboxLog {
+	told, err := lru.New[string, span](inboxSessions)
+	if err != nil {
+		panic("stream: " + err.Error()) // only for a size that is not positive
+	}
+	return &inboxLog{store: store, told: told}
+}
+
+// read returns the events about requests that notices tell of, in order within each
+// session.
+func (l *inboxLog) read(ctx context.Context, notices []runs.Notice) ([]*runs.Event, error) {
+	found := make([][]*runs.Event, len(notices))
+	group, reading := errgroup.WithContext(ctx)
+	group.SetLimit(inboxReads)
+	total := 0
+	for i := range notices {
+		notice := &notices[i]
+		told, known := l.told.Get(notice.SessionID)
+		if known && notice.FirstEventID >= told.first && notice.LastEventID <= told.last {
+			continue
+		}
+		if known && notice.FirstEventID == told.last+1 && len(notice.Events) > 0 {
+			found[i] = aboutRequests(notice.Events)
+			l.told.Add(notice.SessionID, span{told.first, notice.LastEventID})
+			continue
+		}
+		if !known || notice.FirstEventID < told.first || notice.FirstEventID > told.last+readEvents {
+			// A worker may have written much since. What lies between is told when its own
+			// notice comes, as one that was overtaken.
+			told = span{notice.FirstEventID, notice.FirstEventID - 1}
+		}
+		group.Go(func() (err error) {
+			found[i], err = l.session(reading, notice.SessionID, told)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for _, events := range found {
+		total += len(events)
+	}
+	all := make([]*runs.Event, 0, total)
+	for _, events := range found {
+		all = append(all, events...)
+	}
+	return all, nil
+}
+
+// session reads what comes after a part of the log.
+func (l *inboxLog) session(ctx context.Context, sessionID string, told span) ([]*runs.Event, error) {
+	var found []*runs.Event
+	for {
+		events, err := l.store.SessionEvents(ctx, sessionID, told.last, readEvents)
+		if err != nil {
+			return nil, err
+		}
+		for i := range events {
+			if events[i].Type.AboutRequest() {
+				event := events[i] // by itself, so that it does not keep the others
+				found = append(found, &event)
+			}
+		}
+		if len(events) > 0 {
+			told.last = events[len(events)-1].EventID
+		}
+		if len(events) < readEvents {
+			l.told.Add(sessionID, told)
+			return found, nil
+		}
+	}
+}
+
+func aboutRequests(events []*runs.Event) (found []*runs.Event) {
+	for _, event := range events {
+		if event.Type.AboutRequest() {
+			found = append(found, event)
+		}
+	}
+	return found
+}
