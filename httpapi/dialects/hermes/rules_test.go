@@ -1,0 +1,134 @@
+package hermes_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// keyed is an approval with pattern keys.
+func keyed(id string, keys string) string { return approval(id, `"pattern_keys":[`+keys+`]`) }
+
+// raised reports what became of one approval that was raised in a session whose last
+// run is over.
+func (s *service) raised(t *testing.T, session, approval string) (made run, settled bool) {
+	t.Helper()
+	made = s.waitingIn(t, session, `"approvals":[`+approval+`]`)
+	settled = len(made.PendingApprovals) == 0
+	s.post(t, "/v1/runs/"+made.RunID+"/cancel", "").ok(nil)
+	return made, settled
+}
+
+// testRules holds hermes.md 7.2.7: the scopes are kept strictly apart, and a later
+// prompt is allowed only when all its keys are.
+func testRules(t *testing.T, s *service) {
+	// choose has one prompt answered and ends its run.
+	choose := func(t *testing.T, session, choice, approval string) run {
+		t.Helper()
+		made := s.waitingIn(t, session, `"approvals":[`+approval+`]`)
+		s.respond(t, session, `"choice":"`+choice+`","approval_id":"`+made.PendingApprovals[0].Handle+`"`).is(http.StatusOK, chose(choice))
+		after := s.now(t, made)
+		s.post(t, "/v1/runs/"+made.RunID+"/cancel", "").ok(nil)
+		return after
+	}
+	t.Run("session: all keys, in this session", func(t *testing.T) {
+		t.Parallel()
+		session, mark := runs.NewID("session"), runs.NewID("key")
+		one, two, three := `"`+mark+`1"`, `"`+mark+`2"`, `"`+mark+`3"`
+		after := choose(t, session, "session", keyed("a1", one+","+two))
+		require.NotNil(t, after.Resume.Approvals[0].Resolution.Rule, "the rule was written with the decision")
+
+		for keys, allowed := range map[string]bool{
+			one: true, two: true, two + "," + one: true, one + "," + three: false, three: false,
+		} {
+			made, settled := s.raised(t, session, keyed("a1", keys))
+			require.Equal(t, allowed, settled, keys)
+			if allowed {
+				resolution := made.Resume.Approvals[0].Resolution
+				require.Equal(t, runs.OutcomeAllowed, resolution.Outcome)
+				require.Equal(t, "rule:"+after.Resume.Approvals[0].Resolution.Rule.RuleID, resolution.Via)
+			}
+			s.pendingApproval(t, session).is(http.StatusOK, noApproval)
+		}
+		_, settled := s.raised(t, runs.NewID("session"), keyed("a1", one))
+		require.False(t, settled, "another session")
+		_, settled = s.raised(t, session, approval("a1"))
+		require.False(t, settled, "without keys there is nothing to allow it by")
+
+		choose(t, session, "session", keyed("a1", three))
+		_, settled = s.raised(t, session, keyed("a1", one+","+three))
+		require.True(t, settled, "two rules together")
+	})
+	t.Run("always: everywhere, and for ever", func(t *testing.T) {
+		t.Parallel()
+		mark := runs.NewID("key")
+		one, two := `"`+mark+`1"`, `"`+mark+`2"`
+		after := choose(t, runs.NewID("session"), "always", keyed("a1", one))
+		rule, err := s.store.Rule(t.Context(), after.Resume.Approvals[0].Resolution.Rule.RuleID)
+		require.NoError(t, err)
+		require.Equal(t, runs.GlobalRules, rule.Rule.SessionID)
+		require.Zero(t, rule.Rule.ExpiresAtMs)
+		_, settled := s.raised(t, runs.NewID("session"), keyed("a1", one))
+		require.True(t, settled)
+		_, settled = s.raised(t, runs.NewID("session"), keyed("a1", one+","+two))
+		require.False(t, settled, "not all of its keys")
+	})
+	t.Run("once and deny write nothing", func(t *testing.T) {
+		t.Parallel()
+		for _, choice := range []string{"once", "deny"} {
+			session, key := runs.NewID("session"), `"`+runs.NewID("key")+`"`
+			after := choose(t, session, choice, keyed("a1", key))
+			require.Nil(t, after.Resume.Approvals[0].Resolution.Rule)
+			_, settled := s.raised(t, session, keyed("a1", key))
+			require.False(t, settled, choice)
+			rules, err := s.store.Rules(t.Context(), runs.RuleQuery{SessionID: session, Limit: 10})
+			require.NoError(t, err)
+			require.Empty(t, rules)
+		}
+	})
+	t.Run("without keys it is the exact call", func(t *testing.T) {
+		t.Parallel()
+		session := runs.NewID("session")
+		choose(t, session, "session", approval("a1"))
+		_, settled := s.raised(t, session, approval("a1"))
+		require.True(t, settled)
+		_, settled = s.raised(t, session, approval("a2"))
+		require.False(t, settled)
+	})
+	t.Run("what a rule settles is never shown", func(t *testing.T) {
+		t.Parallel()
+		session, key := runs.NewID("session"), `"`+runs.NewID("key")+`"`
+		choose(t, session, "session", keyed("a1", key))
+		stream := s.follow(t, "/api/approval/stream", session)
+		stream.shows("initial", "", 0)
+		made := s.waitingIn(t, session, `"approvals":[`+keyed("a1", key)+`,`+approval("a2")+`]`)
+		require.Len(t, made.PendingApprovals, 1)
+		stream.shows("approval", made.handle(t, "a2"), 1)
+	})
+}
+
+// TestCapOfRules holds decisions.md 19: past the cap is refused, never clamped.
+func TestCapOfRules(t *testing.T) {
+	t.Parallel()
+	for engine, at := range engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			store := at(t)()
+			t.Cleanup(func() { require.NoError(t, store.Close()) })
+			s := serve(t, store, func(options *httpapi.Options) { options.MaxRuleAge = time.Hour })
+			made := s.waiting(t, approvals("a1"))
+			got := s.respond(t, made.SessionID, `"choice":"always"`)
+			got.is(http.StatusUnprocessableEntity, failed("The choice always is not possible here: must be between 1 and 3600000: the service lets no rule hold longer"))
+			require.Len(t, s.now(t, made).PendingApprovals, 1)
+			s.respond(t, made.SessionID, `"choice":"session"`).is(http.StatusOK, chose("session"))
+			rules, err := s.store.Rules(t.Context(), runs.RuleQuery{SessionID: made.SessionID, Limit: 10})
+			require.NoError(t, err)
+			require.Equal(t, rules[0].Rule.CreatedAtMs+time.Hour.Milliseconds(), rules[0].Rule.ExpiresAtMs, "nobody said how long")
+		})
+	}
+}

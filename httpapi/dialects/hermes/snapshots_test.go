@@ -1,0 +1,206 @@
+package hermes_test
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// seconds is how the dialect writes a moment.
+func seconds(ms int64) string {
+	text := strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64)
+	if !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return text
+}
+
+// testSnapshots holds hermes.md 2.2 and 2.3, and decisions.md 21.
+func testSnapshots(t *testing.T, s *service) {
+	t.Run("nothing", func(t *testing.T) {
+		t.Parallel()
+		for _, query := range []string{"", "?session_id=", "?session_id=nobody", "?session_id=%00", "?session_id=%FF", "?session_id=a%2Fb", "?x=1"} {
+			s.get(t, "/api/approval/pending"+query).is(http.StatusOK, noApproval)
+			s.get(t, "/api/clarify/pending"+query).is(http.StatusOK, noClarification)
+		}
+	})
+	t.Run("an approval with everything", func(t *testing.T) {
+		t.Parallel()
+		made := s.waiting(t, `"approvals":[`+approval("a1", `"description":"recursive delete"`, `"reason":"cleaning"`, `"pattern_keys":["delete","shell"]`)+`]`)
+		s.pendingApproval(t, made.SessionID).is(http.StatusOK, `{
+  "pending": {
+    "approval_id": "`+made.handle(t, "a1")+`",
+    "command": "make a1",
+    "description": "recursive delete",
+    "pattern_key": "delete",
+    "pattern_keys": [
+      "delete",
+      "shell"
+    ]
+  },
+  "pending_count": 1
+}`)
+		s.pendingClarification(t, made.SessionID).is(http.StatusOK, noClarification)
+		head := s.do(t, http.MethodHead, path("/api/approval/pending", made.SessionID), "")
+		require.Equal(t, http.StatusOK, head.status)
+		s.get(t, "/api/approval/pending?session_id=&session_id="+made.SessionID).head()
+	})
+	t.Run("an approval with the least", func(t *testing.T) {
+		t.Parallel()
+		made := s.waiting(t, approvals("a1"))
+		s.pendingApproval(t, made.SessionID).is(http.StatusOK, `{
+  "pending": {
+    "approval_id": "`+made.handle(t, "a1")+`",
+    "command": "make a1",
+    "description": "",
+    "pattern_key": null,
+    "pattern_keys": []
+  },
+  "pending_count": 1
+}`)
+	})
+	t.Run("what is shown as the command", func(t *testing.T) {
+		t.Parallel()
+		for input, command := range map[string]string{
+			`{"command":"ls <&> é\n\u2028"}`:    `"command": "ls <&> é\n` + "\u2028" + `"`,
+			`{ "command" : "" }`:                `"command": ""`,
+			`{"command": ["ls", 1.50], "b": 2}`: `"command": "{\"command\":[\"ls\",1.50],\"b\":2}"`,
+			`{"path": "x"}`:                     `"command": "{\"path\":\"x\"}"`,
+			`"just text"`:                       `"command": "\"just text\""`,
+			`[1, null]`:                         `"command": "[1,null]"`,
+			`null`:                              `"command": "null"`,
+		} {
+			made := s.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"x","reason":"because","input":`+input+`}]`)
+			shown := s.pendingApproval(t, made.SessionID)
+			require.Contains(t, shown.text, "    "+command+",\n", "%s", input)
+			require.Contains(t, shown.text, "    \"description\": \"because\",\n")
+		}
+	})
+	t.Run("the oldest is shown, and all are counted", func(t *testing.T) {
+		t.Parallel()
+		made := s.attached(t)
+		s.raise(t, made, approvals("z"))
+		s.raise(t, made, approvals("b", "a"))
+		now := s.raise(t, made, questions(free("q1")))
+		shown := s.pendingApproval(t, made.SessionID)
+		require.Equal(t, now.handle(t, "z"), shown.head())
+		require.Contains(t, shown.text, `"pending_count": 3`)
+		for _, id := range []string{"z", "b", "a"} {
+			require.Equal(t, now.handle(t, id), s.pendingApproval(t, made.SessionID).head(), id)
+			s.respond(t, made.SessionID, `"choice":"once","approval_id":"`+now.handle(t, id)+`"`).is(http.StatusOK, chose("once"))
+		}
+		s.pendingApproval(t, made.SessionID).is(http.StatusOK, noApproval)
+		require.Equal(t, now.handle(t, "q1"), s.pendingClarification(t, made.SessionID).head())
+	})
+	t.Run("more than are read at once", func(t *testing.T) {
+		t.Parallel()
+		made := s.attached(t)
+		var first run
+		for part := range 6 {
+			ids := make([]string, 100)
+			for i := range ids {
+				ids[i] = fmt.Sprintf("a-%d", 9_999-100*part-i)
+			}
+			if raised := s.raise(t, made, approvals(ids...)); part == 0 {
+				first = raised
+			}
+		}
+		shown := s.pendingApproval(t, made.SessionID)
+		require.Equal(t, first.handle(t, "a-9999"), shown.head())
+		require.Contains(t, shown.text, `"pending_count": 600`)
+	})
+	t.Run("a clarification with everything", func(t *testing.T) {
+		t.Parallel()
+		made := s.waiting(t, questions(`{"id":"q1","tool_call_id":"c","expires_after_ms":3600500,"questions":[
+			{"id":"route","header":"Route","question":"Which route?","multi_select":false,"options":[{"id":"a","label":"Main"},{"id":"b","label":"Dev"}]}]}`))
+		requested := made.PendingQuestions[0].CreatedAtMs
+		s.pendingClarification(t, made.SessionID).is(http.StatusOK, `{
+  "pending": {
+    "clarify_id": "`+made.handle(t, "q1")+`",
+    "question": "Which route?",
+    "choices_offered": [
+      "Main",
+      "Dev"
+    ],
+    "session_id": "`+made.SessionID+`",
+    "kind": "clarify",
+    "requested_at": `+seconds(requested)+`,
+    "timeout_seconds": 3600,
+    "expires_at": `+seconds(requested+3_600_000)+`
+  }
+}`)
+	})
+	t.Run("a clarification with the least", func(t *testing.T) {
+		t.Parallel()
+		made := s.waiting(t, questions(free("q1")))
+		s.pendingClarification(t, made.SessionID).is(http.StatusOK, `{
+  "pending": {
+    "clarify_id": "`+made.handle(t, "q1")+`",
+    "question": "Why q1?",
+    "choices_offered": [],
+    "session_id": "`+made.SessionID+`",
+    "kind": "clarify",
+    "requested_at": `+seconds(made.PendingQuestions[0].CreatedAtMs)+`,
+    "timeout_seconds": 0,
+    "expires_at": 0
+  }
+}`)
+	})
+	t.Run("a question that a child asks this session", func(t *testing.T) {
+		t.Parallel()
+		asking := s.askedByChild(t)
+		parent, child := asking.SessionID, asking.child
+		own := s.waitingIn(t, parent, questions(free("q2")))
+
+		shown := s.pendingClarification(t, parent)
+		require.Equal(t, asking.handle(t, "q1"), shown.head())
+		s.follow(t, "/api/clarify/stream", parent).shows("initial", asking.handle(t, "q1"), 2)
+		s.pendingClarification(t, child).is(http.StatusOK, noClarification)
+
+		s.clarify(t, parent, `"response":"because"`).is(http.StatusOK, took("because"))
+		require.Equal(t, own.handle(t, "q2"), s.pendingClarification(t, parent).head())
+		s.clarify(t, parent, `"response":"because","clarify_id":"`+asking.handle(t, "q1")+`"`).is(http.StatusConflict, stale)
+	})
+}
+
+// testReplies holds hermes.md 2.1.
+func testReplies(t *testing.T, s *service) {
+	t.Run("large replies are compressed for those who take it", func(t *testing.T) {
+		t.Parallel()
+		made := s.waiting(t, `"approvals":[`+approval("a1", `"description":"`+strings.Repeat("long ", 300)+`"`)+`]`)
+		plain := s.pendingApproval(t, made.SessionID)
+		require.Empty(t, plain.header.Get("Content-Encoding"))
+		require.Equal(t, "Accept-Encoding", plain.header.Get("Vary"))
+		for accepted, compressed := range map[string]bool{
+			"gzip": true, "deflate, gzip;q=0.5": true, "*": true, "GZIP": true,
+			"gzip;q=0": false, "gzip;q=0, *": false, "identity": false, "br": false, "*;q=0": false,
+		} {
+			got := s.get(t, path("/api/approval/pending", made.SessionID), header("Accept-Encoding", accepted))
+			require.Equal(t, compressed, got.header.Get("Content-Encoding") == "gzip", accepted)
+			if compressed {
+				unpacked, err := gzip.NewReader(strings.NewReader(got.text))
+				require.NoError(t, err)
+				text, err := io.ReadAll(unpacked)
+				require.NoError(t, err)
+				got.text = string(text)
+			}
+			got.is(http.StatusOK, plain.text)
+		}
+		small := s.get(t, "/api/approval/pending", header("Accept-Encoding", "gzip"))
+		require.Empty(t, small.header.Get("Content-Encoding"))
+		small.is(http.StatusOK, noApproval)
+	})
+	t.Run("other methods", func(t *testing.T) {
+		t.Parallel()
+		require.Equal(t, http.StatusMethodNotAllowed, s.post(t, "/api/approval/pending", "{}").status)
+		require.Equal(t, http.StatusMethodNotAllowed, s.get(t, "/api/clarify/respond").status)
+		require.Equal(t, http.StatusMethodNotAllowed, s.do(t, http.MethodHead, "/api/approval/stream", "").status)
+		require.Equal(t, http.StatusNotFound, s.get(t, "/api/approval/inject_test?session_id=s").status)
+	})
+}

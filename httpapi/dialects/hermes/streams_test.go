@@ -1,0 +1,256 @@
+package hermes_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// testStreams holds hermes.md 2.4: each frame byte for byte, and when one comes.
+func testStreams(t *testing.T, s *service) {
+	t.Run("without a session", func(t *testing.T) {
+		t.Parallel()
+		for _, kind := range []string{"approval", "clarify"} {
+			for _, query := range []string{"", "?session_id=", "?session_id=&x=1"} {
+				s.get(t, "/api/"+kind+"/stream"+query).is(http.StatusBadRequest, failed("session_id is required"))
+			}
+		}
+	})
+	t.Run("headers, frames and comments", func(t *testing.T) {
+		t.Parallel()
+		made := s.waiting(t, `"approvals":[`+approval("a1", `"description":"line\nbreak"`, `"pattern_keys":["k"]`)+`],`+questions(free("q1")))
+		stream, clarify := s.follow(t, "/api/approval/stream", made.SessionID), s.follow(t, "/api/clarify/stream", made.SessionID)
+		for _, one := range []*reader{stream, clarify} {
+			header := one.response.Header
+			require.Equal(t, []string{"text/event-stream; charset=utf-8"}, header["Content-Type"])
+			require.Equal(t, []string{"no-cache"}, header["Cache-Control"])
+			require.Equal(t, []string{"no"}, header["X-Accel-Buffering"])
+			require.True(t, one.response.Close, "Connection: close")
+		}
+		require.Equal(t, `event: initial`+"\n"+`data: {"pending":{"approval_id":"`+made.handle(t, "a1")+
+			`","command":"make a1","description":"line\nbreak","pattern_key":"k","pattern_keys":["k"]},"pending_count":1}`, stream.next())
+		require.Equal(t, fmt.Sprintf("event: initial\n"+
+			`data: {"pending":{"clarify_id":%q,"question":"Why q1?","choices_offered":[],"session_id":%q,"kind":"clarify","requested_at":%s,"timeout_seconds":0,"expires_at":0},"pending_count":1}`,
+			made.handle(t, "q1"), made.SessionID, seconds(made.PendingQuestions[0].CreatedAtMs)), clarify.next())
+		require.Equal(t, ": keepalive", stream.next())
+		s.respond(t, made.SessionID, `"choice":"once"`).is(http.StatusOK, chose("once"))
+		text := stream.next()
+		for text == ": keepalive" {
+			text = stream.next()
+		}
+		require.Equal(t, "event: approval\n"+`data: {"pending":null,"pending_count":0}`, text)
+		require.Equal(t, ": keepalive", clarify.next(), "an approval is no news to the other stream")
+	})
+	t.Run("a prompt behind the first, and settled ones", func(t *testing.T) {
+		t.Parallel()
+		worker := s.attached(t)
+		stream := s.follow(t, "/api/approval/stream", worker.SessionID)
+		stream.shows("initial", "", 0)
+		made := s.raise(t, worker, approvals("a1"))
+		stream.shows("approval", made.handle(t, "a1"), 1)
+		made = s.raise(t, worker, approvals("a2"))
+		stream.shows("approval", made.handle(t, "a1"), 2)
+		made = s.raise(t, worker, approvals("a3"))
+		stream.shows("approval", made.handle(t, "a1"), 3)
+
+		s.post(t, "/v1/runs/"+made.RunID+"/approvals", `{"resolutions":[{"request_id":"a2","behavior":"allow"}]}`).ok(nil)
+		stream.shows("approval", made.handle(t, "a1"), 2)
+		s.respond(t, made.SessionID, `"choice":"deny"`).is(http.StatusOK, chose("deny"))
+		stream.shows("approval", made.handle(t, "a3"), 1)
+		s.post(t, "/v1/runs/"+made.RunID+"/cancel", "").ok(nil)
+		stream.shows("approval", "", 0)
+	})
+	t.Run("whoever sees a prompt can answer it at once", func(t *testing.T) {
+		t.Parallel()
+		session := runs.NewID("session")
+		stream := s.follow(t, "/api/approval/stream", session)
+		stream.shows("initial", "", 0)
+		for range 20 {
+			var all sync.WaitGroup
+			all.Go(func() { s.waitingIn(t, session, approvals("a1")) })
+			_, data := stream.frame()
+			s.respond(t, session, `"choice":"deny","approval_id":"`+headOf(t, data)+`"`).is(http.StatusOK, chose("deny"))
+			stream.shows("approval", "", 0)
+			all.Wait()
+			var view struct {
+				ActiveRun struct {
+					RunID string `json:"run_id"`
+				} `json:"active_run"`
+			}
+			s.get(t, "/v1/sessions/"+session).ok(&view)
+			s.post(t, "/v1/runs/"+view.ActiveRun.RunID+"/cancel", "").ok(nil)
+		}
+	})
+	t.Run("interrupted, ended, withdrawn and expired", func(t *testing.T) {
+		t.Parallel()
+		for name, settle := range map[string]func(t *testing.T, made attached){
+			"interrupt": func(t *testing.T, made attached) { s.post(t, "/v1/sessions/"+made.SessionID+"/interrupt", "").ok(nil) },
+			"end":       func(t *testing.T, made attached) { s.post(t, "/v1/sessions/"+made.SessionID+"/end", "").ok(nil) },
+			"complete": func(t *testing.T, made attached) {
+				s.post(t, "/v1/runs/"+made.RunID+"/complete", fmt.Sprintf(`{"fence":%q}`, made.fence)).ok(nil)
+			},
+			"withdraw": func(t *testing.T, made attached) {
+				for _, id := range []string{"a1", "q1"} {
+					s.post(t, "/v1/runs/"+made.RunID+"/requests/"+id+"/withdraw", fmt.Sprintf(`{"fence":%q}`, made.fence)).ok(nil)
+				}
+			},
+		} {
+			worker := s.attached(t)
+			made := s.raise(t, worker, approvals("a1")+","+questions(free("q1")))
+			for kind, id := range map[string]string{"approval": "a1", "clarify": "q1"} {
+				t.Log(name, kind)
+				stream := s.follow(t, "/api/"+kind+"/stream", worker.SessionID)
+				stream.shows("initial", made.handle(t, id), 1)
+				defer stream.shows(kind, "", 0)
+			}
+			settle(t, worker)
+		}
+		made := s.waiting(t, questions(free("q1", `"expires_after_ms":400`)))
+		stream := s.follow(t, "/api/clarify/stream", made.SessionID)
+		stream.shows("initial", made.handle(t, "q1"), 1)
+		stream.shows("clarify", "", 0)
+		require.Equal(t, runs.StatusCancelled, s.now(t, made).Status)
+	})
+	t.Run("a reconnect shows what is open then, and no ghost", func(t *testing.T) {
+		t.Parallel()
+		made := s.waiting(t, approvals("a1", "a2"))
+		first := s.follow(t, "/api/approval/stream", made.SessionID)
+		first.shows("initial", made.handle(t, "a1"), 2)
+		_ = first.response.Body.Close()
+		s.respond(t, made.SessionID, `"choice":"once"`).is(http.StatusOK, chose("once"))
+		s.follow(t, "/api/approval/stream", made.SessionID).shows("initial", made.handle(t, "a2"), 1)
+		s.respond(t, made.SessionID, `"choice":"once"`).is(http.StatusOK, chose("once"))
+		s.follow(t, "/api/approval/stream", made.SessionID).shows("initial", "", 0)
+	})
+}
+
+// testLongStreams holds what happens around a stream: sessions that come and go, other
+// events, and many who follow.
+func testLongStreams(t *testing.T, s *service) {
+	t.Run("a session that is not there, or cannot be", func(t *testing.T) {
+		t.Parallel()
+		for _, session := range []string{"\x00", "a/b", "é", strings.Repeat("s", 300)} {
+			stream := s.follow(t, "/api/approval/stream", session)
+			stream.shows("initial", "", 0)
+			require.Equal(t, ": keepalive", stream.next())
+			require.Equal(t, ": keepalive", stream.next())
+		}
+		session := runs.NewID("session")
+		streams := []*reader{s.follow(t, "/api/approval/stream", session), s.follow(t, "/api/approval/stream", session)}
+		for _, stream := range streams {
+			stream.shows("initial", "", 0)
+			require.Equal(t, ": keepalive", stream.next())
+		}
+		made := s.waitingIn(t, session, approvals("a1"))
+		for _, stream := range streams {
+			stream.shows("approval", made.handle(t, "a1"), 1)
+		}
+		s.respond(t, session, `"choice":"once"`).is(http.StatusOK, chose("once"))
+		for _, stream := range streams {
+			stream.shows("approval", "", 0)
+		}
+	})
+	t.Run("a session that has ended", func(t *testing.T) {
+		t.Parallel()
+		made := s.waiting(t, approvals("a1"))
+		stream := s.follow(t, "/api/approval/stream", made.SessionID)
+		stream.shows("initial", made.handle(t, "a1"), 1)
+		s.post(t, "/v1/sessions/"+made.SessionID+"/end", "").ok(nil)
+		stream.shows("approval", "", 0)
+		late := s.follow(t, "/api/approval/stream", made.SessionID)
+		late.shows("initial", "", 0)
+		for range 3 {
+			require.Equal(t, ": keepalive", stream.next())
+			require.Equal(t, ": keepalive", late.next())
+		}
+	})
+	t.Run("comments come although the worker talks", func(t *testing.T) {
+		t.Parallel()
+		worker := s.attached(t)
+		made := s.raise(t, worker, approvals("a1"))
+		stream := s.follow(t, "/api/approval/stream", made.SessionID)
+		stream.shows("initial", made.handle(t, "a1"), 1)
+		stop, stopped := make(chan struct{}), make(chan error)
+		go func() {
+			for {
+				select {
+				case <-stop:
+					stopped <- nil
+					return
+				default:
+				}
+				if _, err := s.store.Do(t.Context(), &runs.AppendEvents{
+					RunID: made.RunID, Fence: 1, Events: []runs.JSON{runs.JSON(`{"type":"delta","text":"x"}`)},
+				}); err != nil {
+					stopped <- err
+					return
+				}
+			}
+		}()
+		for range 5 {
+			require.Equal(t, ": keepalive", stream.next(), "and nothing else")
+		}
+		close(stop)
+		require.NoError(t, <-stopped)
+	})
+	t.Run("many who follow one session", func(t *testing.T) {
+		t.Parallel()
+		worker := s.attached(t)
+		streams := make([]*reader, 50)
+		for i := range streams {
+			streams[i] = s.follow(t, "/api/approval/stream", worker.SessionID)
+			streams[i].shows("initial", "", 0)
+		}
+		made := s.raise(t, worker, approvals("a1"))
+		for _, stream := range streams {
+			stream.shows("approval", made.handle(t, "a1"), 1)
+		}
+		s.respond(t, made.SessionID, `"choice":"once"`).is(http.StatusOK, chose("once"))
+		for _, stream := range streams {
+			stream.shows("approval", "", 0)
+		}
+	})
+}
+
+// ends checks that the stream ends as it should: not cut.
+func (r *reader) ends() {
+	r.t.Helper()
+	for {
+		line, err := r.lines.ReadString('\n')
+		if err != nil {
+			require.Equal(r.t, io.EOF, err)
+			return
+		}
+		require.Contains(r.t, []string{": keepalive\n", "\n"}, line)
+	}
+}
+
+// TestDrainEndsStreams holds that clients are sent elsewhere when the service goes
+// away, whatever their stream waits for.
+func TestDrainEndsStreams(t *testing.T) {
+	t.Parallel()
+	store := engines["sqlite"](t)()
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	s := serve(t, store)
+	made, over := s.waiting(t, approvals("a1")), s.waiting(t, approvals("a1"))
+	s.post(t, "/v1/sessions/"+over.SessionID+"/end", "").ok(nil)
+	var streams []*reader
+	for _, session := range []string{made.SessionID, over.SessionID, "nobody", "a/b"} {
+		stream := s.follow(t, "/api/approval/stream", session)
+		stream.frame()
+		streams = append(streams, stream)
+	}
+	s.handler.Drain()
+	for _, stream := range streams {
+		stream.ends()
+	}
+	s.get(t, path("/api/approval/stream", "s")).is(http.StatusServiceUnavailable, failed("the service is shutting down; try again"))
+	s.respond(t, made.SessionID, `"choice":"once"`).is(http.StatusOK, chose("once"))
+}
