@@ -1,0 +1,97 @@
+package codex_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi"
+)
+
+// raw opens a socket without a client library, so that what is measured is the
+// service's.
+func (s *replica) raw(tb testing.TB, query string) (net.Conn, *bufio.Reader) {
+	tb.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.server.URL, "http://"))
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = conn.Close() })
+	_, err = fmt.Fprintf(conn, "GET /api/stream%s HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", query)
+	require.NoError(tb, err)
+	reader := bufio.NewReaderSize(conn, 16)
+	for line := "-"; line != "\r\n"; {
+		line, err = reader.ReadString('\n')
+		require.NoError(tb, err)
+	}
+	header := make([]byte, 2)
+	_, err = reader.Read(header[:1])
+	require.NoError(tb, err)
+	_, err = reader.Read(header[1:])
+	require.NoError(tb, err)
+	for left := int(header[1]); left > 0; left-- {
+		_, err = reader.ReadByte()
+		require.NoError(tb, err)
+	}
+	return conn, reader
+}
+
+// TestIdleSocketsAreSmall measures what an idle socket costs the process, its client's
+// side of the connection included.
+func TestIdleSocketsAreSmall(t *testing.T) {
+	service := serve(t, openSQLite(t))
+	service.raw(t, "")
+	const sockets = 1_000
+	used := func() (heap, stack uint64) {
+		runtime.GC()
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return stats.HeapInuse, stats.StackInuse
+	}
+	heapBefore, stackBefore := used()
+	for range sockets {
+		service.raw(t, "?threadId=t")
+	}
+	heap, stack := used()
+	heap, stack = (heap-heapBefore)/sockets, (stack-stackBefore)/sockets
+	t.Logf("an idle socket has %d bytes of heap and %d of stacks", heap, stack)
+	require.Less(t, heap+stack, uint64(64<<10))
+}
+
+// TestSlowReaderLosesItsSocket holds that a reader that takes nothing is let go after a
+// while, and holds up nobody.
+func TestSlowReaderLosesItsSocket(t *testing.T) {
+	t.Parallel()
+	service := serve(t, openSQLite(t), func(o *httpapi.Options) { o.StreamWriteTimeout = 300 * time.Millisecond })
+	slow, _ := service.raw(t, "")
+	fast := service.connect(t, "")
+	large := strings.Repeat("x", 900<<10)
+	took := time.Duration(0)
+	for range 20 {
+		session := name()
+		began := time.Now()
+		service.waitingIn(t, session, approvals(approval("a1", fmt.Sprintf(`"input":{"command":%q}`, large))))
+		fast.event(typeApproval, session)
+		took = max(took, time.Since(began))
+	}
+	require.Less(t, took, 5*time.Second)
+	// What the kernel had taken is still there, and then the connection is over.
+	require.NoError(t, slow.SetReadDeadline(time.Now().Add(20*time.Second)))
+	buffer, last := make([]byte, 1<<20), ""
+	var err error
+	for err == nil {
+		var n int
+		n, err = slow.Read(buffer)
+		last = string(buffer[max(0, n-200):n])
+	}
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
+	// Nothing could be said to it any more: that is how the deadline differs from a gap.
+	require.NotContains(t, last, "reconnect")
+}

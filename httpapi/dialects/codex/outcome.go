@@ -1,0 +1,97 @@
+package codex
+
+import (
+	"cmp"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// The decisions of this dialect.
+const (
+	accept  = "accept"
+	decline = "decline"
+	cancel  = "cancel"
+)
+
+// The scopes of a decision about an approval.
+const (
+	scopeTurn    = "turn"
+	scopeSession = "session"
+)
+
+// scopeNote is the justification that keeps the scope of a decision on which it has no
+// effect, so that it can be shown again (codex.md 7.3.10).
+const scopeNote = "scope: " + scopeSession
+
+// The statuses of what is over.
+const (
+	statusResolved = "resolved"
+	statusExpired  = "expired"
+)
+
+// settled is what became of a request in the words of this dialect.
+type settled struct {
+	Status   string `json:"status"`
+	Decision string `json:"decision,omitempty"`
+	// Scope is given for approvals only.
+	Scope string `json:"scope,omitempty"`
+}
+
+// settledAs translates what was recorded, on whatever face. What nobody decided, because
+// its time, its run or its session was over, has expired.
+func settledAs(resolution *runs.Resolution) settled {
+	switch resolution.Via {
+	case runs.ViaClock, runs.ViaWorker, runs.ViaRunEnded, runs.ViaCancel, runs.ViaInterrupt, runs.ViaEnd:
+		return settled{Status: statusExpired}
+	}
+	one := settled{Status: statusResolved}
+	switch resolution.Outcome {
+	case runs.OutcomeAllowed, runs.OutcomeAnswered:
+		one.Decision = accept
+	case runs.OutcomeDenied, runs.OutcomeDeclined:
+		one.Decision = decline
+	case runs.OutcomeCancelled:
+		// A cancel takes along whatever else is open on its run, without a payload.
+		if resolution.Via == Via && resolution.RuntimePayload == nil {
+			return settled{Status: statusExpired}
+		}
+		one.Decision = cancel
+	case runs.OutcomeExpired:
+		return settled{Status: statusExpired}
+	}
+	return one
+}
+
+// settledApproval is settledAs with the scope. A decision that a rule made, or with which
+// one was written, holds beyond its turn.
+func settledApproval(resolution *runs.Resolution) settled {
+	one := settledAs(resolution)
+	if one.Status == statusExpired {
+		return one
+	}
+	one.Scope = scopeTurn
+	note := cmp.Or(resolution.Justification, resolution.Reason)
+	if resolution.Rule != nil || resolution.Via == Via && note == scopeNote {
+		one.Scope = scopeSession
+	}
+	return one
+}
+
+// runtimeDecision is what the runtime is told about an approval (codex.md 3.4).
+type runtimeDecision struct {
+	Decision string `json:"decision"`
+}
+
+// decisionPayload is the table of codex.md 3.4.
+func decisionPayload(method, decision, scope string) runs.JSON {
+	words := map[string]string{accept: "accept", decline: "decline", cancel: "cancel"}
+	forSession := "acceptForSession"
+	if legacy(method) {
+		words = map[string]string{accept: "approved", decline: "denied", cancel: "abort"}
+		forSession = "approved_for_session"
+	}
+	if decision == accept && scope == scopeSession {
+		return encode(runtimeDecision{forSession})
+	}
+	return encode(runtimeDecision{words[decision]})
+}

@@ -1,0 +1,87 @@
+package codex
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// What may wait to be asked for, and how many approvals are remembered as asked for.
+const (
+	maxReviewsWaiting = 256
+	maxReviewsKnown   = 8_192
+)
+
+// reviews asks for the review of approvals without ever holding up who lists them
+// (codex.md 3.3.5). That a review is owed once for each approval is for the domain to
+// hold: what is remembered here only spares it the question.
+type reviews struct {
+	services dialects.Services
+
+	mu      sync.Mutex
+	known   map[string]bool
+	waiting []*runs.ReviewApproval
+	// busy says that there is a goroutine that works on what waits.
+	busy bool
+}
+
+func newReviews(services dialects.Services) *reviews {
+	return &reviews{services: services, known: map[string]bool{}}
+}
+
+// ask returns at once. When too many wait already, whoever lists the approval again asks
+// again.
+func (v *reviews) ask(request *runs.Request) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.known[request.Handle] || len(v.waiting) >= maxReviewsWaiting || v.services.Draining.Err() != nil {
+		return
+	}
+	if len(v.known) >= maxReviewsKnown {
+		clear(v.known)
+	}
+	v.known[request.Handle] = true
+	v.waiting = append(v.waiting, &runs.ReviewApproval{RunID: request.RunID, RequestID: request.RequestID, Handle: request.Handle})
+	if !v.busy {
+		v.busy = true
+		go v.work()
+	}
+}
+
+// work ends when nothing waits, and soon after the service drains.
+func (v *reviews) work() {
+	for command := v.next(); command != nil; command = v.next() {
+		ctx, cancel := context.WithTimeout(v.services.Draining, readTimeout)
+		_, err := v.services.Store.Do(ctx, command)
+		cancel()
+		if err == nil || runs.ErrorCode(err) == runs.CodeRunNotFound || runs.ErrorCode(err) == runs.CodeRequestNotFound {
+			continue
+		}
+		v.forget(command.Handle)
+		if v.services.Draining.Err() == nil {
+			v.services.Logger.LogAttrs(ctx, slog.LevelWarn, "ask for the review of an approval",
+				slog.String("approval_id", command.Handle), slog.String("error", err.Error()))
+		}
+	}
+}
+
+func (v *reviews) next() *runs.ReviewApproval {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.waiting) == 0 {
+		v.busy = false
+		return nil
+	}
+	command := v.waiting[0]
+	v.waiting = v.waiting[1:]
+	return command
+}
+
+func (v *reviews) forget(handle string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.known, handle)
+}

@@ -1,0 +1,287 @@
+package codex
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/coder/websocket"
+
+	"github.com/holdpoint/holdpoint/httpapi/stream"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+const (
+	// maxCommandBytes bounds a message of a client; a larger one ends the socket with
+	// status 1009.
+	maxCommandBytes = 4 << 10
+	// maxSeen bounds the sessions of which a socket knows the last event that it was
+	// told.
+	maxSeen = 32
+)
+
+// ready and reply are the messages of a socket that are about no thread's request.
+type (
+	ready struct {
+		Type     string  `json:"type"`
+		ThreadID *string `json:"threadId"`
+	}
+	reply struct {
+		Type    string `json:"type"`
+		Message string `json:"message,omitempty"`
+	}
+)
+
+var (
+	pong           = encode(reply{Type: "pong"})
+	invalidCommand = encode(reply{Type: "error", Message: "invalid websocket command"})
+)
+
+// serveSocket serves GET /api/stream (codex.md 3.6).
+func (f *face) serveSocket(w http.ResponseWriter, r *http.Request) error {
+	inbox, err := f.Streams.JoinInbox()
+	if err != nil {
+		return unavailable(err)
+	}
+	defer inbox.Close()
+	// What happens after this reaches the socket, so that nothing is missed by whoever
+	// reads the lists once it is ready.
+	if err := inbox.Open(r.Context()); err != nil {
+		return unavailable(err)
+	}
+	conn, err := upgrade(w, r)
+	if err != nil {
+		return err
+	}
+	conn.SetReadLimit(maxCommandBytes)
+
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	s := &socket{face: f, conn: conn, ctx: ctx, stop: stop}
+	if threadID := r.URL.Query().Get("threadId"); threadID != "" {
+		s.filter.Store(&threadID)
+	}
+	if s.write(encode(ready{"ready", s.filter.Load()})) == nil {
+		s.goes.Go(s.listen)
+		inbox.Deliver(ctx, s)
+	}
+	s.close()
+	return nil
+}
+
+// unavailable is the refusal of a socket because the service goes away.
+func unavailable(err error) error {
+	if errors.Is(err, runs.ErrClosed) {
+		return failed(http.StatusServiceUnavailable, "the service is shutting down; try again")
+	}
+	return err
+}
+
+// upgrade makes the request a socket. The guard of the service has checked the Origin
+// already, against the same list as that of every other request.
+func upgrade(w http.ResponseWriter, r *http.Request) (*websocket.Conn, error) {
+	shake := &handshake{ResponseWriter: w}
+	conn, err := websocket.Accept(shake, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
+	if err != nil {
+		header := w.Header()
+		header.Del("Content-Type")
+		return nil, failed(cmp.Or(shake.refused, http.StatusInternalServerError), strings.TrimSpace(shake.why.String()))
+	}
+	return conn, nil
+}
+
+// handshake keeps the plain text with which the library refuses a request, so that it
+// can be said in the words of the contract.
+type handshake struct {
+	http.ResponseWriter
+	refused int
+	why     strings.Builder
+}
+
+func (h *handshake) WriteHeader(status int) {
+	if status == http.StatusSwitchingProtocols {
+		h.ResponseWriter.WriteHeader(status)
+		return
+	}
+	h.refused = status
+}
+
+func (h *handshake) Write(text []byte) (int, error) { return h.why.Write(text) }
+
+// Unwrap lets the library reach the connection.
+func (h *handshake) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+// socket is one client. It is the sink of its inbox; commands are read beside it. All
+// that is written has a deadline, so a reader that takes nothing loses the socket, and
+// what it missed meanwhile is bounded by the inbox.
+type socket struct {
+	face *face
+	conn *websocket.Conn
+	// ctx ends with the socket.
+	ctx  context.Context //nolint:containedctx // the sink's methods have none of their own
+	stop context.CancelFunc
+	// filter is the only thread whose events are wanted; nil for all that are not the
+	// system's.
+	filter atomic.Pointer[string]
+	// goes are the goroutines of the socket.
+	goes sync.WaitGroup
+	// pinged says that a ping waits for its answer.
+	pinged atomic.Bool
+	// seen is the last event that was told of a session. What the inbox tells again is
+	// told once here.
+	seen map[string]int64
+	// ending and why say how the socket is to be closed, when the service does it.
+	ending websocket.StatusCode
+	why    string
+}
+
+var errEnding = errors.New("the socket ends")
+
+// Snapshot is no part of the contract: after ready, a client reads the lists.
+func (s *socket) Snapshot(*stream.InboxSnapshot) error { return nil }
+
+// Gap ends the socket: its client must read the lists again, and learns of it only so.
+func (s *socket) Gap(string) error {
+	s.ending, s.why = websocket.StatusServiceRestart, "events were missed; reconnect and read the lists"
+	return errEnding
+}
+
+// Events sends what the client wants of some events.
+func (s *socket) Events(events []*runs.Event) error {
+	for _, event := range events {
+		wanted, err := s.wants(event)
+		if err != nil {
+			return s.fail(err)
+		}
+		if !wanted {
+			continue
+		}
+		frames, err := s.face.announcer.frames(event)
+		if err != nil {
+			return s.fail(err)
+		}
+		for _, text := range frames {
+			if err := s.write(text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *socket) wants(event *runs.Event) (bool, error) {
+	filter := s.filter.Load()
+	if filter != nil && *filter != event.SessionID || s.told(event) {
+		return false, nil
+	}
+	if filter != nil {
+		return true, nil
+	}
+	system, err := s.face.announcer.isSystem(event.SessionID)
+	return !system, err
+}
+
+// told reports whether the client was told of the event before.
+func (s *socket) told(event *runs.Event) bool {
+	if event.EventID <= s.seen[event.SessionID] {
+		return true
+	}
+	if s.seen == nil {
+		s.seen = map[string]int64{}
+	} else if len(s.seen) >= maxSeen {
+		clear(s.seen)
+	}
+	s.seen[event.SessionID] = event.EventID
+	return false
+}
+
+// fail ends the socket because of a failure of ours.
+func (s *socket) fail(err error) error {
+	s.ending, s.why = websocket.StatusTryAgainLater, "the service could not read what happened; reconnect and read the lists"
+	if s.face.Draining.Err() == nil {
+		s.face.Logger.LogAttrs(s.ctx, slog.LevelError, "codex socket", slog.String("error", err.Error()))
+	}
+	return errEnding
+}
+
+// Silence asks whether the client is still there, without waiting for its answer. One
+// that does not answer in time loses the socket.
+func (s *socket) Silence() error {
+	if s.pinged.Swap(true) {
+		return nil
+	}
+	s.goes.Go(func() {
+		ctx, cancel := context.WithTimeout(s.ctx, s.face.StreamWriteTimeout)
+		defer cancel()
+		if err := s.conn.Ping(ctx); err != nil {
+			s.stop()
+			return
+		}
+		s.pinged.Store(false)
+	})
+	return nil
+}
+
+func (s *socket) write(text []byte) error {
+	ctx, cancel := context.WithTimeout(s.ctx, s.face.StreamWriteTimeout)
+	defer cancel()
+	return s.conn.Write(ctx, websocket.MessageText, text)
+}
+
+// listen obeys commands until the client goes. It ends with the connection, and not with
+// a context: a context would end the connection without a word.
+func (s *socket) listen() {
+	defer s.stop()
+	for {
+		kind, message, err := s.conn.Read(context.Background())
+		if err != nil {
+			return
+		}
+		if answer := s.obey(kind, message); answer != nil && s.write(answer) != nil {
+			return
+		}
+	}
+}
+
+// obey carries out a command and returns what it is answered with, if anything.
+func (s *socket) obey(kind websocket.MessageType, message []byte) []byte {
+	if kind != websocket.MessageText || runs.CheckJSON(message) != nil {
+		return invalidCommand
+	}
+	switch command := runs.JSON(message); text(member(command, "type")) {
+	case "ping":
+		return pong
+	case "unsubscribe":
+		s.filter.Store(nil)
+		return nil
+	case "subscribe":
+		if threadID := text(member(command, "threadId")); threadID != "" {
+			s.filter.Store(&threadID)
+			return nil
+		}
+	}
+	return invalidCommand
+}
+
+// close ends the connection as is due, and waits for what belongs to the socket.
+func (s *socket) close() {
+	switch {
+	case s.ctx.Err() != nil:
+		// The client has gone, or does not answer.
+		s.ending = 0
+	case s.face.Draining.Err() != nil:
+		s.ending, s.why = websocket.StatusGoingAway, "the service is shutting down; reconnect"
+	case s.ending == 0:
+		s.ending, s.why = websocket.StatusTryAgainLater, "the stream ended; reconnect and read the lists"
+	}
+	if s.ending == 0 || s.conn.Close(s.ending, s.why) != nil {
+		_ = s.conn.CloseNow()
+	}
+	s.stop()
+	s.goes.Wait()
+}

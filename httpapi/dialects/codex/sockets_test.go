@@ -1,0 +1,300 @@
+package codex_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
+)
+
+// client is one client of the WebSocket.
+type client struct {
+	t    *testing.T
+	conn *websocket.Conn
+}
+
+// connect opens a socket and takes its first message.
+func (s *replica) connect(t *testing.T, threadID string) *client {
+	t.Helper()
+	query, shown := "", "null"
+	if threadID != "" {
+		query, shown = "?threadId="+threadID, fmt.Sprintf("%q", threadID)
+	}
+	conn, response, err := websocket.Dial(t.Context(), strings.Replace(s.server.URL, "http", "ws", 1)+"/api/stream"+query, nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusSwitchingProtocols, response.StatusCode)
+	conn.SetReadLimit(4 << 20)
+	t.Cleanup(func() { _ = conn.CloseNow() })
+	c := &client{t: t, conn: conn}
+	require.Equal(t, `{"type":"ready","threadId":`+shown+`}`, c.next())
+	return c
+}
+
+// next returns the next message.
+func (c *client) next() string {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	kind, message, err := c.conn.Read(ctx)
+	require.NoError(c.t, err)
+	require.Equal(c.t, websocket.MessageText, kind)
+	return string(message)
+}
+
+// event takes the next message, which must be of that type and thread, and returns its
+// payload.
+func (c *client) event(kind, threadID string) map[string]any {
+	c.t.Helper()
+	message := c.next()
+	var tree map[string]any
+	require.NoError(c.t, json.Unmarshal([]byte(message), &tree))
+	require.Equal(c.t, kind, tree["type"], "%s", message)
+	require.Equal(c.t, threadID, tree["threadId"], "%s", message)
+	payload, ok := tree["payload"].(map[string]any)
+	require.True(c.t, ok, "%s", message)
+	return payload
+}
+
+func (c *client) send(message string) {
+	c.t.Helper()
+	require.NoError(c.t, c.conn.Write(context.Background(), websocket.MessageText, []byte(message)))
+}
+
+// settle waits until the commands so far were obeyed. Nothing else may come before.
+func (c *client) settle() {
+	c.t.Helper()
+	c.send(`{"type":"ping"}`)
+	require.Equal(c.t, `{"type":"pong"}`, c.next())
+}
+
+func (c *client) closed(status websocket.StatusCode) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	_, message, err := c.conn.Read(ctx)
+	require.Error(c.t, err, "%s", message)
+	require.Equal(c.t, status, websocket.CloseStatus(err), "%v", err)
+}
+
+const (
+	typeApproval          = "approval"
+	typeApprovalResolved  = "approval_resolved"
+	typeToolInput         = "tool_user_input_requested"
+	typeToolInputResolved = "tool_user_input_resolved"
+	badCommand            = `{"type":"error","message":"invalid websocket command"}`
+)
+
+func testSockets(t *testing.T, service, other *replica) {
+	t.Run("what comes and goes, on both replicas", func(t *testing.T) {
+		session := name()
+		here, there := service.connect(t, session), other.connect(t, session)
+		r := service.waitingIn(t, session, approvals(approval("a1", ""))+","+questions(question("q1", "")))
+		listed := service.get(t, "/api/sessions/"+session+"/approvals")
+		asked := service.get(t, "/api/sessions/"+session+"/tool-input")
+		approvalID, requestID := listed.textAt("data", 0, "approvalId"), asked.textAt("data", 0, "requestId")
+		for _, c := range []*client{here, there} {
+			require.Equal(t, asked.at("data", 0), any(c.event(typeToolInput, session)))
+			require.Equal(t, listed.at("data", 0), any(c.event(typeApproval, session)))
+		}
+		other.decide(t, approvalID, `{"decision":"decline","scope":"session"}`).want(http.StatusOK)
+		service.reply(t, requestID, `{"decision":"accept","response":null}`).want(http.StatusOK)
+		for _, c := range []*client{here, there} {
+			require.Equal(t, fmt.Sprintf(`{"type":"approval_resolved","threadId":%q,"payload":{"approvalId":%q,"status":"resolved","decision":"decline","scope":"session"}}`, session, approvalID), c.next())
+			require.Equal(t, fmt.Sprintf(`{"type":"tool_user_input_resolved","threadId":%q,"payload":{"requestId":%q,"status":"resolved","decision":"accept"}}`, session, requestID), c.next())
+			c.settle()
+		}
+		require.Equal(t, "running", service.get(t, "/v1/runs/"+r.id).at("status"))
+	})
+
+	t.Run("whoever sees a prompt can decide it at once", func(t *testing.T) {
+		c := other.connect(t, "")
+		for range 20 {
+			session := name()
+			service.waitingIn(t, session, approvals(approval("a1", "")))
+			for {
+				var tree map[string]any
+				message := c.next()
+				require.NoError(t, json.Unmarshal([]byte(message), &tree))
+				if tree["threadId"] == session {
+					require.Equal(t, typeApproval, tree["type"])
+					other.decide(t, at(tree, "payload", "approvalId").(string), `{"decision":"accept"}`).want(http.StatusOK)
+					break
+				}
+			}
+		}
+	})
+
+	t.Run("expired when the turn or the session is over", func(t *testing.T) {
+		for end, path := range map[string]string{
+			"complete": "/v1/runs/%s/complete", "fail": "/v1/runs/%s/fail", "cancel": "/v1/runs/%s/cancel",
+			"end": "/v1/sessions/%s/end", "interrupt": "/v1/sessions/%s/interrupt",
+		} {
+			c := other.connect(t, "")
+			r := service.attached(t, approvals(approval("a1", ""))+","+questions(question("q1", "")))
+			c.send(fmt.Sprintf(`{"type":"subscribe","threadId":%q}`, r.session))
+			c.event(typeToolInput, r.session)
+			c.event(typeApproval, r.session)
+			approvalID, requestID := service.approvalID(t, r), service.requestID(t, r)
+			id, body := r.id, fmt.Sprintf(`{"fence":%q,"error":"x"}`, r.fence)
+			if strings.Contains(path, "sessions") {
+				id = r.session
+			}
+			require.Less(t, service.post(t, fmt.Sprintf(path, id), body).status, 300, end)
+			require.Equal(t, fmt.Sprintf(`{"type":"approval_resolved","threadId":%q,"payload":{"approvalId":%q,"status":"expired"}}`, r.session, approvalID), c.next())
+			require.Equal(t, fmt.Sprintf(`{"type":"tool_user_input_resolved","threadId":%q,"payload":{"requestId":%q,"status":"expired"}}`, r.session, requestID), c.next())
+			c.settle()
+		}
+	})
+
+	t.Run("what was raised before anybody listened", func(t *testing.T) {
+		r := service.attached(t, approvals(approval("a1", ""))+","+questions(question("q1", "")))
+		approvalID, requestID := service.approvalID(t, r), service.requestID(t, r)
+		c := serve(t, other.store).connect(t, r.session)
+		service.reply(t, requestID, `{"decision":"decline"}`).want(http.StatusOK)
+		service.decide(t, approvalID, `{"decision":"accept"}`).want(http.StatusOK)
+		for {
+			// The replica may have heard of the requests only now.
+			payload := c.next()
+			if strings.Contains(payload, `"status":"pending"`) {
+				continue
+			}
+			require.Equal(t, fmt.Sprintf(`{"type":"tool_user_input_resolved","threadId":%q,"payload":{"requestId":%q,"status":"resolved","decision":"decline"}}`, r.session, requestID), payload)
+			break
+		}
+		require.Equal(t, approvalID, c.event(typeApprovalResolved, r.session)["approvalId"])
+	})
+
+	t.Run("a filter, and none", func(t *testing.T) {
+		mine, theirs := name(), name()
+		c := service.connect(t, mine)
+		service.waitingIn(t, theirs, approvals(approval("a1", "")))
+		service.waitingIn(t, mine, approvals(approval("a2", "")))
+		require.Equal(t, "call-a2", c.event(typeApproval, mine)["itemId"])
+
+		c.send(fmt.Sprintf(`{"type":"subscribe","threadId":%q}`, theirs))
+		c.settle()
+		service.post(t, "/v1/sessions/"+mine+"/end", `{}`).want(http.StatusOK)
+		service.post(t, "/v1/sessions/"+theirs+"/end", `{}`).want(http.StatusOK)
+		c.event(typeApprovalResolved, theirs)
+
+		c.send(`{"type":"unsubscribe"}`)
+		c.settle()
+		third := name()
+		service.waitingIn(t, third, approvals(approval("a3", "")))
+		require.Equal(t, "call-a3", c.event(typeApproval, third)["itemId"])
+	})
+
+	t.Run("the system's sessions go to those who ask for them", func(t *testing.T) {
+		session, plain := service.session(t, `{"system":true}`), name()
+		all, exact := service.connect(t, ""), other.connect(t, session)
+		service.waitingIn(t, session, approvals(approval("a1", "")))
+		exact.event(typeApproval, session)
+		service.waitingIn(t, plain, approvals(approval("a2", "")))
+		require.Equal(t, "call-a2", all.event(typeApproval, plain)["itemId"])
+		all.settle()
+		exact.settle()
+	})
+
+	t.Run("commands that are none", func(t *testing.T) {
+		c := service.connect(t, name())
+		for _, message := range []string{
+			``, `{`, `null`, `"ping"`, `[]`, `{}`, `{"type":1}`, `{"type":"pong"}`, `{"type":"Ping"}`, `{"type":"subscribe"}`,
+			`{"type":"subscribe","threadId":null}`, `{"type":"subscribe","threadId":""}`, `{"type":"subscribe","threadId":7}`,
+			`{"type":"ping"} {"type":"ping"}`, `{"type":"ping","type":"ping"}`, "{\"type\":\"ping\",\"x\":\"\xff\"}",
+		} {
+			require.NoError(t, c.conn.Write(t.Context(), websocket.MessageText, []byte(message)))
+			require.Equal(t, badCommand, c.next(), "%q", message)
+		}
+		require.NoError(t, c.conn.Write(t.Context(), websocket.MessageBinary, []byte(`{"type":"ping"}`)))
+		require.Equal(t, badCommand, c.next())
+		c.send(`{"type":"ping","more":{"is":"fine"}}`)
+		require.Equal(t, `{"type":"pong"}`, c.next())
+		require.NoError(t, c.conn.Ping(c.reading(t)))
+	})
+
+	t.Run("a message that is too large", func(t *testing.T) {
+		c := service.connect(t, "")
+		c.send(`{"type":"` + strings.Repeat("x", 5_000) + `"}`)
+		c.closed(websocket.StatusMessageTooBig)
+	})
+
+	t.Run("what is no handshake", func(t *testing.T) {
+		service.get(t, "/api/stream").failed(http.StatusUpgradeRequired)
+		service.get(t, "/api/stream", header("Connection", "Upgrade"), header("Upgrade", "websocket"), header("Sec-WebSocket-Version", "12")).failed(http.StatusBadRequest)
+		service.get(t, "/api/stream", header("Connection", "Upgrade"), header("Upgrade", "websocket"), header("Sec-WebSocket-Version", "13")).failed(http.StatusBadRequest)
+	})
+}
+
+// reading reads on in the background, which is when pongs arrive.
+func (c *client) reading(t *testing.T) context.Context {
+	t.Helper()
+	return c.conn.CloseRead(t.Context())
+}
+
+// TestDrain holds that sockets are told to go elsewhere, and that none is opened any
+// more.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	service := serve(t, openSQLite(t))
+	clients := []*client{service.connect(t, ""), service.connect(t, name())}
+	service.api.Drain()
+	for _, c := range clients {
+		c.closed(websocket.StatusGoingAway)
+	}
+	service.get(t, "/api/stream").failed(http.StatusServiceUnavailable)
+}
+
+// TestTooManySockets holds that they count as streams.
+func TestTooManySockets(t *testing.T) {
+	t.Parallel()
+	service := serve(t, openSQLite(t), func(o *httpapi.Options) { o.Limits.MaxStreams = 1 })
+	service.connect(t, "").settle()
+	service.get(t, "/api/stream").failed(http.StatusServiceUnavailable)
+}
+
+// TestKeepAlive holds that a quiet socket is asked whether its client is there, and that
+// one that does not answer is let go.
+func TestKeepAlive(t *testing.T) {
+	t.Parallel()
+	service := serve(t, openSQLite(t), func(o *httpapi.Options) {
+		o.KeepAlive, o.StreamWriteTimeout = 20*time.Millisecond, 200*time.Millisecond
+		o.Dialects = []dialects.Mount{codex.New(codex.Options{})}
+	})
+	pings := make(chan struct{}, 100)
+	dial := func(answering bool) *websocket.Conn {
+		conn, _, err := websocket.Dial(t.Context(), strings.Replace(service.server.URL, "http", "ws", 1)+"/api/stream", &websocket.DialOptions{
+			OnPingReceived: func(context.Context, []byte) bool {
+				pings <- struct{}{}
+				return answering
+			},
+		})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.CloseNow() })
+		return conn
+	}
+	alive := &client{t: t, conn: dial(true)}
+	alive.next()
+	reading := alive.conn.CloseRead(t.Context())
+	for range 20 {
+		<-pings
+	}
+	require.NoError(t, reading.Err())
+	require.NoError(t, alive.conn.Close(websocket.StatusNormalClosure, ""))
+
+	deaf := dial(false)
+	_, _, err := deaf.Read(t.Context())
+	require.NoError(t, err)
+	_, _, err = deaf.Read(t.Context())
+	require.Error(t, err)
+	require.Equal(t, websocket.StatusCode(-1), websocket.CloseStatus(err))
+}

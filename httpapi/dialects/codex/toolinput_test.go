@@ -1,0 +1,186 @@
+package codex_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// recorded is what stands in the row of the only settled request of a run.
+func (s *replica) recorded(t *testing.T, r run) runs.Resolution {
+	t.Helper()
+	_, settled, err := s.store.SettledAfter(t.Context(), r.id, 0)
+	require.NoError(t, err)
+	require.Len(t, settled, 1)
+	return settled[0].Recorded()
+}
+
+func testToolInput(t *testing.T, service, other *replica) {
+	const how = `"how":{"answers":["slowly"]}`
+	for name, c := range map[string]struct {
+		body    string
+		where   runs.UserQuestionAnswer
+		payload string
+	}{
+		"a label": {
+			body:    `{"decision":"accept","answers":{"where":{"answers":["prod"]},` + how + `}}`,
+			where:   runs.UserQuestionAnswer{QuestionID: "where", SelectedOptionIDs: []string{"p"}},
+			payload: `{"answers":{"where":{"answers":["prod"]},"how":{"answers":["slowly"]}}}`,
+		},
+		"an option id": {
+			body:    `{"decision":"accept","answers":{"where":{"answers":["s"]},` + how + `}}`,
+			where:   runs.UserQuestionAnswer{QuestionID: "where", SelectedOptionIDs: []string{"s"}},
+			payload: `{"answers":{"where":{"answers":["s"]},"how":{"answers":["slowly"]}}}`,
+		},
+		"free text": {
+			body:    `{"decision":"accept","answers":{"where":{"answers":["the cellar","left"]},` + how + `}}`,
+			where:   runs.UserQuestionAnswer{QuestionID: "where", FreeformAnswer: "the cellar\nleft"},
+			payload: `{"answers":{"where":{"answers":["the cellar","left"]},"how":{"answers":["slowly"]}}}`,
+		},
+		"an option and a note": {
+			body:    `{"decision":"accept","answers":{"where":{"answers":["user_note: after lunch","prod","p"]},` + how + `}}`,
+			where:   runs.UserQuestionAnswer{QuestionID: "where", SelectedOptionIDs: []string{"p"}, FreeformAnswer: "user_note: after lunch"},
+			payload: `{"answers":{"where":{"answers":["user_note: after lunch","prod","p"]},"how":{"answers":["slowly"]}}}`,
+		},
+		"a question that nobody asked": {
+			body:    `{"decision":"accept","answers":{"where":{"answers":["prod"]},"other":{"answers":[]},` + how + `}}`,
+			where:   runs.UserQuestionAnswer{QuestionID: "where", SelectedOptionIDs: []string{"p"}},
+			payload: `{"answers":{"where":{"answers":["prod"]},"other":{"answers":[]},"how":{"answers":["slowly"]}}}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := service.waiting(t, questions(question("q1", "")))
+			requestID := service.requestID(t, r)
+			other.reply(t, requestID, c.body, header("X-Actor", "mia")).
+				is(http.StatusOK, fmt.Sprintf(`{"status":"ok","requestId":%q,"threadId":%q}`, requestID, r.session))
+			recorded := service.recorded(t, r)
+			require.Equal(t, runs.OutcomeAnswered, recorded.Outcome)
+			require.Equal(t, "codex", recorded.Via)
+			require.Equal(t, "mia", recorded.ResolvedBy)
+			require.Equal(t, []runs.UserQuestionAnswer{c.where, {QuestionID: "how", FreeformAnswer: "slowly"}}, recorded.Answers)
+			require.Equal(t, c.payload, string(recorded.RuntimePayload))
+		})
+	}
+
+	t.Run("several options where several may be chosen", func(t *testing.T) {
+		r := service.waiting(t, questions(`{"id":"q1","tool_call_id":"c","questions":[{"id":"m","header":"","question":"?","multi_select":true,
+			"options":[{"id":"a","label":"A"},{"id":"b","label":"B"},{"id":"c","label":"C"}]}]}`))
+		service.reply(t, service.requestID(t, r), `{"decision":"accept","answers":{"m":{"answers":["C","A","more"]}}}`).want(http.StatusOK)
+		require.Equal(t, []runs.UserQuestionAnswer{{QuestionID: "m", SelectedOptionIDs: []string{"c", "a"}, FreeformAnswer: "more"}}, service.recorded(t, r).Answers)
+	})
+
+	t.Run("decline lets the run go on, cancel ends it", func(t *testing.T) {
+		r := service.waiting(t, questions(question("q1", "")))
+		service.reply(t, service.requestID(t, r), `{"decision":"decline"}`).want(http.StatusOK)
+		recorded := service.recorded(t, r)
+		require.Equal(t, runs.OutcomeDeclined, recorded.Outcome)
+		require.Equal(t, `{"status":"decline"}`, string(recorded.RuntimePayload))
+		require.Equal(t, "running", service.get(t, "/v1/runs/"+r.id).at("status"))
+
+		r = service.waiting(t, questions(question("q1", "")))
+		requestID := service.requestID(t, r)
+		service.reply(t, requestID, `{"decision":"cancel"}`).
+			is(http.StatusOK, fmt.Sprintf(`{"status":"ok","requestId":%q,"threadId":%q}`, requestID, r.session))
+		recorded = service.recorded(t, r)
+		require.Equal(t, runs.OutcomeCancelled, recorded.Outcome)
+		require.Equal(t, `{"status":"cancel"}`, string(recorded.RuntimePayload))
+		require.Equal(t, "cancelled", service.get(t, "/v1/runs/"+r.id).at("status"))
+	})
+
+	for _, response := range []string{`null`, `false`, `"text"`, `[1,{"b":2,"a":1}]`, `{"answers":{}}`, `1.50`} {
+		t.Run("the response as it is: "+response, func(t *testing.T) {
+			for decision, outcome := range map[string]runs.Outcome{
+				"accept": runs.OutcomeAnswered, "decline": runs.OutcomeDeclined, "cancel": runs.OutcomeCancelled,
+			} {
+				r := service.waiting(t, questions(question("q1", "")))
+				service.reply(t, service.requestID(t, r), fmt.Sprintf(`{"decision":%q,"answers":{"x":{"answers":["y"]}},"response":%s}`, decision, response)).want(http.StatusOK)
+				recorded := service.recorded(t, r)
+				require.Equal(t, outcome, recorded.Outcome)
+				require.Equal(t, response, string(recorded.RuntimePayload))
+				if decision == "accept" {
+					require.Equal(t, response, string(recorded.Value))
+				}
+			}
+		})
+	}
+
+	t.Run("what is no answer is refused, and the question stays", func(t *testing.T) {
+		r := service.waiting(t, questions(question("q1", "")))
+		requestID := service.requestID(t, r)
+		service.reply(t, requestID, `{"decision":"accept"}`).invalid("answers")
+		service.reply(t, requestID, `{"decision":"accept","answers":{}}`).invalid("answers", "where")
+		service.reply(t, requestID, `{"decision":"accept","answers":{"where":{"answers":["prod"]}}}`).invalid("answers", "how")
+		service.reply(t, requestID, `{"decision":"accept","answers":{"where":{"answers":["prod"]},"how":{"answers":[]}}}`).invalid("answers", "how", "answers")
+		service.reply(t, requestID, `{"decision":"accept","answers":{"where":{"answers":["prod"]},"how":{"answers":[""," "]}}}`).invalid("answers", "how", "answers")
+		service.reply(t, requestID, `{"decision":"accept","answers":{"where":{"answers":["prod","staging"]},`+how+`}}`).invalid("answers", "where", "answers")
+		require.Equal(t, requestID, service.requestID(t, r))
+		service.reply(t, requestID, `{"decision":"accept","answers":{"where":{"answers":["prod"]},`+how+`}}`).want(http.StatusOK)
+	})
+}
+
+func testTypedToolInput(t *testing.T, service, _ *replica) {
+	ask := func(schema, payload string) string {
+		return questions(fmt.Sprintf(`{"id":"q","tool_call_id":"c","questions":[],"payload":%s,"response_schema":%s}`, payload, schema))
+	}
+	for name, c := range map[string]struct{ schema, payload, answers, value string }{
+		"text":                {`{"type":"string"}`, `{}`, `["7"]`, `"7"`},
+		"integer":             {`{"type":"integer"}`, `{}`, `[" 7 "]`, `7`},
+		"number":              {`{"type":"number"}`, `{}`, `["1.50"]`, `1.50`},
+		"boolean":             {`{"type":"boolean"}`, `{}`, `["false"]`, `false`},
+		"null":                {`{"type":["integer","null"]}`, `{}`, `["null"]`, `null`},
+		"text or number":      {`{"type":["string","number"]}`, `{}`, `["7"]`, `"7"`},
+		"object":              {`{"type":"object"}`, `{}`, `["{\"a\":1}"]`, `{"a":1}`},
+		"list of texts":       {`{"type":"array","items":{"type":"string"}}`, `{}`, `["a","b"]`, `["a","b"]`},
+		"list of one":         {`{"type":"array","items":{"type":"integer"}}`, `{}`, `["4"]`, `[4]`},
+		"list as JSON":        {`{"type":"array"}`, `{}`, `["[1, 2]"]`, `[1,2]`},
+		"choice of a schema":  {`{"enum":["S",2]}`, `{}`, `["2"]`, `2`},
+		"choice of a payload": {`{"type":"string"}`, `{"options":[{"label":"Large","value":"L"}]}`, `["Large"]`, `"L"`},
+		"no type":             {`{}`, `{}`, `["true"]`, `"true"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := service.waiting(t, ask(c.schema, c.payload))
+			service.reply(t, service.requestID(t, r), `{"decision":"accept","answers":{"value":{"answers":`+c.answers+`},"x":{"answers":["y"]}}}`).want(http.StatusOK)
+			require.Equal(t, c.value, string(service.recorded(t, r).Value))
+		})
+	}
+
+	t.Run("what does not fit is refused, and the question stays", func(t *testing.T) {
+		r := service.waiting(t, ask(`{"type":"object","properties":{"n":{"type":"array","items":{"type":"integer"}}}}`, `{}`))
+		requestID := service.requestID(t, r)
+		service.reply(t, requestID, `{"decision":"accept"}`).invalid("answers")
+		service.reply(t, requestID, `{"decision":"accept","answers":{"q":{"answers":["x"]}}}`).invalid("answers", "value")
+		service.reply(t, requestID, `{"decision":"accept","answers":{"value":{"answers":["x"]}}}`).invalid("answers", "value", "answers")
+		service.reply(t, requestID, `{"decision":"accept","answers":{"value":{"answers":["x","y"]}}}`).invalid("answers", "value", "answers")
+		service.reply(t, requestID, `{"decision":"accept","response":7}`).invalid("response")
+		service.reply(t, requestID, `{"decision":"accept","response":null}`).invalid("response")
+		service.reply(t, requestID, `{"decision":"accept","response":{"n":[1,"x"]}}`).invalid("response", "n", 1)
+		require.Equal(t, requestID, service.requestID(t, r))
+		service.reply(t, requestID, `{"decision":"accept","response":{"n":[1]}}`).want(http.StatusOK)
+		recorded := service.recorded(t, r)
+		require.Equal(t, `{"n":[1]}`, string(recorded.Value))
+		require.Equal(t, `{"n":[1]}`, string(recorded.RuntimePayload))
+	})
+
+	t.Run("null is a value where it fits", func(t *testing.T) {
+		r := service.waiting(t, ask(`{"type":"null"}`, `{}`))
+		service.reply(t, service.requestID(t, r), `{"decision":"accept","response":null}`).want(http.StatusOK)
+		recorded := service.recorded(t, r)
+		require.Equal(t, `null`, string(recorded.Value))
+		require.Equal(t, `null`, string(recorded.RuntimePayload))
+	})
+
+	t.Run("the worker is handed the value and the payload", func(t *testing.T) {
+		r := service.waiting(t, ask(`{"type":"integer"}`, `{}`))
+		service.reply(t, service.requestID(t, r), `{"decision":"accept","answers":{"value":{"answers":["4"]}}}`).want(http.StatusOK)
+		resolution := service.resolution(t, r, "questions")
+		value, err := json.Marshal(resolution["value"])
+		require.NoError(t, err)
+		require.Equal(t, "4", string(value))
+		require.Equal(t, `{"answers":{"value":{"answers":["4"]}}}`, payload(t, resolution))
+	})
+}

@@ -1,0 +1,191 @@
+package codex
+
+import (
+	"cmp"
+	"net/http"
+
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Entry is one item of a transcript (codex.md 3.7). It is the request first, and what
+// became of it afterwards, under the same message id.
+type Entry struct {
+	MessageID   string `json:"messageId"`
+	TurnID      string `json:"turnId"`
+	Role        string `json:"role"`
+	Type        string `json:"type"`
+	Content     string `json:"content"`
+	Details     string `json:"details"`
+	StartedAt   int64  `json:"startedAt"`
+	CompletedAt int64  `json:"completedAt,omitzero"`
+	Status      string `json:"status"`
+}
+
+const (
+	roleSystem     = "system"
+	statusComplete = "complete"
+)
+
+// The types of entries.
+const (
+	entryApprovalRequest   = "approval.request"
+	entryApprovalResolved  = "approval.resolved"
+	entryToolInputRequest  = "tool_input.request"
+	entryToolInputResolved = "tool_input.resolved"
+)
+
+const (
+	// maxEntries is how many entries a transcript shows: the newest.
+	maxEntries = 5_000
+	// readEvents is how many events are read at once.
+	readEvents = 1_000
+)
+
+// showTranscript reads the log of a session as a list of what was asked and what became
+// of it. Answers are not in it (codex.md 7.3.9).
+func (f *face) showTranscript(w http.ResponseWriter, r *http.Request) error {
+	session, err := f.visible(r)
+	if err != nil {
+		return err
+	}
+	list := transcript{at: map[requestKey]int{}}
+	for after, more := int64(0), session != nil; more; {
+		events, err := f.Store.SessionEvents(r.Context(), session.SessionID, after, readEvents)
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			if err := list.add(&events[i]); err != nil {
+				return err
+			}
+			after = events[i].EventID
+		}
+		more = len(events) == readEvents
+	}
+	return wire.Respond(w, r, http.StatusOK, sessionPage[Entry]{list.newest()})
+}
+
+// transcript folds events into entries.
+type transcript struct {
+	entries []entry
+	// first is the number of the first entry that is still kept.
+	first int
+	at    map[requestKey]int
+}
+
+type entry struct {
+	Entry
+	handle string
+	kind   runs.RequestKind
+	key    requestKey
+}
+
+func (t *transcript) add(event *runs.Event) error {
+	changes, err := changesOf(event)
+	if err != nil {
+		return err
+	}
+	for i := range changes {
+		one := &changes[i]
+		switch {
+		case one.approval != nil:
+			t.open(approvalEntry(event, one.approval))
+		case one.toolInput != nil:
+			t.open(toolInputEntry(event, one.toolInput))
+		default:
+			t.close(requestKey{event.RunID, one.settled.RequestID}, one.settled)
+		}
+	}
+	return nil
+}
+
+func (t *transcript) open(one entry) {
+	t.at[one.key] = t.first + len(t.entries)
+	t.entries = append(t.entries, one)
+	if len(t.entries) < 2*maxEntries {
+		return
+	}
+	// The older half goes at once, so that what stays is not moved for each entry.
+	for i := range t.entries[:maxEntries] {
+		delete(t.at, t.entries[i].key)
+	}
+	t.first += maxEntries
+	t.entries = append(t.entries[:0], t.entries[maxEntries:]...)
+}
+
+// close updates the entry of a request. A request that has none is older than what is
+// kept, or one that this dialect does not show.
+func (t *transcript) close(key requestKey, resolution *runs.Resolution) {
+	number, there := t.at[key]
+	if !there {
+		return
+	}
+	one := &t.entries[number-t.first]
+	one.CompletedAt = resolution.ResolvedAtMs
+	if one.kind == runs.KindApproval {
+		over := settledApproval(resolution)
+		one.Type, one.Content = entryApprovalResolved, over.content("Approval")
+		one.Details = pretty(approvalResolved{one.handle, over})
+		return
+	}
+	over := settledAs(resolution)
+	one.Type, one.Content = entryToolInputResolved, over.content("Tool input")
+	one.Details = pretty(toolInputResolved{one.handle, over})
+}
+
+func (s *settled) content(what string) string {
+	if s.Status == statusExpired {
+		return what + " expired"
+	}
+	return what + " resolved (" + s.Decision + ")"
+}
+
+func (t *transcript) newest() []Entry {
+	kept := t.entries[max(0, len(t.entries)-maxEntries):]
+	list := make([]Entry, len(kept))
+	for i := range kept {
+		list[i] = kept[i].Entry
+	}
+	return list
+}
+
+func approvalEntry(event *runs.Event, approval *runs.ApprovalRequest) entry {
+	shown := pendingApproval(event.SessionID, event.RunID, approval)
+	return entry{
+		Entry: Entry{
+			MessageID: "approval-" + shown.ApprovalID, TurnID: cmp.Or(shown.TurnID, "approval"), Role: roleSystem,
+			Type: entryApprovalRequest, Content: shown.Summary,
+			Details:   pretty(requestDetails(shown.Method, shown.CreatedAt, shown.Details, nil)),
+			StartedAt: approval.CreatedAtMs, Status: statusComplete,
+		},
+		handle: shown.ApprovalID, kind: runs.KindApproval, key: requestKey{event.RunID, approval.ID},
+	}
+}
+
+func toolInputEntry(event *runs.Event, question *runs.UserQuestionRequest) entry {
+	shown := pendingToolInput(event.SessionID, event.RunID, question)
+	return entry{
+		Entry: Entry{
+			MessageID: "tool-input-" + shown.RequestID, TurnID: cmp.Or(shown.TurnID, "tool-input"), Role: roleSystem,
+			Type: entryToolInputRequest, Content: shown.Summary,
+			Details:   pretty(requestDetails(shown.Method, shown.CreatedAt, shown.Details, shown.Questions)),
+			StartedAt: question.CreatedAtMs, Status: statusComplete,
+		},
+		handle: shown.RequestID, kind: runs.KindQuestion, key: requestKey{event.RunID, question.ID},
+	}
+}
+
+// requestDetails are the parameters of the runtime with what this service adds to them.
+func requestDetails(method, createdAt string, parameters runs.JSON, questions []Question) runs.JSON {
+	details := &object{}
+	details.put("method", method)
+	details.put("createdAt", createdAt)
+	for name, value := range members(parameters) {
+		details.put(name, value)
+	}
+	if questions != nil {
+		details.put("questions", questions)
+	}
+	return details.json()
+}

@@ -1,0 +1,154 @@
+package codex_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func testTranscript(t *testing.T, service, _ *replica) {
+	transcript := func(t *testing.T, session string) *answer {
+		t.Helper()
+		return service.get(t, "/api/sessions/"+session+"/transcript").want(http.StatusOK)
+	}
+
+	t.Run("an entry is the request, and then what became of it", func(t *testing.T) {
+		r := service.attached(t, approvals(approval("a1", `"metadata":{"turnId":"turn-3"}`))+","+
+			questions(question("q1", `"metadata":{"questions":{"how":{"isSecret":true}}}`)))
+		approvalID, requestID := service.approvalID(t, r), service.requestID(t, r)
+		shown := transcript(t, r.session)
+		require.Equal(t, 2, shown.count("data"))
+		created := service.get(t, "/v1/runs/"+r.id).at("pending_approvals", 0, "created_at_ms").(float64)
+		entry := func(members string) string {
+			return fmt.Sprintf(`{"messageId":"approval-%s","turnId":"turn-3","role":"system",%s`, approvalID, members)
+		}
+		details := func(tree string) string {
+			text, err := json.Marshal(tree)
+			require.NoError(t, err)
+			return string(text)
+		}
+		require.Contains(t, shown.text, entry(fmt.Sprintf(
+			`"type":"approval.request","content":"Command approval required: npm test","details":%s,"startedAt":%d,"status":"complete"}`,
+			details(fmt.Sprintf("{\n  \"method\": \"item/commandExecution/requestApproval\",\n  \"createdAt\": %q,\n  \"threadId\": %q,\n  \"turnId\": \"turn-3\",\n  \"itemId\": \"call-a1\",\n  \"command\": \"npm test\"\n}",
+				iso(created), r.session)), int64(created))))
+		require.Equal(t, "tool-input-"+requestID, shown.at("data", 0, "messageId"))
+		require.Equal(t, "tool_input.request", shown.at("data", 0, "type"))
+		require.Equal(t, r.id, shown.at("data", 0, "turnId"))
+
+		service.decide(t, approvalID, `{"decision":"decline","scope":"session"}`).want(http.StatusOK)
+		service.reply(t, requestID, `{"decision":"accept","answers":{"where":{"answers":["prod"]},"how":{"answers":["hunter2"]}}}`).want(http.StatusOK)
+		_, settled, err := service.store.SettledAfter(t.Context(), r.id, 0)
+		require.NoError(t, err)
+		shown = transcript(t, r.session)
+		require.Equal(t, 2, shown.count("data"))
+		require.Contains(t, shown.text, entry(fmt.Sprintf(
+			`"type":"approval.resolved","content":"Approval resolved (decline)","details":%s,"startedAt":%d,"completedAt":%d,"status":"complete"}`,
+			details(fmt.Sprintf("{\n  \"approvalId\": %q,\n  \"status\": \"resolved\",\n  \"decision\": \"decline\",\n  \"scope\": \"session\"\n}", approvalID)),
+			int64(created), settled[0].SettledAtMs)))
+		require.Equal(t, "tool_input.resolved", shown.at("data", 0, "type"))
+		require.Equal(t, "Tool input resolved (accept)", shown.at("data", 0, "content"))
+		require.Equal(t, fmt.Sprintf("{\n  \"requestId\": %q,\n  \"status\": \"resolved\",\n  \"decision\": \"accept\"\n}", requestID), shown.at("data", 0, "details"))
+		require.NotContains(t, shown.text, "hunter2")
+	})
+
+	for name, c := range map[string]struct {
+		settle   func(t *testing.T, r run)
+		approval string
+		input    string
+	}{
+		"allowed and answered on /v1": {
+			func(t *testing.T, r run) {
+				service.post(t, "/v1/runs/"+r.id+"/approvals", `{"resolutions":[{"request_id":"a1","behavior":"allow"}]}`).want(http.StatusAccepted)
+				service.post(t, "/v1/runs/"+r.id+"/questions", `{"resolution":{"request_id":"q1","declined":true}}`).want(http.StatusAccepted)
+			}, "Approval resolved (accept)", "Tool input resolved (decline)",
+		},
+		"cancelled here, which takes the other along": {
+			func(t *testing.T, r run) {
+				service.decide(t, service.approvalID(t, r), `{"decision":"cancel"}`).want(http.StatusOK)
+			}, "Approval resolved (cancel)", "Tool input expired",
+		},
+		"the run was cancelled": {
+			func(t *testing.T, r run) { service.post(t, "/v1/runs/"+r.id+"/cancel", `{}`).want(http.StatusOK) },
+			"Approval expired", "Tool input expired",
+		},
+		"the session was interrupted": {
+			func(t *testing.T, r run) {
+				service.post(t, "/v1/sessions/"+r.session+"/interrupt", `{}`).want(http.StatusOK)
+			}, "Approval expired", "Tool input expired",
+		},
+		"the run is over": {
+			func(t *testing.T, r run) {
+				service.post(t, "/v1/runs/"+r.id+"/complete", fmt.Sprintf(`{"fence":%q}`, r.fence)).want(http.StatusOK)
+			}, "Approval expired", "Tool input expired",
+		},
+		"the worker took both back": {
+			func(t *testing.T, r run) {
+				service.post(t, "/v1/runs/"+r.id+"/requests/a1/withdraw", fmt.Sprintf(`{"fence":%q}`, r.fence)).want(http.StatusOK)
+				service.post(t, "/v1/runs/"+r.id+"/requests/q1/withdraw", fmt.Sprintf(`{"fence":%q}`, r.fence)).want(http.StatusOK)
+			}, "Approval expired", "Tool input expired",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := service.attached(t, approvals(approval("a1", ""))+","+questions(question("q1", "")))
+			c.settle(t, r)
+			shown := transcript(t, r.session)
+			require.Equal(t, 2, shown.count("data"))
+			require.Equal(t, c.input, shown.at("data", 0, "content"))
+			require.Equal(t, c.approval, shown.at("data", 1, "content"))
+			if c.approval == "Approval expired" {
+				require.NotContains(t, shown.at("data", 1, "details"), "decision")
+				require.Contains(t, shown.at("data", 1, "details"), `"status": "expired"`)
+			}
+		})
+	}
+
+	t.Run("a decision of a rule", func(t *testing.T) {
+		r := service.attached(t, approvals(approval("a1", "")))
+		service.decide(t, service.approvalID(t, r), `{"decision":"accept","scope":"session"}`).want(http.StatusOK)
+		service.post(t, "/v1/runs/"+r.id+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,%s}`, r.fence, approvals(approval("a2", "")))).want(http.StatusOK)
+		shown := transcript(t, r.session)
+		require.Equal(t, 2, shown.count("data"))
+		for i := range 2 {
+			require.Equal(t, "Approval resolved (accept)", shown.at("data", i, "content"))
+			require.Contains(t, shown.at("data", i, "details"), `"scope": "session"`)
+		}
+	})
+}
+
+// TestTranscriptIsBounded holds that the newest entries are shown, however many there
+// are.
+func TestTranscriptIsBounded(t *testing.T) {
+	t.Parallel()
+	store := openSQLite(t)
+	service := serve(t, store)
+	r := service.attached(t, approvals(approval("first", "")))
+	const more, batch = 5_100, 100
+	for n := 0; n < more; n += batch {
+		suspend := &runs.Suspend{RunID: r.id, Fence: 1, Suspension: runs.Suspension{Hold: true, Checkpoint: runs.JSON(`{}`)}}
+		resolve := &runs.ResolveApprovals{RunID: r.id}
+		for i := range batch {
+			id := fmt.Sprintf("a%d", n+i)
+			suspend.Approvals = append(suspend.Approvals, runs.ApprovalRequest{
+				ID: id, ToolCallID: fmt.Sprintf("call-%d", n+i), ToolName: "bash", Input: runs.JSON(`{}`),
+			})
+			resolve.Resolutions = append(resolve.Resolutions, runs.ApprovalResolution{RequestID: id, Behavior: runs.BehaviorDeny})
+		}
+		_, err := store.Do(t.Context(), suspend)
+		require.NoError(t, err)
+		_, err = store.Do(t.Context(), resolve)
+		require.NoError(t, err)
+	}
+	service.decide(t, service.approvalID(t, r), `{"decision":"accept"}`).want(http.StatusOK)
+	shown := service.get(t, "/api/sessions/"+r.session+"/transcript").want(http.StatusOK)
+	require.Equal(t, 5_000, shown.count("data"))
+	for i, number := range map[int]int{0: more - 5_000, 4_999: more - 1} {
+		require.Contains(t, shown.at("data", i, "messageId"), "approval-")
+		require.Equal(t, "approval.resolved", shown.at("data", i, "type"))
+		_ = number
+	}
+}
