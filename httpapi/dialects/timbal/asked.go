@@ -1,0 +1,157 @@
+package timbal
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// asked is an entry of a resume map together with what it answers.
+type asked struct {
+	entry
+
+	request *runs.Request
+	// approval or question is the request as it is shown.
+	approval *runs.ApprovalRequest
+	question *runs.UserQuestionRequest
+	// one is the structured question that is answered, questionID its id; nil for an
+	// approval, a typed question, and a cancel.
+	one        *runs.UserQuestion
+	questionID string
+	// cancels says that the entry cancels the run.
+	cancels bool
+	reason  string
+}
+
+// readResume finds what the entries of a resume map answer. What is no request of the
+// run is ignored with a warning (contracts/timbal.md 4.4, 8), and so is what the parent
+// knows to be answered: the original wants such answers again, and this service does not
+// (7.4, 9).
+func (f *face) readResume(ctx context.Context, id segmentID, record *runs.RunRecord, resume []entry) (all []*asked, warnings []string, err error) {
+	for _, e := range resume {
+		one := &asked{entry: e}
+		// A bad cancel is refused whatever it is about (decisions.md 23).
+		if one.reason, one.cancels, err = readCancel(e); err != nil {
+			return nil, nil, err
+		}
+		handle, questionID := splitWaitID(e.id)
+		if one.request, err = f.requestOf(ctx, record, handle); err != nil {
+			return nil, nil, err
+		}
+		if !one.understood(questionID) {
+			warnings = append(warnings, fmt.Sprintf("resume id %s is unknown to this run and was ignored", wire.Shown(e.id)))
+			continue
+		}
+		all = append(all, one)
+	}
+	return f.withoutKnown(ctx, id, all, warnings)
+}
+
+// requestOf returns the request of a run by its handle; nil when there is none.
+func (f *face) requestOf(ctx context.Context, record *runs.RunRecord, handle string) (*runs.Request, error) {
+	for i := range record.Requests {
+		if record.Requests[i].Handle == handle {
+			return &record.Requests[i], nil
+		}
+	}
+	if !runs.ValidID(handle) {
+		return nil, nil
+	}
+	found, err := f.Store.RequestByHandle(ctx, handle)
+	switch {
+	case runs.ErrorCode(err) == runs.CodeRequestNotFound:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case found.Request.RunID != record.Run.RunID:
+		return nil, nil
+	}
+	return &found.Request, nil
+}
+
+// shownID is the id under which the wait is shown that the entry answers.
+func (a *asked) shownID() string {
+	if a.question != nil && len(a.question.Questions) > 1 {
+		return a.request.Handle + ":" + a.questionID
+	}
+	return a.request.Handle
+}
+
+// understood fills in what an id names, and reports whether it is one that is shown.
+func (a *asked) understood(questionID string) bool {
+	if a.request == nil || a.request.Kind == runs.KindClarification {
+		return false
+	}
+	if a.request.Kind == runs.KindApproval {
+		approval := a.request.Approval()
+		a.approval = &approval
+		return questionID == "" && a.id == a.request.Handle
+	}
+	question := a.request.Question()
+	a.question = &question
+	if a.id == a.request.Handle {
+		if len(question.Questions) == 1 {
+			a.one, a.questionID = &question.Questions[0], question.Questions[0].ID
+		}
+		return len(question.Questions) <= 1 || a.cancels
+	}
+	for i := range question.Questions {
+		if question.Questions[i].ID == questionID {
+			a.one, a.questionID = &question.Questions[i], questionID
+			return true
+		}
+	}
+	return false
+}
+
+// withoutKnown leaves out what was answered before the parent began.
+func (f *face) withoutKnown(ctx context.Context, id segmentID, all []*asked, warnings []string) ([]*asked, []string, error) {
+	if id.after == 0 {
+		return all, warnings, nil
+	}
+	var before *history
+	kept := all[:0]
+	for _, one := range all {
+		if one.request.Open() && one.request.PartialAnswers == nil {
+			kept = append(kept, one)
+			continue
+		}
+		if before == nil {
+			var err error
+			if before, err = f.historyUntil(ctx, id.runID, func(event *runs.Event) bool { return event.EventID >= id.after }); err != nil {
+				return nil, nil, err
+			}
+		}
+		if before.answered(one.request.RequestID, one.questionID) {
+			warnings = append(warnings, fmt.Sprintf("resume id %s was answered before this run began; what was recorded then holds", wire.Shown(one.id)))
+			continue
+		}
+		kept = append(kept, one)
+	}
+	return kept, warnings, nil
+}
+
+// historyUntil folds the log of a run up to the event that last says is the last, or to
+// its end.
+func (f *face) historyUntil(ctx context.Context, runID string, last func(*runs.Event) bool) (*history, error) {
+	h := newHistory()
+	for {
+		events, err := f.Store.RunEvents(ctx, runID, h.at, readAtOnce)
+		if err != nil {
+			return nil, err
+		}
+		for i := range events {
+			if err := h.apply(&events[i]); err != nil {
+				return nil, err
+			}
+			if last(&events[i]) {
+				return &h, nil
+			}
+		}
+		if len(events) < readAtOnce {
+			return &h, nil
+		}
+	}
+}

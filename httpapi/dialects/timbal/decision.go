@@ -1,0 +1,178 @@
+package timbal
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// decision is what a resume asks for: one command for all that it settles, and the
+// answers to some questions of a request that has more. The latter settle nothing and
+// come after it.
+type decision struct {
+	all     []*asked
+	command *runs.DecideRequests
+	parts   []*runs.AnswerQuestion
+	// approvals and answers tell which entry a member of the command is made of.
+	approvals []*asked
+	answers   []*asked
+	// bad is why the run ends with an error instead (contracts/timbal.md 4.5).
+	bad error
+}
+
+// empty reports whether nothing is decided.
+func (d *decision) empty() bool { return d.command == nil && len(d.parts) == 0 }
+
+// decide makes a decision of the entries. Decisions that are over by nowMs are left
+// out: their requests stay open and are shown again.
+func decide(runID string, all []*asked, key string, actor runs.Actor, maxRuleAgeMs, nowMs int64) *decision {
+	d := &decision{all: all}
+	for _, one := range all {
+		if one.cancels {
+			d.command = &runs.DecideRequests{
+				RunID: runID, CancelRequestID: one.request.RequestID, CancelReason: one.reason, Key: key, Actor: actor,
+			}
+			return d
+		}
+	}
+	command := &runs.DecideRequests{RunID: runID, MaxRuleAgeMs: maxRuleAgeMs, Key: key, Actor: actor}
+	sorted := slices.Clone(all)
+	slices.SortFunc(sorted, byNumber)
+	for i := 0; i < len(sorted); {
+		one := sorted[i]
+		end := i + 1
+		for end < len(sorted) && sorted[end].request.Handle == one.request.Handle {
+			end++
+		}
+		d.add(command, sorted[i:end], nowMs)
+		i = end
+	}
+	if len(command.Approvals)+len(command.Answers) > 0 {
+		d.command = command
+	}
+	for _, part := range d.parts {
+		part.RunID, part.Actor = runID, actor
+	}
+	return d
+}
+
+// add adds the entries about one request, which are several when it has several
+// questions.
+func (d *decision) add(command *runs.DecideRequests, about []*asked, nowMs int64) {
+	first := about[0]
+	if first.approval != nil {
+		d.addApproval(command, first, nowMs)
+		return
+	}
+	resolution := runs.UserQuestionResolution{RequestID: first.request.RequestID}
+	if first.one == nil {
+		resolution.Value = first.value
+	} else {
+		var whole bool
+		if resolution.Answers, whole = answersTo(about); !whole {
+			d.parts = append(d.parts, &runs.AnswerQuestion{Resolution: resolution, Partial: true})
+			return
+		}
+		if first.value.Kind() != '"' && len(about) == 1 {
+			resolution.RuntimePayload = first.value
+		}
+	}
+	command.Answers = append(command.Answers, resolution)
+	d.answers = append(d.answers, first)
+}
+
+func (d *decision) addApproval(command *runs.DecideRequests, one *asked, nowMs int64) {
+	g, err := readGate(one.value)
+	var resolution runs.ApprovalResolution
+	if err == nil {
+		resolution, err = g.resolution(one.approval)
+	}
+	if err != nil {
+		d.bad = errors.Join(d.bad, err)
+		return
+	}
+	// One that is settled is in, so that the same call with the same key says the same
+	// however late it comes.
+	if g.expiresAtMs != 0 && g.expiresAtMs <= nowMs && one.request.Open() {
+		return
+	}
+	command.Approvals = append(command.Approvals, resolution)
+	d.approvals = append(d.approvals, one)
+}
+
+// answersTo returns the answers to a structured request: those that are given and, when
+// nothing is missing then, those that were kept. Of a settled request it is what was
+// recorded that was kept, so that the call by which it was settled looks the same again.
+func answersTo(about []*asked) (answers []runs.UserQuestionAnswer, whole bool) {
+	request, question := about[0].request, about[0].question
+	known := question.PartialAnswers
+	if !request.Open() {
+		known = request.Recorded().Answers
+	}
+	given := map[string]runs.UserQuestionAnswer{}
+	for _, one := range about {
+		given[one.questionID] = answerTo(one.one, one.value)
+	}
+	kept := map[string]runs.UserQuestionAnswer{}
+	for _, answer := range known {
+		if _, again := given[answer.QuestionID]; !again || request.Open() {
+			kept[answer.QuestionID] = answer
+		}
+	}
+	var own, all []runs.UserQuestionAnswer
+	clash := false
+	for _, asked := range question.Questions {
+		answer, isGiven := given[asked.ID]
+		before, isKept := kept[asked.ID]
+		if isGiven {
+			own = append(own, answer)
+			all = append(all, answer)
+		} else if isKept {
+			all = append(all, before)
+		}
+		clash = clash || isGiven && isKept
+	}
+	// A question that has an answer takes no other one: the door says so of a part.
+	if len(all) < len(question.Questions) || clash {
+		return own, false
+	}
+	return all, true
+}
+
+// awaited lists what the log tells once the decision is made: requests, and questions
+// of requests that have more.
+func (d *decision) awaited() map[[2]string]bool {
+	awaited := map[[2]string]bool{}
+	for _, list := range [][]*asked{d.approvals, d.answers} {
+		for _, one := range list {
+			awaited[[2]string{one.request.RequestID}] = true
+		}
+	}
+	for _, part := range d.parts {
+		for _, answer := range part.Resolution.Answers {
+			awaited[[2]string{part.Resolution.RequestID, answer.QuestionID}] = true
+		}
+	}
+	return awaited
+}
+
+// strike takes what an event tells off the list of what is awaited, and reports whether
+// nothing is left.
+func strike(awaited map[[2]string]bool, event *runs.Event) bool {
+	decided, err := decisionOf(event)
+	if err != nil || decided == nil {
+		return false
+	}
+	for _, id := range decided.QuestionIDs {
+		delete(awaited, [2]string{decided.RequestID, id})
+	}
+	for _, resolution := range decided.all() {
+		delete(awaited, [2]string{resolution.RequestID})
+		// The last part of an answer settles the request.
+		for _, answer := range resolution.Answers {
+			delete(awaited, [2]string{resolution.RequestID, answer.QuestionID})
+		}
+	}
+	return len(awaited) == 0
+}

@@ -1,0 +1,144 @@
+package timbal
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Limits of the list of events (contracts/timbal.md 4.4).
+const (
+	defaultEvents = 500
+	maxEvents     = 2_000
+	maxWaitMs     = 30_000
+)
+
+type numberedEvent struct {
+	Seq  int64     `json:"seq"`
+	Data runs.JSON `json:"data"`
+}
+
+type eventList struct {
+	RunID      string          `json:"run_id"`
+	Events     []numberedEvent `json:"events"`
+	NextCursor int64           `json:"next_cursor"`
+	Done       bool            `json:"done"`
+	Expired    bool            `json:"expired"`
+}
+
+// events lists what a stream showed, or shows, and may be held until there is more.
+func (f *face) events(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	after, err := number(query, "after", 0, 0, 1<<53)
+	if err != nil {
+		return err
+	}
+	limit, err := number(query, "limit", defaultEvents, 1, maxEvents)
+	if err != nil {
+		return err
+	}
+	waitMs, err := number(query, "wait_ms", 0, 0, maxWaitMs)
+	if err != nil {
+		return err
+	}
+	shown := wire.PathID(r, "run_id")
+	id, record, err := f.find(r.Context(), shown)
+	if runs.ErrorCode(err) == runs.CodeRunNotFound || err == nil && id.refused() {
+		return wire.Respond(w, r, http.StatusOK, eventList{
+			RunID: wire.Shown(shown), Events: []numberedEvent{}, NextCursor: after, Done: true, Expired: true,
+		})
+	}
+	if err != nil {
+		return err
+	}
+	s, err := f.segmentFrom(r, id, record)
+	if err != nil {
+		return err
+	}
+	list := eventList{RunID: shown, Events: []numberedEvent{}, NextCursor: after}
+	var more bool
+	enough := func() bool {
+		for _, one := range s.take() {
+			switch {
+			case one.seq <= after:
+			case int64(len(list.Events)) == limit:
+				more = true
+			default:
+				list.Events = append(list.Events, numberedEvent{one.seq, one.data})
+				list.NextCursor = one.seq
+			}
+		}
+		return s.finished || int64(len(list.Events)) == limit
+	}
+	err = f.advance(r.Context(), s, enough)
+	if err == nil && !enough() && len(list.Events) == 0 && waitMs > 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // see respondLast
+		err = f.hold(r.Context(), s, time.Duration(waitMs)*time.Millisecond, func() bool { return enough() || len(list.Events) > 0 })
+	}
+	if err != nil {
+		return err
+	}
+	list.Done = s.finished && !more
+	return wire.Respond(w, r, http.StatusOK, list)
+}
+
+// segmentFrom folds the log up to where a segment begins. Whom its caller took for the
+// parent is not in the log; it is nearly always the resume before it.
+func (f *face) segmentFrom(r *http.Request, id segmentID, record *runs.RunRecord) (*segment, error) {
+	if id.after == 0 {
+		return segmentOf(id, record), nil
+	}
+	log, err := f.historyUntil(r.Context(), id.runID, func(event *runs.Event) bool { return event.EventID >= id.after })
+	if err != nil {
+		return nil, err
+	}
+	parent := segmentID{runID: id.runID, after: log.decided}
+	if id.mark == "" && log.decided == log.at {
+		parent.after = log.before
+	}
+	s := &segment{id: id, parentID: parent.String(), agentID: record.Run.AgentID, log: *log}
+	s.begin()
+	return s, nil
+}
+
+// number reads a number of the query and brings it into its bounds.
+func number(query url.Values, name string, otherwise, least, most int64) (int64, error) {
+	if !query.Has(name) {
+		return otherwise, nil
+	}
+	value, err := strconv.ParseInt(query.Get(name), 10, 64)
+	if err != nil {
+		return 0, unprocessable("%s must be a whole number", name)
+	}
+	return min(max(value, least), most), nil
+}
+
+type notFoundBody struct {
+	Error string `json:"error"`
+}
+
+// cancel ends a run, whether it is worked on or waits.
+func (f *face) cancel(w http.ResponseWriter, r *http.Request) error {
+	actor, err := wire.Actor(r.Header)
+	if err != nil {
+		return err
+	}
+	actor.Via = via
+	id, _, err := f.find(r.Context(), wire.PathID(r, "run_id"))
+	var reply runs.Reply
+	if err == nil {
+		reply, err = f.Store.Do(r.Context(), &runs.CancelRun{RunID: id.runID, Actor: actor})
+	}
+	if runs.ErrorCode(err) == runs.CodeRunNotFound || err == nil && reply.Existing {
+		return wire.Respond(w, r, http.StatusNotFound, notFoundBody{"Job not found or already completed"})
+	}
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,103 @@
+package timbal_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/loop"
+)
+
+// testLiveAndRead decides in the very moment in which requests are raised, in every
+// order that the scheduler makes, and checks that what was shown live is what is read
+// later, number by number.
+func testLiveAndRead(t *testing.T, s *service) {
+	for i := range 60 {
+		stream := s.open(t, "/stream", `{}`)
+		w := s.claim(t, stream.runID)
+		decided := make(chan struct{})
+		go func() {
+			defer close(decided)
+			for n := 0; n < 2; {
+				record, err := s.store.Run(context.Background(), w.runID)
+				if err != nil {
+					return
+				}
+				for _, request := range record.Requests {
+					if !request.Open() {
+						continue
+					}
+					command := &runs.DecideRequests{RunID: w.runID}
+					if request.Kind == runs.KindApproval {
+						command.Approvals = []runs.ApprovalResolution{{RequestID: request.RequestID, Behavior: "allow"}}
+					} else {
+						command.Answers = []runs.UserQuestionResolution{{RequestID: request.RequestID, Value: runs.JSON("true")}}
+					}
+					if _, err := s.store.Do(context.Background(), command); err == nil {
+						n++
+					}
+				}
+			}
+		}()
+		if i%2 == 0 {
+			w.suspend(true, typed("t"), approval("a"))
+		} else {
+			w.suspend(true, typed("t"))
+			w.suspend(true, approval("a"))
+		}
+		first := stream.rest()
+		require.Contains(t, []int{3, 4}, len(first), "%v", kinds(first))
+		<-decided
+		s.sameInLog(t, first)
+		follow := s.open(t, "/stream", resumeBody(t, w.runID))
+		w.append(`{"type":"delta","text":"a"}`)
+		w.complete(`1`)
+		s.sameInLog(t, follow.rest())
+	}
+}
+
+// testClarification answers what a child asks its parent's session: the run that waits
+// there can be resumed like any other. The child's own run shows nothing to answer.
+func testClarification(t *testing.T, s *service) {
+	effects := loop.NewEffects(s.store, loop.EffectsOptions{Logger: slog.New(slog.DiscardHandler)})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- effects.Run(ctx) }()
+	defer func() {
+		cancel()
+		require.NoError(t, <-done)
+	}()
+	parent, child := runs.NewID("session"), runs.NewID("session")
+	require.Equal(t, http.StatusCreated, s.do(t, http.MethodPost, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, parent)).status)
+	require.Equal(t, http.StatusCreated, s.do(t, http.MethodPost, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":%q}`, child, parent)).status)
+	made := s.do(t, http.MethodPost, "/v1/sessions/"+child+"/runs", `{"input":1}`)
+	w := s.claim(t, made.body["run_id"].(string))
+	asked, err := runs.Ask(t.Context(), s.store, &runs.AskClarification{RunID: w.runID, Fence: w.fence, Park: true, Request: question("q")})
+	require.NoError(t, err)
+	clarification := asked.Clarification.Run.RunID
+	handle := asked.Clarification.Requests[0].Handle
+
+	follow := s.open(t, "/stream", resumeBody(t, w.runID, handle, `"mysql"`))
+	require.Equal(t, "START", follow.next().kind())
+	events := s.show(t, resumeBody(t, clarification, handle, `"mysql"`))
+	require.Equal(t, []string{"START", "OUTPUT"}, kinds(events))
+	require.Equal(t, "success", events[1].at("status", "code"))
+	s.sameInLog(t, events)
+	shown := s.events(t, clarification, "")
+	require.Len(t, shown.body["events"], 3)
+	require.Eventually(t, func() bool {
+		record, err := s.store.Run(t.Context(), w.runID)
+		return err == nil && record.Run.Status == runs.StatusRunning
+	}, 10*time.Second, time.Millisecond)
+	claim := w.goOn()
+	require.NotNil(t, claim.Resume.Clarification)
+	last := follow.rest()
+	require.Equal(t, "success", last[len(last)-1].at("status", "code"))
+	require.Equal(t, []any{"resume id " + handle + " is unknown to this run and was ignored"}, last[0].at("metadata", "warnings"))
+}

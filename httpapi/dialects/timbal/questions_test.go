@@ -1,0 +1,114 @@
+package timbal_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func several(id string) runs.UserQuestionRequest {
+	return runs.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []runs.UserQuestion{
+		database("db"), {ID: "name", Question: "What name?"}, {ID: "b:c", Question: "Which ones?", MultiSelect: true, Options: database("x").Options},
+	}}
+}
+
+// A request of several questions is shown one question at a time.
+func testSeveralQuestions(t *testing.T, s *service) {
+	w, first := s.paused(t, several("q"), approval("a"))
+	require.Equal(t, []string{"START", "INTERACTION", "APPROVAL", "OUTPUT"}, kinds(first))
+	record, err := s.store.Run(t.Context(), w.runID)
+	require.NoError(t, err)
+	handle := record.Requests[0].Handle
+	require.Equal(t, []string{handle + ":db", record.Requests[1].Handle}, ids(first))
+	require.Equal(t, handle+":db", first[3].at("output", "suspension_id"))
+	require.Equal(t, map[string]any{"question": "Which database should I use?", "options": []any{"postgres", "mysql", "sqlite"}}, first[1].at("payload"))
+
+	second := s.show(t, resumeBody(t, w.runID, handle+":db", `"mysql"`))
+	require.Equal(t, []string{handle + ":name", ids(first)[1]}, ids(second))
+	require.Equal(t, map[string]any{"question": "What name?", "options": nil}, second[1].at("payload"))
+	s.sameInLog(t, second)
+	secondID := second[0].at("run_id").(string)
+
+	again := s.show(t, resumeBody(t, w.runID, handle+":db", `"postgres"`))
+	require.Equal(t, map[string]any{"suspension_id": handle + ":db", "status": "approval_already_claimed"}, again[1].at("output"))
+
+	// An answer that does not do shows its question again.
+	wrong := s.show(t, resumeBody(t, secondID, handle+":name", `" "`))
+	require.Equal(t, ids(second), ids(wrong))
+	require.Contains(t, wrong[1].at("metadata", "error"), "at least one answer")
+	require.Equal(t, secondID, wrong[0].at("parent_run_id"))
+
+	third := s.show(t, resumeBody(t, secondID, handle+":db", `"sqlite"`, handle+":name", `"main"`, ids(first)[1], `true`))
+	require.Equal(t, []string{handle + ":b:c"}, ids(third))
+	require.Len(t, third[2].at("metadata", "warnings"), 1, "the first answer is known to the parent")
+	s.numberedAlike(t, third)
+	thirdID := third[0].at("run_id").(string)
+	last, claim := s.gone(t, w, resumeBody(t, thirdID, handle+":b:c", `["mysql","pg"]`))
+	require.Equal(t, "success", last[1].at("status", "code"))
+	s.sameInLog(t, last)
+	answers := claim.Resume.Questions[0].Resolution.Answers
+	require.Equal(t, []string{"my"}, answers[0].SelectedOptionIDs)
+	require.Equal(t, "main", answers[1].FreeformAnswer)
+	require.Equal(t, []string{"my", "pg"}, answers[2].SelectedOptionIDs)
+}
+
+// numberedAlike is sameInLog without what is not in the log: warnings, and who asked
+// when a resume took two commands.
+func (s *service) numberedAlike(t *testing.T, events []*event) {
+	t.Helper()
+	list, _ := s.events(t, events[0].at("run_id").(string), "").body["events"].([]any)
+	require.Len(t, list, len(events))
+	for i, one := range events {
+		logged, _ := list[i].(map[string]any)["data"].(map[string]any)
+		delete(logged, "parent_run_id")
+		delete(one.map_, "parent_run_id")
+		if one.kind() == "OUTPUT" {
+			one.map_["metadata"] = map[string]any{}
+		}
+		require.Equal(t, one.map_, logged)
+	}
+}
+
+// All of them in one map, parts that are sent again, and a cancel by the request.
+func testSeveralQuestionsAtOnce(t *testing.T, s *service) {
+	w, first := s.paused(t, several("q"))
+	handle, _ := handleOf(ids(first)[0])
+	events, claim := s.gone(t, w, resumeBody(t, w.runID, handle+":b:c", `"mysql"`, handle+":name", `"n"`, handle+":db", `"x"`))
+	require.Equal(t, "success", events[1].at("status", "code"))
+	require.Len(t, claim.Resume.Questions[0].Resolution.Answers, 3)
+
+	w, first = s.paused(t, several("q"))
+	handle, _ = handleOf(ids(first)[0])
+	body := resumeBody(t, w.runID, handle+":db", `"mysql"`)
+	part := s.show(t, body, key("k"))
+	retried := s.show(t, body, key("k"))
+	require.Equal(t, part, retried, "a part that is sent again with a key")
+	require.Equal(t, "approval_already_claimed", s.show(t, resumeBody(t, w.runID, handle+":db", `"sqlite"`), key("k"))[1].at("status", "reason"))
+	rest := resumeBody(t, w.runID, handle+":name", `"n"`, handle+":b:c", `"pg"`)
+	whole, _ := s.gone(t, w, rest, key("k3"))
+	require.Equal(t, whole, s.show(t, rest, key("k3")))
+
+	w, first = s.paused(t, several("q"))
+	handle, _ = handleOf(ids(first)[0])
+	ignored := s.show(t, resumeBody(t, w.runID, handle, `"mysql"`, handle+":nothing", `1`))
+	require.Equal(t, ids(first), ids(ignored))
+	require.Len(t, ignored[2].at("metadata", "warnings"), 2)
+	// Another face answers one of them; the next is shown.
+	w.do(&runs.AnswerQuestion{RunID: w.runID, Partial: true, Resolution: runs.UserQuestionResolution{
+		RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: "db", FreeformAnswer: "x"}},
+	}})
+	require.Equal(t, []string{handle + ":name"}, ids(s.show(t, resumeBody(t, w.runID))))
+	cancelled := s.show(t, resumeBody(t, w.runID, handle, `{"type":"timbal.cancel"}`))
+	require.Equal(t, "cancelled", cancelled[1].at("status", "reason"))
+}
+
+func handleOf(id string) (handle, rest string) {
+	for i := range id {
+		if id[i] == ':' {
+			return id[:i], id[i+1:]
+		}
+	}
+	return id, ""
+}

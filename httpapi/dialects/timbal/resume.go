@@ -1,0 +1,176 @@
+package timbal
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// resumption is a resume that is under way.
+type resumption struct {
+	given  *call
+	parent segmentID
+	record *runs.RunRecord
+	key    string
+	actor  runs.Actor
+	// replayed says that the call was seen before under its key.
+	replayed bool
+	notes    map[string]string
+	warnings []string
+}
+
+// openResume finds the run that a resume is about. Errors: 404 for one that there is
+// not (decisions.md 23).
+func (f *face) openResume(ctx context.Context, given *call, key string, actor runs.Actor) (*resumption, error) {
+	if given.parentID == "" {
+		return nil, unprocessable("resume needs a parent_id")
+	}
+	parent, record, err := f.find(ctx, given.parentID)
+	if runs.ErrorCode(err) == runs.CodeRunNotFound {
+		return nil, refuse(http.StatusNotFound, "%s", detailOf(err))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &resumption{given: given, parent: parent, record: record, key: key, actor: actor, notes: map[string]string{}}, nil
+}
+
+func detailOf(err error) string {
+	var domain *runs.Error
+	if errors.As(err, &domain) {
+		return domain.Detail
+	}
+	return err.Error()
+}
+
+// resume decides what the map answers, and returns the segment that begins with it.
+func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
+	all, warnings, err := f.readResume(ctx, r.parent, r.record, r.given.resume)
+	if err != nil {
+		return nil, err
+	}
+	r.warnings = warnings
+	nowMs, err := f.Store.NowMs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := decide(r.record.Run.RunID, all, r.key, r.actor, f.MaxRuleAgeMs, nowMs)
+	if d.bad != nil {
+		return f.failed(ctx, r, d.bad.Error())
+	}
+	if d.command != nil {
+		reply, err := f.Store.Do(ctx, d.command)
+		if err != nil {
+			return f.lost(ctx, r, d, err)
+		}
+		r.replayed = reply.Replayed
+		if d.command.CancelRequestID != "" {
+			return f.segmentAfterEnd(ctx, r)
+		}
+	}
+	kept := d.parts[:0]
+	for _, part := range d.parts {
+		switch done, refused, err := f.answerPart(ctx, r, part); {
+		case err != nil:
+			return nil, err
+		case done:
+			kept = append(kept, part)
+		case d.command == nil && len(kept) == 0:
+			return f.lost(ctx, r, d, refused)
+		case isWrong(refused):
+			d.note(r.notes, refused)
+		default:
+			// What was decided is decided; the answer that came too late is told of.
+			r.warnings = append(r.warnings, detailOf(refused))
+		}
+	}
+	d.parts = kept
+	if d.empty() {
+		return f.attach(ctx, r)
+	}
+	awaited := d.awaited()
+	log, err := f.historyUntil(ctx, r.record.Run.RunID, func(event *runs.Event) bool { return strike(awaited, event) })
+	if err != nil {
+		return nil, err
+	}
+	return r.segment(log, ""), nil
+}
+
+// answerPart gives answers to some of a request's questions. Such a call takes no key;
+// one that comes again under a key finds its own answers and is done.
+func (f *face) answerPart(ctx context.Context, r *resumption, part *runs.AnswerQuestion) (done bool, refused, err error) {
+	_, err = f.Store.Do(ctx, part)
+	if err == nil {
+		return true, nil, nil
+	}
+	if runs.ErrorCode(err) == "" {
+		return false, nil, err
+	}
+	if r.key == "" || !isLate(err) {
+		return false, err, nil
+	}
+	record, readErr := f.Store.Run(ctx, part.RunID)
+	if readErr != nil {
+		return false, nil, readErr
+	}
+	for i := range record.Requests {
+		request := &record.Requests[i]
+		if request.RequestID != part.Resolution.RequestID {
+			continue
+		}
+		known := request.Question().PartialAnswers
+		if !request.Open() {
+			known = request.Recorded().Answers
+		}
+		if hasAnswers(known, part.Resolution.Answers) {
+			r.replayed = true
+			return true, nil, nil
+		}
+	}
+	return false, err, nil
+}
+
+// hasAnswers reports whether all of the answers were recorded.
+func hasAnswers(recorded, answers []runs.UserQuestionAnswer) bool {
+	for _, answer := range answers {
+		if !slices.ContainsFunc(recorded, func(known runs.UserQuestionAnswer) bool {
+			return known.QuestionID == answer.QuestionID && known.FreeformAnswer == answer.FreeformAnswer &&
+				slices.Equal(known.SelectedOptionIDs, answer.SelectedOptionIDs)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// segment returns the segment that begins where the history ends.
+func (r *resumption) segment(log *history, mark string) *segment {
+	s := &segment{
+		id:       segmentID{runID: r.record.Run.RunID, after: log.at, mark: mark},
+		parentID: r.given.parentID, agentID: r.record.Run.AgentID, log: *log, notes: r.notes, warnings: r.warnings,
+	}
+	s.begin()
+	return s
+}
+
+// attach returns the segment of a resume that decided nothing: what is open is shown
+// again, or what happens next.
+func (f *face) attach(ctx context.Context, r *resumption) (*segment, error) {
+	log, err := f.historyUntil(ctx, r.record.Run.RunID, func(*runs.Event) bool { return false })
+	if err != nil {
+		return nil, err
+	}
+	return r.segment(log, newMark()), nil
+}
+
+// segmentAfterEnd returns the segment of a resume that ended the run.
+func (f *face) segmentAfterEnd(ctx context.Context, r *resumption) (*segment, error) {
+	log, err := f.historyUntil(ctx, r.record.Run.RunID, func(*runs.Event) bool { return false })
+	if err != nil {
+		return nil, err
+	}
+	return r.segment(log, ""), nil
+}

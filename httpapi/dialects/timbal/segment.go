@@ -1,0 +1,159 @@
+package timbal
+
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// frame is one event of a stream.
+type frame struct {
+	seq  int64
+	data runs.JSON
+}
+
+// segment is what a client takes for a run, folded from the log: from START to the
+// OUTPUT of the next pause or of the end. The same log always makes the same frames
+// with the same numbers.
+//
+// A pause is the end of a segment. All that is raised together is shown before it, and
+// nothing that was settled in the moment in which it was raised.
+type segment struct {
+	id       segmentID
+	parentID string
+	agentID  string
+	log      history
+	// startedAtMs is when the segment began.
+	startedAtMs int64
+	// raising says that requests were raised, and that the next events may belong to
+	// the same suspension. question is the handle of one of its questions, while only
+	// questions have come.
+	raising  bool
+	question string
+	// ended says that nothing follows but the OUTPUT, which is not made here; see
+	// face.finish. Then finished says that it has been.
+	ended, finished bool
+	// notes are what was wrong with answers, by wait; warnings are about the resume as
+	// a whole. They are not in the log, and so they are shown once.
+	notes    map[string]string
+	warnings []string
+
+	seq    int64
+	frames []frame
+}
+
+// begin shows the START. The history is that up to the event after which the segment
+// begins; what is open there is all that it shows.
+func (s *segment) begin() {
+	s.startedAtMs = s.log.atMs
+	s.add(s.header(typeStart))
+	if s.log.end != nil || len(s.log.open) > 0 {
+		s.pause()
+	}
+}
+
+func (s *segment) header(eventType string) header {
+	return header{
+		Type: eventType, RunID: s.id.String(), ParentRunID: orNull(s.parentID),
+		Path: s.agentID, CallID: s.id.runID,
+	}
+}
+
+func (s *segment) add(event any) { s.addDocument(document(event)) }
+
+func (s *segment) addDocument(data runs.JSON) {
+	s.seq++
+	s.frames = append(s.frames, frame{s.seq, data})
+}
+
+// take returns the frames that were made since the last call.
+func (s *segment) take() []frame {
+	frames := s.frames
+	s.frames = nil
+	return frames
+}
+
+// pause shows what is open, and ends the segment.
+func (s *segment) pause() {
+	s.raising, s.ended = false, true
+	if s.log.end != nil {
+		return
+	}
+	for _, w := range s.log.open {
+		s.add(w.event(s, s.notes[w.id()]))
+	}
+}
+
+// suspensions tells whether two requests were raised together.
+type suspensions interface {
+	sameSuspension(ctx context.Context, handle, other string) (bool, error)
+}
+
+// push takes in the next event of the run. Events that it knows already are ignored, and
+// so is everything after the end.
+func (s *segment) push(ctx context.Context, event *runs.Event, of suspensions) error {
+	if s.ended || event.EventID <= s.log.at {
+		return nil
+	}
+	if s.startedAtMs == 0 {
+		s.startedAtMs = event.TimestampMs
+	}
+	if s.raising {
+		belongs, err := s.belongs(ctx, event, of)
+		if err != nil {
+			return err
+		}
+		if !belongs {
+			s.quiet()
+		}
+		if s.ended {
+			return nil
+		}
+	}
+	before := len(s.log.open)
+	if err := s.log.apply(event); err != nil {
+		return err
+	}
+	switch {
+	case s.log.end != nil:
+		s.pause()
+	case len(s.log.open) > before:
+		s.raising, s.question = true, ""
+		if first := s.log.open[before]; first.question != nil {
+			s.question = first.question.Handle
+		}
+	default:
+		s.passThrough(event)
+	}
+	return nil
+}
+
+// quiet is called when the log was read to its end, or when the next event has nothing
+// to do with what was raised: it has all been seen then.
+func (s *segment) quiet() {
+	if !s.raising {
+		return
+	}
+	s.raising = false
+	if len(s.log.open) > 0 {
+		s.pause()
+	}
+}
+
+// belongs reports whether an event was written together with the one that raised the
+// requests (see runs.Suspend): questions come before approvals, and then what was
+// settled in the same moment.
+func (s *segment) belongs(ctx context.Context, event *runs.Event, of suspensions) (bool, error) {
+	if event.Type == runs.EventWaitingForApproval && s.question != "" {
+		var raised loggedApprovals
+		if err := readLogged(event, &raised); err != nil || len(raised.Requests) == 0 {
+			return false, err
+		}
+		return of.sameSuspension(ctx, s.question, raised.Requests[0].Handle)
+	}
+	decision, err := decisionOf(event)
+	if err != nil || decision == nil {
+		return false, err
+	}
+	return s.log.neverWaited(decision), nil
+}

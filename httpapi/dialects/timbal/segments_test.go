@@ -1,0 +1,269 @@
+package timbal_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Ids, events and their numbers are the same after a restart, and a resume made before
+// it is found again by its key.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	for engine, open := range openers {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			address := addresses[engine](t)
+			s := serve(t, open(t, address))
+			w, first := s.paused(t, approval("a"), typed("t"))
+			gate, asked := ids(first)[1], ids(first)[0]
+			body := resumeBody(t, w.runID, gate, `true`)
+			second := s.show(t, body, key("k"))
+			s.stop()
+
+			s = serve(t, open(t, address))
+			w.store = s.store
+			s.sameInLog(t, first)
+			s.sameInLog(t, second)
+			again := s.show(t, body, key("k"))
+			require.Equal(t, second, again)
+			stream := s.open(t, "/stream", resumeBody(t, second[0].at("run_id").(string), asked, `true`))
+			w.again()
+			w.append(`{"type":"delta","text":"a"}`)
+			w.wait(approval("b"))
+			third := stream.rest()
+			require.Equal(t, []string{"START", "DELTA", "APPROVAL", "OUTPUT"}, kinds(third))
+			s.stop()
+
+			s = serve(t, open(t, address))
+			w.store = s.store
+			for _, events := range [][]*event{first, second, third} {
+				s.sameInLog(t, events)
+			}
+			last, _ := s.gone(t, w, resumeBody(t, stream.runID, ids(third)[0], `true`))
+			require.Equal(t, stream.runID, last[0].at("parent_run_id"))
+			s.sameInLog(t, last)
+		})
+	}
+}
+
+// Two segments of one run, each with a story of its own.
+func testTwoSegments(t *testing.T, s *service) {
+	first := s.open(t, "/stream", `{}`)
+	w := s.claim(t, first.runID)
+	w.append(`{"type":"delta","text":"one"}`, `{"type":"tool_call","id":"1"}`)
+	w.wait(approval("a"))
+	before := first.rest()
+	require.Equal(t, []string{"START", "DELTA", "TOOL_CALL", "APPROVAL", "OUTPUT"}, kinds(before))
+	second := s.open(t, "/stream", resumeBody(t, w.runID, ids(before)[0], `true`))
+	w.again()
+	w.append(`{"type":"delta","text":"two"}`)
+	w.complete(`{"n":1}`)
+	after := second.rest()
+	require.Equal(t, []string{"START", "DELTA", "OUTPUT"}, kinds(after))
+	s.sameInLog(t, before)
+	s.sameInLog(t, after)
+	require.Less(t, after[2].at("t0").(float64), after[2].at("t1").(float64)+1)
+}
+
+// Many events, more than are read at once, live and from the log.
+func testALongSegment(t *testing.T, s *service) {
+	stream := s.open(t, "/stream", `{}`)
+	w := s.claim(t, stream.runID)
+	for i := range 3 {
+		var events []string
+		for j := range 400 {
+			events = append(events, fmt.Sprintf(`{"type":"delta","n":%d}`, 400*i+j))
+		}
+		w.append(events...)
+	}
+	w.wait(question("q"), approval("a"))
+	all := stream.rest()
+	require.Len(t, all, 1+1200+3)
+	s.sameInLog(t, all[:1204])
+	var cursor float64
+	for pages := 0; ; pages++ {
+		page := s.events(t, w.runID, fmt.Sprintf("?after=%.0f&limit=500", cursor))
+		list, _ := page.body["events"].([]any)
+		for i, one := range list {
+			require.Equal(t, cursor+float64(i)+1, one.(map[string]any)["seq"])
+		}
+		cursor = page.body["next_cursor"].(float64)
+		if page.body["done"] == true {
+			require.Equal(t, 2, pages)
+			break
+		}
+		require.Len(t, list, 500)
+	}
+	require.Equal(t, 1204.0, cursor)
+}
+
+// What rules or the clock settle in the moment in which it is raised waits for nobody,
+// and is not shown.
+func testSettledWhenRaised(t *testing.T, s *service) {
+	other := approval("other")
+	other.ToolName = "other"
+	stream := s.open(t, "/stream", `{}`)
+	w := s.claim(t, stream.runID)
+	_, err := s.store.Do(t.Context(), &runs.AddRule{
+		SessionID: w.sessionID(), ToolName: "send_email", Effect: runs.RuleAllow, Match: runs.RuleMatch{AnyInput: true}, Actor: runs.Actor{Name: "ann"},
+	})
+	require.NoError(t, err)
+	w.wait(approval("a"))
+	w.append(`{"type":"delta","text":"went on"}`)
+	w.wait(approval("b"), other)
+	events := stream.rest()
+	require.Equal(t, []string{"START", "DELTA", "APPROVAL", "OUTPUT"}, kinds(events))
+	require.Equal(t, "other", events[2].at("runnable_name"))
+	s.sameInLog(t, events)
+
+	past := int64(1)
+	gone := approval("gone")
+	gone.ToolName, gone.ExpiresAtMs = "other", &past
+	w, first := s.paused(t, gone, typed("t"))
+	require.Equal(t, []string{"START", "INTERACTION", "OUTPUT"}, kinds(first))
+	s.sameInLog(t, first)
+	_ = w
+}
+
+// A worker that stays raises more while people decide: a pause shows what was raised
+// together, and the next one what has come since.
+func testAttachedWorker(t *testing.T, s *service) {
+	stream := s.open(t, "/stream", `{}`)
+	w := s.claim(t, stream.runID)
+	w.suspend(true, question("q"))
+	first := stream.rest()
+	require.Equal(t, []string{"START", "INTERACTION", "OUTPUT"}, kinds(first))
+	w.suspend(true, approval("a"))
+	s.sameInLog(t, first)
+	second := s.show(t, resumeBody(t, w.runID, ids(first)[0], `"mysql"`))
+	require.Equal(t, []string{"START", "APPROVAL", "OUTPUT"}, kinds(second))
+	w.append(`{"type":"delta","text":"meanwhile"}`)
+	third := s.open(t, "/stream", resumeBody(t, second[0].at("run_id").(string), ids(second)[0], `true`))
+	w.complete(`1`)
+	last := third.rest()
+	require.Equal(t, []string{"START", "OUTPUT"}, kinds(last))
+	for _, events := range [][]*event{first, second, last} {
+		s.sameInLog(t, events)
+	}
+}
+
+// Any run of /v1 can be resumed and read, also one that no client of this wire started.
+func testARunOfAnotherFace(t *testing.T, s *service) {
+	made := s.do(t, http.MethodPost, "/v1/runs", `{"run_id":"run:7","input":"go","agent_id":"coder","suspend":{"approvals":[
+			{"id":"a","tool_call_id":"c","tool_name":"bash","input":{"command":"ls"}}]}}`)
+	require.Equal(t, http.StatusAccepted, made.status, made.text)
+	log := s.events(t, "run:7", "")
+	require.Len(t, log.body["events"], 3)
+	record, err := s.store.Run(t.Context(), "run:7")
+	require.NoError(t, err)
+	w := &worker{t: t, store: s.store, runID: "run:7"}
+	events, _ := s.gone(t, w, resumeBody(t, "run:7", record.Requests[0].Handle, `true`))
+	require.Equal(t, "coder", events[1].at("path"))
+	require.Equal(t, "go", events[1].at("input"))
+	require.Equal(t, "success", events[1].at("status", "code"))
+}
+
+func testRun(t *testing.T, s *service) {
+	answered := s.later(t, http.MethodPost, "/agents/coder/run", `{"context":{"id":"r"}}`)
+	require.Eventually(t, func() bool { _, err := s.store.Run(t.Context(), "r"); return err == nil }, 10*time.Second, time.Millisecond)
+	w := s.claim(t, "r")
+	w.append(`{"type":"delta","text":"a"}`)
+	w.wait(approval("a"))
+	first := answered()
+	require.Equal(t, http.StatusOK, first.status)
+	require.Equal(t, "r", first.header.Get("X-Run-Id"))
+	require.Equal(t, "application/json", first.header.Get("Content-Type"))
+	require.Equal(t, "OUTPUT", first.body["type"])
+	id := first.body["output"].(map[string]any)["approval_id"].(string)
+	answered = s.later(t, http.MethodPost, "/run", resumeBody(t, "r", id, `true`))
+	require.Eventually(t, func() bool { outcome, _ := s.settled(t, id); return outcome != "" }, 10*time.Second, time.Millisecond)
+	w.goOn()
+	last := answered()
+	require.Equal(t, "done", last.body["output"])
+	require.Equal(t, "r", last.body["parent_run_id"])
+}
+
+// A service that goes away answers at once, and the run goes on.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	s := serve(t, openers["sqlite"](t, addresses["sqlite"](t)))
+	stream := s.open(t, "/stream", `{"context":{"id":"r1"}}`)
+	answered := s.later(t, http.MethodPost, "/run", `{"context":{"id":"r2"}}`)
+	require.Eventually(t, func() bool { _, err := s.store.Run(t.Context(), "r2"); return err == nil }, 10*time.Second, time.Millisecond)
+	s.handler.Drain()
+	gone := answered()
+	require.Equal(t, http.StatusServiceUnavailable, gone.status)
+	require.Contains(t, gone.body["detail"], "r2")
+	require.Equal(t, []string{"START"}, kinds(stream.rest()))
+	s.claim(t, "r2").complete(`1`)
+	require.Equal(t, http.StatusServiceUnavailable, s.do(t, http.MethodPost, "/stream", `{"context":{"id":"r3"}}`).status)
+	_, err := s.store.Run(t.Context(), "r3")
+	require.ErrorIs(t, err, &runs.Error{Code: runs.CodeRunNotFound}, "a run that could not be shown is not made")
+}
+
+func testEvents(t *testing.T, s *service) {
+	for _, unknown := range []string{"nobody", "nobody:7", "a%20b", "%FF", "x.y:1.abc"} {
+		answer := s.events(t, unknown, "?after=3")
+		require.Equal(t, []any{}, answer.body["events"])
+		require.Equal(t, 3.0, answer.body["next_cursor"])
+		require.Equal(t, true, answer.body["done"])
+		require.Equal(t, true, answer.body["expired"])
+	}
+	for _, bad := range []string{"?after=x", "?limit=", "?wait_ms=1.5"} {
+		require.Equal(t, 422, s.do(t, http.MethodGet, "/runs/x/events"+bad, "").status, bad)
+	}
+	stream := s.open(t, "/stream", `{}`)
+	w := s.claim(t, stream.runID)
+	first := s.events(t, w.runID, "?after=-5&limit=0&wait_ms=999999")
+	require.Len(t, first.body["events"], 1, "limit is at least 1, and what is there is not waited for")
+	require.Equal(t, false, first.body["done"])
+	held := s.later(t, http.MethodGet, "/runs/"+w.runID+"/events?after=1&wait_ms=20000", "")
+	w.append(`{"type":"delta","text":"a"}`)
+	require.Len(t, held().body["events"], 1)
+	none := s.events(t, w.runID, "?after=2&wait_ms=5")
+	require.Equal(t, []any{}, none.body["events"])
+	require.Equal(t, 2.0, none.body["next_cursor"])
+	require.Equal(t, false, none.body["done"])
+	held = s.later(t, http.MethodGet, "/runs/"+w.runID+"/events?after=2&wait_ms=20000", "")
+	w.complete(`1`)
+	over := held()
+	require.Len(t, over.body["events"], 1)
+	require.Equal(t, true, over.body["done"])
+	past := s.events(t, "x", "") // unknown
+	require.Equal(t, true, past.body["done"])
+	past = s.do(t, http.MethodGet, "/agents/any/runs/"+w.runID+"/events?after=99&limit=99999", "")
+	require.Equal(t, []any{}, past.body["events"])
+	require.Equal(t, true, past.body["done"])
+}
+
+func testCancel(t *testing.T, s *service) {
+	require.Equal(t, http.StatusNoContent, s.do(t, http.MethodGet, "/healthcheck", "").status)
+	notFound := map[string]any{"error": "Job not found or already completed"}
+	for _, unknown := range []string{"nobody", "nobody:7", "%00"} {
+		answer := s.do(t, http.MethodPost, "/cancel/"+unknown, "")
+		require.Equal(t, http.StatusNotFound, answer.status)
+		require.Equal(t, notFound, answer.body)
+	}
+	stream := s.open(t, "/stream", `{}`)
+	require.Equal(t, http.StatusNoContent, s.do(t, http.MethodPost, "/cancel/"+stream.runID, "").status)
+	events := stream.rest()
+	require.Equal(t, map[string]any{"status": "cancelled", "reason": nil}, events[1].at("output"))
+	again := s.do(t, http.MethodPost, "/cancel/"+stream.runID, "")
+	require.Equal(t, http.StatusNotFound, again.status)
+	require.Equal(t, notFound, again.body)
+
+	w, first := s.paused(t, approval("a"), typed("t"))
+	second := s.show(t, resumeBody(t, w.runID, ids(first)[1], `true`))
+	answer := s.do(t, http.MethodPost, "/agents/any/cancel/"+second[0].at("run_id").(string), "", actor("ann"))
+	require.Equal(t, http.StatusNoContent, answer.status)
+	require.Empty(t, answer.text)
+	_, resolution := s.settled(t, ids(first)[0])
+	require.Equal(t, runs.OutcomeCancelled, resolution.Outcome)
+	require.Equal(t, "ann", resolution.ResolvedBy)
+}

@@ -1,0 +1,57 @@
+package timbal
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// start makes a run in the session of that id, which is new, and returns its first
+// segment.
+func (f *face) start(ctx context.Context, given *call, sessionID, agentID, key string, actor runs.Actor) (s *segment, record *runs.RunRecord, replayed bool, err error) {
+	if given.runID != "" && !runs.ValidID(given.runID) {
+		return nil, nil, false, unprocessable("context.id must have 1 to %d characters of A-Z a-z 0-9 . _ : -", runs.MaxIDLength)
+	}
+	command := &runs.CreateRun{
+		SessionID: sessionID, RunID: given.runID, Input: given.params, AgentID: agentID,
+		SourcePlugin: via, ActorID: actor.Name, Key: key, Caller: actor.Name,
+	}
+	if runs.ValidID(given.parentID) {
+		command.ParentRunID = given.parentID
+	}
+	reply, err := f.Store.Do(ctx, command)
+	switch {
+	case runs.ErrorCode(err) == runs.CodeIDConflict, err == nil && reply.Existing && !reply.Replayed:
+		return nil, nil, false, f.idInUse(ctx, given.runID)
+	case err != nil:
+		return nil, nil, false, err
+	}
+	record = reply.Run
+	if record == nil {
+		if record, err = f.Store.Run(ctx, reply.ReplayRunID); err != nil {
+			return nil, nil, false, err
+		}
+	}
+	return segmentOf(segmentID{runID: record.Run.RunID}, record), record, reply.Replayed, nil
+}
+
+// segmentOf returns the segment of a whole run, from its beginning.
+func segmentOf(id segmentID, record *runs.RunRecord) *segment {
+	s := &segment{id: id, parentID: record.Run.ParentRunID, agentID: record.Run.AgentID, log: newHistory()}
+	s.begin()
+	return s
+}
+
+// idInUse is for a caller who wants an id that another run has (contracts/timbal.md
+// 4.4, 1). A run's id is used once, also when the run is over.
+func (f *face) idInUse(ctx context.Context, runID string) error {
+	record, err := f.Store.Run(ctx, runID)
+	if err != nil {
+		return err
+	}
+	if record.Run.Status.Terminal() {
+		return refuse(http.StatusConflict, "Run id '%s' was used by a run that is over, and an id is used once.", runID)
+	}
+	return refuse(http.StatusConflict, "Run id '%s' is already in use by a running run.", runID)
+}

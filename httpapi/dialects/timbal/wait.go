@@ -1,0 +1,139 @@
+package timbal
+
+import (
+	"strings"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// wait is an open request. One of the two is set.
+type wait struct {
+	approval *runs.ApprovalRequest
+	question *runs.UserQuestionRequest
+	// answered holds the questions that have an answer while others have none.
+	answered map[string]bool
+}
+
+func (w *wait) requestID() string {
+	if w.approval != nil {
+		return w.approval.ID
+	}
+	return w.question.ID
+}
+
+func (w *wait) handle() string {
+	if w.approval != nil {
+		return w.approval.Handle
+	}
+	return w.question.Handle
+}
+
+// asked returns the structured question that is shown: the first without an answer. It
+// is nil for a typed one.
+func (w *wait) asked() *runs.UserQuestion {
+	for i := range w.question.Questions {
+		if question := &w.question.Questions[i]; !w.answered[question.ID] {
+			return question
+		}
+	}
+	return nil
+}
+
+// id is the approval id or interaction id. A request of several questions is shown one
+// question at a time, and the id says which.
+func (w *wait) id() string {
+	if w.approval == nil && len(w.question.Questions) > 1 {
+		if asked := w.asked(); asked != nil {
+			return w.question.Handle + ":" + asked.ID
+		}
+	}
+	return w.handle()
+}
+
+// splitWaitID separates the handle from the question. The service makes handles and
+// puts no colon into them.
+func splitWaitID(id string) (handle, questionID string) {
+	handle, questionID, _ = strings.Cut(id, ":")
+	return handle, questionID
+}
+
+// kind and payload are those of an interaction (decisions.md 23).
+func (w *wait) kind() string {
+	switch {
+	case len(w.question.Questions) > 0:
+		return kindAskUser
+	case w.question.Kind != "":
+		return w.question.Kind
+	default:
+		return kindInput
+	}
+}
+
+func (w *wait) payload() runs.JSON {
+	asked := w.asked()
+	if asked == nil {
+		return orEmpty(w.question.Payload)
+	}
+	payload := struct {
+		Question string    `json:"question"`
+		Options  *[]string `json:"options"`
+	}{Question: asked.Question}
+	if len(asked.Options) > 0 {
+		labels := make([]string, len(asked.Options))
+		for i := range asked.Options {
+			labels[i] = asked.Options[i].Label
+		}
+		payload.Options = &labels
+	}
+	return document(payload)
+}
+
+// name is that of what asks: the tool, or the kind of the interaction.
+func (w *wait) name() string {
+	if w.approval != nil {
+		return w.approval.ToolName
+	}
+	return w.kind()
+}
+
+// event is how the wait is shown. The note, when there is one, is what was wrong with
+// the answer before.
+func (w *wait) event(s *segment, note string) any {
+	head := s.header(typeApproval)
+	head.Path += "." + w.name()
+	head.CallID, head.ParentCallID = w.handle(), orNull(s.id.runID)
+	asks := runnable{RunnablePath: head.Path, RunnableName: w.name(), RunnableType: runnableTool}
+	if w.approval != nil {
+		asks.ToolCallID = orNull(w.approval.ToolCallID)
+		return approvalEvent{
+			header: head, T0: w.approval.CreatedAtMs, ApprovalID: w.id(), runnable: asks,
+			Input: w.approval.Input, InputSchema: w.approval.InputSchema,
+			Prompt: orNull(w.approval.Reason), Description: orNull(w.approval.Description),
+			Metadata: orEmpty(w.approval.Metadata),
+		}
+	}
+	head.Type = typeInteraction
+	asks.ToolCallID = orNull(w.question.ToolCallID)
+	event := interactionEvent{
+		header: head, T0: w.question.CreatedAtMs, InteractionID: w.id(), Kind: w.kind(), runnable: asks,
+		Payload: w.payload(), ResponseSchema: w.question.ResponseSchema,
+	}
+	if note != "" {
+		event.Metadata = document(map[string]string{"error": note})
+	}
+	return event
+}
+
+// paused returns the status and output of a run that waits for this first.
+func (w *wait) paused() (status, runs.JSON) {
+	if w.approval != nil {
+		return statusOf(codeCancelled, reasonApprovalRequired, messageApprovalRequired),
+			document(gatedOutput{w.id(), reasonApprovalRequired, orNull(w.approval.Reason)})
+	}
+	return statusOf(codeCancelled, reasonInputRequired, messageInputRequired),
+		document(askedOutput{w.id(), reasonInputRequired, w.kind(), w.payload()})
+}
+
+func statusOf(code, reason, message string) status {
+	return status{code, orNull(reason), orNull(message)}
+}

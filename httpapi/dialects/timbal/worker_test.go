@@ -1,0 +1,160 @@
+package timbal_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// worker works on one run, straight on the store, as a caller of /v1 does.
+type worker struct {
+	t     *testing.T
+	store runs.Store
+	runID string
+	fence int64
+}
+
+// claim takes a run of that id.
+func (s *service) claim(t *testing.T, runID string) *worker {
+	t.Helper()
+	w := &worker{t: t, store: s.store, runID: runID}
+	w.again()
+	return w
+}
+
+// again claims the run anew, after a wait.
+func (w *worker) again() *runs.Claim {
+	w.t.Helper()
+	reply, err := w.store.Do(context.Background(), &runs.ClaimRun{RunID: w.runID, WorkerID: "worker", LeaseMs: 60_000})
+	require.NoError(w.t, err)
+	w.fence = reply.Run.Run.Fence
+	return reply.Claim
+}
+
+func (w *worker) do(command runs.Command) runs.Reply {
+	w.t.Helper()
+	reply, err := w.store.Do(context.Background(), command)
+	require.NoError(w.t, err)
+	return reply
+}
+
+func (w *worker) sessionID() string {
+	w.t.Helper()
+	record, err := w.store.Run(context.Background(), w.runID)
+	require.NoError(w.t, err)
+	return record.Run.SessionID
+}
+
+// wait suspends the run for approvals and questions.
+func (w *worker) wait(requests ...any) {
+	w.t.Helper()
+	w.suspend(false, requests...)
+}
+
+func (w *worker) suspend(hold bool, requests ...any) {
+	w.t.Helper()
+	command := &runs.Suspend{RunID: w.runID, Fence: w.fence}
+	command.Hold = hold
+	for _, request := range requests {
+		switch request := request.(type) {
+		case runs.ApprovalRequest:
+			command.Approvals = append(command.Approvals, request)
+		case runs.UserQuestionRequest:
+			command.Questions = append(command.Questions, request)
+		}
+	}
+	w.do(command)
+}
+
+func (w *worker) append(events ...string) {
+	w.t.Helper()
+	command := &runs.AppendEvents{RunID: w.runID, Fence: w.fence}
+	for _, text := range events {
+		command.Events = append(command.Events, runs.JSON(text))
+	}
+	w.do(command)
+}
+
+func (w *worker) complete(output string) {
+	w.t.Helper()
+	w.do(&runs.Complete{RunID: w.runID, Fence: w.fence, Output: runs.JSON(output)})
+}
+
+// goOn claims the run again and completes it with what it was handed.
+func (w *worker) goOn() *runs.Claim {
+	w.t.Helper()
+	claim := w.again()
+	w.complete(`"done"`)
+	return claim
+}
+
+// What most tests here ask for.
+func approval(id string) runs.ApprovalRequest {
+	return runs.ApprovalRequest{
+		ID: id, ToolCallID: "call-" + id, ToolName: "send_email", Input: runs.JSON(`{"to":"a@example.com","subject":"hi"}`),
+		Reason:      "Send this email?",
+		InputSchema: runs.JSON(`{"type":"object","properties":{"to":{"type":"string"}},"required":["to"]}`),
+	}
+}
+
+func question(id string) runs.UserQuestionRequest {
+	return runs.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []runs.UserQuestion{database("database")}}
+}
+
+func database(id string) runs.UserQuestion {
+	return runs.UserQuestion{ID: id, Question: "Which database should I use?", Options: []runs.QuestionOption{
+		{ID: "pg", Label: "postgres"}, {ID: "my", Label: "mysql"}, {ID: "lite", Label: "sqlite"},
+	}}
+}
+
+func typed(id string) runs.UserQuestionRequest {
+	return runs.UserQuestionRequest{
+		ID: id, ToolCallID: "call-" + id, Kind: "confirm", Payload: runs.JSON(`{"action":"drop"}`),
+		ResponseSchema: runs.JSON(`{"type":"boolean"}`),
+	}
+}
+
+// paused starts a run, lets it wait, and returns its worker and what was shown.
+func (s *service) paused(t *testing.T, requests ...any) (*worker, []*event) {
+	t.Helper()
+	stream := s.open(t, "/stream", `{"prompt":"set up my database"}`)
+	w := s.claim(t, stream.runID)
+	w.wait(requests...)
+	return w, stream.rest()
+}
+
+// ids returns the ids of all that is shown to wait.
+func ids(events []*event) []string {
+	var list []string
+	for _, one := range events {
+		switch one.kind() {
+		case "APPROVAL":
+			list = append(list, one.at("approval_id").(string))
+		case "INTERACTION":
+			list = append(list, one.at("interaction_id").(string))
+		}
+	}
+	return list
+}
+
+// resumeBody goes on from a run with values, each the JSON text of one.
+func resumeBody(t *testing.T, parentID string, idsAndValues ...string) string {
+	t.Helper()
+	quote := func(text string) string {
+		quoted, err := json.Marshal(text)
+		require.NoError(t, err)
+		return string(quoted)
+	}
+	text := `{"prompt":"set up my database","parent_id":` + quote(parentID) + `,"resume":{`
+	for i := 0; i < len(idsAndValues); i += 2 {
+		if i > 0 {
+			text += ","
+		}
+		text += quote(idsAndValues[i]) + ":" + idsAndValues[i+1]
+	}
+	return text + "}}"
+}
