@@ -1,0 +1,168 @@
+package relay_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func TestPermissions(t *testing.T) {
+	t.Parallel()
+	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
+		t.Run("none: everything is asked for", func(t *testing.T) {
+			s.chat(t).started().raisesOne("a", "ls")
+			s.chat(t, `"permissions":{}`).started().raisesOne("a", "ls")
+		})
+		t.Run("allowlist", func(t *testing.T) {
+			c := s.chat(t, `"permissions":{"allowlist":[{"tool":"read"},{"tool":"bash","params":{"command":"git *"}},{"tool":"edit","params":{}}]}`)
+			w := c.started()
+			open := w.raises(approvals(bash("a", "git status"), bash("b", "git status; rm -rf /"), bash("c", "ls"),
+				`{"id":"d","tool_call_id":"call-d","tool_name":"read","input":7}`, `{"id":"e","tool_call_id":"call-e","tool_name":"edit","input":{"path":"x"}}`))
+			// What is allowed is not told of; one star does not go past a slash.
+			c.relays("b", open["b"], "git status; rm -rf /")
+			c.relays("c", open["c"], "ls")
+			require.Len(t, open, 2)
+			for _, id := range []string{"a", "d", "e"} {
+				recorded := w.settled(id)
+				require.Equal(t, runs.OutcomeAllowed, recorded.Outcome)
+				require.Equal(t, "rule:"+recorded.Rule.RuleID, recorded.Via)
+			}
+			other := s.chat(t)
+			other.started().raisesOne("a", "git status")
+		})
+		t.Run("all at once allowed", func(t *testing.T) {
+			c := s.chat(t, `"permissions":{"allowlist":[{"tool":"bash"}]}`)
+			w := c.started()
+			require.Empty(t, w.raises(approvals(bash("a", "ls"), bash("b", "ls"))))
+			w.completes()
+			c.tells("harness_end", "")
+			c.ends()
+		})
+		t.Run("allowOnce is used up, one entry a call", func(t *testing.T) {
+			once := `{"tool":"bash","params":{"command":"ls"}}`
+			c := s.chat(t, `"permissions":{"allowOnce":[`+once+`,`+once+`]}`)
+			w := c.started()
+			require.Empty(t, w.raises(approvals(bash("a", "ls"))))
+			open := w.raises(approvals(bash("b", "ls"), bash("c", "ls")))
+			require.Len(t, open, 1, "the second entry allows one of the two")
+			c.relays("c", open["c"], "ls")
+			w.raisesOne("d", "ls")
+		})
+		t.Run("deny goes first", func(t *testing.T) {
+			c := s.chat(t, `"permissions":{"allowlist":[{"tool":"bash"}],"allowOnce":[{"tool":"bash"}],"deny":[{"toolCallId":"call-a","reason":"as before"},{"toolCallId":"call-b"}]}`)
+			w := c.started()
+			require.Empty(t, w.raises(approvals(bash("a", "ls"), bash("b", "ls"), bash("c", "ls"))))
+			c.denies("a", "as before")
+			c.denies("b", "")
+			require.Equal(t, runs.OutcomeDenied, w.settled("a").Outcome)
+			require.Equal(t, "as before", w.settled("a").Reason)
+			require.Equal(t, runs.OutcomeAllowed, w.settled("c").Outcome)
+		})
+	})
+}
+
+func TestPermissionsThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
+		const shape = "permissions: must be {allowlist: [{tool, params?}], allowOnce: [{tool, params?}], deny: [{toolCallId, reason?}]}"
+		many := strings.TrimSuffix(strings.Repeat(`{"tool":"bash"},`, 51), ",")
+		for given, want := range map[string]string{
+			`7`: shape, `[]`: shape, `"x"`: shape, `{"allowlist":{}}`: shape, `{"allowlist":["bash"]}`: shape, `{"allowlist":[{"tool":7}]}`: shape,
+			`{"deny":[{"toolCallId":"x","reason":7}]}`: shape, `{"allowOnce":[{"tool":"bash","params":{"command":7}}]}`: shape, `{"allowOnce":[{"tool":"bash","params":[]}]}`: shape,
+			`{"allowlist":[{}]}`:                                        "permissions.allowlist[0].tool: must be the name of a tool",
+			`{"allowOnce":[{"tool":"bash"},{"tool":""}]}`:               "permissions.allowOnce[1].tool: must be the name of a tool",
+			`{"allowlist":[{"tool":"bash","params":{"command":null}}]}`: "permissions.allowlist[0].params: must hold texts",
+			`{"deny":[{"reason":"x"}]}`:                                 "permissions.deny[0].toolCallId: must be the id of a tool call",
+			`{"allowlist":[` + many + `],"allowOnce":[` + many + `]}`:   "permissions: must have at most 100 entries",
+		} {
+			s.post(t, "/chat", `{`+hello+`,"permissions":`+given+`}`).refused(http.StatusBadRequest, want)
+		}
+		long := s.post(t, "/chat", `{`+hello+`,"permissions":{"allowlist":[{"tool":"`+strings.Repeat("x", 300)+`"}]}}`)
+		require.Equal(t, http.StatusBadRequest, long.status)
+		require.Contains(t, long.text, `{"error":"permissions.allowlist[0]: `)
+		var sessions []any
+		s.get(t, "/v1/sessions").into(&sessions)
+		require.Empty(t, sessions)
+	})
+}
+
+func TestAlwaysIsExact(t *testing.T) {
+	t.Parallel()
+	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
+		c := s.chat(t)
+		w := c.started()
+		open := w.raises(approvals(bash("a", "git push origin", `"pattern_keys":["git"]`), bash("b", "git push origin")))
+		c.relays("a", open["a"], "git push origin")
+		c.relays("b", open["b"], "git push origin")
+		s.answer(t, c.session, open["a"], `{"approved":true,"always":true}`).accepted()
+		recorded := c.settles("relay_resolved", open["a"])
+		require.NotNil(t, recorded.Rule, "the rule and its text are shown with the decision")
+		require.Contains(t, recorded.Rule.Text, `Allow the tool bash with exactly this input: {"command":"git push origin"}, in session `+c.session)
+		require.Equal(t, strings.Split(c.always, ", until ")[0], strings.Split(recorded.Rule.Text, ", until ")[0], "it was shown before")
+		require.Equal(t, recorded.Rule, w.settled("a").Rule)
+
+		var rules []runs.RuleView
+		s.get(t, "/v1/rules?session_id="+c.session).into(&rules)
+		require.Len(t, rules, 1)
+		digest, err := runs.Digest(runs.JSON(`{"command":"git push origin"}`))
+		require.NoError(t, err)
+		require.Equal(t, "bash", rules[0].ToolName)
+		require.Equal(t, runs.RuleMatch{InputDigest: digest}, rules[0].Match, "also when the request offers pattern keys")
+		require.Equal(t, recorded.Rule.Text, rules[0].Text)
+		require.InDelta(t, float64(runs.DefaultRuleAgeMs), float64(rules[0].ExpiresAtMs-rules[0].CreatedAtMs), 1)
+
+		require.Contains(t, c.open(), "b", "what waits already still waits")
+		require.Len(t, w.raises(approvals(`{"id":"c","tool_call_id":"x","tool_name":"bash","input":{ "command" : "git push origin" }}`)), 1, "the very same call is allowed")
+		require.Equal(t, "rule:"+recorded.Rule.RuleID, w.settled("c").Via)
+		w.raisesOne("d", "git push")
+		w.raisesOne("e", "git push origin ")
+		s.chat(t).started().raisesOne("a", "git push origin")
+	})
+}
+
+func TestAlwaysByPrefix(t *testing.T) {
+	t.Parallel()
+	onEngines(t, relay.Options{AlwaysPrefix: true}, func(t *testing.T, s *service) {
+		c := s.chat(t)
+		w := c.started()
+		handle := w.raisesOne("a", "git push origin")
+		require.Contains(t, c.always, "git **", "shown before it is said")
+		s.answer(t, c.session, handle, `{"approved":true,"always":true}`).accepted()
+		recorded := c.settles("relay_resolved", handle)
+		require.Contains(t, recorded.Rule.Text, "git **", "its text says how broad it is")
+		require.Empty(t, w.raises(approvals(bash("b", "git log --all -- a/b/c"))))
+		w.raisesOne("c", "gitk --all")
+		w.raisesOne("d", "git")
+
+		// Of a remover nothing is derived.
+		handle = w.raisesOne("e", "rm -rf ./temp")
+		s.answer(t, c.session, handle, `{"approved":true,"always":true}`).accepted()
+		require.NotContains(t, c.settles("relay_resolved", handle).Rule.Text, "**")
+		require.Len(t, w.raises(approvals(bash("f", "rm -rf ./temp"))), 2)
+		w.raisesOne("g", "rm -rf /")
+	})
+}
+
+// A cap that is below the default is what a rule gets here: nobody can say anything
+// else.
+func TestRulesUnderACap(t *testing.T) {
+	t.Parallel()
+	s := serve(t, openSQLite(t, 1)[0], relay.Options{}, func(o *httpapi.Options) { o.MaxRuleAge = time.Hour })
+	c := s.chat(t, `"permissions":{"allowlist":[{"tool":"read"}]}`)
+	handle := c.started().raisesOne("a", "ls")
+	s.answer(t, c.session, handle, `{"approved":true,"always":true}`).accepted()
+	var rules []runs.RuleView
+	s.get(t, "/v1/rules?session_id="+c.session).into(&rules)
+	require.Len(t, rules, 2)
+	for _, rule := range rules {
+		require.Equal(t, int64(time.Hour/time.Millisecond), rule.ExpiresAtMs-rule.CreatedAtMs, fmt.Sprint(rule))
+	}
+}

@@ -1,0 +1,103 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/stream"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/sqlite"
+)
+
+// A log may be cut anywhere into the parts that a sink is handed. What a client reads
+// is the same: above all, no relay is shown of a call that a rule settles.
+func TestFramesDoNotDependOnTheCut(t *testing.T) {
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	do := func(command runs.Command) runs.Reply {
+		reply, err := store.Do(t.Context(), command)
+		require.NoError(t, err)
+		return reply
+	}
+	chat := &begun{sessionID: "s", mark: mark{RunID: "r"}}
+	do(&runs.CreateSession{SessionID: "s"})
+	do(&runs.AddRule{SessionID: "s", ToolName: "read", Match: runs.RuleMatch{AnyInput: true}})
+	do(&runs.AddRule{SessionID: "s", Effect: runs.RuleDeny, Match: runs.RuleMatch{ToolCallID: "call-c"}})
+	do(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: runs.JSON(`1`)})
+	do(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	approval := func(id, tool string) runs.ApprovalRequest {
+		return runs.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: tool, Input: runs.JSON(`{"x":1}`)}
+	}
+	do(&runs.Suspend{RunID: "r", Fence: 1, Suspension: runs.Suspension{
+		Hold: true, Approvals: []runs.ApprovalRequest{approval("a", "read"), approval("b", "bash"), approval("c", "bash")},
+	}})
+	do(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalResolution{{RequestID: "b", Behavior: runs.BehaviorDeny}}})
+	do(&runs.Suspend{RunID: "r", Fence: 1, Suspension: runs.Suspension{Hold: true, Approvals: []runs.ApprovalRequest{approval("d", "read")}}})
+	do(&runs.AppendEvents{RunID: "r", Fence: 1, Events: []runs.JSON{runs.JSON(`{"type":"delta","text":"x"}`), runs.JSON(`{"type":"delta","text":"y"}`)}})
+	do(&runs.Complete{RunID: "r", Fence: 1})
+	log, err := store.SessionEvents(t.Context(), "s", 0, 100)
+	require.NoError(t, err)
+
+	told := func(size int) string {
+		recorder := httptest.NewRecorder()
+		f := &face{Services: dialects.Services{Store: store, Logger: slog.New(slog.DiscardHandler)}}
+		teller := newTeller(context.Background(), f, chat, stream.Begin(recorder, "text/event-stream", time.Second))
+		for first := 0; first < len(log); first += size {
+			var part []*runs.Event
+			for i := first; i < min(first+size, len(log)); i++ {
+				part = append(part, &log[i])
+			}
+			if err := teller.Events(part); err != nil {
+				require.ErrorIs(t, err, errOver)
+				require.Equal(t, len(log), first+len(part), "over before the end")
+			}
+		}
+		return recorder.Body.String()
+	}
+	whole := told(len(log))
+	var names []string
+	for line := range strings.Lines(whole) {
+		if name, found := strings.CutPrefix(line, "event: "); found {
+			names = append(names, strings.TrimSpace(name))
+		}
+	}
+	require.Equal(t, []string{"harness_start", "relay", "tool_result", "relay_resolved", "tool_result", "text", "text", "harness_end"}, names)
+	for size := 1; size < len(log); size++ {
+		require.Equal(t, whole, told(size), "in parts of %d", size)
+	}
+}
+
+// brokenPipe is a client that takes nothing any more.
+type brokenPipe struct{ *httptest.ResponseRecorder }
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+// A client that takes nothing has left, although its request is still there.
+func TestAClientThatTakesNothingHasLeft(t *testing.T) {
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	f := &face{Services: dialects.Services{Store: store, Logger: slog.New(slog.DiscardHandler), Draining: t.Context()}}
+	chat := &begun{sessionID: "s", mark: mark{RunID: "r"}, input: runs.JSON(`1`)}
+	require.NoError(t, f.start(t.Context(), chat))
+	told := newTeller(t.Context(), f, chat, stream.Begin(brokenPipe{httptest.NewRecorder()}, "text/event-stream", time.Second))
+	f.leave(t.Context(), chat, told)
+	_, err = f.liveChat(t.Context(), "s")
+	require.NoError(t, err)
+
+	require.ErrorIs(t, told.Silence(), errGone)
+	f.leave(t.Context(), chat, told)
+	_, err = f.liveChat(t.Context(), "s")
+	require.ErrorIs(t, err, errUnknownSession)
+}
