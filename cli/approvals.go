@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/holdpoint/holdpoint/client"
 )
@@ -88,6 +89,7 @@ func (c *approvalsShow) Run(ctx context.Context, console *console) error {
 		{"reason", request.Reason},
 		{"description", request.Description},
 		{"input", indented(request.Input)},
+		{"pattern keys", strings.Join(request.PatternKeys, "\n")},
 		{"raised", moment(request.CreatedAtMs, now)},
 	}
 	if request.ExpiresAtMs != nil {
@@ -107,7 +109,12 @@ func decided(console *console, asJSON bool, requestID, what string, run *client.
 	if asJSON {
 		return printJSON(console.stdout, run.RunView)
 	}
-	fields := []field{{"request", requestID + " " + what}, {"run", run.RunID}, {"status", string(run.Status)}}
+	fields := []field{
+		{"request", requestID + " " + what},
+		{"rule", writtenRule(&run.RunView, requestID)},
+		{"run", run.RunID},
+		{"status", string(run.Status)},
+	}
 	if open := len(run.PendingApprovals) + len(run.PendingQuestions); open > 0 {
 		fields = append(fields, field{"still open", strconv.Itoa(open)})
 	}

@@ -17,9 +17,10 @@ type decision struct {
 	format
 	pendingRef
 	following
-	Justification  string   `placeholder:"TEXT" help:"Why, for the record."`
-	IdempotencyKey string   `name:"idempotency-key" placeholder:"KEY" help:"Makes the call one that may be repeated, also after it succeeded."`
-	IDs            []string `arg:"" name:"request-id" help:"The request's id or handle; its session's id may stand before it."`
+	Justification  string `placeholder:"TEXT" help:"Why, for the record."`
+	IdempotencyKey string `name:"idempotency-key" placeholder:"KEY" help:"Makes the call one that may be repeated, also after it succeeded."`
+	remembering
+	IDs []string `arg:"" name:"request-id" help:"The request's id or handle; its session's id may stand before it."`
 }
 
 type approvalsAllow struct {
@@ -61,6 +62,9 @@ func (c *decision) decide(ctx context.Context, console *console, what string, re
 	}
 	defer opened.Close()
 	resolution.RequestID = c.IDs[0]
+	if err := c.remember(ctx, console, opened, &resolution); err != nil {
+		return err
+	}
 	params := client.ResolveApprovalsParams{IdempotencyKey: c.IdempotencyKey}
 	run, err := c.send(ctx, opened, resolution, params)
 	if err != nil {

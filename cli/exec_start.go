@@ -78,6 +78,9 @@ func (e *execution) start(ctx context.Context, claim *client.Claim, settled clie
 	if plan.edited {
 		e.console.say("approved by %s with changes: %s", printable(settled.Resolution.ResolvedBy, false), printable(plan.line(), false))
 	}
+	if rule := settled.Resolution.Rule; rule != nil && strings.HasPrefix(settled.Resolution.Via, runs.ViaRule) {
+		e.console.say("nobody was asked, by rule %s: %s", rule.RuleID, printable(rule.Text, false))
+	}
 	return true, e.carryOut(ctx, plan, &keeper{gate: &e.gate, fence: fence, attemptID: record.AttemptID})
 }
 

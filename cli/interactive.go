@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -23,7 +24,11 @@ type prompter struct {
 // askAtTerminal fills a resolution with what the person at the terminal answers.
 // It asks again after an answer that does not fit; the end of the input is an error.
 func askAtTerminal(console *console, request *client.UserQuestionRequest, resolution client.UserQuestionResolution) (client.UserQuestionResolution, error) {
-	p := &prompter{lines: bufio.NewScanner(console.stdin), to: console.stderr}
+	return newPrompter(console).answers(request, resolution)
+}
+
+// answers asks about each question of a request, or for its value.
+func (p *prompter) answers(request *client.UserQuestionRequest, resolution client.UserQuestionResolution) (client.UserQuestionResolution, error) {
 	if len(request.Questions) == 0 {
 		value, err := p.value(request)
 		resolution.Value = value
@@ -37,6 +42,10 @@ func askAtTerminal(console *console, request *client.UserQuestionRequest, resolu
 		resolution.Answers = append(resolution.Answers, answer)
 	}
 	return resolution, nil
+}
+
+func newPrompter(console *console) *prompter {
+	return &prompter{lines: bufio.NewScanner(console.stdin), to: console.stderr}
 }
 
 // line reads one line without the blanks around it.
@@ -178,4 +187,42 @@ func readAll(from io.Reader, into *client.JSON) error {
 	}
 	*into = text
 	return nil
+}
+
+// endingReader reads until its context ends, so that a signal is heeded while the
+// program waits at a prompt. The read that is under way then is left behind.
+type endingReader struct {
+	ctx  context.Context //nolint:containedctx // a Read is handed none
+	from io.Reader
+	// rest is what was read and not handed over yet.
+	rest []byte
+}
+
+type pieceRead struct {
+	piece []byte
+	err   error
+}
+
+// Read returns the cause of the context once that has ended.
+func (r *endingReader) Read(into []byte) (int, error) {
+	if len(r.rest) == 0 {
+		done := make(chan pieceRead, 1)
+		go func() {
+			piece := make([]byte, 4<<10)
+			n, err := r.from.Read(piece)
+			done <- pieceRead{piece[:n], err}
+		}()
+		select {
+		case <-r.ctx.Done():
+			return 0, context.Cause(r.ctx)
+		case read := <-done:
+			if len(read.piece) == 0 {
+				return 0, read.err
+			}
+			r.rest = read.piece // an error comes again
+		}
+	}
+	n := copy(into, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
 }

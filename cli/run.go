@@ -13,18 +13,21 @@ import (
 
 // program is the whole command line.
 type program struct {
-	Serve     serveCommand     `cmd:"" help:"Run the service."`
-	Migrate   migrateCommands  `cmd:"" help:"Look at a database's schema, or move it."`
-	Doctor    doctorCommand    `cmd:"" help:"Look for rows that break what must always hold; changes nothing."`
-	Exec      execCommand      `cmd:"" help:"Run a command once a person has approved it."`
-	Ask       askCommand       `cmd:"" help:"Ask a person a question and print the answer."`
-	Approvals approvalCommands `cmd:"" help:"See and decide what waits for approval."`
-	Questions questionCommands `cmd:"" help:"See and answer open questions."`
-	Runs      runCommands      `cmd:"" help:"See and cancel runs."`
-	Sessions  sessionCommands  `cmd:"" help:"See sessions."`
-	Mailbox   mailboxCommands  `cmd:"" help:"See and repair what a session was sent."`
-	Effects   effectCommands   `cmd:"" help:"See and repair what decisions owe to other sessions."`
-	Version   versionCommand   `cmd:"" help:"Print the version of this program."`
+	Demo        demoCommand        `cmd:"" help:"See it work: a service, two agents, and a kill -9 in the middle."`
+	Serve       serveCommand       `cmd:"" help:"Run the service."`
+	Migrate     migrateCommands    `cmd:"" help:"Look at a database's schema, or move it."`
+	Doctor      doctorCommand      `cmd:"" help:"Look for rows that break what must always hold; changes nothing."`
+	Exec        execCommand        `cmd:"" help:"Run a command once a person has approved it."`
+	Ask         askCommand         `cmd:"" help:"Ask a person a question and print the answer."`
+	Approvals   approvalCommands   `cmd:"" help:"See and decide what waits for approval."`
+	Questions   questionCommands   `cmd:"" help:"See and answer open questions."`
+	Rules       ruleCommands       `cmd:"" help:"See, write and revoke standing rules."`
+	Runs        runCommands        `cmd:"" help:"See and cancel runs."`
+	Sessions    sessionCommands    `cmd:"" help:"See sessions."`
+	Mailbox     mailboxCommands    `cmd:"" help:"See and repair what a session was sent."`
+	Effects     effectCommands     `cmd:"" help:"See and repair what decisions owe to other sessions."`
+	DemoService demoServiceCommand `cmd:"" hidden:""`
+	Version     versionCommand     `cmd:"" help:"Print the version of this program."`
 }
 
 // console is what a command sees of the process it runs in.

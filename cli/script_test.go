@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,6 +41,9 @@ import (
 //	ends NAME CODE               it ends with this code; then stdout and stderr match
 //	                             what it printed
 //	post PATH FILE               the JSON in FILE is taken
+//	killed-and-back FILE         FILE is what a demo told: its first process was killed,
+//	                             another one has the same prompt, and both are gone
+//	empty DIRECTORY              there is nothing in it
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -67,6 +71,8 @@ func TestScripts(t *testing.T) {
 			"signal":             signalProcess,
 			"ends":               ends,
 			"post":               post,
+			"killed-and-back":    killedAndBack,
+			"empty":              empty,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -258,5 +264,44 @@ func post(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	if response.StatusCode > 299 {
 		ts.Fatalf("POST %s: %s: %s", args[0], response.Status, text)
+	}
+}
+
+var (
+	firstProcess = regexp.MustCompile(`run in process (\d+), at`)
+	kill9        = regexp.MustCompile(`kill -9 (\d+)\.`)
+	askedBefore  = regexp.MustCompile(`The prompt is (request_\w+)\.`)
+	startedAgain = regexp.MustCompile(`Started again as process (\d+)\. The prompt (request_\w+) is still open`)
+)
+
+func killedAndBack(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 1, 1)
+	told := ts.ReadFile(args[0])
+	first, killed := firstProcess.FindStringSubmatch(told), kill9.FindStringSubmatch(told)
+	before, again := askedBefore.FindStringSubmatch(told), startedAgain.FindStringSubmatch(told)
+	if first == nil || killed == nil || before == nil || again == nil {
+		ts.Fatalf("the demo did not kill its process")
+	}
+	if first[1] != killed[1] || again[1] == killed[1] || before[1] != again[2] {
+		ts.Fatalf("process %s, killed %s with %s open, back as %s with %s", first[1], killed[1], before[1], again[1], again[2])
+	}
+	for _, text := range []string{first[1], again[1]} {
+		pid, err := strconv.Atoi(text)
+		ts.Check(err)
+		if running(pid) {
+			ts.Fatalf("process %d is still there", pid)
+		}
+	}
+}
+
+// running reports whether a process is there.
+func running(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+func empty(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 1, 1)
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	for _, entry := range entries {
+		ts.Fatalf("%s has %s", args[0], entry.Name())
 	}
 }

@@ -34,6 +34,11 @@ type serveCommand struct {
 	DirectDatabase       string        `from:"HOLDPOINT_DIRECT_DATABASE" placeholder:"URL" help:"With --pooled: the Postgres server itself, for migrations and to hear of other replicas at once; without it replicas poll ($$HOLDPOINT_DIRECT_DATABASE)."`
 	MaxAttempts          int64         `default:"10" placeholder:"N" help:"Fail a run that was claimed this often without any progress (default ${default})."`
 	IdempotencyRetention time.Duration `default:"168h" placeholder:"DURATION" help:"How long idempotency keys are remembered (default ${default})."`
+	Dialects             []string      `sep:"," default:"hermes,codex,timbal,relay" from:"HOLDPOINT_DIALECTS" placeholder:"NAME" help:"The foreign wire contracts to serve beside /v1: some of hermes, codex, timbal and relay, or none (default ${default}; $$HOLDPOINT_DIALECTS)."`
+	DefaultAgent         string        `default:"default" placeholder:"ID" help:"The agent that takes runs which timbal and relay clients start without naming one (default ${default})."`
+	RelayAlways          string        `enum:"exact,prefix" default:"exact" help:"What always means in the relay dialect: the exact call, or every call that begins with the same word (default ${default})."`
+	RuleMaxAge           time.Duration `placeholder:"DURATION" help:"Refuse standing rules that are to hold longer than this; 0 for no cap (default 0)."`
+	ReviewHook           string        `from:"HOLDPOINT_REVIEW_HOOK" placeholder:"URL" help:"Post each file-change approval here, once, when a codex client has listed it ($$HOLDPOINT_REVIEW_HOOK)."`
 	ShutdownTimeout      time.Duration `default:"30s" placeholder:"DURATION" help:"How long calls in flight may take to finish after a signal (default ${default})."`
 	LogLevel             slog.Level    `default:"INFO" from:"HOLDPOINT_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error (default ${default}; $$HOLDPOINT_LOG_LEVEL)."`
 	LogFormat            string        `enum:"text,json" default:"text" from:"HOLDPOINT_LOG_FORMAT" placeholder:"FORMAT" help:"text or json, on stderr (default ${default}; $$HOLDPOINT_LOG_FORMAT)."`
@@ -102,8 +107,15 @@ func (c *serveCommand) check() error {
 		return usage("--idempotency-retention must be at least 1h")
 	case c.ShutdownTimeout <= 0:
 		return usage("--shutdown-timeout must be positive")
+	case c.RuleMaxAge < 0:
+		return usage("--rule-max-age must not be negative")
+	case !runs.ValidID(c.DefaultAgent):
+		return usage("--default-agent must have 1 to %d characters of A-Z a-z 0-9 . _ : -", runs.MaxIDLength)
 	}
-	return nil
+	if _, err := reviewHook(c.ReviewHook); err != nil {
+		return err
+	}
+	return checkDialects(c.Dialects)
 }
 
 func (c *serveCommand) logger(to io.Writer) *slog.Logger {
@@ -117,15 +129,19 @@ func (c *serveCommand) logger(to io.Writer) *slog.Logger {
 // serve runs the server and the loops, and returns when all of them have ended. The
 // loops go on until the last call has been answered: they are what wakes held ones.
 func (c *serveCommand) serve(ctx context.Context, listener net.Listener, opened runs.Store, logger *slog.Logger) error {
+	review, err := reviewHook(c.ReviewHook)
+	if err != nil {
+		return err
+	}
 	hub := watch.NewHub()
 	defer opened.Subscribe(hub.Publish)()
 	dispatcher := claims.New(opened, claims.Options{MaxAttempts: c.MaxAttempts, Logger: logger})
 	expiry := loop.NewExpiry(opened, loop.ExpiryOptions{Logger: logger})
-	effects := loop.NewEffects(opened, loop.EffectsOptions{Logger: logger})
+	effects := loop.NewEffects(opened, loop.EffectsOptions{Logger: logger, Review: review})
 	retention := loop.NewRetention(opened, loop.RetentionOptions{Retention: c.IdempotencyRetention, Logger: logger})
 	api := httpapi.New(httpapi.Options{
 		Store: opened, Hub: hub, Claims: dispatcher, Version: version(), Logger: logger,
-		Hosts: c.hosts(listener), Origins: c.AllowedOrigin,
+		Hosts: c.hosts(listener), Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Dialects: c.dialects(),
 	})
 	server := &http.Server{
 		Handler: api.Handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,

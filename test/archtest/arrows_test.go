@@ -46,16 +46,23 @@ var places = []place{
 	{name: "store/postgres", ours: []string{"internal/failpoint", "runs", "migrations", "store/committer"}, never: []string{sqlite, chi}},
 	{name: "store/sqlite", ours: []string{"internal/failpoint", "runs", "migrations", "store/committer"}, never: []string{pgx, chi}},
 	{name: "httpapi", ours: []string{"internal/failpoint", ".", "runs", "runs/*", "httpapi/*"}, never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects", ours: []string{"internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream"}, never: []string{sqlPackage, pgx, sqlite, goose}},
+	// A dialect links no other dialect.
+	{name: "httpapi/dialects/*", ours: []string{"internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects"}, never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/*", ours: []string{"internal/failpoint", "runs", "runs/*", "httpapi/wire"}, never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "client", ours: []string{"runs"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli", ours: []string{"internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "httpapi", "httpapi/*", "client"}},
-	{name: "cmd/*", ours: []string{"internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "httpapi", "httpapi/*", "client", "cli"}},
+	// An example is what anybody could write: it knows the client, and not what answers it.
+	{name: "examples/agents", ours: []string{"runs", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "examples/*", ours: []string{"runs", "client", "examples/agents"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli", ours: []string{"internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/agents"}},
+	{name: "cmd/*", ours: []string{"internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/agents", "cli"}},
 
 	// What tests share. It is no part of the program; see forTests.
 	{name: "store/storebench", ours: []string{"internal/failpoint", "runs", "store/*", "store/*/*"}},
 	{name: "store/storetest", ours: []string{"internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*"}},
 	{name: "store/*/*", ours: []string{"internal/failpoint", "runs", "migrations", "store/*"}, never: []string{chi}},
-	{name: "test/*", ours: []string{"internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "client", "cli"}},
+	{name: "test/*", ours: []string{"internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/agents", "cli"}},
+	{name: "test/*/*", ours: []string{"internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/agents", "cli", "test/*"}},
 }
 
 // forTests are packages of the module and of others that the program must not link.
@@ -63,7 +70,7 @@ var forTests = []string{
 	module + "/store/storetest", module + "/store/postgres/postgrestest", module + "/test",
 	"testing", "github.com/stretchr/testify", "github.com/google/go-cmp", "pgregory.net/rapid",
 	"github.com/testcontainers/testcontainers-go", "github.com/getkin/kin-openapi",
-	"github.com/rogpeppe/go-internal", "go.uber.org/goleak",
+	"github.com/rogpeppe/go-internal", "go.uber.org/goleak", "github.com/chromedp/chromedp",
 }
 
 // TestArrows holds the direction of imports: cmd → cli → httpapi, store → runs, and

@@ -75,7 +75,7 @@ func TestOnlyTheEnginesWrite(t *testing.T) {
 // TestSearchFindsWrites shows what counts as a write.
 func TestSearchFindsWrites(t *testing.T) {
 	t.Parallel()
-	known := map[string]bool{"runs": true, "sessions": true, "effects": true, "messages": true}
+	known := map[string]bool{"runs": true, "sessions": true, "effects": true, "messages": true, "rules": true}
 	for _, test := range []struct {
 		text  string
 		verb  string
@@ -116,7 +116,7 @@ func tablesOfMigrations(t *testing.T) map[string]map[string]bool {
 				tables[engine][match[1]] = true
 			}
 		}
-		for _, table := range []string{"sessions", "runs", "requests", "events", "idempotency_records", "effects", "messages"} {
+		for _, table := range []string{"sessions", "runs", "requests", "events", "idempotency_records", "effects", "messages", "rules"} {
 			require.Contains(t, tables[engine], table)
 		}
 	}

@@ -71,6 +71,21 @@ func TestCommandsAreDocumented(t *testing.T) {
 	}
 }
 
+// TestDialectsAreDocumented holds that every dialect that serve can have has a page of
+// its own, and its place on the page about all faces.
+func TestDialectsAreDocumented(t *testing.T) {
+	t.Parallel()
+	list := regexp.MustCompile(`\(default ((?:[a-z]+,)+[a-z]+);\s+\$HOLDPOINT_DIALECTS`).FindStringSubmatch(helpOf(t, "serve"))
+	require.Len(t, list, 2)
+	faces := document(t, "docs/faces.md")
+	divergences := document(t, "docs/divergences.md")
+	for name := range strings.SplitSeq(list[1], ",") {
+		require.NotEmpty(t, document(t, "docs/"+name+".md"))
+		require.Regexp(t, `(?m)^\| \[`+name+`\]\(`+name+`\.md\) \|.*curl `, faces)
+		require.Contains(t, divergences, "## Dialect: "+name+"\n")
+	}
+}
+
 func helpOf(t *testing.T, command ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

@@ -1,0 +1,244 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// terminal is the program with a person at a terminal.
+type terminal struct {
+	t       *testing.T
+	command *exec.Cmd
+	keys    io.WriteCloser
+	ended   chan struct{}
+
+	mu   sync.Mutex
+	text bytes.Buffer
+	seen int
+}
+
+// atTerminal starts the program at a terminal of its own, which util-linux makes.
+// Where there is no such tool the test is skipped, loudly; under CI it fails.
+func atTerminal(t *testing.T, environment []string, line string) *terminal {
+	t.Helper()
+	script, err := exec.LookPath("script")
+	if err != nil {
+		const missing = "NOT TESTED: the demo at a terminal needs script of util-linux"
+		if os.Getenv("CI") != "" {
+			t.Fatal(missing)
+		}
+		t.Skip(missing)
+	}
+	s := &terminal{t: t, ended: make(chan struct{})}
+	s.command = exec.Command(script, "--quiet", "--return", "--command", line, os.DevNull)
+	s.command.Env = append(os.Environ(), environment...)
+	s.command.Stdout, s.command.Stderr = s, s
+	s.command.WaitDelay = time.Second
+	s.keys, err = s.command.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, s.command.Start())
+	go func() {
+		_ = s.command.Wait() // ends looks at the process state
+		close(s.ended)
+	}()
+	t.Cleanup(func() { _ = s.command.Process.Kill() }) // it has most likely ended
+	return s
+}
+
+// Write takes what the terminal shows.
+func (s *terminal) Write(piece []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(piece)
+}
+
+func (s *terminal) shown() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// sees waits until something new matches, and returns its groups.
+func (s *terminal) sees(pattern string) []string {
+	s.t.Helper()
+	awaited := regexp.MustCompile(pattern)
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		text := s.shown()
+		if at := awaited.FindStringSubmatchIndex(text[s.seen:]); at != nil {
+			groups := awaited.FindStringSubmatch(text[s.seen:])
+			s.seen += at[1]
+			return groups
+		}
+		select {
+		case <-ticker.C:
+		case <-deadline.C:
+			require.FailNow(s.t, "the terminal does not show it", "%s\n%s", pattern, text)
+		}
+	}
+}
+
+func (s *terminal) types(keys string) {
+	s.t.Helper()
+	_, err := io.WriteString(s.keys, keys)
+	require.NoError(s.t, err)
+}
+
+// ends waits for the program and returns its exit code.
+func (s *terminal) ends() int {
+	s.t.Helper()
+	select {
+	case <-s.ended:
+	case <-time.After(patience):
+		require.FailNow(s.t, "it does not end", s.shown())
+	}
+	return s.command.ProcessState.ExitCode()
+}
+
+// pid reads a process id that is shown.
+func pid(t *testing.T, text string) int {
+	t.Helper()
+	number, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return number
+}
+
+// gone waits until a process is no more.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return !running(pid) }, patience, 5*time.Millisecond)
+}
+
+func requireEmpty(t *testing.T, directory string) {
+	t.Helper()
+	entries, err := os.ReadDir(directory)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}
+
+// With a terminal the person decides.
+func TestDemoAtATerminal(t *testing.T) {
+	t.Parallel()
+	temporary := t.TempDir()
+	s := atTerminal(t, []string{"TMPDIR=" + temporary}, "holdpoint demo")
+	first := pid(t, s.sees(`run in process (\d+),`)[1])
+	s.sees(`wants to run: mkdir build`)
+	s.sees(`Allow it\? \[y/N\] $`)
+	s.types("y\n")
+	s.sees(`wants to run: touch build/old`)
+	s.sees(`Allow it\? \[y/N\] $`)
+	s.types("\n")
+	again := s.sees(`Started again as process (\d+)`)
+	require.NotEqual(t, first, pid(t, again[1]))
+	s.sees(`wants to run: rm -rf build`)
+	s.sees(`Allow it\? \[y/N\] $`)
+	s.types("Y\n")
+	s.sees(`denied: touch build/old`)
+	s.sees(`done: rm -rf build`)
+	s.sees(`called\?\s+answer: $`)
+	s.types("orders\n")
+	s.sees(`free text only\): $`)
+	s.types("mysql\n")
+	s.sees(`"mysql" is none of the options`)
+	s.sees(`free text only\): $`)
+	s.types("1\n")
+	s.sees(`for none\): $`)
+	s.types("\n")
+	s.sees(`free text only\): $`)
+	s.types("auth, 2\n")
+	s.sees(`for none\): $`)
+	s.types("a map\n")
+	s.sees(`value as JSON: $`)
+	s.types("11\n")
+	s.sees(`maximum: got 11, want 10`)
+	s.sees(`value as JSON: $`)
+	s.types("2\n")
+	s.sees(`(?s)name: "orders".*database: "postgres".*replicas: 2.*"auth".*"tracing".*"a map"`)
+	s.sees(`Nothing was lost, and nothing ran twice`)
+	require.Zero(t, s.ends())
+	gone(t, first)
+	gone(t, pid(t, again[1]))
+	requireEmpty(t, temporary)
+}
+
+// A person who has seen enough leaves nothing behind.
+func TestDemoIsInterrupted(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		keys string
+		code int
+		says string
+	}{
+		"ctrl-c":           {"\x03", 130, "nothing is left of the demo"},
+		"end of the input": {"\x04", 1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			temporary := t.TempDir()
+			s := atTerminal(t, []string{"TMPDIR=" + temporary}, "holdpoint demo")
+			service := pid(t, s.sees(`run in process (\d+),`)[1])
+			s.sees(`Allow it\? \[y/N\] $`)
+			s.types(test.keys)
+			require.Equal(t, test.code, s.ends(), s.shown())
+			require.Contains(t, s.shown(), test.says)
+			gone(t, service)
+			requireEmpty(t, temporary)
+		})
+	}
+}
+
+// When the demo itself is killed, the service does not stay: not at a terminal, which
+// hangs up, and not where there is none.
+func TestDemoIsKilledWithoutATerminal(t *testing.T) {
+	t.Parallel()
+	demo := exec.Command("holdpoint", "demo", "--directory", t.TempDir())
+	told, err := demo.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, demo.Start())
+	lines := bufio.NewScanner(told)
+	for lines.Scan() && !strings.Contains(lines.Text(), "run in process") {
+	}
+	service := pid(t, regexp.MustCompile(`run in process (\d+),`).FindStringSubmatch(lines.Text())[1])
+	require.NoError(t, demo.Process.Kill())
+	require.Error(t, demo.Wait(), "it was killed in the middle")
+	gone(t, service)
+}
+
+func TestDemoIsKilled(t *testing.T) {
+	t.Parallel()
+	s := atTerminal(t, []string{"TMPDIR=" + t.TempDir()}, "echo demo is $$; exec holdpoint demo")
+	demo := pid(t, s.sees(`demo is (\d+)`)[1])
+	service := pid(t, s.sees(`run in process (\d+),`)[1])
+	s.sees(`Allow it\? \[y/N\] $`)
+	require.NotEqual(t, demo, service)
+	require.NoError(t, syscall.Kill(demo, syscall.SIGKILL))
+	s.ends()
+	gone(t, service)
+}
+
+// The other process says why it could not start, and the demo says it too.
+func TestDemoSaysWhyItCannotStart(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(directory, "holdpoint.db"), 0o700))
+	got := run(t.Context(), nil, "", "demo", "--directory", directory)
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.stderr, "the service ended before it took calls")
+	require.Contains(t, strings.ToLower(got.stderr), "is a directory")
+}

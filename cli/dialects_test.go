@@ -1,0 +1,238 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// call makes a plain HTTP call and returns its status and body.
+func call(t *testing.T, method, url, body string) (status int, text string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	read, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(read)
+}
+
+func inMemory(t *testing.T) []string {
+	t.Helper()
+	return []string{"--database", "sqlite:" + filepath.Join(t.TempDir(), "data.db")}
+}
+
+// faces has one call of each dialect which that dialect alone answers, and how.
+var faces = []struct {
+	name, method, path, body string
+	status                   int
+}{
+	{"hermes", http.MethodGet, "/api/approval/pending?session_id=s", "", http.StatusOK},
+	{"codex", http.MethodGet, "/api/sessions/s/approvals", "", http.StatusOK},
+	{"timbal", http.MethodGet, "/healthcheck", "", http.StatusNoContent},
+	{"relay", http.MethodPost, "/chat", "{}", http.StatusBadRequest},
+}
+
+func TestServeHasTheDialectsThatItIsToldTo(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		flags []string
+		has   string
+	}{
+		{nil, "hermes codex timbal relay"},
+		{[]string{"--dialects=none"}, ""},
+		{[]string{"--dialects=hermes,relay"}, "hermes relay"},
+		{[]string{"--dialects", "timbal"}, "timbal"},
+	} {
+		t.Run("serves "+test.has, func(t *testing.T) {
+			t.Parallel()
+			url, _ := serve(t, append(inMemory(t), test.flags...)...)
+			_, err := connect(t, url).CreateSession(t.Context(), client.CreateSessionParams{SessionID: "s"})
+			require.NoError(t, err)
+			for _, face := range faces {
+				want := http.StatusNotFound
+				if strings.Contains(test.has, face.name) {
+					want = face.status
+				}
+				status, text := call(t, face.method, url+face.path, face.body)
+				require.Equal(t, want, status, "%s: %s", face.name, text)
+			}
+		})
+	}
+}
+
+func TestServeTakesTheDialectsFromTheEnvironment(t *testing.T) {
+	t.Parallel()
+	got := run(t.Context(), map[string]string{"HOLDPOINT_DIALECTS": "hermes,klingon"}, "", "serve", "--listen", "127.0.0.1:0")
+	require.Equal(t, 2, got.code)
+	require.Contains(t, got.stderr, "klingon")
+}
+
+// Who starts a run without naming an agent gets the one of --default-agent.
+func TestDefaultAgent(t *testing.T) {
+	t.Parallel()
+	url, _ := serve(t, append(inMemory(t), "--default-agent", "coder")...)
+	ctx, leave := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/chat", strings.NewReader(`{"model":"m","messages":[]}`))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	defer leave()
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	runs, err := connect(t, url).ListRuns(t.Context(), client.RunListParams{})
+	require.NoError(t, err)
+	require.Len(t, runs.Items, 1)
+	require.Equal(t, "coder", runs.Items[0].AgentID)
+}
+
+// always, on the relay face, is the exact call, unless --relay-always says otherwise.
+func TestRelayAlways(t *testing.T) {
+	t.Parallel()
+	for always, text := range map[string]string{
+		"exact":  `exactly this input: {"command":"git push origin"}`,
+		"prefix": `git **`,
+	} {
+		t.Run(always, func(t *testing.T) {
+			t.Parallel()
+			url, _ := serve(t, append(inMemory(t), "--relay-always", always)...)
+			c := connect(t, url)
+			ctx, leave := context.WithCancel(t.Context())
+			request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/chat", strings.NewReader(`{"model":"m","messages":[]}`))
+			require.NoError(t, err)
+			request.Header.Set("Content-Type", "application/json")
+			response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+			require.NoError(t, err)
+			defer response.Body.Close()
+			defer leave()
+			claims, err := c.ClaimRuns(t.Context(), client.ClaimRunsParams{WorkerID: "w", WaitMs: 10_000})
+			require.NoError(t, err)
+			require.Len(t, claims, 1)
+			_, err = c.Suspend(t.Context(), claims[0].Run.RunID, claims[0].Lease.Fence, client.Suspension{Approvals: []client.ApprovalRequest{
+				{ID: "a", ToolCallID: "c", ToolName: "bash", Input: client.JSON(`{"command":"git push origin"}`)},
+			}})
+			require.NoError(t, err)
+			open, err := c.ListApprovals(t.Context(), client.PendingListParams{})
+			require.NoError(t, err)
+			require.Len(t, open.Items, 1)
+			status, reply := call(t, http.MethodPost, url+"/chat/relay/"+open.Items[0].Request.Handle,
+				fmt.Sprintf(`{"sessionId":%q,"response":{"approved":true,"always":true}}`, open.Items[0].SessionID))
+			require.Equal(t, http.StatusOK, status, reply)
+			rules, err := c.ListRules(t.Context(), client.RuleListParams{SessionID: open.Items[0].SessionID})
+			require.NoError(t, err)
+			require.Len(t, rules.Items, 1)
+			require.Contains(t, rules.Items[0].Text, text)
+		})
+	}
+}
+
+func TestRuleMaxAge(t *testing.T) {
+	t.Parallel()
+	url, _ := serve(t, append(inMemory(t), "--rule-max-age", "1h")...)
+	rule := client.AddRuleParams{ToolName: "bash", Match: client.RuleMatch{AnyInput: true}, ExpiresAfterMs: client.RememberFor(2 * time.Hour)}
+	_, err := connect(t, url).AddRule(t.Context(), rule)
+	require.ErrorIs(t, err, client.ErrInvalid)
+	rule.ExpiresAfterMs = client.RememberFor(time.Hour)
+	_, err = connect(t, url).AddRule(t.Context(), rule)
+	require.NoError(t, err)
+}
+
+// hook counts what is posted to it, and fails the first call for each approval whose
+// payload has a certain text.
+type hook struct {
+	mu     sync.Mutex
+	calls  []string
+	failed map[string]bool
+	fails  string
+}
+
+func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	text, _ := io.ReadAll(r.Body) // what is missing of it is seen
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.calls = append(h.calls, r.Method+" "+r.Header.Get("Content-Type")+" "+string(text))
+	if strings.Contains(string(text), h.fails) && !h.failed[string(text)] {
+		h.failed[string(text)] = true
+		w.WriteHeader(http.StatusInternalServerError)
+	}
+}
+
+// with counts the calls whose payload has a text.
+func (h *hook) with(text string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	count := 0
+	for _, one := range h.calls {
+		if strings.HasPrefix(one, "POST application/json {") && strings.Contains(one, text) {
+			count++
+		}
+	}
+	return count
+}
+
+// Each file-change approval that a codex client lists is posted to the hook once, and
+// again only when the hook did not take it.
+func TestReviewHook(t *testing.T) {
+	t.Parallel()
+	reviewer := &hook{fails: "flaky.txt", failed: map[string]bool{}}
+	server := httptest.NewServer(reviewer)
+	t.Cleanup(server.Close)
+	url, _ := serve(t, append(inMemory(t), "--review-hook", server.URL+"/review")...)
+	c := connect(t, url)
+	raise := func(session string, files ...string) {
+		var asked []client.ApprovalRequest
+		for _, file := range files {
+			request := client.ApprovalRequest{
+				ID: file, ToolCallID: file, ToolName: "edit", Input: client.JSON(`{"path":"` + file + `"}`),
+				Metadata: client.JSON(`{"method":"item/fileChange/requestApproval"}`),
+			}
+			if file == "no-file" {
+				request.Metadata = nil
+			}
+			asked = append(asked, request)
+		}
+		_, err := c.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, Suspend: &client.Suspension{Approvals: asked}})
+		require.NoError(t, err)
+	}
+	list := func(session string) {
+		status, text := call(t, http.MethodGet, url+"/api/sessions/"+session+"/approvals", "")
+		require.Equal(t, http.StatusOK, status, text)
+	}
+	raise("one", "steady.txt", "flaky.txt", "no-file")
+	require.Zero(t, reviewer.with(""), "nobody has listed them")
+	for range 3 {
+		list("one")
+	}
+	done := func(count int) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			page, err := c.ListEffects(t.Context(), client.EffectListParams{State: "done"})
+			return err == nil && len(page.Items) == count
+		}, patience, 10*time.Millisecond)
+	}
+	done(2)
+	require.Equal(t, 1, reviewer.with("steady.txt"))
+	require.Equal(t, 2, reviewer.with("flaky.txt"), "the first call was answered 500")
+	// A later one comes after whatever else had been on its way.
+	raise("two", "later.txt")
+	list("one")
+	list("two")
+	done(3)
+	require.Equal(t, 1, reviewer.with("later.txt"))
+	require.Equal(t, 4, reviewer.with(""), "%v", reviewer.calls)
+}

@@ -1,0 +1,59 @@
+package cli_test
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/cli"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// answering is a person who takes a while to answer.
+type answering struct {
+	meanwhile func()
+	text      io.Reader
+}
+
+func (a *answering) Read(into []byte) (int, error) {
+	if a.meanwhile != nil {
+		a.meanwhile()
+		a.meanwhile = nil
+	}
+	return a.text.Read(into)
+}
+
+// What was shown is what is decided and remembered, also when another request has the
+// same id by the time of the answer.
+func TestRememberIsAboutWhatWasShown(t *testing.T) {
+	t.Parallel()
+	url, _ := serve(t, inMemory(t)...)
+	c := connect(t, url)
+	raise := func(runID, command string) {
+		_, err := c.CreateRun(t.Context(), client.CreateRunParams{RunID: runID, Suspend: &client.Suspension{Approvals: []client.ApprovalRequest{
+			{ID: "same", ToolCallID: "c", ToolName: "bash", Input: client.JSON(`{"command":"` + command + `"}`)},
+		}}})
+		require.NoError(t, err)
+	}
+	raise("shown", "ls")
+	person := &answering{text: bytes.NewBufferString("y\n"), meanwhile: func() {
+		_, err := c.ResolveRunApprovals(t.Context(), "shown", client.ResolveApprovalsParams{
+			Resolutions: []client.ApprovalResolution{{RequestID: "same", Behavior: client.BehaviorDeny}},
+		})
+		require.NoError(t, err)
+		raise("another", "rm -rf /")
+	}}
+	var stdout, stderr bytes.Buffer
+	nothing := func(string) (string, bool) { return "", false }
+	code := cli.Run(t.Context(), []string{"approvals", "allow", "same", "--remember", "always", "--server", url}, nothing, person, &stdout, &stderr)
+	require.Equal(t, 1, code, &stdout)
+	require.Contains(t, stderr.String(), "denied")
+	other, err := c.GetRun(t.Context(), "another")
+	require.NoError(t, err)
+	require.Equal(t, []string{"same"}, other.PendingApprovalIDs)
+	rules, err := c.ListRules(t.Context(), client.RuleListParams{})
+	require.NoError(t, err)
+	require.Empty(t, rules.Items)
+}

@@ -1,0 +1,178 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// ShellPlanAgent is the agent id under which a [ShellPlan] takes runs.
+const ShellPlanAgent = "shell-plan"
+
+// ShellPlan runs a plan of shell commands, one after the other. The input of its run
+// has them in "plan", a list, or one a line in "prompt" or in the last of "messages".
+type ShellPlan struct {
+	// Directory is where the commands run.
+	Directory string
+}
+
+// shellProgress is what the agent remembers between its claims.
+type shellProgress struct {
+	// Next is the step that comes next.
+	Next int `json:"next"`
+	// Begun says that the next step was let go at. A worker that dies after that leaves
+	// it unknown whether the command ran, and one that a person had to allow is not run
+	// again without asking.
+	Begun   bool         `json:"begun"`
+	Results []stepResult `json:"results"`
+}
+
+type stepResult struct {
+	Command string `json:"command"`
+	Status  string `json:"status"` // done, failed, denied or unknown
+	Output  string `json:"output,omitempty"`
+}
+
+// Handle is the [client.Handler] of the agent. It begins from the top at every claim
+// and goes on from its checkpoint.
+func (a *ShellPlan) Handle(ctx context.Context, task *client.Task) error {
+	plan, err := planOf(task)
+	if err != nil {
+		return err
+	}
+	progress := shellProgress{Results: []stepResult{}}
+	if _, err := task.DecodeCheckpoint(&progress); err != nil {
+		return err
+	}
+	for progress.Next < len(plan) {
+		result, err := a.step(ctx, task, plan, &progress)
+		if err != nil {
+			return err
+		}
+		if err := task.Output(ctx, fmt.Sprintf("%s: %s", result.Status, result.Command)); err != nil {
+			return err
+		}
+		progress.Results = append(progress.Results, result)
+		progress.Next, progress.Begun = progress.Next+1, false
+		if err := task.SaveCheckpoint(ctx, progress); err != nil {
+			return err
+		}
+	}
+	return task.Complete(ctx, map[string]any{"steps": progress.Results})
+}
+
+// step asks, if it must, and runs one command.
+func (a *ShellPlan) step(ctx context.Context, task *client.Task, plan []string, progress *shellProgress) (stepResult, error) {
+	call := toolCall{ID: fmt.Sprintf("step-%d", progress.Next+1), Name: "bash", Input: bashInput{plan[progress.Next]}}
+	if Risky(call.Input.Command) {
+		if progress.Begun {
+			return stepResult{call.Input.Command, "unknown", "the worker died while it ran; it was not run again"}, nil
+		}
+		decision, err := a.ask(ctx, task, call, progress, len(plan))
+		if err != nil {
+			return stepResult{}, err
+		}
+		if decision.Outcome != client.OutcomeAllowed {
+			return stepResult{call.Input.Command, "denied", decision.Reason}, nil
+		}
+		// A person may have allowed another command than the one that was asked for.
+		if decision.UpdatedInput != nil {
+			if err := decode(decision.UpdatedInput, &call.Input); err != nil {
+				return stepResult{}, err
+			}
+		}
+		progress.Begun = true
+		if err := task.SaveCheckpoint(ctx, progress); err != nil {
+			return stepResult{}, err
+		}
+	}
+	if err := task.Emit(ctx, toolEvent{Type: "tool_call", toolCall: call}); err != nil {
+		return stepResult{}, err
+	}
+	result := a.run(ctx, call.Input.Command)
+	return result, task.Emit(ctx, toolResultEvent{Type: "tool_result", ID: call.ID, Name: call.Name, Output: result})
+}
+
+// ask returns what was decided about a call. While nothing is, it lets go of the run
+// and returns [client.ErrSuspended]; the next claim comes here again and finds the
+// decision.
+func (a *ShellPlan) ask(ctx context.Context, task *client.Task, call toolCall, progress *shellProgress, steps int) (client.Resolution, error) {
+	input, err := client.EncodeJSON(call.Input)
+	if err != nil {
+		return client.Resolution{}, err
+	}
+	checkpoint, err := client.EncodeJSON(progress)
+	if err != nil {
+		return client.Resolution{}, err
+	}
+	resume, err := task.Suspend(ctx, client.Suspension{
+		SuspensionID: call.ID,
+		Approvals: []client.ApprovalRequest{{
+			ID: call.ID, ToolCallID: call.ID, ToolName: call.Name, Input: input,
+			Reason:      fmt.Sprintf("step %d of %d of the plan", progress.Next+1, steps),
+			Description: "Run this shell command?",
+			InputSchema: client.JSON(`{"type":"object","required":["command"],"properties":{"command":{"type":"string","minLength":1}}}`),
+		}},
+		Checkpoint: checkpoint,
+	})
+	if err != nil {
+		return client.Resolution{}, err
+	}
+	for _, settled := range resume.Approvals {
+		if settled.Request.ID == call.ID {
+			return settled.Resolution, nil
+		}
+	}
+	return client.Resolution{}, fmt.Errorf("the resume has no decision about %s", call.ID)
+}
+
+// commandTimeout bounds how long one command may take.
+const commandTimeout = time.Minute
+
+func (a *ShellPlan) run(ctx context.Context, text string) stepResult {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	output := &shortOutput{}
+	command := exec.CommandContext(ctx, "sh", "-c", text)
+	command.Dir = a.Directory
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + a.Directory}
+	command.Stdout, command.Stderr = output, output
+	command.WaitDelay = time.Second // for what it leaves running
+	err := command.Run()
+	result := stepResult{Command: text, Status: "done", Output: strings.ToValidUTF8(string(output.kept), "")}
+	if err != nil {
+		result.Status, result.Output = "failed", result.Output+err.Error()
+	}
+	return result
+}
+
+// maxShownOutput bounds what of a command's output is kept.
+const maxShownOutput = 4 << 10
+
+// shortOutput keeps the beginning of what is written to it.
+type shortOutput struct{ kept []byte }
+
+func (o *shortOutput) Write(piece []byte) (int, error) {
+	o.kept = append(o.kept, piece[:min(len(piece), maxShownOutput-len(o.kept))]...)
+	return len(piece), nil
+}
+
+// harmless are commands that only look, whatever their arguments.
+var harmless = []string{"cat", "echo", "head", "ls", "pwd", "true", "wc"}
+
+// plainCommand is one command in which the shell finds nothing but words.
+var plainCommand = regexp.MustCompile(`^ *[a-z]+( +[A-Za-z0-9._/,:@+-]+)* *$`)
+
+// Risky reports whether a command must be allowed by a person: every one that is not
+// known to look only. It lists what is harmless and not what is dangerous, because
+// nobody knows all of that.
+func Risky(command string) bool {
+	return !plainCommand.MatchString(command) || !slices.Contains(harmless, strings.Fields(command)[0])
+}
