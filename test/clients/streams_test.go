@@ -1,0 +1,188 @@
+//go:build unix
+
+package clients
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// listeners are the clients that are put through it.
+var listeners = map[string]func(t *testing.T, base, path string) *reader{
+	"chromium":    inBrowser,
+	"eventsource": inEventSource,
+}
+
+const session = "watched"
+
+// TestEveryEventOnceOverReplicas reads through two replicas of one database, of which
+// the one that the client is connected to is killed and started again.
+func TestEveryEventOnceOverReplicas(t *testing.T) {
+	t.Parallel()
+	for name, listen := range listeners {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			database := postgrestest.URL(t)
+			one, other := rig.Start(t, rig.Options{Database: database}), rig.Start(t, rig.Options{Database: database})
+			w := newWork(t, one, other)
+			way := newLine(t, address(one))
+			w.wait()
+			r := listen(t, "http://"+way.address, "/v1/sessions/"+session+"/stream")
+			r.awaitConnections(1)
+			w.wait()
+
+			// The line is cut while things happen that nobody hears of.
+			way.cut()
+			w.wait()
+			way.lead(t, address(one))
+			r.awaitConnections(2)
+			w.wait()
+
+			// The client is led to the other replica.
+			way.lead(t, address(other))
+			w.wait()
+			r.awaitConnections(3)
+
+			// The replica that it reads from is killed, and comes back.
+			other.Kill()
+			w.use(one)
+			w.wait()
+			require.NoError(t, other.Restart())
+			require.NoError(t, other.AwaitReady())
+			before := r.connections()
+			w.use(other)
+			w.wait()
+			way.lead(t, address(other))
+			r.awaitConnections(before + 1)
+			w.finish(r)
+			rig.RequireDoctorContent(t, database)
+		})
+	}
+}
+
+// TestEveryEventOnceOverKill reads from one process with one file, which is killed in
+// the middle of an open prompt.
+func TestEveryEventOnceOverKill(t *testing.T) {
+	t.Parallel()
+	for name, listen := range listeners {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			database := "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db")
+			service := rig.Start(t, rig.Options{Database: database})
+			w := newWork(t, service)
+			w.wait()
+			r := listen(t, service.URL(), "/v1/sessions/"+session+"/stream")
+			r.awaitConnections(1)
+			w.wait()
+			open := w.raise()
+			for range 2 {
+				before := r.connections()
+				service.Kill()
+				require.NoError(t, service.Restart())
+				require.NoError(t, service.AwaitReady())
+				r.awaitConnections(before + 1)
+			}
+			w.settle(open)
+			w.finish(r)
+		})
+	}
+}
+
+func address(p *rig.Process) string { return strings.TrimPrefix(p.URL(), "http://") }
+
+// work makes things happen in one session.
+type work struct {
+	t        *testing.T
+	services []*client.Client
+	at       int
+	count    int
+}
+
+func newWork(t *testing.T, processes ...*rig.Process) *work {
+	t.Helper()
+	w := &work{t: t}
+	for _, process := range processes {
+		w.use(process)
+	}
+	w.at = 0
+	return w
+}
+
+// use adds a process and takes it for the next call.
+func (w *work) use(process *rig.Process) {
+	w.services = append(w.services, process.Connect(client.WithRetry(client.RetryPolicy{})))
+	w.at = len(w.services) - 1
+}
+
+func (w *work) service() *client.Client { return w.services[w.at] }
+
+func (w *work) context() context.Context {
+	ctx, cancel := context.WithTimeout(w.t.Context(), rig.Patience)
+	w.t.Cleanup(cancel)
+	return ctx
+}
+
+// wait does some whole waits, one after the other.
+func (w *work) wait() {
+	w.t.Helper()
+	for range 5 {
+		w.settle(w.raise())
+	}
+}
+
+// raise makes a run that waits, and returns its id.
+func (w *work) raise() string {
+	w.t.Helper()
+	w.count++
+	runID := "run-" + strconv.Itoa(w.count)
+	_, err := w.service().CreateRun(w.context(), client.CreateRunParams{
+		SessionID: session, RunID: runID, Input: client.JSON(`{}`),
+		Suspend: &client.Suspension{
+			SuspensionID: "s", Approvals: []client.ApprovalRequest{{ID: "may-i", ToolCallID: "c", ToolName: "bash", Input: client.JSON(`{"command":"ls"}`)}},
+			Questions: []client.UserQuestionRequest{{ID: "which", Questions: []client.UserQuestion{{Question: "Which\nline?"}}}},
+		},
+	})
+	require.NoError(w.t, err)
+	return runID
+}
+
+// settle decides what a run waits for, and ends it.
+func (w *work) settle(runID string) {
+	w.t.Helper()
+	_, err := w.service().AnswerRunQuestion(w.context(), runID, client.AnswerQuestionParams{Resolution: client.UserQuestionResolution{
+		RequestID: "which", Answers: []client.UserQuestionAnswer{{QuestionID: "question-1", FreeformAnswer: "this"}},
+	}})
+	require.NoError(w.t, err)
+	_, err = w.service().ResolveRunApprovals(w.context(), runID, client.ResolveApprovalsParams{
+		Resolutions: []client.ApprovalResolution{{RequestID: "may-i", Behavior: client.BehaviorAllow}},
+	})
+	require.NoError(w.t, err)
+	claim, err := w.service().ClaimRun(w.context(), runID, client.ClaimOptions{WorkerID: "w"})
+	require.NoError(w.t, err)
+	_, err = w.service().CompleteRun(w.context(), runID, claim.Lease.Fence, nil)
+	require.NoError(w.t, err)
+}
+
+// finish waits for the reader to have seen all there is, and looks at it.
+func (w *work) finish(r *reader) {
+	w.t.Helper()
+	w.wait()
+	view, err := w.service().GetSession(w.context(), session)
+	require.NoError(w.t, err)
+	r.awaitEvent(view.LastEventID)
+	var log []client.RunEventEntry
+	for event, err := range w.service().AllSessionEvents(w.context(), session, client.EventListParams{}) {
+		require.NoError(w.t, err)
+		log = append(log, event)
+	}
+	r.requireWhole(log)
+}
