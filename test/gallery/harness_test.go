@@ -18,6 +18,11 @@ import (
 
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/hermes"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/runs/doctor"
@@ -101,7 +106,12 @@ func startReplica(t *testing.T, database string, options store.Options) *replica
 	hub := watch.NewHub()
 	unsubscribe := opened.Subscribe(hub.Publish)
 	dispatcher := claims.New(opened, claims.Options{Logger: logger})
-	api := httpapi.New(httpapi.Options{Store: opened, Hub: hub, Claims: dispatcher, Logger: logger})
+	api := httpapi.New(httpapi.Options{
+		Store: opened, Hub: hub, Claims: dispatcher, Logger: logger,
+		Dialects: []dialects.Mount{
+			hermes.Mount, codex.New(codex.Options{}), timbal.New(timbal.Options{}), relay.New(relay.Options{}),
+		},
+	})
 
 	looping, stop := context.WithCancel(context.Background())
 	loops := []func(context.Context) error{

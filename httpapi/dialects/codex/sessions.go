@@ -120,7 +120,7 @@ func (f *face) openOf(ctx context.Context, sessionID string, kind runs.RequestKi
 	}
 	slices.SortFunc(all, func(a, b runs.PendingRequest) int {
 		return cmp.Or(cmp.Compare(a.Request.CreatedAtMs, b.Request.CreatedAtMs),
-			cmp.Compare(a.Request.RunID, b.Request.RunID), cmp.Compare(a.Request.Number, b.Request.Number))
+			cmp.Compare(a.Request.Number, b.Request.Number), cmp.Compare(a.Request.RunID, b.Request.RunID))
 	})
 	return all, nil
 }

@@ -1,0 +1,105 @@
+package faces
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/coder/websocket"
+)
+
+// Stream is a stream of any face, read one message at a time.
+type Stream struct {
+	// Next returns the next message: the name of an event, where it has one, and its data.
+	Next  func() (event, data string, err error)
+	close func()
+}
+
+// Close leaves the stream.
+func (s *Stream) Close() { s.close() }
+
+var handlePattern = regexp.MustCompile(`request_[0-9a-z]{20,}`)
+
+// See reads until a message names a prompt, and returns its handle.
+func (s *Stream) See() (string, error) {
+	for {
+		_, data, err := s.Next()
+		if err != nil {
+			return "", err
+		}
+		if handle := handlePattern.FindString(data); handle != "" {
+			return handle, nil
+		}
+	}
+}
+
+// Follow opens a stream of server-sent events. It returns when the headers are there.
+func (s *Service) Follow(ctx context.Context, path string) (*Stream, error) {
+	return s.follow(ctx, http.MethodGet, path, "")
+}
+
+// FollowRun resumes a run with nothing to say, to see what it does next.
+func (s *Service) FollowRun(ctx context.Context, runID string) (*Stream, error) {
+	return s.follow(ctx, http.MethodPost, "/stream", encode(map[string]any{"parent_id": runID, "resume": map[string]any{}}))
+}
+
+func (s *Service) follow(ctx context.Context, method, path, body string) (*Stream, error) {
+	ctx, leave := context.WithCancel(ctx)
+	response, err := s.open(ctx, method, path, body)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	left := func() {
+		leave()
+		_ = response.Body.Close()
+	}
+	if response.StatusCode != http.StatusOK {
+		defer left()
+		text, _ := io.ReadAll(response.Body)
+		return nil, fmt.Errorf("no stream: %d %s", response.StatusCode, text)
+	}
+	lines := bufio.NewReader(response.Body)
+	return &Stream{close: left, Next: func() (event, data string, err error) {
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				return "", "", err
+			}
+			line = strings.TrimSuffix(line, "\n")
+			if name, ok := strings.CutPrefix(line, "event: "); ok {
+				event = name
+			}
+			if text, ok := strings.CutPrefix(line, "data: "); ok {
+				data = text
+			}
+			if line == "" && data != "" {
+				return event, data, nil
+			}
+		}
+	}}, nil
+}
+
+// Socket opens the WebSocket of codex for a session, and returns when it is ready.
+func (s *Service) Socket(ctx context.Context, sessionID string) (*Stream, error) {
+	connection, response, err := websocket.Dial(ctx, s.URL+"/api/stream?threadId="+sessionID, &websocket.DialOptions{HTTPClient: s.HTTP})
+	if response != nil && response.Body != nil {
+		defer response.Body.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	stream := &Stream{
+		close: func() { _ = connection.CloseNow() },
+		Next: func() (event, data string, err error) {
+			_, text, err := connection.Read(ctx)
+			return "", string(text), err
+		},
+	}
+	_, _, err = stream.Next()
+	return stream, err
+}

@@ -1,0 +1,184 @@
+package faces
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// rounds are how often each two faces race. What the race detector looks for shows in
+// few of them, and so does what is particular to a kind of question.
+func (s *inProcess) rounds(kind Kind) int {
+	switch {
+	case kind != Approval && kind != Choice:
+		return 2
+	case underRace:
+		return 4
+	case s.engine == "sqlite":
+		return 30
+	default:
+		return 6
+	}
+}
+
+// testAtOnce lets every two faces decide in the same moment, each about the same
+// prompt, again and again: one is taken, and the other is told what the race table
+// says.
+func testAtOnce(t *testing.T, s *inProcess) {
+	for _, kind := range []Kind{Approval, Choice, Several, Typed, Clarification} {
+		for i, one := range All() {
+			for _, other := range All()[i:] {
+				if len(one.Verbs(kind)) == 0 || len(other.Verbs(kind)) == 0 {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%s, %s", kind, one.Name(), other.Name()), func(t *testing.T) {
+					t.Parallel()
+					r := &race{Scene: s.begin(t), s: s, kind: kind}
+					if kind == Clarification {
+						for round := range s.rounds(kind) {
+							r.roundOfChild(t, round, one, other)
+						}
+						return
+					}
+					r.Chat.Close()
+					for round := range s.rounds(kind) {
+						r.round(t, round, one, other)
+					}
+					for round := range s.rounds(kind) {
+						recorded, err := r.Recorded(soon(t), r.RunID, fmt.Sprintf("round-%d", round))
+						require.NoError(t, err)
+						require.Len(t, recorded, 1)
+					}
+				})
+				if kind != Clarification && (Can(one, kind, Stop) || Can(other, kind, Stop)) {
+					t.Run(fmt.Sprintf("%s/%s, %s, one stops", kind, one.Name(), other.Name()), func(t *testing.T) {
+						t.Parallel()
+						for range 2 {
+							r := &race{Scene: s.begin(t), s: s, kind: kind}
+							r.stopping(t, one, other)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// said is what one of two said, and what it was told.
+type said struct {
+	face  Face
+	what  Decision
+	reply Reply
+	err   error
+}
+
+// together lets two decide at once, and returns who was taken and who was not.
+func (r *race) together(ctx context.Context, t *testing.T, one, other said) (won, lost said) {
+	t.Helper()
+	both := []*said{&one, &other}
+	start := make(chan struct{})
+	var group sync.WaitGroup
+	for _, who := range both {
+		group.Go(func() {
+			<-start
+			who.reply, who.err = who.face.Decide(ctx, r.Service, r.prompt, who.what, As(who.face.Name()))
+		})
+	}
+	close(start)
+	group.Wait()
+	require.NoError(t, one.err)
+	require.NoError(t, other.err)
+	require.NotEqual(t, one.face.Took(one.reply), other.face.Took(other.reply), "exactly one is taken: %s %s: %s; %s %s: %s",
+		one.face.Name(), one.what.Verb, one.reply.Body, other.face.Name(), other.what.Verb, other.reply.Body)
+	if one.face.Took(one.reply) {
+		return one, other
+	}
+	return other, one
+}
+
+// plain are the verbs with which a run goes on, taken in turn.
+func plain(face Face, kind Kind, round int) Verb {
+	var verbs []Verb
+	for _, verb := range face.Verbs(kind) {
+		if verb != Stop {
+			verbs = append(verbs, verb)
+		}
+	}
+	return verbs[round%len(verbs)]
+}
+
+// round is one race of two, in a run that goes on afterwards.
+func (r *race) round(t *testing.T, round int, one, other Face) {
+	t.Helper()
+	ctx := soon(t)
+	prompts, _, err := r.Raise(ctx, false, Asked{Kind: r.kind, ID: fmt.Sprintf("round-%d", round)})
+	require.NoError(t, err)
+	r.prompt = prompts[0]
+	won, lost := r.together(ctx, t,
+		said{face: one, what: decisionOf(r.kind, plain(one, r.kind, round))},
+		said{face: other, what: otherDecision(r.kind, plain(other, r.kind, round+1))})
+	claim, err := r.Take(ctx)
+	require.NoError(t, err)
+	handed := slices.Concat(claim.Resume.Approvals, claim.Resume.Questions)
+	require.Len(t, handed, 1, "the worker is handed it once")
+	recorded := handed[0].Resolution
+	require.Equal(t, r.prompt.RequestID, recorded.RequestID)
+	require.Equal(t, outcomes[won.what.Verb], recorded.Outcome)
+	require.Equal(t, won.face.Name(), recorded.ResolvedBy)
+	requireLost(t, lost.face, lost.what, &fate{prompt: r.prompt, recorded: recorded, status: "running", agentID: "default"}, lost.reply)
+}
+
+// roundOfChild is one race of two about what a child asks.
+func (r *race) roundOfChild(t *testing.T, round int, one, other Face) {
+	t.Helper()
+	ctx := soon(t)
+	var err error
+	r.prompt, r.child, err = r.Ask(ctx, Asked{Kind: r.kind, ID: fmt.Sprintf("round-%d", round)})
+	require.NoError(t, err)
+	won, lost := r.together(ctx, t,
+		said{face: one, what: decisionOf(r.kind, plain(one, r.kind, round))},
+		said{face: other, what: otherDecision(r.kind, plain(other, r.kind, round+1))})
+	f := r.fate(t)
+	require.Equal(t, outcomes[won.what.Verb], f.recorded.Outcome)
+	require.Equal(t, won.face.Name(), f.recorded.ResolvedBy)
+	requireLost(t, lost.face, lost.what, f, lost.reply)
+	claim, err := r.child.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, f.recorded.Declined, claim.Resume.Clarification.Declined)
+	require.Equal(t, f.recorded.Answers, asLogged(*claim.Resume.Clarification).Answers)
+}
+
+// stopping is one race of two of which one stops the run, should it win.
+func (r *race) stopping(t *testing.T, one, other Face) {
+	t.Helper()
+	ctx := soon(t)
+	prompts, _, err := r.Raise(ctx, false, Asked{Kind: r.kind, ID: "first"})
+	require.NoError(t, err)
+	r.prompt = prompts[0]
+	stops, goesOn := one, other
+	if !Can(one, r.kind, Stop) {
+		stops, goesOn = other, one
+	}
+	won, lost := r.together(ctx, t,
+		said{face: stops, what: decisionOf(r.kind, Stop)}, said{face: goesOn, what: otherDecision(r.kind, plain(goesOn, r.kind, 0))})
+	f := r.fate(t)
+	require.Equal(t, outcomes[won.what.Verb], f.recorded.Outcome)
+	if lost.face.Name() == "hermes" && r.kind == Approval && lost.reply.Status == 409 {
+		// It was looked up while the run still waited (hermes.md 2.5).
+		require.Equal(t, "{\n  \"ok\": false,\n  \"choice\": \"once\",\n  \"relayed\": false,\n  \"code\": \"gateway_run_unavailable\",\n"+
+			"  \"error\": \"The run has ended; there is nothing left to approve.\"\n}", lost.reply.Body)
+		require.Equal(t, Stop, won.what.Verb)
+		return
+	}
+	requireLost(t, lost.face, lost.what, f, lost.reply)
+}
+
+// outcomes are what the verbs are recorded as.
+var outcomes = map[Verb]string{
+	AllowOnce: "allowed", AllowSession: "allowed", AllowAlways: "allowed", AllowEdited: "allowed",
+	Deny: "denied", Stop: "cancelled", Answer: "answered", Decline: "declined",
+}

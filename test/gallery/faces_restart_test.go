@@ -1,0 +1,126 @@
+package gallery
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/test/faces"
+)
+
+// TestGallery07and08ReconnectOnEveryFace is lines 7 and 8 on the faces that replay
+// nothing: what they show after a reconnect, to this process or to one that was
+// started after a kill -9, is all that is open and nothing that is settled. What was
+// shown before can be decided afterwards, by the same id.
+func TestGallery07and08ReconnectOnEveryFace(t *testing.T) {
+	t.Parallel()
+	for name, database := range map[string]func(*testing.T) string{
+		"Postgres": func(t *testing.T) string { return postgrestest.URL(t) },
+		"SQLite":   sqliteURL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := database(t)
+			p := serve(t, url)
+			held := scene(t, facesAt(t, p.URL()))
+			var asked []faces.Asked
+			for _, id := range []string{"a", "b", "c", "d", "e"} {
+				asked = append(asked, faces.Asked{Kind: faces.Approval, ID: "approval-" + id})
+			}
+			for _, id := range []string{"a", "b", "c", "d"} {
+				asked = append(asked, faces.Asked{Kind: faces.Choice, ID: "question-" + id})
+			}
+			prompts := raise(t, held, asked...)
+			approvals, questions := prompts[:5], prompts[5:]
+			requireReconnected(t, facesAt(t, p.URL()), held, approvals, questions)
+
+			answer := faces.Decision{Verb: faces.Answer, Answers: []string{"Left"}}
+			for _, step := range []struct {
+				byApproval, byQuestion faces.Face
+			}{
+				{faces.Native{}, faces.Hermes{}}, {faces.Relay{}, faces.Codex{}}, {faces.Hermes{}, faces.Timbal{}}, {faces.Codex{}, faces.Native{}},
+			} {
+				s := facesAt(t, p.URL())
+				say(t, s, step.byApproval, approvals[0], allow, true)
+				say(t, s, step.byQuestion, questions[0], answer, true)
+				approvals, questions = approvals[1:], questions[1:]
+				requireReconnected(t, s, held, approvals, questions)
+				p.kill()
+				require.NoError(t, p.Restart())
+				require.NoError(t, p.AwaitReady())
+				requireReconnected(t, facesAt(t, p.URL()), held, approvals, questions)
+			}
+			held.Service = facesAt(t, p.URL())
+			say(t, held.Service, faces.Timbal{}, approvals[0], allow, true)
+			requireReconnected(t, held.Service, held, nil, nil)
+			require.Len(t, took(t, held), 9)
+			require.NoError(t, held.Complete(soon(t)))
+			p.kill()
+			requireDoctorContent(t, url)
+		})
+	}
+}
+
+// requireReconnected opens everything anew that shows what is open.
+func requireReconnected(t *testing.T, s *faces.Service, held *faces.Scene, approvals, questions []faces.Prompt) {
+	t.Helper()
+	about := faces.Prompt{SessionID: held.SessionID, RunID: held.RunID}
+	handles := func(prompts []faces.Prompt) []string {
+		var all []string
+		for _, prompt := range prompts {
+			all = append(all, prompt.Handle)
+		}
+		return all
+	}
+	all := append(handles(approvals), handles(questions)...)
+	for _, face := range faces.All() {
+		if face.Name() == "relay" {
+			continue // its stream is gone for good, and its relays are decided
+		}
+		want := all
+		if face.Name() == "hermes" {
+			want = append(handles(approvals[:min(1, len(approvals))]), handles(questions[:min(1, len(questions))])...)
+		}
+		shown, err := face.Open(soon(t), s, about)
+		require.NoError(t, err)
+		require.ElementsMatch(t, want, shown, face.Name())
+	}
+	requireFirst := func(path, event string, want []string, count string) {
+		t.Helper()
+		stream, err := s.Follow(soon(t), path)
+		require.NoError(t, err)
+		defer stream.Close()
+		name, data, err := stream.Next()
+		require.NoError(t, err)
+		require.Equal(t, event, name)
+		for _, handle := range want {
+			require.Contains(t, data, handle)
+		}
+		require.Contains(t, data, count)
+		for _, handle := range handlesIn(data) {
+			require.Contains(t, want, handle, "it is settled: %s", path)
+		}
+	}
+	requireFirst("/v1/stream", "snapshot", all, "")
+	requireFirst("/v1/sessions/"+held.SessionID+"/stream", "snapshot", all, "")
+	for _, queue := range []struct {
+		name    string
+		prompts []faces.Prompt
+	}{{"approval", approvals}, {"clarify", questions}} {
+		requireFirst("/api/"+queue.name+"/stream?session_id="+held.SessionID, "initial",
+			handles(queue.prompts[:min(1, len(queue.prompts))]), `"pending_count":`+string(rune('0'+len(queue.prompts))))
+	}
+}
+
+// handlesIn returns the handles that a message shows.
+func handlesIn(data string) []string {
+	var all []string
+	for _, part := range strings.Split(data, `"`) {
+		if strings.HasPrefix(part, "request_") && part != "request_id" && part != "request_ids" {
+			all = append(all, part)
+		}
+	}
+	return all
+}

@@ -1,0 +1,363 @@
+package gallery
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/test/faces"
+)
+
+// faces returns a client of all faces of one of the replicas, counted round.
+func (s *service) faces(t *testing.T, i int) *faces.Service {
+	t.Helper()
+	return facesAt(t, s.replicas[i%len(s.replicas)].url)
+}
+
+func facesAt(t *testing.T, url string) *faces.Service {
+	t.Helper()
+	transport := &http.Transport{MaxIdleConnsPerHost: 16}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &faces.Service{URL: url, HTTP: &http.Client{Transport: transport}}
+}
+
+// scene starts a chat, whose prompts show on every face, and is its worker.
+func scene(t *testing.T, s *faces.Service) *faces.Scene {
+	t.Helper()
+	begun, err := s.Begin(soon(t))
+	require.NoError(t, err)
+	t.Cleanup(begun.Chat.Close)
+	return begun
+}
+
+func raise(t *testing.T, s *faces.Scene, asked ...faces.Asked) []faces.Prompt {
+	t.Helper()
+	prompts, resume, err := s.Raise(soon(t), false, asked...)
+	require.NoError(t, err)
+	require.Nil(t, resume)
+	return prompts
+}
+
+// say decides and checks whether it was taken.
+func say(t *testing.T, s *faces.Service, face faces.Face, about faces.Prompt, what faces.Decision, taken bool) faces.Reply {
+	t.Helper()
+	reply, err := face.Decide(soon(t), s, about, what)
+	require.NoError(t, err)
+	require.Equal(t, taken, face.Took(reply), "%s, %s: %d %s", face.Name(), what.Verb, reply.Status, reply.Body)
+	return reply
+}
+
+// took takes the run again and returns what was decided.
+func took(t *testing.T, s *faces.Scene) map[string]string {
+	t.Helper()
+	claim, err := s.Take(soon(t))
+	require.NoError(t, err)
+	require.NotNil(t, claim.Resume)
+	decided := map[string]string{}
+	for _, list := range [][]faces.Settled{claim.Resume.Approvals, claim.Resume.Questions} {
+		for _, settled := range list {
+			decided[settled.Request.ID] = settled.Resolution.Outcome
+		}
+	}
+	return decided
+}
+
+// open returns what the run's view says is open, by handle.
+func open(t *testing.T, s *faces.Scene) []string {
+	t.Helper()
+	handles, err := faces.Native{}.Open(soon(t), s.Service, faces.Prompt{RunID: s.RunID})
+	require.NoError(t, err)
+	return handles
+}
+
+func lastEvent(t *testing.T, s *faces.Scene) string {
+	t.Helper()
+	var session struct {
+		LastEventID string `json:"last_event_id"`
+	}
+	reply, err := s.Get(soon(t), "/v1/sessions/"+s.SessionID)
+	require.NoError(t, err)
+	require.NoError(t, reply.Into(&session))
+	return session.LastEventID
+}
+
+// answerers are the faces that have words for an answer.
+func answerers() []faces.Face {
+	var all []faces.Face
+	for _, face := range faces.All() {
+		if faces.Can(face, faces.Choice, faces.Answer) {
+			all = append(all, face)
+		}
+	}
+	return all
+}
+
+var allow = faces.Decision{Verb: faces.AllowOnce}
+
+// Line 5 on every stream that there is, and at a replica other than the one at which
+// the prompt was raised: what is seen is there to be decided.
+func TestGallery05WhoSeesAPromptOnAnyFaceCanDecideItThere(t *testing.T) {
+	path := func(format string) func(context.Context, *faces.Service, *faces.Scene) (*faces.Stream, error) {
+		return func(ctx context.Context, s *faces.Service, of *faces.Scene) (*faces.Stream, error) {
+			return s.Follow(ctx, strings.NewReplacer("{session}", of.SessionID, "{run}", of.RunID).Replace(format))
+		}
+	}
+	socket := func(ctx context.Context, s *faces.Service, of *faces.Scene) (*faces.Stream, error) {
+		return s.Socket(ctx, of.SessionID)
+	}
+	resumed := func(ctx context.Context, s *faces.Service, of *faces.Scene) (*faces.Stream, error) {
+		return s.FollowRun(ctx, of.RunID)
+	}
+	chat := func(ctx context.Context, _ *faces.Service, of *faces.Scene) (*faces.Stream, error) {
+		return of.Chat.Stream(ctx), nil
+	}
+	streams := map[string]struct {
+		kind   faces.Kind
+		face   faces.Face
+		follow func(context.Context, *faces.Service, *faces.Scene) (*faces.Stream, error)
+	}{
+		"v1 session":           {faces.Approval, faces.Native{BySession: true}, path("/v1/sessions/{session}/stream")},
+		"v1 session, question": {faces.Choice, faces.Native{BySession: true}, path("/v1/sessions/{session}/stream")},
+		"v1 run":               {faces.Approval, faces.Native{}, path("/v1/runs/{run}/stream")},
+		"inbox":                {faces.Approval, faces.Native{}, path("/v1/stream")},
+		"inbox, question":      {faces.Choice, faces.Native{}, path("/v1/stream")},
+		"hermes":               {faces.Approval, faces.Hermes{}, path("/api/approval/stream?session_id={session}")},
+		"hermes, question":     {faces.Choice, faces.Hermes{}, path("/api/clarify/stream?session_id={session}")},
+		"codex":                {faces.Approval, faces.Codex{}, socket},
+		"codex, question":      {faces.Choice, faces.Codex{}, socket},
+		"timbal":               {faces.Approval, faces.Timbal{}, resumed},
+		"timbal, question":     {faces.Choice, faces.Timbal{}, resumed},
+		"relay":                {faces.Approval, faces.Relay{}, chat},
+	}
+	onServices(t, func(t *testing.T, s *service) {
+		for name, one := range streams {
+			for round := range 4 {
+				raiser, seer := s.faces(t, 0), s.faces(t, 1+round)
+				held := scene(t, seer)
+				held.Service = raiser
+				stream, err := one.follow(soon(t), seer, held)
+				require.NoError(t, err, name)
+				type raised struct {
+					prompts []faces.Prompt
+					err     error
+				}
+				done := make(chan raised, 1)
+				go func() {
+					prompts, _, err := held.Raise(t.Context(), false, faces.Asked{Kind: one.kind, ID: "first"})
+					done <- raised{prompts, err}
+				}()
+				handle, err := stream.See()
+				require.NoError(t, err, name)
+				prompt := faces.Prompt{Kind: one.kind, SessionID: held.SessionID, RunID: held.RunID, RequestID: "first", Handle: handle}
+				said := faces.Decision{Verb: one.face.Verbs(one.kind)[0], Answers: []string{"Left"}}
+				say(t, s.faces(t, round), one.face, prompt, said, true)
+				was := <-done
+				require.NoError(t, was.err, name)
+				require.Equal(t, was.prompts[0].Handle, handle, name)
+				require.Len(t, took(t, held), 1, name)
+				stream.Close()
+			}
+		}
+	})
+}
+
+// Line 6 on every face: two calls that are the same in everything are shown as two, and
+// a decision about the one is none about the other.
+func TestGallery06IdenticalCallsOnEveryFace(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		twin := func(id string) faces.Asked {
+			return faces.Asked{Kind: faces.Approval, ID: id, With: map[string]any{"tool_call_id": "call", "input": map[string]any{"command": "deploy"}}}
+		}
+		for _, face := range faces.All() {
+			at := s.faces(t, 1)
+			held := scene(t, s.faces(t, 0))
+			prompts := raise(t, held, twin("left"), twin("right"))
+			left, right := prompts[0], prompts[1]
+			require.NotEqual(t, left.Handle, right.Handle)
+			switch face.Name() {
+			case "relay":
+				for _, prompt := range prompts {
+					_, err := held.Chat.Await(soon(t), func(f faces.Frame) bool { return f.Event == "relay" && f.ID == prompt.Handle })
+					require.NoError(t, err)
+				}
+			case "hermes":
+				reply, err := at.Get(soon(t), "/api/approval/pending?session_id="+held.SessionID)
+				require.NoError(t, err)
+				require.Contains(t, reply.Body, left.Handle)
+				require.Contains(t, reply.Body, `"pending_count": 2`)
+			default:
+				shown, err := face.Open(soon(t), at, left)
+				require.NoError(t, err)
+				require.Equal(t, []string{left.Handle, right.Handle}, shown, face.Name())
+			}
+			say(t, at, face, right, faces.Decision{Verb: faces.Deny}, true)
+			require.Equal(t, []string{left.Handle}, open(t, held), face.Name())
+			// The same click again is not one on the twin.
+			say(t, at, face, right, faces.Decision{Verb: faces.Deny}, false)
+			require.Equal(t, []string{left.Handle}, open(t, held), face.Name())
+			say(t, at, face, left, allow, true)
+			require.Equal(t, map[string]string{"left": "allowed", "right": "denied"}, took(t, held), face.Name())
+		}
+	})
+}
+
+// Line 9 on every face: each has its own words for an id that nobody knows, and none of
+// them says that something was decided.
+func TestGallery09UnknownIDsOnEveryFace(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		held := scene(t, s.faces(t, 0))
+		prompts := raise(t, held, faces.Asked{Kind: faces.Approval, ID: "first"}, faces.Asked{Kind: faces.Choice, ID: "ask"})
+		before := lastEvent(t, held)
+		for _, kind := range []faces.Kind{faces.Approval, faces.Choice} {
+			unknown := faces.Prompt{
+				Kind: kind, SessionID: held.SessionID, RunID: held.RunID, RequestID: "nothing", Handle: "request_nothing",
+				Input: `{"command":"deploy"}`,
+			}
+			elsewhere := prompts[0]
+			elsewhere.Kind, elsewhere.SessionID, elsewhere.RunID = kind, "nowhere", "nothing"
+			for _, face := range faces.All() {
+				for _, verb := range face.Verbs(kind) {
+					what := faces.Decision{Verb: verb, Edit: map[string]any{}, Answers: []string{"Left"}}
+					say(t, s.faces(t, 1), face, unknown, what, false)
+					if face.Name() != "codex" { // its ids stand alone
+						got, err := face.Decide(soon(t), s.faces(t, 1), elsewhere, what)
+						require.NoError(t, err)
+						require.False(t, face.Took(got), "%s: %s", face.Name(), got.Body)
+					}
+				}
+			}
+		}
+		at := s.faces(t, 1)
+		for name, call := range map[string]struct {
+			path, body string
+			status     int
+			reply      string
+		}{
+			"hermes, an approval": {
+				"/api/approval/respond", `{"session_id":"` + held.SessionID + `","approval_id":"nothing","choice":"once"}`,
+				200, "{\n  \"ok\": false,\n  \"choice\": \"once\"\n}",
+			},
+			"hermes, a question": {
+				"/api/clarify/respond", `{"session_id":"` + held.SessionID + `","clarify_id":"nothing","response":"Left"}`,
+				409, "{\n  \"ok\": false,\n  \"error\": \"Clarification prompt expired or not found. The agent may have already proceeded.\",\n  \"stale\": true\n}",
+			},
+			"codex, an approval": {
+				"/api/approvals/nothing/decision", `{"decision":"accept"}`, 404, `{"status":"not_found","approvalId":"nothing"}`,
+			},
+			"codex, a question": {
+				"/api/tool-input/nothing/decision", `{"decision":"decline"}`, 404, `{"status":"not_found","requestId":"nothing"}`,
+			},
+			"timbal, a run":   {"/stream", `{"parent_id":"nothing","resume":{"nothing":true}}`, 404, `{"detail":"unknown run nothing"}`},
+			"timbal, a job":   {"/cancel/nothing", ``, 404, `{"error":"Job not found or already completed"}`},
+			"relay, a chat":   {"/chat/relay/nothing", `{"sessionId":"nowhere","response":{"approved":true}}`, 404, `{"error":"Session not found"}`},
+			"relay, a relay":  {"/chat/relay/nothing", `{"sessionId":"` + held.SessionID + `","response":{"approved":true}}`, 404, `{"error":"Relay not found"}`},
+			"relay, a choice": {"/chat/relay/" + prompts[1].Handle, `{"sessionId":"` + held.SessionID + `","response":{"approved":true}}`, 404, `{"error":"Relay not found"}`},
+		} {
+			got, err := at.Post(soon(t), call.path, call.body)
+			require.NoError(t, err, name)
+			require.Equal(t, call.status, got.Status, name)
+			require.Equal(t, call.reply, got.Body, name)
+		}
+		require.Equal(t, before, lastEvent(t, held), "a refused call must change nothing")
+		require.Equal(t, []string{prompts[0].Handle, prompts[1].Handle}, open(t, held))
+	})
+}
+
+// Line 11 on every face that has answers: an empty one is refused, the question stays
+// open, and it can be answered afterwards.
+func TestGallery11EmptyAnswersOnEveryFace(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		for _, kind := range []faces.Kind{faces.Choice, faces.Typed} {
+			for _, face := range answerers() {
+				held := scene(t, s.faces(t, 0))
+				prompt := raise(t, held, faces.Asked{Kind: kind, ID: "ask"})[0]
+				before := lastEvent(t, held)
+				for _, empty := range []string{"", " ", "\n\t"} {
+					say(t, s.faces(t, 1), face, prompt, faces.Decision{Verb: faces.Answer, Answers: []string{empty}}, false)
+				}
+				for _, call := range emptyCalls(face, prompt) {
+					got, err := s.faces(t, 1).Post(soon(t), call.path, call.body)
+					require.NoError(t, err)
+					require.Equal(t, call.status, got.Status, "%s: %s", call.body, got.Body)
+					require.Contains(t, got.Body, call.says, call.body)
+				}
+				require.Equal(t, before, lastEvent(t, held), face.Name())
+				require.Equal(t, []string{prompt.Handle}, open(t, held), face.Name())
+				good := map[faces.Kind]string{faces.Choice: "Right", faces.Typed: "mysql"}[kind]
+				say(t, s.faces(t, 1), face, prompt, faces.Decision{Verb: faces.Answer, Answers: []string{good}}, true)
+				require.Equal(t, map[string]string{"ask": "answered"}, took(t, held), face.Name())
+			}
+		}
+	})
+}
+
+type emptyCall struct {
+	path, body string
+	status     int
+	says       string
+}
+
+// emptyCalls are the ways of a face to say nothing.
+func emptyCalls(face faces.Face, about faces.Prompt) []emptyCall {
+	var calls []emptyCall
+	switch face.Name() {
+	case "hermes":
+		for _, members := range []string{``, `,"response":null`, `,"response":false`, `,"response":0`, `,"response":{}`, `,"response":"","answer":"Left"`} {
+			calls = append(calls, emptyCall{
+				"/api/clarify/respond", `{"session_id":"` + about.SessionID + `","clarify_id":"` + about.Handle + `"` + members + `}`,
+				400, `"response is required"`,
+			})
+		}
+	case "codex":
+		for _, members := range []string{``, `,"answers":{}`, `,"answers":{"way":{"answers":[]},"value":{"answers":[]}}`, `,"answers":{"other":{"answers":["Left"]}}`} {
+			calls = append(calls, emptyCall{
+				"/api/tool-input/" + about.Handle + "/decision", `{"decision":"accept"` + members + `}`, 400, `"code":"invalid_request"`,
+			})
+		}
+	case "timbal":
+		for _, value := range []string{`null`, `[]`, `""`, `{"selected":[]}`} {
+			calls = append(calls, emptyCall{
+				"/stream", `{"parent_id":"` + about.RunID + `","resume":{"` + about.Handle + `":` + value + `}}`, 200, `"metadata":{"error":`,
+			})
+		}
+	}
+	return calls
+}
+
+// Line 14 on every face: a second click, with the id of what it was for, answers
+// nothing else, whatever has become open since.
+func TestGallery14SecondClickOnEveryFace(t *testing.T) {
+	onServices(t, func(t *testing.T, s *service) {
+		for _, kind := range []faces.Kind{faces.Approval, faces.Choice, faces.Several, faces.Typed} {
+			held := scene(t, s.faces(t, 0))
+			current := raise(t, held, faces.Asked{Kind: kind, ID: "step-0"})[0]
+			for step, face := range faces.All() {
+				if len(face.Verbs(kind)) == 0 {
+					continue
+				}
+				what := faces.Decision{Verb: face.Verbs(kind)[0], Answers: []string{"Left", "none"}}
+				if kind == faces.Typed {
+					what.Answers = []string{"mysql"}
+				}
+				say(t, s.faces(t, step), face, current, what, true)
+				took(t, held)
+				next := raise(t, held, faces.Asked{Kind: kind, ID: fmt.Sprintf("step-%d", step+1)})[0]
+				before := lastEvent(t, held)
+				for _, second := range faces.All() {
+					if len(second.Verbs(kind)) > 0 {
+						again := what
+						again.Verb = second.Verbs(kind)[0]
+						say(t, s.faces(t, step+1), second, current, again, false)
+					}
+				}
+				require.Equal(t, before, lastEvent(t, held), "%s after %s", kind, face.Name())
+				require.Equal(t, []string{next.Handle}, open(t, held))
+				current = next
+			}
+		}
+	})
+}
