@@ -155,7 +155,7 @@ func TestStreamsThatOpenTogetherShareASnapshot(t *testing.T) {
 	snapshots := make(chan string, readers)
 	for range readers {
 		go func() {
-			response, err := http.Get(a.server.URL + "/v1/sessions/" + run.session + "/stream") //nolint:noctx // it ends with the service
+			response, err := http.Get(a.server.URL + "/v1/sessions/" + run.session + "/stream")
 			if err != nil {
 				snapshots <- err.Error()
 				return

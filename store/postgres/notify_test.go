@@ -2,12 +2,16 @@ package postgres
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
 func notices(count, claimable int) []runs.Notice {
@@ -81,4 +85,34 @@ func TestHintsOfOneSessionAreOne(t *testing.T) {
 	require.Len(t, taken[0].Claimable, 2)
 	require.Nil(t, taken[0].Events, "what is not sent is not kept")
 	require.Empty(t, n.take())
+}
+
+// A NOTIFY that failed leaves others without a hint of what it was to tell. The next one
+// says that they must look.
+func TestWhatCouldNotBeToldIsMadeUpFor(t *testing.T) {
+	t.Parallel()
+	hearer := open(t, postgrestest.URL(t), Options{})
+	heard := make(chan runs.Notice, 100)
+	defer hearer.Subscribe(func(notice runs.Notice) { heard <- notice })()
+	gone, err := pgxpool.New(t.Context(), "postgres://127.0.0.1:1/nothing")
+	require.NoError(t, err)
+	gone.Close()
+	n := &notifier{pool: gone, replica: "replica_2", logger: slog.New(slog.DiscardHandler), wake: make(chan struct{}, 1), waiting: map[string]runs.Notice{}}
+	n.add(notices(1, 1)[0])
+	require.False(t, n.send(t.Context()))
+	require.True(t, n.untold)
+	n.pool = hearer.lanes
+	told := runs.Notice{SessionID: "later", LastEventID: 7, FirstEventID: 7}
+	require.Eventually(t, func() bool { // until the hearer listens
+		n.untold = true
+		return n.send(t.Context()) && len(heard) > 1
+	}, 20*time.Second, 10*time.Millisecond)
+	n.add(told)
+	require.True(t, n.send(t.Context()))
+	for notice := range heard {
+		if notice.SessionID != "" {
+			require.Equal(t, told, notice, "from then on it is as before")
+			return
+		}
+	}
 }
