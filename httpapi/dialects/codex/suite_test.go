@@ -272,7 +272,11 @@ func (s *replica) waitingIn(t *testing.T, session, members string) run {
 // attached makes a run whose worker stays while it waits.
 func (s *replica) attached(t *testing.T, members string) run {
 	t.Helper()
-	session := name()
+	return s.attachedIn(t, name(), members)
+}
+
+func (s *replica) attachedIn(t *testing.T, session, members string) run {
+	t.Helper()
 	made := s.post(t, "/v1/runs", fmt.Sprintf(
 		`{"session_id":%q,"input":"go","claim":{"worker_id":"w1","lease_ms":60000},"suspend":{"hold":true,%s}}`, session, members)).want(http.StatusAccepted)
 	return run{session: session, id: made.textAt("run", "run_id"), fence: made.textAt("lease", "fence")}
