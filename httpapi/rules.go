@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/holdpoint/holdpoint/httpapi/wire"
@@ -12,8 +13,10 @@ import (
 const (
 	orderRules  = "created_at_ms_asc,rule_id_asc"
 	cursorRules = "u"
-	// maxExplained bounds the rules that one explanation looks at.
-	maxExplained = 1_000
+	// maxJudged bounds the rules that one explanation looks at, and maxIdle those in its
+	// reply that do not apply.
+	maxJudged = 100_000
+	maxIdle   = 1_000
 )
 
 // listRules lists standing rules, also those that hold no more.
@@ -211,11 +214,21 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 	if err := wrong.err(); err != nil {
 		return err
 	}
-	rules, nowMs, err := s.store.RulesFor(r.Context(), cmp.Or(call.SessionID, runs.GlobalRules), maxExplained)
+	rules, nowMs, err := s.store.RulesFor(r.Context(), cmp.Or(call.SessionID, runs.GlobalRules), maxJudged+1)
 	if err != nil {
 		return err
 	}
+	if len(rules) > maxJudged {
+		return runs.NewError(wire.CodeServiceUnavailable, "more than %d rules are in force, and an answer from some of them could be wrong", maxJudged)
+	}
 	answer := explanation{Explanation: runs.ExplainRules(rules, call, nowMs)}
+	idle := 0
+	answer.Rules = slices.DeleteFunc(answer.Rules, func(rule runs.ExplainedRule) bool {
+		if !rule.Applies {
+			idle++
+		}
+		return !rule.Applies && idle > maxIdle
+	})
 	if call.SessionID != "" {
 		answer.Remember.Session = s.rememberText(&call, runs.RememberSession, nowMs)
 	}

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -188,4 +190,36 @@ func TestACapOnRules(t *testing.T) {
 	a.post(t, "/v1/runs/"+run.run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow","remember":"always","remember_for_ms":0}]}`, expecting(semantic)).
 		refused(runs.CodeInvalidRequest).pointer("/resolutions/0/remember_for_ms")
 	require.Equal(t, "waiting_for_approval", a.get(t, "/v1/runs/"+run.run).at("status"), "the decision was refused with its rule")
+}
+
+// manyRules has more rules in force than an explanation shows.
+type manyRules struct {
+	runs.Store
+	count int
+}
+
+func (m *manyRules) RulesFor(context.Context, string, int) ([]runs.Rule, int64, error) {
+	rules := make([]runs.Rule, m.count)
+	for i := range rules {
+		rules[i] = runs.Rule{
+			RuleID: fmt.Sprintf("rule-%06d", i), SessionID: runs.GlobalRules, ToolName: "other", Effect: runs.RuleAllow, Match: runs.RuleMatch{AnyInput: true},
+		}
+	}
+	rules[m.count-1].ToolName, rules[m.count-1].Effect = "bash", runs.RuleDeny
+	return rules, 1, nil
+}
+
+// TestAnExplanationLooksAtEveryRule shows that the newest of very many rules counts,
+// and that what cannot be told for sure is not told.
+func TestAnExplanationLooksAtEveryRule(t *testing.T) {
+	t.Parallel()
+	const call = `{"tool_name":"bash","input":{}}`
+	a := serve(t, &manyRules{Store: openSQLite(t), count: 1_500}, newContract(t))
+	explained := a.post(t, "/v1/rules/explain", call).want(http.StatusOK)
+	require.Equal(t, "deny", explained.at("decision"))
+	shown := explained.list("rules")
+	require.Len(t, shown, 1_001)
+	require.Equal(t, true, shown[1_000].(map[string]any)["applies"])
+	a = serve(t, &manyRules{Store: openSQLite(t), count: 100_001}, newContract(t))
+	a.post(t, "/v1/rules/explain", call).refused(wire.CodeServiceUnavailable)
 }
