@@ -138,7 +138,7 @@ func jsonArgument(console *console, name, text, path string) (client.JSON, error
 	case text == "":
 		return nil, nil
 	}
-	if !value.IsValid(jsontext.AllowDuplicateNames(false)) {
+	if !jsontext.Value(value).IsValid(jsontext.AllowDuplicateNames(false)) {
 		return nil, usage("%s is not valid JSON", name)
 	}
 	return value, nil

@@ -43,7 +43,7 @@ func (c *decision) remember(ctx context.Context, console *console, opened *clien
 	case err != nil:
 		return c.reached(err) // the rule for what is not open cannot be shown
 	}
-	rule, err := runs.PreviewRule(item.Request, item.SessionID, *resolution, 0, console.now().UnixMilli())
+	rule, err := runs.PreviewRule(item.Request, item.SessionID, runs.DecisionOf(*resolution), 0, console.now().UnixMilli())
 	if err != nil {
 		return usage("no such rule can be written: %v", err)
 	}

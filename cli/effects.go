@@ -24,7 +24,7 @@ type effectsList struct {
 
 // Run prints effects, oldest first.
 func (c *effectsList) Run(ctx context.Context, console *console) error {
-	if c.State != "" && !runs.EffectState(c.State).Known() {
+	if c.State != "" && !runs.KnownEffectState(runs.EffectState(c.State)) {
 		return usage("%q is no state; there are pending, done and failed", c.State)
 	}
 	if c.Limit < 0 {

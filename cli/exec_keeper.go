@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
 )
 
 // keeper holds on to a run while its command runs, so that nobody believes it dead.
@@ -80,7 +81,7 @@ func (k *keeper) reclaim(ctx context.Context) {
 	switch {
 	case errors.Is(err, client.ErrRunNotClaimable):
 		// Somebody holds it, or it is over; only the latter is for good.
-		if view, err := k.gate.GetRun(ctx, runID); err == nil && view.Status.Terminal() {
+		if view, err := k.gate.GetRun(ctx, runID); err == nil && runs.Terminal(view.Status) {
 			k.takenOver = true
 		}
 		return

@@ -103,9 +103,9 @@ func (g *gate) drive(ctx context.Context, view *client.RunView, act func(context
 	for {
 		var err error
 		switch {
-		case view.Status.Terminal():
+		case runs.Terminal(view.Status):
 			return view, nil
-		case view.Status.Waiting():
+		case runs.Waiting(view.Status):
 			g.tellWaiting(view)
 			view, err = g.await(ctx, client.UntilDecided, time.Minute)
 		default:
@@ -159,7 +159,7 @@ func (g *gate) await(ctx context.Context, until client.Until, wait time.Duration
 		switch {
 		case err == nil:
 			g.tellBack()
-			if wait > 0 && !view.Status.Terminal() && time.Since(started) < minPoll {
+			if wait > 0 && !runs.Terminal(view.Status) && time.Since(started) < minPoll {
 				// A service that goes away answers at once.
 				return view, sleep(ctx, minPoll)
 			}

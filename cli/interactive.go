@@ -172,7 +172,7 @@ func (p *prompter) value(request *client.UserQuestionRequest) (client.JSON, erro
 		if err != nil {
 			return nil, err
 		}
-		if value := client.JSON(line); value.IsValid(jsontext.AllowDuplicateNames(false)) {
+		if value := client.JSON(line); jsontext.Value(value).IsValid(jsontext.AllowDuplicateNames(false)) {
 			return value, nil
 		}
 		p.tell(`that is not JSON; a text is written with quotes: "text"`)

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
 )
 
 // printable makes a text safe to show. Much of what is shown was written by agents,
@@ -141,14 +143,14 @@ func commandOf(input client.JSON) string {
 	var call struct {
 		Command string `json:"command"`
 	}
-	if input.Kind() == '{' && json.Unmarshal(input, &call) == nil && call.Command != "" {
+	if runs.KindOf(input) == '{' && json.Unmarshal(input, &call) == nil && call.Command != "" {
 		return call.Command
 	}
 	return compact(input)
 }
 
 func compact(value client.JSON) string {
-	text := value.Clone()
+	text := jsontext.Value(slices.Clone(value))
 	if text == nil || text.Compact() != nil {
 		return string(value)
 	}
@@ -156,7 +158,7 @@ func compact(value client.JSON) string {
 }
 
 func indented(value client.JSON) string {
-	text := value.Clone()
+	text := jsontext.Value(slices.Clone(value))
 	if text == nil || text.Indent(jsontext.WithIndent("  ")) != nil {
 		return string(value)
 	}

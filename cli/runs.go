@@ -24,7 +24,7 @@ type runsList struct {
 
 // Run prints runs.
 func (c *runsList) Run(ctx context.Context, console *console) error {
-	if c.Status != "" && !runs.Status(c.Status).Known() {
+	if c.Status != "" && !runs.KnownStatus(runs.Status(c.Status)) {
 		return usage("%q is no status; there are %v", c.Status, runs.Statuses)
 	}
 	if c.Limit < 0 {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // pendingRequest is an approval or a question that is asked; one of the two is set.
@@ -64,7 +66,7 @@ func canonical(value JSON) []byte {
 	if value == nil {
 		return []byte("null")
 	}
-	text := value.Clone()
+	text := jsontext.Value(slices.Clone(value))
 	if err := text.Canonicalize(); err != nil {
 		// What has no canonical form is the same only as itself.
 		return value

@@ -252,7 +252,7 @@ func (f *fake) getRun(w http.ResponseWriter, r *http.Request) {
 	}
 	f.until(r, prefer(r), func() bool {
 		status := f.record(runID).Run.Status
-		return status.Terminal() || r.URL.Query().Get("until") != "terminal" && !status.Waiting()
+		return runs.Terminal(status) || r.URL.Query().Get("until") != "terminal" && !runs.Waiting(status)
 	})
 	answer(w, 200, f.record(runID).View(), nil)
 }
@@ -336,9 +336,9 @@ func (f *fake) work(w http.ResponseWriter, r *http.Request) {
 	case "cancel":
 		command = &runs.CancelRun{RunID: runID, Reason: body.Reason, Actor: person}
 	case "approvals":
-		command = &runs.ResolveApprovals{RunID: runID, Resolutions: body.Resolutions, Actor: person}
+		command = &runs.ResolveApprovals{RunID: runID, Resolutions: runs.DecisionsOf(body.Resolutions), Actor: person}
 	case "questions":
-		command = &runs.AnswerQuestion{RunID: runID, Resolution: *body.Resolution, Actor: person}
+		command = &runs.AnswerQuestion{RunID: runID, Resolution: runs.AnswerOf(*body.Resolution), Actor: person}
 	default:
 		http.NotFound(w, r)
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
 )
 
 func anyOf(tool string) client.AddRuleParams {
@@ -173,7 +174,7 @@ func TestSuspendLetsGoWhenRulesSettleAPart(t *testing.T) {
 	require.NoError(t, err)
 	waiting, err := c.WaitRun(t.Context(), run.RunID, client.UntilDecided)
 	require.NoError(t, err)
-	for !waiting.Status.Waiting() {
+	for !runs.Waiting(waiting.Status) {
 		waiting, err = c.GetRun(t.Context(), run.RunID)
 		require.NoError(t, err)
 	}

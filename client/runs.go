@@ -173,9 +173,9 @@ const (
 // reached reports whether a run is where the wait ends.
 func (u Until) reached(status Status) bool {
 	if u == UntilTerminal {
-		return status.Terminal()
+		return terminal(status)
 	}
-	return !status.Waiting()
+	return !waiting(status)
 }
 
 // AwaitRun returns a run as soon as it is where until says, or as it is after the
@@ -264,4 +264,14 @@ func (c *Client) CancelRun(ctx context.Context, runID, reason string) (*RunView,
 		return nil, err
 	}
 	return post[RunView](ctx, c, path, reasonBody{reason}, always)
+}
+
+// terminal reports whether a run in this status is over.
+func terminal(status Status) bool {
+	return status == StatusCompleted || status == StatusFailed || status == StatusInterrupted || status == StatusCancelled
+}
+
+// waiting reports whether a run in this status waits for a person.
+func waiting(status Status) bool {
+	return status == StatusWaitingForApproval || status == StatusWaitingForUserQuestion
 }

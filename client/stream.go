@@ -339,16 +339,16 @@ func (s *runStream) numbered() bool { return true }
 func (s *runStream) snapshot(data []byte, event *StreamEvent) (bool, error) {
 	event.Run = &RunView{}
 	err := json.Unmarshal(data, event.Run)
-	return event.Run.Status.Terminal(), err
+	return runs.Terminal(event.Run.Status), err
 }
 
 func (s *runStream) ends(event *streamedEvent) bool {
-	return event.RunID == s.runID && Status(event.name).Terminal()
+	return event.RunID == s.runID && runs.Terminal(Status(event.name))
 }
 
 func (s *runStream) over(ctx context.Context, after string) (bool, error) {
 	run, err := s.client.GetRun(ctx, s.runID)
-	if err != nil || !run.Status.Terminal() {
+	if err != nil || !runs.Terminal(run.Status) {
 		return false, err
 	}
 	left, err := s.client.ListRunEvents(ctx, s.runID, EventListParams{After: after, Limit: 1})

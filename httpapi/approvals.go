@@ -23,7 +23,7 @@ func (s *Server) resolveApprovals(w http.ResponseWriter, r *http.Request, sessio
 	if body.Resolutions == nil {
 		return runs.Reply{}, runs.Invalid(runs.Fault{Pointer: "/resolutions", Detail: "is required"})
 	}
-	command := &runs.ResolveApprovals{SessionID: sessionID, RunID: runID, Resolutions: body.Resolutions, MaxRuleAgeMs: s.maxRuleAgeMs}
+	command := &runs.ResolveApprovals{SessionID: sessionID, RunID: runID, Resolutions: runs.DecisionsOf(body.Resolutions), MaxRuleAgeMs: s.maxRuleAgeMs}
 	key, actor, err := credentials(r, body.IdempotencyKey, command)
 	if err != nil {
 		return runs.Reply{}, err

@@ -21,7 +21,7 @@ func (s *Server) listEffects(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := runs.EffectQuery{State: runs.EffectState(query.Get("state")), SessionID: query.Get("session_id"), Limit: p.fetch()}
-	if q.State != "" && !q.State.Known() {
+	if q.State != "" && !runs.KnownEffectState(q.State) {
 		return badQuery("state", "pending, done or failed")
 	}
 	if q.After, err = effectPosition(p.cursor); err != nil {

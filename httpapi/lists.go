@@ -39,7 +39,7 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := runs.SessionQuery{Status: runs.Status(query.Get("status")), AgentID: query.Get("agent_id"), Limit: p.fetch()}
-	if q.Status != "" && q.Status != runs.SessionIdle && q.Status != runs.SessionEnded && (!q.Status.Known() || q.Status.Terminal()) {
+	if q.Status != "" && q.Status != runs.SessionIdle && q.Status != runs.SessionEnded && (!runs.KnownStatus(q.Status) || runs.Terminal(q.Status)) {
 		return badQuery("status", "the status of a session")
 	}
 	if p.cursor != nil {
@@ -81,7 +81,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 		Status: runs.Status(query.Get("status")), Kind: runs.RunKind(query.Get("kind")),
 		PriorityActive: priority, Limit: p.fetch(),
 	}
-	if q.Status != "" && !q.Status.Known() {
+	if q.Status != "" && !runs.KnownStatus(q.Status) {
 		return badQuery("status", "the status of a run")
 	}
 	if q.After, err = runPosition(p.cursor, priority); err != nil {
@@ -107,7 +107,7 @@ func runCursor(run *runs.Run, priority bool) string {
 	if !priority {
 		return writeCursor(cursorRuns, submitted, run.RunID)
 	}
-	return writeCursor(cursorRunsPriority, strconv.FormatBool(run.Status.Terminal()), submitted, run.RunID)
+	return writeCursor(cursorRunsPriority, strconv.FormatBool(runs.Terminal(run.Status)), submitted, run.RunID)
 }
 
 func runPosition(cursor []string, priority bool) (*runs.RunPosition, error) {

@@ -21,7 +21,7 @@ func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request, sessionI
 	if body.Resolution == nil {
 		return runs.Reply{}, runs.Invalid(runs.Fault{Pointer: "/resolution", Detail: "is required"})
 	}
-	command := &runs.AnswerQuestion{SessionID: sessionID, RunID: runID, Resolution: *body.Resolution}
+	command := &runs.AnswerQuestion{SessionID: sessionID, RunID: runID, Resolution: runs.AnswerOf(*body.Resolution)}
 	key, actor, err := credentials(r, body.IdempotencyKey, command)
 	if err != nil {
 		return runs.Reply{}, err

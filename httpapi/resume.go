@@ -72,7 +72,7 @@ func (s *Server) settledAfter(ctx context.Context, runID string, fence, after in
 	}
 	settled := runs.Settled{
 		After: strconv.FormatInt(after, 10), Settled: make([]runs.JSON, 0, len(requests)),
-		CancelRequested: run.Status.Terminal(),
+		CancelRequested: runs.Terminal(run.Status),
 	}
 	known := make(map[string]bool, len(requests))
 	for i := range requests {
@@ -105,7 +105,7 @@ func mayResume(run *runs.Run, fence int64) error {
 		return runs.NewError(runs.CodeLeaseLost, "fence %d is not the newest of run %s", fence, run.RunID)
 	case ended && run.LeaseEnd == runs.LeaseRevoked:
 		return nil
-	case run.Status.Terminal() && (run.LeaseEnd == runs.LeaseCompleted || run.LeaseEnd == runs.LeaseFailed):
+	case runs.Terminal(run.Status) && (run.LeaseEnd == runs.LeaseCompleted || run.LeaseEnd == runs.LeaseFailed):
 		return runs.NewError(runs.CodeRunStateConflict, "run %s is already %s", run.RunID, run.Status)
 	case run.LeaseEnd != "":
 		return runs.NewError(runs.CodeLeaseLost, "the lease of run %s was %s", run.RunID, run.LeaseEnd)

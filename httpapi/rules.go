@@ -239,7 +239,7 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) rememberText(call *runs.RuleCall, remember runs.Remember, nowMs int64) string {
 	preview, err := runs.PreviewRule(
 		runs.ApprovalRequest{ToolName: call.ToolName, Input: call.Input, PatternKeys: call.PatternKeys}, call.SessionID,
-		runs.ApprovalResolution{Behavior: runs.BehaviorAllow, Remember: remember}, s.maxRuleAgeMs, nowMs)
+		runs.ApprovalDecision{Behavior: runs.BehaviorAllow, Remember: remember}, s.maxRuleAgeMs, nowMs)
 	if err != nil {
 		return "" // no such rule can be written
 	}

@@ -178,9 +178,9 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 func untilOf(r *http.Request) (func(*runs.Run) bool, error) {
 	switch queryOf(r).Get("until") {
 	case "", "decided":
-		return func(run *runs.Run) bool { return !run.Status.Waiting() }, nil
+		return func(run *runs.Run) bool { return !runs.Waiting(run.Status) }, nil
 	case "terminal":
-		return func(run *runs.Run) bool { return run.Status.Terminal() }, nil
+		return func(run *runs.Run) bool { return runs.Terminal(run.Status) }, nil
 	default:
 		return nil, badQuery("until", "decided or terminal")
 	}

@@ -164,7 +164,7 @@ func (s *Server) openRun(r *http.Request, runID string, wanted resumption) (open
 		return opening{}, stream.From{}, err
 	}
 	run := &record.Run
-	from := stream.From{RunID: runID, Cursor: run.LastEventID, Closed: run.Status.Terminal(), End: run.LastEventID}
+	from := stream.From{RunID: runID, Cursor: run.LastEventID, Closed: runs.Terminal(run.Status), End: run.LastEventID}
 	known := wanted.given && wanted.cursor <= run.LastEventID
 	if wanted.given && !known {
 		session, err := s.store.SessionHead(r.Context(), run.SessionID)

@@ -11,7 +11,7 @@ import (
 
 // settledDown reports whether a run waits for a person or is over: the moment for
 // which a session-scoped call is held (kheish.md, decision 3).
-func settledDown(run *runs.Run) bool { return run.Status.Waiting() || run.Status.Terminal() }
+func settledDown(run *runs.Run) bool { return runs.Waiting(run.Status) || runs.Terminal(run.Status) }
 
 // holdRun holds the reply until the run is as the caller wants it, and returns the
 // run as it was last seen. The record is what is known so far.

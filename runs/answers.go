@@ -4,7 +4,7 @@ import "strings"
 
 // prepare leaves out a null that cannot be the answer: beside a decline or answers it
 // reads as absent. One that stands alone is told by the question.
-func (u *UserQuestionResolution) prepare() {
+func (u *QuestionAnswer) prepare() {
 	if !u.Verbatim && (u.Declined || len(u.Answers) > 0) {
 		absentNull(&u.Value)
 	}
@@ -12,7 +12,7 @@ func (u *UserQuestionResolution) prepare() {
 
 // check checks what can be checked without the question; at is where the answer
 // stands in the caller's body.
-func (u *UserQuestionResolution) check(at string, faults *faultList) {
+func (u *QuestionAnswer) check(at string, faults *faultList) {
 	if u.RequestID == "" {
 		faults.add(at+"/request_id", "is required")
 	}
@@ -22,7 +22,7 @@ func (u *UserQuestionResolution) check(at string, faults *faultList) {
 // checkAnswer checks an answer against its question in the order of kheish.md 1.6
 // step 7, and returns what is to be recorded; at is where the answer stands in the
 // caller's body.
-func checkAnswer(question UserQuestionRequest, given UserQuestionResolution, at string) (Resolution, error) {
+func checkAnswer(question UserQuestionRequest, given QuestionAnswer, at string) (Resolution, error) {
 	declined := given.Declined
 	resolution := Resolution{
 		Outcome: OutcomeAnswered, Declined: &declined, Justification: given.Justification,
@@ -48,7 +48,7 @@ func checkAnswer(question UserQuestionRequest, given UserQuestionResolution, at 
 
 // checkValue checks one value, typed or verbatim. A null is the value where the schema
 // takes one, and else it is as if none was given.
-func checkValue(question UserQuestionRequest, given UserQuestionResolution, at string) error {
+func checkValue(question UserQuestionRequest, given QuestionAnswer, at string) error {
 	typed := question.ResponseSchema != nil
 	switch {
 	case typed && len(given.Answers) > 0:
@@ -64,7 +64,7 @@ func checkValue(question UserQuestionRequest, given UserQuestionResolution, at s
 	switch {
 	case len(faults) == 0:
 		return nil
-	case given.Value.Kind() == 'n' && !given.Verbatim:
+	case KindOf(given.Value) == 'n' && !given.Verbatim:
 		return emptyValue(question)
 	}
 	return invalid(faults...)
@@ -75,8 +75,8 @@ func emptyValue(question UserQuestionRequest) *Error {
 }
 
 // refuseValue refuses a value for structured questions; null reads as absent.
-func refuseValue(question UserQuestionRequest, given UserQuestionResolution, at string) error {
-	if given.Value == nil || given.Value.Kind() == 'n' {
+func refuseValue(question UserQuestionRequest, given QuestionAnswer, at string) error {
+	if given.Value == nil || KindOf(given.Value) == 'n' {
 		return nil
 	}
 	return invalid(Fault{Pointer: at + "/value", Detail: "request " + question.ID + " takes answers, not a value"})

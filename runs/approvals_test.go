@@ -12,7 +12,7 @@ func TestApprovalDecisions(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.wait("r", approval("a"), approval("b"), approval("c"))
-	command := &runs.ResolveApprovals{RunID: "r", Actor: runs.Actor{Name: "ann", Via: "cli"}, Resolutions: []runs.ApprovalResolution{
+	command := &runs.ResolveApprovals{RunID: "r", Actor: runs.Actor{Name: "ann", Via: "cli"}, Resolutions: []runs.ApprovalDecision{
 		{RequestID: "b", Behavior: runs.BehaviorAllow, UpdatedInput: runs.JSON(`{"command":"ls -l"}`), Justification: "looked at it"},
 		{RequestID: "a", Behavior: runs.BehaviorDeny, UpdatedInput: runs.JSON(`1`), Reason: "no"},
 	}}
@@ -46,7 +46,7 @@ func TestApprovalDecisions(t *testing.T) {
 // kheish.md 1.5 and decisions.md 30: the first failure is the answer.
 func TestApprovalChecksInOrder(t *testing.T) {
 	t.Parallel()
-	tooLong := runs.ApprovalResolution{RequestID: "a", Behavior: "maybe"}
+	tooLong := runs.ApprovalDecision{RequestID: "a", Behavior: "maybe"}
 	for _, test := range []struct {
 		name   string
 		setUp  func(h *house)
@@ -56,7 +56,7 @@ func TestApprovalChecksInOrder(t *testing.T) {
 	}{
 		{
 			"a body that does not fit its schema comes before a bad key", nil,
-			&runs.ResolveApprovals{RunID: "r", Key: "\x00", Resolutions: []runs.ApprovalResolution{tooLong}},
+			&runs.ResolveApprovals{RunID: "r", Key: "\x00", Resolutions: []runs.ApprovalDecision{tooLong}},
 			runs.CodeInvalidRequest, `/resolutions/0/behavior: must be "allow" or "deny"`,
 		},
 		{
@@ -67,7 +67,7 @@ func TestApprovalChecksInOrder(t *testing.T) {
 		{"an unknown run comes before an empty batch", nil, allow("nobody"), runs.CodeRunNotFound, "unknown run nobody"},
 		{
 			"an unknown session comes before an empty batch", nil,
-			&runs.ResolveApprovals{SessionID: "nobody", Resolutions: []runs.ApprovalResolution{}},
+			&runs.ResolveApprovals{SessionID: "nobody", Resolutions: []runs.ApprovalDecision{}},
 			runs.CodeSessionNotFound, "unknown session nobody",
 		},
 		{
@@ -123,7 +123,7 @@ func TestApprovalChecksInOrder(t *testing.T) {
 		{
 			"an unknown id comes before input that does not fit",
 			func(h *house) { h.wait("r", withInputSchema("a"), approval("b")) },
-			&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalResolution{
+			&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
 				{RequestID: "a", Behavior: runs.BehaviorAllow, UpdatedInput: runs.JSON(`{}`)}, {RequestID: "x", Behavior: runs.BehaviorDeny},
 			}},
 			runs.CodeApprovalNotPending, "approval resolution references unknown pending request x",
@@ -178,10 +178,10 @@ func TestUpdatedInputAgainstItsSchema(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.wait("r", withInputSchema("a"), withInputSchema("b"), approval("free"))
-	edit := func(id string, behavior runs.Behavior, input string) runs.ApprovalResolution {
-		return runs.ApprovalResolution{RequestID: id, Behavior: behavior, UpdatedInput: runs.JSON(input)}
+	edit := func(id string, behavior runs.Behavior, input string) runs.ApprovalDecision {
+		return runs.ApprovalDecision{RequestID: id, Behavior: behavior, UpdatedInput: runs.JSON(input)}
 	}
-	refusal := h.refused(runs.CodeInvalidRequest, &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalResolution{
+	refusal := h.refused(runs.CodeInvalidRequest, &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
 		edit("a", "allow", `{"command":"ok"}`), edit("b", "allow", `{"command":7,"n":1.5}`),
 	}})
 	pointers := []string{}
@@ -190,10 +190,10 @@ func TestUpdatedInputAgainstItsSchema(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"/resolutions/1/updated_input/command", "/resolutions/1/updated_input/n"}, pointers)
 
-	refusal = h.refused(runs.CodeInvalidRequest, &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalResolution{edit("a", "allow", `{}`)}})
+	refusal = h.refused(runs.CodeInvalidRequest, &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{edit("a", "allow", `{}`)}})
 	require.Equal(t, "/resolutions/0/updated_input", refusal.Faults[0].Pointer)
 
-	reply := h.must(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalResolution{
+	reply := h.must(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
 		edit("a", "deny", `"anything"`), edit("b", "allow", `null`), edit("free", "allow", `[1]`),
 	}})
 	require.Equal(t, runs.StatusRunning, reply.Run.Run.Status)
@@ -204,7 +204,7 @@ func TestUpdatedInputAgainstItsSchema(t *testing.T) {
 func TestApprovalBodies(t *testing.T) {
 	t.Parallel()
 	long := string(make([]byte, runs.MaxTextLength+1))
-	refusal := newHouse(t).refused(runs.CodeInvalidRequest, &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalResolution{
+	refusal := newHouse(t).refused(runs.CodeInvalidRequest, &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
 		{Behavior: "allow"}, {RequestID: "a"}, {RequestID: "b", Behavior: "deny", Reason: long, Justification: "\x00"},
 	}})
 	require.Equal(t, []runs.Fault{
@@ -217,7 +217,7 @@ func TestApprovalBodies(t *testing.T) {
 	refusal = newHouse(t).refused(runs.CodeInvalidRequest, &runs.ResolveApprovals{RunID: "r"})
 	require.Equal(t, []runs.Fault{{Pointer: "/resolutions", Detail: "is required"}}, refusal.Faults)
 
-	many := &runs.ResolveApprovals{RunID: "r", Resolutions: make([]runs.ApprovalResolution, runs.MaxResolutionsPerBatch+1)}
+	many := &runs.ResolveApprovals{RunID: "r", Resolutions: make([]runs.ApprovalDecision, runs.MaxResolutionsPerBatch+1)}
 	refusal = newHouse(t).refused(runs.CodeInvalidRequest, many)
 	require.Equal(t, []runs.Fault{{Pointer: "/resolutions", Detail: "must have at most 1000 entries"}}, refusal.Faults)
 }

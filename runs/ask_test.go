@@ -261,7 +261,7 @@ func TestWhoMayAsk(t *testing.T) {
 			h.unparked()
 			h.must(test.end)
 			h.refused(test.code, ask("new"))
-			if h.run("r").Status.Terminal() {
+			if runs.Terminal(h.run("r").Status) {
 				h.refused(test.code, ask("q"))
 			}
 		})

@@ -214,7 +214,7 @@ func TestEndWhileAttached(t *testing.T) {
 			h.must(hold("r", 1, approval("a"), question("q"), approval("done")))
 			h.must(allow("r", "done"))
 			reply := h.must(end)
-			require.True(t, reply.Run.Run.Status.Terminal())
+			require.True(t, runs.Terminal(reply.Run.Run.Status))
 			for _, id := range []string{"a", "q"} {
 				recorded := h.request("r", id).Recorded()
 				require.Equal(t, runs.OutcomeExpired, recorded.Outcome)

@@ -18,20 +18,20 @@ func BenchmarkDecide(b *testing.B) {
 		return runs.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: "bash", Input: runs.JSON(`{"command":"rm -rf build"}`)}
 	}
 	many := make([]runs.ApprovalRequest, 100)
-	allowMany := make([]runs.ApprovalResolution, len(many))
+	allowMany := make([]runs.ApprovalDecision, len(many))
 	for i := range many {
 		many[i] = approval(fmt.Sprintf("many-%d", i))
-		allowMany[i] = runs.ApprovalResolution{RequestID: many[i].ID, Behavior: runs.BehaviorAllow}
+		allowMany[i] = runs.ApprovalDecision{RequestID: many[i].ID, Behavior: runs.BehaviorAllow}
 	}
 	create := &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: text}
 	claim := &runs.ClaimRun{RunID: "r", WorkerID: "w"}
 	suspend := func(approvals ...runs.ApprovalRequest) runs.Command {
 		return &runs.Suspend{RunID: "r", Fence: 1, Suspension: runs.Suspension{SuspensionID: "wait", Approvals: approvals}}
 	}
-	resolve := func(resolutions ...runs.ApprovalResolution) runs.Command {
+	resolve := func(resolutions ...runs.ApprovalDecision) runs.Command {
 		return &runs.ResolveApprovals{RunID: "r", Resolutions: resolutions}
 	}
-	allow := runs.ApprovalResolution{RequestID: "a", Behavior: runs.BehaviorAllow}
+	allow := runs.ApprovalDecision{RequestID: "a", Behavior: runs.BehaviorAllow}
 	for _, bench := range []struct {
 		name    string
 		before  []runs.Command

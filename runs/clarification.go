@@ -181,13 +181,14 @@ func declinedBy(outcome Outcome, justification, reason string, actor Actor) Reso
 // sameAnswer reports whether an answer is the one that was recorded: equal as typed
 // objects, where the order of arrays counts and the justification too (kheish.md
 // 7.1, 23).
-func sameAnswer(given UserQuestionResolution, request *Request) bool {
+func sameAnswer(given QuestionAnswer, request *Request) bool {
 	recorded := request.Recorded()
-	stored := UserQuestionResolution{
+	stored := QuestionAnswer{
 		RequestID: recorded.RequestID, Answers: recorded.Answers,
 		Declined: recorded.Declined != nil && *recorded.Declined,
 		Value:    recorded.Value, Justification: recorded.Justification,
 	}
+	given.RuntimePayload, given.Verbatim = nil, false
 	a, errA := Digest(given)
 	b, errB := Digest(stored)
 	return errA == nil && errB == nil && a == b
@@ -195,7 +196,7 @@ func sameAnswer(given UserQuestionResolution, request *Request) bool {
 
 // openClarification returns the clarification's open question, or tells a late
 // caller what became of it. done means that the very same answer was recorded.
-func (w *work) openClarification(run *Run, given UserQuestionResolution) (request *Request, done bool, err error) {
+func (w *work) openClarification(run *Run, given QuestionAnswer) (request *Request, done bool, err error) {
 	request = w.request(run.RunID, given.RequestID)
 	waiting := w.waitsFor(run.RunID, KindQuestion)
 	conflict := newError(CodeQuestionResolutionConflict, "run %s was already resolved with a different answer", run.RunID)

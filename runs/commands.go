@@ -126,9 +126,6 @@ type Suspension struct {
 	// this number in the order of the run's decisions. When it is absent, a
 	// checkpoint counts as having taken in all that was settled when it was stored.
 	SettledAfter *int64 `json:"settled_after,omitempty,string"`
-
-	// inputDigests are those of the inputs of Approvals, by which rules know them.
-	inputDigests []string
 }
 
 // CreateRun makes a run in a session, and the session when it is not there.
@@ -160,10 +157,10 @@ type CreateRun struct {
 	SessionGiven bool
 	Caller       string
 
-	runIDGiven    bool
-	canonical     []byte
-	preview       string
-	suspendDigest string
+	runIDGiven bool
+	canonical  []byte
+	preview    string
+	suspending raisedSuspension
 }
 
 // ClaimRun takes the lease of a run that may go on.
@@ -210,7 +207,7 @@ type Suspend struct {
 	Fence int64
 	Suspension
 
-	digest string
+	suspending raisedSuspension
 }
 
 // Withdraw takes back a request that its attached worker no longer needs.
@@ -282,7 +279,7 @@ type Release struct {
 type ResolveApprovals struct {
 	SessionID   string
 	RunID       string
-	Resolutions []ApprovalResolution
+	Resolutions []ApprovalDecision
 	// MaxRuleAgeMs caps how long a rule may hold that is written with a decision; 0 for
 	// no cap. It is the service's setting and not the caller's.
 	MaxRuleAgeMs int64
@@ -299,7 +296,7 @@ type ResolveApprovals struct {
 type AnswerQuestion struct {
 	SessionID  string
 	RunID      string
-	Resolution UserQuestionResolution
+	Resolution QuestionAnswer
 	// Partial keeps answers to some of the questions until there is one to each, and
 	// then answers the request with all of them. A question that has an answer takes no
 	// other one so: that is question_state_conflict. Such a call takes no key. An answer

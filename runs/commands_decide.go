@@ -11,8 +11,8 @@ package runs
 // An empty batch is approval_batch_empty.
 type DecideRequests struct {
 	RunID     string
-	Approvals []ApprovalResolution
-	Answers   []UserQuestionResolution
+	Approvals []ApprovalDecision
+	Answers   []QuestionAnswer
 	// CancelRequestID names an open request, approval or question, by which the whole
 	// run is cancelled. Whatever else is open is recorded cancelled, and what stands
 	// beside it in this command has no effect (decisions.md 10). A parent clarification

@@ -15,7 +15,7 @@ func (c *AmendSession) Needs() Needs { return Needs{SessionID: c.SessionID} }
 
 func (c *AmendSession) prepare(IDSource) error {
 	var faults faultList
-	switch c.Metadata.Kind() {
+	switch KindOf(c.Metadata) {
 	case '{':
 	case 0, 'n':
 		faults.add("/metadata", "is required")
@@ -61,7 +61,7 @@ func mergeMembers(object, patch JSON) (merged JSON, changed bool) {
 	}
 	for _, given := range membersOf(patch) {
 		place, there := places[given.name]
-		switch null := given.value.Kind() == 'n'; {
+		switch null := KindOf(given.value) == 'n'; {
 		case there && null:
 			members[place].value, changed = nil, true
 		case there && !sameValue(members[place].value, given.value):
@@ -110,7 +110,7 @@ func membersOf(object JSON) []member {
 		if err != nil {
 			panic("runs: metadata is not an object: " + err.Error())
 		}
-		members = append(members, member{name, value.Clone()})
+		members = append(members, member{name, JSON(value.Clone())})
 	}
 	return members
 }

@@ -7,7 +7,7 @@ import (
 
 // approvalsBody is what identifies a keyed approval call.
 type approvalsBody struct {
-	Resolutions []keyedApproval `json:"resolutions"`
+	Resolutions []ApprovalDecision `json:"resolutions"`
 }
 
 // Needs implements Command.
@@ -36,14 +36,14 @@ func (c *ResolveApprovals) prepare(newID IDSource) error {
 		return err
 	}
 	var err error
-	c.canonical, err = canonicalBody(approvalsBody{keyedApprovals(c.Resolutions)})
+	c.canonical, err = canonicalBody(approvalsBody{c.Resolutions})
 	return err
 }
 
 // prepareApprovals checks decisions about approvals as far as that needs no rows, and
 // makes the ids of the rules that are written with them. The pointer is that of the
 // batch in the caller's body. It comes before checkApprovals and decideApprovals.
-func prepareApprovals(resolutions []ApprovalResolution, pointer string, maxRuleAgeMs int64, newID IDSource, faults *faultList) {
+func prepareApprovals(resolutions []ApprovalDecision, pointer string, maxRuleAgeMs int64, newID IDSource, faults *faultList) {
 	if len(resolutions) > MaxResolutionsPerBatch {
 		faults.add(pointer, "must have at most %d entries", MaxResolutionsPerBatch)
 		return
@@ -99,7 +99,7 @@ func (c *ResolveApprovals) decide(w *work) (Reply, error) {
 // 5 and 30).
 func (c *ResolveApprovals) checkState(w *work, run *Run) error {
 	switch {
-	case run.Status.Terminal():
+	case Terminal(run.Status):
 		return newError(CodeRunStateConflict, "run %s is already %s", run.RunID, run.Status).with(c.recorded(w, run))
 	case !w.waitsFor(run.RunID, KindApproval):
 		return newError(CodeApprovalStateConflict, "run %s is not waiting for approval", run.RunID).with(c.recorded(w, run))
@@ -111,7 +111,7 @@ func (c *ResolveApprovals) checkState(w *work, run *Run) error {
 
 // decideApprovals records decisions that have been checked, with the rules that some
 // of them write, and reports them in one event.
-func (w *work) decideApprovals(run *Run, given []ApprovalResolution, actor Actor) {
+func (w *work) decideApprovals(run *Run, given []ApprovalDecision, actor Actor) {
 	resolutions := make([]Resolution, len(given))
 	for i := range given {
 		one := &given[i]
@@ -132,7 +132,7 @@ func (w *work) decideApprovals(run *Run, given []ApprovalResolution, actor Actor
 // checkApprovals checks a batch of decisions about a run's open approvals: each is
 // about another one, and what replaces an input fits its schema. The pointer is that
 // of the batch in the caller's body.
-func (w *work) checkApprovals(run *Run, resolutions []ApprovalResolution, pointer string) error {
+func (w *work) checkApprovals(run *Run, resolutions []ApprovalDecision, pointer string) error {
 	seen := map[string]bool{}
 	for _, given := range resolutions {
 		if seen[given.RequestID] {

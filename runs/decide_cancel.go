@@ -21,7 +21,7 @@ func (c *CancelRun) decide(w *work) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	if run.Status.Terminal() {
+	if Terminal(run.Status) {
 		return Reply{Run: w.recordOf(run), Existing: true}, nil
 	}
 	actor := Actor{Name: c.Actor.Name, Via: ViaCancel}

@@ -25,7 +25,7 @@ func (c *AskClarification) Needs() Needs {
 func (c *AskClarification) prepare(newID IDSource) error {
 	absentNull(&c.Checkpoint)
 	var faults faultList
-	c.Request.check("/request", &faults)
+	checkQuestionRequest(&c.Request, "/request", &faults)
 	if len(MessageIDOf(c.Request.ID)) > MaxIDLength {
 		faults.add("/request/id", "must have at most %d characters in a clarification", MaxIDLength-len(messageIDOfAnswer))
 	}
@@ -74,7 +74,7 @@ func (c *AskClarification) decide(w *work) (Reply, error) {
 	if w.session.ParentSessionID == "" {
 		return Reply{}, newError(CodeNoParentSession, "session %s has no parent session", run.SessionID)
 	}
-	if known := w.askedBefore(run, c.Request.ID); known != nil && !run.Status.Terminal() {
+	if known := w.askedBefore(run, c.Request.ID); known != nil && !Terminal(run.Status) {
 		if known.RunID != run.RunID || known.SuspensionDigest != c.digest || known.Kind != KindClarification {
 			return Reply{}, newError(CodeIDConflict, "request %s was used before by run %s with another payload", c.Request.ID, known.RunID)
 		}
@@ -209,9 +209,10 @@ func (c *OpenClarification) decide(w *work) (Reply, error) {
 	}
 	w.addRun(run)
 	w.emit(run, EventAccepted, plainEvent{EventAccepted})
-	suspension := &Suspension{SuspensionID: c.RunID, Questions: []UserQuestionRequest{c.Request}}
-	run.SuspensionID = suspension.SuspensionID
-	w.raise(run, suspension, c.digest)
+	run.SuspensionID = c.RunID
+	w.raise(run, &raisedSuspension{
+		Suspension: &Suspension{SuspensionID: c.RunID, Questions: []UserQuestionRequest{c.Request}}, digest: c.digest,
+	})
 	w.expireDue(run)
 	return Reply{Run: w.recordOf(run)}, nil
 }
@@ -247,7 +248,7 @@ func (c *DeliverAnswer) decide(w *work) (Reply, error) {
 	}
 	w.changes.NewMessages = append(w.changes.NewMessages, message)
 
-	if run.Status.Terminal() {
+	if Terminal(run.Status) {
 		return Reply{Messages: []Message{*message}}, nil
 	}
 	if request := w.request(c.RunID, c.RequestID); request != nil && request.Open() && request.Kind == KindClarification {

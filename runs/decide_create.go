@@ -30,7 +30,7 @@ func (c *CreateRun) Needs() Needs {
 		needs.ChosenRunID = c.RunID
 	}
 	if c.Suspend != nil {
-		needs.Rules, needs.RuleDigests = len(c.Suspend.Approvals) > 0, c.Suspend.inputDigests
+		needs.Rules, needs.RuleDigests = len(c.Suspend.Approvals) > 0, c.suspending.inputDigests
 	}
 	return needs
 }
@@ -67,7 +67,7 @@ func (c *CreateRun) prepare(newID IDSource) error {
 		faults.add("/suspend/hold", "needs a claim")
 	}
 	if c.Suspend != nil {
-		c.Suspend.check("/suspend", &faults)
+		checkSuspension(c.Suspend, "/suspend", &faults)
 	}
 	if err := cmp.Or(faults.err(), prepareKey(&c.Key)); err != nil {
 		return err
@@ -84,11 +84,7 @@ func (c *CreateRun) prepare(newID IDSource) error {
 		return err
 	}
 	if c.Suspend != nil {
-		if c.suspendDigest, err = digestOf(c.Suspend); err != nil {
-			return err
-		}
-		c.Suspend.identify(newID)
-		if err = c.Suspend.digestInputs(); err != nil {
+		if c.suspending, err = prepareSuspension(c.Suspend, newID); err != nil {
 			return err
 		}
 	}
@@ -198,7 +194,7 @@ func (c *CreateRun) startAtOnce(w *work, run *Run) (Reply, error) {
 		w.lease(run, c.Claim.WorkerID, c.Claim.LeaseMs)
 	}
 	if c.Suspend != nil {
-		w.suspend(run, c.Suspend, c.suspendDigest)
+		w.suspend(run, &c.suspending)
 	}
 	record := w.recordOf(run)
 	// A suspension without hold leaves the lease only to one who needs not wait.
@@ -236,9 +232,9 @@ const previewLength = 160
 // the input is one, else of its compact JSON.
 func textPreview(input JSON) string {
 	var text string
-	if input.Kind() != '"' || json.Unmarshal(input, &text) != nil {
-		compact := input.Clone()
-		if compact.Compact() != nil || input.Kind() == 'n' {
+	if KindOf(input) != '"' || json.Unmarshal(input, &text) != nil {
+		compact, err := CompactJSON(input)
+		if err != nil || KindOf(input) == 'n' {
 			return ""
 		}
 		text = string(compact)

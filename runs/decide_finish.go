@@ -45,7 +45,7 @@ func (c *AppendEvents) prepare(IDSource) error {
 	for i, text := range c.Events {
 		at := fmt.Sprintf("/events/%d", i)
 		event := &c.parsed[i]
-		if text.Kind() != '{' {
+		if KindOf(text) != '{' {
 			faults.add(at, "must be an object")
 			continue
 		}
@@ -124,7 +124,7 @@ func (w *work) abandon(run *Run) {
 	w.settleAll(run, w.open(run.RunID), Resolution{
 		Outcome: OutcomeExpired, Reason: "the run ended", ResolvedBy: ResolvedBySystem, Via: ViaRunEnded,
 	})
-	if run.Status.Waiting() {
+	if Waiting(run.Status) {
 		w.move(run, StatusRunning)
 	}
 }

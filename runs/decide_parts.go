@@ -15,14 +15,14 @@ type questionAnsweredEvent struct {
 
 // inParts reports whether a partial answer is kept: a decline goes before what was
 // kept, and one value has no parts.
-func (u *UserQuestionResolution) inParts(question UserQuestionRequest) bool {
+func (u *QuestionAnswer) inParts(question UserQuestionRequest) bool {
 	return !u.Declined && !u.Verbatim && question.ResponseSchema == nil
 }
 
 // checkPart checks answers to some of the questions of an open request, and returns
 // all that there are now, in the order of the questions. Where two errors could be
 // told, it is the one that checkAnswers would tell.
-func checkPart(question UserQuestionRequest, given UserQuestionResolution, at string) ([]UserQuestionAnswer, error) {
+func checkPart(question UserQuestionRequest, given QuestionAnswer, at string) ([]UserQuestionAnswer, error) {
 	if err := refuseValue(question, given, at); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func checkPart(question UserQuestionRequest, given UserQuestionResolution, at st
 }
 
 // keepPart keeps answers that have been checked until there is one to each question.
-func (w *work) keepPart(run *Run, request *Request, given UserQuestionResolution, answers []UserQuestionAnswer, actor Actor) {
+func (w *work) keepPart(run *Run, request *Request, given QuestionAnswer, answers []UserQuestionAnswer, actor Actor) {
 	ids := make([]string, len(given.Answers))
 	for i := range given.Answers {
 		ids[i] = given.Answers[i].QuestionID

@@ -5,26 +5,13 @@ import "cmp"
 // answerBody and cancelBody are what identify keyed calls about questions.
 type (
 	answerBody struct {
-		Resolution keyedAnswer `json:"resolution"`
+		Resolution QuestionAnswer `json:"resolution"`
 	}
 	cancelBody struct {
 		RequestID     string `json:"request_id"`
 		Justification string `json:"justification,omitempty"`
 	}
 )
-
-// keyedAnswer is an answer together with what a dialect gives beside the wire's
-// members.
-type keyedAnswer struct {
-	UserQuestionResolution
-
-	RuntimePayload JSON `json:"runtime_payload,omitzero"`
-	Verbatim       bool `json:"verbatim,omitzero"`
-}
-
-func keyedAnswerOf(given UserQuestionResolution) keyedAnswer {
-	return keyedAnswer{given, given.RuntimePayload, given.Verbatim}
-}
 
 // Needs implements Command.
 func (c *AnswerQuestion) Needs() Needs {
@@ -50,7 +37,7 @@ func (c *AnswerQuestion) prepare(IDSource) error {
 		return err
 	}
 	var err error
-	c.canonical, err = canonicalBody(answerBody{keyedAnswerOf(c.Resolution)})
+	c.canonical, err = canonicalBody(answerBody{c.Resolution})
 	return err
 }
 
@@ -114,7 +101,7 @@ func (w *work) answer(run *Run, request *Request, resolution Resolution, actor A
 
 // question returns the open question that is answered. done means that it is a
 // clarification to which the very same answer was recorded before.
-func (w *work) question(run *Run, given UserQuestionResolution) (request *Request, done bool, err error) {
+func (w *work) question(run *Run, given QuestionAnswer) (request *Request, done bool, err error) {
 	if run.Kind == KindParentClarification {
 		return w.openClarification(run, given)
 	}

@@ -8,29 +8,11 @@ import (
 
 // decisionBody is what identifies a keyed decision about several requests.
 type decisionBody struct {
-	Approvals            []keyedApproval `json:"approvals,omitempty"`
-	Answers              []keyedAnswer   `json:"answers,omitempty"`
-	CancelRequestID      string          `json:"cancel_request_id,omitempty"`
-	CancelReason         string          `json:"cancel_reason,omitempty"`
-	CancelRuntimePayload JSON            `json:"cancel_runtime_payload,omitzero"`
-}
-
-// keyedApproval is a decision about an approval together with what a dialect gives
-// beside the wire's members.
-type keyedApproval struct {
-	ApprovalResolution
-
-	RememberMatch  *RuleMatch `json:"remember_match,omitempty"`
-	RuntimePayload JSON       `json:"runtime_payload,omitzero"`
-}
-
-// keyedApprovals returns what identifies decisions about approvals in a keyed call.
-func keyedApprovals(given []ApprovalResolution) []keyedApproval {
-	keyed := make([]keyedApproval, len(given))
-	for i := range given {
-		keyed[i] = keyedApproval{given[i], given[i].RememberMatch, given[i].RuntimePayload}
-	}
-	return keyed
+	Approvals            []ApprovalDecision `json:"approvals,omitempty"`
+	Answers              []QuestionAnswer   `json:"answers,omitempty"`
+	CancelRequestID      string             `json:"cancel_request_id,omitempty"`
+	CancelReason         string             `json:"cancel_reason,omitempty"`
+	CancelRuntimePayload JSON               `json:"cancel_runtime_payload,omitzero"`
 }
 
 // Needs implements Command.
@@ -53,11 +35,8 @@ func (c *DecideRequests) prepare(newID IDSource) error {
 		return err
 	}
 	body := decisionBody{
-		Approvals: keyedApprovals(c.Approvals), CancelRequestID: c.CancelRequestID,
+		Approvals: c.Approvals, Answers: c.Answers, CancelRequestID: c.CancelRequestID,
 		CancelReason: c.CancelReason, CancelRuntimePayload: c.CancelRuntimePayload,
-	}
-	for i := range c.Answers {
-		body.Answers = append(body.Answers, keyedAnswerOf(c.Answers[i]))
 	}
 	var err error
 	c.canonical, err = canonicalBody(body)
@@ -135,7 +114,7 @@ func (c *DecideRequests) settle(w *work, run *Run) (existing bool, err error) {
 }
 
 // checkBatch checks decisions about approvals as ResolveApprovals does.
-func (w *work) checkBatch(run *Run, approvals []ApprovalResolution) error {
+func (w *work) checkBatch(run *Run, approvals []ApprovalDecision) error {
 	alone := &ResolveApprovals{RunID: run.RunID, Resolutions: approvals}
 	if err := alone.checkState(w, run); err != nil {
 		return err
@@ -204,7 +183,7 @@ func (w *work) cancelled(run *Run, requestID string) (request *Request, what str
 		request, err = w.openQuestion(run, requestID, "cancel")
 		return request, questionText, err
 	}
-	return request, approvalText, w.checkBatch(run, []ApprovalResolution{{RequestID: requestID, Behavior: BehaviorDeny}})
+	return request, approvalText, w.checkBatch(run, []ApprovalDecision{{RequestID: requestID, Behavior: BehaviorDeny}})
 }
 
 // late adds the decision about the first item that is settled, approvals before

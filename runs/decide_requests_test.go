@@ -15,9 +15,9 @@ func several(items ...any) *runs.DecideRequests {
 	command := &runs.DecideRequests{RunID: "r", Actor: codex}
 	for _, item := range items {
 		switch item := item.(type) {
-		case runs.ApprovalResolution:
+		case runs.ApprovalDecision:
 			command.Approvals = append(command.Approvals, item)
-		case runs.UserQuestionResolution:
+		case runs.QuestionAnswer:
 			command.Answers = append(command.Answers, item)
 		default:
 			panic("neither a decision nor an answer")
@@ -26,15 +26,15 @@ func several(items ...any) *runs.DecideRequests {
 	return command
 }
 
-func yes(id string) runs.ApprovalResolution {
-	return runs.ApprovalResolution{RequestID: id, Behavior: runs.BehaviorAllow}
+func yes(id string) runs.ApprovalDecision {
+	return runs.ApprovalDecision{RequestID: id, Behavior: runs.BehaviorAllow}
 }
 
-func no(id string) runs.ApprovalResolution {
-	return runs.ApprovalResolution{RequestID: id, Behavior: runs.BehaviorDeny}
+func no(id string) runs.ApprovalDecision {
+	return runs.ApprovalDecision{RequestID: id, Behavior: runs.BehaviorDeny}
 }
 
-func north(id string) runs.UserQuestionResolution {
+func north(id string) runs.QuestionAnswer {
 	return answer("r", id, "north").Resolution
 }
 
@@ -85,13 +85,13 @@ func TestDecideGoesOnOnce(t *testing.T) {
 // done when anything is wrong.
 func TestDecideChecksInOrder(t *testing.T) {
 	t.Parallel()
-	withInput := func(id, input string) runs.ApprovalResolution {
+	withInput := func(id, input string) runs.ApprovalDecision {
 		resolution := yes(id)
 		resolution.UpdatedInput = runs.JSON(input)
 		return resolution
 	}
-	value := func(id, text string) runs.UserQuestionResolution {
-		return runs.UserQuestionResolution{RequestID: id, Value: runs.JSON(text)}
+	value := func(id, text string) runs.QuestionAnswer {
+		return runs.QuestionAnswer{RequestID: id, Value: runs.JSON(text)}
 	}
 	west := answer("r", "q", "west").Resolution
 	badKey := several(yes("none"))
@@ -106,7 +106,7 @@ func TestDecideChecksInOrder(t *testing.T) {
 		pointers []string
 	}{
 		{
-			"all that can be told without a row", several(yes(""), runs.ApprovalResolution{RequestID: "a", Behavior: "maybe", Reason: "\x00"}, north(""), runs.UserQuestionResolution{RequestID: "q", Justification: "\x00"}, north("q")), runs.CodeInvalidRequest,
+			"all that can be told without a row", several(yes(""), runs.ApprovalDecision{RequestID: "a", Behavior: "maybe", Reason: "\x00"}, north(""), runs.QuestionAnswer{RequestID: "q", Justification: "\x00"}, north("q")), runs.CodeInvalidRequest,
 			[]string{"/approvals/0/request_id", "/approvals/1/behavior", "/approvals/1/reason", "/answers/0/request_id", "/answers/1/justification", "/answers/2/request_id"},
 		},
 		{"nothing", several(), runs.CodeApprovalBatchEmpty, nil},
@@ -121,7 +121,7 @@ func TestDecideChecksInOrder(t *testing.T) {
 		{"an unknown question, before a wrong answer", several(yes("a"), west, north("none")), runs.CodeQuestionRequestMismatch, nil},
 		{"a wrong answer", several(yes("a"), west, value("v", `"x"`)), runs.CodeQuestionOptionNotFound, nil},
 		{"values that do not fit, before a wrong answer after them", several(value("v", `"x"`), west, value("w", `"y"`)), runs.CodeInvalidRequest, []string{"/answers/0/value", "/answers/2/value"}},
-		{"no value", several(north("q"), runs.UserQuestionResolution{RequestID: "v"}), runs.CodeQuestionAnswerEmpty, nil},
+		{"no value", several(north("q"), runs.QuestionAnswer{RequestID: "v"}), runs.CodeQuestionAnswerEmpty, nil},
 		{"a hostile id", several(yes("a\n")), runs.CodeApprovalNotPending, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestDecideChecksInOrder(t *testing.T) {
 			require.True(t, change.Empty())
 		})
 	}
-	over := &runs.DecideRequests{RunID: "r", Approvals: make([]runs.ApprovalResolution, runs.MaxResolutionsPerBatch+1), Answers: make([]runs.UserQuestionResolution, runs.MaxResolutionsPerBatch+1)}
+	over := &runs.DecideRequests{RunID: "r", Approvals: make([]runs.ApprovalDecision, runs.MaxResolutionsPerBatch+1), Answers: make([]runs.QuestionAnswer, runs.MaxResolutionsPerBatch+1)}
 	require.Equal(t, []string{"/approvals", "/answers"}, pointersOf(newHouse(t).refused(runs.CodeInvalidRequest, over)))
 }
 
@@ -334,7 +334,7 @@ func TestDecisionKeys(t *testing.T) {
 	require.True(t, h.must(again).Replayed)
 	// In another session the key is another.
 	h.must(&runs.CreateRun{SessionID: "t", RunID: "u", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}, Suspend: &runs.Suspension{Approvals: []runs.ApprovalRequest{approval("a")}}})
-	elsewhere := &runs.DecideRequests{RunID: "u", Approvals: []runs.ApprovalResolution{yes("a")}, Key: "k"}
+	elsewhere := &runs.DecideRequests{RunID: "u", Approvals: []runs.ApprovalDecision{yes("a")}, Key: "k"}
 	require.False(t, h.must(elsewhere).Replayed)
 }
 

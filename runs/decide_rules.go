@@ -40,7 +40,7 @@ func (c *AddRule) prepare(newID IDSource) error {
 	if c.Effect != RuleAllow && c.Effect != RuleAsk && c.Effect != RuleDeny {
 		faults.add("/effect", "must be %q, %q or %q", RuleAllow, RuleAsk, RuleDeny)
 	}
-	c.Match.check("/match", c.ToolName, ofSession, &faults)
+	checkMatch(&c.Match, "/match", c.ToolName, ofSession, &faults)
 	faults.text("/reason", c.Reason, MaxTextLength)
 	switch {
 	case c.MaxUses == 0:

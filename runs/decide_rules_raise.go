@@ -8,7 +8,7 @@ import (
 
 // settleByRules settles what standing rules decide of the approvals that were just
 // raised (v1-work.md "Rules"), and reports whether there was any.
-func (w *work) settleByRules(run *Run, s *Suspension) bool {
+func (w *work) settleByRules(run *Run, s *raisedSuspension) bool {
 	rules := w.standingRules()
 	if len(rules) == 0 {
 		return false

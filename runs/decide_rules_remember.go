@@ -5,7 +5,7 @@ import "slices"
 // prepareRemember checks what a decision says about the rule that is written with it,
 // and makes the rule's id, which is no part of what the caller sent. Whether the rule
 // fits the request is clear from the start: a request's own members fit a rule.
-func (r *ApprovalResolution) prepareRemember(at string, maxRuleAgeMs int64, newID IDSource, faults *faultList) {
+func (r *ApprovalDecision) prepareRemember(at string, maxRuleAgeMs int64, newID IDSource, faults *faultList) {
 	if r.Remember == "" {
 		if r.RememberForMs != nil {
 			faults.add(at+"/remember_for_ms", "needs remember")
@@ -22,7 +22,7 @@ func (r *ApprovalResolution) prepareRemember(at string, maxRuleAgeMs int64, newI
 	}
 	if r.RememberMatch != nil {
 		const someTool = "the request's"
-		r.RememberMatch.check(at+"/remember", someTool, r.Remember == RememberSession, faults)
+		checkMatch(r.RememberMatch, at+"/remember", someTool, r.Remember == RememberSession, faults)
 	}
 	r.ruleAgeMs = defaultRuleAge(maxRuleAgeMs)
 	if r.RememberForMs != nil {
@@ -33,7 +33,7 @@ func (r *ApprovalResolution) prepareRemember(at string, maxRuleAgeMs int64, newI
 }
 
 // remembersDeny reports whether a decision writes a rule that denies.
-func remembersDeny(resolutions []ApprovalResolution) bool {
+func remembersDeny(resolutions []ApprovalDecision) bool {
 	for i := range resolutions {
 		if resolutions[i].Remember != "" && resolutions[i].Behavior == BehaviorDeny {
 			return true
@@ -44,7 +44,7 @@ func remembersDeny(resolutions []ApprovalResolution) bool {
 
 // remember writes the rule that goes with a decision, and returns what the decision
 // tells of it.
-func (w *work) remember(request *Request, given *ApprovalResolution, actor Actor) *AppliedRule {
+func (w *work) remember(request *Request, given *ApprovalDecision, actor Actor) *AppliedRule {
 	if given.Remember == "" {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (w *work) remember(request *Request, given *ApprovalResolution, actor Actor
 
 // rule returns the rule that remembers a prepared decision about an approval: for its
 // pattern keys, whatever the tool, or else for its tool with exactly its input.
-func (r *ApprovalResolution) rule(approval ApprovalRequest, sessionID string, nowMs int64) *Rule {
+func (r *ApprovalDecision) rule(approval ApprovalRequest, sessionID string, nowMs int64) *Rule {
 	rule := &Rule{
 		SessionID: GlobalRules, Effect: RuleAllow, Reason: r.Reason,
 		CreatedAtMs: nowMs, ExpiresAtMs: expiryOf(nowMs, r.ruleAgeMs),
@@ -106,7 +106,7 @@ func exactInput(input JSON) (canonical []byte, digest string) {
 // moment, for a person to read before, without its id and its author. maxRuleAgeMs is that of ResolveApprovals.
 // Errors: the invalid_request that the decision would meet, with pointers into the
 // resolution.
-func PreviewRule(approval ApprovalRequest, sessionID string, resolution ApprovalResolution, maxRuleAgeMs, nowMs int64) (RuleView, error) {
+func PreviewRule(approval ApprovalRequest, sessionID string, resolution ApprovalDecision, maxRuleAgeMs, nowMs int64) (RuleView, error) {
 	var faults faultList
 	resolution.prepareRemember("", maxRuleAgeMs, func(string) string { return "" }, &faults)
 	if resolution.Remember == "" {

@@ -64,7 +64,7 @@ func (c *InterruptSession) decide(w *work) (Reply, error) {
 	if run != nil {
 		w.expireDue(run)
 	}
-	if run == nil || run.Status.Terminal() {
+	if run == nil || Terminal(run.Status) {
 		return Reply{Session: w.session, Interrupted: declined}, nil
 	}
 	w.settleAll(run, w.open(run.RunID), Resolution{
@@ -101,7 +101,7 @@ func (c *EndSession) decide(w *work) (Reply, error) {
 	w.declineAll(cmp.Or(c.Reason, "the session has ended"), "session_ended", actor)
 	for _, run := range w.unfinished() {
 		w.expireDue(run)
-		if !run.Status.Terminal() {
+		if !Terminal(run.Status) {
 			w.cancel(run, cmp.Or(c.Reason, "the session has ended"), actor, c.Reason)
 		}
 	}

@@ -3,23 +3,20 @@ package runs
 // Needs implements Command.
 func (c *Suspend) Needs() Needs {
 	return Needs{
-		RunID: c.RunID, RequestIDs: validIDs(c.requestIDs()...), SuspensionID: c.SuspensionID,
-		Rules: len(c.Approvals) > 0, RuleDigests: c.inputDigests,
+		RunID: c.RunID, RequestIDs: validIDs(requestIDs(&c.Suspension)...), SuspensionID: c.SuspensionID,
+		Rules: len(c.Approvals) > 0, RuleDigests: c.suspending.inputDigests,
 	}
 }
 
 func (c *Suspend) prepare(newID IDSource) error {
 	var faults faultList
-	c.check("", &faults)
+	checkSuspension(&c.Suspension, "", &faults)
 	if err := faults.err(); err != nil {
 		return err
 	}
 	var err error
-	if c.digest, err = digestOf(&c.Suspension); err != nil {
-		return err
-	}
-	c.identify(newID)
-	return c.digestInputs()
+	c.suspending, err = prepareSuspension(&c.Suspension, newID)
+	return err
 }
 
 func (c *Suspend) decide(w *work) (Reply, error) {
@@ -30,8 +27,8 @@ func (c *Suspend) decide(w *work) (Reply, error) {
 	if c.Fence != run.Fence || c.Fence == 0 {
 		return Reply{}, w.holder(run, c.Fence)
 	}
-	if known := w.suspension(run, c.SuspensionID); known != nil && !run.Status.Terminal() {
-		if known.SuspensionDigest != c.digest {
+	if known := w.suspension(run, c.SuspensionID); known != nil && !Terminal(run.Status) {
+		if known.SuspensionDigest != c.suspending.digest {
 			return Reply{}, newError(CodeIDConflict, "suspension %s exists with another payload", c.SuspensionID)
 		}
 		return Reply{Run: w.recordOf(run), Existing: true}, nil
@@ -39,15 +36,15 @@ func (c *Suspend) decide(w *work) (Reply, error) {
 	if err := w.holder(run, c.Fence); err != nil {
 		return Reply{}, err
 	}
-	for _, id := range c.requestIDs() {
+	for _, id := range requestIDs(&c.Suspension) {
 		if w.request(run.RunID, id) != nil {
 			return Reply{}, newError(CodeIDConflict, "request %s was raised before on run %s", id, run.RunID)
 		}
 	}
-	if open := len(w.open(run.RunID)); open+len(c.requestIDs()) > MaxOpenRequests {
+	if open := len(w.open(run.RunID)); open+len(requestIDs(&c.Suspension)) > MaxOpenRequests {
 		return Reply{}, invalid(Fault{Pointer: "/approvals", Detail: "the run would have too many open requests"})
 	}
-	w.suspend(run, &c.Suspension, c.digest)
+	w.suspend(run, &c.suspending)
 	return Reply{Run: w.recordOf(run)}, nil
 }
 
@@ -64,7 +61,7 @@ func (w *work) suspension(run *Run, suspensionID string) *Request {
 // suspend raises the requests and makes the run wait for them (design.md §4), unless
 // rules settle them all at once. A holder who stays attached keeps the lease, and so
 // does one who needs not wait; otherwise the lease ends here.
-func (w *work) suspend(run *Run, s *Suspension, digest string) {
+func (w *work) suspend(run *Run, s *raisedSuspension) {
 	if s.Checkpoint != nil {
 		w.checkpoint(run, s.Checkpoint)
 	}
@@ -77,13 +74,13 @@ func (w *work) suspend(run *Run, s *Suspension, digest string) {
 	run.StalledAttempts = 0
 	run.Attempt = 0
 	run.ClaimableAtMs = 0
-	w.raise(run, s, digest)
+	w.raise(run, s)
 	leaseExpiresAtMs := run.LeaseExpiresAtMs
 	if s.Hold {
 		run.Attached = true
 		w.saveRun(run)
 	} else {
-		w.endLease(run, LeaseSuspended, digest)
+		w.endLease(run, LeaseSuspended, s.digest)
 	}
 	w.waitOrGoOn(run)
 	// What is past its deadline is settled by no rule.

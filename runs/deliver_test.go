@@ -105,7 +105,7 @@ func TestTypedClarification(t *testing.T) {
 	command.Request = runs.UserQuestionRequest{ID: "q", Kind: "count", Payload: runs.JSON(`{"question":"How many?"}`), ResponseSchema: runs.JSON(`{"type":"integer"}`)}
 	runID := h.asked(command)
 	value := func(text string) *runs.AnswerQuestion {
-		return &runs.AnswerQuestion{RunID: runID, Resolution: runs.UserQuestionResolution{RequestID: "q", Value: runs.JSON(text)}}
+		return &runs.AnswerQuestion{RunID: runID, Resolution: runs.QuestionAnswer{RequestID: "q", Value: runs.JSON(text)}}
 	}
 	require.Equal(t, []string{"/resolution/value"}, pointersOf(h.refused(runs.CodeInvalidRequest, value(`"seven"`))))
 	h.must(value(`7`))
@@ -262,7 +262,7 @@ func TestAnswerForAParkedRunThatWasStopped(t *testing.T) {
 			runID := h.parked()
 			h.must(stop)
 			status := h.run("r").Status
-			require.True(t, status.Terminal())
+			require.True(t, runs.Terminal(status))
 			require.Equal(t, runs.OutcomeCancelled, h.request("r", "q").Outcome)
 			require.Equal(t, 1, strings.Count(strings.Join(typesOf(h, "r"), " "), "user_question_resolved"))
 			h.must(answer(runID, "q", "north"))
@@ -300,7 +300,7 @@ func TestEndWithAClarificationOpen(t *testing.T) {
 			h := newHouse(t)
 			h.unparked()
 			end(h)
-			require.True(t, h.run("r").Status.Terminal())
+			require.True(t, runs.Terminal(h.run("r").Status))
 			recorded := h.request("r", "q").Recorded()
 			require.Equal(t, runs.OutcomeExpired, recorded.Outcome)
 			require.Equal(t, runs.ViaRunEnded, recorded.Via)

@@ -28,7 +28,7 @@ const (
 )
 
 // Known reports whether the text is the name of a state.
-func (s EffectState) Known() bool {
+func KnownEffectState(s EffectState) bool {
 	return s == EffectPending || s == EffectDone || s == EffectFailed
 }
 
@@ -107,7 +107,7 @@ const (
 )
 
 // CarriedOut says where effects of the kind are carried out.
-func (k EffectKind) CarriedOut() CarriedOut {
+func CarriedOutWhere(k EffectKind) CarriedOut {
 	switch k {
 	case EffectOpenClarification, EffectDeliverAnswer:
 		return CarriedOutInside

@@ -158,9 +158,9 @@ func TestUnknownEffects(t *testing.T) {
 	h.refused(runs.CodeSessionNotFound, &runs.RetryEffect{SessionID: "x", EffectID: "x"})
 	h.refused(runs.CodeEffectNotFound, &runs.ClaimEffect{SessionID: "x", EffectID: "x"})
 	for _, state := range []runs.EffectState{runs.EffectPending, runs.EffectDone, runs.EffectFailed} {
-		require.True(t, state.Known())
+		require.True(t, runs.KnownEffectState(state))
 	}
-	require.False(t, runs.EffectState("lost").Known())
+	require.False(t, runs.KnownEffectState(runs.EffectState("lost")))
 }
 
 // The process that began an effect died before or after it was done: whoever tries

@@ -36,7 +36,7 @@ const (
 // open. What a child asks its parent is raised in the parent's session, so the
 // child's parent_clarification_requested is not among them; the answer is told in the
 // child's session too, as a request that was never open there.
-func (t EventType) AboutRequest() bool {
+func AboutRequest(t EventType) bool {
 	return t == EventWaitingForApproval || t == EventApprovalResolved || t == EventWaitingForUserQuestion ||
 		t == EventUserQuestionAnswered || t == EventUserQuestionResolved || t == EventParentClarificationResolved
 }

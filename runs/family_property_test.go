@@ -103,7 +103,7 @@ func (h *house) clarifications() []string {
 	var waiting []string
 	for _, state := range h.states {
 		for runID, run := range state.Runs {
-			if run.Kind == runs.KindParentClarification && !run.Status.Terminal() {
+			if run.Kind == runs.KindParentClarification && !runs.Terminal(run.Status) {
 				waiting = append(waiting, runID)
 			}
 		}
@@ -158,7 +158,7 @@ func drawEffect(t *rapid.T, h *house) runs.Command {
 	case 2:
 		return &runs.RetryEffect{SessionID: sessionID, EffectID: effect.EffectID}
 	default:
-		if effect.Kind.CarriedOut() == runs.CarriedOutOutside {
+		if runs.CarriedOutWhere(effect.Kind) == runs.CarriedOutOutside {
 			return &runs.FinishEffect{SessionID: sessionID, EffectID: effect.EffectID, Attempt: effect.Attempts}
 		}
 		return effect.Command()

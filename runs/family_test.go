@@ -64,7 +64,7 @@ func (h *house) carryOut() int {
 		}
 		effect := h.must(&runs.ClaimEffect{SessionID: due[0].SessionID, EffectID: due[0].EffectID}).Effect
 		var err error
-		if effect.Kind.CarriedOut() == runs.CarriedOutInside {
+		if runs.CarriedOutWhere(effect.Kind) == runs.CarriedOutInside {
 			_, err = h.do(effect.Command())
 		}
 		if instead := effect.Refused(runs.ErrorCode(err), h.nowMs); err != nil && instead != nil {

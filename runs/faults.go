@@ -75,7 +75,7 @@ func (l *faultList) requiredText(pointer, text string, limit int) {
 
 // object checks a member that may be absent and otherwise is a JSON object.
 func (l *faultList) object(pointer string, value JSON) {
-	if value != nil && value.Kind() != '{' {
+	if value != nil && KindOf(value) != '{' {
 		l.add(pointer, "must be an object")
 	}
 }
@@ -89,7 +89,7 @@ func (l *faultList) lease(pointer string, leaseMs int64) {
 
 // absentNull makes a JSON null of an optional member absent.
 func absentNull(value *JSON) {
-	if value.Kind() == 'n' {
+	if KindOf(*value) == 'n' {
 		*value = nil
 	}
 }

@@ -80,22 +80,22 @@ func deny(runID string, ids ...string) *runs.ResolveApprovals {
 }
 
 func decisions(runID string, behavior runs.Behavior, ids []string) *runs.ResolveApprovals {
-	command := &runs.ResolveApprovals{RunID: runID, Resolutions: []runs.ApprovalResolution{}}
+	command := &runs.ResolveApprovals{RunID: runID, Resolutions: []runs.ApprovalDecision{}}
 	for _, id := range ids {
-		command.Resolutions = append(command.Resolutions, runs.ApprovalResolution{RequestID: id, Behavior: behavior})
+		command.Resolutions = append(command.Resolutions, runs.ApprovalDecision{RequestID: id, Behavior: behavior})
 	}
 	return command
 }
 
 // answer chooses options of the question that question() asks.
 func answer(runID, id string, options ...string) *runs.AnswerQuestion {
-	return &runs.AnswerQuestion{RunID: runID, Resolution: runs.UserQuestionResolution{
+	return &runs.AnswerQuestion{RunID: runID, Resolution: runs.QuestionAnswer{
 		RequestID: id, Answers: []runs.UserQuestionAnswer{{QuestionID: "route", SelectedOptionIDs: options}},
 	}}
 }
 
 func decline(runID, id string) *runs.AnswerQuestion {
-	return &runs.AnswerQuestion{RunID: runID, Resolution: runs.UserQuestionResolution{RequestID: id, Declined: true}}
+	return &runs.AnswerQuestion{RunID: runID, Resolution: runs.QuestionAnswer{RequestID: id, Declined: true}}
 }
 
 // approveInSession and answerInSession make a run's command its session's.

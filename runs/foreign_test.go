@@ -22,8 +22,8 @@ func TestRequestsOfAnotherSessionAreNotFound(t *testing.T) {
 		}
 	}
 	for name, command := range map[string]runs.Command{
-		"an answer":   &runs.AnswerQuestion{SessionID: "s", Resolution: runs.UserQuestionResolution{RequestID: "q", Declined: true}},
-		"an approval": &runs.ResolveApprovals{SessionID: "s", Resolutions: []runs.ApprovalResolution{{RequestID: "a", Behavior: runs.BehaviorAllow}}},
+		"an answer":   &runs.AnswerQuestion{SessionID: "s", Resolution: runs.QuestionAnswer{RequestID: "q", Declined: true}},
+		"an approval": &runs.ResolveApprovals{SessionID: "s", Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: runs.BehaviorAllow}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

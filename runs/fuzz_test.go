@@ -13,7 +13,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gowebpki/jcs"
 	"github.com/stretchr/testify/require"
 
@@ -216,12 +215,12 @@ func FuzzSchemas(f *testing.F) {
 		}
 		h := newHouse(t)
 		h.start("r")
-		_, err := h.do(suspend("r", 1, runs.UserQuestionRequest{ID: "q", ResponseSchema: jsontext.Value(schema)}))
+		_, err := h.do(suspend("r", 1, runs.UserQuestionRequest{ID: "q", ResponseSchema: runs.JSON(schema)}))
 		if err != nil {
 			requireCode(t, runs.CodeInvalidRequest, err)
 			return
 		}
-		_, err = h.do(&runs.AnswerQuestion{RunID: "r", Resolution: runs.UserQuestionResolution{RequestID: "q", Value: jsontext.Value(value)}})
+		_, err = h.do(&runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Value: runs.JSON(value)}})
 		require.True(t, err == nil || runs.ErrorCode(err) != "", "%v", err)
 	})
 }

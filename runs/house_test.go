@@ -204,10 +204,10 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 	keep(needs.RunID)
 	keep(needs.ChosenRunID)
 	for _, run := range state.Runs {
-		if needs.Clarifications && run.Kind == runs.KindParentClarification && !run.Status.Terminal() {
+		if needs.Clarifications && run.Kind == runs.KindParentClarification && !runs.Terminal(run.Status) {
 			keep(run.RunID)
 		}
-		if needs.UnfinishedRuns && !run.Status.Terminal() {
+		if needs.UnfinishedRuns && !runs.Terminal(run.Status) {
 			keep(run.RunID)
 		}
 	}
@@ -287,7 +287,7 @@ func copyState(state *runs.State) *runs.State {
 	copied := runs.NewState(state.SessionID)
 	if state.Session != nil {
 		session := *state.Session
-		session.Metadata = session.Metadata.Clone()
+		session.Metadata = slices.Clone(session.Metadata)
 		copied.Session = &session
 	}
 	for runID, row := range state.Runs {
@@ -295,8 +295,8 @@ func copyState(state *runs.State) *runs.State {
 	}
 	for key, row := range state.Requests {
 		request := *row
-		request.Body, request.Resolution = request.Body.Clone(), request.Resolution.Clone()
-		request.PartialAnswers = request.PartialAnswers.Clone()
+		request.Body, request.Resolution = slices.Clone(request.Body), slices.Clone(request.Resolution)
+		request.PartialAnswers = slices.Clone(request.PartialAnswers)
 		copied.Requests[key] = &request
 	}
 	for key, row := range state.Records {
@@ -305,12 +305,12 @@ func copyState(state *runs.State) *runs.State {
 	}
 	for effectID, row := range state.Effects {
 		effect := *row
-		effect.Payload = effect.Payload.Clone()
+		effect.Payload = slices.Clone(effect.Payload)
 		copied.Effects[effectID] = &effect
 	}
 	for messageID, row := range state.Messages {
 		message := *row
-		message.Payload = message.Payload.Clone()
+		message.Payload = slices.Clone(message.Payload)
 		copied.Messages[messageID] = &message
 	}
 	for ruleID, row := range state.Rules {
@@ -323,8 +323,8 @@ func copyState(state *runs.State) *runs.State {
 
 func copyRun(row *runs.Run) *runs.Run {
 	run := *row
-	run.Metadata, run.Requester, run.Output = run.Metadata.Clone(), run.Requester.Clone(), run.Output.Clone()
-	run.Input, run.Checkpoint = run.Input.Clone(), run.Checkpoint.Clone()
+	run.Metadata, run.Requester, run.Output = slices.Clone(run.Metadata), slices.Clone(run.Requester), slices.Clone(run.Output)
+	run.Input, run.Checkpoint = slices.Clone(run.Input), slices.Clone(run.Checkpoint)
 	return &run
 }
 

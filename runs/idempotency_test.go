@@ -34,7 +34,7 @@ func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.wait("r", approval("a"))
-	h.must(keyed(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalResolution{{
+	h.must(keyed(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{{
 		RequestID: "a", Behavior: "allow", Reason: "ünïcode <&>\u2028", UpdatedInput: runs.JSON(`{ "z": 1.50, "ö": [1e2, null], "a": "\u00e9\n" }`),
 	}}}, "k"))
 	body := map[string]any{
@@ -57,22 +57,22 @@ func TestFingerprint(t *testing.T) {
 // calls are pairs of one keyed call written in two ways.
 func TestSamePayload(t *testing.T) {
 	t.Parallel()
-	decide := func(resolutions ...runs.ApprovalResolution) runs.Command {
+	decide := func(resolutions ...runs.ApprovalDecision) runs.Command {
 		return keyed(&runs.ResolveApprovals{RunID: "r", Resolutions: resolutions}, "k")
 	}
-	reply := func(resolution runs.UserQuestionResolution) runs.Command {
+	reply := func(resolution runs.QuestionAnswer) runs.Command {
 		return &runs.AnswerQuestion{RunID: "r", Resolution: resolution, Key: "k"}
 	}
-	allowA := runs.ApprovalResolution{RequestID: "a", Behavior: "allow"}
-	with := func(input string) runs.ApprovalResolution {
-		return runs.ApprovalResolution{RequestID: "a", Behavior: "allow", UpdatedInput: runs.JSON(input)}
+	allowA := runs.ApprovalDecision{RequestID: "a", Behavior: "allow"}
+	with := func(input string) runs.ApprovalDecision {
+		return runs.ApprovalDecision{RequestID: "a", Behavior: "allow", UpdatedInput: runs.JSON(input)}
 	}
-	allowB := runs.ApprovalResolution{RequestID: "b", Behavior: "allow"}
-	one := runs.UserQuestionResolution{RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: "route", SelectedOptionIDs: []string{"north"}}}}
-	free := runs.UserQuestionResolution{RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: "route", FreeformAnswer: "x"}}}
-	freeToo := runs.UserQuestionResolution{RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: "route", FreeformAnswer: "x", SelectedOptionIDs: []string{}}}}
-	no := runs.UserQuestionResolution{RequestID: "q", Declined: true}
-	noToo := runs.UserQuestionResolution{RequestID: "q", Declined: true, Answers: []runs.UserQuestionAnswer{}, Value: runs.JSON(`null`)}
+	allowB := runs.ApprovalDecision{RequestID: "b", Behavior: "allow"}
+	one := runs.QuestionAnswer{RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: "route", SelectedOptionIDs: []string{"north"}}}}
+	free := runs.QuestionAnswer{RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: "route", FreeformAnswer: "x"}}}
+	freeToo := runs.QuestionAnswer{RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: "route", FreeformAnswer: "x", SelectedOptionIDs: []string{}}}}
+	no := runs.QuestionAnswer{RequestID: "q", Declined: true}
+	noToo := runs.QuestionAnswer{RequestID: "q", Declined: true, Answers: []runs.UserQuestionAnswer{}, Value: runs.JSON(`null`)}
 	for name, test := range map[string]struct {
 		first, again runs.Command
 		same         bool
@@ -82,8 +82,8 @@ func TestSamePayload(t *testing.T) {
 		"null inside counts":    {decide(with(`{"x":null}`)), decide(with(`{}`)), false},
 		"array order":           {decide(allowA, allowB), decide(allowB, allowA), false},
 		"order in input":        {decide(with(`[1,2]`)), decide(with(`[2,1]`)), false},
-		"another behavior":      {decide(allowA), decide(runs.ApprovalResolution{RequestID: "a", Behavior: "deny"}), false},
-		"another reason":        {decide(allowA), decide(runs.ApprovalResolution{RequestID: "a", Behavior: "allow", Reason: "r"}), false},
+		"another behavior":      {decide(allowA), decide(runs.ApprovalDecision{RequestID: "a", Behavior: "deny"}), false},
+		"another reason":        {decide(allowA), decide(runs.ApprovalDecision{RequestID: "a", Behavior: "allow", Reason: "r"}), false},
 		"defaults of an answer": {reply(free), reply(freeToo), true},
 		"defaults of a decline": {reply(no), reply(noToo), true},
 		"another answer":        {reply(one), reply(free), false},

@@ -57,7 +57,7 @@ func (h *house) checkRules(command runs.Command, before, after *runs.State, chan
 
 // rulesOf is how many rules a command asks for.
 func rulesOf(command runs.Command) int {
-	var resolutions []runs.ApprovalResolution
+	var resolutions []runs.ApprovalDecision
 	switch command := command.(type) {
 	case *runs.AddRule:
 		return 1

@@ -75,7 +75,7 @@ func (h *house) checkMoves(before, after *runs.State) {
 	for runID, was := range before.Runs {
 		is := after.Runs[runID]
 		require.NotNil(h.t, is, "run %s is gone", runID)
-		if was.Status.Terminal() {
+		if runs.Terminal(was.Status) {
 			requireSame(h.t, was, is, "a run that was over has changed")
 			continue
 		}
@@ -110,8 +110,8 @@ func (h *house) checkSlotAndQueue(after *runs.State) {
 	h.t.Helper()
 	active := ""
 	for runID, run := range after.Runs {
-		require.True(h.t, after.Session.EndedAtMs == 0 || run.Status.Terminal(), "run %s is %s in an ended session", runID, run.Status)
-		if run.Kind == runs.KindInput && (run.Status == runs.StatusRunning || run.Status.Waiting()) {
+		require.True(h.t, after.Session.EndedAtMs == 0 || runs.Terminal(run.Status), "run %s is %s in an ended session", runID, run.Status)
+		if run.Kind == runs.KindInput && (run.Status == runs.StatusRunning || runs.Waiting(run.Status)) {
 			require.Empty(h.t, active, "two active runs: %s and %s", active, runID)
 			active = runID
 		}
@@ -131,8 +131,8 @@ func (h *house) checkSlotAndQueue(after *runs.State) {
 func (h *house) checkRow(run *runs.Run, after *runs.State) {
 	h.t.Helper()
 	leased := run.LeaseExpiresAtMs != 0
-	require.Equal(h.t, run.Status.Terminal(), run.FinishedAtMs != 0)
-	require.Equal(h.t, run.Status == runs.StatusQueued, run.StartedAtMs == 0 && !run.Status.Terminal())
+	require.Equal(h.t, runs.Terminal(run.Status), run.FinishedAtMs != 0)
+	require.Equal(h.t, run.Status == runs.StatusQueued, run.StartedAtMs == 0 && !runs.Terminal(run.Status))
 	require.LessOrEqual(h.t, run.SettledCount, run.RaisedCount)
 	require.LessOrEqual(h.t, run.ResumeAfter, run.SettledCount)
 	require.GreaterOrEqual(h.t, run.Attempt, int64(0))
@@ -153,7 +153,7 @@ func (h *house) checkRow(run *runs.Run, after *runs.State) {
 	case run.Status == runs.StatusRunning:
 		require.NotZero(h.t, run.ClaimableAtMs, "nobody can ever claim %s", run.RunID)
 		require.LessOrEqual(h.t, run.ClaimableAtMs, h.nowMs)
-	case run.Status.Waiting():
+	case runs.Waiting(run.Status):
 		require.Zero(h.t, run.ClaimableAtMs)
 		require.False(h.t, leased && !run.Attached, "a lease goes on while nobody is attached")
 	default:
@@ -168,7 +168,7 @@ func (h *house) checkRow(run *runs.Run, after *runs.State) {
 		case request.Kind == runs.KindApproval:
 			approvals++
 		case request.Kind == runs.KindClarification && !request.Clarification().Parked:
-			require.False(h.t, run.Status.Terminal(), "a clarification is open on a run that is over")
+			require.False(h.t, runs.Terminal(run.Status), "a clarification is open on a run that is over")
 		default:
 			questions++
 		}
@@ -190,7 +190,7 @@ func (h *house) checkRequests(command runs.Command, before, after *runs.State) {
 			require.Zero(h.t, reported[key], "an open request was reported as settled")
 			require.Zero(h.t, is.SettledNumber)
 			require.Nil(h.t, is.Resolution)
-			if is.DueAtMs != 0 && !after.Runs[key.RunID].Status.Terminal() && is.CreatedAtMs == h.nowMs {
+			if is.DueAtMs != 0 && !runs.Terminal(after.Runs[key.RunID].Status) && is.CreatedAtMs == h.nowMs {
 				require.Greater(h.t, is.DueAtMs, h.nowMs, "it was raised past its deadline and is open")
 			}
 			continue
@@ -218,7 +218,7 @@ func (h *house) checkRequests(command runs.Command, before, after *runs.State) {
 }
 
 func allows(command runs.Command, requestID string) bool {
-	var resolutions []runs.ApprovalResolution
+	var resolutions []runs.ApprovalDecision
 	switch command := command.(type) {
 	case *runs.ResolveApprovals:
 		resolutions = command.Resolutions

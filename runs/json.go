@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,33 @@ import (
 // JSON is one JSON value as its text. It is carried as it was given and never
 // decoded into Go numbers, so nothing in it is ever rounded. A nil JSON means
 // that the member was absent; "null" is a value.
-type JSON = jsontext.Value
+type JSON []byte
+
+// MarshalJSON returns the text as it is; null for an absent value.
+func (j JSON) MarshalJSON() ([]byte, error) {
+	if j == nil {
+		return []byte("null"), nil
+	}
+	return j, nil
+}
+
+// UnmarshalJSON keeps a copy of the text.
+func (j *JSON) UnmarshalJSON(text []byte) error {
+	*j = append((*j)[:0], text...)
+	return nil
+}
+
+// KindOf tells what a JSON value is by its first byte: one of { [ " 0 t f n, where 0 is
+// any number. It returns 0 for an absent value.
+func KindOf(value JSON) byte { return byte(jsontext.Value(value).Kind()) }
+
+// CompactJSON returns a JSON value without white space between its tokens. It returns
+// an error when the text is not one JSON value.
+func CompactJSON(value JSON) (JSON, error) {
+	compact := jsontext.Value(slices.Clone(value))
+	err := compact.Compact()
+	return JSON(compact), err
+}
 
 // Limits of every JSON text that enters the domain.
 const (

@@ -146,7 +146,7 @@ func TestRepeatedEnds(t *testing.T) {
 			if test.after == runs.StatusWaitingForApproval {
 				h.must(allow("r", "a"))
 			}
-			if !test.after.Terminal() {
+			if !runs.Terminal(test.after) {
 				h.claim("r")
 				h.refused(runs.CodeLeaseLost, test.call())
 			}

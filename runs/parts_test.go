@@ -107,7 +107,7 @@ func TestWholeGoesBeforeParts(t *testing.T) {
 	whole := &runs.AnswerQuestion{RunID: "r", Resolution: answers(chosen("one", "y"), chosen("many", "y"), written("text", "whole"))}
 	declined := part("r")
 	declined.Resolution.Declined = true
-	verbatim := &runs.AnswerQuestion{RunID: "r", Partial: true, Resolution: runs.UserQuestionResolution{RequestID: "q", Value: runs.JSON(`7`), Verbatim: true}}
+	verbatim := &runs.AnswerQuestion{RunID: "r", Partial: true, Resolution: runs.QuestionAnswer{RequestID: "q", Value: runs.JSON(`7`), Verbatim: true}}
 	for name, test := range map[string]struct {
 		command runs.Command
 		outcome runs.Outcome

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// check checks a suspension and fills in the defaults of what may be left out;
+// checkSuspension checks a suspension and fills in the defaults of what may be left out;
 // prefix is where it stands in the caller's body. Afterwards every request has its
 // id, typed and structured questions are told apart by their response_schema, and
 // two suspensions that mean the same are the same.
-func (s *Suspension) check(prefix string, faults *faultList) {
+func checkSuspension(s *Suspension, prefix string, faults *faultList) {
 	absentNull(&s.Checkpoint)
 	faults.optionalID(prefix+"/suspension_id", s.SuspensionID)
 	if s.SettledAfter != nil && *s.SettledAfter < 0 {
@@ -26,40 +26,47 @@ func (s *Suspension) check(prefix string, faults *faultList) {
 	seen := map[string]bool{}
 	for i := range s.Approvals {
 		at := fmt.Sprintf("%s/approvals/%d", prefix, i)
-		s.Approvals[i].check(at, faults)
+		checkApprovalRequest(&s.Approvals[i], at, faults)
 		uniqueID(at, s.Approvals[i].ID, seen, faults)
 	}
 	for i := range s.Questions {
 		at := fmt.Sprintf("%s/questions/%d", prefix, i)
-		s.Questions[i].check(at, faults)
+		checkQuestionRequest(&s.Questions[i], at, faults)
 		uniqueID(at, s.Questions[i].ID, seen, faults)
 	}
 }
 
-// identify makes the identifiers that are the service's to make.
-func (s *Suspension) identify(newID IDSource) {
+// raisedSuspension is a suspension that was checked, with what is computed of it
+// before any lock.
+type raisedSuspension struct {
+	*Suspension
+	// digest tells the very same suspension from another one of its id.
+	digest string
+	// inputDigests are those of the inputs of Approvals, by which rules know them.
+	inputDigests []string
+}
+
+// prepareSuspension makes the identifiers that are the service's to make, and the
+// digests of a suspension that was checked.
+func prepareSuspension(s *Suspension, newID IDSource) (raisedSuspension, error) {
+	prepared := raisedSuspension{Suspension: s, inputDigests: make([]string, len(s.Approvals))}
+	var err error
+	if prepared.digest, err = digestOf(s); err != nil {
+		return prepared, err
+	}
 	if s.SuspensionID == "" {
 		s.SuspensionID = newID(PrefixSuspension)
-	}
-	for i := range s.Approvals {
-		s.Approvals[i].Handle = newID(PrefixHandle)
 	}
 	for i := range s.Questions {
 		s.Questions[i].Handle = newID(PrefixHandle)
 	}
-}
-
-// digestInputs computes what rules about exact inputs are found by. It is done once,
-// before any lock.
-func (s *Suspension) digestInputs() error {
-	s.inputDigests = make([]string, len(s.Approvals))
 	for i := range s.Approvals {
-		var err error
-		if s.inputDigests[i], err = digestOf(s.Approvals[i].Input); err != nil {
-			return err
+		s.Approvals[i].Handle = newID(PrefixHandle)
+		if prepared.inputDigests[i], err = digestOf(s.Approvals[i].Input); err != nil {
+			return prepared, err
 		}
 	}
-	return nil
+	return prepared, nil
 }
 
 func uniqueID(at, id string, seen map[string]bool, faults *faultList) {
@@ -69,7 +76,7 @@ func uniqueID(at, id string, seen map[string]bool, faults *faultList) {
 	seen[id] = true
 }
 
-func (a *ApprovalRequest) check(at string, faults *faultList) {
+func checkApprovalRequest(a *ApprovalRequest, at string, faults *faultList) {
 	a.Handle, a.CreatedAtMs = "", 0
 	absentNull(&a.InputSchema)
 	absentNull(&a.Metadata)
@@ -93,7 +100,7 @@ func (a *ApprovalRequest) check(at string, faults *faultList) {
 	checkDeadline(at, a.ExpiresAtMs, a.ExpiresAfterMs, faults)
 }
 
-func (q *UserQuestionRequest) check(at string, faults *faultList) {
+func checkQuestionRequest(q *UserQuestionRequest, at string, faults *faultList) {
 	q.Handle, q.CreatedAtMs, q.PartialAnswers = "", 0, nil
 	absentNull(&q.Payload)
 	absentNull(&q.ResponseSchema)
@@ -126,12 +133,12 @@ func (q *UserQuestionRequest) check(at string, faults *faultList) {
 	seen := map[string]bool{}
 	for i := range q.Questions {
 		here := fmt.Sprintf("%s/questions/%d", at, i)
-		q.Questions[i].check(here, i, faults)
+		checkQuestion(&q.Questions[i], here, i, faults)
 		uniqueID(here, q.Questions[i].ID, seen, faults)
 	}
 }
 
-func (q *UserQuestion) check(at string, index int, faults *faultList) {
+func checkQuestion(q *UserQuestion, at string, index int, faults *faultList) {
 	if q.ID == "" {
 		q.ID = fmt.Sprintf("question-%d", index+1)
 	}
@@ -185,13 +192,13 @@ func checkDeadline(at string, expiresAtMs, expiresAfterMs *int64, faults *faultL
 
 // raise makes the rows of a suspension's requests and announces them. The ids have
 // been checked to be new in the run.
-func (w *work) raise(run *Run, s *Suspension, digest string) {
+func (w *work) raise(run *Run, s *raisedSuspension) {
 	number := run.RaisedCount
 	raise := func(kind RequestKind, id, handle string, dueAtMs *int64, body any) {
 		number++
 		request := &Request{
 			SessionID: run.SessionID, RunID: run.RunID, RequestID: id, Handle: handle,
-			SuspensionID: s.SuspensionID, SuspensionDigest: digest,
+			SuspensionID: s.SuspensionID, SuspensionDigest: s.digest,
 			Number: number, Kind: kind, Body: encode(body), CreatedAtMs: w.nowMs,
 		}
 		if dueAtMs != nil {
@@ -216,12 +223,12 @@ func (w *work) raise(run *Run, s *Suspension, digest string) {
 	run.RaisedCount = number
 	if len(questions) > 0 {
 		w.emit(run, EventWaitingForUserQuestion, waitingEvent[UserQuestionRequest]{
-			Type: EventWaitingForUserQuestion, RequestIDs: s.questionIDs(), Requests: questions,
+			Type: EventWaitingForUserQuestion, RequestIDs: questionIDs(s.Suspension), Requests: questions,
 		})
 	}
 	if len(approvals) > 0 {
 		w.emit(run, EventWaitingForApproval, waitingEvent[ApprovalRequest]{
-			Type: EventWaitingForApproval, RequestIDs: s.approvalIDs(), Requests: approvals,
+			Type: EventWaitingForApproval, RequestIDs: approvalIDs(s.Suspension), Requests: approvals,
 		})
 	}
 }
@@ -240,7 +247,7 @@ type waitingEvent[R any] struct {
 	Requests   []R       `json:"requests"`
 }
 
-func (s *Suspension) approvalIDs() []string {
+func approvalIDs(s *Suspension) []string {
 	ids := make([]string, len(s.Approvals))
 	for i := range s.Approvals {
 		ids[i] = s.Approvals[i].ID
@@ -248,7 +255,7 @@ func (s *Suspension) approvalIDs() []string {
 	return ids
 }
 
-func (s *Suspension) questionIDs() []string {
+func questionIDs(s *Suspension) []string {
 	ids := make([]string, len(s.Questions))
 	for i := range s.Questions {
 		ids[i] = s.Questions[i].ID
@@ -256,6 +263,6 @@ func (s *Suspension) questionIDs() []string {
 	return ids
 }
 
-func (s *Suspension) requestIDs() []string {
-	return append(s.questionIDs(), s.approvalIDs()...)
+func requestIDs(s *Suspension) []string {
+	return append(questionIDs(s), approvalIDs(s)...)
 }

@@ -32,7 +32,7 @@ func drawAnswers(t *rapid.T) []runs.UserQuestionAnswer {
 // drawPart answers a part of a question's request, by its run or its session.
 func drawPart(t *rapid.T, h *house) runs.Command {
 	runID := drawRun(t, h)
-	command := &runs.AnswerQuestion{RunID: runID, Partial: true, Resolution: runs.UserQuestionResolution{
+	command := &runs.AnswerQuestion{RunID: runID, Partial: true, Resolution: runs.QuestionAnswer{
 		RequestID: drawRequest(t, h, runID), Answers: drawAnswers(t),
 	}}
 	if rapid.IntRange(0, 9).Draw(t, "whole") == 0 {
@@ -55,14 +55,14 @@ func drawDecision(t *rapid.T, h *house) runs.Command {
 	}
 	if len(approvals) > 0 {
 		for _, id := range rapid.SliceOfN(rapid.SampledFrom(approvals), 0, 2).Draw(t, "approvals") {
-			command.Approvals = append(command.Approvals, runs.ApprovalResolution{
+			command.Approvals = append(command.Approvals, runs.ApprovalDecision{
 				RequestID: id, Behavior: rapid.SampledFrom([]runs.Behavior{"allow", "deny"}).Draw(t, "behavior"),
 			})
 		}
 	}
 	if len(questions) > 0 {
 		for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom(questions), 0, 2, rapid.ID).Draw(t, "questions") {
-			answer := runs.UserQuestionResolution{RequestID: id, Declined: rapid.Bool().Draw(t, "declined")}
+			answer := runs.QuestionAnswer{RequestID: id, Declined: rapid.Bool().Draw(t, "declined")}
 			if !answer.Declined {
 				answer.Answers = rapid.SampledFrom([][]runs.UserQuestionAnswer{
 					{chosen("route", "north")}, {chosen("route", "south"), written("pace", "fast")}, {written("pace", "slow")},
@@ -135,7 +135,7 @@ func TestDecisionIsAllOrNone(t *testing.T) {
 			named = h.before(before)
 		}
 		require.ElementsMatch(t, named, settled)
-		require.Equal(t, len(h.openRequests("r", "")) > 0, h.run("r").Status.Waiting())
+		require.Equal(t, len(h.openRequests("r", "")) > 0, runs.Waiting(h.run("r").Status))
 	})
 }
 

@@ -88,7 +88,7 @@ func drawSession(t *rapid.T) string { return rapid.SampledFrom(propertySessions)
 func drawRun(t *rapid.T, h *house) string {
 	live := h.clarifications()
 	for _, runID := range propertyRuns {
-		if sessionID := h.sessionOf(runID); sessionID != "" && !h.states[sessionID].Runs[runID].Status.Terminal() {
+		if sessionID := h.sessionOf(runID); sessionID != "" && !runs.Terminal(h.states[sessionID].Runs[runID].Status) {
 			live = append(live, runID)
 		}
 	}
@@ -220,13 +220,13 @@ func drawWorkerCall(t *rapid.T, h *house) runs.Command {
 }
 
 func drawApprovals(t *rapid.T, h *house) runs.Command {
-	command := &runs.ResolveApprovals{RunID: drawRun(t, h), Resolutions: []runs.ApprovalResolution{}, Key: drawKey(t)}
+	command := &runs.ResolveApprovals{RunID: drawRun(t, h), Resolutions: []runs.ApprovalDecision{}, Key: drawKey(t)}
 	ids := h.openRequests(command.RunID, runs.KindApproval)
 	if len(ids) == 0 || rapid.IntRange(0, 4).Draw(t, "any ids") == 0 {
 		ids = propertyRequests
 	}
 	for _, id := range rapid.SliceOfN(rapid.SampledFrom(ids), 0, 3).Draw(t, "decided") {
-		command.Resolutions = append(command.Resolutions, runs.ApprovalResolution{
+		command.Resolutions = append(command.Resolutions, runs.ApprovalDecision{
 			RequestID: id, Behavior: rapid.SampledFrom([]runs.Behavior{"allow", "deny"}).Draw(t, "behavior"),
 			Remember: rapid.SampledFrom([]runs.Remember{"", "", "", "", "", "session", "always"}).Draw(t, "remember"),
 		})

@@ -29,19 +29,19 @@ func written(questionID, text string, options ...string) runs.UserQuestionAnswer
 	return runs.UserQuestionAnswer{QuestionID: questionID, FreeformAnswer: text, SelectedOptionIDs: options}
 }
 
-func answers(given ...runs.UserQuestionAnswer) runs.UserQuestionResolution {
-	return runs.UserQuestionResolution{RequestID: "q", Answers: given}
+func answers(given ...runs.UserQuestionAnswer) runs.QuestionAnswer {
+	return runs.QuestionAnswer{RequestID: "q", Answers: given}
 }
 
 // kheish.md 1.6 step 7 in its order: where two errors could be told, this one is.
 func TestAnswerChecksInOrder(t *testing.T) {
 	t.Parallel()
-	declinedWithValue := runs.UserQuestionResolution{RequestID: "q", Declined: true, Value: runs.JSON(`1`)}
+	declinedWithValue := runs.QuestionAnswer{RequestID: "q", Declined: true, Value: runs.JSON(`1`)}
 	declinedWithAnswers := answers(chosen("none"))
 	declinedWithAnswers.Declined = true
 	for _, test := range []struct {
 		name   string
-		given  runs.UserQuestionResolution
+		given  runs.QuestionAnswer
 		code   runs.Code
 		detail string
 	}{
@@ -63,7 +63,7 @@ func TestAnswerChecksInOrder(t *testing.T) {
 		{"an unknown option beside text", answers(written("one", "t", "none"), chosen("many", "x"), written("text", "t")), runs.CodeQuestionOptionNotFound, "unknown option none for question one"},
 		{"an empty answer, before an unknown question", answers(chosen("none", "x"), chosen("one", "x"), chosen("many"), written("text", "t")), runs.CodeQuestionAnswerEmpty, "question many requires at least one answer"},
 		{"an answer too many, when all others are right", answers(chosen("none", "x"), chosen("one", "x"), chosen("many", "x"), written("text", "t")), runs.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
-		{"a value for a question that takes answers", runs.UserQuestionResolution{RequestID: "q", Value: runs.JSON(`1`)}, runs.CodeInvalidRequest, "/resolution/value: request q takes answers, not a value"},
+		{"a value for a question that takes answers", runs.QuestionAnswer{RequestID: "q", Value: runs.JSON(`1`)}, runs.CodeInvalidRequest, "/resolution/value: request q takes answers, not a value"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -80,7 +80,7 @@ func TestAnswerChecksInOrder(t *testing.T) {
 
 func TestAnswersThatAreTaken(t *testing.T) {
 	t.Parallel()
-	for name, given := range map[string]runs.UserQuestionResolution{
+	for name, given := range map[string]runs.QuestionAnswer{
 		"in another order":   answers(written("text", "t"), chosen("many", "z", "x"), chosen("one", "y")),
 		"text beside option": answers(written("one", "because", "x"), written("many", "both", "x", "y"), written("text", "t")),
 		"text instead":       answers(written("one", "none of these"), written("many", "-"), written("text", "t")),
@@ -116,7 +116,7 @@ func TestTypedQuestion(t *testing.T) {
 	h := newHouse(t)
 	h.wait("r", runs.UserQuestionRequest{ID: "q", Kind: "amount", Payload: runs.JSON(`{"question":"How many?"}`), ResponseSchema: runs.JSON(`{"type":"object","properties":{"a/b":{"type":"integer"}},"required":["a/b"]}`)})
 	value := func(text string) *runs.AnswerQuestion {
-		return &runs.AnswerQuestion{RunID: "r", Resolution: runs.UserQuestionResolution{RequestID: "q", Value: runs.JSON(text)}}
+		return &runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Value: runs.JSON(text)}}
 	}
 	require.Equal(t, "request q requires a value", h.refused(runs.CodeQuestionAnswerEmpty, value(`null`)).Detail)
 	h.refused(runs.CodeQuestionAnswerEmpty, &runs.AnswerQuestion{RunID: "r", Resolution: answers()})

@@ -78,7 +78,7 @@ func TestWhatPromotesTheNext(t *testing.T) {
 				h.nowMs += 10
 			}
 			h.must(end)
-			require.True(t, h.run("r").Status.Terminal())
+			require.True(t, runs.Terminal(h.run("r").Status))
 			require.Equal(t, h.nowMs, h.run("next").ClaimableAtMs)
 			require.Zero(t, h.run("last").ClaimableAtMs)
 			require.Equal(t, []int64{1, 2}, h.positions("next", "last"))

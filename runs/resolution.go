@@ -34,19 +34,10 @@ type ApprovalResolution struct {
 	UpdatedInput  JSON   `json:"updated_input,omitzero"`
 	Justification string `json:"justification,omitempty"`
 	Reason        string `json:"reason,omitempty"`
-	// Remember writes a rule with the decision. It holds for RememberForMs (0: for ever),
+	// Remember also writes a rule. It holds for RememberForMs (0: for ever),
 	// DefaultRuleAgeMs when that is absent.
 	Remember      Remember `json:"remember,omitempty"`
 	RememberForMs *int64   `json:"remember_for_ms,omitempty"`
-	// RememberMatch replaces the match that the rule would have: the pattern keys of
-	// the request, else its tool and exact input.
-	RememberMatch *RuleMatch `json:"-"`
-	// RuntimePayload is what a dialect owes the worker's runtime (decisions.md 1).
-	RuntimePayload JSON `json:"-"`
-
-	// ruleID and ruleAgeMs are those of the rule that Remember writes.
-	ruleID    string
-	ruleAgeMs int64
 }
 
 // UserQuestionResolution is an answer to one question request, as a caller gives
@@ -57,11 +48,6 @@ type UserQuestionResolution struct {
 	Declined      bool                 `json:"declined,omitzero"`
 	Value         JSON                 `json:"value,omitzero"`
 	Justification string               `json:"justification,omitempty"`
-	// RuntimePayload is what a dialect owes the worker's runtime (decisions.md 1).
-	RuntimePayload JSON `json:"-"`
-	// Verbatim takes Value, which must be there and may be null, for the answer to
-	// structured questions too, unchecked: the worker's runtime knows what it means.
-	Verbatim bool `json:"-"`
 }
 
 // UserQuestionAnswer answers one structured question.

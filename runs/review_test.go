@@ -28,7 +28,7 @@ func TestReviewApproval(t *testing.T) {
 	}, *effect)
 	require.JSONEq(t, `{"session_id":"s","run_id":"r","agent_id":"default","request":{"id":"a","handle":"`+handle+`",
 		"tool_call_id":"call-a","tool_name":"bash","input":{"command":"ls"},"created_at_ms":1000000}}`, string(effect.Payload))
-	require.Equal(t, runs.CarriedOutOutside, effect.Kind.CarriedOut())
+	require.Equal(t, runs.CarriedOutOutside, runs.CarriedOutWhere(effect.Kind))
 	require.Nil(t, effect.Command())
 	require.Nil(t, effect.Refused(runs.CodeSessionEnded, h.nowMs))
 	require.Equal(t, runs.EffectReviewApproval, runs.EffectKindOf(effect.EffectID))
@@ -56,9 +56,9 @@ func TestReviewApproval(t *testing.T) {
 func TestUnknownEffectsAreCarriedOutNowhere(t *testing.T) {
 	t.Parallel()
 	effect := &runs.Effect{EffectID: "sing:x", Kind: "sing", Payload: runs.JSON(`{}`)}
-	require.Equal(t, runs.CarriedOutNowhere, effect.Kind.CarriedOut())
+	require.Equal(t, runs.CarriedOutNowhere, runs.CarriedOutWhere(effect.Kind))
 	require.Nil(t, effect.Command())
 	for _, kind := range []runs.EffectKind{runs.EffectOpenClarification, runs.EffectDeliverAnswer} {
-		require.Equal(t, runs.CarriedOutInside, kind.CarriedOut())
+		require.Equal(t, runs.CarriedOutInside, runs.CarriedOutWhere(kind))
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // check checks what a rule is to match; at is where it stands in the caller's body.
 // The rule is one of that tool, or of all tools when the name is empty.
-func (m *RuleMatch) check(at, toolName string, ofSession bool, faults *faultList) {
+func checkMatch(m *RuleMatch, at, toolName string, ofSession bool, faults *faultList) {
 	if len(m.PatternKeys) == 0 {
 		m.PatternKeys = nil
 	}
@@ -45,15 +45,15 @@ func (m *RuleMatch) check(at, toolName string, ofSession bool, faults *faultList
 			faults.requiredText(fmt.Sprintf("%s/pattern_keys/%d", at, i), key, MaxPatternKeyLength)
 		}
 	}
-	m.checkParams(at+"/params", faults)
+	checkMatchParams(m, at+"/params", faults)
 }
 
-func (m *RuleMatch) checkParams(at string, faults *faultList) {
+func checkMatchParams(m *RuleMatch, at string, faults *faultList) {
 	if len(m.Params) > MaxRuleParams {
 		faults.add(at, "must have at most %d members", MaxRuleParams)
 		return
 	}
-	for _, name := range m.paramNames() {
+	for _, name := range paramNames(m) {
 		if name == "" || !validText(name, MaxNameLength) {
 			faults.add(at, "must have names of 1 to %d bytes without control characters", MaxNameLength)
 			continue

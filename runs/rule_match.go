@@ -142,7 +142,7 @@ func (r *Rule) whyNot(call *RuleCall, nowMs int64) string {
 }
 
 func (r *Rule) whyNotParams(call *RuleCall) string {
-	for _, name := range r.Match.paramNames() {
+	for _, name := range paramNames(&r.Match) {
 		value, there := call.param(name)
 		if !there {
 			return "the input has no param " + quoted(name)
@@ -155,7 +155,7 @@ func (r *Rule) whyNotParams(call *RuleCall) string {
 }
 
 // paramNames returns the names of the params in one order.
-func (m *RuleMatch) paramNames() []string {
+func paramNames(m *RuleMatch) []string {
 	names := make([]string, 0, len(m.Params))
 	for name := range m.Params {
 		names = append(names, name)
@@ -169,7 +169,7 @@ func (m *RuleMatch) paramNames() []string {
 func (c *RuleCall) param(name string) (string, bool) {
 	if c.members == nil {
 		c.members = map[string]JSON{}
-		if c.Input.Kind() == '{' && json.Unmarshal(c.Input, &c.members) != nil {
+		if KindOf(c.Input) == '{' && json.Unmarshal(c.Input, &c.members) != nil {
 			c.members = map[string]JSON{}
 		}
 	}
@@ -177,13 +177,12 @@ func (c *RuleCall) param(name string) (string, bool) {
 	if !there {
 		return "", false
 	}
-	if value.Kind() == '"' {
+	if KindOf(value) == '"' {
 		var text string
 		err := json.Unmarshal(value, &text)
 		return text, err == nil
 	}
-	compact := value.Clone()
-	err := compact.Compact()
+	compact, err := CompactJSON(value)
 	return string(compact), err == nil
 }
 

@@ -70,7 +70,7 @@ func (r *Rule) conditions(input []byte) []string {
 	if match.ToolCallID != "" {
 		all = append(all, " for the one call "+quoted(match.ToolCallID))
 	}
-	for _, name := range match.paramNames() {
+	for _, name := range paramNames(match) {
 		glob := match.Params[name]
 		all = append(all, " when "+plain(name)+" "+shownGlob(glob))
 	}

@@ -125,14 +125,14 @@ func TestRememberedTexts(t *testing.T) {
 		remembered(t, request, runs.RememberAlways, runs.BehaviorDeny, ms(0), december))
 	require.Equal(t, `Allow the tool bash with exactly this input: {"command":"ls"}, in every session, until 2027-01-20T10:00:00Z.`,
 		remembered(t, request, runs.RememberAlways, runs.BehaviorAllow, nil, december))
-	_, err := runs.PreviewRule(request, "s1", runs.ApprovalResolution{Remember: "forever", Behavior: runs.BehaviorAllow}, 0, december)
+	_, err := runs.PreviewRule(request, "s1", runs.ApprovalDecision{Remember: "forever", Behavior: runs.BehaviorAllow}, 0, december)
 	requireCode(t, runs.CodeInvalidRequest, err)
 }
 
 // remembered is the text of the rule that a decision in session s1 would write.
 func remembered(t *testing.T, request runs.ApprovalRequest, remember runs.Remember, behavior runs.Behavior, forMs *int64, nowMs int64) string {
 	t.Helper()
-	rule, err := runs.PreviewRule(request, "s1", runs.ApprovalResolution{Remember: remember, Behavior: behavior, RememberForMs: forMs}, 0, nowMs)
+	rule, err := runs.PreviewRule(request, "s1", runs.ApprovalDecision{Remember: remember, Behavior: behavior, RememberForMs: forMs}, 0, nowMs)
 	require.NoError(t, err)
 	return rule.Text
 }

@@ -136,11 +136,11 @@ func TestRememberTwoInOneBatch(t *testing.T) {
 	again.Key = "k"
 	require.True(t, h.must(again).Replayed)
 	require.Len(t, h.rules, 2)
-	for _, change := range []func(*runs.ApprovalResolution){
-		func(r *runs.ApprovalResolution) { r.Remember = "" },
-		func(r *runs.ApprovalResolution) { r.Remember = runs.RememberAlways },
-		func(r *runs.ApprovalResolution) { r.RememberForMs = ms(5) },
-		func(r *runs.ApprovalResolution) { r.RememberMatch = &runs.RuleMatch{AnyInput: true} },
+	for _, change := range []func(*runs.ApprovalDecision){
+		func(r *runs.ApprovalDecision) { r.Remember = "" },
+		func(r *runs.ApprovalDecision) { r.Remember = runs.RememberAlways },
+		func(r *runs.ApprovalDecision) { r.RememberForMs = ms(5) },
+		func(r *runs.ApprovalDecision) { r.RememberMatch = &runs.RuleMatch{AnyInput: true} },
 	} {
 		other := allow("r", "a", "b", "c")
 		other.Resolutions[0].Remember, other.Resolutions[2].Remember = runs.RememberSession, runs.RememberAlways
@@ -186,19 +186,19 @@ func TestRememberFaults(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name    string
-		change  func(*runs.ApprovalResolution)
+		change  func(*runs.ApprovalDecision)
 		maxAge  int64
 		pointer string
 	}{
-		{"another scope", func(r *runs.ApprovalResolution) { r.Remember = "forever" }, 0, "remember"},
-		{"how long but not what", func(r *runs.ApprovalResolution) { r.Remember, r.RememberForMs = "", ms(1) }, 0, "remember_for_ms"},
-		{"less than no time", func(r *runs.ApprovalResolution) { r.RememberForMs = ms(-1) }, 0, "remember_for_ms"},
-		{"past the cap", func(r *runs.ApprovalResolution) { r.RememberForMs = ms(1_001) }, 1_000, "remember_for_ms"},
-		{"for ever past the cap", func(r *runs.ApprovalResolution) { r.RememberForMs = ms(0) }, 1_000, "remember_for_ms"},
-		{"past all bounds", func(r *runs.ApprovalResolution) { r.RememberForMs = ms(runs.MaxExpiresAfterMs + 1) }, 0, "remember_for_ms"},
-		{"another input", func(r *runs.ApprovalResolution) { r.UpdatedInput = runs.JSON(`{"command":"ls -l"}`) }, 0, "remember"},
-		{"nothing to match", func(r *runs.ApprovalResolution) { r.RememberMatch = &runs.RuleMatch{} }, 0, "remember"},
-		{"a call everywhere", func(r *runs.ApprovalResolution) {
+		{"another scope", func(r *runs.ApprovalDecision) { r.Remember = "forever" }, 0, "remember"},
+		{"how long but not what", func(r *runs.ApprovalDecision) { r.Remember, r.RememberForMs = "", ms(1) }, 0, "remember_for_ms"},
+		{"less than no time", func(r *runs.ApprovalDecision) { r.RememberForMs = ms(-1) }, 0, "remember_for_ms"},
+		{"past the cap", func(r *runs.ApprovalDecision) { r.RememberForMs = ms(1_001) }, 1_000, "remember_for_ms"},
+		{"for ever past the cap", func(r *runs.ApprovalDecision) { r.RememberForMs = ms(0) }, 1_000, "remember_for_ms"},
+		{"past all bounds", func(r *runs.ApprovalDecision) { r.RememberForMs = ms(runs.MaxExpiresAfterMs + 1) }, 0, "remember_for_ms"},
+		{"another input", func(r *runs.ApprovalDecision) { r.UpdatedInput = runs.JSON(`{"command":"ls -l"}`) }, 0, "remember"},
+		{"nothing to match", func(r *runs.ApprovalDecision) { r.RememberMatch = &runs.RuleMatch{} }, 0, "remember"},
+		{"a call everywhere", func(r *runs.ApprovalDecision) {
 			r.Remember, r.RememberMatch = runs.RememberAlways, &runs.RuleMatch{ToolCallID: "c"}
 		}, 0, "remember/tool_call_id"},
 	} {

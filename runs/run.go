@@ -12,7 +12,7 @@ const (
 )
 
 // Known reports whether the text is the name of a kind.
-func (k RunKind) Known() bool { return k == KindInput || k == KindParentClarification }
+func KnownRunKind(k RunKind) bool { return k == KindInput || k == KindParentClarification }
 
 // RunRequestSummary says who asked for a run and how it begins.
 type RunRequestSummary struct {

@@ -88,7 +88,7 @@ func (w *work) waitOrGoOn(run *Run) {
 		if run.Status != StatusWaitingForApproval {
 			w.move(run, StatusWaitingForApproval)
 		}
-	case run.Status.Waiting():
+	case Waiting(run.Status):
 		w.move(run, StatusRunning)
 		w.emit(run, EventStarted, plainEvent{EventStarted})
 		run.ClaimableAtMs = w.nowMs
@@ -171,7 +171,7 @@ func (w *work) holder(run *Run, fence int64) error {
 		return newError(CodeLeaseLost, "fence %d is not the newest of run %s", fence, run.RunID)
 	case run.Status == StatusCompleted || run.Status == StatusFailed:
 		return newError(CodeRunStateConflict, "run %s is already %s", run.RunID, run.Status)
-	case run.Status.Terminal():
+	case Terminal(run.Status):
 		return newError(CodeLeaseLost, "run %s was %s", run.RunID, run.Status)
 	case run.LeaseEnd != "":
 		return newError(CodeLeaseLost, "the lease of run %s was %s", run.RunID, run.LeaseEnd)

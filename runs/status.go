@@ -38,17 +38,17 @@ var legalMoves = map[Status][]Status{
 }
 
 // Terminal reports whether a run in this status is over.
-func (s Status) Terminal() bool {
+func Terminal(s Status) bool {
 	return s == StatusCompleted || s == StatusFailed || s == StatusInterrupted || s == StatusCancelled
 }
 
 // Waiting reports whether a run in this status waits for a person.
-func (s Status) Waiting() bool {
+func Waiting(s Status) bool {
 	return s == StatusWaitingForApproval || s == StatusWaitingForUserQuestion
 }
 
 // Known reports whether the text is the name of a status.
-func (s Status) Known() bool {
+func KnownStatus(s Status) bool {
 	for _, known := range Statuses {
 		if s == known {
 			return true

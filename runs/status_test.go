@@ -29,14 +29,14 @@ func TestLegalMoves(t *testing.T) {
 			require.Equal(t, from == runs.StatusWaitingForUserQuestion && to == runs.StatusCompleted,
 				runs.CanMove(runs.KindParentClarification, from, to), "clarification: %s to %s", from, to)
 		}
-		require.Equal(t, len(legal[from]) == 0, from.Terminal(), "%s", from)
-		require.True(t, from.Known())
+		require.Equal(t, len(legal[from]) == 0, runs.Terminal(from), "%s", from)
+		require.True(t, runs.KnownStatus(from))
 	}
-	require.True(t, runs.KindInput.Known())
-	require.True(t, runs.KindParentClarification.Known())
-	require.False(t, runs.RunKind("").Known())
-	require.False(t, runs.Status("idle").Known())
-	require.False(t, runs.Status("").Known())
+	require.True(t, runs.KnownRunKind(runs.KindInput))
+	require.True(t, runs.KnownRunKind(runs.KindParentClarification))
+	require.False(t, runs.KnownRunKind(runs.RunKind("")))
+	require.False(t, runs.KnownStatus(runs.Status("idle")))
+	require.False(t, runs.KnownStatus(runs.Status("")))
 }
 
 // into brings run "r" of session "s" into a status; its newest fence is 1, but for
@@ -167,7 +167,7 @@ func TestEveryCommandInEveryStatus(t *testing.T) {
 					got = asIs
 				}
 				require.Equal(t, want, got, "%v", err)
-				if err == nil && status.Terminal() && name != "create run" && reply.Existing {
+				if err == nil && runs.Terminal(status) && name != "create run" && reply.Existing {
 					require.Empty(t, change.Events, "a repeated end was reported twice")
 				}
 			})

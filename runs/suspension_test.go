@@ -262,7 +262,7 @@ func TestSchemaThatAValueMakesExpensive(t *testing.T) {
 		`{"allOf":[{"properties":{"a":{"$ref":"#"}}},{"properties":{"a":{"$ref":"#"}}}]}`)})
 	value := func(depth int) *runs.AnswerQuestion {
 		text := strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth)
-		return &runs.AnswerQuestion{RunID: "r", Resolution: runs.UserQuestionResolution{RequestID: "q", Value: runs.JSON(text)}}
+		return &runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Value: runs.JSON(text)}}
 	}
 	begun := time.Now()
 	refusal := h.refused(runs.CodeInvalidRequest, value(60))
@@ -306,7 +306,7 @@ func TestSchemaFaultsInOrder(t *testing.T) {
 	h.wait("r", runs.UserQuestionRequest{ID: "q", ResponseSchema: runs.JSON(`{
 		"properties":{"a":{"type":"string"},"b":{"items":{"type":"integer"}}},"additionalProperties":false}`)})
 	answered := func(value string) *runs.AnswerQuestion {
-		return &runs.AnswerQuestion{RunID: "r", Resolution: runs.UserQuestionResolution{RequestID: "q", Value: runs.JSON(value)}}
+		return &runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Value: runs.JSON(value)}}
 	}
 	refusal := h.refused(runs.CodeInvalidRequest, answered(`{"z":1,"b":[1,"x"],"y":2,"a":7,"x":3}`))
 	require.Equal(t, []runs.Fault{

@@ -13,7 +13,7 @@ func typedQuestion(schema string) runs.UserQuestionRequest {
 }
 
 func valued(text string) *runs.AnswerQuestion {
-	command := &runs.AnswerQuestion{RunID: "r", Resolution: runs.UserQuestionResolution{RequestID: "q"}}
+	command := &runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q"}}
 	if text != "" {
 		command.Resolution.Value = runs.JSON(text)
 	}
@@ -114,7 +114,7 @@ func TestRuntimePayload(t *testing.T) {
 	h := newHouse(t)
 	h.start("r")
 	h.must(hold("r", 1, approval("a"), question("q")))
-	h.must(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalResolution{
+	h.must(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
 		{RequestID: "a", Behavior: runs.BehaviorAllow, RuntimePayload: runs.JSON(`{"decision":"accept"}`)},
 	}})
 	given := answer("r", "q", "north")
@@ -152,8 +152,8 @@ func TestFingerprintOfDialects(t *testing.T) {
 	null.Resolution.Value = runs.JSON(`null`)
 	other := plain()
 	other.Resolution.RuntimePayload = runs.JSON(`1`)
-	word := &runs.AnswerQuestion{RunID: "r", Key: "k", Resolution: runs.UserQuestionResolution{RequestID: "q", Verbatim: true, Value: runs.JSON(`1`)}}
-	nothing := &runs.AnswerQuestion{RunID: "r", Key: "k", Resolution: runs.UserQuestionResolution{RequestID: "q", Verbatim: true, Value: runs.JSON(`null`)}}
+	word := &runs.AnswerQuestion{RunID: "r", Key: "k", Resolution: runs.QuestionAnswer{RequestID: "q", Verbatim: true, Value: runs.JSON(`1`)}}
+	nothing := &runs.AnswerQuestion{RunID: "r", Key: "k", Resolution: runs.QuestionAnswer{RequestID: "q", Verbatim: true, Value: runs.JSON(`null`)}}
 	for name, test := range map[string]struct {
 		first, again *runs.AnswerQuestion
 		same         bool

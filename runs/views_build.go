@@ -277,7 +277,7 @@ func labelAnswers(question UserQuestionRequest, resolution Resolution) AnswerFor
 			if given.QuestionID == asked.ID {
 				labelled := label(asked, given)
 				answer.Answers = append(answer.Answers, labelled)
-				lines = append(lines, asked.Question+": "+labelled.text())
+				lines = append(lines, asked.Question+": "+answerText(&labelled))
 			}
 		}
 	}
@@ -305,7 +305,7 @@ func label(asked UserQuestion, given UserQuestionAnswer) LabelledAnswer {
 }
 
 // text is the answer in one line: the labels, which win over free text.
-func (a *LabelledAnswer) text() string {
+func answerText(a *LabelledAnswer) string {
 	if len(a.SelectedOptions) == 0 {
 		return a.FreeformAnswer
 	}

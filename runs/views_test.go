@@ -195,8 +195,8 @@ func TestLabelledAnswers(t *testing.T) {
 	resolution := answers(written("text", "as I said"), chosen("many", "z", "x"), written("one", "labels win", "y"))
 	resolution.Justification = "asked around"
 	h.must(&runs.AnswerQuestion{RunID: "r", Resolution: resolution})
-	h.must(&runs.AnswerQuestion{RunID: "r", Resolution: runs.UserQuestionResolution{RequestID: "d", Declined: true, Justification: "busy"}})
-	h.must(&runs.AnswerQuestion{RunID: "r", Resolution: runs.UserQuestionResolution{RequestID: "typed", Value: runs.JSON(`"v"`)}})
+	h.must(&runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "d", Declined: true, Justification: "busy"}})
+	h.must(&runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "typed", Value: runs.JSON(`"v"`)}})
 	resume := h.record("r").Resume()
 	by := `"resolved_by":"api-user","resolved_at_ms":1000000,"via":"api"`
 	requireJSON(t, `{"request_id":"q","outcome":"answered","declined":false,"summary":"One?: Y\nMany?: Z, X\nText?: as I said","justification":"asked around",

@@ -245,7 +245,7 @@ func (w *work) unfinished() []*Run {
 	}
 	list := make([]*Run, 0, len(ids))
 	for runID := range ids {
-		if run := w.run(runID); run != nil && !run.Status.Terminal() {
+		if run := w.run(runID); run != nil && !Terminal(run.Status) {
 			list = append(list, run)
 		}
 	}

@@ -42,7 +42,7 @@ func (f *frame) ends() bool { return endsRun(f.event) }
 
 // endsRun says that the run has no event after this one: it has the name of the
 // status that the run ends in.
-func endsRun(event *runs.Event) bool { return runs.Status(event.Type).Terminal() }
+func endsRun(event *runs.Event) bool { return runs.Terminal(runs.Status(event.Type)) }
 
 func newFrame(event *runs.Event) (frame, error) {
 	text, err := appendFrame(nil, strconv.FormatInt(event.EventID, 10), string(event.Type), event.Entry())

@@ -86,7 +86,7 @@ func (b *board) commit(session string, steps ...string) runs.Notice {
 			event.Body = runs.JSON(fmt.Sprintf(`{"resolutions":[{"request_id":%q}]}`, step[1:]))
 			delete(b.open, name)
 		}
-		notice.Prompts = notice.Prompts || event.Type.AboutRequest()
+		notice.Prompts = notice.Prompts || runs.AboutRequest(event.Type)
 		b.logs[session] = append(b.logs[session], event)
 		notice.Events = append(notice.Events, &event)
 	}

@@ -87,7 +87,7 @@ func (l *inboxLog) session(ctx context.Context, sessionID string, told span) ([]
 			return nil, err
 		}
 		for i := range events {
-			if events[i].Type.AboutRequest() {
+			if runs.AboutRequest(events[i].Type) {
 				event := events[i] // by itself, so that it does not keep the others
 				found = append(found, &event)
 			}
@@ -104,7 +104,7 @@ func (l *inboxLog) session(ctx context.Context, sessionID string, told span) ([]
 
 func aboutRequests(events []*runs.Event) (found []*runs.Event) {
 	for _, event := range events {
-		if event.Type.AboutRequest() {
+		if runs.AboutRequest(event.Type) {
 			found = append(found, event)
 		}
 	}

@@ -98,7 +98,7 @@ var damages = []damage{
 	{"a clarification takes the slot", func(m *memory) { m.states["parent"].Session.ActiveRunID = m.asked("open") }, aboutAsked(doctor.ClarificationActive, "open")},
 	{"a clarification waits in an ended session", func(m *memory) {
 		for runID, run := range m.states["parent"].Runs {
-			if runID != m.asked("open") && !run.Status.Terminal() {
+			if runID != m.asked("open") && !runs.Terminal(run.Status) {
 				m.must(&runs.CancelRun{RunID: runID})
 			}
 		}

@@ -42,14 +42,14 @@ func decided(t *testing.T, door runs.Door) {
 	}
 	run := do(&runs.Suspend{RunID: "reviewed", Fence: 1, Suspension: suspension}).Run
 	part := func(requestID, questionID string) runs.Command {
-		return &runs.AnswerQuestion{RunID: "reviewed", Partial: true, Resolution: runs.UserQuestionResolution{
+		return &runs.AnswerQuestion{RunID: "reviewed", Partial: true, Resolution: runs.QuestionAnswer{
 			RequestID: requestID, Answers: []runs.UserQuestionAnswer{{QuestionID: questionID, FreeformAnswer: "so"}},
 		}}
 	}
 	do(part("parted", "why"))
 	do(part("whole", "why"))
 	do(part("whole", "which"))
-	do(&runs.DecideRequests{RunID: "reviewed", Approvals: []runs.ApprovalResolution{{RequestID: "by-hand", Behavior: runs.BehaviorDeny}}})
+	do(&runs.DecideRequests{RunID: "reviewed", Approvals: []runs.ApprovalDecision{{RequestID: "by-hand", Behavior: runs.BehaviorDeny}}})
 	for _, request := range run.Requests {
 		if request.RequestID == "shown" {
 			do(&runs.ReviewApproval{RunID: "reviewed", RequestID: "shown", Handle: request.Handle})

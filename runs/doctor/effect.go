@@ -43,7 +43,7 @@ func (e *examiner) checkEffect(effect *runs.Effect, at Finding) {
 	}
 	e.owed[effect.EffectID] = true
 	var payload effectPayload
-	if effect.Kind.CarriedOut() == runs.CarriedOutNowhere || json.Unmarshal(effect.Payload, &payload) != nil {
+	if runs.CarriedOutWhere(effect.Kind) == runs.CarriedOutNowhere || json.Unmarshal(effect.Payload, &payload) != nil {
 		e.find(EffectUnreadable, at, "the payload is not the JSON of an effect of kind %q", effect.Kind)
 		return
 	}
@@ -70,7 +70,7 @@ func (e *examiner) checkEffect(effect *runs.Effect, at Finding) {
 func effectContradiction(effect *runs.Effect) string {
 	pending := effect.State == runs.EffectPending
 	switch {
-	case !effect.State.Known():
+	case !runs.KnownEffectState(effect.State):
 		return "there is no such state"
 	case pending && effect.DueAtMs == 0:
 		return "due_at_ms is not set"
@@ -104,7 +104,7 @@ func (e *examiner) undecided(effect *runs.Effect, payload *effectPayload) string
 		if shown == nil || shown.kind != runs.KindApproval || shown.handle != payload.Request.Handle {
 			return "its run has no such approval"
 		}
-	case of.Kind != runs.KindParentClarification || !of.Status.Terminal():
+	case of.Kind != runs.KindParentClarification || !runs.Terminal(of.Status):
 		return "its run is no clarification that was settled"
 	}
 	return ""

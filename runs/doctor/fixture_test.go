@@ -27,7 +27,7 @@ func fill(t *testing.T, door runs.Door) {
 	}
 	decide := func(runID, requestID string, behavior runs.Behavior) {
 		t.Helper()
-		do(&runs.ResolveApprovals{RunID: runID, Resolutions: []runs.ApprovalResolution{{RequestID: requestID, Behavior: behavior}}})
+		do(&runs.ResolveApprovals{RunID: runID, Resolutions: []runs.ApprovalDecision{{RequestID: requestID, Behavior: behavior}}})
 	}
 	note := runs.JSON(`{"type":"note"}`)
 
@@ -63,10 +63,10 @@ func fill(t *testing.T, door runs.Door) {
 	create("answered", "told")                                                      // 1, 2
 	claim("told")                                                                   // 3 started
 	do(&runs.Suspend{RunID: "told", Fence: 1, Suspension: questions("q-1", "q-2")}) // 4 waiting_for_user_question
-	do(&runs.AnswerQuestion{RunID: "told", Resolution: runs.UserQuestionResolution{
+	do(&runs.AnswerQuestion{RunID: "told", Resolution: runs.QuestionAnswer{
 		RequestID: "q-1", Answers: []runs.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"x"}}},
 	}}) // 5 user_question_resolved
-	do(&runs.AnswerQuestion{RunID: "told", Resolution: runs.UserQuestionResolution{RequestID: "q-2", Declined: true}}) // 6, 7 started
+	do(&runs.AnswerQuestion{RunID: "told", Resolution: runs.QuestionAnswer{RequestID: "q-2", Declined: true}}) // 6, 7 started
 	claim("told")
 	do(&runs.Fail{RunID: "told", Fence: 2, Error: "broken"}) // 8 failed
 

@@ -33,7 +33,7 @@ func (h *history) take(kind runs.RunKind, event *runs.Event) (Code, string) {
 	if h.doubted {
 		return "", ""
 	}
-	if before.Terminal() {
+	if runs.Terminal(before) {
 		h.doubted = true
 		if end != "" {
 			return TerminalEventRepeated, "the run was already " + string(before) + " when it was " + string(end)
@@ -69,7 +69,7 @@ func follow(status runs.Status, lastType, event runs.EventType, end runs.Status)
 	case runs.EventStarted:
 		return runs.StatusRunning, runs.CanMove(runs.KindInput, status, runs.StatusRunning)
 	case runs.EventWaitingForApproval:
-		if status.Waiting() {
+		if runs.Waiting(status) {
 			return status, true // an attached worker asks for more
 		}
 		return runs.StatusWaitingForApproval, runs.CanMove(runs.KindInput, status, runs.StatusWaitingForApproval)
@@ -77,15 +77,15 @@ func follow(status runs.Status, lastType, event runs.EventType, end runs.Status)
 		return runs.StatusWaitingForUserQuestion,
 			status == runs.StatusWaitingForUserQuestion || runs.CanMove(runs.KindInput, status, runs.StatusWaitingForUserQuestion)
 	case runs.EventApprovalResolved, runs.EventUserQuestionAnswered:
-		return status, status.Waiting()
+		return status, runs.Waiting(status)
 	case runs.EventUserQuestionResolved, runs.EventParentClarificationRequested:
 		// A worker may ask its parent's session and go on; the answer is reported
 		// whatever it is at.
-		return status, status == runs.StatusRunning || status.Waiting()
+		return status, status == runs.StatusRunning || runs.Waiting(status)
 	case runs.EventParentClarificationResolved:
 		return status, false
 	case runs.EventCompleted, runs.EventFailed, runs.EventInterrupted, runs.EventCancelled:
-		if event == runs.EventCompleted && status.Waiting() && isResolution(lastType) {
+		if event == runs.EventCompleted && runs.Waiting(status) && isResolution(lastType) {
 			// An attached worker completed: what was open was settled, and the run ran
 			// again for the moment.
 			status = runs.StatusRunning
@@ -94,7 +94,7 @@ func follow(status runs.Status, lastType, event runs.EventType, end runs.Status)
 	case runs.EventOutput:
 	}
 	// It is a worker's own.
-	return status, status == runs.StatusRunning || status.Waiting()
+	return status, status == runs.StatusRunning || runs.Waiting(status)
 }
 
 // followClarification is follow for a parent clarification, which waits from its
@@ -148,9 +148,9 @@ func (e *examiner) checkHistory(r *run, at Finding) {
 		e.find(RunLastEventWrong, at, "last_event_id is %d, but the run's last event is %d", r.LastEventID, h.last)
 	}
 	switch {
-	case r.Status.Terminal() && h.terminals == 0:
+	case runs.Terminal(r.Status) && h.terminals == 0:
 		e.find(TerminalEventMissing, at, "the run is %s, but no event says so", r.Status)
-	case h.doubted || r.statusDoubted || h.status == r.Status || h.status.Waiting() && r.Status.Waiting():
+	case h.doubted || r.statusDoubted || h.status == r.Status || runs.Waiting(h.status) && runs.Waiting(r.Status):
 	default:
 		e.find(HistoryWrong, at, "the run is %s, but its events lead to %s", r.Status, h.status)
 	}

@@ -196,7 +196,7 @@ func family(t *testing.T, door runs.Door) {
 		carryOut("parent", "deliver_answer:"+runID)
 	}
 	answer := func(runID, requestID string) runs.Command {
-		return &runs.AnswerQuestion{RunID: runID, Resolution: runs.UserQuestionResolution{
+		return &runs.AnswerQuestion{RunID: runID, Resolution: runs.QuestionAnswer{
 			RequestID: requestID, Answers: []runs.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"x"}}},
 		}}
 	}
@@ -206,10 +206,10 @@ func family(t *testing.T, door runs.Door) {
 	do(&runs.Suspend{RunID: "done", Fence: 1, Suspension: runs.Suspension{Approvals: approvals("a").Approvals, Hold: true}})
 	parked := ask("done", 1, "parked", true)
 	settle(parked, answer(parked, "parked"))
-	do(&runs.ResolveApprovals{RunID: "done", Resolutions: []runs.ApprovalResolution{{RequestID: "a", Behavior: runs.BehaviorAllow}}})
+	do(&runs.ResolveApprovals{RunID: "done", Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: runs.BehaviorAllow}}})
 	do(&runs.ClaimRun{RunID: "done", WorkerID: "w"})
 	declined := ask("done", 2, "declined", false)
-	settle(declined, &runs.AnswerQuestion{RunID: declined, Resolution: runs.UserQuestionResolution{RequestID: "declined", Declined: true}})
+	settle(declined, &runs.AnswerQuestion{RunID: declined, Resolution: runs.QuestionAnswer{RequestID: "declined", Declined: true}})
 	cancelled := ask("done", 2, "cancelled", true)
 	settle(cancelled, &runs.CancelRun{RunID: cancelled})
 	do(&runs.ClaimRun{RunID: "done", WorkerID: "w"})

@@ -46,7 +46,7 @@ func (e *examiner) readRuns(rows runs.RowSequence[runs.Run]) error {
 // checkRun checks a run once all its requests and events have been seen.
 func (e *examiner) checkRun(r *run) {
 	at := Finding{RunID: r.RunID}
-	if !r.Status.Known() {
+	if !runs.KnownStatus(r.Status) {
 		e.find(StatusUnknown, at, "the status is %q", r.Status)
 		return
 	}
@@ -72,11 +72,11 @@ func (e *examiner) checkWait(r *run, at Finding) {
 		want = runs.StatusWaitingForUserQuestion
 	}
 	switch {
-	case r.Status.Waiting() && open == 0:
+	case runs.Waiting(r.Status) && open == 0:
 		e.find(RunWaitsForNothing, at, "the run is %s, but nothing is open on it", r.Status)
-	case !r.Status.Waiting() && open > 0:
+	case !runs.Waiting(r.Status) && open > 0:
 		e.find(RunDoesNotWait, at, "the run is %s, but %d requests are open on it", r.Status, open)
-	case r.Status.Terminal() && r.openUnparked > 0:
+	case runs.Terminal(r.Status) && r.openUnparked > 0:
 		e.find(RunDoesNotWait, at, "the run is %s, but %d clarifications are open on it", r.Status, r.openUnparked)
 	case open > 0 && r.Status != want:
 		e.find(WaitingStatusWrong, at, "the run is %s, but %d approvals and %d questions are open on it", r.Status, r.openApprovals, r.openQuestions)
@@ -127,7 +127,7 @@ func gapless(numbers []int64) bool {
 func shown(numbers []int64) []int64 { return numbers[:min(len(numbers), 20)] }
 
 func (e *examiner) checkEnd(r *run, at Finding) {
-	switch over := r.Status.Terminal(); {
+	switch over := runs.Terminal(r.Status); {
 	case over && r.FinishedAtMs == 0:
 		e.find(FinishedAtMissing, at, "the run is %s, but finished_at_ms is not set", r.Status)
 	case !over && r.FinishedAtMs != 0:
@@ -145,9 +145,9 @@ func (e *examiner) checkLease(r *run, at Finding) {
 		return
 	case !held:
 		why = "has an attached worker without a lease"
-	case r.Status == runs.StatusQueued || r.Status.Terminal():
+	case r.Status == runs.StatusQueued || runs.Terminal(r.Status):
 		why = "is held or has an attached worker"
-	case r.Status.Waiting() && !r.Attached:
+	case runs.Waiting(r.Status) && !r.Attached:
 		why = "is held, but no worker is attached"
 	case r.LeaseEnd != "":
 		why = "is held by a lease that was " + string(r.LeaseEnd)

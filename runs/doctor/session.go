@@ -13,12 +13,12 @@ func (e *examiner) checkSession(session *runs.Session) {
 	for _, run := range e.orderedRuns {
 		switch {
 		case run.Kind == runs.KindParentClarification:
-			if !run.Status.Terminal() {
+			if !runs.Terminal(run.Status) {
 				clarifications = append(clarifications, run)
 			}
 		case run.Status == runs.StatusQueued:
 			queued = append(queued, run)
-		case run.Status == runs.StatusRunning || run.Status.Waiting():
+		case run.Status == runs.StatusRunning || runs.Waiting(run.Status):
 			active = append(active, run)
 		}
 	}

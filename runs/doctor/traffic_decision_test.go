@@ -14,16 +14,16 @@ func (g *traffic) decision() runs.Command {
 	switch g.IntN(8) {
 	case 0, 1, 2:
 		n := g.IntN(2)
-		return &runs.AnswerQuestion{RunID: runID, Partial: true, Actor: actor, Resolution: runs.UserQuestionResolution{
+		return &runs.AnswerQuestion{RunID: runID, Partial: true, Actor: actor, Resolution: runs.QuestionAnswer{
 			RequestID: questionID, Answers: answered[n : n+1],
 		}}
 	case 3, 4:
 		command := &runs.DecideRequests{RunID: runID, Actor: actor, Key: g.among([]string{"", "k-" + runID})}
 		if approvalID != "none" {
-			command.Approvals = []runs.ApprovalResolution{{RequestID: approvalID, Behavior: runs.BehaviorAllow}}
+			command.Approvals = []runs.ApprovalDecision{{RequestID: approvalID, Behavior: runs.BehaviorAllow}}
 		}
 		if questionID != "none" {
-			command.Answers = []runs.UserQuestionResolution{{RequestID: questionID, Answers: answered[:1+g.IntN(2)]}}
+			command.Answers = []runs.QuestionAnswer{{RequestID: questionID, Answers: answered[:1+g.IntN(2)]}}
 		}
 		if g.chance(20) {
 			command.CancelRequestID = g.among([]string{approvalID, questionID})
@@ -42,7 +42,7 @@ func (g *traffic) decision() runs.Command {
 			Effect: runs.RuleEffect(g.among([]string{string(runs.RuleAllow), string(runs.RuleDeny)})), Match: runs.RuleMatch{AnyInput: true},
 		}
 	default:
-		return &runs.ResolveApprovals{RunID: runID, Actor: actor, Resolutions: []runs.ApprovalResolution{
+		return &runs.ResolveApprovals{RunID: runID, Actor: actor, Resolutions: []runs.ApprovalDecision{
 			{RequestID: approvalID, Behavior: runs.BehaviorAllow, Remember: runs.RememberSession},
 		}}
 	}

@@ -112,7 +112,7 @@ func (g *traffic) clarification() runs.Command {
 		return &runs.AskClarification{RunID: record.Run.RunID, Fence: record.Run.Fence, Request: question, Park: g.chance(50)}
 	case 3, 4:
 		record := g.waiting()
-		return &runs.AnswerQuestion{RunID: record.Run.RunID, Actor: actor, Resolution: runs.UserQuestionResolution{
+		return &runs.AnswerQuestion{RunID: record.Run.RunID, Actor: actor, Resolution: runs.QuestionAnswer{
 			RequestID: open(record, runs.KindQuestion), Answers: []runs.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"y"}}},
 		}}
 	case 5:
@@ -144,7 +144,7 @@ func (g *traffic) carryOut() error {
 		return err
 	}
 	effect := claimed.Effect
-	if effect.Kind.CarriedOut() == runs.CarriedOutInside {
+	if runs.CarriedOutWhere(effect.Kind) == runs.CarriedOutInside {
 		_, err = g.store.Do(g.ctx, effect.Command())
 	}
 	if instead := effect.Refused(runs.ErrorCode(err), claimed.NowMs); err != nil && instead != nil {
@@ -193,11 +193,11 @@ func (g *traffic) command() runs.Command {
 		if g.chance(30) {
 			behavior = runs.BehaviorDeny
 		}
-		return &runs.ResolveApprovals{RunID: runID, Actor: actor, Key: "k-" + runID, Resolutions: []runs.ApprovalResolution{
+		return &runs.ResolveApprovals{RunID: runID, Actor: actor, Key: "k-" + runID, Resolutions: []runs.ApprovalDecision{
 			{RequestID: open(record, runs.KindApproval), Behavior: behavior},
 		}}
 	case 10, 11:
-		return &runs.AnswerQuestion{RunID: runID, Actor: actor, Resolution: runs.UserQuestionResolution{
+		return &runs.AnswerQuestion{RunID: runID, Actor: actor, Resolution: runs.QuestionAnswer{
 			RequestID: open(record, runs.KindQuestion), Declined: g.chance(30),
 			Answers: []runs.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"x"}}},
 		}}

@@ -100,7 +100,7 @@ func (e *Effects) shares() []share {
 		return []share{func(string) bool { return true }}
 	}
 	outside := func(effectID string) bool {
-		return runs.EffectKindOf(effectID).CarriedOut() == runs.CarriedOutOutside
+		return runs.CarriedOutWhere(runs.EffectKindOf(effectID)) == runs.CarriedOutOutside
 	}
 	return []share{func(effectID string) bool { return !outside(effectID) }, outside}
 }
@@ -243,7 +243,7 @@ func (e *Effects) carryOut(ctx context.Context, due runs.DueEffect) (effectOutco
 // perform carries an effect out. It returns why that failed, if it did, and whether
 // trying again will not help.
 func (e *Effects) perform(ctx context.Context, effect *runs.Effect, nowMs int64) (permanent bool, refusal error) {
-	switch effect.Kind.CarriedOut() {
+	switch runs.CarriedOutWhere(effect.Kind) {
 	case runs.CarriedOutInside:
 		err := e.command(ctx, effect, nowMs)
 		return runs.ErrorCode(err) != "", err

@@ -163,7 +163,7 @@ func (m *memory) must(t *testing.T, command runs.Command) runs.Reply {
 
 func (m *memory) answer(t *testing.T, on *runs.WaitingOn) {
 	t.Helper()
-	m.must(t, &runs.AnswerQuestion{RunID: on.RunID, Resolution: runs.UserQuestionResolution{
+	m.must(t, &runs.AnswerQuestion{RunID: on.RunID, Resolution: runs.QuestionAnswer{
 		RequestID: on.RequestID, Answers: []runs.UserQuestionAnswer{{QuestionID: "question-1", FreeformAnswer: "left"}},
 	}})
 }

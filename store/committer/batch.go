@@ -201,7 +201,7 @@ type changedSession struct {
 func (s *changedSession) note(change runs.Change) {
 	s.events = append(s.events, change.Events...)
 	for _, event := range change.Events {
-		s.prompts = s.prompts || event.Type.AboutRequest()
+		s.prompts = s.prompts || runs.AboutRequest(event.Type)
 	}
 	for _, list := range [][]*runs.Effect{change.NewEffects, change.UpdatedEffects} {
 		for _, effect := range list {

@@ -68,7 +68,7 @@ func TestAChildAsksAndGoesOn(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, []int{0, 1}, []int{summaries[0].PendingQuestions, summaries[1].PendingQuestions})
 
-			answer := runs.UserQuestionResolution{RequestID: "q", Value: runs.JSON(`"here you are"`)}
+			answer := runs.QuestionAnswer{RequestID: "q", Value: runs.JSON(`"here you are"`)}
 			for range 2 { // the same answer again finds the run that is over by the request
 				do(t, s, &runs.AnswerQuestion{SessionID: "parent", Resolution: answer})
 			}

@@ -205,7 +205,7 @@ func split(updated []*runs.Run) (over, going []*runs.Run) {
 		return nil, updated
 	}
 	for _, run := range updated {
-		if run.Status.Terminal() {
+		if runs.Terminal(run.Status) {
 			over = append(over, run)
 		} else {
 			going = append(going, run)

@@ -89,7 +89,7 @@ func runFilter(q runs.RunQuery) query {
 	}
 	if q.Status != "" {
 		filter.and("r.status = ?", string(q.Status))
-		if q.Status.Known() && !q.Status.Terminal() {
+		if runs.KnownStatus(q.Status) && !runs.Terminal(q.Status) {
 			// It follows from the status, and lets the planner use runs_unfinished.
 			filter.and("r.finished_at_ms IS NULL")
 		}

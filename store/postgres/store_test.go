@@ -60,7 +60,7 @@ func TestARunWaitsIsDecidedAndGoesOn(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 1, session.View().PendingCount)
 
-			do(t, s, &runs.ResolveApprovals{SessionID: "s", Resolutions: []runs.ApprovalResolution{{RequestID: "q", Behavior: runs.BehaviorAllow}}})
+			do(t, s, &runs.ResolveApprovals{SessionID: "s", Resolutions: []runs.ApprovalDecision{{RequestID: "q", Behavior: runs.BehaviorAllow}}})
 			resumed := do(t, s, &runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
 			require.Equal(t, `"point"`, string(resumed.Checkpoint))
 			require.Len(t, resumed.Resume.Approvals, 1)

@@ -74,7 +74,7 @@ func (b *batch) apply(ctx context.Context, writes *runs.Writes) error {
 }
 
 func holdsSlot(r *runs.Run) bool {
-	return r.Status != runs.StatusQueued && !r.Status.Terminal()
+	return r.Status != runs.StatusQueued && !runs.Terminal(r.Status)
 }
 
 func (b *batch) insertSession(ctx context.Context, s *runs.Session) error {

@@ -106,7 +106,7 @@ func cycle(ctx context.Context, store runs.Store) error {
 	run := made.Run.Run
 	_, err = store.Do(ctx, &runs.ResolveApprovals{
 		RunID:       run.RunID,
-		Resolutions: []runs.ApprovalResolution{{RequestID: "approval-1", Behavior: runs.BehaviorAllow}},
+		Resolutions: []runs.ApprovalDecision{{RequestID: "approval-1", Behavior: runs.BehaviorAllow}},
 		Key:         run.RunID,
 	})
 	if err != nil {

@@ -181,8 +181,8 @@ func (b *Batches) names(before int, command runs.Command) (session string, names
 // usesGlobalRules reports whether a command decides from rules of all sessions, and
 // whether it may change them.
 func usesGlobalRules(command runs.Command) (reads, writes bool) {
-	always := func(given []runs.ApprovalResolution) bool {
-		return slices.ContainsFunc(given, func(r runs.ApprovalResolution) bool { return r.Remember == runs.RememberAlways })
+	always := func(given []runs.ApprovalDecision) bool {
+		return slices.ContainsFunc(given, func(r runs.ApprovalDecision) bool { return r.Remember == runs.RememberAlways })
 	}
 	switch given := command.(type) {
 	case *runs.AddRule:

@@ -34,7 +34,7 @@ var columnTests = map[string]func(*harness){
 	"columns/every one of a rule is written and read": func(h *harness) {
 		h.wait("s", "r", approvals("a", "b"))
 		forMs := int64(1_000)
-		h.do(&runs.ResolveApprovals{RunID: "r", Actor: person, Resolutions: []runs.ApprovalResolution{
+		h.do(&runs.ResolveApprovals{RunID: "r", Actor: person, Resolutions: []runs.ApprovalDecision{
 			{RequestID: "a", Behavior: runs.BehaviorDeny, Reason: "never", Remember: runs.RememberAlways, RememberForMs: &forMs},
 		}})
 		h.do(&runs.AddRule{SessionID: "s", RuleID: "l-1", AgentID: runs.DefaultAgentID, ToolName: "write", Match: anyInput, MaxUses: 2, Actor: person})

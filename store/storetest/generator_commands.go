@@ -146,7 +146,7 @@ func (g *Generator) route() (sessionID, runID, about string) {
 
 func (g *Generator) resolve() Maker {
 	sessionID, runID, about := g.route()
-	var list []runs.ApprovalResolution
+	var list []runs.ApprovalDecision
 	seen := map[string]bool{}
 	for range 1 + g.IntN(3) {
 		requestID := g.requestID(about, runs.KindApproval)

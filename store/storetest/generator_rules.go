@@ -80,7 +80,7 @@ func (g *Generator) revokeRule() Maker {
 }
 
 // remember lets a decision write a rule.
-func (g *Generator) remember(resolution *runs.ApprovalResolution) {
+func (g *Generator) remember(resolution *runs.ApprovalDecision) {
 	resolution.Remember = pick(g, []runs.Remember{runs.RememberSession, runs.RememberSession, runs.RememberAlways})
 	if g.chance(70) {
 		forMs := pick(g, []int64{0, 1_000, 30_000})
@@ -92,8 +92,8 @@ func (g *Generator) remember(resolution *runs.ApprovalResolution) {
 	}
 }
 
-func cloneResolutions(given []runs.ApprovalResolution) []runs.ApprovalResolution {
-	copied := append([]runs.ApprovalResolution{}, given...)
+func cloneResolutions(given []runs.ApprovalDecision) []runs.ApprovalDecision {
+	copied := append([]runs.ApprovalDecision{}, given...)
 	for i := range copied {
 		if match := copied[i].RememberMatch; match != nil {
 			other := cloneMatch(*match)
@@ -103,8 +103,8 @@ func cloneResolutions(given []runs.ApprovalResolution) []runs.ApprovalResolution
 	return copied
 }
 
-func (g *Generator) approvalResolution(requestID string) runs.ApprovalResolution {
-	resolution := runs.ApprovalResolution{
+func (g *Generator) approvalResolution(requestID string) runs.ApprovalDecision {
+	resolution := runs.ApprovalDecision{
 		RequestID: requestID,
 		Behavior:  pick(g, []runs.Behavior{runs.BehaviorAllow, runs.BehaviorAllow, runs.BehaviorDeny}),
 	}
@@ -121,8 +121,8 @@ func (g *Generator) approvalResolution(requestID string) runs.ApprovalResolution
 }
 
 // questionResolution answers what a question request asks, or a part of it.
-func (g *Generator) questionResolution(runID, requestID string) runs.UserQuestionResolution {
-	resolution := runs.UserQuestionResolution{RequestID: requestID}
+func (g *Generator) questionResolution(runID, requestID string) runs.QuestionAnswer {
+	resolution := runs.QuestionAnswer{RequestID: requestID}
 	switch g.IntN(16) {
 	case 0, 1:
 		resolution.Declined = true

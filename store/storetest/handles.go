@@ -19,7 +19,7 @@ func twoQuestions(id string) runs.Suspension {
 
 // part answers one of the questions that twoQuestions("q") asks in run r.
 func part(questionID string) *runs.AnswerQuestion {
-	return &runs.AnswerQuestion{RunID: "r", Partial: true, Actor: person, Resolution: runs.UserQuestionResolution{
+	return &runs.AnswerQuestion{RunID: "r", Partial: true, Actor: person, Resolution: runs.QuestionAnswer{
 		RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: questionID, SelectedOptionIDs: []string{"left"}}},
 	}}
 }

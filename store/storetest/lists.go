@@ -29,7 +29,7 @@ func (h *harness) pageRuns(q runs.RunQuery) []string {
 			return ids
 		}
 		last := page[len(page)-1].Run
-		q.After = &runs.RunPosition{Over: last.Status.Terminal(), SubmittedAtMs: last.SubmittedAtMs, RunID: last.RunID}
+		q.After = &runs.RunPosition{Over: runs.Terminal(last.Status), SubmittedAtMs: last.SubmittedAtMs, RunID: last.RunID}
 	}
 	require.Fail(h, "the list does not end")
 	return nil

@@ -63,7 +63,7 @@ func (m *Model) Messages(state runs.MessageState) []runs.Message {
 func (m *Model) WaitingClarifications() []string {
 	var ids []string
 	for runID, run := range m.runs {
-		if run.Kind == runs.KindParentClarification && !run.Status.Terminal() {
+		if run.Kind == runs.KindParentClarification && !runs.Terminal(run.Status) {
 			ids = append(ids, runID)
 		}
 	}

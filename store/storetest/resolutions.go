@@ -14,7 +14,7 @@ var resolutionTests = map[string]func(*harness){
 		require.Equal(h, runs.StatusWaitingForApproval, record.Run.Status)
 		require.Len(h, record.Requests, 3, "the open ones and those of the Resume")
 		require.Empty(h, h.claimable())
-		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalResolution{
+		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
 			{RequestID: "c", Behavior: runs.BehaviorDeny, Reason: "too risky"},
 			{RequestID: "a", Behavior: runs.BehaviorAllow, UpdatedInput: runs.JSON(`{"command":"make -n"}`)},
 		}, Actor: person})
@@ -94,7 +94,7 @@ var resolutionTests = map[string]func(*harness){
 	},
 	"answer/declining goes on, cancelling ends": func(h *harness) {
 		h.wait("s-1", "r-1", questions("q"))
-		h.do(&runs.AnswerQuestion{RunID: "r-1", Resolution: runs.UserQuestionResolution{RequestID: "q", Declined: true}, Actor: person})
+		h.do(&runs.AnswerQuestion{RunID: "r-1", Resolution: runs.QuestionAnswer{RequestID: "q", Declined: true}, Actor: person})
 		require.Equal(h, runs.StatusRunning, h.run("r-1").Run.Status)
 
 		h.wait("s-2", "r-2", questions("q", "other"))

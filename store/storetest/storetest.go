@@ -260,16 +260,16 @@ func questions(ids ...string) runs.Suspension {
 	return suspension
 }
 
-func allow(ids ...string) []runs.ApprovalResolution {
-	resolutions := make([]runs.ApprovalResolution, len(ids))
+func allow(ids ...string) []runs.ApprovalDecision {
+	resolutions := make([]runs.ApprovalDecision, len(ids))
 	for i, id := range ids {
-		resolutions[i] = runs.ApprovalResolution{RequestID: id, Behavior: runs.BehaviorAllow}
+		resolutions[i] = runs.ApprovalDecision{RequestID: id, Behavior: runs.BehaviorAllow}
 	}
 	return resolutions
 }
 
-func answer(id, optionID string) runs.UserQuestionResolution {
-	return runs.UserQuestionResolution{RequestID: id, Answers: []runs.UserQuestionAnswer{
+func answer(id, optionID string) runs.QuestionAnswer {
+	return runs.QuestionAnswer{RequestID: id, Answers: []runs.UserQuestionAnswer{
 		{QuestionID: "route", SelectedOptionIDs: []string{optionID}},
 	}}
 }

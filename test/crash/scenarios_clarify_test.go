@@ -110,7 +110,7 @@ var clarifying = []scenario{
 		// Nobody calls for it; the child that waits learns of it.
 		call: func(a *attempt) error {
 			run, err := a.client.AwaitRun(a.ctx, a.runID, client.UntilDecided, rig.Patience/2)
-			if err == nil && run.Status.Waiting() {
+			if err == nil && runs.Waiting(run.Status) {
 				err = errors.New("the clarification did not expire")
 			}
 			return err

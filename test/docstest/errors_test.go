@@ -71,7 +71,7 @@ func TestStateMachineIsDrawn(t *testing.T) {
 			}
 		}
 		for status := range reached {
-			if status.Terminal() {
+			if runs.Terminal(status) {
 				over = append(over, string(status))
 			}
 		}

@@ -43,7 +43,7 @@ func TestADecisionThatTheStandbyHasNotSeenIsNotAcknowledged(t *testing.T) {
 	allow := func() error {
 		_, err := opened.Do(ctx, &runs.ResolveApprovals{
 			RunID: "run", Key: "friday", Actor: runs.Actor{Name: "person", Via: "test"},
-			Resolutions: []runs.ApprovalResolution{{RequestID: "deploy", Behavior: runs.BehaviorAllow}},
+			Resolutions: []runs.ApprovalDecision{{RequestID: "deploy", Behavior: runs.BehaviorAllow}},
 		})
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -18,7 +19,7 @@ import (
 // canonical returns the RFC 8785 form of a JSON text.
 func canonical(t *testing.T, text client.JSON) string {
 	t.Helper()
-	form := slices.Clone(text)
+	form := jsontext.Value(slices.Clone(text))
 	require.NoError(t, form.Canonicalize(), "%q", text)
 	return string(form)
 }

@@ -134,7 +134,7 @@ func leaveChild(ctx context.Context, opened runs.Store, child string, answered b
 	for _, command := range []runs.Command{
 		asked.Open,
 		&runs.FinishEffect{SessionID: child, EffectID: effectID, Attempt: claimed.Effect.Attempts},
-		&runs.AnswerQuestion{RunID: asked.Open.RunID, Resolution: runs.UserQuestionResolution{RequestID: "way-" + child, Declined: true}},
+		&runs.AnswerQuestion{RunID: asked.Open.RunID, Resolution: runs.QuestionAnswer{RequestID: "way-" + child, Declined: true}},
 	} {
 		if _, err := opened.Do(ctx, command); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
 )
 
 // chooser is a caller that chooses what to call.
@@ -78,7 +79,7 @@ func (c *chooser) once(ctx context.Context, b *board) output {
 	case c.chance(6) && c.sent.board == b:
 		return c.decide(ctx, c.service(), b, c.sent.input)
 	}
-	waits := status.Waiting()
+	waits := runs.Waiting(status)
 	if c.chance(8) {
 		waits = !waits // as somebody does who has not heard
 	}

@@ -14,8 +14,8 @@ import (
 // Answers to questions that nobody asked go to the runtime and nowhere else.
 //
 // Errors: a [refusal] that names the question.
-func (d *toolInputDecision) resolution(asked *runs.UserQuestionRequest) (runs.UserQuestionResolution, error) {
-	resolution := runs.UserQuestionResolution{RequestID: asked.ID, RuntimePayload: d.payload()}
+func (d *toolInputDecision) resolution(asked *runs.UserQuestionRequest) (runs.QuestionAnswer, error) {
+	resolution := runs.QuestionAnswer{RequestID: asked.ID, RuntimePayload: d.payload()}
 	switch {
 	case d.decision == decline:
 		resolution.Declined = true
@@ -94,7 +94,7 @@ func optionOf(question *runs.UserQuestion, given string) (optionID string, found
 
 // issuesOf puts a refusal of an answer into the words of this contract, and returns nil
 // when the error is not about the answer.
-func (d *toolInputDecision) issuesOf(asked *runs.UserQuestionRequest, resolution *runs.UserQuestionResolution, err error) error {
+func (d *toolInputDecision) issuesOf(asked *runs.UserQuestionRequest, resolution *runs.QuestionAnswer, err error) error {
 	refused := domainError(err)
 	if refused == nil {
 		return nil

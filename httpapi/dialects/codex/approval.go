@@ -69,11 +69,11 @@ func approvalMethod(approval *runs.ApprovalRequest) string {
 // approvalDetails are the parameters of the runtime, when the worker sent them along,
 // or else what they would have been.
 func approvalDetails(at *place, approval *runs.ApprovalRequest) runs.JSON {
-	if details := member(approval.Metadata, "details"); details.Kind() == '{' {
+	if details := member(approval.Metadata, "details"); runs.KindOf(details) == '{' {
 		return details
 	}
 	details := at.details()
-	switch approval.Input.Kind() {
+	switch runs.KindOf(approval.Input) {
 	case '{':
 		for name, value := range members(approval.Input) {
 			details.put(name, value)

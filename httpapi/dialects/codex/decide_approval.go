@@ -91,7 +91,7 @@ func (d approvalDecision) command(request *runs.Request, actor runs.Actor, maxRu
 			CancelRuntimePayload: payload, Actor: actor,
 		}
 	}
-	resolution := runs.ApprovalResolution{
+	resolution := runs.ApprovalDecision{
 		RequestID: request.RequestID, Behavior: runs.BehaviorDeny, Justification: note, RuntimePayload: payload,
 	}
 	if d.decision == accept {
@@ -101,7 +101,7 @@ func (d approvalDecision) command(request *runs.Request, actor runs.Actor, maxRu
 		}
 	}
 	return &runs.ResolveApprovals{
-		RunID: request.RunID, Resolutions: []runs.ApprovalResolution{resolution}, MaxRuleAgeMs: maxRuleAgeMs, Actor: actor,
+		RunID: request.RunID, Resolutions: []runs.ApprovalDecision{resolution}, MaxRuleAgeMs: maxRuleAgeMs, Actor: actor,
 	}
 }
 

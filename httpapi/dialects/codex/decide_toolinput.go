@@ -63,23 +63,23 @@ func readAnswers(value runs.JSON) (map[string][]string, []issue) {
 		}
 		return []issue{{Code: "invalid_type", Path: path, Message: "Expected " + what + ", received " + kindOf(value)}}
 	}
-	if value.Kind() != '{' {
+	if runs.KindOf(value) != '{' {
 		return nil, wanted("object", value, "answers")
 	}
 	answers := map[string][]string{}
 	var issues []issue
 	for questionID, answer := range members(value) {
 		list := member(answer, "answers")
-		if answer.Kind() != '{' {
+		if runs.KindOf(answer) != '{' {
 			issues = append(issues, wanted("object", answer, "answers", questionID)...)
 			continue
 		}
-		if list.Kind() != '[' {
+		if runs.KindOf(list) != '[' {
 			issues = append(issues, wanted("array", list, "answers", questionID, "answers")...)
 			continue
 		}
 		for i, element := range elements(list) {
-			if element.Kind() != '"' {
+			if runs.KindOf(element) != '"' {
 				issues = append(issues, wanted("string", element, "answers", questionID, "answers", i)...)
 			}
 		}

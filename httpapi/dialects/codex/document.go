@@ -3,6 +3,7 @@ package codex
 import (
 	"bytes"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ var encoding = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.All
 // nothing when the value is no object. The value is JSON that was checked before.
 func members(value runs.JSON) iter.Seq2[string, runs.JSON] {
 	return func(yield func(string, runs.JSON) bool) {
-		if value.Kind() != '{' {
+		if runs.KindOf(value) != '{' {
 			return
 		}
 		decoder := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true))
@@ -34,7 +35,7 @@ func members(value runs.JSON) iter.Seq2[string, runs.JSON] {
 			// The token is good only until the next read.
 			text := name.String()
 			member, err := decoder.ReadValue()
-			if err != nil || !yield(text, member.Clone()) {
+			if err != nil || !yield(text, runs.JSON(member.Clone())) {
 				return
 			}
 		}
@@ -44,7 +45,7 @@ func members(value runs.JSON) iter.Seq2[string, runs.JSON] {
 // elements returns the elements of an array, and nothing of another value.
 func elements(value runs.JSON) []runs.JSON {
 	var list []runs.JSON
-	if value.Kind() != '[' || json.Unmarshal(value, &list, encoding) != nil {
+	if runs.KindOf(value) != '[' || json.Unmarshal(value, &list, encoding) != nil {
 		return nil
 	}
 	return list
@@ -63,7 +64,7 @@ func member(value runs.JSON, name string) runs.JSON {
 // text returns a value that is a text, and "" for any other.
 func text(value runs.JSON) string {
 	var plain string
-	if value.Kind() != '"' || json.Unmarshal(value, &plain, encoding) != nil {
+	if runs.KindOf(value) != '"' || json.Unmarshal(value, &plain, encoding) != nil {
 		return ""
 	}
 	return plain
@@ -71,12 +72,12 @@ func text(value runs.JSON) string {
 
 // texts returns the elements of an array that holds texts alone.
 func texts(value runs.JSON) (list []string, ok bool) {
-	if value.Kind() != '[' {
+	if runs.KindOf(value) != '[' {
 		return nil, false
 	}
 	list = []string{}
 	for _, element := range elements(value) {
-		if element.Kind() != '"' {
+		if runs.KindOf(element) != '"' {
 			return nil, false
 		}
 		list = append(list, text(element))
@@ -85,7 +86,7 @@ func texts(value runs.JSON) (list []string, ok bool) {
 }
 
 // isTrue reports whether a value is true itself.
-func isTrue(value runs.JSON) bool { return value.Kind() == 't' }
+func isTrue(value runs.JSON) bool { return runs.KindOf(value) == 't' }
 
 // object is a JSON object that is being put together. A name that is there already
 // keeps its value.
@@ -140,7 +141,7 @@ func encode(value any) runs.JSON {
 // pretty returns a value as people read it, in the form of JSON.stringify(value,
 // null, 2).
 func pretty(value any) string {
-	written := encode(value)
+	written := jsontext.Value(encode(value))
 	if err := written.Indent(jsontext.WithIndent("  "), encoding); err != nil {
 		return string(written)
 	}
@@ -149,7 +150,7 @@ func pretty(value any) string {
 
 // compact returns a value on one line.
 func compact(value runs.JSON) string {
-	written := value.Clone()
+	written := jsontext.Value(slices.Clone(value))
 	if err := written.Compact(encoding); err != nil {
 		return string(value)
 	}

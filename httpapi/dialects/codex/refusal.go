@@ -168,7 +168,7 @@ func choose(value runs.JSON, name string, options ...string) (string, *issue) {
 	switch {
 	case value == nil:
 		return "", &issue{Code: "invalid_type", Path: []any{name}, Message: "Required"}
-	case value.Kind() != '"':
+	case runs.KindOf(value) != '"':
 		return "", &issue{Code: "invalid_type", Path: []any{name}, Message: "Expected " + expected + ", received " + kindOf(value)}
 	}
 	given := text(value)
@@ -185,7 +185,7 @@ func choose(value runs.JSON, name string, options ...string) (string, *issue) {
 
 // kindOf names the type of a value.
 func kindOf(value runs.JSON) string {
-	switch value.Kind() {
+	switch runs.KindOf(value) {
 	case 'n':
 		return "null"
 	case 't', 'f':

@@ -103,7 +103,7 @@ func marked(metadata runs.JSON, questionID, mark string) bool {
 // toolInputDetails are the parameters of the runtime, when the worker sent them along,
 // or else what they would have been.
 func toolInputDetails(at *place, request *runs.UserQuestionRequest, questions []Question) runs.JSON {
-	if details := member(request.Metadata, "details"); details.Kind() == '{' {
+	if details := member(request.Metadata, "details"); runs.KindOf(details) == '{' {
 		return details
 	}
 	details := at.details()

@@ -136,7 +136,7 @@ func TestTranscriptIsBounded(t *testing.T) {
 			suspend.Approvals = append(suspend.Approvals, runs.ApprovalRequest{
 				ID: id, ToolCallID: fmt.Sprintf("call-%d", n+i), ToolName: "bash", Input: runs.JSON(`{}`),
 			})
-			resolve.Resolutions = append(resolve.Resolutions, runs.ApprovalResolution{RequestID: id, Behavior: runs.BehaviorDeny})
+			resolve.Resolutions = append(resolve.Resolutions, runs.ApprovalDecision{RequestID: id, Behavior: runs.BehaviorDeny})
 		}
 		_, err := store.Do(t.Context(), suspend)
 		require.NoError(t, err)

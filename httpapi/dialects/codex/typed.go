@@ -53,7 +53,7 @@ func typedQuestionOf(request *runs.UserQuestionRequest) typedQuestion {
 // choiceOf reads one option of a payload: a value, or {label, description?, value?}. One
 // without a label is left out.
 func choiceOf(option runs.JSON) (choice, bool) {
-	if option.Kind() != '{' {
+	if runs.KindOf(option) != '{' {
 		return choice{label: labelOf(option), value: option}, true
 	}
 	one := choice{label: text(member(option, "label")), description: text(member(option, "description")), value: member(option, "value")}
@@ -64,7 +64,7 @@ func choiceOf(option runs.JSON) (choice, bool) {
 }
 
 func labelOf(value runs.JSON) string {
-	if value.Kind() == '"' {
+	if runs.KindOf(value) == '"' {
 		return text(value)
 	}
 	return compact(value)
@@ -147,7 +147,7 @@ func readable(given string, types map[string]bool) runs.JSON {
 	if types["string"] || runs.CheckJSON(value) != nil {
 		return nil
 	}
-	switch value.Kind() {
+	switch runs.KindOf(value) {
 	case '0':
 		if _, err := strconv.ParseFloat(string(value), 64); err == nil && (types["number"] || types["integer"]) {
 			return value

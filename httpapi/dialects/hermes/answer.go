@@ -15,7 +15,7 @@ import (
 // to say. Errors: errStale, and those of runs.AnswerQuestion.
 func (f *face) answer(ctx context.Context, question *asked, text string, who runs.Actor) error {
 	if question.one != nil {
-		return f.give(ctx, question, who, runs.UserQuestionResolution{
+		return f.give(ctx, question, who, runs.QuestionAnswer{
 			Answers: []runs.UserQuestionAnswer{answerTo(question.one, text)},
 		})
 	}
@@ -23,7 +23,7 @@ func (f *face) answer(ctx context.Context, question *asked, text string, who run
 	// tried one after the other. What is wrong with the last is what is told.
 	var err error
 	for _, value := range question.readings(text) {
-		err = f.give(ctx, question, who, runs.UserQuestionResolution{Value: value})
+		err = f.give(ctx, question, who, runs.QuestionAnswer{Value: value})
 		if runs.ErrorCode(err) != runs.CodeInvalidRequest {
 			return err
 		}
@@ -31,7 +31,7 @@ func (f *face) answer(ctx context.Context, question *asked, text string, who run
 	return err
 }
 
-func (f *face) give(ctx context.Context, question *asked, who runs.Actor, resolution runs.UserQuestionResolution) error {
+func (f *face) give(ctx context.Context, question *asked, who runs.Actor, resolution runs.QuestionAnswer) error {
 	resolution.RequestID = question.request.RequestID
 	reply, err := f.services.Store.Do(ctx, &runs.AnswerQuestion{
 		RunID: question.request.RunID, Resolution: resolution,
@@ -153,7 +153,7 @@ func (a *asked) enum() []runs.JSON {
 	var schema struct {
 		Enum []runs.JSON `json:"enum"`
 	}
-	if a.body.ResponseSchema.Kind() != '{' || json.Unmarshal(a.body.ResponseSchema, &schema) != nil {
+	if runs.KindOf(a.body.ResponseSchema) != '{' || json.Unmarshal(a.body.ResponseSchema, &schema) != nil {
 		return nil
 	}
 	return schema.Enum
@@ -180,12 +180,12 @@ func (a *asked) payload() payload {
 		Options  runs.JSON `json:"options"`
 	}
 	var read payload
-	if a.body.Payload.Kind() != '{' || json.Unmarshal(a.body.Payload, &members) != nil {
+	if runs.KindOf(a.body.Payload) != '{' || json.Unmarshal(a.body.Payload, &members) != nil {
 		return read
 	}
 	read.Question = textOf(members.Question)
 	var options []runs.JSON
-	if members.Options.Kind() != '[' || json.Unmarshal(members.Options, &options) != nil {
+	if runs.KindOf(members.Options) != '[' || json.Unmarshal(members.Options, &options) != nil {
 		return read
 	}
 	for _, option := range options {
@@ -199,7 +199,7 @@ func (a *asked) payload() payload {
 // payloadOptionOf reads an option: a plain value, or an object with a label, an id, and
 // a value, of which the label and one of the others may be absent.
 func payloadOptionOf(option runs.JSON) (payloadOption, bool) {
-	switch option.Kind() {
+	switch runs.KindOf(option) {
 	case '{':
 	case '[', 'n':
 		return payloadOption{}, false

@@ -62,7 +62,7 @@ func commandOf(input runs.JSON) string {
 	var call struct {
 		Command runs.JSON `json:"command"`
 	}
-	if input.Kind() == '{' && json.Unmarshal(input, &call) == nil && call.Command.Kind() == '"' {
+	if runs.KindOf(input) == '{' && json.Unmarshal(input, &call) == nil && runs.KindOf(call.Command) == '"' {
 		return textOf(call.Command)
 	}
 	return compact(input)
@@ -141,7 +141,7 @@ func (f *face) respondApproval(w http.ResponseWriter, r *http.Request) {
 
 // validChoice reports whether a choice that was given, or none, is one that there is.
 func validChoice(given runs.JSON, choice string) bool {
-	if given != nil && given.Kind() != '"' {
+	if given != nil && runs.KindOf(given) != '"' {
 		return false
 	}
 	switch choice {
@@ -168,7 +168,7 @@ func (f *face) choose(ctx context.Context, header http.Header, sessionID, approv
 		return f.stale(ctx, sessionID, choice)
 	}
 	_, err = f.services.Store.Do(ctx, &runs.ResolveApprovals{
-		RunID: target.RunID, Resolutions: []runs.ApprovalResolution{resolutionOf(target, choice)},
+		RunID: target.RunID, Resolutions: []runs.ApprovalDecision{resolutionOf(target, choice)},
 		MaxRuleAgeMs: f.services.MaxRuleAgeMs, Actor: who,
 	})
 	if err == nil {
@@ -206,8 +206,8 @@ func (f *face) approvalMeant(ctx context.Context, sessionID, approvalID string) 
 }
 
 // resolutionOf keeps the scopes strictly apart: once writes no rule (hermes.md 2.7).
-func resolutionOf(target *runs.Request, choice string) runs.ApprovalResolution {
-	resolution := runs.ApprovalResolution{RequestID: target.RequestID, Behavior: runs.BehaviorDeny}
+func resolutionOf(target *runs.Request, choice string) runs.ApprovalDecision {
+	resolution := runs.ApprovalDecision{RequestID: target.RequestID, Behavior: runs.BehaviorDeny}
 	switch choice {
 	case choiceOnce:
 		resolution.Behavior = runs.BehaviorAllow

@@ -108,7 +108,7 @@ func testLostApprovals(t *testing.T, s *service) {
 		s.pendingApproval(t, made.SessionID).is(http.StatusOK, noApproval)
 
 		another := s.now(t, made)
-		if !another.Status.Terminal() {
+		if !runs.Terminal(another.Status) {
 			return
 		}
 		next := s.waitingIn(t, made.SessionID, approvals("a2"))

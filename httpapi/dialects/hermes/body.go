@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,7 +75,7 @@ func decodeBody(text []byte, into any) {
 // truthy reports whether the original takes a value for given: not absent, null,
 // false, zero, or empty.
 func truthy(value runs.JSON) bool {
-	switch value.Kind() {
+	switch runs.KindOf(value) {
 	case 't':
 		return true
 	case '"':
@@ -93,7 +94,7 @@ func truthy(value runs.JSON) bool {
 // textOf returns a text, and "" for a value that is none.
 func textOf(value runs.JSON) string {
 	var text string
-	if value.Kind() != '"' || json.Unmarshal(value, &text) != nil {
+	if runs.KindOf(value) != '"' || json.Unmarshal(value, &text) != nil {
 		return ""
 	}
 	return text
@@ -105,7 +106,7 @@ func idOf(value runs.JSON) string {
 	switch {
 	case !truthy(value):
 		return ""
-	case value.Kind() == '"':
+	case runs.KindOf(value) == '"':
 		return textOf(value)
 	default:
 		return noID
@@ -118,7 +119,7 @@ const noID = "\x00"
 // shownText returns a value as a text for a person: a text as it is, anything else in
 // its compact form.
 func shownText(value runs.JSON) string {
-	if value.Kind() == '"' {
+	if runs.KindOf(value) == '"' {
 		return textOf(value)
 	}
 	return compact(value)
@@ -126,7 +127,7 @@ func shownText(value runs.JSON) string {
 
 // compact returns a value without white space.
 func compact(value runs.JSON) string {
-	short := value.Clone()
+	short := jsontext.Value(slices.Clone(value))
 	if short.Compact(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
 		return string(value)
 	}
@@ -138,14 +139,14 @@ func compact(value runs.JSON) string {
 func (b *clarifyBody) response() string {
 	value := b.Response
 	for _, alias := range []runs.JSON{b.Answer, b.Choice} {
-		if value == nil || value.Kind() == 'n' {
+		if value == nil || runs.KindOf(value) == 'n' {
 			value = alias
 		}
 	}
 	switch {
 	case !truthy(value):
 		return ""
-	case value.Kind() == 't':
+	case runs.KindOf(value) == 't':
 		return "True" // the original's word for it
 	default:
 		return strings.TrimSpace(shownText(value))

@@ -238,7 +238,7 @@ func testLostAnswers(t *testing.T, s *service) {
 		s.clarify(t, made.SessionID, late).is(http.StatusConflict, stale)
 		s.clarify(t, made.SessionID, `"response":"late"`).is(http.StatusConflict, stale)
 		s.pendingClarification(t, made.SessionID).is(http.StatusOK, noClarification)
-		if !s.now(t, made).Status.Terminal() {
+		if !runs.Terminal(s.now(t, made).Status) {
 			return
 		}
 		next := s.waitingIn(t, made.SessionID, questions(free("q2")))

@@ -86,7 +86,7 @@ func TestBetweenLookUpAndDecision(t *testing.T) {
 				settle := func(made run) func() error {
 					return func() error {
 						_, err := store.Store.Do(t.Context(), &runs.ResolveApprovals{
-							RunID: made.RunID, Resolutions: []runs.ApprovalResolution{{RequestID: "a1", Behavior: runs.BehaviorDeny}},
+							RunID: made.RunID, Resolutions: []runs.ApprovalDecision{{RequestID: "a1", Behavior: runs.BehaviorDeny}},
 						})
 						return err
 					}
@@ -128,7 +128,7 @@ func TestBetweenLookUpAndDecision(t *testing.T) {
 					answer += `,"clarify_id":"` + asked.handle(t, "q1") + `"`
 				}
 				store.then(func() error {
-					_, err := store.Store.Do(t.Context(), &runs.AnswerQuestion{RunID: asked.RunID, Resolution: runs.UserQuestionResolution{
+					_, err := store.Store.Do(t.Context(), &runs.AnswerQuestion{RunID: asked.RunID, Resolution: runs.QuestionAnswer{
 						RequestID: "q1", Answers: []runs.UserQuestionAnswer{{QuestionID: "q", FreeformAnswer: "first"}},
 					}})
 					return err

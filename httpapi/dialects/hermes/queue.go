@@ -35,7 +35,7 @@ var (
 // changesBoth: a suspension may raise both kinds and is reported once, and the end of
 // a run settles whatever is open.
 func changesBoth(event runs.EventType) bool {
-	return event == runs.EventWaitingForApproval || event == runs.EventWaitingForUserQuestion || runs.Status(event).Terminal()
+	return event == runs.EventWaitingForApproval || event == runs.EventWaitingForUserQuestion || runs.Terminal(runs.Status(event))
 }
 
 // pending is what a stream tells, and the reply of the approvals' snapshot.

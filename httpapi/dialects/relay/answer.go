@@ -84,15 +84,15 @@ func (f *face) decide(ctx context.Context, request *runs.Request, response runs.
 		return err
 	}
 	approved := members.get("approved")
-	if kind := approved.Kind(); kind != 't' && kind != 'f' {
+	if kind := runs.KindOf(approved); kind != 't' && kind != 'f' {
 		f.Logger.LogAttrs(ctx, slog.LevelInfo, "relay", slog.String("odd_response", "approved is neither true nor false"),
 			slog.String("session_id", request.SessionID), slog.String("run_id", request.RunID), slog.String("request_id", request.RequestID))
 	}
-	resolution := runs.ApprovalResolution{RequestID: request.RequestID, Behavior: runs.BehaviorDeny}
+	resolution := runs.ApprovalDecision{RequestID: request.RequestID, Behavior: runs.BehaviorDeny}
 	if truthy(approved) {
 		resolution.Behavior = runs.BehaviorAllow
 		// Only true itself makes a rule: what it allows, nobody is asked about again.
-		if members.get("always").Kind() == 't' {
+		if runs.KindOf(members.get("always")) == 't' {
 			approval := request.Approval()
 			resolution, _ = f.always(&approval, request.SessionID, 0)
 		}
@@ -100,7 +100,7 @@ func (f *face) decide(ctx context.Context, request *runs.Request, response runs.
 		resolution.Reason = cleaned(reason)
 	}
 	_, err = f.Store.Do(ctx, &runs.ResolveApprovals{
-		RunID: request.RunID, Resolutions: []runs.ApprovalResolution{resolution}, MaxRuleAgeMs: f.MaxRuleAgeMs, Actor: who,
+		RunID: request.RunID, Resolutions: []runs.ApprovalDecision{resolution}, MaxRuleAgeMs: f.MaxRuleAgeMs, Actor: who,
 	})
 	return err
 }

@@ -41,7 +41,7 @@ func (o object) encode() (runs.JSON, error) {
 		return nil, err
 	}
 	for i := range o {
-		if err := errors.Join(encoder.WriteToken(jsontext.String(o[i].name)), encoder.WriteValue(o[i].value)); err != nil {
+		if err := errors.Join(encoder.WriteToken(jsontext.String(o[i].name)), encoder.WriteValue(jsontext.Value(o[i].value))); err != nil {
 			return nil, err
 		}
 	}
@@ -74,7 +74,7 @@ func (f *face) readObject(w http.ResponseWriter, r *http.Request) (object, error
 // objectOf returns the members of a JSON text that has been checked; none when it is
 // no object.
 func objectOf(text runs.JSON) (object, error) {
-	if text.Kind() != '{' {
+	if runs.KindOf(text) != '{' {
 		return nil, nil
 	}
 	decoder := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -93,7 +93,7 @@ func objectOf(text runs.JSON) (object, error) {
 		if err != nil {
 			return nil, err
 		}
-		one.value = value.Clone()
+		one.value = runs.JSON(value.Clone())
 		members = append(members, one)
 	}
 	return members, nil
@@ -102,7 +102,7 @@ func objectOf(text runs.JSON) (object, error) {
 // truthy reports what JavaScript makes of a value where it wants a boolean, because
 // the clients of this face count on it. A value that is absent is not.
 func truthy(value runs.JSON) bool {
-	switch value.Kind() {
+	switch runs.KindOf(value) {
 	case 't', '{', '[':
 		return true
 	case '"':
@@ -117,7 +117,7 @@ func truthy(value runs.JSON) bool {
 
 // textOf returns a value that is text.
 func textOf(value runs.JSON) (text string, ok bool) {
-	if value.Kind() != '"' {
+	if runs.KindOf(value) != '"' {
 		return "", false
 	}
 	plain, err := jsontext.AppendUnquote(nil, value)

@@ -69,7 +69,7 @@ func (f *face) chatOf(r *http.Request, body object) (*begun, error) {
 	}
 	chat := &begun{sessionID: runs.NewID(runs.PrefixSession), who: who}
 	chat.mark.RunID = runs.NewID(runs.PrefixRun)
-	switch detached := body.get("detached"); detached.Kind() {
+	switch detached := body.get("detached"); runs.KindOf(detached) {
 	case 't':
 		chat.mark.Detached = true
 	case 'f', 'n', 0:

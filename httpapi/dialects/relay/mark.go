@@ -74,5 +74,5 @@ func (f *face) runIsOver(ctx context.Context, sessionID, runID string) (bool, er
 	if err != nil {
 		return false, err
 	}
-	return record.Run.SessionID != sessionID || record.Run.Status.Terminal(), nil
+	return record.Run.SessionID != sessionID || runs.Terminal(record.Run.Status), nil
 }

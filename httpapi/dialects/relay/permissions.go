@@ -33,7 +33,7 @@ type denial struct {
 // session, checked as far as they can be before the session is there. Without
 // permissions there are none, and everything is asked for (llm-gateway.md 7.5.7).
 func (f *face) rulesOf(given runs.JSON, sessionID string, who runs.Actor) ([]*runs.AddRule, error) {
-	if given == nil || given.Kind() == 'n' {
+	if given == nil || runs.KindOf(given) == 'n' {
 		return nil, nil
 	}
 	var wanted permissions

@@ -37,8 +37,8 @@ func wordSet(lines ...string) map[string]bool {
 // the text of the rule that is written with it at that moment: for the exact call, also
 // when the request offers pattern keys (decisions.md 20), or, where the setting says so,
 // for all calls that begin alike. The text is empty when the call can have no rule.
-func (f *face) always(approval *runs.ApprovalRequest, sessionID string, nowMs int64) (decision runs.ApprovalResolution, text string) {
-	decision = runs.ApprovalResolution{RequestID: approval.ID, Behavior: runs.BehaviorAllow, Remember: runs.RememberSession}
+func (f *face) always(approval *runs.ApprovalRequest, sessionID string, nowMs int64) (decision runs.ApprovalDecision, text string) {
+	decision = runs.ApprovalDecision{RequestID: approval.ID, Behavior: runs.BehaviorAllow, Remember: runs.RememberSession}
 	if f.alwaysPrefix {
 		if params := prefixGlobs(approval.Input); params != nil {
 			decision.RememberMatch = &runs.RuleMatch{Params: params}

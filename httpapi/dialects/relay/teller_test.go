@@ -41,7 +41,7 @@ func TestFramesDoNotDependOnTheCut(t *testing.T) {
 	do(&runs.Suspend{RunID: "r", Fence: 1, Suspension: runs.Suspension{
 		Hold: true, Approvals: []runs.ApprovalRequest{approval("a", "read"), approval("b", "bash"), approval("c", "bash")},
 	}})
-	do(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalResolution{{RequestID: "b", Behavior: runs.BehaviorDeny}}})
+	do(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{{RequestID: "b", Behavior: runs.BehaviorDeny}}})
 	do(&runs.Suspend{RunID: "r", Fence: 1, Suspension: runs.Suspension{Hold: true, Approvals: []runs.ApprovalRequest{approval("d", "read")}}})
 	do(&runs.AppendEvents{RunID: "r", Fence: 1, Events: []runs.JSON{runs.JSON(`{"type":"delta","text":"x"}`), runs.JSON(`{"type":"delta","text":"y"}`)}})
 	do(&runs.Complete{RunID: "r", Fence: 1})

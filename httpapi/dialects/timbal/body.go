@@ -36,7 +36,7 @@ func (f *face) readCall(w http.ResponseWriter, r *http.Request) (*call, error) {
 	if err := wire.Decode(w, r, f.MaxBodyBytes, &text); err != nil {
 		return nil, err
 	}
-	if text.Kind() != '{' {
+	if runs.KindOf(text) != '{' {
 		return nil, unprocessable("the body must be an object")
 	}
 	given := &call{}
@@ -46,7 +46,7 @@ func (f *face) readCall(w http.ResponseWriter, r *http.Request) (*call, error) {
 	for _, member := range membersOf(text) {
 		switch member.id {
 		case "context", "run_context":
-			if member.value.Kind() != 'n' {
+			if runs.KindOf(member.value) != 'n' {
 				context = member.value
 			}
 		case "parent_id":
@@ -61,7 +61,7 @@ func (f *face) readCall(w http.ResponseWriter, r *http.Request) (*call, error) {
 	if context != nil {
 		// The parent is the one of the context then, or none (4.4, 2).
 		parent = nil
-		if context.Kind() != '{' {
+		if runs.KindOf(context) != '{' {
 			return nil, unprocessable("context must be an object")
 		}
 		for _, member := range membersOf(context) {
@@ -82,10 +82,10 @@ func (f *face) readCall(w http.ResponseWriter, r *http.Request) (*call, error) {
 }
 
 func (c *call) readResume(resume runs.JSON) error {
-	if resume == nil || resume.Kind() == 'n' {
+	if resume == nil || runs.KindOf(resume) == 'n' {
 		return nil
 	}
-	if resume.Kind() != '{' {
+	if runs.KindOf(resume) != '{' {
 		return unprocessable("resume must be an object that maps ids to values")
 	}
 	c.resumes, c.resume = true, membersOf(resume)
@@ -97,7 +97,7 @@ func (c *call) readResume(resume runs.JSON) error {
 
 // readText reads an optional text.
 func readText(name string, value runs.JSON, into *string) error {
-	if value == nil || value.Kind() == 'n' {
+	if value == nil || runs.KindOf(value) == 'n' {
 		return nil
 	}
 	if json.Unmarshal(value, into) != nil {
@@ -124,7 +124,7 @@ func membersOf(object runs.JSON) []entry {
 		if err != nil {
 			return members
 		}
-		members = append(members, entry{id, value.Clone()})
+		members = append(members, entry{id, runs.JSON(value.Clone())})
 	}
 	return members
 }

@@ -16,7 +16,7 @@ import (
 func testTooLate(t *testing.T, s *service) {
 	w, first := s.paused(t, question("q"), approval("a"))
 	q, a := ids(first)[0], ids(first)[1]
-	w.do(&runs.ResolveApprovals{RunID: w.runID, Resolutions: []runs.ApprovalResolution{{RequestID: "a", Behavior: "deny"}}})
+	w.do(&runs.ResolveApprovals{RunID: w.runID, Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: "deny"}}})
 	claimed := func(id, value string) map[string]any {
 		events := s.show(t, resumeBody(t, w.runID, id, value))
 		require.Equal(t, []string{"START", "OUTPUT"}, kinds(events))
@@ -37,7 +37,7 @@ func testTooLate(t *testing.T, s *service) {
 	outcome, _ := s.settled(t, q)
 	require.Empty(t, outcome)
 
-	w.do(&runs.AnswerQuestion{RunID: w.runID, Resolution: runs.UserQuestionResolution{RequestID: "q", Declined: true}})
+	w.do(&runs.AnswerQuestion{RunID: w.runID, Resolution: runs.QuestionAnswer{RequestID: "q", Declined: true}})
 	want = map[string]any{"suspension_id": q, "status": "approval_already_claimed"}
 	require.Equal(t, want, claimed(q, `"mysql"`))
 	require.Equal(t, want, claimed(q, `{"type":"timbal.cancel"}`))
@@ -176,7 +176,7 @@ func testKeyOfARefusedResume(t *testing.T, s *service) {
 // What was decided elsewhere goes on here: a resume with nothing to say follows the run.
 func testFollowWhatWasDecidedElsewhere(t *testing.T, s *service) {
 	w, first := s.paused(t, approval("a"))
-	w.do(&runs.ResolveApprovals{RunID: w.runID, Resolutions: []runs.ApprovalResolution{{RequestID: "a", Behavior: "allow"}}})
+	w.do(&runs.ResolveApprovals{RunID: w.runID, Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: "allow"}}})
 	stream := s.open(t, "/stream", resumeBody(t, w.runID))
 	require.Equal(t, "START", stream.next().kind())
 	w.again()

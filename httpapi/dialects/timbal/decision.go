@@ -65,7 +65,7 @@ func (d *decision) add(command *runs.DecideRequests, about []*asked, nowMs int64
 		d.addApproval(command, first, nowMs)
 		return
 	}
-	resolution := runs.UserQuestionResolution{RequestID: first.request.RequestID}
+	resolution := runs.QuestionAnswer{RequestID: first.request.RequestID}
 	if first.one == nil {
 		resolution.Value = first.value
 	} else {
@@ -74,7 +74,7 @@ func (d *decision) add(command *runs.DecideRequests, about []*asked, nowMs int64
 			d.parts = append(d.parts, &runs.AnswerQuestion{Resolution: resolution, Partial: true})
 			return
 		}
-		if first.value.Kind() != '"' && len(about) == 1 {
+		if runs.KindOf(first.value) != '"' && len(about) == 1 {
 			resolution.RuntimePayload = first.value
 		}
 	}
@@ -84,7 +84,7 @@ func (d *decision) add(command *runs.DecideRequests, about []*asked, nowMs int64
 
 func (d *decision) addApproval(command *runs.DecideRequests, one *asked, nowMs int64) {
 	g, err := readGate(one.value)
-	var resolution runs.ApprovalResolution
+	var resolution runs.ApprovalDecision
 	if err == nil {
 		resolution, err = g.resolution(one.approval)
 	}

@@ -35,9 +35,9 @@ func testLiveAndRead(t *testing.T, s *service) {
 					}
 					command := &runs.DecideRequests{RunID: w.runID}
 					if request.Kind == runs.KindApproval {
-						command.Approvals = []runs.ApprovalResolution{{RequestID: request.RequestID, Behavior: "allow"}}
+						command.Approvals = []runs.ApprovalDecision{{RequestID: request.RequestID, Behavior: "allow"}}
 					} else {
-						command.Answers = []runs.UserQuestionResolution{{RequestID: request.RequestID, Value: runs.JSON("true")}}
+						command.Answers = []runs.QuestionAnswer{{RequestID: request.RequestID, Value: runs.JSON("true")}}
 					}
 					if _, err := s.store.Do(context.Background(), command); err == nil {
 						n++

@@ -46,7 +46,7 @@ func ownType(eventType runs.EventType) bool {
 		runs.EventWaitingForApproval, runs.EventWaitingForUserQuestion:
 		return true
 	default:
-		return eventType.AboutRequest()
+		return runs.AboutRequest(eventType)
 	}
 }
 
@@ -121,9 +121,11 @@ func (s *segment) dressed(name string, members []entry) runs.JSON {
 			own = append(own, member)
 		}
 	}
-	compact := objectOf(append(membersOf(document(head)), own...))
-	_ = compact.Compact() // it is made of JSON
-	return compact
+	object := objectOf(append(membersOf(document(head)), own...))
+	if compact, err := runs.CompactJSON(object); err == nil {
+		return compact
+	}
+	return object
 }
 
 func eventID(event *runs.Event) string { return strconv.FormatInt(event.EventID, 10) }

@@ -96,7 +96,7 @@ func testSeveralQuestionsAtOnce(t *testing.T, s *service) {
 	require.Equal(t, ids(first), ids(ignored))
 	require.Len(t, ignored[2].at("metadata", "warnings"), 2)
 	// Another face answers one of them; the next is shown.
-	w.do(&runs.AnswerQuestion{RunID: w.runID, Partial: true, Resolution: runs.UserQuestionResolution{
+	w.do(&runs.AnswerQuestion{RunID: w.runID, Partial: true, Resolution: runs.QuestionAnswer{
 		RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: "db", FreeformAnswer: "x"}},
 	}})
 	require.Equal(t, []string{handle + ":name"}, ids(s.show(t, resumeBody(t, w.runID))))

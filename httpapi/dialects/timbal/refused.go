@@ -163,7 +163,7 @@ func (d *decision) note(notes map[string]string, err error) {
 			if faultOf(one.one, &answer) != code {
 				continue
 			}
-		} else if code == runs.CodeQuestionAnswerEmpty && one.value.Kind() != 'n' {
+		} else if code == runs.CodeQuestionAnswerEmpty && runs.KindOf(one.value) != 'n' {
 			continue
 		}
 		notes[one.shownID()] = detailOf(err)

@@ -50,7 +50,7 @@ func (f *face) idInUse(ctx context.Context, runID string) error {
 	if err != nil {
 		return err
 	}
-	if record.Run.Status.Terminal() {
+	if runs.Terminal(record.Run.Status) {
 		return refuse(http.StatusConflict, "Run id '%s' was used by a run that is over, and an id is used once.", runID)
 	}
 	return refuse(http.StatusConflict, "Run id '%s' is already in use by a running run.", runID)

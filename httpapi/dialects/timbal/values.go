@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -17,7 +18,7 @@ const cancelType = "timbal.cancel"
 
 // readCancel reads the tagged cancel. It is an error when its reason is no text.
 func readCancel(e entry) (reason string, cancels bool, err error) {
-	if e.value.Kind() != '{' {
+	if runs.KindOf(e.value) != '{' {
 		return "", false, nil
 	}
 	var kind, why runs.JSON
@@ -29,7 +30,7 @@ func readCancel(e entry) (reason string, cancels bool, err error) {
 			why = member.value
 		}
 	}
-	if kind.Kind() != '"' || textOf(kind) != cancelType {
+	if runs.KindOf(kind) != '"' || textOf(kind) != cancelType {
 		return "", false, nil
 	}
 	return reason, true, readText("the reason of a cancel", why, &reason)
@@ -53,17 +54,17 @@ type gate struct {
 // readGate reads a decision about an approval.
 func readGate(value runs.JSON) (gate, error) {
 	var g gate
-	if value.Kind() == 't' || value.Kind() == 'f' {
-		g.approved = value.Kind() == 't'
+	if runs.KindOf(value) == 't' || runs.KindOf(value) == 'f' {
+		g.approved = runs.KindOf(value) == 't'
 		return g, nil
 	}
-	if value.Kind() != '{' {
+	if runs.KindOf(value) != '{' {
 		return g, errBadGate
 	}
 	decided := false
 	for _, member := range membersOf(value) {
 		var err error
-		null := member.value.Kind() == 'n'
+		null := runs.KindOf(member.value) == 'n'
 		switch member.id {
 		case "approved":
 			decided = true
@@ -77,7 +78,7 @@ func readGate(value runs.JSON) (gate, error) {
 			err = readText(member.id, member.value, &g.comment)
 			g.audit = value
 		case "override_input":
-			if !null && member.value.Kind() != '{' {
+			if !null && runs.KindOf(member.value) != '{' {
 				err = errBadGate
 			}
 			g.override = membersOf(member.value)
@@ -103,8 +104,8 @@ func readGate(value runs.JSON) (gate, error) {
 
 // resolution returns the decision as the domain takes it. What replaces the input is
 // checked behind the door.
-func (g *gate) resolution(request *runs.ApprovalRequest) (runs.ApprovalResolution, error) {
-	resolution := runs.ApprovalResolution{
+func (g *gate) resolution(request *runs.ApprovalRequest) (runs.ApprovalDecision, error) {
+	resolution := runs.ApprovalDecision{
 		RequestID: request.ID, Behavior: runs.BehaviorDeny, Reason: g.reason, Justification: g.comment, RuntimePayload: g.audit,
 	}
 	if !g.approved {
@@ -114,7 +115,7 @@ func (g *gate) resolution(request *runs.ApprovalRequest) (runs.ApprovalResolutio
 	if len(g.override) == 0 {
 		return resolution, nil
 	}
-	if request.Input.Kind() != '{' {
+	if runs.KindOf(request.Input) != '{' {
 		return resolution, errors.New("override_input: the proposed input is no object, so nothing can be merged over it")
 	}
 	resolution.UpdatedInput = merged(request.Input, g.override)
@@ -144,12 +145,12 @@ func answerTo(question *runs.UserQuestion, value runs.JSON) runs.UserQuestionAns
 	texts, isList := selected(value)
 	switch {
 	case isList:
-	case value.Kind() == '"':
+	case runs.KindOf(value) == '"':
 		texts = []string{textOf(value)}
-	case value.Kind() == 'n':
+	case runs.KindOf(value) == 'n':
 		return answer
 	default:
-		compact := value.Clone()
+		compact := jsontext.Value(slices.Clone(value))
 		_ = compact.Compact() // it is JSON
 		answer.FreeformAnswer = string(compact)
 		return answer
@@ -172,7 +173,7 @@ func selected(value runs.JSON) (texts []string, isList bool) {
 	if members := membersOf(value); len(members) == 1 && members[0].id == "selected" {
 		value = members[0].value
 	}
-	if value.Kind() != '[' || json.Unmarshal(value, &texts) != nil {
+	if runs.KindOf(value) != '[' || json.Unmarshal(value, &texts) != nil {
 		return nil, false
 	}
 	return texts, true
