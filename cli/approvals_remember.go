@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -28,7 +29,7 @@ func (c *decision) remember(ctx context.Context, console *console, opened *clien
 	resolution.Remember = client.Remember(c.Remember)
 	// Said in so many words: where the service lets no rule hold that long it refuses,
 	// and does not write another rule than the one that is shown.
-	resolution.RememberForMs = client.RememberFor(runs.DefaultRuleAgeMs * time.Millisecond)
+	resolution.RememberForMs = client.RememberFor(api.DefaultRuleAgeMs * time.Millisecond)
 	if c.RememberFor != nil {
 		if *c.RememberFor < 0 || *c.RememberFor > 0 && *c.RememberFor < time.Millisecond {
 			return usage("--remember-for must be 0 or at least 1ms")

@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
 )
 
 // askCommand asks one question and prints what a person answers.
@@ -111,7 +111,7 @@ func (a *asking) suspension(requestID string, afterMs, atMs *int64) *client.Susp
 	}
 	for _, option := range a.input.Options {
 		entry := client.QuestionOption{Label: option}
-		if len(option) <= runs.MaxNameLength && !strings.ContainsAny(option, "\r\n\t") {
+		if len(option) <= api.MaxNameLength && !strings.ContainsAny(option, "\r\n\t") {
 			entry.ID = option
 		}
 		question.Options = append(question.Options, entry)

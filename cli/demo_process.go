@@ -16,7 +16,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/examples/agents"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // What the demo keeps in its directory.
@@ -136,7 +136,7 @@ func (c *demoServiceCommand) Run(ctx context.Context, console *console) error {
 	service := serveCommand{
 		databaseFlag: databaseFlag{Database: "sqlite:" + demoDatabase}, // in its own directory, whatever the name of that
 		Listen:       "127.0.0.1:0", ListenFile: listenFile, Migrate: "on", MaxAttempts: 10,
-		Dialects: []string{noDialects}, DefaultAgent: runs.DefaultAgentID, RelayAlways: "exact",
+		Dialects: []string{noDialects}, DefaultAgent: model.DefaultAgentID, RelayAlways: "exact",
 		IdempotencyRetention: 168 * time.Hour, ShutdownTimeout: time.Second, LogLevel: slog.LevelError, LogFormat: "text",
 	}
 	group, ctx := errgroup.WithContext(ctx)

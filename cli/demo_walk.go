@@ -13,7 +13,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/examples/agents"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // demoPatience bounds what the demo waits for besides the person.
@@ -239,7 +239,7 @@ func (d *demo) await(ctx context.Context, runID string) (*client.RunView, error)
 		if err != nil {
 			return nil, err
 		}
-		if runs.Waiting(view.Status) || runs.Terminal(view.Status) {
+		if model.Waiting(view.Status) || model.Terminal(view.Status) {
 			return view, nil
 		}
 		if err := sleep(ctx, 20*time.Millisecond); err != nil {

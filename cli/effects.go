@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 type effectCommands struct {
@@ -24,7 +25,7 @@ type effectsList struct {
 
 // Run prints effects, oldest first.
 func (c *effectsList) Run(ctx context.Context, console *console) error {
-	if c.State != "" && !runs.KnownEffectState(runs.EffectState(c.State)) {
+	if c.State != "" && !model.KnownEffectState(api.EffectState(c.State)) {
 		return usage("%q is no state; there are pending, done and failed", c.State)
 	}
 	if c.Limit < 0 {

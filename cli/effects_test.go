@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs"
@@ -24,8 +25,8 @@ func TestWhatWasGivenUpIsRetried(t *testing.T) {
 	t.Parallel()
 	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
 	require.NoError(t, err)
-	api := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Claims: claims.New(store, claims.Options{})})
-	server := httptest.NewServer(api.Handler())
+	service := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Claims: claims.New(store, claims.Options{})})
+	server := httptest.NewServer(service.Handler())
 	t.Cleanup(func() {
 		server.Close()
 		require.NoError(t, store.Close())
@@ -48,10 +49,10 @@ func TestWhatWasGivenUpIsRetried(t *testing.T) {
 	do(&runs.CreateSession{SessionID: "parent"})
 	for _, child := range []string{"one", "two"} {
 		do(&runs.CreateSession{SessionID: child, ParentSessionID: "parent"})
-		claim := do(&runs.CreateRun{SessionID: child, RunID: "run-" + child, Claim: &runs.ClaimOptions{WorkerID: "w"}, Input: runs.JSON(`1`)}).Claim
+		claim := do(&runs.CreateRun{SessionID: child, RunID: "run-" + child, Claim: &api.ClaimOptions{WorkerID: "w"}, Input: api.JSON(`1`)}).Claim
 		require.NotNil(t, claim)
-		do(&runs.AskClarification{RunID: "run-" + child, Fence: 1, Request: runs.UserQuestionRequest{
-			ID: "q", ToolCallID: "c", Questions: []runs.UserQuestion{{Question: "Why?"}},
+		do(&runs.AskClarification{RunID: "run-" + child, Fence: 1, Request: api.UserQuestionRequest{
+			ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{Question: "Why?"}},
 		}})
 	}
 	due, err := store.DueEffects(t.Context(), 10)

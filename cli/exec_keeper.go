@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // keeper holds on to a run while its command runs, so that nobody believes it dead.
@@ -81,7 +81,7 @@ func (k *keeper) reclaim(ctx context.Context) {
 	switch {
 	case errors.Is(err, client.ErrRunNotClaimable):
 		// Somebody holds it, or it is over; only the latter is for good.
-		if view, err := k.gate.GetRun(ctx, runID); err == nil && runs.Terminal(view.Status) {
+		if view, err := k.gate.GetRun(ctx, runID); err == nil && model.Terminal(view.Status) {
 			k.takenOver = true
 		}
 		return

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -78,7 +79,7 @@ func (e *execution) start(ctx context.Context, claim *client.Claim, settled clie
 	if plan.edited {
 		e.console.say("approved by %s with changes: %s", printable(settled.Resolution.ResolvedBy, false), printable(plan.line(), false))
 	}
-	if rule := settled.Resolution.Rule; rule != nil && strings.HasPrefix(settled.Resolution.Via, runs.ViaRule) {
+	if rule := settled.Resolution.Rule; rule != nil && strings.HasPrefix(settled.Resolution.Via, api.ViaRule) {
 		e.console.say("nobody was asked, by rule %s: %s", rule.RuleID, printable(rule.Text, false))
 	}
 	return true, e.carryOut(ctx, plan, &keeper{gate: &e.gate, fence: fence, attemptID: record.AttemptID})

@@ -13,8 +13,12 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // gate is one run that waits for a person on behalf of a command line (exec, ask).
@@ -62,7 +66,7 @@ type identity struct {
 
 // open makes the run, already waiting, or finds the one that the key stands for.
 func (g *gate) open(ctx context.Context, same any) (*client.RunView, error) {
-	digest, err := runs.Digest(same)
+	digest, err := document.Digest(same)
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +107,9 @@ func (g *gate) drive(ctx context.Context, view *client.RunView, act func(context
 	for {
 		var err error
 		switch {
-		case runs.Terminal(view.Status):
+		case model.Terminal(view.Status):
 			return view, nil
-		case runs.Waiting(view.Status):
+		case model.Waiting(view.Status):
 			g.tellWaiting(view)
 			view, err = g.await(ctx, client.UntilDecided, time.Minute)
 		default:
@@ -159,7 +163,7 @@ func (g *gate) await(ctx context.Context, until client.Until, wait time.Duration
 		switch {
 		case err == nil:
 			g.tellBack()
-			if wait > 0 && !runs.Terminal(view.Status) && time.Since(started) < minPoll {
+			if wait > 0 && !model.Terminal(view.Status) && time.Since(started) < minPoll {
 				// A service that goes away answers at once.
 				return view, sleep(ctx, minPoll)
 			}
@@ -236,9 +240,9 @@ func (g *gate) outcomeOf(ctx context.Context) (client.Resolution, error) {
 			continue
 		}
 		switch event.Type {
-		case string(runs.EventUserQuestionResolved):
+		case string(api.EventUserQuestionResolved):
 			last = event.Resolution
-		case string(runs.EventApprovalResolved):
+		case string(api.EventApprovalResolved):
 			last = event.Resolutions[len(event.Resolutions)-1]
 		}
 	}
@@ -306,7 +310,7 @@ func transient(err error) bool {
 // workerID names this process in a lease.
 func workerID(noun string) string {
 	host, err := os.Hostname()
-	if err != nil || !runs.ValidID(host) {
+	if err != nil || !refusal.ValidID(host) {
 		host = "localhost"
 	}
 	return fmt.Sprintf("%s:%.100s:%d", noun, host, os.Getpid())

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // A quoted line must give the shell back the very arguments: it is what the person
@@ -91,10 +91,10 @@ func TestGateIDs(t *testing.T) {
 	one, other := newGateIDs("exec", "approval", "", ""), newGateIDs("exec", "approval", "", "")
 	require.NotEqual(t, one, other, "without a key every call is one of its own")
 	for _, id := range []string{a.session, a.run, a.request, newGateIDs("ask", "question", "", "").run} {
-		require.True(t, runs.ValidID(id), id)
+		require.True(t, refusal.ValidID(id), id)
 	}
 	require.Equal(t, "s", newGateIDs("exec", "approval", "s", "key").session)
-	require.True(t, runs.ValidID(workerID("exec")))
+	require.True(t, refusal.ValidID(workerID("exec")))
 }
 
 func TestChoose(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // collect takes items until there are limit, all when it is 0.
@@ -131,7 +131,7 @@ func (f following) follow(ctx context.Context, c *client.Client, run *client.Run
 	}
 	interval := time.Duration(max(f.PollIntervalMs, 10)) * time.Millisecond
 	var failingSince time.Time
-	for !runs.Terminal(run.Status) && !runs.Waiting(run.Status) {
+	for !model.Terminal(run.Status) && !model.Waiting(run.Status) {
 		if err := sleep(ctx, interval); err != nil {
 			return nil, err
 		}
@@ -150,7 +150,7 @@ func (f following) follow(ctx context.Context, c *client.Client, run *client.Run
 
 // ended is the exit code of a command that waited for a run.
 func (f following) ended(run *client.RunView) error {
-	if f.Wait && runs.Terminal(run.Status) && run.Status != client.StatusCompleted {
+	if f.Wait && model.Terminal(run.Status) && run.Status != client.StatusCompleted {
 		return exitWith(exitError)
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // printable makes a text safe to show. Much of what is shown was written by agents,
@@ -143,7 +143,7 @@ func commandOf(input client.JSON) string {
 	var call struct {
 		Command string `json:"command"`
 	}
-	if runs.KindOf(input) == '{' && json.Unmarshal(input, &call) == nil && call.Command != "" {
+	if document.Kind(input) == '{' && json.Unmarshal(input, &call) == nil && call.Command != "" {
 		return call.Command
 	}
 	return compact(input)

@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // reviewTimeout bounds one call of the review hook. It is shorter than the lease that
@@ -19,7 +19,7 @@ const reviewTimeout = 4 * time.Second
 // reviewHook returns a function that posts a file-change approval to a URL, as JSON,
 // whenever one was listed for the first time; nil without a URL. Any status but 2xx
 // has it posted again later.
-func reviewHook(address string) (func(context.Context, runs.JSON) error, error) {
+func reviewHook(address string) (func(context.Context, api.JSON) error, error) {
 	if address == "" {
 		return nil, nil
 	}
@@ -28,7 +28,7 @@ func reviewHook(address string) (func(context.Context, runs.JSON) error, error) 
 	}
 	// A hook that redirects is not the one that was configured.
 	caller := &http.Client{Timeout: reviewTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return func(ctx context.Context, payload runs.JSON) error {
+	return func(ctx context.Context, payload api.JSON) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(payload))
 		if err != nil {
 			return fmt.Errorf("review hook: %w", err)

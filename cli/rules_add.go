@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 type rulesAdd struct {
@@ -45,7 +46,7 @@ func (c *rulesAdd) Run(ctx context.Context, console *console) error {
 		Reason: c.Reason, MaxUses: c.MaxUses, ExpiresAfterMs: client.RememberFor(c.For),
 	}
 	if input != nil {
-		if params.Match.InputDigest, err = runs.Digest(input); err != nil {
+		if params.Match.InputDigest, err = document.Digest(input); err != nil {
 			return usage("--input has no canonical form: %v", err)
 		}
 	}

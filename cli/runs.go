@@ -3,8 +3,9 @@ package cli
 import (
 	"context"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 type runCommands struct {
@@ -24,8 +25,8 @@ type runsList struct {
 
 // Run prints runs.
 func (c *runsList) Run(ctx context.Context, console *console) error {
-	if c.Status != "" && !runs.KnownStatus(runs.Status(c.Status)) {
-		return usage("%q is no status; there are %v", c.Status, runs.Statuses)
+	if c.Status != "" && !model.KnownStatus(api.Status(c.Status)) {
+		return usage("%q is no status; there are %v", c.Status, api.Statuses)
 	}
 	if c.Limit < 0 {
 		return usage("--limit must not be negative")

@@ -13,10 +13,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/runs/loop"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store"
 )
@@ -109,8 +111,8 @@ func (c *serveCommand) check() error {
 		return usage("--shutdown-timeout must be positive")
 	case c.RuleMaxAge < 0:
 		return usage("--rule-max-age must not be negative")
-	case !runs.ValidID(c.DefaultAgent):
-		return usage("--default-agent must have 1 to %d characters of A-Z a-z 0-9 . _ : -", runs.MaxIDLength)
+	case !refusal.ValidID(c.DefaultAgent):
+		return usage("--default-agent must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
 	}
 	if _, err := reviewHook(c.ReviewHook); err != nil {
 		return err

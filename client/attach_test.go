@@ -12,8 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 func question(id, text string) client.UserQuestionRequest {
@@ -157,7 +158,7 @@ func TestARequestAbandonedWhileItIsRaisedIsWithdrawn(t *testing.T) {
 		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
 		b.end()
 		require.Equal(b, client.OutcomeCancelled, b.service.record("run").Requests[0].Outcome)
-		require.Equal(b, runs.ViaWorker, b.service.record("run").Requests[0].Recorded().Via)
+		require.Equal(b, api.ViaWorker, b.service.record("run").Requests[0].Recorded().Via)
 	})
 }
 
@@ -278,7 +279,7 @@ func TestAStoppingWorkerLeavesOpenWhatItWaitsFor(t *testing.T) {
 		record := b.service.record("run")
 		require.Equal(b, client.StatusWaitingForApproval, record.Run.Status)
 		require.True(b, record.Requests[0].Open())
-		require.Equal(b, runs.LeaseReleased, record.Run.LeaseEnd)
+		require.Equal(b, model.LeaseReleased, record.Run.LeaseEnd)
 
 		b.allow("run", "a")
 		b.start(client.WorkerOptions{}, handler)

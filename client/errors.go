@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // Error is a refusal of the service: a problem document (kheish.md 1.3 and its
@@ -122,21 +122,21 @@ var kinds = []struct {
 	}},
 	{sentinel: ErrAlreadyDecided, recorded: func(*RecordedDecision) bool { return true }},
 	{
-		sentinel: ErrExpired, codes: []Code{runs.CodeQuestionExpired},
+		sentinel: ErrExpired, codes: []Code{api.CodeQuestionExpired},
 		recorded: func(r *RecordedDecision) bool { return r.Outcome == OutcomeExpired },
 	},
-	{sentinel: ErrLeaseLost, codes: []Code{runs.CodeLeaseLost}},
-	{sentinel: ErrRunNotClaimable, codes: []Code{runs.CodeRunNotClaimable}},
-	{sentinel: ErrRunState, codes: []Code{runs.CodeRunStateConflict}},
+	{sentinel: ErrLeaseLost, codes: []Code{api.CodeLeaseLost}},
+	{sentinel: ErrRunNotClaimable, codes: []Code{api.CodeRunNotClaimable}},
+	{sentinel: ErrRunState, codes: []Code{api.CodeRunStateConflict}},
 	{sentinel: ErrNotWaiting, codes: []Code{
-		runs.CodeApprovalStateConflict, runs.CodeQuestionStateConflict,
-		runs.CodeApprovalNotPending, runs.CodeQuestionRequestMismatch, runs.CodeQuestionResolutionConflict,
+		api.CodeApprovalStateConflict, api.CodeQuestionStateConflict,
+		api.CodeApprovalNotPending, api.CodeQuestionRequestMismatch, api.CodeQuestionResolutionConflict,
 	}},
-	{sentinel: ErrSessionBusy, codes: []Code{runs.CodeSessionBusy}},
-	{sentinel: ErrSessionEnded, codes: []Code{runs.CodeSessionEnded}},
-	{sentinel: ErrNoParent, codes: []Code{runs.CodeNoParentSession}},
-	{sentinel: ErrIDConflict, codes: []Code{runs.CodeIDConflict}},
-	{sentinel: ErrIdempotencyConflict, codes: []Code{runs.CodeIdempotencyConflict}},
+	{sentinel: ErrSessionBusy, codes: []Code{api.CodeSessionBusy}},
+	{sentinel: ErrSessionEnded, codes: []Code{api.CodeSessionEnded}},
+	{sentinel: ErrNoParent, codes: []Code{api.CodeNoParentSession}},
+	{sentinel: ErrIDConflict, codes: []Code{api.CodeIDConflict}},
+	{sentinel: ErrIdempotencyConflict, codes: []Code{api.CodeIdempotencyConflict}},
 	{sentinel: ErrUnauthorized, statuses: []int{http.StatusUnauthorized}},
 	{sentinel: ErrForbidden, statuses: []int{http.StatusForbidden}},
 	{sentinel: ErrRateLimited, statuses: []int{http.StatusTooManyRequests}},

@@ -7,8 +7,11 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // askStore is the fake as runs.Ask sees it.
@@ -18,28 +21,28 @@ func (s askStore) Do(_ context.Context, command runs.Command) (runs.Reply, error
 	return s.do(command)
 }
 
-func (s askStore) Run(_ context.Context, runID string) (*runs.RunRecord, error) {
+func (s askStore) Run(_ context.Context, runID string) (*model.RunRecord, error) {
 	record := s.record(runID)
 	if record == nil {
-		return nil, runs.UnknownRun(runID)
+		return nil, refusal.UnknownRun(runID)
 	}
 	return record, nil
 }
 
-func (s askStore) Session(_ context.Context, sessionID string) (*runs.SessionRecord, error) {
+func (s askStore) Session(_ context.Context, sessionID string) (*model.SessionRecord, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.sessions[sessionID]
 	if state == nil || state.Session == nil {
-		return nil, runs.UnknownSession(sessionID)
+		return nil, refusal.UnknownSession(sessionID)
 	}
-	return &runs.SessionRecord{Session: *state.Session}, nil
+	return &model.SessionRecord{Session: *state.Session}, nil
 }
 
 func (f *fake) askParent(w http.ResponseWriter, r *http.Request) {
 	var body struct {
-		Fence   string                   `json:"fence"`
-		Request runs.UserQuestionRequest `json:"request"`
+		Fence   string                  `json:"fence"`
+		Request api.UserQuestionRequest `json:"request"`
 		client.AskParentOptions
 	}
 	if err := json.UnmarshalRead(r.Body, &body); err != nil {

@@ -15,8 +15,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // fake is the service in memory: the real domain behind a hand-written HTTP face,
@@ -81,14 +84,14 @@ func (f *fake) setBefore(before func(http.ResponseWriter, *http.Request) bool) {
 func (f *fake) do(command runs.Command) (runs.Reply, error) {
 	reply, owed, err := f.decide(command)
 	for _, effect := range owed {
-		if _, err := f.do(effect.Command()); err != nil {
+		if _, err := f.do(runs.CommandOf(effect)); err != nil {
 			panic(err) // no test of this package has a parent that refuses
 		}
 	}
 	return reply, err
 }
 
-func (f *fake) decide(command runs.Command) (runs.Reply, []*runs.Effect, error) {
+func (f *fake) decide(command runs.Command) (runs.Reply, []*model.Effect, error) {
 	if err := runs.Prepare(command, runs.NewID); err != nil {
 		return runs.Reply{}, nil, err
 	}
@@ -98,7 +101,7 @@ func (f *fake) decide(command runs.Command) (runs.Reply, []*runs.Effect, error) 
 	sessionID := needs.SessionID
 	if sessionID == "" {
 		if sessionID = f.home[needs.RunID]; sessionID == "" {
-			return runs.Reply{}, nil, runs.UnknownRun(needs.RunID)
+			return runs.Reply{}, nil, refusal.UnknownRun(needs.RunID)
 		}
 	}
 	state := f.sessions[sessionID]
@@ -145,32 +148,32 @@ func (f *fake) until(r *http.Request, wait time.Duration, check func() bool) {
 }
 
 // record returns a run as it is.
-func (f *fake) record(runID string) *runs.RunRecord {
+func (f *fake) record(runID string) *model.RunRecord {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	state := f.sessions[f.home[runID]]
 	if state == nil || state.Runs[runID] == nil {
 		return nil
 	}
-	record := &runs.RunRecord{Run: *state.Runs[runID]}
+	record := &model.RunRecord{Run: *state.Runs[runID]}
 	for key, request := range state.Requests {
 		if key.RunID == runID {
 			record.Requests = append(record.Requests, *request)
 		}
 	}
-	slices.SortFunc(record.Requests, func(a, b runs.Request) int { return int(a.Number - b.Number) })
+	slices.SortFunc(record.Requests, func(a, b model.Request) int { return int(a.Number - b.Number) })
 	return record
 }
 
 func answer(w http.ResponseWriter, status int, value any, err error) {
-	var refused *runs.Error
+	var refused *refusal.Error
 	w.Header().Set("Content-Type", "application/json")
 	if errors.As(err, &refused) {
 		status = http.StatusConflict
 		switch refused.Code {
-		case runs.CodeRunNotFound:
+		case api.CodeRunNotFound:
 			status = http.StatusNotFound
-		case runs.CodeInvalidRequest:
+		case api.CodeInvalidRequest:
 			status = http.StatusUnprocessableEntity
 		}
 		value = map[string]any{
@@ -189,12 +192,12 @@ func answer(w http.ResponseWriter, status int, value any, err error) {
 
 func (f *fake) createRun(w http.ResponseWriter, r *http.Request) {
 	var body struct {
-		SessionID string             `json:"session_id"`
-		RunID     string             `json:"run_id"`
-		AgentID   string             `json:"agent_id"`
-		Input     runs.JSON          `json:"input"`
-		Claim     *runs.ClaimOptions `json:"claim"`
-		Suspend   *runs.Suspension   `json:"suspend"`
+		SessionID string            `json:"session_id"`
+		RunID     string            `json:"run_id"`
+		AgentID   string            `json:"agent_id"`
+		Input     api.JSON          `json:"input"`
+		Claim     *api.ClaimOptions `json:"claim"`
+		Suspend   *api.Suspension   `json:"suspend"`
 	}
 	if err := json.UnmarshalRead(r.Body, &body); err != nil {
 		answer(w, 400, map[string]string{"code": "bad_request", "detail": err.Error()}, nil)
@@ -225,7 +228,7 @@ func (f *fake) claim(w http.ResponseWriter, r *http.Request) {
 		answer(w, 400, map[string]string{"code": "bad_request", "detail": err.Error()}, nil)
 		return
 	}
-	claims := []runs.Claim{}
+	claims := []api.Claim{}
 	f.until(r, time.Duration(body.WaitMs)*time.Millisecond, func() bool {
 		f.mu.Lock()
 		ids := slices.Clone(f.runIDs)
@@ -247,12 +250,12 @@ func (f *fake) claim(w http.ResponseWriter, r *http.Request) {
 func (f *fake) getRun(w http.ResponseWriter, r *http.Request) {
 	runID := r.PathValue("run_id")
 	if f.record(runID) == nil {
-		answer(w, 0, nil, runs.UnknownRun(runID))
+		answer(w, 0, nil, refusal.UnknownRun(runID))
 		return
 	}
 	f.until(r, prefer(r), func() bool {
 		status := f.record(runID).Run.Status
-		return runs.Terminal(status) || r.URL.Query().Get("until") != "terminal" && !runs.Waiting(status)
+		return model.Terminal(status) || r.URL.Query().Get("until") != "terminal" && !model.Waiting(status)
 	})
 	answer(w, 200, f.record(runID).View(), nil)
 }
@@ -269,17 +272,17 @@ func (f *fake) resume(w http.ResponseWriter, r *http.Request) {
 	var lost error
 	f.until(r, prefer(r), func() bool {
 		record := f.record(runID)
-		settled = client.Settled{Settled: []runs.JSON{}, CancelRequested: record.Run.LeaseEnd == runs.LeaseRevoked}
-		if runs.FenceText(record.Run.Fence) != r.URL.Query().Get("fence") || record.Run.LeaseEnd != "" && !settled.CancelRequested {
-			lost = runs.NewError(runs.CodeLeaseLost, "fence is stale")
+		settled = client.Settled{Settled: []api.JSON{}, CancelRequested: record.Run.LeaseEnd == model.LeaseRevoked}
+		if model.FenceText(record.Run.Fence) != r.URL.Query().Get("fence") || record.Run.LeaseEnd != "" && !settled.CancelRequested {
+			lost = refusal.New(api.CodeLeaseLost, "fence is stale")
 			return true
 		}
-		slices.SortFunc(record.Requests, func(a, b runs.Request) int { return int(a.SettledNumber - b.SettledNumber) })
+		slices.SortFunc(record.Requests, func(a, b model.Request) int { return int(a.SettledNumber - b.SettledNumber) })
 		last := after
 		for i := range record.Requests {
 			request := &record.Requests[i]
 			switch {
-			case request.Kind == runs.KindClarification && !request.Clarification().Parked:
+			case request.Kind == model.KindClarification && !request.Clarification().Parked:
 			case request.Open():
 				settled.Open++
 			case request.SettledNumber > after:
@@ -295,15 +298,15 @@ func (f *fake) resume(w http.ResponseWriter, r *http.Request) {
 
 // workBody holds the members of all the calls of a worker, and of a person.
 type workBody struct {
-	Fence   string      `json:"fence"`
-	LeaseMs int64       `json:"lease_ms"`
-	Output  runs.JSON   `json:"output"`
-	Error   string      `json:"error"`
-	Reason  string      `json:"reason"`
-	Events  []runs.JSON `json:"events"`
-	runs.Suspension
-	Resolutions []runs.ApprovalResolution    `json:"resolutions"`
-	Resolution  *runs.UserQuestionResolution `json:"resolution"`
+	Fence   string     `json:"fence"`
+	LeaseMs int64      `json:"lease_ms"`
+	Output  api.JSON   `json:"output"`
+	Error   string     `json:"error"`
+	Reason  string     `json:"reason"`
+	Events  []api.JSON `json:"events"`
+	api.Suspension
+	Resolutions []api.ApprovalResolution    `json:"resolutions"`
+	Resolution  *api.UserQuestionResolution `json:"resolution"`
 }
 
 func (f *fake) work(w http.ResponseWriter, r *http.Request) {
@@ -318,7 +321,7 @@ func (f *fake) work(w http.ResponseWriter, r *http.Request) {
 	}
 	runID := r.PathValue("run_id")
 	fence, _ := strconv.ParseInt(body.Fence, 10, 64)
-	person := runs.Actor{Name: "ann", Via: runs.ViaAPI}
+	person := runs.Actor{Name: "ann", Via: api.ViaAPI}
 	var command runs.Command
 	switch r.PathValue("verb") {
 	case "heartbeat":

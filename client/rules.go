@@ -6,32 +6,32 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // Documents of rules.
 type (
 	// Rule is a standing decision about tool calls that are asked for later.
-	Rule = runs.RuleView
+	Rule = api.RuleView
 	// RuleMatch says which calls a rule is about.
-	RuleMatch = runs.RuleMatch
+	RuleMatch = api.RuleMatch
 	// RuleEffect says what a rule does about them.
-	RuleEffect = runs.RuleEffect
+	RuleEffect = api.RuleEffect
 	// Remember is the scope of a rule that is written with a decision.
-	Remember = runs.Remember
+	Remember = api.Remember
 	// AppliedRule names the rule that made a decision, or was written with it.
-	AppliedRule = runs.AppliedRule
+	AppliedRule = api.AppliedRule
 	// ExplainedRule is one rule in an explanation.
-	ExplainedRule = runs.ExplainedRule
+	ExplainedRule = api.ExplainedRule
 )
 
 // The effects of rules, and the scopes of ApprovalResolution.Remember.
 const (
-	RuleAllow       = runs.RuleAllow
-	RuleAsk         = runs.RuleAsk
-	RuleDeny        = runs.RuleDeny
-	RememberSession = runs.RememberSession
-	RememberAlways  = runs.RememberAlways
+	RuleAllow       = api.RuleAllow
+	RuleAsk         = api.RuleAsk
+	RuleDeny        = api.RuleDeny
+	RememberSession = api.RememberSession
+	RememberAlways  = api.RememberAlways
 )
 
 // RuleListParams choose rules.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 func anyOf(tool string) client.AddRuleParams {
@@ -174,7 +174,7 @@ func TestSuspendLetsGoWhenRulesSettleAPart(t *testing.T) {
 	require.NoError(t, err)
 	waiting, err := c.WaitRun(t.Context(), run.RunID, client.UntilDecided)
 	require.NoError(t, err)
-	for !runs.Waiting(waiting.Status) {
+	for !model.Waiting(waiting.Status) {
 		waiting, err = c.GetRun(t.Context(), run.RunID)
 		require.NoError(t, err)
 	}

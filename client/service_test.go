@@ -14,9 +14,9 @@ import (
 
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/runs/loop"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
@@ -286,7 +286,7 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	require.Equal(t, 3, sessions)
 	for run, err := range c.AllRuns(ctx, client.RunListParams{SessionID: session.SessionID, PageParams: client.PageParams{Limit: 1}}) {
 		require.NoError(t, err)
-		require.True(t, runs.Terminal(run.Status))
+		require.True(t, model.Terminal(run.Status))
 		runCount++
 	}
 	require.Equal(t, 4, runCount)

@@ -13,7 +13,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // StreamEvent is one thing that a stream tells. Exactly one of Session, Run, Inbox,
@@ -313,7 +314,7 @@ func (s *sessionStream) numbered() bool { return true }
 func (s *sessionStream) snapshot(data []byte, event *StreamEvent) (bool, error) {
 	event.Session = &SessionView{}
 	err := json.Unmarshal(data, event.Session)
-	return event.Session.Status == runs.SessionEnded, err
+	return event.Session.Status == api.SessionEnded, err
 }
 
 // ends is never sure: the end of a session is no event.
@@ -324,7 +325,7 @@ func (s *sessionStream) over(ctx context.Context, after string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return session.Status == runs.SessionEnded && session.LastEventID == after, nil
+	return session.Status == api.SessionEnded && session.LastEventID == after, nil
 }
 
 type runStream struct {
@@ -339,16 +340,16 @@ func (s *runStream) numbered() bool { return true }
 func (s *runStream) snapshot(data []byte, event *StreamEvent) (bool, error) {
 	event.Run = &RunView{}
 	err := json.Unmarshal(data, event.Run)
-	return runs.Terminal(event.Run.Status), err
+	return model.Terminal(event.Run.Status), err
 }
 
 func (s *runStream) ends(event *streamedEvent) bool {
-	return event.RunID == s.runID && runs.Terminal(Status(event.name))
+	return event.RunID == s.runID && model.Terminal(Status(event.name))
 }
 
 func (s *runStream) over(ctx context.Context, after string) (bool, error) {
 	run, err := s.client.GetRun(ctx, s.runID)
-	if err != nil || !runs.Terminal(run.Status) {
+	if err != nil || !model.Terminal(run.Status) {
 		return false, err
 	}
 	left, err := s.client.ListRunEvents(ctx, s.runID, EventListParams{After: after, Limit: 1})

@@ -5,159 +5,159 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // JSON is one JSON value as its text; nil means that the member was absent. Make
 // one from a Go value with [EncodeJSON], or by conversion: JSON(`{"a":1}`).
-type JSON = runs.JSON
+type JSON = api.JSON
 
 // Documents of the wire. Their members are explained where they are defined.
 type (
 	// RunView is a run.
-	RunView = runs.RunView
+	RunView = api.RunView
 	// SessionView is a session.
-	SessionView = runs.SessionView
+	SessionView = api.SessionView
 	// SessionSummary is a session in a list.
-	SessionSummary = runs.SessionSummaryView
+	SessionSummary = api.SessionSummaryView
 	// RunRequestSummary says who asked for a run.
-	RunRequestSummary = runs.RunRequestSummary
+	RunRequestSummary = api.RunRequestSummary
 	// ActiveRunRef names a session's active run.
-	ActiveRunRef = runs.ActiveRunRef
+	ActiveRunRef = api.ActiveRunRef
 	// LeaseView is a lease as everybody may see it, without its fence.
-	LeaseView = runs.LeaseView
+	LeaseView = api.LeaseView
 	// PendingApprovalView is an open approval with its context.
-	PendingApprovalView = runs.PendingApprovalView
+	PendingApprovalView = api.PendingApprovalView
 	// PendingQuestionView is an open question with its context.
-	PendingQuestionView = runs.PendingQuestionView
+	PendingQuestionView = api.PendingQuestionView
 	// InboxView is what is open in all sessions.
-	InboxView = runs.InboxView
+	InboxView = api.InboxView
 	// RunEventEntry is one event of a session's log.
-	RunEventEntry = runs.RunEventEntry
+	RunEventEntry = api.RunEventEntry
 	// OutputRecord is a piece of output that a worker gave.
-	OutputRecord = runs.OutputRecord
+	OutputRecord = api.OutputRecord
 
 	// ApprovalRequest asks whether one tool call may run.
-	ApprovalRequest = runs.ApprovalRequest
+	ApprovalRequest = api.ApprovalRequest
 	// UserQuestionRequest asks a person structured questions, or for one value.
-	UserQuestionRequest = runs.UserQuestionRequest
+	UserQuestionRequest = api.UserQuestionRequest
 	// UserQuestion is one structured question.
-	UserQuestion = runs.UserQuestion
+	UserQuestion = api.UserQuestion
 	// QuestionOption is one choice of a structured question.
-	QuestionOption = runs.QuestionOption
+	QuestionOption = api.QuestionOption
 
 	// ApprovalResolution is a decision about one approval, as it is given.
-	ApprovalResolution = runs.ApprovalResolution
+	ApprovalResolution = api.ApprovalResolution
 	// UserQuestionResolution is an answer to a question request, as it is given.
-	UserQuestionResolution = runs.UserQuestionResolution
+	UserQuestionResolution = api.UserQuestionResolution
 	// UserQuestionAnswer answers one structured question.
-	UserQuestionAnswer = runs.UserQuestionAnswer
+	UserQuestionAnswer = api.UserQuestionAnswer
 	// Resolution is what was recorded for a request.
-	Resolution = runs.Resolution
+	Resolution = api.Resolution
 	// RecordedDecision is what a caller who came too late is told.
-	RecordedDecision = runs.RecordedDecision
+	RecordedDecision = api.RecordedDecision
 
 	// Claim is what a worker is handed with a run.
-	Claim = runs.Claim
+	Claim = api.Claim
 	// ClaimedLease is a lease as its holder sees it, with the fence.
-	ClaimedLease = runs.ClaimedLease
+	ClaimedLease = api.ClaimedLease
 	// ClaimOptions ask for a lease together with the making of a run.
-	ClaimOptions = runs.ClaimOptions
+	ClaimOptions = api.ClaimOptions
 	// Suspension is what a worker wants to wait for.
-	Suspension = runs.Suspension
+	Suspension = api.Suspension
 	// Resume is what a run goes on with.
-	Resume = runs.Resume
+	Resume = api.Resume
 	// SettledApproval is an approval and what was decided about it.
-	SettledApproval = runs.SettledApproval
+	SettledApproval = api.SettledApproval
 	// SettledQuestion is a question and its answer.
-	SettledQuestion = runs.SettledQuestion
+	SettledQuestion = api.SettledQuestion
 	// AnswerForWorker is an answer with its labels and a summary.
-	AnswerForWorker = runs.AnswerForWorker
+	AnswerForWorker = api.AnswerForWorker
 	// LabelledAnswer is the answer to one structured question with its words.
-	LabelledAnswer = runs.LabelledAnswer
+	LabelledAnswer = api.LabelledAnswer
 	// Settled is the reply of an attached wait.
-	Settled = runs.Settled
+	Settled = api.Settled
 
 	// ClarificationAnswer is the answer of a parent's session.
-	ClarificationAnswer = runs.ClarificationAnswer
+	ClarificationAnswer = api.ClarificationAnswer
 	// WaitingOn names the clarification that a parked run waits for.
-	WaitingOn = runs.WaitingOn
+	WaitingOn = api.WaitingOn
 	// Requester says who asks a parent clarification.
-	Requester = runs.Requester
+	Requester = api.Requester
 	// Message is a message to a session.
-	Message = runs.MessageView
+	Message = api.MessageView
 	// MessageState says where a message is.
-	MessageState = runs.MessageState
+	MessageState = api.MessageState
 	// Effect is something that a decision in one session owes to another.
-	Effect = runs.EffectView
+	Effect = api.EffectView
 	// EffectKind says what an effect does.
-	EffectKind = runs.EffectKind
+	EffectKind = api.EffectKind
 	// EffectState says how far an effect is.
-	EffectState = runs.EffectState
+	EffectState = api.EffectState
 
 	// Fault names one member of a request and what is wrong with it.
-	Fault = runs.Fault
+	Fault = api.Fault
 	// Code is the stable name of an error.
-	Code = runs.Code
+	Code = api.Code
 	// Status is where a run or a session stands.
-	Status = runs.Status
+	Status = api.Status
 	// RunKind says what made a run.
-	RunKind = runs.RunKind
+	RunKind = api.RunKind
 	// Behavior is the decision about an approval.
-	Behavior = runs.Behavior
+	Behavior = api.Behavior
 	// Outcome is what became of a request.
-	Outcome = runs.Outcome
+	Outcome = api.Outcome
 )
 
 // The statuses of runs, and those that a session has besides.
 const (
-	StatusQueued                 = runs.StatusQueued
-	StatusRunning                = runs.StatusRunning
-	StatusWaitingForApproval     = runs.StatusWaitingForApproval
-	StatusWaitingForUserQuestion = runs.StatusWaitingForUserQuestion
-	StatusCompleted              = runs.StatusCompleted
-	StatusFailed                 = runs.StatusFailed
-	StatusInterrupted            = runs.StatusInterrupted
-	StatusCancelled              = runs.StatusCancelled
-	SessionIdle                  = runs.SessionIdle
-	SessionEnded                 = runs.SessionEnded
+	StatusQueued                 = api.StatusQueued
+	StatusRunning                = api.StatusRunning
+	StatusWaitingForApproval     = api.StatusWaitingForApproval
+	StatusWaitingForUserQuestion = api.StatusWaitingForUserQuestion
+	StatusCompleted              = api.StatusCompleted
+	StatusFailed                 = api.StatusFailed
+	StatusInterrupted            = api.StatusInterrupted
+	StatusCancelled              = api.StatusCancelled
+	SessionIdle                  = api.SessionIdle
+	SessionEnded                 = api.SessionEnded
 )
 
 // The decisions about an approval.
 const (
-	BehaviorAllow = runs.BehaviorAllow
-	BehaviorDeny  = runs.BehaviorDeny
+	BehaviorAllow = api.BehaviorAllow
+	BehaviorDeny  = api.BehaviorDeny
 )
 
 // The outcomes of requests.
 const (
-	OutcomeAllowed   = runs.OutcomeAllowed
-	OutcomeDenied    = runs.OutcomeDenied
-	OutcomeAnswered  = runs.OutcomeAnswered
-	OutcomeDeclined  = runs.OutcomeDeclined
-	OutcomeCancelled = runs.OutcomeCancelled
-	OutcomeExpired   = runs.OutcomeExpired
+	OutcomeAllowed   = api.OutcomeAllowed
+	OutcomeDenied    = api.OutcomeDenied
+	OutcomeAnswered  = api.OutcomeAnswered
+	OutcomeDeclined  = api.OutcomeDeclined
+	OutcomeCancelled = api.OutcomeCancelled
+	OutcomeExpired   = api.OutcomeExpired
 )
 
 // The kinds of runs.
 const (
 	// KindInput: made by a caller's input.
-	KindInput = runs.KindInput
+	KindInput = api.KindInput
 	// KindParentClarification: a question that a child's run asks.
-	KindParentClarification = runs.KindParentClarification
+	KindParentClarification = api.KindParentClarification
 )
 
 // The states of messages that a mailbox shows.
 const (
-	MessagePending    = runs.MessagePending
-	MessageDeadLetter = runs.MessageDeadLetter
+	MessagePending    = api.MessagePending
+	MessageDeadLetter = api.MessageDeadLetter
 )
 
 // The states of effects.
 const (
-	EffectPending = runs.EffectPending
-	EffectDone    = runs.EffectDone
-	EffectFailed  = runs.EffectFailed
+	EffectPending = api.EffectPending
+	EffectDone    = api.EffectDone
+	EffectFailed  = api.EffectFailed
 )
 
 // EncodeJSON returns a Go value as JSON text. A [JSON] is returned as it is. The

@@ -12,7 +12,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Handler does the work of one run. When it returns
@@ -94,7 +95,7 @@ func NewWorker(c *Client, options WorkerOptions) (*Worker, error) {
 		o.Concurrency = DefaultConcurrency
 	}
 	if o.LeaseMs == 0 {
-		o.LeaseMs = runs.DefaultLeaseMs
+		o.LeaseMs = api.DefaultLeaseMs
 	}
 	lease := time.Duration(o.LeaseMs) * time.Millisecond
 	if o.HeartbeatEvery == 0 {
@@ -112,12 +113,12 @@ func NewWorker(c *Client, options WorkerOptions) (*Worker, error) {
 	switch {
 	case c == nil:
 		return nil, fmt.Errorf("%w: the client is nil", ErrInvalid)
-	case !runs.ValidID(o.WorkerID):
+	case !refusal.ValidID(o.WorkerID):
 		return nil, fmt.Errorf("%w: WorkerID must have 1 to 200 characters of A-Z a-z 0-9 . _ : -", ErrInvalid)
 	case o.Concurrency < 0:
 		return nil, fmt.Errorf("%w: Concurrency must not be negative", ErrInvalid)
-	case o.LeaseMs < runs.MinLeaseMs || o.LeaseMs > runs.MaxLeaseMs:
-		return nil, fmt.Errorf("%w: LeaseMs must be between %d and %d", ErrInvalid, runs.MinLeaseMs, runs.MaxLeaseMs)
+	case o.LeaseMs < api.MinLeaseMs || o.LeaseMs > api.MaxLeaseMs:
+		return nil, fmt.Errorf("%w: LeaseMs must be between %d and %d", ErrInvalid, api.MinLeaseMs, api.MaxLeaseMs)
 	case o.HeartbeatEvery < 0 || o.HeartbeatEvery >= lease:
 		return nil, fmt.Errorf("%w: HeartbeatEvery must be positive and shorter than the lease", ErrInvalid)
 	case o.PollWait < time.Second || o.PollWait > maxPrefer:
@@ -136,7 +137,7 @@ func defaultWorkerID() (string, error) {
 		host = "host"
 	}
 	host = strings.Map(func(r rune) rune {
-		if runs.ValidID("x" + string(r)) {
+		if refusal.ValidID("x" + string(r)) {
 			return r
 		}
 		return '-'

@@ -12,7 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // finishTimeout bounds the call that ends a run after its handler has returned.
@@ -235,8 +235,8 @@ func failureText(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
-	if len(text) > runs.MaxTextLength {
-		text = text[:runs.MaxTextLength]
+	if len(text) > api.MaxTextLength {
+		text = text[:api.MaxTextLength]
 		for !utf8.ValidString(text) {
 			text = text[:len(text)-1]
 		}

@@ -18,7 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 func TestWhatAHandlerReturnsEndsTheRun(t *testing.T) {
@@ -283,7 +284,7 @@ func TestAWorkerDrains(t *testing.T) {
 		require.Equal(b, client.StatusCompleted, b.service.record("quick").Run.Status)
 		slow := b.service.record("slow").Run
 		require.Equal(b, client.StatusRunning, slow.Status)
-		require.Equal(b, runs.LeaseReleased, slow.LeaseEnd, "another worker may take it at once")
+		require.Equal(b, model.LeaseReleased, slow.LeaseEnd, "another worker may take it at once")
 	})
 }
 
@@ -331,7 +332,7 @@ func TestAWorkerRefusesBadOptions(t *testing.T) {
 	}
 	worker, err := client.NewWorker(c, client.WorkerOptions{})
 	require.NoError(t, err)
-	require.True(t, runs.ValidID(worker.WorkerID()))
+	require.True(t, refusal.ValidID(worker.WorkerID()))
 	require.ErrorIs(t, worker.Run(t.Context(), nil), client.ErrInvalid)
 }
 
@@ -350,7 +351,7 @@ func TestRunsThatTheLastPollClaimedAreReleased(t *testing.T) {
 			panic("a worker that stops must not begin")
 		}))
 		require.Empty(b, b.reported())
-		require.Equal(b, runs.LeaseReleased, b.service.record("run").Run.LeaseEnd)
+		require.Equal(b, model.LeaseReleased, b.service.record("run").Run.LeaseEnd)
 	})
 }
 

@@ -3,15 +3,17 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 type resolveApprovalsBody struct {
 	keyed
 	// Resolutions is nil when the member is absent, which is not the same as an empty
 	// batch: the one does not fit the schema, the other is approval_batch_empty.
-	Resolutions []runs.ApprovalResolution `json:"resolutions"`
+	Resolutions []api.ApprovalResolution `json:"resolutions"`
 }
 
 // resolveApprovals decodes a batch and gives it to the store.
@@ -21,7 +23,7 @@ func (s *Server) resolveApprovals(w http.ResponseWriter, r *http.Request, sessio
 		return runs.Reply{}, err
 	}
 	if body.Resolutions == nil {
-		return runs.Reply{}, runs.Invalid(runs.Fault{Pointer: "/resolutions", Detail: "is required"})
+		return runs.Reply{}, refusal.Invalid(api.Fault{Pointer: "/resolutions", Detail: "is required"})
 	}
 	command := &runs.ResolveApprovals{SessionID: sessionID, RunID: runID, Resolutions: runs.DecisionsOf(body.Resolutions), MaxRuleAgeMs: s.maxRuleAgeMs}
 	key, actor, err := credentials(r, body.IdempotencyKey, command)

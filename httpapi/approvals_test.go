@@ -8,13 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // expired is an approval whose deadline is past already.
 const expired = `{"id":"late","tool_call_id":"c","tool_name":"bash","input":1,"expires_at_ms":1}`
 
-func testApprovals(t *testing.T, a *api) {
+func testApprovals(t *testing.T, a *rig) {
 	t.Run("by run", func(t *testing.T) {
 		t.Parallel()
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`,`+approval("a2")+`]`)
@@ -59,14 +59,14 @@ func testApprovals(t *testing.T, a *api) {
 				{`{"resolutions":[{"request_id":"a","behavior":"allow","reason":7}]}`, "/resolutions/0/reason"},
 				{`{"resolutions":[{"request_id":"a","behavior":"allow","reason":"` + strings.Repeat("x", 16385) + `"}]}`, "/resolutions/0/reason"},
 			} {
-				a.post(t, path, bad.body, key(" ")).refused(runs.CodeInvalidRequest).pointer(bad.pointer)
+				a.post(t, path, bad.body, key(" ")).refused(api.CodeInvalidRequest).pointer(bad.pointer)
 			}
-			a.post(t, path, allow("a1"), key(" "), expecting(semantic)).refused(runs.CodeInvalidIdempotencyKey)
+			a.post(t, path, allow("a1"), key(" "), expecting(semantic)).refused(api.CodeInvalidIdempotencyKey)
 		}
-		a.post(t, "/v1/runs/nobody/approvals", allow("a1")).refused(runs.CodeRunNotFound)
-		a.post(t, "/v1/runs/a%20b/approvals", allow("a1")).refused(runs.CodeRunNotFound)
-		a.post(t, "/v1/sessions/nobody/approvals", allow("a1")).refused(runs.CodeSessionNotFound)
-		a.post(t, "/v1/sessions/nobody/approval-runs", allow()).refused(runs.CodeSessionNotFound)
+		a.post(t, "/v1/runs/nobody/approvals", allow("a1")).refused(api.CodeRunNotFound)
+		a.post(t, "/v1/runs/a%20b/approvals", allow("a1")).refused(api.CodeRunNotFound)
+		a.post(t, "/v1/sessions/nobody/approvals", allow("a1")).refused(api.CodeSessionNotFound)
+		a.post(t, "/v1/sessions/nobody/approval-runs", allow()).refused(api.CodeSessionNotFound)
 	})
 	t.Run("a bad item refuses the whole batch, in its order", func(t *testing.T) {
 		t.Parallel()
@@ -76,19 +76,19 @@ func testApprovals(t *testing.T, a *api) {
 		before := a.get(t, "/v1/runs/"+run.run).text
 		for _, bad := range []struct {
 			batch string
-			code  runs.Code
+			code  api.Code
 		}{
-			{allow(), runs.CodeApprovalBatchEmpty},
-			{allow("a2", "a2", "nobody"), runs.CodeApprovalDuplicate},
-			{allow("nobody", "a2", "a2"), runs.CodeApprovalNotPending},
-			{allow("a2", "nobody", "a3"), runs.CodeApprovalNotPending},
-			{allow("a2", "a3", "é"), runs.CodeApprovalNotPending},
-			{allow("a2", "q1"), runs.CodeApprovalNotPending},
+			{allow(), api.CodeApprovalBatchEmpty},
+			{allow("a2", "a2", "nobody"), api.CodeApprovalDuplicate},
+			{allow("nobody", "a2", "a2"), api.CodeApprovalNotPending},
+			{allow("a2", "nobody", "a3"), api.CodeApprovalNotPending},
+			{allow("a2", "a3", "é"), api.CodeApprovalNotPending},
+			{allow("a2", "q1"), api.CodeApprovalNotPending},
 		} {
 			a.post(t, path, bad.batch).refused(bad.code).recorded("")
 			require.Equal(t, before, a.get(t, "/v1/runs/"+run.run).text)
 		}
-		a.post(t, path, allow("a2", "a1")).refused(runs.CodeApprovalNotPending).recorded(runs.OutcomeAllowed)
+		a.post(t, path, allow("a2", "a1")).refused(api.CodeApprovalNotPending).recorded(api.OutcomeAllowed)
 	})
 	t.Run("an edited input is held to its schema and carried whole", func(t *testing.T) {
 		t.Parallel()
@@ -97,9 +97,9 @@ func testApprovals(t *testing.T, a *api) {
 		edited := func(input string) string {
 			return `{"resolutions":[{"request_id":"a1","behavior":"allow","updated_input":` + input + `}]}`
 		}
-		bad := a.post(t, path, edited(`{"n":"two"}`), expecting(semantic)).refused(runs.CodeInvalidRequest)
+		bad := a.post(t, path, edited(`{"n":"two"}`), expecting(semantic)).refused(api.CodeInvalidRequest)
 		bad.pointer("/resolutions/0/updated_input/n")
-		a.post(t, path, edited(`[]`), expecting(semantic)).refused(runs.CodeInvalidRequest).pointer("/resolutions/0/updated_input")
+		a.post(t, path, edited(`[]`), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/resolutions/0/updated_input")
 		done := a.post(t, path, edited(`{"n":2,"list":[true,null,1.50,"é"]}`)).want(http.StatusAccepted)
 		require.Contains(t, done.text, `"updated_input":{"n":2,"list":[true,null,1.50,"é"]}`)
 	})
@@ -109,37 +109,37 @@ func testApprovals(t *testing.T, a *api) {
 		path := "/v1/runs/" + run.run + "/approvals"
 		a.post(t, path, allow("a1")).want(http.StatusAccepted)
 		for _, path := range []string{path, "/v1/sessions/" + run.session + "/approvals", "/v1/sessions/" + run.session + "/approval-runs"} {
-			late := a.post(t, path, deny("a1")).refused(runs.CodeApprovalStateConflict).recorded(runs.OutcomeAllowed)
+			late := a.post(t, path, deny("a1")).refused(api.CodeApprovalStateConflict).recorded(api.OutcomeAllowed)
 			require.Equal(t, "a1", late.at("recorded_decision", "request_id"))
 			require.Equal(t, "api-user", late.at("recorded_decision", "resolved_by"))
 		}
-		a.post(t, path, allow()).refused(runs.CodeApprovalStateConflict)
+		a.post(t, path, allow()).refused(api.CodeApprovalStateConflict)
 		a.post(t, "/v1/runs/"+run.run+"/cancel", "").want(http.StatusOK)
-		a.post(t, path, deny("a1")).refused(runs.CodeRunStateConflict).recorded(runs.OutcomeAllowed)
-		a.post(t, "/v1/sessions/"+run.session+"/approvals", deny("a1")).refused(runs.CodeRunStateConflict)
-		a.post(t, "/v1/sessions/"+run.session+"/approval-runs", deny("a1")).refused(runs.CodeRunStateConflict)
+		a.post(t, path, deny("a1")).refused(api.CodeRunStateConflict).recorded(api.OutcomeAllowed)
+		a.post(t, "/v1/sessions/"+run.session+"/approvals", deny("a1")).refused(api.CodeRunStateConflict)
+		a.post(t, "/v1/sessions/"+run.session+"/approval-runs", deny("a1")).refused(api.CodeRunStateConflict)
 		queued := a.post(t, "/v1/runs", `{"input":1}`).want(http.StatusAccepted)
-		a.post(t, "/v1/runs/"+queued.textAt("run_id")+"/approvals", allow("a1")).refused(runs.CodeApprovalStateConflict)
+		a.post(t, "/v1/runs/"+queued.textAt("run_id")+"/approvals", allow("a1")).refused(api.CodeApprovalStateConflict)
 	})
 	t.Run("expired is never shown as denied", func(t *testing.T) {
 		t.Parallel()
 		run := a.waiting(t, `"approvals":[`+expired+`,`+approval("a1")+`]`)
 		path := "/v1/runs/" + run.run + "/approvals"
-		a.post(t, path, allow("late")).refused(runs.CodeApprovalNotPending).recorded(runs.OutcomeExpired)
+		a.post(t, path, allow("late")).refused(api.CodeApprovalNotPending).recorded(api.OutcomeExpired)
 		done := a.post(t, path, allow("a1")).want(http.StatusAccepted)
 		require.Equal(t, "expired", done.at("resume", "approvals", 0, "resolution", "outcome"))
 		require.Equal(t, "deny", done.at("resume", "approvals", 0, "resolution", "behavior"))
 		require.Equal(t, "clock", done.at("resume", "approvals", 0, "resolution", "via"))
 		alone := a.waiting(t, `"approvals":[`+expired+`]`)
-		a.post(t, "/v1/runs/"+alone.run+"/approvals", allow("late")).refused(runs.CodeApprovalStateConflict).recorded(runs.OutcomeExpired)
+		a.post(t, "/v1/runs/"+alone.run+"/approvals", allow("late")).refused(api.CodeApprovalStateConflict).recorded(api.OutcomeExpired)
 	})
 	t.Run("who decides must be printable", func(t *testing.T) {
 		t.Parallel()
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		for _, actor := range []string{" ", strings.Repeat("x", 201), "\xff", "a\tb"} {
-			a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1"), header("X-Actor", actor), unchecked()).refused(runs.CodeBadRequest)
+			a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1"), header("X-Actor", actor), unchecked()).refused(api.CodeBadRequest)
 		}
-		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1"), header("X-Actor", "a"), header("X-Actor", "b"), unchecked()).refused(runs.CodeBadRequest)
+		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1"), header("X-Actor", "a"), header("X-Actor", "b"), unchecked()).refused(api.CodeBadRequest)
 	})
 	t.Run("two identical calls are two requests", func(t *testing.T) {
 		t.Parallel()

@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
-func testAttached(t *testing.T, a *api) {
+func testAttached(t *testing.T, a *rig) {
 	resume := func(t *testing.T, run wantedRun, after string, options ...option) *reply {
 		t.Helper()
 		return a.get(t, "/v1/runs/"+run.run+"/resume?fence="+run.fence+"&after="+after, options...)
@@ -65,16 +65,16 @@ func testAttached(t *testing.T, a *api) {
 		t.Parallel()
 		run := a.attached(t, `"approvals":[`+approval("a1")+`]`)
 		path := "/v1/runs/" + run.run + "/resume"
-		a.get(t, path).refused(runs.CodeBadRequest)
-		a.get(t, path+"?fence=x").refused(runs.CodeBadRequest)
-		a.get(t, path+"?fence=-1").refused(runs.CodeBadRequest)
-		a.get(t, path+"?fence="+run.fence+"&after=x").refused(runs.CodeBadRequest)
-		a.get(t, path+"?fence=99").refused(runs.CodeLeaseLost)
-		a.get(t, path+"?fence=0").refused(runs.CodeLeaseLost)
-		a.get(t, "/v1/runs/nobody/resume?fence=1").refused(runs.CodeRunNotFound)
+		a.get(t, path).refused(api.CodeBadRequest)
+		a.get(t, path+"?fence=x").refused(api.CodeBadRequest)
+		a.get(t, path+"?fence=-1").refused(api.CodeBadRequest)
+		a.get(t, path+"?fence="+run.fence+"&after=x").refused(api.CodeBadRequest)
+		a.get(t, path+"?fence=99").refused(api.CodeLeaseLost)
+		a.get(t, path+"?fence=0").refused(api.CodeLeaseLost)
+		a.get(t, "/v1/runs/nobody/resume?fence=1").refused(api.CodeRunNotFound)
 		gone := a.claimed(t)
 		a.post(t, "/v1/runs/"+gone.run+"/suspend", fmt.Sprintf(`{"fence":%q,"approvals":[%s]}`, gone.fence, approval("a1"))).want(http.StatusOK)
-		resume(t, gone, "0").refused(runs.CodeLeaseLost)
+		resume(t, gone, "0").refused(api.CodeLeaseLost)
 	})
 	t.Run("withdraw", func(t *testing.T) {
 		t.Parallel()
@@ -88,16 +88,16 @@ func testAttached(t *testing.T, a *api) {
 		require.Equal(t, "cancelled", told.at("settled", 0, "resolution", "outcome"))
 		require.Equal(t, view.text, a.post(t, path+"q1/withdraw", body).want(http.StatusOK).text, "the very same call again")
 		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1")).want(http.StatusAccepted)
-		a.post(t, path+"a1/withdraw", body).refused(runs.CodeApprovalStateConflict).recorded(runs.OutcomeAllowed)
-		a.post(t, path+"nobody/withdraw", body).refused(runs.CodeRequestNotFound)
-		a.post(t, path+"%00/withdraw", body).refused(runs.CodeRequestNotFound)
+		a.post(t, path+"a1/withdraw", body).refused(api.CodeApprovalStateConflict).recorded(api.OutcomeAllowed)
+		a.post(t, path+"nobody/withdraw", body).refused(api.CodeRequestNotFound)
+		a.post(t, path+"%00/withdraw", body).refused(api.CodeRequestNotFound)
 		require.Equal(t, "running", a.post(t, path+"a2/withdraw", body).want(http.StatusOK).at("status"))
 	})
 	t.Run("ending while something is open records it expired", func(t *testing.T) {
 		t.Parallel()
 		run := a.attached(t, `"questions":[`+question("q1")+`]`)
 		a.post(t, "/v1/runs/"+run.run+"/complete", fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK)
-		late := a.post(t, "/v1/runs/"+run.run+"/questions", answer("q1", `"declined":true`)).refused(runs.CodeQuestionExpired)
-		require.Equal(t, "run_ended", late.recorded(runs.OutcomeExpired).at("recorded_decision", "via"))
+		late := a.post(t, "/v1/runs/"+run.run+"/questions", answer("q1", `"declined":true`)).refused(api.CodeQuestionExpired)
+		require.Equal(t, "run_ended", late.recorded(api.OutcomeExpired).at("recorded_decision", "via"))
 	})
 }

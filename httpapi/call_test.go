@@ -12,8 +12,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
 )
 
 // reply is an answer of the service with its body as a tree.
@@ -58,14 +58,14 @@ func mediaType(value string) option {
 }
 
 // do sends a request; body is JSON text, or "" for none.
-func (a *api) do(t *testing.T, method, path, body string, options ...option) *reply {
+func (a *rig) do(t *testing.T, method, path, body string, options ...option) *reply {
 	t.Helper()
 	answer, err := a.try(t, method, path, body, options...)
 	require.NoError(t, err)
 	return answer
 }
 
-func (a *api) try(t *testing.T, method, path, body string, options ...option) (*reply, error) {
+func (a *rig) try(t *testing.T, method, path, body string, options ...option) (*reply, error) {
 	t.Helper()
 	var reader io.Reader
 	if body != "" {
@@ -100,12 +100,12 @@ func (a *api) try(t *testing.T, method, path, body string, options ...option) (*
 	return answer, nil
 }
 
-func (a *api) get(t *testing.T, path string, options ...option) *reply {
+func (a *rig) get(t *testing.T, path string, options ...option) *reply {
 	t.Helper()
 	return a.do(t, http.MethodGet, path, "", options...)
 }
 
-func (a *api) post(t *testing.T, path, body string, options ...option) *reply {
+func (a *rig) post(t *testing.T, path, body string, options ...option) *reply {
 	t.Helper()
 	return a.do(t, http.MethodPost, path, body, options...)
 }
@@ -118,7 +118,7 @@ func (r *reply) want(status int) *reply {
 }
 
 // refused checks that the reply is a problem with that code.
-func (r *reply) refused(code runs.Code) *reply {
+func (r *reply) refused(code api.Code) *reply {
 	r.t.Helper()
 	for _, info := range wire.Codes() {
 		if info.Code == code {
@@ -138,7 +138,7 @@ func (r *reply) pointer(pointer string) *reply {
 }
 
 // recorded checks the outcome of the recorded decision; "" wants none.
-func (r *reply) recorded(outcome runs.Outcome) *reply {
+func (r *reply) recorded(outcome api.Outcome) *reply {
 	r.t.Helper()
 	if outcome == "" {
 		require.Nil(r.t, r.at("recorded_decision"), "%s", r.text)
@@ -204,21 +204,21 @@ type wantedRun struct{ session, run, fence string }
 
 // waiting makes a run that waits, unattached, for what the suspension's members
 // say.
-func (a *api) waiting(t *testing.T, members string) wantedRun {
+func (a *rig) waiting(t *testing.T, members string) wantedRun {
 	t.Helper()
 	made := a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":"go","suspend":{%s}}`, a.name("session"), members)).want(http.StatusAccepted)
 	return wantedRun{session: made.textAt("session_id"), run: made.textAt("run_id")}
 }
 
 // claimed makes a run and claims it.
-func (a *api) claimed(t *testing.T) wantedRun {
+func (a *rig) claimed(t *testing.T) wantedRun {
 	t.Helper()
 	made := a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":"go","claim":{"worker_id":"w1","lease_ms":60000}}`, a.name("session"))).want(http.StatusAccepted)
 	return wantedRun{session: made.textAt("run", "session_id"), run: made.textAt("run", "run_id"), fence: made.textAt("lease", "fence")}
 }
 
 // attached makes a run whose worker waits in place.
-func (a *api) attached(t *testing.T, members string) wantedRun {
+func (a *rig) attached(t *testing.T, members string) wantedRun {
 	t.Helper()
 	made := a.post(t, "/v1/runs", fmt.Sprintf(
 		`{"session_id":%q,"input":"go","claim":{"worker_id":"w1","lease_ms":60000},"suspend":{"hold":true,%s}}`,

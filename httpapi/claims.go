@@ -7,9 +7,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // The bounds of POST /v1/runs/claim (v1-work.md "Work").
@@ -28,14 +29,14 @@ type claimRunsBody struct {
 
 func (b *claimRunsBody) request(maxWait time.Duration) (claims.Request, error) {
 	var wrong faults
-	if !runs.ValidID(b.WorkerID) {
+	if !refusal.ValidID(b.WorkerID) {
 		wrong.add("/worker_id", "must be an id of 1 to 200 characters")
 	}
 	if len(b.AgentIDs) > maxAgentsOfClaim {
 		wrong.add("/agent_ids", fmt.Sprintf("must have at most %d entries", maxAgentsOfClaim))
 	}
 	for i, agentID := range b.AgentIDs {
-		if !runs.ValidID(agentID) {
+		if !refusal.ValidID(agentID) {
 			wrong.add(fmt.Sprintf("/agent_ids/%d", i), "must be an id of 1 to 200 characters")
 		}
 	}
@@ -58,14 +59,14 @@ func (f *faults) lease(given *int64) int64 {
 	if given == nil {
 		return 0
 	}
-	if *given < runs.MinLeaseMs || *given > runs.MaxLeaseMs {
-		f.add("/lease_ms", fmt.Sprintf("must be between %d and %d", runs.MinLeaseMs, runs.MaxLeaseMs))
+	if *given < api.MinLeaseMs || *given > api.MaxLeaseMs {
+		f.add("/lease_ms", fmt.Sprintf("must be between %d and %d", api.MinLeaseMs, api.MaxLeaseMs))
 	}
 	return *given
 }
 
 type claimsReply struct {
-	Claims []runs.Claim `json:"claims"`
+	Claims []api.Claim `json:"claims"`
 }
 
 // claimRuns hands out runs that may go on. It is held while there are none, as
@@ -87,7 +88,7 @@ func (s *Server) claimRuns(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if claimed == nil {
-		claimed = []runs.Claim{}
+		claimed = []api.Claim{}
 	}
 	return wire.Respond(w, r, http.StatusOK, claimsReply{Claims: claimed})
 }
@@ -103,7 +104,7 @@ func (s *Server) claimRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var wrong faults
-	if !runs.ValidID(body.WorkerID) {
+	if !refusal.ValidID(body.WorkerID) {
 		wrong.add("/worker_id", "must be an id of 1 to 200 characters")
 	}
 	leaseMs := wrong.lease(body.LeaseMs)
@@ -111,8 +112,8 @@ func (s *Server) claimRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	runID := wire.PathID(r, "run_id")
-	if !runs.ValidID(runID) {
-		return runs.UnknownRun(wire.Shown(runID))
+	if !refusal.ValidID(runID) {
+		return refusal.UnknownRun(wire.Shown(runID))
 	}
 	claim, err := s.claims.ClaimRun(r.Context(), runID, body.WorkerID, leaseMs)
 	if err != nil {

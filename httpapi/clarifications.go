@@ -3,24 +3,26 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 type askParentBody struct {
 	fenced
-	Request             *runs.UserQuestionRequest `json:"request"`
-	Park                bool                      `json:"park"`
-	Checkpoint          runs.JSON                 `json:"checkpoint"`
-	RequesterProjectIDs []string                  `json:"requester_project_ids"`
-	RequesterChannelIDs []string                  `json:"requester_channel_ids"`
-	ParentProjectIDs    []string                  `json:"parent_project_ids"`
-	ParentChannelIDs    []string                  `json:"parent_channel_ids"`
+	Request             *api.UserQuestionRequest `json:"request"`
+	Park                bool                     `json:"park"`
+	Checkpoint          api.JSON                 `json:"checkpoint"`
+	RequesterProjectIDs []string                 `json:"requester_project_ids"`
+	RequesterChannelIDs []string                 `json:"requester_channel_ids"`
+	ParentProjectIDs    []string                 `json:"parent_project_ids"`
+	ParentChannelIDs    []string                 `json:"parent_channel_ids"`
 }
 
 type askParentReply struct {
-	Clarification runs.RunView `json:"clarification"`
-	Run           runs.RunView `json:"run"`
+	Clarification api.RunView `json:"clarification"`
+	Run           api.RunView `json:"run"`
 }
 
 // askParent lets a child's run ask its parent's session, and answers once the
@@ -50,8 +52,8 @@ func (s *Server) askParent(w http.ResponseWriter, r *http.Request) error {
 	if err := schemaErrorOf(&checked); err != nil {
 		return err
 	}
-	if !runs.ValidID(command.RunID) {
-		return runs.UnknownRun(wire.Shown(command.RunID))
+	if !refusal.ValidID(command.RunID) {
+		return refusal.UnknownRun(wire.Shown(command.RunID))
 	}
 	asked, err := runs.Ask(r.Context(), s.store, command)
 	if err != nil {

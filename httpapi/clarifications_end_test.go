@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // declinedAnswer is what a child is handed when nobody answered.
@@ -17,39 +17,39 @@ func declinedAnswer(justification any) map[string]any {
 
 // testClarificationsEndOtherwise shows that a parked child goes on with a declined
 // answer, whatever became of its question.
-func testClarificationsEndOtherwise(t *testing.T, a *api) {
+func testClarificationsEndOtherwise(t *testing.T, a *rig) {
 	for _, end := range []struct {
 		name string
 		// end ends the clarification and returns its run as the call shows it, or nil.
 		end           func(t *testing.T, parent, clarification string) *reply
-		outcome       runs.Outcome
+		outcome       api.Outcome
 		justification string
 	}{
 		{"declined", func(t *testing.T, _, clarification string) *reply {
 			return a.post(t, "/v1/runs/"+clarification+"/questions", answer("q1", `"declined":true,"justification":"ask me tomorrow"`)).want(http.StatusAccepted)
-		}, runs.OutcomeDeclined, "ask me tomorrow"},
+		}, api.OutcomeDeclined, "ask me tomorrow"},
 		{"the question is cancelled", func(t *testing.T, _, clarification string) *reply {
 			return a.post(t, "/v1/runs/"+clarification+"/questions/q1/cancel", `{"justification":"never mind"}`).want(http.StatusOK)
-		}, runs.OutcomeCancelled, "never mind"},
+		}, api.OutcomeCancelled, "never mind"},
 		{"the question is cancelled without a word", func(t *testing.T, _, clarification string) *reply {
 			return a.post(t, "/v1/runs/"+clarification+"/questions/q1/cancel", "", key("k")).want(http.StatusOK)
-		}, runs.OutcomeCancelled, "cancelled by operator"},
+		}, api.OutcomeCancelled, "cancelled by operator"},
 		{"the run is cancelled", func(t *testing.T, _, clarification string) *reply {
 			return a.post(t, "/v1/runs/"+clarification+"/cancel", `{"reason":"too late"}`).want(http.StatusOK)
-		}, runs.OutcomeCancelled, "too late"},
+		}, api.OutcomeCancelled, "too late"},
 		{"the parent's session is interrupted", func(t *testing.T, parent, _ string) *reply {
 			got := a.post(t, "/v1/sessions/"+parent+"/interrupt", "").want(http.StatusOK)
 			require.Equal(t, true, got.at("interrupted"))
 			require.Equal(t, 0.0, got.at("session", "pending_count"))
 			require.Equal(t, false, a.post(t, "/v1/sessions/"+parent+"/interrupt", "").want(http.StatusOK).at("interrupted"))
 			return nil
-		}, runs.OutcomeDeclined, "interrupted by operator"},
+		}, api.OutcomeDeclined, "interrupted by operator"},
 		{"the parent's session ends", func(t *testing.T, parent, _ string) *reply {
 			got := a.post(t, "/v1/sessions/"+parent+"/end", `{"reason":"we are done"}`).want(http.StatusOK)
 			require.Equal(t, "ended", got.at("status"))
 			require.Equal(t, 0.0, got.at("pending_count"))
 			return nil
-		}, runs.OutcomeDeclined, "we are done"},
+		}, api.OutcomeDeclined, "we are done"},
 	} {
 		t.Run(end.name, func(t *testing.T) {
 			t.Parallel()
@@ -64,7 +64,7 @@ func testClarificationsEndOtherwise(t *testing.T, a *api) {
 			require.Equal(t, "completed", view.at("status"))
 			require.Equal(t, "Declined parent clarification request q1 for agent helper.", view.at("outputs", 0, "content"))
 			a.post(t, "/v1/runs/"+clarification+"/questions", answer("q1", `"answers":`+goodAnswers)).
-				refused(runs.CodeQuestionResolutionConflict).recorded(end.outcome)
+				refused(api.CodeQuestionResolutionConflict).recorded(end.outcome)
 			require.Equal(t, "completed", a.post(t, "/v1/runs/"+clarification+"/cancel", "").want(http.StatusOK).at("status"))
 			require.Equal(t, declinedAnswer(end.justification), a.goesOn(t, child).at("resume", "clarification"))
 		})
@@ -78,8 +78,8 @@ func testClarificationsEndOtherwise(t *testing.T, a *api) {
 		require.Len(t, asked.list("clarification", "outputs"), 1)
 		require.Equal(t, "[]", a.get(t, "/v1/sessions/"+parent+"/questions").want(http.StatusOK).text)
 		given := answer("q1", `"answers":[{"question_id":"question-1","freeform_answer":"because"}]`)
-		a.post(t, asked.header.Get("Location")+"/questions", given).refused(runs.CodeQuestionExpired).recorded(runs.OutcomeExpired)
-		a.post(t, "/v1/sessions/"+parent+"/questions", given).refused(runs.CodeQuestionExpired).recorded(runs.OutcomeExpired)
+		a.post(t, asked.header.Get("Location")+"/questions", given).refused(api.CodeQuestionExpired).recorded(api.OutcomeExpired)
+		a.post(t, "/v1/sessions/"+parent+"/questions", given).refused(api.CodeQuestionExpired).recorded(api.OutcomeExpired)
 		resumed := a.goesOn(t, child)
 		require.Equal(t, true, resumed.at("resume", "clarification", "declined"))
 		require.Contains(t, resumed.textAt("resume", "clarification", "justification"), "expired at 1")

@@ -9,12 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // child makes a session with an own agent whose parent is the given session, and a
 // claimed run in it.
-func (a *api) child(t *testing.T, parent string) wantedRun {
+func (a *rig) child(t *testing.T, parent string) wantedRun {
 	t.Helper()
 	session := a.name("child")
 	a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"agent_id":"helper","parent_session_id":%q}`, session, parent)).want(http.StatusCreated)
@@ -22,14 +22,14 @@ func (a *api) child(t *testing.T, parent string) wantedRun {
 }
 
 // claimedIn makes a run in a session and claims it.
-func (a *api) claimedIn(t *testing.T, session string) wantedRun {
+func (a *rig) claimedIn(t *testing.T, session string) wantedRun {
 	t.Helper()
 	made := a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":"go","claim":{"worker_id":"w1","lease_ms":60000}}`, session)).want(http.StatusAccepted)
 	return wantedRun{session: session, run: made.textAt("run", "run_id"), fence: made.textAt("lease", "fence")}
 }
 
 // parent makes a session that can be asked.
-func (a *api) parent(t *testing.T) string {
+func (a *rig) parent(t *testing.T) string {
 	t.Helper()
 	session := a.name("parent")
 	a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"agent_id":"coder"}`, session)).want(http.StatusCreated)
@@ -37,27 +37,27 @@ func (a *api) parent(t *testing.T) string {
 }
 
 // ask lets a child's run ask its parent; members are further ones of the body.
-func (a *api) ask(t *testing.T, child wantedRun, request, members string, options ...option) *reply {
+func (a *rig) ask(t *testing.T, child wantedRun, request, members string, options ...option) *reply {
 	t.Helper()
 	return a.post(t, "/v1/runs/"+child.run+"/clarifications", fmt.Sprintf(`{"fence":%q,"request":%s%s}`, child.fence, request, members), options...)
 }
 
 // parked lets a child wait for a question with that id and returns the
 // clarification's run.
-func (a *api) parked(t *testing.T, child wantedRun, id string) string {
+func (a *rig) parked(t *testing.T, child wantedRun, id string) string {
 	t.Helper()
 	return a.ask(t, child, question(id), `,"park":true`).want(http.StatusAccepted).textAt("clarification", "run_id")
 }
 
 // goesOn waits until a parked run may go on, and claims it.
-func (a *api) goesOn(t *testing.T, child wantedRun) *reply {
+func (a *rig) goesOn(t *testing.T, child wantedRun) *reply {
 	t.Helper()
 	require.Equal(t, "running", a.get(t, "/v1/runs/"+child.run+"?until=decided", wait(30)).want(http.StatusOK).at("status"))
 	return a.post(t, "/v1/runs/"+child.run+"/claim", `{"worker_id":"w2"}`).want(http.StatusOK)
 }
 
 // eventTypes returns the types of a run's events.
-func (a *api) eventTypes(t *testing.T, runID string) []string {
+func (a *rig) eventTypes(t *testing.T, runID string) []string {
 	t.Helper()
 	list := a.get(t, "/v1/runs/"+runID+"/events").want(http.StatusOK)
 	types := make([]string, len(list.list()))
@@ -72,7 +72,7 @@ func members(object any) []string {
 	return slices.Sorted(maps.Keys(named))
 }
 
-func testClarifications(t *testing.T, a *api) {
+func testClarifications(t *testing.T, a *rig) {
 	t.Run("a parked child is handed the answer", func(t *testing.T) { t.Parallel(); testParkedChild(t, a) })
 	t.Run("who asks is shown with the question", func(t *testing.T) { t.Parallel(); testRequester(t, a) })
 	t.Run("asking again", func(t *testing.T) { t.Parallel(); testAskingAgain(t, a) })
@@ -83,8 +83,8 @@ func testClarifications(t *testing.T, a *api) {
 		asked := a.ask(t, child, `{"id":"n","payload":{"question":"How many?"},"response_schema":{"type":"integer"}}`, `,"park":true`).want(http.StatusAccepted)
 		require.Equal(t, "How many?", asked.at("clarification", "request", "text_preview"))
 		path := "/v1/runs/" + asked.textAt("clarification", "run_id") + "/questions"
-		a.post(t, path, answer("n", `"value":"many"`), expecting(semantic)).refused(runs.CodeInvalidRequest)
-		a.post(t, path, answer("n", `"answers":[]`)).refused(runs.CodeQuestionAnswerEmpty)
+		a.post(t, path, answer("n", `"value":"many"`), expecting(semantic)).refused(api.CodeInvalidRequest)
+		a.post(t, path, answer("n", `"answers":[]`)).refused(api.CodeQuestionAnswerEmpty)
 		a.post(t, path, answer("n", `"value":3`)).want(http.StatusAccepted)
 		claim := a.goesOn(t, child)
 		require.Equal(t, 3.0, claim.at("resume", "clarification", "value"))
@@ -118,12 +118,12 @@ func testClarifications(t *testing.T, a *api) {
 			require.Equal(t, "completed", a.get(t, "/v1/runs/"+settled).at("status"))
 		}
 		a.post(t, "/v1/sessions/"+parent+"/questions", answer("same", `"declined":true`)).want(http.StatusOK)
-		a.post(t, "/v1/sessions/"+parent+"/questions", answer("other", `"declined":true`)).refused(runs.CodeRunStateConflict)
+		a.post(t, "/v1/sessions/"+parent+"/questions", answer("other", `"declined":true`)).refused(api.CodeRunStateConflict)
 	})
 	t.Run("what cannot be asked", func(t *testing.T) { t.Parallel(); testWhatCannotBeAsked(t, a) })
 }
 
-func testParkedChild(t *testing.T, a *api) {
+func testParkedChild(t *testing.T, a *rig) {
 	parent := a.parent(t)
 	child := a.child(t, parent)
 	asked := a.ask(t, child, question("q1"), `,"park":true,"checkpoint":{"step":3}`).want(http.StatusAccepted)
@@ -146,12 +146,12 @@ func testParkedChild(t *testing.T, a *api) {
 	require.Equal(t, asked.at("run"), a.get(t, "/v1/runs/"+child.run).body)
 	require.Equal(t, asked.at("clarification"), a.get(t, "/v1/runs/"+clarification).body)
 	require.Equal(t, clarification, a.get(t, "/v1/runs?kind=parent_clarification&session_id="+parent).want(http.StatusOK).at(0, "run_id"))
-	a.post(t, "/v1/runs/"+child.run+"/heartbeat", fmt.Sprintf(`{"fence":%q}`, child.fence)).refused(runs.CodeLeaseLost)
-	a.get(t, "/v1/runs/"+child.run+"/resume?fence="+child.fence).refused(runs.CodeLeaseLost)
-	a.post(t, "/v1/runs/"+child.run+"/claim", `{"worker_id":"w2"}`).refused(runs.CodeRunNotClaimable)
-	a.post(t, "/v1/runs/"+clarification+"/claim", `{"worker_id":"w2"}`).refused(runs.CodeRunNotClaimable)
-	a.post(t, "/v1/runs/"+child.run+"/questions", answer("q1", `"answers":`+goodAnswers)).refused(runs.CodeQuestionStateConflict)
-	a.post(t, "/v1/runs/"+child.run+"/questions/q1/cancel", "").refused(runs.CodeQuestionStateConflict)
+	a.post(t, "/v1/runs/"+child.run+"/heartbeat", fmt.Sprintf(`{"fence":%q}`, child.fence)).refused(api.CodeLeaseLost)
+	a.get(t, "/v1/runs/"+child.run+"/resume?fence="+child.fence).refused(api.CodeLeaseLost)
+	a.post(t, "/v1/runs/"+child.run+"/claim", `{"worker_id":"w2"}`).refused(api.CodeRunNotClaimable)
+	a.post(t, "/v1/runs/"+clarification+"/claim", `{"worker_id":"w2"}`).refused(api.CodeRunNotClaimable)
+	a.post(t, "/v1/runs/"+child.run+"/questions", answer("q1", `"answers":`+goodAnswers)).refused(api.CodeQuestionStateConflict)
+	a.post(t, "/v1/runs/"+child.run+"/questions/q1/cancel", "").refused(api.CodeQuestionStateConflict)
 
 	heldChild := later(func() *reply { return a.get(t, "/v1/runs/"+child.run, wait(60)) })
 	heldParent := later(func() *reply { return a.get(t, "/v1/runs/"+clarification+"?until=decided", wait(60)) })
@@ -185,7 +185,7 @@ func testParkedChild(t *testing.T, a *api) {
 	a.post(t, "/v1/runs/"+child.run+"/complete", fmt.Sprintf(`{"fence":%q}`, fence)).want(http.StatusOK)
 }
 
-func testRequester(t *testing.T, a *api) {
+func testRequester(t *testing.T, a *rig) {
 	parent := a.parent(t)
 	child := a.child(t, parent)
 	asked := a.ask(t, child, question("q1"), `,"requester_project_ids":["p1","p 2"],"requester_channel_ids":["c1"],"parent_project_ids":["p3"],"parent_channel_ids":["c2"]`).want(http.StatusAccepted)
@@ -234,15 +234,15 @@ func testRequester(t *testing.T, a *api) {
 	}, shown["q2"])
 }
 
-func testAskingAgain(t *testing.T, a *api) {
+func testAskingAgain(t *testing.T, a *rig) {
 	for _, park := range []string{`,"park":false`, `,"park":true,"checkpoint":1`} {
 		child := a.child(t, a.parent(t))
 		first := a.ask(t, child, question("q1"), park).want(http.StatusAccepted)
 		again := a.ask(t, child, question("q1"), park).want(http.StatusAccepted)
 		require.Equal(t, first.text, again.text)
 		require.Equal(t, first.header.Get("Location"), again.header.Get("Location"))
-		a.ask(t, child, `{"id":"q1","tool_call_id":"call-q1","questions":[{"question":"Something else?"}]}`, park).refused(runs.CodeIDConflict)
-		a.ask(t, child, question("q1"), park+`,"parent_project_ids":["p"]`).refused(runs.CodeIDConflict)
+		a.ask(t, child, `{"id":"q1","tool_call_id":"call-q1","questions":[{"question":"Something else?"}]}`, park).refused(api.CodeIDConflict)
+		a.ask(t, child, question("q1"), park+`,"parent_project_ids":["p"]`).refused(api.CodeIDConflict)
 		a.post(t, first.header.Get("Location")+"/questions", answer("q1", `"declined":true`)).want(http.StatusAccepted)
 		answered := a.ask(t, child, question("q1"), park).want(http.StatusAccepted)
 		require.Equal(t, "completed", answered.at("clarification", "status"), "the same clarification, as it is now")
@@ -251,18 +251,18 @@ func testAskingAgain(t *testing.T, a *api) {
 	// An id of a suspension, and an id in another run of the session, are taken.
 	child := a.child(t, a.parent(t))
 	a.post(t, "/v1/runs/"+child.run+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,"approvals":[%s]}`, child.fence, approval("a1"))).want(http.StatusOK)
-	a.ask(t, child, question("a1"), "").refused(runs.CodeIDConflict)
+	a.ask(t, child, question("a1"), "").refused(api.CodeIDConflict)
 	a.ask(t, child, question("q1"), "").want(http.StatusAccepted)
 	a.post(t, "/v1/runs/"+child.run+"/complete", fmt.Sprintf(`{"fence":%q}`, child.fence)).want(http.StatusOK)
-	a.ask(t, a.claimedIn(t, child.session), question("q1"), "").refused(runs.CodeIDConflict)
+	a.ask(t, a.claimedIn(t, child.session), question("q1"), "").refused(api.CodeIDConflict)
 }
 
-func testAnsweringAgain(t *testing.T, a *api) {
+func testAnsweringAgain(t *testing.T, a *rig) {
 	parent := a.parent(t)
 	clarification := a.parked(t, a.child(t, parent), "q1")
 	path := "/v1/runs/" + clarification + "/questions"
-	a.post(t, path, answer("q2", `"declined":true`)).refused(runs.CodeQuestionRequestMismatch)
-	a.post(t, path, answer("q1", `"answers":[]`)).refused(runs.CodeQuestionAnswerMissing)
+	a.post(t, path, answer("q2", `"declined":true`)).refused(api.CodeQuestionRequestMismatch)
+	a.post(t, path, answer("q1", `"answers":[]`)).refused(api.CodeQuestionAnswerMissing)
 	given := answer("q1", `"answers":`+goodAnswers)
 	first := a.post(t, path, given).want(http.StatusAccepted)
 	again := a.post(t, path, given).want(http.StatusAccepted)
@@ -273,10 +273,10 @@ func testAnsweringAgain(t *testing.T, a *api) {
 		answer("q1", `"declined":true`), answer("q1", `"answers":`+goodAnswers+`,"justification":"because"`),
 		answer("q1", `"answers":[{"question_id":"notes","freeform_answer":"fast"},{"question_id":"route","selected_option_ids":["a"]}]`),
 	} {
-		a.post(t, path, other).refused(runs.CodeQuestionResolutionConflict).recorded(runs.OutcomeAnswered)
-		a.post(t, "/v1/sessions/"+parent+"/questions", other).refused(runs.CodeQuestionResolutionConflict).recorded(runs.OutcomeAnswered)
+		a.post(t, path, other).refused(api.CodeQuestionResolutionConflict).recorded(api.OutcomeAnswered)
+		a.post(t, "/v1/sessions/"+parent+"/questions", other).refused(api.CodeQuestionResolutionConflict).recorded(api.OutcomeAnswered)
 	}
-	a.post(t, path, answer("q2", `"declined":true`)).refused(runs.CodeQuestionResolutionConflict).recorded(runs.OutcomeAnswered)
+	a.post(t, path, answer("q2", `"declined":true`)).refused(api.CodeQuestionResolutionConflict).recorded(api.OutcomeAnswered)
 	// With a key a repeat says so.
 	keyed := a.parked(t, a.child(t, parent), "q3")
 	for _, replayed := range []string{"", "true"} {
@@ -286,19 +286,19 @@ func testAnsweringAgain(t *testing.T, a *api) {
 	}
 	require.Equal(t, []string{"accepted", "waiting_for_user_question", "output", "parent_clarification_resolved", "completed"}, a.eventTypes(t, keyed))
 	// The clarification is nothing that a worker has in hand.
-	a.post(t, "/v1/runs/"+clarification+"/heartbeat", `{"fence":"1"}`).refused(runs.CodeLeaseLost)
+	a.post(t, "/v1/runs/"+clarification+"/heartbeat", `{"fence":"1"}`).refused(api.CodeLeaseLost)
 }
 
-func testWhatCannotBeAsked(t *testing.T, a *api) {
+func testWhatCannotBeAsked(t *testing.T, a *rig) {
 	alone := a.claimed(t)
-	a.ask(t, alone, question("q1"), "").refused(runs.CodeNoParentSession)
-	a.ask(t, a.child(t, a.name("nobody")), question("q1"), "").refused(runs.CodeNoParentSession)
+	a.ask(t, alone, question("q1"), "").refused(api.CodeNoParentSession)
+	a.ask(t, a.child(t, a.name("nobody")), question("q1"), "").refused(api.CodeNoParentSession)
 	parent := a.parent(t)
 	child := a.child(t, parent)
 	refuse := func(body, pointer string, options ...option) {
 		t.Helper()
 		for _, path := range []string{"/v1/runs/" + child.run + "/clarifications", "/v1/runs/nobody/clarifications"} {
-			a.post(t, path, body, options...).refused(runs.CodeInvalidRequest).pointer(pointer)
+			a.post(t, path, body, options...).refused(api.CodeInvalidRequest).pointer(pointer)
 		}
 	}
 	with := func(request, members string) string {
@@ -319,17 +319,17 @@ func testWhatCannotBeAsked(t *testing.T, a *api) {
 	refuse(with(long, ""), "/request/id", expecting(semantic))
 
 	for _, path := range []string{"/v1/runs", "/v1/sessions/" + parent + "/runs"} {
-		a.post(t, path, `{"input":1,"kind":"parent_clarification"}`).refused(runs.CodeInvalidRequest).pointer("/kind")
+		a.post(t, path, `{"input":1,"kind":"parent_clarification"}`).refused(api.CodeInvalidRequest).pointer("/kind")
 	}
 
 	stale := child
 	stale.fence = "7"
-	a.ask(t, stale, question("q1"), "").refused(runs.CodeLeaseLost)
-	a.post(t, "/v1/runs/a%00b/clarifications", with(question("q1"), ""), unchecked()).refused(runs.CodeRunNotFound)
+	a.ask(t, stale, question("q1"), "").refused(api.CodeLeaseLost)
+	a.post(t, "/v1/runs/a%00b/clarifications", with(question("q1"), ""), unchecked()).refused(api.CodeRunNotFound)
 	a.post(t, "/v1/runs/"+child.run+"/complete", fmt.Sprintf(`{"fence":%q}`, child.fence)).want(http.StatusOK)
-	a.ask(t, child, question("q1"), "").refused(runs.CodeRunStateConflict)
+	a.ask(t, child, question("q1"), "").refused(api.CodeRunStateConflict)
 	next := a.claimedIn(t, child.session)
 	a.post(t, "/v1/sessions/"+parent+"/end", "").want(http.StatusOK)
-	a.ask(t, next, question("q1"), "").refused(runs.CodeSessionEnded)
+	a.ask(t, next, question("q1"), "").refused(api.CodeSessionEnded)
 	require.Equal(t, "running", a.get(t, "/v1/runs/"+next.run).at("status"), "it was not parked")
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
 )
 
 // contract is openapi.yaml as the tests hold the service to it, and what of it they
@@ -37,7 +37,7 @@ type contract struct {
 	mu       sync.Mutex
 	statuses map[string]bool // "operationId status"
 	problems map[string]bool // "operationId code"
-	codes    map[runs.Code]bool
+	codes    map[api.Code]bool
 }
 
 func newContract(tb testing.TB) *contract {
@@ -48,7 +48,7 @@ func newContract(tb testing.TB) *contract {
 			closeObjects(schema, map[*openapi3.Schema]bool{})
 		}
 	}
-	c := &contract{document: document, statuses: map[string]bool{}, problems: map[string]bool{}, codes: map[runs.Code]bool{}}
+	c := &contract{document: document, statuses: map[string]bool{}, problems: map[string]bool{}, codes: map[api.Code]bool{}}
 	document.Servers, strict.Servers = nil, nil
 	var err error
 	c.requests, err = gorillamux.NewRouter(document)
@@ -129,10 +129,10 @@ func withExpectation(ctx context.Context, e expectation) context.Context {
 }
 
 // schemaCodes are the refusals that a schema could have foreseen.
-var schemaCodes = map[runs.Code]bool{
-	runs.CodeBadRequest: true, runs.CodeInvalidRequest: true, wire.CodeUnsupportedMediaType: true,
-	wire.CodePayloadTooLarge: true, runs.CodeInvalidLimit: true, runs.CodeInvalidCursor: true,
-	runs.CodeInvalidEventCursor: true, runs.CodeInvalidIdempotencyKey: true,
+var schemaCodes = map[api.Code]bool{
+	api.CodeBadRequest: true, api.CodeInvalidRequest: true, wire.CodeUnsupportedMediaType: true,
+	wire.CodePayloadTooLarge: true, api.CodeInvalidLimit: true, api.CodeInvalidCursor: true,
+	api.CodeInvalidEventCursor: true, api.CodeInvalidIdempotencyKey: true,
 }
 
 // checkedTransport validates every request and reply against the contract.
@@ -217,7 +217,7 @@ func (c *contract) check(r *http.Request, body []byte, reply *http.Response, tex
 // seen notes what an operation answered, and reports whether it is a problem that
 // the operation answered with before: what can differ between two problems of one
 // code is checked by checkProblem, and the schema need not be asked each time.
-func (c *contract) seen(operation string, status int, code runs.Code) bool {
+func (c *contract) seen(operation string, status int, code api.Code) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.statuses[fmt.Sprintf("%s %d", operation, status)] = true
@@ -229,7 +229,7 @@ func (c *contract) seen(operation string, status int, code runs.Code) bool {
 
 // checkRequest checks that the service takes what the schema takes and refuses
 // what it refuses.
-func checkRequest(input *openapi3filter.RequestValidationInput, status int, code runs.Code, expected expectation) error {
+func checkRequest(input *openapi3filter.RequestValidationInput, status int, code api.Code, expected expectation) error {
 	if status == http.StatusForbidden || status >= 500 || expected == noOpinion {
 		return nil
 	}
@@ -250,7 +250,7 @@ func checkRequest(input *openapi3filter.RequestValidationInput, status int, code
 
 // checkProblem checks that every error is a problem document that fits the table
 // of codes, and returns its code.
-func (c *contract) checkProblem(reply *http.Response, text []byte) (runs.Code, error) {
+func (c *contract) checkProblem(reply *http.Response, text []byte) (api.Code, error) {
 	if reply.StatusCode < 400 {
 		if kind := reply.Header.Get("Content-Type"); strings.Contains(kind, "problem") {
 			return "", fmt.Errorf("a success with Content-Type %s", kind)

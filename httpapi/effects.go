@@ -4,8 +4,11 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 const (
@@ -20,8 +23,8 @@ func (s *Server) listEffects(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := runs.EffectQuery{State: runs.EffectState(query.Get("state")), SessionID: query.Get("session_id"), Limit: p.fetch()}
-	if q.State != "" && !runs.KnownEffectState(q.State) {
+	q := runs.EffectQuery{State: api.EffectState(query.Get("state")), SessionID: query.Get("session_id"), Limit: p.fetch()}
+	if q.State != "" && !model.KnownEffectState(q.State) {
 		return badQuery("state", "pending, done or failed")
 	}
 	if q.After, err = effectPosition(p.cursor); err != nil {
@@ -34,8 +37,8 @@ func (s *Server) listEffects(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return respondList(w, r, &p, orderEffects, rows, (*runs.Effect).View,
-		func(row *runs.Effect) string {
+	return respondList(w, r, &p, orderEffects, rows, (*model.Effect).View,
+		func(row *model.Effect) string {
 			return writeCursor(cursorEffects, strconv.FormatInt(row.CreatedAtMs, 10), row.EffectID)
 		},
 		func() (int64, error) { return s.store.CountEffects(r.Context(), q) })
@@ -61,11 +64,11 @@ func (s *Server) retryEffect(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	sessionID, effectID := wire.PathID(r, "session_id"), wire.PathID(r, "effect_id")
-	if !runs.ValidID(effectID) {
+	if !refusal.ValidID(effectID) {
 		if _, err := s.session(r.Context(), sessionID); err != nil {
 			return err
 		}
-		return runs.NewError(runs.CodeEffectNotFound, "unknown effect %s in session %s", wire.Shown(effectID), sessionID)
+		return refusal.New(api.CodeEffectNotFound, "unknown effect %s in session %s", wire.Shown(effectID), sessionID)
 	}
 	reply, err := s.doInSession(r, sessionID, &runs.RetryEffect{SessionID: sessionID, EffectID: effectID})
 	if err != nil {

@@ -8,11 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/loop"
 )
 
-func testEffects(t *testing.T, a *api) {
+func testEffects(t *testing.T, a *rig) {
 	t.Run("what was owed is shown", func(t *testing.T) {
 		t.Parallel()
 		parent := a.parent(t)
@@ -36,9 +37,9 @@ func testEffects(t *testing.T, a *api) {
 	t.Run("what is not there", func(t *testing.T) {
 		t.Parallel()
 		session := a.parent(t)
-		a.post(t, "/v1/sessions/"+session+"/effects/e/retry", "{}").refused(runs.CodeEffectNotFound)
-		a.post(t, "/v1/sessions/"+session+"/effects/a%00b/retry", "", unchecked()).refused(runs.CodeEffectNotFound)
-		a.post(t, "/v1/sessions/nobody/effects/%00/retry", "", unchecked()).refused(runs.CodeSessionNotFound)
+		a.post(t, "/v1/sessions/"+session+"/effects/e/retry", "{}").refused(api.CodeEffectNotFound)
+		a.post(t, "/v1/sessions/"+session+"/effects/a%00b/retry", "", unchecked()).refused(api.CodeEffectNotFound)
+		a.post(t, "/v1/sessions/nobody/effects/%00/retry", "", unchecked()).refused(api.CodeSessionNotFound)
 	})
 	t.Run("in pages", func(t *testing.T) {
 		t.Parallel()

@@ -6,8 +6,10 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // maxEvents bounds a list of events (decisions.md 36).
@@ -19,13 +21,13 @@ func eventRange(query url.Values) (after int64, limit int, err error) {
 	if query.Has("limit") {
 		limit, err = strconv.Atoi(query.Get("limit"))
 		if err != nil || limit < 1 || limit > maxEvents {
-			return 0, 0, runs.NewError(runs.CodeInvalidLimit, "limit must be between 1 and %d", maxEvents)
+			return 0, 0, refusal.New(api.CodeInvalidLimit, "limit must be between 1 and %d", maxEvents)
 		}
 	}
 	if query.Has("after") {
 		number, ok := parseDecimal(query.Get("after"))
 		if !ok {
-			return 0, 0, runs.NewError(runs.CodeInvalidEventCursor, "after must be the id of an event")
+			return 0, 0, refusal.New(api.CodeInvalidEventCursor, "after must be the id of an event")
 		}
 		after = number
 	}
@@ -34,21 +36,21 @@ func eventRange(query url.Values) (after int64, limit int, err error) {
 
 func (s *Server) listSessionEvents(w http.ResponseWriter, r *http.Request) error {
 	sessionID := wire.PathID(r, "session_id")
-	if !runs.ValidID(sessionID) {
-		return runs.UnknownSession(wire.Shown(sessionID))
+	if !refusal.ValidID(sessionID) {
+		return refusal.UnknownSession(wire.Shown(sessionID))
 	}
 	return listEvents(w, r, sessionID, s.store.SessionEvents)
 }
 
 func (s *Server) listRunEvents(w http.ResponseWriter, r *http.Request) error {
 	runID := wire.PathID(r, "run_id")
-	if !runs.ValidID(runID) {
-		return runs.UnknownRun(wire.Shown(runID))
+	if !refusal.ValidID(runID) {
+		return refusal.UnknownRun(wire.Shown(runID))
 	}
 	return listEvents(w, r, runID, s.store.RunEvents)
 }
 
-func listEvents(w http.ResponseWriter, r *http.Request, id string, read func(context.Context, string, int64, int) ([]runs.Event, error)) error {
+func listEvents(w http.ResponseWriter, r *http.Request, id string, read func(context.Context, string, int64, int) ([]model.Event, error)) error {
 	after, limit, err := eventRange(queryOf(r))
 	if err != nil {
 		return err
@@ -57,7 +59,7 @@ func listEvents(w http.ResponseWriter, r *http.Request, id string, read func(con
 	if err != nil {
 		return err
 	}
-	entries := make([]runs.RunEventEntry, len(events))
+	entries := make([]api.RunEventEntry, len(events))
 	for i := range events {
 		entries[i] = events[i].Entry()
 	}

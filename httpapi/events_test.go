@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
-func testEvents(t *testing.T, a *api) {
+func testEvents(t *testing.T, a *rig) {
 	types := func(r *reply) []string {
 		names := []string{}
 		for i := range r.list() {
@@ -41,17 +41,17 @@ func testEvents(t *testing.T, a *api) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		for _, path := range []string{"/v1/sessions/" + run.session + "/events", "/v1/runs/" + run.run + "/events"} {
 			for _, after := range []string{"", "x", "-1", "01", "1.0", "+1"} {
-				a.get(t, path+"?after="+after, unchecked()).refused(runs.CodeInvalidEventCursor)
+				a.get(t, path+"?after="+after, unchecked()).refused(api.CodeInvalidEventCursor)
 			}
-			a.get(t, path+"?after=9223372036854775808", expecting(semantic)).refused(runs.CodeInvalidEventCursor)
+			a.get(t, path+"?after=9223372036854775808", expecting(semantic)).refused(api.CodeInvalidEventCursor)
 			for _, limit := range []string{"0", "1001", "x"} {
-				a.get(t, path+"?limit="+limit).refused(runs.CodeInvalidLimit)
+				a.get(t, path+"?limit="+limit).refused(api.CodeInvalidLimit)
 			}
 		}
-		a.get(t, "/v1/sessions/nobody/events").refused(runs.CodeSessionNotFound)
-		a.get(t, "/v1/sessions/%00/events").refused(runs.CodeSessionNotFound)
-		a.get(t, "/v1/runs/nobody/events").refused(runs.CodeRunNotFound)
-		a.get(t, "/v1/runs/%FF/events").refused(runs.CodeRunNotFound)
+		a.get(t, "/v1/sessions/nobody/events").refused(api.CodeSessionNotFound)
+		a.get(t, "/v1/sessions/%00/events").refused(api.CodeSessionNotFound)
+		a.get(t, "/v1/runs/nobody/events").refused(api.CodeRunNotFound)
+		a.get(t, "/v1/runs/%FF/events").refused(api.CodeRunNotFound)
 	})
 	t.Run("a session without runs has an empty log", func(t *testing.T) {
 		t.Parallel()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // later runs a call beside the test and hands out its reply.
@@ -37,7 +37,7 @@ func soon(t *testing.T, replies <-chan *reply) *reply {
 // testHeldReplies shows the calls that are answered when there is something to
 // tell. Whether the change comes before or after the reply is held must make no
 // difference, and the order is left to chance.
-func testHeldReplies(t *testing.T, a *api) {
+func testHeldReplies(t *testing.T, a *rig) {
 	t.Run("input waits until the run waits", func(t *testing.T) {
 		t.Parallel()
 		session, agent := a.name("session"), a.name("agent")
@@ -81,7 +81,7 @@ func testHeldReplies(t *testing.T, a *api) {
 		answer := a.get(t, "/v1/runs/"+run.run, wait(1)).want(http.StatusOK)
 		require.Equal(t, "waiting_for_approval", answer.at("status"))
 		require.Equal(t, "wait=1", answer.header.Get("Preference-Applied"))
-		a.get(t, "/v1/runs/"+run.run+"?until=done").refused(runs.CodeBadRequest)
+		a.get(t, "/v1/runs/"+run.run+"?until=done").refused(api.CodeBadRequest)
 		for _, unreadable := range []string{"wait", "wait=-1", "wait=x", "respond-async"} {
 			answer := a.get(t, "/v1/runs/"+run.run, header("Prefer", unreadable)).want(http.StatusOK)
 			require.Empty(t, answer.header.Get("Preference-Applied"), "a preference is never an error")

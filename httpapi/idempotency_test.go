@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
-func testIdempotency(t *testing.T, a *api) {
+func testIdempotency(t *testing.T, a *rig) {
 	replayed := func(t *testing.T, r *reply) *reply {
 		t.Helper()
 		require.Equal(t, "true", r.header.Get("Idempotency-Replayed"))
@@ -44,7 +44,7 @@ func testIdempotency(t *testing.T, a *api) {
 			for _, k := range bad.keys {
 				options = append(options, key(k))
 			}
-			a.post(t, path, bad.body, options...).refused(runs.CodeInvalidIdempotencyKey)
+			a.post(t, path, bad.body, options...).refused(api.CodeInvalidIdempotencyKey)
 		}
 		a.post(t, path, inBody("the key"), key(" the key ")).want(http.StatusAccepted)
 		for _, options := range [][]option{{key("the key")}, {key(`"the key"`)}, {key("the key"), key("the key")}} {
@@ -70,18 +70,18 @@ func testIdempotency(t *testing.T, a *api) {
 		a.post(t, "/v1/runs/"+run.run+"/cancel", "").want(http.StatusOK)
 		require.Equal(t, "cancelled", replayed(t, a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1"), k).want(http.StatusAccepted)).at("status"))
 		replayed(t, a.post(t, "/v1/sessions/"+run.session+"/approvals", allow("a1"), k, wait(60)).want(http.StatusOK))
-		a.post(t, "/v1/runs/"+run.run+"/approvals", deny("a1"), k).refused(runs.CodeIdempotencyConflict)
-		a.post(t, "/v1/sessions/"+run.session+"/approvals", deny("a1"), k).refused(runs.CodeIdempotencyConflict)
+		a.post(t, "/v1/runs/"+run.run+"/approvals", deny("a1"), k).refused(api.CodeIdempotencyConflict)
+		a.post(t, "/v1/sessions/"+run.session+"/approvals", deny("a1"), k).refused(api.CodeIdempotencyConflict)
 	})
 	t.Run("a refused call leaves no trace of its key", func(t *testing.T) {
 		t.Parallel()
 		run := a.waiting(t, `"questions":[`+question("q1")+`]`)
 		path, k := "/v1/runs/"+run.run+"/questions", key("k")
-		a.post(t, path, answer("q1", `"answers":[]`), k).refused(runs.CodeQuestionAnswerMissing)
+		a.post(t, path, answer("q1", `"answers":[]`), k).refused(api.CodeQuestionAnswerMissing)
 		a.post(t, path, answer("q1", `"answers":`+goodAnswers), k).want(http.StatusAccepted)
 		replayed(t, a.post(t, path, answer("q1", `"answers":`+goodAnswers+`,"declined":false,"justification":null,"colour":"red"`), k, expecting(lenient)).want(http.StatusAccepted))
 		replayed(t, a.post(t, "/v1/sessions/"+run.session+"/questions", answer("q1", `"answers":`+goodAnswers), k).want(http.StatusOK))
-		a.post(t, path, answer("q1", `"declined":true`), k).refused(runs.CodeIdempotencyConflict)
+		a.post(t, path, answer("q1", `"declined":true`), k).refused(api.CodeIdempotencyConflict)
 	})
 	t.Run("cancel a question", func(t *testing.T) {
 		t.Parallel()
@@ -89,8 +89,8 @@ func testIdempotency(t *testing.T, a *api) {
 		path := "/v1/runs/" + run.run + "/questions/q1/cancel"
 		a.post(t, path, `{"idempotency_key":"k","justification":"why"}`).want(http.StatusOK)
 		replayed(t, a.post(t, path, `{"justification":"why"}`, key("k")).want(http.StatusOK))
-		a.post(t, path, "", key("k")).refused(runs.CodeIdempotencyConflict)
-		a.post(t, path, "", key(`"`), expecting(semantic)).refused(runs.CodeInvalidIdempotencyKey)
+		a.post(t, path, "", key("k")).refused(api.CodeIdempotencyConflict)
+		a.post(t, path, "", key(`"`), expecting(semantic)).refused(api.CodeInvalidIdempotencyKey)
 	})
 	t.Run("runs, in a session and without one", func(t *testing.T) {
 		t.Parallel()
@@ -100,22 +100,22 @@ func testIdempotency(t *testing.T, a *api) {
 		again := replayed(t, a.post(t, path, `{"input":{"b":2,"a":1.0}}`, k).want(http.StatusAccepted))
 		require.Equal(t, first.text, again.text)
 		replayed(t, a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":{"b":2,"a":1}}`, session), k).want(http.StatusAccepted))
-		a.post(t, path, `{"input":3}`, k).refused(runs.CodeIdempotencyConflict)
+		a.post(t, path, `{"input":3}`, k).refused(api.CodeIdempotencyConflict)
 
 		made := a.post(t, "/v1/runs", `{"input":1,"claim":{"worker_id":"w"}}`, k).want(http.StatusAccepted)
 		claim := replayed(t, a.post(t, "/v1/runs", `{"input":1,"claim":{"worker_id":"w"}}`, k).want(http.StatusAccepted))
 		require.Equal(t, made.text, claim.text)
 		require.Equal(t, made.header.Get("Location"), claim.header.Get("Location"))
-		a.post(t, "/v1/runs", `{"input":2}`, k).refused(runs.CodeIdempotencyConflict)
+		a.post(t, "/v1/runs", `{"input":2}`, k).refused(api.CodeIdempotencyConflict)
 		a.post(t, "/v1/runs", `{"input":2}`, k, header("X-Actor", "somebody else")).want(http.StatusAccepted)
-		a.post(t, path, `{"input":1}`, key("é"), expecting(semantic)).refused(runs.CodeInvalidIdempotencyKey)
-		a.post(t, path, `{}`, key("é")).refused(runs.CodeInvalidRequest)
+		a.post(t, path, `{"input":1}`, key("é"), expecting(semantic)).refused(api.CodeInvalidIdempotencyKey)
+		a.post(t, path, `{}`, key("é")).refused(api.CodeInvalidRequest)
 	})
 	t.Run("inline input", func(t *testing.T) {
 		t.Parallel()
 		path, k := "/v1/sessions/"+a.name("session")+"/input", key("k")
 		a.post(t, path, `{"input":1}`, k, wait(0)).want(http.StatusOK)
 		replayed(t, a.post(t, path, `{"input":1}`, k, wait(0)).want(http.StatusOK))
-		a.post(t, path, `{"input":2}`, k, wait(0)).refused(runs.CodeIdempotencyConflict)
+		a.post(t, path, `{"input":2}`, k, wait(0)).refused(api.CodeIdempotencyConflict)
 	})
 }

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // The orders of lists as their envelopes name them. That of requests keeps the
@@ -29,7 +32,7 @@ const (
 )
 
 func invalidCursor() error {
-	return runs.NewError(runs.CodeInvalidCursor, "the cursor was not made by this list")
+	return refusal.New(api.CodeInvalidCursor, "the cursor was not made by this list")
 }
 
 func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
@@ -38,8 +41,8 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := runs.SessionQuery{Status: runs.Status(query.Get("status")), AgentID: query.Get("agent_id"), Limit: p.fetch()}
-	if q.Status != "" && q.Status != runs.SessionIdle && q.Status != runs.SessionEnded && (!runs.KnownStatus(q.Status) || runs.Terminal(q.Status)) {
+	q := runs.SessionQuery{Status: api.Status(query.Get("status")), AgentID: query.Get("agent_id"), Limit: p.fetch()}
+	if q.Status != "" && q.Status != api.SessionIdle && q.Status != api.SessionEnded && (!model.KnownStatus(q.Status) || model.Terminal(q.Status)) {
 		return badQuery("status", "the status of a session")
 	}
 	if p.cursor != nil {
@@ -55,8 +58,8 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return respondList(w, r, &p, orderSessions, rows, (*runs.SessionSummary).View,
-		func(row *runs.SessionSummary) string { return writeCursor(cursorSessions, row.Session.SessionID) },
+	return respondList(w, r, &p, orderSessions, rows, (*model.SessionSummary).View,
+		func(row *model.SessionSummary) string { return writeCursor(cursorSessions, row.Session.SessionID) },
 		func() (int64, error) { return s.store.CountSessions(r.Context(), q) })
 }
 
@@ -78,10 +81,10 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	}
 	q := runs.RunQuery{
 		SessionID: query.Get("session_id"), AgentID: query.Get("agent_id"),
-		Status: runs.Status(query.Get("status")), Kind: runs.RunKind(query.Get("kind")),
+		Status: api.Status(query.Get("status")), Kind: api.RunKind(query.Get("kind")),
 		PriorityActive: priority, Limit: p.fetch(),
 	}
-	if q.Status != "" && !runs.KnownStatus(q.Status) {
+	if q.Status != "" && !model.KnownStatus(q.Status) {
 		return badQuery("status", "the status of a run")
 	}
 	if q.After, err = runPosition(p.cursor, priority); err != nil {
@@ -97,17 +100,17 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return respondList(w, r, &p, order, rows, (*runs.RunRecord).View,
-		func(row *runs.RunRecord) string { return runCursor(&row.Run, priority) },
+	return respondList(w, r, &p, order, rows, (*model.RunRecord).View,
+		func(row *model.RunRecord) string { return runCursor(&row.Run, priority) },
 		func() (int64, error) { return s.store.CountRuns(r.Context(), q) })
 }
 
-func runCursor(run *runs.Run, priority bool) string {
+func runCursor(run *model.Run, priority bool) string {
 	submitted := strconv.FormatInt(run.SubmittedAtMs, 10)
 	if !priority {
 		return writeCursor(cursorRuns, submitted, run.RunID)
 	}
-	return writeCursor(cursorRunsPriority, strconv.FormatBool(runs.Terminal(run.Status)), submitted, run.RunID)
+	return writeCursor(cursorRunsPriority, strconv.FormatBool(model.Terminal(run.Status)), submitted, run.RunID)
 }
 
 func runPosition(cursor []string, priority bool) (*runs.RunPosition, error) {
@@ -134,23 +137,23 @@ func runPosition(cursor []string, priority bool) (*runs.RunPosition, error) {
 }
 
 func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) error {
-	return listPending(s, w, r, runs.KindApproval, queryOf(r).Get("session_id"), (*runs.PendingRequest).ApprovalView)
+	return listPending(s, w, r, model.KindApproval, queryOf(r).Get("session_id"), (*model.PendingRequest).ApprovalView)
 }
 
 func (s *Server) listSessionApprovals(w http.ResponseWriter, r *http.Request) error {
-	return listPending(s, w, r, runs.KindApproval, wire.PathID(r, "session_id"), (*runs.PendingRequest).ApprovalView)
+	return listPending(s, w, r, model.KindApproval, wire.PathID(r, "session_id"), (*model.PendingRequest).ApprovalView)
 }
 
 func (s *Server) listQuestions(w http.ResponseWriter, r *http.Request) error {
-	return listPending(s, w, r, runs.KindQuestion, queryOf(r).Get("session_id"), (*runs.PendingRequest).QuestionView)
+	return listPending(s, w, r, model.KindQuestion, queryOf(r).Get("session_id"), (*model.PendingRequest).QuestionView)
 }
 
 func (s *Server) listSessionQuestions(w http.ResponseWriter, r *http.Request) error {
-	return listPending(s, w, r, runs.KindQuestion, wire.PathID(r, "session_id"), (*runs.PendingRequest).QuestionView)
+	return listPending(s, w, r, model.KindQuestion, wire.PathID(r, "session_id"), (*model.PendingRequest).QuestionView)
 }
 
 func listPending[View any](
-	s *Server, w http.ResponseWriter, r *http.Request, kind runs.RequestKind, sessionID string, view func(*runs.PendingRequest) View,
+	s *Server, w http.ResponseWriter, r *http.Request, kind model.RequestKind, sessionID string, view func(*model.PendingRequest) View,
 ) error {
 	p, err := pagingOf(queryOf(r), cursorRequests)
 	if err != nil {
@@ -171,7 +174,7 @@ func listPending[View any](
 		return err
 	}
 	return respondList(w, r, &p, orderRequests, rows, view,
-		func(row *runs.PendingRequest) string {
+		func(row *model.PendingRequest) string {
 			return writeCursor(cursorRequests, row.Request.SessionID, row.Request.RunID, row.Request.RequestID)
 		},
 		func() (int64, error) { return s.store.CountPendingRequests(r.Context(), q) })
@@ -181,9 +184,9 @@ func listPending[View any](
 // because the sweep is a moment late; such ones are expired first, through the
 // door like everything else, so that a list never shows them (kheish.md 1.9). A
 // failure to expire does not fail the list.
-func (s *Server) pending(ctx context.Context, q runs.RequestQuery) ([]runs.PendingRequest, error) {
+func (s *Server) pending(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
 	rows, err := s.store.PendingRequests(ctx, q)
-	if err != nil || !slices.ContainsFunc(rows, func(row runs.PendingRequest) bool { return row.Request.DueAtMs != 0 }) {
+	if err != nil || !slices.ContainsFunc(rows, func(row model.PendingRequest) bool { return row.Request.DueAtMs != 0 }) {
 		return rows, err
 	}
 	nowMs, err := s.store.NowMs(ctx)

@@ -10,11 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // pages walks a list by its cursors and returns the given member of every row.
-func (a *api) pages(t *testing.T, path string, limit int, member ...any) []string {
+func (a *rig) pages(t *testing.T, path string, limit int, member ...any) []string {
 	t.Helper()
 	var seen []string
 	query := fmt.Sprintf("page=true&limit=%d", limit)
@@ -35,7 +35,7 @@ func (a *api) pages(t *testing.T, path string, limit int, member ...any) []strin
 	}
 }
 
-func testLists(t *testing.T, a *api) {
+func testLists(t *testing.T, a *rig) {
 	t.Run("every list refuses what it cannot read", func(t *testing.T) {
 		t.Parallel()
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
@@ -44,20 +44,20 @@ func testLists(t *testing.T, a *api) {
 			"/v1/sessions/" + run.session + "/approvals", "/v1/sessions/" + run.session + "/questions",
 		} {
 			for _, limit := range []string{"0", "-1", "101", "x", "", "1.5", "99999999999999999999"} {
-				a.get(t, path+"?limit="+limit, unchecked()).refused(runs.CodeInvalidLimit)
+				a.get(t, path+"?limit="+limit, unchecked()).refused(api.CodeInvalidLimit)
 			}
 			for _, cursor := range []string{"", "x", "!", "e30", "cS8", "cS9hL2I", "ci8xL2EvYg", "cy9hL2I", strings.Repeat("A", 5000)} {
-				a.get(t, path+"?cursor="+cursor, unchecked()).refused(runs.CodeInvalidCursor)
+				a.get(t, path+"?cursor="+cursor, unchecked()).refused(api.CodeInvalidCursor)
 			}
-			a.get(t, path+"?page=maybe").refused(runs.CodeBadRequest)
+			a.get(t, path+"?page=maybe").refused(api.CodeBadRequest)
 		}
-		a.get(t, "/v1/runs?priority_active=1").refused(runs.CodeBadRequest)
-		a.get(t, "/v1/runs?status=idle").refused(runs.CodeBadRequest)
-		a.get(t, "/v1/sessions?status=completed").refused(runs.CodeBadRequest)
-		a.get(t, "/v1/effects?state=over").refused(runs.CodeBadRequest)
+		a.get(t, "/v1/runs?priority_active=1").refused(api.CodeBadRequest)
+		a.get(t, "/v1/runs?status=idle").refused(api.CodeBadRequest)
+		a.get(t, "/v1/sessions?status=completed").refused(api.CodeBadRequest)
+		a.get(t, "/v1/effects?state=over").refused(api.CodeBadRequest)
 		page := a.get(t, "/v1/runs?page=true&limit=1").want(http.StatusOK)
 		if cursor, more := page.at("pagination", "next_cursor").(string); more {
-			a.get(t, "/v1/runs?priority_active=true&cursor="+cursor, expecting(semantic)).refused(runs.CodeInvalidCursor)
+			a.get(t, "/v1/runs?priority_active=true&cursor="+cursor, expecting(semantic)).refused(api.CodeInvalidCursor)
 		}
 	})
 	t.Run("what cannot be there is not there", func(t *testing.T) {

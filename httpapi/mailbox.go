@@ -3,8 +3,10 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // readMailbox shows the messages that nobody has read of late, and leases them.
@@ -25,7 +27,7 @@ func (s *Server) respondMessages(w http.ResponseWriter, r *http.Request, deadLet
 	if err != nil {
 		return err
 	}
-	views := make([]runs.MessageView, len(reply.Messages))
+	views := make([]api.MessageView, len(reply.Messages))
 	for i := range reply.Messages {
 		views[i] = reply.Messages[i].View()
 	}
@@ -38,7 +40,7 @@ func (s *Server) respondMessages(w http.ResponseWriter, r *http.Request, deadLet
 func fromElsewhere(r *http.Request) error {
 	site := r.Header.Get("Sec-Fetch-Site")
 	if r.Header.Get("Origin") == "" && (site == "cross-site" || site == "same-site") {
-		return runs.NewError(wire.CodeOriginNotAllowed, "a web page of another origin may not read a mailbox")
+		return refusal.New(wire.CodeOriginNotAllowed, "a web page of another origin may not read a mailbox")
 	}
 	return nil
 }
@@ -72,11 +74,11 @@ func (s *Server) doOnMessage(w http.ResponseWriter, r *http.Request, sessionID, 
 	if err := s.decodeOptional(w, r, &struct{}{}); err != nil {
 		return runs.Reply{}, err
 	}
-	if !runs.ValidID(messageID) {
+	if !refusal.ValidID(messageID) {
 		if _, err := s.session(r.Context(), sessionID); err != nil {
 			return runs.Reply{}, err
 		}
-		return runs.Reply{}, runs.NewError(runs.CodeMessageNotFound, "unknown message %s in session %s", wire.Shown(messageID), sessionID)
+		return runs.Reply{}, refusal.New(api.CodeMessageNotFound, "unknown message %s in session %s", wire.Shown(messageID), sessionID)
 	}
 	return s.doInSession(r, sessionID, command)
 }

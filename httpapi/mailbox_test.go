@@ -11,15 +11,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
 // eventually asks until it is so. What a decision owes to another session is carried
 // out after the reply, and there is no call that is held for it.
-func (a *api) eventually(t *testing.T, what string, done func() bool) {
+func (a *rig) eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
@@ -29,7 +29,7 @@ func (a *api) eventually(t *testing.T, what string, done func() bool) {
 }
 
 // received reads a session's mailbox until there is something in it.
-func (a *api) received(t *testing.T, session string) *reply {
+func (a *rig) received(t *testing.T, session string) *reply {
 	t.Helper()
 	var messages *reply
 	a.eventually(t, "a message", func() bool {
@@ -41,7 +41,7 @@ func (a *api) received(t *testing.T, session string) *reply {
 
 const messageOfQ1 = "parent-clarification-answer-q1"
 
-func testMailbox(t *testing.T, a *api) {
+func testMailbox(t *testing.T, a *rig) {
 	t.Run("a child that goes on reads its mailbox", func(t *testing.T) {
 		t.Parallel()
 		parent := a.parent(t)
@@ -76,7 +76,7 @@ func testMailbox(t *testing.T, a *api) {
 			got := a.post(t, mailbox+"/"+messageOfQ1+"/ack", "").want(http.StatusOK)
 			require.Equal(t, map[string]any{"acknowledged": true, "message_id": messageOfQ1}, got.body)
 		}
-		a.post(t, mailbox+"/dead-letter/"+messageOfQ1+"/replay", "{}").refused(runs.CodeMessageNotFound)
+		a.post(t, mailbox+"/dead-letter/"+messageOfQ1+"/replay", "{}").refused(api.CodeMessageNotFound)
 		require.Nil(t, a.get(t, "/v1/runs/"+child.run).at("resume"), "it did not wait for it")
 	})
 	t.Run("a worker that waits in place is not told of it", func(t *testing.T) {
@@ -144,13 +144,13 @@ func testMailbox(t *testing.T, a *api) {
 		t.Parallel()
 		session := a.parent(t)
 		for _, path := range []string{"/mailbox/m/ack", "/mailbox/dead-letter/m/replay"} {
-			a.post(t, "/v1/sessions/"+session+path, "").refused(runs.CodeMessageNotFound)
+			a.post(t, "/v1/sessions/"+session+path, "").refused(api.CodeMessageNotFound)
 		}
 		for _, path := range []string{"/mailbox/a%00b/ack", "/mailbox/dead-letter/%FF/replay"} {
-			a.post(t, "/v1/sessions/"+session+path, "", unchecked()).refused(runs.CodeMessageNotFound)
-			a.post(t, "/v1/sessions/nobody"+path, "", unchecked()).refused(runs.CodeSessionNotFound)
+			a.post(t, "/v1/sessions/"+session+path, "", unchecked()).refused(api.CodeMessageNotFound)
+			a.post(t, "/v1/sessions/nobody"+path, "", unchecked()).refused(api.CodeSessionNotFound)
 		}
-		a.get(t, "/v1/sessions/a%00b/mailbox", unchecked()).refused(runs.CodeSessionNotFound)
+		a.get(t, "/v1/sessions/a%00b/mailbox", unchecked()).refused(api.CodeSessionNotFound)
 	})
 	t.Run("a web page of another site cannot make the service read", func(t *testing.T) {
 		t.Parallel()

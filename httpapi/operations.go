@@ -8,6 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 const (
@@ -51,7 +52,7 @@ func (e *notReadyError) Unwrap() error {
 			return e.cause
 		}
 	}
-	return runs.NewError(wire.CodeServiceUnavailable, "the service cannot do its work, though its database answers; is the schema the one that this program knows? The log says why")
+	return refusal.New(wire.CodeServiceUnavailable, "the service cannot do its work, though its database answers; is the schema the one that this program knows? The log says why")
 }
 
 type versionReply struct {

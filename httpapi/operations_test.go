@@ -16,7 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
-func testOperations(t *testing.T, a *api) {
+func testOperations(t *testing.T, a *rig) {
 	t.Run("probes, version, description", func(t *testing.T) {
 		t.Parallel()
 		require.Equal(t, `{"status":"live"}`, a.get(t, "/livez").want(http.StatusOK).text)

@@ -7,8 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // The bounds of lists (decisions.md 36).
@@ -48,13 +49,13 @@ func pagingOf(query url.Values, kind string) (paging, error) {
 	if query.Has("limit") {
 		p.limit, err = strconv.Atoi(query.Get("limit"))
 		if err != nil || p.limit < 1 || p.limit > maxPage {
-			return p, runs.NewError(runs.CodeInvalidLimit, "limit must be between 1 and %d", maxPage)
+			return p, refusal.New(api.CodeInvalidLimit, "limit must be between 1 and %d", maxPage)
 		}
 		p.limited = true
 	}
 	if query.Has("cursor") {
 		if p.cursor = readCursor(query.Get("cursor"), kind); p.cursor == nil {
-			return p, runs.NewError(runs.CodeInvalidCursor, "the cursor was not made by this list")
+			return p, refusal.New(api.CodeInvalidCursor, "the cursor was not made by this list")
 		}
 	}
 	p.envelope = page || p.cursor != nil
@@ -84,7 +85,7 @@ func readCursor(cursor, kind string) []string {
 		return nil
 	}
 	for _, key := range parts[1:] {
-		if !runs.ValidID(key) {
+		if !refusal.ValidID(key) {
 			return nil
 		}
 	}
@@ -158,7 +159,7 @@ func nothing(w http.ResponseWriter, r *http.Request, p *paging, order string) er
 // possible reports whether every filter that is given can match something.
 func possible(filters ...string) bool {
 	for _, filter := range filters {
-		if filter != "" && !runs.ValidID(filter) {
+		if filter != "" && !refusal.ValidID(filter) {
 			return false
 		}
 	}

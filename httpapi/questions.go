@@ -3,13 +3,15 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 type answerQuestionBody struct {
 	keyed
-	Resolution *runs.UserQuestionResolution `json:"resolution"`
+	Resolution *api.UserQuestionResolution `json:"resolution"`
 }
 
 // answerQuestion decodes an answer and gives it to the store.
@@ -19,7 +21,7 @@ func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request, sessionI
 		return runs.Reply{}, err
 	}
 	if body.Resolution == nil {
-		return runs.Reply{}, runs.Invalid(runs.Fault{Pointer: "/resolution", Detail: "is required"})
+		return runs.Reply{}, refusal.Invalid(api.Fault{Pointer: "/resolution", Detail: "is required"})
 	}
 	command := &runs.AnswerQuestion{SessionID: sessionID, RunID: runID, Resolution: runs.AnswerOf(*body.Resolution)}
 	key, actor, err := credentials(r, body.IdempotencyKey, command)

@@ -6,30 +6,30 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // lateQuestion is a question whose deadline is past already.
 const lateQuestion = `{"id":"late","tool_call_id":"c","questions":[{"question":"Why?"}],"expires_at_ms":1}`
 
-func testQuestions(t *testing.T, a *api) {
+func testQuestions(t *testing.T, a *rig) {
 	t.Run("the order of the validation codes", func(t *testing.T) {
 		t.Parallel()
 		run := a.waiting(t, `"questions":[`+question("q1")+`]`)
 		for _, bad := range []struct {
 			name, members string
-			code          runs.Code
+			code          api.Code
 		}{
-			{"declined beats everything", `"declined":true,"answers":[{"question_id":"x"},{"question_id":"x"}]`, runs.CodeQuestionDeclinedAnswers},
-			{"a repeated question beats a missing one", `"answers":[{"question_id":"x"},{"question_id":"x"}]`, runs.CodeQuestionDuplicateAnswer},
-			{"the request's questions in order", `"answers":[{"question_id":"notes"},{"question_id":"x"}]`, runs.CodeQuestionAnswerMissing},
-			{"too many beats a repeated option", `"answers":[{"question_id":"route","selected_option_ids":["a","a"]}]`, runs.CodeQuestionSingleSelect},
-			{"a repeated option beats an unknown one", `"answers":[{"question_id":"route","selected_option_ids":["a"]},{"question_id":"notes","selected_option_ids":["x","x","z"]}]`, runs.CodeQuestionDuplicateOption},
-			{"each option in turn", `"answers":[{"question_id":"route","selected_option_ids":["a"]},{"question_id":"notes","selected_option_ids":["z","x","x"]}]`, runs.CodeQuestionOptionNotFound},
-			{"blank text is no answer", `"answers":[{"question_id":"route","freeform_answer":" \t\n"},{"question_id":"other"}]`, runs.CodeQuestionAnswerEmpty},
-			{"the second question's turn comes after the first is fine", `"answers":[{"question_id":"route","selected_option_ids":["a"]}]`, runs.CodeQuestionAnswerMissing},
-			{"left over answers come last", `"answers":[{"question_id":"route","freeform_answer":"r"},{"question_id":"notes","freeform_answer":"n"},{"question_id":"x"}]`, runs.CodeQuestionUnknownAnswer},
-			{"nothing at all", `"answers":[]`, runs.CodeQuestionAnswerMissing},
+			{"declined beats everything", `"declined":true,"answers":[{"question_id":"x"},{"question_id":"x"}]`, api.CodeQuestionDeclinedAnswers},
+			{"a repeated question beats a missing one", `"answers":[{"question_id":"x"},{"question_id":"x"}]`, api.CodeQuestionDuplicateAnswer},
+			{"the request's questions in order", `"answers":[{"question_id":"notes"},{"question_id":"x"}]`, api.CodeQuestionAnswerMissing},
+			{"too many beats a repeated option", `"answers":[{"question_id":"route","selected_option_ids":["a","a"]}]`, api.CodeQuestionSingleSelect},
+			{"a repeated option beats an unknown one", `"answers":[{"question_id":"route","selected_option_ids":["a"]},{"question_id":"notes","selected_option_ids":["x","x","z"]}]`, api.CodeQuestionDuplicateOption},
+			{"each option in turn", `"answers":[{"question_id":"route","selected_option_ids":["a"]},{"question_id":"notes","selected_option_ids":["z","x","x"]}]`, api.CodeQuestionOptionNotFound},
+			{"blank text is no answer", `"answers":[{"question_id":"route","freeform_answer":" \t\n"},{"question_id":"other"}]`, api.CodeQuestionAnswerEmpty},
+			{"the second question's turn comes after the first is fine", `"answers":[{"question_id":"route","selected_option_ids":["a"]}]`, api.CodeQuestionAnswerMissing},
+			{"left over answers come last", `"answers":[{"question_id":"route","freeform_answer":"r"},{"question_id":"notes","freeform_answer":"n"},{"question_id":"x"}]`, api.CodeQuestionUnknownAnswer},
+			{"nothing at all", `"answers":[]`, api.CodeQuestionAnswerMissing},
 		} {
 			for _, path := range []string{"/v1/runs/" + run.run, "/v1/sessions/" + run.session} {
 				got := a.post(t, path+"/questions", answer("q1", bad.members))
@@ -38,7 +38,7 @@ func testQuestions(t *testing.T, a *api) {
 			}
 		}
 		require.Equal(t, []any{"q1"}, a.get(t, "/v1/runs/"+run.run).at("pending_question_ids"))
-		a.post(t, "/v1/runs/"+run.run+"/questions", answer("q2", `"declined":true,"answers":[{}]`), unchecked()).refused(runs.CodeQuestionRequestMismatch)
+		a.post(t, "/v1/runs/"+run.run+"/questions", answer("q2", `"declined":true,"answers":[{}]`), unchecked()).refused(api.CodeQuestionRequestMismatch)
 		done := a.post(t, "/v1/runs/"+run.run+"/questions", answer("q1",
 			`"answers":[{"question_id":"route","selected_option_ids":["b"],"freeform_answer":"and quickly"},{"question_id":"notes","selected_option_ids":["y","x"]}],"justification":"why not"`)).want(http.StatusAccepted)
 		require.Equal(t, "/v1/runs/"+run.run, done.header.Get("Location"))
@@ -60,12 +60,12 @@ func testQuestions(t *testing.T, a *api) {
 				{`{"resolution":{"request_id":"q","answers":[{"question_id":1}]}}`, "/resolution/answers/0/question_id"},
 				{`{"resolution":{"request_id":"q","declined":"yes"}}`, "/resolution/declined"},
 			} {
-				a.post(t, path, bad.body).refused(runs.CodeInvalidRequest).pointer(bad.pointer)
+				a.post(t, path, bad.body).refused(api.CodeInvalidRequest).pointer(bad.pointer)
 			}
-			a.post(t, path, answer("q", `"declined":true`), key("é"), expecting(semantic)).refused(runs.CodeInvalidIdempotencyKey)
+			a.post(t, path, answer("q", `"declined":true`), key("é"), expecting(semantic)).refused(api.CodeInvalidIdempotencyKey)
 		}
-		a.post(t, "/v1/runs/nobody/questions", answer("q", `"declined":true`)).refused(runs.CodeRunNotFound)
-		a.post(t, "/v1/sessions/nobody/questions", answer("q", `"declined":true`)).refused(runs.CodeSessionNotFound)
+		a.post(t, "/v1/runs/nobody/questions", answer("q", `"declined":true`)).refused(api.CodeRunNotFound)
+		a.post(t, "/v1/sessions/nobody/questions", answer("q", `"declined":true`)).refused(api.CodeSessionNotFound)
 	})
 	t.Run("declining lets the run go on", func(t *testing.T) {
 		t.Parallel()
@@ -81,36 +81,36 @@ func testQuestions(t *testing.T, a *api) {
 		t.Parallel()
 		run := a.waiting(t, `"questions":[{"id":"q1","kind":"number","payload":{"question":"How many?"},"response_schema":{"type":"object","required":["retries"],"properties":{"retries":{"type":"integer","minimum":0}}}}]`)
 		path := "/v1/runs/" + run.run + "/questions"
-		a.post(t, path, answer("q1", `"answers":[]`)).refused(runs.CodeQuestionAnswerEmpty)
-		a.post(t, path, answer("q1", `"value":null`)).refused(runs.CodeQuestionAnswerEmpty)
-		a.post(t, path, answer("q1", `"value":1,"answers":[{"question_id":"x"}]`)).refused(runs.CodeQuestionUnknownAnswer)
-		a.post(t, path, answer("q1", `"value":1,"declined":true`)).refused(runs.CodeQuestionDeclinedAnswers)
-		a.post(t, path, answer("q1", `"value":{"retries":-1}`), expecting(semantic)).refused(runs.CodeInvalidRequest).pointer("/resolution/value/retries")
-		a.post(t, path, answer("q1", `"value":[]`), expecting(semantic)).refused(runs.CodeInvalidRequest).pointer("/resolution/value")
+		a.post(t, path, answer("q1", `"answers":[]`)).refused(api.CodeQuestionAnswerEmpty)
+		a.post(t, path, answer("q1", `"value":null`)).refused(api.CodeQuestionAnswerEmpty)
+		a.post(t, path, answer("q1", `"value":1,"answers":[{"question_id":"x"}]`)).refused(api.CodeQuestionUnknownAnswer)
+		a.post(t, path, answer("q1", `"value":1,"declined":true`)).refused(api.CodeQuestionDeclinedAnswers)
+		a.post(t, path, answer("q1", `"value":{"retries":-1}`), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/resolution/value/retries")
+		a.post(t, path, answer("q1", `"value":[]`), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/resolution/value")
 		done := a.post(t, path, answer("q1", `"value":{"retries":3}`)).want(http.StatusAccepted)
 		require.Equal(t, map[string]any{"retries": 3.0}, done.at("resume", "questions", 0, "resolution", "value"))
 		plain := a.waiting(t, `"questions":[`+question("q1")+`]`)
-		a.post(t, "/v1/runs/"+plain.run+"/questions", answer("q1", `"value":1`), expecting(semantic)).refused(runs.CodeInvalidRequest).pointer("/resolution/value")
+		a.post(t, "/v1/runs/"+plain.run+"/questions", answer("q1", `"value":1`), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/resolution/value")
 	})
 	t.Run("too late", func(t *testing.T) {
 		t.Parallel()
 		run := a.waiting(t, `"questions":[`+question("q1")+`,`+question("q2")+`]`)
 		path := "/v1/runs/" + run.run + "/questions"
 		a.post(t, path, answer("q1", `"declined":true`)).want(http.StatusAccepted)
-		a.post(t, path, answer("q1", `"declined":true`)).refused(runs.CodeQuestionRequestMismatch).recorded(runs.OutcomeDeclined)
+		a.post(t, path, answer("q1", `"declined":true`)).refused(api.CodeQuestionRequestMismatch).recorded(api.OutcomeDeclined)
 		a.post(t, path, answer("q2", `"answers":`+goodAnswers)).want(http.StatusAccepted)
-		a.post(t, path, answer("q2", `"declined":true`)).refused(runs.CodeQuestionStateConflict).recorded(runs.OutcomeAnswered)
-		a.post(t, path, answer("nobody", `"declined":true`)).refused(runs.CodeQuestionStateConflict).recorded("")
+		a.post(t, path, answer("q2", `"declined":true`)).refused(api.CodeQuestionStateConflict).recorded(api.OutcomeAnswered)
+		a.post(t, path, answer("nobody", `"declined":true`)).refused(api.CodeQuestionStateConflict).recorded("")
 		session := "/v1/sessions/" + run.session + "/questions"
-		a.post(t, session, answer("q2", `"declined":true`)).refused(runs.CodeQuestionStateConflict).recorded(runs.OutcomeAnswered)
-		a.post(t, session, answer("nobody", `"declined":true`)).refused(runs.CodeRunStateConflict)
+		a.post(t, session, answer("q2", `"declined":true`)).refused(api.CodeQuestionStateConflict).recorded(api.OutcomeAnswered)
+		a.post(t, session, answer("nobody", `"declined":true`)).refused(api.CodeRunStateConflict)
 		idle := a.post(t, "/v1/sessions", "").want(http.StatusCreated)
-		a.post(t, "/v1/sessions/"+idle.textAt("session_id")+"/questions", answer("q", `"declined":true`)).refused(runs.CodeRunStateConflict)
+		a.post(t, "/v1/sessions/"+idle.textAt("session_id")+"/questions", answer("q", `"declined":true`)).refused(api.CodeRunStateConflict)
 	})
 	t.Run("an answer never lands on another question", func(t *testing.T) {
 		t.Parallel()
 		run := a.waiting(t, `"questions":[`+question("q2")+`]`)
-		a.post(t, "/v1/sessions/"+run.session+"/questions", answer("q1", `"declined":true`)).refused(runs.CodeQuestionRequestMismatch)
+		a.post(t, "/v1/sessions/"+run.session+"/questions", answer("q1", `"declined":true`)).refused(api.CodeQuestionRequestMismatch)
 		require.Equal(t, []any{"q2"}, a.get(t, "/v1/runs/"+run.run).at("pending_question_ids"))
 	})
 	t.Run("expired", func(t *testing.T) {
@@ -124,26 +124,26 @@ func testQuestions(t *testing.T, a *api) {
 			case "cancel":
 				path, body = path+"/late/cancel", ""
 			}
-			late := a.post(t, path, body).refused(runs.CodeQuestionExpired).recorded(runs.OutcomeExpired)
+			late := a.post(t, path, body).refused(api.CodeQuestionExpired).recorded(api.OutcomeExpired)
 			require.Equal(t, "clock", late.at("recorded_decision", "via"))
 			view := a.get(t, "/v1/runs/"+run.run).want(http.StatusOK)
 			require.Equal(t, "cancelled", view.at("status"))
 			require.Equal(t, "user-question request late expired at 1", view.at("error"))
-			a.post(t, path, body).refused(runs.CodeQuestionExpired)
+			a.post(t, path, body).refused(api.CodeQuestionExpired)
 		}
 	})
 	t.Run("cancel a question, and with it the run", func(t *testing.T) {
 		t.Parallel()
 		run := a.waiting(t, `"questions":[`+question("q1")+`],"approvals":[`+approval("a1")+`]`)
 		path := "/v1/runs/" + run.run + "/questions/"
-		a.post(t, path+"nobody/cancel", "").refused(runs.CodeQuestionRequestMismatch)
-		a.post(t, path+"%00/cancel", "").refused(runs.CodeQuestionRequestMismatch)
-		a.post(t, path+"q1/cancel", `{"justification":7}`).refused(runs.CodeInvalidRequest).pointer("/justification")
+		a.post(t, path+"nobody/cancel", "").refused(api.CodeQuestionRequestMismatch)
+		a.post(t, path+"%00/cancel", "").refused(api.CodeQuestionRequestMismatch)
+		a.post(t, path+"q1/cancel", `{"justification":7}`).refused(api.CodeInvalidRequest).pointer("/justification")
 		done := a.post(t, path+"q1/cancel", `{"justification":"asked twice"}`).want(http.StatusOK)
 		require.Equal(t, "cancelled", done.at("status"))
 		require.Equal(t, "user-question request q1 cancelled: asked twice", done.at("error"))
-		a.post(t, path+"q1/cancel", "").refused(runs.CodeQuestionStateConflict).recorded(runs.OutcomeCancelled)
-		a.post(t, "/v1/runs/nobody/questions/q1/cancel", "").refused(runs.CodeRunNotFound)
-		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1")).refused(runs.CodeRunStateConflict).recorded(runs.OutcomeCancelled)
+		a.post(t, path+"q1/cancel", "").refused(api.CodeQuestionStateConflict).recorded(api.OutcomeCancelled)
+		a.post(t, "/v1/runs/nobody/questions/q1/cancel", "").refused(api.CodeRunNotFound)
+		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1")).refused(api.CodeRunStateConflict).recorded(api.OutcomeCancelled)
 	})
 }

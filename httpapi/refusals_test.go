@@ -9,9 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // operation is one call of every operation of /v1, with the least that it needs.
@@ -21,60 +25,60 @@ type operation struct {
 	optional bool
 	// unknown is what it says of a session or run that is not there, "" when that is
 	// no error.
-	unknown runs.Code
+	unknown api.Code
 }
 
 var operations = []operation{
 	{"POST", "/v1/sessions", `{}`, true, ""},
 	{"GET", "/v1/sessions", "", false, ""},
-	{"GET", "/v1/sessions/nobody", "", false, runs.CodeSessionNotFound},
-	{"POST", "/v1/sessions/nobody/interrupt", `{}`, true, runs.CodeSessionNotFound},
-	{"POST", "/v1/sessions/nobody/end", `{}`, true, runs.CodeSessionNotFound},
-	{"GET", "/v1/sessions/nobody/events", "", false, runs.CodeSessionNotFound},
-	{"GET", "/v1/sessions/nobody/stream", "", false, runs.CodeSessionNotFound},
+	{"GET", "/v1/sessions/nobody", "", false, api.CodeSessionNotFound},
+	{"POST", "/v1/sessions/nobody/interrupt", `{}`, true, api.CodeSessionNotFound},
+	{"POST", "/v1/sessions/nobody/end", `{}`, true, api.CodeSessionNotFound},
+	{"GET", "/v1/sessions/nobody/events", "", false, api.CodeSessionNotFound},
+	{"GET", "/v1/sessions/nobody/stream", "", false, api.CodeSessionNotFound},
 	{"POST", "/v1/sessions/nobody/runs", `{"input":1}`, false, ""},
 	{"POST", "/v1/sessions/nobody/input", `{"input":1}`, false, ""},
 	{"GET", "/v1/sessions/nobody/approvals", "", false, ""},
-	{"POST", "/v1/sessions/nobody/approvals", allow("a"), false, runs.CodeSessionNotFound},
-	{"POST", "/v1/sessions/nobody/approval-runs", allow("a"), false, runs.CodeSessionNotFound},
+	{"POST", "/v1/sessions/nobody/approvals", allow("a"), false, api.CodeSessionNotFound},
+	{"POST", "/v1/sessions/nobody/approval-runs", allow("a"), false, api.CodeSessionNotFound},
 	{"GET", "/v1/sessions/nobody/questions", "", false, ""},
-	{"POST", "/v1/sessions/nobody/questions", answer("q", `"declined":true`), false, runs.CodeSessionNotFound},
-	{"GET", "/v1/sessions/nobody/mailbox", "", false, runs.CodeSessionNotFound},
-	{"GET", "/v1/sessions/nobody/mailbox/dead-letter", "", false, runs.CodeSessionNotFound},
-	{"POST", "/v1/sessions/nobody/mailbox/m/ack", `{}`, true, runs.CodeSessionNotFound},
-	{"POST", "/v1/sessions/nobody/mailbox/dead-letter/m/replay", `{}`, true, runs.CodeSessionNotFound},
-	{"POST", "/v1/sessions/nobody/effects/e/retry", `{}`, true, runs.CodeSessionNotFound},
+	{"POST", "/v1/sessions/nobody/questions", answer("q", `"declined":true`), false, api.CodeSessionNotFound},
+	{"GET", "/v1/sessions/nobody/mailbox", "", false, api.CodeSessionNotFound},
+	{"GET", "/v1/sessions/nobody/mailbox/dead-letter", "", false, api.CodeSessionNotFound},
+	{"POST", "/v1/sessions/nobody/mailbox/m/ack", `{}`, true, api.CodeSessionNotFound},
+	{"POST", "/v1/sessions/nobody/mailbox/dead-letter/m/replay", `{}`, true, api.CodeSessionNotFound},
+	{"POST", "/v1/sessions/nobody/effects/e/retry", `{}`, true, api.CodeSessionNotFound},
 	{"POST", "/v1/runs", `{"input":1}`, false, ""},
 	{"GET", "/v1/runs", "", false, ""},
 	{"POST", "/v1/runs/claim", `{"worker_id":"w"}`, false, ""},
-	{"GET", "/v1/runs/nobody", "", false, runs.CodeRunNotFound},
-	{"GET", "/v1/runs/nobody/events", "", false, runs.CodeRunNotFound},
-	{"GET", "/v1/runs/nobody/stream", "", false, runs.CodeRunNotFound},
-	{"POST", "/v1/runs/nobody/events", `{"fence":"1","events":[{"type":"x"}]}`, false, runs.CodeRunNotFound},
-	{"POST", "/v1/runs/nobody/cancel", `{}`, true, runs.CodeRunNotFound},
-	{"POST", "/v1/runs/nobody/approvals", allow("a"), false, runs.CodeRunNotFound},
-	{"POST", "/v1/runs/nobody/questions", answer("q", `"declined":true`), false, runs.CodeRunNotFound},
-	{"POST", "/v1/runs/nobody/questions/q/cancel", `{}`, true, runs.CodeRunNotFound},
-	{"POST", "/v1/runs/nobody/claim", `{"worker_id":"w"}`, false, runs.CodeRunNotFound},
-	{"POST", "/v1/runs/nobody/heartbeat", `{"fence":"1"}`, false, runs.CodeRunNotFound},
-	{"POST", "/v1/runs/nobody/suspend", `{"fence":"1","approvals":[` + approval("a") + `]}`, false, runs.CodeRunNotFound},
-	{"GET", "/v1/runs/nobody/resume?fence=1", "", false, runs.CodeRunNotFound},
-	{"POST", "/v1/runs/nobody/clarifications", `{"fence":"1","request":` + question("q") + `}`, false, runs.CodeRunNotFound},
-	{"POST", "/v1/runs/nobody/requests/a/withdraw", `{"fence":"1"}`, false, runs.CodeRunNotFound},
-	{"POST", "/v1/runs/nobody/complete", `{"fence":"1"}`, false, runs.CodeRunNotFound},
-	{"POST", "/v1/runs/nobody/fail", `{"fence":"1","error":"x"}`, false, runs.CodeRunNotFound},
-	{"POST", "/v1/runs/nobody/release", `{"fence":"1"}`, true, runs.CodeRunNotFound},
+	{"GET", "/v1/runs/nobody", "", false, api.CodeRunNotFound},
+	{"GET", "/v1/runs/nobody/events", "", false, api.CodeRunNotFound},
+	{"GET", "/v1/runs/nobody/stream", "", false, api.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/events", `{"fence":"1","events":[{"type":"x"}]}`, false, api.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/cancel", `{}`, true, api.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/approvals", allow("a"), false, api.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/questions", answer("q", `"declined":true`), false, api.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/questions/q/cancel", `{}`, true, api.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/claim", `{"worker_id":"w"}`, false, api.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/heartbeat", `{"fence":"1"}`, false, api.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/suspend", `{"fence":"1","approvals":[` + approval("a") + `]}`, false, api.CodeRunNotFound},
+	{"GET", "/v1/runs/nobody/resume?fence=1", "", false, api.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/clarifications", `{"fence":"1","request":` + question("q") + `}`, false, api.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/requests/a/withdraw", `{"fence":"1"}`, false, api.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/complete", `{"fence":"1"}`, false, api.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/fail", `{"fence":"1","error":"x"}`, false, api.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/release", `{"fence":"1"}`, true, api.CodeRunNotFound},
 	{"GET", "/v1/approvals", "", false, ""},
 	{"GET", "/v1/questions", "", false, ""},
 	{"GET", "/v1/effects", "", false, ""},
 	{"GET", "/v1/rules", "", false, ""},
 	{"POST", "/v1/rules", `{"match":{"pattern_keys":["no such key"]}}`, false, ""},
 	{"POST", "/v1/rules/explain", `{"tool_name":"x","input":{}}`, false, ""},
-	{"GET", "/v1/rules/nobody", "", false, runs.CodeRuleNotFound},
-	{"DELETE", "/v1/rules/nobody", "", false, runs.CodeRuleNotFound},
+	{"GET", "/v1/rules/nobody", "", false, api.CodeRuleNotFound},
+	{"DELETE", "/v1/rules/nobody", "", false, api.CodeRuleNotFound},
 }
 
-func testRefusals(t *testing.T, a *api) {
+func testRefusals(t *testing.T, a *rig) {
 	t.Run("what is not there", func(t *testing.T) {
 		t.Parallel()
 		for _, o := range operations {
@@ -96,17 +100,17 @@ func testRefusals(t *testing.T, a *api) {
 			a.post(t, o.path, "{", header("Content-Encoding", "gzip"), unchecked()).refused(wire.CodeUnsupportedMediaType)
 			a.post(t, o.path, large, unchecked()).refused(wire.CodePayloadTooLarge)
 			for _, broken := range []string{"{", "{}{}", `{"a":1,"a":2}`, "nil", "\xef\xbb\xbf{}", "{'a':1}", "\"\xff\"", " "} {
-				a.post(t, o.path, broken, unchecked()).refused(runs.CodeBadRequest)
+				a.post(t, o.path, broken, unchecked()).refused(api.CodeBadRequest)
 			}
 			for _, wrong := range []string{"[]", "7", `"text"`, "true"} {
-				a.post(t, o.path, wrong).refused(runs.CodeInvalidRequest).pointer("")
+				a.post(t, o.path, wrong).refused(api.CodeInvalidRequest).pointer("")
 			}
 			for _, kind := range []string{"application/json; charset=UTF-8", "Application/JSON", "application/vnd.api+json"} {
 				got := a.post(t, o.path, "[]", mediaType(kind), unchecked())
-				got.refused(runs.CodeInvalidRequest)
+				got.refused(api.CodeInvalidRequest)
 			}
 			if !o.optional {
-				a.post(t, o.path, "", mediaType("application/json"), unchecked()).refused(runs.CodeBadRequest)
+				a.post(t, o.path, "", mediaType("application/json"), unchecked()).refused(api.CodeBadRequest)
 				a.post(t, o.path, "", unchecked()).refused(wire.CodeUnsupportedMediaType)
 			}
 		}
@@ -159,7 +163,7 @@ func testRefusals(t *testing.T, a *api) {
 		require.Equal(t, "GET", blind.header.Get("Allow"), "HEAD would lease what it does not show")
 		endless := a.do(t, http.MethodHead, "/v1/runs/a/stream", "").want(http.StatusMethodNotAllowed)
 		require.Equal(t, "GET", endless.header.Get("Allow"))
-		a.get(t, "/v1/runs/claim", unchecked()).refused(runs.CodeRunNotFound)
+		a.get(t, "/v1/runs/claim", unchecked()).refused(api.CodeRunNotFound)
 		made := a.post(t, "/v1/runs", `{"input":1}`).want(http.StatusAccepted)
 		head := a.do(t, http.MethodHead, made.header.Get("Location"), "").want(http.StatusOK)
 		require.Empty(t, head.text)
@@ -169,12 +173,12 @@ func testRefusals(t *testing.T, a *api) {
 		t.Parallel()
 		for _, failing := range []struct {
 			err  error
-			code runs.Code
+			code api.Code
 		}{
 			{errors.New("secret of the database"), wire.CodeInternalError},
 			{runs.ErrUnavailable, wire.CodeServiceUnavailable},
 			{runs.ErrClosed, wire.CodeServiceUnavailable},
-			{runs.NewError("no_such_code", "secret"), wire.CodeInternalError},
+			{refusal.New("no_such_code", "secret"), wire.CodeInternalError},
 		} {
 			broken := serve(t, &brokenStore{Store: a.store, err: failing.err}, a.contract)
 			for _, o := range operations {
@@ -223,52 +227,54 @@ func (s *brokenStore) Do(context.Context, runs.Command) (runs.Reply, error) {
 	return runs.Reply{}, s.err
 }
 
-func (s *brokenStore) Run(context.Context, string) (*runs.RunRecord, error) { return nil, s.err }
+func (s *brokenStore) Run(context.Context, string) (*model.RunRecord, error) { return nil, s.err }
 
-func (s *brokenStore) ClaimedRun(context.Context, string) (*runs.RunRecord, error) { return nil, s.err }
-
-func (s *brokenStore) Session(context.Context, string) (*runs.SessionRecord, error) {
+func (s *brokenStore) ClaimedRun(context.Context, string) (*model.RunRecord, error) {
 	return nil, s.err
 }
 
-func (s *brokenStore) SettledAfter(context.Context, string, int64) (*runs.Run, []runs.Request, error) {
+func (s *brokenStore) Session(context.Context, string) (*model.SessionRecord, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) SettledAfter(context.Context, string, int64) (*model.Run, []model.Request, error) {
 	return nil, nil, s.err
 }
 
-func (s *brokenStore) Sessions(context.Context, runs.SessionQuery) ([]runs.SessionSummary, error) {
+func (s *brokenStore) Sessions(context.Context, runs.SessionQuery) ([]model.SessionSummary, error) {
 	return nil, s.err
 }
 
-func (s *brokenStore) Runs(context.Context, runs.RunQuery) ([]runs.RunRecord, error) {
+func (s *brokenStore) Runs(context.Context, runs.RunQuery) ([]model.RunRecord, error) {
 	return nil, s.err
 }
 
-func (s *brokenStore) PendingRequests(context.Context, runs.RequestQuery) ([]runs.PendingRequest, error) {
+func (s *brokenStore) PendingRequests(context.Context, runs.RequestQuery) ([]model.PendingRequest, error) {
 	return nil, s.err
 }
 
-func (s *brokenStore) SessionEvents(context.Context, string, int64, int) ([]runs.Event, error) {
+func (s *brokenStore) SessionEvents(context.Context, string, int64, int) ([]model.Event, error) {
 	return nil, s.err
 }
 
-func (s *brokenStore) RunEvents(context.Context, string, int64, int) ([]runs.Event, error) {
+func (s *brokenStore) RunEvents(context.Context, string, int64, int) ([]model.Event, error) {
 	return nil, s.err
 }
 
-func (s *brokenStore) Effects(context.Context, runs.EffectQuery) ([]runs.Effect, error) {
+func (s *brokenStore) Effects(context.Context, runs.EffectQuery) ([]model.Effect, error) {
 	return nil, s.err
 }
 
 func (s *brokenStore) Claimable(context.Context, []string, int) ([]runs.Claimable, error) {
 	return nil, s.err
 }
-func (s *brokenStore) Rule(context.Context, string) (*runs.RuleRecord, error) { return nil, s.err }
+func (s *brokenStore) Rule(context.Context, string) (*rules.Record, error) { return nil, s.err }
 
-func (s *brokenStore) Rules(context.Context, runs.RuleQuery) ([]runs.RuleRecord, error) {
+func (s *brokenStore) Rules(context.Context, runs.RuleQuery) ([]rules.Record, error) {
 	return nil, s.err
 }
 
-func (s *brokenStore) RulesFor(context.Context, string, int) ([]runs.Rule, int64, error) {
+func (s *brokenStore) RulesFor(context.Context, string, int) ([]rules.Rule, int64, error) {
 	return nil, 0, s.err
 }
 

@@ -6,22 +6,24 @@ import (
 
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 var replayed = []string{"true"}
 
 // run returns a run as it is now.
-func (s *Server) run(ctx context.Context, runID string) (*runs.RunRecord, error) {
-	if !runs.ValidID(runID) {
-		return nil, runs.UnknownRun(wire.Shown(runID))
+func (s *Server) run(ctx context.Context, runID string) (*model.RunRecord, error) {
+	if !refusal.ValidID(runID) {
+		return nil, refusal.UnknownRun(wire.Shown(runID))
 	}
 	return s.store.Run(ctx, runID)
 }
 
 // session returns a session as it is now.
-func (s *Server) session(ctx context.Context, sessionID string) (*runs.SessionRecord, error) {
-	if !runs.ValidID(sessionID) {
-		return nil, runs.UnknownSession(wire.Shown(sessionID))
+func (s *Server) session(ctx context.Context, sessionID string) (*model.SessionRecord, error) {
+	if !refusal.ValidID(sessionID) {
+		return nil, refusal.UnknownSession(wire.Shown(sessionID))
 	}
 	return s.store.Session(ctx, sessionID)
 }
@@ -29,7 +31,7 @@ func (s *Server) session(ctx context.Context, sessionID string) (*runs.SessionRe
 // ran returns the run that a command's reply is about. A command does not read
 // output records, and a call that was seen before is answered with the run as it
 // is now; both are read after the commit.
-func (s *Server) ran(ctx context.Context, reply *runs.Reply) (*runs.RunRecord, error) {
+func (s *Server) ran(ctx context.Context, reply *runs.Reply) (*model.RunRecord, error) {
 	if reply.Run == nil {
 		return s.store.Run(ctx, reply.ReplayRunID)
 	}

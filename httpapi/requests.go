@@ -4,8 +4,10 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // decode reads a body that must be there.
@@ -29,7 +31,7 @@ type keyed struct {
 func credentials(r *http.Request, inBody *string, command runs.Command) (string, runs.Actor, error) {
 	key, err := wire.IdempotencyKey(r.Header, inBody)
 	if err != nil {
-		if schemaErr := runs.Prepare(command, runs.NewID); runs.ErrorCode(schemaErr) == runs.CodeInvalidRequest {
+		if schemaErr := runs.Prepare(command, runs.NewID); refusal.CodeOf(schemaErr) == api.CodeInvalidRequest {
 			err = schemaErr
 		}
 		return "", runs.Actor{}, err
@@ -39,10 +41,10 @@ func credentials(r *http.Request, inBody *string, command runs.Command) (string,
 }
 
 // faults gathers what is wrong with members that only the wire knows.
-type faults []runs.Fault
+type faults []api.Fault
 
 func (f *faults) add(pointer, detail string) {
-	*f = append(*f, runs.Fault{Pointer: pointer, Detail: detail})
+	*f = append(*f, api.Fault{Pointer: pointer, Detail: detail})
 }
 
 // err returns an invalid_request, or nil when nothing is wrong.
@@ -50,7 +52,7 @@ func (f faults) err() error {
 	if len(f) == 0 {
 		return nil
 	}
-	return runs.Invalid(f...)
+	return refusal.Invalid(f...)
 }
 
 // id returns an optional id, "" when it is absent. One that is there must not be
@@ -90,7 +92,7 @@ func parseDecimal(text string) (int64, bool) {
 
 // badQuery is the error of a query parameter that cannot be read.
 func badQuery(name, expected string) error {
-	return runs.NewError(runs.CodeBadRequest, "the query parameter %s must be %s", name, expected)
+	return refusal.New(api.CodeBadRequest, "the query parameter %s must be %s", name, expected)
 }
 
 // queryFlag reads a query parameter that is true, false or absent.

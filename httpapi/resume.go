@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // awaitResume hands the decisions to a worker that stayed attached, as they fall
@@ -33,7 +35,7 @@ func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
 	changes := s.hub.Session(record.Run.SessionID)
 	defer changes.Close()
 
-	var settled runs.Settled
+	var settled api.Settled
 	// A read that fails because the wait is over must leave what the one before saw.
 	read := func(ctx context.Context) (bool, error) {
 		current, done, err := s.settledAfter(ctx, record.Run.RunID, fence, after)
@@ -58,21 +60,21 @@ func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
 // never says that nothing is open while it holds something back. A clarification
 // that the run does not wait for is its mailbox's business and is neither shown nor
 // counted, though it has its number like every decision.
-func (s *Server) settledAfter(ctx context.Context, runID string, fence, after int64) (runs.Settled, bool, error) {
+func (s *Server) settledAfter(ctx context.Context, runID string, fence, after int64) (api.Settled, bool, error) {
 	record, err := s.store.Run(ctx, runID)
 	if err != nil {
-		return runs.Settled{}, false, err
+		return api.Settled{}, false, err
 	}
 	run, requests, err := s.store.SettledAfter(ctx, runID, after)
 	if err != nil {
-		return runs.Settled{}, false, err
+		return api.Settled{}, false, err
 	}
 	if err := mayResume(run, fence); err != nil {
-		return runs.Settled{}, false, err
+		return api.Settled{}, false, err
 	}
-	settled := runs.Settled{
-		After: strconv.FormatInt(after, 10), Settled: make([]runs.JSON, 0, len(requests)),
-		CancelRequested: runs.Terminal(run.Status),
+	settled := api.Settled{
+		After: strconv.FormatInt(after, 10), Settled: make([]api.JSON, 0, len(requests)),
+		CancelRequested: model.Terminal(run.Status),
 	}
 	known := make(map[string]bool, len(requests))
 	for i := range requests {
@@ -91,24 +93,24 @@ func (s *Server) settledAfter(ctx context.Context, runID string, fence, after in
 }
 
 // awaited reports whether the run waits for what becomes of the request.
-func awaited(request *runs.Request) bool {
-	return request.Kind != runs.KindClarification || request.Clarification().Parked
+func awaited(request *model.Request) bool {
+	return request.Kind != model.KindClarification || request.Clarification().Parked
 }
 
 // mayResume checks that the caller holds the newest claim of the run
 // (decisions.md 33). Like a heartbeat, the holder of a run that was cancelled or
 // interrupted is told so and not refused.
-func mayResume(run *runs.Run, fence int64) error {
-	ended := run.Status == runs.StatusCancelled || run.Status == runs.StatusInterrupted
+func mayResume(run *model.Run, fence int64) error {
+	ended := run.Status == api.StatusCancelled || run.Status == api.StatusInterrupted
 	switch {
 	case fence == 0 || fence != run.Fence:
-		return runs.NewError(runs.CodeLeaseLost, "fence %d is not the newest of run %s", fence, run.RunID)
-	case ended && run.LeaseEnd == runs.LeaseRevoked:
+		return refusal.New(api.CodeLeaseLost, "fence %d is not the newest of run %s", fence, run.RunID)
+	case ended && run.LeaseEnd == model.LeaseRevoked:
 		return nil
-	case runs.Terminal(run.Status) && (run.LeaseEnd == runs.LeaseCompleted || run.LeaseEnd == runs.LeaseFailed):
-		return runs.NewError(runs.CodeRunStateConflict, "run %s is already %s", run.RunID, run.Status)
+	case model.Terminal(run.Status) && (run.LeaseEnd == model.LeaseCompleted || run.LeaseEnd == model.LeaseFailed):
+		return refusal.New(api.CodeRunStateConflict, "run %s is already %s", run.RunID, run.Status)
 	case run.LeaseEnd != "":
-		return runs.NewError(runs.CodeLeaseLost, "the lease of run %s was %s", run.RunID, run.LeaseEnd)
+		return refusal.New(api.CodeLeaseLost, "the lease of run %s was %s", run.RunID, run.LeaseEnd)
 	}
 	return nil
 }

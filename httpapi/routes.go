@@ -7,7 +7,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Routes returns the router without the shell around it. Its paths are those of
@@ -86,7 +86,7 @@ func (s *Server) Routes() *chi.Mux {
 }
 
 func routeNotFound(_ http.ResponseWriter, r *http.Request) error {
-	return runs.NewError(wire.CodeRouteNotFound, "there is nothing at %s", wire.Shown(r.URL.Path))
+	return refusal.New(wire.CodeRouteNotFound, "there is nothing at %s", wire.Shown(r.URL.Path))
 }
 
 // methodNotAllowed names the methods that the path does have.
@@ -107,7 +107,7 @@ func methodNotAllowed(router *chi.Mux) wire.HandlerFunc {
 			return routeNotFound(w, r)
 		}
 		w.Header()["Allow"] = []string{strings.Join(allowed, ", ")}
-		return runs.NewError(wire.CodeMethodNotAllowed, "%s is not among the methods of %s: %s",
+		return refusal.New(wire.CodeMethodNotAllowed, "%s is not among the methods of %s: %s",
 			wire.Shown(r.Method), wire.Shown(r.URL.Path), strings.Join(allowed, ", "))
 	}
 }

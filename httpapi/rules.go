@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 const (
@@ -39,8 +42,8 @@ func (s *Server) listRules(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return respondList(w, r, &p, orderRules, rows, (*runs.RuleRecord).View,
-		func(row *runs.RuleRecord) string {
+	return respondList(w, r, &p, orderRules, rows, (*rules.Record).View,
+		func(row *rules.Record) string {
 			return writeCursor(cursorRules, strconv.FormatInt(row.Rule.CreatedAtMs, 10), row.Rule.RuleID)
 		},
 		func() (int64, error) { return s.store.CountRules(r.Context(), q) })
@@ -58,10 +61,10 @@ func rulePosition(cursor []string) (*runs.RulePosition, error) {
 }
 
 // rule returns the rule that a path names.
-func (s *Server) rule(r *http.Request) (*runs.RuleRecord, error) {
+func (s *Server) rule(r *http.Request) (*rules.Record, error) {
 	ruleID := wire.PathID(r, "rule_id")
-	if !runs.ValidID(ruleID) {
-		return nil, runs.UnknownRule(wire.Shown(ruleID))
+	if !refusal.ValidID(ruleID) {
+		return nil, refusal.UnknownRule(wire.Shown(ruleID))
 	}
 	return s.store.Rule(r.Context(), ruleID)
 }
@@ -76,16 +79,16 @@ func (s *Server) getRule(w http.ResponseWriter, r *http.Request) error {
 
 type addRuleBody struct {
 	keyed
-	RuleID         *string         `json:"rule_id"`
-	SessionID      *string         `json:"session_id"`
-	AgentID        *string         `json:"agent_id"`
-	ToolName       *string         `json:"tool_name"`
-	Effect         runs.RuleEffect `json:"effect"`
-	Match          *runs.RuleMatch `json:"match"`
-	Reason         string          `json:"reason"`
-	MaxUses        *int64          `json:"max_uses"`
-	ExpiresAtMs    *int64          `json:"expires_at_ms"`
-	ExpiresAfterMs *int64          `json:"expires_after_ms"`
+	RuleID         *string        `json:"rule_id"`
+	SessionID      *string        `json:"session_id"`
+	AgentID        *string        `json:"agent_id"`
+	ToolName       *string        `json:"tool_name"`
+	Effect         api.RuleEffect `json:"effect"`
+	Match          *api.RuleMatch `json:"match"`
+	Reason         string         `json:"reason"`
+	MaxUses        *int64         `json:"max_uses"`
+	ExpiresAtMs    *int64         `json:"expires_at_ms"`
+	ExpiresAfterMs *int64         `json:"expires_after_ms"`
 }
 
 // addRule writes a rule. A key stands in for the rule id that a caller may choose.
@@ -106,7 +109,7 @@ func (s *Server) addRule(w http.ResponseWriter, r *http.Request) error {
 	} else {
 		command.Match = *body.Match
 	}
-	if command.SessionID == runs.GlobalRules {
+	if command.SessionID == rules.AllSessions {
 		wrong.add("/session_id", "must be left out for a rule that holds in all sessions")
 	}
 	if body.MaxUses != nil {
@@ -127,7 +130,7 @@ func (s *Server) addRule(w http.ResponseWriter, r *http.Request) error {
 		command.RuleID = idFromKey(runs.PrefixRule, cmp.Or(command.SessionID, actor.Name), key)
 	}
 	reply, err := s.store.Do(r.Context(), command)
-	if byKey && runs.ErrorCode(err) == runs.CodeIDConflict {
+	if byKey && refusal.CodeOf(err) == api.CodeIDConflict {
 		return errKeyReused()
 	}
 	if err != nil {
@@ -172,16 +175,16 @@ func (s *Server) revokeRule(w http.ResponseWriter, r *http.Request) error {
 }
 
 type explainRulesBody struct {
-	SessionID   *string   `json:"session_id"`
-	AgentID     *string   `json:"agent_id"`
-	ToolName    string    `json:"tool_name"`
-	ToolCallID  string    `json:"tool_call_id"`
-	Input       runs.JSON `json:"input"`
-	PatternKeys []string  `json:"pattern_keys"`
+	SessionID   *string  `json:"session_id"`
+	AgentID     *string  `json:"agent_id"`
+	ToolName    string   `json:"tool_name"`
+	ToolCallID  string   `json:"tool_call_id"`
+	Input       api.JSON `json:"input"`
+	PatternKeys []string `json:"pattern_keys"`
 }
 
 type explanation struct {
-	runs.Explanation
+	api.Explanation
 	// Remember has the texts of the rules that an allow with remember would write.
 	Remember rememberTexts `json:"remember"`
 }
@@ -198,7 +201,7 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var wrong faults
-	call := runs.RuleCall{
+	call := rules.Call{
 		SessionID: wrong.id("/session_id", body.SessionID), AgentID: wrong.id("/agent_id", body.AgentID),
 		ToolName: body.ToolName, ToolCallID: body.ToolCallID, Input: body.Input, PatternKeys: body.PatternKeys,
 	}
@@ -208,38 +211,38 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 	if call.Input == nil {
 		wrong.add("/input", "is required")
 	}
-	if call.SessionID != "" && !runs.ValidID(call.SessionID) {
+	if call.SessionID != "" && !refusal.ValidID(call.SessionID) {
 		wrong.add("/session_id", "must be the id of a session")
 	}
 	if err := wrong.err(); err != nil {
 		return err
 	}
-	rules, nowMs, err := s.store.RulesFor(r.Context(), cmp.Or(call.SessionID, runs.GlobalRules), maxJudged+1)
+	standing, nowMs, err := s.store.RulesFor(r.Context(), cmp.Or(call.SessionID, rules.AllSessions), maxJudged+1)
 	if err != nil {
 		return err
 	}
-	if len(rules) > maxJudged {
-		return runs.NewError(wire.CodeServiceUnavailable, "more than %d rules are in force, and an answer from some of them could be wrong", maxJudged)
+	if len(standing) > maxJudged {
+		return refusal.New(wire.CodeServiceUnavailable, "more than %d rules are in force, and an answer from some of them could be wrong", maxJudged)
 	}
-	answer := explanation{Explanation: runs.ExplainRules(rules, call, nowMs)}
+	answer := explanation{Explanation: rules.Explain(standing, call, nowMs)}
 	idle := 0
-	answer.Rules = slices.DeleteFunc(answer.Rules, func(rule runs.ExplainedRule) bool {
+	answer.Rules = slices.DeleteFunc(answer.Rules, func(rule api.ExplainedRule) bool {
 		if !rule.Applies {
 			idle++
 		}
 		return !rule.Applies && idle > maxIdle
 	})
 	if call.SessionID != "" {
-		answer.Remember.Session = s.rememberText(&call, runs.RememberSession, nowMs)
+		answer.Remember.Session = s.rememberText(&call, api.RememberSession, nowMs)
 	}
-	answer.Remember.Always = s.rememberText(&call, runs.RememberAlways, nowMs)
+	answer.Remember.Always = s.rememberText(&call, api.RememberAlways, nowMs)
 	return wire.Respond(w, r, http.StatusOK, answer)
 }
 
-func (s *Server) rememberText(call *runs.RuleCall, remember runs.Remember, nowMs int64) string {
+func (s *Server) rememberText(call *rules.Call, remember api.Remember, nowMs int64) string {
 	preview, err := runs.PreviewRule(
-		runs.ApprovalRequest{ToolName: call.ToolName, Input: call.Input, PatternKeys: call.PatternKeys}, call.SessionID,
-		runs.ApprovalDecision{Behavior: runs.BehaviorAllow, Remember: remember}, s.maxRuleAgeMs, nowMs)
+		api.ApprovalRequest{ToolName: call.ToolName, Input: call.Input, PatternKeys: call.PatternKeys}, call.SessionID,
+		runs.ApprovalDecision{Behavior: api.BehaviorAllow, Remember: remember}, s.maxRuleAgeMs, nowMs)
 	if err != nil {
 		return "" // no such rule can be written
 	}

@@ -10,9 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // tool is an approval of a tool call whose input has one command.
@@ -21,12 +23,12 @@ func tool(id, name, command string, more string) string {
 }
 
 // suspended lets a claimed run ask for something.
-func (a *api) suspended(t *testing.T, run wantedRun, members string) *reply {
+func (a *rig) suspended(t *testing.T, run wantedRun, members string) *reply {
 	t.Helper()
 	return a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,%s}`, run.fence, members)).want(http.StatusOK)
 }
 
-func testRules(t *testing.T, a *api) {
+func testRules(t *testing.T, a *rig) {
 	t.Run("a rule and what it shows", func(t *testing.T) {
 		t.Parallel()
 		run := a.claimed(t)
@@ -65,9 +67,9 @@ func testRules(t *testing.T, a *api) {
 		require.Equal(t, "mara", shown.at("revoked_by"))
 		waits := a.suspended(t, run, `"approvals":[`+tool("a", "bash", "ls", "")+`]`)
 		require.Equal(t, "waiting_for_approval", waits.at("run", "status"))
-		a.do(t, http.MethodDelete, "/v1/rules/"+rule, "", header("X-Actor", "\t"), expecting(semantic)).refused(runs.CodeBadRequest)
-		a.do(t, http.MethodDelete, "/v1/rules/nobody", "").refused(runs.CodeRuleNotFound)
-		a.do(t, http.MethodDelete, "/v1/rules/%00", "", unchecked()).refused(runs.CodeRuleNotFound)
+		a.do(t, http.MethodDelete, "/v1/rules/"+rule, "", header("X-Actor", "\t"), expecting(semantic)).refused(api.CodeBadRequest)
+		a.do(t, http.MethodDelete, "/v1/rules/nobody", "").refused(api.CodeRuleNotFound)
+		a.do(t, http.MethodDelete, "/v1/rules/%00", "", unchecked()).refused(api.CodeRuleNotFound)
 	})
 	t.Run("remembered with a decision", func(t *testing.T) {
 		t.Parallel()
@@ -90,7 +92,7 @@ func testRules(t *testing.T, a *api) {
 		require.Equal(t, "running", again.at("run", "status"))
 		other := a.suspended(t, run, `"approvals":[`+tool("c", "bash", "rm -rf build", "")+`]`)
 		require.Equal(t, "waiting_for_approval", other.at("run", "status"))
-		a.post(t, "/v1/runs/"+run.run+"/approvals", `{"resolutions":[{"request_id":"c","behavior":"allow","remember":"forever"}]}`).refused(runs.CodeInvalidRequest).pointer("/resolutions/0/remember")
+		a.post(t, "/v1/runs/"+run.run+"/approvals", `{"resolutions":[{"request_id":"c","behavior":"allow","remember":"forever"}]}`).refused(api.CodeInvalidRequest).pointer("/resolutions/0/remember")
 	})
 	t.Run("once is never more than once", func(t *testing.T) {
 		t.Parallel()
@@ -115,9 +117,9 @@ func testRules(t *testing.T, a *api) {
 		require.Contains(t, explained.textAt("remember", "always"), "push")
 		everywhere := a.post(t, "/v1/rules/explain", `{"tool_name":"git","input":{}}`).want(http.StatusOK)
 		require.NotContains(t, members(everywhere.at("remember")), "session")
-		a.post(t, "/v1/rules/explain", `{"input":{}}`).refused(runs.CodeInvalidRequest).pointer("/tool_name")
-		a.post(t, "/v1/rules/explain", `{"tool_name":"git"}`).refused(runs.CodeInvalidRequest).pointer("/input")
-		a.post(t, "/v1/rules/explain", `{"tool_name":"git","input":1,"session_id":"*"}`).refused(runs.CodeInvalidRequest).pointer("/session_id")
+		a.post(t, "/v1/rules/explain", `{"input":{}}`).refused(api.CodeInvalidRequest).pointer("/tool_name")
+		a.post(t, "/v1/rules/explain", `{"tool_name":"git"}`).refused(api.CodeInvalidRequest).pointer("/input")
+		a.post(t, "/v1/rules/explain", `{"tool_name":"git","input":1,"session_id":"*"}`).refused(api.CodeInvalidRequest).pointer("/session_id")
 	})
 	t.Run("what cannot be a rule", func(t *testing.T) {
 		t.Parallel()
@@ -132,7 +134,7 @@ func testRules(t *testing.T, a *api) {
 			`{"tool_name":"x","match":{"params":{"command":7}}}`:        "/match/params/command",
 			`{"match":{"tool_call_id":"call-1"},"session_id":"bad id"}`: "/session_id",
 		} {
-			a.post(t, "/v1/rules", body).refused(runs.CodeInvalidRequest).pointer(pointer)
+			a.post(t, "/v1/rules", body).refused(api.CodeInvalidRequest).pointer(pointer)
 		}
 		for body, pointer := range map[string]string{
 			`{"match":{"any_input":true}}`:                                            "/match/any_input",
@@ -142,7 +144,7 @@ func testRules(t *testing.T, a *api) {
 			`{"expires_at_ms":1,"match":{"pattern_keys":["a"]}}`:                      "/expires_at_ms",
 			`{"expires_at_ms":1,"expires_after_ms":1,"match":{"pattern_keys":["a"]}}`: "/expires_after_ms",
 		} {
-			a.post(t, "/v1/rules", body, expecting(semantic)).refused(runs.CodeInvalidRequest).pointer(pointer)
+			a.post(t, "/v1/rules", body, expecting(semantic)).refused(api.CodeInvalidRequest).pointer(pointer)
 		}
 	})
 	t.Run("the same again, by id and by key", func(t *testing.T) {
@@ -151,17 +153,17 @@ func testRules(t *testing.T, a *api) {
 		body := fmt.Sprintf(`{"rule_id":%q,"session_id":%q,"match":{"pattern_keys":["a"]}}`, id, session)
 		first := a.post(t, "/v1/rules", body).want(http.StatusCreated)
 		require.Equal(t, first.body, a.post(t, "/v1/rules", body).want(http.StatusOK).body)
-		a.post(t, "/v1/rules", strings.Replace(body, `["a"]`, `["b"]`, 1)).refused(runs.CodeIDConflict)
+		a.post(t, "/v1/rules", strings.Replace(body, `["a"]`, `["b"]`, 1)).refused(api.CodeIDConflict)
 		keyed := fmt.Sprintf(`{"session_id":%q,"match":{"pattern_keys":["a"]}}`, session)
 		first = a.post(t, "/v1/rules", keyed, key("k1")).want(http.StatusCreated)
 		again := a.post(t, "/v1/rules", keyed, key("k1")).want(http.StatusCreated)
 		require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
 		require.Equal(t, first.body, again.body)
-		a.post(t, "/v1/rules", strings.Replace(keyed, `["a"]`, `["b"]`, 1), key("k1")).refused(runs.CodeIdempotencyConflict)
-		a.post(t, "/v1/rules", keyed, key("")).refused(runs.CodeInvalidIdempotencyKey)
+		a.post(t, "/v1/rules", strings.Replace(keyed, `["a"]`, `["b"]`, 1), key("k1")).refused(api.CodeIdempotencyConflict)
+		a.post(t, "/v1/rules", keyed, key("")).refused(api.CodeInvalidIdempotencyKey)
 		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, session)).want(http.StatusCreated)
 		a.post(t, "/v1/sessions/"+session+"/end", "").want(http.StatusOK)
-		a.post(t, "/v1/rules", keyed).refused(runs.CodeSessionEnded)
+		a.post(t, "/v1/rules", keyed).refused(api.CodeSessionEnded)
 		require.Contains(t, members(a.get(t, "/v1/rules/"+id).body), "revoked_at_ms", "a session's rules end with it")
 	})
 	t.Run("in pages", func(t *testing.T) {
@@ -173,8 +175,8 @@ func testRules(t *testing.T, a *api) {
 		}
 		require.ElementsMatch(t, wanted, a.pages(t, "/v1/rules?session_id="+session+"&", 2, "rule_id"))
 		require.Empty(t, a.get(t, "/v1/rules?session_id=%20", expecting(lenient)).want(http.StatusOK).list())
-		a.get(t, "/v1/rules?limit=0").refused(runs.CodeInvalidLimit)
-		a.get(t, "/v1/rules?cursor=x", expecting(semantic)).refused(runs.CodeInvalidCursor)
+		a.get(t, "/v1/rules?limit=0").refused(api.CodeInvalidLimit)
+		a.get(t, "/v1/rules?cursor=x", expecting(semantic)).refused(api.CodeInvalidCursor)
 	})
 }
 
@@ -183,12 +185,12 @@ func testRules(t *testing.T, a *api) {
 func TestACapOnRules(t *testing.T) {
 	t.Parallel()
 	a := serve(t, openSQLite(t), newContract(t), func(o *httpapi.Options) { o.MaxRuleAge = time.Hour })
-	a.post(t, "/v1/rules", `{"match":{"pattern_keys":["a"]},"expires_after_ms":0}`, expecting(semantic)).refused(runs.CodeInvalidRequest).pointer("/expires_after_ms")
-	a.post(t, "/v1/rules", `{"match":{"pattern_keys":["a"]},"expires_after_ms":3600001}`, expecting(semantic)).refused(runs.CodeInvalidRequest).pointer("/expires_after_ms")
+	a.post(t, "/v1/rules", `{"match":{"pattern_keys":["a"]},"expires_after_ms":0}`, expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/expires_after_ms")
+	a.post(t, "/v1/rules", `{"match":{"pattern_keys":["a"]},"expires_after_ms":3600001}`, expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/expires_after_ms")
 	a.post(t, "/v1/rules", `{"match":{"pattern_keys":["a"]},"expires_after_ms":3600000}`).want(http.StatusCreated)
 	run := a.waiting(t, `"approvals":[`+approval("a")+`]`)
 	a.post(t, "/v1/runs/"+run.run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow","remember":"always","remember_for_ms":0}]}`, expecting(semantic)).
-		refused(runs.CodeInvalidRequest).pointer("/resolutions/0/remember_for_ms")
+		refused(api.CodeInvalidRequest).pointer("/resolutions/0/remember_for_ms")
 	require.Equal(t, "waiting_for_approval", a.get(t, "/v1/runs/"+run.run).at("status"), "the decision was refused with its rule")
 }
 
@@ -198,15 +200,15 @@ type manyRules struct {
 	count int
 }
 
-func (m *manyRules) RulesFor(context.Context, string, int) ([]runs.Rule, int64, error) {
-	rules := make([]runs.Rule, m.count)
-	for i := range rules {
-		rules[i] = runs.Rule{
-			RuleID: fmt.Sprintf("rule-%06d", i), SessionID: runs.GlobalRules, ToolName: "other", Effect: runs.RuleAllow, Match: runs.RuleMatch{AnyInput: true},
+func (m *manyRules) RulesFor(context.Context, string, int) ([]rules.Rule, int64, error) {
+	standing := make([]rules.Rule, m.count)
+	for i := range standing {
+		standing[i] = rules.Rule{
+			RuleID: fmt.Sprintf("rule-%06d", i), SessionID: rules.AllSessions, ToolName: "other", Effect: api.RuleAllow, Match: api.RuleMatch{AnyInput: true},
 		}
 	}
-	rules[m.count-1].ToolName, rules[m.count-1].Effect = "bash", runs.RuleDeny
-	return rules, 1, nil
+	standing[m.count-1].ToolName, standing[m.count-1].Effect = "bash", api.RuleDeny
+	return standing, 1, nil
 }
 
 // TestAnExplanationLooksAtEveryRule shows that the newest of very many rules counts,

@@ -4,28 +4,30 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // sessionRunBody makes a run in a session that the path names.
 type sessionRunBody struct {
 	keyed
-	RunID        *string      `json:"run_id"`
-	Kind         runs.RunKind `json:"kind"`
-	Input        runs.JSON    `json:"input"`
-	AgentID      *string      `json:"agent_id"`
-	Metadata     runs.JSON    `json:"metadata"`
-	SourcePlugin string       `json:"source_plugin"`
-	SourceKind   string       `json:"source_kind"`
-	ActorID      string       `json:"actor_id"`
+	RunID        *string     `json:"run_id"`
+	Kind         api.RunKind `json:"kind"`
+	Input        api.JSON    `json:"input"`
+	AgentID      *string     `json:"agent_id"`
+	Metadata     api.JSON    `json:"metadata"`
+	SourcePlugin string      `json:"source_plugin"`
+	SourceKind   string      `json:"source_kind"`
+	ActorID      string      `json:"actor_id"`
 }
 
 type createRunBody struct {
 	sessionRunBody
-	SessionID *string            `json:"session_id"`
-	Claim     *runs.ClaimOptions `json:"claim"`
-	Suspend   *runs.Suspension   `json:"suspend"`
+	SessionID *string           `json:"session_id"`
+	Claim     *api.ClaimOptions `json:"claim"`
+	Suspend   *api.Suspension   `json:"suspend"`
 }
 
 func (b *sessionRunBody) command(wrong *faults) *runs.CreateRun {
@@ -101,7 +103,7 @@ func (s *Server) goesOn(ctx context.Context, reply *runs.Reply) (bool, error) {
 		return false, err
 	}
 	run := &record.Run
-	return run.Status == runs.StatusRunning && run.Fence == 1 && run.LeaseEnd == "", nil
+	return run.Status == api.StatusRunning && run.Fence == 1 && run.LeaseEnd == "", nil
 }
 
 // respondMade answers a creation: 202, also when the key was seen before, and 200
@@ -175,12 +177,12 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, record.View())
 }
 
-func untilOf(r *http.Request) (func(*runs.Run) bool, error) {
+func untilOf(r *http.Request) (func(*model.Run) bool, error) {
 	switch queryOf(r).Get("until") {
 	case "", "decided":
-		return func(run *runs.Run) bool { return !runs.Waiting(run.Status) }, nil
+		return func(run *model.Run) bool { return !model.Waiting(run.Status) }, nil
 	case "terminal":
-		return func(run *runs.Run) bool { return runs.Terminal(run.Status) }, nil
+		return func(run *model.Run) bool { return model.Terminal(run.Status) }, nil
 	default:
 		return nil, badQuery("until", "decided or terminal")
 	}

@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
-func testRuns(t *testing.T, a *api) {
+func testRuns(t *testing.T, a *rig) {
 	t.Run("queued in a session that is made by it", func(t *testing.T) {
 		t.Parallel()
 		session := a.name("session")
@@ -45,8 +45,8 @@ func testRuns(t *testing.T, a *api) {
 			{`{"input":1,"source_kind":"` + strings.Repeat("x", 201) + `"}`, "/source_kind"},
 			{`{"input":1,"idempotency_key":7}`, "/idempotency_key"},
 		} {
-			a.post(t, "/v1/runs", bad.body).refused(runs.CodeInvalidRequest).pointer(bad.pointer)
-			a.post(t, "/v1/sessions/"+a.name("s")+"/runs", bad.body).refused(runs.CodeInvalidRequest).pointer(bad.pointer)
+			a.post(t, "/v1/runs", bad.body).refused(api.CodeInvalidRequest).pointer(bad.pointer)
+			a.post(t, "/v1/sessions/"+a.name("s")+"/runs", bad.body).refused(api.CodeInvalidRequest).pointer(bad.pointer)
 		}
 		for _, bad := range []struct{ body, pointer string }{
 			{`{"input":1,"session_id":""}`, "/session_id"},
@@ -58,12 +58,12 @@ func testRuns(t *testing.T, a *api) {
 			{`{"input":1,"claim":[]}`, "/claim"},
 			{`{"input":1,"suspend":{"approvals":[{}]}}`, "/suspend/approvals/0/id"},
 		} {
-			a.post(t, "/v1/runs", bad.body).refused(runs.CodeInvalidRequest).pointer(bad.pointer)
+			a.post(t, "/v1/runs", bad.body).refused(api.CodeInvalidRequest).pointer(bad.pointer)
 		}
-		a.post(t, "/v1/runs", `{"input":1,"suspend":{}}`, expecting(semantic)).refused(runs.CodeInvalidRequest).pointer("/suspend/approvals")
+		a.post(t, "/v1/runs", `{"input":1,"suspend":{}}`, expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/suspend/approvals")
 		a.post(t, "/v1/runs", `{"input":1,"suspend":{"hold":true,"approvals":[`+approval("a")+`]}}`, expecting(semantic)).
-			refused(runs.CodeInvalidRequest).pointer("/suspend/hold")
-		a.post(t, "/v1/sessions/a%20b/runs", `{"input":1}`).refused(runs.CodeInvalidRequest).pointer("/session_id")
+			refused(api.CodeInvalidRequest).pointer("/suspend/hold")
+		a.post(t, "/v1/sessions/a%20b/runs", `{"input":1}`).refused(api.CodeInvalidRequest).pointer("/session_id")
 	})
 	t.Run("a chosen id makes the call idempotent by itself", func(t *testing.T) {
 		t.Parallel()
@@ -74,8 +74,8 @@ func testRuns(t *testing.T, a *api) {
 		again := a.post(t, "/v1/sessions/"+session+"/runs", fmt.Sprintf(`{"run_id":%q,"input":{"y":2,"x":1}}`, run)).want(http.StatusOK)
 		require.Equal(t, made.text, again.text)
 		require.Empty(t, again.header.Get("Location"))
-		a.post(t, "/v1/sessions/"+session+"/runs", fmt.Sprintf(`{"run_id":%q,"input":3}`, run)).refused(runs.CodeIDConflict)
-		a.post(t, "/v1/sessions/"+a.name("other")+"/runs", body).refused(runs.CodeIDConflict)
+		a.post(t, "/v1/sessions/"+session+"/runs", fmt.Sprintf(`{"run_id":%q,"input":3}`, run)).refused(api.CodeIDConflict)
+		a.post(t, "/v1/sessions/"+a.name("other")+"/runs", body).refused(api.CodeIDConflict)
 		require.Equal(t, made.text, a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"run_id":%q,"input":{"y":2,"x":1}}`, session, run)).want(http.StatusOK).text)
 	})
 	t.Run("with a claim the reply is the claim", func(t *testing.T) {
@@ -90,7 +90,7 @@ func testRuns(t *testing.T, a *api) {
 		require.NotContains(t, a.get(t, made.header.Get("Location")).text, "fence", "the fence is its holder's alone")
 		session := made.textAt("run", "session_id")
 		body := fmt.Sprintf(`{"session_id":%q,"input":1,"claim":{"worker_id":"w2"}}`, session)
-		a.post(t, "/v1/runs", body).refused(runs.CodeRunNotClaimable)
+		a.post(t, "/v1/runs", body).refused(api.CodeRunNotClaimable)
 		require.Empty(t, a.get(t, "/v1/sessions/"+session).list("queued_run_ids"), "nothing was made")
 	})
 	t.Run("with a claim and a chosen id, again", func(t *testing.T) {
@@ -124,9 +124,9 @@ func testRuns(t *testing.T, a *api) {
 	t.Run("inline input is busy while a run is active or queued", func(t *testing.T) {
 		t.Parallel()
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
-		a.post(t, "/v1/sessions/"+run.session+"/input", `{"input":1}`).refused(runs.CodeSessionBusy)
+		a.post(t, "/v1/sessions/"+run.session+"/input", `{"input":1}`).refused(api.CodeSessionBusy)
 		queued := a.name("session")
 		a.post(t, "/v1/sessions/"+queued+"/runs", `{"input":1}`).want(http.StatusAccepted)
-		a.post(t, "/v1/sessions/"+queued+"/input", `{"input":1}`).refused(runs.CodeSessionBusy)
+		a.post(t, "/v1/sessions/"+queued+"/input", `{"input":1}`).refused(api.CodeSessionBusy)
 	})
 }

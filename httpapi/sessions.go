@@ -4,16 +4,19 @@ import (
 	"cmp"
 	"net/http"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 type createSessionBody struct {
 	keyed
-	SessionID       *string   `json:"session_id"`
-	AgentID         *string   `json:"agent_id"`
-	ParentSessionID *string   `json:"parent_session_id"`
-	Metadata        runs.JSON `json:"metadata"`
+	SessionID       *string  `json:"session_id"`
+	AgentID         *string  `json:"agent_id"`
+	ParentSessionID *string  `json:"parent_session_id"`
+	Metadata        api.JSON `json:"metadata"`
 }
 
 // createSession makes a session, 201, or finds it, 200. A key stands in for the id
@@ -43,14 +46,14 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 		command.SessionID = idFromKey(runs.PrefixSession, actor.Name, key)
 	}
 	reply, err := s.store.Do(r.Context(), command)
-	if byKey && runs.ErrorCode(err) == runs.CodeIDConflict {
+	if byKey && refusal.CodeOf(err) == api.CodeIDConflict {
 		return errKeyReused()
 	}
 	if err != nil {
 		return err
 	}
 	status := http.StatusCreated
-	record := &runs.SessionRecord{Session: *reply.Session}
+	record := &model.SessionRecord{Session: *reply.Session}
 	if reply.Existing {
 		if record, err = s.session(r.Context(), reply.Session.SessionID); err != nil {
 			return err
@@ -74,8 +77,8 @@ type reasonBody struct {
 }
 
 type interruptReply struct {
-	Interrupted bool             `json:"interrupted"`
-	Session     runs.SessionView `json:"session"`
+	Interrupted bool            `json:"interrupted"`
+	Session     api.SessionView `json:"session"`
 }
 
 func (s *Server) interruptSession(w http.ResponseWriter, r *http.Request) error {
@@ -119,23 +122,23 @@ func (s *Server) endSession(w http.ResponseWriter, r *http.Request) error {
 // doInSession gives a command about an existing session to the store. An id that
 // can be no session's is refused here, after the body was checked.
 func (s *Server) doInSession(r *http.Request, sessionID string, command runs.Command) (runs.Reply, error) {
-	if !runs.ValidID(sessionID) {
-		return runs.Reply{}, cmp.Or[error](schemaErrorOf(command), runs.UnknownSession(wire.Shown(sessionID)))
+	if !refusal.ValidID(sessionID) {
+		return runs.Reply{}, cmp.Or[error](schemaErrorOf(command), refusal.UnknownSession(wire.Shown(sessionID)))
 	}
 	return s.store.Do(r.Context(), command)
 }
 
 // doOnRun is doInSession for a command about an existing run.
 func (s *Server) doOnRun(r *http.Request, runID string, command runs.Command) (runs.Reply, error) {
-	if !runs.ValidID(runID) {
-		return runs.Reply{}, cmp.Or[error](schemaErrorOf(command), runs.UnknownRun(wire.Shown(runID)))
+	if !refusal.ValidID(runID) {
+		return runs.Reply{}, cmp.Or[error](schemaErrorOf(command), refusal.UnknownRun(wire.Shown(runID)))
 	}
 	return s.store.Do(r.Context(), command)
 }
 
 // schemaErrorOf returns what is wrong with a command by itself, or nil.
 func schemaErrorOf(command runs.Command) error {
-	if err := runs.Prepare(command, runs.NewID); runs.ErrorCode(err) == runs.CodeInvalidRequest {
+	if err := runs.Prepare(command, runs.NewID); refusal.CodeOf(err) == api.CodeInvalidRequest {
 		return err
 	}
 	return nil

@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
-func testSessions(t *testing.T, a *api) {
+func testSessions(t *testing.T, a *rig) {
 	t.Run("made with an id of the service's, and without a body", func(t *testing.T) {
 		t.Parallel()
 		made := a.post(t, "/v1/sessions", "").want(http.StatusCreated)
@@ -31,8 +31,8 @@ func testSessions(t *testing.T, a *api) {
 		require.Equal(t, made.text, a.post(t, "/v1/sessions", body).want(http.StatusOK).text)
 		other := a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"metadata":{"b":2}}`, id)).want(http.StatusOK)
 		require.Equal(t, made.text, other.text, "an absent agent matches, other metadata is ignored")
-		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"agent_id":"other"}`, id)).refused(runs.CodeIDConflict)
-		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":"p"}`, id)).refused(runs.CodeIDConflict)
+		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"agent_id":"other"}`, id)).refused(api.CodeIDConflict)
+		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":"p"}`, id)).refused(api.CodeIDConflict)
 	})
 	t.Run("a key stands in for an id", func(t *testing.T) {
 		t.Parallel()
@@ -44,22 +44,22 @@ func testSessions(t *testing.T, a *api) {
 		require.Equal(t, first.at("session_id"), again.at("session_id"))
 		other := a.post(t, "/v1/sessions", `{"agent_id":"coder"}`, key(k), header("X-Actor", "somebody else")).want(http.StatusCreated)
 		require.NotEqual(t, first.at("session_id"), other.at("session_id"))
-		a.post(t, "/v1/sessions", `{"agent_id":"other"}`, key(k)).refused(runs.CodeIdempotencyConflict)
+		a.post(t, "/v1/sessions", `{"agent_id":"other"}`, key(k)).refused(api.CodeIdempotencyConflict)
 	})
 	t.Run("members at fault are all named", func(t *testing.T) {
 		t.Parallel()
-		bad := a.post(t, "/v1/sessions", `{"session_id":"a b","agent_id":"é","metadata":[]}`).refused(runs.CodeInvalidRequest)
+		bad := a.post(t, "/v1/sessions", `{"session_id":"a b","agent_id":"é","metadata":[]}`).refused(api.CodeInvalidRequest)
 		pointers := []string{}
 		for _, fault := range bad.list("errors") {
 			pointers = append(pointers, fault.(map[string]any)["pointer"].(string))
 		}
 		require.ElementsMatch(t, []string{"/session_id", "/agent_id", "/metadata"}, pointers)
 		for _, id := range []string{".", ".."} {
-			a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, id), expecting(semantic)).refused(runs.CodeInvalidRequest).pointer("/session_id")
+			a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, id), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/session_id")
 		}
-		a.post(t, "/v1/sessions", `{"session_id":""}`).refused(runs.CodeInvalidRequest).pointer("/session_id")
-		a.post(t, "/v1/sessions", `{"session_id":7}`).refused(runs.CodeInvalidRequest).pointer("/session_id")
-		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, strings.Repeat("x", 201))).refused(runs.CodeInvalidRequest).pointer("/session_id")
+		a.post(t, "/v1/sessions", `{"session_id":""}`).refused(api.CodeInvalidRequest).pointer("/session_id")
+		a.post(t, "/v1/sessions", `{"session_id":7}`).refused(api.CodeInvalidRequest).pointer("/session_id")
+		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, strings.Repeat("x", 201))).refused(api.CodeInvalidRequest).pointer("/session_id")
 	})
 	t.Run("null for an optional member is absent, an unknown member is ignored", func(t *testing.T) {
 		t.Parallel()
@@ -69,13 +69,13 @@ func testSessions(t *testing.T, a *api) {
 	t.Run("an unknown session", func(t *testing.T) {
 		t.Parallel()
 		for _, id := range []string{"nobody", "%00", "a%20b", "a%2Fb", "%FF", "..%2f", strings.Repeat("x", 300)} {
-			missing := a.get(t, "/v1/sessions/"+id).refused(runs.CodeSessionNotFound)
+			missing := a.get(t, "/v1/sessions/"+id).refused(api.CodeSessionNotFound)
 			require.Contains(t, missing.at("detail"), "unknown session")
 		}
-		a.post(t, "/v1/sessions/nobody/interrupt", "").refused(runs.CodeSessionNotFound)
-		a.post(t, "/v1/sessions/nobody/end", "").refused(runs.CodeSessionNotFound)
-		a.post(t, "/v1/sessions/a%20b/end", "").refused(runs.CodeSessionNotFound)
-		a.post(t, "/v1/sessions/a%20b/end", `{"reason":7}`).refused(runs.CodeInvalidRequest)
+		a.post(t, "/v1/sessions/nobody/interrupt", "").refused(api.CodeSessionNotFound)
+		a.post(t, "/v1/sessions/nobody/end", "").refused(api.CodeSessionNotFound)
+		a.post(t, "/v1/sessions/a%20b/end", "").refused(api.CodeSessionNotFound)
+		a.post(t, "/v1/sessions/a%20b/end", `{"reason":7}`).refused(api.CodeInvalidRequest)
 	})
 	t.Run("an id may be escaped in the path", func(t *testing.T) {
 		t.Parallel()
@@ -94,7 +94,7 @@ func testSessions(t *testing.T, a *api) {
 		view := a.get(t, "/v1/runs/"+run.run).want(http.StatusOK)
 		require.Equal(t, "interrupted", view.at("status"))
 		require.Nil(t, view.at("pending_approvals"))
-		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1")).refused(runs.CodeRunStateConflict).recorded(runs.OutcomeCancelled)
+		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1")).refused(api.CodeRunStateConflict).recorded(api.OutcomeCancelled)
 		require.Equal(t, float64(1), a.get(t, "/v1/runs/"+queued.textAt("run_id")).at("queued_position"))
 		again := a.post(t, "/v1/sessions/"+run.session+"/interrupt", "").want(http.StatusOK)
 		require.Equal(t, false, again.at("interrupted"))
@@ -110,8 +110,8 @@ func testSessions(t *testing.T, a *api) {
 			require.Equal(t, "cancelled", a.get(t, "/v1/runs/"+id).at("status"))
 		}
 		require.Equal(t, ended.text, a.post(t, "/v1/sessions/"+run.session+"/end", `{}`).want(http.StatusOK).text)
-		a.post(t, "/v1/sessions/"+run.session+"/runs", `{"input":1}`).refused(runs.CodeSessionEnded)
-		a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":1}`, run.session)).refused(runs.CodeSessionEnded)
-		a.post(t, "/v1/sessions/"+run.session+"/input", `{"input":1}`).refused(runs.CodeSessionEnded)
+		a.post(t, "/v1/sessions/"+run.session+"/runs", `{"input":1}`).refused(api.CodeSessionEnded)
+		a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":1}`, run.session)).refused(api.CodeSessionEnded)
+		a.post(t, "/v1/sessions/"+run.session+"/input", `{"input":1}`).refused(api.CodeSessionEnded)
 	})
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // LastEventIDHeader is the header with which a browser resumes a stream.
@@ -30,7 +32,7 @@ func resumptionOf(r *http.Request) (resumption, error) {
 	if query := queryOf(r); query.Has("cursor") {
 		number, ok := parseDecimal(query.Get("cursor"))
 		if !ok {
-			return resumption{}, runs.NewError(runs.CodeInvalidEventCursor, "cursor must be the id of an event")
+			return resumption{}, refusal.New(api.CodeInvalidEventCursor, "cursor must be the id of an event")
 		}
 		from = resumption{cursor: max(from.cursor, number), given: true}
 	}
@@ -39,8 +41,8 @@ func resumptionOf(r *http.Request) (resumption, error) {
 
 func (s *Server) streamSession(w http.ResponseWriter, r *http.Request) error {
 	sessionID := wire.PathID(r, "session_id")
-	if !runs.ValidID(sessionID) {
-		return runs.UnknownSession(wire.Shown(sessionID))
+	if !refusal.ValidID(sessionID) {
+		return refusal.UnknownSession(wire.Shown(sessionID))
 	}
 	wanted, err := resumptionOf(r)
 	if err != nil {
@@ -72,7 +74,7 @@ type opening struct {
 func (s *Server) openSession(ctx context.Context, sessionID string, wanted resumption) (opening, stream.From, error) {
 	var begin opening
 	if wanted.given {
-		var head *runs.Session
+		var head *model.Session
 		err := s.streams.Aside(func() (err error) {
 			head, err = s.store.SessionHead(ctx, sessionID)
 			return err
@@ -119,8 +121,8 @@ func (s *Server) snapshotOf(ctx context.Context, sessionID string) (*sessionSnap
 
 func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 	runID := wire.PathID(r, "run_id")
-	if !runs.ValidID(runID) {
-		return runs.UnknownRun(wire.Shown(runID))
+	if !refusal.ValidID(runID) {
+		return refusal.UnknownRun(wire.Shown(runID))
 	}
 	wanted, err := resumptionOf(r)
 	if err != nil {
@@ -164,7 +166,7 @@ func (s *Server) openRun(r *http.Request, runID string, wanted resumption) (open
 		return opening{}, stream.From{}, err
 	}
 	run := &record.Run
-	from := stream.From{RunID: runID, Cursor: run.LastEventID, Closed: runs.Terminal(run.Status), End: run.LastEventID}
+	from := stream.From{RunID: runID, Cursor: run.LastEventID, Closed: model.Terminal(run.Status), End: run.LastEventID}
 	known := wanted.given && wanted.cursor <= run.LastEventID
 	if wanted.given && !known {
 		session, err := s.store.SessionHead(r.Context(), run.SessionID)

@@ -61,7 +61,7 @@ type watching struct {
 	shown *prompts
 }
 
-func (a *api) watchInbox(t *testing.T) *watching {
+func (a *rig) watchInbox(t *testing.T) *watching {
 	t.Helper()
 	stream, one := a.follow(t, "/v1/stream"), &watching{shown: newPrompts()}
 	over := make(chan struct{})
@@ -111,7 +111,7 @@ func (w *watching) String() string {
 }
 
 // allOpen returns what the lists of approvals and questions have.
-func (a *api) allOpen(t *testing.T) map[string]bool {
+func (a *rig) allOpen(t *testing.T) map[string]bool {
 	t.Helper()
 	open := map[string]bool{}
 	for _, list := range []string{"/v1/approvals", "/v1/questions"} {
@@ -126,7 +126,7 @@ func (a *api) allOpen(t *testing.T) map[string]bool {
 // waitAndGoOn lets one run wait for something, and mostly lets it come to an end of
 // some kind. Calls from another goroutine than the test's check nothing: what counts is
 // what is open in the end.
-func waitAndGoOn(t *testing.T, a *api, random *rand.Rand) {
+func waitAndGoOn(t *testing.T, a *rig, random *rand.Rand) {
 	// Not through the client that checks everything against the contract: that takes
 	// most of the time.
 	call := func(path, body string) *reply {

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -42,7 +43,7 @@ func (p *prompts) apply(one frame) error {
 		p.gaps = append(p.gaps, one.data)
 		return nil
 	}
-	var entry runs.RunEventEntry
+	var entry api.RunEventEntry
 	if err := json.Unmarshal([]byte(one.data), &entry); err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (p *prompts) apply(one frame) error {
 }
 
 func (p *prompts) begin(snapshot string) error {
-	var view runs.InboxView
+	var view api.InboxView
 	if err := json.Unmarshal([]byte(snapshot), &view); err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (r *reader) until(p *prompts, fits func() bool) {
 	}
 }
 
-func testInbox(t *testing.T, a *api) {
+func testInbox(t *testing.T, a *rig) {
 	t.Run("a snapshot, and then what happens", func(t *testing.T) {
 		t.Parallel()
 		before := a.waiting(t, `"approvals":[`+approval("a1")+`,`+approval("a2")+`]`)
@@ -132,13 +133,13 @@ func testInbox(t *testing.T, a *api) {
 		} {
 			require.Equal(t, "snapshot", stream.event().name)
 		}
-		a.get(t, "/v1/stream?cursor=x", unchecked()).refused(runs.CodeInvalidEventCursor)
+		a.get(t, "/v1/stream?cursor=x", unchecked()).refused(api.CodeInvalidEventCursor)
 	})
 	t.Run("what a stream cannot be", func(t *testing.T) {
 		t.Parallel()
 		a.get(t, "/v1/stream", header("Origin", "https://elsewhere.example")).refused(wire.CodeOriginNotAllowed)
 		require.Equal(t, "GET", a.do(t, http.MethodHead, "/v1/stream", "").want(http.StatusMethodNotAllowed).header.Get("Allow"))
-		for failing, code := range map[error]runs.Code{
+		for failing, code := range map[error]api.Code{
 			errors.New("secret of the database"): wire.CodeInternalError, runs.ErrUnavailable: wire.CodeServiceUnavailable,
 		} {
 			broken := serve(t, &brokenStore{Store: a.store, err: failing}, a.contract)

@@ -11,24 +11,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
 // pairs are where a stream is read and where the session is written: in one process,
 // in two that share a Postgres, and in two of which the reader hears of nothing.
-var pairs = map[string]func(*testing.T) (reads, writes *api){
-	"SQLite": func(t *testing.T) (reads, writes *api) {
+var pairs = map[string]func(*testing.T) (reads, writes *rig){
+	"SQLite": func(t *testing.T) (reads, writes *rig) {
 		a := serve(t, openSQLite(t), newContract(t))
 		return a, a
 	},
-	"two replicas": func(t *testing.T) (reads, writes *api) {
+	"two replicas": func(t *testing.T) (reads, writes *rig) {
 		database, contract := postgrestest.URL(t), newContract(t)
 		return replicaOf(t, database, contract, postgres.Options{}), replicaOf(t, database, contract, postgres.Options{})
 	},
-	"two replicas without hints": func(t *testing.T) (reads, writes *api) {
+	"two replicas without hints": func(t *testing.T) (reads, writes *rig) {
 		database, contract := postgrestest.URL(t), newContract(t)
 		deaf := postgres.Options{NoListen: true}
 		often := func(o *httpapi.Options) { o.PollInterval = 20 * time.Millisecond }
@@ -36,7 +38,7 @@ var pairs = map[string]func(*testing.T) (reads, writes *api){
 	},
 }
 
-func replicaOf(t *testing.T, database string, contract *contract, options postgres.Options, change ...func(*httpapi.Options)) *api {
+func replicaOf(t *testing.T, database string, contract *contract, options postgres.Options, change ...func(*httpapi.Options)) *rig {
 	t.Helper()
 	store, err := postgres.Open(t.Context(), database, options)
 	require.NoError(t, err)
@@ -95,7 +97,7 @@ func TestStreamsMissNothing(t *testing.T) {
 }
 
 // writeEvents does what a worker does, and ends the session.
-func writeEvents(t *testing.T, a *api, run wantedRun) {
+func writeEvents(t *testing.T, a *rig, run wantedRun) {
 	call := func(path, body string) {
 		if _, err := a.try(t, http.MethodPost, path, body); err != nil {
 			t.Error(err)
@@ -142,7 +144,7 @@ func TestStreamsOfALongLog(t *testing.T) {
 	for want := 151; want <= 1000; want++ {
 		require.Equal(t, want, number(t, second.event().id))
 	}
-	require.NotEqual(t, string(runs.EventCompleted), first.event().name)
+	require.NotEqual(t, string(api.EventCompleted), first.event().name)
 }
 
 // A herd that comes back at once, as after a restart, has one snapshot read for it.
@@ -186,7 +188,7 @@ type slowSessions struct {
 	waiting atomic.Int64
 }
 
-func (s *slowSessions) Session(ctx context.Context, sessionID string) (*runs.SessionRecord, error) {
+func (s *slowSessions) Session(ctx context.Context, sessionID string) (*model.SessionRecord, error) {
 	s.waiting.Add(1)
 	<-s.gate
 	return s.Store.Session(ctx, sessionID)

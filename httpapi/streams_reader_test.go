@@ -31,7 +31,7 @@ type reader struct {
 }
 
 // follow opens a stream. It ends with the test.
-func (a *api) follow(t *testing.T, path string, options ...option) *reader {
+func (a *rig) follow(t *testing.T, path string, options ...option) *reader {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.server.URL+path, http.NoBody)
 	require.NoError(t, err)
@@ -135,7 +135,7 @@ func ids(all []frame) []string {
 }
 
 // requireLog checks that frames are what the log has after an event.
-func (a *api) requireLog(t *testing.T, path string, after string, got []frame) {
+func (a *rig) requireLog(t *testing.T, path string, after string, got []frame) {
 	t.Helper()
 	log := a.get(t, path+"/events?after="+after).want(http.StatusOK)
 	require.Len(t, got, len(log.list()))

@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
-func testStreams(t *testing.T, a *api) {
+func testStreams(t *testing.T, a *rig) {
 	t.Run("the inbox", func(t *testing.T) { t.Parallel(); testInbox(t, a) })
 	t.Run("a session: a snapshot, and then what happens", func(t *testing.T) {
 		t.Parallel()
@@ -76,11 +76,11 @@ func testStreams(t *testing.T, a *api) {
 				id, _ := a.follow(t, path+"/stream", header("Last-Event-ID", none)).snapshot()
 				require.Equal(t, "3", id)
 				refused := a.get(t, path+"/stream?cursor="+none, unchecked())
-				refused.refused(runs.CodeInvalidEventCursor)
+				refused.refused(api.CodeInvalidEventCursor)
 			}
 		}
-		a.get(t, "/v1/sessions/%00/stream").refused(runs.CodeSessionNotFound)
-		a.get(t, "/v1/runs/%FF/stream").refused(runs.CodeRunNotFound)
+		a.get(t, "/v1/sessions/%00/stream").refused(api.CodeSessionNotFound)
+		a.get(t, "/v1/runs/%FF/stream").refused(api.CodeRunNotFound)
 	})
 	t.Run("ahead of the log", func(t *testing.T) {
 		t.Parallel()

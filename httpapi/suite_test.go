@@ -24,9 +24,9 @@ import (
 // maxTestBody is small so that tests can reach it quickly.
 const maxTestBody = 64 << 10
 
-// api is one running service and a client that holds everything that passes
+// rig is one running service and a client that holds everything that passes
 // through it to openapi.yaml.
-type api struct {
+type rig struct {
 	server   *httptest.Server
 	handler  *httpapi.Server
 	store    runs.Store
@@ -57,7 +57,7 @@ func openSQLite(tb testing.TB) runs.Store {
 }
 
 // serve starts the service on a store.
-func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*httpapi.Options)) *api {
+func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*httpapi.Options)) *rig {
 	tb.Helper()
 	hub := watch.NewHub()
 	dispatcher := claims.New(store, claims.Options{ScanInterval: 20 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
@@ -84,7 +84,7 @@ func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*
 		cancel()
 		require.NoError(tb, <-done)
 	})
-	a := &api{server: server, handler: handler, store: store, contract: contract}
+	a := &rig{server: server, handler: handler, store: store, contract: contract}
 	a.client = &http.Client{Transport: &checkedTransport{next: transport, contract: contract, tb: tb}}
 	return a
 }
@@ -103,7 +103,7 @@ func carryOutEffects(tb testing.TB, store runs.Store) {
 }
 
 // name returns a fresh id.
-func (a *api) name(prefix string) string {
+func (a *rig) name(prefix string) string {
 	return prefix + "-" + runs.NewID("t")
 }
 
@@ -120,7 +120,7 @@ func TestAPI(t *testing.T) {
 			t.Run("cases", func(t *testing.T) {
 				for _, group := range []struct {
 					name string
-					run  func(*testing.T, *api)
+					run  func(*testing.T, *rig)
 				}{
 					{"sessions", testSessions},
 					{"runs", testRuns},

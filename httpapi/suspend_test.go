@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
-func testSuspend(t *testing.T, a *api) {
+func testSuspend(t *testing.T, a *rig) {
 	t.Run("ends the lease and waits", func(t *testing.T) {
 		t.Parallel()
 		run := a.claimed(t)
@@ -23,8 +23,8 @@ func testSuspend(t *testing.T, a *api) {
 		require.NotEmpty(t, waiting.textAt("run", "pending_approvals", 0, "handle"))
 		require.Equal(t, waiting.text, a.post(t, "/v1/runs/"+run.run+"/suspend", body).want(http.StatusOK).text, "the very same call again")
 		other := fmt.Sprintf(`{"fence":%q,"suspension_id":"s1","approvals":[%s]}`, run.fence, approval("a2"))
-		a.post(t, "/v1/runs/"+run.run+"/suspend", other).refused(runs.CodeIDConflict)
-		a.post(t, "/v1/runs/"+run.run+"/heartbeat", fmt.Sprintf(`{"fence":%q}`, run.fence)).refused(runs.CodeLeaseLost)
+		a.post(t, "/v1/runs/"+run.run+"/suspend", other).refused(api.CodeIDConflict)
+		a.post(t, "/v1/runs/"+run.run+"/heartbeat", fmt.Sprintf(`{"fence":%q}`, run.fence)).refused(api.CodeLeaseLost)
 
 		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1")).want(http.StatusAccepted)
 		a.post(t, "/v1/runs/"+run.run+"/questions", answer("q1", `"answers":`+goodAnswers)).want(http.StatusAccepted)
@@ -44,16 +44,16 @@ func testSuspend(t *testing.T, a *api) {
 		require.Equal(t, first.text, again.text)
 		require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
 		other := fmt.Sprintf(`{"fence":%q,"approvals":[%s]}`, run.fence, approval("a2"))
-		a.post(t, "/v1/runs/"+run.run+"/suspend", other, key("k1")).refused(runs.CodeIdempotencyConflict)
+		a.post(t, "/v1/runs/"+run.run+"/suspend", other, key("k1")).refused(api.CodeIdempotencyConflict)
 		next := a.attached(t, `"approvals":[`+approval("a1")+`]`)
 		reused := fmt.Sprintf(`{"fence":%q,"hold":true,"approvals":[%s]}`, next.fence, approval("a1"))
-		a.post(t, "/v1/runs/"+next.run+"/suspend", reused, key("k1")).refused(runs.CodeIDConflict)
-		a.post(t, "/v1/runs/"+run.run+"/suspend", other, key(" "), expecting(semantic)).refused(runs.CodeInvalidIdempotencyKey)
+		a.post(t, "/v1/runs/"+next.run+"/suspend", reused, key("k1")).refused(api.CodeIDConflict)
+		a.post(t, "/v1/runs/"+run.run+"/suspend", other, key(" "), expecting(semantic)).refused(api.CodeInvalidIdempotencyKey)
 	})
 	t.Run("a request id is used once in a run", func(t *testing.T) {
 		t.Parallel()
 		run := a.attached(t, `"approvals":[`+approval("x1")+`]`)
-		a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,"questions":[%s]}`, run.fence, question("x1"))).refused(runs.CodeIDConflict)
+		a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,"questions":[%s]}`, run.fence, question("x1"))).refused(api.CodeIDConflict)
 	})
 	t.Run("members at fault", func(t *testing.T) {
 		t.Parallel()
@@ -61,7 +61,7 @@ func testSuspend(t *testing.T, a *api) {
 		refuse := func(members, pointer string, options ...option) {
 			t.Helper()
 			a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,%s}`, run.fence, members), options...).
-				refused(runs.CodeInvalidRequest).pointer(pointer)
+				refused(api.CodeInvalidRequest).pointer(pointer)
 		}
 		call := `"id":"a","tool_call_id":"c","tool_name":"t"`
 		for _, bad := range []struct{ members, pointer string }{
@@ -90,7 +90,7 @@ func testSuspend(t *testing.T, a *api) {
 			refuse(bad.members, bad.pointer, expecting(semantic))
 		}
 		bad := a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(
-			`{"fence":%q,"approvals":[{%s,"input":1,"input_schema":{"type":"nothing"}}]}`, run.fence, call), expecting(semantic)).refused(runs.CodeInvalidRequest)
+			`{"fence":%q,"approvals":[{%s,"input":1,"input_schema":{"type":"nothing"}}]}`, run.fence, call), expecting(semantic)).refused(api.CodeInvalidRequest)
 		require.Contains(t, bad.at("errors", 0, "pointer"), "/approvals/0/input_schema")
 		require.Equal(t, "running", a.get(t, "/v1/runs/"+run.run).at("status"), "nothing changed")
 	})
@@ -111,18 +111,18 @@ func testSuspend(t *testing.T, a *api) {
 		require.Contains(t, a.get(t, "/v1/runs/"+run.run).text, `"n":1.0`)
 		for _, bad := range []struct {
 			text string
-			code runs.Code
+			code api.Code
 		}{
-			{`"\ud800"`, runs.CodeBadRequest},
-			{"\"\xff\"", runs.CodeBadRequest},
-			{`{"a":1,"a":2}`, runs.CodeBadRequest},
-			{`1e400`, runs.CodeInvalidRequest},
-			{`9007199254740993`, runs.CodeInvalidRequest},
-			{strings.Repeat("[", 64) + strings.Repeat("]", 64), runs.CodeInvalidRequest},
-			{strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), runs.CodeInvalidRequest},
+			{`"\ud800"`, api.CodeBadRequest},
+			{"\"\xff\"", api.CodeBadRequest},
+			{`{"a":1,"a":2}`, api.CodeBadRequest},
+			{`1e400`, api.CodeInvalidRequest},
+			{`9007199254740993`, api.CodeInvalidRequest},
+			{strings.Repeat("[", 64) + strings.Repeat("]", 64), api.CodeInvalidRequest},
+			{strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), api.CodeInvalidRequest},
 		} {
 			got := a.post(t, "/v1/runs", `{"input":`+bad.text+`}`, unchecked()).refused(bad.code)
-			if bad.code == runs.CodeInvalidRequest {
+			if bad.code == api.CodeInvalidRequest {
 				require.True(t, strings.HasPrefix(got.textAt("errors", 0, "pointer"), "/input"), got.text)
 			}
 		}

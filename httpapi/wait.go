@@ -7,15 +7,16 @@ import (
 
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // settledDown reports whether a run waits for a person or is over: the moment for
 // which a session-scoped call is held (kheish.md, decision 3).
-func settledDown(run *runs.Run) bool { return runs.Waiting(run.Status) || runs.Terminal(run.Status) }
+func settledDown(run *model.Run) bool { return model.Waiting(run.Status) || model.Terminal(run.Status) }
 
 // holdRun holds the reply until the run is as the caller wants it, and returns the
 // run as it was last seen. The record is what is known so far.
-func (s *Server) holdRun(ctx context.Context, record *runs.RunRecord, wait time.Duration, done func(*runs.Run) bool) (*runs.RunRecord, error) {
+func (s *Server) holdRun(ctx context.Context, record *model.RunRecord, wait time.Duration, done func(*model.Run) bool) (*model.RunRecord, error) {
 	if wait <= 0 || done(&record.Run) {
 		return record, nil
 	}

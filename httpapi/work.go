@@ -8,8 +8,11 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // fenced is the member that every call of a lease's holder has.
@@ -19,9 +22,9 @@ type fenced struct {
 
 type heartbeatBody struct {
 	fenced
-	LeaseMs      *int64    `json:"lease_ms"`
-	Checkpoint   runs.JSON `json:"checkpoint"`
-	SettledAfter *int64    `json:"settled_after,string"`
+	LeaseMs      *int64   `json:"lease_ms"`
+	Checkpoint   api.JSON `json:"checkpoint"`
+	SettledAfter *int64   `json:"settled_after,string"`
 }
 
 type heartbeatReply struct {
@@ -52,12 +55,12 @@ func (s *Server) heartbeat(w http.ResponseWriter, r *http.Request) error {
 type suspendBody struct {
 	keyed
 	fenced
-	runs.Suspension
+	api.Suspension
 }
 
 type suspendReply struct {
-	Run    runs.RunView `json:"run"`
-	Resume *runs.Resume `json:"resume,omitempty"`
+	Run    api.RunView `json:"run"`
+	Resume *api.Resume `json:"resume,omitempty"`
 }
 
 // suspend raises requests. A key stands in for the suspension id that a worker may
@@ -81,7 +84,7 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 		command.SuspensionID = idFromKey(runs.PrefixSuspension, command.RunID, key)
 	}
 	reply, err := s.doOnRun(r, command.RunID, command)
-	if byKey && runs.ErrorCode(err) == runs.CodeIDConflict && s.suspended(r.Context(), command.RunID, command.SuspensionID) {
+	if byKey && refusal.CodeOf(err) == api.CodeIDConflict && s.suspended(r.Context(), command.RunID, command.SuspensionID) {
 		return errKeyReused()
 	}
 	if err != nil {
@@ -108,7 +111,7 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 // key: a key that was used before, or a request id that was.
 func (s *Server) suspended(ctx context.Context, runID, suspensionID string) bool {
 	record, err := s.store.Run(ctx, runID)
-	return err == nil && slices.ContainsFunc(record.Requests, func(request runs.Request) bool {
+	return err == nil && slices.ContainsFunc(record.Requests, func(request model.Request) bool {
 		return request.SuspensionID == suspensionID
 	})
 }
@@ -133,7 +136,7 @@ func (s *Server) withdraw(w http.ResponseWriter, r *http.Request) error {
 
 type eventsBody struct {
 	fenced
-	Events []runs.JSON `json:"events"`
+	Events []api.JSON `json:"events"`
 }
 
 type eventsReply struct {
@@ -159,7 +162,7 @@ func (s *Server) appendEvents(w http.ResponseWriter, r *http.Request) error {
 
 type completeBody struct {
 	fenced
-	Output runs.JSON `json:"output"`
+	Output api.JSON `json:"output"`
 }
 
 func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
@@ -189,7 +192,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request) error {
 
 type releaseBody struct {
 	fenced
-	Checkpoint runs.JSON `json:"checkpoint"`
+	Checkpoint api.JSON `json:"checkpoint"`
 }
 
 // release gives a run back. The body may be absent (decisions.md 37); then the
@@ -221,7 +224,7 @@ func (s *Server) doWork(w http.ResponseWriter, r *http.Request, runID string, co
 
 // errKeyReused is what a caller is told whose key made the id that is in use.
 func errKeyReused() error {
-	return runs.NewError(runs.CodeIdempotencyConflict, "run operation idempotency key was reused with a different request payload")
+	return refusal.New(api.CodeIdempotencyConflict, "run operation idempotency key was reused with a different request payload")
 }
 
 // idFromKey makes the id of a thing whose creation is told from others by a key

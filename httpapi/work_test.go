@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
-func testWork(t *testing.T, a *api) {
+func testWork(t *testing.T, a *rig) {
 	t.Run("claim by agent, first come first served", func(t *testing.T) {
 		t.Parallel()
 		agent := a.name("agent")
@@ -50,20 +50,20 @@ func testWork(t *testing.T, a *api) {
 			{`{"worker_id":"w","wait_ms":-1}`, "/wait_ms"},
 			{`{"worker_id":"w","wait_ms":60001}`, "/wait_ms"},
 		} {
-			a.post(t, "/v1/runs/claim", bad.body).refused(runs.CodeInvalidRequest).pointer(bad.pointer)
+			a.post(t, "/v1/runs/claim", bad.body).refused(api.CodeInvalidRequest).pointer(bad.pointer)
 		}
 	})
 	t.Run("claim one run", func(t *testing.T) {
 		t.Parallel()
 		made := a.post(t, "/v1/runs", `{"input":{"n":1},"agent_id":"`+a.name("agent")+`"}`).want(http.StatusAccepted)
 		path := "/v1/runs/" + made.textAt("run_id")
-		a.post(t, path+"/claim", `{"worker_id":"w1","lease_ms":1}`).refused(runs.CodeInvalidRequest).pointer("/lease_ms")
-		a.post(t, path+"/claim", `{}`).refused(runs.CodeInvalidRequest).pointer("/worker_id")
+		a.post(t, path+"/claim", `{"worker_id":"w1","lease_ms":1}`).refused(api.CodeInvalidRequest).pointer("/lease_ms")
+		a.post(t, path+"/claim", `{}`).refused(api.CodeInvalidRequest).pointer("/worker_id")
 		claim := a.post(t, path+"/claim", `{"worker_id":"w1","lease_ms":60000}`).want(http.StatusOK)
 		require.Equal(t, map[string]any{"n": 1.0}, claim.at("input"))
-		a.post(t, path+"/claim", `{"worker_id":"w2"}`).refused(runs.CodeRunNotClaimable)
-		a.post(t, "/v1/runs/nobody/claim", `{"worker_id":"w2"}`).refused(runs.CodeRunNotFound)
-		a.post(t, "/v1/runs/%00/claim", `{"worker_id":"w2"}`).refused(runs.CodeRunNotFound)
+		a.post(t, path+"/claim", `{"worker_id":"w2"}`).refused(api.CodeRunNotClaimable)
+		a.post(t, "/v1/runs/nobody/claim", `{"worker_id":"w2"}`).refused(api.CodeRunNotFound)
+		a.post(t, "/v1/runs/%00/claim", `{"worker_id":"w2"}`).refused(api.CodeRunNotFound)
 	})
 	t.Run("heartbeat keeps the lease and stores a checkpoint", func(t *testing.T) {
 		t.Parallel()
@@ -83,9 +83,9 @@ func testWork(t *testing.T, a *api) {
 		a.post(t, "/v1/runs/"+run.run+"/release", fmt.Sprintf(`{"fence":%q,"checkpoint":1}`, run.fence)).want(http.StatusOK)
 		a.post(t, "/v1/runs/"+run.run+"/claim", `{"worker_id":"w2"}`).want(http.StatusOK)
 		for call, members := range fencedCalls {
-			a.post(t, "/v1/runs/"+run.run+call, fmt.Sprintf(`{"fence":%q%s}`, run.fence, members)).refused(runs.CodeLeaseLost)
+			a.post(t, "/v1/runs/"+run.run+call, fmt.Sprintf(`{"fence":%q%s}`, run.fence, members)).refused(api.CodeLeaseLost)
 		}
-		a.get(t, "/v1/runs/"+run.run+"/resume?fence="+run.fence).refused(runs.CodeLeaseLost)
+		a.get(t, "/v1/runs/"+run.run+"/resume?fence="+run.fence).refused(api.CodeLeaseLost)
 		require.Equal(t, "running", a.get(t, "/v1/runs/"+run.run).at("status"))
 	})
 	t.Run("every call needs a fence, and a run", func(t *testing.T) {
@@ -93,16 +93,16 @@ func testWork(t *testing.T, a *api) {
 		for call, members := range fencedCalls {
 			without := "{" + strings.TrimPrefix(members, ",") + "}"
 			if call == "/release" {
-				a.post(t, "/v1/runs/nobody"+call, without, expecting(semantic)).refused(runs.CodeInvalidRequest).pointer("/fence")
-				a.post(t, "/v1/runs/nobody"+call, "", expecting(semantic)).refused(runs.CodeInvalidRequest).pointer("/fence")
+				a.post(t, "/v1/runs/nobody"+call, without, expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/fence")
+				a.post(t, "/v1/runs/nobody"+call, "", expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/fence")
 			} else {
-				a.post(t, "/v1/runs/nobody"+call, without).refused(runs.CodeInvalidRequest).pointer("/fence")
+				a.post(t, "/v1/runs/nobody"+call, without).refused(api.CodeInvalidRequest).pointer("/fence")
 			}
-			a.post(t, "/v1/runs/nobody"+call, fmt.Sprintf(`{"fence":"01"%s}`, members)).refused(runs.CodeInvalidRequest).pointer("/fence")
-			a.post(t, "/v1/runs/nobody"+call, fmt.Sprintf(`{"fence":17%s}`, members)).refused(runs.CodeInvalidRequest).pointer("/fence")
-			a.post(t, "/v1/runs/nobody"+call, fmt.Sprintf(`{"fence":"9223372036854775808"%s}`, members), expecting(semantic)).refused(runs.CodeInvalidRequest).pointer("/fence")
-			a.post(t, "/v1/runs/nobody"+call, fmt.Sprintf(`{"fence":"1"%s}`, members)).refused(runs.CodeRunNotFound)
-			a.post(t, "/v1/runs/a%00b"+call, fmt.Sprintf(`{"fence":"1"%s}`, members)).refused(runs.CodeRunNotFound)
+			a.post(t, "/v1/runs/nobody"+call, fmt.Sprintf(`{"fence":"01"%s}`, members)).refused(api.CodeInvalidRequest).pointer("/fence")
+			a.post(t, "/v1/runs/nobody"+call, fmt.Sprintf(`{"fence":17%s}`, members)).refused(api.CodeInvalidRequest).pointer("/fence")
+			a.post(t, "/v1/runs/nobody"+call, fmt.Sprintf(`{"fence":"9223372036854775808"%s}`, members), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/fence")
+			a.post(t, "/v1/runs/nobody"+call, fmt.Sprintf(`{"fence":"1"%s}`, members)).refused(api.CodeRunNotFound)
+			a.post(t, "/v1/runs/a%00b"+call, fmt.Sprintf(`{"fence":"1"%s}`, members)).refused(api.CodeRunNotFound)
 		}
 	})
 	t.Run("after a cancel only a heartbeat is answered", func(t *testing.T) {
@@ -113,7 +113,7 @@ func testWork(t *testing.T, a *api) {
 		require.Equal(t, true, beat.at("cancel_requested"))
 		for call, members := range fencedCalls {
 			if call != "/heartbeat" {
-				a.post(t, "/v1/runs/"+run.run+call, fmt.Sprintf(`{"fence":%q%s}`, run.fence, members)).refused(runs.CodeLeaseLost)
+				a.post(t, "/v1/runs/"+run.run+call, fmt.Sprintf(`{"fence":%q%s}`, run.fence, members)).refused(api.CodeLeaseLost)
 			}
 		}
 	})
@@ -125,12 +125,12 @@ func testWork(t *testing.T, a *api) {
 		require.Equal(t, "completed", done.at("status"))
 		require.Contains(t, done.text, `12345678901234.5`)
 		require.Equal(t, done.text, a.post(t, path, fmt.Sprintf(`{"fence":%q,"output":{"n":12345678901234.5}}`, run.fence)).want(http.StatusOK).text)
-		a.post(t, path, fmt.Sprintf(`{"fence":%q,"output":1}`, run.fence)).refused(runs.CodeRunStateConflict)
-		a.post(t, path, `{"fence":"99"}`).refused(runs.CodeLeaseLost)
+		a.post(t, path, fmt.Sprintf(`{"fence":%q,"output":1}`, run.fence)).refused(api.CodeRunStateConflict)
+		a.post(t, path, `{"fence":"99"}`).refused(api.CodeLeaseLost)
 		for call, members := range fencedCalls {
-			a.post(t, "/v1/runs/"+run.run+call, fmt.Sprintf(`{"fence":%q%s}`, run.fence, members)).refused(runs.CodeRunStateConflict)
+			a.post(t, "/v1/runs/"+run.run+call, fmt.Sprintf(`{"fence":%q%s}`, run.fence, members)).refused(api.CodeRunStateConflict)
 		}
-		a.get(t, "/v1/runs/"+run.run+"/resume?fence="+run.fence).refused(runs.CodeRunStateConflict)
+		a.get(t, "/v1/runs/"+run.run+"/resume?fence="+run.fence).refused(api.CodeRunStateConflict)
 	})
 	t.Run("complete without an output", func(t *testing.T) {
 		t.Parallel()
@@ -142,8 +142,8 @@ func testWork(t *testing.T, a *api) {
 		t.Parallel()
 		run := a.claimed(t)
 		path := "/v1/runs/" + run.run + "/fail"
-		a.post(t, path, fmt.Sprintf(`{"fence":%q}`, run.fence)).refused(runs.CodeInvalidRequest).pointer("/error")
-		a.post(t, path, fmt.Sprintf(`{"fence":%q,"error":{}}`, run.fence)).refused(runs.CodeInvalidRequest).pointer("/error")
+		a.post(t, path, fmt.Sprintf(`{"fence":%q}`, run.fence)).refused(api.CodeInvalidRequest).pointer("/error")
+		a.post(t, path, fmt.Sprintf(`{"fence":%q,"error":{}}`, run.fence)).refused(api.CodeInvalidRequest).pointer("/error")
 		failed := a.post(t, path, fmt.Sprintf(`{"fence":%q,"error":"disk full"}`, run.fence)).want(http.StatusOK)
 		require.Equal(t, "failed", failed.at("status"))
 		require.Equal(t, "disk full", failed.at("error"))
@@ -155,7 +155,7 @@ func testWork(t *testing.T, a *api) {
 		path := "/v1/runs/" + run.run + "/release"
 		released := a.post(t, path, fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK)
 		require.Equal(t, released.text, a.post(t, path, fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK).text)
-		a.post(t, path, fmt.Sprintf(`{"fence":%q,"checkpoint":2}`, run.fence)).refused(runs.CodeLeaseLost)
+		a.post(t, path, fmt.Sprintf(`{"fence":%q,"checkpoint":2}`, run.fence)).refused(api.CodeLeaseLost)
 	})
 	t.Run("events, and outputs in the views", func(t *testing.T) {
 		t.Parallel()
@@ -166,14 +166,14 @@ func testWork(t *testing.T, a *api) {
 			{`[1]`, "/events/0"},
 			{`[{"type":"x"},{}]`, "/events/1/type"},
 		} {
-			a.post(t, path, fmt.Sprintf(`{"fence":%q,"events":%s}`, run.fence, bad.events)).refused(runs.CodeInvalidRequest).pointer(bad.pointer)
+			a.post(t, path, fmt.Sprintf(`{"fence":%q,"events":%s}`, run.fence, bad.events)).refused(api.CodeInvalidRequest).pointer(bad.pointer)
 		}
 		for _, bad := range []struct{ events, pointer string }{
 			{`[{"type":"completed"}]`, "/events/0/type"},
 			{`[{"type":"output"}]`, "/events/0/content"},
 			{`[{"type":"output","content":1}]`, "/events/0"},
 		} {
-			a.post(t, path, fmt.Sprintf(`{"fence":%q,"events":%s}`, run.fence, bad.events), expecting(semantic)).refused(runs.CodeInvalidRequest).pointer(bad.pointer)
+			a.post(t, path, fmt.Sprintf(`{"fence":%q,"events":%s}`, run.fence, bad.events), expecting(semantic)).refused(api.CodeInvalidRequest).pointer(bad.pointer)
 		}
 		added := a.post(t, path, fmt.Sprintf(
 			`{"fence":%q,"events":[{"type":"delta","text":"12"},{"type":"output","content":"12 files","parts":[{"k":null}]}]}`, run.fence)).want(http.StatusAccepted)

@@ -6,11 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
 func amend(metadata string) *runs.AmendSession {
-	return &runs.AmendSession{SessionID: "s", Metadata: runs.JSON(metadata)}
+	return &runs.AmendSession{SessionID: "s", Metadata: api.JSON(metadata)}
 }
 
 func TestAmendSession(t *testing.T) {
@@ -38,7 +39,7 @@ func TestAmendSession(t *testing.T) {
 			h := newHouse(t)
 			create := &runs.CreateSession{SessionID: "s"}
 			if test.before != "" {
-				create.Metadata = runs.JSON(test.before)
+				create.Metadata = api.JSON(test.before)
 			}
 			h.must(create)
 			h.nowMs += 10
@@ -64,20 +65,20 @@ func TestAmendSessionIsRefused(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	for _, text := range []string{``, `null`, `[]`, `1`, `"x"`} {
-		require.Equal(t, []string{"/metadata"}, pointersOf(h.refused(runs.CodeInvalidRequest, amend(text))), text)
+		require.Equal(t, []string{"/metadata"}, pointersOf(h.refused(api.CodeInvalidRequest, amend(text))), text)
 	}
-	h.refused(runs.CodeSessionNotFound, amend(`{}`))
+	h.refused(api.CodeSessionNotFound, amend(`{}`))
 
-	half := `"` + strings.Repeat("x", runs.MaxMetadataBytes/2) + `"`
+	half := `"` + strings.Repeat("x", api.MaxMetadataBytes/2) + `"`
 	h.must(&runs.CreateSession{SessionID: "s"})
-	require.Equal(t, []string{"/metadata"}, pointersOf(h.refused(runs.CodeInvalidRequest, amend(`{"a":`+half+`,"b":`+half+`}`))))
+	require.Equal(t, []string{"/metadata"}, pointersOf(h.refused(api.CodeInvalidRequest, amend(`{"a":`+half+`,"b":`+half+`}`))))
 	h.must(amend(`{"a":` + half + `}`))
-	require.Equal(t, []string{"/metadata"}, pointersOf(h.refused(runs.CodeInvalidRequest, amend(`{"b":`+half+`}`))))
+	require.Equal(t, []string{"/metadata"}, pointersOf(h.refused(api.CodeInvalidRequest, amend(`{"b":`+half+`}`))))
 
 	// What was larger from the start may become smaller.
-	h.must(&runs.CreateSession{SessionID: "large", Metadata: runs.JSON(`{"a":` + half + `,"b":` + half + `,"c":1}`)})
-	h.must(&runs.AmendSession{SessionID: "large", Metadata: runs.JSON(`{"c":null}`)})
-	h.refused(runs.CodeInvalidRequest, &runs.AmendSession{SessionID: "large", Metadata: runs.JSON(`{"c":1}`)})
+	h.must(&runs.CreateSession{SessionID: "large", Metadata: api.JSON(`{"a":` + half + `,"b":` + half + `,"c":1}`)})
+	h.must(&runs.AmendSession{SessionID: "large", Metadata: api.JSON(`{"c":null}`)})
+	h.refused(api.CodeInvalidRequest, &runs.AmendSession{SessionID: "large", Metadata: api.JSON(`{"c":1}`)})
 	// A session that has ended keeps its notes.
 	h.must(&runs.EndSession{SessionID: "s"})
 	h.must(amend(`{"a":null}`))

@@ -1,38 +1,44 @@
 package runs
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
 
 // prepare leaves out a null that cannot be the answer: beside a decline or answers it
 // reads as absent. One that stands alone is told by the question.
 func (u *QuestionAnswer) prepare() {
 	if !u.Verbatim && (u.Declined || len(u.Answers) > 0) {
-		absentNull(&u.Value)
+		document.AbsentNull(&u.Value)
 	}
 }
 
 // check checks what can be checked without the question; at is where the answer
 // stands in the caller's body.
-func (u *QuestionAnswer) check(at string, faults *faultList) {
+func (u *QuestionAnswer) check(at string, faults *refusal.Faults) {
 	if u.RequestID == "" {
-		faults.add(at+"/request_id", "is required")
+		faults.Add(at+"/request_id", "is required")
 	}
-	faults.text(at+"/justification", u.Justification, MaxTextLength)
+	faults.Text(at+"/justification", u.Justification, api.MaxTextLength)
 }
 
 // checkAnswer checks an answer against its question in the order of kheish.md 1.6
 // step 7, and returns what is to be recorded; at is where the answer stands in the
 // caller's body.
-func checkAnswer(question UserQuestionRequest, given QuestionAnswer, at string) (Resolution, error) {
+func checkAnswer(question api.UserQuestionRequest, given QuestionAnswer, at string) (api.Resolution, error) {
 	declined := given.Declined
-	resolution := Resolution{
-		Outcome: OutcomeAnswered, Declined: &declined, Justification: given.Justification,
+	resolution := api.Resolution{
+		Outcome: api.OutcomeAnswered, Declined: &declined, Justification: given.Justification,
 		RuntimePayload: given.RuntimePayload,
 	}
 	if declined {
 		if len(given.Answers) > 0 || given.Value != nil {
-			return Resolution{}, newError(CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers")
+			return api.Resolution{}, refusal.New(api.CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers")
 		}
-		resolution.Outcome = OutcomeDeclined
+		resolution.Outcome = api.OutcomeDeclined
 		return resolution, nil
 	}
 	if question.ResponseSchema != nil || given.Verbatim {
@@ -40,7 +46,7 @@ func checkAnswer(question UserQuestionRequest, given QuestionAnswer, at string) 
 		return resolution, checkValue(question, given, at)
 	}
 	if err := refuseValue(question, given, at); err != nil {
-		return Resolution{}, err
+		return api.Resolution{}, err
 	}
 	resolution.Answers = given.Answers
 	return resolution, checkAnswers(question, given.Answers)
@@ -48,55 +54,55 @@ func checkAnswer(question UserQuestionRequest, given QuestionAnswer, at string) 
 
 // checkValue checks one value, typed or verbatim. A null is the value where the schema
 // takes one, and else it is as if none was given.
-func checkValue(question UserQuestionRequest, given QuestionAnswer, at string) error {
+func checkValue(question api.UserQuestionRequest, given QuestionAnswer, at string) error {
 	typed := question.ResponseSchema != nil
 	switch {
 	case typed && len(given.Answers) > 0:
 		return unknownAnswers()
 	case len(given.Answers) > 0:
-		return invalid(Fault{Pointer: at + "/answers", Detail: "must be empty beside a value"})
+		return refusal.Invalid(api.Fault{Pointer: at + "/answers", Detail: "must be empty beside a value"})
 	case given.Value == nil:
 		return emptyValue(question)
 	case !typed:
 		return nil
 	}
-	faults := matchSchema(question.ResponseSchema, given.Value, at+"/value")
+	faults := document.MatchSchema(question.ResponseSchema, given.Value, at+"/value")
 	switch {
 	case len(faults) == 0:
 		return nil
-	case KindOf(given.Value) == 'n' && !given.Verbatim:
+	case document.Kind(given.Value) == 'n' && !given.Verbatim:
 		return emptyValue(question)
 	}
-	return invalid(faults...)
+	return refusal.Invalid(faults...)
 }
 
-func emptyValue(question UserQuestionRequest) *Error {
-	return newError(CodeQuestionAnswerEmpty, "request %s requires a value", question.ID)
+func emptyValue(question api.UserQuestionRequest) *refusal.Error {
+	return refusal.New(api.CodeQuestionAnswerEmpty, "request %s requires a value", question.ID)
 }
 
 // refuseValue refuses a value for structured questions; null reads as absent.
-func refuseValue(question UserQuestionRequest, given QuestionAnswer, at string) error {
-	if given.Value == nil || KindOf(given.Value) == 'n' {
+func refuseValue(question api.UserQuestionRequest, given QuestionAnswer, at string) error {
+	if given.Value == nil || document.Kind(given.Value) == 'n' {
 		return nil
 	}
-	return invalid(Fault{Pointer: at + "/value", Detail: "request " + question.ID + " takes answers, not a value"})
+	return refusal.Invalid(api.Fault{Pointer: at + "/value", Detail: "request " + question.ID + " takes answers, not a value"})
 }
 
 // byQuestion returns the answers by the questions that they are for, of which each
 // has at most one.
-func byQuestion(answers []UserQuestionAnswer) (map[string]*UserQuestionAnswer, error) {
-	byQuestion := make(map[string]*UserQuestionAnswer, len(answers))
+func byQuestion(answers []api.UserQuestionAnswer) (map[string]*api.UserQuestionAnswer, error) {
+	byQuestion := make(map[string]*api.UserQuestionAnswer, len(answers))
 	for i := range answers {
 		answer := &answers[i]
 		if byQuestion[answer.QuestionID] != nil {
-			return nil, newError(CodeQuestionDuplicateAnswer, "duplicate answer for question %s", answer.QuestionID)
+			return nil, refusal.New(api.CodeQuestionDuplicateAnswer, "duplicate answer for question %s", answer.QuestionID)
 		}
 		byQuestion[answer.QuestionID] = answer
 	}
 	return byQuestion, nil
 }
 
-func checkAnswers(question UserQuestionRequest, answers []UserQuestionAnswer) error {
+func checkAnswers(question api.UserQuestionRequest, answers []api.UserQuestionAnswer) error {
 	byQuestion, err := byQuestion(answers)
 	if err != nil {
 		return err
@@ -104,7 +110,7 @@ func checkAnswers(question UserQuestionRequest, answers []UserQuestionAnswer) er
 	for _, asked := range question.Questions {
 		answer := byQuestion[asked.ID]
 		if answer == nil {
-			return newError(CodeQuestionAnswerMissing, "missing answer for question %s", asked.ID)
+			return refusal.New(api.CodeQuestionAnswerMissing, "missing answer for question %s", asked.ID)
 		}
 		if err := checkOne(asked, *answer); err != nil {
 			return err
@@ -116,13 +122,13 @@ func checkAnswers(question UserQuestionRequest, answers []UserQuestionAnswer) er
 	return nil
 }
 
-func unknownAnswers() *Error {
-	return newError(CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions")
+func unknownAnswers() *refusal.Error {
+	return refusal.New(api.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions")
 }
 
-func checkOne(asked UserQuestion, answer UserQuestionAnswer) error {
+func checkOne(asked api.UserQuestion, answer api.UserQuestionAnswer) error {
 	if !asked.MultiSelect && len(answer.SelectedOptionIDs) > 1 {
-		return newError(CodeQuestionSingleSelect, "question %s allows only one option", asked.ID)
+		return refusal.New(api.CodeQuestionSingleSelect, "question %s allows only one option", asked.ID)
 	}
 	offered := make(map[string]bool, len(asked.Options))
 	for _, option := range asked.Options {
@@ -131,15 +137,15 @@ func checkOne(asked UserQuestion, answer UserQuestionAnswer) error {
 	chosen := make(map[string]bool, len(answer.SelectedOptionIDs))
 	for _, optionID := range answer.SelectedOptionIDs {
 		if chosen[optionID] {
-			return newError(CodeQuestionDuplicateOption, "duplicate option %s for question %s", optionID, asked.ID)
+			return refusal.New(api.CodeQuestionDuplicateOption, "duplicate option %s for question %s", optionID, asked.ID)
 		}
 		if !offered[optionID] {
-			return newError(CodeQuestionOptionNotFound, "unknown option %s for question %s", optionID, asked.ID)
+			return refusal.New(api.CodeQuestionOptionNotFound, "unknown option %s for question %s", optionID, asked.ID)
 		}
 		chosen[optionID] = true
 	}
 	if len(chosen) == 0 && strings.TrimSpace(answer.FreeformAnswer) == "" {
-		return newError(CodeQuestionAnswerEmpty, "question %s requires at least one answer", asked.ID)
+		return refusal.New(api.CodeQuestionAnswerEmpty, "question %s requires at least one answer", asked.ID)
 	}
 	return nil
 }

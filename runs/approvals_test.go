@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -13,32 +14,32 @@ func TestApprovalDecisions(t *testing.T) {
 	h := newHouse(t)
 	h.wait("r", approval("a"), approval("b"), approval("c"))
 	command := &runs.ResolveApprovals{RunID: "r", Actor: runs.Actor{Name: "ann", Via: "cli"}, Resolutions: []runs.ApprovalDecision{
-		{RequestID: "b", Behavior: runs.BehaviorAllow, UpdatedInput: runs.JSON(`{"command":"ls -l"}`), Justification: "looked at it"},
-		{RequestID: "a", Behavior: runs.BehaviorDeny, UpdatedInput: runs.JSON(`1`), Reason: "no"},
+		{RequestID: "b", Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"command":"ls -l"}`), Justification: "looked at it"},
+		{RequestID: "a", Behavior: api.BehaviorDeny, UpdatedInput: api.JSON(`1`), Reason: "no"},
 	}}
 	reply := h.must(command)
 
 	// A part of the open approvals may be decided: the rest stays open, and the run
 	// goes on once, when nothing is open any more (kheish.md, decision 5).
-	require.Equal(t, runs.StatusWaitingForApproval, reply.Run.Run.Status)
+	require.Equal(t, api.StatusWaitingForApproval, reply.Run.Run.Status)
 	require.Equal(t, []string{"c"}, reply.Run.View().PendingApprovalIDs)
-	require.Equal(t, runs.Resolution{
-		RequestID: "b", Outcome: runs.OutcomeAllowed, Behavior: runs.BehaviorAllow,
-		UpdatedInput: runs.JSON(`{"command":"ls -l"}`), Justification: "looked at it",
+	require.Equal(t, api.Resolution{
+		RequestID: "b", Outcome: api.OutcomeAllowed, Behavior: api.BehaviorAllow,
+		UpdatedInput: api.JSON(`{"command":"ls -l"}`), Justification: "looked at it",
 		ResolvedBy: "ann", ResolvedAtMs: startMs, Via: "cli",
 	}, h.request("r", "b").Recorded())
-	require.Equal(t, runs.Resolution{
-		RequestID: "a", Outcome: runs.OutcomeDenied, Behavior: runs.BehaviorDeny,
-		UpdatedInput: runs.JSON(`1`), Reason: "no", ResolvedBy: "ann", ResolvedAtMs: startMs, Via: "cli",
+	require.Equal(t, api.Resolution{
+		RequestID: "a", Outcome: api.OutcomeDenied, Behavior: api.BehaviorDeny,
+		UpdatedInput: api.JSON(`1`), Reason: "no", ResolvedBy: "ann", ResolvedAtMs: startMs, Via: "cli",
 	}, h.request("r", "a").Recorded())
 
 	reply = h.must(deny("r", "c"))
-	require.Equal(t, runs.StatusRunning, reply.Run.Run.Status)
-	require.Equal(t, runs.KindInput, reply.Run.Run.Kind, "a resume never rewrites the kind")
-	require.Equal(t, runs.DefaultActorID, h.request("r", "c").Recorded().ResolvedBy)
-	require.Equal(t, runs.ViaAPI, h.request("r", "c").Recorded().Via)
+	require.Equal(t, api.StatusRunning, reply.Run.Run.Status)
+	require.Equal(t, api.KindInput, reply.Run.Run.Kind, "a resume never rewrites the kind")
+	require.Equal(t, api.DefaultActorID, h.request("r", "c").Recorded().ResolvedBy)
+	require.Equal(t, api.ViaAPI, h.request("r", "c").Recorded().Via)
 	// One event a batch, and one start when the run goes on.
-	require.Equal(t, []runs.EventType{
+	require.Equal(t, []api.EventType{
 		"accepted", "queued", "started", "waiting_for_approval", "approval_resolved", "approval_resolved", "started",
 	}, h.eventTypes("r"))
 }
@@ -51,82 +52,82 @@ func TestApprovalChecksInOrder(t *testing.T) {
 		name   string
 		setUp  func(h *house)
 		given  *runs.ResolveApprovals
-		code   runs.Code
+		code   api.Code
 		detail string
 	}{
 		{
 			"a body that does not fit its schema comes before a bad key", nil,
 			&runs.ResolveApprovals{RunID: "r", Key: "\x00", Resolutions: []runs.ApprovalDecision{tooLong}},
-			runs.CodeInvalidRequest, `/resolutions/0/behavior: must be "allow" or "deny"`,
+			api.CodeInvalidRequest, `/resolutions/0/behavior: must be "allow" or "deny"`,
 		},
 		{
 			"a bad key comes before an unknown run", nil,
 			keyed(allow("nobody", "a"), "\x00"),
-			runs.CodeInvalidIdempotencyKey, "the idempotency key must not hold control characters",
+			api.CodeInvalidIdempotencyKey, "the idempotency key must not hold control characters",
 		},
-		{"an unknown run comes before an empty batch", nil, allow("nobody"), runs.CodeRunNotFound, "unknown run nobody"},
+		{"an unknown run comes before an empty batch", nil, allow("nobody"), api.CodeRunNotFound, "unknown run nobody"},
 		{
 			"an unknown session comes before an empty batch", nil,
 			&runs.ResolveApprovals{SessionID: "nobody", Resolutions: []runs.ApprovalDecision{}},
-			runs.CodeSessionNotFound, "unknown session nobody",
+			api.CodeSessionNotFound, "unknown session nobody",
 		},
 		{
 			"a session without an active run comes before an empty batch",
 			func(h *house) { h.create("r") },
 			approveInSession(allow("")),
-			runs.CodeRunStateConflict, "session s has no active run",
+			api.CodeRunStateConflict, "session s has no active run",
 		},
 		{
 			"a run that is over comes before an empty batch",
 			func(h *house) { h.create("r"); h.must(&runs.CancelRun{RunID: "r"}) },
-			allow("r"), runs.CodeRunStateConflict, "run r is already cancelled",
+			allow("r"), api.CodeRunStateConflict, "run r is already cancelled",
 		},
 		{
 			"a run that does not wait comes before an empty batch",
 			func(h *house) { h.start("r") }, allow("r"),
-			runs.CodeApprovalStateConflict, "run r is not waiting for approval",
+			api.CodeApprovalStateConflict, "run r is not waiting for approval",
 		},
 		{
 			"a run that waits for a question only comes before an unknown id",
 			func(h *house) { h.wait("r", question("q")) }, allow("r", "nothing"),
-			runs.CodeApprovalStateConflict, "run r is not waiting for approval",
+			api.CodeApprovalStateConflict, "run r is not waiting for approval",
 		},
 		{
 			"an empty batch", func(h *house) { h.wait("r", approval("a")) }, allow("r"),
-			runs.CodeApprovalBatchEmpty, "approval resolution batch must not be empty",
+			api.CodeApprovalBatchEmpty, "approval resolution batch must not be empty",
 		},
 		{
 			"an id twice comes before an unknown id after it",
 			func(h *house) { h.wait("r", approval("a"), approval("b")) }, allow("r", "a", "a", "x"),
-			runs.CodeApprovalDuplicate, "duplicate approval resolution for request a",
+			api.CodeApprovalDuplicate, "duplicate approval resolution for request a",
 		},
 		{
 			"an unknown id comes before an id twice after it",
 			func(h *house) { h.wait("r", approval("a"), approval("b")) }, allow("r", "x", "a", "a"),
-			runs.CodeApprovalNotPending, "approval resolution references unknown pending request x",
+			api.CodeApprovalNotPending, "approval resolution references unknown pending request x",
 		},
 		{
 			"an unknown id twice is unknown first",
 			func(h *house) { h.wait("r", approval("a")) }, allow("r", "x", "x"),
-			runs.CodeApprovalNotPending, "approval resolution references unknown pending request x",
+			api.CodeApprovalNotPending, "approval resolution references unknown pending request x",
 		},
 		{
 			"an empty and impossible id is an unknown one",
 			func(h *house) { h.wait("r", approval("a")) }, allow("r", "no such id\n"),
-			runs.CodeApprovalNotPending, "approval resolution references unknown pending request no such id\n",
+			api.CodeApprovalNotPending, "approval resolution references unknown pending request no such id\n",
 		},
 		{
 			"the id of a question is unknown",
 			func(h *house) { h.wait("r", approval("a"), question("q")) }, allow("r", "a", "q"),
-			runs.CodeApprovalNotPending, "approval resolution references unknown pending request q",
+			api.CodeApprovalNotPending, "approval resolution references unknown pending request q",
 		},
 		{
 			"an unknown id comes before input that does not fit",
 			func(h *house) { h.wait("r", withInputSchema("a"), approval("b")) },
 			&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
-				{RequestID: "a", Behavior: runs.BehaviorAllow, UpdatedInput: runs.JSON(`{}`)}, {RequestID: "x", Behavior: runs.BehaviorDeny},
+				{RequestID: "a", Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{}`)}, {RequestID: "x", Behavior: api.BehaviorDeny},
 			}},
-			runs.CodeApprovalNotPending, "approval resolution references unknown pending request x",
+			api.CodeApprovalNotPending, "approval resolution references unknown pending request x",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -147,9 +148,9 @@ func keyed(command *runs.ResolveApprovals, key string) *runs.ResolveApprovals {
 	return command
 }
 
-func withInputSchema(id string) runs.ApprovalRequest {
+func withInputSchema(id string) api.ApprovalRequest {
 	request := approval(id)
-	request.InputSchema = runs.JSON(`{"type":"object","required":["command"],"properties":{"command":{"type":"string"},"n":{"type":"integer"}}}`)
+	request.InputSchema = api.JSON(`{"type":"object","required":["command"],"properties":{"command":{"type":"string"},"n":{"type":"integer"}}}`)
 	return request
 }
 
@@ -178,10 +179,10 @@ func TestUpdatedInputAgainstItsSchema(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.wait("r", withInputSchema("a"), withInputSchema("b"), approval("free"))
-	edit := func(id string, behavior runs.Behavior, input string) runs.ApprovalDecision {
-		return runs.ApprovalDecision{RequestID: id, Behavior: behavior, UpdatedInput: runs.JSON(input)}
+	edit := func(id string, behavior api.Behavior, input string) runs.ApprovalDecision {
+		return runs.ApprovalDecision{RequestID: id, Behavior: behavior, UpdatedInput: api.JSON(input)}
 	}
-	refusal := h.refused(runs.CodeInvalidRequest, &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
+	refusal := h.refused(api.CodeInvalidRequest, &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
 		edit("a", "allow", `{"command":"ok"}`), edit("b", "allow", `{"command":7,"n":1.5}`),
 	}})
 	pointers := []string{}
@@ -190,36 +191,36 @@ func TestUpdatedInputAgainstItsSchema(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"/resolutions/1/updated_input/command", "/resolutions/1/updated_input/n"}, pointers)
 
-	refusal = h.refused(runs.CodeInvalidRequest, &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{edit("a", "allow", `{}`)}})
+	refusal = h.refused(api.CodeInvalidRequest, &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{edit("a", "allow", `{}`)}})
 	require.Equal(t, "/resolutions/0/updated_input", refusal.Faults[0].Pointer)
 
 	reply := h.must(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
 		edit("a", "deny", `"anything"`), edit("b", "allow", `null`), edit("free", "allow", `[1]`),
 	}})
-	require.Equal(t, runs.StatusRunning, reply.Run.Run.Status)
+	require.Equal(t, api.StatusRunning, reply.Run.Run.Status)
 	require.Nil(t, h.request("r", "b").Recorded().UpdatedInput, "null is absent")
 	require.Equal(t, `[1]`, string(h.request("r", "free").Recorded().UpdatedInput))
 }
 
 func TestApprovalBodies(t *testing.T) {
 	t.Parallel()
-	long := string(make([]byte, runs.MaxTextLength+1))
-	refusal := newHouse(t).refused(runs.CodeInvalidRequest, &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
+	long := string(make([]byte, api.MaxTextLength+1))
+	refusal := newHouse(t).refused(api.CodeInvalidRequest, &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
 		{Behavior: "allow"}, {RequestID: "a"}, {RequestID: "b", Behavior: "deny", Reason: long, Justification: "\x00"},
 	}})
-	require.Equal(t, []runs.Fault{
+	require.Equal(t, []api.Fault{
 		{Pointer: "/resolutions/0/request_id", Detail: "is required"},
 		{Pointer: "/resolutions/1/behavior", Detail: `must be "allow" or "deny"`},
 		{Pointer: "/resolutions/2/justification", Detail: "must not hold control characters"},
 		{Pointer: "/resolutions/2/reason", Detail: "must have at most 16384 bytes"},
 	}, refusal.Faults)
 
-	refusal = newHouse(t).refused(runs.CodeInvalidRequest, &runs.ResolveApprovals{RunID: "r"})
-	require.Equal(t, []runs.Fault{{Pointer: "/resolutions", Detail: "is required"}}, refusal.Faults)
+	refusal = newHouse(t).refused(api.CodeInvalidRequest, &runs.ResolveApprovals{RunID: "r"})
+	require.Equal(t, []api.Fault{{Pointer: "/resolutions", Detail: "is required"}}, refusal.Faults)
 
-	many := &runs.ResolveApprovals{RunID: "r", Resolutions: make([]runs.ApprovalDecision, runs.MaxResolutionsPerBatch+1)}
-	refusal = newHouse(t).refused(runs.CodeInvalidRequest, many)
-	require.Equal(t, []runs.Fault{{Pointer: "/resolutions", Detail: "must have at most 1000 entries"}}, refusal.Faults)
+	many := &runs.ResolveApprovals{RunID: "r", Resolutions: make([]runs.ApprovalDecision, api.MaxResolutionsPerBatch+1)}
+	refusal = newHouse(t).refused(api.CodeInvalidRequest, many)
+	require.Equal(t, []api.Fault{{Pointer: "/resolutions", Detail: "must have at most 1000 entries"}}, refusal.Faults)
 }
 
 // decisions.md 5 and 32, kheish.md decision 2.
@@ -230,28 +231,28 @@ func TestLateApproval(t *testing.T) {
 	h.must(allow("r", "a"))
 	h.must(deny("r", "b"))
 
-	refusal := h.refused(runs.CodeApprovalNotPending, allow("r", "c", "b", "a"))
-	requireRecorded(t, refusal, "b", runs.OutcomeDenied, runs.ViaAPI)
+	refusal := h.refused(api.CodeApprovalNotPending, allow("r", "c", "b", "a"))
+	requireRecorded(t, refusal, "b", api.OutcomeDenied, api.ViaAPI)
 
 	h.must(allow("r", "c"))
-	refusal = h.refused(runs.CodeApprovalStateConflict, allow("r", "unknown", "b", "a"))
-	requireRecorded(t, refusal, "b", runs.OutcomeDenied, runs.ViaAPI)
-	refusal = h.refused(runs.CodeApprovalStateConflict, approveInSession(allow("r", "a")))
-	requireRecorded(t, refusal, "a", runs.OutcomeAllowed, runs.ViaAPI)
+	refusal = h.refused(api.CodeApprovalStateConflict, allow("r", "unknown", "b", "a"))
+	requireRecorded(t, refusal, "b", api.OutcomeDenied, api.ViaAPI)
+	refusal = h.refused(api.CodeApprovalStateConflict, approveInSession(allow("r", "a")))
+	requireRecorded(t, refusal, "a", api.OutcomeAllowed, api.ViaAPI)
 
 	h.must(&runs.CancelRun{RunID: "r"})
-	refusal = h.refused(runs.CodeRunStateConflict, allow("r", "a"))
-	requireRecorded(t, refusal, "a", runs.OutcomeAllowed, runs.ViaAPI)
-	refusal = h.refused(runs.CodeRunStateConflict, approveInSession(allow("r", "b")))
+	refusal = h.refused(api.CodeRunStateConflict, allow("r", "a"))
+	requireRecorded(t, refusal, "a", api.OutcomeAllowed, api.ViaAPI)
+	refusal = h.refused(api.CodeRunStateConflict, approveInSession(allow("r", "b")))
 	require.Equal(t, "session s has no active run", refusal.Detail)
-	requireRecorded(t, refusal, "b", runs.OutcomeDenied, runs.ViaAPI)
+	requireRecorded(t, refusal, "b", api.OutcomeDenied, api.ViaAPI)
 
 	// Another run of the session is active by now, and does not wait for approval.
 	h.start("next")
-	refusal = h.refused(runs.CodeApprovalStateConflict, approveInSession(allow("", "b")))
-	requireRecorded(t, refusal, "b", runs.OutcomeDenied, runs.ViaAPI)
+	refusal = h.refused(api.CodeApprovalStateConflict, approveInSession(allow("", "b")))
+	requireRecorded(t, refusal, "b", api.OutcomeDenied, api.ViaAPI)
 	// On a run's route only that run's requests count.
-	require.Nil(t, h.refused(runs.CodeApprovalStateConflict, allow("next", "b")).Recorded)
+	require.Nil(t, h.refused(api.CodeApprovalStateConflict, allow("next", "b")).Recorded)
 }
 
 // kheish.md decision 7: each kind is decided by its own route, whatever is shown.
@@ -259,13 +260,13 @@ func TestBothKindsOpen(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.wait("r", approval("a"), approval("b"), question("q"))
-	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run("r").Status, "questions are shown first")
-	require.Equal(t, runs.StatusWaitingForUserQuestion, h.must(allow("r", "a")).Run.Run.Status)
-	require.Equal(t, runs.StatusWaitingForApproval, h.must(answer("r", "q", "north")).Run.Run.Status)
-	require.Equal(t, runs.StatusRunning, h.must(deny("r", "b")).Run.Run.Status)
+	require.Equal(t, api.StatusWaitingForUserQuestion, h.run("r").Status, "questions are shown first")
+	require.Equal(t, api.StatusWaitingForUserQuestion, h.must(allow("r", "a")).Run.Run.Status)
+	require.Equal(t, api.StatusWaitingForApproval, h.must(answer("r", "q", "north")).Run.Run.Status)
+	require.Equal(t, api.StatusRunning, h.must(deny("r", "b")).Run.Run.Status)
 
 	h = newHouse(t)
 	h.wait("r", approval("a"), question("q"))
-	require.Equal(t, runs.StatusWaitingForUserQuestion, h.must(allow("r", "a")).Run.Run.Status)
-	require.Equal(t, runs.StatusRunning, h.must(decline("r", "q")).Run.Run.Status)
+	require.Equal(t, api.StatusWaitingForUserQuestion, h.must(allow("r", "a")).Run.Run.Status)
+	require.Equal(t, api.StatusRunning, h.must(decline("r", "q")).Run.Run.Status)
 }

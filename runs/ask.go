@@ -1,18 +1,24 @@
 package runs
 
-import "context"
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
 
 // AskStore is what [Ask] needs of a [Store].
 type AskStore interface {
 	Door
-	Run(ctx context.Context, runID string) (*RunRecord, error)
-	Session(ctx context.Context, sessionID string) (*SessionRecord, error)
+	Run(ctx context.Context, runID string) (*model.RunRecord, error)
+	Session(ctx context.Context, sessionID string) (*model.SessionRecord, error)
 }
 
 // Asked is a question that a child asked its parent's session.
 type Asked struct {
-	Clarification *RunRecord // the run in the parent's session
-	Run           *RunRecord // the run that asked
+	Clarification *model.RunRecord // the run in the parent's session
+	Run           *model.RunRecord // the run that asked
 }
 
 // Ask gives the command of a child that asks its parent's session, and makes the
@@ -43,7 +49,7 @@ func Ask(ctx context.Context, store AskStore, command *AskClarification) (*Asked
 
 // parentRefusal tells why the parent of a run's session takes no question: it is
 // not there, or it has ended. It tells nothing of a session that has no parent.
-func parentRefusal(ctx context.Context, store AskStore, runID string) (*Error, error) {
+func parentRefusal(ctx context.Context, store AskStore, runID string) (*refusal.Error, error) {
 	run, err := store.Run(ctx, runID)
 	if err != nil {
 		return nil, err
@@ -58,12 +64,12 @@ func parentRefusal(ctx context.Context, store AskStore, runID string) (*Error, e
 	}
 	parent, err := store.Session(ctx, parentID)
 	switch {
-	case ErrorCode(err) == CodeSessionNotFound:
-		return newError(CodeNoParentSession, "the parent session %s does not exist", parentID), nil
+	case refusal.CodeOf(err) == api.CodeSessionNotFound:
+		return refusal.New(api.CodeNoParentSession, "the parent session %s does not exist", parentID), nil
 	case err != nil:
 		return nil, err
 	case parent.Session.EndedAtMs != 0:
-		return newError(CodeSessionEnded, "the parent session %s has ended", parentID), nil
+		return refusal.New(api.CodeSessionEnded, "the parent session %s has ended", parentID), nil
 	}
 	return nil, nil
 }

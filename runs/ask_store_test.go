@@ -6,7 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // houseStore is a house as runs.Ask sees one. Before each command it does what the
@@ -21,18 +24,18 @@ func (s houseStore) Do(_ context.Context, command runs.Command) (runs.Reply, err
 	return s.do(command)
 }
 
-func (s houseStore) Run(_ context.Context, runID string) (*runs.RunRecord, error) {
+func (s houseStore) Run(_ context.Context, runID string) (*model.RunRecord, error) {
 	if s.sessionOf(runID) == "" {
-		return nil, runs.UnknownRun(runID)
+		return nil, refusal.UnknownRun(runID)
 	}
 	return s.record(runID), nil
 }
 
-func (s houseStore) Session(_ context.Context, sessionID string) (*runs.SessionRecord, error) {
+func (s houseStore) Session(_ context.Context, sessionID string) (*model.SessionRecord, error) {
 	if s.states[sessionID] == nil {
-		return nil, runs.UnknownSession(sessionID)
+		return nil, refusal.UnknownSession(sessionID)
 	}
-	return &runs.SessionRecord{Session: *s.states[sessionID].Session}, nil
+	return &model.SessionRecord{Session: *s.states[sessionID].Session}, nil
 }
 
 // v1-work.md: the reply to a child's question has the clarification's run, which was
@@ -44,7 +47,7 @@ func TestAskMakesBothSides(t *testing.T) {
 	store := houseStore{h, func(runs.Command) {}}
 	first, err := runs.Ask(t.Context(), store, park("q"))
 	require.NoError(t, err)
-	require.Equal(t, runs.KindParentClarification, first.Clarification.Run.Kind)
+	require.Equal(t, api.KindParentClarification, first.Clarification.Run.Kind)
 	require.Equal(t, "p", first.Clarification.Run.SessionID)
 	require.Equal(t, first.Clarification.Run.RunID, first.Run.View().WaitingOn.RunID)
 	again, err := runs.Ask(t.Context(), store, park("q"))
@@ -58,12 +61,12 @@ func TestAskMakesBothSides(t *testing.T) {
 	h.must(&runs.EndSession{SessionID: "p"})
 	again, err = runs.Ask(t.Context(), store, park("q"))
 	require.NoError(t, err)
-	require.Equal(t, runs.StatusCompleted, again.Clarification.Run.Status)
+	require.Equal(t, api.StatusCompleted, again.Clarification.Run.Status)
 }
 
 func TestAskIsRefused(t *testing.T) {
 	t.Parallel()
-	refused := func(h *house, code runs.Code, command *runs.AskClarification) {
+	refused := func(h *house, code api.Code, command *runs.AskClarification) {
 		t.Helper()
 		_, err := runs.Ask(t.Context(), houseStore{h, func(runs.Command) {}}, command)
 		requireCode(t, code, err)
@@ -72,21 +75,21 @@ func TestAskIsRefused(t *testing.T) {
 	h.family()
 	unknown := ask("q")
 	unknown.RunID = "x"
-	refused(h, runs.CodeRunNotFound, unknown)
+	refused(h, api.CodeRunNotFound, unknown)
 	stale := ask("q")
 	stale.Fence = 7
-	refused(h, runs.CodeLeaseLost, stale)
+	refused(h, api.CodeLeaseLost, stale)
 	h.must(&runs.EndSession{SessionID: "p"})
-	refused(h, runs.CodeSessionEnded, ask("q"))
+	refused(h, api.CodeSessionEnded, ask("q"))
 	require.Empty(t, h.states["s"].Effects, "a parent that is known to be over is not asked")
 
 	orphan := newHouse(t)
 	orphan.must(&runs.CreateSession{SessionID: "s", ParentSessionID: "nobody"})
 	orphan.start("r")
-	refused(orphan, runs.CodeNoParentSession, ask("q"))
+	refused(orphan, api.CodeNoParentSession, ask("q"))
 	alone := newHouse(t)
 	alone.start("r")
-	refused(alone, runs.CodeNoParentSession, ask("q"))
+	refused(alone, api.CodeNoParentSession, ask("q"))
 }
 
 // When it fails on the way, the question stands, and the effect does the rest.
@@ -100,9 +103,9 @@ func TestAskFailsOnTheWay(t *testing.T) {
 		}
 	}}
 	_, err := runs.Ask(t.Context(), store, park("q"))
-	requireCode(t, runs.CodeSessionEnded, err)
-	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run("r").Status)
+	requireCode(t, api.CodeSessionEnded, err)
+	require.Equal(t, api.StatusWaitingForUserQuestion, h.run("r").Status)
 	require.Equal(t, 1, h.carryOut())
-	require.Equal(t, runs.StatusRunning, h.run("r").Status)
+	require.Equal(t, api.StatusRunning, h.run("r").Status)
 	require.True(t, h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim.Resume.Clarification.Declined)
 }

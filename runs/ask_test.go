@@ -7,7 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // v1-work.md "Clarifications and mailbox": a run that does not park goes on under
@@ -20,10 +23,10 @@ func TestAskWithoutParking(t *testing.T) {
 	h.nowMs += 10
 	reply := h.must(ask("q"))
 	require.False(t, reply.Existing)
-	require.Equal(t, &runs.WaitingOn{SessionID: "p", RunID: reply.Clarification.RunID, RequestID: "q"}, reply.Clarification)
+	require.Equal(t, &api.WaitingOn{SessionID: "p", RunID: reply.Clarification.RunID, RequestID: "q"}, reply.Clarification)
 
 	run := h.run("r")
-	require.Equal(t, runs.StatusRunning, run.Status)
+	require.Equal(t, api.StatusRunning, run.Status)
 	require.Equal(t, before.LeaseExpiresAtMs, run.LeaseExpiresAtMs)
 	require.Equal(t, before.ClaimableAtMs, run.ClaimableAtMs)
 	require.Equal(t, before.Attempt, run.Attempt)
@@ -33,7 +36,7 @@ func TestAskWithoutParking(t *testing.T) {
 	require.Empty(t, reply.Run.View().PendingQuestionIDs)
 
 	request := h.request("r", "q")
-	require.Equal(t, runs.KindClarification, request.Kind)
+	require.Equal(t, model.KindClarification, request.Kind)
 	require.True(t, request.Open())
 	require.Zero(t, request.DueAtMs)
 	clarification := request.Clarification()
@@ -41,16 +44,16 @@ func TestAskWithoutParking(t *testing.T) {
 	require.Equal(t, *reply.Clarification, clarification.WaitingOn)
 	require.Empty(t, clarification.Request.Handle, "the handle that counts is that of the parent's request")
 	require.NotEmpty(t, request.Handle)
-	require.Equal(t, []runs.EventType{"accepted", "queued", "started", "parent_clarification_requested"}, h.eventTypes("r"))
+	require.Equal(t, []api.EventType{"accepted", "queued", "started", "parent_clarification_requested"}, h.eventTypes("r"))
 	require.JSONEq(t, `{"type":"parent_clarification_requested","request_id":"q","parked":false,
 		"waiting_on":{"session_id":"p","run_id":"`+reply.Clarification.RunID+`","request_id":"q"}}`,
-		h.lastEvent("r", runs.EventParentClarificationRequested))
+		h.lastEvent("r", api.EventParentClarificationRequested))
 
 	effectID := "open_clarification:" + reply.Clarification.RunID
 	require.Equal(t, []string{effectID}, h.effectIDs("s"))
 	effect := h.effect(effectID)
-	require.Equal(t, runs.Effect{
-		SessionID: "s", EffectID: effectID, RunID: "r", Kind: runs.EffectOpenClarification, State: runs.EffectPending,
+	require.Equal(t, model.Effect{
+		SessionID: "s", EffectID: effectID, RunID: "r", Kind: api.EffectOpenClarification, State: api.EffectPending,
 		TargetSessionID: "p", Payload: effect.Payload, CreatedAtMs: h.nowMs, DueAtMs: h.nowMs,
 	}, *effect)
 	require.Empty(t, h.states["p"].Runs, "the parent's session is changed by the effect alone")
@@ -63,11 +66,11 @@ func TestAskAndPark(t *testing.T) {
 	h := newHouse(t)
 	h.family()
 	command := park("q")
-	command.Checkpoint = runs.JSON(`{"step":1}`)
+	command.Checkpoint = api.JSON(`{"step":1}`)
 	reply := h.must(command)
 	run := h.run("r")
-	require.Equal(t, runs.StatusWaitingForUserQuestion, run.Status)
-	require.Equal(t, runs.LeaseSuspended, run.LeaseEnd)
+	require.Equal(t, api.StatusWaitingForUserQuestion, run.Status)
+	require.Equal(t, model.LeaseSuspended, run.LeaseEnd)
 	require.Zero(t, run.LeaseExpiresAtMs)
 	require.Zero(t, run.ClaimableAtMs)
 	require.Equal(t, `{"step":1}`, string(run.Checkpoint))
@@ -77,18 +80,18 @@ func TestAskAndPark(t *testing.T) {
 	require.Empty(t, view.PendingQuestionIDs)
 	require.Empty(t, view.PendingQuestions)
 	require.Nil(t, view.Lease)
-	require.Equal(t, []runs.EventType{
+	require.Equal(t, []api.EventType{
 		"accepted", "queued", "started", "parent_clarification_requested", "waiting_for_user_question",
 	}, h.eventTypes("r"))
 	require.JSONEq(t, `{"type":"waiting_for_user_question","request_ids":[],"requests":[],
 		"waiting_on":{"session_id":"p","run_id":"`+reply.Clarification.RunID+`","request_id":"q"}}`,
-		h.lastEvent("r", runs.EventWaitingForUserQuestion))
-	h.refused(runs.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
-	h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+		h.lastEvent("r", api.EventWaitingForUserQuestion))
+	h.refused(api.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
+	h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
 
-	record := runs.SessionRecord{Session: *h.states["s"].Session, Active: h.record("r")}
+	record := model.SessionRecord{Session: *h.states["s"].Session, Active: h.record("r")}
 	require.Zero(t, record.View().PendingCount, "what it waits for is shown in the parent's session")
-	require.Equal(t, runs.StatusWaitingForUserQuestion, record.View().Status)
+	require.Equal(t, api.StatusWaitingForUserQuestion, record.View().Status)
 }
 
 // A run that stays attached parks: its prompts stay open, and it waits for all.
@@ -99,7 +102,7 @@ func TestParkWhileAttached(t *testing.T) {
 	h.must(hold("r", 1, approval("a"), approval("b")))
 	h.must(allow("r", "b"))
 	reply := h.must(park("q"))
-	require.Equal(t, runs.StatusWaitingForUserQuestion, reply.Run.Run.Status)
+	require.Equal(t, api.StatusWaitingForUserQuestion, reply.Run.Run.Status)
 	require.False(t, reply.Run.Run.Attached)
 	require.Equal(t, []string{"a"}, reply.Run.View().PendingApprovalIDs)
 	require.Equal(t, reply.Clarification, reply.Run.View().WaitingOn)
@@ -107,7 +110,7 @@ func TestParkWhileAttached(t *testing.T) {
 
 	h.must(answer(reply.Clarification.RunID, "q", "north"))
 	h.carryOut()
-	require.Equal(t, runs.StatusWaitingForApproval, h.run("r").Status, "the approval is still open")
+	require.Equal(t, api.StatusWaitingForApproval, h.run("r").Status, "the approval is still open")
 	h.must(deny("r", "a"))
 	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
 	require.Len(t, claim.Resume.Approvals, 2, "nothing is lost that no checkpoint has taken in")
@@ -119,7 +122,7 @@ func TestParkWhileAttached(t *testing.T) {
 	h.must(hold("r", 1, approval("a")))
 	h.must(allow("r", "a"))
 	command := park("q")
-	command.Checkpoint = runs.JSON(`1`)
+	command.Checkpoint = api.JSON(`1`)
 	clarification := h.asked(command)
 	h.must(answer(clarification, "q", "north"))
 	h.carryOut()
@@ -164,9 +167,9 @@ func TestAskAgain(t *testing.T) {
 			h.must(answer(first.Clarification.RunID, "q", "north"))
 			h.carryOut()
 			require.Equal(t, first.Clarification, h.requireUnchanged(lasting()).Clarification)
-			h.nowMs += runs.DefaultLeaseMs
+			h.nowMs += api.DefaultLeaseMs
 			h.claim("r")
-			h.refused(runs.CodeLeaseLost, lasting())
+			h.refused(api.CodeLeaseLost, lasting())
 			other := lasting()
 			other.Fence = 2
 			require.Equal(t, first.Clarification, h.requireUnchanged(other).Clarification)
@@ -188,7 +191,7 @@ func TestClarificationIDsAreUsedOnce(t *testing.T) {
 		"another question":  otherwise(func(c *runs.AskClarification) { c.Request.Questions[0].Question = "Which way?" }),
 		"a deadline":        otherwise(func(c *runs.AskClarification) { c.Request.ExpiresAfterMs = ms(5) }),
 		"another context":   otherwise(func(c *runs.AskClarification) { c.ParentChannelIDs = []string{"c"} }),
-		"metadata":          otherwise(func(c *runs.AskClarification) { c.Request.Metadata = runs.JSON(`{"a":1}`) }),
+		"metadata":          otherwise(func(c *runs.AskClarification) { c.Request.Metadata = api.JSON(`{"a":1}`) }),
 		"a tool call":       otherwise(func(c *runs.AskClarification) { c.Request.ToolCallID = "other" }),
 		"its own approval":  ask("a"),
 		"its own question":  ask("mine"),
@@ -200,22 +203,22 @@ func TestClarificationIDsAreUsedOnce(t *testing.T) {
 			h.family()
 			h.must(hold("r", 1, approval("a"), approval("done"), question("mine")))
 			h.must(allow("r", "done"))
-			h.must(&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: runs.JSON(`1`)})
+			h.must(&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: api.JSON(`1`)})
 			h.must(ask("q"))
-			refusal := h.refused(runs.CodeIDConflict, command)
-			require.Equal(t, "request "+command.Request.ID+" was used before by run r with another payload", refusal.Detail)
+			refused := h.refused(api.CodeIDConflict, command)
+			require.Equal(t, "request "+command.Request.ID+" was used before by run r with another payload", refused.Detail)
 		})
 	}
 
 	h := newHouse(t)
 	h.unparked()
-	h.refused(runs.CodeIDConflict, suspend("r", 1, approval("q")))
+	h.refused(api.CodeIDConflict, suspend("r", 1, approval("q")))
 	h.must(&runs.Complete{RunID: "r", Fence: 1})
 	h.start("next")
 	same := ask("q")
 	same.RunID = "next"
-	refusal := h.refused(runs.CodeIDConflict, same)
-	require.Equal(t, "request q was used before by run r with another payload", refusal.Detail)
+	refused := h.refused(api.CodeIDConflict, same)
+	require.Equal(t, "request q was used before by run r with another payload", refused.Detail)
 	// What other runs were asked themselves is another matter.
 	h.must(suspend("next", 1, question("own")))
 	h.must(answer("next", "own", "north"))
@@ -233,27 +236,27 @@ func TestWhoMayAsk(t *testing.T) {
 	h.family()
 	unknown := ask("q")
 	unknown.RunID = "x"
-	h.refused(runs.CodeRunNotFound, unknown)
+	h.refused(api.CodeRunNotFound, unknown)
 	for _, fence := range []int64{0, 2} {
 		stale := ask("q")
 		stale.Fence = fence
-		h.refused(runs.CodeLeaseLost, stale)
+		h.refused(api.CodeLeaseLost, stale)
 	}
 	// A lapsed lease that nobody took over still works (decisions.md 33).
-	h.nowMs += 2 * runs.DefaultLeaseMs
+	h.nowMs += 2 * api.DefaultLeaseMs
 	h.must(ask("q"))
 
 	for name, test := range map[string]struct {
 		end  runs.Command
-		code runs.Code
+		code api.Code
 	}{
-		"released":    {&runs.Release{RunID: "r", Fence: 1}, runs.CodeLeaseLost},
-		"suspended":   {suspend("r", 1, approval("a")), runs.CodeLeaseLost},
-		"completed":   {&runs.Complete{RunID: "r", Fence: 1}, runs.CodeRunStateConflict},
-		"failed":      {&runs.Fail{RunID: "r", Fence: 1, Error: "e"}, runs.CodeRunStateConflict},
-		"cancelled":   {&runs.CancelRun{RunID: "r"}, runs.CodeLeaseLost},
-		"interrupted": {&runs.InterruptSession{SessionID: "s"}, runs.CodeLeaseLost},
-		"ended":       {&runs.EndSession{SessionID: "s"}, runs.CodeLeaseLost},
+		"released":    {&runs.Release{RunID: "r", Fence: 1}, api.CodeLeaseLost},
+		"suspended":   {suspend("r", 1, approval("a")), api.CodeLeaseLost},
+		"completed":   {&runs.Complete{RunID: "r", Fence: 1}, api.CodeRunStateConflict},
+		"failed":      {&runs.Fail{RunID: "r", Fence: 1, Error: "e"}, api.CodeRunStateConflict},
+		"cancelled":   {&runs.CancelRun{RunID: "r"}, api.CodeLeaseLost},
+		"interrupted": {&runs.InterruptSession{SessionID: "s"}, api.CodeLeaseLost},
+		"ended":       {&runs.EndSession{SessionID: "s"}, api.CodeLeaseLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -261,7 +264,7 @@ func TestWhoMayAsk(t *testing.T) {
 			h.unparked()
 			h.must(test.end)
 			h.refused(test.code, ask("new"))
-			if runs.Terminal(h.run("r").Status) {
+			if model.Terminal(h.run("r").Status) {
 				h.refused(test.code, ask("q"))
 			}
 		})
@@ -269,18 +272,18 @@ func TestWhoMayAsk(t *testing.T) {
 
 	h = newHouse(t)
 	h.start("r")
-	refusal := h.refused(runs.CodeNoParentSession, ask("q"))
-	require.Equal(t, "session s has no parent session", refusal.Detail)
+	refused := h.refused(api.CodeNoParentSession, ask("q"))
+	require.Equal(t, "session s has no parent session", refused.Detail)
 
 	// What the caller knows of the parent's session refuses a new question only.
 	h = newHouse(t)
 	h.unparked()
 	ended := func(id string) *runs.AskClarification {
 		command := ask(id)
-		command.ParentRefusal = runs.NewError(runs.CodeSessionEnded, "the parent session p has ended")
+		command.ParentRefusal = refusal.New(api.CodeSessionEnded, "the parent session p has ended")
 		return command
 	}
-	h.refused(runs.CodeSessionEnded, ended("new"))
+	h.refused(api.CodeSessionEnded, ended("new"))
 	h.requireUnchanged(ended("q"))
 }
 
@@ -288,7 +291,7 @@ func TestAskLimits(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.family()
-	tooMany := slices.Repeat([]string{"id"}, runs.MaxContextIDs+1)
+	tooMany := slices.Repeat([]string{"id"}, api.MaxContextIDs+1)
 	for _, test := range []struct {
 		name     string
 		pointers []string
@@ -298,7 +301,7 @@ func TestAskLimits(t *testing.T) {
 		{"no id", []string{"/request/id", "/request/id"}, func(c *runs.AskClarification) { c.Request.ID, c.Request.ToolCallID = "", "" }},
 		{"nothing asked", []string{"/request/questions"}, func(c *runs.AskClarification) { c.Request.Questions = nil }},
 		{"both deadlines", []string{"/request/expires_after_ms"}, func(c *runs.AskClarification) { c.Request.ExpiresAtMs, c.Request.ExpiresAfterMs = ms(1), ms(1) }},
-		{"a checkpoint without parking", []string{"/checkpoint"}, func(c *runs.AskClarification) { c.Checkpoint = runs.JSON(`1`) }},
+		{"a checkpoint without parking", []string{"/checkpoint"}, func(c *runs.AskClarification) { c.Checkpoint = api.JSON(`1`) }},
 		{
 			"too many ids",
 			[]string{"/requester_project_ids", "/requester_channel_ids", "/parent_project_ids", "/parent_channel_ids"},
@@ -310,13 +313,13 @@ func TestAskLimits(t *testing.T) {
 			"ids that are none",
 			[]string{"/requester_project_ids/1", "/parent_channel_ids/0"},
 			func(c *runs.AskClarification) {
-				c.RequesterProjectIDs, c.ParentChannelIDs = []string{"ok", ""}, []string{strings.Repeat("x", runs.MaxNameLength+1)}
+				c.RequesterProjectIDs, c.ParentChannelIDs = []string{"ok", ""}, []string{strings.Repeat("x", api.MaxNameLength+1)}
 			},
 		},
 	} {
 		command := ask("q")
 		test.change(command)
-		got := pointersOf(h.refused(runs.CodeInvalidRequest, command))
+		got := pointersOf(h.refused(api.CodeInvalidRequest, command))
 		if test.name == "no id" {
 			require.Contains(t, got, "/request/id", test.name)
 			continue
@@ -326,9 +329,9 @@ func TestAskLimits(t *testing.T) {
 	longest := ask(strings.Repeat("q", 172))
 	longest.RequesterProjectIDs = tooMany[1:]
 	h.must(longest)
-	require.Len(t, runs.MessageIDOf(longest.Request.ID), runs.MaxIDLength)
+	require.Len(t, model.MessageIDOf(longest.Request.ID), api.MaxIDLength)
 	null := ask("null")
-	null.Checkpoint = runs.JSON(`null`)
+	null.Checkpoint = api.JSON(`null`)
 	h.must(null)
 }
 
@@ -337,7 +340,7 @@ func TestTooManyOpenClarifications(t *testing.T) {
 	h := newHouse(t)
 	h.family()
 	state := copyState(h.states["s"])
-	for _, id := range numbered("q-%d", runs.MaxOpenRequests) {
+	for _, id := range numbered("q-%d", api.MaxOpenRequests) {
 		command := ask(id)
 		require.NoError(t, runs.Prepare(command, h.newID))
 		change, _, err := runs.Decide(state, command, h.nowMs)
@@ -347,5 +350,5 @@ func TestTooManyOpenClarifications(t *testing.T) {
 	command := ask("more")
 	require.NoError(t, runs.Prepare(command, h.newID))
 	_, _, err := runs.Decide(state, command, h.nowMs)
-	require.Equal(t, []string{"/request"}, pointersOf(requireCode(t, runs.CodeInvalidRequest, err)))
+	require.Equal(t, []string{"/request"}, pointersOf(requireCode(t, api.CodeInvalidRequest, err)))
 }

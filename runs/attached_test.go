@@ -5,7 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // v1-work.md "Attached waiting": the worker stays, raises more, and goes on under
@@ -16,34 +18,34 @@ func TestAttachedWait(t *testing.T) {
 	h.start("r")
 	reply := h.must(hold("r", 1, approval("a")))
 	view := reply.Run.View()
-	require.Equal(t, runs.StatusWaitingForApproval, view.Status)
-	require.Equal(t, &runs.LeaseView{WorkerID: "worker", ExpiresAtMs: startMs + runs.DefaultLeaseMs}, view.Lease)
+	require.Equal(t, api.StatusWaitingForApproval, view.Status)
+	require.Equal(t, &api.LeaseView{WorkerID: "worker", ExpiresAtMs: startMs + api.DefaultLeaseMs}, view.Lease)
 
-	require.Equal(t, runs.StatusWaitingForUserQuestion, h.must(hold("r", 1, question("q"))).Run.Run.Status)
+	require.Equal(t, api.StatusWaitingForUserQuestion, h.must(hold("r", 1, question("q"))).Run.Run.Status)
 	h.must(hold("r", 1, approval("b")))
 	require.Equal(t, []string{"a", "b"}, h.record("r").View().PendingApprovalIDs)
-	h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
+	h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
 
 	h.must(allow("r", "b"))
 	require.Equal(t, []string{"b"}, settledIDs(h.record("r")), "each decision is handed over as it falls")
 	h.nowMs += 10_000
-	require.Equal(t, h.nowMs+runs.DefaultLeaseMs, h.must(&runs.Heartbeat{RunID: "r", Fence: 1}).LeaseExpiresAtMs)
+	require.Equal(t, h.nowMs+api.DefaultLeaseMs, h.must(&runs.Heartbeat{RunID: "r", Fence: 1}).LeaseExpiresAtMs)
 	h.must(decline("r", "q"))
 	run := h.must(deny("r", "a")).Run.Run
-	require.Equal(t, runs.StatusRunning, run.Status)
+	require.Equal(t, api.StatusRunning, run.Status)
 	require.Equal(t, int64(1), run.Fence)
 	require.Equal(t, int64(1), run.Attempt)
 	require.Equal(t, run.LeaseExpiresAtMs, run.ClaimableAtMs)
 	require.Equal(t, []string{"b", "q", "a"}, settledIDs(h.record("r")))
-	h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
+	h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
 	// The holder goes on and waits again.
 	h.must(hold("r", 1, approval("c")))
 	h.must(allow("r", "c"))
-	require.Equal(t, runs.StatusCompleted, h.must(&runs.Complete{RunID: "r", Fence: 1}).Run.Run.Status)
+	require.Equal(t, api.StatusCompleted, h.must(&runs.Complete{RunID: "r", Fence: 1}).Run.Run.Status)
 }
 
 // settledIDs are the requests of the Resume in the order of the decisions.
-func settledIDs(record *runs.RunRecord) []string {
+func settledIDs(record *model.RunRecord) []string {
 	ids := make([]string, record.Run.SettledCount)
 	for _, request := range record.Requests {
 		if !request.Open() {
@@ -60,15 +62,15 @@ func TestAttachedWorkerDies(t *testing.T) {
 	h.start("r")
 	h.must(hold("r", 1, approval("a"), approval("b")))
 	h.must(allow("r", "a"))
-	h.nowMs += runs.DefaultLeaseMs
-	h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
-	require.Equal(t, runs.StatusWaitingForApproval, h.run("r").Status, "what is open stays open")
+	h.nowMs += api.DefaultLeaseMs
+	h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
+	require.Equal(t, api.StatusWaitingForApproval, h.run("r").Status, "what is open stays open")
 
 	h.must(deny("r", "b"))
 	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "other"}).Claim
 	require.Equal(t, int64(1), claim.Attempt)
 	require.Len(t, claim.Resume.Approvals, 2, "all that was settled since the last checkpoint")
-	h.refused(runs.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
+	h.refused(api.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
 }
 
 // A worker that was only slow takes its lease up again, waiting or not.
@@ -77,16 +79,16 @@ func TestAttachedLeaseRevives(t *testing.T) {
 	h := newHouse(t)
 	h.start("r")
 	h.must(hold("r", 1, approval("a")))
-	h.nowMs += 2 * runs.DefaultLeaseMs
+	h.nowMs += 2 * api.DefaultLeaseMs
 	h.must(&runs.Heartbeat{RunID: "r", Fence: 1})
-	require.Equal(t, h.nowMs+runs.DefaultLeaseMs, h.must(allow("r", "a")).Run.Run.ClaimableAtMs)
+	require.Equal(t, h.nowMs+api.DefaultLeaseMs, h.must(allow("r", "a")).Run.Run.ClaimableAtMs)
 
 	h.must(hold("r", 1, approval("b")))
-	h.nowMs += 2 * runs.DefaultLeaseMs
+	h.nowMs += 2 * api.DefaultLeaseMs
 	require.Equal(t, h.nowMs, h.must(allow("r", "b")).Run.Run.ClaimableAtMs)
 	h.must(&runs.Heartbeat{RunID: "r", Fence: 1})
 	require.Equal(t, int64(1), h.run("r").Attempt)
-	h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
+	h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
 }
 
 // What a checkpoint has taken in is not handed over again; settled_after tells how
@@ -102,7 +104,7 @@ func TestSettledAfter(t *testing.T) {
 	}
 	resumed := func(h *house) []string {
 		h.must(allow("r", "c", "d"))
-		h.nowMs += 10 * runs.DefaultLeaseMs
+		h.nowMs += 10 * api.DefaultLeaseMs
 		reply := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "other"})
 		ids := []string{}
 		for _, settled := range reply.Claim.Resume.Approvals {
@@ -110,7 +112,7 @@ func TestSettledAfter(t *testing.T) {
 		}
 		return ids
 	}
-	checkpoint := runs.JSON(`{"step":1}`)
+	checkpoint := api.JSON(`{"step":1}`)
 	for name, test := range map[string]struct {
 		command runs.Command
 		want    []string
@@ -142,7 +144,7 @@ func TestSettledAfter(t *testing.T) {
 	}
 }
 
-func withCheckpoint(command *runs.Suspend, checkpoint runs.JSON, settledAfter *int64) *runs.Suspend {
+func withCheckpoint(command *runs.Suspend, checkpoint api.JSON, settledAfter *int64) *runs.Suspend {
 	command.Checkpoint, command.SettledAfter = checkpoint, settledAfter
 	return command
 }
@@ -154,10 +156,10 @@ func TestReleaseWhileAttached(t *testing.T) {
 	h.start("r")
 	h.must(hold("r", 1, approval("a")))
 	reply := h.must(&runs.Release{RunID: "r", Fence: 1})
-	require.Equal(t, runs.StatusWaitingForApproval, reply.Run.Run.Status)
+	require.Equal(t, api.StatusWaitingForApproval, reply.Run.Run.Status)
 	require.Nil(t, reply.Run.View().Lease)
 	require.True(t, h.must(&runs.Release{RunID: "r", Fence: 1}).Existing)
-	h.refused(runs.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
+	h.refused(api.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
 	h.must(allow("r", "a"))
 	require.Equal(t, int64(1), h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim.Attempt)
 }
@@ -170,33 +172,33 @@ func TestWithdraw(t *testing.T) {
 	h := newHouse(t)
 	h.start("r")
 	h.must(hold("r", 1, approval("a"), question("q"), approval("b"), question("p")))
-	h.refused(runs.CodeRequestNotFound, withdraw("x"))
+	h.refused(api.CodeRequestNotFound, withdraw("x"))
 	bad := withdraw("a")
 	bad.Reason = "\x00"
-	require.Equal(t, []string{"/reason"}, pointersOf(h.refused(runs.CodeInvalidRequest, bad)))
+	require.Equal(t, []string{"/reason"}, pointersOf(h.refused(api.CodeInvalidRequest, bad)))
 
 	for _, id := range []string{"a", "q"} {
 		reply := h.must(withdraw(id))
 		require.False(t, reply.Existing)
-		require.Equal(t, runs.StatusWaitingForUserQuestion, reply.Run.Run.Status)
+		require.Equal(t, api.StatusWaitingForUserQuestion, reply.Run.Run.Status)
 		recorded := h.request("r", id).Recorded()
-		require.Equal(t, runs.OutcomeCancelled, recorded.Outcome)
-		require.Equal(t, runs.ViaWorker, recorded.Via)
+		require.Equal(t, api.OutcomeCancelled, recorded.Outcome)
+		require.Equal(t, api.ViaWorker, recorded.Via)
 		require.Equal(t, "worker", recorded.ResolvedBy)
 		require.Equal(t, "no longer needed", recorded.Reason)
 		require.True(t, h.must(withdraw(id)).Existing)
 	}
-	require.Equal(t, runs.BehaviorDeny, h.request("r", "a").Recorded().Behavior)
-	requireRecorded(t, h.refused(runs.CodeApprovalNotPending, allow("r", "a")), "a", runs.OutcomeCancelled, runs.ViaWorker)
+	require.Equal(t, api.BehaviorDeny, h.request("r", "a").Recorded().Behavior)
+	requireRecorded(t, h.refused(api.CodeApprovalNotPending, allow("r", "a")), "a", api.OutcomeCancelled, api.ViaWorker)
 
 	h.must(allow("r", "b"))
-	requireRecorded(t, h.refused(runs.CodeApprovalStateConflict, withdraw("b")), "b", runs.OutcomeAllowed, runs.ViaAPI)
+	requireRecorded(t, h.refused(api.CodeApprovalStateConflict, withdraw("b")), "b", api.OutcomeAllowed, api.ViaAPI)
 	h.must(hold("r", 1, question("more")))
 	h.must(answer("r", "p", "north"))
-	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, withdraw("p")), "p", runs.OutcomeAnswered, runs.ViaAPI)
+	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, withdraw("p")), "p", api.OutcomeAnswered, api.ViaAPI)
 	// The run goes on when the last is withdrawn.
-	require.Equal(t, runs.StatusRunning, h.must(withdraw("more")).Run.Run.Status)
-	refusal := h.refused(runs.CodeQuestionStateConflict, answer("r", "more", "north"))
+	require.Equal(t, api.StatusRunning, h.must(withdraw("more")).Run.Run.Status)
+	refusal := h.refused(api.CodeQuestionStateConflict, answer("r", "more", "north"))
 	require.Equal(t, "user-question request more cancelled: no longer needed", refusal.Detail)
 }
 
@@ -204,7 +206,7 @@ func TestWithdraw(t *testing.T) {
 func TestEndWhileAttached(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]runs.Command{
-		"complete": &runs.Complete{RunID: "r", Fence: 1, Output: runs.JSON(`1`)},
+		"complete": &runs.Complete{RunID: "r", Fence: 1, Output: api.JSON(`1`)},
 		"fail":     &runs.Fail{RunID: "r", Fence: 1, Error: "gave up"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -214,16 +216,16 @@ func TestEndWhileAttached(t *testing.T) {
 			h.must(hold("r", 1, approval("a"), question("q"), approval("done")))
 			h.must(allow("r", "done"))
 			reply := h.must(end)
-			require.True(t, runs.Terminal(reply.Run.Run.Status))
+			require.True(t, model.Terminal(reply.Run.Run.Status))
 			for _, id := range []string{"a", "q"} {
 				recorded := h.request("r", id).Recorded()
-				require.Equal(t, runs.OutcomeExpired, recorded.Outcome)
-				require.Equal(t, runs.ViaRunEnded, recorded.Via)
-				require.Equal(t, runs.ResolvedBySystem, recorded.ResolvedBy)
+				require.Equal(t, api.OutcomeExpired, recorded.Outcome)
+				require.Equal(t, api.ViaRunEnded, recorded.Via)
+				require.Equal(t, api.ResolvedBySystem, recorded.ResolvedBy)
 			}
-			require.Equal(t, runs.OutcomeAllowed, h.request("r", "done").Outcome)
-			requireRecorded(t, h.refused(runs.CodeQuestionExpired, answer("r", "q", "north")), "q", runs.OutcomeExpired, runs.ViaRunEnded)
-			requireRecorded(t, h.refused(runs.CodeRunStateConflict, allow("r", "a")), "a", runs.OutcomeExpired, runs.ViaRunEnded)
+			require.Equal(t, api.OutcomeAllowed, h.request("r", "done").Outcome)
+			requireRecorded(t, h.refused(api.CodeQuestionExpired, answer("r", "q", "north")), "q", api.OutcomeExpired, api.ViaRunEnded)
+			requireRecorded(t, h.refused(api.CodeRunStateConflict, allow("r", "a")), "a", api.OutcomeExpired, api.ViaRunEnded)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -13,25 +14,25 @@ import (
 // cost of the domain between reading the rows and writing them.
 func BenchmarkDecide(b *testing.B) {
 	const nowMs = 1_000_000
-	text := runs.JSON(`"go"`)
-	approval := func(id string) runs.ApprovalRequest {
-		return runs.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: "bash", Input: runs.JSON(`{"command":"rm -rf build"}`)}
+	text := api.JSON(`"go"`)
+	approval := func(id string) api.ApprovalRequest {
+		return api.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: "bash", Input: api.JSON(`{"command":"rm -rf build"}`)}
 	}
-	many := make([]runs.ApprovalRequest, 100)
+	many := make([]api.ApprovalRequest, 100)
 	allowMany := make([]runs.ApprovalDecision, len(many))
 	for i := range many {
 		many[i] = approval(fmt.Sprintf("many-%d", i))
-		allowMany[i] = runs.ApprovalDecision{RequestID: many[i].ID, Behavior: runs.BehaviorAllow}
+		allowMany[i] = runs.ApprovalDecision{RequestID: many[i].ID, Behavior: api.BehaviorAllow}
 	}
 	create := &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: text}
 	claim := &runs.ClaimRun{RunID: "r", WorkerID: "w"}
-	suspend := func(approvals ...runs.ApprovalRequest) runs.Command {
-		return &runs.Suspend{RunID: "r", Fence: 1, Suspension: runs.Suspension{SuspensionID: "wait", Approvals: approvals}}
+	suspend := func(approvals ...api.ApprovalRequest) runs.Command {
+		return &runs.Suspend{RunID: "r", Fence: 1, Suspension: api.Suspension{SuspensionID: "wait", Approvals: approvals}}
 	}
 	resolve := func(resolutions ...runs.ApprovalDecision) runs.Command {
 		return &runs.ResolveApprovals{RunID: "r", Resolutions: resolutions}
 	}
-	allow := runs.ApprovalDecision{RequestID: "a", Behavior: runs.BehaviorAllow}
+	allow := runs.ApprovalDecision{RequestID: "a", Behavior: api.BehaviorAllow}
 	for _, bench := range []struct {
 		name    string
 		before  []runs.Command

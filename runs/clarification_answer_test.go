@@ -5,7 +5,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // inParent makes a run's answer one of the parent's session.
@@ -24,21 +27,21 @@ func TestClarificationIsAnswered(t *testing.T) {
 	reply, change, err := h.decide(answer(runID, "q", "south"))
 	require.NoError(t, err)
 	h.flush()
-	require.Equal(t, runs.StatusCompleted, reply.Run.Run.Status)
+	require.Equal(t, api.StatusCompleted, reply.Run.Run.Status)
 	require.False(t, reply.Existing)
 	require.Equal(t, h.nowMs, reply.Run.Run.FinishedAtMs)
-	require.Equal(t, []runs.EventType{
+	require.Equal(t, []api.EventType{
 		"accepted", "waiting_for_user_question", "output", "parent_clarification_resolved", "completed",
 	}, h.eventTypes(runID))
 	require.Equal(t, []string{"Forwarded parent clarification answer for q to agent scout."}, h.outputs(runID))
 	require.JSONEq(t, `{"type":"parent_clarification_resolved","requester_agent_id":"scout","requester_session_id":"s","request_id":"q","declined":false,
 		"resolution":{"request_id":"q","outcome":"answered","declined":false,"answers":[{"question_id":"route","selected_option_ids":["south"]}],
 		"resolved_by":"api-user","resolved_at_ms":1000010,"via":"api"}}`,
-		h.lastEvent(runID, runs.EventParentClarificationResolved))
+		h.lastEvent(runID, api.EventParentClarificationResolved))
 	require.Len(t, change.NewEffects, 1)
 	effect := change.NewEffects[0]
-	require.Equal(t, runs.Effect{
-		SessionID: "p", EffectID: "deliver_answer:" + runID, RunID: runID, Kind: runs.EffectDeliverAnswer, State: runs.EffectPending,
+	require.Equal(t, model.Effect{
+		SessionID: "p", EffectID: "deliver_answer:" + runID, RunID: runID, Kind: api.EffectDeliverAnswer, State: api.EffectPending,
 		TargetSessionID: "s", Payload: effect.Payload, CreatedAtMs: h.nowMs, DueAtMs: h.nowMs,
 	}, *effect)
 	require.True(t, h.request("r", "q").Open(), "the child's session is changed by the effect alone")
@@ -55,17 +58,17 @@ func TestClarificationAnswersAreChecked(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t)
 			runID := h.parked()
-			h.refused(runs.CodeQuestionOptionNotFound, route(answer(runID, "q", "west")))
-			h.refused(runs.CodeQuestionAnswerEmpty, route(answer(runID, "q")))
+			h.refused(api.CodeQuestionOptionNotFound, route(answer(runID, "q", "west")))
+			h.refused(api.CodeQuestionAnswerEmpty, route(answer(runID, "q")))
 			declined := decline(runID, "q")
 			declined.Resolution.Answers = answer("", "", "north").Resolution.Answers
-			h.refused(runs.CodeQuestionDeclinedAnswers, route(declined))
-			require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(runID).Status)
+			h.refused(api.CodeQuestionDeclinedAnswers, route(declined))
+			require.Equal(t, api.StatusWaitingForUserQuestion, h.run(runID).Status)
 			mistyped := h.do2(route(answer(runID, "Q", "north")))
 			if name == "run" {
-				requireCode(t, runs.CodeQuestionRequestMismatch, mistyped)
+				requireCode(t, api.CodeQuestionRequestMismatch, mistyped)
 			} else {
-				requireCode(t, runs.CodeRunStateConflict, mistyped)
+				requireCode(t, api.CodeRunStateConflict, mistyped)
 			}
 
 			given := func() *runs.AnswerQuestion {
@@ -80,12 +83,12 @@ func TestClarificationAnswersAreChecked(t *testing.T) {
 			again.Actor = runs.Actor{Name: "ann"}
 			for _, command := range []*runs.AnswerQuestion{again, inParent(given())} {
 				reply := h.requireUnchanged(command)
-				require.Equal(t, runs.StatusCompleted, reply.Run.Run.Status)
+				require.Equal(t, api.StatusCompleted, reply.Run.Run.Status)
 			}
 			for _, other := range []*runs.AnswerQuestion{answer(runID, "q", "north"), answer(runID, "q", "south"), decline(runID, "q")} {
-				refusal := h.refused(runs.CodeQuestionResolutionConflict, route(other))
+				refusal := h.refused(api.CodeQuestionResolutionConflict, route(other))
 				require.Equal(t, "run "+runID+" was already resolved with a different answer", refusal.Detail)
-				requireRecorded(t, refusal, "q", runs.OutcomeAnswered, runs.ViaAPI)
+				requireRecorded(t, refusal, "q", api.OutcomeAnswered, api.ViaAPI)
 			}
 		})
 	}
@@ -107,7 +110,7 @@ func TestEqualAnswers(t *testing.T) {
 	command.Request = survey("q")
 	runID := h.asked(command)
 	given := func(many []string, order ...int) *runs.AnswerQuestion {
-		all := []runs.UserQuestionAnswer{chosen("one", "x"), chosen("many", many...), written("text", "t")}
+		all := []api.UserQuestionAnswer{chosen("one", "x"), chosen("many", many...), written("text", "t")}
 		resolution := answers()
 		for _, place := range order {
 			resolution.Answers = append(resolution.Answers, all[place])
@@ -118,14 +121,14 @@ func TestEqualAnswers(t *testing.T) {
 	same := given([]string{"z", "x"}, 0, 1, 2)
 	same.Resolution.Answers[2].SelectedOptionIDs = []string{}
 	h.requireUnchanged(same)
-	h.refused(runs.CodeQuestionResolutionConflict, given([]string{"x", "z"}, 0, 1, 2))
-	h.refused(runs.CodeQuestionResolutionConflict, given([]string{"z", "x"}, 1, 0, 2))
+	h.refused(api.CodeQuestionResolutionConflict, given([]string{"x", "z"}, 0, 1, 2))
+	h.refused(api.CodeQuestionResolutionConflict, given([]string{"z", "x"}, 1, 0, 2))
 	valued := given([]string{"z", "x"}, 0, 1, 2)
-	valued.Resolution.Value = runs.JSON(`1`)
-	h.refused(runs.CodeQuestionResolutionConflict, valued)
+	valued.Resolution.Value = api.JSON(`1`)
+	h.refused(api.CodeQuestionResolutionConflict, valued)
 	// Another id than that of its one request was never asked; what was is told.
-	unknown := h.refused(runs.CodeQuestionResolutionConflict, answer(runID, "Q", "north"))
-	requireRecorded(t, unknown, "q", runs.OutcomeAnswered, runs.ViaAPI)
+	unknown := h.refused(api.CodeQuestionResolutionConflict, answer(runID, "Q", "north"))
+	requireRecorded(t, unknown, "q", api.OutcomeAnswered, api.ViaAPI)
 }
 
 // Every way in which a clarification ends without an answer is a declined one to the
@@ -136,56 +139,56 @@ func TestClarificationIsDeclined(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		command       func(runID string) runs.Command
-		outcome       runs.Outcome
+		outcome       api.Outcome
 		justification string
 		reason, via   string
 		by            string
 	}{
-		{"declined", func(runID string) runs.Command { return decline(runID, "q") }, runs.OutcomeDeclined, "", "", runs.ViaAPI, "api-user"},
+		{"declined", func(runID string) runs.Command { return decline(runID, "q") }, api.OutcomeDeclined, "", "", api.ViaAPI, "api-user"},
 		{
 			"declined with a reason", func(runID string) runs.Command {
 				command := decline(runID, "q")
 				command.Resolution.Justification = "busy"
 				return command
-			}, runs.OutcomeDeclined, "busy", "", runs.ViaAPI, "api-user",
+			}, api.OutcomeDeclined, "busy", "", api.ViaAPI, "api-user",
 		},
 		{
 			"question cancelled", func(runID string) runs.Command { return &runs.CancelQuestion{RunID: runID, RequestID: "q"} },
-			runs.OutcomeCancelled, "cancelled by operator", "cancelled", runs.ViaAPI, "api-user",
+			api.OutcomeCancelled, "cancelled by operator", "cancelled", api.ViaAPI, "api-user",
 		},
 		{
 			"question cancelled with a reason", func(runID string) runs.Command {
 				return &runs.CancelQuestion{RunID: runID, RequestID: "q", Justification: "moot", Actor: runs.Actor{Name: "ann"}}
 			},
-			runs.OutcomeCancelled, "moot", "cancelled", runs.ViaAPI, "ann",
+			api.OutcomeCancelled, "moot", "cancelled", api.ViaAPI, "ann",
 		},
 		{
 			"run cancelled", func(runID string) runs.Command { return &runs.CancelRun{RunID: runID} },
-			runs.OutcomeCancelled, "cancelled by operator", "cancelled", runs.ViaCancel, "api-user",
+			api.OutcomeCancelled, "cancelled by operator", "cancelled", api.ViaCancel, "api-user",
 		},
 		{
 			"run cancelled with a reason", func(runID string) runs.Command { return &runs.CancelRun{RunID: runID, Reason: "moot"} },
-			runs.OutcomeCancelled, "moot", "cancelled", runs.ViaCancel, "api-user",
+			api.OutcomeCancelled, "moot", "cancelled", api.ViaCancel, "api-user",
 		},
 		{
 			"interrupted", func(string) runs.Command { return &runs.InterruptSession{SessionID: "p"} },
-			runs.OutcomeDeclined, "interrupted by operator", "interrupted", runs.ViaInterrupt, "api-user",
+			api.OutcomeDeclined, "interrupted by operator", "interrupted", api.ViaInterrupt, "api-user",
 		},
 		{
 			"interrupted with a reason", func(string) runs.Command { return &runs.InterruptSession{SessionID: "p", Reason: "stop"} },
-			runs.OutcomeDeclined, "stop", "interrupted", runs.ViaInterrupt, "api-user",
+			api.OutcomeDeclined, "stop", "interrupted", api.ViaInterrupt, "api-user",
 		},
 		{
 			"session ended", func(string) runs.Command { return &runs.EndSession{SessionID: "p"} },
-			runs.OutcomeDeclined, "the session has ended", "session_ended", runs.ViaEnd, "api-user",
+			api.OutcomeDeclined, "the session has ended", "session_ended", api.ViaEnd, "api-user",
 		},
 		{
 			"session ended with a reason", func(string) runs.Command { return &runs.EndSession{SessionID: "p", Reason: "closing"} },
-			runs.OutcomeDeclined, "closing", "session_ended", runs.ViaEnd, "api-user",
+			api.OutcomeDeclined, "closing", "session_ended", api.ViaEnd, "api-user",
 		},
 		{
 			"expired", func(runID string) runs.Command { return &runs.ExpireRequests{RunID: runID} },
-			runs.OutcomeExpired, "expired at 1000500", "expired", runs.ViaClock, "system",
+			api.OutcomeExpired, "expired at 1000500", "expired", api.ViaClock, "system",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -197,22 +200,22 @@ func TestClarificationIsDeclined(t *testing.T) {
 			runID := h.asked(command)
 			h.nowMs = dueMs - 1
 			h.must(&runs.ExpireRequests{RunID: runID})
-			require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(runID).Status)
-			if test.outcome == runs.OutcomeExpired {
+			require.Equal(t, api.StatusWaitingForUserQuestion, h.run(runID).Status)
+			if test.outcome == api.OutcomeExpired {
 				h.nowMs = dueMs
 			}
 			h.must(test.command(runID))
-			require.Equal(t, runs.StatusCompleted, h.run(runID).Status)
+			require.Equal(t, api.StatusCompleted, h.run(runID).Status)
 			require.Empty(t, h.run(runID).Error)
 			declined := true
 			recorded := h.request(runID, "q").Recorded()
-			require.Equal(t, runs.Resolution{
+			require.Equal(t, api.Resolution{
 				RequestID: "q", Outcome: test.outcome, Declined: &declined, Justification: test.justification, Reason: test.reason,
 				ResolvedBy: test.by, ResolvedAtMs: h.nowMs, Via: test.via,
 			}, recorded)
 			require.Equal(t, []string{"Declined parent clarification request q for agent scout."}, h.outputs(runID))
-			require.Contains(t, h.lastEvent(runID, runs.EventParentClarificationResolved), `"declined":true`)
-			require.Equal(t, []runs.EventType{
+			require.Contains(t, h.lastEvent(runID, api.EventParentClarificationResolved), `"declined":true`)
+			require.Equal(t, []api.EventType{
 				"accepted", "waiting_for_user_question", "output", "parent_clarification_resolved", "completed",
 			}, h.eventTypes(runID))
 
@@ -230,23 +233,23 @@ func TestClarificationIsDeclined(t *testing.T) {
 			requireJSON(t, `{"request_id":"q","declined":true,"summary":"","answers":[],"justification":`+justification+`}`, claim.Resume.Clarification)
 
 			// A late answer is told what happened; the equal one is none (7.1, 22).
-			code := runs.CodeQuestionResolutionConflict
-			if test.outcome == runs.OutcomeExpired {
-				code = runs.CodeQuestionExpired
+			code := api.CodeQuestionResolutionConflict
+			if test.outcome == api.OutcomeExpired {
+				code = api.CodeQuestionExpired
 			}
 			for _, late := range []*runs.AnswerQuestion{answer(runID, "q", "north"), inParent(answer("", "q", "north"))} {
 				requireRecorded(t, h.refused(code, late), "q", test.outcome, test.via)
 			}
 			equal := decline(runID, "q")
 			equal.Resolution.Justification = test.justification
-			if test.outcome == runs.OutcomeExpired {
-				h.refused(runs.CodeQuestionExpired, equal)
+			if test.outcome == api.OutcomeExpired {
+				h.refused(api.CodeQuestionExpired, equal)
 			} else {
 				h.requireUnchanged(equal)
 			}
-			code = runs.CodeQuestionStateConflict
-			if test.outcome == runs.OutcomeExpired {
-				code = runs.CodeQuestionExpired
+			code = api.CodeQuestionStateConflict
+			if test.outcome == api.OutcomeExpired {
+				code = api.CodeQuestionExpired
 			}
 			requireRecorded(t, h.refused(code, &runs.CancelQuestion{RunID: runID, RequestID: "q"}), "q", test.outcome, test.via)
 			require.True(t, h.must(&runs.CancelRun{RunID: runID}).Existing)
@@ -261,12 +264,12 @@ func TestLateClarificationAnswer(t *testing.T) {
 	const dueMs = startMs + 50
 	for name, late := range map[string]struct {
 		command func(runID string) runs.Command
-		code    runs.Code
+		code    api.Code
 	}{
-		"an answer":         {func(runID string) runs.Command { return answer(runID, "q", "north") }, runs.CodeQuestionExpired},
-		"a session answer":  {func(string) runs.Command { return inParent(answer("", "q", "north")) }, runs.CodeQuestionExpired},
-		"a decline":         {func(runID string) runs.Command { return decline(runID, "q") }, runs.CodeQuestionExpired},
-		"a question cancel": {func(runID string) runs.Command { return &runs.CancelQuestion{RunID: runID, RequestID: "q"} }, runs.CodeQuestionExpired},
+		"an answer":         {func(runID string) runs.Command { return answer(runID, "q", "north") }, api.CodeQuestionExpired},
+		"a session answer":  {func(string) runs.Command { return inParent(answer("", "q", "north")) }, api.CodeQuestionExpired},
+		"a decline":         {func(runID string) runs.Command { return decline(runID, "q") }, api.CodeQuestionExpired},
+		"a question cancel": {func(runID string) runs.Command { return &runs.CancelQuestion{RunID: runID, RequestID: "q"} }, api.CodeQuestionExpired},
 		"a cancel":          {func(runID string) runs.Command { return &runs.CancelRun{RunID: runID} }, ""},
 		"an interrupt":      {func(string) runs.Command { return &runs.InterruptSession{SessionID: "p"} }, ""},
 		"the end":           {func(string) runs.Command { return &runs.EndSession{SessionID: "p"} }, ""},
@@ -280,16 +283,16 @@ func TestLateClarificationAnswer(t *testing.T) {
 			runID := h.asked(command)
 			h.nowMs = dueMs
 			reply, err := h.do(late.command(runID))
-			require.Equal(t, late.code, runs.ErrorCode(err), "%v", err)
+			require.Equal(t, late.code, refusal.CodeOf(err), "%v", err)
 			require.False(t, reply.Interrupted)
 			if late.code != "" {
 				refusal := requireCode(t, late.code, err)
 				require.Equal(t, "user-question request q expired at 1000050", refusal.Detail)
-				requireRecorded(t, refusal, "q", runs.OutcomeExpired, runs.ViaClock)
+				requireRecorded(t, refusal, "q", api.OutcomeExpired, api.ViaClock)
 			}
-			require.Equal(t, runs.StatusCompleted, h.run(runID).Status)
-			require.Equal(t, runs.OutcomeExpired, h.request(runID, "q").Outcome)
-			require.Equal(t, runs.StatusRunning, h.run("r").Status)
+			require.Equal(t, api.StatusCompleted, h.run(runID).Status)
+			require.Equal(t, api.OutcomeExpired, h.request(runID, "q").Outcome)
+			require.Equal(t, api.StatusRunning, h.run("r").Status)
 		})
 	}
 
@@ -299,8 +302,8 @@ func TestLateClarificationAnswer(t *testing.T) {
 	command := ask("q")
 	command.Request.ExpiresAtMs = ms(1)
 	runID := h.asked(command)
-	require.Equal(t, runs.StatusCompleted, h.run(runID).Status)
-	require.Equal(t, runs.EffectDone, h.effect("deliver_answer:"+runID).State)
+	require.Equal(t, api.StatusCompleted, h.run(runID).Status)
+	require.Equal(t, api.EffectDone, h.effect("deliver_answer:"+runID).State)
 }
 
 // The session's route (decisions.md 30): the active run's open question first, then
@@ -310,7 +313,7 @@ func TestSessionRouteOfClarifications(t *testing.T) {
 	waiting := func(t *testing.T, requests ...any) (*house, string) {
 		h := newHouse(t)
 		runID := h.unparked()
-		h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "active", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}})
+		h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "active", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
 		if len(requests) > 0 {
 			h.must(suspend("active", 1, requests...))
 		}
@@ -324,25 +327,25 @@ func TestSessionRouteOfClarifications(t *testing.T) {
 	require.Equal(t, runID, h.must(inParent(answer("", "q", "south"))).Run.Run.RunID)
 	// Also as a retry, whatever the active run waits for.
 	require.Equal(t, runID, h.requireUnchanged(inParent(answer("", "q", "south"))).Run.Run.RunID)
-	requireRecorded(t, h.refused(runs.CodeQuestionResolutionConflict, inParent(answer("", "q", "north"))), "q", runs.OutcomeAnswered, runs.ViaAPI)
-	h.refused(runs.CodeQuestionRequestMismatch, inParent(answer("", "unknown", "north")))
+	requireRecorded(t, h.refused(api.CodeQuestionResolutionConflict, inParent(answer("", "q", "north"))), "q", api.OutcomeAnswered, api.ViaAPI)
+	h.refused(api.CodeQuestionRequestMismatch, inParent(answer("", "unknown", "north")))
 
 	h, _ = waiting(t, approval("q"))
 	require.NotEqual(t, "active", h.must(inParent(answer("", "q", "north"))).Run.Run.RunID, "an approval is no question")
-	refusal := h.refused(runs.CodeRunStateConflict, inParent(answer("", "unknown", "north")))
+	refusal := h.refused(api.CodeRunStateConflict, inParent(answer("", "unknown", "north")))
 	require.Equal(t, "session p has no run that waits for an answer", refusal.Detail)
 
 	h = newHouse(t)
 	h.unparked()
-	refusal = h.refused(runs.CodeRunStateConflict, inParent(answer("", "unknown", "north")))
+	refusal = h.refused(api.CodeRunStateConflict, inParent(answer("", "unknown", "north")))
 	require.Equal(t, "session p has no active run", refusal.Detail)
 	// In the child's session the same id is nobody's to answer.
-	refusal = h.refused(runs.CodeRunStateConflict, answerInSession(answer("", "q", "north")))
+	refusal = h.refused(api.CodeRunStateConflict, answerInSession(answer("", "q", "north")))
 	require.Equal(t, "session s has no run that waits for an answer", refusal.Detail)
-	refusal = h.refused(runs.CodeQuestionStateConflict, answer("r", "q", "north"))
+	refusal = h.refused(api.CodeQuestionStateConflict, answer("r", "q", "north"))
 	require.Equal(t, "run r is not waiting for user input", refusal.Detail)
-	h.refused(runs.CodeQuestionStateConflict, &runs.CancelQuestion{RunID: "r", RequestID: "q"})
-	h.refused(runs.CodeApprovalStateConflict, allow("r", "q"))
+	h.refused(api.CodeQuestionStateConflict, &runs.CancelQuestion{RunID: "r", RequestID: "q"})
+	h.refused(api.CodeApprovalStateConflict, allow("r", "q"))
 }
 
 // A key works for clarifications as it does for questions.
@@ -356,7 +359,7 @@ func TestClarificationAnswerWithKey(t *testing.T) {
 	require.True(t, reply.Replayed)
 	require.Equal(t, runID, reply.ReplayRunID)
 	require.True(t, h.must(keyed(inParent(answer("", "q", "north")))).Replayed)
-	h.refused(runs.CodeIdempotencyConflict, keyed(answer(runID, "q", "south")))
+	h.refused(api.CodeIdempotencyConflict, keyed(answer(runID, "q", "south")))
 }
 
 // decisions.md 35: interrupting declines what waits, beside the active run or alone.
@@ -371,19 +374,19 @@ func TestInterruptWithClarifications(t *testing.T) {
 				runID, other = h.asked(ask("q")), h.asked(ask("q-2"))
 			}
 			if active {
-				h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "active", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}})
+				h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "active", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
 			}
-			h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "queued", Input: runs.JSON(`1`)})
+			h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "queued", Input: api.JSON(`1`)})
 			reply := h.must(&runs.InterruptSession{SessionID: "p"})
 			require.Equal(t, active || clarification, reply.Interrupted)
 			if clarification {
-				require.Equal(t, runs.StatusCompleted, h.run(runID).Status)
-				require.Equal(t, runs.StatusCompleted, h.run(other).Status)
+				require.Equal(t, api.StatusCompleted, h.run(runID).Status)
+				require.Equal(t, api.StatusCompleted, h.run(other).Status)
 			}
 			if active {
-				require.Equal(t, runs.StatusInterrupted, h.run("active").Status)
+				require.Equal(t, api.StatusInterrupted, h.run("active").Status)
 			}
-			require.Equal(t, runs.StatusQueued, h.run("queued").Status)
+			require.Equal(t, api.StatusQueued, h.run("queued").Status)
 			require.NotZero(t, h.run("queued").ClaimableAtMs)
 			require.False(t, h.must(&runs.InterruptSession{SessionID: "p"}).Interrupted)
 		}
@@ -395,12 +398,12 @@ func TestEndOfTheParent(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	runID := h.parked()
-	h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "active", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}})
-	h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "queued", Input: runs.JSON(`1`)})
+	h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "active", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
+	h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "queued", Input: api.JSON(`1`)})
 	h.must(&runs.EndSession{SessionID: "p"})
-	require.Equal(t, runs.StatusCompleted, h.run(runID).Status)
-	require.Equal(t, runs.StatusCancelled, h.run("active").Status)
-	require.Equal(t, runs.StatusCancelled, h.run("queued").Status)
+	require.Equal(t, api.StatusCompleted, h.run(runID).Status)
+	require.Equal(t, api.StatusCancelled, h.run("active").Status)
+	require.Equal(t, api.StatusCancelled, h.run("queued").Status)
 	h.carryOut()
-	require.Equal(t, runs.StatusRunning, h.run("r").Status)
+	require.Equal(t, api.StatusRunning, h.run("r").Status)
 }

@@ -5,7 +5,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // design.md §4 "Parent clarification": a run in the parent's session that waits from
@@ -14,8 +17,8 @@ func TestOpenClarification(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.family()
-	h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "busy", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}})
-	h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "next", Input: runs.JSON(`1`)})
+	h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "busy", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
+	h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "next", Input: api.JSON(`1`)})
 	h.nowMs += 10
 	command := ask("q")
 	command.Request.ToolCallID = "call-9"
@@ -28,16 +31,16 @@ func TestOpenClarification(t *testing.T) {
 
 	runID := reply.Clarification.RunID
 	run := *h.run(runID)
-	require.Equal(t, runs.KindParentClarification, run.Kind)
+	require.Equal(t, api.KindParentClarification, run.Kind)
 	require.Equal(t, "p", run.SessionID)
-	require.Equal(t, runs.DefaultAgentID, run.AgentID, "the parent's agent")
+	require.Equal(t, model.DefaultAgentID, run.AgentID, "the parent's agent")
 	require.Equal(t, h.nowMs, run.StartedAtMs)
 	require.Equal(t, "busy", h.states["p"].Session.ActiveRunID)
 	require.Equal(t, int64(1), h.states["p"].Session.QueuedCount)
-	require.Equal(t, []runs.EventType{"accepted", "waiting_for_user_question"}, h.eventTypes(runID))
+	require.Equal(t, []api.EventType{"accepted", "waiting_for_user_question"}, h.eventTypes(runID))
 
 	question := h.request(runID, "q")
-	require.Equal(t, runs.KindQuestion, question.Kind)
+	require.Equal(t, model.KindQuestion, question.Kind)
 	require.Equal(t, int64(startMs+510), question.DueAtMs, "counted from when the child asked")
 	require.NotEqual(t, h.request("r", "q").Handle, question.Handle)
 	body := `{"id":"q","handle":"` + question.Handle + `","tool_call_id":"call-9","created_at_ms":1000020,"expires_at_ms":1000510,
@@ -50,39 +53,39 @@ func TestOpenClarification(t *testing.T) {
 		"pending_question_ids":["q"],"pending_questions":[`+body+`]
 	}`, h.record(runID).View())
 
-	pending := runs.PendingRequest{Request: *question, AgentID: run.AgentID, RunKind: run.Kind, Requester: run.Requester}
+	pending := model.PendingRequest{Request: *question, AgentID: run.AgentID, RunKind: run.Kind, Requester: run.Requester}
 	requireJSON(t, `{
 		"session_id":"p","agent_id":"default","run_id":"`+runID+`","run_kind":"parent_clarification",
 		"requester_agent_id":"scout","requester_session_id":"s","requester_run_id":"r","requester_tool_call_id":"call-9",
 		"requester_project_ids":["p1"],"requester_channel_ids":["c1"],"parent_project_ids":["p2"],"parent_channel_ids":["c2"],
 		"request":`+body+`
 	}`, pending.QuestionView())
-	session := runs.SessionRecord{Session: *h.states["p"].Session, Active: h.record("busy"), Clarifications: []runs.PendingRequest{pending}}
+	session := model.SessionRecord{Session: *h.states["p"].Session, Active: h.record("busy"), Clarifications: []model.PendingRequest{pending}}
 	view := session.View()
-	require.Equal(t, runs.StatusRunning, view.Status)
+	require.Equal(t, api.StatusRunning, view.Status)
 	require.Equal(t, 1, view.PendingCount)
-	require.Equal(t, []runs.PendingQuestionView{pending.QuestionView()}, view.PendingQuestions)
+	require.Equal(t, []api.PendingQuestionView{pending.QuestionView()}, view.PendingQuestions)
 
 	// Neither the active run nor the queue has noticed.
 	h.must(&runs.Complete{RunID: "busy", Fence: 1})
 	require.Equal(t, int64(1), h.claim("next"))
 	h.must(answer(runID, "q", "north"))
 	require.Equal(t, "next", h.states["p"].Session.ActiveRunID)
-	require.Equal(t, runs.LeaseRevoked, h.run(runID).LeaseEnd)
+	require.Equal(t, model.LeaseRevoked, h.run(runID).LeaseEnd)
 }
 
 // kheish.md 1.2: the preview is the first question; a typed one says what it asks in
 // its payload, or else its kind.
 func TestClarificationPreview(t *testing.T) {
 	t.Parallel()
-	typed := func(kind, payload string) runs.UserQuestionRequest {
-		request := runs.UserQuestionRequest{ID: "q", Kind: kind, ResponseSchema: runs.JSON(`{"type":"integer"}`)}
+	typed := func(kind, payload string) api.UserQuestionRequest {
+		request := api.UserQuestionRequest{ID: "q", Kind: kind, ResponseSchema: api.JSON(`{"type":"integer"}`)}
 		if payload != "" {
-			request.Payload = runs.JSON(payload)
+			request.Payload = api.JSON(payload)
 		}
 		return request
 	}
-	for want, request := range map[string]runs.UserQuestionRequest{
+	for want, request := range map[string]api.UserQuestionRequest{
 		"Which route?": question("q"),
 		"How many?":    typed("count", `{"question":"How many?"}`),
 		"count":        typed("count", `{"question":7}`),
@@ -104,7 +107,7 @@ func TestOpenClarificationAgain(t *testing.T) {
 	h.family()
 	reply := h.must(ask("q"))
 	runID := reply.Clarification.RunID
-	effect := func() runs.Command { return h.effect("open_clarification:" + runID).Command() }
+	effect := func() runs.Command { return runs.CommandOf(h.effect("open_clarification:" + runID)) }
 	require.NotNil(t, h.must(effect()).Run)
 	for range 2 {
 		again := h.requireUnchanged(effect())
@@ -118,16 +121,16 @@ func TestOpenClarificationAgain(t *testing.T) {
 
 	other := *reply.Open
 	other.Request = question("other")
-	h.refused(runs.CodeIDConflict, &other)
+	h.refused(api.CodeIDConflict, &other)
 	elsewhere := *reply.Open
 	elsewhere.SessionID = "s"
-	h.refused(runs.CodeIDConflict, &elsewhere)
+	h.refused(api.CodeIDConflict, &elsewhere)
 	new1 := *reply.Open
 	new1.RunID = "fresh"
-	h.refused(runs.CodeSessionEnded, &new1)
+	h.refused(api.CodeSessionEnded, &new1)
 	new2 := *reply.Open
 	new2.RunID, new2.SessionID = "fresh", "nobody"
-	h.refused(runs.CodeSessionNotFound, &new2)
+	h.refused(api.CodeSessionNotFound, &new2)
 }
 
 // A session may be asked by many at once; each answer goes where it belongs.
@@ -136,7 +139,7 @@ func TestSeveralClarifications(t *testing.T) {
 	h := newHouse(t)
 	h.family()
 	h.must(&runs.CreateSession{SessionID: "s2", ParentSessionID: "p"})
-	h.must(&runs.CreateRun{SessionID: "s2", SessionGiven: true, RunID: "r2", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}})
+	h.must(&runs.CreateRun{SessionID: "s2", SessionGiven: true, RunID: "r2", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
 	first := h.asked(ask("q"))
 	second := h.asked(ask("q-2"))
 	twin := park("q")
@@ -144,7 +147,7 @@ func TestSeveralClarifications(t *testing.T) {
 	third := h.asked(twin)
 	require.Empty(t, h.states["p"].Session.ActiveRunID)
 	for _, runID := range []string{first, second, third} {
-		require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(runID).Status)
+		require.Equal(t, api.StatusWaitingForUserQuestion, h.run(runID).Status)
 	}
 	// Two children use one request id: by their session, the one that waits longer is
 	// answered first.
@@ -155,11 +158,11 @@ func TestSeveralClarifications(t *testing.T) {
 	}
 	require.Equal(t, first, h.must(inParent("north")).Run.Run.RunID)
 	require.Equal(t, third, h.must(inParent("south")).Run.Run.RunID)
-	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(second).Status)
+	require.Equal(t, api.StatusWaitingForUserQuestion, h.run(second).Status)
 	h.carryOut()
-	require.Contains(t, string(h.message("s", runs.MessageIDOf("q")).Payload), "North")
-	require.Contains(t, string(h.message("s2", runs.MessageIDOf("q")).Payload), "South")
-	require.Equal(t, runs.StatusRunning, h.run("r2").Status)
+	require.Contains(t, string(h.message("s", model.MessageIDOf("q")).Payload), "North")
+	require.Contains(t, string(h.message("s2", model.MessageIDOf("q")).Payload), "South")
+	require.Equal(t, api.StatusRunning, h.run("r2").Status)
 }
 
 // The parent's session may have ended, or never have been: the child gets a declined
@@ -178,27 +181,27 @@ func TestParentIsOver(t *testing.T) {
 			refuse(h)
 			h.nowMs += 7
 			require.Equal(t, 1, h.carryOut())
-			require.Equal(t, runs.StatusRunning, h.run("r").Status)
+			require.Equal(t, api.StatusRunning, h.run("r").Status)
 			recorded := h.request("r", "q").Recorded()
-			require.Equal(t, runs.OutcomeDeclined, recorded.Outcome)
-			require.Equal(t, runs.ViaEnd, recorded.Via)
-			require.Equal(t, runs.ResolvedBySystem, recorded.ResolvedBy)
+			require.Equal(t, api.OutcomeDeclined, recorded.Outcome)
+			require.Equal(t, api.ViaEnd, recorded.Via)
+			require.Equal(t, api.ResolvedBySystem, recorded.ResolvedBy)
 			require.Equal(t, h.nowMs, recorded.ResolvedAtMs)
 			claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
 			requireJSON(t, `{"request_id":"q","declined":true,"summary":"","answers":[],"justification":"the parent session has ended"}`,
 				claim.Resume.Clarification)
-			require.Equal(t, "p", h.message("s", runs.MessageIDOf("q")).FromSessionID)
-			require.Equal(t, runs.EffectDone, h.effect("open_clarification:"+runID).State)
+			require.Equal(t, "p", h.message("s", model.MessageIDOf("q")).FromSessionID)
+			require.Equal(t, api.EffectDone, h.effect("open_clarification:"+runID).State)
 		})
 	}
 	h := newHouse(t)
 	runID := h.unparked()
 	effect := h.effect(h.effectIDs("s")[0])
-	for _, code := range []runs.Code{runs.CodeIDConflict, runs.CodeRunNotFound, ""} {
-		require.Nil(t, effect.Refused(code, h.nowMs), "%s", code)
+	for _, code := range []api.Code{api.CodeIDConflict, api.CodeRunNotFound, ""} {
+		require.Nil(t, runs.CommandWhenRefused(effect, code, h.nowMs), "%s", code)
 	}
 	h.must(answer(runID, "q", "north"))
-	require.Nil(t, h.effect(h.effectIDs("p")[0]).Refused(runs.CodeSessionEnded, h.nowMs), "an answer has nowhere else to go")
+	require.Nil(t, runs.CommandWhenRefused(h.effect(h.effectIDs("p")[0]), api.CodeSessionEnded, h.nowMs), "an answer has nowhere else to go")
 }
 
 // TestEveryCommandOnAClarification is the state machine of a clarification as callers
@@ -242,7 +245,7 @@ func TestEveryCommandOnAClarification(t *testing.T) {
 			got := string(h.run(runID).Status)
 			switch {
 			case err != nil:
-				got = string(runs.ErrorCode(err))
+				got = string(refusal.CodeOf(err))
 				require.True(t, change.Empty(), "a refused command wrote something")
 			case got == string(status):
 				got = "="

@@ -1,5 +1,11 @@
 package runs
 
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
+
 // Command is one thing that somebody wants changed. The types in this package are
 // the only ones there are: whoever asks, by whatever face, ends up here, and every
 // one of them goes through [Decide].
@@ -63,17 +69,17 @@ type Needs struct {
 	Payload bool
 	// Record is the idempotency record to look up; nil without a key. An empty scope
 	// stands for the session that is locked.
-	Record *RecordKey
+	Record *model.RecordKey
 }
 
 // Reply is what a command is answered with, once it is durable. Only the members
 // that the command's comment names are set.
 type Reply struct {
-	Run *RunRecord
+	Run *model.RunRecord
 	// Session is the session's row; its view is read after the commit.
-	Session *Session
-	Claim   *Claim
-	Resume  *Resume
+	Session *model.Session
+	Claim   *api.Claim
+	Resume  *api.Resume
 	// Existing: the thing was there already with the same payload.
 	Existing bool
 	// Replayed: the key was used before for the same call. Run is nil and ReplayRunID
@@ -88,12 +94,12 @@ type Reply struct {
 	LastEventID      int64
 	// Clarification names the run in the parent's session that a child's question
 	// became.
-	Clarification *WaitingOn
+	Clarification *api.WaitingOn
 	// Open is the command that makes that run, if it is not there yet.
 	Open     *OpenClarification
-	Messages []Message
-	Effect   *Effect
-	Rule     *RuleRecord
+	Messages []model.Message
+	Effect   *model.Effect
+	Rule     *rules.Record
 	NowMs    int64
 }
 
@@ -105,27 +111,7 @@ type CreateSession struct {
 	SessionID       string // made when empty
 	AgentID         string
 	ParentSessionID string
-	Metadata        JSON
-}
-
-// ClaimOptions ask for a lease together with the making of a run.
-type ClaimOptions struct {
-	WorkerID string `json:"worker_id"`
-	LeaseMs  int64  `json:"lease_ms,omitzero"` // DefaultLeaseMs when 0
-}
-
-// Suspension is what a worker wants to wait for. It must ask for something.
-type Suspension struct {
-	SuspensionID string                `json:"suspension_id,omitempty"` // made when empty
-	Approvals    []ApprovalRequest     `json:"approvals,omitempty"`
-	Questions    []UserQuestionRequest `json:"questions,omitempty"`
-	Checkpoint   JSON                  `json:"checkpoint,omitzero"`
-	// Hold keeps the lease: the worker stays attached while people decide.
-	Hold bool `json:"hold,omitzero"`
-	// SettledAfter says which resolutions the checkpoint has taken in: those up to
-	// this number in the order of the run's decisions. When it is absent, a
-	// checkpoint counts as having taken in all that was settled when it was stored.
-	SettledAfter *int64 `json:"settled_after,omitempty,string"`
+	Metadata        api.JSON
 }
 
 // CreateRun makes a run in a session, and the session when it is not there.
@@ -139,16 +125,16 @@ type Suspension struct {
 type CreateRun struct {
 	SessionID    string // made when empty
 	RunID        string // made when empty
-	Kind         RunKind
-	Input        JSON
+	Kind         api.RunKind
+	Input        api.JSON
 	AgentID      string // the session's when empty
 	ParentRunID  string
-	Metadata     JSON
+	Metadata     api.JSON
 	SourcePlugin string
 	SourceKind   string
 	ActorID      string
-	Claim        *ClaimOptions
-	Suspend      *Suspension
+	Claim        *api.ClaimOptions
+	Suspend      *api.Suspension
 	// Inline refuses to queue: nothing may be queued or active.
 	Inline bool
 	// Key is the caller's idempotency key, empty for none. SessionGiven tells
@@ -177,9 +163,6 @@ type ClaimRun struct {
 
 // Limits and defaults of leases, in milliseconds, and of attempts.
 const (
-	MinLeaseMs         = 1_000
-	MaxLeaseMs         = 3_600_000
-	DefaultLeaseMs     = 30_000
 	DefaultMaxAttempts = 10
 )
 
@@ -193,7 +176,7 @@ type Heartbeat struct {
 	RunID        string
 	Fence        int64
 	LeaseMs      int64 // DefaultLeaseMs when 0
-	Checkpoint   JSON
+	Checkpoint   api.JSON
 	SettledAfter *int64 // see Suspension
 }
 
@@ -205,7 +188,7 @@ type Heartbeat struct {
 type Suspend struct {
 	RunID string
 	Fence int64
-	Suspension
+	api.Suspension
 
 	suspending raisedSuspension
 }
@@ -231,7 +214,7 @@ type AppendEvents struct {
 	Fence int64
 	// Events are objects with a "type" that the service does not write itself,
 	// except "output", which also becomes an output record.
-	Events []JSON
+	Events []api.JSON
 
 	parsed []appendedEvent
 }
@@ -242,7 +225,7 @@ type AppendEvents struct {
 type Complete struct {
 	RunID  string
 	Fence  int64
-	Output JSON
+	Output api.JSON
 
 	digest string
 }
@@ -267,7 +250,7 @@ type Fail struct {
 type Release struct {
 	RunID      string
 	Fence      int64
-	Checkpoint JSON
+	Checkpoint api.JSON
 
 	digest string
 }

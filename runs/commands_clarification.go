@@ -1,5 +1,10 @@
 package runs
 
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
 // AskClarification lets a child run ask its parent's session. The request stands in
 // the child's session at once, and an effect makes the clarification's run in the
 // parent's session; see [Ask], which does both before it returns.
@@ -11,11 +16,11 @@ package runs
 type AskClarification struct {
 	RunID   string
 	Fence   int64
-	Request UserQuestionRequest
+	Request api.UserQuestionRequest
 	// Park also suspends the run until the answer; its lease ends.
 	Park bool
 	// Checkpoint is stored with the parking; see Suspension.
-	Checkpoint JSON
+	Checkpoint api.JSON
 	// Context of the two sides, shown with the question (decisions.md 35).
 	RequesterProjectIDs []string
 	RequesterChannelIDs []string
@@ -23,7 +28,7 @@ type AskClarification struct {
 	ParentChannelIDs    []string
 	// ParentRefusal is why the parent's session takes no question, as far as the
 	// caller knows, or nil. It refuses what was not asked before.
-	ParentRefusal *Error
+	ParentRefusal *refusal.Error
 
 	digest             string
 	clarificationRunID string
@@ -38,8 +43,8 @@ type AskClarification struct {
 type OpenClarification struct {
 	SessionID string
 	RunID     string
-	Request   UserQuestionRequest
-	Requester Requester
+	Request   api.UserQuestionRequest
+	Requester api.Requester
 
 	digest string
 }
@@ -55,8 +60,8 @@ type DeliverAnswer struct {
 	RunID         string // that asked
 	RequestID     string
 	FromSessionID string
-	Message       JSON // the message's payload
-	Resolution    JSON // the Resolution as it was recorded in the parent's session
+	Message       api.JSON // the message's payload
+	Resolution    api.JSON // the Resolution as it was recorded in the parent's session
 }
 
 // ReadMailbox reads a session's messages, oldest first, at most

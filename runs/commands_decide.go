@@ -1,5 +1,7 @@
 package runs
 
+import "github.com/holdpoint/holdpoint/api"
+
 // DecideRequests decides several open requests of one run together, approvals and
 // questions mixed, all or none; or cancels the run by one of them. It checks what
 // ResolveApprovals, AnswerQuestion and CancelQuestion check.
@@ -20,7 +22,7 @@ type DecideRequests struct {
 	CancelRequestID string
 	CancelReason    string
 	// CancelRuntimePayload is kept with the resolution of CancelRequestID.
-	CancelRuntimePayload JSON
+	CancelRuntimePayload api.JSON
 	MaxRuleAgeMs         int64 // see ResolveApprovals
 	Key                  string
 	Actor                Actor
@@ -35,7 +37,7 @@ type DecideRequests struct {
 // invalid_request.
 type AmendSession struct {
 	SessionID string
-	Metadata  JSON // an object
+	Metadata  api.JSON // an object
 }
 
 // ReviewApproval owes a review of an open approval, once for each approval

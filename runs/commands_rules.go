@@ -1,5 +1,7 @@
 package runs
 
+import "github.com/holdpoint/holdpoint/api"
+
 // AddRule writes a standing rule.
 //
 // Reply: Rule, Existing. Errors: invalid_request; session_ended; id_conflict when the
@@ -11,8 +13,8 @@ type AddRule struct {
 	SessionID string
 	AgentID   string
 	ToolName  string
-	Effect    RuleEffect // RuleAllow when empty
-	Match     RuleMatch
+	Effect    api.RuleEffect // RuleAllow when empty
+	Match     api.RuleMatch
 	Reason    string
 	MaxUses   int64
 	// ExpiresAtMs or ExpiresAfterMs, of which at most one is given, says how long the

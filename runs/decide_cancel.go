@@ -1,6 +1,12 @@
 package runs
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
 
 // cancelledByOperator is the justification of a clarification that was cancelled
 // without one (kheish.md 1.8).
@@ -11,9 +17,9 @@ func (c *CancelRun) Needs() Needs { return Needs{RunID: c.RunID} }
 
 func (c *CancelRun) prepare(IDSource) error {
 	c.Actor.prepare()
-	var faults faultList
-	faults.text("/reason", c.Reason, MaxTextLength)
-	return faults.err()
+	var faults refusal.Faults
+	faults.Text("/reason", c.Reason, api.MaxTextLength)
+	return faults.Err()
 }
 
 func (c *CancelRun) decide(w *work) (Reply, error) {
@@ -21,13 +27,13 @@ func (c *CancelRun) decide(w *work) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	if Terminal(run.Status) {
+	if model.Terminal(run.Status) {
 		return Reply{Run: w.recordOf(run), Existing: true}, nil
 	}
-	actor := Actor{Name: c.Actor.Name, Via: ViaCancel}
-	if run.Kind == KindParentClarification {
+	actor := Actor{Name: c.Actor.Name, Via: api.ViaCancel}
+	if run.Kind == api.KindParentClarification {
 		for _, request := range w.open(run.RunID) {
-			w.conclude(run, request, declinedBy(OutcomeCancelled, cmp.Or(c.Reason, cancelledByOperator), "cancelled", actor))
+			w.conclude(run, request, declinedBy(api.OutcomeCancelled, cmp.Or(c.Reason, cancelledByOperator), "cancelled", actor))
 		}
 		return Reply{Run: w.recordOf(run)}, nil
 	}

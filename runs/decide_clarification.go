@@ -3,17 +3,22 @@ package runs
 import (
 	"cmp"
 	"fmt"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // askBody is what identifies the question of a child.
 type askBody struct {
-	Request             UserQuestionRequest `json:"request"`
-	Park                bool                `json:"park,omitzero"`
-	Checkpoint          JSON                `json:"checkpoint,omitzero"`
-	RequesterProjectIDs []string            `json:"requester_project_ids,omitempty"`
-	RequesterChannelIDs []string            `json:"requester_channel_ids,omitempty"`
-	ParentProjectIDs    []string            `json:"parent_project_ids,omitempty"`
-	ParentChannelIDs    []string            `json:"parent_channel_ids,omitempty"`
+	Request             api.UserQuestionRequest `json:"request"`
+	Park                bool                    `json:"park,omitzero"`
+	Checkpoint          api.JSON                `json:"checkpoint,omitzero"`
+	RequesterProjectIDs []string                `json:"requester_project_ids,omitempty"`
+	RequesterChannelIDs []string                `json:"requester_channel_ids,omitempty"`
+	ParentProjectIDs    []string                `json:"parent_project_ids,omitempty"`
+	ParentChannelIDs    []string                `json:"parent_channel_ids,omitempty"`
 }
 
 // Needs implements Command.
@@ -23,14 +28,14 @@ func (c *AskClarification) Needs() Needs {
 }
 
 func (c *AskClarification) prepare(newID IDSource) error {
-	absentNull(&c.Checkpoint)
-	var faults faultList
+	document.AbsentNull(&c.Checkpoint)
+	var faults refusal.Faults
 	checkQuestionRequest(&c.Request, "/request", &faults)
-	if len(MessageIDOf(c.Request.ID)) > MaxIDLength {
-		faults.add("/request/id", "must have at most %d characters in a clarification", MaxIDLength-len(messageIDOfAnswer))
+	if len(model.MessageIDOf(c.Request.ID)) > api.MaxIDLength {
+		faults.Add("/request/id", "must have at most %d characters in a clarification", api.MaxIDLength-len(model.MessageIDPrefix))
 	}
 	if c.Checkpoint != nil && !c.Park {
-		faults.add("/checkpoint", "needs park")
+		faults.Add("/checkpoint", "needs park")
 	}
 	for _, list := range []struct {
 		at  string
@@ -41,15 +46,15 @@ func (c *AskClarification) prepare(newID IDSource) error {
 		{"/parent_project_ids", c.ParentProjectIDs},
 		{"/parent_channel_ids", c.ParentChannelIDs},
 	} {
-		if len(list.ids) > MaxContextIDs {
-			faults.add(list.at, "must have at most %d entries", MaxContextIDs)
+		if len(list.ids) > api.MaxContextIDs {
+			faults.Add(list.at, "must have at most %d entries", api.MaxContextIDs)
 			continue
 		}
 		for i, id := range list.ids {
-			faults.requiredText(fmt.Sprintf("%s/%d", list.at, i), id, MaxNameLength)
+			faults.RequiredText(fmt.Sprintf("%s/%d", list.at, i), id, api.MaxNameLength)
 		}
 	}
-	if err := faults.err(); err != nil {
+	if err := faults.Err(); err != nil {
 		return err
 	}
 	var err error
@@ -72,11 +77,11 @@ func (c *AskClarification) decide(w *work) (Reply, error) {
 		return Reply{}, w.holder(run, c.Fence)
 	}
 	if w.session.ParentSessionID == "" {
-		return Reply{}, newError(CodeNoParentSession, "session %s has no parent session", run.SessionID)
+		return Reply{}, refusal.New(api.CodeNoParentSession, "session %s has no parent session", run.SessionID)
 	}
-	if known := w.askedBefore(run, c.Request.ID); known != nil && !Terminal(run.Status) {
-		if known.RunID != run.RunID || known.SuspensionDigest != c.digest || known.Kind != KindClarification {
-			return Reply{}, newError(CodeIDConflict, "request %s was used before by run %s with another payload", c.Request.ID, known.RunID)
+	if known := w.askedBefore(run, c.Request.ID); known != nil && !model.Terminal(run.Status) {
+		if known.RunID != run.RunID || known.SuspensionDigest != c.digest || known.Kind != model.KindClarification {
+			return Reply{}, refusal.New(api.CodeIDConflict, "request %s was used before by run %s with another payload", c.Request.ID, known.RunID)
 		}
 		body := known.Clarification()
 		reply := c.reply(w, run, body.Request, body.WaitingOn)
@@ -89,21 +94,21 @@ func (c *AskClarification) decide(w *work) (Reply, error) {
 	if c.ParentRefusal != nil {
 		return Reply{}, c.ParentRefusal
 	}
-	if len(w.open(run.RunID)) >= MaxOpenRequests {
-		return Reply{}, invalid(Fault{Pointer: "/request", Detail: "the run would have too many open requests"})
+	if len(w.open(run.RunID)) >= api.MaxOpenRequests {
+		return Reply{}, refusal.Invalid(api.Fault{Pointer: "/request", Detail: "the run would have too many open requests"})
 	}
 	question, on := c.ask(w, run)
 	return c.reply(w, run, question, on), nil
 }
 
-func (c *AskClarification) reply(w *work, run *Run, question UserQuestionRequest, on WaitingOn) Reply {
+func (c *AskClarification) reply(w *work, run *model.Run, question api.UserQuestionRequest, on api.WaitingOn) Reply {
 	return Reply{Run: w.recordOf(run), Clarification: &on, Open: &OpenClarification{
 		SessionID: on.SessionID, RunID: on.RunID, Request: question, Requester: c.requester(run, question),
 	}}
 }
 
-func (c *AskClarification) requester(run *Run, question UserQuestionRequest) Requester {
-	return Requester{
+func (c *AskClarification) requester(run *model.Run, question api.UserQuestionRequest) api.Requester {
+	return api.Requester{
 		RequesterAgentID: run.AgentID, RequesterSessionID: run.SessionID, RequesterRunID: run.RunID,
 		RequesterToolCallID: question.ToolCallID,
 		RequesterProjectIDs: c.RequesterProjectIDs, RequesterChannelIDs: c.RequesterChannelIDs,
@@ -113,20 +118,20 @@ func (c *AskClarification) requester(run *Run, question UserQuestionRequest) Req
 
 // askedBefore returns the request of that id that the run has, or else another run's
 // clarification of that id: the message with its answer would have the same id.
-func (w *work) askedBefore(run *Run, requestID string) *Request {
+func (w *work) askedBefore(run *model.Run, requestID string) *model.Request {
 	if request := w.request(run.RunID, requestID); request != nil {
 		return request
 	}
-	return w.newestInSession(requestID, KindClarification)
+	return w.newestInSession(requestID, model.KindClarification)
 }
 
 // ask makes the child's side of a clarification and the effect that makes the
 // parent's.
-func (c *AskClarification) ask(w *work, run *Run) (UserQuestionRequest, WaitingOn) {
+func (c *AskClarification) ask(w *work, run *model.Run) (api.UserQuestionRequest, api.WaitingOn) {
 	question := c.Request
 	question.CreatedAtMs = w.nowMs
 	question.ExpiresAtMs, question.ExpiresAfterMs = w.deadline(question.ExpiresAtMs, question.ExpiresAfterMs), nil
-	on := WaitingOn{SessionID: w.session.ParentSessionID, RunID: c.clarificationRunID, RequestID: question.ID}
+	on := api.WaitingOn{SessionID: w.session.ParentSessionID, RunID: c.clarificationRunID, RequestID: question.ID}
 
 	if c.Park {
 		if c.Checkpoint != nil {
@@ -138,33 +143,33 @@ func (c *AskClarification) ask(w *work, run *Run) (UserQuestionRequest, WaitingO
 		run.SuspensionID = c.suspensionID
 		run.Attempt = 0
 		run.ClaimableAtMs = 0
-		w.endLease(run, LeaseSuspended, c.digest)
+		w.endLease(run, model.LeaseSuspended, c.digest)
 	}
 	run.StalledAttempts = 0
 	// The handle that everybody may use is the one of the request in the parent's
 	// session.
 	handle := question.Handle
 	question.Handle = ""
-	w.addRequest(&Request{
+	w.addRequest(&model.Request{
 		SessionID: run.SessionID, RunID: run.RunID, RequestID: question.ID, Handle: handle,
 		SuspensionID: c.suspensionID, SuspensionDigest: c.digest,
-		Number: run.RaisedCount + 1, Kind: KindClarification, CreatedAtMs: w.nowMs,
-		Body: encode(Clarification{Request: question, WaitingOn: on, Parked: c.Park}),
+		Number: run.RaisedCount + 1, Kind: model.KindClarification, CreatedAtMs: w.nowMs,
+		Body: document.Encode(model.Clarification{Request: question, WaitingOn: on, Parked: c.Park}),
 	})
 	run.RaisedCount++
-	w.emit(run, EventParentClarificationRequested, clarificationRequestedEvent{
-		EventParentClarificationRequested, question.ID, c.Park, on,
+	w.emit(run, api.EventParentClarificationRequested, clarificationRequestedEvent{
+		api.EventParentClarificationRequested, question.ID, c.Park, on,
 	})
 	if c.Park {
-		w.emit(run, EventWaitingForUserQuestion, parkedEvent{
-			EventWaitingForUserQuestion, []string{}, []UserQuestionRequest{}, on,
+		w.emit(run, api.EventWaitingForUserQuestion, parkedEvent{
+			api.EventWaitingForUserQuestion, []string{}, []api.UserQuestionRequest{}, on,
 		})
 	}
 	w.waitOrGoOn(run)
-	w.owe(&Effect{
-		SessionID: run.SessionID, EffectID: effectID(EffectOpenClarification, on.RunID), RunID: run.RunID,
-		Kind: EffectOpenClarification, TargetSessionID: on.SessionID,
-		Payload: encode(openClarificationPayload{RunID: on.RunID, Request: question, Requester: c.requester(run, question)}),
+	w.owe(&model.Effect{
+		SessionID: run.SessionID, EffectID: model.EffectID(api.EffectOpenClarification, on.RunID), RunID: run.RunID,
+		Kind: api.EffectOpenClarification, TargetSessionID: on.SessionID,
+		Payload: document.Encode(openClarificationPayload{RunID: on.RunID, Request: question, Requester: c.requester(run, question)}),
 	})
 	return question, on
 }
@@ -185,33 +190,33 @@ func (c *OpenClarification) prepare(newID IDSource) error {
 func (c *OpenClarification) decide(w *work) (Reply, error) {
 	if existing := w.state.Runs[c.RunID]; existing != nil {
 		if existing.PayloadDigest != c.digest || existing.SessionID != c.SessionID {
-			return Reply{}, newError(CodeIDConflict, "run %s exists with another payload", c.RunID)
+			return Reply{}, refusal.New(api.CodeIDConflict, "run %s exists with another payload", c.RunID)
 		}
 		return Reply{Existing: true, ReplayRunID: c.RunID}, nil
 	}
 	switch {
 	case w.session == nil:
-		return Reply{}, UnknownSession(c.SessionID)
+		return Reply{}, refusal.UnknownSession(c.SessionID)
 	case w.session.EndedAtMs != 0:
-		return Reply{}, newError(CodeSessionEnded, "session %s has ended", c.SessionID)
+		return Reply{}, refusal.New(api.CodeSessionEnded, "session %s has ended", c.SessionID)
 	}
-	run := &Run{
+	run := &model.Run{
 		RunID: c.RunID, SessionID: c.SessionID, AgentID: w.session.AgentID,
-		Kind: KindParentClarification, Status: StatusWaitingForUserQuestion,
-		Request: RunRequestSummary{
-			SourcePlugin: DefaultSourcePlugin, SourceKind: string(KindParentClarification),
-			ActorID:       cmp.Or(c.Requester.RequesterAgentID, DefaultAgentID),
+		Kind: api.KindParentClarification, Status: api.StatusWaitingForUserQuestion,
+		Request: api.RunRequestSummary{
+			SourcePlugin: api.DefaultSourcePlugin, SourceKind: string(api.KindParentClarification),
+			ActorID:       cmp.Or(c.Requester.RequesterAgentID, model.DefaultAgentID),
 			TextPreview:   clarificationPreview(c.Request),
 			QuestionCount: int64(len(c.Request.Questions)),
 		},
-		Requester: encode(c.Requester), PayloadDigest: c.digest, Input: encode(c.Request),
+		Requester: document.Encode(c.Requester), PayloadDigest: c.digest, Input: document.Encode(c.Request),
 		SubmittedAtMs: w.nowMs, StartedAtMs: w.nowMs, UpdatedAtMs: w.nowMs,
 	}
 	w.addRun(run)
-	w.emit(run, EventAccepted, plainEvent{EventAccepted})
+	w.emit(run, api.EventAccepted, plainEvent{api.EventAccepted})
 	run.SuspensionID = c.RunID
 	w.raise(run, &raisedSuspension{
-		Suspension: &Suspension{SuspensionID: c.RunID, Questions: []UserQuestionRequest{c.Request}}, digest: c.digest,
+		Suspension: &api.Suspension{SuspensionID: c.RunID, Questions: []api.UserQuestionRequest{c.Request}}, digest: c.digest,
 	})
 	w.expireDue(run)
 	return Reply{Run: w.recordOf(run)}, nil
@@ -221,7 +226,7 @@ func (c *OpenClarification) decide(w *work) (Reply, error) {
 func (c *DeliverAnswer) Needs() Needs {
 	return Needs{
 		SessionID: c.SessionID, RunID: c.RunID, RequestIDs: validIDs(c.RequestID),
-		MessageID: MessageIDOf(c.RequestID),
+		MessageID: model.MessageIDOf(c.RequestID),
 	}
 }
 
@@ -229,47 +234,47 @@ func (c *DeliverAnswer) prepare(IDSource) error { return nil }
 
 func (c *DeliverAnswer) decide(w *work) (Reply, error) {
 	if w.session == nil {
-		return Reply{}, UnknownSession(c.SessionID)
+		return Reply{}, refusal.UnknownSession(c.SessionID)
 	}
-	messageID := MessageIDOf(c.RequestID)
+	messageID := model.MessageIDOf(c.RequestID)
 	if known := w.message(messageID); known != nil {
-		return Reply{Messages: []Message{*known}, Existing: true}, nil
+		return Reply{Messages: []model.Message{*known}, Existing: true}, nil
 	}
 	run, err := w.targetRun(c.RunID)
 	if err != nil {
 		return Reply{}, err
 	}
-	message := &Message{
+	message := &model.Message{
 		SessionID: c.SessionID, MessageID: messageID, RunID: c.RunID, FromSessionID: c.FromSessionID,
-		State: MessagePending, Subject: subjectAnswer, Payload: c.Message, CreatedAtMs: w.nowMs,
+		State: api.MessagePending, Subject: subjectAnswer, Payload: c.Message, CreatedAtMs: w.nowMs,
 	}
 	if w.childIsOver() {
-		message.State, message.LastError = MessageDeadLetter, childIsClosed
+		message.State, message.LastError = api.MessageDeadLetter, childIsClosed
 	}
 	w.changes.NewMessages = append(w.changes.NewMessages, message)
 
-	if Terminal(run.Status) {
-		return Reply{Messages: []Message{*message}}, nil
+	if model.Terminal(run.Status) {
+		return Reply{Messages: []model.Message{*message}}, nil
 	}
-	if request := w.request(c.RunID, c.RequestID); request != nil && request.Open() && request.Kind == KindClarification {
-		var resolution Resolution
-		decodeStored(c.Resolution, &resolution)
+	if request := w.request(c.RunID, c.RequestID); request != nil && request.Open() && request.Kind == model.KindClarification {
+		var resolution api.Resolution
+		document.DecodeStored(c.Resolution, &resolution)
 		recorded := w.settle(run, request, resolution)
-		w.emit(run, EventUserQuestionResolved, questionResolvedEvent{EventUserQuestionResolved, recorded})
+		w.emit(run, api.EventUserQuestionResolved, questionResolvedEvent{api.EventUserQuestionResolved, recorded})
 		w.waitOrGoOn(run)
 	}
-	return Reply{Messages: []Message{*message}}, nil
+	return Reply{Messages: []model.Message{*message}}, nil
 }
 
 // acknowledgeAnswers acknowledges the messages whose answers a parked run is handed
 // with its claim (v1-work.md "Clarifications and mailbox").
-func (w *work) acknowledgeAnswers(run *Run) {
+func (w *work) acknowledgeAnswers(run *model.Run) {
 	for _, request := range w.requestsOf(run.RunID) {
-		if request.Open() || !request.parked() {
+		if request.Open() || !request.Parked() {
 			continue
 		}
-		message := w.message(MessageIDOf(request.RequestID))
-		if message != nil && message.RunID == run.RunID && message.State != MessageAcknowledged {
+		message := w.message(model.MessageIDOf(request.RequestID))
+		if message != nil && message.RunID == run.RunID && message.State != api.MessageAcknowledged {
 			w.acknowledge(message)
 		}
 	}

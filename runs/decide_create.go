@@ -5,22 +5,27 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // createRunBody is what identifies the call that makes a run: its members as they
 // were given, without the key and without what the service fills in.
 type createRunBody struct {
-	RunID        string        `json:"run_id,omitempty"`
-	Kind         RunKind       `json:"kind,omitempty"`
-	Input        JSON          `json:"input"`
-	AgentID      string        `json:"agent_id,omitempty"`
-	ParentRunID  string        `json:"parent_run_id,omitempty"`
-	Metadata     JSON          `json:"metadata,omitzero"`
-	SourcePlugin string        `json:"source_plugin,omitempty"`
-	SourceKind   string        `json:"source_kind,omitempty"`
-	ActorID      string        `json:"actor_id,omitempty"`
-	Claim        *ClaimOptions `json:"claim,omitempty"`
-	Suspend      *Suspension   `json:"suspend,omitempty"`
+	RunID        string            `json:"run_id,omitempty"`
+	Kind         api.RunKind       `json:"kind,omitempty"`
+	Input        api.JSON          `json:"input"`
+	AgentID      string            `json:"agent_id,omitempty"`
+	ParentRunID  string            `json:"parent_run_id,omitempty"`
+	Metadata     api.JSON          `json:"metadata,omitzero"`
+	SourcePlugin string            `json:"source_plugin,omitempty"`
+	SourceKind   string            `json:"source_kind,omitempty"`
+	ActorID      string            `json:"actor_id,omitempty"`
+	Claim        *api.ClaimOptions `json:"claim,omitempty"`
+	Suspend      *api.Suspension   `json:"suspend,omitempty"`
 }
 
 // Needs implements Command.
@@ -35,41 +40,41 @@ func (c *CreateRun) Needs() Needs {
 	return needs
 }
 
-func (c *CreateRun) recordKey() *RecordKey {
+func (c *CreateRun) recordKey() *model.RecordKey {
 	if c.SessionGiven {
-		return recordKey(OperationCreateRun, c.SessionID, c.Key)
+		return recordKey(model.OperationCreateRun, c.SessionID, c.Key)
 	}
-	return recordKey(OperationCreateRun, "caller/"+c.Caller, c.Key)
+	return recordKey(model.OperationCreateRun, "caller/"+c.Caller, c.Key)
 }
 
 func (c *CreateRun) prepare(newID IDSource) error {
 	c.leaveOutDefaults()
-	var faults faultList
-	faults.optionalID("/session_id", c.SessionID)
-	faults.optionalID("/run_id", c.RunID)
-	faults.optionalID("/agent_id", c.AgentID)
-	faults.optionalID("/parent_run_id", c.ParentRunID)
+	var faults refusal.Faults
+	faults.OptionalID("/session_id", c.SessionID)
+	faults.OptionalID("/run_id", c.RunID)
+	faults.OptionalID("/agent_id", c.AgentID)
+	faults.OptionalID("/parent_run_id", c.ParentRunID)
 	if c.Kind != "" {
-		faults.add("/kind", "must be %q", KindInput)
+		faults.Add("/kind", "must be %q", api.KindInput)
 	}
 	if c.Input == nil {
-		faults.add("/input", "is required")
+		faults.Add("/input", "is required")
 	}
-	faults.object("/metadata", c.Metadata)
-	faults.text("/source_plugin", c.SourcePlugin, MaxNameLength)
-	faults.text("/source_kind", c.SourceKind, MaxNameLength)
-	faults.text("/actor_id", c.ActorID, MaxNameLength)
+	faults.Object("/metadata", c.Metadata)
+	faults.Text("/source_plugin", c.SourcePlugin, api.MaxNameLength)
+	faults.Text("/source_kind", c.SourceKind, api.MaxNameLength)
+	faults.Text("/actor_id", c.ActorID, api.MaxNameLength)
 	if c.Claim != nil {
-		faults.id("/claim/worker_id", c.Claim.WorkerID)
-		faults.lease("/claim/lease_ms", c.Claim.LeaseMs)
+		faults.ID("/claim/worker_id", c.Claim.WorkerID)
+		faults.Lease("/claim/lease_ms", c.Claim.LeaseMs)
 	}
 	if c.Suspend != nil && c.Suspend.Hold && c.Claim == nil {
-		faults.add("/suspend/hold", "needs a claim")
+		faults.Add("/suspend/hold", "needs a claim")
 	}
 	if c.Suspend != nil {
 		checkSuspension(c.Suspend, "/suspend", &faults)
 	}
-	if err := cmp.Or(faults.err(), prepareKey(&c.Key)); err != nil {
+	if err := cmp.Or(faults.Err(), prepareKey(&c.Key)); err != nil {
 		return err
 	}
 	// The body is taken before ids are filled in: the very same call must look the
@@ -91,7 +96,7 @@ func (c *CreateRun) prepare(newID IDSource) error {
 	c.runIDGiven = c.RunID != ""
 	c.RunID = cmp.Or(c.RunID, newID(PrefixRun))
 	c.SessionID = cmp.Or(c.SessionID, newID(PrefixSession))
-	c.Kind = KindInput
+	c.Kind = api.KindInput
 	c.preview = textPreview(c.Input)
 	return nil
 }
@@ -99,17 +104,17 @@ func (c *CreateRun) prepare(newID IDSource) error {
 // leaveOutDefaults makes a member that is given with its default the same as one
 // that is left out (decisions.md 29).
 func (c *CreateRun) leaveOutDefaults() {
-	absentNull(&c.Metadata)
-	if c.Kind == KindInput {
+	document.AbsentNull(&c.Metadata)
+	if c.Kind == api.KindInput {
 		c.Kind = ""
 	}
-	if c.SourcePlugin == DefaultSourcePlugin {
+	if c.SourcePlugin == api.DefaultSourcePlugin {
 		c.SourcePlugin = ""
 	}
-	if c.SourceKind == DefaultSourceKind {
+	if c.SourceKind == api.DefaultSourceKind {
 		c.SourceKind = ""
 	}
-	if c.Claim != nil && c.Claim.LeaseMs == DefaultLeaseMs {
+	if c.Claim != nil && c.Claim.LeaseMs == api.DefaultLeaseMs {
 		c.Claim.LeaseMs = 0
 	}
 }
@@ -119,10 +124,10 @@ func (c *CreateRun) decide(w *work) (Reply, error) {
 	if done {
 		return reply, err
 	}
-	digest := fingerprint(OperationCreateRun, "", c.canonical)
+	digest := fingerprint(model.OperationCreateRun, "", c.canonical)
 	if existing, there := w.state.Runs[c.RunID]; there && c.runIDGiven {
 		if existing.PayloadDigest != digest || c.SessionGiven && existing.SessionID != c.SessionID {
-			return Reply{}, newError(CodeIDConflict, "run %s exists with another payload", c.RunID)
+			return Reply{}, refusal.New(api.CodeIDConflict, "run %s exists with another payload", c.RunID)
 		}
 		return Reply{Existing: true, ReplayRunID: c.RunID}, nil
 	}
@@ -132,22 +137,22 @@ func (c *CreateRun) decide(w *work) (Reply, error) {
 	if w.session == nil {
 		w.makeSession(c.SessionID, c.AgentID, "", nil)
 	}
-	run := &Run{
+	run := &model.Run{
 		RunID: c.RunID, SessionID: c.SessionID, AgentID: cmp.Or(c.AgentID, w.session.AgentID),
-		ParentRunID: c.ParentRunID, Kind: c.Kind, Status: StatusQueued,
-		Request: RunRequestSummary{
-			SourcePlugin: cmp.Or(c.SourcePlugin, DefaultSourcePlugin),
-			SourceKind:   cmp.Or(c.SourceKind, DefaultSourceKind),
-			ActorID:      cmp.Or(c.ActorID, c.Caller, DefaultActorID),
+		ParentRunID: c.ParentRunID, Kind: c.Kind, Status: api.StatusQueued,
+		Request: api.RunRequestSummary{
+			SourcePlugin: cmp.Or(c.SourcePlugin, api.DefaultSourcePlugin),
+			SourceKind:   cmp.Or(c.SourceKind, api.DefaultSourceKind),
+			ActorID:      cmp.Or(c.ActorID, c.Caller, api.DefaultActorID),
 			TextPreview:  c.preview,
 		},
 		Metadata: c.Metadata, PayloadDigest: digest,
 		SubmittedAtMs: w.nowMs, UpdatedAtMs: w.nowMs, QueuedAhead: w.session.QueuedCount, Input: c.Input,
 	}
 	w.addRun(run)
-	w.emit(run, EventAccepted, plainEvent{EventAccepted})
+	w.emit(run, api.EventAccepted, plainEvent{api.EventAccepted})
 	if c.Key != "" {
-		w.record(*c.recordKey(), fingerprint(OperationCreateRun, c.target(), c.canonical), run.RunID)
+		w.record(*c.recordKey(), fingerprint(model.OperationCreateRun, c.target(), c.canonical), run.RunID)
 	}
 	if c.Claim == nil && c.Suspend == nil {
 		w.enqueue(run)
@@ -171,7 +176,7 @@ func (c *CreateRun) admit(w *work) error {
 		return nil
 	}
 	if w.session.EndedAtMs != 0 {
-		return newError(CodeSessionEnded, "session %s has ended", c.SessionID)
+		return refusal.New(api.CodeSessionEnded, "session %s has ended", c.SessionID)
 	}
 	if active := w.activeRun(); active != nil {
 		w.expireDue(active)
@@ -179,16 +184,16 @@ func (c *CreateRun) admit(w *work) error {
 	busy := w.session.ActiveRunID != "" || w.session.QueuedCount > 0
 	switch {
 	case busy && c.Inline:
-		return newError(CodeSessionBusy, "session %s has a run that is active or queued", c.SessionID)
+		return refusal.New(api.CodeSessionBusy, "session %s has a run that is active or queued", c.SessionID)
 	case busy && (c.Claim != nil || c.Suspend != nil):
-		return newError(CodeRunNotClaimable, "session %s has a run that is active or queued", c.SessionID)
+		return refusal.New(api.CodeRunNotClaimable, "session %s has a run that is active or queued", c.SessionID)
 	}
 	return nil
 }
 
 // startAtOnce lets the caller run what it made, or wait with it, in the same
 // transaction (v1-work.md "Runs").
-func (c *CreateRun) startAtOnce(w *work, run *Run) (Reply, error) {
+func (c *CreateRun) startAtOnce(w *work, run *model.Run) (Reply, error) {
 	w.start(run)
 	if c.Claim != nil {
 		w.lease(run, c.Claim.WorkerID, c.Claim.LeaseMs)
@@ -206,35 +211,35 @@ func (c *CreateRun) startAtOnce(w *work, run *Run) (Reply, error) {
 }
 
 type queuedEvent struct {
-	Type     EventType `json:"type"`
-	Position int64     `json:"position"`
+	Type     api.EventType `json:"type"`
+	Position int64         `json:"position"`
 }
 
 // enqueue puts a new run at the end of its session's queue.
-func (w *work) enqueue(run *Run) {
+func (w *work) enqueue(run *model.Run) {
 	w.session.QueuedCount++
-	w.emit(run, EventQueued, queuedEvent{EventQueued, run.QueuedAhead + 1})
+	w.emit(run, api.EventQueued, queuedEvent{api.EventQueued, run.QueuedAhead + 1})
 	w.promote()
 }
 
 // start gives a queued run the session's slot.
-func (w *work) start(run *Run) {
-	w.move(run, StatusRunning)
+func (w *work) start(run *model.Run) {
+	w.move(run, api.StatusRunning)
 	run.StartedAtMs = w.nowMs
 	run.ClaimableAtMs = w.nowMs
 	w.session.ActiveRunID = run.RunID
-	w.emit(run, EventStarted, plainEvent{EventStarted})
+	w.emit(run, api.EventStarted, plainEvent{api.EventStarted})
 }
 
 const previewLength = 160
 
 // textPreview is the beginning of a run's input for lists: of the text itself when
 // the input is one, else of its compact JSON.
-func textPreview(input JSON) string {
+func textPreview(input api.JSON) string {
 	var text string
-	if KindOf(input) != '"' || json.Unmarshal(input, &text) != nil {
-		compact, err := CompactJSON(input)
-		if err != nil || KindOf(input) == 'n' {
+	if document.Kind(input) != '"' || json.Unmarshal(input, &text) != nil {
+		compact, err := document.Compact(input)
+		if err != nil || document.Kind(input) == 'n' {
 			return ""
 		}
 		text = string(compact)
@@ -262,9 +267,9 @@ func previewText(text string) string {
 
 // digestOf identifies a payload, so that the very same call is known again.
 func digestOf(value any) (string, error) {
-	digest, err := Digest(value)
+	digest, err := document.Digest(value)
 	if err != nil {
-		return "", invalid(Fault{Detail: "has no canonical JSON form"})
+		return "", refusal.Invalid(api.Fault{Detail: "has no canonical JSON form"})
 	}
 	return digest, nil
 }

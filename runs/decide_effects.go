@@ -1,5 +1,11 @@
 package runs
 
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
 // Needs implements Command.
 func (c *ClaimEffect) Needs() Needs {
 	return Needs{SessionID: c.SessionID, EffectID: c.EffectID}
@@ -12,11 +18,11 @@ func (c *ClaimEffect) decide(w *work) (Reply, error) {
 	if effect == nil {
 		return Reply{}, unknownEffect(c.SessionID, c.EffectID)
 	}
-	if effect.State != EffectPending || effect.DueAtMs > w.nowMs {
+	if effect.State != api.EffectPending || effect.DueAtMs > w.nowMs {
 		return Reply{Existing: true}, nil
 	}
 	effect.Attempts++
-	effect.DueAtMs = w.nowMs + EffectLeaseMs
+	effect.DueAtMs = w.nowMs + model.EffectLeaseMs
 	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
 	return Reply{Effect: effect, NowMs: w.nowMs}, nil
 }
@@ -37,15 +43,15 @@ func (c *FinishEffect) decide(w *work) (Reply, error) {
 	// success counts whoever reports it.
 	stale := effect.Attempts != c.Attempt
 	switch {
-	case effect.State == EffectDone, c.Error != "" && (stale || effect.State == EffectFailed):
+	case effect.State == api.EffectDone, c.Error != "" && (stale || effect.State == api.EffectFailed):
 		return Reply{Effect: effect, Existing: true}, nil
 	case c.Error == "":
-		effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = EffectDone, 0, w.nowMs, ""
-	case c.Permanent || effect.Attempts >= MaxEffectAttempts:
-		effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = EffectFailed, 0, w.nowMs, previewText(c.Error)
+		effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = api.EffectDone, 0, w.nowMs, ""
+	case c.Permanent || effect.Attempts >= model.MaxEffectAttempts:
+		effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = api.EffectFailed, 0, w.nowMs, previewText(c.Error)
 	default:
 		effect.LastError = previewText(c.Error)
-		effect.DueAtMs = w.nowMs + effect.backoff()
+		effect.DueAtMs = w.nowMs + effect.BackoffMs()
 	}
 	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
 	return Reply{Effect: effect}, nil
@@ -60,23 +66,23 @@ func (c *RetryEffect) prepare(IDSource) error { return nil }
 
 func (c *RetryEffect) decide(w *work) (Reply, error) {
 	if w.session == nil {
-		return Reply{}, UnknownSession(c.SessionID)
+		return Reply{}, refusal.UnknownSession(c.SessionID)
 	}
 	effect := w.effect(c.EffectID)
 	if effect == nil {
 		return Reply{}, unknownEffect(c.SessionID, c.EffectID)
 	}
-	if effect.State == EffectDone || effect.State == EffectPending && effect.DueAtMs <= w.nowMs {
+	if effect.State == api.EffectDone || effect.State == api.EffectPending && effect.DueAtMs <= w.nowMs {
 		return Reply{Effect: effect, Existing: true}, nil
 	}
-	if effect.State == EffectFailed {
-		effect.State, effect.FinishedAtMs = EffectPending, 0
+	if effect.State == api.EffectFailed {
+		effect.State, effect.FinishedAtMs = api.EffectPending, 0
 	}
 	effect.DueAtMs = w.nowMs
 	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
 	return Reply{Effect: effect}, nil
 }
 
-func unknownEffect(sessionID, effectID string) *Error {
-	return newError(CodeEffectNotFound, "unknown effect %s in session %s", effectID, sessionID)
+func unknownEffect(sessionID, effectID string) *refusal.Error {
+	return refusal.New(api.CodeEffectNotFound, "unknown effect %s in session %s", effectID, sessionID)
 }

@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Needs implements Command.
@@ -15,17 +19,17 @@ func (c *ReadMailbox) prepare(IDSource) error { return nil }
 
 func (c *ReadMailbox) decide(w *work) (Reply, error) {
 	if w.session == nil {
-		return Reply{}, UnknownSession(c.SessionID)
+		return Reply{}, refusal.UnknownSession(c.SessionID)
 	}
-	reply := Reply{Messages: []Message{}}
+	reply := Reply{Messages: []model.Message{}}
 	for _, message := range w.mailbox() {
 		w.lapse(message)
 		switch {
-		case c.DeadLetters && message.State == MessageDeadLetter:
+		case c.DeadLetters && message.State == api.MessageDeadLetter:
 			reply.Messages = append(reply.Messages, *message)
-		case !c.DeadLetters && message.State == MessagePending && message.LeaseExpiresAtMs <= w.nowMs:
+		case !c.DeadLetters && message.State == api.MessagePending && message.LeaseExpiresAtMs <= w.nowMs:
 			message.DeliveryAttempts++
-			message.LeaseExpiresAtMs = w.nowMs + MessageLeaseMs
+			message.LeaseExpiresAtMs = w.nowMs + model.MessageLeaseMs
 			w.saveMessage(message)
 			reply.Messages = append(reply.Messages, *message)
 		}
@@ -34,14 +38,14 @@ func (c *ReadMailbox) decide(w *work) (Reply, error) {
 }
 
 // mailbox returns the loaded messages that are not acknowledged, oldest first.
-func (w *work) mailbox() []*Message {
-	var list []*Message
+func (w *work) mailbox() []*model.Message {
+	var list []*model.Message
 	for messageID := range w.state.Messages {
-		if message := w.message(messageID); message != nil && message.State != MessageAcknowledged {
+		if message := w.message(messageID); message != nil && message.State != api.MessageAcknowledged {
 			list = append(list, message)
 		}
 	}
-	slices.SortFunc(list, func(a, b *Message) int {
+	slices.SortFunc(list, func(a, b *model.Message) int {
 		return cmp.Or(cmp.Compare(a.CreatedAtMs, b.CreatedAtMs), strings.Compare(a.MessageID, b.MessageID))
 	})
 	return list
@@ -49,12 +53,12 @@ func (w *work) mailbox() []*Message {
 
 // lapse dead-letters a message that was read too often, or whose session has ended.
 // Nobody has to do it in time: whoever looks at the mailbox does it first.
-func (w *work) lapse(message *Message) {
+func (w *work) lapse(message *model.Message) {
 	switch {
-	case message.State != MessagePending:
+	case message.State != api.MessagePending:
 	case w.session.EndedAtMs != 0:
 		w.deadLetter(message, childIsClosed)
-	case message.DeliveryAttempts >= MaxDeliveryAttempts && message.LeaseExpiresAtMs <= w.nowMs:
+	case message.DeliveryAttempts >= model.MaxDeliveryAttempts && message.LeaseExpiresAtMs <= w.nowMs:
 		w.deadLetter(message, neverAcknowledged)
 	}
 }
@@ -71,11 +75,11 @@ func (c *AcknowledgeMessage) decide(w *work) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	if message.State == MessageAcknowledged {
-		return Reply{Messages: []Message{*message}, Existing: true}, nil
+	if message.State == api.MessageAcknowledged {
+		return Reply{Messages: []model.Message{*message}, Existing: true}, nil
 	}
 	w.acknowledge(message)
-	return Reply{Messages: []Message{*message}}, nil
+	return Reply{Messages: []model.Message{*message}}, nil
 }
 
 // Needs implements Command.
@@ -92,27 +96,27 @@ func (c *ReplayMessage) decide(w *work) (Reply, error) {
 	}
 	w.lapse(message)
 	switch {
-	case message.State == MessageAcknowledged:
-		return Reply{}, newError(CodeMessageNotFound, "message %s was acknowledged and is no dead letter", c.MessageID)
-	case message.State == MessagePending:
-		return Reply{Messages: []Message{*message}, Existing: true}, nil
+	case message.State == api.MessageAcknowledged:
+		return Reply{}, refusal.New(api.CodeMessageNotFound, "message %s was acknowledged and is no dead letter", c.MessageID)
+	case message.State == api.MessagePending:
+		return Reply{Messages: []model.Message{*message}, Existing: true}, nil
 	case w.childIsOver():
 		w.deadLetter(message, childIsClosed)
 	default:
-		message.State = MessagePending
+		message.State = api.MessagePending
 		message.DeliveryAttempts, message.LeaseExpiresAtMs, message.LastError = 0, 0, ""
 		w.saveMessage(message)
 	}
-	return Reply{Messages: []Message{*message}}, nil
+	return Reply{Messages: []model.Message{*message}}, nil
 }
 
-func (w *work) namedMessage(sessionID, messageID string) (*Message, error) {
+func (w *work) namedMessage(sessionID, messageID string) (*model.Message, error) {
 	if w.session == nil {
-		return nil, UnknownSession(sessionID)
+		return nil, refusal.UnknownSession(sessionID)
 	}
 	message := w.message(messageID)
 	if message == nil {
-		return nil, newError(CodeMessageNotFound, "unknown message %s in session %s", messageID, sessionID)
+		return nil, refusal.New(api.CodeMessageNotFound, "unknown message %s in session %s", messageID, sessionID)
 	}
 	return message, nil
 }

@@ -1,6 +1,12 @@
 package runs
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
 
 // answerBody and cancelBody are what identify keyed calls about questions.
 type (
@@ -21,19 +27,19 @@ func (c *AnswerQuestion) Needs() Needs {
 		needs.SessionRequestIDs = ids
 		needs.Clarifications = true
 	}
-	needs.Record = recordKey(OperationQuestion, "", c.Key)
+	needs.Record = recordKey(model.OperationQuestion, "", c.Key)
 	return needs
 }
 
 func (c *AnswerQuestion) prepare(IDSource) error {
 	c.Actor.prepare()
 	c.Resolution.prepare()
-	var faults faultList
+	var faults refusal.Faults
 	c.Resolution.check("/resolution", &faults)
 	if c.Partial && c.Key != "" {
-		faults.add("/idempotency_key", "must not be given with a part of an answer")
+		faults.Add("/idempotency_key", "must not be given with a part of an answer")
 	}
-	if err := cmp.Or(faults.err(), prepareKey(&c.Key)); err != nil || c.Key == "" {
+	if err := cmp.Or(faults.Err(), prepareKey(&c.Key)); err != nil || c.Key == "" {
 		return err
 	}
 	var err error
@@ -46,7 +52,7 @@ func (c *AnswerQuestion) decide(w *work) (Reply, error) {
 	if err := w.checkTarget(c.SessionID, c.RunID); err != nil {
 		return Reply{}, err
 	}
-	key := recordKey(OperationQuestion, w.state.SessionID, c.Key)
+	key := recordKey(model.OperationQuestion, w.state.SessionID, c.Key)
 	if reply, done, err := w.lookUp(key, c.RunID, c.canonical); done {
 		return reply, err
 	}
@@ -78,31 +84,31 @@ func (c *AnswerQuestion) decide(w *work) (Reply, error) {
 		return Reply{}, err
 	}
 	w.answer(run, request, resolution, c.Actor)
-	if run.Kind != KindParentClarification {
+	if run.Kind != api.KindParentClarification {
 		w.waitOrGoOn(run)
 	}
 	if key != nil {
-		w.record(*key, fingerprint(OperationQuestion, run.RunID, c.canonical), run.RunID)
+		w.record(*key, fingerprint(model.OperationQuestion, run.RunID, c.canonical), run.RunID)
 	}
 	return Reply{Run: w.recordOf(run)}, nil
 }
 
 // answer records an answer that has been checked, and reports it. A clarification is
 // over with it; any other run goes on with waitOrGoOn.
-func (w *work) answer(run *Run, request *Request, resolution Resolution, actor Actor) {
+func (w *work) answer(run *model.Run, request *model.Request, resolution api.Resolution, actor Actor) {
 	resolution.ResolvedBy, resolution.Via = actor.Name, actor.Via
-	if run.Kind == KindParentClarification {
+	if run.Kind == api.KindParentClarification {
 		w.conclude(run, request, resolution)
 		return
 	}
 	recorded := w.settle(run, request, resolution)
-	w.emit(run, EventUserQuestionResolved, questionResolvedEvent{EventUserQuestionResolved, recorded})
+	w.emit(run, api.EventUserQuestionResolved, questionResolvedEvent{api.EventUserQuestionResolved, recorded})
 }
 
 // question returns the open question that is answered. done means that it is a
 // clarification to which the very same answer was recorded before.
-func (w *work) question(run *Run, given QuestionAnswer) (request *Request, done bool, err error) {
-	if run.Kind == KindParentClarification {
+func (w *work) question(run *model.Run, given QuestionAnswer) (request *model.Request, done bool, err error) {
+	if run.Kind == api.KindParentClarification {
 		return w.openClarification(run, given)
 	}
 	request, err = w.openQuestion(run, given.RequestID, "resolution")
@@ -112,44 +118,44 @@ func (w *work) question(run *Run, given QuestionAnswer) (request *Request, done 
 // route finds the run that an answer is for: the one of the call; or the session's
 // active run when that question is open on it; or the session's clarification with
 // that request id; or else the active run, when it waits for another answer.
-func (c *AnswerQuestion) route(w *work) (*Run, error) {
+func (c *AnswerQuestion) route(w *work) (*model.Run, error) {
 	if c.RunID != "" {
 		return w.targetRun(c.RunID)
 	}
 	active := w.activeRun()
 	if active != nil {
 		w.expireDue(active)
-		if request := w.request(active.RunID, c.Resolution.RequestID); request != nil && request.Kind == KindQuestion && request.Open() {
+		if request := w.request(active.RunID, c.Resolution.RequestID); request != nil && request.Kind == model.KindQuestion && request.Open() {
 			return active, nil
 		}
 	}
 	if run := w.clarificationAsking(c.Resolution.RequestID); run != nil {
 		return run, nil
 	}
-	request := w.newestInSession(c.Resolution.RequestID, KindQuestion)
+	request := w.newestInSession(c.Resolution.RequestID, model.KindQuestion)
 	if request != nil {
-		if run := w.run(request.RunID); run != nil && run.Kind == KindParentClarification {
+		if run := w.run(request.RunID); run != nil && run.Kind == api.KindParentClarification {
 			return run, nil // over: a retry of its answer succeeds, whatever else waits
 		}
 	}
-	if active != nil && w.waitsFor(active.RunID, KindQuestion) {
+	if active != nil && w.waitsFor(active.RunID, model.KindQuestion) {
 		return active, nil
 	}
 	switch {
 	case request != nil:
 		return nil, settledQuestionError(request)
 	case w.activeRun() == nil:
-		return nil, newError(CodeRunStateConflict, "session %s has no active run", c.SessionID)
+		return nil, refusal.New(api.CodeRunStateConflict, "session %s has no active run", c.SessionID)
 	default:
-		return nil, newError(CodeRunStateConflict, "session %s has no run that waits for an answer", c.SessionID)
+		return nil, refusal.New(api.CodeRunStateConflict, "session %s has no run that waits for an answer", c.SessionID)
 	}
 }
 
 // clarificationAsking returns the session's clarification that waits the longest
 // with a request of that id, or nil.
-func (w *work) clarificationAsking(requestID string) *Run {
+func (w *work) clarificationAsking(requestID string) *model.Run {
 	for _, run := range w.unfinished() {
-		if run.Kind != KindParentClarification {
+		if run.Kind != api.KindParentClarification {
 			continue
 		}
 		w.expireDue(run)
@@ -162,8 +168,8 @@ func (w *work) clarificationAsking(requestID string) *Run {
 
 // newestInSession returns the request of that id and kind that was raised last in
 // any of the session's runs, or nil.
-func (w *work) newestInSession(requestID string, kind RequestKind) *Request {
-	var newest *Request
+func (w *work) newestInSession(requestID string, kind model.RequestKind) *model.Request {
+	var newest *model.Request
 	for key, row := range w.state.Requests {
 		// A batch may have loaded a run of another session, whose id somebody chose for
 		// a new run in this one.
@@ -184,41 +190,41 @@ func (w *work) newestInSession(requestID string, kind RequestKind) *Request {
 
 // openQuestion returns an open question of a run, on which everything due has been
 // expired, or tells why there is none. The verb is that of the call.
-func (w *work) openQuestion(run *Run, requestID, verb string) (*Request, error) {
+func (w *work) openQuestion(run *model.Run, requestID, verb string) (*model.Request, error) {
 	request := w.request(run.RunID, requestID)
-	known := request != nil && request.Kind == KindQuestion
+	known := request != nil && request.Kind == model.KindQuestion
 	if known && request.Open() {
 		return request, nil
 	}
-	if w.waitsFor(run.RunID, KindQuestion) {
-		refused := newError(CodeQuestionRequestMismatch, "user-question %s %s does not match any pending request on run %s", verb, requestID, run.RunID)
+	if w.waitsFor(run.RunID, model.KindQuestion) {
+		refused := refusal.New(api.CodeQuestionRequestMismatch, "user-question %s %s does not match any pending request on run %s", verb, requestID, run.RunID)
 		if known {
-			refused.Recorded = request.recordedDecision()
+			refused.Recorded = request.RecordedDecision()
 		}
 		return nil, refused
 	}
 	if known {
 		return nil, settledQuestionError(request)
 	}
-	return nil, newError(CodeQuestionStateConflict, "run %s is not waiting for user input", run.RunID)
+	return nil, refusal.New(api.CodeQuestionStateConflict, "run %s is not waiting for user input", run.RunID)
 }
 
 // settledQuestionError tells a late caller what became of the question.
-func settledQuestionError(request *Request) *Error {
-	recorded := request.recordedDecision()
-	if request.Outcome == OutcomeExpired && recorded.Via == ViaClock {
+func settledQuestionError(request *model.Request) *refusal.Error {
+	recorded := request.RecordedDecision()
+	if request.Outcome == api.OutcomeExpired && recorded.Via == api.ViaClock {
 		dueAtMs := request.Question().ExpiresAtMs
-		return newError(CodeQuestionExpired, "%s", expiredText(request.RequestID, *dueAtMs)).with(recorded)
+		return refusal.New(api.CodeQuestionExpired, "%s", expiredText(request.RequestID, *dueAtMs)).With(recorded)
 	}
-	if request.Outcome == OutcomeExpired {
-		return newError(CodeQuestionExpired, "user-question request %s expired when its run ended", request.RequestID).with(recorded)
+	if request.Outcome == api.OutcomeExpired {
+		return refusal.New(api.CodeQuestionExpired, "user-question request %s expired when its run ended", request.RequestID).With(recorded)
 	}
-	if request.Outcome == OutcomeCancelled {
+	if request.Outcome == api.OutcomeCancelled {
 		resolution := request.Recorded()
 		why := cmp.Or(resolution.Justification, resolution.Reason)
-		return newError(CodeQuestionStateConflict, "%s", cancelledText(request.RequestID, why)).with(recorded)
+		return refusal.New(api.CodeQuestionStateConflict, "%s", cancelledText(request.RequestID, why)).With(recorded)
 	}
-	return newError(CodeQuestionStateConflict, "run %s is not waiting for user input: request %s was %s", request.RunID, request.RequestID, request.Outcome).with(recorded)
+	return refusal.New(api.CodeQuestionStateConflict, "run %s is not waiting for user input: request %s was %s", request.RunID, request.RequestID, request.Outcome).With(recorded)
 }
 
 // What a request is called in the error of a run that was cancelled by it.
@@ -243,15 +249,15 @@ func cancelledRequestText(what, requestID, why string) string {
 func (c *CancelQuestion) Needs() Needs {
 	return Needs{
 		RunID: c.RunID, RequestIDs: validIDs(c.RequestID),
-		Record: recordKey(OperationQuestionCancel, "", c.Key),
+		Record: recordKey(model.OperationQuestionCancel, "", c.Key),
 	}
 }
 
 func (c *CancelQuestion) prepare(IDSource) error {
 	c.Actor.prepare()
-	var faults faultList
-	faults.text("/justification", c.Justification, MaxTextLength)
-	if err := cmp.Or(faults.err(), prepareKey(&c.Key)); err != nil || c.Key == "" {
+	var faults refusal.Faults
+	faults.Text("/justification", c.Justification, api.MaxTextLength)
+	if err := cmp.Or(faults.Err(), prepareKey(&c.Key)); err != nil || c.Key == "" {
 		return err
 	}
 	var err error
@@ -263,9 +269,9 @@ func (c *CancelQuestion) prepare(IDSource) error {
 func (c *CancelQuestion) decide(w *work) (Reply, error) {
 	run := w.run(c.RunID)
 	if run == nil {
-		return Reply{}, UnknownRun(c.RunID)
+		return Reply{}, refusal.UnknownRun(c.RunID)
 	}
-	key := recordKey(OperationQuestionCancel, w.state.SessionID, c.Key)
+	key := recordKey(model.OperationQuestionCancel, w.state.SessionID, c.Key)
 	if reply, done, err := w.lookUp(key, c.RunID, c.canonical); done {
 		return reply, err
 	}
@@ -274,17 +280,17 @@ func (c *CancelQuestion) decide(w *work) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	if run.Kind == KindParentClarification {
-		w.conclude(run, request, declinedBy(OutcomeCancelled, cmp.Or(c.Justification, cancelledByOperator), "cancelled", c.Actor))
+	if run.Kind == api.KindParentClarification {
+		w.conclude(run, request, declinedBy(api.OutcomeCancelled, cmp.Or(c.Justification, cancelledByOperator), "cancelled", c.Actor))
 	} else {
-		recorded := w.settle(run, request, Resolution{
-			Outcome: OutcomeCancelled, Justification: c.Justification, ResolvedBy: c.Actor.Name, Via: c.Actor.Via,
+		recorded := w.settle(run, request, api.Resolution{
+			Outcome: api.OutcomeCancelled, Justification: c.Justification, ResolvedBy: c.Actor.Name, Via: c.Actor.Via,
 		})
-		w.emit(run, EventUserQuestionResolved, questionResolvedEvent{EventUserQuestionResolved, recorded})
+		w.emit(run, api.EventUserQuestionResolved, questionResolvedEvent{api.EventUserQuestionResolved, recorded})
 		w.cancel(run, cancelledText(request.RequestID, c.Justification), c.Actor, "")
 	}
 	if key != nil {
-		w.record(*key, fingerprint(OperationQuestionCancel, run.RunID, c.canonical), run.RunID)
+		w.record(*key, fingerprint(model.OperationQuestionCancel, run.RunID, c.canonical), run.RunID)
 	}
 	return Reply{Run: w.recordOf(run)}, nil
 }

@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // decisionBody is what identifies a keyed decision about several requests.
@@ -12,7 +16,7 @@ type decisionBody struct {
 	Answers              []QuestionAnswer   `json:"answers,omitempty"`
 	CancelRequestID      string             `json:"cancel_request_id,omitempty"`
 	CancelReason         string             `json:"cancel_reason,omitempty"`
-	CancelRuntimePayload JSON               `json:"cancel_runtime_payload,omitzero"`
+	CancelRuntimePayload api.JSON           `json:"cancel_runtime_payload,omitzero"`
 }
 
 // Needs implements Command.
@@ -20,18 +24,18 @@ func (c *DecideRequests) Needs() Needs {
 	return Needs{
 		RunID: c.RunID, RequestIDs: validIDs(c.named()...),
 		ChangesRules: c.CancelRequestID == "" && remembersDeny(c.Approvals),
-		Record:       recordKey(OperationDecision, "", c.Key),
+		Record:       recordKey(model.OperationDecision, "", c.Key),
 	}
 }
 
 func (c *DecideRequests) prepare(newID IDSource) error {
 	c.Actor.prepare()
-	var faults faultList
-	faults.text("/cancel_reason", c.CancelReason, MaxTextLength)
+	var faults refusal.Faults
+	faults.Text("/cancel_reason", c.CancelReason, api.MaxTextLength)
 	if c.CancelRequestID == "" {
 		c.prepareBatch(newID, &faults)
 	}
-	if err := cmp.Or(faults.err(), prepareKey(&c.Key)); err != nil || c.Key == "" {
+	if err := cmp.Or(faults.Err(), prepareKey(&c.Key)); err != nil || c.Key == "" {
 		return err
 	}
 	body := decisionBody{
@@ -43,10 +47,10 @@ func (c *DecideRequests) prepare(newID IDSource) error {
 	return err
 }
 
-func (c *DecideRequests) prepareBatch(newID IDSource, faults *faultList) {
+func (c *DecideRequests) prepareBatch(newID IDSource, faults *refusal.Faults) {
 	prepareApprovals(c.Approvals, "/approvals", c.MaxRuleAgeMs, newID, faults)
-	if len(c.Answers) > MaxResolutionsPerBatch {
-		faults.add("/answers", "must have at most %d entries", MaxResolutionsPerBatch)
+	if len(c.Answers) > api.MaxResolutionsPerBatch {
+		faults.Add("/answers", "must have at most %d entries", api.MaxResolutionsPerBatch)
 		return
 	}
 	seen := map[string]bool{}
@@ -55,7 +59,7 @@ func (c *DecideRequests) prepareBatch(newID IDSource, faults *faultList) {
 		answer.prepare()
 		answer.check(at, faults)
 		if answer.RequestID != "" && seen[answer.RequestID] {
-			faults.add(at+"/request_id", "%s is answered twice", answer.RequestID)
+			faults.Add(at+"/request_id", "%s is answered twice", answer.RequestID)
 		}
 		seen[answer.RequestID] = true
 	}
@@ -66,9 +70,9 @@ func (c *DecideRequests) prepareBatch(newID IDSource, faults *faultList) {
 func (c *DecideRequests) decide(w *work) (Reply, error) {
 	run := w.run(c.RunID)
 	if run == nil {
-		return Reply{}, UnknownRun(c.RunID)
+		return Reply{}, refusal.UnknownRun(c.RunID)
 	}
-	key := recordKey(OperationDecision, w.state.SessionID, c.Key)
+	key := recordKey(model.OperationDecision, w.state.SessionID, c.Key)
 	if reply, done, err := w.lookUp(key, c.RunID, c.canonical); done {
 		return reply, err
 	}
@@ -78,19 +82,19 @@ func (c *DecideRequests) decide(w *work) (Reply, error) {
 		return Reply{}, c.late(w, run, err)
 	}
 	if key != nil && !existing {
-		w.record(*key, fingerprint(OperationDecision, run.RunID, c.canonical), run.RunID)
+		w.record(*key, fingerprint(model.OperationDecision, run.RunID, c.canonical), run.RunID)
 	}
 	return Reply{Run: w.recordOf(run), Existing: existing}, nil
 }
 
 // settle records the whole decision. existing means that it is about a clarification
 // to which the very same answer was recorded before.
-func (c *DecideRequests) settle(w *work, run *Run) (existing bool, err error) {
+func (c *DecideRequests) settle(w *work, run *model.Run) (existing bool, err error) {
 	switch {
 	case c.CancelRequestID != "":
 		return false, c.cancel(w, run)
 	case len(c.Approvals) == 0 && len(c.Answers) == 0:
-		return false, newError(CodeApprovalBatchEmpty, "approval resolution batch must not be empty")
+		return false, refusal.New(api.CodeApprovalBatchEmpty, "approval resolution batch must not be empty")
 	}
 	if len(c.Approvals) > 0 {
 		if err := w.checkBatch(run, c.Approvals); err != nil {
@@ -107,14 +111,14 @@ func (c *DecideRequests) settle(w *work, run *Run) (existing bool, err error) {
 	for i, request := range asked {
 		w.answer(run, request, resolutions[i], c.Actor)
 	}
-	if run.Kind != KindParentClarification {
+	if run.Kind != api.KindParentClarification {
 		w.waitOrGoOn(run)
 	}
 	return false, nil
 }
 
 // checkBatch checks decisions about approvals as ResolveApprovals does.
-func (w *work) checkBatch(run *Run, approvals []ApprovalDecision) error {
+func (w *work) checkBatch(run *model.Run, approvals []ApprovalDecision) error {
 	alone := &ResolveApprovals{RunID: run.RunID, Resolutions: approvals}
 	if err := alone.checkState(w, run); err != nil {
 		return err
@@ -125,7 +129,7 @@ func (w *work) checkBatch(run *Run, approvals []ApprovalDecision) error {
 // checkAnswers returns the questions that are answered and what is to be recorded for
 // each. The first answer that is wrong is told; when it does not fit a schema, so are
 // those after it that do not.
-func (c *DecideRequests) checkAnswers(w *work, run *Run) (asked []*Request, resolutions []Resolution, done bool, err error) {
+func (c *DecideRequests) checkAnswers(w *work, run *model.Run) (asked []*model.Request, resolutions []api.Resolution, done bool, err error) {
 	for i := range c.Answers {
 		request, done, err := w.question(run, c.Answers[i])
 		if err != nil || done {
@@ -133,12 +137,12 @@ func (c *DecideRequests) checkAnswers(w *work, run *Run) (asked []*Request, reso
 		}
 		asked = append(asked, request)
 	}
-	var faults []Fault
+	var faults []api.Fault
 	for i, request := range asked {
 		resolution, err := checkAnswer(request.Question(), c.Answers[i], fmt.Sprintf("/answers/%d", i))
-		var refused *Error
+		var refused *refusal.Error
 		switch {
-		case errors.As(err, &refused) && refused.Code == CodeInvalidRequest:
+		case errors.As(err, &refused) && refused.Code == api.CodeInvalidRequest:
 			faults = append(faults, refused.Faults...)
 		case err != nil && faults == nil:
 			return nil, nil, false, err
@@ -146,25 +150,25 @@ func (c *DecideRequests) checkAnswers(w *work, run *Run) (asked []*Request, reso
 		resolutions = append(resolutions, resolution)
 	}
 	if faults != nil {
-		return nil, nil, false, invalid(faults...)
+		return nil, nil, false, refusal.Invalid(faults...)
 	}
 	return asked, resolutions, false, nil
 }
 
 // cancel cancels the run by one of its open requests.
-func (c *DecideRequests) cancel(w *work, run *Run) error {
+func (c *DecideRequests) cancel(w *work, run *model.Run) error {
 	request, what, err := w.cancelled(run, c.CancelRequestID)
 	if err != nil {
 		return err
 	}
-	if run.Kind == KindParentClarification {
-		resolution := declinedBy(OutcomeCancelled, cmp.Or(c.CancelReason, cancelledByOperator), "cancelled", c.Actor)
+	if run.Kind == api.KindParentClarification {
+		resolution := declinedBy(api.OutcomeCancelled, cmp.Or(c.CancelReason, cancelledByOperator), "cancelled", c.Actor)
 		resolution.RuntimePayload = c.CancelRuntimePayload
 		w.conclude(run, request, resolution)
 		return nil
 	}
-	w.settleAll(run, []*Request{request}, Resolution{
-		Outcome: OutcomeCancelled, Reason: c.CancelReason, RuntimePayload: c.CancelRuntimePayload,
+	w.settleAll(run, []*model.Request{request}, api.Resolution{
+		Outcome: api.OutcomeCancelled, Reason: c.CancelReason, RuntimePayload: c.CancelRuntimePayload,
 		ResolvedBy: c.Actor.Name, Via: c.Actor.Via,
 	})
 	w.cancel(run, cancelledRequestText(what, request.RequestID, c.CancelReason), c.Actor, c.CancelReason)
@@ -173,35 +177,35 @@ func (c *DecideRequests) cancel(w *work, run *Run) error {
 
 // cancelled returns the open request by which a run is cancelled, and what it is
 // called. An id that the run never had counts as one of what it waits for.
-func (w *work) cancelled(run *Run, requestID string) (request *Request, what string, err error) {
+func (w *work) cancelled(run *model.Run, requestID string) (request *model.Request, what string, err error) {
 	request = w.request(run.RunID, requestID)
-	approval := request != nil && request.Kind == KindApproval
+	approval := request != nil && request.Kind == model.KindApproval
 	if request == nil {
-		approval = w.waitsFor(run.RunID, KindApproval) && !w.waitsFor(run.RunID, KindQuestion)
+		approval = w.waitsFor(run.RunID, model.KindApproval) && !w.waitsFor(run.RunID, model.KindQuestion)
 	}
 	if !approval {
 		request, err = w.openQuestion(run, requestID, "cancel")
 		return request, questionText, err
 	}
-	return request, approvalText, w.checkBatch(run, []ApprovalDecision{{RequestID: requestID, Behavior: BehaviorDeny}})
+	return request, approvalText, w.checkBatch(run, []ApprovalDecision{{RequestID: requestID, Behavior: api.BehaviorDeny}})
 }
 
 // late adds the decision about the first item that is settled, approvals before
 // answers, to a refusal of what is not open any more (decisions.md 32).
-func (c *DecideRequests) late(w *work, run *Run, err error) error {
-	var refused *Error
+func (c *DecideRequests) late(w *work, run *model.Run, err error) error {
+	var refused *refusal.Error
 	if !errors.As(err, &refused) {
 		return err
 	}
 	switch refused.Code {
-	case CodeRunStateConflict, CodeApprovalStateConflict, CodeApprovalNotPending,
-		CodeQuestionStateConflict, CodeQuestionExpired, CodeQuestionRequestMismatch, CodeQuestionResolutionConflict:
+	case api.CodeRunStateConflict, api.CodeApprovalStateConflict, api.CodeApprovalNotPending,
+		api.CodeQuestionStateConflict, api.CodeQuestionExpired, api.CodeQuestionRequestMismatch, api.CodeQuestionResolutionConflict:
 	default:
 		return err
 	}
 	for _, id := range c.named() {
 		if request := w.request(run.RunID, id); request != nil && !request.Open() {
-			return refused.with(request.recordedDecision())
+			return refused.With(request.RecordedDecision())
 		}
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -27,11 +28,11 @@ func several(items ...any) *runs.DecideRequests {
 }
 
 func yes(id string) runs.ApprovalDecision {
-	return runs.ApprovalDecision{RequestID: id, Behavior: runs.BehaviorAllow}
+	return runs.ApprovalDecision{RequestID: id, Behavior: api.BehaviorAllow}
 }
 
 func no(id string) runs.ApprovalDecision {
-	return runs.ApprovalDecision{RequestID: id, Behavior: runs.BehaviorDeny}
+	return runs.ApprovalDecision{RequestID: id, Behavior: api.BehaviorDeny}
 }
 
 func north(id string) runs.QuestionAnswer {
@@ -50,9 +51,9 @@ func TestDecideSeveralRequests(t *testing.T) {
 	h := newHouse(t)
 	h.wait("r", question("q"), approval("a"), question("p"), approval("b"), approval("c"))
 	allowed := yes("b")
-	allowed.RuntimePayload = runs.JSON(`{"decision":"accept"}`)
+	allowed.RuntimePayload = api.JSON(`{"decision":"accept"}`)
 	reply := h.must(several(north("p"), allowed, north("q"), no("a")))
-	require.Equal(t, runs.StatusWaitingForApproval, reply.Run.Run.Status, "what is not named stays open")
+	require.Equal(t, api.StatusWaitingForApproval, reply.Run.Run.Status, "what is not named stays open")
 	// Approvals go first, and then the answers, in the order given.
 	for i, id := range []string{"b", "a", "p", "q"} {
 		require.Equal(t, int64(i+1), h.request("r", id).SettledNumber, id)
@@ -60,8 +61,8 @@ func TestDecideSeveralRequests(t *testing.T) {
 		require.Equal(t, "ann", h.request("r", id).Recorded().ResolvedBy)
 	}
 	require.Equal(t, allowed.RuntimePayload, h.request("r", "b").Recorded().RuntimePayload)
-	require.Equal(t, runs.StatusRunning, h.must(several(yes("c"))).Run.Run.Status)
-	require.Equal(t, []runs.EventType{
+	require.Equal(t, api.StatusRunning, h.must(several(yes("c"))).Run.Run.Status)
+	require.Equal(t, []api.EventType{
 		"accepted", "queued", "started", "waiting_for_user_question", "waiting_for_approval",
 		"approval_resolved", "user_question_resolved", "user_question_resolved",
 		"approval_resolved", "started",
@@ -75,7 +76,7 @@ func TestDecideGoesOnOnce(t *testing.T) {
 	h := newHouse(t)
 	h.wait("r", question("q"), approval("a"))
 	h.must(several(yes("a"), north("q")))
-	require.Equal(t, []runs.EventType{
+	require.Equal(t, []api.EventType{
 		"accepted", "queued", "started", "waiting_for_user_question", "waiting_for_approval",
 		"approval_resolved", "user_question_resolved", "started",
 	}, h.eventTypes("r"))
@@ -87,11 +88,11 @@ func TestDecideChecksInOrder(t *testing.T) {
 	t.Parallel()
 	withInput := func(id, input string) runs.ApprovalDecision {
 		resolution := yes(id)
-		resolution.UpdatedInput = runs.JSON(input)
+		resolution.UpdatedInput = api.JSON(input)
 		return resolution
 	}
 	value := func(id, text string) runs.QuestionAnswer {
-		return runs.QuestionAnswer{RequestID: id, Value: runs.JSON(text)}
+		return runs.QuestionAnswer{RequestID: id, Value: api.JSON(text)}
 	}
 	west := answer("r", "q", "west").Resolution
 	badKey := several(yes("none"))
@@ -102,32 +103,32 @@ func TestDecideChecksInOrder(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		command  *runs.DecideRequests
-		code     runs.Code
+		code     api.Code
 		pointers []string
 	}{
 		{
-			"all that can be told without a row", several(yes(""), runs.ApprovalDecision{RequestID: "a", Behavior: "maybe", Reason: "\x00"}, north(""), runs.QuestionAnswer{RequestID: "q", Justification: "\x00"}, north("q")), runs.CodeInvalidRequest,
+			"all that can be told without a row", several(yes(""), runs.ApprovalDecision{RequestID: "a", Behavior: "maybe", Reason: "\x00"}, north(""), runs.QuestionAnswer{RequestID: "q", Justification: "\x00"}, north("q")), api.CodeInvalidRequest,
 			[]string{"/approvals/0/request_id", "/approvals/1/behavior", "/approvals/1/reason", "/answers/0/request_id", "/answers/1/justification", "/answers/2/request_id"},
 		},
-		{"nothing", several(), runs.CodeApprovalBatchEmpty, nil},
-		{"a bad reason", badText, runs.CodeInvalidRequest, []string{"/cancel_reason"}},
-		{"a bad key", badKey, runs.CodeInvalidIdempotencyKey, nil},
-		{"no such run, before an empty batch", nobody, runs.CodeRunNotFound, nil},
-		{"an approval twice, before one that is unknown", several(yes("a"), yes("a"), yes("none"), north("none")), runs.CodeApprovalDuplicate, nil},
-		{"an unknown approval, before an unknown question", several(yes("none"), north("none")), runs.CodeApprovalNotPending, nil},
-		{"a question is no approval", several(yes("q")), runs.CodeApprovalNotPending, nil},
-		{"an approval is no question", several(yes("a"), north("b")), runs.CodeQuestionRequestMismatch, nil},
-		{"a bad input, before an unknown question", several(yes("a"), withInput("i", `{"command":1}`), north("none")), runs.CodeInvalidRequest, []string{"/approvals/1/updated_input/command"}},
-		{"an unknown question, before a wrong answer", several(yes("a"), west, north("none")), runs.CodeQuestionRequestMismatch, nil},
-		{"a wrong answer", several(yes("a"), west, value("v", `"x"`)), runs.CodeQuestionOptionNotFound, nil},
-		{"values that do not fit, before a wrong answer after them", several(value("v", `"x"`), west, value("w", `"y"`)), runs.CodeInvalidRequest, []string{"/answers/0/value", "/answers/2/value"}},
-		{"no value", several(north("q"), runs.QuestionAnswer{RequestID: "v"}), runs.CodeQuestionAnswerEmpty, nil},
-		{"a hostile id", several(yes("a\n")), runs.CodeApprovalNotPending, nil},
+		{"nothing", several(), api.CodeApprovalBatchEmpty, nil},
+		{"a bad reason", badText, api.CodeInvalidRequest, []string{"/cancel_reason"}},
+		{"a bad key", badKey, api.CodeInvalidIdempotencyKey, nil},
+		{"no such run, before an empty batch", nobody, api.CodeRunNotFound, nil},
+		{"an approval twice, before one that is unknown", several(yes("a"), yes("a"), yes("none"), north("none")), api.CodeApprovalDuplicate, nil},
+		{"an unknown approval, before an unknown question", several(yes("none"), north("none")), api.CodeApprovalNotPending, nil},
+		{"a question is no approval", several(yes("q")), api.CodeApprovalNotPending, nil},
+		{"an approval is no question", several(yes("a"), north("b")), api.CodeQuestionRequestMismatch, nil},
+		{"a bad input, before an unknown question", several(yes("a"), withInput("i", `{"command":1}`), north("none")), api.CodeInvalidRequest, []string{"/approvals/1/updated_input/command"}},
+		{"an unknown question, before a wrong answer", several(yes("a"), west, north("none")), api.CodeQuestionRequestMismatch, nil},
+		{"a wrong answer", several(yes("a"), west, value("v", `"x"`)), api.CodeQuestionOptionNotFound, nil},
+		{"values that do not fit, before a wrong answer after them", several(value("v", `"x"`), west, value("w", `"y"`)), api.CodeInvalidRequest, []string{"/answers/0/value", "/answers/2/value"}},
+		{"no value", several(north("q"), runs.QuestionAnswer{RequestID: "v"}), api.CodeQuestionAnswerEmpty, nil},
+		{"a hostile id", several(yes("a\n")), api.CodeApprovalNotPending, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			integer := func(id string) runs.UserQuestionRequest {
-				return runs.UserQuestionRequest{ID: id, ResponseSchema: runs.JSON(`{"type":"integer"}`)}
+			integer := func(id string) api.UserQuestionRequest {
+				return api.UserQuestionRequest{ID: id, ResponseSchema: api.JSON(`{"type":"integer"}`)}
 			}
 			h := newHouse(t)
 			h.wait("r", approval("a"), approval("b"), withInputSchema("i"), question("q"), integer("v"), integer("w"))
@@ -140,8 +141,8 @@ func TestDecideChecksInOrder(t *testing.T) {
 			require.True(t, change.Empty())
 		})
 	}
-	over := &runs.DecideRequests{RunID: "r", Approvals: make([]runs.ApprovalDecision, runs.MaxResolutionsPerBatch+1), Answers: make([]runs.QuestionAnswer, runs.MaxResolutionsPerBatch+1)}
-	require.Equal(t, []string{"/approvals", "/answers"}, pointersOf(newHouse(t).refused(runs.CodeInvalidRequest, over)))
+	over := &runs.DecideRequests{RunID: "r", Approvals: make([]runs.ApprovalDecision, api.MaxResolutionsPerBatch+1), Answers: make([]runs.QuestionAnswer, api.MaxResolutionsPerBatch+1)}
+	require.Equal(t, []string{"/approvals", "/answers"}, pointersOf(newHouse(t).refused(api.CodeInvalidRequest, over)))
 }
 
 // Who comes too late is told of the first item that is settled, approvals before
@@ -152,30 +153,30 @@ func TestLateDecision(t *testing.T) {
 	h.wait("r", approval("a"), approval("b"), question("q"), question("p"))
 	h.must(several(yes("a"), north("q")))
 	// Others of the kind are open.
-	requireRecorded(t, h.refused(runs.CodeApprovalNotPending, several(yes("b"), no("a"), north("q"))), "a", runs.OutcomeAllowed, "codex")
-	requireRecorded(t, h.refused(runs.CodeApprovalNotPending, several(no("none"), no("a"))), "a", runs.OutcomeAllowed, "codex")
-	requireRecorded(t, h.refused(runs.CodeApprovalNotPending, several(no("none"), north("q"))), "q", runs.OutcomeAnswered, "codex")
-	requireRecorded(t, h.refused(runs.CodeQuestionRequestMismatch, several(yes("b"), north("none"), north("q"))), "q", runs.OutcomeAnswered, "codex")
-	requireRecorded(t, h.refused(runs.CodeApprovalNotPending, cancelBy("a", "")), "a", runs.OutcomeAllowed, "codex")
-	requireRecorded(t, h.refused(runs.CodeQuestionRequestMismatch, cancelBy("q", "")), "q", runs.OutcomeAnswered, "codex")
+	requireRecorded(t, h.refused(api.CodeApprovalNotPending, several(yes("b"), no("a"), north("q"))), "a", api.OutcomeAllowed, "codex")
+	requireRecorded(t, h.refused(api.CodeApprovalNotPending, several(no("none"), no("a"))), "a", api.OutcomeAllowed, "codex")
+	requireRecorded(t, h.refused(api.CodeApprovalNotPending, several(no("none"), north("q"))), "q", api.OutcomeAnswered, "codex")
+	requireRecorded(t, h.refused(api.CodeQuestionRequestMismatch, several(yes("b"), north("none"), north("q"))), "q", api.OutcomeAnswered, "codex")
+	requireRecorded(t, h.refused(api.CodeApprovalNotPending, cancelBy("a", "")), "a", api.OutcomeAllowed, "codex")
+	requireRecorded(t, h.refused(api.CodeQuestionRequestMismatch, cancelBy("q", "")), "q", api.OutcomeAnswered, "codex")
 	// What is wrong with an answer is not late.
-	require.Nil(t, h.refused(runs.CodeQuestionOptionNotFound, several(answer("r", "p", "west").Resolution)).Recorded)
+	require.Nil(t, h.refused(api.CodeQuestionOptionNotFound, several(answer("r", "p", "west").Resolution)).Recorded)
 	require.True(t, h.request("r", "b").Open())
 
 	// Nothing of the kind is open.
 	h.must(several(no("b")))
-	requireRecorded(t, h.refused(runs.CodeApprovalStateConflict, several(yes("b"), north("p"))), "b", runs.OutcomeDenied, "codex")
-	requireRecorded(t, h.refused(runs.CodeApprovalStateConflict, cancelBy("b", "")), "b", runs.OutcomeDenied, "codex")
+	requireRecorded(t, h.refused(api.CodeApprovalStateConflict, several(yes("b"), north("p"))), "b", api.OutcomeDenied, "codex")
+	requireRecorded(t, h.refused(api.CodeApprovalStateConflict, cancelBy("b", "")), "b", api.OutcomeDenied, "codex")
 	h.must(several(north("p")))
-	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, several(north("p"))), "p", runs.OutcomeAnswered, "codex")
-	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, cancelBy("p", "")), "p", runs.OutcomeAnswered, "codex")
+	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, several(north("p"))), "p", api.OutcomeAnswered, "codex")
+	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, cancelBy("p", "")), "p", api.OutcomeAnswered, "codex")
 
 	// The run is over.
 	h.must(&runs.CancelRun{RunID: "r"})
-	requireRecorded(t, h.refused(runs.CodeRunStateConflict, several(north("p"), yes("a"))), "a", runs.OutcomeAllowed, "codex")
-	requireRecorded(t, h.refused(runs.CodeRunStateConflict, cancelBy("a", "")), "a", runs.OutcomeAllowed, "codex")
-	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, several(north("p"))), "p", runs.OutcomeAnswered, "codex")
-	require.Nil(t, h.refused(runs.CodeQuestionStateConflict, several(north("none"))).Recorded)
+	requireRecorded(t, h.refused(api.CodeRunStateConflict, several(north("p"), yes("a"))), "a", api.OutcomeAllowed, "codex")
+	requireRecorded(t, h.refused(api.CodeRunStateConflict, cancelBy("a", "")), "a", api.OutcomeAllowed, "codex")
+	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, several(north("p"))), "p", api.OutcomeAnswered, "codex")
+	require.Nil(t, h.refused(api.CodeQuestionStateConflict, several(north("none"))).Recorded)
 }
 
 // What is due expires first, and stays expired although the decision is refused.
@@ -184,17 +185,17 @@ func TestDecisionAfterTheDeadline(t *testing.T) {
 	h := newHouse(t)
 	h.wait("r", expiringApproval("a", startMs+10), approval("b"), question("q"))
 	h.nowMs += 10
-	requireRecorded(t, h.refused(runs.CodeApprovalNotPending, several(yes("b"), yes("a"), north("q"))), "a", runs.OutcomeExpired, runs.ViaClock)
-	require.Equal(t, runs.OutcomeExpired, h.request("r", "a").Outcome)
+	requireRecorded(t, h.refused(api.CodeApprovalNotPending, several(yes("b"), yes("a"), north("q"))), "a", api.OutcomeExpired, api.ViaClock)
+	require.Equal(t, api.OutcomeExpired, h.request("r", "a").Outcome)
 	require.True(t, h.request("r", "b").Open())
 	require.True(t, h.request("r", "q").Open())
 
 	h = newHouse(t)
 	h.wait("r", approval("a"), expiringQuestion("q", startMs+10))
 	h.nowMs += 10
-	requireRecorded(t, h.refused(runs.CodeQuestionExpired, several(north("q"))), "q", runs.OutcomeExpired, runs.ViaClock)
-	requireRecorded(t, h.refused(runs.CodeQuestionExpired, cancelBy("q", "")), "q", runs.OutcomeExpired, runs.ViaClock)
-	requireRecorded(t, h.refused(runs.CodeRunStateConflict, several(yes("a"), north("q"))), "a", runs.OutcomeCancelled, runs.ViaClock)
+	requireRecorded(t, h.refused(api.CodeQuestionExpired, several(north("q"))), "q", api.OutcomeExpired, api.ViaClock)
+	requireRecorded(t, h.refused(api.CodeQuestionExpired, cancelBy("q", "")), "q", api.OutcomeExpired, api.ViaClock)
+	requireRecorded(t, h.refused(api.CodeRunStateConflict, several(yes("a"), north("q"))), "a", api.OutcomeCancelled, api.ViaClock)
 }
 
 // decisions.md 10: a cancel beats its siblings, and what stands beside it has no
@@ -206,20 +207,20 @@ func TestCancelByARequest(t *testing.T) {
 		h.wait("r", approval("a"), approval("b"), question("q"), pair("p"))
 		h.create("next")
 		command := cancelBy(id, "enough", yes("b"), yes("b"), yes(""), answer("r", "p", "west").Resolution)
-		command.CancelRuntimePayload = runs.JSON(`{"decision":"cancel"}`)
+		command.CancelRuntimePayload = api.JSON(`{"decision":"cancel"}`)
 		reply := h.must(command)
-		require.Equal(t, runs.StatusCancelled, reply.Run.Run.Status)
+		require.Equal(t, api.StatusCancelled, reply.Run.Run.Status)
 		require.Equal(t, text, reply.Run.Run.Error)
 		require.NotZero(t, h.run("next").ClaimableAtMs, "the next queued run may go")
 		for _, sibling := range []string{"a", "b", "q", "p"} {
 			recorded := h.request("r", sibling).Recorded()
-			require.Equal(t, runs.OutcomeCancelled, recorded.Outcome, sibling)
+			require.Equal(t, api.OutcomeCancelled, recorded.Outcome, sibling)
 			require.Equal(t, "enough", recorded.Reason)
 			require.Equal(t, "codex", recorded.Via)
 			require.Equal(t, sibling == id, recorded.RuntimePayload != nil, "the payload is that of the one request")
 		}
 		require.Equal(t, int64(1), h.request("r", id).SettledNumber)
-		require.JSONEq(t, `{"type":"cancelled","reason":"enough"}`, h.lastEvent("r", runs.EventCancelled))
+		require.JSONEq(t, `{"type":"cancelled","reason":"enough"}`, h.lastEvent("r", api.EventCancelled))
 		h.checkHealthy()
 	}
 	h := newHouse(t)
@@ -232,14 +233,14 @@ func TestCancelByAnUnknownRequest(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.start("r")
-	require.Equal(t, "run r is not waiting for user input", h.refused(runs.CodeQuestionStateConflict, cancelBy("none", "")).Detail)
+	require.Equal(t, "run r is not waiting for user input", h.refused(api.CodeQuestionStateConflict, cancelBy("none", "")).Detail)
 	h.must(suspend("r", 1, approval("a")))
-	h.refused(runs.CodeApprovalNotPending, cancelBy("none", ""))
+	h.refused(api.CodeApprovalNotPending, cancelBy("none", ""))
 	h = newHouse(t)
 	h.wait("r", approval("a"), question("q"))
-	refusal := h.refused(runs.CodeQuestionRequestMismatch, cancelBy("none", ""))
+	refusal := h.refused(api.CodeQuestionRequestMismatch, cancelBy("none", ""))
 	require.Equal(t, "user-question cancel none does not match any pending request on run r", refusal.Detail)
-	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run("r").Status)
+	require.Equal(t, api.StatusWaitingForUserQuestion, h.run("r").Status)
 }
 
 func TestDecideAClarification(t *testing.T) {
@@ -250,21 +251,21 @@ func TestDecideAClarification(t *testing.T) {
 		command.RunID = runID
 		return command
 	}
-	h.refused(runs.CodeApprovalStateConflict, about(several(yes("q"))))
-	h.refused(runs.CodeQuestionRequestMismatch, about(several(north("none"))))
+	h.refused(api.CodeApprovalStateConflict, about(several(yes("q"))))
+	h.refused(api.CodeQuestionRequestMismatch, about(several(north("none"))))
 	h.must(about(several(north("q"))))
-	require.Equal(t, runs.StatusCompleted, h.run(runID).Status)
+	require.Equal(t, api.StatusCompleted, h.run(runID).Status)
 	h.requireUnchanged(about(several(north("q"))))
-	requireRecorded(t, h.refused(runs.CodeQuestionResolutionConflict, about(several(answer("", "q", "south").Resolution))), "q", runs.OutcomeAnswered, "codex")
+	requireRecorded(t, h.refused(api.CodeQuestionResolutionConflict, about(several(answer("", "q", "south").Resolution))), "q", api.OutcomeAnswered, "codex")
 	h.carryOut()
-	require.Equal(t, runs.StatusRunning, h.run("r").Status)
+	require.Equal(t, api.StatusRunning, h.run("r").Status)
 
 	h = newHouse(t)
 	runID = h.parked()
 	command := about(cancelBy("q", ""))
-	command.CancelRuntimePayload = runs.JSON(`{"status":"cancel"}`)
-	require.Equal(t, runs.StatusCompleted, h.must(command).Run.Run.Status)
-	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, about(cancelBy("q", ""))), "q", runs.OutcomeCancelled, "codex")
+	command.CancelRuntimePayload = api.JSON(`{"status":"cancel"}`)
+	require.Equal(t, api.StatusCompleted, h.must(command).Run.Run.Status)
+	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, about(cancelBy("q", ""))), "q", api.OutcomeCancelled, "codex")
 	h.carryOut()
 	clarification := h.record("r").Resume().Clarification
 	require.True(t, clarification.Declined)
@@ -289,19 +290,19 @@ func TestDecisionKeys(t *testing.T) {
 	}{
 		"the same":              {first, true},
 		"by another":            {func(c *runs.DecideRequests) { c.Actor = runs.Actor{} }, true},
-		"defaults":              {func(c *runs.DecideRequests) { c.Answers[0].Value = runs.JSON(`null`) }, true},
+		"defaults":              {func(c *runs.DecideRequests) { c.Answers[0].Value = api.JSON(`null`) }, true},
 		"another order":         {func(c *runs.DecideRequests) { c.Approvals[0], c.Approvals[1] = c.Approvals[1], c.Approvals[0] }, false},
 		"one less":              {func(c *runs.DecideRequests) { c.Approvals = c.Approvals[:1] }, false},
 		"no answers":            {func(c *runs.DecideRequests) { c.Answers = nil }, false},
-		"another behavior":      {func(c *runs.DecideRequests) { c.Approvals[0].Behavior = runs.BehaviorDeny }, false},
+		"another behavior":      {func(c *runs.DecideRequests) { c.Approvals[0].Behavior = api.BehaviorDeny }, false},
 		"another answer":        {func(c *runs.DecideRequests) { c.Answers[0].Answers[0].SelectedOptionIDs = []string{"south"} }, false},
-		"a payload":             {func(c *runs.DecideRequests) { c.Approvals[0].RuntimePayload = runs.JSON(`1`) }, false},
-		"a payload of answers":  {func(c *runs.DecideRequests) { c.Answers[0].RuntimePayload = runs.JSON(`1`) }, false},
-		"a match":               {func(c *runs.DecideRequests) { c.Approvals[0].RememberMatch = &runs.RuleMatch{AnyInput: true} }, false},
+		"a payload":             {func(c *runs.DecideRequests) { c.Approvals[0].RuntimePayload = api.JSON(`1`) }, false},
+		"a payload of answers":  {func(c *runs.DecideRequests) { c.Answers[0].RuntimePayload = api.JSON(`1`) }, false},
+		"a match":               {func(c *runs.DecideRequests) { c.Approvals[0].RememberMatch = &api.RuleMatch{AnyInput: true} }, false},
 		"verbatim":              {func(c *runs.DecideRequests) { c.Answers[0].Verbatim = true }, false},
 		"a cancel":              {func(c *runs.DecideRequests) { c.CancelRequestID = "a" }, false},
 		"a reason":              {func(c *runs.DecideRequests) { c.CancelReason = "r" }, false},
-		"a payload of a cancel": {func(c *runs.DecideRequests) { c.CancelRuntimePayload = runs.JSON(`1`) }, false},
+		"a payload of a cancel": {func(c *runs.DecideRequests) { c.CancelRuntimePayload = api.JSON(`1`) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -311,7 +312,7 @@ func TestDecisionKeys(t *testing.T) {
 			reply, change, err := h.decide(with(test.change))
 			require.True(t, change.Empty())
 			if !test.same {
-				requireCode(t, runs.CodeIdempotencyConflict, err)
+				requireCode(t, api.CodeIdempotencyConflict, err)
 				return
 			}
 			require.NoError(t, err)
@@ -325,7 +326,7 @@ func TestDecisionKeys(t *testing.T) {
 	h.wait("r", approval("a"), question("q"))
 	wrong := several(yes("none"))
 	wrong.Key = "k"
-	h.refused(runs.CodeApprovalNotPending, wrong)
+	h.refused(api.CodeApprovalNotPending, wrong)
 	cancel := cancelBy("a", "")
 	cancel.Key = "k"
 	h.must(cancel)
@@ -333,7 +334,7 @@ func TestDecisionKeys(t *testing.T) {
 	again.Key = "k"
 	require.True(t, h.must(again).Replayed)
 	// In another session the key is another.
-	h.must(&runs.CreateRun{SessionID: "t", RunID: "u", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}, Suspend: &runs.Suspension{Approvals: []runs.ApprovalRequest{approval("a")}}})
+	h.must(&runs.CreateRun{SessionID: "t", RunID: "u", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}, Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval("a")}}})
 	elsewhere := &runs.DecideRequests{RunID: "u", Approvals: []runs.ApprovalDecision{yes("a")}, Key: "k"}
 	require.False(t, h.must(elsewhere).Replayed)
 }
@@ -345,10 +346,10 @@ func TestDecisionWritesARule(t *testing.T) {
 	h := newHouse(t)
 	h.wait("r", approval("a"), question("q"))
 	remember := no("a")
-	remember.Remember = runs.RememberSession
+	remember.Remember = api.RememberSession
 	require.True(t, several(remember, north("q")).Needs().ChangesRules)
 	require.False(t, cancelBy("q", "", remember).Needs().ChangesRules)
-	remember.Behavior = runs.BehaviorAllow
+	remember.Behavior = api.BehaviorAllow
 	require.False(t, several(remember, north("q")).Needs().ChangesRules)
 
 	_, change, err := h.decide(several(remember, north("q")))
@@ -364,7 +365,7 @@ func TestDecisionWritesARule(t *testing.T) {
 	remember.RememberForMs = ms(1_001)
 	capped := several(remember, north("q"))
 	capped.MaxRuleAgeMs = 1_000
-	require.Equal(t, []string{"/approvals/0/remember_for_ms"}, pointersOf(h.refused(runs.CodeInvalidRequest, capped)))
+	require.Equal(t, []string{"/approvals/0/remember_for_ms"}, pointersOf(h.refused(api.CodeInvalidRequest, capped)))
 	_, change, err = h.decide(cancelBy("q", "", remember))
 	require.NoError(t, err)
 	require.Empty(t, change.NewRules)

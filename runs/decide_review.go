@@ -1,22 +1,29 @@
 package runs
 
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
 // reviewPayload is what EffectReviewApproval shows.
 type reviewPayload struct {
-	SessionID string          `json:"session_id"`
-	RunID     string          `json:"run_id"`
-	AgentID   string          `json:"agent_id"`
-	Request   ApprovalRequest `json:"request"`
+	SessionID string              `json:"session_id"`
+	RunID     string              `json:"run_id"`
+	AgentID   string              `json:"agent_id"`
+	Request   api.ApprovalRequest `json:"request"`
 }
 
 // Needs implements Command.
 func (c *ReviewApproval) Needs() Needs {
-	return Needs{RunID: c.RunID, RequestIDs: validIDs(c.RequestID), EffectID: effectID(EffectReviewApproval, c.Handle)}
+	return Needs{RunID: c.RunID, RequestIDs: validIDs(c.RequestID), EffectID: model.EffectID(api.EffectReviewApproval, c.Handle)}
 }
 
 func (c *ReviewApproval) prepare(IDSource) error {
-	var faults faultList
-	faults.id("/handle", c.Handle)
-	return faults.err()
+	var faults refusal.Faults
+	faults.ID("/handle", c.Handle)
+	return faults.Err()
 }
 
 func (c *ReviewApproval) decide(w *work) (Reply, error) {
@@ -25,17 +32,17 @@ func (c *ReviewApproval) decide(w *work) (Reply, error) {
 		return Reply{}, err
 	}
 	request := w.request(run.RunID, c.RequestID)
-	if request == nil || request.Kind != KindApproval || request.Handle != c.Handle {
-		return Reply{}, newError(CodeRequestNotFound, "unknown approval %s of run %s", c.RequestID, run.RunID)
+	if request == nil || request.Kind != model.KindApproval || request.Handle != c.Handle {
+		return Reply{}, refusal.New(api.CodeRequestNotFound, "unknown approval %s of run %s", c.RequestID, run.RunID)
 	}
-	id := effectID(EffectReviewApproval, request.Handle)
+	id := model.EffectID(api.EffectReviewApproval, request.Handle)
 	if !request.Open() || w.effect(id) != nil {
 		return Reply{Existing: true}, nil
 	}
-	w.owe(&Effect{
+	w.owe(&model.Effect{
 		SessionID: run.SessionID, EffectID: id, RunID: run.RunID,
-		Kind: EffectReviewApproval, TargetSessionID: run.SessionID,
-		Payload: encode(reviewPayload{run.SessionID, run.RunID, run.AgentID, request.Approval()}),
+		Kind: api.EffectReviewApproval, TargetSessionID: run.SessionID,
+		Payload: document.Encode(reviewPayload{run.SessionID, run.RunID, run.AgentID, request.Approval()}),
 	})
 	return Reply{}, nil
 }

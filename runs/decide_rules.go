@@ -1,24 +1,30 @@
 package runs
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
 
 // ruleBody is what identifies the call that adds a rule: its members as they were
 // given, with the defaults that can be left out.
 type ruleBody struct {
-	SessionID      string     `json:"session_id"`
-	AgentID        string     `json:"agent_id,omitempty"`
-	ToolName       string     `json:"tool_name,omitempty"`
-	Effect         RuleEffect `json:"effect"`
-	Match          RuleMatch  `json:"match"`
-	Reason         string     `json:"reason,omitempty"`
-	MaxUses        int64      `json:"max_uses,omitzero"`
-	ExpiresAtMs    *int64     `json:"expires_at_ms,omitempty"`
-	ExpiresAfterMs *int64     `json:"expires_after_ms,omitempty"`
+	SessionID      string         `json:"session_id"`
+	AgentID        string         `json:"agent_id,omitempty"`
+	ToolName       string         `json:"tool_name,omitempty"`
+	Effect         api.RuleEffect `json:"effect"`
+	Match          api.RuleMatch  `json:"match"`
+	Reason         string         `json:"reason,omitempty"`
+	MaxUses        int64          `json:"max_uses,omitzero"`
+	ExpiresAtMs    *int64         `json:"expires_at_ms,omitempty"`
+	ExpiresAfterMs *int64         `json:"expires_after_ms,omitempty"`
 }
 
 // Needs implements Command.
 func (c *AddRule) Needs() Needs {
-	needs := Needs{SessionID: c.SessionID, ChangesRules: c.Effect != RuleAllow}
+	needs := Needs{SessionID: c.SessionID, ChangesRules: c.Effect != api.RuleAllow}
 	if c.ruleIDGiven {
 		needs.RuleID = c.RuleID
 	}
@@ -27,40 +33,40 @@ func (c *AddRule) Needs() Needs {
 
 func (c *AddRule) prepare(newID IDSource) error {
 	c.Actor.prepare()
-	c.Effect = cmp.Or(c.Effect, RuleAllow)
-	c.SessionID = cmp.Or(c.SessionID, GlobalRules)
-	ofSession := c.SessionID != GlobalRules
-	var faults faultList
-	faults.optionalID("/rule_id", c.RuleID)
+	c.Effect = cmp.Or(c.Effect, api.RuleAllow)
+	c.SessionID = cmp.Or(c.SessionID, rules.AllSessions)
+	ofSession := c.SessionID != rules.AllSessions
+	var faults refusal.Faults
+	faults.OptionalID("/rule_id", c.RuleID)
 	if ofSession {
-		faults.id("/session_id", c.SessionID)
+		faults.ID("/session_id", c.SessionID)
 	}
-	faults.optionalID("/agent_id", c.AgentID)
-	faults.text("/tool_name", c.ToolName, MaxNameLength)
-	if c.Effect != RuleAllow && c.Effect != RuleAsk && c.Effect != RuleDeny {
-		faults.add("/effect", "must be %q, %q or %q", RuleAllow, RuleAsk, RuleDeny)
+	faults.OptionalID("/agent_id", c.AgentID)
+	faults.Text("/tool_name", c.ToolName, api.MaxNameLength)
+	if c.Effect != api.RuleAllow && c.Effect != api.RuleAsk && c.Effect != api.RuleDeny {
+		faults.Add("/effect", "must be %q, %q or %q", api.RuleAllow, api.RuleAsk, api.RuleDeny)
 	}
-	checkMatch(&c.Match, "/match", c.ToolName, ofSession, &faults)
-	faults.text("/reason", c.Reason, MaxTextLength)
+	rules.CheckMatch(&c.Match, "/match", c.ToolName, ofSession, &faults)
+	faults.Text("/reason", c.Reason, api.MaxTextLength)
 	switch {
 	case c.MaxUses == 0:
-	case c.MaxUses < 0 || c.MaxUses > MaxRuleUses:
-		faults.add("/max_uses", "must be between 1 and %d", MaxRuleUses)
+	case c.MaxUses < 0 || c.MaxUses > api.MaxRuleUses:
+		faults.Add("/max_uses", "must be between 1 and %d", api.MaxRuleUses)
 	case !ofSession:
-		faults.add("/max_uses", "needs a session_id")
-	case c.Effect == RuleAsk:
-		faults.add("/max_uses", "must not be given for an ask, which decides nothing")
+		faults.Add("/max_uses", "needs a session_id")
+	case c.Effect == api.RuleAsk:
+		faults.Add("/max_uses", "must not be given for an ask, which decides nothing")
 	}
 	if c.ExpiresAtMs != nil && c.ExpiresAfterMs != nil {
-		faults.add("/expires_after_ms", "must not be given together with expires_at_ms")
+		faults.Add("/expires_after_ms", "must not be given together with expires_at_ms")
 	}
 	if c.ExpiresAtMs != nil && *c.ExpiresAtMs <= 0 {
-		faults.add("/expires_at_ms", "must be positive")
+		faults.Add("/expires_at_ms", "must be positive")
 	}
 	if c.ExpiresAfterMs != nil {
-		checkRuleAge("/expires_after_ms", *c.ExpiresAfterMs, c.MaxAgeMs, &faults)
+		rules.CheckAge("/expires_after_ms", *c.ExpiresAfterMs, c.MaxAgeMs, &faults)
 	}
-	if err := faults.err(); err != nil {
+	if err := faults.Err(); err != nil {
 		return err
 	}
 	c.ruleIDGiven = c.RuleID != ""
@@ -76,25 +82,25 @@ func (c *AddRule) prepare(newID IDSource) error {
 func (c *AddRule) decide(w *work) (Reply, error) {
 	if existing := w.state.Rules[c.RuleID]; existing != nil && c.ruleIDGiven {
 		if existing.PayloadDigest != c.digest {
-			return Reply{}, newError(CodeIDConflict, "rule %s exists with another payload", c.RuleID)
+			return Reply{}, refusal.New(api.CodeIDConflict, "rule %s exists with another payload", c.RuleID)
 		}
-		return Reply{Rule: &RuleRecord{Rule: *existing}, Existing: true}, nil
+		return Reply{Rule: &rules.Record{Rule: *existing}, Existing: true}, nil
 	}
 	if w.session != nil && w.session.EndedAtMs != 0 {
-		return Reply{}, newError(CodeSessionEnded, "session %s has ended", c.SessionID)
+		return Reply{}, refusal.New(api.CodeSessionEnded, "session %s has ended", c.SessionID)
 	}
 	expiresAtMs, err := c.expiry(w.nowMs)
 	if err != nil {
 		return Reply{}, err
 	}
-	rule := &Rule{
+	rule := &rules.Rule{
 		RuleID: c.RuleID, SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.ToolName,
 		Effect: c.Effect, Match: c.Match, Reason: c.Reason, CreatedBy: c.Actor.Name, CreatedAtMs: w.nowMs,
 		ExpiresAtMs: expiresAtMs, MaxUses: c.MaxUses, PayloadDigest: c.digest,
 	}
-	rule.Text = rule.describe(nil)
+	rule.Text = rule.Describe(nil)
 	w.changes.NewRules = append(w.changes.NewRules, rule)
-	return Reply{Rule: &RuleRecord{Rule: *rule}}, nil
+	return Reply{Rule: &rules.Record{Rule: *rule}}, nil
 }
 
 // expiry returns when the rule ends, 0 for never. Only the engine's clock knows
@@ -102,39 +108,39 @@ func (c *AddRule) decide(w *work) (Reply, error) {
 func (c *AddRule) expiry(nowMs int64) (int64, error) {
 	switch {
 	case c.ExpiresAfterMs != nil:
-		return expiryOf(nowMs, *c.ExpiresAfterMs), nil
+		return rules.ExpiresAtMs(nowMs, *c.ExpiresAfterMs), nil
 	case c.ExpiresAtMs == nil:
-		return expiryOf(nowMs, defaultRuleAge(c.MaxAgeMs)), nil
+		return rules.ExpiresAtMs(nowMs, rules.DefaultAgeMs(c.MaxAgeMs)), nil
 	case *c.ExpiresAtMs <= nowMs:
-		return 0, invalid(Fault{Pointer: "/expires_at_ms", Detail: "must be in the future"})
+		return 0, refusal.Invalid(api.Fault{Pointer: "/expires_at_ms", Detail: "must be in the future"})
 	}
-	var faults faultList
-	checkRuleAge("/expires_at_ms", *c.ExpiresAtMs-nowMs, c.MaxAgeMs, &faults)
-	return *c.ExpiresAtMs, faults.err()
+	var faults refusal.Faults
+	rules.CheckAge("/expires_at_ms", *c.ExpiresAtMs-nowMs, c.MaxAgeMs, &faults)
+	return *c.ExpiresAtMs, faults.Err()
 }
 
 // Needs implements Command.
 func (c *RevokeRule) Needs() Needs {
-	return Needs{SessionID: cmp.Or(c.SessionID, GlobalRules), RuleID: c.RuleID, ChangesRules: true}
+	return Needs{SessionID: cmp.Or(c.SessionID, rules.AllSessions), RuleID: c.RuleID, ChangesRules: true}
 }
 
 func (c *RevokeRule) prepare(IDSource) error {
 	c.Actor.prepare()
-	var faults faultList
-	if c.SessionID != GlobalRules {
-		faults.optionalID("/session_id", c.SessionID)
+	var faults refusal.Faults
+	if c.SessionID != rules.AllSessions {
+		faults.OptionalID("/session_id", c.SessionID)
 	}
-	return faults.err()
+	return faults.Err()
 }
 
 func (c *RevokeRule) decide(w *work) (Reply, error) {
 	rule := w.state.Rules[c.RuleID]
 	// A rule of another session changes under the lock of that one.
 	if rule == nil || rule.SessionID != w.state.SessionID {
-		return Reply{}, UnknownRule(c.RuleID)
+		return Reply{}, refusal.UnknownRule(c.RuleID)
 	}
 	if rule.RevokedAtMs != 0 {
-		return Reply{Rule: &RuleRecord{Rule: *rule}, Existing: true}, nil
+		return Reply{Rule: &rules.Record{Rule: *rule}, Existing: true}, nil
 	}
-	return Reply{Rule: &RuleRecord{Rule: *w.revoke(rule, c.Actor.Name)}}, nil
+	return Reply{Rule: &rules.Record{Rule: *w.revoke(rule, c.Actor.Name)}}, nil
 }

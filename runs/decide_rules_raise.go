@@ -1,87 +1,89 @@
 package runs
 
 import (
-	"cmp"
 	"slices"
-	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // settleByRules settles what standing rules decide of the approvals that were just
 // raised (v1-work.md "Rules"), and reports whether there was any.
-func (w *work) settleByRules(run *Run, s *raisedSuspension) bool {
-	rules := w.standingRules()
-	if len(rules) == 0 {
+func (w *work) settleByRules(run *model.Run, s *raisedSuspension) bool {
+	standing := w.standingRules()
+	if len(standing) == 0 {
 		return false
 	}
-	var resolutions []Resolution
+	var resolutions []api.Resolution
 	for i := range s.Approvals {
 		approval := &s.Approvals[i]
 		request := w.request(run.RunID, approval.ID)
 		if !request.Open() {
 			continue
 		}
-		made := judge(rules, &RuleCall{
+		made := rules.Judge(standing, &rules.Call{
 			SessionID: run.SessionID, AgentID: run.AgentID, ToolName: approval.ToolName, ToolCallID: approval.ToolCallID,
 			PatternKeys: approval.PatternKeys, Input: approval.Input, InputDigest: s.inputDigests[i],
 		}, w.nowMs)
-		if made.effect == RuleAsk {
+		if made.Effect == api.RuleAsk {
 			continue
 		}
-		for _, used := range made.needed {
-			w.use(rules, used)
+		for _, used := range made.Needed {
+			w.use(standing, used)
 		}
 		resolutions = append(resolutions, w.settleByRule(run, request, made))
 	}
 	if len(resolutions) > 0 {
-		w.emit(run, EventApprovalResolved, approvalResolvedEvent{EventApprovalResolved, resolutions})
+		w.emit(run, api.EventApprovalResolved, approvalResolvedEvent{api.EventApprovalResolved, resolutions})
 	}
 	return len(resolutions) > 0
 }
 
 // settleByRule records a decision of a rule, in the name of the one who wrote it.
-func (w *work) settleByRule(run *Run, request *Request, made verdict) Resolution {
-	rule := made.rule
-	resolution := Resolution{
-		Outcome: OutcomeAllowed, Behavior: BehaviorAllow, Reason: rule.Reason,
-		ResolvedBy: rule.CreatedBy, Via: ViaRule + rule.RuleID, Rule: &AppliedRule{rule.RuleID, rule.Text},
+func (w *work) settleByRule(run *model.Run, request *model.Request, made rules.Verdict) api.Resolution {
+	rule := made.Rule
+	resolution := api.Resolution{
+		Outcome: api.OutcomeAllowed, Behavior: api.BehaviorAllow, Reason: rule.Reason,
+		ResolvedBy: rule.CreatedBy, Via: api.ViaRule + rule.RuleID, Rule: &api.AppliedRule{RuleID: rule.RuleID, Text: rule.Text},
 	}
-	if made.effect == RuleDeny {
-		resolution.Outcome, resolution.Behavior = OutcomeDenied, BehaviorDeny
+	if made.Effect == api.RuleDeny {
+		resolution.Outcome, resolution.Behavior = api.OutcomeDenied, api.BehaviorDeny
 	}
 	w.own(request).RuleID = rule.RuleID
 	return w.settle(run, request, resolution)
 }
 
 // standingRules returns the loaded rules that are not over, oldest first.
-func (w *work) standingRules() []*Rule {
-	var rules []*Rule
+func (w *work) standingRules() []*rules.Rule {
+	var standing []*rules.Rule
 	for _, rule := range w.state.Rules {
-		if rule.whyOver(w.nowMs) == "" {
-			rules = append(rules, rule)
+		if rule.WhyOver(w.nowMs) == "" {
+			standing = append(standing, rule)
 		}
 	}
-	slices.SortFunc(rules, compareRules)
-	return rules
+	slices.SortFunc(standing, rules.Compare)
+	return standing
 }
 
 // use counts a decision of a rule that has a bound, and puts its new image into the
 // list, so that the next request sees it.
-func (w *work) use(rules []*Rule, rule *Rule) {
+func (w *work) use(standing []*rules.Rule, rule *rules.Rule) {
 	if rule.MaxUses == 0 {
 		return
 	}
 	used := w.ownRule(rule)
 	used.Uses++
-	rules[slices.Index(rules, rule)] = used
+	standing[slices.Index(standing, rule)] = used
 }
 
 // ownRule returns the working copy of a rule, which is written with the change.
-func (w *work) ownRule(rule *Rule) *Rule {
+func (w *work) ownRule(rule *rules.Rule) *rules.Rule {
 	if working := w.rules[rule.RuleID]; working != nil {
 		return working
 	}
 	if w.rules == nil {
-		w.rules = map[string]*Rule{}
+		w.rules = map[string]*rules.Rule{}
 	}
 	working := *rule
 	w.rules[rule.RuleID] = &working
@@ -91,25 +93,20 @@ func (w *work) ownRule(rule *Rule) *Rule {
 
 // revokeSessionRules ends the rules of a session that ends.
 func (w *work) revokeSessionRules(revokedBy string) {
-	var rules []*Rule
+	var bound []*rules.Rule
 	for _, rule := range w.state.Rules {
 		if rule.SessionID == w.state.SessionID && rule.RevokedAtMs == 0 {
-			rules = append(rules, rule)
+			bound = append(bound, rule)
 		}
 	}
-	slices.SortFunc(rules, compareRules)
-	for _, rule := range rules {
+	slices.SortFunc(bound, rules.Compare)
+	for _, rule := range bound {
 		w.revoke(rule, revokedBy)
 	}
 }
 
-func (w *work) revoke(rule *Rule, revokedBy string) *Rule {
+func (w *work) revoke(rule *rules.Rule, revokedBy string) *rules.Rule {
 	revoked := w.ownRule(rule)
 	revoked.RevokedAtMs, revoked.RevokedBy = w.nowMs, revokedBy
 	return revoked
-}
-
-// compareRules orders rules by age; of equals the id decides.
-func compareRules(a, b *Rule) int {
-	return cmp.Or(cmp.Compare(a.CreatedAtMs, b.CreatedAtMs), strings.Compare(a.RuleID, b.RuleID))
 }

@@ -1,32 +1,40 @@
 package runs
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
 
 // prepareRemember checks what a decision says about the rule that is written with it,
 // and makes the rule's id, which is no part of what the caller sent. Whether the rule
 // fits the request is clear from the start: a request's own members fit a rule.
-func (r *ApprovalDecision) prepareRemember(at string, maxRuleAgeMs int64, newID IDSource, faults *faultList) {
+func (r *ApprovalDecision) prepareRemember(at string, maxRuleAgeMs int64, newID IDSource, faults *refusal.Faults) {
 	if r.Remember == "" {
 		if r.RememberForMs != nil {
-			faults.add(at+"/remember_for_ms", "needs remember")
+			faults.Add(at+"/remember_for_ms", "needs remember")
 		}
 		return
 	}
-	if r.Remember != RememberSession && r.Remember != RememberAlways {
-		faults.add(at+"/remember", "must be %q or %q", RememberSession, RememberAlways)
+	if r.Remember != api.RememberSession && r.Remember != api.RememberAlways {
+		faults.Add(at+"/remember", "must be %q or %q", api.RememberSession, api.RememberAlways)
 		return
 	}
-	if r.Behavior == BehaviorAllow && r.UpdatedInput != nil {
+	if r.Behavior == api.BehaviorAllow && r.UpdatedInput != nil {
 		// The worker will ask with its own input again, which nobody has allowed.
-		faults.add(at+"/remember", "must not be given together with updated_input")
+		faults.Add(at+"/remember", "must not be given together with updated_input")
 	}
 	if r.RememberMatch != nil {
 		const someTool = "the request's"
-		checkMatch(r.RememberMatch, at+"/remember", someTool, r.Remember == RememberSession, faults)
+		rules.CheckMatch(r.RememberMatch, at+"/remember", someTool, r.Remember == api.RememberSession, faults)
 	}
-	r.ruleAgeMs = defaultRuleAge(maxRuleAgeMs)
+	r.ruleAgeMs = rules.DefaultAgeMs(maxRuleAgeMs)
 	if r.RememberForMs != nil {
-		checkRuleAge(at+"/remember_for_ms", *r.RememberForMs, maxRuleAgeMs, faults)
+		rules.CheckAge(at+"/remember_for_ms", *r.RememberForMs, maxRuleAgeMs, faults)
 		r.ruleAgeMs = *r.RememberForMs
 	}
 	r.ruleID = newID(PrefixRule)
@@ -35,7 +43,7 @@ func (r *ApprovalDecision) prepareRemember(at string, maxRuleAgeMs int64, newID 
 // remembersDeny reports whether a decision writes a rule that denies.
 func remembersDeny(resolutions []ApprovalDecision) bool {
 	for i := range resolutions {
-		if resolutions[i].Remember != "" && resolutions[i].Behavior == BehaviorDeny {
+		if resolutions[i].Remember != "" && resolutions[i].Behavior == api.BehaviorDeny {
 			return true
 		}
 	}
@@ -44,7 +52,7 @@ func remembersDeny(resolutions []ApprovalDecision) bool {
 
 // remember writes the rule that goes with a decision, and returns what the decision
 // tells of it.
-func (w *work) remember(request *Request, given *ApprovalDecision, actor Actor) *AppliedRule {
+func (w *work) remember(request *model.Request, given *ApprovalDecision, actor Actor) *api.AppliedRule {
 	if given.Remember == "" {
 		return nil
 	}
@@ -52,27 +60,27 @@ func (w *work) remember(request *Request, given *ApprovalDecision, actor Actor) 
 	rule.RuleID, rule.CreatedBy = given.ruleID, actor.Name
 	rule.SourceRunID, rule.SourceRequestID = request.RunID, request.RequestID
 	w.changes.NewRules = append(w.changes.NewRules, rule)
-	return &AppliedRule{rule.RuleID, rule.Text}
+	return &api.AppliedRule{RuleID: rule.RuleID, Text: rule.Text}
 }
 
 // rule returns the rule that remembers a prepared decision about an approval: for its
 // pattern keys, whatever the tool, or else for its tool with exactly its input.
-func (r *ApprovalDecision) rule(approval ApprovalRequest, sessionID string, nowMs int64) *Rule {
-	rule := &Rule{
-		SessionID: GlobalRules, Effect: RuleAllow, Reason: r.Reason,
-		CreatedAtMs: nowMs, ExpiresAtMs: expiryOf(nowMs, r.ruleAgeMs),
+func (r *ApprovalDecision) rule(approval api.ApprovalRequest, sessionID string, nowMs int64) *rules.Rule {
+	rule := &rules.Rule{
+		SessionID: rules.AllSessions, Effect: api.RuleAllow, Reason: r.Reason,
+		CreatedAtMs: nowMs, ExpiresAtMs: rules.ExpiresAtMs(nowMs, r.ruleAgeMs),
 	}
-	if r.Remember == RememberSession {
+	if r.Remember == api.RememberSession {
 		rule.SessionID = sessionID
 	}
-	if r.Behavior == BehaviorDeny {
-		rule.Effect = RuleDeny
+	if r.Behavior == api.BehaviorDeny {
+		rule.Effect = api.RuleDeny
 	}
 	var input []byte
 	switch {
 	case r.RememberMatch != nil:
 		rule.ToolName, rule.Match = approval.ToolName, *r.RememberMatch
-		if canonical, digest := exactInput(approval.Input); digest == rule.Match.InputDigest {
+		if canonical, digest := rules.ExactInput(approval.Input); digest == rule.Match.InputDigest {
 			input = canonical
 		}
 	case len(approval.PatternKeys) > 0:
@@ -83,41 +91,28 @@ func (r *ApprovalDecision) rule(approval ApprovalRequest, sessionID string, nowM
 		}
 	default:
 		rule.ToolName = approval.ToolName
-		input, rule.Match.InputDigest = exactInput(approval.Input)
+		input, rule.Match.InputDigest = rules.ExactInput(approval.Input)
 	}
-	rule.Text = rule.describe(input)
+	rule.Text = rule.Describe(input)
 	return rule
-}
-
-// exactInput returns the canonical form of an input and its digest. One that has none
-// is never raised.
-func exactInput(input JSON) (canonical []byte, digest string) {
-	canonical, err := Canonical(input)
-	if err == nil {
-		digest, err = Digest(JSON(canonical))
-	}
-	if err != nil {
-		panic("runs: the input of an approval has no canonical form: " + err.Error())
-	}
-	return canonical, digest
 }
 
 // PreviewRule returns the rule that a decision about an approval would write at that
 // moment, for a person to read before, without its id and its author. maxRuleAgeMs is that of ResolveApprovals.
 // Errors: the invalid_request that the decision would meet, with pointers into the
 // resolution.
-func PreviewRule(approval ApprovalRequest, sessionID string, resolution ApprovalDecision, maxRuleAgeMs, nowMs int64) (RuleView, error) {
-	var faults faultList
+func PreviewRule(approval api.ApprovalRequest, sessionID string, resolution ApprovalDecision, maxRuleAgeMs, nowMs int64) (api.RuleView, error) {
+	var faults refusal.Faults
 	resolution.prepareRemember("", maxRuleAgeMs, func(string) string { return "" }, &faults)
 	if resolution.Remember == "" {
-		faults.add("/remember", "is required")
+		faults.Add("/remember", "is required")
 	}
-	if _, err := Canonical(approval.Input); err != nil {
-		faults.add("/input", "has no canonical JSON form")
+	if _, err := document.Canonical(approval.Input); err != nil {
+		faults.Add("/input", "has no canonical JSON form")
 	}
-	if err := faults.err(); err != nil {
-		return RuleView{}, err
+	if err := faults.Err(); err != nil {
+		return api.RuleView{}, err
 	}
-	record := RuleRecord{Rule: *resolution.rule(approval, sessionID, nowMs)}
+	record := rules.Record{Rule: *resolution.rule(approval, sessionID, nowMs)}
 	return record.View(), nil
 }

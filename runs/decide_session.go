@@ -1,24 +1,31 @@
 package runs
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
 
 // Needs implements Command.
 func (c *CreateSession) Needs() Needs { return Needs{SessionID: c.SessionID} }
 
 func (c *CreateSession) prepare(newID IDSource) error {
-	absentNull(&c.Metadata)
-	var faults faultList
-	faults.optionalID("/session_id", c.SessionID)
-	faults.optionalID("/agent_id", c.AgentID)
-	faults.optionalID("/parent_session_id", c.ParentSessionID)
+	document.AbsentNull(&c.Metadata)
+	var faults refusal.Faults
+	faults.OptionalID("/session_id", c.SessionID)
+	faults.OptionalID("/agent_id", c.AgentID)
+	faults.OptionalID("/parent_session_id", c.ParentSessionID)
 	if c.SessionID != "" && c.ParentSessionID == c.SessionID {
-		faults.add("/parent_session_id", "must not be the session itself")
+		faults.Add("/parent_session_id", "must not be the session itself")
 	}
-	faults.object("/metadata", c.Metadata)
+	faults.Object("/metadata", c.Metadata)
 	if c.SessionID == "" {
 		c.SessionID = newID(PrefixSession)
 	}
-	return faults.err()
+	return faults.Err()
 }
 
 func (c *CreateSession) decide(w *work) (Reply, error) {
@@ -28,15 +35,15 @@ func (c *CreateSession) decide(w *work) (Reply, error) {
 	}
 	if c.AgentID != "" && c.AgentID != w.session.AgentID ||
 		c.ParentSessionID != "" && c.ParentSessionID != w.session.ParentSessionID {
-		return Reply{}, newError(CodeIDConflict, "session %s exists with another agent or parent", c.SessionID)
+		return Reply{}, refusal.New(api.CodeIDConflict, "session %s exists with another agent or parent", c.SessionID)
 	}
 	return Reply{Session: w.session, Existing: true}, nil
 }
 
 // makeSession starts a session; its row is inserted with the change.
-func (w *work) makeSession(sessionID, agentID, parentSessionID string, metadata JSON) {
-	w.session = &Session{
-		SessionID: sessionID, AgentID: cmp.Or(agentID, DefaultAgentID), ParentSessionID: parentSessionID,
+func (w *work) makeSession(sessionID, agentID, parentSessionID string, metadata api.JSON) {
+	w.session = &model.Session{
+		SessionID: sessionID, AgentID: cmp.Or(agentID, model.DefaultAgentID), ParentSessionID: parentSessionID,
 		Metadata: metadata, CreatedAtMs: w.nowMs,
 	}
 	w.sessionNew = true
@@ -50,28 +57,28 @@ func (c *InterruptSession) Needs() Needs {
 
 func (c *InterruptSession) prepare(IDSource) error {
 	c.Actor.prepare()
-	var faults faultList
-	faults.text("/reason", c.Reason, MaxTextLength)
-	return faults.err()
+	var faults refusal.Faults
+	faults.Text("/reason", c.Reason, api.MaxTextLength)
+	return faults.Err()
 }
 
 func (c *InterruptSession) decide(w *work) (Reply, error) {
 	if w.session == nil {
-		return Reply{}, UnknownSession(c.SessionID)
+		return Reply{}, refusal.UnknownSession(c.SessionID)
 	}
-	declined := w.declineAll(cmp.Or(c.Reason, "interrupted by operator"), "interrupted", Actor{Name: c.Actor.Name, Via: ViaInterrupt})
+	declined := w.declineAll(cmp.Or(c.Reason, "interrupted by operator"), "interrupted", Actor{Name: c.Actor.Name, Via: api.ViaInterrupt})
 	run := w.activeRun()
 	if run != nil {
 		w.expireDue(run)
 	}
-	if run == nil || Terminal(run.Status) {
+	if run == nil || model.Terminal(run.Status) {
 		return Reply{Session: w.session, Interrupted: declined}, nil
 	}
-	w.settleAll(run, w.open(run.RunID), Resolution{
-		Outcome: OutcomeCancelled, Reason: c.Reason, ResolvedBy: c.Actor.Name, Via: ViaInterrupt,
+	w.settleAll(run, w.open(run.RunID), api.Resolution{
+		Outcome: api.OutcomeCancelled, Reason: c.Reason, ResolvedBy: c.Actor.Name, Via: api.ViaInterrupt,
 	})
 	run.Error = c.Reason
-	w.finish(run, StatusInterrupted, LeaseRevoked, EventInterrupted, reasonEvent{EventInterrupted, c.Reason})
+	w.finish(run, api.StatusInterrupted, model.LeaseRevoked, api.EventInterrupted, reasonEvent{api.EventInterrupted, c.Reason})
 	return Reply{Session: w.session, Interrupted: true}, nil
 }
 
@@ -82,14 +89,14 @@ func (c *EndSession) Needs() Needs {
 
 func (c *EndSession) prepare(IDSource) error {
 	c.Actor.prepare()
-	var faults faultList
-	faults.text("/reason", c.Reason, MaxTextLength)
-	return faults.err()
+	var faults refusal.Faults
+	faults.Text("/reason", c.Reason, api.MaxTextLength)
+	return faults.Err()
 }
 
 func (c *EndSession) decide(w *work) (Reply, error) {
 	if w.session == nil {
-		return Reply{}, UnknownSession(c.SessionID)
+		return Reply{}, refusal.UnknownSession(c.SessionID)
 	}
 	if w.session.EndedAtMs != 0 {
 		return Reply{Session: w.session, Existing: true}, nil
@@ -97,11 +104,11 @@ func (c *EndSession) decide(w *work) (Reply, error) {
 	// The mark is set first, so that no run of the queue is promoted on the way.
 	w.session.EndedAtMs = w.nowMs
 	w.saveSession()
-	actor := Actor{Name: c.Actor.Name, Via: ViaEnd}
+	actor := Actor{Name: c.Actor.Name, Via: api.ViaEnd}
 	w.declineAll(cmp.Or(c.Reason, "the session has ended"), "session_ended", actor)
 	for _, run := range w.unfinished() {
 		w.expireDue(run)
-		if !Terminal(run.Status) {
+		if !model.Terminal(run.Status) {
 			w.cancel(run, cmp.Or(c.Reason, "the session has ended"), actor, c.Reason)
 		}
 	}

@@ -1,5 +1,11 @@
 package runs
 
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
 // Needs implements Command.
 func (c *Suspend) Needs() Needs {
 	return Needs{
@@ -9,9 +15,9 @@ func (c *Suspend) Needs() Needs {
 }
 
 func (c *Suspend) prepare(newID IDSource) error {
-	var faults faultList
+	var faults refusal.Faults
 	checkSuspension(&c.Suspension, "", &faults)
-	if err := faults.err(); err != nil {
+	if err := faults.Err(); err != nil {
 		return err
 	}
 	var err error
@@ -27,9 +33,9 @@ func (c *Suspend) decide(w *work) (Reply, error) {
 	if c.Fence != run.Fence || c.Fence == 0 {
 		return Reply{}, w.holder(run, c.Fence)
 	}
-	if known := w.suspension(run, c.SuspensionID); known != nil && !Terminal(run.Status) {
+	if known := w.suspension(run, c.SuspensionID); known != nil && !model.Terminal(run.Status) {
 		if known.SuspensionDigest != c.suspending.digest {
-			return Reply{}, newError(CodeIDConflict, "suspension %s exists with another payload", c.SuspensionID)
+			return Reply{}, refusal.New(api.CodeIDConflict, "suspension %s exists with another payload", c.SuspensionID)
 		}
 		return Reply{Run: w.recordOf(run), Existing: true}, nil
 	}
@@ -38,18 +44,18 @@ func (c *Suspend) decide(w *work) (Reply, error) {
 	}
 	for _, id := range requestIDs(&c.Suspension) {
 		if w.request(run.RunID, id) != nil {
-			return Reply{}, newError(CodeIDConflict, "request %s was raised before on run %s", id, run.RunID)
+			return Reply{}, refusal.New(api.CodeIDConflict, "request %s was raised before on run %s", id, run.RunID)
 		}
 	}
-	if open := len(w.open(run.RunID)); open+len(requestIDs(&c.Suspension)) > MaxOpenRequests {
-		return Reply{}, invalid(Fault{Pointer: "/approvals", Detail: "the run would have too many open requests"})
+	if open := len(w.open(run.RunID)); open+len(requestIDs(&c.Suspension)) > api.MaxOpenRequests {
+		return Reply{}, refusal.Invalid(api.Fault{Pointer: "/approvals", Detail: "the run would have too many open requests"})
 	}
 	w.suspend(run, &c.suspending)
 	return Reply{Run: w.recordOf(run)}, nil
 }
 
 // suspension returns a request of the run that was raised with that suspension.
-func (w *work) suspension(run *Run, suspensionID string) *Request {
+func (w *work) suspension(run *model.Run, suspensionID string) *model.Request {
 	for _, request := range w.requestsOf(run.RunID) {
 		if request.SuspensionID == suspensionID {
 			return request
@@ -61,7 +67,7 @@ func (w *work) suspension(run *Run, suspensionID string) *Request {
 // suspend raises the requests and makes the run wait for them (design.md §4), unless
 // rules settle them all at once. A holder who stays attached keeps the lease, and so
 // does one who needs not wait; otherwise the lease ends here.
-func (w *work) suspend(run *Run, s *raisedSuspension) {
+func (w *work) suspend(run *model.Run, s *raisedSuspension) {
 	if s.Checkpoint != nil {
 		w.checkpoint(run, s.Checkpoint)
 	}
@@ -80,7 +86,7 @@ func (w *work) suspend(run *Run, s *raisedSuspension) {
 		run.Attached = true
 		w.saveRun(run)
 	} else {
-		w.endLease(run, LeaseSuspended, s.digest)
+		w.endLease(run, model.LeaseSuspended, s.digest)
 	}
 	w.waitOrGoOn(run)
 	// What is past its deadline is settled by no rule.
@@ -89,14 +95,14 @@ func (w *work) suspend(run *Run, s *raisedSuspension) {
 		return
 	}
 	w.waitOrGoOn(run)
-	if run.Status == StatusRunning && !s.Hold && leaseExpiresAtMs != 0 {
+	if run.Status == api.StatusRunning && !s.Hold && leaseExpiresAtMs != 0 {
 		w.goOn(run, leaseExpiresAtMs)
 	}
 }
 
 // goOn gives a holder the lease back that a suspension has just ended: nothing is
 // left to wait for. A lease that lapsed is as it was.
-func (w *work) goOn(run *Run, leaseExpiresAtMs int64) {
+func (w *work) goOn(run *model.Run, leaseExpiresAtMs int64) {
 	run.LeaseExpiresAtMs, run.LeaseEnd, run.LastCallDigest = leaseExpiresAtMs, "", ""
 	if run.Leased(w.nowMs) {
 		run.ClaimableAtMs = leaseExpiresAtMs
@@ -111,9 +117,9 @@ func (c *Withdraw) Needs() Needs {
 }
 
 func (c *Withdraw) prepare(IDSource) error {
-	var faults faultList
-	faults.text("/reason", c.Reason, MaxTextLength)
-	return faults.err()
+	var faults refusal.Faults
+	faults.Text("/reason", c.Reason, api.MaxTextLength)
+	return faults.Err()
 }
 
 func (c *Withdraw) decide(w *work) (Reply, error) {
@@ -126,21 +132,21 @@ func (c *Withdraw) decide(w *work) (Reply, error) {
 	}
 	request := w.request(run.RunID, c.RequestID)
 	if request == nil {
-		return Reply{}, newError(CodeRequestNotFound, "unknown request %s of run %s", c.RequestID, run.RunID)
+		return Reply{}, refusal.New(api.CodeRequestNotFound, "unknown request %s of run %s", c.RequestID, run.RunID)
 	}
 	if !request.Open() {
-		recorded := request.recordedDecision()
-		if recorded.Via == ViaWorker {
+		recorded := request.RecordedDecision()
+		if recorded.Via == api.ViaWorker {
 			return Reply{Run: w.recordOf(run), Existing: true}, nil
 		}
-		code := CodeApprovalStateConflict
-		if request.Kind != KindApproval {
-			code = CodeQuestionStateConflict
+		code := api.CodeApprovalStateConflict
+		if request.Kind != model.KindApproval {
+			code = api.CodeQuestionStateConflict
 		}
-		return Reply{}, newError(code, "request %s was already %s", c.RequestID, request.Outcome).with(recorded)
+		return Reply{}, refusal.New(code, "request %s was already %s", c.RequestID, request.Outcome).With(recorded)
 	}
-	w.settleAll(run, []*Request{request}, Resolution{
-		Outcome: OutcomeCancelled, Reason: c.Reason, ResolvedBy: run.WorkerID, Via: ViaWorker,
+	w.settleAll(run, []*model.Request{request}, api.Resolution{
+		Outcome: api.OutcomeCancelled, Reason: c.Reason, ResolvedBy: run.WorkerID, Via: api.ViaWorker,
 	})
 	w.waitOrGoOn(run)
 	return Reply{Run: w.recordOf(run)}, nil

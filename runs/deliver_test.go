@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 const messageOfQ = "parent-clarification-answer-q"
@@ -26,15 +28,15 @@ func TestAnswerForAParkedRun(t *testing.T) {
 	require.Equal(t, 1, h.carryOut())
 
 	run := h.run("r")
-	require.Equal(t, runs.StatusRunning, run.Status)
+	require.Equal(t, api.StatusRunning, run.Status)
 	require.Equal(t, h.nowMs, run.ClaimableAtMs)
-	require.Nil(t, (&runs.RunRecord{Run: *run}).View().WaitingOn)
-	require.Equal(t, []runs.EventType{
+	require.Nil(t, (&model.RunRecord{Run: *run}).View().WaitingOn)
+	require.Equal(t, []api.EventType{
 		"accepted", "queued", "started", "parent_clarification_requested", "waiting_for_user_question", "user_question_resolved", "started",
 	}, h.eventTypes("r"))
 	require.JSONEq(t, `{"type":"user_question_resolved","resolution":{"request_id":"q","outcome":"answered","declined":false,
 		"answers":[{"question_id":"route","selected_option_ids":["south"],"freeform_answer":"by the river"}],"justification":"shorter",
-		"resolved_by":"api-user","resolved_at_ms":1000010,"via":"api"}}`, h.lastEvent("r", runs.EventUserQuestionResolved))
+		"resolved_by":"api-user","resolved_at_ms":1000010,"via":"api"}}`, h.lastEvent("r", api.EventUserQuestionResolved))
 	request := h.request("r", "q")
 	require.Equal(t, h.nowMs, request.SettledAtMs)
 	require.Equal(t, h.nowMs-10, request.Recorded().ResolvedAtMs, "the moment of the decision, not of its delivery")
@@ -44,8 +46,8 @@ func TestAnswerForAParkedRun(t *testing.T) {
 			"selected_options":[{"id":"south","label":"South"}],"freeform_answer":"by the river"}],"justification":"shorter"`
 	message := *h.message("s", messageOfQ)
 	require.JSONEq(t, `{"type":"parent_clarification_answer",`+members+`}`, string(message.Payload))
-	require.Equal(t, runs.Message{
-		SessionID: "s", MessageID: messageOfQ, RunID: "r", FromSessionID: "p", State: runs.MessagePending,
+	require.Equal(t, model.Message{
+		SessionID: "s", MessageID: messageOfQ, RunID: "r", FromSessionID: "p", State: api.MessagePending,
 		Subject: "clarification_answer", Payload: message.Payload, CreatedAtMs: h.nowMs,
 	}, message)
 
@@ -54,12 +56,12 @@ func TestAnswerForAParkedRun(t *testing.T) {
 	requireJSON(t, `{"suspension_id":"`+run.SuspensionID+`","approvals":[],"questions":[],"clarification":{`+members+`}}`, claim.Resume)
 	require.Equal(t, int64(1), claim.Attempt)
 	message = *h.message("s", messageOfQ)
-	require.Equal(t, runs.MessageAcknowledged, message.State)
+	require.Equal(t, api.MessageAcknowledged, message.State)
 	require.Equal(t, h.nowMs, message.AcknowledgedAtMs)
 	require.Empty(t, h.read(false))
 
 	// A worker that dies leaves the answer to the next one.
-	h.nowMs += runs.DefaultLeaseMs
+	h.nowMs += api.DefaultLeaseMs
 	again := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w2"}).Claim
 	require.Equal(t, claim.Resume, again.Resume)
 	// What it suspends for then starts a new Resume.
@@ -78,22 +80,22 @@ func TestAnswerForARunThatWentOn(t *testing.T) {
 	h.must(answer(runID, "q", "south"))
 	h.carryOut()
 	run := h.run("r")
-	require.Equal(t, runs.StatusRunning, run.Status)
+	require.Equal(t, api.StatusRunning, run.Status)
 	require.Equal(t, before.Fence, run.Fence)
 	require.Equal(t, before.LeaseExpiresAtMs, run.LeaseExpiresAtMs)
 	require.Equal(t, before.ClaimableAtMs, run.ClaimableAtMs)
 	require.Equal(t, before.Attempt, run.Attempt)
 	require.Nil(t, h.record("r").View().Resume)
-	require.Equal(t, []runs.EventType{
+	require.Equal(t, []api.EventType{
 		"accepted", "queued", "started", "parent_clarification_requested", "user_question_resolved",
 	}, h.eventTypes("r"))
 	require.Equal(t, []string{messageOfQ}, h.read(false))
 
 	// Its next claim is handed nothing of it and acknowledges nothing.
-	h.nowMs += runs.DefaultLeaseMs
+	h.nowMs += api.DefaultLeaseMs
 	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
 	require.Nil(t, claim.Resume)
-	require.Equal(t, runs.MessagePending, h.message("s", messageOfQ).State)
+	require.Equal(t, api.MessagePending, h.message("s", messageOfQ).State)
 }
 
 // A typed question has one value for an answer.
@@ -102,15 +104,15 @@ func TestTypedClarification(t *testing.T) {
 	h := newHouse(t)
 	h.family()
 	command := park("q")
-	command.Request = runs.UserQuestionRequest{ID: "q", Kind: "count", Payload: runs.JSON(`{"question":"How many?"}`), ResponseSchema: runs.JSON(`{"type":"integer"}`)}
+	command.Request = api.UserQuestionRequest{ID: "q", Kind: "count", Payload: api.JSON(`{"question":"How many?"}`), ResponseSchema: api.JSON(`{"type":"integer"}`)}
 	runID := h.asked(command)
 	value := func(text string) *runs.AnswerQuestion {
-		return &runs.AnswerQuestion{RunID: runID, Resolution: runs.QuestionAnswer{RequestID: "q", Value: runs.JSON(text)}}
+		return &runs.AnswerQuestion{RunID: runID, Resolution: runs.QuestionAnswer{RequestID: "q", Value: api.JSON(text)}}
 	}
-	require.Equal(t, []string{"/resolution/value"}, pointersOf(h.refused(runs.CodeInvalidRequest, value(`"seven"`))))
+	require.Equal(t, []string{"/resolution/value"}, pointersOf(h.refused(api.CodeInvalidRequest, value(`"seven"`))))
 	h.must(value(`7`))
 	h.requireUnchanged(value(` 7.0 `))
-	h.refused(runs.CodeQuestionResolutionConflict, value(`8`))
+	h.refused(api.CodeQuestionResolutionConflict, value(`8`))
 	h.carryOut()
 	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
 	const members = `"request_id":"q","declined":false,"summary":"7","answers":[],"value":7,"justification":null`
@@ -130,14 +132,14 @@ func TestAnswerBesideOpenApprovals(t *testing.T) {
 		h.must(answer(runID, "q", "north"))
 		if answerFirst {
 			h.carryOut()
-			require.Equal(t, runs.StatusWaitingForApproval, h.run("r").Status)
+			require.Equal(t, api.StatusWaitingForApproval, h.run("r").Status)
 			h.must(allow("r", "a"))
 		} else {
 			h.must(allow("r", "a"))
-			require.Equal(t, runs.StatusWaitingForUserQuestion, h.run("r").Status)
+			require.Equal(t, api.StatusWaitingForUserQuestion, h.run("r").Status)
 			h.carryOut()
 		}
-		require.Equal(t, runs.StatusRunning, h.run("r").Status)
+		require.Equal(t, api.StatusRunning, h.run("r").Status)
 		resume := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim.Resume
 		require.Len(t, resume.Approvals, 1)
 		require.NotNil(t, resume.Clarification)
@@ -151,8 +153,8 @@ func TestAnswerBesideOpenApprovals(t *testing.T) {
 	h.must(answer(runID, "q", "north"))
 	h.nowMs += 5
 	h.carryOut()
-	require.Equal(t, runs.StatusRunning, h.run("r").Status)
-	require.Equal(t, runs.OutcomeExpired, h.request("r", "a").Outcome)
+	require.Equal(t, api.StatusRunning, h.run("r").Status)
+	require.Equal(t, api.OutcomeExpired, h.request("r", "a").Outcome)
 }
 
 // The message's id makes the delivery happen once, however often it is tried.
@@ -161,13 +163,13 @@ func TestAnswerIsDeliveredOnce(t *testing.T) {
 	h := newHouse(t)
 	runID := h.parked()
 	h.must(answer(runID, "q", "north"))
-	deliver := func() runs.Command { return h.effect("deliver_answer:" + runID).Command() }
+	deliver := func() runs.Command { return runs.CommandOf(h.effect("deliver_answer:" + runID)) }
 	reply := h.must(deliver())
 	require.False(t, reply.Existing)
-	require.Equal(t, []runs.Message{*h.message("s", messageOfQ)}, reply.Messages)
+	require.Equal(t, []model.Message{*h.message("s", messageOfQ)}, reply.Messages)
 	h.requireUnchanged(deliver())
 	h.claim("r")
-	require.Equal(t, runs.MessageAcknowledged, h.requireUnchanged(deliver()).Messages[0].State)
+	require.Equal(t, api.MessageAcknowledged, h.requireUnchanged(deliver()).Messages[0].State)
 	h.must(&runs.Complete{RunID: "r", Fence: 2})
 	h.requireUnchanged(deliver())
 	h.must(&runs.EndSession{SessionID: "s"})
@@ -177,10 +179,10 @@ func TestAnswerIsDeliveredOnce(t *testing.T) {
 
 	lost := *deliver().(*runs.DeliverAnswer)
 	lost.SessionID = "nobody"
-	h.refused(runs.CodeSessionNotFound, &lost)
+	h.refused(api.CodeSessionNotFound, &lost)
 	stray := *deliver().(*runs.DeliverAnswer)
 	stray.RunID, stray.RequestID = "nobody", "other"
-	h.refused(runs.CodeRunNotFound, &stray)
+	h.refused(api.CodeRunNotFound, &stray)
 	require.Len(t, h.states["s"].Messages, 1)
 }
 
@@ -192,28 +194,28 @@ func TestAnswerForAChildThatIsOver(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		end   []runs.Command
-		state runs.MessageState
+		state api.MessageState
 		// settled is what became of the child's request before the answer came.
-		settled runs.Outcome
+		settled api.Outcome
 		via     string
 	}{
-		{"session ended", []runs.Command{&runs.EndSession{SessionID: "s"}}, runs.MessageDeadLetter, runs.OutcomeCancelled, runs.ViaEnd},
-		{"run completed", []runs.Command{&runs.Complete{RunID: "r", Fence: 1}}, runs.MessageDeadLetter, runs.OutcomeExpired, runs.ViaRunEnded},
-		{"run failed", []runs.Command{&runs.Fail{RunID: "r", Fence: 1, Error: "e"}}, runs.MessageDeadLetter, runs.OutcomeExpired, runs.ViaRunEnded},
-		{"run cancelled", []runs.Command{&runs.CancelRun{RunID: "r"}}, runs.MessageDeadLetter, runs.OutcomeCancelled, runs.ViaCancel},
-		{"run interrupted", []runs.Command{&runs.InterruptSession{SessionID: "s"}}, runs.MessageDeadLetter, runs.OutcomeCancelled, runs.ViaInterrupt},
+		{"session ended", []runs.Command{&runs.EndSession{SessionID: "s"}}, api.MessageDeadLetter, api.OutcomeCancelled, api.ViaEnd},
+		{"run completed", []runs.Command{&runs.Complete{RunID: "r", Fence: 1}}, api.MessageDeadLetter, api.OutcomeExpired, api.ViaRunEnded},
+		{"run failed", []runs.Command{&runs.Fail{RunID: "r", Fence: 1, Error: "e"}}, api.MessageDeadLetter, api.OutcomeExpired, api.ViaRunEnded},
+		{"run cancelled", []runs.Command{&runs.CancelRun{RunID: "r"}}, api.MessageDeadLetter, api.OutcomeCancelled, api.ViaCancel},
+		{"run interrupted", []runs.Command{&runs.InterruptSession{SessionID: "s"}}, api.MessageDeadLetter, api.OutcomeCancelled, api.ViaInterrupt},
 		{
 			"another is queued",
-			[]runs.Command{&runs.CancelRun{RunID: "r"}, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "next", Input: runs.JSON(`1`)}},
-			runs.MessageDeadLetter, runs.OutcomeCancelled, runs.ViaCancel,
+			[]runs.Command{&runs.CancelRun{RunID: "r"}, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "next", Input: api.JSON(`1`)}},
+			api.MessageDeadLetter, api.OutcomeCancelled, api.ViaCancel,
 		},
 		{
 			"another is active",
 			[]runs.Command{
 				&runs.CancelRun{RunID: "r"},
-				&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "next", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}},
+				&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "next", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}},
 			},
-			runs.MessagePending, runs.OutcomeCancelled, runs.ViaCancel,
+			api.MessagePending, api.OutcomeCancelled, api.ViaCancel,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -223,7 +225,7 @@ func TestAnswerForAChildThatIsOver(t *testing.T) {
 			for _, command := range test.end {
 				h.must(command)
 			}
-			require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(runID).Status)
+			require.Equal(t, api.StatusWaitingForUserQuestion, h.run(runID).Status)
 			recorded := h.request("r", "q").Recorded()
 			require.Equal(t, test.settled, recorded.Outcome)
 			require.Equal(t, test.via, recorded.Via)
@@ -232,17 +234,17 @@ func TestAnswerForAChildThatIsOver(t *testing.T) {
 
 			h.must(answer(runID, "q", "north"))
 			h.carryOut()
-			require.Equal(t, runs.StatusCompleted, h.run(runID).Status, "the parent's run completes all the same")
+			require.Equal(t, api.StatusCompleted, h.run(runID).Status, "the parent's run completes all the same")
 			require.Equal(t, before, *h.run("r"))
 			require.Equal(t, recorded, h.request("r", "q").Recorded())
 			message := h.message("s", messageOfQ)
 			require.Equal(t, test.state, message.State)
-			if test.state == runs.MessageDeadLetter {
+			if test.state == api.MessageDeadLetter {
 				require.Equal(t, closed, message.LastError)
 				require.Equal(t, []string{messageOfQ}, h.read(true))
 				// Replay to a closed child dead-letters again.
 				reply := h.must(&runs.ReplayMessage{SessionID: "s", MessageID: messageOfQ})
-				require.Equal(t, runs.MessageDeadLetter, reply.Messages[0].State)
+				require.Equal(t, api.MessageDeadLetter, reply.Messages[0].State)
 				require.Equal(t, closed, reply.Messages[0].LastError)
 				require.Empty(t, h.read(false))
 			}
@@ -262,13 +264,13 @@ func TestAnswerForAParkedRunThatWasStopped(t *testing.T) {
 			runID := h.parked()
 			h.must(stop)
 			status := h.run("r").Status
-			require.True(t, runs.Terminal(status))
-			require.Equal(t, runs.OutcomeCancelled, h.request("r", "q").Outcome)
+			require.True(t, model.Terminal(status))
+			require.Equal(t, api.OutcomeCancelled, h.request("r", "q").Outcome)
 			require.Equal(t, 1, strings.Count(strings.Join(typesOf(h, "r"), " "), "user_question_resolved"))
 			h.must(answer(runID, "q", "north"))
 			h.carryOut()
 			require.Equal(t, status, h.run("r").Status)
-			require.Equal(t, runs.MessageDeadLetter, h.message("s", messageOfQ).State)
+			require.Equal(t, api.MessageDeadLetter, h.message("s", messageOfQ).State)
 		})
 	}
 }
@@ -289,10 +291,10 @@ func TestEndWithAClarificationOpen(t *testing.T) {
 		"complete": func(h *house) { h.must(&runs.Complete{RunID: "r", Fence: 1}) },
 		"fail":     func(h *house) { h.must(&runs.Fail{RunID: "r", Fence: 1, Error: "e"}) },
 		"given up": func(h *house) {
-			h.nowMs += runs.DefaultLeaseMs
+			h.nowMs += api.DefaultLeaseMs
 			h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 1})
-			h.nowMs += runs.DefaultLeaseMs
-			h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 1})
+			h.nowMs += api.DefaultLeaseMs
+			h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 1})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -300,13 +302,13 @@ func TestEndWithAClarificationOpen(t *testing.T) {
 			h := newHouse(t)
 			h.unparked()
 			end(h)
-			require.True(t, runs.Terminal(h.run("r").Status))
+			require.True(t, model.Terminal(h.run("r").Status))
 			recorded := h.request("r", "q").Recorded()
-			require.Equal(t, runs.OutcomeExpired, recorded.Outcome)
-			require.Equal(t, runs.ViaRunEnded, recorded.Via)
+			require.Equal(t, api.OutcomeExpired, recorded.Outcome)
+			require.Equal(t, api.ViaRunEnded, recorded.Via)
 			require.Equal(t, "the run ended", recorded.Reason)
 			types := h.eventTypes("r")
-			require.Equal(t, runs.EventUserQuestionResolved, types[len(types)-2])
+			require.Equal(t, api.EventUserQuestionResolved, types[len(types)-2])
 		})
 	}
 }
@@ -321,13 +323,13 @@ func TestWithdrawClarification(t *testing.T) {
 		return &runs.Withdraw{RunID: "r", RequestID: "q", Fence: 1, Reason: "found out"}
 	}
 	reply := h.must(withdraw())
-	require.Equal(t, runs.StatusRunning, reply.Run.Run.Status)
+	require.Equal(t, api.StatusRunning, reply.Run.Run.Status)
 	recorded := h.request("r", "q").Recorded()
-	require.Equal(t, runs.OutcomeCancelled, recorded.Outcome)
-	require.Equal(t, runs.ViaWorker, recorded.Via)
+	require.Equal(t, api.OutcomeCancelled, recorded.Outcome)
+	require.Equal(t, api.ViaWorker, recorded.Via)
 	require.Nil(t, h.record("r").View().Resume, "what it took back is not handed to it")
 	require.True(t, h.must(withdraw()).Existing)
-	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(runID).Status)
+	require.Equal(t, api.StatusWaitingForUserQuestion, h.run(runID).Status)
 	h.must(answer(runID, "q", "north"))
 	h.carryOut()
 	require.Equal(t, recorded, h.request("r", "q").Recorded())
@@ -337,7 +339,7 @@ func TestWithdrawClarification(t *testing.T) {
 	runID = h.unparked()
 	h.must(answer(runID, "q", "north"))
 	h.carryOut()
-	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, withdraw()), "q", runs.OutcomeAnswered, runs.ViaAPI)
+	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, withdraw()), "q", api.OutcomeAnswered, api.ViaAPI)
 }
 
 // A chain of three: what the grandchild asks the child's session is nothing that the
@@ -347,7 +349,7 @@ func TestThreeGenerations(t *testing.T) {
 	h := newHouse(t)
 	h.family()
 	h.must(&runs.CreateSession{SessionID: "g", AgentID: "mole", ParentSessionID: "s"})
-	h.must(&runs.CreateRun{SessionID: "g", SessionGiven: true, RunID: "deep", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}})
+	h.must(&runs.CreateRun{SessionID: "g", SessionGiven: true, RunID: "deep", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
 	below := park("q")
 	below.RunID = "deep"
 	inChild := h.asked(below)
@@ -362,9 +364,9 @@ func TestThreeGenerations(t *testing.T) {
 	reply := h.must(answerInSession(answer("", "q", "north")))
 	require.Equal(t, inChild, reply.Run.Run.RunID)
 	h.carryOut()
-	require.Equal(t, runs.StatusRunning, h.run("deep").Status)
-	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run("r").Status)
-	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(inParentSession).Status)
+	require.Equal(t, api.StatusRunning, h.run("deep").Status)
+	require.Equal(t, api.StatusWaitingForUserQuestion, h.run("r").Status)
+	require.Equal(t, api.StatusWaitingForUserQuestion, h.run(inParentSession).Status)
 
 	// An interrupt in the middle declines what is asked there and stops the run; what
 	// it has asked itself stays with the parent.
@@ -373,11 +375,11 @@ func TestThreeGenerations(t *testing.T) {
 	second := h.asked(again)
 	h.must(&runs.InterruptSession{SessionID: "s"})
 	h.carryOut()
-	require.Equal(t, runs.StatusCompleted, h.run(second).Status)
-	require.Equal(t, runs.StatusRunning, h.run("deep").Status)
-	require.Equal(t, runs.StatusInterrupted, h.run("r").Status)
-	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(inParentSession).Status)
+	require.Equal(t, api.StatusCompleted, h.run(second).Status)
+	require.Equal(t, api.StatusRunning, h.run("deep").Status)
+	require.Equal(t, api.StatusInterrupted, h.run("r").Status)
+	require.Equal(t, api.StatusWaitingForUserQuestion, h.run(inParentSession).Status)
 	h.must(answer(inParentSession, "q", "south"))
 	h.carryOut()
-	require.Equal(t, runs.MessageDeadLetter, h.message("s", messageOfQ).State)
+	require.Equal(t, api.MessageDeadLetter, h.message("s", messageOfQ).State)
 }

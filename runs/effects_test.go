@@ -5,7 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // owing makes a family that owes one effect, whose id it returns.
@@ -16,7 +18,7 @@ func (h *house) owing() string {
 }
 
 // attempt claims an effect and reports how it went; an empty text is a success.
-func (h *house) attempt(effectID, failure string) *runs.Effect {
+func (h *house) attempt(effectID, failure string) *model.Effect {
 	h.t.Helper()
 	claimed := h.must(&runs.ClaimEffect{SessionID: "s", EffectID: effectID}).Effect
 	require.NotNil(h.t, claimed, "it is not due")
@@ -35,10 +37,10 @@ func TestEffectLease(t *testing.T) {
 	}
 	reply := h.must(claim)
 	require.Equal(t, int64(1), reply.Effect.Attempts)
-	require.Equal(t, h.nowMs+runs.EffectLeaseMs, reply.Effect.DueAtMs)
+	require.Equal(t, h.nowMs+model.EffectLeaseMs, reply.Effect.DueAtMs)
 	require.Equal(t, h.nowMs, reply.NowMs)
 	require.Nil(t, h.requireUnchanged(claim).Effect)
-	h.nowMs += runs.EffectLeaseMs - 1
+	h.nowMs += model.EffectLeaseMs - 1
 	h.requireUnchanged(claim)
 	h.nowMs++
 	require.Equal(t, int64(2), h.must(claim).Effect.Attempts)
@@ -46,15 +48,15 @@ func TestEffectLease(t *testing.T) {
 	h.requireUnchanged(finish(1, "too late"))
 	require.Empty(t, h.effect(effectID).LastError)
 	done := h.must(finish(1, "")).Effect
-	require.Equal(t, runs.EffectDone, done.State, "what was done is done, whoever reports it")
+	require.Equal(t, api.EffectDone, done.State, "what was done is done, whoever reports it")
 	require.Zero(t, done.DueAtMs)
 	require.Equal(t, h.nowMs, done.FinishedAtMs)
-	h.nowMs += runs.EffectLeaseMs
+	h.nowMs += model.EffectLeaseMs
 	h.requireUnchanged(finish(2, "the second fails"))
 	h.requireUnchanged(finish(2, ""))
 	h.requireUnchanged(claim)
 	h.requireUnchanged(&runs.RetryEffect{SessionID: "s", EffectID: effectID})
-	require.Equal(t, h.nowMs-runs.EffectLeaseMs, h.effect(effectID).FinishedAtMs)
+	require.Equal(t, h.nowMs-model.EffectLeaseMs, h.effect(effectID).FinishedAtMs)
 }
 
 // A failed attempt is followed by a pause that doubles, and the last one by none.
@@ -63,9 +65,9 @@ func TestEffectFails(t *testing.T) {
 	h := newHouse(t)
 	effectID := h.owing()
 	pauses := map[int64]int64{1: 1_000, 2: 2_000, 3: 4_000, 8: 128_000, 9: 256_000, 10: 300_000, 19: 300_000}
-	for attempt := int64(1); attempt < runs.MaxEffectAttempts; attempt++ {
+	for attempt := int64(1); attempt < model.MaxEffectAttempts; attempt++ {
 		effect := h.attempt(effectID, "no luck\x00")
-		require.Equal(t, runs.EffectPending, effect.State)
+		require.Equal(t, api.EffectPending, effect.State)
 		require.Equal(t, attempt, effect.Attempts)
 		require.Equal(t, "no luck", effect.LastError, "no database stores NUL in a text")
 		require.Zero(t, effect.FinishedAtMs)
@@ -77,11 +79,11 @@ func TestEffectFails(t *testing.T) {
 		h.nowMs++
 	}
 	given := h.attempt(effectID, "no luck")
-	require.Equal(t, runs.EffectFailed, given.State)
+	require.Equal(t, api.EffectFailed, given.State)
 	require.Zero(t, given.DueAtMs)
 	require.Equal(t, h.nowMs, given.FinishedAtMs)
 	requireJSON(t, `{"effect_id":"`+effectID+`","session_id":"s","run_id":"r","kind":"open_clarification","state":"failed","target_session_id":"p",
-		"created_at_ms":1000000,"attempts":20,"last_error":"no luck","finished_at_ms":`+runs.FenceText(h.nowMs)+`}`, given.View())
+		"created_at_ms":1000000,"attempts":20,"last_error":"no luck","finished_at_ms":`+model.FenceText(h.nowMs)+`}`, given.View())
 	h.nowMs += 1_000_000
 	h.requireUnchanged(&runs.ClaimEffect{SessionID: "s", EffectID: effectID})
 	// The same report again, or another one of that attempt, leaves it given up.
@@ -92,17 +94,17 @@ func TestEffectFails(t *testing.T) {
 	for attempt := int64(21); attempt < 23; attempt++ {
 		retried := h.must(&runs.RetryEffect{SessionID: "s", EffectID: effectID})
 		require.False(t, retried.Existing)
-		require.Equal(t, runs.EffectPending, retried.Effect.State)
+		require.Equal(t, api.EffectPending, retried.Effect.State)
 		require.Equal(t, h.nowMs, retried.Effect.DueAtMs)
 		require.Zero(t, retried.Effect.FinishedAtMs)
 		h.requireUnchanged(&runs.RetryEffect{SessionID: "s", EffectID: effectID})
 		failed := h.attempt(effectID, "still no luck")
-		require.Equal(t, runs.EffectFailed, failed.State)
+		require.Equal(t, api.EffectFailed, failed.State)
 		require.Equal(t, attempt, failed.Attempts)
 	}
 	h.must(&runs.RetryEffect{SessionID: "s", EffectID: effectID})
 	done := h.attempt(effectID, "")
-	require.Equal(t, runs.EffectDone, done.State)
+	require.Equal(t, api.EffectDone, done.State)
 	require.Empty(t, done.LastError)
 }
 
@@ -112,11 +114,11 @@ func TestEffectThatCannotSucceed(t *testing.T) {
 	effectID := h.owing()
 	h.must(&runs.ClaimEffect{SessionID: "s", EffectID: effectID})
 	reply := h.must(&runs.FinishEffect{SessionID: "s", EffectID: effectID, Attempt: 1, Error: "id_conflict", Permanent: true})
-	require.Equal(t, runs.EffectFailed, reply.Effect.State)
+	require.Equal(t, api.EffectFailed, reply.Effect.State)
 	h.requireUnchanged(&runs.FinishEffect{SessionID: "s", EffectID: effectID, Attempt: 1, Error: "a pause?"})
 	// It was done all the same, as somebody finds out.
 	reply = h.must(&runs.FinishEffect{SessionID: "s", EffectID: effectID, Attempt: 1})
-	require.Equal(t, runs.EffectDone, reply.Effect.State)
+	require.Equal(t, api.EffectDone, reply.Effect.State)
 	require.Empty(t, reply.Effect.LastError)
 }
 
@@ -151,16 +153,16 @@ func TestUnknownEffects(t *testing.T) {
 			return &runs.RetryEffect{SessionID: sessionID, EffectID: effectID}
 		},
 	} {
-		require.Equal(t, "unknown effect x in session s", h.refused(runs.CodeEffectNotFound, command("s", "x")).Detail, name)
+		require.Equal(t, "unknown effect x in session s", h.refused(api.CodeEffectNotFound, command("s", "x")).Detail, name)
 		// An effect changes under the lock of its own session.
-		h.refused(runs.CodeEffectNotFound, command("p", h.effectIDs("s")[0]))
+		h.refused(api.CodeEffectNotFound, command("p", h.effectIDs("s")[0]))
 	}
-	h.refused(runs.CodeSessionNotFound, &runs.RetryEffect{SessionID: "x", EffectID: "x"})
-	h.refused(runs.CodeEffectNotFound, &runs.ClaimEffect{SessionID: "x", EffectID: "x"})
-	for _, state := range []runs.EffectState{runs.EffectPending, runs.EffectDone, runs.EffectFailed} {
-		require.True(t, runs.KnownEffectState(state))
+	h.refused(api.CodeSessionNotFound, &runs.RetryEffect{SessionID: "x", EffectID: "x"})
+	h.refused(api.CodeEffectNotFound, &runs.ClaimEffect{SessionID: "x", EffectID: "x"})
+	for _, state := range []api.EffectState{api.EffectPending, api.EffectDone, api.EffectFailed} {
+		require.True(t, model.KnownEffectState(state))
 	}
-	require.False(t, runs.KnownEffectState(runs.EffectState("lost")))
+	require.False(t, model.KnownEffectState(api.EffectState("lost")))
 }
 
 // The process that began an effect died before or after it was done: whoever tries
@@ -172,10 +174,10 @@ func TestEffectIsTriedAgainAfterACrash(t *testing.T) {
 		effectID := h.owing()
 		effect := h.must(&runs.ClaimEffect{SessionID: "s", EffectID: effectID}).Effect
 		if done {
-			h.must(effect.Command())
+			h.must(runs.CommandOf(effect))
 		}
 		require.Zero(t, h.carryOut(), "somebody is at it")
-		h.nowMs += runs.EffectLeaseMs
+		h.nowMs += model.EffectLeaseMs
 		require.Equal(t, 1, h.carryOut())
 		require.Len(t, h.states["p"].Runs, 1)
 		require.Equal(t, int64(2), h.effect(effectID).Attempts)

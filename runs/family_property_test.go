@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // TestAnySequenceInAFamily is TestAnySequenceOfCommands among three generations,
@@ -22,7 +24,7 @@ func TestAnySequenceInAFamily(t *testing.T) {
 		h.generations()
 		for i, sessionID := range propertySessions {
 			h.must(&runs.CreateRun{
-				SessionID: sessionID, SessionGiven: true, RunID: propertyRuns[i], Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"},
+				SessionID: sessionID, SessionGiven: true, RunID: propertyRuns[i], Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"},
 			})
 		}
 		t.Repeat(map[string]func(*rapid.T){
@@ -54,7 +56,7 @@ func TestAnySequenceInAFamily(t *testing.T) {
 		h.t = t
 		h.flush()
 		h.checkHealthy()
-		h.nowMs += runs.EffectLeaseMs
+		h.nowMs += model.EffectLeaseMs
 		h.carryOut()
 		h.checkFamilies()
 		h.checkHealthy()
@@ -77,21 +79,21 @@ func (h *house) checkFamilies() {
 	h.t.Helper()
 	for _, state := range h.states {
 		for key, request := range state.Requests {
-			if request.Kind != runs.KindClarification {
+			if request.Kind != model.KindClarification {
 				continue
 			}
 			on := request.Clarification().WaitingOn
-			if state.Effects["open_clarification:"+on.RunID].State == runs.EffectFailed {
+			if state.Effects["open_clarification:"+on.RunID].State == api.EffectFailed {
 				continue
 			}
-			message := state.Messages[runs.MessageIDOf(key.RequestID)]
+			message := state.Messages[model.MessageIDOf(key.RequestID)]
 			parent := h.states[on.SessionID]
 			if parent == nil || parent.Runs[on.RunID] == nil {
 				require.NotNil(h.t, message, "the parent was never asked, and nobody told %s", key.RunID)
 				continue
 			}
 			run := parent.Runs[on.RunID]
-			if run.Status == runs.StatusCompleted && parent.Effects["deliver_answer:"+run.RunID].State == runs.EffectDone {
+			if run.Status == api.StatusCompleted && parent.Effects["deliver_answer:"+run.RunID].State == api.EffectDone {
 				require.NotNil(h.t, message, "the answer for %s never came", key.RunID)
 			}
 		}
@@ -103,7 +105,7 @@ func (h *house) clarifications() []string {
 	var waiting []string
 	for _, state := range h.states {
 		for runID, run := range state.Runs {
-			if run.Kind == runs.KindParentClarification && !runs.Terminal(run.Status) {
+			if run.Kind == api.KindParentClarification && !model.Terminal(run.Status) {
 				waiting = append(waiting, runID)
 			}
 		}
@@ -158,10 +160,10 @@ func drawEffect(t *rapid.T, h *house) runs.Command {
 	case 2:
 		return &runs.RetryEffect{SessionID: sessionID, EffectID: effect.EffectID}
 	default:
-		if runs.CarriedOutWhere(effect.Kind) == runs.CarriedOutOutside {
+		if model.CarriedOutWhere(effect.Kind) == model.CarriedOutOutside {
 			return &runs.FinishEffect{SessionID: sessionID, EffectID: effect.EffectID, Attempt: effect.Attempts}
 		}
-		return effect.Command()
+		return runs.CommandOf(effect)
 	}
 }
 

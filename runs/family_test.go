@@ -7,7 +7,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // family makes session "p" and its child "s", in which run "r" goes on under fence 1.
@@ -64,10 +67,10 @@ func (h *house) carryOut() int {
 		}
 		effect := h.must(&runs.ClaimEffect{SessionID: due[0].SessionID, EffectID: due[0].EffectID}).Effect
 		var err error
-		if runs.CarriedOutWhere(effect.Kind) == runs.CarriedOutInside {
-			_, err = h.do(effect.Command())
+		if model.CarriedOutWhere(effect.Kind) == model.CarriedOutInside {
+			_, err = h.do(runs.CommandOf(effect))
 		}
-		if instead := effect.Refused(runs.ErrorCode(err), h.nowMs); err != nil && instead != nil {
+		if instead := runs.CommandWhenRefused(effect, refusal.CodeOf(err), h.nowMs); err != nil && instead != nil {
 			_, err = h.do(instead)
 		}
 		require.NoError(h.t, err, effect.EffectID)
@@ -76,12 +79,12 @@ func (h *house) carryOut() int {
 }
 
 // dueEffects returns the effects that may be tried, in the order of their ids.
-func (h *house) dueEffects() []*runs.Effect {
-	var due []*runs.Effect
+func (h *house) dueEffects() []*model.Effect {
+	var due []*model.Effect
 	for _, sessionID := range slices.Sorted(maps.Keys(h.states)) {
 		effects := h.states[sessionID].Effects
 		for _, effectID := range slices.Sorted(maps.Keys(effects)) {
-			if effect := effects[effectID]; effect.State == runs.EffectPending && effect.DueAtMs <= h.nowMs {
+			if effect := effects[effectID]; effect.State == api.EffectPending && effect.DueAtMs <= h.nowMs {
 				due = append(due, effect)
 			}
 		}
@@ -90,7 +93,7 @@ func (h *house) dueEffects() []*runs.Effect {
 }
 
 // effect returns the row of an effect.
-func (h *house) effect(effectID string) *runs.Effect {
+func (h *house) effect(effectID string) *model.Effect {
 	h.t.Helper()
 	for _, state := range h.states {
 		if effect := state.Effects[effectID]; effect != nil {
@@ -107,7 +110,7 @@ func (h *house) effectIDs(sessionID string) []string {
 }
 
 // message returns the row of a message.
-func (h *house) message(sessionID, messageID string) *runs.Message {
+func (h *house) message(sessionID, messageID string) *model.Message {
 	h.t.Helper()
 	message := h.states[sessionID].Messages[messageID]
 	require.NotNil(h.t, message, "no message %s", messageID)
@@ -129,11 +132,11 @@ func (h *house) outputs(runID string) []string {
 	h.t.Helper()
 	var texts []string
 	for _, event := range h.events[h.sessionOf(runID)] {
-		if event.RunID != runID || event.Type != runs.EventOutput {
+		if event.RunID != runID || event.Type != api.EventOutput {
 			continue
 		}
 		var body struct {
-			Output runs.OutputRecord `json:"output"`
+			Output api.OutputRecord `json:"output"`
 		}
 		require.NoError(h.t, json.Unmarshal(event.Body, &body))
 		texts = append(texts, body.Output.Content)
@@ -142,7 +145,7 @@ func (h *house) outputs(runID string) []string {
 }
 
 // lastEvent returns the body of a run's newest event of a type.
-func (h *house) lastEvent(runID string, eventType runs.EventType) string {
+func (h *house) lastEvent(runID string, eventType api.EventType) string {
 	h.t.Helper()
 	for _, event := range slices.Backward(h.events[h.sessionOf(runID)]) {
 		if event.RunID == runID && event.Type == eventType {

@@ -3,25 +3,27 @@ package runs_test
 import (
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // What most tests here ask for.
-func approval(id string) runs.ApprovalRequest {
-	return runs.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: "bash", Input: runs.JSON(`{"command":"ls"}`)}
+func approval(id string) api.ApprovalRequest {
+	return api.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: "bash", Input: api.JSON(`{"command":"ls"}`)}
 }
 
-func question(id string) runs.UserQuestionRequest {
-	return runs.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []runs.UserQuestion{{
+func question(id string) api.UserQuestionRequest {
+	return api.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []api.UserQuestion{{
 		ID: "route", Header: "Route", Question: "Which route?",
-		Options: []runs.QuestionOption{{ID: "north", Label: "North"}, {ID: "south", Label: "South"}},
+		Options: []api.QuestionOption{{ID: "north", Label: "North"}, {ID: "south", Label: "South"}},
 	}}}
 }
 
 // create makes a run in session "s".
 func (h *house) create(runID string) {
 	h.t.Helper()
-	h.must(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: runID, Input: runs.JSON(`"go"`)})
+	h.must(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: runID, Input: api.JSON(`"go"`)})
 }
 
 // claim claims a run and returns the fence.
@@ -52,9 +54,9 @@ func suspend(runID string, fence int64, requests ...any) *runs.Suspend {
 	command := &runs.Suspend{RunID: runID, Fence: fence}
 	for _, request := range requests {
 		switch request := request.(type) {
-		case runs.ApprovalRequest:
+		case api.ApprovalRequest:
 			command.Approvals = append(command.Approvals, request)
-		case runs.UserQuestionRequest:
+		case api.UserQuestionRequest:
 			command.Questions = append(command.Questions, request)
 		default:
 			panic("neither an approval nor a question")
@@ -72,14 +74,14 @@ func hold(runID string, fence int64, requests ...any) *runs.Suspend {
 
 // allow and deny decide approvals of a run.
 func allow(runID string, ids ...string) *runs.ResolveApprovals {
-	return decisions(runID, runs.BehaviorAllow, ids)
+	return decisions(runID, api.BehaviorAllow, ids)
 }
 
 func deny(runID string, ids ...string) *runs.ResolveApprovals {
-	return decisions(runID, runs.BehaviorDeny, ids)
+	return decisions(runID, api.BehaviorDeny, ids)
 }
 
-func decisions(runID string, behavior runs.Behavior, ids []string) *runs.ResolveApprovals {
+func decisions(runID string, behavior api.Behavior, ids []string) *runs.ResolveApprovals {
 	command := &runs.ResolveApprovals{RunID: runID, Resolutions: []runs.ApprovalDecision{}}
 	for _, id := range ids {
 		command.Resolutions = append(command.Resolutions, runs.ApprovalDecision{RequestID: id, Behavior: behavior})
@@ -90,7 +92,7 @@ func decisions(runID string, behavior runs.Behavior, ids []string) *runs.Resolve
 // answer chooses options of the question that question() asks.
 func answer(runID, id string, options ...string) *runs.AnswerQuestion {
 	return &runs.AnswerQuestion{RunID: runID, Resolution: runs.QuestionAnswer{
-		RequestID: id, Answers: []runs.UserQuestionAnswer{{QuestionID: "route", SelectedOptionIDs: options}},
+		RequestID: id, Answers: []api.UserQuestionAnswer{{QuestionID: "route", SelectedOptionIDs: options}},
 	}}
 }
 
@@ -109,20 +111,20 @@ func answerInSession(command *runs.AnswerQuestion) *runs.AnswerQuestion {
 	return command
 }
 
-func expiringApproval(id string, atMs int64) runs.ApprovalRequest {
+func expiringApproval(id string, atMs int64) api.ApprovalRequest {
 	request := approval(id)
 	request.ExpiresAtMs = &atMs
 	return request
 }
 
-func expiringQuestion(id string, atMs int64) runs.UserQuestionRequest {
+func expiringQuestion(id string, atMs int64) api.UserQuestionRequest {
 	request := question(id)
 	request.ExpiresAtMs = &atMs
 	return request
 }
 
 // requireRecorded checks what a late caller is told of the decision.
-func requireRecorded(t require.TestingT, refusal *runs.Error, requestID string, outcome runs.Outcome, via string) {
+func requireRecorded(t require.TestingT, refusal *refusal.Error, requestID string, outcome api.Outcome, via string) {
 	require.NotNil(t, refusal.Recorded, refusal.Detail)
 	require.Equal(t, requestID, refusal.Recorded.RequestID)
 	require.Equal(t, outcome, refusal.Recorded.Outcome)

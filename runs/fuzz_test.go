@@ -16,7 +16,10 @@ import (
 	"github.com/gowebpki/jcs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // jsonSeeds are texts on both sides of every bound of CheckJSON.
@@ -39,31 +42,31 @@ func FuzzCheckJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		given := bytes.Clone(text)
-		err := runs.CheckJSON(text)
+		err := document.Check(text)
 		require.Equal(t, given, text, "the text was changed")
 		theirs, theirErr := jcs.Transform(bytes.Clone(text))
-		switch runs.ErrorCode(err) {
+		switch refusal.CodeOf(err) {
 		case "":
 			require.NoError(t, err)
 			require.True(t, json.Valid(text), "%q was accepted", text)
 			require.Empty(t, beyondBounds(t, text), "%q was accepted", text)
-			ours, err := runs.Canonical(runs.JSON(text))
+			ours, err := document.Canonical(api.JSON(text))
 			require.NoError(t, err)
 			require.NoError(t, theirErr)
 			require.Equal(t, string(theirs), string(ours))
-			digest, err := runs.Digest(runs.JSON(text))
+			digest, err := document.Digest(api.JSON(text))
 			require.NoError(t, err)
-			again, err := runs.Digest(runs.JSON(ours))
+			again, err := document.Digest(api.JSON(ours))
 			require.NoError(t, err)
 			require.Equal(t, digest, again)
-		case runs.CodeInvalidRequest:
+		case api.CodeInvalidRequest:
 			// The fault is met before the end of the text, so what follows may be no
 			// JSON; the bound that was broken is in what was read.
-			var refusal *runs.Error
+			var refusal *refusal.Error
 			require.ErrorAs(t, err, &refusal)
 			require.Len(t, refusal.Faults, 1)
 			require.NotEmpty(t, beyondBounds(t, text), "%q was refused: %v", text, err)
-		case runs.CodeBadRequest:
+		case api.CodeBadRequest:
 			require.True(t, !json.Valid(text) || !utf8.Valid(text) || theirErr != nil, "%q was refused: %v", text, err)
 		default:
 			t.Fatalf("%q: %v", text, err)
@@ -86,7 +89,7 @@ func beyondBounds(t *testing.T, text []byte) string {
 		switch token := token.(type) {
 		case json.Delim:
 			if token == '[' || token == '{' {
-				if depth++; depth > runs.MaxJSONDepth {
+				if depth++; depth > api.MaxJSONDepth {
 					return "depth"
 				}
 			} else {
@@ -129,7 +132,7 @@ func TestCheckJSONPointers(t *testing.T) {
 		`{"x":1e-999}`:                       "/x",
 		strings.Repeat("[", 65):              strings.Repeat("/0", 64),
 	} {
-		refusal := requireCode(t, runs.CodeInvalidRequest, runs.CheckJSON([]byte(text)))
+		refusal := requireCode(t, api.CodeInvalidRequest, document.Check([]byte(text)))
 		require.Equal(t, pointer, refusal.Faults[0].Pointer, text)
 	}
 }
@@ -140,7 +143,7 @@ func FuzzIDs(f *testing.F) {
 	}
 	pattern := regexp.MustCompile(`\A[A-Za-z0-9._:-]{1,200}\z`)
 	f.Fuzz(func(t *testing.T, id string) {
-		require.Equal(t, pattern.MatchString(id) && id != "." && id != "..", runs.ValidID(id))
+		require.Equal(t, pattern.MatchString(id) && id != "." && id != "..", refusal.ValidID(id))
 		// A hostile id is refused or unknown, and never reaches the rows that are asked
 		// for.
 		for _, command := range []runs.Command{
@@ -148,12 +151,12 @@ func FuzzIDs(f *testing.F) {
 			suspend("r", 1, approval(id)), ask(id),
 		} {
 			for _, asked := range command.Needs().RequestIDs {
-				require.True(t, runs.ValidID(asked), "%T asks for %q", command, asked)
+				require.True(t, refusal.ValidID(asked), "%T asks for %q", command, asked)
 			}
 			h := newHouse(t)
 			h.start("r")
 			_, err := h.do(command)
-			require.True(t, err == nil || runs.ErrorCode(err) != "", "%T: %v", command, err)
+			require.True(t, err == nil || refusal.CodeOf(err) != "", "%T: %v", command, err)
 		}
 	})
 }
@@ -163,15 +166,15 @@ func FuzzIdempotencyKeys(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, key string) {
-		checked, err := runs.CheckIdempotencyKey(key)
+		checked, err := refusal.CheckIdempotencyKey(key)
 		if err != nil {
-			requireCode(t, runs.CodeInvalidIdempotencyKey, err)
+			requireCode(t, api.CodeInvalidIdempotencyKey, err)
 			return
 		}
 		require.Equal(t, strings.TrimSpace(key), checked)
-		require.True(t, checked != "" && len(checked) <= runs.MaxIdempotencyKeyLength && utf8.ValidString(checked))
+		require.True(t, checked != "" && len(checked) <= api.MaxIdempotencyKeyLength && utf8.ValidString(checked))
 		require.NotContains(t, checked, "\x00")
-		again, err := runs.CheckIdempotencyKey(checked)
+		again, err := refusal.CheckIdempotencyKey(checked)
 		require.NoError(t, err)
 		require.Equal(t, checked, again)
 		h := newHouse(t)
@@ -210,17 +213,17 @@ func FuzzSchemas(f *testing.F) {
 		f.Add([]byte(seed[0]), []byte(seed[1]))
 	}
 	f.Fuzz(func(t *testing.T, schema, value []byte) {
-		if runs.CheckJSON(schema) != nil || runs.CheckJSON(value) != nil {
+		if document.Check(schema) != nil || document.Check(value) != nil {
 			return // refused before it comes this far
 		}
 		h := newHouse(t)
 		h.start("r")
-		_, err := h.do(suspend("r", 1, runs.UserQuestionRequest{ID: "q", ResponseSchema: runs.JSON(schema)}))
+		_, err := h.do(suspend("r", 1, api.UserQuestionRequest{ID: "q", ResponseSchema: api.JSON(schema)}))
 		if err != nil {
-			requireCode(t, runs.CodeInvalidRequest, err)
+			requireCode(t, api.CodeInvalidRequest, err)
 			return
 		}
-		_, err = h.do(&runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Value: runs.JSON(value)}})
-		require.True(t, err == nil || runs.ErrorCode(err) != "", "%v", err)
+		_, err = h.do(&runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Value: api.JSON(value)}})
+		require.True(t, err == nil || refusal.CodeOf(err) != "", "%v", err)
 	})
 }

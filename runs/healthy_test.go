@@ -9,6 +9,8 @@ import (
 
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/doctor"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // checkHealthy has the doctor look at all rows: what the door writes, he finds
@@ -22,7 +24,7 @@ func (h *house) checkHealthy() {
 }
 
 // Walk implements runs.Walker.
-func (h *house) Walk(_ context.Context, visit func(*runs.SessionRows) error) error {
+func (h *house) Walk(_ context.Context, visit func(*model.SessionRows) error) error {
 	sessionIDs := slices.Collect(maps.Keys(h.states))
 	for _, rule := range h.rules {
 		sessionIDs = append(sessionIDs, rule.SessionID)
@@ -33,7 +35,7 @@ func (h *house) Walk(_ context.Context, visit func(*runs.SessionRows) error) err
 		if state == nil {
 			state = runs.NewState(sessionID)
 		}
-		err := visit(&runs.SessionRows{
+		err := visit(&model.SessionRows{
 			SessionID: sessionID, Session: state.Session,
 			Runs: rowsOf(maps.Values(state.Runs)), Requests: rowsOf(maps.Values(state.Requests)),
 			Events: rowsOf(slices.Values(h.events[sessionID])), Records: rowsOf(maps.Values(state.Records)),
@@ -47,7 +49,7 @@ func (h *house) Walk(_ context.Context, visit func(*runs.SessionRows) error) err
 	return nil
 }
 
-func rowsOf[R any](rows func(func(*R) bool)) runs.RowSequence[R] {
+func rowsOf[R any](rows func(func(*R) bool)) model.RowSequence[R] {
 	return func(yield func(*R, error) bool) {
 		for row := range rows {
 			if !yield(row, nil) {
@@ -59,8 +61,8 @@ func rowsOf[R any](rows func(func(*R) bool)) runs.RowSequence[R] {
 
 // rulesOf returns the rules that are bound to a session, or those of all sessions,
 // oldest first.
-func (h *house) rulesOf(sessionID string) []*runs.Rule {
-	var rules []*runs.Rule
+func (h *house) rulesOf(sessionID string) []*rules.Rule {
+	var rules []*rules.Rule
 	for _, ruleID := range slices.Sorted(maps.Keys(h.rules)) {
 		if h.rules[ruleID].SessionID == sessionID {
 			rules = append(rules, h.rules[ruleID])

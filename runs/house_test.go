@@ -12,7 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // startMs is the moment at which every house starts.
@@ -26,8 +30,8 @@ type house struct {
 	nowMs  int64
 	ids    int
 	states map[string]*runs.State
-	events map[string][]*runs.Event
-	rules  map[string]*runs.Rule // of all sessions
+	events map[string][]*model.Event
+	rules  map[string]*rules.Rule // of all sessions
 	// rows are what a database would hold, pending what it was not told yet.
 	rows    rows
 	pending []runs.Change
@@ -35,8 +39,8 @@ type house struct {
 
 func newHouse(t rapid.TB) *house {
 	return &house{
-		t: t, nowMs: startMs, states: map[string]*runs.State{}, events: map[string][]*runs.Event{},
-		rules: map[string]*runs.Rule{}, rows: newRows(),
+		t: t, nowMs: startMs, states: map[string]*runs.State{}, events: map[string][]*model.Event{},
+		rules: map[string]*rules.Rule{}, rows: newRows(),
 	}
 }
 
@@ -63,15 +67,15 @@ func (h *house) must(command runs.Command) runs.Reply {
 }
 
 // refused is do for a command that has to be refused with a code.
-func (h *house) refused(code runs.Code, command runs.Command) *runs.Error {
+func (h *house) refused(code api.Code, command runs.Command) *refusal.Error {
 	h.t.Helper()
 	_, err := h.do(command)
 	return requireCode(h.t, code, err)
 }
 
-func requireCode(t rapid.TB, code runs.Code, err error) *runs.Error {
+func requireCode(t rapid.TB, code api.Code, err error) *refusal.Error {
 	t.Helper()
-	var refusal *runs.Error
+	var refusal *refusal.Error
 	require.ErrorAs(t, err, &refusal, "wanted %s", code)
 	require.Equal(t, code, refusal.Code, refusal.Detail)
 	return refusal
@@ -162,7 +166,7 @@ func (h *house) decideOnLess(command runs.Command, needs runs.Needs, state *runs
 
 // withoutPayload leaves out what an engine does not load for every command.
 func withoutPayload(change runs.Change) runs.Change {
-	for _, list := range []*[]*runs.Run{&change.NewRuns, &change.UpdatedRuns} {
+	for _, list := range []*[]*model.Run{&change.NewRuns, &change.UpdatedRuns} {
 		*list = slices.Clone(*list)
 		for i, run := range *list {
 			bare := *run
@@ -173,7 +177,7 @@ func withoutPayload(change runs.Change) runs.Change {
 	return change
 }
 
-func recordWithoutPayload(record *runs.RunRecord) *runs.RunRecord {
+func recordWithoutPayload(record *model.RunRecord) *model.RunRecord {
 	bare := *record
 	bare.Run.Input, bare.Run.Checkpoint = nil, nil
 	return &bare
@@ -204,10 +208,10 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 	keep(needs.RunID)
 	keep(needs.ChosenRunID)
 	for _, run := range state.Runs {
-		if needs.Clarifications && run.Kind == runs.KindParentClarification && !runs.Terminal(run.Status) {
+		if needs.Clarifications && run.Kind == api.KindParentClarification && !model.Terminal(run.Status) {
 			keep(run.RunID)
 		}
-		if needs.UnfinishedRuns && !runs.Terminal(run.Status) {
+		if needs.UnfinishedRuns && !model.Terminal(run.Status) {
 			keep(run.RunID)
 		}
 	}
@@ -228,7 +232,7 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 		less.Effects[needs.EffectID] = effect
 	}
 	for _, message := range mailboxOf(state) {
-		if needs.Mailbox && message.State == runs.MessagePending || needs.DeadLetters && message.State == runs.MessageDeadLetter ||
+		if needs.Mailbox && message.State == api.MessagePending || needs.DeadLetters && message.State == api.MessageDeadLetter ||
 			needs.RunMessages && message.RunID == needs.RunID {
 			less.Messages[message.MessageID] = message
 		}
@@ -238,7 +242,7 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 	}
 	for ruleID, rule := range state.Rules {
 		held := rule.RevokedAtMs == 0
-		applies := held && (rule.SessionID == state.SessionID || rule.SessionID == runs.GlobalRules) &&
+		applies := held && (rule.SessionID == state.SessionID || rule.SessionID == rules.AllSessions) &&
 			(rule.Match.InputDigest == "" || slices.Contains(needs.RuleDigests, rule.Match.InputDigest))
 		if needs.Rules && applies || ruleID == needs.RuleID || needs.SessionRules && held && rule.SessionID == state.SessionID {
 			less.Rules[ruleID] = rule
@@ -257,26 +261,26 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 }
 
 // queueOf returns the session's queued runs in the order in which they go.
-func queueOf(state *runs.State) []*runs.Run {
-	var queue []*runs.Run
+func queueOf(state *runs.State) []*model.Run {
+	var queue []*model.Run
 	for _, run := range state.Runs {
-		if run.Status == runs.StatusQueued && run.SessionID == state.SessionID {
+		if run.Status == api.StatusQueued && run.SessionID == state.SessionID {
 			queue = append(queue, run)
 		}
 	}
-	slices.SortFunc(queue, func(a, b *runs.Run) int { return int(a.FirstEventID - b.FirstEventID) })
+	slices.SortFunc(queue, func(a, b *model.Run) int { return int(a.FirstEventID - b.FirstEventID) })
 	return queue
 }
 
 // mailboxOf returns the messages that are not acknowledged, oldest first.
-func mailboxOf(state *runs.State) []*runs.Message {
-	var mailbox []*runs.Message
+func mailboxOf(state *runs.State) []*model.Message {
+	var mailbox []*model.Message
 	for _, message := range state.Messages {
-		if message.State != runs.MessageAcknowledged {
+		if message.State != api.MessageAcknowledged {
 			mailbox = append(mailbox, message)
 		}
 	}
-	slices.SortFunc(mailbox, func(a, b *runs.Message) int {
+	slices.SortFunc(mailbox, func(a, b *model.Message) int {
 		return cmp.Or(cmp.Compare(a.CreatedAtMs, b.CreatedAtMs), cmp.Compare(a.MessageID, b.MessageID))
 	})
 	return mailbox
@@ -321,7 +325,7 @@ func copyState(state *runs.State) *runs.State {
 	return copied
 }
 
-func copyRun(row *runs.Run) *runs.Run {
+func copyRun(row *model.Run) *model.Run {
 	run := *row
 	run.Metadata, run.Requester, run.Output = slices.Clone(run.Metadata), slices.Clone(run.Requester), slices.Clone(run.Output)
 	run.Input, run.Checkpoint = slices.Clone(run.Input), slices.Clone(run.Checkpoint)
@@ -330,8 +334,8 @@ func copyRun(row *runs.Run) *runs.Run {
 
 // dropStrangers forgets what was looked up of other sessions.
 func dropStrangers(state *runs.State) {
-	maps.DeleteFunc(state.Runs, func(_ string, run *runs.Run) bool { return run.SessionID != state.SessionID })
-	maps.DeleteFunc(state.Records, func(_ runs.RecordKey, record *runs.IdempotencyRecord) bool {
+	maps.DeleteFunc(state.Runs, func(_ string, run *model.Run) bool { return run.SessionID != state.SessionID })
+	maps.DeleteFunc(state.Records, func(_ model.RecordKey, record *model.IdempotencyRecord) bool {
 		return record.SessionID != state.SessionID
 	})
 }
@@ -347,7 +351,7 @@ func requireSame(t rapid.TB, want, got any, message string, options ...gocmp.Opt
 }
 
 // run returns the row of a run.
-func (h *house) run(runID string) *runs.Run {
+func (h *house) run(runID string) *model.Run {
 	h.t.Helper()
 	state := h.states[h.sessionOf(runID)]
 	require.NotNil(h.t, state, "no run %s", runID)
@@ -355,7 +359,7 @@ func (h *house) run(runID string) *runs.Run {
 }
 
 // request returns the row of a request.
-func (h *house) request(runID, requestID string) *runs.Request {
+func (h *house) request(runID, requestID string) *model.Request {
 	h.t.Helper()
 	request := h.states[h.sessionOf(runID)].Requests[runs.RequestKey{RunID: runID, RequestID: requestID}]
 	require.NotNil(h.t, request, "no request %s", requestID)
@@ -363,15 +367,15 @@ func (h *house) request(runID, requestID string) *runs.Request {
 }
 
 // record returns the run with its requests as a reader would.
-func (h *house) record(runID string) *runs.RunRecord {
+func (h *house) record(runID string) *model.RunRecord {
 	h.t.Helper()
 	reply := h.must(&runs.ExpireRequests{RunID: runID})
 	return reply.Run
 }
 
 // eventTypes returns the types of a run's events, in their order.
-func (h *house) eventTypes(runID string) []runs.EventType {
-	var types []runs.EventType
+func (h *house) eventTypes(runID string) []api.EventType {
+	var types []api.EventType
 	for _, event := range h.events[h.sessionOf(runID)] {
 		if event.RunID == runID {
 			types = append(types, event.Type)

@@ -10,7 +10,10 @@ import (
 	"github.com/gowebpki/jcs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 func TestIdempotencyKeys(t *testing.T) {
@@ -18,13 +21,13 @@ func TestIdempotencyKeys(t *testing.T) {
 	for given, want := range map[string]string{
 		" k ": "k", "a b": "a b", "ключ": "ключ", strings.Repeat("x", 256): strings.Repeat("x", 256), "\tk\n": "k",
 	} {
-		got, err := runs.CheckIdempotencyKey(given)
+		got, err := refusal.CheckIdempotencyKey(given)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
 	for _, bad := range []string{"", "  ", strings.Repeat("x", 257), "a\x00b", "a\nb", "a\x7fb", "a\u0085b", "a\xffb"} {
-		_, err := runs.CheckIdempotencyKey(bad)
-		requireCode(t, runs.CodeInvalidIdempotencyKey, err)
+		_, err := refusal.CheckIdempotencyKey(bad)
+		requireCode(t, api.CodeInvalidIdempotencyKey, err)
 	}
 }
 
@@ -35,7 +38,7 @@ func TestFingerprint(t *testing.T) {
 	h := newHouse(t)
 	h.wait("r", approval("a"))
 	h.must(keyed(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{{
-		RequestID: "a", Behavior: "allow", Reason: "ünïcode <&>\u2028", UpdatedInput: runs.JSON(`{ "z": 1.50, "ö": [1e2, null], "a": "\u00e9\n" }`),
+		RequestID: "a", Behavior: "allow", Reason: "ünïcode <&>\u2028", UpdatedInput: api.JSON(`{ "z": 1.50, "ö": [1e2, null], "a": "\u00e9\n" }`),
 	}}}, "k"))
 	body := map[string]any{
 		"operation": "approval", "target": "r",
@@ -49,7 +52,7 @@ func TestFingerprint(t *testing.T) {
 	canonical, err := jcs.Transform(text)
 	require.NoError(t, err)
 	sum := sha256.Sum256(canonical)
-	key := runs.RecordKey{Operation: runs.OperationApproval, Scope: "s", IdempotencyKey: "k"}
+	key := model.RecordKey{Operation: model.OperationApproval, Scope: "s", IdempotencyKey: "k"}
 	require.Equal(t, hex.EncodeToString(sum[:]), h.states["s"].Records[key].Fingerprint)
 	require.Equal(t, "r", h.states["s"].Records[key].RunID)
 }
@@ -65,14 +68,14 @@ func TestSamePayload(t *testing.T) {
 	}
 	allowA := runs.ApprovalDecision{RequestID: "a", Behavior: "allow"}
 	with := func(input string) runs.ApprovalDecision {
-		return runs.ApprovalDecision{RequestID: "a", Behavior: "allow", UpdatedInput: runs.JSON(input)}
+		return runs.ApprovalDecision{RequestID: "a", Behavior: "allow", UpdatedInput: api.JSON(input)}
 	}
 	allowB := runs.ApprovalDecision{RequestID: "b", Behavior: "allow"}
-	one := runs.QuestionAnswer{RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: "route", SelectedOptionIDs: []string{"north"}}}}
-	free := runs.QuestionAnswer{RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: "route", FreeformAnswer: "x"}}}
-	freeToo := runs.QuestionAnswer{RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: "route", FreeformAnswer: "x", SelectedOptionIDs: []string{}}}}
+	one := runs.QuestionAnswer{RequestID: "q", Answers: []api.UserQuestionAnswer{{QuestionID: "route", SelectedOptionIDs: []string{"north"}}}}
+	free := runs.QuestionAnswer{RequestID: "q", Answers: []api.UserQuestionAnswer{{QuestionID: "route", FreeformAnswer: "x"}}}
+	freeToo := runs.QuestionAnswer{RequestID: "q", Answers: []api.UserQuestionAnswer{{QuestionID: "route", FreeformAnswer: "x", SelectedOptionIDs: []string{}}}}
 	no := runs.QuestionAnswer{RequestID: "q", Declined: true}
-	noToo := runs.QuestionAnswer{RequestID: "q", Declined: true, Answers: []runs.UserQuestionAnswer{}, Value: runs.JSON(`null`)}
+	noToo := runs.QuestionAnswer{RequestID: "q", Declined: true, Answers: []api.UserQuestionAnswer{}, Value: api.JSON(`null`)}
 	for name, test := range map[string]struct {
 		first, again runs.Command
 		same         bool
@@ -108,7 +111,7 @@ func TestSamePayload(t *testing.T) {
 			reply, change, err := h.decide(test.again)
 			require.True(t, change.Empty())
 			if !test.same {
-				refusal := requireCode(t, runs.CodeIdempotencyConflict, err)
+				refusal := requireCode(t, api.CodeIdempotencyConflict, err)
 				require.Equal(t, "run operation idempotency key was reused with a different request payload", refusal.Detail)
 				return
 			}
@@ -154,10 +157,10 @@ func TestReplayOverBothRoutes(t *testing.T) {
 		h.wait("next", approval("a"), question("q"))
 		check()
 		// The run is part of what the key stands for.
-		h.refused(runs.CodeIdempotencyConflict, keyed(allow("next", "a"), "k"))
-		require.Equal(t, runs.StatusWaitingForUserQuestion, h.run("next").Status)
+		h.refused(api.CodeIdempotencyConflict, keyed(allow("next", "a"), "k"))
+		require.Equal(t, api.StatusWaitingForUserQuestion, h.run("next").Status)
 		// In another session the key is free.
-		h.must(&runs.CreateRun{SessionID: "t", SessionGiven: true, RunID: "else", Input: runs.JSON(`1`), Suspend: &runs.Suspension{Approvals: []runs.ApprovalRequest{approval("a")}}})
+		h.must(&runs.CreateRun{SessionID: "t", SessionGiven: true, RunID: "else", Input: api.JSON(`1`), Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval("a")}}})
 		require.False(t, h.must(keyed(allow("else", "a"), "k")).Replayed)
 	}
 }
@@ -167,22 +170,22 @@ func TestRefusedCallLeavesItsKey(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.wait("r", approval("a"), question("q"))
-	h.refused(runs.CodeApprovalNotPending, keyed(allow("r", "x"), "k"))
+	h.refused(api.CodeApprovalNotPending, keyed(allow("r", "x"), "k"))
 	require.False(t, h.must(keyed(allow("r", "a"), "k")).Replayed)
 	wrong := answer("r", "q", "none")
 	wrong.Key = "k"
-	h.refused(runs.CodeQuestionOptionNotFound, wrong)
+	h.refused(api.CodeQuestionOptionNotFound, wrong)
 	right := answer("r", "q", "north")
 	right.Key = "k"
 	require.False(t, h.must(right).Replayed)
-	h.refused(runs.CodeSessionBusy, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: runs.JSON(`1`), Key: "k", Inline: true})
-	require.False(t, h.must(&runs.CreateRun{SessionID: "s", SessionGiven: true, Input: runs.JSON(`2`), Key: "k"}).Replayed)
+	h.refused(api.CodeSessionBusy, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`), Key: "k", Inline: true})
+	require.False(t, h.must(&runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`2`), Key: "k"}).Replayed)
 }
 
 func TestCreateRunWithKey(t *testing.T) {
 	t.Parallel()
 	create := func(change func(*runs.CreateRun)) *runs.CreateRun {
-		command := &runs.CreateRun{SessionID: "s", SessionGiven: true, Key: "k", Caller: "ann", Input: runs.JSON(`{"a":1,"b":2}`)}
+		command := &runs.CreateRun{SessionID: "s", SessionGiven: true, Key: "k", Caller: "ann", Input: api.JSON(`{"a":1,"b":2}`)}
 		change(command)
 		return command
 	}
@@ -192,9 +195,9 @@ func TestCreateRunWithKey(t *testing.T) {
 	first := h.must(create(same)).Run.Run.RunID
 	for name, change := range map[string]func(*runs.CreateRun){
 		"same":         same,
-		"member order": func(c *runs.CreateRun) { c.Input = runs.JSON(`{"b":2,"a":1}`) },
+		"member order": func(c *runs.CreateRun) { c.Input = api.JSON(`{"b":2,"a":1}`) },
 		"defaults": func(c *runs.CreateRun) {
-			c.Kind, c.SourcePlugin, c.SourceKind, c.Metadata = "input", "daemon", "api", runs.JSON(`null`)
+			c.Kind, c.SourcePlugin, c.SourceKind, c.Metadata = "input", "daemon", "api", api.JSON(`null`)
 		},
 		"another caller": func(c *runs.CreateRun) { c.Caller = "bob" },
 	} {
@@ -203,18 +206,18 @@ func TestCreateRunWithKey(t *testing.T) {
 		require.Equal(t, first, reply.ReplayRunID, name)
 	}
 	for name, change := range map[string]func(*runs.CreateRun){
-		"input":    func(c *runs.CreateRun) { c.Input = runs.JSON(`{}`) },
+		"input":    func(c *runs.CreateRun) { c.Input = api.JSON(`{}`) },
 		"run id":   func(c *runs.CreateRun) { c.RunID = "chosen" },
 		"agent":    func(c *runs.CreateRun) { c.AgentID = "coder" },
-		"metadata": func(c *runs.CreateRun) { c.Metadata = runs.JSON(`{}`) },
+		"metadata": func(c *runs.CreateRun) { c.Metadata = api.JSON(`{}`) },
 		"source":   func(c *runs.CreateRun) { c.SourceKind = "cli" },
-		"claim":    func(c *runs.CreateRun) { c.Claim = &runs.ClaimOptions{WorkerID: "w"} },
+		"claim":    func(c *runs.CreateRun) { c.Claim = &api.ClaimOptions{WorkerID: "w"} },
 		"suspend": func(c *runs.CreateRun) {
-			c.Suspend = &runs.Suspension{Approvals: []runs.ApprovalRequest{approval("a")}}
+			c.Suspend = &api.Suspension{Approvals: []api.ApprovalRequest{approval("a")}}
 		},
 	} {
 		_, err := h.do(create(change))
-		require.Equal(t, runs.CodeIdempotencyConflict, runs.ErrorCode(err), name)
+		require.Equal(t, api.CodeIdempotencyConflict, refusal.CodeOf(err), name)
 	}
 	// Without a session in the call the scope is the caller (decisions.md 29).
 	made := h.must(create(noSession)).Run.Run
@@ -223,7 +226,7 @@ func TestCreateRunWithKey(t *testing.T) {
 	require.True(t, replay.Replayed)
 	require.Equal(t, made.RunID, replay.ReplayRunID)
 	require.False(t, h.must(create(func(c *runs.CreateRun) { noSession(c); c.Caller = "bob" })).Replayed)
-	h.refused(runs.CodeIdempotencyConflict, create(func(c *runs.CreateRun) { noSession(c); c.Input = runs.JSON(`1`) }))
+	h.refused(api.CodeIdempotencyConflict, create(func(c *runs.CreateRun) { noSession(c); c.Input = api.JSON(`1`) }))
 	// A replay also when the session has ended since.
 	h.must(&runs.EndSession{SessionID: "s"})
 	require.True(t, h.must(create(same)).Replayed)
@@ -234,37 +237,37 @@ func TestCreateRunWithKey(t *testing.T) {
 func TestCreateWaitingRunWithKey(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	create := func(suspension runs.Suspension, leaseMs int64) *runs.CreateRun {
+	create := func(suspension api.Suspension, leaseMs int64) *runs.CreateRun {
 		return &runs.CreateRun{
-			SessionID: "s", SessionGiven: true, Key: "k", Input: runs.JSON(`1`),
-			Claim: &runs.ClaimOptions{WorkerID: "w", LeaseMs: leaseMs}, Suspend: &suspension,
+			SessionID: "s", SessionGiven: true, Key: "k", Input: api.JSON(`1`),
+			Claim: &api.ClaimOptions{WorkerID: "w", LeaseMs: leaseMs}, Suspend: &suspension,
 		}
 	}
-	plain := func() runs.Suspension {
-		return runs.Suspension{
-			Approvals: []runs.ApprovalRequest{approval("a")},
-			Questions: []runs.UserQuestionRequest{{ToolCallID: "c", Questions: []runs.UserQuestion{{Question: "?"}}}},
+	plain := func() api.Suspension {
+		return api.Suspension{
+			Approvals: []api.ApprovalRequest{approval("a")},
+			Questions: []api.UserQuestionRequest{{ToolCallID: "c", Questions: []api.UserQuestion{{Question: "?"}}}},
 		}
 	}
 	h.must(create(plain(), 0))
 	wordy := plain()
-	wordy.Checkpoint = runs.JSON(`null`)
-	wordy.Approvals[0].Handle, wordy.Approvals[0].CreatedAtMs, wordy.Approvals[0].Metadata = "mine", 5, runs.JSON(`null`)
-	wordy.Questions[0] = runs.UserQuestionRequest{
-		ID: "question-request-c", ToolCallID: "c", CreatedAtMs: 9, ResponseSchema: runs.JSON(`null`),
-		Questions: []runs.UserQuestion{{ID: "question-1", Header: "Question 1", Question: "?", Options: []runs.QuestionOption{}}},
+	wordy.Checkpoint = api.JSON(`null`)
+	wordy.Approvals[0].Handle, wordy.Approvals[0].CreatedAtMs, wordy.Approvals[0].Metadata = "mine", 5, api.JSON(`null`)
+	wordy.Questions[0] = api.UserQuestionRequest{
+		ID: "question-request-c", ToolCallID: "c", CreatedAtMs: 9, ResponseSchema: api.JSON(`null`),
+		Questions: []api.UserQuestion{{ID: "question-1", Header: "Question 1", Question: "?", Options: []api.QuestionOption{}}},
 	}
-	require.True(t, h.must(create(wordy, runs.DefaultLeaseMs)).Replayed)
+	require.True(t, h.must(create(wordy, api.DefaultLeaseMs)).Replayed)
 	other := plain()
 	other.Approvals[0].Reason = "because"
-	h.refused(runs.CodeIdempotencyConflict, create(other, 0))
+	h.refused(api.CodeIdempotencyConflict, create(other, 0))
 }
 
 // A caller-chosen id makes the same call idempotent by itself (v1-work.md).
 func TestChosenRunID(t *testing.T) {
 	t.Parallel()
 	create := func(session, input string) *runs.CreateRun {
-		return &runs.CreateRun{SessionID: session, SessionGiven: session != "", RunID: "r", Input: runs.JSON(input)}
+		return &runs.CreateRun{SessionID: session, SessionGiven: session != "", RunID: "r", Input: api.JSON(input)}
 	}
 	h := newHouse(t)
 	h.must(create("s", `{"a":1,"b":2}`))
@@ -272,11 +275,11 @@ func TestChosenRunID(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, runs.Reply{Existing: true, ReplayRunID: "r"}, reply)
 	require.True(t, change.Empty())
-	refusal := h.refused(runs.CodeIDConflict, create("s", `{}`))
+	refusal := h.refused(api.CodeIDConflict, create("s", `{}`))
 	require.Equal(t, "run r exists with another payload", refusal.Detail)
 	// The run may be in a session that the call does not know.
 	require.True(t, h.must(create("", `{"a":1,"b":2}`)).Existing)
-	h.refused(runs.CodeIDConflict, create("t", `{"a":1,"b":2}`))
+	h.refused(api.CodeIDConflict, create("t", `{"a":1,"b":2}`))
 	// A key is looked at before a chosen id: the same key replays, the same id
 	// without it exists.
 	withKey := create("s", `{"a":1,"b":2}`)

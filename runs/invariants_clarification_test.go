@@ -3,18 +3,20 @@ package runs_test
 import (
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // checkClarification: a clarification waits with its one question until it completes,
 // and nobody ever holds it. Other runs have no requester.
-func (h *house) checkClarification(run *runs.Run, after *runs.State) {
+func (h *house) checkClarification(run *model.Run, after *runs.State) {
 	h.t.Helper()
-	if run.Kind != runs.KindParentClarification {
+	if run.Kind != api.KindParentClarification {
 		require.Nil(h.t, run.Requester)
 		return
 	}
-	require.Contains(h.t, []runs.Status{runs.StatusWaitingForUserQuestion, runs.StatusCompleted}, run.Status)
+	require.Contains(h.t, []api.Status{api.StatusWaitingForUserQuestion, api.StatusCompleted}, run.Status)
 	require.NotEmpty(h.t, run.RequesterOf().RequesterRunID)
 	require.Zero(h.t, run.Fence)
 	require.Zero(h.t, run.Attempt)
@@ -22,7 +24,7 @@ func (h *house) checkClarification(run *runs.Run, after *runs.State) {
 	require.Equal(h.t, int64(1), run.RaisedCount)
 	require.NotEqual(h.t, run.RunID, after.Session.ActiveRunID, "a clarification has taken the slot")
 	owed := after.Effects["deliver_answer:"+run.RunID]
-	if run.Status != runs.StatusCompleted {
+	if run.Status != api.StatusCompleted {
 		require.Nil(h.t, owed)
 		return
 	}
@@ -40,7 +42,7 @@ func (h *house) checkEffects(before, after *runs.State) {
 		is := after.Effects[effectID]
 		require.NotNil(h.t, is, "effect %s is gone", effectID)
 		require.GreaterOrEqual(h.t, is.Attempts, was.Attempts)
-		if was.State == runs.EffectDone {
+		if was.State == api.EffectDone {
 			requireSame(h.t, was, is, "an effect that was done has changed")
 		}
 		same := *is
@@ -50,13 +52,13 @@ func (h *house) checkEffects(before, after *runs.State) {
 	for effectID, effect := range after.Effects {
 		require.Equal(h.t, after.SessionID, effect.SessionID)
 		require.NotNil(h.t, after.Runs[effect.RunID], "effect %s is of nobody's decision", effectID)
-		require.Equal(h.t, effect.State == runs.EffectPending, effect.DueAtMs != 0, "due_at_ms of %s", effectID)
-		require.Equal(h.t, effect.State != runs.EffectPending, effect.FinishedAtMs != 0, "finished_at_ms of %s", effectID)
-		require.False(h.t, effect.State == runs.EffectDone && effect.LastError != "", "%s is done and tells of an error", effectID)
-		require.False(h.t, effect.State == runs.EffectFailed && effect.LastError == "", "%s was given up and does not say why", effectID)
+		require.Equal(h.t, effect.State == api.EffectPending, effect.DueAtMs != 0, "due_at_ms of %s", effectID)
+		require.Equal(h.t, effect.State != api.EffectPending, effect.FinishedAtMs != 0, "finished_at_ms of %s", effectID)
+		require.False(h.t, effect.State == api.EffectDone && effect.LastError != "", "%s is done and tells of an error", effectID)
+		require.False(h.t, effect.State == api.EffectFailed && effect.LastError == "", "%s was given up and does not say why", effectID)
 	}
 	for key, request := range after.Requests {
-		if request.Kind != runs.KindClarification {
+		if request.Kind != model.KindClarification {
 			continue
 		}
 		on := request.Clarification().WaitingOn
@@ -76,7 +78,7 @@ func (h *house) checkMessages(before, after *runs.State) {
 	for messageID, was := range before.Messages {
 		is := after.Messages[messageID]
 		require.NotNil(h.t, is, "message %s is gone", messageID)
-		if was.State == runs.MessageAcknowledged {
+		if was.State == api.MessageAcknowledged {
 			requireSame(h.t, was, is, "an acknowledged message has changed")
 		}
 		same := *is
@@ -87,12 +89,12 @@ func (h *house) checkMessages(before, after *runs.State) {
 	for messageID, message := range after.Messages {
 		require.Equal(h.t, after.SessionID, message.SessionID)
 		require.NotNil(h.t, after.Runs[message.RunID])
-		require.Equal(h.t, message.State == runs.MessageAcknowledged, message.AcknowledgedAtMs != 0)
-		require.True(h.t, message.State == runs.MessagePending || message.LeaseExpiresAtMs == 0, "a lease of a message that nobody may read")
-		require.LessOrEqual(h.t, message.DeliveryAttempts, int64(runs.MaxDeliveryAttempts))
-		require.False(h.t, message.State == runs.MessageDeadLetter && message.LastError == "")
-		require.False(h.t, message.State == runs.MessagePending && message.LastError != "")
-		requestID := messageID[len(runs.MessageIDOf("")):]
+		require.Equal(h.t, message.State == api.MessageAcknowledged, message.AcknowledgedAtMs != 0)
+		require.True(h.t, message.State == api.MessagePending || message.LeaseExpiresAtMs == 0, "a lease of a message that nobody may read")
+		require.LessOrEqual(h.t, message.DeliveryAttempts, int64(model.MaxDeliveryAttempts))
+		require.False(h.t, message.State == api.MessageDeadLetter && message.LastError == "")
+		require.False(h.t, message.State == api.MessagePending && message.LastError != "")
+		requestID := messageID[len(model.MessageIDOf("")):]
 		request := after.Requests[runs.RequestKey{RunID: message.RunID, RequestID: requestID}]
 		require.NotNil(h.t, request)
 		require.False(h.t, request.Open(), "%s is there and its question still open", messageID)

@@ -4,7 +4,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // checkParts: an open request changes by the parts of its answer alone. These only
@@ -21,7 +23,7 @@ func (h *house) checkParts(before, after *runs.State) {
 		parts := partsOf(h.t, is)
 		require.ElementsMatch(h.t, told[key], parts, "what is kept is not what was told")
 		if parts != nil {
-			require.Equal(h.t, runs.KindQuestion, is.Kind)
+			require.Equal(h.t, model.KindQuestion, is.Kind)
 			asked := is.Question().Questions
 			require.Less(h.t, len(parts), len(asked), "every question is answered and the request is open")
 			for _, question := range asked {
@@ -43,27 +45,27 @@ func (h *house) checkParts(before, after *runs.State) {
 	}
 }
 
-func partsOf(t require.TestingT, request *runs.Request) []runs.UserQuestionAnswer {
+func partsOf(t require.TestingT, request *model.Request) []api.UserQuestionAnswer {
 	if request.PartialAnswers == nil {
 		return nil
 	}
-	var answers []runs.UserQuestionAnswer
+	var answers []api.UserQuestionAnswer
 	require.NoError(t, json.Unmarshal(request.PartialAnswers, &answers))
 	return answers
 }
 
 // toldParts returns the parts of answers in a session's log.
-func (h *house) toldParts(sessionID string) map[runs.RequestKey][]runs.UserQuestionAnswer {
+func (h *house) toldParts(sessionID string) map[runs.RequestKey][]api.UserQuestionAnswer {
 	h.t.Helper()
-	told := map[runs.RequestKey][]runs.UserQuestionAnswer{}
+	told := map[runs.RequestKey][]api.UserQuestionAnswer{}
 	for _, event := range h.events[sessionID] {
-		if event.Type != runs.EventUserQuestionAnswered {
+		if event.Type != api.EventUserQuestionAnswered {
 			continue
 		}
 		var body struct {
-			RequestID   string                    `json:"request_id"`
-			QuestionIDs []string                  `json:"question_ids"`
-			Answers     []runs.UserQuestionAnswer `json:"answers"`
+			RequestID   string                   `json:"request_id"`
+			QuestionIDs []string                 `json:"question_ids"`
+			Answers     []api.UserQuestionAnswer `json:"answers"`
 		}
 		require.NoError(h.t, json.Unmarshal(event.Body, &body))
 		require.Len(h.t, body.QuestionIDs, len(body.Answers))

@@ -3,7 +3,9 @@ package runs_test
 import (
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // checkRules: a rule is written by those who say so and by nobody else; it changes by
@@ -40,12 +42,12 @@ func (h *house) checkRules(command runs.Command, before, after *runs.State, chan
 		require.NotNil(h.t, rule)
 		require.Zero(h.t, rule.RevokedAtMs)
 		require.True(h.t, rule.ExpiresAtMs == 0 || rule.ExpiresAtMs > h.nowMs)
-		require.Contains(h.t, []string{after.SessionID, runs.GlobalRules}, rule.SessionID)
-		require.Equal(h.t, runs.ViaRule+rule.RuleID, recorded.Via)
+		require.Contains(h.t, []string{after.SessionID, rules.AllSessions}, rule.SessionID)
+		require.Equal(h.t, api.ViaRule+rule.RuleID, recorded.Via)
 		require.Equal(h.t, rule.CreatedBy, recorded.ResolvedBy)
-		require.Equal(h.t, &runs.AppliedRule{RuleID: rule.RuleID, Text: rule.Text}, recorded.Rule)
-		require.Equal(h.t, map[runs.RuleEffect]runs.Outcome{
-			runs.RuleAllow: runs.OutcomeAllowed, runs.RuleDeny: runs.OutcomeDenied,
+		require.Equal(h.t, &api.AppliedRule{RuleID: rule.RuleID, Text: rule.Text}, recorded.Rule)
+		require.Equal(h.t, map[api.RuleEffect]api.Outcome{
+			api.RuleAllow: api.OutcomeAllowed, api.RuleDeny: api.OutcomeDenied,
 		}[rule.Effect], request.Outcome)
 	}
 	if after.Session != nil && after.Session.EndedAtMs != 0 {

@@ -4,7 +4,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // checkInvariants checks what must hold after every command, whoever gave it and
@@ -49,7 +51,7 @@ func (h *house) checkLog(change runs.Change, before, after *runs.State) {
 		require.Equal(h.t, h.nowMs, event.TimestampMs)
 		require.Equal(h.t, after.SessionID, event.SessionID)
 		var body struct {
-			Type runs.EventType `json:"type"`
+			Type api.EventType `json:"type"`
 		}
 		require.NoError(h.t, json.Unmarshal(event.Body, &body))
 		require.Equal(h.t, event.Type, body.Type)
@@ -75,7 +77,7 @@ func (h *house) checkMoves(before, after *runs.State) {
 	for runID, was := range before.Runs {
 		is := after.Runs[runID]
 		require.NotNil(h.t, is, "run %s is gone", runID)
-		if runs.Terminal(was.Status) {
+		if model.Terminal(was.Status) {
 			requireSame(h.t, was, is, "a run that was over has changed")
 			continue
 		}
@@ -90,10 +92,10 @@ func (h *house) checkMoves(before, after *runs.State) {
 
 // reachable reports whether a chain of legal moves leads from one status to the
 // other: one command may make several.
-func reachable(kind runs.RunKind, from, to runs.Status) bool {
-	seen := map[runs.Status]bool{from: true}
-	for reached := []runs.Status{from}; len(reached) > 0; reached = reached[1:] {
-		for _, next := range runs.Statuses {
+func reachable(kind api.RunKind, from, to api.Status) bool {
+	seen := map[api.Status]bool{from: true}
+	for reached := []api.Status{from}; len(reached) > 0; reached = reached[1:] {
+		for _, next := range api.Statuses {
 			if runs.CanMove(kind, reached[0], next) && !seen[next] {
 				seen[next] = true
 				reached = append(reached, next)
@@ -110,8 +112,8 @@ func (h *house) checkSlotAndQueue(after *runs.State) {
 	h.t.Helper()
 	active := ""
 	for runID, run := range after.Runs {
-		require.True(h.t, after.Session.EndedAtMs == 0 || runs.Terminal(run.Status), "run %s is %s in an ended session", runID, run.Status)
-		if run.Kind == runs.KindInput && (run.Status == runs.StatusRunning || runs.Waiting(run.Status)) {
+		require.True(h.t, after.Session.EndedAtMs == 0 || model.Terminal(run.Status), "run %s is %s in an ended session", runID, run.Status)
+		if run.Kind == api.KindInput && (run.Status == api.StatusRunning || model.Waiting(run.Status)) {
 			require.Empty(h.t, active, "two active runs: %s and %s", active, runID)
 			active = runID
 		}
@@ -128,11 +130,11 @@ func (h *house) checkSlotAndQueue(after *runs.State) {
 
 // checkRow checks a run's row by itself: what the constraints of the databases say,
 // and a little more.
-func (h *house) checkRow(run *runs.Run, after *runs.State) {
+func (h *house) checkRow(run *model.Run, after *runs.State) {
 	h.t.Helper()
 	leased := run.LeaseExpiresAtMs != 0
-	require.Equal(h.t, runs.Terminal(run.Status), run.FinishedAtMs != 0)
-	require.Equal(h.t, run.Status == runs.StatusQueued, run.StartedAtMs == 0 && !runs.Terminal(run.Status))
+	require.Equal(h.t, model.Terminal(run.Status), run.FinishedAtMs != 0)
+	require.Equal(h.t, run.Status == api.StatusQueued, run.StartedAtMs == 0 && !model.Terminal(run.Status))
 	require.LessOrEqual(h.t, run.SettledCount, run.RaisedCount)
 	require.LessOrEqual(h.t, run.ResumeAfter, run.SettledCount)
 	require.GreaterOrEqual(h.t, run.Attempt, int64(0))
@@ -143,17 +145,17 @@ func (h *house) checkRow(run *runs.Run, after *runs.State) {
 		require.Empty(h.t, run.LeaseEnd, "a lease that has ended is still held")
 	}
 	if run.Output != nil {
-		require.Equal(h.t, runs.StatusCompleted, run.Status)
+		require.Equal(h.t, api.StatusCompleted, run.Status)
 	}
 	switch {
-	case run.Status == runs.StatusQueued:
+	case run.Status == api.StatusQueued:
 		require.Zero(h.t, run.Fence)
-	case run.Status == runs.StatusRunning && run.Leased(h.nowMs):
+	case run.Status == api.StatusRunning && run.Leased(h.nowMs):
 		require.Equal(h.t, run.LeaseExpiresAtMs, run.ClaimableAtMs, "claimable when its lease lapses")
-	case run.Status == runs.StatusRunning:
+	case run.Status == api.StatusRunning:
 		require.NotZero(h.t, run.ClaimableAtMs, "nobody can ever claim %s", run.RunID)
 		require.LessOrEqual(h.t, run.ClaimableAtMs, h.nowMs)
-	case runs.Waiting(run.Status):
+	case model.Waiting(run.Status):
 		require.Zero(h.t, run.ClaimableAtMs)
 		require.False(h.t, leased && !run.Attached, "a lease goes on while nobody is attached")
 	default:
@@ -165,17 +167,17 @@ func (h *house) checkRow(run *runs.Run, after *runs.State) {
 	for _, request := range after.Requests {
 		switch {
 		case request.RunID != run.RunID || !request.Open():
-		case request.Kind == runs.KindApproval:
+		case request.Kind == model.KindApproval:
 			approvals++
-		case request.Kind == runs.KindClarification && !request.Clarification().Parked:
-			require.False(h.t, runs.Terminal(run.Status), "a clarification is open on a run that is over")
+		case request.Kind == model.KindClarification && !request.Clarification().Parked:
+			require.False(h.t, model.Terminal(run.Status), "a clarification is open on a run that is over")
 		default:
 			questions++
 		}
 	}
 	h.checkClarification(run, after)
-	require.Equal(h.t, run.Status == runs.StatusWaitingForUserQuestion, questions > 0)
-	require.Equal(h.t, run.Status == runs.StatusWaitingForApproval, approvals > 0 && questions == 0)
+	require.Equal(h.t, run.Status == api.StatusWaitingForUserQuestion, questions > 0)
+	require.Equal(h.t, run.Status == api.StatusWaitingForApproval, approvals > 0 && questions == 0)
 }
 
 // checkRequests: an outcome is written once, reported by exactly one event, and
@@ -190,7 +192,7 @@ func (h *house) checkRequests(command runs.Command, before, after *runs.State) {
 			require.Zero(h.t, reported[key], "an open request was reported as settled")
 			require.Zero(h.t, is.SettledNumber)
 			require.Nil(h.t, is.Resolution)
-			if is.DueAtMs != 0 && !runs.Terminal(after.Runs[key.RunID].Status) && is.CreatedAtMs == h.nowMs {
+			if is.DueAtMs != 0 && !model.Terminal(after.Runs[key.RunID].Status) && is.CreatedAtMs == h.nowMs {
 				require.Greater(h.t, is.DueAtMs, h.nowMs, "it was raised past its deadline and is open")
 			}
 			continue
@@ -207,10 +209,10 @@ func (h *house) checkRequests(command runs.Command, before, after *runs.State) {
 			requireSame(h.t, was, is, "a settled request has changed")
 			continue
 		}
-		if is.Outcome == runs.OutcomeAllowed && is.RuleID == "" {
+		if is.Outcome == api.OutcomeAllowed && is.RuleID == "" {
 			require.True(h.t, allows(command, key.RequestID), "%T allowed %s", command, key.RequestID)
 		}
-		require.Equal(h.t, is.Outcome == runs.OutcomeAllowed, is.Recorded().Behavior == runs.BehaviorAllow)
+		require.Equal(h.t, is.Outcome == api.OutcomeAllowed, is.Recorded().Behavior == api.BehaviorAllow)
 	}
 	for runID, run := range after.Runs {
 		require.Len(h.t, numbers[runID], int(run.SettledCount))
@@ -226,7 +228,7 @@ func allows(command runs.Command, requestID string) bool {
 		resolutions = command.Approvals
 	}
 	for _, resolution := range resolutions {
-		if resolution.RequestID == requestID && resolution.Behavior == runs.BehaviorAllow {
+		if resolution.RequestID == requestID && resolution.Behavior == api.BehaviorAllow {
 			return true
 		}
 	}
@@ -239,13 +241,13 @@ func (h *house) reportedResolutions(sessionID string) map[runs.RequestKey]int {
 	counts := map[runs.RequestKey]int{}
 	for _, event := range h.events[sessionID] {
 		switch event.Type {
-		case runs.EventApprovalResolved, runs.EventUserQuestionResolved, runs.EventParentClarificationResolved:
+		case api.EventApprovalResolved, api.EventUserQuestionResolved, api.EventParentClarificationResolved:
 		default:
 			continue
 		}
 		var body struct {
-			Resolution  *runs.Resolution  `json:"resolution"`
-			Resolutions []runs.Resolution `json:"resolutions"`
+			Resolution  *api.Resolution  `json:"resolution"`
+			Resolutions []api.Resolution `json:"resolutions"`
 		}
 		require.NoError(h.t, json.Unmarshal(event.Body, &body))
 		if body.Resolution != nil {

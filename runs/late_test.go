@@ -5,7 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // A late caller is told the decision also when the worker's checkpoint has long
@@ -20,19 +22,19 @@ func TestLateAfterACheckpoint(t *testing.T) {
 	h.must(allow("r", "a"))
 	h.must(decline("r", "q"))
 	h.must(&runs.Withdraw{RunID: "r", RequestID: "w", Fence: 1})
-	h.must(&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: runs.JSON(`1`)})
+	h.must(&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: api.JSON(`1`)})
 	require.Nil(t, h.record("r").Resume())
 
-	requireRecorded(t, h.refused(runs.CodeApprovalNotPending, allow("r", "a")), "a", runs.OutcomeAllowed, runs.ViaAPI)
-	requireRecorded(t, h.refused(runs.CodeApprovalNotPending, approveInSession(allow("", "a"))), "a", runs.OutcomeAllowed, runs.ViaAPI)
-	requireRecorded(t, h.refused(runs.CodeQuestionRequestMismatch, answer("r", "q", "north")), "q", runs.OutcomeDeclined, runs.ViaAPI)
-	requireRecorded(t, h.refused(runs.CodeQuestionRequestMismatch, answerInSession(answer("", "q", "north"))), "q", runs.OutcomeDeclined, runs.ViaAPI)
-	requireRecorded(t, h.refused(runs.CodeQuestionRequestMismatch, &runs.CancelQuestion{RunID: "r", RequestID: "q"}), "q", runs.OutcomeDeclined, runs.ViaAPI)
+	requireRecorded(t, h.refused(api.CodeApprovalNotPending, allow("r", "a")), "a", api.OutcomeAllowed, api.ViaAPI)
+	requireRecorded(t, h.refused(api.CodeApprovalNotPending, approveInSession(allow("", "a"))), "a", api.OutcomeAllowed, api.ViaAPI)
+	requireRecorded(t, h.refused(api.CodeQuestionRequestMismatch, answer("r", "q", "north")), "q", api.OutcomeDeclined, api.ViaAPI)
+	requireRecorded(t, h.refused(api.CodeQuestionRequestMismatch, answerInSession(answer("", "q", "north"))), "q", api.OutcomeDeclined, api.ViaAPI)
+	requireRecorded(t, h.refused(api.CodeQuestionRequestMismatch, &runs.CancelQuestion{RunID: "r", RequestID: "q"}), "q", api.OutcomeDeclined, api.ViaAPI)
 	require.True(t, h.must(&runs.Withdraw{RunID: "r", RequestID: "w", Fence: 1}).Existing)
-	h.refused(runs.CodeIDConflict, hold("r", 1, approval("a")))
+	h.refused(api.CodeIDConflict, hold("r", 1, approval("a")))
 	other := hold("r", 1, approval("new"))
 	other.SuspensionID = "wait-1"
-	h.refused(runs.CodeIDConflict, other)
+	h.refused(api.CodeIDConflict, other)
 }
 
 // The same after every request of a suspension is settled and taken in.
@@ -44,10 +46,10 @@ func TestSuspensionIDAfterACheckpoint(t *testing.T) {
 	first.SuspensionID = "wait-1"
 	h.must(first)
 	h.must(allow("r", "a"))
-	h.must(&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: runs.JSON(`1`)})
+	h.must(&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: api.JSON(`1`)})
 	other := hold("r", 1, approval("b"))
 	other.SuspensionID = "wait-1"
-	refusal := h.refused(runs.CodeIDConflict, other)
+	refusal := h.refused(api.CodeIDConflict, other)
 	require.Equal(t, "suspension wait-1 exists with another payload", refusal.Detail)
 }
 
@@ -65,8 +67,8 @@ func TestLateTellsOfTheNewest(t *testing.T) {
 	h.must(decline("a-second", "q"))
 	h.must(deny("a-second", "a"))
 	h.must(&runs.CancelRun{RunID: "a-second"})
-	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, answerInSession(answer("", "q", "north"))), "q", runs.OutcomeDeclined, runs.ViaAPI)
-	requireRecorded(t, h.refused(runs.CodeRunStateConflict, approveInSession(allow("", "a"))), "a", runs.OutcomeDenied, runs.ViaAPI)
+	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, answerInSession(answer("", "q", "north"))), "q", api.OutcomeDeclined, api.ViaAPI)
+	requireRecorded(t, h.refused(api.CodeRunStateConflict, approveInSession(allow("", "a"))), "a", api.OutcomeDenied, api.ViaAPI)
 }
 
 // What was attached before belongs to the worker that is gone: the next one's plain
@@ -76,7 +78,7 @@ func TestNextWorkerIsNotAttached(t *testing.T) {
 	h := newHouse(t)
 	h.start("r")
 	h.must(hold("r", 1, approval("a")))
-	h.nowMs += runs.DefaultLeaseMs
+	h.nowMs += api.DefaultLeaseMs
 	h.must(allow("r", "a"))
 	require.Equal(t, int64(2), h.claim("r"))
 	h.must(suspend("r", 2, approval("b")))
@@ -94,7 +96,7 @@ func TestSettledAfterDoesNotGoBack(t *testing.T) {
 	h.must(hold("r", 1, approval("a"), approval("b"), approval("c")))
 	h.must(allow("r", "a", "b"))
 	for _, after := range []int64{2, 1, 0} {
-		h.must(&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: runs.JSON(`1`), SettledAfter: ms(after)})
+		h.must(&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: api.JSON(`1`), SettledAfter: ms(after)})
 		require.Equal(t, int64(2), h.run("r").ResumeAfter)
 	}
 }
@@ -115,7 +117,7 @@ func TestCheckpointIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.start("r")
-	for _, checkpoint := range []runs.JSON{runs.JSON(`1`), nil, runs.JSON(`null`), runs.JSON(`2`)} {
+	for _, checkpoint := range []api.JSON{api.JSON(`1`), nil, api.JSON(`null`), api.JSON(`2`)} {
 		_, change, err := h.decide(&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: checkpoint})
 		require.NoError(t, err)
 		require.Equal(t, checkpoint != nil && string(checkpoint) != "null", change.UpdatedRuns[0].CheckpointSet)
@@ -134,8 +136,8 @@ func TestStrangersInTheState(t *testing.T) {
 	h.create("next")
 	state := copyState(h.states["s"])
 	for runID, firstEventID := range map[string]int64{"stranger": 1, "late stranger": 1000} {
-		state.Runs[runID] = &runs.Run{
-			RunID: runID, SessionID: "else", Status: runs.StatusQueued, FirstEventID: firstEventID, QueuedAhead: 5,
+		state.Runs[runID] = &model.Run{
+			RunID: runID, SessionID: "else", Status: api.StatusQueued, FirstEventID: firstEventID, QueuedAhead: 5,
 		}
 	}
 	for _, command := range []runs.Command{&runs.EndSession{SessionID: "s"}, &runs.CancelRun{RunID: "r"}, &runs.CancelRun{RunID: "next"}} {
@@ -153,6 +155,6 @@ func TestStrangersInTheState(t *testing.T) {
 	for _, command := range []runs.Command{&runs.CancelRun{RunID: "stranger"}, allow("stranger", "a"), answer("stranger", "q", "x")} {
 		require.NoError(t, runs.Prepare(command, h.newID))
 		_, _, err := runs.Decide(state, command, h.nowMs)
-		requireCode(t, runs.CodeRunNotFound, err)
+		requireCode(t, api.CodeRunNotFound, err)
 	}
 }

@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // workerCalls are the calls that need a fence.
@@ -15,7 +17,7 @@ func workerCalls(runID string, fence int64) map[string]runs.Command {
 		"heartbeat": &runs.Heartbeat{RunID: runID, Fence: fence},
 		"suspend":   suspend(runID, fence, approval("fenced")),
 		"withdraw":  &runs.Withdraw{RunID: runID, RequestID: "fenced", Fence: fence},
-		"append":    &runs.AppendEvents{RunID: runID, Fence: fence, Events: []runs.JSON{runs.JSON(`{"type":"t"}`)}},
+		"append":    &runs.AppendEvents{RunID: runID, Fence: fence, Events: []api.JSON{api.JSON(`{"type":"t"}`)}},
 		"complete":  &runs.Complete{RunID: runID, Fence: fence},
 		"fail":      &runs.Fail{RunID: runID, Fence: fence, Error: "e"},
 		"release":   &runs.Release{RunID: runID, Fence: fence},
@@ -29,18 +31,18 @@ func TestStaleFences(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t)
 			h.create("r")
-			h.refused(runs.CodeLeaseLost, workerCalls("r", 0)[name])
+			h.refused(api.CodeLeaseLost, workerCalls("r", 0)[name])
 			h.claim("r")
-			h.refused(runs.CodeLeaseLost, workerCalls("r", 0)[name])
-			h.refused(runs.CodeLeaseLost, workerCalls("r", 2)[name])
-			h.nowMs += runs.DefaultLeaseMs
+			h.refused(api.CodeLeaseLost, workerCalls("r", 0)[name])
+			h.refused(api.CodeLeaseLost, workerCalls("r", 2)[name])
+			h.nowMs += api.DefaultLeaseMs
 			require.Equal(t, int64(2), h.claim("r"))
 			_, change, err := h.decide(workerCalls("r", 1)[name])
-			requireCode(t, runs.CodeLeaseLost, err)
+			requireCode(t, api.CodeLeaseLost, err)
 			require.True(t, change.Empty())
 			// An older fence is stale also when the run is over.
 			h.must(&runs.Complete{RunID: "r", Fence: 2})
-			h.refused(runs.CodeLeaseLost, workerCalls("r", 1)[name])
+			h.refused(api.CodeLeaseLost, workerCalls("r", 1)[name])
 		})
 	}
 }
@@ -56,11 +58,11 @@ func TestLapsedLease(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t)
 			h.start("r")
-			h.nowMs += 10 * runs.DefaultLeaseMs
+			h.nowMs += 10 * api.DefaultLeaseMs
 			reply := h.must(workerCalls("r", 1)[name])
 			if name == "heartbeat" {
-				require.Equal(t, h.nowMs+runs.DefaultLeaseMs, reply.LeaseExpiresAtMs)
-				h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+				require.Equal(t, h.nowMs+api.DefaultLeaseMs, reply.LeaseExpiresAtMs)
+				h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
 			}
 		})
 	}
@@ -70,21 +72,21 @@ func TestLeaseLengths(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.create("r")
-	for _, leaseMs := range []int64{-1, 1, runs.MinLeaseMs - 1, runs.MaxLeaseMs + 1} {
-		refusal := h.refused(runs.CodeInvalidRequest, &runs.ClaimRun{RunID: "r", WorkerID: "w", LeaseMs: leaseMs})
-		require.Equal(t, []runs.Fault{{Pointer: "/lease_ms", Detail: "must be between 1000 and 3600000"}}, refusal.Faults)
-		h.refused(runs.CodeInvalidRequest, &runs.Heartbeat{RunID: "r", Fence: 1, LeaseMs: leaseMs})
+	for _, leaseMs := range []int64{-1, 1, api.MinLeaseMs - 1, api.MaxLeaseMs + 1} {
+		refusal := h.refused(api.CodeInvalidRequest, &runs.ClaimRun{RunID: "r", WorkerID: "w", LeaseMs: leaseMs})
+		require.Equal(t, []api.Fault{{Pointer: "/lease_ms", Detail: "must be between 1000 and 3600000"}}, refusal.Faults)
+		h.refused(api.CodeInvalidRequest, &runs.Heartbeat{RunID: "r", Fence: 1, LeaseMs: leaseMs})
 	}
-	require.Equal(t, []string{"/worker_id"}, pointersOf(h.refused(runs.CodeInvalidRequest, &runs.ClaimRun{RunID: "r"})))
-	require.Equal(t, []string{"/settled_after"}, pointersOf(h.refused(runs.CodeInvalidRequest, &runs.Heartbeat{RunID: "r", Fence: 1, SettledAfter: ms(-1)})))
+	require.Equal(t, []string{"/worker_id"}, pointersOf(h.refused(api.CodeInvalidRequest, &runs.ClaimRun{RunID: "r"})))
+	require.Equal(t, []string{"/settled_after"}, pointersOf(h.refused(api.CodeInvalidRequest, &runs.Heartbeat{RunID: "r", Fence: 1, SettledAfter: ms(-1)})))
 
-	h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", LeaseMs: runs.MinLeaseMs})
-	require.Equal(t, int64(startMs+runs.MinLeaseMs), h.run("r").LeaseExpiresAtMs)
-	h.nowMs += runs.MinLeaseMs - 1
-	h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", LeaseMs: api.MinLeaseMs})
+	require.Equal(t, int64(startMs+api.MinLeaseMs), h.run("r").LeaseExpiresAtMs)
+	h.nowMs += api.MinLeaseMs - 1
+	h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
 	h.nowMs++ // a lease has lapsed when its end is now
 	h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
-	require.Equal(t, h.nowMs+runs.MaxLeaseMs, h.must(&runs.Heartbeat{RunID: "r", Fence: 2, LeaseMs: runs.MaxLeaseMs}).LeaseExpiresAtMs)
+	require.Equal(t, h.nowMs+api.MaxLeaseMs, h.must(&runs.Heartbeat{RunID: "r", Fence: 2, LeaseMs: api.MaxLeaseMs}).LeaseExpiresAtMs)
 }
 
 // decisions.md 33: the very same call again is a no-op, another one is not.
@@ -94,34 +96,34 @@ func TestRepeatedEnds(t *testing.T) {
 	suspended := func(checkpoint string) call {
 		return func() runs.Command {
 			command := suspend("r", 1, approval("a"))
-			command.SuspensionID, command.Checkpoint = "wait-1", runs.JSON(checkpoint)
+			command.SuspensionID, command.Checkpoint = "wait-1", api.JSON(checkpoint)
 			return command
 		}
 	}
 	for name, test := range map[string]struct {
 		call, other call
-		otherCode   runs.Code
-		after       runs.Status
+		otherCode   api.Code
+		after       api.Status
 	}{
 		"release": {
 			func() runs.Command {
-				return &runs.Release{RunID: "r", Fence: 1, Checkpoint: runs.JSON(`{"a":1,"b":2}`)}
+				return &runs.Release{RunID: "r", Fence: 1, Checkpoint: api.JSON(`{"a":1,"b":2}`)}
 			},
 			func() runs.Command {
-				return &runs.Release{RunID: "r", Fence: 1, Checkpoint: runs.JSON(`{"a":1,"b":3}`)}
+				return &runs.Release{RunID: "r", Fence: 1, Checkpoint: api.JSON(`{"a":1,"b":3}`)}
 			},
-			runs.CodeLeaseLost, runs.StatusRunning,
+			api.CodeLeaseLost, api.StatusRunning,
 		},
-		"suspend": {suspended(`1`), suspended(`2`), runs.CodeIDConflict, runs.StatusWaitingForApproval},
+		"suspend": {suspended(`1`), suspended(`2`), api.CodeIDConflict, api.StatusWaitingForApproval},
 		"complete": {
-			func() runs.Command { return &runs.Complete{RunID: "r", Fence: 1, Output: runs.JSON(`{"x":1}`)} },
+			func() runs.Command { return &runs.Complete{RunID: "r", Fence: 1, Output: api.JSON(`{"x":1}`)} },
 			func() runs.Command { return &runs.Complete{RunID: "r", Fence: 1} },
-			runs.CodeRunStateConflict, runs.StatusCompleted,
+			api.CodeRunStateConflict, api.StatusCompleted,
 		},
 		"fail": {
 			func() runs.Command { return &runs.Fail{RunID: "r", Fence: 1, Error: "e"} },
 			func() runs.Command { return &runs.Fail{RunID: "r", Fence: 1, Error: "other"} },
-			runs.CodeRunStateConflict, runs.StatusFailed,
+			api.CodeRunStateConflict, api.StatusFailed,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,12 +145,12 @@ func TestRepeatedEnds(t *testing.T) {
 			requireCode(t, test.otherCode, err)
 			require.True(t, change.Empty())
 			// Once another worker has the run, the same call is stale.
-			if test.after == runs.StatusWaitingForApproval {
+			if test.after == api.StatusWaitingForApproval {
 				h.must(allow("r", "a"))
 			}
-			if !runs.Terminal(test.after) {
+			if !model.Terminal(test.after) {
 				h.claim("r")
-				h.refused(runs.CodeLeaseLost, test.call())
+				h.refused(api.CodeLeaseLost, test.call())
 			}
 		})
 	}
@@ -159,9 +161,9 @@ func TestRepeatedEndInAnotherOrder(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.start("r")
-	h.must(&runs.Complete{RunID: "r", Fence: 1, Output: runs.JSON(`{"a":1,"b":[1,2]}`)})
-	require.True(t, h.must(&runs.Complete{RunID: "r", Fence: 1, Output: runs.JSON(`{ "b": [1, 2], "a": 1.0 }`)}).Existing)
-	h.refused(runs.CodeRunStateConflict, &runs.Complete{RunID: "r", Fence: 1, Output: runs.JSON(`{"a":1,"b":[2,1]}`)})
+	h.must(&runs.Complete{RunID: "r", Fence: 1, Output: api.JSON(`{"a":1,"b":[1,2]}`)})
+	require.True(t, h.must(&runs.Complete{RunID: "r", Fence: 1, Output: api.JSON(`{ "b": [1, 2], "a": 1.0 }`)}).Existing)
+	h.refused(api.CodeRunStateConflict, &runs.Complete{RunID: "r", Fence: 1, Output: api.JSON(`{"a":1,"b":[2,1]}`)})
 }
 
 func TestRepeatedSuspendAfterItsDecision(t *testing.T) {
@@ -177,9 +179,9 @@ func TestRepeatedSuspendAfterItsDecision(t *testing.T) {
 	h.must(allow("r", "a"))
 	reply := h.must(wait())
 	require.True(t, reply.Existing)
-	require.Equal(t, runs.StatusRunning, reply.Run.Run.Status)
+	require.Equal(t, api.StatusRunning, reply.Run.Run.Status)
 	h.must(&runs.CancelRun{RunID: "r"})
-	h.refused(runs.CodeLeaseLost, wait())
+	h.refused(api.CodeLeaseLost, wait())
 }
 
 func TestAttempts(t *testing.T) {
@@ -189,7 +191,7 @@ func TestAttempts(t *testing.T) {
 	attempt := func() int64 {
 		reply := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
 		require.Equal(t, strconv.FormatInt(reply.Run.Run.Fence, 10), reply.Claim.Lease.Fence)
-		h.nowMs += runs.DefaultLeaseMs
+		h.nowMs += api.DefaultLeaseMs
 		return reply.Claim.Attempt
 	}
 	require.Equal(t, []int64{1, 2, 3}, []int64{attempt(), attempt(), attempt()})
@@ -209,26 +211,26 @@ func TestRunWithoutProgressFails(t *testing.T) {
 	h.must(allow("r", "a"))
 	for range runs.DefaultMaxAttempts {
 		h.claim("r")
-		h.nowMs += runs.DefaultLeaseMs
+		h.nowMs += api.DefaultLeaseMs
 	}
-	refusal := h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	refusal := h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
 	require.Equal(t, "run r was given up after 10 attempts without progress", refusal.Detail)
-	require.Equal(t, runs.StatusFailed, h.run("r").Status)
+	require.Equal(t, api.StatusFailed, h.run("r").Status)
 	require.Equal(t, "given up after 10 attempts without progress", h.run("r").Error)
-	require.Equal(t, runs.OutcomeAllowed, h.request("r", "a").Outcome, "what was decided stays on record")
+	require.Equal(t, api.OutcomeAllowed, h.request("r", "a").Outcome, "what was decided stays on record")
 	require.NotZero(t, h.run("next").ClaimableAtMs)
-	h.refused(runs.CodeRunStateConflict, &runs.Complete{RunID: "r", Fence: 11})
-	h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	h.refused(api.CodeRunStateConflict, &runs.Complete{RunID: "r", Fence: 11})
+	h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
 }
 
 func TestProgressResetsTheAttempts(t *testing.T) {
 	t.Parallel()
 	for name, progress := range map[string]func(fence int64) runs.Command{
 		"checkpoint": func(fence int64) runs.Command {
-			return &runs.Heartbeat{RunID: "r", Fence: fence, Checkpoint: runs.JSON(`1`)}
+			return &runs.Heartbeat{RunID: "r", Fence: fence, Checkpoint: api.JSON(`1`)}
 		},
 		"event": func(fence int64) runs.Command {
-			return &runs.AppendEvents{RunID: "r", Fence: fence, Events: []runs.JSON{runs.JSON(`{"type":"delta"}`)}}
+			return &runs.AppendEvents{RunID: "r", Fence: fence, Events: []api.JSON{api.JSON(`{"type":"delta"}`)}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -237,20 +239,20 @@ func TestProgressResetsTheAttempts(t *testing.T) {
 			h.create("r")
 			for range 3 {
 				h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 3})
-				h.nowMs += runs.DefaultLeaseMs
+				h.nowMs += api.DefaultLeaseMs
 			}
 			h.must(progress(3))
-			h.nowMs += runs.DefaultLeaseMs
+			h.nowMs += api.DefaultLeaseMs
 			reply := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 3})
 			require.Equal(t, int64(4), reply.Claim.Attempt)
 			// A bare heartbeat is no progress.
 			for range 2 {
 				h.must(&runs.Heartbeat{RunID: "r", Fence: h.run("r").Fence})
-				h.nowMs += runs.DefaultLeaseMs
+				h.nowMs += api.DefaultLeaseMs
 				h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 3})
-				h.nowMs += runs.DefaultLeaseMs
+				h.nowMs += api.DefaultLeaseMs
 			}
-			h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 3})
+			h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 3})
 		})
 	}
 }
@@ -270,8 +272,8 @@ func TestHeartbeatAfterCancel(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, reply.CancelRequested)
 			require.True(t, change.Empty())
-			h.refused(runs.CodeLeaseLost, &runs.Heartbeat{RunID: "r"})
-			h.refused(runs.CodeLeaseLost, &runs.Complete{RunID: "r", Fence: 1})
+			h.refused(api.CodeLeaseLost, &runs.Heartbeat{RunID: "r"})
+			h.refused(api.CodeLeaseLost, &runs.Complete{RunID: "r", Fence: 1})
 		})
 	}
 }
@@ -283,7 +285,7 @@ func TestClaimAfterACrash(t *testing.T) {
 	h := newHouse(t)
 	h.start("r")
 	wait := suspend("r", 1, approval("a"), question("q"))
-	wait.Checkpoint = runs.JSON(`{"step":1}`)
+	wait.Checkpoint = api.JSON(`{"step":1}`)
 	h.must(wait)
 	h.must(answer("r", "q", "north"))
 	h.must(deny("r", "a"))
@@ -293,8 +295,8 @@ func TestClaimAfterACrash(t *testing.T) {
 	require.Equal(t, `{"step":1}`, string(first.Checkpoint))
 	require.Equal(t, `"go"`, string(first.Input))
 
-	h.must(&runs.Heartbeat{RunID: "r", Fence: 2, Checkpoint: runs.JSON(`{"step":2}`)})
-	h.nowMs += runs.DefaultLeaseMs
+	h.must(&runs.Heartbeat{RunID: "r", Fence: 2, Checkpoint: api.JSON(`{"step":2}`)})
+	h.nowMs += api.DefaultLeaseMs
 	second := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w2"}).Claim
 	require.Equal(t, first.Resume, second.Resume)
 	require.Equal(t, `{"step":2}`, string(second.Checkpoint))
@@ -315,9 +317,9 @@ func TestAppendedEvents(t *testing.T) {
 	h := newHouse(t)
 	h.start("r")
 	appended := func(events ...string) *runs.AppendEvents {
-		command := &runs.AppendEvents{RunID: "r", Fence: 1, Events: []runs.JSON{}}
+		command := &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{}}
 		for _, event := range events {
-			command.Events = append(command.Events, runs.JSON(event))
+			command.Events = append(command.Events, api.JSON(event))
 		}
 		return command
 	}
@@ -342,10 +344,10 @@ func TestAppendedEvents(t *testing.T) {
 		{`{"type":"parent_clarification_resolved"}`, "/events/1/type"},
 		{`{"type":"approval_resolved"}`, "/events/1/type"},
 	} {
-		refusal := h.refused(runs.CodeInvalidRequest, appended(`{"type":"ok"}`, test.event))
+		refusal := h.refused(api.CodeInvalidRequest, appended(`{"type":"ok"}`, test.event))
 		require.Equal(t, []string{test.pointer}, pointersOf(refusal), test.event)
 	}
-	require.Equal(t, []string{"/events"}, pointersOf(h.refused(runs.CodeInvalidRequest, appended())))
-	require.Equal(t, []string{"/events"}, pointersOf(h.refused(runs.CodeInvalidRequest, appended(make([]string, runs.MaxEventsPerCall+1)...))))
-	require.Equal(t, []string{"/error"}, pointersOf(h.refused(runs.CodeInvalidRequest, &runs.Fail{RunID: "r", Fence: 1})))
+	require.Equal(t, []string{"/events"}, pointersOf(h.refused(api.CodeInvalidRequest, appended())))
+	require.Equal(t, []string{"/events"}, pointersOf(h.refused(api.CodeInvalidRequest, appended(make([]string, api.MaxEventsPerCall+1)...))))
+	require.Equal(t, []string{"/error"}, pointersOf(h.refused(api.CodeInvalidRequest, &runs.Fail{RunID: "r", Fence: 1})))
 }

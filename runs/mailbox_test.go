@@ -5,7 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // answered makes a family whose run "r" has asked these and did not wait; all are
@@ -27,11 +29,11 @@ func TestReadMailbox(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.answered("z", "a")
-	first, second := runs.MessageIDOf("z"), runs.MessageIDOf("a")
+	first, second := model.MessageIDOf("z"), model.MessageIDOf("a")
 	require.Equal(t, []string{first, second}, h.read(false), "oldest first")
 	require.Equal(t, int64(1), h.message("s", first).DeliveryAttempts)
-	require.Equal(t, h.nowMs+runs.MessageLeaseMs, h.message("s", first).LeaseExpiresAtMs)
-	h.nowMs += runs.MessageLeaseMs - 1
+	require.Equal(t, h.nowMs+model.MessageLeaseMs, h.message("s", first).LeaseExpiresAtMs)
+	h.nowMs += model.MessageLeaseMs - 1
 	_, change, err := h.decide(&runs.ReadMailbox{SessionID: "s"})
 	require.NoError(t, err)
 	require.True(t, change.Empty(), "a leased message was read again")
@@ -39,19 +41,19 @@ func TestReadMailbox(t *testing.T) {
 	h.nowMs++
 	require.Equal(t, []string{first, second}, h.read(false))
 	require.False(t, h.must(&runs.AcknowledgeMessage{SessionID: "s", MessageID: second}).Existing)
-	h.nowMs += runs.MessageLeaseMs
+	h.nowMs += model.MessageLeaseMs
 	require.Equal(t, []string{first}, h.read(false))
-	require.Equal(t, runs.MessagePending, h.message("s", first).State, "its third reading may still be acknowledged")
+	require.Equal(t, api.MessagePending, h.message("s", first).State, "its third reading may still be acknowledged")
 	require.Empty(t, h.read(true))
-	h.nowMs += runs.MessageLeaseMs
+	h.nowMs += model.MessageLeaseMs
 	require.Empty(t, h.read(false))
 	message := h.message("s", first)
-	require.Equal(t, runs.MessageDeadLetter, message.State)
+	require.Equal(t, api.MessageDeadLetter, message.State)
 	require.Equal(t, "was read 3 times and never acknowledged", message.LastError)
 	require.Zero(t, message.LeaseExpiresAtMs)
 	requireJSON(t, `[{"message_id":"`+first+`","state":"dead_letter","subject":"clarification_answer","payload":`+string(message.Payload)+`,
 		"from_session_id":"p","created_at_ms":1000001,"delivery_attempts":3,"last_error":"was read 3 times and never acknowledged"}]`,
-		[]runs.MessageView{message.View()})
+		[]api.MessageView{message.View()})
 	require.Equal(t, []string{first}, h.read(true))
 	require.Equal(t, []string{first}, h.read(true), "dead letters are shown whenever they are asked for")
 
@@ -72,12 +74,12 @@ func TestWhoeverLooksFirst(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t)
 			h.answered("q")
-			for range runs.MaxDeliveryAttempts {
+			for range model.MaxDeliveryAttempts {
 				require.NotEmpty(t, h.read(false))
-				h.nowMs += runs.MessageLeaseMs
+				h.nowMs += model.MessageLeaseMs
 			}
 			look(h)
-			require.Equal(t, runs.MessageDeadLetter, h.message("s", messageOfQ).State)
+			require.Equal(t, api.MessageDeadLetter, h.message("s", messageOfQ).State)
 		})
 	}
 }
@@ -90,15 +92,15 @@ func TestAcknowledgeMessage(t *testing.T) {
 	require.Len(t, h.read(false), 1)
 	h.nowMs += 5
 	reply := h.must(acknowledge)
-	require.Equal(t, runs.MessageAcknowledged, reply.Messages[0].State)
+	require.Equal(t, api.MessageAcknowledged, reply.Messages[0].State)
 	require.Equal(t, h.nowMs, reply.Messages[0].AcknowledgedAtMs)
 	require.Zero(t, reply.Messages[0].LeaseExpiresAtMs)
 	h.nowMs += 5
 	h.requireUnchanged(acknowledge)
-	h.nowMs += runs.MessageLeaseMs
+	h.nowMs += model.MessageLeaseMs
 	require.Empty(t, h.read(false))
 	require.Empty(t, h.read(true))
-	refusal := h.refused(runs.CodeMessageNotFound, &runs.ReplayMessage{SessionID: "s", MessageID: messageOfQ})
+	refusal := h.refused(api.CodeMessageNotFound, &runs.ReplayMessage{SessionID: "s", MessageID: messageOfQ})
 	require.Equal(t, "message "+messageOfQ+" was acknowledged and is no dead letter", refusal.Detail)
 
 	// Unread, or out of the dead letters of a session that has ended.
@@ -114,14 +116,14 @@ func TestAcknowledgeMessage(t *testing.T) {
 	for _, command := range []runs.Command{
 		&runs.AcknowledgeMessage{SessionID: "s", MessageID: "x"}, &runs.ReplayMessage{SessionID: "s", MessageID: "x"},
 	} {
-		require.Equal(t, "unknown message x in session s", h.refused(runs.CodeMessageNotFound, command).Detail)
+		require.Equal(t, "unknown message x in session s", h.refused(api.CodeMessageNotFound, command).Detail)
 	}
 	for _, command := range []runs.Command{
 		&runs.ReadMailbox{SessionID: "x"}, &runs.AcknowledgeMessage{SessionID: "x", MessageID: messageOfQ}, &runs.ReplayMessage{SessionID: "x", MessageID: messageOfQ},
 	} {
-		h.refused(runs.CodeSessionNotFound, command)
+		h.refused(api.CodeSessionNotFound, command)
 	}
-	h.refused(runs.CodeMessageNotFound, &runs.AcknowledgeMessage{SessionID: "p", MessageID: messageOfQ})
+	h.refused(api.CodeMessageNotFound, &runs.AcknowledgeMessage{SessionID: "p", MessageID: messageOfQ})
 }
 
 // A dead letter that is replayed is a fresh message, as long as somebody is left.
@@ -131,14 +133,14 @@ func TestReplayMessage(t *testing.T) {
 	h := newHouse(t)
 	h.answered("q")
 	h.requireUnchanged(replay)
-	for range runs.MaxDeliveryAttempts {
+	for range model.MaxDeliveryAttempts {
 		h.read(false)
-		h.nowMs += runs.MessageLeaseMs
+		h.nowMs += model.MessageLeaseMs
 	}
 	reply := h.must(replay)
 	require.False(t, reply.Existing)
 	message := reply.Messages[0]
-	require.Equal(t, runs.MessagePending, message.State)
+	require.Equal(t, api.MessagePending, message.State)
 	require.Zero(t, message.DeliveryAttempts)
 	require.Empty(t, message.LastError)
 	require.Equal(t, []string{messageOfQ}, h.read(false))
@@ -148,8 +150,8 @@ func TestReplayMessage(t *testing.T) {
 	// The run that asked is over, but another one is there to take it.
 	h.must(&runs.Complete{RunID: "r", Fence: 1})
 	h.must(&runs.EndSession{SessionID: "s"})
-	require.Equal(t, runs.MessageDeadLetter, h.message("s", messageOfQ).State)
-	require.Equal(t, runs.MessageDeadLetter, h.must(replay).Messages[0].State)
+	require.Equal(t, api.MessageDeadLetter, h.message("s", messageOfQ).State)
+	require.Equal(t, api.MessageDeadLetter, h.must(replay).Messages[0].State)
 
 	h = newHouse(t)
 	h.answered()
@@ -157,9 +159,9 @@ func TestReplayMessage(t *testing.T) {
 	h.must(&runs.CancelRun{RunID: "r"})
 	h.must(answer(runID, "q", "north"))
 	h.carryOut()
-	require.Equal(t, runs.MessageDeadLetter, h.must(replay).Messages[0].State)
+	require.Equal(t, api.MessageDeadLetter, h.must(replay).Messages[0].State)
 	h.start("next")
-	require.Equal(t, runs.MessagePending, h.must(replay).Messages[0].State)
+	require.Equal(t, api.MessagePending, h.must(replay).Messages[0].State)
 	require.Equal(t, []string{messageOfQ}, h.read(false))
 }
 
@@ -168,12 +170,12 @@ func TestMailboxOfAnEndedSession(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.answered("a", "b", "q")
-	h.must(&runs.AcknowledgeMessage{SessionID: "s", MessageID: runs.MessageIDOf("a")})
+	h.must(&runs.AcknowledgeMessage{SessionID: "s", MessageID: model.MessageIDOf("a")})
 	require.Len(t, h.read(false), 2)
 	h.must(&runs.EndSession{SessionID: "s"})
 	require.Empty(t, h.read(false))
-	require.Equal(t, []string{runs.MessageIDOf("b"), messageOfQ}, h.read(true))
-	require.Equal(t, runs.MessageAcknowledged, h.message("s", runs.MessageIDOf("a")).State)
+	require.Equal(t, []string{model.MessageIDOf("b"), messageOfQ}, h.read(true))
+	require.Equal(t, api.MessageAcknowledged, h.message("s", model.MessageIDOf("a")).State)
 }
 
 // A claim acknowledges what it hands over: the answers that the run waited for, and
@@ -185,21 +187,21 @@ func TestWhatAClaimAcknowledges(t *testing.T) {
 	parked := h.asked(park("q"))
 	h.must(answer(parked, "q", "north"))
 	h.carryOut()
-	require.Equal(t, []string{runs.MessageIDOf("early"), messageOfQ}, h.read(false))
+	require.Equal(t, []string{model.MessageIDOf("early"), messageOfQ}, h.read(false))
 	h.claim("r")
-	require.Equal(t, runs.MessageAcknowledged, h.message("s", messageOfQ).State)
-	require.Equal(t, runs.MessagePending, h.message("s", runs.MessageIDOf("early")).State)
+	require.Equal(t, api.MessageAcknowledged, h.message("s", messageOfQ).State)
+	require.Equal(t, api.MessagePending, h.message("s", model.MessageIDOf("early")).State)
 
 	// Also one that lay among the dead letters.
 	h = newHouse(t)
 	runID := h.parked()
 	h.must(answer(runID, "q", "north"))
 	h.carryOut()
-	for range runs.MaxDeliveryAttempts + 1 {
+	for range model.MaxDeliveryAttempts + 1 {
 		h.read(false)
-		h.nowMs += runs.MessageLeaseMs
+		h.nowMs += model.MessageLeaseMs
 	}
-	require.Equal(t, runs.MessageDeadLetter, h.message("s", messageOfQ).State)
+	require.Equal(t, api.MessageDeadLetter, h.message("s", messageOfQ).State)
 	h.claim("r")
-	require.Equal(t, runs.MessageAcknowledged, h.message("s", messageOfQ).State)
+	require.Equal(t, api.MessageAcknowledged, h.message("s", messageOfQ).State)
 }

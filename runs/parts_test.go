@@ -5,11 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // part answers some questions of request "q".
-func part(runID string, given ...runs.UserQuestionAnswer) *runs.AnswerQuestion {
+func part(runID string, given ...api.UserQuestionAnswer) *runs.AnswerQuestion {
 	return &runs.AnswerQuestion{
 		RunID: runID, Partial: true, Resolution: answers(given...), Actor: runs.Actor{Name: "ann", Via: "hermes"},
 	}
@@ -22,38 +24,38 @@ func TestPartsOfAnAnswer(t *testing.T) {
 	first := part("r", written("text", "later"))
 	first.Resolution.Justification = "as agreed"
 	reply := h.must(first)
-	require.Equal(t, runs.StatusWaitingForUserQuestion, reply.Run.Run.Status)
+	require.Equal(t, api.StatusWaitingForUserQuestion, reply.Run.Run.Status)
 	require.JSONEq(t, `{"type":"user_question_answered","request_id":"q","question_ids":["text"],
 		"answers":[{"question_id":"text","freeform_answer":"later"}],"justification":"as agreed","resolved_by":"ann","via":"hermes","open":2}`,
-		h.lastEvent("r", runs.EventUserQuestionAnswered))
+		h.lastEvent("r", api.EventUserQuestionAnswered))
 	h.must(part("r", chosen("one", "x")))
 	// Whoever looks sees what is answered, in the order of the questions.
-	want := []runs.UserQuestionAnswer{chosen("one", "x"), written("text", "later")}
+	want := []api.UserQuestionAnswer{chosen("one", "x"), written("text", "later")}
 	require.Equal(t, want, h.record("r").View().PendingQuestions[0].PartialAnswers)
-	pending := runs.PendingRequest{Request: *h.request("r", "q")}
+	pending := model.PendingRequest{Request: *h.request("r", "q")}
 	require.Equal(t, want, pending.QuestionView().Request.PartialAnswers)
 
 	reply = h.must(part("r", chosen("many", "z")))
-	require.Equal(t, runs.StatusRunning, reply.Run.Run.Status)
+	require.Equal(t, api.StatusRunning, reply.Run.Run.Status)
 	recorded := h.request("r", "q").Recorded()
-	require.Equal(t, []runs.UserQuestionAnswer{chosen("one", "x"), chosen("many", "z"), written("text", "later")}, recorded.Answers)
+	require.Equal(t, []api.UserQuestionAnswer{chosen("one", "x"), chosen("many", "z"), written("text", "later")}, recorded.Answers)
 	require.Equal(t, "hermes", recorded.Via)
 	require.Empty(t, recorded.Justification, "it is that of the part that completed the answer")
-	require.Equal(t, []runs.EventType{
+	require.Equal(t, []api.EventType{
 		"accepted", "queued", "started", "waiting_for_user_question", "user_question_answered", "user_question_answered",
 		"user_question_resolved", "started",
 	}, h.eventTypes("r"))
 	require.Nil(t, h.record("r").Resume().Questions[0].Request.PartialAnswers)
-	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, part("r", chosen("one", "x"))), "q", runs.OutcomeAnswered, "hermes")
+	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, part("r", chosen("one", "x"))), "q", api.OutcomeAnswered, "hermes")
 }
 
 // Where two errors could be told, it is the one that a whole answer would be told of.
 func TestPartChecksInOrder(t *testing.T) {
 	t.Parallel()
 	withValue := part("r", chosen("one", "x"))
-	withValue.Resolution.Value = runs.JSON(`1`)
+	withValue.Resolution.Value = api.JSON(`1`)
 	onlyNull := part("r")
-	onlyNull.Resolution.Value = runs.JSON(`null`)
+	onlyNull.Resolution.Value = api.JSON(`null`)
 	declined := part("r", chosen("one", "x"))
 	declined.Resolution.Declined = true
 	other := part("r", chosen("one", "none"))
@@ -63,27 +65,27 @@ func TestPartChecksInOrder(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		command *runs.AnswerQuestion
-		code    runs.Code
+		code    api.Code
 		detail  string
 	}{
-		{"a key", withKey, runs.CodeInvalidRequest, "/idempotency_key: must not be given with a part of an answer"},
-		{"another request", other, runs.CodeQuestionRequestMismatch, "user-question resolution p does not match any pending request on run r"},
-		{"declined beside answers", declined, runs.CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers"},
-		{"a value", withValue, runs.CodeInvalidRequest, "/resolution/value: request q takes answers, not a value"},
-		{"an answer twice", part("r", chosen("none"), chosen("none")), runs.CodeQuestionDuplicateAnswer, "duplicate answer for question none"},
-		{"nothing", part("r"), runs.CodeQuestionAnswerMissing, "missing answer for question one"},
-		{"null", onlyNull, runs.CodeQuestionAnswerMissing, "missing answer for question one"},
-		{"answered before", part("r", chosen("many", "x")), runs.CodeQuestionStateConflict, "question many of request q is answered already"},
-		{"answered before and wrong", part("r", chosen("many", "none")), runs.CodeQuestionStateConflict, "question many of request q is answered already"},
-		{"the very same answer", part("r", chosen("many", "y")), runs.CodeQuestionStateConflict, "question many of request q is answered already"},
-		{"a fault of an earlier question, before one that is answered", part("r", chosen("many", "x"), chosen("one", "none")), runs.CodeQuestionOptionNotFound, "unknown option none for question one"},
-		{"one that is answered, before an empty one", part("r", written("text", " "), chosen("many", "x")), runs.CodeQuestionStateConflict, "question many of request q is answered already"},
-		{"empty", part("r", written("text", " ")), runs.CodeQuestionAnswerEmpty, "question text requires at least one answer"},
-		{"too many options", part("r", chosen("one", "x", "y")), runs.CodeQuestionSingleSelect, "question one allows only one option"},
-		{"an option twice", part("r", chosen("text", "x", "x")), runs.CodeQuestionSingleSelect, "question text allows only one option"},
-		{"an unknown question, when all others are right", part("r", chosen("none", "x"), chosen("one", "x")), runs.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
-		{"an unknown question alone", part("r", chosen("none", "x")), runs.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
-		{"the last one beside an unknown question", part("r", chosen("one", "x"), written("text", "t"), chosen("none", "x")), runs.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
+		{"a key", withKey, api.CodeInvalidRequest, "/idempotency_key: must not be given with a part of an answer"},
+		{"another request", other, api.CodeQuestionRequestMismatch, "user-question resolution p does not match any pending request on run r"},
+		{"declined beside answers", declined, api.CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers"},
+		{"a value", withValue, api.CodeInvalidRequest, "/resolution/value: request q takes answers, not a value"},
+		{"an answer twice", part("r", chosen("none"), chosen("none")), api.CodeQuestionDuplicateAnswer, "duplicate answer for question none"},
+		{"nothing", part("r"), api.CodeQuestionAnswerMissing, "missing answer for question one"},
+		{"null", onlyNull, api.CodeQuestionAnswerMissing, "missing answer for question one"},
+		{"answered before", part("r", chosen("many", "x")), api.CodeQuestionStateConflict, "question many of request q is answered already"},
+		{"answered before and wrong", part("r", chosen("many", "none")), api.CodeQuestionStateConflict, "question many of request q is answered already"},
+		{"the very same answer", part("r", chosen("many", "y")), api.CodeQuestionStateConflict, "question many of request q is answered already"},
+		{"a fault of an earlier question, before one that is answered", part("r", chosen("many", "x"), chosen("one", "none")), api.CodeQuestionOptionNotFound, "unknown option none for question one"},
+		{"one that is answered, before an empty one", part("r", written("text", " "), chosen("many", "x")), api.CodeQuestionStateConflict, "question many of request q is answered already"},
+		{"empty", part("r", written("text", " ")), api.CodeQuestionAnswerEmpty, "question text requires at least one answer"},
+		{"too many options", part("r", chosen("one", "x", "y")), api.CodeQuestionSingleSelect, "question one allows only one option"},
+		{"an option twice", part("r", chosen("text", "x", "x")), api.CodeQuestionSingleSelect, "question text allows only one option"},
+		{"an unknown question, when all others are right", part("r", chosen("none", "x"), chosen("one", "x")), api.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
+		{"an unknown question alone", part("r", chosen("none", "x")), api.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
+		{"the last one beside an unknown question", part("r", chosen("one", "x"), written("text", "t"), chosen("none", "x")), api.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -96,7 +98,7 @@ func TestPartChecksInOrder(t *testing.T) {
 			require.Nil(t, refusal.Recorded)
 			require.True(t, change.Empty())
 			h.flush()
-			require.Equal(t, []runs.UserQuestionAnswer{chosen("many", "y")}, partsOf(t, h.request("r", "q")))
+			require.Equal(t, []api.UserQuestionAnswer{chosen("many", "y")}, partsOf(t, h.request("r", "q")))
 		})
 	}
 }
@@ -107,20 +109,20 @@ func TestWholeGoesBeforeParts(t *testing.T) {
 	whole := &runs.AnswerQuestion{RunID: "r", Resolution: answers(chosen("one", "y"), chosen("many", "y"), written("text", "whole"))}
 	declined := part("r")
 	declined.Resolution.Declined = true
-	verbatim := &runs.AnswerQuestion{RunID: "r", Partial: true, Resolution: runs.QuestionAnswer{RequestID: "q", Value: runs.JSON(`7`), Verbatim: true}}
+	verbatim := &runs.AnswerQuestion{RunID: "r", Partial: true, Resolution: runs.QuestionAnswer{RequestID: "q", Value: api.JSON(`7`), Verbatim: true}}
 	for name, test := range map[string]struct {
 		command runs.Command
-		outcome runs.Outcome
-		status  runs.Status
+		outcome api.Outcome
+		status  api.Status
 	}{
-		"a whole answer":       {whole, runs.OutcomeAnswered, runs.StatusRunning},
-		"a decline":            {decline("r", "q"), runs.OutcomeDeclined, runs.StatusRunning},
-		"a decline as a part":  {declined, runs.OutcomeDeclined, runs.StatusRunning},
-		"a verbatim value":     {verbatim, runs.OutcomeAnswered, runs.StatusRunning},
-		"a cancel":             {&runs.CancelQuestion{RunID: "r", RequestID: "q"}, runs.OutcomeCancelled, runs.StatusCancelled},
-		"the run is cancelled": {&runs.CancelRun{RunID: "r"}, runs.OutcomeCancelled, runs.StatusCancelled},
-		"an interrupt":         {&runs.InterruptSession{SessionID: "s"}, runs.OutcomeCancelled, runs.StatusInterrupted},
-		"the deadline":         {nil, runs.OutcomeExpired, runs.StatusCancelled},
+		"a whole answer":       {whole, api.OutcomeAnswered, api.StatusRunning},
+		"a decline":            {decline("r", "q"), api.OutcomeDeclined, api.StatusRunning},
+		"a decline as a part":  {declined, api.OutcomeDeclined, api.StatusRunning},
+		"a verbatim value":     {verbatim, api.OutcomeAnswered, api.StatusRunning},
+		"a cancel":             {&runs.CancelQuestion{RunID: "r", RequestID: "q"}, api.OutcomeCancelled, api.StatusCancelled},
+		"the run is cancelled": {&runs.CancelRun{RunID: "r"}, api.OutcomeCancelled, api.StatusCancelled},
+		"an interrupt":         {&runs.InterruptSession{SessionID: "s"}, api.OutcomeCancelled, api.StatusInterrupted},
+		"the deadline":         {nil, api.OutcomeExpired, api.StatusCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -132,7 +134,7 @@ func TestWholeGoesBeforeParts(t *testing.T) {
 			if test.command == nil {
 				h.nowMs += 10
 				// The part that would complete the answer comes too late.
-				requireRecorded(t, h.refused(runs.CodeQuestionExpired, part("r", chosen("many", "x"))), "q", runs.OutcomeExpired, runs.ViaClock)
+				requireRecorded(t, h.refused(api.CodeQuestionExpired, part("r", chosen("many", "x"))), "q", api.OutcomeExpired, api.ViaClock)
 			} else {
 				h.must(test.command)
 			}
@@ -150,7 +152,7 @@ func TestPartsByTheSession(t *testing.T) {
 	h.wait("r", survey("q"))
 	h.must(answerInSession(part("", chosen("one", "x"))))
 	h.must(answerInSession(part("", chosen("many", "x"), written("text", "t"))))
-	require.Equal(t, runs.StatusRunning, h.run("r").Status)
+	require.Equal(t, api.StatusRunning, h.run("r").Status)
 }
 
 func TestPartOfAWholeIsTheWhole(t *testing.T) {
@@ -158,16 +160,16 @@ func TestPartOfAWholeIsTheWhole(t *testing.T) {
 	h := newHouse(t)
 	h.wait("r", question("q"))
 	h.must(part("r", chosen("route", "north")))
-	require.Equal(t, runs.OutcomeAnswered, h.request("r", "q").Outcome)
-	require.NotContains(t, h.eventTypes("r"), runs.EventUserQuestionAnswered)
+	require.Equal(t, api.OutcomeAnswered, h.request("r", "q").Outcome)
+	require.NotContains(t, h.eventTypes("r"), api.EventUserQuestionAnswered)
 
 	// A typed question has no parts.
 	h = newHouse(t)
-	h.wait("r", runs.UserQuestionRequest{ID: "q", ResponseSchema: runs.JSON(`{"type":"integer"}`)})
-	h.refused(runs.CodeQuestionUnknownAnswer, part("r", chosen("one", "x")))
-	h.refused(runs.CodeQuestionAnswerEmpty, part("r"))
+	h.wait("r", api.UserQuestionRequest{ID: "q", ResponseSchema: api.JSON(`{"type":"integer"}`)})
+	h.refused(api.CodeQuestionUnknownAnswer, part("r", chosen("one", "x")))
+	h.refused(api.CodeQuestionAnswerEmpty, part("r"))
 	typed := part("r")
-	typed.Resolution.Value = runs.JSON(`7`)
+	typed.Resolution.Value = api.JSON(`7`)
 	h.must(typed)
 	require.Equal(t, `7`, string(h.request("r", "q").Recorded().Value))
 }
@@ -181,10 +183,10 @@ func TestPartsOfAClarification(t *testing.T) {
 	runID := h.asked(command)
 	h.must(part(runID, chosen("one", "x")))
 	h.must(inParent(part("", written("text", "t"))))
-	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run(runID).Status)
-	require.Nil(t, h.refused(runs.CodeQuestionStateConflict, part(runID, chosen("one", "x"))).Recorded)
+	require.Equal(t, api.StatusWaitingForUserQuestion, h.run(runID).Status)
+	require.Nil(t, h.refused(api.CodeQuestionStateConflict, part(runID, chosen("one", "x"))).Recorded)
 	h.must(part(runID, chosen("many", "y")))
-	require.Equal(t, runs.StatusCompleted, h.run(runID).Status)
+	require.Equal(t, api.StatusCompleted, h.run(runID).Status)
 	h.carryOut()
 	clarification := h.record("r").Resume().Clarification
 	require.Equal(t, "One?: X\nMany?: Y\nText?: t", clarification.Summary)
@@ -196,11 +198,11 @@ func TestPartsAreNotTakenFromTheWorker(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	request := survey("q")
-	request.PartialAnswers = []runs.UserQuestionAnswer{chosen("one", "x")}
+	request.PartialAnswers = []api.UserQuestionAnswer{chosen("one", "x")}
 	h.wait("r", request)
 	require.Nil(t, h.request("r", "q").Question().PartialAnswers)
 	require.NotContains(t, string(h.request("r", "q").Body), "partial_answers")
 	h.must(part("r", chosen("one", "y")))
-	event := &runs.AppendEvents{RunID: "r", Fence: 1, Events: []runs.JSON{runs.JSON(`{"type":"user_question_answered"}`)}}
-	require.Equal(t, []string{"/events/0/type"}, pointersOf(h.refused(runs.CodeInvalidRequest, event)))
+	event := &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"user_question_answered"}`)}}
+	require.Equal(t, []string{"/events/0/type"}, pointersOf(h.refused(api.CodeInvalidRequest, event)))
 }

@@ -3,24 +3,29 @@ package runs
 import (
 	"fmt"
 	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // checkSuspension checks a suspension and fills in the defaults of what may be left out;
 // prefix is where it stands in the caller's body. Afterwards every request has its
 // id, typed and structured questions are told apart by their response_schema, and
 // two suspensions that mean the same are the same.
-func checkSuspension(s *Suspension, prefix string, faults *faultList) {
-	absentNull(&s.Checkpoint)
-	faults.optionalID(prefix+"/suspension_id", s.SuspensionID)
+func checkSuspension(s *api.Suspension, prefix string, faults *refusal.Faults) {
+	document.AbsentNull(&s.Checkpoint)
+	faults.OptionalID(prefix+"/suspension_id", s.SuspensionID)
 	if s.SettledAfter != nil && *s.SettledAfter < 0 {
-		faults.add(prefix+"/settled_after", "must not be negative")
+		faults.Add(prefix+"/settled_after", "must not be negative")
 	}
 	count := len(s.Approvals) + len(s.Questions)
 	if count == 0 {
-		faults.add(prefix+"/approvals", "ask for at least one approval or question")
+		faults.Add(prefix+"/approvals", "ask for at least one approval or question")
 	}
-	if count > MaxRequestsPerSuspension {
-		faults.add(prefix+"/approvals", "ask for at most %d things at once", MaxRequestsPerSuspension)
+	if count > api.MaxRequestsPerSuspension {
+		faults.Add(prefix+"/approvals", "ask for at most %d things at once", api.MaxRequestsPerSuspension)
 		return
 	}
 	seen := map[string]bool{}
@@ -39,7 +44,7 @@ func checkSuspension(s *Suspension, prefix string, faults *faultList) {
 // raisedSuspension is a suspension that was checked, with what is computed of it
 // before any lock.
 type raisedSuspension struct {
-	*Suspension
+	*api.Suspension
 	// digest tells the very same suspension from another one of its id.
 	digest string
 	// inputDigests are those of the inputs of Approvals, by which rules know them.
@@ -48,7 +53,7 @@ type raisedSuspension struct {
 
 // prepareSuspension makes the identifiers that are the service's to make, and the
 // digests of a suspension that was checked.
-func prepareSuspension(s *Suspension, newID IDSource) (raisedSuspension, error) {
+func prepareSuspension(s *api.Suspension, newID IDSource) (raisedSuspension, error) {
 	prepared := raisedSuspension{Suspension: s, inputDigests: make([]string, len(s.Approvals))}
 	var err error
 	if prepared.digest, err = digestOf(s); err != nil {
@@ -69,66 +74,66 @@ func prepareSuspension(s *Suspension, newID IDSource) (raisedSuspension, error) 
 	return prepared, nil
 }
 
-func uniqueID(at, id string, seen map[string]bool, faults *faultList) {
+func uniqueID(at, id string, seen map[string]bool, faults *refusal.Faults) {
 	if id != "" && seen[id] {
-		faults.add(at+"/id", "%s is used twice", id)
+		faults.Add(at+"/id", "%s is used twice", id)
 	}
 	seen[id] = true
 }
 
-func checkApprovalRequest(a *ApprovalRequest, at string, faults *faultList) {
+func checkApprovalRequest(a *api.ApprovalRequest, at string, faults *refusal.Faults) {
 	a.Handle, a.CreatedAtMs = "", 0
-	absentNull(&a.InputSchema)
-	absentNull(&a.Metadata)
-	faults.id(at+"/id", a.ID)
-	faults.requiredText(at+"/tool_call_id", a.ToolCallID, MaxToolCallIDLength)
-	faults.requiredText(at+"/tool_name", a.ToolName, MaxNameLength)
+	document.AbsentNull(&a.InputSchema)
+	document.AbsentNull(&a.Metadata)
+	faults.ID(at+"/id", a.ID)
+	faults.RequiredText(at+"/tool_call_id", a.ToolCallID, api.MaxToolCallIDLength)
+	faults.RequiredText(at+"/tool_name", a.ToolName, api.MaxNameLength)
 	if a.Input == nil {
-		faults.add(at+"/input", "is required")
+		faults.Add(at+"/input", "is required")
 	}
-	faults.text(at+"/scope", a.Scope, MaxNameLength)
-	faults.text(at+"/reason", a.Reason, MaxTextLength)
-	faults.text(at+"/description", a.Description, MaxTextLength)
-	faults.object(at+"/metadata", a.Metadata)
-	faults.faults = append(faults.faults, checkSchema(a.InputSchema, at+"/input_schema")...)
-	if len(a.PatternKeys) > MaxPatternKeys {
-		faults.add(at+"/pattern_keys", "must have at most %d entries", MaxPatternKeys)
+	faults.Text(at+"/scope", a.Scope, api.MaxNameLength)
+	faults.Text(at+"/reason", a.Reason, api.MaxTextLength)
+	faults.Text(at+"/description", a.Description, api.MaxTextLength)
+	faults.Object(at+"/metadata", a.Metadata)
+	faults.List = append(faults.List, document.CheckSchema(a.InputSchema, at+"/input_schema")...)
+	if len(a.PatternKeys) > api.MaxPatternKeys {
+		faults.Add(at+"/pattern_keys", "must have at most %d entries", api.MaxPatternKeys)
 	}
 	for i, key := range a.PatternKeys {
-		faults.requiredText(fmt.Sprintf("%s/pattern_keys/%d", at, i), key, MaxPatternKeyLength)
+		faults.RequiredText(fmt.Sprintf("%s/pattern_keys/%d", at, i), key, api.MaxPatternKeyLength)
 	}
 	checkDeadline(at, a.ExpiresAtMs, a.ExpiresAfterMs, faults)
 }
 
-func checkQuestionRequest(q *UserQuestionRequest, at string, faults *faultList) {
+func checkQuestionRequest(q *api.UserQuestionRequest, at string, faults *refusal.Faults) {
 	q.Handle, q.CreatedAtMs, q.PartialAnswers = "", 0, nil
-	absentNull(&q.Payload)
-	absentNull(&q.ResponseSchema)
-	absentNull(&q.Metadata)
+	document.AbsentNull(&q.Payload)
+	document.AbsentNull(&q.ResponseSchema)
+	document.AbsentNull(&q.Metadata)
 	if q.ID == "" && q.ToolCallID != "" {
 		q.ID = "question-request-" + q.ToolCallID
 	}
-	faults.id(at+"/id", q.ID)
+	faults.ID(at+"/id", q.ID)
 	if q.ToolCallID == "" {
 		q.ToolCallID = q.ID
 	}
-	faults.text(at+"/tool_call_id", q.ToolCallID, MaxToolCallIDLength)
-	faults.text(at+"/kind", q.Kind, MaxNameLength)
-	faults.object(at+"/metadata", q.Metadata)
-	faults.faults = append(faults.faults, checkSchema(q.ResponseSchema, at+"/response_schema")...)
+	faults.Text(at+"/tool_call_id", q.ToolCallID, api.MaxToolCallIDLength)
+	faults.Text(at+"/kind", q.Kind, api.MaxNameLength)
+	faults.Object(at+"/metadata", q.Metadata)
+	faults.List = append(faults.List, document.CheckSchema(q.ResponseSchema, at+"/response_schema")...)
 	checkDeadline(at, q.ExpiresAtMs, q.ExpiresAfterMs, faults)
 
 	switch {
 	case q.ResponseSchema != nil && len(q.Questions) > 0:
-		faults.add(at+"/questions", "must be empty beside a response_schema")
+		faults.Add(at+"/questions", "must be empty beside a response_schema")
 	case q.ResponseSchema == nil && len(q.Questions) == 0:
-		faults.add(at+"/questions", "ask 1 to %d questions, or give a response_schema", MaxQuestionsPerRequest)
-	case len(q.Questions) > MaxQuestionsPerRequest:
-		faults.add(at+"/questions", "must have at most %d entries", MaxQuestionsPerRequest)
+		faults.Add(at+"/questions", "ask 1 to %d questions, or give a response_schema", api.MaxQuestionsPerRequest)
+	case len(q.Questions) > api.MaxQuestionsPerRequest:
+		faults.Add(at+"/questions", "must have at most %d entries", api.MaxQuestionsPerRequest)
 		return
 	}
 	if q.Questions == nil {
-		q.Questions = []UserQuestion{}
+		q.Questions = []api.UserQuestion{}
 	}
 	seen := map[string]bool{}
 	for i := range q.Questions {
@@ -138,7 +143,7 @@ func checkQuestionRequest(q *UserQuestionRequest, at string, faults *faultList) 
 	}
 }
 
-func checkQuestion(q *UserQuestion, at string, index int, faults *faultList) {
+func checkQuestion(q *api.UserQuestion, at string, index int, faults *refusal.Faults) {
 	if q.ID == "" {
 		q.ID = fmt.Sprintf("question-%d", index+1)
 	}
@@ -146,16 +151,16 @@ func checkQuestion(q *UserQuestion, at string, index int, faults *faultList) {
 		q.Header = fmt.Sprintf("Question %d", index+1)
 	}
 	if q.Options == nil {
-		q.Options = []QuestionOption{}
+		q.Options = []api.QuestionOption{}
 	}
-	faults.id(at+"/id", q.ID)
-	faults.text(at+"/header", q.Header, MaxNameLength)
+	faults.ID(at+"/id", q.ID)
+	faults.Text(at+"/header", q.Header, api.MaxNameLength)
 	if strings.TrimSpace(q.Question) == "" {
-		faults.add(at+"/question", "is required")
+		faults.Add(at+"/question", "is required")
 	}
-	faults.text(at+"/question", q.Question, MaxTextLength)
-	if len(q.Options) > MaxOptionsPerQuestion {
-		faults.add(at+"/options", "must have at most %d entries", MaxOptionsPerQuestion)
+	faults.Text(at+"/question", q.Question, api.MaxTextLength)
+	if len(q.Options) > api.MaxOptionsPerQuestion {
+		faults.Add(at+"/options", "must have at most %d entries", api.MaxOptionsPerQuestion)
 		return
 	}
 	seen := map[string]bool{}
@@ -167,68 +172,68 @@ func checkQuestion(q *UserQuestion, at string, index int, faults *faultList) {
 		if option.Label == "" {
 			option.Label = option.ID
 		}
-		faults.text(here+"/id", option.ID, MaxNameLength)
-		faults.text(here+"/label", option.Label, MaxTextLength)
-		faults.text(here+"/description", option.Description, MaxTextLength)
-		faults.text(here+"/preview", option.Preview, MaxTextLength)
+		faults.Text(here+"/id", option.ID, api.MaxNameLength)
+		faults.Text(here+"/label", option.Label, api.MaxTextLength)
+		faults.Text(here+"/description", option.Description, api.MaxTextLength)
+		faults.Text(here+"/preview", option.Preview, api.MaxTextLength)
 		uniqueID(here, option.ID, seen, faults)
 	}
 }
 
-func checkDeadline(at string, expiresAtMs, expiresAfterMs *int64, faults *faultList) {
+func checkDeadline(at string, expiresAtMs, expiresAfterMs *int64, faults *refusal.Faults) {
 	if expiresAtMs != nil && expiresAfterMs != nil {
-		faults.add(at+"/expires_after_ms", "must not be given together with expires_at_ms")
+		faults.Add(at+"/expires_after_ms", "must not be given together with expires_at_ms")
 	}
 	if expiresAtMs != nil && *expiresAtMs <= 0 {
-		faults.add(at+"/expires_at_ms", "must be positive")
+		faults.Add(at+"/expires_at_ms", "must be positive")
 	}
 	if expiresAfterMs != nil && *expiresAfterMs <= 0 {
-		faults.add(at+"/expires_after_ms", "must be positive")
+		faults.Add(at+"/expires_after_ms", "must be positive")
 	}
-	if expiresAfterMs != nil && *expiresAfterMs > MaxExpiresAfterMs {
-		faults.add(at+"/expires_after_ms", "must be at most %d", int64(MaxExpiresAfterMs))
+	if expiresAfterMs != nil && *expiresAfterMs > api.MaxExpiresAfterMs {
+		faults.Add(at+"/expires_after_ms", "must be at most %d", int64(api.MaxExpiresAfterMs))
 	}
 }
 
 // raise makes the rows of a suspension's requests and announces them. The ids have
 // been checked to be new in the run.
-func (w *work) raise(run *Run, s *raisedSuspension) {
+func (w *work) raise(run *model.Run, s *raisedSuspension) {
 	number := run.RaisedCount
-	raise := func(kind RequestKind, id, handle string, dueAtMs *int64, body any) {
+	raise := func(kind model.RequestKind, id, handle string, dueAtMs *int64, body any) {
 		number++
-		request := &Request{
+		request := &model.Request{
 			SessionID: run.SessionID, RunID: run.RunID, RequestID: id, Handle: handle,
 			SuspensionID: s.SuspensionID, SuspensionDigest: s.digest,
-			Number: number, Kind: kind, Body: encode(body), CreatedAtMs: w.nowMs,
+			Number: number, Kind: kind, Body: document.Encode(body), CreatedAtMs: w.nowMs,
 		}
 		if dueAtMs != nil {
 			request.DueAtMs = *dueAtMs
 		}
 		w.addRequest(request)
 	}
-	questions := make([]UserQuestionRequest, len(s.Questions))
+	questions := make([]api.UserQuestionRequest, len(s.Questions))
 	for i, question := range s.Questions {
 		question.CreatedAtMs = w.nowMs
 		question.ExpiresAtMs, question.ExpiresAfterMs = w.deadline(question.ExpiresAtMs, question.ExpiresAfterMs), nil
 		questions[i] = question
-		raise(KindQuestion, question.ID, question.Handle, question.ExpiresAtMs, question)
+		raise(model.KindQuestion, question.ID, question.Handle, question.ExpiresAtMs, question)
 	}
-	approvals := make([]ApprovalRequest, len(s.Approvals))
+	approvals := make([]api.ApprovalRequest, len(s.Approvals))
 	for i, approval := range s.Approvals {
 		approval.CreatedAtMs = w.nowMs
 		approval.ExpiresAtMs, approval.ExpiresAfterMs = w.deadline(approval.ExpiresAtMs, approval.ExpiresAfterMs), nil
 		approvals[i] = approval
-		raise(KindApproval, approval.ID, approval.Handle, approval.ExpiresAtMs, approval)
+		raise(model.KindApproval, approval.ID, approval.Handle, approval.ExpiresAtMs, approval)
 	}
 	run.RaisedCount = number
 	if len(questions) > 0 {
-		w.emit(run, EventWaitingForUserQuestion, waitingEvent[UserQuestionRequest]{
-			Type: EventWaitingForUserQuestion, RequestIDs: questionIDs(s.Suspension), Requests: questions,
+		w.emit(run, api.EventWaitingForUserQuestion, waitingEvent[api.UserQuestionRequest]{
+			Type: api.EventWaitingForUserQuestion, RequestIDs: questionIDs(s.Suspension), Requests: questions,
 		})
 	}
 	if len(approvals) > 0 {
-		w.emit(run, EventWaitingForApproval, waitingEvent[ApprovalRequest]{
-			Type: EventWaitingForApproval, RequestIDs: approvalIDs(s.Suspension), Requests: approvals,
+		w.emit(run, api.EventWaitingForApproval, waitingEvent[api.ApprovalRequest]{
+			Type: api.EventWaitingForApproval, RequestIDs: approvalIDs(s.Suspension), Requests: approvals,
 		})
 	}
 }
@@ -242,12 +247,12 @@ func (w *work) deadline(atMs, afterMs *int64) *int64 {
 }
 
 type waitingEvent[R any] struct {
-	Type       EventType `json:"type"`
-	RequestIDs []string  `json:"request_ids"`
-	Requests   []R       `json:"requests"`
+	Type       api.EventType `json:"type"`
+	RequestIDs []string      `json:"request_ids"`
+	Requests   []R           `json:"requests"`
 }
 
-func approvalIDs(s *Suspension) []string {
+func approvalIDs(s *api.Suspension) []string {
 	ids := make([]string, len(s.Approvals))
 	for i := range s.Approvals {
 		ids[i] = s.Approvals[i].ID
@@ -255,7 +260,7 @@ func approvalIDs(s *Suspension) []string {
 	return ids
 }
 
-func questionIDs(s *Suspension) []string {
+func questionIDs(s *api.Suspension) []string {
 	ids := make([]string, len(s.Questions))
 	for i := range s.Questions {
 		ids[i] = s.Questions[i].ID
@@ -263,6 +268,6 @@ func questionIDs(s *Suspension) []string {
 	return ids
 }
 
-func requestIDs(s *Suspension) []string {
+func requestIDs(s *api.Suspension) []string {
 	return append(questionIDs(s), approvalIDs(s)...)
 }

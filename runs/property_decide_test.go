@@ -7,23 +7,26 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // pair asks two questions, the first of which is that of question().
-func pair(id string) runs.UserQuestionRequest {
+func pair(id string) api.UserQuestionRequest {
 	request := question(id)
-	request.Questions = append(request.Questions, runs.UserQuestion{ID: "pace", Header: "Pace", Question: "How fast?"})
+	request.Questions = append(request.Questions, api.UserQuestion{ID: "pace", Header: "Pace", Question: "How fast?"})
 	return request
 }
 
-func drawQuestion(t *rapid.T, id string) runs.UserQuestionRequest {
-	return rapid.SampledFrom([]func(string) runs.UserQuestionRequest{question, pair, pair}).Draw(t, "questions")(id)
+func drawQuestion(t *rapid.T, id string) api.UserQuestionRequest {
+	return rapid.SampledFrom([]func(string) api.UserQuestionRequest{question, pair, pair}).Draw(t, "questions")(id)
 }
 
 // drawAnswers answers some of the questions of a pair, mostly rightly.
-func drawAnswers(t *rapid.T) []runs.UserQuestionAnswer {
-	return rapid.SliceOfN(rapid.SampledFrom([]runs.UserQuestionAnswer{
+func drawAnswers(t *rapid.T) []api.UserQuestionAnswer {
+	return rapid.SliceOfN(rapid.SampledFrom([]api.UserQuestionAnswer{
 		chosen("route", "north"), chosen("route", "south"), written("pace", "fast"), written("pace", "slow"),
 		chosen("route", "none"), written("other", "x"),
 	}), 0, 2).Draw(t, "answers")
@@ -48,15 +51,15 @@ func drawPart(t *rapid.T, h *house) runs.Command {
 func drawDecision(t *rapid.T, h *house) runs.Command {
 	runID := drawRun(t, h)
 	command := &runs.DecideRequests{RunID: runID, Key: drawKey(t)}
-	approvals := h.openRequests(runID, runs.KindApproval)
-	questions := h.openRequests(runID, runs.KindQuestion)
+	approvals := h.openRequests(runID, model.KindApproval)
+	questions := h.openRequests(runID, model.KindQuestion)
 	if rapid.IntRange(0, 9).Draw(t, "any ids") == 0 {
 		approvals, questions = propertyRequests, propertyRequests
 	}
 	if len(approvals) > 0 {
 		for _, id := range rapid.SliceOfN(rapid.SampledFrom(approvals), 0, 2).Draw(t, "approvals") {
 			command.Approvals = append(command.Approvals, runs.ApprovalDecision{
-				RequestID: id, Behavior: rapid.SampledFrom([]runs.Behavior{"allow", "deny"}).Draw(t, "behavior"),
+				RequestID: id, Behavior: rapid.SampledFrom([]api.Behavior{"allow", "deny"}).Draw(t, "behavior"),
 			})
 		}
 	}
@@ -64,7 +67,7 @@ func drawDecision(t *rapid.T, h *house) runs.Command {
 		for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom(questions), 0, 2, rapid.ID).Draw(t, "questions") {
 			answer := runs.QuestionAnswer{RequestID: id, Declined: rapid.Bool().Draw(t, "declined")}
 			if !answer.Declined {
-				answer.Answers = rapid.SampledFrom([][]runs.UserQuestionAnswer{
+				answer.Answers = rapid.SampledFrom([][]api.UserQuestionAnswer{
 					{chosen("route", "north")}, {chosen("route", "south"), written("pace", "fast")}, {written("pace", "slow")},
 				}).Draw(t, "answer")
 			}
@@ -89,7 +92,7 @@ func drawReview(t *rapid.T, h *house) runs.Command {
 }
 
 func drawAmend(t *rapid.T, _ *house) runs.Command {
-	return &runs.AmendSession{SessionID: drawSession(t), Metadata: runs.JSON(rapid.SampledFrom([]string{
+	return &runs.AmendSession{SessionID: drawSession(t), Metadata: api.JSON(rapid.SampledFrom([]string{
 		`{}`, `{"a":1}`, `{"a":1.0,"b":{"c":null}}`, `{"a":null}`, `{"b":null,"c":[]}`, `[]`,
 	}).Draw(t, "metadata"))}
 }
@@ -103,12 +106,12 @@ func TestDecisionIsAllOrNone(t *testing.T) {
 		h.wait("r", approval("a"), approval("b"), withInputSchema("c"), pair("d"), pair("e"), question("f"))
 		for range rapid.IntRange(0, 2).Draw(t, "before") {
 			_, err := h.do(drawDecision(t, h))
-			require.True(t, err == nil || runs.ErrorCode(err) != "")
+			require.True(t, err == nil || refusal.CodeOf(err) != "")
 		}
 		command := drawDecision(t, h).(*runs.DecideRequests)
 		command.RunID = "r"
 		if len(command.Approvals) > 0 && rapid.Bool().Draw(t, "override") {
-			command.Approvals[0].UpdatedInput = runs.JSON(rapid.SampledFrom([]string{`{"command":"ls"}`, `{"command":1}`}).Draw(t, "input"))
+			command.Approvals[0].UpdatedInput = api.JSON(rapid.SampledFrom([]string{`{"command":"ls"}`, `{"command":1}`}).Draw(t, "input"))
 		}
 		before := copyState(h.states["s"])
 		reply, change, err := h.decide(command)
@@ -131,11 +134,11 @@ func TestDecisionIsAllOrNone(t *testing.T) {
 			named = append(named, one.RequestID)
 		}
 		if command.CancelRequestID != "" {
-			require.Equal(t, runs.StatusCancelled, h.run("r").Status)
+			require.Equal(t, api.StatusCancelled, h.run("r").Status)
 			named = h.before(before)
 		}
 		require.ElementsMatch(t, named, settled)
-		require.Equal(t, len(h.openRequests("r", "")) > 0, runs.Waiting(h.run("r").Status))
+		require.Equal(t, len(h.openRequests("r", "")) > 0, model.Waiting(h.run("r").Status))
 	})
 }
 
@@ -158,25 +161,25 @@ func TestFacesAnswerInParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHouse(t)
 		h.wait("r", survey("q"))
-		parts := []runs.UserQuestionAnswer{
+		parts := []api.UserQuestionAnswer{
 			chosen("one", "x"), chosen("one", "y"), chosen("many", "x", "z"), chosen("many", "y"),
 			written("text", "now"), written("text", "later"),
 		}
-		taken := map[string]runs.UserQuestionAnswer{}
+		taken := map[string]api.UserQuestionAnswer{}
 		for h.request("r", "q").Open() {
 			face := runs.Actor{Name: "ann", Via: rapid.SampledFrom([]string{"hermes", "codex", "api"}).Draw(t, "face")}
 			command := &runs.AnswerQuestion{RunID: "r", Actor: face, Partial: true, Resolution: answers(
-				rapid.SliceOfNDistinct(rapid.SampledFrom(parts), 1, 2, func(a runs.UserQuestionAnswer) string { return a.QuestionID }).Draw(t, "parts")...)}
+				rapid.SliceOfNDistinct(rapid.SampledFrom(parts), 1, 2, func(a api.UserQuestionAnswer) string { return a.QuestionID }).Draw(t, "parts")...)}
 			if rapid.IntRange(0, 5).Draw(t, "whole") == 0 {
 				command.Partial = false
 				command.Resolution = answers(chosen("one", "z"), chosen("many", "z"), written("text", "whole"))
 			}
-			conflict := command.Partial && slices.ContainsFunc(command.Resolution.Answers, func(a runs.UserQuestionAnswer) bool {
+			conflict := command.Partial && slices.ContainsFunc(command.Resolution.Answers, func(a api.UserQuestionAnswer) bool {
 				return taken[a.QuestionID].QuestionID != ""
 			})
 			_, err := h.do(command)
 			if conflict {
-				require.Nil(t, requireCode(t, runs.CodeQuestionStateConflict, err).Recorded)
+				require.Nil(t, requireCode(t, api.CodeQuestionStateConflict, err).Recorded)
 				continue
 			}
 			require.NoError(t, err)
@@ -191,8 +194,8 @@ func TestFacesAnswerInParts(t *testing.T) {
 			}
 		}
 		recorded := h.request("r", "q").Recorded()
-		require.Equal(t, []runs.UserQuestionAnswer{taken["one"], taken["many"], taken["text"]}, recorded.Answers)
-		require.Equal(t, runs.StatusRunning, h.run("r").Status)
-		h.refused(runs.CodeQuestionStateConflict, &runs.AnswerQuestion{RunID: "r", Partial: true, Resolution: answers(chosen("one", "x"))})
+		require.Equal(t, []api.UserQuestionAnswer{taken["one"], taken["many"], taken["text"]}, recorded.Answers)
+		require.Equal(t, api.StatusRunning, h.run("r").Status)
+		h.refused(api.CodeQuestionStateConflict, &runs.AnswerQuestion{RunID: "r", Partial: true, Resolution: answers(chosen("one", "x"))})
 	})
 }

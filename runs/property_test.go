@@ -7,7 +7,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // TestAnySequenceOfCommands sends random commands of all kinds to three sessions, in
@@ -67,7 +70,7 @@ func (h *house) send(draw func(*rapid.T, *house) runs.Command) func(*rapid.T) {
 	return func(t *rapid.T) {
 		h.t = t
 		reply, _, err := h.decide(draw(t, h))
-		if err != nil && runs.ErrorCode(err) == "" {
+		if err != nil && refusal.CodeOf(err) == "" {
 			t.Fatalf("not a refusal of the domain: %v", err)
 		}
 		if err == nil && reply.Run != nil {
@@ -88,7 +91,7 @@ func drawSession(t *rapid.T) string { return rapid.SampledFrom(propertySessions)
 func drawRun(t *rapid.T, h *house) string {
 	live := h.clarifications()
 	for _, runID := range propertyRuns {
-		if sessionID := h.sessionOf(runID); sessionID != "" && !runs.Terminal(h.states[sessionID].Runs[runID].Status) {
+		if sessionID := h.sessionOf(runID); sessionID != "" && !model.Terminal(h.states[sessionID].Runs[runID].Status) {
 			live = append(live, runID)
 		}
 	}
@@ -116,7 +119,7 @@ func drawRequest(t *rapid.T, h *house, runID string) string {
 	return rapid.SampledFrom(propertyRequests).Draw(t, "request")
 }
 
-func (h *house) openRequests(runID string, kind runs.RequestKind) []string {
+func (h *house) openRequests(runID string, kind model.RequestKind) []string {
 	var open []string
 	for _, id := range propertyRequests {
 		for _, state := range h.states {
@@ -143,11 +146,11 @@ func drawCreateSession(t *rapid.T, _ *house) runs.Command {
 func drawCreateRun(t *rapid.T, h *house) runs.Command {
 	command := &runs.CreateRun{
 		RunID: rapid.SampledFrom(propertyRuns).Draw(t, "run"), SessionID: drawSession(t), SessionGiven: true,
-		Input:  runs.JSON(rapid.SampledFrom([]string{`"go"`, `{"a":1}`}).Draw(t, "input")),
+		Input:  api.JSON(rapid.SampledFrom([]string{`"go"`, `{"a":1}`}).Draw(t, "input")),
 		Inline: rapid.IntRange(0, 9).Draw(t, "inline") == 0, Key: drawKey(t), Caller: "ann",
 	}
 	if rapid.IntRange(0, 5).Draw(t, "claim") == 0 {
-		command.Claim = &runs.ClaimOptions{WorkerID: "w"}
+		command.Claim = &api.ClaimOptions{WorkerID: "w"}
 	}
 	if rapid.IntRange(0, 5).Draw(t, "suspend") == 0 {
 		suspension := drawSuspension(t, h)
@@ -165,8 +168,8 @@ func drawSuspend(t *rapid.T, h *house) runs.Command {
 	return &runs.Suspend{RunID: runID, Fence: drawFence(t, h, runID), Suspension: drawSuspension(t, h)}
 }
 
-func drawSuspension(t *rapid.T, h *house) runs.Suspension {
-	suspension := runs.Suspension{
+func drawSuspension(t *rapid.T, h *house) api.Suspension {
+	suspension := api.Suspension{
 		SuspensionID: rapid.SampledFrom([]string{"", "", "w1", "w2"}).Draw(t, "suspension"),
 		Hold:         rapid.Bool().Draw(t, "hold"), Checkpoint: drawCheckpoint(t),
 	}
@@ -195,11 +198,11 @@ func drawSuspension(t *rapid.T, h *house) runs.Suspension {
 	return suspension
 }
 
-func drawCheckpoint(t *rapid.T) runs.JSON {
+func drawCheckpoint(t *rapid.T) api.JSON {
 	if rapid.Bool().Draw(t, "no checkpoint") {
 		return nil
 	}
-	return runs.JSON(fmt.Sprintf(`{"step":%d}`, rapid.IntRange(0, 9).Draw(t, "step")))
+	return api.JSON(fmt.Sprintf(`{"step":%d}`, rapid.IntRange(0, 9).Draw(t, "step")))
 }
 
 func drawWorkerCall(t *rapid.T, h *house) runs.Command {
@@ -213,7 +216,7 @@ func drawWorkerCall(t *rapid.T, h *house) runs.Command {
 	case 2:
 		return &runs.Release{RunID: runID, Fence: fence, Checkpoint: drawCheckpoint(t)}
 	case 3:
-		return &runs.AppendEvents{RunID: runID, Fence: fence, Events: []runs.JSON{runs.JSON(`{"type":"delta"}`), runs.JSON(`{"type":"output","content":"x"}`)}}
+		return &runs.AppendEvents{RunID: runID, Fence: fence, Events: []api.JSON{api.JSON(`{"type":"delta"}`), api.JSON(`{"type":"output","content":"x"}`)}}
 	default:
 		return &runs.Heartbeat{RunID: runID, Fence: fence, Checkpoint: drawCheckpoint(t), SettledAfter: ms(rapid.Int64Range(0, 4).Draw(t, "after"))}
 	}
@@ -221,14 +224,14 @@ func drawWorkerCall(t *rapid.T, h *house) runs.Command {
 
 func drawApprovals(t *rapid.T, h *house) runs.Command {
 	command := &runs.ResolveApprovals{RunID: drawRun(t, h), Resolutions: []runs.ApprovalDecision{}, Key: drawKey(t)}
-	ids := h.openRequests(command.RunID, runs.KindApproval)
+	ids := h.openRequests(command.RunID, model.KindApproval)
 	if len(ids) == 0 || rapid.IntRange(0, 4).Draw(t, "any ids") == 0 {
 		ids = propertyRequests
 	}
 	for _, id := range rapid.SliceOfN(rapid.SampledFrom(ids), 0, 3).Draw(t, "decided") {
 		command.Resolutions = append(command.Resolutions, runs.ApprovalDecision{
-			RequestID: id, Behavior: rapid.SampledFrom([]runs.Behavior{"allow", "deny"}).Draw(t, "behavior"),
-			Remember: rapid.SampledFrom([]runs.Remember{"", "", "", "", "", "session", "always"}).Draw(t, "remember"),
+			RequestID: id, Behavior: rapid.SampledFrom([]api.Behavior{"allow", "deny"}).Draw(t, "behavior"),
+			Remember: rapid.SampledFrom([]api.Remember{"", "", "", "", "", "session", "always"}).Draw(t, "remember"),
 		})
 	}
 	if rapid.IntRange(0, 2).Draw(t, "by session") == 0 {
@@ -275,7 +278,7 @@ func TestDecisionsDoNotDependOnMapOrder(t *testing.T) {
 			changes = append(changes, change)
 		}
 		for i := range 8 {
-			keep(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: fmt.Sprintf("run-%d", i), Input: runs.JSON(`1`)})
+			keep(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: fmt.Sprintf("run-%d", i), Input: api.JSON(`1`)})
 		}
 		keep(&runs.ClaimRun{RunID: "run-0", WorkerID: "w"})
 		keep(hold("run-0", 1, expiringApproval("a", h.nowMs+5), expiringApproval("b", h.nowMs+5), expiringQuestion("q", h.nowMs+5), expiringQuestion("p", h.nowMs+5), approval("c")))

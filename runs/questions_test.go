@@ -5,65 +5,66 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
 // survey asks four questions: one choice, several choices, free text, and a choice
 // that nobody has to make sense of.
-func survey(id string) runs.UserQuestionRequest {
-	options := func() []runs.QuestionOption {
-		return []runs.QuestionOption{{ID: "x", Label: "X"}, {ID: "y", Label: "Y"}, {ID: "z", Label: "Z"}}
+func survey(id string) api.UserQuestionRequest {
+	options := func() []api.QuestionOption {
+		return []api.QuestionOption{{ID: "x", Label: "X"}, {ID: "y", Label: "Y"}, {ID: "z", Label: "Z"}}
 	}
-	return runs.UserQuestionRequest{ID: id, ToolCallID: "call", Questions: []runs.UserQuestion{
+	return api.UserQuestionRequest{ID: id, ToolCallID: "call", Questions: []api.UserQuestion{
 		{ID: "one", Question: "One?", Options: options()},
 		{ID: "many", Question: "Many?", MultiSelect: true, Options: options()},
 		{ID: "text", Question: "Text?"},
 	}}
 }
 
-func chosen(questionID string, options ...string) runs.UserQuestionAnswer {
-	return runs.UserQuestionAnswer{QuestionID: questionID, SelectedOptionIDs: options}
+func chosen(questionID string, options ...string) api.UserQuestionAnswer {
+	return api.UserQuestionAnswer{QuestionID: questionID, SelectedOptionIDs: options}
 }
 
-func written(questionID, text string, options ...string) runs.UserQuestionAnswer {
-	return runs.UserQuestionAnswer{QuestionID: questionID, FreeformAnswer: text, SelectedOptionIDs: options}
+func written(questionID, text string, options ...string) api.UserQuestionAnswer {
+	return api.UserQuestionAnswer{QuestionID: questionID, FreeformAnswer: text, SelectedOptionIDs: options}
 }
 
-func answers(given ...runs.UserQuestionAnswer) runs.QuestionAnswer {
+func answers(given ...api.UserQuestionAnswer) runs.QuestionAnswer {
 	return runs.QuestionAnswer{RequestID: "q", Answers: given}
 }
 
 // kheish.md 1.6 step 7 in its order: where two errors could be told, this one is.
 func TestAnswerChecksInOrder(t *testing.T) {
 	t.Parallel()
-	declinedWithValue := runs.QuestionAnswer{RequestID: "q", Declined: true, Value: runs.JSON(`1`)}
+	declinedWithValue := runs.QuestionAnswer{RequestID: "q", Declined: true, Value: api.JSON(`1`)}
 	declinedWithAnswers := answers(chosen("none"))
 	declinedWithAnswers.Declined = true
 	for _, test := range []struct {
 		name   string
 		given  runs.QuestionAnswer
-		code   runs.Code
+		code   api.Code
 		detail string
 	}{
-		{"declined beside answers, before what is wrong in them", declinedWithAnswers, runs.CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers"},
-		{"declined beside a value", declinedWithValue, runs.CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers"},
-		{"an answer twice, before a missing one", answers(chosen("one", "x"), chosen("one", "y")), runs.CodeQuestionDuplicateAnswer, "duplicate answer for question one"},
-		{"an unknown answer twice is twice first", answers(chosen("none"), chosen("none")), runs.CodeQuestionDuplicateAnswer, "duplicate answer for question none"},
-		{"the first that is twice", answers(chosen("many"), chosen("one"), chosen("one"), chosen("many")), runs.CodeQuestionDuplicateAnswer, "duplicate answer for question one"},
-		{"nothing", answers(), runs.CodeQuestionAnswerMissing, "missing answer for question one"},
-		{"a missing answer, before a fault of a later question", answers(chosen("many", "none"), written("text", "t")), runs.CodeQuestionAnswerMissing, "missing answer for question one"},
-		{"a fault of an earlier question, before a missing answer", answers(chosen("one", "none")), runs.CodeQuestionOptionNotFound, "unknown option none for question one"},
-		{"too many options, before an option twice", answers(chosen("one", "x", "x"), chosen("many", "x"), written("text", "t")), runs.CodeQuestionSingleSelect, "question one allows only one option"},
-		{"too many options, before an unknown one", answers(chosen("one", "none", "x"), chosen("many", "x"), written("text", "t")), runs.CodeQuestionSingleSelect, "question one allows only one option"},
-		{"an option twice, before an unknown one after it", answers(chosen("one", "x"), chosen("many", "x", "x", "none"), written("text", "t")), runs.CodeQuestionDuplicateOption, "duplicate option x for question many"},
-		{"an unknown option, before one twice after it", answers(chosen("one", "x"), chosen("many", "none", "none"), written("text", "t")), runs.CodeQuestionOptionNotFound, "unknown option none for question many"},
-		{"an option of a question that has none", answers(chosen("one", "x"), chosen("many", "x"), chosen("text", "x")), runs.CodeQuestionOptionNotFound, "unknown option x for question text"},
-		{"no option and no text", answers(chosen("one"), chosen("many", "x"), written("text", "t")), runs.CodeQuestionAnswerEmpty, "question one requires at least one answer"},
-		{"no option and blanks", answers(written("one", " \t\n"), chosen("many", "x"), written("text", "t")), runs.CodeQuestionAnswerEmpty, "question one requires at least one answer"},
-		{"an unknown option beside text", answers(written("one", "t", "none"), chosen("many", "x"), written("text", "t")), runs.CodeQuestionOptionNotFound, "unknown option none for question one"},
-		{"an empty answer, before an unknown question", answers(chosen("none", "x"), chosen("one", "x"), chosen("many"), written("text", "t")), runs.CodeQuestionAnswerEmpty, "question many requires at least one answer"},
-		{"an answer too many, when all others are right", answers(chosen("none", "x"), chosen("one", "x"), chosen("many", "x"), written("text", "t")), runs.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
-		{"a value for a question that takes answers", runs.QuestionAnswer{RequestID: "q", Value: runs.JSON(`1`)}, runs.CodeInvalidRequest, "/resolution/value: request q takes answers, not a value"},
+		{"declined beside answers, before what is wrong in them", declinedWithAnswers, api.CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers"},
+		{"declined beside a value", declinedWithValue, api.CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers"},
+		{"an answer twice, before a missing one", answers(chosen("one", "x"), chosen("one", "y")), api.CodeQuestionDuplicateAnswer, "duplicate answer for question one"},
+		{"an unknown answer twice is twice first", answers(chosen("none"), chosen("none")), api.CodeQuestionDuplicateAnswer, "duplicate answer for question none"},
+		{"the first that is twice", answers(chosen("many"), chosen("one"), chosen("one"), chosen("many")), api.CodeQuestionDuplicateAnswer, "duplicate answer for question one"},
+		{"nothing", answers(), api.CodeQuestionAnswerMissing, "missing answer for question one"},
+		{"a missing answer, before a fault of a later question", answers(chosen("many", "none"), written("text", "t")), api.CodeQuestionAnswerMissing, "missing answer for question one"},
+		{"a fault of an earlier question, before a missing answer", answers(chosen("one", "none")), api.CodeQuestionOptionNotFound, "unknown option none for question one"},
+		{"too many options, before an option twice", answers(chosen("one", "x", "x"), chosen("many", "x"), written("text", "t")), api.CodeQuestionSingleSelect, "question one allows only one option"},
+		{"too many options, before an unknown one", answers(chosen("one", "none", "x"), chosen("many", "x"), written("text", "t")), api.CodeQuestionSingleSelect, "question one allows only one option"},
+		{"an option twice, before an unknown one after it", answers(chosen("one", "x"), chosen("many", "x", "x", "none"), written("text", "t")), api.CodeQuestionDuplicateOption, "duplicate option x for question many"},
+		{"an unknown option, before one twice after it", answers(chosen("one", "x"), chosen("many", "none", "none"), written("text", "t")), api.CodeQuestionOptionNotFound, "unknown option none for question many"},
+		{"an option of a question that has none", answers(chosen("one", "x"), chosen("many", "x"), chosen("text", "x")), api.CodeQuestionOptionNotFound, "unknown option x for question text"},
+		{"no option and no text", answers(chosen("one"), chosen("many", "x"), written("text", "t")), api.CodeQuestionAnswerEmpty, "question one requires at least one answer"},
+		{"no option and blanks", answers(written("one", " \t\n"), chosen("many", "x"), written("text", "t")), api.CodeQuestionAnswerEmpty, "question one requires at least one answer"},
+		{"an unknown option beside text", answers(written("one", "t", "none"), chosen("many", "x"), written("text", "t")), api.CodeQuestionOptionNotFound, "unknown option none for question one"},
+		{"an empty answer, before an unknown question", answers(chosen("none", "x"), chosen("one", "x"), chosen("many"), written("text", "t")), api.CodeQuestionAnswerEmpty, "question many requires at least one answer"},
+		{"an answer too many, when all others are right", answers(chosen("none", "x"), chosen("one", "x"), chosen("many", "x"), written("text", "t")), api.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
+		{"a value for a question that takes answers", runs.QuestionAnswer{RequestID: "q", Value: api.JSON(`1`)}, api.CodeInvalidRequest, "/resolution/value: request q takes answers, not a value"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +74,7 @@ func TestAnswerChecksInOrder(t *testing.T) {
 			require.Equal(t, test.detail, requireCode(t, test.code, err).Detail)
 			require.True(t, change.Empty())
 			h.flush()
-			require.Equal(t, runs.StatusWaitingForUserQuestion, h.run("r").Status)
+			require.Equal(t, api.StatusWaitingForUserQuestion, h.run("r").Status)
 		})
 	}
 }
@@ -85,7 +86,7 @@ func TestAnswersThatAreTaken(t *testing.T) {
 		"text beside option": answers(written("one", "because", "x"), written("many", "both", "x", "y"), written("text", "t")),
 		"text instead":       answers(written("one", "none of these"), written("many", "-"), written("text", "t")),
 		"declined":           {RequestID: "q", Declined: true, Justification: "not now"},
-		"declined with []":   {RequestID: "q", Declined: true, Answers: []runs.UserQuestionAnswer{}, Value: runs.JSON(`null`)},
+		"declined with []":   {RequestID: "q", Declined: true, Answers: []api.UserQuestionAnswer{}, Value: api.JSON(`null`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,19 +94,19 @@ func TestAnswersThatAreTaken(t *testing.T) {
 			h.wait("r", survey("q"))
 			reply := h.must(&runs.AnswerQuestion{RunID: "r", Resolution: given, Actor: runs.Actor{Name: "ann", Via: "inbox"}})
 			// Declining a plain question resumes the run (kheish.md 1.6).
-			require.Equal(t, runs.StatusRunning, reply.Run.Run.Status)
+			require.Equal(t, api.StatusRunning, reply.Run.Run.Status)
 			recorded := h.request("r", "q").Recorded()
 			require.Equal(t, given.Declined, *recorded.Declined)
 			require.Equal(t, given.Justification, recorded.Justification)
 			require.Len(t, recorded.Answers, len(given.Answers))
 			require.Equal(t, "ann", recorded.ResolvedBy)
 			require.Equal(t, "inbox", recorded.Via)
-			want := runs.OutcomeAnswered
+			want := api.OutcomeAnswered
 			if given.Declined {
-				want = runs.OutcomeDeclined
+				want = api.OutcomeDeclined
 			}
 			require.Equal(t, want, recorded.Outcome)
-			require.Equal(t, []runs.EventType{"accepted", "queued", "started", "waiting_for_user_question", "user_question_resolved", "started"}, h.eventTypes("r"))
+			require.Equal(t, []api.EventType{"accepted", "queued", "started", "waiting_for_user_question", "user_question_resolved", "started"}, h.eventTypes("r"))
 		})
 	}
 }
@@ -114,19 +115,19 @@ func TestAnswersThatAreTaken(t *testing.T) {
 func TestTypedQuestion(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.wait("r", runs.UserQuestionRequest{ID: "q", Kind: "amount", Payload: runs.JSON(`{"question":"How many?"}`), ResponseSchema: runs.JSON(`{"type":"object","properties":{"a/b":{"type":"integer"}},"required":["a/b"]}`)})
+	h.wait("r", api.UserQuestionRequest{ID: "q", Kind: "amount", Payload: api.JSON(`{"question":"How many?"}`), ResponseSchema: api.JSON(`{"type":"object","properties":{"a/b":{"type":"integer"}},"required":["a/b"]}`)})
 	value := func(text string) *runs.AnswerQuestion {
-		return &runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Value: runs.JSON(text)}}
+		return &runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Value: api.JSON(text)}}
 	}
-	require.Equal(t, "request q requires a value", h.refused(runs.CodeQuestionAnswerEmpty, value(`null`)).Detail)
-	h.refused(runs.CodeQuestionAnswerEmpty, &runs.AnswerQuestion{RunID: "r", Resolution: answers()})
-	h.refused(runs.CodeQuestionUnknownAnswer, &runs.AnswerQuestion{RunID: "r", Resolution: answers(chosen("one", "x"))})
+	require.Equal(t, "request q requires a value", h.refused(api.CodeQuestionAnswerEmpty, value(`null`)).Detail)
+	h.refused(api.CodeQuestionAnswerEmpty, &runs.AnswerQuestion{RunID: "r", Resolution: answers()})
+	h.refused(api.CodeQuestionUnknownAnswer, &runs.AnswerQuestion{RunID: "r", Resolution: answers(chosen("one", "x"))})
 	declined := value(`1`)
 	declined.Resolution.Declined = true
-	h.refused(runs.CodeQuestionDeclinedAnswers, declined)
-	refusal := h.refused(runs.CodeInvalidRequest, value(`{"a/b":"many"}`))
-	require.Equal(t, []runs.Fault{{Pointer: "/resolution/value/a~1b", Detail: "got string, want integer"}}, refusal.Faults)
-	require.Equal(t, "/resolution/value", h.refused(runs.CodeInvalidRequest, value(`[]`)).Faults[0].Pointer)
+	h.refused(api.CodeQuestionDeclinedAnswers, declined)
+	refusal := h.refused(api.CodeInvalidRequest, value(`{"a/b":"many"}`))
+	require.Equal(t, []api.Fault{{Pointer: "/resolution/value/a~1b", Detail: "got string, want integer"}}, refusal.Faults)
+	require.Equal(t, "/resolution/value", h.refused(api.CodeInvalidRequest, value(`[]`)).Faults[0].Pointer)
 
 	h.must(value(`{ "a/b" : 12 }`))
 	resume := h.record("r").Resume()
@@ -142,36 +143,36 @@ func TestQuestionChecksInOrder(t *testing.T) {
 	h := newHouse(t)
 	bad := wrong("q")
 	bad.Resolution.Justification, bad.Key = "\x00", "\x00"
-	require.Equal(t, "/resolution/justification", h.refused(runs.CodeInvalidRequest, bad).Faults[0].Pointer)
-	require.Equal(t, "/resolution/request_id", h.refused(runs.CodeInvalidRequest, wrong("")).Faults[0].Pointer)
+	require.Equal(t, "/resolution/justification", h.refused(api.CodeInvalidRequest, bad).Faults[0].Pointer)
+	require.Equal(t, "/resolution/request_id", h.refused(api.CodeInvalidRequest, wrong("")).Faults[0].Pointer)
 	bad = wrong("q")
 	bad.Key = "\x00"
-	h.refused(runs.CodeInvalidIdempotencyKey, bad)
-	h.refused(runs.CodeRunNotFound, wrong("q"))
+	h.refused(api.CodeInvalidIdempotencyKey, bad)
+	h.refused(api.CodeRunNotFound, wrong("q"))
 
 	h.wait("r", question("q"), approval("a"), question("p"))
-	refusal := h.refused(runs.CodeQuestionRequestMismatch, wrong("x"))
+	refusal := h.refused(api.CodeQuestionRequestMismatch, wrong("x"))
 	require.Equal(t, "user-question resolution x does not match any pending request on run r", refusal.Detail)
 	require.Nil(t, refusal.Recorded)
-	h.refused(runs.CodeQuestionRequestMismatch, wrong("a"))
-	h.refused(runs.CodeQuestionRequestMismatch, wrong("bad id\n"))
-	h.refused(runs.CodeQuestionOptionNotFound, wrong("q"))
+	h.refused(api.CodeQuestionRequestMismatch, wrong("a"))
+	h.refused(api.CodeQuestionRequestMismatch, wrong("bad id\n"))
+	h.refused(api.CodeQuestionOptionNotFound, wrong("q"))
 	h.must(answer("r", "q", "south"))
 	// The settled question's id while another is open: a mismatch that tells.
-	refusal = h.refused(runs.CodeQuestionRequestMismatch, wrong("q"))
-	requireRecorded(t, refusal, "q", runs.OutcomeAnswered, runs.ViaAPI)
+	refusal = h.refused(api.CodeQuestionRequestMismatch, wrong("q"))
+	requireRecorded(t, refusal, "q", api.OutcomeAnswered, api.ViaAPI)
 
 	h.must(decline("r", "p"))
-	for id, outcome := range map[string]runs.Outcome{"q": runs.OutcomeAnswered, "p": runs.OutcomeDeclined} {
-		refusal = h.refused(runs.CodeQuestionStateConflict, wrong(id))
+	for id, outcome := range map[string]api.Outcome{"q": api.OutcomeAnswered, "p": api.OutcomeDeclined} {
+		refusal = h.refused(api.CodeQuestionStateConflict, wrong(id))
 		require.Contains(t, refusal.Detail, "run r is not waiting for user input")
-		requireRecorded(t, refusal, id, outcome, runs.ViaAPI)
+		requireRecorded(t, refusal, id, outcome, api.ViaAPI)
 	}
-	refusal = h.refused(runs.CodeQuestionStateConflict, wrong("x"))
+	refusal = h.refused(api.CodeQuestionStateConflict, wrong("x"))
 	require.Equal(t, "run r is not waiting for user input", refusal.Detail)
 	require.Nil(t, refusal.Recorded)
 	h.must(&runs.CancelRun{RunID: "r"})
-	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, wrong("q")), "q", runs.OutcomeAnswered, runs.ViaAPI)
+	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, wrong("q")), "q", api.OutcomeAnswered, api.ViaAPI)
 }
 
 // decisions.md 30: where a session's answer goes.
@@ -179,27 +180,27 @@ func TestSessionAnswer(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.create("r")
-	refusal := h.refused(runs.CodeRunStateConflict, answerInSession(answer("", "q", "north")))
+	refusal := h.refused(api.CodeRunStateConflict, answerInSession(answer("", "q", "north")))
 	require.Equal(t, "session s has no active run", refusal.Detail)
 	h.claim("r")
-	refusal = h.refused(runs.CodeRunStateConflict, answerInSession(answer("", "q", "north")))
+	refusal = h.refused(api.CodeRunStateConflict, answerInSession(answer("", "q", "north")))
 	require.Equal(t, "session s has no run that waits for an answer", refusal.Detail)
 
 	h.must(suspend("r", 1, question("q")))
-	h.refused(runs.CodeQuestionRequestMismatch, answerInSession(answer("", "x", "north")))
+	h.refused(api.CodeQuestionRequestMismatch, answerInSession(answer("", "x", "north")))
 	h.must(answerInSession(answer("", "q", "north")))
-	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, answerInSession(answer("", "q", "north"))), "q", runs.OutcomeAnswered, runs.ViaAPI)
+	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, answerInSession(answer("", "q", "north"))), "q", api.OutcomeAnswered, api.ViaAPI)
 
 	// Known in the session, though its run is over and another one is active.
 	h.must(&runs.CancelRun{RunID: "r"})
 	h.wait("next", approval("q"))
-	requireRecorded(t, h.refused(runs.CodeQuestionStateConflict, answerInSession(answer("", "q", "north"))), "q", runs.OutcomeAnswered, runs.ViaAPI)
-	h.refused(runs.CodeRunStateConflict, answerInSession(answer("", "x", "north")))
+	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, answerInSession(answer("", "q", "north"))), "q", api.OutcomeAnswered, api.ViaAPI)
+	h.refused(api.CodeRunStateConflict, answerInSession(answer("", "x", "north")))
 	// The active run's open question goes first, also under a known id.
 	h.must(allow("next", "q"))
 	h.claim("next")
 	h.must(suspend("next", 2, question("other")))
-	refusal = h.refused(runs.CodeQuestionRequestMismatch, answerInSession(answer("", "q", "north")))
+	refusal = h.refused(api.CodeQuestionRequestMismatch, answerInSession(answer("", "q", "north")))
 	require.Contains(t, refusal.Detail, "run next")
 }
 
@@ -212,36 +213,36 @@ func TestCancelQuestion(t *testing.T) {
 	h := newHouse(t)
 	bad := cancel("q", "\x00")
 	bad.Key = "\x00"
-	h.refused(runs.CodeInvalidRequest, bad)
+	h.refused(api.CodeInvalidRequest, bad)
 	bad.Justification, bad.Key = "", "\x00"
-	h.refused(runs.CodeInvalidIdempotencyKey, bad)
-	h.refused(runs.CodeRunNotFound, cancel("q", ""))
+	h.refused(api.CodeInvalidIdempotencyKey, bad)
+	h.refused(api.CodeRunNotFound, cancel("q", ""))
 
 	h.wait("r", question("q"), question("p"), approval("a"))
 	h.create("next")
-	refusal := h.refused(runs.CodeQuestionRequestMismatch, cancel("x", ""))
+	refusal := h.refused(api.CodeQuestionRequestMismatch, cancel("x", ""))
 	require.Equal(t, "user-question cancel x does not match any pending request on run r", refusal.Detail)
-	h.refused(runs.CodeQuestionRequestMismatch, cancel("a", ""))
-	require.Equal(t, runs.StatusWaitingForUserQuestion, h.run("r").Status)
+	h.refused(api.CodeQuestionRequestMismatch, cancel("a", ""))
+	require.Equal(t, api.StatusWaitingForUserQuestion, h.run("r").Status)
 
 	reply := h.must(cancel("q", "not needed"))
-	require.Equal(t, runs.StatusCancelled, reply.Run.Run.Status)
+	require.Equal(t, api.StatusCancelled, reply.Run.Run.Status)
 	require.Equal(t, "user-question request q cancelled: not needed", reply.Run.Run.Error)
 	require.NotZero(t, h.run("next").ClaimableAtMs, "the next queued run may go")
 	// A cancel beats its siblings (decisions.md 10).
 	for _, id := range []string{"q", "p", "a"} {
-		require.Equal(t, runs.OutcomeCancelled, h.request("r", id).Outcome, id)
+		require.Equal(t, api.OutcomeCancelled, h.request("r", id).Outcome, id)
 		require.Equal(t, "ann", h.request("r", id).Recorded().ResolvedBy, id)
 	}
 	for _, late := range []runs.Command{cancel("q", ""), answer("r", "q", "north"), answerInSession(answer("", "q", "north"))} {
-		refusal = h.refused(runs.CodeQuestionStateConflict, late)
+		refusal = h.refused(api.CodeQuestionStateConflict, late)
 		require.Equal(t, "user-question request q cancelled: not needed", refusal.Detail)
-		requireRecorded(t, refusal, "q", runs.OutcomeCancelled, runs.ViaAPI)
+		requireRecorded(t, refusal, "q", api.OutcomeCancelled, api.ViaAPI)
 	}
-	require.Equal(t, "run r is not waiting for user input", h.refused(runs.CodeQuestionStateConflict, cancel("x", "")).Detail)
+	require.Equal(t, "run r is not waiting for user input", h.refused(api.CodeQuestionStateConflict, cancel("x", "")).Detail)
 
 	h = newHouse(t)
 	h.wait("r", question("q"))
 	require.Equal(t, "user-question request q cancelled", h.must(cancel("q", "")).Run.Run.Error)
-	require.Equal(t, "user-question request q cancelled", h.refused(runs.CodeQuestionStateConflict, cancel("q", "")).Detail)
+	require.Equal(t, "user-question request q cancelled", h.refused(api.CodeQuestionStateConflict, cancel("q", "")).Detail)
 }

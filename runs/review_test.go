@@ -5,7 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 func TestReviewApproval(t *testing.T) {
@@ -22,43 +24,43 @@ func TestReviewApproval(t *testing.T) {
 	handle := h.request("r", "a").Handle
 	require.Len(t, change.NewEffects, 1)
 	effect := change.NewEffects[0]
-	require.Equal(t, runs.Effect{
-		SessionID: "s", EffectID: "review_approval:" + handle, RunID: "r", Kind: runs.EffectReviewApproval,
-		State: runs.EffectPending, TargetSessionID: "s", Payload: effect.Payload, CreatedAtMs: h.nowMs, DueAtMs: h.nowMs,
+	require.Equal(t, model.Effect{
+		SessionID: "s", EffectID: "review_approval:" + handle, RunID: "r", Kind: api.EffectReviewApproval,
+		State: api.EffectPending, TargetSessionID: "s", Payload: effect.Payload, CreatedAtMs: h.nowMs, DueAtMs: h.nowMs,
 	}, *effect)
 	require.JSONEq(t, `{"session_id":"s","run_id":"r","agent_id":"default","request":{"id":"a","handle":"`+handle+`",
 		"tool_call_id":"call-a","tool_name":"bash","input":{"command":"ls"},"created_at_ms":1000000}}`, string(effect.Payload))
-	require.Equal(t, runs.CarriedOutOutside, runs.CarriedOutWhere(effect.Kind))
-	require.Nil(t, effect.Command())
-	require.Nil(t, effect.Refused(runs.CodeSessionEnded, h.nowMs))
-	require.Equal(t, runs.EffectReviewApproval, runs.EffectKindOf(effect.EffectID))
+	require.Equal(t, model.CarriedOutOutside, model.CarriedOutWhere(effect.Kind))
+	require.Nil(t, runs.CommandOf(effect))
+	require.Nil(t, runs.CommandWhenRefused(effect, api.CodeSessionEnded, h.nowMs))
+	require.Equal(t, api.EffectReviewApproval, model.EffectKindOf(effect.EffectID))
 
 	// Once for each approval, also when it was done, and not when it is settled.
 	h.requireUnchanged(review("a"))
-	require.Equal(t, runs.EffectDone, h.attempt(effect.EffectID, "").State)
+	require.Equal(t, api.EffectDone, h.attempt(effect.EffectID, "").State)
 	h.requireUnchanged(review("a"))
 	h.must(allow("r", "b"))
 	h.requireUnchanged(review("b"))
 	h.nowMs += 10
 	require.True(t, h.must(review("late")).Existing, "it expires first")
-	require.Equal(t, runs.OutcomeExpired, h.request("r", "late").Outcome)
+	require.Equal(t, api.OutcomeExpired, h.request("r", "late").Outcome)
 	require.Len(t, h.states["s"].Effects, 1)
 
-	h.refused(runs.CodeRunNotFound, &runs.ReviewApproval{RunID: "none", RequestID: "a", Handle: handle})
-	h.refused(runs.CodeRequestNotFound, &runs.ReviewApproval{RunID: "r", RequestID: "none", Handle: handle})
-	h.refused(runs.CodeRequestNotFound, &runs.ReviewApproval{RunID: "r", RequestID: "b", Handle: handle})
-	h.refused(runs.CodeRequestNotFound, review("q"))
-	require.Equal(t, []string{"/handle"}, pointersOf(h.refused(runs.CodeInvalidRequest, &runs.ReviewApproval{RunID: "r", RequestID: "a"})))
+	h.refused(api.CodeRunNotFound, &runs.ReviewApproval{RunID: "none", RequestID: "a", Handle: handle})
+	h.refused(api.CodeRequestNotFound, &runs.ReviewApproval{RunID: "r", RequestID: "none", Handle: handle})
+	h.refused(api.CodeRequestNotFound, &runs.ReviewApproval{RunID: "r", RequestID: "b", Handle: handle})
+	h.refused(api.CodeRequestNotFound, review("q"))
+	require.Equal(t, []string{"/handle"}, pointersOf(h.refused(api.CodeInvalidRequest, &runs.ReviewApproval{RunID: "r", RequestID: "a"})))
 	h.checkHealthy()
 }
 
 // A replica that is older than what a newer one wrote does nothing with it.
 func TestUnknownEffectsAreCarriedOutNowhere(t *testing.T) {
 	t.Parallel()
-	effect := &runs.Effect{EffectID: "sing:x", Kind: "sing", Payload: runs.JSON(`{}`)}
-	require.Equal(t, runs.CarriedOutNowhere, runs.CarriedOutWhere(effect.Kind))
-	require.Nil(t, effect.Command())
-	for _, kind := range []runs.EffectKind{runs.EffectOpenClarification, runs.EffectDeliverAnswer} {
-		require.Equal(t, runs.CarriedOutInside, runs.CarriedOutWhere(kind))
+	effect := &model.Effect{EffectID: "sing:x", Kind: "sing", Payload: api.JSON(`{}`)}
+	require.Equal(t, model.CarriedOutNowhere, model.CarriedOutWhere(effect.Kind))
+	require.Nil(t, runs.CommandOf(effect))
+	for _, kind := range []api.EffectKind{api.EffectOpenClarification, api.EffectDeliverAnswer} {
+		require.Equal(t, model.CarriedOutInside, model.CarriedOutWhere(kind))
 	}
 }

@@ -4,28 +4,30 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // rows are tables in memory. They are written only from what Gather gathers, by
 // the rules of its writers: an insert meets no row, an update finds one, input and
 // checkpoint are written only when they are said to be.
 type rows struct {
-	sessions map[string]runs.Session
-	runs     map[string]runs.Run
-	requests map[[2]string]runs.Request
-	events   map[string][]runs.Event
-	records  map[runs.RecordKey]runs.IdempotencyRecord
-	effects  map[string]runs.Effect
-	messages map[[2]string]runs.Message
-	rules    map[string]runs.Rule
+	sessions map[string]model.Session
+	runs     map[string]model.Run
+	requests map[[2]string]model.Request
+	events   map[string][]model.Event
+	records  map[model.RecordKey]model.IdempotencyRecord
+	effects  map[string]model.Effect
+	messages map[[2]string]model.Message
+	rules    map[string]rules.Rule
 }
 
 func newRows() rows {
 	return rows{
-		sessions: map[string]runs.Session{}, runs: map[string]runs.Run{}, requests: map[[2]string]runs.Request{},
-		events: map[string][]runs.Event{}, records: map[runs.RecordKey]runs.IdempotencyRecord{},
-		effects: map[string]runs.Effect{}, messages: map[[2]string]runs.Message{},
-		rules: map[string]runs.Rule{},
+		sessions: map[string]model.Session{}, runs: map[string]model.Run{}, requests: map[[2]string]model.Request{},
+		events: map[string][]model.Event{}, records: map[model.RecordKey]model.IdempotencyRecord{},
+		effects: map[string]model.Effect{}, messages: map[[2]string]model.Message{},
+		rules: map[string]rules.Rule{},
 	}
 }
 

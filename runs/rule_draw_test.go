@@ -6,7 +6,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // drawRule draws a rule about the calls that drawSuspension asks for.
@@ -15,7 +17,7 @@ func drawRule(t *rapid.T, _ *house) runs.Command {
 		RuleID:    rapid.SampledFrom([]string{"", "", "r1", "r2"}).Draw(t, "rule"),
 		SessionID: rapid.SampledFrom([]string{"", "*", "s", "s", "t"}).Draw(t, "session"),
 		ToolName:  rapid.SampledFrom([]string{"bash", "bash", "other"}).Draw(t, "tool"),
-		Effect:    rapid.SampledFrom([]runs.RuleEffect{"", "allow", "allow", "allow", "ask", "deny"}).Draw(t, "effect"),
+		Effect:    rapid.SampledFrom([]api.RuleEffect{"", "allow", "allow", "allow", "ask", "deny"}).Draw(t, "effect"),
 		Match:     drawMatch(t),
 		MaxUses:   rapid.SampledFrom([]int64{0, 0, 1, 2}).Draw(t, "uses"),
 	}
@@ -25,18 +27,18 @@ func drawRule(t *rapid.T, _ *house) runs.Command {
 	return command
 }
 
-func drawMatch(t *rapid.T) runs.RuleMatch {
+func drawMatch(t *rapid.T) api.RuleMatch {
 	switch rapid.IntRange(0, 5).Draw(t, "match") {
 	case 0:
-		return runs.RuleMatch{AnyInput: true}
+		return api.RuleMatch{AnyInput: true}
 	case 1:
-		return runs.RuleMatch{InputDigest: digestOf(`{"command":"ls"}`)}
+		return api.RuleMatch{InputDigest: digestOf(`{"command":"ls"}`)}
 	case 2:
-		return runs.RuleMatch{Params: map[string]string{"command": rapid.SampledFrom([]string{"l*", "rm"}).Draw(t, "glob")}}
+		return api.RuleMatch{Params: map[string]string{"command": rapid.SampledFrom([]string{"l*", "rm"}).Draw(t, "glob")}}
 	case 3:
-		return runs.RuleMatch{ToolCallID: "call-" + rapid.SampledFrom(propertyRequests).Draw(t, "call")}
+		return api.RuleMatch{ToolCallID: "call-" + rapid.SampledFrom(propertyRequests).Draw(t, "call")}
 	default:
-		return runs.RuleMatch{PatternKeys: rapid.SampledFrom([][]string{{"k1"}, {"k2"}, {"k1", "k2"}}).Draw(t, "keys")}
+		return api.RuleMatch{PatternKeys: rapid.SampledFrom([][]string{{"k1"}, {"k2"}, {"k1", "k2"}}).Draw(t, "keys")}
 	}
 }
 
@@ -51,7 +53,7 @@ func drawRevoke(t *rapid.T, h *house) runs.Command {
 
 // digestOf is the digest of an input.
 func digestOf(input string) string {
-	digest, err := runs.Digest(runs.JSON(input))
+	digest, err := document.Digest(api.JSON(input))
 	if err != nil {
 		panic(err)
 	}

@@ -5,13 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // standing is a rule that was added at some moment for the session "s".
-func standing(id string, match runs.RuleMatch, change ...func(*runs.Rule)) runs.Rule {
-	rule := runs.Rule{
-		RuleID: id, SessionID: "s", ToolName: "bash", Effect: runs.RuleAllow, Match: match,
+func standing(id string, match api.RuleMatch, change ...func(*rules.Rule)) rules.Rule {
+	rule := rules.Rule{
+		RuleID: id, SessionID: "s", ToolName: "bash", Effect: api.RuleAllow, Match: match,
 		Text: "text of " + id, CreatedAtMs: 1,
 	}
 	for _, one := range change {
@@ -20,22 +21,22 @@ func standing(id string, match runs.RuleMatch, change ...func(*runs.Rule)) runs.
 	return rule
 }
 
-func denies(rule *runs.Rule) { rule.Effect = runs.RuleDeny }
-func asks(rule *runs.Rule)   { rule.Effect = runs.RuleAsk }
+func denies(rule *rules.Rule) { rule.Effect = api.RuleDeny }
+func asks(rule *rules.Rule)   { rule.Effect = api.RuleAsk }
 
 // keys, param and exactly are matches.
-func keys(keys ...string) runs.RuleMatch { return runs.RuleMatch{PatternKeys: keys} }
+func keys(keys ...string) api.RuleMatch { return api.RuleMatch{PatternKeys: keys} }
 
-func param(name, glob string) runs.RuleMatch {
-	return runs.RuleMatch{Params: map[string]string{name: glob}}
+func param(name, glob string) api.RuleMatch {
+	return api.RuleMatch{Params: map[string]string{name: glob}}
 }
 
-func exactly(input string) runs.RuleMatch { return runs.RuleMatch{InputDigest: digestOf(input)} }
+func exactly(input string) api.RuleMatch { return api.RuleMatch{InputDigest: digestOf(input)} }
 
 // call is a call of the tool bash in the session "s".
-func call(input string, keys ...string) runs.RuleCall {
-	return runs.RuleCall{
-		SessionID: "s", AgentID: "default", ToolName: "bash", ToolCallID: "call-a", Input: runs.JSON(input), PatternKeys: keys,
+func call(input string, keys ...string) rules.Call {
+	return rules.Call{
+		SessionID: "s", AgentID: "default", ToolName: "bash", ToolCallID: "call-a", Input: api.JSON(input), PatternKeys: keys,
 	}
 }
 
@@ -43,24 +44,24 @@ func call(input string, keys ...string) runs.RuleCall {
 func TestWhetherARuleApplies(t *testing.T) {
 	t.Parallel()
 	ls := call(`{"command":"ls"}`)
-	everything := runs.RuleMatch{AnyInput: true}
+	everything := api.RuleMatch{AnyInput: true}
 	for _, test := range []struct {
 		name   string
-		rule   runs.Rule
-		call   runs.RuleCall
+		rule   rules.Rule
+		call   rules.Call
 		whyNot string
 	}{
 		{"any input", standing("r", everything), ls, ""},
-		{"another tool", standing("r", everything, func(r *runs.Rule) { r.ToolName = "Bash" }), ls, "it is about another tool"},
-		{"all sessions", standing("r", everything, func(r *runs.Rule) { r.SessionID = runs.GlobalRules }), ls, ""},
-		{"another session", standing("r", everything, func(r *runs.Rule) { r.SessionID = "t" }), ls, "it holds in another session"},
-		{"the agent", standing("r", everything, func(r *runs.Rule) { r.AgentID = "default" }), ls, ""},
-		{"another agent", standing("r", everything, func(r *runs.Rule) { r.AgentID = "other" }), ls, "it is about another agent"},
-		{"revoked", standing("r", everything, func(r *runs.Rule) { r.RevokedAtMs = 1 }), ls, "it was revoked"},
-		{"its last moment", standing("r", everything, func(r *runs.Rule) { r.ExpiresAtMs = 11 }), ls, ""},
-		{"expired", standing("r", everything, func(r *runs.Rule) { r.ExpiresAtMs = 10 }), ls, "it has expired"},
-		{"its last use", standing("r", everything, func(r *runs.Rule) { r.MaxUses, r.Uses = 2, 1 }), ls, ""},
-		{"used up", standing("r", everything, func(r *runs.Rule) { r.MaxUses, r.Uses = 2, 2 }), ls, "it is used up"},
+		{"another tool", standing("r", everything, func(r *rules.Rule) { r.ToolName = "Bash" }), ls, "it is about another tool"},
+		{"all sessions", standing("r", everything, func(r *rules.Rule) { r.SessionID = rules.AllSessions }), ls, ""},
+		{"another session", standing("r", everything, func(r *rules.Rule) { r.SessionID = "t" }), ls, "it holds in another session"},
+		{"the agent", standing("r", everything, func(r *rules.Rule) { r.AgentID = "default" }), ls, ""},
+		{"another agent", standing("r", everything, func(r *rules.Rule) { r.AgentID = "other" }), ls, "it is about another agent"},
+		{"revoked", standing("r", everything, func(r *rules.Rule) { r.RevokedAtMs = 1 }), ls, "it was revoked"},
+		{"its last moment", standing("r", everything, func(r *rules.Rule) { r.ExpiresAtMs = 11 }), ls, ""},
+		{"expired", standing("r", everything, func(r *rules.Rule) { r.ExpiresAtMs = 10 }), ls, "it has expired"},
+		{"its last use", standing("r", everything, func(r *rules.Rule) { r.MaxUses, r.Uses = 2, 1 }), ls, ""},
+		{"used up", standing("r", everything, func(r *rules.Rule) { r.MaxUses, r.Uses = 2, 2 }), ls, "it is used up"},
 
 		{"the exact input", standing("r", exactly(`{"b":1,"a":[1.0,"é"]}`)), call(` {"a":[1,"\u00e9"], "b":1}`), ""},
 		{"another input", standing("r", exactly(`{"command":"ls"}`)), call(`{"command":"ls "}`), "the input differs"},
@@ -68,17 +69,17 @@ func TestWhetherARuleApplies(t *testing.T) {
 		{"an input that is not known", standing("r", exactly(`null`)), call(``), "the input differs"},
 		{"null", standing("r", exactly(`null`)), call(`null`), ""},
 
-		{"the call", standing("r", runs.RuleMatch{ToolCallID: "call-a"}), ls, ""},
-		{"another call", standing("r", runs.RuleMatch{ToolCallID: "call-b"}), ls, "it is about another call"},
+		{"the call", standing("r", api.RuleMatch{ToolCallID: "call-a"}), ls, ""},
+		{"another call", standing("r", api.RuleMatch{ToolCallID: "call-b"}), ls, "it is about another call"},
 
 		{"a param", standing("r", param("command", "l*")), ls, ""},
 		{"a param that does not match", standing("r", param("command", "rm *")), ls, `the param "command" does not match "rm *"`},
 		{"a param that is not there", standing("r", param("cwd", "**")), ls, `the input has no param "cwd"`},
 		{"a number", standing("r", param("n", "1?")), call(`{"n":12}`), ""},
 		{"an object is compact", standing("r", param("n", `{"a":[1,"b c"]}`)), call(`{"n": { "a" : [1, "b c"] } }`), ""},
-		{"true, null and a text of that", standing("r", runs.RuleMatch{Params: map[string]string{"a": "true", "b": "null", "c": "null"}}), call(`{"a":true,"b":null,"c":"null"}`), ""},
+		{"true, null and a text of that", standing("r", api.RuleMatch{Params: map[string]string{"a": "true", "b": "null", "c": "null"}}), call(`{"a":true,"b":null,"c":"null"}`), ""},
 		{"a text as it is", standing("r", param("command", "a\"\né")), call(`{"command":"a\"\n\u00e9"}`), ""},
-		{"one of two params", standing("r", runs.RuleMatch{Params: map[string]string{"a": "1", "b": "1"}}), call(`{"a":1,"b":2}`), `the param "b" does not match "1"`},
+		{"one of two params", standing("r", api.RuleMatch{Params: map[string]string{"a": "1", "b": "1"}}), call(`{"a":1,"b":2}`), `the param "b" does not match "1"`},
 		{"an input that is no object", standing("r", param("command", "**")), call(`"command"`), `the input has no param "command"`},
 		{"an input that is a list", standing("r", param("0", "**")), call(`["x"]`), `the input has no param "0"`},
 		{"no member of a member", standing("r", param("b", "**")), call(`{"a":{"b":1}}`), `the input has no param "b"`},
@@ -94,10 +95,10 @@ func TestWhetherARuleApplies(t *testing.T) {
 		{"an ask by one key of two", standing("r", keys("k", "j"), asks), call(`1`, "k", "rm"), ""},
 		{"a deny without its keys", standing("r", keys("k"), denies), call(`1`, "rm"), "the call has none of its pattern keys"},
 
-		{"keys and input", standing("r", runs.RuleMatch{PatternKeys: []string{"k"}, InputDigest: digestOf(`1`)}), call(`1`, "k"), ""},
-		{"keys and another input", standing("r", runs.RuleMatch{PatternKeys: []string{"k"}, InputDigest: digestOf(`2`)}), call(`1`, "k"), "the input differs"},
-		{"input and other keys", standing("r", runs.RuleMatch{PatternKeys: []string{"k"}, InputDigest: digestOf(`1`)}), call(`1`, "j"), "the call has none of its pattern keys"},
-		{"all at once", standing("r", runs.RuleMatch{
+		{"keys and input", standing("r", api.RuleMatch{PatternKeys: []string{"k"}, InputDigest: digestOf(`1`)}), call(`1`, "k"), ""},
+		{"keys and another input", standing("r", api.RuleMatch{PatternKeys: []string{"k"}, InputDigest: digestOf(`2`)}), call(`1`, "k"), "the input differs"},
+		{"input and other keys", standing("r", api.RuleMatch{PatternKeys: []string{"k"}, InputDigest: digestOf(`1`)}), call(`1`, "j"), "the call has none of its pattern keys"},
+		{"all at once", standing("r", api.RuleMatch{
 			PatternKeys: []string{"k"}, InputDigest: digestOf(`{"a":1}`), Params: map[string]string{"a": "1"}, ToolCallID: "call-a",
 		}), call(`{"a":1}`, "k"), ""},
 	} {
@@ -105,11 +106,11 @@ func TestWhetherARuleApplies(t *testing.T) {
 			t.Parallel()
 			decision := test.rule.Effect
 			if test.whyNot != "" {
-				decision = runs.RuleAsk
+				decision = api.RuleAsk
 			}
-			require.Equal(t, runs.Explanation{Decision: decision, Rules: []runs.ExplainedRule{{
+			require.Equal(t, api.Explanation{Decision: decision, Rules: []api.ExplainedRule{{
 				RuleID: "r", Text: "text of r", Effect: test.rule.Effect, Applies: test.whyNot == "", WhyNot: test.whyNot,
-			}}}, runs.ExplainRules([]runs.Rule{test.rule}, test.call, 10))
+			}}}, rules.Explain([]rules.Rule{test.rule}, test.call, 10))
 		})
 	}
 }
@@ -118,36 +119,36 @@ func TestWhetherARuleApplies(t *testing.T) {
 // rules cover together.
 func TestRulesTogether(t *testing.T) {
 	t.Parallel()
-	everything := runs.RuleMatch{AnyInput: true}
-	other := func(r *runs.Rule) { r.ToolName = "other" }
+	everything := api.RuleMatch{AnyInput: true}
+	other := func(r *rules.Rule) { r.ToolName = "other" }
 	for _, test := range []struct {
 		name     string
-		rules    []runs.Rule
-		call     runs.RuleCall
-		decision runs.RuleEffect
+		rules    []rules.Rule
+		call     rules.Call
+		decision api.RuleEffect
 		whyNot   []string
 	}{
-		{"no rules", nil, call(`1`), runs.RuleAsk, []string{}},
-		{"deny first", []runs.Rule{standing("a", everything), standing("b", everything, asks), standing("c", everything, denies)}, call(`1`), runs.RuleDeny, []string{"", "", ""}},
-		{"ask before allow", []runs.Rule{standing("a", everything), standing("b", everything, asks)}, call(`1`), runs.RuleAsk, []string{"", ""}},
-		{"a deny that does not apply", []runs.Rule{standing("a", everything), standing("b", everything, denies, other)}, call(`1`), runs.RuleAllow, []string{"", "it is about another tool"}},
-		{"keys together", []runs.Rule{standing("a", keys("k")), standing("b", keys("j", "x"))}, call(`1`, "j", "k"), runs.RuleAllow, []string{"", ""}},
-		{"keys together but for one", []runs.Rule{standing("a", keys("k")), standing("b", keys("j"))}, call(`1`, "j", "k", "x"), runs.RuleAsk, []string{
+		{"no rules", nil, call(`1`), api.RuleAsk, []string{}},
+		{"deny first", []rules.Rule{standing("a", everything), standing("b", everything, asks), standing("c", everything, denies)}, call(`1`), api.RuleDeny, []string{"", "", ""}},
+		{"ask before allow", []rules.Rule{standing("a", everything), standing("b", everything, asks)}, call(`1`), api.RuleAsk, []string{"", ""}},
+		{"a deny that does not apply", []rules.Rule{standing("a", everything), standing("b", everything, denies, other)}, call(`1`), api.RuleAllow, []string{"", "it is about another tool"}},
+		{"keys together", []rules.Rule{standing("a", keys("k")), standing("b", keys("j", "x"))}, call(`1`, "j", "k"), api.RuleAllow, []string{"", ""}},
+		{"keys together but for one", []rules.Rule{standing("a", keys("k")), standing("b", keys("j"))}, call(`1`, "j", "k", "x"), api.RuleAsk, []string{
 			`nothing allows the call's pattern key "x"`, `nothing allows the call's pattern key "x"`,
 		}},
-		{"keys of another tool cover nothing", []runs.Rule{standing("a", keys("k")), standing("b", keys("j"), other)}, call(`1`, "j", "k"), runs.RuleAsk, []string{
+		{"keys of another tool cover nothing", []rules.Rule{standing("a", keys("k")), standing("b", keys("j"), other)}, call(`1`, "j", "k"), api.RuleAsk, []string{
 			`nothing allows the call's pattern key "j"`, "it is about another tool",
 		}},
-		{"keys of a deny cover nothing", []runs.Rule{standing("a", keys("k")), standing("b", keys("j"), asks)}, call(`1`, "j", "k"), runs.RuleAsk, []string{
+		{"keys of a deny cover nothing", []rules.Rule{standing("a", keys("k")), standing("b", keys("j"), asks)}, call(`1`, "j", "k"), api.RuleAsk, []string{
 			`nothing allows the call's pattern key "j"`, "",
 		}},
-		{"the exact input needs no keys", []runs.Rule{standing("a", exactly(`1`)), standing("b", keys("j"))}, call(`1`, "j", "k"), runs.RuleAllow, []string{
+		{"the exact input needs no keys", []rules.Rule{standing("a", exactly(`1`)), standing("b", keys("j"))}, call(`1`, "j", "k"), api.RuleAllow, []string{
 			"", `nothing allows the call's pattern key "k"`,
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			explained := runs.ExplainRules(test.rules, test.call, 10)
+			explained := rules.Explain(test.rules, test.call, 10)
 			require.Equal(t, test.decision, explained.Decision)
 			whyNot := []string{}
 			for i, rule := range explained.Rules {

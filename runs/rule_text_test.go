@@ -1,14 +1,13 @@
 package runs_test
 
 import (
-	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -27,25 +26,25 @@ func TestRuleTexts(t *testing.T) {
 	}{
 		{
 			"any input",
-			runs.AddRule{ToolName: "bash", Match: runs.RuleMatch{AnyInput: true}, ExpiresAfterMs: never},
+			runs.AddRule{ToolName: "bash", Match: api.RuleMatch{AnyInput: true}, ExpiresAfterMs: never},
 			`Allow every call of the tool bash, whatever its input, in every session, with no end date.`,
 		},
 		{"all that is round it", runs.AddRule{
-			SessionID: "s1", AgentID: "coder", ToolName: "bash", Effect: runs.RuleDeny, Match: runs.RuleMatch{AnyInput: true}, MaxUses: 3, ExpiresAtMs: until,
+			SessionID: "s1", AgentID: "coder", ToolName: "bash", Effect: api.RuleDeny, Match: api.RuleMatch{AnyInput: true}, MaxUses: 3, ExpiresAtMs: until,
 		}, `Deny every call of the tool bash, whatever its input, in session s1, for agent coder, at most 3 times, until 2026-12-21T10:00:00Z.`},
 		{
 			"once",
-			runs.AddRule{SessionID: "s1", Match: runs.RuleMatch{ToolCallID: "call-7"}, MaxUses: 1, ExpiresAtMs: until},
+			runs.AddRule{SessionID: "s1", Match: api.RuleMatch{ToolCallID: "call-7"}, MaxUses: 1, ExpiresAtMs: until},
 			`Allow any tool for the one call "call-7", in session s1, once only, until 2026-12-21T10:00:00Z.`,
 		},
 		{
 			"a digest",
-			runs.AddRule{ToolName: "bash", Match: runs.RuleMatch{InputDigest: digest}, ExpiresAtMs: until},
+			runs.AddRule{ToolName: "bash", Match: api.RuleMatch{InputDigest: digest}, ExpiresAtMs: until},
 			`Allow the tool bash with exactly the input whose digest is ` + digest + `, in every session, until 2026-12-21T10:00:00Z.`,
 		},
 		{
 			"params",
-			runs.AddRule{ToolName: "bash", Match: runs.RuleMatch{Params: map[string]string{"cwd": "/tmp", "command": "npm *", "a b": "**/?"}}, ExpiresAtMs: until},
+			runs.AddRule{ToolName: "bash", Match: api.RuleMatch{Params: map[string]string{"cwd": "/tmp", "command": "npm *", "a b": "**/?"}}, ExpiresAtMs: until},
 			`Allow the tool bash when "a b" matches "**/?" (** is any text, ? is any one character but a slash) and when command matches "npm *" ` +
 				`(* is any text without a slash) and when cwd is exactly "/tmp", in every session, until 2026-12-21T10:00:00Z.`,
 		},
@@ -66,17 +65,17 @@ func TestRuleTexts(t *testing.T) {
 		},
 		{
 			"keys of a deny",
-			runs.AddRule{Effect: runs.RuleDeny, Match: keys("git push", "ls"), ExpiresAtMs: until},
+			runs.AddRule{Effect: api.RuleDeny, Match: keys("git push", "ls"), ExpiresAtMs: until},
 			`Deny any tool when any of its pattern keys is "git push" or "ls", in every session, until 2026-12-21T10:00:00Z.`,
 		},
 		{
 			"keys and a call",
-			runs.AddRule{SessionID: "s1", Effect: runs.RuleAsk, Match: runs.RuleMatch{PatternKeys: []string{"k"}, ToolCallID: "c"}, ExpiresAtMs: until},
+			runs.AddRule{SessionID: "s1", Effect: api.RuleAsk, Match: api.RuleMatch{PatternKeys: []string{"k"}, ToolCallID: "c"}, ExpiresAtMs: until},
 			`Ask a person about any tool for the one call "c" and when any of its pattern keys is "k", in session s1, until 2026-12-21T10:00:00Z.`,
 		},
 		{
 			"names that pretend",
-			runs.AddRule{ToolName: "ls, in session x", Match: runs.RuleMatch{AnyInput: true}, ExpiresAtMs: until},
+			runs.AddRule{ToolName: "ls, in session x", Match: api.RuleMatch{AnyInput: true}, ExpiresAtMs: until},
 			`Allow every call of the tool "ls, in session x", whatever its input, in every session, until 2026-12-21T10:00:00Z.`,
 		},
 		{
@@ -106,8 +105,8 @@ func TestRememberedTexts(t *testing.T) {
 	t.Parallel()
 	preview := func(input string, keys ...string) string {
 		request := approval("a")
-		request.Input, request.PatternKeys = runs.JSON(input), keys
-		return remembered(t, request, runs.RememberSession, runs.BehaviorAllow, ms(1_000), december-1_000)
+		request.Input, request.PatternKeys = api.JSON(input), keys
+		return remembered(t, request, api.RememberSession, api.BehaviorAllow, ms(1_000), december-1_000)
 	}
 	require.Equal(t, `Allow the tool bash with exactly this input: {"command":"rm -rf ./temp"}, in session s1, until 2026-12-21T10:00:00Z.`,
 		preview(`{ "command" : "rm -rf ./temp" }`))
@@ -122,41 +121,17 @@ func TestRememberedTexts(t *testing.T) {
 
 	request := approval("a")
 	require.Equal(t, `Deny the tool bash with exactly this input: {"command":"ls"}, in every session, with no end date.`,
-		remembered(t, request, runs.RememberAlways, runs.BehaviorDeny, ms(0), december))
+		remembered(t, request, api.RememberAlways, api.BehaviorDeny, ms(0), december))
 	require.Equal(t, `Allow the tool bash with exactly this input: {"command":"ls"}, in every session, until 2027-01-20T10:00:00Z.`,
-		remembered(t, request, runs.RememberAlways, runs.BehaviorAllow, nil, december))
-	_, err := runs.PreviewRule(request, "s1", runs.ApprovalDecision{Remember: "forever", Behavior: runs.BehaviorAllow}, 0, december)
-	requireCode(t, runs.CodeInvalidRequest, err)
+		remembered(t, request, api.RememberAlways, api.BehaviorAllow, nil, december))
+	_, err := runs.PreviewRule(request, "s1", runs.ApprovalDecision{Remember: "forever", Behavior: api.BehaviorAllow}, 0, december)
+	requireCode(t, api.CodeInvalidRequest, err)
 }
 
 // remembered is the text of the rule that a decision in session s1 would write.
-func remembered(t *testing.T, request runs.ApprovalRequest, remember runs.Remember, behavior runs.Behavior, forMs *int64, nowMs int64) string {
+func remembered(t *testing.T, request api.ApprovalRequest, remember api.Remember, behavior api.Behavior, forMs *int64, nowMs int64) string {
 	t.Helper()
 	rule, err := runs.PreviewRule(request, "s1", runs.ApprovalDecision{Remember: remember, Behavior: behavior, RememberForMs: forMs}, 0, nowMs)
 	require.NoError(t, err)
 	return rule.Text
-}
-
-// The domain has no calendar of the standard library; this one is held to it.
-func TestUTCTime(t *testing.T) {
-	t.Parallel()
-	for _, moment := range []int64{
-		0, 1, 999, 1_000, -1, -1_000, december, december + 1, 951_782_400_000, 951_868_799_000, 4_107_542_400_000,
-		-62_135_596_800_000, 253_402_300_799_000,
-	} {
-		checkTime(t, moment)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		checkTime(t, rapid.Int64Range(-62_135_596_800_000, 253_402_300_799_000).Draw(t, "ms"))
-	})
-	require.NotPanics(t, func() { runs.UTCTime(math.MaxInt64); runs.UTCTime(math.MinInt64) })
-}
-
-func checkTime(t rapid.TB, moment int64) {
-	t.Helper()
-	whole := time.UnixMilli(moment).UTC()
-	if rounded := whole.Truncate(time.Second); rounded.Before(whole) {
-		whole = rounded.Add(time.Second)
-	}
-	require.Equal(t, whole.Format(time.RFC3339), runs.UTCTime(moment))
 }

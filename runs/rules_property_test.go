@@ -7,11 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // drawCall draws an approval of the kind that drawRule is about.
-func drawCall(t *rapid.T, id string) runs.ApprovalRequest {
+func drawCall(t *rapid.T, id string) api.ApprovalRequest {
 	request := running(id, rapid.SampledFrom([]string{"ls", "rm", "a/b"}).Draw(t, "command"))
 	request.ToolName = rapid.SampledFrom([]string{"bash", "bash", "other"}).Draw(t, "tool")
 	request.ToolCallID = "call-" + rapid.SampledFrom([]string{"a", "b"}).Draw(t, "call")
@@ -26,7 +29,7 @@ func drawRules(t *rapid.T, h *house) {
 		command.RuleID = fmt.Sprint("rule-", i)
 		_, err := h.do(command)
 		if err != nil {
-			requireCode(t, runs.CodeInvalidRequest, err)
+			requireCode(t, api.CodeInvalidRequest, err)
 			continue
 		}
 		if rapid.IntRange(0, 5).Draw(t, "revoke") == 0 {
@@ -37,30 +40,30 @@ func drawRules(t *rapid.T, h *house) {
 }
 
 // all returns every rule of the house, in no order.
-func (h *house) all() []runs.Rule {
-	var rules []runs.Rule
+func (h *house) all() []rules.Rule {
+	var rules []rules.Rule
 	for _, rule := range h.rules {
 		rules = append(rules, *rule)
 	}
 	return rules
 }
 
-func callOf(request runs.ApprovalRequest, sessionID string) runs.RuleCall {
-	return runs.RuleCall{
-		SessionID: sessionID, AgentID: runs.DefaultAgentID, ToolName: request.ToolName, ToolCallID: request.ToolCallID,
+func callOf(request api.ApprovalRequest, sessionID string) rules.Call {
+	return rules.Call{
+		SessionID: sessionID, AgentID: model.DefaultAgentID, ToolName: request.ToolName, ToolCallID: request.ToolCallID,
 		PatternKeys: request.PatternKeys, Input: request.Input,
 	}
 }
 
 // raise asks for approvals in a new run of the session and returns what became of the
 // first: an effect, RuleAsk when it is open.
-func (h *house) raise(requests ...runs.ApprovalRequest) runs.RuleEffect {
+func (h *house) raise(requests ...api.ApprovalRequest) api.RuleEffect {
 	h.t.Helper()
 	h.create("r")
-	suspension := runs.Suspension{Approvals: requests}
+	suspension := api.Suspension{Approvals: requests}
 	h.must(&runs.Suspend{RunID: "r", Fence: h.claim("r"), Suspension: suspension})
-	return map[runs.Outcome]runs.RuleEffect{
-		"": runs.RuleAsk, runs.OutcomeAllowed: runs.RuleAllow, runs.OutcomeDenied: runs.RuleDeny,
+	return map[api.Outcome]api.RuleEffect{
+		"": api.RuleAsk, api.OutcomeAllowed: api.RuleAllow, api.OutcomeDenied: api.RuleDeny,
 	}[h.request("r", requests[0].ID).Outcome]
 }
 
@@ -71,18 +74,18 @@ func TestExplainedIsRaised(t *testing.T) {
 		h := newHouse(t)
 		drawRules(t, h)
 		request := drawCall(t, "a")
-		explained := runs.ExplainRules(h.all(), callOf(request, "s"), h.nowMs)
+		explained := rules.Explain(h.all(), callOf(request, "s"), h.nowMs)
 		require.Equal(t, explained.Decision, h.raise(request))
 
-		strongest := runs.RuleEffect("")
+		strongest := api.RuleEffect("")
 		for _, rule := range explained.Rules {
 			require.Equal(t, rule.Applies, rule.WhyNot == "")
-			if rule.Applies && (strongest == "" || rule.Effect == runs.RuleDeny || strongest == runs.RuleAllow) {
+			if rule.Applies && (strongest == "" || rule.Effect == api.RuleDeny || strongest == api.RuleAllow) {
 				strongest = rule.Effect
 			}
 		}
 		if strongest == "" {
-			strongest = runs.RuleAsk
+			strongest = api.RuleAsk
 		}
 		require.Equal(t, strongest, explained.Decision, "of what applies, deny goes before ask and ask before allow")
 		if ruleID := h.request("r", "a").RuleID; ruleID != "" {
@@ -100,13 +103,13 @@ func TestOrderOfRulesDoesNotMatter(t *testing.T) {
 		h := newHouse(t)
 		drawRules(t, h)
 		call := callOf(drawCall(t, "a"), "s")
-		rules := h.all()
-		decision := runs.ExplainRules(rules, call, h.nowMs).Decision
-		for i := range rules {
-			rules[i].CreatedAtMs = rapid.Int64Range(0, 3).Draw(t, "created")
-			rules[i].RuleID = fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "id"), "-", i)
+		standing := h.all()
+		decision := rules.Explain(standing, call, h.nowMs).Decision
+		for i := range standing {
+			standing[i].CreatedAtMs = rapid.Int64Range(0, 3).Draw(t, "created")
+			standing[i].RuleID = fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "id"), "-", i)
 		}
-		require.Equal(t, decision, runs.ExplainRules(rules, call, h.nowMs).Decision)
+		require.Equal(t, decision, rules.Explain(standing, call, h.nowMs).Decision)
 	})
 }
 
@@ -117,12 +120,12 @@ func TestDenyBeatsAll(t *testing.T) {
 		h := newHouse(t)
 		drawRules(t, h)
 		request := drawCall(t, "a")
-		match := runs.RuleMatch{AnyInput: true}
+		match := api.RuleMatch{AnyInput: true}
 		if rapid.Bool().Draw(t, "by call") {
-			match = runs.RuleMatch{ToolCallID: request.ToolCallID}
+			match = api.RuleMatch{ToolCallID: request.ToolCallID}
 		}
 		h.rule("no", match, denying("no"), func(c *runs.AddRule) { c.ToolName = request.ToolName })
-		require.Equal(t, runs.RuleDeny, h.raise(request))
+		require.Equal(t, api.RuleDeny, h.raise(request))
 	})
 }
 
@@ -135,13 +138,13 @@ func TestOnceNeverLeaks(t *testing.T) {
 		h := newHouse(t)
 		first := drawCall(t, "a")
 		h.raise(first)
-		command := decisions("r", rapid.SampledFrom([]runs.Behavior{"allow", "deny"}).Draw(t, "behavior"), []string{"a"})
-		command.Resolutions[0].Remember = rapid.SampledFrom([]runs.Remember{"", "session", "always"}).Draw(t, "remember")
+		command := decisions("r", rapid.SampledFrom([]api.Behavior{"allow", "deny"}).Draw(t, "behavior"), []string{"a"})
+		command.Resolutions[0].Remember = rapid.SampledFrom([]api.Remember{"", "session", "always"}).Draw(t, "remember")
 		h.must(command)
 		require.Len(t, h.rules, rulesOf(command))
 
 		second := drawCall(t, "b")
-		h.must(&runs.Suspend{RunID: "r", Fence: h.claim("r"), Suspension: runs.Suspension{Approvals: []runs.ApprovalRequest{second}}})
+		h.must(&runs.Suspend{RunID: "r", Fence: h.claim("r"), Suspension: api.Suspension{Approvals: []api.ApprovalRequest{second}}})
 		settled := h.request("r", "b").Outcome
 		switch {
 		case command.Resolutions[0].Remember == "":
@@ -150,10 +153,10 @@ func TestOnceNeverLeaks(t *testing.T) {
 			require.Empty(t, settled, "a remembered decision settled another call")
 		case len(first.PatternKeys) == 0:
 			require.Equal(t, h.request("r", "a").Outcome, settled)
-		case settled == runs.OutcomeAllowed:
+		case settled == api.OutcomeAllowed:
 			require.Subset(t, first.PatternKeys, second.PatternKeys)
 			require.NotEmpty(t, second.PatternKeys)
-		case settled == runs.OutcomeDenied:
+		case settled == api.OutcomeDenied:
 			require.NotEmpty(t, common(first.PatternKeys, second.PatternKeys))
 		}
 	})

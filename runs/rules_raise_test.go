@@ -7,11 +7,14 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // rule adds a rule for session "s" and the tool bash, in the name of ann.
-func (h *house) rule(id string, match runs.RuleMatch, change ...func(*runs.AddRule)) *runs.Rule {
+func (h *house) rule(id string, match api.RuleMatch, change ...func(*runs.AddRule)) *rules.Rule {
 	h.t.Helper()
 	command := &runs.AddRule{RuleID: id, SessionID: "s", ToolName: "bash", Match: match, Actor: runs.Actor{Name: "ann"}}
 	for _, one := range change {
@@ -21,16 +24,16 @@ func (h *house) rule(id string, match runs.RuleMatch, change ...func(*runs.AddRu
 }
 
 func denying(reason string) func(*runs.AddRule) {
-	return func(c *runs.AddRule) { c.Effect, c.Reason = runs.RuleDeny, reason }
+	return func(c *runs.AddRule) { c.Effect, c.Reason = api.RuleDeny, reason }
 }
 
-func asking(c *runs.AddRule)     { c.Effect = runs.RuleAsk }
+func asking(c *runs.AddRule)     { c.Effect = api.RuleAsk }
 func everywhere(c *runs.AddRule) { c.SessionID = "" }
 
 func uses(n int64) func(*runs.AddRule) { return func(c *runs.AddRule) { c.MaxUses = n } }
 
 // running is an approval of another command than ls.
-func running(id, command string) runs.ApprovalRequest {
+func running(id, command string) api.ApprovalRequest {
 	request := approval(id)
 	input, err := json.Marshal(map[string]string{"command": command})
 	if err != nil {
@@ -40,7 +43,7 @@ func running(id, command string) runs.ApprovalRequest {
 	return request
 }
 
-func withKeys(id string, keys ...string) runs.ApprovalRequest {
+func withKeys(id string, keys ...string) api.ApprovalRequest {
 	request := approval(id)
 	request.PatternKeys = keys
 	return request
@@ -56,46 +59,46 @@ func TestRulesSettleEverything(t *testing.T) {
 	h.start("r")
 	h.nowMs += 100
 	command := suspend("r", 1, approval("a"), running("b", "rm -rf /"))
-	command.SuspensionID, command.Checkpoint = "w1", runs.JSON(`{"step":1}`)
+	command.SuspensionID, command.Checkpoint = "w1", api.JSON(`{"step":1}`)
 	reply := h.must(command)
 
 	run := reply.Run.Run
-	require.Equal(t, runs.StatusRunning, run.Status)
-	require.Equal(t, int64(startMs+runs.DefaultLeaseMs), run.LeaseExpiresAtMs, "the lease goes on as it was")
+	require.Equal(t, api.StatusRunning, run.Status)
+	require.Equal(t, int64(startMs+api.DefaultLeaseMs), run.LeaseExpiresAtMs, "the lease goes on as it was")
 	require.Equal(t, run.LeaseExpiresAtMs, run.ClaimableAtMs)
 	require.Equal(t, int64(1), run.Fence)
 	require.Equal(t, int64(1), run.Attempt)
 	require.False(t, run.Attached)
 	resume := reply.Run.View().Resume
 	require.Equal(t, "w1", resume.SuspensionID)
-	require.Equal(t, []runs.Resolution{{
-		RequestID: "a", Outcome: runs.OutcomeAllowed, Behavior: runs.BehaviorAllow, Reason: "harmless",
-		ResolvedBy: "ann", ResolvedAtMs: h.nowMs, Via: "rule:ls", Rule: &runs.AppliedRule{RuleID: "ls", Text: allowed.Text},
+	require.Equal(t, []api.Resolution{{
+		RequestID: "a", Outcome: api.OutcomeAllowed, Behavior: api.BehaviorAllow, Reason: "harmless",
+		ResolvedBy: "ann", ResolvedAtMs: h.nowMs, Via: "rule:ls", Rule: &api.AppliedRule{RuleID: "ls", Text: allowed.Text},
 	}, {
-		RequestID: "b", Outcome: runs.OutcomeDenied, Behavior: runs.BehaviorDeny, Reason: "no removing",
-		ResolvedBy: "ann", ResolvedAtMs: h.nowMs, Via: "rule:rm", Rule: &runs.AppliedRule{RuleID: "rm", Text: denied.Text},
-	}}, []runs.Resolution{resume.Approvals[0].Resolution, resume.Approvals[1].Resolution})
-	require.Equal(t, []runs.EventType{
+		RequestID: "b", Outcome: api.OutcomeDenied, Behavior: api.BehaviorDeny, Reason: "no removing",
+		ResolvedBy: "ann", ResolvedAtMs: h.nowMs, Via: "rule:rm", Rule: &api.AppliedRule{RuleID: "rm", Text: denied.Text},
+	}}, []api.Resolution{resume.Approvals[0].Resolution, resume.Approvals[1].Resolution})
+	require.Equal(t, []api.EventType{
 		"accepted", "queued", "started", "waiting_for_approval", "approval_resolved", "started",
 	}, h.eventTypes("r"), "one event for both decisions")
 	require.Equal(t, "ls", h.request("r", "a").RuleID)
 
 	// The very same call again is answered and settles nothing twice.
 	again := suspend("r", 1, approval("a"), running("b", "rm -rf /"))
-	again.SuspensionID, again.Checkpoint = "w1", runs.JSON(`{"step":1}`)
+	again.SuspensionID, again.Checkpoint = "w1", api.JSON(`{"step":1}`)
 	repeated := h.must(again)
 	require.True(t, repeated.Existing)
 	require.Len(t, repeated.Run.View().Resume.Approvals, 2)
-	again.Checkpoint = runs.JSON(`{"step":2}`)
-	h.refused(runs.CodeIDConflict, again)
+	again.Checkpoint = api.JSON(`{"step":2}`)
+	h.refused(api.CodeIDConflict, again)
 
 	// The holder works on, and may wait again: that is a new Resume.
-	h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
+	h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
 	h.must(&runs.Heartbeat{RunID: "r", Fence: 1})
-	require.Equal(t, runs.StatusWaitingForApproval, h.must(suspend("r", 1, running("c", "make"))).Run.Run.Status)
+	require.Equal(t, api.StatusWaitingForApproval, h.must(suspend("r", 1, running("c", "make"))).Run.Run.Status)
 	h.must(allow("r", "c"))
 	require.Equal(t, []string{"c"}, settledIDs(h.record("r")))
-	h.refused(runs.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
+	h.refused(api.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
 	require.Equal(t, int64(2), h.claim("r"))
 }
 
@@ -106,11 +109,11 @@ func TestWorkerDiesAfterRulesSettled(t *testing.T) {
 	h.rule("ls", param("command", "ls"))
 	h.start("r")
 	h.must(suspend("r", 1, approval("a")))
-	h.nowMs += runs.DefaultLeaseMs
+	h.nowMs += api.DefaultLeaseMs
 	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "other"}).Claim
 	require.Equal(t, int64(2), claim.Attempt)
 	require.Len(t, claim.Resume.Approvals, 1)
-	h.refused(runs.CodeLeaseLost, &runs.Complete{RunID: "r", Fence: 1})
+	h.refused(api.CodeLeaseLost, &runs.Complete{RunID: "r", Fence: 1})
 }
 
 // A lease that lapsed and that nobody took over still works, and is still free.
@@ -119,12 +122,12 @@ func TestRulesAndALapsedLease(t *testing.T) {
 	h := newHouse(t)
 	h.rule("ls", param("command", "ls"))
 	h.start("r")
-	h.nowMs += runs.DefaultLeaseMs + 5
+	h.nowMs += api.DefaultLeaseMs + 5
 	run := h.must(suspend("r", 1, approval("a"))).Run.Run
-	require.Equal(t, runs.StatusRunning, run.Status)
+	require.Equal(t, api.StatusRunning, run.Status)
 	require.Equal(t, h.nowMs, run.ClaimableAtMs)
 	h.must(&runs.Heartbeat{RunID: "r", Fence: 1})
-	h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
+	h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
 	h.must(&runs.Complete{RunID: "r", Fence: 1})
 }
 
@@ -134,12 +137,12 @@ func TestRulesSettleAPart(t *testing.T) {
 	h.rule("ls", param("command", "ls"))
 	h.start("r")
 	reply := h.must(suspend("r", 1, approval("a"), running("b", "make"), question("q")))
-	require.Equal(t, runs.StatusWaitingForUserQuestion, reply.Run.Run.Status)
+	require.Equal(t, api.StatusWaitingForUserQuestion, reply.Run.Run.Status)
 	require.Zero(t, reply.Run.Run.LeaseExpiresAtMs)
 	require.Equal(t, []string{"b"}, reply.Run.View().PendingApprovalIDs)
-	h.refused(runs.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
-	late := h.refused(runs.CodeApprovalNotPending, deny("r", "a"))
-	requireRecorded(t, late, "a", runs.OutcomeAllowed, "rule:ls")
+	h.refused(api.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
+	late := h.refused(api.CodeApprovalNotPending, deny("r", "a"))
+	requireRecorded(t, late, "a", api.OutcomeAllowed, "rule:ls")
 	h.must(answer("r", "q", "north"))
 	h.must(allow("r", "b"))
 	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "other"}).Claim
@@ -153,11 +156,11 @@ func TestRulesSettleNothing(t *testing.T) {
 	h := newHouse(t)
 	h.rule("ls", param("command", "ls"))
 	h.rule("ask", param("command", "git **"), asking)
-	h.rule("all", runs.RuleMatch{ToolCallID: "call-x"}, func(c *runs.AddRule) { c.SessionID = "elsewhere" })
+	h.rule("all", api.RuleMatch{ToolCallID: "call-x"}, func(c *runs.AddRule) { c.SessionID = "elsewhere" })
 	h.start("r")
 	run := h.must(suspend("r", 1, running("a", "git push"), running("x", "make"), question("q"))).Run.Run
-	require.Equal(t, runs.StatusWaitingForUserQuestion, run.Status)
-	require.Equal(t, []runs.EventType{"accepted", "queued", "started", "waiting_for_user_question", "waiting_for_approval"}, h.eventTypes("r"))
+	require.Equal(t, api.StatusWaitingForUserQuestion, run.Status)
+	require.Equal(t, []api.EventType{"accepted", "queued", "started", "waiting_for_user_question", "waiting_for_approval"}, h.eventTypes("r"))
 	for _, id := range []string{"a", "x"} {
 		require.True(t, h.request("r", id).Open())
 		require.Empty(t, h.request("r", id).RuleID)
@@ -169,13 +172,13 @@ func TestAskBeatsAllow(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.rule("ls", param("command", "ls"))
-	h.rule("ask", runs.RuleMatch{AnyInput: true}, asking, everywhere)
+	h.rule("ask", api.RuleMatch{AnyInput: true}, asking, everywhere)
 	h.wait("r", approval("a"))
-	require.Equal(t, runs.StatusWaitingForApproval, h.run("r").Status)
+	require.Equal(t, api.StatusWaitingForApproval, h.run("r").Status)
 	h.must(&runs.RevokeRule{RuleID: "ask"})
 	h.must(allow("r", "a"))
 	h.claim("r")
-	require.Equal(t, runs.StatusRunning, h.must(suspend("r", 2, approval("b"))).Run.Run.Status)
+	require.Equal(t, api.StatusRunning, h.must(suspend("r", 2, approval("b"))).Run.Run.Status)
 }
 
 // Attached waiting: what rules settle never waits, and the lease is the same.
@@ -185,20 +188,20 @@ func TestRulesWhileAttached(t *testing.T) {
 	h.rule("ls", param("command", "ls"))
 	h.start("r")
 	run := h.must(hold("r", 1, approval("a"))).Run.Run
-	require.Equal(t, runs.StatusRunning, run.Status)
+	require.Equal(t, api.StatusRunning, run.Status)
 	require.True(t, run.Attached)
 	require.Equal(t, int64(1), run.Attempt)
 	require.Equal(t, run.LeaseExpiresAtMs, run.ClaimableAtMs)
 
-	require.Equal(t, runs.StatusWaitingForApproval, h.must(hold("r", 1, running("b", "make"))).Run.Run.Status)
-	require.Equal(t, runs.StatusWaitingForApproval, h.must(hold("r", 1, approval("c"))).Run.Run.Status)
+	require.Equal(t, api.StatusWaitingForApproval, h.must(hold("r", 1, running("b", "make"))).Run.Run.Status)
+	require.Equal(t, api.StatusWaitingForApproval, h.must(hold("r", 1, approval("c"))).Run.Run.Status)
 	require.Equal(t, []string{"a", "c"}, settledIDs(h.record("r")), "each is handed over as it falls")
 	h.must(allow("r", "b"))
 	require.Equal(t, []string{"a", "c", "b"}, settledIDs(h.record("r")))
 
 	// Without hold it needs not wait either, and keeps the lease without staying.
 	plain := h.must(suspend("r", 1, approval("d"))).Run.Run
-	require.Equal(t, runs.StatusRunning, plain.Status)
+	require.Equal(t, api.StatusRunning, plain.Status)
 	require.NotZero(t, plain.LeaseExpiresAtMs)
 	require.Equal(t, []string{"a", "c", "b", "d"}, settledIDs(h.record("r")), "no checkpoint took in what was before")
 	h.must(&runs.Complete{RunID: "r", Fence: 1})
@@ -212,17 +215,17 @@ func TestRulesAndWhatIsStillOpen(t *testing.T) {
 	h.start("r")
 	h.must(hold("r", 1, running("b", "make")))
 	run := h.must(suspend("r", 1, approval("a"))).Run.Run
-	require.Equal(t, runs.StatusWaitingForApproval, run.Status)
+	require.Equal(t, api.StatusWaitingForApproval, run.Status)
 	require.Zero(t, run.LeaseExpiresAtMs)
-	h.refused(runs.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
+	h.refused(api.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
 }
 
 func createWaiting(claim, stay bool, requests ...any) *runs.CreateRun {
 	suspension := suspend("", 0, requests...).Suspension
 	suspension.Hold = stay
-	command := &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: runs.JSON(`"go"`), Suspend: &suspension}
+	command := &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`"go"`), Suspend: &suspension}
 	if claim {
-		command.Claim = &runs.ClaimOptions{WorkerID: "worker"}
+		command.Claim = &api.ClaimOptions{WorkerID: "worker"}
 	}
 	return command
 }
@@ -235,7 +238,7 @@ func TestRulesAndARunThatIsMadeWaiting(t *testing.T) {
 		h.rule("ls", param("command", "ls"))
 		reply := h.must(createWaiting(false, false, approval("a")))
 		require.Nil(t, reply.Claim)
-		require.Equal(t, runs.StatusRunning, reply.Run.Run.Status)
+		require.Equal(t, api.StatusRunning, reply.Run.Run.Status)
 		require.Equal(t, h.nowMs, reply.Run.Run.ClaimableAtMs)
 		claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "worker"}).Claim
 		require.Equal(t, int64(1), claim.Attempt)
@@ -248,8 +251,8 @@ func TestRulesAndARunThatIsMadeWaiting(t *testing.T) {
 			h.rule("ls", param("command", "ls"))
 			claim := h.must(createWaiting(true, stay, approval("a"))).Claim
 			require.NotNil(t, claim)
-			require.Equal(t, runs.StatusRunning, claim.Run.Status)
-			require.Equal(t, runs.FenceText(1), claim.Lease.Fence)
+			require.Equal(t, api.StatusRunning, claim.Run.Status)
+			require.Equal(t, model.FenceText(1), claim.Lease.Fence)
 			require.Equal(t, int64(1), claim.Attempt)
 			require.JSONEq(t, `"go"`, string(claim.Input))
 			require.Len(t, claim.Resume.Approvals, 1)
@@ -263,7 +266,7 @@ func TestRulesAndARunThatIsMadeWaiting(t *testing.T) {
 		h.rule("ls", param("command", "ls"))
 		reply := h.must(createWaiting(true, false, approval("a"), running("b", "make")))
 		require.Nil(t, reply.Claim)
-		require.Equal(t, runs.StatusWaitingForApproval, reply.Run.Run.Status)
+		require.Equal(t, api.StatusWaitingForApproval, reply.Run.Run.Status)
 	})
 	t.Run("the run behind it waits its turn", func(t *testing.T) {
 		t.Parallel()
@@ -271,8 +274,8 @@ func TestRulesAndARunThatIsMadeWaiting(t *testing.T) {
 		h.rule("ls", param("command", "ls"))
 		h.must(createWaiting(false, false, approval("a")))
 		h.create("next")
-		require.Equal(t, runs.StatusQueued, h.run("next").Status)
-		h.refused(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "next", WorkerID: "worker"})
+		require.Equal(t, api.StatusQueued, h.run("next").Status)
+		h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "next", WorkerID: "worker"})
 		h.must(&runs.Complete{RunID: "r", Fence: h.claim("r")})
 		h.claim("next")
 	})
@@ -285,16 +288,16 @@ func TestRulesAndDeadlines(t *testing.T) {
 	h.rule("ls", param("command", "ls"), uses(5))
 	h.start("r")
 	reply := h.must(suspend("r", 1, expiringApproval("late", h.nowMs), expiringApproval("soon", h.nowMs+1)))
-	require.Equal(t, runs.OutcomeExpired, h.request("r", "late").Outcome)
-	require.Equal(t, runs.OutcomeAllowed, h.request("r", "soon").Outcome)
-	require.Equal(t, runs.StatusRunning, reply.Run.Run.Status)
+	require.Equal(t, api.OutcomeExpired, h.request("r", "late").Outcome)
+	require.Equal(t, api.OutcomeAllowed, h.request("r", "soon").Outcome)
+	require.Equal(t, api.StatusRunning, reply.Run.Run.Status)
 	require.Equal(t, []string{"late", "soon"}, settledIDs(h.record("r")))
 	h.must(&runs.Heartbeat{RunID: "r", Fence: 1})
 
 	// What ends the run goes before what would let it go on.
 	run := h.must(suspend("r", 1, approval("b"), expiringQuestion("q", h.nowMs))).Run.Run
-	require.Equal(t, runs.StatusCancelled, run.Status)
-	require.Equal(t, runs.OutcomeCancelled, h.request("r", "b").Outcome)
+	require.Equal(t, api.StatusCancelled, run.Status)
+	require.Equal(t, api.OutcomeCancelled, h.request("r", "b").Outcome)
 	require.Equal(t, int64(1), h.rules["ls"].Uses)
 }
 
@@ -305,13 +308,13 @@ func TestMaxUses(t *testing.T) {
 	h.rule("twice", param("command", "ls"), uses(2))
 	h.start("r")
 	run := h.must(suspend("r", 1, approval("a"), running("x", "make"), approval("b"), approval("c"))).Run.Run
-	require.Equal(t, runs.StatusWaitingForApproval, run.Status)
+	require.Equal(t, api.StatusWaitingForApproval, run.Status)
 	require.Equal(t, int64(2), h.rules["twice"].Uses)
 	require.Equal(t, "twice", h.request("r", "b").RuleID)
 	require.True(t, h.request("r", "c").Open())
 	h.must(deny("r", "c", "x"))
 	h.claim("r")
-	require.Equal(t, runs.StatusWaitingForApproval, h.must(suspend("r", 2, approval("d"))).Run.Run.Status)
+	require.Equal(t, api.StatusWaitingForApproval, h.must(suspend("r", 2, approval("d"))).Run.Run.Status)
 }
 
 // A rule without which the keys would not be covered is used as well, though another
@@ -323,11 +326,11 @@ func TestUsesOfSeveralRules(t *testing.T) {
 	h.rule("2-k", keys("k"), uses(1))
 	h.rule("3-jx", keys("j", "x"), uses(1))
 	h.start("r")
-	require.Equal(t, runs.StatusRunning, h.must(suspend("r", 1, withKeys("a", "k", "x", "j"))).Run.Run.Status)
+	require.Equal(t, api.StatusRunning, h.must(suspend("r", 1, withKeys("a", "k", "x", "j"))).Run.Run.Status)
 	require.Equal(t, "3-jx", h.request("r", "a").RuleID)
 	require.Equal(t, []int64{0, 1, 1}, []int64{h.rules["1-j"].Uses, h.rules["2-k"].Uses, h.rules["3-jx"].Uses})
-	require.Equal(t, runs.StatusRunning, h.must(suspend("r", 1, withKeys("b", "j"))).Run.Run.Status)
-	require.Equal(t, runs.StatusWaitingForApproval, h.must(suspend("r", 1, withKeys("c", "k"))).Run.Run.Status)
+	require.Equal(t, api.StatusRunning, h.must(suspend("r", 1, withKeys("b", "j"))).Run.Run.Status)
+	require.Equal(t, api.StatusWaitingForApproval, h.must(suspend("r", 1, withKeys("c", "k"))).Run.Run.Status)
 }
 
 // via names the last rule that was needed, from the oldest on.
@@ -358,18 +361,18 @@ func TestRulesThatDoNotHold(t *testing.T) {
 	h.rule("other", param("command", "ps"), func(c *runs.AddRule) { c.SessionID = "other" })
 	h.start("r")
 	h.nowMs += 99
-	require.Equal(t, runs.StatusRunning, h.must(suspend("r", 1, approval("a"))).Run.Run.Status)
+	require.Equal(t, api.StatusRunning, h.must(suspend("r", 1, approval("a"))).Run.Run.Status)
 	h.nowMs++
 	h.must(suspend("r", 1, approval("b"), running("c", "make"), running("d", "ps")))
 	require.Equal(t, []string{"b", "c", "d"}, h.record("r").View().PendingApprovalIDs)
 
 	built := createWaiting(false, false, running("e", "make"))
 	built.SessionID, built.RunID, built.AgentID = "u", "built", "builder"
-	require.Equal(t, runs.StatusRunning, h.must(built).Run.Run.Status)
+	require.Equal(t, api.StatusRunning, h.must(built).Run.Run.Status)
 	// A rule may name a session before it is there.
 	there := createWaiting(false, false, running("f", "ps"))
 	there.SessionID, there.RunID = "other", "there"
-	require.Equal(t, runs.StatusRunning, h.must(there).Run.Run.Status)
+	require.Equal(t, api.StatusRunning, h.must(there).Run.Run.Status)
 }
 
 // Identical calls in one turn are requests of their own (gallery 6): each is settled.

@@ -6,11 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // remembering decides one approval and remembers it.
-func remembering(command *runs.ResolveApprovals, scope runs.Remember) *runs.ResolveApprovals {
+func remembering(command *runs.ResolveApprovals, scope api.Remember) *runs.ResolveApprovals {
 	command.Resolutions[0].Remember = scope
 	command.Actor = runs.Actor{Name: "ann", Via: "hermes"}
 	return command
@@ -21,32 +23,32 @@ func TestRemember(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.wait("r", running("a", "rm -rf ./temp"))
-	reply := h.must(remembering(allow("r", "a"), runs.RememberSession))
-	rules := h.rulesOf("s")
-	require.Len(t, rules, 1)
-	rule := rules[0]
-	require.Equal(t, runs.Rule{
-		RuleID: rule.RuleID, SessionID: "s", ToolName: "bash", Effect: runs.RuleAllow,
+	reply := h.must(remembering(allow("r", "a"), api.RememberSession))
+	written := h.rulesOf("s")
+	require.Len(t, written, 1)
+	rule := written[0]
+	require.Equal(t, rules.Rule{
+		RuleID: rule.RuleID, SessionID: "s", ToolName: "bash", Effect: api.RuleAllow,
 		Match:     exactly(`{"command":"rm -rf ./temp"}`),
 		Text:      `Allow the tool bash with exactly this input: {"command":"rm -rf ./temp"}, in session s, until 1970-01-31T00:16:40Z.`,
-		CreatedBy: "ann", CreatedAtMs: startMs, ExpiresAtMs: startMs + runs.DefaultRuleAgeMs,
+		CreatedBy: "ann", CreatedAtMs: startMs, ExpiresAtMs: startMs + api.DefaultRuleAgeMs,
 		SourceRunID: "r", SourceRequestID: "a",
 	}, *rule)
 	recorded := h.request("r", "a").Recorded()
-	require.Equal(t, &runs.AppliedRule{RuleID: rule.RuleID, Text: rule.Text}, recorded.Rule)
+	require.Equal(t, &api.AppliedRule{RuleID: rule.RuleID, Text: rule.Text}, recorded.Rule)
 	require.Equal(t, "hermes", recorded.Via, "a person made the decision, not the rule")
 	require.Empty(t, h.request("r", "a").RuleID)
 	require.Equal(t, recorded, reply.Run.View().Resume.Approvals[0].Resolution)
 
 	fence := h.claim("r")
 	h.must(suspend("r", fence, running("same", "rm -rf ./temp")))
-	require.Equal(t, runs.ViaRule+rule.RuleID, h.request("r", "same").Recorded().Via)
+	require.Equal(t, api.ViaRule+rule.RuleID, h.request("r", "same").Recorded().Via)
 	h.must(suspend("r", fence, running("other", "rm -rf ./temp2")))
 	require.True(t, h.request("r", "other").Open())
 	// What is open already waits for its own decision.
 	h.must(allow("r", "other"))
 	h.must(hold("r", h.claim("r"), running("one", "make"), running("two", "make")))
-	h.must(remembering(allow("r", "one"), runs.RememberSession))
+	h.must(remembering(allow("r", "one"), api.RememberSession))
 	require.True(t, h.request("r", "two").Open())
 }
 
@@ -55,7 +57,7 @@ func TestRememberedCompoundCommand(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.wait("r", running("a", "rm temp.txt && ls"))
-	h.must(remembering(allow("r", "a"), runs.RememberAlways))
+	h.must(remembering(allow("r", "a"), api.RememberAlways))
 	fence := h.claim("r")
 	h.must(suspend("r", fence, running("b", "rm temp.txt"), running("c", "rm -rf /"), running("d", "ls"), running("e", "rm temp.txt && ls ")))
 	require.Equal(t, []string{"b", "c", "d", "e"}, h.record("r").View().PendingApprovalIDs)
@@ -65,10 +67,10 @@ func TestRememberedCompoundCommand(t *testing.T) {
 	compound := running("f", "rm temp.txt && ls")
 	compound.ToolName, compound.PatternKeys = "shell", []string{"rm", "ls"}
 	h.must(suspend("r", h.claim("r"), compound))
-	h.must(remembering(allow("r", "f"), runs.RememberAlways))
+	h.must(remembering(allow("r", "f"), api.RememberAlways))
 	others := []any{running("g", "rm x && ls && dd"), running("h", "rm y; ls"), running("i", "ls"), running("j", "ls")}
 	for i, keys := range [][]string{{"rm", "ls", "dd"}, {"ls", "rm"}, {"ls"}, nil} {
-		request := others[i].(runs.ApprovalRequest)
+		request := others[i].(api.ApprovalRequest)
 		request.PatternKeys = keys // of another tool, which the keys do not name
 		others[i] = request
 	}
@@ -80,23 +82,23 @@ func TestRememberAlways(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.wait("r", approval("a"))
-	command := remembering(deny("r", "a"), runs.RememberAlways)
+	command := remembering(deny("r", "a"), api.RememberAlways)
 	command.Resolutions[0].Reason, command.Resolutions[0].RememberForMs = "not here", ms(0)
 	require.NoError(t, runs.Prepare(command, h.newID))
 	require.True(t, command.Needs().ChangesRules, "it waits for what is decided from rules just now")
 	h.must(command)
-	rules := h.rulesOf(runs.GlobalRules)
-	require.Len(t, rules, 1)
-	require.Equal(t, runs.RuleDeny, rules[0].Effect)
-	require.Zero(t, rules[0].ExpiresAtMs)
+	written := h.rulesOf(rules.AllSessions)
+	require.Len(t, written, 1)
+	require.Equal(t, api.RuleDeny, written[0].Effect)
+	require.Zero(t, written[0].ExpiresAtMs)
 	there := createWaiting(false, false, approval("x"))
 	there.SessionID, there.RunID = "u", "there"
 	h.must(there)
 	recorded := h.request("there", "x").Recorded()
-	require.Equal(t, runs.OutcomeDenied, recorded.Outcome)
+	require.Equal(t, api.OutcomeDenied, recorded.Outcome)
 	require.Equal(t, "not here", recorded.Reason, "the worker is told the same")
 
-	mild := remembering(allow("r", "a"), runs.RememberAlways)
+	mild := remembering(allow("r", "a"), api.RememberAlways)
 	require.NoError(t, runs.Prepare(mild, h.newID))
 	require.False(t, mild.Needs().ChangesRules, "a rule that allows holds up nobody")
 }
@@ -106,10 +108,10 @@ func TestRememberSessionStaysThere(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.wait("r", approval("a"))
-	h.must(remembering(allow("r", "a"), runs.RememberSession))
+	h.must(remembering(allow("r", "a"), api.RememberSession))
 	there := createWaiting(false, false, approval("x"))
 	there.SessionID, there.RunID = "u", "there"
-	require.Equal(t, runs.StatusWaitingForApproval, h.must(there).Run.Run.Status)
+	require.Equal(t, api.StatusWaitingForApproval, h.must(there).Run.Run.Status)
 	h.nowMs++
 	h.must(&runs.EndSession{SessionID: "s", Actor: runs.Actor{Name: "ben"}})
 	rule := h.rulesOf("s")[0]
@@ -122,8 +124,8 @@ func TestRememberTwoInOneBatch(t *testing.T) {
 	h := newHouse(t)
 	h.wait("r", running("a", "make"), running("b", "ls"), running("c", "ps"))
 	command := allow("r", "a", "b", "c")
-	command.Resolutions[0].Remember, command.Resolutions[2].Remember = runs.RememberSession, runs.RememberAlways
-	command.Resolutions[2].Behavior = runs.BehaviorDeny
+	command.Resolutions[0].Remember, command.Resolutions[2].Remember = api.RememberSession, api.RememberAlways
+	command.Resolutions[2].Behavior = api.BehaviorDeny
 	command.Key = "k"
 	h.must(command)
 	require.Len(t, h.rules, 2)
@@ -131,23 +133,23 @@ func TestRememberTwoInOneBatch(t *testing.T) {
 
 	// A repeated call writes no second rule; one that remembers otherwise is another.
 	again := allow("r", "a", "b", "c")
-	again.Resolutions[0].Remember, again.Resolutions[2].Remember = runs.RememberSession, runs.RememberAlways
-	again.Resolutions[2].Behavior = runs.BehaviorDeny
+	again.Resolutions[0].Remember, again.Resolutions[2].Remember = api.RememberSession, api.RememberAlways
+	again.Resolutions[2].Behavior = api.BehaviorDeny
 	again.Key = "k"
 	require.True(t, h.must(again).Replayed)
 	require.Len(t, h.rules, 2)
 	for _, change := range []func(*runs.ApprovalDecision){
 		func(r *runs.ApprovalDecision) { r.Remember = "" },
-		func(r *runs.ApprovalDecision) { r.Remember = runs.RememberAlways },
+		func(r *runs.ApprovalDecision) { r.Remember = api.RememberAlways },
 		func(r *runs.ApprovalDecision) { r.RememberForMs = ms(5) },
-		func(r *runs.ApprovalDecision) { r.RememberMatch = &runs.RuleMatch{AnyInput: true} },
+		func(r *runs.ApprovalDecision) { r.RememberMatch = &api.RuleMatch{AnyInput: true} },
 	} {
 		other := allow("r", "a", "b", "c")
-		other.Resolutions[0].Remember, other.Resolutions[2].Remember = runs.RememberSession, runs.RememberAlways
-		other.Resolutions[2].Behavior = runs.BehaviorDeny
+		other.Resolutions[0].Remember, other.Resolutions[2].Remember = api.RememberSession, api.RememberAlways
+		other.Resolutions[2].Behavior = api.BehaviorDeny
 		other.Key = "k"
 		change(&other.Resolutions[0])
-		h.refused(runs.CodeIdempotencyConflict, other)
+		h.refused(api.CodeIdempotencyConflict, other)
 	}
 }
 
@@ -156,8 +158,8 @@ func TestRememberIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.wait("r", approval("a"))
-	command := remembering(allow("r", "a", "nobody"), runs.RememberAlways)
-	h.refused(runs.CodeApprovalNotPending, command)
+	command := remembering(allow("r", "a", "nobody"), api.RememberAlways)
+	h.refused(api.CodeApprovalNotPending, command)
 	require.Empty(t, h.rules)
 }
 
@@ -165,18 +167,18 @@ func TestRememberMatch(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.wait("r", running("a", "npm test"))
-	command := remembering(allow("r", "a"), runs.RememberSession)
-	command.Resolutions[0].RememberMatch = &runs.RuleMatch{Params: map[string]string{"command": "npm **"}}
+	command := remembering(allow("r", "a"), api.RememberSession)
+	command.Resolutions[0].RememberMatch = &api.RuleMatch{Params: map[string]string{"command": "npm **"}}
 	h.must(command)
 	require.Equal(t, `Allow the tool bash when command matches "npm **" (** is any text), in session s, until 1970-01-31T00:16:40Z.`, h.rulesOf("s")[0].Text)
 	fence := h.claim("r")
-	require.Equal(t, runs.StatusRunning, h.must(suspend("r", fence, running("b", "npm run build"))).Run.Run.Status)
+	require.Equal(t, api.StatusRunning, h.must(suspend("r", fence, running("b", "npm run build"))).Run.Run.Status)
 	elsewhere := running("c", "npm test")
 	elsewhere.ToolName = "other"
-	require.Equal(t, runs.StatusWaitingForApproval, h.must(suspend("r", fence, elsewhere)).Run.Run.Status)
+	require.Equal(t, api.StatusWaitingForApproval, h.must(suspend("r", fence, elsewhere)).Run.Run.Status)
 
-	exact := remembering(allow("r", "c"), runs.RememberSession)
-	exact.Resolutions[0].RememberMatch = &runs.RuleMatch{InputDigest: digestOf(`{"command":"npm test"}`), ToolCallID: "call-c"}
+	exact := remembering(allow("r", "c"), api.RememberSession)
+	exact.Resolutions[0].RememberMatch = &api.RuleMatch{InputDigest: digestOf(`{"command":"npm test"}`), ToolCallID: "call-c"}
 	h.must(exact)
 	require.Contains(t, h.request("r", "c").Recorded().Rule.Text,
 		`Allow the tool other with exactly this input: {"command":"npm test"} and for the one call "call-c", in session s`)
@@ -195,11 +197,11 @@ func TestRememberFaults(t *testing.T) {
 		{"less than no time", func(r *runs.ApprovalDecision) { r.RememberForMs = ms(-1) }, 0, "remember_for_ms"},
 		{"past the cap", func(r *runs.ApprovalDecision) { r.RememberForMs = ms(1_001) }, 1_000, "remember_for_ms"},
 		{"for ever past the cap", func(r *runs.ApprovalDecision) { r.RememberForMs = ms(0) }, 1_000, "remember_for_ms"},
-		{"past all bounds", func(r *runs.ApprovalDecision) { r.RememberForMs = ms(runs.MaxExpiresAfterMs + 1) }, 0, "remember_for_ms"},
-		{"another input", func(r *runs.ApprovalDecision) { r.UpdatedInput = runs.JSON(`{"command":"ls -l"}`) }, 0, "remember"},
-		{"nothing to match", func(r *runs.ApprovalDecision) { r.RememberMatch = &runs.RuleMatch{} }, 0, "remember"},
+		{"past all bounds", func(r *runs.ApprovalDecision) { r.RememberForMs = ms(api.MaxExpiresAfterMs + 1) }, 0, "remember_for_ms"},
+		{"another input", func(r *runs.ApprovalDecision) { r.UpdatedInput = api.JSON(`{"command":"ls -l"}`) }, 0, "remember"},
+		{"nothing to match", func(r *runs.ApprovalDecision) { r.RememberMatch = &api.RuleMatch{} }, 0, "remember"},
 		{"a call everywhere", func(r *runs.ApprovalDecision) {
-			r.Remember, r.RememberMatch = runs.RememberAlways, &runs.RuleMatch{ToolCallID: "c"}
+			r.Remember, r.RememberMatch = api.RememberAlways, &api.RuleMatch{ToolCallID: "c"}
 		}, 0, "remember/tool_call_id"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -208,13 +210,13 @@ func TestRememberFaults(t *testing.T) {
 			h.wait("r", approval("a"), approval("b"))
 			command := remembering(allow("r", "b", "a"), "")
 			command.MaxRuleAgeMs = test.maxAge
-			command.Resolutions[1].Remember = runs.RememberSession
+			command.Resolutions[1].Remember = api.RememberSession
 			test.change(&command.Resolutions[1])
-			require.Equal(t, []string{"/resolutions/1/" + test.pointer}, pointersOf(h.refused(runs.CodeInvalidRequest, command)))
+			require.Equal(t, []string{"/resolutions/1/" + test.pointer}, pointersOf(h.refused(api.CodeInvalidRequest, command)))
 			require.Empty(t, h.rules)
 
 			_, err := runs.PreviewRule(approval("a"), "s", command.Resolutions[1], test.maxAge, h.nowMs)
-			refusal := requireCode(t, runs.CodeInvalidRequest, err)
+			refusal := requireCode(t, api.CodeInvalidRequest, err)
 			require.True(t, strings.HasPrefix(refusal.Faults[0].Pointer, "/remember"))
 		})
 	}
@@ -225,7 +227,7 @@ func TestRememberDefaults(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.wait("r", approval("a"), approval("b"), approval("c"))
-	short := remembering(allow("r", "a"), runs.RememberSession)
+	short := remembering(allow("r", "a"), api.RememberSession)
 	short.MaxRuleAgeMs = 1_000
 	preview, err := runs.PreviewRule(approval("a"), "s", short.Resolutions[0], short.MaxRuleAgeMs, h.nowMs)
 	require.NoError(t, err)
@@ -234,11 +236,11 @@ func TestRememberDefaults(t *testing.T) {
 	require.Equal(t, preview.Text, h.rulesOf("s")[0].Text, "what is shown before is what is written")
 	require.Equal(t, preview.ExpiresAtMs, h.rulesOf("s")[0].ExpiresAtMs)
 
-	long := remembering(allow("r", "b"), runs.RememberSession)
+	long := remembering(allow("r", "b"), api.RememberSession)
 	long.MaxRuleAgeMs, long.Resolutions[0].RememberForMs = 1_000, ms(1_000)
 	h.must(long)
-	edited := remembering(deny("r", "c"), runs.RememberSession)
-	edited.Resolutions[0].UpdatedInput = runs.JSON(`{"command":"make"}`)
+	edited := remembering(deny("r", "c"), api.RememberSession)
+	edited.Resolutions[0].UpdatedInput = api.JSON(`{"command":"make"}`)
 	h.must(edited)
 	require.Equal(t, exactly(`{"command":"ls"}`), h.rules[h.request("r", "c").Recorded().Rule.RuleID].Match, "the input that was asked for")
 }

@@ -4,18 +4,23 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // settle records what became of an open request. It is written once.
-func (w *work) settle(run *Run, request *Request, resolution Resolution) Resolution {
+func (w *work) settle(run *model.Run, request *model.Request, resolution api.Resolution) api.Resolution {
 	request = w.own(request)
 	resolution.RequestID = request.RequestID
-	if request.Kind != KindClarification || resolution.ResolvedAtMs == 0 {
+	if request.Kind != model.KindClarification || resolution.ResolvedAtMs == 0 {
 		resolution.ResolvedAtMs = w.nowMs
 	}
-	if request.Kind == KindApproval {
-		if resolution.Outcome != OutcomeAllowed {
-			resolution.Behavior = BehaviorDeny
+	if request.Kind == model.KindApproval {
+		if resolution.Outcome != api.OutcomeAllowed {
+			resolution.Behavior = api.BehaviorDeny
 		}
 	} else if resolution.Declined == nil {
 		resolution.Declined = new(bool)
@@ -26,51 +31,51 @@ func (w *work) settle(run *Run, request *Request, resolution Resolution) Resolut
 	request.SettledAtMs = w.nowMs
 	request.DueAtMs = 0
 	request.PartialAnswers = nil
-	request.Resolution = encode(resolution)
+	request.Resolution = document.Encode(resolution)
 	w.saveRun(run)
 	return resolution
 }
 
 type approvalResolvedEvent struct {
-	Type        EventType    `json:"type"`
-	Resolutions []Resolution `json:"resolutions"`
+	Type        api.EventType    `json:"type"`
+	Resolutions []api.Resolution `json:"resolutions"`
 }
 
 type questionResolvedEvent struct {
-	Type       EventType  `json:"type"`
-	Resolution Resolution `json:"resolution"`
+	Type       api.EventType  `json:"type"`
+	Resolution api.Resolution `json:"resolution"`
 }
 
 type plainEvent struct {
-	Type EventType `json:"type"`
+	Type api.EventType `json:"type"`
 }
 
 type errorEvent struct {
-	Type  EventType `json:"type"`
-	Error string    `json:"error"`
+	Type  api.EventType `json:"type"`
+	Error string        `json:"error"`
 }
 
 type reasonEvent struct {
-	Type   EventType `json:"type"`
-	Reason string    `json:"reason,omitempty"`
+	Type   api.EventType `json:"type"`
+	Reason string        `json:"reason,omitempty"`
 }
 
 // settleAll settles several requests alike and reports each: one event for all the
 // approvals, one for each question and each clarification.
-func (w *work) settleAll(run *Run, requests []*Request, resolution Resolution) {
-	var approvals []Resolution
+func (w *work) settleAll(run *model.Run, requests []*model.Request, resolution api.Resolution) {
+	var approvals []api.Resolution
 	for _, request := range requests {
-		if request.Kind == KindApproval {
+		if request.Kind == model.KindApproval {
 			approvals = append(approvals, w.settle(run, request, resolution))
 		}
 	}
 	if len(approvals) > 0 {
-		w.emit(run, EventApprovalResolved, approvalResolvedEvent{EventApprovalResolved, approvals})
+		w.emit(run, api.EventApprovalResolved, approvalResolvedEvent{api.EventApprovalResolved, approvals})
 	}
 	for _, request := range requests {
-		if request.Kind != KindApproval {
+		if request.Kind != model.KindApproval {
 			recorded := w.settle(run, request, resolution)
-			w.emit(run, EventUserQuestionResolved, questionResolvedEvent{EventUserQuestionResolved, recorded})
+			w.emit(run, api.EventUserQuestionResolved, questionResolvedEvent{api.EventUserQuestionResolved, recorded})
 		}
 	}
 }
@@ -78,19 +83,19 @@ func (w *work) settleAll(run *Run, requests []*Request, resolution Resolution) {
 // waitOrGoOn gives a run the status that its open requests call for. When nothing
 // is open any more it runs again: under the lease of its attached holder, if that
 // one lives, and otherwise for whoever claims it.
-func (w *work) waitOrGoOn(run *Run) {
+func (w *work) waitOrGoOn(run *model.Run) {
 	switch {
-	case w.waitsFor(run.RunID, KindQuestion), w.parked(run.RunID):
-		if run.Status != StatusWaitingForUserQuestion {
-			w.move(run, StatusWaitingForUserQuestion)
+	case w.waitsFor(run.RunID, model.KindQuestion), w.parked(run.RunID):
+		if run.Status != api.StatusWaitingForUserQuestion {
+			w.move(run, api.StatusWaitingForUserQuestion)
 		}
-	case w.waitsFor(run.RunID, KindApproval):
-		if run.Status != StatusWaitingForApproval {
-			w.move(run, StatusWaitingForApproval)
+	case w.waitsFor(run.RunID, model.KindApproval):
+		if run.Status != api.StatusWaitingForApproval {
+			w.move(run, api.StatusWaitingForApproval)
 		}
-	case Waiting(run.Status):
-		w.move(run, StatusRunning)
-		w.emit(run, EventStarted, plainEvent{EventStarted})
+	case model.Waiting(run.Status):
+		w.move(run, api.StatusRunning)
+		w.emit(run, api.EventStarted, plainEvent{api.EventStarted})
 		run.ClaimableAtMs = w.nowMs
 		if run.Attached && run.Leased(w.nowMs) {
 			run.ClaimableAtMs = run.LeaseExpiresAtMs
@@ -105,8 +110,8 @@ func (w *work) waitOrGoOn(run *Run) {
 // question ends the run. Each command on a run does this first, so that an answer
 // that comes too late finds the request expired whether or not the sweep has been
 // there.
-func (w *work) expireDue(run *Run) {
-	var due []*Request
+func (w *work) expireDue(run *model.Run) {
+	var due []*model.Request
 	for _, request := range w.requestsOf(run.RunID) {
 		if request.Open() && request.DueAtMs != 0 && request.DueAtMs <= w.nowMs {
 			due = append(due, request)
@@ -115,38 +120,38 @@ func (w *work) expireDue(run *Run) {
 	if len(due) == 0 {
 		return
 	}
-	slices.SortStableFunc(due, func(a, b *Request) int { return cmp.Compare(a.DueAtMs, b.DueAtMs) })
+	slices.SortStableFunc(due, func(a, b *model.Request) int { return cmp.Compare(a.DueAtMs, b.DueAtMs) })
 
-	var expired []Resolution
-	var question *Request
+	var expired []api.Resolution
+	var question *model.Request
 	for _, request := range due {
-		if request.Kind == KindApproval {
-			expired = append(expired, w.settle(run, request, Resolution{
-				Outcome: OutcomeExpired, Reason: fmt.Sprintf("expired at %d", request.DueAtMs),
-				ResolvedBy: ResolvedBySystem, Via: ViaClock,
+		if request.Kind == model.KindApproval {
+			expired = append(expired, w.settle(run, request, api.Resolution{
+				Outcome: api.OutcomeExpired, Reason: fmt.Sprintf("expired at %d", request.DueAtMs),
+				ResolvedBy: api.ResolvedBySystem, Via: api.ViaClock,
 			}))
 		} else if question == nil {
 			question = request
 		}
 	}
 	if len(expired) > 0 {
-		w.emit(run, EventApprovalResolved, approvalResolvedEvent{EventApprovalResolved, expired})
+		w.emit(run, api.EventApprovalResolved, approvalResolvedEvent{api.EventApprovalResolved, expired})
 	}
 	if question == nil {
 		w.waitOrGoOn(run)
 		return
 	}
 	dueAtMs := question.DueAtMs
-	if run.Kind == KindParentClarification {
-		w.conclude(run, question, declinedBy(OutcomeExpired, fmt.Sprintf("expired at %d", dueAtMs), "expired",
-			Actor{Name: ResolvedBySystem, Via: ViaClock}))
+	if run.Kind == api.KindParentClarification {
+		w.conclude(run, question, declinedBy(api.OutcomeExpired, fmt.Sprintf("expired at %d", dueAtMs), "expired",
+			Actor{Name: api.ResolvedBySystem, Via: api.ViaClock}))
 		return
 	}
-	recorded := w.settle(run, question, Resolution{
-		Outcome: OutcomeExpired, Reason: fmt.Sprintf("expired at %d", dueAtMs), ResolvedBy: ResolvedBySystem, Via: ViaClock,
+	recorded := w.settle(run, question, api.Resolution{
+		Outcome: api.OutcomeExpired, Reason: fmt.Sprintf("expired at %d", dueAtMs), ResolvedBy: api.ResolvedBySystem, Via: api.ViaClock,
 	})
-	w.emit(run, EventUserQuestionResolved, questionResolvedEvent{EventUserQuestionResolved, recorded})
-	w.cancel(run, expiredText(question.RequestID, dueAtMs), Actor{Name: ResolvedBySystem, Via: ViaClock}, "")
+	w.emit(run, api.EventUserQuestionResolved, questionResolvedEvent{api.EventUserQuestionResolved, recorded})
+	w.cancel(run, expiredText(question.RequestID, dueAtMs), Actor{Name: api.ResolvedBySystem, Via: api.ViaClock}, "")
 }
 
 func expiredText(requestID string, dueAtMs int64) string {
@@ -155,36 +160,36 @@ func expiredText(requestID string, dueAtMs int64) string {
 
 // cancel ends a run as cancelled. What is still open on it is recorded cancelled
 // (decisions.md 10).
-func (w *work) cancel(run *Run, text string, actor Actor, reason string) {
-	w.settleAll(run, w.open(run.RunID), Resolution{
-		Outcome: OutcomeCancelled, Reason: reason, ResolvedBy: actor.Name, Via: actor.Via,
+func (w *work) cancel(run *model.Run, text string, actor Actor, reason string) {
+	w.settleAll(run, w.open(run.RunID), api.Resolution{
+		Outcome: api.OutcomeCancelled, Reason: reason, ResolvedBy: actor.Name, Via: actor.Via,
 	})
 	run.Error = text
-	w.finish(run, StatusCancelled, LeaseRevoked, EventCancelled, reasonEvent{EventCancelled, reason})
+	w.finish(run, api.StatusCancelled, model.LeaseRevoked, api.EventCancelled, reasonEvent{api.EventCancelled, reason})
 }
 
 // holder checks that the caller holds the newest claim of a run that goes on
 // (decisions.md 33). A lease that lapsed and that nobody took over still counts.
-func (w *work) holder(run *Run, fence int64) error {
+func (w *work) holder(run *model.Run, fence int64) error {
 	switch {
 	case fence == 0 || fence != run.Fence:
-		return newError(CodeLeaseLost, "fence %d is not the newest of run %s", fence, run.RunID)
-	case run.Status == StatusCompleted || run.Status == StatusFailed:
-		return newError(CodeRunStateConflict, "run %s is already %s", run.RunID, run.Status)
-	case Terminal(run.Status):
-		return newError(CodeLeaseLost, "run %s was %s", run.RunID, run.Status)
+		return refusal.New(api.CodeLeaseLost, "fence %d is not the newest of run %s", fence, run.RunID)
+	case run.Status == api.StatusCompleted || run.Status == api.StatusFailed:
+		return refusal.New(api.CodeRunStateConflict, "run %s is already %s", run.RunID, run.Status)
+	case model.Terminal(run.Status):
+		return refusal.New(api.CodeLeaseLost, "run %s was %s", run.RunID, run.Status)
 	case run.LeaseEnd != "":
-		return newError(CodeLeaseLost, "the lease of run %s was %s", run.RunID, run.LeaseEnd)
+		return refusal.New(api.CodeLeaseLost, "the lease of run %s was %s", run.RunID, run.LeaseEnd)
 	}
 	return nil
 }
 
 // targetRun returns the run that a worker's call is about, with everything due on
 // it expired.
-func (w *work) targetRun(runID string) (*Run, error) {
+func (w *work) targetRun(runID string) (*model.Run, error) {
 	run := w.run(runID)
 	if run == nil {
-		return nil, UnknownRun(runID)
+		return nil, refusal.UnknownRun(runID)
 	}
 	w.expireDue(run)
 	return run, nil
@@ -195,9 +200,9 @@ func (w *work) targetRun(runID string) (*Run, error) {
 func (w *work) checkTarget(sessionID, runID string) error {
 	switch {
 	case runID != "" && w.run(runID) == nil:
-		return UnknownRun(runID)
+		return refusal.UnknownRun(runID)
 	case w.session == nil:
-		return UnknownSession(sessionID)
+		return refusal.UnknownSession(sessionID)
 	}
 	return nil
 }
@@ -205,7 +210,7 @@ func (w *work) checkTarget(sessionID, runID string) error {
 // lookUp answers a keyed call from its record: done is true when it was seen
 // before. The target of the call is target, or, when that is empty, the run that
 // the record names.
-func (w *work) lookUp(key *RecordKey, target string, canonical []byte) (reply Reply, done bool, err error) {
+func (w *work) lookUp(key *model.RecordKey, target string, canonical []byte) (reply Reply, done bool, err error) {
 	if key == nil {
 		return Reply{}, false, nil
 	}
@@ -217,7 +222,7 @@ func (w *work) lookUp(key *RecordKey, target string, canonical []byte) (reply Re
 		target = record.RunID
 	}
 	if record.Fingerprint != fingerprint(key.Operation, target, canonical) {
-		return Reply{}, true, newError(CodeIdempotencyConflict, "run operation idempotency key was reused with a different request payload")
+		return Reply{}, true, refusal.New(api.CodeIdempotencyConflict, "run operation idempotency key was reused with a different request payload")
 	}
 	return Reply{Replayed: true, ReplayRunID: record.RunID}, true, nil
 }
@@ -225,25 +230,25 @@ func (w *work) lookUp(key *RecordKey, target string, canonical []byte) (reply Re
 // canonicalBody returns the RFC 8785 form of a body for its fingerprint. What
 // cannot be written so was refused when the body was read.
 func canonicalBody(body any) ([]byte, error) {
-	canonical, err := Canonical(body)
+	canonical, err := document.Canonical(body)
 	if err != nil {
-		return nil, invalid(Fault{Detail: "has no canonical JSON form"})
+		return nil, refusal.Invalid(api.Fault{Detail: "has no canonical JSON form"})
 	}
 	return canonical, nil
 }
 
 // recordKey returns the key of a keyed call, or nil for one without a key.
-func recordKey(operation Operation, scope, key string) *RecordKey {
+func recordKey(operation model.Operation, scope, key string) *model.RecordKey {
 	if key == "" {
 		return nil
 	}
-	return &RecordKey{Operation: operation, Scope: scope, IdempotencyKey: key}
+	return &model.RecordKey{Operation: operation, Scope: scope, IdempotencyKey: key}
 }
 
 // validIDs drops what cannot be the id of anything, so that a hostile text never
 // reaches a database.
 func validIDs(ids ...string) []string {
-	return slices.DeleteFunc(ids, func(id string) bool { return !ValidID(id) })
+	return slices.DeleteFunc(ids, func(id string) bool { return !refusal.ValidID(id) })
 }
 
 // prepareKey trims and checks an optional key.
@@ -251,12 +256,12 @@ func prepareKey(key *string) error {
 	if *key == "" {
 		return nil
 	}
-	checked, err := CheckIdempotencyKey(*key)
+	checked, err := refusal.CheckIdempotencyKey(*key)
 	*key = checked
 	return err
 }
 
 func (a *Actor) prepare() {
-	a.Name = cmp.Or(a.Name, DefaultActorID)
-	a.Via = cmp.Or(a.Via, ViaAPI)
+	a.Name = cmp.Or(a.Name, api.DefaultActorID)
+	a.Via = cmp.Or(a.Via, api.ViaAPI)
 }

@@ -1,6 +1,12 @@
 package runs
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
 
 // RequestKey identifies a request within its session.
 type RequestKey struct {
@@ -14,25 +20,25 @@ type RequestKey struct {
 type State struct {
 	SessionID string
 	// Session is nil when it is not there.
-	Session  *Session
-	Runs     map[string]*Run
-	Requests map[RequestKey]*Request
-	Records  map[RecordKey]*IdempotencyRecord
-	Effects  map[string]*Effect  // by EffectID
-	Messages map[string]*Message // by MessageID
-	Rules    map[string]*Rule    // by RuleID
+	Session  *model.Session
+	Runs     map[string]*model.Run
+	Requests map[RequestKey]*model.Request
+	Records  map[model.RecordKey]*model.IdempotencyRecord
+	Effects  map[string]*model.Effect  // by EffectID
+	Messages map[string]*model.Message // by MessageID
+	Rules    map[string]*rules.Rule    // by RuleID
 }
 
 // NewState returns an empty state of a session.
 func NewState(sessionID string) *State {
 	return &State{
 		SessionID: sessionID,
-		Runs:      map[string]*Run{},
-		Requests:  map[RequestKey]*Request{},
-		Records:   map[RecordKey]*IdempotencyRecord{},
-		Effects:   map[string]*Effect{},
-		Messages:  map[string]*Message{},
-		Rules:     map[string]*Rule{},
+		Runs:      map[string]*model.Run{},
+		Requests:  map[RequestKey]*model.Request{},
+		Records:   map[model.RecordKey]*model.IdempotencyRecord{},
+		Effects:   map[string]*model.Effect{},
+		Messages:  map[string]*model.Message{},
+		Rules:     map[string]*rules.Rule{},
 	}
 }
 
@@ -40,22 +46,22 @@ func NewState(sessionID string) *State {
 // one of an insert and an update list.
 type Change struct {
 	// Session is written when it is not nil; SessionNew tells an insert.
-	Session     *Session
+	Session     *model.Session
 	SessionNew  bool
-	NewRuns     []*Run
-	UpdatedRuns []*Run
-	NewRequests []*Request
+	NewRuns     []*model.Run
+	UpdatedRuns []*model.Run
+	NewRequests []*model.Request
 	// SettledRequests were settled, or have a new part of their answer and are still
 	// open.
-	SettledRequests []*Request
-	Events          []*Event
-	Records         []*IdempotencyRecord
-	NewEffects      []*Effect
-	UpdatedEffects  []*Effect
-	NewMessages     []*Message
-	UpdatedMessages []*Message
-	NewRules        []*Rule
-	UpdatedRules    []*Rule
+	SettledRequests []*model.Request
+	Events          []*model.Event
+	Records         []*model.IdempotencyRecord
+	NewEffects      []*model.Effect
+	UpdatedEffects  []*model.Effect
+	NewMessages     []*model.Message
+	UpdatedMessages []*model.Message
+	NewRules        []*rules.Rule
+	UpdatedRules    []*rules.Rule
 
 	// dequeued holds the FirstEventID of runs that left the queue, by which the
 	// runs behind them move up in the State.
@@ -77,12 +83,12 @@ func (s *State) Apply(change Change) {
 	if change.Session != nil {
 		s.Session = change.Session
 	}
-	for _, list := range [][]*Run{change.NewRuns, change.UpdatedRuns} {
+	for _, list := range [][]*model.Run{change.NewRuns, change.UpdatedRuns} {
 		for _, run := range list {
 			s.Runs[run.RunID] = run
 		}
 	}
-	for _, list := range [][]*Request{change.NewRequests, change.SettledRequests} {
+	for _, list := range [][]*model.Request{change.NewRequests, change.SettledRequests} {
 		for _, request := range list {
 			s.Requests[RequestKey{request.RunID, request.RequestID}] = request
 		}
@@ -90,17 +96,17 @@ func (s *State) Apply(change Change) {
 	for _, record := range change.Records {
 		s.Records[record.RecordKey] = record
 	}
-	for _, list := range [][]*Effect{change.NewEffects, change.UpdatedEffects} {
+	for _, list := range [][]*model.Effect{change.NewEffects, change.UpdatedEffects} {
 		for _, effect := range list {
 			s.Effects[effect.EffectID] = effect
 		}
 	}
-	for _, list := range [][]*Message{change.NewMessages, change.UpdatedMessages} {
+	for _, list := range [][]*model.Message{change.NewMessages, change.UpdatedMessages} {
 		for _, message := range list {
 			s.Messages[message.MessageID] = message
 		}
 	}
-	for _, list := range [][]*Rule{change.NewRules, change.UpdatedRules} {
+	for _, list := range [][]*rules.Rule{change.NewRules, change.UpdatedRules} {
 		for _, rule := range list {
 			s.Rules[rule.RuleID] = rule
 		}
@@ -116,7 +122,7 @@ func (s *State) moveUp(dequeued []int64) {
 	}
 	left := slices.Sorted(slices.Values(dequeued))
 	for runID, run := range s.Runs {
-		if run.Status != StatusQueued || run.SessionID != s.SessionID {
+		if run.Status != api.StatusQueued || run.SessionID != s.SessionID {
 			continue
 		}
 		if passed, _ := slices.BinarySearch(left, run.FirstEventID); passed > 0 {
@@ -130,22 +136,22 @@ func (s *State) moveUp(dequeued []int64) {
 // Writes gathers the changes of a batch of decisions into the fewest rows: each
 // row once, in its last image.
 type Writes struct {
-	NewSessions     []*Session
-	UpdatedSessions []*Session
-	NewRuns         []*Run
-	UpdatedRuns     []*Run
-	NewRequests     []*Request
+	NewSessions     []*model.Session
+	UpdatedSessions []*model.Session
+	NewRuns         []*model.Run
+	UpdatedRuns     []*model.Run
+	NewRequests     []*model.Request
 	// SettledRequests were settled, or have a new part of their answer and are still
 	// open.
-	SettledRequests []*Request
-	Events          []*Event
-	Records         []*IdempotencyRecord
-	NewEffects      []*Effect
-	UpdatedEffects  []*Effect
-	NewMessages     []*Message
-	UpdatedMessages []*Message
-	NewRules        []*Rule
-	UpdatedRules    []*Rule
+	SettledRequests []*model.Request
+	Events          []*model.Event
+	Records         []*model.IdempotencyRecord
+	NewEffects      []*model.Effect
+	UpdatedEffects  []*model.Effect
+	NewMessages     []*model.Message
+	UpdatedMessages []*model.Message
+	NewRules        []*rules.Rule
+	UpdatedRules    []*rules.Rule
 }
 
 // Gather puts the changes of one batch, in the order of their decisions, together.
@@ -154,12 +160,12 @@ type Writes struct {
 // rule of the same id make two rows, of which the database refuses one.
 func Gather(changes []Change) Writes {
 	var w Writes
-	sessions := rows[string, Session]{}
-	runRows := rows[[2]string, Run]{}
-	requests := rows[[3]string, Request]{}
-	effects := rows[string, Effect]{}
-	messages := rows[[2]string, Message]{}
-	ruleRows := rows[[2]string, Rule]{}
+	sessions := rows[string, model.Session]{}
+	runRows := rows[[2]string, model.Run]{}
+	requests := rows[[3]string, model.Request]{}
+	effects := rows[string, model.Effect]{}
+	messages := rows[[2]string, model.Message]{}
+	ruleRows := rows[[2]string, rules.Rule]{}
 	for i := range changes {
 		change := &changes[i]
 		if change.Session != nil {

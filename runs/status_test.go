@@ -5,14 +5,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // design.md §2 "Legal moves", all pairs for each kind of run. The one that only a
 // parent clarification makes is the only one that it makes.
 func TestLegalMoves(t *testing.T) {
 	t.Parallel()
-	legal := map[runs.Status]map[runs.Status]bool{
+	legal := map[api.Status]map[api.Status]bool{
 		"queued":  {"running": true, "failed": true, "cancelled": true},
 		"running": {"waiting_for_approval": true, "waiting_for_user_question": true, "completed": true, "failed": true, "interrupted": true, "cancelled": true},
 		"waiting_for_approval": {
@@ -22,46 +25,46 @@ func TestLegalMoves(t *testing.T) {
 			"running": true, "waiting_for_approval": true, "failed": true, "interrupted": true, "cancelled": true,
 		},
 	}
-	require.Len(t, runs.Statuses, 8)
-	for _, from := range runs.Statuses {
-		for _, to := range runs.Statuses {
-			require.Equal(t, legal[from][to], runs.CanMove(runs.KindInput, from, to), "%s to %s", from, to)
-			require.Equal(t, from == runs.StatusWaitingForUserQuestion && to == runs.StatusCompleted,
-				runs.CanMove(runs.KindParentClarification, from, to), "clarification: %s to %s", from, to)
+	require.Len(t, api.Statuses, 8)
+	for _, from := range api.Statuses {
+		for _, to := range api.Statuses {
+			require.Equal(t, legal[from][to], runs.CanMove(api.KindInput, from, to), "%s to %s", from, to)
+			require.Equal(t, from == api.StatusWaitingForUserQuestion && to == api.StatusCompleted,
+				runs.CanMove(api.KindParentClarification, from, to), "clarification: %s to %s", from, to)
 		}
-		require.Equal(t, len(legal[from]) == 0, runs.Terminal(from), "%s", from)
-		require.True(t, runs.KnownStatus(from))
+		require.Equal(t, len(legal[from]) == 0, model.Terminal(from), "%s", from)
+		require.True(t, model.KnownStatus(from))
 	}
-	require.True(t, runs.KnownRunKind(runs.KindInput))
-	require.True(t, runs.KnownRunKind(runs.KindParentClarification))
-	require.False(t, runs.KnownRunKind(runs.RunKind("")))
-	require.False(t, runs.KnownStatus(runs.Status("idle")))
-	require.False(t, runs.KnownStatus(runs.Status("")))
+	require.True(t, model.KnownRunKind(api.KindInput))
+	require.True(t, model.KnownRunKind(api.KindParentClarification))
+	require.False(t, model.KnownRunKind(api.RunKind("")))
+	require.False(t, model.KnownStatus(api.Status("idle")))
+	require.False(t, model.KnownStatus(api.Status("")))
 }
 
 // into brings run "r" of session "s" into a status; its newest fence is 1, but for
 // a queued run, which has none.
-func into(t *testing.T, status runs.Status) *house {
+func into(t *testing.T, status api.Status) *house {
 	t.Helper()
 	h := newHouse(t)
 	switch status {
-	case runs.StatusQueued:
+	case api.StatusQueued:
 		h.create("r")
-	case runs.StatusWaitingForApproval:
+	case api.StatusWaitingForApproval:
 		h.wait("r", approval("item"))
-	case runs.StatusWaitingForUserQuestion:
+	case api.StatusWaitingForUserQuestion:
 		h.wait("r", question("item"))
 	default:
 		h.start("r")
 	}
 	switch status {
-	case runs.StatusCompleted:
-		h.must(&runs.Complete{RunID: "r", Fence: 1, Output: runs.JSON(`"done"`)})
-	case runs.StatusFailed:
+	case api.StatusCompleted:
+		h.must(&runs.Complete{RunID: "r", Fence: 1, Output: api.JSON(`"done"`)})
+	case api.StatusFailed:
 		h.must(&runs.Fail{RunID: "r", Fence: 1, Error: "broken"})
-	case runs.StatusInterrupted:
+	case api.StatusInterrupted:
 		h.must(&runs.InterruptSession{SessionID: "s"})
-	case runs.StatusCancelled:
+	case api.StatusCancelled:
 		h.must(&runs.CancelRun{RunID: "r"})
 	}
 	require.Equal(t, status, h.run("r").Status)
@@ -76,16 +79,16 @@ func TestEveryCommandInEveryStatus(t *testing.T) {
 	commands := map[string]func() runs.Command{
 		"create session": func() runs.Command { return &runs.CreateSession{SessionID: "s"} },
 		"create run": func() runs.Command {
-			return &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "other", Input: runs.JSON(`1`)}
+			return &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "other", Input: api.JSON(`1`)}
 		},
 		"create same run": func() runs.Command {
-			return &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: runs.JSON(`"go"`)}
+			return &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`"go"`)}
 		},
 		"create inline": func() runs.Command {
-			return &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "other", Input: runs.JSON(`1`), Inline: true}
+			return &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "other", Input: api.JSON(`1`), Inline: true}
 		},
 		"create claimed": func() runs.Command {
-			return &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}}
+			return &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}}
 		},
 		"claim":     func() runs.Command { return &runs.ClaimRun{RunID: "r", WorkerID: "w"} },
 		"heartbeat": func() runs.Command { return &runs.Heartbeat{RunID: "r", Fence: 1} },
@@ -94,9 +97,9 @@ func TestEveryCommandInEveryStatus(t *testing.T) {
 		"hold":      func() runs.Command { return hold("r", 1, approval("new")) },
 		"withdraw":  func() runs.Command { return &runs.Withdraw{RunID: "r", RequestID: "item", Fence: 1} },
 		"append": func() runs.Command {
-			return &runs.AppendEvents{RunID: "r", Fence: 1, Events: []runs.JSON{runs.JSON(`{"type":"delta"}`)}}
+			return &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"delta"}`)}}
 		},
-		"complete":        func() runs.Command { return &runs.Complete{RunID: "r", Fence: 1, Output: runs.JSON(`"done"`)} },
+		"complete":        func() runs.Command { return &runs.Complete{RunID: "r", Fence: 1, Output: api.JSON(`"done"`)} },
 		"fail":            func() runs.Command { return &runs.Fail{RunID: "r", Fence: 1, Error: "broken"} },
 		"release":         func() runs.Command { return &runs.Release{RunID: "r", Fence: 1} },
 		"approve":         func() runs.Command { return allow("r", "item") },
@@ -152,7 +155,7 @@ func TestEveryCommandInEveryStatus(t *testing.T) {
 	require.Len(t, cells, len(commands))
 	for name, row := range cells {
 		for place, want := range row {
-			status := runs.Statuses[place]
+			status := api.Statuses[place]
 			t.Run(name+" when "+string(status), func(t *testing.T) {
 				t.Parallel()
 				h := into(t, status)
@@ -161,13 +164,13 @@ func TestEveryCommandInEveryStatus(t *testing.T) {
 				got := string(h.run("r").Status)
 				switch {
 				case err != nil:
-					got = string(runs.ErrorCode(err))
+					got = string(refusal.CodeOf(err))
 					require.True(t, change.Empty(), "a refused command wrote something")
 				case got == string(status):
 					got = asIs
 				}
 				require.Equal(t, want, got, "%v", err)
-				if err == nil && runs.Terminal(status) && name != "create run" && reply.Existing {
+				if err == nil && model.Terminal(status) && name != "create run" && reply.Existing {
 					require.Empty(t, change.Events, "a repeated end was reported twice")
 				}
 			})
@@ -178,7 +181,7 @@ func TestEveryCommandInEveryStatus(t *testing.T) {
 // Terminal moves that are repeated change nothing and are told so.
 func TestTerminalMovesAbsorb(t *testing.T) {
 	t.Parallel()
-	for _, status := range []runs.Status{"completed", "failed", "interrupted", "cancelled"} {
+	for _, status := range []api.Status{"completed", "failed", "interrupted", "cancelled"} {
 		h := into(t, status)
 		reply, change, err := h.decide(&runs.CancelRun{RunID: "r", Reason: "again"})
 		require.NoError(t, err)
@@ -195,7 +198,7 @@ func TestUnknownTargets(t *testing.T) {
 		"heartbeat": &runs.Heartbeat{RunID: "x", Fence: 1},
 		"suspend":   suspend("x", 1, approval("a")),
 		"withdraw":  &runs.Withdraw{RunID: "x", RequestID: "a", Fence: 1},
-		"append":    &runs.AppendEvents{RunID: "x", Fence: 1, Events: []runs.JSON{runs.JSON(`{"type":"t"}`)}},
+		"append":    &runs.AppendEvents{RunID: "x", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"t"}`)}},
 		"complete":  &runs.Complete{RunID: "x", Fence: 1},
 		"fail":      &runs.Fail{RunID: "x", Fence: 1, Error: "e"},
 		"release":   &runs.Release{RunID: "x", Fence: 1},
@@ -207,7 +210,7 @@ func TestUnknownTargets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			refusal := newHouse(t).refused(runs.CodeRunNotFound, command)
+			refusal := newHouse(t).refused(api.CodeRunNotFound, command)
 			require.Equal(t, "unknown run x", refusal.Detail)
 		})
 	}
@@ -219,7 +222,7 @@ func TestUnknownTargets(t *testing.T) {
 	} {
 		t.Run(name+" in session", func(t *testing.T) {
 			t.Parallel()
-			refusal := newHouse(t).refused(runs.CodeSessionNotFound, command)
+			refusal := newHouse(t).refused(api.CodeSessionNotFound, command)
 			require.Equal(t, "unknown session s", refusal.Detail)
 		})
 	}

@@ -1,6 +1,12 @@
 package runs
 
-import "context"
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
 
 // Door is where every change goes through.
 type Door interface {
@@ -16,20 +22,20 @@ type Door interface {
 // Reader answers questions and changes nothing. Lists are ordered by bytes.
 type Reader interface {
 	// Run returns a run. Errors: run_not_found.
-	Run(ctx context.Context, runID string) (*RunRecord, error)
+	Run(ctx context.Context, runID string) (*model.RunRecord, error)
 	// ClaimedRun returns a run with its input and checkpoint. Errors: run_not_found.
-	ClaimedRun(ctx context.Context, runID string) (*RunRecord, error)
+	ClaimedRun(ctx context.Context, runID string) (*model.RunRecord, error)
 	// Session returns a session. Errors: session_not_found.
-	Session(ctx context.Context, sessionID string) (*SessionRecord, error)
+	Session(ctx context.Context, sessionID string) (*model.SessionRecord, error)
 	// SettledAfter returns the requests of a run that were settled after a number,
 	// in the order of the decisions, with the run itself. Errors: run_not_found.
-	SettledAfter(ctx context.Context, runID string, after int64) (*Run, []Request, error)
+	SettledAfter(ctx context.Context, runID string, after int64) (*model.Run, []model.Request, error)
 
-	Sessions(ctx context.Context, q SessionQuery) ([]SessionSummary, error)
-	Runs(ctx context.Context, q RunQuery) ([]RunRecord, error)
+	Sessions(ctx context.Context, q SessionQuery) ([]model.SessionSummary, error)
+	Runs(ctx context.Context, q RunQuery) ([]model.RunRecord, error)
 	// PendingRequests returns the open requests of a kind in the order of
 	// (session_id, run_id, request_id), each with its run's agent and kind.
-	PendingRequests(ctx context.Context, q RequestQuery) ([]PendingRequest, error)
+	PendingRequests(ctx context.Context, q RequestQuery) ([]model.PendingRequest, error)
 	// Count functions back the total_count of the list envelopes.
 	CountRuns(ctx context.Context, q RunQuery) (int64, error)
 	CountSessions(ctx context.Context, q SessionQuery) (int64, error)
@@ -38,26 +44,26 @@ type Reader interface {
 
 	// RequestByHandle returns a request, open or settled, by its handle. Errors:
 	// request_not_found.
-	RequestByHandle(ctx context.Context, handle string) (*PendingRequest, error)
+	RequestByHandle(ctx context.Context, handle string) (*model.PendingRequest, error)
 	// SessionHead returns a session's row. Errors: session_not_found.
-	SessionHead(ctx context.Context, sessionID string) (*Session, error)
+	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
 
 	// Rule returns a rule, revoked or not. Errors: rule_not_found.
-	Rule(ctx context.Context, ruleID string) (*RuleRecord, error)
+	Rule(ctx context.Context, ruleID string) (*rules.Record, error)
 	// Rules returns rules, revoked ones too, in the order of (created_at_ms, rule_id).
-	Rules(ctx context.Context, q RuleQuery) ([]RuleRecord, error)
+	Rules(ctx context.Context, q RuleQuery) ([]rules.Record, error)
 	CountRules(ctx context.Context, q RuleQuery) (int64, error)
 	// RulesFor returns the rules of a session and those of all sessions that are not
 	// revoked, in the order of (created_at_ms, rule_id), at most limit, and the present
 	// moment by the engine's clock.
-	RulesFor(ctx context.Context, sessionID string, limit int) (rules []Rule, nowMs int64, err error)
+	RulesFor(ctx context.Context, sessionID string, limit int) (rules []rules.Rule, nowMs int64, err error)
 
 	// SessionEvents returns the session's events after a sequence number, oldest
 	// first, and the newest number there is. Errors: session_not_found.
-	SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]Event, error)
+	SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]model.Event, error)
 	// RunEvents is the same for one run; the numbers are the session's. Errors:
 	// run_not_found.
-	RunEvents(ctx context.Context, runID string, after int64, limit int) ([]Event, error)
+	RunEvents(ctx context.Context, runID string, after int64, limit int) ([]model.Event, error)
 
 	// Claimable returns runs that may be claimed now, in the order in which they
 	// became claimable, of the given agents (of all when empty).
@@ -69,7 +75,7 @@ type Reader interface {
 	// is owed.
 	DueEffects(ctx context.Context, limit int) ([]DueEffect, error)
 	// Effects returns effects in the order of (created_at_ms, effect_id).
-	Effects(ctx context.Context, q EffectQuery) ([]Effect, error)
+	Effects(ctx context.Context, q EffectQuery) ([]model.Effect, error)
 	// NextDueAtMs returns the earliest deadline of all open requests, 0 when none
 	// has one, and the present moment by the engine's clock.
 	NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error)
@@ -113,7 +119,7 @@ type Notice struct {
 	Prompts bool
 	// Events holds all events of the commit, in this process only: a notice of another
 	// replica's commit has none.
-	Events []*Event
+	Events []*model.Event
 	// Claimable lists the runs that became claimable at once.
 	Claimable []Claimable
 	// Owed lists the effects that became due at once. It tells this process only:
@@ -137,26 +143,18 @@ type DueRun struct {
 
 // SessionQuery asks for sessions in the order of session_id.
 type SessionQuery struct {
-	Status  Status // empty for all
-	AgentID string // empty for all
-	After   string // session_id
+	Status  api.Status // empty for all
+	AgentID string     // empty for all
+	After   string     // session_id
 	Limit   int
-}
-
-// SessionSummary is a session in a list.
-type SessionSummary struct {
-	Session          Session
-	Status           Status
-	PendingApprovals int
-	PendingQuestions int
 }
 
 // RunQuery asks for runs in the order of (submitted_at_ms, run_id).
 type RunQuery struct {
 	SessionID string
 	AgentID   string
-	Status    Status
-	Kind      RunKind
+	Status    api.Status
+	Kind      api.RunKind
 	// PriorityActive puts the runs that are not over before the others, each part in
 	// the list's order.
 	PriorityActive bool
@@ -177,7 +175,7 @@ type RunPosition struct {
 
 // RequestQuery asks for open requests of one kind.
 type RequestQuery struct {
-	Kind      RequestKind
+	Kind      model.RequestKind
 	SessionID string // empty for all
 	After     *RequestPosition
 	Limit     int
@@ -188,15 +186,6 @@ type RequestPosition struct {
 	SessionID, RunID, RequestID string
 }
 
-// PendingRequest is an open request with what its view tells of its run.
-type PendingRequest struct {
-	Request Request
-	AgentID string
-	RunKind RunKind
-	// Requester is that of the run: nil unless it is a parent clarification.
-	Requester JSON
-}
-
 // DueEffect names an effect that may be tried now.
 type DueEffect struct {
 	SessionID string
@@ -205,8 +194,8 @@ type DueEffect struct {
 
 // EffectQuery asks for effects in the order of (created_at_ms, effect_id).
 type EffectQuery struct {
-	State     EffectState // empty for all
-	SessionID string      // empty for all
+	State     api.EffectState // empty for all
+	SessionID string          // empty for all
 	After     *EffectPosition
 	Limit     int
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 func ms(value int64) *int64 { return &value }
@@ -21,23 +23,23 @@ func TestSuspensionDefaults(t *testing.T) {
 	h.start("r")
 	sent := approval("a")
 	sent.Handle, sent.CreatedAtMs, sent.ExpiresAfterMs = "mine", 7, ms(500)
-	sent.InputSchema, sent.Metadata = runs.JSON(`null`), runs.JSON(`null`)
-	h.must(suspend("r", 1, sent, runs.UserQuestionRequest{
+	sent.InputSchema, sent.Metadata = api.JSON(`null`), api.JSON(`null`)
+	h.must(suspend("r", 1, sent, api.UserQuestionRequest{
 		ToolCallID: "call-9", CreatedAtMs: 7, Handle: "mine",
-		Questions: []runs.UserQuestion{
-			{Question: "One?", Options: []runs.QuestionOption{{}, {Label: "B"}, {ID: "c"}}},
+		Questions: []api.UserQuestion{
+			{Question: "One?", Options: []api.QuestionOption{{}, {Label: "B"}, {ID: "c"}}},
 			{ID: "two", Header: "Two", Question: "Two?"},
 			{Question: "Three?"},
 		},
-	}, runs.UserQuestionRequest{ID: "typed", ResponseSchema: runs.JSON(`true`)}))
+	}, api.UserQuestionRequest{ID: "typed", ResponseSchema: api.JSON(`true`)}))
 
 	asked := h.request("r", "question-request-call-9").Question()
-	require.Equal(t, []runs.UserQuestion{
-		{ID: "question-1", Header: "Question 1", Question: "One?", Options: []runs.QuestionOption{
+	require.Equal(t, []api.UserQuestion{
+		{ID: "question-1", Header: "Question 1", Question: "One?", Options: []api.QuestionOption{
 			{ID: "option-1", Label: "option-1"}, {ID: "option-2", Label: "B"}, {ID: "c", Label: "c"},
 		}},
-		{ID: "two", Header: "Two", Question: "Two?", Options: []runs.QuestionOption{}},
-		{ID: "question-3", Header: "Question 3", Question: "Three?", Options: []runs.QuestionOption{}},
+		{ID: "two", Header: "Two", Question: "Two?", Options: []api.QuestionOption{}},
+		{ID: "question-3", Header: "Question 3", Question: "Three?", Options: []api.QuestionOption{}},
 	}, asked.Questions)
 	require.Equal(t, int64(startMs), asked.CreatedAtMs)
 	typed := h.request("r", "typed").Question()
@@ -59,16 +61,16 @@ func TestSuspensionDefaults(t *testing.T) {
 	require.Equal(t, raised.Handle, shown.Handle)
 	require.NotEmpty(t, h.run("r").SuspensionID)
 	// Questions are raised before approvals.
-	require.Equal(t, []runs.EventType{"accepted", "queued", "started", "waiting_for_user_question", "waiting_for_approval"}, h.eventTypes("r"))
+	require.Equal(t, []api.EventType{"accepted", "queued", "started", "waiting_for_user_question", "waiting_for_approval"}, h.eventTypes("r"))
 }
 
 func TestSuspensionFaults(t *testing.T) {
 	t.Parallel()
-	change := func(request runs.ApprovalRequest, change func(*runs.ApprovalRequest)) runs.ApprovalRequest {
+	change := func(request api.ApprovalRequest, change func(*api.ApprovalRequest)) api.ApprovalRequest {
 		change(&request)
 		return request
 	}
-	edit := func(change func(*runs.UserQuestionRequest)) runs.UserQuestionRequest {
+	edit := func(change func(*api.UserQuestionRequest)) api.UserQuestionRequest {
 		request := question("q")
 		change(&request)
 		return request
@@ -81,61 +83,61 @@ func TestSuspensionFaults(t *testing.T) {
 		pointers []string
 	}{
 		{"nothing", nil, []string{"/approvals"}},
-		{"an approval without anything", []any{runs.ApprovalRequest{}}, []string{"/approvals/0/id", "/approvals/0/tool_call_id", "/approvals/0/tool_name", "/approvals/0/input"}},
+		{"an approval without anything", []any{api.ApprovalRequest{}}, []string{"/approvals/0/id", "/approvals/0/tool_call_id", "/approvals/0/tool_name", "/approvals/0/input"}},
 		{"ids that are none", []any{approval(".."), approval("a b"), approval(long(201))}, []string{"/approvals/0/id", "/approvals/1/id", "/approvals/2/id"}},
 		{"an id twice", []any{a, approval("b"), a}, []string{"/approvals/2/id"}},
 		{"an id for both kinds", []any{approval("x"), question("x")}, []string{"/questions/0/id"}},
-		{"long texts", []any{change(a, func(a *runs.ApprovalRequest) {
+		{"long texts", []any{change(a, func(a *api.ApprovalRequest) {
 			a.ToolCallID, a.ToolName, a.Scope = long(257), long(201), long(201)
-			a.Reason, a.Description = long(runs.MaxTextLength+1), long(runs.MaxTextLength+1)
+			a.Reason, a.Description = long(api.MaxTextLength+1), long(api.MaxTextLength+1)
 		})}, []string{"/approvals/0/tool_call_id", "/approvals/0/tool_name", "/approvals/0/scope", "/approvals/0/reason", "/approvals/0/description"}},
-		{"control characters and broken text", []any{change(a, func(a *runs.ApprovalRequest) { a.Reason, a.Scope = "\x1b[2J", "\xff" })}, []string{"/approvals/0/scope", "/approvals/0/reason"}},
-		{"metadata that is no object", []any{change(a, func(a *runs.ApprovalRequest) { a.Metadata = runs.JSON(`[]`) })}, []string{"/approvals/0/metadata"}},
+		{"control characters and broken text", []any{change(a, func(a *api.ApprovalRequest) { a.Reason, a.Scope = "\x1b[2J", "\xff" })}, []string{"/approvals/0/scope", "/approvals/0/reason"}},
+		{"metadata that is no object", []any{change(a, func(a *api.ApprovalRequest) { a.Metadata = api.JSON(`[]`) })}, []string{"/approvals/0/metadata"}},
 		{"pattern keys", []any{
-			change(a, func(a *runs.ApprovalRequest) { a.PatternKeys = make([]string, 65) }),
+			change(a, func(a *api.ApprovalRequest) { a.PatternKeys = make([]string, 65) }),
 		}, append([]string{"/approvals/0/pattern_keys"}, numbered("/approvals/0/pattern_keys/%d", 65)...)},
-		{"a long pattern key", []any{change(a, func(a *runs.ApprovalRequest) { a.PatternKeys = []string{"ok", long(1025)} })}, []string{"/approvals/0/pattern_keys/1"}},
-		{"both deadlines", []any{change(a, func(a *runs.ApprovalRequest) { a.ExpiresAtMs, a.ExpiresAfterMs = ms(1), ms(1) })}, []string{"/approvals/0/expires_after_ms"}},
+		{"a long pattern key", []any{change(a, func(a *api.ApprovalRequest) { a.PatternKeys = []string{"ok", long(1025)} })}, []string{"/approvals/0/pattern_keys/1"}},
+		{"both deadlines", []any{change(a, func(a *api.ApprovalRequest) { a.ExpiresAtMs, a.ExpiresAfterMs = ms(1), ms(1) })}, []string{"/approvals/0/expires_after_ms"}},
 		{"deadlines of nought", []any{expiringApproval("a", 0), expiringQuestion("q", -1)}, []string{"/approvals/0/expires_at_ms", "/questions/0/expires_at_ms"}},
 		{"deadlines from now that are none", []any{
-			change(a, func(a *runs.ApprovalRequest) { a.ExpiresAfterMs = ms(0) }),
-			edit(func(q *runs.UserQuestionRequest) { q.ExpiresAfterMs = ms(-5) }),
+			change(a, func(a *api.ApprovalRequest) { a.ExpiresAfterMs = ms(0) }),
+			edit(func(q *api.UserQuestionRequest) { q.ExpiresAfterMs = ms(-5) }),
 		}, []string{"/approvals/0/expires_after_ms", "/questions/0/expires_after_ms"}},
-		{"a deadline past all bounds", []any{change(a, func(a *runs.ApprovalRequest) { a.ExpiresAfterMs = ms(math.MaxInt64) })}, []string{"/approvals/0/expires_after_ms"}},
-		{"a question without anything", []any{runs.UserQuestionRequest{}}, []string{"/questions/0/id", "/questions/0/questions"}},
-		{"questions beside a schema", []any{edit(func(q *runs.UserQuestionRequest) { q.ResponseSchema = runs.JSON(`{}`) })}, []string{"/questions/0/questions"}},
-		{"too many questions", []any{edit(func(q *runs.UserQuestionRequest) { q.Questions = make([]runs.UserQuestion, 17) })}, []string{"/questions/0/questions"}},
-		{"a question twice", []any{edit(func(q *runs.UserQuestionRequest) { q.Questions = append(q.Questions, q.Questions[0]) })}, []string{"/questions/0/questions/1/id"}},
-		{"a default id that is taken", []any{edit(func(q *runs.UserQuestionRequest) {
-			q.Questions = []runs.UserQuestion{{ID: "question-2", Question: "?"}, {Question: "?"}}
+		{"a deadline past all bounds", []any{change(a, func(a *api.ApprovalRequest) { a.ExpiresAfterMs = ms(math.MaxInt64) })}, []string{"/approvals/0/expires_after_ms"}},
+		{"a question without anything", []any{api.UserQuestionRequest{}}, []string{"/questions/0/id", "/questions/0/questions"}},
+		{"questions beside a schema", []any{edit(func(q *api.UserQuestionRequest) { q.ResponseSchema = api.JSON(`{}`) })}, []string{"/questions/0/questions"}},
+		{"too many questions", []any{edit(func(q *api.UserQuestionRequest) { q.Questions = make([]api.UserQuestion, 17) })}, []string{"/questions/0/questions"}},
+		{"a question twice", []any{edit(func(q *api.UserQuestionRequest) { q.Questions = append(q.Questions, q.Questions[0]) })}, []string{"/questions/0/questions/1/id"}},
+		{"a default id that is taken", []any{edit(func(q *api.UserQuestionRequest) {
+			q.Questions = []api.UserQuestion{{ID: "question-2", Question: "?"}, {Question: "?"}}
 		})}, []string{"/questions/0/questions/1/id"}},
-		{"a question of blanks", []any{edit(func(q *runs.UserQuestionRequest) {
-			q.Questions = []runs.UserQuestion{{Question: " \n"}, {ID: "a b", Header: long(201), Question: long(runs.MaxTextLength + 1)}}
+		{"a question of blanks", []any{edit(func(q *api.UserQuestionRequest) {
+			q.Questions = []api.UserQuestion{{Question: " \n"}, {ID: "a b", Header: long(201), Question: long(api.MaxTextLength + 1)}}
 		})}, []string{"/questions/0/questions/0/question", "/questions/0/questions/1/id", "/questions/0/questions/1/header", "/questions/0/questions/1/question"}},
-		{"too many options", []any{edit(func(q *runs.UserQuestionRequest) { q.Questions[0].Options = make([]runs.QuestionOption, 65) })}, []string{"/questions/0/questions/0/options"}},
-		{"bad options", []any{edit(func(q *runs.UserQuestionRequest) {
-			q.Questions[0].Options = []runs.QuestionOption{
-				{ID: "x"}, {ID: "x"}, {ID: long(201), Label: "\x00", Description: "\x00", Preview: long(runs.MaxTextLength + 1)},
+		{"too many options", []any{edit(func(q *api.UserQuestionRequest) { q.Questions[0].Options = make([]api.QuestionOption, 65) })}, []string{"/questions/0/questions/0/options"}},
+		{"bad options", []any{edit(func(q *api.UserQuestionRequest) {
+			q.Questions[0].Options = []api.QuestionOption{
+				{ID: "x"}, {ID: "x"}, {ID: long(201), Label: "\x00", Description: "\x00", Preview: long(api.MaxTextLength + 1)},
 			}
 		})}, []string{
 			"/questions/0/questions/0/options/1/id", "/questions/0/questions/0/options/2/id", "/questions/0/questions/0/options/2/label",
 			"/questions/0/questions/0/options/2/description", "/questions/0/questions/0/options/2/preview",
 		}},
-		{"long texts of a question", []any{edit(func(q *runs.UserQuestionRequest) {
-			q.ToolCallID, q.Kind, q.Metadata = long(257), long(201), runs.JSON(`"m"`)
+		{"long texts of a question", []any{edit(func(q *api.UserQuestionRequest) {
+			q.ToolCallID, q.Kind, q.Metadata = long(257), long(201), api.JSON(`"m"`)
 		})}, []string{"/questions/0/tool_call_id", "/questions/0/kind", "/questions/0/metadata"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t)
-			require.Equal(t, test.pointers, pointersOf(h.refused(runs.CodeInvalidRequest, suspend("r", 1, test.requests...))))
+			require.Equal(t, test.pointers, pointersOf(h.refused(api.CodeInvalidRequest, suspend("r", 1, test.requests...))))
 			// The same below the member of a run that is made waiting.
 			inCreate := make([]string, len(test.pointers))
 			for i, pointer := range test.pointers {
 				inCreate[i] = "/suspend" + pointer
 			}
 			suspension := suspend("r", 1, test.requests...).Suspension
-			require.Equal(t, inCreate, pointersOf(h.refused(runs.CodeInvalidRequest, &runs.CreateRun{Input: runs.JSON(`1`), Suspend: &suspension})))
+			require.Equal(t, inCreate, pointersOf(h.refused(api.CodeInvalidRequest, &runs.CreateRun{Input: api.JSON(`1`), Suspend: &suspension})))
 		})
 	}
 }
@@ -148,7 +150,7 @@ func numbered(format string, n int) []string {
 	return texts
 }
 
-func pointersOf(refusal *runs.Error) []string {
+func pointersOf(refusal *refusal.Error) []string {
 	pointers := []string{}
 	for _, fault := range refusal.Faults {
 		pointers = append(pointers, fault.Pointer)
@@ -166,22 +168,22 @@ func TestSuspensionLimits(t *testing.T) {
 		return requests
 	}
 	h := newHouse(t)
-	require.Equal(t, []string{"/approvals"}, pointersOf(h.refused(runs.CodeInvalidRequest, suspend("r", 1, many(0, 101)...))))
+	require.Equal(t, []string{"/approvals"}, pointersOf(h.refused(api.CodeInvalidRequest, suspend("r", 1, many(0, 101)...))))
 	bad := suspend("r", 1, approval("a"))
 	bad.SuspensionID, bad.SettledAfter = "..", ms(-1)
-	require.Equal(t, []string{"/suspension_id", "/settled_after"}, pointersOf(h.refused(runs.CodeInvalidRequest, bad)))
+	require.Equal(t, []string{"/suspension_id", "/settled_after"}, pointersOf(h.refused(api.CodeInvalidRequest, bad)))
 
 	full := question("q")
-	full.Questions = make([]runs.UserQuestion, runs.MaxQuestionsPerRequest)
+	full.Questions = make([]api.UserQuestion, api.MaxQuestionsPerRequest)
 	for i := range full.Questions {
-		full.Questions[i] = runs.UserQuestion{Question: "?", Options: make([]runs.QuestionOption, runs.MaxOptionsPerQuestion)}
+		full.Questions[i] = api.UserQuestion{Question: "?", Options: make([]api.QuestionOption, api.MaxOptionsPerQuestion)}
 	}
 	h.start("r")
 	h.must(hold("r", 1, append(many(1000, 99), full)...))
 	for i := range 9 {
 		h.must(hold("r", 1, many(i*100, 100)...))
 	}
-	require.Equal(t, []string{"/approvals"}, pointersOf(h.refused(runs.CodeInvalidRequest, hold("r", 1, approval("one-more")))))
+	require.Equal(t, []string{"/approvals"}, pointersOf(h.refused(api.CodeInvalidRequest, hold("r", 1, approval("one-more")))))
 }
 
 // decisions.md 34.
@@ -195,7 +197,7 @@ func TestRequestIDsAreUsedOnce(t *testing.T) {
 	for _, again := range []runs.Command{
 		suspend("r", fence, approval("a")), suspend("r", fence, question("a")), suspend("r", fence, approval("b"), approval("q")),
 	} {
-		h.refused(runs.CodeIDConflict, again)
+		h.refused(api.CodeIDConflict, again)
 	}
 	h.must(suspend("r", fence, approval("b")))
 	// Another run may use the id.
@@ -233,7 +235,7 @@ func TestSchemasThatAreRefused(t *testing.T) {
 		"reference to nothing":         `{"$ref":"#/$defs/none"}`,
 		"bad pattern":                  `{"pattern":"("}`,
 		"huge pattern":                 `{"pattern":"` + strings.Repeat("a{1000}", 200) + `"}`,
-		"too long":                     `{"description":"` + strings.Repeat("x", runs.MaxSchemaBytes) + `"}`,
+		"too long":                     `{"description":"` + strings.Repeat("x", api.MaxSchemaBytes) + `"}`,
 		"doubling":                     chain("#/$defs/a%d", ""),
 		"doubling by escaped pointers": chain("#/%%24defs/a%d", ""),
 		"doubling by anchors":          chain("#a%d", "$anchor"),
@@ -243,10 +245,10 @@ func TestSchemasThatAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, q := approval("a"), question("q")
-			a.InputSchema = runs.JSON(schema)
-			q.Questions, q.ResponseSchema = nil, runs.JSON(schema)
+			a.InputSchema = api.JSON(schema)
+			q.Questions, q.ResponseSchema = nil, api.JSON(schema)
 			begun := time.Now()
-			refusal := newHouse(t).refused(runs.CodeInvalidRequest, suspend("r", 1, a, q))
+			refusal := newHouse(t).refused(api.CodeInvalidRequest, suspend("r", 1, a, q))
 			require.Equal(t, []string{"/approvals/0/input_schema", "/questions/0/response_schema"}, pointersOf(refusal))
 			require.NotContains(t, refusal.Faults[0].Detail, "\n")
 			require.Less(t, time.Since(begun), 5*time.Second)
@@ -258,15 +260,15 @@ func TestSchemasThatAreRefused(t *testing.T) {
 func TestSchemaThatAValueMakesExpensive(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.wait("r", runs.UserQuestionRequest{ID: "q", ResponseSchema: runs.JSON(
+	h.wait("r", api.UserQuestionRequest{ID: "q", ResponseSchema: api.JSON(
 		`{"allOf":[{"properties":{"a":{"$ref":"#"}}},{"properties":{"a":{"$ref":"#"}}}]}`)})
 	value := func(depth int) *runs.AnswerQuestion {
 		text := strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth)
-		return &runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Value: runs.JSON(text)}}
+		return &runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Value: api.JSON(text)}}
 	}
 	begun := time.Now()
-	refusal := h.refused(runs.CodeInvalidRequest, value(60))
-	require.Equal(t, []runs.Fault{{Pointer: "/resolution/value", Detail: "cannot be checked: the schema is too complex for this value"}}, refusal.Faults)
+	refusal := h.refused(api.CodeInvalidRequest, value(60))
+	require.Equal(t, []api.Fault{{Pointer: "/resolution/value", Detail: "cannot be checked: the schema is too complex for this value"}}, refusal.Faults)
 	require.Less(t, time.Since(begun), 10*time.Second)
 	h.must(value(6))
 }
@@ -285,13 +287,13 @@ func TestUsefulSchemasAreTaken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := approval("a")
-			a.InputSchema = runs.JSON(schema)
+			a.InputSchema = api.JSON(schema)
 			h := newHouse(t)
 			h.wait("r", a)
 			command := allow("r", "a")
-			command.Resolutions[0].UpdatedInput = runs.JSON(`{"left":{"right":{}},"list":[1,[2,{"a":"b"}]]}`)
+			command.Resolutions[0].UpdatedInput = api.JSON(`{"left":{"right":{}},"list":[1,[2,{"a":"b"}]]}`)
 			if name == "nothing" || name == "pattern" {
-				h.refused(runs.CodeInvalidRequest, command)
+				h.refused(api.CodeInvalidRequest, command)
 				return
 			}
 			h.must(command)
@@ -303,17 +305,17 @@ func TestUsefulSchemasAreTaken(t *testing.T) {
 func TestSchemaFaultsInOrder(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.wait("r", runs.UserQuestionRequest{ID: "q", ResponseSchema: runs.JSON(`{
+	h.wait("r", api.UserQuestionRequest{ID: "q", ResponseSchema: api.JSON(`{
 		"properties":{"a":{"type":"string"},"b":{"items":{"type":"integer"}}},"additionalProperties":false}`)})
 	answered := func(value string) *runs.AnswerQuestion {
-		return &runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Value: runs.JSON(value)}}
+		return &runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Value: api.JSON(value)}}
 	}
-	refusal := h.refused(runs.CodeInvalidRequest, answered(`{"z":1,"b":[1,"x"],"y":2,"a":7,"x":3}`))
-	require.Equal(t, []runs.Fault{
+	refusal := h.refused(api.CodeInvalidRequest, answered(`{"z":1,"b":[1,"x"],"y":2,"a":7,"x":3}`))
+	require.Equal(t, []api.Fault{
 		{Pointer: "/resolution/value", Detail: "additional properties 'x', 'y', 'z' not allowed"},
 		{Pointer: "/resolution/value/a", Detail: "got number, want string"},
 		{Pointer: "/resolution/value/b/1", Detail: "got string, want integer"},
 	}, refusal.Faults)
-	refusal = h.refused(runs.CodeInvalidRequest, answered(`{"b":[`+strings.Repeat(`"x",`, 500)+`"x"]}`))
+	refusal = h.refused(api.CodeInvalidRequest, answered(`{"b":[`+strings.Repeat(`"x",`, 500)+`"x"]}`))
 	require.Len(t, refusal.Faults, 20)
 }

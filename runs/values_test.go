@@ -5,17 +5,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-func typedQuestion(schema string) runs.UserQuestionRequest {
-	return runs.UserQuestionRequest{ID: "q", ResponseSchema: runs.JSON(schema)}
+func typedQuestion(schema string) api.UserQuestionRequest {
+	return api.UserQuestionRequest{ID: "q", ResponseSchema: api.JSON(schema)}
 }
 
 func valued(text string) *runs.AnswerQuestion {
 	command := &runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q"}}
 	if text != "" {
-		command.Resolution.Value = runs.JSON(text)
+		command.Resolution.Value = api.JSON(text)
 	}
 	return command
 }
@@ -32,32 +35,32 @@ func TestNullValue(t *testing.T) {
 	nullable := typedQuestion(`{"type":["integer","null"]}`)
 	integer := typedQuestion(`{"type":"integer"}`)
 	for name, test := range map[string]struct {
-		question runs.UserQuestionRequest
+		question api.UserQuestionRequest
 		command  *runs.AnswerQuestion
-		code     runs.Code // empty when it is taken
+		code     api.Code // empty when it is taken
 		value    string
 	}{
 		"null where it may be":                {nullable, valued(`null`), "", `null`},
 		"null with blanks":                    {nullable, valued(" null "), "", `null`},
 		"null that any schema takes":          {typedQuestion(`true`), valued(`null`), "", `null`},
 		"another value there":                 {nullable, valued(`7`), "", `7`},
-		"absent there":                        {nullable, valued(``), runs.CodeQuestionAnswerEmpty, ""},
-		"null where it may not be":            {integer, valued(`null`), runs.CodeQuestionAnswerEmpty, ""},
-		"absent where null may not be":        {integer, valued(``), runs.CodeQuestionAnswerEmpty, ""},
-		"null for structured questions":       {survey("q"), valued(`null`), runs.CodeQuestionAnswerMissing, ""},
-		"verbatim null where it may not be":   {integer, verbatim(`null`), runs.CodeInvalidRequest, ""},
+		"absent there":                        {nullable, valued(``), api.CodeQuestionAnswerEmpty, ""},
+		"null where it may not be":            {integer, valued(`null`), api.CodeQuestionAnswerEmpty, ""},
+		"absent where null may not be":        {integer, valued(``), api.CodeQuestionAnswerEmpty, ""},
+		"null for structured questions":       {survey("q"), valued(`null`), api.CodeQuestionAnswerMissing, ""},
+		"verbatim null where it may not be":   {integer, verbatim(`null`), api.CodeInvalidRequest, ""},
 		"verbatim null where it may be":       {nullable, verbatim(`null`), "", `null`},
-		"verbatim and of another type":        {integer, verbatim(`"x"`), runs.CodeInvalidRequest, ""},
+		"verbatim and of another type":        {integer, verbatim(`"x"`), api.CodeInvalidRequest, ""},
 		"verbatim null, structured":           {survey("q"), verbatim(`null`), "", `null`},
 		"verbatim value, structured":          {survey("q"), verbatim(`{"one":["x"]}`), "", `{"one":["x"]}`},
-		"verbatim and absent, structured":     {survey("q"), verbatim(``), runs.CodeQuestionAnswerEmpty, ""},
-		"verbatim and absent, typed":          {nullable, verbatim(``), runs.CodeQuestionAnswerEmpty, ""},
-		"a value for structured questions":    {survey("q"), valued(`7`), runs.CodeInvalidRequest, ""},
+		"verbatim and absent, structured":     {survey("q"), verbatim(``), api.CodeQuestionAnswerEmpty, ""},
+		"verbatim and absent, typed":          {nullable, verbatim(``), api.CodeQuestionAnswerEmpty, ""},
+		"a value for structured questions":    {survey("q"), valued(`7`), api.CodeInvalidRequest, ""},
 		"null beside answers, not verbatim":   {question("q"), withAnswer(valued(`null`)), "", ""},
-		"verbatim null beside answers":        {question("q"), withAnswer(verbatim(`null`)), runs.CodeInvalidRequest, ""},
-		"verbatim null beside answers, typed": {nullable, withAnswer(verbatim(`null`)), runs.CodeQuestionUnknownAnswer, ""},
+		"verbatim null beside answers":        {question("q"), withAnswer(verbatim(`null`)), api.CodeInvalidRequest, ""},
+		"verbatim null beside answers, typed": {nullable, withAnswer(verbatim(`null`)), api.CodeQuestionUnknownAnswer, ""},
 		"null beside a decline":               {nullable, declining(valued(`null`)), "", ""},
-		"verbatim null beside a decline":      {nullable, declining(verbatim(`null`)), runs.CodeQuestionDeclinedAnswers, ""},
+		"verbatim null beside a decline":      {nullable, declining(verbatim(`null`)), api.CodeQuestionDeclinedAnswers, ""},
 		"a decline that is said verbatim":     {survey("q"), declining(verbatim(``)), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +84,7 @@ func TestNullValue(t *testing.T) {
 }
 
 func withAnswer(command *runs.AnswerQuestion) *runs.AnswerQuestion {
-	command.Resolution.Answers = []runs.UserQuestionAnswer{chosen("route", "north")}
+	command.Resolution.Answers = []api.UserQuestionAnswer{chosen("route", "north")}
 	return command
 }
 
@@ -102,8 +105,8 @@ func TestNullAnswersAClarificationOnce(t *testing.T) {
 	null.RunID, seven.RunID, none.RunID = runID, runID, runID
 	h.must(null)
 	h.requireUnchanged(null)
-	h.refused(runs.CodeQuestionResolutionConflict, seven)
-	h.refused(runs.CodeQuestionResolutionConflict, none)
+	h.refused(api.CodeQuestionResolutionConflict, seven)
+	h.refused(api.CodeQuestionResolutionConflict, none)
 	h.carryOut()
 	require.Equal(t, `null`, string(h.record("r").Resume().Clarification.Value))
 }
@@ -115,21 +118,21 @@ func TestRuntimePayload(t *testing.T) {
 	h.start("r")
 	h.must(hold("r", 1, approval("a"), question("q")))
 	h.must(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
-		{RequestID: "a", Behavior: runs.BehaviorAllow, RuntimePayload: runs.JSON(`{"decision":"accept"}`)},
+		{RequestID: "a", Behavior: api.BehaviorAllow, RuntimePayload: api.JSON(`{"decision":"accept"}`)},
 	}})
 	given := answer("r", "q", "north")
-	given.Resolution.RuntimePayload = runs.JSON(`null`)
+	given.Resolution.RuntimePayload = api.JSON(`null`)
 	h.must(given)
 	resume := h.record("r").Resume()
 	require.Equal(t, `{"decision":"accept"}`, string(resume.Approvals[0].Resolution.RuntimePayload))
 	require.Equal(t, `null`, string(resume.Questions[0].Resolution.RuntimePayload))
-	require.Contains(t, h.lastEvent("r", runs.EventApprovalResolved), `"runtime_payload":{"decision":"accept"}`)
+	require.Contains(t, h.lastEvent("r", api.EventApprovalResolved), `"runtime_payload":{"decision":"accept"}`)
 	require.Contains(t, string(h.request("r", "q").SettledDocument()), `"runtime_payload":null`)
 
 	h = newHouse(t)
 	runID := h.parked()
 	given = answer(runID, "q", "north")
-	given.Resolution.RuntimePayload = runs.JSON(`{"answers":{}}`)
+	given.Resolution.RuntimePayload = api.JSON(`{"answers":{}}`)
 	h.must(given)
 	h.carryOut()
 	require.Equal(t, `{"answers":{}}`, string(h.record("r").Resume().Clarification.RuntimePayload))
@@ -145,15 +148,15 @@ func TestFingerprintOfDialects(t *testing.T) {
 		return command
 	}
 	payload := plain()
-	payload.Resolution.RuntimePayload = runs.JSON(`{"b":1,"a":2}`)
+	payload.Resolution.RuntimePayload = api.JSON(`{"b":1,"a":2}`)
 	payloadToo := plain()
-	payloadToo.Resolution.RuntimePayload = runs.JSON(`{"a":2,"b":1.0}`)
+	payloadToo.Resolution.RuntimePayload = api.JSON(`{"a":2,"b":1.0}`)
 	null := plain()
-	null.Resolution.Value = runs.JSON(`null`)
+	null.Resolution.Value = api.JSON(`null`)
 	other := plain()
-	other.Resolution.RuntimePayload = runs.JSON(`1`)
-	word := &runs.AnswerQuestion{RunID: "r", Key: "k", Resolution: runs.QuestionAnswer{RequestID: "q", Verbatim: true, Value: runs.JSON(`1`)}}
-	nothing := &runs.AnswerQuestion{RunID: "r", Key: "k", Resolution: runs.QuestionAnswer{RequestID: "q", Verbatim: true, Value: runs.JSON(`null`)}}
+	other.Resolution.RuntimePayload = api.JSON(`1`)
+	word := &runs.AnswerQuestion{RunID: "r", Key: "k", Resolution: runs.QuestionAnswer{RequestID: "q", Verbatim: true, Value: api.JSON(`1`)}}
+	nothing := &runs.AnswerQuestion{RunID: "r", Key: "k", Resolution: runs.QuestionAnswer{RequestID: "q", Verbatim: true, Value: api.JSON(`null`)}}
 	for name, test := range map[string]struct {
 		first, again *runs.AnswerQuestion
 		same         bool
@@ -174,7 +177,7 @@ func TestFingerprintOfDialects(t *testing.T) {
 			first, again := *test.first, *test.again
 			h.must(&first)
 			if !test.same {
-				h.refused(runs.CodeIdempotencyConflict, &again)
+				h.refused(api.CodeIdempotencyConflict, &again)
 				return
 			}
 			require.True(t, h.must(&again).Replayed)
@@ -184,8 +187,8 @@ func TestFingerprintOfDialects(t *testing.T) {
 	h := newHouse(t)
 	h.wait("r", question("q"))
 	h.must(plain())
-	key := runs.RecordKey{Operation: runs.OperationQuestion, Scope: "s", IdempotencyKey: "k"}
-	digest, err := runs.Digest(runs.JSON(`{"operation":"user_question","target":"r",
+	key := model.RecordKey{Operation: model.OperationQuestion, Scope: "s", IdempotencyKey: "k"}
+	digest, err := document.Digest(api.JSON(`{"operation":"user_question","target":"r",
 		"body":{"resolution":{"request_id":"q","answers":[{"question_id":"route","selected_option_ids":["north"]}]}}}`))
 	require.NoError(t, err)
 	require.Equal(t, digest, "sha256:"+h.states["s"].Records[key].Fingerprint)

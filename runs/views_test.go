@@ -7,7 +7,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 func requireJSON(t *testing.T, want string, view any) {
@@ -77,7 +79,7 @@ func TestRunView(t *testing.T) {
 		"input":"go","resume":`+resume+`,"attempt":1,"lease":{"fence":"2","worker_id":"w2","expires_at_ms":1030030}
 	}`, claim)
 
-	h.must(&runs.Complete{RunID: "r", Fence: 2, Output: runs.JSON(`{"ok":true}`)})
+	h.must(&runs.Complete{RunID: "r", Fence: 2, Output: api.JSON(`{"ok":true}`)})
 	requireJSON(t, `{
 		"run_id":"r","session_id":"s","agent_id":"default","kind":"input","status":"completed",
 		"submitted_at_ms":1000000,"updated_at_ms":1000030,"started_at_ms":1000010,"finished_at_ms":1000030,
@@ -90,20 +92,20 @@ func TestRunViewOfAFullRun(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.must(&runs.CreateRun{
-		SessionID: "s", SessionGiven: true, RunID: "r", Input: runs.JSON(`{"a": [1, 2]}`), AgentID: "coder", ParentRunID: "p",
-		Metadata: runs.JSON(`{"m":1}`), SourcePlugin: "chat", SourceKind: "mail", ActorID: "ann", Caller: "token-7",
+		SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`{"a": [1, 2]}`), AgentID: "coder", ParentRunID: "p",
+		Metadata: api.JSON(`{"m":1}`), SourcePlugin: "chat", SourceKind: "mail", ActorID: "ann", Caller: "token-7",
 	})
 	h.claim("r")
 	h.must(&runs.Fail{RunID: "r", Fence: 1, Error: "broken"})
 	record := h.record("r")
-	record.Outputs = []runs.OutputRecord{{RunID: "r", Content: "hi", CreatedAtMs: 5}}
+	record.Outputs = []api.OutputRecord{{RunID: "r", Content: "hi", CreatedAtMs: 5}}
 	requireJSON(t, `{
 		"run_id":"r","session_id":"s","agent_id":"coder","parent_run_id":"p","kind":"input","status":"failed",
 		"submitted_at_ms":1000000,"updated_at_ms":1000000,"started_at_ms":1000000,"finished_at_ms":1000000,
 		"request":{"source_plugin":"chat","source_kind":"mail","actor_id":"ann","text_preview":"{\"a\":[1,2]}"},
 		"metadata":{"m":1},"outputs":[{"run_id":"r","content":"hi","created_at_ms":5}],"error":"broken","attempt":1
 	}`, record.View())
-	h.must(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "x", Input: runs.JSON(`1`), Caller: "token-7"})
+	h.must(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "x", Input: api.JSON(`1`), Caller: "token-7"})
 	require.Equal(t, "token-7", h.run("x").Request.ActorID, "who asked, when the body does not say")
 }
 
@@ -125,7 +127,7 @@ func TestTextPreview(t *testing.T) {
 		`"\u0000` + strings.Repeat("x", 160) + `"`: strings.Repeat("x", 159) + "…",
 	} {
 		h := newHouse(t)
-		h.must(&runs.CreateRun{RunID: "r", Input: runs.JSON(input)})
+		h.must(&runs.CreateRun{RunID: "r", Input: api.JSON(input)})
 		require.Equal(t, want, h.run("r").Request.TextPreview, input)
 	}
 }
@@ -134,9 +136,9 @@ func TestTextPreview(t *testing.T) {
 func TestSessionView(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	view := func() runs.SessionView {
+	view := func() api.SessionView {
 		session := h.states["s"].Session
-		record := runs.SessionRecord{Session: *session}
+		record := model.SessionRecord{Session: *session}
 		if session.ActiveRunID != "" {
 			record.Active = h.record(session.ActiveRunID)
 		}
@@ -145,20 +147,20 @@ func TestSessionView(t *testing.T) {
 		}
 		return record.View()
 	}
-	h.must(&runs.CreateSession{SessionID: "s", ParentSessionID: "root", Metadata: runs.JSON(`{"m":1}`)})
+	h.must(&runs.CreateSession{SessionID: "s", ParentSessionID: "root", Metadata: api.JSON(`{"m":1}`)})
 	empty := `"pending_approvals":[],"pending_questions":[],"pending_count":0,"outputs":[],"created_at_ms":1000000`
 	requireJSON(t, `{"session_id":"s","agent_id":"default","parent_session_id":"root","metadata":{"m":1},"status":"idle",
 		"active_run":null,"queued_run_ids":[],`+empty+`,"last_event_id":"0","updated_at_ms":1000000}`, view())
 	h.create("r")
 	h.create("next")
-	require.Equal(t, runs.SessionIdle, view().Status, "idle until a claim (decisions.md 27)")
+	require.Equal(t, api.SessionIdle, view().Status, "idle until a claim (decisions.md 27)")
 	require.Equal(t, []string{"r", "next"}, view().QueuedRunIDs)
 	h.nowMs += 10
 	h.claim("r")
 	h.must(suspend("r", 1, approval("a"), question("q"), approval("b")))
 	got := view()
-	require.Equal(t, runs.StatusWaitingForUserQuestion, got.Status)
-	require.Equal(t, &runs.ActiveRunRef{RunID: "r"}, got.ActiveRun)
+	require.Equal(t, api.StatusWaitingForUserQuestion, got.Status)
+	require.Equal(t, &api.ActiveRunRef{RunID: "r"}, got.ActiveRun)
 	require.Equal(t, 3, got.PendingCount)
 	require.Equal(t, []string{"a", "b"}, []string{got.PendingApprovals[0].ID, got.PendingApprovals[1].ID})
 	requireJSON(t, `{"session_id":"s","agent_id":"default","run_id":"r","run_kind":"input","request":`+
@@ -167,7 +169,7 @@ func TestSessionView(t *testing.T) {
 	h.must(&runs.EndSession{SessionID: "s"})
 	requireJSON(t, `{"session_id":"s","agent_id":"default","parent_session_id":"root","metadata":{"m":1},"status":"ended",
 		"active_run":null,"queued_run_ids":[],`+empty+`,"last_event_id":"11","updated_at_ms":1000020}`, view())
-	summary := runs.SessionSummary{Session: *h.states["s"].Session, Status: runs.SessionEnded, PendingApprovals: 2}
+	summary := model.SessionSummary{Session: *h.states["s"].Session, Status: api.SessionEnded, PendingApprovals: 2}
 	requireJSON(t, `{"session_id":"s","agent_id":"default","parent_session_id":"root","status":"ended",
 		"pending_approvals":2,"pending_questions":0,"created_at_ms":1000000,"updated_at_ms":1000020}`, summary.View())
 }
@@ -176,8 +178,8 @@ func TestPendingViews(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.wait("r", approval("a"), question("q"))
-	pending := func(id string) *runs.PendingRequest {
-		return &runs.PendingRequest{Request: *h.request("r", id), AgentID: "default", RunKind: runs.KindInput}
+	pending := func(id string) *model.PendingRequest {
+		return &model.PendingRequest{Request: *h.request("r", id), AgentID: "default", RunKind: api.KindInput}
 	}
 	requireJSON(t, `{"session_id":"s","agent_id":"default","run_id":"r","request":`+string(h.request("r", "a").Body)+`}`, pending("a").ApprovalView())
 	requireJSON(t, `{"session_id":"s","agent_id":"default","run_id":"r","run_kind":"input","request":`+string(h.request("r", "q").Body)+`}`, pending("q").QuestionView())
@@ -191,12 +193,12 @@ func TestLabelledAnswers(t *testing.T) {
 	asked := survey("q")
 	asked.Questions[1].Options[2].Description, asked.Questions[1].Options[2].Preview = "the last", "+ z"
 	declined := survey("d")
-	h.wait("r", asked, declined, runs.UserQuestionRequest{ID: "typed", ResponseSchema: runs.JSON(`{}`)})
+	h.wait("r", asked, declined, api.UserQuestionRequest{ID: "typed", ResponseSchema: api.JSON(`{}`)})
 	resolution := answers(written("text", "as I said"), chosen("many", "z", "x"), written("one", "labels win", "y"))
 	resolution.Justification = "asked around"
 	h.must(&runs.AnswerQuestion{RunID: "r", Resolution: resolution})
 	h.must(&runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "d", Declined: true, Justification: "busy"}})
-	h.must(&runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "typed", Value: runs.JSON(`"v"`)}})
+	h.must(&runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "typed", Value: api.JSON(`"v"`)}})
 	resume := h.record("r").Resume()
 	by := `"resolved_by":"api-user","resolved_at_ms":1000000,"via":"api"`
 	requireJSON(t, `{"request_id":"q","outcome":"answered","declined":false,"summary":"One?: Y\nMany?: Z, X\nText?: as I said","justification":"asked around",
@@ -208,7 +210,7 @@ func TestLabelledAnswers(t *testing.T) {
 	requireJSON(t, `{"request_id":"d","outcome":"declined","declined":true,"summary":"","answers":[],"justification":"busy",`+by+`}`, resume.Questions[1].Resolution)
 	requireJSON(t, `{"request_id":"typed","outcome":"answered","declined":false,"summary":"\"v\"","answers":[],"value":"v","justification":null,`+by+`}`, resume.Questions[2].Resolution)
 	// What is handed to a worker that stays is the same, one by one.
-	var handed runs.SettledQuestion
+	var handed api.SettledQuestion
 	require.NoError(t, json.Unmarshal(h.request("r", "d").SettledDocument(), &handed))
 	require.EqualValues(t, 2, handed.SettledNumber, "only an attached worker is told the place of the decision")
 	handed.SettledNumber = 0

@@ -3,6 +3,11 @@ package runs
 import (
 	"cmp"
 	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // work is the working copy that one decision is made on. Rows are copied when
@@ -12,27 +17,27 @@ type work struct {
 	state *State
 	nowMs int64
 
-	session      *Session
+	session      *model.Session
 	sessionNew   bool
 	sessionSaved bool
-	runs         map[string]*Run
+	runs         map[string]*model.Run
 	// requests holds the copies of the requests that this decision makes or settles.
-	requests map[RequestKey]*Request
+	requests map[RequestKey]*model.Request
 	// messages holds the copies of the messages that were looked at.
-	messages map[string]*Message
+	messages map[string]*model.Message
 	// rules holds the copies of the rules that this decision changes; nil at first.
-	rules map[string]*Rule
+	rules map[string]*rules.Rule
 	// list holds all loaded requests of the run listedRunID, the one that was asked
 	// for last: a decision is nearly always about one run.
 	listedRunID string
-	list        []*Request
+	list        []*model.Request
 	changes     Change
 }
 
 func newWork(state *State, nowMs int64) *work {
 	w := &work{
 		state: state, nowMs: nowMs,
-		runs: map[string]*Run{}, requests: map[RequestKey]*Request{}, messages: map[string]*Message{},
+		runs: map[string]*model.Run{}, requests: map[RequestKey]*model.Request{}, messages: map[string]*model.Message{},
 	}
 	if state.Session != nil {
 		session := *state.Session
@@ -56,7 +61,7 @@ func (w *work) saveSession() {
 }
 
 // run returns the working copy of one of the session's runs, or nil.
-func (w *work) run(runID string) *Run {
+func (w *work) run(runID string) *model.Run {
 	if run, seen := w.runs[runID]; seen {
 		return run
 	}
@@ -71,14 +76,14 @@ func (w *work) run(runID string) *Run {
 }
 
 // activeRun returns the run that holds the session's slot, or nil.
-func (w *work) activeRun() *Run {
+func (w *work) activeRun() *model.Run {
 	if w.session == nil || w.session.ActiveRunID == "" {
 		return nil
 	}
 	return w.run(w.session.ActiveRunID)
 }
 
-func (w *work) saveRun(run *Run) {
+func (w *work) saveRun(run *model.Run) {
 	run.UpdatedAtMs = w.nowMs
 	if !w.saved(run) {
 		w.changes.UpdatedRuns = append(w.changes.UpdatedRuns, run)
@@ -86,7 +91,7 @@ func (w *work) saveRun(run *Run) {
 }
 
 // saved looks from the end: what is saved again was most often saved last.
-func (w *work) saved(run *Run) bool {
+func (w *work) saved(run *model.Run) bool {
 	for _, saved := range slices.Backward(w.changes.UpdatedRuns) {
 		if saved == run {
 			return true
@@ -95,14 +100,14 @@ func (w *work) saved(run *Run) bool {
 	return slices.Contains(w.changes.NewRuns, run)
 }
 
-func (w *work) addRun(run *Run) {
+func (w *work) addRun(run *model.Run) {
 	w.runs[run.RunID] = run
 	w.changes.NewRuns = append(w.changes.NewRuns, run)
 }
 
 // request returns a request as it is now, or nil. It may be the row of the State:
 // own must be called before it is changed.
-func (w *work) request(runID, requestID string) *Request {
+func (w *work) request(runID, requestID string) *model.Request {
 	key := RequestKey{runID, requestID}
 	if request := w.requests[key]; request != nil {
 		return request
@@ -110,14 +115,14 @@ func (w *work) request(runID, requestID string) *Request {
 	return w.state.Requests[key]
 }
 
-func (w *work) addRequest(request *Request) {
+func (w *work) addRequest(request *model.Request) {
 	w.list = append(w.requestsOf(request.RunID), request)
 	w.requests[RequestKey{request.RunID, request.RequestID}] = request
 	w.changes.NewRequests = append(w.changes.NewRequests, request)
 }
 
 // own returns the working copy of a request, which is written with the change.
-func (w *work) own(request *Request) *Request {
+func (w *work) own(request *model.Request) *model.Request {
 	key := RequestKey{request.RunID, request.RequestID}
 	if working := w.requests[key]; working != nil {
 		return working
@@ -132,29 +137,29 @@ func (w *work) own(request *Request) *Request {
 	return &working
 }
 
-func byNumber(r *Request, number int64) int { return cmp.Compare(r.Number, number) }
+func byNumber(r *model.Request, number int64) int { return cmp.Compare(r.Number, number) }
 
 // requestsOf returns the loaded requests of a run as they are now, in the order in
 // which they were raised. The list is good until the next request is settled or
 // added, and must not be changed.
-func (w *work) requestsOf(runID string) []*Request {
+func (w *work) requestsOf(runID string) []*model.Request {
 	if w.listedRunID == runID {
 		return w.list
 	}
-	var list []*Request
+	var list []*model.Request
 	for key := range w.state.Requests {
 		if key.RunID == runID {
 			list = append(list, w.request(runID, key.RequestID))
 		}
 	}
-	slices.SortFunc(list, func(a, b *Request) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(list, func(a, b *model.Request) int { return cmp.Compare(a.Number, b.Number) })
 	w.listedRunID, w.list = runID, list
 	return list
 }
 
 // open returns the open requests of a run in the order in which they were raised.
-func (w *work) open(runID string) []*Request {
-	var open []*Request
+func (w *work) open(runID string) []*model.Request {
+	var open []*model.Request
 	for _, request := range w.requestsOf(runID) {
 		if request.Open() {
 			open = append(open, request)
@@ -164,34 +169,34 @@ func (w *work) open(runID string) []*Request {
 }
 
 // waitsFor reports whether a request of that kind is open on a run.
-func (w *work) waitsFor(runID string, kind RequestKind) bool {
-	return slices.ContainsFunc(w.requestsOf(runID), func(r *Request) bool {
+func (w *work) waitsFor(runID string, kind model.RequestKind) bool {
+	return slices.ContainsFunc(w.requestsOf(runID), func(r *model.Request) bool {
 		return r.Open() && r.Kind == kind
 	})
 }
 
 // parked reports whether a run waits for an answer from its parent's session.
 func (w *work) parked(runID string) bool {
-	return slices.ContainsFunc(w.requestsOf(runID), func(r *Request) bool { return r.Open() && r.parked() })
+	return slices.ContainsFunc(w.requestsOf(runID), func(r *model.Request) bool { return r.Open() && r.Parked() })
 }
 
 // emit appends an event of a run to the session's log.
-func (w *work) emit(run *Run, eventType EventType, body any) {
+func (w *work) emit(run *model.Run, eventType api.EventType, body any) {
 	w.session.LastEventID++
 	w.saveSession()
 	run.LastEventID = w.session.LastEventID
 	if run.FirstEventID == 0 {
 		run.FirstEventID = w.session.LastEventID
 	}
-	w.changes.Events = append(w.changes.Events, &Event{
+	w.changes.Events = append(w.changes.Events, &model.Event{
 		SessionID: run.SessionID, EventID: w.session.LastEventID, RunID: run.RunID,
-		AgentID: run.AgentID, Type: eventType, TimestampMs: w.nowMs, Body: encode(body),
+		AgentID: run.AgentID, Type: eventType, TimestampMs: w.nowMs, Body: document.Encode(body),
 	})
 }
 
 // move changes the status of a run. The callers have checked that they may; an
 // illegal move is a mistake in this package, and must not be written.
-func (w *work) move(run *Run, to Status) {
+func (w *work) move(run *model.Run, to api.Status) {
 	if !CanMove(run.Kind, run.Status, to) {
 		panic("runs: illegal move of run " + run.RunID + " from " + string(run.Status) + " to " + string(to))
 	}
@@ -211,10 +216,10 @@ func (w *work) promote() {
 }
 
 // queueHead returns the queued run of the session that goes next, or nil.
-func (w *work) queueHead() *Run {
-	var head *Run
-	consider := func(run *Run) {
-		if run.Status == StatusQueued && run.SessionID == w.state.SessionID &&
+func (w *work) queueHead() *model.Run {
+	var head *model.Run
+	consider := func(run *model.Run) {
+		if run.Status == api.StatusQueued && run.SessionID == w.state.SessionID &&
 			(head == nil || run.FirstEventID < head.FirstEventID) {
 			head = run
 		}
@@ -235,7 +240,7 @@ func (w *work) queueHead() *Run {
 
 // unfinished returns the session's loaded runs that are not over, in the order in
 // which they were accepted.
-func (w *work) unfinished() []*Run {
+func (w *work) unfinished() []*model.Run {
 	ids := make(map[string]bool, len(w.state.Runs)+len(w.runs))
 	for runID := range w.state.Runs {
 		ids[runID] = true
@@ -243,18 +248,18 @@ func (w *work) unfinished() []*Run {
 	for runID := range w.runs {
 		ids[runID] = true
 	}
-	list := make([]*Run, 0, len(ids))
+	list := make([]*model.Run, 0, len(ids))
 	for runID := range ids {
-		if run := w.run(runID); run != nil && !Terminal(run.Status) {
+		if run := w.run(runID); run != nil && !model.Terminal(run.Status) {
 			list = append(list, run)
 		}
 	}
-	slices.SortFunc(list, func(a, b *Run) int { return cmp.Compare(a.FirstEventID, b.FirstEventID) })
+	slices.SortFunc(list, func(a, b *model.Run) int { return cmp.Compare(a.FirstEventID, b.FirstEventID) })
 	return list
 }
 
 // leaveQueue takes a run out of the queue, whether it starts or ends.
-func (w *work) leaveQueue(run *Run) {
+func (w *work) leaveQueue(run *model.Run) {
 	w.session.QueuedCount--
 	w.saveSession()
 	w.changes.dequeued = append(w.changes.dequeued, run.FirstEventID)
@@ -263,8 +268,8 @@ func (w *work) leaveQueue(run *Run) {
 
 // finish ends a run: its lease, its place in the queue or the slot, and the wait.
 // Its open requests must have been settled.
-func (w *work) finish(run *Run, to Status, leaseEnd LeaseEnd, eventType EventType, body any) {
-	queued := run.Status == StatusQueued
+func (w *work) finish(run *model.Run, to api.Status, leaseEnd model.LeaseEnd, eventType api.EventType, body any) {
+	queued := run.Status == api.StatusQueued
 	w.move(run, to)
 	run.FinishedAtMs = w.nowMs
 	run.ClaimableAtMs = 0
@@ -283,17 +288,17 @@ func (w *work) finish(run *Run, to Status, leaseEnd LeaseEnd, eventType EventTyp
 }
 
 // record remembers a keyed call together with its effect.
-func (w *work) record(key RecordKey, fingerprint, runID string) {
-	w.changes.Records = append(w.changes.Records, &IdempotencyRecord{
+func (w *work) record(key model.RecordKey, fingerprint, runID string) {
+	w.changes.Records = append(w.changes.Records, &model.IdempotencyRecord{
 		RecordKey: key, Fingerprint: fingerprint,
 		SessionID: w.state.SessionID, RunID: runID, CreatedAtMs: w.nowMs,
 	})
 }
 
 // recordOf returns the run and its requests as they are now, for a view.
-func (w *work) recordOf(run *Run) *RunRecord {
+func (w *work) recordOf(run *model.Run) *model.RunRecord {
 	requests := w.requestsOf(run.RunID)
-	record := &RunRecord{Run: *run, Requests: make([]Request, 0, len(requests))}
+	record := &model.RunRecord{Run: *run, Requests: make([]model.Request, 0, len(requests))}
 	for _, request := range requests {
 		if request.Open() || request.SettledNumber > run.ResumeAfter {
 			record.Requests = append(record.Requests, *request)

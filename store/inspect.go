@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
 // Inspector is a database that is open for reading alone.
 type Inspector interface {
-	runs.Walker
+	model.Walker
 	// Close gives the database back.
 	Close() error
 }

@@ -7,8 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/store/sqlite"
@@ -79,7 +81,7 @@ func TestOpenAndMigrate(t *testing.T) {
 			opened, err = store.Open(t.Context(), at, store.Options{})
 			require.NoError(t, err, "forward again")
 			_, err = opened.Session(t.Context(), "s")
-			require.Equal(t, runs.CodeSessionNotFound, runs.ErrorCode(err))
+			require.Equal(t, api.CodeSessionNotFound, refusal.CodeOf(err))
 			require.NoError(t, opened.Close())
 		})
 	}
@@ -95,7 +97,7 @@ func TestInMemory(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(7), reply.Session.CreatedAtMs)
 	_, err = second.Session(t.Context(), "s")
-	require.Equal(t, runs.CodeSessionNotFound, runs.ErrorCode(err), "each store has its own")
+	require.Equal(t, api.CodeSessionNotFound, refusal.CodeOf(err), "each store has its own")
 	require.NoError(t, first.Close())
 	require.NoError(t, second.Close())
 }

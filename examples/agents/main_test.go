@@ -14,9 +14,9 @@ import (
 
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/runs/loop"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
@@ -86,7 +86,7 @@ func rests(t *testing.T, c *client.Client, runID string) *client.RunView {
 	require.Eventually(t, func() bool {
 		var err error
 		view, err = c.GetRun(t.Context(), runID)
-		return err == nil && (runs.Waiting(view.Status) || runs.Terminal(view.Status))
+		return err == nil && (model.Waiting(view.Status) || model.Terminal(view.Status))
 	}, time.Minute, 5*time.Millisecond)
 	return view
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
@@ -22,7 +24,7 @@ type fakeStore struct {
 	hub *watch.Hub
 
 	mu     sync.Mutex
-	events []runs.Event
+	events []model.Event
 	ended  bool
 	broken bool
 	// eventReads and sessionReads count the calls.
@@ -31,36 +33,36 @@ type fakeStore struct {
 
 var errBroken = errors.New("the database is gone")
 
-func (f *fakeStore) SessionHead(context.Context, string) (*runs.Session, error) {
+func (f *fakeStore) SessionHead(context.Context, string) (*model.Session, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sessionReads++
 	if f.broken {
 		return nil, errBroken
 	}
-	session := &runs.Session{SessionID: "s", LastEventID: int64(len(f.events))}
+	session := &model.Session{SessionID: "s", LastEventID: int64(len(f.events))}
 	if f.ended {
 		session.EndedAtMs = 1
 	}
 	return session, nil
 }
 
-func (f *fakeStore) SessionEvents(_ context.Context, _ string, after int64, limit int) ([]runs.Event, error) {
+func (f *fakeStore) SessionEvents(_ context.Context, _ string, after int64, limit int) ([]model.Event, error) {
 	return f.read(after, limit, "")
 }
 
-func (f *fakeStore) RunEvents(_ context.Context, runID string, after int64, limit int) ([]runs.Event, error) {
+func (f *fakeStore) RunEvents(_ context.Context, runID string, after int64, limit int) ([]model.Event, error) {
 	return f.read(after, limit, runID)
 }
 
-func (f *fakeStore) read(after int64, limit int, runID string) ([]runs.Event, error) {
+func (f *fakeStore) read(after int64, limit int, runID string) ([]model.Event, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.eventReads++
 	if f.broken {
 		return nil, errBroken
 	}
-	var found []runs.Event
+	var found []model.Event
 	for _, event := range f.events {
 		if event.EventID > after && len(found) < limit && (runID == "" || event.RunID == runID) {
 			found = append(found, event)
@@ -80,9 +82,9 @@ func (f *fakeStore) addInSilence(events ...string) {
 	defer f.mu.Unlock()
 	for _, text := range events {
 		runID, name, _ := strings.Cut(text, " ")
-		f.events = append(f.events, runs.Event{
-			SessionID: "s", RunID: runID, EventID: int64(len(f.events) + 1), Type: runs.EventType(name),
-			Body: runs.JSON(fmt.Sprintf("{\n\"type\" : %q}", name)),
+		f.events = append(f.events, model.Event{
+			SessionID: "s", RunID: runID, EventID: int64(len(f.events) + 1), Type: api.EventType(name),
+			Body: api.JSON(fmt.Sprintf("{\n\"type\" : %q}", name)),
 		})
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // From says which events a stream has.
@@ -121,7 +121,7 @@ func (s *Subscription) replay(ctx context.Context, to recipient, from *From) err
 // catchUp reads the next events after the cursor from the store. The log is known to
 // reach to an event at least: when there are no more before it, the cursor is there.
 func (s *Subscription) catchUp(ctx context.Context, to recipient, from *From, end int64) (wrote, over bool, err error) {
-	var events []runs.Event
+	var events []model.Event
 	err = s.hub.Aside(func() (err error) {
 		if from.RunID == "" {
 			events, err = s.hub.store.SessionEvents(ctx, s.feed.sessionID, from.Cursor, slowBatch)

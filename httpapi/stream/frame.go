@@ -7,7 +7,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // Names of the frames that are no events of the log.
@@ -31,7 +32,7 @@ var encoding = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.All
 
 // frame is an event as all followers write it.
 type frame struct {
-	event *runs.Event
+	event *model.Event
 	text  []byte
 }
 
@@ -42,9 +43,9 @@ func (f *frame) ends() bool { return endsRun(f.event) }
 
 // endsRun says that the run has no event after this one: it has the name of the
 // status that the run ends in.
-func endsRun(event *runs.Event) bool { return runs.Terminal(runs.Status(event.Type)) }
+func endsRun(event *model.Event) bool { return model.Terminal(api.Status(event.Type)) }
 
-func newFrame(event *runs.Event) (frame, error) {
+func newFrame(event *model.Event) (frame, error) {
 	text, err := appendFrame(nil, strconv.FormatInt(event.EventID, 10), string(event.Type), event.Entry())
 	if err != nil {
 		return frame{}, fmt.Errorf("event %d of session %s: %w", event.EventID, event.SessionID, err)

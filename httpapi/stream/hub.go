@@ -26,6 +26,8 @@ import (
 
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
@@ -50,10 +52,10 @@ type hearing interface{ Hears() bool }
 
 // Store is what a feed reads. See [runs.Reader].
 type Store interface {
-	SessionHead(ctx context.Context, sessionID string) (*runs.Session, error)
-	SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]runs.Event, error)
-	RunEvents(ctx context.Context, runID string, after int64, limit int) ([]runs.Event, error)
-	PendingRequests(ctx context.Context, q runs.RequestQuery) ([]runs.PendingRequest, error)
+	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
+	SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]model.Event, error)
+	RunEvents(ctx context.Context, runID string, after int64, limit int) ([]model.Event, error)
+	PendingRequests(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error)
 	Subscribe(func(runs.Notice)) (unsubscribe func())
 }
 
@@ -148,7 +150,7 @@ func (h *Hub) enter() error {
 	default:
 	}
 	if h.streams >= h.maxStreams {
-		return runs.NewError(wire.CodeServiceUnavailable, "this process serves %d streams, which is as many as it may; try again", h.maxStreams)
+		return refusal.New(wire.CodeServiceUnavailable, "this process serves %d streams, which is as many as it may; try again", h.maxStreams)
 	}
 	h.streams++
 	if h.streams == 1 {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 const (
@@ -184,7 +184,7 @@ func (in *inbox) look(ctx context.Context) (again time.Duration) {
 }
 
 // tell adds events to what followers see.
-func (in *inbox) tell(events []*runs.Event) {
+func (in *inbox) tell(events []*model.Event) {
 	if len(events) == 0 {
 		return
 	}

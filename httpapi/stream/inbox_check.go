@@ -7,7 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // maxTold bounds what is remembered of what followers were told.
@@ -75,9 +76,9 @@ type toldDecision struct {
 	RequestID string `json:"request_id"`
 }
 
-func (t *told) fold(event *runs.Event) {
+func (t *told) fold(event *model.Event) {
 	t.eventless = false
-	if t.state != toldAll || event.Type == runs.EventUserQuestionAnswered {
+	if t.state != toldAll || event.Type == api.EventUserQuestionAnswered {
 		return
 	}
 	var body toldEvent
@@ -112,8 +113,8 @@ func (t *told) check(ctx context.Context, store Store) (looked, error) {
 	}
 	open, more, found := map[uint64]struct{}{}, false, looked{}
 	var sum uint64
-	for _, kind := range []runs.RequestKind{runs.KindApproval, runs.KindQuestion} {
-		there, err := eachOpen(ctx, store, kind, func(one *runs.PendingRequest) {
+	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
+		there, err := eachOpen(ctx, store, kind, func(one *model.PendingRequest) {
 			key := requestKey(one.Request.SessionID, one.Request.RunID, one.Request.RequestID)
 			open[key] = struct{}{}
 			sum ^= key

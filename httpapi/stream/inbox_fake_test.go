@@ -12,7 +12,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
@@ -21,8 +23,8 @@ type board struct {
 	Store
 
 	mu          sync.Mutex
-	logs        map[string][]runs.Event
-	open        map[string]runs.PendingRequest // by "session/request"
+	logs        map[string][]model.Event
+	open        map[string]model.PendingRequest // by "session/request"
 	subscribers map[int]func(runs.Notice)
 	joined      int
 	broken      bool
@@ -33,7 +35,7 @@ type board struct {
 }
 
 func newBoard() *board {
-	return &board{logs: map[string][]runs.Event{}, open: map[string]runs.PendingRequest{}, subscribers: map[int]func(runs.Notice){}}
+	return &board{logs: map[string][]model.Event{}, open: map[string]model.PendingRequest{}, subscribers: map[int]func(runs.Notice){}}
 }
 
 func (b *board) Subscribe(tell func(runs.Notice)) func() {
@@ -72,21 +74,21 @@ func (b *board) commit(session string, steps ...string) runs.Notice {
 	defer b.mu.Unlock()
 	notice := runs.Notice{SessionID: session, FirstEventID: int64(len(b.logs[session]) + 1)}
 	for _, step := range steps {
-		event := runs.Event{SessionID: session, RunID: "run", EventID: int64(len(b.logs[session]) + 1), Type: "delta", Body: runs.JSON(`{"type":"delta"}`)}
+		event := model.Event{SessionID: session, RunID: "run", EventID: int64(len(b.logs[session]) + 1), Type: "delta", Body: api.JSON(`{"type":"delta"}`)}
 		name := session + "/" + step[1:]
 		switch step[0] {
 		case '+':
-			event.Type = runs.EventWaitingForApproval
-			event.Body = runs.JSON(fmt.Sprintf(`{"request_ids":[%q]}`, step[1:]))
-			b.open[name] = runs.PendingRequest{Request: runs.Request{
-				SessionID: session, RunID: "run", RequestID: step[1:], Kind: runs.KindApproval, Body: runs.JSON(`{}`),
+			event.Type = api.EventWaitingForApproval
+			event.Body = api.JSON(fmt.Sprintf(`{"request_ids":[%q]}`, step[1:]))
+			b.open[name] = model.PendingRequest{Request: model.Request{
+				SessionID: session, RunID: "run", RequestID: step[1:], Kind: model.KindApproval, Body: api.JSON(`{}`),
 			}}
 		case '-':
-			event.Type = runs.EventApprovalResolved
-			event.Body = runs.JSON(fmt.Sprintf(`{"resolutions":[{"request_id":%q}]}`, step[1:]))
+			event.Type = api.EventApprovalResolved
+			event.Body = api.JSON(fmt.Sprintf(`{"resolutions":[{"request_id":%q}]}`, step[1:]))
 			delete(b.open, name)
 		}
-		notice.Prompts = notice.Prompts || runs.AboutRequest(event.Type)
+		notice.Prompts = notice.Prompts || model.AboutRequest(event.Type)
 		b.logs[session] = append(b.logs[session], event)
 		notice.Events = append(notice.Events, &event)
 	}
@@ -97,23 +99,23 @@ func (b *board) commit(session string, steps ...string) runs.Notice {
 // do commits and tells at once.
 func (b *board) do(session string, steps ...string) { b.tell(b.commit(session, steps...)) }
 
-func (b *board) PendingRequests(_ context.Context, q runs.RequestQuery) ([]runs.PendingRequest, error) {
+func (b *board) PendingRequests(_ context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.openReads++
 	if b.broken {
 		return nil, errBroken
 	}
-	var found []runs.PendingRequest
+	var found []model.PendingRequest
 	for _, name := range slices.Sorted(maps.Keys(b.open)) {
-		if q.Kind == runs.KindApproval && len(found) < q.Limit && (q.After == nil || name > q.After.SessionID+"/"+q.After.RequestID) {
+		if q.Kind == model.KindApproval && len(found) < q.Limit && (q.After == nil || name > q.After.SessionID+"/"+q.After.RequestID) {
 			found = append(found, b.open[name])
 		}
 	}
 	return found, nil
 }
 
-func (b *board) SessionEvents(_ context.Context, sessionID string, after int64, limit int) ([]runs.Event, error) {
+func (b *board) SessionEvents(_ context.Context, sessionID string, after int64, limit int) ([]model.Event, error) {
 	if b.held != nil {
 		<-b.held
 	}
@@ -184,7 +186,7 @@ func (r *inboxReader) Gap(reason string) error {
 	return r.hear(func() { r.heard = append(r.heard, "!"+reason) })
 }
 
-func (r *inboxReader) Events(events []*runs.Event) error {
+func (r *inboxReader) Events(events []*model.Event) error {
 	return r.hear(func() {
 		for _, event := range events {
 			r.heard = append(r.heard, fmt.Sprintf("%s:%d", event.SessionID, event.EventID))

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // The reasons of gaps in the inbox.
@@ -31,7 +32,7 @@ type InboxSink interface {
 	// as events: then all that came after them in their session are told again as well,
 	// in the same call, so that whoever has applied a call's events in order is never
 	// left with a request that is settled.
-	Events(events []*runs.Event) error
+	Events(events []*model.Event) error
 	// Silence is called when nothing was sent for the time of [Options].KeepAlive.
 	Silence() error
 }

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 const (
@@ -39,8 +40,8 @@ func newInboxLog(store Store) *inboxLog {
 
 // read returns the events about requests that notices tell of, in order within each
 // session.
-func (l *inboxLog) read(ctx context.Context, notices []runs.Notice) ([]*runs.Event, error) {
-	found := make([][]*runs.Event, len(notices))
+func (l *inboxLog) read(ctx context.Context, notices []runs.Notice) ([]*model.Event, error) {
+	found := make([][]*model.Event, len(notices))
 	group, reading := errgroup.WithContext(ctx)
 	group.SetLimit(inboxReads)
 	total := 0
@@ -71,7 +72,7 @@ func (l *inboxLog) read(ctx context.Context, notices []runs.Notice) ([]*runs.Eve
 	for _, events := range found {
 		total += len(events)
 	}
-	all := make([]*runs.Event, 0, total)
+	all := make([]*model.Event, 0, total)
 	for _, events := range found {
 		all = append(all, events...)
 	}
@@ -79,15 +80,15 @@ func (l *inboxLog) read(ctx context.Context, notices []runs.Notice) ([]*runs.Eve
 }
 
 // session reads what comes after a part of the log.
-func (l *inboxLog) session(ctx context.Context, sessionID string, told span) ([]*runs.Event, error) {
-	var found []*runs.Event
+func (l *inboxLog) session(ctx context.Context, sessionID string, told span) ([]*model.Event, error) {
+	var found []*model.Event
 	for {
 		events, err := l.store.SessionEvents(ctx, sessionID, told.last, readEvents)
 		if err != nil {
 			return nil, err
 		}
 		for i := range events {
-			if runs.AboutRequest(events[i].Type) {
+			if model.AboutRequest(events[i].Type) {
 				event := events[i] // by itself, so that it does not keep the others
 				found = append(found, &event)
 			}
@@ -102,9 +103,9 @@ func (l *inboxLog) session(ctx context.Context, sessionID string, told span) ([]
 	}
 }
 
-func aboutRequests(events []*runs.Event) (found []*runs.Event) {
+func aboutRequests(events []*model.Event) (found []*model.Event) {
 	for _, event := range events {
-		if runs.AboutRequest(event.Type) {
+		if model.AboutRequest(event.Type) {
 			found = append(found, event)
 		}
 	}

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // What a snapshot of the inbox has at most, of each kind. It is read in pages.
@@ -20,7 +22,7 @@ const (
 type InboxSnapshot struct {
 	// Pending holds open approvals and questions, the oldest first: at most 1,000 of
 	// each.
-	Pending []runs.PendingRequest
+	Pending []model.PendingRequest
 	// More says that there are others, which are not shown.
 	More bool
 
@@ -31,14 +33,14 @@ type InboxSnapshot struct {
 func readOpen(ctx context.Context, store Store) (*InboxSnapshot, error) {
 	snapshot := &InboxSnapshot{}
 	snapshot.frame = sync.OnceValues(snapshot.encode)
-	for _, kind := range []runs.RequestKind{runs.KindApproval, runs.KindQuestion} {
-		more, err := eachOpen(ctx, store, kind, func(one *runs.PendingRequest) { snapshot.Pending = append(snapshot.Pending, *one) })
+	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
+		more, err := eachOpen(ctx, store, kind, func(one *model.PendingRequest) { snapshot.Pending = append(snapshot.Pending, *one) })
 		if err != nil {
 			return nil, err
 		}
 		snapshot.More = snapshot.More || more
 	}
-	slices.SortStableFunc(snapshot.Pending, func(a, b runs.PendingRequest) int {
+	slices.SortStableFunc(snapshot.Pending, func(a, b model.PendingRequest) int {
 		return cmp.Or(cmp.Compare(a.Request.CreatedAtMs, b.Request.CreatedAtMs),
 			cmp.Compare(a.Request.SessionID, b.Request.SessionID), cmp.Compare(a.Request.RunID, b.Request.RunID),
 			cmp.Compare(a.Request.Number, b.Request.Number))
@@ -48,7 +50,7 @@ func readOpen(ctx context.Context, store Store) (*InboxSnapshot, error) {
 
 // eachOpen visits the open requests of a kind up to the bounds of a snapshot, and
 // reports whether there are more.
-func eachOpen(ctx context.Context, store Store, kind runs.RequestKind, visit func(*runs.PendingRequest)) (more bool, err error) {
+func eachOpen(ctx context.Context, store Store, kind model.RequestKind, visit func(*model.PendingRequest)) (more bool, err error) {
 	query := runs.RequestQuery{Kind: kind, Limit: snapshotPage}
 	for count, size := 0, 0; ; {
 		page, err := store.PendingRequests(ctx, query)
@@ -72,12 +74,12 @@ func eachOpen(ctx context.Context, store Store, kind runs.RequestKind, visit fun
 }
 
 // View returns the snapshot as /v1 shows it.
-func (s *InboxSnapshot) View() runs.InboxView {
-	view := runs.InboxView{
-		PendingApprovals: []runs.PendingApprovalView{}, PendingQuestions: []runs.PendingQuestionView{}, More: s.More,
+func (s *InboxSnapshot) View() api.InboxView {
+	view := api.InboxView{
+		PendingApprovals: []api.PendingApprovalView{}, PendingQuestions: []api.PendingQuestionView{}, More: s.More,
 	}
 	for i := range s.Pending {
-		if one := &s.Pending[i]; one.Request.Kind == runs.KindApproval {
+		if one := &s.Pending[i]; one.Request.Kind == model.KindApproval {
 			view.PendingApprovals = append(view.PendingApprovals, one.ApprovalView())
 		} else {
 			view.PendingQuestions = append(view.PendingQuestions, one.QuestionView())
@@ -130,12 +132,12 @@ func (in *inbox) answer(call *snapshotCall, snapshot *InboxSnapshot, err error) 
 
 // batch is what was read in one turn.
 type batch struct {
-	events []*runs.Event
+	events []*model.Event
 	size   int
 	frames func() ([]byte, error)
 }
 
-func newBatch(events []*runs.Event) *batch {
+func newBatch(events []*model.Event) *batch {
 	one := &batch{events: events}
 	for _, event := range events {
 		one.size += len(event.Body)

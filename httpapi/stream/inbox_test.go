@@ -8,7 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 func inboxBubble(t *testing.T, test func(*inboxBench)) {
@@ -318,7 +320,7 @@ func TestTheInboxIsKeptAliveAndEnds(t *testing.T) {
 		require.Equal(t, "[0] - -", reader.said())
 		_, other := b.follow(&inboxReader{})
 		_, err := b.hub.JoinInbox()
-		require.Equal(t, runs.Code("service_unavailable"), runs.ErrorCode(err))
+		require.Equal(t, api.Code("service_unavailable"), refusal.CodeOf(err))
 		close(done)
 		<-ended
 		<-other

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // Out is where a stream is written to. Nothing need arrive before Flush. Both
@@ -20,7 +20,7 @@ type Out interface {
 type Sink interface {
 	// Events takes what happened next, in order, at least one. They are shared: nobody
 	// may change them. What is made of them must be flushed before it returns.
-	Events(events []*runs.Event) error
+	Events(events []*model.Event) error
 	// Silence is called when nothing was sent for the time of [Options].KeepAlive.
 	Silence() error
 }
@@ -32,7 +32,7 @@ var errStopped = errors.New("the reader takes no more")
 // encoding are errStopped.
 type recipient interface {
 	// take gets the event's frame too, when somebody has encoded it already.
-	take(event *runs.Event, text []byte) error
+	take(event *model.Event, text []byte) error
 	flush() error
 	silence() error
 }
@@ -40,7 +40,7 @@ type recipient interface {
 // framed writes the frames of /v1.
 type framed struct{ out Out }
 
-func (f *framed) take(event *runs.Event, text []byte) error {
+func (f *framed) take(event *model.Event, text []byte) error {
 	if text == nil {
 		one, err := newFrame(event)
 		if err != nil {
@@ -64,10 +64,10 @@ func (f *framed) silence() error {
 // handed gathers events until they are flushed.
 type handed struct {
 	sink   Sink
-	events []*runs.Event
+	events []*model.Event
 }
 
-func (h *handed) take(event *runs.Event, _ []byte) error {
+func (h *handed) take(event *model.Event, _ []byte) error {
 	h.events = append(h.events, event)
 	return nil
 }

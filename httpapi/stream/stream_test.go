@@ -11,7 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 func bubble(t *testing.T, options Options, test func(*bench)) {
@@ -22,9 +25,9 @@ func bubble(t *testing.T, options Options, test func(*bench)) {
 
 func TestFramesAreOneLine(t *testing.T) {
 	t.Parallel()
-	one, err := newFrame(&runs.Event{
+	one, err := newFrame(&model.Event{
 		SessionID: "s", EventID: 7, RunID: "r", AgentID: "a", Type: "delta", TimestampMs: 5,
-		Body: runs.JSON("{\n \"type\":\"delta\",\r\n\t\"text\":\"a\\nb\"}"),
+		Body: api.JSON("{\n \"type\":\"delta\",\r\n\t\"text\":\"a\\nb\"}"),
 	})
 	require.NoError(t, err)
 	require.Equal(t, "id: 7\nevent: delta\n"+
@@ -200,10 +203,10 @@ func TestKeepAlive(t *testing.T) {
 // eventSink is a face with frames of its own.
 type eventSink struct {
 	sink
-	calls [][]*runs.Event
+	calls [][]*model.Event
 }
 
-func (s *eventSink) Events(events []*runs.Event) error {
+func (s *eventSink) Events(events []*model.Event) error {
 	s.calls = append(s.calls, events)
 	for _, event := range events {
 		if _, err := fmt.Fprintf(&s.sink, "id: %d\n", event.EventID); err != nil {
@@ -296,7 +299,7 @@ func TestDoneEndsAllAndTakesNobody(t *testing.T) {
 		b := newBench(t, Options{Done: done, MaxStreams: 1})
 		_, over := b.follow(&sink{}, From{})
 		_, err := b.hub.Join("other")
-		require.Equal(t, runs.Code("service_unavailable"), runs.ErrorCode(err))
+		require.Equal(t, api.Code("service_unavailable"), refusal.CodeOf(err))
 		close(done)
 		<-over
 		_, err = b.hub.Join("s")

@@ -6,7 +6,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // ActorHeader names who is asking. Until there are tokens it is taken at its word.
@@ -20,12 +22,12 @@ const maxActorLength = 200
 func Actor(header http.Header) (runs.Actor, error) {
 	values := header[ActorHeader]
 	if len(values) == 0 {
-		return runs.Actor{Name: runs.DefaultActorID, Via: runs.ViaAPI}, nil
+		return runs.Actor{Name: api.DefaultActorID, Via: api.ViaAPI}, nil
 	}
 	name := strings.TrimSpace(values[0])
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
 	if len(values) > 1 || name == "" || len(name) > maxActorLength || !utf8.ValidString(name) || strings.ContainsFunc(name, unprintable) {
-		return runs.Actor{}, runs.NewError(runs.CodeBadRequest, "the %s header must be one text of 1 to %d printable characters", ActorHeader, maxActorLength)
+		return runs.Actor{}, refusal.New(api.CodeBadRequest, "the %s header must be one text of 1 to %d printable characters", ActorHeader, maxActorLength)
 	}
-	return runs.Actor{Name: name, Via: runs.ViaAPI}, nil
+	return runs.Actor{Name: name, Via: api.ViaAPI}, nil
 }

@@ -3,24 +3,24 @@ package wire
 import (
 	"net/http"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // The codes that only those who speak HTTP return (kheish.md 1.3 and decision 1).
 const (
-	CodeOriginNotAllowed     runs.Code = "origin_not_allowed"
-	CodeHostNotAllowed       runs.Code = "host_not_allowed"
-	CodeRouteNotFound        runs.Code = "route_not_found"
-	CodeMethodNotAllowed     runs.Code = "method_not_allowed"
-	CodePayloadTooLarge      runs.Code = "payload_too_large"
-	CodeUnsupportedMediaType runs.Code = "unsupported_media_type"
-	CodeInternalError        runs.Code = "internal_error"
-	CodeServiceUnavailable   runs.Code = "service_unavailable"
+	CodeOriginNotAllowed     api.Code = "origin_not_allowed"
+	CodeHostNotAllowed       api.Code = "host_not_allowed"
+	CodeRouteNotFound        api.Code = "route_not_found"
+	CodeMethodNotAllowed     api.Code = "method_not_allowed"
+	CodePayloadTooLarge      api.Code = "payload_too_large"
+	CodeUnsupportedMediaType api.Code = "unsupported_media_type"
+	CodeInternalError        api.Code = "internal_error"
+	CodeServiceUnavailable   api.Code = "service_unavailable"
 )
 
 // CodeInfo says how a code is shown.
 type CodeInfo struct {
-	Code   runs.Code
+	Code   api.Code
 	Status int
 	Domain string
 }
@@ -29,59 +29,59 @@ type CodeInfo struct {
 // then as kheish.md 1.3 lists them; openapi.yaml holds the same codes in the same
 // order.
 var codes = [...]CodeInfo{
-	{runs.CodeBadRequest, http.StatusBadRequest, "api"},
+	{api.CodeBadRequest, http.StatusBadRequest, "api"},
 	{CodeRouteNotFound, http.StatusNotFound, "api"},
 	{CodeMethodNotAllowed, http.StatusMethodNotAllowed, "api"},
-	{runs.CodeIDConflict, http.StatusConflict, "api"},
+	{api.CodeIDConflict, http.StatusConflict, "api"},
 	{CodePayloadTooLarge, http.StatusRequestEntityTooLarge, "api"},
 	{CodeUnsupportedMediaType, http.StatusUnsupportedMediaType, "api"},
-	{runs.CodeInvalidRequest, http.StatusUnprocessableEntity, "api"},
+	{api.CodeInvalidRequest, http.StatusUnprocessableEntity, "api"},
 	{CodeInternalError, http.StatusInternalServerError, "api"},
 	{CodeServiceUnavailable, http.StatusServiceUnavailable, "api"},
 
 	{CodeOriginNotAllowed, http.StatusForbidden, "cors"},
 	{CodeHostNotAllowed, http.StatusForbidden, "cors"},
 
-	{runs.CodeSessionNotFound, http.StatusNotFound, "sessions"},
-	{runs.CodeSessionBusy, http.StatusConflict, "sessions"},
-	{runs.CodeSessionEnded, http.StatusConflict, "sessions"},
-	{runs.CodeNoParentSession, http.StatusConflict, "sessions"},
+	{api.CodeSessionNotFound, http.StatusNotFound, "sessions"},
+	{api.CodeSessionBusy, http.StatusConflict, "sessions"},
+	{api.CodeSessionEnded, http.StatusConflict, "sessions"},
+	{api.CodeNoParentSession, http.StatusConflict, "sessions"},
 
-	{runs.CodeRunNotFound, http.StatusNotFound, "runs"},
-	{runs.CodeRequestNotFound, http.StatusNotFound, "runs"},
-	{runs.CodeRunStateConflict, http.StatusConflict, "runs"},
-	{runs.CodeRunNotClaimable, http.StatusConflict, "runs"},
-	{runs.CodeLeaseLost, http.StatusConflict, "runs"},
+	{api.CodeRunNotFound, http.StatusNotFound, "runs"},
+	{api.CodeRequestNotFound, http.StatusNotFound, "runs"},
+	{api.CodeRunStateConflict, http.StatusConflict, "runs"},
+	{api.CodeRunNotClaimable, http.StatusConflict, "runs"},
+	{api.CodeLeaseLost, http.StatusConflict, "runs"},
 
-	{runs.CodeApprovalStateConflict, http.StatusConflict, "approvals"},
-	{runs.CodeApprovalBatchEmpty, http.StatusBadRequest, "approvals"},
-	{runs.CodeApprovalDuplicate, http.StatusBadRequest, "approvals"},
-	{runs.CodeApprovalNotPending, http.StatusBadRequest, "approvals"},
+	{api.CodeApprovalStateConflict, http.StatusConflict, "approvals"},
+	{api.CodeApprovalBatchEmpty, http.StatusBadRequest, "approvals"},
+	{api.CodeApprovalDuplicate, http.StatusBadRequest, "approvals"},
+	{api.CodeApprovalNotPending, http.StatusBadRequest, "approvals"},
 
-	{runs.CodeQuestionStateConflict, http.StatusConflict, "questions"},
-	{runs.CodeQuestionExpired, http.StatusConflict, "questions"},
-	{runs.CodeQuestionResolutionConflict, http.StatusConflict, "questions"},
-	{runs.CodeQuestionRequestMismatch, http.StatusBadRequest, "questions"},
-	{runs.CodeQuestionDeclinedAnswers, http.StatusBadRequest, "questions"},
-	{runs.CodeQuestionDuplicateAnswer, http.StatusBadRequest, "questions"},
-	{runs.CodeQuestionAnswerMissing, http.StatusBadRequest, "questions"},
-	{runs.CodeQuestionSingleSelect, http.StatusBadRequest, "questions"},
-	{runs.CodeQuestionDuplicateOption, http.StatusBadRequest, "questions"},
-	{runs.CodeQuestionOptionNotFound, http.StatusBadRequest, "questions"},
-	{runs.CodeQuestionAnswerEmpty, http.StatusBadRequest, "questions"},
-	{runs.CodeQuestionUnknownAnswer, http.StatusBadRequest, "questions"},
+	{api.CodeQuestionStateConflict, http.StatusConflict, "questions"},
+	{api.CodeQuestionExpired, http.StatusConflict, "questions"},
+	{api.CodeQuestionResolutionConflict, http.StatusConflict, "questions"},
+	{api.CodeQuestionRequestMismatch, http.StatusBadRequest, "questions"},
+	{api.CodeQuestionDeclinedAnswers, http.StatusBadRequest, "questions"},
+	{api.CodeQuestionDuplicateAnswer, http.StatusBadRequest, "questions"},
+	{api.CodeQuestionAnswerMissing, http.StatusBadRequest, "questions"},
+	{api.CodeQuestionSingleSelect, http.StatusBadRequest, "questions"},
+	{api.CodeQuestionDuplicateOption, http.StatusBadRequest, "questions"},
+	{api.CodeQuestionOptionNotFound, http.StatusBadRequest, "questions"},
+	{api.CodeQuestionAnswerEmpty, http.StatusBadRequest, "questions"},
+	{api.CodeQuestionUnknownAnswer, http.StatusBadRequest, "questions"},
 
-	{runs.CodeRuleNotFound, http.StatusNotFound, "rules"},
+	{api.CodeRuleNotFound, http.StatusNotFound, "rules"},
 
-	{runs.CodeMessageNotFound, http.StatusNotFound, "mailbox"},
-	{runs.CodeEffectNotFound, http.StatusNotFound, "effects"},
+	{api.CodeMessageNotFound, http.StatusNotFound, "mailbox"},
+	{api.CodeEffectNotFound, http.StatusNotFound, "effects"},
 
-	{runs.CodeInvalidIdempotencyKey, http.StatusBadRequest, "idempotency"},
-	{runs.CodeIdempotencyConflict, http.StatusConflict, "idempotency"},
+	{api.CodeInvalidIdempotencyKey, http.StatusBadRequest, "idempotency"},
+	{api.CodeIdempotencyConflict, http.StatusConflict, "idempotency"},
 
-	{runs.CodeInvalidLimit, http.StatusBadRequest, "pagination"},
-	{runs.CodeInvalidCursor, http.StatusBadRequest, "pagination"},
-	{runs.CodeInvalidEventCursor, http.StatusBadRequest, "events"},
+	{api.CodeInvalidLimit, http.StatusBadRequest, "pagination"},
+	{api.CodeInvalidCursor, http.StatusBadRequest, "pagination"},
+	{api.CodeInvalidEventCursor, http.StatusBadRequest, "events"},
 }
 
 // Codes returns every code that the service answers with, and how it is shown.
@@ -89,7 +89,7 @@ func Codes() []CodeInfo { return append([]CodeInfo(nil), codes[:]...) }
 
 // infoOf returns the line of a code. A code that is not in the table is a failure
 // of ours and is shown as one.
-func infoOf(code runs.Code) (CodeInfo, bool) {
+func infoOf(code api.Code) (CodeInfo, bool) {
 	for _, info := range codes {
 		if info.Code == code {
 			return info, true

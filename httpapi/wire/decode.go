@@ -11,7 +11,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // DefaultMaxBodyBytes bounds a request body where nothing else is configured.
@@ -56,21 +58,21 @@ func decode(w http.ResponseWriter, r *http.Request, maxBytes int64, into any, op
 		if errors.As(err, &limit) {
 			return tooLarge(maxBytes)
 		}
-		return runs.NewError(runs.CodeBadRequest, "the body could not be read to its end")
+		return refusal.New(api.CodeBadRequest, "the body could not be read to its end")
 	}
 	text := buffer.Bytes()
 	if len(text) == 0 {
 		if optional {
 			return nil
 		}
-		return runs.NewError(runs.CodeBadRequest, "the body is empty; it must be a JSON object")
+		return refusal.New(api.CodeBadRequest, "the body is empty; it must be a JSON object")
 	}
 	if optional && r.ContentLength < 0 {
 		if err := checkMediaType(r.Header); err != nil {
 			return err
 		}
 	}
-	if err := runs.CheckJSON(text); err != nil {
+	if err := document.Check(text); err != nil {
 		return err
 	}
 	// The text was checked whole, so names given twice need no second look.
@@ -81,12 +83,12 @@ func decode(w http.ResponseWriter, r *http.Request, maxBytes int64, into any, op
 }
 
 func tooLarge(maxBytes int64) error {
-	return runs.NewError(CodePayloadTooLarge, "the body must have at most %d bytes", maxBytes)
+	return refusal.New(CodePayloadTooLarge, "the body must have at most %d bytes", maxBytes)
 }
 
 func checkMediaType(header http.Header) error {
 	if encodings := header["Content-Encoding"]; len(encodings) > 0 && encodings[0] != "identity" {
-		return runs.NewError(CodeUnsupportedMediaType, "the body must not be compressed")
+		return refusal.New(CodeUnsupportedMediaType, "the body must not be compressed")
 	}
 	types := header["Content-Type"]
 	if len(types) == 1 && types[0] == "application/json" {
@@ -100,7 +102,7 @@ func checkMediaType(header http.Header) error {
 			return nil
 		}
 	}
-	return runs.NewError(CodeUnsupportedMediaType, "the Content-Type must be application/json")
+	return refusal.New(CodeUnsupportedMediaType, "the Content-Type must be application/json")
 }
 
 // schemaError turns a failure of decoding well-formed JSON into an invalid_request
@@ -110,11 +112,11 @@ func schemaError(err error) error {
 	if !errors.As(err, &semantic) {
 		var syntactic *jsontext.SyntacticError
 		if errors.As(err, &syntactic) {
-			return runs.Invalid(runs.Fault{Pointer: string(syntactic.JSONPointer), Detail: "does not fit the schema"})
+			return refusal.Invalid(api.Fault{Pointer: string(syntactic.JSONPointer), Detail: "does not fit the schema"})
 		}
 		return fmt.Errorf("decode: %w", err)
 	}
-	return runs.Invalid(runs.Fault{Pointer: string(semantic.JSONPointer), Detail: expectation(semantic)})
+	return refusal.Invalid(api.Fault{Pointer: string(semantic.JSONPointer), Detail: expectation(semantic)})
 }
 
 func expectation(semantic *json.SemanticError) string {

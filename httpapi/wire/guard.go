@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Guard keeps a web page from driving a local service (design.md §7). A page can
@@ -25,7 +25,7 @@ type Guard struct {
 // Check returns host_not_allowed or origin_not_allowed, or nil.
 func (g *Guard) Check(r *http.Request) error {
 	if !g.hostAllowed(r.Host) {
-		return runs.NewError(CodeHostNotAllowed, "the service does not answer to the host name %.200q; allow it in the configuration", r.Host)
+		return refusal.New(CodeHostNotAllowed, "the service does not answer to the host name %.200q; allow it in the configuration", r.Host)
 	}
 	origins := r.Header["Origin"]
 	if len(origins) == 0 {
@@ -34,7 +34,7 @@ func (g *Guard) Check(r *http.Request) error {
 	if len(origins) == 1 && g.originAllowed(origins[0], r.Host) {
 		return nil
 	}
-	return runs.NewError(CodeOriginNotAllowed, "the origin %.200q may not call this service", strings.Join(origins, ", "))
+	return refusal.New(CodeOriginNotAllowed, "the origin %.200q may not call this service", strings.Join(origins, ", "))
 }
 
 func (g *Guard) hostAllowed(hostPort string) bool {

@@ -4,7 +4,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // ReplayedHeader is set to "true" on the answer to a call that was seen before.
@@ -36,7 +37,7 @@ func IdempotencyKey(header http.Header, inBody *string) (string, error) {
 	if inBody == nil {
 		return key, nil
 	}
-	one, err := runs.CheckIdempotencyKey(*inBody)
+	one, err := refusal.CheckIdempotencyKey(*inBody)
 	if err != nil {
 		return "", err
 	}
@@ -60,7 +61,7 @@ func headerKey(value string) (string, error) {
 		}
 		value = text
 	}
-	return runs.CheckIdempotencyKey(value)
+	return refusal.CheckIdempotencyKey(value)
 }
 
 // structuredString reads an RFC 8941 string without parameters.
@@ -89,5 +90,5 @@ func structuredString(value string) (string, bool) {
 }
 
 func invalidKey(detail string) error {
-	return runs.NewError(runs.CodeInvalidIdempotencyKey, "%s", detail)
+	return refusal.New(api.CodeInvalidIdempotencyKey, "%s", detail)
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // ProblemType is the beginning of every problem's type; the code follows it.
@@ -14,21 +16,21 @@ const ProblemType = "urn:holdpoint:problem:"
 // Problem is an error as the wire shows it: RFC 9457 with the members of
 // kheish.md, decisions 1 and 2.
 type Problem struct {
-	Type             string                 `json:"type"`
-	Title            string                 `json:"title"`
-	Status           int                    `json:"status"`
-	Detail           string                 `json:"detail"`
-	Code             runs.Code              `json:"code"`
-	Domain           string                 `json:"domain"`
-	Errors           []runs.Fault           `json:"errors,omitempty"`
-	RecordedDecision *runs.RecordedDecision `json:"recorded_decision,omitempty"`
+	Type             string                `json:"type"`
+	Title            string                `json:"title"`
+	Status           int                   `json:"status"`
+	Detail           string                `json:"detail"`
+	Code             api.Code              `json:"code"`
+	Domain           string                `json:"domain"`
+	Errors           []api.Fault           `json:"errors,omitempty"`
+	RecordedDecision *api.RecordedDecision `json:"recorded_decision,omitempty"`
 }
 
 // ProblemOf returns the problem that an error is shown as. An [runs.Error] is
 // shown whole. Any other error is ours: its text stays out of the problem, because
 // it may tell what a caller must not know, and belongs in the log.
 func ProblemOf(err error) Problem {
-	var domain *runs.Error
+	var domain *refusal.Error
 	if errors.As(err, &domain) {
 		if info, known := infoOf(domain.Code); known {
 			return newProblem(info, domain.Detail, domain.Faults, domain.Recorded)
@@ -45,12 +47,12 @@ func ProblemOf(err error) Problem {
 	return plainProblem(CodeInternalError, "the service failed to handle the request; its log says why")
 }
 
-func plainProblem(code runs.Code, detail string) Problem {
+func plainProblem(code api.Code, detail string) Problem {
 	info, _ := infoOf(code)
 	return newProblem(info, detail, nil, nil)
 }
 
-func newProblem(info CodeInfo, detail string, faults []runs.Fault, recorded *runs.RecordedDecision) Problem {
+func newProblem(info CodeInfo, detail string, faults []api.Fault, recorded *api.RecordedDecision) Problem {
 	return Problem{
 		Type: ProblemType + string(info.Code), Title: title(info.Status), Status: info.Status,
 		Detail: detail, Code: info.Code, Domain: info.Domain, Errors: faults, RecordedDecision: recorded,

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // RequestIDHeader carries the id by which a request is found in the log. A caller
@@ -63,7 +63,7 @@ func (s *Shell) Wrap(next http.Handler) http.Handler {
 }
 
 func (s *Shell) requestID(r *http.Request) string {
-	if given := r.Header[RequestIDHeader]; len(given) == 1 && runs.ValidID(given[0]) {
+	if given := r.Header[RequestIDHeader]; len(given) == 1 && refusal.ValidID(given[0]) {
 		return given[0]
 	}
 	return s.prefix + strconv.FormatUint(s.count.Add(1), 10)

@@ -18,8 +18,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 func TestPreferWait(t *testing.T) {
@@ -83,7 +85,7 @@ func TestIdempotencyKey(t *testing.T) {
 		if test.ok {
 			require.NoError(t, err, "%q", test.header)
 		} else {
-			require.ErrorIs(t, err, &runs.Error{Code: runs.CodeInvalidIdempotencyKey}, "%q", test.header)
+			require.ErrorIs(t, err, &refusal.Error{Code: api.CodeInvalidIdempotencyKey}, "%q", test.header)
 		}
 	}
 }
@@ -92,18 +94,18 @@ func TestProblemOf(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		err    error
-		code   runs.Code
+		code   api.Code
 		status int
 		title  string
 	}{
-		{fmt.Errorf("deep: %w", runs.UnknownRun("r")), runs.CodeRunNotFound, 404, "Not Found"},
-		{runs.Invalid(runs.Fault{Pointer: "/a", Detail: "b"}), runs.CodeInvalidRequest, 422, "Unprocessable Entity"},
-		{runs.NewError(wire.CodePayloadTooLarge, "x"), wire.CodePayloadTooLarge, 413, "Payload Too Large"},
-		{runs.NewError(wire.CodeUnsupportedMediaType, "x"), wire.CodeUnsupportedMediaType, 415, "Unsupported Media Type"},
+		{fmt.Errorf("deep: %w", refusal.UnknownRun("r")), api.CodeRunNotFound, 404, "Not Found"},
+		{refusal.Invalid(api.Fault{Pointer: "/a", Detail: "b"}), api.CodeInvalidRequest, 422, "Unprocessable Entity"},
+		{refusal.New(wire.CodePayloadTooLarge, "x"), wire.CodePayloadTooLarge, 413, "Payload Too Large"},
+		{refusal.New(wire.CodeUnsupportedMediaType, "x"), wire.CodeUnsupportedMediaType, 415, "Unsupported Media Type"},
 		{fmt.Errorf("x: %w", runs.ErrUnavailable), wire.CodeServiceUnavailable, 503, "Service Unavailable"},
 		{context.Canceled, wire.CodeServiceUnavailable, 503, "Service Unavailable"},
 		{errors.New("x"), wire.CodeInternalError, 500, "Internal Server Error"},
-		{runs.NewError("unheard_of", "x"), wire.CodeInternalError, 500, "Internal Server Error"},
+		{refusal.New("unheard_of", "x"), wire.CodeInternalError, 500, "Internal Server Error"},
 	} {
 		problem := wire.ProblemOf(test.err)
 		require.Equal(t, test.code, problem.Code)
@@ -165,7 +167,7 @@ func TestShell(t *testing.T) {
 	require.Contains(t, log, "secret cause")
 	require.Contains(t, log, "request_id=mine")
 
-	reply, log = call(failing(runs.UnknownRun("r")))
+	reply, log = call(failing(refusal.UnknownRun("r")))
 	require.Equal(t, 404, reply.Code)
 	require.Empty(t, log, "a caller's mistake is no news")
 

@@ -10,7 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Limits of a [Request] (v1-work.md "Work").
@@ -43,7 +45,7 @@ type Request struct {
 // Errors: invalid_request; ctx's error, after which nothing is leased; what the
 // store returns, when nobody can tell whether there is a run. It goes past a run
 // that another claim took, or that was failed because its attempts are used up.
-func (d *Dispatcher) Claim(ctx context.Context, request Request) ([]runs.Claim, error) {
+func (d *Dispatcher) Claim(ctx context.Context, request Request) ([]api.Claim, error) {
 	request, err := request.checked()
 	if err != nil {
 		return nil, err
@@ -55,7 +57,7 @@ func (d *Dispatcher) Claim(ctx context.Context, request Request) ([]runs.Claim, 
 	for {
 		hints, err := d.next(ctx, w, request.Wait, timer.C)
 		if err != nil || len(hints) == 0 {
-			return []runs.Claim{}, err
+			return []api.Claim{}, err
 		}
 		claims, err := d.claimAll(ctx, hints, request)
 		if err != nil || len(claims) > 0 {
@@ -68,19 +70,19 @@ func (d *Dispatcher) Claim(ctx context.Context, request Request) ([]runs.Claim, 
 //
 // Errors: invalid_request, run_not_found, run_not_claimable; ctx's error, after
 // which nothing is leased; what the store returns.
-func (d *Dispatcher) ClaimRun(ctx context.Context, runID, workerID string, leaseMs int64) (runs.Claim, error) {
+func (d *Dispatcher) ClaimRun(ctx context.Context, runID, workerID string, leaseMs int64) (api.Claim, error) {
 	if err := ctx.Err(); err != nil {
-		return runs.Claim{}, err
+		return api.Claim{}, err
 	}
 	claim, err := d.claimOne(ctx, &runs.ClaimRun{
 		RunID: runID, WorkerID: workerID, LeaseMs: leaseMs, MaxAttempts: d.options.MaxAttempts,
 	})
 	if err != nil {
-		return runs.Claim{}, err
+		return api.Claim{}, err
 	}
 	if err := ctx.Err(); err != nil {
-		d.GiveBack(ctx, []runs.Claim{claim})
-		return runs.Claim{}, err
+		d.GiveBack(ctx, []api.Claim{claim})
+		return api.Claim{}, err
 	}
 	return claim, nil
 }
@@ -89,7 +91,7 @@ func (d *Dispatcher) ClaimRun(ctx context.Context, runID, workerID string, lease
 // them, so that they do not wait for a lease that nobody holds. It goes on when ctx
 // is over, and returns when the releases are done. One that fails is logged; its
 // run is claimable again when the lease lapses.
-func (d *Dispatcher) GiveBack(ctx context.Context, claims []runs.Claim) {
+func (d *Dispatcher) GiveBack(ctx context.Context, claims []api.Claim) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), doorTimeout)
 	defer cancel()
 	var releases sync.WaitGroup
@@ -104,14 +106,14 @@ func (d *Dispatcher) GiveBack(ctx context.Context, claims []runs.Claim) {
 	releases.Wait()
 }
 
-func (d *Dispatcher) release(ctx context.Context, claim runs.Claim) error {
+func (d *Dispatcher) release(ctx context.Context, claim api.Claim) error {
 	fence, err := strconv.ParseInt(claim.Lease.Fence, 10, 64)
 	if err != nil {
 		return fmt.Errorf("read fence: %w", err)
 	}
 	_, err = d.store.Do(ctx, &runs.Release{RunID: claim.Run.RunID, Fence: fence})
-	switch runs.ErrorCode(err) {
-	case runs.CodeLeaseLost, runs.CodeRunStateConflict, runs.CodeRunNotFound:
+	switch refusal.CodeOf(err) {
+	case api.CodeLeaseLost, api.CodeRunStateConflict, api.CodeRunNotFound:
 		return nil // it is out of this claim's hands already
 	default:
 		return err
@@ -202,12 +204,12 @@ func (d *Dispatcher) abandon(w *waiter) {
 // claimAll takes the leases of the hinted runs, all at once, so that they can land
 // in one batch. It returns those that it got, in the order of the hints; an error
 // only when it got none, or when ctx ended, and then nothing is leased.
-func (d *Dispatcher) claimAll(ctx context.Context, hints []*hint, request Request) ([]runs.Claim, error) {
+func (d *Dispatcher) claimAll(ctx context.Context, hints []*hint, request Request) ([]api.Claim, error) {
 	if err := ctx.Err(); err != nil {
 		d.putBack(hints)
 		return nil, err
 	}
-	results := make([]runs.Claim, len(hints))
+	results := make([]api.Claim, len(hints))
 	failures := make([]error, len(hints))
 	claim := func(i int) {
 		results[i], failures[i] = d.claimOne(ctx, &runs.ClaimRun{
@@ -224,7 +226,7 @@ func (d *Dispatcher) claimAll(ctx context.Context, hints []*hint, request Reques
 	d.forgetAll(hints)
 
 	var (
-		claims   []runs.Claim
+		claims   []api.Claim
 		firstErr error
 	)
 	for i, err := range failures {
@@ -250,19 +252,19 @@ func (d *Dispatcher) claimAll(ctx context.Context, hints []*hint, request Reques
 // After any other failure the run may or may not be leased; it is left to a scan,
 // which finds it at once or when the lease lapses.
 func notForUs(err error) bool {
-	code := runs.ErrorCode(err)
-	return code == runs.CodeRunNotClaimable || code == runs.CodeRunNotFound
+	code := refusal.CodeOf(err)
+	return code == api.CodeRunNotClaimable || code == api.CodeRunNotFound
 }
 
-func (d *Dispatcher) claimOne(ctx context.Context, command *runs.ClaimRun) (runs.Claim, error) {
+func (d *Dispatcher) claimOne(ctx context.Context, command *runs.ClaimRun) (api.Claim, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), doorTimeout)
 	defer cancel()
 	reply, err := d.store.Do(ctx, command)
 	if err != nil {
-		return runs.Claim{}, err
+		return api.Claim{}, err
 	}
 	if reply.Claim == nil {
-		return runs.Claim{}, errNoClaim
+		return api.Claim{}, errNoClaim
 	}
 	return *reply.Claim, nil
 }
@@ -281,29 +283,29 @@ func (d *Dispatcher) forgetAll(hints []*hint) {
 // checked returns the request with its defaults and its agents sorted, or an
 // invalid_request that names the members at fault.
 func (r Request) checked() (Request, error) {
-	var faults []runs.Fault
-	if !runs.ValidID(r.WorkerID) {
-		faults = append(faults, runs.Fault{Pointer: "/worker_id", Detail: fmt.Sprintf("must be an id of 1 to %d characters", runs.MaxIDLength)})
+	var faults []api.Fault
+	if !refusal.ValidID(r.WorkerID) {
+		faults = append(faults, api.Fault{Pointer: "/worker_id", Detail: fmt.Sprintf("must be an id of 1 to %d characters", api.MaxIDLength)})
 	}
 	if len(r.AgentIDs) > MaxAgentIDs {
-		faults = append(faults, runs.Fault{Pointer: "/agent_ids", Detail: fmt.Sprintf("must have at most %d items", MaxAgentIDs)})
+		faults = append(faults, api.Fault{Pointer: "/agent_ids", Detail: fmt.Sprintf("must have at most %d items", MaxAgentIDs)})
 	}
 	for i, agentID := range r.AgentIDs {
-		if !runs.ValidID(agentID) {
-			faults = append(faults, runs.Fault{Pointer: fmt.Sprintf("/agent_ids/%d", i), Detail: fmt.Sprintf("must be an id of 1 to %d characters", runs.MaxIDLength)})
+		if !refusal.ValidID(agentID) {
+			faults = append(faults, api.Fault{Pointer: fmt.Sprintf("/agent_ids/%d", i), Detail: fmt.Sprintf("must be an id of 1 to %d characters", api.MaxIDLength)})
 		}
 	}
 	if r.MaxRuns < 0 || r.MaxRuns > MaxRuns {
-		faults = append(faults, runs.Fault{Pointer: "/max_runs", Detail: fmt.Sprintf("must be 1 to %d", MaxRuns)})
+		faults = append(faults, api.Fault{Pointer: "/max_runs", Detail: fmt.Sprintf("must be 1 to %d", MaxRuns)})
 	}
-	if r.LeaseMs != 0 && (r.LeaseMs < runs.MinLeaseMs || r.LeaseMs > runs.MaxLeaseMs) {
-		faults = append(faults, runs.Fault{Pointer: "/lease_ms", Detail: fmt.Sprintf("must be %d to %d", runs.MinLeaseMs, runs.MaxLeaseMs)})
+	if r.LeaseMs != 0 && (r.LeaseMs < api.MinLeaseMs || r.LeaseMs > api.MaxLeaseMs) {
+		faults = append(faults, api.Fault{Pointer: "/lease_ms", Detail: fmt.Sprintf("must be %d to %d", api.MinLeaseMs, api.MaxLeaseMs)})
 	}
 	if r.Wait < 0 || r.Wait > MaxWait {
-		faults = append(faults, runs.Fault{Pointer: "/wait_ms", Detail: fmt.Sprintf("must be 0 to %d", MaxWait.Milliseconds())})
+		faults = append(faults, api.Fault{Pointer: "/wait_ms", Detail: fmt.Sprintf("must be 0 to %d", MaxWait.Milliseconds())})
 	}
 	if len(faults) > 0 {
-		return Request{}, runs.Invalid(faults...)
+		return Request{}, refusal.Invalid(faults...)
 	}
 	r.MaxRuns = max(r.MaxRuns, 1)
 	r.AgentIDs = slices.Clone(r.AgentIDs)

@@ -11,7 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // inBubble runs a test on a fake clock.
@@ -326,9 +328,9 @@ func TestClaimRun(t *testing.T) {
 		require.Equal(t, nowMs()+5000, got.Lease.ExpiresAtMs)
 
 		_, err = d.ClaimRun(t.Context(), "r1", "w", 0)
-		require.Equal(t, runs.CodeRunNotClaimable, runs.ErrorCode(err))
+		require.Equal(t, api.CodeRunNotClaimable, refusal.CodeOf(err))
 		_, err = d.ClaimRun(t.Context(), "nobody", "w", 0)
-		require.Equal(t, runs.CodeRunNotFound, runs.ErrorCode(err))
+		require.Equal(t, api.CodeRunNotFound, refusal.CodeOf(err))
 	})
 }
 
@@ -383,9 +385,9 @@ func TestBadRequestsNameTheMember(t *testing.T) {
 		t.Run(pointer, func(t *testing.T) {
 			t.Parallel()
 			_, err := d.Claim(t.Context(), request)
-			var refusal *runs.Error
+			var refusal *refusal.Error
 			require.ErrorAs(t, err, &refusal)
-			require.Equal(t, runs.CodeInvalidRequest, refusal.Code)
+			require.Equal(t, api.CodeInvalidRequest, refusal.Code)
 			require.Len(t, refusal.Faults, 1)
 			require.Equal(t, pointer, refusal.Faults[0].Pointer)
 		})

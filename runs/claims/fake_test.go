@@ -13,7 +13,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -150,27 +153,27 @@ func (s *fakeStore) decide(command runs.Command) (runs.Reply, runs.Notice, error
 	case *runs.ClaimRun:
 		run := s.runs[c.RunID]
 		if run == nil {
-			return runs.Reply{}, runs.Notice{}, runs.UnknownRun(c.RunID)
+			return runs.Reply{}, runs.Notice{}, refusal.UnknownRun(c.RunID)
 		}
 		if run.ClaimableAtMs == 0 || run.ClaimableAtMs > nowMs() || run.usedUp {
 			if run.usedUp {
 				run.ClaimableAtMs = 0
 			}
 			s.refused++
-			return runs.Reply{}, runs.Notice{}, runs.NewError(runs.CodeRunNotClaimable, "run %s cannot be claimed now", c.RunID)
+			return runs.Reply{}, runs.Notice{}, refusal.New(api.CodeRunNotClaimable, "run %s cannot be claimed now", c.RunID)
 		}
 		run.fence++
 		run.workerID = c.WorkerID
-		run.ClaimableAtMs = nowMs() + cmp.Or(c.LeaseMs, runs.DefaultLeaseMs)
+		run.ClaimableAtMs = nowMs() + cmp.Or(c.LeaseMs, api.DefaultLeaseMs)
 		s.claimed = append(s.claimed, c.RunID)
-		return runs.Reply{Claim: &runs.Claim{
-			Run: runs.RunView{RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID}, Attempt: run.fence,
-			Lease: runs.ClaimedLease{Fence: runs.FenceText(run.fence), WorkerID: c.WorkerID, ExpiresAtMs: run.ClaimableAtMs},
+		return runs.Reply{Claim: &api.Claim{
+			Run: api.RunView{RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID}, Attempt: run.fence,
+			Lease: api.ClaimedLease{Fence: model.FenceText(run.fence), WorkerID: c.WorkerID, ExpiresAtMs: run.ClaimableAtMs},
 		}}, runs.Notice{}, nil
 	case *runs.Release:
 		run := s.runs[c.RunID]
 		if run == nil || run.fence != c.Fence {
-			return runs.Reply{}, runs.Notice{}, runs.NewError(runs.CodeLeaseLost, "lease is lost")
+			return runs.Reply{}, runs.Notice{}, refusal.New(api.CodeLeaseLost, "lease is lost")
 		}
 		run.ClaimableAtMs = nowMs()
 		run.workerID = ""
@@ -219,7 +222,7 @@ func start(t testing.TB, store *fakeStore, options Options) (d *Dispatcher, stop
 type pending struct {
 	cancel context.CancelFunc
 	done   chan struct{}
-	claims []runs.Claim
+	claims []api.Claim
 	err    error
 	after  time.Duration
 }
@@ -257,7 +260,7 @@ func (p *pending) runIDs(t testing.TB) []string {
 	return idsOf(p.claims)
 }
 
-func idsOf(claims []runs.Claim) []string {
+func idsOf(claims []api.Claim) []string {
 	ids := []string{}
 	for _, c := range claims {
 		ids = append(ids, c.Run.RunID)

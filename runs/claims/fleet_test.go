@@ -13,7 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 func TestThousandWaitersGetOneRunEach(t *testing.T) {
@@ -64,7 +66,7 @@ func TestTwoDispatchersOnOneStore(t *testing.T) {
 			d := []*Dispatcher{one, two}[i%2]
 			fleet.Go(func() {
 				for {
-					claims, err := d.Claim(ctx, Request{WorkerID: "w", AgentIDs: []string{"a"}, MaxRuns: 1 + i%3, LeaseMs: runs.MaxLeaseMs, Wait: MaxWait})
+					claims, err := d.Claim(ctx, Request{WorkerID: "w", AgentIDs: []string{"a"}, MaxRuns: 1 + i%3, LeaseMs: api.MaxLeaseMs, Wait: MaxWait})
 					if err != nil {
 						return
 					}
@@ -135,7 +137,7 @@ func TestFleetThatComesAndGoes(t *testing.T) {
 					claimCtx, leave = context.WithTimeout(ctx, time.Duration(random.IntN(3000))*time.Microsecond)
 				}
 				claims, err := dispatchers[random.IntN(3)].Claim(claimCtx, Request{
-					WorkerID: "w", AgentIDs: asked, MaxRuns: 1 + random.IntN(4), LeaseMs: runs.MaxLeaseMs,
+					WorkerID: "w", AgentIDs: asked, MaxRuns: 1 + random.IntN(4), LeaseMs: api.MaxLeaseMs,
 					Wait: time.Duration(random.IntN(3)) * 10 * time.Millisecond,
 				})
 				leave()
@@ -166,7 +168,7 @@ func TestFleetThatComesAndGoes(t *testing.T) {
 	fleet.Wait()
 	require.Len(t, held, total, "a run was lost")
 	for runID, fence := range held {
-		require.Equal(t, runs.FenceText(store.runs[runID].fence), fence, "run %s is leased to nobody", runID)
+		require.Equal(t, model.FenceText(store.runs[runID].fence), fence, "run %s is leased to nobody", runID)
 	}
 	for _, d := range dispatchers {
 		require.Empty(t, d.claiming)
@@ -188,7 +190,7 @@ func BenchmarkClaim(b *testing.B) {
 	for range 64 {
 		fleet.Go(func() {
 			for {
-				claims, err := d.Claim(ctx, Request{WorkerID: "w", AgentIDs: []string{"a"}, LeaseMs: runs.MaxLeaseMs, Wait: MaxWait})
+				claims, err := d.Claim(ctx, Request{WorkerID: "w", AgentIDs: []string{"a"}, LeaseMs: api.MaxLeaseMs, Wait: MaxWait})
 				if err != nil {
 					return
 				}

@@ -3,20 +3,21 @@ package doctor
 import (
 	"github.com/go-json-experiment/json"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // checkRequester: a parent clarification says whose question it is, and nothing else
 // has a requester.
 func (e *examiner) checkRequester(r *run) {
 	at := Finding{RunID: r.RunID}
-	if r.Kind != runs.KindParentClarification {
+	if r.Kind != api.KindParentClarification {
 		if r.Requester != nil {
 			e.find(RequesterMisplaced, at, "the run is of kind %s and has a requester", r.Kind)
 		}
 		return
 	}
-	var requester runs.Requester
+	var requester api.Requester
 	err := json.Unmarshal(r.Requester, &requester)
 	if err != nil || requester.RequesterRunID == "" || requester.RequesterSessionID == "" {
 		e.find(RequesterUnreadable, at, "the requester is not the JSON of one with a session and a run")
@@ -26,7 +27,7 @@ func (e *examiner) checkRequester(r *run) {
 // checkClarification checks what holds for a parent clarification alone. It reports
 // whether the run can be checked further.
 func (e *examiner) checkClarification(r *run, at Finding) bool {
-	if r.Status != runs.StatusWaitingForUserQuestion && r.Status != runs.StatusCompleted {
+	if r.Status != api.StatusWaitingForUserQuestion && r.Status != api.StatusCompleted {
 		e.find(ClarificationStatusWrong, at, "the clarification is %s", r.Status)
 		return false
 	}
@@ -38,15 +39,15 @@ func (e *examiner) checkClarification(r *run, at Finding) bool {
 		e.find(ClarificationClaimed, at, "the clarification was claimed: worker %q, fence %d, attempt %d, lease until %d",
 			r.WorkerID, r.Fence, r.Attempt, r.LeaseExpiresAtMs)
 	}
-	if r.Status == runs.StatusCompleted && !e.owed[owing(runs.EffectDeliverAnswer, r.RunID)] {
+	if r.Status == api.StatusCompleted && !e.owed[owing(api.EffectDeliverAnswer, r.RunID)] {
 		e.find(AnswerWithoutEffect, at, "the clarification is completed, but no effect brings the child its answer")
 	}
 	return true
 }
 
 // readClarification reads the body of a clarification in the child's session.
-func (e *examiner) readClarification(of *run, row *runs.Request, known *request, at Finding) {
-	var body runs.Clarification
+func (e *examiner) readClarification(of *run, row *model.Request, known *request, at Finding) {
+	var body model.Clarification
 	if json.Unmarshal(row.Body, &body) != nil || body.Request.ID != row.RequestID {
 		// What the body cannot say, the run's suspension does.
 		known.unreadable, known.parked = true, row.SuspensionID == of.SuspensionID
@@ -66,11 +67,11 @@ func (e *examiner) readClarification(of *run, row *runs.Request, known *request,
 // checkDelivery: what a child asked is asked of its parent, and what came back is
 // recorded and lies in the mailbox.
 func (e *examiner) checkDelivery(q *request) {
-	if q.kind != runs.KindClarification {
+	if q.kind != model.KindClarification {
 		return
 	}
 	at := q.place()
-	if q.clarificationRunID != "" && !e.owed[owing(runs.EffectOpenClarification, q.clarificationRunID)] {
+	if q.clarificationRunID != "" && !e.owed[owing(api.EffectOpenClarification, q.clarificationRunID)] {
 		e.find(ClarificationWithoutEffect, at, "no effect makes the clarification %s", q.clarificationRunID)
 	}
 	delivered := e.delivered[q.RequestKey]

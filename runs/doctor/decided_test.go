@@ -6,8 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/doctor"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // decided makes, through the door, a session "ruled" with a run "reviewed" that has
@@ -23,33 +26,33 @@ func decided(t *testing.T, door runs.Door) {
 		require.NoError(t, err, "%T", command)
 		return reply
 	}
-	anyInput := runs.RuleMatch{AnyInput: true}
+	anyInput := api.RuleMatch{AnyInput: true}
 	do(&runs.CreateSession{SessionID: "ended"})
 	do(&runs.AddRule{SessionID: "ended", ToolName: "bash", Match: anyInput})
 	do(&runs.EndSession{SessionID: "ended"})
 	do(&runs.AddRule{SessionID: "to-come", ToolName: "bash", Match: anyInput})
-	do(&runs.AddRule{ToolName: "rm", Effect: runs.RuleDeny, Match: anyInput})
+	do(&runs.AddRule{ToolName: "rm", Effect: api.RuleDeny, Match: anyInput})
 	do(&runs.AddRule{SessionID: "ruled", ToolName: "bash", Match: anyInput, MaxUses: 5})
 
-	do(&runs.CreateRun{SessionID: "ruled", SessionGiven: true, RunID: "reviewed", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}})
-	do(&runs.AppendEvents{RunID: "reviewed", Fence: 1, Events: []runs.JSON{runs.JSON(`{"type":"note"}`)}})
+	do(&runs.CreateRun{SessionID: "ruled", SessionGiven: true, RunID: "reviewed", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
+	do(&runs.AppendEvents{RunID: "reviewed", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"note"}`)}})
 	suspension := approvals("by-rule", "denied", "by-hand", "shown")
 	suspension.Approvals[1].ToolName = "rm"
 	suspension.Approvals[2].ToolName, suspension.Approvals[3].ToolName = "file_change", "file_change"
 	suspension.Questions = questions("parted", "whole").Questions
 	for i := range suspension.Questions {
-		suspension.Questions[i].Questions = append(suspension.Questions[i].Questions, runs.UserQuestion{ID: "why", Question: "Why?"})
+		suspension.Questions[i].Questions = append(suspension.Questions[i].Questions, api.UserQuestion{ID: "why", Question: "Why?"})
 	}
 	run := do(&runs.Suspend{RunID: "reviewed", Fence: 1, Suspension: suspension}).Run
 	part := func(requestID, questionID string) runs.Command {
 		return &runs.AnswerQuestion{RunID: "reviewed", Partial: true, Resolution: runs.QuestionAnswer{
-			RequestID: requestID, Answers: []runs.UserQuestionAnswer{{QuestionID: questionID, FreeformAnswer: "so"}},
+			RequestID: requestID, Answers: []api.UserQuestionAnswer{{QuestionID: questionID, FreeformAnswer: "so"}},
 		}}
 	}
 	do(part("parted", "why"))
 	do(part("whole", "why"))
 	do(part("whole", "which"))
-	do(&runs.DecideRequests{RunID: "reviewed", Approvals: []runs.ApprovalDecision{{RequestID: "by-hand", Behavior: runs.BehaviorDeny}}})
+	do(&runs.DecideRequests{RunID: "reviewed", Approvals: []runs.ApprovalDecision{{RequestID: "by-hand", Behavior: api.BehaviorDeny}}})
 	for _, request := range run.Requests {
 		if request.RequestID == "shown" {
 			do(&runs.ReviewApproval{RunID: "reviewed", RequestID: "shown", Handle: request.Handle})
@@ -71,44 +74,44 @@ func aboutReview(code doctor.Code) func(*memory) doctor.Finding {
 	}
 }
 
-func ofRequest(requestID string, change func(*runs.Request)) func(*memory) {
+func ofRequest(requestID string, change func(*model.Request)) func(*memory) {
 	return func(m *memory) { change(m.request("reviewed", requestID)) }
 }
 
-func ofRule(sessionID string, change func(*runs.Rule)) func(*memory) {
+func ofRule(sessionID string, change func(*rules.Rule)) func(*memory) {
 	return func(m *memory) { change(m.rule(sessionID)) }
 }
 
 // parted makes this the part of an answer of "parted".
 func parted(text string) func(*memory) {
-	return ofRequest("parted", func(r *runs.Request) { r.PartialAnswers = runs.JSON(text) })
+	return ofRequest("parted", func(r *model.Request) { r.PartialAnswers = api.JSON(text) })
 }
 
 // shows makes the review be about something else.
 func shows(before, after string) func(*memory) {
 	return func(m *memory) {
-		m.review().Payload = runs.JSON(strings.Replace(string(m.review().Payload), before, after, 1))
+		m.review().Payload = api.JSON(strings.Replace(string(m.review().Payload), before, after, 1))
 	}
 }
 
 const partOfAnswer = `[{"question_id":"why","freeform_answer":"so"}]`
 
 var decisionDamages = []damage{
-	{"a request forgets its rule", ofRequest("by-rule", func(r *runs.Request) { r.RuleID = "" }), aboutReviewed(doctor.ResolutionRuleWrong, "by-rule")},
-	{"a request names another rule", ofRequest("denied", func(r *runs.Request) { r.RuleID = "other" }), aboutReviewed(doctor.ResolutionRuleWrong, "denied")},
-	{"a resolution names another rule", ofRequest("by-rule", func(r *runs.Request) {
-		r.Resolution = runs.JSON(strings.Replace(string(r.Resolution), `"via":"rule:`, `"via":"rule:x`, 1))
+	{"a request forgets its rule", ofRequest("by-rule", func(r *model.Request) { r.RuleID = "" }), aboutReviewed(doctor.ResolutionRuleWrong, "by-rule")},
+	{"a request names another rule", ofRequest("denied", func(r *model.Request) { r.RuleID = "other" }), aboutReviewed(doctor.ResolutionRuleWrong, "denied")},
+	{"a resolution names another rule", ofRequest("by-rule", func(r *model.Request) {
+		r.Resolution = api.JSON(strings.Replace(string(r.Resolution), `"via":"rule:`, `"via":"rule:x`, 1))
 	}), aboutReviewed(doctor.ResolutionRuleWrong, "by-rule")},
-	{"a resolution of a rule came by a person", ofRequest("by-rule", func(r *runs.Request) {
+	{"a resolution of a rule came by a person", ofRequest("by-rule", func(r *model.Request) {
 		resolution := r.Recorded()
-		resolution.Via = runs.ViaAPI
+		resolution.Via = api.ViaAPI
 		r.Resolution = document(resolution)
 	}), aboutReviewed(doctor.ResolutionRuleWrong, "by-rule")},
-	{"a person's decision names a rule", ofRequest("by-hand", func(r *runs.Request) { r.RuleID = "other" }), aboutReviewed(doctor.ResolutionRuleWrong, "by-hand")},
-	{"an open request names a rule", ofRequest("shown", func(r *runs.Request) { r.RuleID = "other" }), aboutReviewed(doctor.ResolutionRuleWrong, "shown")},
+	{"a person's decision names a rule", ofRequest("by-hand", func(r *model.Request) { r.RuleID = "other" }), aboutReviewed(doctor.ResolutionRuleWrong, "by-hand")},
+	{"an open request names a rule", ofRequest("shown", func(r *model.Request) { r.RuleID = "other" }), aboutReviewed(doctor.ResolutionRuleWrong, "shown")},
 
-	{"a settled question keeps a part", ofRequest("whole", func(r *runs.Request) { r.PartialAnswers = runs.JSON(partOfAnswer) }), aboutReviewed(doctor.PartialAnswersMisplaced, "whole")},
-	{"an approval has a part of an answer", ofRequest("shown", func(r *runs.Request) { r.PartialAnswers = runs.JSON(partOfAnswer) }), aboutReviewed(doctor.PartialAnswersMisplaced, "shown")},
+	{"a settled question keeps a part", ofRequest("whole", func(r *model.Request) { r.PartialAnswers = api.JSON(partOfAnswer) }), aboutReviewed(doctor.PartialAnswersMisplaced, "whole")},
+	{"an approval has a part of an answer", ofRequest("shown", func(r *model.Request) { r.PartialAnswers = api.JSON(partOfAnswer) }), aboutReviewed(doctor.PartialAnswersMisplaced, "shown")},
 	{"a part is cut", parted(partOfAnswer[:9]), aboutReviewed(doctor.PartialAnswersWrong, "parted")},
 	{"a part is no list", parted(`{}`), aboutReviewed(doctor.PartialAnswersWrong, "parted")},
 	{"a part is empty", parted(`[]`), aboutReviewed(doctor.PartialAnswersWrong, "parted")},
@@ -116,36 +119,36 @@ var decisionDamages = []damage{
 	{"a part answers twice", parted(`[{"question_id":"why"},{"question_id":"why"}]`), aboutReviewed(doctor.PartialAnswersWrong, "parted")},
 	{"a part is the whole", parted(`[{"question_id":"which"},{"question_id":"why"}]`), aboutReviewed(doctor.PartialAnswersWrong, "parted")},
 	{"a part was told of another request", func(m *memory) {
-		event := m.event("reviewed", runs.EventUserQuestionAnswered)
-		event.Body = runs.JSON(`{"type":"user_question_answered","request_id":"shown"}`)
+		event := m.event("reviewed", api.EventUserQuestionAnswered)
+		event.Body = api.JSON(`{"type":"user_question_answered","request_id":"shown"}`)
 	}, func(m *memory) doctor.Finding {
 		return doctor.Finding{
 			Code: doctor.EventWithoutRequest, RunID: "reviewed", RequestID: "shown",
-			EventID: m.event("reviewed", runs.EventUserQuestionAnswered).EventID,
+			EventID: m.event("reviewed", api.EventUserQuestionAnswered).EventID,
 		}
 	}},
 	{"a part was told while nothing was asked", func(m *memory) {
 		event := m.event("reviewed", "note")
-		event.Type, event.Body = runs.EventUserQuestionAnswered, runs.JSON(`{"type":"user_question_answered","request_id":"parted"}`)
+		event.Type, event.Body = api.EventUserQuestionAnswered, api.JSON(`{"type":"user_question_answered","request_id":"parted"}`)
 	}, func(m *memory) doctor.Finding {
-		return doctor.Finding{Code: doctor.HistoryIllegal, RunID: "reviewed", EventID: m.event("reviewed", runs.EventStarted).EventID + 1}
+		return doctor.Finding{Code: doctor.HistoryIllegal, RunID: "reviewed", EventID: m.event("reviewed", api.EventStarted).EventID + 1}
 	}},
 
-	{"a rule outlives its session", ofRule("ended", func(r *runs.Rule) { r.RevokedAtMs, r.RevokedBy = 0, "" }), aboutRule(doctor.RuleOutlivesSession, "ended")},
-	{"a rule is used too often", ofRule("ruled", func(r *runs.Rule) { r.Uses = 6 }), aboutRule(doctor.RuleUsesWrong, "ruled")},
-	{"a rule without a bound counts", ofRule("to-come", func(r *runs.Rule) { r.Uses = 1 }), aboutRule(doctor.RuleUsesWrong, "to-come")},
-	{"a rule was used less than never", ofRule("ruled", func(r *runs.Rule) { r.Uses = -1 }), aboutRule(doctor.RuleUsesWrong, "ruled")},
-	{"a rule of all sessions is bound", ofRule(runs.GlobalRules, func(r *runs.Rule) { r.MaxUses = 1 }), aboutRule(doctor.RuleUsesWrong, runs.GlobalRules)},
-	{"a rule was revoked at no time", ofRule("to-come", func(r *runs.Rule) { r.RevokedBy = "ann" }), aboutRule(doctor.RuleRevocationWrong, "to-come")},
-	{"a rule was revoked by nobody", ofRule(runs.GlobalRules, func(r *runs.Rule) { r.RevokedAtMs = 1 }), aboutRule(doctor.RuleRevocationWrong, runs.GlobalRules)},
+	{"a rule outlives its session", ofRule("ended", func(r *rules.Rule) { r.RevokedAtMs, r.RevokedBy = 0, "" }), aboutRule(doctor.RuleOutlivesSession, "ended")},
+	{"a rule is used too often", ofRule("ruled", func(r *rules.Rule) { r.Uses = 6 }), aboutRule(doctor.RuleUsesWrong, "ruled")},
+	{"a rule without a bound counts", ofRule("to-come", func(r *rules.Rule) { r.Uses = 1 }), aboutRule(doctor.RuleUsesWrong, "to-come")},
+	{"a rule was used less than never", ofRule("ruled", func(r *rules.Rule) { r.Uses = -1 }), aboutRule(doctor.RuleUsesWrong, "ruled")},
+	{"a rule of all sessions is bound", ofRule(rules.AllSessions, func(r *rules.Rule) { r.MaxUses = 1 }), aboutRule(doctor.RuleUsesWrong, rules.AllSessions)},
+	{"a rule was revoked at no time", ofRule("to-come", func(r *rules.Rule) { r.RevokedBy = "ann" }), aboutRule(doctor.RuleRevocationWrong, "to-come")},
+	{"a rule was revoked by nobody", ofRule(rules.AllSessions, func(r *rules.Rule) { r.RevokedAtMs = 1 }), aboutRule(doctor.RuleRevocationWrong, rules.AllSessions)},
 
 	{"a review is of another approval", func(m *memory) {
-		m.review().Payload = runs.JSON(strings.ReplaceAll(string(m.review().Payload), `"id":"shown"`, `"id":"by-hand"`))
+		m.review().Payload = api.JSON(strings.ReplaceAll(string(m.review().Payload), `"id":"shown"`, `"id":"by-hand"`))
 	}, aboutReview(doctor.EffectWithoutDecision)},
 	{"a review is of no request", shows(`"id":"shown"`, `"id":"none"`), aboutReview(doctor.EffectWithoutDecision)},
 	{"a review is of a question", shows(`"id":"shown"`, `"id":"parted"`), aboutReview(doctor.EffectWithoutDecision)},
 	{"a review is of another handle", shows(`"handle":"`, `"handle":"x`), aboutReview(doctor.EffectIDWrong)},
-	{"a review shows nothing", func(m *memory) { m.review().Payload = runs.JSON(`{`) }, aboutReview(doctor.EffectUnreadable)},
+	{"a review shows nothing", func(m *memory) { m.review().Payload = api.JSON(`{`) }, aboutReview(doctor.EffectUnreadable)},
 }
 
 // TestEachDamageOfDecisionsIsNamed damages healthy decisions in one way after the
@@ -160,7 +163,7 @@ func TestEachDamageOfDecisionsIsNamed(t *testing.T) {
 			found, summary := examine(t, m)
 			require.Empty(t, found)
 			require.Equal(t, doctor.Rows{Sessions: 2, Rules: 4}, doctor.Rows{Sessions: summary.Rows.Sessions, Rules: summary.Rows.Rules})
-			require.Equal(t, runs.OutcomeDenied, m.request("reviewed", "denied").Outcome)
+			require.Equal(t, api.OutcomeDenied, m.request("reviewed", "denied").Outcome)
 			d.do(m)
 			found, _ = examine(t, m)
 			require.Len(t, found, 1, "%+v", found)

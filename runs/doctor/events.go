@@ -3,39 +3,41 @@ package doctor
 import (
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // eventBody is what the checks read of an event.
 type eventBody struct {
-	Type        runs.EventType `json:"type"`
-	RequestIDs  []string       `json:"request_ids"`
-	RequestID   string         `json:"request_id"`
-	Resolution  *reported      `json:"resolution"`
-	Resolutions []reported     `json:"resolutions"`
+	Type        api.EventType `json:"type"`
+	RequestIDs  []string      `json:"request_ids"`
+	RequestID   string        `json:"request_id"`
+	Resolution  *reported     `json:"resolution"`
+	Resolutions []reported    `json:"resolutions"`
 }
 
 // typeOnly is what they read of an event that tells nothing of requests; its other
 // members are its worker's own.
 type typeOnly struct {
-	Type runs.EventType `json:"type"`
+	Type api.EventType `json:"type"`
 }
 
 // requestEvents are the types of events that tell of requests, with the kind of
 // these. An answer that came from the parent's session is reported in the child's as
 // that of a question.
-var requestEvents = map[runs.EventType]runs.RequestKind{
-	runs.EventWaitingForApproval:     runs.KindApproval,
-	runs.EventApprovalResolved:       runs.KindApproval,
-	runs.EventWaitingForUserQuestion: runs.KindQuestion,
-	runs.EventUserQuestionResolved:   runs.KindQuestion,
-	runs.EventUserQuestionAnswered:   runs.KindQuestion,
+var requestEvents = map[api.EventType]model.RequestKind{
+	api.EventWaitingForApproval:     model.KindApproval,
+	api.EventApprovalResolved:       model.KindApproval,
+	api.EventWaitingForUserQuestion: model.KindQuestion,
+	api.EventUserQuestionResolved:   model.KindQuestion,
+	api.EventUserQuestionAnswered:   model.KindQuestion,
 
-	runs.EventParentClarificationRequested: runs.KindClarification,
-	runs.EventParentClarificationResolved:  runs.KindQuestion,
+	api.EventParentClarificationRequested: model.KindClarification,
+	api.EventParentClarificationResolved:  model.KindQuestion,
 }
 
-func readBody(event *runs.Event) (eventBody, error) {
+func readBody(event *model.Event) (eventBody, error) {
 	if requestEvents[event.Type] == "" {
 		var plain typeOnly
 		err := json.Unmarshal(event.Body, &plain)
@@ -48,12 +50,12 @@ func readBody(event *runs.Event) (eventBody, error) {
 
 // reported is a resolution in an event.
 type reported struct {
-	RequestID string       `json:"request_id"`
-	Outcome   runs.Outcome `json:"outcome"`
+	RequestID string      `json:"request_id"`
+	Outcome   api.Outcome `json:"outcome"`
 }
 
 // readEvents goes through a session's log.
-func (e *examiner) readEvents(rows *runs.SessionRows) error {
+func (e *examiner) readEvents(rows *model.SessionRows) error {
 	var last int64
 	for event, err := range rows.Events {
 		if err != nil {
@@ -82,7 +84,7 @@ func (e *examiner) readEvents(rows *runs.SessionRows) error {
 	return nil
 }
 
-func (e *examiner) readEvent(of *run, event *runs.Event, at Finding) {
+func (e *examiner) readEvent(of *run, event *model.Event, at Finding) {
 	if finding, detail := of.history.take(of.Kind, event); finding != "" {
 		e.find(finding, at, "%s", detail)
 	}
@@ -91,10 +93,10 @@ func (e *examiner) readEvent(of *run, event *runs.Event, at Finding) {
 		e.find(EventUnreadable, at, "the body is not the JSON object of a %s event", event.Type)
 		return
 	}
-	if event.Type == runs.EventParentClarificationRequested {
+	if event.Type == api.EventParentClarificationRequested {
 		body.RequestIDs = []string{body.RequestID}
 	}
-	if event.Type == runs.EventUserQuestionAnswered {
+	if event.Type == api.EventUserQuestionAnswered {
 		e.named(of, event.Type, body.RequestID, at)
 	}
 	for _, requestID := range body.RequestIDs {
@@ -119,10 +121,10 @@ func (e *examiner) readEvent(of *run, event *runs.Event, at Finding) {
 }
 
 // named returns the request that an event is about, or nil when its run has none.
-func (e *examiner) named(of *run, event runs.EventType, requestID string, at Finding) *request {
+func (e *examiner) named(of *run, event api.EventType, requestID string, at Finding) *request {
 	kind := requestEvents[event]
 	named := e.requests[runs.RequestKey{RunID: of.RunID, RequestID: requestID}]
-	if named != nil && named.kind == runs.KindClarification && event == runs.EventUserQuestionResolved {
+	if named != nil && named.kind == model.KindClarification && event == api.EventUserQuestionResolved {
 		return named
 	}
 	if named == nil || named.kind != kind {

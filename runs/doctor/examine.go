@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // Summary says how much was looked at and how often each invariant is broken.
@@ -45,7 +46,7 @@ func (s *Summary) Count() int64 {
 // says most about it, as far as that can be told. It returns the walker's error, and
 // then the summary is about what was walked until then. Memory grows with the
 // largest session, not with the database.
-func Examine(ctx context.Context, walker runs.Walker, report func(Finding)) (Summary, error) {
+func Examine(ctx context.Context, walker model.Walker, report func(Finding)) (Summary, error) {
 	e := &examiner{
 		report:   report,
 		summary:  Summary{Findings: map[Code]int64{}},
@@ -83,7 +84,7 @@ func (e *examiner) find(code Code, where Finding, detail string, args ...any) {
 	e.report(where)
 }
 
-func (e *examiner) visit(rows *runs.SessionRows) error {
+func (e *examiner) visit(rows *model.SessionRows) error {
 	e.sessionID = rows.SessionID
 	clear(e.runs)
 	clear(e.requests)
@@ -140,7 +141,7 @@ func (e *examiner) order() {
 
 // visitOrphans counts the rows of a session that is not there. Its rules are none of
 // them: a rule may name a session to come, or none.
-func (e *examiner) visitOrphans(rows *runs.SessionRows) error {
+func (e *examiner) visitOrphans(rows *model.SessionRows) error {
 	var orphans Rows
 	var err error
 	if orphans.Runs, err = count(rows.Runs); err != nil {
@@ -178,7 +179,7 @@ func (e *examiner) visitOrphans(rows *runs.SessionRows) error {
 	return nil
 }
 
-func count[R any](rows runs.RowSequence[R]) (int64, error) {
+func count[R any](rows model.RowSequence[R]) (int64, error) {
 	if rows == nil {
 		return 0, nil
 	}
@@ -192,7 +193,7 @@ func count[R any](rows runs.RowSequence[R]) (int64, error) {
 	return counted, nil
 }
 
-func (e *examiner) readRecords(rows runs.RowSequence[runs.IdempotencyRecord]) error {
+func (e *examiner) readRecords(rows model.RowSequence[model.IdempotencyRecord]) error {
 	for record, err := range rows {
 		if err != nil {
 			return err

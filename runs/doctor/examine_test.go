@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/migrations"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/doctor"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/store/sqlite"
@@ -23,18 +24,18 @@ import (
 func TestAWalkThatFailsIsNoCleanBill(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
-	for n, streams := range []runs.RowStreams{
-		{Sessions: failing[runs.Session](broken), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule]},
-		{Sessions: none[runs.Session], Runs: failing[runs.Run](broken), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule]},
-		{Sessions: one(runs.Session{SessionID: "s"}, broken), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule]},
-		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: one(runs.Run{SessionID: "s"}, broken), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule]},
-		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: one(runs.Request{SessionID: "s"}, broken), Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule]},
-		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: one(runs.Event{SessionID: "s"}, broken), Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule]},
-		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: one(runs.IdempotencyRecord{SessionID: "s"}, broken), Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule]},
-		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: one(runs.Effect{SessionID: "s"}, broken), Messages: none[runs.Message], Rules: none[runs.Rule]},
-		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: one(runs.Message{SessionID: "s"}, broken), Rules: none[runs.Rule]},
-		{Sessions: one(runs.Session{SessionID: "s"}, nil), Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: one(runs.Rule{SessionID: "s"}, broken)},
-		{Sessions: none[runs.Session], Runs: none[runs.Run], Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: one(runs.Rule{SessionID: runs.GlobalRules}, broken)},
+	for n, streams := range []model.RowStreams{
+		{Sessions: failing[model.Session](broken), Runs: none[model.Run], Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule]},
+		{Sessions: none[model.Session], Runs: failing[model.Run](broken), Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule]},
+		{Sessions: one(model.Session{SessionID: "s"}, broken), Runs: none[model.Run], Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule]},
+		{Sessions: one(model.Session{SessionID: "s"}, nil), Runs: one(model.Run{SessionID: "s"}, broken), Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule]},
+		{Sessions: one(model.Session{SessionID: "s"}, nil), Runs: none[model.Run], Requests: one(model.Request{SessionID: "s"}, broken), Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule]},
+		{Sessions: one(model.Session{SessionID: "s"}, nil), Runs: none[model.Run], Requests: none[model.Request], Events: one(model.Event{SessionID: "s"}, broken), Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule]},
+		{Sessions: one(model.Session{SessionID: "s"}, nil), Runs: none[model.Run], Requests: none[model.Request], Events: none[model.Event], Records: one(model.IdempotencyRecord{SessionID: "s"}, broken), Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule]},
+		{Sessions: one(model.Session{SessionID: "s"}, nil), Runs: none[model.Run], Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: one(model.Effect{SessionID: "s"}, broken), Messages: none[model.Message], Rules: none[rules.Rule]},
+		{Sessions: one(model.Session{SessionID: "s"}, nil), Runs: none[model.Run], Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: one(model.Message{SessionID: "s"}, broken), Rules: none[rules.Rule]},
+		{Sessions: one(model.Session{SessionID: "s"}, nil), Runs: none[model.Run], Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: one(rules.Rule{SessionID: "s"}, broken)},
+		{Sessions: none[model.Session], Runs: none[model.Run], Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: one(rules.Rule{SessionID: rules.AllSessions}, broken)},
 	} {
 		_, err := doctor.Examine(t.Context(), streamWalker(streams), func(doctor.Finding) {})
 		require.ErrorIs(t, err, broken, "streams %d", n)
@@ -45,11 +46,11 @@ func TestAWalkThatFailsIsNoCleanBill(t *testing.T) {
 // their id stands among those of the others.
 func TestStreamsMeetBySession(t *testing.T) {
 	t.Parallel()
-	events := []runs.Event{{SessionID: "a", EventID: 1}, {SessionID: "c", EventID: 1}, {SessionID: "e", EventID: 1}, {SessionID: "e", EventID: 2}}
-	sessions := []runs.Session{{SessionID: "b"}, {SessionID: "d"}}
+	events := []model.Event{{SessionID: "a", EventID: 1}, {SessionID: "c", EventID: 1}, {SessionID: "e", EventID: 1}, {SessionID: "e", EventID: 2}}
+	sessions := []model.Session{{SessionID: "b"}, {SessionID: "d"}}
 	var missing []string
 	summary, err := doctor.Examine(t.Context(), streamWalker{
-		Sessions: each(sessions), Runs: none[runs.Run], Requests: none[runs.Request], Events: each(events), Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule],
+		Sessions: each(sessions), Runs: none[model.Run], Requests: none[model.Request], Events: each(events), Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule],
 	}, func(finding doctor.Finding) {
 		require.Equal(t, doctor.SessionMissing, finding.Code)
 		missing = append(missing, finding.SessionID)
@@ -65,10 +66,10 @@ func TestStreamsMeetBySession(t *testing.T) {
 func TestOrphansAreCounted(t *testing.T) {
 	t.Parallel()
 	found, summary := examine(t, streamWalker{
-		Sessions: none[runs.Session], Runs: one(runs.Run{SessionID: "s"}, nil), Requests: one(runs.Request{SessionID: "s"}, nil),
-		Events: one(runs.Event{SessionID: "s"}, nil), Records: one(runs.IdempotencyRecord{SessionID: "s"}, nil),
-		Effects: one(runs.Effect{SessionID: "s"}, nil), Messages: one(runs.Message{SessionID: "s"}, nil),
-		Rules: one(runs.Rule{SessionID: "s"}, nil),
+		Sessions: none[model.Session], Runs: one(model.Run{SessionID: "s"}, nil), Requests: one(model.Request{SessionID: "s"}, nil),
+		Events: one(model.Event{SessionID: "s"}, nil), Records: one(model.IdempotencyRecord{SessionID: "s"}, nil),
+		Effects: one(model.Effect{SessionID: "s"}, nil), Messages: one(model.Message{SessionID: "s"}, nil),
+		Rules: one(rules.Rule{SessionID: "s"}, nil),
 	})
 	require.Equal(t, doctor.Rows{Runs: 1, Requests: 1, Events: 1, IdempotencyRecords: 1, Effects: 1, Messages: 1, Rules: 1}, summary.Rows)
 	require.Equal(t, []doctor.Finding{{
@@ -120,14 +121,14 @@ func TestAFamilyIsWalked(t *testing.T) {
 // after them all the same.
 func TestAVisitMayLookAway(t *testing.T) {
 	t.Parallel()
-	var runRows []runs.Run
+	var runRows []model.Run
 	for n := range 9 {
-		runRows = append(runRows, runs.Run{SessionID: fmt.Sprintf("s-%d", n/3), RunID: fmt.Sprintf("r-%d", n)})
+		runRows = append(runRows, model.Run{SessionID: fmt.Sprintf("s-%d", n/3), RunID: fmt.Sprintf("r-%d", n)})
 	}
 	var seen []string
 	err := streamWalker{
-		Sessions: none[runs.Session], Runs: each(runRows), Requests: none[runs.Request], Events: none[runs.Event], Records: none[runs.IdempotencyRecord], Effects: none[runs.Effect], Messages: none[runs.Message], Rules: none[runs.Rule],
-	}.Walk(t.Context(), func(rows *runs.SessionRows) error {
+		Sessions: none[model.Session], Runs: each(runRows), Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule],
+	}.Walk(t.Context(), func(rows *model.SessionRows) error {
 		for run, err := range rows.Runs {
 			require.NoError(t, err)
 			seen = append(seen, rows.SessionID+" "+run.RunID)
@@ -193,18 +194,18 @@ func TestInspectorsChangeNothing(t *testing.T) {
 }
 
 // streamWalker walks rows that are in memory.
-type streamWalker runs.RowStreams
+type streamWalker model.RowStreams
 
-func (w streamWalker) Walk(_ context.Context, visit func(*runs.SessionRows) error) error {
-	return runs.RowStreams(w).Visit(visit)
+func (w streamWalker) Walk(_ context.Context, visit func(*model.SessionRows) error) error {
+	return model.RowStreams(w).Visit(visit)
 }
 
 func none[R any]() (*R, error) { return nil, nil }
 
-func failing[R any](err error) runs.NextRow[R] { return func() (*R, error) { return nil, err } }
+func failing[R any](err error) model.NextRow[R] { return func() (*R, error) { return nil, err } }
 
 // one gives a row and then an error, or the end.
-func one[R any](row R, err error) runs.NextRow[R] {
+func one[R any](row R, err error) model.NextRow[R] {
 	next := each([]R{row})
 	return func() (*R, error) {
 		if given, _ := next(); given != nil {
@@ -214,7 +215,7 @@ func one[R any](row R, err error) runs.NextRow[R] {
 	}
 }
 
-func each[R any](rows []R) runs.NextRow[R] {
+func each[R any](rows []R) model.NextRow[R] {
 	return func() (*R, error) {
 		if len(rows) == 0 {
 			return nil, nil

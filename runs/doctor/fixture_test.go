@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -19,32 +20,32 @@ func fill(t *testing.T, door runs.Door) {
 	}
 	create := func(sessionID, runID string) {
 		t.Helper()
-		do(&runs.CreateRun{SessionID: sessionID, SessionGiven: true, RunID: runID, Input: runs.JSON(`1`), Key: "key-" + runID})
+		do(&runs.CreateRun{SessionID: sessionID, SessionGiven: true, RunID: runID, Input: api.JSON(`1`), Key: "key-" + runID})
 	}
 	claim := func(runID string) {
 		t.Helper()
-		do(&runs.ClaimRun{RunID: runID, WorkerID: "w", LeaseMs: runs.MaxLeaseMs})
+		do(&runs.ClaimRun{RunID: runID, WorkerID: "w", LeaseMs: api.MaxLeaseMs})
 	}
-	decide := func(runID, requestID string, behavior runs.Behavior) {
+	decide := func(runID, requestID string, behavior api.Behavior) {
 		t.Helper()
 		do(&runs.ResolveApprovals{RunID: runID, Resolutions: []runs.ApprovalDecision{{RequestID: requestID, Behavior: behavior}}})
 	}
-	note := runs.JSON(`{"type":"note"}`)
+	note := api.JSON(`{"type":"note"}`)
 
-	create("work", "done")                                                                                                        // 1 accepted, 2 queued
-	claim("done")                                                                                                                 // 3 started
-	do(&runs.AppendEvents{RunID: "done", Fence: 1, Events: []runs.JSON{note, runs.JSON(`{"type":"output","content":"so far"}`)}}) // 4, 5
-	do(&runs.Suspend{RunID: "done", Fence: 1, Suspension: approvals("a-1", "a-2")})                                               // 6 waiting_for_approval
-	decide("done", "a-1", runs.BehaviorAllow)                                                                                     // 7 approval_resolved
-	decide("done", "a-2", runs.BehaviorDeny)                                                                                      // 8 approval_resolved, 9 started
+	create("work", "done")                                                                                                      // 1 accepted, 2 queued
+	claim("done")                                                                                                               // 3 started
+	do(&runs.AppendEvents{RunID: "done", Fence: 1, Events: []api.JSON{note, api.JSON(`{"type":"output","content":"so far"}`)}}) // 4, 5
+	do(&runs.Suspend{RunID: "done", Fence: 1, Suspension: approvals("a-1", "a-2")})                                             // 6 waiting_for_approval
+	decide("done", "a-1", api.BehaviorAllow)                                                                                    // 7 approval_resolved
+	decide("done", "a-2", api.BehaviorDeny)                                                                                     // 8 approval_resolved, 9 started
 	claim("done")
-	do(&runs.AppendEvents{RunID: "done", Fence: 2, Events: []runs.JSON{note}})  // 10
-	do(&runs.Complete{RunID: "done", Fence: 2, Output: runs.JSON(`"the end"`)}) // 11 completed
+	do(&runs.AppendEvents{RunID: "done", Fence: 2, Events: []api.JSON{note}})  // 10
+	do(&runs.Complete{RunID: "done", Fence: 2, Output: api.JSON(`"the end"`)}) // 11 completed
 
 	create("work", "waits")                                                          // 12, 13
 	claim("waits")                                                                   // 14 started
 	do(&runs.Suspend{RunID: "waits", Fence: 1, Suspension: approvals("w-1", "w-2")}) // 15 waiting_for_approval
-	decide("waits", "w-1", runs.BehaviorAllow)                                       // 16 approval_resolved
+	decide("waits", "w-1", api.BehaviorAllow)                                        // 16 approval_resolved
 	create("work", "next")                                                           // 17, 18
 	create("work", "later")                                                          // 19, 20
 
@@ -56,15 +57,15 @@ func fill(t *testing.T, door runs.Door) {
 
 	create("free", "ready") // 1, 2
 
-	create("held", "runs")                                                     // 1, 2
-	claim("runs")                                                              // 3 started
-	do(&runs.AppendEvents{RunID: "runs", Fence: 1, Events: []runs.JSON{note}}) // 4
+	create("held", "runs")                                                    // 1, 2
+	claim("runs")                                                             // 3 started
+	do(&runs.AppendEvents{RunID: "runs", Fence: 1, Events: []api.JSON{note}}) // 4
 
 	create("answered", "told")                                                      // 1, 2
 	claim("told")                                                                   // 3 started
 	do(&runs.Suspend{RunID: "told", Fence: 1, Suspension: questions("q-1", "q-2")}) // 4 waiting_for_user_question
 	do(&runs.AnswerQuestion{RunID: "told", Resolution: runs.QuestionAnswer{
-		RequestID: "q-1", Answers: []runs.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"x"}}},
+		RequestID: "q-1", Answers: []api.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"x"}}},
 	}}) // 5 user_question_resolved
 	do(&runs.AnswerQuestion{RunID: "told", Resolution: runs.QuestionAnswer{RequestID: "q-2", Declined: true}}) // 6, 7 started
 	claim("told")
@@ -75,19 +76,19 @@ func fill(t *testing.T, door runs.Door) {
 	do(&runs.CreateSession{SessionID: "idle"})
 }
 
-func approvals(ids ...string) runs.Suspension {
-	var s runs.Suspension
+func approvals(ids ...string) api.Suspension {
+	var s api.Suspension
 	for _, id := range ids {
-		s.Approvals = append(s.Approvals, runs.ApprovalRequest{ID: id, ToolCallID: "call", ToolName: "bash", Input: runs.JSON(`{"command":"make"}`)})
+		s.Approvals = append(s.Approvals, api.ApprovalRequest{ID: id, ToolCallID: "call", ToolName: "bash", Input: api.JSON(`{"command":"make"}`)})
 	}
 	return s
 }
 
-func questions(ids ...string) runs.Suspension {
-	var s runs.Suspension
+func questions(ids ...string) api.Suspension {
+	var s api.Suspension
 	for _, id := range ids {
-		s.Questions = append(s.Questions, runs.UserQuestionRequest{ID: id, ToolCallID: "call", Questions: []runs.UserQuestion{
-			{ID: "which", Question: "Which?", Options: []runs.QuestionOption{{ID: "x"}, {ID: "y"}}},
+		s.Questions = append(s.Questions, api.UserQuestionRequest{ID: id, ToolCallID: "call", Questions: []api.UserQuestion{
+			{ID: "which", Question: "Which?", Options: []api.QuestionOption{{ID: "x"}, {ID: "y"}}},
 		}})
 	}
 	return s

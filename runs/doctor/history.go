@@ -1,13 +1,17 @@
 package doctor
 
-import "github.com/holdpoint/holdpoint/runs"
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
 
 // history follows a run's status through its events. It needs no requests: where
 // both kinds were open, it does not tell the two waiting statuses apart, which
 // checkWait does for the present one.
 type history struct {
-	status      runs.Status // "" before the first event
-	lastType    runs.EventType
+	status      api.Status // "" before the first event
+	lastType    api.EventType
 	first, last int64
 	outputs     int64
 	terminals   int
@@ -17,13 +21,13 @@ type history struct {
 
 // take goes on by one event of a run of that kind. It returns what is wrong with it,
 // or "".
-func (h *history) take(kind runs.RunKind, event *runs.Event) (Code, string) {
+func (h *history) take(kind api.RunKind, event *model.Event) (Code, string) {
 	before, lastType := h.status, h.lastType
 	if h.first == 0 {
 		h.first = event.EventID
 	}
 	h.last, h.lastType = event.EventID, event.Type
-	if event.Type == runs.EventOutput {
+	if event.Type == api.EventOutput {
 		h.outputs++
 	}
 	end := terminalStatuses[event.Type]
@@ -33,7 +37,7 @@ func (h *history) take(kind runs.RunKind, event *runs.Event) (Code, string) {
 	if h.doubted {
 		return "", ""
 	}
-	if runs.Terminal(before) {
+	if model.Terminal(before) {
 		h.doubted = true
 		if end != "" {
 			return TerminalEventRepeated, "the run was already " + string(before) + " when it was " + string(end)
@@ -41,7 +45,7 @@ func (h *history) take(kind runs.RunKind, event *runs.Event) (Code, string) {
 		return EventAfterEnd, "the run was already " + string(before) + " before this " + string(event.Type) + " event"
 	}
 	next, legal := follow(before, lastType, event.Type, end)
-	if kind == runs.KindParentClarification {
+	if kind == api.KindParentClarification {
 		next, legal = followClarification(before, lastType, event.Type)
 	}
 	if !legal {
@@ -52,7 +56,7 @@ func (h *history) take(kind runs.RunKind, event *runs.Event) (Code, string) {
 	return "", ""
 }
 
-func told(status runs.Status) string {
+func told(status api.Status) string {
 	if status == "" {
 		return "was not accepted"
 	}
@@ -60,77 +64,77 @@ func told(status runs.Status) string {
 }
 
 // follow returns the status of a run after an event, and whether it may come.
-func follow(status runs.Status, lastType, event runs.EventType, end runs.Status) (runs.Status, bool) {
+func follow(status api.Status, lastType, event api.EventType, end api.Status) (api.Status, bool) {
 	switch event {
-	case runs.EventAccepted:
-		return runs.StatusQueued, status == ""
-	case runs.EventQueued:
-		return status, lastType == runs.EventAccepted
-	case runs.EventStarted:
-		return runs.StatusRunning, runs.CanMove(runs.KindInput, status, runs.StatusRunning)
-	case runs.EventWaitingForApproval:
-		if runs.Waiting(status) {
+	case api.EventAccepted:
+		return api.StatusQueued, status == ""
+	case api.EventQueued:
+		return status, lastType == api.EventAccepted
+	case api.EventStarted:
+		return api.StatusRunning, runs.CanMove(api.KindInput, status, api.StatusRunning)
+	case api.EventWaitingForApproval:
+		if model.Waiting(status) {
 			return status, true // an attached worker asks for more
 		}
-		return runs.StatusWaitingForApproval, runs.CanMove(runs.KindInput, status, runs.StatusWaitingForApproval)
-	case runs.EventWaitingForUserQuestion:
-		return runs.StatusWaitingForUserQuestion,
-			status == runs.StatusWaitingForUserQuestion || runs.CanMove(runs.KindInput, status, runs.StatusWaitingForUserQuestion)
-	case runs.EventApprovalResolved, runs.EventUserQuestionAnswered:
-		return status, runs.Waiting(status)
-	case runs.EventUserQuestionResolved, runs.EventParentClarificationRequested:
+		return api.StatusWaitingForApproval, runs.CanMove(api.KindInput, status, api.StatusWaitingForApproval)
+	case api.EventWaitingForUserQuestion:
+		return api.StatusWaitingForUserQuestion,
+			status == api.StatusWaitingForUserQuestion || runs.CanMove(api.KindInput, status, api.StatusWaitingForUserQuestion)
+	case api.EventApprovalResolved, api.EventUserQuestionAnswered:
+		return status, model.Waiting(status)
+	case api.EventUserQuestionResolved, api.EventParentClarificationRequested:
 		// A worker may ask its parent's session and go on; the answer is reported
 		// whatever it is at.
-		return status, status == runs.StatusRunning || runs.Waiting(status)
-	case runs.EventParentClarificationResolved:
+		return status, status == api.StatusRunning || model.Waiting(status)
+	case api.EventParentClarificationResolved:
 		return status, false
-	case runs.EventCompleted, runs.EventFailed, runs.EventInterrupted, runs.EventCancelled:
-		if event == runs.EventCompleted && runs.Waiting(status) && isResolution(lastType) {
+	case api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled:
+		if event == api.EventCompleted && model.Waiting(status) && isResolution(lastType) {
 			// An attached worker completed: what was open was settled, and the run ran
 			// again for the moment.
-			status = runs.StatusRunning
+			status = api.StatusRunning
 		}
-		return end, runs.CanMove(runs.KindInput, status, end)
-	case runs.EventOutput:
+		return end, runs.CanMove(api.KindInput, status, end)
+	case api.EventOutput:
 	}
 	// It is a worker's own.
-	return status, status == runs.StatusRunning || runs.Waiting(status)
+	return status, status == api.StatusRunning || model.Waiting(status)
 }
 
 // followClarification is follow for a parent clarification, which waits from its
 // first moment and ends with its answer and a note of it.
-func followClarification(status runs.Status, lastType, event runs.EventType) (runs.Status, bool) {
-	before := map[runs.EventType]runs.EventType{
-		runs.EventWaitingForUserQuestion:      runs.EventAccepted,
-		runs.EventUserQuestionAnswered:        runs.EventWaitingForUserQuestion,
-		runs.EventOutput:                      runs.EventWaitingForUserQuestion,
-		runs.EventParentClarificationResolved: runs.EventOutput,
-		runs.EventCompleted:                   runs.EventParentClarificationResolved,
+func followClarification(status api.Status, lastType, event api.EventType) (api.Status, bool) {
+	before := map[api.EventType]api.EventType{
+		api.EventWaitingForUserQuestion:      api.EventAccepted,
+		api.EventUserQuestionAnswered:        api.EventWaitingForUserQuestion,
+		api.EventOutput:                      api.EventWaitingForUserQuestion,
+		api.EventParentClarificationResolved: api.EventOutput,
+		api.EventCompleted:                   api.EventParentClarificationResolved,
 	}
-	if lastType == runs.EventUserQuestionAnswered {
-		lastType = runs.EventWaitingForUserQuestion // it waits for the other answers
+	if lastType == api.EventUserQuestionAnswered {
+		lastType = api.EventWaitingForUserQuestion // it waits for the other answers
 	}
 	switch {
-	case event == runs.EventAccepted:
-		return runs.StatusWaitingForUserQuestion, status == ""
+	case event == api.EventAccepted:
+		return api.StatusWaitingForUserQuestion, status == ""
 	case before[event] == "" || lastType != before[event]:
 		return status, false
-	case event == runs.EventCompleted:
-		return runs.StatusCompleted, runs.CanMove(runs.KindParentClarification, status, runs.StatusCompleted)
+	case event == api.EventCompleted:
+		return api.StatusCompleted, runs.CanMove(api.KindParentClarification, status, api.StatusCompleted)
 	}
 	return status, true
 }
 
-func isResolution(event runs.EventType) bool {
-	return event == runs.EventApprovalResolved || event == runs.EventUserQuestionResolved
+func isResolution(event api.EventType) bool {
+	return event == api.EventApprovalResolved || event == api.EventUserQuestionResolved
 }
 
 // terminalStatuses are the statuses that events end a run with.
-var terminalStatuses = map[runs.EventType]runs.Status{
-	runs.EventCompleted:   runs.StatusCompleted,
-	runs.EventFailed:      runs.StatusFailed,
-	runs.EventInterrupted: runs.StatusInterrupted,
-	runs.EventCancelled:   runs.StatusCancelled,
+var terminalStatuses = map[api.EventType]api.Status{
+	api.EventCompleted:   api.StatusCompleted,
+	api.EventFailed:      api.StatusFailed,
+	api.EventInterrupted: api.StatusInterrupted,
+	api.EventCancelled:   api.StatusCancelled,
 }
 
 // checkHistory: the events of a run begin and end where it says, and lead to its
@@ -148,9 +152,9 @@ func (e *examiner) checkHistory(r *run, at Finding) {
 		e.find(RunLastEventWrong, at, "last_event_id is %d, but the run's last event is %d", r.LastEventID, h.last)
 	}
 	switch {
-	case runs.Terminal(r.Status) && h.terminals == 0:
+	case model.Terminal(r.Status) && h.terminals == 0:
 		e.find(TerminalEventMissing, at, "the run is %s, but no event says so", r.Status)
-	case h.doubted || r.statusDoubted || h.status == r.Status || runs.Waiting(h.status) && runs.Waiting(r.Status):
+	case h.doubted || r.statusDoubted || h.status == r.Status || model.Waiting(h.status) && model.Waiting(r.Status):
 	default:
 		e.find(HistoryWrong, at, "the run is %s, but its events lead to %s", r.Status, h.status)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/doctor"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/store/sqlite"
@@ -25,7 +26,7 @@ type database struct {
 	// sql reads and writes past the store.
 	sql *sql.DB
 	// inspector reads as "holdpoint doctor" does.
-	inspector runs.Walker
+	inspector model.Walker
 }
 
 // engines open a fresh database each.
@@ -49,7 +50,7 @@ var engines = map[string]func(t *testing.T) database{
 }
 
 func opened(t *testing.T, store runs.Store, driver, source string, inspector interface {
-	runs.Walker
+	model.Walker
 	Close() error
 },
 ) database {
@@ -65,7 +66,7 @@ func opened(t *testing.T, store runs.Store, driver, source string, inspector int
 }
 
 // examine returns what the doctor finds, without the details.
-func examine(t *testing.T, walker runs.Walker) ([]doctor.Finding, doctor.Summary) {
+func examine(t *testing.T, walker model.Walker) ([]doctor.Finding, doctor.Summary) {
 	t.Helper()
 	var found []doctor.Finding
 	summary, err := doctor.Examine(context.WithoutCancel(t.Context()), walker, func(finding doctor.Finding) {

@@ -10,21 +10,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // memory is a database in memory: a door, and rows that a test may change as it
 // likes.
 type memory struct {
 	states map[string]*runs.State
-	events map[string][]*runs.Event
-	rules  map[string]*runs.Rule
+	events map[string][]*model.Event
+	rules  map[string]*rules.Rule
 	ids    int
 	nowMs  int64
 }
 
 func newMemory() *memory {
-	return &memory{states: map[string]*runs.State{}, events: map[string][]*runs.Event{}, rules: map[string]*runs.Rule{}, nowMs: 1_000_000}
+	return &memory{states: map[string]*runs.State{}, events: map[string][]*model.Event{}, rules: map[string]*rules.Rule{}, nowMs: 1_000_000}
 }
 
 func (m *memory) Do(_ context.Context, command runs.Command) (runs.Reply, error) {
@@ -63,13 +66,13 @@ func (m *memory) must(command runs.Command) {
 
 // Walk implements runs.Walker. It shows copies, so that a change of the rows between
 // two walks is the test's.
-func (m *memory) Walk(ctx context.Context, visit func(*runs.SessionRows) error) error {
-	var sessions []runs.Session
-	var runRows []runs.Run
-	var requests []runs.Request
-	var events []runs.Event
-	var effects []runs.Effect
-	var messages []runs.Message
+func (m *memory) Walk(ctx context.Context, visit func(*model.SessionRows) error) error {
+	var sessions []model.Session
+	var runRows []model.Run
+	var requests []model.Request
+	var events []model.Event
+	var effects []model.Effect
+	var messages []model.Message
 	for _, sessionID := range slices.Sorted(maps.Keys(m.states)) {
 		state := m.states[sessionID]
 		if state.Session == nil {
@@ -84,12 +87,12 @@ func (m *memory) Walk(ctx context.Context, visit func(*runs.SessionRows) error) 
 		effects = appendAll(effects, state.Effects)
 		messages = appendAll(messages, state.Messages)
 	}
-	rules := appendAll(nil, m.rules)
-	slices.SortFunc(rules, func(a, b runs.Rule) int { return strings.Compare(a.SessionID, b.SessionID) })
+	standing := appendAll(nil, m.rules)
+	slices.SortFunc(standing, func(a, b rules.Rule) int { return strings.Compare(a.SessionID, b.SessionID) })
 	return streamWalker{
-		Rules:    each(rules),
+		Rules:    each(standing),
 		Sessions: each(sessions), Runs: each(runRows), Requests: each(requests), Events: each(events),
-		Records: none[runs.IdempotencyRecord], Effects: each(effects), Messages: each(messages),
+		Records: none[model.IdempotencyRecord], Effects: each(effects), Messages: each(messages),
 	}.Walk(ctx, visit)
 }
 
@@ -100,7 +103,7 @@ func appendAll[K comparable, R any](list []R, rows map[K]*R) []R {
 	return list
 }
 
-func (m *memory) run(runID string) *runs.Run {
+func (m *memory) run(runID string) *model.Run {
 	for _, state := range m.states {
 		if run := state.Runs[runID]; run != nil {
 			return run
@@ -109,12 +112,12 @@ func (m *memory) run(runID string) *runs.Run {
 	panic("no run " + runID)
 }
 
-func (m *memory) request(runID, requestID string) *runs.Request {
+func (m *memory) request(runID, requestID string) *model.Request {
 	return m.states[m.run(runID).SessionID].Requests[runs.RequestKey{RunID: runID, RequestID: requestID}]
 }
 
 // rule returns the only rule of a session.
-func (m *memory) rule(sessionID string) *runs.Rule {
+func (m *memory) rule(sessionID string) *rules.Rule {
 	for _, rule := range m.rules {
 		if rule.SessionID == sessionID {
 			return rule
@@ -124,16 +127,16 @@ func (m *memory) rule(sessionID string) *runs.Rule {
 }
 
 // review is the effect that shows the approval of "reviewed".
-func (m *memory) review() *runs.Effect {
-	return m.states["ruled"].Effects[string(runs.EffectReviewApproval)+":"+m.request("reviewed", "shown").Handle]
+func (m *memory) review() *model.Effect {
+	return m.states["ruled"].Effects[string(api.EffectReviewApproval)+":"+m.request("reviewed", "shown").Handle]
 }
 
-func (m *memory) message(requestID string) *runs.Message {
-	return m.states["child"].Messages[runs.MessageIDOf(requestID)]
+func (m *memory) message(requestID string) *model.Message {
+	return m.states["child"].Messages[model.MessageIDOf(requestID)]
 }
 
 // event returns the newest event of a run of that type.
-func (m *memory) event(runID string, eventType runs.EventType) *runs.Event {
+func (m *memory) event(runID string, eventType api.EventType) *model.Event {
 	for _, event := range slices.Backward(m.events[m.run(runID).SessionID]) {
 		if event.RunID == runID && event.Type == eventType {
 			return event
@@ -145,14 +148,14 @@ func (m *memory) event(runID string, eventType runs.EventType) *runs.Event {
 // asked is the run that the child's question became.
 func (m *memory) asked(requestID string) string {
 	for key, request := range m.states["child"].Requests {
-		if key.RequestID == requestID && request.Kind == runs.KindClarification {
+		if key.RequestID == requestID && request.Kind == model.KindClarification {
 			return request.Clarification().WaitingOn.RunID
 		}
 	}
 	panic("nobody asked " + requestID)
 }
 
-func (m *memory) effect(kind runs.EffectKind, requestID string) *runs.Effect {
+func (m *memory) effect(kind api.EffectKind, requestID string) *model.Effect {
 	for _, state := range m.states {
 		if effect := state.Effects[string(kind)+":"+m.asked(requestID)]; effect != nil {
 			return effect
@@ -176,12 +179,12 @@ func family(t *testing.T, door runs.Door) {
 	create := func(sessionID, runID string) {
 		t.Helper()
 		do(&runs.CreateSession{SessionID: sessionID, ParentSessionID: "parent"})
-		do(&runs.CreateRun{SessionID: sessionID, SessionGiven: true, RunID: runID, Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w", LeaseMs: runs.MaxLeaseMs}})
+		do(&runs.CreateRun{SessionID: sessionID, SessionGiven: true, RunID: runID, Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w", LeaseMs: api.MaxLeaseMs}})
 	}
 	carryOut := func(sessionID, effectID string) {
 		t.Helper()
 		effect := do(&runs.ClaimEffect{SessionID: sessionID, EffectID: effectID}).Effect
-		do(effect.Command())
+		do(runs.CommandOf(effect))
 		do(&runs.FinishEffect{SessionID: sessionID, EffectID: effectID, Attempt: effect.Attempts})
 	}
 	ask := func(runID string, fence int64, requestID string, park bool) string {
@@ -197,16 +200,16 @@ func family(t *testing.T, door runs.Door) {
 	}
 	answer := func(runID, requestID string) runs.Command {
 		return &runs.AnswerQuestion{RunID: runID, Resolution: runs.QuestionAnswer{
-			RequestID: requestID, Answers: []runs.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"x"}}},
+			RequestID: requestID, Answers: []api.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"x"}}},
 		}}
 	}
 
 	do(&runs.CreateSession{SessionID: "parent"})
 	create("child", "done")
-	do(&runs.Suspend{RunID: "done", Fence: 1, Suspension: runs.Suspension{Approvals: approvals("a").Approvals, Hold: true}})
+	do(&runs.Suspend{RunID: "done", Fence: 1, Suspension: api.Suspension{Approvals: approvals("a").Approvals, Hold: true}})
 	parked := ask("done", 1, "parked", true)
 	settle(parked, answer(parked, "parked"))
-	do(&runs.ResolveApprovals{RunID: "done", Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: runs.BehaviorAllow}}})
+	do(&runs.ResolveApprovals{RunID: "done", Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: api.BehaviorAllow}}})
 	do(&runs.ClaimRun{RunID: "done", WorkerID: "w"})
 	declined := ask("done", 2, "declined", false)
 	settle(declined, &runs.AnswerQuestion{RunID: declined, Resolution: runs.QuestionAnswer{RequestID: "declined", Declined: true}})

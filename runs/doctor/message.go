@@ -5,7 +5,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // answerSubject and answerType are those of the only messages that there are
@@ -21,7 +23,7 @@ type messagePayload struct {
 	RequestID string `json:"request_id"`
 }
 
-func (e *examiner) readMessages(rows runs.RowSequence[runs.Message]) error {
+func (e *examiner) readMessages(rows model.RowSequence[model.Message]) error {
 	if rows == nil {
 		return nil
 	}
@@ -35,12 +37,12 @@ func (e *examiner) readMessages(rows runs.RowSequence[runs.Message]) error {
 	return nil
 }
 
-func (e *examiner) checkMessage(message *runs.Message, at Finding) {
+func (e *examiner) checkMessage(message *model.Message, at Finding) {
 	if wrong := messageContradiction(message); wrong != "" {
 		e.find(MessageStateWrong, at, "the message is %s, but %s", message.State, wrong)
 	}
 	// Whatever else is wrong with it, the message is there.
-	if requestID, derived := strings.CutPrefix(message.MessageID, runs.MessageIDOf("")); derived {
+	if requestID, derived := strings.CutPrefix(message.MessageID, model.MessageIDOf("")); derived {
 		e.delivered[runs.RequestKey{RunID: message.RunID, RequestID: requestID}] = true
 	}
 	if e.runs[message.RunID] == nil {
@@ -53,29 +55,29 @@ func (e *examiner) checkMessage(message *runs.Message, at Finding) {
 		return
 	}
 	e.delivered[runs.RequestKey{RunID: message.RunID, RequestID: payload.RequestID}] = true
-	if id := runs.MessageIDOf(payload.RequestID); message.MessageID != id {
+	if id := model.MessageIDOf(payload.RequestID); message.MessageID != id {
 		e.find(MessageIDWrong, at, "the id should be %s", id)
 	}
 }
 
 // messageContradiction returns what says something else than the message's state, or
 // "".
-func messageContradiction(message *runs.Message) string {
-	acknowledged := message.State == runs.MessageAcknowledged
+func messageContradiction(message *model.Message) string {
+	acknowledged := message.State == api.MessageAcknowledged
 	switch {
-	case message.State != runs.MessagePending && message.State != runs.MessageDeadLetter && !acknowledged:
+	case message.State != api.MessagePending && message.State != api.MessageDeadLetter && !acknowledged:
 		return "there is no such state"
 	case acknowledged && message.AcknowledgedAtMs == 0:
 		return "acknowledged_at_ms is not set"
 	case !acknowledged && message.AcknowledgedAtMs != 0:
 		return "acknowledged_at_ms is set"
-	case message.State != runs.MessagePending && message.LeaseExpiresAtMs != 0:
+	case message.State != api.MessagePending && message.LeaseExpiresAtMs != 0:
 		return "a reading keeps it"
-	case message.DeliveryAttempts < 0 || message.DeliveryAttempts > runs.MaxDeliveryAttempts:
+	case message.DeliveryAttempts < 0 || message.DeliveryAttempts > model.MaxDeliveryAttempts:
 		return "it was read a number of times that is not possible"
-	case message.State == runs.MessagePending && message.LastError != "":
+	case message.State == api.MessagePending && message.LastError != "":
 		return "it tells of an error"
-	case message.State == runs.MessageDeadLetter && message.LastError == "":
+	case message.State == api.MessageDeadLetter && message.LastError == "":
 		return "it does not say why"
 	}
 	return ""

@@ -5,17 +5,19 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // request is what is kept of a request while its session is looked at. The
 // documents, which may be large, are not.
 type request struct {
 	runs.RequestKey
-	kind    runs.RequestKind
-	outcome runs.Outcome
+	kind    model.RequestKind
+	outcome api.Outcome
 	// recorded is the outcome in the resolution.
-	recorded  runs.Outcome
+	recorded  api.Outcome
 	handle    string
 	announced int
 	resolved  int
@@ -27,7 +29,7 @@ type request struct {
 	unreadable         bool
 }
 
-func (e *examiner) readRequests(rows runs.RowSequence[runs.Request]) error {
+func (e *examiner) readRequests(rows model.RowSequence[model.Request]) error {
 	for row, err := range rows {
 		if err != nil {
 			return err
@@ -42,7 +44,7 @@ func (e *examiner) readRequests(rows runs.RowSequence[runs.Request]) error {
 		}
 		e.requests[known.RequestKey] = known
 		e.orderedRequests = append(e.orderedRequests, known)
-		if row.Kind == runs.KindClarification {
+		if row.Kind == model.KindClarification {
 			e.readClarification(of, row, known, at)
 		} else if !readableBody(row) {
 			e.find(RequestUnreadable, at, "the body is not the JSON of %s", article(row.Kind))
@@ -57,14 +59,14 @@ func (e *examiner) readRequests(rows runs.RowSequence[runs.Request]) error {
 func (q *request) place() Finding { return Finding{RunID: q.RunID, RequestID: q.RequestID} }
 
 // add counts a request.
-func (r *run) add(row *runs.Request, known *request) {
+func (r *run) add(row *model.Request, known *request) {
 	r.numbers = append(r.numbers, row.Number)
 	// A run that asks its parent and goes on is not suspended by that.
-	suspends := row.Kind != runs.KindClarification || known.parked
+	suspends := row.Kind != model.KindClarification || known.parked
 	if row.Number > r.newestNumber && suspends {
 		r.newestNumber, r.newestSuspension = row.Number, row.SuspensionID
 	}
-	if row.Kind == runs.KindQuestion {
+	if row.Kind == model.KindQuestion {
 		r.questions++
 	}
 	switch {
@@ -73,35 +75,35 @@ func (r *run) add(row *runs.Request, known *request) {
 		r.settledNumbers = append(r.settledNumbers, row.SettledNumber)
 	case !suspends:
 		r.openUnparked++
-	case row.Kind == runs.KindQuestion || row.Kind == runs.KindClarification:
+	case row.Kind == model.KindQuestion || row.Kind == model.KindClarification:
 		r.openQuestions++
 	default:
 		r.openApprovals++
 	}
 }
 
-func readableBody(row *runs.Request) bool {
-	if row.Kind == runs.KindQuestion {
-		var body runs.UserQuestionRequest
+func readableBody(row *model.Request) bool {
+	if row.Kind == model.KindQuestion {
+		var body api.UserQuestionRequest
 		return json.Unmarshal(row.Body, &body) == nil && body.ID == row.RequestID
 	}
-	var body runs.ApprovalRequest
+	var body api.ApprovalRequest
 	return json.Unmarshal(row.Body, &body) == nil && body.ID == row.RequestID
 }
 
-func article(kind runs.RequestKind) string {
+func article(kind model.RequestKind) string {
 	switch kind {
-	case runs.KindApproval:
+	case model.KindApproval:
 		return "an approval with its id"
-	case runs.KindClarification:
+	case model.KindClarification:
 		return "a clarification with its id"
-	case runs.KindQuestion:
+	case model.KindQuestion:
 	}
 	return "a question with its id"
 }
 
 // checkSettled checks what was recorded for a request by itself.
-func (e *examiner) checkSettled(of *run, row *runs.Request, known *request, at Finding) {
+func (e *examiner) checkSettled(of *run, row *model.Request, known *request, at Finding) {
 	settled := !row.Open()
 	if settled && row.DueAtMs != 0 {
 		e.find(DueAfterSettled, at, "the request was %s, but due_at_ms is %d", row.Outcome, row.DueAtMs)
@@ -117,13 +119,13 @@ func (e *examiner) checkSettled(of *run, row *runs.Request, known *request, at F
 		}
 		return
 	}
-	var resolution runs.Resolution
+	var resolution api.Resolution
 	if err := json.Unmarshal(row.Resolution, &resolution); err != nil {
 		e.find(ResolutionUnreadable, at, "the resolution is not the JSON of one")
 		return
 	}
 	known.recorded = resolution.Outcome
-	known.delivered = row.Outcome == runs.OutcomeAnswered || resolution.Declined != nil && *resolution.Declined
+	known.delivered = row.Outcome == api.OutcomeAnswered || resolution.Declined != nil && *resolution.Declined
 	if !fits(row.Kind, row.Outcome) {
 		e.find(OutcomeOfOtherKind, at, "%s was %s", article(row.Kind), row.Outcome)
 		return
@@ -132,16 +134,16 @@ func (e *examiner) checkSettled(of *run, row *runs.Request, known *request, at F
 		e.find(ResolutionWrong, at, "the request was %s at %d, but its resolution has %s", row.Outcome, row.SettledAtMs, wrong)
 		return
 	}
-	if ruleID, byRule := strings.CutPrefix(resolution.Via, runs.ViaRule); row.RuleID != ruleID && (byRule || row.RuleID != "") {
+	if ruleID, byRule := strings.CutPrefix(resolution.Via, api.ViaRule); row.RuleID != ruleID && (byRule || row.RuleID != "") {
 		e.find(ResolutionRuleWrong, at, "rule_id is %q, but the resolution came by %q", row.RuleID, resolution.Via)
 	}
 }
 
 // checkPart checks what is kept of an answer until the rest of it is there.
-func (e *examiner) checkPart(row *runs.Request, at Finding) {
+func (e *examiner) checkPart(row *model.Request, at Finding) {
 	switch {
 	case row.PartialAnswers == nil:
-	case row.Kind != runs.KindQuestion:
+	case row.Kind != model.KindQuestion:
 		e.find(PartialAnswersMisplaced, at, "%s has a part of an answer", article(row.Kind))
 	case !row.Open():
 		e.find(PartialAnswersMisplaced, at, "the request was %s and has a part of an answer", row.Outcome)
@@ -153,12 +155,12 @@ func (e *examiner) checkPart(row *runs.Request, at Finding) {
 }
 
 // partFault returns what is wrong with a part of an answer, or "".
-func partFault(row *runs.Request) string {
-	var body runs.UserQuestionRequest
+func partFault(row *model.Request) string {
+	var body api.UserQuestionRequest
 	if json.Unmarshal(row.Body, &body) != nil {
 		return "" // which is told of the body
 	}
-	var answers []runs.UserQuestionAnswer
+	var answers []api.UserQuestionAnswer
 	if json.Unmarshal(row.PartialAnswers, &answers) != nil || len(answers) == 0 {
 		return "is not the JSON of a list of answers"
 	}
@@ -179,14 +181,14 @@ func partFault(row *runs.Request) string {
 }
 
 // fits reports whether a request of a kind may have an outcome.
-func fits(kind runs.RequestKind, outcome runs.Outcome) bool {
+func fits(kind model.RequestKind, outcome api.Outcome) bool {
 	switch outcome {
-	case runs.OutcomeAllowed, runs.OutcomeDenied:
-		return kind == runs.KindApproval
-	case runs.OutcomeAnswered, runs.OutcomeDeclined:
-		return kind == runs.KindQuestion || kind == runs.KindClarification
-	case runs.OutcomeCancelled, runs.OutcomeExpired:
-		return kind == runs.KindApproval || kind == runs.KindQuestion || kind == runs.KindClarification
+	case api.OutcomeAllowed, api.OutcomeDenied:
+		return kind == model.KindApproval
+	case api.OutcomeAnswered, api.OutcomeDeclined:
+		return kind == model.KindQuestion || kind == model.KindClarification
+	case api.OutcomeCancelled, api.OutcomeExpired:
+		return kind == model.KindApproval || kind == model.KindQuestion || kind == model.KindClarification
 	}
 	return false
 }
@@ -194,12 +196,12 @@ func fits(kind runs.RequestKind, outcome runs.Outcome) bool {
 // contradiction returns the member of a resolution that says something else than
 // the row, or "". An approval is allowed by the outcome allowed alone. What was
 // recorded for a clarification keeps the moment of the parent's decision.
-func contradiction(of runs.RunKind, row *runs.Request, resolution *runs.Resolution) string {
-	behavior := runs.Behavior("")
-	if row.Kind == runs.KindApproval {
-		behavior = runs.BehaviorDeny
-		if row.Outcome == runs.OutcomeAllowed {
-			behavior = runs.BehaviorAllow
+func contradiction(of api.RunKind, row *model.Request, resolution *api.Resolution) string {
+	behavior := api.Behavior("")
+	if row.Kind == model.KindApproval {
+		behavior = api.BehaviorDeny
+		if row.Outcome == api.OutcomeAllowed {
+			behavior = api.BehaviorAllow
 		}
 	}
 	switch {
@@ -207,7 +209,7 @@ func contradiction(of runs.RunKind, row *runs.Request, resolution *runs.Resoluti
 		return "another request_id"
 	case resolution.Outcome != row.Outcome:
 		return "another outcome"
-	case resolution.ResolvedAtMs != row.SettledAtMs && row.Kind != runs.KindClarification, resolution.ResolvedAtMs == 0:
+	case resolution.ResolvedAtMs != row.SettledAtMs && row.Kind != model.KindClarification, resolution.ResolvedAtMs == 0:
 		return "another resolved_at_ms"
 	case resolution.Behavior != behavior:
 		return "another behavior"
@@ -221,18 +223,18 @@ func contradiction(of runs.RunKind, row *runs.Request, resolution *runs.Resoluti
 // Whatever ends a parent clarification without one is a declined answer to the child.
 // In the child's session, the same outcomes may come from there or from the end of
 // its own run.
-func declinedFits(of runs.RunKind, row *runs.Request, declined *bool) bool {
+func declinedFits(of api.RunKind, row *model.Request, declined *bool) bool {
 	switch {
-	case (declined != nil) != (row.Kind != runs.KindApproval):
+	case (declined != nil) != (row.Kind != model.KindApproval):
 		return false
 	case declined == nil:
 		return true
-	case row.Kind == runs.KindClarification && (row.Outcome == runs.OutcomeCancelled || row.Outcome == runs.OutcomeExpired):
+	case row.Kind == model.KindClarification && (row.Outcome == api.OutcomeCancelled || row.Outcome == api.OutcomeExpired):
 		return true
-	case of == runs.KindParentClarification:
-		return *declined == (row.Outcome != runs.OutcomeAnswered)
+	case of == api.KindParentClarification:
+		return *declined == (row.Outcome != api.OutcomeAnswered)
 	}
-	return *declined == (row.Outcome == runs.OutcomeDeclined)
+	return *declined == (row.Outcome == api.OutcomeDeclined)
 }
 
 // checkReports: the log announces each request once and reports each resolution

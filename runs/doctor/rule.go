@@ -1,10 +1,13 @@
 package doctor
 
-import "github.com/holdpoint/holdpoint/runs"
+import (
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
 
 // readRules checks the rules that are bound to a session, whether it is there or not,
 // and those that hold in all.
-func (e *examiner) readRules(rows *runs.SessionRows) error {
+func (e *examiner) readRules(rows *model.SessionRows) error {
 	if rows.Rules == nil {
 		return nil
 	}
@@ -22,7 +25,7 @@ func (e *examiner) readRules(rows *runs.SessionRows) error {
 		}
 		if rule.MaxUses < 0 || rule.Uses < 0 || rule.Uses > rule.MaxUses {
 			e.find(RuleUsesWrong, at, "uses is %d and max_uses %d", rule.Uses, rule.MaxUses)
-		} else if rule.MaxUses != 0 && rule.SessionID == runs.GlobalRules {
+		} else if rule.MaxUses != 0 && rule.SessionID == rules.AllSessions {
 			e.find(RuleUsesWrong, at, "max_uses is %d, but the rule holds in all sessions", rule.MaxUses)
 		}
 	}

@@ -3,12 +3,13 @@ package doctor
 import (
 	"slices"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // run is a run with what was seen of it so far.
 type run struct {
-	runs.Run
+	model.Run
 	// numbers and settledNumbers are those of its requests.
 	numbers, settledNumbers []int64
 	settled                 int64
@@ -25,13 +26,13 @@ type run struct {
 	statusDoubted bool
 }
 
-func (e *examiner) readRuns(rows runs.RowSequence[runs.Run]) error {
+func (e *examiner) readRuns(rows model.RowSequence[model.Run]) error {
 	for row, err := range rows {
 		if err != nil {
 			return err
 		}
 		e.summary.Rows.Runs++
-		if row.Output != nil && row.Status != runs.StatusCompleted {
+		if row.Output != nil && row.Status != api.StatusCompleted {
 			e.find(OutputMisplaced, Finding{RunID: row.RunID}, "the run is %s and has an output", row.Status)
 		}
 		known := &run{Run: *row}
@@ -46,11 +47,11 @@ func (e *examiner) readRuns(rows runs.RowSequence[runs.Run]) error {
 // checkRun checks a run once all its requests and events have been seen.
 func (e *examiner) checkRun(r *run) {
 	at := Finding{RunID: r.RunID}
-	if !runs.KnownStatus(r.Status) {
+	if !model.KnownStatus(r.Status) {
 		e.find(StatusUnknown, at, "the status is %q", r.Status)
 		return
 	}
-	if r.Kind == runs.KindParentClarification {
+	if r.Kind == api.KindParentClarification {
 		if !e.checkClarification(r, at) {
 			return
 		}
@@ -67,16 +68,16 @@ func (e *examiner) checkRun(r *run) {
 // checkWait: a run waits exactly while something is open on it, and says for what.
 func (e *examiner) checkWait(r *run, at Finding) {
 	open := r.openApprovals + r.openQuestions
-	want := runs.StatusWaitingForApproval
+	want := api.StatusWaitingForApproval
 	if r.openQuestions > 0 {
-		want = runs.StatusWaitingForUserQuestion
+		want = api.StatusWaitingForUserQuestion
 	}
 	switch {
-	case runs.Waiting(r.Status) && open == 0:
+	case model.Waiting(r.Status) && open == 0:
 		e.find(RunWaitsForNothing, at, "the run is %s, but nothing is open on it", r.Status)
-	case !runs.Waiting(r.Status) && open > 0:
+	case !model.Waiting(r.Status) && open > 0:
 		e.find(RunDoesNotWait, at, "the run is %s, but %d requests are open on it", r.Status, open)
-	case runs.Terminal(r.Status) && r.openUnparked > 0:
+	case model.Terminal(r.Status) && r.openUnparked > 0:
 		e.find(RunDoesNotWait, at, "the run is %s, but %d clarifications are open on it", r.Status, r.openUnparked)
 	case open > 0 && r.Status != want:
 		e.find(WaitingStatusWrong, at, "the run is %s, but %d approvals and %d questions are open on it", r.Status, r.openApprovals, r.openQuestions)
@@ -127,7 +128,7 @@ func gapless(numbers []int64) bool {
 func shown(numbers []int64) []int64 { return numbers[:min(len(numbers), 20)] }
 
 func (e *examiner) checkEnd(r *run, at Finding) {
-	switch over := runs.Terminal(r.Status); {
+	switch over := model.Terminal(r.Status); {
 	case over && r.FinishedAtMs == 0:
 		e.find(FinishedAtMissing, at, "the run is %s, but finished_at_ms is not set", r.Status)
 	case !over && r.FinishedAtMs != 0:
@@ -145,9 +146,9 @@ func (e *examiner) checkLease(r *run, at Finding) {
 		return
 	case !held:
 		why = "has an attached worker without a lease"
-	case r.Status == runs.StatusQueued || runs.Terminal(r.Status):
+	case r.Status == api.StatusQueued || model.Terminal(r.Status):
 		why = "is held or has an attached worker"
-	case runs.Waiting(r.Status) && !r.Attached:
+	case model.Waiting(r.Status) && !r.Attached:
 		why = "is held, but no worker is attached"
 	case r.LeaseEnd != "":
 		why = "is held by a lease that was " + string(r.LeaseEnd)
@@ -164,17 +165,17 @@ func (e *examiner) checkLease(r *run, at Finding) {
 // checkClaimable: a run that goes on can be claimed once nobody holds it, and no
 // other can. Those that are queued are checked with their session's queue.
 func (e *examiner) checkClaimable(r *run, at Finding) {
-	running := r.Status == runs.StatusRunning
+	running := r.Status == api.StatusRunning
 	switch {
-	case r.Status == runs.StatusQueued && r.ClaimableAtMs == 0:
-	case !running && r.Status != runs.StatusQueued && r.ClaimableAtMs != 0:
+	case r.Status == api.StatusQueued && r.ClaimableAtMs == 0:
+	case !running && r.Status != api.StatusQueued && r.ClaimableAtMs != 0:
 		e.find(ClaimableMisplaced, at, "the run is %s, but claimable_at_ms is %d", r.Status, r.ClaimableAtMs)
 	case running && r.ClaimableAtMs == 0:
 		e.find(RunUnclaimable, at, "the run is running, but claimable_at_ms is not set")
 	case running && r.ClaimableAtMs < r.LeaseExpiresAtMs:
 		e.find(ClaimableMisplaced, at, "claimable_at_ms is %d, but the run is held until %d", r.ClaimableAtMs, r.LeaseExpiresAtMs)
 	// A run is claimable at once or when its lease lapses, and no lease is longer.
-	case r.ClaimableAtMs > r.UpdatedAtMs+runs.MaxLeaseMs:
+	case r.ClaimableAtMs > r.UpdatedAtMs+api.MaxLeaseMs:
 		e.find(RunUnclaimable, at, "the run was last changed at %d and cannot be claimed before %d", r.UpdatedAtMs, r.ClaimableAtMs)
 	}
 }

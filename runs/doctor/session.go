@@ -3,22 +3,23 @@ package doctor
 import (
 	"slices"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // checkSession checks what is about several runs of a session: the slot, which no
 // clarification takes, and the queue, whose order is that of first_event_id.
-func (e *examiner) checkSession(session *runs.Session) {
+func (e *examiner) checkSession(session *model.Session) {
 	var active, queued, clarifications []*run
 	for _, run := range e.orderedRuns {
 		switch {
-		case run.Kind == runs.KindParentClarification:
-			if !runs.Terminal(run.Status) {
+		case run.Kind == api.KindParentClarification:
+			if !model.Terminal(run.Status) {
 				clarifications = append(clarifications, run)
 			}
-		case run.Status == runs.StatusQueued:
+		case run.Status == api.StatusQueued:
 			queued = append(queued, run)
-		case run.Status == runs.StatusRunning || runs.Waiting(run.Status):
+		case run.Status == api.StatusRunning || model.Waiting(run.Status):
 			active = append(active, run)
 		}
 	}
@@ -28,7 +29,7 @@ func (e *examiner) checkSession(session *runs.Session) {
 	named := func(run *run) bool { return run.RunID == session.ActiveRunID }
 	held := e.runs[session.ActiveRunID]
 	switch {
-	case held != nil && held.Kind == runs.KindParentClarification:
+	case held != nil && held.Kind == api.KindParentClarification:
 		e.find(ClarificationActive, Finding{RunID: held.RunID}, "active_run_id names a clarification, which takes no slot")
 	case len(active) == 0 && session.ActiveRunID != "":
 		e.find(ActiveRunWrong, Finding{RunID: session.ActiveRunID}, "active_run_id names a run that is not active, and none is")

@@ -1,14 +1,18 @@
 package doctor_test
 
-import "github.com/holdpoint/holdpoint/runs"
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
 
 // decision gives a command by which dialects and rules decide.
 func (g *traffic) decision() runs.Command {
 	record := g.activeRun()
 	runID := record.Run.RunID
-	approvalID, questionID := open(record, runs.KindApproval), open(record, runs.KindQuestion)
+	approvalID, questionID := open(record, model.KindApproval), open(record, model.KindQuestion)
 	actor := runs.Actor{Name: "alice", Via: "codex"}
-	answered := []runs.UserQuestionAnswer{
+	answered := []api.UserQuestionAnswer{
 		{QuestionID: "which", SelectedOptionIDs: []string{"x"}}, {QuestionID: "why", FreeformAnswer: "so"},
 	}
 	switch g.IntN(8) {
@@ -20,7 +24,7 @@ func (g *traffic) decision() runs.Command {
 	case 3, 4:
 		command := &runs.DecideRequests{RunID: runID, Actor: actor, Key: g.among([]string{"", "k-" + runID})}
 		if approvalID != "none" {
-			command.Approvals = []runs.ApprovalDecision{{RequestID: approvalID, Behavior: runs.BehaviorAllow}}
+			command.Approvals = []runs.ApprovalDecision{{RequestID: approvalID, Behavior: api.BehaviorAllow}}
 		}
 		if questionID != "none" {
 			command.Answers = []runs.QuestionAnswer{{RequestID: questionID, Answers: answered[:1+g.IntN(2)]}}
@@ -35,15 +39,15 @@ func (g *traffic) decision() runs.Command {
 				return &runs.ReviewApproval{RunID: runID, RequestID: approvalID, Handle: request.Handle}
 			}
 		}
-		return &runs.AmendSession{SessionID: g.sessionID(), Metadata: runs.JSON(g.among([]string{`{"a":1}`, `{"a":null}`}))}
+		return &runs.AmendSession{SessionID: g.sessionID(), Metadata: api.JSON(g.among([]string{`{"a":1}`, `{"a":null}`}))}
 	case 6:
 		return &runs.AddRule{
 			SessionID: g.sessionID(), ToolName: "bash", MaxUses: 1 + int64(g.IntN(3)), Actor: actor,
-			Effect: runs.RuleEffect(g.among([]string{string(runs.RuleAllow), string(runs.RuleDeny)})), Match: runs.RuleMatch{AnyInput: true},
+			Effect: api.RuleEffect(g.among([]string{string(api.RuleAllow), string(api.RuleDeny)})), Match: api.RuleMatch{AnyInput: true},
 		}
 	default:
 		return &runs.ResolveApprovals{RunID: runID, Actor: actor, Resolutions: []runs.ApprovalDecision{
-			{RequestID: approvalID, Behavior: runs.BehaviorAllow, Remember: runs.RememberSession},
+			{RequestID: approvalID, Behavior: api.BehaviorAllow, Remember: api.RememberSession},
 		}}
 	}
 }

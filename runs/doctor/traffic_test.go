@@ -9,8 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/doctor"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // traffic gives random commands of every kind over a few sessions, runs and
@@ -33,20 +36,20 @@ func (g *traffic) sessionID() string         { return fmt.Sprintf("s-%d", g.IntN
 func (g *traffic) among(ids []string) string { return ids[g.IntN(len(ids))] }
 
 // activeRun is the active run of some session as it is at this moment, or any run.
-func (g *traffic) activeRun() *runs.RunRecord {
+func (g *traffic) activeRun() *model.RunRecord {
 	runID := g.runID()
 	if session, err := g.store.Session(g.ctx, g.sessionID()); err == nil && session.Active != nil {
 		runID = session.Active.Run.RunID
 	}
 	record, err := g.store.Run(g.ctx, runID)
 	if err != nil {
-		return &runs.RunRecord{Run: runs.Run{RunID: runID}}
+		return &model.RunRecord{Run: model.Run{RunID: runID}}
 	}
 	return record
 }
 
 // open returns the id of an open request of a kind, or one that is not there.
-func open(record *runs.RunRecord, kind runs.RequestKind) string {
+func open(record *model.RunRecord, kind model.RequestKind) string {
 	for i := range record.Requests {
 		if request := &record.Requests[i]; request.Open() && request.Kind == kind {
 			return request.RequestID
@@ -55,15 +58,15 @@ func open(record *runs.RunRecord, kind runs.RequestKind) string {
 	return "none"
 }
 
-func (g *traffic) suspension() runs.Suspension {
-	var s runs.Suspension
+func (g *traffic) suspension() api.Suspension {
+	var s api.Suspension
 	if g.chance(60) {
 		s.Approvals = approvals(fmt.Sprintf("a-%d", g.IntN(1000)), fmt.Sprintf("b-%d", g.IntN(1000))).Approvals
 	}
 	if s.Approvals == nil || g.chance(30) {
 		s.Questions = questions(fmt.Sprintf("q-%d", g.IntN(1000))).Questions
 		if g.chance(30) {
-			s.Questions[0].Questions = append(s.Questions[0].Questions, runs.UserQuestion{ID: "why", Question: "Why?"})
+			s.Questions[0].Questions = append(s.Questions[0].Questions, api.UserQuestion{ID: "why", Question: "Why?"})
 		}
 	}
 	// Some are due at once, some soon and some never.
@@ -75,7 +78,7 @@ func (g *traffic) suspension() runs.Suspension {
 	}
 	s.Hold = g.chance(40)
 	if g.chance(30) {
-		s.Checkpoint = runs.JSON(`"here"`)
+		s.Checkpoint = api.JSON(`"here"`)
 	}
 	return s
 }
@@ -89,9 +92,9 @@ func parentOf(n int) string {
 }
 
 // waiting is a clarification that waits in some session, or any run.
-func (g *traffic) waiting() *runs.RunRecord {
+func (g *traffic) waiting() *model.RunRecord {
 	list, err := g.store.Runs(g.ctx, runs.RunQuery{
-		SessionID: g.sessionID(), Kind: runs.KindParentClarification, Status: runs.StatusWaitingForUserQuestion, Limit: 5,
+		SessionID: g.sessionID(), Kind: api.KindParentClarification, Status: api.StatusWaitingForUserQuestion, Limit: 5,
 	})
 	if err != nil || len(list) == 0 {
 		return g.activeRun()
@@ -101,7 +104,7 @@ func (g *traffic) waiting() *runs.RunRecord {
 
 // clarification gives a command by which families talk.
 func (g *traffic) clarification() runs.Command {
-	actor := runs.Actor{Name: "alice", Via: runs.ViaAPI}
+	actor := runs.Actor{Name: "alice", Via: api.ViaAPI}
 	switch g.IntN(8) {
 	case 0, 1, 2:
 		record := g.activeRun()
@@ -113,16 +116,16 @@ func (g *traffic) clarification() runs.Command {
 	case 3, 4:
 		record := g.waiting()
 		return &runs.AnswerQuestion{RunID: record.Run.RunID, Actor: actor, Resolution: runs.QuestionAnswer{
-			RequestID: open(record, runs.KindQuestion), Answers: []runs.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"y"}}},
+			RequestID: open(record, model.KindQuestion), Answers: []api.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"y"}}},
 		}}
 	case 5:
 		record := g.waiting()
 		if g.chance(50) {
 			return &runs.CancelRun{RunID: record.Run.RunID, Actor: actor}
 		}
-		return &runs.CancelQuestion{RunID: record.Run.RunID, RequestID: open(record, runs.KindQuestion), Actor: actor}
+		return &runs.CancelQuestion{RunID: record.Run.RunID, RequestID: open(record, model.KindQuestion), Actor: actor}
 	case 6:
-		messageID := runs.MessageIDOf(fmt.Sprintf("c-%d", g.IntN(1000)))
+		messageID := model.MessageIDOf(fmt.Sprintf("c-%d", g.IntN(1000)))
 		if g.chance(50) {
 			return &runs.AcknowledgeMessage{SessionID: g.sessionID(), MessageID: messageID}
 		}
@@ -144,10 +147,10 @@ func (g *traffic) carryOut() error {
 		return err
 	}
 	effect := claimed.Effect
-	if runs.CarriedOutWhere(effect.Kind) == runs.CarriedOutInside {
-		_, err = g.store.Do(g.ctx, effect.Command())
+	if model.CarriedOutWhere(effect.Kind) == model.CarriedOutInside {
+		_, err = g.store.Do(g.ctx, runs.CommandOf(effect))
 	}
-	if instead := effect.Refused(runs.ErrorCode(err), claimed.NowMs); err != nil && instead != nil {
+	if instead := runs.CommandWhenRefused(effect, refusal.CodeOf(err), claimed.NowMs); err != nil && instead != nil {
 		_, err = g.store.Do(g.ctx, instead)
 	}
 	finish := &runs.FinishEffect{SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: effect.Attempts}
@@ -167,15 +170,15 @@ func (g *traffic) command() runs.Command {
 	}
 	record := g.activeRun()
 	runID, fence := record.Run.RunID, record.Run.Fence
-	actor := runs.Actor{Name: "alice", Via: runs.ViaAPI}
+	actor := runs.Actor{Name: "alice", Via: api.ViaAPI}
 	switch g.IntN(20) {
 	case 0, 1, 19:
-		c := &runs.CreateRun{SessionID: g.sessionID(), SessionGiven: true, RunID: g.runID(), Input: runs.JSON(`1`)}
+		c := &runs.CreateRun{SessionID: g.sessionID(), SessionGiven: true, RunID: g.runID(), Input: api.JSON(`1`)}
 		if g.chance(50) {
 			c.Key = "key-" + c.RunID
 		}
 		if g.chance(30) {
-			c.Claim = &runs.ClaimOptions{WorkerID: "w"}
+			c.Claim = &api.ClaimOptions{WorkerID: "w"}
 		}
 		if s := g.suspension(); g.chance(30) && (c.Claim != nil || !s.Hold) {
 			c.Suspend = &s
@@ -189,28 +192,28 @@ func (g *traffic) command() runs.Command {
 	case 5, 6, 7:
 		return &runs.Suspend{RunID: runID, Fence: fence, Suspension: g.suspension()}
 	case 8, 9:
-		behavior := runs.BehaviorAllow
+		behavior := api.BehaviorAllow
 		if g.chance(30) {
-			behavior = runs.BehaviorDeny
+			behavior = api.BehaviorDeny
 		}
 		return &runs.ResolveApprovals{RunID: runID, Actor: actor, Key: "k-" + runID, Resolutions: []runs.ApprovalDecision{
-			{RequestID: open(record, runs.KindApproval), Behavior: behavior},
+			{RequestID: open(record, model.KindApproval), Behavior: behavior},
 		}}
 	case 10, 11:
 		return &runs.AnswerQuestion{RunID: runID, Actor: actor, Resolution: runs.QuestionAnswer{
-			RequestID: open(record, runs.KindQuestion), Declined: g.chance(30),
-			Answers: []runs.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"x"}}},
+			RequestID: open(record, model.KindQuestion), Declined: g.chance(30),
+			Answers: []api.UserQuestionAnswer{{QuestionID: "which", SelectedOptionIDs: []string{"x"}}},
 		}}
 	case 12:
-		return &runs.Withdraw{RunID: runID, Fence: fence, RequestID: open(record, runs.KindApproval)}
+		return &runs.Withdraw{RunID: runID, Fence: fence, RequestID: open(record, model.KindApproval)}
 	case 13:
-		return &runs.AppendEvents{RunID: runID, Fence: fence, Events: []runs.JSON{
-			runs.JSON(`{"type":"note"}`), runs.JSON(`{"type":"output","content":"so far"}`),
+		return &runs.AppendEvents{RunID: runID, Fence: fence, Events: []api.JSON{
+			api.JSON(`{"type":"note"}`), api.JSON(`{"type":"output","content":"so far"}`),
 		}}
 	case 14:
-		return &runs.Heartbeat{RunID: runID, Fence: fence, Checkpoint: runs.JSON(`1`)}
+		return &runs.Heartbeat{RunID: runID, Fence: fence, Checkpoint: api.JSON(`1`)}
 	case 15:
-		return &runs.Complete{RunID: runID, Fence: fence, Output: runs.JSON(`1`)}
+		return &runs.Complete{RunID: runID, Fence: fence, Output: api.JSON(`1`)}
 	case 16:
 		if g.chance(50) {
 			return &runs.Fail{RunID: runID, Fence: fence, Error: "broken"}
@@ -228,7 +231,7 @@ func (g *traffic) command() runs.Command {
 		case 1, 2, 3:
 			return &runs.InterruptSession{SessionID: g.sessionID(), Actor: actor}
 		case 4, 5:
-			return &runs.CancelQuestion{RunID: runID, RequestID: open(record, runs.KindQuestion), Actor: actor}
+			return &runs.CancelQuestion{RunID: runID, RequestID: open(record, model.KindQuestion), Actor: actor}
 		default:
 			return &runs.CancelRun{RunID: runID, Actor: actor}
 		}
@@ -247,7 +250,7 @@ func (g *traffic) give(count int) (accepted int, err error) {
 		switch _, err := g.store.Do(g.ctx, command); {
 		case err == nil:
 			accepted++
-		case runs.ErrorCode(err) == "":
+		case refusal.CodeOf(err) == "":
 			return accepted, fmt.Errorf("%T: %w", command, err)
 		}
 	}
@@ -302,7 +305,7 @@ func TestABusyDatabaseIsHealthy(t *testing.T) {
 			require.Less(t, walked[0].Events, last.Events, "nothing was written while it was looked at")
 
 			// The store itself is as good a walker as one that reads beside it.
-			found, summary := examine(t, d.store.(runs.Walker))
+			found, summary := examine(t, d.store.(model.Walker))
 			require.Empty(t, found)
 			require.Equal(t, last, summary.Rows)
 		})

@@ -12,7 +12,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Defaults of [EffectsOptions].
@@ -23,7 +26,7 @@ const (
 )
 
 // reviewTimeout is how long a review may take, so that its lease outlives it.
-const reviewTimeout = (runs.EffectLeaseMs - 1_000) * time.Millisecond
+const reviewTimeout = (model.EffectLeaseMs - 1_000) * time.Millisecond
 
 // errNoReview is why a review is given up that nobody here can make.
 var errNoReview = errors.New("no review hook is configured to show the approval to")
@@ -48,7 +51,7 @@ type EffectsOptions struct {
 	// must be idempotent: it may be called again after it returned nil. It has less
 	// time than the effect's lease, and an error has it tried again later. When it is
 	// nil such an effect is given up: none should be owed.
-	Review func(ctx context.Context, payload runs.JSON) error
+	Review func(ctx context.Context, payload api.JSON) error
 	// Logger is slog.Default() when nil.
 	Logger *slog.Logger
 }
@@ -100,7 +103,7 @@ func (e *Effects) shares() []share {
 		return []share{func(string) bool { return true }}
 	}
 	outside := func(effectID string) bool {
-		return runs.CarriedOutWhere(runs.EffectKindOf(effectID)) == runs.CarriedOutOutside
+		return model.CarriedOutWhere(model.EffectKindOf(effectID)) == model.CarriedOutOutside
 	}
 	return []share{func(effectID string) bool { return !outside(effectID) }, outside}
 }
@@ -221,40 +224,40 @@ func (e *Effects) carryOut(ctx context.Context, due runs.DueEffect) (effectOutco
 		return effectTaken, err
 	}
 	effect := claimed.Effect
-	permanent, refusal := e.perform(ctx, effect, claimed.NowMs)
-	if ctx.Err() != nil || errors.Is(refusal, runs.ErrClosed) {
-		return effectTaken, refusal
+	permanent, failure := e.perform(ctx, effect, claimed.NowMs)
+	if ctx.Err() != nil || errors.Is(failure, runs.ErrClosed) {
+		return effectTaken, failure
 	}
 	finish := &runs.FinishEffect{SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: effect.Attempts}
 	how := effectDone
-	if refusal != nil {
+	if failure != nil {
 		how = effectFailed
-		finish.Error = refusal.Error()
+		finish.Error = failure.Error()
 		finish.Permanent = permanent
 		e.options.Logger.WarnContext(ctx, "effect failed", slog.String("effect_id", effect.EffectID),
-			slog.String("session_id", effect.SessionID), slog.Int64("attempts", effect.Attempts), slog.Any("error", refusal))
+			slog.String("session_id", effect.SessionID), slog.Int64("attempts", effect.Attempts), slog.Any("error", failure))
 	}
 	if _, err := e.store.Do(ctx, finish); err != nil {
-		return effectTaken, errors.Join(refusal, err)
+		return effectTaken, errors.Join(failure, err)
 	}
 	return how, nil
 }
 
 // perform carries an effect out. It returns why that failed, if it did, and whether
 // trying again will not help.
-func (e *Effects) perform(ctx context.Context, effect *runs.Effect, nowMs int64) (permanent bool, refusal error) {
-	switch runs.CarriedOutWhere(effect.Kind) {
-	case runs.CarriedOutInside:
+func (e *Effects) perform(ctx context.Context, effect *model.Effect, nowMs int64) (permanent bool, failure error) {
+	switch model.CarriedOutWhere(effect.Kind) {
+	case model.CarriedOutInside:
 		err := e.command(ctx, effect, nowMs)
-		return runs.ErrorCode(err) != "", err
-	case runs.CarriedOutOutside:
+		return refusal.CodeOf(err) != "", err
+	case model.CarriedOutOutside:
 		if e.options.Review == nil {
 			return true, errNoReview
 		}
 		ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 		defer cancel()
 		return false, e.options.Review(ctx, effect.Payload)
-	case runs.CarriedOutNowhere:
+	case model.CarriedOutNowhere:
 	}
 	// A newer replica may have written it, and will know it.
 	return false, fmt.Errorf("this version does not know effects of kind %q", effect.Kind)
@@ -262,9 +265,9 @@ func (e *Effects) perform(ctx context.Context, effect *runs.Effect, nowMs int64)
 
 // command sends the effect's command through the door, or the one that takes its
 // place when the target session is over.
-func (e *Effects) command(ctx context.Context, effect *runs.Effect, nowMs int64) error {
-	_, err := e.store.Do(ctx, effect.Command())
-	if instead := effect.Refused(runs.ErrorCode(err), nowMs); instead != nil {
+func (e *Effects) command(ctx context.Context, effect *model.Effect, nowMs int64) error {
+	_, err := e.store.Do(ctx, runs.CommandOf(effect))
+	if instead := runs.CommandWhenRefused(effect, refusal.CodeOf(err), nowMs); instead != nil {
 		_, err = e.store.Do(ctx, instead)
 	}
 	return err

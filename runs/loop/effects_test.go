@@ -14,7 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 var _ EffectsStore = runs.Store(nil)
@@ -115,11 +118,11 @@ func (m *memory) fail(kind string, err error) {
 }
 
 // effect returns the only effect of a kind.
-func (m *memory) effect(t *testing.T, kind runs.EffectKind) runs.Effect {
+func (m *memory) effect(t *testing.T, kind api.EffectKind) model.Effect {
 	t.Helper()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var found []*runs.Effect
+	var found []*model.Effect
 	for _, state := range m.sessions {
 		for _, effect := range state.Effects {
 			if effect.Kind == kind {
@@ -131,7 +134,7 @@ func (m *memory) effect(t *testing.T, kind runs.EffectKind) runs.Effect {
 	return *found[0]
 }
 
-func (m *memory) run(sessionID, runID string) *runs.Run {
+func (m *memory) run(sessionID, runID string) *model.Run {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.sessions[sessionID].Runs[runID]
@@ -139,17 +142,17 @@ func (m *memory) run(sessionID, runID string) *runs.Run {
 
 // ask makes a child that is parked on a question to its parent, and returns what the
 // question became.
-func (m *memory) ask(t *testing.T) *runs.WaitingOn {
+func (m *memory) ask(t *testing.T) *api.WaitingOn {
 	t.Helper()
 	m.must(t, &runs.CreateSession{SessionID: "parent"})
 	m.must(t, &runs.CreateSession{SessionID: "child", ParentSessionID: "parent"})
 	created := m.must(t, &runs.CreateRun{
-		SessionID: "child", RunID: "asking", Input: runs.JSON(`"work"`), SessionGiven: true,
-		Claim: &runs.ClaimOptions{WorkerID: "worker"},
+		SessionID: "child", RunID: "asking", Input: api.JSON(`"work"`), SessionGiven: true,
+		Claim: &api.ClaimOptions{WorkerID: "worker"},
 	})
 	asked := m.must(t, &runs.AskClarification{
 		RunID: "asking", Fence: created.Run.Run.Fence, Park: true,
-		Request: runs.UserQuestionRequest{ID: "way", Questions: []runs.UserQuestion{{Question: "Which way?"}}},
+		Request: api.UserQuestionRequest{ID: "way", Questions: []api.UserQuestion{{Question: "Which way?"}}},
 	})
 	return asked.Clarification
 }
@@ -161,10 +164,10 @@ func (m *memory) must(t *testing.T, command runs.Command) runs.Reply {
 	return reply
 }
 
-func (m *memory) answer(t *testing.T, on *runs.WaitingOn) {
+func (m *memory) answer(t *testing.T, on *api.WaitingOn) {
 	t.Helper()
 	m.must(t, &runs.AnswerQuestion{RunID: on.RunID, Resolution: runs.QuestionAnswer{
-		RequestID: on.RequestID, Answers: []runs.UserQuestionAnswer{{QuestionID: "question-1", FreeformAnswer: "left"}},
+		RequestID: on.RequestID, Answers: []api.UserQuestionAnswer{{QuestionID: "question-1", FreeformAnswer: "left"}},
 	}})
 }
 
@@ -176,14 +179,14 @@ func TestEffectsCarryAQuestionThereAndItsAnswerBack(t *testing.T) {
 		on := m.ask(t)
 		began := time.Now()
 		synctest.Wait()
-		require.Equal(t, runs.StatusWaitingForUserQuestion, m.run("parent", on.RunID).Status)
+		require.Equal(t, api.StatusWaitingForUserQuestion, m.run("parent", on.RunID).Status)
 		m.answer(t, on)
 		synctest.Wait()
-		require.Equal(t, runs.StatusRunning, m.run("child", "asking").Status)
+		require.Equal(t, api.StatusRunning, m.run("child", "asking").Status)
 		require.Zero(t, time.Since(began), "a commit wakes the loop; nobody waits for its next pass")
-		for _, kind := range []runs.EffectKind{runs.EffectOpenClarification, runs.EffectDeliverAnswer} {
+		for _, kind := range []api.EffectKind{api.EffectOpenClarification, api.EffectDeliverAnswer} {
 			effect := m.effect(t, kind)
-			require.Equal(t, runs.EffectDone, effect.State)
+			require.Equal(t, api.EffectDone, effect.State)
 			require.EqualValues(t, 1, effect.Attempts)
 		}
 	})
@@ -205,13 +208,13 @@ func TestEffectOfAProcessThatDiedIsTriedWhenItsLeaseLapses(t *testing.T) {
 
 				stop := goOn(t, NewEffects(m, EffectsOptions{}).Run)
 				defer stop()
-				time.Sleep((runs.EffectLeaseMs - 2000) * time.Millisecond)
+				time.Sleep((model.EffectLeaseMs - 2000) * time.Millisecond)
 				synctest.Wait()
-				require.Equal(t, runs.EffectPending, m.effect(t, runs.EffectOpenClarification).State, "its lease goes on")
+				require.Equal(t, api.EffectPending, m.effect(t, api.EffectOpenClarification).State, "its lease goes on")
 				time.Sleep(4 * time.Second)
 				synctest.Wait()
-				effect := m.effect(t, runs.EffectOpenClarification)
-				require.Equal(t, runs.EffectDone, effect.State)
+				effect := m.effect(t, api.EffectOpenClarification)
+				require.Equal(t, api.EffectDone, effect.State)
 				require.EqualValues(t, 2, effect.Attempts)
 				require.NotNil(t, m.run("parent", on.RunID))
 			})
@@ -228,8 +231,8 @@ func TestFailingEffectBacksOffAndTellsWhy(t *testing.T) {
 		defer stop()
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		effect := m.effect(t, runs.EffectOpenClarification)
-		require.Equal(t, runs.EffectPending, effect.State)
+		effect := m.effect(t, api.EffectOpenClarification)
+		require.Equal(t, api.EffectPending, effect.State)
 		require.Contains(t, effect.LastError, "disk on fire")
 		require.LessOrEqual(t, effect.Attempts, int64(6), "the pause doubles from a second on")
 		require.GreaterOrEqual(t, effect.Attempts, int64(4))
@@ -237,8 +240,8 @@ func TestFailingEffectBacksOffAndTellsWhy(t *testing.T) {
 		m.fail("OpenClarification", nil)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		effect = m.effect(t, runs.EffectOpenClarification)
-		require.Equal(t, runs.EffectDone, effect.State)
+		effect = m.effect(t, api.EffectOpenClarification)
+		require.Equal(t, api.EffectDone, effect.State)
 		require.Empty(t, effect.LastError)
 	})
 }
@@ -247,19 +250,19 @@ func TestGivenUpEffectIsTriedAgainWhenAnOperatorAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		on := m.ask(t)
-		m.fail("OpenClarification", runs.NewError(runs.CodeIDConflict, "taken"))
+		m.fail("OpenClarification", refusal.New(api.CodeIDConflict, "taken"))
 		stop := goOn(t, NewEffects(m, EffectsOptions{Logger: slog.New(slog.DiscardHandler)}).Run)
 		defer stop()
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		effect := m.effect(t, runs.EffectOpenClarification)
-		require.Equal(t, runs.EffectFailed, effect.State, "the refusal is for good")
+		effect := m.effect(t, api.EffectOpenClarification)
+		require.Equal(t, api.EffectFailed, effect.State, "the refusal is for good")
 		require.EqualValues(t, 1, effect.Attempts)
 
 		m.fail("OpenClarification", nil)
 		m.must(t, &runs.RetryEffect{SessionID: effect.SessionID, EffectID: effect.EffectID})
 		synctest.Wait()
-		require.Equal(t, runs.EffectDone, m.effect(t, runs.EffectOpenClarification).State)
+		require.Equal(t, api.EffectDone, m.effect(t, api.EffectOpenClarification).State)
 		require.NotNil(t, m.run("parent", on.RunID))
 	})
 }
@@ -273,7 +276,7 @@ func TestChildOfAnEndedParentIsHandedADeclinedAnswer(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, EffectsResult{Done: 1}, result)
 		require.Nil(t, m.run("parent", on.RunID))
-		require.Equal(t, runs.StatusRunning, m.run("child", "asking").Status)
+		require.Equal(t, api.StatusRunning, m.run("child", "asking").Status)
 		claim := m.must(t, &runs.ClaimRun{RunID: "asking", WorkerID: "worker"}).Claim
 		require.True(t, claim.Resume.Clarification.Declined)
 		require.Equal(t, "the parent session has ended", *claim.Resume.Clarification.Justification)

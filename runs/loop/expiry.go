@@ -12,7 +12,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Defaults of [ExpiryOptions].
@@ -183,7 +185,7 @@ func (e *Expiry) expire(ctx context.Context, due []runs.DueRun) (failures int, f
 	for _, run := range due {
 		group.Go(func() error {
 			_, err := e.store.Do(ctx, &runs.ExpireRequests{SessionID: run.SessionID, RunID: run.RunID})
-			if err == nil || runs.ErrorCode(err) == runs.CodeRunNotFound {
+			if err == nil || refusal.CodeOf(err) == api.CodeRunNotFound {
 				return nil
 			}
 			mu.Lock()

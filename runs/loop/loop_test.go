@@ -16,7 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -138,7 +140,7 @@ func (s *dueStore) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 	defer s.mu.Unlock()
 	s.inside--
 	if err := s.failing[expire.RunID]; err != nil {
-		if runs.ErrorCode(err) == runs.CodeRunNotFound {
+		if refusal.CodeOf(err) == api.CodeRunNotFound {
 			delete(s.dueAtMs, expire.RunID)
 		}
 		return runs.Reply{}, err
@@ -197,7 +199,7 @@ func TestFailingRunDoesNotStopThePass(t *testing.T) {
 	for _, runID := range []string{"r00000", "r00001", "r00002", "r00009"} {
 		store.failing[runID] = broken
 	}
-	store.failing["r00004"] = runs.UnknownRun("r00004")
+	store.failing["r00004"] = refusal.UnknownRun("r00004")
 	e := NewExpiry(store, ExpiryOptions{Batch: 3, Concurrency: 2})
 	result, err := e.RunOnce(t.Context())
 	require.ErrorIs(t, err, broken)

@@ -11,7 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // hook is a review that a test has in its hands.
@@ -23,7 +26,7 @@ type hook struct {
 	took     time.Duration
 }
 
-func (h *hook) review(ctx context.Context, payload runs.JSON) error {
+func (h *hook) review(ctx context.Context, payload api.JSON) error {
 	began := time.Now()
 	h.mu.Lock()
 	h.payloads = append(h.payloads, string(payload))
@@ -55,9 +58,9 @@ func (h *hook) calls() int {
 func (m *memory) review(t *testing.T) string {
 	t.Helper()
 	m.must(t, &runs.CreateRun{
-		SessionID: "reviewed", RunID: "waits", Input: runs.JSON(`1`), SessionGiven: true, Claim: &runs.ClaimOptions{WorkerID: "worker"},
-		Suspend: &runs.Suspension{Approvals: []runs.ApprovalRequest{
-			{ID: "edit", ToolCallID: "call", ToolName: "file_change", Input: runs.JSON(`{"path":"main.go"}`)},
+		SessionID: "reviewed", RunID: "waits", Input: api.JSON(`1`), SessionGiven: true, Claim: &api.ClaimOptions{WorkerID: "worker"},
+		Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{
+			{ID: "edit", ToolCallID: "call", ToolName: "file_change", Input: api.JSON(`{"path":"main.go"}`)},
 		}},
 	})
 	m.mu.Lock()
@@ -67,7 +70,7 @@ func (m *memory) review(t *testing.T) string {
 	return handle
 }
 
-func quiet(review func(context.Context, runs.JSON) error) EffectsOptions {
+func quiet(review func(context.Context, api.JSON) error) EffectsOptions {
 	return EffectsOptions{Logger: slog.New(slog.DiscardHandler), Review: review}
 }
 
@@ -81,7 +84,7 @@ func TestReviewIsShownOnce(t *testing.T) {
 		handle := m.review(t)
 		synctest.Wait()
 		require.Zero(t, time.Since(began), "a commit wakes the loop")
-		require.Equal(t, runs.EffectDone, m.effect(t, runs.EffectReviewApproval).State)
+		require.Equal(t, api.EffectDone, m.effect(t, api.EffectReviewApproval).State)
 		m.must(t, &runs.ReviewApproval{RunID: "waits", RequestID: "edit", Handle: handle})
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -95,7 +98,7 @@ func TestFailingReviewBacksOffAndTellsWhy(t *testing.T) {
 	for name, failure := range map[string]error{
 		"any error": errors.New("503 from the reviewer"),
 		// It is the hook's, and no refusal of this domain.
-		"an error with a code": runs.NewError(runs.CodeIDConflict, "503 from the reviewer"),
+		"an error with a code": refusal.New(api.CodeIDConflict, "503 from the reviewer"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -105,8 +108,8 @@ func TestFailingReviewBacksOffAndTellsWhy(t *testing.T) {
 				m.review(t)
 				time.Sleep(20 * time.Second)
 				synctest.Wait()
-				effect := m.effect(t, runs.EffectReviewApproval)
-				require.Equal(t, runs.EffectPending, effect.State)
+				effect := m.effect(t, api.EffectReviewApproval)
+				require.Equal(t, api.EffectPending, effect.State)
 				require.Contains(t, effect.LastError, "503 from the reviewer")
 				require.LessOrEqual(t, effect.Attempts, int64(6), "the pause doubles from a second on")
 				require.GreaterOrEqual(t, effect.Attempts, int64(4))
@@ -114,7 +117,7 @@ func TestFailingReviewBacksOffAndTellsWhy(t *testing.T) {
 				h.set(nil, false)
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				require.Equal(t, runs.EffectDone, m.effect(t, runs.EffectReviewApproval).State)
+				require.Equal(t, api.EffectDone, m.effect(t, api.EffectReviewApproval).State)
 			})
 		})
 	}
@@ -136,13 +139,13 @@ func TestHangingReviewHoldsUpNobody(t *testing.T) {
 		m.answer(t, on)
 		synctest.Wait()
 		require.Zero(t, time.Since(began))
-		require.Equal(t, runs.StatusRunning, m.run("child", "asking").Status, "the answer waits for the reviewer")
+		require.Equal(t, api.StatusRunning, m.run("child", "asking").Status, "the answer waits for the reviewer")
 
-		time.Sleep(runs.EffectLeaseMs*time.Millisecond - 1)
+		time.Sleep(model.EffectLeaseMs*time.Millisecond - 1)
 		synctest.Wait()
-		require.Less(t, h.took, runs.EffectLeaseMs*time.Millisecond)
-		require.EqualValues(t, 1, m.effect(t, runs.EffectReviewApproval).Attempts)
-		require.Contains(t, m.effect(t, runs.EffectReviewApproval).LastError, "deadline exceeded")
+		require.Less(t, h.took, model.EffectLeaseMs*time.Millisecond)
+		require.EqualValues(t, 1, m.effect(t, api.EffectReviewApproval).Attempts)
+		require.Contains(t, m.effect(t, api.EffectReviewApproval).LastError, "deadline exceeded")
 	})
 }
 
@@ -153,8 +156,8 @@ func TestReviewWithoutAHookIsGivenUp(t *testing.T) {
 		result, err := NewEffects(m, quiet(nil)).RunOnce(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, EffectsResult{Failed: 1}, result)
-		effect := m.effect(t, runs.EffectReviewApproval)
-		require.Equal(t, runs.EffectFailed, effect.State)
+		effect := m.effect(t, api.EffectReviewApproval)
+		require.Equal(t, api.EffectFailed, effect.State)
 		require.Equal(t, "no review hook is configured to show the approval to", effect.LastError)
 
 		// An operator has it tried again once there is a hook.
@@ -170,7 +173,7 @@ func TestEffectOfAnUnknownKindIsLeftToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		m.review(t)
-		effect := m.effect(t, runs.EffectReviewApproval)
+		effect := m.effect(t, api.EffectReviewApproval)
 		m.mu.Lock()
 		stored := m.sessions["reviewed"].Effects[effect.EffectID]
 		stored.Kind = "sing"
@@ -179,7 +182,7 @@ func TestEffectOfAnUnknownKindIsLeftToOthers(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, EffectsResult{Failed: 1}, result)
 		effect = m.effect(t, "sing")
-		require.Equal(t, runs.EffectPending, effect.State)
+		require.Equal(t, api.EffectPending, effect.State)
 		require.Equal(t, `this version does not know effects of kind "sing"`, effect.LastError)
 	})
 }
@@ -192,7 +195,7 @@ func TestSharesDoNotHideEachOther(t *testing.T) {
 		for range 3 {
 			m.must(t, &runs.AskClarification{
 				RunID: m.asking(t), Fence: 1,
-				Request: runs.UserQuestionRequest{Questions: []runs.UserQuestion{{Question: "Which way?"}}, ToolCallID: m.newID("call")},
+				Request: api.UserQuestionRequest{Questions: []api.UserQuestion{{Question: "Which way?"}}, ToolCallID: m.newID("call")},
 			})
 		}
 		options := quiet(h.review)
@@ -210,7 +213,7 @@ func (m *memory) asking(t *testing.T) string {
 		m.must(t, &runs.CreateSession{SessionID: "parent"})
 		m.must(t, &runs.CreateSession{SessionID: "child", ParentSessionID: "parent"})
 		m.must(t, &runs.CreateRun{
-			SessionID: "child", RunID: "asking", Input: runs.JSON(`1`), SessionGiven: true, Claim: &runs.ClaimOptions{WorkerID: "worker"},
+			SessionID: "child", RunID: "asking", Input: api.JSON(`1`), SessionGiven: true, Claim: &api.ClaimOptions{WorkerID: "worker"},
 		})
 	}
 	return "asking"

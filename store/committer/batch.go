@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // work carries the calls of one lane. While a batch is in flight the next one
@@ -193,7 +194,7 @@ type changedSession struct {
 	// owed are the effects that the batch made due.
 	owed []string
 	// events are those of the batch.
-	events  []*runs.Event
+	events  []*model.Event
 	prompts bool
 }
 
@@ -201,16 +202,16 @@ type changedSession struct {
 func (s *changedSession) note(change runs.Change) {
 	s.events = append(s.events, change.Events...)
 	for _, event := range change.Events {
-		s.prompts = s.prompts || runs.AboutRequest(event.Type)
+		s.prompts = s.prompts || model.AboutRequest(event.Type)
 	}
-	for _, list := range [][]*runs.Effect{change.NewEffects, change.UpdatedEffects} {
+	for _, list := range [][]*model.Effect{change.NewEffects, change.UpdatedEffects} {
 		for _, effect := range list {
 			if !slices.Contains(s.owed, effect.EffectID) {
 				s.owed = append(s.owed, effect.EffectID)
 			}
 		}
 	}
-	for _, list := range [][]*runs.Run{change.NewRuns, change.UpdatedRuns} {
+	for _, list := range [][]*model.Run{change.NewRuns, change.UpdatedRuns} {
 		for _, run := range list {
 			if _, seen := s.claimableBefore[run.RunID]; seen {
 				continue

@@ -13,6 +13,8 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // Options set up a Committer. Members that are left zero get the default that is
@@ -178,14 +180,14 @@ func (c *Committer) plain(ctx context.Context, waiting *call) error {
 // session returns the session whose lock a command needs.
 func (c *Committer) session(ctx context.Context, needs runs.Needs) (string, error) {
 	// A text that nothing can be called by never reaches the database.
-	if needs.SessionID != "" && needs.SessionID != runs.GlobalRules && !runs.ValidID(needs.SessionID) {
-		return "", runs.UnknownSession(needs.SessionID)
+	if needs.SessionID != "" && needs.SessionID != rules.AllSessions && !refusal.ValidID(needs.SessionID) {
+		return "", refusal.UnknownSession(needs.SessionID)
 	}
 	if needs.SessionID != "" {
 		return needs.SessionID, nil
 	}
-	if !runs.ValidID(needs.RunID) {
-		return "", runs.UnknownRun(needs.RunID)
+	if !refusal.ValidID(needs.RunID) {
+		return "", refusal.UnknownRun(needs.RunID)
 	}
 	if sessionID, known := c.sessionOf.Get(needs.RunID); known {
 		return sessionID, nil
@@ -197,7 +199,7 @@ func (c *Committer) session(ctx context.Context, needs runs.Needs) (string, erro
 	case err != nil:
 		return "", fmt.Errorf("%w: %w", runs.ErrUnavailable, err)
 	case sessionID == "":
-		return "", runs.UnknownRun(needs.RunID)
+		return "", refusal.UnknownRun(needs.RunID)
 	}
 	c.sessionOf.Add(needs.RunID, sessionID)
 	return sessionID, nil

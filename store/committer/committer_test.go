@@ -15,14 +15,17 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func create(sessionID, runID string) *runs.CreateRun {
-	return &runs.CreateRun{SessionID: sessionID, SessionGiven: true, RunID: runID, Input: runs.JSON(`1`)}
+	return &runs.CreateRun{SessionID: sessionID, SessionGiven: true, RunID: runID, Input: api.JSON(`1`)}
 }
 
 // result is what a call of Do returned.
@@ -143,7 +146,7 @@ func TestWhoLosesTheRaceForARowFindsIt(t *testing.T) {
 	for i := range 64 {
 		group.Go(func() {
 			// Without a session in the call each makes its own, and they meet at the key.
-			command := &runs.CreateRun{Input: runs.JSON(`1`), Key: "key", Caller: "caller"}
+			command := &runs.CreateRun{Input: api.JSON(`1`), Key: "key", Caller: "caller"}
 			reply, err := replicas[i%2].Do(context.Background(), command)
 			if err != nil {
 				t.Error(err)
@@ -196,7 +199,7 @@ func TestTheReplyAndTheNoticeComeAfterTheCommit(t *testing.T) {
 		require.Empty(t, notices)
 		close(gate)
 		require.NoError(t, (<-call).err)
-		next := func() (notice runs.Notice, types []runs.EventType) {
+		next := func() (notice runs.Notice, types []api.EventType) {
 			notice = <-notices
 			for _, event := range notice.Events {
 				types = append(types, event.Type)
@@ -209,19 +212,19 @@ func TestTheReplyAndTheNoticeComeAfterTheCommit(t *testing.T) {
 			SessionID: "s", FirstEventID: 1, LastEventID: 2,
 			Claimable: []runs.Claimable{{RunID: "r", SessionID: "s", AgentID: "default", ClaimableAtMs: 1_000}},
 		}, notice)
-		require.Equal(t, []runs.EventType{runs.EventAccepted, runs.EventQueued}, types)
+		require.Equal(t, []api.EventType{api.EventAccepted, api.EventQueued}, types)
 
 		// The second one waits behind the first, and nothing is claimable.
 		require.NoError(t, (<-do(t.Context(), c, create("s", "behind"))).err)
 		notice, _ = next()
 		require.Equal(t, runs.Notice{SessionID: "s", FirstEventID: 3, LastEventID: 4}, notice)
 
-		require.NoError(t, (<-do(t.Context(), c, &runs.CreateRun{SessionID: "other", Input: runs.JSON(`1`), Suspend: &runs.Suspension{
-			Approvals: []runs.ApprovalRequest{{ID: "a", ToolCallID: "c", ToolName: "bash", Input: runs.JSON(`1`)}},
+		require.NoError(t, (<-do(t.Context(), c, &runs.CreateRun{SessionID: "other", Input: api.JSON(`1`), Suspend: &api.Suspension{
+			Approvals: []api.ApprovalRequest{{ID: "a", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`1`)}},
 		}})).err)
 		notice, types = next()
 		require.True(t, notice.Prompts, "%v", types)
-		require.Equal(t, runs.EventWaitingForApproval, types[len(types)-1])
+		require.Equal(t, api.EventWaitingForApproval, types[len(types)-1])
 	})
 }
 
@@ -230,7 +233,7 @@ func TestWhatWritesNothingCommitsNothing(t *testing.T) {
 	m := newMemory()
 	c := committer.New(m, committer.Options{Announce: func(runs.Notice) { t.Error("announced") }})
 	_, err := c.Do(t.Context(), &runs.EndSession{SessionID: "none"})
-	require.ErrorIs(t, err, runs.UnknownSession("none"))
+	require.ErrorIs(t, err, refusal.UnknownSession("none"))
 	c.Close()
 	require.Zero(t, m.commits)
 	require.Equal(t, 1, m.rollbacks)
@@ -244,9 +247,9 @@ func TestAPanicFailsItsCommandAlone(t *testing.T) {
 		c := committer.New(m, committer.Options{Lanes: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		require.NoError(t, (<-do(t.Context(), c, create("damaged", "r"))).err)
 		// A settled request whose resolution cannot be read.
-		m.states["damaged"].Requests[runs.RequestKey{RunID: "r", RequestID: "q"}] = &runs.Request{
-			SessionID: "damaged", RunID: "r", RequestID: "q", Kind: runs.KindApproval, Outcome: runs.OutcomeAllowed,
-			SettledNumber: 1, Body: runs.JSON(`{}`), Resolution: runs.JSON(`{`),
+		m.states["damaged"].Requests[runs.RequestKey{RunID: "r", RequestID: "q"}] = &model.Request{
+			SessionID: "damaged", RunID: "r", RequestID: "q", Kind: model.KindApproval, Outcome: api.OutcomeAllowed,
+			SettledNumber: 1, Body: api.JSON(`{}`), Resolution: api.JSON(`{`),
 		}
 		release := held(m)
 		first := do(t.Context(), c, create("s1", "r1"))
@@ -363,12 +366,12 @@ func TestTheSessionOfARunIsRemembered(t *testing.T) {
 	require.NoError(t, err)
 	for range 3 {
 		_, err = c.Do(t.Context(), &runs.ClaimRun{RunID: "r", WorkerID: "w"})
-		require.True(t, err == nil || runs.ErrorCode(err) == runs.CodeRunNotClaimable)
+		require.True(t, err == nil || refusal.CodeOf(err) == api.CodeRunNotClaimable)
 	}
 	require.Zero(t, m.lookUps)
 	for _, unknown := range []string{"unknown", "", "\x00", ".."} {
 		_, err = c.Do(t.Context(), &runs.CancelRun{RunID: unknown})
-		require.ErrorIs(t, err, runs.UnknownRun(unknown))
+		require.ErrorIs(t, err, refusal.UnknownRun(unknown))
 	}
 	require.Equal(t, 1, m.lookUps, "only what can be an id is looked up")
 	require.NotContains(t, m.sizes(), 0)

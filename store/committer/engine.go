@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // Engine is what the committer needs of a database.
@@ -65,7 +66,7 @@ type Load struct {
 	SessionRules  bool
 	ChangesRules  bool
 	PayloadRunIDs []string
-	Records       []runs.RecordKey
+	Records       []model.RecordKey
 }
 
 // SuspensionKey names a suspension of a run.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
@@ -20,18 +21,18 @@ type memory struct {
 	locks     map[string]*sync.Mutex
 	states    map[string]*runs.State
 	sessionOf map[string]string
-	records   map[runs.RecordKey]*runs.IdempotencyRecord
+	records   map[model.RecordKey]*model.IdempotencyRecord
 	batches   [][]committer.Load
 	lookUps   int
 	commits   int
 	rollbacks int
-	events    []*runs.Event
+	events    []*model.Event
 }
 
 func newMemory() *memory {
 	return &memory{
 		locks: map[string]*sync.Mutex{}, states: map[string]*runs.State{}, sessionOf: map[string]string{},
-		records: map[runs.RecordKey]*runs.IdempotencyRecord{},
+		records: map[model.RecordKey]*model.IdempotencyRecord{},
 	}
 }
 
@@ -137,7 +138,7 @@ func (b *memoryBatch) Commit(_ context.Context, w runs.Writes) error {
 			return fmt.Errorf("run is there: %w", committer.ErrRefused)
 		}
 	}
-	fresh := map[runs.RecordKey]bool{}
+	fresh := map[model.RecordKey]bool{}
 	for _, record := range w.Records {
 		if m.records[record.RecordKey] != nil || fresh[record.RecordKey] {
 			return fmt.Errorf("record is there: %w", committer.ErrRefused)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // loadsOf puts together what the calls need, a load a session, in the order of the
@@ -37,13 +38,13 @@ func (l *Load) add(needs runs.Needs) {
 	for _, digest := range needs.RuleDigests {
 		l.RuleDigests = include(l.RuleDigests, digest)
 	}
-	if runs.ValidID(needs.RuleID) {
+	if refusal.ValidID(needs.RuleID) {
 		l.RuleIDs = include(l.RuleIDs, needs.RuleID)
 	}
-	if runs.ValidID(needs.MessageID) {
+	if refusal.ValidID(needs.MessageID) {
 		l.MessageIDs = include(l.MessageIDs, needs.MessageID)
 	}
-	if runs.ValidID(needs.EffectID) {
+	if refusal.ValidID(needs.EffectID) {
 		l.EffectIDs = include(l.EffectIDs, needs.EffectID)
 	}
 	if needs.ChosenRunID != "" {
@@ -58,7 +59,7 @@ func (l *Load) add(needs runs.Needs) {
 		l.Records = include(l.Records, key)
 	}
 	// A run id that no run can have is not looked for.
-	if !runs.ValidID(needs.RunID) {
+	if !refusal.ValidID(needs.RunID) {
 		return
 	}
 	l.RunIDs = include(l.RunIDs, needs.RunID)

@@ -7,7 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
@@ -35,9 +37,9 @@ func numbered() runs.IDSource {
 }
 
 func ask(runID, requestID string) *runs.AskClarification {
-	return &runs.AskClarification{RunID: runID, Fence: 1, Request: runs.UserQuestionRequest{
+	return &runs.AskClarification{RunID: runID, Fence: 1, Request: api.UserQuestionRequest{
 		ID: requestID, ToolCallID: "call",
-		Questions: []runs.UserQuestion{{ID: "which", Question: "Which?", Options: []runs.QuestionOption{{ID: "x"}, {ID: "y"}}}},
+		Questions: []api.UserQuestion{{ID: "which", Question: "Which?", Options: []api.QuestionOption{{ID: "x"}, {ID: "y"}}}},
 	}}
 }
 
@@ -54,8 +56,8 @@ func TestTheNeedsOfClarificationsAreOneLoadASession(t *testing.T) {
 		calls := []<-chan result{do(t.Context(), c, &runs.EndSession{SessionID: "none"})}
 		synctest.Wait()
 		for _, command := range []runs.Command{
-			&runs.DeliverAnswer{SessionID: "child", RunID: "r", RequestID: "q", Message: runs.JSON(`{}`), Resolution: runs.JSON(`{}`)},
-			&runs.AcknowledgeMessage{SessionID: "child", MessageID: runs.MessageIDOf("q")},
+			&runs.DeliverAnswer{SessionID: "child", RunID: "r", RequestID: "q", Message: api.JSON(`{}`), Resolution: api.JSON(`{}`)},
+			&runs.AcknowledgeMessage{SessionID: "child", MessageID: model.MessageIDOf("q")},
 			&runs.AcknowledgeMessage{SessionID: "child", MessageID: "m"},
 			&runs.ReplayMessage{SessionID: "child", MessageID: "no id has a \x00"},
 			&runs.ReadMailbox{SessionID: "child"},
@@ -82,7 +84,7 @@ func TestTheNeedsOfClarificationsAreOneLoadASession(t *testing.T) {
 				SessionID: "child", Commands: 13, RunIDs: []string{"r"},
 				Requests:       []runs.RequestKey{{RunID: "r", RequestID: "q"}},
 				Clarifications: true, Mailbox: true,
-				MessageIDs: []string{runs.MessageIDOf("q"), "m"}, MessageRunIDs: []string{"r"},
+				MessageIDs: []string{model.MessageIDOf("q"), "m"}, MessageRunIDs: []string{"r"},
 				EffectIDs: []string{"e-1", "e-2"}, PayloadRunIDs: []string{"r"},
 			},
 			{SessionID: "other", Commands: 1, MessageIDs: []string{"m"}},
@@ -101,20 +103,20 @@ func TestCommandsOfOneBatchSeeWhatTheyOwe(t *testing.T) {
 		first := do(t.Context(), c, &runs.EndSession{SessionID: "none"})
 		synctest.Wait()
 		delivered := do(t.Context(), c, &runs.DeliverAnswer{
-			SessionID: "child", RunID: "r", RequestID: "q", Message: runs.JSON(`{}`), Resolution: runs.JSON(`{}`),
+			SessionID: "child", RunID: "r", RequestID: "q", Message: api.JSON(`{}`), Resolution: api.JSON(`{}`),
 		})
 		synctest.Wait()
 		read := do(t.Context(), c, &runs.ReadMailbox{SessionID: "child"})
 		synctest.Wait()
-		acknowledged := do(t.Context(), c, &runs.AcknowledgeMessage{SessionID: "child", MessageID: runs.MessageIDOf("q")})
+		acknowledged := do(t.Context(), c, &runs.AcknowledgeMessage{SessionID: "child", MessageID: model.MessageIDOf("q")})
 		synctest.Wait()
 		release()
 		<-first
 		require.NoError(t, (<-delivered).err)
 		require.Len(t, (<-read).reply.Messages, 1)
 		require.False(t, (<-acknowledged).reply.Existing)
-		require.Equal(t, runs.MessageAcknowledged, m.states["child"].Messages[runs.MessageIDOf("q")].State)
-		require.EqualValues(t, 1, m.states["child"].Messages[runs.MessageIDOf("q")].DeliveryAttempts)
+		require.Equal(t, api.MessageAcknowledged, m.states["child"].Messages[model.MessageIDOf("q")].State)
+		require.EqualValues(t, 1, m.states["child"].Messages[model.MessageIDOf("q")].DeliveryAttempts)
 	})
 }
 

@@ -9,7 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/committer"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
@@ -25,7 +27,7 @@ func carryOut(tb testing.TB, s *Store) (done int) {
 		}
 		for _, owed := range due {
 			effect := do(tb, s, &runs.ClaimEffect{SessionID: owed.SessionID, EffectID: owed.EffectID}).Effect
-			do(tb, s, effect.Command())
+			do(tb, s, runs.CommandOf(effect))
 			do(tb, s, &runs.FinishEffect{SessionID: owed.SessionID, EffectID: owed.EffectID, Attempt: effect.Attempts})
 			done++
 		}
@@ -41,11 +43,11 @@ func TestAChildAsksAndGoesOn(t *testing.T) {
 			s := open(t, postgrestest.URL(t), options)
 			do(t, s, &runs.CreateSession{SessionID: "parent"})
 			do(t, s, &runs.CreateSession{SessionID: "child", ParentSessionID: "parent"})
-			do(t, s, &runs.CreateRun{SessionID: "child", SessionGiven: true, RunID: "r", Input: runs.JSON(`1`)})
+			do(t, s, &runs.CreateRun{SessionID: "child", SessionGiven: true, RunID: "r", Input: api.JSON(`1`)})
 			do(t, s, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
-			question := runs.UserQuestionRequest{ID: "q", ToolCallID: "call", Kind: "value", ResponseSchema: runs.JSON(`{"type":"string"}`)}
-			asked := do(t, s, &runs.AskClarification{RunID: "r", Fence: 1, Request: question, Park: true, Checkpoint: runs.JSON(`"point"`)})
-			again := do(t, s, &runs.AskClarification{RunID: "r", Fence: 1, Request: question, Park: true, Checkpoint: runs.JSON(`"point"`)})
+			question := api.UserQuestionRequest{ID: "q", ToolCallID: "call", Kind: "value", ResponseSchema: api.JSON(`{"type":"string"}`)}
+			asked := do(t, s, &runs.AskClarification{RunID: "r", Fence: 1, Request: question, Park: true, Checkpoint: api.JSON(`"point"`)})
+			again := do(t, s, &runs.AskClarification{RunID: "r", Fence: 1, Request: question, Park: true, Checkpoint: api.JSON(`"point"`)})
 			require.True(t, again.Existing)
 			require.Equal(t, asked.Clarification, again.Clarification)
 			require.Equal(t, 1, carryOut(t, s))
@@ -57,7 +59,7 @@ func TestAChildAsksAndGoesOn(t *testing.T) {
 			parent, err := s.Session(ctx, "parent")
 			require.NoError(t, err)
 			require.Len(t, parent.Clarifications, 1)
-			inbox, err := s.PendingRequests(ctx, runs.RequestQuery{Kind: runs.KindQuestion, Limit: 10})
+			inbox, err := s.PendingRequests(ctx, runs.RequestQuery{Kind: model.KindQuestion, Limit: 10})
 			require.NoError(t, err)
 			require.Equal(t, parent.Clarifications, inbox)
 			require.Contains(t, string(inbox[0].Requester), `"requester_run_id":"r"`)
@@ -68,7 +70,7 @@ func TestAChildAsksAndGoesOn(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, []int{0, 1}, []int{summaries[0].PendingQuestions, summaries[1].PendingQuestions})
 
-			answer := runs.QuestionAnswer{RequestID: "q", Value: runs.JSON(`"here you are"`)}
+			answer := runs.QuestionAnswer{RequestID: "q", Value: api.JSON(`"here you are"`)}
 			for range 2 { // the same answer again finds the run that is over by the request
 				do(t, s, &runs.AnswerQuestion{SessionID: "parent", Resolution: answer})
 			}
@@ -80,7 +82,7 @@ func TestAChildAsksAndGoesOn(t *testing.T) {
 			claim := do(t, s, &runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
 			require.Equal(t, `"here you are"`, string(claim.Resume.Clarification.Value))
 			require.Empty(t, do(t, s, &runs.ReadMailbox{SessionID: "child"}).Messages)
-			acknowledged := do(t, s, &runs.AcknowledgeMessage{SessionID: "child", MessageID: runs.MessageIDOf("q")})
+			acknowledged := do(t, s, &runs.AcknowledgeMessage{SessionID: "child", MessageID: model.MessageIDOf("q")})
 			require.True(t, acknowledged.Existing, "the claim has acknowledged it")
 
 			question.ID = "q2"
@@ -93,7 +95,7 @@ func TestAChildAsksAndGoesOn(t *testing.T) {
 			require.Contains(t, string(messages[0].Payload), `"declined":true`)
 
 			seen := map[string][]any{}
-			require.NoError(t, s.Walk(ctx, func(rows *runs.SessionRows) error {
+			require.NoError(t, s.Walk(ctx, func(rows *model.SessionRows) error {
 				for effect, err := range rows.Effects {
 					require.NoError(t, err)
 					seen[rows.SessionID] = append(seen[rows.SessionID], effect.Kind, effect.State)
@@ -107,10 +109,10 @@ func TestAChildAsksAndGoesOn(t *testing.T) {
 			require.Len(t, seen, 2)
 			for sessionID, want := range map[string][]any{
 				"child": {
-					runs.EffectOpenClarification, runs.EffectDone, runs.EffectOpenClarification, runs.EffectDone,
-					runs.MessageAcknowledged, runs.MessagePending,
+					api.EffectOpenClarification, api.EffectDone, api.EffectOpenClarification, api.EffectDone,
+					api.MessageAcknowledged, api.MessagePending,
 				},
-				"parent": {runs.EffectDeliverAnswer, runs.EffectDone, runs.EffectDeliverAnswer, runs.EffectDone},
+				"parent": {api.EffectDeliverAnswer, api.EffectDone, api.EffectDeliverAnswer, api.EffectDone},
 			} {
 				require.ElementsMatch(t, want, seen[sessionID], sessionID)
 			}
@@ -134,10 +136,10 @@ FROM generate_series(0, 7) AS n`)
 	}{
 		{runs.EffectQuery{}, []string{"f6", "f7", "f4", "f5", "f2", "f3", "f0", "f1"}},
 		{runs.EffectQuery{SessionID: "s0"}, []string{"f6", "f4", "f2", "f0"}},
-		{runs.EffectQuery{State: runs.EffectPending}, []string{"f6", "f3", "f0"}},
-		{runs.EffectQuery{State: runs.EffectFailed}, []string{"f7", "f4", "f1"}},
-		{runs.EffectQuery{State: runs.EffectDone}, []string{"f5", "f2"}},
-		{runs.EffectQuery{State: runs.EffectFailed, SessionID: "s1"}, []string{"f7", "f1"}},
+		{runs.EffectQuery{State: api.EffectPending}, []string{"f6", "f3", "f0"}},
+		{runs.EffectQuery{State: api.EffectFailed}, []string{"f7", "f4", "f1"}},
+		{runs.EffectQuery{State: api.EffectDone}, []string{"f5", "f2"}},
+		{runs.EffectQuery{State: api.EffectFailed, SessionID: "s1"}, []string{"f7", "f1"}},
 		{runs.EffectQuery{State: "unknown"}, nil},
 		{runs.EffectQuery{SessionID: "\x00"}, nil},
 	} {
@@ -178,7 +180,7 @@ ANALYZE effects;`+sqlReadSettings)
 		_, err = conn.Exec(ctx, "SET plan_cache_mode = "+mode)
 		require.NoError(t, err)
 		for index, q := range map[string]runs.EffectQuery{
-			"effects_due": {State: runs.EffectPending}, "effects_failed": {State: runs.EffectFailed},
+			"effects_due": {State: api.EffectPending}, "effects_failed": {State: api.EffectFailed},
 			"effects_pkey": {SessionID: "s"}, "effects_list": {},
 		} {
 			for _, after := range []*runs.EffectPosition{nil, {CreatedAtMs: 10, EffectID: "f"}} {

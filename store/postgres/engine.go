@@ -14,6 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
@@ -65,7 +67,7 @@ func (e *engine) Begin(ctx context.Context, loads []committer.Load) (committer.B
 		dead := conn.Conn().IsClosed() && ctx.Err() == nil && attempts > 0
 		t.Rollback(ctx)
 		if !dead {
-			return nil, refusal(err)
+			return nil, asRefusal(err)
 		}
 	}
 }
@@ -80,9 +82,9 @@ type transaction struct {
 func (t *transaction) begin(ctx context.Context, loads []committer.Load, localSettings bool) error {
 	t.loader = loader{
 		states:   make(map[string]*runs.State, len(loads)),
-		sessions: make(map[string]*runs.Session, len(loads)),
+		sessions: make(map[string]*model.Session, len(loads)),
 		chosen:   map[string][]*runs.State{},
-		records:  map[runs.RecordKey][]*runs.State{},
+		records:  map[model.RecordKey][]*runs.State{},
 		named:    map[string][]*runs.State{},
 	}
 	batch := &pgx.Batch{}
@@ -142,12 +144,12 @@ func (t *transaction) State(sessionID string) *runs.State { return t.states[sess
 // order of their keys, so that transactions that meet at a unique index meet in one
 // order.
 func (t *transaction) Commit(ctx context.Context, w runs.Writes) error {
-	slices.SortFunc(w.NewSessions, func(a, b *runs.Session) int { return cmp.Compare(a.SessionID, b.SessionID) })
-	slices.SortFunc(w.NewRuns, func(a, b *runs.Run) int { return cmp.Compare(a.RunID, b.RunID) })
-	slices.SortFunc(w.Records, func(a, b *runs.IdempotencyRecord) int {
+	slices.SortFunc(w.NewSessions, func(a, b *model.Session) int { return cmp.Compare(a.SessionID, b.SessionID) })
+	slices.SortFunc(w.NewRuns, func(a, b *model.Run) int { return cmp.Compare(a.RunID, b.RunID) })
+	slices.SortFunc(w.Records, func(a, b *model.IdempotencyRecord) int {
 		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.IdempotencyKey, b.IdempotencyKey))
 	})
-	slices.SortFunc(w.NewRules, func(a, b *runs.Rule) int { return cmp.Compare(a.RuleID, b.RuleID) })
+	slices.SortFunc(w.NewRules, func(a, b *rules.Rule) int { return cmp.Compare(a.RuleID, b.RuleID) })
 	batch := &pgx.Batch{}
 	queueRows(batch, sqlInsertSessions, w.NewSessions, insertSessionsArguments)
 	queueRows(batch, sqlUpdateSessions, w.UpdatedSessions, updateSessionsArguments)
@@ -175,15 +177,15 @@ func (t *transaction) Commit(ctx context.Context, w runs.Writes) error {
 		return nil
 	})
 	if err := t.conn.SendBatch(ctx, batch).Close(); err != nil {
-		return refusal(err)
+		return asRefusal(err)
 	}
 	t.release()
 	return nil
 }
 
 // amended returns the sessions whose metadata is no longer what was loaded.
-func (t *transaction) amended(updated []*runs.Session) []*runs.Session {
-	var amended []*runs.Session
+func (t *transaction) amended(updated []*model.Session) []*model.Session {
+	var amended []*model.Session
 	for _, session := range updated {
 		if loaded := t.sessions[session.SessionID]; loaded == nil || !bytes.Equal(loaded.Metadata, session.Metadata) {
 			amended = append(amended, session)
@@ -194,7 +196,7 @@ func (t *transaction) amended(updated []*runs.Session) []*runs.Session {
 
 // split parts the runs that are over from the others when a session occurs more
 // than once; else one statement will do.
-func split(updated []*runs.Run) (over, going []*runs.Run) {
+func split(updated []*model.Run) (over, going []*model.Run) {
 	seen := make(map[string]bool, len(updated))
 	again := false
 	for _, run := range updated {
@@ -205,7 +207,7 @@ func split(updated []*runs.Run) (over, going []*runs.Run) {
 		return nil, updated
 	}
 	for _, run := range updated {
-		if runs.Terminal(run.Status) {
+		if model.Terminal(run.Status) {
 			over = append(over, run)
 		} else {
 			going = append(going, run)

@@ -9,14 +9,15 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// refusal wraps committer.ErrRefused around an error by which the server says that
+// asRefusal wraps committer.ErrRefused around an error by which the server says that
 // it has undone the transaction and that the same commands may fare better, or fail
 // alone, in another one. Every other error is returned as it is; the loss of a
 // connection above all, because a COMMIT may have been under way.
-func refusal(err error) error {
+func asRefusal(err error) error {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) || refused.SeverityUnlocalized != "ERROR" {
 		return err
@@ -45,7 +46,7 @@ func readFailure(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case runs.ErrorCode(err) != "":
+	case refusal.CodeOf(err) != "":
 		return err
 	}
 	return fmt.Errorf("%w: %w", runs.ErrUnavailable, err)

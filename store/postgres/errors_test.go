@@ -37,7 +37,7 @@ func TestRefusalIsOnlyWhatCertainlyWasNotCommitted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := refusal(fmt.Errorf("insert: %w", test.err))
+			err := asRefusal(fmt.Errorf("insert: %w", test.err))
 			require.Equal(t, test.refused, errors.Is(err, committer.ErrRefused))
 			require.ErrorIs(t, err, test.err)
 		})

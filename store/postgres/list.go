@@ -4,7 +4,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // query is a statement put together of constant pieces, with its parameters.
@@ -45,9 +47,9 @@ func sessionFilter(q runs.SessionQuery) (from string, filter query) {
 	}
 	switch {
 	case q.Status == "":
-	case q.Status == runs.SessionEnded:
+	case q.Status == api.SessionEnded:
 		filter.and("s.ended_at_ms IS NOT NULL")
-	case q.Status == runs.SessionIdle:
+	case q.Status == api.SessionIdle:
 		filter.and("s.ended_at_ms IS NULL AND s.active_run_id IS NULL")
 	default:
 		from = "\nFROM sessions AS s JOIN runs AS r ON r.session_id = s.session_id AND r.run_id = s.active_run_id"
@@ -89,7 +91,7 @@ func runFilter(q runs.RunQuery) query {
 	}
 	if q.Status != "" {
 		filter.and("r.status = ?", string(q.Status))
-		if runs.KnownStatus(q.Status) && !runs.Terminal(q.Status) {
+		if model.KnownStatus(q.Status) && !model.Terminal(q.Status) {
 			// It follows from the status, and lets the planner use runs_unfinished.
 			filter.and("r.finished_at_ms IS NULL")
 		}
@@ -182,10 +184,10 @@ func requestCount(q runs.RequestQuery) (sql string, args []any) {
 func effectFilter(q runs.EffectQuery) query {
 	var filter query
 	switch {
-	case q.State == runs.EffectPending:
+	case q.State == api.EffectPending:
 		// It follows from the state, and lets the planner use effects_due.
 		filter.and("f.due_at_ms IS NOT NULL")
-	case q.State == runs.EffectFailed:
+	case q.State == api.EffectFailed:
 		// The predicate of effects_failed, word for word.
 		filter.and("f.state = 'failed'")
 	case q.State != "":
@@ -208,7 +210,7 @@ func effectList(q runs.EffectQuery) (sql string, args []any) {
 	// The sum keeps the planner from walking the list of all effects until it has met
 	// enough of those that another index finds at once.
 	created := "f.created_at_ms + 0"
-	if q.SessionID == "" && q.State != runs.EffectPending && q.State != runs.EffectFailed {
+	if q.SessionID == "" && q.State != api.EffectPending && q.State != api.EffectFailed {
 		created = "f.created_at_ms"
 	}
 	if after := q.After; after != nil {

@@ -6,7 +6,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
@@ -135,11 +137,11 @@ const sqlClock = `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bi
 type loader struct {
 	states map[string]*runs.State
 	// sessions are the rows as they were loaded.
-	sessions map[string]*runs.Session
+	sessions map[string]*model.Session
 	// chosen, records, named and standing tell which states a row goes to that is not
 	// of one session.
 	chosen   map[string][]*runs.State
-	records  map[runs.RecordKey][]*runs.State
+	records  map[model.RecordKey][]*runs.State
 	named    map[string][]*runs.State
 	standing []standing
 }
@@ -224,30 +226,30 @@ func (k *keys) add(parts ...string) {
 }
 
 func (l *loader) takeSessions(rows pgx.Rows) error {
-	return each(rows, sessionTargets, func(s *runs.Session) {
+	return each(rows, sessionTargets, func(s *model.Session) {
 		l.states[s.SessionID].Session = s
 		l.sessions[s.SessionID] = s
 	})
 }
 
-func shownRunTargets(r *runs.Run) []any { return append(runTargets(r), &r.QueuedAhead) }
+func shownRunTargets(r *model.Run) []any { return append(runTargets(r), &r.QueuedAhead) }
 
 func (l *loader) takeRuns(rows pgx.Rows) error {
-	return each(rows, shownRunTargets, func(r *runs.Run) { l.states[r.SessionID].Runs[r.RunID] = r })
+	return each(rows, shownRunTargets, func(r *model.Run) { l.states[r.SessionID].Runs[r.RunID] = r })
 }
 
 // takeUnfinished counts the places in the queue itself: the whole queue is there,
 // and counting each run's place in SQL would be quadratic in its length.
 func (l *loader) takeUnfinished(rows pgx.Rows) error {
-	queues := map[string][]*runs.Run{}
-	err := each(rows, runTargets, func(r *runs.Run) {
+	queues := map[string][]*model.Run{}
+	err := each(rows, runTargets, func(r *model.Run) {
 		l.states[r.SessionID].Runs[r.RunID] = r
-		if r.Status == runs.StatusQueued {
+		if r.Status == api.StatusQueued {
 			queues[r.SessionID] = append(queues[r.SessionID], r)
 		}
 	})
 	for _, queue := range queues {
-		slices.SortFunc(queue, func(a, b *runs.Run) int { return cmp.Compare(a.FirstEventID, b.FirstEventID) })
+		slices.SortFunc(queue, func(a, b *model.Run) int { return cmp.Compare(a.FirstEventID, b.FirstEventID) })
 		for ahead, run := range queue {
 			run.QueuedAhead = int64(ahead)
 		}
@@ -256,7 +258,7 @@ func (l *loader) takeUnfinished(rows pgx.Rows) error {
 }
 
 func (l *loader) takeChosen(rows pgx.Rows) error {
-	return each(rows, shownRunTargets, func(r *runs.Run) {
+	return each(rows, shownRunTargets, func(r *model.Run) {
 		for _, state := range l.chosen[r.RunID] {
 			state.Runs[r.RunID] = r
 		}
@@ -264,13 +266,13 @@ func (l *loader) takeChosen(rows pgx.Rows) error {
 }
 
 func (l *loader) takeRequests(rows pgx.Rows) error {
-	return each(rows, requestTargets, func(q *runs.Request) {
+	return each(rows, requestTargets, func(q *model.Request) {
 		l.states[q.SessionID].Requests[runs.RequestKey{RunID: q.RunID, RequestID: q.RequestID}] = q
 	})
 }
 
 func (l *loader) takeChosenRequests(rows pgx.Rows) error {
-	return each(rows, requestTargets, func(q *runs.Request) {
+	return each(rows, requestTargets, func(q *model.Request) {
 		for _, state := range l.chosen[q.RunID] {
 			state.Requests[runs.RequestKey{RunID: q.RunID, RequestID: q.RequestID}] = q
 		}
@@ -296,7 +298,7 @@ func (l *loader) takePayloads(rows pgx.Rows) error {
 }
 
 func (l *loader) takeRecords(rows pgx.Rows) error {
-	return each(rows, recordTargets, func(i *runs.IdempotencyRecord) {
+	return each(rows, recordTargets, func(i *model.IdempotencyRecord) {
 		for _, state := range l.records[i.RecordKey] {
 			state.Records[i.RecordKey] = i
 		}

@@ -3,7 +3,8 @@ package postgres
 import (
 	"github.com/jackc/pgx/v5"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
@@ -92,10 +93,10 @@ func (l *loader) queueClarifications(batch *pgx.Batch, loads []committer.Load) {
 			}
 		}
 		if load.Mailbox {
-			mailboxes.add(load.SessionID, string(runs.MessagePending))
+			mailboxes.add(load.SessionID, string(api.MessagePending))
 		}
 		if load.DeadLetters {
-			mailboxes.add(load.SessionID, string(runs.MessageDeadLetter))
+			mailboxes.add(load.SessionID, string(api.MessageDeadLetter))
 		}
 		for _, id := range load.EffectIDs {
 			effects.add(load.SessionID, id)
@@ -124,20 +125,20 @@ func (l *loader) queueClarifications(batch *pgx.Batch, loads []committer.Load) {
 		batch.Queue(sqlLoadRunMessages, runMessages[0], runMessages[1]).Query(l.takeMessages)
 	}
 	if len(mailboxes[0]) > 0 {
-		batch.Queue(sqlLoadMailbox, mailboxes[0], mailboxes[1], runs.MaxMailboxMessages).Query(l.takeMessages)
+		batch.Queue(sqlLoadMailbox, mailboxes[0], mailboxes[1], model.MaxMailboxMessages).Query(l.takeMessages)
 	}
 }
 
 // takeStarted takes runs that have asked for something: none of them has a place in
 // the queue.
 func (l *loader) takeStarted(rows pgx.Rows) error {
-	return each(rows, runTargets, func(r *runs.Run) { l.states[r.SessionID].Runs[r.RunID] = r })
+	return each(rows, runTargets, func(r *model.Run) { l.states[r.SessionID].Runs[r.RunID] = r })
 }
 
 func (l *loader) takeEffects(rows pgx.Rows) error {
-	return each(rows, effectTargets, func(f *runs.Effect) { l.states[f.SessionID].Effects[f.EffectID] = f })
+	return each(rows, effectTargets, func(f *model.Effect) { l.states[f.SessionID].Effects[f.EffectID] = f })
 }
 
 func (l *loader) takeMessages(rows pgx.Rows) error {
-	return each(rows, messageTargets, func(m *runs.Message) { l.states[m.SessionID].Messages[m.MessageID] = m })
+	return each(rows, messageTargets, func(m *model.Message) { l.states[m.SessionID].Messages[m.MessageID] = m })
 }

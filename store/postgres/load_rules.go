@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/rules"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
@@ -96,14 +97,14 @@ func (l *loader) queueRules(batch *pgx.Batch, loads []committer.Load) {
 		state := l.states[load.SessionID]
 		if load.Rules {
 			if len(matched) == 0 {
-				matched = append(matched, runs.GlobalRules)
+				matched = append(matched, rules.AllSessions)
 			}
 			l.standing = append(l.standing, standing{state, load.RuleDigests})
-			if load.SessionID != runs.GlobalRules {
+			if load.SessionID != rules.AllSessions {
 				matched = append(matched, load.SessionID)
 			}
 			for _, digest := range load.RuleDigests {
-				addDigest(runs.GlobalRules, digest)
+				addDigest(rules.AllSessions, digest)
 				addDigest(load.SessionID, digest)
 			}
 		}
@@ -128,8 +129,8 @@ func (l *loader) queueRules(batch *pgx.Batch, loads []committer.Load) {
 }
 
 func (l *loader) takeStanding(rows pgx.Rows) error {
-	return each(rows, ruleTargets, func(rule *runs.Rule) {
-		if rule.SessionID != runs.GlobalRules {
+	return each(rows, ruleTargets, func(rule *rules.Rule) {
+		if rule.SessionID != rules.AllSessions {
 			l.states[rule.SessionID].Rules[rule.RuleID] = rule
 			return
 		}
@@ -142,11 +143,11 @@ func (l *loader) takeStanding(rows pgx.Rows) error {
 }
 
 func (l *loader) takeSessionRules(rows pgx.Rows) error {
-	return each(rows, ruleTargets, func(rule *runs.Rule) { l.states[rule.SessionID].Rules[rule.RuleID] = rule })
+	return each(rows, ruleTargets, func(rule *rules.Rule) { l.states[rule.SessionID].Rules[rule.RuleID] = rule })
 }
 
 func (l *loader) takeNamedRules(rows pgx.Rows) error {
-	return each(rows, ruleTargets, func(rule *runs.Rule) {
+	return each(rows, ruleTargets, func(rule *rules.Rule) {
 		for _, state := range l.named[rule.RuleID] {
 			state.Rules[rule.RuleID] = rule
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
@@ -72,7 +73,7 @@ func TestHintsOfOneSessionAreOne(t *testing.T) {
 	first, second := notices(1, 1)[0], notices(1, 1)[0]
 	first.FirstEventID, first.LastEventID = 3, 5
 	second.FirstEventID, second.LastEventID, second.Claimable[0].RunID, second.Prompts = 6, 7, "later", false
-	second.Events = []*runs.Event{{EventID: 6}, {EventID: 7}}
+	second.Events = []*model.Event{{EventID: 6}, {EventID: 7}}
 	n.add(runs.Notice{SessionID: first.SessionID})
 	n.add(first)
 	n.add(runs.Notice{SessionID: "other"})

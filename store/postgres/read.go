@@ -8,7 +8,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // sqlBeginSnapshot makes all statements of a read see the same moment: a run that
@@ -54,18 +56,18 @@ CROSS JOIN LATERAL (
 )
 
 // Run implements runs.Reader.
-func (s *Store) Run(ctx context.Context, runID string) (*runs.RunRecord, error) {
+func (s *Store) Run(ctx context.Context, runID string) (*model.RunRecord, error) {
 	return s.run(ctx, runID, false)
 }
 
 // ClaimedRun implements runs.Reader.
-func (s *Store) ClaimedRun(ctx context.Context, runID string) (*runs.RunRecord, error) {
+func (s *Store) ClaimedRun(ctx context.Context, runID string) (*model.RunRecord, error) {
 	return s.run(ctx, runID, true)
 }
 
-func (s *Store) run(ctx context.Context, runID string, withPayload bool) (*runs.RunRecord, error) {
-	if !runs.ValidID(runID) {
-		return nil, runs.UnknownRun(runID)
+func (s *Store) run(ctx context.Context, runID string, withPayload bool) (*model.RunRecord, error) {
+	if !refusal.ValidID(runID) {
+		return nil, refusal.UnknownRun(runID)
 	}
 	var found records
 	err := s.snapshot(ctx, func(batch *pgx.Batch) {
@@ -80,7 +82,7 @@ func (s *Store) run(ctx context.Context, runID string, withPayload bool) (*runs.
 		return nil, readFailure(ctx, err)
 	}
 	if len(found.list) == 0 {
-		return nil, runs.UnknownRun(runID)
+		return nil, refusal.UnknownRun(runID)
 	}
 	return found.list[0], nil
 }
@@ -94,23 +96,23 @@ WHERE r.run_id = $1
 ORDER BY q.settled_number`
 
 // SettledAfter implements runs.Reader.
-func (s *Store) SettledAfter(ctx context.Context, runID string, after int64) (*runs.Run, []runs.Request, error) {
-	if !runs.ValidID(runID) {
-		return nil, nil, runs.UnknownRun(runID)
+func (s *Store) SettledAfter(ctx context.Context, runID string, after int64) (*model.Run, []model.Request, error) {
+	if !refusal.ValidID(runID) {
+		return nil, nil, refusal.UnknownRun(runID)
 	}
 	var found records
-	var settled []runs.Request
+	var settled []model.Request
 	err := s.snapshot(ctx, func(batch *pgx.Batch) {
 		batch.Queue(sqlRun, runID).Query(found.takeRuns)
 		batch.Queue(sqlSettledAfter, runID, after).Query(func(rows pgx.Rows) error {
-			return each(rows, requestTargets, func(q *runs.Request) { settled = append(settled, *q) })
+			return each(rows, requestTargets, func(q *model.Request) { settled = append(settled, *q) })
 		})
 	})
 	if err != nil {
 		return nil, nil, readFailure(ctx, err)
 	}
 	if len(found.list) == 0 {
-		return nil, nil, runs.UnknownRun(runID)
+		return nil, nil, refusal.UnknownRun(runID)
 	}
 	return &found.list[0].Run, settled, nil
 }
@@ -149,21 +151,21 @@ LIMIT $2::bigint`
 )
 
 // Session implements runs.Reader.
-func (s *Store) Session(ctx context.Context, sessionID string) (*runs.SessionRecord, error) {
-	if !runs.ValidID(sessionID) {
-		return nil, runs.UnknownSession(sessionID)
+func (s *Store) Session(ctx context.Context, sessionID string) (*model.SessionRecord, error) {
+	if !refusal.ValidID(sessionID) {
+		return nil, refusal.UnknownSession(sessionID)
 	}
-	var sessions []*runs.Session
+	var sessions []*model.Session
 	var active records
-	record := &runs.SessionRecord{}
+	record := &model.SessionRecord{}
 	err := s.snapshot(ctx, func(batch *pgx.Batch) {
 		batch.Queue(sqlSession, sessionID).Query(func(rows pgx.Rows) error {
-			return each(rows, sessionTargets, func(s *runs.Session) { sessions = append(sessions, s) })
+			return each(rows, sessionTargets, func(s *model.Session) { sessions = append(sessions, s) })
 		})
 		batch.Queue(sqlActiveRun, sessionID).Query(active.takeRuns)
 		batch.Queue(sqlActiveRunRequests, sessionID).Query(active.takeRequests)
 		batch.Queue(sqlActiveRunOutputs, sessionID).Query(active.takeOutputs)
-		batch.Queue(sqlSessionClarifications, sessionID, runs.MaxClarificationsShown).Query(func(rows pgx.Rows) error {
+		batch.Queue(sqlSessionClarifications, sessionID, api.MaxClarificationsShown).Query(func(rows pgx.Rows) error {
 			return each(rows, requestRowTargets, func(r *requestRow) {
 				record.Clarifications = append(record.Clarifications, r.pending())
 			})
@@ -192,7 +194,7 @@ func (s *Store) Session(ctx context.Context, sessionID string) (*runs.SessionRec
 		return nil, readFailure(ctx, err)
 	}
 	if len(sessions) == 0 {
-		return nil, runs.UnknownSession(sessionID)
+		return nil, refusal.UnknownSession(sessionID)
 	}
 	record.Session = *sessions[0]
 	if len(active.list) > 0 {
@@ -202,14 +204,14 @@ func (s *Store) Session(ctx context.Context, sessionID string) (*runs.SessionRec
 }
 
 // SessionHead implements runs.Reader.
-func (s *Store) SessionHead(ctx context.Context, sessionID string) (*runs.Session, error) {
-	if !runs.ValidID(sessionID) {
-		return nil, runs.UnknownSession(sessionID)
+func (s *Store) SessionHead(ctx context.Context, sessionID string) (*model.Session, error) {
+	if !refusal.ValidID(sessionID) {
+		return nil, refusal.UnknownSession(sessionID)
 	}
-	session := &runs.Session{}
+	session := &model.Session{}
 	err := s.reads.QueryRow(ctx, sqlSession, sessionID).Scan(sessionTargets(session)...)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, runs.UnknownSession(sessionID)
+		return nil, refusal.UnknownSession(sessionID)
 	}
 	if err != nil {
 		return nil, readFailure(ctx, err)
@@ -219,23 +221,23 @@ func (s *Store) SessionHead(ctx context.Context, sessionID string) (*runs.Sessio
 
 // records puts runs together with what their views need.
 type records struct {
-	list  []*runs.RunRecord
-	byRun map[string]*runs.RunRecord
+	list  []*model.RunRecord
+	byRun map[string]*model.RunRecord
 }
 
 func (f *records) takeRuns(rows pgx.Rows) error {
 	if f.byRun == nil {
-		f.byRun = map[string]*runs.RunRecord{}
+		f.byRun = map[string]*model.RunRecord{}
 	}
-	return each(rows, shownRunTargets, func(r *runs.Run) {
-		record := &runs.RunRecord{Run: *r}
+	return each(rows, shownRunTargets, func(r *model.Run) {
+		record := &model.RunRecord{Run: *r}
 		f.list = append(f.list, record)
 		f.byRun[r.RunID] = record
 	})
 }
 
 func (f *records) takeRequests(rows pgx.Rows) error {
-	return each(rows, requestTargets, func(q *runs.Request) {
+	return each(rows, requestTargets, func(q *model.Request) {
 		if record := f.byRun[q.RunID]; record != nil {
 			record.Requests = append(record.Requests, *q)
 		}
@@ -271,9 +273,9 @@ func (f *records) takeOutputs(rows pgx.Rows) error {
 }
 
 // outputOf takes the output record out of the body of an output event.
-func outputOf(body []byte) (runs.OutputRecord, error) {
+func outputOf(body []byte) (api.OutputRecord, error) {
 	var event struct {
-		Output runs.OutputRecord `json:"output"`
+		Output api.OutputRecord `json:"output"`
 	}
 	err := json.Unmarshal(body, &event)
 	return event.Output, err

@@ -8,7 +8,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // storable reports whether a text can be compared with a column at all: Postgres
@@ -22,13 +25,13 @@ func storable(texts ...string) bool {
 
 // sessionRow is a session with what its line in a list tells.
 type sessionRow struct {
-	session              runs.Session
+	session              model.Session
 	status               string
 	approvals, questions int
 }
 
 // Sessions implements runs.Reader.
-func (s *Store) Sessions(ctx context.Context, q runs.SessionQuery) ([]runs.SessionSummary, error) {
+func (s *Store) Sessions(ctx context.Context, q runs.SessionQuery) ([]model.SessionSummary, error) {
 	if !storable(string(q.Status), q.AgentID, q.After) {
 		return nil, nil
 	}
@@ -38,13 +41,13 @@ func (s *Store) Sessions(ctx context.Context, q runs.SessionQuery) ([]runs.Sessi
 		return nil, readFailure(ctx, err)
 	}
 	defer rows.Close()
-	var list []runs.SessionSummary
+	var list []model.SessionSummary
 	targets := func(r *sessionRow) []any {
 		return append(sessionTargets(&r.session), &r.status, &r.approvals, &r.questions)
 	}
 	err = each(rows, targets, func(r *sessionRow) {
-		list = append(list, runs.SessionSummary{
-			Session: r.session, Status: runs.Status(r.status), PendingApprovals: r.approvals, PendingQuestions: r.questions,
+		list = append(list, model.SessionSummary{
+			Session: r.session, Status: api.Status(r.status), PendingApprovals: r.approvals, PendingQuestions: r.questions,
 		})
 	})
 	return list, readFailure(ctx, err)
@@ -71,7 +74,7 @@ WHERE place.run_id = ANY($2::text[])`
 
 // Runs implements runs.Reader. It asks once for the runs and once for all that
 // their views need, at one moment.
-func (s *Store) Runs(ctx context.Context, q runs.RunQuery) ([]runs.RunRecord, error) {
+func (s *Store) Runs(ctx context.Context, q runs.RunQuery) ([]model.RunRecord, error) {
 	if !storable(q.SessionID, q.AgentID, string(q.Status), string(q.Kind)) || q.After != nil && !storable(q.After.RunID) {
 		return nil, nil
 	}
@@ -98,7 +101,7 @@ func (s *Store) Runs(ctx context.Context, q runs.RunQuery) ([]runs.RunRecord, er
 	if err != nil {
 		return nil, readFailure(ctx, err)
 	}
-	list := make([]runs.RunRecord, 0, len(found.list))
+	list := make([]model.RunRecord, 0, len(found.list))
 	for _, record := range found.list {
 		list = append(list, *record)
 	}
@@ -120,7 +123,7 @@ func (f *records) complete(ctx context.Context, tx pgx.Tx) error {
 	for _, record := range f.list {
 		runIDs = append(runIDs, record.Run.RunID)
 		outputs = outputs || record.Run.OutputCount > 0
-		if record.Run.Status == runs.StatusQueued {
+		if record.Run.Status == api.StatusQueued {
 			queued = append(queued, record.Run.RunID)
 			sessions = append(sessions, record.Run.SessionID)
 		}
@@ -158,7 +161,7 @@ func (s *Store) CountRuns(ctx context.Context, q runs.RunQuery) (int64, error) {
 
 // requestRow is an open request with what its view tells of its run.
 type requestRow struct {
-	request       runs.Request
+	request       model.Request
 	agentID, kind string
 	requester     []byte
 }
@@ -167,12 +170,12 @@ func requestRowTargets(r *requestRow) []any {
 	return append(requestTargets(&r.request), &r.agentID, &r.kind, &r.requester)
 }
 
-func (r *requestRow) pending() runs.PendingRequest {
-	return runs.PendingRequest{Request: r.request, AgentID: r.agentID, RunKind: runs.RunKind(r.kind), Requester: r.requester}
+func (r *requestRow) pending() model.PendingRequest {
+	return model.PendingRequest{Request: r.request, AgentID: r.agentID, RunKind: api.RunKind(r.kind), Requester: r.requester}
 }
 
 // PendingRequests implements runs.Reader.
-func (s *Store) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]runs.PendingRequest, error) {
+func (s *Store) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
 	if !storable(string(q.Kind), q.SessionID) || q.After != nil && !storable(q.After.SessionID, q.After.RunID, q.After.RequestID) {
 		return nil, nil
 	}
@@ -182,7 +185,7 @@ func (s *Store) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]run
 		return nil, readFailure(ctx, err)
 	}
 	defer rows.Close()
-	var list []runs.PendingRequest
+	var list []model.PendingRequest
 	err = each(rows, requestRowTargets, func(r *requestRow) { list = append(list, r.pending()) })
 	return list, readFailure(ctx, err)
 }
@@ -193,8 +196,8 @@ FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = 
 WHERE q.handle = $1`
 
 // RequestByHandle implements runs.Reader.
-func (s *Store) RequestByHandle(ctx context.Context, handle string) (*runs.PendingRequest, error) {
-	unknown := runs.NewError(runs.CodeRequestNotFound, "unknown request %s", handle)
+func (s *Store) RequestByHandle(ctx context.Context, handle string) (*model.PendingRequest, error) {
+	unknown := refusal.New(api.CodeRequestNotFound, "unknown request %s", handle)
 	if !storable(handle) {
 		return nil, unknown
 	}
@@ -211,7 +214,7 @@ func (s *Store) RequestByHandle(ctx context.Context, handle string) (*runs.Pendi
 }
 
 // Effects implements runs.Reader.
-func (s *Store) Effects(ctx context.Context, q runs.EffectQuery) ([]runs.Effect, error) {
+func (s *Store) Effects(ctx context.Context, q runs.EffectQuery) ([]model.Effect, error) {
 	if !storable(string(q.State), q.SessionID) || q.After != nil && !storable(q.After.EffectID) {
 		return nil, nil
 	}
@@ -221,8 +224,8 @@ func (s *Store) Effects(ctx context.Context, q runs.EffectQuery) ([]runs.Effect,
 		return nil, readFailure(ctx, err)
 	}
 	defer rows.Close()
-	var list []runs.Effect
-	err = each(rows, effectTargets, func(f *runs.Effect) { list = append(list, *f) })
+	var list []model.Effect
+	err = each(rows, effectTargets, func(f *model.Effect) { list = append(list, *f) })
 	return list, readFailure(ctx, err)
 }
 

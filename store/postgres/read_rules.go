@@ -7,13 +7,15 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // ruleHits counts what a rule has settled.
 const ruleHits = `
 	(SELECT count(*) FROM requests AS q WHERE q.rule_id = l.rule_id)`
 
-func ruleRecordTargets(r *runs.RuleRecord) []any { return append(ruleTargets(&r.Rule), &r.Hits) }
+func ruleRecordTargets(r *rules.Record) []any { return append(ruleTargets(&r.Rule), &r.Hits) }
 
 const (
 	sqlRule = `SELECT` + ruleColumns + `,` + ruleHits + ` FROM rules AS l WHERE l.rule_id = $1`
@@ -32,14 +34,14 @@ LIMIT $2::bigint`
 )
 
 // Rule implements runs.Reader.
-func (s *Store) Rule(ctx context.Context, ruleID string) (*runs.RuleRecord, error) {
-	if !runs.ValidID(ruleID) {
-		return nil, runs.UnknownRule(ruleID)
+func (s *Store) Rule(ctx context.Context, ruleID string) (*rules.Record, error) {
+	if !refusal.ValidID(ruleID) {
+		return nil, refusal.UnknownRule(ruleID)
 	}
-	record := &runs.RuleRecord{}
+	record := &rules.Record{}
 	err := s.reads.QueryRow(ctx, sqlRule, ruleID).Scan(ruleRecordTargets(record)...)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, runs.UnknownRule(ruleID)
+		return nil, refusal.UnknownRule(ruleID)
 	}
 	if err != nil {
 		return nil, readFailure(ctx, err)
@@ -48,7 +50,7 @@ func (s *Store) Rule(ctx context.Context, ruleID string) (*runs.RuleRecord, erro
 }
 
 // Rules implements runs.Reader.
-func (s *Store) Rules(ctx context.Context, q runs.RuleQuery) ([]runs.RuleRecord, error) {
+func (s *Store) Rules(ctx context.Context, q runs.RuleQuery) ([]rules.Record, error) {
 	if !storable(q.SessionID) || q.After != nil && !storable(q.After.RuleID) {
 		return nil, nil
 	}
@@ -58,8 +60,8 @@ func (s *Store) Rules(ctx context.Context, q runs.RuleQuery) ([]runs.RuleRecord,
 		return nil, readFailure(ctx, err)
 	}
 	defer rows.Close()
-	var list []runs.RuleRecord
-	err = each(rows, ruleRecordTargets, func(r *runs.RuleRecord) { list = append(list, *r) })
+	var list []rules.Record
+	err = each(rows, ruleRecordTargets, func(r *rules.Record) { list = append(list, *r) })
 	return list, readFailure(ctx, err)
 }
 
@@ -73,21 +75,21 @@ func (s *Store) CountRules(ctx context.Context, q runs.RuleQuery) (int64, error)
 }
 
 // RulesFor implements runs.Reader.
-func (s *Store) RulesFor(ctx context.Context, sessionID string, limit int) (rules []runs.Rule, atMs int64, err error) {
-	sessions := []string{runs.GlobalRules}
-	if runs.ValidID(sessionID) {
+func (s *Store) RulesFor(ctx context.Context, sessionID string, limit int) (standing []rules.Rule, atMs int64, err error) {
+	sessions := []string{rules.AllSessions}
+	if refusal.ValidID(sessionID) {
 		sessions = append(sessions, sessionID)
 	}
 	err = s.snapshot(ctx, func(batch *pgx.Batch) {
 		batch.Queue(sqlRulesFor, sessions, max(limit, 0)).Query(func(rows pgx.Rows) error {
-			return each(rows, ruleTargets, func(l *runs.Rule) { rules = append(rules, *l) })
+			return each(rows, ruleTargets, func(l *rules.Rule) { standing = append(standing, *l) })
 		})
 		batch.Queue(sqlNow).QueryRow(func(row pgx.Row) error { return row.Scan(&atMs) })
 	})
 	if err != nil {
 		return nil, 0, readFailure(ctx, err)
 	}
-	return rules, atMs, nil
+	return standing, atMs, nil
 }
 
 func ruleFilter(q runs.RuleQuery) query {

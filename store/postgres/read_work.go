@@ -8,6 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 const (
@@ -32,32 +34,32 @@ LIMIT $3::bigint`
 )
 
 // SessionEvents implements runs.Reader.
-func (s *Store) SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]runs.Event, error) {
-	if !runs.ValidID(sessionID) {
-		return nil, runs.UnknownSession(sessionID)
+func (s *Store) SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]model.Event, error) {
+	if !refusal.ValidID(sessionID) {
+		return nil, refusal.UnknownSession(sessionID)
 	}
 	events, err := s.events(ctx, sqlSessionThere, sqlSessionEvents, sessionID, after, limit)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, runs.UnknownSession(sessionID)
+		return nil, refusal.UnknownSession(sessionID)
 	}
 	return events, readFailure(ctx, err)
 }
 
 // RunEvents implements runs.Reader.
-func (s *Store) RunEvents(ctx context.Context, runID string, after int64, limit int) ([]runs.Event, error) {
-	if !runs.ValidID(runID) {
-		return nil, runs.UnknownRun(runID)
+func (s *Store) RunEvents(ctx context.Context, runID string, after int64, limit int) ([]model.Event, error) {
+	if !refusal.ValidID(runID) {
+		return nil, refusal.UnknownRun(runID)
 	}
 	events, err := s.events(ctx, sqlRunThere, sqlRunEvents, runID, after, limit)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, runs.UnknownRun(runID)
+		return nil, refusal.UnknownRun(runID)
 	}
 	return events, readFailure(ctx, err)
 }
 
 // events returns pgx.ErrNoRows when there is no such owner of a log.
-func (s *Store) events(ctx context.Context, there, list, id string, after int64, limit int) ([]runs.Event, error) {
-	var events []runs.Event
+func (s *Store) events(ctx context.Context, there, list, id string, after int64, limit int) ([]model.Event, error) {
+	var events []model.Event
 	missing := false
 	batch := &pgx.Batch{}
 	batch.Queue(there, id).QueryRow(func(row pgx.Row) error {
@@ -70,7 +72,7 @@ func (s *Store) events(ctx context.Context, there, list, id string, after int64,
 		return err
 	})
 	batch.Queue(list, id, after, max(limit, 0)).Query(func(rows pgx.Rows) error {
-		return each(rows, eventTargets, func(e *runs.Event) { events = append(events, *e) })
+		return each(rows, eventTargets, func(e *model.Event) { events = append(events, *e) })
 	})
 	err := s.reads.SendBatch(ctx, batch).Close()
 	if err == nil && missing {

@@ -3,7 +3,7 @@ package postgres
 import (
 	"github.com/jackc/pgx/v5"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // The columns of each row in the order in which they are scanned. NULL is read as
@@ -13,7 +13,7 @@ const sessionColumns = `
 	s.session_id, s.agent_id, coalesce(s.parent_session_id, ''), s.metadata, coalesce(s.active_run_id, ''),
 	s.queued_count, s.last_event_id, coalesce(s.ended_at_ms, 0), s.created_at_ms, s.updated_at_ms`
 
-func sessionTargets(s *runs.Session) []any {
+func sessionTargets(s *model.Session) []any {
 	return []any{
 		&s.SessionID, &s.AgentID, &s.ParentSessionID, (*[]byte)(&s.Metadata), &s.ActiveRunID,
 		&s.QueuedCount, &s.LastEventID, &s.EndedAtMs, &s.CreatedAtMs, &s.UpdatedAtMs,
@@ -39,7 +39,7 @@ const queuedAhead = `
 			AND ahead.status = 'queued' AND ahead.first_event_id < r.first_event_id
 	) ELSE 0 END`
 
-func runTargets(r *runs.Run) []any {
+func runTargets(r *model.Run) []any {
 	return []any{
 		&r.RunID, &r.SessionID, &r.AgentID, &r.ParentRunID, (*string)(&r.Kind), (*string)(&r.Status),
 		&r.Request.SourcePlugin, &r.Request.SourceKind, &r.Request.ActorID, &r.Request.TextPreview, &r.Request.QuestionCount,
@@ -59,7 +59,7 @@ const requestColumns = `
 	coalesce(q.outcome, ''), coalesce(q.settled_number, 0), q.resolution, coalesce(q.settled_at_ms, 0),
 	coalesce(q.rule_id, ''), q.partial_answers`
 
-func requestTargets(q *runs.Request) []any {
+func requestTargets(q *model.Request) []any {
 	return []any{
 		&q.SessionID, &q.RunID, &q.RequestID, &q.Handle, &q.SuspensionID, &q.SuspensionDigest,
 		&q.Number, (*string)(&q.Kind), (*[]byte)(&q.Body), &q.DueAtMs, &q.CreatedAtMs,
@@ -71,7 +71,7 @@ func requestTargets(q *runs.Request) []any {
 const eventColumns = `
 	e.session_id, e.event_id, e.run_id, e.agent_id, e.type, e.timestamp_ms, e.body`
 
-func eventTargets(e *runs.Event) []any {
+func eventTargets(e *model.Event) []any {
 	return []any{
 		&e.SessionID, &e.EventID, &e.RunID, &e.AgentID, (*string)(&e.Type), &e.TimestampMs, (*[]byte)(&e.Body),
 	}
@@ -80,7 +80,7 @@ func eventTargets(e *runs.Event) []any {
 const recordColumns = `
 	i.scope, i.operation, i.idempotency_key, i.fingerprint, i.session_id, i.run_id, i.created_at_ms`
 
-func recordTargets(i *runs.IdempotencyRecord) []any {
+func recordTargets(i *model.IdempotencyRecord) []any {
 	return []any{
 		&i.Scope, (*string)(&i.Operation), &i.IdempotencyKey, &i.Fingerprint, &i.SessionID, &i.RunID, &i.CreatedAtMs,
 	}
@@ -90,7 +90,7 @@ const effectColumns = `
 	f.session_id, f.effect_id, f.run_id, f.kind, f.state, f.target_session_id, f.payload,
 	f.created_at_ms, coalesce(f.due_at_ms, 0), f.attempts, coalesce(f.last_error, ''), coalesce(f.finished_at_ms, 0)`
 
-func effectTargets(f *runs.Effect) []any {
+func effectTargets(f *model.Effect) []any {
 	return []any{
 		&f.SessionID, &f.EffectID, &f.RunID, (*string)(&f.Kind), (*string)(&f.State), &f.TargetSessionID, (*[]byte)(&f.Payload),
 		&f.CreatedAtMs, &f.DueAtMs, &f.Attempts, &f.LastError, &f.FinishedAtMs,
@@ -102,7 +102,7 @@ const messageColumns = `
 	m.created_at_ms, m.delivery_attempts, coalesce(m.lease_expires_at_ms, 0),
 	coalesce(m.last_error, ''), coalesce(m.acknowledged_at_ms, 0)`
 
-func messageTargets(m *runs.Message) []any {
+func messageTargets(m *model.Message) []any {
 	return []any{
 		&m.SessionID, &m.MessageID, &m.RunID, &m.FromSessionID, (*string)(&m.State), &m.Subject, (*[]byte)(&m.Payload),
 		&m.CreatedAtMs, &m.DeliveryAttempts, &m.LeaseExpiresAtMs,

@@ -5,7 +5,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 const ruleColumns = `
@@ -14,7 +15,7 @@ const ruleColumns = `
 	coalesce(l.max_uses, 0), l.uses, coalesce(l.source_run_id, ''), coalesce(l.source_request_id, ''),
 	coalesce(l.revoked_at_ms, 0), coalesce(l.revoked_by, ''), coalesce(l.payload_digest, '')`
 
-func ruleTargets(l *runs.Rule) []any {
+func ruleTargets(l *rules.Rule) []any {
 	return []any{
 		&l.SessionID, &l.RuleID, &l.AgentID, &l.ToolName, (*string)(&l.Effect), (*ruleMatch)(&l.Match),
 		&l.Reason, &l.Text, &l.CreatedBy, &l.CreatedAtMs, &l.ExpiresAtMs,
@@ -24,7 +25,7 @@ func ruleTargets(l *runs.Rule) []any {
 }
 
 // ruleMatch reads a match from its JSON text.
-type ruleMatch runs.RuleMatch
+type ruleMatch api.RuleMatch
 
 // Scan implements sql.Scanner.
 func (m *ruleMatch) Scan(value any) error {
@@ -32,7 +33,7 @@ func (m *ruleMatch) Scan(value any) error {
 	if !ok {
 		return fmt.Errorf("match column holds %T", value)
 	}
-	if err := json.Unmarshal([]byte(text), (*runs.RuleMatch)(m)); err != nil {
+	if err := json.Unmarshal([]byte(text), (*api.RuleMatch)(m)); err != nil {
 		return fmt.Errorf("match column: %w", err)
 	}
 	return nil

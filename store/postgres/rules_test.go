@@ -8,7 +8,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 	"github.com/holdpoint/holdpoint/store/committer"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/store/storetest"
@@ -38,7 +41,7 @@ func TestAChangeOfRulesWaitsForDecisionsThatWereMadeFromThem(t *testing.T) {
 			defer conn.Close(ctx)
 			replicas := []*Store{open(t, url, options), open(t, url, options), open(t, url, options)}
 			do(t, replicas[0], &runs.CreateSession{SessionID: "s"})
-			do(t, replicas[0], &runs.AddRule{RuleID: "l", ToolName: "bash", Match: runs.RuleMatch{AnyInput: true}})
+			do(t, replicas[0], &runs.AddRule{RuleID: "l", ToolName: "bash", Match: api.RuleMatch{AnyInput: true}})
 
 			// Two replicas decide from rules, at once.
 			var deciding []committer.Batch
@@ -63,8 +66,8 @@ func TestAChangeOfRulesWaitsForDecisionsThatWereMadeFromThem(t *testing.T) {
 			go func() {
 				suspension := approval("q")
 				reply, err := replicas[1].Do(ctx, &runs.CreateRun{
-					SessionID: "s", SessionGiven: true, RunID: "r", Input: runs.JSON(`1`),
-					Claim: &runs.ClaimOptions{WorkerID: "w"}, Suspend: &suspension,
+					SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`),
+					Claim: &api.ClaimOptions{WorkerID: "w"}, Suspend: &suspension,
 				})
 				if err != nil {
 					t.Error(err)
@@ -72,12 +75,12 @@ func TestAChangeOfRulesWaitsForDecisionsThatWereMadeFromThem(t *testing.T) {
 				raised <- reply
 			}()
 			waitingAtGate(t, conn, 2)
-			do(t, replicas[2], &runs.AmendSession{SessionID: "s", Metadata: runs.JSON(`{"a":1}`)})
+			do(t, replicas[2], &runs.AmendSession{SessionID: "s", Metadata: api.JSON(`{"a":1}`)})
 
 			deciding[0].Rollback(ctx)
 			require.NoError(t, deciding[1].Commit(ctx, runs.Writes{}))
 			require.NoError(t, <-revoked)
-			require.Equal(t, runs.StatusWaitingForApproval, (<-raised).Run.Run.Status, "the rule is revoked")
+			require.Equal(t, api.StatusWaitingForApproval, (<-raised).Run.Run.Status, "the rule is revoked")
 		})
 	}
 }
@@ -92,7 +95,7 @@ func TestADecisionFromRulesWaitsForTheirChange(t *testing.T) {
 	s := open(t, url, Options{})
 	changes := &engine{lanes: s.lanes, reads: s.reads}
 	batch, err := changes.Begin(ctx, []committer.Load{
-		{SessionID: runs.GlobalRules, Commands: 1, RuleIDs: []string{"l"}, ChangesRules: true},
+		{SessionID: rules.AllSessions, Commands: 1, RuleIDs: []string{"l"}, ChangesRules: true},
 		{SessionID: "other", Commands: 1, Rules: true},
 	})
 	require.NoError(t, err)
@@ -100,19 +103,19 @@ func TestADecisionFromRulesWaitsForTheirChange(t *testing.T) {
 	raised := make(chan runs.Reply, 1)
 	go func() {
 		suspension := approval("q")
-		reply, err := s.Do(ctx, &runs.CreateRun{RunID: "r", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}, Suspend: &suspension})
+		reply, err := s.Do(ctx, &runs.CreateRun{RunID: "r", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}, Suspend: &suspension})
 		if err != nil {
 			t.Error(err)
 		}
 		raised <- reply
 	}()
 	waitingAtGate(t, conn, 1)
-	require.NoError(t, batch.Commit(ctx, runs.Writes{NewRules: []*runs.Rule{{
-		RuleID: "l", SessionID: runs.GlobalRules, ToolName: "bash", Effect: runs.RuleDeny, Match: runs.RuleMatch{AnyInput: true},
+	require.NoError(t, batch.Commit(ctx, runs.Writes{NewRules: []*rules.Rule{{
+		RuleID: "l", SessionID: rules.AllSessions, ToolName: "bash", Effect: api.RuleDeny, Match: api.RuleMatch{AnyInput: true},
 		Text: "no", CreatedBy: "ann", CreatedAtMs: 1,
 	}}}))
 	reply := <-raised
-	require.Equal(t, runs.OutcomeDenied, reply.Run.Requests[0].Outcome)
+	require.Equal(t, api.OutcomeDenied, reply.Run.Requests[0].Outcome)
 }
 
 func TestRulesAreLoadedAsTheyAreNeeded(t *testing.T) {
@@ -124,10 +127,10 @@ func TestRulesAreLoadedAsTheyAreNeeded(t *testing.T) {
 // Whoever updates a session seldom changes its metadata, which may be large.
 func TestMetadataIsWrittenWhenItChanged(t *testing.T) {
 	t.Parallel()
-	kept := &runs.Session{SessionID: "kept", Metadata: runs.JSON(`{"a":1}`)}
-	changed := &runs.Session{SessionID: "changed", Metadata: runs.JSON(`{"a":2}`)}
-	transaction := &transaction{loader: loader{sessions: map[string]*runs.Session{
-		"kept": {SessionID: "kept", Metadata: runs.JSON(`{"a":1}`)}, "changed": {SessionID: "changed", Metadata: runs.JSON(`{"a":1}`)},
+	kept := &model.Session{SessionID: "kept", Metadata: api.JSON(`{"a":1}`)}
+	changed := &model.Session{SessionID: "changed", Metadata: api.JSON(`{"a":2}`)}
+	transaction := &transaction{loader: loader{sessions: map[string]*model.Session{
+		"kept": {SessionID: "kept", Metadata: api.JSON(`{"a":1}`)}, "changed": {SessionID: "changed", Metadata: api.JSON(`{"a":1}`)},
 	}}}
-	require.Equal(t, []*runs.Session{changed}, transaction.amended([]*runs.Session{kept, changed}))
+	require.Equal(t, []*model.Session{changed}, transaction.amended([]*model.Session{kept, changed}))
 }

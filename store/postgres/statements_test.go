@@ -14,7 +14,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
@@ -76,7 +78,7 @@ func listStatements() map[string]string {
 	list := map[string]string{}
 	add := func(kind string, q any, sql string) { list[fmt.Sprintf("%s %+v", kind, q)] = sql }
 	for _, agent := range []string{"", "a"} {
-		for _, status := range []runs.Status{"", runs.SessionEnded, runs.SessionIdle, runs.StatusRunning} {
+		for _, status := range []api.Status{"", api.SessionEnded, api.SessionIdle, api.StatusRunning} {
 			for _, after := range []string{"", "s"} {
 				q := runs.SessionQuery{Status: status, AgentID: agent, After: after, Limit: 1}
 				sql, _ := sessionList(q)
@@ -88,13 +90,13 @@ func listStatements() map[string]string {
 	}
 	for _, session := range []string{"", "s"} {
 		for _, after := range []*runs.RequestPosition{nil, {SessionID: "s", RunID: "r", RequestID: "q"}} {
-			q := runs.RequestQuery{Kind: runs.KindApproval, SessionID: session, After: after, Limit: 1}
+			q := runs.RequestQuery{Kind: model.KindApproval, SessionID: session, After: after, Limit: 1}
 			sql, _ := requestList(q)
 			add("requests", q, sql)
 			sql, _ = requestCount(q)
 			add("count requests", q, sql)
 		}
-		for _, filter := range []runs.RunQuery{{}, {AgentID: "a"}, {Status: runs.StatusRunning}, {Status: runs.StatusFailed}, {Kind: runs.KindInput}, {AgentID: "a", Status: runs.StatusQueued, Kind: runs.KindInput}} {
+		for _, filter := range []runs.RunQuery{{}, {AgentID: "a"}, {Status: api.StatusRunning}, {Status: api.StatusFailed}, {Kind: api.KindInput}, {AgentID: "a", Status: api.StatusQueued, Kind: api.KindInput}} {
 			for _, after := range []*runs.RunPosition{nil, {SubmittedAtMs: 1, RunID: "r"}, {Over: true, SubmittedAtMs: 1, RunID: "r"}} {
 				for _, last := range []bool{false, true} {
 					q := filter
@@ -111,7 +113,7 @@ func listStatements() map[string]string {
 		}
 	}
 	for _, session := range []string{"", "s"} {
-		for _, state := range []runs.EffectState{"", runs.EffectPending, runs.EffectDone, runs.EffectFailed} {
+		for _, state := range []api.EffectState{"", api.EffectPending, api.EffectDone, api.EffectFailed} {
 			for _, after := range []*runs.EffectPosition{nil, {CreatedAtMs: 1, EffectID: "f"}} {
 				q := runs.EffectQuery{State: state, SessionID: session, After: after, Limit: 1}
 				sql, _ := effectList(q)

@@ -8,13 +8,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
-func approval(id string) runs.Suspension {
-	return runs.Suspension{Approvals: []runs.ApprovalRequest{{ID: id, ToolCallID: "call", ToolName: "bash", Input: runs.JSON(`{"command":"rm \u0000 -rf","n":1.10}`)}}}
+func approval(id string) api.Suspension {
+	return api.Suspension{Approvals: []api.ApprovalRequest{{ID: id, ToolCallID: "call", ToolName: "bash", Input: api.JSON(`{"command":"rm \u0000 -rf","n":1.10}`)}}}
 }
 
 func TestARunWaitsIsDecidedAndGoesOn(t *testing.T) {
@@ -29,12 +32,12 @@ func TestARunWaitsIsDecidedAndGoesOn(t *testing.T) {
 			ctx := context.Background()
 			s := open(t, postgrestest.URL(t), options)
 
-			created := do(t, s, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: runs.JSON(`{"a": [1,  2]}`), Key: "key"})
-			require.Equal(t, runs.StatusQueued, created.Run.Run.Status)
-			again := do(t, s, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: runs.JSON(`{"a":[1,2]}`), Key: "key"})
+			created := do(t, s, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`{"a": [1,  2]}`), Key: "key"})
+			require.Equal(t, api.StatusQueued, created.Run.Run.Status)
+			again := do(t, s, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`{"a":[1,2]}`), Key: "key"})
 			require.True(t, again.Replayed)
-			_, err := s.Do(ctx, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: runs.JSON(`1`), Key: "key"})
-			require.ErrorIs(t, err, runs.NewError(runs.CodeIdempotencyConflict, ""))
+			_, err := s.Do(ctx, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`), Key: "key"})
+			require.ErrorIs(t, err, refusal.New(api.CodeIdempotencyConflict, ""))
 
 			claimable, err := s.Claimable(ctx, nil, 10)
 			require.NoError(t, err)
@@ -46,32 +49,32 @@ func TestARunWaitsIsDecidedAndGoesOn(t *testing.T) {
 			claim := do(t, s, &runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
 			require.JSONEq(t, `{"a":[1,2]}`, string(claim.Input))
 			suspension := approval("q")
-			suspension.Checkpoint = runs.JSON(`"point"`)
+			suspension.Checkpoint = api.JSON(`"point"`)
 			waiting := do(t, s, &runs.Suspend{RunID: "r", Fence: 1, Suspension: suspension})
-			require.Equal(t, runs.StatusWaitingForApproval, waiting.Run.Run.Status)
+			require.Equal(t, api.StatusWaitingForApproval, waiting.Run.Run.Status)
 			read, err := s.Run(ctx, "r")
 			require.NoError(t, err)
 			require.Equal(t, waiting.Run.Requests, read.Requests)
 
-			pending, err := s.PendingRequests(ctx, runs.RequestQuery{Kind: runs.KindApproval, Limit: 10})
+			pending, err := s.PendingRequests(ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 10})
 			require.NoError(t, err)
 			require.Len(t, pending, 1)
 			session, err := s.Session(ctx, "s")
 			require.NoError(t, err)
 			require.Equal(t, 1, session.View().PendingCount)
 
-			do(t, s, &runs.ResolveApprovals{SessionID: "s", Resolutions: []runs.ApprovalDecision{{RequestID: "q", Behavior: runs.BehaviorAllow}}})
+			do(t, s, &runs.ResolveApprovals{SessionID: "s", Resolutions: []runs.ApprovalDecision{{RequestID: "q", Behavior: api.BehaviorAllow}}})
 			resumed := do(t, s, &runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
 			require.Equal(t, `"point"`, string(resumed.Checkpoint))
 			require.Len(t, resumed.Resume.Approvals, 1)
 			require.Equal(t, `{"command":"rm \u0000 -rf","n":1.10}`, string(resumed.Resume.Approvals[0].Request.Input))
 
-			do(t, s, &runs.AppendEvents{RunID: "r", Fence: 2, Events: []runs.JSON{runs.JSON(`{"type":"output","content":"done"}`)}})
-			do(t, s, &runs.Complete{RunID: "r", Fence: 2, Output: runs.JSON(`7`)})
+			do(t, s, &runs.AppendEvents{RunID: "r", Fence: 2, Events: []api.JSON{api.JSON(`{"type":"output","content":"done"}`)}})
+			do(t, s, &runs.Complete{RunID: "r", Fence: 2, Output: api.JSON(`7`)})
 			list, err := s.Runs(ctx, runs.RunQuery{SessionID: "s", Limit: 10})
 			require.NoError(t, err)
 			require.Len(t, list, 1)
-			require.Equal(t, runs.StatusCompleted, list[0].Run.Status)
+			require.Equal(t, api.StatusCompleted, list[0].Run.Status)
 			require.Equal(t, "done", list[0].Outputs[0].Content)
 			events, err := s.SessionEvents(ctx, "s", 0, 100)
 			require.NoError(t, err)
@@ -92,22 +95,22 @@ func TestReadsOfWhatIsNotThere(t *testing.T) {
 	s := open(t, postgrestest.URL(t), Options{NoListen: true})
 	for _, id := range []string{"unknown", "", "\x00", "\xff", "a b"} {
 		_, err := s.Run(ctx, id)
-		require.Equal(t, runs.CodeRunNotFound, runs.ErrorCode(err), "%q", id)
+		require.Equal(t, api.CodeRunNotFound, refusal.CodeOf(err), "%q", id)
 		_, err = s.RunEvents(ctx, id, 0, 1)
-		require.Equal(t, runs.CodeRunNotFound, runs.ErrorCode(err), "%q", id)
+		require.Equal(t, api.CodeRunNotFound, refusal.CodeOf(err), "%q", id)
 		_, _, err = s.SettledAfter(ctx, id, 0)
-		require.Equal(t, runs.CodeRunNotFound, runs.ErrorCode(err), "%q", id)
+		require.Equal(t, api.CodeRunNotFound, refusal.CodeOf(err), "%q", id)
 		_, err = s.Session(ctx, id)
-		require.Equal(t, runs.CodeSessionNotFound, runs.ErrorCode(err), "%q", id)
+		require.Equal(t, api.CodeSessionNotFound, refusal.CodeOf(err), "%q", id)
 		_, err = s.SessionEvents(ctx, id, 0, 1)
-		require.Equal(t, runs.CodeSessionNotFound, runs.ErrorCode(err), "%q", id)
+		require.Equal(t, api.CodeSessionNotFound, refusal.CodeOf(err), "%q", id)
 		_, err = s.Do(ctx, &runs.ClaimRun{RunID: id, WorkerID: "w"})
-		require.Equal(t, runs.CodeRunNotFound, runs.ErrorCode(err), "%q", id)
+		require.Equal(t, api.CodeRunNotFound, refusal.CodeOf(err), "%q", id)
 		if id != "" {
 			_, err = s.Do(ctx, &runs.EndSession{SessionID: id})
-			require.Equal(t, runs.CodeSessionNotFound, runs.ErrorCode(err), "%q", id)
+			require.Equal(t, api.CodeSessionNotFound, refusal.CodeOf(err), "%q", id)
 		}
-		list, err := s.Runs(ctx, runs.RunQuery{AgentID: id + "x", Status: runs.Status(id), After: &runs.RunPosition{RunID: id}, Limit: 1})
+		list, err := s.Runs(ctx, runs.RunQuery{AgentID: id + "x", Status: api.Status(id), After: &runs.RunPosition{RunID: id}, Limit: 1})
 		require.NoError(t, err)
 		require.Empty(t, list)
 		claimable, err := s.Claimable(ctx, []string{id}, 1)
@@ -129,7 +132,7 @@ func TestTwoReplicasMakeOneSession(t *testing.T) {
 			group.Go(func() {
 				// All use one key, and half of them ask for it together with a session row.
 				reply, err := replicas[i%2].Do(context.Background(), &runs.CreateRun{
-					SessionID: sessionID, SessionGiven: true, Input: runs.JSON(`1`), Key: "key",
+					SessionID: sessionID, SessionGiven: true, Input: api.JSON(`1`), Key: "key",
 				})
 				if err == nil && reply.Replayed {
 					runIDs[i] = reply.ReplayRunID
@@ -161,7 +164,7 @@ func TestNoticesCrossReplicas(t *testing.T) {
 	deadline := time.After(20 * time.Second)
 	for {
 		// A replica that does not listen yet misses a hint; the next one reaches it.
-		created := do(t, teller, &runs.CreateRun{Input: runs.JSON(`1`)})
+		created := do(t, teller, &runs.CreateRun{Input: api.JSON(`1`)})
 		at := <-own
 		for at.SessionID == "" { // the teller's own listener has started
 			at = <-own

@@ -10,12 +10,12 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/holdpoint/holdpoint/migrations"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 var (
-	_ runs.Walker = (*Store)(nil)
-	_ runs.Walker = (*Inspector)(nil)
+	_ model.Walker = (*Store)(nil)
+	_ model.Walker = (*Inspector)(nil)
 )
 
 // Inspector reads a database and never writes to it, on one connection of its own.
@@ -56,7 +56,7 @@ func checkSchema(ctx context.Context, config *pgx.ConnConfig) (err error) {
 
 // Walk implements runs.Walker. While it lasts, the server keeps the row versions
 // that its snapshot shows.
-func (i *Inspector) Walk(ctx context.Context, visit func(*runs.SessionRows) error) error {
+func (i *Inspector) Walk(ctx context.Context, visit func(*model.SessionRows) error) error {
 	return walk(ctx, i.conn, visit)
 }
 
@@ -64,7 +64,7 @@ func (i *Inspector) Walk(ctx context.Context, visit func(*runs.SessionRows) erro
 func (i *Inspector) Close() error { return i.conn.Close(context.Background()) }
 
 // Walk implements runs.Walker. It holds one of the connections that reads use.
-func (s *Store) Walk(ctx context.Context, visit func(*runs.SessionRows) error) error {
+func (s *Store) Walk(ctx context.Context, visit func(*model.SessionRows) error) error {
 	conn, err := s.reads.Acquire(ctx)
 	if err != nil {
 		return readFailure(ctx, err)
@@ -79,7 +79,7 @@ const walkPage = 256
 
 // walk reads all tables side by side, each through a cursor of one transaction
 // whose first statement fixes the moment that all of them show.
-func walk(ctx context.Context, conn *pgx.Conn, visit func(*runs.SessionRows) error) (err error) {
+func walk(ctx context.Context, conn *pgx.Conn, visit func(*model.SessionRows) error) (err error) {
 	if _, err := conn.Exec(ctx, sqlBeginSnapshot); err != nil {
 		return readFailure(ctx, err)
 	}
@@ -90,7 +90,7 @@ func walk(ctx context.Context, conn *pgx.Conn, visit func(*runs.SessionRows) err
 			err = readFailure(ctx, rollback)
 		}
 	}()
-	streams := runs.RowStreams{
+	streams := model.RowStreams{
 		Sessions: readTable(ctx, conn, "sessions", sessionTargets, `SELECT`+sessionColumns+` FROM sessions AS s ORDER BY s.session_id`),
 		Runs:     readTable(ctx, conn, "runs", runTargets, `SELECT`+runColumns+` FROM runs AS r ORDER BY r.session_id`),
 		Requests: readTable(ctx, conn, "requests", requestTargets, `SELECT`+requestColumns+` FROM requests AS q ORDER BY q.session_id`),
@@ -104,7 +104,7 @@ func walk(ctx context.Context, conn *pgx.Conn, visit func(*runs.SessionRows) err
 }
 
 // readTable declares a cursor when the first row is asked for.
-func readTable[R any](ctx context.Context, conn *pgx.Conn, table string, targets func(*R) []any, query string) runs.NextRow[R] {
+func readTable[R any](ctx context.Context, conn *pgx.Conn, table string, targets func(*R) []any, query string) model.NextRow[R] {
 	cursor := "walk_" + table
 	fetch := "FETCH FORWARD " + strconv.Itoa(walkPage) + " FROM " + cursor
 	var page []*R

@@ -1,6 +1,6 @@
 package postgres
 
-import "github.com/holdpoint/holdpoint/runs"
+import "github.com/holdpoint/holdpoint/runs/model"
 
 const sqlInsertEffects = `
 INSERT INTO effects (
@@ -13,20 +13,20 @@ SELECT
 	nullif(($11::text[])[u.i], ''), ($12::text[])[u.i]
 FROM generate_subscripts($5::text[], 1) AS u (i)`
 
-func insertEffectsArguments(rows []*runs.Effect) []any {
+func insertEffectsArguments(rows []*model.Effect) []any {
 	return []any{
-		integers(rows, func(f *runs.Effect) int64 { return f.CreatedAtMs }),
-		integers(rows, func(f *runs.Effect) int64 { return f.DueAtMs }),
-		integers(rows, func(f *runs.Effect) int64 { return f.Attempts }),
-		integers(rows, func(f *runs.Effect) int64 { return f.FinishedAtMs }),
-		texts(rows, func(f *runs.Effect) string { return f.SessionID }),
-		texts(rows, func(f *runs.Effect) string { return f.EffectID }),
-		texts(rows, func(f *runs.Effect) string { return f.RunID }),
-		texts(rows, func(f *runs.Effect) string { return string(f.Kind) }),
-		texts(rows, func(f *runs.Effect) string { return string(f.State) }),
-		texts(rows, func(f *runs.Effect) string { return f.TargetSessionID }),
-		texts(rows, func(f *runs.Effect) string { return f.LastError }),
-		texts(rows, func(f *runs.Effect) string { return string(f.Payload) }),
+		integers(rows, func(f *model.Effect) int64 { return f.CreatedAtMs }),
+		integers(rows, func(f *model.Effect) int64 { return f.DueAtMs }),
+		integers(rows, func(f *model.Effect) int64 { return f.Attempts }),
+		integers(rows, func(f *model.Effect) int64 { return f.FinishedAtMs }),
+		texts(rows, func(f *model.Effect) string { return f.SessionID }),
+		texts(rows, func(f *model.Effect) string { return f.EffectID }),
+		texts(rows, func(f *model.Effect) string { return f.RunID }),
+		texts(rows, func(f *model.Effect) string { return string(f.Kind) }),
+		texts(rows, func(f *model.Effect) string { return string(f.State) }),
+		texts(rows, func(f *model.Effect) string { return f.TargetSessionID }),
+		texts(rows, func(f *model.Effect) string { return f.LastError }),
+		texts(rows, func(f *model.Effect) string { return string(f.Payload) }),
 	}
 }
 
@@ -41,15 +41,15 @@ UPDATE effects AS f SET
 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS u (session_id, effect_id, i)
 WHERE f.session_id = u.session_id AND f.effect_id = u.effect_id`
 
-func updateEffectsArguments(rows []*runs.Effect) []any {
+func updateEffectsArguments(rows []*model.Effect) []any {
 	return []any{
-		texts(rows, func(f *runs.Effect) string { return f.SessionID }),
-		texts(rows, func(f *runs.Effect) string { return f.EffectID }),
-		integers(rows, func(f *runs.Effect) int64 { return f.DueAtMs }),
-		integers(rows, func(f *runs.Effect) int64 { return f.Attempts }),
-		integers(rows, func(f *runs.Effect) int64 { return f.FinishedAtMs }),
-		texts(rows, func(f *runs.Effect) string { return string(f.State) }),
-		texts(rows, func(f *runs.Effect) string { return f.LastError }),
+		texts(rows, func(f *model.Effect) string { return f.SessionID }),
+		texts(rows, func(f *model.Effect) string { return f.EffectID }),
+		integers(rows, func(f *model.Effect) int64 { return f.DueAtMs }),
+		integers(rows, func(f *model.Effect) int64 { return f.Attempts }),
+		integers(rows, func(f *model.Effect) int64 { return f.FinishedAtMs }),
+		texts(rows, func(f *model.Effect) string { return string(f.State) }),
+		texts(rows, func(f *model.Effect) string { return f.LastError }),
 	}
 }
 
@@ -64,20 +64,20 @@ SELECT
 	nullif(($11::text[])[u.i], ''), ($12::text[])[u.i]
 FROM generate_subscripts($5::text[], 1) AS u (i)`
 
-func insertMessagesArguments(rows []*runs.Message) []any {
+func insertMessagesArguments(rows []*model.Message) []any {
 	return []any{
-		integers(rows, func(m *runs.Message) int64 { return m.CreatedAtMs }),
-		integers(rows, func(m *runs.Message) int64 { return m.DeliveryAttempts }),
-		integers(rows, func(m *runs.Message) int64 { return m.LeaseExpiresAtMs }),
-		integers(rows, func(m *runs.Message) int64 { return m.AcknowledgedAtMs }),
-		texts(rows, func(m *runs.Message) string { return m.SessionID }),
-		texts(rows, func(m *runs.Message) string { return m.MessageID }),
-		texts(rows, func(m *runs.Message) string { return m.RunID }),
-		texts(rows, func(m *runs.Message) string { return m.FromSessionID }),
-		texts(rows, func(m *runs.Message) string { return string(m.State) }),
-		texts(rows, func(m *runs.Message) string { return m.Subject }),
-		texts(rows, func(m *runs.Message) string { return m.LastError }),
-		texts(rows, func(m *runs.Message) string { return string(m.Payload) }),
+		integers(rows, func(m *model.Message) int64 { return m.CreatedAtMs }),
+		integers(rows, func(m *model.Message) int64 { return m.DeliveryAttempts }),
+		integers(rows, func(m *model.Message) int64 { return m.LeaseExpiresAtMs }),
+		integers(rows, func(m *model.Message) int64 { return m.AcknowledgedAtMs }),
+		texts(rows, func(m *model.Message) string { return m.SessionID }),
+		texts(rows, func(m *model.Message) string { return m.MessageID }),
+		texts(rows, func(m *model.Message) string { return m.RunID }),
+		texts(rows, func(m *model.Message) string { return m.FromSessionID }),
+		texts(rows, func(m *model.Message) string { return string(m.State) }),
+		texts(rows, func(m *model.Message) string { return m.Subject }),
+		texts(rows, func(m *model.Message) string { return m.LastError }),
+		texts(rows, func(m *model.Message) string { return string(m.Payload) }),
 	}
 }
 
@@ -92,14 +92,14 @@ UPDATE messages AS m SET
 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS u (session_id, message_id, i)
 WHERE m.session_id = u.session_id AND m.message_id = u.message_id`
 
-func updateMessagesArguments(rows []*runs.Message) []any {
+func updateMessagesArguments(rows []*model.Message) []any {
 	return []any{
-		texts(rows, func(m *runs.Message) string { return m.SessionID }),
-		texts(rows, func(m *runs.Message) string { return m.MessageID }),
-		integers(rows, func(m *runs.Message) int64 { return m.DeliveryAttempts }),
-		integers(rows, func(m *runs.Message) int64 { return m.LeaseExpiresAtMs }),
-		integers(rows, func(m *runs.Message) int64 { return m.AcknowledgedAtMs }),
-		texts(rows, func(m *runs.Message) string { return string(m.State) }),
-		texts(rows, func(m *runs.Message) string { return m.LastError }),
+		texts(rows, func(m *model.Message) string { return m.SessionID }),
+		texts(rows, func(m *model.Message) string { return m.MessageID }),
+		integers(rows, func(m *model.Message) int64 { return m.DeliveryAttempts }),
+		integers(rows, func(m *model.Message) int64 { return m.LeaseExpiresAtMs }),
+		integers(rows, func(m *model.Message) int64 { return m.AcknowledgedAtMs }),
+		texts(rows, func(m *model.Message) string { return string(m.State) }),
+		texts(rows, func(m *model.Message) string { return m.LastError }),
 	}
 }

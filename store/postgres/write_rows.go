@@ -1,6 +1,6 @@
 package postgres
 
-import "github.com/holdpoint/holdpoint/runs"
+import "github.com/holdpoint/holdpoint/runs/model"
 
 const sqlInsertSessions = `
 INSERT INTO sessions (
@@ -13,18 +13,18 @@ SELECT
 	nullif(($10::text[])[u.i], '')
 FROM generate_subscripts($6::text[], 1) AS u (i)`
 
-func insertSessionsArguments(rows []*runs.Session) []any {
+func insertSessionsArguments(rows []*model.Session) []any {
 	return []any{
-		integers(rows, func(s *runs.Session) int64 { return s.QueuedCount }),
-		integers(rows, func(s *runs.Session) int64 { return s.LastEventID }),
-		integers(rows, func(s *runs.Session) int64 { return s.EndedAtMs }),
-		integers(rows, func(s *runs.Session) int64 { return s.CreatedAtMs }),
-		integers(rows, func(s *runs.Session) int64 { return s.UpdatedAtMs }),
-		texts(rows, func(s *runs.Session) string { return s.SessionID }),
-		texts(rows, func(s *runs.Session) string { return s.AgentID }),
-		texts(rows, func(s *runs.Session) string { return s.ParentSessionID }),
-		texts(rows, func(s *runs.Session) string { return s.ActiveRunID }),
-		texts(rows, func(s *runs.Session) string { return string(s.Metadata) }),
+		integers(rows, func(s *model.Session) int64 { return s.QueuedCount }),
+		integers(rows, func(s *model.Session) int64 { return s.LastEventID }),
+		integers(rows, func(s *model.Session) int64 { return s.EndedAtMs }),
+		integers(rows, func(s *model.Session) int64 { return s.CreatedAtMs }),
+		integers(rows, func(s *model.Session) int64 { return s.UpdatedAtMs }),
+		texts(rows, func(s *model.Session) string { return s.SessionID }),
+		texts(rows, func(s *model.Session) string { return s.AgentID }),
+		texts(rows, func(s *model.Session) string { return s.ParentSessionID }),
+		texts(rows, func(s *model.Session) string { return s.ActiveRunID }),
+		texts(rows, func(s *model.Session) string { return string(s.Metadata) }),
 	}
 }
 
@@ -38,14 +38,14 @@ UPDATE sessions AS s SET
 FROM unnest($1::text[]) WITH ORDINALITY AS u (session_id, i)
 WHERE s.session_id = u.session_id`
 
-func updateSessionsArguments(rows []*runs.Session) []any {
+func updateSessionsArguments(rows []*model.Session) []any {
 	return []any{
-		texts(rows, func(s *runs.Session) string { return s.SessionID }),
-		integers(rows, func(s *runs.Session) int64 { return s.QueuedCount }),
-		integers(rows, func(s *runs.Session) int64 { return s.LastEventID }),
-		integers(rows, func(s *runs.Session) int64 { return s.EndedAtMs }),
-		integers(rows, func(s *runs.Session) int64 { return s.UpdatedAtMs }),
-		texts(rows, func(s *runs.Session) string { return s.ActiveRunID }),
+		texts(rows, func(s *model.Session) string { return s.SessionID }),
+		integers(rows, func(s *model.Session) int64 { return s.QueuedCount }),
+		integers(rows, func(s *model.Session) int64 { return s.LastEventID }),
+		integers(rows, func(s *model.Session) int64 { return s.EndedAtMs }),
+		integers(rows, func(s *model.Session) int64 { return s.UpdatedAtMs }),
+		texts(rows, func(s *model.Session) string { return s.ActiveRunID }),
 	}
 }
 
@@ -56,10 +56,10 @@ UPDATE sessions AS s SET metadata = nullif(($2::text[])[u.i], '')
 FROM unnest($1::text[]) WITH ORDINALITY AS u (session_id, i)
 WHERE s.session_id = u.session_id`
 
-func amendSessionsArguments(rows []*runs.Session) []any {
+func amendSessionsArguments(rows []*model.Session) []any {
 	return []any{
-		texts(rows, func(s *runs.Session) string { return s.SessionID }),
-		texts(rows, func(s *runs.Session) string { return string(s.Metadata) }),
+		texts(rows, func(s *model.Session) string { return s.SessionID }),
+		texts(rows, func(s *model.Session) string { return string(s.Metadata) }),
 	}
 }
 
@@ -77,25 +77,25 @@ SELECT
 	nullif(($17::text[])[u.i], '')
 FROM generate_subscripts($6::text[], 1) AS u (i)`
 
-func insertRequestsArguments(rows []*runs.Request) []any {
+func insertRequestsArguments(rows []*model.Request) []any {
 	return []any{
-		integers(rows, func(q *runs.Request) int64 { return q.Number }),
-		integers(rows, func(q *runs.Request) int64 { return q.DueAtMs }),
-		integers(rows, func(q *runs.Request) int64 { return q.CreatedAtMs }),
-		integers(rows, func(q *runs.Request) int64 { return q.SettledNumber }),
-		integers(rows, func(q *runs.Request) int64 { return q.SettledAtMs }),
-		texts(rows, func(q *runs.Request) string { return q.SessionID }),
-		texts(rows, func(q *runs.Request) string { return q.RunID }),
-		texts(rows, func(q *runs.Request) string { return q.RequestID }),
-		texts(rows, func(q *runs.Request) string { return string(q.Kind) }),
-		texts(rows, func(q *runs.Request) string { return string(q.Outcome) }),
-		texts(rows, func(q *runs.Request) string { return q.Handle }),
-		texts(rows, func(q *runs.Request) string { return q.SuspensionID }),
-		texts(rows, func(q *runs.Request) string { return q.SuspensionDigest }),
-		texts(rows, func(q *runs.Request) string { return string(q.Resolution) }),
-		texts(rows, func(q *runs.Request) string { return string(q.Body) }),
-		texts(rows, func(q *runs.Request) string { return q.RuleID }),
-		texts(rows, func(q *runs.Request) string { return string(q.PartialAnswers) }),
+		integers(rows, func(q *model.Request) int64 { return q.Number }),
+		integers(rows, func(q *model.Request) int64 { return q.DueAtMs }),
+		integers(rows, func(q *model.Request) int64 { return q.CreatedAtMs }),
+		integers(rows, func(q *model.Request) int64 { return q.SettledNumber }),
+		integers(rows, func(q *model.Request) int64 { return q.SettledAtMs }),
+		texts(rows, func(q *model.Request) string { return q.SessionID }),
+		texts(rows, func(q *model.Request) string { return q.RunID }),
+		texts(rows, func(q *model.Request) string { return q.RequestID }),
+		texts(rows, func(q *model.Request) string { return string(q.Kind) }),
+		texts(rows, func(q *model.Request) string { return string(q.Outcome) }),
+		texts(rows, func(q *model.Request) string { return q.Handle }),
+		texts(rows, func(q *model.Request) string { return q.SuspensionID }),
+		texts(rows, func(q *model.Request) string { return q.SuspensionDigest }),
+		texts(rows, func(q *model.Request) string { return string(q.Resolution) }),
+		texts(rows, func(q *model.Request) string { return string(q.Body) }),
+		texts(rows, func(q *model.Request) string { return q.RuleID }),
+		texts(rows, func(q *model.Request) string { return string(q.PartialAnswers) }),
 	}
 }
 
@@ -113,18 +113,18 @@ UPDATE requests AS q SET
 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS u (session_id, run_id, request_id, i)
 WHERE q.session_id = u.session_id AND q.run_id = u.run_id AND q.request_id = u.request_id`
 
-func settleRequestsArguments(rows []*runs.Request) []any {
+func settleRequestsArguments(rows []*model.Request) []any {
 	return []any{
-		texts(rows, func(q *runs.Request) string { return q.SessionID }),
-		texts(rows, func(q *runs.Request) string { return q.RunID }),
-		texts(rows, func(q *runs.Request) string { return q.RequestID }),
-		integers(rows, func(q *runs.Request) int64 { return q.DueAtMs }),
-		integers(rows, func(q *runs.Request) int64 { return q.SettledNumber }),
-		integers(rows, func(q *runs.Request) int64 { return q.SettledAtMs }),
-		texts(rows, func(q *runs.Request) string { return string(q.Outcome) }),
-		texts(rows, func(q *runs.Request) string { return string(q.Resolution) }),
-		texts(rows, func(q *runs.Request) string { return q.RuleID }),
-		texts(rows, func(q *runs.Request) string { return string(q.PartialAnswers) }),
+		texts(rows, func(q *model.Request) string { return q.SessionID }),
+		texts(rows, func(q *model.Request) string { return q.RunID }),
+		texts(rows, func(q *model.Request) string { return q.RequestID }),
+		integers(rows, func(q *model.Request) int64 { return q.DueAtMs }),
+		integers(rows, func(q *model.Request) int64 { return q.SettledNumber }),
+		integers(rows, func(q *model.Request) int64 { return q.SettledAtMs }),
+		texts(rows, func(q *model.Request) string { return string(q.Outcome) }),
+		texts(rows, func(q *model.Request) string { return string(q.Resolution) }),
+		texts(rows, func(q *model.Request) string { return q.RuleID }),
+		texts(rows, func(q *model.Request) string { return string(q.PartialAnswers) }),
 	}
 }
 
@@ -136,15 +136,15 @@ SELECT
 	($5::text[])[u.i], ($6::text[])[u.i], ($7::text[])[u.i]
 FROM generate_subscripts($3::text[], 1) AS u (i)`
 
-func insertEventsArguments(rows []*runs.Event) []any {
+func insertEventsArguments(rows []*model.Event) []any {
 	return []any{
-		integers(rows, func(e *runs.Event) int64 { return e.EventID }),
-		integers(rows, func(e *runs.Event) int64 { return e.TimestampMs }),
-		texts(rows, func(e *runs.Event) string { return e.SessionID }),
-		texts(rows, func(e *runs.Event) string { return e.RunID }),
-		texts(rows, func(e *runs.Event) string { return e.AgentID }),
-		texts(rows, func(e *runs.Event) string { return string(e.Type) }),
-		texts(rows, func(e *runs.Event) string { return string(e.Body) }),
+		integers(rows, func(e *model.Event) int64 { return e.EventID }),
+		integers(rows, func(e *model.Event) int64 { return e.TimestampMs }),
+		texts(rows, func(e *model.Event) string { return e.SessionID }),
+		texts(rows, func(e *model.Event) string { return e.RunID }),
+		texts(rows, func(e *model.Event) string { return e.AgentID }),
+		texts(rows, func(e *model.Event) string { return string(e.Type) }),
+		texts(rows, func(e *model.Event) string { return string(e.Body) }),
 	}
 }
 
@@ -156,15 +156,15 @@ SELECT
 	($5::text[])[u.i], ($6::text[])[u.i], ($7::text[])[u.i]
 FROM generate_subscripts($6::text[], 1) AS u (i)`
 
-func insertRecordsArguments(rows []*runs.IdempotencyRecord) []any {
+func insertRecordsArguments(rows []*model.IdempotencyRecord) []any {
 	return []any{
-		integers(rows, func(r *runs.IdempotencyRecord) int64 { return r.CreatedAtMs }),
-		texts(rows, func(r *runs.IdempotencyRecord) string { return r.Scope }),
-		texts(rows, func(r *runs.IdempotencyRecord) string { return string(r.Operation) }),
-		texts(rows, func(r *runs.IdempotencyRecord) string { return r.IdempotencyKey }),
-		texts(rows, func(r *runs.IdempotencyRecord) string { return r.Fingerprint }),
-		texts(rows, func(r *runs.IdempotencyRecord) string { return r.SessionID }),
-		texts(rows, func(r *runs.IdempotencyRecord) string { return r.RunID }),
+		integers(rows, func(r *model.IdempotencyRecord) int64 { return r.CreatedAtMs }),
+		texts(rows, func(r *model.IdempotencyRecord) string { return r.Scope }),
+		texts(rows, func(r *model.IdempotencyRecord) string { return string(r.Operation) }),
+		texts(rows, func(r *model.IdempotencyRecord) string { return r.IdempotencyKey }),
+		texts(rows, func(r *model.IdempotencyRecord) string { return r.Fingerprint }),
+		texts(rows, func(r *model.IdempotencyRecord) string { return r.SessionID }),
+		texts(rows, func(r *model.IdempotencyRecord) string { return r.RunID }),
 	}
 }
 

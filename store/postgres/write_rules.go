@@ -1,6 +1,9 @@
 package postgres
 
-import "github.com/holdpoint/holdpoint/runs"
+import (
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
 
 const sqlInsertRules = `
 INSERT INTO rules (
@@ -17,34 +20,34 @@ SELECT
 	($19::text[])[u.i]
 FROM generate_subscripts($6::text[], 1) AS u (i)`
 
-func insertRulesArguments(rows []*runs.Rule) []any {
+func insertRulesArguments(rows []*rules.Rule) []any {
 	return []any{
-		integers(rows, func(l *runs.Rule) int64 { return l.CreatedAtMs }),
-		integers(rows, func(l *runs.Rule) int64 { return l.ExpiresAtMs }),
-		integers(rows, func(l *runs.Rule) int64 { return l.MaxUses }),
-		integers(rows, func(l *runs.Rule) int64 { return l.Uses }),
-		integers(rows, func(l *runs.Rule) int64 { return l.RevokedAtMs }),
-		texts(rows, func(l *runs.Rule) string { return l.SessionID }),
-		texts(rows, func(l *runs.Rule) string { return l.RuleID }),
-		texts(rows, func(l *runs.Rule) string { return l.AgentID }),
-		texts(rows, func(l *runs.Rule) string { return l.ToolName }),
-		texts(rows, func(l *runs.Rule) string { return string(l.Effect) }),
-		texts(rows, func(l *runs.Rule) string { return l.Match.InputDigest }),
-		texts(rows, func(l *runs.Rule) string { return l.SourceRunID }),
-		texts(rows, func(l *runs.Rule) string { return l.SourceRequestID }),
-		texts(rows, func(l *runs.Rule) string { return l.PayloadDigest }),
-		texts(rows, func(l *runs.Rule) string { return l.CreatedBy }),
-		texts(rows, func(l *runs.Rule) string { return l.RevokedBy }),
-		texts(rows, func(l *runs.Rule) string { return l.Reason }),
-		texts(rows, func(l *runs.Rule) string { return l.Text }),
+		integers(rows, func(l *rules.Rule) int64 { return l.CreatedAtMs }),
+		integers(rows, func(l *rules.Rule) int64 { return l.ExpiresAtMs }),
+		integers(rows, func(l *rules.Rule) int64 { return l.MaxUses }),
+		integers(rows, func(l *rules.Rule) int64 { return l.Uses }),
+		integers(rows, func(l *rules.Rule) int64 { return l.RevokedAtMs }),
+		texts(rows, func(l *rules.Rule) string { return l.SessionID }),
+		texts(rows, func(l *rules.Rule) string { return l.RuleID }),
+		texts(rows, func(l *rules.Rule) string { return l.AgentID }),
+		texts(rows, func(l *rules.Rule) string { return l.ToolName }),
+		texts(rows, func(l *rules.Rule) string { return string(l.Effect) }),
+		texts(rows, func(l *rules.Rule) string { return l.Match.InputDigest }),
+		texts(rows, func(l *rules.Rule) string { return l.SourceRunID }),
+		texts(rows, func(l *rules.Rule) string { return l.SourceRequestID }),
+		texts(rows, func(l *rules.Rule) string { return l.PayloadDigest }),
+		texts(rows, func(l *rules.Rule) string { return l.CreatedBy }),
+		texts(rows, func(l *rules.Rule) string { return l.RevokedBy }),
+		texts(rows, func(l *rules.Rule) string { return l.Reason }),
+		texts(rows, func(l *rules.Rule) string { return l.Text }),
 		texts(rows, matchText),
 	}
 }
 
 // matchText is empty for a match that has no JSON form, and the database refuses it;
 // every match that a rule is made with has one.
-func matchText(l *runs.Rule) string {
-	text, err := runs.Canonical(l.Match)
+func matchText(l *rules.Rule) string {
+	text, err := document.Canonical(l.Match)
 	if err != nil {
 		return ""
 	}
@@ -60,12 +63,12 @@ UPDATE rules AS l SET
 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS u (session_id, rule_id, i)
 WHERE l.session_id = u.session_id AND l.rule_id = u.rule_id`
 
-func updateRulesArguments(rows []*runs.Rule) []any {
+func updateRulesArguments(rows []*rules.Rule) []any {
 	return []any{
-		texts(rows, func(l *runs.Rule) string { return l.SessionID }),
-		texts(rows, func(l *runs.Rule) string { return l.RuleID }),
-		integers(rows, func(l *runs.Rule) int64 { return l.Uses }),
-		integers(rows, func(l *runs.Rule) int64 { return l.RevokedAtMs }),
-		texts(rows, func(l *runs.Rule) string { return l.RevokedBy }),
+		texts(rows, func(l *rules.Rule) string { return l.SessionID }),
+		texts(rows, func(l *rules.Rule) string { return l.RuleID }),
+		integers(rows, func(l *rules.Rule) int64 { return l.Uses }),
+		integers(rows, func(l *rules.Rule) int64 { return l.RevokedAtMs }),
+		texts(rows, func(l *rules.Rule) string { return l.RevokedBy }),
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
@@ -120,12 +122,12 @@ func ask(t *testing.T, store *Store) {
 		func() error { _, err := store.Effects(ctx, runs.EffectQuery{Limit: 10}); return err },
 		func() error { _, err := store.Effects(ctx, runs.EffectQuery{SessionID: "s-1", Limit: 10}); return err },
 		func() error {
-			_, err := store.Effects(ctx, runs.EffectQuery{State: runs.EffectPending, Limit: 10})
+			_, err := store.Effects(ctx, runs.EffectQuery{State: api.EffectPending, Limit: 10})
 			return err
 		},
 		func() error {
 			_, err := store.Effects(ctx, runs.EffectQuery{
-				State: runs.EffectFailed, After: &runs.EffectPosition{CreatedAtMs: 1, EffectID: "e"}, Limit: 10,
+				State: api.EffectFailed, After: &runs.EffectPosition{CreatedAtMs: 1, EffectID: "e"}, Limit: 10,
 			})
 			return err
 		},
@@ -144,12 +146,12 @@ func ask(t *testing.T, store *Store) {
 		},
 		func() error { _, err := store.Runs(ctx, runs.RunQuery{Limit: 10, PriorityActive: true}); return err },
 		func() error {
-			_, err := store.PendingRequests(ctx, runs.RequestQuery{Kind: runs.KindApproval, Limit: 10})
+			_, err := store.PendingRequests(ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 10})
 			return err
 		},
 		func() error {
 			_, err := store.PendingRequests(ctx, runs.RequestQuery{
-				Kind: runs.KindQuestion, SessionID: "s-1", After: &runs.RequestPosition{SessionID: "s-1", RunID: "r", RequestID: "q"}, Limit: 10,
+				Kind: model.KindQuestion, SessionID: "s-1", After: &runs.RequestPosition{SessionID: "s-1", RunID: "r", RequestID: "q"}, Limit: 10,
 			})
 			return err
 		},

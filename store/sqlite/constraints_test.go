@@ -7,44 +7,46 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
 // legal returns the rows of a waiting run, which each case below spoils.
 func legal() runs.Writes {
 	return runs.Writes{
-		NewSessions: []*runs.Session{{SessionID: "s", AgentID: "a", ActiveRunID: "r", LastEventID: 1, CreatedAtMs: 1, UpdatedAtMs: 1}},
-		NewRuns: []*runs.Run{{
-			RunID: "r", SessionID: "s", AgentID: "a", Kind: runs.KindInput, Status: runs.StatusWaitingForApproval, Input: runs.JSON(`1`),
+		NewSessions: []*model.Session{{SessionID: "s", AgentID: "a", ActiveRunID: "r", LastEventID: 1, CreatedAtMs: 1, UpdatedAtMs: 1}},
+		NewRuns: []*model.Run{{
+			RunID: "r", SessionID: "s", AgentID: "a", Kind: api.KindInput, Status: api.StatusWaitingForApproval, Input: api.JSON(`1`),
 			SubmittedAtMs: 1, StartedAtMs: 1, UpdatedAtMs: 1, FirstEventID: 1, LastEventID: 1, Fence: 1, WorkerID: "w", RaisedCount: 1,
 		}},
-		NewRequests: []*runs.Request{{
+		NewRequests: []*model.Request{{
 			SessionID: "s", RunID: "r", RequestID: "q", Handle: "h", SuspensionID: "p", Number: 1,
-			Kind: runs.KindApproval, Body: runs.JSON(`{}`), DueAtMs: 9, CreatedAtMs: 1,
+			Kind: model.KindApproval, Body: api.JSON(`{}`), DueAtMs: 9, CreatedAtMs: 1,
 		}},
-		Events:  []*runs.Event{{SessionID: "s", EventID: 1, RunID: "r", AgentID: "a", Type: runs.EventAccepted, TimestampMs: 1, Body: runs.JSON(`{}`)}},
-		Records: []*runs.IdempotencyRecord{{RecordKey: runs.RecordKey{Operation: runs.OperationCreateRun, Scope: "s", IdempotencyKey: "k"}, CreatedAtMs: 1}},
-		NewEffects: []*runs.Effect{{
-			SessionID: "s", EffectID: "e", RunID: "r", Kind: runs.EffectOpenClarification, State: runs.EffectPending,
-			TargetSessionID: "p", Payload: runs.JSON(`{}`), CreatedAtMs: 1, DueAtMs: 1,
+		Events:  []*model.Event{{SessionID: "s", EventID: 1, RunID: "r", AgentID: "a", Type: api.EventAccepted, TimestampMs: 1, Body: api.JSON(`{}`)}},
+		Records: []*model.IdempotencyRecord{{RecordKey: model.RecordKey{Operation: model.OperationCreateRun, Scope: "s", IdempotencyKey: "k"}, CreatedAtMs: 1}},
+		NewEffects: []*model.Effect{{
+			SessionID: "s", EffectID: "e", RunID: "r", Kind: api.EffectOpenClarification, State: api.EffectPending,
+			TargetSessionID: "p", Payload: api.JSON(`{}`), CreatedAtMs: 1, DueAtMs: 1,
 		}},
-		NewMessages: []*runs.Message{{
-			SessionID: "s", MessageID: "m", RunID: "r", FromSessionID: "p", State: runs.MessagePending, Subject: "t",
-			Payload: runs.JSON(`{}`), CreatedAtMs: 1,
+		NewMessages: []*model.Message{{
+			SessionID: "s", MessageID: "m", RunID: "r", FromSessionID: "p", State: api.MessagePending, Subject: "t",
+			Payload: api.JSON(`{}`), CreatedAtMs: 1,
 		}},
 	}
 }
 
-func settled(w *runs.Writes, outcome runs.Outcome) {
+func settled(w *runs.Writes, outcome api.Outcome) {
 	request := w.NewRequests[0]
-	request.Outcome, request.SettledNumber, request.Resolution, request.SettledAtMs, request.DueAtMs = outcome, 1, runs.JSON(`{}`), 1, 0
+	request.Outcome, request.SettledNumber, request.Resolution, request.SettledAtMs, request.DueAtMs = outcome, 1, api.JSON(`{}`), 1, 0
 }
 
 func TestIllegalStatesAreRefusedByName(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(w *runs.Writes){
-		"sessions_session_id_given":          func(w *runs.Writes) { w.NewSessions = append(w.NewSessions, &runs.Session{AgentID: "a"}) },
+		"sessions_session_id_given":          func(w *runs.Writes) { w.NewSessions = append(w.NewSessions, &model.Session{AgentID: "a"}) },
 		"sessions_queued_count_not_negative": func(w *runs.Writes) { w.NewSessions[0].QueuedCount = -1 },
 		"sessions_ended_is_idle":             func(w *runs.Writes) { w.NewSessions[0].EndedAtMs = 1 },
 		"runs_status_known":                  func(w *runs.Writes) { w.NewRuns[0].Status = "paused" },
@@ -54,12 +56,12 @@ func TestIllegalStatesAreRefusedByName(t *testing.T) {
 		"runs_settled_were_raised":           func(w *runs.Writes) { w.NewRuns[0].SettledCount = 2 },
 		"runs_resume_of_settled":             func(w *runs.Writes) { w.NewRuns[0].ResumeAfter = 1 },
 		"runs_finished_when_over":            func(w *runs.Writes) { w.NewRuns[0].FinishedAtMs = 1 },
-		"runs_output_of_completed":           func(w *runs.Writes) { w.NewRuns[0].Output = runs.JSON(`1`) },
+		"runs_output_of_completed":           func(w *runs.Writes) { w.NewRuns[0].Output = api.JSON(`1`) },
 		"runs_over_is_not_held": func(w *runs.Writes) {
-			w.NewRuns[0].Status, w.NewRuns[0].FinishedAtMs, w.NewRuns[0].ClaimableAtMs = runs.StatusCompleted, 1, 1
+			w.NewRuns[0].Status, w.NewRuns[0].FinishedAtMs, w.NewRuns[0].ClaimableAtMs = api.StatusCompleted, 1, 1
 		},
-		"runs_queued_was_never_held":    func(w *runs.Writes) { w.NewRuns[0].Status = runs.StatusQueued },
-		"runs_running_is_claimable":     func(w *runs.Writes) { w.NewRuns[0].Status = runs.StatusRunning },
+		"runs_queued_was_never_held":    func(w *runs.Writes) { w.NewRuns[0].Status = api.StatusQueued },
+		"runs_running_is_claimable":     func(w *runs.Writes) { w.NewRuns[0].Status = api.StatusRunning },
 		"runs_waiting_is_not_claimable": func(w *runs.Writes) { w.NewRuns[0].ClaimableAtMs = 1 },
 		"runs_lease_has_holder": func(w *runs.Writes) {
 			w.NewRuns[0].Attached, w.NewRuns[0].LeaseExpiresAtMs, w.NewRuns[0].WorkerID = true, 9, ""
@@ -68,9 +70,9 @@ func TestIllegalStatesAreRefusedByName(t *testing.T) {
 		"requests_number_positive":   func(w *runs.Writes) { w.NewRequests[0].Number = 0 },
 		"requests_kind_known":        func(w *runs.Writes) { w.NewRequests[0].Kind = "wish" },
 		"requests_outcome_known":     func(w *runs.Writes) { settled(w, "superseded") },
-		"requests_outcome_fits_kind": func(w *runs.Writes) { settled(w, runs.OutcomeAnswered) },
-		"requests_settled_whole":     func(w *runs.Writes) { settled(w, runs.OutcomeAllowed); w.NewRequests[0].Resolution = nil },
-		"requests_due_while_open":    func(w *runs.Writes) { settled(w, runs.OutcomeAllowed); w.NewRequests[0].DueAtMs = 1 },
+		"requests_outcome_fits_kind": func(w *runs.Writes) { settled(w, api.OutcomeAnswered) },
+		"requests_settled_whole":     func(w *runs.Writes) { settled(w, api.OutcomeAllowed); w.NewRequests[0].Resolution = nil },
+		"requests_due_while_open":    func(w *runs.Writes) { settled(w, api.OutcomeAllowed); w.NewRequests[0].DueAtMs = 1 },
 		"events_event_id_positive":   func(w *runs.Writes) { w.Events[0].EventID = 0 },
 		"events_type_given":          func(w *runs.Writes) { w.Events[0].Type = "" },
 		"operation_known":            func(w *runs.Writes) { w.Records[0].Operation = "other" },
@@ -81,7 +83,7 @@ func TestIllegalStatesAreRefusedByName(t *testing.T) {
 		},
 		"effects_due_while_pending": func(w *runs.Writes) { w.NewEffects[0].DueAtMs = 0 },
 		"effects_finished_when_over": func(w *runs.Writes) {
-			w.NewEffects[0].State, w.NewEffects[0].DueAtMs = runs.EffectDone, 0
+			w.NewEffects[0].State, w.NewEffects[0].DueAtMs = api.EffectDone, 0
 		},
 		"effects_attempts_not_negative":           func(w *runs.Writes) { w.NewEffects[0].Attempts = -1 },
 		"messages_message_id_given":               func(w *runs.Writes) { w.NewMessages[0].MessageID = "" },
@@ -103,15 +105,15 @@ func TestIllegalStatesAreRefusedByName(t *testing.T) {
 			other.RunID = "other"
 			w.NewRuns = append(w.NewRuns, &other)
 		},
-		"open request q": func(w *runs.Writes) { settled(w, runs.OutcomeAllowed); w.SettledRequests = w.NewRequests },
-		"run nobody":     func(w *runs.Writes) { w.UpdatedRuns = []*runs.Run{{RunID: "nobody"}} },
+		"open request q": func(w *runs.Writes) { settled(w, api.OutcomeAllowed); w.SettledRequests = w.NewRequests },
+		"run nobody":     func(w *runs.Writes) { w.UpdatedRuns = []*model.Run{{RunID: "nobody"}} },
 		// The same constraint again, under a longer name.
 		"CHECK constraint failed: requests_outcome_fits_kind": func(w *runs.Writes) {
-			w.NewRequests[0].Kind = runs.KindClarification
-			settled(w, runs.OutcomeAllowed)
+			w.NewRequests[0].Kind = model.KindClarification
+			settled(w, api.OutcomeAllowed)
 		},
-		"effect none":  func(w *runs.Writes) { w.UpdatedEffects = []*runs.Effect{{SessionID: "s", EffectID: "none"}} },
-		"message none": func(w *runs.Writes) { w.UpdatedMessages = []*runs.Message{{SessionID: "s", MessageID: "none"}} },
+		"effect none":  func(w *runs.Writes) { w.UpdatedEffects = []*model.Effect{{SessionID: "s", EffectID: "none"}} },
+		"message none": func(w *runs.Writes) { w.UpdatedMessages = []*model.Message{{SessionID: "s", MessageID: "none"}} },
 	}
 	store, err := Open(t.Context(), Memory, Options{})
 	require.NoError(t, err)

@@ -6,7 +6,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
@@ -252,7 +254,7 @@ func (b *batch) addRequests(ctx context.Context, query string, wanted any, args 
 
 func (b *batch) loadPayloads(ctx context.Context, loads []committer.Load) error {
 	// A call that names the wrong session puts a run into two states.
-	wanted := map[string][]*runs.Run{}
+	wanted := map[string][]*model.Run{}
 	for i := range loads {
 		for _, runID := range loads[i].PayloadRunIDs {
 			if run := b.states[loads[i].SessionID].Runs[runID]; run != nil {
@@ -272,18 +274,18 @@ func (b *batch) loadPayloads(ctx context.Context, loads []committer.Load) error 
 }
 
 // scanPayload puts an input or a checkpoint into the images of its run.
-func scanPayload(rows *sql.Rows, wanted map[string][]*runs.Run) error {
+func scanPayload(rows *sql.Rows, wanted map[string][]*model.Run) error {
 	var runID, member string
-	var value document
+	var value jsonText
 	if err := rows.Scan(&runID, &member, &value); err != nil {
 		return err
 	}
 	for _, run := range wanted[runID] {
 		switch member {
 		case memberInput:
-			run.Input = runs.JSON(value)
+			run.Input = api.JSON(value)
 		case memberCheckpoint:
-			run.Checkpoint = runs.JSON(value)
+			run.Checkpoint = api.JSON(value)
 		}
 	}
 	return nil

@@ -4,7 +4,8 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
@@ -27,15 +28,15 @@ func (b *batch) loadOwed(ctx context.Context, loads []committer.Load) error {
 			ofRuns = append(ofRuns, [2]string{load.SessionID, runID})
 		}
 		for _, mailbox := range []struct {
-			state  runs.MessageState
+			state  api.MessageState
 			wanted bool
-		}{{runs.MessagePending, load.Mailbox}, {runs.MessageDeadLetter, load.DeadLetters}} {
+		}{{api.MessagePending, load.Mailbox}, {api.MessageDeadLetter, load.DeadLetters}} {
 			if !mailbox.wanted {
 				continue
 			}
 			err := b.addMessages(ctx, `SELECT `+messageColumns+` FROM messages
 				WHERE session_id = ? AND state = ? AND acknowledged_at_ms IS NULL
-				ORDER BY created_at_ms, message_id LIMIT ?`, load.SessionID, string(mailbox.state), runs.MaxMailboxMessages)
+				ORDER BY created_at_ms, message_id LIMIT ?`, load.SessionID, string(mailbox.state), model.MaxMailboxMessages)
 			if err != nil {
 				return err
 			}

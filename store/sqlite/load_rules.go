@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/rules"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
@@ -37,7 +38,7 @@ func (b *batch) loadRules(ctx context.Context, loads []committer.Load) error {
 	for i := range loads {
 		load, state := &loads[i], b.states[loads[i].SessionID]
 		if load.Rules {
-			for _, sessionID := range []string{load.SessionID, runs.GlobalRules} {
+			for _, sessionID := range []string{load.SessionID, rules.AllSessions} {
 				matched[sessionID] = append(matched[sessionID], state)
 				for _, digest := range load.RuleDigests {
 					key := [2]string{sessionID, digest}
@@ -52,24 +53,24 @@ func (b *batch) loadRules(ctx context.Context, loads []committer.Load) error {
 			named[ruleID] = append(named[ruleID], state)
 		}
 	}
-	err := addRules(ctx, b, rulesOfAnyInput, matched, func(r *runs.Rule) string { return r.SessionID })
+	err := addRules(ctx, b, rulesOfAnyInput, matched, func(r *rules.Rule) string { return r.SessionID })
 	if err != nil {
 		return err
 	}
-	err = addRules(ctx, b, rulesOfInput, ofInput, func(r *runs.Rule) [2]string { return [2]string{r.SessionID, r.Match.InputDigest} })
+	err = addRules(ctx, b, rulesOfInput, ofInput, func(r *rules.Rule) [2]string { return [2]string{r.SessionID, r.Match.InputDigest} })
 	if err != nil {
 		return err
 	}
-	err = addRules(ctx, b, rulesOfSession, whole, func(r *runs.Rule) string { return r.SessionID })
+	err = addRules(ctx, b, rulesOfSession, whole, func(r *rules.Rule) string { return r.SessionID })
 	if err != nil {
 		return err
 	}
-	return addRules(ctx, b, rulesNamed, named, func(r *runs.Rule) string { return r.RuleID })
+	return addRules(ctx, b, rulesNamed, named, func(r *rules.Rule) string { return r.RuleID })
 }
 
 // addRules runs a query, whose argument is the list of what is wanted, and puts each
 // rule into the states that want it.
-func addRules[K comparable](ctx context.Context, b *batch, query string, wanted map[K][]*runs.State, key func(*runs.Rule) K) error {
+func addRules[K comparable](ctx context.Context, b *batch, query string, wanted map[K][]*runs.State, key func(*rules.Rule) K) error {
 	if len(wanted) == 0 {
 		return nil
 	}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
@@ -19,49 +21,49 @@ func parentAndChild(t *testing.T, store *Store) {
 	t.Helper()
 	var w runs.Writes
 	for _, sessionID := range []string{"child", "parent"} {
-		w.NewSessions = append(w.NewSessions, &runs.Session{SessionID: sessionID, AgentID: "a", LastEventID: 1, CreatedAtMs: 1, UpdatedAtMs: 1})
+		w.NewSessions = append(w.NewSessions, &model.Session{SessionID: sessionID, AgentID: "a", LastEventID: 1, CreatedAtMs: 1, UpdatedAtMs: 1})
 	}
 	w.NewSessions[0].ActiveRunID, w.NewSessions[1].QueuedCount = "asking", 1
-	run := func(sessionID, runID string, status runs.Status) *runs.Run {
-		r := &runs.Run{
-			RunID: runID, SessionID: sessionID, AgentID: "a", Kind: runs.KindInput, Status: status,
+	run := func(sessionID, runID string, status api.Status) *model.Run {
+		r := &model.Run{
+			RunID: runID, SessionID: sessionID, AgentID: "a", Kind: api.KindInput, Status: status,
 			SubmittedAtMs: 1, UpdatedAtMs: 1, FirstEventID: 1, LastEventID: 1,
 		}
 		w.NewRuns = append(w.NewRuns, r)
 		return r
 	}
-	request := func(r *runs.Run, requestID string, kind runs.RequestKind) {
+	request := func(r *model.Run, requestID string, kind model.RequestKind) {
 		r.RaisedCount++
-		w.NewRequests = append(w.NewRequests, &runs.Request{
+		w.NewRequests = append(w.NewRequests, &model.Request{
 			SessionID: r.SessionID, RunID: r.RunID, RequestID: requestID, Handle: r.RunID + requestID, SuspensionID: "p",
-			Number: r.RaisedCount, Kind: kind, Body: runs.JSON(`{}`), CreatedAtMs: 1,
+			Number: r.RaisedCount, Kind: kind, Body: api.JSON(`{}`), CreatedAtMs: 1,
 		})
 	}
 	message := func(messageID, runID string, createdAtMs, acknowledgedAtMs int64) {
-		m := &runs.Message{
-			SessionID: "child", MessageID: messageID, RunID: runID, FromSessionID: "parent", State: runs.MessagePending,
-			Subject: "t", Payload: runs.JSON(`{}`), CreatedAtMs: createdAtMs, AcknowledgedAtMs: acknowledgedAtMs,
+		m := &model.Message{
+			SessionID: "child", MessageID: messageID, RunID: runID, FromSessionID: "parent", State: api.MessagePending,
+			Subject: "t", Payload: api.JSON(`{}`), CreatedAtMs: createdAtMs, AcknowledgedAtMs: acknowledgedAtMs,
 		}
 		if acknowledgedAtMs != 0 {
-			m.State = runs.MessageAcknowledged
+			m.State = api.MessageAcknowledged
 		}
 		w.NewMessages = append(w.NewMessages, m)
 	}
-	asking := run("child", "asking", runs.StatusWaitingForUserQuestion)
-	run("parent", "queued", runs.StatusQueued)
+	asking := run("child", "asking", api.StatusWaitingForUserQuestion)
+	run("parent", "queued", api.StatusQueued)
 	for _, runID := range []string{"c-2", "c-1", "c-over"} {
-		clarification := run("parent", runID, runs.StatusWaitingForUserQuestion)
-		clarification.Kind, clarification.Requester = runs.KindParentClarification, runs.JSON(`{"requester_run_id":"asking"}`)
-		request(clarification, "q-"+runID, runs.KindQuestion)
-		request(asking, "q-"+runID, runs.KindClarification)
-		w.NewEffects = append(w.NewEffects, &runs.Effect{
-			SessionID: "child", EffectID: "open:" + runID, RunID: "asking", Kind: runs.EffectOpenClarification,
-			State: runs.EffectPending, TargetSessionID: "parent", Payload: runs.JSON(`{}`), CreatedAtMs: 1, DueAtMs: 5,
+		clarification := run("parent", runID, api.StatusWaitingForUserQuestion)
+		clarification.Kind, clarification.Requester = api.KindParentClarification, api.JSON(`{"requester_run_id":"asking"}`)
+		request(clarification, "q-"+runID, model.KindQuestion)
+		request(asking, "q-"+runID, model.KindClarification)
+		w.NewEffects = append(w.NewEffects, &model.Effect{
+			SessionID: "child", EffectID: "open:" + runID, RunID: "asking", Kind: api.EffectOpenClarification,
+			State: api.EffectPending, TargetSessionID: "parent", Payload: api.JSON(`{}`), CreatedAtMs: 1, DueAtMs: 5,
 		})
 	}
 	over, settled := w.NewRuns[len(w.NewRuns)-1], w.NewRequests[len(w.NewRequests)-2]
-	over.Status, over.FinishedAtMs, over.SettledCount, over.ResumeAfter = runs.StatusCompleted, 1, 1, 1
-	settled.Outcome, settled.SettledNumber, settled.Resolution, settled.SettledAtMs = runs.OutcomeAnswered, 1, runs.JSON(`{}`), 1
+	over.Status, over.FinishedAtMs, over.SettledCount, over.ResumeAfter = api.StatusCompleted, 1, 1, 1
+	settled.Outcome, settled.SettledNumber, settled.Resolution, settled.SettledAtMs = api.OutcomeAnswered, 1, api.JSON(`{}`), 1
 	message("m-2", "asking", 2, 0)
 	message("m-1", "other", 1, 0)
 	message("m-over", "asking", 1, 1)
@@ -131,17 +133,17 @@ func TestMailboxIsReadFromItsOldEnd(t *testing.T) {
 	store := openInMemory(t, Options{})
 	parentAndChild(t, store)
 	var w runs.Writes
-	for n := range runs.MaxMailboxMessages + 1 {
-		w.NewMessages = append(w.NewMessages, &runs.Message{
-			SessionID: "child", MessageID: fmt.Sprintf("n-%04d", n), RunID: "asking", FromSessionID: "parent", State: runs.MessageDeadLetter,
-			Subject: "t", Payload: runs.JSON(`{}`), CreatedAtMs: 2, LastError: "closed",
+	for n := range model.MaxMailboxMessages + 1 {
+		w.NewMessages = append(w.NewMessages, &model.Message{
+			SessionID: "child", MessageID: fmt.Sprintf("n-%04d", n), RunID: "asking", FromSessionID: "parent", State: api.MessageDeadLetter,
+			Subject: "t", Payload: api.JSON(`{}`), CreatedAtMs: 2, LastError: "closed",
 		})
 	}
 	require.NoError(t, commit(t.Context(), store, w))
 	_, _, _, messageIDs := loaded(t, store, committer.Load{SessionID: "child", Commands: 1, Mailbox: true})
 	require.Equal(t, []string{"m-1", "m-2"}, messageIDs, "dead letters do not stand in the way")
 	_, _, _, messageIDs = loaded(t, store, committer.Load{SessionID: "child", Commands: 1, DeadLetters: true})
-	require.Len(t, messageIDs, runs.MaxMailboxMessages)
+	require.Len(t, messageIDs, model.MaxMailboxMessages)
 	require.Contains(t, messageIDs, "n-0999")
 	require.NotContains(t, messageIDs, "n-1000")
 }

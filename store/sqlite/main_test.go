@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -37,7 +38,7 @@ func help(path string) error {
 	out := bufio.NewWriter(os.Stdout)
 	for n := 0; ; n++ {
 		sessionID := fmt.Sprintf("s-%06d", n)
-		if _, err := store.Do(ctx, &runs.CreateRun{SessionID: sessionID, SessionGiven: true, Input: runs.JSON(`1`)}); err != nil {
+		if _, err := store.Do(ctx, &runs.CreateRun{SessionID: sessionID, SessionGiven: true, Input: api.JSON(`1`)}); err != nil {
 			return err
 		}
 		fmt.Fprintln(out, sessionID)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // read runs a function on a connection of its own. The connection sees one state
@@ -38,7 +39,7 @@ func (s *Store) snapshot(ctx context.Context, do func(*connection) error) error 
 // readFailed tells the caller's own errors from those of the database.
 func readFailed(ctx context.Context, err error) error {
 	switch {
-	case err == nil, runs.ErrorCode(err) != "", errors.Is(err, runs.ErrClosed):
+	case err == nil, refusal.CodeOf(err) != "", errors.Is(err, runs.ErrClosed):
 		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 func TestReadsOfClarifications(t *testing.T) {
@@ -21,7 +23,7 @@ func TestReadsOfClarifications(t *testing.T) {
 	for at, runID := range []string{"c-1", "c-2"} {
 		pending := session.Clarifications[at]
 		require.Equal(t, runID, pending.Request.RunID)
-		require.Equal(t, runs.KindParentClarification, pending.RunKind)
+		require.Equal(t, api.KindParentClarification, pending.RunKind)
 		require.JSONEq(t, `{"requester_run_id":"asking"}`, string(pending.Requester))
 	}
 	session, err = store.Session(t.Context(), "child")
@@ -52,10 +54,10 @@ func TestEffectsByStateAndPage(t *testing.T) {
 	store := openInMemory(t, Options{})
 	parentAndChild(t, store)
 	var w runs.Writes
-	for at, state := range []runs.EffectState{runs.EffectDone, runs.EffectFailed, runs.EffectDone, runs.EffectFailed} {
-		w.NewEffects = append(w.NewEffects, &runs.Effect{
-			SessionID: "parent", EffectID: fmt.Sprintf("answer:%d", at), RunID: "c-over", Kind: runs.EffectDeliverAnswer,
-			State: state, TargetSessionID: "child", Payload: runs.JSON(`{}`), CreatedAtMs: int64(4 - at), FinishedAtMs: 9, Attempts: 1,
+	for at, state := range []api.EffectState{api.EffectDone, api.EffectFailed, api.EffectDone, api.EffectFailed} {
+		w.NewEffects = append(w.NewEffects, &model.Effect{
+			SessionID: "parent", EffectID: fmt.Sprintf("answer:%d", at), RunID: "c-over", Kind: api.EffectDeliverAnswer,
+			State: state, TargetSessionID: "child", Payload: api.JSON(`{}`), CreatedAtMs: int64(4 - at), FinishedAtMs: 9, Attempts: 1,
 		})
 	}
 	require.NoError(t, commit(t.Context(), store, w))
@@ -65,10 +67,10 @@ func TestEffectsByStateAndPage(t *testing.T) {
 	}{
 		{runs.EffectQuery{}, []string{"answer:3", "open:c-1", "open:c-2", "open:c-over", "answer:2", "answer:1", "answer:0"}},
 		{runs.EffectQuery{SessionID: "parent"}, []string{"answer:3", "answer:2", "answer:1", "answer:0"}},
-		{runs.EffectQuery{State: runs.EffectPending}, []string{"open:c-1", "open:c-2", "open:c-over"}},
-		{runs.EffectQuery{State: runs.EffectPending, SessionID: "parent"}, nil},
-		{runs.EffectQuery{State: runs.EffectFailed}, []string{"answer:3", "answer:1"}},
-		{runs.EffectQuery{State: runs.EffectDone, SessionID: "parent"}, []string{"answer:2", "answer:0"}},
+		{runs.EffectQuery{State: api.EffectPending}, []string{"open:c-1", "open:c-2", "open:c-over"}},
+		{runs.EffectQuery{State: api.EffectPending, SessionID: "parent"}, nil},
+		{runs.EffectQuery{State: api.EffectFailed}, []string{"answer:3", "answer:1"}},
+		{runs.EffectQuery{State: api.EffectDone, SessionID: "parent"}, []string{"answer:2", "answer:0"}},
 	} {
 		// A page holds one effect, so that every cursor is tried.
 		test.query.Limit = 1

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 func scanDueEffect(rows *sql.Rows) (runs.DueEffect, error) {
@@ -33,12 +35,12 @@ func effectsWhere(q runs.EffectQuery) (from string, f filter, known bool) {
 	from = ` FROM effects`
 	switch q.State {
 	case "":
-	case runs.EffectPending:
+	case api.EffectPending:
 		from += ` INDEXED BY effects_due`
 		f.and(`due_at_ms IS NOT NULL`)
-	case runs.EffectFailed:
+	case api.EffectFailed:
 		f.and(`state = 'failed'`)
-	case runs.EffectDone:
+	case api.EffectDone:
 		f.and(`state = 'done'`)
 	default:
 		return "", f, false
@@ -50,7 +52,7 @@ func effectsWhere(q runs.EffectQuery) (from string, f filter, known bool) {
 }
 
 // Effects implements [runs.Reader].
-func (s *Store) Effects(ctx context.Context, q runs.EffectQuery) ([]runs.Effect, error) {
+func (s *Store) Effects(ctx context.Context, q runs.EffectQuery) ([]model.Effect, error) {
 	from, f, known := effectsWhere(q)
 	if !known {
 		return nil, nil
@@ -59,7 +61,7 @@ func (s *Store) Effects(ctx context.Context, q runs.EffectQuery) ([]runs.Effect,
 		f.and(`(created_at_ms, effect_id) > (?, ?)`, q.After.CreatedAtMs, q.After.EffectID)
 	}
 	query := `SELECT ` + effectColumns + from + f.where() + ` ORDER BY created_at_ms, effect_id LIMIT ?`
-	var effects []runs.Effect
+	var effects []model.Effect
 	err := s.read(ctx, func(c *connection) error {
 		var err error
 		effects, err = list(ctx, c, scanEffect, query, append(f.args, max(q.Limit, 0))...)

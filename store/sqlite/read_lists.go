@@ -6,7 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // filter gathers the conditions of a list and their arguments, in one order.
@@ -55,8 +58,8 @@ func runFilter(q runs.RunQuery) filter {
 }
 
 // Runs implements [runs.Reader].
-func (s *Store) Runs(ctx context.Context, q runs.RunQuery) ([]runs.RunRecord, error) {
-	var records []runs.RunRecord
+func (s *Store) Runs(ctx context.Context, q runs.RunQuery) ([]model.RunRecord, error) {
+	var records []model.RunRecord
 	err := s.snapshot(ctx, func(c *connection) error {
 		found, err := runsInOrder(ctx, c, q)
 		if err != nil {
@@ -73,7 +76,7 @@ func (s *Store) Runs(ctx context.Context, q runs.RunQuery) ([]runs.RunRecord, er
 
 // runsInOrder reads the list part by part: with PriorityActive the runs that are
 // not over are a part of their own before the others.
-func runsInOrder(ctx context.Context, c *connection, q runs.RunQuery) ([]*runs.Run, error) {
+func runsInOrder(ctx context.Context, c *connection, q runs.RunQuery) ([]*model.Run, error) {
 	parts := []string{""}
 	if q.PriorityActive {
 		parts = []string{`finished_at_ms IS NULL`, `finished_at_ms IS NOT NULL`}
@@ -85,7 +88,7 @@ func runsInOrder(ctx context.Context, c *connection, q runs.RunQuery) ([]*runs.R
 	if q.Last {
 		slices.Reverse(parts)
 	}
-	var found []*runs.Run
+	var found []*model.Run
 	for _, part := range parts {
 		if len(found) >= q.Limit {
 			break
@@ -131,7 +134,7 @@ func requestFilter(q runs.RequestQuery) filter {
 }
 
 // PendingRequests implements [runs.Reader].
-func (s *Store) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]runs.PendingRequest, error) {
+func (s *Store) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
 	f := requestFilter(q)
 	if q.After != nil {
 		f.and(`(requests.session_id, requests.run_id, requests.request_id) > (?, ?, ?)`, q.After.SessionID, q.After.RunID, q.After.RequestID)
@@ -139,7 +142,7 @@ func (s *Store) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]run
 	query := `SELECT ` + pendingColumns + `
 		FROM requests CROSS JOIN runs ON runs.run_id = requests.run_id` + f.where() + `
 		ORDER BY requests.session_id, requests.run_id, requests.request_id LIMIT ?`
-	var pending []runs.PendingRequest
+	var pending []model.PendingRequest
 	err := s.read(ctx, func(c *connection) error {
 		var err error
 		pending, err = list(ctx, c, scanPending, query, append(f.args, max(q.Limit, 0))...)
@@ -150,22 +153,22 @@ func (s *Store) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]run
 
 const pendingColumns = requestColumns + `, runs.agent_id, runs.kind, runs.requester`
 
-func scanPending(rows *sql.Rows) (runs.PendingRequest, error) {
-	var pending runs.PendingRequest
-	err := rows.Scan(append(requestTargets(&pending.Request), &pending.AgentID, &pending.RunKind, (*document)(&pending.Requester))...)
+func scanPending(rows *sql.Rows) (model.PendingRequest, error) {
+	var pending model.PendingRequest
+	err := rows.Scan(append(requestTargets(&pending.Request), &pending.AgentID, &pending.RunKind, (*jsonText)(&pending.Requester))...)
 	return pending, err
 }
 
 // RequestByHandle implements [runs.Reader].
-func (s *Store) RequestByHandle(ctx context.Context, handle string) (*runs.PendingRequest, error) {
-	var found runs.PendingRequest
+func (s *Store) RequestByHandle(ctx context.Context, handle string) (*model.PendingRequest, error) {
+	var found model.PendingRequest
 	err := s.read(ctx, func(c *connection) error {
 		var there bool
 		var err error
 		found, there, err = one(ctx, c, scanPending, `SELECT `+pendingColumns+`
 			FROM requests CROSS JOIN runs ON runs.run_id = requests.run_id WHERE requests.handle = ?`, handle)
 		if err == nil && !there {
-			err = runs.NewError(runs.CodeRequestNotFound, "unknown request %s", handle)
+			err = refusal.New(api.CodeRequestNotFound, "unknown request %s", handle)
 		}
 		return err
 	})

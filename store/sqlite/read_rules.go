@@ -4,17 +4,19 @@ import (
 	"context"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // Rule implements [runs.Reader].
-func (s *Store) Rule(ctx context.Context, ruleID string) (*runs.RuleRecord, error) {
-	var record runs.RuleRecord
+func (s *Store) Rule(ctx context.Context, ruleID string) (*rules.Record, error) {
+	var record rules.Record
 	err := s.read(ctx, func(c *connection) error {
 		var there bool
 		var err error
 		record, there, err = one(ctx, c, scanRuleRecord, `SELECT `+ruleColumns+`, `+ruleHits+` FROM rules WHERE rule_id = ?`, ruleID)
 		if err == nil && !there {
-			err = runs.UnknownRule(ruleID)
+			err = refusal.UnknownRule(ruleID)
 		}
 		return err
 	})
@@ -33,13 +35,13 @@ func ruleFilter(q runs.RuleQuery) filter {
 }
 
 // Rules implements [runs.Reader].
-func (s *Store) Rules(ctx context.Context, q runs.RuleQuery) ([]runs.RuleRecord, error) {
+func (s *Store) Rules(ctx context.Context, q runs.RuleQuery) ([]rules.Record, error) {
 	f := ruleFilter(q)
 	if q.After != nil {
 		f.and(`(created_at_ms, rule_id) > (?, ?)`, q.After.CreatedAtMs, q.After.RuleID)
 	}
 	query := `SELECT ` + ruleColumns + `, ` + ruleHits + ` FROM rules` + f.where() + ` ORDER BY created_at_ms, rule_id LIMIT ?`
-	var records []runs.RuleRecord
+	var records []rules.Record
 	err := s.read(ctx, func(c *connection) error {
 		var err error
 		records, err = list(ctx, c, scanRuleRecord, query, append(f.args, max(q.Limit, 0))...)
@@ -55,19 +57,19 @@ func (s *Store) CountRules(ctx context.Context, q runs.RuleQuery) (int64, error)
 }
 
 // RulesFor implements [runs.Reader].
-func (s *Store) RulesFor(ctx context.Context, sessionID string, limit int) ([]runs.Rule, int64, error) {
-	var rules []runs.Rule
+func (s *Store) RulesFor(ctx context.Context, sessionID string, limit int) ([]rules.Rule, int64, error) {
+	var standing []rules.Rule
 	err := s.read(ctx, func(c *connection) error {
 		found, err := list(ctx, c, scanRule, `SELECT `+ruleColumns+` FROM rules INDEXED BY rules_standing
 			WHERE session_id IN (?, ?) AND revoked_at_ms IS NULL ORDER BY created_at_ms, rule_id LIMIT ?`,
-			sessionID, runs.GlobalRules, max(limit, 0))
+			sessionID, rules.AllSessions, max(limit, 0))
 		for _, rule := range found {
-			rules = append(rules, *rule)
+			standing = append(standing, *rule)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, 0, err
 	}
-	return rules, s.nowMs(), nil
+	return standing, s.nowMs(), nil
 }

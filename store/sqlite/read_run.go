@@ -8,35 +8,37 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Run implements [runs.Reader].
-func (s *Store) Run(ctx context.Context, runID string) (*runs.RunRecord, error) {
+func (s *Store) Run(ctx context.Context, runID string) (*model.RunRecord, error) {
 	return s.runRecord(ctx, runID, false)
 }
 
 // ClaimedRun implements [runs.Reader].
-func (s *Store) ClaimedRun(ctx context.Context, runID string) (*runs.RunRecord, error) {
+func (s *Store) ClaimedRun(ctx context.Context, runID string) (*model.RunRecord, error) {
 	return s.runRecord(ctx, runID, true)
 }
 
-func (s *Store) runRecord(ctx context.Context, runID string, payload bool) (*runs.RunRecord, error) {
-	var records []runs.RunRecord
+func (s *Store) runRecord(ctx context.Context, runID string, payload bool) (*model.RunRecord, error) {
+	var records []model.RunRecord
 	err := s.snapshot(ctx, func(c *connection) error {
 		run, err := runOf(ctx, c, runID)
 		if err != nil {
 			return err
 		}
 		if payload {
-			wanted := map[string][]*runs.Run{runID: {run}}
+			wanted := map[string][]*model.Run{runID: {run}}
 			err := c.each(ctx, `SELECT run_id, member, value FROM run_payloads WHERE run_id = ?`, []any{runID},
 				func(rows *sql.Rows) error { return scanPayload(rows, wanted) })
 			if err != nil {
 				return err
 			}
 		}
-		records, err = recordsOf(ctx, c, []*runs.Run{run})
+		records, err = recordsOf(ctx, c, []*model.Run{run})
 		return err
 	})
 	if err != nil {
@@ -46,19 +48,19 @@ func (s *Store) runRecord(ctx context.Context, runID string, payload bool) (*run
 }
 
 // runOf returns a run or the error that it is not there.
-func runOf(ctx context.Context, c *connection, runID string) (*runs.Run, error) {
+func runOf(ctx context.Context, c *connection, runID string) (*model.Run, error) {
 	run, there, err := one(ctx, c, scanShownRun, `SELECT `+shownRunColumns+` FROM runs WHERE run_id = ?`, runID)
 	if err == nil && !there {
-		return nil, runs.UnknownRun(runID)
+		return nil, refusal.UnknownRun(runID)
 	}
 	return run, err
 }
 
 // recordsOf adds to runs what their views need, with at most one statement for
 // each kind of thing, however many the runs are.
-func recordsOf(ctx context.Context, c *connection, list []*runs.Run) ([]runs.RunRecord, error) {
-	records := make([]runs.RunRecord, len(list))
-	byID := make(map[string]*runs.RunRecord, len(list))
+func recordsOf(ctx context.Context, c *connection, list []*model.Run) ([]model.RunRecord, error) {
+	records := make([]model.RunRecord, len(list))
+	byID := make(map[string]*model.RunRecord, len(list))
 	var waiting, resumed, withOutput []string
 	for i, run := range list {
 		records[i].Run = *run
@@ -100,13 +102,13 @@ func recordsOf(ctx context.Context, c *connection, list []*runs.Run) ([]runs.Run
 		return nil, err
 	}
 	for i := range records {
-		slices.SortFunc(records[i].Requests, func(a, b runs.Request) int { return int(a.Number - b.Number) })
+		slices.SortFunc(records[i].Requests, func(a, b model.Request) int { return int(a.Number - b.Number) })
 	}
 	return records, addOutputs(ctx, c, byID, withOutput)
 }
 
 // addOutputs gives each of the runs its newest output records, oldest first.
-func addOutputs(ctx context.Context, c *connection, byID map[string]*runs.RunRecord, ids []string) error {
+func addOutputs(ctx context.Context, c *connection, byID map[string]*model.RunRecord, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -119,9 +121,9 @@ func addOutputs(ctx context.Context, c *connection, byID map[string]*runs.RunRec
 			SELECT run_id, event_id, body, row_number() OVER (PARTITION BY run_id ORDER BY event_id DESC) AS place
 			FROM events WHERE type = 'output' AND run_id IN (SELECT value FROM json_each(?1))
 		) AS newest ON newest.run_id = wanted.value AND newest.place <= ?2
-		ORDER BY newest.run_id, newest.event_id`, []any{argument, runs.MaxOutputsShown}, func(rows *sql.Rows) error {
+		ORDER BY newest.run_id, newest.event_id`, []any{argument, api.MaxOutputsShown}, func(rows *sql.Rows) error {
 		var runID string
-		var body document
+		var body jsonText
 		if err := rows.Scan(&runID, &body); err != nil {
 			return err
 		}
@@ -133,20 +135,20 @@ func addOutputs(ctx context.Context, c *connection, byID map[string]*runs.RunRec
 }
 
 // outputOf reads the output record out of the body of its event.
-func outputOf(body []byte) (runs.OutputRecord, error) {
+func outputOf(body []byte) (api.OutputRecord, error) {
 	var event struct {
-		Output runs.OutputRecord `json:"output"`
+		Output api.OutputRecord `json:"output"`
 	}
 	if err := json.Unmarshal(body, &event); err != nil {
-		return runs.OutputRecord{}, fmt.Errorf("output event: %w", err)
+		return api.OutputRecord{}, fmt.Errorf("output event: %w", err)
 	}
 	return event.Output, nil
 }
 
 // SettledAfter implements [runs.Reader].
-func (s *Store) SettledAfter(ctx context.Context, runID string, after int64) (*runs.Run, []runs.Request, error) {
-	var run *runs.Run
-	var settled []runs.Request
+func (s *Store) SettledAfter(ctx context.Context, runID string, after int64) (*model.Run, []model.Request, error) {
+	var run *model.Run
+	var settled []model.Request
 	err := s.snapshot(ctx, func(c *connection) error {
 		var err error
 		if run, err = runOf(ctx, c, runID); err != nil {

@@ -5,19 +5,22 @@ import (
 	"database/sql"
 	"slices"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Session implements [runs.Reader].
-func (s *Store) Session(ctx context.Context, sessionID string) (*runs.SessionRecord, error) {
-	record := &runs.SessionRecord{}
+func (s *Store) Session(ctx context.Context, sessionID string) (*model.SessionRecord, error) {
+	record := &model.SessionRecord{}
 	err := s.snapshot(ctx, func(c *connection) error {
 		session, there, err := one(ctx, c, scanSession, `SELECT `+sessionColumns+` FROM sessions WHERE session_id = ?`, sessionID)
 		if err != nil {
 			return err
 		}
 		if !there {
-			return runs.UnknownSession(sessionID)
+			return refusal.UnknownSession(sessionID)
 		}
 		record.Session = *session
 		if session.ActiveRunID != "" {
@@ -25,7 +28,7 @@ func (s *Store) Session(ctx context.Context, sessionID string) (*runs.SessionRec
 			if err != nil {
 				return err
 			}
-			records, err := recordsOf(ctx, c, []*runs.Run{run})
+			records, err := recordsOf(ctx, c, []*model.Run{run})
 			if err != nil {
 				return err
 			}
@@ -41,12 +44,12 @@ func (s *Store) Session(ctx context.Context, sessionID string) (*runs.SessionRec
 		record.Clarifications, err = list(ctx, c, scanPending, `SELECT `+pendingColumns+`
 			FROM runs CROSS JOIN requests ON requests.run_id = runs.run_id AND requests.outcome IS NULL AND requests.kind = 'question'
 			WHERE runs.session_id = ? AND runs.finished_at_ms IS NULL AND runs.kind = 'parent_clarification'
-			ORDER BY runs.run_id, requests.request_id LIMIT ?`, sessionID, runs.MaxClarificationsShown)
+			ORDER BY runs.run_id, requests.request_id LIMIT ?`, sessionID, api.MaxClarificationsShown)
 		if err != nil {
 			return err
 		}
 		record.Outputs, err = list(ctx, c, scanOutput,
-			`SELECT body FROM events WHERE session_id = ? AND type = 'output' ORDER BY event_id DESC LIMIT ?`, sessionID, runs.MaxOutputsShown)
+			`SELECT body FROM events WHERE session_id = ? AND type = 'output' ORDER BY event_id DESC LIMIT ?`, sessionID, api.MaxOutputsShown)
 		slices.Reverse(record.Outputs)
 		return err
 	})
@@ -57,14 +60,14 @@ func (s *Store) Session(ctx context.Context, sessionID string) (*runs.SessionRec
 }
 
 // SessionHead implements [runs.Reader].
-func (s *Store) SessionHead(ctx context.Context, sessionID string) (*runs.Session, error) {
-	var session *runs.Session
+func (s *Store) SessionHead(ctx context.Context, sessionID string) (*model.Session, error) {
+	var session *model.Session
 	err := s.read(ctx, func(c *connection) error {
 		var there bool
 		var err error
 		session, there, err = one(ctx, c, scanSession, `SELECT `+sessionColumns+` FROM sessions WHERE session_id = ?`, sessionID)
 		if err == nil && !there {
-			err = runs.UnknownSession(sessionID)
+			err = refusal.UnknownSession(sessionID)
 		}
 		return err
 	})
@@ -74,10 +77,10 @@ func (s *Store) SessionHead(ctx context.Context, sessionID string) (*runs.Sessio
 	return session, nil
 }
 
-func scanOutput(rows *sql.Rows) (runs.OutputRecord, error) {
-	var body document
+func scanOutput(rows *sql.Rows) (api.OutputRecord, error) {
+	var body jsonText
 	if err := rows.Scan(&body); err != nil {
-		return runs.OutputRecord{}, err
+		return api.OutputRecord{}, err
 	}
 	return outputOf(body)
 }
@@ -89,7 +92,7 @@ const sessionStatus = `CASE
 	ELSE (SELECT runs.status FROM runs WHERE runs.run_id = sessions.active_run_id)
 	END`
 
-func pendingCount(kind runs.RequestKind) string {
+func pendingCount(kind model.RequestKind) string {
 	return `(SELECT count(*) FROM requests
 		WHERE requests.kind = '` + string(kind) + `' AND requests.session_id = sessions.session_id AND requests.outcome IS NULL)`
 }
@@ -106,14 +109,14 @@ func sessionFilter(q runs.SessionQuery) filter {
 }
 
 // Sessions implements [runs.Reader].
-func (s *Store) Sessions(ctx context.Context, q runs.SessionQuery) ([]runs.SessionSummary, error) {
+func (s *Store) Sessions(ctx context.Context, q runs.SessionQuery) ([]model.SessionSummary, error) {
 	f := sessionFilter(q)
 	if q.After != "" {
 		f.and(`session_id > ?`, q.After)
 	}
-	query := `SELECT ` + sessionColumns + `, ` + sessionStatus + `, ` + pendingCount(runs.KindApproval) + `, ` + pendingCount(runs.KindQuestion) +
+	query := `SELECT ` + sessionColumns + `, ` + sessionStatus + `, ` + pendingCount(model.KindApproval) + `, ` + pendingCount(model.KindQuestion) +
 		` FROM sessions` + f.where() + ` ORDER BY session_id LIMIT ?`
-	var summaries []runs.SessionSummary
+	var summaries []model.SessionSummary
 	err := s.read(ctx, func(c *connection) error {
 		var err error
 		summaries, err = list(ctx, c, scanSummary, query, append(f.args, max(q.Limit, 0))...)
@@ -122,8 +125,8 @@ func (s *Store) Sessions(ctx context.Context, q runs.SessionQuery) ([]runs.Sessi
 	return summaries, err
 }
 
-func scanSummary(rows *sql.Rows) (runs.SessionSummary, error) {
-	var summary runs.SessionSummary
+func scanSummary(rows *sql.Rows) (model.SessionSummary, error) {
+	var summary model.SessionSummary
 	err := rows.Scan(append(sessionTargets(&summary.Session), &summary.Status, &summary.PendingApprovals, &summary.PendingQuestions)...)
 	return summary, err
 }

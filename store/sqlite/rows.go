@@ -3,21 +3,21 @@ package sqlite
 import (
 	"database/sql"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 const sessionColumns = `session_id, agent_id, parent_session_id, metadata, active_run_id,
 	queued_count, last_event_id, ended_at_ms, created_at_ms, updated_at_ms`
 
-func sessionTargets(s *runs.Session) []any {
+func sessionTargets(s *model.Session) []any {
 	return []any{
-		&s.SessionID, &s.AgentID, (*textOrEmpty)(&s.ParentSessionID), (*document)(&s.Metadata), (*textOrEmpty)(&s.ActiveRunID),
+		&s.SessionID, &s.AgentID, (*textOrEmpty)(&s.ParentSessionID), (*jsonText)(&s.Metadata), (*textOrEmpty)(&s.ActiveRunID),
 		&s.QueuedCount, &s.LastEventID, (*integerOrZero)(&s.EndedAtMs), &s.CreatedAtMs, &s.UpdatedAtMs,
 	}
 }
 
-func scanSession(rows *sql.Rows) (*runs.Session, error) {
-	session := &runs.Session{}
+func scanSession(rows *sql.Rows) (*model.Session, error) {
+	session := &model.Session{}
 	return session, rows.Scan(sessionTargets(session)...)
 }
 
@@ -36,26 +36,26 @@ const shownRunColumns = runColumns + `,
 			AND ahead.first_event_id < runs.first_event_id
 	) ELSE 0 END`
 
-func runTargets(r *runs.Run) []any {
+func runTargets(r *model.Run) []any {
 	return []any{
 		&r.RunID, &r.SessionID, &r.AgentID, (*textOrEmpty)(&r.ParentRunID), &r.Kind, &r.Status,
 		&r.Request.SourcePlugin, &r.Request.SourceKind, &r.Request.ActorID, (*textOrEmpty)(&r.Request.TextPreview),
-		&r.Request.QuestionCount, (*document)(&r.Metadata), &r.PayloadDigest,
+		&r.Request.QuestionCount, (*jsonText)(&r.Metadata), &r.PayloadDigest,
 		&r.SubmittedAtMs, (*integerOrZero)(&r.StartedAtMs), (*integerOrZero)(&r.FinishedAtMs), &r.UpdatedAtMs, &r.FirstEventID, &r.LastEventID,
 		&r.Attempt, &r.StalledAttempts, &r.Fence, (*textOrEmpty)(&r.WorkerID), (*integerOrZero)(&r.LeaseExpiresAtMs),
 		(*textOrEmpty)(&r.LeaseEnd), (*textOrEmpty)(&r.LastCallDigest),
 		&r.Attached, (*integerOrZero)(&r.ClaimableAtMs), (*textOrEmpty)(&r.SuspensionID), &r.RaisedCount, &r.SettledCount, &r.ResumeAfter,
-		&r.OutputCount, (*textOrEmpty)(&r.Error), (*document)(&r.Output), (*document)(&r.Requester),
+		&r.OutputCount, (*textOrEmpty)(&r.Error), (*jsonText)(&r.Output), (*jsonText)(&r.Requester),
 	}
 }
 
-func scanRun(rows *sql.Rows) (*runs.Run, error) {
-	run := &runs.Run{}
+func scanRun(rows *sql.Rows) (*model.Run, error) {
+	run := &model.Run{}
 	return run, rows.Scan(runTargets(run)...)
 }
 
-func scanShownRun(rows *sql.Rows) (*runs.Run, error) {
-	run := &runs.Run{}
+func scanShownRun(rows *sql.Rows) (*model.Run, error) {
+	run := &model.Run{}
 	return run, rows.Scan(append(runTargets(run), &run.QueuedAhead)...)
 }
 
@@ -64,33 +64,33 @@ const requestColumns = `requests.session_id, requests.run_id, requests.request_i
 	requests.due_at_ms, requests.created_at_ms, requests.outcome, requests.settled_number,
 	requests.resolution, requests.settled_at_ms, requests.rule_id, requests.partial_answers`
 
-func requestTargets(r *runs.Request) []any {
+func requestTargets(r *model.Request) []any {
 	return []any{
 		&r.SessionID, &r.RunID, &r.RequestID, &r.Handle,
-		&r.SuspensionID, &r.SuspensionDigest, &r.Number, &r.Kind, (*document)(&r.Body),
+		&r.SuspensionID, &r.SuspensionDigest, &r.Number, &r.Kind, (*jsonText)(&r.Body),
 		(*integerOrZero)(&r.DueAtMs), &r.CreatedAtMs, (*textOrEmpty)(&r.Outcome), (*integerOrZero)(&r.SettledNumber),
-		(*document)(&r.Resolution), (*integerOrZero)(&r.SettledAtMs), (*textOrEmpty)(&r.RuleID), (*document)(&r.PartialAnswers),
+		(*jsonText)(&r.Resolution), (*integerOrZero)(&r.SettledAtMs), (*textOrEmpty)(&r.RuleID), (*jsonText)(&r.PartialAnswers),
 	}
 }
 
-func scanRequest(rows *sql.Rows) (runs.Request, error) {
-	var request runs.Request
+func scanRequest(rows *sql.Rows) (model.Request, error) {
+	var request model.Request
 	err := rows.Scan(requestTargets(&request)...)
 	return request, err
 }
 
 const eventColumns = `session_id, event_id, run_id, agent_id, type, timestamp_ms, body`
 
-func scanEvent(rows *sql.Rows) (runs.Event, error) {
-	var e runs.Event
-	err := rows.Scan(&e.SessionID, &e.EventID, &e.RunID, &e.AgentID, &e.Type, &e.TimestampMs, (*document)(&e.Body))
+func scanEvent(rows *sql.Rows) (model.Event, error) {
+	var e model.Event
+	err := rows.Scan(&e.SessionID, &e.EventID, &e.RunID, &e.AgentID, &e.Type, &e.TimestampMs, (*jsonText)(&e.Body))
 	return e, err
 }
 
 const recordColumns = `operation, scope, idempotency_key, fingerprint, session_id, run_id, created_at_ms`
 
-func scanRecord(rows *sql.Rows) (*runs.IdempotencyRecord, error) {
-	record := &runs.IdempotencyRecord{}
+func scanRecord(rows *sql.Rows) (*model.IdempotencyRecord, error) {
+	record := &model.IdempotencyRecord{}
 	return record, rows.Scan(&record.Operation, &record.Scope, &record.IdempotencyKey, &record.Fingerprint,
 		&record.SessionID, &record.RunID, &record.CreatedAtMs)
 }
@@ -99,10 +99,10 @@ const effectColumns = `session_id, effect_id, run_id, kind, state,
 	target_session_id, payload, created_at_ms, due_at_ms, attempts,
 	last_error, finished_at_ms`
 
-func scanEffect(rows *sql.Rows) (runs.Effect, error) {
-	var e runs.Effect
+func scanEffect(rows *sql.Rows) (model.Effect, error) {
+	var e model.Effect
 	err := rows.Scan(&e.SessionID, &e.EffectID, &e.RunID, &e.Kind, &e.State,
-		&e.TargetSessionID, (*document)(&e.Payload), &e.CreatedAtMs, (*integerOrZero)(&e.DueAtMs), &e.Attempts,
+		&e.TargetSessionID, (*jsonText)(&e.Payload), &e.CreatedAtMs, (*integerOrZero)(&e.DueAtMs), &e.Attempts,
 		(*textOrEmpty)(&e.LastError), (*integerOrZero)(&e.FinishedAtMs))
 	return e, err
 }
@@ -111,10 +111,10 @@ const messageColumns = `session_id, message_id, run_id, from_session_id, state,
 	subject, payload, created_at_ms, delivery_attempts, lease_expires_at_ms,
 	last_error, acknowledged_at_ms`
 
-func scanMessage(rows *sql.Rows) (runs.Message, error) {
-	var m runs.Message
+func scanMessage(rows *sql.Rows) (model.Message, error) {
+	var m model.Message
 	err := rows.Scan(&m.SessionID, &m.MessageID, &m.RunID, &m.FromSessionID, &m.State,
-		&m.Subject, (*document)(&m.Payload), &m.CreatedAtMs, &m.DeliveryAttempts, (*integerOrZero)(&m.LeaseExpiresAtMs),
+		&m.Subject, (*jsonText)(&m.Payload), &m.CreatedAtMs, &m.DeliveryAttempts, (*integerOrZero)(&m.LeaseExpiresAtMs),
 		(*textOrEmpty)(&m.LastError), (*integerOrZero)(&m.AcknowledgedAtMs))
 	return m, err
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // What is empty in Go is NULL in a column that may be absent. The types below read
@@ -41,16 +41,16 @@ func (i *integerOrZero) Scan(value any) error {
 	return nil
 }
 
-// document reads JSON text as it was given, byte for byte.
-type document []byte
+// jsonText reads JSON text as it was given, byte for byte.
+type jsonText []byte
 
 // Scan implements [database/sql.Scanner].
-func (d *document) Scan(value any) error {
+func (d *jsonText) Scan(value any) error {
 	switch value := value.(type) {
 	case nil:
 		*d = nil
 	case string:
-		*d = document(value)
+		*d = jsonText(value)
 	default:
 		return fmt.Errorf("document column holds %T", value)
 	}
@@ -66,7 +66,7 @@ func orNull[T ~string | ~int64](value T) any {
 }
 
 // documentOrNull writes JSON as TEXT: bytes would be stored as a BLOB.
-func documentOrNull(value runs.JSON) any {
+func documentOrNull(value api.JSON) any {
 	if value == nil {
 		return nil
 	}

@@ -9,12 +9,12 @@ import (
 	"os"
 
 	"github.com/holdpoint/holdpoint/migrations"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 var (
-	_ runs.Walker = (*Store)(nil)
-	_ runs.Walker = (*Inspector)(nil)
+	_ model.Walker = (*Store)(nil)
+	_ model.Walker = (*Inspector)(nil)
 )
 
 // Inspector reads a database file and never writes to it. It takes no part in the
@@ -58,7 +58,7 @@ func OpenInspector(ctx context.Context, path string) (*Inspector, error) {
 
 // Walk implements [runs.Walker]. While it lasts, the process that writes cannot
 // start its WAL over, which grows by what is written meanwhile.
-func (i *Inspector) Walk(ctx context.Context, visit func(*runs.SessionRows) error) error {
+func (i *Inspector) Walk(ctx context.Context, visit func(*model.SessionRows) error) error {
 	conn, err := i.db.Conn(ctx)
 	if err != nil {
 		return readFailed(ctx, err)
@@ -73,7 +73,7 @@ func (i *Inspector) Close() error { return i.db.Close() }
 // Walk implements [runs.Walker]. It has a connection of its own, so that it holds
 // up no reader; a database in memory has only one, and commands wait for the end of
 // the walk.
-func (s *Store) Walk(ctx context.Context, visit func(*runs.SessionRows) error) error {
+func (s *Store) Walk(ctx context.Context, visit func(*model.SessionRows) error) error {
 	if s.owned.read == nil {
 		c, err := s.writers.take(ctx)
 		if err != nil {
@@ -96,7 +96,7 @@ func (s *Store) Walk(ctx context.Context, visit func(*runs.SessionRows) error) e
 
 // walk reads all tables side by side in one transaction: its first statement fixes
 // the moment that all of them show.
-func walk(ctx context.Context, conn *sql.Conn, visit func(*runs.SessionRows) error) (err error) {
+func walk(ctx context.Context, conn *sql.Conn, visit func(*model.SessionRows) error) (err error) {
 	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
 		return readFailed(ctx, err)
 	}
@@ -107,7 +107,7 @@ func walk(ctx context.Context, conn *sql.Conn, visit func(*runs.SessionRows) err
 	}()
 	open := openTables{ctx: ctx, conn: conn}
 	defer open.close()
-	streams := runs.RowStreams{
+	streams := model.RowStreams{
 		Sessions: readTable(&open, scanSession, `SELECT `+sessionColumns+` FROM sessions ORDER BY session_id`),
 		Runs:     readTable(&open, scanRun, `SELECT `+runColumns+` FROM runs ORDER BY session_id`),
 		Requests: readTable(&open, pointed(scanRequest), `SELECT `+requestColumns+` FROM requests ORDER BY session_id`),
@@ -128,7 +128,7 @@ type openTables struct {
 }
 
 // readTable starts a statement with its first row.
-func readTable[R any](open *openTables, scan func(*sql.Rows) (*R, error), query string) runs.NextRow[R] {
+func readTable[R any](open *openTables, scan func(*sql.Rows) (*R, error), query string) model.NextRow[R] {
 	var rows *sql.Rows
 	return func() (*R, error) {
 		if rows == nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
@@ -73,24 +75,24 @@ func (b *batch) apply(ctx context.Context, writes *runs.Writes) error {
 	return b.applyOwed(ctx, writes)
 }
 
-func holdsSlot(r *runs.Run) bool {
-	return r.Status != runs.StatusQueued && !runs.Terminal(r.Status)
+func holdsSlot(r *model.Run) bool {
+	return r.Status != api.StatusQueued && !model.Terminal(r.Status)
 }
 
-func (b *batch) insertSession(ctx context.Context, s *runs.Session) error {
+func (b *batch) insertSession(ctx context.Context, s *model.Session) error {
 	_, err := b.write.exec(ctx, `INSERT INTO sessions (`+sessionColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		s.SessionID, s.AgentID, orNull(s.ParentSessionID), documentOrNull(s.Metadata), orNull(s.ActiveRunID),
 		s.QueuedCount, s.LastEventID, orNull(s.EndedAtMs), s.CreatedAtMs, s.UpdatedAtMs)
 	return err
 }
 
-func (b *batch) updateSession(ctx context.Context, s *runs.Session) error {
+func (b *batch) updateSession(ctx context.Context, s *model.Session) error {
 	return b.updateOne(ctx, "session "+s.SessionID, `UPDATE sessions SET
 		metadata = ?, active_run_id = ?, queued_count = ?, last_event_id = ?, ended_at_ms = ?, updated_at_ms = ? WHERE session_id = ?`,
 		documentOrNull(s.Metadata), orNull(s.ActiveRunID), s.QueuedCount, s.LastEventID, orNull(s.EndedAtMs), s.UpdatedAtMs, s.SessionID)
 }
 
-func (b *batch) insertRun(ctx context.Context, r *runs.Run) error {
+func (b *batch) insertRun(ctx context.Context, r *model.Run) error {
 	_, err := b.write.exec(ctx, `INSERT INTO runs (`+runColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
 		?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		r.RunID, r.SessionID, r.AgentID, orNull(r.ParentRunID), string(r.Kind), string(r.Status),
@@ -113,7 +115,7 @@ func (b *batch) insertRun(ctx context.Context, r *runs.Run) error {
 // updateRun writes what can change in a run. What it was created with cannot. The
 // end is named only when it has come: SQLite rewrites the entries of every index
 // that depends on a column that is named, changed or not.
-func (b *batch) updateRun(ctx context.Context, r *runs.Run) error {
+func (b *batch) updateRun(ctx context.Context, r *model.Run) error {
 	args := []any{
 		string(r.Status), orNull(r.StartedAtMs), r.UpdatedAtMs, r.LastEventID,
 		r.Attempt, r.StalledAttempts, r.Fence, orNull(r.WorkerID), orNull(r.LeaseExpiresAtMs), orNull(string(r.LeaseEnd)),
@@ -139,7 +141,7 @@ func (b *batch) updateRun(ctx context.Context, r *runs.Run) error {
 	return b.putPayload(ctx, r.RunID, memberCheckpoint, r.Checkpoint)
 }
 
-func (b *batch) putPayload(ctx context.Context, runID, member string, value runs.JSON) error {
+func (b *batch) putPayload(ctx context.Context, runID, member string, value api.JSON) error {
 	if value == nil {
 		return nil
 	}
@@ -148,7 +150,7 @@ func (b *batch) putPayload(ctx context.Context, runID, member string, value runs
 	return err
 }
 
-func (b *batch) insertRequest(ctx context.Context, r *runs.Request) error {
+func (b *batch) insertRequest(ctx context.Context, r *model.Request) error {
 	_, err := b.write.exec(ctx, `INSERT INTO requests (session_id, run_id, request_id, handle,
 		suspension_id, suspension_digest, number, kind, body, due_at_ms, created_at_ms,
 		outcome, settled_number, resolution, settled_at_ms, rule_id, partial_answers)
@@ -160,7 +162,7 @@ func (b *batch) insertRequest(ctx context.Context, r *runs.Request) error {
 }
 
 // settleRequest writes an outcome, once: one that is there is never overwritten.
-func (b *batch) settleRequest(ctx context.Context, r *runs.Request) error {
+func (b *batch) settleRequest(ctx context.Context, r *model.Request) error {
 	return b.updateOne(ctx, "open request "+r.RequestID, `UPDATE requests SET
 		due_at_ms = ?, outcome = ?, settled_number = ?, resolution = ?, settled_at_ms = ?, rule_id = ?, partial_answers = ?
 		WHERE session_id = ? AND request_id = ? AND run_id = ? AND outcome IS NULL`,
@@ -170,19 +172,19 @@ func (b *batch) settleRequest(ctx context.Context, r *runs.Request) error {
 
 // keepAnswers writes answers to some of a request's questions. It names nothing else,
 // for the sake of the indexes (see updateRun).
-func (b *batch) keepAnswers(ctx context.Context, r *runs.Request) error {
+func (b *batch) keepAnswers(ctx context.Context, r *model.Request) error {
 	return b.updateOne(ctx, "open request "+r.RequestID, `UPDATE requests SET partial_answers = ?
 		WHERE session_id = ? AND request_id = ? AND run_id = ? AND outcome IS NULL`,
 		documentOrNull(r.PartialAnswers), r.SessionID, r.RequestID, r.RunID)
 }
 
-func (b *batch) insertEvent(ctx context.Context, e *runs.Event) error {
+func (b *batch) insertEvent(ctx context.Context, e *model.Event) error {
 	_, err := b.write.exec(ctx, `INSERT INTO events (`+eventColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		e.SessionID, e.EventID, e.RunID, e.AgentID, string(e.Type), e.TimestampMs, string(e.Body))
 	return err
 }
 
-func (b *batch) insertRecord(ctx context.Context, r *runs.IdempotencyRecord) error {
+func (b *batch) insertRecord(ctx context.Context, r *model.IdempotencyRecord) error {
 	_, err := b.write.exec(ctx, `INSERT INTO idempotency_records (`+recordColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		string(r.Operation), r.Scope, r.IdempotencyKey, r.Fingerprint, r.SessionID, r.RunID, r.CreatedAtMs)
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // applyOwed writes what the decisions of a batch owe, and the mailboxes.
@@ -31,7 +32,7 @@ func (b *batch) applyOwed(ctx context.Context, writes *runs.Writes) error {
 	return nil
 }
 
-func (b *batch) insertEffect(ctx context.Context, e *runs.Effect) error {
+func (b *batch) insertEffect(ctx context.Context, e *model.Effect) error {
 	_, err := b.write.exec(ctx, `INSERT INTO effects (`+effectColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		e.SessionID, e.EffectID, e.RunID, string(e.Kind), string(e.State), e.TargetSessionID, string(e.Payload),
 		e.CreatedAtMs, orNull(e.DueAtMs), e.Attempts, orNull(e.LastError), orNull(e.FinishedAtMs))
@@ -39,13 +40,13 @@ func (b *batch) insertEffect(ctx context.Context, e *runs.Effect) error {
 }
 
 // updateEffect writes how far an effect is. What it does never changes.
-func (b *batch) updateEffect(ctx context.Context, e *runs.Effect) error {
+func (b *batch) updateEffect(ctx context.Context, e *model.Effect) error {
 	return b.updateOne(ctx, "effect "+e.EffectID, `UPDATE effects SET
 		state = ?, due_at_ms = ?, attempts = ?, last_error = ?, finished_at_ms = ? WHERE session_id = ? AND effect_id = ?`,
 		string(e.State), orNull(e.DueAtMs), e.Attempts, orNull(e.LastError), orNull(e.FinishedAtMs), e.SessionID, e.EffectID)
 }
 
-func (b *batch) insertMessage(ctx context.Context, m *runs.Message) error {
+func (b *batch) insertMessage(ctx context.Context, m *model.Message) error {
 	_, err := b.write.exec(ctx, `INSERT INTO messages (`+messageColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		m.SessionID, m.MessageID, m.RunID, m.FromSessionID, string(m.State), m.Subject, string(m.Payload),
 		m.CreatedAtMs, m.DeliveryAttempts, orNull(m.LeaseExpiresAtMs), orNull(m.LastError), orNull(m.AcknowledgedAtMs))
@@ -55,7 +56,7 @@ func (b *batch) insertMessage(ctx context.Context, m *runs.Message) error {
 // updateMessage writes where a message is. What it says never changes. That it was
 // acknowledged is named only when it was, for the sake of the index that depends on
 // it (see updateRun).
-func (b *batch) updateMessage(ctx context.Context, m *runs.Message) error {
+func (b *batch) updateMessage(ctx context.Context, m *model.Message) error {
 	query := `UPDATE messages SET state = ?, delivery_attempts = ?, lease_expires_at_ms = ?, last_error = ?`
 	args := []any{string(m.State), m.DeliveryAttempts, orNull(m.LeaseExpiresAtMs), orNull(m.LastError)}
 	if m.AcknowledgedAtMs != 0 {

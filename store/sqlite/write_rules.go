@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // applyRules writes standing decisions.
@@ -21,8 +23,8 @@ func (b *batch) applyRules(ctx context.Context, writes *runs.Writes) error {
 	return nil
 }
 
-func (b *batch) insertRule(ctx context.Context, r *runs.Rule) error {
-	match, err := runs.Canonical(r.Match)
+func (b *batch) insertRule(ctx context.Context, r *rules.Rule) error {
+	match, err := document.Canonical(r.Match)
 	if err != nil {
 		return err
 	}
@@ -38,7 +40,7 @@ func (b *batch) insertRule(ctx context.Context, r *runs.Rule) error {
 // updateRule writes what can change in a rule. What it says never does. That it was
 // revoked is named only when it was, for the sake of the index that depends on it (see
 // updateRun).
-func (b *batch) updateRule(ctx context.Context, r *runs.Rule) error {
+func (b *batch) updateRule(ctx context.Context, r *rules.Rule) error {
 	query, args := `UPDATE rules SET uses = ?`, []any{r.Uses}
 	if r.RevokedAtMs != 0 {
 		query += `, revoked_at_ms = ?, revoked_by = ?`

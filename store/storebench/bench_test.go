@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/committer"
 	"github.com/holdpoint/holdpoint/store/postgres"
@@ -90,13 +91,13 @@ func cycles(b *testing.B, store runs.Store, count int) {
 // cycle is one wait of one run, in the four commands that it takes.
 func cycle(ctx context.Context, store runs.Store) error {
 	made, err := store.Do(ctx, &runs.CreateRun{
-		Input: runs.JSON(`{"plan":"clean the build folder"}`),
-		Claim: &runs.ClaimOptions{WorkerID: "bench"},
-		Suspend: &runs.Suspension{
-			Checkpoint: runs.JSON(`{"step":3}`),
-			Approvals: []runs.ApprovalRequest{{
+		Input: api.JSON(`{"plan":"clean the build folder"}`),
+		Claim: &api.ClaimOptions{WorkerID: "bench"},
+		Suspend: &api.Suspension{
+			Checkpoint: api.JSON(`{"step":3}`),
+			Approvals: []api.ApprovalRequest{{
 				ID: "approval-1", ToolCallID: "call-1", ToolName: "bash",
-				Input: runs.JSON(`{"command":"rm -rf build"}`), Reason: "shell command",
+				Input: api.JSON(`{"command":"rm -rf build"}`), Reason: "shell command",
 			}},
 		},
 	})
@@ -106,7 +107,7 @@ func cycle(ctx context.Context, store runs.Store) error {
 	run := made.Run.Run
 	_, err = store.Do(ctx, &runs.ResolveApprovals{
 		RunID:       run.RunID,
-		Resolutions: []runs.ApprovalDecision{{RequestID: "approval-1", Behavior: runs.BehaviorAllow}},
+		Resolutions: []runs.ApprovalDecision{{RequestID: "approval-1", Behavior: api.BehaviorAllow}},
 		Key:         run.RunID,
 	})
 	if err != nil {
@@ -116,7 +117,7 @@ func cycle(ctx context.Context, store runs.Store) error {
 	if err != nil {
 		return fmt.Errorf("claim: %w", err)
 	}
-	_, err = store.Do(ctx, &runs.Complete{RunID: run.RunID, Fence: claimed.Run.Run.Fence, Output: runs.JSON(`{"ok":true}`)})
+	_, err = store.Do(ctx, &runs.Complete{RunID: run.RunID, Fence: claimed.Run.Run.Fence, Output: api.JSON(`{"ok":true}`)})
 	if err != nil {
 		return fmt.Errorf("complete: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
@@ -95,20 +96,20 @@ func suspensions(b *testing.B, store runs.Store, count int) {
 
 func suspend(ctx context.Context, store runs.Store, n int64) error {
 	made, err := store.Do(ctx, &runs.CreateRun{
-		Input: runs.JSON(`{"plan":"clean the build folder"}`),
-		Claim: &runs.ClaimOptions{WorkerID: "bench"},
-		Suspend: &runs.Suspension{
-			Checkpoint: runs.JSON(`{"step":3}`),
-			Approvals: []runs.ApprovalRequest{{
+		Input: api.JSON(`{"plan":"clean the build folder"}`),
+		Claim: &api.ClaimOptions{WorkerID: "bench"},
+		Suspend: &api.Suspension{
+			Checkpoint: api.JSON(`{"step":3}`),
+			Approvals: []api.ApprovalRequest{{
 				ID: "approval-1", ToolCallID: "call-1", ToolName: "bash", PatternKeys: []string{"bash:rm"},
-				Input: runs.JSON(fmt.Sprintf(`{"command":"rm -rf build-%d"}`, n)), Reason: "shell command",
+				Input: api.JSON(fmt.Sprintf(`{"command":"rm -rf build-%d"}`, n)), Reason: "shell command",
 			}},
 		},
 	})
 	if err != nil {
 		return fmt.Errorf("create: %w", err)
 	}
-	if made.Run.Run.Status != runs.StatusWaitingForApproval {
+	if made.Run.Run.Status != api.StatusWaitingForApproval {
 		return fmt.Errorf("run %s is %s", made.Run.Run.RunID, made.Run.Run.Status)
 	}
 	return nil

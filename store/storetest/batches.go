@@ -7,7 +7,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
@@ -81,7 +84,7 @@ func (b *Batches) Step(ctx context.Context, seeds []uint64, nowMs int64) (string
 	for _, m := range members {
 		if m.refused != nil {
 			// In its turn: it may have made identifiers before it was refused.
-			if _, modelErr := b.model.Do(m.make(), batch.NowMs()); runs.ErrorCode(modelErr) != runs.ErrorCode(m.refused) {
+			if _, modelErr := b.model.Do(m.make(), batch.NowMs()); refusal.CodeOf(modelErr) != refusal.CodeOf(m.refused) {
 				return "the model prepares a command differently", nil
 			}
 			continue
@@ -160,7 +163,7 @@ func (b *Batches) names(before int, command runs.Command) (session string, names
 	case *runs.OpenClarification:
 		session, names = made.SessionID, []string{"run " + made.RunID}
 	case *runs.AddRule:
-		session = cmp.Or(made.SessionID, runs.GlobalRules)
+		session = cmp.Or(made.SessionID, rules.AllSessions)
 		if made.RuleID != "" {
 			names = append(names, "rule "+made.RuleID)
 			// What it shows of another session's rule changes with that session.
@@ -182,13 +185,13 @@ func (b *Batches) names(before int, command runs.Command) (session string, names
 // whether it may change them.
 func usesGlobalRules(command runs.Command) (reads, writes bool) {
 	always := func(given []runs.ApprovalDecision) bool {
-		return slices.ContainsFunc(given, func(r runs.ApprovalDecision) bool { return r.Remember == runs.RememberAlways })
+		return slices.ContainsFunc(given, func(r runs.ApprovalDecision) bool { return r.Remember == api.RememberAlways })
 	}
 	switch given := command.(type) {
 	case *runs.AddRule:
-		writes = cmp.Or(given.SessionID, runs.GlobalRules) == runs.GlobalRules
+		writes = cmp.Or(given.SessionID, rules.AllSessions) == rules.AllSessions
 	case *runs.RevokeRule:
-		writes = cmp.Or(given.SessionID, runs.GlobalRules) == runs.GlobalRules
+		writes = cmp.Or(given.SessionID, rules.AllSessions) == rules.AllSessions
 	case *runs.ResolveApprovals:
 		writes = always(given.Resolutions)
 	case *runs.DecideRequests:
@@ -213,13 +216,13 @@ func addNeeds(loads map[string]*committer.Load, sessionID string, needs runs.Nee
 	load.SessionRules = load.SessionRules || needs.SessionRules
 	load.ChangesRules = load.ChangesRules || needs.ChangesRules
 	load.RuleDigests = append(load.RuleDigests, needs.RuleDigests...)
-	if runs.ValidID(needs.RuleID) {
+	if refusal.ValidID(needs.RuleID) {
 		load.RuleIDs = append(load.RuleIDs, needs.RuleID)
 	}
-	if runs.ValidID(needs.MessageID) {
+	if refusal.ValidID(needs.MessageID) {
 		load.MessageIDs = append(load.MessageIDs, needs.MessageID)
 	}
-	if runs.ValidID(needs.EffectID) {
+	if refusal.ValidID(needs.EffectID) {
 		load.EffectIDs = append(load.EffectIDs, needs.EffectID)
 	}
 	load.SessionRequestIDs = append(load.SessionRequestIDs, needs.SessionRequestIDs...)

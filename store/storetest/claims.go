@@ -3,6 +3,7 @@ package storetest
 import (
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -10,37 +11,37 @@ var claimTests = map[string]func(*harness){
 	"claim/a stale fence changes nothing": func(h *harness) {
 		h.create("s", "r")
 		first := h.claim("r")
-		h.clock.Advance(runs.DefaultLeaseMs)
+		h.clock.Advance(api.DefaultLeaseMs)
 		second := h.claim("r")
 		require.Greater(h, second, first)
 		before := h.run("r")
 		for _, command := range []runs.Command{
 			&runs.Heartbeat{RunID: "r", Fence: first},
 			&runs.Suspend{RunID: "r", Fence: first, Suspension: approvals("a")},
-			&runs.AppendEvents{RunID: "r", Fence: first, Events: []runs.JSON{runs.JSON(`{"type":"note"}`)}},
+			&runs.AppendEvents{RunID: "r", Fence: first, Events: []api.JSON{api.JSON(`{"type":"note"}`)}},
 			&runs.Complete{RunID: "r", Fence: first},
 			&runs.Fail{RunID: "r", Fence: first, Error: "x"},
 			&runs.Release{RunID: "r", Fence: first},
 			&runs.Withdraw{RunID: "r", Fence: first, RequestID: "a"},
 		} {
-			h.refuse(runs.CodeLeaseLost, command)
+			h.refuse(api.CodeLeaseLost, command)
 		}
 		require.Equal(h, before, h.run("r"))
 	},
 	"claim/one of two gets it": func(h *harness) {
 		h.create("s", "r")
 		h.claim("r")
-		h.refuse(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
+		h.refuse(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
 	},
 	"claim/a lapsed lease is claimable again and can be revived before": func(h *harness) {
 		h.create("s", "r")
 		fence := h.claim("r")
-		h.clock.Advance(runs.DefaultLeaseMs - 1)
+		h.clock.Advance(api.DefaultLeaseMs - 1)
 		require.Empty(h, h.claimable())
 		h.clock.Advance(1)
 		require.Equal(h, []string{"r"}, h.claimable())
 		beat := h.do(&runs.Heartbeat{RunID: "r", Fence: fence})
-		require.Equal(h, h.clock.NowMs()+runs.DefaultLeaseMs, beat.LeaseExpiresAtMs)
+		require.Equal(h, h.clock.NowMs()+api.DefaultLeaseMs, beat.LeaseExpiresAtMs)
 		require.Empty(h, h.claimable())
 	},
 	"claim/attempts without progress end the run": func(h *harness) {
@@ -48,11 +49,11 @@ var claimTests = map[string]func(*harness){
 		for attempt := int64(1); attempt <= 3; attempt++ {
 			reply := h.do(&runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 3})
 			require.Equal(h, attempt, reply.Claim.Attempt)
-			h.clock.Advance(runs.DefaultLeaseMs)
+			h.clock.Advance(api.DefaultLeaseMs)
 		}
-		h.refuse(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 3})
+		h.refuse(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 3})
 		record := h.run("r")
-		require.Equal(h, runs.StatusFailed, record.Run.Status)
+		require.Equal(h, api.StatusFailed, record.Run.Status)
 		require.Contains(h, record.Run.Error, "3 attempts")
 		require.Empty(h, h.claimable())
 	},
@@ -60,10 +61,10 @@ var claimTests = map[string]func(*harness){
 		h.create("s", "r")
 		for range 5 {
 			reply := h.do(&runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 3})
-			h.do(&runs.Heartbeat{RunID: "r", Fence: fenceOf(h, reply), Checkpoint: runs.JSON(`1`)})
-			h.clock.Advance(runs.DefaultLeaseMs)
+			h.do(&runs.Heartbeat{RunID: "r", Fence: fenceOf(h, reply), Checkpoint: api.JSON(`1`)})
+			h.clock.Advance(api.DefaultLeaseMs)
 		}
-		require.Equal(h, runs.StatusRunning, h.run("r").Run.Status)
+		require.Equal(h, api.StatusRunning, h.run("r").Run.Status)
 	},
 	"claim/released runs are claimable at once and do not count": func(h *harness) {
 		h.create("s", "r")
@@ -78,7 +79,7 @@ var claimTests = map[string]func(*harness){
 	},
 	"claim/by agent, in the order of becoming claimable": func(h *harness) {
 		for n, agent := range []string{"b", "a", "c", "a", "b"} {
-			h.do(&runs.CreateRun{SessionID: numbered("s", n), SessionGiven: true, RunID: numbered("r", n), AgentID: agent, Input: runs.JSON(`1`)})
+			h.do(&runs.CreateRun{SessionID: numbered("s", n), SessionGiven: true, RunID: numbered("r", n), AgentID: agent, Input: api.JSON(`1`)})
 			if n%2 == 1 {
 				h.clock.Advance(1)
 			}
@@ -100,6 +101,6 @@ var claimTests = map[string]func(*harness){
 		fence := h.claim("r")
 		h.do(&runs.CancelRun{RunID: "r", Reason: "no", Actor: person})
 		require.True(h, h.do(&runs.Heartbeat{RunID: "r", Fence: fence}).CancelRequested)
-		h.refuse(runs.CodeLeaseLost, &runs.Complete{RunID: "r", Fence: fence})
+		h.refuse(api.CodeLeaseLost, &runs.Complete{RunID: "r", Fence: fence})
 	},
 }

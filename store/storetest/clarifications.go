@@ -5,7 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 var clarificationTests = map[string]func(*harness){
@@ -13,10 +15,10 @@ var clarificationTests = map[string]func(*harness){
 		fence := h.child("asker")
 		clarificationID := h.ask("asker", fence, "q", true)
 		record := h.run("asker")
-		require.Equal(h, runs.StatusWaitingForUserQuestion, record.Run.Status)
-		require.Equal(h, &runs.WaitingOn{SessionID: "parent", RunID: clarificationID, RequestID: "q"}, record.View().WaitingOn)
+		require.Equal(h, api.StatusWaitingForUserQuestion, record.Run.Status)
+		require.Equal(h, &api.WaitingOn{SessionID: "parent", RunID: clarificationID, RequestID: "q"}, record.View().WaitingOn)
 		require.Empty(h, record.View().PendingQuestionIDs)
-		require.Equal(h, runs.KindClarification, h.onlyRequest("asker").Kind)
+		require.Equal(h, model.KindClarification, h.onlyRequest("asker").Kind)
 		require.Empty(h, h.pendingQuestions(""), "nobody is asked in the child's session")
 		require.Zero(h, h.summary("child").PendingQuestions)
 		require.Empty(h, h.session("child").View().PendingQuestions)
@@ -26,26 +28,26 @@ var clarificationTests = map[string]func(*harness){
 		h.clock.Advance(1)
 		h.carryOut()
 		opened := h.run(clarificationID)
-		require.Equal(h, runs.KindParentClarification, opened.Run.Kind)
-		require.Equal(h, runs.StatusWaitingForUserQuestion, opened.Run.Status)
+		require.Equal(h, api.KindParentClarification, opened.Run.Kind)
+		require.Equal(h, api.StatusWaitingForUserQuestion, opened.Run.Status)
 		require.Empty(h, h.claimable())
 		require.Nil(h, h.session("parent").Active, "a clarification takes no slot")
-		require.Equal(h, runs.SessionIdle, h.summary("parent").Status)
+		require.Equal(h, api.SessionIdle, h.summary("parent").Status)
 		require.Equal(h, 1, h.summary("parent").PendingQuestions)
 		require.Len(h, h.session("parent").View().PendingQuestions, 1)
 
 		h.clock.Advance(1)
 		answeredAtMs := h.clock.NowMs()
 		h.do(&runs.AnswerQuestion{SessionID: "parent", Resolution: answer("q", "left"), Actor: person})
-		require.Equal(h, runs.StatusCompleted, h.run(clarificationID).Run.Status)
-		require.Equal(h, runs.LeaseRevoked, h.run(clarificationID).Run.LeaseEnd)
-		require.Equal(h, []runs.EventType{
-			runs.EventAccepted, runs.EventWaitingForUserQuestion,
-			runs.EventOutput, runs.EventParentClarificationResolved, runs.EventCompleted,
+		require.Equal(h, api.StatusCompleted, h.run(clarificationID).Run.Status)
+		require.Equal(h, model.LeaseRevoked, h.run(clarificationID).Run.LeaseEnd)
+		require.Equal(h, []api.EventType{
+			api.EventAccepted, api.EventWaitingForUserQuestion,
+			api.EventOutput, api.EventParentClarificationResolved, api.EventCompleted,
 		}, typesOf(h.events("parent")))
 		require.Empty(h, h.session("parent").Clarifications)
 		require.Zero(h, h.summary("parent").PendingQuestions)
-		require.Equal(h, runs.StatusWaitingForUserQuestion, h.run("asker").Run.Status, "the answer is owed to the child")
+		require.Equal(h, api.StatusWaitingForUserQuestion, h.run("asker").Run.Status, "the answer is owed to the child")
 		require.Equal(h, []string{deliverID(clarificationID)}, h.dueEffects(10))
 
 		h.clock.Advance(5)
@@ -53,7 +55,7 @@ var clarificationTests = map[string]func(*harness){
 		require.Equal(h, []string{"asker"}, h.claimable())
 		require.Nil(h, h.run("asker").View().WaitingOn)
 		settled := h.onlyRequest("asker")
-		require.Equal(h, runs.OutcomeAnswered, settled.Outcome)
+		require.Equal(h, api.OutcomeAnswered, settled.Outcome)
 		require.Equal(h, answeredAtMs, settled.Recorded().ResolvedAtMs, "the moment is the one of the answer")
 		require.Equal(h, answeredAtMs+5, settled.SettledAtMs)
 		require.Equal(h, "alice", settled.Recorded().ResolvedBy)
@@ -66,10 +68,10 @@ var clarificationTests = map[string]func(*harness){
 		require.Equal(h, []string{"left"}, handed.Answers[0].SelectedOptionIDs)
 		require.Empty(h, h.mailbox("child"), "the claim acknowledges")
 		require.Empty(h, h.deadLetters("child"))
-		require.True(h, h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: runs.MessageIDOf("q")}).Existing)
-		require.Equal(h, []runs.EventType{
-			runs.EventAccepted, runs.EventQueued, runs.EventStarted, runs.EventParentClarificationRequested,
-			runs.EventWaitingForUserQuestion, runs.EventUserQuestionResolved, runs.EventStarted,
+		require.True(h, h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: model.MessageIDOf("q")}).Existing)
+		require.Equal(h, []api.EventType{
+			api.EventAccepted, api.EventQueued, api.EventStarted, api.EventParentClarificationRequested,
+			api.EventWaitingForUserQuestion, api.EventUserQuestionResolved, api.EventStarted,
 		}, typesOf(h.events("child")))
 		h.do(&runs.Complete{RunID: "asker", Fence: fenceOf(h, reply)})
 		require.Empty(h, h.dueEffects(10))
@@ -83,7 +85,7 @@ var clarificationTests = map[string]func(*harness){
 		})
 		clarificationID := reply.Clarification.RunID
 		opened := h.do(reply.Open)
-		want := runs.Requester{
+		want := api.Requester{
 			RequesterAgentID: "coder", RequesterSessionID: "child", RequesterRunID: "asker", RequesterToolCallID: "call-q",
 			RequesterProjectIDs: projects, ParentChannelIDs: []string{"inbox"},
 		}
@@ -96,7 +98,7 @@ var clarificationTests = map[string]func(*harness){
 		require.NoError(h, err)
 		require.Equal(h, string(written), string(claimed.Run.Requester))
 		requireText(h, string(opened.Run.Run.Input), claimed.Run.Input)
-		list, err := h.store.Runs(h.ctx, runs.RunQuery{Kind: runs.KindParentClarification, Limit: 10})
+		list, err := h.store.Runs(h.ctx, runs.RunQuery{Kind: api.KindParentClarification, Limit: 10})
 		require.NoError(h, err)
 		require.Len(h, list, 1)
 		require.Equal(h, *record, list[0])
@@ -106,7 +108,7 @@ var clarificationTests = map[string]func(*harness){
 
 		pending := h.pendingQuestions("parent")
 		require.Len(h, pending, 1)
-		require.Equal(h, runs.KindParentClarification, pending[0].RunKind)
+		require.Equal(h, api.KindParentClarification, pending[0].RunKind)
 		require.Equal(h, "lead", pending[0].AgentID, "the agent is the parent's")
 		require.Equal(h, string(written), string(pending[0].Requester))
 		require.Equal(h, want, pending[0].QuestionView().Requester)
@@ -118,21 +120,21 @@ var clarificationTests = map[string]func(*harness){
 		pending = h.pendingQuestions("parent")
 		require.Len(h, pending, 2)
 		for _, one := range pending {
-			require.Equal(h, one.RunKind == runs.KindParentClarification, one.Requester != nil)
+			require.Equal(h, one.RunKind == api.KindParentClarification, one.Requester != nil)
 		}
 		require.Len(h, h.session("parent").Clarifications, 1, "the active run's question is no clarification")
 		require.Equal(h, 2, h.summary("parent").PendingQuestions)
-		require.Equal(h, runs.StatusWaitingForUserQuestion, h.summary("parent").Status)
+		require.Equal(h, api.StatusWaitingForUserQuestion, h.summary("parent").Status)
 	},
 	"clarification/one that is not parked goes on and reads its mailbox": func(h *harness) {
 		fence := h.child("asker")
 		clarificationID := h.asked("asker", fence, "q", false)
-		require.Equal(h, runs.StatusRunning, h.run("asker").Run.Status)
+		require.Equal(h, api.StatusRunning, h.run("asker").Run.Status)
 		require.Nil(h, h.run("asker").View().WaitingOn)
 		h.do(&runs.AnswerQuestion{RunID: clarificationID, Resolution: answer("q", "right"), Actor: person})
 		h.carryOut()
 		record := h.run("asker")
-		require.Equal(h, runs.StatusRunning, record.Run.Status)
+		require.Equal(h, api.StatusRunning, record.Run.Status)
 		require.Nil(h, record.Resume())
 		messages := h.do(&runs.ReadMailbox{SessionID: "child"}).Messages
 		require.Len(h, messages, 1)
@@ -149,13 +151,13 @@ var clarificationTests = map[string]func(*harness){
 		_, settled, err := h.store.SettledAfter(h.ctx, "asker", 0)
 		require.NoError(h, err)
 		require.Len(h, settled, 1)
-		require.Equal(h, runs.OutcomeExpired, settled[0].Outcome)
+		require.Equal(h, api.OutcomeExpired, settled[0].Outcome)
 		require.Len(h, h.pendingQuestions("parent"), 1, "it stays open for the parent")
 		h.do(&runs.AnswerQuestion{RunID: clarificationID, Resolution: answer("q", "left"), Actor: person})
 		h.carryOut()
-		require.Equal(h, runs.StatusCompleted, h.run(clarificationID).Run.Status)
+		require.Equal(h, api.StatusCompleted, h.run(clarificationID).Run.Status)
 		require.Empty(h, h.mailbox("child"))
-		require.Equal(h, []string{runs.MessageIDOf("q")}, h.deadLetters("child"))
+		require.Equal(h, []string{model.MessageIDOf("q")}, h.deadLetters("child"))
 	},
 	"clarification/asked and opened again": func(h *harness) {
 		fence := h.child("asker")
@@ -170,7 +172,7 @@ var clarificationTests = map[string]func(*harness){
 		require.True(h, h.do(again.Open).Existing)
 		other := command()
 		other.Request.Questions[0].Question = "Another one?"
-		h.refuse(runs.CodeIDConflict, other)
+		h.refuse(api.CodeIDConflict, other)
 		h.carryOut()
 		require.Len(h, h.effects(runs.EffectQuery{Limit: 10}), 1)
 		require.Len(h, h.pendingQuestions(""), 1)
@@ -184,12 +186,12 @@ var clarificationTests = map[string]func(*harness){
 		h.do(&runs.Complete{RunID: "first", Fence: fence})
 		h.create("child", "second")
 		fence = h.claim("second")
-		h.refuse(runs.CodeIDConflict, &runs.AskClarification{RunID: "second", Fence: fence, Request: question("q")})
+		h.refuse(api.CodeIDConflict, &runs.AskClarification{RunID: "second", Fence: fence, Request: question("q")})
 		h.ask("second", fence, "q-2", false)
 	},
 	"clarification/a parent that is not there or has ended": func(h *harness) {
 		h.create("orphan", "asker")
-		h.refuse(runs.CodeNoParentSession, &runs.AskClarification{RunID: "asker", Fence: h.claim("asker"), Request: question("q")})
+		h.refuse(api.CodeNoParentSession, &runs.AskClarification{RunID: "asker", Fence: h.claim("asker"), Request: question("q")})
 
 		fence := h.child("parked")
 		h.ask("parked", fence, "q", true)
@@ -216,14 +218,14 @@ var clarificationTests = map[string]func(*harness){
 		due, err = h.store.Due(h.ctx, 10)
 		require.NoError(h, err)
 		require.Empty(h, due)
-		require.Equal(h, runs.StatusCompleted, h.run(clarificationID).Run.Status)
+		require.Equal(h, api.StatusCompleted, h.run(clarificationID).Run.Status)
 		require.Empty(h, h.pendingQuestions(""))
 		h.carryOut()
-		require.Equal(h, runs.OutcomeExpired, h.onlyRequest("asker").Outcome)
+		require.Equal(h, api.OutcomeExpired, h.onlyRequest("asker").Outcome)
 		handed := h.do(&runs.ClaimRun{RunID: "asker", WorkerID: "w"}).Claim.Resume.Clarification
 		require.True(h, handed.Declined)
-		refused := h.refuse(runs.CodeQuestionExpired, &runs.AnswerQuestion{RunID: clarificationID, Resolution: answer("q-due", "left"), Actor: person})
-		require.Equal(h, runs.OutcomeExpired, refused.Recorded.Outcome)
+		refused := h.refuse(api.CodeQuestionExpired, &runs.AnswerQuestion{RunID: clarificationID, Resolution: answer("q-due", "left"), Actor: person})
+		require.Equal(h, api.OutcomeExpired, refused.Recorded.Outcome)
 	},
 	"clarification/the session's route": func(h *harness) {
 		// Two children ask with the same request id, and so does the parent's own run.
@@ -246,14 +248,14 @@ var clarificationTests = map[string]func(*harness){
 		require.True(h, again.Existing)
 		require.Equal(h, second, again.Run.Run.RunID)
 		require.Len(h, h.events("parent"), events)
-		refused := h.refuse(runs.CodeQuestionResolutionConflict, &runs.AnswerQuestion{SessionID: "parent", Resolution: answer("q", "left"), Actor: person})
-		require.Equal(h, runs.OutcomeAnswered, refused.Recorded.Outcome)
+		refused := h.refuse(api.CodeQuestionResolutionConflict, &runs.AnswerQuestion{SessionID: "parent", Resolution: answer("q", "left"), Actor: person})
+		require.Equal(h, api.OutcomeAnswered, refused.Recorded.Outcome)
 		require.True(h, h.do(&runs.AnswerQuestion{RunID: first, Resolution: answer("q", "left"), Actor: person}).Existing)
 		require.Len(h, h.dueEffects(10), 2, "an answer is owed once")
 	},
 	"clarification/a session shows the first of many": func(h *harness) {
 		fence := h.child("asker")
-		const asked = runs.MaxClarificationsShown + 5
+		const asked = api.MaxClarificationsShown + 5
 		for n := range asked {
 			h.ask("asker", fence, numbered("q", n), false)
 		}
@@ -262,9 +264,9 @@ var clarificationTests = map[string]func(*harness){
 		require.Len(h, all, asked)
 		require.Equal(h, asked, h.summary("parent").PendingQuestions)
 		require.Zero(h, h.summary("child").PendingQuestions)
-		require.Equal(h, all[:runs.MaxClarificationsShown], h.session("parent").Clarifications)
+		require.Equal(h, all[:api.MaxClarificationsShown], h.session("parent").Clarifications)
 		h.do(&runs.AnswerQuestion{RunID: all[0].Request.RunID, Resolution: answer(all[0].Request.RequestID, "left"), Actor: person})
-		require.Equal(h, all[1:runs.MaxClarificationsShown+1], h.session("parent").Clarifications)
+		require.Equal(h, all[1:api.MaxClarificationsShown+1], h.session("parent").Clarifications)
 	},
 	"clarification/interrupting declines every one": func(h *harness) {
 		h.declinesMany(func() {
@@ -282,8 +284,8 @@ var clarificationTests = map[string]func(*harness){
 		h.do(&runs.CancelRun{RunID: byRun, Actor: person})
 		h.do(&runs.CancelQuestion{RunID: byQuestion, RequestID: "q-2", Actor: person})
 		for _, clarificationID := range []string{byRun, byQuestion} {
-			require.Equal(h, runs.StatusCompleted, h.run(clarificationID).Run.Status)
-			require.Equal(h, runs.OutcomeCancelled, h.onlyRequest(clarificationID).Outcome)
+			require.Equal(h, api.StatusCompleted, h.run(clarificationID).Run.Status)
+			require.Equal(h, api.OutcomeCancelled, h.onlyRequest(clarificationID).Outcome)
 		}
 		h.carryOut()
 		require.Len(h, h.mailbox("child"), 2)
@@ -308,11 +310,11 @@ func (h *harness) declinesMany(decline func()) {
 	decline()
 	require.Empty(h, h.pendingQuestions(""))
 	require.Zero(h, h.summary("parent").PendingQuestions)
-	completed, err := h.store.CountRuns(h.ctx, runs.RunQuery{SessionID: "parent", Kind: runs.KindParentClarification, Status: runs.StatusCompleted})
+	completed, err := h.store.CountRuns(h.ctx, runs.RunQuery{SessionID: "parent", Kind: api.KindParentClarification, Status: api.StatusCompleted})
 	require.NoError(h, err)
 	require.Equal(h, int64(asked), completed)
-	require.Equal(h, runs.OutcomeAnswered, h.onlyRequest(answered.RunID).Outcome)
-	require.Equal(h, runs.OutcomeDeclined, h.onlyRequest(waiting[0].Request.RunID).Outcome)
+	require.Equal(h, api.OutcomeAnswered, h.onlyRequest(answered.RunID).Outcome)
+	require.Equal(h, api.OutcomeDeclined, h.onlyRequest(waiting[0].Request.RunID).Outcome)
 	require.Len(h, h.dueEffects(1_000), asked)
 	h.carryOut()
 	declined := 0

@@ -4,7 +4,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // child makes the session "child" of a session "parent", both if they are not there,
@@ -52,8 +55,8 @@ func (h *harness) carryOut() {
 		for _, one := range due {
 			claimed := h.do(&runs.ClaimEffect{SessionID: one.SessionID, EffectID: one.EffectID})
 			require.NotNil(h, claimed.Effect)
-			_, err := h.store.Do(h.ctx, claimed.Effect.Command())
-			if instead := claimed.Effect.Refused(runs.ErrorCode(err), claimed.NowMs); instead != nil {
+			_, err := h.store.Do(h.ctx, runs.CommandOf(claimed.Effect))
+			if instead := runs.CommandWhenRefused(claimed.Effect, refusal.CodeOf(err), claimed.NowMs); instead != nil {
 				_, err = h.store.Do(h.ctx, instead)
 			}
 			require.NoError(h, err)
@@ -64,7 +67,7 @@ func (h *harness) carryOut() {
 
 // deliver puts a message into a session's mailbox, as the effect of a clarification
 // does.
-func (h *harness) deliver(sessionID, runID, requestID string) runs.Message {
+func (h *harness) deliver(sessionID, runID, requestID string) model.Message {
 	h.Helper()
 	reply := h.do(delivery(sessionID, runID, requestID))
 	require.Len(h, reply.Messages, 1)
@@ -74,8 +77,8 @@ func (h *harness) deliver(sessionID, runID, requestID string) runs.Message {
 func delivery(sessionID, runID, requestID string) *runs.DeliverAnswer {
 	return &runs.DeliverAnswer{
 		SessionID: sessionID, RunID: runID, RequestID: requestID, FromSessionID: "parent",
-		Message:    runs.JSON(`{"type":"parent_clarification_answer","request_id":"` + requestID + `"}`),
-		Resolution: runs.JSON(`{"request_id":"` + requestID + `","outcome":"answered","resolved_at_ms":7}`),
+		Message:    api.JSON(`{"type":"parent_clarification_answer","request_id":"` + requestID + `"}`),
+		Resolution: api.JSON(`{"request_id":"` + requestID + `","outcome":"answered","resolved_at_ms":7}`),
 	}
 }
 
@@ -91,7 +94,7 @@ func (h *harness) deadLetters(sessionID string) []string {
 	return messageIDs(h.do(&runs.ReadMailbox{SessionID: sessionID, DeadLetters: true}).Messages)
 }
 
-func messageIDs(messages []runs.Message) []string {
+func messageIDs(messages []model.Message) []string {
 	ids := make([]string, len(messages))
 	for i := range messages {
 		ids[i] = messages[i].MessageID
@@ -99,7 +102,7 @@ func messageIDs(messages []runs.Message) []string {
 	return ids
 }
 
-func (h *harness) effects(q runs.EffectQuery) []runs.Effect {
+func (h *harness) effects(q runs.EffectQuery) []model.Effect {
 	h.Helper()
 	list, err := h.store.Effects(h.ctx, q)
 	require.NoError(h, err)
@@ -124,17 +127,17 @@ func (h *harness) dueEffects(limit int) []string {
 }
 
 func openID(clarificationID string) string {
-	return string(runs.EffectOpenClarification) + ":" + clarificationID
+	return string(api.EffectOpenClarification) + ":" + clarificationID
 }
 
 func deliverID(clarificationID string) string {
-	return string(runs.EffectDeliverAnswer) + ":" + clarificationID
+	return string(api.EffectDeliverAnswer) + ":" + clarificationID
 }
 
 // pendingQuestions returns the open questions of a session, of all when it is empty.
-func (h *harness) pendingQuestions(sessionID string) []runs.PendingRequest {
+func (h *harness) pendingQuestions(sessionID string) []model.PendingRequest {
 	h.Helper()
-	query := runs.RequestQuery{Kind: runs.KindQuestion, SessionID: sessionID, Limit: 1_000}
+	query := runs.RequestQuery{Kind: model.KindQuestion, SessionID: sessionID, Limit: 1_000}
 	list, err := h.store.PendingRequests(h.ctx, query)
 	require.NoError(h, err)
 	count, err := h.store.CountPendingRequests(h.ctx, query)
@@ -144,7 +147,7 @@ func (h *harness) pendingQuestions(sessionID string) []runs.PendingRequest {
 }
 
 // summary returns the line of a session in the list of sessions.
-func (h *harness) summary(sessionID string) runs.SessionSummary {
+func (h *harness) summary(sessionID string) model.SessionSummary {
 	h.Helper()
 	list, err := h.store.Sessions(h.ctx, runs.SessionQuery{Limit: 1_000})
 	require.NoError(h, err)
@@ -154,11 +157,11 @@ func (h *harness) summary(sessionID string) runs.SessionSummary {
 		}
 	}
 	require.Fail(h, "the session is not in the list", sessionID)
-	return runs.SessionSummary{}
+	return model.SessionSummary{}
 }
 
 // onlyRequest returns the one request that a run has, of whatever state.
-func (h *harness) onlyRequest(runID string) runs.Request {
+func (h *harness) onlyRequest(runID string) model.Request {
 	h.Helper()
 	record := h.run(runID)
 	require.Len(h, record.Requests, 1)
@@ -166,7 +169,7 @@ func (h *harness) onlyRequest(runID string) runs.Request {
 }
 
 // declined reports whether the answer in a message is a declined one.
-func (h *harness) declined(message runs.Message) bool {
+func (h *harness) declined(message model.Message) bool {
 	h.Helper()
 	var payload struct {
 		Declined bool `json:"declined"`

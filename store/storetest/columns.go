@@ -6,7 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // columnTests read the database past the store.
@@ -29,20 +32,20 @@ var columnTests = map[string]func(*harness){
 			loaded.add("effects", effectColumns(reply.Effect))
 		}
 		require.Len(h, listed["effects"], len(ids))
-		h.requireRows("effects", effectColumns(&runs.Effect{}), listed, loaded)
+		h.requireRows("effects", effectColumns(&model.Effect{}), listed, loaded)
 	},
 	"columns/every one of a rule is written and read": func(h *harness) {
 		h.wait("s", "r", approvals("a", "b"))
 		forMs := int64(1_000)
 		h.do(&runs.ResolveApprovals{RunID: "r", Actor: person, Resolutions: []runs.ApprovalDecision{
-			{RequestID: "a", Behavior: runs.BehaviorDeny, Reason: "never", Remember: runs.RememberAlways, RememberForMs: &forMs},
+			{RequestID: "a", Behavior: api.BehaviorDeny, Reason: "never", Remember: api.RememberAlways, RememberForMs: &forMs},
 		}})
-		h.do(&runs.AddRule{SessionID: "s", RuleID: "l-1", AgentID: runs.DefaultAgentID, ToolName: "write", Match: anyInput, MaxUses: 2, Actor: person})
+		h.do(&runs.AddRule{SessionID: "s", RuleID: "l-1", AgentID: model.DefaultAgentID, ToolName: "write", Match: anyInput, MaxUses: 2, Actor: person})
 		request := approval("c")
 		request.ToolName = "write"
 		h.do(&runs.CancelRun{RunID: "r"})
 		require.Equal(h, "l-1", h.settledBy("s", "r-2", request))
-		h.do(&runs.AddRule{RuleID: "l-2", Effect: runs.RuleAsk, Match: runs.RuleMatch{PatternKeys: []string{"k"}}, Actor: person})
+		h.do(&runs.AddRule{RuleID: "l-2", Effect: api.RuleAsk, Match: api.RuleMatch{PatternKeys: []string{"k"}}, Actor: person})
 		h.do(&runs.RevokeRule{RuleID: "l-2", Actor: person})
 
 		listed, single := Tables{}, Tables{}
@@ -55,7 +58,7 @@ var columnTests = map[string]func(*harness){
 			require.NoError(h, err)
 			single.add("rules", ruleColumns(&record.Rule))
 		}
-		h.requireRows("rules", ruleColumns(&runs.Rule{}), listed, single)
+		h.requireRows("rules", ruleColumns(&rules.Rule{}), listed, single)
 	},
 	"columns/every one of a message is written and read": func(h *harness) {
 		h.child("r")
@@ -63,29 +66,29 @@ var columnTests = map[string]func(*harness){
 			h.deliver("child", "r", id)
 		}
 		h.mailbox("child")
-		h.clock.Advance(runs.MessageLeaseMs)
+		h.clock.Advance(model.MessageLeaseMs)
 		h.mailbox("child")
-		h.clock.Advance(runs.MessageLeaseMs)
-		h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: runs.MessageIDOf("acknowledged")})
-		h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: runs.MessageIDOf("other")})
+		h.clock.Advance(model.MessageLeaseMs)
+		h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: model.MessageIDOf("acknowledged")})
+		h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: model.MessageIDOf("other")})
 		h.mailbox("child")
-		h.clock.Advance(runs.MessageLeaseMs)
+		h.clock.Advance(model.MessageLeaseMs)
 		h.deliver("child", "r", "read")
 		h.mailbox("child")
 
 		loaded := Tables{}
 		for _, command := range []runs.Command{
-			&runs.AcknowledgeMessage{SessionID: "child", MessageID: runs.MessageIDOf("acknowledged")},
-			&runs.AcknowledgeMessage{SessionID: "child", MessageID: runs.MessageIDOf("other")},
+			&runs.AcknowledgeMessage{SessionID: "child", MessageID: model.MessageIDOf("acknowledged")},
+			&runs.AcknowledgeMessage{SessionID: "child", MessageID: model.MessageIDOf("other")},
 			&runs.ReadMailbox{SessionID: "child", DeadLetters: true},
-			&runs.ReplayMessage{SessionID: "child", MessageID: runs.MessageIDOf("read")},
+			&runs.ReplayMessage{SessionID: "child", MessageID: model.MessageIDOf("read")},
 		} {
 			for _, message := range h.do(command).Messages {
 				loaded.add("messages", messageColumns(&message))
 			}
 		}
 		require.Len(h, loaded["messages"], 4)
-		h.requireRows("messages", messageColumns(&runs.Message{}), loaded)
+		h.requireRows("messages", messageColumns(&model.Message{}), loaded)
 	},
 }
 

@@ -11,7 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
 	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
@@ -116,20 +120,20 @@ func compareReads(rt *rapid.T, ctx context.Context, model *storetest.Model, subj
 
 // compareOwed compares with the model what the engines show of effects and of the
 // clarifications that wait.
-func compareOwed(rt *rapid.T, ctx context.Context, model *storetest.Model, subjects []subject, nowMs int64) {
+func compareOwed(rt *rapid.T, ctx context.Context, want *storetest.Model, subjects []subject, nowMs int64) {
 	for _, s := range subjects {
 		check := s.check(rt)
 		effects, err := s.store.Effects(ctx, runs.EffectQuery{Limit: 1_000})
-		check("the effects", model.Effects(), effects, err)
+		check("the effects", want.Effects(), effects, err)
 		due, err := s.store.DueEffects(ctx, 1_000)
-		check("the due effects", model.DueEffects(nowMs), due, err)
-		for _, sessionID := range model.AllSessions() {
+		check("the due effects", want.DueEffects(nowMs), due, err)
+		for _, sessionID := range want.AllSessions() {
 			session, err := s.store.Session(ctx, sessionID)
-			var shown []runs.PendingRequest
+			var shown []model.PendingRequest
 			if session != nil {
 				shown = session.Clarifications
 			}
-			check("the clarifications of "+sessionID, model.Clarifications(sessionID), shown, err)
+			check("the clarifications of "+sessionID, want.Clarifications(sessionID), shown, err)
 		}
 	}
 }
@@ -148,8 +152,8 @@ func (s *subject) check(rt *rapid.T) func(what string, want, got any, err error)
 
 // compareRules compares with the model what the engines show of rules, and of requests
 // and sessions by themselves.
-func compareRules(rt *rapid.T, ctx context.Context, model *storetest.Model, subjects []subject, nowMs int64) {
-	want := model.Rules()
+func compareRules(rt *rapid.T, ctx context.Context, memory *storetest.Model, subjects []subject, nowMs int64) {
+	want := memory.Rules()
 	for _, s := range subjects {
 		check := s.check(rt)
 		records, err := s.store.Rules(ctx, runs.RuleQuery{Limit: 1_000})
@@ -162,16 +166,16 @@ func compareRules(rt *rapid.T, ctx context.Context, model *storetest.Model, subj
 		}
 		for _, sessionID := range []string{"s-1", "s-2", "S-3", "nobody"} {
 			rules, atMs, err := s.store.RulesFor(ctx, sessionID, 1_000)
-			check("the rules for "+sessionID, model.RulesFor(sessionID), rules, err)
+			check("the rules for "+sessionID, memory.RulesFor(sessionID), rules, err)
 			check("the moment", nowMs, atMs, err)
 		}
-		for _, handle := range model.Handles() {
+		for _, handle := range memory.Handles() {
 			request, err := s.store.RequestByHandle(ctx, handle)
-			check("request "+handle, model.RequestByHandle(handle), request, err)
+			check("request "+handle, memory.RequestByHandle(handle), request, err)
 		}
-		for _, sessionID := range model.AllSessions() {
+		for _, sessionID := range memory.AllSessions() {
 			session, err := s.store.SessionHead(ctx, sessionID)
-			check("the row of "+sessionID, model.SessionHead(sessionID), session, err)
+			check("the row of "+sessionID, memory.SessionHead(sessionID), session, err)
 		}
 	}
 }
@@ -180,7 +184,7 @@ func compareRules(rt *rapid.T, ctx context.Context, model *storetest.Model, subj
 func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 	shown := map[string]any{}
 	show := func(name string, value any, err error) {
-		refusal := new(runs.Error)
+		refusal := new(refusal.Error)
 		if err != nil && !errors.As(err, &refusal) {
 			rt.Fatalf("%s: %v", name, err)
 		}
@@ -206,8 +210,8 @@ func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 		{Limit: 100, PriorityActive: true},
 		{Limit: 4, PriorityActive: true, Last: true},
 		{Limit: 100, SessionID: "s-1", AgentID: "coder"},
-		{Limit: 100, Status: runs.StatusRunning},
-		{Limit: 100, Kind: runs.KindParentClarification},
+		{Limit: 100, Status: api.StatusRunning},
+		{Limit: 100, Kind: api.KindParentClarification},
 		{Limit: 100, After: &runs.RunPosition{SubmittedAtMs: storetest.NewClock().NowMs() + 1_000, RunID: "r-2"}},
 		{Limit: 2, PriorityActive: true, After: &runs.RunPosition{Over: true, SubmittedAtMs: storetest.NewClock().NowMs(), RunID: "r-1"}},
 		{Limit: 100, PriorityActive: true, After: &runs.RunPosition{SubmittedAtMs: storetest.NewClock().NowMs(), RunID: "r-1"}},
@@ -220,9 +224,9 @@ func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 	for i, query := range []runs.SessionQuery{
 		{Limit: 100},
 		{Limit: 2, After: "S-3"},
-		{Limit: 100, Status: runs.SessionIdle},
-		{Limit: 100, Status: runs.SessionEnded},
-		{Limit: 100, Status: runs.StatusWaitingForApproval},
+		{Limit: 100, Status: api.SessionIdle},
+		{Limit: 100, Status: api.SessionEnded},
+		{Limit: 100, Status: api.StatusWaitingForApproval},
 		{Limit: 100, AgentID: "coder"},
 	} {
 		list, err := store.Sessions(ctx, query)
@@ -231,11 +235,11 @@ func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 		show(fmt.Sprintf("count of sessions %d", i), count, err)
 	}
 	for i, query := range []runs.RequestQuery{
-		{Limit: 100, Kind: runs.KindApproval},
-		{Limit: 100, Kind: runs.KindQuestion},
-		{Limit: 100, Kind: runs.KindQuestion, SessionID: "s-1"},
-		{Limit: 100, Kind: runs.KindClarification},
-		{Limit: 1, Kind: runs.KindApproval, After: &runs.RequestPosition{SessionID: "s-1", RunID: "r-1", RequestID: "a-1"}},
+		{Limit: 100, Kind: model.KindApproval},
+		{Limit: 100, Kind: model.KindQuestion},
+		{Limit: 100, Kind: model.KindQuestion, SessionID: "s-1"},
+		{Limit: 100, Kind: model.KindClarification},
+		{Limit: 1, Kind: model.KindApproval, After: &runs.RequestPosition{SessionID: "s-1", RunID: "r-1", RequestID: "a-1"}},
 	} {
 		list, err := store.PendingRequests(ctx, query)
 		show(fmt.Sprintf("pending %d", i), list, err)
@@ -243,9 +247,9 @@ func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 		show(fmt.Sprintf("count of pending %d", i), count, err)
 	}
 	for i, query := range []runs.EffectQuery{
-		{Limit: 100, State: runs.EffectPending},
-		{Limit: 100, State: runs.EffectDone},
-		{Limit: 2, State: runs.EffectFailed},
+		{Limit: 100, State: api.EffectPending},
+		{Limit: 100, State: api.EffectDone},
+		{Limit: 2, State: api.EffectFailed},
 		{Limit: 3, SessionID: "s-1"},
 		{Limit: 100, After: &runs.EffectPosition{CreatedAtMs: storetest.NewClock().NowMs() + 1_000, EffectID: "open_clarification:run_000020"}},
 	} {
@@ -255,7 +259,7 @@ func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 	for i, query := range []runs.RuleQuery{
 		{Limit: 2},
 		{Limit: 100, SessionID: "s-1"},
-		{Limit: 100, SessionID: runs.GlobalRules},
+		{Limit: 100, SessionID: rules.AllSessions},
 		{Limit: 1, SessionID: "s-2", After: &runs.RulePosition{CreatedAtMs: storetest.NewClock().NowMs() + 1_000, RuleID: "l-2"}},
 		{Limit: 100, After: &runs.RulePosition{CreatedAtMs: storetest.NewClock().NowMs(), RuleID: "l-1"}},
 	} {
@@ -264,7 +268,7 @@ func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 		count, err := store.CountRules(ctx, query)
 		show(fmt.Sprintf("count of rules %d", i), count, err)
 	}
-	for i, agents := range [][]string{nil, {"coder"}, {"writer", runs.DefaultAgentID}} {
+	for i, agents := range [][]string{nil, {"coder"}, {"writer", model.DefaultAgentID}} {
 		list, err := store.Claimable(ctx, agents, 4)
 		show(fmt.Sprintf("claimable %d", i), list, err)
 	}
@@ -282,7 +286,7 @@ func TestModelTellsEnginesApart(t *testing.T) {
 	database := sqliteFile.Fresh(t)
 	store := database.Open(t, storetest.Options{Clock: clock, NewID: storetest.Counter()})
 	create := func(input string) runs.Command {
-		return &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: runs.JSON(input)}
+		return &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(input)}
 	}
 	_, err := model.Do(create(`1`), clock.NowMs())
 	require.NoError(t, err)

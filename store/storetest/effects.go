@@ -5,7 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // askers makes runs in sessions of their own, each of which has asked its parent.
@@ -22,7 +24,7 @@ func (h *harness) askers(names ...string) []string {
 	return ids
 }
 
-func (h *harness) claimEffect(sessionID, effectID string) *runs.Effect {
+func (h *harness) claimEffect(sessionID, effectID string) *model.Effect {
 	h.Helper()
 	return h.do(&runs.ClaimEffect{SessionID: sessionID, EffectID: effectID}).Effect
 }
@@ -30,7 +32,7 @@ func (h *harness) claimEffect(sessionID, effectID string) *runs.Effect {
 var effectTests = map[string]func(*harness){
 	"effect/written with the decision": func(h *harness) {
 		fence := h.child("asker")
-		h.refuse(runs.CodeLeaseLost, &runs.AskClarification{RunID: "asker", Fence: fence + 1, Request: question("q")})
+		h.refuse(api.CodeLeaseLost, &runs.AskClarification{RunID: "asker", Fence: fence + 1, Request: question("q")})
 		require.Empty(h, h.effects(runs.EffectQuery{Limit: 10}), "a refused decision owes nothing")
 		clarificationID := h.ask("asker", fence, "q", true)
 		require.Equal(h, []string{openID(clarificationID)}, h.dueEffects(10))
@@ -38,8 +40,8 @@ var effectTests = map[string]func(*harness){
 		require.Len(h, list, 1)
 		require.Equal(h, "child", list[0].SessionID)
 		require.Equal(h, "asker", list[0].RunID)
-		require.Equal(h, runs.EffectOpenClarification, list[0].Kind)
-		require.Equal(h, runs.EffectPending, list[0].State)
+		require.Equal(h, api.EffectOpenClarification, list[0].Kind)
+		require.Equal(h, api.EffectPending, list[0].State)
 		require.Equal(h, "parent", list[0].TargetSessionID)
 		require.Equal(h, int64(clockStart), list[0].CreatedAtMs)
 		require.Equal(h, int64(clockStart), list[0].DueAtMs)
@@ -47,8 +49,8 @@ var effectTests = map[string]func(*harness){
 
 		effect := h.claimEffect("child", list[0].EffectID)
 		require.Equal(h, string(list[0].Payload), string(effect.Payload))
-		h.do(effect.Command())
-		require.Equal(h, runs.StatusWaitingForUserQuestion, h.run(clarificationID).Run.Status)
+		h.do(runs.CommandOf(effect))
+		require.Equal(h, api.StatusWaitingForUserQuestion, h.run(clarificationID).Run.Status)
 	},
 	"effect/a lease lasts as long as the engine's clock says": func(h *harness) {
 		id := h.askers("asker")[0]
@@ -57,7 +59,7 @@ var effectTests = map[string]func(*harness){
 		require.Equal(h, int64(1), first.Attempts)
 		require.Empty(h, h.dueEffects(10))
 		require.Nil(h, h.claimEffect(session, id))
-		h.clock.Advance(runs.EffectLeaseMs - 1)
+		h.clock.Advance(model.EffectLeaseMs - 1)
 		require.Empty(h, h.dueEffects(10))
 		require.Nil(h, h.claimEffect(session, id))
 		h.clock.Advance(1)
@@ -70,10 +72,10 @@ var effectTests = map[string]func(*harness){
 		require.Empty(h, h.effects(runs.EffectQuery{Limit: 1})[0].LastError)
 		h.do(&runs.FinishEffect{SessionID: session, EffectID: id, Attempt: 2})
 		done := h.effects(runs.EffectQuery{Limit: 1})[0]
-		require.Equal(h, runs.EffectDone, done.State)
+		require.Equal(h, api.EffectDone, done.State)
 		require.Equal(h, h.clock.NowMs(), done.FinishedAtMs)
 		require.Zero(h, done.DueAtMs)
-		h.clock.Advance(10 * runs.EffectLeaseMs)
+		h.clock.Advance(10 * model.EffectLeaseMs)
 		require.Empty(h, h.dueEffects(10), "what is done is owed no more")
 		require.Nil(h, h.claimEffect(session, id))
 		require.True(h, h.do(&runs.RetryEffect{SessionID: session, EffectID: id}).Existing)
@@ -81,19 +83,19 @@ var effectTests = map[string]func(*harness){
 	"effect/a pause after a failure, and the end of trying": func(h *harness) {
 		id := h.askers("asker")[0]
 		const session = "session-of-asker"
-		for attempt := int64(1); attempt <= runs.MaxEffectAttempts; attempt++ {
+		for attempt := int64(1); attempt <= model.MaxEffectAttempts; attempt++ {
 			require.Equal(h, []string{id}, h.dueEffects(10))
 			require.Equal(h, attempt, h.claimEffect(session, id).Attempts)
 			failed := h.do(&runs.FinishEffect{SessionID: session, EffectID: id, Attempt: attempt, Error: "no answer"}).Effect
 			require.Equal(h, "no answer", failed.LastError)
 			require.Empty(h, h.dueEffects(10))
-			if failed.State == runs.EffectPending {
+			if failed.State == api.EffectPending {
 				h.clock.Advance(failed.DueAtMs - h.clock.NowMs() - 1)
 				require.Empty(h, h.dueEffects(10), "attempt %d is not due yet", attempt+1)
 				h.clock.Advance(1)
 			}
 		}
-		given := h.effects(runs.EffectQuery{State: runs.EffectFailed, Limit: 10})
+		given := h.effects(runs.EffectQuery{State: api.EffectFailed, Limit: 10})
 		require.Len(h, given, 1)
 		require.Equal(h, "no answer", given[0].LastError)
 		require.Equal(h, h.clock.NowMs(), given[0].FinishedAtMs)
@@ -102,18 +104,18 @@ var effectTests = map[string]func(*harness){
 
 		require.False(h, h.do(&runs.RetryEffect{SessionID: session, EffectID: id}).Existing)
 		require.Equal(h, []string{id}, h.dueEffects(10))
-		retried := h.effects(runs.EffectQuery{State: runs.EffectPending, Limit: 10})
+		retried := h.effects(runs.EffectQuery{State: api.EffectPending, Limit: 10})
 		require.Len(h, retried, 1)
 		require.Zero(h, retried[0].FinishedAtMs)
 		h.carryOut()
-		require.Len(h, h.effects(runs.EffectQuery{State: runs.EffectDone, Limit: 10}), 1)
+		require.Len(h, h.effects(runs.EffectQuery{State: api.EffectDone, Limit: 10}), 1)
 	},
 	"effect/a failure that is for good": func(h *harness) {
 		id := h.askers("asker")[0]
 		h.claimEffect("session-of-asker", id)
 		h.do(&runs.FinishEffect{SessionID: "session-of-asker", EffectID: id, Attempt: 1, Error: "never", Permanent: true})
 		require.Empty(h, h.dueEffects(10))
-		require.Len(h, h.effects(runs.EffectQuery{State: runs.EffectFailed, Limit: 10}), 1)
+		require.Len(h, h.effects(runs.EffectQuery{State: api.EffectFailed, Limit: 10}), 1)
 	},
 	"effect/due the longest first": func(h *harness) {
 		first := h.askers("z")
@@ -145,11 +147,11 @@ var effectTests = map[string]func(*harness){
 			{"session-of-asker", ""},
 			{"session-of-asker", "nul \x00 and \xff"},
 		} {
-			h.refuse(runs.CodeEffectNotFound, &runs.ClaimEffect{SessionID: test[0], EffectID: test[1]})
-			h.refuse(runs.CodeEffectNotFound, &runs.FinishEffect{SessionID: test[0], EffectID: test[1], Attempt: 1})
+			h.refuse(api.CodeEffectNotFound, &runs.ClaimEffect{SessionID: test[0], EffectID: test[1]})
+			h.refuse(api.CodeEffectNotFound, &runs.FinishEffect{SessionID: test[0], EffectID: test[1], Attempt: 1})
 		}
-		h.refuse(runs.CodeEffectNotFound, &runs.RetryEffect{SessionID: "parent", EffectID: id})
-		h.refuse(runs.CodeSessionNotFound, &runs.RetryEffect{SessionID: "nobody", EffectID: id})
+		h.refuse(api.CodeEffectNotFound, &runs.RetryEffect{SessionID: "parent", EffectID: id})
+		h.refuse(api.CodeSessionNotFound, &runs.RetryEffect{SessionID: "nobody", EffectID: id})
 		require.Equal(h, []string{id}, h.dueEffects(10))
 		require.Empty(h, h.effects(runs.EffectQuery{SessionID: "nul \x00 and \xff", Limit: 10}))
 	},
@@ -166,10 +168,10 @@ var effectTests = map[string]func(*harness){
 		h.do(&runs.FinishEffect{SessionID: "session-of-run-002", EffectID: h.effectIDOf("run-002"), Attempt: 1})
 		for _, limit := range []int{1, 2, 5, 11, 12, 13} {
 			require.Equal(h, all, h.pageEffects(runs.EffectQuery{Limit: limit}, nil))
-			require.Equal(h, []string{h.effectIDOf("run-002")}, h.pageEffects(runs.EffectQuery{Limit: limit, State: runs.EffectDone}, nil))
+			require.Equal(h, []string{h.effectIDOf("run-002")}, h.pageEffects(runs.EffectQuery{Limit: limit, State: api.EffectDone}, nil))
 			require.Equal(h, []string{h.effectIDOf("run-009")}, h.pageEffects(runs.EffectQuery{Limit: limit, SessionID: "session-of-run-009"}, nil))
-			require.Empty(h, h.pageEffects(runs.EffectQuery{Limit: limit, SessionID: "session-of-run-009", State: runs.EffectFailed}, nil))
-			require.Len(h, h.pageEffects(runs.EffectQuery{Limit: limit, State: runs.EffectPending}, nil), 11)
+			require.Empty(h, h.pageEffects(runs.EffectQuery{Limit: limit, SessionID: "session-of-run-009", State: api.EffectFailed}, nil))
+			require.Len(h, h.pageEffects(runs.EffectQuery{Limit: limit, State: api.EffectPending}, nil), 11)
 		}
 		// What comes and what is done meanwhile neither hides a row nor shows one twice.
 		page := 0
@@ -257,14 +259,14 @@ func oneHasIt(h *harness, stores ...runs.Store) {
 	h.Helper()
 	for _, id := range h.askers("a", "b", "c", "d", "e", "f", "g", "h") {
 		effects := h.effects(runs.EffectQuery{Limit: 100})
-		at := slices.IndexFunc(effects, func(e runs.Effect) bool { return e.EffectID == id })
-		got := make([]*runs.Effect, 8)
+		at := slices.IndexFunc(effects, func(e model.Effect) bool { return e.EffectID == id })
+		got := make([]*model.Effect, 8)
 		each(h, len(got), func(n int) error {
 			reply, err := stores[n%len(stores)].Do(h.ctx, &runs.ClaimEffect{SessionID: effects[at].SessionID, EffectID: id})
 			got[n] = reply.Effect
 			return err
 		})
-		got = slices.DeleteFunc(got, func(e *runs.Effect) bool { return e == nil })
+		got = slices.DeleteFunc(got, func(e *model.Effect) bool { return e == nil })
 		require.Len(h, got, 1)
 		require.Equal(h, int64(1), got[0].Attempts)
 	}

@@ -7,7 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 var eventTests = map[string]func(*harness){
@@ -22,7 +24,7 @@ var eventTests = map[string]func(*harness){
 			wait.Go(func() {
 				for n := range each {
 					_, err := h.store.Do(h.ctx, &runs.CreateRun{
-						SessionID: numbered("s", i%3), SessionGiven: true, RunID: fmt.Sprintf("r-%d-%d", i, n), Input: runs.JSON(`1`),
+						SessionID: numbered("s", i%3), SessionGiven: true, RunID: fmt.Sprintf("r-%d-%d", i, n), Input: api.JSON(`1`),
 					})
 					if err != nil {
 						errs[i] = err
@@ -51,8 +53,8 @@ var eventTests = map[string]func(*harness){
 		h.create("s", "r-1")
 		h.create("s", "r-2")
 		fence := h.claim("r-1")
-		reply := h.do(&runs.AppendEvents{RunID: "r-1", Fence: fence, Events: []runs.JSON{
-			runs.JSON(`{"type":"note","text":"one"}`), runs.JSON(`{"type":"note","text":"two"}`),
+		reply := h.do(&runs.AppendEvents{RunID: "r-1", Fence: fence, Events: []api.JSON{
+			api.JSON(`{"type":"note","text":"one"}`), api.JSON(`{"type":"note","text":"two"}`),
 		}})
 		require.Equal(h, int64(7), reply.LastEventID)
 		page, err := h.store.SessionEvents(h.ctx, "s", 2, 3)
@@ -73,26 +75,26 @@ var eventTests = map[string]func(*harness){
 		h.create("s", "r")
 		h.create("s", "next")
 		fence := h.claim("r")
-		var batch []runs.JSON
-		for n := range runs.MaxOutputsShown + 10 {
-			batch = append(batch, runs.JSON(fmt.Sprintf(`{"type":"output","content":"%d","parts":[{"n":%d}]}`, n, n)), runs.JSON(`{"type":"delta"}`))
+		var batch []api.JSON
+		for n := range api.MaxOutputsShown + 10 {
+			batch = append(batch, api.JSON(fmt.Sprintf(`{"type":"output","content":"%d","parts":[{"n":%d}]}`, n, n)), api.JSON(`{"type":"delta"}`))
 		}
 		h.do(&runs.AppendEvents{RunID: "r", Fence: fence, Events: batch})
-		for _, outputs := range [][]runs.OutputRecord{h.run("r").Outputs, h.session("s").Outputs, h.session("s").Active.Outputs} {
-			require.Len(h, outputs, runs.MaxOutputsShown)
-			require.Equal(h, runs.OutputRecord{RunID: "r", Content: "10", Parts: []runs.JSON{runs.JSON(`{"n":10}`)}, CreatedAtMs: clockStart}, outputs[0])
+		for _, outputs := range [][]api.OutputRecord{h.run("r").Outputs, h.session("s").Outputs, h.session("s").Active.Outputs} {
+			require.Len(h, outputs, api.MaxOutputsShown)
+			require.Equal(h, api.OutputRecord{RunID: "r", Content: "10", Parts: []api.JSON{api.JSON(`{"n":10}`)}, CreatedAtMs: clockStart}, outputs[0])
 			require.Equal(h, "109", outputs[len(outputs)-1].Content)
 		}
 		h.do(&runs.Complete{RunID: "r", Fence: fence})
 		second := h.claim("next")
-		h.do(&runs.AppendEvents{RunID: "next", Fence: second, Events: []runs.JSON{runs.JSON(`{"type":"output","content":"last"}`)}})
-		require.Len(h, h.run("r").Outputs, runs.MaxOutputsShown)
+		h.do(&runs.AppendEvents{RunID: "next", Fence: second, Events: []api.JSON{api.JSON(`{"type":"output","content":"last"}`)}})
+		require.Len(h, h.run("r").Outputs, api.MaxOutputsShown)
 		require.Len(h, h.run("next").Outputs, 1)
 		outputs := h.session("s").Outputs
 		require.Equal(h, "last", outputs[len(outputs)-1].Content)
 		list, err := h.store.Runs(h.ctx, runs.RunQuery{Limit: 10})
 		require.NoError(h, err)
-		require.Equal(h, []int{1, runs.MaxOutputsShown}, []int{len(list[0].Outputs), len(list[1].Outputs)}, "next, r")
+		require.Equal(h, []int{1, api.MaxOutputsShown}, []int{len(list[0].Outputs), len(list[1].Outputs)}, "next, r")
 	},
 	"events/notices come after the commit": func(h *harness) {
 		// A notice without a session says only that some may have been lost.
@@ -104,14 +106,14 @@ var eventTests = map[string]func(*harness){
 		})
 		h.create("s", "r")
 		notice := <-notices
-		var events []runs.Event
+		var events []model.Event
 		for _, event := range notice.Events {
 			events = append(events, *event)
 		}
 		require.Empty(h, Diff(h.events("s"), events))
 		notice.Events = nil
 		require.Equal(h, runs.Notice{SessionID: "s", FirstEventID: 1, LastEventID: 2, Claimable: []runs.Claimable{
-			{RunID: "r", SessionID: "s", AgentID: runs.DefaultAgentID, ClaimableAtMs: clockStart},
+			{RunID: "r", SessionID: "s", AgentID: model.DefaultAgentID, ClaimableAtMs: clockStart},
 		}}, notice)
 		unsubscribe()
 		h.create("s", "r-2")
@@ -119,7 +121,7 @@ var eventTests = map[string]func(*harness){
 	},
 }
 
-func eventIDs(events []runs.Event) []int64 {
+func eventIDs(events []model.Event) []int64 {
 	ids := make([]int64, len(events))
 	for i := range events {
 		ids[i] = events[i].EventID

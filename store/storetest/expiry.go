@@ -3,6 +3,7 @@ package storetest
 import (
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -25,8 +26,8 @@ var expiryTests = map[string]func(*harness){
 		}
 		require.Zero(h, next())
 		h.wait("s-0", "r-0", approvals("never"))
-		h.wait("s-1", "r-1", runs.Suspension{Approvals: []runs.ApprovalRequest{approvalDueAt("a", clockStart+20), approvalDueAt("b", clockStart+5)}})
-		h.wait("s-2", "r-2", runs.Suspension{Questions: []runs.UserQuestionRequest{questionDueAt("q", clockStart+3)}})
+		h.wait("s-1", "r-1", api.Suspension{Approvals: []api.ApprovalRequest{approvalDueAt("a", clockStart+20), approvalDueAt("b", clockStart+5)}})
+		h.wait("s-2", "r-2", api.Suspension{Questions: []api.UserQuestionRequest{questionDueAt("q", clockStart+3)}})
 		require.Empty(h, due())
 		require.Equal(h, int64(clockStart+3), next())
 		h.clock.Advance(3)
@@ -41,27 +42,27 @@ var expiryTests = map[string]func(*harness){
 		h.do(&runs.ExpireRequests{SessionID: "s-2", RunID: "r-2"})
 		require.Empty(h, due())
 		require.Zero(h, next())
-		require.Equal(h, runs.StatusCancelled, h.run("r-2").Run.Status)
+		require.Equal(h, api.StatusCancelled, h.run("r-2").Run.Status)
 		require.Equal(h, []string{"r-1"}, h.claimable(), "an expired approval is a denial; the run goes on")
 		events := len(h.events("s-1"))
 		h.do(&runs.ExpireRequests{SessionID: "s-1", RunID: "r-1"})
 		require.Len(h, h.events("s-1"), events)
 	},
 	"expiry/an answer after the deadline expires the request on the spot": func(h *harness) {
-		h.wait("s", "r", runs.Suspension{Questions: []runs.UserQuestionRequest{questionDueAt("q", clockStart+10)}})
+		h.wait("s", "r", api.Suspension{Questions: []api.UserQuestionRequest{questionDueAt("q", clockStart+10)}})
 		h.clock.Advance(10)
-		refused := h.refuse(runs.CodeQuestionExpired, &runs.AnswerQuestion{RunID: "r", Resolution: answer("q", "left"), Actor: person})
-		require.Equal(h, runs.OutcomeExpired, refused.Recorded.Outcome)
-		require.Equal(h, runs.ViaClock, refused.Recorded.Via)
+		refused := h.refuse(api.CodeQuestionExpired, &runs.AnswerQuestion{RunID: "r", Resolution: answer("q", "left"), Actor: person})
+		require.Equal(h, api.OutcomeExpired, refused.Recorded.Outcome)
+		require.Equal(h, api.ViaClock, refused.Recorded.Via)
 		record := h.run("r")
-		require.Equal(h, runs.StatusCancelled, record.Run.Status, "the refusal is told and the expiry is durable")
+		require.Equal(h, api.StatusCancelled, record.Run.Status, "the refusal is told and the expiry is durable")
 		require.Equal(h, "user-question request q expired at 1750000000010", record.Run.Error)
 	},
 	"expiry/a deadline that is past when it is set": func(h *harness) {
-		h.wait("s", "r", runs.Suspension{Approvals: []runs.ApprovalRequest{approvalDueAt("a", clockStart-1)}})
+		h.wait("s", "r", api.Suspension{Approvals: []api.ApprovalRequest{approvalDueAt("a", clockStart-1)}})
 		require.Equal(h, []string{"r"}, h.claimable())
 		reply := h.do(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
-		require.Equal(h, runs.OutcomeExpired, reply.Claim.Resume.Approvals[0].Resolution.Outcome)
-		require.Equal(h, runs.BehaviorDeny, reply.Claim.Resume.Approvals[0].Resolution.Behavior)
+		require.Equal(h, api.OutcomeExpired, reply.Claim.Resume.Approvals[0].Resolution.Outcome)
+		require.Equal(h, api.BehaviorDeny, reply.Claim.Resume.Approvals[0].Resolution.Behavior)
 	},
 }

@@ -6,7 +6,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // Generator draws commands over a few sessions, runs, requests and keys, so that
@@ -59,7 +61,7 @@ var (
 	keys        = []string{"", "", "", "k-1", "k-2"}
 	documents   = []string{`1`, `"two"`, `{"b":1,"a":[true,null]}`, `{"a":[true,null],"b":1}`, `"nul \u0000 🙂"`}
 	leases      = []int64{0, 1_000, 30_000}
-	actors      = []runs.Actor{{}, {Name: "alice", Via: runs.ViaAPI}, {Name: "bob", Via: "cli"}}
+	actors      = []runs.Actor{{}, {Name: "alice", Via: api.ViaAPI}, {Name: "bob", Via: "cli"}}
 )
 
 func pick[V any](g *Generator, values []V) V { return values[g.IntN(len(values))] }
@@ -75,9 +77,9 @@ func (g *Generator) some(values []string) []string {
 	return values[:min(1+g.IntN(3), len(values))]
 }
 
-func (g *Generator) document() runs.JSON { return runs.JSON(pick(g, documents)) }
+func (g *Generator) document() api.JSON { return api.JSON(pick(g, documents)) }
 
-func (g *Generator) maybeDocument() runs.JSON {
+func (g *Generator) maybeDocument() api.JSON {
 	if g.chance(50) {
 		return nil
 	}
@@ -113,7 +115,7 @@ func (g *Generator) fence(runID string) int64 {
 }
 
 // requestID is mostly one that is open on the run.
-func (g *Generator) requestID(runID string, kind runs.RequestKind) string {
+func (g *Generator) requestID(runID string, kind model.RequestKind) string {
 	if open := g.model.OpenRequests(runID, kind); len(open) > 0 && g.chance(80) {
 		return pick(g, open)
 	}
@@ -132,8 +134,8 @@ func (g *Generator) deadline() (at, after *int64) {
 	return nil, nil
 }
 
-func (g *Generator) suspension() runs.Suspension {
-	s := runs.Suspension{
+func (g *Generator) suspension() api.Suspension {
+	s := api.Suspension{
 		SuspensionID: pick(g, suspensions), Hold: g.chance(40), Checkpoint: g.maybeDocument(),
 	}
 	if g.chance(20) {
@@ -143,7 +145,7 @@ func (g *Generator) suspension() runs.Suspension {
 	for _, id := range g.some(requestIDs) {
 		at, after := g.deadline()
 		if id[0] == 'a' || id == "both" && g.chance(50) {
-			asked := runs.ApprovalRequest{
+			asked := api.ApprovalRequest{
 				ID: id, ToolCallID: "call", ToolName: pick(g, toolNames), Input: g.document(), ExpiresAtMs: at, ExpiresAfterMs: after,
 			}
 			if g.chance(40) {
@@ -165,14 +167,14 @@ func (g *Generator) suspension() runs.Suspension {
 }
 
 // clone copies a suspension so that two stores do not prepare the same one.
-func clone(s runs.Suspension) runs.Suspension {
-	s.Approvals = append([]runs.ApprovalRequest(nil), s.Approvals...)
+func clone(s api.Suspension) api.Suspension {
+	s.Approvals = append([]api.ApprovalRequest(nil), s.Approvals...)
 	asked := s.Questions
 	s.Questions = nil
 	for _, q := range asked {
-		q.Questions = append([]runs.UserQuestion(nil), q.Questions...)
+		q.Questions = append([]api.UserQuestion(nil), q.Questions...)
 		for i := range q.Questions {
-			q.Questions[i].Options = append([]runs.QuestionOption(nil), q.Questions[i].Options...)
+			q.Questions[i].Options = append([]api.QuestionOption(nil), q.Questions[i].Options...)
 		}
 		s.Questions = append(s.Questions, q)
 	}
@@ -225,9 +227,9 @@ func (g *Generator) next() []func() Maker {
 	g.about = pick(g, active)
 	run := g.model.Run(g.about)
 	switch {
-	case run.Status == runs.StatusRunning && run.ClaimableAtMs <= g.nowMs:
+	case run.Status == api.StatusRunning && run.ClaimableAtMs <= g.nowMs:
 		return []func() Maker{g.claim}
-	case run.Status == runs.StatusRunning:
+	case run.Status == api.StatusRunning:
 		makers := []func() Maker{g.suspend, g.suspend, g.suspend, g.suspend, g.heartbeat, g.appendEvents, g.finish, g.release}
 		if g.model.ParentOf(run.SessionID) != "" {
 			makers = append(makers, g.ask, g.ask, g.ask, g.ask)
@@ -235,11 +237,11 @@ func (g *Generator) next() []func() Maker {
 		return makers
 	case run.Attached && g.chance(30):
 		return []func() Maker{g.suspend, g.ask, g.withdraw, g.heartbeat, g.appendEvents, g.finish}
-	case run.Status == runs.StatusWaitingForApproval:
+	case run.Status == api.StatusWaitingForApproval:
 		return []func() Maker{g.resolve, g.resolve, g.resolve, g.decide}
-	case len(g.model.OpenRequests(g.about, runs.KindApproval)) > 0:
+	case len(g.model.OpenRequests(g.about, model.KindApproval)) > 0:
 		return []func() Maker{g.resolve, g.answer, g.answer, g.answerPart, g.decide, g.cancelQuestion}
-	case len(g.model.OpenRequests(g.about, runs.KindQuestion)) == 0:
+	case len(g.model.OpenRequests(g.about, model.KindQuestion)) == 0:
 		// It is parked.
 		return []func() Maker{g.openClarification, g.deliverAnswer, g.cancelAbout, g.interrupt, g.answer}
 	default:

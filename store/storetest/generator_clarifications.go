@@ -3,7 +3,10 @@ package storetest
 import (
 	"slices"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // parents are whose child a session may become. Nobody makes "root": what is asked
@@ -14,17 +17,17 @@ var parents = []string{"", "s-1", "s-1", "s-2", "root"}
 // themselves.
 var askedIDs = []string{"c-1", "c-2", "c-3", "both"}
 
-func (g *Generator) question(id string) runs.UserQuestionRequest {
+func (g *Generator) question(id string) api.UserQuestionRequest {
 	at, after := g.deadline()
-	return runs.UserQuestionRequest{
+	return api.UserQuestionRequest{
 		ID: id, ToolCallID: "call", ExpiresAtMs: at, ExpiresAfterMs: after,
-		Questions: []runs.UserQuestion{{ID: "which", Question: "Which?", Options: []runs.QuestionOption{{ID: "x"}, {ID: "y"}}}},
+		Questions: []api.UserQuestion{{ID: "which", Question: "Which?", Options: []api.QuestionOption{{ID: "x"}, {ID: "y"}}}},
 	}
 }
 
 // cloneQuestion copies a question so that two stores do not prepare the same one.
-func cloneQuestion(question runs.UserQuestionRequest) runs.UserQuestionRequest {
-	return clone(runs.Suspension{Questions: []runs.UserQuestionRequest{question}}).Questions[0]
+func cloneQuestion(question api.UserQuestionRequest) api.UserQuestionRequest {
+	return clone(api.Suspension{Questions: []api.UserQuestionRequest{question}}).Questions[0]
 }
 
 func (g *Generator) ask() Maker {
@@ -38,7 +41,7 @@ func (g *Generator) ask() Maker {
 		c.RequesterProjectIDs, c.ParentChannelIDs = []string{"p-1", "p-2"}, []string{"inbox"}
 	}
 	if g.chance(5) {
-		c.ParentRefusal = &runs.Error{Code: runs.CodeSessionEnded, Detail: "the parent session has ended"}
+		c.ParentRefusal = &refusal.Error{Code: api.CodeSessionEnded, Detail: "the parent session has ended"}
 	}
 	return func() runs.Command {
 		copied := c
@@ -49,8 +52,8 @@ func (g *Generator) ask() Maker {
 
 // openClarification mostly carries out what is owed.
 func (g *Generator) openClarification() Maker {
-	if effect, there := g.effectOf(runs.EffectOpenClarification); there && g.chance(85) {
-		return effect.Command
+	if effect, there := g.effectOf(api.EffectOpenClarification); there && g.chance(85) {
+		return func() runs.Command { return runs.CommandOf(&effect) }
 	}
 	if g.chance(70) {
 		return g.ask()
@@ -58,7 +61,7 @@ func (g *Generator) openClarification() Maker {
 	question := g.question(pick(g, askedIDs))
 	c := runs.OpenClarification{
 		SessionID: pick(g, []string{"s-1", "s-2", "root"}), RunID: g.runID(),
-		Requester: runs.Requester{RequesterAgentID: "coder", RequesterSessionID: pick(g, sessionIDs), RequesterRunID: pick(g, chosenRuns)},
+		Requester: api.Requester{RequesterAgentID: "coder", RequesterSessionID: pick(g, sessionIDs), RequesterRunID: pick(g, chosenRuns)},
 	}
 	return func() runs.Command {
 		copied := c
@@ -70,12 +73,12 @@ func (g *Generator) openClarification() Maker {
 // deliverAnswer mostly carries out what is owed, now and then what takes its place
 // when the parent's session is over.
 func (g *Generator) deliverAnswer() Maker {
-	if effect, there := g.effectOf(runs.EffectOpenClarification); there && g.chance(10) {
+	if effect, there := g.effectOf(api.EffectOpenClarification); there && g.chance(10) {
 		nowMs := g.nowMs
-		return func() runs.Command { return effect.Refused(runs.CodeSessionEnded, nowMs) }
+		return func() runs.Command { return runs.CommandWhenRefused(&effect, api.CodeSessionEnded, nowMs) }
 	}
-	if effect, there := g.effectOf(runs.EffectDeliverAnswer); there && g.chance(85) {
-		return effect.Command
+	if effect, there := g.effectOf(api.EffectDeliverAnswer); there && g.chance(85) {
+		return func() runs.Command { return runs.CommandOf(&effect) }
 	}
 	if g.chance(70) {
 		return g.ask()
@@ -91,51 +94,51 @@ func (g *Generator) deliverAnswer() Maker {
 
 func (g *Generator) readMailbox() Maker {
 	c := runs.ReadMailbox{SessionID: pick(g, append([]string{"root"}, sessionIDs...)), DeadLetters: g.chance(30)}
-	if list := g.model.Messages(runs.MessagePending); len(list) > 0 && g.chance(80) {
+	if list := g.model.Messages(api.MessagePending); len(list) > 0 && g.chance(80) {
 		c.SessionID = pick(g, list).SessionID
 	}
 	return func() runs.Command { copied := c; return &copied }
 }
 
 // message is mostly one that is there, in any state.
-func (g *Generator) message(states ...runs.MessageState) (sessionID, messageID string) {
+func (g *Generator) message(states ...api.MessageState) (sessionID, messageID string) {
 	if list := g.model.Messages(pick(g, states)); len(list) > 0 && g.chance(90) {
 		message := pick(g, list)
 		return message.SessionID, message.MessageID
 	}
-	return pick(g, append([]string{"root"}, sessionIDs...)), pick(g, []string{"", "nothing", runs.MessageIDOf(pick(g, askedIDs))})
+	return pick(g, append([]string{"root"}, sessionIDs...)), pick(g, []string{"", "nothing", model.MessageIDOf(pick(g, askedIDs))})
 }
 
 func (g *Generator) acknowledge() Maker {
-	sessionID, messageID := g.message(runs.MessagePending, runs.MessagePending, runs.MessageDeadLetter, runs.MessageAcknowledged)
+	sessionID, messageID := g.message(api.MessagePending, api.MessagePending, api.MessageDeadLetter, api.MessageAcknowledged)
 	return func() runs.Command {
 		return &runs.AcknowledgeMessage{SessionID: sessionID, MessageID: messageID}
 	}
 }
 
 func (g *Generator) replay() Maker {
-	sessionID, messageID := g.message(runs.MessageDeadLetter, runs.MessageDeadLetter, runs.MessagePending, runs.MessageAcknowledged)
+	sessionID, messageID := g.message(api.MessageDeadLetter, api.MessageDeadLetter, api.MessagePending, api.MessageAcknowledged)
 	return func() runs.Command { return &runs.ReplayMessage{SessionID: sessionID, MessageID: messageID} }
 }
 
 // effectOf draws an effect of some kinds, mostly one that is still owed.
-func (g *Generator) effectOf(kinds ...runs.EffectKind) (runs.Effect, bool) {
-	list := slices.DeleteFunc(g.model.Effects(), func(e runs.Effect) bool { return !slices.Contains(kinds, e.Kind) })
-	if owed := slices.DeleteFunc(slices.Clone(list), func(e runs.Effect) bool { return e.DueAtMs == 0 }); len(owed) > 0 && g.chance(85) {
+func (g *Generator) effectOf(kinds ...api.EffectKind) (model.Effect, bool) {
+	list := slices.DeleteFunc(g.model.Effects(), func(e model.Effect) bool { return !slices.Contains(kinds, e.Kind) })
+	if owed := slices.DeleteFunc(slices.Clone(list), func(e model.Effect) bool { return e.DueAtMs == 0 }); len(owed) > 0 && g.chance(85) {
 		list = owed
 	}
 	if len(list) == 0 {
-		return runs.Effect{}, false
+		return model.Effect{}, false
 	}
 	return pick(g, list), true
 }
 
 // effect is mostly one that is there.
-func (g *Generator) effect() runs.Effect {
-	if effect, there := g.effectOf(runs.EffectOpenClarification, runs.EffectDeliverAnswer, runs.EffectReviewApproval); there && g.chance(92) {
+func (g *Generator) effect() model.Effect {
+	if effect, there := g.effectOf(api.EffectOpenClarification, api.EffectDeliverAnswer, api.EffectReviewApproval); there && g.chance(92) {
 		return effect
 	}
-	return runs.Effect{SessionID: pick(g, sessionIDs), EffectID: pick(g, []string{"", "open_clarification:nothing"})}
+	return model.Effect{SessionID: pick(g, sessionIDs), EffectID: pick(g, []string{"", "open_clarification:nothing"})}
 }
 
 func (g *Generator) claimEffect() Maker {
@@ -188,10 +191,10 @@ func (g *Generator) carryOn() []func() Maker {
 	if len(g.model.WaitingClarifications()) > 0 {
 		ways = append(ways, g.aboutClarification())
 	}
-	if len(g.model.Messages(runs.MessagePending)) > 0 {
+	if len(g.model.Messages(api.MessagePending)) > 0 {
 		ways = append(ways, []func() Maker{g.readMailbox, g.readMailbox, g.acknowledge})
 	}
-	if len(g.model.Messages(runs.MessageDeadLetter)) > 0 {
+	if len(g.model.Messages(api.MessageDeadLetter)) > 0 {
 		ways = append(ways, []func() Maker{g.replay, g.replay, g.acknowledge})
 	}
 	if len(ways) == 0 {

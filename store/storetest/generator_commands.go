@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // The functions below draw one command each. They are named as the commands are.
@@ -15,7 +17,7 @@ func (g *Generator) createSession() Maker {
 		c.ParentSessionID = pick(g, parents)
 	}
 	if g.chance(30) {
-		c.Metadata = runs.JSON(`{"team":"blue"}`)
+		c.Metadata = api.JSON(`{"team":"blue"}`)
 	}
 	return func() runs.Command { copied := c; return &copied }
 }
@@ -44,9 +46,9 @@ func (g *Generator) createRun() Maker {
 		c.SessionID, c.SessionGiven = "", false
 	}
 	if g.chance(30) {
-		c.Claim = &runs.ClaimOptions{WorkerID: "w-1", LeaseMs: pick(g, leases)}
+		c.Claim = &api.ClaimOptions{WorkerID: "w-1", LeaseMs: pick(g, leases)}
 	}
-	var suspension *runs.Suspension
+	var suspension *api.Suspension
 	if g.chance(25) {
 		drawn := g.suspension()
 		suspension = &drawn
@@ -92,7 +94,7 @@ func (g *Generator) suspend() Maker {
 
 func (g *Generator) withdraw() Maker {
 	runID := g.activeRunID()
-	c := runs.Withdraw{RunID: runID, Fence: g.fence(runID), Reason: "moot", RequestID: g.requestID(runID, runs.KindApproval)}
+	c := runs.Withdraw{RunID: runID, Fence: g.fence(runID), Reason: "moot", RequestID: g.requestID(runID, model.KindApproval)}
 	return func() runs.Command { copied := c; return &copied }
 }
 
@@ -109,7 +111,7 @@ func (g *Generator) appendEvents() Maker {
 	return func() runs.Command {
 		c := &runs.AppendEvents{RunID: runID, Fence: fence}
 		for _, body := range chosen {
-			c.Events = append(c.Events, runs.JSON(body))
+			c.Events = append(c.Events, api.JSON(body))
 		}
 		return c
 	}
@@ -149,7 +151,7 @@ func (g *Generator) resolve() Maker {
 	var list []runs.ApprovalDecision
 	seen := map[string]bool{}
 	for range 1 + g.IntN(3) {
-		requestID := g.requestID(about, runs.KindApproval)
+		requestID := g.requestID(about, model.KindApproval)
 		if seen[requestID] && g.chance(90) {
 			continue
 		}
@@ -169,7 +171,7 @@ func (g *Generator) resolve() Maker {
 
 func (g *Generator) answer() Maker {
 	sessionID, runID, about := g.route()
-	resolution := g.questionResolution(about, g.requestID(about, runs.KindQuestion))
+	resolution := g.questionResolution(about, g.requestID(about, model.KindQuestion))
 	key, actor := pick(g, keys), pick(g, actors)
 	return func() runs.Command {
 		return &runs.AnswerQuestion{SessionID: sessionID, RunID: runID, Key: key, Actor: actor, Resolution: resolution}
@@ -178,7 +180,7 @@ func (g *Generator) answer() Maker {
 
 func (g *Generator) cancelQuestion() Maker {
 	runID := g.activeRunID()
-	c := runs.CancelQuestion{RunID: runID, RequestID: g.requestID(runID, runs.KindQuestion), Key: pick(g, keys), Actor: pick(g, actors)}
+	c := runs.CancelQuestion{RunID: runID, RequestID: g.requestID(runID, model.KindQuestion), Key: pick(g, keys), Actor: pick(g, actors)}
 	if g.chance(50) {
 		c.Justification = "never mind"
 	}

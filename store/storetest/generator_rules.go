@@ -3,7 +3,11 @@ package storetest
 import (
 	"slices"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 var (
@@ -14,24 +18,24 @@ var (
 )
 
 // match draws what a rule of some tool applies to.
-func (g *Generator) match() runs.RuleMatch {
+func (g *Generator) match() api.RuleMatch {
 	switch g.IntN(8) {
 	case 0:
-		return runs.RuleMatch{Params: map[string]string{"b": pick(g, []string{"1", "2*"})}}
+		return api.RuleMatch{Params: map[string]string{"b": pick(g, []string{"1", "2*"})}}
 	case 1, 2, 3:
-		return runs.RuleMatch{AnyInput: true}
+		return api.RuleMatch{AnyInput: true}
 	case 4, 5:
-		digest, err := runs.Digest(g.document())
+		digest, err := document.Digest(g.document())
 		if err != nil {
 			panic("storetest: a document has no digest: " + err.Error())
 		}
-		return runs.RuleMatch{InputDigest: digest}
+		return api.RuleMatch{InputDigest: digest}
 	default:
-		return runs.RuleMatch{PatternKeys: g.some(patternKeys)}
+		return api.RuleMatch{PatternKeys: g.some(patternKeys)}
 	}
 }
 
-func cloneMatch(match runs.RuleMatch) runs.RuleMatch {
+func cloneMatch(match api.RuleMatch) api.RuleMatch {
 	match.PatternKeys = slices.Clone(match.PatternKeys)
 	return match
 }
@@ -39,7 +43,7 @@ func cloneMatch(match runs.RuleMatch) runs.RuleMatch {
 func (g *Generator) addRule() Maker {
 	c := runs.AddRule{
 		RuleID: pick(g, chosenRules), ToolName: pick(g, toolNames), Match: g.match(),
-		Effect: pick(g, []runs.RuleEffect{"", runs.RuleAllow, runs.RuleAllow, runs.RuleAsk, runs.RuleDeny}), Actor: pick(g, actors),
+		Effect: pick(g, []api.RuleEffect{"", api.RuleAllow, api.RuleAllow, api.RuleAsk, api.RuleDeny}), Actor: pick(g, actors),
 	}
 	if g.chance(25) {
 		c.AgentID = pick(g, agentIDs)
@@ -66,7 +70,7 @@ func (g *Generator) addRule() Maker {
 func (g *Generator) revokeRule() Maker {
 	c := runs.RevokeRule{RuleID: pick(g, chosenRules), SessionID: pick(g, append([]string{""}, sessionIDs...)), Actor: pick(g, actors)}
 	records := g.model.Rules()
-	if holding := slices.DeleteFunc(slices.Clone(records), func(r runs.RuleRecord) bool { return r.Rule.RevokedAtMs != 0 }); len(holding) > 0 && g.chance(80) {
+	if holding := slices.DeleteFunc(slices.Clone(records), func(r rules.Record) bool { return r.Rule.RevokedAtMs != 0 }); len(holding) > 0 && g.chance(80) {
 		records = holding
 	}
 	if len(records) > 0 && g.chance(90) {
@@ -81,7 +85,7 @@ func (g *Generator) revokeRule() Maker {
 
 // remember lets a decision write a rule.
 func (g *Generator) remember(resolution *runs.ApprovalDecision) {
-	resolution.Remember = pick(g, []runs.Remember{runs.RememberSession, runs.RememberSession, runs.RememberAlways})
+	resolution.Remember = pick(g, []api.Remember{api.RememberSession, api.RememberSession, api.RememberAlways})
 	if g.chance(70) {
 		forMs := pick(g, []int64{0, 1_000, 30_000})
 		resolution.RememberForMs = &forMs
@@ -106,7 +110,7 @@ func cloneResolutions(given []runs.ApprovalDecision) []runs.ApprovalDecision {
 func (g *Generator) approvalResolution(requestID string) runs.ApprovalDecision {
 	resolution := runs.ApprovalDecision{
 		RequestID: requestID,
-		Behavior:  pick(g, []runs.Behavior{runs.BehaviorAllow, runs.BehaviorAllow, runs.BehaviorDeny}),
+		Behavior:  pick(g, []api.Behavior{api.BehaviorAllow, api.BehaviorAllow, api.BehaviorDeny}),
 	}
 	if g.chance(20) {
 		resolution.UpdatedInput = g.document()
@@ -138,7 +142,7 @@ func (g *Generator) questionResolution(runID, requestID string) runs.QuestionAns
 		option = "z"
 	}
 	for _, questionID := range g.questionsOf(runID, requestID) {
-		resolution.Answers = append(resolution.Answers, runs.UserQuestionAnswer{QuestionID: questionID, SelectedOptionIDs: []string{option}})
+		resolution.Answers = append(resolution.Answers, api.UserQuestionAnswer{QuestionID: questionID, SelectedOptionIDs: []string{option}})
 	}
 	return resolution
 }
@@ -147,7 +151,7 @@ func (g *Generator) questionResolution(runID, requestID string) runs.QuestionAns
 func (g *Generator) questionsOf(runID, requestID string) []string {
 	ids := []string{"which"}
 	if run := g.model.Run(runID); run != nil {
-		if request := g.model.Request(run.SessionID, runID, requestID); request != nil && request.Kind == runs.KindQuestion {
+		if request := g.model.Request(run.SessionID, runID, requestID); request != nil && request.Kind == model.KindQuestion {
 			ids = ids[:0]
 			for _, asked := range request.Question().Questions {
 				ids = append(ids, asked.ID)
@@ -163,7 +167,7 @@ func (g *Generator) questionsOf(runID, requestID string) []string {
 // answerPart answers one question of a request.
 func (g *Generator) answerPart() Maker {
 	runID := g.activeRunID()
-	requestID := g.requestID(runID, runs.KindQuestion)
+	requestID := g.requestID(runID, model.KindQuestion)
 	resolution := g.questionResolution(runID, requestID)
 	resolution.Answers = resolution.Answers[:min(len(resolution.Answers), 1)]
 	actor := pick(g, actors)
@@ -176,12 +180,12 @@ func (g *Generator) answerPart() Maker {
 func (g *Generator) decide() Maker {
 	runID := g.activeRunID()
 	c := runs.DecideRequests{RunID: runID, Key: pick(g, keys), Actor: pick(g, actors)}
-	for _, id := range g.model.OpenRequests(runID, runs.KindApproval) {
+	for _, id := range g.model.OpenRequests(runID, model.KindApproval) {
 		if g.chance(85) {
 			c.Approvals = append(c.Approvals, g.approvalResolution(id))
 		}
 	}
-	for _, id := range g.model.OpenRequests(runID, runs.KindQuestion) {
+	for _, id := range g.model.OpenRequests(runID, model.KindQuestion) {
 		if g.chance(85) {
 			c.Answers = append(c.Answers, g.questionResolution(runID, id))
 		}
@@ -190,7 +194,7 @@ func (g *Generator) decide() Maker {
 		c.Approvals = append(c.Approvals, g.approvalResolution(pick(g, requestIDs)))
 	}
 	if g.chance(10) {
-		c.CancelRequestID, c.CancelReason = g.requestID(runID, pick(g, []runs.RequestKind{runs.KindApproval, runs.KindQuestion})), "no more"
+		c.CancelRequestID, c.CancelReason = g.requestID(runID, pick(g, []model.RequestKind{model.KindApproval, model.KindQuestion})), "no more"
 		c.CancelRuntimePayload = g.maybeDocument()
 	}
 	return func() runs.Command {
@@ -202,14 +206,14 @@ func (g *Generator) decide() Maker {
 }
 
 func (g *Generator) amendSession() Maker {
-	c := runs.AmendSession{SessionID: pick(g, sessionIDs), Metadata: runs.JSON(pick(g, metadata))}
+	c := runs.AmendSession{SessionID: pick(g, sessionIDs), Metadata: api.JSON(pick(g, metadata))}
 	return func() runs.Command { copied := c; return &copied }
 }
 
 // reviewApproval is mostly about an approval that is open.
 func (g *Generator) reviewApproval() Maker {
 	runID := g.activeRunID()
-	c := runs.ReviewApproval{RunID: runID, RequestID: g.requestID(runID, runs.KindApproval), Handle: "nothing"}
+	c := runs.ReviewApproval{RunID: runID, RequestID: g.requestID(runID, model.KindApproval), Handle: "nothing"}
 	if run := g.model.Run(runID); run != nil {
 		if request := g.model.Request(run.SessionID, runID, c.RequestID); request != nil && g.chance(95) {
 			c.Handle = request.Handle

@@ -8,7 +8,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
 	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
@@ -116,8 +120,8 @@ func noteRules(reached map[string]int, model *storetest.Model) {
 	for _, record := range model.Rules() {
 		rule := record.Rule
 		for what, is := range map[string]bool{
-			"a rule of all sessions":              rule.SessionID == runs.GlobalRules,
-			"a rule of a session":                 rule.SessionID != runs.GlobalRules,
+			"a rule of all sessions":              rule.SessionID == rules.AllSessions,
+			"a rule of a session":                 rule.SessionID != rules.AllSessions,
 			"a rule with a bound that is used":    rule.Uses > 0,
 			"a rule with a bound that is used up": rule.Uses > 0 && rule.Uses == rule.MaxUses,
 			"a rule that a decision wrote":        rule.SourceRunID != "",
@@ -138,7 +142,7 @@ func noteRules(reached map[string]int, model *storetest.Model) {
 		}
 	}
 	for _, event := range model.Events() {
-		if event.Type == runs.EventUserQuestionAnswered {
+		if event.Type == api.EventUserQuestionAnswered {
 			if request := model.Request(event.SessionID, event.RunID, requestOf(event)); request != nil && !request.Open() {
 				reached["a part that was settled"]++
 			}
@@ -147,7 +151,7 @@ func noteRules(reached map[string]int, model *storetest.Model) {
 }
 
 // requestOf returns the request that an event is about.
-func requestOf(event *runs.Event) string {
+func requestOf(event *model.Event) string {
 	var body struct {
 		RequestID string `json:"request_id"`
 	}
@@ -161,7 +165,7 @@ func note(reached map[string]int, command runs.Command, reply runs.Reply, err er
 	how := "accepted"
 	switch {
 	case err != nil:
-		how = string(runs.ErrorCode(err))
+		how = string(refusal.CodeOf(err))
 	case reply.Existing:
 		how = "existing"
 	}
@@ -175,7 +179,7 @@ func note(reached map[string]int, command runs.Command, reply runs.Reply, err er
 	for _, message := range reply.Messages {
 		reached["message "+string(message.State)]++
 	}
-	if reply.Run != nil && reply.Run.Run.Kind == runs.KindParentClarification && how == "accepted" {
+	if reply.Run != nil && reply.Run.Run.Kind == api.KindParentClarification && how == "accepted" {
 		for _, request := range reply.Run.Requests {
 			reached["outcome "+string(request.Outcome)]++
 		}

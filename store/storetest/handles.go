@@ -5,42 +5,44 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // twoQuestions asks two things at once.
-func twoQuestions(id string) runs.Suspension {
+func twoQuestions(id string) api.Suspension {
 	asked := question(id)
 	other := asked.Questions[0]
 	other.ID = "speed"
 	asked.Questions = append(asked.Questions, other)
-	return runs.Suspension{Questions: []runs.UserQuestionRequest{asked}}
+	return api.Suspension{Questions: []api.UserQuestionRequest{asked}}
 }
 
 // part answers one of the questions that twoQuestions("q") asks in run r.
 func part(questionID string) *runs.AnswerQuestion {
 	return &runs.AnswerQuestion{RunID: "r", Partial: true, Actor: person, Resolution: runs.QuestionAnswer{
-		RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: questionID, SelectedOptionIDs: []string{"left"}}},
+		RequestID: "q", Answers: []api.UserQuestionAnswer{{QuestionID: questionID, SelectedOptionIDs: []string{"left"}}},
 	}}
 }
 
 var handleTests = map[string]func(*harness){
 	"handle/finds a request, open and settled": func(h *harness) {
-		h.do(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", AgentID: "coder", Input: runs.JSON(`1`)})
+		h.do(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", AgentID: "coder", Input: api.JSON(`1`)})
 		fence := h.claim("r")
 		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: approvals("a", "b")})
 		open := h.run("r").Requests[0]
 		found, err := h.store.RequestByHandle(h.ctx, open.Handle)
 		require.NoError(h, err)
-		require.Equal(h, &runs.PendingRequest{Request: open, AgentID: "coder", RunKind: runs.KindInput}, found)
+		require.Equal(h, &model.PendingRequest{Request: open, AgentID: "coder", RunKind: api.KindInput}, found)
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
 		h.do(&runs.CancelRun{RunID: "r"})
 		found, err = h.store.RequestByHandle(h.ctx, open.Handle)
 		require.NoError(h, err)
-		require.Equal(h, runs.OutcomeAllowed, found.Request.Outcome)
+		require.Equal(h, api.OutcomeAllowed, found.Request.Outcome)
 		for _, handle := range []string{"", "nothing", "nul\x00", "\xff", "a"} {
 			_, err := h.store.RequestByHandle(h.ctx, handle)
-			requireCode(h, runs.CodeRequestNotFound, err)
+			requireCode(h, api.CodeRequestNotFound, err)
 		}
 	},
 	"handle/shows who asks a clarification": func(h *harness) {
@@ -55,31 +57,31 @@ var handleTests = map[string]func(*harness){
 		require.NotEmpty(h, found.Requester)
 	},
 	"session head/is the row": func(h *harness) {
-		h.do(&runs.CreateSession{SessionID: "s", AgentID: "coder", Metadata: runs.JSON(`{"a":1}`)})
+		h.do(&runs.CreateSession{SessionID: "s", AgentID: "coder", Metadata: api.JSON(`{"a":1}`)})
 		h.create("s", "r")
-		h.do(&runs.AmendSession{SessionID: "s", Metadata: runs.JSON(`{"b":"nul \u0000"}`)})
+		h.do(&runs.AmendSession{SessionID: "s", Metadata: api.JSON(`{"b":"nul \u0000"}`)})
 		h.do(&runs.CancelRun{RunID: "r"})
 		head, err := h.store.SessionHead(h.ctx, "s")
 		require.NoError(h, err)
 		require.Equal(h, h.session("s").Session, *head)
 		require.Equal(h, `{"a":1,"b":"nul \u0000"}`, string(head.Metadata))
-		h.do(&runs.AmendSession{SessionID: "s", Metadata: runs.JSON(`{"a":null,"b":null}`)})
+		h.do(&runs.AmendSession{SessionID: "s", Metadata: api.JSON(`{"a":null,"b":null}`)})
 		head, err = h.store.SessionHead(h.ctx, "s")
 		require.NoError(h, err)
 		require.Equal(h, `{}`, string(head.Metadata))
 		for _, sessionID := range []string{"", "nobody", "nul\x00"} {
 			_, err = h.store.SessionHead(h.ctx, sessionID)
-			requireCode(h, runs.CodeSessionNotFound, err)
+			requireCode(h, api.CodeSessionNotFound, err)
 		}
 	},
 	"session head/metadata stays with everything else that is written": func(h *harness) {
-		h.do(&runs.CreateSession{SessionID: "s", Metadata: runs.JSON(`{"a":1}`)})
+		h.do(&runs.CreateSession{SessionID: "s", Metadata: api.JSON(`{"a":1}`)})
 		each(h, 40, func(n int) error {
 			if n%4 == 0 {
-				_, err := h.store.Do(h.ctx, &runs.AmendSession{SessionID: "s", Metadata: runs.JSON(`{"` + numbered("m", n) + `":1}`)})
+				_, err := h.store.Do(h.ctx, &runs.AmendSession{SessionID: "s", Metadata: api.JSON(`{"` + numbered("m", n) + `":1}`)})
 				return err
 			}
-			_, err := h.store.Do(h.ctx, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: runs.JSON(`1`)})
+			_, err := h.store.Do(h.ctx, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`)})
 			return err
 		})
 		head, err := h.store.SessionHead(h.ctx, "s")
@@ -98,15 +100,15 @@ var handleTests = map[string]func(*harness){
 		require.NotNil(h, open.PartialAnswers)
 		require.True(h, open.Open())
 		require.Equal(h, due, open.DueAtMs)
-		list, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: runs.KindQuestion, Limit: 10})
+		list, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindQuestion, Limit: 10})
 		require.NoError(h, err)
 		require.Len(h, list, 1)
 		require.Equal(h, open, list[0].Request)
-		h.refuse(runs.CodeQuestionStateConflict, part("speed"))
+		h.refuse(api.CodeQuestionStateConflict, part("speed"))
 		h.do(part("route"))
 		_, settled, err := h.store.SettledAfter(h.ctx, "r", 0)
 		require.NoError(h, err)
-		require.Equal(h, runs.OutcomeAnswered, settled[0].Outcome)
+		require.Equal(h, api.OutcomeAnswered, settled[0].Outcome)
 		require.Nil(h, settled[0].PartialAnswers)
 		require.Equal(h, []string{"r"}, h.claimable())
 	},
@@ -120,7 +122,7 @@ var handleTests = map[string]func(*harness){
 		list, err := h.store.Due(h.ctx, 10)
 		require.NoError(h, err)
 		require.Equal(h, []runs.DueRun{{RunID: "r", SessionID: "s"}}, list)
-		h.refuse(runs.CodeQuestionExpired, part("route"))
+		h.refuse(api.CodeQuestionExpired, part("route"))
 	},
 	"reads/end with their context": func(h *harness) {
 		h.wait("s", "r", approvals("a"))

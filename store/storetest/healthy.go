@@ -7,12 +7,13 @@ import (
 
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/doctor"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // RequireHealthy walks all rows of a store, which must be a [runs.Walker], and
 // expects that every invariant holds.
 func RequireHealthy(ctx context.Context, t require.TestingT, store runs.Store) {
-	walker, ok := store.(runs.Walker)
+	walker, ok := store.(model.Walker)
 	require.True(t, ok, "the store %T cannot be walked", store)
 	var findings []doctor.Finding
 	_, err := doctor.Examine(ctx, walker, func(finding doctor.Finding) { findings = append(findings, finding) })

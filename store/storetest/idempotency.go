@@ -6,11 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
 func keyedRun(key, input string) *runs.CreateRun {
-	return &runs.CreateRun{SessionID: "s", SessionGiven: true, Key: key, Input: runs.JSON(input)}
+	return &runs.CreateRun{SessionID: "s", SessionGiven: true, Key: key, Input: api.JSON(input)}
 }
 
 var idempotencyTests = map[string]func(*harness){
@@ -19,12 +20,12 @@ var idempotencyTests = map[string]func(*harness){
 		again := h.do(keyedRun("k", `{"b":2,"a":1}`))
 		require.True(h, again.Replayed)
 		require.Equal(h, first.Run.Run.RunID, again.ReplayRunID)
-		h.refuse(runs.CodeIdempotencyConflict, keyedRun("k", `{"a":1}`))
+		h.refuse(api.CodeIdempotencyConflict, keyedRun("k", `{"a":1}`))
 		require.Len(h, h.session("s").QueuedRunIDs, 1)
 	},
 	"key/of a refused call may be used again": func(h *harness) {
 		h.wait("s", "r", approvals("a"))
-		h.refuse(runs.CodeApprovalNotPending, &runs.ResolveApprovals{RunID: "r", Resolutions: allow("b"), Key: "k", Actor: person})
+		h.refuse(api.CodeApprovalNotPending, &runs.ResolveApprovals{RunID: "r", Resolutions: allow("b"), Key: "k", Actor: person})
 		require.False(h, h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Key: "k", Actor: person}).Replayed)
 		require.True(h, h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Key: "k", Actor: person}).Replayed)
 		require.True(h, h.do(&runs.ResolveApprovals{SessionID: "s", Resolutions: allow("a"), Key: "k", Actor: person}).Replayed,
@@ -91,8 +92,8 @@ func oneKeyOneRun(h *harness, stores ...runs.Store) {
 		require.Equal(h, ids[0], ids[i])
 	}
 	require.Equal(h, int64(callers-1), replayed.Load())
-	require.Equal(h, []runs.EventType{runs.EventAccepted, runs.EventQueued}, typesOf(h.events("s")))
-	h.refuse(runs.CodeIdempotencyConflict, keyedRun("k", `{"n":2}`))
+	require.Equal(h, []api.EventType{api.EventAccepted, api.EventQueued}, typesOf(h.events("s")))
+	h.refuse(api.CodeIdempotencyConflict, keyedRun("k", `{"n":2}`))
 }
 
 // oneIDOneRun makes a run of the same id in several sessions at once.
@@ -104,7 +105,7 @@ func oneIDOneRun(h *harness, stores ...runs.Store) {
 		for i := range errs {
 			wait.Go(func() {
 				_, errs[i] = stores[i%len(stores)].Do(h.ctx, &runs.CreateRun{
-					SessionID: numbered("s", i), SessionGiven: true, RunID: numbered("r", n), Input: runs.JSON(`1`),
+					SessionID: numbered("s", i), SessionGiven: true, RunID: numbered("r", n), Input: api.JSON(`1`),
 				})
 				if errs[i] == nil {
 					made.Add(1)
@@ -115,7 +116,7 @@ func oneIDOneRun(h *harness, stores ...runs.Store) {
 		require.Equal(h, int64(1), made.Load())
 		for _, err := range errs {
 			if err != nil {
-				requireCode(h, runs.CodeIDConflict, err)
+				requireCode(h, api.CodeIDConflict, err)
 			}
 		}
 	}
@@ -152,7 +153,7 @@ var replicaTests = map[string]func(*harness){
 			require.Equal(h, int64(1), claims.Load())
 			for _, err := range errs {
 				if err != nil {
-					requireCode(h, runs.CodeRunNotClaimable, err)
+					requireCode(h, api.CodeRunNotClaimable, err)
 				}
 			}
 		}

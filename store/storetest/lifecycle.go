@@ -3,13 +3,14 @@ package storetest
 import (
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
 var lifecycleTests = map[string]func(*harness){
 	"run/from input to output": func(h *harness) {
 		made := h.create("s", "r")
-		require.Equal(h, runs.StatusQueued, made.Run.Run.Status)
+		require.Equal(h, api.StatusQueued, made.Run.Run.Status)
 		require.Equal(h, []string{"r"}, h.claimable())
 		h.clock.Advance(5)
 		fence := h.claim("r")
@@ -17,27 +18,27 @@ var lifecycleTests = map[string]func(*harness){
 		require.Empty(h, h.claimable())
 		require.Equal(h, "r", h.session("s").Active.Run.RunID)
 		h.clock.Advance(5)
-		h.do(&runs.Complete{RunID: "r", Fence: fence, Output: runs.JSON(`{"ok":true}`)})
+		h.do(&runs.Complete{RunID: "r", Fence: fence, Output: api.JSON(`{"ok":true}`)})
 
 		run := h.run("r").Run
-		require.Equal(h, runs.StatusCompleted, run.Status)
+		require.Equal(h, api.StatusCompleted, run.Status)
 		require.Equal(h, `{"ok":true}`, string(run.Output))
 		require.Equal(h, []int64{clockStart, clockStart + 5, clockStart + 10}, []int64{run.SubmittedAtMs, run.StartedAtMs, run.FinishedAtMs})
 		require.Zero(h, run.LeaseExpiresAtMs)
 		require.Nil(h, h.session("s").Active)
-		require.Equal(h, []runs.EventType{runs.EventAccepted, runs.EventQueued, runs.EventStarted, runs.EventCompleted}, typesOf(h.events("s")))
+		require.Equal(h, []api.EventType{api.EventAccepted, api.EventQueued, api.EventStarted, api.EventCompleted}, typesOf(h.events("s")))
 	},
 	"run/unknown": func(h *harness) {
 		_, err := h.store.Run(h.ctx, "nobody")
-		requireCode(h, runs.CodeRunNotFound, err)
+		requireCode(h, api.CodeRunNotFound, err)
 		_, err = h.store.ClaimedRun(h.ctx, "nobody")
-		requireCode(h, runs.CodeRunNotFound, err)
+		requireCode(h, api.CodeRunNotFound, err)
 		_, err = h.store.RunEvents(h.ctx, "nobody", 0, 10)
-		requireCode(h, runs.CodeRunNotFound, err)
+		requireCode(h, api.CodeRunNotFound, err)
 		_, _, err = h.store.SettledAfter(h.ctx, "nobody", 0)
-		requireCode(h, runs.CodeRunNotFound, err)
-		h.refuse(runs.CodeRunNotFound, &runs.CancelRun{RunID: "nobody"})
-		h.refuse(runs.CodeRunNotFound, &runs.ClaimRun{RunID: "nobody", WorkerID: "w"})
+		requireCode(h, api.CodeRunNotFound, err)
+		h.refuse(api.CodeRunNotFound, &runs.CancelRun{RunID: "nobody"})
+		h.refuse(api.CodeRunNotFound, &runs.ClaimRun{RunID: "nobody", WorkerID: "w"})
 	},
 	"run/terminal moves are absorbed": func(h *harness) {
 		h.create("s", "r")
@@ -45,7 +46,7 @@ var lifecycleTests = map[string]func(*harness){
 		events := len(h.events("s"))
 		require.True(h, h.do(&runs.CancelRun{RunID: "r", Actor: person}).Existing)
 		require.Len(h, h.events("s"), events)
-		h.refuse(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+		h.refuse(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
 	},
 	"queue/first come, first served": func(h *harness) {
 		for n := range 5 {
@@ -57,7 +58,7 @@ var lifecycleTests = map[string]func(*harness){
 				require.Equal(h, int64(behind-n), h.run(numbered("r", behind)).Run.QueuedAhead)
 			}
 			if n < 4 {
-				h.refuse(runs.CodeRunNotClaimable, &runs.ClaimRun{RunID: numbered("r", n+1), WorkerID: "w"})
+				h.refuse(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: numbered("r", n+1), WorkerID: "w"})
 			}
 			fence := h.claim(numbered("r", n))
 			require.Empty(h, h.claimable(), "no second run of the session before its first is over")
@@ -77,22 +78,22 @@ var lifecycleTests = map[string]func(*harness){
 	},
 	"queue/inline and claim refuse to wait in line": func(h *harness) {
 		h.create("s", "r-1")
-		h.refuse(runs.CodeSessionBusy, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: runs.JSON(`1`), Inline: true})
-		h.refuse(runs.CodeRunNotClaimable, &runs.CreateRun{
-			SessionID: "s", SessionGiven: true, Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"},
+		h.refuse(api.CodeSessionBusy, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`), Inline: true})
+		h.refuse(api.CodeRunNotClaimable, &runs.CreateRun{
+			SessionID: "s", SessionGiven: true, Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"},
 		})
 		require.Len(h, h.session("s").QueuedRunIDs, 1)
 	},
 	"run/made, claimed and waiting in one call": func(h *harness) {
 		suspension := approvals("a")
-		suspension.Checkpoint = runs.JSON(`{"at":1}`)
+		suspension.Checkpoint = api.JSON(`{"at":1}`)
 		reply := h.do(&runs.CreateRun{
-			SessionID: "s", SessionGiven: true, RunID: "r", Input: runs.JSON(`1`),
-			Claim: &runs.ClaimOptions{WorkerID: "w"}, Suspend: &suspension,
+			SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`),
+			Claim: &api.ClaimOptions{WorkerID: "w"}, Suspend: &suspension,
 		})
 		require.Nil(h, reply.Claim)
 		record := h.run("r")
-		require.Equal(h, runs.StatusWaitingForApproval, record.Run.Status)
+		require.Equal(h, api.StatusWaitingForApproval, record.Run.Status)
 		require.Len(h, record.Requests, 1)
 		claimed, err := h.store.ClaimedRun(h.ctx, "r")
 		require.NoError(h, err)
@@ -101,10 +102,10 @@ var lifecycleTests = map[string]func(*harness){
 	},
 	"run/ids are unique across sessions": func(h *harness) {
 		h.create("s-1", "r")
-		h.refuse(runs.CodeIDConflict, &runs.CreateRun{SessionID: "s-2", SessionGiven: true, RunID: "r", Input: runs.JSON(`"do it"`)})
+		h.refuse(api.CodeIDConflict, &runs.CreateRun{SessionID: "s-2", SessionGiven: true, RunID: "r", Input: api.JSON(`"do it"`)})
 		_, err := h.store.Session(h.ctx, "s-2")
-		requireCode(h, runs.CodeSessionNotFound, err)
-		h.refuse(runs.CodeIDConflict, &runs.CreateRun{SessionID: "s-1", SessionGiven: true, RunID: "r", Input: runs.JSON(`"else"`)})
+		requireCode(h, api.CodeSessionNotFound, err)
+		h.refuse(api.CodeIDConflict, &runs.CreateRun{SessionID: "s-1", SessionGiven: true, RunID: "r", Input: api.JSON(`"else"`)})
 		require.True(h, h.create("s-1", "r").Existing)
 		require.Len(h, h.session("s-1").QueuedRunIDs, 1)
 	},

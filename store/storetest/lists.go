@@ -5,10 +5,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-func runIDs(records []runs.RunRecord) []string {
+func runIDs(records []model.RunRecord) []string {
 	ids := make([]string, len(records))
 	for i := range records {
 		ids[i] = records[i].Run.RunID
@@ -29,7 +31,7 @@ func (h *harness) pageRuns(q runs.RunQuery) []string {
 			return ids
 		}
 		last := page[len(page)-1].Run
-		q.After = &runs.RunPosition{Over: runs.Terminal(last.Status), SubmittedAtMs: last.SubmittedAtMs, RunID: last.RunID}
+		q.After = &runs.RunPosition{Over: model.Terminal(last.Status), SubmittedAtMs: last.SubmittedAtMs, RunID: last.RunID}
 	}
 	require.Fail(h, "the list does not end")
 	return nil
@@ -40,7 +42,7 @@ var listTests = map[string]func(*harness){
 		var all, over []string
 		for n := range 12 {
 			run := numbered("r", (n*7)%12)
-			h.do(&runs.CreateRun{SessionID: numbered("s", n%4), SessionGiven: true, RunID: run, AgentID: numbered("agent", n%2), Input: runs.JSON(`1`)})
+			h.do(&runs.CreateRun{SessionID: numbered("s", n%4), SessionGiven: true, RunID: run, AgentID: numbered("agent", n%2), Input: api.JSON(`1`)})
 			all = append(all, run)
 		}
 		slices.Sort(all)
@@ -54,7 +56,7 @@ var listTests = map[string]func(*harness){
 		for _, limit := range []int{1, 2, 5, 11, 12, 13} {
 			require.Equal(h, all, h.pageRuns(runs.RunQuery{Limit: limit}))
 			require.Equal(h, append(slices.Clone(active), over...), h.pageRuns(runs.RunQuery{Limit: limit, PriorityActive: true}))
-			require.Equal(h, over, h.pageRuns(runs.RunQuery{Limit: limit, Status: runs.StatusCancelled}))
+			require.Equal(h, over, h.pageRuns(runs.RunQuery{Limit: limit, Status: api.StatusCancelled}))
 		}
 		for _, test := range []struct {
 			query runs.RunQuery
@@ -70,10 +72,10 @@ var listTests = map[string]func(*harness){
 			require.NoError(h, err)
 			require.Equal(h, test.want, runIDs(list), "%+v", test.query)
 		}
-		count, err := h.store.CountRuns(h.ctx, runs.RunQuery{Status: runs.StatusCancelled})
+		count, err := h.store.CountRuns(h.ctx, runs.RunQuery{Status: api.StatusCancelled})
 		require.NoError(h, err)
 		require.Equal(h, int64(len(over)), count)
-		bySession, err := h.store.Runs(h.ctx, runs.RunQuery{SessionID: "s-001", AgentID: "agent-001", Kind: runs.KindInput, Limit: 100})
+		bySession, err := h.store.Runs(h.ctx, runs.RunQuery{SessionID: "s-001", AgentID: "agent-001", Kind: api.KindInput, Limit: 100})
 		require.NoError(h, err)
 		require.Len(h, bySession, 3)
 	},
@@ -104,12 +106,12 @@ var listTests = map[string]func(*harness){
 			want  []string
 		}{
 			{runs.SessionQuery{}, []string{"s-000", "s-001", "s-002", "s-003", "s-004", "s-005"}},
-			{runs.SessionQuery{Status: runs.SessionIdle}, []string{"s-000", "s-003", "s-005"}},
-			{runs.SessionQuery{Status: runs.SessionEnded}, []string{"s-004"}},
-			{runs.SessionQuery{Status: runs.StatusWaitingForApproval}, []string{"s-001"}},
-			{runs.SessionQuery{Status: runs.StatusWaitingForUserQuestion, AgentID: "agent-000"}, []string{"s-002"}},
+			{runs.SessionQuery{Status: api.SessionIdle}, []string{"s-000", "s-003", "s-005"}},
+			{runs.SessionQuery{Status: api.SessionEnded}, []string{"s-004"}},
+			{runs.SessionQuery{Status: api.StatusWaitingForApproval}, []string{"s-001"}},
+			{runs.SessionQuery{Status: api.StatusWaitingForUserQuestion, AgentID: "agent-000"}, []string{"s-002"}},
 			{runs.SessionQuery{AgentID: "agent-001"}, []string{"s-001", "s-003", "s-005"}},
-			{runs.SessionQuery{Status: runs.StatusRunning}, nil},
+			{runs.SessionQuery{Status: api.StatusRunning}, nil},
 		} {
 			for _, limit := range []int{1, 2, 10} {
 				var ids []string
@@ -147,13 +149,13 @@ var listTests = map[string]func(*harness){
 		}
 		for _, limit := range []int{1, 3, 16, 100} {
 			var got []runs.RequestPosition
-			query := runs.RequestQuery{Kind: runs.KindApproval, Limit: limit}
+			query := runs.RequestQuery{Kind: model.KindApproval, Limit: limit}
 			for {
 				page, err := h.store.PendingRequests(h.ctx, query)
 				require.NoError(h, err)
 				for _, pending := range page {
-					require.Equal(h, runs.DefaultAgentID, pending.AgentID)
-					require.Equal(h, runs.KindInput, pending.RunKind)
+					require.Equal(h, model.DefaultAgentID, pending.AgentID)
+					require.Equal(h, api.KindInput, pending.RunKind)
 					got = append(got, runs.RequestPosition{SessionID: pending.Request.SessionID, RunID: pending.Request.RunID, RequestID: pending.Request.RequestID})
 				}
 				if len(page) < limit {
@@ -163,14 +165,14 @@ var listTests = map[string]func(*harness){
 			}
 			require.Equal(h, want, got)
 		}
-		count, err := h.store.CountPendingRequests(h.ctx, runs.RequestQuery{Kind: runs.KindApproval, SessionID: "b"})
+		count, err := h.store.CountPendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, SessionID: "b"})
 		require.NoError(h, err)
 		require.Equal(h, int64(4), count)
-		list, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: runs.KindQuestion, Limit: 10})
+		list, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindQuestion, Limit: 10})
 		require.NoError(h, err)
 		require.Len(h, list, 1)
 		h.do(&runs.ResolveApprovals{RunID: "run-of-b", Resolutions: allow("z", "Z", "y.1"), Actor: person})
-		list, err = h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: runs.KindApproval, SessionID: "b", Limit: 10})
+		list, err = h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, SessionID: "b", Limit: 10})
 		require.NoError(h, err)
 		require.Len(h, list, 1)
 		require.Equal(h, "y-1", list[0].Request.RequestID)

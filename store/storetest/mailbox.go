@@ -3,29 +3,31 @@ package storetest
 import (
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 var mailboxTests = map[string]func(*harness){
 	"mailbox/a reading leases a message by the engine's clock": func(h *harness) {
 		h.child("r")
 		h.deliver("child", "r", "q")
-		id := runs.MessageIDOf("q")
+		id := model.MessageIDOf("q")
 		require.Equal(h, []string{id}, h.mailbox("child"))
 		require.Empty(h, h.mailbox("child"))
-		h.clock.Advance(runs.MessageLeaseMs - 1)
+		h.clock.Advance(model.MessageLeaseMs - 1)
 		require.Empty(h, h.mailbox("child"))
 		h.clock.Advance(1)
 		again := h.do(&runs.ReadMailbox{SessionID: "child"}).Messages
 		require.Len(h, again, 1)
 		require.Equal(h, int64(2), again[0].DeliveryAttempts)
-		require.Equal(h, h.clock.NowMs()+runs.MessageLeaseMs, again[0].LeaseExpiresAtMs)
+		require.Equal(h, h.clock.NowMs()+model.MessageLeaseMs, again[0].LeaseExpiresAtMs)
 		require.Equal(h, int64(clockStart), again[0].CreatedAtMs)
 
 		acknowledged := h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: id})
 		require.False(h, acknowledged.Existing)
 		require.Equal(h, h.clock.NowMs(), acknowledged.Messages[0].AcknowledgedAtMs)
-		h.clock.Advance(runs.MessageLeaseMs)
+		h.clock.Advance(model.MessageLeaseMs)
 		require.Empty(h, h.mailbox("child"))
 		again = h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: id}).Messages
 		require.Equal(h, acknowledged.Messages, again, "acknowledging again changes nothing")
@@ -56,7 +58,7 @@ var mailboxTests = map[string]func(*harness){
 		}
 		var want []string
 		for _, id := range []string{"late", "Z", "y-1", "y.1", "z"} {
-			want = append(want, runs.MessageIDOf(id))
+			want = append(want, model.MessageIDOf(id))
 		}
 		require.Equal(h, want, h.mailbox("child"))
 	},
@@ -68,12 +70,12 @@ var mailboxTests = map[string]func(*harness){
 		var want []string
 		for round := range rounds {
 			h.clock.Advance(1)
-			each(h, runs.MaxMailboxMessages/rounds, func(n int) error {
+			each(h, model.MaxMailboxMessages/rounds, func(n int) error {
 				_, err := h.store.Do(h.ctx, delivery("child", "r", numbered(numbered("q", round), n)))
 				return err
 			})
-			for n := range runs.MaxMailboxMessages / rounds {
-				want = append(want, runs.MessageIDOf(numbered(numbered("q", round), n)))
+			for n := range model.MaxMailboxMessages / rounds {
+				want = append(want, model.MessageIDOf(numbered(numbered("q", round), n)))
 			}
 		}
 		h.clock.Advance(1)
@@ -86,7 +88,7 @@ var mailboxTests = map[string]func(*harness){
 			h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: want[n*7]})
 		}
 		require.Equal(h, []string{
-			runs.MessageIDOf("more-000"), runs.MessageIDOf("more-001"), runs.MessageIDOf("more-002"),
+			model.MessageIDOf("more-000"), model.MessageIDOf("more-001"), model.MessageIDOf("more-002"),
 		}, h.mailbox("child"), "what is acknowledged makes room")
 		require.Len(h, h.mailbox("other"), 1, "another session's mailbox is its own")
 		require.Empty(h, h.deadLetters("other"))
@@ -94,10 +96,10 @@ var mailboxTests = map[string]func(*harness){
 	"mailbox/read three times and never acknowledged": func(h *harness) {
 		h.child("r")
 		h.deliver("child", "r", "q")
-		id := runs.MessageIDOf("q")
-		for range runs.MaxDeliveryAttempts {
+		id := model.MessageIDOf("q")
+		for range model.MaxDeliveryAttempts {
 			require.Equal(h, []string{id}, h.mailbox("child"))
-			h.clock.Advance(runs.MessageLeaseMs - 1)
+			h.clock.Advance(model.MessageLeaseMs - 1)
 			require.Empty(h, h.deadLetters("child"), "the last reading still has it")
 			h.clock.Advance(1)
 		}
@@ -105,7 +107,7 @@ var mailboxTests = map[string]func(*harness){
 		dead := h.do(&runs.ReadMailbox{SessionID: "child", DeadLetters: true}).Messages
 		require.Len(h, dead, 1)
 		require.Equal(h, "was read 3 times and never acknowledged", dead[0].LastError)
-		require.Equal(h, runs.MessageDeadLetter, dead[0].State)
+		require.Equal(h, api.MessageDeadLetter, dead[0].State)
 		require.Equal(h, []string{id}, h.deadLetters("child"), "dead letters are shown whenever they are asked for")
 
 		replayed := h.do(&runs.ReplayMessage{SessionID: "child", MessageID: id})
@@ -116,38 +118,38 @@ var mailboxTests = map[string]func(*harness){
 		require.Empty(h, h.deadLetters("child"))
 		require.Equal(h, []string{id}, h.mailbox("child"))
 		h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: id})
-		h.refuse(runs.CodeMessageNotFound, &runs.ReplayMessage{SessionID: "child", MessageID: id})
+		h.refuse(api.CodeMessageNotFound, &runs.ReplayMessage{SessionID: "child", MessageID: id})
 	},
 	"mailbox/nobody is there to read": func(h *harness) {
 		fence := h.child("r")
 		h.deliver("child", "r", "in-time")
 		h.do(&runs.Complete{RunID: "r", Fence: fence})
 		dead := h.deliver("child", "r", "late")
-		require.Equal(h, runs.MessageDeadLetter, dead.State)
+		require.Equal(h, api.MessageDeadLetter, dead.State)
 		require.NotEmpty(h, dead.LastError)
 		require.Equal(h, []string{dead.MessageID}, h.deadLetters("child"))
 		replayed := h.do(&runs.ReplayMessage{SessionID: "child", MessageID: dead.MessageID})
-		require.Equal(h, runs.MessageDeadLetter, replayed.Messages[0].State, "still nobody")
+		require.Equal(h, api.MessageDeadLetter, replayed.Messages[0].State, "still nobody")
 
 		h.create("child", "next")
 		h.claim("next")
 		h.do(&runs.ReplayMessage{SessionID: "child", MessageID: dead.MessageID})
-		require.Equal(h, []string{runs.MessageIDOf("in-time"), dead.MessageID}, h.mailbox("child"))
-		require.Equal(h, runs.MessagePending, h.deliver("child", "r", "other").State, "the session has somebody again")
+		require.Equal(h, []string{model.MessageIDOf("in-time"), dead.MessageID}, h.mailbox("child"))
+		require.Equal(h, api.MessagePending, h.deliver("child", "r", "other").State, "the session has somebody again")
 	},
 	"mailbox/a session that ends makes dead letters": func(h *harness) {
 		h.child("r")
 		h.deliver("child", "r", "q-1")
 		h.deliver("child", "r", "q-2")
-		h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: runs.MessageIDOf("q-1")})
+		h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: model.MessageIDOf("q-1")})
 		h.do(&runs.EndSession{SessionID: "child"})
 		require.Empty(h, h.mailbox("child"))
-		require.Equal(h, []string{runs.MessageIDOf("q-2")}, h.deadLetters("child"))
-		require.Equal(h, runs.MessageDeadLetter, h.deliver("child", "r", "q-3").State)
-		replayed := h.do(&runs.ReplayMessage{SessionID: "child", MessageID: runs.MessageIDOf("q-2")})
-		require.Equal(h, runs.MessageDeadLetter, replayed.Messages[0].State)
-		h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: runs.MessageIDOf("q-2")})
-		require.Equal(h, []string{runs.MessageIDOf("q-3")}, h.deadLetters("child"))
+		require.Equal(h, []string{model.MessageIDOf("q-2")}, h.deadLetters("child"))
+		require.Equal(h, api.MessageDeadLetter, h.deliver("child", "r", "q-3").State)
+		replayed := h.do(&runs.ReplayMessage{SessionID: "child", MessageID: model.MessageIDOf("q-2")})
+		require.Equal(h, api.MessageDeadLetter, replayed.Messages[0].State)
+		h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: model.MessageIDOf("q-2")})
+		require.Equal(h, []string{model.MessageIDOf("q-3")}, h.deadLetters("child"))
 	},
 	"mailbox/a claim acknowledges what it hands over and nothing else": func(h *harness) {
 		fence := h.child("asker")
@@ -160,23 +162,23 @@ var mailboxTests = map[string]func(*harness){
 		}
 		h.carryOut()
 		h.claim("asker")
-		require.ElementsMatch(h, []string{runs.MessageIDOf("q-1"), runs.MessageIDOf("q-3")}, h.mailbox("child"))
+		require.ElementsMatch(h, []string{model.MessageIDOf("q-1"), model.MessageIDOf("q-3")}, h.mailbox("child"))
 	},
 	"mailbox/unknown": func(h *harness) {
 		h.child("r")
 		h.deliver("child", "r", "q")
-		id := runs.MessageIDOf("q")
+		id := model.MessageIDOf("q")
 		require.Empty(h, h.mailbox("parent"))
-		h.refuse(runs.CodeSessionNotFound, &runs.ReadMailbox{SessionID: "nobody"})
+		h.refuse(api.CodeSessionNotFound, &runs.ReadMailbox{SessionID: "nobody"})
 		for _, test := range []struct {
-			code          runs.Code
+			code          api.Code
 			session, name string
 		}{
-			{runs.CodeSessionNotFound, "nobody", id},
-			{runs.CodeMessageNotFound, "parent", id},
-			{runs.CodeMessageNotFound, "child", "other"},
-			{runs.CodeMessageNotFound, "child", ""},
-			{runs.CodeMessageNotFound, "child", "nul \x00 and \xff"},
+			{api.CodeSessionNotFound, "nobody", id},
+			{api.CodeMessageNotFound, "parent", id},
+			{api.CodeMessageNotFound, "child", "other"},
+			{api.CodeMessageNotFound, "child", ""},
+			{api.CodeMessageNotFound, "child", "nul \x00 and \xff"},
 		} {
 			h.refuse(test.code, &runs.AcknowledgeMessage{SessionID: test.session, MessageID: test.name})
 			h.refuse(test.code, &runs.ReplayMessage{SessionID: test.session, MessageID: test.name})

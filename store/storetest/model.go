@@ -5,7 +5,11 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // Model is the reference: it keeps all rows in maps and decides every command on
@@ -13,14 +17,14 @@ import (
 // must come to the same rows and replies. It is not safe for concurrent use.
 type Model struct {
 	newID    runs.IDSource
-	sessions map[string]*runs.Session
-	runs     map[string]*runs.Run
-	requests map[runs.RequestPosition]*runs.Request
-	events   []*runs.Event
-	records  map[runs.RecordKey]*runs.IdempotencyRecord
-	effects  map[string]*runs.Effect
-	messages map[messageKey]*runs.Message
-	rules    map[string]*runs.Rule
+	sessions map[string]*model.Session
+	runs     map[string]*model.Run
+	requests map[runs.RequestPosition]*model.Request
+	events   []*model.Event
+	records  map[model.RecordKey]*model.IdempotencyRecord
+	effects  map[string]*model.Effect
+	messages map[messageKey]*model.Message
+	rules    map[string]*rules.Rule
 }
 
 // messageKey identifies a message.
@@ -32,9 +36,9 @@ type messageKey struct {
 // NewModel returns an empty model that makes identifiers with newID.
 func NewModel(newID runs.IDSource) *Model {
 	return &Model{
-		newID: newID, sessions: map[string]*runs.Session{}, runs: map[string]*runs.Run{},
-		requests: map[runs.RequestPosition]*runs.Request{}, records: map[runs.RecordKey]*runs.IdempotencyRecord{},
-		effects: map[string]*runs.Effect{}, messages: map[messageKey]*runs.Message{}, rules: map[string]*runs.Rule{},
+		newID: newID, sessions: map[string]*model.Session{}, runs: map[string]*model.Run{},
+		requests: map[runs.RequestPosition]*model.Request{}, records: map[model.RecordKey]*model.IdempotencyRecord{},
+		effects: map[string]*model.Effect{}, messages: map[messageKey]*model.Message{}, rules: map[string]*rules.Rule{},
 	}
 }
 
@@ -48,7 +52,7 @@ func (m *Model) Do(command runs.Command, nowMs int64) (runs.Reply, error) {
 	if sessionID == "" {
 		run, there := m.runs[needs.RunID]
 		if !there {
-			return runs.Reply{}, runs.UnknownRun(needs.RunID)
+			return runs.Reply{}, refusal.UnknownRun(needs.RunID)
 		}
 		sessionID = run.SessionID
 	}
@@ -94,7 +98,7 @@ func (m *Model) state(sessionID, chosenRunID, ruleID string) *runs.State {
 		}
 	}
 	for id, rule := range m.rules {
-		if rule.SessionID == sessionID || rule.SessionID == runs.GlobalRules || id == ruleID {
+		if rule.SessionID == sessionID || rule.SessionID == rules.AllSessions || id == ruleID {
 			image := *rule
 			state.Rules[id] = &image
 		}
@@ -102,11 +106,11 @@ func (m *Model) state(sessionID, chosenRunID, ruleID string) *runs.State {
 	return state
 }
 
-func (m *Model) queuedAhead(run *runs.Run) int64 {
+func (m *Model) queuedAhead(run *model.Run) int64 {
 	var ahead int64
 	for _, other := range m.runs {
-		if run.Status == runs.StatusQueued && other.SessionID == run.SessionID &&
-			other.Status == runs.StatusQueued && other.FirstEventID < run.FirstEventID {
+		if run.Status == api.StatusQueued && other.SessionID == run.SessionID &&
+			other.Status == api.StatusQueued && other.FirstEventID < run.FirstEventID {
 			ahead++
 		}
 	}
@@ -139,18 +143,18 @@ func (m *Model) keep(state *runs.State, change runs.Change) {
 }
 
 // Run returns a run as it is, or nil.
-func (m *Model) Run(runID string) *runs.Run { return m.runs[runID] }
+func (m *Model) Run(runID string) *model.Run { return m.runs[runID] }
 
 // Events returns all events, those of a session in their order.
-func (m *Model) Events() []*runs.Event { return m.events }
+func (m *Model) Events() []*model.Event { return m.events }
 
 // Request returns a request as it is, or nil.
-func (m *Model) Request(sessionID, runID, requestID string) *runs.Request {
+func (m *Model) Request(sessionID, runID, requestID string) *model.Request {
 	return m.requests[runs.RequestPosition{SessionID: sessionID, RunID: runID, RequestID: requestID}]
 }
 
 // OpenRequests returns the ids of the open requests of a kind on a run, sorted.
-func (m *Model) OpenRequests(runID string, kind runs.RequestKind) []string {
+func (m *Model) OpenRequests(runID string, kind model.RequestKind) []string {
 	var ids []string
 	for position, request := range m.requests {
 		if position.RunID == runID && request.Kind == kind && request.Open() {
@@ -163,12 +167,12 @@ func (m *Model) OpenRequests(runID string, kind runs.RequestKind) []string {
 
 // RunRecord returns a run as a read of it must show it, or nil. Its outputs are
 // left out.
-func (m *Model) RunRecord(runID string) *runs.RunRecord {
+func (m *Model) RunRecord(runID string) *model.RunRecord {
 	run, there := m.runs[runID]
 	if !there {
 		return nil
 	}
-	record := &runs.RunRecord{Run: *run}
+	record := &model.RunRecord{Run: *run}
 	record.Run.QueuedAhead = m.queuedAhead(run)
 	record.Run.CheckpointSet = false
 	for _, request := range m.requests {
@@ -176,7 +180,7 @@ func (m *Model) RunRecord(runID string) *runs.RunRecord {
 			record.Requests = append(record.Requests, *request)
 		}
 	}
-	slices.SortFunc(record.Requests, func(a, b runs.Request) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(record.Requests, func(a, b model.Request) int { return cmp.Compare(a.Number, b.Number) })
 	return record
 }
 

@@ -1,8 +1,12 @@
 package storetest
 
-import "github.com/holdpoint/holdpoint/runs"
+import (
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
 
-func sessionColumns(s *runs.Session) map[string]any {
+func sessionColumns(s *model.Session) map[string]any {
 	return map[string]any{
 		"session_id": s.SessionID, "agent_id": s.AgentID, "parent_session_id": s.ParentSessionID,
 		"metadata": string(s.Metadata), "active_run_id": s.ActiveRunID, "queued_count": s.QueuedCount,
@@ -10,7 +14,7 @@ func sessionColumns(s *runs.Session) map[string]any {
 	}
 }
 
-func runColumns(r *runs.Run) map[string]any {
+func runColumns(r *model.Run) map[string]any {
 	return map[string]any{
 		"run_id": r.RunID, "session_id": r.SessionID, "agent_id": r.AgentID, "parent_run_id": r.ParentRunID,
 		"kind": string(r.Kind), "status": string(r.Status), "source_plugin": r.Request.SourcePlugin,
@@ -27,7 +31,7 @@ func runColumns(r *runs.Run) map[string]any {
 	}
 }
 
-func requestColumns(r *runs.Request) map[string]any {
+func requestColumns(r *model.Request) map[string]any {
 	return map[string]any{
 		"session_id": r.SessionID, "run_id": r.RunID, "request_id": r.RequestID, "handle": r.Handle,
 		"suspension_id": r.SuspensionID, "suspension_digest": r.SuspensionDigest, "number": r.Number,
@@ -37,21 +41,21 @@ func requestColumns(r *runs.Request) map[string]any {
 	}
 }
 
-func eventColumns(e *runs.Event) map[string]any {
+func eventColumns(e *model.Event) map[string]any {
 	return map[string]any{
 		"session_id": e.SessionID, "event_id": e.EventID, "run_id": e.RunID, "agent_id": e.AgentID,
 		"type": string(e.Type), "timestamp_ms": e.TimestampMs, "body": string(e.Body),
 	}
 }
 
-func recordColumns(r *runs.IdempotencyRecord) map[string]any {
+func recordColumns(r *model.IdempotencyRecord) map[string]any {
 	return map[string]any{
 		"operation": string(r.Operation), "scope": r.Scope, "idempotency_key": r.IdempotencyKey,
 		"fingerprint": r.Fingerprint, "session_id": r.SessionID, "run_id": r.RunID, "created_at_ms": r.CreatedAtMs,
 	}
 }
 
-func effectColumns(e *runs.Effect) map[string]any {
+func effectColumns(e *model.Effect) map[string]any {
 	return map[string]any{
 		"session_id": e.SessionID, "effect_id": e.EffectID, "run_id": e.RunID, "kind": string(e.Kind), "state": string(e.State),
 		"target_session_id": e.TargetSessionID, "payload": string(e.Payload), "created_at_ms": e.CreatedAtMs,
@@ -59,7 +63,7 @@ func effectColumns(e *runs.Effect) map[string]any {
 	}
 }
 
-func messageColumns(m *runs.Message) map[string]any {
+func messageColumns(m *model.Message) map[string]any {
 	return map[string]any{
 		"session_id": m.SessionID, "message_id": m.MessageID, "run_id": m.RunID, "from_session_id": m.FromSessionID,
 		"state": string(m.State), "subject": m.Subject, "payload": string(m.Payload), "created_at_ms": m.CreatedAtMs,
@@ -68,8 +72,8 @@ func messageColumns(m *runs.Message) map[string]any {
 	}
 }
 
-func ruleColumns(r *runs.Rule) map[string]any {
-	match, err := runs.Canonical(r.Match)
+func ruleColumns(r *rules.Rule) map[string]any {
+	match, err := document.Canonical(r.Match)
 	if err != nil {
 		panic("storetest: a match has no JSON form: " + err.Error())
 	}

@@ -5,16 +5,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // Effects returns all effects in the order of (created_at_ms, effect_id).
-func (m *Model) Effects() []runs.Effect {
-	var list []runs.Effect
+func (m *Model) Effects() []model.Effect {
+	var list []model.Effect
 	for _, effect := range m.effects {
 		list = append(list, *effect)
 	}
-	slices.SortFunc(list, func(a, b runs.Effect) int {
+	slices.SortFunc(list, func(a, b model.Effect) int {
 		return cmp.Or(cmp.Compare(a.CreatedAtMs, b.CreatedAtMs), strings.Compare(a.EffectID, b.EffectID))
 	})
 	return list
@@ -23,10 +25,10 @@ func (m *Model) Effects() []runs.Effect {
 // DueEffects returns the effects that may be tried at a moment: those that are due
 // the longest first, and of equals by id.
 func (m *Model) DueEffects(nowMs int64) []runs.DueEffect {
-	due := slices.DeleteFunc(m.Effects(), func(e runs.Effect) bool {
+	due := slices.DeleteFunc(m.Effects(), func(e model.Effect) bool {
 		return e.DueAtMs == 0 || e.DueAtMs > nowMs
 	})
-	slices.SortFunc(due, func(a, b runs.Effect) int {
+	slices.SortFunc(due, func(a, b model.Effect) int {
 		return cmp.Or(cmp.Compare(a.DueAtMs, b.DueAtMs), strings.Compare(a.SessionID, b.SessionID), strings.Compare(a.EffectID, b.EffectID))
 	})
 	list := make([]runs.DueEffect, len(due))
@@ -45,14 +47,14 @@ func (m *Model) DueAtMs(effectID string) int64 {
 }
 
 // Messages returns the messages in a state, in the order of their ids.
-func (m *Model) Messages(state runs.MessageState) []runs.Message {
-	var list []runs.Message
+func (m *Model) Messages(state api.MessageState) []model.Message {
+	var list []model.Message
 	for _, message := range m.messages {
 		if message.State == state {
 			list = append(list, *message)
 		}
 	}
-	slices.SortFunc(list, func(a, b runs.Message) int {
+	slices.SortFunc(list, func(a, b model.Message) int {
 		return cmp.Or(strings.Compare(a.SessionID, b.SessionID), strings.Compare(a.MessageID, b.MessageID))
 	})
 	return list
@@ -63,7 +65,7 @@ func (m *Model) Messages(state runs.MessageState) []runs.Message {
 func (m *Model) WaitingClarifications() []string {
 	var ids []string
 	for runID, run := range m.runs {
-		if run.Kind == runs.KindParentClarification && !runs.Terminal(run.Status) {
+		if run.Kind == api.KindParentClarification && !model.Terminal(run.Status) {
 			ids = append(ids, runID)
 		}
 	}
@@ -73,21 +75,21 @@ func (m *Model) WaitingClarifications() []string {
 
 // Clarifications returns what a session's record must show of the clarifications
 // that wait in it.
-func (m *Model) Clarifications(sessionID string) []runs.PendingRequest {
-	var list []runs.PendingRequest
+func (m *Model) Clarifications(sessionID string) []model.PendingRequest {
+	var list []model.PendingRequest
 	for _, runID := range m.WaitingClarifications() {
 		run := m.runs[runID]
 		if run.SessionID != sessionID {
 			continue
 		}
-		for _, requestID := range m.OpenRequests(runID, runs.KindQuestion) {
+		for _, requestID := range m.OpenRequests(runID, model.KindQuestion) {
 			request := m.requests[runs.RequestPosition{SessionID: sessionID, RunID: runID, RequestID: requestID}]
-			list = append(list, runs.PendingRequest{
+			list = append(list, model.PendingRequest{
 				Request: *request, AgentID: run.AgentID, RunKind: run.Kind, Requester: run.Requester,
 			})
 		}
 	}
-	return list[:min(len(list), runs.MaxClarificationsShown)]
+	return list[:min(len(list), api.MaxClarificationsShown)]
 }
 
 // AllSessions returns the ids of all sessions, sorted.

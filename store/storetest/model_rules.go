@@ -5,34 +5,35 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // Rules returns all rules with what they have settled, in the order of
 // (created_at_ms, rule_id).
-func (m *Model) Rules() []runs.RuleRecord {
+func (m *Model) Rules() []rules.Record {
 	hits := map[string]int64{}
 	for _, request := range m.requests {
 		if request.RuleID != "" {
 			hits[request.RuleID]++
 		}
 	}
-	list := make([]runs.RuleRecord, 0, len(m.rules))
+	list := make([]rules.Record, 0, len(m.rules))
 	for ruleID, rule := range m.rules {
-		list = append(list, runs.RuleRecord{Rule: *rule, Hits: hits[ruleID]})
+		list = append(list, rules.Record{Rule: *rule, Hits: hits[ruleID]})
 	}
-	slices.SortFunc(list, func(a, b runs.RuleRecord) int {
+	slices.SortFunc(list, func(a, b rules.Record) int {
 		return cmp.Or(cmp.Compare(a.Rule.CreatedAtMs, b.Rule.CreatedAtMs), strings.Compare(a.Rule.RuleID, b.Rule.RuleID))
 	})
 	return list
 }
 
 // RulesFor returns the rules that hold in a session, in the same order.
-func (m *Model) RulesFor(sessionID string) []runs.Rule {
-	var list []runs.Rule
+func (m *Model) RulesFor(sessionID string) []rules.Rule {
+	var list []rules.Rule
 	for _, record := range m.Rules() {
 		rule := record.Rule
-		if rule.RevokedAtMs == 0 && (rule.SessionID == sessionID || rule.SessionID == runs.GlobalRules) {
+		if rule.RevokedAtMs == 0 && (rule.SessionID == sessionID || rule.SessionID == rules.AllSessions) {
 			list = append(list, rule)
 		}
 	}
@@ -50,18 +51,18 @@ func (m *Model) Handles() []string {
 }
 
 // RequestByHandle returns a request as a read of it must show it, or nil.
-func (m *Model) RequestByHandle(handle string) *runs.PendingRequest {
+func (m *Model) RequestByHandle(handle string) *model.PendingRequest {
 	for _, request := range m.requests {
 		if request.Handle == handle {
 			run := m.runs[request.RunID]
-			return &runs.PendingRequest{Request: *request, AgentID: run.AgentID, RunKind: run.Kind, Requester: run.Requester}
+			return &model.PendingRequest{Request: *request, AgentID: run.AgentID, RunKind: run.Kind, Requester: run.Requester}
 		}
 	}
 	return nil
 }
 
 // SessionHead returns a session's row, or nil.
-func (m *Model) SessionHead(sessionID string) *runs.Session { return m.sessions[sessionID] }
+func (m *Model) SessionHead(sessionID string) *model.Session { return m.sessions[sessionID] }
 
 // Rule returns a rule as it is, or nil.
-func (m *Model) Rule(ruleID string) *runs.Rule { return m.rules[ruleID] }
+func (m *Model) Rule(ruleID string) *rules.Rule { return m.rules[ruleID] }

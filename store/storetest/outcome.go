@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Counter returns a source of identifiers that makes the same ones every time.
@@ -23,7 +25,7 @@ func Counter() runs.IDSource {
 // Outcome is what a command was answered with.
 type Outcome struct {
 	Reply runs.Reply
-	Err   *runs.Error
+	Err   *refusal.Error
 }
 
 // OutcomeOf leaves out of a reply what depends on how much was loaded: a run's
@@ -36,7 +38,7 @@ func OutcomeOf(reply runs.Reply, err error) Outcome {
 	}
 	result := Outcome{Reply: reply}
 	if err != nil && !errors.As(err, &result.Err) {
-		result.Err = &runs.Error{Code: "none of the domain's", Detail: err.Error()}
+		result.Err = &refusal.Error{Code: "none of the domain's", Detail: err.Error()}
 	}
 	return result
 }
@@ -47,7 +49,7 @@ func Diff(want, got any) string {
 		return ""
 	}
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.FilterValues(
-		func(a, b runs.JSON) bool { return len(a) > 0 || len(b) > 0 },
-		cmp.Transformer("text", func(j runs.JSON) string { return string(j) }),
+		func(a, b api.JSON) bool { return len(a) > 0 || len(b) > 0 },
+		cmp.Transformer("text", func(j api.JSON) string { return string(j) }),
 	))
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -20,14 +21,14 @@ var payloadTests = map[string]func(*harness){
 		texts := append([]string{strconv.Quote("x") + " ", quoted(bigText)}, payloads...)
 		for n, text := range texts {
 			session, run := numbered("s", n), numbered("r", n)
-			h.do(&runs.CreateRun{SessionID: session, SessionGiven: true, RunID: run, Input: runs.JSON(text), Metadata: runs.JSON(`{"text":` + text + `}`)})
+			h.do(&runs.CreateRun{SessionID: session, SessionGiven: true, RunID: run, Input: api.JSON(text), Metadata: api.JSON(`{"text":` + text + `}`)})
 			fence := h.claim(run)
-			h.do(&runs.Heartbeat{RunID: run, Fence: fence, Checkpoint: runs.JSON(text + " ")})
+			h.do(&runs.Heartbeat{RunID: run, Fence: fence, Checkpoint: api.JSON(text + " ")})
 			h.do(&runs.Release{RunID: run, Fence: fence})
 			reply := h.do(&runs.ClaimRun{RunID: run, WorkerID: "w"})
 			record, err := h.store.ClaimedRun(h.ctx, run)
 			require.NoError(h, err)
-			for _, stored := range [][2]runs.JSON{
+			for _, stored := range [][2]api.JSON{
 				{reply.Claim.Input, reply.Claim.Checkpoint}, {record.Run.Input, record.Run.Checkpoint},
 			} {
 				requireText(h, text, stored[0])
@@ -36,12 +37,12 @@ var payloadTests = map[string]func(*harness){
 				}
 			}
 			requireText(h, `{"text":`+text+`}`, record.Run.Metadata)
-			h.do(&runs.AppendEvents{RunID: run, Fence: fenceOf(h, reply), Events: []runs.JSON{runs.JSON(`{"type":"note","text":` + text + `}`)}})
+			h.do(&runs.AppendEvents{RunID: run, Fence: fenceOf(h, reply), Events: []api.JSON{api.JSON(`{"type":"note","text":` + text + `}`)}})
 			events := h.events(session)
-			compact, err := json.Marshal(runs.JSON(`{"type":"note","text":` + text + `}`))
+			compact, err := json.Marshal(api.JSON(`{"type":"note","text":` + text + `}`))
 			require.NoError(h, err)
 			requireText(h, string(compact), events[len(events)-1].Body)
-			h.do(&runs.Complete{RunID: run, Fence: fenceOf(h, reply), Output: runs.JSON(text)})
+			h.do(&runs.Complete{RunID: run, Fence: fenceOf(h, reply), Output: api.JSON(text)})
 			if text != "null" {
 				requireText(h, text, h.run(run).Run.Output)
 			}
@@ -58,13 +59,13 @@ var payloadTests = map[string]func(*harness){
 		h.create("s", "r")
 		fence := h.claim("r")
 		suspension := approvals("a")
-		suspension.Checkpoint = runs.JSON(`"one"`)
+		suspension.Checkpoint = api.JSON(`"one"`)
 		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: suspension})
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
 		reply := h.do(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
 		require.Equal(h, `"one"`, string(reply.Claim.Checkpoint))
-		h.do(&runs.Heartbeat{RunID: "r", Fence: fenceOf(h, reply), Checkpoint: runs.JSON(`"two"`)})
-		h.clock.Advance(runs.DefaultLeaseMs)
+		h.do(&runs.Heartbeat{RunID: "r", Fence: fenceOf(h, reply), Checkpoint: api.JSON(`"two"`)})
+		h.clock.Advance(api.DefaultLeaseMs)
 		reply = h.do(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
 		require.Equal(h, `"two"`, string(reply.Claim.Checkpoint))
 		require.Equal(h, `"do it"`, string(reply.Claim.Input))
@@ -72,7 +73,7 @@ var payloadTests = map[string]func(*harness){
 }
 
 // requireText compares without printing a megabyte when it fails.
-func requireText(h *harness, want string, got runs.JSON) {
+func requireText(h *harness, want string, got api.JSON) {
 	h.Helper()
 	if string(got) != want {
 		require.Equal(h, abridged(want), abridged(string(got)))

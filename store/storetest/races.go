@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -23,10 +24,10 @@ var raceTests = map[string]func(*harness){
 		for round := range answersAgainstExpiry / sessions {
 			dueAtMs := h.clock.NowMs() + 1
 			each(h, sessions, func(n int) error {
-				suspension := runs.Suspension{Questions: []runs.UserQuestionRequest{questionDueAt("q", dueAtMs)}}
+				suspension := api.Suspension{Questions: []api.UserQuestionRequest{questionDueAt("q", dueAtMs)}}
 				_, err := h.store.Do(h.ctx, &runs.CreateRun{
-					SessionID: numbered("s", n), SessionGiven: true, RunID: numbered(numbered("r", round), n), Input: runs.JSON(`1`),
-					Claim: &runs.ClaimOptions{WorkerID: "w"}, Suspend: &suspension,
+					SessionID: numbered("s", n), SessionGiven: true, RunID: numbered(numbered("r", round), n), Input: api.JSON(`1`),
+					Claim: &api.ClaimOptions{WorkerID: "w"}, Suspend: &suspension,
 				})
 				return err
 			})
@@ -71,25 +72,25 @@ func (h *harness) checkOutcomes(round int, answered []error) (inTime int) {
 		events, err := h.store.RunEvents(h.ctx, run, 0, 100)
 		require.NoError(h, err)
 		for i := range events {
-			if events[i].Type == runs.EventUserQuestionResolved {
+			if events[i].Type == api.EventUserQuestionResolved {
 				resolved++
 			}
 		}
 		require.Equal(h, 1, resolved)
 		if told == nil {
 			inTime++
-			require.Equal(h, runs.OutcomeAnswered, settled[0].Outcome)
-			require.Equal(h, runs.StatusRunning, record.Status)
+			require.Equal(h, api.OutcomeAnswered, settled[0].Outcome)
+			require.Equal(h, api.StatusRunning, record.Status)
 			_, err := h.store.Do(h.ctx, &runs.CancelRun{RunID: run})
 			require.NoError(h, err)
 			continue
 		}
 		if !errors.Is(told, errNotAnswered) {
-			refused := requireCode(h, runs.CodeQuestionExpired, told)
-			require.Equal(h, runs.OutcomeExpired, refused.Recorded.Outcome)
+			refused := requireCode(h, api.CodeQuestionExpired, told)
+			require.Equal(h, api.OutcomeExpired, refused.Recorded.Outcome)
 		}
-		require.Equal(h, runs.OutcomeExpired, settled[0].Outcome)
-		require.Equal(h, runs.StatusCancelled, record.Status)
+		require.Equal(h, api.OutcomeExpired, settled[0].Outcome)
+		require.Equal(h, api.StatusCancelled, record.Status)
 	}
 	return inTime
 }

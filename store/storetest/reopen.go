@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // reopen closes the store and opens the database again.
@@ -77,7 +79,7 @@ var reopenTests = map[string]func(*harness){
 		h.reopen()
 		require.Equal(h, []string{openID(parked)}, h.dueEffects(10), "the lease of the other one goes on")
 		require.Equal(h, unparked, h.run("asker").Requests[0].Clarification().WaitingOn.RunID)
-		h.clock.Advance(runs.EffectLeaseMs)
+		h.clock.Advance(model.EffectLeaseMs)
 		h.carryOut()
 		h.reopen()
 		require.Len(h, h.session("parent").Clarifications, 2)
@@ -92,8 +94,8 @@ var reopenTests = map[string]func(*harness){
 		require.Empty(h, h.dueEffects(10))
 		require.Empty(h, h.mailbox("child"), "the reading has them")
 		h.claim("asker")
-		h.clock.Advance(runs.MessageLeaseMs)
-		require.Equal(h, []string{runs.MessageIDOf("q-1")}, h.mailbox("child"))
+		h.clock.Advance(model.MessageLeaseMs)
+		require.Equal(h, []string{model.MessageIDOf("q-1")}, h.mailbox("child"))
 	},
 	"reopen/rules and answers in part are there": func(h *harness) {
 		h.addRule("", "l", anyInput)
@@ -104,7 +106,7 @@ var reopenTests = map[string]func(*harness){
 		before := h.run("r")
 		h.reopen()
 		require.Equal(h, before, h.run("r"))
-		h.refuse(runs.CodeQuestionStateConflict, part("route"))
+		h.refuse(api.CodeQuestionStateConflict, part("route"))
 		h.do(part("speed"))
 		require.Equal(h, []string{"r"}, h.claimable())
 		require.Equal(h, "l", h.settledBy("other", "r-2", approval("a")))

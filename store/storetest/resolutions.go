@@ -3,6 +3,7 @@ package storetest
 import (
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -11,12 +12,12 @@ var resolutionTests = map[string]func(*harness){
 		h.wait("s", "r", approvals("a", "b", "c"))
 		h.do(&runs.ResolveApprovals{SessionID: "s", Resolutions: allow("b"), Actor: person})
 		record := h.run("r")
-		require.Equal(h, runs.StatusWaitingForApproval, record.Run.Status)
+		require.Equal(h, api.StatusWaitingForApproval, record.Run.Status)
 		require.Len(h, record.Requests, 3, "the open ones and those of the Resume")
 		require.Empty(h, h.claimable())
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
-			{RequestID: "c", Behavior: runs.BehaviorDeny, Reason: "too risky"},
-			{RequestID: "a", Behavior: runs.BehaviorAllow, UpdatedInput: runs.JSON(`{"command":"make -n"}`)},
+			{RequestID: "c", Behavior: api.BehaviorDeny, Reason: "too risky"},
+			{RequestID: "a", Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"command":"make -n"}`)},
 		}, Actor: person})
 		require.Equal(h, []string{"r"}, h.claimable())
 		reply := h.do(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
@@ -29,7 +30,7 @@ var resolutionTests = map[string]func(*harness){
 		require.Equal(h, []string{"b=allowed", "c=denied", "a=allowed"}, order)
 		require.Equal(h, `{"command":"make -n"}`, string(reply.Claim.Resume.Approvals[2].Resolution.UpdatedInput))
 		// A second claim after a lapse is handed the same.
-		h.clock.Advance(runs.DefaultLeaseMs)
+		h.clock.Advance(api.DefaultLeaseMs)
 		again := h.do(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
 		require.Equal(h, reply.Claim.Resume, again.Claim.Resume)
 	},
@@ -52,9 +53,9 @@ var resolutionTests = map[string]func(*harness){
 		before, events := h.run("r"), h.events("s")
 		for _, bad := range []struct {
 			id   string
-			code runs.Code
+			code api.Code
 		}{
-			{"unknown", runs.CodeApprovalNotPending}, {"settled", runs.CodeApprovalNotPending}, {"b", runs.CodeApprovalDuplicate},
+			{"unknown", api.CodeApprovalNotPending}, {"settled", api.CodeApprovalNotPending}, {"b", api.CodeApprovalDuplicate},
 		} {
 			for position := range 4 {
 				batch := []string{"a", "b", "c"}
@@ -64,48 +65,48 @@ var resolutionTests = map[string]func(*harness){
 				require.Equal(h, events, h.events("s"))
 			}
 		}
-		h.refuse(runs.CodeApprovalBatchEmpty, &runs.ResolveApprovals{RunID: "r", Resolutions: allow(), Actor: person})
+		h.refuse(api.CodeApprovalBatchEmpty, &runs.ResolveApprovals{RunID: "r", Resolutions: allow(), Actor: person})
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a", "b", "c"), Actor: person, Key: "k"})
 	},
 	"resolve/too late is told what was recorded": func(h *harness) {
 		h.wait("s", "r", approvals("a", "b"))
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
-		late := h.refuse(runs.CodeApprovalNotPending, &runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
-		require.Equal(h, &runs.RecordedDecision{
-			RequestID: "a", Outcome: runs.OutcomeAllowed, ResolvedBy: "alice", ResolvedAtMs: clockStart, Via: runs.ViaAPI,
+		late := h.refuse(api.CodeApprovalNotPending, &runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
+		require.Equal(h, &api.RecordedDecision{
+			RequestID: "a", Outcome: api.OutcomeAllowed, ResolvedBy: "alice", ResolvedAtMs: clockStart, Via: api.ViaAPI,
 		}, late.Recorded)
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("b"), Actor: person})
-		late = h.refuse(runs.CodeApprovalStateConflict, &runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
+		late = h.refuse(api.CodeApprovalStateConflict, &runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
 		require.Equal(h, "a", late.Recorded.RequestID)
 		h.do(&runs.Complete{RunID: "r", Fence: h.claim("r")})
-		late = h.refuse(runs.CodeRunStateConflict, &runs.ResolveApprovals{RunID: "r", Resolutions: allow("b"), Actor: person})
+		late = h.refuse(api.CodeRunStateConflict, &runs.ResolveApprovals{RunID: "r", Resolutions: allow("b"), Actor: person})
 		require.Equal(h, "b", late.Recorded.RequestID)
-		late = h.refuse(runs.CodeRunStateConflict, &runs.ResolveApprovals{SessionID: "s", Resolutions: allow("b"), Actor: person})
+		late = h.refuse(api.CodeRunStateConflict, &runs.ResolveApprovals{SessionID: "s", Resolutions: allow("b"), Actor: person})
 		require.Equal(h, "b", late.Recorded.RequestID, "also by the session's route, when the run is over")
 	},
 	"answer/by the session, and late": func(h *harness) {
 		h.wait("s", "r", questions("q"))
-		h.refuse(runs.CodeQuestionRequestMismatch, &runs.AnswerQuestion{SessionID: "s", Resolution: answer("other", "left"), Actor: person})
+		h.refuse(api.CodeQuestionRequestMismatch, &runs.AnswerQuestion{SessionID: "s", Resolution: answer("other", "left"), Actor: person})
 		h.do(&runs.AnswerQuestion{SessionID: "s", Resolution: answer("q", "left"), Actor: person})
-		late := h.refuse(runs.CodeQuestionStateConflict, &runs.AnswerQuestion{SessionID: "s", Resolution: answer("q", "left"), Actor: person})
-		require.Equal(h, runs.OutcomeAnswered, late.Recorded.Outcome)
+		late := h.refuse(api.CodeQuestionStateConflict, &runs.AnswerQuestion{SessionID: "s", Resolution: answer("q", "left"), Actor: person})
+		require.Equal(h, api.OutcomeAnswered, late.Recorded.Outcome)
 		reply := h.do(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
 		require.Equal(h, "Which route?: Left", reply.Claim.Resume.Questions[0].Resolution.Summary)
 	},
 	"answer/declining goes on, cancelling ends": func(h *harness) {
 		h.wait("s-1", "r-1", questions("q"))
 		h.do(&runs.AnswerQuestion{RunID: "r-1", Resolution: runs.QuestionAnswer{RequestID: "q", Declined: true}, Actor: person})
-		require.Equal(h, runs.StatusRunning, h.run("r-1").Run.Status)
+		require.Equal(h, api.StatusRunning, h.run("r-1").Run.Status)
 
 		h.wait("s-2", "r-2", questions("q", "other"))
 		h.do(&runs.CancelQuestion{RunID: "r-2", RequestID: "q", Justification: "never mind", Actor: person})
 		record := h.run("r-2")
-		require.Equal(h, runs.StatusCancelled, record.Run.Status)
+		require.Equal(h, api.StatusCancelled, record.Run.Status)
 		require.Equal(h, "user-question request q cancelled: never mind", record.Run.Error)
 		_, settled, err := h.store.SettledAfter(h.ctx, "r-2", 0)
 		require.NoError(h, err)
 		require.Len(h, settled, 2)
-		late := h.refuse(runs.CodeQuestionStateConflict, &runs.CancelQuestion{RunID: "r-2", RequestID: "q", Actor: person})
-		require.Equal(h, runs.OutcomeCancelled, late.Recorded.Outcome)
+		late := h.refuse(api.CodeQuestionStateConflict, &runs.CancelQuestion{RunID: "r-2", RequestID: "q", Actor: person})
+		require.Equal(h, api.OutcomeCancelled, late.Recorded.Outcome)
 	},
 }

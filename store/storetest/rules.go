@@ -8,23 +8,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // anyInput allows a tool whatever its input.
-var anyInput = runs.RuleMatch{AnyInput: true}
+var anyInput = api.RuleMatch{AnyInput: true}
 
 // addRule writes a rule that allows the tool that approval asks for.
-func (h *harness) addRule(sessionID, ruleID string, match runs.RuleMatch) {
+func (h *harness) addRule(sessionID, ruleID string, match api.RuleMatch) {
 	h.Helper()
 	h.do(&runs.AddRule{SessionID: sessionID, RuleID: ruleID, ToolName: "bash", Match: match, Actor: person})
 }
 
 // settledBy makes a run in a session that asks for one approval, and returns the rule
 // that settled it, "" when somebody is asked.
-func (h *harness) settledBy(sessionID, runID string, request runs.ApprovalRequest) string {
+func (h *harness) settledBy(sessionID, runID string, request api.ApprovalRequest) string {
 	h.Helper()
-	h.wait(sessionID, runID, runs.Suspension{Approvals: []runs.ApprovalRequest{request}})
+	h.wait(sessionID, runID, api.Suspension{Approvals: []api.ApprovalRequest{request}})
 	_, settled, err := h.store.SettledAfter(h.ctx, runID, 0)
 	require.NoError(h, err)
 	h.do(&runs.CancelRun{RunID: runID})
@@ -35,16 +38,16 @@ func (h *harness) settledBy(sessionID, runID string, request runs.ApprovalReques
 	return settled[0].RuleID
 }
 
-func withInput(request runs.ApprovalRequest, input string) runs.ApprovalRequest {
-	request.Input = runs.JSON(input)
+func withInput(request api.ApprovalRequest, input string) api.ApprovalRequest {
+	request.Input = api.JSON(input)
 	return request
 }
 
-func digestOf(h *harness, input string) runs.RuleMatch {
+func digestOf(h *harness, input string) api.RuleMatch {
 	h.Helper()
-	digest, err := runs.Digest(runs.JSON(input))
+	digest, err := document.Digest(api.JSON(input))
 	require.NoError(h, err)
-	return runs.RuleMatch{InputDigest: digest}
+	return api.RuleMatch{InputDigest: digest}
 }
 
 // rules walks the list by its cursor.
@@ -101,7 +104,7 @@ var ruleTests = map[string]func(*harness){
 			h.addRule("", numbered("l", n), digestOf(h, fmt.Sprintf(`{"n":%d}`, n)))
 		}
 		h.addRule("s-1", "own", digestOf(h, `{"n":100}`))
-		suspension := runs.Suspension{Approvals: []runs.ApprovalRequest{
+		suspension := api.Suspension{Approvals: []api.ApprovalRequest{
 			withInput(approval("a"), `{"n":7}`), withInput(approval("b"), `{"n":7.0}`), withInput(approval("c"), `{"n":12}`),
 			withInput(approval("d"), `{"n":30}`), withInput(approval("e"), `{"n":100}`),
 		}}
@@ -119,26 +122,26 @@ var ruleTests = map[string]func(*harness){
 	},
 	"rules/no session is called as they are": func(h *harness) {
 		h.addRule("", "l", anyInput)
-		h.refuse(runs.CodeInvalidRequest, &runs.CreateSession{SessionID: runs.GlobalRules})
-		h.refuse(runs.CodeInvalidRequest, &runs.CreateRun{SessionID: runs.GlobalRules, SessionGiven: true, Input: runs.JSON(`1`)})
-		h.refuse(runs.CodeSessionNotFound, &runs.EndSession{SessionID: runs.GlobalRules})
-		h.refuse(runs.CodeSessionNotFound, &runs.AmendSession{SessionID: runs.GlobalRules, Metadata: runs.JSON(`{}`)})
-		_, err := h.store.Session(h.ctx, runs.GlobalRules)
-		requireCode(h, runs.CodeSessionNotFound, err)
-		_, err = h.store.SessionHead(h.ctx, runs.GlobalRules)
-		requireCode(h, runs.CodeSessionNotFound, err)
-		require.Equal(h, []string{"l"}, h.rulesFor(runs.GlobalRules, 10))
+		h.refuse(api.CodeInvalidRequest, &runs.CreateSession{SessionID: rules.AllSessions})
+		h.refuse(api.CodeInvalidRequest, &runs.CreateRun{SessionID: rules.AllSessions, SessionGiven: true, Input: api.JSON(`1`)})
+		h.refuse(api.CodeSessionNotFound, &runs.EndSession{SessionID: rules.AllSessions})
+		h.refuse(api.CodeSessionNotFound, &runs.AmendSession{SessionID: rules.AllSessions, Metadata: api.JSON(`{}`)})
+		_, err := h.store.Session(h.ctx, rules.AllSessions)
+		requireCode(h, api.CodeSessionNotFound, err)
+		_, err = h.store.SessionHead(h.ctx, rules.AllSessions)
+		requireCode(h, api.CodeSessionNotFound, err)
+		require.Equal(h, []string{"l"}, h.rulesFor(rules.AllSessions, 10))
 	},
 	"rules/one id is one rule": func(h *harness) {
 		added := &runs.AddRule{SessionID: "s-1", RuleID: "l", ToolName: "bash", Match: anyInput}
 		h.do(added)
 		require.True(h, h.do(added).Existing)
-		h.refuse(runs.CodeIDConflict, &runs.AddRule{SessionID: "s-2", RuleID: "l", ToolName: "bash", Match: anyInput})
-		h.refuse(runs.CodeIDConflict, &runs.AddRule{RuleID: "l", ToolName: "bash", Match: anyInput})
+		h.refuse(api.CodeIDConflict, &runs.AddRule{SessionID: "s-2", RuleID: "l", ToolName: "bash", Match: anyInput})
+		h.refuse(api.CodeIDConflict, &runs.AddRule{RuleID: "l", ToolName: "bash", Match: anyInput})
 		// Who is not where the rule is does not find it.
-		h.refuse(runs.CodeRuleNotFound, &runs.RevokeRule{SessionID: "s-2", RuleID: "l"})
-		h.refuse(runs.CodeRuleNotFound, &runs.RevokeRule{RuleID: "l"})
-		h.refuse(runs.CodeRuleNotFound, &runs.RevokeRule{SessionID: "s-1", RuleID: "nothing\x00"})
+		h.refuse(api.CodeRuleNotFound, &runs.RevokeRule{SessionID: "s-2", RuleID: "l"})
+		h.refuse(api.CodeRuleNotFound, &runs.RevokeRule{RuleID: "l"})
+		h.refuse(api.CodeRuleNotFound, &runs.RevokeRule{SessionID: "s-1", RuleID: "nothing\x00"})
 		require.False(h, h.do(&runs.RevokeRule{SessionID: "s-1", RuleID: "l"}).Existing)
 		require.True(h, h.do(&runs.RevokeRule{SessionID: "s-1", RuleID: "l"}).Existing)
 	},
@@ -154,7 +157,7 @@ var ruleTests = map[string]func(*harness){
 				added++
 				continue
 			}
-			requireCode(h, runs.CodeIDConflict, err)
+			requireCode(h, api.CodeIDConflict, err)
 		}
 		require.Equal(h, 1, added)
 	},
@@ -163,7 +166,7 @@ var ruleTests = map[string]func(*harness){
 		h.wait("s", "r-1", approvals("a", "b"))
 		h.do(&runs.CancelRun{RunID: "r-1"})
 		h.wait("s", "r-2", approvals("a", "b"))
-		require.Equal(h, runs.StatusWaitingForApproval, h.run("r-2").Run.Status)
+		require.Equal(h, api.StatusWaitingForApproval, h.run("r-2").Run.Status)
 		record, err := h.store.Rule(h.ctx, "l")
 		require.NoError(h, err)
 		require.Equal(h, []int64{3, 3}, []int64{record.Rule.Uses, record.Hits})
@@ -175,7 +178,7 @@ var ruleTests = map[string]func(*harness){
 			if n%3 == 0 {
 				sessionID = "s"
 			}
-			h.addRule(sessionID, id, runs.RuleMatch{PatternKeys: []string{id}})
+			h.addRule(sessionID, id, api.RuleMatch{PatternKeys: []string{id}})
 			hits := n % 4
 			for hit := range hits {
 				request := approval("a")
@@ -208,7 +211,7 @@ var ruleTests = map[string]func(*harness){
 			require.Equal(h, ofSession, h.rules(runs.RuleQuery{Limit: limit, SessionID: "s"}))
 		}
 		require.Empty(h, h.rules(runs.RuleQuery{Limit: 10, SessionID: "nobody"}))
-		for sessionID, want := range map[string]int64{"": 9, "s": 3, runs.GlobalRules: 6, "nobody\x00": 0} {
+		for sessionID, want := range map[string]int64{"": 9, "s": 3, rules.AllSessions: 6, "nobody\x00": 0} {
 			count, err := h.store.CountRules(h.ctx, runs.RuleQuery{SessionID: sessionID})
 			require.NoError(h, err)
 			require.Equal(h, want, count, sessionID)
@@ -218,7 +221,7 @@ var ruleTests = map[string]func(*harness){
 		require.Len(h, h.rulesFor("other", 100), 5)
 		for _, id := range []string{"nothing", "", "nul\x00"} {
 			_, err := h.store.Rule(h.ctx, id)
-			requireCode(h, runs.CodeRuleNotFound, err)
+			requireCode(h, api.CodeRuleNotFound, err)
 		}
 	},
 	"rules/a session that ends takes its own along": func(h *harness) {
@@ -228,6 +231,6 @@ var ruleTests = map[string]func(*harness){
 		h.addRule("", "of-all", digestOf(h, `1`))
 		h.do(&runs.EndSession{SessionID: "s", Actor: person})
 		require.Equal(h, []string{"of-all"}, h.rulesFor("s", 10))
-		h.refuse(runs.CodeSessionEnded, &runs.AddRule{SessionID: "s", ToolName: "bash", Match: anyInput})
+		h.refuse(api.CodeSessionEnded, &runs.AddRule{SessionID: "s", ToolName: "bash", Match: anyInput})
 	},
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -15,13 +16,13 @@ import (
 func raise(h *harness, store runs.Store, sessionID string) (settled bool, err error) {
 	suspension := approvals("a")
 	reply, err := store.Do(h.ctx, &runs.CreateRun{
-		SessionID: sessionID, SessionGiven: true, Input: runs.JSON(`1`),
-		Claim: &runs.ClaimOptions{WorkerID: "w"}, Suspend: &suspension,
+		SessionID: sessionID, SessionGiven: true, Input: api.JSON(`1`),
+		Claim: &api.ClaimOptions{WorkerID: "w"}, Suspend: &suspension,
 	})
 	if err != nil {
 		return false, err
 	}
-	return reply.Run.Run.Status == runs.StatusRunning, nil
+	return reply.Run.Run.Status == api.StatusRunning, nil
 }
 
 // raiseWhile lets many goroutines raise approvals, each in sessions of its own, until
@@ -91,7 +92,7 @@ func changesHoldAtOnce(h *harness, stores ...runs.Store) {
 	for round := range 5 {
 		ask := numbered("ask", round)
 		before, after := h.raiseWhile(ask, "l", func() {
-			do(&runs.AddRule{RuleID: ask, Effect: runs.RuleAsk, ToolName: "bash", Match: anyInput})
+			do(&runs.AddRule{RuleID: ask, Effect: api.RuleAsk, ToolName: "bash", Match: anyInput})
 		}, stores)
 		require.Positive(h, before)
 		require.Equal(h, before, after, "somebody is asked when the reply has come")
@@ -108,8 +109,8 @@ var ruleReplicaTests = map[string]func(*harness){
 	"replicas/a bound is kept": func(h *harness) {
 		stores := []runs.Store{h.store, h.open()}
 		h.do(&runs.AddRule{SessionID: "s", RuleID: "l", ToolName: "bash", Match: anyInput, MaxUses: 7})
-		h.do(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: runs.JSON(`1`), Claim: &runs.ClaimOptions{WorkerID: "w"}})
-		h.do(&runs.Suspend{RunID: "r", Fence: 1, Suspension: runs.Suspension{Hold: true, Approvals: []runs.ApprovalRequest{withTool(approval("first"), "write")}}})
+		h.do(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
+		h.do(&runs.Suspend{RunID: "r", Fence: 1, Suspension: api.Suspension{Hold: true, Approvals: []api.ApprovalRequest{withTool(approval("first"), "write")}}})
 		each(h, 20, func(n int) error {
 			held := approvals(numbered("a", n))
 			held.Hold = true
@@ -122,7 +123,7 @@ var ruleReplicaTests = map[string]func(*harness){
 	},
 }
 
-func withTool(request runs.ApprovalRequest, tool string) runs.ApprovalRequest {
+func withTool(request api.ApprovalRequest, tool string) api.ApprovalRequest {
 	request.ToolName = tool
 	return request
 }

@@ -7,7 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/rules"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
@@ -15,16 +17,16 @@ import (
 // that a batch needs and no others, as they were written.
 func RequireRuleLoads(t *testing.T, engine committer.Engine) {
 	t.Helper()
-	rules := map[string]*runs.Rule{}
-	add := func(sessionID, ruleID, digest string) *runs.Rule {
-		rule := &runs.Rule{
-			RuleID: ruleID, SessionID: sessionID, ToolName: "bash", Effect: runs.RuleAllow, Text: "a rule", CreatedBy: "ann", CreatedAtMs: 1,
-			Match: runs.RuleMatch{InputDigest: digest, AnyInput: digest == ""},
+	made := map[string]*rules.Rule{}
+	add := func(sessionID, ruleID, digest string) *rules.Rule {
+		rule := &rules.Rule{
+			RuleID: ruleID, SessionID: sessionID, ToolName: "bash", Effect: api.RuleAllow, Text: "a rule", CreatedBy: "ann", CreatedAtMs: 1,
+			Match: api.RuleMatch{InputDigest: digest, AnyInput: digest == ""},
 		}
-		rules[ruleID] = rule
+		made[ruleID] = rule
 		return rule
 	}
-	for _, sessionID := range []string{runs.GlobalRules, "s-1", "s-2"} {
+	for _, sessionID := range []string{rules.AllSessions, "s-1", "s-2"} {
 		add(sessionID, "any-"+sessionID, "")
 		add(sessionID, "one-"+sessionID, "sha256:1")
 		add(sessionID, "two-"+sessionID, "sha256:2")
@@ -35,37 +37,37 @@ func RequireRuleLoads(t *testing.T, engine committer.Engine) {
 	full.AgentID, full.Reason, full.ExpiresAtMs, full.MaxUses, full.Uses = "coder", "as \x01ever 🙂", 9, 3, 1
 	full.SourceRunID, full.SourceRequestID, full.PayloadDigest = "r", "q", "sha256:d"
 	full.Match.Params, full.Match.PatternKeys, full.Match.ToolCallID = map[string]string{"b": "nul \x00", "a": "*"}, []string{"z", "a"}, "call"
-	commitRules(t, engine, runs.Writes{NewRules: slices.Collect(maps.Values(rules))})
+	commitRules(t, engine, runs.Writes{NewRules: slices.Collect(maps.Values(made))})
 
 	states := loadRules(t, engine, []committer.Load{
-		{SessionID: runs.GlobalRules, SessionRules: true},
+		{SessionID: rules.AllSessions, SessionRules: true},
 		{SessionID: "nobody", Rules: true, RuleDigests: []string{"sha256:2", "sha256:3"}},
 		{SessionID: "s-1", Rules: true, RuleDigests: []string{"sha256:1"}, RuleIDs: []string{"none", "any-s-2", "revoked-s-1"}},
 		{SessionID: "s-2", Rules: true},
 		{SessionID: "s-3"},
 	})
 	require.Equal(t, map[string][]string{
-		runs.GlobalRules: {"any-*", "one-*", "two-*"},
-		"nobody":         {"any-*", "two-*"},
-		"s-1":            {"any-*", "any-s-1", "any-s-2", "full", "one-*", "one-s-1", "revoked-s-1"},
-		"s-2":            {"any-*", "any-s-2"},
-		"s-3":            nil,
+		rules.AllSessions: {"any-*", "one-*", "two-*"},
+		"nobody":          {"any-*", "two-*"},
+		"s-1":             {"any-*", "any-s-1", "any-s-2", "full", "one-*", "one-s-1", "revoked-s-1"},
+		"s-2":             {"any-*", "any-s-2"},
+		"s-3":             nil,
 	}, states)
 
-	images := func() map[string]*runs.Rule {
-		batch, err := engine.Begin(t.Context(), []committer.Load{{SessionID: "s-1", RuleIDs: slices.Sorted(maps.Keys(rules)), SessionRules: true}})
+	images := func() map[string]*rules.Rule {
+		batch, err := engine.Begin(t.Context(), []committer.Load{{SessionID: "s-1", RuleIDs: slices.Sorted(maps.Keys(made)), SessionRules: true}})
 		require.NoError(t, err)
 		defer batch.Rollback(t.Context())
 		return batch.State("s-1").Rules
 	}
-	require.Empty(t, Diff(rules, images()))
+	require.Empty(t, Diff(made, images()))
 
-	used, revoked := *full, *rules["one-*"]
+	used, revoked := *full, *made["one-*"]
 	used.Uses = 2
 	revoked.RevokedAtMs, revoked.RevokedBy = 5, "eve"
-	rules["full"], rules["one-*"] = &used, &revoked
-	commitRules(t, engine, runs.Writes{UpdatedRules: []*runs.Rule{&used, &revoked}})
-	require.Empty(t, Diff(rules, images()))
+	made["full"], made["one-*"] = &used, &revoked
+	commitRules(t, engine, runs.Writes{UpdatedRules: []*rules.Rule{&used, &revoked}})
+	require.Empty(t, Diff(made, images()))
 	require.Equal(t, map[string][]string{"s-2": {"any-*", "any-s-2", "one-s-2"}},
 		loadRules(t, engine, []committer.Load{{SessionID: "s-2", Rules: true, RuleDigests: []string{"sha256:1"}}}))
 
@@ -74,7 +76,7 @@ func RequireRuleLoads(t *testing.T, engine committer.Engine) {
 	batch, err := engine.Begin(t.Context(), nil)
 	require.NoError(t, err)
 	defer batch.Rollback(t.Context())
-	require.Error(t, batch.Commit(t.Context(), runs.Writes{UpdatedRules: []*runs.Rule{&missing}}), "what is not there cannot change")
+	require.Error(t, batch.Commit(t.Context(), runs.Writes{UpdatedRules: []*rules.Rule{&missing}}), "what is not there cannot change")
 }
 
 func commitRules(t *testing.T, engine committer.Engine, writes runs.Writes) {

@@ -3,16 +3,17 @@ package storetest
 import (
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
 var sessionTests = map[string]func(*harness){
 	"session/made once": func(h *harness) {
-		made := h.do(&runs.CreateSession{SessionID: "s", AgentID: "coder", ParentSessionID: "root", Metadata: runs.JSON(`{"a":1}`)})
+		made := h.do(&runs.CreateSession{SessionID: "s", AgentID: "coder", ParentSessionID: "root", Metadata: api.JSON(`{"a":1}`)})
 		require.False(h, made.Existing)
 		again := h.do(&runs.CreateSession{SessionID: "s"})
 		require.True(h, again.Existing)
-		h.refuse(runs.CodeIDConflict, &runs.CreateSession{SessionID: "s", AgentID: "other"})
+		h.refuse(api.CodeIDConflict, &runs.CreateSession{SessionID: "s", AgentID: "other"})
 
 		record := h.session("s")
 		require.Equal(h, "coder", record.Session.AgentID)
@@ -24,12 +25,12 @@ var sessionTests = map[string]func(*harness){
 	},
 	"session/unknown": func(h *harness) {
 		_, err := h.store.Session(h.ctx, "nobody")
-		requireCode(h, runs.CodeSessionNotFound, err)
+		requireCode(h, api.CodeSessionNotFound, err)
 		_, err = h.store.SessionEvents(h.ctx, "nobody", 0, 10)
-		requireCode(h, runs.CodeSessionNotFound, err)
-		h.refuse(runs.CodeSessionNotFound, &runs.EndSession{SessionID: "nobody"})
-		h.refuse(runs.CodeSessionNotFound, &runs.InterruptSession{SessionID: "nobody"})
-		h.refuse(runs.CodeSessionNotFound, &runs.ResolveApprovals{SessionID: "nobody", Resolutions: allow("a")})
+		requireCode(h, api.CodeSessionNotFound, err)
+		h.refuse(api.CodeSessionNotFound, &runs.EndSession{SessionID: "nobody"})
+		h.refuse(api.CodeSessionNotFound, &runs.InterruptSession{SessionID: "nobody"})
+		h.refuse(api.CodeSessionNotFound, &runs.ResolveApprovals{SessionID: "nobody", Resolutions: allow("a")})
 	},
 	"session/end cancels the active and every queued run": func(h *harness) {
 		h.wait("s", "r-0", approvals("a"))
@@ -44,20 +45,20 @@ var sessionTests = map[string]func(*harness){
 		require.Nil(h, record.Active)
 		require.Empty(h, record.QueuedRunIDs)
 		require.Zero(h, record.Session.QueuedCount)
-		require.Equal(h, runs.StatusCancelled, h.run("r-0").Run.Status)
+		require.Equal(h, api.StatusCancelled, h.run("r-0").Run.Status)
 		for n := 1; n <= 5; n++ {
-			require.Equal(h, runs.StatusCancelled, h.run(numbered("queued", n)).Run.Status)
+			require.Equal(h, api.StatusCancelled, h.run(numbered("queued", n)).Run.Status)
 		}
 		require.Empty(h, h.claimable())
 		_, settled, err := h.store.SettledAfter(h.ctx, "r-0", 0)
 		require.NoError(h, err)
 		require.Len(h, settled, 1)
-		require.Equal(h, runs.OutcomeCancelled, settled[0].Outcome)
+		require.Equal(h, api.OutcomeCancelled, settled[0].Outcome)
 
 		events := len(h.events("s"))
 		require.True(h, h.do(&runs.EndSession{SessionID: "s"}).Existing)
 		require.Len(h, h.events("s"), events, "ending again writes nothing")
-		h.refuse(runs.CodeSessionEnded, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: runs.JSON(`1`)})
+		h.refuse(api.CodeSessionEnded, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`)})
 	},
 	"session/interrupt ends the active run and the next may go": func(h *harness) {
 		require.False(h, h.do(&runs.CreateSession{SessionID: "s"}).Existing)
@@ -66,7 +67,7 @@ var sessionTests = map[string]func(*harness){
 		h.create("s", "r-2")
 		require.Empty(h, h.claimable())
 		require.True(h, h.do(&runs.InterruptSession{SessionID: "s", Reason: "stop", Actor: person}).Interrupted)
-		require.Equal(h, runs.StatusInterrupted, h.run("r-1").Run.Status)
+		require.Equal(h, api.StatusInterrupted, h.run("r-1").Run.Status)
 		require.Equal(h, []string{"r-2"}, h.claimable())
 	},
 }

@@ -15,7 +15,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Engine makes databases to test with.
@@ -139,28 +142,28 @@ func (h *harness) do(command runs.Command) runs.Reply {
 }
 
 // refuse gives a command and expects it to be refused with a code.
-func (h *harness) refuse(code runs.Code, command runs.Command) *runs.Error {
+func (h *harness) refuse(code api.Code, command runs.Command) *refusal.Error {
 	h.Helper()
 	_, err := h.store.Do(h.ctx, command)
 	return requireCode(h, code, err)
 }
 
-func requireCode(tb testing.TB, code runs.Code, err error) *runs.Error {
+func requireCode(tb testing.TB, code api.Code, err error) *refusal.Error {
 	tb.Helper()
-	var refused *runs.Error
+	var refused *refusal.Error
 	require.ErrorAs(tb, err, &refused)
 	require.Equal(tb, code, refused.Code, refused.Detail)
 	return refused
 }
 
-func (h *harness) run(runID string) *runs.RunRecord {
+func (h *harness) run(runID string) *model.RunRecord {
 	h.Helper()
 	record, err := h.store.Run(h.ctx, runID)
 	require.NoError(h, err)
 	return record
 }
 
-func (h *harness) session(sessionID string) *runs.SessionRecord {
+func (h *harness) session(sessionID string) *model.SessionRecord {
 	h.Helper()
 	record, err := h.store.Session(h.ctx, sessionID)
 	require.NoError(h, err)
@@ -170,7 +173,7 @@ func (h *harness) session(sessionID string) *runs.SessionRecord {
 // create makes a run.
 func (h *harness) create(sessionID, runID string) runs.Reply {
 	h.Helper()
-	return h.do(&runs.CreateRun{SessionID: sessionID, SessionGiven: true, RunID: runID, Input: runs.JSON(`"do it"`)})
+	return h.do(&runs.CreateRun{SessionID: sessionID, SessionGiven: true, RunID: runID, Input: api.JSON(`"do it"`)})
 }
 
 // claim takes a run's lease and returns the fence.
@@ -188,7 +191,7 @@ func fenceOf(tb testing.TB, reply runs.Reply) int64 {
 }
 
 // wait makes a run and lets it wait for what is asked, unattached.
-func (h *harness) wait(sessionID, runID string, suspension runs.Suspension) {
+func (h *harness) wait(sessionID, runID string, suspension api.Suspension) {
 	h.Helper()
 	h.create(sessionID, runID)
 	fence := h.claim(runID)
@@ -206,54 +209,54 @@ func (h *harness) claimable(agentIDs ...string) []string {
 	return ids
 }
 
-func (h *harness) events(sessionID string) []runs.Event {
+func (h *harness) events(sessionID string) []model.Event {
 	h.Helper()
 	events, err := h.store.SessionEvents(h.ctx, sessionID, 0, 10_000)
 	require.NoError(h, err)
 	return events
 }
 
-func typesOf(events []runs.Event) []runs.EventType {
-	types := make([]runs.EventType, len(events))
+func typesOf(events []model.Event) []api.EventType {
+	types := make([]api.EventType, len(events))
 	for i := range events {
 		types[i] = events[i].Type
 	}
 	return types
 }
 
-func approval(id string) runs.ApprovalRequest {
-	return runs.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: "bash", Input: runs.JSON(`{"command":"make"}`)}
+func approval(id string) api.ApprovalRequest {
+	return api.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: "bash", Input: api.JSON(`{"command":"make"}`)}
 }
 
-func approvalDueAt(id string, dueAtMs int64) runs.ApprovalRequest {
+func approvalDueAt(id string, dueAtMs int64) api.ApprovalRequest {
 	request := approval(id)
 	request.ExpiresAtMs = &dueAtMs
 	return request
 }
 
-func question(id string) runs.UserQuestionRequest {
-	return runs.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []runs.UserQuestion{{
+func question(id string) api.UserQuestionRequest {
+	return api.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []api.UserQuestion{{
 		ID: "route", Header: "Route", Question: "Which route?",
-		Options: []runs.QuestionOption{{ID: "left", Label: "Left"}, {ID: "right", Label: "Right"}},
+		Options: []api.QuestionOption{{ID: "left", Label: "Left"}, {ID: "right", Label: "Right"}},
 	}}}
 }
 
-func questionDueAt(id string, dueAtMs int64) runs.UserQuestionRequest {
+func questionDueAt(id string, dueAtMs int64) api.UserQuestionRequest {
 	request := question(id)
 	request.ExpiresAtMs = &dueAtMs
 	return request
 }
 
-func approvals(ids ...string) runs.Suspension {
-	var suspension runs.Suspension
+func approvals(ids ...string) api.Suspension {
+	var suspension api.Suspension
 	for _, id := range ids {
 		suspension.Approvals = append(suspension.Approvals, approval(id))
 	}
 	return suspension
 }
 
-func questions(ids ...string) runs.Suspension {
-	var suspension runs.Suspension
+func questions(ids ...string) api.Suspension {
+	var suspension api.Suspension
 	for _, id := range ids {
 		suspension.Questions = append(suspension.Questions, question(id))
 	}
@@ -263,17 +266,17 @@ func questions(ids ...string) runs.Suspension {
 func allow(ids ...string) []runs.ApprovalDecision {
 	resolutions := make([]runs.ApprovalDecision, len(ids))
 	for i, id := range ids {
-		resolutions[i] = runs.ApprovalDecision{RequestID: id, Behavior: runs.BehaviorAllow}
+		resolutions[i] = runs.ApprovalDecision{RequestID: id, Behavior: api.BehaviorAllow}
 	}
 	return resolutions
 }
 
 func answer(id, optionID string) runs.QuestionAnswer {
-	return runs.QuestionAnswer{RequestID: id, Answers: []runs.UserQuestionAnswer{
+	return runs.QuestionAnswer{RequestID: id, Answers: []api.UserQuestionAnswer{
 		{QuestionID: "route", SelectedOptionIDs: []string{optionID}},
 	}}
 }
 
-var person = runs.Actor{Name: "alice", Via: runs.ViaAPI}
+var person = runs.Actor{Name: "alice", Via: api.ViaAPI}
 
 func numbered(prefix string, n int) string { return fmt.Sprintf("%s-%03d", prefix, n) }

@@ -3,6 +3,7 @@ package storetest
 import (
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -15,7 +16,7 @@ var suspensionTests = map[string]func(*harness){
 		suspension.SuspensionID = "pause"
 		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: suspension})
 		record := h.run("r")
-		require.Equal(h, runs.StatusWaitingForUserQuestion, record.Run.Status)
+		require.Equal(h, api.StatusWaitingForUserQuestion, record.Run.Status)
 		require.Len(h, record.Requests, 3)
 		for i, request := range record.Requests {
 			require.Equal(h, int64(i+1), request.Number)
@@ -27,10 +28,10 @@ var suspensionTests = map[string]func(*harness){
 		require.NoError(h, err)
 		require.Equal(h, 2, summaries[0].PendingApprovals)
 		require.Equal(h, 1, summaries[0].PendingQuestions)
-		require.Equal(h, runs.StatusWaitingForUserQuestion, summaries[0].Status)
+		require.Equal(h, api.StatusWaitingForUserQuestion, summaries[0].Status)
 
 		h.do(&runs.AnswerQuestion{RunID: "r", Resolution: answer("q", "left"), Actor: person})
-		require.Equal(h, runs.StatusWaitingForApproval, h.run("r").Run.Status)
+		require.Equal(h, api.StatusWaitingForApproval, h.run("r").Run.Status)
 	},
 	"suspend/the same call again, and another payload": func(h *harness) {
 		h.create("s", "r")
@@ -44,7 +45,7 @@ var suspensionTests = map[string]func(*harness){
 		require.True(h, h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: again}).Existing)
 		other := approvals("b")
 		other.SuspensionID = "pause"
-		h.refuse(runs.CodeIDConflict, &runs.Suspend{RunID: "r", Fence: fence, Suspension: other})
+		h.refuse(api.CodeIDConflict, &runs.Suspend{RunID: "r", Fence: fence, Suspension: other})
 		require.Len(h, h.events("s"), events)
 
 		// Also when everything in it is settled, and in another order of time.
@@ -59,9 +60,9 @@ var suspensionTests = map[string]func(*harness){
 		for range 2 {
 			fence := h.claim("r")
 			suspension := approvals("b")
-			suspension.Checkpoint = runs.JSON(`1`)
-			h.refuse(runs.CodeIDConflict, &runs.Suspend{RunID: "r", Fence: fence, Suspension: approvals("a")})
-			h.clock.Advance(runs.DefaultLeaseMs)
+			suspension.Checkpoint = api.JSON(`1`)
+			h.refuse(api.CodeIDConflict, &runs.Suspend{RunID: "r", Fence: fence, Suspension: approvals("a")})
+			h.clock.Advance(api.DefaultLeaseMs)
 		}
 		// In another run, and in another session, it is another request.
 		h.wait("s-2", "r-2", approvals("a"))
@@ -86,7 +87,7 @@ var suspensionTests = map[string]func(*harness){
 		require.NoError(h, err)
 		require.Len(h, settled, 1)
 		require.Equal(h, "a", settled[0].RequestID)
-		require.Equal(h, runs.StatusRunning, h.run("r").Run.Status)
+		require.Equal(h, api.StatusRunning, h.run("r").Run.Status)
 		require.Empty(h, h.claimable(), "the holder goes on under its lease")
 		h.do(&runs.Complete{RunID: "r", Fence: fence})
 	},
@@ -97,7 +98,7 @@ var suspensionTests = map[string]func(*harness){
 		held.Hold = true
 		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: held})
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
-		h.clock.Advance(runs.DefaultLeaseMs)
+		h.clock.Advance(api.DefaultLeaseMs)
 		require.Empty(h, h.claimable(), "what is open stays open")
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("b"), Actor: person})
 		require.Equal(h, []string{"r"}, h.claimable())
@@ -111,9 +112,9 @@ var suspensionTests = map[string]func(*harness){
 		held.Hold = true
 		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: held})
 		h.do(&runs.Withdraw{RunID: "r", RequestID: "a", Fence: fence})
-		h.refuse(runs.CodeRequestNotFound, &runs.Withdraw{RunID: "r", RequestID: "nothing", Fence: fence})
+		h.refuse(api.CodeRequestNotFound, &runs.Withdraw{RunID: "r", RequestID: "nothing", Fence: fence})
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("b"), Actor: person})
-		refused := h.refuse(runs.CodeApprovalStateConflict, &runs.Withdraw{RunID: "r", RequestID: "b", Fence: fence})
-		require.Equal(h, runs.OutcomeAllowed, refused.Recorded.Outcome)
+		refused := h.refuse(api.CodeApprovalStateConflict, &runs.Withdraw{RunID: "r", RequestID: "b", Fence: fence})
+		require.Equal(h, api.OutcomeAllowed, refused.Recorded.Outcome)
 	},
 }

@@ -6,18 +6,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // WalkedTables returns the rows of a store, which must be a [runs.Walker], as its
 // walk shows them: without the payloads of runs.
 func WalkedTables(ctx context.Context, t require.TestingT, store runs.Store) Tables {
-	walker, ok := store.(runs.Walker)
+	walker, ok := store.(model.Walker)
 	require.True(t, ok, "the store %T cannot be walked", store)
 	tables := Tables{}
 	for name := range tableKeys {
 		tables[name] = nil
 	}
-	require.NoError(t, walker.Walk(ctx, func(rows *runs.SessionRows) error {
+	require.NoError(t, walker.Walk(ctx, func(rows *model.SessionRows) error {
 		if rows.Session != nil {
 			tables.add("sessions", sessionColumns(rows.Session))
 		}
@@ -34,7 +35,7 @@ func WalkedTables(ctx context.Context, t require.TestingT, store runs.Store) Tab
 	return tables
 }
 
-func gather[R any](t require.TestingT, tables Tables, name string, rows runs.RowSequence[R], columns func(*R) map[string]any) {
+func gather[R any](t require.TestingT, tables Tables, name string, rows model.RowSequence[R], columns func(*R) map[string]any) {
 	for row, err := range rows {
 		require.NoError(t, err)
 		tables.add(name, columns(row))

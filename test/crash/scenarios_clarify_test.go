@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
@@ -110,7 +110,7 @@ var clarifying = []scenario{
 		// Nobody calls for it; the child that waits learns of it.
 		call: func(a *attempt) error {
 			run, err := a.client.AwaitRun(a.ctx, a.runID, client.UntilDecided, rig.Patience/2)
-			if err == nil && runs.Waiting(run.Status) {
+			if err == nil && model.Waiting(run.Status) {
 				err = errors.New("the clarification did not expire")
 			}
 			return err
@@ -180,7 +180,7 @@ var (
 )
 
 // answerMessage is the id of the message with the answer.
-var answerMessage = runs.MessageIDOf("way")
+var answerMessage = model.MessageIDOf("way")
 
 func (a *attempt) parentID() string { return "parent-of-" + a.sessionID }
 

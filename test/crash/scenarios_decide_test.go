@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
@@ -98,7 +98,7 @@ var deciding = []scenario{
 		// Nobody calls for it; whoever waits for the run learns of it.
 		call: func(a *attempt) error {
 			run, err := a.client.AwaitRun(a.ctx, a.runID, client.UntilDecided, rig.Patience/2)
-			if err == nil && runs.Waiting(run.Status) {
+			if err == nil && model.Waiting(run.Status) {
 				err = errors.New("the request did not expire")
 			}
 			return err

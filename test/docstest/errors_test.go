@@ -11,8 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // root is the directory of the tree, seen from here.
@@ -28,7 +30,7 @@ func TestErrorsAreDocumented(t *testing.T) {
 	for _, row := range codeRow.FindAllStringSubmatch(document(t, "docs/errors.md"), -1) {
 		status, err := strconv.Atoi(row[2])
 		require.NoError(t, err)
-		documented = append(documented, wire.CodeInfo{Code: runs.Code(row[1]), Status: status, Domain: row[3]})
+		documented = append(documented, wire.CodeInfo{Code: api.Code(row[1]), Status: status, Domain: row[3]})
 	}
 	require.NotEmpty(t, documented)
 	require.Empty(t, cmp.Diff(wire.Codes(), documented), "docs/errors.md (+) is not the table of httpapi/wire (-)")
@@ -47,11 +49,11 @@ func TestStateMachineIsDrawn(t *testing.T) {
 	t.Parallel()
 	drawings := drawing.FindAllStringSubmatch(document(t, "docs/architecture.md"), -1)
 	kinds := []struct {
-		kind   runs.RunKind
-		begins runs.Status
+		kind   api.RunKind
+		begins api.Status
 	}{
-		{runs.KindInput, runs.StatusQueued},
-		{runs.KindParentClarification, runs.StatusWaitingForUserQuestion},
+		{api.KindInput, api.StatusQueued},
+		{api.KindParentClarification, api.StatusWaitingForUserQuestion},
 	}
 	require.Len(t, drawings, len(kinds))
 	for i, of := range kinds {
@@ -61,9 +63,9 @@ func TestStateMachineIsDrawn(t *testing.T) {
 			drawn[move[1]+" --> "+move[2]] = true
 		}
 		legal, over := map[string]bool{}, []string{}
-		reached := map[runs.Status]bool{}
-		for _, from := range runs.Statuses {
-			for _, to := range runs.Statuses {
+		reached := map[api.Status]bool{}
+		for _, from := range api.Statuses {
+			for _, to := range api.Statuses {
 				if runs.CanMove(of.kind, from, to) {
 					legal[fmt.Sprintf("%s --> %s", from, to)] = true
 					reached[to] = true
@@ -71,7 +73,7 @@ func TestStateMachineIsDrawn(t *testing.T) {
 			}
 		}
 		for status := range reached {
-			if runs.Terminal(status) {
+			if model.Terminal(status) {
 				over = append(over, string(status))
 			}
 		}

@@ -16,8 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/test/rig"
@@ -95,8 +97,8 @@ func fallDue(t *testing.T, opened runs.Store, count int) (sessions string, dueAt
 		for n := range count {
 			group.Go(func() error {
 				_, err := opened.Do(ctx, &runs.CreateRun{
-					SessionID: sessions + strconv.Itoa(n), SessionGiven: true, Input: runs.JSON(`"work"`),
-					Suspend: &runs.Suspension{Approvals: []runs.ApprovalRequest{approval(&dueAtMs)}},
+					SessionID: sessions + strconv.Itoa(n), SessionGiven: true, Input: api.JSON(`"work"`),
+					Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval(&dueAtMs)}},
 				})
 				return err
 			})
@@ -122,7 +124,7 @@ func approval(expiresAtMs *int64) client.ApprovalRequest {
 // on record once.
 func expired(t *testing.T, opened runs.Store, sessions string) (atMs []int64) {
 	t.Helper()
-	err := opened.(runs.Walker).Walk(t.Context(), func(rows *runs.SessionRows) error {
+	err := opened.(model.Walker).Walk(t.Context(), func(rows *model.SessionRows) error {
 		if !strings.HasPrefix(rows.SessionID, sessions) {
 			return nil
 		}
@@ -130,7 +132,7 @@ func expired(t *testing.T, opened runs.Store, sessions string) (atMs []int64) {
 			if err != nil {
 				return err
 			}
-			require.Equal(t, runs.OutcomeExpired, request.Outcome, rows.SessionID)
+			require.Equal(t, api.OutcomeExpired, request.Outcome, rows.SessionID)
 			atMs = append(atMs, request.SettledAtMs)
 		}
 		resolved := 0
@@ -138,7 +140,7 @@ func expired(t *testing.T, opened runs.Store, sessions string) (atMs []int64) {
 			if err != nil {
 				return err
 			}
-			if event.Type == runs.EventApprovalResolved {
+			if event.Type == api.EventApprovalResolved {
 				resolved++
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/committer"
 	"github.com/holdpoint/holdpoint/store/postgres"
@@ -36,14 +37,14 @@ func TestADecisionThatTheStandbyHasNotSeenIsNotAcknowledged(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
 	defer cancel()
 	_, err = opened.Do(ctx, &runs.CreateRun{
-		SessionID: "session", RunID: "run", Input: runs.JSON(`"work"`), SessionGiven: true,
-		Suspend: &runs.Suspension{Approvals: []runs.ApprovalRequest{{ID: "deploy", ToolCallID: "call", ToolName: "deploy", Input: runs.JSON(`{}`)}}},
+		SessionID: "session", RunID: "run", Input: api.JSON(`"work"`), SessionGiven: true,
+		Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{{ID: "deploy", ToolCallID: "call", ToolName: "deploy", Input: api.JSON(`{}`)}}},
 	})
 	require.NoError(t, err)
 	allow := func() error {
 		_, err := opened.Do(ctx, &runs.ResolveApprovals{
 			RunID: "run", Key: "friday", Actor: runs.Actor{Name: "person", Via: "test"},
-			Resolutions: []runs.ApprovalDecision{{RequestID: "deploy", Behavior: runs.BehaviorAllow}},
+			Resolutions: []runs.ApprovalDecision{{RequestID: "deploy", Behavior: api.BehaviorAllow}},
 		})
 		return err
 	}

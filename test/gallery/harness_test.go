@@ -27,6 +27,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/runs/doctor"
 	"github.com/holdpoint/holdpoint/runs/loop"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
@@ -153,7 +154,7 @@ func connect(t *testing.T, url string, options ...client.Option) *client.Client 
 func requireHealthy(t *testing.T, walked runs.Store) {
 	t.Helper()
 	var findings []doctor.Finding
-	summary, err := doctor.Examine(context.Background(), walked.(runs.Walker), func(finding doctor.Finding) {
+	summary, err := doctor.Examine(context.Background(), walked.(model.Walker), func(finding doctor.Finding) {
 		findings = append(findings, finding)
 	})
 	require.NoError(t, err)

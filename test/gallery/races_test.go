@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
 )
 
 // Two resumes of one wait arrived together, and both ran everything downstream.
@@ -179,11 +179,11 @@ func TestGallery02AnswerAgainstExpiry(t *testing.T) {
 				answered++
 				require.Equal(t, client.StatusRunning, run.Status, r.runID)
 				require.Contains(t, []client.Outcome{client.OutcomeAllowed, client.OutcomeAnswered}, recorded.Outcome, r.runID)
-				require.Equal(t, runs.ViaAPI, recorded.Via)
+				require.Equal(t, api.ViaAPI, recorded.Via)
 			} else {
 				expired++
 				require.Equal(t, client.OutcomeExpired, recorded.Outcome, r.runID)
-				require.Equal(t, runs.ViaClock, recorded.Via)
+				require.Equal(t, api.ViaClock, recorded.Via)
 			}
 			// A later answer changes nothing and is told the same.
 			err = r.answer(soon(t), s.at(1))

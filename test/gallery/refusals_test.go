@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
 )
 
 // wayOut is one way in which an approval gets no allow.
@@ -169,17 +169,17 @@ func TestGallery11EmptyAnswers(t *testing.T) {
 			runID, resolution string
 			code              client.Code
 		}{
-			{"plain", `{"request_id":"ask","answers":[{"question_id":"way"}]}`, runs.CodeQuestionAnswerEmpty},
-			{"plain", `{"request_id":"ask","answers":[{"question_id":"way","selected_option_ids":[]}]}`, runs.CodeQuestionAnswerEmpty},
-			{"plain", `{"request_id":"ask","answers":[{"question_id":"way","selected_option_ids":null,"freeform_answer":null}]}`, runs.CodeQuestionAnswerEmpty},
-			{"plain", `{"request_id":"ask","answers":[{"question_id":"way","freeform_answer":""}]}`, runs.CodeQuestionAnswerEmpty},
-			{"plain", `{"request_id":"ask","answers":[{"question_id":"way","freeform_answer":" \n\t\u00a0\u3000"}]}`, runs.CodeQuestionAnswerEmpty},
-			{"plain", `{"request_id":"ask","answers":[]}`, runs.CodeQuestionAnswerMissing},
-			{"plain", `{"request_id":"ask","answers":null}`, runs.CodeQuestionAnswerMissing},
-			{"plain", `{"request_id":"ask"}`, runs.CodeQuestionAnswerMissing},
-			{"plain", `{"request_id":"ask","declined":false}`, runs.CodeQuestionAnswerMissing},
-			{"value", `{"request_id":"typed"}`, runs.CodeQuestionAnswerEmpty},
-			{"value", `{"request_id":"typed","answers":[]}`, runs.CodeQuestionAnswerEmpty},
+			{"plain", `{"request_id":"ask","answers":[{"question_id":"way"}]}`, api.CodeQuestionAnswerEmpty},
+			{"plain", `{"request_id":"ask","answers":[{"question_id":"way","selected_option_ids":[]}]}`, api.CodeQuestionAnswerEmpty},
+			{"plain", `{"request_id":"ask","answers":[{"question_id":"way","selected_option_ids":null,"freeform_answer":null}]}`, api.CodeQuestionAnswerEmpty},
+			{"plain", `{"request_id":"ask","answers":[{"question_id":"way","freeform_answer":""}]}`, api.CodeQuestionAnswerEmpty},
+			{"plain", `{"request_id":"ask","answers":[{"question_id":"way","freeform_answer":" \n\t\u00a0\u3000"}]}`, api.CodeQuestionAnswerEmpty},
+			{"plain", `{"request_id":"ask","answers":[]}`, api.CodeQuestionAnswerMissing},
+			{"plain", `{"request_id":"ask","answers":null}`, api.CodeQuestionAnswerMissing},
+			{"plain", `{"request_id":"ask"}`, api.CodeQuestionAnswerMissing},
+			{"plain", `{"request_id":"ask","declined":false}`, api.CodeQuestionAnswerMissing},
+			{"value", `{"request_id":"typed"}`, api.CodeQuestionAnswerEmpty},
+			{"value", `{"request_id":"typed","answers":[]}`, api.CodeQuestionAnswerEmpty},
 		} {
 			for _, path := range []string{"/v1/runs/" + empty.runID, "/v1/sessions/session-of-" + empty.runID} {
 				got := s.replicas[0].post(t, path+"/questions", `{"resolution":`+empty.resolution+`}`)
@@ -223,13 +223,13 @@ func TestGallery12MisspeltMembers(t *testing.T) {
 			for _, path := range []string{"/v1/runs/" + misspelt.runID, "/v1/sessions/session-of-" + misspelt.runID} {
 				got := s.replicas[0].post(t, path+"/"+misspelt.noun, misspelt.body)
 				require.Equal(t, 422, got.status, misspelt.body)
-				require.Equal(t, runs.CodeInvalidRequest, got.code, misspelt.body)
+				require.Equal(t, api.CodeInvalidRequest, got.code, misspelt.body)
 				require.Equal(t, []string{misspelt.named}, got.pointers(), misspelt.body)
 			}
 		}
 		// Here the body is whole and its answers lack one: the text names the question.
 		got := s.replicas[0].post(t, "/v1/runs/answer/questions", `{"resolution":{"request_id":"ask","answer":[{"question_id":"way"}]}}`)
-		require.Equal(t, runs.CodeQuestionAnswerMissing, got.code)
+		require.Equal(t, api.CodeQuestionAnswerMissing, got.code)
 		require.Contains(t, got.text, "way")
 		require.Equal(t, before, s.lastEvents(t, "approve", "answer"))
 		s.requireNotClaimable(t, "approve")

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
 )
 
 // Parallel waits shared an id, and an approval went to the wrong tool. Here two
@@ -51,9 +51,9 @@ func TestGallery06IdenticalParallelCalls(t *testing.T) {
 
 		// An id is used once in a run: in one suspension, and ever after.
 		_, err = s.at(0).Suspend(soon(t), "one", held.Lease.Fence, *asks(twin("same"), twin("same")))
-		require.Equal(t, "/approvals/1/id", requireRefused(t, err, runs.CodeInvalidRequest).Faults[0].Pointer)
+		require.Equal(t, "/approvals/1/id", requireRefused(t, err, api.CodeInvalidRequest).Faults[0].Pointer)
 		_, err = s.at(0).Suspend(soon(t), "one", held.Lease.Fence, *asks(twin("left")))
-		requireRefused(t, err, runs.CodeIDConflict)
+		requireRefused(t, err, api.CodeIDConflict)
 		complete(t, s.at(0), held)
 	})
 }
@@ -87,81 +87,81 @@ func TestGallery09UnknownIDs(t *testing.T) {
 			code client.Code
 			call func(context.Context, *client.Client) error
 		}{
-			"approval of no run": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+			"approval of no run": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.ResolveRunApprovals(ctx, "nobody", allow("deploy")))
 			}},
-			"approval of no session": {runs.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
+			"approval of no session": {api.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.ResolveSessionApprovals(ctx, "nobody", allow("deploy")))
 			}},
-			"active approval of no session": {runs.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
+			"active approval of no session": {api.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.ResolveActiveRunApprovals(ctx, "nobody", allow("deploy")))
 			}},
-			"no approval of the run": {runs.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
+			"no approval of the run": {api.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
 				return failure(c.ResolveRunApprovals(ctx, "run", allow("nothing")))
 			}},
-			"no approval of the session": {runs.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
+			"no approval of the session": {api.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
 				return failure(c.ResolveSessionApprovals(ctx, "session-of-run", allow("nothing")))
 			}},
-			"an approval of the run and none": {runs.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
+			"an approval of the run and none": {api.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
 				both := allow("deploy")
 				both.Resolutions = append(both.Resolutions, allow("nothing").Resolutions...)
 				return failure(c.ResolveRunApprovals(ctx, "run", both))
 			}},
-			"a question is no approval": {runs.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
+			"a question is no approval": {api.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
 				return failure(c.ResolveRunApprovals(ctx, "run", allow("ask")))
 			}},
-			"answer of no run": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+			"answer of no run": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.AnswerRunQuestion(ctx, "nobody", answer("ask", "left")))
 			}},
-			"answer of no session": {runs.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
+			"answer of no session": {api.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.AnswerSessionQuestion(ctx, "nobody", answer("ask", "left")))
 			}},
-			"no question of the run": {runs.CodeQuestionRequestMismatch, func(ctx context.Context, c *client.Client) error {
+			"no question of the run": {api.CodeQuestionRequestMismatch, func(ctx context.Context, c *client.Client) error {
 				return failure(c.AnswerRunQuestion(ctx, "run", answer("nothing", "left")))
 			}},
-			"no question of the session": {runs.CodeQuestionRequestMismatch, func(ctx context.Context, c *client.Client) error {
+			"no question of the session": {api.CodeQuestionRequestMismatch, func(ctx context.Context, c *client.Client) error {
 				return failure(c.AnswerSessionQuestion(ctx, "session-of-run", answer("nothing", "left")))
 			}},
-			"no option of the question": {runs.CodeQuestionOptionNotFound, func(ctx context.Context, c *client.Client) error {
+			"no option of the question": {api.CodeQuestionOptionNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.AnswerRunQuestion(ctx, "run", answer("ask", "nowhere")))
 			}},
-			"no question to cancel": {runs.CodeQuestionRequestMismatch, func(ctx context.Context, c *client.Client) error {
+			"no question to cancel": {api.CodeQuestionRequestMismatch, func(ctx context.Context, c *client.Client) error {
 				return failure(c.CancelQuestion(ctx, "run", "nothing", client.CancelQuestionParams{}))
 			}},
-			"nothing to withdraw": {runs.CodeRequestNotFound, func(ctx context.Context, c *client.Client) error {
+			"nothing to withdraw": {api.CodeRequestNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.Withdraw(ctx, "held", "nothing", held.Lease.Fence, ""))
 			}},
-			"no run to show": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+			"no run to show": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.GetRun(ctx, "nobody"))
 			}},
-			"no run to cancel": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+			"no run to cancel": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.CancelRun(ctx, "nobody", ""))
 			}},
-			"no run to claim": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+			"no run to claim": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.ClaimRun(ctx, "nobody", client.ClaimOptions{WorkerID: "worker"}))
 			}},
-			"no run to keep alive": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+			"no run to keep alive": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.Heartbeat(ctx, "nobody", client.HeartbeatParams{Fence: "1"}))
 			}},
-			"no run to suspend": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+			"no run to suspend": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.Suspend(ctx, "nobody", "1", *asks(approval("deploy"))))
 			}},
-			"no run to complete": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+			"no run to complete": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.CompleteRun(ctx, "nobody", "1", nil))
 			}},
-			"no session to interrupt": {runs.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
+			"no session to interrupt": {api.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.InterruptSession(ctx, "nobody", ""))
 			}},
-			"no session to end": {runs.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
+			"no session to end": {api.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.EndSession(ctx, "nobody", ""))
 			}},
-			"no events of a run": {runs.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
+			"no events of a run": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.ListRunEvents(ctx, "nobody", client.EventListParams{}))
 			}},
-			"no events of a session": {runs.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
+			"no events of a session": {api.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.ListSessionEvents(ctx, "nobody", client.EventListParams{}))
 			}},
-			"a fence that was never given": {runs.CodeLeaseLost, func(ctx context.Context, c *client.Client) error {
+			"a fence that was never given": {api.CodeLeaseLost, func(ctx context.Context, c *client.Client) error {
 				return failure(c.CompleteRun(ctx, "held", "999", nil))
 			}},
 		} {
@@ -237,7 +237,7 @@ func TestGallery20ApprovalOfOtherArguments(t *testing.T) {
 		edited := params
 		edited.Resolutions = []client.ApprovalResolution{{RequestID: "pay", Behavior: client.BehaviorAllow, UpdatedInput: client.JSON(large)}}
 		_, err = s.at(0).ResolveRunApprovals(soon(t), "run", edited)
-		requireRefused(t, err, runs.CodeIdempotencyConflict)
+		requireRefused(t, err, api.CodeIdempotencyConflict)
 
 		held := mustClaim(t, s.at(0), "run")
 		require.Len(t, held.Resume.Approvals, 1)
@@ -246,7 +246,7 @@ func TestGallery20ApprovalOfOtherArguments(t *testing.T) {
 
 		// Other arguments under the same id are refused, and under another id they wait.
 		_, err = s.at(1).Suspend(soon(t), "run", held.Lease.Fence, *asks(call("pay", large)))
-		requireRefused(t, err, runs.CodeIDConflict)
+		requireRefused(t, err, api.CodeIDConflict)
 		again := *asks(call("pay-again", large))
 		again.SuspensionID = "again"
 		suspended, err := s.at(1).Suspend(soon(t), "run", held.Lease.Fence, again)
@@ -256,7 +256,7 @@ func TestGallery20ApprovalOfOtherArguments(t *testing.T) {
 		changed := *asks(call("pay-again", small))
 		changed.SuspensionID = "again"
 		_, err = s.at(1).Suspend(soon(t), "run", held.Lease.Fence, changed)
-		requireRefused(t, err, runs.CodeIDConflict)
+		requireRefused(t, err, api.CodeIDConflict)
 		s.requireNotClaimable(t, "run")
 
 		// What the approver edits is beside what was asked, and both are handed over.

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store"
 )
 
@@ -43,7 +43,7 @@ func TestGallery13NoRunWaitsForNothing(t *testing.T) {
 			for run, err := range s.at(1).AllRuns(soon(t), client.RunListParams{}) {
 				require.NoError(t, err)
 				open := len(run.PendingApprovals) + len(run.PendingQuestions)
-				require.Equal(t, runs.Waiting(run.Status), open > 0, "run %s is %s with %d open", run.RunID, run.Status, open)
+				require.Equal(t, model.Waiting(run.Status), open > 0, "run %s is %s with %d open", run.RunID, run.Status, open)
 			}
 			requireDoctorContent(t, database)
 		})

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store"
@@ -92,9 +93,9 @@ func leave(t *testing.T, url string, suspended int) {
 	require.NoError(t, concurrently(suspended, func(ctx context.Context, i int) error {
 		_, err := opened.Do(ctx, &runs.CreateRun{
 			SessionID: fmt.Sprintf("session-of-suspended-%d", i), RunID: fmt.Sprintf("suspended-%d", i),
-			Input: runs.JSON(`"work"`), SessionGiven: true,
-			Suspend: &runs.Suspension{Approvals: []runs.ApprovalRequest{{
-				ID: "deploy", ToolCallID: "call", ToolName: "deploy", Input: runs.JSON(`{}`),
+			Input: api.JSON(`"work"`), SessionGiven: true,
+			Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{{
+				ID: "deploy", ToolCallID: "call", ToolName: "deploy", Input: api.JSON(`{}`),
 			}}},
 		})
 		return err
@@ -113,15 +114,15 @@ func leaveChild(ctx context.Context, opened runs.Store, child string, answered b
 		return err
 	}
 	created, err := opened.Do(ctx, &runs.CreateRun{
-		SessionID: child, RunID: child, Input: runs.JSON(`"work"`), SessionGiven: true,
-		Claim: &runs.ClaimOptions{WorkerID: "worker"},
+		SessionID: child, RunID: child, Input: api.JSON(`"work"`), SessionGiven: true,
+		Claim: &api.ClaimOptions{WorkerID: "worker"},
 	})
 	if err != nil {
 		return err
 	}
 	asked, err := opened.Do(ctx, &runs.AskClarification{
 		RunID: child, Fence: created.Run.Run.Fence, Park: true,
-		Request: runs.UserQuestionRequest{ID: "way-" + child, Questions: []runs.UserQuestion{{Question: "Which way?"}}},
+		Request: api.UserQuestionRequest{ID: "way-" + child, Questions: []api.UserQuestion{{Question: "Which way?"}}},
 	})
 	if err != nil || !answered {
 		return err

@@ -34,7 +34,7 @@ func check(histories map[string][]porcupine.Operation) verdict {
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, runID := range slices.Sorted(maps.Keys(histories)) {
 		group.Go(func() error {
-			result := porcupine.CheckOperationsTimeout(model(), histories[runID], patience)
+			result := porcupine.CheckOperationsTimeout(approvals(), histories[runID], patience)
 			mu.Lock()
 			defer mu.Unlock()
 			switch result {
@@ -68,11 +68,11 @@ func requireLinearizable(tb testing.TB, histories map[string][]porcupine.Operati
 // returns its path. It outlives the test.
 func picture(tb testing.TB, runID string, calls []porcupine.Operation) string {
 	tb.Helper()
-	_, info := porcupine.CheckOperationsVerbose(model(), calls, patience)
+	_, info := porcupine.CheckOperationsVerbose(approvals(), calls, patience)
 	directory, err := os.MkdirTemp("", "holdpoint-linearizability-") //nolint:usetesting // It is looked at after the test.
 	require.NoError(tb, err)
 	path := filepath.Join(directory, runID+".html")
-	require.NoError(tb, porcupine.VisualizePath(model(), info, path))
+	require.NoError(tb, porcupine.VisualizePath(approvals(), info, path))
 	require.NoError(tb, os.WriteFile(filepath.Join(directory, runID+".txt"), []byte(list(calls)), 0o600))
 	return path
 }

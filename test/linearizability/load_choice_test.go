@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // chooser is a caller that chooses what to call.
@@ -79,7 +79,7 @@ func (c *chooser) once(ctx context.Context, b *board) output {
 	case c.chance(6) && c.sent.board == b:
 		return c.decide(ctx, c.service(), b, c.sent.input)
 	}
-	waits := runs.Waiting(status)
+	waits := model.Waiting(status)
 	if c.chance(8) {
 		waits = !waits // as somebody does who has not heard
 	}

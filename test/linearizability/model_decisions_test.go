@@ -3,8 +3,8 @@
 package linearizability
 
 import (
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
 )
 
 // What people call. The methods change the run and return the code of the refusal.
@@ -23,29 +23,29 @@ func (r *run) recordKey(in input) {
 }
 
 // repeats answers a call by its key, when that is known.
-func (r *run) repeats(in input) (code runs.Code, known bool) {
+func (r *run) repeats(in input) (code api.Code, known bool) {
 	switch {
 	case !r.knowsKey(in):
 		return "", false
 	case r.Keys[in.Variant]&keyBit(in) != 0:
 		return "", true
 	}
-	return runs.CodeIdempotencyConflict, true
+	return api.CodeIdempotencyConflict, true
 }
 
-func (r *run) resolve(in input) runs.Code {
+func (r *run) resolve(in input) api.Code {
 	if code, known := r.repeats(in); known {
 		return code
 	}
 	switch {
 	case terminal(r.Status):
-		return runs.CodeRunStateConflict
+		return api.CodeRunStateConflict
 	case !r.isOpen(false):
-		return runs.CodeApprovalStateConflict
+		return api.CodeApprovalStateConflict
 	}
 	for _, one := range in.Decisions {
 		if q := &r.Requests[one.Slot]; q.Question || !q.open() {
-			return runs.CodeApprovalNotPending
+			return api.CodeApprovalNotPending
 		}
 	}
 	for _, one := range in.Decisions {
@@ -57,7 +57,7 @@ func (r *run) resolve(in input) runs.Code {
 }
 
 // answer is an answer, a decline or a cancel of a question. The latter ends the run.
-func (r *run) answer(in input) runs.Code {
+func (r *run) answer(in input) api.Code {
 	if code, known := r.repeats(in); known {
 		return code
 	}
@@ -67,11 +67,11 @@ func (r *run) answer(in input) runs.Code {
 	switch {
 	case known && q.open():
 	case r.isOpen(true):
-		return runs.CodeQuestionRequestMismatch
+		return api.CodeQuestionRequestMismatch
 	case known && q.Outcome == client.OutcomeExpired:
-		return runs.CodeQuestionExpired
+		return api.CodeQuestionExpired
 	default:
-		return runs.CodeQuestionStateConflict
+		return api.CodeQuestionStateConflict
 	}
 	r.settle(slot, in.Decisions[0].Outcome, in.Mark)
 	if in.Kind == callCancelQuestion {
@@ -93,8 +93,8 @@ func (r *run) recordedAsTold(in input, out output) bool {
 
 // recorded returns the request that a refused call is about and what became of it;
 // nothing if it is about none that is settled.
-func (r *run) recorded(in input, code runs.Code) (slot int, recorded settled) {
-	if code == runs.CodeIdempotencyConflict || code == runs.CodeRunNotFound {
+func (r *run) recorded(in input, code api.Code) (slot int, recorded settled) {
+	if code == api.CodeIdempotencyConflict || code == api.CodeRunNotFound {
 		return 0, settled{}
 	}
 	for _, one := range in.Decisions {
@@ -103,7 +103,7 @@ func (r *run) recorded(in input, code runs.Code) (slot int, recorded settled) {
 		switch {
 		case q.Outcome != "" && (fits || in.Kind == callResolve):
 			return one.Slot, q.settled
-		case code == runs.CodeApprovalNotPending && !(q.open() && fits):
+		case code == api.CodeApprovalNotPending && !(q.open() && fits):
 			return 0, settled{} // the first item that is at fault
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // clockSlackMs is by how much the moment that the database reads may differ from that
@@ -18,7 +18,7 @@ const clockSlackMs = 20
 
 // model is the model of one run for the checker. There may be several runs that a call
 // can find, because a deadline passes without any call.
-func model() porcupine.Model {
+func approvals() porcupine.Model {
 	seed := maphash.MakeSeed()
 	nondeterministic := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{run{}} },
@@ -77,13 +77,13 @@ func (r *run) take(in input, out output, call moment) bool {
 }
 
 // do carries a call out and returns the code of the refusal, "" when there is none.
-func (r *run) do(in input, out output, call moment) runs.Code {
+func (r *run) do(in input, out output, call moment) api.Code {
 	switch {
 	case in.Kind == callCreate:
 		r.create(in)
 		return ""
 	case !r.Exists:
-		return runs.CodeRunNotFound
+		return api.CodeRunNotFound
 	}
 	switch in.Kind {
 	case callCreate, callRead:

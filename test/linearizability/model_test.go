@@ -9,8 +9,8 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
 )
 
 // told is a call in a history written by hand.
@@ -34,12 +34,12 @@ func (c told) unknown() told {
 	return c
 }
 
-func (c told) refused(code runs.Code) told {
+func (c told) refused(code api.Code) told {
 	c.out = output{Code: code}
 	return c
 }
 
-func (c told) refusedFor(code runs.Code, slot int, outcome client.Outcome, name string) told {
+func (c told) refusedFor(code api.Code, slot int, outcome client.Outcome, name string) told {
 	c.out = output{Code: code, RecordedSlot: slot, Recorded: settled{outcome, name + "#"}}
 	return c
 }
@@ -144,7 +144,7 @@ func TestTheModelAllowsWhatTheServicePromises(t *testing.T) {
 			calling(input{Kind: callRead}, output{Status: client.StatusCompleted, Result: "cy#1"})),
 		"the loser of a race is told what was decided": suspended([]asked{approval},
 			resolving("ann#1", 0, client.OutcomeAllowed).between(50, 60),
-			resolving("bob#1", 0, client.OutcomeDenied).refusedFor(runs.CodeApprovalStateConflict, 0, client.OutcomeAllowed, "ann").between(50, 60)),
+			resolving("bob#1", 0, client.OutcomeDenied).refusedFor(api.CodeApprovalStateConflict, 0, client.OutcomeAllowed, "ann").between(50, 60)),
 		"a decision of which nobody heard took effect": suspended([]asked{approval},
 			resolving("ann#1", 0, client.OutcomeAllowed).unknown(),
 			reading(client.StatusWaitingForApproval).opens(0),
@@ -157,19 +157,19 @@ func TestTheModelAllowsWhatTheServicePromises(t *testing.T) {
 		"a lease that lapsed is claimed again":          {creating(), claiming(1), claiming(2).between(1100, 1110)},
 		"a lease may lapse while it is asked for":       {creating(), claiming(1), claiming(2).between(100, 1110)},
 		"a lapsed fence that nobody took over counts":   {creating(), claiming(1), beating(1).between(3000, 3010)},
-		"a heartbeat puts the lapse off":                {creating(), claiming(1), beating(1).between(900, 910), claiming(0).refused(runs.CodeRunNotClaimable).between(1500, 1510)},
+		"a heartbeat puts the lapse off":                {creating(), claiming(1), beating(1).between(900, 910), claiming(0).refused(api.CodeRunNotClaimable).between(1500, 1510)},
 		"an approval expires and the run goes on":       suspended([]asked{due}, claiming(2).shown(0, client.OutcomeExpired, systemMark).between(600, 610)),
 		"an answer comes before the deadline":           suspended([]asked{dueQuestion}, answering("ann#1", 0, client.OutcomeAnswered).between(480, 490)),
-		"an answer comes after the deadline":            suspended([]asked{dueQuestion}, answering("ann#1", 0, client.OutcomeAnswered).refusedFor(runs.CodeQuestionExpired, 0, client.OutcomeExpired, systemName).between(510, 520), reading(client.StatusCancelled)),
+		"an answer comes after the deadline":            suspended([]asked{dueQuestion}, answering("ann#1", 0, client.OutcomeAnswered).refusedFor(api.CodeQuestionExpired, 0, client.OutcomeExpired, systemName).between(510, 520), reading(client.StatusCancelled)),
 		"a deadline is not yet seen by a reader":        suspended([]asked{due}, reading(client.StatusWaitingForApproval).opens(0).between(600, 610)),
 		"a repeated call is known by its key":           suspended([]asked{approval}, keyed(resolving("ann#1", 0, client.OutcomeDenied), 2, 0), keyed(resolving("ann#1", 0, client.OutcomeDenied), 2, 0).repeated()),
-		"a key that was used for something else":        suspended([]asked{approval}, keyed(resolving("ann#1", 0, client.OutcomeDenied), 2, 0), keyed(resolving("ann#2", 0, client.OutcomeAllowed), 2, 1).refused(runs.CodeIdempotencyConflict)),
-		"a cancelled run takes its requests with it":    suspended([]asked{approval}, cancelling("ann#1"), resolving("bob#1", 0, client.OutcomeAllowed).refusedFor(runs.CodeRunStateConflict, 0, client.OutcomeCancelled, "ann")),
+		"a key that was used for something else":        suspended([]asked{approval}, keyed(resolving("ann#1", 0, client.OutcomeDenied), 2, 0), keyed(resolving("ann#2", 0, client.OutcomeAllowed), 2, 1).refused(api.CodeIdempotencyConflict)),
+		"a cancelled run takes its requests with it":    suspended([]asked{approval}, cancelling("ann#1"), resolving("bob#1", 0, client.OutcomeAllowed).refusedFor(api.CodeRunStateConflict, 0, client.OutcomeCancelled, "ann")),
 		"the holder of a cancelled run is told to stop": {creating(), claiming(1), cancelling("ann#1"), calling(input{Kind: callHeartbeat, Fence: 1, LeaseMs: leaseMs}, output{CancelRequested: true, LapsesAtMs: 1})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(model(), historyOf(calls), patience))
+			require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(approvals(), historyOf(calls), patience))
 		})
 	}
 }
@@ -184,10 +184,10 @@ func TestTheModelRefusesWhatTheServiceMustNotDo(t *testing.T) {
 		"two claims get one fence":               {creating(), claiming(1).between(20, 30), claiming(1).between(20, 30)},
 		"two claims hold one lease":              {creating(), claiming(1), claiming(2).between(500, 510)},
 		"a heartbeat did not put the lapse off":  {creating(), claiming(1), beating(1).between(900, 910), claiming(2).between(1500, 1510)},
-		"a lapsed lease is never claimed again":  {creating(), claiming(1), claiming(0).refused(runs.CodeRunNotClaimable).between(2000, 2010)},
+		"a lapsed lease is never claimed again":  {creating(), claiming(1), claiming(0).refused(api.CodeRunNotClaimable).between(2000, 2010)},
 		"a fence that does not grow":             decided(claiming(1).shown(0, client.OutcomeAllowed, "ann#1")),
 		"a stale fence still counts":             decided(claiming(2).shown(0, client.OutcomeAllowed, "ann#1"), completing(1, "cy#1")),
-		"the newest fence does not count":        {creating(), claiming(1), completing(1, "cy#1").refused(runs.CodeLeaseLost)},
+		"the newest fence does not count":        {creating(), claiming(1), completing(1, "cy#1").refused(api.CodeLeaseLost)},
 		"a lease by a wrong clock":               {creating(), wrongLapse(claiming(1), 3_600_000)},
 		"a heartbeat by a wrong clock":           {creating(), claiming(1), wrongLapse(beating(1), -500)},
 		"two decisions are accepted":             suspended([]asked{approval}, resolving("ann#1", 0, client.OutcomeAllowed).between(50, 60), resolving("bob#1", 0, client.OutcomeDenied).between(50, 60)),
@@ -197,12 +197,12 @@ func TestTheModelRefusesWhatTheServiceMustNotDo(t *testing.T) {
 		"an acknowledged decision is lost":       decided(reading(client.StatusWaitingForApproval).opens(0)),
 		"a run goes on that nobody decided":      suspended([]asked{approval}, claiming(2)),
 		"a decision that nobody made":            suspended([]asked{approval}, claiming(2).shown(0, client.OutcomeAllowed, "ann#1")),
-		"a loser is told what was not decided":   decided(resolving("bob#1", 0, client.OutcomeDenied).refusedFor(runs.CodeApprovalStateConflict, 0, client.OutcomeDenied, "ann")),
-		"a loser is told of somebody else":       decided(resolving("bob#1", 0, client.OutcomeDenied).refusedFor(runs.CodeApprovalStateConflict, 0, client.OutcomeAllowed, "bob")),
+		"a loser is told what was not decided":   decided(resolving("bob#1", 0, client.OutcomeDenied).refusedFor(api.CodeApprovalStateConflict, 0, client.OutcomeDenied, "ann")),
+		"a loser is told of somebody else":       decided(resolving("bob#1", 0, client.OutcomeDenied).refusedFor(api.CodeApprovalStateConflict, 0, client.OutcomeAllowed, "bob")),
 		"a reader does not see what is open":     suspended([]asked{approval}, reading(client.StatusWaitingForApproval)),
-		"a loser is not told what was decided":   decided(resolving("bob#1", 0, client.OutcomeDenied).refused(runs.CodeApprovalStateConflict)),
-		"an open approval cannot be decided":     suspended([]asked{approval}, resolving("bob#1", 0, client.OutcomeDenied).refused(runs.CodeApprovalStateConflict)),
-		"an open question cannot be answered":    suspended([]asked{question}, answering("bob#1", 0, client.OutcomeAnswered).refused(runs.CodeQuestionStateConflict)),
+		"a loser is not told what was decided":   decided(resolving("bob#1", 0, client.OutcomeDenied).refused(api.CodeApprovalStateConflict)),
+		"an open approval cannot be decided":     suspended([]asked{approval}, resolving("bob#1", 0, client.OutcomeDenied).refused(api.CodeApprovalStateConflict)),
+		"an open question cannot be answered":    suspended([]asked{question}, answering("bob#1", 0, client.OutcomeAnswered).refused(api.CodeQuestionStateConflict)),
 		"a request expires before its deadline":  suspended([]asked{due}, claiming(2).shown(0, client.OutcomeExpired, systemMark)),
 		"a request that has no deadline expires": suspended([]asked{approval}, claiming(2).shown(0, client.OutcomeExpired, systemMark).between(600, 610)),
 		"a decision comes after the deadline":    suspended([]asked{due}, resolving("ann#1", 0, client.OutcomeAllowed).between(600, 610)),
@@ -217,7 +217,7 @@ func TestTheModelRefusesWhatTheServiceMustNotDo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, porcupine.Illegal, porcupine.CheckOperationsTimeout(model(), historyOf(calls), patience))
+			require.Equal(t, porcupine.Illegal, porcupine.CheckOperationsTimeout(approvals(), historyOf(calls), patience))
 		})
 	}
 }

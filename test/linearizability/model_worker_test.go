@@ -5,8 +5,8 @@ package linearizability
 import (
 	"math"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
 )
 
 // What workers call. The methods change the run and return the code of the refusal.
@@ -21,12 +21,12 @@ func (r *run) create(in input) {
 
 // claim gives the next fence to whoever comes when the run goes on and nobody has a
 // lease on it. Of a lease that is not over before the call ends nobody is told.
-func (r *run) claim(in input, out output, call moment) runs.Code {
+func (r *run) claim(in input, out output, call moment) api.Code {
 	goesOn := r.Status == client.StatusQueued || r.Status == client.StatusRunning
 	mayBeFree := goesOn && r.ClaimableMinMs <= call.latestMs
 	mayBeHeld := !goesOn || r.ClaimableMaxMs > call.earliestMs
 	if refused := out.Code != ""; !mayBeFree || refused && mayBeHeld {
-		return runs.CodeRunNotClaimable
+		return api.CodeRunNotClaimable
 	}
 	r.Status = client.StatusRunning
 	r.Fence++
@@ -40,19 +40,19 @@ func (r *run) claim(in input, out output, call moment) runs.Code {
 }
 
 // holder returns why a fence is of no use any more.
-func (r *run) holder(fence int64) runs.Code {
+func (r *run) holder(fence int64) api.Code {
 	switch {
 	case fence != r.Fence:
-		return runs.CodeLeaseLost
+		return api.CodeLeaseLost
 	case r.Status == client.StatusCompleted:
-		return runs.CodeRunStateConflict
+		return api.CodeRunStateConflict
 	case r.LeaseEnd != leaseGoesOn:
-		return runs.CodeLeaseLost
+		return api.CodeLeaseLost
 	}
 	return ""
 }
 
-func (r *run) heartbeat(in input, out output, call moment) runs.Code {
+func (r *run) heartbeat(in input, out output, call moment) api.Code {
 	if in.Fence == r.Fence && r.Status == client.StatusCancelled {
 		return ""
 	}
@@ -66,7 +66,7 @@ func (r *run) heartbeat(in input, out output, call moment) runs.Code {
 	return ""
 }
 
-func (r *run) release(in input) runs.Code {
+func (r *run) release(in input) api.Code {
 	if in.Fence == r.Fence && r.LeaseEnd == leaseReleased {
 		return ""
 	}
@@ -78,7 +78,7 @@ func (r *run) release(in input) runs.Code {
 	return ""
 }
 
-func (r *run) suspend(in input) runs.Code {
+func (r *run) suspend(in input) api.Code {
 	// A suspension is known by its number, and its lease by the fence: nobody claims a
 	// run again before the suspension is over.
 	if in.Fence == r.Fence && r.Rounds == in.Round+1 && !terminal(r.Status) && r.LeaseEnd == leaseSuspended {
@@ -88,7 +88,7 @@ func (r *run) suspend(in input) runs.Code {
 		return code
 	}
 	if in.Round != r.Rounds {
-		return runs.CodeIDConflict
+		return api.CodeIDConflict
 	}
 	r.Rounds++
 	r.LeaseEnd = leaseSuspended
@@ -99,7 +99,7 @@ func (r *run) suspend(in input) runs.Code {
 	return ""
 }
 
-func (r *run) complete(in input) runs.Code {
+func (r *run) complete(in input) api.Code {
 	if in.Fence == r.Fence && r.LeaseEnd == leaseCompleted && r.Result == in.Mark {
 		return ""
 	}

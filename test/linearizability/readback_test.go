@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
 )
 
 // logged is what a run's log says about it.
@@ -63,7 +63,7 @@ func readLog(t *testing.T, reader *client.Client, runID string) *logged {
 	for entry, err := range reader.AllRunEvents(t.Context(), runID, client.EventListParams{}) {
 		require.NoError(t, err, runID)
 		var event struct {
-			Type        runs.EventType      `json:"type"`
+			Type        api.EventType       `json:"type"`
 			Resolutions []client.Resolution `json:"resolutions"`
 			Resolution  *client.Resolution  `json:"resolution"`
 		}
@@ -79,10 +79,10 @@ func readLog(t *testing.T, reader *client.Client, runID string) *logged {
 			log.settled[slot][mark]++
 			log.outcomes[one.RequestID+mark] = one.Outcome
 		}
-		if event.Type == runs.EventCompleted {
+		if event.Type == api.EventCompleted {
 			log.completed++
 		}
-		require.NotEqual(t, runs.EventFailed, event.Type, runID)
+		require.NotEqual(t, api.EventFailed, event.Type, runID)
 	}
 	return log
 }

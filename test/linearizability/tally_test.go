@@ -11,8 +11,8 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
 )
 
 // tally counts what a history shows, by what it is.
@@ -64,7 +64,7 @@ func (c tally) count(in input, out output) {
 	case out.Unknown:
 		c[tallyUnknown]++
 		return
-	case out.Code == runs.CodeLeaseLost:
+	case out.Code == api.CodeLeaseLost:
 		c[tallyStale]++
 	case out.Recorded.Outcome != "":
 		c[tallyLost]++

@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
 )
 
 // Told is what a caller was told of a decision.
@@ -171,7 +171,7 @@ func readRecord(ctx context.Context, service *client.Client, runID string) (RunR
 		if event.Resolution != nil {
 			record.Resolutions = append(record.Resolutions, *event.Resolution)
 		}
-		if event.Type == string(runs.EventCompleted) {
+		if event.Type == string(api.EventCompleted) {
 			record.Ends++
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/httpapi/dialects"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // The types of the frames of a socket.
@@ -66,7 +66,7 @@ type (
 	// handled is a request as the log does not name it.
 	handled struct {
 		handle string
-		kind   runs.RequestKind
+		kind   model.RequestKind
 	}
 	systemMark struct {
 		system bool
@@ -89,7 +89,7 @@ func newAnnouncer(services dialects.Services) *announcer {
 }
 
 // frames returns what sockets are sent about an event. They are shared.
-func (a *announcer) frames(event *runs.Event) ([][]byte, error) {
+func (a *announcer) frames(event *model.Event) ([][]byte, error) {
 	one := a.announcement(eventKey{event.SessionID, event.EventID})
 	one.once.Do(func() { one.frames, one.err = a.translate(event) })
 	if one.err != nil {
@@ -130,7 +130,7 @@ func (a *announcer) forget(key eventKey, failed *announcement) {
 	}
 }
 
-func (a *announcer) translate(event *runs.Event) ([][]byte, error) {
+func (a *announcer) translate(event *model.Event) ([][]byte, error) {
 	changes, err := changesOf(event)
 	if err != nil {
 		return nil, err
@@ -150,15 +150,15 @@ func (a *announcer) translate(event *runs.Event) ([][]byte, error) {
 
 // frame returns the message about a change, nil when it is about nothing that this
 // dialect shows.
-func (a *announcer) frame(event *runs.Event, one *change) (*frame, error) {
+func (a *announcer) frame(event *model.Event, one *change) (*frame, error) {
 	shown := &frame{ThreadID: event.SessionID}
 	switch {
 	case one.approval != nil:
-		a.learn(requestKey{event.RunID, one.approval.ID}, handled{one.approval.Handle, runs.KindApproval})
+		a.learn(requestKey{event.RunID, one.approval.ID}, handled{one.approval.Handle, model.KindApproval})
 		shown.Type, shown.Payload = typeApproval, pendingApproval(event.SessionID, event.RunID, one.approval)
 		return shown, nil
 	case one.toolInput != nil:
-		a.learn(requestKey{event.RunID, one.toolInput.ID}, handled{one.toolInput.Handle, runs.KindQuestion})
+		a.learn(requestKey{event.RunID, one.toolInput.ID}, handled{one.toolInput.Handle, model.KindQuestion})
 		shown.Type, shown.Payload = typeToolInput, pendingToolInput(event.SessionID, event.RunID, one.toolInput)
 		return shown, nil
 	}
@@ -166,9 +166,9 @@ func (a *announcer) frame(event *runs.Event, one *change) (*frame, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case request.kind == runs.KindApproval:
+	case request.kind == model.KindApproval:
 		shown.Type, shown.Payload = typeApprovalResolved, approvalResolved{request.handle, settledApproval(one.settled)}
-	case request.kind == runs.KindQuestion:
+	case request.kind == model.KindQuestion:
 		shown.Type, shown.Payload = typeToolInputResolved, toolInputResolved{request.handle, settledAs(one.settled)}
 	default:
 		return nil, nil
@@ -209,7 +209,7 @@ func (a *announcer) handleOf(key requestKey) (handled, error) {
 	return find(requests, key.requestID), err
 }
 
-func find(requests []runs.Request, requestID string) handled {
+func find(requests []model.Request, requestID string) handled {
 	for i := range requests {
 		if requests[i].RequestID == requestID {
 			return handled{requests[i].Handle, requests[i].Kind}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -14,7 +15,7 @@ import (
 // Answers to questions that nobody asked go to the runtime and nowhere else.
 //
 // Errors: a [refusal] that names the question.
-func (d *toolInputDecision) resolution(asked *runs.UserQuestionRequest) (runs.QuestionAnswer, error) {
+func (d *toolInputDecision) resolution(asked *api.UserQuestionRequest) (runs.QuestionAnswer, error) {
 	resolution := runs.QuestionAnswer{RequestID: asked.ID, RuntimePayload: d.payload()}
 	switch {
 	case d.decision == decline:
@@ -45,7 +46,7 @@ func (d *toolInputDecision) resolution(asked *runs.UserQuestionRequest) (runs.Qu
 }
 
 // missing names the questions to which there is no answer.
-func (d *toolInputDecision) missing(asked *runs.UserQuestionRequest) []issue {
+func (d *toolInputDecision) missing(asked *api.UserQuestionRequest) []issue {
 	var issues []issue
 	for _, question := range questionsOf(asked) {
 		given, there := d.answers[question.ID]
@@ -61,8 +62,8 @@ func (d *toolInputDecision) missing(asked *runs.UserQuestionRequest) []issue {
 
 // answerTo translates the answer to one question. Two options where one may be chosen are
 // left to the domain, which refuses them: nobody can say which one was meant.
-func answerTo(question *runs.UserQuestion, given []string) runs.UserQuestionAnswer {
-	answer := runs.UserQuestionAnswer{QuestionID: question.ID}
+func answerTo(question *api.UserQuestion, given []string) api.UserQuestionAnswer {
+	answer := api.UserQuestionAnswer{QuestionID: question.ID}
 	var free []string
 	for _, one := range given {
 		optionID, chosen := optionOf(question, one)
@@ -78,7 +79,7 @@ func answerTo(question *runs.UserQuestion, given []string) runs.UserQuestionAnsw
 }
 
 // optionOf finds an option by its label, which is what people see, or else by its id.
-func optionOf(question *runs.UserQuestion, given string) (optionID string, found bool) {
+func optionOf(question *api.UserQuestion, given string) (optionID string, found bool) {
 	for i := range question.Options {
 		if question.Options[i].Label == given {
 			return question.Options[i].ID, true
@@ -94,7 +95,7 @@ func optionOf(question *runs.UserQuestion, given string) (optionID string, found
 
 // issuesOf puts a refusal of an answer into the words of this contract, and returns nil
 // when the error is not about the answer.
-func (d *toolInputDecision) issuesOf(asked *runs.UserQuestionRequest, resolution *runs.QuestionAnswer, err error) error {
+func (d *toolInputDecision) issuesOf(asked *api.UserQuestionRequest, resolution *runs.QuestionAnswer, err error) error {
 	refused := domainError(err)
 	if refused == nil {
 		return nil
@@ -108,7 +109,7 @@ func (d *toolInputDecision) issuesOf(asked *runs.UserQuestionRequest, resolution
 		at = []any{"answers", wanted.id, "answers"}
 	}
 	switch refused.Code {
-	case runs.CodeInvalidRequest:
+	case api.CodeInvalidRequest:
 		return invalid(issuesOf(refused, func(path []any) []any {
 			// The domain says /resolution/value/…; what follows is inside the value.
 			if d.response != nil && len(path) > 2 {
@@ -116,15 +117,15 @@ func (d *toolInputDecision) issuesOf(asked *runs.UserQuestionRequest, resolution
 			}
 			return at
 		})...)
-	case runs.CodeQuestionSingleSelect:
+	case api.CodeQuestionSingleSelect:
 		for i := range asked.Questions {
 			if !asked.Questions[i].MultiSelect && len(resolution.Answers[i].SelectedOptionIDs) > 1 {
 				at = []any{"answers", asked.Questions[i].ID, "answers"}
 			}
 		}
-	case runs.CodeQuestionAnswerMissing, runs.CodeQuestionAnswerEmpty, runs.CodeQuestionDuplicateAnswer,
-		runs.CodeQuestionDuplicateOption, runs.CodeQuestionOptionNotFound, runs.CodeQuestionUnknownAnswer,
-		runs.CodeQuestionDeclinedAnswers:
+	case api.CodeQuestionAnswerMissing, api.CodeQuestionAnswerEmpty, api.CodeQuestionDuplicateAnswer,
+		api.CodeQuestionDuplicateOption, api.CodeQuestionOptionNotFound, api.CodeQuestionUnknownAnswer,
+		api.CodeQuestionDeclinedAnswers:
 	default:
 		return nil
 	}

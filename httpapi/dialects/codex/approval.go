@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // The methods by which the runtime asks for approvals. The first two are answered in
@@ -27,22 +28,22 @@ func changesFiles(method string) bool {
 
 // PendingApproval is an open approval as this dialect shows it (codex.md 3.2).
 type PendingApproval struct {
-	ApprovalID string    `json:"approvalId"`
-	Method     string    `json:"method"`
-	ThreadID   string    `json:"threadId"`
-	TurnID     string    `json:"turnId"`
-	ItemID     *string   `json:"itemId"`
-	Summary    string    `json:"summary"`
-	Details    runs.JSON `json:"details"`
-	CreatedAt  string    `json:"createdAt"`
-	Status     string    `json:"status"`
+	ApprovalID string   `json:"approvalId"`
+	Method     string   `json:"method"`
+	ThreadID   string   `json:"threadId"`
+	TurnID     string   `json:"turnId"`
+	ItemID     *string  `json:"itemId"`
+	Summary    string   `json:"summary"`
+	Details    api.JSON `json:"details"`
+	CreatedAt  string   `json:"createdAt"`
+	Status     string   `json:"status"`
 }
 
 // statusPending is the only status of what is shown.
 const statusPending = "pending"
 
 // pendingApproval shows an approval of a run, whatever worker asked for it.
-func pendingApproval(sessionID, runID string, approval *runs.ApprovalRequest) PendingApproval {
+func pendingApproval(sessionID, runID string, approval *api.ApprovalRequest) PendingApproval {
 	at := placeOf(sessionID, runID, approval.ToolCallID, approval.Metadata)
 	method := approvalMethod(approval)
 	details := approvalDetails(&at, approval)
@@ -55,7 +56,7 @@ func pendingApproval(sessionID, runID string, approval *runs.ApprovalRequest) Pe
 }
 
 // approvalMethod is that of decisions.md 22.
-func approvalMethod(approval *runs.ApprovalRequest) string {
+func approvalMethod(approval *api.ApprovalRequest) string {
 	if method := text(member(approval.Metadata, "method")); method != "" {
 		return method
 	}
@@ -68,12 +69,12 @@ func approvalMethod(approval *runs.ApprovalRequest) string {
 
 // approvalDetails are the parameters of the runtime, when the worker sent them along,
 // or else what they would have been.
-func approvalDetails(at *place, approval *runs.ApprovalRequest) runs.JSON {
-	if details := member(approval.Metadata, "details"); runs.KindOf(details) == '{' {
+func approvalDetails(at *place, approval *api.ApprovalRequest) api.JSON {
+	if details := member(approval.Metadata, "details"); document.Kind(details) == '{' {
 		return details
 	}
 	details := at.details()
-	switch runs.KindOf(approval.Input) {
+	switch document.Kind(approval.Input) {
 	case '{':
 		for name, value := range members(approval.Input) {
 			details.put(name, value)
@@ -93,7 +94,7 @@ func approvalDetails(at *place, approval *runs.ApprovalRequest) runs.JSON {
 }
 
 // approvalSummary is the line of codex.md 3.2.4.
-func approvalSummary(method string, details runs.JSON, approval *runs.ApprovalRequest) string {
+func approvalSummary(method string, details api.JSON, approval *api.ApprovalRequest) string {
 	reason := cmp.Or(text(member(details, "reason")), approval.Reason, approval.Description)
 	switch method {
 	case methodFileChange:
@@ -108,7 +109,7 @@ func approvalSummary(method string, details runs.JSON, approval *runs.ApprovalRe
 }
 
 // command returns the command line, which is a text or its words.
-func command(details runs.JSON) string {
+func command(details api.JSON) string {
 	value := member(details, "command")
 	if words, ok := texts(value); ok {
 		return strings.Join(words, " ")
@@ -128,7 +129,7 @@ type place struct{ threadID, turnID, itemID string }
 
 // placeOf returns the place that the worker told in the metadata. A session is a
 // thread and a run is a turn where it told none.
-func placeOf(sessionID, runID, toolCallID string, metadata runs.JSON) place {
+func placeOf(sessionID, runID, toolCallID string, metadata api.JSON) place {
 	return place{
 		threadID: sessionID,
 		turnID:   cmp.Or(text(member(metadata, "turnId")), runID),

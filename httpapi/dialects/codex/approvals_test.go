@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -64,7 +65,7 @@ func testApprovals(t *testing.T, service, other *replica) {
 			require.Len(t, settled, 2)
 			for i := range settled {
 				recorded := settled[i].Recorded()
-				require.Equal(t, runs.OutcomeCancelled, recorded.Outcome)
+				require.Equal(t, api.OutcomeCancelled, recorded.Outcome)
 				if settled[i].RequestID == "a1" {
 					require.Equal(t, fmt.Sprintf(`{"decision":%q}`, c.word), string(recorded.RuntimePayload))
 				} else {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // approvalReply is the body of every reply to a decision about an approval but the
@@ -16,13 +19,13 @@ type approvalReply struct {
 	ThreadID   string `json:"threadId,omitempty"`
 }
 
-func approvalNotFound(approvalID string) *refusal {
-	return &refusal{status: http.StatusNotFound, body: approvalReply{Status: statusNotFound, ApprovalID: wire.Shown(approvalID)}}
+func approvalNotFound(approvalID string) *faceError {
+	return &faceError{status: http.StatusNotFound, body: approvalReply{Status: statusNotFound, ApprovalID: wire.Shown(approvalID)}}
 }
 
 type approvalBody struct {
-	Decision runs.JSON `json:"decision"`
-	Scope    runs.JSON `json:"scope"`
+	Decision api.JSON `json:"decision"`
+	Scope    api.JSON `json:"scope"`
 }
 
 // approvalDecision is a decision as somebody sent it.
@@ -62,7 +65,7 @@ func (f *face) decideApproval(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	approvalID := wire.PathID(r, "approvalId")
-	request, err := f.openRequest(r.Context(), approvalID, runs.KindApproval)
+	request, err := f.openRequest(r.Context(), approvalID, model.KindApproval)
 	if err == nil && request != nil {
 		_, err = f.Store.Do(r.Context(), given.command(request, actor, f.MaxRuleAgeMs))
 	}
@@ -71,14 +74,14 @@ func (f *face) decideApproval(w http.ResponseWriter, r *http.Request) error {
 		return wire.Respond(w, r, http.StatusOK, approvalReply{statusOK, approvalID, request.SessionID})
 	case err == nil || tooLate(err):
 		return approvalNotFound(approvalID)
-	case runs.ErrorCode(err) == runs.CodeInvalidRequest:
+	case refusal.CodeOf(err) == api.CodeInvalidRequest:
 		return invalid(given.issuesOf(err)...)
 	}
-	return &refusal{status: http.StatusInternalServerError, cause: err, body: approvalReply{Status: statusError, ApprovalID: approvalID}}
+	return &faceError{status: http.StatusInternalServerError, cause: err, body: approvalReply{Status: statusError, ApprovalID: approvalID}}
 }
 
 // command is what a decision does, together with what the runtime is told of it.
-func (d approvalDecision) command(request *runs.Request, actor runs.Actor, maxRuleAgeMs int64) runs.Command {
+func (d approvalDecision) command(request *model.Request, actor runs.Actor, maxRuleAgeMs int64) runs.Command {
 	approval := request.Approval()
 	payload := decisionPayload(approvalMethod(&approval), d.decision, d.scope)
 	note := ""
@@ -92,12 +95,12 @@ func (d approvalDecision) command(request *runs.Request, actor runs.Actor, maxRu
 		}
 	}
 	resolution := runs.ApprovalDecision{
-		RequestID: request.RequestID, Behavior: runs.BehaviorDeny, Justification: note, RuntimePayload: payload,
+		RequestID: request.RequestID, Behavior: api.BehaviorDeny, Justification: note, RuntimePayload: payload,
 	}
 	if d.decision == accept {
-		resolution.Behavior = runs.BehaviorAllow
+		resolution.Behavior = api.BehaviorAllow
 		if d.scope == scopeSession {
-			resolution.Remember = runs.RememberSession
+			resolution.Remember = api.RememberSession
 		}
 	}
 	return &runs.ResolveApprovals{
@@ -118,12 +121,12 @@ func (d approvalDecision) issuesOf(err error) []issue {
 // openRequest returns the open request of a kind that has a handle, and nil when there
 // is none. It only finds the run: whether the request is still open is decided at the
 // door.
-func (f *face) openRequest(ctx context.Context, handle string, kind runs.RequestKind) (*runs.Request, error) {
-	if !runs.ValidID(handle) {
+func (f *face) openRequest(ctx context.Context, handle string, kind model.RequestKind) (*model.Request, error) {
+	if !refusal.ValidID(handle) {
 		return nil, nil
 	}
 	found, err := f.Store.RequestByHandle(ctx, handle)
-	if runs.ErrorCode(err) == runs.CodeRequestNotFound {
+	if refusal.CodeOf(err) == api.CodeRequestNotFound {
 		return nil, nil
 	}
 	if err != nil || found.Request.Kind != kind || !found.Request.Open() {
@@ -134,10 +137,10 @@ func (f *face) openRequest(ctx context.Context, handle string, kind runs.Request
 
 // tooLate reports whether a refusal means that there is nothing to decide any more.
 func tooLate(err error) bool {
-	switch runs.ErrorCode(err) {
-	case runs.CodeRunNotFound, runs.CodeRequestNotFound, runs.CodeSessionNotFound, runs.CodeSessionEnded, runs.CodeRunStateConflict,
-		runs.CodeApprovalStateConflict, runs.CodeApprovalNotPending,
-		runs.CodeQuestionStateConflict, runs.CodeQuestionExpired, runs.CodeQuestionRequestMismatch, runs.CodeQuestionResolutionConflict:
+	switch refusal.CodeOf(err) {
+	case api.CodeRunNotFound, api.CodeRequestNotFound, api.CodeSessionNotFound, api.CodeSessionEnded, api.CodeRunStateConflict,
+		api.CodeApprovalStateConflict, api.CodeApprovalNotPending,
+		api.CodeQuestionStateConflict, api.CodeQuestionExpired, api.CodeQuestionRequestMismatch, api.CodeQuestionResolutionConflict:
 		return true
 	}
 	return false

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // toolInputReply is the body of every reply to a decision about a tool input but the
@@ -16,15 +19,15 @@ type toolInputReply struct {
 	ThreadID  string `json:"threadId,omitempty"`
 }
 
-func toolInputNotFound(requestID string) *refusal {
-	return &refusal{status: http.StatusNotFound, body: toolInputReply{Status: statusNotFound, RequestID: wire.Shown(requestID)}}
+func toolInputNotFound(requestID string) *faceError {
+	return &faceError{status: http.StatusNotFound, body: toolInputReply{Status: statusNotFound, RequestID: wire.Shown(requestID)}}
 }
 
 type toolInputBody struct {
-	Decision runs.JSON `json:"decision"`
-	Answers  runs.JSON `json:"answers"`
+	Decision api.JSON `json:"decision"`
+	Answers  api.JSON `json:"answers"`
 	// Response is nil when the member is absent; null is a response.
-	Response runs.JSON `json:"response"`
+	Response api.JSON `json:"response"`
 }
 
 // toolInputDecision is a decision as somebody sent it.
@@ -33,8 +36,8 @@ type toolInputDecision struct {
 	// answers are the texts by question, nil when there was no such member.
 	answers map[string][]string
 	// given is the member itself, for the runtime.
-	given    runs.JSON
-	response runs.JSON
+	given    api.JSON
+	response api.JSON
 }
 
 func (b *toolInputBody) check() (toolInputDecision, error) {
@@ -56,30 +59,30 @@ func (b *toolInputBody) check() (toolInputDecision, error) {
 }
 
 // readAnswers reads {"<question id>": {"answers": ["<text>"]}}.
-func readAnswers(value runs.JSON) (map[string][]string, []issue) {
-	wanted := func(what string, value runs.JSON, path ...any) []issue {
+func readAnswers(value api.JSON) (map[string][]string, []issue) {
+	wanted := func(what string, value api.JSON, path ...any) []issue {
 		if value == nil {
 			return []issue{{Code: "invalid_type", Path: path, Message: "Required"}}
 		}
 		return []issue{{Code: "invalid_type", Path: path, Message: "Expected " + what + ", received " + kindOf(value)}}
 	}
-	if runs.KindOf(value) != '{' {
+	if document.Kind(value) != '{' {
 		return nil, wanted("object", value, "answers")
 	}
 	answers := map[string][]string{}
 	var issues []issue
 	for questionID, answer := range members(value) {
 		list := member(answer, "answers")
-		if runs.KindOf(answer) != '{' {
+		if document.Kind(answer) != '{' {
 			issues = append(issues, wanted("object", answer, "answers", questionID)...)
 			continue
 		}
-		if runs.KindOf(list) != '[' {
+		if document.Kind(list) != '[' {
 			issues = append(issues, wanted("array", list, "answers", questionID, "answers")...)
 			continue
 		}
 		for i, element := range elements(list) {
-			if runs.KindOf(element) != '"' {
+			if document.Kind(element) != '"' {
 				issues = append(issues, wanted("string", element, "answers", questionID, "answers", i)...)
 			}
 		}
@@ -103,7 +106,7 @@ func (f *face) decideToolInput(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	requestID := wire.PathID(r, "requestId")
-	request, err := f.openRequest(r.Context(), requestID, runs.KindQuestion)
+	request, err := f.openRequest(r.Context(), requestID, model.KindQuestion)
 	if err == nil && request == nil {
 		return toolInputNotFound(requestID)
 	}
@@ -111,7 +114,7 @@ func (f *face) decideToolInput(w http.ResponseWriter, r *http.Request) error {
 	if err == nil {
 		taken, err = f.answerRequest(r, request, &given, actor)
 	}
-	var refused *refusal
+	var refused *faceError
 	switch {
 	case err == nil && taken:
 		return wire.Respond(w, r, http.StatusOK, toolInputReply{statusOK, requestID, request.SessionID})
@@ -120,12 +123,12 @@ func (f *face) decideToolInput(w http.ResponseWriter, r *http.Request) error {
 	case errors.As(err, &refused):
 		return refused
 	}
-	return &refusal{status: http.StatusInternalServerError, cause: err, body: toolInputReply{Status: statusError, RequestID: requestID}}
+	return &faceError{status: http.StatusInternalServerError, cause: err, body: toolInputReply{Status: statusError, RequestID: requestID}}
 }
 
 // answerRequest gives a decision to the door. Taken is false when somebody else gave the
 // same before, which is too late here.
-func (f *face) answerRequest(r *http.Request, request *runs.Request, given *toolInputDecision, actor runs.Actor) (taken bool, err error) {
+func (f *face) answerRequest(r *http.Request, request *model.Request, given *toolInputDecision, actor runs.Actor) (taken bool, err error) {
 	if given.decision == cancel {
 		_, err := f.Store.Do(r.Context(), &runs.DecideRequests{
 			RunID: request.RunID, CancelRequestID: request.RequestID, CancelRuntimePayload: given.payload(), Actor: actor,
@@ -148,7 +151,7 @@ func (f *face) answerRequest(r *http.Request, request *runs.Request, given *tool
 
 type (
 	runtimeAnswers struct {
-		Answers runs.JSON `json:"answers"`
+		Answers api.JSON `json:"answers"`
 	}
 	runtimeStatus struct {
 		Status string `json:"status"`
@@ -156,14 +159,14 @@ type (
 )
 
 // payload is what the runtime is told (codex.md 3.5).
-func (d *toolInputDecision) payload() runs.JSON {
+func (d *toolInputDecision) payload() api.JSON {
 	switch {
 	case d.response != nil:
 		return d.response
 	case d.decision != accept:
 		return encode(runtimeStatus{d.decision})
 	case d.given == nil:
-		return encode(runtimeAnswers{runs.JSON("{}")})
+		return encode(runtimeAnswers{api.JSON("{}")})
 	default:
 		return encode(runtimeAnswers{d.given})
 	}

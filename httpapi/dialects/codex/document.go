@@ -10,7 +10,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // What is written here was checked when it came in (see wire.Respond).
@@ -18,9 +19,9 @@ var encoding = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.All
 
 // members returns the members of an object in the order in which they stand, and
 // nothing when the value is no object. The value is JSON that was checked before.
-func members(value runs.JSON) iter.Seq2[string, runs.JSON] {
-	return func(yield func(string, runs.JSON) bool) {
-		if runs.KindOf(value) != '{' {
+func members(value api.JSON) iter.Seq2[string, api.JSON] {
+	return func(yield func(string, api.JSON) bool) {
+		if document.Kind(value) != '{' {
 			return
 		}
 		decoder := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true))
@@ -35,7 +36,7 @@ func members(value runs.JSON) iter.Seq2[string, runs.JSON] {
 			// The token is good only until the next read.
 			text := name.String()
 			member, err := decoder.ReadValue()
-			if err != nil || !yield(text, runs.JSON(member.Clone())) {
+			if err != nil || !yield(text, api.JSON(member.Clone())) {
 				return
 			}
 		}
@@ -43,16 +44,16 @@ func members(value runs.JSON) iter.Seq2[string, runs.JSON] {
 }
 
 // elements returns the elements of an array, and nothing of another value.
-func elements(value runs.JSON) []runs.JSON {
-	var list []runs.JSON
-	if runs.KindOf(value) != '[' || json.Unmarshal(value, &list, encoding) != nil {
+func elements(value api.JSON) []api.JSON {
+	var list []api.JSON
+	if document.Kind(value) != '[' || json.Unmarshal(value, &list, encoding) != nil {
 		return nil
 	}
 	return list
 }
 
 // member returns a member of an object, nil when there is none.
-func member(value runs.JSON, name string) runs.JSON {
+func member(value api.JSON, name string) api.JSON {
 	for at, found := range members(value) {
 		if at == name {
 			return found
@@ -62,22 +63,22 @@ func member(value runs.JSON, name string) runs.JSON {
 }
 
 // text returns a value that is a text, and "" for any other.
-func text(value runs.JSON) string {
+func text(value api.JSON) string {
 	var plain string
-	if runs.KindOf(value) != '"' || json.Unmarshal(value, &plain, encoding) != nil {
+	if document.Kind(value) != '"' || json.Unmarshal(value, &plain, encoding) != nil {
 		return ""
 	}
 	return plain
 }
 
 // texts returns the elements of an array that holds texts alone.
-func texts(value runs.JSON) (list []string, ok bool) {
-	if runs.KindOf(value) != '[' {
+func texts(value api.JSON) (list []string, ok bool) {
+	if document.Kind(value) != '[' {
 		return nil, false
 	}
 	list = []string{}
 	for _, element := range elements(value) {
-		if runs.KindOf(element) != '"' {
+		if document.Kind(element) != '"' {
 			return nil, false
 		}
 		list = append(list, text(element))
@@ -86,7 +87,7 @@ func texts(value runs.JSON) (list []string, ok bool) {
 }
 
 // isTrue reports whether a value is true itself.
-func isTrue(value runs.JSON) bool { return runs.KindOf(value) == 't' }
+func isTrue(value api.JSON) bool { return document.Kind(value) == 't' }
 
 // object is a JSON object that is being put together. A name that is there already
 // keeps its value.
@@ -121,16 +122,16 @@ func (o *object) putText(name, value string) {
 }
 
 // json returns the object; nothing may be put into it afterwards.
-func (o *object) json() runs.JSON {
+func (o *object) json() api.JSON {
 	if o.text.Len() == 0 {
-		return runs.JSON("{}")
+		return api.JSON("{}")
 	}
 	o.text.WriteByte('}')
 	return o.text.Bytes()
 }
 
 // encode writes a document of this package, all of which have a JSON form.
-func encode(value any) runs.JSON {
+func encode(value any) api.JSON {
 	written, err := json.Marshal(value, encoding)
 	if err != nil {
 		panic("codex: a document has no JSON form: " + err.Error())
@@ -149,7 +150,7 @@ func pretty(value any) string {
 }
 
 // compact returns a value on one line.
-func compact(value runs.JSON) string {
+func compact(value api.JSON) string {
 	written := jsontext.Value(slices.Clone(value))
 	if err := written.Compact(encoding); err != nil {
 		return string(value)

@@ -5,16 +5,17 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // change is one thing that happened to a request, as an event of the log tells it.
 // Exactly one of its members is set.
 type change struct {
-	approval  *runs.ApprovalRequest
-	toolInput *runs.UserQuestionRequest
+	approval  *api.ApprovalRequest
+	toolInput *api.UserQuestionRequest
 	// settled says what became of a request, which it names by its id in its run.
-	settled *runs.Resolution
+	settled *api.Resolution
 }
 
 // raisedEvent and settledEvent are what is read of the bodies of events.
@@ -23,32 +24,32 @@ type (
 		Requests []R `json:"requests"`
 	}
 	settledEvent struct {
-		Resolution  *runs.Resolution  `json:"resolution"`
-		Resolutions []runs.Resolution `json:"resolutions"`
+		Resolution  *api.Resolution  `json:"resolution"`
+		Resolutions []api.Resolution `json:"resolutions"`
 	}
 )
 
 // changesOf reads an event. Most events tell of nothing that this dialect shows.
-func changesOf(event *runs.Event) ([]change, error) {
+func changesOf(event *model.Event) ([]change, error) {
 	var changes []change
 	switch event.Type { //nolint:exhaustive // workers write types of their own too: what is not about a request is left out
-	case runs.EventWaitingForApproval:
-		var raised raisedEvent[runs.ApprovalRequest]
+	case api.EventWaitingForApproval:
+		var raised raisedEvent[api.ApprovalRequest]
 		if err := read(event, &raised); err != nil {
 			return nil, err
 		}
 		for i := range raised.Requests {
 			changes = append(changes, change{approval: &raised.Requests[i]})
 		}
-	case runs.EventWaitingForUserQuestion:
-		var raised raisedEvent[runs.UserQuestionRequest]
+	case api.EventWaitingForUserQuestion:
+		var raised raisedEvent[api.UserQuestionRequest]
 		if err := read(event, &raised); err != nil {
 			return nil, err
 		}
 		for i := range raised.Requests {
 			changes = append(changes, change{toolInput: &raised.Requests[i]})
 		}
-	case runs.EventApprovalResolved, runs.EventUserQuestionResolved, runs.EventParentClarificationResolved:
+	case api.EventApprovalResolved, api.EventUserQuestionResolved, api.EventParentClarificationResolved:
 		var over settledEvent
 		if err := read(event, &over); err != nil {
 			return nil, err
@@ -63,7 +64,7 @@ func changesOf(event *runs.Event) ([]change, error) {
 	return changes, nil
 }
 
-func read(event *runs.Event, into any) error {
+func read(event *model.Event, into any) error {
 	if err := json.Unmarshal(event.Body, into, encoding); err != nil {
 		return fmt.Errorf("read event %d of session %s: %w", event.EventID, event.SessionID, err)
 	}

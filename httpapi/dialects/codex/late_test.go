@@ -10,7 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // testLate holds the column of codex in the race table: whatever came before, and on
@@ -114,7 +116,7 @@ func testLate(t *testing.T, service, other *replica) {
 			return err == nil && now >= past
 		}, 5*time.Second, 10*time.Millisecond)
 		service.decide(t, approvalID, `{"decision":"accept"}`).want(http.StatusNotFound)
-		require.Equal(t, runs.OutcomeExpired, service.recorded(t, r).Outcome)
+		require.Equal(t, api.OutcomeExpired, service.recorded(t, r).Outcome)
 	})
 }
 
@@ -194,10 +196,10 @@ func testRaces(t *testing.T, service, other *replica) {
 type stale struct {
 	runs.Store
 	mu    sync.Mutex
-	shown map[string]runs.PendingRequest
+	shown map[string]model.PendingRequest
 }
 
-func (s *stale) RequestByHandle(ctx context.Context, handle string) (*runs.PendingRequest, error) {
+func (s *stale) RequestByHandle(ctx context.Context, handle string) (*model.PendingRequest, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known, there := s.shown[handle]; there {
@@ -214,7 +216,7 @@ func (s *stale) RequestByHandle(ctx context.Context, handle string) (*runs.Pendi
 // before it.
 func TestDoorDecides(t *testing.T) {
 	t.Parallel()
-	service := serve(t, &stale{Store: openSQLite(t), shown: map[string]runs.PendingRequest{}})
+	service := serve(t, &stale{Store: openSQLite(t), shown: map[string]model.PendingRequest{}})
 	const yes = `{"decision":"accept","answers":{"where":{"answers":["prod"]},"how":{"answers":["x"]}}}`
 	bodies := []string{yes, `{"decision":"decline"}`, `{"decision":"cancel"}`}
 

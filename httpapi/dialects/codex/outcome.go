@@ -3,7 +3,7 @@ package codex
 import (
 	"cmp"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // The decisions of this dialect.
@@ -39,24 +39,24 @@ type settled struct {
 
 // settledAs translates what was recorded, on whatever face. What nobody decided, because
 // its time, its run or its session was over, has expired.
-func settledAs(resolution *runs.Resolution) settled {
+func settledAs(resolution *api.Resolution) settled {
 	switch resolution.Via {
-	case runs.ViaClock, runs.ViaWorker, runs.ViaRunEnded, runs.ViaCancel, runs.ViaInterrupt, runs.ViaEnd:
+	case api.ViaClock, api.ViaWorker, api.ViaRunEnded, api.ViaCancel, api.ViaInterrupt, api.ViaEnd:
 		return settled{Status: statusExpired}
 	}
 	one := settled{Status: statusResolved}
 	switch resolution.Outcome {
-	case runs.OutcomeAllowed, runs.OutcomeAnswered:
+	case api.OutcomeAllowed, api.OutcomeAnswered:
 		one.Decision = accept
-	case runs.OutcomeDenied, runs.OutcomeDeclined:
+	case api.OutcomeDenied, api.OutcomeDeclined:
 		one.Decision = decline
-	case runs.OutcomeCancelled:
+	case api.OutcomeCancelled:
 		// A cancel takes along whatever else is open on its run, without a payload.
 		if resolution.Via == Via && resolution.RuntimePayload == nil {
 			return settled{Status: statusExpired}
 		}
 		one.Decision = cancel
-	case runs.OutcomeExpired:
+	case api.OutcomeExpired:
 		return settled{Status: statusExpired}
 	}
 	return one
@@ -64,7 +64,7 @@ func settledAs(resolution *runs.Resolution) settled {
 
 // settledApproval is settledAs with the scope. A decision that a rule made, or with which
 // one was written, holds beyond its turn.
-func settledApproval(resolution *runs.Resolution) settled {
+func settledApproval(resolution *api.Resolution) settled {
 	one := settledAs(resolution)
 	if one.Status == statusExpired {
 		return one
@@ -83,7 +83,7 @@ type runtimeDecision struct {
 }
 
 // decisionPayload is the table of codex.md 3.4.
-func decisionPayload(method, decision, scope string) runs.JSON {
+func decisionPayload(method, decision, scope string) api.JSON {
 	words := map[string]string{accept: "accept", decline: "decline", cancel: "cancel"}
 	forSession := "acceptForSession"
 	if legacy(method) {

@@ -9,8 +9,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // The codes of refusals (codex.md 3.1).
@@ -30,21 +32,21 @@ const (
 )
 
 // refusal is a reply other than 200, with the body that it has on the wire.
-type refusal struct {
+type faceError struct {
 	status int
 	body   any
 	// cause is a failure of ours, for the log.
 	cause error
 }
 
-func (r *refusal) Error() string {
+func (r *faceError) Error() string {
 	if r.cause != nil {
 		return r.cause.Error()
 	}
 	return http.StatusText(r.status)
 }
 
-func (r *refusal) Unwrap() error { return r.cause }
+func (r *faceError) Unwrap() error { return r.cause }
 
 // failure is the body of a refusal that says why.
 type failure struct {
@@ -63,14 +65,14 @@ type issue struct {
 	Message string `json:"message"`
 }
 
-func invalid(issues ...issue) *refusal {
-	return &refusal{status: http.StatusBadRequest, body: failure{
+func invalid(issues ...issue) *faceError {
+	return &faceError{status: http.StatusBadRequest, body: failure{
 		Status: statusError, Code: codeInvalidRequest, Message: "request validation failed", Issues: issues,
 	}}
 }
 
-func failed(status int, message string) *refusal {
-	return &refusal{status: status, body: failure{Status: statusError, Code: codeRequestFailed, Message: message}}
+func failed(status int, message string) *faceError {
+	return &faceError{status: status, body: failure{Status: statusError, Code: codeRequestFailed, Message: message}}
 }
 
 // answer puts the errors of a handler into the words of the contract.
@@ -91,16 +93,16 @@ func (f *face) answer(handler wire.HandlerFunc) wire.HandlerFunc {
 
 // refusalOf returns the reply to an error. One that is not the caller's is 500, and
 // its text stays out of the reply.
-func refusalOf(err error) *refusal {
-	var refused *refusal
+func refusalOf(err error) *faceError {
+	var refused *faceError
 	if errors.As(err, &refused) {
 		return refused
 	}
-	var domain *runs.Error
+	var domain *refusal.Error
 	if !errors.As(err, &domain) {
 		return internal(err)
 	}
-	if domain.Code == runs.CodeInvalidRequest {
+	if domain.Code == api.CodeInvalidRequest {
 		return invalid(issuesOf(domain, nil)...)
 	}
 	status := wire.ProblemOf(domain).Status
@@ -110,15 +112,15 @@ func refusalOf(err error) *refusal {
 	return failed(status, domain.Detail)
 }
 
-func internal(err error) *refusal {
-	return &refusal{status: http.StatusInternalServerError, cause: err, body: failure{
+func internal(err error) *faceError {
+	return &faceError{status: http.StatusInternalServerError, cause: err, body: failure{
 		Status: statusError, Code: codeInternalError, Message: "internal server error",
 	}}
 }
 
 // issuesOf turns the faults of an error into issues; rename, when it is given, puts the
 // path of the domain's command into that of this contract's body.
-func issuesOf(err *runs.Error, rename func([]any) []any) []issue {
+func issuesOf(err *refusal.Error, rename func([]any) []any) []issue {
 	issues := make([]issue, 0, max(1, len(err.Faults)))
 	for _, fault := range err.Faults {
 		path := pathOf(fault.Pointer)
@@ -159,7 +161,7 @@ func (f *face) decode(w http.ResponseWriter, r *http.Request, into any) error {
 }
 
 // choose reads a member that must be one of some texts.
-func choose(value runs.JSON, name string, options ...string) (string, *issue) {
+func choose(value api.JSON, name string, options ...string) (string, *issue) {
 	quoted := make([]string, len(options))
 	for i, option := range options {
 		quoted[i] = "'" + option + "'"
@@ -168,7 +170,7 @@ func choose(value runs.JSON, name string, options ...string) (string, *issue) {
 	switch {
 	case value == nil:
 		return "", &issue{Code: "invalid_type", Path: []any{name}, Message: "Required"}
-	case runs.KindOf(value) != '"':
+	case document.Kind(value) != '"':
 		return "", &issue{Code: "invalid_type", Path: []any{name}, Message: "Expected " + expected + ", received " + kindOf(value)}
 	}
 	given := text(value)
@@ -184,8 +186,8 @@ func choose(value runs.JSON, name string, options ...string) (string, *issue) {
 }
 
 // kindOf names the type of a value.
-func kindOf(value runs.JSON) string {
-	switch runs.KindOf(value) {
+func kindOf(value api.JSON) string {
+	switch document.Kind(value) {
 	case 'n':
 		return "null"
 	case 't', 'f':
@@ -204,8 +206,8 @@ func kindOf(value runs.JSON) string {
 }
 
 // domainError returns the refusal of the domain that an error is, or nil.
-func domainError(err error) *runs.Error {
-	var domain *runs.Error
+func domainError(err error) *refusal.Error {
+	var domain *refusal.Error
 	if errors.As(err, &domain) {
 		return domain
 	}

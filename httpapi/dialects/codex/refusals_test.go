@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // failed checks that the reply is a request_failed.
@@ -109,7 +110,7 @@ func (b *broken) Do(ctx context.Context, command runs.Command) (runs.Reply, erro
 	return b.Store.Do(ctx, command)
 }
 
-func (b *broken) SessionHead(ctx context.Context, sessionID string) (*runs.Session, error) {
+func (b *broken) SessionHead(ctx context.Context, sessionID string) (*model.Session, error) {
 	if b.reading != nil {
 		return nil, b.reading
 	}

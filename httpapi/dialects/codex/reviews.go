@@ -5,8 +5,11 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // What may wait to be asked for, and how many approvals are remembered as asked for.
@@ -34,7 +37,7 @@ func newReviews(services dialects.Services) *reviews {
 
 // ask returns at once. When too many wait already, whoever lists the approval again asks
 // again.
-func (v *reviews) ask(request *runs.Request) {
+func (v *reviews) ask(request *model.Request) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.known[request.Handle] || len(v.waiting) >= maxReviewsWaiting || v.services.Draining.Err() != nil {
@@ -57,7 +60,7 @@ func (v *reviews) work() {
 		ctx, cancel := context.WithTimeout(v.services.Draining, readTimeout)
 		_, err := v.services.Store.Do(ctx, command)
 		cancel()
-		if err == nil || runs.ErrorCode(err) == runs.CodeRunNotFound || runs.ErrorCode(err) == runs.CodeRequestNotFound {
+		if err == nil || refusal.CodeOf(err) == api.CodeRunNotFound || refusal.CodeOf(err) == api.CodeRequestNotFound {
 			continue
 		}
 		v.forget(command.Handle)

@@ -10,14 +10,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // reviewsOf returns the reviews that are owed in a session.
-func reviewsOf(t *testing.T, store runs.Store, session string) []runs.Effect {
+func reviewsOf(t *testing.T, store runs.Store, session string) []model.Effect {
 	t.Helper()
 	effects, err := store.Effects(context.Background(), runs.EffectQuery{SessionID: session, Limit: 100})
 	require.NoError(t, err)
@@ -44,7 +46,7 @@ func testReviews(t *testing.T, service, other *replica) {
 	owed := reviewsOf(t, service.store, r.session)
 	require.Len(t, owed, 2)
 	for i := range owed {
-		require.Equal(t, runs.EffectReviewApproval, owed[i].Kind)
+		require.Equal(t, api.EffectReviewApproval, owed[i].Kind)
 	}
 }
 

@@ -6,8 +6,11 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // deletedSession is the body of 410.
@@ -28,30 +31,30 @@ type systemSession struct {
 }
 
 // isSystem reports whether a session is reserved for the machinery of its owner.
-func isSystem(session *runs.Session) bool { return isTrue(member(session.Metadata, "system")) }
+func isSystem(session *model.Session) bool { return isTrue(member(session.Metadata, "system")) }
 
 // visible returns the session of the path when it may be shown, and nil when there is
 // none, which is no error here. A session that has ended is gone before it is anything
 // else (codex.md 3.3.1).
-func (f *face) visible(r *http.Request) (*runs.Session, error) {
+func (f *face) visible(r *http.Request) (*model.Session, error) {
 	sessionID := wire.PathID(r, "sessionId")
-	if !runs.ValidID(sessionID) {
+	if !refusal.ValidID(sessionID) {
 		return nil, nil
 	}
 	session, err := f.Store.SessionHead(r.Context(), sessionID)
 	switch {
-	case runs.ErrorCode(err) == runs.CodeSessionNotFound:
+	case refusal.CodeOf(err) == api.CodeSessionNotFound:
 		return nil, nil
 	case err != nil:
 		return nil, err
 	case session.EndedAtMs != 0:
-		return nil, &refusal{status: http.StatusGone, body: deletedSession{
+		return nil, &faceError{status: http.StatusGone, body: deletedSession{
 			Status: statusDeleted, SessionID: sessionID, Title: text(member(session.Metadata, "title")),
 			Message:   "This chat was permanently deleted and is no longer available.",
 			DeletedAt: isoTime(session.EndedAtMs),
 		}}
 	case isSystem(session):
-		return nil, &refusal{status: http.StatusForbidden, body: systemSession{
+		return nil, &faceError{status: http.StatusForbidden, body: systemSession{
 			Status: statusError, Code: codeSystemSession, SessionID: sessionID,
 			Message: "system-owned sessions are reserved for orchestrator workers",
 		}}
@@ -60,7 +63,7 @@ func (f *face) visible(r *http.Request) (*runs.Session, error) {
 }
 
 func (f *face) listApprovals(w http.ResponseWriter, r *http.Request) error {
-	requests, err := f.open(r, runs.KindApproval)
+	requests, err := f.open(r, model.KindApproval)
 	if err != nil {
 		return err
 	}
@@ -77,7 +80,7 @@ func (f *face) listApprovals(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (f *face) listToolInputs(w http.ResponseWriter, r *http.Request) error {
-	requests, err := f.open(r, runs.KindQuestion)
+	requests, err := f.open(r, model.KindQuestion)
 	if err != nil {
 		return err
 	}
@@ -95,7 +98,7 @@ const readRequests = 500
 
 // open returns the open requests of the session of the path, those that were raised
 // first first.
-func (f *face) open(r *http.Request, kind runs.RequestKind) ([]runs.PendingRequest, error) {
+func (f *face) open(r *http.Request, kind model.RequestKind) ([]model.PendingRequest, error) {
 	session, err := f.visible(r)
 	if session == nil || err != nil {
 		return nil, err
@@ -103,8 +106,8 @@ func (f *face) open(r *http.Request, kind runs.RequestKind) ([]runs.PendingReque
 	return f.openOf(r.Context(), session.SessionID, kind)
 }
 
-func (f *face) openOf(ctx context.Context, sessionID string, kind runs.RequestKind) ([]runs.PendingRequest, error) {
-	var all []runs.PendingRequest
+func (f *face) openOf(ctx context.Context, sessionID string, kind model.RequestKind) ([]model.PendingRequest, error) {
+	var all []model.PendingRequest
 	query := runs.RequestQuery{Kind: kind, SessionID: sessionID, Limit: readRequests}
 	for {
 		page, err := f.Store.PendingRequests(ctx, query)
@@ -118,7 +121,7 @@ func (f *face) openOf(ctx context.Context, sessionID string, kind runs.RequestKi
 		last := &page[len(page)-1].Request
 		query.After = &runs.RequestPosition{SessionID: last.SessionID, RunID: last.RunID, RequestID: last.RequestID}
 	}
-	slices.SortFunc(all, func(a, b runs.PendingRequest) int {
+	slices.SortFunc(all, func(a, b model.PendingRequest) int {
 		return cmp.Or(cmp.Compare(a.Request.CreatedAtMs, b.Request.CreatedAtMs),
 			cmp.Compare(a.Request.Number, b.Request.Number), cmp.Compare(a.Request.RunID, b.Request.RunID))
 	})

@@ -12,8 +12,11 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 const (
@@ -152,7 +155,7 @@ func (s *socket) Gap(string) error {
 }
 
 // Events sends what the client wants of some events.
-func (s *socket) Events(events []*runs.Event) error {
+func (s *socket) Events(events []*model.Event) error {
 	for _, event := range events {
 		wanted, err := s.wants(event)
 		if err != nil {
@@ -174,7 +177,7 @@ func (s *socket) Events(events []*runs.Event) error {
 	return nil
 }
 
-func (s *socket) wants(event *runs.Event) (bool, error) {
+func (s *socket) wants(event *model.Event) (bool, error) {
 	filter := s.filter.Load()
 	if filter != nil && *filter != event.SessionID || s.told(event) {
 		return false, nil
@@ -187,7 +190,7 @@ func (s *socket) wants(event *runs.Event) (bool, error) {
 }
 
 // told reports whether the client was told of the event before.
-func (s *socket) told(event *runs.Event) bool {
+func (s *socket) told(event *model.Event) bool {
 	if event.EventID <= s.seen[event.SessionID] {
 		return true
 	}
@@ -250,10 +253,10 @@ func (s *socket) listen() {
 
 // obey carries out a command and returns what it is answered with, if anything.
 func (s *socket) obey(kind websocket.MessageType, message []byte) []byte {
-	if kind != websocket.MessageText || runs.CheckJSON(message) != nil {
+	if kind != websocket.MessageText || document.Check(message) != nil {
 		return invalidCommand
 	}
-	switch command := runs.JSON(message); text(member(command, "type")) {
+	switch command := api.JSON(message); text(member(command, "type")) {
 	case "ping":
 		return pong
 	case "unsubscribe":

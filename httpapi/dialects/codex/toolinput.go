@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"strconv"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // methodToolInput is the method by which the runtime asks a person.
@@ -19,7 +20,7 @@ type PendingToolInput struct {
 	ItemID    *string    `json:"itemId"`
 	Summary   string     `json:"summary"`
 	Questions []Question `json:"questions"`
-	Details   runs.JSON  `json:"details"`
+	Details   api.JSON   `json:"details"`
 	CreatedAt string     `json:"createdAt"`
 	Status    string     `json:"status"`
 }
@@ -42,7 +43,7 @@ type Option struct {
 }
 
 // pendingToolInput shows a question of a run, whatever worker asked it.
-func pendingToolInput(sessionID, runID string, request *runs.UserQuestionRequest) PendingToolInput {
+func pendingToolInput(sessionID, runID string, request *api.UserQuestionRequest) PendingToolInput {
 	at := placeOf(sessionID, runID, request.ToolCallID, request.Metadata)
 	questions := questionsOf(request)
 	return PendingToolInput{
@@ -64,7 +65,7 @@ func toolInputSummary(count int) string {
 
 // questionsOf returns what a person is asked: the questions of the request, or the one
 // that stands for the value that it wants.
-func questionsOf(request *runs.UserQuestionRequest) []Question {
+func questionsOf(request *api.UserQuestionRequest) []Question {
 	if request.ResponseSchema != nil {
 		wanted := typedQuestionOf(request)
 		return []Question{wanted.shown(request.Metadata)}
@@ -93,7 +94,7 @@ func (q *Question) offer(options []Option) {
 
 // marked reports whether a worker marked a question in the metadata of its request:
 // {"questions": {"<question id>": {"<mark>": true}}}, or {"<mark>": true} for all.
-func marked(metadata runs.JSON, questionID, mark string) bool {
+func marked(metadata api.JSON, questionID, mark string) bool {
 	if value := member(member(member(metadata, "questions"), questionID), mark); value != nil {
 		return isTrue(value)
 	}
@@ -102,8 +103,8 @@ func marked(metadata runs.JSON, questionID, mark string) bool {
 
 // toolInputDetails are the parameters of the runtime, when the worker sent them along,
 // or else what they would have been.
-func toolInputDetails(at *place, request *runs.UserQuestionRequest, questions []Question) runs.JSON {
-	if details := member(request.Metadata, "details"); runs.KindOf(details) == '{' {
+func toolInputDetails(at *place, request *api.UserQuestionRequest, questions []Question) api.JSON {
+	if details := member(request.Metadata, "details"); document.Kind(details) == '{' {
 		return details
 	}
 	details := at.details()

@@ -8,11 +8,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // recorded is what stands in the row of the only settled request of a run.
-func (s *replica) recorded(t *testing.T, r run) runs.Resolution {
+func (s *replica) recorded(t *testing.T, r run) api.Resolution {
 	t.Helper()
 	_, settled, err := s.store.SettledAfter(t.Context(), r.id, 0)
 	require.NoError(t, err)
@@ -24,32 +24,32 @@ func testToolInput(t *testing.T, service, other *replica) {
 	const how = `"how":{"answers":["slowly"]}`
 	for name, c := range map[string]struct {
 		body    string
-		where   runs.UserQuestionAnswer
+		where   api.UserQuestionAnswer
 		payload string
 	}{
 		"a label": {
 			body:    `{"decision":"accept","answers":{"where":{"answers":["prod"]},` + how + `}}`,
-			where:   runs.UserQuestionAnswer{QuestionID: "where", SelectedOptionIDs: []string{"p"}},
+			where:   api.UserQuestionAnswer{QuestionID: "where", SelectedOptionIDs: []string{"p"}},
 			payload: `{"answers":{"where":{"answers":["prod"]},"how":{"answers":["slowly"]}}}`,
 		},
 		"an option id": {
 			body:    `{"decision":"accept","answers":{"where":{"answers":["s"]},` + how + `}}`,
-			where:   runs.UserQuestionAnswer{QuestionID: "where", SelectedOptionIDs: []string{"s"}},
+			where:   api.UserQuestionAnswer{QuestionID: "where", SelectedOptionIDs: []string{"s"}},
 			payload: `{"answers":{"where":{"answers":["s"]},"how":{"answers":["slowly"]}}}`,
 		},
 		"free text": {
 			body:    `{"decision":"accept","answers":{"where":{"answers":["the cellar","left"]},` + how + `}}`,
-			where:   runs.UserQuestionAnswer{QuestionID: "where", FreeformAnswer: "the cellar\nleft"},
+			where:   api.UserQuestionAnswer{QuestionID: "where", FreeformAnswer: "the cellar\nleft"},
 			payload: `{"answers":{"where":{"answers":["the cellar","left"]},"how":{"answers":["slowly"]}}}`,
 		},
 		"an option and a note": {
 			body:    `{"decision":"accept","answers":{"where":{"answers":["user_note: after lunch","prod","p"]},` + how + `}}`,
-			where:   runs.UserQuestionAnswer{QuestionID: "where", SelectedOptionIDs: []string{"p"}, FreeformAnswer: "user_note: after lunch"},
+			where:   api.UserQuestionAnswer{QuestionID: "where", SelectedOptionIDs: []string{"p"}, FreeformAnswer: "user_note: after lunch"},
 			payload: `{"answers":{"where":{"answers":["user_note: after lunch","prod","p"]},"how":{"answers":["slowly"]}}}`,
 		},
 		"a question that nobody asked": {
 			body:    `{"decision":"accept","answers":{"where":{"answers":["prod"]},"other":{"answers":[]},` + how + `}}`,
-			where:   runs.UserQuestionAnswer{QuestionID: "where", SelectedOptionIDs: []string{"p"}},
+			where:   api.UserQuestionAnswer{QuestionID: "where", SelectedOptionIDs: []string{"p"}},
 			payload: `{"answers":{"where":{"answers":["prod"]},"other":{"answers":[]},"how":{"answers":["slowly"]}}}`,
 		},
 	} {
@@ -59,10 +59,10 @@ func testToolInput(t *testing.T, service, other *replica) {
 			other.reply(t, requestID, c.body, header("X-Actor", "mia")).
 				is(http.StatusOK, fmt.Sprintf(`{"status":"ok","requestId":%q,"threadId":%q}`, requestID, r.session))
 			recorded := service.recorded(t, r)
-			require.Equal(t, runs.OutcomeAnswered, recorded.Outcome)
+			require.Equal(t, api.OutcomeAnswered, recorded.Outcome)
 			require.Equal(t, "codex", recorded.Via)
 			require.Equal(t, "mia", recorded.ResolvedBy)
-			require.Equal(t, []runs.UserQuestionAnswer{c.where, {QuestionID: "how", FreeformAnswer: "slowly"}}, recorded.Answers)
+			require.Equal(t, []api.UserQuestionAnswer{c.where, {QuestionID: "how", FreeformAnswer: "slowly"}}, recorded.Answers)
 			require.Equal(t, c.payload, string(recorded.RuntimePayload))
 		})
 	}
@@ -71,14 +71,14 @@ func testToolInput(t *testing.T, service, other *replica) {
 		r := service.waiting(t, questions(`{"id":"q1","tool_call_id":"c","questions":[{"id":"m","header":"","question":"?","multi_select":true,
 			"options":[{"id":"a","label":"A"},{"id":"b","label":"B"},{"id":"c","label":"C"}]}]}`))
 		service.reply(t, service.requestID(t, r), `{"decision":"accept","answers":{"m":{"answers":["C","A","more"]}}}`).want(http.StatusOK)
-		require.Equal(t, []runs.UserQuestionAnswer{{QuestionID: "m", SelectedOptionIDs: []string{"c", "a"}, FreeformAnswer: "more"}}, service.recorded(t, r).Answers)
+		require.Equal(t, []api.UserQuestionAnswer{{QuestionID: "m", SelectedOptionIDs: []string{"c", "a"}, FreeformAnswer: "more"}}, service.recorded(t, r).Answers)
 	})
 
 	t.Run("decline lets the run go on, cancel ends it", func(t *testing.T) {
 		r := service.waiting(t, questions(question("q1", "")))
 		service.reply(t, service.requestID(t, r), `{"decision":"decline"}`).want(http.StatusOK)
 		recorded := service.recorded(t, r)
-		require.Equal(t, runs.OutcomeDeclined, recorded.Outcome)
+		require.Equal(t, api.OutcomeDeclined, recorded.Outcome)
 		require.Equal(t, `{"status":"decline"}`, string(recorded.RuntimePayload))
 		require.Equal(t, "running", service.get(t, "/v1/runs/"+r.id).at("status"))
 
@@ -87,15 +87,15 @@ func testToolInput(t *testing.T, service, other *replica) {
 		service.reply(t, requestID, `{"decision":"cancel"}`).
 			is(http.StatusOK, fmt.Sprintf(`{"status":"ok","requestId":%q,"threadId":%q}`, requestID, r.session))
 		recorded = service.recorded(t, r)
-		require.Equal(t, runs.OutcomeCancelled, recorded.Outcome)
+		require.Equal(t, api.OutcomeCancelled, recorded.Outcome)
 		require.Equal(t, `{"status":"cancel"}`, string(recorded.RuntimePayload))
 		require.Equal(t, "cancelled", service.get(t, "/v1/runs/"+r.id).at("status"))
 	})
 
 	for _, response := range []string{`null`, `false`, `"text"`, `[1,{"b":2,"a":1}]`, `{"answers":{}}`, `1.50`} {
 		t.Run("the response as it is: "+response, func(t *testing.T) {
-			for decision, outcome := range map[string]runs.Outcome{
-				"accept": runs.OutcomeAnswered, "decline": runs.OutcomeDeclined, "cancel": runs.OutcomeCancelled,
+			for decision, outcome := range map[string]api.Outcome{
+				"accept": api.OutcomeAnswered, "decline": api.OutcomeDeclined, "cancel": api.OutcomeCancelled,
 			} {
 				r := service.waiting(t, questions(question("q1", "")))
 				service.reply(t, service.requestID(t, r), fmt.Sprintf(`{"decision":%q,"answers":{"x":{"answers":["y"]}},"response":%s}`, decision, response)).want(http.StatusOK)

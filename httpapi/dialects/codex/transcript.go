@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"net/http"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // Entry is one item of a transcript (codex.md 3.7). It is the request first, and what
@@ -77,11 +78,11 @@ type transcript struct {
 type entry struct {
 	Entry
 	handle string
-	kind   runs.RequestKind
+	kind   model.RequestKind
 	key    requestKey
 }
 
-func (t *transcript) add(event *runs.Event) error {
+func (t *transcript) add(event *model.Event) error {
 	changes, err := changesOf(event)
 	if err != nil {
 		return err
@@ -116,14 +117,14 @@ func (t *transcript) open(one entry) {
 
 // close updates the entry of a request. A request that has none is older than what is
 // kept, or one that this dialect does not show.
-func (t *transcript) close(key requestKey, resolution *runs.Resolution) {
+func (t *transcript) close(key requestKey, resolution *api.Resolution) {
 	number, there := t.at[key]
 	if !there {
 		return
 	}
 	one := &t.entries[number-t.first]
 	one.CompletedAt = resolution.ResolvedAtMs
-	if one.kind == runs.KindApproval {
+	if one.kind == model.KindApproval {
 		over := settledApproval(resolution)
 		one.Type, one.Content = entryApprovalResolved, over.content("Approval")
 		one.Details = pretty(approvalResolved{one.handle, over})
@@ -150,7 +151,7 @@ func (t *transcript) newest() []Entry {
 	return list
 }
 
-func approvalEntry(event *runs.Event, approval *runs.ApprovalRequest) entry {
+func approvalEntry(event *model.Event, approval *api.ApprovalRequest) entry {
 	shown := pendingApproval(event.SessionID, event.RunID, approval)
 	return entry{
 		Entry: Entry{
@@ -159,11 +160,11 @@ func approvalEntry(event *runs.Event, approval *runs.ApprovalRequest) entry {
 			Details:   pretty(requestDetails(shown.Method, shown.CreatedAt, shown.Details, nil)),
 			StartedAt: approval.CreatedAtMs, Status: statusComplete,
 		},
-		handle: shown.ApprovalID, kind: runs.KindApproval, key: requestKey{event.RunID, approval.ID},
+		handle: shown.ApprovalID, kind: model.KindApproval, key: requestKey{event.RunID, approval.ID},
 	}
 }
 
-func toolInputEntry(event *runs.Event, question *runs.UserQuestionRequest) entry {
+func toolInputEntry(event *model.Event, question *api.UserQuestionRequest) entry {
 	shown := pendingToolInput(event.SessionID, event.RunID, question)
 	return entry{
 		Entry: Entry{
@@ -172,12 +173,12 @@ func toolInputEntry(event *runs.Event, question *runs.UserQuestionRequest) entry
 			Details:   pretty(requestDetails(shown.Method, shown.CreatedAt, shown.Details, shown.Questions)),
 			StartedAt: question.CreatedAtMs, Status: statusComplete,
 		},
-		handle: shown.RequestID, kind: runs.KindQuestion, key: requestKey{event.RunID, question.ID},
+		handle: shown.RequestID, kind: model.KindQuestion, key: requestKey{event.RunID, question.ID},
 	}
 }
 
 // requestDetails are the parameters of the runtime with what this service adds to them.
-func requestDetails(method, createdAt string, parameters runs.JSON, questions []Question) runs.JSON {
+func requestDetails(method, createdAt string, parameters api.JSON, questions []Question) api.JSON {
 	details := &object{}
 	details.put("method", method)
 	details.put("createdAt", createdAt)

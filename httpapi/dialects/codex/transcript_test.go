@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -129,14 +130,14 @@ func TestTranscriptIsBounded(t *testing.T) {
 	r := service.attached(t, approvals(approval("first", "")))
 	const more, batch = 5_100, 100
 	for n := 0; n < more; n += batch {
-		suspend := &runs.Suspend{RunID: r.id, Fence: 1, Suspension: runs.Suspension{Hold: true, Checkpoint: runs.JSON(`{}`)}}
+		suspend := &runs.Suspend{RunID: r.id, Fence: 1, Suspension: api.Suspension{Hold: true, Checkpoint: api.JSON(`{}`)}}
 		resolve := &runs.ResolveApprovals{RunID: r.id}
 		for i := range batch {
 			id := fmt.Sprintf("a%d", n+i)
-			suspend.Approvals = append(suspend.Approvals, runs.ApprovalRequest{
-				ID: id, ToolCallID: fmt.Sprintf("call-%d", n+i), ToolName: "bash", Input: runs.JSON(`{}`),
+			suspend.Approvals = append(suspend.Approvals, api.ApprovalRequest{
+				ID: id, ToolCallID: fmt.Sprintf("call-%d", n+i), ToolName: "bash", Input: api.JSON(`{}`),
 			})
-			resolve.Resolutions = append(resolve.Resolutions, runs.ApprovalDecision{RequestID: id, Behavior: runs.BehaviorDeny})
+			resolve.Resolutions = append(resolve.Resolutions, runs.ApprovalDecision{RequestID: id, Behavior: api.BehaviorDeny})
 		}
 		_, err := store.Do(t.Context(), suspend)
 		require.NoError(t, err)

@@ -5,7 +5,8 @@ import (
 	"cmp"
 	"strconv"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // typedQuestionID is the id of the question that stands for a typed one, unless its
@@ -16,18 +17,18 @@ const typedQuestionID = "value"
 type typedQuestion struct {
 	id, header, question string
 	choices              []choice
-	schema               runs.JSON
+	schema               api.JSON
 }
 
 // choice is a value that may be chosen by its label.
 type choice struct {
 	label, description string
-	value              runs.JSON
+	value              api.JSON
 }
 
 // typedQuestionOf reads a typed question (decisions.md 21 names where its words are).
 // The choices are those of the payload, else the values of the schema's enum.
-func typedQuestionOf(request *runs.UserQuestionRequest) typedQuestion {
+func typedQuestionOf(request *api.UserQuestionRequest) typedQuestion {
 	payload, schema := request.Payload, request.ResponseSchema
 	asked := typedQuestion{
 		id:     cmp.Or(text(member(payload, "id")), typedQuestionID),
@@ -52,8 +53,8 @@ func typedQuestionOf(request *runs.UserQuestionRequest) typedQuestion {
 
 // choiceOf reads one option of a payload: a value, or {label, description?, value?}. One
 // without a label is left out.
-func choiceOf(option runs.JSON) (choice, bool) {
-	if runs.KindOf(option) != '{' {
+func choiceOf(option api.JSON) (choice, bool) {
+	if document.Kind(option) != '{' {
 		return choice{label: labelOf(option), value: option}, true
 	}
 	one := choice{label: text(member(option, "label")), description: text(member(option, "description")), value: member(option, "value")}
@@ -63,14 +64,14 @@ func choiceOf(option runs.JSON) (choice, bool) {
 	return one, one.label != ""
 }
 
-func labelOf(value runs.JSON) string {
-	if runs.KindOf(value) == '"' {
+func labelOf(value api.JSON) string {
+	if document.Kind(value) == '"' {
 		return text(value)
 	}
 	return compact(value)
 }
 
-func (t *typedQuestion) shown(metadata runs.JSON) Question {
+func (t *typedQuestion) shown(metadata api.JSON) Question {
 	shown := Question{
 		ID: t.id, Header: t.header, Question: t.question,
 		IsOther: marked(metadata, t.id, "isOther"), IsSecret: marked(metadata, t.id, "isSecret"),
@@ -86,7 +87,7 @@ func (t *typedQuestion) shown(metadata runs.JSON) Question {
 // value returns the value that texts stand for: a choice with that label, or what the
 // type of the schema makes of the text. ok is false when they are not one value.
 // Whether it fits the schema is for the domain to say.
-func (t *typedQuestion) value(given []string) (value runs.JSON, ok bool) {
+func (t *typedQuestion) value(given []string) (value api.JSON, ok bool) {
 	if types := typesOf(t.schema); len(given) == 1 {
 		if value, ok := t.chosen(given[0]); ok {
 			return value, true
@@ -97,7 +98,7 @@ func (t *typedQuestion) value(given []string) (value runs.JSON, ok bool) {
 	} else if !types["array"] {
 		return nil, false
 	}
-	list := make([]runs.JSON, len(given))
+	list := make([]api.JSON, len(given))
 	items := typesOf(member(t.schema, "items"))
 	for i, one := range given {
 		if value, ok := t.chosen(one); ok {
@@ -109,7 +110,7 @@ func (t *typedQuestion) value(given []string) (value runs.JSON, ok bool) {
 	return encode(list), true
 }
 
-func (t *typedQuestion) chosen(label string) (runs.JSON, bool) {
+func (t *typedQuestion) chosen(label string) (api.JSON, bool) {
 	for _, one := range t.choices {
 		if one.label == label {
 			return one.value, true
@@ -119,7 +120,7 @@ func (t *typedQuestion) chosen(label string) (runs.JSON, bool) {
 }
 
 // typesOf returns the types that a schema names.
-func typesOf(schema runs.JSON) map[string]bool {
+func typesOf(schema api.JSON) map[string]bool {
 	types := map[string]bool{}
 	named := member(schema, "type")
 	if one := text(named); one != "" {
@@ -133,7 +134,7 @@ func typesOf(schema runs.JSON) map[string]bool {
 
 // convert returns a text as a value of one of the types. One that none of them reads
 // stays a text, which the domain refuses if it must.
-func convert(given string, types map[string]bool) runs.JSON {
+func convert(given string, types map[string]bool) api.JSON {
 	if value := readable(given, types); value != nil {
 		return value
 	}
@@ -142,12 +143,12 @@ func convert(given string, types map[string]bool) runs.JSON {
 
 // readable returns the JSON that a text is, when it is of one of the types other than
 // string. Where a string will do as well, a text that could be a number is a text.
-func readable(given string, types map[string]bool) runs.JSON {
-	value := runs.JSON(bytes.TrimSpace([]byte(given)))
-	if types["string"] || runs.CheckJSON(value) != nil {
+func readable(given string, types map[string]bool) api.JSON {
+	value := api.JSON(bytes.TrimSpace([]byte(given)))
+	if types["string"] || document.Check(value) != nil {
 		return nil
 	}
-	switch runs.KindOf(value) {
+	switch document.Kind(value) {
 	case '0':
 		if _, err := strconv.ParseFloat(string(value), 64); err == nil && (types["number"] || types["integer"]) {
 			return value

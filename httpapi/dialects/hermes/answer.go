@@ -8,7 +8,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // answer gives a text as the answer to one question. Whether it fits is for the door
@@ -16,7 +19,7 @@ import (
 func (f *face) answer(ctx context.Context, question *asked, text string, who runs.Actor) error {
 	if question.one != nil {
 		return f.give(ctx, question, who, runs.QuestionAnswer{
-			Answers: []runs.UserQuestionAnswer{answerTo(question.one, text)},
+			Answers: []api.UserQuestionAnswer{answerTo(question.one, text)},
 		})
 	}
 	// A value that the schema refuses changes nothing, so the readings of a text are
@@ -24,7 +27,7 @@ func (f *face) answer(ctx context.Context, question *asked, text string, who run
 	var err error
 	for _, value := range question.readings(text) {
 		err = f.give(ctx, question, who, runs.QuestionAnswer{Value: value})
-		if runs.ErrorCode(err) != runs.CodeInvalidRequest {
+		if refusal.CodeOf(err) != api.CodeInvalidRequest {
 			return err
 		}
 	}
@@ -47,8 +50,8 @@ func (f *face) give(ctx context.Context, question *asked, who runs.Actor, resolu
 // answerTo reads a text as an answer to a structured question: the labels or ids of
 // options select them, anything else is the person's own words, which are taken too
 // (hermes.md 7.2.12).
-func answerTo(question *runs.UserQuestion, text string) runs.UserQuestionAnswer {
-	answer := runs.UserQuestionAnswer{QuestionID: question.ID}
+func answerTo(question *api.UserQuestion, text string) api.UserQuestionAnswer {
+	answer := api.UserQuestionAnswer{QuestionID: question.ID}
 	if optionID, ok := optionOf(question, text); ok {
 		answer.SelectedOptionIDs = []string{optionID}
 		return answer
@@ -63,7 +66,7 @@ func answerTo(question *runs.UserQuestion, text string) runs.UserQuestionAnswer 
 }
 
 // optionOf returns the id of the option with that label, else of the one with that id.
-func optionOf(question *runs.UserQuestion, text string) (string, bool) {
+func optionOf(question *api.UserQuestion, text string) (string, bool) {
 	for i := range question.Options {
 		if strings.TrimSpace(question.Options[i].Label) == text {
 			return question.Options[i].ID, true
@@ -79,7 +82,7 @@ func optionOf(question *runs.UserQuestion, text string) (string, bool) {
 
 // optionsOf returns the options that a list with commas names, each once, or nil when
 // one of its items is none.
-func optionsOf(question *runs.UserQuestion, text string) []string {
+func optionsOf(question *api.UserQuestion, text string) []string {
 	var chosen []string
 	for item := range strings.SplitSeq(text, ",") {
 		optionID, ok := optionOf(question, strings.TrimSpace(item))
@@ -130,8 +133,8 @@ func (a *asked) choices() []string {
 
 // readings returns the values that a text can stand for as an answer to a typed
 // question: the option with that label or id, the text itself, and what it is as JSON.
-func (a *asked) readings(text string) []runs.JSON {
-	var values []runs.JSON
+func (a *asked) readings(text string) []api.JSON {
+	var values []api.JSON
 	for _, option := range a.payload().Options {
 		if option.value != nil && (option.label == text || option.id == text) {
 			values = append(values, option.value)
@@ -142,18 +145,18 @@ func (a *asked) readings(text string) []runs.JSON {
 	if err == nil {
 		values = append(values, literal)
 	}
-	if runs.CheckJSON([]byte(text)) == nil {
-		values = append(values, runs.JSON(text))
+	if document.Check([]byte(text)) == nil {
+		values = append(values, api.JSON(text))
 	}
 	return values
 }
 
 // enum returns the values that the schema of a typed question lists.
-func (a *asked) enum() []runs.JSON {
+func (a *asked) enum() []api.JSON {
 	var schema struct {
-		Enum []runs.JSON `json:"enum"`
+		Enum []api.JSON `json:"enum"`
 	}
-	if runs.KindOf(a.body.ResponseSchema) != '{' || json.Unmarshal(a.body.ResponseSchema, &schema) != nil {
+	if document.Kind(a.body.ResponseSchema) != '{' || json.Unmarshal(a.body.ResponseSchema, &schema) != nil {
 		return nil
 	}
 	return schema.Enum
@@ -169,23 +172,23 @@ type payload struct {
 // stands for itself.
 type payloadOption struct {
 	label, id string
-	value     runs.JSON
+	value     api.JSON
 }
 
 // payload reads what a worker sent along in a form of its own: what does not look like
 // a question or an option is left out.
 func (a *asked) payload() payload {
 	var members struct {
-		Question runs.JSON `json:"question"`
-		Options  runs.JSON `json:"options"`
+		Question api.JSON `json:"question"`
+		Options  api.JSON `json:"options"`
 	}
 	var read payload
-	if runs.KindOf(a.body.Payload) != '{' || json.Unmarshal(a.body.Payload, &members) != nil {
+	if document.Kind(a.body.Payload) != '{' || json.Unmarshal(a.body.Payload, &members) != nil {
 		return read
 	}
 	read.Question = textOf(members.Question)
-	var options []runs.JSON
-	if runs.KindOf(members.Options) != '[' || json.Unmarshal(members.Options, &options) != nil {
+	var options []api.JSON
+	if document.Kind(members.Options) != '[' || json.Unmarshal(members.Options, &options) != nil {
 		return read
 	}
 	for _, option := range options {
@@ -198,8 +201,8 @@ func (a *asked) payload() payload {
 
 // payloadOptionOf reads an option: a plain value, or an object with a label, an id, and
 // a value, of which the label and one of the others may be absent.
-func payloadOptionOf(option runs.JSON) (payloadOption, bool) {
-	switch runs.KindOf(option) {
+func payloadOptionOf(option api.JSON) (payloadOption, bool) {
+	switch document.Kind(option) {
 	case '{':
 	case '[', 'n':
 		return payloadOption{}, false
@@ -207,9 +210,9 @@ func payloadOptionOf(option runs.JSON) (payloadOption, bool) {
 		return payloadOption{label: strings.TrimSpace(shownText(option))}, true
 	}
 	var members struct {
-		Label runs.JSON `json:"label"`
-		ID    runs.JSON `json:"id"`
-		Value runs.JSON `json:"value"`
+		Label api.JSON `json:"label"`
+		ID    api.JSON `json:"id"`
+		Value api.JSON `json:"value"`
 	}
 	if json.Unmarshal(option, &members) != nil {
 		return payloadOption{}, false

@@ -7,8 +7,12 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // ApprovalIDHeader names the approval that a call without an approval_id has decided.
@@ -39,7 +43,7 @@ type pendingApproval struct {
 }
 
 // approvalOf puts an approval into the words of the dialect (decisions.md 21).
-func approvalOf(request *runs.Request) *pendingApproval {
+func approvalOf(request *model.Request) *pendingApproval {
 	asked := request.Approval()
 	shown := &pendingApproval{
 		ApprovalID: request.Handle, Command: commandOf(asked.Input),
@@ -58,11 +62,11 @@ func approvalOf(request *runs.Request) *pendingApproval {
 
 // commandOf returns the command of an input when it is text, else the whole input in
 // its compact form.
-func commandOf(input runs.JSON) string {
+func commandOf(input api.JSON) string {
 	var call struct {
-		Command runs.JSON `json:"command"`
+		Command api.JSON `json:"command"`
 	}
-	if runs.KindOf(input) == '{' && json.Unmarshal(input, &call) == nil && runs.KindOf(call.Command) == '"' {
+	if document.Kind(input) == '{' && json.Unmarshal(input, &call) == nil && document.Kind(call.Command) == '"' {
 		return textOf(call.Command)
 	}
 	return compact(input)
@@ -131,7 +135,7 @@ func (f *face) respondApproval(w http.ResponseWriter, r *http.Request) {
 		respond(w, r, http.StatusBadGateway, notRelayed{
 			Choice: choice, Relayed: true, Code: codeRelayFailed, Error: wire.ProblemOf(err).Detail,
 		})
-	case runs.ErrorCode(err) == runs.CodeInvalidRequest:
+	case refusal.CodeOf(err) == api.CodeInvalidRequest:
 		// The rule that the choice stands for may not be written (decisions.md 19).
 		refuse(w, r, http.StatusUnprocessableEntity, "The choice "+choice+" is not possible here: "+faultsOf(err))
 	default:
@@ -140,8 +144,8 @@ func (f *face) respondApproval(w http.ResponseWriter, r *http.Request) {
 }
 
 // validChoice reports whether a choice that was given, or none, is one that there is.
-func validChoice(given runs.JSON, choice string) bool {
-	if given != nil && runs.KindOf(given) != '"' {
+func validChoice(given api.JSON, choice string) bool {
+	if given != nil && document.Kind(given) != '"' {
 		return false
 	}
 	switch choice {
@@ -177,28 +181,28 @@ func (f *face) choose(ctx context.Context, header http.Header, sessionID, approv
 		}
 		return chosen{OK: true, Choice: choice}, nil
 	}
-	var refused *runs.Error
+	var refused *refusal.Error
 	if !errors.As(err, &refused) {
 		return chosen{}, err
 	}
 	switch refused.Code {
-	case runs.CodeRunStateConflict:
+	case api.CodeRunStateConflict:
 		if endedUnderway(refused.Recorded) {
 			return chosen{}, errRunOver
 		}
 		return f.stale(ctx, sessionID, choice)
-	case runs.CodeApprovalNotPending, runs.CodeApprovalStateConflict, runs.CodeRunNotFound, runs.CodeRequestNotFound:
+	case api.CodeApprovalNotPending, api.CodeApprovalStateConflict, api.CodeRunNotFound, api.CodeRequestNotFound:
 		return f.stale(ctx, sessionID, choice)
 	}
 	return chosen{}, err
 }
 
 // approvalMeant returns the open approval that a call is about, or nil.
-func (f *face) approvalMeant(ctx context.Context, sessionID, approvalID string) (*runs.Request, error) {
+func (f *face) approvalMeant(ctx context.Context, sessionID, approvalID string) (*model.Request, error) {
 	if approvalID != "" {
-		return openRequest(ctx, f.services.Store, runs.KindApproval, sessionID, approvalID)
+		return openRequest(ctx, f.services.Store, model.KindApproval, sessionID, approvalID)
 	}
-	open, err := openRequests(ctx, f.services.Store, runs.KindApproval, sessionID)
+	open, err := openRequests(ctx, f.services.Store, model.KindApproval, sessionID)
 	if err != nil || len(open) == 0 {
 		return nil, err
 	}
@@ -206,33 +210,33 @@ func (f *face) approvalMeant(ctx context.Context, sessionID, approvalID string) 
 }
 
 // resolutionOf keeps the scopes strictly apart: once writes no rule (hermes.md 2.7).
-func resolutionOf(target *runs.Request, choice string) runs.ApprovalDecision {
-	resolution := runs.ApprovalDecision{RequestID: target.RequestID, Behavior: runs.BehaviorDeny}
+func resolutionOf(target *model.Request, choice string) runs.ApprovalDecision {
+	resolution := runs.ApprovalDecision{RequestID: target.RequestID, Behavior: api.BehaviorDeny}
 	switch choice {
 	case choiceOnce:
-		resolution.Behavior = runs.BehaviorAllow
+		resolution.Behavior = api.BehaviorAllow
 	case choiceSession:
-		resolution.Behavior, resolution.Remember = runs.BehaviorAllow, runs.RememberSession
+		resolution.Behavior, resolution.Remember = api.BehaviorAllow, api.RememberSession
 	case choiceAlways:
 		forEver := int64(0)
-		resolution.Behavior, resolution.Remember, resolution.RememberForMs = runs.BehaviorAllow, runs.RememberAlways, &forEver
+		resolution.Behavior, resolution.Remember, resolution.RememberForMs = api.BehaviorAllow, api.RememberAlways, &forEver
 	}
 	return resolution
 }
 
 // endedUnderway reports whether an approval was settled by the end of its run, and by
 // nobody's choice and no deadline.
-func endedUnderway(recorded *runs.RecordedDecision) bool {
+func endedUnderway(recorded *api.RecordedDecision) bool {
 	if recorded == nil {
 		return true
 	}
-	return recorded.Outcome == runs.OutcomeCancelled || recorded.Via == runs.ViaRunEnded
+	return recorded.Outcome == api.OutcomeCancelled || recorded.Via == api.ViaRunEnded
 }
 
 // stale answers a click on what is no longer open. Only when nothing else is open is
 // it cleared: the other one is never touched.
 func (f *face) stale(ctx context.Context, sessionID, choice string) (chosen, error) {
-	open, err := openRequests(ctx, f.services.Store, runs.KindApproval, sessionID)
+	open, err := openRequests(ctx, f.services.Store, model.KindApproval, sessionID)
 	if err != nil {
 		return chosen{}, err
 	}

@@ -8,15 +8,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // testApprovals holds the table of hermes.md 2.5 as far as one caller sees it.
 func testApprovals(t *testing.T, s *service) {
 	t.Run("every choice, by its id", func(t *testing.T) {
 		t.Parallel()
-		for choice, outcome := range map[string]runs.Outcome{
-			"once": runs.OutcomeAllowed, "session": runs.OutcomeAllowed, "always": runs.OutcomeAllowed, "deny": runs.OutcomeDenied,
+		for choice, outcome := range map[string]api.Outcome{
+			"once": api.OutcomeAllowed, "session": api.OutcomeAllowed, "always": api.OutcomeAllowed, "deny": api.OutcomeDenied,
 		} {
 			// Keys of its own: what is allowed for always is allowed to every other test.
 			made := s.waiting(t, `"approvals":[`+approval("a1")+`,`+keyed("a2", `"`+runs.NewID("key")+`"`)+`]`)
@@ -43,7 +45,7 @@ func testApprovals(t *testing.T, s *service) {
 		t.Parallel()
 		made := s.waiting(t, approvals("a1"))
 		s.respond(t, made.SessionID, `"approval_id":"`+made.handle(t, "a1")+`"`).is(http.StatusOK, chose("deny"))
-		require.Equal(t, runs.OutcomeDenied, s.now(t, made).Resume.Approvals[0].Resolution.Outcome)
+		require.Equal(t, api.OutcomeDenied, s.now(t, made).Resume.Approvals[0].Resolution.Outcome)
 	})
 	t.Run("choices that there are not", func(t *testing.T) {
 		t.Parallel()
@@ -108,7 +110,7 @@ func testLostApprovals(t *testing.T, s *service) {
 		s.pendingApproval(t, made.SessionID).is(http.StatusOK, noApproval)
 
 		another := s.now(t, made)
-		if !runs.Terminal(another.Status) {
+		if !model.Terminal(another.Status) {
 			return
 		}
 		next := s.waitingIn(t, made.SessionID, approvals("a2"))

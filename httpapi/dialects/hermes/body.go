@@ -11,8 +11,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Limits of what a caller sends, in bytes.
@@ -28,17 +30,17 @@ const (
 // value for any member, and so the values are looked at one by one; a member that is
 // absent is nil.
 type approvalBody struct {
-	SessionID  runs.JSON `json:"session_id"`
-	Choice     runs.JSON `json:"choice"`
-	ApprovalID runs.JSON `json:"approval_id"`
+	SessionID  api.JSON `json:"session_id"`
+	Choice     api.JSON `json:"choice"`
+	ApprovalID api.JSON `json:"approval_id"`
 }
 
 type clarifyBody struct {
-	SessionID runs.JSON `json:"session_id"`
-	Response  runs.JSON `json:"response"`
-	Answer    runs.JSON `json:"answer"`
-	Choice    runs.JSON `json:"choice"`
-	ClarifyID runs.JSON `json:"clarify_id"`
+	SessionID api.JSON `json:"session_id"`
+	Response  api.JSON `json:"response"`
+	Answer    api.JSON `json:"answer"`
+	Choice    api.JSON `json:"choice"`
+	ClarifyID api.JSON `json:"clarify_id"`
 }
 
 // readBody reads a body into a value, whatever its media type. One that is no JSON
@@ -53,13 +55,13 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 		if errors.As(err, &limit) {
 			return errTooLarge
 		}
-		return runs.NewError(runs.CodeBadRequest, "the body could not be read to its end")
+		return refusal.New(api.CodeBadRequest, "the body could not be read to its end")
 	}
 	decodeBody(text.Bytes(), into)
 	return nil
 }
 
-var errTooLarge = runs.NewError(wire.CodePayloadTooLarge, "the body must have at most %d bytes", MaxBodyBytes)
+var errTooLarge = refusal.New(wire.CodePayloadTooLarge, "the body must have at most %d bytes", MaxBodyBytes)
 
 // decodeBody decodes all or nothing: a document with an error at its end has no
 // member. Of a member that is given twice the last counts, as in the original.
@@ -74,8 +76,8 @@ func decodeBody(text []byte, into any) {
 
 // truthy reports whether the original takes a value for given: not absent, null,
 // false, zero, or empty.
-func truthy(value runs.JSON) bool {
-	switch runs.KindOf(value) {
+func truthy(value api.JSON) bool {
+	switch document.Kind(value) {
 	case 't':
 		return true
 	case '"':
@@ -92,9 +94,9 @@ func truthy(value runs.JSON) bool {
 }
 
 // textOf returns a text, and "" for a value that is none.
-func textOf(value runs.JSON) string {
+func textOf(value api.JSON) string {
 	var text string
-	if runs.KindOf(value) != '"' || json.Unmarshal(value, &text) != nil {
+	if document.Kind(value) != '"' || json.Unmarshal(value, &text) != nil {
 		return ""
 	}
 	return text
@@ -102,11 +104,11 @@ func textOf(value runs.JSON) string {
 
 // idOf returns an id as a caller gave it. One that is no text is given and can be
 // nobody's: the name is one that no id has.
-func idOf(value runs.JSON) string {
+func idOf(value api.JSON) string {
 	switch {
 	case !truthy(value):
 		return ""
-	case runs.KindOf(value) == '"':
+	case document.Kind(value) == '"':
 		return textOf(value)
 	default:
 		return noID
@@ -118,15 +120,15 @@ const noID = "\x00"
 
 // shownText returns a value as a text for a person: a text as it is, anything else in
 // its compact form.
-func shownText(value runs.JSON) string {
-	if runs.KindOf(value) == '"' {
+func shownText(value api.JSON) string {
+	if document.Kind(value) == '"' {
 		return textOf(value)
 	}
 	return compact(value)
 }
 
 // compact returns a value without white space.
-func compact(value runs.JSON) string {
+func compact(value api.JSON) string {
 	short := jsontext.Value(slices.Clone(value))
 	if short.Compact(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
 		return string(value)
@@ -138,15 +140,15 @@ func compact(value runs.JSON) string {
 // its choice, whichever is the first that is not null (hermes.md 2.6).
 func (b *clarifyBody) response() string {
 	value := b.Response
-	for _, alias := range []runs.JSON{b.Answer, b.Choice} {
-		if value == nil || runs.KindOf(value) == 'n' {
+	for _, alias := range []api.JSON{b.Answer, b.Choice} {
+		if value == nil || document.Kind(value) == 'n' {
 			value = alias
 		}
 	}
 	switch {
 	case !truthy(value):
 		return ""
-	case runs.KindOf(value) == 't':
+	case document.Kind(value) == 't':
 		return "True" // the original's word for it
 	default:
 		return strings.TrimSpace(shownText(value))

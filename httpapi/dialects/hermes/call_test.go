@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -118,19 +119,19 @@ const (
 
 // run is a run that waits, as /v1 shows it.
 type run struct {
-	SessionID        string                     `json:"session_id"`
-	RunID            string                     `json:"run_id"`
-	Status           runs.Status                `json:"status"`
-	PendingApprovals []runs.ApprovalRequest     `json:"pending_approvals"`
-	PendingQuestions []runs.UserQuestionRequest `json:"pending_questions"`
+	SessionID        string                    `json:"session_id"`
+	RunID            string                    `json:"run_id"`
+	Status           api.Status                `json:"status"`
+	PendingApprovals []api.ApprovalRequest     `json:"pending_approvals"`
+	PendingQuestions []api.UserQuestionRequest `json:"pending_questions"`
 	Resume           struct {
 		Approvals []struct {
-			Request    runs.ApprovalRequest `json:"request"`
-			Resolution runs.Resolution      `json:"resolution"`
+			Request    api.ApprovalRequest `json:"request"`
+			Resolution api.Resolution      `json:"resolution"`
 		} `json:"approvals"`
 		Questions []struct {
-			Request    runs.UserQuestionRequest `json:"request"`
-			Resolution runs.AnswerForWorker     `json:"resolution"`
+			Request    api.UserQuestionRequest `json:"request"`
+			Resolution api.AnswerForWorker     `json:"resolution"`
 		} `json:"questions"`
 	} `json:"resume"`
 }

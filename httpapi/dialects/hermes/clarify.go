@@ -10,7 +10,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // ClarifyIDHeader names the clarification that a call without a clarify_id has
@@ -23,29 +26,29 @@ const staleText = "Clarification prompt expired or not found. The agent may have
 // pendingClarification is a PendingClarification (hermes.md 2.2). Its times are seconds
 // with a fraction.
 type pendingClarification struct {
-	ClarifyID      string    `json:"clarify_id"`
-	Question       string    `json:"question"`
-	ChoicesOffered []string  `json:"choices_offered"`
-	SessionID      string    `json:"session_id"`
-	Kind           string    `json:"kind"`
-	RequestedAt    runs.JSON `json:"requested_at"`
-	TimeoutSeconds int64     `json:"timeout_seconds"`
-	ExpiresAt      runs.JSON `json:"expires_at"`
+	ClarifyID      string   `json:"clarify_id"`
+	Question       string   `json:"question"`
+	ChoicesOffered []string `json:"choices_offered"`
+	SessionID      string   `json:"session_id"`
+	Kind           string   `json:"kind"`
+	RequestedAt    api.JSON `json:"requested_at"`
+	TimeoutSeconds int64    `json:"timeout_seconds"`
+	ExpiresAt      api.JSON `json:"expires_at"`
 }
 
 // asked is one question of a request: a typed one, or one of its structured ones.
 type asked struct {
 	id      string
-	request *runs.Request
-	body    *runs.UserQuestionRequest
+	request *model.Request
+	body    *api.UserQuestionRequest
 	// one is nil for a typed question.
-	one *runs.UserQuestion
+	one *api.UserQuestion
 }
 
 // askedBy returns the questions of an open request that have no answer yet, each with
 // an id of its own: the handle when there is one question, else with the question's id
 // behind it.
-func askedBy(request *runs.Request) ([]asked, error) {
+func askedBy(request *model.Request) ([]asked, error) {
 	body := request.Question()
 	if body.ResponseSchema != nil {
 		return []asked{{id: request.Handle, request: request, body: &body}}, nil
@@ -53,7 +56,7 @@ func askedBy(request *runs.Request) ([]asked, error) {
 	if len(body.Questions) == 1 {
 		return []asked{{id: request.Handle, request: request, body: &body, one: &body.Questions[0]}}, nil
 	}
-	var answers []runs.UserQuestionAnswer
+	var answers []api.UserQuestionAnswer
 	if request.PartialAnswers != nil {
 		if err := json.Unmarshal(request.PartialAnswers, &answers); err != nil {
 			return nil, errors.New("partial answers of request " + request.Handle + " cannot be read: " + err.Error())
@@ -75,7 +78,7 @@ func askedBy(request *runs.Request) ([]asked, error) {
 // openQuestions returns every question of a session that has no answer yet, those of
 // the oldest request first. Questions that children ask this session are among them.
 func openQuestions(ctx context.Context, reader runs.Reader, sessionID string) ([]asked, error) {
-	open, err := openRequests(ctx, reader, runs.KindQuestion, sessionID)
+	open, err := openRequests(ctx, reader, model.KindQuestion, sessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +97,7 @@ func openQuestions(ctx context.Context, reader runs.Reader, sessionID string) ([
 func (a *asked) view() *pendingClarification {
 	shown := &pendingClarification{
 		ClarifyID: a.id, Question: a.question(), ChoicesOffered: a.choices(), SessionID: a.request.SessionID,
-		Kind: "clarify", RequestedAt: seconds(a.request.CreatedAtMs), ExpiresAt: runs.JSON("0"),
+		Kind: "clarify", RequestedAt: seconds(a.request.CreatedAtMs), ExpiresAt: api.JSON("0"),
 	}
 	if dueAtMs := a.body.ExpiresAtMs; dueAtMs != nil {
 		// A whole number, rounded down but never to 0, which would say that there is no
@@ -106,9 +109,9 @@ func (a *asked) view() *pendingClarification {
 }
 
 // seconds writes milliseconds as seconds, exactly, with a fraction even when it is 0.
-func seconds(ms int64) runs.JSON {
+func seconds(ms int64) api.JSON {
 	fraction := strings.TrimRight(strconv.FormatInt(1000+ms%1000, 10)[1:], "0")
-	return runs.JSON(strconv.FormatInt(ms/1000, 10) + "." + cmp.Or(fraction, "0"))
+	return api.JSON(strconv.FormatInt(ms/1000, 10) + "." + cmp.Or(fraction, "0"))
 }
 
 func (f *face) pendingClarification(w http.ResponseWriter, r *http.Request) {
@@ -189,8 +192,8 @@ func (f *face) questionMeant(ctx context.Context, sessionID, clarifyID string) (
 		questions, err = openQuestions(ctx, f.services.Store, sessionID)
 	} else {
 		handle, _, _ := strings.Cut(clarifyID, ":")
-		var request *runs.Request
-		if request, err = openRequest(ctx, f.services.Store, runs.KindQuestion, sessionID, handle); request != nil {
+		var request *model.Request
+		if request, err = openRequest(ctx, f.services.Store, model.KindQuestion, sessionID, handle); request != nil {
 			questions, err = askedBy(request)
 		}
 	}
@@ -210,11 +213,11 @@ var errStale = errors.New("stale")
 
 // failAnswer tells why an answer was not taken.
 func (f *face) failAnswer(w http.ResponseWriter, r *http.Request, err error) {
-	switch runs.ErrorCode(err) {
-	case runs.CodeQuestionStateConflict, runs.CodeQuestionExpired, runs.CodeQuestionRequestMismatch,
-		runs.CodeQuestionResolutionConflict, runs.CodeRunStateConflict, runs.CodeRunNotFound, runs.CodeRequestNotFound:
+	switch refusal.CodeOf(err) {
+	case api.CodeQuestionStateConflict, api.CodeQuestionExpired, api.CodeQuestionRequestMismatch,
+		api.CodeQuestionResolutionConflict, api.CodeRunStateConflict, api.CodeRunNotFound, api.CodeRequestNotFound:
 		err = errStale
-	case runs.CodeInvalidRequest:
+	case api.CodeInvalidRequest:
 		// The answer does not fit its question, which stays open.
 		refuse(w, r, http.StatusBadRequest, "The response does not fit the question: "+faultsOf(err))
 		return

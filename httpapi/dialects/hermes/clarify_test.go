@@ -9,7 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 const route = `{"id":"q1","tool_call_id":"c","questions":[{"id":"route","header":"Route","question":"Which route?","multi_select":%t,
@@ -192,7 +193,7 @@ func testSeveralQuestions(t *testing.T, s *service) {
 		settled := s.now(t, made).Resume.Questions
 		require.Len(t, settled, 2)
 		require.Equal(t, "First?: A\nSecond?: B, A\nThird?: my own words", settled[0].Resolution.Summary)
-		require.Equal(t, runs.OutcomeAnswered, settled[0].Resolution.Outcome)
+		require.Equal(t, api.OutcomeAnswered, settled[0].Resolution.Outcome)
 		require.Equal(t, "hermes", settled[0].Resolution.Via)
 	})
 	t.Run("in any order, each by its id, and each once", func(t *testing.T) {
@@ -238,7 +239,7 @@ func testLostAnswers(t *testing.T, s *service) {
 		s.clarify(t, made.SessionID, late).is(http.StatusConflict, stale)
 		s.clarify(t, made.SessionID, `"response":"late"`).is(http.StatusConflict, stale)
 		s.pendingClarification(t, made.SessionID).is(http.StatusOK, noClarification)
-		if !runs.Terminal(s.now(t, made).Status) {
+		if !model.Terminal(s.now(t, made).Status) {
 			return
 		}
 		next := s.waitingIn(t, made.SessionID, questions(free("q2")))

@@ -9,8 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // troubled is a store to which something happens between a look-up and the decision.
@@ -33,7 +35,7 @@ func (s *troubled) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 	return s.Store.Do(ctx, command)
 }
 
-func (s *troubled) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]runs.PendingRequest, error) {
+func (s *troubled) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
 	s.reads.Add(1)
 	if broken := s.broken.Load(); broken != nil {
 		return nil, *broken
@@ -86,7 +88,7 @@ func TestBetweenLookUpAndDecision(t *testing.T) {
 				settle := func(made run) func() error {
 					return func() error {
 						_, err := store.Store.Do(t.Context(), &runs.ResolveApprovals{
-							RunID: made.RunID, Resolutions: []runs.ApprovalDecision{{RequestID: "a1", Behavior: runs.BehaviorDeny}},
+							RunID: made.RunID, Resolutions: []runs.ApprovalDecision{{RequestID: "a1", Behavior: api.BehaviorDeny}},
 						})
 						return err
 					}
@@ -129,7 +131,7 @@ func TestBetweenLookUpAndDecision(t *testing.T) {
 				}
 				store.then(func() error {
 					_, err := store.Store.Do(t.Context(), &runs.AnswerQuestion{RunID: asked.RunID, Resolution: runs.QuestionAnswer{
-						RequestID: "q1", Answers: []runs.UserQuestionAnswer{{QuestionID: "q", FreeformAnswer: "first"}},
+						RequestID: "q1", Answers: []api.UserQuestionAnswer{{QuestionID: "q", FreeformAnswer: "first"}},
 					}})
 					return err
 				})

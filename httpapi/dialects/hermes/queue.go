@@ -5,7 +5,10 @@ import (
 	"context"
 	"slices"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // queue is one of the two kinds of things that wait: how it is called on its stream,
@@ -16,26 +19,26 @@ type queue struct {
 	// read returns the first of the queue as the wire shows it, or nil, and how many
 	// there are.
 	read    func(ctx context.Context, reader runs.Reader, sessionID string) (head any, count int, err error)
-	changes func(event runs.EventType) bool
+	changes func(event api.EventType) bool
 }
 
 // queueCount is how many queues there are.
 const queueCount = 2
 
 var (
-	approvalQueue = queue{event: "approval", index: 0, read: readApprovals, changes: func(event runs.EventType) bool {
-		return event == runs.EventApprovalResolved || changesBoth(event)
+	approvalQueue = queue{event: "approval", index: 0, read: readApprovals, changes: func(event api.EventType) bool {
+		return event == api.EventApprovalResolved || changesBoth(event)
 	}}
-	clarifyQueue = queue{event: "clarify", index: 1, read: readClarifications, changes: func(event runs.EventType) bool {
-		return event == runs.EventUserQuestionResolved || event == runs.EventUserQuestionAnswered ||
-			event == runs.EventParentClarificationResolved || changesBoth(event)
+	clarifyQueue = queue{event: "clarify", index: 1, read: readClarifications, changes: func(event api.EventType) bool {
+		return event == api.EventUserQuestionResolved || event == api.EventUserQuestionAnswered ||
+			event == api.EventParentClarificationResolved || changesBoth(event)
 	}}
 )
 
 // changesBoth: a suspension may raise both kinds and is reported once, and the end of
 // a run settles whatever is open.
-func changesBoth(event runs.EventType) bool {
-	return event == runs.EventWaitingForApproval || event == runs.EventWaitingForUserQuestion || runs.Terminal(runs.Status(event))
+func changesBoth(event api.EventType) bool {
+	return event == api.EventWaitingForApproval || event == api.EventWaitingForUserQuestion || model.Terminal(api.Status(event))
 }
 
 // pending is what a stream tells, and the reply of the approvals' snapshot.
@@ -50,7 +53,7 @@ func (q *queue) pending(ctx context.Context, reader runs.Reader, sessionID strin
 }
 
 func readApprovals(ctx context.Context, reader runs.Reader, sessionID string) (head any, count int, err error) {
-	open, err := openRequests(ctx, reader, runs.KindApproval, sessionID)
+	open, err := openRequests(ctx, reader, model.KindApproval, sessionID)
 	if err != nil || len(open) == 0 {
 		return nil, 0, err
 	}
@@ -70,11 +73,11 @@ const readAtOnce = 500
 
 // openRequests returns what is open of a kind in a session, oldest first. A session
 // that cannot be has nothing.
-func openRequests(ctx context.Context, reader runs.Reader, kind runs.RequestKind, sessionID string) ([]runs.PendingRequest, error) {
-	if !runs.ValidID(sessionID) {
+func openRequests(ctx context.Context, reader runs.Reader, kind model.RequestKind, sessionID string) ([]model.PendingRequest, error) {
+	if !refusal.ValidID(sessionID) {
 		return nil, nil
 	}
-	var open []runs.PendingRequest
+	var open []model.PendingRequest
 	query := runs.RequestQuery{Kind: kind, SessionID: sessionID, Limit: readAtOnce}
 	for {
 		part, err := reader.PendingRequests(ctx, query)
@@ -88,7 +91,7 @@ func openRequests(ctx context.Context, reader runs.Reader, kind runs.RequestKind
 		last := &part[len(part)-1].Request
 		query.After = &runs.RequestPosition{SessionID: last.SessionID, RunID: last.RunID, RequestID: last.RequestID}
 	}
-	slices.SortFunc(open, func(a, b runs.PendingRequest) int {
+	slices.SortFunc(open, func(a, b model.PendingRequest) int {
 		return cmp.Or(cmp.Compare(a.Request.CreatedAtMs, b.Request.CreatedAtMs),
 			cmp.Compare(a.Request.Number, b.Request.Number), cmp.Compare(a.Request.RunID, b.Request.RunID))
 	})
@@ -97,12 +100,12 @@ func openRequests(ctx context.Context, reader runs.Reader, kind runs.RequestKind
 
 // openRequest returns the request of a kind that has a handle, when it is open and
 // belongs to the session; else nil.
-func openRequest(ctx context.Context, reader runs.Reader, kind runs.RequestKind, sessionID, handle string) (*runs.Request, error) {
-	if !runs.ValidID(handle) || !runs.ValidID(sessionID) {
+func openRequest(ctx context.Context, reader runs.Reader, kind model.RequestKind, sessionID, handle string) (*model.Request, error) {
+	if !refusal.ValidID(handle) || !refusal.ValidID(sessionID) {
 		return nil, nil
 	}
 	found, err := reader.RequestByHandle(ctx, handle)
-	if runs.ErrorCode(err) == runs.CodeRequestNotFound {
+	if refusal.CodeOf(err) == api.CodeRequestNotFound {
 		return nil, nil
 	}
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // gzipFrom is the size from which on a reply is compressed, when the caller takes it.
@@ -119,7 +119,7 @@ func (f *face) report(r *http.Request, status int, err error) {
 // faultsOf says in words what does not fit, and not where it stands in a body that the
 // caller never wrote.
 func faultsOf(err error) string {
-	var refused *runs.Error
+	var refused *refusal.Error
 	if !errors.As(err, &refused) || len(refused.Faults) == 0 {
 		return wire.ProblemOf(err).Detail
 	}

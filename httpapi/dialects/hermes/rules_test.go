@@ -7,8 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // keyed is an approval with pattern keys.
@@ -50,7 +52,7 @@ func testRules(t *testing.T, s *service) {
 			require.Equal(t, allowed, settled, keys)
 			if allowed {
 				resolution := made.Resume.Approvals[0].Resolution
-				require.Equal(t, runs.OutcomeAllowed, resolution.Outcome)
+				require.Equal(t, api.OutcomeAllowed, resolution.Outcome)
 				require.Equal(t, "rule:"+after.Resume.Approvals[0].Resolution.Rule.RuleID, resolution.Via)
 			}
 			s.pendingApproval(t, session).is(http.StatusOK, noApproval)
@@ -71,7 +73,7 @@ func testRules(t *testing.T, s *service) {
 		after := choose(t, runs.NewID("session"), "always", keyed("a1", one))
 		rule, err := s.store.Rule(t.Context(), after.Resume.Approvals[0].Resolution.Rule.RuleID)
 		require.NoError(t, err)
-		require.Equal(t, runs.GlobalRules, rule.Rule.SessionID)
+		require.Equal(t, rules.AllSessions, rule.Rule.SessionID)
 		require.Zero(t, rule.Rule.ExpiresAtMs)
 		_, settled := s.raised(t, runs.NewID("session"), keyed("a1", one))
 		require.True(t, settled)

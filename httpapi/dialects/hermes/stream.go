@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
@@ -94,12 +96,12 @@ type standing struct {
 func (s *subscriber) look(ctx context.Context) (standing, error) {
 	s.ctx = ctx
 	var stands standing
-	if runs.ValidID(s.board.sessionID) {
+	if refusal.ValidID(s.board.sessionID) {
 		session, err := s.face.services.Store.SessionHead(ctx, s.board.sessionID)
 		switch {
 		case err == nil:
 			stands.known, stands.over, stands.eventID = true, session.EndedAtMs != 0, session.LastEventID
-		case runs.ErrorCode(err) != runs.CodeSessionNotFound:
+		case refusal.CodeOf(err) != api.CodeSessionNotFound:
 			return standing{}, err
 		}
 	}
@@ -114,7 +116,7 @@ func (s *subscriber) look(ctx context.Context) (standing, error) {
 func (s *subscriber) follow(ctx context.Context, subscription *stream.Subscription, stands standing) error {
 	for !s.ended(ctx) {
 		switch {
-		case stands.over || !runs.ValidID(s.board.sessionID):
+		case stands.over || !refusal.ValidID(s.board.sessionID):
 			return s.idle(ctx, nil)
 		case !stands.known:
 			changes := s.face.services.Watches.Session(s.board.sessionID)
@@ -194,14 +196,14 @@ func (f *face) pollAfter(strangers int64) time.Duration {
 
 func (s *subscriber) there(ctx context.Context) (bool, error) {
 	_, err := s.face.services.Store.SessionHead(ctx, s.board.sessionID)
-	if runs.ErrorCode(err) == runs.CodeSessionNotFound {
+	if refusal.CodeOf(err) == api.CodeSessionNotFound {
 		return false, nil
 	}
 	return err == nil, err
 }
 
 // Events implements [stream.Sink]: it shows how things stand after the last of them.
-func (s *subscriber) Events(events []*runs.Event) error {
+func (s *subscriber) Events(events []*model.Event) error {
 	newest := int64(0)
 	for _, event := range events {
 		if s.queue.changes(event.Type) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -116,7 +117,7 @@ func testStreams(t *testing.T, s *service) {
 		stream := s.follow(t, "/api/clarify/stream", made.SessionID)
 		stream.shows("initial", made.handle(t, "q1"), 1)
 		stream.shows("clarify", "", 0)
-		require.Equal(t, runs.StatusCancelled, s.now(t, made).Status)
+		require.Equal(t, api.StatusCancelled, s.now(t, made).Status)
 	})
 	t.Run("a reconnect shows what is open then, and no ghost", func(t *testing.T) {
 		t.Parallel()
@@ -187,7 +188,7 @@ func testLongStreams(t *testing.T, s *service) {
 				default:
 				}
 				if _, err := s.store.Do(t.Context(), &runs.AppendEvents{
-					RunID: made.RunID, Fence: 1, Events: []runs.JSON{runs.JSON(`{"type":"delta","text":"x"}`)},
+					RunID: made.RunID, Fence: 1, Events: []api.JSON{api.JSON(`{"type":"delta","text":"x"}`)},
 				}); err != nil {
 					stopped <- err
 					return

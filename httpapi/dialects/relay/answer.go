@@ -8,8 +8,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // answer decides about one relay. The order of its errors is that of
@@ -36,8 +40,8 @@ func (f *face) answer(w http.ResponseWriter, r *http.Request) error {
 	if err == nil {
 		err = f.decide(r.Context(), request, response, who)
 	}
-	switch runs.ErrorCode(err) {
-	case runs.CodeRequestNotFound, runs.CodeApprovalNotPending, runs.CodeApprovalStateConflict:
+	switch refusal.CodeOf(err) {
+	case api.CodeRequestNotFound, api.CodeApprovalNotPending, api.CodeApprovalStateConflict:
 		// A run that is over takes its session with it, and that goes before.
 		over, readErr := f.runIsOver(r.Context(), sessionID, known.RunID)
 		switch {
@@ -47,7 +51,7 @@ func (f *face) answer(w http.ResponseWriter, r *http.Request) error {
 			return errUnknownSession
 		}
 		return errUnknownRelay
-	case runs.CodeRunStateConflict, runs.CodeRunNotFound, runs.CodeSessionNotFound, runs.CodeSessionEnded:
+	case api.CodeRunStateConflict, api.CodeRunNotFound, api.CodeSessionNotFound, api.CodeSessionEnded:
 		return errUnknownSession
 	}
 	if err != nil {
@@ -61,9 +65,9 @@ func (f *face) answer(w http.ResponseWriter, r *http.Request) error {
 // openRelay returns an open approval of a session by its handle. Errors:
 // request_not_found, also for what is settled, is a question, or belongs to another
 // session.
-func (f *face) openRelay(ctx context.Context, sessionID, relayID string) (*runs.Request, error) {
-	unknown := runs.NewError(runs.CodeRequestNotFound, "unknown relay %s", wire.Shown(relayID))
-	if !runs.ValidID(relayID) {
+func (f *face) openRelay(ctx context.Context, sessionID, relayID string) (*model.Request, error) {
+	unknown := refusal.New(api.CodeRequestNotFound, "unknown relay %s", wire.Shown(relayID))
+	if !refusal.ValidID(relayID) {
 		return nil, unknown
 	}
 	found, err := f.Store.RequestByHandle(ctx, relayID)
@@ -71,28 +75,28 @@ func (f *face) openRelay(ctx context.Context, sessionID, relayID string) (*runs.
 		return nil, err
 	}
 	request := &found.Request
-	if request.SessionID != sessionID || request.Kind != runs.KindApproval || !request.Open() {
+	if request.SessionID != sessionID || request.Kind != model.KindApproval || !request.Open() {
 		return nil, unknown
 	}
 	return request, nil
 }
 
 // decide gives the answer to the door. Anything without a truthy "approved" denies.
-func (f *face) decide(ctx context.Context, request *runs.Request, response runs.JSON, who runs.Actor) error {
+func (f *face) decide(ctx context.Context, request *model.Request, response api.JSON, who runs.Actor) error {
 	members, err := objectOf(response)
 	if err != nil {
 		return err
 	}
 	approved := members.get("approved")
-	if kind := runs.KindOf(approved); kind != 't' && kind != 'f' {
+	if kind := document.Kind(approved); kind != 't' && kind != 'f' {
 		f.Logger.LogAttrs(ctx, slog.LevelInfo, "relay", slog.String("odd_response", "approved is neither true nor false"),
 			slog.String("session_id", request.SessionID), slog.String("run_id", request.RunID), slog.String("request_id", request.RequestID))
 	}
-	resolution := runs.ApprovalDecision{RequestID: request.RequestID, Behavior: runs.BehaviorDeny}
+	resolution := runs.ApprovalDecision{RequestID: request.RequestID, Behavior: api.BehaviorDeny}
 	if truthy(approved) {
-		resolution.Behavior = runs.BehaviorAllow
+		resolution.Behavior = api.BehaviorAllow
 		// Only true itself makes a rule: what it allows, nobody is asked about again.
-		if runs.KindOf(members.get("always")) == 't' {
+		if document.Kind(members.get("always")) == 't' {
 			approval := request.Approval()
 			resolution, _ = f.always(&approval, request.SessionID, 0)
 		}
@@ -114,10 +118,10 @@ func cleaned(reason string) string {
 		}
 		return r
 	}, reason)
-	if len(reason) <= runs.MaxTextLength {
+	if len(reason) <= api.MaxTextLength {
 		return reason
 	}
-	reason = reason[:runs.MaxTextLength]
+	reason = reason[:api.MaxTextLength]
 	for !utf8.ValidString(reason) {
 		reason = reason[:len(reason)-1]
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -51,7 +52,7 @@ func TestSessionsThatAreNoChats(t *testing.T) {
 		s.answer(t, other.session, handle, `{"approved":true}`).refused(http.StatusNotFound, noRelay)
 
 		session := runs.NewID("session")
-		var view runs.RunView
+		var view api.RunView
 		s.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":1,"suspend":{%s}}`, session, approvals(bash("a", "ls")))).into(&view)
 		s.answer(t, session, view.PendingApprovals[0].Handle, `{"approved":true}`).refused(http.StatusNotFound, noSession)
 		for _, metadata := range []string{`{"relay":{}}`, `{"relay":7}`, `{"relay":null}`, `{"relay":{"run_id":"` + c.run + `","detached":"x"}}`} {
@@ -79,22 +80,22 @@ func TestOddResponses(t *testing.T) {
 			id := fmt.Sprintf("denied-%d", i)
 			handle := w.raisesOne(id, "ls")
 			s.answer(t, c.session, handle, response).accepted()
-			require.Equal(t, runs.OutcomeDenied, c.settles("relay_resolved", handle).Outcome, response)
+			require.Equal(t, api.OutcomeDenied, c.settles("relay_resolved", handle).Outcome, response)
 			c.denies(id, "")
 		}
 		for i, approved := range []string{`true`, `1`, `"no"`, `{}`, `[]`, `-0.5`} {
 			handle := w.raisesOne(fmt.Sprintf("allowed-%d", i), "ls")
 			s.answer(t, c.session, handle, `{"approved":`+approved+`,"always":"true","reason":"x"}`).accepted()
 			got := c.settles("relay_resolved", handle)
-			require.Equal(t, runs.OutcomeAllowed, got.Outcome, approved)
+			require.Equal(t, api.OutcomeAllowed, got.Outcome, approved)
 			require.Nil(t, got.Rule)
 		}
-		for i, reason := range []string{"a\x00b\x7f", strings.Repeat("é", runs.MaxTextLength)} {
+		for i, reason := range []string{"a\x00b\x7f", strings.Repeat("é", api.MaxTextLength)} {
 			id := fmt.Sprintf("reason-%d", i)
 			handle := w.raisesOne(id, "ls")
 			quoted := strings.NewReplacer("\x00", `\u0000`).Replace(`"` + reason + `"`)
 			s.answer(t, c.session, handle, `{"approved":false,"reason":`+quoted+`}`).accepted()
-			kept := []string{"ab", strings.Repeat("é", runs.MaxTextLength/2)}[i]
+			kept := []string{"ab", strings.Repeat("é", api.MaxTextLength/2)}[i]
 			require.Equal(t, kept, c.settles("relay_resolved", handle).Reason)
 			c.denies(id, kept)
 		}
@@ -141,10 +142,10 @@ func TestExpiredRelays(t *testing.T) {
 		_, after, _ := strings.Cut(shown.data, `"id":"`)
 		late, _, _ = strings.Cut(after, `"`)
 		c.relays("open", c.open()["open"], "ls")
-		require.Equal(t, runs.OutcomeExpired, c.settles("relay_resolved", late).Outcome)
+		require.Equal(t, api.OutcomeExpired, c.settles("relay_resolved", late).Outcome)
 		c.denies("late", "expired")
 		s.answer(t, c.session, late, `{"approved":true}`).refused(http.StatusNotFound, noRelay)
-		require.Equal(t, runs.OutcomeExpired, w.settled("late").Outcome)
+		require.Equal(t, api.OutcomeExpired, w.settled("late").Outcome)
 	})
 }
 
@@ -176,7 +177,7 @@ func TestOneAnswerWins(t *testing.T) {
 		}
 		require.GreaterOrEqual(t, won, 0)
 		recorded := w.settled("a")
-		require.Equal(t, won%2 == 0, recorded.Outcome == runs.OutcomeAllowed)
+		require.Equal(t, won%2 == 0, recorded.Outcome == api.OutcomeAllowed)
 		if won%2 != 0 {
 			require.Equal(t, fmt.Sprintf("caller %d", won), recorded.Reason)
 		}

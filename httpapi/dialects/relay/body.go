@@ -9,21 +9,23 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // member is one member of a JSON object, as its text.
 type member struct {
 	name  string
-	value runs.JSON
+	value api.JSON
 }
 
 // object is a JSON object with its members in their order. No name stands in it twice.
 type object []member
 
 // get returns the value of a member, nil when it is not there.
-func (o object) get(name string) runs.JSON {
+func (o object) get(name string) api.JSON {
 	for i := range o {
 		if o[i].name == name {
 			return o[i].value
@@ -33,7 +35,7 @@ func (o object) get(name string) runs.JSON {
 }
 
 // encode returns the object as one line of JSON.
-func (o object) encode() (runs.JSON, error) {
+func (o object) encode() (api.JSON, error) {
 	var text bytes.Buffer
 	// What comes from the log was checked when it came in (see wire.Respond).
 	encoder := jsontext.NewEncoder(&text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -58,12 +60,12 @@ func (f *face) readObject(w http.ResponseWriter, r *http.Request) (object, error
 	if err != nil {
 		var limit *http.MaxBytesError
 		if errors.As(err, &limit) {
-			return nil, runs.NewError(wire.CodePayloadTooLarge, "the body must have at most %d bytes", limit.Limit)
+			return nil, refusal.New(wire.CodePayloadTooLarge, "the body must have at most %d bytes", limit.Limit)
 		}
 		return nil, errInvalidJSON
 	}
-	if err := runs.CheckJSON(text); err != nil {
-		if runs.ErrorCode(err) == runs.CodeBadRequest {
+	if err := document.Check(text); err != nil {
+		if refusal.CodeOf(err) == api.CodeBadRequest {
 			return nil, errInvalidJSON
 		}
 		return nil, err
@@ -73,8 +75,8 @@ func (f *face) readObject(w http.ResponseWriter, r *http.Request) (object, error
 
 // objectOf returns the members of a JSON text that has been checked; none when it is
 // no object.
-func objectOf(text runs.JSON) (object, error) {
-	if runs.KindOf(text) != '{' {
+func objectOf(text api.JSON) (object, error) {
+	if document.Kind(text) != '{' {
 		return nil, nil
 	}
 	decoder := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -93,7 +95,7 @@ func objectOf(text runs.JSON) (object, error) {
 		if err != nil {
 			return nil, err
 		}
-		one.value = runs.JSON(value.Clone())
+		one.value = api.JSON(value.Clone())
 		members = append(members, one)
 	}
 	return members, nil
@@ -101,8 +103,8 @@ func objectOf(text runs.JSON) (object, error) {
 
 // truthy reports what JavaScript makes of a value where it wants a boolean, because
 // the clients of this face count on it. A value that is absent is not.
-func truthy(value runs.JSON) bool {
-	switch runs.KindOf(value) {
+func truthy(value api.JSON) bool {
+	switch document.Kind(value) {
 	case 't', '{', '[':
 		return true
 	case '"':
@@ -116,8 +118,8 @@ func truthy(value runs.JSON) bool {
 }
 
 // textOf returns a value that is text.
-func textOf(value runs.JSON) (text string, ok bool) {
-	if runs.KindOf(value) != '"' {
+func textOf(value api.JSON) (text string, ok bool) {
+	if document.Kind(value) != '"' {
 		return "", false
 	}
 	plain, err := jsontext.AppendUnquote(nil, value)
@@ -125,7 +127,7 @@ func textOf(value runs.JSON) (text string, ok bool) {
 }
 
 // textValue returns a text as JSON.
-func textValue(text string) runs.JSON {
+func textValue(text string) api.JSON {
 	value, err := jsontext.AppendQuote(nil, text)
 	if err != nil {
 		// Only text that is no UTF-8 comes here; it is quoted with what stands in for it.

@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // Who asked for a chat's run, in its summary.
@@ -23,7 +25,7 @@ const closePatience = 10 * time.Second
 type begun struct {
 	sessionID string
 	mark      mark
-	input     runs.JSON
+	input     api.JSON
 	rules     []*runs.AddRule
 	who       runs.Actor
 }
@@ -69,12 +71,12 @@ func (f *face) chatOf(r *http.Request, body object) (*begun, error) {
 	}
 	chat := &begun{sessionID: runs.NewID(runs.PrefixSession), who: who}
 	chat.mark.RunID = runs.NewID(runs.PrefixRun)
-	switch detached := body.get("detached"); runs.KindOf(detached) {
+	switch detached := body.get("detached"); document.Kind(detached) {
 	case 't':
 		chat.mark.Detached = true
 	case 'f', 'n', 0:
 	default:
-		return nil, &refusal{http.StatusBadRequest, "detached must be true or false"}
+		return nil, &faceError{http.StatusBadRequest, "detached must be true or false"}
 	}
 	if chat.rules, err = f.rulesOf(body.get("permissions"), chat.sessionID, who); err != nil {
 		return nil, err

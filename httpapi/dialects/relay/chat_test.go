@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
 	"github.com/holdpoint/holdpoint/runs"
@@ -41,7 +42,7 @@ func TestChat(t *testing.T) {
 		require.Contains(t, always, `"Allow the tool bash with exactly this input: {\"command\":\"rm -rf ./temp\"}, in session `+c.session)
 		c.relays("b", open["b"], "ls")
 		s.answer(t, c.session, open["b"], `{"approved":true}`).accepted()
-		require.Equal(t, runs.OutcomeAllowed, c.settles("relay_resolved", open["b"]).Outcome)
+		require.Equal(t, api.OutcomeAllowed, c.settles("relay_resolved", open["b"]).Outcome)
 		recorded := w.settled("b")
 		require.Equal(t, "relay", recorded.Via)
 		require.Equal(t, "mara", recorded.ResolvedBy)
@@ -50,7 +51,7 @@ func TestChat(t *testing.T) {
 		s.answer(t, c.session, open["a"], `{"approved":false,"reason":"too risky"}`).accepted()
 		require.Equal(t, "too risky", c.settles("relay_resolved", open["a"]).Reason)
 		c.denies("a", "too risky")
-		require.Equal(t, runs.BehaviorDeny, w.settled("a").Behavior)
+		require.Equal(t, api.BehaviorDeny, w.settled("a").Behavior)
 
 		w.completes()
 		c.tells("harness_end", "")
@@ -96,7 +97,7 @@ func TestRunsThatDoNotComplete(t *testing.T) {
 			w := c.started()
 			handle := w.raisesOne("a", "ls")
 			require.Equal(t, http.StatusOK, w.call("fail", `,"error":"no model"`).status)
-			require.Equal(t, runs.OutcomeExpired, c.settles("relay_resolved", handle).Outcome)
+			require.Equal(t, api.OutcomeExpired, c.settles("relay_resolved", handle).Outcome)
 			c.denies("a", "expired")
 			c.tells("error", `"message":"no model"`)
 			c.tells("harness_end", "")
@@ -107,7 +108,7 @@ func TestRunsThatDoNotComplete(t *testing.T) {
 			c := s.chat(t)
 			handle := c.started().raisesOne("a", "ls")
 			s.post(t, "/v1/runs/"+c.run+"/cancel", `{"reason":"enough"}`).into(new(any))
-			require.Equal(t, runs.OutcomeCancelled, c.settles("relay_resolved", handle).Outcome)
+			require.Equal(t, api.OutcomeCancelled, c.settles("relay_resolved", handle).Outcome)
 			c.denies("a", "enough")
 			c.tells("error", `"message":"the run was cancelled: enough"`)
 			c.tells("harness_end", "")
@@ -211,7 +212,7 @@ func TestQuestionsAreShown(t *testing.T) {
 		c.relays("a", open["a"], "ls")
 		s.answer(t, c.session, open["q"], `{"approved":true}`).refused(http.StatusNotFound, noRelay)
 		s.post(t, "/v1/runs/"+c.run+"/questions", `{"resolution":{"request_id":"q","answers":[{"question_id":"which","selected_option_ids":["a"]}]}}`).into(new(any))
-		require.Equal(t, runs.OutcomeAnswered, c.settles("question_resolved", open["q"]).Outcome)
+		require.Equal(t, api.OutcomeAnswered, c.settles("question_resolved", open["q"]).Outcome)
 		s.answer(t, c.session, open["a"], `{"approved":true}`).accepted()
 	})
 }
@@ -224,7 +225,7 @@ func TestQuestionsOfChildrenAreShown(t *testing.T) {
 		c.started()
 		child := runs.NewID("child")
 		s.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":%q}`, child, c.session)).into(new(any))
-		var claim runs.Claim
+		var claim api.Claim
 		s.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":1,"claim":{"worker_id":"w","lease_ms":60000}}`, child)).into(&claim)
 		var asked struct {
 			Clarification struct {
@@ -238,7 +239,7 @@ func TestQuestionsOfChildrenAreShown(t *testing.T) {
 		_, after, _ := strings.Cut(shown.data, `"id":"`)
 		handle, _, _ := strings.Cut(after, `"`)
 		s.post(t, "/v1/runs/"+asked.Clarification.RunID+"/questions", `{"resolution":{"request_id":"q","declined":true}}`).into(new(any))
-		require.Equal(t, runs.OutcomeDeclined, c.settles("question_resolved", handle).Outcome)
+		require.Equal(t, api.OutcomeDeclined, c.settles("question_resolved", handle).Outcome)
 	})
 }
 
@@ -259,7 +260,7 @@ func TestTheAgentIsTheConfiguredOne(t *testing.T) {
 	c := s.chat(t, `"agent_id":"other"`)
 	c.work()
 	c.tellsOf(c.run, "coder", "", "harness_start", "")
-	var view runs.RunView
+	var view api.RunView
 	s.get(t, "/v1/runs/"+c.run).into(&view)
-	require.Equal(t, runs.RunRequestSummary{SourcePlugin: "relay", SourceKind: "chat", ActorID: "api-user", TextPreview: view.Request.TextPreview}, view.Request)
+	require.Equal(t, api.RunRequestSummary{SourcePlugin: "relay", SourceKind: "chat", ActorID: "api-user", TextPreview: view.Request.TextPreview}, view.Request)
 }

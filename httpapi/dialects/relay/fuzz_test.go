@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -85,7 +86,7 @@ func FuzzAnswers(f *testing.F) {
 		require.NoError(t, err)
 		made = s.v1(t, "/v1/runs", fmt.Sprintf(`{"run_id":%q,"session_id":%q,"input":1,"suspend":{"approvals":[{"id":"a","tool_call_id":"c","tool_name":"bash","input":{"command":%s,"n":1}}]}}`, run, session, text))
 		require.Equal(t, http.StatusAccepted, made.Code, "%s", made.Body)
-		var view runs.RunView
+		var view api.RunView
 		require.NoError(t, json.Unmarshal(made.Body.Bytes(), &view))
 		s.send(t, "/chat/relay/x"+url.PathEscape(relayID), `{"sessionId":"`+session+`","response":`+response+`}`)
 		got := s.send(t, "/chat/relay/"+view.PendingApprovals[0].Handle, `{"sessionId":"`+session+`","response":`+response+`}`)

@@ -6,7 +6,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // mark is what this face knows of a session that it made. It stands in the session's
@@ -25,7 +27,7 @@ type metadata struct {
 	Relay *mark `json:"relay"`
 }
 
-func (m *mark) metadata() (runs.JSON, error) {
+func (m *mark) metadata() (api.JSON, error) {
 	text, err := json.Marshal(metadata{m})
 	if err != nil {
 		return nil, fmt.Errorf("encode the mark of a chat: %w", err)
@@ -34,7 +36,7 @@ func (m *mark) metadata() (runs.JSON, error) {
 }
 
 // markOf returns the mark of a session, nil when it was not made by this face.
-func markOf(session *runs.Session) *mark {
+func markOf(session *model.Session) *mark {
 	var found metadata
 	if session.Metadata == nil || json.Unmarshal(session.Metadata, &found) != nil || found.Relay == nil || found.Relay.RunID == "" {
 		return nil
@@ -45,11 +47,11 @@ func markOf(session *runs.Session) *mark {
 // liveChat returns the mark of a session whose relays can be answered as far as its
 // row tells. Its run may be over all the same. Errors: errUnknownSession.
 func (f *face) liveChat(ctx context.Context, sessionID string) (*mark, error) {
-	if !runs.ValidID(sessionID) {
+	if !refusal.ValidID(sessionID) {
 		return nil, errUnknownSession
 	}
 	session, err := f.Store.SessionHead(ctx, sessionID)
-	if runs.ErrorCode(err) == runs.CodeSessionNotFound {
+	if refusal.CodeOf(err) == api.CodeSessionNotFound {
 		return nil, errUnknownSession
 	}
 	if err != nil {
@@ -64,15 +66,15 @@ func (f *face) liveChat(ctx context.Context, sessionID string) (*mark, error) {
 
 // runIsOver reports whether the run of a chat is over, or was never made.
 func (f *face) runIsOver(ctx context.Context, sessionID, runID string) (bool, error) {
-	if !runs.ValidID(runID) {
+	if !refusal.ValidID(runID) {
 		return true, nil
 	}
 	record, err := f.Store.Run(ctx, runID)
-	if runs.ErrorCode(err) == runs.CodeRunNotFound {
+	if refusal.CodeOf(err) == api.CodeRunNotFound {
 		return true, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	return record.Run.SessionID != sessionID || runs.Terminal(record.Run.Status), nil
+	return record.Run.SessionID != sessionID || model.Terminal(record.Run.Status), nil
 }

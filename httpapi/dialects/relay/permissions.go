@@ -5,7 +5,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // MaxPermissions bounds the entries of a chat's permissions, all lists together.
@@ -32,8 +34,8 @@ type denial struct {
 // rulesOf returns the commands that write a chat's permissions as rules of its
 // session, checked as far as they can be before the session is there. Without
 // permissions there are none, and everything is asked for (llm-gateway.md 7.5.7).
-func (f *face) rulesOf(given runs.JSON, sessionID string, who runs.Actor) ([]*runs.AddRule, error) {
-	if given == nil || runs.KindOf(given) == 'n' {
+func (f *face) rulesOf(given api.JSON, sessionID string, who runs.Actor) ([]*runs.AddRule, error) {
+	if given == nil || document.Kind(given) == 'n' {
 		return nil, nil
 	}
 	var wanted permissions
@@ -83,7 +85,7 @@ func (f *face) rulesOf(given runs.JSON, sessionID string, who runs.Actor) ([]*ru
 }
 
 func (p *toolPermission) rule(at string, maxUses int64) (runs.AddRule, error) {
-	rule := runs.AddRule{ToolName: p.Tool, Effect: runs.RuleAllow, MaxUses: maxUses}
+	rule := runs.AddRule{ToolName: p.Tool, Effect: api.RuleAllow, MaxUses: maxUses}
 	if p.Tool == "" {
 		return rule, badPermissions(at+".tool", "must be the name of a tool")
 	}
@@ -105,9 +107,9 @@ func (d *denial) rule(at string) (runs.AddRule, error) {
 	if d.ToolCallID == "" {
 		return runs.AddRule{}, badPermissions(at+".toolCallId", "must be the id of a tool call")
 	}
-	return runs.AddRule{Effect: runs.RuleDeny, Match: runs.RuleMatch{ToolCallID: d.ToolCallID}, Reason: d.Reason}, nil
+	return runs.AddRule{Effect: api.RuleDeny, Match: api.RuleMatch{ToolCallID: d.ToolCallID}, Reason: d.Reason}, nil
 }
 
 func badPermissions(at, format string, args ...any) error {
-	return &refusal{status: 400, text: at + ": " + fmt.Sprintf(format, args...)}
+	return &faceError{status: 400, text: at + ": " + fmt.Sprintf(format, args...)}
 }

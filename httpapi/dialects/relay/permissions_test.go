@@ -9,9 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 func TestPermissions(t *testing.T) {
@@ -32,7 +33,7 @@ func TestPermissions(t *testing.T) {
 			require.Len(t, open, 2)
 			for _, id := range []string{"a", "d", "e"} {
 				recorded := w.settled(id)
-				require.Equal(t, runs.OutcomeAllowed, recorded.Outcome)
+				require.Equal(t, api.OutcomeAllowed, recorded.Outcome)
 				require.Equal(t, "rule:"+recorded.Rule.RuleID, recorded.Via)
 			}
 			other := s.chat(t)
@@ -62,9 +63,9 @@ func TestPermissions(t *testing.T) {
 			require.Empty(t, w.raises(approvals(bash("a", "ls"), bash("b", "ls"), bash("c", "ls"))))
 			c.denies("a", "as before")
 			c.denies("b", "")
-			require.Equal(t, runs.OutcomeDenied, w.settled("a").Outcome)
+			require.Equal(t, api.OutcomeDenied, w.settled("a").Outcome)
 			require.Equal(t, "as before", w.settled("a").Reason)
-			require.Equal(t, runs.OutcomeAllowed, w.settled("c").Outcome)
+			require.Equal(t, api.OutcomeAllowed, w.settled("c").Outcome)
 		})
 	})
 }
@@ -109,15 +110,15 @@ func TestAlwaysIsExact(t *testing.T) {
 		require.Equal(t, strings.Split(c.always, ", until ")[0], strings.Split(recorded.Rule.Text, ", until ")[0], "it was shown before")
 		require.Equal(t, recorded.Rule, w.settled("a").Rule)
 
-		var rules []runs.RuleView
+		var rules []api.RuleView
 		s.get(t, "/v1/rules?session_id="+c.session).into(&rules)
 		require.Len(t, rules, 1)
-		digest, err := runs.Digest(runs.JSON(`{"command":"git push origin"}`))
+		digest, err := document.Digest(api.JSON(`{"command":"git push origin"}`))
 		require.NoError(t, err)
 		require.Equal(t, "bash", rules[0].ToolName)
-		require.Equal(t, runs.RuleMatch{InputDigest: digest}, rules[0].Match, "also when the request offers pattern keys")
+		require.Equal(t, api.RuleMatch{InputDigest: digest}, rules[0].Match, "also when the request offers pattern keys")
 		require.Equal(t, recorded.Rule.Text, rules[0].Text)
-		require.InDelta(t, float64(runs.DefaultRuleAgeMs), float64(rules[0].ExpiresAtMs-rules[0].CreatedAtMs), 1)
+		require.InDelta(t, float64(api.DefaultRuleAgeMs), float64(rules[0].ExpiresAtMs-rules[0].CreatedAtMs), 1)
 
 		require.Contains(t, c.open(), "b", "what waits already still waits")
 		require.Len(t, w.raises(approvals(`{"id":"c","tool_call_id":"x","tool_name":"bash","input":{ "command" : "git push origin" }}`)), 1, "the very same call is allowed")
@@ -159,7 +160,7 @@ func TestRulesUnderACap(t *testing.T) {
 	c := s.chat(t, `"permissions":{"allowlist":[{"tool":"read"}]}`)
 	handle := c.started().raisesOne("a", "ls")
 	s.answer(t, c.session, handle, `{"approved":true,"always":true}`).accepted()
-	var rules []runs.RuleView
+	var rules []api.RuleView
 	s.get(t, "/v1/rules?session_id="+c.session).into(&rules)
 	require.Len(t, rules, 2)
 	for _, rule := range rules {

@@ -21,6 +21,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // Via is the way that resolutions made here are recorded with.
@@ -41,7 +42,7 @@ type Options struct {
 func New(options Options) dialects.Mount {
 	return func(router chi.Router, services dialects.Services) {
 		f := &face{
-			Services: services, agentID: cmp.Or(options.DefaultAgentID, runs.DefaultAgentID),
+			Services: services, agentID: cmp.Or(options.DefaultAgentID, model.DefaultAgentID),
 			alwaysPrefix: options.AlwaysPrefix,
 		}
 		router.Method(http.MethodPost, "/chat", handler(f.chat))
@@ -56,20 +57,20 @@ type face struct {
 }
 
 // refusal is an error as the clients of this face know it.
-type refusal struct {
+type faceError struct {
 	status int
 	text   string
 }
 
-func (r *refusal) Error() string { return r.text }
+func (r *faceError) Error() string { return r.text }
 
 // The errors of llm-gateway.md 5.2 and 5.3, word by word.
 var (
-	errInvalidJSON     = &refusal{http.StatusBadRequest, "Invalid JSON body"}
-	errChatIncomplete  = &refusal{http.StatusBadRequest, "model and messages are required"}
-	errRelayIncomplete = &refusal{http.StatusBadRequest, "sessionId and response are required"}
-	errUnknownSession  = &refusal{http.StatusNotFound, "Session not found"}
-	errUnknownRelay    = &refusal{http.StatusNotFound, "Relay not found"}
+	errInvalidJSON     = &faceError{http.StatusBadRequest, "Invalid JSON body"}
+	errChatIncomplete  = &faceError{http.StatusBadRequest, "model and messages are required"}
+	errRelayIncomplete = &faceError{http.StatusBadRequest, "sessionId and response are required"}
+	errUnknownSession  = &faceError{http.StatusNotFound, "Session not found"}
+	errUnknownRelay    = &faceError{http.StatusNotFound, "Relay not found"}
 )
 
 // handler is a wire.HandlerFunc whose errors are shown in the form of this face.
@@ -81,7 +82,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		return
 	}
-	var known *refusal
+	var known *faceError
 	if !errors.As(err, &known) {
 		known = refusalOf(err)
 	}
@@ -95,12 +96,12 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // refusalOf turns an error of the layers below into one of this face. A call that does
 // not fit is 400 here, whatever its status on /v1: the clients know no other.
-func refusalOf(err error) *refusal {
+func refusalOf(err error) *faceError {
 	problem := wire.ProblemOf(err)
 	if problem.Status == http.StatusUnprocessableEntity {
 		problem.Status = http.StatusBadRequest
 	}
-	return &refusal{problem.Status, problem.Detail}
+	return &faceError{problem.Status, problem.Detail}
 }
 
 // logFailure tells the log of a failure that is ours, which the reply does not show.

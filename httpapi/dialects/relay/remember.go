@@ -4,7 +4,9 @@ import (
 	"path"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // tooBroad are programs from whose name nothing is derived: they remove, they run
@@ -37,11 +39,11 @@ func wordSet(lines ...string) map[string]bool {
 // the text of the rule that is written with it at that moment: for the exact call, also
 // when the request offers pattern keys (decisions.md 20), or, where the setting says so,
 // for all calls that begin alike. The text is empty when the call can have no rule.
-func (f *face) always(approval *runs.ApprovalRequest, sessionID string, nowMs int64) (decision runs.ApprovalDecision, text string) {
-	decision = runs.ApprovalDecision{RequestID: approval.ID, Behavior: runs.BehaviorAllow, Remember: runs.RememberSession}
+func (f *face) always(approval *api.ApprovalRequest, sessionID string, nowMs int64) (decision runs.ApprovalDecision, text string) {
+	decision = runs.ApprovalDecision{RequestID: approval.ID, Behavior: api.BehaviorAllow, Remember: api.RememberSession}
 	if f.alwaysPrefix {
 		if params := prefixGlobs(approval.Input); params != nil {
-			decision.RememberMatch = &runs.RuleMatch{Params: params}
+			decision.RememberMatch = &api.RuleMatch{Params: params}
 			rule, err := runs.PreviewRule(*approval, sessionID, decision, f.MaxRuleAgeMs, nowMs)
 			if err == nil {
 				return decision, rule.Text
@@ -49,11 +51,11 @@ func (f *face) always(approval *runs.ApprovalRequest, sessionID string, nowMs in
 		}
 	}
 	// An input without a digest is never raised.
-	digest, err := runs.Digest(approval.Input)
+	digest, err := document.Digest(approval.Input)
 	if err != nil {
 		return decision, ""
 	}
-	decision.RememberMatch = &runs.RuleMatch{InputDigest: digest}
+	decision.RememberMatch = &api.RuleMatch{InputDigest: digest}
 	rule, err := runs.PreviewRule(*approval, sessionID, decision, f.MaxRuleAgeMs, nowMs)
 	if err != nil {
 		return decision, ""
@@ -71,7 +73,7 @@ func (f *face) always(approval *runs.ApprovalRequest, sessionID string, nowMs in
 //   - what would stand in the glob holds * or ?, which a glob cannot mean literally;
 //   - the first of several words is among tooBroad, or sets a variable for a program
 //     that stands behind it.
-func prefixGlobs(input runs.JSON) map[string]string {
+func prefixGlobs(input api.JSON) map[string]string {
 	members, err := objectOf(input)
 	if err != nil {
 		return nil

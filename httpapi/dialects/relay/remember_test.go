@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 func TestPrefixGlobs(t *testing.T) {
@@ -19,7 +19,7 @@ func TestPrefixGlobs(t *testing.T) {
 		`{"command":"git add *.go"}`:                             {"command": "git **"},
 		`{"path":"src/[a].go"}`:                                  {"path": "src/[a].go"},
 	} {
-		require.Equal(t, want, prefixGlobs(runs.JSON(input)), input)
+		require.Equal(t, want, prefixGlobs(api.JSON(input)), input)
 	}
 	for _, input := range []string{
 		`null`, `7`, `"git push"`, `[]`, `{}`, `{"n":7}`, `{"command":""}`, `{"command":" rm"}`,
@@ -28,7 +28,7 @@ func TestPrefixGlobs(t *testing.T) {
 		`{"command":"bash -c x"}`, `{"command":"sudo ls -l"}`, `{"command":"env ls -l"}`, `{"command":"A=b rm x"}`, `{"command":"$(x) y"}`, `{"command":"ls;rm x"}`,
 		`{"command":"ls\nrm x"}`, `{"command":"python3 -c x"}`, `{"cwd":"git x","command":"sh x"}`, `{"command":"(cd x)"}`,
 	} {
-		require.Nil(t, prefixGlobs(runs.JSON(input)), input)
+		require.Nil(t, prefixGlobs(api.JSON(input)), input)
 	}
 }
 
@@ -37,13 +37,13 @@ func TestAlwaysFallsBack(t *testing.T) {
 	t.Parallel()
 	f := &face{alwaysPrefix: true}
 	many := map[string]string{}
-	for i := range runs.MaxRuleParams + 1 {
+	for i := range api.MaxRuleParams + 1 {
 		many[strings.Repeat("p", i+1)] = "x"
 	}
-	for _, value := range []map[string]string{{"path": strings.Repeat("x", runs.MaxGlobLength+1)}, many, {"a": "*"}} {
+	for _, value := range []map[string]string{{"path": strings.Repeat("x", api.MaxGlobLength+1)}, many, {"a": "*"}} {
 		input, err := json.Marshal(value)
 		require.NoError(t, err)
-		decision, text := f.always(&runs.ApprovalRequest{ID: "a", ToolName: "t", ToolCallID: "c", Input: input}, "s", 1)
+		decision, text := f.always(&api.ApprovalRequest{ID: "a", ToolName: "t", ToolCallID: "c", Input: input}, "s", 1)
 		require.Nil(t, decision.RememberMatch.Params)
 		require.NotEmpty(t, decision.RememberMatch.InputDigest)
 		require.Contains(t, text, "with exactly this input")
@@ -53,9 +53,9 @@ func TestAlwaysFallsBack(t *testing.T) {
 func TestTruthy(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{`true`, `1`, `-0.5`, `"0"`, `"false"`, `" "`, `"\u0000"`, `[]`, `{}`} {
-		require.True(t, truthy(runs.JSON(value)), value)
+		require.True(t, truthy(api.JSON(value)), value)
 	}
 	for _, value := range []string{``, `null`, `false`, `0`, `-0`, `0.0`, `0e5`, `""`} {
-		require.False(t, truthy(runs.JSON(value)), value)
+		require.False(t, truthy(api.JSON(value)), value)
 	}
 }

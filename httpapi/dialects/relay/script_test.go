@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 const hello = `"model":"m","messages":[{"role":"user","content":"hello"}]`
@@ -143,17 +143,17 @@ func (c *chat) tellsOf(run, agent, parent, name, members string) {
 
 // settles reads the frame that tells that a prompt is settled, and returns what was
 // recorded.
-func (c *chat) settles(name, handle string) runs.Resolution {
+func (c *chat) settles(name, handle string) api.Resolution {
 	c.t.Helper()
 	got := c.event()
 	require.Equal(c.t, name, got.name, "%s", got.data)
 	var body struct {
-		Type       string          `json:"type"`
-		RunID      string          `json:"runId"`
-		AgentID    string          `json:"agentId"`
-		ParentID   string          `json:"parentId"`
-		ID         string          `json:"id"`
-		Resolution runs.Resolution `json:"resolution"`
+		Type       string         `json:"type"`
+		RunID      string         `json:"runId"`
+		AgentID    string         `json:"agentId"`
+		ParentID   string         `json:"parentId"`
+		ID         string         `json:"id"`
+		Resolution api.Resolution `json:"resolution"`
 	}
 	require.NoError(c.t, json.Unmarshal([]byte(got.data), &body, json.RejectUnknownMembers(true)))
 	require.Equal(c.t, handle, body.ID)
@@ -222,7 +222,7 @@ func (w *worker) raises(members ...string) map[string]string {
 // open returns the handles of what is open of the run, by request id.
 func (c *chat) open() map[string]string {
 	c.t.Helper()
-	var view runs.RunView
+	var view api.RunView
 	c.s.get(c.t, "/v1/runs/"+c.run).into(&view)
 	handles := map[string]string{}
 	for i := range view.PendingApprovals {
@@ -241,11 +241,11 @@ func (w *worker) completes() {
 }
 
 // settled returns what the attached worker is told of a request.
-func (w *worker) settled(requestID string) runs.Resolution {
+func (w *worker) settled(requestID string) api.Resolution {
 	w.c.t.Helper()
 	var got struct {
 		Settled []struct {
-			Resolution runs.Resolution `json:"resolution"`
+			Resolution api.Resolution `json:"resolution"`
 		} `json:"settled"`
 	}
 	w.c.s.get(w.c.t, "/v1/runs/"+w.c.run+"/resume?after=0&fence="+w.fence).into(&got)
@@ -255,7 +255,7 @@ func (w *worker) settled(requestID string) runs.Resolution {
 		}
 	}
 	require.Fail(w.c.t, "not settled", "%s", requestID)
-	return runs.Resolution{}
+	return api.Resolution{}
 }
 
 // bash is an approval of a command as JSON; further members follow.

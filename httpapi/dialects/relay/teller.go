@@ -9,8 +9,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 var keepAlive = []byte(": keepalive\n\n")
@@ -28,7 +29,7 @@ type prompt struct {
 	from   origin
 	handle string
 	// approval is nil for a question.
-	approval *runs.ApprovalRequest
+	approval *api.ApprovalRequest
 	// shown is false for an approval that a rule settles in the moment it is raised.
 	shown bool
 }
@@ -73,9 +74,9 @@ func (t *teller) Silence() error {
 
 // Events implements stream.Sink. It returns an error also when the chat is over: then
 // nothing of the session belongs on this stream any more.
-func (t *teller) Events(events []*runs.Event) error {
+func (t *teller) Events(events []*model.Event) error {
 	for i, event := range events {
-		var next *runs.Event
+		var next *model.Event
 		if i+1 < len(events) {
 			next = events[i+1]
 		}
@@ -124,43 +125,43 @@ func (t *teller) send(name string, members object) {
 }
 
 // tell adds the frames of one event. The next event is nil when it is not known.
-func (t *teller) tell(event, next *runs.Event) error {
+func (t *teller) tell(event, next *model.Event) error {
 	if event.RunID != t.chat.mark.RunID && !aboutQuestions(event.Type) {
 		return nil
 	}
 	switch event.Type {
-	case runs.EventAccepted, runs.EventQueued, runs.EventUserQuestionAnswered, runs.EventParentClarificationRequested:
+	case api.EventAccepted, api.EventQueued, api.EventUserQuestionAnswered, api.EventParentClarificationRequested:
 		return nil
-	case runs.EventStarted:
+	case api.EventStarted:
 		if !t.started {
 			t.started = true
 			t.send("harness_start", t.own(event).members())
 		}
 		return nil
-	case runs.EventWaitingForApproval:
+	case api.EventWaitingForApproval:
 		return t.raised(event, next)
-	case runs.EventApprovalResolved:
+	case api.EventApprovalResolved:
 		return t.resolved(event)
-	case runs.EventWaitingForUserQuestion:
+	case api.EventWaitingForUserQuestion:
 		return t.asked(event)
-	case runs.EventUserQuestionResolved, runs.EventParentClarificationResolved:
+	case api.EventUserQuestionResolved, api.EventParentClarificationResolved:
 		return t.answered(event)
-	case runs.EventCompleted, runs.EventFailed, runs.EventInterrupted, runs.EventCancelled:
+	case api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled:
 		t.end(event)
 		return nil
-	case runs.EventOutput: // a worker's, as all are that have no case here
+	case api.EventOutput: // a worker's, as all are that have no case here
 	}
 	return t.worked(event)
 }
 
 // aboutQuestions reports whether an event is told also when it is another run's: a
 // session of a child asks by a run of its own in this one.
-func aboutQuestions(name runs.EventType) bool {
-	return name == runs.EventWaitingForUserQuestion || name == runs.EventUserQuestionResolved || name == runs.EventParentClarificationResolved
+func aboutQuestions(name api.EventType) bool {
+	return name == api.EventWaitingForUserQuestion || name == api.EventUserQuestionResolved || name == api.EventParentClarificationResolved
 }
 
 // end tells how the run ended. One that did not complete says why.
-func (t *teller) end(event *runs.Event) {
+func (t *teller) end(event *model.Event) {
 	var body struct {
 		Error  string `json:"error"`
 		Reason string `json:"reason"`
@@ -168,14 +169,14 @@ func (t *teller) end(event *runs.Event) {
 	// A body that does not fit leaves the reason empty.
 	_ = json.Unmarshal(event.Body, &body)
 	message := body.Error
-	if event.Type == runs.EventInterrupted || event.Type == runs.EventCancelled {
+	if event.Type == api.EventInterrupted || event.Type == api.EventCancelled {
 		message = fmt.Sprintf("the run was %s", event.Type)
 		if body.Reason != "" {
 			message += ": " + body.Reason
 		}
 	}
 	who := t.own(event).members()
-	if event.Type != runs.EventCompleted {
+	if event.Type != api.EventCompleted {
 		t.send("error", append(who, member{"message", textValue(message)}))
 	}
 	if t.started {
@@ -186,9 +187,9 @@ func (t *teller) end(event *runs.Event) {
 
 // raised announces the approvals of a suspension, all at once (decisions.md 24), but
 // those that standing rules settle in the same moment.
-func (t *teller) raised(event, next *runs.Event) error {
+func (t *teller) raised(event, next *model.Event) error {
 	var body struct {
-		Requests []runs.ApprovalRequest `json:"requests"`
+		Requests []api.ApprovalRequest `json:"requests"`
 	}
 	if err := json.Unmarshal(event.Body, &body); err != nil {
 		return fmt.Errorf("event %d: %w", event.EventID, err)
@@ -218,7 +219,7 @@ func (t *teller) raised(event, next *runs.Event) error {
 // ruled returns the ids of the requests that rules settled when they were raised. That
 // is told by the next event of the log, which was committed together with this one, so
 // that it is there when this one is.
-func (t *teller) ruled(event, next *runs.Event) (map[string]bool, error) {
+func (t *teller) ruled(event, next *model.Event) (map[string]bool, error) {
 	if next == nil {
 		events, err := t.face.Store.SessionEvents(t.ctx, event.SessionID, event.EventID, 1)
 		if err != nil || len(events) == 0 {
@@ -226,7 +227,7 @@ func (t *teller) ruled(event, next *runs.Event) (map[string]bool, error) {
 		}
 		next = &events[0]
 	}
-	if next.Type != runs.EventApprovalResolved || next.RunID != event.RunID {
+	if next.Type != api.EventApprovalResolved || next.RunID != event.RunID {
 		return nil, nil
 	}
 	resolutions, err := resolutionsOf(next)
@@ -235,16 +236,16 @@ func (t *teller) ruled(event, next *runs.Event) (map[string]bool, error) {
 	}
 	ruled := map[string]bool{}
 	for i := range resolutions {
-		if strings.HasPrefix(resolutions[i].Via, runs.ViaRule) {
+		if strings.HasPrefix(resolutions[i].Via, api.ViaRule) {
 			ruled[resolutions[i].RequestID] = true
 		}
 	}
 	return ruled, nil
 }
 
-func resolutionsOf(event *runs.Event) ([]runs.Resolution, error) {
+func resolutionsOf(event *model.Event) ([]api.Resolution, error) {
 	var body struct {
-		Resolutions []runs.Resolution `json:"resolutions"`
+		Resolutions []api.Resolution `json:"resolutions"`
 	}
 	if err := json.Unmarshal(event.Body, &body); err != nil {
 		return nil, fmt.Errorf("event %d: %w", event.EventID, err)
@@ -254,7 +255,7 @@ func resolutionsOf(event *runs.Event) ([]runs.Resolution, error) {
 
 // resolved tells what became of approvals. The result of a call that may not run is
 // sent here and now, whoever decided so, and by what way.
-func (t *teller) resolved(event *runs.Event) error {
+func (t *teller) resolved(event *model.Event) error {
 	resolutions, err := resolutionsOf(event)
 	if err != nil {
 		return err
@@ -273,7 +274,7 @@ func (t *teller) resolved(event *runs.Event) error {
 			}
 		}
 		call := promptKey{event.RunID, one.approval.ToolCallID}
-		if resolution.Outcome == runs.OutcomeAllowed {
+		if resolution.Outcome == api.OutcomeAllowed {
 			delete(t.denied, call)
 			continue
 		}
@@ -296,16 +297,16 @@ type deniedOutput struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-func denialReason(resolution *runs.Resolution) string {
+func denialReason(resolution *api.Resolution) string {
 	switch {
-	case resolution.Outcome == runs.OutcomeExpired:
-		return string(runs.OutcomeExpired)
+	case resolution.Outcome == api.OutcomeExpired:
+		return string(api.OutcomeExpired)
 	case resolution.Reason != "":
 		return resolution.Reason
 	case resolution.Justification != "":
 		return resolution.Justification
-	case resolution.Outcome == runs.OutcomeCancelled:
-		return string(runs.OutcomeCancelled)
+	case resolution.Outcome == api.OutcomeCancelled:
+		return string(api.OutcomeCancelled)
 	default:
 		return ""
 	}
@@ -313,9 +314,9 @@ func denialReason(resolution *runs.Resolution) string {
 
 // asked announces questions. The protocol has none, so its clients skip the frame; it
 // is there so that nobody has to guess why the run waits.
-func (t *teller) asked(event *runs.Event) error {
+func (t *teller) asked(event *model.Event) error {
 	var body struct {
-		Requests []runs.UserQuestionRequest `json:"requests"`
+		Requests []api.UserQuestionRequest `json:"requests"`
 	}
 	if err := json.Unmarshal(event.Body, &body); err != nil {
 		return fmt.Errorf("event %d: %w", event.EventID, err)
@@ -334,9 +335,9 @@ func (t *teller) asked(event *runs.Event) error {
 	return nil
 }
 
-func (t *teller) answered(event *runs.Event) error {
+func (t *teller) answered(event *model.Event) error {
 	var body struct {
-		Resolution runs.Resolution `json:"resolution"`
+		Resolution api.Resolution `json:"resolution"`
 	}
 	if err := json.Unmarshal(event.Body, &body); err != nil {
 		return fmt.Errorf("event %d: %w", event.EventID, err)
@@ -352,7 +353,7 @@ func (t *teller) answered(event *runs.Event) error {
 
 // settled tells that a prompt is settled, and all that was recorded about it: some of
 // that this protocol has no words for.
-func (t *teller) settled(name string, one *prompt, resolution *runs.Resolution) error {
+func (t *teller) settled(name string, one *prompt, resolution *api.Resolution) error {
 	shown, err := json.Marshal(resolution)
 	if err != nil {
 		return err
@@ -362,7 +363,7 @@ func (t *teller) settled(name string, one *prompt, resolution *runs.Resolution) 
 }
 
 // debug tells the log what was left out of the stream.
-func (t *teller) debug(text string, event *runs.Event) {
+func (t *teller) debug(text string, event *model.Event) {
 	t.face.Logger.LogAttrs(t.ctx, slog.LevelDebug, "relay", slog.String("left_out", text),
 		slog.String("session_id", event.SessionID), slog.Int64("event_id", event.EventID), slog.String("type", string(event.Type)))
 }

@@ -11,9 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
@@ -31,19 +33,19 @@ func TestFramesDoNotDependOnTheCut(t *testing.T) {
 	}
 	chat := &begun{sessionID: "s", mark: mark{RunID: "r"}}
 	do(&runs.CreateSession{SessionID: "s"})
-	do(&runs.AddRule{SessionID: "s", ToolName: "read", Match: runs.RuleMatch{AnyInput: true}})
-	do(&runs.AddRule{SessionID: "s", Effect: runs.RuleDeny, Match: runs.RuleMatch{ToolCallID: "call-c"}})
-	do(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: runs.JSON(`1`)})
+	do(&runs.AddRule{SessionID: "s", ToolName: "read", Match: api.RuleMatch{AnyInput: true}})
+	do(&runs.AddRule{SessionID: "s", Effect: api.RuleDeny, Match: api.RuleMatch{ToolCallID: "call-c"}})
+	do(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`)})
 	do(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
-	approval := func(id, tool string) runs.ApprovalRequest {
-		return runs.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: tool, Input: runs.JSON(`{"x":1}`)}
+	approval := func(id, tool string) api.ApprovalRequest {
+		return api.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: tool, Input: api.JSON(`{"x":1}`)}
 	}
-	do(&runs.Suspend{RunID: "r", Fence: 1, Suspension: runs.Suspension{
-		Hold: true, Approvals: []runs.ApprovalRequest{approval("a", "read"), approval("b", "bash"), approval("c", "bash")},
+	do(&runs.Suspend{RunID: "r", Fence: 1, Suspension: api.Suspension{
+		Hold: true, Approvals: []api.ApprovalRequest{approval("a", "read"), approval("b", "bash"), approval("c", "bash")},
 	}})
-	do(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{{RequestID: "b", Behavior: runs.BehaviorDeny}}})
-	do(&runs.Suspend{RunID: "r", Fence: 1, Suspension: runs.Suspension{Hold: true, Approvals: []runs.ApprovalRequest{approval("d", "read")}}})
-	do(&runs.AppendEvents{RunID: "r", Fence: 1, Events: []runs.JSON{runs.JSON(`{"type":"delta","text":"x"}`), runs.JSON(`{"type":"delta","text":"y"}`)}})
+	do(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{{RequestID: "b", Behavior: api.BehaviorDeny}}})
+	do(&runs.Suspend{RunID: "r", Fence: 1, Suspension: api.Suspension{Hold: true, Approvals: []api.ApprovalRequest{approval("d", "read")}}})
+	do(&runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"delta","text":"x"}`), api.JSON(`{"type":"delta","text":"y"}`)}})
 	do(&runs.Complete{RunID: "r", Fence: 1})
 	log, err := store.SessionEvents(t.Context(), "s", 0, 100)
 	require.NoError(t, err)
@@ -53,7 +55,7 @@ func TestFramesDoNotDependOnTheCut(t *testing.T) {
 		f := &face{Services: dialects.Services{Store: store, Logger: slog.New(slog.DiscardHandler)}}
 		teller := newTeller(context.Background(), f, chat, stream.Begin(recorder, "text/event-stream", time.Second))
 		for first := 0; first < len(log); first += size {
-			var part []*runs.Event
+			var part []*model.Event
 			for i := first; i < min(first+size, len(log)); i++ {
 				part = append(part, &log[i])
 			}
@@ -89,7 +91,7 @@ func TestAClientThatTakesNothingHasLeft(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	f := &face{Services: dialects.Services{Store: store, Logger: slog.New(slog.DiscardHandler), Draining: t.Context()}}
-	chat := &begun{sessionID: "s", mark: mark{RunID: "r"}, input: runs.JSON(`1`)}
+	chat := &begun{sessionID: "s", mark: mark{RunID: "r"}, input: api.JSON(`1`)}
 	require.NoError(t, f.start(t.Context(), chat))
 	told := newTeller(t.Context(), f, chat, stream.Begin(brokenPipe{httptest.NewRecorder()}, "text/event-stream", time.Second))
 	f.leave(t.Context(), chat, told)

@@ -3,7 +3,8 @@ package relay
 import (
 	"strconv"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // origin says whose frame it is. A worker that runs agents of its own inside of a run
@@ -22,12 +23,12 @@ func (o origin) members() object {
 }
 
 // own is the origin of what the run itself does.
-func (t *teller) own(event *runs.Event) origin {
+func (t *teller) own(event *model.Event) origin {
 	return origin{runID: event.RunID, agentID: event.AgentID}
 }
 
 // from is the origin of a request, by its metadata.
-func (t *teller) from(event *runs.Event, metadata runs.JSON) origin {
+func (t *teller) from(event *model.Event, metadata api.JSON) origin {
 	named := t.own(event)
 	if members, err := objectOf(metadata); err == nil {
 		named.take(members)
@@ -71,18 +72,18 @@ func (o *origin) take(members object) (used []string) {
 type wanted struct {
 	names []string
 	// missing stands for a member that the worker did not give.
-	missing runs.JSON
+	missing api.JSON
 }
 
 var (
-	null      = runs.JSON("null")
-	emptyText = runs.JSON(`""`)
-	zero      = runs.JSON("0")
+	null      = api.JSON("null")
+	emptyText = api.JSON(`""`)
+	zero      = api.JSON("0")
 )
 
 // shapes are the members of a worker's frames (llm-gateway.md 5.2), besides the id of
 // a text, which is made where it is missing.
-var shapes = map[runs.EventType][]wanted{
+var shapes = map[api.EventType][]wanted{
 	"text":        {{contentNames, emptyText}},
 	"reasoning":   {{contentNames, emptyText}},
 	"tool_call":   {{toolNames, emptyText}, {inputNames, null}},
@@ -93,13 +94,13 @@ var shapes = map[runs.EventType][]wanted{
 
 // reserved are the frames that only this face sends: a worker must not be able to
 // raise a prompt that is none.
-var reserved = map[runs.EventType]bool{
+var reserved = map[api.EventType]bool{
 	"connected": true, "relay": true, "relay_resolved": true, "question": true, "question_resolved": true,
 }
 
 // worked passes an event of the worker on by its name, its members completed. Names
 // that the protocol does not have go through too; its clients skip them.
-func (t *teller) worked(event *runs.Event) error {
+func (t *teller) worked(event *model.Event) error {
 	given, err := objectOf(event.Body)
 	if err != nil {
 		return err
@@ -142,7 +143,7 @@ func (t *teller) worked(event *runs.Event) error {
 
 // told reports whether the result of a call was sent when it was denied. It is said
 // once: the worker may use the id again.
-func (t *teller) told(event *runs.Event, toolCallID string) bool {
+func (t *teller) told(event *model.Event, toolCallID string) bool {
 	key := promptKey{event.RunID, toolCallID}
 	denied := t.denied[key]
 	delete(t.denied, key)
@@ -150,7 +151,7 @@ func (t *teller) told(event *runs.Event, toolCallID string) bool {
 }
 
 // first returns the first member of some names that is there, and its name.
-func (o object) first(names []string, missing runs.JSON) (value runs.JSON, name string) {
+func (o object) first(names []string, missing api.JSON) (value api.JSON, name string) {
 	for _, name := range names {
 		if value := o.get(name); value != nil {
 			return value, name
@@ -181,13 +182,13 @@ func (o object) without(used []string, frame object) object {
 // block is a piece of text that comes in several frames, which clients put together by
 // their id.
 type block struct {
-	kind runs.EventType
+	kind api.EventType
 	id   string
 }
 
 // blockID returns the id of a text that came without one: that of the frame before it,
 // when nothing else came from this agent in between.
-func (t *teller) blockID(who origin, kind runs.EventType, event *runs.Event) string {
+func (t *teller) blockID(who origin, kind api.EventType, event *model.Event) string {
 	if t.blocks[who.runID].kind != kind {
 		t.blocks[who.runID] = block{kind: kind, id: eventName(event)}
 	}
@@ -198,6 +199,6 @@ func (t *teller) blockID(who origin, kind runs.EventType, event *runs.Event) str
 func (t *teller) cut(who origin) { delete(t.blocks, who.runID) }
 
 // eventName is an id for what came without one. It is the same whoever makes it.
-func eventName(event *runs.Event) string {
+func eventName(event *model.Event) string {
 	return event.RunID + "/" + strconv.FormatInt(event.EventID, 10)
 }

@@ -4,21 +4,23 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // asked is an entry of a resume map together with what it answers.
 type asked struct {
 	entry
 
-	request *runs.Request
+	request *model.Request
 	// approval or question is the request as it is shown.
-	approval *runs.ApprovalRequest
-	question *runs.UserQuestionRequest
+	approval *api.ApprovalRequest
+	question *api.UserQuestionRequest
 	// one is the structured question that is answered, questionID its id; nil for an
 	// approval, a typed question, and a cancel.
-	one        *runs.UserQuestion
+	one        *api.UserQuestion
 	questionID string
 	// cancels says that the entry cancels the run.
 	cancels bool
@@ -29,7 +31,7 @@ type asked struct {
 // run is ignored with a warning (contracts/timbal.md 4.4, 8), and so is what the parent
 // knows to be answered: the original wants such answers again, and this service does not
 // (7.4, 9).
-func (f *face) readResume(ctx context.Context, id segmentID, record *runs.RunRecord, resume []entry) (all []*asked, warnings []string, err error) {
+func (f *face) readResume(ctx context.Context, id segmentID, record *model.RunRecord, resume []entry) (all []*asked, warnings []string, err error) {
 	for _, e := range resume {
 		one := &asked{entry: e}
 		// A bad cancel is refused whatever it is about (decisions.md 23).
@@ -50,18 +52,18 @@ func (f *face) readResume(ctx context.Context, id segmentID, record *runs.RunRec
 }
 
 // requestOf returns the request of a run by its handle; nil when there is none.
-func (f *face) requestOf(ctx context.Context, record *runs.RunRecord, handle string) (*runs.Request, error) {
+func (f *face) requestOf(ctx context.Context, record *model.RunRecord, handle string) (*model.Request, error) {
 	for i := range record.Requests {
 		if record.Requests[i].Handle == handle {
 			return &record.Requests[i], nil
 		}
 	}
-	if !runs.ValidID(handle) {
+	if !refusal.ValidID(handle) {
 		return nil, nil
 	}
 	found, err := f.Store.RequestByHandle(ctx, handle)
 	switch {
-	case runs.ErrorCode(err) == runs.CodeRequestNotFound:
+	case refusal.CodeOf(err) == api.CodeRequestNotFound:
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -81,10 +83,10 @@ func (a *asked) shownID() string {
 
 // understood fills in what an id names, and reports whether it is one that is shown.
 func (a *asked) understood(questionID string) bool {
-	if a.request == nil || a.request.Kind == runs.KindClarification {
+	if a.request == nil || a.request.Kind == model.KindClarification {
 		return false
 	}
-	if a.request.Kind == runs.KindApproval {
+	if a.request.Kind == model.KindApproval {
 		approval := a.request.Approval()
 		a.approval = &approval
 		return questionID == "" && a.id == a.request.Handle
@@ -120,7 +122,7 @@ func (f *face) withoutKnown(ctx context.Context, id segmentID, all []*asked, war
 		}
 		if before == nil {
 			var err error
-			if before, err = f.historyUntil(ctx, id.runID, func(event *runs.Event) bool { return event.EventID >= id.after }); err != nil {
+			if before, err = f.historyUntil(ctx, id.runID, func(event *model.Event) bool { return event.EventID >= id.after }); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -135,7 +137,7 @@ func (f *face) withoutKnown(ctx context.Context, id segmentID, all []*asked, war
 
 // historyUntil folds the log of a run up to the event that last says is the last, or to
 // its end.
-func (f *face) historyUntil(ctx context.Context, runID string, last func(*runs.Event) bool) (*history, error) {
+func (f *face) historyUntil(ctx context.Context, runID string, last func(*model.Event) bool) (*history, error) {
 	h := newHistory()
 	for {
 		events, err := f.Store.RunEvents(ctx, runID, h.at, readAtOnce)

@@ -7,14 +7,15 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // call is the body of POST /stream and POST /run (contracts/timbal.md 4.4).
 type call struct {
 	// params are the members that are the runnable's, as an object.
-	params runs.JSON
+	params api.JSON
 	// runID is the id that the caller wants the run to have; empty when it has no wish.
 	runID string
 	// parentID is the run that this one goes on from.
@@ -27,26 +28,26 @@ type call struct {
 // entry is one answer of a resume map.
 type entry struct {
 	id    string
-	value runs.JSON
+	value api.JSON
 }
 
 // readCall reads a body. A member that is null is as if it was not there.
 func (f *face) readCall(w http.ResponseWriter, r *http.Request) (*call, error) {
-	var text runs.JSON
+	var text api.JSON
 	if err := wire.Decode(w, r, f.MaxBodyBytes, &text); err != nil {
 		return nil, err
 	}
-	if runs.KindOf(text) != '{' {
+	if document.Kind(text) != '{' {
 		return nil, unprocessable("the body must be an object")
 	}
 	given := &call{}
-	var context, resume runs.JSON
+	var context, resume api.JSON
 	var own []entry
-	var parent runs.JSON
+	var parent api.JSON
 	for _, member := range membersOf(text) {
 		switch member.id {
 		case "context", "run_context":
-			if runs.KindOf(member.value) != 'n' {
+			if document.Kind(member.value) != 'n' {
 				context = member.value
 			}
 		case "parent_id":
@@ -61,7 +62,7 @@ func (f *face) readCall(w http.ResponseWriter, r *http.Request) (*call, error) {
 	if context != nil {
 		// The parent is the one of the context then, or none (4.4, 2).
 		parent = nil
-		if runs.KindOf(context) != '{' {
+		if document.Kind(context) != '{' {
 			return nil, unprocessable("context must be an object")
 		}
 		for _, member := range membersOf(context) {
@@ -81,23 +82,23 @@ func (f *face) readCall(w http.ResponseWriter, r *http.Request) (*call, error) {
 	return given, given.readResume(resume)
 }
 
-func (c *call) readResume(resume runs.JSON) error {
-	if resume == nil || runs.KindOf(resume) == 'n' {
+func (c *call) readResume(resume api.JSON) error {
+	if resume == nil || document.Kind(resume) == 'n' {
 		return nil
 	}
-	if runs.KindOf(resume) != '{' {
+	if document.Kind(resume) != '{' {
 		return unprocessable("resume must be an object that maps ids to values")
 	}
 	c.resumes, c.resume = true, membersOf(resume)
-	if len(c.resume) > runs.MaxResolutionsPerBatch {
-		return unprocessable("resume must have at most %d entries", runs.MaxResolutionsPerBatch)
+	if len(c.resume) > api.MaxResolutionsPerBatch {
+		return unprocessable("resume must have at most %d entries", api.MaxResolutionsPerBatch)
 	}
 	return nil
 }
 
 // readText reads an optional text.
-func readText(name string, value runs.JSON, into *string) error {
-	if value == nil || runs.KindOf(value) == 'n' {
+func readText(name string, value api.JSON, into *string) error {
+	if value == nil || document.Kind(value) == 'n' {
 		return nil
 	}
 	if json.Unmarshal(value, into) != nil {
@@ -108,7 +109,7 @@ func readText(name string, value runs.JSON, into *string) error {
 
 // membersOf returns the members of an object in their order. The text has been checked
 // to be JSON.
-func membersOf(object runs.JSON) []entry {
+func membersOf(object api.JSON) []entry {
 	decoder := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	var members []entry
 	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '{' {
@@ -124,14 +125,14 @@ func membersOf(object runs.JSON) []entry {
 		if err != nil {
 			return members
 		}
-		members = append(members, entry{id, runs.JSON(value.Clone())})
+		members = append(members, entry{id, api.JSON(value.Clone())})
 	}
 	return members
 }
 
 // objectOf is the reverse of membersOf.
-func objectOf(members []entry) runs.JSON {
-	text := runs.JSON("{")
+func objectOf(members []entry) api.JSON {
+	text := api.JSON("{")
 	for i, member := range members {
 		if i > 0 {
 			text = append(text, ',')

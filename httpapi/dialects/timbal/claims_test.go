@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -44,10 +45,10 @@ func testTooLate(t *testing.T, s *service) {
 	w.goOn()
 	require.Equal(t, want, claimed(q, `"mysql"`), "also when the run is over")
 	_, resolution := s.settled(t, a)
-	require.Equal(t, runs.OutcomeDenied, resolution.Outcome)
+	require.Equal(t, api.OutcomeDenied, resolution.Outcome)
 	require.Equal(t, "api", resolution.Via)
 	_, resolution = s.settled(t, q)
-	require.Equal(t, runs.OutcomeDeclined, resolution.Outcome)
+	require.Equal(t, api.OutcomeDeclined, resolution.Outcome)
 }
 
 // What expired or was cancelled meanwhile is answered with a cancelled OUTPUT.
@@ -63,7 +64,7 @@ func testTooLateForTheClock(t *testing.T, s *service) {
 	require.Equal(t, a, late[1].at("output", "approval_id"))
 	require.Contains(t, late[1].at("output", "reason"), "expired at")
 	outcome, _ := s.settled(t, a)
-	require.Equal(t, runs.OutcomeExpired, outcome, "and not allowed")
+	require.Equal(t, api.OutcomeExpired, outcome, "and not allowed")
 	events, _ := s.gone(t, w, resumeBody(t, w.runID, b, `true`))
 	require.Equal(t, "success", events[1].at("status", "code"), "the run itself goes on")
 

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // decision is what a resume asks for: one command for all that it settles, and the
@@ -74,7 +77,7 @@ func (d *decision) add(command *runs.DecideRequests, about []*asked, nowMs int64
 			d.parts = append(d.parts, &runs.AnswerQuestion{Resolution: resolution, Partial: true})
 			return
 		}
-		if runs.KindOf(first.value) != '"' && len(about) == 1 {
+		if document.Kind(first.value) != '"' && len(about) == 1 {
 			resolution.RuntimePayload = first.value
 		}
 	}
@@ -104,23 +107,23 @@ func (d *decision) addApproval(command *runs.DecideRequests, one *asked, nowMs i
 // answersTo returns the answers to a structured request: those that are given and, when
 // nothing is missing then, those that were kept. Of a settled request it is what was
 // recorded that was kept, so that the call by which it was settled looks the same again.
-func answersTo(about []*asked) (answers []runs.UserQuestionAnswer, whole bool) {
+func answersTo(about []*asked) (answers []api.UserQuestionAnswer, whole bool) {
 	request, question := about[0].request, about[0].question
 	known := question.PartialAnswers
 	if !request.Open() {
 		known = request.Recorded().Answers
 	}
-	given := map[string]runs.UserQuestionAnswer{}
+	given := map[string]api.UserQuestionAnswer{}
 	for _, one := range about {
 		given[one.questionID] = answerTo(one.one, one.value)
 	}
-	kept := map[string]runs.UserQuestionAnswer{}
+	kept := map[string]api.UserQuestionAnswer{}
 	for _, answer := range known {
 		if _, again := given[answer.QuestionID]; !again || request.Open() {
 			kept[answer.QuestionID] = answer
 		}
 	}
-	var own, all []runs.UserQuestionAnswer
+	var own, all []api.UserQuestionAnswer
 	clash := false
 	for _, asked := range question.Questions {
 		answer, isGiven := given[asked.ID]
@@ -159,7 +162,7 @@ func (d *decision) awaited() map[[2]string]bool {
 
 // strike takes what an event tells off the list of what is awaited, and reports whether
 // nothing is left.
-func strike(awaited map[[2]string]bool, event *runs.Event) bool {
+func strike(awaited map[[2]string]bool, event *model.Event) bool {
 	decided, err := decisionOf(event)
 	if err != nil || decided == nil {
 		return false

@@ -4,7 +4,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // The types of the events that a stream has of the service's own (contracts/timbal.md
@@ -73,13 +73,13 @@ type (
 		T0         int64  `json:"t0"`
 		ApprovalID string `json:"approval_id"`
 		runnable
-		Input       runs.JSON `json:"input"`
-		InputSchema runs.JSON `json:"input_schema"`
-		Prompt      *string   `json:"prompt"`
-		Description *string   `json:"description"`
-		Kind        *string   `json:"kind"`
-		UI          runs.JSON `json:"ui"`
-		Metadata    runs.JSON `json:"metadata"`
+		Input       api.JSON `json:"input"`
+		InputSchema api.JSON `json:"input_schema"`
+		Prompt      *string  `json:"prompt"`
+		Description *string  `json:"description"`
+		Kind        *string  `json:"kind"`
+		UI          api.JSON `json:"ui"`
+		Metadata    api.JSON `json:"metadata"`
 	}
 	interactionEvent struct {
 		header
@@ -87,9 +87,9 @@ type (
 		InteractionID string `json:"interaction_id"`
 		Kind          string `json:"kind"`
 		runnable
-		Payload        runs.JSON `json:"payload"`
-		ResponseSchema runs.JSON `json:"response_schema"`
-		Metadata       runs.JSON `json:"metadata,omitzero"`
+		Payload        api.JSON `json:"payload"`
+		ResponseSchema api.JSON `json:"response_schema"`
+		Metadata       api.JSON `json:"metadata,omitzero"`
 	}
 	status struct {
 		Code    string  `json:"code"`
@@ -98,24 +98,24 @@ type (
 	}
 	outputEvent struct {
 		header
-		Input    runs.JSON `json:"input"`
-		Status   status    `json:"status"`
-		Output   runs.JSON `json:"output"`
-		Error    *string   `json:"error"`
-		T0       int64     `json:"t0"`
-		T1       int64     `json:"t1"`
-		Usage    runs.JSON `json:"usage"`
-		Metadata runs.JSON `json:"metadata"`
+		Input    api.JSON `json:"input"`
+		Status   status   `json:"status"`
+		Output   api.JSON `json:"output"`
+		Error    *string  `json:"error"`
+		T0       int64    `json:"t0"`
+		T1       int64    `json:"t1"`
+		Usage    api.JSON `json:"usage"`
+		Metadata api.JSON `json:"metadata"`
 	}
 )
 
 // The output of an OUTPUT whose run was paused or stopped.
 type (
 	askedOutput struct {
-		SuspensionID string    `json:"suspension_id"`
-		Status       string    `json:"status"`
-		Kind         string    `json:"kind"`
-		Payload      runs.JSON `json:"payload"`
+		SuspensionID string   `json:"suspension_id"`
+		Status       string   `json:"status"`
+		Kind         string   `json:"kind"`
+		Payload      api.JSON `json:"payload"`
 	}
 	gatedOutput struct {
 		ApprovalID string  `json:"approval_id"`
@@ -141,7 +141,7 @@ type (
 	}
 )
 
-var emptyObject = runs.JSON("{}")
+var emptyObject = api.JSON("{}")
 
 // encoding writes what the domain holds; see package wire.
 var encoding = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -155,7 +155,7 @@ func orNull(text string) *string {
 }
 
 // orEmpty is a document that is an empty object when it is absent.
-func orEmpty(document runs.JSON) runs.JSON {
+func orEmpty(document api.JSON) api.JSON {
 	if document == nil {
 		return emptyObject
 	}
@@ -163,7 +163,7 @@ func orEmpty(document runs.JSON) runs.JSON {
 }
 
 // document encodes a value that always has a JSON form.
-func document(value any) runs.JSON {
+func encoded(value any) api.JSON {
 	text, err := json.Marshal(value, encoding)
 	if err != nil {
 		panic("timbal: a document has no JSON form: " + err.Error())

@@ -11,15 +11,15 @@ import (
 
 // refusal is an answer that is no stream: {"detail": …}, as the original's framework
 // words it.
-type refusal struct {
+type faceError struct {
 	status int
 	detail string
 }
 
-func (e *refusal) Error() string { return fmt.Sprintf("%d: %s", e.status, e.detail) }
+func (e *faceError) Error() string { return fmt.Sprintf("%d: %s", e.status, e.detail) }
 
 func refuse(status int, format string, args ...any) error {
-	return &refusal{status, fmt.Sprintf(format, args...)}
+	return &faceError{status, fmt.Sprintf(format, args...)}
 }
 
 func unprocessable(format string, args ...any) error {
@@ -38,10 +38,10 @@ func (f *face) handler(handle wire.HandlerFunc) http.Handler {
 		if err == nil {
 			return nil
 		}
-		var refused *refusal
+		var refused *faceError
 		if !errors.As(err, &refused) {
 			problem := wire.ProblemOf(err)
-			refused = &refusal{problem.Status, problem.Detail}
+			refused = &faceError{problem.Status, problem.Detail}
 		}
 		if refused.status >= http.StatusInternalServerError && r.Context().Err() == nil {
 			f.report(r, err)

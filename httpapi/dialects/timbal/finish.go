@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // readAtOnce is how many events are read from the store at once.
@@ -74,24 +75,24 @@ func (s *segment) addOutput(output *outputEvent) {
 	output.header = s.header(typeOutput)
 	output.Usage, output.Metadata = emptyObject, emptyObject
 	if len(s.warnings) > 0 {
-		output.Metadata = document(map[string][]string{"warnings": s.warnings})
+		output.Metadata = encoded(map[string][]string{"warnings": s.warnings})
 	}
 	s.add(output)
 	s.ended, s.finished = true, true
 }
 
 // over fills in how the run ended.
-func (s *segment) over(run *runs.Run, output *outputEvent) {
+func (s *segment) over(run *model.Run, output *outputEvent) {
 	//exhaustive:ignore
 	switch s.log.end.Type {
-	case runs.EventCompleted:
+	case api.EventCompleted:
 		output.Status, output.Output = statusOf(codeSuccess, reasonEndTurn, ""), run.Output
-	case runs.EventFailed:
+	case api.EventFailed:
 		output.Status, output.Error = statusOf(codeError, "", run.Error), orNull(run.Error)
-	case runs.EventInterrupted:
+	case api.EventInterrupted:
 		reason := s.reason()
 		output.Status = statusOf(codeCancelled, reasonInterrupted, reason)
-		output.Output = document(stoppedOutput{reasonInterrupted, orNull(reason)})
+		output.Output = encoded(stoppedOutput{reasonInterrupted, orNull(reason)})
 	default:
 		output.Status, output.Output = s.cancelled()
 	}
@@ -99,7 +100,7 @@ func (s *segment) over(run *runs.Run, output *outputEvent) {
 
 // cancelled returns the status and output of a run that was cancelled: by one of its
 // requests, or as a whole.
-func (s *segment) cancelled() (status, runs.JSON) {
+func (s *segment) cancelled() (status, api.JSON) {
 	stopped := s.log.stopped
 	if stopped == nil {
 		stopped = &stoppage{reason: s.reason()}
@@ -107,12 +108,12 @@ func (s *segment) cancelled() (status, runs.JSON) {
 	return cancelledBy(stopped)
 }
 
-func cancelledBy(stopped *stoppage) (status, runs.JSON) {
+func cancelledBy(stopped *stoppage) (status, api.JSON) {
 	made := statusOf(codeCancelled, reasonCancelled, cmp.Or(stopped.reason, messageCancelled))
 	if stopped.approvalID != "" {
-		return made, document(stoppedApprovalOutput{stopped.approvalID, reasonCancelled, orNull(stopped.reason)})
+		return made, encoded(stoppedApprovalOutput{stopped.approvalID, reasonCancelled, orNull(stopped.reason)})
 	}
-	return made, document(stoppedOutput{reasonCancelled, orNull(stopped.reason)})
+	return made, encoded(stoppedOutput{reasonCancelled, orNull(stopped.reason)})
 }
 
 // reason is the one that the event tells by which the run ended.

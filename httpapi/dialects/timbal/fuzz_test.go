@@ -12,7 +12,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // quickly answers a call in which nothing goes on: the run waits, or is refused.
@@ -62,7 +64,7 @@ func FuzzResumeValue(f *testing.F) {
 		record, err = s.store.Run(t.Context(), runID)
 		require.NoError(t, err)
 		for _, request := range record.Requests {
-			if request.Kind != runs.KindApproval || request.Outcome != runs.OutcomeAllowed {
+			if request.Kind != model.KindApproval || request.Outcome != api.OutcomeAllowed {
 				continue
 			}
 			var object struct {
@@ -93,7 +95,7 @@ func FuzzBody(f *testing.F) {
 		}
 		if record, err := s.store.ClaimedRun(t.Context(), runID); err == nil {
 			require.True(t, jsontext.Value(record.Run.Input).IsValid())
-			require.Equal(t, jsontext.Kind('{'), runs.KindOf(record.Run.Input))
+			require.Equal(t, jsontext.Kind('{'), document.Kind(record.Run.Input))
 		}
 	})
 }

@@ -7,7 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // history is what the log of a run says up to an event: what is open, and how the run
@@ -20,7 +21,7 @@ type history struct {
 	// settled holds the ids of the requests that were settled.
 	settled map[string]bool
 	// end is the event that ended the run.
-	end *runs.Event
+	end *model.Event
 	// stopped is the first request that was not settled by an answer right before the
 	// run ended: the one by which it was cancelled.
 	stopped *stoppage
@@ -51,23 +52,23 @@ func (h *history) answered(requestID, questionID string) bool {
 }
 
 type loggedApprovals struct {
-	Requests []runs.ApprovalRequest `json:"requests"`
+	Requests []api.ApprovalRequest `json:"requests"`
 }
 
 type loggedQuestions struct {
-	Requests []runs.UserQuestionRequest `json:"requests"`
+	Requests []api.UserQuestionRequest `json:"requests"`
 }
 
 // loggedDecision holds what the events about decisions have, each some of it.
 type loggedDecision struct {
-	Resolutions []runs.Resolution `json:"resolutions"`
-	Resolution  *runs.Resolution  `json:"resolution"`
-	RequestID   string            `json:"request_id"`
-	QuestionIDs []string          `json:"question_ids"`
-	Via         string            `json:"via"`
+	Resolutions []api.Resolution `json:"resolutions"`
+	Resolution  *api.Resolution  `json:"resolution"`
+	RequestID   string           `json:"request_id"`
+	QuestionIDs []string         `json:"question_ids"`
+	Via         string           `json:"via"`
 }
 
-func (d *loggedDecision) all() []runs.Resolution {
+func (d *loggedDecision) all() []api.Resolution {
 	if d.Resolution != nil {
 		return append(d.Resolutions, *d.Resolution)
 	}
@@ -75,11 +76,11 @@ func (d *loggedDecision) all() []runs.Resolution {
 }
 
 // decisionOf reads an event about decisions; nil for any other event.
-func decisionOf(event *runs.Event) (*loggedDecision, error) {
+func decisionOf(event *model.Event) (*loggedDecision, error) {
 	//exhaustive:ignore
 	switch event.Type {
-	case runs.EventApprovalResolved, runs.EventUserQuestionResolved, runs.EventUserQuestionAnswered,
-		runs.EventParentClarificationResolved:
+	case api.EventApprovalResolved, api.EventUserQuestionResolved, api.EventUserQuestionAnswered,
+		api.EventParentClarificationResolved:
 		decision := &loggedDecision{}
 		return decision, readLogged(event, decision)
 	default:
@@ -87,7 +88,7 @@ func decisionOf(event *runs.Event) (*loggedDecision, error) {
 	}
 }
 
-func readLogged(event *runs.Event, into any) error {
+func readLogged(event *model.Event, into any) error {
 	if err := json.Unmarshal(event.Body, into, encoding); err != nil {
 		return fmt.Errorf("event %d of session %s: %w", event.EventID, event.SessionID, err)
 	}
@@ -95,7 +96,7 @@ func readLogged(event *runs.Event, into any) error {
 }
 
 // apply takes in the next event of the run.
-func (h *history) apply(event *runs.Event) error {
+func (h *history) apply(event *model.Event) error {
 	previous := h.at
 	h.at, h.atMs = event.EventID, event.TimestampMs
 	decision, err := decisionOf(event)
@@ -108,7 +109,7 @@ func (h *history) apply(event *runs.Event) error {
 	}
 	//exhaustive:ignore
 	switch event.Type {
-	case runs.EventWaitingForApproval:
+	case api.EventWaitingForApproval:
 		var raised loggedApprovals
 		if err := readLogged(event, &raised); err != nil {
 			return err
@@ -116,7 +117,7 @@ func (h *history) apply(event *runs.Event) error {
 		for i := range raised.Requests {
 			h.open = append(h.open, &wait{approval: &raised.Requests[i]})
 		}
-	case runs.EventWaitingForUserQuestion:
+	case api.EventWaitingForUserQuestion:
 		var raised loggedQuestions
 		if err := readLogged(event, &raised); err != nil {
 			return err
@@ -124,7 +125,7 @@ func (h *history) apply(event *runs.Event) error {
 		for i := range raised.Requests {
 			h.open = append(h.open, &wait{question: &raised.Requests[i], answered: map[string]bool{}})
 		}
-	case runs.EventCompleted, runs.EventFailed, runs.EventInterrupted, runs.EventCancelled:
+	case api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled:
 		h.end = event
 		if h.decided == previous {
 			h.decided = event.EventID
@@ -135,7 +136,7 @@ func (h *history) apply(event *runs.Event) error {
 	return nil
 }
 
-func (h *history) decide(event *runs.Event, decision *loggedDecision, previous int64) {
+func (h *history) decide(event *model.Event, decision *loggedDecision, previous int64) {
 	made := decision.Via
 	for _, resolution := range decision.all() {
 		made = resolution.Via
@@ -166,9 +167,9 @@ func (h *history) decide(event *runs.Event, decision *loggedDecision, previous i
 // stop notes the request by which a run is cancelled, should the end come next. A
 // worker that takes a request back ends nothing, and neither does an approval that
 // expires.
-func (h *history) stop(w *wait, resolution *runs.Resolution) {
-	byRun := resolution.Outcome == runs.OutcomeCancelled && resolution.Via != runs.ViaWorker ||
-		resolution.Outcome == runs.OutcomeExpired && w.approval == nil
+func (h *history) stop(w *wait, resolution *api.Resolution) {
+	byRun := resolution.Outcome == api.OutcomeCancelled && resolution.Via != api.ViaWorker ||
+		resolution.Outcome == api.OutcomeExpired && w.approval == nil
 	switch {
 	case !byRun:
 		h.stopped = nil
@@ -181,7 +182,7 @@ func (h *history) stop(w *wait, resolution *runs.Resolution) {
 }
 
 // reasonOf is why a request was settled as it was.
-func reasonOf(resolution *runs.Resolution) string {
+func reasonOf(resolution *api.Resolution) string {
 	if resolution.Reason != "" {
 		return resolution.Reason
 	}
@@ -195,10 +196,10 @@ func (h *history) neverWaited(decision *loggedDecision) bool {
 	resolutions := decision.all()
 	for i := range resolutions {
 		resolution := &resolutions[i]
-		if strings.HasPrefix(resolution.Via, runs.ViaRule) {
+		if strings.HasPrefix(resolution.Via, api.ViaRule) {
 			continue
 		}
-		if resolution.Via != runs.ViaClock || resolution.ResolvedAtMs != h.raisedAtMs(resolution.RequestID) {
+		if resolution.Via != api.ViaClock || resolution.ResolvedAtMs != h.raisedAtMs(resolution.RequestID) {
 			return false
 		}
 	}

@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // A segmentID is what a client takes for the id of a run. It is
@@ -57,7 +59,7 @@ func newMark() string {
 // splitID reads an id as one that begins after an event.
 func splitID(id string) (segmentID, bool) {
 	at := strings.LastIndexByte(id, ':')
-	if at < 0 || !runs.ValidID(id[:at]) {
+	if at < 0 || !refusal.ValidID(id[:at]) {
 		return segmentID{}, false
 	}
 	number, mark, marked := strings.Cut(id[at+1:], ".")
@@ -75,23 +77,23 @@ func isMark(mark string) bool {
 
 // find returns the run that an id names, and from where. Any run's own id is one
 // (decisions.md 3). Errors: run_not_found.
-func (f *face) find(ctx context.Context, id string) (segmentID, *runs.RunRecord, error) {
-	if runs.ValidID(id) {
+func (f *face) find(ctx context.Context, id string) (segmentID, *model.RunRecord, error) {
+	if refusal.ValidID(id) {
 		record, err := f.Store.Run(ctx, id)
-		if err == nil || runs.ErrorCode(err) != runs.CodeRunNotFound {
+		if err == nil || refusal.CodeOf(err) != api.CodeRunNotFound {
 			return segmentID{runID: id}, record, err
 		}
 	}
 	split, ok := splitID(id)
 	if !ok {
-		return segmentID{}, nil, runs.UnknownRun(wire.Shown(id))
+		return segmentID{}, nil, refusal.UnknownRun(wire.Shown(id))
 	}
 	record, err := f.Store.Run(ctx, split.runID)
 	if err != nil {
 		return segmentID{}, nil, err
 	}
 	if split.after < record.Run.FirstEventID || split.after > record.Run.LastEventID {
-		return segmentID{}, nil, runs.UnknownRun(wire.Shown(id))
+		return segmentID{}, nil, refusal.UnknownRun(wire.Shown(id))
 	}
 	return split, record, nil
 }

@@ -6,8 +6,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Limits of the list of events (contracts/timbal.md 4.4).
@@ -18,8 +21,8 @@ const (
 )
 
 type numberedEvent struct {
-	Seq  int64     `json:"seq"`
-	Data runs.JSON `json:"data"`
+	Seq  int64    `json:"seq"`
+	Data api.JSON `json:"data"`
 }
 
 type eventList struct {
@@ -47,7 +50,7 @@ func (f *face) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	shown := wire.PathID(r, "run_id")
 	id, record, err := f.find(r.Context(), shown)
-	if runs.ErrorCode(err) == runs.CodeRunNotFound || err == nil && id.refused() {
+	if refusal.CodeOf(err) == api.CodeRunNotFound || err == nil && id.refused() {
 		return wire.Respond(w, r, http.StatusOK, eventList{
 			RunID: wire.Shown(shown), Events: []numberedEvent{}, NextCursor: after, Done: true, Expired: true,
 		})
@@ -88,11 +91,11 @@ func (f *face) events(w http.ResponseWriter, r *http.Request) error {
 
 // segmentFrom folds the log up to where a segment begins. Whom its caller took for the
 // parent is not in the log; it is nearly always the resume before it.
-func (f *face) segmentFrom(r *http.Request, id segmentID, record *runs.RunRecord) (*segment, error) {
+func (f *face) segmentFrom(r *http.Request, id segmentID, record *model.RunRecord) (*segment, error) {
 	if id.after == 0 {
 		return segmentOf(id, record), nil
 	}
-	log, err := f.historyUntil(r.Context(), id.runID, func(event *runs.Event) bool { return event.EventID >= id.after })
+	log, err := f.historyUntil(r.Context(), id.runID, func(event *model.Event) bool { return event.EventID >= id.after })
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +136,7 @@ func (f *face) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err == nil {
 		reply, err = f.Store.Do(r.Context(), &runs.CancelRun{RunID: id.runID, Actor: actor})
 	}
-	if runs.ErrorCode(err) == runs.CodeRunNotFound || err == nil && reply.Existing {
+	if refusal.CodeOf(err) == api.CodeRunNotFound || err == nil && reply.Existing {
 		return wire.Respond(w, r, http.StatusNotFound, notFoundBody{"Job not found or already completed"})
 	}
 	if err != nil {

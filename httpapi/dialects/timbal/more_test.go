@@ -10,8 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/loop"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // testLiveAndRead decides in the very moment in which requests are raised, in every
@@ -34,10 +36,10 @@ func testLiveAndRead(t *testing.T, s *service) {
 						continue
 					}
 					command := &runs.DecideRequests{RunID: w.runID}
-					if request.Kind == runs.KindApproval {
+					if request.Kind == model.KindApproval {
 						command.Approvals = []runs.ApprovalDecision{{RequestID: request.RequestID, Behavior: "allow"}}
 					} else {
-						command.Answers = []runs.QuestionAnswer{{RequestID: request.RequestID, Value: runs.JSON("true")}}
+						command.Answers = []runs.QuestionAnswer{{RequestID: request.RequestID, Value: api.JSON("true")}}
 					}
 					if _, err := s.store.Do(context.Background(), command); err == nil {
 						n++
@@ -93,7 +95,7 @@ func testClarification(t *testing.T, s *service) {
 	require.Len(t, shown.body["events"], 3)
 	require.Eventually(t, func() bool {
 		record, err := s.store.Run(t.Context(), w.runID)
-		return err == nil && record.Run.Status == runs.StatusRunning
+		return err == nil && record.Run.Status == api.StatusRunning
 	}, 10*time.Second, time.Millisecond)
 	claim := w.goOn()
 	require.NotNil(t, claim.Resume.Clarification)

@@ -8,7 +8,8 @@ import (
 
 	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // via is how a resolution that was made here is recorded.
@@ -33,7 +34,7 @@ type face struct {
 // agent matters only to what starts a run.
 func New(options Options) dialects.Mount {
 	return func(router chi.Router, services dialects.Services) {
-		f := &face{Services: services, agentID: cmp.Or(options.DefaultAgentID, runs.DefaultAgentID)}
+		f := &face{Services: services, agentID: cmp.Or(options.DefaultAgentID, model.DefaultAgentID)}
 		for _, prefix := range []string{"", "/agents/{agent_id}"} {
 			router.Method(http.MethodPost, prefix+"/stream", f.handler(f.stream))
 			router.Method(http.MethodPost, prefix+"/run", f.handler(f.run))
@@ -55,7 +56,7 @@ func (f *face) agentOf(r *http.Request) (string, error) {
 	if agentID == "" {
 		return f.agentID, nil
 	}
-	if !runs.ValidID(agentID) {
+	if !refusal.ValidID(agentID) {
 		return "", unprocessable("there can be no agent %s", wire.Shown(agentID))
 	}
 	return agentID, nil

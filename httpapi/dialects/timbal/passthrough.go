@@ -6,14 +6,16 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // passThrough shows what a worker appended: a delta as DELTA, anything else under its
 // own type in upper case, with all its members. What the service itself writes about a
 // run is not shown.
-func (s *segment) passThrough(event *runs.Event) {
-	if event.Type == runs.EventOutput {
+func (s *segment) passThrough(event *model.Event) {
+	if event.Type == api.EventOutput {
 		s.addText(event)
 		return
 	}
@@ -28,10 +30,10 @@ func (s *segment) passThrough(event *runs.Event) {
 	case typeStart, typeOutput, typeApproval, typeInteraction:
 		// A worker's event must not be taken for one of the service's: a prompt that is
 		// none, or an end.
-		custom := document(struct {
-			ID   string    `json:"id"`
-			Type string    `json:"type"`
-			Data runs.JSON `json:"data"`
+		custom := encoded(struct {
+			ID   string   `json:"id"`
+			Type string   `json:"type"`
+			Data api.JSON `json:"data"`
 		}{eventID(event), "custom", event.Body})
 		name, members = typeDelta, []entry{{"item", custom}}
 	}
@@ -39,35 +41,35 @@ func (s *segment) passThrough(event *runs.Event) {
 }
 
 // ownType reports whether the service writes events of that type.
-func ownType(eventType runs.EventType) bool {
+func ownType(eventType api.EventType) bool {
 	//exhaustive:ignore
 	switch eventType {
-	case runs.EventAccepted, runs.EventQueued, runs.EventStarted, runs.EventParentClarificationRequested,
-		runs.EventWaitingForApproval, runs.EventWaitingForUserQuestion:
+	case api.EventAccepted, api.EventQueued, api.EventStarted, api.EventParentClarificationRequested,
+		api.EventWaitingForApproval, api.EventWaitingForUserQuestion:
 		return true
 	default:
-		return runs.AboutRequest(eventType)
+		return model.AboutRequest(eventType)
 	}
 }
 
 // addText shows a piece of output. It is not called OUTPUT, because that is how a
 // stream ends.
-func (s *segment) addText(event *runs.Event) {
+func (s *segment) addText(event *model.Event) {
 	var body struct {
-		Output runs.OutputRecord `json:"output"`
+		Output api.OutputRecord `json:"output"`
 	}
 	if readLogged(event, &body) != nil {
 		return
 	}
-	item := document(textItem{eventID(event), "text", body.Output.Content, body.Output.Parts})
+	item := encoded(textItem{eventID(event), "text", body.Output.Content, body.Output.Parts})
 	s.addDocument(s.dressed(typeDelta, []entry{{"item", item}}))
 }
 
 type textItem struct {
-	ID    string      `json:"id"`
-	Type  string      `json:"type"`
-	Text  string      `json:"text"`
-	Parts []runs.JSON `json:"parts,omitempty"`
+	ID    string     `json:"id"`
+	Type  string     `json:"type"`
+	Text  string     `json:"text"`
+	Parts []api.JSON `json:"parts,omitempty"`
 }
 
 type textDeltaItem struct {
@@ -78,7 +80,7 @@ type textDeltaItem struct {
 
 // withItem gives a delta of text the item in which clients look for it, when the worker
 // has given none.
-func withItem(event *runs.Event, members []entry) []entry {
+func withItem(event *model.Event, members []entry) []entry {
 	text, found := "", false
 	for _, member := range members {
 		switch {
@@ -91,12 +93,12 @@ func withItem(event *runs.Event, members []entry) []entry {
 	if !found {
 		return members
 	}
-	return append(members, entry{"item", document(textDeltaItem{eventID(event), "text_delta", text})})
+	return append(members, entry{"item", encoded(textDeltaItem{eventID(event), "text_delta", text})})
 }
 
 // dressed puts the members that all events have around a worker's. A worker may name
 // the path and the call, and nothing else of them.
-func (s *segment) dressed(name string, members []entry) runs.JSON {
+func (s *segment) dressed(name string, members []entry) api.JSON {
 	head := s.header(name)
 	var own []entry
 	for _, member := range members {
@@ -121,11 +123,11 @@ func (s *segment) dressed(name string, members []entry) runs.JSON {
 			own = append(own, member)
 		}
 	}
-	object := objectOf(append(membersOf(document(head)), own...))
-	if compact, err := runs.CompactJSON(object); err == nil {
+	object := objectOf(append(membersOf(encoded(head)), own...))
+	if compact, err := document.Compact(object); err == nil {
 		return compact
 	}
 	return object
 }
 
-func eventID(event *runs.Event) string { return strconv.FormatInt(event.EventID, 10) }
+func eventID(event *model.Event) string { return strconv.FormatInt(event.EventID, 10) }

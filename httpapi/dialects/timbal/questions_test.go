@@ -5,11 +5,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-func several(id string) runs.UserQuestionRequest {
-	return runs.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []runs.UserQuestion{
+func several(id string) api.UserQuestionRequest {
+	return api.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []api.UserQuestion{
 		database("db"), {ID: "name", Question: "What name?"}, {ID: "b:c", Question: "Which ones?", MultiSelect: true, Options: database("x").Options},
 	}}
 }
@@ -97,7 +98,7 @@ func testSeveralQuestionsAtOnce(t *testing.T, s *service) {
 	require.Len(t, ignored[2].at("metadata", "warnings"), 2)
 	// Another face answers one of them; the next is shown.
 	w.do(&runs.AnswerQuestion{RunID: w.runID, Partial: true, Resolution: runs.QuestionAnswer{
-		RequestID: "q", Answers: []runs.UserQuestionAnswer{{QuestionID: "db", FreeformAnswer: "x"}},
+		RequestID: "q", Answers: []api.UserQuestionAnswer{{QuestionID: "db", FreeformAnswer: "x"}},
 	}})
 	require.Equal(t, []string{handle + ":name"}, ids(s.show(t, resumeBody(t, w.runID))))
 	cancelled := s.show(t, resumeBody(t, w.runID, handle, `{"type":"timbal.cancel"}`))

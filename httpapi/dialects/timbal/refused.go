@@ -7,15 +7,17 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // isLate reports whether the door refused because something was settled before.
 func isLate(err error) bool {
-	switch runs.ErrorCode(err) {
-	case runs.CodeRunStateConflict, runs.CodeApprovalStateConflict, runs.CodeApprovalNotPending,
-		runs.CodeQuestionStateConflict, runs.CodeQuestionExpired, runs.CodeQuestionRequestMismatch,
-		runs.CodeQuestionResolutionConflict:
+	switch refusal.CodeOf(err) {
+	case api.CodeRunStateConflict, api.CodeApprovalStateConflict, api.CodeApprovalNotPending,
+		api.CodeQuestionStateConflict, api.CodeQuestionExpired, api.CodeQuestionRequestMismatch,
+		api.CodeQuestionResolutionConflict:
 		return true
 	default:
 		return false
@@ -24,10 +26,10 @@ func isLate(err error) bool {
 
 // isWrong reports whether the door refused because of an answer itself.
 func isWrong(err error) bool {
-	switch runs.ErrorCode(err) {
-	case runs.CodeInvalidRequest, runs.CodeQuestionAnswerEmpty, runs.CodeQuestionSingleSelect,
-		runs.CodeQuestionDuplicateOption, runs.CodeQuestionOptionNotFound, runs.CodeQuestionAnswerMissing,
-		runs.CodeQuestionUnknownAnswer, runs.CodeQuestionDuplicateAnswer:
+	switch refusal.CodeOf(err) {
+	case api.CodeInvalidRequest, api.CodeQuestionAnswerEmpty, api.CodeQuestionSingleSelect,
+		api.CodeQuestionDuplicateOption, api.CodeQuestionOptionNotFound, api.CodeQuestionAnswerMissing,
+		api.CodeQuestionUnknownAnswer, api.CodeQuestionDuplicateAnswer:
 		return true
 	default:
 		return false
@@ -69,14 +71,14 @@ func (f *face) late(ctx context.Context, r *resumption, d *decision) (*segment, 
 				continue
 			}
 			output.Status, output.Output = one.claimed()
-		case runs.OutcomeCancelled, runs.OutcomeExpired:
+		case api.OutcomeCancelled, api.OutcomeExpired:
 			resolution := request.Recorded()
 			stopped := &stoppage{reason: reasonOf(&resolution)}
 			if one.approval != nil {
 				stopped.approvalID = one.id
 			}
 			output.Status, output.Output = cancelledBy(stopped)
-		case runs.OutcomeAllowed, runs.OutcomeDenied, runs.OutcomeAnswered, runs.OutcomeDeclined:
+		case api.OutcomeAllowed, api.OutcomeDenied, api.OutcomeAnswered, api.OutcomeDeclined:
 			output.Status, output.Output = one.claimed()
 		}
 		return f.refused(ctx, r, &output)
@@ -84,7 +86,7 @@ func (f *face) late(ctx context.Context, r *resumption, d *decision) (*segment, 
 	return f.attach(ctx, r)
 }
 
-func answeredPart(answers []runs.UserQuestionAnswer, questionID string) bool {
+func answeredPart(answers []api.UserQuestionAnswer, questionID string) bool {
 	for i := range answers {
 		if answers[i].QuestionID == questionID {
 			return true
@@ -94,12 +96,12 @@ func answeredPart(answers []runs.UserQuestionAnswer, questionID string) bool {
 }
 
 // claimed is for one who came too late (decisions.md 23).
-func (a *asked) claimed() (status, runs.JSON) {
+func (a *asked) claimed() (status, api.JSON) {
 	made := statusOf(codeCancelled, reasonClaimed, messageClaimed)
 	if a.approval != nil {
-		return made, document(claimedApprovalOutput{a.id, reasonClaimed})
+		return made, encoded(claimedApprovalOutput{a.id, reasonClaimed})
 	}
-	return made, document(claimedOutput{a.id, reasonClaimed})
+	return made, encoded(claimedOutput{a.id, reasonClaimed})
 }
 
 // failed returns the segment of a resume with a value that makes no sense.
@@ -153,7 +155,7 @@ func (d *decision) note(notes map[string]string, err error) {
 	if len(notes) > 0 {
 		return
 	}
-	code := runs.ErrorCode(err)
+	code := refusal.CodeOf(err)
 	for _, one := range d.all {
 		if one.approval != nil {
 			continue
@@ -163,7 +165,7 @@ func (d *decision) note(notes map[string]string, err error) {
 			if faultOf(one.one, &answer) != code {
 				continue
 			}
-		} else if code == runs.CodeQuestionAnswerEmpty && runs.KindOf(one.value) != 'n' {
+		} else if code == api.CodeQuestionAnswerEmpty && document.Kind(one.value) != 'n' {
 			continue
 		}
 		notes[one.shownID()] = detailOf(err)
@@ -171,8 +173,8 @@ func (d *decision) note(notes map[string]string, err error) {
 	}
 }
 
-func faultsOf(err error) []runs.Fault {
-	var domain *runs.Error
+func faultsOf(err error) []api.Fault {
+	var domain *refusal.Error
 	if errors.As(err, &domain) {
 		return domain.Faults
 	}

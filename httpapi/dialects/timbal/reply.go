@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
@@ -79,7 +80,7 @@ func (f *face) begin(w http.ResponseWriter, r *http.Request, join func(string) (
 		s, err = f.resume(r.Context(), going)
 		replayed = going.replayed
 	} else {
-		var record *runs.RunRecord
+		var record *model.RunRecord
 		s, record, replayed, err = f.start(r.Context(), given, sessionID, agentID, key, actor)
 		if err == nil && record.Run.SessionID != sessionID && place != nil {
 			place.Close()
@@ -129,7 +130,7 @@ type sink struct {
 }
 
 // Events implements stream.Sink.
-func (k *sink) Events(events []*runs.Event) error {
+func (k *sink) Events(events []*model.Event) error {
 	for _, event := range events {
 		if k.err = k.segment.push(k.ctx, event, k.face); k.err != nil {
 			return k.err

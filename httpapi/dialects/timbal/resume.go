@@ -6,14 +6,17 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // resumption is a resume that is under way.
 type resumption struct {
 	given  *call
 	parent segmentID
-	record *runs.RunRecord
+	record *model.RunRecord
 	key    string
 	actor  runs.Actor
 	// replayed says that the call was seen before under its key.
@@ -29,7 +32,7 @@ func (f *face) openResume(ctx context.Context, given *call, key string, actor ru
 		return nil, unprocessable("resume needs a parent_id")
 	}
 	parent, record, err := f.find(ctx, given.parentID)
-	if runs.ErrorCode(err) == runs.CodeRunNotFound {
+	if refusal.CodeOf(err) == api.CodeRunNotFound {
 		return nil, refuse(http.StatusNotFound, "%s", detailOf(err))
 	}
 	if err != nil {
@@ -39,7 +42,7 @@ func (f *face) openResume(ctx context.Context, given *call, key string, actor ru
 }
 
 func detailOf(err error) string {
-	var domain *runs.Error
+	var domain *refusal.Error
 	if errors.As(err, &domain) {
 		return domain.Detail
 	}
@@ -92,7 +95,7 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 		return f.attach(ctx, r)
 	}
 	awaited := d.awaited()
-	log, err := f.historyUntil(ctx, r.record.Run.RunID, func(event *runs.Event) bool { return strike(awaited, event) })
+	log, err := f.historyUntil(ctx, r.record.Run.RunID, func(event *model.Event) bool { return strike(awaited, event) })
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +109,7 @@ func (f *face) answerPart(ctx context.Context, r *resumption, part *runs.AnswerQ
 	if err == nil {
 		return true, nil, nil
 	}
-	if runs.ErrorCode(err) == "" {
+	if refusal.CodeOf(err) == "" {
 		return false, nil, err
 	}
 	if r.key == "" || !isLate(err) {
@@ -134,9 +137,9 @@ func (f *face) answerPart(ctx context.Context, r *resumption, part *runs.AnswerQ
 }
 
 // hasAnswers reports whether all of the answers were recorded.
-func hasAnswers(recorded, answers []runs.UserQuestionAnswer) bool {
+func hasAnswers(recorded, answers []api.UserQuestionAnswer) bool {
 	for _, answer := range answers {
-		if !slices.ContainsFunc(recorded, func(known runs.UserQuestionAnswer) bool {
+		if !slices.ContainsFunc(recorded, func(known api.UserQuestionAnswer) bool {
 			return known.QuestionID == answer.QuestionID && known.FreeformAnswer == answer.FreeformAnswer &&
 				slices.Equal(known.SelectedOptionIDs, answer.SelectedOptionIDs)
 		}) {
@@ -159,7 +162,7 @@ func (r *resumption) segment(log *history, mark string) *segment {
 // attach returns the segment of a resume that decided nothing: what is open is shown
 // again, or what happens next.
 func (f *face) attach(ctx context.Context, r *resumption) (*segment, error) {
-	log, err := f.historyUntil(ctx, r.record.Run.RunID, func(*runs.Event) bool { return false })
+	log, err := f.historyUntil(ctx, r.record.Run.RunID, func(*model.Event) bool { return false })
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +171,7 @@ func (f *face) attach(ctx context.Context, r *resumption) (*segment, error) {
 
 // segmentAfterEnd returns the segment of a resume that ended the run.
 func (f *face) segmentAfterEnd(ctx context.Context, r *resumption) (*segment, error) {
-	log, err := f.historyUntil(ctx, r.record.Run.RunID, func(*runs.Event) bool { return false })
+	log, err := f.historyUntil(ctx, r.record.Run.RunID, func(*model.Event) bool { return false })
 	if err != nil {
 		return nil, err
 	}

@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // gone resumes, lets a worker finish what goes on, and returns what was shown.
-func (s *service) gone(t *testing.T, w *worker, body string, options ...option) ([]*event, *runs.Claim) {
+func (s *service) gone(t *testing.T, w *worker, body string, options ...option) ([]*event, *api.Claim) {
 	t.Helper()
 	stream := s.open(t, "/stream", body, options...)
 	claim := w.goOn()
@@ -64,7 +64,7 @@ func testAnswersToAStructuredQuestion(t *testing.T, s *service) {
 	} {
 		many := question("q")
 		many.Questions[0].MultiSelect = true
-		many.Questions[0].Options = append(many.Questions[0].Options, runs.QuestionOption{ID: "x", Label: "both"}, runs.QuestionOption{ID: "both", Label: "both"})
+		many.Questions[0].Options = append(many.Questions[0].Options, api.QuestionOption{ID: "x", Label: "both"}, api.QuestionOption{ID: "both", Label: "both"})
 		w, first := s.paused(t, many)
 		_, claim := s.gone(t, w, resumeBody(t, w.runID, ids(first)[0], test.value))
 		answer := claim.Resume.Questions[0].Resolution.Answers[0]
@@ -73,7 +73,7 @@ func testAnswersToAStructuredQuestion(t *testing.T, s *service) {
 	}
 	// A label goes before an id: it is what people see.
 	crossed := question("q")
-	crossed.Questions[0].Options = []runs.QuestionOption{{ID: "a", Label: "b"}, {ID: "b", Label: "a"}}
+	crossed.Questions[0].Options = []api.QuestionOption{{ID: "a", Label: "b"}, {ID: "b", Label: "a"}}
 	w, first := s.paused(t, crossed)
 	_, claim := s.gone(t, w, resumeBody(t, w.runID, ids(first)[0], `"a"`))
 	require.Equal(t, []string{"b"}, claim.Resume.Questions[0].Resolution.Answers[0].SelectedOptionIDs)
@@ -117,23 +117,23 @@ func testAnswersThatDoNotDo(t *testing.T, s *service) {
 func testDecisionsAboutAnApproval(t *testing.T, s *service) {
 	for _, test := range []struct {
 		value string
-		want  runs.Resolution
+		want  api.Resolution
 	}{
-		{`true`, runs.Resolution{Outcome: "allowed", Behavior: "allow"}},
-		{`false`, runs.Resolution{Outcome: "denied", Behavior: "deny"}},
-		{`{"approved":true}`, runs.Resolution{Outcome: "allowed", Behavior: "allow"}},
-		{`{"approved":false,"reason":"no","override_input":{"to":3}}`, runs.Resolution{Outcome: "denied", Behavior: "deny", Reason: "no"}},
-		{`{"approved":true,"override_input":{}}`, runs.Resolution{Outcome: "allowed", Behavior: "allow"}},
-		{`{"approved":true,"reason":null,"override_input":null,"expires_at":null}`, runs.Resolution{Outcome: "allowed", Behavior: "allow"}},
-		{`{"approved":true,"override_input":{"to":"fixed@example.com","cc":[]}}`, runs.Resolution{
-			Outcome: "allowed", Behavior: "allow", UpdatedInput: runs.JSON(`{"to":"fixed@example.com","subject":"hi","cc":[]}`),
+		{`true`, api.Resolution{Outcome: "allowed", Behavior: "allow"}},
+		{`false`, api.Resolution{Outcome: "denied", Behavior: "deny"}},
+		{`{"approved":true}`, api.Resolution{Outcome: "allowed", Behavior: "allow"}},
+		{`{"approved":false,"reason":"no","override_input":{"to":3}}`, api.Resolution{Outcome: "denied", Behavior: "deny", Reason: "no"}},
+		{`{"approved":true,"override_input":{}}`, api.Resolution{Outcome: "allowed", Behavior: "allow"}},
+		{`{"approved":true,"reason":null,"override_input":null,"expires_at":null}`, api.Resolution{Outcome: "allowed", Behavior: "allow"}},
+		{`{"approved":true,"override_input":{"to":"fixed@example.com","cc":[]}}`, api.Resolution{
+			Outcome: "allowed", Behavior: "allow", UpdatedInput: api.JSON(`{"to":"fixed@example.com","subject":"hi","cc":[]}`),
 		}},
-		{`{"approved":true,"approver_id":"u1","comment":"fine","metadata":{"k":1}}`, runs.Resolution{
+		{`{"approved":true,"approver_id":"u1","comment":"fine","metadata":{"k":1}}`, api.Resolution{
 			Outcome: "allowed", Behavior: "allow", Justification: "fine",
-			RuntimePayload: runs.JSON(`{"approved":true,"approver_id":"u1","comment":"fine","metadata":{"k":1}}`),
+			RuntimePayload: api.JSON(`{"approved":true,"approver_id":"u1","comment":"fine","metadata":{"k":1}}`),
 		}},
-		{`{"approved":true,"expires_at":9000000000000}`, runs.Resolution{
-			Outcome: "allowed", Behavior: "allow", RuntimePayload: runs.JSON(`{"approved":true,"expires_at":9000000000000}`),
+		{`{"approved":true,"expires_at":9000000000000}`, api.Resolution{
+			Outcome: "allowed", Behavior: "allow", RuntimePayload: api.JSON(`{"approved":true,"expires_at":9000000000000}`),
 		}},
 	} {
 		w, first := s.paused(t, approval("a"))
@@ -175,7 +175,7 @@ func testDecisionsThatDoNotDo(t *testing.T, s *service) {
 	require.Equal(t, "approval_required", again[2].at("status", "reason"))
 
 	scalar := approval("b")
-	scalar.Input, scalar.InputSchema = runs.JSON(`"ls"`), nil
+	scalar.Input, scalar.InputSchema = api.JSON(`"ls"`), nil
 	w, first = s.paused(t, scalar)
 	bad = s.show(t, resumeBody(t, w.runID, ids(first)[0], `{"approved":true,"override_input":{"to":7}}`))
 	require.Contains(t, bad[1].at("error"), "no object")
@@ -214,9 +214,9 @@ func testCancelByARequest(t *testing.T, s *service) {
 		s.sameInLog(t, events)
 		record, err := s.store.Run(t.Context(), w.runID)
 		require.NoError(t, err)
-		require.Equal(t, runs.StatusCancelled, record.Run.Status)
+		require.Equal(t, api.StatusCancelled, record.Run.Status)
 		outcome, _ := s.settled(t, other)
-		require.Equal(t, runs.OutcomeCancelled, outcome, "there is no superseded")
+		require.Equal(t, api.OutcomeCancelled, outcome, "there is no superseded")
 
 		late := s.show(t, resumeBody(t, w.runID, id, `true`))
 		require.Equal(t, "cancelled", late[1].at("status", "reason"))
@@ -259,7 +259,7 @@ func testPartialMaps(t *testing.T, s *service) {
 	s.sameInLog(t, fourth)
 	require.Len(t, claim.Resume.Approvals, 2)
 	require.Len(t, claim.Resume.Questions, 2)
-	require.Equal(t, runs.OutcomeAllowed, claim.Resume.Approvals[0].Resolution.Outcome, "what was recorded first holds")
+	require.Equal(t, api.OutcomeAllowed, claim.Resume.Approvals[0].Resolution.Outcome, "what was recorded first holds")
 	require.Len(t, map[any]bool{w.runID: true, runID: true, thirdID: true, fourth[0].at("run_id"): true}, 4)
 
 	log := s.events(t, runID, "").body["events"].([]any)

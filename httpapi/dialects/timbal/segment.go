@@ -3,13 +3,14 @@ package timbal
 import (
 	"context"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // frame is one event of a stream.
 type frame struct {
 	seq  int64
-	data runs.JSON
+	data api.JSON
 }
 
 // segment is what a client takes for a run, folded from the log: from START to the
@@ -59,9 +60,9 @@ func (s *segment) header(eventType string) header {
 	}
 }
 
-func (s *segment) add(event any) { s.addDocument(document(event)) }
+func (s *segment) add(event any) { s.addDocument(encoded(event)) }
 
-func (s *segment) addDocument(data runs.JSON) {
+func (s *segment) addDocument(data api.JSON) {
 	s.seq++
 	s.frames = append(s.frames, frame{s.seq, data})
 }
@@ -91,7 +92,7 @@ type suspensions interface {
 
 // push takes in the next event of the run. Events that it knows already are ignored, and
 // so is everything after the end.
-func (s *segment) push(ctx context.Context, event *runs.Event, of suspensions) error {
+func (s *segment) push(ctx context.Context, event *model.Event, of suspensions) error {
 	if s.ended || event.EventID <= s.log.at {
 		return nil
 	}
@@ -143,8 +144,8 @@ func (s *segment) quiet() {
 // belongs reports whether an event was written together with the one that raised the
 // requests (see runs.Suspend): questions come before approvals, and then what was
 // settled in the same moment.
-func (s *segment) belongs(ctx context.Context, event *runs.Event, of suspensions) (bool, error) {
-	if event.Type == runs.EventWaitingForApproval && s.question != "" {
+func (s *segment) belongs(ctx context.Context, event *model.Event, of suspensions) (bool, error) {
+	if event.Type == api.EventWaitingForApproval && s.question != "" {
 		var raised loggedApprovals
 		if err := readLogged(event, &raised); err != nil || len(raised.Requests) == 0 {
 			return false, err

@@ -8,7 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Ids, events and their numbers are the same after a restart, and a resume made before
@@ -111,7 +113,7 @@ func testSettledWhenRaised(t *testing.T, s *service) {
 	stream := s.open(t, "/stream", `{}`)
 	w := s.claim(t, stream.runID)
 	_, err := s.store.Do(t.Context(), &runs.AddRule{
-		SessionID: w.sessionID(), ToolName: "send_email", Effect: runs.RuleAllow, Match: runs.RuleMatch{AnyInput: true}, Actor: runs.Actor{Name: "ann"},
+		SessionID: w.sessionID(), ToolName: "send_email", Effect: api.RuleAllow, Match: api.RuleMatch{AnyInput: true}, Actor: runs.Actor{Name: "ann"},
 	})
 	require.NoError(t, err)
 	w.wait(approval("a"))
@@ -204,7 +206,7 @@ func TestDrain(t *testing.T) {
 	s.claim(t, "r2").complete(`1`)
 	require.Equal(t, http.StatusServiceUnavailable, s.do(t, http.MethodPost, "/stream", `{"context":{"id":"r3"}}`).status)
 	_, err := s.store.Run(t.Context(), "r3")
-	require.ErrorIs(t, err, &runs.Error{Code: runs.CodeRunNotFound}, "a run that could not be shown is not made")
+	require.ErrorIs(t, err, &refusal.Error{Code: api.CodeRunNotFound}, "a run that could not be shown is not made")
 }
 
 func testEvents(t *testing.T, s *service) {
@@ -264,6 +266,6 @@ func testCancel(t *testing.T, s *service) {
 	require.Equal(t, http.StatusNoContent, answer.status)
 	require.Empty(t, answer.text)
 	_, resolution := s.settled(t, ids(first)[0])
-	require.Equal(t, runs.OutcomeCancelled, resolution.Outcome)
+	require.Equal(t, api.OutcomeCancelled, resolution.Outcome)
 	require.Equal(t, "ann", resolution.ResolvedBy)
 }

@@ -4,25 +4,28 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // start makes a run in the session of that id, which is new, and returns its first
 // segment.
-func (f *face) start(ctx context.Context, given *call, sessionID, agentID, key string, actor runs.Actor) (s *segment, record *runs.RunRecord, replayed bool, err error) {
-	if given.runID != "" && !runs.ValidID(given.runID) {
-		return nil, nil, false, unprocessable("context.id must have 1 to %d characters of A-Z a-z 0-9 . _ : -", runs.MaxIDLength)
+func (f *face) start(ctx context.Context, given *call, sessionID, agentID, key string, actor runs.Actor) (s *segment, record *model.RunRecord, replayed bool, err error) {
+	if given.runID != "" && !refusal.ValidID(given.runID) {
+		return nil, nil, false, unprocessable("context.id must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
 	}
 	command := &runs.CreateRun{
 		SessionID: sessionID, RunID: given.runID, Input: given.params, AgentID: agentID,
 		SourcePlugin: via, ActorID: actor.Name, Key: key, Caller: actor.Name,
 	}
-	if runs.ValidID(given.parentID) {
+	if refusal.ValidID(given.parentID) {
 		command.ParentRunID = given.parentID
 	}
 	reply, err := f.Store.Do(ctx, command)
 	switch {
-	case runs.ErrorCode(err) == runs.CodeIDConflict, err == nil && reply.Existing && !reply.Replayed:
+	case refusal.CodeOf(err) == api.CodeIDConflict, err == nil && reply.Existing && !reply.Replayed:
 		return nil, nil, false, f.idInUse(ctx, given.runID)
 	case err != nil:
 		return nil, nil, false, err
@@ -37,7 +40,7 @@ func (f *face) start(ctx context.Context, given *call, sessionID, agentID, key s
 }
 
 // segmentOf returns the segment of a whole run, from its beginning.
-func segmentOf(id segmentID, record *runs.RunRecord) *segment {
+func segmentOf(id segmentID, record *model.RunRecord) *segment {
 	s := &segment{id: id, parentID: record.Run.ParentRunID, agentID: record.Run.AgentID, log: newHistory()}
 	s.begin()
 	return s
@@ -50,7 +53,7 @@ func (f *face) idInUse(ctx context.Context, runID string) error {
 	if err != nil {
 		return err
 	}
-	if runs.Terminal(record.Run.Status) {
+	if model.Terminal(record.Run.Status) {
 		return refuse(http.StatusConflict, "Run id '%s' was used by a run that is over, and an id is used once.", runID)
 	}
 	return refuse(http.StatusConflict, "Run id '%s' is already in use by a running run.", runID)

@@ -8,7 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // contracts/timbal.md 4.2 and 4.3: all members, in their order, null when absent.
@@ -20,7 +22,7 @@ func testAnApprovalAndAnInteraction(t *testing.T, s *service) {
 	log, err := s.store.RunEvents(t.Context(), w.runID, 0, 100)
 	require.NoError(t, err)
 	asked, gated := record.Requests[0], record.Requests[1]
-	require.Equal(t, runs.KindQuestion, asked.Kind)
+	require.Equal(t, model.KindQuestion, asked.Kind)
 
 	run := fmt.Sprintf(`"run_id":%q,"parent_run_id":null`, w.runID)
 	require.Equal(t, `{"type":"START",`+run+fmt.Sprintf(`,"path":"assistant","call_id":%q,"parent_call_id":null}`, w.runID), events[0].text)
@@ -45,7 +47,7 @@ func testAnApprovalAndAnInteraction(t *testing.T, s *service) {
 }
 
 func testAnApprovalAlone(t *testing.T, s *service) {
-	bare := runs.ApprovalRequest{ID: "a", ToolCallID: "c", ToolName: "bash", Input: runs.JSON(`[1]`), Description: "d", Metadata: runs.JSON(`{"k":1}`)}
+	bare := api.ApprovalRequest{ID: "a", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`[1]`), Description: "d", Metadata: api.JSON(`{"k":1}`)}
 	_, events := s.paused(t, bare, typed("t"))
 	require.Equal(t, []string{"START", "INTERACTION", "APPROVAL", "OUTPUT"}, kinds(events))
 	require.Equal(t, "confirm", events[1].at("kind"))
@@ -158,7 +160,7 @@ func testStart(t *testing.T, s *service) {
 	require.NoError(t, err)
 	require.Equal(t, `{"prompt":"x","n":{"a":[1]}}`, string(record.Run.Input))
 	require.Equal(t, "assistant", record.Run.AgentID)
-	require.Equal(t, runs.RunRequestSummary{SourcePlugin: "timbal", SourceKind: "api", ActorID: "ann", TextPreview: `{"prompt":"x","n":{"a":[1]}}`}, record.Run.Request)
+	require.Equal(t, api.RunRequestSummary{SourcePlugin: "timbal", SourceKind: "api", ActorID: "ann", TextPreview: `{"prompt":"x","n":{"a":[1]}}`}, record.Run.Request)
 
 	inUse := s.do(t, http.MethodPost, "/stream", `{"context":{"id":"mine"}}`)
 	require.Equal(t, http.StatusConflict, inUse.status)

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
@@ -227,12 +228,12 @@ func (s *service) later(t *testing.T, method, path, body string) func() *reply {
 }
 
 // settled returns the resolution of a request.
-func (s *service) settled(t *testing.T, handle string) (runs.Outcome, runs.Resolution) {
+func (s *service) settled(t *testing.T, handle string) (api.Outcome, api.Resolution) {
 	t.Helper()
 	found, err := s.store.RequestByHandle(t.Context(), handle)
 	require.NoError(t, err)
 	if found.Request.Open() {
-		return "", runs.Resolution{}
+		return "", api.Resolution{}
 	}
 	return found.Request.Outcome, found.Request.Recorded()
 }

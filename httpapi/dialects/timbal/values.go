@@ -9,7 +9,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // cancelType is the type of the tagged object that cancels a run (contracts/timbal.md
@@ -18,10 +20,10 @@ const cancelType = "timbal.cancel"
 
 // readCancel reads the tagged cancel. It is an error when its reason is no text.
 func readCancel(e entry) (reason string, cancels bool, err error) {
-	if runs.KindOf(e.value) != '{' {
+	if document.Kind(e.value) != '{' {
 		return "", false, nil
 	}
-	var kind, why runs.JSON
+	var kind, why api.JSON
 	for _, member := range membersOf(e.value) {
 		switch member.id {
 		case "type":
@@ -30,7 +32,7 @@ func readCancel(e entry) (reason string, cancels bool, err error) {
 			why = member.value
 		}
 	}
-	if runs.KindOf(kind) != '"' || textOf(kind) != cancelType {
+	if document.Kind(kind) != '"' || textOf(kind) != cancelType {
 		return "", false, nil
 	}
 	return reason, true, readText("the reason of a cancel", why, &reason)
@@ -48,23 +50,23 @@ type gate struct {
 	// expiresAtMs is 0 when the decision does not expire.
 	expiresAtMs int64
 	// audit is the value as it was given, when it says more than a decision can.
-	audit runs.JSON
+	audit api.JSON
 }
 
 // readGate reads a decision about an approval.
-func readGate(value runs.JSON) (gate, error) {
+func readGate(value api.JSON) (gate, error) {
 	var g gate
-	if runs.KindOf(value) == 't' || runs.KindOf(value) == 'f' {
-		g.approved = runs.KindOf(value) == 't'
+	if document.Kind(value) == 't' || document.Kind(value) == 'f' {
+		g.approved = document.Kind(value) == 't'
 		return g, nil
 	}
-	if runs.KindOf(value) != '{' {
+	if document.Kind(value) != '{' {
 		return g, errBadGate
 	}
 	decided := false
 	for _, member := range membersOf(value) {
 		var err error
-		null := runs.KindOf(member.value) == 'n'
+		null := document.Kind(member.value) == 'n'
 		switch member.id {
 		case "approved":
 			decided = true
@@ -78,7 +80,7 @@ func readGate(value runs.JSON) (gate, error) {
 			err = readText(member.id, member.value, &g.comment)
 			g.audit = value
 		case "override_input":
-			if !null && runs.KindOf(member.value) != '{' {
+			if !null && document.Kind(member.value) != '{' {
 				err = errBadGate
 			}
 			g.override = membersOf(member.value)
@@ -104,18 +106,18 @@ func readGate(value runs.JSON) (gate, error) {
 
 // resolution returns the decision as the domain takes it. What replaces the input is
 // checked behind the door.
-func (g *gate) resolution(request *runs.ApprovalRequest) (runs.ApprovalDecision, error) {
+func (g *gate) resolution(request *api.ApprovalRequest) (runs.ApprovalDecision, error) {
 	resolution := runs.ApprovalDecision{
-		RequestID: request.ID, Behavior: runs.BehaviorDeny, Reason: g.reason, Justification: g.comment, RuntimePayload: g.audit,
+		RequestID: request.ID, Behavior: api.BehaviorDeny, Reason: g.reason, Justification: g.comment, RuntimePayload: g.audit,
 	}
 	if !g.approved {
 		return resolution, nil
 	}
-	resolution.Behavior = runs.BehaviorAllow
+	resolution.Behavior = api.BehaviorAllow
 	if len(g.override) == 0 {
 		return resolution, nil
 	}
-	if runs.KindOf(request.Input) != '{' {
+	if document.Kind(request.Input) != '{' {
 		return resolution, errors.New("override_input: the proposed input is no object, so nothing can be merged over it")
 	}
 	resolution.UpdatedInput = merged(request.Input, g.override)
@@ -123,7 +125,7 @@ func (g *gate) resolution(request *runs.ApprovalRequest) (runs.ApprovalDecision,
 }
 
 // merged puts members over those of an object, one level deep.
-func merged(input runs.JSON, override []entry) runs.JSON {
+func merged(input api.JSON, override []entry) api.JSON {
 	members := membersOf(input)
 	for _, over := range override {
 		at := slices.IndexFunc(members, func(e entry) bool { return e.id == over.id })
@@ -140,14 +142,14 @@ func merged(input runs.JSON, override []entry) runs.JSON {
 // else an option's id, selects; a list of them, bare or under "selected", selects
 // several; any other text is free text, and so is the compact form of what is no text.
 // Null, "" and an empty list are empty answers, which are refused (decisions.md 7).
-func answerTo(question *runs.UserQuestion, value runs.JSON) runs.UserQuestionAnswer {
-	answer := runs.UserQuestionAnswer{QuestionID: question.ID}
+func answerTo(question *api.UserQuestion, value api.JSON) api.UserQuestionAnswer {
+	answer := api.UserQuestionAnswer{QuestionID: question.ID}
 	texts, isList := selected(value)
 	switch {
 	case isList:
-	case runs.KindOf(value) == '"':
+	case document.Kind(value) == '"':
 		texts = []string{textOf(value)}
-	case runs.KindOf(value) == 'n':
+	case document.Kind(value) == 'n':
 		return answer
 	default:
 		compact := jsontext.Value(slices.Clone(value))
@@ -169,17 +171,17 @@ func answerTo(question *runs.UserQuestion, value runs.JSON) runs.UserQuestionAns
 
 // selected returns the texts of a list, or of an object that has nothing but one under
 // "selected".
-func selected(value runs.JSON) (texts []string, isList bool) {
+func selected(value api.JSON) (texts []string, isList bool) {
 	if members := membersOf(value); len(members) == 1 && members[0].id == "selected" {
 		value = members[0].value
 	}
-	if runs.KindOf(value) != '[' || json.Unmarshal(value, &texts) != nil {
+	if document.Kind(value) != '[' || json.Unmarshal(value, &texts) != nil {
 		return nil, false
 	}
 	return texts, true
 }
 
-func textOf(value runs.JSON) string {
+func textOf(value api.JSON) string {
 	var text string
 	_ = json.Unmarshal(value, &text) // it is a text
 	return text
@@ -187,7 +189,7 @@ func textOf(value runs.JSON) string {
 
 // optionOf returns the option that a text names: by its label, which is what is shown,
 // or else by its id. A label that several options have names none of them.
-func optionOf(question *runs.UserQuestion, text string) (id string, ok bool) {
+func optionOf(question *api.UserQuestion, text string) (id string, ok bool) {
 	labelled := 0
 	for _, option := range question.Options {
 		if option.Label == text {
@@ -208,15 +210,15 @@ func optionOf(question *runs.UserQuestion, text string) (id string, ok bool) {
 
 // faultOf tells what is wrong with an answer by itself, "" when nothing is. It decides
 // nothing: it says to which of several answers a refusal belongs.
-func faultOf(question *runs.UserQuestion, answer *runs.UserQuestionAnswer) runs.Code {
+func faultOf(question *api.UserQuestion, answer *api.UserQuestionAnswer) api.Code {
 	chosen := slices.Sorted(slices.Values(answer.SelectedOptionIDs))
 	switch {
 	case !question.MultiSelect && len(chosen) > 1:
-		return runs.CodeQuestionSingleSelect
+		return api.CodeQuestionSingleSelect
 	case len(slices.Compact(chosen)) < len(answer.SelectedOptionIDs):
-		return runs.CodeQuestionDuplicateOption
+		return api.CodeQuestionDuplicateOption
 	case len(chosen) == 0 && strings.TrimSpace(answer.FreeformAnswer) == "":
-		return runs.CodeQuestionAnswerEmpty
+		return api.CodeQuestionAnswerEmpty
 	default:
 		return ""
 	}

@@ -3,13 +3,13 @@ package timbal
 import (
 	"strings"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // wait is an open request. One of the two is set.
 type wait struct {
-	approval *runs.ApprovalRequest
-	question *runs.UserQuestionRequest
+	approval *api.ApprovalRequest
+	question *api.UserQuestionRequest
 	// answered holds the questions that have an answer while others have none.
 	answered map[string]bool
 }
@@ -30,7 +30,7 @@ func (w *wait) handle() string {
 
 // asked returns the structured question that is shown: the first without an answer. It
 // is nil for a typed one.
-func (w *wait) asked() *runs.UserQuestion {
+func (w *wait) asked() *api.UserQuestion {
 	for i := range w.question.Questions {
 		if question := &w.question.Questions[i]; !w.answered[question.ID] {
 			return question
@@ -69,7 +69,7 @@ func (w *wait) kind() string {
 	}
 }
 
-func (w *wait) payload() runs.JSON {
+func (w *wait) payload() api.JSON {
 	asked := w.asked()
 	if asked == nil {
 		return orEmpty(w.question.Payload)
@@ -85,7 +85,7 @@ func (w *wait) payload() runs.JSON {
 		}
 		payload.Options = &labels
 	}
-	return document(payload)
+	return encoded(payload)
 }
 
 // name is that of what asks: the tool, or the kind of the interaction.
@@ -119,19 +119,19 @@ func (w *wait) event(s *segment, note string) any {
 		Payload: w.payload(), ResponseSchema: w.question.ResponseSchema,
 	}
 	if note != "" {
-		event.Metadata = document(map[string]string{"error": note})
+		event.Metadata = encoded(map[string]string{"error": note})
 	}
 	return event
 }
 
 // paused returns the status and output of a run that waits for this first.
-func (w *wait) paused() (status, runs.JSON) {
+func (w *wait) paused() (status, api.JSON) {
 	if w.approval != nil {
 		return statusOf(codeCancelled, reasonApprovalRequired, messageApprovalRequired),
-			document(gatedOutput{w.id(), reasonApprovalRequired, orNull(w.approval.Reason)})
+			encoded(gatedOutput{w.id(), reasonApprovalRequired, orNull(w.approval.Reason)})
 	}
 	return statusOf(codeCancelled, reasonInputRequired, messageInputRequired),
-		document(askedOutput{w.id(), reasonInputRequired, w.kind(), w.payload()})
+		encoded(askedOutput{w.id(), reasonInputRequired, w.kind(), w.payload()})
 }
 
 func statusOf(code, reason, message string) status {

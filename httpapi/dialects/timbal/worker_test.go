@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -27,7 +28,7 @@ func (s *service) claim(t *testing.T, runID string) *worker {
 }
 
 // again claims the run anew, after a wait.
-func (w *worker) again() *runs.Claim {
+func (w *worker) again() *api.Claim {
 	w.t.Helper()
 	reply, err := w.store.Do(context.Background(), &runs.ClaimRun{RunID: w.runID, WorkerID: "worker", LeaseMs: 60_000})
 	require.NoError(w.t, err)
@@ -61,9 +62,9 @@ func (w *worker) suspend(hold bool, requests ...any) {
 	command.Hold = hold
 	for _, request := range requests {
 		switch request := request.(type) {
-		case runs.ApprovalRequest:
+		case api.ApprovalRequest:
 			command.Approvals = append(command.Approvals, request)
-		case runs.UserQuestionRequest:
+		case api.UserQuestionRequest:
 			command.Questions = append(command.Questions, request)
 		}
 	}
@@ -74,18 +75,18 @@ func (w *worker) append(events ...string) {
 	w.t.Helper()
 	command := &runs.AppendEvents{RunID: w.runID, Fence: w.fence}
 	for _, text := range events {
-		command.Events = append(command.Events, runs.JSON(text))
+		command.Events = append(command.Events, api.JSON(text))
 	}
 	w.do(command)
 }
 
 func (w *worker) complete(output string) {
 	w.t.Helper()
-	w.do(&runs.Complete{RunID: w.runID, Fence: w.fence, Output: runs.JSON(output)})
+	w.do(&runs.Complete{RunID: w.runID, Fence: w.fence, Output: api.JSON(output)})
 }
 
 // goOn claims the run again and completes it with what it was handed.
-func (w *worker) goOn() *runs.Claim {
+func (w *worker) goOn() *api.Claim {
 	w.t.Helper()
 	claim := w.again()
 	w.complete(`"done"`)
@@ -93,28 +94,28 @@ func (w *worker) goOn() *runs.Claim {
 }
 
 // What most tests here ask for.
-func approval(id string) runs.ApprovalRequest {
-	return runs.ApprovalRequest{
-		ID: id, ToolCallID: "call-" + id, ToolName: "send_email", Input: runs.JSON(`{"to":"a@example.com","subject":"hi"}`),
+func approval(id string) api.ApprovalRequest {
+	return api.ApprovalRequest{
+		ID: id, ToolCallID: "call-" + id, ToolName: "send_email", Input: api.JSON(`{"to":"a@example.com","subject":"hi"}`),
 		Reason:      "Send this email?",
-		InputSchema: runs.JSON(`{"type":"object","properties":{"to":{"type":"string"}},"required":["to"]}`),
+		InputSchema: api.JSON(`{"type":"object","properties":{"to":{"type":"string"}},"required":["to"]}`),
 	}
 }
 
-func question(id string) runs.UserQuestionRequest {
-	return runs.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []runs.UserQuestion{database("database")}}
+func question(id string) api.UserQuestionRequest {
+	return api.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []api.UserQuestion{database("database")}}
 }
 
-func database(id string) runs.UserQuestion {
-	return runs.UserQuestion{ID: id, Question: "Which database should I use?", Options: []runs.QuestionOption{
+func database(id string) api.UserQuestion {
+	return api.UserQuestion{ID: id, Question: "Which database should I use?", Options: []api.QuestionOption{
 		{ID: "pg", Label: "postgres"}, {ID: "my", Label: "mysql"}, {ID: "lite", Label: "sqlite"},
 	}}
 }
 
-func typed(id string) runs.UserQuestionRequest {
-	return runs.UserQuestionRequest{
-		ID: id, ToolCallID: "call-" + id, Kind: "confirm", Payload: runs.JSON(`{"action":"drop"}`),
-		ResponseSchema: runs.JSON(`{"type":"boolean"}`),
+func typed(id string) api.UserQuestionRequest {
+	return api.UserQuestionRequest{
+		ID: id, ToolCallID: "call-" + id, Kind: "confirm", Payload: api.JSON(`{"action":"drop"}`),
+		ResponseSchema: api.JSON(`{"type":"boolean"}`),
 	}
 }
 

@@ -1,92 +1,17 @@
-package runs
+package rules
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // shownLength is how many characters of a text of somebody's choice the text of a
 // rule shows.
 const shownLength = 200
-
-// describe says in plain words what the rule does: to what, where, for whom and until
-// when. The input is the canonical form of the one that InputDigest is of, or nil when
-// only the digest is known. What is cut or cannot be seen is marked in it, and what
-// somebody chose to write stands in quotes, so that the text can be taken in one way
-// only.
-func (r *Rule) describe(input []byte) string {
-	var text strings.Builder
-	switch r.Effect {
-	case RuleDeny:
-		text.WriteString("Deny ")
-	case RuleAsk:
-		text.WriteString("Ask a person about ")
-	case RuleAllow:
-		text.WriteString("Allow ")
-	}
-	switch {
-	case r.Match.AnyInput:
-		text.WriteString("every call of the tool " + plain(r.ToolName) + ", whatever its input")
-	case r.ToolName != "":
-		text.WriteString("the tool " + plain(r.ToolName))
-	default:
-		text.WriteString("any tool")
-	}
-	text.WriteString(strings.Join(r.conditions(input), " and"))
-	if r.SessionID == GlobalRules {
-		text.WriteString(", in every session")
-	} else {
-		text.WriteString(", in session " + plain(r.SessionID))
-	}
-	if r.AgentID != "" {
-		text.WriteString(", for agent " + plain(r.AgentID))
-	}
-	switch r.MaxUses {
-	case 0:
-	case 1:
-		text.WriteString(", once only")
-	default:
-		fmt.Fprintf(&text, ", at most %d times", r.MaxUses)
-	}
-	if r.ExpiresAtMs == 0 {
-		text.WriteString(", with no end date.")
-	} else {
-		text.WriteString(", until " + utcTime(r.ExpiresAtMs) + ".")
-	}
-	return text.String()
-}
-
-// conditions are what must hold of a call, each with a space before it.
-func (r *Rule) conditions(input []byte) []string {
-	var all []string
-	match := &r.Match
-	switch {
-	case match.InputDigest != "" && input != nil:
-		all = append(all, " with exactly this input: "+shownInput(string(input), match.InputDigest))
-	case match.InputDigest != "":
-		all = append(all, " with exactly the input whose digest is "+match.InputDigest)
-	}
-	if match.ToolCallID != "" {
-		all = append(all, " for the one call "+quoted(match.ToolCallID))
-	}
-	for _, name := range paramNames(match) {
-		glob := match.Params[name]
-		all = append(all, " when "+plain(name)+" "+shownGlob(glob))
-	}
-	if len(match.PatternKeys) == 0 {
-		return all
-	}
-	keys := make([]string, len(match.PatternKeys))
-	for i, key := range match.PatternKeys {
-		keys[i] = quoted(key)
-	}
-	either := strings.Join(keys, " or ")
-	if r.Effect == RuleAllow {
-		return append(all, " when each of its pattern keys is "+either+", or is allowed by another rule")
-	}
-	return append(all, " when any of its pattern keys is "+either)
-}
 
 // shownGlob shows a glob and says what its wildcards mean; one without is a text.
 func shownGlob(glob string) string {
@@ -182,4 +107,17 @@ func civilDate(days int64) (year, month, day int64) {
 		year++
 	}
 	return year, month, day
+}
+
+// exactInput returns the canonical form of an input and its digest. One that has none
+// is never raised.
+func ExactInput(input api.JSON) (canonical []byte, digest string) {
+	canonical, err := document.Canonical(input)
+	if err == nil {
+		digest, err = document.Digest(api.JSON(canonical))
+	}
+	if err != nil {
+		panic("runs: the input of an approval has no canonical form: " + err.Error())
+	}
+	return canonical, digest
 }

@@ -1,4 +1,4 @@
-package runs
+package rules
 
 import (
 	"slices"
@@ -6,54 +6,58 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // RuleCall is a tool call as rules see it.
-type RuleCall struct {
+type Call struct {
 	SessionID   string // empty for none: then only rules of all sessions apply
 	AgentID     string
 	ToolName    string
 	ToolCallID  string
 	PatternKeys []string
-	Input       JSON // nil when it is not known: then nothing about the input holds
+	Input       api.JSON // nil when it is not known: then nothing about the input holds
 	// InputDigest is the Digest of the input.
 	InputDigest string
 
 	// members are those of the input, once something asked for them.
-	members map[string]JSON
+	members map[string]api.JSON
 }
 
 // verdict is what rules together say about a call.
-type verdict struct {
-	effect RuleEffect
+type Verdict struct {
+	Effect api.RuleEffect
 	// rule decided it: the oldest that denies, or that asks; or the one with which, from
 	// the oldest on, the call was allowed. It is nil when no rule applies, and then
 	// somebody is asked.
-	rule *Rule
+	Rule *Rule
 	// needed are the rules without which it would not be so, rule among them.
-	needed []*Rule
+	Needed []*Rule
 	// whyNot says of each rule, in their order, why it does not apply; empty for one that does.
-	whyNot []string
+	WhyNot []string
 }
 
 // judge decides a call by rules, which are in the order of compareRules: deny goes
 // before ask, and ask before allow (decisions.md 16 and 17).
-func judge(rules []*Rule, call *RuleCall, nowMs int64) verdict {
-	made := verdict{effect: RuleAsk, whyNot: make([]string, len(rules))}
+func Judge(rules []*Rule, call *Call, nowMs int64) Verdict {
+	made := Verdict{Effect: api.RuleAsk, WhyNot: make([]string, len(rules))}
 	for i, rule := range rules {
-		made.whyNot[i] = rule.whyNot(call, nowMs)
+		made.WhyNot[i] = rule.whyNot(call, nowMs)
 	}
 	allowing, needed := made.allow(rules, call)
-	for _, effect := range []RuleEffect{RuleDeny, RuleAsk} {
+	for _, effect := range []api.RuleEffect{api.RuleDeny, api.RuleAsk} {
 		for i, rule := range rules {
-			if rule.Effect == effect && made.whyNot[i] == "" {
-				made.effect, made.rule, made.needed = effect, rule, []*Rule{rule}
+			if rule.Effect == effect && made.WhyNot[i] == "" {
+				made.Effect, made.Rule, made.Needed = effect, rule, []*Rule{rule}
 				return made
 			}
 		}
 	}
 	if allowing != nil {
-		made.effect, made.rule, made.needed = RuleAllow, allowing, needed
+		made.Effect, made.Rule, made.Needed = api.RuleAllow, allowing, needed
 	}
 	return made
 }
@@ -61,11 +65,11 @@ func judge(rules []*Rule, call *RuleCall, nowMs int64) verdict {
 // allow finds the rules that allow the call together: one that says so without keys,
 // or several that cover all its keys. It completes whyNot for those that cover some of
 // the keys only.
-func (v *verdict) allow(rules []*Rule, call *RuleCall) (allowing *Rule, needed []*Rule) {
+func (v *Verdict) allow(rules []*Rule, call *Call) (allowing *Rule, needed []*Rule) {
 	missing := slices.Clone(call.PatternKeys)
 	var covering []*Rule
 	for i, rule := range rules {
-		if rule.Effect != RuleAllow || v.whyNot[i] != "" {
+		if rule.Effect != api.RuleAllow || v.WhyNot[i] != "" {
 			continue
 		}
 		if len(rule.Match.PatternKeys) == 0 {
@@ -83,7 +87,7 @@ func (v *verdict) allow(rules []*Rule, call *RuleCall) (allowing *Rule, needed [
 	if len(missing) > 0 {
 		for i, rule := range rules {
 			if slices.Contains(covering, rule) {
-				v.whyNot[i] = "nothing allows the call's pattern key " + quoted(missing[0])
+				v.WhyNot[i] = "nothing allows the call's pattern key " + quoted(missing[0])
 			}
 		}
 	}
@@ -104,58 +108,8 @@ func neededOf(covering []*Rule, keys []string) []*Rule {
 	return needed
 }
 
-// whyOver says why a rule does not hold any more; it is empty for one that does.
-func (r *Rule) whyOver(nowMs int64) string {
-	switch {
-	case r.RevokedAtMs != 0:
-		return "it was revoked"
-	case r.ExpiresAtMs != 0 && r.ExpiresAtMs <= nowMs:
-		return "it has expired"
-	case r.MaxUses != 0 && r.Uses >= r.MaxUses:
-		return "it is used up"
-	}
-	return ""
-}
-
-// whyNot says in plain words why a rule by itself does not apply to a call; it is
-// empty for one that does. Of an allow with pattern keys it tells only whether it
-// covers any of the call's.
-func (r *Rule) whyNot(call *RuleCall, nowMs int64) string {
-	if over := r.whyOver(nowMs); over != "" {
-		return over
-	}
-	switch match := &r.Match; {
-	case r.SessionID != GlobalRules && r.SessionID != call.SessionID:
-		return "it holds in another session"
-	case r.AgentID != "" && r.AgentID != call.AgentID:
-		return "it is about another agent"
-	case r.ToolName != "" && r.ToolName != call.ToolName:
-		return "it is about another tool"
-	case match.ToolCallID != "" && match.ToolCallID != call.ToolCallID:
-		return "it is about another call"
-	case match.InputDigest != "" && match.InputDigest != call.InputDigest:
-		return "the input differs"
-	case len(match.PatternKeys) > 0 && !slices.ContainsFunc(call.PatternKeys, func(key string) bool { return slices.Contains(match.PatternKeys, key) }):
-		return "the call has none of its pattern keys"
-	}
-	return r.whyNotParams(call)
-}
-
-func (r *Rule) whyNotParams(call *RuleCall) string {
-	for _, name := range paramNames(&r.Match) {
-		value, there := call.param(name)
-		if !there {
-			return "the input has no param " + quoted(name)
-		}
-		if !matchGlob(r.Match.Params[name], value) {
-			return "the param " + quoted(name) + " does not match " + quoted(r.Match.Params[name])
-		}
-	}
-	return ""
-}
-
 // paramNames returns the names of the params in one order.
-func paramNames(m *RuleMatch) []string {
+func paramNames(m *api.RuleMatch) []string {
 	names := make([]string, 0, len(m.Params))
 	for name := range m.Params {
 		names = append(names, name)
@@ -166,23 +120,23 @@ func paramNames(m *RuleMatch) []string {
 
 // param returns what a glob is held against: a member of the input that is a text as
 // it is, any other in its compact JSON form.
-func (c *RuleCall) param(name string) (string, bool) {
+func (c *Call) param(name string) (string, bool) {
 	if c.members == nil {
-		c.members = map[string]JSON{}
-		if KindOf(c.Input) == '{' && json.Unmarshal(c.Input, &c.members) != nil {
-			c.members = map[string]JSON{}
+		c.members = map[string]api.JSON{}
+		if document.Kind(c.Input) == '{' && json.Unmarshal(c.Input, &c.members) != nil {
+			c.members = map[string]api.JSON{}
 		}
 	}
 	value, there := c.members[name]
 	if !there {
 		return "", false
 	}
-	if KindOf(value) == '"' {
+	if document.Kind(value) == '"' {
 		var text string
 		err := json.Unmarshal(value, &text)
 		return text, err == nil
 	}
-	compact, err := CompactJSON(value)
+	compact, err := document.Compact(value)
 	return string(compact), err == nil
 }
 
@@ -202,7 +156,7 @@ func quoted(text string) string {
 
 // plain shows a name as it is when nobody can take it for anything else.
 func plain(name string) string {
-	if ValidID(strings.ReplaceAll(name, "/", "")) {
+	if refusal.ValidID(strings.ReplaceAll(name, "/", "")) {
 		return name
 	}
 	return quoted(name)

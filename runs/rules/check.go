@@ -1,14 +1,17 @@
-package runs
+package rules
 
 import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // check checks what a rule is to match; at is where it stands in the caller's body.
 // The rule is one of that tool, or of all tools when the name is empty.
-func checkMatch(m *RuleMatch, at, toolName string, ofSession bool, faults *faultList) {
+func CheckMatch(m *api.RuleMatch, at, toolName string, ofSession bool, faults *refusal.Faults) {
 	if len(m.PatternKeys) == 0 {
 		m.PatternKeys = nil
 	}
@@ -17,49 +20,49 @@ func checkMatch(m *RuleMatch, at, toolName string, ofSession bool, faults *fault
 	}
 	others := len(m.PatternKeys) > 0 || m.InputDigest != "" || m.Params != nil || m.ToolCallID != ""
 	if !others && !m.AnyInput {
-		faults.add(at, "must say what it matches: it is empty")
+		faults.Add(at, "must say what it matches: it is empty")
 		return
 	}
 	if m.AnyInput && others {
-		faults.add(at+"/any_input", "must stand alone")
+		faults.Add(at+"/any_input", "must stand alone")
 	}
 	for _, one := range []struct {
 		member string
 		given  bool
 	}{{"input_digest", m.InputDigest != ""}, {"params", m.Params != nil}, {"any_input", m.AnyInput}} {
 		if one.given && toolName == "" {
-			faults.add(at+"/"+one.member, "needs a tool_name")
+			faults.Add(at+"/"+one.member, "needs a tool_name")
 		}
 	}
 	if m.ToolCallID != "" && !ofSession {
-		faults.add(at+"/tool_call_id", "needs a session_id")
+		faults.Add(at+"/tool_call_id", "needs a session_id")
 	}
-	faults.text(at+"/tool_call_id", m.ToolCallID, MaxToolCallIDLength)
+	faults.Text(at+"/tool_call_id", m.ToolCallID, api.MaxToolCallIDLength)
 	if m.InputDigest != "" && !validDigest(m.InputDigest) {
-		faults.add(at+"/input_digest", "must be \"sha256:\" and 64 hexadecimal digits in lower case")
+		faults.Add(at+"/input_digest", "must be \"sha256:\" and 64 hexadecimal digits in lower case")
 	}
-	if len(m.PatternKeys) > MaxPatternKeys {
-		faults.add(at+"/pattern_keys", "must have at most %d entries", MaxPatternKeys)
+	if len(m.PatternKeys) > api.MaxPatternKeys {
+		faults.Add(at+"/pattern_keys", "must have at most %d entries", api.MaxPatternKeys)
 	} else {
 		for i, key := range m.PatternKeys {
-			faults.requiredText(fmt.Sprintf("%s/pattern_keys/%d", at, i), key, MaxPatternKeyLength)
+			faults.RequiredText(fmt.Sprintf("%s/pattern_keys/%d", at, i), key, api.MaxPatternKeyLength)
 		}
 	}
 	checkMatchParams(m, at+"/params", faults)
 }
 
-func checkMatchParams(m *RuleMatch, at string, faults *faultList) {
-	if len(m.Params) > MaxRuleParams {
-		faults.add(at, "must have at most %d members", MaxRuleParams)
+func checkMatchParams(m *api.RuleMatch, at string, faults *refusal.Faults) {
+	if len(m.Params) > api.MaxRuleParams {
+		faults.Add(at, "must have at most %d members", api.MaxRuleParams)
 		return
 	}
 	for _, name := range paramNames(m) {
-		if name == "" || !validText(name, MaxNameLength) {
-			faults.add(at, "must have names of 1 to %d bytes without control characters", MaxNameLength)
+		if name == "" || !refusal.ValidText(name, api.MaxNameLength) {
+			faults.Add(at, "must have names of 1 to %d bytes without control characters", api.MaxNameLength)
 			continue
 		}
 		here := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-		faults.text(here, m.Params[name], MaxGlobLength)
+		faults.Text(here, m.Params[name], api.MaxGlobLength)
 	}
 }
 
@@ -73,28 +76,28 @@ func validDigest(digest string) bool {
 
 // checkRuleAge checks how long a rule is to hold, in milliseconds: 0 is for ever, and
 // the cap is one when it is not 0.
-func checkRuleAge(pointer string, ageMs, maxAgeMs int64, faults *faultList) {
+func CheckAge(pointer string, ageMs, maxAgeMs int64, faults *refusal.Faults) {
 	switch {
 	case ageMs < 0:
-		faults.add(pointer, "must not be negative")
+		faults.Add(pointer, "must not be negative")
 	case maxAgeMs != 0 && (ageMs == 0 || ageMs > maxAgeMs):
-		faults.add(pointer, "must be between 1 and %d: the service lets no rule hold longer", maxAgeMs)
-	case ageMs > MaxExpiresAfterMs:
-		faults.add(pointer, "must be at most %d; 0 is for ever", int64(MaxExpiresAfterMs))
+		faults.Add(pointer, "must be between 1 and %d: the service lets no rule hold longer", maxAgeMs)
+	case ageMs > api.MaxExpiresAfterMs:
+		faults.Add(pointer, "must be at most %d; 0 is for ever", int64(api.MaxExpiresAfterMs))
 	}
 }
 
 // defaultRuleAge is how long a rule holds of which nobody said it. A cap that is
 // shorter holds as well: nobody asked for more.
-func defaultRuleAge(maxAgeMs int64) int64 {
+func DefaultAgeMs(maxAgeMs int64) int64 {
 	if maxAgeMs != 0 {
-		return min(DefaultRuleAgeMs, maxAgeMs)
+		return min(api.DefaultRuleAgeMs, maxAgeMs)
 	}
-	return DefaultRuleAgeMs
+	return api.DefaultRuleAgeMs
 }
 
 // expiryOf is when a rule of some age ends; 0 for one that holds for ever.
-func expiryOf(nowMs, ageMs int64) int64 {
+func ExpiresAtMs(nowMs, ageMs int64) int64 {
 	if ageMs == 0 {
 		return 0
 	}

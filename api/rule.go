@@ -1,4 +1,4 @@
-package runs
+package api
 
 // RuleEffect says what a rule does about a call that it applies to. Deny goes before
 // ask, and ask before allow (decisions.md 16).
@@ -21,21 +21,6 @@ const (
 	RememberAlways  Remember = "always"
 )
 
-// Limits and defaults of rules.
-const (
-	// DefaultRuleAgeMs is how long a rule holds when nobody says: 30 days.
-	DefaultRuleAgeMs = 30 * 24 * 3_600_000
-	// MaxRuleParams bounds the params of one rule, MaxGlobLength the bytes of a glob.
-	MaxRuleParams = 64
-	MaxGlobLength = 4_096
-	// MaxRuleUses bounds RuleMatch's max_uses.
-	MaxRuleUses = 1_000_000
-)
-
-// GlobalRules stands in the place of a session id for rules that hold in all sessions.
-// No session can have it as its id.
-const GlobalRules = "*"
-
 // RuleMatch says which calls a rule applies to: all that it gives must hold, and an
 // empty one is refused (decisions.md 17).
 type RuleMatch struct {
@@ -54,46 +39,6 @@ type RuleMatch struct {
 	ToolCallID string `json:"tool_call_id,omitempty"`
 	// AnyInput says that the tool alone counts: it needs a tool name and stands alone.
 	AnyInput bool `json:"any_input,omitzero"`
-}
-
-// Rule is a standing decision about calls that are asked for later. It is matched
-// under the lock of the session in which a request is raised.
-type Rule struct {
-	RuleID string
-	// SessionID is GlobalRules when the rule holds in all sessions.
-	SessionID string
-	AgentID   string // empty for all
-	ToolName  string // empty for all
-	Effect    RuleEffect
-	Match     RuleMatch
-	// Reason is given to the worker with what the rule decides.
-	Reason string
-	// Text says in plain words what the rule does; see Rule.describe.
-	Text        string
-	CreatedBy   string
-	CreatedAtMs int64
-	// ExpiresAtMs is 0 when the rule does not expire.
-	ExpiresAtMs int64
-	// MaxUses ends the rule after so many decisions, which Uses counts; 0 for no bound,
-	// and then Uses stays 0. Only a rule of one session may have it. A decision that
-	// several rules make together is a use of each that was needed for it.
-	MaxUses int64
-	Uses    int64
-	// SourceRunID and SourceRequestID name the request with whose decision the rule was
-	// written; both are empty for a rule that was added by itself.
-	SourceRunID     string
-	SourceRequestID string
-	RevokedAtMs     int64 // 0 while it is not revoked
-	RevokedBy       string
-	// PayloadDigest tells a repeated call with a chosen id from another one; empty for
-	// a rule that was written with a decision.
-	PayloadDigest string
-}
-
-// RuleRecord is a rule with how many requests it has settled.
-type RuleRecord struct {
-	Rule Rule
-	Hits int64
 }
 
 // AppliedRule is what a resolution tells of the rule that made it, or that was
@@ -124,23 +69,20 @@ type RuleView struct {
 	Text            string     `json:"text"`
 }
 
-// View returns the rule as the wire shows it.
-func (r *RuleRecord) View() RuleView {
-	rule := &r.Rule
-	view := RuleView{
-		RuleID: rule.RuleID, Effect: rule.Effect, AgentID: rule.AgentID,
-		ToolName: rule.ToolName, Match: rule.Match, Reason: rule.Reason,
-		CreatedBy: rule.CreatedBy, CreatedAtMs: rule.CreatedAtMs, ExpiresAtMs: rule.ExpiresAtMs,
-		MaxUses: rule.MaxUses, SourceRunID: rule.SourceRunID, SourceRequestID: rule.SourceRequestID,
-		RevokedAtMs: rule.RevokedAtMs, RevokedBy: rule.RevokedBy, Hits: r.Hits, Text: rule.Text,
-	}
-	if rule.SessionID != GlobalRules {
-		view.SessionID = rule.SessionID
-	}
-	return view
+// Explanation says what rules would do about a call (decisions.md 18).
+type Explanation struct {
+	// Decision is what would happen; RuleAsk also when no rule applies.
+	Decision RuleEffect      `json:"decision"`
+	Rules    []ExplainedRule `json:"rules"`
 }
 
-// UnknownRule is the error of a call that names a rule that is not there.
-func UnknownRule(ruleID string) *Error {
-	return newError(CodeRuleNotFound, "unknown rule %s", ruleID)
+// ExplainedRule says of one rule whether it applies. One that applies may still be
+// beaten by another: deny goes before ask, and ask before allow.
+type ExplainedRule struct {
+	RuleID  string     `json:"rule_id"`
+	Text    string     `json:"text"`
+	Effect  RuleEffect `json:"effect"`
+	Applies bool       `json:"applies"`
+	// WhyNot is in plain words, and empty for a rule that applies.
+	WhyNot string `json:"why_not,omitempty"`
 }

@@ -1,8 +1,10 @@
-package runs
+package model
 
 import (
 	"context"
 	"iter"
+
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // Walker shows every row of a database, to those who check it.
@@ -41,7 +43,7 @@ type SessionRows struct {
 	Messages RowSequence[Message]
 	// Rules are in no particular order; those of all sessions come with the id
 	// GlobalRules.
-	Rules RowSequence[Rule]
+	Rules RowSequence[rules.Rule]
 }
 
 // NextRow returns the next row of a table, or nil after its last one.
@@ -58,7 +60,7 @@ type RowStreams struct {
 	Records  NextRow[IdempotencyRecord]
 	Effects  NextRow[Effect]
 	Messages NextRow[Message]
-	Rules    NextRow[Rule]
+	Rules    NextRow[rules.Rule]
 }
 
 // Visit puts the streams together, session by session. Rows that carry the id of a
@@ -72,7 +74,7 @@ func (s RowStreams) Visit(visit func(*SessionRows) error) error {
 	records := stream[IdempotencyRecord]{next: s.Records, sessionOf: func(r *IdempotencyRecord) string { return r.SessionID }}
 	effects := stream[Effect]{next: s.Effects, sessionOf: func(r *Effect) string { return r.SessionID }}
 	messages := stream[Message]{next: s.Messages, sessionOf: func(r *Message) string { return r.SessionID }}
-	ruleRows := stream[Rule]{next: s.Rules, sessionOf: func(r *Rule) string { return r.SessionID }}
+	ruleRows := stream[rules.Rule]{next: s.Rules, sessionOf: func(r *rules.Rule) string { return r.SessionID }}
 	all := []interface {
 		fill() error
 		first() (sessionID string, there bool)

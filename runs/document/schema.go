@@ -1,4 +1,4 @@
-package runs
+package document
 
 import (
 	"bytes"
@@ -10,10 +10,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-)
 
-// MaxSchemaBytes bounds a JSON Schema that a worker sends along.
-const MaxSchemaBytes = 64 << 10
+	"github.com/holdpoint/holdpoint/api"
+)
 
 // errNoRemote answers every reference that leaves the schema: nothing is fetched.
 var errNoRemote = errors.New("references to other documents are not allowed")
@@ -24,9 +23,9 @@ func (noRemote) Load(string) (any, error) { return nil, errNoRemote }
 
 // compileSchema reads a JSON Schema (2020-12 unless it says otherwise). Every check
 // of a value against it, or against a part of it, is charged to the budget.
-func compileSchema(text JSON, budget *schemaBudget) (*jsonschema.Schema, error) {
-	if len(text) > MaxSchemaBytes {
-		return nil, fmt.Errorf("is larger than %d bytes", MaxSchemaBytes)
+func compileSchema(text api.JSON, budget *schemaBudget) (*jsonschema.Schema, error) {
+	if len(text) > api.MaxSchemaBytes {
+		return nil, fmt.Errorf("is larger than %d bytes", api.MaxSchemaBytes)
 	}
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
@@ -50,12 +49,12 @@ func compileSchema(text JSON, budget *schemaBudget) (*jsonschema.Schema, error) 
 }
 
 // checkSchema returns a fault when the member at the pointer is no usable schema.
-func checkSchema(text JSON, pointer string) []Fault {
+func CheckSchema(text api.JSON, pointer string) []api.Fault {
 	if text == nil {
 		return nil
 	}
 	if _, err := compileSchema(text, &schemaBudget{}); err != nil {
-		return []Fault{{Pointer: pointer, Detail: oneLine(err.Error())}}
+		return []api.Fault{{Pointer: pointer, Detail: oneLine(err.Error())}}
 	}
 	return nil
 }
@@ -63,18 +62,18 @@ func checkSchema(text JSON, pointer string) []Fault {
 // matchSchema returns the faults of a value against a schema that was checked when
 // the request was raised; pointer is where the value stands in the caller's body.
 // The value has passed CheckJSON.
-func matchSchema(schemaText, value JSON, pointer string) []Fault {
+func MatchSchema(schemaText, value api.JSON, pointer string) []api.Fault {
 	budget := &schemaBudget{}
 	schema, err := compileSchema(schemaText, budget)
 	if err != nil {
-		return []Fault{{Pointer: pointer, Detail: "cannot be checked: the schema " + oneLine(err.Error())}}
+		return []api.Fault{{Pointer: pointer, Detail: "cannot be checked: the schema " + oneLine(err.Error())}}
 	}
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
 	if err != nil {
-		return []Fault{{Pointer: pointer, Detail: "is not JSON"}}
+		return []api.Fault{{Pointer: pointer, Detail: "is not JSON"}}
 	}
 	if err = budget.validate(schema, document); errors.Is(err, errBudgetSpent) {
-		return []Fault{{Pointer: pointer, Detail: "cannot be checked: the schema is too complex for this value"}}
+		return []api.Fault{{Pointer: pointer, Detail: "cannot be checked: the schema is too complex for this value"}}
 	}
 	var failed *jsonschema.ValidationError
 	if !errors.As(err, &failed) {
@@ -88,8 +87,8 @@ const maxSchemaFaults = 20
 
 // schemaFaults lists the innermost failures, which name the members at fault. The
 // library finds them in no order, so they are put into one.
-func schemaFaults(failed *jsonschema.ValidationError, pointer string) []Fault {
-	var faults []Fault
+func schemaFaults(failed *jsonschema.ValidationError, pointer string) []api.Fault {
+	var faults []api.Fault
 	var walk func(*jsonschema.ValidationError)
 	walk = func(e *jsonschema.ValidationError) {
 		for _, cause := range e.Causes {
@@ -102,10 +101,10 @@ func schemaFaults(failed *jsonschema.ValidationError, pointer string) []Fault {
 		for _, token := range e.InstanceLocation {
 			at += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
 		}
-		faults = append(faults, Fault{Pointer: at, Detail: oneLine(leafDetail(e))})
+		faults = append(faults, api.Fault{Pointer: at, Detail: oneLine(leafDetail(e))})
 	}
 	walk(failed)
-	slices.SortFunc(faults, func(a, b Fault) int {
+	slices.SortFunc(faults, func(a, b api.Fault) int {
 		return cmp.Or(cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.Detail, b.Detail))
 	})
 	return faults[:min(len(faults), maxSchemaFaults)]

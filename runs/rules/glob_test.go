@@ -1,4 +1,4 @@
-package runs_test
+package rules_test
 
 import (
 	"strings"
@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // decisions.md 17.
@@ -38,14 +39,14 @@ func TestGlob(t *testing.T) {
 		{"?**", []string{"a", "ab/c"}, []string{"", "/a"}},
 	} {
 		for _, text := range test.matches {
-			require.True(t, runs.MatchGlob(test.glob, text), "%q and %q", test.glob, text)
+			require.True(t, rules.MatchGlob(test.glob, text), "%q and %q", test.glob, text)
 		}
 		for _, text := range test.not {
-			require.False(t, runs.MatchGlob(test.glob, text), "%q and %q", test.glob, text)
+			require.False(t, rules.MatchGlob(test.glob, text), "%q and %q", test.glob, text)
 		}
 	}
 	for _, glob := range []string{"**", "*", "?", "\xff", "*\xff", ""} {
-		require.False(t, runs.MatchGlob(glob, "\xff"), "%q matches what is no text", glob)
+		require.False(t, rules.MatchGlob(glob, "\xff"), "%q matches what is no text", glob)
 	}
 }
 
@@ -79,7 +80,7 @@ func TestGlobSaysWhatTheContractSays(t *testing.T) {
 		// Some begin with the same long text, so that the rest is past 64 characters.
 		same := strings.Repeat("b", rapid.SampledFrom([]int{0, 60, 63, 64, 130}).Draw(t, "same"))
 		glob, text = same+glob, same+text
-		require.Equal(t, slowGlob(glob, text), runs.MatchGlob(glob, text))
+		require.Equal(t, slowGlob(glob, text), rules.MatchGlob(glob, text))
 	})
 }
 
@@ -92,7 +93,7 @@ func FuzzGlob(f *testing.F) {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, glob, text string) {
-		matched := runs.MatchGlob(glob, text)
+		matched := rules.MatchGlob(glob, text)
 		if !utf8.ValidString(text) {
 			require.False(t, matched)
 		}
@@ -100,7 +101,7 @@ func FuzzGlob(f *testing.F) {
 			require.Equal(t, glob == text && utf8.ValidString(text), matched)
 		}
 		if utf8.ValidString(glob) {
-			require.True(t, runs.MatchGlob(glob+"**", strings.Map(func(r rune) rune {
+			require.True(t, rules.MatchGlob(glob+"**", strings.Map(func(r rune) rune {
 				if r == '*' || r == '?' {
 					return 'x'
 				}
@@ -117,9 +118,9 @@ func TestGlobIsLinear(t *testing.T) {
 	begun := time.Now()
 	text := strings.Repeat("a", 1<<20)
 	for _, part := range []string{"*a", "**a", "**?", "*"} {
-		glob := strings.Repeat(part, runs.MaxGlobLength/len(part)-1)
-		require.False(t, runs.MatchGlob(glob+"b", text), part)
-		require.True(t, runs.MatchGlob(glob, text), part)
+		glob := strings.Repeat(part, api.MaxGlobLength/len(part)-1)
+		require.False(t, rules.MatchGlob(glob+"b", text), part)
+		require.True(t, rules.MatchGlob(glob, text), part)
 	}
 	require.Less(t, time.Since(begun), 20*time.Second)
 }

@@ -1,34 +1,18 @@
-package runs
+package model
 
-// RunKind says what made a run. A resume never rewrites it.
-type RunKind string
-
-const (
-	// KindInput is a run made by a caller's input, the only kind a caller can make.
-	KindInput RunKind = "input"
-	// KindParentClarification is a question of a child's run. It waits from its first
-	// moment, nobody claims it, and it takes no slot of its session.
-	KindParentClarification RunKind = "parent_clarification"
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// Known reports whether the text is the name of a kind.
-func KnownRunKind(k RunKind) bool { return k == KindInput || k == KindParentClarification }
-
-// RunRequestSummary says who asked for a run and how it begins.
-type RunRequestSummary struct {
-	SourcePlugin  string `json:"source_plugin"`
-	SourceKind    string `json:"source_kind"`
-	ActorID       string `json:"actor_id"`
-	TextPreview   string `json:"text_preview,omitempty"`
-	QuestionCount int64  `json:"question_count,omitzero"`
+// RequesterOf returns who asks a clarification; it is empty for other runs.
+func (r *Run) RequesterOf() api.Requester {
+	var requester api.Requester
+	if r.Requester != nil {
+		document.DecodeStored(r.Requester, &requester)
+	}
+	return requester
 }
-
-// Defaults of a run that came in by the API (kheish.md 1.2).
-const (
-	DefaultSourcePlugin = "daemon"
-	DefaultSourceKind   = "api"
-	DefaultActorID      = "api-user"
-)
 
 // LeaseEnd says how the lease of a run's current fence came to its end. An empty
 // LeaseEnd with a fence above 0 means that the lease lives or has lapsed; a lapsed
@@ -51,12 +35,12 @@ type Run struct {
 	SessionID   string
 	AgentID     string
 	ParentRunID string // empty when it has none
-	Kind        RunKind
-	Status      Status
-	Request     RunRequestSummary
-	Metadata    JSON // an object, or nil
+	Kind        api.RunKind
+	Status      api.Status
+	Request     api.RunRequestSummary
+	Metadata    api.JSON // an object, or nil
 	// Requester is the Requester document of a parent clarification, nil otherwise.
-	Requester JSON
+	Requester api.JSON
 	// PayloadDigest is the digest of what the run was created with, by which the
 	// same call is told from another one that uses the same run id.
 	PayloadDigest string
@@ -106,14 +90,14 @@ type Run struct {
 
 	// OutputCount is how many output records its events hold.
 	OutputCount int64
-	Error       string // why it failed or was cancelled
-	Output      JSON   // of a completed run; nil when it gave none
+	Error       string   // why it failed or was cancelled
+	Output      api.JSON // of a completed run; nil when it gave none
 
 	// Input and Checkpoint may be large. They are loaded only for commands that
 	// need them (Needs.Payload) and are written only when PayloadSet and
 	// CheckpointSet say so.
-	Input         JSON
-	Checkpoint    JSON
+	Input         api.JSON
+	Checkpoint    api.JSON
 	CheckpointSet bool
 }
 

@@ -1,30 +1,27 @@
-package runs
+package api
 
-// RequestKind says what a request asks a person for.
-type RequestKind string
+// Suspension is what a worker wants to wait for. It must ask for something.
+type Suspension struct {
+	SuspensionID string                `json:"suspension_id,omitempty"` // made when empty
+	Approvals    []ApprovalRequest     `json:"approvals,omitempty"`
+	Questions    []UserQuestionRequest `json:"questions,omitempty"`
+	Checkpoint   JSON                  `json:"checkpoint,omitzero"`
+	// Hold keeps the lease: the worker stays attached while people decide.
+	Hold bool `json:"hold,omitzero"`
+	// SettledAfter says which resolutions the checkpoint has taken in: those up to
+	// this number in the order of the run's decisions. When it is absent, a
+	// checkpoint counts as having taken in all that was settled when it was stored.
+	SettledAfter *int64 `json:"settled_after,omitempty,string"`
+}
 
-// The kinds of requests.
-const (
-	KindApproval RequestKind = "approval"
-	KindQuestion RequestKind = "question"
-	// KindClarification is a question that the run asks its parent's session. Nobody
-	// settles it here: the answer comes from there, or the run ends.
-	KindClarification RequestKind = "clarification"
-)
-
-// Outcome is what became of a request. It is written once and never overwritten;
-// expired is never shown as denied.
-type Outcome string
-
-// The outcomes of requests.
-const (
-	OutcomeAllowed   Outcome = "allowed"
-	OutcomeDenied    Outcome = "denied"
-	OutcomeAnswered  Outcome = "answered"
-	OutcomeDeclined  Outcome = "declined"
-	OutcomeCancelled Outcome = "cancelled"
-	OutcomeExpired   Outcome = "expired"
-)
+// InboxView is what is open in all sessions, on the wire (decisions.md 15): the
+// snapshot of the inbox's stream.
+type InboxView struct {
+	PendingApprovals []PendingApprovalView `json:"pending_approvals"`
+	PendingQuestions []PendingQuestionView `json:"pending_questions"`
+	// More says that there are others, which are in the lists of approvals and questions.
+	More bool `json:"more,omitzero"`
+}
 
 // ApprovalRequest asks whether one tool call may run (kheish.md, decision 14).
 type ApprovalRequest struct {
@@ -86,42 +83,21 @@ type QuestionOption struct {
 	Preview     string `json:"preview,omitempty"`
 }
 
-// Request is one row of what a run asked for.
-type Request struct {
-	SessionID string
-	RunID     string
-	RequestID string // unique in its run
-	Handle    string // unique everywhere
-	// SuspensionID and SuspensionDigest tell a repeated suspend call from another
-	// one that uses the same suspension id.
-	SuspensionID     string
-	SuspensionDigest string
-	// Number counts the requests of the run in the order in which they were raised.
-	Number int64
-	Kind   RequestKind
-	// Body is the ApprovalRequest or the UserQuestionRequest as it is shown, or the
-	// Clarification.
-	Body JSON
-	// DueAtMs is the deadline of an open request, 0 when it has none. It is
-	// cleared when the request is settled, so that an index on it holds only what
-	// may still expire; the deadline that was set stays in the body.
-	DueAtMs     int64
-	CreatedAtMs int64
-
-	// Outcome is empty while the request is open.
-	Outcome Outcome
-	// SettledNumber is its place in the order of the run's decisions, from 1; 0
-	// while it is open.
-	SettledNumber int64
-	// Resolution is the Resolution as it was recorded; nil while it is open.
-	Resolution  JSON
-	SettledAtMs int64
-	// RuleID names the rule that settled it; empty when none did.
-	RuleID string
-	// PartialAnswers holds answers to some of the questions, a list of
-	// UserQuestionAnswer; nil when there are none, and once it is settled.
-	PartialAnswers JSON
+// PendingQuestionView is an open question with its context (kheish.md 1.2).
+type PendingQuestionView struct {
+	SessionID string  `json:"session_id"`
+	AgentID   string  `json:"agent_id"`
+	RunID     string  `json:"run_id,omitempty"`
+	RunKind   RunKind `json:"run_kind,omitempty"`
+	Requester
+	Request UserQuestionRequest `json:"request"`
 }
 
-// Open reports whether nothing has been decided about the request.
-func (r *Request) Open() bool { return r.Outcome == "" }
+// PendingApprovalView is an open approval with its context (kheish.md, decision
+// 10).
+type PendingApprovalView struct {
+	SessionID string          `json:"session_id"`
+	AgentID   string          `json:"agent_id"`
+	RunID     string          `json:"run_id"`
+	Request   ApprovalRequest `json:"request"`
+}

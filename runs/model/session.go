@@ -1,4 +1,6 @@
-package runs
+package model
+
+import "github.com/holdpoint/holdpoint/api"
 
 // Session is a durable conversation: the unit of consistency. Everything that
 // changes its runs happens under its lock, its events are numbered without gaps,
@@ -6,8 +8,8 @@ package runs
 type Session struct {
 	SessionID       string
 	AgentID         string
-	ParentSessionID string // empty when it has none
-	Metadata        JSON   // an object, or nil
+	ParentSessionID string   // empty when it has none
+	Metadata        api.JSON // an object, or nil
 	// ActiveRunID is the run that holds the session's slot: claimed at least once
 	// and not over. Empty while the session is idle.
 	ActiveRunID string
@@ -22,3 +24,14 @@ type Session struct {
 
 // DefaultAgentID is the agent of a session or run that names none.
 const DefaultAgentID = "default"
+
+func (s *Session) status(active *RunRecord) api.Status {
+	switch {
+	case s.EndedAtMs != 0:
+		return api.SessionEnded
+	case active != nil:
+		return active.Run.Status
+	default:
+		return api.SessionIdle
+	}
+}

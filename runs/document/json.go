@@ -1,4 +1,4 @@
-package runs
+package document
 
 import (
 	"bytes"
@@ -14,43 +14,26 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
-
-// JSON is one JSON value as its text. It is carried as it was given and never
-// decoded into Go numbers, so nothing in it is ever rounded. A nil JSON means
-// that the member was absent; "null" is a value.
-type JSON []byte
-
-// MarshalJSON returns the text as it is; null for an absent value.
-func (j JSON) MarshalJSON() ([]byte, error) {
-	if j == nil {
-		return []byte("null"), nil
-	}
-	return j, nil
-}
-
-// UnmarshalJSON keeps a copy of the text.
-func (j *JSON) UnmarshalJSON(text []byte) error {
-	*j = append((*j)[:0], text...)
-	return nil
-}
 
 // KindOf tells what a JSON value is by its first byte: one of { [ " 0 t f n, where 0 is
 // any number. It returns 0 for an absent value.
-func KindOf(value JSON) byte { return byte(jsontext.Value(value).Kind()) }
+func Kind(value api.JSON) byte { return byte(jsontext.Value(value).Kind()) }
 
 // CompactJSON returns a JSON value without white space between its tokens. It returns
 // an error when the text is not one JSON value.
-func CompactJSON(value JSON) (JSON, error) {
+func Compact(value api.JSON) (api.JSON, error) {
 	compact := jsontext.Value(slices.Clone(value))
 	err := compact.Compact()
-	return JSON(compact), err
+	return api.JSON(compact), err
 }
 
 // Limits of every JSON text that enters the domain.
 const (
-	// MaxJSONDepth is how deeply arrays and objects may nest.
-	MaxJSONDepth = 64
+
 	// maxExactInteger is the largest magnitude of an integer that RFC 8785,
 	// whose numbers are doubles, writes without rounding.
 	maxExactInteger = 1 << 53
@@ -63,7 +46,7 @@ const (
 //     member of the same name, a lone surrogate, invalid UTF-8, trailing text;
 //   - invalid_request, with a pointer, when it nests deeper than [MaxJSONDepth],
 //     or holds a number that a double cannot hold or would round (decisions.md 31).
-func CheckJSON(text []byte) error {
+func Check(text []byte) error {
 	decoder := jsontext.NewDecoder(bytes.NewReader(text))
 	for {
 		token, err := decoder.ReadToken()
@@ -75,19 +58,19 @@ func CheckJSON(text []byte) error {
 		}
 		switch token.Kind() {
 		case '{', '[':
-			if decoder.StackDepth() > MaxJSONDepth {
-				return invalid(Fault{Pointer: string(decoder.StackPointer()), Detail: fmt.Sprintf("nests deeper than %d levels", MaxJSONDepth)})
+			if decoder.StackDepth() > api.MaxJSONDepth {
+				return refusal.Invalid(api.Fault{Pointer: string(decoder.StackPointer()), Detail: fmt.Sprintf("nests deeper than %d levels", api.MaxJSONDepth)})
 			}
 		case '0':
 			if detail := numberFault(token.String()); detail != "" {
-				return invalid(Fault{Pointer: string(decoder.StackPointer()), Detail: detail})
+				return refusal.Invalid(api.Fault{Pointer: string(decoder.StackPointer()), Detail: detail})
 			}
 		}
 		if decoder.StackDepth() == 0 {
 			if _, err := decoder.ReadToken(); errors.Is(err, io.EOF) {
 				return nil
 			}
-			return &Error{Code: CodeBadRequest, Detail: "the body holds more than one JSON value"}
+			return &refusal.Error{Code: api.CodeBadRequest, Detail: "the body holds more than one JSON value"}
 		}
 	}
 }
@@ -98,7 +81,7 @@ func syntaxError(err error) error {
 	if errors.As(err, &syntactic) {
 		detail = fmt.Sprintf("the body is not valid JSON: at byte %d: %v", syntactic.ByteOffset, syntactic.Err)
 	}
-	return &Error{Code: CodeBadRequest, Detail: detail}
+	return &refusal.Error{Code: api.CodeBadRequest, Detail: detail}
 }
 
 func numberFault(literal string) string {
@@ -153,10 +136,25 @@ func Digest(value any) (string, error) {
 }
 
 // encode writes a document of the domain; its types always have a JSON form.
-func encode(value any) JSON {
+func Encode(value any) api.JSON {
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic(fmt.Sprintf("runs: a domain document has no JSON form: %v", err))
 	}
 	return text
+}
+
+// absentNull makes a JSON null of an optional member absent.
+func AbsentNull(value *api.JSON) {
+	if Kind(*value) == 'n' {
+		*value = nil
+	}
+}
+
+// decodeStored reads a document that this package wrote. One that cannot be read
+// was damaged outside of it and must not be shown half.
+func DecodeStored(text api.JSON, into any) {
+	if err := json.Unmarshal(text, into); err != nil {
+		panic("runs: a stored document cannot be read: " + err.Error())
+	}
 }

@@ -1,4 +1,4 @@
-package runs
+package rules
 
 // What the tests look at by itself.
 var (

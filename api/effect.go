@@ -1,0 +1,41 @@
+package api
+
+// EffectKind says what an effect does.
+type EffectKind string
+
+// The kinds of effects.
+const (
+	// EffectOpenClarification makes the clarification's run in the parent's session.
+	EffectOpenClarification EffectKind = "open_clarification"
+	// EffectDeliverAnswer brings the answer to the child.
+	EffectDeliverAnswer EffectKind = "deliver_answer"
+	// EffectReviewApproval shows an approval to whoever reviews it (codex.md 3.3.5).
+	EffectReviewApproval EffectKind = "review_approval"
+)
+
+// EffectState says how far an effect is.
+type EffectState string
+
+// The states of effects.
+const (
+	EffectPending EffectState = "pending"
+	EffectDone    EffectState = "done"
+	// EffectFailed: given up after MaxEffectAttempts, or because it can never
+	// succeed. An operator may have it tried again.
+	EffectFailed EffectState = "failed"
+)
+
+// EffectView is an effect on the wire.
+type EffectView struct {
+	EffectID        string      `json:"effect_id"`
+	SessionID       string      `json:"session_id"`
+	RunID           string      `json:"run_id"`
+	Kind            EffectKind  `json:"kind"`
+	State           EffectState `json:"state"`
+	TargetSessionID string      `json:"target_session_id"`
+	CreatedAtMs     int64       `json:"created_at_ms"`
+	DueAtMs         int64       `json:"due_at_ms,omitzero"`
+	Attempts        int64       `json:"attempts"`
+	LastError       string      `json:"last_error,omitempty"`
+	FinishedAtMs    int64       `json:"finished_at_ms,omitzero"`
+}

@@ -1,0 +1,39 @@
+package api
+
+// RunKind says what made a run. A resume never rewrites it.
+type RunKind string
+
+const (
+	// KindInput is a run made by a caller's input, the only kind a caller can make.
+	KindInput RunKind = "input"
+	// KindParentClarification is a question of a child's run. It waits from its first
+	// moment, nobody claims it, and it takes no slot of its session.
+	KindParentClarification RunKind = "parent_clarification"
+)
+
+// Status is where a run stands (design.md §2).
+type Status string
+
+// The statuses of a run. The last four are terminal: nothing leaves them.
+const (
+	StatusQueued                 Status = "queued"
+	StatusRunning                Status = "running"
+	StatusWaitingForApproval     Status = "waiting_for_approval"
+	StatusWaitingForUserQuestion Status = "waiting_for_user_question"
+	StatusCompleted              Status = "completed"
+	StatusFailed                 Status = "failed"
+	StatusInterrupted            Status = "interrupted"
+	StatusCancelled              Status = "cancelled"
+)
+
+// Statuses lists every status, in the order of a run's life.
+var Statuses = []Status{
+	StatusQueued, StatusRunning, StatusWaitingForApproval, StatusWaitingForUserQuestion,
+	StatusCompleted, StatusFailed, StatusInterrupted, StatusCancelled,
+}
+
+// Statuses that a session has besides those of its active run.
+const (
+	SessionIdle  Status = "idle"
+	SessionEnded Status = "ended"
+)

@@ -1,0 +1,87 @@
+package document
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// member is one member of an object; its value is nil when it was taken out.
+type member struct {
+	name  string
+	value api.JSON
+}
+
+// mergeMembers returns an object, which may be absent, with the members of the other
+// one in it, and whether that changes anything. A member that is null there is taken
+// out; any other goes whole into the place of the one of its name, or to the end.
+func MergeMembers(object, patch api.JSON) (merged api.JSON, changed bool) {
+	members := membersOf(object)
+	places := make(map[string]int, len(members))
+	for place, one := range members {
+		places[one.name] = place
+	}
+	for _, given := range membersOf(patch) {
+		place, there := places[given.name]
+		switch null := Kind(given.value) == 'n'; {
+		case there && null:
+			members[place].value, changed = nil, true
+		case there && !sameValue(members[place].value, given.value):
+			members[place].value, changed = given.value, true
+		case !there && !null:
+			members, changed = append(members, given), true
+		}
+	}
+	merged = api.JSON{'{'}
+	for _, one := range members {
+		if one.value == nil {
+			continue
+		}
+		if len(merged) > 1 {
+			merged = append(merged, ',')
+		}
+		merged = appendName(merged, one.name)
+		merged = append(merged, one.value...)
+	}
+	return append(merged, '}'), changed
+}
+
+func appendName(text api.JSON, name string) api.JSON {
+	return append(append(text, Encode(name)...), ':')
+}
+
+// membersOf returns the members of an object in their order; none of one that is
+// absent. The text has passed CheckJSON.
+func membersOf(object api.JSON) []member {
+	if object == nil {
+		return nil
+	}
+	decoder := jsontext.NewDecoder(bytes.NewReader(object))
+	token := func() string {
+		token, err := decoder.ReadToken()
+		if err != nil {
+			panic("runs: metadata is not an object: " + err.Error())
+		}
+		return token.String()
+	}
+	token()
+	var members []member
+	for decoder.PeekKind() == '"' {
+		name := token()
+		value, err := decoder.ReadValue()
+		if err != nil {
+			panic("runs: metadata is not an object: " + err.Error())
+		}
+		members = append(members, member{name, api.JSON(value.Clone())})
+	}
+	return members
+}
+
+// sameValue reports whether two values mean the same: they have one RFC 8785 form.
+func sameValue(a, b api.JSON) bool {
+	first, errA := Canonical(a)
+	second, errB := Canonical(b)
+	return errA == nil && errB == nil && bytes.Equal(first, second)
+}
