@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -23,7 +24,7 @@ type approvalsAllowAll struct{ decisionForAll }
 
 // Run allows everything that is open when it looks.
 func (c *approvalsAllowAll) Run(ctx context.Context, console *console) error {
-	return c.decide(ctx, console, client.ApprovalResolution{Behavior: client.BehaviorAllow, Justification: c.Justification})
+	return c.decide(ctx, console, api.ApprovalResolution{Behavior: api.BehaviorAllow, Justification: c.Justification})
 }
 
 type approvalsDenyAll struct {
@@ -33,16 +34,16 @@ type approvalsDenyAll struct {
 
 // Run denies everything that is open when it looks.
 func (c *approvalsDenyAll) Run(ctx context.Context, console *console) error {
-	return c.decide(ctx, console, client.ApprovalResolution{
-		Behavior: client.BehaviorDeny, Reason: c.Reason, Justification: c.Justification,
+	return c.decide(ctx, console, api.ApprovalResolution{
+		Behavior: api.BehaviorDeny, Reason: c.Reason, Justification: c.Justification,
 	})
 }
 
 // allResult is what allow-all and deny-all print.
 type allResult struct {
-	ResolvedRequests int              `json:"resolved_requests"`
-	AffectedSessions int              `json:"affected_sessions"`
-	Runs             []client.RunView `json:"runs"`
+	ResolvedRequests int           `json:"resolved_requests"`
+	AffectedSessions int           `json:"affected_sessions"`
+	Runs             []api.RunView `json:"runs"`
 	// SkippedRuns were decided under the same key before and wait for something new
 	// since, which that call was not about.
 	SkippedRuns []string `json:"skipped_runs,omitempty"`
@@ -57,7 +58,7 @@ type failedRun struct {
 
 // decide gives every run its batch. A batch is all or none; runs are independent,
 // so one that fails does not keep the others from being decided.
-func (c *decisionForAll) decide(ctx context.Context, console *console, resolution client.ApprovalResolution) error {
+func (c *decisionForAll) decide(ctx context.Context, console *console, resolution api.ApprovalResolution) error {
 	opened, err := c.open()
 	if err != nil {
 		return err
@@ -75,7 +76,7 @@ func (c *decisionForAll) decide(ctx context.Context, console *console, resolutio
 		}
 		requests[item.RunID] = append(requests[item.RunID], item.Request.ID)
 	}
-	result := allResult{Runs: []client.RunView{}}
+	result := allResult{Runs: []api.RunView{}}
 	sessions := map[string]bool{}
 	for _, runID := range order {
 		run, count, err := c.send(ctx, opened, runID, requests[runID], resolution)
@@ -99,7 +100,7 @@ func (c *decisionForAll) decide(ctx context.Context, console *console, resolutio
 
 // send decides the open requests of one run. It looks again once when somebody else
 // was faster with some of them; nil without an error means that they all were.
-func (c *decisionForAll) send(ctx context.Context, opened *client.Client, runID string, requestIDs []string, resolution client.ApprovalResolution) (*client.RunView, int, error) {
+func (c *decisionForAll) send(ctx context.Context, opened *client.Client, runID string, requestIDs []string, resolution api.ApprovalResolution) (*api.RunView, int, error) {
 	params := client.ResolveApprovalsParams{}
 	if c.IdempotencyKey != "" {
 		params.IdempotencyKey = c.IdempotencyKey + ":" + runID

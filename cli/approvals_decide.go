@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -35,8 +36,8 @@ func (c *approvalsAllow) Run(ctx context.Context, console *console) error {
 	if err != nil {
 		return err
 	}
-	return c.decide(ctx, console, "allowed", client.ApprovalResolution{
-		Behavior: client.BehaviorAllow, UpdatedInput: updated, Justification: c.Justification,
+	return c.decide(ctx, console, "allowed", api.ApprovalResolution{
+		Behavior: api.BehaviorAllow, UpdatedInput: updated, Justification: c.Justification,
 	})
 }
 
@@ -47,12 +48,12 @@ type approvalsDeny struct {
 
 // Run denies one request.
 func (c *approvalsDeny) Run(ctx context.Context, console *console) error {
-	return c.decide(ctx, console, "denied", client.ApprovalResolution{
-		Behavior: client.BehaviorDeny, Reason: c.Reason, Justification: c.Justification,
+	return c.decide(ctx, console, "denied", api.ApprovalResolution{
+		Behavior: api.BehaviorDeny, Reason: c.Reason, Justification: c.Justification,
 	})
 }
 
-func (c *decision) decide(ctx context.Context, console *console, what string, resolution client.ApprovalResolution) error {
+func (c *decision) decide(ctx context.Context, console *console, what string, resolution api.ApprovalResolution) error {
 	if err := c.split(); err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (c *decision) split() error {
 // send gives the decision to the run that the request is open on. A keyed call
 // whose run or session is named goes there without looking, so that a repeat of one
 // that succeeded is recognized.
-func (c *decision) send(ctx context.Context, opened *client.Client, resolution client.ApprovalResolution, params client.ResolveApprovalsParams) (*client.RunResult, error) {
+func (c *decision) send(ctx context.Context, opened *client.Client, resolution api.ApprovalResolution, params client.ResolveApprovalsParams) (*client.RunResult, error) {
 	runID := ""
 	item, err := c.approval(ctx, opened, resolution.RequestID)
 	switch {
@@ -113,7 +114,7 @@ func (c *decision) send(ctx context.Context, opened *client.Client, resolution c
 	case c.SessionID == "":
 		return nil, fmt.Errorf("%w (with --session-id or --run-id the service can say what became of it)", err)
 	}
-	params.Resolutions = []client.ApprovalResolution{resolution}
+	params.Resolutions = []api.ApprovalResolution{resolution}
 	if runID == "" {
 		return opened.ResolveActiveRunApprovals(ctx, c.SessionID, params)
 	}
@@ -122,8 +123,8 @@ func (c *decision) send(ctx context.Context, opened *client.Client, resolution c
 
 // jsonArgument reads a JSON value from an argument or from the file that another
 // one names; nil when neither was given.
-func jsonArgument(console *console, name, text, path string) (client.JSON, error) {
-	value := client.JSON(text)
+func jsonArgument(console *console, name, text, path string) (api.JSON, error) {
+	value := api.JSON(text)
 	switch {
 	case path == "-":
 		if err := readAll(console.stdin, &value); err != nil {

@@ -19,14 +19,14 @@ type remembering struct {
 
 // remember shows the text of the rule that the decision would write, asks, and puts
 // it into the resolution.
-func (c *decision) remember(ctx context.Context, console *console, opened *client.Client, resolution *client.ApprovalResolution) error {
+func (c *decision) remember(ctx context.Context, console *console, opened *client.Client, resolution *api.ApprovalResolution) error {
 	if c.Remember == "" {
 		if c.RememberFor != nil {
 			return usage("--remember-for needs --remember")
 		}
 		return nil
 	}
-	resolution.Remember = client.Remember(c.Remember)
+	resolution.Remember = api.Remember(c.Remember)
 	// Said in so many words: where the service lets no rule hold that long it refuses,
 	// and does not write another rule than the one that is shown.
 	resolution.RememberForMs = client.RememberFor(api.DefaultRuleAgeMs * time.Millisecond)
@@ -55,7 +55,7 @@ func (c *decision) remember(ctx context.Context, console *console, opened *clien
 
 // writtenRule is the rule that a decision wrote, as the run shows it; "" when it
 // wrote none, or the run does not show it while something else is open.
-func writtenRule(run *client.RunView, requestID string) string {
+func writtenRule(run *api.RunView, requestID string) string {
 	if run.Resume == nil {
 		return ""
 	}

@@ -104,22 +104,22 @@ type asking struct {
 }
 
 // suspension asks the question. An option's id is its text where that can be one.
-func (a *asking) suspension(requestID string, afterMs, atMs *int64) *client.Suspension {
-	question := client.UserQuestion{ID: "answer", Header: "Question", Question: a.input.Question, MultiSelect: a.input.Multi}
+func (a *asking) suspension(requestID string, afterMs, atMs *int64) *api.Suspension {
+	question := api.UserQuestion{ID: "answer", Header: "Question", Question: a.input.Question, MultiSelect: a.input.Multi}
 	if !a.input.Free {
 		question.Header = "Options only"
 	}
 	for _, option := range a.input.Options {
-		entry := client.QuestionOption{Label: option}
+		entry := api.QuestionOption{Label: option}
 		if len(option) <= api.MaxNameLength && !strings.ContainsAny(option, "\r\n\t") {
 			entry.ID = option
 		}
 		question.Options = append(question.Options, entry)
 	}
-	return &client.Suspension{
+	return &api.Suspension{
 		SuspensionID: requestID,
-		Questions: []client.UserQuestionRequest{{
-			ID: requestID, ToolCallID: requestID, Questions: []client.UserQuestion{question},
+		Questions: []api.UserQuestionRequest{{
+			ID: requestID, ToolCallID: requestID, Questions: []api.UserQuestion{question},
 			ExpiresAfterMs: afterMs, ExpiresAtMs: atMs,
 		}},
 	}
@@ -144,7 +144,7 @@ func (a *asking) run(ctx context.Context) error {
 		Session string   `json:"session"`
 	}{a.input, a.command.Session})
 	if err == nil {
-		view, err = a.drive(waiting, view, func(ctx context.Context, claim *client.Claim) (bool, error) {
+		view, err = a.drive(waiting, view, func(ctx context.Context, claim *api.Claim) (bool, error) {
 			return a.act(ctx, claim, &report)
 		})
 	}
@@ -163,7 +163,7 @@ func (a *asking) run(ctx context.Context) error {
 }
 
 // act takes the answer in and ends the run with it.
-func (a *asking) act(ctx context.Context, claim *client.Claim, report *askReport) (done bool, err error) {
+func (a *asking) act(ctx context.Context, claim *api.Claim, report *askReport) (done bool, err error) {
 	if len(claim.Resume.Questions) == 0 {
 		return true, fmt.Errorf("run %s carries no answer", claim.Run.RunID)
 	}
@@ -205,23 +205,23 @@ func (a *asking) act(ctx context.Context, claim *client.Claim, report *askReport
 }
 
 // found is how a call ends that finds the run over.
-func (a *asking) found(ctx context.Context, view *client.RunView) (askReport, error) {
+func (a *asking) found(ctx context.Context, view *api.RunView) (askReport, error) {
 	var report askReport
 	switch {
-	case view.Status == client.StatusCompleted && json.Unmarshal(view.Output, &report) == nil && report.Outcome != "":
+	case view.Status == api.StatusCompleted && json.Unmarshal(view.Output, &report) == nil && report.Outcome != "":
 		return report, nil
-	case view.Status == client.StatusCompleted:
+	case view.Status == api.StatusCompleted:
 		return report, fmt.Errorf("run %s was completed by somebody else, without an answer", view.RunID)
-	case view.Status == client.StatusFailed:
+	case view.Status == api.StatusFailed:
 		return report, fmt.Errorf("run %s failed: %s", view.RunID, printable(view.Error, true))
 	}
 	settled, err := a.outcomeOf(ctx)
 	if err != nil {
 		return report, err
 	}
-	report = askReport{Outcome: string(client.OutcomeCancelled), Answers: []string{}, Reason: settled.Reason, ResolvedBy: settled.ResolvedBy}
-	if settled.Outcome == client.OutcomeExpired {
-		report.Outcome = string(client.OutcomeExpired)
+	report = askReport{Outcome: string(api.OutcomeCancelled), Answers: []string{}, Reason: settled.Reason, ResolvedBy: settled.ResolvedBy}
+	if settled.Outcome == api.OutcomeExpired {
+		report.Outcome = string(api.OutcomeExpired)
 	}
 	return report, nil
 }
@@ -230,8 +230,8 @@ func (a *asking) found(ctx context.Context, view *client.RunView) (askReport, er
 func (a *asking) print(report askReport) error {
 	code := exitDone
 	switch report.Outcome {
-	case string(client.OutcomeAnswered):
-	case string(client.OutcomeExpired):
+	case string(api.OutcomeAnswered):
+	case string(api.OutcomeExpired):
 		if a.command.Default == nil {
 			a.console.say("expired before anybody answered")
 			code = exitExpired

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/examples/agents"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -60,7 +61,7 @@ func (d *demo) shellPlan(ctx context.Context) error {
 }
 
 // killInTheMiddle ends the process as a crash would, while a prompt is open.
-func (d *demo) killInTheMiddle(ctx context.Context, asked *client.ApprovalRequest) error {
+func (d *demo) killInTheMiddle(ctx context.Context, asked *api.ApprovalRequest) error {
 	before := d.process.pid()
 	d.tell("\n   The agent now asks for: %s\n   The prompt is %s.", commandOf(asked.Input), asked.Handle)
 	d.tell("   Before anybody answers: kill -9 %d. Service and agents are gone, without a word.", before)
@@ -74,7 +75,7 @@ func (d *demo) killInTheMiddle(ctx context.Context, asked *client.ApprovalReques
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(open, func(item client.PendingApprovalView) bool { return item.Request.Handle == asked.Handle }) {
+	if !slices.ContainsFunc(open, func(item api.PendingApprovalView) bool { return item.Request.Handle == asked.Handle }) {
 		return fmt.Errorf("the prompt %s did not survive", asked.Handle)
 	}
 	d.tell("   Started again as process %d. The prompt %s is still open.", d.process.pid(), asked.Handle)
@@ -82,9 +83,9 @@ func (d *demo) killInTheMiddle(ctx context.Context, asked *client.ApprovalReques
 }
 
 // decide asks the person about one command, or plays them.
-func (d *demo) decide(ctx context.Context, runID string, asked *client.ApprovalRequest) (allowed bool, err error) {
+func (d *demo) decide(ctx context.Context, runID string, asked *api.ApprovalRequest) (allowed bool, err error) {
 	d.tell("\n   %s wants to run: %s\n   (%s)", asked.ToolName, commandOf(asked.Input), asked.Reason)
-	resolution := client.ApprovalResolution{RequestID: asked.ID, Behavior: client.BehaviorAllow}
+	resolution := api.ApprovalResolution{RequestID: asked.ID, Behavior: api.BehaviorAllow}
 	if d.person == nil {
 		d.tell("   The person says: yes")
 	} else {
@@ -93,15 +94,15 @@ func (d *demo) decide(ctx context.Context, runID string, asked *client.ApprovalR
 			return false, err
 		}
 		if line = strings.ToLower(line); line != "y" && line != "yes" {
-			resolution.Behavior, resolution.Reason = client.BehaviorDeny, "the person said no"
+			resolution.Behavior, resolution.Reason = api.BehaviorDeny, "the person said no"
 		}
 	}
-	_, err = d.client.ResolveRunApprovals(ctx, runID, client.ResolveApprovalsParams{Resolutions: []client.ApprovalResolution{resolution}})
-	return resolution.Behavior == client.BehaviorAllow, err
+	_, err = d.client.ResolveRunApprovals(ctx, runID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{resolution}})
+	return resolution.Behavior == api.BehaviorAllow, err
 }
 
 // checkSteps holds what the agent says it did to what was decided.
-func checkSteps(view *client.RunView, allowed []bool) error {
+func checkSteps(view *api.RunView, allowed []bool) error {
 	var done struct {
 		Steps []struct {
 			Command string `json:"command"`
@@ -153,14 +154,14 @@ func (d *demo) interview(ctx context.Context) error {
 }
 
 // playedAnswers are what the person says when the demo plays them.
-var playedAnswers = map[string]client.UserQuestionAnswer{
+var playedAnswers = map[string]api.UserQuestionAnswer{
 	"name":     {QuestionID: "name", FreeformAnswer: "orders"},
 	"database": {QuestionID: "database", SelectedOptionIDs: []string{"postgres"}},
 	"features": {QuestionID: "features", SelectedOptionIDs: []string{"metrics", "auth"}},
 }
 
 // said is an answer in words.
-func said(answer client.UserQuestionAnswer) string {
+func said(answer api.UserQuestionAnswer) string {
 	if answer.FreeformAnswer != "" {
 		return answer.FreeformAnswer
 	}
@@ -169,8 +170,8 @@ func said(answer client.UserQuestionAnswer) string {
 
 const playedReplicas = `3`
 
-func (d *demo) answer(ctx context.Context, runID string, asked *client.UserQuestionRequest) error {
-	resolution := client.UserQuestionResolution{RequestID: asked.ID}
+func (d *demo) answer(ctx context.Context, runID string, asked *api.UserQuestionRequest) error {
+	resolution := api.UserQuestionResolution{RequestID: asked.ID}
 	if d.person != nil {
 		given, err := d.person.answers(asked, resolution)
 		if err != nil {
@@ -185,7 +186,7 @@ func (d *demo) answer(ctx context.Context, runID string, asked *client.UserQuest
 			d.tell("   The agent asks: %s\n   The person says: %s", question.Question, said(answer))
 		}
 		if len(asked.Questions) == 0 {
-			resolution.Value = client.JSON(playedReplicas)
+			resolution.Value = api.JSON(playedReplicas)
 			d.tell("   The agent asks: %s\n   The person says: %s", textOf(asked), playedReplicas)
 		}
 	}
@@ -201,7 +202,7 @@ func (d *demo) answer(ctx context.Context, runID string, asked *client.UserQuest
 func isMisfit(err error) bool { return errors.Is(err, client.ErrInvalid) }
 
 // showFile prints the file that the agent wrote.
-func (d *demo) showFile(view *client.RunView) error {
+func (d *demo) showFile(view *api.RunView) error {
 	var written struct {
 		Written string `json:"written"`
 		Content string `json:"content"`
@@ -231,7 +232,7 @@ func (d *demo) create(ctx context.Context, agentID string, input any) (runID str
 }
 
 // await returns the run once it waits for a person or is over.
-func (d *demo) await(ctx context.Context, runID string) (*client.RunView, error) {
+func (d *demo) await(ctx context.Context, runID string) (*api.RunView, error) {
 	ctx, cancel := context.WithTimeout(ctx, demoPatience)
 	defer cancel()
 	for {
@@ -249,12 +250,12 @@ func (d *demo) await(ctx context.Context, runID string) (*client.RunView, error)
 }
 
 // showEnd prints how a run ended.
-func (d *demo) showEnd(view *client.RunView) error {
+func (d *demo) showEnd(view *api.RunView) error {
 	d.tell("")
 	for _, output := range view.Outputs {
 		d.tell("   agent: %s", output.Content)
 	}
-	if view.Status != client.StatusCompleted {
+	if view.Status != api.StatusCompleted {
 		return fmt.Errorf("run %s is %s: %s", view.RunID, view.Status, view.Error)
 	}
 	return nil
@@ -262,14 +263,14 @@ func (d *demo) showEnd(view *client.RunView) error {
 
 // demoEvent is what the demo shows of an event.
 type demoEvent struct {
-	Type        string               `json:"type"`
-	ID          string               `json:"id"` // of a tool call
-	RequestIDs  []string             `json:"request_ids"`
-	Resolutions []*client.Resolution `json:"resolutions"`
-	Resolution  *client.Resolution   `json:"resolution"`
+	Type        string            `json:"type"`
+	ID          string            `json:"id"` // of a tool call
+	RequestIDs  []string          `json:"request_ids"`
+	Resolutions []*api.Resolution `json:"resolutions"`
+	Resolution  *api.Resolution   `json:"resolution"`
 }
 
-func readDemoEvent(entry *client.RunEventEntry) (*demoEvent, error) {
+func readDemoEvent(entry *api.RunEventEntry) (*demoEvent, error) {
 	event := new(demoEvent)
 	if err := json.Unmarshal(entry.Event, event); err != nil {
 		return nil, fmt.Errorf("read event %s: %w", entry.ID, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -123,8 +124,8 @@ func TestRelayAlways(t *testing.T) {
 			claims, err := c.ClaimRuns(t.Context(), client.ClaimRunsParams{WorkerID: "w", WaitMs: 10_000})
 			require.NoError(t, err)
 			require.Len(t, claims, 1)
-			_, err = c.Suspend(t.Context(), claims[0].Run.RunID, claims[0].Lease.Fence, client.Suspension{Approvals: []client.ApprovalRequest{
-				{ID: "a", ToolCallID: "c", ToolName: "bash", Input: client.JSON(`{"command":"git push origin"}`)},
+			_, err = c.Suspend(t.Context(), claims[0].Run.RunID, claims[0].Lease.Fence, api.Suspension{Approvals: []api.ApprovalRequest{
+				{ID: "a", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`{"command":"git push origin"}`)},
 			}})
 			require.NoError(t, err)
 			open, err := c.ListApprovals(t.Context(), client.PendingListParams{})
@@ -144,7 +145,7 @@ func TestRelayAlways(t *testing.T) {
 func TestRuleMaxAge(t *testing.T) {
 	t.Parallel()
 	url, _ := serve(t, append(inMemory(t), "--rule-max-age", "1h")...)
-	rule := client.AddRuleParams{ToolName: "bash", Match: client.RuleMatch{AnyInput: true}, ExpiresAfterMs: client.RememberFor(2 * time.Hour)}
+	rule := client.AddRuleParams{ToolName: "bash", Match: api.RuleMatch{AnyInput: true}, ExpiresAfterMs: client.RememberFor(2 * time.Hour)}
 	_, err := connect(t, url).AddRule(t.Context(), rule)
 	require.ErrorIs(t, err, client.ErrInvalid)
 	rule.ExpiresAfterMs = client.RememberFor(time.Hour)
@@ -195,18 +196,18 @@ func TestReviewHook(t *testing.T) {
 	url, _ := serve(t, append(inMemory(t), "--review-hook", server.URL+"/review")...)
 	c := connect(t, url)
 	raise := func(session string, files ...string) {
-		var asked []client.ApprovalRequest
+		var asked []api.ApprovalRequest
 		for _, file := range files {
-			request := client.ApprovalRequest{
-				ID: file, ToolCallID: file, ToolName: "edit", Input: client.JSON(`{"path":"` + file + `"}`),
-				Metadata: client.JSON(`{"method":"item/fileChange/requestApproval"}`),
+			request := api.ApprovalRequest{
+				ID: file, ToolCallID: file, ToolName: "edit", Input: api.JSON(`{"path":"` + file + `"}`),
+				Metadata: api.JSON(`{"method":"item/fileChange/requestApproval"}`),
 			}
 			if file == "no-file" {
 				request.Metadata = nil
 			}
 			asked = append(asked, request)
 		}
-		_, err := c.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, Suspend: &client.Suspension{Approvals: asked}})
+		_, err := c.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, Suspend: &api.Suspension{Approvals: asked}})
 		require.NoError(t, err)
 	}
 	list := func(session string) {

@@ -37,7 +37,7 @@ func (c *effectsList) Run(ctx context.Context, console *console) error {
 	}
 	defer opened.Close()
 	items, err := collect(opened.AllEffects(ctx, client.EffectListParams{
-		State: client.EffectState(c.State), SessionID: c.SessionID,
+		State: api.EffectState(c.State), SessionID: c.SessionID,
 	}), c.Limit)
 	if err != nil {
 		return c.reached(err)
@@ -45,7 +45,7 @@ func (c *effectsList) Run(ctx context.Context, console *console) error {
 	return printEffects(console, c.JSON, items)
 }
 
-func printEffects(console *console, asJSON bool, items []client.Effect) error {
+func printEffects(console *console, asJSON bool, items []api.EffectView) error {
 	if asJSON {
 		return printJSON(console.stdout, items)
 	}
@@ -77,14 +77,14 @@ func (c *effectsRetry) Run(ctx context.Context, console *console) error {
 		return err
 	}
 	defer opened.Close()
-	wanted := []client.Effect{{SessionID: c.SessionID, EffectID: c.EffectID}}
+	wanted := []api.EffectView{{SessionID: c.SessionID, EffectID: c.EffectID}}
 	if c.AllFailed {
-		wanted, err = collect(opened.AllEffects(ctx, client.EffectListParams{State: client.EffectFailed, SessionID: c.SessionID}), 0)
+		wanted, err = collect(opened.AllEffects(ctx, client.EffectListParams{State: api.EffectFailed, SessionID: c.SessionID}), 0)
 		if err != nil {
 			return c.reached(err)
 		}
 	}
-	retried := []client.Effect{}
+	retried := []api.EffectView{}
 	for _, effect := range wanted {
 		now, err := opened.RetryEffect(ctx, effect.SessionID, effect.EffectID)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -74,9 +75,9 @@ func (c *execCommand) Run(ctx context.Context, console *console) error {
 	if err != nil {
 		return fmt.Errorf("encode the command: %w", err)
 	}
-	request := client.ApprovalRequest{
+	request := api.ApprovalRequest{
 		ID: ids.request, ToolCallID: ids.request, ToolName: "exec", Input: shown,
-		Scope: "command", Reason: c.Reason, InputSchema: client.JSON(callInputSchema),
+		Scope: "command", Reason: c.Reason, InputSchema: api.JSON(callInputSchema),
 		ExpiresAfterMs: deadline(c.Timeout),
 	}
 	e := &execution{
@@ -84,7 +85,7 @@ func (c *execCommand) Run(ctx context.Context, console *console) error {
 			connection: c.connection, Client: opened, console: console, noun: "exec", key: c.Key, lease: c.Lease,
 			params: client.CreateRunParams{
 				SessionID: ids.session, RunID: ids.run, Input: input,
-				Suspend: &client.Suspension{SuspensionID: ids.request, Approvals: []client.ApprovalRequest{request}},
+				Suspend: &api.Suspension{SuspensionID: ids.request, Approvals: []api.ApprovalRequest{request}},
 			},
 		},
 		rerun: c.Rerun,
@@ -177,12 +178,12 @@ func (e *execution) run(ctx context.Context, same sameExec) error {
 }
 
 // act carries out what was decided.
-func (e *execution) act(ctx context.Context, claim *client.Claim) (done bool, err error) {
+func (e *execution) act(ctx context.Context, claim *api.Claim) (done bool, err error) {
 	if len(claim.Resume.Approvals) == 0 {
 		return true, fmt.Errorf("run %s carries no approval", claim.Run.RunID)
 	}
 	settled := claim.Resume.Approvals[len(claim.Resume.Approvals)-1]
-	if settled.Resolution.Outcome == client.OutcomeAllowed {
+	if settled.Resolution.Outcome == api.OutcomeAllowed {
 		return e.start(ctx, claim, settled)
 	}
 	report := reportOf(settled.Resolution)
@@ -224,22 +225,22 @@ func (e *execution) keep(ctx context.Context, keeper *keeper, report execReport)
 }
 
 // found is how a call ends that finds the run over.
-func (e *execution) found(ctx context.Context, view *client.RunView) error {
+func (e *execution) found(ctx context.Context, view *api.RunView) error {
 	var report execReport
 	switch {
-	case view.Status == client.StatusCompleted && json.Unmarshal(view.Output, &report) == nil && report.Outcome != "":
+	case view.Status == api.StatusCompleted && json.Unmarshal(view.Output, &report) == nil && report.Outcome != "":
 		if report.Outcome == outcomeExited || report.Outcome == outcomeNotStarted {
 			e.console.say("this command ran to its end before, as run %s; it is not run again", view.RunID)
 		}
 		return exitWith(e.tell(report))
-	case view.Status == client.StatusCancelled || view.Status == client.StatusInterrupted:
+	case view.Status == api.StatusCancelled || view.Status == api.StatusInterrupted:
 		settled, err := e.outcomeOf(ctx)
 		if err != nil {
 			return err
 		}
 		e.console.say("%s%s; the command was not run by this call", view.Status, by(settled.ResolvedBy, view.Error))
 		return exitWith(exitDenied)
-	case view.Status == client.StatusFailed:
+	case view.Status == api.StatusFailed:
 		return fmt.Errorf("run %s failed: %s", view.RunID, printable(view.Error, true))
 	default:
 		return fmt.Errorf("run %s was completed by somebody else; the command was not run by this call", view.RunID)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
@@ -74,7 +75,7 @@ func (k *keeper) renew(ctx context.Context) (cancelled bool) {
 // --rerun has written a record of its own, and then the run is no longer ours.
 func (k *keeper) reclaim(ctx context.Context) {
 	runID := k.gate.params.RunID
-	claim, err := k.gate.ClaimRun(ctx, runID, client.ClaimOptions{
+	claim, err := k.gate.ClaimRun(ctx, runID, api.ClaimOptions{
 		WorkerID: workerID(k.gate.noun), LeaseMs: k.gate.lease.Milliseconds(),
 	})
 	var gone *client.Error

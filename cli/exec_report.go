@@ -3,7 +3,7 @@ package cli
 import (
 	"cmp"
 
-	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // execReport is the output of a run that exec made: what became of the command. A
@@ -30,12 +30,12 @@ const (
 )
 
 // reportOf is the report of a command that was not allowed.
-func reportOf(resolution client.Resolution) execReport {
+func reportOf(resolution api.Resolution) execReport {
 	report := execReport{
 		Outcome: string(resolution.Outcome), ExitCode: exitDenied,
 		Reason: cmp.Or(resolution.Reason, resolution.Justification), ResolvedBy: resolution.ResolvedBy,
 	}
-	if resolution.Outcome == client.OutcomeExpired {
+	if resolution.Outcome == api.OutcomeExpired {
 		report.ExitCode = exitExpired
 	}
 	return report
@@ -47,7 +47,7 @@ func (e *execution) tell(report execReport) int {
 	case outcomeExited:
 	case outcomeNotStarted:
 		e.console.say("the command could not be started: %s", printable(report.Reason, false))
-	case string(client.OutcomeExpired):
+	case string(api.OutcomeExpired):
 		e.console.say("expired before anybody decided; the command was not run")
 	default:
 		e.console.say("%s%s", report.Outcome, by(report.ResolvedBy, report.Reason))

@@ -36,7 +36,7 @@ const (
 	stateNotStarted = "not_started"
 )
 
-func startRecordOf(checkpoint client.JSON) startRecord {
+func startRecordOf(checkpoint api.JSON) startRecord {
 	var record startRecord
 	if checkpoint == nil || json.Unmarshal(checkpoint, &record) != nil {
 		return startRecord{}
@@ -45,7 +45,7 @@ func startRecordOf(checkpoint client.JSON) startRecord {
 }
 
 // start runs the approved command, unless an earlier call may have done so.
-func (e *execution) start(ctx context.Context, claim *client.Claim, settled client.SettledApproval) (done bool, err error) {
+func (e *execution) start(ctx context.Context, claim *api.Claim, settled api.SettledApproval) (done bool, err error) {
 	runID, fence := claim.Run.RunID, claim.Lease.Fence
 	earlier := startRecordOf(claim.Checkpoint)
 	if earlier.State == stateStarted && !e.rerun {
@@ -190,7 +190,7 @@ func (p plan) line() string { return quoteLine(p.argv) }
 
 // planOf returns what to run: what was shown, or what the person who approved made
 // of it. An edited argv wins; a line that alone was edited is for the shell.
-func planOf(settled client.SettledApproval) (plan, error) {
+func planOf(settled api.SettledApproval) (plan, error) {
 	var shown, updated callInput
 	if err := json.Unmarshal(settled.Request.Input, &shown); err != nil || len(shown.Argv) == 0 {
 		return plan{}, fmt.Errorf("request %s does not hold a command", settled.Request.ID)

@@ -65,7 +65,7 @@ type identity struct {
 }
 
 // open makes the run, already waiting, or finds the one that the key stands for.
-func (g *gate) open(ctx context.Context, same any) (*client.RunView, error) {
+func (g *gate) open(ctx context.Context, same any) (*api.RunView, error) {
 	digest, err := document.Digest(same)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (g *gate) open(ctx context.Context, same any) (*client.RunView, error) {
 
 // drive takes the run from where it stands until it is over, or until act is done
 // with it. act is handed each claim of the run that carries a decision.
-func (g *gate) drive(ctx context.Context, view *client.RunView, act func(context.Context, *client.Claim) (done bool, err error)) (*client.RunView, error) {
+func (g *gate) drive(ctx context.Context, view *api.RunView, act func(context.Context, *api.Claim) (done bool, err error)) (*api.RunView, error) {
 	for {
 		var err error
 		switch {
@@ -141,8 +141,8 @@ func (g *gate) drive(ctx context.Context, view *client.RunView, act func(context
 }
 
 // step claims the run and either asks, when that has not been done, or acts.
-func (g *gate) step(ctx context.Context, act func(context.Context, *client.Claim) (bool, error)) (done bool, err error) {
-	claim, err := g.ClaimRun(ctx, g.params.RunID, client.ClaimOptions{WorkerID: workerID(g.noun), LeaseMs: g.lease.Milliseconds()})
+func (g *gate) step(ctx context.Context, act func(context.Context, *api.Claim) (bool, error)) (done bool, err error) {
+	claim, err := g.ClaimRun(ctx, g.params.RunID, api.ClaimOptions{WorkerID: workerID(g.noun), LeaseMs: g.lease.Milliseconds()})
 	if err != nil {
 		return false, err
 	}
@@ -155,7 +155,7 @@ func (g *gate) step(ctx context.Context, act func(context.Context, *client.Claim
 
 // await reads the run, held at most for wait, however long the service is away.
 // After an outage it is not held, so that it is known at once that this is over.
-func (g *gate) await(ctx context.Context, until client.Until, wait time.Duration) (*client.RunView, error) {
+func (g *gate) await(ctx context.Context, until client.Until, wait time.Duration) (*api.RunView, error) {
 	var pause backoff
 	for {
 		started := time.Now()
@@ -183,7 +183,7 @@ func (g *gate) await(ctx context.Context, until client.Until, wait time.Duration
 
 // record ends the run with its output and reports whether that is on record. It
 // tries again while the service is away, until ctx ends.
-func (g *gate) record(ctx context.Context, fence string, output client.JSON) error {
+func (g *gate) record(ctx context.Context, fence string, output api.JSON) error {
 	var pause backoff
 	for {
 		_, err := g.CompleteRun(ctx, g.params.RunID, fence, output)
@@ -225,16 +225,16 @@ func (g *gate) withdraw(ctx context.Context, cause signalled) error {
 
 // outcomeOf returns the resolution of the run's last request from its events, for a
 // run that ended by its decision (an expired or cancelled question).
-func (g *gate) outcomeOf(ctx context.Context) (client.Resolution, error) {
-	var last client.Resolution
+func (g *gate) outcomeOf(ctx context.Context) (api.Resolution, error) {
+	var last api.Resolution
 	for entry, err := range g.AllRunEvents(ctx, g.params.RunID, client.EventListParams{}) {
 		if err != nil {
 			return last, g.reached(err)
 		}
 		var event struct {
-			Type        string              `json:"type"`
-			Resolution  client.Resolution   `json:"resolution"`
-			Resolutions []client.Resolution `json:"resolutions"`
+			Type        string           `json:"type"`
+			Resolution  api.Resolution   `json:"resolution"`
+			Resolutions []api.Resolution `json:"resolutions"`
 		}
 		if json.Unmarshal(entry.Event, &event) != nil {
 			continue
@@ -259,7 +259,7 @@ func (g *gate) once(what string, tell func()) {
 	}
 }
 
-func (g *gate) tellWaiting(view *client.RunView) {
+func (g *gate) tellWaiting(view *api.RunView) {
 	for _, request := range view.PendingApprovals {
 		g.once(request.ID, func() {
 			g.console.say("waiting for approval %s of run %s: %s", request.ID, view.RunID, printable(commandOf(request.Input), false))
@@ -274,9 +274,9 @@ func (g *gate) tellWaiting(view *client.RunView) {
 	}
 }
 
-func (g *gate) tellHeld(view *client.RunView) {
+func (g *gate) tellHeld(view *api.RunView) {
 	switch {
-	case view.Status == client.StatusQueued:
+	case view.Status == api.StatusQueued:
 		g.once("queued", func() {
 			g.console.say("run %s waits for its turn: session %s has another run", view.RunID, view.SessionID)
 		})

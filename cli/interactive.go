@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // prompter asks at a terminal: prompts on stderr, answers from stdin (kheish.md
@@ -23,12 +23,12 @@ type prompter struct {
 
 // askAtTerminal fills a resolution with what the person at the terminal answers.
 // It asks again after an answer that does not fit; the end of the input is an error.
-func askAtTerminal(console *console, request *client.UserQuestionRequest, resolution client.UserQuestionResolution) (client.UserQuestionResolution, error) {
+func askAtTerminal(console *console, request *api.UserQuestionRequest, resolution api.UserQuestionResolution) (api.UserQuestionResolution, error) {
 	return newPrompter(console).answers(request, resolution)
 }
 
 // answers asks about each question of a request, or for its value.
-func (p *prompter) answers(request *client.UserQuestionRequest, resolution client.UserQuestionResolution) (client.UserQuestionResolution, error) {
+func (p *prompter) answers(request *api.UserQuestionRequest, resolution api.UserQuestionResolution) (api.UserQuestionResolution, error) {
 	if len(request.Questions) == 0 {
 		value, err := p.value(request)
 		resolution.Value = value
@@ -63,8 +63,8 @@ func (p *prompter) line(prompt string) (string, error) {
 
 func (p *prompter) tell(text string) { fmt.Fprintln(p.to, printable(text, true)) }
 
-func (p *prompter) question(question *client.UserQuestion) (client.UserQuestionAnswer, error) {
-	answer := client.UserQuestionAnswer{QuestionID: question.ID}
+func (p *prompter) question(question *api.UserQuestion) (api.UserQuestionAnswer, error) {
+	answer := api.UserQuestionAnswer{QuestionID: question.ID}
 	p.tell("\n[" + question.Header + "]\n" + question.Question)
 	for i, option := range question.Options {
 		line := fmt.Sprintf("  %d) %s", i+1, option.Label)
@@ -104,7 +104,7 @@ func (p *prompter) question(question *client.UserQuestion) (client.UserQuestionA
 }
 
 // text asks for free text, which is all that a question without options takes.
-func (p *prompter) text(answer *client.UserQuestionAnswer) error {
+func (p *prompter) text(answer *api.UserQuestionAnswer) error {
 	for {
 		line, err := p.line("answer: ")
 		if err != nil {
@@ -119,7 +119,7 @@ func (p *prompter) text(answer *client.UserQuestionAnswer) error {
 }
 
 // choose reads a choice of options; problem says what does not fit.
-func choose(question *client.UserQuestion, line string) (optionIDs []string, problem string) {
+func choose(question *api.UserQuestion, line string) (optionIDs []string, problem string) {
 	if line == "" {
 		return nil, ""
 	}
@@ -148,11 +148,11 @@ func choose(question *client.UserQuestion, line string) (optionIDs []string, pro
 
 // optionOf finds an option by its id, its label, or its place in the list. A text
 // that is both the id of one and the place of another means the id.
-func optionOf(question *client.UserQuestion, name string) (id string, found bool) {
-	for _, same := range []func(client.QuestionOption) bool{
-		func(o client.QuestionOption) bool { return o.ID == name },
-		func(o client.QuestionOption) bool { return strings.EqualFold(o.ID, name) },
-		func(o client.QuestionOption) bool { return strings.EqualFold(o.Label, name) },
+func optionOf(question *api.UserQuestion, name string) (id string, found bool) {
+	for _, same := range []func(api.QuestionOption) bool{
+		func(o api.QuestionOption) bool { return o.ID == name },
+		func(o api.QuestionOption) bool { return strings.EqualFold(o.ID, name) },
+		func(o api.QuestionOption) bool { return strings.EqualFold(o.Label, name) },
 	} {
 		if i := slices.IndexFunc(question.Options, same); i >= 0 {
 			return question.Options[i].ID, true
@@ -165,14 +165,14 @@ func optionOf(question *client.UserQuestion, name string) (id string, found bool
 }
 
 // value asks for a value typed by a schema. The service checks whether it fits.
-func (p *prompter) value(request *client.UserQuestionRequest) (client.JSON, error) {
+func (p *prompter) value(request *api.UserQuestionRequest) (api.JSON, error) {
 	p.tell("\n" + textOf(request) + "\nthe value must fit: " + indented(request.ResponseSchema))
 	for {
 		line, err := p.line("value as JSON: ")
 		if err != nil {
 			return nil, err
 		}
-		if value := client.JSON(line); jsontext.Value(value).IsValid(jsontext.AllowDuplicateNames(false)) {
+		if value := api.JSON(line); jsontext.Value(value).IsValid(jsontext.AllowDuplicateNames(false)) {
 			return value, nil
 		}
 		p.tell(`that is not JSON; a text is written with quotes: "text"`)
@@ -180,7 +180,7 @@ func (p *prompter) value(request *client.UserQuestionRequest) (client.JSON, erro
 }
 
 // readAll reads the rest of a stream.
-func readAll(from io.Reader, into *client.JSON) error {
+func readAll(from io.Reader, into *api.JSON) error {
 	text, err := io.ReadAll(from)
 	if err != nil {
 		return fmt.Errorf("read stdin: %w", err)

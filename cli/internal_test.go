@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -68,9 +69,9 @@ func TestPlanOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			settled := client.SettledApproval{Request: client.ApprovalRequest{ID: "a", Input: client.JSON(shown)}}
+			settled := api.SettledApproval{Request: api.ApprovalRequest{ID: "a", Input: api.JSON(shown)}}
 			if test.updated != "" {
-				settled.Resolution.UpdatedInput = client.JSON(test.updated)
+				settled.Resolution.UpdatedInput = api.JSON(test.updated)
 			}
 			got, err := planOf(settled)
 			require.NoError(t, err)
@@ -78,7 +79,7 @@ func TestPlanOf(t *testing.T) {
 		})
 	}
 	// What holds no command runs nothing.
-	_, err := planOf(client.SettledApproval{Request: client.ApprovalRequest{Input: client.JSON(`{"argv":[]}`)}})
+	_, err := planOf(api.SettledApproval{Request: api.ApprovalRequest{Input: api.JSON(`{"argv":[]}`)}})
 	require.Error(t, err)
 }
 
@@ -99,12 +100,12 @@ func TestGateIDs(t *testing.T) {
 
 func TestChoose(t *testing.T) {
 	t.Parallel()
-	single := &client.UserQuestion{Options: []client.QuestionOption{
+	single := &api.UserQuestion{Options: []api.QuestionOption{
 		{ID: "2", Label: "Two, or more"}, {ID: "b", Label: "Bee"}, {ID: "c", Label: "2"},
 	}}
-	multi := &client.UserQuestion{MultiSelect: true, Options: single.Options}
+	multi := &api.UserQuestion{MultiSelect: true, Options: single.Options}
 	for _, test := range []struct {
-		question *client.UserQuestion
+		question *api.UserQuestion
 		line     string
 		want     []string
 		problem  bool
@@ -133,7 +134,7 @@ func TestExplainTellsWhatWasDecided(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
 	text := explain(&client.Error{
 		Status: 409, Code: "approval_state_conflict", Detail: "run r is not waiting for approval",
-		Recorded: &client.RecordedDecision{RequestID: "a", Outcome: "allowed", ResolvedBy: "bob\x1b", ResolvedAtMs: 700_000, Via: "api"},
+		Recorded: &api.RecordedDecision{RequestID: "a", Outcome: "allowed", ResolvedBy: "bob\x1b", ResolvedAtMs: 700_000, Via: "api"},
 	}, now)
 	require.Contains(t, text, `a was allowed by bob\x1b, 5m ago`)
 	require.Equal(t, "plain", explain(errors.New("plain"), now))

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 type mailboxCommands struct {
@@ -69,7 +69,7 @@ func (c *deadLetters) Run(ctx context.Context, console *console) error {
 	return printMessages(console, c.JSON, messages)
 }
 
-func printMessages(console *console, asJSON bool, messages []client.Message) error {
+func printMessages(console *console, asJSON bool, messages []api.MessageView) error {
 	if asJSON {
 		return printJSON(console.stdout, messages)
 	}
@@ -135,7 +135,7 @@ func (c *mailboxReplay) Run(ctx context.Context, console *console) error {
 			{"message", message.MessageID}, {"state", string(message.State)}, {"last error", message.LastError},
 		})
 	}
-	if err == nil && message.State == client.MessageDeadLetter {
+	if err == nil && message.State == api.MessageDeadLetter {
 		return failed(exitError, "message %s is a dead letter again: %s", message.MessageID, message.LastError)
 	}
 	return err

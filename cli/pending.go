@@ -7,6 +7,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
@@ -69,17 +70,17 @@ func (p pendingRef) agree(ctx context.Context, c *client.Client) error {
 }
 
 // approval finds an open approval.
-func (p pendingRef) approval(ctx context.Context, c *client.Client, requestID string) (*client.PendingApprovalView, error) {
+func (p pendingRef) approval(ctx context.Context, c *client.Client, requestID string) (*api.PendingApprovalView, error) {
 	open := c.AllApprovals(ctx, client.PendingListParams{SessionID: p.SessionID})
-	return findPending(ctx, p, c, "approval", requestID, open, func(item *client.PendingApprovalView) place {
+	return findPending(ctx, p, c, "approval", requestID, open, func(item *api.PendingApprovalView) place {
 		return place{item.SessionID, item.RunID, item.Request.ID, item.Request.Handle}
 	})
 }
 
 // question finds an open question.
-func (p pendingRef) question(ctx context.Context, c *client.Client, requestID string) (*client.PendingQuestionView, error) {
+func (p pendingRef) question(ctx context.Context, c *client.Client, requestID string) (*api.PendingQuestionView, error) {
 	open := c.AllQuestions(ctx, client.PendingListParams{SessionID: p.SessionID})
-	return findPending(ctx, p, c, "question", requestID, open, func(item *client.PendingQuestionView) place {
+	return findPending(ctx, p, c, "question", requestID, open, func(item *api.PendingQuestionView) place {
 		return place{item.SessionID, item.RunID, item.Request.ID, item.Request.Handle}
 	})
 }
@@ -125,7 +126,7 @@ type following struct {
 const maxOutage = 15 * time.Second
 
 // follow returns the run once it waits again or is over, when that was asked for.
-func (f following) follow(ctx context.Context, c *client.Client, run *client.RunView) (*client.RunView, error) {
+func (f following) follow(ctx context.Context, c *client.Client, run *api.RunView) (*api.RunView, error) {
 	if !f.Wait {
 		return run, nil
 	}
@@ -149,8 +150,8 @@ func (f following) follow(ctx context.Context, c *client.Client, run *client.Run
 }
 
 // ended is the exit code of a command that waited for a run.
-func (f following) ended(run *client.RunView) error {
-	if f.Wait && model.Terminal(run.Status) && run.Status != client.StatusCompleted {
+func (f following) ended(run *api.RunView) error {
+	if f.Wait && model.Terminal(run.Status) && run.Status != api.StatusCompleted {
 		return exitWith(exitError)
 	}
 	return nil

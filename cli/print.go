@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
@@ -139,7 +139,7 @@ func length(d time.Duration) string {
 
 // commandOf returns what a tool call would do, in one text: the command when its
 // input has one, else the input as compact JSON.
-func commandOf(input client.JSON) string {
+func commandOf(input api.JSON) string {
 	var call struct {
 		Command string `json:"command"`
 	}
@@ -149,7 +149,7 @@ func commandOf(input client.JSON) string {
 	return compact(input)
 }
 
-func compact(value client.JSON) string {
+func compact(value api.JSON) string {
 	text := jsontext.Value(slices.Clone(value))
 	if text == nil || text.Compact() != nil {
 		return string(value)
@@ -157,7 +157,7 @@ func compact(value client.JSON) string {
 	return string(text)
 }
 
-func indented(value client.JSON) string {
+func indented(value api.JSON) string {
 	text := jsontext.Value(slices.Clone(value))
 	if text == nil || text.Indent(jsontext.WithIndent("  ")) != nil {
 		return string(value)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -18,7 +19,7 @@ type questionCommands struct {
 }
 
 // textOf returns what a request asks, in one text.
-func textOf(request *client.UserQuestionRequest) string {
+func textOf(request *api.UserQuestionRequest) string {
 	var texts []string
 	for _, question := range request.Questions {
 		texts = append(texts, question.Question)
@@ -70,7 +71,7 @@ func (c *questionsList) Run(ctx context.Context, console *console) error {
 }
 
 // askedBy names the agent that asks, and, of a parent clarification, its session.
-func askedBy(item *client.PendingQuestionView) string {
+func askedBy(item *api.PendingQuestionView) string {
 	if item.RequesterSessionID == "" {
 		return item.AgentID
 	}
@@ -78,7 +79,7 @@ func askedBy(item *client.PendingQuestionView) string {
 }
 
 // requester describes who asks a parent clarification, and in which context.
-func requester(item *client.PendingQuestionView) []field {
+func requester(item *api.PendingQuestionView) []field {
 	if item.RequesterSessionID == "" {
 		return nil
 	}
@@ -95,7 +96,7 @@ func requester(item *client.PendingQuestionView) []field {
 	}
 }
 
-func choicesOf(request *client.UserQuestionRequest) string {
+func choicesOf(request *api.UserQuestionRequest) string {
 	if len(request.Questions) != 1 {
 		return ""
 	}
@@ -154,7 +155,7 @@ func (c *questionsShow) Run(ctx context.Context, console *console) error {
 	return describe(console.stdout, fields)
 }
 
-func describeQuestion(question *client.UserQuestion) string {
+func describeQuestion(question *api.UserQuestion) string {
 	var text strings.Builder
 	text.WriteString(question.Question)
 	for _, option := range question.Options {
@@ -212,7 +213,7 @@ func (c *questionsCancel) Run(ctx context.Context, console *console) error {
 }
 
 // answeredAs names what an answer does, for the one who gave it.
-func answeredAs(resolution *client.UserQuestionResolution) string {
+func answeredAs(resolution *api.UserQuestionResolution) string {
 	if resolution.Declined {
 		return "declined"
 	}

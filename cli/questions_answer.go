@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -39,7 +40,7 @@ func (c *questionsAnswer) Run(ctx context.Context, console *console) error {
 	case err == nil:
 	case errors.Is(err, errNotOpen) && c.RunID != "" && !c.Interactive:
 		// The service says what became of it, or recognizes the key.
-		item = &client.PendingQuestionView{RunID: c.RunID, Request: client.UserQuestionRequest{ID: c.RequestID}}
+		item = &api.PendingQuestionView{RunID: c.RunID, Request: api.UserQuestionRequest{ID: c.RequestID}}
 	default:
 		return c.reached(err)
 	}
@@ -77,8 +78,8 @@ func (c *questionsAnswer) check() error {
 	return nil
 }
 
-func (c *questionsAnswer) resolution(console *console, request *client.UserQuestionRequest) (client.UserQuestionResolution, error) {
-	resolution := client.UserQuestionResolution{RequestID: request.ID, Declined: c.Declined, Justification: c.Justification}
+func (c *questionsAnswer) resolution(console *console, request *api.UserQuestionRequest) (api.UserQuestionResolution, error) {
+	resolution := api.UserQuestionResolution{RequestID: request.ID, Declined: c.Declined, Justification: c.Justification}
 	switch {
 	case c.Declined:
 		return resolution, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli"
 	"github.com/holdpoint/holdpoint/client"
 )
@@ -32,15 +33,15 @@ func TestRememberIsAboutWhatWasShown(t *testing.T) {
 	url, _ := serve(t, inMemory(t)...)
 	c := connect(t, url)
 	raise := func(runID, command string) {
-		_, err := c.CreateRun(t.Context(), client.CreateRunParams{RunID: runID, Suspend: &client.Suspension{Approvals: []client.ApprovalRequest{
-			{ID: "same", ToolCallID: "c", ToolName: "bash", Input: client.JSON(`{"command":"` + command + `"}`)},
+		_, err := c.CreateRun(t.Context(), client.CreateRunParams{RunID: runID, Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{
+			{ID: "same", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`{"command":"` + command + `"}`)},
 		}}})
 		require.NoError(t, err)
 	}
 	raise("shown", "ls")
 	person := &answering{text: bytes.NewBufferString("y\n"), meanwhile: func() {
 		_, err := c.ResolveRunApprovals(t.Context(), "shown", client.ResolveApprovalsParams{
-			Resolutions: []client.ApprovalResolution{{RequestID: "same", Behavior: client.BehaviorDeny}},
+			Resolutions: []api.ApprovalResolution{{RequestID: "same", Behavior: api.BehaviorDeny}},
 		})
 		require.NoError(t, err)
 		raise("another", "rm -rf /")

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -36,7 +37,7 @@ func (c *rulesList) Run(ctx context.Context, console *console) error {
 		return c.reached(err)
 	}
 	now := console.now()
-	shown := []client.Rule{}
+	shown := []api.RuleView{}
 	for _, rule := range items {
 		if c.All || standing(&rule, now.UnixMilli()) == "" {
 			shown = append(shown, rule)
@@ -60,7 +61,7 @@ func (c *rulesList) Run(ctx context.Context, console *console) error {
 const shownRuleText = 400
 
 // standing says why a rule holds no more; "" when it does.
-func standing(rule *client.Rule, nowMs int64) string {
+func standing(rule *api.RuleView, nowMs int64) string {
 	switch {
 	case rule.RevokedAtMs != 0:
 		return "revoked"
@@ -92,7 +93,7 @@ func (c *rulesShow) Run(ctx context.Context, console *console) error {
 	return printRule(console, c.JSON, rule)
 }
 
-func printRule(console *console, asJSON bool, rule *client.Rule) error {
+func printRule(console *console, asJSON bool, rule *api.RuleView) error {
 	if asJSON {
 		return printJSON(console.stdout, rule)
 	}
@@ -189,8 +190,8 @@ func (c *rulesExplain) Run(ctx context.Context, console *console) error {
 	if c.JSON {
 		return printJSON(console.stdout, explained)
 	}
-	fmt.Fprintf(console.stdout, "%s\n", map[client.RuleEffect]string{
-		client.RuleAllow: "allowed without asking", client.RuleDeny: "denied without asking", client.RuleAsk: "a person is asked",
+	fmt.Fprintf(console.stdout, "%s\n", map[api.RuleEffect]string{
+		api.RuleAllow: "allowed without asking", api.RuleDeny: "denied without asking", api.RuleAsk: "a person is asked",
 	}[explained.Decision])
 	rows := make([][]string, len(explained.Rules))
 	for i, rule := range explained.Rules {

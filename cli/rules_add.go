@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
@@ -41,8 +42,8 @@ func (c *rulesAdd) Run(ctx context.Context, console *console) error {
 		return err
 	}
 	params := client.AddRuleParams{
-		RuleID: c.RuleID, Effect: client.RuleEffect(c.Effect), SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.Tool,
-		Match:  client.RuleMatch{PatternKeys: c.PatternKeys, Params: c.Params, AnyInput: c.AnyInput},
+		RuleID: c.RuleID, Effect: api.RuleEffect(c.Effect), SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.Tool,
+		Match:  api.RuleMatch{PatternKeys: c.PatternKeys, Params: c.Params, AnyInput: c.AnyInput},
 		Reason: c.Reason, MaxUses: c.MaxUses, ExpiresAfterMs: client.RememberFor(c.For),
 	}
 	if input != nil {

@@ -37,7 +37,7 @@ func (c *runsList) Run(ctx context.Context, console *console) error {
 	}
 	defer opened.Close()
 	items, err := collect(opened.AllRuns(ctx, client.RunListParams{
-		SessionID: c.SessionID, AgentID: c.AgentID, Status: client.Status(c.Status), PriorityActive: true,
+		SessionID: c.SessionID, AgentID: c.AgentID, Status: api.Status(c.Status), PriorityActive: true,
 	}), c.Limit)
 	if err != nil {
 		return c.reached(err)
@@ -75,7 +75,7 @@ func (c *runsShow) Run(ctx context.Context, console *console) error {
 	return showRun(console, c.JSON, run)
 }
 
-func showRun(console *console, asJSON bool, run *client.RunView) error {
+func showRun(console *console, asJSON bool, run *api.RunView) error {
 	if asJSON {
 		return printJSON(console.stdout, run)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -203,7 +204,7 @@ func awaitEffects(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	withClient(ts, func(c *client.Client) {
 		await(ts, args[1]+" effects that are "+args[0], func(ctx context.Context) (bool, error) {
-			page, err := c.ListEffects(ctx, client.EffectListParams{State: client.EffectState(args[0])})
+			page, err := c.ListEffects(ctx, client.EffectListParams{State: api.EffectState(args[0])})
 			return err == nil && len(page.Items) == count, err
 		})
 	})

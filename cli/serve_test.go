@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
@@ -78,14 +79,14 @@ func TestServeStopsGracefully(t *testing.T) {
 	url, stop := serve(t, "--database", "sqlite:"+filepath.Join(t.TempDir(), "data.db"))
 	c := connect(t, url)
 	created, err := c.CreateRun(t.Context(), client.CreateRunParams{
-		Input: "x", Suspend: &client.Suspension{Approvals: []client.ApprovalRequest{
-			{ID: "a", ToolCallID: "c", ToolName: "bash", Input: client.JSON(`{}`)},
+		Input: "x", Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{
+			{ID: "a", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`{}`)},
 		}},
 	})
 	require.NoError(t, err)
 
 	type held struct {
-		run *client.RunView
+		run *api.RunView
 		err error
 	}
 	answers, claims := make(chan held, 1), make(chan error, 1)
@@ -109,7 +110,7 @@ func TestServeStopsGracefully(t *testing.T) {
 
 	answer := <-answers
 	if answer.err == nil {
-		require.Equal(t, client.StatusWaitingForApproval, answer.run.Status)
+		require.Equal(t, api.StatusWaitingForApproval, answer.run.Status)
 	} else {
 		require.ErrorIs(t, answer.err, client.ErrUnavailable)
 	}
@@ -131,7 +132,7 @@ func TestServeOnPostgres(t *testing.T) {
 			"ask", "--option", "yes", "--option", "no", "Sure?")
 	}()
 	c := connect(t, second)
-	var pending client.PendingQuestionView
+	var pending api.PendingQuestionView
 	require.Eventually(t, func() bool {
 		page, err := c.ListQuestions(t.Context(), client.PendingListParams{})
 		if err != nil || len(page.Items) == 0 {

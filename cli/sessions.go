@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -32,7 +33,7 @@ func (c *sessionsList) Run(ctx context.Context, console *console) error {
 	}
 	defer opened.Close()
 	items, err := collect(opened.AllSessions(ctx, client.SessionListParams{
-		Status: client.Status(c.Status), AgentID: c.AgentID,
+		Status: api.Status(c.Status), AgentID: c.AgentID,
 	}), c.Limit)
 	if err != nil {
 		return c.reached(err)

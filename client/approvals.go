@@ -5,11 +5,13 @@ import (
 	"iter"
 	"net/http"
 	"time"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // ResolveApprovalsParams decide one or more open approvals of one run, all or none.
 type ResolveApprovalsParams struct {
-	Resolutions []ApprovalResolution
+	Resolutions []api.ApprovalResolution
 	// IdempotencyKey is made by the client when empty. Give one of your own to let a
 	// later process repeat the call.
 	IdempotencyKey string
@@ -20,8 +22,8 @@ type ResolveApprovalsParams struct {
 }
 
 type resolveApprovalsBody struct {
-	Key         string               `json:"idempotency_key,omitempty"`
-	Resolutions []ApprovalResolution `json:"resolutions"`
+	Key         string                   `json:"idempotency_key,omitempty"`
+	Resolutions []api.ApprovalResolution `json:"resolutions"`
 }
 
 // ResolveRunApprovals decides approvals of a run. The run goes on once nothing is
@@ -107,18 +109,18 @@ func (p PendingListParams) path(noun string) (string, error) {
 
 // ListApprovals returns one page of open approvals in the order of session, run and
 // request id.
-func (c *Client) ListApprovals(ctx context.Context, params PendingListParams) (*Page[PendingApprovalView], error) {
+func (c *Client) ListApprovals(ctx context.Context, params PendingListParams) (*Page[api.PendingApprovalView], error) {
 	path, err := params.path("approvals")
 	if err != nil {
 		return nil, err
 	}
-	return get[Page[PendingApprovalView]](ctx, c, path, params.query())
+	return get[Page[api.PendingApprovalView]](ctx, c, path, params.query())
 }
 
 // AllApprovals walks all pages of [Client.ListApprovals]. It ends after the first
 // error.
-func (c *Client) AllApprovals(ctx context.Context, params PendingListParams) iter.Seq2[PendingApprovalView, error] {
-	return walk(params.PageParams, func(page PageParams) (*Page[PendingApprovalView], error) {
+func (c *Client) AllApprovals(ctx context.Context, params PendingListParams) iter.Seq2[api.PendingApprovalView, error] {
+	return walk(params.PageParams, func(page PageParams) (*Page[api.PendingApprovalView], error) {
 		params.PageParams = page
 		return c.ListApprovals(ctx, params)
 	})

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // attachment is what a task knows of the requests that its run raised. The task's
@@ -25,13 +27,13 @@ type attachment struct {
 	stopPoll context.CancelFunc
 }
 
-func newAttachment(resume *Resume) attachment {
+func newAttachment(resume *api.Resume) attachment {
 	a := attachment{settled: map[string]settledRequest{}, waiters: map[string]*waiter{}, unread: map[int64]bool{}}
 	a.add(resume)
 	return a
 }
 
-func (a *attachment) add(resume *Resume) {
+func (a *attachment) add(resume *api.Resume) {
 	if resume == nil {
 		return
 	}
@@ -79,11 +81,11 @@ const askTimeout = 10 * time.Second
 // its cause; when the handler's context ended, the request stays open for whoever
 // goes on with the run. Errors besides the usual: [ErrSuspended] when the handler
 // suspended the run meanwhile; [ErrInvalid].
-func (t *Task) Approve(ctx context.Context, request ApprovalRequest) (Resolution, error) {
+func (t *Task) Approve(ctx context.Context, request api.ApprovalRequest) (api.Resolution, error) {
 	if request.ID == "" {
 		id, err := newID("approval")
 		if err != nil {
-			return Resolution{}, err
+			return api.Resolution{}, err
 		}
 		request.ID = id
 	}
@@ -92,7 +94,7 @@ func (t *Task) Approve(ctx context.Context, request ApprovalRequest) (Resolution
 	}
 	settled, err := t.await(ctx, pendingRequest{approval: &request})
 	if err != nil {
-		return Resolution{}, fmt.Errorf("approval %s: %w", request.ID, err)
+		return api.Resolution{}, fmt.Errorf("approval %s: %w", request.ID, err)
 	}
 	return settled.approval.Resolution, nil
 }
@@ -101,11 +103,11 @@ func (t *Task) Approve(ctx context.Context, request ApprovalRequest) (Resolution
 // does. The answer's Outcome says what became of it; the texts of the questions, or
 // kind, payload and response_schema, must be the same as before. A question that
 // expires ends its run, so the handler's context ends as well.
-func (t *Task) Ask(ctx context.Context, request UserQuestionRequest) (AnswerForWorker, error) {
+func (t *Task) Ask(ctx context.Context, request api.UserQuestionRequest) (api.AnswerForWorker, error) {
 	if request.ID == "" {
 		id, err := newID("question")
 		if err != nil {
-			return AnswerForWorker{}, err
+			return api.AnswerForWorker{}, err
 		}
 		request.ID = id
 	}
@@ -114,7 +116,7 @@ func (t *Task) Ask(ctx context.Context, request UserQuestionRequest) (AnswerForW
 	}
 	settled, err := t.await(ctx, pendingRequest{question: &request})
 	if err != nil {
-		return AnswerForWorker{}, fmt.Errorf("question %s: %w", request.ID, err)
+		return api.AnswerForWorker{}, fmt.Errorf("question %s: %w", request.ID, err)
 	}
 	return settled.question.Resolution, nil
 }

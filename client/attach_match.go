@@ -6,12 +6,14 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // pendingRequest is an approval or a question that is asked; one of the two is set.
 type pendingRequest struct {
-	approval *ApprovalRequest
-	question *UserQuestionRequest
+	approval *api.ApprovalRequest
+	question *api.UserQuestionRequest
 }
 
 func (p pendingRequest) id() string {
@@ -21,11 +23,11 @@ func (p pendingRequest) id() string {
 	return p.question.ID
 }
 
-func (p pendingRequest) suspension() Suspension {
+func (p pendingRequest) suspension() api.Suspension {
 	if p.approval != nil {
-		return Suspension{Approvals: []ApprovalRequest{*p.approval}, Hold: true}
+		return api.Suspension{Approvals: []api.ApprovalRequest{*p.approval}, Hold: true}
 	}
-	return Suspension{Questions: []UserQuestionRequest{*p.question}, Hold: true}
+	return api.Suspension{Questions: []api.UserQuestionRequest{*p.question}, Hold: true}
 }
 
 // same returns nil when both ask the same thing. A decision counts for exactly what
@@ -45,11 +47,11 @@ func (p pendingRequest) same(other pendingRequest) error {
 
 // sameQuestion leaves out what the service fills in by default: ids, headers, and
 // labels that were not given.
-func sameQuestion(a, b *UserQuestionRequest) bool {
+func sameQuestion(a, b *api.UserQuestionRequest) bool {
 	return a.Kind == b.Kind && sameJSON(a.Payload, b.Payload) && sameJSON(a.ResponseSchema, b.ResponseSchema) &&
-		slices.EqualFunc(a.Questions, b.Questions, func(a, b UserQuestion) bool {
+		slices.EqualFunc(a.Questions, b.Questions, func(a, b api.UserQuestion) bool {
 			return a.Question == b.Question && a.MultiSelect == b.MultiSelect &&
-				slices.EqualFunc(a.Options, b.Options, func(a, b QuestionOption) bool {
+				slices.EqualFunc(a.Options, b.Options, func(a, b api.QuestionOption) bool {
 					return sameIfGiven(a.ID, b.ID) && sameIfGiven(a.Label, b.Label)
 				})
 		})
@@ -58,11 +60,11 @@ func sameQuestion(a, b *UserQuestionRequest) bool {
 func sameIfGiven(a, b string) bool { return a == "" || b == "" || a == b }
 
 // sameJSON compares values and not texts. An absent value is null.
-func sameJSON(a, b JSON) bool {
+func sameJSON(a, b api.JSON) bool {
 	return bytes.Equal(canonical(a), canonical(b))
 }
 
-func canonical(value JSON) []byte {
+func canonical(value api.JSON) []byte {
 	if value == nil {
 		return []byte("null")
 	}
@@ -76,8 +78,8 @@ func canonical(value JSON) []byte {
 
 // settledRequest is an approval or a question with its decision; one is set.
 type settledRequest struct {
-	approval *SettledApproval
-	question *SettledQuestion
+	approval *api.SettledApproval
+	question *api.SettledQuestion
 }
 
 func (s settledRequest) id() string {

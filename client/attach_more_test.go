@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -20,10 +21,10 @@ func TestARequestThatIsOpenAlreadyIsAdopted(t *testing.T) {
 		b.submit("run")
 		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
 			// Raised by other means under the same lease.
-			_, err := b.client.Suspend(ctx, task.RunID(), task.Fence(), client.Suspension{
+			_, err := b.client.Suspend(ctx, task.RunID(), task.Fence(), api.Suspension{
 				Hold:      true,
-				Approvals: []client.ApprovalRequest{approval("a", "ls")},
-				Questions: []client.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: question("q", "Which?").Questions}},
+				Approvals: []api.ApprovalRequest{approval("a", "ls")},
+				Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: question("q", "Which?").Questions}},
 			})
 			require.NoError(b, err)
 			_, err = task.Approve(ctx, approval("a", "rm -rf /"))
@@ -42,7 +43,7 @@ func TestARequestThatIsOpenAlreadyIsAdopted(t *testing.T) {
 		b.allow("run", "a")
 		synctest.Wait()
 		_, err := b.client.AnswerRunQuestion(b.Context(), "run", client.AnswerQuestionParams{
-			Resolution: client.UserQuestionResolution{RequestID: "q", Declined: true},
+			Resolution: api.UserQuestionResolution{RequestID: "q", Declined: true},
 		})
 		require.NoError(b, err)
 		require.Equal(b, `"declined"`, string(b.terminal("run").Output))
@@ -55,13 +56,13 @@ func TestAnIDThatWasUsedAndSettledGivesItsDecision(t *testing.T) {
 		b.submit("run")
 		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
 			if task.Checkpoint() == nil {
-				_, err := task.Suspend(ctx, client.Suspension{Approvals: []client.ApprovalRequest{approval("a", "ls")}})
+				_, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("a", "ls")}})
 				if err != nil {
 					return err
 				}
 				// From here on a claim is not handed the decision any more.
-				if _, err := task.Suspend(ctx, client.Suspension{
-					Approvals: []client.ApprovalRequest{approval("b", "ls")}, Checkpoint: client.JSON(`"a is done"`),
+				if _, err := task.Suspend(ctx, api.Suspension{
+					Approvals: []api.ApprovalRequest{approval("b", "ls")}, Checkpoint: api.JSON(`"a is done"`),
 				}); err != nil {
 					return err
 				}
@@ -100,7 +101,7 @@ func TestAttachedWaitsRideOutAnUnavailableService(t *testing.T) {
 		<-time.After(10 * time.Minute)
 		b.service.setBefore(nil)
 		b.allow("run", "a")
-		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
 		b.end()
 		require.Less(b, b.service.calls("/resume"), 1000)
 	})
@@ -129,7 +130,7 @@ func TestAServiceThatDoesNotHoldRepliesIsNotHammered(t *testing.T) {
 		require.Less(b, b.service.calls("/claim"), 1000)
 		b.service.setBefore(nil)
 		b.allow("run", "a")
-		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
 		b.end()
 	})
 }
@@ -157,7 +158,7 @@ func TestAWaitEndsWhenTheServiceKnowsNothingOfIt(t *testing.T) {
 					require.NoError(b, ctx.Err())
 					return err
 				})
-				require.Equal(b, client.StatusFailed, b.terminal("run").Status)
+				require.Equal(b, api.StatusFailed, b.terminal("run").Status)
 				b.end()
 			})
 		})

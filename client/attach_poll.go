@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // errVanished is told to a waiter whose request is neither open nor settled, which
@@ -71,7 +73,7 @@ func (t *Task) poll() {
 
 // heard hands what was settled to those who wait for it. before are the requests
 // that were waited for when the poll was sent.
-func (t *Task) heard(settled *Settled, before []string) {
+func (t *Task) heard(settled *api.Settled, before []string) {
 	err := t.record(settled)
 	t.mu.Lock()
 	if err == nil && settled.Open == 0 && len(settled.Settled) == 0 {
@@ -91,7 +93,7 @@ func (t *Task) heard(settled *Settled, before []string) {
 }
 
 // record keeps decisions, and answers those who wait for one.
-func (t *Task) record(settled *Settled) error {
+func (t *Task) record(settled *api.Settled) error {
 	after, err := strconv.ParseInt(settled.After, 10, 64)
 	if err != nil {
 		return fmt.Errorf("the cursor %q of the settled requests is no number: %w", settled.After, err)
@@ -181,7 +183,7 @@ func (t *Task) takenIn() *int64 {
 }
 
 // remember adds decisions that came with a reply.
-func (t *Task) remember(resume *Resume) {
+func (t *Task) remember(resume *api.Resume) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.add(resume)
@@ -190,10 +192,10 @@ func (t *Task) remember(resume *Resume) {
 // settledBefore returns a Resume of the decisions that a suspension asks for when
 // all of them are on record, nil when one is not, and an error when one of them was
 // about something else.
-func (t *Task) settledBefore(suspension *Suspension) (*Resume, error) {
+func (t *Task) settledBefore(suspension *api.Suspension) (*api.Resume, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	resume := &Resume{SuspensionID: suspension.SuspensionID, Approvals: []SettledApproval{}, Questions: []SettledQuestion{}}
+	resume := &api.Resume{SuspensionID: suspension.SuspensionID, Approvals: []api.SettledApproval{}, Questions: []api.SettledQuestion{}}
 	for i := range suspension.Approvals {
 		asked := pendingRequest{approval: &suspension.Approvals[i]}
 		settled, known := t.settled[asked.id()]
@@ -224,7 +226,7 @@ func (t *Task) settledBefore(suspension *Suspension) (*Resume, error) {
 
 // decodeSettled reads a SettledApproval or a SettledQuestion, of which only the former
 // has a tool, and its place in the order of the run's decisions.
-func decodeSettled(text JSON) (settledRequest, int64, error) {
+func decodeSettled(text api.JSON) (settledRequest, int64, error) {
 	var kind struct {
 		SettledNumber int64 `json:"settled_number,string"`
 		Request       struct {
@@ -234,10 +236,10 @@ func decodeSettled(text JSON) (settledRequest, int64, error) {
 	var settled settledRequest
 	err := json.Unmarshal(text, &kind)
 	if err == nil && kind.Request.ToolName != nil {
-		settled.approval = new(SettledApproval)
+		settled.approval = new(api.SettledApproval)
 		err = json.Unmarshal(text, settled.approval)
 	} else if err == nil {
-		settled.question = new(SettledQuestion)
+		settled.question = new(api.SettledQuestion)
 		err = json.Unmarshal(text, settled.question)
 	}
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-func question(id, text string) client.UserQuestionRequest {
-	return client.UserQuestionRequest{ID: id, Questions: []client.UserQuestion{{ID: "color", Question: text}}}
+func question(id, text string) api.UserQuestionRequest {
+	return api.UserQuestionRequest{ID: id, Questions: []api.UserQuestion{{ID: "color", Question: text}}}
 }
 
 func TestManyGoroutinesWaitInPlaceBehindOnePoll(t *testing.T) {
@@ -33,7 +33,7 @@ func TestManyGoroutinesWaitInPlaceBehindOnePoll(t *testing.T) {
 					resolution, err := task.Approve(ctx, approval(id, id))
 					require.NoError(b, err)
 					require.Equal(b, id, resolution.RequestID, "each is handed its own decision")
-					require.Equal(b, client.OutcomeAllowed, resolution.Outcome)
+					require.Equal(b, api.OutcomeAllowed, resolution.Outcome)
 				})
 			}
 			asked.Go(func() {
@@ -46,15 +46,15 @@ func TestManyGoroutinesWaitInPlaceBehindOnePoll(t *testing.T) {
 		})
 		synctest.Wait()
 		require.Equal(b, 1, b.service.calls("/resume"), "one long-poll for all")
-		require.Equal(b, client.StatusWaitingForUserQuestion, b.service.record("run").Run.Status)
+		require.Equal(b, api.StatusWaitingForUserQuestion, b.service.record("run").Run.Status)
 		for i := range many {
 			b.allow("run", fmt.Sprint("a", i))
 		}
-		_, err := b.client.AnswerRunQuestion(b.Context(), "run", client.AnswerQuestionParams{Resolution: client.UserQuestionResolution{
-			RequestID: "q", Answers: []client.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: "blue"}},
+		_, err := b.client.AnswerRunQuestion(b.Context(), "run", client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
+			RequestID: "q", Answers: []api.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: "blue"}},
 		}})
 		require.NoError(b, err)
-		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
 		b.end()
 		require.Equal(b, int64(1), b.service.record("run").Run.Fence, "the run was never claimed again")
 		require.Empty(b, b.reported())
@@ -77,7 +77,7 @@ func TestOneAfterTheOther(t *testing.T) {
 			<-time.After(100 * time.Second)
 			b.allow("run", fmt.Sprint("a", i))
 		}
-		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
 		b.end()
 	})
 }
@@ -104,7 +104,7 @@ func TestTwoWhoAskTheSameThingShareTheAnswer(t *testing.T) {
 		<-time.After(5 * time.Second)
 		require.Equal(b, 1, b.service.calls("/suspend"))
 		b.allow("run", "a")
-		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
 		b.end()
 	})
 }
@@ -120,7 +120,7 @@ func TestWhoeverStopsWaitingWithdrawsOnlyItsRequest(t *testing.T) {
 				_, err := task.Approve(short, approval("short", "x"))
 				require.ErrorIs(b, err, context.DeadlineExceeded)
 				record := b.service.record("run")
-				require.Equal(b, client.OutcomeCancelled, record.Requests[0].Outcome, "it returns when that is done")
+				require.Equal(b, api.OutcomeCancelled, record.Requests[0].Outcome, "it returns when that is done")
 			})
 			asked.Go(func() {
 				<-time.After(time.Millisecond)
@@ -131,9 +131,9 @@ func TestWhoeverStopsWaitingWithdrawsOnlyItsRequest(t *testing.T) {
 			return nil
 		})
 		<-time.After(time.Minute)
-		require.Equal(b, client.StatusWaitingForApproval, b.service.record("run").Run.Status)
+		require.Equal(b, api.StatusWaitingForApproval, b.service.record("run").Run.Status)
 		b.allow("run", "long")
-		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
 		b.end()
 		require.Empty(b, b.reported())
 	})
@@ -155,9 +155,9 @@ func TestARequestAbandonedWhileItIsRaisedIsWithdrawn(t *testing.T) {
 			require.ErrorIs(b, err, context.DeadlineExceeded)
 			return nil
 		})
-		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
 		b.end()
-		require.Equal(b, client.OutcomeCancelled, b.service.record("run").Requests[0].Outcome)
+		require.Equal(b, api.OutcomeCancelled, b.service.record("run").Requests[0].Outcome)
 		require.Equal(b, api.ViaWorker, b.service.record("run").Requests[0].Recorded().Via)
 	})
 }
@@ -236,7 +236,7 @@ func TestACheckpointTakesInOnlyWhatWasHandedOver(t *testing.T) {
 		b.allow("run", "own")
 		synctest.Wait()
 		b.allow("run", "other")
-		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
 		b.end()
 	})
 }
@@ -244,7 +244,7 @@ func TestACheckpointTakesInOnlyWhatWasHandedOver(t *testing.T) {
 func TestAnExpiredQuestionEndsItsRunAndTheHandler(t *testing.T) {
 	inBubble(t, func(b *rig) {
 		b.submit("run")
-		var answer client.AnswerForWorker
+		var answer api.AnswerForWorker
 		var err, cause error
 		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
 			request := question("q", "Which?")
@@ -254,11 +254,11 @@ func TestAnExpiredQuestionEndsItsRunAndTheHandler(t *testing.T) {
 			cause = context.Cause(ctx)
 			return err
 		})
-		require.Equal(b, client.StatusCancelled, b.terminal("run").Status)
+		require.Equal(b, api.StatusCancelled, b.terminal("run").Status)
 		synctest.Wait()
 		b.end()
 		require.NoError(b, err)
-		require.Equal(b, client.OutcomeExpired, answer.Outcome)
+		require.Equal(b, api.OutcomeExpired, answer.Outcome)
 		require.ErrorIs(b, cause, client.ErrCancelled)
 	})
 }
@@ -277,13 +277,13 @@ func TestAStoppingWorkerLeavesOpenWhatItWaitsFor(t *testing.T) {
 		synctest.Wait()
 		b.end()
 		record := b.service.record("run")
-		require.Equal(b, client.StatusWaitingForApproval, record.Run.Status)
+		require.Equal(b, api.StatusWaitingForApproval, record.Run.Status)
 		require.True(b, record.Requests[0].Open())
 		require.Equal(b, model.LeaseReleased, record.Run.LeaseEnd)
 
 		b.allow("run", "a")
 		b.start(client.WorkerOptions{}, handler)
-		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
 		b.end()
 		require.Empty(b, b.reported())
 	})
@@ -300,13 +300,13 @@ func TestSuspendEndsTheWaitsThatAreLeft(t *testing.T) {
 			var asked sync.WaitGroup
 			asked.Go(func() { _, left = task.Approve(ctx, approval("a", "x")) })
 			synctest.Wait()
-			_, err := task.Suspend(ctx, client.Suspension{Approvals: []client.ApprovalRequest{approval("b", "x")}})
+			_, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("b", "x")}})
 			asked.Wait()
 			return err
 		})
 		<-time.After(time.Second)
 		b.allow("run", "a", "b")
-		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
 		b.end()
 		require.ErrorIs(b, left, client.ErrSuspended)
 		require.Empty(b, b.reported())
@@ -317,14 +317,14 @@ func TestARequestThatIsNoGoodIsRefusedToItsAskerOnly(t *testing.T) {
 	inBubble(t, func(b *rig) {
 		b.submit("run")
 		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
-			_, err := task.Ask(ctx, client.UserQuestionRequest{ID: "q"})
+			_, err := task.Ask(ctx, api.UserQuestionRequest{ID: "q"})
 			require.ErrorIs(b, err, client.ErrInvalid)
 			_, err = task.Approve(ctx, approval("a", "x"))
 			return err
 		})
 		synctest.Wait()
 		b.allow("run", "a")
-		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
 		b.end()
 	})
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // MaxReplyBytes bounds every reply that is read; a larger one is an error.
@@ -168,11 +170,11 @@ func broken(ctx context.Context, call call, err error) error {
 func problem(response *http.Response, body []byte) *Error {
 	refused := &Error{Status: response.StatusCode, RetryAfter: retryAfter(response.Header.Get("Retry-After"))}
 	var document struct {
-		Code     Code              `json:"code"`
-		Domain   string            `json:"domain"`
-		Detail   string            `json:"detail"`
-		Faults   []Fault           `json:"errors"`
-		Recorded *RecordedDecision `json:"recorded_decision"`
+		Code     api.Code              `json:"code"`
+		Domain   string                `json:"domain"`
+		Detail   string                `json:"detail"`
+		Faults   []api.Fault           `json:"errors"`
+		Recorded *api.RecordedDecision `json:"recorded_decision"`
 	}
 	if err := json.Unmarshal(body, &document); err != nil {
 		refused.Detail = http.StatusText(response.StatusCode)

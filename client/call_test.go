@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -152,7 +153,7 @@ func TestAProblemKeepsItsMembers(t *testing.T) {
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, &client.Error{
 		Status: 422, Code: "invalid_request", Domain: "api", Detail: "no",
-		Faults:     []client.Fault{{Pointer: "/input", Detail: "is required"}},
+		Faults:     []api.Fault{{Pointer: "/input", Detail: "is required"}},
 		RetryAfter: 7 * time.Second,
 	}, refused)
 }
@@ -286,7 +287,7 @@ func TestAnAttemptThatHangsIsGivenUpAndRepeated(t *testing.T) {
 		begin := time.Now()
 		run, err := c.AwaitRun(t.Context(), "r", client.UntilTerminal, 20*time.Second)
 		require.NoError(t, err)
-		require.Equal(t, client.StatusCompleted, run.Status)
+		require.Equal(t, api.StatusCompleted, run.Status)
 		require.GreaterOrEqual(t, time.Since(begin), 25*time.Second, "the wait comes on top of the time-out")
 	})
 }

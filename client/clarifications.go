@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // AskParentOptions say how a question to the parent's session is asked. All members
@@ -14,7 +16,7 @@ type AskParentOptions struct {
 	// into the mailbox of its session ([Client.Mailbox]).
 	Park bool `json:"park,omitzero"`
 	// Checkpoint is stored with Park, and must be nil without.
-	Checkpoint JSON `json:"checkpoint,omitzero"`
+	Checkpoint api.JSON `json:"checkpoint,omitzero"`
 	// The context of both sides is shown to the one who answers.
 	RequesterProjectIDs []string `json:"requester_project_ids,omitempty"`
 	RequesterChannelIDs []string `json:"requester_channel_ids,omitempty"`
@@ -25,15 +27,15 @@ type AskParentOptions struct {
 // AskParentResult is the reply of [Client.AskParent].
 type AskParentResult struct {
 	// Clarification is the run in the parent's session that waits for the answer.
-	Clarification RunView `json:"clarification"`
+	Clarification api.RunView `json:"clarification"`
 	// Run is the run that asks. With Park it has no lease, unless the very same
 	// question was asked, and answered, before.
-	Run RunView `json:"run"`
+	Run api.RunView `json:"run"`
 }
 
 type askParentBody struct {
-	Fence   string              `json:"fence"`
-	Request UserQuestionRequest `json:"request"`
+	Fence   string                  `json:"fence"`
+	Request api.UserQuestionRequest `json:"request"`
 	AskParentOptions
 }
 
@@ -42,7 +44,7 @@ type askParentBody struct {
 // the very same question again is not asked twice. Errors besides those of a worker's
 // calls: [ErrNoParent]; [ErrSessionEnded] when the parent's session takes no question;
 // [ErrIDConflict] when the id was used for something else; [ErrInvalid].
-func (c *Client) AskParent(ctx context.Context, runID, fence string, request UserQuestionRequest, options AskParentOptions) (*AskParentResult, error) {
+func (c *Client) AskParent(ctx context.Context, runID, fence string, request api.UserQuestionRequest, options AskParentOptions) (*AskParentResult, error) {
 	path, err := route("/v1/runs", runID, "clarifications")
 	if err != nil {
 		return nil, err
@@ -68,7 +70,7 @@ func (c *Client) AskParent(ctx context.Context, runID, fence string, request Use
 // the handler goes on; see [Client.Mailbox] for the answer.
 //
 // Errors: those of [Client.AskParent].
-func (t *Task) AskParent(ctx context.Context, request UserQuestionRequest, options AskParentOptions) (*ClarificationAnswer, error) {
+func (t *Task) AskParent(ctx context.Context, request api.UserQuestionRequest, options AskParentOptions) (*api.ClarificationAnswer, error) {
 	if !options.Park {
 		if _, err := t.client.AskParent(ctx, t.RunID(), t.Fence(), request, options); err != nil {
 			return nil, t.refused(err)
@@ -108,7 +110,7 @@ func (t *Task) AskParent(ctx context.Context, request UserQuestionRequest, optio
 // answered returns the answer of a question that the run was parked for. It is read
 // together with the question, so that it counts for that question alone. The error is
 // errVanished when no such question was settled.
-func (t *Task) answered(ctx context.Context, request UserQuestionRequest) (*ClarificationAnswer, error) {
+func (t *Task) answered(ctx context.Context, request api.UserQuestionRequest) (*api.ClarificationAnswer, error) {
 	if err := t.readHistory(ctx); err != nil {
 		return nil, err
 	}
@@ -122,7 +124,7 @@ func (t *Task) answered(ctx context.Context, request UserQuestionRequest) (*Clar
 		return nil, err
 	}
 	answer := settled.question.Resolution
-	return &ClarificationAnswer{
+	return &api.ClarificationAnswer{
 		RequestID: answer.RequestID, Declined: answer.Declined, Summary: answer.Summary,
 		Answers: answer.Answers, Value: answer.Value, Justification: answer.Justification,
 	}, nil

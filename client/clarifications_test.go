@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -38,8 +39,8 @@ func (b *rig) clarification(requestID string) string {
 
 func (b *rig) answer(runID, requestID, text string) {
 	b.Helper()
-	_, err := b.client.AnswerRunQuestion(b.Context(), runID, client.AnswerQuestionParams{Resolution: client.UserQuestionResolution{
-		RequestID: requestID, Answers: []client.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: text}},
+	_, err := b.client.AnswerRunQuestion(b.Context(), runID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
+		RequestID: requestID, Answers: []api.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: text}},
 	}})
 	require.NoError(b, err)
 }
@@ -52,7 +53,7 @@ func TestAParkedTaskIsHandedTheAnswerFromTheTop(t *testing.T) {
 			// From the top each time, with two questions in a row: the Resume of the third
 			// call holds the second answer only.
 			for i, id := range []string{"first", "second"} {
-				answer, err := task.AskParent(ctx, question(id, "Which color?"), client.AskParentOptions{Park: true, Checkpoint: client.JSON(`1`)})
+				answer, err := task.AskParent(ctx, question(id, "Which color?"), client.AskParentOptions{Park: true, Checkpoint: api.JSON(`1`)})
 				if err != nil {
 					require.ErrorIs(b, err, client.ErrSuspended)
 					return err
@@ -70,9 +71,9 @@ func TestAParkedTaskIsHandedTheAnswerFromTheTop(t *testing.T) {
 		synctest.Wait()
 		parked, err := b.client.GetRun(b.Context(), "run")
 		require.NoError(b, err)
-		require.Equal(b, client.StatusWaitingForUserQuestion, parked.Status)
+		require.Equal(b, api.StatusWaitingForUserQuestion, parked.Status)
 		require.Empty(b, parked.PendingQuestionIDs)
-		require.Equal(b, &client.WaitingOn{SessionID: "parent", RunID: b.clarification("first"), RequestID: "first"}, parked.WaitingOn)
+		require.Equal(b, &api.WaitingOn{SessionID: "parent", RunID: b.clarification("first"), RequestID: "first"}, parked.WaitingOn)
 		b.answer(parked.WaitingOn.RunID, "first", "blue")
 		synctest.Wait()
 		b.answer(b.clarification("second"), "second", "red")
@@ -95,7 +96,7 @@ func TestAnAnswerCountsForItsQuestionOnly(t *testing.T) {
 		b.answer(b.clarification("q"), "q", "yes")
 		run := b.terminal("run")
 		b.end()
-		require.Equal(b, client.StatusFailed, run.Status)
+		require.Equal(b, api.StatusFailed, run.Status)
 		require.Contains(b, run.Error, client.ErrIDConflict.Error())
 	})
 }
@@ -113,14 +114,14 @@ func TestAQuestionWithAnotherCheckpointIsTheSame(t *testing.T) {
 				return err
 			}
 			// It is not in the Resume any more once something else was waited for.
-			_, err = task.Suspend(ctx, client.Suspension{Approvals: []client.ApprovalRequest{approval("a", "ls")}})
+			_, err = task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("a", "ls")}})
 			return err
 		})
 		synctest.Wait()
 		b.answer(b.clarification("q"), "q", "blue")
 		synctest.Wait()
 		b.allow("run", "a")
-		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
 		b.end()
 		require.Equal(b, 3, step)
 		require.Empty(b, b.reported())
@@ -138,9 +139,9 @@ func TestAnUnparkedTaskGoesOn(t *testing.T) {
 			}
 			_, err := task.AskParent(ctx, question("q", "Something else?"), client.AskParentOptions{})
 			require.ErrorIs(b, err, client.ErrIDConflict)
-			_, err = task.AskParent(ctx, client.UserQuestionRequest{Questions: []client.UserQuestion{{Question: "Why?"}}}, client.AskParentOptions{Park: true})
+			_, err = task.AskParent(ctx, api.UserQuestionRequest{Questions: []api.UserQuestion{{Question: "Why?"}}}, client.AskParentOptions{Park: true})
 			require.ErrorIs(b, err, client.ErrInvalid, "the next call could not find the answer to it")
-			_, err = task.AskParent(ctx, question("r", "Why?"), client.AskParentOptions{Checkpoint: client.JSON(`1`)})
+			_, err = task.AskParent(ctx, question("r", "Why?"), client.AskParentOptions{Checkpoint: api.JSON(`1`)})
 			require.ErrorIs(b, err, client.ErrInvalid)
 			return task.Complete(ctx, "went on")
 		})
@@ -169,7 +170,7 @@ func TestAnUnparkedQuestionLeavesWaitsInPlaceAlone(t *testing.T) {
 		b.allow("run", "before")
 		synctest.Wait()
 		b.allow("run", "after")
-		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
 		b.end()
 		require.Empty(b, b.reported())
 	})

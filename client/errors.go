@@ -17,15 +17,15 @@ type Error struct {
 	Status int
 	// Code is the stable name of the error; empty when something between the client
 	// and the service answered without a problem document.
-	Code Code
+	Code api.Code
 	// Domain is the part of the API that the code belongs to.
 	Domain string
 	// Detail is for people.
 	Detail string
 	// Faults names the members at fault.
-	Faults []Fault
+	Faults []api.Fault
 	// Recorded is what was decided before this call came.
-	Recorded *RecordedDecision
+	Recorded *api.RecordedDecision
 	// RetryAfter is how long the service asked to wait; 0 when it did not say.
 	RetryAfter time.Duration
 }
@@ -110,9 +110,9 @@ var (
 // the codes, any of the statuses, or a recorded decision of that sort.
 var kinds = []struct {
 	sentinel error
-	codes    []Code
+	codes    []api.Code
 	statuses []int
-	recorded func(*RecordedDecision) bool
+	recorded func(*api.RecordedDecision) bool
 }{
 	{sentinel: ErrNotFound, statuses: []int{http.StatusNotFound}},
 	{sentinel: ErrConflict, statuses: []int{http.StatusConflict}},
@@ -120,23 +120,23 @@ var kinds = []struct {
 		http.StatusBadRequest, http.StatusRequestEntityTooLarge,
 		http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
 	}},
-	{sentinel: ErrAlreadyDecided, recorded: func(*RecordedDecision) bool { return true }},
+	{sentinel: ErrAlreadyDecided, recorded: func(*api.RecordedDecision) bool { return true }},
 	{
-		sentinel: ErrExpired, codes: []Code{api.CodeQuestionExpired},
-		recorded: func(r *RecordedDecision) bool { return r.Outcome == OutcomeExpired },
+		sentinel: ErrExpired, codes: []api.Code{api.CodeQuestionExpired},
+		recorded: func(r *api.RecordedDecision) bool { return r.Outcome == api.OutcomeExpired },
 	},
-	{sentinel: ErrLeaseLost, codes: []Code{api.CodeLeaseLost}},
-	{sentinel: ErrRunNotClaimable, codes: []Code{api.CodeRunNotClaimable}},
-	{sentinel: ErrRunState, codes: []Code{api.CodeRunStateConflict}},
-	{sentinel: ErrNotWaiting, codes: []Code{
+	{sentinel: ErrLeaseLost, codes: []api.Code{api.CodeLeaseLost}},
+	{sentinel: ErrRunNotClaimable, codes: []api.Code{api.CodeRunNotClaimable}},
+	{sentinel: ErrRunState, codes: []api.Code{api.CodeRunStateConflict}},
+	{sentinel: ErrNotWaiting, codes: []api.Code{
 		api.CodeApprovalStateConflict, api.CodeQuestionStateConflict,
 		api.CodeApprovalNotPending, api.CodeQuestionRequestMismatch, api.CodeQuestionResolutionConflict,
 	}},
-	{sentinel: ErrSessionBusy, codes: []Code{api.CodeSessionBusy}},
-	{sentinel: ErrSessionEnded, codes: []Code{api.CodeSessionEnded}},
-	{sentinel: ErrNoParent, codes: []Code{api.CodeNoParentSession}},
-	{sentinel: ErrIDConflict, codes: []Code{api.CodeIDConflict}},
-	{sentinel: ErrIdempotencyConflict, codes: []Code{api.CodeIdempotencyConflict}},
+	{sentinel: ErrSessionBusy, codes: []api.Code{api.CodeSessionBusy}},
+	{sentinel: ErrSessionEnded, codes: []api.Code{api.CodeSessionEnded}},
+	{sentinel: ErrNoParent, codes: []api.Code{api.CodeNoParentSession}},
+	{sentinel: ErrIDConflict, codes: []api.Code{api.CodeIDConflict}},
+	{sentinel: ErrIdempotencyConflict, codes: []api.Code{api.CodeIdempotencyConflict}},
 	{sentinel: ErrUnauthorized, statuses: []int{http.StatusUnauthorized}},
 	{sentinel: ErrForbidden, statuses: []int{http.StatusForbidden}},
 	{sentinel: ErrRateLimited, statuses: []int{http.StatusTooManyRequests}},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -35,13 +36,13 @@ func ExampleWorker() {
 			}
 			// A stable id: after a crash the handler begins from the top and is handed the
 			// decision that was recorded.
-			resolution, err := task.Approve(ctx, client.ApprovalRequest{
+			resolution, err := task.Approve(ctx, api.ApprovalRequest{
 				ID: "remove", ToolName: "rm", Input: task.Input(), Reason: "cannot be undone",
 			})
 			if err != nil {
 				return err
 			}
-			if resolution.Behavior != client.BehaviorAllow {
+			if resolution.Behavior != api.BehaviorAllow {
 				return errors.New("not allowed: " + resolution.Reason)
 			}
 			return task.Complete(ctx, "removed "+input.Directory)
@@ -60,7 +61,7 @@ func ExampleWorker() {
 			}
 			fmt.Printf("%s %s\n", approval.Request.ToolName, approval.Request.Input)
 			if _, err := c.ResolveRunApprovals(ctx, approval.RunID, client.ResolveApprovalsParams{
-				Resolutions: []client.ApprovalResolution{{RequestID: approval.Request.ID, Behavior: client.BehaviorAllow}},
+				Resolutions: []api.ApprovalResolution{{RequestID: approval.Request.ID, Behavior: api.BehaviorAllow}},
 			}); err != nil {
 				log.Fatal(err)
 			}
@@ -101,21 +102,21 @@ func ExampleError() {
 
 	_, err = ann.CreateRun(ctx, client.CreateRunParams{
 		RunID: "deploy", Input: "deploy",
-		Suspend: &client.Suspension{Approvals: []client.ApprovalRequest{{
-			ID: "a1", ToolCallID: "call-1", ToolName: "deploy", Input: client.JSON(`{"to":"production"}`),
+		Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{{
+			ID: "a1", ToolCallID: "call-1", ToolName: "deploy", Input: api.JSON(`{"to":"production"}`),
 		}}},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	decide := func(c *client.Client, behavior client.Behavior) error {
+	decide := func(c *client.Client, behavior api.Behavior) error {
 		_, err := c.ResolveRunApprovals(ctx, "deploy", client.ResolveApprovalsParams{
-			Resolutions: []client.ApprovalResolution{{RequestID: "a1", Behavior: behavior}},
+			Resolutions: []api.ApprovalResolution{{RequestID: "a1", Behavior: behavior}},
 		})
 		return err
 	}
-	fmt.Println(decide(ann, client.BehaviorDeny))
-	late := decide(bob, client.BehaviorAllow)
+	fmt.Println(decide(ann, api.BehaviorDeny))
+	late := decide(bob, api.BehaviorAllow)
 	fmt.Println(errors.Is(late, client.ErrAlreadyDecided))
 	var refused *client.Error
 	if errors.As(late, &refused) {

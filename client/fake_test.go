@@ -268,11 +268,11 @@ func prefer(r *http.Request) time.Duration {
 func (f *fake) resume(w http.ResponseWriter, r *http.Request) {
 	runID := r.PathValue("run_id")
 	after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
-	var settled client.Settled
+	var settled api.Settled
 	var lost error
 	f.until(r, prefer(r), func() bool {
 		record := f.record(runID)
-		settled = client.Settled{Settled: []api.JSON{}, CancelRequested: record.Run.LeaseEnd == model.LeaseRevoked}
+		settled = api.Settled{Settled: []api.JSON{}, CancelRequested: record.Run.LeaseEnd == model.LeaseRevoked}
 		if model.FenceText(record.Run.Fence) != r.URL.Query().Get("fence") || record.Run.LeaseEnd != "" && !settled.CancelRequested {
 			lost = refusal.New(api.CodeLeaseLost, "fence is stale")
 			return true

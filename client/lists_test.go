@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -119,7 +120,7 @@ func TestWaitRunRidesOutAnUnavailableService(t *testing.T) {
 		}))
 		run, err := c.WaitRun(t.Context(), "r", client.UntilDecided)
 		require.NoError(t, err)
-		require.Equal(t, client.StatusRunning, run.Status)
+		require.Equal(t, api.StatusRunning, run.Status)
 		require.Equal(t, 21, served)
 	})
 }

@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"net/http"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // Mailbox reads a session's messages, oldest first, at most 1,000. Reading leases
@@ -13,22 +15,22 @@ import (
 //
 // The answer of a parent's session has the subject "clarification_answer", and its
 // payload decodes into a [ClarificationAnswer]. Errors: [ErrNotFound].
-func (c *Client) Mailbox(ctx context.Context, sessionID string) ([]Message, error) {
+func (c *Client) Mailbox(ctx context.Context, sessionID string) ([]api.MessageView, error) {
 	return c.messages(ctx, ifNotTaken, sessionID, "mailbox")
 }
 
 // DeadLetters returns the messages of a session that could not be delivered, oldest
 // first, and leases nothing. LastError says why. Errors: [ErrNotFound].
-func (c *Client) DeadLetters(ctx context.Context, sessionID string) ([]Message, error) {
+func (c *Client) DeadLetters(ctx context.Context, sessionID string) ([]api.MessageView, error) {
 	return c.messages(ctx, always, sessionID, "mailbox", "dead-letter")
 }
 
-func (c *Client) messages(ctx context.Context, repeat repeatable, segments ...string) ([]Message, error) {
+func (c *Client) messages(ctx context.Context, repeat repeatable, segments ...string) ([]api.MessageView, error) {
 	path, err := route("/v1/sessions", segments...)
 	if err != nil {
 		return nil, err
 	}
-	var messages []Message
+	var messages []api.MessageView
 	if _, err := c.do(ctx, call{method: http.MethodGet, path: path, out: &messages, repeat: repeat}); err != nil {
 		return nil, err
 	}
@@ -49,10 +51,10 @@ func (c *Client) AcknowledgeMessage(ctx context.Context, sessionID, messageID st
 // ReplayMessage puts a dead letter back into the mailbox. It stays a dead letter, as
 // the result's State tells, where the session has ended or nothing is active in it.
 // Errors: [ErrNotFound], also for a message that was acknowledged.
-func (c *Client) ReplayMessage(ctx context.Context, sessionID, messageID string) (*Message, error) {
+func (c *Client) ReplayMessage(ctx context.Context, sessionID, messageID string) (*api.MessageView, error) {
 	path, err := route("/v1/sessions", sessionID, "mailbox", "dead-letter", messageID, "replay")
 	if err != nil {
 		return nil, err
 	}
-	return post[Message](ctx, c, path, nil, always)
+	return post[api.MessageView](ctx, c, path, nil, always)
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // AnswerQuestionParams answer or decline one open question request.
 type AnswerQuestionParams struct {
-	Resolution UserQuestionResolution
+	Resolution api.UserQuestionResolution
 	// IdempotencyKey is made by the client when empty. Give one of your own to let a
 	// later process repeat the call.
 	IdempotencyKey string
@@ -17,8 +19,8 @@ type AnswerQuestionParams struct {
 }
 
 type answerQuestionBody struct {
-	Key        string                 `json:"idempotency_key,omitempty"`
-	Resolution UserQuestionResolution `json:"resolution"`
+	Key        string                     `json:"idempotency_key,omitempty"`
+	Resolution api.UserQuestionResolution `json:"resolution"`
 }
 
 // AnswerRunQuestion answers a question of a run. A parent clarification is completed
@@ -70,18 +72,18 @@ func (c *Client) CancelQuestion(ctx context.Context, runID, requestID string, pa
 
 // ListQuestions returns one page of open questions in the order of session, run and
 // request id.
-func (c *Client) ListQuestions(ctx context.Context, params PendingListParams) (*Page[PendingQuestionView], error) {
+func (c *Client) ListQuestions(ctx context.Context, params PendingListParams) (*Page[api.PendingQuestionView], error) {
 	path, err := params.path("questions")
 	if err != nil {
 		return nil, err
 	}
-	return get[Page[PendingQuestionView]](ctx, c, path, params.query())
+	return get[Page[api.PendingQuestionView]](ctx, c, path, params.query())
 }
 
 // AllQuestions walks all pages of [Client.ListQuestions]. It ends after the first
 // error.
-func (c *Client) AllQuestions(ctx context.Context, params PendingListParams) iter.Seq2[PendingQuestionView, error] {
-	return walk(params.PageParams, func(page PageParams) (*Page[PendingQuestionView], error) {
+func (c *Client) AllQuestions(ctx context.Context, params PendingListParams) iter.Seq2[api.PendingQuestionView, error] {
+	return walk(params.PageParams, func(page PageParams) (*Page[api.PendingQuestionView], error) {
 		params.PageParams = page
 		return c.ListQuestions(ctx, params)
 	})

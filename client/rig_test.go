@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -67,7 +68,7 @@ func (b *rig) submit(runID string) {
 	require.NoError(b, err)
 }
 
-func (b *rig) terminal(runID string) *client.RunView {
+func (b *rig) terminal(runID string) *api.RunView {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
 	defer cancel()
@@ -78,16 +79,16 @@ func (b *rig) terminal(runID string) *client.RunView {
 
 func (b *rig) allow(runID string, requestIDs ...string) {
 	b.Helper()
-	var resolutions []client.ApprovalResolution
+	var resolutions []api.ApprovalResolution
 	for _, id := range requestIDs {
-		resolutions = append(resolutions, client.ApprovalResolution{RequestID: id, Behavior: client.BehaviorAllow})
+		resolutions = append(resolutions, api.ApprovalResolution{RequestID: id, Behavior: api.BehaviorAllow})
 	}
 	_, err := b.client.ResolveRunApprovals(b.Context(), runID, client.ResolveApprovalsParams{Resolutions: resolutions})
 	require.NoError(b, err)
 }
 
-func approval(id, command string) client.ApprovalRequest {
-	return client.ApprovalRequest{ID: id, ToolCallID: "call", ToolName: "bash", Input: client.JSON(`{"command":"` + command + `"}`)}
+func approval(id, command string) api.ApprovalRequest {
+	return api.ApprovalRequest{ID: id, ToolCallID: "call", ToolName: "bash", Input: api.JSON(`{"command":"` + command + `"}`)}
 }
 
 // inBubble runs a test in a bubble of its own.

@@ -9,31 +9,6 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Documents of rules.
-type (
-	// Rule is a standing decision about tool calls that are asked for later.
-	Rule = api.RuleView
-	// RuleMatch says which calls a rule is about.
-	RuleMatch = api.RuleMatch
-	// RuleEffect says what a rule does about them.
-	RuleEffect = api.RuleEffect
-	// Remember is the scope of a rule that is written with a decision.
-	Remember = api.Remember
-	// AppliedRule names the rule that made a decision, or was written with it.
-	AppliedRule = api.AppliedRule
-	// ExplainedRule is one rule in an explanation.
-	ExplainedRule = api.ExplainedRule
-)
-
-// The effects of rules, and the scopes of ApprovalResolution.Remember.
-const (
-	RuleAllow       = api.RuleAllow
-	RuleAsk         = api.RuleAsk
-	RuleDeny        = api.RuleDeny
-	RememberSession = api.RememberSession
-	RememberAlways  = api.RememberAlways
-)
-
 // RuleListParams choose rules.
 type RuleListParams struct {
 	// SessionID chooses those that are bound to a session; all when empty.
@@ -43,40 +18,40 @@ type RuleListParams struct {
 
 // ListRules returns one page of rules, oldest first, also those that are revoked or
 // expired.
-func (c *Client) ListRules(ctx context.Context, params RuleListParams) (*Page[Rule], error) {
+func (c *Client) ListRules(ctx context.Context, params RuleListParams) (*Page[api.RuleView], error) {
 	query := params.query()
 	set(query, "session_id", params.SessionID)
-	return get[Page[Rule]](ctx, c, "/v1/rules", query)
+	return get[Page[api.RuleView]](ctx, c, "/v1/rules", query)
 }
 
 // AllRules walks all pages of [Client.ListRules]. It ends after the first error.
-func (c *Client) AllRules(ctx context.Context, params RuleListParams) iter.Seq2[Rule, error] {
-	return walk(params.PageParams, func(page PageParams) (*Page[Rule], error) {
+func (c *Client) AllRules(ctx context.Context, params RuleListParams) iter.Seq2[api.RuleView, error] {
+	return walk(params.PageParams, func(page PageParams) (*Page[api.RuleView], error) {
 		params.PageParams = page
 		return c.ListRules(ctx, params)
 	})
 }
 
 // GetRule returns a rule, revoked or not. Errors: [ErrNotFound].
-func (c *Client) GetRule(ctx context.Context, ruleID string) (*Rule, error) {
+func (c *Client) GetRule(ctx context.Context, ruleID string) (*api.RuleView, error) {
 	path, err := route("/v1/rules", ruleID)
 	if err != nil {
 		return nil, err
 	}
-	return get[Rule](ctx, c, path, nil)
+	return get[api.RuleView](ctx, c, path, nil)
 }
 
 // AddRuleParams describe a rule. Empty members are left out.
 type AddRuleParams struct {
 	RuleID string `json:"rule_id,omitempty"` // made by the client when empty
 	// Effect is RuleAllow when empty.
-	Effect RuleEffect `json:"effect,omitempty"`
+	Effect api.RuleEffect `json:"effect,omitempty"`
 	// SessionID binds the rule to a session, which need not be there; it holds in all
 	// sessions when empty.
-	SessionID string    `json:"session_id,omitempty"`
-	AgentID   string    `json:"agent_id,omitempty"`
-	ToolName  string    `json:"tool_name,omitempty"`
-	Match     RuleMatch `json:"match"`
+	SessionID string        `json:"session_id,omitempty"`
+	AgentID   string        `json:"agent_id,omitempty"`
+	ToolName  string        `json:"tool_name,omitempty"`
+	Match     api.RuleMatch `json:"match"`
 	// Reason is told to the worker with what the rule decides.
 	Reason string `json:"reason,omitempty"`
 	// MaxUses ends the rule after so many decisions; it needs a session.
@@ -89,14 +64,14 @@ type AddRuleParams struct {
 
 // AddRule writes a rule; its Text says what it does. Errors: [ErrInvalid];
 // [ErrIDConflict]; [ErrSessionEnded].
-func (c *Client) AddRule(ctx context.Context, params AddRuleParams) (*Rule, error) {
+func (c *Client) AddRule(ctx context.Context, params AddRuleParams) (*api.RuleView, error) {
 	if params.RuleID == "" {
 		var err error
 		if params.RuleID, err = newID("rule"); err != nil {
 			return nil, err
 		}
 	}
-	return post[Rule](ctx, c, "/v1/rules", params, always)
+	return post[api.RuleView](ctx, c, "/v1/rules", params, always)
 }
 
 // RevokeRule ends a rule at once: nothing that is asked for after it returned is
@@ -116,15 +91,15 @@ type ExplainParams struct {
 	AgentID     string   `json:"agent_id,omitempty"`
 	ToolName    string   `json:"tool_name"`
 	ToolCallID  string   `json:"tool_call_id,omitempty"`
-	Input       JSON     `json:"input"`
+	Input       api.JSON `json:"input"`
 	PatternKeys []string `json:"pattern_keys,omitempty"`
 }
 
 // RuleExplanation says what the rules would do to a call.
 type RuleExplanation struct {
 	// Decision is what would happen; RuleAsk also when no rule applies.
-	Decision RuleEffect      `json:"decision"`
-	Rules    []ExplainedRule `json:"rules"`
+	Decision api.RuleEffect      `json:"decision"`
+	Rules    []api.ExplainedRule `json:"rules"`
 	// Remember has the text of the rule that an allow with remember would write.
 	Remember struct {
 		Session string `json:"session,omitempty"`

@@ -9,12 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 func anyOf(tool string) client.AddRuleParams {
-	return client.AddRuleParams{ToolName: tool, Match: client.RuleMatch{AnyInput: true}}
+	return client.AddRuleParams{ToolName: tool, Match: api.RuleMatch{AnyInput: true}}
 }
 
 func TestRulesOfTheRealService(t *testing.T) {
@@ -23,12 +24,12 @@ func TestRulesOfTheRealService(t *testing.T) {
 	ctx := t.Context()
 	params := client.AddRuleParams{
 		RuleID: "npm", SessionID: "s", AgentID: "coder", ToolName: "bash", Reason: "npm is fine", MaxUses: 3,
-		Match:          client.RuleMatch{Params: map[string]string{"command": "npm **"}},
+		Match:          api.RuleMatch{Params: map[string]string{"command": "npm **"}},
 		ExpiresAfterMs: client.RememberFor(time.Hour),
 	}
 	rule, err := c.AddRule(ctx, params)
 	require.NoError(t, err)
-	require.Equal(t, client.RuleAllow, rule.Effect)
+	require.Equal(t, api.RuleAllow, rule.Effect)
 	require.Equal(t, "ann", rule.CreatedBy)
 	require.Equal(t, time.Hour.Milliseconds(), rule.ExpiresAtMs-rule.CreatedAtMs)
 	require.Contains(t, rule.Text, `Allow the tool bash when command matches "npm **"`)
@@ -52,7 +53,7 @@ func TestRulesOfTheRealService(t *testing.T) {
 	require.Zero(t, unnamed.ExpiresAtMs)
 	page, err := c.ListRules(ctx, client.RuleListParams{SessionID: "s"})
 	require.NoError(t, err)
-	require.Equal(t, []client.Rule{*rule}, page.Items)
+	require.Equal(t, []api.RuleView{*rule}, page.Items)
 	var walked []string
 	for rule, err := range c.AllRules(ctx, client.RuleListParams{PageParams: client.PageParams{Limit: 1}}) {
 		require.NoError(t, err)
@@ -60,21 +61,21 @@ func TestRulesOfTheRealService(t *testing.T) {
 	}
 	require.Equal(t, []string{"npm", unnamed.RuleID}, walked)
 
-	call := client.ExplainParams{SessionID: "s", AgentID: "coder", ToolName: "bash", Input: client.JSON(`{"command":"npm test"}`)}
+	call := client.ExplainParams{SessionID: "s", AgentID: "coder", ToolName: "bash", Input: api.JSON(`{"command":"npm test"}`)}
 	explained, err := c.ExplainRules(ctx, call)
 	require.NoError(t, err)
-	require.Equal(t, client.RuleAllow, explained.Decision)
+	require.Equal(t, api.RuleAllow, explained.Decision)
 	require.Contains(t, explained.Remember.Session, "in session s")
 	require.Contains(t, explained.Remember.Always, "in every session")
 	call.AgentID = "other"
 	explained, err = c.ExplainRules(ctx, call)
 	require.NoError(t, err)
-	require.Equal(t, client.RuleAsk, explained.Decision)
+	require.Equal(t, api.RuleAsk, explained.Decision)
 	for _, rule := range explained.Rules {
 		require.False(t, rule.Applies)
 		require.NotEmpty(t, rule.WhyNot)
 	}
-	_, err = c.ExplainRules(ctx, client.ExplainParams{Input: client.JSON(`1`)})
+	_, err = c.ExplainRules(ctx, client.ExplainParams{Input: api.JSON(`1`)})
 	require.ErrorIs(t, err, client.ErrInvalid)
 
 	require.NoError(t, c.RevokeRule(ctx, "npm"))
@@ -96,10 +97,10 @@ func TestRulesOfTheRealService(t *testing.T) {
 func TestADecisionIsRemembered(t *testing.T) {
 	t.Parallel()
 	c := realClient(t)
-	run, err := c.CreateRun(t.Context(), client.CreateRunParams{SessionID: "s", Suspend: &client.Suspension{Approvals: []client.ApprovalRequest{approval("a", "make")}}})
+	run, err := c.CreateRun(t.Context(), client.CreateRunParams{SessionID: "s", Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval("a", "make")}}})
 	require.NoError(t, err)
-	decided, err := c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{Resolutions: []client.ApprovalResolution{
-		{RequestID: "a", Behavior: client.BehaviorAllow, Remember: client.RememberSession, RememberForMs: client.RememberFor(time.Minute)},
+	decided, err := c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{
+		{RequestID: "a", Behavior: api.BehaviorAllow, Remember: api.RememberSession, RememberForMs: client.RememberFor(time.Minute)},
 	}})
 	require.NoError(t, err)
 	written := decided.Resume.Approvals[0].Resolution.Rule
@@ -119,7 +120,7 @@ func TestSuspendGoesOnWhenRulesSettleEverything(t *testing.T) {
 	rule, err := c.AddRule(t.Context(), anyOf("bash"))
 	require.NoError(t, err)
 	denying := anyOf("rm")
-	denying.Effect, denying.Reason = client.RuleDeny, "never"
+	denying.Effect, denying.Reason = api.RuleDeny, "never"
 	_, err = c.AddRule(t.Context(), denying)
 	require.NoError(t, err)
 	var handled sync.Map
@@ -129,8 +130,8 @@ func TestSuspendGoesOnWhenRulesSettleEverything(t *testing.T) {
 		}
 		removal := approval("b", "x")
 		removal.ToolName = "rm"
-		resume, err := task.Suspend(ctx, client.Suspension{
-			Approvals: []client.ApprovalRequest{approval("a", "ls"), removal}, Checkpoint: client.JSON(`1`),
+		resume, err := task.Suspend(ctx, api.Suspension{
+			Approvals: []api.ApprovalRequest{approval("a", "ls"), removal}, Checkpoint: api.JSON(`1`),
 		})
 		if err != nil {
 			return err
@@ -139,7 +140,7 @@ func TestSuspendGoesOnWhenRulesSettleEverything(t *testing.T) {
 		if err := task.Output(ctx, "went on"); err != nil {
 			return err
 		}
-		repeated, err := task.Suspend(ctx, client.Suspension{Approvals: []client.ApprovalRequest{approval("a", "ls"), removal}})
+		repeated, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("a", "ls"), removal}})
 		if err != nil {
 			return err
 		}
@@ -149,7 +150,7 @@ func TestSuspendGoesOnWhenRulesSettleEverything(t *testing.T) {
 	require.NoError(t, err)
 	ended, err := c.WaitRun(t.Context(), run.RunID, client.UntilTerminal)
 	require.NoError(t, err)
-	require.Equal(t, client.StatusCompleted, ended.Status, ended.Error)
+	require.Equal(t, api.StatusCompleted, ended.Status, ended.Error)
 	require.Contains(t, string(ended.Output), `"via":"rule:`+rule.RuleID+`"`)
 	require.Contains(t, string(ended.Output), `"outcome":"denied"`)
 	require.Contains(t, string(ended.Output), `"reason":"never"`)
@@ -161,10 +162,10 @@ func TestSuspendGoesOnWhenRulesSettleEverything(t *testing.T) {
 func TestSuspendLetsGoWhenRulesSettleAPart(t *testing.T) {
 	t.Parallel()
 	c := realClient(t)
-	_, err := c.AddRule(t.Context(), client.AddRuleParams{ToolName: "bash", Match: client.RuleMatch{Params: map[string]string{"command": "ls"}}})
+	_, err := c.AddRule(t.Context(), client.AddRuleParams{ToolName: "bash", Match: api.RuleMatch{Params: map[string]string{"command": "ls"}}})
 	require.NoError(t, err)
 	work(t, c, func(ctx context.Context, task *client.Task) error {
-		resume, err := task.Suspend(ctx, client.Suspension{Approvals: []client.ApprovalRequest{approval("a", "ls"), approval("b", "make")}})
+		resume, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("a", "ls"), approval("b", "make")}})
 		if err != nil {
 			return err
 		}
@@ -180,7 +181,7 @@ func TestSuspendLetsGoWhenRulesSettleAPart(t *testing.T) {
 	}
 	require.Equal(t, []string{"b"}, waiting.PendingApprovalIDs)
 	_, err = c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{
-		Resolutions: []client.ApprovalResolution{{RequestID: "b", Behavior: client.BehaviorAllow}},
+		Resolutions: []api.ApprovalResolution{{RequestID: "b", Behavior: api.BehaviorAllow}},
 	})
 	require.NoError(t, err)
 	ended, err := c.WaitRun(t.Context(), run.RunID, client.UntilTerminal)
@@ -193,9 +194,9 @@ func TestSuspendLetsGoWhenRulesSettleAPart(t *testing.T) {
 func TestApproveGoesOnWhenARuleSettlesIt(t *testing.T) {
 	t.Parallel()
 	c := realClient(t)
-	rule, err := c.AddRule(t.Context(), client.AddRuleParams{ToolName: "bash", Match: client.RuleMatch{Params: map[string]string{"command": "ls"}}})
+	rule, err := c.AddRule(t.Context(), client.AddRuleParams{ToolName: "bash", Match: api.RuleMatch{Params: map[string]string{"command": "ls"}}})
 	require.NoError(t, err)
-	alone, besides := make(chan client.Resolution, 1), make(chan client.Resolution, 1)
+	alone, besides := make(chan api.Resolution, 1), make(chan api.Resolution, 1)
 	work(t, c, func(ctx context.Context, task *client.Task) error {
 		settled, err := task.Approve(ctx, approval("alone", "ls"))
 		if err != nil {
@@ -223,8 +224,8 @@ func TestApproveGoesOnWhenARuleSettlesIt(t *testing.T) {
 	})
 	run, err := c.CreateRun(t.Context(), client.CreateRunParams{Input: "x"})
 	require.NoError(t, err)
-	for _, settled := range []client.Resolution{<-alone, <-besides} {
-		require.Equal(t, client.OutcomeAllowed, settled.Outcome)
+	for _, settled := range []api.Resolution{<-alone, <-besides} {
+		require.Equal(t, api.OutcomeAllowed, settled.Outcome)
 		require.Equal(t, "rule:"+rule.RuleID, settled.Via)
 		require.Equal(t, rule.Text, settled.Rule.Text)
 	}
@@ -232,7 +233,7 @@ func TestApproveGoesOnWhenARuleSettlesIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"open"}, view.PendingApprovalIDs, "it still waits")
 	_, err = c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{
-		Resolutions: []client.ApprovalResolution{{RequestID: "open", Behavior: client.BehaviorAllow}},
+		Resolutions: []api.ApprovalResolution{{RequestID: "open", Behavior: api.BehaviorAllow}},
 	})
 	require.NoError(t, err)
 	ended, err := c.WaitRun(t.Context(), run.RunID, client.UntilTerminal)

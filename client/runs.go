@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // CreateRunParams describe a run to make.
@@ -19,8 +21,8 @@ type CreateRunParams struct {
 	SessionID string `json:"session_id,omitempty"`
 	// RunID makes the call idempotent by itself; it is made by the service when
 	// empty.
-	RunID string  `json:"run_id,omitempty"`
-	Kind  RunKind `json:"kind,omitempty"`
+	RunID string      `json:"run_id,omitempty"`
+	Kind  api.RunKind `json:"kind,omitempty"`
 	// Input is any value with a JSON form; give JSON text as [JSON].
 	Input   any    `json:"input"`
 	AgentID string `json:"agent_id,omitempty"`
@@ -30,9 +32,9 @@ type CreateRunParams struct {
 	SourceKind   string `json:"source_kind,omitempty"`
 	ActorID      string `json:"actor_id,omitempty"`
 	// Claim takes the run's lease in the same transaction.
-	Claim *ClaimOptions `json:"claim,omitempty"`
+	Claim *api.ClaimOptions `json:"claim,omitempty"`
 	// Suspend raises requests in the same transaction.
-	Suspend *Suspension `json:"suspend,omitempty"`
+	Suspend *api.Suspension `json:"suspend,omitempty"`
 	// IdempotencyKey is made by the client when it and RunID are empty.
 	IdempotencyKey string `json:"-"`
 }
@@ -64,12 +66,12 @@ func (p CreateRunParams) inSession() error {
 
 // CreatedRun is a new run, or the one that was there.
 type CreatedRun struct {
-	RunView
+	api.RunView
 	// Claim is set when the params asked for one and the run does not wait
 	// unattached. In a repeat it is nil unless the run still has the lease that the
 	// call took the first time; whoever has lost it claims the run again when its
 	// lease has lapsed.
-	Claim *Claim `json:"-"`
+	Claim *api.Claim `json:"-"`
 	// Replayed: the idempotency key had been used for the same call.
 	Replayed bool `json:"-"`
 	// Existing: a run with this RunID and payload was there.
@@ -122,7 +124,7 @@ func (c *Client) createRun(ctx context.Context, path string, params CreateRunPar
 	if claim.Run == nil {
 		err = json.Unmarshal(text, &created.RunView)
 	} else {
-		created.Claim = new(Claim)
+		created.Claim = new(api.Claim)
 		err = json.Unmarshal(text, created.Claim)
 		created.RunView = created.Claim.Run
 	}
@@ -138,25 +140,25 @@ func (c *Client) createRun(ctx context.Context, path string, params CreateRunPar
 // stillHeld reports whether the lease that a claim shows is the one that its run
 // has now. A repeated call shows the lease that it took the first time, which may
 // be over, or another worker's by now.
-func stillHeld(claim *Claim) bool {
+func stillHeld(claim *api.Claim) bool {
 	held := claim.Run.Lease
 	return held != nil && held.WorkerID == claim.Lease.WorkerID && held.ExpiresAtMs == claim.Lease.ExpiresAtMs
 }
 
 // RunResult is the run after a call, and whether that call was a repeat.
 type RunResult struct {
-	RunView
+	api.RunView
 	// Replayed: the idempotency key had been used for the same call.
 	Replayed bool `json:"-"`
 }
 
 // GetRun returns a run. Errors: [ErrNotFound].
-func (c *Client) GetRun(ctx context.Context, runID string) (*RunView, error) {
+func (c *Client) GetRun(ctx context.Context, runID string) (*api.RunView, error) {
 	path, err := route("/v1/runs", runID)
 	if err != nil {
 		return nil, err
 	}
-	return get[RunView](ctx, c, path, nil)
+	return get[api.RunView](ctx, c, path, nil)
 }
 
 // Until says what a wait for a run waits for.
@@ -171,7 +173,7 @@ const (
 )
 
 // reached reports whether a run is where the wait ends.
-func (u Until) reached(status Status) bool {
+func (u Until) reached(status api.Status) bool {
 	if u == UntilTerminal {
 		return terminal(status)
 	}
@@ -181,12 +183,12 @@ func (u Until) reached(status Status) bool {
 // AwaitRun returns a run as soon as it is where until says, or as it is after the
 // wait, which is at most 60 seconds and is rounded up to whole ones. Errors:
 // [ErrNotFound].
-func (c *Client) AwaitRun(ctx context.Context, runID string, until Until, wait time.Duration) (*RunView, error) {
+func (c *Client) AwaitRun(ctx context.Context, runID string, until Until, wait time.Duration) (*api.RunView, error) {
 	path, err := route("/v1/runs", runID)
 	if err != nil {
 		return nil, err
 	}
-	run := new(RunView)
+	run := new(api.RunView)
 	_, err = c.do(ctx, call{
 		method: http.MethodGet, path: path, query: url.Values{"until": {string(until)}},
 		prefer: wait, held: wait, out: run, repeat: always,
@@ -200,7 +202,7 @@ func (c *Client) AwaitRun(ctx context.Context, runID string, until Until, wait t
 // WaitRun returns a run when it is where until says, however long that takes. It
 // rides out an unavailable service. It ends early with the context's error, or with
 // any other refusal, such as [ErrNotFound].
-func (c *Client) WaitRun(ctx context.Context, runID string, until Until) (*RunView, error) {
+func (c *Client) WaitRun(ctx context.Context, runID string, until Until) (*api.RunView, error) {
 	pause := c.retry.pauses()
 	for {
 		asked := time.Now()
@@ -228,15 +230,15 @@ func (c *Client) WaitRun(ctx context.Context, runID string, until Until) (*RunVi
 type RunListParams struct {
 	SessionID string
 	AgentID   string
-	Status    Status
-	Kind      RunKind
+	Status    api.Status
+	Kind      api.RunKind
 	// PriorityActive puts the runs that are not over before the others.
 	PriorityActive bool
 	PageParams
 }
 
 // ListRuns returns one page of runs, oldest first.
-func (c *Client) ListRuns(ctx context.Context, params RunListParams) (*Page[RunView], error) {
+func (c *Client) ListRuns(ctx context.Context, params RunListParams) (*Page[api.RunView], error) {
 	query := params.query()
 	set(query, "session_id", params.SessionID)
 	set(query, "agent_id", params.AgentID)
@@ -245,12 +247,12 @@ func (c *Client) ListRuns(ctx context.Context, params RunListParams) (*Page[RunV
 	if params.PriorityActive {
 		query.Set("priority_active", "true")
 	}
-	return get[Page[RunView]](ctx, c, "/v1/runs", query)
+	return get[Page[api.RunView]](ctx, c, "/v1/runs", query)
 }
 
 // AllRuns walks all pages of [Client.ListRuns]. It ends after the first error.
-func (c *Client) AllRuns(ctx context.Context, params RunListParams) iter.Seq2[RunView, error] {
-	return walk(params.PageParams, func(page PageParams) (*Page[RunView], error) {
+func (c *Client) AllRuns(ctx context.Context, params RunListParams) iter.Seq2[api.RunView, error] {
+	return walk(params.PageParams, func(page PageParams) (*Page[api.RunView], error) {
 		params.PageParams = page
 		return c.ListRuns(ctx, params)
 	})
@@ -258,20 +260,20 @@ func (c *Client) AllRuns(ctx context.Context, params RunListParams) iter.Seq2[Ru
 
 // CancelRun cancels a run; one that is over stays as it is, and a parent clarification
 // is completed, declined. The reason may be empty. Errors: [ErrNotFound].
-func (c *Client) CancelRun(ctx context.Context, runID, reason string) (*RunView, error) {
+func (c *Client) CancelRun(ctx context.Context, runID, reason string) (*api.RunView, error) {
 	path, err := route("/v1/runs", runID, "cancel")
 	if err != nil {
 		return nil, err
 	}
-	return post[RunView](ctx, c, path, reasonBody{reason}, always)
+	return post[api.RunView](ctx, c, path, reasonBody{reason}, always)
 }
 
 // terminal reports whether a run in this status is over.
-func terminal(status Status) bool {
-	return status == StatusCompleted || status == StatusFailed || status == StatusInterrupted || status == StatusCancelled
+func terminal(status api.Status) bool {
+	return status == api.StatusCompleted || status == api.StatusFailed || status == api.StatusInterrupted || status == api.StatusCancelled
 }
 
 // waiting reports whether a run in this status waits for a person.
-func waiting(status Status) bool {
-	return status == StatusWaitingForApproval || status == StatusWaitingForUserQuestion
+func waiting(status api.Status) bool {
+	return status == api.StatusWaitingForApproval || status == api.StatusWaitingForUserQuestion
 }

@@ -8,24 +8,25 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
 // family makes a parent's session, a child's, and a claimed run of the child.
-func family(t *testing.T, c *client.Client) (parent, child string, run *client.Claim) {
+func family(t *testing.T, c *client.Client) (parent, child string, run *api.Claim) {
 	t.Helper()
 	asked, err := c.CreateSession(t.Context(), client.CreateSessionParams{AgentID: "coder"})
 	require.NoError(t, err)
 	asking, err := c.CreateSession(t.Context(), client.CreateSessionParams{AgentID: "helper", ParentSessionID: asked.SessionID})
 	require.NoError(t, err)
-	made, err := c.CreateRun(t.Context(), client.CreateRunParams{SessionID: asking.SessionID, Claim: &client.ClaimOptions{WorkerID: "w"}})
+	made, err := c.CreateRun(t.Context(), client.CreateRunParams{SessionID: asking.SessionID, Claim: &api.ClaimOptions{WorkerID: "w"}})
 	require.NoError(t, err)
 	return asked.SessionID, asking.SessionID, made.Claim
 }
 
 func blue(requestID string) client.AnswerQuestionParams {
-	return client.AnswerQuestionParams{Resolution: client.UserQuestionResolution{
-		RequestID: requestID, Answers: []client.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: "blue"}},
+	return client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
+		RequestID: requestID, Answers: []api.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: "blue"}},
 	}}
 }
 
@@ -55,9 +56,9 @@ func TestAskingTheParentOfTheRealService(t *testing.T) {
 	// Without waiting: the answer comes into the mailbox.
 	asked, err := c.AskParent(ctx, runID, fence, question("q1", "Which color?"), client.AskParentOptions{RequesterProjectIDs: []string{"p"}})
 	require.NoError(t, err)
-	require.Equal(t, client.KindParentClarification, asked.Clarification.Kind)
+	require.Equal(t, api.KindParentClarification, asked.Clarification.Kind)
 	require.NotNil(t, asked.Run.Lease)
-	unnamed, err := c.AskParent(ctx, runID, fence, client.UserQuestionRequest{Questions: question("", "Why?").Questions}, client.AskParentOptions{})
+	unnamed, err := c.AskParent(ctx, runID, fence, api.UserQuestionRequest{Questions: question("", "Why?").Questions}, client.AskParentOptions{})
 	require.NoError(t, err)
 	require.Len(t, unnamed.Clarification.PendingQuestionIDs, 1, "the client made an id")
 	_, err = c.AskParent(ctx, runID, fence, question("q1", "What else?"), client.AskParentOptions{})
@@ -73,9 +74,9 @@ func TestAskingTheParentOfTheRealService(t *testing.T) {
 	}
 	_, err = c.AnswerSessionQuestion(ctx, parent, blue("q1"))
 	require.NoError(t, err)
-	messages := untilSome(t, func(ctx context.Context) ([]client.Message, error) { return c.Mailbox(ctx, child) })
-	require.Equal(t, client.MessagePending, messages[0].State)
-	var answer client.ClarificationAnswer
+	messages := untilSome(t, func(ctx context.Context) ([]api.MessageView, error) { return c.Mailbox(ctx, child) })
+	require.Equal(t, api.MessagePending, messages[0].State)
+	var answer api.ClarificationAnswer
 	require.NoError(t, json.Unmarshal(messages[0].Payload, &answer))
 	require.Equal(t, "Which color?: blue", answer.Summary)
 	for range 2 {
@@ -89,24 +90,24 @@ func TestAskingTheParentOfTheRealService(t *testing.T) {
 	for range 2 {
 		done, err := c.AnswerRunQuestion(ctx, asked.Clarification.RunID, blue("q1"))
 		require.NoError(t, err)
-		require.Equal(t, client.StatusCompleted, done.Status)
+		require.Equal(t, api.StatusCompleted, done.Status)
 	}
 	_, err = c.AnswerRunQuestion(ctx, asked.Clarification.RunID, client.AnswerQuestionParams{
-		Resolution: client.UserQuestionResolution{RequestID: "q1", Declined: true},
+		Resolution: api.UserQuestionResolution{RequestID: "q1", Declined: true},
 	})
 	require.ErrorIs(t, err, client.ErrNotWaiting)
 	require.ErrorIs(t, err, client.ErrAlreadyDecided)
 
 	// Parked.
-	parked, err := c.AskParent(ctx, runID, fence, question("q3", "Which color?"), client.AskParentOptions{Park: true, Checkpoint: client.JSON(`3`)})
+	parked, err := c.AskParent(ctx, runID, fence, question("q3", "Which color?"), client.AskParentOptions{Park: true, Checkpoint: api.JSON(`3`)})
 	require.NoError(t, err)
 	require.Nil(t, parked.Run.Lease)
-	require.Equal(t, &client.WaitingOn{SessionID: parent, RunID: parked.Clarification.RunID, RequestID: "q3"}, parked.Run.WaitingOn)
+	require.Equal(t, &api.WaitingOn{SessionID: parent, RunID: parked.Clarification.RunID, RequestID: "q3"}, parked.Run.WaitingOn)
 	_, err = c.CancelQuestion(ctx, parked.Clarification.RunID, "q3", client.CancelQuestionParams{Justification: "never mind"})
 	require.NoError(t, err)
 	_, err = c.WaitRun(ctx, runID, client.UntilDecided)
 	require.NoError(t, err)
-	claim, err = c.ClaimRun(ctx, runID, client.ClaimOptions{WorkerID: "w2"})
+	claim, err = c.ClaimRun(ctx, runID, api.ClaimOptions{WorkerID: "w2"})
 	require.NoError(t, err)
 	require.True(t, claim.Resume.Clarification.Declined)
 	require.Equal(t, "never mind", *claim.Resume.Clarification.Justification)
@@ -117,15 +118,15 @@ func TestAskingTheParentOfTheRealService(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.InterruptSession(ctx, parent, "")
 	require.NoError(t, err)
-	letters := untilSome(t, func(ctx context.Context) ([]client.Message, error) { return c.DeadLetters(ctx, child) })
-	require.Equal(t, client.MessageDeadLetter, letters[0].State)
+	letters := untilSome(t, func(ctx context.Context) ([]api.MessageView, error) { return c.DeadLetters(ctx, child) })
+	require.Equal(t, api.MessageDeadLetter, letters[0].State)
 	require.Contains(t, letters[0].LastError, "closed")
 	again, err := c.ReplayMessage(ctx, child, letters[0].MessageID)
 	require.NoError(t, err)
-	require.Equal(t, client.MessageDeadLetter, again.State)
+	require.Equal(t, api.MessageDeadLetter, again.State)
 
 	// What was owed.
-	var owed []client.Effect
+	var owed []api.EffectView
 	for effect, err := range c.AllEffects(ctx, client.EffectListParams{SessionID: parent, PageParams: client.PageParams{Limit: 1}}) {
 		require.NoError(t, err)
 		owed = append(owed, effect)
@@ -133,15 +134,15 @@ func TestAskingTheParentOfTheRealService(t *testing.T) {
 	require.Len(t, owed, 3)
 	retried, err := c.RetryEffect(ctx, parent, owed[0].EffectID)
 	require.NoError(t, err)
-	require.Equal(t, client.EffectDone, retried.State)
+	require.Equal(t, api.EffectDone, retried.State)
 	_, err = c.RetryEffect(ctx, parent, "nothing")
 	require.ErrorIs(t, err, client.ErrNotFound)
-	failed, err := c.ListEffects(ctx, client.EffectListParams{State: client.EffectFailed})
+	failed, err := c.ListEffects(ctx, client.EffectListParams{State: api.EffectFailed})
 	require.NoError(t, err)
 	require.Empty(t, failed.Items)
 
 	// Nobody to ask.
-	alone, err := c.CreateRun(ctx, client.CreateRunParams{Claim: &client.ClaimOptions{WorkerID: "w"}})
+	alone, err := c.CreateRun(ctx, client.CreateRunParams{Claim: &api.ClaimOptions{WorkerID: "w"}})
 	require.NoError(t, err)
 	_, err = c.AskParent(ctx, alone.RunID, alone.Claim.Lease.Fence, question("q", "Why?"), client.AskParentOptions{})
 	require.ErrorIs(t, err, client.ErrNoParent)
@@ -168,7 +169,7 @@ func TestAWorkerAsksItsParentAtTheRealService(t *testing.T) {
 	run, err := c.CreateSessionRun(t.Context(), child.SessionID, client.CreateRunParams{Input: "x"})
 	require.NoError(t, err)
 	for _, id := range []string{"q1", "q2"} {
-		asked := untilSome(t, func(ctx context.Context) ([]client.PendingQuestionView, error) {
+		asked := untilSome(t, func(ctx context.Context) ([]api.PendingQuestionView, error) {
 			page, err := c.ListQuestions(ctx, client.PendingListParams{SessionID: parent.SessionID})
 			if err != nil {
 				return nil, err

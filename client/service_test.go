@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs/claims"
@@ -96,17 +97,17 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	// A run that is made, claimed and held in one call.
 	params := client.CreateRunParams{
 		SessionID: session.SessionID, Input: "go", IdempotencyKey: `key with "quotes"`,
-		Claim: &client.ClaimOptions{WorkerID: "w1"},
-		Suspend: &client.Suspension{Hold: true, Approvals: []client.ApprovalRequest{
-			{ID: "a1", ToolCallID: "c1", ToolName: "bash", Input: client.JSON(`{"command":"ls"}`)},
-			{ID: "a2", ToolCallID: "c2", ToolName: "bash", Input: client.JSON(`{"command":"pwd"}`)},
+		Claim: &api.ClaimOptions{WorkerID: "w1"},
+		Suspend: &api.Suspension{Hold: true, Approvals: []api.ApprovalRequest{
+			{ID: "a1", ToolCallID: "c1", ToolName: "bash", Input: api.JSON(`{"command":"ls"}`)},
+			{ID: "a2", ToolCallID: "c2", ToolName: "bash", Input: api.JSON(`{"command":"pwd"}`)},
 		}},
 	}
 	created, err := c.CreateRun(ctx, params)
 	require.NoError(t, err)
 	require.NotNil(t, created.Claim)
 	require.False(t, created.Replayed)
-	require.Equal(t, client.StatusWaitingForApproval, created.Status)
+	require.Equal(t, api.StatusWaitingForApproval, created.Status)
 	runID, fence := created.RunID, created.Claim.Lease.Fence
 
 	repeated, err := c.CreateRun(ctx, params)
@@ -132,7 +133,7 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 
 	allow := func(id string) client.ResolveApprovalsParams {
 		return client.ResolveApprovalsParams{
-			Resolutions:    []client.ApprovalResolution{{RequestID: id, Behavior: client.BehaviorAllow}},
+			Resolutions:    []api.ApprovalResolution{{RequestID: id, Behavior: api.BehaviorAllow}},
 			IdempotencyKey: "allow-" + id,
 		}
 	}
@@ -148,7 +149,7 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	var refused *client.Error
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, "ann", refused.Recorded.ResolvedBy)
-	_, err = c.ResolveRunApprovals(ctx, runID, client.ResolveApprovalsParams{Resolutions: []client.ApprovalResolution{{RequestID: "a2", Behavior: "maybe"}}})
+	_, err = c.ResolveRunApprovals(ctx, runID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{RequestID: "a2", Behavior: "maybe"}}})
 	require.ErrorAs(t, err, &refused)
 	require.NotEmpty(t, refused.Faults)
 
@@ -159,14 +160,14 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	require.Equal(t, 1, settled.Open)
 	withdrawn, err := c.Withdraw(ctx, runID, "a2", fence, "no need")
 	require.NoError(t, err)
-	require.Equal(t, client.StatusRunning, withdrawn.Status)
+	require.Equal(t, api.StatusRunning, withdrawn.Status)
 	_, err = c.Withdraw(ctx, runID, "a1", fence, "")
 	require.ErrorIs(t, err, client.ErrAlreadyDecided)
 
-	beat, err := c.Heartbeat(ctx, runID, client.HeartbeatParams{Fence: fence, Checkpoint: client.JSON(`1`), SettledAfter: new(int64(2))})
+	beat, err := c.Heartbeat(ctx, runID, client.HeartbeatParams{Fence: fence, Checkpoint: api.JSON(`1`), SettledAfter: new(int64(2))})
 	require.NoError(t, err)
 	require.False(t, beat.CancelRequested)
-	last, err := c.AppendEvents(ctx, runID, fence, []client.JSON{client.JSON(`{"type":"output","content":"hi"}`)})
+	last, err := c.AppendEvents(ctx, runID, fence, []api.JSON{api.JSON(`{"type":"output","content":"hi"}`)})
 	require.NoError(t, err)
 	events, err := c.ListRunEvents(ctx, runID, client.EventListParams{})
 	require.NoError(t, err)
@@ -179,26 +180,26 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	require.Len(t, events, walked)
 
 	// A question, asked without staying, answered by the session's route.
-	suspended, err := c.Suspend(ctx, runID, fence, client.Suspension{Questions: []client.UserQuestionRequest{{
-		ID: "q1", ToolCallID: "c3", Questions: []client.UserQuestion{{ID: "color", Question: "Which?"}},
+	suspended, err := c.Suspend(ctx, runID, fence, api.Suspension{Questions: []api.UserQuestionRequest{{
+		ID: "q1", ToolCallID: "c3", Questions: []api.UserQuestion{{ID: "color", Question: "Which?"}},
 	}}})
 	require.NoError(t, err)
-	require.Equal(t, client.StatusWaitingForUserQuestion, suspended.Run.Status)
+	require.Equal(t, api.StatusWaitingForUserQuestion, suspended.Run.Status)
 	questions, err := c.ListQuestions(ctx, client.PendingListParams{SessionID: session.SessionID})
 	require.NoError(t, err)
 	require.Len(t, questions.Items, 1)
-	_, err = c.AnswerRunQuestion(ctx, runID, client.AnswerQuestionParams{Resolution: client.UserQuestionResolution{RequestID: "q1"}})
+	_, err = c.AnswerRunQuestion(ctx, runID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{RequestID: "q1"}})
 	require.ErrorIs(t, err, client.ErrInvalid)
-	view, err := c.AnswerSessionQuestion(ctx, session.SessionID, client.AnswerQuestionParams{Resolution: client.UserQuestionResolution{
-		RequestID: "q1", Answers: []client.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: "blue"}},
+	view, err := c.AnswerSessionQuestion(ctx, session.SessionID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
+		RequestID: "q1", Answers: []api.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: "blue"}},
 	}})
 	require.NoError(t, err)
 	require.Zero(t, view.PendingCount)
 
-	claim, err := c.ClaimRun(ctx, runID, client.ClaimOptions{WorkerID: "w2"})
+	claim, err := c.ClaimRun(ctx, runID, api.ClaimOptions{WorkerID: "w2"})
 	require.NoError(t, err)
 	require.Equal(t, "Which?: blue", claim.Resume.Questions[0].Resolution.Summary)
-	_, err = c.ClaimRun(ctx, runID, client.ClaimOptions{WorkerID: "w3"})
+	_, err = c.ClaimRun(ctx, runID, api.ClaimOptions{WorkerID: "w3"})
 	require.ErrorIs(t, err, client.ErrRunNotClaimable)
 	_, err = c.CompleteRun(ctx, runID, fence, nil)
 	require.ErrorIs(t, err, client.ErrLeaseLost)
@@ -208,40 +209,40 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	require.True(t, repeated.Replayed)
 	require.Nil(t, repeated.Claim, "the lease is another worker's")
 	fence = claim.Lease.Fence
-	_, err = c.ReleaseRun(ctx, runID, fence, client.JSON(`2`))
+	_, err = c.ReleaseRun(ctx, runID, fence, api.JSON(`2`))
 	require.NoError(t, err)
 	claimed, err := c.ClaimRuns(ctx, client.ClaimRunsParams{WorkerID: "w2", AgentIDs: []string{"coder"}, WaitMs: 1000})
 	require.NoError(t, err)
 	require.Len(t, claimed, 1)
 	require.Equal(t, "2", string(claimed[0].Checkpoint))
 	for range 2 {
-		ended, err := c.CompleteRun(ctx, runID, claimed[0].Lease.Fence, client.JSON(`"done"`))
+		ended, err := c.CompleteRun(ctx, runID, claimed[0].Lease.Fence, api.JSON(`"done"`))
 		require.NoError(t, err)
-		require.Equal(t, client.StatusCompleted, ended.Status)
+		require.Equal(t, api.StatusCompleted, ended.Status)
 	}
 	awaited, err := c.WaitRun(ctx, runID, client.UntilTerminal)
 	require.NoError(t, err)
 	require.Equal(t, `"done"`, string(awaited.Output))
 
 	// What ends otherwise.
-	asked, err := c.CreateRun(ctx, client.CreateRunParams{RunID: "asks", Suspend: &client.Suspension{Questions: []client.UserQuestionRequest{{
-		ID: "q", ToolCallID: "c", Questions: []client.UserQuestion{{ID: "x", Question: "Well?"}},
+	asked, err := c.CreateRun(ctx, client.CreateRunParams{RunID: "asks", Suspend: &api.Suspension{Questions: []api.UserQuestionRequest{{
+		ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{ID: "x", Question: "Well?"}},
 	}}}})
 	require.NoError(t, err)
 	cancelled, err := c.CancelQuestion(ctx, asked.RunID, "q", client.CancelQuestionParams{Justification: "never mind"})
 	require.NoError(t, err)
-	require.Equal(t, client.StatusCancelled, cancelled.Status)
-	expired, err := c.CreateRun(ctx, client.CreateRunParams{Suspend: &client.Suspension{Questions: []client.UserQuestionRequest{{
-		ID: "q", ToolCallID: "c", Questions: []client.UserQuestion{{ID: "x", Question: "Well?"}}, ExpiresAtMs: new(int64(1)),
+	require.Equal(t, api.StatusCancelled, cancelled.Status)
+	expired, err := c.CreateRun(ctx, client.CreateRunParams{Suspend: &api.Suspension{Questions: []api.UserQuestionRequest{{
+		ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{ID: "x", Question: "Well?"}}, ExpiresAtMs: new(int64(1)),
 	}}}})
 	require.NoError(t, err)
-	_, err = c.AnswerRunQuestion(ctx, expired.RunID, client.AnswerQuestionParams{Resolution: client.UserQuestionResolution{
-		RequestID: "q", Answers: []client.UserQuestionAnswer{{QuestionID: "x", FreeformAnswer: "blue"}},
+	_, err = c.AnswerRunQuestion(ctx, expired.RunID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
+		RequestID: "q", Answers: []api.UserQuestionAnswer{{QuestionID: "x", FreeformAnswer: "blue"}},
 	}})
 	require.ErrorIs(t, err, client.ErrExpired)
 	failing, err := c.CreateSessionRun(ctx, session.SessionID, client.CreateRunParams{Input: 1})
 	require.NoError(t, err)
-	claim, err = c.ClaimRun(ctx, failing.RunID, client.ClaimOptions{WorkerID: "w2"})
+	claim, err = c.ClaimRun(ctx, failing.RunID, api.ClaimOptions{WorkerID: "w2"})
 	require.NoError(t, err)
 	failed, err := c.FailRun(ctx, failing.RunID, claim.Lease.Fence, "no luck")
 	require.NoError(t, err)
@@ -253,17 +254,17 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	inline, err := c.SendInput(ctx, session.SessionID, client.CreateRunParams{Input: 1}, time.Second)
 	require.NoError(t, err)
 	require.Len(t, inline.QueuedRunIDs, 1, "nobody took it in time")
-	claim, err = c.ClaimRun(ctx, inline.QueuedRunIDs[0], client.ClaimOptions{WorkerID: "w2"})
+	claim, err = c.ClaimRun(ctx, inline.QueuedRunIDs[0], api.ClaimOptions{WorkerID: "w2"})
 	require.NoError(t, err)
-	_, err = c.Suspend(ctx, claim.Run.RunID, claim.Lease.Fence, client.Suspension{Approvals: []client.ApprovalRequest{
-		{ID: "a1", ToolCallID: "c1", ToolName: "bash", Input: client.JSON(`1`)},
+	_, err = c.Suspend(ctx, claim.Run.RunID, claim.Lease.Fence, api.Suspension{Approvals: []api.ApprovalRequest{
+		{ID: "a1", ToolCallID: "c1", ToolName: "bash", Input: api.JSON(`1`)},
 	}})
 	require.NoError(t, err)
 	denied, err := c.ResolveSessionApprovals(ctx, session.SessionID, client.ResolveApprovalsParams{
-		Resolutions: []client.ApprovalResolution{{RequestID: "a1", Behavior: client.BehaviorDeny, Reason: "no"}}, Wait: time.Second,
+		Resolutions: []api.ApprovalResolution{{RequestID: "a1", Behavior: api.BehaviorDeny, Reason: "no"}}, Wait: time.Second,
 	})
 	require.NoError(t, err)
-	require.Equal(t, client.StatusRunning, denied.Status)
+	require.Equal(t, api.StatusRunning, denied.Status)
 	_, err = c.CancelRun(ctx, claim.Run.RunID, "")
 	require.NoError(t, err)
 	events, err = c.ListSessionEvents(ctx, session.SessionID, client.EventListParams{Limit: 1})
@@ -274,7 +275,7 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	require.False(t, interrupted.Interrupted)
 	ended, err := c.EndSession(ctx, session.SessionID, "over")
 	require.NoError(t, err)
-	require.Equal(t, client.SessionEnded, ended.Status)
+	require.Equal(t, api.SessionEnded, ended.Status)
 	_, err = c.CreateSessionRun(ctx, session.SessionID, client.CreateRunParams{Input: 1})
 	require.ErrorIs(t, err, client.ErrSessionEnded)
 
@@ -311,8 +312,8 @@ func TestAWorkerWorksWithTheRealService(t *testing.T) {
 				return err
 			}
 		}
-		resume, err := task.Suspend(ctx, client.Suspension{
-			Questions: []client.UserQuestionRequest{question("q", "Which color?")}, Checkpoint: client.JSON(`"approved"`),
+		resume, err := task.Suspend(ctx, api.Suspension{
+			Questions: []api.UserQuestionRequest{question("q", "Which color?")}, Checkpoint: api.JSON(`"approved"`),
 		})
 		if err != nil {
 			return err
@@ -328,15 +329,15 @@ func TestAWorkerWorksWithTheRealService(t *testing.T) {
 		for pending, err := range c.AllApprovals(t.Context(), client.PendingListParams{}) {
 			require.NoError(t, err)
 			_, err = c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{
-				Resolutions: []client.ApprovalResolution{{RequestID: pending.Request.ID, Behavior: client.BehaviorAllow}},
+				Resolutions: []api.ApprovalResolution{{RequestID: pending.Request.ID, Behavior: api.BehaviorAllow}},
 			})
 			require.NoError(t, err)
 			decided[pending.Request.ID] = true
 		}
 		for pending, err := range c.AllQuestions(t.Context(), client.PendingListParams{}) {
 			require.NoError(t, err)
-			_, err = c.AnswerRunQuestion(t.Context(), run.RunID, client.AnswerQuestionParams{Resolution: client.UserQuestionResolution{
-				RequestID: pending.Request.ID, Answers: []client.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: "blue"}},
+			_, err = c.AnswerRunQuestion(t.Context(), run.RunID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
+				RequestID: pending.Request.ID, Answers: []api.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: "blue"}},
 			}})
 			require.NoError(t, err)
 			answered = true

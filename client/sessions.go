@@ -5,6 +5,8 @@ import (
 	"iter"
 	"net/http"
 	"time"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // CreateSessionParams describe a session to make.
@@ -20,7 +22,7 @@ type CreateSessionParams struct {
 
 // CreateSession makes a session, or returns the one that has the id. Errors:
 // [ErrIDConflict] when that one has another agent or parent; [ErrInvalid].
-func (c *Client) CreateSession(ctx context.Context, params CreateSessionParams) (*SessionView, error) {
+func (c *Client) CreateSession(ctx context.Context, params CreateSessionParams) (*api.SessionView, error) {
 	if params.SessionID == "" {
 		id, err := newID("session")
 		if err != nil {
@@ -28,37 +30,37 @@ func (c *Client) CreateSession(ctx context.Context, params CreateSessionParams) 
 		}
 		params.SessionID = id
 	}
-	return post[SessionView](ctx, c, "/v1/sessions", params, always)
+	return post[api.SessionView](ctx, c, "/v1/sessions", params, always)
 }
 
 // GetSession returns a session. Errors: [ErrNotFound].
-func (c *Client) GetSession(ctx context.Context, sessionID string) (*SessionView, error) {
+func (c *Client) GetSession(ctx context.Context, sessionID string) (*api.SessionView, error) {
 	path, err := route("/v1/sessions", sessionID)
 	if err != nil {
 		return nil, err
 	}
-	return get[SessionView](ctx, c, path, nil)
+	return get[api.SessionView](ctx, c, path, nil)
 }
 
 // SessionListParams choose sessions. Empty members choose all.
 type SessionListParams struct {
-	Status  Status
+	Status  api.Status
 	AgentID string
 	PageParams
 }
 
 // ListSessions returns one page of sessions in the order of their ids.
-func (c *Client) ListSessions(ctx context.Context, params SessionListParams) (*Page[SessionSummary], error) {
+func (c *Client) ListSessions(ctx context.Context, params SessionListParams) (*Page[api.SessionSummaryView], error) {
 	query := params.query()
 	set(query, "status", string(params.Status))
 	set(query, "agent_id", params.AgentID)
-	return get[Page[SessionSummary]](ctx, c, "/v1/sessions", query)
+	return get[Page[api.SessionSummaryView]](ctx, c, "/v1/sessions", query)
 }
 
 // AllSessions walks all pages of [Client.ListSessions]. It ends after the first
 // error.
-func (c *Client) AllSessions(ctx context.Context, params SessionListParams) iter.Seq2[SessionSummary, error] {
-	return walk(params.PageParams, func(page PageParams) (*Page[SessionSummary], error) {
+func (c *Client) AllSessions(ctx context.Context, params SessionListParams) iter.Seq2[api.SessionSummaryView, error] {
+	return walk(params.PageParams, func(page PageParams) (*Page[api.SessionSummaryView], error) {
 		params.PageParams = page
 		return c.ListSessions(ctx, params)
 	})
@@ -67,8 +69,8 @@ func (c *Client) AllSessions(ctx context.Context, params SessionListParams) iter
 // InterruptResult says what an interrupt did.
 type InterruptResult struct {
 	// Interrupted is false when there was nothing to interrupt.
-	Interrupted bool        `json:"interrupted"`
-	Session     SessionView `json:"session"`
+	Interrupted bool            `json:"interrupted"`
+	Session     api.SessionView `json:"session"`
 }
 
 // InterruptSession interrupts the session's active run and declines the parent
@@ -84,17 +86,17 @@ func (c *Client) InterruptSession(ctx context.Context, sessionID, reason string)
 
 // EndSession ends a session: its runs are cancelled and no run is taken any more.
 // The reason may be empty. Errors: [ErrNotFound].
-func (c *Client) EndSession(ctx context.Context, sessionID, reason string) (*SessionView, error) {
+func (c *Client) EndSession(ctx context.Context, sessionID, reason string) (*api.SessionView, error) {
 	path, err := route("/v1/sessions", sessionID, "end")
 	if err != nil {
 		return nil, err
 	}
-	return post[SessionView](ctx, c, path, reasonBody{reason}, always)
+	return post[api.SessionView](ctx, c, path, reasonBody{reason}, always)
 }
 
 // SessionResult is the session after a call, and whether that call was a repeat.
 type SessionResult struct {
-	SessionView
+	api.SessionView
 	// Replayed: the idempotency key had been used for the same call.
 	Replayed bool `json:"-"`
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // StreamEvent is one thing that a stream tells. Exactly one of Session, Run, Inbox,
@@ -24,13 +23,13 @@ type StreamEvent struct {
 	// in the inbox.
 	ID string
 	// Session is a snapshot, of a stream of a session.
-	Session *SessionView
+	Session *api.SessionView
 	// Run is a snapshot, of a stream of a run.
-	Run *RunView
+	Run *api.RunView
 	// Inbox is a snapshot, of the stream of the inbox.
-	Inbox *InboxView
+	Inbox *api.InboxView
 	// Event is what happened next.
-	Event *RunEventEntry
+	Event *api.RunEventEntry
 	// Gap says why what follows does not join on to what was seen before: "ahead" when
 	// the log has no event with the id after which it was asked for; in the inbox "missed"
 	// when the service may not have heard of everything, "slow" when the caller is too far
@@ -78,7 +77,7 @@ type followed interface {
 
 // streamedEvent is an entry with the type of its event.
 type streamedEvent struct {
-	RunEventEntry
+	api.RunEventEntry
 	name string
 }
 
@@ -312,7 +311,7 @@ func (s *sessionStream) path() (string, error) { return route("/v1/sessions", s.
 func (s *sessionStream) numbered() bool { return true }
 
 func (s *sessionStream) snapshot(data []byte, event *StreamEvent) (bool, error) {
-	event.Session = &SessionView{}
+	event.Session = &api.SessionView{}
 	err := json.Unmarshal(data, event.Session)
 	return event.Session.Status == api.SessionEnded, err
 }
@@ -338,18 +337,18 @@ func (s *runStream) path() (string, error) { return route("/v1/runs", s.runID, "
 func (s *runStream) numbered() bool { return true }
 
 func (s *runStream) snapshot(data []byte, event *StreamEvent) (bool, error) {
-	event.Run = &RunView{}
+	event.Run = &api.RunView{}
 	err := json.Unmarshal(data, event.Run)
-	return model.Terminal(event.Run.Status), err
+	return terminal(event.Run.Status), err
 }
 
 func (s *runStream) ends(event *streamedEvent) bool {
-	return event.RunID == s.runID && model.Terminal(Status(event.name))
+	return event.RunID == s.runID && terminal(api.Status(event.name))
 }
 
 func (s *runStream) over(ctx context.Context, after string) (bool, error) {
 	run, err := s.client.GetRun(ctx, s.runID)
-	if err != nil || !model.Terminal(run.Status) {
+	if err != nil || !terminal(run.Status) {
 		return false, err
 	}
 	left, err := s.client.ListRunEvents(ctx, s.runID, EventListParams{After: after, Limit: 1})

@@ -5,6 +5,8 @@ import (
 	"iter"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // StreamInbox follows what is open in all sessions: a snapshot, and then every event
@@ -27,7 +29,7 @@ func (inboxStream) path() (string, error) { return "/v1/stream", nil }
 func (inboxStream) numbered() bool { return false }
 
 func (inboxStream) snapshot(data []byte, event *StreamEvent) (bool, error) {
-	event.Inbox = &InboxView{}
+	event.Inbox = &api.InboxView{}
 	return false, json.Unmarshal(data, event.Inbox)
 }
 

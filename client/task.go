@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // Task is one claimed run in the hands of its handler. Its methods may be called by
@@ -17,7 +19,7 @@ import (
 // [ErrLeaseLost] and [ErrCancelled] the handler's context has ended too.
 type Task struct {
 	client *Client
-	claim  Claim
+	claim  api.Claim
 	// wait is how long one long-poll for decisions is held.
 	wait    time.Duration
 	leaseMs int64
@@ -40,7 +42,7 @@ type Task struct {
 // errEnded is told to those who wait for a decision on a run that the handler ended.
 var errEnded = fmt.Errorf("%w: the handler has ended the run", ErrRunState)
 
-func newTask(ctx context.Context, c *Client, claim Claim, options WorkerOptions) *Task {
+func newTask(ctx context.Context, c *Client, claim api.Claim, options WorkerOptions) *Task {
 	t := &Task{client: c, claim: claim, wait: options.PollWait, leaseMs: options.LeaseMs}
 	t.ctx, t.stop = context.WithCancelCause(ctx)
 	t.attachment = newAttachment(claim.Resume)
@@ -48,7 +50,7 @@ func newTask(ctx context.Context, c *Client, claim Claim, options WorkerOptions)
 }
 
 // Run returns the run as it was claimed.
-func (t *Task) Run() RunView { return t.claim.Run }
+func (t *Task) Run() api.RunView { return t.claim.Run }
 
 // RunID returns the id of the run.
 func (t *Task) RunID() string { return t.claim.Run.RunID }
@@ -63,7 +65,7 @@ func (t *Task) Attempt() int64 { return t.claim.Attempt }
 func (t *Task) Fence() string { return t.claim.Lease.Fence }
 
 // Input returns the run's input as it was given.
-func (t *Task) Input() JSON { return t.claim.Input }
+func (t *Task) Input() api.JSON { return t.claim.Input }
 
 // DecodeInput decodes the input into what the pointer points to. Names of members
 // match in any case, as encoding/json has it.
@@ -75,7 +77,7 @@ func (t *Task) DecodeInput(into any) error {
 }
 
 // Checkpoint returns the checkpoint as it was claimed; nil when there was none.
-func (t *Task) Checkpoint() JSON { return t.claim.Checkpoint }
+func (t *Task) Checkpoint() api.JSON { return t.claim.Checkpoint }
 
 // DecodeCheckpoint decodes the checkpoint as DecodeInput does, and reports whether
 // there was one.
@@ -91,7 +93,7 @@ func (t *Task) DecodeCheckpoint(into any) (bool, error) {
 
 // Resume returns what was settled since the run was suspended, or since its last
 // checkpoint; nil when nothing was.
-func (t *Task) Resume() *Resume { return t.claim.Resume }
+func (t *Task) Resume() *api.Resume { return t.claim.Resume }
 
 // SaveCheckpoint stores a checkpoint of any value with a JSON form, which a later
 // claim is handed. It counts as having taken in the decisions that Approve and Ask
@@ -124,7 +126,7 @@ func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint any) error {
 // instead and the handler goes on. So a handler may begin from the top every time.
 // Errors besides the usual: [ErrIDConflict] when an id was used for another request;
 // [ErrInvalid]. Hold must not be set: use Approve and Ask to wait in place.
-func (t *Task) Suspend(ctx context.Context, suspension Suspension) (*Resume, error) {
+func (t *Task) Suspend(ctx context.Context, suspension api.Suspension) (*api.Resume, error) {
 	if suspension.Hold {
 		return nil, fmt.Errorf("%w: a task that holds on waits with Approve and Ask", ErrInvalid)
 	}
@@ -161,7 +163,7 @@ func (t *Task) Suspend(ctx context.Context, suspension Suspension) (*Resume, err
 // Complete ends the run with an output of any value with a JSON form; nil for none.
 // What is still open is recorded expired.
 func (t *Task) Complete(ctx context.Context, output any) error {
-	var text JSON
+	var text api.JSON
 	if output != nil {
 		var err error
 		if text, err = EncodeJSON(output); err != nil {
@@ -189,7 +191,7 @@ func (t *Task) Emit(ctx context.Context, events ...any) error {
 	if len(events) == 0 {
 		return nil
 	}
-	texts := make([]JSON, len(events))
+	texts := make([]api.JSON, len(events))
 	for i, event := range events {
 		var err error
 		if texts[i], err = EncodeJSON(event); err != nil {

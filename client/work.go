@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // The calls of this file are what a worker does. [Worker] makes them for a handler;
@@ -28,9 +30,9 @@ type ClaimRunsParams struct {
 // ClaimRuns returns runs with their leases; none when the wait ran out. It is not
 // repeated when its reply is lost: the runs that may have been claimed become
 // claimable again when their leases lapse. Errors: [ErrInvalid].
-func (c *Client) ClaimRuns(ctx context.Context, params ClaimRunsParams) ([]Claim, error) {
+func (c *Client) ClaimRuns(ctx context.Context, params ClaimRunsParams) ([]api.Claim, error) {
 	var result struct {
-		Claims []Claim `json:"claims"`
+		Claims []api.Claim `json:"claims"`
 	}
 	_, err := c.do(ctx, call{
 		method: http.MethodPost, path: "/v1/runs/claim", body: params, out: &result,
@@ -41,12 +43,12 @@ func (c *Client) ClaimRuns(ctx context.Context, params ClaimRunsParams) ([]Claim
 
 // ClaimRun claims this run. It is not repeated when its reply is lost. Errors:
 // [ErrNotFound], [ErrRunNotClaimable], [ErrInvalid].
-func (c *Client) ClaimRun(ctx context.Context, runID string, options ClaimOptions) (*Claim, error) {
+func (c *Client) ClaimRun(ctx context.Context, runID string, options api.ClaimOptions) (*api.Claim, error) {
 	path, err := route("/v1/runs", runID, "claim")
 	if err != nil {
 		return nil, err
 	}
-	return post[Claim](ctx, c, path, options, ifNotTaken)
+	return post[api.Claim](ctx, c, path, options, ifNotTaken)
 }
 
 // HeartbeatParams extend a lease.
@@ -55,7 +57,7 @@ type HeartbeatParams struct {
 	// LeaseMs counts from now; 30,000 when 0.
 	LeaseMs int64 `json:"lease_ms,omitzero"`
 	// Checkpoint is stored when it is not nil.
-	Checkpoint JSON `json:"checkpoint,omitzero"`
+	Checkpoint api.JSON `json:"checkpoint,omitzero"`
 	// SettledAfter says which decisions the checkpoint has taken in; see Suspension.
 	SettledAfter *int64 `json:"settled_after,omitempty,string"`
 }
@@ -78,14 +80,14 @@ func (c *Client) Heartbeat(ctx context.Context, runID string, params HeartbeatPa
 
 // SuspendResult is the reply of a suspend.
 type SuspendResult struct {
-	Run RunView `json:"run"`
+	Run api.RunView `json:"run"`
 	// Resume is set when everything was settled at once; the lease goes on.
-	Resume *Resume `json:"resume,omitempty"`
+	Resume *api.Resume `json:"resume,omitempty"`
 }
 
 type suspendBody struct {
 	Fence string `json:"fence"`
-	Suspension
+	api.Suspension
 }
 
 // Suspend raises requests and waits for them. Unless Hold is set or the result has
@@ -93,7 +95,7 @@ type suspendBody struct {
 // so that the call can be repeated. Errors besides the usual: [ErrIDConflict] when
 // a request id was used in this run before, or the suspension id for something
 // else; [ErrInvalid].
-func (c *Client) Suspend(ctx context.Context, runID, fence string, suspension Suspension) (*SuspendResult, error) {
+func (c *Client) Suspend(ctx context.Context, runID, fence string, suspension api.Suspension) (*SuspendResult, error) {
 	path, err := route("/v1/runs", runID, "suspend")
 	if err != nil {
 		return nil, err
@@ -110,12 +112,12 @@ func (c *Client) Suspend(ctx context.Context, runID, fence string, suspension Su
 // decisions, as soon as there is something, or nothing after the wait, which is at
 // most 60 seconds and is rounded up to whole ones. The first cursor is "0", the next
 // one Settled.After.
-func (c *Client) AwaitSettled(ctx context.Context, runID, fence, after string, wait time.Duration) (*Settled, error) {
+func (c *Client) AwaitSettled(ctx context.Context, runID, fence, after string, wait time.Duration) (*api.Settled, error) {
 	path, err := route("/v1/runs", runID, "resume")
 	if err != nil {
 		return nil, err
 	}
-	settled := new(Settled)
+	settled := new(api.Settled)
 	_, err = c.do(ctx, call{
 		method: http.MethodGet, path: path, query: url.Values{"fence": {fence}, "after": {after}},
 		prefer: wait, held: wait, out: settled, repeat: always,
@@ -129,12 +131,12 @@ func (c *Client) AwaitSettled(ctx context.Context, runID, fence, after string, w
 // Withdraw takes back a request that an attached worker no longer needs. The reason
 // may be empty. Errors besides the usual: [ErrAlreadyDecided] when somebody else
 // settled it.
-func (c *Client) Withdraw(ctx context.Context, runID, requestID, fence, reason string) (*RunView, error) {
+func (c *Client) Withdraw(ctx context.Context, runID, requestID, fence, reason string) (*api.RunView, error) {
 	path, err := route("/v1/runs", runID, "requests", requestID, "withdraw")
 	if err != nil {
 		return nil, err
 	}
-	return post[RunView](ctx, c, path, struct {
+	return post[api.RunView](ctx, c, path, struct {
 		Fence  string `json:"fence"`
 		Reason string `json:"reason,omitempty"`
 	}{fence, reason}, always)
@@ -143,7 +145,7 @@ func (c *Client) Withdraw(ctx context.Context, runID, requestID, fence, reason s
 // AppendEvents adds events to the session's log and returns the id of the last. Each
 // is an object with a "type"; "output" also becomes an output record. It is not
 // repeated when its reply is lost. Errors besides the usual: [ErrInvalid].
-func (c *Client) AppendEvents(ctx context.Context, runID, fence string, events []JSON) (lastEventID string, err error) {
+func (c *Client) AppendEvents(ctx context.Context, runID, fence string, events []api.JSON) (lastEventID string, err error) {
 	path, err := route("/v1/runs", runID, "events")
 	if err != nil {
 		return "", err
@@ -151,8 +153,8 @@ func (c *Client) AppendEvents(ctx context.Context, runID, fence string, events [
 	result, err := post[struct {
 		LastEventID string `json:"last_event_id"`
 	}](ctx, c, path, struct {
-		Fence  string `json:"fence"`
-		Events []JSON `json:"events"`
+		Fence  string     `json:"fence"`
+		Events []api.JSON `json:"events"`
 	}{fence, events}, ifNotTaken)
 	if err != nil {
 		return "", err
@@ -161,24 +163,24 @@ func (c *Client) AppendEvents(ctx context.Context, runID, fence string, events [
 }
 
 // CompleteRun ends a run with its output, which may be nil.
-func (c *Client) CompleteRun(ctx context.Context, runID, fence string, output JSON) (*RunView, error) {
+func (c *Client) CompleteRun(ctx context.Context, runID, fence string, output api.JSON) (*api.RunView, error) {
 	path, err := route("/v1/runs", runID, "complete")
 	if err != nil {
 		return nil, err
 	}
-	return post[RunView](ctx, c, path, struct {
-		Fence  string `json:"fence"`
-		Output JSON   `json:"output,omitzero"`
+	return post[api.RunView](ctx, c, path, struct {
+		Fence  string   `json:"fence"`
+		Output api.JSON `json:"output,omitzero"`
 	}{fence, output}, always)
 }
 
 // FailRun ends a run with an error.
-func (c *Client) FailRun(ctx context.Context, runID, fence, message string) (*RunView, error) {
+func (c *Client) FailRun(ctx context.Context, runID, fence, message string) (*api.RunView, error) {
 	path, err := route("/v1/runs", runID, "fail")
 	if err != nil {
 		return nil, err
 	}
-	return post[RunView](ctx, c, path, struct {
+	return post[api.RunView](ctx, c, path, struct {
 		Fence string `json:"fence"`
 		Error string `json:"error"`
 	}{fence, message}, always)
@@ -186,13 +188,13 @@ func (c *Client) FailRun(ctx context.Context, runID, fence, message string) (*Ru
 
 // ReleaseRun gives a run back unfinished; it is claimable at once. The checkpoint is
 // stored when it is not nil.
-func (c *Client) ReleaseRun(ctx context.Context, runID, fence string, checkpoint JSON) (*RunView, error) {
+func (c *Client) ReleaseRun(ctx context.Context, runID, fence string, checkpoint api.JSON) (*api.RunView, error) {
 	path, err := route("/v1/runs", runID, "release")
 	if err != nil {
 		return nil, err
 	}
-	return post[RunView](ctx, c, path, struct {
-		Fence      string `json:"fence"`
-		Checkpoint JSON   `json:"checkpoint,omitzero"`
+	return post[api.RunView](ctx, c, path, struct {
+		Fence      string   `json:"fence"`
+		Checkpoint api.JSON `json:"checkpoint,omitzero"`
 	}{fence, checkpoint}, always)
 }

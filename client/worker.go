@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -13,7 +14,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Handler does the work of one run. When it returns
@@ -113,7 +113,7 @@ func NewWorker(c *Client, options WorkerOptions) (*Worker, error) {
 	switch {
 	case c == nil:
 		return nil, fmt.Errorf("%w: the client is nil", ErrInvalid)
-	case !refusal.ValidID(o.WorkerID):
+	case !validID(o.WorkerID):
 		return nil, fmt.Errorf("%w: WorkerID must have 1 to 200 characters of A-Z a-z 0-9 . _ : -", ErrInvalid)
 	case o.Concurrency < 0:
 		return nil, fmt.Errorf("%w: Concurrency must not be negative", ErrInvalid)
@@ -127,6 +127,13 @@ func NewWorker(c *Client, options WorkerOptions) (*Worker, error) {
 	return &Worker{client: c, options: o}, nil
 }
 
+// idPattern is what the service takes as an identifier.
+var idPattern = regexp.MustCompile(`^[A-Za-z0-9._:-]+$`)
+
+func validID(id string) bool {
+	return len(id) <= api.MaxIDLength && idPattern.MatchString(id) && id != "." && id != ".."
+}
+
 // WorkerID returns the name of the worker in leases.
 func (w *Worker) WorkerID() string { return w.options.WorkerID }
 
@@ -137,7 +144,7 @@ func defaultWorkerID() (string, error) {
 		host = "host"
 	}
 	host = strings.Map(func(r rune) rune {
-		if refusal.ValidID("x" + string(r)) {
+		if validID("x" + string(r)) {
 			return r
 		}
 		return '-'
@@ -164,7 +171,7 @@ func (w *Worker) Run(ctx context.Context, handler Handler) error {
 	handlerCtx, stopHandlers := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stopHandlers(nil)
 	var handlers sync.WaitGroup
-	err := w.claim(ctx, func(claim Claim, done func()) {
+	err := w.claim(ctx, func(claim api.Claim, done func()) {
 		handlers.Go(func() {
 			defer done()
 			if ctx.Err() != nil {

@@ -20,7 +20,7 @@ const finishTimeout = 30 * time.Second
 
 // claim claims runs while there is room, until the context ends or the service
 // refuses for good. Each run is started with a function to call when it is done.
-func (w *Worker) claim(ctx context.Context, start func(claim Claim, done func())) error {
+func (w *Worker) claim(ctx context.Context, start func(claim api.Claim, done func())) error {
 	room := make(chan struct{}, w.options.Concurrency)
 	leave := func() {
 		select {
@@ -104,7 +104,7 @@ type panicked struct{ value any }
 func (p panicked) Error() string { return fmt.Sprintf("handler panicked: %v", p.value) }
 
 // work hands one run to the handler and ends it as the outcome says.
-func (w *Worker) work(ctx context.Context, claim Claim, handler Handler) {
+func (w *Worker) work(ctx context.Context, claim api.Claim, handler Handler) {
 	t := newTask(ctx, w.client, claim, w.options)
 	beatCtx, stopBeat := context.WithCancel(context.WithoutCancel(ctx))
 	var beating sync.WaitGroup
@@ -156,7 +156,7 @@ func (w *Worker) finish(t *Task, outcome error) {
 }
 
 // release gives back a run that was claimed while the worker began to stop.
-func (w *Worker) release(ctx context.Context, claim Claim) {
+func (w *Worker) release(ctx context.Context, claim api.Claim) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 	if _, err := w.client.ReleaseRun(ctx, claim.Run.RunID, claim.Lease.Fence, nil); err != nil {

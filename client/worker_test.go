@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -26,11 +27,11 @@ func TestWhatAHandlerReturnsEndsTheRun(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		handler client.Handler
-		status  client.Status
+		status  api.Status
 		output  string
 		error   string
 	}{
-		"nil": {handler: func(context.Context, *client.Task) error { return nil }, status: client.StatusCompleted},
+		"nil": {handler: func(context.Context, *client.Task) error { return nil }, status: api.StatusCompleted},
 		"output": {
 			handler: func(ctx context.Context, task *client.Task) error {
 				var input struct{ Name string }
@@ -39,23 +40,23 @@ func TestWhatAHandlerReturnsEndsTheRun(t *testing.T) {
 				}
 				return task.Complete(ctx, "hello "+input.Name)
 			},
-			status: client.StatusCompleted, output: `"hello run"`,
+			status: api.StatusCompleted, output: `"hello run"`,
 		},
-		"error":        {handler: func(context.Context, *client.Task) error { return errors.New("no\x00 luck") }, status: client.StatusFailed, error: "no luck"},
-		"error, empty": {handler: func(context.Context, *client.Task) error { return errors.New("") }, status: client.StatusFailed, error: "failed without a text"},
+		"error":        {handler: func(context.Context, *client.Task) error { return errors.New("no\x00 luck") }, status: api.StatusFailed, error: "no luck"},
+		"error, empty": {handler: func(context.Context, *client.Task) error { return errors.New("") }, status: api.StatusFailed, error: "failed without a text"},
 		"failed": {
 			handler: func(ctx context.Context, task *client.Task) error { return task.Fail(ctx, "own words") },
-			status:  client.StatusFailed, error: "own words",
+			status:  api.StatusFailed, error: "own words",
 		},
-		"panic":  {handler: func(context.Context, *client.Task) error { panic("ouch") }, status: client.StatusFailed, error: "handler panicked: ouch"},
-		"goexit": {handler: func(context.Context, *client.Task) error { runtime.Goexit(); return nil }, status: client.StatusFailed, error: "handler ended its goroutine"},
+		"panic":  {handler: func(context.Context, *client.Task) error { panic("ouch") }, status: api.StatusFailed, error: "handler panicked: ouch"},
+		"goexit": {handler: func(context.Context, *client.Task) error { runtime.Goexit(); return nil }, status: api.StatusFailed, error: "handler ended its goroutine"},
 		"false ErrSuspended": {
 			handler: func(context.Context, *client.Task) error { return client.ErrSuspended },
-			status:  client.StatusFailed, error: "handler returned ErrSuspended without having suspended the run",
+			status:  api.StatusFailed, error: "handler returned ErrSuspended without having suspended the run",
 		},
 		"endless error": {
 			handler: func(context.Context, *client.Task) error { return errors.New(strings.Repeat("é", 20_000)) },
-			status:  client.StatusFailed, error: strings.Repeat("é", 8192),
+			status:  api.StatusFailed, error: strings.Repeat("é", 8192),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +109,7 @@ func TestALeaseIsRenewedWhileTheHandlerWorks(t *testing.T) {
 			<-time.After(time.Minute)
 			return ctx.Err()
 		})
-		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
 		b.end()
 		require.Equal(b, 1, attempts)
 		require.Empty(b, b.reported())
@@ -126,7 +127,7 @@ func TestACancelledRunEndsItsHandler(t *testing.T) {
 			cause = context.Cause(ctx)
 			return cause
 		})
-		require.Equal(b, client.StatusCancelled, b.terminal("run").Status)
+		require.Equal(b, api.StatusCancelled, b.terminal("run").Status)
 		synctest.Wait()
 		<-time.After(time.Minute)
 		b.end()
@@ -179,7 +180,7 @@ func TestALeaseThatCannotBeRenewedIsLost(t *testing.T) {
 			return cause
 		})
 		<-handled
-		require.Equal(b, client.StatusCompleted, b.terminal("run").Status, "another attempt took it")
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status, "another attempt took it")
 		b.end()
 		require.ErrorIs(b, cause, client.ErrLeaseLost)
 		require.NotEmpty(b, b.reported())
@@ -189,11 +190,11 @@ func TestALeaseThatCannotBeRenewedIsLost(t *testing.T) {
 func TestSuspendLetsGoAndTheNextClaimHasTheDecisions(t *testing.T) {
 	inBubble(t, func(b *rig) {
 		b.submit("run")
-		var resumed []*client.Resume
+		var resumed []*api.Resume
 		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
 			// From the top each time, with two suspensions in a row.
 			for _, id := range []string{"first", "second"} {
-				resume, err := task.Suspend(ctx, client.Suspension{Approvals: []client.ApprovalRequest{approval(id, id)}})
+				resume, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval(id, id)}})
 				if err != nil {
 					return err
 				}
@@ -221,7 +222,7 @@ func TestSuspendGivesNoDecisionForOtherArguments(t *testing.T) {
 		b.submit("run")
 		command := "ls"
 		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
-			_, err := task.Suspend(ctx, client.Suspension{Approvals: []client.ApprovalRequest{approval("a", command)}})
+			_, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("a", command)}})
 			command = "rm -rf /"
 			return err
 		})
@@ -229,7 +230,7 @@ func TestSuspendGivesNoDecisionForOtherArguments(t *testing.T) {
 		b.allow("run", "a")
 		run := b.terminal("run")
 		b.end()
-		require.Equal(b, client.StatusFailed, run.Status)
+		require.Equal(b, api.StatusFailed, run.Status)
 		require.Contains(b, run.Error, client.ErrIDConflict.Error())
 	})
 }
@@ -281,9 +282,9 @@ func TestAWorkerDrains(t *testing.T) {
 		require.Equal(b, 10*time.Second, time.Since(begin))
 		require.NoError(b, causes["quick"])
 		require.ErrorIs(b, causes["slow"], client.ErrWorkerStopped)
-		require.Equal(b, client.StatusCompleted, b.service.record("quick").Run.Status)
+		require.Equal(b, api.StatusCompleted, b.service.record("quick").Run.Status)
 		slow := b.service.record("slow").Run
-		require.Equal(b, client.StatusRunning, slow.Status)
+		require.Equal(b, api.StatusRunning, slow.Status)
 		require.Equal(b, model.LeaseReleased, slow.LeaseEnd, "another worker may take it at once")
 	})
 }
@@ -310,7 +311,7 @@ func TestAWorkerOutlivesAnUnavailableService(t *testing.T) {
 		b.start(client.WorkerOptions{}, func(context.Context, *client.Task) error { return nil })
 		<-time.After(10 * time.Minute)
 		b.service.setBefore(nil)
-		require.Equal(b, client.StatusCompleted, b.terminal("run").Status)
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
 		b.end()
 		require.NotEmpty(b, b.reported())
 		require.Less(b, len(b.reported()), 1000, "it pauses between attempts")
@@ -369,7 +370,7 @@ func TestFilesImportOnlyTheWire(t *testing.T) {
 		require.NoError(t, err)
 		for line := range strings.Lines(string(text)) {
 			if path, found := strings.CutPrefix(strings.TrimSpace(line), `"github.com/holdpoint/holdpoint/`); found {
-				require.Equal(t, `runs"`, path, file)
+				require.Equal(t, `api"`, path, file)
 			}
 		}
 	}

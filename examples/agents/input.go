@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -70,7 +71,7 @@ func planOf(task *client.Task) ([]string, error) {
 	return commands, nil
 }
 
-func decode(text client.JSON, into any) error {
+func decode(text api.JSON, into any) error {
 	if err := json.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("read %.80s: %w", text, err)
 	}

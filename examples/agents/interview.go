@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -30,7 +31,7 @@ type service struct {
 
 // Handle is the [client.Handler] of the agent.
 func (a *Interview) Handle(ctx context.Context, task *client.Task) error {
-	resume, err := task.Suspend(ctx, client.Suspension{SuspensionID: "interview", Questions: interviewQuestions()})
+	resume, err := task.Suspend(ctx, api.Suspension{SuspensionID: "interview", Questions: interviewQuestions()})
 	if err != nil {
 		return err // ErrSuspended, while there are no answers yet
 	}
@@ -52,31 +53,31 @@ func (a *Interview) Handle(ctx context.Context, task *client.Task) error {
 	return task.Complete(ctx, map[string]any{"written": path, "content": asked.yaml()})
 }
 
-func interviewQuestions() []client.UserQuestionRequest {
-	return []client.UserQuestionRequest{
+func interviewQuestions() []api.UserQuestionRequest {
+	return []api.UserQuestionRequest{
 		{
 			ID: "shape", ToolCallID: "ask-shape",
-			Questions: []client.UserQuestion{
+			Questions: []api.UserQuestion{
 				{ID: "name", Header: "Name", Question: "What should the service be called?"},
-				{ID: "database", Header: "Database", Question: "Which database should it use?", Options: []client.QuestionOption{
+				{ID: "database", Header: "Database", Question: "Which database should it use?", Options: []api.QuestionOption{
 					{ID: "postgres", Label: "Postgres", Description: "for many replicas"},
 					{ID: "sqlite", Label: "SQLite", Description: "one process, one file"},
 				}},
-				{ID: "features", Header: "Features", Question: "What does it need from the start?", MultiSelect: true, Options: []client.QuestionOption{
+				{ID: "features", Header: "Features", Question: "What does it need from the start?", MultiSelect: true, Options: []api.QuestionOption{
 					{ID: "metrics", Label: "Metrics"}, {ID: "tracing", Label: "Tracing"}, {ID: "auth", Label: "Sign-in"},
 				}},
 			},
 		},
 		{
 			ID: "replicas", ToolCallID: "ask-replicas", Kind: "number",
-			Payload:        client.JSON(`{"question":"How many replicas, 1 to 10?"}`),
-			ResponseSchema: client.JSON(`{"type":"integer","minimum":1,"maximum":10}`),
+			Payload:        api.JSON(`{"question":"How many replicas, 1 to 10?"}`),
+			ResponseSchema: api.JSON(`{"type":"integer","minimum":1,"maximum":10}`),
 		},
 	}
 }
 
 // readAnswers returns nil when the person declined to answer.
-func readAnswers(resume *client.Resume) (*service, error) {
+func readAnswers(resume *api.Resume) (*service, error) {
 	asked := &service{}
 	for _, settled := range resume.Questions {
 		if settled.Resolution.Declined {
@@ -102,7 +103,7 @@ func readAnswers(resume *client.Resume) (*service, error) {
 }
 
 // chosen returns the options that were chosen, and what the person wrote besides.
-func chosen(answer client.LabelledAnswer) []string {
+func chosen(answer api.LabelledAnswer) []string {
 	if answer.FreeformAnswer == "" {
 		return answer.SelectedOptionIDs
 	}

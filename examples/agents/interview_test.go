@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/examples/agents"
 )
@@ -16,13 +17,13 @@ type written struct {
 	Why     string `json:"why"`
 }
 
-func answer(t *testing.T, c *client.Client, runID string, resolution client.UserQuestionResolution) {
+func answer(t *testing.T, c *client.Client, runID string, resolution api.UserQuestionResolution) {
 	t.Helper()
 	_, err := c.AnswerRunQuestion(t.Context(), runID, client.AnswerQuestionParams{Resolution: resolution})
 	require.NoError(t, err)
 }
 
-var shape = client.UserQuestionResolution{RequestID: "shape", Answers: []client.UserQuestionAnswer{
+var shape = api.UserQuestionResolution{RequestID: "shape", Answers: []api.UserQuestionAnswer{
 	{QuestionID: "name", FreeformAnswer: "orders"},
 	{QuestionID: "database", SelectedOptionIDs: []string{"sqlite"}},
 	{QuestionID: "features", SelectedOptionIDs: []string{"auth"}, FreeformAnswer: "a map"},
@@ -36,12 +37,12 @@ func TestAnInterview(t *testing.T) {
 	runID := begin(t, c, agents.InterviewAgent, nil)
 	require.Len(t, rests(t, c, runID).PendingQuestions, 2, "all at once")
 	answer(t, c, runID, shape)
-	require.Equal(t, client.StatusWaitingForUserQuestion, rests(t, c, runID).Status)
+	require.Equal(t, api.StatusWaitingForUserQuestion, rests(t, c, runID).Status)
 	_, err := c.AnswerRunQuestion(t.Context(), runID, client.AnswerQuestionParams{
-		Resolution: client.UserQuestionResolution{RequestID: "replicas", Value: client.JSON(`11`)},
+		Resolution: api.UserQuestionResolution{RequestID: "replicas", Value: api.JSON(`11`)},
 	})
 	require.ErrorIs(t, err, client.ErrInvalid)
-	answer(t, c, runID, client.UserQuestionResolution{RequestID: "replicas", Value: client.JSON(`3`)})
+	answer(t, c, runID, api.UserQuestionResolution{RequestID: "replicas", Value: api.JSON(`3`)})
 	done := output[written](t, c, runID)
 	content, err := os.ReadFile(done.Written)
 	require.NoError(t, err)
@@ -57,7 +58,7 @@ func TestADeclinedInterviewWritesNothing(t *testing.T) {
 	runID := begin(t, c, agents.InterviewAgent, nil)
 	rests(t, c, runID)
 	answer(t, c, runID, shape)
-	answer(t, c, runID, client.UserQuestionResolution{RequestID: "replicas", Declined: true})
+	answer(t, c, runID, api.UserQuestionResolution{RequestID: "replicas", Declined: true})
 	done := output[written](t, c, runID)
 	require.Empty(t, done.Written)
 	require.Contains(t, done.Why, "rather not")

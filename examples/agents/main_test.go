@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs/claims"
@@ -80,9 +81,9 @@ func begin(t *testing.T, c *client.Client, agentID string, input any) (runID str
 }
 
 // rests returns the run once it waits for a person or is over.
-func rests(t *testing.T, c *client.Client, runID string) *client.RunView {
+func rests(t *testing.T, c *client.Client, runID string) *api.RunView {
 	t.Helper()
-	var view *client.RunView
+	var view *api.RunView
 	require.Eventually(t, func() bool {
 		var err error
 		view, err = c.GetRun(t.Context(), runID)
@@ -92,12 +93,12 @@ func rests(t *testing.T, c *client.Client, runID string) *client.RunView {
 }
 
 // decide settles the one open approval of a run.
-func decide(t *testing.T, c *client.Client, runID string, resolution client.ApprovalResolution) {
+func decide(t *testing.T, c *client.Client, runID string, resolution api.ApprovalResolution) {
 	t.Helper()
 	view := rests(t, c, runID)
 	require.Len(t, view.PendingApprovals, 1, "%s %s", view.Status, view.Error)
 	resolution.RequestID = view.PendingApprovals[0].ID
-	_, err := c.ResolveRunApprovals(t.Context(), runID, client.ResolveApprovalsParams{Resolutions: []client.ApprovalResolution{resolution}})
+	_, err := c.ResolveRunApprovals(t.Context(), runID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{resolution}})
 	require.NoError(t, err)
 }
 
@@ -105,7 +106,7 @@ func decide(t *testing.T, c *client.Client, runID string, resolution client.Appr
 func output[T any](t *testing.T, c *client.Client, runID string) T {
 	t.Helper()
 	view := rests(t, c, runID)
-	require.Equal(t, client.StatusCompleted, view.Status, "%s", view.Error)
+	require.Equal(t, api.StatusCompleted, view.Status, "%s", view.Error)
 	var read T
 	require.NoError(t, json.Unmarshal(view.Output, &read))
 	return read

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -79,7 +80,7 @@ func (a *ShellPlan) step(ctx context.Context, task *client.Task, plan []string, 
 		if err != nil {
 			return stepResult{}, err
 		}
-		if decision.Outcome != client.OutcomeAllowed {
+		if decision.Outcome != api.OutcomeAllowed {
 			return stepResult{call.Input.Command, "denied", decision.Reason}, nil
 		}
 		// A person may have allowed another command than the one that was asked for.
@@ -103,34 +104,34 @@ func (a *ShellPlan) step(ctx context.Context, task *client.Task, plan []string, 
 // ask returns what was decided about a call. While nothing is, it lets go of the run
 // and returns [client.ErrSuspended]; the next claim comes here again and finds the
 // decision.
-func (a *ShellPlan) ask(ctx context.Context, task *client.Task, call toolCall, progress *shellProgress, steps int) (client.Resolution, error) {
+func (a *ShellPlan) ask(ctx context.Context, task *client.Task, call toolCall, progress *shellProgress, steps int) (api.Resolution, error) {
 	input, err := client.EncodeJSON(call.Input)
 	if err != nil {
-		return client.Resolution{}, err
+		return api.Resolution{}, err
 	}
 	checkpoint, err := client.EncodeJSON(progress)
 	if err != nil {
-		return client.Resolution{}, err
+		return api.Resolution{}, err
 	}
-	resume, err := task.Suspend(ctx, client.Suspension{
+	resume, err := task.Suspend(ctx, api.Suspension{
 		SuspensionID: call.ID,
-		Approvals: []client.ApprovalRequest{{
+		Approvals: []api.ApprovalRequest{{
 			ID: call.ID, ToolCallID: call.ID, ToolName: call.Name, Input: input,
 			Reason:      fmt.Sprintf("step %d of %d of the plan", progress.Next+1, steps),
 			Description: "Run this shell command?",
-			InputSchema: client.JSON(`{"type":"object","required":["command"],"properties":{"command":{"type":"string","minLength":1}}}`),
+			InputSchema: api.JSON(`{"type":"object","required":["command"],"properties":{"command":{"type":"string","minLength":1}}}`),
 		}},
 		Checkpoint: checkpoint,
 	})
 	if err != nil {
-		return client.Resolution{}, err
+		return api.Resolution{}, err
 	}
 	for _, settled := range resume.Approvals {
 		if settled.Request.ID == call.ID {
 			return settled.Resolution, nil
 		}
 	}
-	return client.Resolution{}, fmt.Errorf("the resume has no decision about %s", call.ID)
+	return api.Resolution{}, fmt.Errorf("the resume has no decision about %s", call.ID)
 }
 
 // commandTimeout bounds how long one command may take.

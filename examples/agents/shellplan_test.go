@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/examples/agents"
 )
@@ -25,7 +26,7 @@ type step struct {
 	Output  string `json:"output"`
 }
 
-var allow = client.ApprovalResolution{Behavior: client.BehaviorAllow}
+var allow = api.ApprovalResolution{Behavior: api.BehaviorAllow}
 
 func shellPlan(t *testing.T, c *client.Client) (directory string, stop func()) {
 	t.Helper()
@@ -78,7 +79,7 @@ func TestADeniedStepIsNotRun(t *testing.T) {
 	c := connect(t)
 	directory, _ := shellPlan(t, c)
 	runID := begin(t, c, agents.ShellPlanAgent, plan("touch a", "touch b"))
-	decide(t, c, runID, client.ApprovalResolution{Behavior: client.BehaviorDeny, Reason: "not that one"})
+	decide(t, c, runID, api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "not that one"})
 	decide(t, c, runID, allow)
 	require.Equal(t, []step{{"touch a", "denied", "not that one"}, {"touch b", "done", ""}}, output[steps](t, c, runID).Steps)
 	require.NoFileExists(t, filepath.Join(directory, "a"))
@@ -90,11 +91,11 @@ func TestAnEditedStepIsRunAsEdited(t *testing.T) {
 	c := connect(t)
 	directory, _ := shellPlan(t, c)
 	runID := begin(t, c, agents.ShellPlanAgent, plan("touch a"))
-	_, err := c.ResolveRunApprovals(t.Context(), runID, client.ResolveApprovalsParams{Resolutions: []client.ApprovalResolution{
-		{RequestID: rests(t, c, runID).PendingApprovals[0].ID, Behavior: client.BehaviorAllow, UpdatedInput: client.JSON(`{"command":""}`)},
+	_, err := c.ResolveRunApprovals(t.Context(), runID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{
+		{RequestID: rests(t, c, runID).PendingApprovals[0].ID, Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"command":""}`)},
 	}})
 	require.ErrorIs(t, err, client.ErrInvalid, "an edit must fit the schema")
-	decide(t, c, runID, client.ApprovalResolution{Behavior: client.BehaviorAllow, UpdatedInput: client.JSON(`{"command":"touch b"}`)})
+	decide(t, c, runID, api.ApprovalResolution{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"command":"touch b"}`)})
 	require.Equal(t, []step{{"touch b", "done", ""}}, output[steps](t, c, runID).Steps)
 	require.NoFileExists(t, filepath.Join(directory, "a"))
 	require.FileExists(t, filepath.Join(directory, "b"))
@@ -153,10 +154,10 @@ func TestRulesSettleSteps(t *testing.T) {
 	t.Parallel()
 	c := connect(t)
 	shellPlan(t, c)
-	_, err := c.AddRule(t.Context(), client.AddRuleParams{ToolName: "bash", Match: client.RuleMatch{Params: map[string]string{"command": "mkdir *"}}})
+	_, err := c.AddRule(t.Context(), client.AddRuleParams{ToolName: "bash", Match: api.RuleMatch{Params: map[string]string{"command": "mkdir *"}}})
 	require.NoError(t, err)
 	_, err = c.AddRule(t.Context(), client.AddRuleParams{
-		Effect: client.RuleDeny, ToolName: "bash", Reason: "never", Match: client.RuleMatch{Params: map[string]string{"command": "rm **"}},
+		Effect: api.RuleDeny, ToolName: "bash", Reason: "never", Match: api.RuleMatch{Params: map[string]string{"command": "rm **"}},
 	})
 	require.NoError(t, err)
 	runID := begin(t, c, agents.ShellPlanAgent, plan("mkdir a", "rm -rf a", "mkdir b"))
@@ -180,7 +181,7 @@ func TestPlansInEveryShape(t *testing.T) {
 	}
 	for _, input := range []any{map[string]any{"plan": []string{" "}}, nil, "ls", map[string]any{"plan": 7}} {
 		view := rests(t, c, begin(t, c, agents.ShellPlanAgent, input))
-		require.Equal(t, client.StatusFailed, view.Status, "%v", input)
+		require.Equal(t, api.StatusFailed, view.Status, "%v", input)
 		require.NotEmpty(t, view.Error)
 	}
 }

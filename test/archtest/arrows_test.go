@@ -32,37 +32,49 @@ type place struct {
 	never []string
 }
 
+// domain are the packages that the domain stands on.
+var domain = []string{"api", "runs/refusal", "runs/document", "runs/rules", "runs/model"}
+
+// with returns the packages together with those that the domain stands on.
+func with(names ...string) []string { return append(names, domain...) }
+
 // places is the package map of docs/architecture.md. The first line that matches a
 // package counts. Every package must match one, so that a new one is placed on
 // purpose.
 var places = []place{
 	{name: "."},
-	{name: "runs", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "runs/*", ours: []string{"runs"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "api", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	// The storeys of the domain, from the ground up.
+	{name: "runs/refusal", ours: []string{"api"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "runs/document", ours: []string{"api", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "runs/rules", ours: []string{"api", "runs/refusal", "runs/document"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "runs/model", ours: []string{"api", "runs/refusal", "runs/document", "runs/rules"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "runs", ours: domain, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "runs/*", ours: with("runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/failpoint", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "migrations", never: []string{pgx, sqlite, chi}},
-	{name: "store", ours: []string{"internal/failpoint", "runs", "migrations", "store/*"}, never: []string{chi}},
-	{name: "store/committer", ours: []string{"internal/failpoint", "runs"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "store/postgres", ours: []string{"internal/failpoint", "runs", "migrations", "store/committer"}, never: []string{sqlite, chi}},
-	{name: "store/sqlite", ours: []string{"internal/failpoint", "runs", "migrations", "store/committer"}, never: []string{pgx, chi}},
-	{name: "httpapi", ours: []string{"internal/failpoint", ".", "runs", "runs/*", "httpapi/*"}, never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/dialects", ours: []string{"internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream"}, never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "store", ours: with("internal/failpoint", "runs", "migrations", "store/*"), never: []string{chi}},
+	{name: "store/committer", ours: with("internal/failpoint", "runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "store/postgres", ours: with("internal/failpoint", "runs", "migrations", "store/committer"), never: []string{sqlite, chi}},
+	{name: "store/sqlite", ours: with("internal/failpoint", "runs", "migrations", "store/committer"), never: []string{pgx, chi}},
+	{name: "httpapi", ours: with("internal/failpoint", ".", "runs", "runs/*", "httpapi/*"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// A dialect links no other dialect.
-	{name: "httpapi/dialects/*", ours: []string{"internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects"}, never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/*", ours: []string{"internal/failpoint", "runs", "runs/*", "httpapi/wire"}, never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "client", ours: []string{"runs"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/*", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "client", ours: []string{"api"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	// An example is what anybody could write: it knows the client, and not what answers it.
-	{name: "examples/agents", ours: []string{"runs", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "examples/*", ours: []string{"runs", "client", "examples/agents"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli", ours: []string{"internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/agents"}},
-	{name: "cmd/*", ours: []string{"internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/agents", "cli"}},
+	{name: "examples/agents", ours: []string{"api", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "examples/*", ours: []string{"api", "client", "examples/agents"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/agents")},
+	{name: "cmd/*", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/agents", "cli")},
 
 	// What tests share. It is no part of the program; see forTests.
-	{name: "store/storebench", ours: []string{"internal/failpoint", "runs", "store/*", "store/*/*"}},
-	{name: "store/storetest", ours: []string{"internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*"}},
-	{name: "store/*/*", ours: []string{"internal/failpoint", "runs", "migrations", "store/*"}, never: []string{chi}},
-	{name: "test/*", ours: []string{"internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/agents", "cli"}},
-	{name: "test/*/*", ours: []string{"internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/agents", "cli", "test/*"}},
+	{name: "store/storebench", ours: with("internal/failpoint", "runs", "store/*", "store/*/*")},
+	{name: "store/storetest", ours: with("internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*")},
+	{name: "store/*/*", ours: with("internal/failpoint", "runs", "migrations", "store/*"), never: []string{chi}},
+	{name: "test/*", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/agents", "cli")},
+	{name: "test/*/*", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/agents", "cli", "test/*")},
 }
 
 // forTests are packages of the module and of others that the program must not link.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
@@ -112,7 +112,7 @@ func (r *reader) connections() int {
 
 // requireWhole shows that the frames are a snapshot and then every event of the log
 // after it, in order and each once, and that their folding leaves nothing open.
-func (r *reader) requireWhole(log []client.RunEventEntry) {
+func (r *reader) requireWhole(log []api.RunEventEntry) {
 	r.t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +125,7 @@ func (r *reader) requireWhole(log []client.RunEventEntry) {
 	for i, frame := range r.frames[1:] {
 		entry := log[at+i]
 		require.Equal(r.t, entry.ID, frame.ID)
-		var seen client.RunEventEntry
+		var seen api.RunEventEntry
 		require.NoError(r.t, json.Unmarshal([]byte(frame.Data), &seen))
 		require.JSONEq(r.t, string(entry.Event), string(seen.Event))
 		fold(r.t, open, entry.RunID, seen.Event)
@@ -134,7 +134,7 @@ func (r *reader) requireWhole(log []client.RunEventEntry) {
 }
 
 // fold keeps the set of what is open.
-func fold(t *testing.T, open map[string]bool, runID string, text client.JSON) {
+func fold(t *testing.T, open map[string]bool, runID string, text api.JSON) {
 	t.Helper()
 	var event struct {
 		Type        string   `json:"type"`

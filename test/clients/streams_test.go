@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/test/rig"
@@ -145,10 +146,10 @@ func (w *work) raise() string {
 	w.count++
 	runID := "run-" + strconv.Itoa(w.count)
 	_, err := w.service().CreateRun(w.context(), client.CreateRunParams{
-		SessionID: session, RunID: runID, Input: client.JSON(`{}`),
-		Suspend: &client.Suspension{
-			SuspensionID: "s", Approvals: []client.ApprovalRequest{{ID: "may-i", ToolCallID: "c", ToolName: "bash", Input: client.JSON(`{"command":"ls"}`)}},
-			Questions: []client.UserQuestionRequest{{ID: "which", Questions: []client.UserQuestion{{Question: "Which\nline?"}}}},
+		SessionID: session, RunID: runID, Input: api.JSON(`{}`),
+		Suspend: &api.Suspension{
+			SuspensionID: "s", Approvals: []api.ApprovalRequest{{ID: "may-i", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`{"command":"ls"}`)}},
+			Questions: []api.UserQuestionRequest{{ID: "which", Questions: []api.UserQuestion{{Question: "Which\nline?"}}}},
 		},
 	})
 	require.NoError(w.t, err)
@@ -158,15 +159,15 @@ func (w *work) raise() string {
 // settle decides what a run waits for, and ends it.
 func (w *work) settle(runID string) {
 	w.t.Helper()
-	_, err := w.service().AnswerRunQuestion(w.context(), runID, client.AnswerQuestionParams{Resolution: client.UserQuestionResolution{
-		RequestID: "which", Answers: []client.UserQuestionAnswer{{QuestionID: "question-1", FreeformAnswer: "this"}},
+	_, err := w.service().AnswerRunQuestion(w.context(), runID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
+		RequestID: "which", Answers: []api.UserQuestionAnswer{{QuestionID: "question-1", FreeformAnswer: "this"}},
 	}})
 	require.NoError(w.t, err)
 	_, err = w.service().ResolveRunApprovals(w.context(), runID, client.ResolveApprovalsParams{
-		Resolutions: []client.ApprovalResolution{{RequestID: "may-i", Behavior: client.BehaviorAllow}},
+		Resolutions: []api.ApprovalResolution{{RequestID: "may-i", Behavior: api.BehaviorAllow}},
 	})
 	require.NoError(w.t, err)
-	claim, err := w.service().ClaimRun(w.context(), runID, client.ClaimOptions{WorkerID: "w"})
+	claim, err := w.service().ClaimRun(w.context(), runID, api.ClaimOptions{WorkerID: "w"})
 	require.NoError(w.t, err)
 	_, err = w.service().CompleteRun(w.context(), runID, claim.Lease.Fence, nil)
 	require.NoError(w.t, err)
@@ -179,7 +180,7 @@ func (w *work) finish(r *reader) {
 	view, err := w.service().GetSession(w.context(), session)
 	require.NoError(w.t, err)
 	r.awaitEvent(view.LastEventID)
-	var log []client.RunEventEntry
+	var log []api.RunEventEntry
 	for event, err := range w.service().AllSessionEvents(w.context(), session, client.EventListParams{}) {
 		require.NoError(w.t, err)
 		log = append(log, event)

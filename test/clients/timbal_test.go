@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
@@ -118,19 +119,19 @@ func workFor(t *testing.T, process *rig.Process) {
 
 // setUp asks which database, and whether it may tell somebody.
 func setUp(ctx context.Context, task *client.Task) error {
-	input := client.JSON(`{"to":"a@example.com","subject":"hi"}`)
+	input := api.JSON(`{"to":"a@example.com","subject":"hi"}`)
 	if task.Resume() == nil {
 		if err := task.Emit(ctx, map[string]string{"type": "delta", "text": "let me see"}); err != nil {
 			return err
 		}
 	}
-	resume, err := task.Suspend(ctx, client.Suspension{
-		Questions: []client.UserQuestionRequest{{ID: "database", ToolCallID: "toolu_01", Questions: []client.UserQuestion{{
-			ID: "database", Question: "Which database should I use?", Options: []client.QuestionOption{
+	resume, err := task.Suspend(ctx, api.Suspension{
+		Questions: []api.UserQuestionRequest{{ID: "database", ToolCallID: "toolu_01", Questions: []api.UserQuestion{{
+			ID: "database", Question: "Which database should I use?", Options: []api.QuestionOption{
 				{ID: "pg", Label: "postgres"}, {ID: "my", Label: "mysql"}, {ID: "lite", Label: "sqlite"},
 			},
 		}}}},
-		Approvals: []client.ApprovalRequest{{ID: "mail", ToolCallID: "toolu_02", ToolName: "send_email", Input: input}},
+		Approvals: []api.ApprovalRequest{{ID: "mail", ToolCallID: "toolu_02", ToolName: "send_email", Input: input}},
 	})
 	if err != nil {
 		return err
@@ -141,6 +142,6 @@ func setUp(ctx context.Context, task *client.Task) error {
 	}
 	return task.Complete(ctx, map[string]any{
 		"database": resume.Questions[0].Resolution.Answers[0].SelectedOptionIDs, "to": input,
-		"sent": mail.Outcome == client.OutcomeAllowed,
+		"sent": mail.Outcome == api.OutcomeAllowed,
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
@@ -62,21 +63,21 @@ const (
 	longLeaseMs  = 3_600_000
 )
 
-func (a *attempt) params(suspension *client.Suspension, lease *client.ClaimOptions) client.CreateRunParams {
+func (a *attempt) params(suspension *api.Suspension, lease *api.ClaimOptions) client.CreateRunParams {
 	return client.CreateRunParams{
 		RunID: a.runID, SessionID: a.sessionID, AgentID: a.agentID, Input: "work", Suspend: suspension, Claim: lease,
 	}
 }
 
 // makeWaiting makes the run, which waits from its first moment.
-func (a *attempt) makeWaiting(suspension *client.Suspension) error {
+func (a *attempt) makeWaiting(suspension *api.Suspension) error {
 	_, err := a.client.CreateRun(a.ctx, a.params(suspension, nil))
 	return err
 }
 
 // makeHeld makes the run and takes its lease.
 func (a *attempt) makeHeld() error {
-	created, err := a.client.CreateRun(a.ctx, a.params(nil, &client.ClaimOptions{WorkerID: workerID}))
+	created, err := a.client.CreateRun(a.ctx, a.params(nil, &api.ClaimOptions{WorkerID: workerID}))
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (a *attempt) makeHeld() error {
 }
 
 // took remembers a lease.
-func (a *attempt) took(claim *client.Claim) error {
+func (a *attempt) took(claim *api.Claim) error {
 	if claim == nil {
 		return errors.New("no lease was handed out")
 	}
@@ -92,16 +93,16 @@ func (a *attempt) took(claim *client.Claim) error {
 	return nil
 }
 
-func (a *attempt) resolve(decisions ...client.ApprovalResolution) error {
+func (a *attempt) resolve(decisions ...api.ApprovalResolution) error {
 	_, err := a.client.ResolveRunApprovals(a.ctx, a.runID, client.ResolveApprovalsParams{
 		Resolutions: decisions, IdempotencyKey: "resolve-" + decisions[0].RequestID,
 	})
 	return err
 }
 
-func (a *attempt) answer(answers ...client.UserQuestionAnswer) error {
+func (a *attempt) answer(answers ...api.UserQuestionAnswer) error {
 	_, err := a.client.AnswerRunQuestion(a.ctx, a.runID, client.AnswerQuestionParams{
-		Resolution:     client.UserQuestionResolution{RequestID: "way", Answers: answers, Declined: len(answers) == 0},
+		Resolution:     api.UserQuestionResolution{RequestID: "way", Answers: answers, Declined: len(answers) == 0},
 		IdempotencyKey: "answer",
 	})
 	return err
@@ -121,7 +122,7 @@ func (a *attempt) wait(untilMs int64) error {
 
 // claim takes the run as a worker does that asks for what there is, and remembers
 // the lease.
-func (a *attempt) claim(leaseMs int64) (*client.Claim, error) {
+func (a *attempt) claim(leaseMs int64) (*api.Claim, error) {
 	taken, err := a.client.ClaimRuns(a.ctx, client.ClaimRunsParams{
 		WorkerID: workerID, AgentIDs: []string{a.agentID}, LeaseMs: leaseMs, WaitMs: rig.Patience.Milliseconds() / 2,
 	})
@@ -136,7 +137,7 @@ func (a *attempt) claim(leaseMs int64) (*client.Claim, error) {
 
 // claimOnce is claim of a run that nobody has had since its last suspension, and
 // fails when somebody has.
-func (a *attempt) claimOnce(fence string) (*client.Claim, error) {
+func (a *attempt) claimOnce(fence string) (*api.Claim, error) {
 	claim, err := a.claim(longLeaseMs)
 	if err != nil {
 		return nil, err
@@ -148,8 +149,8 @@ func (a *attempt) claimOnce(fence string) (*client.Claim, error) {
 }
 
 func (a *attempt) complete() error {
-	run, err := a.client.CompleteRun(a.ctx, a.runID, a.fence, client.JSON(`"done"`))
-	if err == nil && run.Status != client.StatusCompleted {
+	run, err := a.client.CompleteRun(a.ctx, a.runID, a.fence, api.JSON(`"done"`))
+	if err == nil && run.Status != api.StatusCompleted {
 		err = fmt.Errorf("completed, and %s", run.Status)
 	}
 	return err
@@ -157,7 +158,7 @@ func (a *attempt) complete() error {
 
 // resume claims the run for the first time since its suspension, checks that it is
 // handed these outcomes and no others, and completes it.
-func (a *attempt) resume(fence string, outcomes ...client.Outcome) error {
+func (a *attempt) resume(fence string, outcomes ...api.Outcome) error {
 	claim, err := a.claimOnce(fence)
 	if err != nil {
 		return err
@@ -169,8 +170,8 @@ func (a *attempt) resume(fence string, outcomes ...client.Outcome) error {
 }
 
 // handed checks what a Resume holds, approvals before questions.
-func handed(resume *client.Resume, outcomes ...client.Outcome) error {
-	var got []client.Outcome
+func handed(resume *api.Resume, outcomes ...api.Outcome) error {
+	var got []api.Outcome
 	if resume != nil {
 		for _, approval := range resume.Approvals {
 			got = append(got, approval.Resolution.Outcome)
@@ -187,16 +188,16 @@ func handed(resume *client.Resume, outcomes ...client.Outcome) error {
 
 // settled checks what an attached worker is handed since its suspension, in the
 // order of the decisions, and how much is open.
-func (a *attempt) settled(open int, outcomes ...client.Outcome) error {
+func (a *attempt) settled(open int, outcomes ...api.Outcome) error {
 	got, err := a.client.AwaitSettled(a.ctx, a.runID, a.fence, "0", rig.Patience/2)
 	if err != nil {
 		return err
 	}
-	var seen []client.Outcome
+	var seen []api.Outcome
 	for _, text := range got.Settled {
 		var one struct {
 			Resolution struct {
-				Outcome client.Outcome `json:"outcome"`
+				Outcome api.Outcome `json:"outcome"`
 			} `json:"resolution"`
 		}
 		if err := json.Unmarshal(text, &one); err != nil {
@@ -212,16 +213,16 @@ func (a *attempt) settled(open int, outcomes ...client.Outcome) error {
 
 // log returns the run's events by their types, and how often each request was
 // settled with which outcome.
-func (a *attempt) log(runID string) (types []string, settled map[string][]client.Outcome, err error) {
-	settled = map[string][]client.Outcome{}
+func (a *attempt) log(runID string) (types []string, settled map[string][]api.Outcome, err error) {
+	settled = map[string][]api.Outcome{}
 	for entry, err := range a.client.AllRunEvents(a.ctx, runID, client.EventListParams{}) {
 		if err != nil {
 			return nil, nil, err
 		}
 		var event struct {
-			Type        string              `json:"type"`
-			Resolutions []client.Resolution `json:"resolutions"`
-			Resolution  *client.Resolution  `json:"resolution"`
+			Type        string           `json:"type"`
+			Resolutions []api.Resolution `json:"resolutions"`
+			Resolution  *api.Resolution  `json:"resolution"`
 		}
 		if err := json.Unmarshal(entry.Event, &event); err != nil {
 			return nil, nil, err
@@ -266,7 +267,7 @@ func count(types []string, eventType string) int {
 
 // recorded counts how often these outcomes were recorded, and fails when only some
 // of them were, or others.
-func recorded(want map[string]client.Outcome) func(*attempt) (int, error) {
+func recorded(want map[string]api.Outcome) func(*attempt) (int, error) {
 	return func(a *attempt) (int, error) {
 		_, settled, err := a.log(a.runID)
 		if err != nil {
@@ -299,39 +300,39 @@ func (a *attempt) requireLog(want []string) error {
 
 // The requests that scenarios raise.
 
-func approval(id string) client.ApprovalRequest {
-	return client.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: "deploy", Input: client.JSON(`{"to":"production"}`)}
+func approval(id string) api.ApprovalRequest {
+	return api.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: "deploy", Input: api.JSON(`{"to":"production"}`)}
 }
 
-func approvals(count int) *client.Suspension {
-	suspension := &client.Suspension{SuspensionID: "suspension"}
+func approvals(count int) *api.Suspension {
+	suspension := &api.Suspension{SuspensionID: "suspension"}
 	for i := range count {
 		suspension.Approvals = append(suspension.Approvals, approval("ask-"+strconv.Itoa(i+1)))
 	}
 	return suspension
 }
 
-func question() *client.Suspension {
-	return &client.Suspension{SuspensionID: "suspension", Questions: []client.UserQuestionRequest{{
-		ID: "way", ToolCallID: "call-way", Questions: []client.UserQuestion{{
+func question() *api.Suspension {
+	return &api.Suspension{SuspensionID: "suspension", Questions: []api.UserQuestionRequest{{
+		ID: "way", ToolCallID: "call-way", Questions: []api.UserQuestion{{
 			ID: "which", Question: "Which way?",
-			Options: []client.QuestionOption{{ID: "left", Label: "Left"}, {ID: "right", Label: "Right"}},
+			Options: []api.QuestionOption{{ID: "left", Label: "Left"}, {ID: "right", Label: "Right"}},
 		}},
 	}}}
 }
 
-var left = client.UserQuestionAnswer{QuestionID: "which", SelectedOptionIDs: []string{"left"}}
+var left = api.UserQuestionAnswer{QuestionID: "which", SelectedOptionIDs: []string{"left"}}
 
 // held makes a suspension one whose worker stays.
-func held(suspension *client.Suspension) *client.Suspension {
+func held(suspension *api.Suspension) *api.Suspension {
 	suspension.Hold = true
 	return suspension
 }
 
-func allow(id string) client.ApprovalResolution {
-	return client.ApprovalResolution{RequestID: id, Behavior: client.BehaviorAllow}
+func allow(id string) api.ApprovalResolution {
+	return api.ApprovalResolution{RequestID: id, Behavior: api.BehaviorAllow}
 }
 
-func deny(id string) client.ApprovalResolution {
-	return client.ApprovalResolution{RequestID: id, Behavior: client.BehaviorDeny}
+func deny(id string) api.ApprovalResolution {
+	return api.ApprovalResolution{RequestID: id, Behavior: api.BehaviorDeny}
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // The matrix can fail: calls whose callers do what they must not, each killed at a
@@ -66,7 +66,7 @@ func TestMatrixNoticesWhatIsWrong(t *testing.T) {
 			test.sc.events = append(test.sc.events, "completed")
 			_, err = s.kill(t, &test.sc, "second", test.at)
 			require.ErrorContains(t, err, "the run's log is")
-			test.sc.inForce = recorded(map[string]client.Outcome{"ask-1": client.OutcomeAllowed})
+			test.sc.inForce = recorded(map[string]api.Outcome{"ask-1": api.OutcomeAllowed})
 			_, err = s.kill(t, &test.sc, "third", test.at)
 			require.ErrorIs(t, err, errDenied)
 		})

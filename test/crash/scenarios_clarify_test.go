@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/test/rig"
@@ -120,7 +121,7 @@ var clarifying = []scenario{
 				return err
 			}
 			run, err := a.client.AwaitRun(a.ctx, a.clarificationID, client.UntilTerminal, rig.Patience/2)
-			if err != nil || run.Status != client.StatusCompleted {
+			if err != nil || run.Status != api.StatusCompleted {
 				return errors.Join(err, errors.New("the clarification did not expire"))
 			}
 			return a.carriedOut()
@@ -223,9 +224,9 @@ func (a *attempt) makeAsking(park bool) error {
 	return a.carriedOut()
 }
 
-func (a *attempt) answerChild(answers ...client.UserQuestionAnswer) error {
+func (a *attempt) answerChild(answers ...api.UserQuestionAnswer) error {
 	_, err := a.client.AnswerRunQuestion(a.ctx, a.clarificationID, client.AnswerQuestionParams{
-		Resolution:     client.UserQuestionResolution{RequestID: "way", Answers: answers},
+		Resolution:     api.UserQuestionResolution{RequestID: "way", Answers: answers},
 		IdempotencyKey: "answer",
 	})
 	return err
@@ -252,10 +253,10 @@ func (a *attempt) carriedOut() error {
 				return err
 			}
 			for _, effect := range page.Items {
-				if effect.State == client.EffectFailed {
+				if effect.State == api.EffectFailed {
 					return fmt.Errorf("effect %s failed: %s", effect.EffectID, effect.LastError)
 				}
-				if effect.State != client.EffectPending {
+				if effect.State != api.EffectPending {
 					continue
 				}
 				owed++

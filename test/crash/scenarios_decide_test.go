@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/test/rig"
@@ -24,19 +25,19 @@ var deciding = []scenario{
 		name:    "resolve one",
 		prepare: func(a *attempt) error { return a.makeWaiting(approvals(1)) },
 		call:    func(a *attempt) error { return a.resolve(allow("ask-1")) },
-		inForce: recorded(map[string]client.Outcome{"ask-1": client.OutcomeAllowed}),
-		finish:  func(a *attempt) error { return a.resume("1", client.OutcomeAllowed) },
+		inForce: recorded(map[string]api.Outcome{"ask-1": api.OutcomeAllowed}),
+		finish:  func(a *attempt) error { return a.resume("1", api.OutcomeAllowed) },
 		events:  approvedLog,
 	},
 	{
 		name:    "resolve a batch of three",
 		prepare: func(a *attempt) error { return a.makeWaiting(approvals(3)) },
 		call:    func(a *attempt) error { return a.resolve(allow("ask-1"), deny("ask-2"), allow("ask-3")) },
-		inForce: recorded(map[string]client.Outcome{
-			"ask-1": client.OutcomeAllowed, "ask-2": client.OutcomeDenied, "ask-3": client.OutcomeAllowed,
+		inForce: recorded(map[string]api.Outcome{
+			"ask-1": api.OutcomeAllowed, "ask-2": api.OutcomeDenied, "ask-3": api.OutcomeAllowed,
 		}),
 		finish: func(a *attempt) error {
-			return a.resume("1", client.OutcomeAllowed, client.OutcomeDenied, client.OutcomeAllowed)
+			return a.resume("1", api.OutcomeAllowed, api.OutcomeDenied, api.OutcomeAllowed)
 		},
 		events: approvedLog,
 	},
@@ -44,20 +45,20 @@ var deciding = []scenario{
 		name:    "resolve two of three",
 		prepare: func(a *attempt) error { return a.makeWaiting(approvals(3)) },
 		call:    func(a *attempt) error { return a.resolve(allow("ask-1"), deny("ask-3")) },
-		inForce: recorded(map[string]client.Outcome{"ask-1": client.OutcomeAllowed, "ask-3": client.OutcomeDenied}),
+		inForce: recorded(map[string]api.Outcome{"ask-1": api.OutcomeAllowed, "ask-3": api.OutcomeDenied}),
 		finish: func(a *attempt) error {
 			run, err := a.client.GetRun(a.ctx, a.runID)
 			if err != nil {
 				return err
 			}
-			if run.Status != client.StatusWaitingForApproval || len(run.PendingApprovalIDs) != 1 || run.PendingApprovalIDs[0] != "ask-2" {
+			if run.Status != api.StatusWaitingForApproval || len(run.PendingApprovalIDs) != 1 || run.PendingApprovalIDs[0] != "ask-2" {
 				return fmt.Errorf("after a part of the batch the run is %s with %v open", run.Status, run.PendingApprovalIDs)
 			}
 			if err := a.resolve(allow("ask-2")); err != nil {
 				return err
 			}
 			// In the order of the decisions.
-			return a.resume("1", client.OutcomeAllowed, client.OutcomeDenied, client.OutcomeAllowed)
+			return a.resume("1", api.OutcomeAllowed, api.OutcomeDenied, api.OutcomeAllowed)
 		},
 		events: approvedTwiceLog,
 	},
@@ -65,16 +66,16 @@ var deciding = []scenario{
 		name:    "answer a question",
 		prepare: func(a *attempt) error { return a.makeWaiting(question()) },
 		call:    func(a *attempt) error { return a.answer(left) },
-		inForce: recorded(map[string]client.Outcome{"way": client.OutcomeAnswered}),
-		finish:  func(a *attempt) error { return a.resume("1", client.OutcomeAnswered) },
+		inForce: recorded(map[string]api.Outcome{"way": api.OutcomeAnswered}),
+		finish:  func(a *attempt) error { return a.resume("1", api.OutcomeAnswered) },
 		events:  answeredLog,
 	},
 	{
 		name:    "decline a question",
 		prepare: func(a *attempt) error { return a.makeWaiting(question()) },
 		call:    func(a *attempt) error { return a.answer() },
-		inForce: recorded(map[string]client.Outcome{"way": client.OutcomeDeclined}),
-		finish:  func(a *attempt) error { return a.resume("1", client.OutcomeDeclined) },
+		inForce: recorded(map[string]api.Outcome{"way": api.OutcomeDeclined}),
+		finish:  func(a *attempt) error { return a.resume("1", api.OutcomeDeclined) },
 		events:  answeredLog,
 	},
 	{
@@ -84,8 +85,8 @@ var deciding = []scenario{
 			_, err := a.client.CancelQuestion(a.ctx, a.runID, "way", client.CancelQuestionParams{IdempotencyKey: "cancel"})
 			return err
 		},
-		inForce: recorded(map[string]client.Outcome{"way": client.OutcomeCancelled}),
-		finish:  func(a *attempt) error { return a.ended(client.StatusCancelled) },
+		inForce: recorded(map[string]api.Outcome{"way": api.OutcomeCancelled}),
+		finish:  func(a *attempt) error { return a.ended(api.StatusCancelled) },
 		events:  []string{"accepted", "started", "waiting_for_user_question", "user_question_resolved", "cancelled"},
 	},
 	{
@@ -103,8 +104,8 @@ var deciding = []scenario{
 			}
 			return err
 		},
-		inForce: recorded(map[string]client.Outcome{"ask-1": client.OutcomeExpired}),
-		finish:  func(a *attempt) error { return a.resume("1", client.OutcomeExpired) },
+		inForce: recorded(map[string]api.Outcome{"ask-1": api.OutcomeExpired}),
+		finish:  func(a *attempt) error { return a.resume("1", api.OutcomeExpired) },
 		events:  approvedLog,
 		alone:   true,
 	},
@@ -130,8 +131,8 @@ var deciding = []scenario{
 			}
 			return err
 		},
-		inForce: recorded(map[string]client.Outcome{"way": client.OutcomeExpired}),
-		finish:  func(a *attempt) error { return a.ended(client.StatusCancelled) },
+		inForce: recorded(map[string]api.Outcome{"way": api.OutcomeExpired}),
+		finish:  func(a *attempt) error { return a.ended(api.StatusCancelled) },
 		events:  []string{"accepted", "started", "waiting_for_user_question", "user_question_resolved", "cancelled"},
 		alone:   true,
 	},
@@ -143,7 +144,7 @@ var deciding = []scenario{
 			return err
 		},
 		inForce: logged("cancelled"),
-		finish:  func(a *attempt) error { return a.ended(client.StatusCancelled) },
+		finish:  func(a *attempt) error { return a.ended(api.StatusCancelled) },
 		events:  []string{"accepted", "started", "waiting_for_approval", "approval_resolved", "cancelled"},
 	},
 	{
@@ -154,7 +155,7 @@ var deciding = []scenario{
 			return err
 		},
 		inForce: logged("interrupted"),
-		finish:  func(a *attempt) error { return a.ended(client.StatusInterrupted) },
+		finish:  func(a *attempt) error { return a.ended(api.StatusInterrupted) },
 		events:  []string{"accepted", "started", "waiting_for_approval", "approval_resolved", "interrupted"},
 	},
 	{
@@ -182,17 +183,17 @@ var deciding = []scenario{
 			if err != nil {
 				return err
 			}
-			if session.Status != client.SessionEnded || len(types) != 3 || types[2] != "cancelled" {
+			if session.Status != api.SessionEnded || len(types) != 3 || types[2] != "cancelled" {
 				return fmt.Errorf("the session is %s, and the log of its queued run %v", session.Status, types)
 			}
-			return a.ended(client.StatusCancelled)
+			return a.ended(api.StatusCancelled)
 		},
 		events: []string{"accepted", "started", "waiting_for_approval", "approval_resolved", "cancelled"},
 	},
 }
 
 // ended checks that the run is over and that nobody can be handed it.
-func (a *attempt) ended(status client.Status) error {
+func (a *attempt) ended(status api.Status) error {
 	run, err := a.client.GetRun(a.ctx, a.runID)
 	if err != nil {
 		return err
@@ -200,7 +201,7 @@ func (a *attempt) ended(status client.Status) error {
 	if run.Status != status || len(run.PendingApprovalIDs)+len(run.PendingQuestionIDs) != 0 {
 		return fmt.Errorf("the run is %s with %v%v open", run.Status, run.PendingApprovalIDs, run.PendingQuestionIDs)
 	}
-	if _, err := a.client.ClaimRun(a.ctx, a.runID, client.ClaimOptions{WorkerID: "thief"}); !errors.Is(err, client.ErrRunNotClaimable) {
+	if _, err := a.client.ClaimRun(a.ctx, a.runID, api.ClaimOptions{WorkerID: "thief"}); !errors.Is(err, client.ErrRunNotClaimable) {
 		return fmt.Errorf("claim of a run that is over: %w", err)
 	}
 	return nil

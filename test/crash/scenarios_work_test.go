@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -23,7 +24,7 @@ var working = []scenario{
 		},
 		inForce: runsMade,
 		finish: func(a *attempt) error {
-			taken, err := a.client.ClaimRun(a.ctx, a.runID, client.ClaimOptions{WorkerID: workerID})
+			taken, err := a.client.ClaimRun(a.ctx, a.runID, api.ClaimOptions{WorkerID: workerID})
 			if err != nil {
 				return err
 			}
@@ -47,7 +48,7 @@ var working = []scenario{
 	{
 		name: "create, claim and suspend",
 		call: func(a *attempt) error {
-			_, err := a.client.CreateRun(a.ctx, a.params(approvals(2), &client.ClaimOptions{WorkerID: workerID}))
+			_, err := a.client.CreateRun(a.ctx, a.params(approvals(2), &api.ClaimOptions{WorkerID: workerID}))
 			return err
 		},
 		inForce: runsMade,
@@ -55,7 +56,7 @@ var working = []scenario{
 			if err := a.resolve(allow("ask-1"), deny("ask-2")); err != nil {
 				return err
 			}
-			return a.resume("2", client.OutcomeAllowed, client.OutcomeDenied)
+			return a.resume("2", api.OutcomeAllowed, api.OutcomeDenied)
 		},
 		events: approvedLog,
 	},
@@ -68,7 +69,7 @@ var working = []scenario{
 			if err := a.resolve(allow("ask-1"), deny("ask-2")); err != nil {
 				return err
 			}
-			return a.resume("2", client.OutcomeAllowed, client.OutcomeDenied)
+			return a.resume("2", api.OutcomeAllowed, api.OutcomeDenied)
 		},
 		events: approvedLog,
 	},
@@ -81,7 +82,7 @@ var working = []scenario{
 			if err := a.resolve(deny("ask-2"), allow("ask-1")); err != nil {
 				return err
 			}
-			if err := a.settled(0, client.OutcomeDenied, client.OutcomeAllowed); err != nil {
+			if err := a.settled(0, api.OutcomeDenied, api.OutcomeAllowed); err != nil {
 				return err
 			}
 			return a.complete()
@@ -97,9 +98,9 @@ var working = []scenario{
 			return a.suspend(held(approvals(1)))
 		},
 		call:    func(a *attempt) error { return a.resolve(allow("ask-1")) },
-		inForce: recorded(map[string]client.Outcome{"ask-1": client.OutcomeAllowed}),
+		inForce: recorded(map[string]api.Outcome{"ask-1": api.OutcomeAllowed}),
 		finish: func(a *attempt) error {
-			if err := a.settled(0, client.OutcomeAllowed); err != nil {
+			if err := a.settled(0, api.OutcomeAllowed); err != nil {
 				return err
 			}
 			return a.complete()
@@ -118,12 +119,12 @@ var working = []scenario{
 			_, err := a.client.Withdraw(a.ctx, a.runID, "ask-1", a.fence, "not needed")
 			return err
 		},
-		inForce: recorded(map[string]client.Outcome{"ask-1": client.OutcomeCancelled}),
+		inForce: recorded(map[string]api.Outcome{"ask-1": api.OutcomeCancelled}),
 		finish: func(a *attempt) error {
 			if err := a.resolve(allow("ask-2")); err != nil {
 				return err
 			}
-			if err := a.settled(0, client.OutcomeCancelled, client.OutcomeAllowed); err != nil {
+			if err := a.settled(0, api.OutcomeCancelled, api.OutcomeAllowed); err != nil {
 				return err
 			}
 			return a.complete()
@@ -138,7 +139,7 @@ var working = []scenario{
 			if err != nil {
 				return err
 			}
-			return handed(claim.Resume, client.OutcomeAllowed)
+			return handed(claim.Resume, api.OutcomeAllowed)
 		},
 		onlyUnacknowledged: true,
 		inForce:            leased,
@@ -149,11 +150,11 @@ var working = []scenario{
 		name:    "claim by id",
 		prepare: (*attempt).makeDecided,
 		call: func(a *attempt) error {
-			claim, err := a.client.ClaimRun(a.ctx, a.runID, client.ClaimOptions{WorkerID: workerID, LeaseMs: shortLeaseMs})
+			claim, err := a.client.ClaimRun(a.ctx, a.runID, api.ClaimOptions{WorkerID: workerID, LeaseMs: shortLeaseMs})
 			if err != nil {
 				return err
 			}
-			return errors.Join(a.took(claim), handed(claim.Resume, client.OutcomeAllowed))
+			return errors.Join(a.took(claim), handed(claim.Resume, api.OutcomeAllowed))
 		},
 		// Whoever had no reply waits until the run is claimable again, if it was leased.
 		again: func(a *attempt) error {
@@ -161,7 +162,7 @@ var working = []scenario{
 			if err != nil {
 				return err
 			}
-			return handed(claim.Resume, client.OutcomeAllowed)
+			return handed(claim.Resume, api.OutcomeAllowed)
 		},
 		onlyUnacknowledged: true,
 		inForce:            leased,
@@ -173,7 +174,7 @@ var working = []scenario{
 		prepare: (*attempt).makeHeld,
 		call: func(a *attempt) error {
 			_, err := a.client.Heartbeat(a.ctx, a.runID, client.HeartbeatParams{
-				Fence: a.fence, LeaseMs: longLeaseMs, Checkpoint: client.JSON(`{"step":2}`),
+				Fence: a.fence, LeaseMs: longLeaseMs, Checkpoint: api.JSON(`{"step":2}`),
 			})
 			return err
 		},
@@ -208,7 +209,7 @@ var working = []scenario{
 		prepare: (*attempt).makeHeld,
 		call:    (*attempt).complete,
 		inForce: logged("completed"),
-		finish:  func(a *attempt) error { return a.ended(client.StatusCompleted) },
+		finish:  func(a *attempt) error { return a.ended(api.StatusCompleted) },
 		events:  []string{"accepted", "started", "completed"},
 	},
 	{
@@ -220,8 +221,8 @@ var working = []scenario{
 			return a.suspend(held(approvals(1)))
 		},
 		call:    (*attempt).complete,
-		inForce: recorded(map[string]client.Outcome{"ask-1": client.OutcomeExpired}),
-		finish:  func(a *attempt) error { return a.ended(client.StatusCompleted) },
+		inForce: recorded(map[string]api.Outcome{"ask-1": api.OutcomeExpired}),
+		finish:  func(a *attempt) error { return a.ended(api.StatusCompleted) },
 		events:  []string{"accepted", "started", "waiting_for_approval", "approval_resolved", "completed"},
 	},
 	{
@@ -232,14 +233,14 @@ var working = []scenario{
 			return err
 		},
 		inForce: logged("failed"),
-		finish:  func(a *attempt) error { return a.ended(client.StatusFailed) },
+		finish:  func(a *attempt) error { return a.ended(api.StatusFailed) },
 		events:  []string{"accepted", "started", "failed"},
 	},
 	{
 		name:    "release",
 		prepare: (*attempt).makeHeld,
 		call: func(a *attempt) error {
-			_, err := a.client.ReleaseRun(a.ctx, a.runID, a.fence, client.JSON(`{"step":3}`))
+			_, err := a.client.ReleaseRun(a.ctx, a.runID, a.fence, api.JSON(`{"step":3}`))
 			return err
 		},
 		inForce: func(a *attempt) (int, error) {
@@ -260,7 +261,7 @@ var working = []scenario{
 	},
 }
 
-func (a *attempt) suspend(suspension *client.Suspension) error {
+func (a *attempt) suspend(suspension *api.Suspension) error {
 	_, err := a.client.Suspend(a.ctx, a.runID, a.fence, *suspension)
 	return err
 }

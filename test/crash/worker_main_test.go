@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
@@ -27,7 +28,7 @@ type step struct {
 // the two decisions one by one, and completes its run.
 var steps = []step{
 	{"claim", func(a *attempt) error {
-		claim, err := a.client.ClaimRun(a.ctx, a.runID, client.ClaimOptions{WorkerID: workerID, LeaseMs: shortLeaseMs})
+		claim, err := a.client.ClaimRun(a.ctx, a.runID, api.ClaimOptions{WorkerID: workerID, LeaseMs: shortLeaseMs})
 		if err != nil {
 			return err
 		}
@@ -40,8 +41,8 @@ var steps = []step{
 	{"complete", (*attempt).complete},
 }
 
-func prompt(id string) *client.Suspension {
-	return &client.Suspension{SuspensionID: "suspension-" + id, Approvals: []client.ApprovalRequest{approval(id)}, Hold: true}
+func prompt(id string) *api.Suspension {
+	return &api.Suspension{SuspensionID: "suspension-" + id, Approvals: []api.ApprovalRequest{approval(id)}, Hold: true}
 }
 
 // receive waits for the next decision.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
@@ -116,7 +117,7 @@ func (d death) happen(a *attempt, url string) error {
 	if left, err = a.client.GetRun(a.ctx, a.runID); err != nil {
 		return err
 	}
-	completed := left.Status == client.StatusCompleted && d.midway && d.taken == len(steps)-1
+	completed := left.Status == api.StatusCompleted && d.midway && d.taken == len(steps)-1
 	if completed {
 		successors.stop()
 	}
@@ -128,7 +129,7 @@ func (d death) happen(a *attempt, url string) error {
 		if len(handedOut) > 0 {
 			return errors.New("a run that is over was handed over")
 		}
-		return a.ended(client.StatusCompleted)
+		return a.ended(api.StatusCompleted)
 	}
 	return a.succeed(handedOut, lapsesAtMs)
 }
@@ -148,7 +149,7 @@ func (a *attempt) decideOpen() error {
 }
 
 // behaviors are the decisions about the two prompts.
-var behaviors = map[string]client.ApprovalResolution{"ask-1": allow("ask-1"), "ask-2": deny("ask-2")}
+var behaviors = map[string]api.ApprovalResolution{"ask-1": allow("ask-1"), "ask-2": deny("ask-2")}
 
 // live starts a worker, lets it take its steps, and kills it. Before it receives a
 // decision somebody has to make it.
@@ -203,7 +204,7 @@ var decidedBefore = map[string]string{"receive the first decision": "ask-1", "re
 type successors struct {
 	stop  context.CancelFunc
 	asked errgroup.Group
-	taken [2][]client.Claim
+	taken [2][]api.Claim
 }
 
 // ask lets two workers wait for the run, until one of them is handed it.
@@ -229,7 +230,7 @@ func (a *attempt) ask() *successors {
 }
 
 // wait returns what the two were handed.
-func (s *successors) wait() ([]client.Claim, error) {
+func (s *successors) wait() ([]api.Claim, error) {
 	defer s.stop()
 	err := s.asked.Wait()
 	return slices.Concat(s.taken[:]...), err
@@ -237,7 +238,7 @@ func (s *successors) wait() ([]client.Claim, error) {
 
 // succeed checks what was handed over: to one worker, with everything that was
 // decided, and not before the dead worker's lease had lapsed.
-func (a *attempt) succeed(handedOut []client.Claim, lapsesAtMs int64) error {
+func (a *attempt) succeed(handedOut []api.Claim, lapsesAtMs int64) error {
 	if len(handedOut) != 1 {
 		return fmt.Errorf("%d workers were handed the run", len(handedOut))
 	}
@@ -252,7 +253,7 @@ func (a *attempt) succeed(handedOut []client.Claim, lapsesAtMs int64) error {
 	if err != nil {
 		return err
 	}
-	var outcomes []client.Outcome
+	var outcomes []api.Outcome
 	for _, requestID := range []string{"ask-1", "ask-2"} {
 		if len(settled[requestID]) > 1 {
 			return fmt.Errorf("request %s was settled as %v", requestID, settled[requestID])

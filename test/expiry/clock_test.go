@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/test/rig"
@@ -46,15 +47,15 @@ func TestAWrongClockExpiresNothingEarlyOrLate(t *testing.T) {
 		run, err := replica.WaitRun(ctx, "soon"+name, client.UntilDecided)
 		cancel()
 		require.NoError(t, err)
-		require.Equal(t, client.StatusRunning, run.Status)
+		require.Equal(t, api.StatusRunning, run.Status)
 		expiredAtMs := expiredAtMs(t, replica, "soon"+name)
 		require.GreaterOrEqual(t, expiredAtMs, dueAtMs, "expired early")
 		require.Less(t, expiredAtMs, dueAtMs+rig.Patience.Milliseconds())
 
 		// A lease that was just taken is not over, whatever the replica's clock says.
-		_, err = replica.ClaimRun(t.Context(), "soon"+name, client.ClaimOptions{WorkerID: "first"})
+		_, err = replica.ClaimRun(t.Context(), "soon"+name, api.ClaimOptions{WorkerID: "first"})
 		require.NoError(t, err)
-		_, err = replica.ClaimRun(t.Context(), "soon"+name, client.ClaimOptions{WorkerID: "second"})
+		_, err = replica.ClaimRun(t.Context(), "soon"+name, api.ClaimOptions{WorkerID: "second"})
 		require.ErrorIs(t, err, client.ErrRunNotClaimable)
 
 		pending(t, replica, "later"+name)
@@ -68,7 +69,7 @@ func waits(t *testing.T, service *client.Client, runID string, long time.Duratio
 	request, afterMs := approval(nil), long.Milliseconds()
 	request.ExpiresAfterMs = &afterMs
 	_, err := service.CreateRun(t.Context(), client.CreateRunParams{
-		RunID: runID, SessionID: runID, Input: "work", Suspend: &client.Suspension{Approvals: []client.ApprovalRequest{request}},
+		RunID: runID, SessionID: runID, Input: "work", Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{request}},
 	})
 	require.NoError(t, err)
 }
@@ -88,7 +89,7 @@ func clockOf(t *testing.T, process *rig.Process) time.Time {
 }
 
 // pending returns the open approval of a session, and checks that there is one.
-func pending(t *testing.T, service *client.Client, sessionID string) client.PendingApprovalView {
+func pending(t *testing.T, service *client.Client, sessionID string) api.PendingApprovalView {
 	t.Helper()
 	page, err := service.ListApprovals(t.Context(), client.PendingListParams{SessionID: sessionID})
 	require.NoError(t, err)
@@ -103,6 +104,6 @@ func expiredAtMs(t *testing.T, service *client.Client, runID string) int64 {
 	records, err := rig.ReadRecords(t.Context(), service, history)
 	require.NoError(t, err)
 	require.Len(t, records[runID].Resolutions, 1)
-	require.Equal(t, client.OutcomeExpired, records[runID].Resolutions[0].Outcome)
+	require.Equal(t, api.OutcomeExpired, records[runID].Resolutions[0].Outcome)
 	return records[runID].Resolutions[0].ResolvedAtMs
 }

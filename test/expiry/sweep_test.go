@@ -114,9 +114,9 @@ func fallDue(t *testing.T, opened runs.Store, count int) (sessions string, dueAt
 	return "", 0
 }
 
-func approval(expiresAtMs *int64) client.ApprovalRequest {
-	return client.ApprovalRequest{
-		ID: "deploy", ToolCallID: "call", ToolName: "deploy", Input: client.JSON(`{}`), ExpiresAtMs: expiresAtMs,
+func approval(expiresAtMs *int64) api.ApprovalRequest {
+	return api.ApprovalRequest{
+		ID: "deploy", ToolCallID: "call", ToolName: "deploy", Input: api.JSON(`{}`), ExpiresAtMs: expiresAtMs,
 	}
 }
 
@@ -186,14 +186,14 @@ func startPeople(t *testing.T, replicas []*client.Client) *people {
 
 func (p *people) decide(ctx context.Context, maker, decider *client.Client) error {
 	run, err := maker.CreateRun(ctx, client.CreateRunParams{
-		Input: "work", Suspend: &client.Suspension{Approvals: []client.ApprovalRequest{approval(nil)}},
+		Input: "work", Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval(nil)}},
 	})
 	if err != nil {
 		return err
 	}
 	sent := time.Now()
 	_, err = decider.ResolveRunApprovals(ctx, run.RunID, client.ResolveApprovalsParams{
-		Resolutions: []client.ApprovalResolution{{RequestID: "deploy", Behavior: client.BehaviorAllow}},
+		Resolutions: []api.ApprovalResolution{{RequestID: "deploy", Behavior: api.BehaviorAllow}},
 	})
 	took := time.Since(sent)
 	p.mu.Lock()

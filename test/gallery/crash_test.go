@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
@@ -61,7 +62,7 @@ func crashBeforeDecision(t *testing.T, p *process) func(*testing.T, *process) {
 		page, err := p.client.ListApprovals(soon(t), client.PendingListParams{})
 		require.NoError(t, err)
 		require.Len(t, page.Items, 1, "the open prompt is gone")
-		_, err = p.client.ResolveRunApprovals(soon(t), "run", decide("deploy", client.BehaviorAllow))
+		_, err = p.client.ResolveRunApprovals(soon(t), "run", decide("deploy", api.BehaviorAllow))
 		require.NoError(t, err)
 		requireHandedOver(t, p, "1")
 	}
@@ -69,7 +70,7 @@ func crashBeforeDecision(t *testing.T, p *process) func(*testing.T, *process) {
 
 func crashBeforeClaim(t *testing.T, p *process) func(*testing.T, *process) {
 	waitingRun(t, p.client, "run", asks(approval("deploy")))
-	_, err := p.client.ResolveRunApprovals(soon(t), "run", decide("deploy", client.BehaviorAllow))
+	_, err := p.client.ResolveRunApprovals(soon(t), "run", decide("deploy", api.BehaviorAllow))
 	require.NoError(t, err)
 	return func(t *testing.T, p *process) { requireHandedOver(t, p, "1") }
 }
@@ -81,17 +82,17 @@ func requireHandedOver(t *testing.T, p *process, fence string) {
 	taken := mustClaim(t, p.client, "run")
 	require.NotNil(t, taken.Resume)
 	require.Len(t, taken.Resume.Approvals, 1)
-	require.Equal(t, client.OutcomeAllowed, taken.Resume.Approvals[0].Resolution.Outcome)
+	require.Equal(t, api.OutcomeAllowed, taken.Resume.Approvals[0].Resolution.Outcome)
 	require.Equal(t, fence, taken.Lease.Fence)
 	complete(t, p.client, taken)
-	require.Equal(t, client.OutcomeAllowed, onlyResolution(t, p.client, "run", "deploy").Outcome)
+	require.Equal(t, api.OutcomeAllowed, onlyResolution(t, p.client, "run", "deploy").Outcome)
 }
 
 func crashUnderLease(t *testing.T, p *process) func(*testing.T, *process) {
 	waitingRun(t, p.client, "run", asks(approval("deploy")))
-	_, err := p.client.ResolveRunApprovals(soon(t), "run", decide("deploy", client.BehaviorAllow))
+	_, err := p.client.ResolveRunApprovals(soon(t), "run", decide("deploy", api.BehaviorAllow))
 	require.NoError(t, err)
-	first, err := p.client.ClaimRun(soon(t), "run", client.ClaimOptions{WorkerID: "first", LeaseMs: 1_000})
+	first, err := p.client.ClaimRun(soon(t), "run", api.ClaimOptions{WorkerID: "first", LeaseMs: 1_000})
 	require.NoError(t, err)
 	return func(t *testing.T, p *process) {
 		// The worker died with the service: another one is handed the same decision.
@@ -102,17 +103,17 @@ func crashUnderLease(t *testing.T, p *process) func(*testing.T, *process) {
 		_, err := p.client.CompleteRun(soon(t), "run", first.Lease.Fence, nil)
 		require.ErrorIs(t, err, client.ErrLeaseLost)
 		complete(t, p.client, second)
-		require.Equal(t, client.OutcomeAllowed, onlyResolution(t, p.client, "run", "deploy").Outcome)
+		require.Equal(t, api.OutcomeAllowed, onlyResolution(t, p.client, "run", "deploy").Outcome)
 	}
 }
 
 func crashWhileAttached(t *testing.T, p *process) func(*testing.T, *process) {
 	held := startedRun(t, p.client, "run")
-	_, err := p.client.Suspend(soon(t), "run", held.Lease.Fence, client.Suspension{
-		Approvals: []client.ApprovalRequest{approval("first"), approval("second")}, Hold: true,
+	_, err := p.client.Suspend(soon(t), "run", held.Lease.Fence, api.Suspension{
+		Approvals: []api.ApprovalRequest{approval("first"), approval("second")}, Hold: true,
 	})
 	require.NoError(t, err)
-	_, err = p.client.ResolveRunApprovals(soon(t), "run", decide("second", client.BehaviorDeny))
+	_, err = p.client.ResolveRunApprovals(soon(t), "run", decide("second", api.BehaviorDeny))
 	require.NoError(t, err)
 	return func(t *testing.T, p *process) {
 		// The worker lives on and goes on where it was.
@@ -121,7 +122,7 @@ func crashWhileAttached(t *testing.T, p *process) func(*testing.T, *process) {
 		require.Len(t, settled.Settled, 1)
 		require.Contains(t, string(settled.Settled[0]), `"outcome":"denied"`)
 		require.Equal(t, 1, settled.Open)
-		_, err = p.client.ResolveRunApprovals(soon(t), "run", decide("first", client.BehaviorAllow))
+		_, err = p.client.ResolveRunApprovals(soon(t), "run", decide("first", api.BehaviorAllow))
 		require.NoError(t, err)
 		settled, err = p.client.AwaitSettled(soon(t), "run", held.Lease.Fence, settled.After, patience/2)
 		require.NoError(t, err)
@@ -191,8 +192,8 @@ func TestGallery16AllowAllWithOneKey(t *testing.T) {
 			waitingRun(t, s.at(i), runIDs[i], asks(approval("first"), approval("second")))
 		}
 		// An earlier attempt was cut off after this run.
-		reached := decide("first", client.BehaviorAllow)
-		reached.Resolutions = append(reached.Resolutions, client.ApprovalResolution{RequestID: "second", Behavior: client.BehaviorAllow})
+		reached := decide("first", api.BehaviorAllow)
+		reached.Resolutions = append(reached.Resolutions, api.ApprovalResolution{RequestID: "second", Behavior: api.BehaviorAllow})
 		reached.IdempotencyKey = "friday:" + runIDs[3]
 		_, err := s.at(1).ResolveRunApprovals(soon(t), runIDs[3], reached)
 		require.NoError(t, err)
@@ -213,7 +214,7 @@ func TestGallery16AllowAllWithOneKey(t *testing.T) {
 			replayed, err := s.at(i).ResolveRunApprovals(soon(t), runID, again)
 			require.NoError(t, err)
 			require.True(t, replayed.Replayed)
-			require.Equal(t, client.OutcomeAllowed, onlyResolution(t, s.at(i), runID, "second").Outcome)
+			require.Equal(t, api.OutcomeAllowed, onlyResolution(t, s.at(i), runID, "second").Outcome)
 			taken := mustClaim(t, s.at(i), runID)
 			require.Len(t, taken.Resume.Approvals, 2)
 			complete(t, s.at(i), taken)
@@ -224,7 +225,7 @@ func TestGallery16AllowAllWithOneKey(t *testing.T) {
 		for i := range 3 {
 			runID := fmt.Sprintf("bare-%d", i)
 			waitingRun(t, s.at(i), runID, asks(approval("deploy")))
-			params := decide("deploy", client.BehaviorAllow)
+			params := decide("deploy", api.BehaviorAllow)
 			params.IdempotencyKey = strings.Repeat("k", 256)
 			_, err := s.at(i).ResolveRunApprovals(soon(t), runID, params)
 			require.NoError(t, err)

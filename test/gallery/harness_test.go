@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects"
@@ -172,35 +173,35 @@ func soon(t *testing.T) context.Context {
 }
 
 // approval returns a tool call to decide about.
-func approval(id string) client.ApprovalRequest {
-	return client.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: "deploy", Input: client.JSON(`{"to":"production"}`)}
+func approval(id string) api.ApprovalRequest {
+	return api.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: "deploy", Input: api.JSON(`{"to":"production"}`)}
 }
 
 // question returns a request with one question, "way", with two options.
-func question(id string) client.UserQuestionRequest {
-	return client.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []client.UserQuestion{{
+func question(id string) api.UserQuestionRequest {
+	return api.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []api.UserQuestion{{
 		ID: "way", Question: "Which way?",
-		Options: []client.QuestionOption{{ID: "left", Label: "Left"}, {ID: "right", Label: "Right"}},
+		Options: []api.QuestionOption{{ID: "left", Label: "Left"}, {ID: "right", Label: "Right"}},
 	}}}
 }
 
-func asks(approvals ...client.ApprovalRequest) *client.Suspension {
-	return &client.Suspension{Approvals: approvals}
+func asks(approvals ...api.ApprovalRequest) *api.Suspension {
+	return &api.Suspension{Approvals: approvals}
 }
 
-func decide(id string, behavior client.Behavior) client.ResolveApprovalsParams {
-	return client.ResolveApprovalsParams{Resolutions: []client.ApprovalResolution{{RequestID: id, Behavior: behavior}}}
+func decide(id string, behavior api.Behavior) client.ResolveApprovalsParams {
+	return client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{RequestID: id, Behavior: behavior}}}
 }
 
 func answer(id, optionID string) client.AnswerQuestionParams {
-	return client.AnswerQuestionParams{Resolution: client.UserQuestionResolution{
-		RequestID: id, Answers: []client.UserQuestionAnswer{{QuestionID: "way", SelectedOptionIDs: []string{optionID}}},
+	return client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
+		RequestID: id, Answers: []api.UserQuestionAnswer{{QuestionID: "way", SelectedOptionIDs: []string{optionID}}},
 	}}
 }
 
 // waitingRun makes a run that waits from its first moment, by an agent of its own
 // name, so that a worker can ask for this run alone.
-func waitingRun(t *testing.T, c *client.Client, runID string, suspension *client.Suspension) {
+func waitingRun(t *testing.T, c *client.Client, runID string, suspension *api.Suspension) {
 	t.Helper()
 	_, err := c.CreateRun(soon(t), client.CreateRunParams{
 		RunID: runID, SessionID: "session-of-" + runID, AgentID: runID, Input: "work", Suspend: suspension,
@@ -209,11 +210,11 @@ func waitingRun(t *testing.T, c *client.Client, runID string, suspension *client
 }
 
 // startedRun makes a run whose lease the caller has.
-func startedRun(t *testing.T, c *client.Client, runID string) *client.Claim {
+func startedRun(t *testing.T, c *client.Client, runID string) *api.Claim {
 	t.Helper()
 	created, err := c.CreateRun(soon(t), client.CreateRunParams{
 		RunID: runID, SessionID: "session-of-" + runID, AgentID: runID, Input: "work",
-		Claim: &client.ClaimOptions{WorkerID: "first"},
+		Claim: &api.ClaimOptions{WorkerID: "first"},
 	})
 	require.NoError(t, err)
 	require.NotNil(t, created.Claim)
@@ -221,7 +222,7 @@ func startedRun(t *testing.T, c *client.Client, runID string) *client.Claim {
 }
 
 // claim waits for a run of that agent and takes it.
-func claim(ctx context.Context, c *client.Client, agentID string) (*client.Claim, error) {
+func claim(ctx context.Context, c *client.Client, agentID string) (*api.Claim, error) {
 	taken, err := c.ClaimRuns(ctx, client.ClaimRunsParams{
 		WorkerID: "worker", AgentIDs: []string{agentID}, WaitMs: patience.Milliseconds() / 2,
 	})
@@ -234,7 +235,7 @@ func claim(ctx context.Context, c *client.Client, agentID string) (*client.Claim
 	return &taken[0], nil
 }
 
-func mustClaim(t *testing.T, c *client.Client, agentID string) *client.Claim {
+func mustClaim(t *testing.T, c *client.Client, agentID string) *api.Claim {
 	t.Helper()
 	taken, err := claim(soon(t), c, agentID)
 	require.NoError(t, err)
@@ -251,11 +252,11 @@ func (s *service) requireNotClaimable(t *testing.T, agentID string) {
 	}
 }
 
-func complete(t *testing.T, c *client.Client, held *client.Claim) {
+func complete(t *testing.T, c *client.Client, held *api.Claim) {
 	t.Helper()
-	run, err := c.CompleteRun(soon(t), held.Run.RunID, held.Lease.Fence, client.JSON(`"done"`))
+	run, err := c.CompleteRun(soon(t), held.Run.RunID, held.Lease.Fence, api.JSON(`"done"`))
 	require.NoError(t, err)
-	require.Equal(t, client.StatusCompleted, run.Status)
+	require.Equal(t, api.StatusCompleted, run.Status)
 }
 
 // refusal returns the problem document of an error.
@@ -267,7 +268,7 @@ func refusal(t *testing.T, err error) *client.Error {
 }
 
 // requireRefused checks the code of a refusal.
-func requireRefused(t *testing.T, err error, code client.Code) *client.Error {
+func requireRefused(t *testing.T, err error, code api.Code) *client.Error {
 	t.Helper()
 	refused := refusal(t, err)
 	require.Equal(t, code, refused.Code, refused.Error())
@@ -276,15 +277,15 @@ func requireRefused(t *testing.T, err error, code client.Code) *client.Error {
 
 // resolutionsOf returns what a run's events say was recorded for a request, in
 // their order.
-func resolutionsOf(ctx context.Context, c *client.Client, runID, requestID string) ([]client.Resolution, error) {
-	var recorded []client.Resolution
+func resolutionsOf(ctx context.Context, c *client.Client, runID, requestID string) ([]api.Resolution, error) {
+	var recorded []api.Resolution
 	for entry, err := range c.AllRunEvents(ctx, runID, client.EventListParams{}) {
 		if err != nil {
 			return nil, err
 		}
 		var event struct {
-			Resolutions []client.Resolution `json:"resolutions"`
-			Resolution  *client.Resolution  `json:"resolution"`
+			Resolutions []api.Resolution `json:"resolutions"`
+			Resolution  *api.Resolution  `json:"resolution"`
 		}
 		if err := json.Unmarshal(entry.Event, &event); err != nil {
 			return nil, err
@@ -303,7 +304,7 @@ func resolutionsOf(ctx context.Context, c *client.Client, runID, requestID strin
 
 // onlyResolution returns what was recorded for a request, and checks that it was
 // recorded once.
-func onlyResolution(t *testing.T, c *client.Client, runID, requestID string) client.Resolution {
+func onlyResolution(t *testing.T, c *client.Client, runID, requestID string) api.Resolution {
 	t.Helper()
 	recorded, err := resolutionsOf(soon(t), c, runID, requestID)
 	require.NoError(t, err)
@@ -314,8 +315,8 @@ func onlyResolution(t *testing.T, c *client.Client, runID, requestID string) cli
 // reply is an answer to a call that the client would not make.
 type reply struct {
 	status int
-	code   client.Code
-	faults []client.Fault
+	code   api.Code
+	faults []api.Fault
 	text   string
 }
 
@@ -343,8 +344,8 @@ func (r *replica) post(t *testing.T, path, body string) reply {
 	got := reply{status: response.StatusCode, text: string(text)}
 	if got.status >= 300 {
 		var problem struct {
-			Code   client.Code    `json:"code"`
-			Errors []client.Fault `json:"errors"`
+			Code   api.Code    `json:"code"`
+			Errors []api.Fault `json:"errors"`
 		}
 		require.NoError(t, json.Unmarshal(text, &problem), "%s", text)
 		got.code, got.faults = problem.Code, problem.Errors

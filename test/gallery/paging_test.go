@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
@@ -151,9 +152,9 @@ func pageRuns(t *testing.T, s *service, rows int) {
 	var small *pages
 	times, err := bustle(func() error {
 		var err error
-		small, err = walkPages(func(page client.PageParams) (*client.Page[client.RunView], error) {
-			return s.at(0).ListRuns(ctx, client.RunListParams{AgentID: "few", Status: client.StatusQueued, PageParams: page})
-		}, func(run *client.RunView) (string, string) { return run.RunID, fmt.Sprint(run.SubmittedAtMs) })
+		small, err = walkPages(func(page client.PageParams) (*client.Page[api.RunView], error) {
+			return s.at(0).ListRuns(ctx, client.RunListParams{AgentID: "few", Status: api.StatusQueued, PageParams: page})
+		}, func(run *api.RunView) (string, string) { return run.RunID, fmt.Sprint(run.SubmittedAtMs) })
 		return err
 	}, func(_ context.Context, n int) error {
 		if n > len(going) {
@@ -172,7 +173,7 @@ func pageRuns(t *testing.T, s *service, rows int) {
 	small.requireWhole(t, throughout)
 
 	// All of them, in the largest pages: in their order, and each once.
-	seen, last := 0, client.RunView{}
+	seen, last := 0, api.RunView{}
 	for run, err := range s.at(1).AllRuns(ctx, client.RunListParams{AgentID: "many"}) {
 		require.NoError(t, err)
 		seen++
@@ -188,7 +189,7 @@ func pageRuns(t *testing.T, s *service, rows int) {
 func pageApprovals(t *testing.T, s *service) {
 	held := startedRun(t, s.at(0), "paged")
 	raise := func(ctx context.Context, format string, numbers []int) error {
-		suspension := client.Suspension{Hold: true}
+		suspension := api.Suspension{Hold: true}
 		for _, n := range numbers {
 			suspension.Approvals = append(suspension.Approvals, approval(fmt.Sprintf(format, n)))
 		}
@@ -210,9 +211,9 @@ func pageApprovals(t *testing.T, s *service) {
 	var small *pages
 	times, err := bustle(func() error {
 		var err error
-		small, err = walkPages(func(page client.PageParams) (*client.Page[client.PendingApprovalView], error) {
+		small, err = walkPages(func(page client.PageParams) (*client.Page[api.PendingApprovalView], error) {
 			return s.at(0).ListApprovals(ctx, client.PendingListParams{SessionID: "session-of-paged", PageParams: page})
-		}, func(view *client.PendingApprovalView) (string, string) { return view.Request.ID, view.RunID })
+		}, func(view *api.PendingApprovalView) (string, string) { return view.Request.ID, view.RunID })
 		return err
 	}, func(walking context.Context, n int) error {
 		if n > open/2 {
@@ -222,7 +223,7 @@ func pageApprovals(t *testing.T, s *service) {
 		if err := raise(ctx, "ask-%04d-new", []int{n * 37 % open}); err != nil {
 			return err
 		}
-		return failure(s.at(n).ResolveRunApprovals(ctx, "paged", decide(fmt.Sprintf("ask-%04d", 2*n-1), client.BehaviorAllow)))
+		return failure(s.at(n).ResolveRunApprovals(ctx, "paged", decide(fmt.Sprintf("ask-%04d", 2*n-1), api.BehaviorAllow)))
 	})
 	require.NoError(t, err)
 	require.Positive(t, times, "nothing came and went")

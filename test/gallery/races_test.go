@@ -54,7 +54,7 @@ func TestGallery01TwoResumesOfOneWait(t *testing.T) {
 					continue
 				}
 				require.ErrorIs(t, err, client.ErrAlreadyDecided)
-				require.Equal(t, &client.RecordedDecision{
+				require.Equal(t, &api.RecordedDecision{
 					RequestID: "deploy", Outcome: recorded.Outcome, ResolvedBy: recorded.ResolvedBy,
 					ResolvedAtMs: recorded.ResolvedAtMs, Via: recorded.Via,
 				}, refusal(t, err).Recorded)
@@ -72,17 +72,17 @@ func TestGallery01TwoResumesOfOneWait(t *testing.T) {
 
 func actor(i int) string { return fmt.Sprintf("approver-%d", i) }
 
-func behaviorOf(i int) client.Behavior {
+func behaviorOf(i int) api.Behavior {
 	if i%2 == 0 {
-		return client.BehaviorAllow
+		return api.BehaviorAllow
 	}
-	return client.BehaviorDeny
+	return api.BehaviorDeny
 }
 
 // waiters are workers that wait for one agent's run, some at every replica.
 type waiters struct {
-	handed chan *client.Claim
-	stop   func() []*client.Claim
+	handed chan *api.Claim
+	stop   func() []*api.Claim
 }
 
 // workersFor lets workers wait. Whoever is handed a run does not ask again. stop
@@ -90,7 +90,7 @@ type waiters struct {
 func (s *service) workersFor(t *testing.T, agentID string) waiters {
 	t.Helper()
 	ctx, cancel := context.WithCancel(soon(t))
-	w := waiters{handed: make(chan *client.Claim, 8)}
+	w := waiters{handed: make(chan *api.Claim, 8)}
 	var ended sync.WaitGroup
 	for i := range 4 {
 		ended.Go(func() {
@@ -102,11 +102,11 @@ func (s *service) workersFor(t *testing.T, agentID string) waiters {
 			}
 		})
 	}
-	w.stop = func() []*client.Claim {
+	w.stop = func() []*api.Claim {
 		cancel()
 		ended.Wait()
 		close(w.handed)
-		var unread []*client.Claim
+		var unread []*api.Claim
 		for taken := range w.handed {
 			unread = append(unread, taken)
 		}
@@ -168,7 +168,7 @@ func TestGallery02AnswerAgainstExpiry(t *testing.T) {
 		waitingRun(t, s.at(0), "last", asks(last))
 		_, err := s.at(1).WaitRun(soon(t), "last", client.UntilDecided)
 		require.NoError(t, err)
-		require.Equal(t, client.OutcomeExpired, onlyResolution(t, s.at(0), "last", "last").Outcome)
+		require.Equal(t, api.OutcomeExpired, onlyResolution(t, s.at(0), "last", "last").Outcome)
 
 		answered, expired := 0, 0
 		for r := range races {
@@ -177,12 +177,12 @@ func TestGallery02AnswerAgainstExpiry(t *testing.T) {
 			require.NoError(t, err)
 			if r.answered {
 				answered++
-				require.Equal(t, client.StatusRunning, run.Status, r.runID)
-				require.Contains(t, []client.Outcome{client.OutcomeAllowed, client.OutcomeAnswered}, recorded.Outcome, r.runID)
+				require.Equal(t, api.StatusRunning, run.Status, r.runID)
+				require.Contains(t, []api.Outcome{api.OutcomeAllowed, api.OutcomeAnswered}, recorded.Outcome, r.runID)
 				require.Equal(t, api.ViaAPI, recorded.Via)
 			} else {
 				expired++
-				require.Equal(t, client.OutcomeExpired, recorded.Outcome, r.runID)
+				require.Equal(t, api.OutcomeExpired, recorded.Outcome, r.runID)
 				require.Equal(t, api.ViaClock, recorded.Via)
 			}
 			// A later answer changes nothing and is told the same.
@@ -204,7 +204,7 @@ type race struct {
 }
 
 func (r *race) run(ctx context.Context, asking, answering *client.Client, deadlineMs int64) error {
-	suspension := &client.Suspension{}
+	suspension := &api.Suspension{}
 	if r.question {
 		ask := question("ask")
 		ask.ExpiresAfterMs = &deadlineMs
@@ -231,7 +231,7 @@ func (r *race) answer(ctx context.Context, c *client.Client) error {
 		_, err := c.AnswerRunQuestion(ctx, r.runID, answer("ask", "left"))
 		return err
 	}
-	_, err := c.ResolveRunApprovals(ctx, r.runID, decide("ask", client.BehaviorAllow))
+	_, err := c.ResolveRunApprovals(ctx, r.runID, decide("ask", api.BehaviorAllow))
 	return err
 }
 
@@ -285,17 +285,17 @@ var quickWays = []quickWay{afterSuspend, afterHold, duringSuspend}
 func (s *service) quickAnswer(ctx context.Context, i int, runID string, way quickWay) error {
 	working, answering := s.at(i), s.at(i+1)
 	created, err := working.CreateRun(ctx, client.CreateRunParams{
-		RunID: runID, AgentID: runID, Input: "work", Claim: &client.ClaimOptions{WorkerID: "worker"},
+		RunID: runID, AgentID: runID, Input: "work", Claim: &api.ClaimOptions{WorkerID: "worker"},
 	})
 	if err != nil {
 		return err
 	}
 	fence := created.Claim.Lease.Fence
 	resolve := func() error {
-		_, err := answering.ResolveRunApprovals(ctx, runID, decide("ask", client.BehaviorAllow))
+		_, err := answering.ResolveRunApprovals(ctx, runID, decide("ask", api.BehaviorAllow))
 		return err
 	}
-	suspension := client.Suspension{Approvals: []client.ApprovalRequest{approval("ask")}, Hold: way == afterHold}
+	suspension := api.Suspension{Approvals: []api.ApprovalRequest{approval("ask")}, Hold: way == afterHold}
 	var answered errgroup.Group
 	if way == duringSuspend {
 		answered.Go(func() error {
@@ -325,7 +325,7 @@ func (s *service) quickAnswer(ctx context.Context, i int, runID string, way quic
 		if err != nil {
 			return err
 		}
-		if taken.Resume == nil || len(taken.Resume.Approvals) != 1 || taken.Resume.Approvals[0].Resolution.Outcome != client.OutcomeAllowed {
+		if taken.Resume == nil || len(taken.Resume.Approvals) != 1 || taken.Resume.Approvals[0].Resolution.Outcome != api.OutcomeAllowed {
 			return fmt.Errorf("the worker was handed %+v", taken.Resume)
 		}
 		fence = taken.Lease.Fence

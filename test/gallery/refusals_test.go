@@ -19,7 +19,7 @@ type wayOut struct {
 	// walk goes that way with the run of that id and its one approval, "deploy".
 	walk func(t *testing.T, s *service, runID string)
 	// outcome is what is then on record; empty while the approval is open.
-	outcome client.Outcome
+	outcome api.Outcome
 }
 
 var waysOut = []wayOut{
@@ -33,41 +33,41 @@ var waysOut = []wayOut{
 		request.ExpiresAfterMs = &afterMs
 		waitingRun(t, s.at(0), runID, asks(request))
 		held := mustClaim(t, s.at(1), runID)
-		require.Equal(t, client.BehaviorDeny, held.Resume.Approvals[0].Resolution.Behavior)
+		require.Equal(t, api.BehaviorDeny, held.Resume.Approvals[0].Resolution.Behavior)
 		complete(t, s.at(0), held)
-	}, client.OutcomeExpired},
+	}, api.OutcomeExpired},
 	{"the approver denies, and edits", func(t *testing.T, s *service, runID string) {
 		waitingRun(t, s.at(0), runID, asks(approval("deploy")))
-		_, err := s.at(1).ResolveRunApprovals(soon(t), runID, client.ResolveApprovalsParams{Resolutions: []client.ApprovalResolution{
-			{RequestID: "deploy", Behavior: client.BehaviorDeny, UpdatedInput: client.JSON(`{"to":"staging"}`)},
+		_, err := s.at(1).ResolveRunApprovals(soon(t), runID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{
+			{RequestID: "deploy", Behavior: api.BehaviorDeny, UpdatedInput: api.JSON(`{"to":"staging"}`)},
 		}})
 		require.NoError(t, err)
-	}, client.OutcomeDenied},
+	}, api.OutcomeDenied},
 	{"the worker takes it back", func(t *testing.T, s *service, runID string) {
 		fence := attach(t, s, runID)
 		_, err := s.at(1).Withdraw(soon(t), runID, "deploy", fence, "gave up after a minute")
 		require.NoError(t, err)
-	}, client.OutcomeCancelled},
+	}, api.OutcomeCancelled},
 	{"the worker ends the run", func(t *testing.T, s *service, runID string) {
 		fence := attach(t, s, runID)
 		_, err := s.at(1).CompleteRun(soon(t), runID, fence, nil)
 		require.NoError(t, err)
-	}, client.OutcomeExpired},
+	}, api.OutcomeExpired},
 	{"the run is cancelled", func(t *testing.T, s *service, runID string) {
 		waitingRun(t, s.at(0), runID, asks(approval("deploy")))
 		_, err := s.at(1).CancelRun(soon(t), runID, "")
 		require.NoError(t, err)
-	}, client.OutcomeCancelled},
+	}, api.OutcomeCancelled},
 	{"the session is interrupted", func(t *testing.T, s *service, runID string) {
 		waitingRun(t, s.at(0), runID, asks(approval("deploy")))
 		_, err := s.at(1).InterruptSession(soon(t), "session-of-"+runID, "")
 		require.NoError(t, err)
-	}, client.OutcomeCancelled},
+	}, api.OutcomeCancelled},
 	{"the session ends", func(t *testing.T, s *service, runID string) {
 		waitingRun(t, s.at(0), runID, asks(approval("deploy")))
 		_, err := s.at(1).EndSession(soon(t), "session-of-"+runID, "")
 		require.NoError(t, err)
-	}, client.OutcomeCancelled},
+	}, api.OutcomeCancelled},
 }
 
 // A permission callback timed out after a minute, and the tool ran anyway. Here
@@ -85,15 +85,15 @@ func TestGallery10NothingButAnAllowAllows(t *testing.T) {
 			if way.outcome == "" {
 				run, err := s.at(1).GetRun(soon(t), runID)
 				require.NoError(t, err)
-				require.Equal(t, client.StatusWaitingForApproval, run.Status, way.name)
+				require.Equal(t, api.StatusWaitingForApproval, run.Status, way.name)
 				require.Equal(t, []string{"deploy"}, run.PendingApprovalIDs, way.name)
 				s.requireNotClaimable(t, runID)
 				continue
 			}
 			recorded := onlyResolution(t, s.at(0), runID, "deploy")
 			require.Equal(t, way.outcome, recorded.Outcome, way.name)
-			require.Equal(t, client.BehaviorDeny, recorded.Behavior, way.name)
-			_, err := s.at(1).ResolveRunApprovals(soon(t), runID, decide("deploy", client.BehaviorAllow))
+			require.Equal(t, api.BehaviorDeny, recorded.Behavior, way.name)
+			_, err := s.at(1).ResolveRunApprovals(soon(t), runID, decide("deploy", api.BehaviorAllow))
 			require.ErrorIs(t, err, client.ErrAlreadyDecided, way.name)
 			require.Equal(t, way.outcome, refusal(t, err).Recorded.Outcome, way.name)
 			require.Equal(t, recorded, onlyResolution(t, s.at(0), runID, "deploy"), way.name)
@@ -105,8 +105,8 @@ func TestGallery10NothingButAnAllowAllows(t *testing.T) {
 func attach(t *testing.T, s *service, runID string) string {
 	t.Helper()
 	held := startedRun(t, s.at(0), runID)
-	_, err := s.at(0).Suspend(soon(t), runID, held.Lease.Fence, client.Suspension{
-		Approvals: []client.ApprovalRequest{approval("deploy")}, Hold: true,
+	_, err := s.at(0).Suspend(soon(t), runID, held.Lease.Fence, api.Suspension{
+		Approvals: []api.ApprovalRequest{approval("deploy")}, Hold: true,
 	})
 	require.NoError(t, err)
 	return held.Lease.Fence
@@ -116,7 +116,7 @@ func waitInVain(t *testing.T, s *service, runID string) {
 	waitingRun(t, s.at(0), runID, asks(approval("deploy")))
 	run, err := s.at(1).AwaitRun(soon(t), runID, client.UntilDecided, time.Second)
 	require.NoError(t, err)
-	require.Equal(t, client.StatusWaitingForApproval, run.Status)
+	require.Equal(t, api.StatusWaitingForApproval, run.Status)
 	taken, err := s.at(0).ClaimRuns(soon(t), client.ClaimRunsParams{WorkerID: "worker", AgentIDs: []string{runID}, WaitMs: 100})
 	require.NoError(t, err)
 	require.Empty(t, taken)
@@ -161,13 +161,13 @@ func lapse(t *testing.T, s *service, runID string) {
 // both routes, and the question stays open.
 func TestGallery11EmptyAnswers(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
-		typed := client.UserQuestionRequest{ID: "typed", ResponseSchema: client.JSON(`{"type":["string","null"]}`)}
-		waitingRun(t, s.at(0), "plain", &client.Suspension{Questions: []client.UserQuestionRequest{question("ask")}})
-		waitingRun(t, s.at(0), "value", &client.Suspension{Questions: []client.UserQuestionRequest{typed}})
+		typed := api.UserQuestionRequest{ID: "typed", ResponseSchema: api.JSON(`{"type":["string","null"]}`)}
+		waitingRun(t, s.at(0), "plain", &api.Suspension{Questions: []api.UserQuestionRequest{question("ask")}})
+		waitingRun(t, s.at(0), "value", &api.Suspension{Questions: []api.UserQuestionRequest{typed}})
 		before := s.lastEvents(t, "plain", "value")
 		for _, empty := range []struct {
 			runID, resolution string
-			code              client.Code
+			code              api.Code
 		}{
 			{"plain", `{"request_id":"ask","answers":[{"question_id":"way"}]}`, api.CodeQuestionAnswerEmpty},
 			{"plain", `{"request_id":"ask","answers":[{"question_id":"way","selected_option_ids":[]}]}`, api.CodeQuestionAnswerEmpty},
@@ -203,7 +203,7 @@ func TestGallery11EmptyAnswers(t *testing.T) {
 func TestGallery12MisspeltMembers(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		waitingRun(t, s.at(0), "approve", asks(approval("deploy")))
-		waitingRun(t, s.at(0), "answer", &client.Suspension{Questions: []client.UserQuestionRequest{question("ask")}})
+		waitingRun(t, s.at(0), "answer", &api.Suspension{Questions: []api.UserQuestionRequest{question("ask")}})
 		before := s.lastEvents(t, "approve", "answer")
 		for _, misspelt := range []struct{ runID, noun, body, named string }{
 			{"approve", "approvals", `{}`, "/resolutions"},

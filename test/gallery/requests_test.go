@@ -16,7 +16,7 @@ import (
 // requests of the same id in two runs.
 func TestGallery06IdenticalParallelCalls(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
-		twin := func(id string) client.ApprovalRequest {
+		twin := func(id string) api.ApprovalRequest {
 			call := approval(id)
 			call.ToolCallID = "call"
 			return call
@@ -31,19 +31,19 @@ func TestGallery06IdenticalParallelCalls(t *testing.T) {
 		}
 		require.Len(t, handles, 4, "each request has its own handle")
 
-		_, err := s.at(1).ResolveRunApprovals(soon(t), "one", decide("right", client.BehaviorDeny))
+		_, err := s.at(1).ResolveRunApprovals(soon(t), "one", decide("right", api.BehaviorDeny))
 		require.NoError(t, err)
 		run, err := s.at(0).GetRun(soon(t), "one")
 		require.NoError(t, err)
-		require.Equal(t, client.StatusWaitingForApproval, run.Status)
+		require.Equal(t, api.StatusWaitingForApproval, run.Status)
 		require.Equal(t, []string{"left"}, run.PendingApprovalIDs, "the twin is decided for itself")
 		s.requireNotClaimable(t, "one")
-		_, err = s.at(0).ResolveRunApprovals(soon(t), "one", decide("left", client.BehaviorAllow))
+		_, err = s.at(0).ResolveRunApprovals(soon(t), "one", decide("left", api.BehaviorAllow))
 		require.NoError(t, err)
 
 		held := mustClaim(t, s.at(1), "one")
-		require.Equal(t, map[string]client.Outcome{
-			"left": client.OutcomeAllowed, "right": client.OutcomeDenied,
+		require.Equal(t, map[string]api.Outcome{
+			"left": api.OutcomeAllowed, "right": api.OutcomeDenied,
 		}, outcomes(held.Resume))
 		run, err = s.at(1).GetRun(soon(t), "other")
 		require.NoError(t, err)
@@ -58,8 +58,8 @@ func TestGallery06IdenticalParallelCalls(t *testing.T) {
 	})
 }
 
-func outcomes(resume *client.Resume) map[string]client.Outcome {
-	found := map[string]client.Outcome{}
+func outcomes(resume *api.Resume) map[string]api.Outcome {
+	found := map[string]api.Outcome{}
 	for _, settled := range resume.Approvals {
 		found[settled.Request.ID] = settled.Resolution.Outcome
 	}
@@ -73,18 +73,18 @@ func outcomes(resume *client.Resume) map[string]client.Outcome {
 // refused with a code, and nothing is changed by it.
 func TestGallery09UnknownIDs(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
-		waitingRun(t, s.at(0), "run", &client.Suspension{
-			Approvals: []client.ApprovalRequest{approval("deploy")}, Questions: []client.UserQuestionRequest{question("ask")},
+		waitingRun(t, s.at(0), "run", &api.Suspension{
+			Approvals: []api.ApprovalRequest{approval("deploy")}, Questions: []api.UserQuestionRequest{question("ask")},
 		})
 		held := startedRun(t, s.at(0), "held")
-		_, err := s.at(0).Suspend(soon(t), "held", held.Lease.Fence, client.Suspension{
-			Approvals: []client.ApprovalRequest{approval("deploy")}, Hold: true,
+		_, err := s.at(0).Suspend(soon(t), "held", held.Lease.Fence, api.Suspension{
+			Approvals: []api.ApprovalRequest{approval("deploy")}, Hold: true,
 		})
 		require.NoError(t, err)
 		before := s.lastEvents(t, "run", "held")
-		allow := func(id string) client.ResolveApprovalsParams { return decide(id, client.BehaviorAllow) }
+		allow := func(id string) client.ResolveApprovalsParams { return decide(id, api.BehaviorAllow) }
 		for name, unknown := range map[string]struct {
-			code client.Code
+			code api.Code
 			call func(context.Context, *client.Client) error
 		}{
 			"approval of no run": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
@@ -138,7 +138,7 @@ func TestGallery09UnknownIDs(t *testing.T) {
 				return failure(c.CancelRun(ctx, "nobody", ""))
 			}},
 			"no run to claim": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.ClaimRun(ctx, "nobody", client.ClaimOptions{WorkerID: "worker"}))
+				return failure(c.ClaimRun(ctx, "nobody", api.ClaimOptions{WorkerID: "worker"}))
 			}},
 			"no run to keep alive": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.Heartbeat(ctx, "nobody", client.HeartbeatParams{Fence: "1"}))
@@ -197,18 +197,18 @@ func TestGallery14SecondClickIsNotTheNextAnswer(t *testing.T) {
 		waitingRun(t, s.at(0), "run", asks(approval("step-1")))
 		for step := 1; step <= 5; step++ {
 			current, next := fmt.Sprintf("step-%d", step), fmt.Sprintf("step-%d", step+1)
-			_, err := s.at(step).ResolveRunApprovals(soon(t), "run", decide(current, client.BehaviorAllow))
+			_, err := s.at(step).ResolveRunApprovals(soon(t), "run", decide(current, api.BehaviorAllow))
 			require.NoError(t, err)
 			held := mustClaim(t, s.at(step), "run")
-			require.Equal(t, map[string]client.Outcome{current: client.OutcomeAllowed}, outcomes(held.Resume))
+			require.Equal(t, map[string]api.Outcome{current: api.OutcomeAllowed}, outcomes(held.Resume))
 			_, err = s.at(step).Suspend(soon(t), "run", held.Lease.Fence, *asks(approval(next)))
 			require.NoError(t, err)
 
 			// The second click of the step before, by both ways there are.
-			_, err = s.at(step+1).ResolveRunApprovals(soon(t), "run", decide(current, client.BehaviorAllow))
+			_, err = s.at(step+1).ResolveRunApprovals(soon(t), "run", decide(current, api.BehaviorAllow))
 			require.ErrorIs(t, err, client.ErrAlreadyDecided)
 			require.Equal(t, current, refusal(t, err).Recorded.RequestID)
-			_, err = s.at(step+1).ResolveSessionApprovals(soon(t), "session-of-run", decide(current, client.BehaviorAllow))
+			_, err = s.at(step+1).ResolveSessionApprovals(soon(t), "session-of-run", decide(current, api.BehaviorAllow))
 			require.ErrorIs(t, err, client.ErrAlreadyDecided)
 			run, err := s.at(step).GetRun(soon(t), "run")
 			require.NoError(t, err)
@@ -222,20 +222,20 @@ func TestGallery14SecondClickIsNotTheNextAnswer(t *testing.T) {
 // other arguments is a new request.
 func TestGallery20ApprovalOfOtherArguments(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
-		call := func(id, input string) client.ApprovalRequest {
+		call := func(id, input string) api.ApprovalRequest {
 			request := approval(id)
-			request.ToolCallID, request.Input = "call", client.JSON(input)
+			request.ToolCallID, request.Input = "call", api.JSON(input)
 			return request
 		}
 		const small, large = `{"amount":10,"to":"ada"}`, `{"amount":10000,"to":"ada"}`
 		waitingRun(t, s.at(0), "run", asks(call("pay", small)))
 
-		params := decide("pay", client.BehaviorAllow)
+		params := decide("pay", api.BehaviorAllow)
 		params.IdempotencyKey = "click"
 		_, err := s.at(1).ResolveRunApprovals(soon(t), "run", params)
 		require.NoError(t, err)
 		edited := params
-		edited.Resolutions = []client.ApprovalResolution{{RequestID: "pay", Behavior: client.BehaviorAllow, UpdatedInput: client.JSON(large)}}
+		edited.Resolutions = []api.ApprovalResolution{{RequestID: "pay", Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(large)}}
 		_, err = s.at(0).ResolveRunApprovals(soon(t), "run", edited)
 		requireRefused(t, err, api.CodeIdempotencyConflict)
 
@@ -252,7 +252,7 @@ func TestGallery20ApprovalOfOtherArguments(t *testing.T) {
 		suspended, err := s.at(1).Suspend(soon(t), "run", held.Lease.Fence, again)
 		require.NoError(t, err)
 		require.Nil(t, suspended.Resume, "the earlier approval must not count")
-		require.Equal(t, client.StatusWaitingForApproval, suspended.Run.Status)
+		require.Equal(t, api.StatusWaitingForApproval, suspended.Run.Status)
 		changed := *asks(call("pay-again", small))
 		changed.SuspensionID = "again"
 		_, err = s.at(1).Suspend(soon(t), "run", held.Lease.Fence, changed)
@@ -260,8 +260,8 @@ func TestGallery20ApprovalOfOtherArguments(t *testing.T) {
 		s.requireNotClaimable(t, "run")
 
 		// What the approver edits is beside what was asked, and both are handed over.
-		_, err = s.at(0).ResolveRunApprovals(soon(t), "run", client.ResolveApprovalsParams{Resolutions: []client.ApprovalResolution{
-			{RequestID: "pay-again", Behavior: client.BehaviorAllow, UpdatedInput: client.JSON(small)},
+		_, err = s.at(0).ResolveRunApprovals(soon(t), "run", client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{
+			{RequestID: "pay-again", Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(small)},
 		}})
 		require.NoError(t, err)
 		held = mustClaim(t, s.at(1), "run")

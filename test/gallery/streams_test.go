@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
@@ -30,9 +31,9 @@ func (b *inbox) see(t *testing.T, seen client.StreamEvent) {
 		b.show(seen.Run.PendingApprovals)
 	case seen.Event != nil:
 		var event struct {
-			Type        string              `json:"type"`
-			RequestIDs  []string            `json:"request_ids"`
-			Resolutions []client.Resolution `json:"resolutions"`
+			Type        string           `json:"type"`
+			RequestIDs  []string         `json:"request_ids"`
+			Resolutions []api.Resolution `json:"resolutions"`
 		}
 		require.NoError(t, json.Unmarshal(seen.Event.Event, &event))
 		if event.Type == "waiting_for_approval" {
@@ -46,7 +47,7 @@ func (b *inbox) see(t *testing.T, seen client.StreamEvent) {
 	}
 }
 
-func (b *inbox) show(pending []client.ApprovalRequest) {
+func (b *inbox) show(pending []api.ApprovalRequest) {
 	b.open = map[string]bool{}
 	for i := range pending {
 		b.open[pending[i].ID] = true
@@ -100,7 +101,7 @@ func TestGallery05WhoSeesAPromptCanDecideIt(t *testing.T) {
 			for len(approver.open) == 0 {
 				stream.see(&approver)
 			}
-			_, err = s.at(2+round).ResolveRunApprovals(soon(t), runID, decide("deploy", client.BehaviorAllow))
+			_, err = s.at(2+round).ResolveRunApprovals(soon(t), runID, decide("deploy", api.BehaviorAllow))
 			require.NoError(t, err, "it was seen before it was there")
 			require.NoError(t, <-raised)
 			for len(approver.open) > 0 {
@@ -119,7 +120,7 @@ func TestGallery07ReconnectShowsNoSettledPrompt(t *testing.T) {
 		for _, id := range []string{"first", "second"} {
 			_, err := s.at(0).Suspend(soon(t), "run", held.Lease.Fence, *asks(approval(id)))
 			require.NoError(t, err)
-			_, err = s.at(1).ResolveRunApprovals(soon(t), "run", decide(id, client.BehaviorDeny))
+			_, err = s.at(1).ResolveRunApprovals(soon(t), "run", decide(id, api.BehaviorDeny))
 			require.NoError(t, err)
 			held = mustClaim(t, s.at(1), "run")
 		}
@@ -182,7 +183,7 @@ func TestGallery08SnapshotHoldsEveryOpenPrompt(t *testing.T) {
 			lasting := follow(t, p.client.StreamSession(soon(t), "session-of-run", ""))
 			lasting.see(&open)
 			require.Equal(t, []string{"one", "three", "two"}, open.shown())
-			_, err := p.client.ResolveRunApprovals(soon(t), "run", decide("two", client.BehaviorAllow))
+			_, err := p.client.ResolveRunApprovals(soon(t), "run", decide("two", api.BehaviorAllow))
 			require.NoError(t, err)
 
 			want := []string{"one", "three"}
@@ -196,7 +197,7 @@ func TestGallery08SnapshotHoldsEveryOpenPrompt(t *testing.T) {
 				requireShown(t, p.client, want)
 			}
 			for _, id := range want {
-				_, err := p.client.ResolveRunApprovals(soon(t), "run", decide(id, client.BehaviorAllow))
+				_, err := p.client.ResolveRunApprovals(soon(t), "run", decide(id, api.BehaviorAllow))
 				require.NoError(t, err)
 			}
 			settled := 0

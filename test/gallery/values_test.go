@@ -13,11 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
 // canonical returns the RFC 8785 form of a JSON text.
-func canonical(t *testing.T, text client.JSON) string {
+func canonical(t *testing.T, text api.JSON) string {
 	t.Helper()
 	form := jsontext.Value(slices.Clone(text))
 	require.NoError(t, form.Canonicalize(), "%q", text)
@@ -66,13 +67,13 @@ func TestGallery18EditedArgumentsKeepTheirTypes(t *testing.T) {
 			require.NoError(t, err)
 			sent = append(sent, string(text))
 		}
-		suspension := &client.Suspension{}
+		suspension := &api.Suspension{}
 		var params client.ResolveApprovalsParams
 		for i, text := range sent {
 			id := "edit-" + strconv.Itoa(i)
 			suspension.Approvals = append(suspension.Approvals, approval(id))
-			params.Resolutions = append(params.Resolutions, client.ApprovalResolution{
-				RequestID: id, Behavior: client.BehaviorAllow, UpdatedInput: client.JSON(`{"value":` + text + `}`),
+			params.Resolutions = append(params.Resolutions, api.ApprovalResolution{
+				RequestID: id, Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"value":` + text + `}`),
 			})
 		}
 		waitingRun(t, s.at(0), "edits", suspension)
@@ -93,15 +94,15 @@ func TestGallery18EditedArgumentsKeepTheirTypes(t *testing.T) {
 
 		for i, text := range values {
 			runID := "answer-" + strconv.Itoa(i)
-			waitingRun(t, s.at(i), runID, &client.Suspension{Questions: []client.UserQuestionRequest{
-				{ID: "typed", ResponseSchema: client.JSON(`{}`)},
+			waitingRun(t, s.at(i), runID, &api.Suspension{Questions: []api.UserQuestionRequest{
+				{ID: "typed", ResponseSchema: api.JSON(`{}`)},
 			}})
 			_, err := s.at(i+1).AnswerRunQuestion(soon(t), runID, client.AnswerQuestionParams{
-				Resolution: client.UserQuestionResolution{RequestID: "typed", Value: client.JSON(text)},
+				Resolution: api.UserQuestionResolution{RequestID: "typed", Value: api.JSON(text)},
 			})
 			require.NoError(t, err, text)
 			held := mustClaim(t, s.at(i), runID)
-			require.Equal(t, canonical(t, client.JSON(text)), canonical(t, held.Resume.Questions[0].Resolution.Value))
+			require.Equal(t, canonical(t, api.JSON(text)), canonical(t, held.Resume.Questions[0].Resolution.Value))
 		}
 	})
 }
@@ -162,7 +163,7 @@ type place struct {
 	path    string // with a verb for the run's id
 	body    string // where $fence and $value stand for those
 	// read returns the value as it came out at the other end.
-	read func(t *testing.T, s *service, runID, fence string) client.JSON
+	read func(t *testing.T, s *service, runID, fence string) api.JSON
 }
 
 func prepareApproval(t *testing.T, s *service, runID string) string {
@@ -170,9 +171,9 @@ func prepareApproval(t *testing.T, s *service, runID string) string {
 	return ""
 }
 
-func prepareQuestion(request client.UserQuestionRequest) func(*testing.T, *service, string) string {
+func prepareQuestion(request api.UserQuestionRequest) func(*testing.T, *service, string) string {
 	return func(t *testing.T, s *service, runID string) string {
-		waitingRun(t, s.at(0), runID, &client.Suspension{Questions: []client.UserQuestionRequest{request}})
+		waitingRun(t, s.at(0), runID, &api.Suspension{Questions: []api.UserQuestionRequest{request}})
 		return ""
 	}
 }
@@ -181,23 +182,23 @@ func prepareWork(t *testing.T, s *service, runID string) string {
 	return startedRun(t, s.at(0), runID).Lease.Fence
 }
 
-func textJSON(t *testing.T, text string) client.JSON {
+func textJSON(t *testing.T, text string) api.JSON {
 	t.Helper()
 	encoded, err := client.EncodeJSON(text)
 	require.NoError(t, err)
 	return encoded
 }
 
-func readApproval(read func(*testing.T, client.Resolution) client.JSON) func(*testing.T, *service, string, string) client.JSON {
-	return func(t *testing.T, s *service, runID, _ string) client.JSON {
+func readApproval(read func(*testing.T, api.Resolution) api.JSON) func(*testing.T, *service, string, string) api.JSON {
+	return func(t *testing.T, s *service, runID, _ string) api.JSON {
 		held := mustClaim(t, s.at(1), runID)
 		defer complete(t, s.at(1), held)
 		return read(t, held.Resume.Approvals[0].Resolution)
 	}
 }
 
-func readAnswer(read func(*testing.T, client.AnswerForWorker) client.JSON) func(*testing.T, *service, string, string) client.JSON {
-	return func(t *testing.T, s *service, runID, _ string) client.JSON {
+func readAnswer(read func(*testing.T, api.AnswerForWorker) api.JSON) func(*testing.T, *service, string, string) api.JSON {
+	return func(t *testing.T, s *service, runID, _ string) api.JSON {
 		held := mustClaim(t, s.at(1), runID)
 		defer complete(t, s.at(1), held)
 		return read(t, held.Resume.Questions[0].Resolution)
@@ -208,34 +209,34 @@ var hostilePlaces = []place{
 	{
 		"updated_input", prepareApproval, "/v1/runs/%s/approvals",
 		`{"resolutions":[{"request_id":"ask","behavior":"allow","updated_input":$value}]}`,
-		readApproval(func(_ *testing.T, r client.Resolution) client.JSON { return r.UpdatedInput }),
+		readApproval(func(_ *testing.T, r api.Resolution) api.JSON { return r.UpdatedInput }),
 	},
 	{
 		"justification", prepareApproval, "/v1/runs/%s/approvals",
 		`{"resolutions":[{"request_id":"ask","behavior":"allow","justification":$value}]}`,
-		readApproval(func(t *testing.T, r client.Resolution) client.JSON { return textJSON(t, r.Justification) }),
+		readApproval(func(t *testing.T, r api.Resolution) api.JSON { return textJSON(t, r.Justification) }),
 	},
 	{
 		"reason", prepareApproval, "/v1/runs/%s/approvals",
 		`{"resolutions":[{"request_id":"ask","behavior":"deny","reason":$value}]}`,
-		readApproval(func(t *testing.T, r client.Resolution) client.JSON { return textJSON(t, r.Reason) }),
+		readApproval(func(t *testing.T, r api.Resolution) api.JSON { return textJSON(t, r.Reason) }),
 	},
 	{
 		"freeform_answer", prepareQuestion(question("ask")), "/v1/runs/%s/questions",
 		`{"resolution":{"request_id":"ask","answers":[{"question_id":"way","freeform_answer":$value}]}}`,
-		readAnswer(func(t *testing.T, a client.AnswerForWorker) client.JSON {
+		readAnswer(func(t *testing.T, a api.AnswerForWorker) api.JSON {
 			return textJSON(t, a.Answers[0].FreeformAnswer)
 		}),
 	},
 	{
-		"value", prepareQuestion(client.UserQuestionRequest{ID: "ask", ResponseSchema: client.JSON(`{}`)}), "/v1/runs/%s/questions",
+		"value", prepareQuestion(api.UserQuestionRequest{ID: "ask", ResponseSchema: api.JSON(`{}`)}), "/v1/runs/%s/questions",
 		`{"resolution":{"request_id":"ask","value":$value}}`,
-		readAnswer(func(_ *testing.T, a client.AnswerForWorker) client.JSON { return a.Value }),
+		readAnswer(func(_ *testing.T, a api.AnswerForWorker) api.JSON { return a.Value }),
 	},
 	{
 		"approval input", prepareWork, "/v1/runs/%s/suspend",
 		`{"fence":"$fence","approvals":[{"id":"ask","tool_call_id":"call","tool_name":"tool","input":$value}]}`,
-		func(t *testing.T, s *service, runID, _ string) client.JSON {
+		func(t *testing.T, s *service, runID, _ string) api.JSON {
 			run, err := s.at(1).GetRun(soon(t), runID)
 			require.NoError(t, err)
 			return run.PendingApprovals[0].Input
@@ -243,7 +244,7 @@ var hostilePlaces = []place{
 	},
 	{
 		"checkpoint", prepareWork, "/v1/runs/%s/heartbeat", `{"fence":"$fence","checkpoint":$value}`,
-		func(t *testing.T, s *service, runID, fence string) client.JSON {
+		func(t *testing.T, s *service, runID, fence string) api.JSON {
 			_, err := s.at(1).ReleaseRun(soon(t), runID, fence, nil)
 			require.NoError(t, err)
 			return mustClaim(t, s.at(0), runID).Checkpoint
@@ -251,11 +252,11 @@ var hostilePlaces = []place{
 	},
 	{
 		"event", prepareWork, "/v1/runs/%s/events", `{"fence":"$fence","events":[{"type":"note","content":$value}]}`,
-		func(t *testing.T, s *service, runID, _ string) client.JSON {
+		func(t *testing.T, s *service, runID, _ string) api.JSON {
 			entries, err := s.at(1).ListRunEvents(soon(t), runID, client.EventListParams{})
 			require.NoError(t, err)
 			var note struct {
-				Content client.JSON `json:"content"`
+				Content api.JSON `json:"content"`
 			}
 			require.NoError(t, json.Unmarshal(entries[len(entries)-1].Event, &note))
 			return note.Content
@@ -263,7 +264,7 @@ var hostilePlaces = []place{
 	},
 	{
 		"output", prepareWork, "/v1/runs/%s/complete", `{"fence":"$fence","output":$value}`,
-		func(t *testing.T, s *service, runID, _ string) client.JSON {
+		func(t *testing.T, s *service, runID, _ string) api.JSON {
 			run, err := s.at(1).GetRun(soon(t), runID)
 			require.NoError(t, err)
 			return run.Output
@@ -301,7 +302,7 @@ func TestGallery19HostileValues(t *testing.T) {
 				} else {
 					carried++
 				}
-				require.Equal(t, canonical(t, client.JSON(want)), canonical(t, at.read(t, s, runID, fence)), message)
+				require.Equal(t, canonical(t, api.JSON(want)), canonical(t, at.read(t, s, runID, fence)), message)
 			}
 		}
 		require.Positive(t, refused)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store"
@@ -89,7 +90,7 @@ func act(ctx context.Context, c *client.Client, random *rand.Rand) error {
 	case 1:
 		return failure(c.FailRun(ctx, runID, fence, "no luck"))
 	case 2:
-		return failure(c.ReleaseRun(ctx, runID, fence, client.JSON(`1`)))
+		return failure(c.ReleaseRun(ctx, runID, fence, api.JSON(`1`)))
 	case 3:
 		return nil // it dies with the lease
 	}
@@ -99,8 +100,8 @@ func act(ctx context.Context, c *client.Client, random *rand.Rand) error {
 }
 
 // suspensionOf asks for one to three things, some of them for a few milliseconds.
-func suspensionOf(random *rand.Rand) *client.Suspension {
-	suspension := &client.Suspension{}
+func suspensionOf(random *rand.Rand) *api.Suspension {
+	suspension := &api.Suspension{}
 	for i := range 1 + random.IntN(3) {
 		id := fmt.Sprintf("ask-%d", i)
 		var afterMs *int64

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/test/rig"
@@ -124,7 +125,7 @@ func (f *floor) work(t *testing.T, c *client.Client, workerID string, choose *ra
 
 // hold does with a run what workers do: most finish it, some give it back, some go
 // away without a word.
-func (f *floor) hold(ctx context.Context, t *testing.T, c *client.Client, claim client.Claim, choose *rand.Rand) {
+func (f *floor) hold(ctx context.Context, t *testing.T, c *client.Client, claim api.Claim, choose *rand.Rand) {
 	fence, err := strconv.ParseInt(claim.Lease.Fence, 10, 64)
 	if err != nil {
 		t.Errorf("fence %q: %v", claim.Lease.Fence, err)

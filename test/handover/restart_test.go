@@ -58,7 +58,7 @@ func TestRestartReplaysWhatIsOwed(t *testing.T) {
 			resumed := time.Since(began)
 
 			require.Eventually(t, func() bool {
-				pending, err := c.ListEffects(t.Context(), client.EffectListParams{State: client.EffectPending})
+				pending, err := c.ListEffects(t.Context(), client.EffectListParams{State: api.EffectPending})
 				return err == nil && len(pending.Items) == 0
 			}, rig.Patience, 10*time.Millisecond)
 			t.Logf("%d runs suspended: takes calls after %v, the first run resumes after %v, %d owed effects are done after %v",
@@ -66,7 +66,7 @@ func TestRestartReplaysWhatIsOwed(t *testing.T) {
 			var opened, delivered int
 			for effect, err := range c.AllEffects(t.Context(), client.EffectListParams{}) {
 				require.NoError(t, err)
-				require.Equal(t, client.EffectDone, effect.State, "%s: %s", effect.EffectID, effect.LastError)
+				require.Equal(t, api.EffectDone, effect.State, "%s: %s", effect.EffectID, effect.LastError)
 				require.EqualValues(t, 1, effect.Attempts, "effect %s was tried again", effect.EffectID)
 				if effect.Kind == "open_clarification" {
 					opened++
@@ -157,10 +157,10 @@ func concurrently(count int, do func(ctx context.Context, i int) error) error {
 func requireResumes(t *testing.T, c *client.Client, runID string) {
 	t.Helper()
 	_, err := c.ResolveRunApprovals(t.Context(), runID, client.ResolveApprovalsParams{
-		Resolutions: []client.ApprovalResolution{{RequestID: "deploy", Behavior: client.BehaviorAllow}},
+		Resolutions: []api.ApprovalResolution{{RequestID: "deploy", Behavior: api.BehaviorAllow}},
 	})
 	require.NoError(t, err)
-	claim, err := c.ClaimRun(t.Context(), runID, client.ClaimOptions{WorkerID: "worker"})
+	claim, err := c.ClaimRun(t.Context(), runID, api.ClaimOptions{WorkerID: "worker"})
 	require.NoError(t, err)
-	require.Equal(t, client.OutcomeAllowed, claim.Resume.Approvals[0].Resolution.Outcome)
+	require.Equal(t, api.OutcomeAllowed, claim.Resume.Approvals[0].Resolution.Outcome)
 }

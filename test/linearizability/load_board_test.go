@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // A run is left alone once it has been called so often, or has so many calls of unknown
@@ -27,9 +27,9 @@ type board struct {
 	idle bool
 
 	mu      sync.Mutex
-	status  client.Status // empty before the run is there
-	holders []holder      // by fence
-	asked   []asked       // all that was raised, as far as anybody tried
+	status  api.Status // empty before the run is there
+	holders []holder   // by fence
+	asked   []asked    // all that was raised, as far as anybody tried
 	settled [maxSlots]bool
 	keys    int
 	calls   int
@@ -158,7 +158,7 @@ func (b *board) decided(slot int) {
 	b.settled[slot] = true
 }
 
-func (b *board) lastStatus() client.Status {
+func (b *board) lastStatus() api.Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.status

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -79,7 +80,7 @@ func (c *caller) read(ctx context.Context, service *client.Client, b *board) out
 func (c *caller) claim(ctx context.Context, service *client.Client, b *board) output {
 	in := input{Kind: callClaim, Mark: c.name, LeaseMs: leaseMs}
 	return c.make(b.runID, in, func(out *output) error {
-		claim, err := service.ClaimRun(ctx, b.runID, client.ClaimOptions{WorkerID: c.name, LeaseMs: leaseMs})
+		claim, err := service.ClaimRun(ctx, b.runID, api.ClaimOptions{WorkerID: c.name, LeaseMs: leaseMs})
 		if err != nil {
 			return err
 		}
@@ -142,7 +143,7 @@ func (c *caller) suspend(ctx context.Context, service *client.Client, b *board, 
 func (c *caller) complete(ctx context.Context, service *client.Client, b *board, fence int64, mark string) output {
 	in := input{Kind: callComplete, Mark: mark, Fence: fence}
 	return c.make(b.runID, in, func(out *output) error {
-		run, err := service.CompleteRun(ctx, b.runID, fenceText(fence), client.JSON(strconv.Quote(mark)))
+		run, err := service.CompleteRun(ctx, b.runID, fenceText(fence), api.JSON(strconv.Quote(mark)))
 		if err == nil {
 			out.Status = run.Status
 		}
@@ -170,21 +171,21 @@ func (c *caller) decide(ctx context.Context, service *client.Client, b *board, i
 		case callResolve:
 			params := client.ResolveApprovalsParams{IdempotencyKey: key}
 			for _, one := range in.Decisions {
-				behavior := client.BehaviorAllow
-				if one.Outcome == client.OutcomeDenied {
-					behavior = client.BehaviorDeny
+				behavior := api.BehaviorAllow
+				if one.Outcome == api.OutcomeDenied {
+					behavior = api.BehaviorDeny
 				}
-				params.Resolutions = append(params.Resolutions, client.ApprovalResolution{
+				params.Resolutions = append(params.Resolutions, api.ApprovalResolution{
 					RequestID: requestID(one.Slot), Behavior: behavior, Justification: in.Mark,
 				})
 			}
 			result, err = service.ResolveRunApprovals(ctx, b.runID, params)
 		case callAnswer:
-			resolution := client.UserQuestionResolution{RequestID: slot, Justification: in.Mark}
-			if in.Decisions[0].Outcome == client.OutcomeDeclined {
+			resolution := api.UserQuestionResolution{RequestID: slot, Justification: in.Mark}
+			if in.Decisions[0].Outcome == api.OutcomeDeclined {
 				resolution.Declined = true
 			} else {
-				resolution.Answers = []client.UserQuestionAnswer{{QuestionID: "q", SelectedOptionIDs: []string{"yes"}}}
+				resolution.Answers = []api.UserQuestionAnswer{{QuestionID: "q", SelectedOptionIDs: []string{"yes"}}}
 			}
 			result, err = service.AnswerRunQuestion(ctx, b.runID, client.AnswerQuestionParams{Resolution: resolution, IdempotencyKey: key})
 		default:
@@ -198,25 +199,25 @@ func (c *caller) decide(ctx context.Context, service *client.Client, b *board, i
 }
 
 // suspensionOf builds the suspension that an input describes. It is the same each time.
-func suspensionOf(in input) client.Suspension {
-	suspension := client.Suspension{SuspensionID: fmt.Sprintf("s%d-%d", in.Round, in.Fence)}
+func suspensionOf(in input) api.Suspension {
+	suspension := api.Suspension{SuspensionID: fmt.Sprintf("s%d-%d", in.Round, in.Fence)}
 	for _, one := range in.Asked {
 		var dueAtMs *int64
 		if one.DueAtMs != 0 {
 			dueAtMs = &one.DueAtMs
 		}
 		if !one.Question {
-			suspension.Approvals = append(suspension.Approvals, client.ApprovalRequest{
+			suspension.Approvals = append(suspension.Approvals, api.ApprovalRequest{
 				ID: requestID(one.Slot), ToolCallID: requestID(one.Slot), ToolName: "pay",
-				Input: client.JSON(`{"cents":100}`), ExpiresAtMs: dueAtMs,
+				Input: api.JSON(`{"cents":100}`), ExpiresAtMs: dueAtMs,
 			})
 			continue
 		}
-		suspension.Questions = append(suspension.Questions, client.UserQuestionRequest{
+		suspension.Questions = append(suspension.Questions, api.UserQuestionRequest{
 			ID: requestID(one.Slot), ToolCallID: requestID(one.Slot), ExpiresAtMs: dueAtMs,
-			Questions: []client.UserQuestion{{
+			Questions: []api.UserQuestion{{
 				ID: "q", Header: "Pay", Question: "Pay it?",
-				Options: []client.QuestionOption{{ID: "yes", Label: "Yes"}, {ID: "no", Label: "No"}},
+				Options: []api.QuestionOption{{ID: "yes", Label: "Yes"}, {ID: "no", Label: "No"}},
 			}},
 		})
 	}
@@ -224,7 +225,7 @@ func suspensionOf(in input) client.Suspension {
 }
 
 // take reads a view of a run.
-func (out *output) take(run *client.RunView) {
+func (out *output) take(run *api.RunView) {
 	out.Status = run.Status
 	for _, id := range append(run.PendingApprovalIDs, run.PendingQuestionIDs...) {
 		out.Open[slotOf(id)] = true
@@ -233,7 +234,7 @@ func (out *output) take(run *client.RunView) {
 	out.Result, _ = strconv.Unquote(string(run.Output))
 }
 
-func (out *output) takeClaim(claim *client.Claim) error {
+func (out *output) takeClaim(claim *api.Claim) error {
 	fence, err := strconv.ParseInt(claim.Lease.Fence, 10, 64)
 	if err != nil {
 		return err
@@ -243,7 +244,7 @@ func (out *output) takeClaim(claim *client.Claim) error {
 	return nil
 }
 
-func (out *output) takeResume(resume *client.Resume) {
+func (out *output) takeResume(resume *api.Resume) {
 	if resume == nil {
 		return
 	}

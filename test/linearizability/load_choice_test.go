@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
@@ -167,11 +168,11 @@ func (c *chooser) settle(ctx context.Context, b *board) output {
 			in.Decisions = append(in.Decisions, decision{other.Slot, c.allowOrDeny()})
 		}
 	case c.chance(8):
-		in.Kind, in.Decisions = callCancelQuestion, []decision{{request.Slot, client.OutcomeCancelled}}
+		in.Kind, in.Decisions = callCancelQuestion, []decision{{request.Slot, api.OutcomeCancelled}}
 	case c.chance(3):
-		in.Kind, in.Decisions = callAnswer, []decision{{request.Slot, client.OutcomeDeclined}}
+		in.Kind, in.Decisions = callAnswer, []decision{{request.Slot, api.OutcomeDeclined}}
 	default:
-		in.Kind, in.Decisions = callAnswer, []decision{{request.Slot, client.OutcomeAnswered}}
+		in.Kind, in.Decisions = callAnswer, []decision{{request.Slot, api.OutcomeAnswered}}
 	}
 	c.sent.board, c.sent.input = b, in
 	if in.Key != 0 && c.chance(10) {
@@ -199,11 +200,11 @@ func (c *chooser) decide(ctx context.Context, service *client.Client, b *board, 
 	return out
 }
 
-func (c *chooser) allowOrDeny() client.Outcome {
+func (c *chooser) allowOrDeny() api.Outcome {
 	if c.chance(3) {
-		return client.OutcomeDenied
+		return api.OutcomeDenied
 	}
-	return client.OutcomeAllowed
+	return api.OutcomeAllowed
 }
 
 // everywhere makes the same call on all replicas at once, and returns what one of them

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // kind is what a call asks for.
@@ -66,7 +66,7 @@ type asked struct {
 // decision is what shall become of a request.
 type decision struct {
 	Slot    int
-	Outcome client.Outcome
+	Outcome api.Outcome
 }
 
 // output is what the caller was told.
@@ -78,7 +78,7 @@ type output struct {
 	Nothing  bool
 	ReturnMs int64
 	// Code is that of a refusal; the rest but Recorded is then zero.
-	Code client.Code
+	Code api.Code
 	// Recorded is what a refusal says was decided before; RecordedSlot is of what.
 	Recorded     settled
 	RecordedSlot int
@@ -88,7 +88,7 @@ type output struct {
 	Fence           int64
 	LapsesAtMs      int64
 	CancelRequested bool
-	Status          client.Status
+	Status          api.Status
 	// Open and Settled are the requests that a view shows.
 	Open    [maxSlots]bool
 	Settled [maxSlots]settled
@@ -98,7 +98,7 @@ type output struct {
 
 // settled is what became of a request, as it is shown.
 type settled struct {
-	Outcome client.Outcome
+	Outcome api.Outcome
 	// Mark is that of the call that decided. Where no call did, or its mark is not
 	// shown, it is the name of the caller and "#".
 	Mark string

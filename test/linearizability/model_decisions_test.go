@@ -4,7 +4,6 @@ package linearizability
 
 import (
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/client"
 )
 
 // What people call. The methods change the run and return the code of the refusal.
@@ -68,7 +67,7 @@ func (r *run) answer(in input) api.Code {
 	case known && q.open():
 	case r.isOpen(true):
 		return api.CodeQuestionRequestMismatch
-	case known && q.Outcome == client.OutcomeExpired:
+	case known && q.Outcome == api.OutcomeExpired:
 		return api.CodeQuestionExpired
 	default:
 		return api.CodeQuestionStateConflict
@@ -118,7 +117,7 @@ func (r *run) answeredAsTold(before run, in input, out output, call moment) bool
 	case callClaim:
 		return out.Fence == r.Fence && out.lapsesAfter(in.LeaseMs, call) && out.Settled == r.resume()
 	case callHeartbeat:
-		cancelled := r.Status == client.StatusCancelled
+		cancelled := r.Status == api.StatusCancelled
 		return out.CancelRequested == cancelled && (cancelled || out.lapsesAfter(in.LeaseMs, call))
 	case callResolve, callAnswer, callCancelQuestion:
 		return out.Repeated == before.knowsKey(in)
@@ -126,7 +125,7 @@ func (r *run) answeredAsTold(before run, in input, out output, call moment) bool
 		return out.Status == r.Status
 	case callRead:
 		return out.Status == r.Status && out.Open == r.shownOpen() &&
-			(out.Status != client.StatusRunning || out.Settled == r.resume()) && out.Result == r.Result
+			(out.Status != api.StatusRunning || out.Settled == r.resume()) && out.Result == r.Result
 	case callRelease, callSuspend, callComplete:
 		return true
 	}

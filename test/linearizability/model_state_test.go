@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // leaseEnd is how the newest lease ended by somebody's act.
@@ -29,7 +29,7 @@ const (
 // equal when == says so. Its methods change it, so they are called on copies.
 type run struct {
 	Exists bool
-	Status client.Status
+	Status api.Status
 
 	// Fence counts the claims.
 	Fence    int64
@@ -57,8 +57,8 @@ type request struct {
 
 func (q *request) open() bool { return q.Raised && q.Outcome == "" }
 
-func terminal(status client.Status) bool {
-	return status == client.StatusCompleted || status == client.StatusCancelled
+func terminal(status api.Status) bool {
+	return status == api.StatusCompleted || status == api.StatusCancelled
 }
 
 // lastRound returns the first request of the last suspension and the one after it.
@@ -70,7 +70,7 @@ func (r *run) isOpen(question bool) bool {
 	return slices.ContainsFunc(r.Requests[:], func(q request) bool { return q.open() && q.Question == question })
 }
 
-func (r *run) settle(slot int, outcome client.Outcome, mark string) {
+func (r *run) settle(slot int, outcome api.Outcome, mark string) {
 	r.Requests[slot].settled = settled{Outcome: outcome, Mark: mark}
 }
 
@@ -79,11 +79,11 @@ func (r *run) settle(slot int, outcome client.Outcome, mark string) {
 func (r *run) waitOrGoOn() {
 	switch {
 	case r.isOpen(true):
-		r.Status = client.StatusWaitingForUserQuestion
+		r.Status = api.StatusWaitingForUserQuestion
 	case r.isOpen(false):
-		r.Status = client.StatusWaitingForApproval
+		r.Status = api.StatusWaitingForApproval
 	default:
-		r.Status = client.StatusRunning
+		r.Status = api.StatusRunning
 		r.claimableNow()
 	}
 }
@@ -94,13 +94,13 @@ func (r *run) claimableNow() { r.ClaimableMinMs, r.ClaimableMaxMs = 0, 0 }
 func (r *run) cancel(actor string) {
 	for slot := range r.Requests {
 		if r.Requests[slot].open() {
-			r.settle(slot, client.OutcomeCancelled, actor+"#")
+			r.settle(slot, api.OutcomeCancelled, actor+"#")
 		}
 	}
-	r.end(client.StatusCancelled, leaseRevoked)
+	r.end(api.StatusCancelled, leaseRevoked)
 }
 
-func (r *run) end(status client.Status, leaseEnd leaseEnd) {
+func (r *run) end(status api.Status, leaseEnd leaseEnd) {
 	r.Status, r.LeaseEnd = status, leaseEnd
 	r.ClaimableMinMs, r.ClaimableMaxMs = math.MaxInt64, math.MaxInt64
 }
@@ -125,7 +125,7 @@ func (r *run) expire(due []int) {
 	for _, slot := range due {
 		switch {
 		case !r.Requests[slot].Question:
-			r.settle(slot, client.OutcomeExpired, systemMark)
+			r.settle(slot, api.OutcomeExpired, systemMark)
 		case question < 0:
 			question = slot
 		}
@@ -134,7 +134,7 @@ func (r *run) expire(due []int) {
 		r.waitOrGoOn()
 		return
 	}
-	r.settle(question, client.OutcomeExpired, systemMark)
+	r.settle(question, api.OutcomeExpired, systemMark)
 	r.cancel(systemName)
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/client"
 )
 
 // told is a call in a history written by hand.
@@ -39,7 +38,7 @@ func (c told) refused(code api.Code) told {
 	return c
 }
 
-func (c told) refusedFor(code api.Code, slot int, outcome client.Outcome, name string) told {
+func (c told) refusedFor(code api.Code, slot int, outcome api.Outcome, name string) told {
 	c.out = output{Code: code, RecordedSlot: slot, Recorded: settled{outcome, name + "#"}}
 	return c
 }
@@ -49,7 +48,7 @@ func (c told) repeated() told {
 	return c
 }
 
-func (c told) shown(slot int, outcome client.Outcome, mark string) told {
+func (c told) shown(slot int, outcome api.Outcome, mark string) told {
 	c.out.Settled[slot] = settled{outcome, mark}
 	return c
 }
@@ -64,11 +63,11 @@ func suspending(fence int64, round int, requests ...asked) told {
 	return calling(input{Kind: callSuspend, Fence: fence, Round: round, Asked: requests}, output{})
 }
 
-func resolving(mark string, slot int, outcome client.Outcome) told {
+func resolving(mark string, slot int, outcome api.Outcome) told {
 	return calling(input{Kind: callResolve, Mark: mark, Decisions: []decision{{slot, outcome}}}, output{})
 }
 
-func answering(mark string, slot int, outcome client.Outcome) told {
+func answering(mark string, slot int, outcome api.Outcome) told {
 	return calling(input{Kind: callAnswer, Mark: mark, Decisions: []decision{{slot, outcome}}}, output{})
 }
 
@@ -81,10 +80,10 @@ func beating(fence int64) told {
 }
 
 func cancelling(mark string) told {
-	return calling(input{Kind: callCancelRun, Mark: mark}, output{Status: client.StatusCancelled})
+	return calling(input{Kind: callCancelRun, Mark: mark}, output{Status: api.StatusCancelled})
 }
 
-func reading(status client.Status) told {
+func reading(status api.Status) told {
 	return calling(input{Kind: callRead}, output{Status: status})
 }
 
@@ -135,36 +134,36 @@ func TestTheModelAllowsWhatTheServicePromises(t *testing.T) {
 	dueQuestion := asked{Slot: 0, Question: true, DueAtMs: startMs + 500}
 	for name, calls := range map[string][]told{
 		"a whole wait": suspended([]asked{approval},
-			resolving("ann#1", 0, client.OutcomeAllowed),
-			claiming(2).shown(0, client.OutcomeAllowed, "ann#1"),
+			resolving("ann#1", 0, api.OutcomeAllowed),
+			claiming(2).shown(0, api.OutcomeAllowed, "ann#1"),
 			suspending(2, 1, asked{Slot: 2, Question: true}),
-			answering("bob#1", 2, client.OutcomeDeclined),
-			claiming(3).shown(2, client.OutcomeDeclined, "bob#1"),
+			answering("bob#1", 2, api.OutcomeDeclined),
+			claiming(3).shown(2, api.OutcomeDeclined, "bob#1"),
 			completing(3, "cy#1"),
-			calling(input{Kind: callRead}, output{Status: client.StatusCompleted, Result: "cy#1"})),
+			calling(input{Kind: callRead}, output{Status: api.StatusCompleted, Result: "cy#1"})),
 		"the loser of a race is told what was decided": suspended([]asked{approval},
-			resolving("ann#1", 0, client.OutcomeAllowed).between(50, 60),
-			resolving("bob#1", 0, client.OutcomeDenied).refusedFor(api.CodeApprovalStateConflict, 0, client.OutcomeAllowed, "ann").between(50, 60)),
+			resolving("ann#1", 0, api.OutcomeAllowed).between(50, 60),
+			resolving("bob#1", 0, api.OutcomeDenied).refusedFor(api.CodeApprovalStateConflict, 0, api.OutcomeAllowed, "ann").between(50, 60)),
 		"a decision of which nobody heard took effect": suspended([]asked{approval},
-			resolving("ann#1", 0, client.OutcomeAllowed).unknown(),
-			reading(client.StatusWaitingForApproval).opens(0),
-			claiming(2).shown(0, client.OutcomeAllowed, "ann#1")),
+			resolving("ann#1", 0, api.OutcomeAllowed).unknown(),
+			reading(api.StatusWaitingForApproval).opens(0),
+			claiming(2).shown(0, api.OutcomeAllowed, "ann#1")),
 		"a decision of which nobody heard took no effect": suspended([]asked{approval},
-			resolving("ann#1", 0, client.OutcomeAllowed).unknown(),
-			resolving("bob#1", 0, client.OutcomeDenied),
-			claiming(2).shown(0, client.OutcomeDenied, "bob#1")),
+			resolving("ann#1", 0, api.OutcomeAllowed).unknown(),
+			resolving("bob#1", 0, api.OutcomeDenied),
+			claiming(2).shown(0, api.OutcomeDenied, "bob#1")),
 		"a claim of which nobody heard used a fence":    {creating(), claiming(0).unknown(), claiming(2)},
 		"a lease that lapsed is claimed again":          {creating(), claiming(1), claiming(2).between(1100, 1110)},
 		"a lease may lapse while it is asked for":       {creating(), claiming(1), claiming(2).between(100, 1110)},
 		"a lapsed fence that nobody took over counts":   {creating(), claiming(1), beating(1).between(3000, 3010)},
 		"a heartbeat puts the lapse off":                {creating(), claiming(1), beating(1).between(900, 910), claiming(0).refused(api.CodeRunNotClaimable).between(1500, 1510)},
-		"an approval expires and the run goes on":       suspended([]asked{due}, claiming(2).shown(0, client.OutcomeExpired, systemMark).between(600, 610)),
-		"an answer comes before the deadline":           suspended([]asked{dueQuestion}, answering("ann#1", 0, client.OutcomeAnswered).between(480, 490)),
-		"an answer comes after the deadline":            suspended([]asked{dueQuestion}, answering("ann#1", 0, client.OutcomeAnswered).refusedFor(api.CodeQuestionExpired, 0, client.OutcomeExpired, systemName).between(510, 520), reading(client.StatusCancelled)),
-		"a deadline is not yet seen by a reader":        suspended([]asked{due}, reading(client.StatusWaitingForApproval).opens(0).between(600, 610)),
-		"a repeated call is known by its key":           suspended([]asked{approval}, keyed(resolving("ann#1", 0, client.OutcomeDenied), 2, 0), keyed(resolving("ann#1", 0, client.OutcomeDenied), 2, 0).repeated()),
-		"a key that was used for something else":        suspended([]asked{approval}, keyed(resolving("ann#1", 0, client.OutcomeDenied), 2, 0), keyed(resolving("ann#2", 0, client.OutcomeAllowed), 2, 1).refused(api.CodeIdempotencyConflict)),
-		"a cancelled run takes its requests with it":    suspended([]asked{approval}, cancelling("ann#1"), resolving("bob#1", 0, client.OutcomeAllowed).refusedFor(api.CodeRunStateConflict, 0, client.OutcomeCancelled, "ann")),
+		"an approval expires and the run goes on":       suspended([]asked{due}, claiming(2).shown(0, api.OutcomeExpired, systemMark).between(600, 610)),
+		"an answer comes before the deadline":           suspended([]asked{dueQuestion}, answering("ann#1", 0, api.OutcomeAnswered).between(480, 490)),
+		"an answer comes after the deadline":            suspended([]asked{dueQuestion}, answering("ann#1", 0, api.OutcomeAnswered).refusedFor(api.CodeQuestionExpired, 0, api.OutcomeExpired, systemName).between(510, 520), reading(api.StatusCancelled)),
+		"a deadline is not yet seen by a reader":        suspended([]asked{due}, reading(api.StatusWaitingForApproval).opens(0).between(600, 610)),
+		"a repeated call is known by its key":           suspended([]asked{approval}, keyed(resolving("ann#1", 0, api.OutcomeDenied), 2, 0), keyed(resolving("ann#1", 0, api.OutcomeDenied), 2, 0).repeated()),
+		"a key that was used for something else":        suspended([]asked{approval}, keyed(resolving("ann#1", 0, api.OutcomeDenied), 2, 0), keyed(resolving("ann#2", 0, api.OutcomeAllowed), 2, 1).refused(api.CodeIdempotencyConflict)),
+		"a cancelled run takes its requests with it":    suspended([]asked{approval}, cancelling("ann#1"), resolving("bob#1", 0, api.OutcomeAllowed).refusedFor(api.CodeRunStateConflict, 0, api.OutcomeCancelled, "ann")),
 		"the holder of a cancelled run is told to stop": {creating(), claiming(1), cancelling("ann#1"), calling(input{Kind: callHeartbeat, Fence: 1, LeaseMs: leaseMs}, output{CancelRequested: true, LapsesAtMs: 1})},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -178,42 +177,42 @@ func TestTheModelRefusesWhatTheServiceMustNotDo(t *testing.T) {
 	t.Parallel()
 	due := asked{Slot: 0, DueAtMs: startMs + 500}
 	decided := func(then ...told) []told {
-		return append(suspended([]asked{approval}, resolving("ann#1", 0, client.OutcomeAllowed)), then...)
+		return append(suspended([]asked{approval}, resolving("ann#1", 0, api.OutcomeAllowed)), then...)
 	}
 	for name, calls := range map[string][]told{
 		"two claims get one fence":               {creating(), claiming(1).between(20, 30), claiming(1).between(20, 30)},
 		"two claims hold one lease":              {creating(), claiming(1), claiming(2).between(500, 510)},
 		"a heartbeat did not put the lapse off":  {creating(), claiming(1), beating(1).between(900, 910), claiming(2).between(1500, 1510)},
 		"a lapsed lease is never claimed again":  {creating(), claiming(1), claiming(0).refused(api.CodeRunNotClaimable).between(2000, 2010)},
-		"a fence that does not grow":             decided(claiming(1).shown(0, client.OutcomeAllowed, "ann#1")),
-		"a stale fence still counts":             decided(claiming(2).shown(0, client.OutcomeAllowed, "ann#1"), completing(1, "cy#1")),
+		"a fence that does not grow":             decided(claiming(1).shown(0, api.OutcomeAllowed, "ann#1")),
+		"a stale fence still counts":             decided(claiming(2).shown(0, api.OutcomeAllowed, "ann#1"), completing(1, "cy#1")),
 		"the newest fence does not count":        {creating(), claiming(1), completing(1, "cy#1").refused(api.CodeLeaseLost)},
 		"a lease by a wrong clock":               {creating(), wrongLapse(claiming(1), 3_600_000)},
 		"a heartbeat by a wrong clock":           {creating(), claiming(1), wrongLapse(beating(1), -500)},
-		"two decisions are accepted":             suspended([]asked{approval}, resolving("ann#1", 0, client.OutcomeAllowed).between(50, 60), resolving("bob#1", 0, client.OutcomeDenied).between(50, 60)),
-		"the same decision is accepted twice":    suspended([]asked{approval}, resolving("ann#1", 0, client.OutcomeAllowed).between(50, 60), resolving("bob#1", 0, client.OutcomeAllowed).between(50, 60)),
-		"a claim is told another decision":       decided(claiming(2).shown(0, client.OutcomeDenied, "ann#1")),
-		"a claim is told somebody else's":        decided(claiming(2).shown(0, client.OutcomeAllowed, "bob#1")),
-		"an acknowledged decision is lost":       decided(reading(client.StatusWaitingForApproval).opens(0)),
+		"two decisions are accepted":             suspended([]asked{approval}, resolving("ann#1", 0, api.OutcomeAllowed).between(50, 60), resolving("bob#1", 0, api.OutcomeDenied).between(50, 60)),
+		"the same decision is accepted twice":    suspended([]asked{approval}, resolving("ann#1", 0, api.OutcomeAllowed).between(50, 60), resolving("bob#1", 0, api.OutcomeAllowed).between(50, 60)),
+		"a claim is told another decision":       decided(claiming(2).shown(0, api.OutcomeDenied, "ann#1")),
+		"a claim is told somebody else's":        decided(claiming(2).shown(0, api.OutcomeAllowed, "bob#1")),
+		"an acknowledged decision is lost":       decided(reading(api.StatusWaitingForApproval).opens(0)),
 		"a run goes on that nobody decided":      suspended([]asked{approval}, claiming(2)),
-		"a decision that nobody made":            suspended([]asked{approval}, claiming(2).shown(0, client.OutcomeAllowed, "ann#1")),
-		"a loser is told what was not decided":   decided(resolving("bob#1", 0, client.OutcomeDenied).refusedFor(api.CodeApprovalStateConflict, 0, client.OutcomeDenied, "ann")),
-		"a loser is told of somebody else":       decided(resolving("bob#1", 0, client.OutcomeDenied).refusedFor(api.CodeApprovalStateConflict, 0, client.OutcomeAllowed, "bob")),
-		"a reader does not see what is open":     suspended([]asked{approval}, reading(client.StatusWaitingForApproval)),
-		"a loser is not told what was decided":   decided(resolving("bob#1", 0, client.OutcomeDenied).refused(api.CodeApprovalStateConflict)),
-		"an open approval cannot be decided":     suspended([]asked{approval}, resolving("bob#1", 0, client.OutcomeDenied).refused(api.CodeApprovalStateConflict)),
-		"an open question cannot be answered":    suspended([]asked{question}, answering("bob#1", 0, client.OutcomeAnswered).refused(api.CodeQuestionStateConflict)),
-		"a request expires before its deadline":  suspended([]asked{due}, claiming(2).shown(0, client.OutcomeExpired, systemMark)),
-		"a request that has no deadline expires": suspended([]asked{approval}, claiming(2).shown(0, client.OutcomeExpired, systemMark).between(600, 610)),
-		"a decision comes after the deadline":    suspended([]asked{due}, resolving("ann#1", 0, client.OutcomeAllowed).between(600, 610)),
-		"expired, and decided all the same":      suspended([]asked{due}, claiming(2).shown(0, client.OutcomeExpired, systemMark).between(600, 610), claiming(3).shown(0, client.OutcomeAllowed, "ann#1").between(2000, 2010), resolving("ann#1", 0, client.OutcomeAllowed).unknown()),
-		"a repeated call counts twice":           suspended([]asked{approval}, keyed(resolving("ann#1", 0, client.OutcomeDenied), 2, 0), keyed(resolving("ann#1", 0, client.OutcomeDenied), 2, 0)),
-		"a key is known that was not used":       suspended([]asked{approval}, keyed(resolving("ann#1", 0, client.OutcomeDenied), 2, 0).repeated()),
+		"a decision that nobody made":            suspended([]asked{approval}, claiming(2).shown(0, api.OutcomeAllowed, "ann#1")),
+		"a loser is told what was not decided":   decided(resolving("bob#1", 0, api.OutcomeDenied).refusedFor(api.CodeApprovalStateConflict, 0, api.OutcomeDenied, "ann")),
+		"a loser is told of somebody else":       decided(resolving("bob#1", 0, api.OutcomeDenied).refusedFor(api.CodeApprovalStateConflict, 0, api.OutcomeAllowed, "bob")),
+		"a reader does not see what is open":     suspended([]asked{approval}, reading(api.StatusWaitingForApproval)),
+		"a loser is not told what was decided":   decided(resolving("bob#1", 0, api.OutcomeDenied).refused(api.CodeApprovalStateConflict)),
+		"an open approval cannot be decided":     suspended([]asked{approval}, resolving("bob#1", 0, api.OutcomeDenied).refused(api.CodeApprovalStateConflict)),
+		"an open question cannot be answered":    suspended([]asked{question}, answering("bob#1", 0, api.OutcomeAnswered).refused(api.CodeQuestionStateConflict)),
+		"a request expires before its deadline":  suspended([]asked{due}, claiming(2).shown(0, api.OutcomeExpired, systemMark)),
+		"a request that has no deadline expires": suspended([]asked{approval}, claiming(2).shown(0, api.OutcomeExpired, systemMark).between(600, 610)),
+		"a decision comes after the deadline":    suspended([]asked{due}, resolving("ann#1", 0, api.OutcomeAllowed).between(600, 610)),
+		"expired, and decided all the same":      suspended([]asked{due}, claiming(2).shown(0, api.OutcomeExpired, systemMark).between(600, 610), claiming(3).shown(0, api.OutcomeAllowed, "ann#1").between(2000, 2010), resolving("ann#1", 0, api.OutcomeAllowed).unknown()),
+		"a repeated call counts twice":           suspended([]asked{approval}, keyed(resolving("ann#1", 0, api.OutcomeDenied), 2, 0), keyed(resolving("ann#1", 0, api.OutcomeDenied), 2, 0)),
+		"a key is known that was not used":       suspended([]asked{approval}, keyed(resolving("ann#1", 0, api.OutcomeDenied), 2, 0).repeated()),
 		"a run is made twice":                    {creating(), creating()},
 		"a run completes twice":                  {creating(), claiming(1), completing(1, "cy#1"), completing(1, "di#1")},
 		"a cancelled run goes on":                {creating(), claiming(1), cancelling("ann#1"), completing(1, "cy#1")},
-		"a cancel is lost":                       {creating(), claiming(1), cancelling("ann#1"), reading(client.StatusRunning)},
-		"a reader sees what is over":             suspended([]asked{approval}, cancelling("ann#1"), reading(client.StatusWaitingForApproval).opens(0)),
+		"a cancel is lost":                       {creating(), claiming(1), cancelling("ann#1"), reading(api.StatusRunning)},
+		"a reader sees what is over":             suspended([]asked{approval}, cancelling("ann#1"), reading(api.StatusWaitingForApproval).opens(0)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

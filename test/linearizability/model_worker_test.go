@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/client"
 )
 
 // What workers call. The methods change the run and return the code of the refusal.
@@ -15,20 +14,20 @@ func (r *run) create(in input) {
 	if r.Exists {
 		return
 	}
-	*r = run{Exists: true, Status: client.StatusQueued}
+	*r = run{Exists: true, Status: api.StatusQueued}
 	r.recordKey(in)
 }
 
 // claim gives the next fence to whoever comes when the run goes on and nobody has a
 // lease on it. Of a lease that is not over before the call ends nobody is told.
 func (r *run) claim(in input, out output, call moment) api.Code {
-	goesOn := r.Status == client.StatusQueued || r.Status == client.StatusRunning
+	goesOn := r.Status == api.StatusQueued || r.Status == api.StatusRunning
 	mayBeFree := goesOn && r.ClaimableMinMs <= call.latestMs
 	mayBeHeld := !goesOn || r.ClaimableMaxMs > call.earliestMs
 	if refused := out.Code != ""; !mayBeFree || refused && mayBeHeld {
 		return api.CodeRunNotClaimable
 	}
-	r.Status = client.StatusRunning
+	r.Status = api.StatusRunning
 	r.Fence++
 	r.LeaseEnd = leaseGoesOn
 	r.ClaimableMinMs, r.ClaimableMaxMs = out.LapsesAtMs, out.LapsesAtMs
@@ -44,7 +43,7 @@ func (r *run) holder(fence int64) api.Code {
 	switch {
 	case fence != r.Fence:
 		return api.CodeLeaseLost
-	case r.Status == client.StatusCompleted:
+	case r.Status == api.StatusCompleted:
 		return api.CodeRunStateConflict
 	case r.LeaseEnd != leaseGoesOn:
 		return api.CodeLeaseLost
@@ -53,7 +52,7 @@ func (r *run) holder(fence int64) api.Code {
 }
 
 func (r *run) heartbeat(in input, out output, call moment) api.Code {
-	if in.Fence == r.Fence && r.Status == client.StatusCancelled {
+	if in.Fence == r.Fence && r.Status == api.StatusCancelled {
 		return ""
 	}
 	if code := r.holder(in.Fence); code != "" {
@@ -107,6 +106,6 @@ func (r *run) complete(in input) api.Code {
 		return code
 	}
 	r.Result = in.Mark
-	r.end(client.StatusCompleted, leaseCompleted)
+	r.end(api.StatusCompleted, leaseCompleted)
 	return ""
 }

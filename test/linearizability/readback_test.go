@@ -17,7 +17,7 @@ import (
 type logged struct {
 	// settled counts the resolutions by request and mark.
 	settled   map[int]map[string]int
-	outcomes  map[string]client.Outcome // by mark
+	outcomes  map[string]api.Outcome // by mark
 	completed int
 }
 
@@ -59,13 +59,13 @@ func requireReadBack(t *testing.T, s *service, histories map[string][]porcupine.
 
 func readLog(t *testing.T, reader *client.Client, runID string) *logged {
 	t.Helper()
-	log := &logged{settled: map[int]map[string]int{}, outcomes: map[string]client.Outcome{}}
+	log := &logged{settled: map[int]map[string]int{}, outcomes: map[string]api.Outcome{}}
 	for entry, err := range reader.AllRunEvents(t.Context(), runID, client.EventListParams{}) {
 		require.NoError(t, err, runID)
 		var event struct {
-			Type        api.EventType       `json:"type"`
-			Resolutions []client.Resolution `json:"resolutions"`
-			Resolution  *client.Resolution  `json:"resolution"`
+			Type        api.EventType    `json:"type"`
+			Resolutions []api.Resolution `json:"resolutions"`
+			Resolution  *api.Resolution  `json:"resolution"`
 		}
 		require.NoError(t, json.Unmarshal(entry.Event, &event))
 		if event.Resolution != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/client"
 )
 
 // tally counts what a history shows, by what it is.
@@ -78,8 +77,8 @@ func (c tally) count(in input, out output) {
 			c[string(one.Outcome)]++
 		}
 	}
-	if slices.ContainsFunc(out.Settled[:], func(s settled) bool { return s.Outcome == client.OutcomeExpired }) ||
-		out.Recorded.Outcome == client.OutcomeExpired {
+	if slices.ContainsFunc(out.Settled[:], func(s settled) bool { return s.Outcome == api.OutcomeExpired }) ||
+		out.Recorded.Outcome == api.OutcomeExpired {
 		c[tallyExpired]++
 	}
 }

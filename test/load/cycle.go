@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -72,25 +73,25 @@ func repeat(ctx context.Context, count int, duration time.Duration, one func(con
 // now is the wall clock: measuring it is what this program is for.
 func now() time.Time { return time.Now() } //nolint:forbidigo // See above.
 
-func suspension() *client.Suspension {
-	return &client.Suspension{
-		Checkpoint: client.JSON(`{"step":3}`),
-		Approvals: []client.ApprovalRequest{{
+func suspension() *api.Suspension {
+	return &api.Suspension{
+		Checkpoint: api.JSON(`{"step":3}`),
+		Approvals: []api.ApprovalRequest{{
 			ID: "approval-1", ToolCallID: "call-1", ToolName: "bash",
-			Input: client.JSON(`{"command":"rm -rf build"}`), Reason: "shell command",
+			Input: api.JSON(`{"command":"rm -rf build"}`), Reason: "shell command",
 		}},
 	}
 }
 
 var allow = client.ResolveApprovalsParams{
-	Resolutions: []client.ApprovalResolution{{RequestID: "approval-1", Behavior: client.BehaviorAllow}},
+	Resolutions: []api.ApprovalResolution{{RequestID: "approval-1", Behavior: api.BehaviorAllow}},
 }
 
 // cycle is one whole wait: a run is made, claimed and suspended in one call, its
 // approval is resolved, the run is claimed again and completed.
 func cycle(ctx context.Context, service *client.Client) error {
 	run, err := service.CreateRun(ctx, client.CreateRunParams{
-		Input: "clean the build folder", Claim: &client.ClaimOptions{WorkerID: "load"}, Suspend: suspension(),
+		Input: "clean the build folder", Claim: &api.ClaimOptions{WorkerID: "load"}, Suspend: suspension(),
 	})
 	if err != nil {
 		return fmt.Errorf("create and suspend: %w", err)
@@ -98,11 +99,11 @@ func cycle(ctx context.Context, service *client.Client) error {
 	if _, err := service.ResolveRunApprovals(ctx, run.RunID, allow); err != nil {
 		return fmt.Errorf("resolve: %w", err)
 	}
-	claim, err := service.ClaimRun(ctx, run.RunID, client.ClaimOptions{WorkerID: "load"})
+	claim, err := service.ClaimRun(ctx, run.RunID, api.ClaimOptions{WorkerID: "load"})
 	if err != nil {
 		return fmt.Errorf("claim: %w", err)
 	}
-	if _, err := service.CompleteRun(ctx, run.RunID, claim.Lease.Fence, client.JSON(`{"ok":true}`)); err != nil {
+	if _, err := service.CompleteRun(ctx, run.RunID, claim.Lease.Fence, api.JSON(`{"ok":true}`)); err != nil {
 		return fmt.Errorf("complete: %w", err)
 	}
 	return nil
@@ -117,13 +118,13 @@ func deliver(ctx context.Context, service *client.Client, count int) (*measureme
 	started := now()
 	for range count {
 		run, err := service.CreateRun(ctx, client.CreateRunParams{
-			Input: "wait", AgentID: agentID, Claim: &client.ClaimOptions{WorkerID: "load"}, Suspend: suspension(),
+			Input: "wait", AgentID: agentID, Claim: &api.ClaimOptions{WorkerID: "load"}, Suspend: suspension(),
 		})
 		if err != nil {
 			return nil, fmt.Errorf("create and suspend: %w", err)
 		}
 		var handed time.Time
-		var claims []client.Claim
+		var claims []api.Claim
 		group, waiting := errgroup.WithContext(ctx)
 		group.Go(func() (err error) {
 			claims, err = service.ClaimRuns(waiting, client.ClaimRunsParams{WorkerID: "load", AgentIDs: []string{agentID}, WaitMs: 30_000})

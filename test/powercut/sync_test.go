@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
@@ -35,11 +36,11 @@ func TestNothingIsAcknowledgedBeforeItIsSynced(t *testing.T) {
 		runID := fmt.Sprintf("run-%d", n)
 		_, err := caller.CreateRun(t.Context(), client.CreateRunParams{
 			RunID: runID, Input: "work",
-			Suspend: &client.Suspension{Approvals: []client.ApprovalRequest{{ID: "deploy", ToolCallID: "call", ToolName: "deploy", Input: client.JSON(`{}`)}}},
+			Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{{ID: "deploy", ToolCallID: "call", ToolName: "deploy", Input: api.JSON(`{}`)}}},
 		})
 		require.NoError(t, err)
 		_, err = caller.ResolveRunApprovals(t.Context(), runID, client.ResolveApprovalsParams{
-			Resolutions: []client.ApprovalResolution{{RequestID: "deploy", Behavior: client.BehaviorAllow}},
+			Resolutions: []api.ApprovalResolution{{RequestID: "deploy", Behavior: api.BehaviorAllow}},
 		})
 		require.NoError(t, err)
 	}

@@ -35,10 +35,10 @@ type Decision struct {
 	RunID, RequestID string
 	// Outcome is what the request has if the decision takes effect. No two decisions
 	// about one request have the same.
-	Outcome client.Outcome
+	Outcome api.Outcome
 	Told    Told
 	// Recorded is the outcome that a refusal named.
-	Recorded client.Outcome
+	Recorded api.Outcome
 	// Replayed: the answer was the remembered one of an earlier attempt.
 	Replayed bool
 	// Service is the number of the replica that was asked.
@@ -51,7 +51,7 @@ type Decision struct {
 type Claim struct {
 	RunID, Fence string
 	// Outcomes are those of the decisions that were handed over.
-	Outcomes []client.Outcome
+	Outcomes []api.Outcome
 }
 
 // History is what the clients of a [Traffic] were told.
@@ -107,9 +107,9 @@ func (h *History) FirstAcknowledged(service int, after time.Time) (first time.Ti
 
 // RunRecord is what the service has on record of a run.
 type RunRecord struct {
-	Status client.Status
+	Status api.Status
 	// Resolutions are those of all resolution events, in their order.
-	Resolutions []client.Resolution
+	Resolutions []api.Resolution
 	// Ends is how many events say that the run is over.
 	Ends int
 }
@@ -160,9 +160,9 @@ func readRecord(ctx context.Context, service *client.Client, runID string) (RunR
 			return RunRecord{}, err
 		}
 		var event struct {
-			Type        string              `json:"type"`
-			Resolutions []client.Resolution `json:"resolutions"`
-			Resolution  *client.Resolution  `json:"resolution"`
+			Type        string           `json:"type"`
+			Resolutions []api.Resolution `json:"resolutions"`
+			Resolution  *api.Resolution  `json:"resolution"`
 		}
 		if err := json.Unmarshal(entry.Event, &event); err != nil {
 			return RunRecord{}, fmt.Errorf("event %s of run %s: %w", entry.ID, runID, err)
@@ -192,11 +192,11 @@ func (h *History) Problems(records Records) []string {
 		}
 	}
 	for _, runID := range h.Completed {
-		if record := records[runID]; record.Status != client.StatusCompleted || record.Ends != 1 {
+		if record := records[runID]; record.Status != api.StatusCompleted || record.Ends != 1 {
 			report("run %s was acknowledged as completed, is %q and has ended %d times", runID, record.Status, record.Ends)
 		}
 	}
-	given := map[[2]string][]client.Outcome{}
+	given := map[[2]string][]api.Outcome{}
 	for _, d := range h.Decisions {
 		about := [2]string{d.RunID, d.RequestID}
 		given[about] = append(given[about], d.Outcome)
@@ -231,7 +231,7 @@ func (h *History) Problems(records Records) []string {
 			report("run %s: fence %s was handed out twice", claim.RunID, claim.Fence)
 		}
 		fences[held] = true
-		var recorded []client.Outcome
+		var recorded []api.Outcome
 		for _, resolution := range records[claim.RunID].Resolutions {
 			recorded = append(recorded, resolution.Outcome)
 		}
@@ -244,8 +244,8 @@ func (h *History) Problems(records Records) []string {
 }
 
 // outcomes are what was recorded for a request.
-func (r RunRecord) outcomes(requestID string) []client.Outcome {
-	var outcomes []client.Outcome
+func (r RunRecord) outcomes(requestID string) []api.Outcome {
+	var outcomes []api.Outcome
 	for _, resolution := range r.Resolutions {
 		if resolution.RequestID == requestID {
 			outcomes = append(outcomes, resolution.Outcome)

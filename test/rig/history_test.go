@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
@@ -15,24 +15,24 @@ import (
 // what a service that does not would have on record.
 func TestProblemsNamesEveryBrokenPromise(t *testing.T) {
 	t.Parallel()
-	resolved := func(outcome client.Outcome) client.Resolution {
-		return client.Resolution{RequestID: "deploy", Outcome: outcome}
+	resolved := func(outcome api.Outcome) api.Resolution {
+		return api.Resolution{RequestID: "deploy", Outcome: outcome}
 	}
 	allowed := rig.RunRecord{
-		Status: client.StatusCompleted, Ends: 1, Resolutions: []client.Resolution{resolved(client.OutcomeAllowed)},
+		Status: api.StatusCompleted, Ends: 1, Resolutions: []api.Resolution{resolved(api.OutcomeAllowed)},
 	}
-	open := rig.RunRecord{Status: client.StatusWaitingForApproval}
+	open := rig.RunRecord{Status: api.StatusWaitingForApproval}
 	history := func(change func(*rig.History)) rig.History {
 		h := rig.History{
 			Created: []string{"decided", "open", "unknown"}, Completed: []string{"decided"},
 			Decisions: []rig.Decision{
-				{RunID: "decided", RequestID: "deploy", Outcome: client.OutcomeAllowed, Told: rig.Acknowledged},
-				{RunID: "decided", RequestID: "deploy", Outcome: client.OutcomeDenied, Told: rig.Refused, Recorded: client.OutcomeAllowed},
-				{RunID: "unknown", RequestID: "deploy", Outcome: client.OutcomeDenied},
+				{RunID: "decided", RequestID: "deploy", Outcome: api.OutcomeAllowed, Told: rig.Acknowledged},
+				{RunID: "decided", RequestID: "deploy", Outcome: api.OutcomeDenied, Told: rig.Refused, Recorded: api.OutcomeAllowed},
+				{RunID: "unknown", RequestID: "deploy", Outcome: api.OutcomeDenied},
 			},
 			Claims: []rig.Claim{
-				{RunID: "decided", Fence: "1", Outcomes: []client.Outcome{client.OutcomeAllowed}},
-				{RunID: "decided", Fence: "2", Outcomes: []client.Outcome{client.OutcomeAllowed}},
+				{RunID: "decided", Fence: "1", Outcomes: []api.Outcome{api.OutcomeAllowed}},
+				{RunID: "decided", Fence: "2", Outcomes: []api.Outcome{api.OutcomeAllowed}},
 			},
 		}
 		change(&h)
@@ -52,7 +52,7 @@ func TestProblemsNamesEveryBrokenPromise(t *testing.T) {
 	}{
 		"nothing": {records: unchanged},
 		"an unknown decision took effect": {records: as(func(r rig.Records) {
-			r["unknown"] = rig.RunRecord{Status: client.StatusRunning, Resolutions: []client.Resolution{resolved(client.OutcomeDenied)}}
+			r["unknown"] = rig.RunRecord{Status: api.StatusRunning, Resolutions: []api.Resolution{resolved(api.OutcomeDenied)}}
 		})},
 		"a decision is missing": {
 			records: as(func(r rig.Records) { r["decided"] = open }),
@@ -60,15 +60,15 @@ func TestProblemsNamesEveryBrokenPromise(t *testing.T) {
 		},
 		"another outcome": {
 			records: as(func(r rig.Records) {
-				r["decided"] = rig.RunRecord{Status: client.StatusCompleted, Ends: 1, Resolutions: []client.Resolution{resolved(client.OutcomeDenied)}}
+				r["decided"] = rig.RunRecord{Status: api.StatusCompleted, Ends: 1, Resolutions: []api.Resolution{resolved(api.OutcomeDenied)}}
 			}),
 			problem: "run decided: allowed was acknowledged and denied is on record",
 		},
 		"decided twice": {
 			records: as(func(r rig.Records) {
 				r["decided"] = rig.RunRecord{
-					Status: client.StatusCompleted, Ends: 1,
-					Resolutions: []client.Resolution{resolved(client.OutcomeAllowed), resolved(client.OutcomeAllowed)},
+					Status: api.StatusCompleted, Ends: 1,
+					Resolutions: []api.Resolution{resolved(api.OutcomeAllowed), resolved(api.OutcomeAllowed)},
 				}
 			}),
 			problem: "run decided was decided 2 times: [allowed allowed]",
@@ -80,21 +80,21 @@ func TestProblemsNamesEveryBrokenPromise(t *testing.T) {
 		},
 		"refused for what is not on record": {
 			change: func(h *rig.History) {
-				h.Decisions[2].Told, h.Decisions[2].Recorded = rig.Refused, client.OutcomeAllowed
+				h.Decisions[2].Told, h.Decisions[2].Recorded = rig.Refused, api.OutcomeAllowed
 			},
 			records: unchanged,
 			problem: "run unknown: denied was refused because of allowed, and [] is on record",
 		},
 		"a key is forgotten": {
 			change: func(h *rig.History) {
-				h.Decisions[0].Told, h.Decisions[0].Recorded = rig.Refused, client.OutcomeAllowed
+				h.Decisions[0].Told, h.Decisions[0].Recorded = rig.Refused, api.OutcomeAllowed
 			},
 			records: unchanged,
 			problem: "run decided: allowed took effect and its key was forgotten",
 		},
 		"nobody decided that": {
 			records: as(func(r rig.Records) {
-				r["unknown"] = rig.RunRecord{Resolutions: []client.Resolution{resolved(client.OutcomeAllowed)}}
+				r["unknown"] = rig.RunRecord{Resolutions: []api.Resolution{resolved(api.OutcomeAllowed)}}
 			}),
 			problem: "run unknown has allowed on record, which nobody decided",
 		},
@@ -105,7 +105,7 @@ func TestProblemsNamesEveryBrokenPromise(t *testing.T) {
 		"a run goes on after its end": {
 			records: as(func(r rig.Records) {
 				going := allowed
-				going.Status = client.StatusRunning
+				going.Status = api.StatusRunning
 				r["decided"] = going
 			}),
 			problem: `run decided was acknowledged as completed, is "running" and has ended 1 times`,
@@ -124,7 +124,7 @@ func TestProblemsNamesEveryBrokenPromise(t *testing.T) {
 			problem: "run decided: fence 1 was handed out twice",
 		},
 		"another decision is handed over": {
-			change:  func(h *rig.History) { h.Claims[1].Outcomes = []client.Outcome{client.OutcomeDenied} },
+			change:  func(h *rig.History) { h.Claims[1].Outcomes = []api.Outcome{api.OutcomeDenied} },
 			records: unchanged,
 			problem: "run decided was handed over with [denied], and [allowed] is on record",
 		},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -192,15 +193,15 @@ func (c *trafficClient) wholeWait(ctx context.Context, runID string, n int) {
 }
 
 // trafficSuspension asks for an approval or, every other time, a question.
-func trafficSuspension(n int) *client.Suspension {
+func trafficSuspension(n int) *api.Suspension {
 	if n%2 == 0 {
-		return &client.Suspension{Approvals: []client.ApprovalRequest{{
-			ID: trafficApproval, ToolCallID: "call", ToolName: "deploy", Input: client.JSON(`{"to":"production"}`),
+		return &api.Suspension{Approvals: []api.ApprovalRequest{{
+			ID: trafficApproval, ToolCallID: "call", ToolName: "deploy", Input: api.JSON(`{"to":"production"}`),
 		}}}
 	}
-	return &client.Suspension{Questions: []client.UserQuestionRequest{{
-		ID: trafficQuestion, ToolCallID: "call", Questions: []client.UserQuestion{{
-			ID: "way", Question: "Which way?", Options: []client.QuestionOption{{ID: "left", Label: "Left"}},
+	return &api.Suspension{Questions: []api.UserQuestionRequest{{
+		ID: trafficQuestion, ToolCallID: "call", Questions: []api.UserQuestion{{
+			ID: "way", Question: "Which way?", Options: []api.QuestionOption{{ID: "left", Label: "Left"}},
 		}},
 	}}}
 }
@@ -214,22 +215,22 @@ func (c *trafficClient) decide(ctx context.Context, runID string, n int, positiv
 	key := fmt.Sprintf("%s/%t", runID, positive)
 	var send func() (replayed bool, err error)
 	if c.asksApproval(runID) {
-		d.RequestID, d.Outcome = trafficApproval, client.OutcomeDenied
-		behavior := client.BehaviorDeny
+		d.RequestID, d.Outcome = trafficApproval, api.OutcomeDenied
+		behavior := api.BehaviorDeny
 		if positive {
-			d.Outcome, behavior = client.OutcomeAllowed, client.BehaviorAllow
+			d.Outcome, behavior = api.OutcomeAllowed, api.BehaviorAllow
 		}
 		params := client.ResolveApprovalsParams{
-			IdempotencyKey: key, Resolutions: []client.ApprovalResolution{{RequestID: trafficApproval, Behavior: behavior}},
+			IdempotencyKey: key, Resolutions: []api.ApprovalResolution{{RequestID: trafficApproval, Behavior: behavior}},
 		}
 		send = func() (bool, error) { return replayed(service.ResolveRunApprovals(ctx, runID, params)) }
 	} else {
-		d.RequestID, d.Outcome = trafficQuestion, client.OutcomeDeclined
+		d.RequestID, d.Outcome = trafficQuestion, api.OutcomeDeclined
 		params := client.AnswerQuestionParams{IdempotencyKey: key}
-		params.Resolution = client.UserQuestionResolution{RequestID: trafficQuestion, Declined: true}
+		params.Resolution = api.UserQuestionResolution{RequestID: trafficQuestion, Declined: true}
 		if positive {
-			d.Outcome = client.OutcomeAnswered
-			params.Resolution = client.UserQuestionResolution{RequestID: trafficQuestion, Answers: []client.UserQuestionAnswer{
+			d.Outcome = api.OutcomeAnswered
+			params.Resolution = api.UserQuestionResolution{RequestID: trafficQuestion, Answers: []api.UserQuestionAnswer{
 				{QuestionID: "way", SelectedOptionIDs: []string{"left"}},
 			}}
 		}
@@ -293,7 +294,7 @@ func (c *trafficClient) work(ctx context.Context, runID string, n int) {
 }
 
 // complete ends a claimed run. It returns false when the lease was lost.
-func (c *trafficClient) complete(ctx context.Context, held client.Claim, n int) bool {
+func (c *trafficClient) complete(ctx context.Context, held api.Claim, n int) bool {
 	runID := held.Run.RunID
 	claim := Claim{RunID: runID, Fence: held.Lease.Fence}
 	if held.Resume != nil {
@@ -307,7 +308,7 @@ func (c *trafficClient) complete(ctx context.Context, held client.Claim, n int) 
 	c.note(func(h *History) { h.Claims = append(h.Claims, claim) })
 	service, _ := c.at(n + 1)
 	err := c.repeat(ctx, func() error {
-		_, err := service.CompleteRun(ctx, runID, held.Lease.Fence, client.JSON(`"done"`))
+		_, err := service.CompleteRun(ctx, runID, held.Lease.Fence, api.JSON(`"done"`))
 		return err
 	})
 	switch {
