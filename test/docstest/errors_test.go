@@ -2,7 +2,6 @@ package docstest
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -84,27 +83,7 @@ func TestStateMachineIsDrawn(t *testing.T) {
 	}
 }
 
-var link = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
-
-// TestLinksLeadSomewhere follows every link from a document to a file of the tree.
-func TestLinksLeadSomewhere(t *testing.T) {
-	t.Parallel()
-	for _, file := range documents(t) {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
-			if regexp.MustCompile(`^[a-z]+:`).MatchString(match[1]) {
-				continue // to the world outside
-			}
-			_, err := os.Stat(filepath.Join(filepath.Dir(file), match[1]))
-			require.NoError(t, err, "%s links %s", file, match[1])
-		}
-	}
-}
-
 func document(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, name))
-	require.NoError(t, err)
-	return string(text)
+	return read(t, filepath.Join(root, name))
 }

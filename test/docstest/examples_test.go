@@ -54,11 +54,12 @@ func TestGoProgramsBuild(t *testing.T) {
 // documents returns the files of all documents.
 func documents(t *testing.T) []string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	require.NoError(t, err)
-	more, err := filepath.Glob(filepath.Join(root, "*.md"))
-	require.NoError(t, err)
-	names = append(names, more...)
+	var names []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
+		some, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
+		require.NoError(t, err)
+		names = append(names, some...)
+	}
 	require.NotEmpty(t, names)
 	return names
 }
