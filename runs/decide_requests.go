@@ -10,6 +10,34 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
+// DecideRequests decides several open requests of one run together, approvals and
+// questions mixed, all or none; or cancels the run by one of them. It checks what
+// ResolveApprovals, AnswerQuestion and CancelQuestion check.
+//
+// Reply: Run, or Replayed. Errors: run_not_found; run_state_conflict;
+// approval_request_not_pending and question_request_mismatch, or
+// approval_state_conflict and question_state_conflict or question_expired when nothing
+// of the kind is open, each with the recorded decision; and those of a bad answer.
+// An empty batch is approval_batch_empty.
+type DecideRequests struct {
+	RunID     string
+	Approvals []ApprovalDecision
+	Answers   []QuestionAnswer
+	// CancelRequestID names an open request, approval or question, by which the whole
+	// run is cancelled. Whatever else is open is recorded cancelled, and what stands
+	// beside it in this command has no effect (decisions.md 10). A parent clarification
+	// completes with a declined answer instead.
+	CancelRequestID string
+	CancelReason    string
+	// CancelRuntimePayload is kept with the resolution of CancelRequestID.
+	CancelRuntimePayload api.JSON
+	MaxRuleAgeMs         int64 // see ResolveApprovals
+	Key                  string
+	Actor                Actor
+
+	canonical []byte
+}
+
 // decisionBody is what identifies a keyed decision about several requests.
 type decisionBody struct {
 	Approvals            []ApprovalDecision `json:"approvals,omitempty"`
@@ -67,13 +95,13 @@ func (c *DecideRequests) prepareBatch(newID IDSource, faults *refusal.Faults) {
 
 // decide checks all approvals before the first answer, in the order of kheish.md 1.5
 // and 1.6, and records nothing unless all of it can be.
-func (c *DecideRequests) decide(w *work) (Reply, error) {
+func (c *DecideRequests) decide(w *workingCopy) (Reply, error) {
 	run := w.run(c.RunID)
 	if run == nil {
 		return Reply{}, refusal.UnknownRun(c.RunID)
 	}
 	key := recordKey(model.OperationDecision, w.state.SessionID, c.Key)
-	if reply, done, err := w.lookUp(key, c.RunID, c.canonical); done {
+	if reply, done, err := w.findRecord(key, c.RunID, c.canonical); done {
 		return reply, err
 	}
 	w.expireDue(run)
@@ -82,14 +110,14 @@ func (c *DecideRequests) decide(w *work) (Reply, error) {
 		return Reply{}, c.late(w, run, err)
 	}
 	if key != nil && !existing {
-		w.record(*key, fingerprint(model.OperationDecision, run.RunID, c.canonical), run.RunID)
+		w.writeRecord(*key, fingerprint(model.OperationDecision, run.RunID, c.canonical), run.RunID)
 	}
 	return Reply{Run: w.recordOf(run), Existing: existing}, nil
 }
 
 // settle records the whole decision. existing means that it is about a clarification
 // to which the very same answer was recorded before.
-func (c *DecideRequests) settle(w *work, run *model.Run) (existing bool, err error) {
+func (c *DecideRequests) settle(w *workingCopy, run *model.Run) (existing bool, err error) {
 	switch {
 	case c.CancelRequestID != "":
 		return false, c.cancel(w, run)
@@ -106,32 +134,23 @@ func (c *DecideRequests) settle(w *work, run *model.Run) (existing bool, err err
 		return done, err
 	}
 	if len(c.Approvals) > 0 {
-		w.decideApprovals(run, c.Approvals, c.Actor)
+		w.recordApprovals(run, c.Approvals, c.Actor)
 	}
 	for i, request := range asked {
-		w.answer(run, request, resolutions[i], c.Actor)
+		w.recordAnswer(run, request, resolutions[i], c.Actor)
 	}
 	if run.Kind != api.KindParentClarification {
-		w.waitOrGoOn(run)
+		w.updateWaiting(run)
 	}
 	return false, nil
-}
-
-// checkBatch checks decisions about approvals as ResolveApprovals does.
-func (w *work) checkBatch(run *model.Run, approvals []ApprovalDecision) error {
-	alone := &ResolveApprovals{RunID: run.RunID, Resolutions: approvals}
-	if err := alone.checkState(w, run); err != nil {
-		return err
-	}
-	return w.checkApprovals(run, approvals, "/approvals")
 }
 
 // checkAnswers returns the questions that are answered and what is to be recorded for
 // each. The first answer that is wrong is told; when it does not fit a schema, so are
 // those after it that do not.
-func (c *DecideRequests) checkAnswers(w *work, run *model.Run) (asked []*model.Request, resolutions []api.Resolution, done bool, err error) {
+func (c *DecideRequests) checkAnswers(w *workingCopy, run *model.Run) (asked []*model.Request, resolutions []api.Resolution, done bool, err error) {
 	for i := range c.Answers {
-		request, done, err := w.question(run, c.Answers[i])
+		request, done, err := w.answeredQuestion(run, c.Answers[i])
 		if err != nil || done {
 			return nil, nil, done, err
 		}
@@ -156,43 +175,28 @@ func (c *DecideRequests) checkAnswers(w *work, run *model.Run) (asked []*model.R
 }
 
 // cancel cancels the run by one of its open requests.
-func (c *DecideRequests) cancel(w *work, run *model.Run) error {
+func (c *DecideRequests) cancel(w *workingCopy, run *model.Run) error {
 	request, what, err := w.cancelled(run, c.CancelRequestID)
 	if err != nil {
 		return err
 	}
 	if run.Kind == api.KindParentClarification {
-		resolution := declinedBy(api.OutcomeCancelled, cmp.Or(c.CancelReason, cancelledByOperator), "cancelled", c.Actor)
+		resolution := declinedResolution(api.OutcomeCancelled, cmp.Or(c.CancelReason, cancelledByOperator), "cancelled", c.Actor)
 		resolution.RuntimePayload = c.CancelRuntimePayload
-		w.conclude(run, request, resolution)
+		w.completeClarification(run, request, resolution)
 		return nil
 	}
-	w.settleAll(run, []*model.Request{request}, api.Resolution{
+	w.settleRequests(run, []*model.Request{request}, api.Resolution{
 		Outcome: api.OutcomeCancelled, Reason: c.CancelReason, RuntimePayload: c.CancelRuntimePayload,
 		ResolvedBy: c.Actor.Name, Via: c.Actor.Via,
 	})
-	w.cancel(run, cancelledRequestText(what, request.RequestID, c.CancelReason), c.Actor, c.CancelReason)
+	w.cancelRun(run, cancelledRequestText(what, request.RequestID, c.CancelReason), c.Actor, c.CancelReason)
 	return nil
-}
-
-// cancelled returns the open request by which a run is cancelled, and what it is
-// called. An id that the run never had counts as one of what it waits for.
-func (w *work) cancelled(run *model.Run, requestID string) (request *model.Request, what string, err error) {
-	request = w.request(run.RunID, requestID)
-	approval := request != nil && request.Kind == model.KindApproval
-	if request == nil {
-		approval = w.waitsFor(run.RunID, model.KindApproval) && !w.waitsFor(run.RunID, model.KindQuestion)
-	}
-	if !approval {
-		request, err = w.openQuestion(run, requestID, "cancel")
-		return request, questionText, err
-	}
-	return request, approvalText, w.checkBatch(run, []ApprovalDecision{{RequestID: requestID, Behavior: api.BehaviorDeny}})
 }
 
 // late adds the decision about the first item that is settled, approvals before
 // answers, to a refusal of what is not open any more (decisions.md 32).
-func (c *DecideRequests) late(w *work, run *model.Run, err error) error {
+func (c *DecideRequests) late(w *workingCopy, run *model.Run, err error) error {
 	var refused *refusal.Error
 	if !errors.As(err, &refused) {
 		return err

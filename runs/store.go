@@ -2,8 +2,8 @@ package runs
 
 import (
 	"context"
+	"errors"
 
-	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
@@ -106,115 +106,11 @@ type Store interface {
 	Subscribe(func(Notice)) (unsubscribe func())
 }
 
-// Notice tells that something was committed. It is a hint: it may be lost, and
-// whoever acts on it reads the rows.
-type Notice struct {
-	// SessionID is empty when notices may have been lost: then everybody looks.
-	SessionID   string
-	LastEventID int64
-	// FirstEventID is the first event of the commit, 0 when it is not known.
-	FirstEventID int64
-	// Prompts says that one of the events is about a request: that it was raised, or
-	// settled, or has a part of its answer.
-	Prompts bool
-	// Events holds all events of the commit, in this process only: a notice of another
-	// replica's commit has none.
-	Events []*model.Event
-	// Claimable lists the runs that became claimable at once.
-	Claimable []Claimable
-	// Owed lists the effects that became due at once. It tells this process only:
-	// other replicas find what this one leaves undone.
-	Owed []DueEffect
-}
-
-// Claimable names a run that may be claimed.
-type Claimable struct {
-	RunID         string
-	SessionID     string
-	AgentID       string
-	ClaimableAtMs int64
-}
-
-// DueRun names a run with a request that is due.
-type DueRun struct {
-	RunID     string
-	SessionID string
-}
-
-// SessionQuery asks for sessions in the order of session_id.
-type SessionQuery struct {
-	Status  api.Status // empty for all
-	AgentID string     // empty for all
-	After   string     // session_id
-	Limit   int
-}
-
-// RunQuery asks for runs in the order of (submitted_at_ms, run_id).
-type RunQuery struct {
-	SessionID string
-	AgentID   string
-	Status    api.Status
-	Kind      api.RunKind
-	// PriorityActive puts the runs that are not over before the others, each part in
-	// the list's order.
-	PriorityActive bool
-	// Last returns the last Limit rows instead of the first, still in the list's
-	// order.
-	Last  bool
-	After *RunPosition
-	Limit int
-}
-
-// RunPosition is the keyset cursor of a list of runs.
-type RunPosition struct {
-	// Over is the first key when PriorityActive is set: false goes first.
-	Over          bool
-	SubmittedAtMs int64
-	RunID         string
-}
-
-// RequestQuery asks for open requests of one kind.
-type RequestQuery struct {
-	Kind      model.RequestKind
-	SessionID string // empty for all
-	After     *RequestPosition
-	Limit     int
-}
-
-// RequestPosition is the keyset cursor of a list of requests.
-type RequestPosition struct {
-	SessionID, RunID, RequestID string
-}
-
-// DueEffect names an effect that may be tried now.
-type DueEffect struct {
-	SessionID string
-	EffectID  string
-}
-
-// EffectQuery asks for effects in the order of (created_at_ms, effect_id).
-type EffectQuery struct {
-	State     api.EffectState // empty for all
-	SessionID string          // empty for all
-	After     *EffectPosition
-	Limit     int
-}
-
-// EffectPosition is the keyset cursor of a list of effects.
-type EffectPosition struct {
-	CreatedAtMs int64
-	EffectID    string
-}
-
-// RuleQuery asks for rules in the order of (created_at_ms, rule_id).
-type RuleQuery struct {
-	SessionID string // only those bound to it; empty for all
-	After     *RulePosition
-	Limit     int
-}
-
-// RulePosition is the keyset cursor of a list of rules.
-type RulePosition struct {
-	CreatedAtMs int64
-	RuleID      string
-}
+// Failures of a store that are nobody's request.
+var (
+	// ErrClosed: the store is shutting down and took nothing.
+	ErrClosed = errors.New("store is closed")
+	// ErrUnavailable: the database refused or could not be reached. The command may
+	// or may not have taken effect.
+	ErrUnavailable = errors.New("database is unavailable")
+)

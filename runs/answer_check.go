@@ -1,0 +1,203 @@
+package runs
+
+import (
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// prepare leaves out a null that cannot be the answer: beside a decline or answers it
+// reads as absent. One that stands alone is told by the question.
+func (u *QuestionAnswer) prepare() {
+	if !u.Verbatim && (u.Declined || len(u.Answers) > 0) {
+		document.AbsentNull(&u.Value)
+	}
+}
+
+// check checks what can be checked without the question; at is where the answer
+// stands in the caller's body.
+func (u *QuestionAnswer) check(at string, faults *refusal.Faults) {
+	if u.RequestID == "" {
+		faults.Add(at+"/request_id", "is required")
+	}
+	faults.Text(at+"/justification", u.Justification, api.MaxTextLength)
+}
+
+// checkAnswer checks an answer against its question in the order of kheish.md 1.6
+// step 7, and returns what is to be recorded; at is where the answer stands in the
+// caller's body.
+func checkAnswer(question api.UserQuestionRequest, given QuestionAnswer, at string) (api.Resolution, error) {
+	declined := given.Declined
+	resolution := api.Resolution{
+		Outcome: api.OutcomeAnswered, Declined: &declined, Justification: given.Justification,
+		RuntimePayload: given.RuntimePayload,
+	}
+	if declined {
+		if len(given.Answers) > 0 || given.Value != nil {
+			return api.Resolution{}, refusal.New(api.CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers")
+		}
+		resolution.Outcome = api.OutcomeDeclined
+		return resolution, nil
+	}
+	if question.ResponseSchema != nil || given.Verbatim {
+		resolution.Value = given.Value
+		return resolution, checkValue(question, given, at)
+	}
+	if err := refuseValue(question, given, at); err != nil {
+		return api.Resolution{}, err
+	}
+	resolution.Answers = given.Answers
+	return resolution, checkAnswers(question, given.Answers)
+}
+
+// checkValue checks one value, typed or verbatim. A null is the value where the schema
+// takes one, and else it is as if none was given.
+func checkValue(question api.UserQuestionRequest, given QuestionAnswer, at string) error {
+	typed := question.ResponseSchema != nil
+	switch {
+	case typed && len(given.Answers) > 0:
+		return unknownAnswers()
+	case len(given.Answers) > 0:
+		return refusal.Invalid(api.Fault{Pointer: at + "/answers", Detail: "must be empty beside a value"})
+	case given.Value == nil:
+		return emptyValue(question)
+	case !typed:
+		return nil
+	}
+	faults := document.MatchSchema(question.ResponseSchema, given.Value, at+"/value")
+	switch {
+	case len(faults) == 0:
+		return nil
+	case document.Kind(given.Value) == 'n' && !given.Verbatim:
+		return emptyValue(question)
+	}
+	return refusal.Invalid(faults...)
+}
+
+func emptyValue(question api.UserQuestionRequest) *refusal.Error {
+	return refusal.New(api.CodeQuestionAnswerEmpty, "request %s requires a value", question.ID)
+}
+
+// refuseValue refuses a value for structured questions; null reads as absent.
+func refuseValue(question api.UserQuestionRequest, given QuestionAnswer, at string) error {
+	if given.Value == nil || document.Kind(given.Value) == 'n' {
+		return nil
+	}
+	return refusal.Invalid(api.Fault{Pointer: at + "/value", Detail: "request " + question.ID + " takes answers, not a value"})
+}
+
+// byQuestion returns the answers by the questions that they are for, of which each
+// has at most one.
+func answersByQuestion(answers []api.UserQuestionAnswer) (map[string]*api.UserQuestionAnswer, error) {
+	byQuestion := make(map[string]*api.UserQuestionAnswer, len(answers))
+	for i := range answers {
+		answer := &answers[i]
+		if byQuestion[answer.QuestionID] != nil {
+			return nil, refusal.New(api.CodeQuestionDuplicateAnswer, "duplicate answer for question %s", answer.QuestionID)
+		}
+		byQuestion[answer.QuestionID] = answer
+	}
+	return byQuestion, nil
+}
+
+func checkAnswers(question api.UserQuestionRequest, answers []api.UserQuestionAnswer) error {
+	byQuestion, err := answersByQuestion(answers)
+	if err != nil {
+		return err
+	}
+	for _, asked := range question.Questions {
+		answer := byQuestion[asked.ID]
+		if answer == nil {
+			return refusal.New(api.CodeQuestionAnswerMissing, "missing answer for question %s", asked.ID)
+		}
+		if err := checkAnswerTo(asked, *answer); err != nil {
+			return err
+		}
+	}
+	if len(answers) > len(question.Questions) {
+		return unknownAnswers()
+	}
+	return nil
+}
+
+func unknownAnswers() *refusal.Error {
+	return refusal.New(api.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions")
+}
+
+func checkAnswerTo(asked api.UserQuestion, answer api.UserQuestionAnswer) error {
+	if !asked.MultiSelect && len(answer.SelectedOptionIDs) > 1 {
+		return refusal.New(api.CodeQuestionSingleSelect, "question %s allows only one option", asked.ID)
+	}
+	offered := make(map[string]bool, len(asked.Options))
+	for _, option := range asked.Options {
+		offered[option.ID] = true
+	}
+	chosen := make(map[string]bool, len(answer.SelectedOptionIDs))
+	for _, optionID := range answer.SelectedOptionIDs {
+		if chosen[optionID] {
+			return refusal.New(api.CodeQuestionDuplicateOption, "duplicate option %s for question %s", optionID, asked.ID)
+		}
+		if !offered[optionID] {
+			return refusal.New(api.CodeQuestionOptionNotFound, "unknown option %s for question %s", optionID, asked.ID)
+		}
+		chosen[optionID] = true
+	}
+	if len(chosen) == 0 && strings.TrimSpace(answer.FreeformAnswer) == "" {
+		return refusal.New(api.CodeQuestionAnswerEmpty, "question %s requires at least one answer", asked.ID)
+	}
+	return nil
+}
+
+// inParts reports whether a partial answer is kept: a decline goes before what was
+// kept, and one value has no parts.
+func (u *QuestionAnswer) inParts(question api.UserQuestionRequest) bool {
+	return !u.Declined && !u.Verbatim && question.ResponseSchema == nil
+}
+
+// checkPart checks answers to some of the questions of an open request, and returns
+// all that there are now, in the order of the questions. Where two errors could be
+// told, it is the one that checkAnswers would tell.
+func checkPart(question api.UserQuestionRequest, given QuestionAnswer, at string) ([]api.UserQuestionAnswer, error) {
+	if err := refuseValue(question, given, at); err != nil {
+		return nil, err
+	}
+	added, err := answersByQuestion(given.Answers)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := answersByQuestion(question.PartialAnswers)
+	if err != nil {
+		return nil, err
+	}
+	var answers []api.UserQuestionAnswer
+	missing, known := "", 0
+	for _, asked := range question.Questions {
+		before, answer := kept[asked.ID], added[asked.ID]
+		switch {
+		case before == nil && answer == nil:
+			if missing == "" {
+				missing = asked.ID
+			}
+			continue
+		case answer == nil:
+			answers = append(answers, *before)
+			continue
+		case before != nil:
+			return nil, refusal.New(api.CodeQuestionStateConflict, "question %s of request %s is answered already", asked.ID, question.ID)
+		}
+		if err := checkAnswerTo(asked, *answer); err != nil {
+			return nil, err
+		}
+		known++
+		answers = append(answers, *answer)
+	}
+	switch {
+	case len(added) == 0:
+		return nil, refusal.New(api.CodeQuestionAnswerMissing, "missing answer for question %s", missing)
+	case known < len(added):
+		return nil, unknownAnswers()
+	}
+	return answers, nil
+}

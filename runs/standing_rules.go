@@ -1,0 +1,125 @@
+package runs
+
+import (
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
+
+// settleByRules settles what standing rules decide of the approvals that were just
+// raised (v1-work.md "Rules"), and reports whether there was any.
+func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension) bool {
+	standing := w.standingRules()
+	if len(standing) == 0 {
+		return false
+	}
+	var resolutions []api.Resolution
+	for i := range s.Approvals {
+		approval := &s.Approvals[i]
+		request := w.request(run.RunID, approval.ID)
+		if !request.Open() {
+			continue
+		}
+		made := rules.Judge(standing, &rules.Call{
+			SessionID: run.SessionID, AgentID: run.AgentID, ToolName: approval.ToolName, ToolCallID: approval.ToolCallID,
+			PatternKeys: approval.PatternKeys, Input: approval.Input, InputDigest: s.inputDigests[i],
+		}, w.nowMs)
+		if made.Effect == api.RuleAsk {
+			continue
+		}
+		for _, used := range made.Needed {
+			w.countUse(standing, used)
+		}
+		resolutions = append(resolutions, w.settleByRule(run, request, made))
+	}
+	if len(resolutions) > 0 {
+		w.emit(run, api.EventApprovalResolved, approvalResolvedEvent{api.EventApprovalResolved, resolutions})
+	}
+	return len(resolutions) > 0
+}
+
+// settleByRule records a decision of a rule, in the name of the one who wrote it.
+func (w *workingCopy) settleByRule(run *model.Run, request *model.Request, made rules.Verdict) api.Resolution {
+	rule := made.Rule
+	resolution := api.Resolution{
+		Outcome: api.OutcomeAllowed, Behavior: api.BehaviorAllow, Reason: rule.Reason,
+		ResolvedBy: rule.CreatedBy, Via: api.ViaRule + rule.RuleID, Rule: &api.AppliedRule{RuleID: rule.RuleID, Text: rule.Text},
+	}
+	if made.Effect == api.RuleDeny {
+		resolution.Outcome, resolution.Behavior = api.OutcomeDenied, api.BehaviorDeny
+	}
+	w.editRequest(request).RuleID = rule.RuleID
+	return w.settleRequest(run, request, resolution)
+}
+
+// standingRules returns the loaded rules that are not over, oldest first.
+func (w *workingCopy) standingRules() []*rules.Rule {
+	var standing []*rules.Rule
+	for _, rule := range w.state.Rules {
+		if rule.WhyOver(w.nowMs) == "" {
+			standing = append(standing, rule)
+		}
+	}
+	slices.SortFunc(standing, rules.Compare)
+	return standing
+}
+
+// use counts a decision of a rule that has a bound, and puts its new image into the
+// list, so that the next request sees it.
+func (w *workingCopy) countUse(standing []*rules.Rule, rule *rules.Rule) {
+	if rule.MaxUses == 0 {
+		return
+	}
+	used := w.editRule(rule)
+	used.Uses++
+	standing[slices.Index(standing, rule)] = used
+}
+
+// ownRule returns the working copy of a rule, which is written with the change.
+func (w *workingCopy) editRule(rule *rules.Rule) *rules.Rule {
+	if working := w.rules[rule.RuleID]; working != nil {
+		return working
+	}
+	if w.rules == nil {
+		w.rules = map[string]*rules.Rule{}
+	}
+	working := *rule
+	w.rules[rule.RuleID] = &working
+	w.changes.UpdatedRules = append(w.changes.UpdatedRules, &working)
+	return &working
+}
+
+// revokeSessionRules ends the rules of a session that ends.
+func (w *workingCopy) revokeSessionRules(revokedBy string) {
+	var bound []*rules.Rule
+	for _, rule := range w.state.Rules {
+		if rule.SessionID == w.state.SessionID && rule.RevokedAtMs == 0 {
+			bound = append(bound, rule)
+		}
+	}
+	slices.SortFunc(bound, rules.Compare)
+	for _, rule := range bound {
+		w.revokeRule(rule, revokedBy)
+	}
+}
+
+func (w *workingCopy) revokeRule(rule *rules.Rule, revokedBy string) *rules.Rule {
+	revoked := w.editRule(rule)
+	revoked.RevokedAtMs, revoked.RevokedBy = w.nowMs, revokedBy
+	return revoked
+}
+
+// remember writes the rule that goes with a decision, and returns what the decision
+// tells of it.
+func (w *workingCopy) writeRememberedRule(request *model.Request, given *ApprovalDecision, actor Actor) *api.AppliedRule {
+	if given.Remember == "" {
+		return nil
+	}
+	rule := given.rule(request.Approval(), request.SessionID, w.nowMs)
+	rule.RuleID, rule.CreatedBy = given.ruleID, actor.Name
+	rule.SourceRunID, rule.SourceRequestID = request.RunID, request.RequestID
+	w.changes.NewRules = append(w.changes.NewRules, rule)
+	return &api.AppliedRule{RuleID: rule.RuleID, Text: rule.Text}
+}
