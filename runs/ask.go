@@ -36,7 +36,7 @@ func Ask(ctx context.Context, store AskStore, command *AskClarification) (*Asked
 	if err != nil {
 		return nil, err
 	}
-	opened, err := store.Do(ctx, reply.Open)
+	opened, err := store.Do(ctx, CommandOf(reply.Effect))
 	if err != nil {
 		return nil, err
 	}

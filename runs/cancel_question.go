@@ -33,13 +33,15 @@ type (
 	}
 )
 
-// Needs implements Command.
-func (c *CancelQuestion) Needs() Needs {
-	return Needs{
-		RunID: c.RunID, RequestIDs: validIDs(c.RequestID),
-		Record: recordKey(model.OperationQuestionCancel, "", c.Key),
+func (c *CancelQuestion) resolution() *resolution {
+	return &resolution{
+		runID: c.RunID, cancel: &cancellation{requestID: c.RequestID, why: c.Justification, ofQuestion: true},
+		operation: model.OperationQuestionCancel, key: c.Key, canonical: c.canonical, actor: c.Actor,
 	}
 }
+
+// Needs implements Command.
+func (c *CancelQuestion) Needs() Needs { return c.resolution().needs() }
 
 func (c *CancelQuestion) prepare(IDSource) error {
 	c.Actor.prepare()
@@ -53,32 +55,4 @@ func (c *CancelQuestion) prepare(IDSource) error {
 	return err
 }
 
-// decide checks in the order of kheish.md 1.8.
-func (c *CancelQuestion) decide(w *workingCopy) (Reply, error) {
-	run := w.run(c.RunID)
-	if run == nil {
-		return Reply{}, refusal.UnknownRun(c.RunID)
-	}
-	key := recordKey(model.OperationQuestionCancel, w.state.SessionID, c.Key)
-	if reply, done, err := w.findRecord(key, c.RunID, c.canonical); done {
-		return reply, err
-	}
-	w.expireDue(run)
-	request, err := w.openQuestion(run, c.RequestID, "cancel")
-	if err != nil {
-		return Reply{}, err
-	}
-	if run.Kind == api.KindParentClarification {
-		w.completeClarification(run, request, declinedResolution(api.OutcomeCancelled, cmp.Or(c.Justification, cancelledByOperator), "cancelled", c.Actor))
-	} else {
-		recorded := w.settleRequest(run, request, api.Resolution{
-			Outcome: api.OutcomeCancelled, Justification: c.Justification, ResolvedBy: c.Actor.Name, Via: c.Actor.Via,
-		})
-		w.emit(run, api.EventUserQuestionResolved, questionResolvedEvent{api.EventUserQuestionResolved, recorded})
-		w.cancelRun(run, cancelledText(request.RequestID, c.Justification), c.Actor, "")
-	}
-	if key != nil {
-		w.writeRecord(*key, fingerprint(model.OperationQuestionCancel, run.RunID, c.canonical), run.RunID)
-	}
-	return Reply{Run: w.recordOf(run)}, nil
-}
+func (c *CancelQuestion) decide(w *workingCopy) (Reply, error) { return c.resolution().decide(w) }

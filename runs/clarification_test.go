@@ -119,16 +119,17 @@ func TestOpenClarificationAgain(t *testing.T) {
 	h.must(&runs.EndSession{SessionID: "p"})
 	h.requireUnchanged(effect())
 
-	other := *reply.Open
+	opening := func() runs.OpenClarification { return *runs.CommandOf(reply.Effect).(*runs.OpenClarification) }
+	other := opening()
 	other.Request = question("other")
 	h.refused(api.CodeIDConflict, &other)
-	elsewhere := *reply.Open
+	elsewhere := opening()
 	elsewhere.SessionID = "s"
 	h.refused(api.CodeIDConflict, &elsewhere)
-	new1 := *reply.Open
+	new1 := opening()
 	new1.RunID = "fresh"
 	h.refused(api.CodeSessionEnded, &new1)
-	new2 := *reply.Open
+	new2 := opening()
 	new2.RunID, new2.SessionID = "fresh", "nobody"
 	h.refused(api.CodeSessionNotFound, &new2)
 }

@@ -14,7 +14,8 @@ import (
 // the child's session at once, and an effect makes the clarification's run in the
 // parent's session; see [Ask], which does both before it returns.
 //
-// Reply: Run, Clarification, Open, and Existing when the run asked the same before.
+// Reply: Run, Clarification, Effect (the one that makes the clarification's run), and
+// Existing when the run asked the same before.
 // Errors: run_not_found, lease_lost, run_state_conflict, no_parent_session, what
 // ParentRefusal says, invalid_request; id_conflict when the request id was used before
 // in the session's clarifications or in the run, with another payload.
@@ -143,9 +144,9 @@ func (c *AskClarification) decide(w *workingCopy) (Reply, error) {
 			return Reply{}, refusal.New(api.CodeIDConflict, "request %s was used before by run %s with another payload", c.Request.ID, known.RunID)
 		}
 		body := known.Clarification()
-		reply := c.reply(w, run, body.Request, body.WaitingOn)
-		reply.Existing = true
-		return reply, nil
+		return Reply{
+			Run: w.recordOf(run), Clarification: &body.WaitingOn, Effect: c.openEffect(run, body.Request, body.WaitingOn), Existing: true,
+		}, nil
 	}
 	if err := w.checkHolder(run, c.Fence); err != nil {
 		return Reply{}, err
@@ -156,14 +157,18 @@ func (c *AskClarification) decide(w *workingCopy) (Reply, error) {
 	if len(w.openRequests(run.RunID)) >= api.MaxOpenRequests {
 		return Reply{}, refusal.Invalid(api.Fault{Pointer: "/request", Detail: "the run would have too many open requests"})
 	}
-	question, on := c.ask(w, run)
-	return c.reply(w, run, question, on), nil
+	on, effect := c.ask(w, run)
+	return Reply{Run: w.recordOf(run), Clarification: &on, Effect: effect}, nil
 }
 
-func (c *AskClarification) reply(w *workingCopy, run *model.Run, question api.UserQuestionRequest, on api.WaitingOn) Reply {
-	return Reply{Run: w.recordOf(run), Clarification: &on, Open: &OpenClarification{
-		SessionID: on.SessionID, RunID: on.RunID, Request: question, Requester: c.requester(run, question),
-	}}
+// openEffect returns the effect that makes the clarification's run in the parent's
+// session.
+func (c *AskClarification) openEffect(run *model.Run, question api.UserQuestionRequest, on api.WaitingOn) *model.Effect {
+	return &model.Effect{
+		SessionID: run.SessionID, EffectID: model.EffectID(api.EffectOpenClarification, on.RunID), RunID: run.RunID,
+		Kind: api.EffectOpenClarification, TargetSessionID: on.SessionID,
+		Payload: document.Encode(openClarificationPayload{RunID: on.RunID, Request: question, Requester: c.requester(run, question)}),
+	}
 }
 
 func (c *AskClarification) requester(run *model.Run, question api.UserQuestionRequest) api.Requester {
@@ -186,7 +191,7 @@ func (w *workingCopy) askedBefore(run *model.Run, requestID string) *model.Reque
 
 // ask makes the child's side of a clarification and the effect that makes the
 // parent's.
-func (c *AskClarification) ask(w *workingCopy, run *model.Run) (api.UserQuestionRequest, api.WaitingOn) {
+func (c *AskClarification) ask(w *workingCopy, run *model.Run) (api.WaitingOn, *model.Effect) {
 	question := c.Request
 	question.CreatedAtMs = w.nowMs
 	question.ExpiresAtMs, question.ExpiresAfterMs = w.deadline(question.ExpiresAtMs, question.ExpiresAfterMs), nil
@@ -225,12 +230,9 @@ func (c *AskClarification) ask(w *workingCopy, run *model.Run) (api.UserQuestion
 		})
 	}
 	w.updateWaiting(run)
-	w.enqueueEffect(&model.Effect{
-		SessionID: run.SessionID, EffectID: model.EffectID(api.EffectOpenClarification, on.RunID), RunID: run.RunID,
-		Kind: api.EffectOpenClarification, TargetSessionID: on.SessionID,
-		Payload: document.Encode(openClarificationPayload{RunID: on.RunID, Request: question, Requester: c.requester(run, question)}),
-	})
-	return question, on
+	effect := c.openEffect(run, question, on)
+	w.enqueueEffect(effect)
+	return on, effect
 }
 
 // Needs implements Command.

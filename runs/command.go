@@ -44,12 +44,10 @@ type Reply struct {
 	// Clarification names the run in the parent's session that a child's question
 	// became.
 	Clarification *api.WaitingOn
-	// Open is the command that makes that run, if it is not there yet.
-	Open     *OpenClarification
-	Messages []model.Message
-	Effect   *model.Effect
-	Rule     *rules.Record
-	NowMs    int64
+	Messages      []model.Message
+	Effect        *model.Effect
+	Rule          *rules.Record
+	NowMs         int64
 }
 
 // Decide is the one door (design.md §3). It takes one session's rows, a prepared

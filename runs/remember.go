@@ -92,3 +92,13 @@ func PreviewRule(approval api.ApprovalRequest, sessionID string, resolution Appr
 	record := rules.Record{Rule: *resolution.rule(approval, sessionID, nowMs)}
 	return record.View(), nil
 }
+
+// remembersDeny reports whether a decision writes a rule that denies.
+func remembersDeny(resolutions []ApprovalDecision) bool {
+	for i := range resolutions {
+		if resolutions[i].Remember != "" && resolutions[i].Behavior == api.BehaviorDeny {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,80 @@
+package runs
+
+import (
+	"fmt"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// checkApprovalState checks that approvals of the run can be decided at all.
+func (w *workingCopy) checkApprovalState(run *model.Run, given []ApprovalDecision) error {
+	switch {
+	case model.Terminal(run.Status):
+		return refusal.New(api.CodeRunStateConflict, "run %s is already %s", run.RunID, run.Status)
+	case !w.waitsFor(run.RunID, model.KindApproval):
+		return refusal.New(api.CodeApprovalStateConflict, "run %s is not waiting for approval", run.RunID)
+	case len(given) == 0:
+		return refusal.New(api.CodeApprovalBatchEmpty, "approval resolution batch must not be empty")
+	}
+	return nil
+}
+
+// checkApprovals checks a batch of decisions about a run's open approvals: each is
+// about another one, and what replaces an input fits its schema. The pointer is that
+// of the batch in the caller's body.
+func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecision, pointer string) error {
+	if err := w.checkApprovalState(run, resolutions); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, given := range resolutions {
+		if seen[given.RequestID] {
+			return refusal.New(api.CodeApprovalDuplicate, "duplicate approval resolution for request %s", given.RequestID)
+		}
+		seen[given.RequestID] = true
+		request := w.request(run.RunID, given.RequestID)
+		if request == nil || request.Kind != model.KindApproval || !request.Open() {
+			refused := refusal.New(api.CodeApprovalNotPending, "approval resolution references unknown pending request %s", given.RequestID)
+			if request != nil {
+				refused.Recorded = request.RecordedDecision()
+			}
+			return refused
+		}
+	}
+	var faults []api.Fault
+	for i, given := range resolutions {
+		if given.Behavior != api.BehaviorAllow || given.UpdatedInput == nil {
+			continue
+		}
+		if schema := w.request(run.RunID, given.RequestID).Approval().InputSchema; schema != nil {
+			faults = append(faults, document.MatchSchema(schema, given.UpdatedInput, fmt.Sprintf("%s/%d/updated_input", pointer, i))...)
+		}
+	}
+	if len(faults) > 0 {
+		return refusal.Invalid(faults...)
+	}
+	return nil
+}
+
+// recordApprovals records decisions that have been checked, with the rules that some
+// of them write, and reports them in one event.
+func (w *workingCopy) recordApprovals(run *model.Run, given []ApprovalDecision, actor Actor) {
+	resolutions := make([]api.Resolution, len(given))
+	for i := range given {
+		one := &given[i]
+		outcome := api.OutcomeAllowed
+		if one.Behavior == api.BehaviorDeny {
+			outcome = api.OutcomeDenied
+		}
+		request := w.request(run.RunID, one.RequestID)
+		resolutions[i] = w.settleRequest(run, request, api.Resolution{
+			Outcome: outcome, Behavior: one.Behavior, UpdatedInput: one.UpdatedInput,
+			Justification: one.Justification, Reason: one.Reason,
+			ResolvedBy: actor.Name, Via: actor.Via, Rule: w.writeRememberedRule(request, one, actor), RuntimePayload: one.RuntimePayload,
+		})
+	}
+	w.emit(run, api.EventApprovalResolved, approvalResolvedEvent{api.EventApprovalResolved, resolutions})
+}
