@@ -22,17 +22,6 @@ type CancelQuestion struct {
 	canonical []byte
 }
 
-// answerBody and cancelBody are what identify keyed calls about questions.
-type (
-	answerBody struct {
-		Resolution QuestionAnswer `json:"resolution"`
-	}
-	cancelBody struct {
-		RequestID     string `json:"request_id"`
-		Justification string `json:"justification,omitempty"`
-	}
-)
-
 func (c *CancelQuestion) resolution() *resolution {
 	return &resolution{
 		runID: c.RunID, cancel: &cancellation{requestID: c.RequestID, why: c.Justification, ofQuestion: true},
@@ -56,3 +45,14 @@ func (c *CancelQuestion) prepare(IDSource) error {
 }
 
 func (c *CancelQuestion) decide(w *workingCopy) (Reply, error) { return c.resolution().decide(w) }
+
+// answerBody and cancelBody are what identify keyed calls about questions.
+type (
+	answerBody struct {
+		Resolution QuestionAnswer `json:"resolution"`
+	}
+	cancelBody struct {
+		RequestID     string `json:"request_id"`
+		Justification string `json:"justification,omitempty"`
+	}
+)

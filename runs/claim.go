@@ -57,3 +57,8 @@ func (c *ClaimRun) decide(w *workingCopy) (Reply, error) {
 	claim := record.ClaimOf()
 	return Reply{Run: record, Claim: &claim}, nil
 }
+
+// Limits and defaults of leases, in milliseconds, and of attempts.
+const (
+	DefaultMaxAttempts = 10
+)

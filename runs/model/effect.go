@@ -85,12 +85,3 @@ func CarriedOutWhere(k api.EffectKind) CarriedOut {
 func (e *Effect) BackoffMs() int64 {
 	return min(firstEffectPauseMs<<min(max(e.Attempts-1, 0), MaxEffectAttempts), longestEffectPauseMs)
 }
-
-// View returns the effect as the wire shows it, without its payload.
-func (e *Effect) View() api.EffectView {
-	return api.EffectView{
-		EffectID: e.EffectID, SessionID: e.SessionID, RunID: e.RunID, Kind: e.Kind, State: e.State,
-		TargetSessionID: e.TargetSessionID, CreatedAtMs: e.CreatedAtMs, DueAtMs: e.DueAtMs,
-		Attempts: e.Attempts, LastError: e.LastError, FinishedAtMs: e.FinishedAtMs,
-	}
-}

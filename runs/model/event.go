@@ -1,8 +1,6 @@
 package model
 
 import (
-	"strconv"
-
 	"github.com/holdpoint/holdpoint/api"
 )
 
@@ -27,12 +25,4 @@ type Event struct {
 	TimestampMs int64
 	// Body is the event object with its "type".
 	Body api.JSON
-}
-
-// Entry returns the event as the wire shows it.
-func (e *Event) Entry() api.RunEventEntry {
-	return api.RunEventEntry{
-		ID: strconv.FormatInt(e.EventID, 10), TimestampMs: e.TimestampMs,
-		RunID: e.RunID, SessionID: e.SessionID, AgentID: e.AgentID, Event: e.Body,
-	}
 }

@@ -42,12 +42,3 @@ type Message struct {
 	LastError        string // why it was dead-lettered
 	AcknowledgedAtMs int64  // 0 before
 }
-
-// View returns the message as the wire shows it.
-func (m *Message) View() api.MessageView {
-	return api.MessageView{
-		MessageID: m.MessageID, State: m.State, Subject: m.Subject, Payload: m.Payload,
-		FromSessionID: m.FromSessionID, CreatedAtMs: m.CreatedAtMs,
-		DeliveryAttempts: m.DeliveryAttempts, LastError: m.LastError,
-	}
-}

@@ -2,27 +2,7 @@ package model
 
 import (
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/document"
 )
-
-// Clarification returns the body of a clarification's request in the child's
-// session.
-func (r *Request) Clarification() Clarification {
-	var clarification Clarification
-	document.DecodeStored(r.Body, &clarification)
-	return clarification
-}
-
-// parked reports whether the run of this request waits for an answer from the
-// parent's session.
-func (r *Request) Parked() bool {
-	return r.Kind == KindClarification && r.Clarification().Parked
-}
-
-// unparked reports whether the run of this request did not wait for its answer.
-func (r *Request) Unparked() bool {
-	return r.Kind == KindClarification && !r.Clarification().Parked
-}
 
 // RequestKind says what a request asks a person for.
 type RequestKind string
@@ -75,66 +55,3 @@ type Request struct {
 
 // Open reports whether nothing has been decided about the request.
 func (r *Request) Open() bool { return r.Outcome == "" }
-
-// Approval returns the body of an approval as it is shown.
-func (r *Request) Approval() api.ApprovalRequest {
-	var approval api.ApprovalRequest
-	document.DecodeStored(r.Body, &approval)
-	return approval
-}
-
-// Question returns the body of a question as it is shown, with what has been answered
-// of it.
-func (r *Request) Question() api.UserQuestionRequest {
-	var question api.UserQuestionRequest
-	document.DecodeStored(r.Body, &question)
-	if r.PartialAnswers != nil {
-		document.DecodeStored(r.PartialAnswers, &question.PartialAnswers)
-	}
-	return question
-}
-
-// Recorded returns the resolution of a settled request.
-func (r *Request) Recorded() api.Resolution {
-	var resolution api.Resolution
-	document.DecodeStored(r.Resolution, &resolution)
-	return resolution
-}
-
-func (r *Request) RecordedDecision() *api.RecordedDecision {
-	if r.Open() {
-		return nil
-	}
-	resolution := r.Recorded()
-	return &api.RecordedDecision{
-		RequestID: r.RequestID, Outcome: r.Outcome,
-		ResolvedBy: resolution.ResolvedBy, ResolvedAtMs: resolution.ResolvedAtMs, Via: resolution.Via,
-	}
-}
-
-// SettledDocument returns a settled request as the worker that waits for it is
-// handed it: a SettledApproval or a SettledQuestion, with its number. The numbers of
-// what one worker is shown may have gaps, because a clarification that the run does
-// not wait for has one as well.
-func (r *Request) SettledDocument() api.JSON {
-	if r.Kind == KindApproval {
-		settled := r.settledApproval()
-		settled.SettledNumber = r.SettledNumber
-		return document.Encode(settled)
-	}
-	settled := r.settledQuestion()
-	settled.SettledNumber = r.SettledNumber
-	return document.Encode(settled)
-}
-
-func (r *Request) settledApproval() api.SettledApproval {
-	return api.SettledApproval{Request: r.Approval(), Resolution: r.Recorded()}
-}
-
-func (r *Request) settledQuestion() api.SettledQuestion {
-	question := r.Question()
-	if r.Kind == KindClarification {
-		question = r.Clarification().Request
-	}
-	return api.SettledQuestion{Request: question, Resolution: labelAnswers(question, r.Recorded())}
-}

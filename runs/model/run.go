@@ -2,17 +2,7 @@ package model
 
 import (
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/document"
 )
-
-// RequesterOf returns who asks a clarification; it is empty for other runs.
-func (r *Run) RequesterOf() api.Requester {
-	var requester api.Requester
-	if r.Requester != nil {
-		document.DecodeStored(r.Requester, &requester)
-	}
-	return requester
-}
 
 // LeaseEnd says how the lease of a run's current fence came to its end. An empty
 // LeaseEnd with a fence above 0 means that the lease lives or has lapsed; a lapsed

@@ -24,14 +24,3 @@ type Session struct {
 
 // DefaultAgentID is the agent of a session or run that names none.
 const DefaultAgentID = "default"
-
-func (s *Session) status(active *RunRecord) api.Status {
-	switch {
-	case s.EndedAtMs != 0:
-		return api.SessionEnded
-	case active != nil:
-		return active.Run.Status
-	default:
-		return api.SessionIdle
-	}
-}
