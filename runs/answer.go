@@ -26,6 +26,11 @@ type AnswerQuestion struct {
 	canonical []byte
 }
 
+// answerBody identifies a keyed call.
+type answerBody struct {
+	Resolution QuestionAnswer `json:"resolution"`
+}
+
 func (c *AnswerQuestion) resolution() *resolution {
 	return &resolution{
 		sessionID: c.SessionID, runID: c.RunID,

@@ -46,13 +46,8 @@ func (c *CancelQuestion) prepare(IDSource) error {
 
 func (c *CancelQuestion) decide(w *workingCopy) (Reply, error) { return c.resolution().decide(w) }
 
-// answerBody and cancelBody are what identify keyed calls about questions.
-type (
-	answerBody struct {
-		Resolution QuestionAnswer `json:"resolution"`
-	}
-	cancelBody struct {
-		RequestID     string `json:"request_id"`
-		Justification string `json:"justification,omitempty"`
-	}
-)
+// cancelBody identifies a keyed call.
+type cancelBody struct {
+	RequestID     string `json:"request_id"`
+	Justification string `json:"justification,omitempty"`
+}
