@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// v1-work.md "Clarifications and mailbox": a run that does not park goes on under
+// A run that does not park goes on under
 // its lease, and its question stands in its session at once.
 func TestAskWithoutParking(t *testing.T) {
 	t.Parallel()
@@ -243,7 +243,7 @@ func TestWhoMayAsk(t *testing.T) {
 		stale.Fence = fence
 		h.refused(api.CodeLeaseLost, stale)
 	}
-	// A lapsed lease that nobody took over still works (decisions.md 33).
+	// A lapsed lease that nobody took over still works.
 	h.nowMs += 2 * api.DefaultLeaseMs
 	h.must(ask("q"))
 

@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// design.md §4 "Parent clarification": a run in the parent's session that waits from
+// A parent clarification: a run in the parent's session that waits from
 // its first moment and takes no slot.
 func TestOpenClarification(t *testing.T) {
 	t.Parallel()
@@ -74,7 +74,7 @@ func TestOpenClarification(t *testing.T) {
 	require.Equal(t, model.LeaseRevoked, h.run(runID).LeaseEnd)
 }
 
-// kheish.md 1.2: the preview is the first question; a typed one says what it asks in
+// The preview is the first question; a typed one says what it asks in
 // its payload, or else its kind.
 func TestClarificationPreview(t *testing.T) {
 	t.Parallel()
