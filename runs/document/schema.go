@@ -82,8 +82,13 @@ func MatchSchema(schemaText, value api.JSON, pointer string) []api.Fault {
 	return schemaFaults(failed, pointer)
 }
 
-// maxSchemaFaults is how many failures of one value a caller is told.
-const maxSchemaFaults = 20
+const (
+	// maxSchemaFaults is how many failures of one value an error lists.
+	maxSchemaFaults = 20
+	// maxFailuresRead is how many failures are put into order to find those: a value with
+	// very many failures costs no more than that.
+	maxFailuresRead = 1_000
+)
 
 // schemaFaults lists the innermost failures, which name the members at fault. The
 // library finds them in no order, so they are put into one.
@@ -94,7 +99,7 @@ func schemaFaults(failed *jsonschema.ValidationError, pointer string) []api.Faul
 		for _, cause := range e.Causes {
 			walk(cause)
 		}
-		if len(e.Causes) > 0 {
+		if len(e.Causes) > 0 || len(faults) == maxFailuresRead {
 			return
 		}
 		at := pointer

@@ -20,6 +20,10 @@ const (
 	// maxPatternSize bounds all regular expressions of a schema, in the instructions
 	// that they are compiled to.
 	maxPatternSize = 100_000
+	// maxPatternWork bounds the matching of regular expressions in one answer, in
+	// instructions times bytes. One such step takes some ten nanoseconds, so this is
+	// about a tenth of a second.
+	maxPatternWork = 10_000_000
 )
 
 var (
@@ -32,6 +36,7 @@ var (
 type schemaBudget struct {
 	checks      int
 	patternSize int
+	patternWork int
 }
 
 // validate checks a value. It returns errBudgetSpent when that takes too long, and
@@ -87,16 +92,41 @@ func (c schemaCharge) Validate(*jsonschema.ValidatorContext, any) {
 	}
 }
 
-// compilePattern is the library's default engine within the budget.
+// compilePattern compiles a regular expression with the library's default engine.
+// Each match is charged to the budget.
 func (b *schemaBudget) compilePattern(pattern string) (jsonschema.Regexp, error) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return nil, err
 	}
-	if b.patternSize += patternSize(parsed); b.patternSize > maxPatternSize {
+	size := patternSize(parsed)
+	if b.patternSize += size; b.patternSize > maxPatternSize {
 		return nil, errPatternTooComplex
 	}
-	return regexp.Compile(pattern)
+	compiled, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, err
+	}
+	return chargedPattern{Regexp: compiled, size: size, budget: b}, nil
+}
+
+// chargedPattern is a regular expression whose matches are charged to a budget: a
+// schema may refer to one expression as often as it has room for references.
+type chargedPattern struct {
+	*regexp.Regexp
+
+	size   int
+	budget *schemaBudget
+}
+
+// MatchString panics with errBudgetSpent when the budget is spent, which
+// schemaBudget.validate turns into an error.
+func (p chargedPattern) MatchString(text string) bool {
+	p.budget.patternWork += p.size * (len(text) + 1)
+	if p.budget.patternWork > maxPatternWork {
+		panic(errBudgetSpent)
+	}
+	return p.Regexp.MatchString(text)
 }
 
 // patternSize is about how many instructions an expression is compiled to.
