@@ -24,6 +24,7 @@ type AnswerQuestion struct {
 	Actor   Actor
 
 	canonical []byte
+	verdicts  valueVerdicts
 }
 
 // answerBody identifies a keyed call.
@@ -35,7 +36,7 @@ func (c *AnswerQuestion) resolution() *resolution {
 	return &resolution{
 		sessionID: c.SessionID, runID: c.RunID,
 		answers: []QuestionAnswer{c.Resolution}, answersAt: "/resolution", oneAnswer: true, partial: c.Partial,
-		operation: model.OperationQuestion, key: c.Key, canonical: c.canonical, actor: c.Actor,
+		operation: model.OperationQuestion, key: c.Key, canonical: c.canonical, actor: c.Actor, verdicts: c.verdicts,
 	}
 }
 
@@ -59,3 +60,5 @@ func (c *AnswerQuestion) prepare(IDSource) error {
 }
 
 func (c *AnswerQuestion) decide(w *workingCopy) (Reply, error) { return c.resolution().decide(w) }
+
+func (c *AnswerQuestion) setVerdicts(verdicts valueVerdicts) { c.verdicts = verdicts }

@@ -25,10 +25,14 @@ func (u *QuestionAnswer) check(at string, faults *refusal.Faults) {
 	faults.Text(at+"/justification", u.Justification, api.MaxTextLength)
 }
 
+// schemaMatch returns the faults of a value against a JSON Schema; the pointer is that of
+// the value in the caller's body.
+type schemaMatch func(schema, value api.JSON, pointer string) ([]api.Fault, error)
+
 // checkAnswer checks an answer against its question in the order of kheish.md 1.6
 // step 7, and returns what is to be recorded; at is where the answer stands in the
 // caller's body.
-func checkAnswer(question api.UserQuestionRequest, given QuestionAnswer, at string) (api.Resolution, error) {
+func checkAnswer(question api.UserQuestionRequest, given QuestionAnswer, at string, match schemaMatch) (api.Resolution, error) {
 	declined := given.Declined
 	resolution := api.Resolution{
 		Outcome: api.OutcomeAnswered, Declined: &declined, Justification: given.Justification,
@@ -43,7 +47,7 @@ func checkAnswer(question api.UserQuestionRequest, given QuestionAnswer, at stri
 	}
 	if question.ResponseSchema != nil || given.Verbatim {
 		resolution.Value = given.Value
-		return resolution, checkValue(question, given, at)
+		return resolution, checkValue(question, given, at, match)
 	}
 	if err := refuseValue(question, given, at); err != nil {
 		return api.Resolution{}, err
@@ -54,7 +58,7 @@ func checkAnswer(question api.UserQuestionRequest, given QuestionAnswer, at stri
 
 // checkValue checks one value, typed or verbatim. A null is the value where the schema
 // takes one, and else it is as if none was given.
-func checkValue(question api.UserQuestionRequest, given QuestionAnswer, at string) error {
+func checkValue(question api.UserQuestionRequest, given QuestionAnswer, at string, match schemaMatch) error {
 	typed := question.ResponseSchema != nil
 	switch {
 	case typed && len(given.Answers) > 0:
@@ -66,8 +70,10 @@ func checkValue(question api.UserQuestionRequest, given QuestionAnswer, at strin
 	case !typed:
 		return nil
 	}
-	faults := document.MatchSchema(question.ResponseSchema, given.Value, at+"/value")
+	faults, err := match(question.ResponseSchema, given.Value, at+"/value")
 	switch {
+	case err != nil:
+		return err
 	case len(faults) == 0:
 		return nil
 	case document.Kind(given.Value) == 'n' && !given.Verbatim:

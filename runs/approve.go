@@ -22,6 +22,7 @@ type ResolveApprovals struct {
 	Actor        Actor
 
 	canonical []byte
+	verdicts  valueVerdicts
 }
 
 // approvalsBody is what identifies a keyed approval call.
@@ -32,7 +33,7 @@ type approvalsBody struct {
 func (c *ResolveApprovals) resolution() *resolution {
 	return &resolution{
 		sessionID: c.SessionID, runID: c.RunID, approvals: c.Resolutions, approvalsAt: "/resolutions",
-		operation: model.OperationApproval, key: c.Key, canonical: c.canonical, actor: c.Actor,
+		operation: model.OperationApproval, key: c.Key, canonical: c.canonical, actor: c.Actor, verdicts: c.verdicts,
 	}
 }
 
@@ -55,3 +56,5 @@ func (c *ResolveApprovals) prepare(newID IDSource) error {
 }
 
 func (c *ResolveApprovals) decide(w *workingCopy) (Reply, error) { return c.resolution().decide(w) }
+
+func (c *ResolveApprovals) setVerdicts(verdicts valueVerdicts) { c.verdicts = verdicts }

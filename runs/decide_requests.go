@@ -35,6 +35,7 @@ type DecideRequests struct {
 	Actor                Actor
 
 	canonical []byte
+	verdicts  valueVerdicts
 }
 
 // decisionBody is what identifies a keyed decision about several requests.
@@ -49,7 +50,7 @@ type decisionBody struct {
 func (c *DecideRequests) resolution() *resolution {
 	r := &resolution{
 		runID: c.RunID, approvals: c.Approvals, answers: c.Answers, answersAt: "/answers",
-		operation: model.OperationDecision, key: c.Key, canonical: c.canonical, actor: c.Actor,
+		operation: model.OperationDecision, key: c.Key, canonical: c.canonical, actor: c.Actor, verdicts: c.verdicts,
 	}
 	if len(c.Approvals) > 0 {
 		r.approvalsAt = "/approvals"
@@ -101,3 +102,5 @@ func (c *DecideRequests) prepareBatch(newID IDSource, faults *refusal.Faults) {
 }
 
 func (c *DecideRequests) decide(w *workingCopy) (Reply, error) { return c.resolution().decide(w) }
+
+func (c *DecideRequests) setVerdicts(verdicts valueVerdicts) { c.verdicts = verdicts }

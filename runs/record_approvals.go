@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -25,7 +24,7 @@ func (w *workingCopy) checkApprovalState(run *model.Run, given []ApprovalDecisio
 // checkApprovals checks a batch of decisions about a run's open approvals: each is
 // about another one, and what replaces an input fits its schema. The pointer is that
 // of the batch in the caller's body.
-func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecision, pointer string) error {
+func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecision, pointer string, verdicts valueVerdicts) error {
 	if err := w.checkApprovalState(run, resolutions); err != nil {
 		return err
 	}
@@ -49,9 +48,16 @@ func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecis
 		if given.Behavior != api.BehaviorAllow || given.UpdatedInput == nil {
 			continue
 		}
-		if schema := w.request(run.RunID, given.RequestID).Approval().InputSchema; schema != nil {
-			faults = append(faults, document.MatchSchema(schema, given.UpdatedInput, fmt.Sprintf("%s/%d/updated_input", pointer, i))...)
+		request := w.request(run.RunID, given.RequestID)
+		schema := request.Approval().InputSchema
+		if schema == nil {
+			continue
 		}
+		found, err := verdicts.matcher(request.Handle)(schema, given.UpdatedInput, fmt.Sprintf("%s/%d/updated_input", pointer, i))
+		if err != nil {
+			return err
+		}
+		faults = append(faults, found...)
 	}
 	if len(faults) > 0 {
 		return refusal.Invalid(faults...)

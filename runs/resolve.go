@@ -35,6 +35,8 @@ type resolution struct {
 	key       string
 	canonical []byte
 	actor     Actor
+	// verdicts are what CheckValues found out before the lock was taken.
+	verdicts valueVerdicts
 }
 
 // cancellation cancels a run by one of its open requests.
@@ -111,7 +113,7 @@ func (r *resolution) settle(w *workingCopy, run *model.Run) (existing bool, err 
 		return false, refusal.New(api.CodeApprovalBatchEmpty, "approval resolution batch must not be empty")
 	}
 	if r.approvalsAt != "" {
-		if err := w.checkApprovals(run, r.approvals, r.approvalsAt); err != nil {
+		if err := w.checkApprovals(run, r.approvals, r.approvalsAt, r.verdicts); err != nil {
 			return false, err
 		}
 	}
@@ -177,7 +179,7 @@ func (r *resolution) checkAnswers(asked []*model.Request) ([]api.Resolution, err
 	var resolutions []api.Resolution
 	var faults []api.Fault
 	for i, request := range asked {
-		resolution, err := checkAnswer(request.Question(), r.answers[i], r.answerAt(i))
+		resolution, err := checkAnswer(request.Question(), r.answers[i], r.answerAt(i), r.verdicts.matcher(request.Handle))
 		var refused *refusal.Error
 		switch {
 		case errors.As(err, &refused) && refused.Code == api.CodeInvalidRequest:
@@ -243,7 +245,7 @@ func (r *resolution) cancelledRequest(w *workingCopy, run *model.Run) (request *
 		return request, questionText, err
 	}
 	given := []ApprovalDecision{{RequestID: id, Behavior: api.BehaviorDeny}}
-	return request, approvalText, w.checkApprovals(run, given, "")
+	return request, approvalText, w.checkApprovals(run, given, "", nil)
 }
 
 // addRecorded adds to a late caller's error what was recorded for the first of its items
