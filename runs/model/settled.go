@@ -7,7 +7,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// clarificationAnswer is a question's answer in the form that the child is handed.
+// ClarificationAnswerOf returns the answer to a clarification as the child's worker gets it, in
+// its Resume and in its mailbox.
 func ClarificationAnswerOf(question api.UserQuestionRequest, resolution api.Resolution) api.ClarificationAnswer {
 	answer := labelAnswers(question, resolution)
 	return api.ClarificationAnswer{
@@ -17,10 +18,10 @@ func ClarificationAnswerOf(question api.UserQuestionRequest, resolution api.Reso
 	}
 }
 
-// SettledDocument returns a settled request as the worker that waits for it is
-// handed it: a SettledApproval or a SettledQuestion, with its number. The numbers of
-// what one worker is shown may have gaps, because a clarification that the run does
-// not wait for has one as well.
+// SettledDocument returns a settled request with its settled number, as an attached worker gets
+// it: an api.SettledApproval, or an api.SettledQuestion also for a clarification. The numbers
+// that a worker sees may have gaps, because an unparked clarification has a number and is not
+// shown.
 func (r *Request) SettledDocument() api.JSON {
 	if r.Kind == KindApproval {
 		settled := r.settledApproval()
@@ -44,7 +45,8 @@ func (r *Request) settledQuestion() api.SettledQuestion {
 	return api.SettledQuestion{Request: question, Resolution: labelAnswers(question, r.Recorded())}
 }
 
-// labelAnswers puts an answer into the words that the person saw.
+// labelAnswers adds the labels that the person saw to an answer, and the summary for a model
+// (docs/spec/v1.md#answers-and-summary).
 func labelAnswers(question api.UserQuestionRequest, resolution api.Resolution) api.AnswerForWorker {
 	answer := api.AnswerForWorker{
 		RequestID: resolution.RequestID, Outcome: resolution.Outcome,
@@ -89,7 +91,7 @@ func label(asked api.UserQuestion, given api.UserQuestionAnswer) api.LabelledAns
 	return labelled
 }
 
-// text is the answer in one line: the labels, which win over free text.
+// answerText returns an answer as one line. Labels of selected options replace free text.
 func answerText(a *api.LabelledAnswer) string {
 	if len(a.SelectedOptions) == 0 {
 		return a.FreeformAnswer

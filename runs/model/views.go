@@ -9,10 +9,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// FenceText returns a fence as the wire shows it.
+// FenceText returns a fence as the wire shows it: decimal text, because a JSON number may be
+// read as a double.
 func FenceText(fence int64) string { return strconv.FormatInt(fence, 10) }
 
-// View returns the effect as the wire shows it, without its payload.
+// View returns the effect as /v1 shows it, without its payload.
 func (e *Effect) View() api.EffectView {
 	return api.EffectView{
 		EffectID: e.EffectID, SessionID: e.SessionID, RunID: e.RunID, Kind: e.Kind, State: e.State,
@@ -21,7 +22,7 @@ func (e *Effect) View() api.EffectView {
 	}
 }
 
-// Entry returns the event as the wire shows it.
+// Entry returns the event as /v1 shows it, in lists and streams.
 func (e *Event) Entry() api.RunEventEntry {
 	return api.RunEventEntry{
 		ID: strconv.FormatInt(e.EventID, 10), TimestampMs: e.TimestampMs,
@@ -29,7 +30,7 @@ func (e *Event) Entry() api.RunEventEntry {
 	}
 }
 
-// View returns the message as the wire shows it.
+// View returns the message as /v1 shows it.
 func (m *Message) View() api.MessageView {
 	return api.MessageView{
 		MessageID: m.MessageID, State: m.State, Subject: m.Subject, Payload: m.Payload,
@@ -38,7 +39,7 @@ func (m *Message) View() api.MessageView {
 	}
 }
 
-// View returns the run as the wire shows it.
+// View returns the run as /v1 shows it (docs/spec/v1.md#run-view).
 func (r *RunRecord) View() api.RunView {
 	run := &r.Run
 	view := api.RunView{
@@ -77,8 +78,8 @@ func (r *RunRecord) View() api.RunView {
 	return view
 }
 
-// Resume returns what the run goes on with, in the order of the decisions, or nil
-// when nothing was settled.
+// Resume returns the resolutions with which the run continues, in the order of the decisions
+// (docs/spec/v1.md#resume), or nil when nothing was settled.
 func (r *RunRecord) Resume() *api.Resume {
 	resume := &api.Resume{SuspensionID: r.Run.SuspensionID, Approvals: []api.SettledApproval{}, Questions: []api.SettledQuestion{}}
 	settled := r.settled()
@@ -99,8 +100,8 @@ func (r *RunRecord) Resume() *api.Resume {
 	return resume
 }
 
-// settled returns the settled requests of the Resume in the order of the decisions.
-// A clarification that the run did not wait for is in its mailbox instead.
+// settled returns the settled requests of the Resume in the order of the decisions. An unparked
+// clarification is left out: its answer is in the mailbox.
 func (r *RunRecord) settled() []*Request {
 	var settled []*Request
 	for i := range r.Requests {
@@ -112,8 +113,8 @@ func (r *RunRecord) settled() []*Request {
 	return settled
 }
 
-// ClaimOf returns the claim that the holder of the run's newest lease was handed,
-// with the run as it is now. The record must have been read with its payload.
+// ClaimOf returns the claim that belongs to the newest lease, with the run as it is now. The
+// record must have been read with its payload.
 func (r *RunRecord) ClaimOf() api.Claim {
 	return api.Claim{
 		Run: r.View(), Input: r.Run.Input, Checkpoint: r.Run.Checkpoint, Resume: r.Resume(), Attempt: max(r.Run.Attempt, 1),
@@ -121,11 +122,10 @@ func (r *RunRecord) ClaimOf() api.Claim {
 	}
 }
 
-// FirstClaimOf answers a repeated call that made and claimed the run at once: with
-// the lease that this call took, and the run as it is now. When somebody else has
-// claimed the run since, that lease is over, and its fence, which is shown all the
-// same, is refused wherever it is used. The record must have been read with its
-// payload.
+// FirstClaimOf returns the claim for a repeated call that created and claimed the run: with the
+// lease of that first claim, and the run as it is now. If another worker has claimed the run
+// since, the lease is shown as ended, and a call with its fence is lease_lost. The record must
+// have been read with its payload.
 func (r *RunRecord) FirstClaimOf(workerID string) api.Claim {
 	const firstFence = 1
 	claim := r.ClaimOf()
@@ -136,7 +136,7 @@ func (r *RunRecord) FirstClaimOf(workerID string) api.Claim {
 	return claim
 }
 
-// View returns the session as the wire shows it.
+// View returns the session as /v1 shows it (docs/spec/v1.md#session-view).
 func (s *SessionRecord) View() api.SessionView {
 	session := &s.Session
 	view := api.SessionView{
@@ -176,7 +176,7 @@ func (s *SessionRecord) View() api.SessionView {
 	return view
 }
 
-// View returns the session as a list shows it.
+// View returns the session as a list of /v1 shows it.
 func (s *SessionSummary) View() api.SessionSummaryView {
 	return api.SessionSummaryView{
 		SessionID: s.Session.SessionID, AgentID: s.Session.AgentID, ParentSessionID: s.Session.ParentSessionID,
@@ -185,12 +185,14 @@ func (s *SessionSummary) View() api.SessionSummaryView {
 	}
 }
 
-// ApprovalView returns an open approval with its context.
+// ApprovalView returns an open approval with the ids of its session, agent and run. Call it
+// only on a request of [KindApproval].
 func (p *PendingRequest) ApprovalView() api.PendingApprovalView {
 	return api.PendingApprovalView{SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID, Request: p.Request.Approval()}
 }
 
-// QuestionView returns an open question with its context.
+// QuestionView returns an open question with the ids of its session, agent and run, and with
+// who asks when it is a clarification. Call it only on a request of [KindQuestion].
 func (p *PendingRequest) QuestionView() api.PendingQuestionView {
 	view := api.PendingQuestionView{
 		SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID,
