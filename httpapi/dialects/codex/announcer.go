@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -47,7 +47,7 @@ const (
 // announcer turns events into frames, once for all sockets. All that it holds can be
 // read again.
 type announcer struct {
-	services dialects.Services
+	services kit.Services
 
 	mu sync.Mutex
 	// announcements holds the newest, in the order of recent.
@@ -81,7 +81,7 @@ type announcement struct {
 	err    error
 }
 
-func newAnnouncer(services dialects.Services) *announcer {
+func newAnnouncer(services kit.Services) *announcer {
 	return &announcer{
 		services: services, announcements: map[eventKey]*announcement{},
 		handles: map[requestKey]handled{}, system: map[string]systemMark{},

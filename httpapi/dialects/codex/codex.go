@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
@@ -20,8 +20,8 @@ type Options struct {
 }
 
 // New returns the dialect, to be mounted.
-func New(options Options) dialects.Mount {
-	return func(router chi.Router, services dialects.Services) {
+func New(options Options) kit.Mount {
+	return func(router chi.Router, services kit.Services) {
 		f := &face{Services: services, announcer: newAnnouncer(services)}
 		if options.ReviewHook {
 			f.reviews = newReviews(services)
@@ -43,7 +43,7 @@ func New(options Options) dialects.Mount {
 
 // face is the dialect as it is mounted.
 type face struct {
-	dialects.Services
+	kit.Services
 	announcer *announcer
 	// reviews is nil when nobody reviews.
 	reviews *reviews

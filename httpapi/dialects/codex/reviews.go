@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -22,7 +22,7 @@ const (
 // (codex.md 3.3.5). That a review is owed once for each approval is for the domain to
 // hold: what is remembered here only spares it the question.
 type reviews struct {
-	services dialects.Services
+	services kit.Services
 
 	mu      sync.Mutex
 	known   map[string]bool
@@ -31,7 +31,7 @@ type reviews struct {
 	busy bool
 }
 
-func newReviews(services dialects.Services) *reviews {
+func newReviews(services kit.Services) *reviews {
 	return &reviews{services: services, known: map[string]bool{}}
 }
 
