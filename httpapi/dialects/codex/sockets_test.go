@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 )
 
 // client is one client of the WebSocket.
