@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/hermes"
 	relayed "github.com/holdpoint/holdpoint/httpapi/dialects/relay" // signals has a relay of its own
@@ -26,14 +26,14 @@ func checkDialects(names []string) error {
 }
 
 // dialects returns the foreign wire contracts that are served.
-func (c *serveCommand) dialects() []dialects.Mount {
-	mounts := map[string]dialects.Mount{
+func (c *serveCommand) dialects() []kit.Mount {
+	mounts := map[string]kit.Mount{
 		"hermes": hermes.Mount,
 		"codex":  codex.New(codex.Options{ReviewHook: c.ReviewHook != ""}),
 		"timbal": timbal.New(timbal.Options{DefaultAgentID: c.DefaultAgent}),
 		"relay":  relayed.New(relayed.Options{DefaultAgentID: c.DefaultAgent, AlwaysPrefix: c.RelayAlways == "prefix"}),
 	}
-	var served []dialects.Mount
+	var served []kit.Mount
 	for _, name := range dialectNames {
 		if slices.Contains(c.Dialects, name) {
 			served = append(served, mounts[name])

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/hermes"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
@@ -70,7 +70,7 @@ func start(t *testing.T, engine string) *inProcess {
 	}
 	api := httpapi.New(httpapi.Options{
 		Store: store, Hub: hub, Claims: dispatcher, Logger: logger,
-		Dialects: []dialects.Mount{
+		Dialects: []kit.Mount{
 			hermes.Mount, codex.New(codex.Options{}), timbal.New(timbal.Options{}), relay.New(relay.Options{}),
 		},
 	})

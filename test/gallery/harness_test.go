@@ -19,7 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/hermes"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
@@ -110,7 +110,7 @@ func startReplica(t *testing.T, database string, options store.Options) *replica
 	dispatcher := claims.New(opened, claims.Options{Logger: logger})
 	api := httpapi.New(httpapi.Options{
 		Store: opened, Hub: hub, Claims: dispatcher, Logger: logger,
-		Dialects: []dialects.Mount{
+		Dialects: []kit.Mount{
 			hermes.Mount, codex.New(codex.Options{}), timbal.New(timbal.Options{}), relay.New(relay.Options{}),
 		},
 	})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -24,7 +24,7 @@ type Options struct {
 
 // face is the dialect with what it works with.
 type face struct {
-	dialects.Services
+	kit.Services
 
 	agentID string
 }
@@ -32,8 +32,8 @@ type face struct {
 // New returns the dialect's routes: /stream, /run, /runs/{run_id}/events,
 // /cancel/{run_id} and /healthcheck, all of them also below /agents/{agent_id}. The
 // agent matters only to what starts a run.
-func New(options Options) dialects.Mount {
-	return func(router chi.Router, services dialects.Services) {
+func New(options Options) kit.Mount {
+	return func(router chi.Router, services kit.Services) {
 		f := &face{Services: services, agentID: cmp.Or(options.DefaultAgentID, model.DefaultAgentID)}
 		for _, prefix := range []string{"", "/agents/{agent_id}"} {
 			router.Method(http.MethodPost, prefix+"/stream", f.handler(f.stream))

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
@@ -26,18 +27,18 @@ type choice struct {
 	value              api.JSON
 }
 
-// typedQuestionOf reads a typed question (decisions.md 21 names where its words are).
-// The choices are those of the payload, else the values of the schema's enum.
+// typedQuestionOf reads a typed question from its payload, its schema and its kind. The
+// choices are those of the payload, else the values of the schema's enum.
 func typedQuestionOf(request *api.UserQuestionRequest) typedQuestion {
 	payload, schema := request.Payload, request.ResponseSchema
 	asked := typedQuestion{
-		id:     cmp.Or(text(member(payload, "id")), typedQuestionID),
-		header: cmp.Or(text(member(payload, "header")), text(member(schema, "title")), request.Kind),
-		question: cmp.Or(text(member(payload, "question")), text(payload), text(member(schema, "description")),
-			text(member(schema, "title")), request.Kind),
+		id:     cmp.Or(kit.Text(kit.Get(payload, "id")), typedQuestionID),
+		header: cmp.Or(kit.Text(kit.Get(payload, "header")), kit.Text(kit.Get(schema, "title")), request.Kind),
+		question: cmp.Or(kit.Text(kit.Get(payload, "question")), kit.Text(payload), kit.Text(kit.Get(schema, "description")),
+			kit.Text(kit.Get(schema, "title")), request.Kind),
 		schema: schema,
 	}
-	for _, option := range elements(member(payload, "options")) {
+	for _, option := range kit.Elements(kit.Get(payload, "options")) {
 		if one, ok := choiceOf(option); ok {
 			asked.choices = append(asked.choices, one)
 		}
@@ -45,8 +46,8 @@ func typedQuestionOf(request *api.UserQuestionRequest) typedQuestion {
 	if asked.choices != nil {
 		return asked
 	}
-	for _, value := range elements(member(schema, "enum")) {
-		asked.choices = append(asked.choices, choice{label: labelOf(value), value: value})
+	for _, value := range kit.Elements(kit.Get(schema, "enum")) {
+		asked.choices = append(asked.choices, choice{label: kit.Label(value), value: value})
 	}
 	return asked
 }
@@ -55,26 +56,19 @@ func typedQuestionOf(request *api.UserQuestionRequest) typedQuestion {
 // without a label is left out.
 func choiceOf(option api.JSON) (choice, bool) {
 	if document.Kind(option) != '{' {
-		return choice{label: labelOf(option), value: option}, true
+		return choice{label: kit.Label(option), value: option}, true
 	}
-	one := choice{label: text(member(option, "label")), description: text(member(option, "description")), value: member(option, "value")}
+	one := choice{label: kit.Text(kit.Get(option, "label")), description: kit.Text(kit.Get(option, "description")), value: kit.Get(option, "value")}
 	if one.value == nil {
-		one.value = member(option, "label")
+		one.value = kit.Get(option, "label")
 	}
 	return one, one.label != ""
-}
-
-func labelOf(value api.JSON) string {
-	if document.Kind(value) == '"' {
-		return text(value)
-	}
-	return compact(value)
 }
 
 func (t *typedQuestion) shown(metadata api.JSON) Question {
 	shown := Question{
 		ID: t.id, Header: t.header, Question: t.question,
-		IsOther: marked(metadata, t.id, "isOther"), IsSecret: marked(metadata, t.id, "isSecret"),
+		IsOther: flagged(metadata, t.id, "isOther"), IsSecret: flagged(metadata, t.id, "isSecret"),
 	}
 	options := make([]Option, len(t.choices))
 	for i, one := range t.choices {
@@ -99,7 +93,7 @@ func (t *typedQuestion) value(given []string) (value api.JSON, ok bool) {
 		return nil, false
 	}
 	list := make([]api.JSON, len(given))
-	items := typesOf(member(t.schema, "items"))
+	items := typesOf(kit.Get(t.schema, "items"))
 	for i, one := range given {
 		if value, ok := t.chosen(one); ok {
 			list[i] = value
@@ -107,7 +101,7 @@ func (t *typedQuestion) value(given []string) (value api.JSON, ok bool) {
 			list[i] = convert(one, items)
 		}
 	}
-	return encode(list), true
+	return kit.Encode(list), true
 }
 
 func (t *typedQuestion) chosen(label string) (api.JSON, bool) {
@@ -122,12 +116,12 @@ func (t *typedQuestion) chosen(label string) (api.JSON, bool) {
 // typesOf returns the types that a schema names.
 func typesOf(schema api.JSON) map[string]bool {
 	types := map[string]bool{}
-	named := member(schema, "type")
-	if one := text(named); one != "" {
+	named := kit.Get(schema, "type")
+	if one := kit.Text(named); one != "" {
 		types[one] = true
 	}
-	for _, one := range elements(named) {
-		types[text(one)] = true
+	for _, one := range kit.Elements(named) {
+		types[kit.Text(one)] = true
 	}
 	return types
 }
@@ -138,7 +132,7 @@ func convert(given string, types map[string]bool) api.JSON {
 	if value := readable(given, types); value != nil {
 		return value
 	}
-	return encode(given)
+	return kit.Encode(given)
 }
 
 // readable returns the JSON that a text is, when it is of one of the types other than

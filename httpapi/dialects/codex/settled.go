@@ -4,30 +4,12 @@ import (
 	"cmp"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 )
 
-// The decisions of this dialect.
-const (
-	accept  = "accept"
-	decline = "decline"
-	cancel  = "cancel"
-)
-
-// The scopes of a decision about an approval.
-const (
-	scopeTurn    = "turn"
-	scopeSession = "session"
-)
-
-// scopeNote is the justification that keeps the scope of a decision on which it has no
-// effect, so that it can be shown again (codex.md 7.3.10).
+// scopeNote is recorded as the justification of a decision on which the scope session has
+// no effect, so that the scope can be shown again.
 const scopeNote = "scope: " + scopeSession
-
-// The statuses of what is over.
-const (
-	statusResolved = "resolved"
-	statusExpired  = "expired"
-)
 
 // settled is what became of a request in the words of this dialect.
 type settled struct {
@@ -37,8 +19,8 @@ type settled struct {
 	Scope string `json:"scope,omitempty"`
 }
 
-// settledAs translates what was recorded, on whatever face. What nobody decided, because
-// its time, its run or its session was over, has expired.
+// settledAs translates what was recorded, on any face. What nobody decided, because its
+// deadline passed or its run or session ended, has expired.
 func settledAs(resolution *api.Resolution) settled {
 	switch resolution.Via {
 	case api.ViaClock, api.ViaWorker, api.ViaRunEnded, api.ViaCancel, api.ViaInterrupt, api.ViaEnd:
@@ -77,12 +59,13 @@ func settledApproval(resolution *api.Resolution) settled {
 	return one
 }
 
-// runtimeDecision is what the runtime is told about an approval (codex.md 3.4).
+// runtimeDecision is what the runtime is handed about an approval
+// (docs/spec/codex.md#runtime-payload).
 type runtimeDecision struct {
 	Decision string `json:"decision"`
 }
 
-// decisionPayload is the table of codex.md 3.4.
+// decisionPayload words a decision for the runtime, by the protocol of the method.
 func decisionPayload(method, decision, scope string) api.JSON {
 	words := map[string]string{accept: "accept", decline: "decline", cancel: "cancel"}
 	forSession := "acceptForSession"
@@ -91,7 +74,7 @@ func decisionPayload(method, decision, scope string) api.JSON {
 		forSession = "approved_for_session"
 	}
 	if decision == accept && scope == scopeSession {
-		return encode(runtimeDecision{forSession})
+		return kit.Encode(runtimeDecision{forSession})
 	}
-	return encode(runtimeDecision{words[decision]})
+	return kit.Encode(runtimeDecision{words[decision]})
 }

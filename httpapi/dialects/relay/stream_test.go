@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -31,7 +31,7 @@ func TestFramesDoNotDependOnTheCut(t *testing.T) {
 		require.NoError(t, err)
 		return reply
 	}
-	chat := &begun{sessionID: "s", mark: mark{RunID: "r"}}
+	made := &chat{sessionID: "s", state: chatState{RunID: "r"}}
 	do(&runs.CreateSession{SessionID: "s"})
 	do(&runs.AddRule{SessionID: "s", ToolName: "read", Match: api.RuleMatch{AnyInput: true}})
 	do(&runs.AddRule{SessionID: "s", Effect: api.RuleDeny, Match: api.RuleMatch{ToolCallID: "call-c"}})
@@ -52,15 +52,15 @@ func TestFramesDoNotDependOnTheCut(t *testing.T) {
 
 	told := func(size int) string {
 		recorder := httptest.NewRecorder()
-		f := &face{Services: dialects.Services{Store: store, Logger: slog.New(slog.DiscardHandler)}}
-		teller := newTeller(context.Background(), f, chat, stream.Begin(recorder, "text/event-stream", time.Second))
+		f := newFace(kit.Services{Store: store, Logger: slog.New(slog.DiscardHandler)}, Options{})
+		s := newChatStream(context.Background(), f, made, stream.Begin(recorder, "text/event-stream", time.Second))
 		for first := 0; first < len(log); first += size {
 			var part []*model.Event
 			for i := first; i < min(first+size, len(log)); i++ {
 				part = append(part, &log[i])
 			}
-			if err := teller.Events(part); err != nil {
-				require.ErrorIs(t, err, errOver)
+			if err := s.Events(part); err != nil {
+				require.ErrorIs(t, err, errRunOver)
 				require.Equal(t, len(log), first+len(part), "over before the end")
 			}
 		}
@@ -90,16 +90,16 @@ func TestAClientThatTakesNothingHasLeft(t *testing.T) {
 	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	f := &face{Services: dialects.Services{Store: store, Logger: slog.New(slog.DiscardHandler), Draining: t.Context()}}
-	chat := &begun{sessionID: "s", mark: mark{RunID: "r"}, input: api.JSON(`1`)}
-	require.NoError(t, f.start(t.Context(), chat))
-	told := newTeller(t.Context(), f, chat, stream.Begin(brokenPipe{httptest.NewRecorder()}, "text/event-stream", time.Second))
-	f.leave(t.Context(), chat, told)
-	_, err = f.liveChat(t.Context(), "s")
+	f := newFace(kit.Services{Store: store, Logger: slog.New(slog.DiscardHandler), Draining: t.Context()}, Options{})
+	made := &chat{sessionID: "s", state: chatState{RunID: "r"}, input: api.JSON(`1`)}
+	require.NoError(t, f.createChat(t.Context(), made))
+	told := newChatStream(t.Context(), f, made, stream.Begin(brokenPipe{httptest.NewRecorder()}, "text/event-stream", time.Second))
+	f.closeIfLeft(t.Context(), told)
+	_, err = f.answerableChat(t.Context(), "s")
 	require.NoError(t, err)
 
-	require.ErrorIs(t, told.Silence(), errGone)
-	f.leave(t.Context(), chat, told)
-	_, err = f.liveChat(t.Context(), "s")
+	require.ErrorIs(t, told.Silence(), errReaderGone)
+	f.closeIfLeft(t.Context(), told)
+	_, err = f.answerableChat(t.Context(), "s")
 	require.ErrorIs(t, err, errUnknownSession)
 }

@@ -5,22 +5,19 @@ import (
 	"net/http"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// toolInputReply is the body of every reply to a decision about a tool input but the
+// toolInputReply is the body of the replies to a decision about a tool input, besides
 // refusals of what was sent.
 type toolInputReply struct {
 	Status    string `json:"status"`
 	RequestID string `json:"requestId"`
 	ThreadID  string `json:"threadId,omitempty"`
-}
-
-func toolInputNotFound(requestID string) *faceError {
-	return &faceError{status: http.StatusNotFound, body: toolInputReply{Status: statusNotFound, RequestID: wire.Shown(requestID)}}
 }
 
 type toolInputBody struct {
@@ -43,10 +40,7 @@ type toolInputDecision struct {
 func (b *toolInputBody) check() (toolInputDecision, error) {
 	given := toolInputDecision{given: b.Answers, response: b.Response}
 	var issues []issue
-	var fault *issue
-	if given.decision, fault = choose(b.Decision, "decision", accept, decline, cancel); fault != nil {
-		issues = append(issues, *fault)
-	}
+	given.decision, issues = choose(b.Decision, "decision", accept, decline, cancel)
 	if b.Answers != nil {
 		var faults []issue
 		given.answers, faults = readAnswers(b.Answers)
@@ -60,38 +54,33 @@ func (b *toolInputBody) check() (toolInputDecision, error) {
 
 // readAnswers reads {"<question id>": {"answers": ["<text>"]}}.
 func readAnswers(value api.JSON) (map[string][]string, []issue) {
-	wanted := func(what string, value api.JSON, path ...any) []issue {
-		if value == nil {
-			return []issue{{Code: "invalid_type", Path: path, Message: "Required"}}
-		}
-		return []issue{{Code: "invalid_type", Path: path, Message: "Expected " + what + ", received " + kindOf(value)}}
-	}
 	if document.Kind(value) != '{' {
-		return nil, wanted("object", value, "answers")
+		return nil, []issue{mistyped("object", value, "answers")}
 	}
 	answers := map[string][]string{}
 	var issues []issue
-	for questionID, answer := range members(value) {
-		list := member(answer, "answers")
+	for questionID, answer := range kit.Members(value) {
+		list := kit.Get(answer, "answers")
 		if document.Kind(answer) != '{' {
-			issues = append(issues, wanted("object", answer, "answers", questionID)...)
+			issues = append(issues, mistyped("object", answer, "answers", questionID))
 			continue
 		}
 		if document.Kind(list) != '[' {
-			issues = append(issues, wanted("array", list, "answers", questionID, "answers")...)
+			issues = append(issues, mistyped("array", list, "answers", questionID, "answers"))
 			continue
 		}
-		for i, element := range elements(list) {
+		for i, element := range kit.Elements(list) {
 			if document.Kind(element) != '"' {
-				issues = append(issues, wanted("string", element, "answers", questionID, "answers", i)...)
+				issues = append(issues, mistyped("string", element, "answers", questionID, "answers", i))
 			}
 		}
-		answers[questionID], _ = texts(list)
+		answers[questionID], _ = kit.Texts(list)
 	}
 	return answers, issues
 }
 
-// decideToolInput answers a question (codex.md 3.5).
+// decideToolInput answers a question (docs/spec/codex.md#tool-input-decision). A decision
+// that comes too late gets 404, as do the same answers that somebody else gave before.
 func (f *face) decideToolInput(w http.ResponseWriter, r *http.Request) error {
 	var body toolInputBody
 	if err := f.decode(w, r, &body); err != nil {
@@ -101,34 +90,31 @@ func (f *face) decideToolInput(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	actor, err := actorOf(r)
+	actor, err := f.Actor(r)
 	if err != nil {
 		return err
 	}
 	requestID := wire.PathID(r, "requestId")
-	request, err := f.openRequest(r.Context(), requestID, model.KindQuestion)
-	if err == nil && request == nil {
-		return toolInputNotFound(requestID)
+	request, err := f.OpenRequest(r.Context(), model.KindQuestion, requestID)
+	recorded := false
+	if err == nil && request != nil {
+		recorded, err = f.answerRequest(r, request, &given, actor)
 	}
-	var taken bool
-	if err == nil {
-		taken, err = f.answerRequest(r, request, &given, actor)
-	}
-	var refused *faceError
+	var refused *kit.Error
 	switch {
-	case err == nil && taken:
+	case recorded:
 		return wire.Respond(w, r, http.StatusOK, toolInputReply{statusOK, requestID, request.SessionID})
-	case err == nil || tooLate(err):
-		return toolInputNotFound(requestID)
+	case err == nil || kit.LateOf(err) != kit.NotLate:
+		return &kit.Error{Status: http.StatusNotFound, Body: toolInputReply{Status: statusNotFound, RequestID: wire.Shown(requestID)}}
 	case errors.As(err, &refused):
 		return refused
 	}
-	return &faceError{status: http.StatusInternalServerError, cause: err, body: toolInputReply{Status: statusError, RequestID: requestID}}
+	return &kit.Error{Status: http.StatusInternalServerError, Cause: err, Body: toolInputReply{Status: statusError, RequestID: requestID}}
 }
 
-// answerRequest gives a decision to the door. Taken is false when somebody else gave the
-// same before, which is too late here.
-func (f *face) answerRequest(r *http.Request, request *model.Request, given *toolInputDecision, actor runs.Actor) (taken bool, err error) {
+// answerRequest gives a decision to the door. Recorded is false when somebody else gave
+// the same before, which is too late here.
+func (f *face) answerRequest(r *http.Request, request *model.Request, given *toolInputDecision, actor runs.Actor) (recorded bool, err error) {
 	if given.decision == cancel {
 		_, err := f.Store.Do(r.Context(), &runs.DecideRequests{
 			RunID: request.RunID, CancelRequestID: request.RequestID, CancelRuntimePayload: given.payload(), Actor: actor,
@@ -141,10 +127,8 @@ func (f *face) answerRequest(r *http.Request, request *model.Request, given *too
 		return false, err
 	}
 	reply, err := f.Store.Do(r.Context(), &runs.AnswerQuestion{RunID: request.RunID, Resolution: resolution, Actor: actor})
-	if err != nil && !tooLate(err) {
-		if refused := given.issuesOf(&question, &resolution, err); refused != nil {
-			return false, refused
-		}
+	if kit.Unfit(err) {
+		return false, given.unfit(&question, &resolution, err)
 	}
 	return err == nil && !reply.Existing, err
 }
@@ -158,16 +142,16 @@ type (
 	}
 )
 
-// payload is what the runtime is told (codex.md 3.5).
+// payload is what the runtime is handed (docs/spec/codex.md#runtime-payload).
 func (d *toolInputDecision) payload() api.JSON {
 	switch {
 	case d.response != nil:
 		return d.response
 	case d.decision != accept:
-		return encode(runtimeStatus{d.decision})
+		return kit.Encode(runtimeStatus{d.decision})
 	case d.given == nil:
-		return encode(runtimeAnswers{api.JSON("{}")})
+		return kit.Encode(runtimeAnswers{api.JSON("{}")})
 	default:
-		return encode(runtimeAnswers{d.given})
+		return kit.Encode(runtimeAnswers{d.given})
 	}
 }

@@ -1,8 +1,4 @@
-// Package dialects holds what every foreign wire contract is given: the one door, the
-// readings, and the streams. Each dialect is a small package of its own below this one,
-// a translation and nothing more. None keeps state of its own, imports a database, or
-// knows another dialect.
-package dialects
+package kit
 
 import (
 	"context"
@@ -25,11 +21,11 @@ type Services struct {
 	Watches *watch.Hub
 	Streams *stream.Hub
 	Logger  *slog.Logger
-	// Draining ends when the service goes away: held replies are then answered with what
-	// there is, and streams end.
+	// Draining ends when the service shuts down: held replies are then answered with
+	// what there is, and streams end.
 	Draining context.Context //nolint:containedctx // it lives as long as the service
 	// PollInterval is how often a held reply or a stream of the dialect's own looks
-	// again although no notice came.
+	// again although no hint came.
 	PollInterval time.Duration
 	// KeepAlive is the silence after which a stream is sent a comment.
 	KeepAlive time.Duration
@@ -38,7 +34,7 @@ type Services struct {
 	StreamWriteTimeout time.Duration
 	// MaxBodyBytes bounds a request body.
 	MaxBodyBytes int64
-	// MaxRuleAgeMs caps how long a rule may hold that is written with a decision; 0 for
-	// no cap.
+	// MaxRuleAgeMs caps how long a rule may hold that is written with a decision, in
+	// milliseconds; 0 for no cap.
 	MaxRuleAgeMs int64
 }

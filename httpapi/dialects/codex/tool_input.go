@@ -5,13 +5,11 @@ import (
 	"strconv"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// methodToolInput is the method by which the runtime asks a person.
-const methodToolInput = "item/tool/requestUserInput"
-
-// PendingToolInput is an open question as this dialect shows it (codex.md 3.2).
+// PendingToolInput is an open question as the wire shows it (docs/spec/codex.md#tool-input).
 type PendingToolInput struct {
 	RequestID string     `json:"requestId"`
 	Method    string     `json:"method"`
@@ -42,13 +40,13 @@ type Option struct {
 	Description string `json:"description"`
 }
 
-// pendingToolInput shows a question of a run, whatever worker asked it.
+// pendingToolInput shows a question of a run, whatever worker raised it.
 func pendingToolInput(sessionID, runID string, request *api.UserQuestionRequest) PendingToolInput {
 	at := placeOf(sessionID, runID, request.ToolCallID, request.Metadata)
 	questions := questionsOf(request)
 	return PendingToolInput{
-		RequestID: request.Handle, Method: cmp.Or(text(member(request.Metadata, "method")), methodToolInput),
-		ThreadID: at.threadID, TurnID: at.turnID, ItemID: at.item(),
+		RequestID: request.Handle, Method: cmp.Or(kit.Text(kit.Get(request.Metadata, "method")), methodToolInput),
+		ThreadID: at.threadID, TurnID: at.turnID, ItemID: kit.OrNull(at.itemID),
 		Summary: toolInputSummary(len(questions)), Questions: questions,
 		Details:   toolInputDetails(&at, request, questions),
 		CreatedAt: isoTime(request.CreatedAtMs), Status: statusPending,
@@ -75,7 +73,7 @@ func questionsOf(request *api.UserQuestionRequest) []Question {
 		asked := &request.Questions[i]
 		questions[i] = Question{
 			ID: asked.ID, Header: asked.Header, Question: asked.Question,
-			IsOther: marked(request.Metadata, asked.ID, "isOther"), IsSecret: marked(request.Metadata, asked.ID, "isSecret"),
+			IsOther: flagged(request.Metadata, asked.ID, "isOther"), IsSecret: flagged(request.Metadata, asked.ID, "isSecret"),
 		}
 		options := make([]Option, len(asked.Options))
 		for at, option := range asked.Options {
@@ -92,30 +90,32 @@ func (q *Question) offer(options []Option) {
 	}
 }
 
-// marked reports whether a worker marked a question in the metadata of its request:
-// {"questions": {"<question id>": {"<mark>": true}}}, or {"<mark>": true} for all.
-func marked(metadata api.JSON, questionID, mark string) bool {
-	if value := member(member(member(metadata, "questions"), questionID), mark); value != nil {
-		return isTrue(value)
+// flagged reports whether a worker set a flag of a question in the metadata of its
+// request: {"questions": {"<question id>": {"<flag>": true}}}, or {"<flag>": true} for all.
+func flagged(metadata api.JSON, questionID, flag string) bool {
+	value := kit.Get(metadata, "questions", questionID, flag)
+	if value == nil {
+		value = kit.Get(metadata, flag)
 	}
-	return isTrue(member(metadata, mark))
+	return document.Kind(value) == 't'
 }
 
 // toolInputDetails are the parameters of the runtime, when the worker sent them along,
 // or else what they would have been.
 func toolInputDetails(at *place, request *api.UserQuestionRequest, questions []Question) api.JSON {
-	if details := member(request.Metadata, "details"); document.Kind(details) == '{' {
+	if details := kit.Get(request.Metadata, "details"); document.Kind(details) == '{' {
 		return details
 	}
-	details := at.details()
-	details.put("questions", questions)
+	details := append(at.details(), kit.Member{Name: "questions", Value: kit.Encode(questions)})
 	if request.ResponseSchema != nil {
 		// For clients that can show more than one line of text.
-		details.putText("kind", request.Kind)
-		if request.Payload != nil {
-			details.put("payload", request.Payload)
+		if request.Kind != "" {
+			details = append(details, kit.Member{Name: "kind", Value: kit.Encode(request.Kind)})
 		}
-		details.put("responseSchema", request.ResponseSchema)
+		if request.Payload != nil {
+			details = append(details, kit.Member{Name: "payload", Value: request.Payload})
+		}
+		details = append(details, kit.Member{Name: "responseSchema", Value: request.ResponseSchema})
 	}
-	return details.json()
+	return details.JSON()
 }

@@ -43,7 +43,7 @@ func TestAlwaysFallsBack(t *testing.T) {
 	for _, value := range []map[string]string{{"path": strings.Repeat("x", api.MaxGlobLength+1)}, many, {"a": "*"}} {
 		input, err := json.Marshal(value)
 		require.NoError(t, err)
-		decision, text := f.always(&api.ApprovalRequest{ID: "a", ToolName: "t", ToolCallID: "c", Input: input}, "s", 1)
+		decision, text := f.allowAlways(&api.ApprovalRequest{ID: "a", ToolName: "t", ToolCallID: "c", Input: input}, "s", 1)
 		require.Nil(t, decision.RememberMatch.Params)
 		require.NotEmpty(t, decision.RememberMatch.InputDigest)
 		require.Contains(t, text, "with exactly this input")
