@@ -23,6 +23,9 @@ const (
 	MaxPatternKeyLength = 1_024
 	// MaxGlobLength bounds a glob in the params of a rule.
 	MaxGlobLength = 4_096
+	// MaxGlobText bounds the text that a glob is matched against. For a longer one an allow
+	// does not apply, and a deny or an ask does.
+	MaxGlobText = 64 << 10
 )
 
 // Limits of JSON values.

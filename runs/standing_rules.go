@@ -15,6 +15,7 @@ func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension) bool {
 	if len(standing) == 0 {
 		return false
 	}
+	budget := rules.NewBudget(1)
 	var resolutions []api.Resolution
 	for i := range s.Approvals {
 		approval := &s.Approvals[i]
@@ -23,7 +24,7 @@ func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension) bool {
 			continue
 		}
 		made := rules.Judge(standing, &rules.Call{
-			SessionID: run.SessionID, AgentID: run.AgentID, ToolName: approval.ToolName, ToolCallID: approval.ToolCallID,
+			Budget: budget, SessionID: run.SessionID, AgentID: run.AgentID, ToolName: approval.ToolName, ToolCallID: approval.ToolCallID,
 			PatternKeys: approval.PatternKeys, Input: approval.Input, InputDigest: s.inputDigests[i],
 		}, w.nowMs)
 		if made.Effect == api.RuleAsk {

@@ -7,6 +7,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
+// explainedBudgets is how many times the work of a decision one explanation may cost.
+const explainedBudgets = 10
+
 // Explain returns what the rules would decide about a call that is raised at nowMs, and for
 // each rule, oldest first, whether it applies or why not (docs/spec/v1.md#explain). The rules
 // may be of any session, revoked or expired, and in any order. The digest of the input is
@@ -21,6 +24,8 @@ func Explain(rules []Rule, call Call, nowMs int64) api.Explanation {
 		ordered[i] = &rules[i]
 	}
 	slices.SortFunc(ordered, Compare)
+	// An explanation holds no lock and is asked about every rule there is.
+	call.Budget = NewBudget(explainedBudgets)
 	made := Judge(ordered, &call, nowMs)
 	explanation := api.Explanation{Decision: made.Effect, Rules: make([]api.ExplainedRule, len(ordered))}
 	for i, rule := range ordered {

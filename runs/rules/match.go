@@ -23,8 +23,14 @@ type Call struct {
 	// InputDigest is the [document.Digest] of Input. [Judge] does not compute it.
 	InputDigest string
 
-	// members are those of Input, decoded when the first glob needs them.
+	// Budget bounds the work of matching globs; nil for one of its own. Give the calls
+	// that are judged together the same one.
+	Budget *Budget
+
+	// members are those of Input, decoded when the first glob needs them, and texts what
+	// globs are matched against, by the name of the member.
 	members map[string]api.JSON
+	texts   map[string]string
 }
 
 // Verdict is what several rules together decide about a call.
@@ -46,6 +52,9 @@ type Verdict struct {
 // whatever their age (docs/spec/v1.md#precedence). The rules must be sorted by [Compare].
 // Revoked, expired and used up ones may be among them; they do not apply. It changes no rule.
 func Judge(rules []*Rule, call *Call, nowMs int64) Verdict {
+	if call.Budget == nil {
+		call.Budget = NewBudget(1)
+	}
 	made := Verdict{Effect: api.RuleAsk, WhyNot: make([]string, len(rules))}
 	for i, rule := range rules {
 		made.WhyNot[i] = rule.whyNot(call, nowMs)
@@ -120,11 +129,15 @@ func paramNames(m *api.RuleMatch) []string {
 	return names
 }
 
-// param returns the text that a glob is matched against, and whether the input has that member:
-// the value of a text, else the compact JSON of the value.
+// param returns the text of a member of the input that a glob is matched against: a
+// member that is text as it is, any other in its compact JSON form. It is false for a
+// member that is not there.
 func (c *Call) param(name string) (string, bool) {
+	if text, known := c.texts[name]; known {
+		return text, true
+	}
 	if c.members == nil {
-		c.members = map[string]api.JSON{}
+		c.members, c.texts = map[string]api.JSON{}, map[string]string{}
 		if document.Kind(c.Input) == '{' && json.Unmarshal(c.Input, &c.members) != nil {
 			c.members = map[string]api.JSON{}
 		}
@@ -133,13 +146,20 @@ func (c *Call) param(name string) (string, bool) {
 	if !there {
 		return "", false
 	}
+	var text string
 	if document.Kind(value) == '"' {
-		var text string
-		err := json.Unmarshal(value, &text)
-		return text, err == nil
+		if json.Unmarshal(value, &text) != nil {
+			return "", false
+		}
+	} else {
+		compact, err := document.Compact(value)
+		if err != nil {
+			return "", false
+		}
+		text = string(compact)
 	}
-	compact, err := document.Compact(value)
-	return string(compact), err == nil
+	c.texts[name] = text
+	return text, true
 }
 
 // quoted returns a caller's text as it may stand in a sentence: in quotes, invisible characters

@@ -102,7 +102,11 @@ func (r *Rule) whyNotParams(call *Call) string {
 		if !there {
 			return "the input has no param " + quoted(name)
 		}
-		if !matchGlob(r.Match.Params[name], value) {
+		matches, decided := call.Budget.match(r.Match.Params[name], value)
+		if !decided && r.Effect == api.RuleAllow {
+			return "the param " + quoted(name) + " is too long to be matched"
+		}
+		if decided && !matches {
 			return "the param " + quoted(name) + " does not match " + quoted(r.Match.Params[name])
 		}
 	}
