@@ -33,5 +33,5 @@ func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 // requireDoctorContent lets the doctor command walk all rows of a database.
 func requireDoctorContent(t *testing.T, database string) {
 	t.Helper()
-	rig.RequireDoctorContent(t, database)
+	rig.RequireHealthy(t, database)
 }
