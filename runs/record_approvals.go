@@ -70,16 +70,16 @@ func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecis
 func (w *workingCopy) recordApprovals(run *model.Run, given []ApprovalDecision, actor Actor) {
 	resolutions := make([]api.Resolution, len(given))
 	for i := range given {
-		one := &given[i]
+		decision := &given[i]
 		outcome := api.OutcomeAllowed
-		if one.Behavior == api.BehaviorDeny {
+		if decision.Behavior == api.BehaviorDeny {
 			outcome = api.OutcomeDenied
 		}
-		request := w.request(run.RunID, one.RequestID)
+		request := w.request(run.RunID, decision.RequestID)
 		resolutions[i] = w.settleRequest(run, request, api.Resolution{
-			Outcome: outcome, Behavior: one.Behavior, UpdatedInput: one.UpdatedInput,
-			Justification: one.Justification, Reason: one.Reason,
-			ResolvedBy: actor.Name, Via: actor.Via, Rule: w.writeRememberedRule(request, one, actor), RuntimePayload: one.RuntimePayload,
+			Outcome: outcome, Behavior: decision.Behavior, UpdatedInput: decision.UpdatedInput,
+			Justification: decision.Justification, Reason: decision.Reason,
+			ResolvedBy: actor.Name, Via: actor.Via, Rule: w.writeRememberedRule(request, decision, actor), RuntimePayload: decision.RuntimePayload,
 		})
 	}
 	w.emit(run, api.EventApprovalResolved, approvalResolvedEvent{api.EventApprovalResolved, resolutions})

@@ -52,7 +52,7 @@ type cancellation struct {
 }
 
 func (r *resolution) needs() Needs {
-	ids := validIDs(r.named()...)
+	ids := validIDs(r.namedRequestIDs()...)
 	needs := Needs{
 		SessionID: r.sessionID, RunID: r.runID, RequestIDs: ids,
 		ChangesRules: r.cancel == nil && remembersDeny(r.approvals),
@@ -262,8 +262,8 @@ func (r *resolution) addRecorded(w *workingCopy, run *model.Run, err error) erro
 		return err
 	}
 	if run != nil {
-		for _, id := range r.named() {
-			if request := w.request(run.RunID, id); request != nil && !request.Open() && r.about(request.Kind) {
+		for _, id := range r.namedRequestIDs() {
+			if request := w.request(run.RunID, id); request != nil && !request.Open() && r.maySettle(request.Kind) {
 				return refused.With(request.RecordedDecision())
 			}
 		}
@@ -290,15 +290,15 @@ func tellsRecorded(code api.Code) bool {
 	return false
 }
 
-// about reports whether the call may settle requests of that kind.
-func (r *resolution) about(kind model.RequestKind) bool {
+// maySettle reports whether the call may settle requests of that kind.
+func (r *resolution) maySettle(kind model.RequestKind) bool {
 	approvals := r.approvalsAt != "" || r.cancel != nil && !r.cancel.ofQuestion
 	questions := len(r.answers) > 0 || r.cancel != nil
 	return kind == model.KindApproval && approvals || kind != model.KindApproval && questions
 }
 
-// named returns the ids of the requests that the call names.
-func (r *resolution) named() []string {
+// namedRequestIDs returns the ids of the requests that the call names.
+func (r *resolution) namedRequestIDs() []string {
 	if r.cancel != nil {
 		return []string{r.cancel.requestID}
 	}

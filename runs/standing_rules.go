@@ -23,17 +23,17 @@ func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension) bool {
 		if !request.Open() {
 			continue
 		}
-		made := rules.Judge(standing, &rules.Call{
+		verdict := rules.Judge(standing, &rules.Call{
 			Budget: budget, SessionID: run.SessionID, AgentID: run.AgentID, ToolName: approval.ToolName, ToolCallID: approval.ToolCallID,
 			PatternKeys: approval.PatternKeys, Input: approval.Input, InputDigest: s.inputDigests[i],
 		}, w.nowMs)
-		if made.Effect == api.RuleAsk {
+		if verdict.Effect == api.RuleAsk {
 			continue
 		}
-		for _, used := range made.Needed {
+		for _, used := range verdict.Needed {
 			w.countUse(standing, used)
 		}
-		resolutions = append(resolutions, w.settleByRule(run, request, made))
+		resolutions = append(resolutions, w.settleByRule(run, request, verdict))
 	}
 	if len(resolutions) > 0 {
 		w.emit(run, api.EventApprovalResolved, approvalResolvedEvent{api.EventApprovalResolved, resolutions})
@@ -42,13 +42,13 @@ func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension) bool {
 }
 
 // settleByRule records the decision of a rule. It is resolved by the author of the rule.
-func (w *workingCopy) settleByRule(run *model.Run, request *model.Request, made rules.Verdict) api.Resolution {
-	rule := made.Rule
+func (w *workingCopy) settleByRule(run *model.Run, request *model.Request, verdict rules.Verdict) api.Resolution {
+	rule := verdict.Rule
 	resolution := api.Resolution{
 		Outcome: api.OutcomeAllowed, Behavior: api.BehaviorAllow, Reason: rule.Reason,
 		ResolvedBy: rule.CreatedBy, Via: api.ViaRule + rule.RuleID, Rule: &api.AppliedRule{RuleID: rule.RuleID, Text: rule.Text},
 	}
-	if made.Effect == api.RuleDeny {
+	if verdict.Effect == api.RuleDeny {
 		resolution.Outcome, resolution.Behavior = api.OutcomeDenied, api.BehaviorDeny
 	}
 	w.editRequest(request).RuleID = rule.RuleID

@@ -86,14 +86,14 @@ func (w *workingCopy) activeRun() *model.Run {
 // saveRun writes the run with the change. Call it after every change of a run.
 func (w *workingCopy) saveRun(run *model.Run) {
 	run.UpdatedAtMs = w.nowMs
-	if !w.saved(run) {
+	if !w.isSaved(run) {
 		w.changes.UpdatedRuns = append(w.changes.UpdatedRuns, run)
 	}
 }
 
-// saved reports whether the run is written already. It searches from the end, where a run that
+// isSaved reports whether the run is written already. It searches from the end, where a run that
 // is saved again usually is.
-func (w *workingCopy) saved(run *model.Run) bool {
+func (w *workingCopy) isSaved(run *model.Run) bool {
 	for _, saved := range slices.Backward(w.changes.UpdatedRuns) {
 		if saved == run {
 			return true
@@ -134,14 +134,14 @@ func (w *workingCopy) editRequest(request *model.Request) *model.Request {
 	working := *request
 	w.requests[key] = &working
 	if w.listedRunID == request.RunID {
-		place, _ := slices.BinarySearchFunc(w.listedRequests, request.Number, byNumber)
+		place, _ := slices.BinarySearchFunc(w.listedRequests, request.Number, compareNumber)
 		w.listedRequests[place] = &working
 	}
 	w.changes.SettledRequests = append(w.changes.SettledRequests, &working)
 	return &working
 }
 
-func byNumber(r *model.Request, number int64) int { return cmp.Compare(r.Number, number) }
+func compareNumber(r *model.Request, number int64) int { return cmp.Compare(r.Number, number) }
 
 // requestsOf returns the loaded requests of a run as they are now, in the order in which they
 // were raised. Do not change the list, and do not use it after a request was edited or added.
