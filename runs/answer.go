@@ -7,18 +7,21 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// AnswerQuestion answers or declines one open question request. The run is RunID,
-// or the one of SessionID that decisions.md 30 tells.
+// AnswerQuestion answers or declines one open question request. It is about RunID, or, when
+// that is empty, about the run of SessionID that docs/spec/v1.md#session-routes finds.
 //
-// Reply: Run, or Replayed. Errors, in the order of kheish.md 1.6.
+// Reply: Run, and Existing when the very same answer to a clarification was recorded before; or
+// Replayed. Errors: invalid_request, invalid_idempotency_key, and those of
+// docs/spec/v1.md#order-for-questions, #order-for-answers and #answer-a-clarification, in that
+// order.
 type AnswerQuestion struct {
 	SessionID  string
 	RunID      string
 	Resolution QuestionAnswer
-	// Partial keeps answers to some of the questions until there is one to each, and
-	// then answers the request with all of them. A question that has an answer takes no
-	// other one so: that is question_state_conflict. Such a call takes no key. An answer
-	// to the whole request, and a decline, go before what was kept.
+	// Partial stores answers to some of the questions, and settles the request once each
+	// question has one (docs/spec/v1.md#partial-answers). A second answer to one question is
+	// question_state_conflict. A partial answer takes no key. An answer to the whole request,
+	// or a decline, replaces the stored parts.
 	Partial bool
 	Key     string
 	Actor   Actor
@@ -27,7 +30,7 @@ type AnswerQuestion struct {
 	verdicts  valueVerdicts
 }
 
-// answerBody identifies a keyed call.
+// answerBody is what the fingerprint of a keyed answer is made from.
 type answerBody struct {
 	Resolution QuestionAnswer `json:"resolution"`
 }

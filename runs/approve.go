@@ -7,16 +7,17 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ResolveApprovals decides one or more open approvals of one run, all or none. The
-// run is RunID, or the active run of SessionID.
+// ResolveApprovals decides open approvals of one run, all or none. The run is RunID, or, when
+// that is empty, the active run of SessionID.
 //
-// Reply: Run, or Replayed. Errors, in the order of kheish.md 1.5.
+// Reply: Run, or Replayed. Errors: invalid_request, invalid_idempotency_key, and those of
+// docs/spec/v1.md#order-for-approvals, in that order.
 type ResolveApprovals struct {
 	SessionID   string
 	RunID       string
 	Resolutions []ApprovalDecision
-	// MaxRuleAgeMs caps how long a rule may hold that is written with a decision; 0 for
-	// no cap. It is the service's setting and not the caller's.
+	// MaxRuleAgeMs caps how long a rule may hold that a decision writes; 0 for no cap. It is a
+	// setting of the service and not part of the call.
 	MaxRuleAgeMs int64
 	Key          string
 	Actor        Actor
@@ -25,7 +26,7 @@ type ResolveApprovals struct {
 	verdicts  valueVerdicts
 }
 
-// approvalsBody is what identifies a keyed approval call.
+// approvalsBody is what the fingerprint of a keyed call is made from.
 type approvalsBody struct {
 	Resolutions []ApprovalDecision `json:"resolutions"`
 }

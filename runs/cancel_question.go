@@ -8,10 +8,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// CancelQuestion cancels an open question and with it the run. A parent clarification
-// completes with a declined answer.
+// CancelQuestion cancels an open question and with it the run
+// (docs/spec/v1.md#cancel-a-question). A parent clarification completes with a declined answer
+// instead.
 //
-// Reply: Run, or Replayed. Errors, in the order of kheish.md 1.8.
+// Reply: Run, or Replayed. Errors: invalid_request, invalid_idempotency_key, and those of
+// docs/spec/v1.md#order-for-cancel, in that order.
 type CancelQuestion struct {
 	RunID         string
 	RequestID     string
@@ -46,7 +48,7 @@ func (c *CancelQuestion) prepare(IDSource) error {
 
 func (c *CancelQuestion) decide(w *workingCopy) (Reply, error) { return c.resolution().decide(w) }
 
-// cancelBody identifies a keyed call.
+// cancelBody is what the fingerprint of a keyed cancel is made from.
 type cancelBody struct {
 	RequestID     string `json:"request_id"`
 	Justification string `json:"justification,omitempty"`

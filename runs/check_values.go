@@ -12,20 +12,20 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ValueReader shows the requests whose schemas CheckValues needs.
+// ValueReader is the part of a [Reader] that CheckValues uses.
 type ValueReader interface {
 	// Run returns a run with its open requests. Errors: run_not_found.
 	Run(ctx context.Context, runID string) (*model.RunRecord, error)
-	// PendingRequests returns open requests of one kind; see Reader.
+	// PendingRequests returns open requests of one kind; see [Reader].
 	PendingRequests(ctx context.Context, q RequestQuery) ([]model.PendingRequest, error)
 }
 
-// CheckValues checks the values that a prepared command brings (edited inputs, typed
-// answers) against the schemas of the requests that it names. It runs before the command
-// is given to a lane, on the caller's time and under no lock, because the work is the
-// caller's to choose; [Decide] only looks the verdicts up. It reads nothing when there is
-// no such value. A fault of a value is no error here: the decision reports it in its
-// turn. Errors: those of the reader but for run_not_found, and the context's.
+// CheckValues checks the values of a prepared command (edited inputs, typed answers) against
+// the schemas of the requests that it names, and stores the faults in the command. It runs
+// without a lock, on the caller's time, because the caller chooses how much work it is;
+// [Decide] only looks the verdicts up. Without such values it reads nothing. A fault is not an
+// error here: Decide reports it at its place in the order of checks. Errors: those of the
+// reader except run_not_found, and the context's.
 func CheckValues(ctx context.Context, reader ValueReader, command Command) error {
 	checked, ok := command.(interface {
 		resolution() *resolution
@@ -62,7 +62,7 @@ func CheckValues(ctx context.Context, reader ValueReader, command Command) error
 	return nil
 }
 
-// givenValue is a value of a caller that a schema may have to be held against.
+// givenValue is a caller's value that a schema may apply to.
 type givenValue struct {
 	requestID, pointer string
 	kind               model.RequestKind
@@ -89,8 +89,8 @@ func (r *resolution) values() []givenValue {
 // pendingPage is how many open requests of a session are read at once.
 const pendingPage = 200
 
-// openRequests reads the open requests of the run, or, for a session's route, those of
-// the session that have the id of a value.
+// openRequests reads the open requests of the run, or, on a session's route, those of the
+// session whose id one of the values names.
 func (r *resolution) openRequests(ctx context.Context, reader ValueReader, values []givenValue) ([]model.Request, error) {
 	if r.runID != "" {
 		if !refusal.ValidID(r.runID) {
@@ -125,8 +125,7 @@ func (r *resolution) openRequests(ctx context.Context, reader ValueReader, value
 	}
 }
 
-// schemaOf returns the schema that a request's answer or edited input must fit, nil when
-// it has none.
+// schemaOf returns the schema of a request's answer or edited input, nil when it has none.
 func schemaOf(request *model.Request) api.JSON {
 	switch request.Kind {
 	case model.KindApproval:
@@ -138,13 +137,13 @@ func schemaOf(request *model.Request) api.JSON {
 	return nil
 }
 
-// maxValueChecks is how often a call is checked again because a request was raised
-// between the check and the decision.
+// maxValueChecks bounds how often the values of one call are checked.
 const maxValueChecks = 3
 
-// DecideChecked gives a prepared command to decide, with its values checked before, and
-// again when a request was raised in between. It returns what decide returns; never
-// ErrUnchecked, for which ErrUnavailable stands after a few attempts.
+// DecideChecked checks the values of a prepared command and calls decide. It does so again when
+// a request was raised in between, which decide reports as ErrUnchecked. It returns what decide
+// returns, and an error that wraps ErrUnavailable, never ErrUnchecked, when that happens
+// maxValueChecks times.
 func DecideChecked(ctx context.Context, reader ValueReader, command Command, decide func() (Reply, error)) (Reply, error) {
 	for range maxValueChecks {
 		if err := CheckValues(ctx, reader, command); err != nil {

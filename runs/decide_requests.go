@@ -9,28 +9,30 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// DecideRequests decides several open requests of one run together, approvals and
-// questions mixed, all or none; or cancels the run by one of them. It checks what
-// ResolveApprovals, AnswerQuestion and CancelQuestion check.
+// DecideRequests decides several open requests of one run together, approvals and questions
+// mixed, all or none; or it cancels the run by one of them. Its checks are those of
+// ResolveApprovals, AnswerQuestion and CancelQuestion.
 //
-// Reply: Run, or Replayed. Errors: run_not_found; run_state_conflict;
-// approval_request_not_pending and question_request_mismatch, or
-// approval_state_conflict and question_state_conflict or question_expired when nothing
-// of the kind is open, each with the recorded decision; and those of a bad answer.
-// An empty batch is approval_batch_empty.
+// Reply: Run, or Replayed. Errors: invalid_request; invalid_idempotency_key;
+// idempotency_conflict; run_not_found; run_state_conflict; approval_batch_empty, also without
+// any decision; for a request that is not open, approval_request_not_pending or
+// question_request_mismatch while others of its kind are open, and else
+// approval_state_conflict, question_state_conflict or question_expired, each with the recorded
+// decision; those of docs/spec/v1.md#order-for-answers.
 type DecideRequests struct {
 	RunID     string
 	Approvals []ApprovalDecision
 	Answers   []QuestionAnswer
-	// CancelRequestID names an open request, approval or question, by which the whole
-	// run is cancelled. Whatever else is open is recorded cancelled, and what stands
-	// beside it in this command has no effect (decisions.md 10). A parent clarification
-	// completes with a declined answer instead.
+	// CancelRequestID names an open approval or question by which the run is cancelled.
+	// Everything else that is open is recorded cancelled, and Approvals and Answers have no
+	// effect: a cancel settles everything, whichever request it named
+	// (docs/spec/v1.md#cancel-a-run). A parent clarification completes with a declined answer
+	// instead.
 	CancelRequestID string
 	CancelReason    string
-	// CancelRuntimePayload is kept with the resolution of CancelRequestID.
+	// CancelRuntimePayload is recorded with the resolution of CancelRequestID.
 	CancelRuntimePayload api.JSON
-	MaxRuleAgeMs         int64 // see ResolveApprovals
+	MaxRuleAgeMs         int64 // as in ResolveApprovals
 	Key                  string
 	Actor                Actor
 
@@ -38,7 +40,7 @@ type DecideRequests struct {
 	verdicts  valueVerdicts
 }
 
-// decisionBody is what identifies a keyed decision about several requests.
+// decisionBody is what the fingerprint of a keyed call is made from.
 type decisionBody struct {
 	Approvals            []ApprovalDecision `json:"approvals,omitempty"`
 	Answers              []QuestionAnswer   `json:"answers,omitempty"`
@@ -83,6 +85,7 @@ func (c *DecideRequests) prepare(newID IDSource) error {
 	return err
 }
 
+// prepareBatch checks the decisions of a call that does not cancel.
 func (c *DecideRequests) prepareBatch(newID IDSource, faults *refusal.Faults) {
 	prepareApprovals(c.Approvals, "/approvals", c.MaxRuleAgeMs, newID, faults)
 	if len(c.Answers) > api.MaxResolutionsPerBatch {

@@ -11,7 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// digestOf identifies a payload, so that the very same call is known again.
+// digestOf returns the digest of a payload, which identifies a repeated call. It returns
+// invalid_request when the payload has no canonical form.
 func digestOf(value any) (string, error) {
 	digest, err := document.Digest(value)
 	if err != nil {
@@ -20,9 +21,9 @@ func digestOf(value any) (string, error) {
 	return digest, nil
 }
 
-// fingerprint hashes a canonical body together with the operation and the target.
-// The three are put together in the order of RFC 8785. The target is an id, whose
-// characters need no escaping.
+// fingerprint returns the hexadecimal SHA-256 of the RFC 8785 form of {body, operation, target}
+// (docs/spec/v1.md#fingerprint). The members are written in their canonical order; the target
+// is an id, so it needs no escaping.
 func fingerprint(operation model.Operation, target string, canonicalBody []byte) string {
 	var b strings.Builder
 	b.Grow(len(canonicalBody) + len(target) + 64)
@@ -33,8 +34,8 @@ func fingerprint(operation model.Operation, target string, canonicalBody []byte)
 	return hex.EncodeToString(sum[:])
 }
 
-// canonicalBody returns the RFC 8785 form of a body for its fingerprint. What
-// cannot be written so was refused when the body was read.
+// canonicalBody returns the RFC 8785 form of a body for its fingerprint. It returns
+// invalid_request when there is none, which document.Check excludes for what came as JSON.
 func canonicalBody(body any) ([]byte, error) {
 	canonical, err := document.Canonical(body)
 	if err != nil {

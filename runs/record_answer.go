@@ -7,8 +7,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// answeredQuestion returns the open question that an answer is for. done means that it
-// is a clarification to which the very same answer was recorded before.
+// answeredQuestion returns the open question that an answer is for. done says that it is a
+// clarification for which the very same answer was recorded before.
 func (w *workingCopy) answeredQuestion(run *model.Run, given QuestionAnswer) (request *model.Request, done bool, err error) {
 	if run.Kind == api.KindParentClarification {
 		return w.openClarification(run, given)
@@ -17,8 +17,9 @@ func (w *workingCopy) answeredQuestion(run *model.Run, given QuestionAnswer) (re
 	return request, false, err
 }
 
-// openQuestion returns an open question of a run, on which everything due has been
-// expired, or tells why there is none. The verb is that of the call.
+// openQuestion returns an open question of a run, or the error of
+// docs/spec/v1.md#order-for-questions, step 4. The caller has expired what is due on the run.
+// The verb names the call in the error.
 func (w *workingCopy) openQuestion(run *model.Run, requestID, verb string) (*model.Request, error) {
 	request := w.request(run.RunID, requestID)
 	known := request != nil && request.Kind == model.KindQuestion
@@ -38,8 +39,9 @@ func (w *workingCopy) openQuestion(run *model.Run, requestID, verb string) (*mod
 	return nil, refusal.New(api.CodeQuestionStateConflict, "run %s is not waiting for user input", run.RunID)
 }
 
-// openClarification returns the clarification's open question, or tells a late
-// caller what became of it. done means that the very same answer was recorded.
+// openClarification returns the open question of a clarification, or the error of
+// docs/spec/v1.md#answer-a-clarification. done says that the very same answer was recorded
+// before.
 func (w *workingCopy) openClarification(run *model.Run, given QuestionAnswer) (request *model.Request, done bool, err error) {
 	request = w.request(run.RunID, given.RequestID)
 	waiting := w.waitsFor(run.RunID, model.KindQuestion)
@@ -51,7 +53,8 @@ func (w *workingCopy) openClarification(run *model.Run, given QuestionAnswer) (r
 		return nil, false, refusal.New(api.CodeQuestionRequestMismatch,
 			"user-question resolution %s does not match any pending request on run %s", given.RequestID, run.RunID)
 	case request == nil:
-		// An id that it never had: the caller is told of its one request.
+		// The run never had a request of that id. The error shows what was recorded for its one
+		// request.
 		for _, asked := range w.requestsOf(run.RunID) {
 			conflict.Recorded = asked.RecordedDecision()
 		}
@@ -64,9 +67,9 @@ func (w *workingCopy) openClarification(run *model.Run, given QuestionAnswer) (r
 	return nil, false, conflict.With(request.RecordedDecision())
 }
 
-// sameAnswer reports whether an answer is the one that was recorded: equal as typed
-// objects, where the order of arrays counts and the justification too (kheish.md
-// 7.1, 23).
+// sameAnswer reports whether an answer equals the recorded one
+// (docs/spec/v1.md#answer-a-clarification): the order of arrays and the justification count,
+// what only a face adds does not.
 func sameAnswer(given QuestionAnswer, request *model.Request) bool {
 	recorded := request.Recorded()
 	stored := QuestionAnswer{
@@ -80,8 +83,8 @@ func sameAnswer(given QuestionAnswer, request *model.Request) bool {
 	return errA == nil && errB == nil && a == b
 }
 
-// recordAnswer records a checked answer and reports it. A clarification completes with
-// it; for any other run call updateWaiting afterwards.
+// recordAnswer records a checked answer and its event. A clarification completes with it; for
+// any other run call updateWaiting afterwards.
 func (w *workingCopy) recordAnswer(run *model.Run, request *model.Request, resolution api.Resolution, actor Actor) {
 	resolution.ResolvedBy, resolution.Via = actor.Name, actor.Via
 	if run.Kind == api.KindParentClarification {
@@ -92,8 +95,8 @@ func (w *workingCopy) recordAnswer(run *model.Run, request *model.Request, resol
 	w.emit(run, api.EventUserQuestionResolved, questionResolvedEvent{api.EventUserQuestionResolved, recorded})
 }
 
-// keepPartialAnswer stores checked answers to some of the questions of a request, which
-// stays open.
+// keepPartialAnswer stores checked answers to some questions of a request, which stays open.
+// answers are all that are stored afterwards, given only the new ones.
 func (w *workingCopy) keepPartialAnswer(run *model.Run, request *model.Request, given QuestionAnswer, answers []api.UserQuestionAnswer, actor Actor) {
 	ids := make([]string, len(given.Answers))
 	for i := range given.Answers {
@@ -108,8 +111,8 @@ func (w *workingCopy) keepPartialAnswer(run *model.Run, request *model.Request, 
 	w.saveRun(run)
 }
 
-// clarificationAsking returns the session's clarification that waits the longest
-// with a request of that id, or nil.
+// clarificationAsking returns the session's oldest waiting clarification with an open request
+// of that id, or nil.
 func (w *workingCopy) clarificationAsking(requestID string) *model.Run {
 	for _, run := range w.unfinished() {
 		if run.Kind != api.KindParentClarification {
@@ -123,13 +126,13 @@ func (w *workingCopy) clarificationAsking(requestID string) *model.Run {
 	return nil
 }
 
-// newestInSession returns the request of that id and kind that was raised last in
-// any of the session's runs, or nil.
+// newestInSession returns the newest request of that id and kind in all runs of the session, or
+// nil.
 func (w *workingCopy) newestInSession(requestID string, kind model.RequestKind) *model.Request {
 	var newest *model.Request
 	for key, row := range w.state.Requests {
-		// A batch may have loaded a run of another session, whose id somebody chose for
-		// a new run in this one.
+		// A batch may have loaded a run of another session, because a caller chose its id for a
+		// new run in this one.
 		if key.RequestID != requestID || row.SessionID != w.state.SessionID {
 			continue
 		}
@@ -145,9 +148,8 @@ func (w *workingCopy) newestInSession(requestID string, kind model.RequestKind) 
 	return newest
 }
 
-// routeAnswer returns the run that an answer in a session is for: the active run when
-// that question is open on it; or the session's clarification with that request id; or
-// else the active run, when it waits for another answer.
+// routeAnswer returns the run that an answer on a session's route is for, or the error when
+// there is none (docs/spec/v1.md#session-routes).
 func (w *workingCopy) routeAnswer(sessionID, requestID string) (*model.Run, error) {
 	active := w.activeRun()
 	if active != nil {
@@ -162,7 +164,7 @@ func (w *workingCopy) routeAnswer(sessionID, requestID string) (*model.Run, erro
 	request := w.newestInSession(requestID, model.KindQuestion)
 	if request != nil {
 		if run := w.run(request.RunID); run != nil && run.Kind == api.KindParentClarification {
-			return run, nil // over: a retry of its answer succeeds, whatever else waits
+			return run, nil // completed: the same answer again is accepted, whatever else waits
 		}
 	}
 	if active != nil && w.waitsFor(active.RunID, model.KindQuestion) {

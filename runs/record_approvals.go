@@ -8,7 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// checkApprovalState checks that approvals of the run can be decided at all.
+// checkApprovalState checks that the run has open approvals and that the batch is not empty.
 func (w *workingCopy) checkApprovalState(run *model.Run, given []ApprovalDecision) error {
 	switch {
 	case model.Terminal(run.Status):
@@ -21,9 +21,9 @@ func (w *workingCopy) checkApprovalState(run *model.Run, given []ApprovalDecisio
 	return nil
 }
 
-// checkApprovals checks a batch of decisions about a run's open approvals: each is
-// about another one, and what replaces an input fits its schema. The pointer is that
-// of the batch in the caller's body.
+// checkApprovals checks a batch of decisions about a run's open approvals
+// (docs/spec/v1.md#order-for-approvals, steps 4 to 8). The pointer is the place of the batch in
+// the caller's body.
 func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecision, pointer string, verdicts valueVerdicts) error {
 	if err := w.checkApprovalState(run, resolutions); err != nil {
 		return err
@@ -65,21 +65,21 @@ func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecis
 	return nil
 }
 
-// recordApprovals records decisions that have been checked, with the rules that some
-// of them write, and reports them in one event.
+// recordApprovals records checked decisions, writes the rules that they remember, and reports
+// all in one event.
 func (w *workingCopy) recordApprovals(run *model.Run, given []ApprovalDecision, actor Actor) {
 	resolutions := make([]api.Resolution, len(given))
 	for i := range given {
-		one := &given[i]
+		decision := &given[i]
 		outcome := api.OutcomeAllowed
-		if one.Behavior == api.BehaviorDeny {
+		if decision.Behavior == api.BehaviorDeny {
 			outcome = api.OutcomeDenied
 		}
-		request := w.request(run.RunID, one.RequestID)
+		request := w.request(run.RunID, decision.RequestID)
 		resolutions[i] = w.settleRequest(run, request, api.Resolution{
-			Outcome: outcome, Behavior: one.Behavior, UpdatedInput: one.UpdatedInput,
-			Justification: one.Justification, Reason: one.Reason,
-			ResolvedBy: actor.Name, Via: actor.Via, Rule: w.writeRememberedRule(request, one, actor), RuntimePayload: one.RuntimePayload,
+			Outcome: outcome, Behavior: decision.Behavior, UpdatedInput: decision.UpdatedInput,
+			Justification: decision.Justification, Reason: decision.Reason,
+			ResolvedBy: actor.Name, Via: actor.Via, Rule: w.writeRememberedRule(request, decision, actor), RuntimePayload: decision.RuntimePayload,
 		})
 	}
 	w.emit(run, api.EventApprovalResolved, approvalResolvedEvent{api.EventApprovalResolved, resolutions})

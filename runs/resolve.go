@@ -10,24 +10,25 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// resolution is the one path by which a caller settles requests. ResolveApprovals,
-// AnswerQuestion, CancelQuestion and DecideRequests differ in what a caller may give and
-// in how a keyed call is identified; each of them fills in a resolution and decides
-// through it, so that the checks and their order are the same for all of them
+// resolution is the common path of the commands by which callers settle requests.
+// ResolveApprovals, AnswerQuestion, CancelQuestion and DecideRequests differ in what a caller
+// may give and in how a keyed call is identified. Each fills in a resolution and decides
+// through it, so that all have the same checks in the same order
 // (docs/spec/v1.md#order-of-checks).
 type resolution struct {
-	// sessionID is used when runID is empty: approvals are then about the active run, an
-	// answer about the run that [workingCopy.routeAnswer] finds.
+	// sessionID is used when runID is empty: approvals are then for the active run, an answer
+	// for the run that [workingCopy.routeAnswer] finds.
 	sessionID, runID string
 	approvals        []ApprovalDecision
-	// approvalsAt is the JSON pointer of the approvals in the caller's body; empty when
-	// the call has none. An empty batch with a pointer is an error of its own.
+	// approvalsAt is the JSON pointer of the approvals in the caller's body; empty when the
+	// call takes none. An empty batch is an error only when it is set.
 	approvalsAt string
 	answers     []QuestionAnswer
-	// answersAt is the JSON pointer of the answers, or, with one answer, of that answer.
+	// answersAt is the JSON pointer of the list of answers, or with oneAnswer of the one
+	// answer.
 	answersAt string
 	oneAnswer bool
-	// partial keeps answers to some of the questions until there is one to each.
+	// partial stores answers to some questions of a request; see AnswerQuestion.Partial.
 	partial bool
 	cancel  *cancellation
 
@@ -35,22 +36,23 @@ type resolution struct {
 	key       string
 	canonical []byte
 	actor     Actor
-	// verdicts are what CheckValues found out before the lock was taken.
+	// verdicts are the faults that CheckValues found before the lock was taken.
 	verdicts valueVerdicts
 }
 
 // cancellation cancels a run by one of its open requests.
 type cancellation struct {
 	requestID string
-	why       string
-	// ofQuestion accepts questions only, and records why as the justification of the
-	// person and not as the reason of the run's end.
+	// why is the caller's text, recorded as ofQuestion says.
+	why string
+	// ofQuestion accepts questions only, and records why as the person's justification; else it
+	// is the reason of the resolution and of the cancelled event.
 	ofQuestion     bool
 	runtimePayload api.JSON
 }
 
 func (r *resolution) needs() Needs {
-	ids := validIDs(r.named()...)
+	ids := validIDs(r.namedRequestIDs()...)
 	needs := Needs{
 		SessionID: r.sessionID, RunID: r.runID, RequestIDs: ids,
 		ChangesRules: r.cancel == nil && remembersDeny(r.approvals),
@@ -86,7 +88,7 @@ func (r *resolution) decide(w *workingCopy) (Reply, error) {
 	return Reply{Run: w.recordOf(run), Existing: existing}, nil
 }
 
-// route returns the run that the call is about, with everything due on it expired.
+// route returns the run that the call is about. What is due on it has been expired.
 func (r *resolution) route(w *workingCopy) (*model.Run, error) {
 	switch {
 	case r.runID != "":
@@ -102,9 +104,8 @@ func (r *resolution) route(w *workingCopy) (*model.Run, error) {
 	return active, nil
 }
 
-// settle checks approvals before answers, and records nothing unless all of it can be
-// recorded. existing means that the call is about a clarification to which the very same
-// answer was recorded before.
+// settle checks approvals before answers, and records only after all checks passed. existing
+// says that the very same answer to a clarification was recorded before.
 func (r *resolution) settle(w *workingCopy, run *model.Run) (existing bool, err error) {
 	switch {
 	case r.cancel != nil:
@@ -142,7 +143,8 @@ func (r *resolution) settle(w *workingCopy, run *model.Run) (existing bool, err 
 	return false, nil
 }
 
-// askedQuestions returns the open questions that the answers are for.
+// askedQuestions returns the open questions that the answers are for, in the order of the
+// answers.
 func (r *resolution) askedQuestions(w *workingCopy, run *model.Run) (asked []*model.Request, existing bool, err error) {
 	for i := range r.answers {
 		request, existing, err := w.answeredQuestion(run, r.answers[i])
@@ -154,8 +156,8 @@ func (r *resolution) askedQuestions(w *workingCopy, run *model.Run) (asked []*mo
 	return asked, false, nil
 }
 
-// keepPart keeps the answer while questions of its request are left without one; with
-// the last of them the answer becomes whole, and kept is false.
+// keepPart stores a partial answer while questions of its request stay unanswered. With the
+// last of them it completes the answer and returns kept as false.
 func (r *resolution) keepPart(w *workingCopy, run *model.Run, request *model.Request) (kept bool, err error) {
 	question, given := request.Question(), &r.answers[0]
 	if !given.inParts(question) {
@@ -173,8 +175,8 @@ func (r *resolution) keepPart(w *workingCopy, run *model.Run, request *model.Req
 	return false, nil
 }
 
-// checkAnswers returns what is to be recorded for each answer. The first wrong answer is
-// the error; the faults of all answers that do not fit a schema are listed together.
+// checkAnswers returns the resolution to record for each answer. It returns the first wrong
+// answer's error, and otherwise the schema faults of all values together.
 func (r *resolution) checkAnswers(asked []*model.Request) ([]api.Resolution, error) {
 	var resolutions []api.Resolution
 	var faults []api.Fault
@@ -195,6 +197,7 @@ func (r *resolution) checkAnswers(asked []*model.Request) ([]api.Resolution, err
 	return resolutions, nil
 }
 
+// answerAt returns the JSON pointer of an answer in the caller's body.
 func (r *resolution) answerAt(i int) string {
 	if r.oneAnswer {
 		return r.answersAt
@@ -202,8 +205,8 @@ func (r *resolution) answerAt(i int) string {
 	return fmt.Sprintf("%s/%d", r.answersAt, i)
 }
 
-// cancelRun cancels the run by one of its open requests; a parent clarification
-// completes with a declined answer instead.
+// cancelRun cancels the run by one of its open requests. A parent clarification completes with
+// a declined answer instead.
 func (r *resolution) cancelRun(w *workingCopy, run *model.Run) error {
 	request, what, err := r.cancelledRequest(w, run)
 	if err != nil {
@@ -231,8 +234,9 @@ func (r *resolution) cancelRun(w *workingCopy, run *model.Run) error {
 	return nil
 }
 
-// cancelledRequest returns the open request by which the run is cancelled, and what it
-// is called. An id that the run never had counts as one of what it waits for.
+// cancelledRequest returns the open request by which the run is cancelled, and what texts call
+// it. For an id that the run never had, the error is the one for the kind of request that the
+// run waits for.
 func (r *resolution) cancelledRequest(w *workingCopy, run *model.Run) (request *model.Request, what string, err error) {
 	id := r.cancel.requestID
 	request = w.request(run.RunID, id)
@@ -248,17 +252,18 @@ func (r *resolution) cancelledRequest(w *workingCopy, run *model.Run) (request *
 	return request, approvalText, w.checkApprovals(run, given, "", nil)
 }
 
-// addRecorded adds to a late caller's error what was recorded for the first of its items
-// that is settled, approvals before answers. An approval that the session's route finds
-// no run for may be one of an earlier run.
+// addRecorded adds a recorded decision to an error, if the error shows one and has none: of the
+// first settled request that the call names, approvals before answers
+// (docs/spec/v1.md#recorded-decision). On a session's route without a fitting run, the approval
+// may be one of an earlier run.
 func (r *resolution) addRecorded(w *workingCopy, run *model.Run, err error) error {
 	var refused *refusal.Error
 	if !errors.As(err, &refused) || refused.Recorded != nil || !tellsRecorded(refused.Code) {
 		return err
 	}
 	if run != nil {
-		for _, id := range r.named() {
-			if request := w.request(run.RunID, id); request != nil && !request.Open() && r.about(request.Kind) {
+		for _, id := range r.namedRequestIDs() {
+			if request := w.request(run.RunID, id); request != nil && !request.Open() && r.maySettle(request.Kind) {
 				return refused.With(request.RecordedDecision())
 			}
 		}
@@ -275,7 +280,7 @@ func (r *resolution) addRecorded(w *workingCopy, run *model.Run, err error) erro
 	return err
 }
 
-// tellsRecorded reports whether an error of that code shows what was recorded.
+// tellsRecorded reports whether errors with that code show a recorded decision.
 func tellsRecorded(code api.Code) bool {
 	switch code {
 	case api.CodeRunStateConflict, api.CodeApprovalStateConflict, api.CodeApprovalNotPending,
@@ -285,15 +290,15 @@ func tellsRecorded(code api.Code) bool {
 	return false
 }
 
-// about reports whether the call may settle requests of that kind.
-func (r *resolution) about(kind model.RequestKind) bool {
+// maySettle reports whether the call may settle requests of that kind.
+func (r *resolution) maySettle(kind model.RequestKind) bool {
 	approvals := r.approvalsAt != "" || r.cancel != nil && !r.cancel.ofQuestion
 	questions := len(r.answers) > 0 || r.cancel != nil
 	return kind == model.KindApproval && approvals || kind != model.KindApproval && questions
 }
 
-// named returns the ids of the requests that the call is about.
-func (r *resolution) named() []string {
+// namedRequestIDs returns the ids of the requests that the call names.
+func (r *resolution) namedRequestIDs() []string {
 	if r.cancel != nil {
 		return []string{r.cancel.requestID}
 	}

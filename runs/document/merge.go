@@ -22,8 +22,8 @@ type member struct {
 func MergeMembers(object, patch api.JSON) (merged api.JSON, changed bool) {
 	members := membersOf(object)
 	places := make(map[string]int, len(members))
-	for place, one := range members {
-		places[one.name] = place
+	for place, existing := range members {
+		places[existing.name] = place
 	}
 	for _, given := range membersOf(patch) {
 		place, there := places[given.name]
@@ -37,15 +37,15 @@ func MergeMembers(object, patch api.JSON) (merged api.JSON, changed bool) {
 		}
 	}
 	merged = api.JSON{'{'}
-	for _, one := range members {
-		if one.value == nil {
+	for _, existing := range members {
+		if existing.value == nil {
 			continue
 		}
 		if len(merged) > 1 {
 			merged = append(merged, ',')
 		}
-		merged = appendName(merged, one.name)
-		merged = append(merged, one.value...)
+		merged = appendName(merged, existing.name)
+		merged = append(merged, existing.value...)
 	}
 	return append(merged, '}'), changed
 }

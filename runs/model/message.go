@@ -9,7 +9,7 @@ const (
 	// MaxDeliveryAttempts is how often a message may be read without an acknowledgement before
 	// it is a dead letter.
 	MaxDeliveryAttempts = 3
-	// MaxMailboxMessages bounds the messages of one state that a read returns: the oldest ones.
+	// MaxMailboxMessages bounds the messages of each state that a read looks at: the oldest ones.
 	MaxMailboxMessages = 1_000
 )
 

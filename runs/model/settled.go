@@ -62,7 +62,7 @@ func labelAnswers(question api.UserQuestionRequest, resolution api.Resolution) a
 	for _, asked := range question.Questions {
 		for _, given := range resolution.Answers {
 			if given.QuestionID == asked.ID {
-				labelled := label(asked, given)
+				labelled := labelAnswer(asked, given)
 				answer.Answers = append(answer.Answers, labelled)
 				lines = append(lines, asked.Question+": "+answerText(&labelled))
 			}
@@ -75,7 +75,7 @@ func labelAnswers(question api.UserQuestionRequest, resolution api.Resolution) a
 	return answer
 }
 
-func label(asked api.UserQuestion, given api.UserQuestionAnswer) api.LabelledAnswer {
+func labelAnswer(asked api.UserQuestion, given api.UserQuestionAnswer) api.LabelledAnswer {
 	labelled := api.LabelledAnswer{
 		QuestionID: asked.ID, Header: asked.Header, Question: asked.Question,
 		SelectedOptionIDs: []string{}, SelectedOptions: []api.QuestionOption{}, FreeformAnswer: given.FreeformAnswer,

@@ -78,11 +78,11 @@ func (s RowStreams) Visit(visit func(*SessionRows) error) error {
 
 	for {
 		sessionID, there := "", false
-		for _, one := range all {
-			if err := one.fill(); err != nil {
+		for _, table := range all {
+			if err := table.fill(); err != nil {
 				return err
 			}
-			if first, more := one.first(); more && (!there || first < sessionID) {
+			if first, more := table.first(); more && (!there || first < sessionID) {
 				sessionID, there = first, true
 			}
 		}
@@ -91,16 +91,16 @@ func (s RowStreams) Visit(visit func(*SessionRows) error) error {
 		}
 		rows := &SessionRows{
 			SessionID: sessionID,
-			Runs:      runRows.of(sessionID), Requests: requests.of(sessionID),
-			Events: events.of(sessionID), Records: records.of(sessionID),
-			Effects: effects.of(sessionID), Messages: messages.of(sessionID), Rules: ruleRows.of(sessionID),
+			Runs:      runRows.rowsOf(sessionID), Requests: requests.rowsOf(sessionID),
+			Events: events.rowsOf(sessionID), Records: records.rowsOf(sessionID),
+			Effects: effects.rowsOf(sessionID), Messages: messages.rowsOf(sessionID), Rules: ruleRows.rowsOf(sessionID),
 		}
 		if first, more := sessions.first(); more && first == sessionID {
 			rows.Session, sessions.head = sessions.head, nil
 		}
 		visited := visit(rows)
-		for _, one := range all {
-			if err := one.skip(sessionID); err != nil {
+		for _, table := range all {
+			if err := table.skip(sessionID); err != nil {
 				return err
 			}
 		}
@@ -135,8 +135,8 @@ func (s *stream[R]) first() (string, bool) {
 	return s.sessionOf(s.head), true
 }
 
-// of yields the rows of one session that were not yielded before.
-func (s *stream[R]) of(sessionID string) RowSequence[R] {
+// rowsOf yields the rows of one session that were not yielded before.
+func (s *stream[R]) rowsOf(sessionID string) RowSequence[R] {
 	return func(yield func(*R, error) bool) {
 		for {
 			if err := s.fill(); err != nil {
@@ -157,7 +157,7 @@ func (s *stream[R]) of(sessionID string) RowSequence[R] {
 
 // skip reads over the rows of a session that visit did not range over.
 func (s *stream[R]) skip(sessionID string) error {
-	for _, err := range s.of(sessionID) {
+	for _, err := range s.rowsOf(sessionID) {
 		if err != nil {
 			return err
 		}

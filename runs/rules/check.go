@@ -28,12 +28,12 @@ func CheckMatch(m *api.RuleMatch, at, toolName string, ofSession bool, faults *r
 	if m.AnyInput && others {
 		faults.Add(at+"/any_input", "must stand alone")
 	}
-	for _, one := range []struct {
+	for _, condition := range []struct {
 		member string
 		given  bool
 	}{{"input_digest", m.InputDigest != ""}, {"params", m.Params != nil}, {"any_input", m.AnyInput}} {
-		if one.given && toolName == "" {
-			faults.Add(at+"/"+one.member, "needs a tool_name")
+		if condition.given && toolName == "" {
+			faults.Add(at+"/"+condition.member, "needs a tool_name")
 		}
 	}
 	if m.ToolCallID != "" && !ofSession {

@@ -26,12 +26,12 @@ func Explain(rules []Rule, call Call, nowMs int64) api.Explanation {
 	slices.SortFunc(ordered, Compare)
 	// An explanation holds no lock and is asked about every rule there is.
 	call.Budget = NewBudget(explainedBudgets)
-	made := Judge(ordered, &call, nowMs)
-	explanation := api.Explanation{Decision: made.Effect, Rules: make([]api.ExplainedRule, len(ordered))}
+	verdict := Judge(ordered, &call, nowMs)
+	explanation := api.Explanation{Decision: verdict.Effect, Rules: make([]api.ExplainedRule, len(ordered))}
 	for i, rule := range ordered {
 		explanation.Rules[i] = api.ExplainedRule{
 			RuleID: rule.RuleID, Text: rule.Text, Effect: rule.Effect,
-			Applies: made.WhyNot[i] == "", WhyNot: made.WhyNot[i],
+			Applies: verdict.WhyNot[i] == "", WhyNot: verdict.WhyNot[i],
 		}
 	}
 	return explanation

@@ -55,23 +55,23 @@ func Judge(rules []*Rule, call *Call, nowMs int64) Verdict {
 	if call.Budget == nil {
 		call.Budget = NewBudget(1)
 	}
-	made := Verdict{Effect: api.RuleAsk, WhyNot: make([]string, len(rules))}
+	verdict := Verdict{Effect: api.RuleAsk, WhyNot: make([]string, len(rules))}
 	for i, rule := range rules {
-		made.WhyNot[i] = rule.whyNot(call, nowMs)
+		verdict.WhyNot[i] = rule.whyNot(call, nowMs)
 	}
-	allowing, needed := made.allow(rules, call)
+	allowing, needed := verdict.allow(rules, call)
 	for _, effect := range []api.RuleEffect{api.RuleDeny, api.RuleAsk} {
 		for i, rule := range rules {
-			if rule.Effect == effect && made.WhyNot[i] == "" {
-				made.Effect, made.Rule, made.Needed = effect, rule, []*Rule{rule}
-				return made
+			if rule.Effect == effect && verdict.WhyNot[i] == "" {
+				verdict.Effect, verdict.Rule, verdict.Needed = effect, rule, []*Rule{rule}
+				return verdict
 			}
 		}
 	}
 	if allowing != nil {
-		made.Effect, made.Rule, made.Needed = api.RuleAllow, allowing, needed
+		verdict.Effect, verdict.Rule, verdict.Needed = api.RuleAllow, allowing, needed
 	}
-	return made
+	return verdict
 }
 
 // allow returns the rules that allow the call together: one rule without pattern keys, or
