@@ -35,12 +35,12 @@ func New(options Options) kit.Mount {
 			f.reviews = newReviews(services)
 		}
 		f.Routes(router, []kit.Route{
-			{Methods: kit.Read, Path: "/api/sessions/{sessionId}/approvals", Handle: f.listApprovals},
-			{Methods: kit.Read, Path: "/api/sessions/{sessionId}/tool-input", Handle: f.listToolInputs},
-			{Methods: kit.Read, Path: "/api/sessions/{sessionId}/transcript", Handle: f.showTranscript},
-			{Methods: kit.Write, Path: "/api/approvals/{approvalId}/decision", Handle: f.decideApproval},
-			{Methods: kit.Write, Path: "/api/tool-input/{requestId}/decision", Handle: f.decideToolInput},
-			{Methods: kit.Stream, Path: "/api/stream", Handle: f.serveSocket},
+			{Methods: kit.GetAndHead, Path: "/api/sessions/{sessionId}/approvals", Handle: f.listApprovals},
+			{Methods: kit.GetAndHead, Path: "/api/sessions/{sessionId}/tool-input", Handle: f.listToolInputs},
+			{Methods: kit.GetAndHead, Path: "/api/sessions/{sessionId}/transcript", Handle: f.showTranscript},
+			{Methods: kit.PostOnly, Path: "/api/approvals/{approvalId}/decision", Handle: f.decideApproval},
+			{Methods: kit.PostOnly, Path: "/api/tool-input/{requestId}/decision", Handle: f.decideToolInput},
+			{Methods: kit.GetOnly, Path: "/api/stream", Handle: f.serveSocket},
 		})
 	}
 }

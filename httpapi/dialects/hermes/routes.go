@@ -24,12 +24,12 @@ type face struct {
 func Mount(router chi.Router, services kit.Services) {
 	f := &face{Face: kit.Face{Services: services, Via: Via, Refuse: refusalOf, Respond: respondPretty}}
 	f.Routes(router, []kit.Route{
-		{Methods: kit.Read, Path: "/api/approval/pending", Handle: f.showApproval},
-		{Methods: kit.Read, Path: "/api/clarify/pending", Handle: f.showClarification},
-		{Methods: kit.Stream, Path: "/api/approval/stream", Handle: f.stream(&approvalQueue)},
-		{Methods: kit.Stream, Path: "/api/clarify/stream", Handle: f.stream(&clarifyQueue)},
-		{Methods: kit.Write, Path: "/api/approval/respond", Handle: f.respondApproval},
-		{Methods: kit.Write, Path: "/api/clarify/respond", Handle: f.respondClarification},
+		{Methods: kit.GetAndHead, Path: "/api/approval/pending", Handle: f.showApproval},
+		{Methods: kit.GetAndHead, Path: "/api/clarify/pending", Handle: f.showClarification},
+		{Methods: kit.GetOnly, Path: "/api/approval/stream", Handle: f.stream(&approvalQueue)},
+		{Methods: kit.GetOnly, Path: "/api/clarify/stream", Handle: f.stream(&clarifyQueue)},
+		{Methods: kit.PostOnly, Path: "/api/approval/respond", Handle: f.respondApproval},
+		{Methods: kit.PostOnly, Path: "/api/clarify/respond", Handle: f.respondClarification},
 	})
 }
 

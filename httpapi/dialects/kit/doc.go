@@ -26,8 +26,8 @@
 //	func Mount(router chi.Router, services kit.Services) {
 //		f := &face{Face: kit.Face{Services: services, Via: "NAME", Refuse: refusalOf}}
 //		f.Routes(router, []kit.Route{
-//			{Methods: kit.Read, Path: "/api/pending", Handle: f.listPending},
-//			{Methods: kit.Write, Path: "/api/decide/{id}", Handle: f.decide},
+//			{Methods: kit.GetAndHead, Path: "/api/pending", Handle: f.listPending},
+//			{Methods: kit.PostOnly, Path: "/api/decide/{id}", Handle: f.decide},
 //		})
 //	}
 package kit

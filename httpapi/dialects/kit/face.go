@@ -31,12 +31,11 @@ type Route struct {
 	Handle  wire.HandlerFunc
 }
 
-// The methods of routes. A stream has no HEAD: it has no end, and its headers tell
-// nothing.
+// The methods of routes. A stream has no HEAD, because it has no end.
 var (
-	Read   = []string{http.MethodGet, http.MethodHead}
-	Stream = []string{http.MethodGet}
-	Write  = []string{http.MethodPost}
+	GetAndHead = []string{http.MethodGet, http.MethodHead}
+	GetOnly    = []string{http.MethodGet}
+	PostOnly   = []string{http.MethodPost}
 )
 
 // Routes adds a table of routes. An error of a handler is answered in the words of the

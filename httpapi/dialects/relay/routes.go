@@ -35,8 +35,8 @@ func New(options Options) kit.Mount {
 	return func(router chi.Router, services kit.Services) {
 		f := newFace(services, options)
 		f.Routes(router, []kit.Route{
-			{Methods: kit.Write, Path: "/chat", Handle: f.startChat},
-			{Methods: kit.Write, Path: "/chat/relay/{relayId}", Handle: f.answerRelay},
+			{Methods: kit.PostOnly, Path: "/chat", Handle: f.startChat},
+			{Methods: kit.PostOnly, Path: "/chat/relay/{relayId}", Handle: f.answerRelay},
 		})
 	}
 }

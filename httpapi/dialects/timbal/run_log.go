@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Limits of the list of events (contracts/timbal.md 4.4).
+// Limits of the list of events (docs/spec/timbal.md#run-log).
 const (
 	defaultEvents = 500
 	maxEvents     = 2_000
@@ -33,18 +33,18 @@ type eventList struct {
 	Expired    bool            `json:"expired"`
 }
 
-// events lists what a stream showed, or shows, and may be held until there is more.
+// events lists what a stream showed or shows, and may be held until there is more.
 func (f *face) events(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
-	after, err := number(query, "after", 0, 0, 1<<53)
+	after, err := queryNumber(query, "after", 0, 0, 1<<53)
 	if err != nil {
 		return err
 	}
-	limit, err := number(query, "limit", defaultEvents, 1, maxEvents)
+	limit, err := queryNumber(query, "limit", defaultEvents, 1, maxEvents)
 	if err != nil {
 		return err
 	}
-	waitMs, err := number(query, "wait_ms", 0, 0, maxWaitMs)
+	waitMs, err := queryNumber(query, "wait_ms", 0, 0, maxWaitMs)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (f *face) events(w http.ResponseWriter, r *http.Request) error {
 	list := eventList{RunID: shown, Events: []numberedEvent{}, NextCursor: after}
 	var more bool
 	enough := func() bool {
-		for _, one := range s.take() {
+		for _, one := range s.takeFrames() {
 			switch {
 			case one.seq <= after:
 			case int64(len(list.Events)) == limit:
@@ -77,10 +77,10 @@ func (f *face) events(w http.ResponseWriter, r *http.Request) error {
 		}
 		return s.finished || int64(len(list.Events)) == limit
 	}
-	err = f.advance(r.Context(), s, enough)
+	err = f.readLog(r.Context(), s, enough)
 	if err == nil && !enough() && len(list.Events) == 0 && waitMs > 0 {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // see respondLast
-		err = f.hold(r.Context(), s, time.Duration(waitMs)*time.Millisecond, func() bool { return enough() || len(list.Events) > 0 })
+		err = f.awaitSegment(r.Context(), s, time.Duration(waitMs)*time.Millisecond, func() bool { return enough() || len(list.Events) > 0 })
 	}
 	if err != nil {
 		return err
@@ -89,8 +89,8 @@ func (f *face) events(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, list)
 }
 
-// segmentFrom folds the log up to where a segment begins. Whom its caller took for the
-// parent is not in the log; it is nearly always the resume before it.
+// segmentFrom folds the log up to where a segment begins. Its parent is not in the log;
+// the resume before it is shown, which it nearly always is.
 func (f *face) segmentFrom(r *http.Request, id segmentID, record *model.RunRecord) (*segment, error) {
 	if id.after == 0 {
 		return segmentOf(id, record), nil
@@ -100,16 +100,16 @@ func (f *face) segmentFrom(r *http.Request, id segmentID, record *model.RunRecor
 		return nil, err
 	}
 	parent := segmentID{runID: id.runID, after: log.decided}
-	if id.mark == "" && log.decided == log.at {
-		parent.after = log.before
+	if id.suffix == "" && log.decided == log.lastEventID {
+		parent.after = log.decidedBefore
 	}
 	s := &segment{id: id, parentID: parent.String(), agentID: record.Run.AgentID, log: *log}
 	s.begin()
 	return s, nil
 }
 
-// number reads a number of the query and brings it into its bounds.
-func number(query url.Values, name string, otherwise, least, most int64) (int64, error) {
+// queryNumber reads a number of the query and clamps it to its bounds. Errors: 422.
+func queryNumber(query url.Values, name string, otherwise, least, most int64) (int64, error) {
 	if !query.Has(name) {
 		return otherwise, nil
 	}
@@ -124,13 +124,12 @@ type notFoundBody struct {
 	Error string `json:"error"`
 }
 
-// cancel ends a run, whether it is worked on or waits.
+// cancel ends a run, running or waiting (docs/spec/timbal.md#cancel-a-run).
 func (f *face) cancel(w http.ResponseWriter, r *http.Request) error {
-	actor, err := wire.Actor(r.Header)
+	actor, err := f.Actor(r)
 	if err != nil {
 		return err
 	}
-	actor.Via = via
 	id, _, err := f.find(r.Context(), wire.PathID(r, "run_id"))
 	var reply runs.Reply
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
@@ -14,29 +15,29 @@ import (
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
-// RunIDHeader tells the id of the run that a reply shows.
+// RunIDHeader carries the id of the segment that a reply shows.
 const RunIDHeader = "X-Run-Id"
 
 // stream starts a run, or goes on with one, and shows it until it waits or ends.
 func (f *face) stream(w http.ResponseWriter, r *http.Request) error {
-	return f.begin(w, r, f.Streams.Join, func(s *segment, place *stream.Subscription) error {
-		f.show(w, r, s, place)
+	return f.serveSegment(w, r, f.Streams.Join, func(s *segment, place *stream.Subscription) error {
+		f.streamSegment(w, r, s, place)
 		return nil
 	})
 }
 
-// run is stream for a caller who wants the last event only. However long it takes: the
-// caller says when it is enough by going away, which does not stop the run.
+// run is stream for a caller who wants the last event only. The reply is held without a
+// limit; a caller that disconnects does not stop the run.
 func (f *face) run(w http.ResponseWriter, r *http.Request) error {
 	none := func(string) (*stream.Subscription, error) { return nil, nil }
-	return f.begin(w, r, none, func(s *segment, _ *stream.Subscription) error {
+	return f.serveSegment(w, r, none, func(s *segment, _ *stream.Subscription) error {
 		return f.respondLast(w, r, s)
 	})
 }
 
-// begin reads the call and makes the segment that is shown. Whoever follows joins the
-// session before anything is decided in it: a run that could not be shown is not made.
-func (f *face) begin(w http.ResponseWriter, r *http.Request, join func(string) (*stream.Subscription, error),
+// serveSegment reads the call and makes the segment that is shown. The session is joined
+// before anything is decided in it, so that no run is created that could not be shown.
+func (f *face) serveSegment(w http.ResponseWriter, r *http.Request, join func(string) (*stream.Subscription, error),
 	show func(*segment, *stream.Subscription) error,
 ) error {
 	given, err := f.readCall(w, r)
@@ -51,11 +52,10 @@ func (f *face) begin(w http.ResponseWriter, r *http.Request, join func(string) (
 	if err != nil {
 		return err
 	}
-	actor, err := wire.Actor(r.Header)
+	actor, err := f.Actor(r)
 	if err != nil {
 		return err
 	}
-	actor.Via = via
 
 	var going *resumption
 	sessionID := runs.NewID(runs.PrefixSession)
@@ -101,43 +101,43 @@ func (f *face) begin(w http.ResponseWriter, r *http.Request, join func(string) (
 	return show(s, place)
 }
 
-// show writes the segment as it grows. What goes wrong from here on ends the stream;
-// the run goes on, and /runs/{run_id}/events has the rest.
-func (f *face) show(w http.ResponseWriter, r *http.Request, s *segment, place *stream.Subscription) {
+// streamSegment writes the segment as it grows. A failure ends the stream; the run goes
+// on, and /runs/{run_id}/events has the rest.
+func (f *face) streamSegment(w http.ResponseWriter, r *http.Request, s *segment, place *stream.Subscription) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	to := &sink{face: f, ctx: ctx, segment: s, out: stream.Begin(w, "text/event-stream", f.StreamWriteTimeout)}
 	if to.flush() != nil || s.finished {
 		return
 	}
-	place.Deliver(ctx, stream.From{RunID: s.id.runID, Cursor: s.log.at}, to)
-	if to.err != nil && ctx.Err() == nil {
-		f.report(r, to.err)
+	place.Deliver(ctx, stream.From{RunID: s.id.runID, Cursor: s.log.lastEventID}, to)
+	if to.err != nil {
+		f.Report(r, to.err)
 	}
 }
 
 // errFinished ends a stream whose segment has ended.
 var errFinished = errors.New("the segment has ended")
 
-// sink writes what the events of the session make of a segment.
+// sink writes the frames of a segment as the events of the session come.
 type sink struct {
 	face    *face
 	ctx     context.Context //nolint:containedctx // it lives as long as the one call that it is for
 	segment *segment
 	out     *stream.Writer
-	// err is what went wrong on our side.
+	// err is a failure of the service, as opposed to the reader's leaving.
 	err error
 }
 
 // Events implements stream.Sink.
 func (k *sink) Events(events []*model.Event) error {
 	for _, event := range events {
-		if k.err = k.segment.push(k.ctx, event, k.face); k.err != nil {
+		if k.err = k.segment.apply(k.ctx, event, k.face); k.err != nil {
 			return k.err
 		}
 	}
 	if k.segment.raising {
-		if k.err = k.face.look(k.ctx, k.segment); k.err != nil {
+		if k.err = k.face.readAhead(k.ctx, k.segment); k.err != nil {
 			return k.err
 		}
 	}
@@ -155,18 +155,15 @@ func (k *sink) Events(events []*model.Event) error {
 
 // Silence implements stream.Sink.
 func (k *sink) Silence() error {
-	if _, err := k.out.Write([]byte(": keepalive\n\n")); err != nil {
+	if _, err := k.out.Write([]byte(kit.KeepAlive)); err != nil {
 		return err
 	}
 	return k.out.Flush()
 }
 
 func (k *sink) flush() error {
-	for _, one := range k.segment.take() {
-		text := make([]byte, 0, len(one.data)+len("id: 0000\ndata: \n\n"))
-		text = strconv.AppendInt(append(text, "id: "...), one.seq, 10)
-		text = append(append(append(text, "\ndata: "...), one.data...), "\n\n"...)
-		if _, err := k.out.Write(text); err != nil {
+	for _, one := range k.segment.takeFrames() {
+		if _, err := k.out.Write(kit.AppendFrame(nil, "id: "+strconv.FormatInt(one.seq, 10), one.data)); err != nil {
 			return err
 		}
 	}
@@ -177,14 +174,14 @@ func (k *sink) flush() error {
 func (f *face) respondLast(w http.ResponseWriter, r *http.Request, s *segment) error {
 	var last frame
 	keep := func() bool {
-		if frames := s.take(); len(frames) > 0 {
+		if frames := s.takeFrames(); len(frames) > 0 {
 			last = frames[len(frames)-1]
 		}
 		return s.finished
 	}
 	// The bound on how long a request may take to arrive says nothing about its answer.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	if err := f.hold(r.Context(), s, 0, keep); err != nil {
+	if err := f.awaitSegment(r.Context(), s, 0, keep); err != nil {
 		return err
 	}
 	if !s.finished {
@@ -193,9 +190,9 @@ func (f *face) respondLast(w http.ResponseWriter, r *http.Request, s *segment) e
 	return wire.Respond(w, r, http.StatusOK, last.data)
 }
 
-// hold takes in what happens until it is enough, for at most wait (0: for as long as it
-// takes), or until the service goes away. Running out of time is no error.
-func (f *face) hold(ctx context.Context, s *segment, wait time.Duration, enough func() bool) error {
+// awaitSegment reads the log as it grows until enough reports true, for at most wait (0
+// for no limit), or until the service drains. Running out of time is no error.
+func (f *face) awaitSegment(ctx context.Context, s *segment, wait time.Duration, enough func() bool) error {
 	record, err := f.Store.Run(ctx, s.id.runID)
 	if err != nil {
 		return err
@@ -211,7 +208,7 @@ func (f *face) hold(ctx context.Context, s *segment, wait time.Duration, enough 
 	defer cancel()
 	defer context.AfterFunc(f.Draining, cancel)()
 	err = watch.Until(held, changes, f.PollInterval, func(ctx context.Context) (bool, error) {
-		if err := f.advance(ctx, s, enough); err != nil {
+		if err := f.readLog(ctx, s, enough); err != nil {
 			return false, err
 		}
 		return enough(), nil

@@ -5,14 +5,15 @@ import (
 	"fmt"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// asked is an entry of a resume map together with what it answers.
-type asked struct {
-	entry
+// resumeEntry is an entry of a resume map together with what it answers.
+type resumeEntry struct {
+	id    string
+	value api.JSON
 
 	request *model.Request
 	// approval or question is the request as it is shown.
@@ -20,61 +21,52 @@ type asked struct {
 	question *api.UserQuestionRequest
 	// one is the structured question that is answered, questionID its id; nil for an
 	// approval, a typed question, and a cancel.
-	one        *api.UserQuestion
+	structured *api.UserQuestion
 	questionID string
 	// cancels says that the entry cancels the run.
-	cancels bool
-	reason  string
+	cancelsRun bool
+	reason     string
 }
 
 // readResume finds what the entries of a resume map answer. What is no request of the
-// run is ignored with a warning (contracts/timbal.md 4.4, 8), and so is what the parent
-// knows to be answered: the original wants such answers again, and this service does not
-// (7.4, 9).
-func (f *face) readResume(ctx context.Context, id segmentID, record *model.RunRecord, resume []entry) (all []*asked, warnings []string, err error) {
+// run is ignored with a warning, and so is what was answered before the parent began,
+// because clients send such answers again (docs/spec/timbal.md#partial-resume).
+func (f *face) readResume(ctx context.Context, id segmentID, record *model.RunRecord, resume kit.Object) (all []*resumeEntry, warnings []string, err error) {
 	for _, e := range resume {
-		one := &asked{entry: e}
-		// A bad cancel is refused whatever it is about (decisions.md 23).
-		if one.reason, one.cancels, err = readCancel(e); err != nil {
+		one := &resumeEntry{id: e.Name, value: e.Value}
+		// A cancel that does not fit is refused whatever it is about.
+		if one.reason, one.cancelsRun, err = readCancel(e.Value); err != nil {
 			return nil, nil, err
 		}
-		handle, questionID := splitWaitID(e.id)
+		handle, questionID := splitWaitID(e.Name)
 		if one.request, err = f.requestOf(ctx, record, handle); err != nil {
 			return nil, nil, err
 		}
-		if !one.understood(questionID) {
-			warnings = append(warnings, fmt.Sprintf("resume id %s is unknown to this run and was ignored", wire.Shown(e.id)))
+		if !one.resolveID(questionID) {
+			warnings = append(warnings, fmt.Sprintf("resume id %s is unknown to this run and was ignored", wire.Shown(e.Name)))
 			continue
 		}
 		all = append(all, one)
 	}
-	return f.withoutKnown(ctx, id, all, warnings)
+	return f.dropKnown(ctx, id, all, warnings)
 }
 
-// requestOf returns the request of a run by its handle; nil when there is none.
+// requestOf returns the request of a run by its handle, nil when there is none.
 func (f *face) requestOf(ctx context.Context, record *model.RunRecord, handle string) (*model.Request, error) {
 	for i := range record.Requests {
 		if record.Requests[i].Handle == handle {
 			return &record.Requests[i], nil
 		}
 	}
-	if !refusal.ValidID(handle) {
-		return nil, nil
-	}
-	found, err := f.Store.RequestByHandle(ctx, handle)
-	switch {
-	case refusal.CodeOf(err) == api.CodeRequestNotFound:
-		return nil, nil
-	case err != nil:
+	request, err := f.FindRequest(ctx, handle)
+	if request == nil || request.RunID != record.Run.RunID {
 		return nil, err
-	case found.Request.RunID != record.Run.RunID:
-		return nil, nil
 	}
-	return &found.Request, nil
+	return request, nil
 }
 
 // shownID is the id under which the wait is shown that the entry answers.
-func (a *asked) shownID() string {
+func (a *resumeEntry) shownID() string {
 	if a.question != nil && len(a.question.Questions) > 1 {
 		return a.request.Handle + ":" + a.questionID
 	}
@@ -82,7 +74,7 @@ func (a *asked) shownID() string {
 }
 
 // understood fills in what an id names, and reports whether it is one that is shown.
-func (a *asked) understood(questionID string) bool {
+func (a *resumeEntry) resolveID(questionID string) bool {
 	if a.request == nil || a.request.Kind == model.KindClarification {
 		return false
 	}
@@ -95,13 +87,13 @@ func (a *asked) understood(questionID string) bool {
 	a.question = &question
 	if a.id == a.request.Handle {
 		if len(question.Questions) == 1 {
-			a.one, a.questionID = &question.Questions[0], question.Questions[0].ID
+			a.structured, a.questionID = &question.Questions[0], question.Questions[0].ID
 		}
-		return len(question.Questions) <= 1 || a.cancels
+		return len(question.Questions) <= 1 || a.cancelsRun
 	}
 	for i := range question.Questions {
 		if question.Questions[i].ID == questionID {
-			a.one, a.questionID = &question.Questions[i], questionID
+			a.structured, a.questionID = &question.Questions[i], questionID
 			return true
 		}
 	}
@@ -109,7 +101,7 @@ func (a *asked) understood(questionID string) bool {
 }
 
 // withoutKnown leaves out what was answered before the parent began.
-func (f *face) withoutKnown(ctx context.Context, id segmentID, all []*asked, warnings []string) ([]*asked, []string, error) {
+func (f *face) dropKnown(ctx context.Context, id segmentID, all []*resumeEntry, warnings []string) ([]*resumeEntry, []string, error) {
 	if id.after == 0 {
 		return all, warnings, nil
 	}
@@ -140,7 +132,7 @@ func (f *face) withoutKnown(ctx context.Context, id segmentID, all []*asked, war
 func (f *face) historyUntil(ctx context.Context, runID string, last func(*model.Event) bool) (*history, error) {
 	h := newHistory()
 	for {
-		events, err := f.Store.RunEvents(ctx, runID, h.at, readAtOnce)
+		events, err := f.Store.RunEvents(ctx, runID, h.lastEventID, pageSize)
 		if err != nil {
 			return nil, err
 		}
@@ -152,7 +144,7 @@ func (f *face) historyUntil(ctx context.Context, runID string, last func(*model.
 				return &h, nil
 			}
 		}
-		if len(events) < readAtOnce {
+		if len(events) < pageSize {
 			return &h, nil
 		}
 	}

@@ -7,14 +7,14 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// passThrough shows what a worker appended: a delta as DELTA, anything else under its
-// own type in upper case, with all its members. What the service itself writes about a
-// run is not shown.
-func (s *segment) passThrough(event *model.Event) {
+// addWorkerEvent shows what a worker appended (docs/spec/timbal.md#worker-events): a
+// delta as DELTA, anything else under its type in upper case, with all its members. What
+// the service itself writes about a run is not shown.
+func (s *segment) addWorkerEvent(event *model.Event) {
 	if event.Type == api.EventOutput {
 		s.addText(event)
 		return
@@ -23,21 +23,21 @@ func (s *segment) passThrough(event *model.Event) {
 		return
 	}
 	name := strings.ToUpper(string(event.Type))
-	members := membersOf(event.Body)
+	members := kit.ObjectOf(event.Body)
 	switch name {
 	case typeDelta:
 		members = withItem(event, members)
 	case typeStart, typeOutput, typeApproval, typeInteraction:
 		// A worker's event must not be taken for one of the service's: a prompt that is
 		// none, or an end.
-		custom := encoded(struct {
+		custom := kit.Encode(struct {
 			ID   string   `json:"id"`
 			Type string   `json:"type"`
 			Data api.JSON `json:"data"`
 		}{eventID(event), "custom", event.Body})
-		name, members = typeDelta, []entry{{"item", custom}}
+		name, members = typeDelta, kit.Object{{Name: "item", Value: custom}}
 	}
-	s.addDocument(s.dressed(name, members))
+	s.addDocument(s.withHeader(name, members))
 }
 
 // ownType reports whether the service writes events of that type.
@@ -58,11 +58,11 @@ func (s *segment) addText(event *model.Event) {
 	var body struct {
 		Output api.OutputRecord `json:"output"`
 	}
-	if readLogged(event, &body) != nil {
+	if kit.DecodeEvent(event, &body) != nil {
 		return
 	}
-	item := encoded(textItem{eventID(event), "text", body.Output.Content, body.Output.Parts})
-	s.addDocument(s.dressed(typeDelta, []entry{{"item", item}}))
+	item := kit.Encode(textItem{eventID(event), "text", body.Output.Content, body.Output.Parts})
+	s.addDocument(s.withHeader(typeDelta, kit.Object{{Name: "item", Value: item}}))
 }
 
 type textItem struct {
@@ -80,41 +80,41 @@ type textDeltaItem struct {
 
 // withItem gives a delta of text the item in which clients look for it, when the worker
 // has given none.
-func withItem(event *model.Event, members []entry) []entry {
+func withItem(event *model.Event, members kit.Object) kit.Object {
 	text, found := "", false
 	for _, member := range members {
 		switch {
-		case member.id == "item":
+		case member.Name == "item":
 			return members
-		case member.id == "text" && json.Unmarshal(member.value, &text) == nil:
+		case member.Name == "text" && json.Unmarshal(member.Value, &text) == nil:
 			found = true
 		}
 	}
 	if !found {
 		return members
 	}
-	return append(members, entry{"item", encoded(textDeltaItem{eventID(event), "text_delta", text})})
+	return append(members, kit.Member{Name: "item", Value: kit.Encode(textDeltaItem{eventID(event), "text_delta", text})})
 }
 
-// dressed puts the members that all events have around a worker's. A worker may name
-// the path and the call, and nothing else of them.
-func (s *segment) dressed(name string, members []entry) api.JSON {
+// withHeader puts the members that all events have before a worker's. Of those a worker
+// may name the path and the calls only.
+func (s *segment) withHeader(name string, members kit.Object) api.JSON {
 	head := s.header(name)
-	var own []entry
+	var own kit.Object
 	for _, member := range members {
 		var text *string
-		switch member.id {
+		switch member.Name {
 		case "type", "run_id", "parent_run_id":
 			continue
 		case "path", "call_id", "parent_call_id":
-			if json.Unmarshal(member.value, &text) != nil {
+			if json.Unmarshal(member.Value, &text) != nil {
 				continue
 			}
 			switch {
-			case member.id == "parent_call_id":
+			case member.Name == "parent_call_id":
 				head.ParentCallID = text
 			case text == nil:
-			case member.id == "path":
+			case member.Name == "path":
 				head.Path = *text
 			default:
 				head.CallID = *text
@@ -123,11 +123,7 @@ func (s *segment) dressed(name string, members []entry) api.JSON {
 			own = append(own, member)
 		}
 	}
-	object := objectOf(append(membersOf(encoded(head)), own...))
-	if compact, err := document.Compact(object); err == nil {
-		return compact
-	}
-	return object
+	return encodeRaw(append(kit.ObjectOf(kit.Encode(head)), own...))
 }
 
 func eventID(event *model.Event) string { return strconv.FormatInt(event.EventID, 10) }

@@ -12,8 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// via is how a resolution that was made here is recorded.
-const via = "timbal"
+// Via is how a decision that was made here is recorded.
+const Via = "timbal"
 
 // Options are the settings of the dialect.
 type Options struct {
@@ -22,25 +22,28 @@ type Options struct {
 	DefaultAgentID string
 }
 
-// face is the dialect with what it works with.
+// face serves the routes.
 type face struct {
-	kit.Services
-
+	kit.Face
 	agentID string
 }
 
-// New returns the dialect's routes: /stream, /run, /runs/{run_id}/events,
-// /cancel/{run_id} and /healthcheck, all of them also below /agents/{agent_id}. The
-// agent matters only to what starts a run.
+// New returns the dialect, to be mounted beside /v1. Every route is also below
+// /agents/{agent_id}; the agent matters only to what starts a run.
 func New(options Options) kit.Mount {
 	return func(router chi.Router, services kit.Services) {
-		f := &face{Services: services, agentID: cmp.Or(options.DefaultAgentID, model.DefaultAgentID)}
+		f := &face{
+			Face:    kit.Face{Services: services, Via: Via, Refuse: refusalOf},
+			agentID: cmp.Or(options.DefaultAgentID, model.DefaultAgentID),
+		}
 		for _, prefix := range []string{"", "/agents/{agent_id}"} {
-			router.Method(http.MethodPost, prefix+"/stream", f.handler(f.stream))
-			router.Method(http.MethodPost, prefix+"/run", f.handler(f.run))
-			router.Method(http.MethodGet, prefix+"/runs/{run_id}/events", f.handler(f.events))
-			router.Method(http.MethodPost, prefix+"/cancel/{run_id}", f.handler(f.cancel))
-			router.Method(http.MethodGet, prefix+"/healthcheck", f.handler(f.healthcheck))
+			f.Routes(router, []kit.Route{
+				{Methods: kit.PostOnly, Path: prefix + "/stream", Handle: f.stream},
+				{Methods: kit.PostOnly, Path: prefix + "/run", Handle: f.run},
+				{Methods: kit.GetOnly, Path: prefix + "/runs/{run_id}/events", Handle: f.events},
+				{Methods: kit.PostOnly, Path: prefix + "/cancel/{run_id}", Handle: f.cancel},
+				{Methods: kit.GetOnly, Path: prefix + "/healthcheck", Handle: f.healthcheck},
+			})
 		}
 	}
 }
@@ -50,7 +53,8 @@ func (f *face) healthcheck(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// agentOf returns the agent that the path names, or the default.
+// agentOf returns the agent that the path names, or the default. Errors: 422 for an id
+// that no agent can have.
 func (f *face) agentOf(r *http.Request) (string, error) {
 	agentID := wire.PathID(r, "agent_id")
 	if agentID == "" {

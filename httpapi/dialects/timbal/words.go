@@ -1,14 +1,15 @@
 package timbal
 
 import (
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	"fmt"
+	"net/http"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 )
 
-// The types of the events that a stream has of the service's own (contracts/timbal.md
-// 4.3). What workers append is passed through beside them.
+// The types of the service's own events (docs/spec/timbal.md#events). What workers append
+// is passed through beside them.
 const (
 	typeStart       = "START"
 	typeDelta       = "DELTA"
@@ -39,7 +40,7 @@ const (
 	messageClaimed          = "Approval was already claimed by another resume run."
 )
 
-// runnableTool is the type of all that asks. The service knows nothing of what it is.
+// runnableTool is the type of whatever asks: the service knows no other.
 const runnableTool = "Tool"
 
 // Kinds of interactions.
@@ -50,9 +51,9 @@ const (
 	kindInput = "input"
 )
 
-// Every member is always there, null when it has no value. Only metadata of an
-// INTERACTION is not: the original has none, and it tells what was wrong with the
-// answer before (decisions.md 6).
+// Every member is always there, null when it has no value. Only the metadata of an
+// INTERACTION is absent unless it says what was wrong with the answer before
+// (docs/spec/timbal.md#refused-value).
 type (
 	header struct {
 		Type         string  `json:"type"`
@@ -143,17 +144,6 @@ type (
 
 var emptyObject = api.JSON("{}")
 
-// encoding writes what the domain holds; see package wire.
-var encoding = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-
-// orNull is a text that is null when it is empty.
-func orNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
-
 // orEmpty is a document that is an empty object when it is absent.
 func orEmpty(document api.JSON) api.JSON {
 	if document == nil {
@@ -162,11 +152,24 @@ func orEmpty(document api.JSON) api.JSON {
 	return document
 }
 
-// document encodes a value that always has a JSON form.
-func encoded(value any) api.JSON {
-	text, err := json.Marshal(value, encoding)
-	if err != nil {
-		panic("timbal: a document has no JSON form: " + err.Error())
-	}
-	return text
+func statusOf(code, reason, message string) status {
+	return status{code, kit.OrNull(reason), kit.OrNull(message)}
+}
+
+// detailBody is the body of every refusal.
+type detailBody struct {
+	Detail string `json:"detail"`
+}
+
+func refuse(status int, format string, args ...any) error {
+	return &kit.Error{Status: status, Body: detailBody{fmt.Sprintf(format, args...)}}
+}
+
+func unprocessable(format string, args ...any) error {
+	return refuse(http.StatusUnprocessableEntity, format, args...)
+}
+
+// refusalOf gives an error its status on /v1.
+func refusalOf(err error) *kit.Error {
+	return kit.Refusal(err, func(detail string) any { return detailBody{detail} })
 }

@@ -5,37 +5,38 @@ import (
 	"context"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // readAtOnce is how many events are read from the store at once.
-const readAtOnce = 500
+const pageSize = 500
 
-// advance takes in what the log has by now. enough stops it earlier.
-func (f *face) advance(ctx context.Context, s *segment, enough func() bool) error {
+// readLog folds the log up to its end, or until enough reports true.
+func (f *face) readLog(ctx context.Context, s *segment, enough func() bool) error {
 	for !s.ended && !enough() {
-		events, err := f.Store.RunEvents(ctx, s.id.runID, s.log.at, readAtOnce)
+		events, err := f.Store.RunEvents(ctx, s.id.runID, s.log.lastEventID, pageSize)
 		if err != nil {
 			return err
 		}
 		for i := range events {
-			if err := s.push(ctx, &events[i], f); err != nil {
+			if err := s.apply(ctx, &events[i], f); err != nil {
 				return err
 			}
 		}
-		if len(events) < readAtOnce {
-			s.quiet()
+		if len(events) < pageSize {
+			s.endRaising()
 			break
 		}
 	}
 	return f.finish(ctx, s)
 }
 
-// look is advance for a reader who is handed the events as they come: it reads on only
-// when it is not clear whether all that was raised together has been seen. The
-// suspension was committed as a whole, so what belongs to it is there.
-func (f *face) look(ctx context.Context, s *segment) error {
-	return f.advance(ctx, s, func() bool { return !s.raising })
+// readAhead is readLog for a reader that is handed the events as they come: it reads on
+// only while it is not clear whether all that was raised together has been seen. A
+// suspension is committed as a whole, so the rest of it is there.
+func (f *face) readAhead(ctx context.Context, s *segment) error {
+	return f.readLog(ctx, s, func() bool { return !s.raising })
 }
 
 // sameSuspension implements suspensions.
@@ -60,9 +61,9 @@ func (f *face) finish(ctx context.Context, s *segment) error {
 	if err != nil {
 		return err
 	}
-	output := outputEvent{Input: record.Run.Input, T0: s.startedAtMs, T1: s.log.atMs}
+	output := outputEvent{Input: record.Run.Input, T0: s.startedAtMs, T1: s.log.lastEventMs}
 	if s.log.end != nil {
-		s.over(&record.Run, &output)
+		s.endOutput(&record.Run, &output)
 	} else {
 		output.Status, output.Output = s.log.open[0].paused()
 	}
@@ -75,24 +76,24 @@ func (s *segment) addOutput(output *outputEvent) {
 	output.header = s.header(typeOutput)
 	output.Usage, output.Metadata = emptyObject, emptyObject
 	if len(s.warnings) > 0 {
-		output.Metadata = encoded(map[string][]string{"warnings": s.warnings})
+		output.Metadata = kit.Encode(map[string][]string{"warnings": s.warnings})
 	}
 	s.add(output)
 	s.ended, s.finished = true, true
 }
 
-// over fills in how the run ended.
-func (s *segment) over(run *model.Run, output *outputEvent) {
+// endOutput fills in how the run ended.
+func (s *segment) endOutput(run *model.Run, output *outputEvent) {
 	//exhaustive:ignore
 	switch s.log.end.Type {
 	case api.EventCompleted:
 		output.Status, output.Output = statusOf(codeSuccess, reasonEndTurn, ""), run.Output
 	case api.EventFailed:
-		output.Status, output.Error = statusOf(codeError, "", run.Error), orNull(run.Error)
+		output.Status, output.Error = statusOf(codeError, "", run.Error), kit.OrNull(run.Error)
 	case api.EventInterrupted:
 		reason := s.reason()
 		output.Status = statusOf(codeCancelled, reasonInterrupted, reason)
-		output.Output = encoded(stoppedOutput{reasonInterrupted, orNull(reason)})
+		output.Output = kit.Encode(stoppedOutput{reasonInterrupted, kit.OrNull(reason)})
 	default:
 		output.Status, output.Output = s.cancelled()
 	}
@@ -111,9 +112,9 @@ func (s *segment) cancelled() (status, api.JSON) {
 func cancelledBy(stopped *stoppage) (status, api.JSON) {
 	made := statusOf(codeCancelled, reasonCancelled, cmp.Or(stopped.reason, messageCancelled))
 	if stopped.approvalID != "" {
-		return made, encoded(stoppedApprovalOutput{stopped.approvalID, reasonCancelled, orNull(stopped.reason)})
+		return made, kit.Encode(stoppedApprovalOutput{stopped.approvalID, reasonCancelled, kit.OrNull(stopped.reason)})
 	}
-	return made, encoded(stoppedOutput{reasonCancelled, orNull(stopped.reason)})
+	return made, kit.Encode(stoppedOutput{reasonCancelled, kit.OrNull(stopped.reason)})
 }
 
 // reason is the one that the event tells by which the run ended.
@@ -121,7 +122,7 @@ func (s *segment) reason() string {
 	var body struct {
 		Reason string `json:"reason"`
 	}
-	if readLogged(s.log.end, &body) != nil {
+	if kit.DecodeEvent(s.log.end, &body) != nil {
 		return ""
 	}
 	return body.Reason
