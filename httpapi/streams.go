@@ -75,7 +75,7 @@ func (s *Server) openSession(ctx context.Context, sessionID string, wanted resum
 	var begin opening
 	if wanted.given {
 		var head *model.Session
-		err := s.streams.Aside(func() (err error) {
+		err := s.streams.OnOwnStack(func() (err error) {
 			head, err = s.store.SessionHead(ctx, sessionID)
 			return err
 		})
@@ -107,7 +107,7 @@ type sessionSnapshot struct {
 // snapshotOf goes on when the caller leaves, because others wait for it too.
 func (s *Server) snapshotOf(ctx context.Context, sessionID string) (*sessionSnapshot, error) {
 	snapshot := &sessionSnapshot{}
-	err := s.streams.Aside(func() error {
+	err := s.streams.OnOwnStack(func() error {
 		record, err := s.store.Session(context.WithoutCancel(ctx), sessionID)
 		if err != nil {
 			return err
@@ -130,7 +130,7 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 	}
 	// The first read only tells whose feed to join; the snapshot is read after it.
 	var sessionID string
-	err = s.streams.Aside(func() error {
+	err = s.streams.OnOwnStack(func() error {
 		record, err := s.store.Run(r.Context(), runID)
 		if err == nil {
 			sessionID = record.Run.SessionID
@@ -147,7 +147,7 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 	defer subscription.Close()
 	var begin opening
 	var from stream.From
-	err = s.streams.Aside(func() (err error) {
+	err = s.streams.OnOwnStack(func() (err error) {
 		begin, from, err = s.openRun(r, runID, wanted)
 		return err
 	})

@@ -212,9 +212,9 @@ func (s *socket) fail(err error) error {
 	return errEnding
 }
 
-// Silence asks whether the client is still there, without waiting for its answer. One
+// KeepAlive asks whether the client is still there, without waiting for its answer. One
 // that does not answer in time loses the socket.
-func (s *socket) Silence() error {
+func (s *socket) KeepAlive() error {
 	if s.pinged.Swap(true) {
 		return nil
 	}

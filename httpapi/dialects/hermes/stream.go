@@ -175,7 +175,7 @@ func (s *subscriber) idle(ctx context.Context, changes *watch.Watch) error {
 		case <-signal:
 		case <-poll:
 		case <-comment.C:
-			if err := s.Silence(); err != nil {
+			if err := s.KeepAlive(); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -221,8 +221,8 @@ func (s *subscriber) Events(events []*model.Event) error {
 	return s.change(now)
 }
 
-// Silence implements [stream.Sink].
-func (s *subscriber) Silence() error {
+// KeepAlive implements [stream.Sink].
+func (s *subscriber) KeepAlive() error {
 	_, err := s.out.Write(keepAlive)
 	return s.flush(err)
 }
@@ -234,7 +234,7 @@ func (s *subscriber) remind() error {
 	if now().Sub(s.written) < s.face.services.KeepAlive/part {
 		return nil
 	}
-	return s.Silence()
+	return s.KeepAlive()
 }
 
 // change shows a queue that is not as the reader saw it last.

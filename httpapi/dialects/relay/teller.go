@@ -66,8 +66,8 @@ func (t *teller) connect() error {
 	return t.flush()
 }
 
-// Silence implements stream.Sink.
-func (t *teller) Silence() error {
+// KeepAlive implements stream.Sink.
+func (t *teller) KeepAlive() error {
 	t.text = append(t.text, keepAlive...)
 	return t.flush()
 }

@@ -98,7 +98,7 @@ func TestAClientThatTakesNothingHasLeft(t *testing.T) {
 	_, err = f.liveChat(t.Context(), "s")
 	require.NoError(t, err)
 
-	require.ErrorIs(t, told.Silence(), errGone)
+	require.ErrorIs(t, told.KeepAlive(), errGone)
 	f.leave(t.Context(), chat, told)
 	_, err = f.liveChat(t.Context(), "s")
 	require.ErrorIs(t, err, errUnknownSession)
