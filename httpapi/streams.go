@@ -85,7 +85,7 @@ func (s *Server) openSession(ctx context.Context, sessionID string, wanted resum
 	var begin opening
 	if wanted.given {
 		var head *model.Session
-		err := s.streams.Aside(func() (err error) {
+		err := s.streams.OnOwnStack(func() (err error) {
 			head, err = s.store.SessionHead(ctx, sessionID)
 			return err
 		})
@@ -117,7 +117,7 @@ type sessionSnapshot struct {
 // snapshotOf ignores the end of the context, because other streams wait for it too.
 func (s *Server) snapshotOf(ctx context.Context, sessionID string) (*sessionSnapshot, error) {
 	snapshot := &sessionSnapshot{}
-	err := s.streams.Aside(func() error {
+	err := s.streams.OnOwnStack(func() error {
 		record, err := s.store.Session(context.WithoutCancel(ctx), sessionID)
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 	}
 	// The first read only finds the feed to join; the snapshot is read after that.
 	var sessionID string
-	err = s.streams.Aside(func() error {
+	err = s.streams.OnOwnStack(func() error {
 		record, err := s.store.Run(r.Context(), runID)
 		if err == nil {
 			sessionID = record.Run.SessionID
@@ -151,7 +151,7 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.serveStream(w, r, sessionID, func() (begin opening, from stream.From, err error) {
-		err = s.streams.Aside(func() (err error) {
+		err = s.streams.OnOwnStack(func() (err error) {
 			begin, from, err = s.openRun(r, runID, wanted)
 			return err
 		})
