@@ -212,7 +212,7 @@ func (r *race) requireLosers(t *testing.T, all bool) {
 			got, err := face.Decide(rig.Soon(t), r.Service, r.prompt, what, As("loser"))
 			require.NoError(t, err)
 			if _, native := face.(Native); native && r.repeats(what, before) {
-				// The one answer that may come twice (kheish.md 1.6.3).
+				// The one answer that may come twice.
 				require.True(t, face.Took(got), "%s", got.Body)
 				continue
 			}
