@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
@@ -68,7 +68,7 @@ type Options struct {
 	// MaxRuleAge caps how long a standing rule may hold; 0 for no cap.
 	MaxRuleAge time.Duration
 	// Dialects are the foreign wire contracts that are served beside /v1.
-	Dialects []dialects.Mount
+	Dialects []kit.Mount
 }
 
 // Server is the native API. It holds no state of its own besides whether it is
@@ -117,7 +117,7 @@ func New(options Options) *Server {
 	guard := wire.Guard{Hosts: options.Hosts, Origins: options.Origins}
 	routes := server.Routes()
 	for _, mount := range options.Dialects {
-		mount(routes, dialects.Services{
+		mount(routes, kit.Services{
 			Store: options.Store, Watches: options.Hub, Streams: server.streams, Logger: logger, Draining: draining,
 			PollInterval: server.pollInterval, KeepAlive: cmp.Or(options.KeepAlive, stream.DefaultKeepAlive),
 			StreamWriteTimeout: server.streamWrites, MaxRuleAgeMs: server.maxRuleAgeMs,

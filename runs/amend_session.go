@@ -6,14 +6,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// AmendSession merges members into a session's metadata; a member that is null is
-// taken out.
+// AmendSession merges members into a session's metadata. A null removes a member; any other
+// value replaces it whole.
 //
-// Reply: Session, Existing when nothing changed. Errors: session_not_found,
-// invalid_request.
+// Reply: Session; Existing when nothing changes. Errors: session_not_found; invalid_request,
+// also when the metadata would grow beyond MaxMetadataBytes.
 type AmendSession struct {
 	SessionID string
-	Metadata  api.JSON // an object
+	Metadata  api.JSON // a JSON object
 }
 
 // Needs implements Command.

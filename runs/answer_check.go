@@ -8,16 +8,16 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// prepare leaves out a null that cannot be the answer: beside a decline or answers it
-// reads as absent. One that stands alone is told by the question.
+// prepare makes a null value absent beside a decline or answers. A null that stands alone may
+// be the answer; only the question's schema tells.
 func (u *QuestionAnswer) prepare() {
 	if !u.Verbatim && (u.Declined || len(u.Answers) > 0) {
 		document.AbsentNull(&u.Value)
 	}
 }
 
-// check checks what can be checked without the question; at is where the answer
-// stands in the caller's body.
+// check adds the faults that are found without the question. The pointer at is the place of the
+// answer in the caller's body.
 func (u *QuestionAnswer) check(at string, faults *refusal.Faults) {
 	if u.RequestID == "" {
 		faults.Add(at+"/request_id", "is required")
@@ -25,10 +25,14 @@ func (u *QuestionAnswer) check(at string, faults *refusal.Faults) {
 	faults.Text(at+"/justification", u.Justification, api.MaxTextLength)
 }
 
-// checkAnswer checks an answer against its question in the order of kheish.md 1.6
-// step 7, and returns what is to be recorded; at is where the answer stands in the
-// caller's body.
-func checkAnswer(question api.UserQuestionRequest, given QuestionAnswer, at string) (api.Resolution, error) {
+// schemaMatch returns the faults of a value against a JSON Schema, or ErrUnchecked. The pointer
+// is the place of the value in the caller's body.
+type schemaMatch func(schema, value api.JSON, pointer string) ([]api.Fault, error)
+
+// checkAnswer checks an answer against its question (docs/spec/v1.md#order-for-answers), and
+// returns the resolution to record, still without an actor. The pointer at is the place of the
+// answer in the caller's body.
+func checkAnswer(question api.UserQuestionRequest, given QuestionAnswer, at string, match schemaMatch) (api.Resolution, error) {
 	declined := given.Declined
 	resolution := api.Resolution{
 		Outcome: api.OutcomeAnswered, Declined: &declined, Justification: given.Justification,
@@ -43,7 +47,7 @@ func checkAnswer(question api.UserQuestionRequest, given QuestionAnswer, at stri
 	}
 	if question.ResponseSchema != nil || given.Verbatim {
 		resolution.Value = given.Value
-		return resolution, checkValue(question, given, at)
+		return resolution, checkValue(question, given, at, match)
 	}
 	if err := refuseValue(question, given, at); err != nil {
 		return api.Resolution{}, err
@@ -52,9 +56,9 @@ func checkAnswer(question api.UserQuestionRequest, given QuestionAnswer, at stri
 	return resolution, checkAnswers(question, given.Answers)
 }
 
-// checkValue checks one value, typed or verbatim. A null is the value where the schema
-// takes one, and else it is as if none was given.
-func checkValue(question api.UserQuestionRequest, given QuestionAnswer, at string) error {
+// checkValue checks the value of a typed or verbatim answer. A null is the answer when the
+// schema takes one, else it counts as absent.
+func checkValue(question api.UserQuestionRequest, given QuestionAnswer, at string, match schemaMatch) error {
 	typed := question.ResponseSchema != nil
 	switch {
 	case typed && len(given.Answers) > 0:
@@ -66,8 +70,10 @@ func checkValue(question api.UserQuestionRequest, given QuestionAnswer, at strin
 	case !typed:
 		return nil
 	}
-	faults := document.MatchSchema(question.ResponseSchema, given.Value, at+"/value")
+	faults, err := match(question.ResponseSchema, given.Value, at+"/value")
 	switch {
+	case err != nil:
+		return err
 	case len(faults) == 0:
 		return nil
 	case document.Kind(given.Value) == 'n' && !given.Verbatim:
@@ -80,7 +86,7 @@ func emptyValue(question api.UserQuestionRequest) *refusal.Error {
 	return refusal.New(api.CodeQuestionAnswerEmpty, "request %s requires a value", question.ID)
 }
 
-// refuseValue refuses a value for structured questions; null reads as absent.
+// refuseValue refuses a value for structured questions. A null reads as absent.
 func refuseValue(question api.UserQuestionRequest, given QuestionAnswer, at string) error {
 	if given.Value == nil || document.Kind(given.Value) == 'n' {
 		return nil
@@ -88,8 +94,8 @@ func refuseValue(question api.UserQuestionRequest, given QuestionAnswer, at stri
 	return refusal.Invalid(api.Fault{Pointer: at + "/value", Detail: "request " + question.ID + " takes answers, not a value"})
 }
 
-// byQuestion returns the answers by the questions that they are for, of which each
-// has at most one.
+// answersByQuestion returns the answers by question id. It returns question_duplicate_answer
+// when a question has two.
 func answersByQuestion(answers []api.UserQuestionAnswer) (map[string]*api.UserQuestionAnswer, error) {
 	byQuestion := make(map[string]*api.UserQuestionAnswer, len(answers))
 	for i := range answers {
@@ -102,6 +108,7 @@ func answersByQuestion(answers []api.UserQuestionAnswer) (map[string]*api.UserQu
 	return byQuestion, nil
 }
 
+// checkAnswers checks that each question has a valid answer, in the order of the questions.
 func checkAnswers(question api.UserQuestionRequest, answers []api.UserQuestionAnswer) error {
 	byQuestion, err := answersByQuestion(answers)
 	if err != nil {
@@ -126,6 +133,7 @@ func unknownAnswers() *refusal.Error {
 	return refusal.New(api.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions")
 }
 
+// checkAnswerTo checks the answer to one question: its options, and that it is not empty.
 func checkAnswerTo(asked api.UserQuestion, answer api.UserQuestionAnswer) error {
 	if !asked.MultiSelect && len(answer.SelectedOptionIDs) > 1 {
 		return refusal.New(api.CodeQuestionSingleSelect, "question %s allows only one option", asked.ID)
@@ -150,15 +158,15 @@ func checkAnswerTo(asked api.UserQuestion, answer api.UserQuestionAnswer) error 
 	return nil
 }
 
-// inParts reports whether a partial answer is kept: a decline goes before what was
-// kept, and one value has no parts.
+// inParts reports whether a partial answer is stored as a part. A decline, a typed value and a
+// verbatim value are always whole.
 func (u *QuestionAnswer) inParts(question api.UserQuestionRequest) bool {
 	return !u.Declined && !u.Verbatim && question.ResponseSchema == nil
 }
 
-// checkPart checks answers to some of the questions of an open request, and returns
-// all that there are now, in the order of the questions. Where two errors could be
-// told, it is the one that checkAnswers would tell.
+// checkPart checks answers to some questions of an open request, and returns these together
+// with the stored ones, in the order of the questions. When several errors apply, it returns
+// the one that checkAnswers would.
 func checkPart(question api.UserQuestionRequest, given QuestionAnswer, at string) ([]api.UserQuestionAnswer, error) {
 	if err := refuseValue(question, given, at); err != nil {
 		return nil, err

@@ -9,15 +9,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// AppendEvents adds a worker's events to the session's log.
+// AppendEvents appends a worker's events to the session's log (docs/spec/v1.md#append-events).
+// It counts as progress.
 //
-// Reply: LastEventID. Errors: run_not_found, lease_lost, run_state_conflict,
-// invalid_request.
+// Reply: LastEventID. Errors: run_not_found, lease_lost, run_state_conflict, invalid_request.
 type AppendEvents struct {
 	RunID string
 	Fence int64
-	// Events are objects with a "type" that the service does not write itself,
-	// except "output", which also becomes an output record.
+	// Events are 1 to MaxEventsPerCall JSON objects with a "type" that is not reserved for the
+	// service. An "output" also becomes an output record.
 	Events []api.JSON
 
 	parsed []appendedEvent
@@ -26,20 +26,20 @@ type AppendEvents struct {
 // Needs implements Command.
 func (c *AppendEvents) Needs() Needs { return Needs{RunID: c.RunID} }
 
-// appendedEvent is what the service reads of a worker's event.
+// appendedEvent has the members of a worker's event that the service reads.
 type appendedEvent struct {
 	Type    api.EventType `json:"type"`
 	Content *string       `json:"content"`
 	Parts   []api.JSON    `json:"parts"`
 }
 
-// reservedTypes are the events that only the service writes.
+// reservedTypes are the event types that only the service writes.
 var reservedTypes = map[api.EventType]bool{
 	api.EventAccepted: true, api.EventQueued: true, api.EventStarted: true,
 	api.EventWaitingForApproval: true, api.EventApprovalResolved: true,
 	api.EventWaitingForUserQuestion: true, api.EventUserQuestionResolved: true, api.EventUserQuestionAnswered: true,
 	api.EventCompleted: true, api.EventFailed: true, api.EventInterrupted: true, api.EventCancelled: true,
-	// Frames of streams that are no events.
+	// These are frames of streams and not events.
 	"snapshot": true, "stream_gap": true,
 	api.EventParentClarificationRequested: true, api.EventParentClarificationResolved: true,
 }

@@ -8,10 +8,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// CancelRun cancels a run. One that is over stays as it is. A parent clarification
-// completes with a declined answer.
+// CancelRun cancels a run and everything that is open on it (docs/spec/v1.md#cancel-a-run). A
+// parent clarification completes with a declined answer instead.
 //
-// Reply: Run, Existing. Errors: run_not_found, invalid_request.
+// Reply: Run; Existing when the run was terminal, which stays as it is. Errors: run_not_found,
+// invalid_request.
 type CancelRun struct {
 	RunID  string
 	Reason string

@@ -8,10 +8,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// CancelQuestion cancels an open question and with it the run. A parent clarification
-// completes with a declined answer.
+// CancelQuestion cancels an open question and with it the run
+// (docs/spec/v1.md#cancel-a-question). A parent clarification completes with a declined answer
+// instead.
 //
-// Reply: Run, or Replayed. Errors, in the order of kheish.md 1.8.
+// Reply: Run, or Replayed. Errors: invalid_request, invalid_idempotency_key, and those of
+// docs/spec/v1.md#order-for-cancel, in that order.
 type CancelQuestion struct {
 	RunID         string
 	RequestID     string
@@ -22,24 +24,15 @@ type CancelQuestion struct {
 	canonical []byte
 }
 
-// answerBody and cancelBody are what identify keyed calls about questions.
-type (
-	answerBody struct {
-		Resolution QuestionAnswer `json:"resolution"`
-	}
-	cancelBody struct {
-		RequestID     string `json:"request_id"`
-		Justification string `json:"justification,omitempty"`
-	}
-)
-
-// Needs implements Command.
-func (c *CancelQuestion) Needs() Needs {
-	return Needs{
-		RunID: c.RunID, RequestIDs: validIDs(c.RequestID),
-		Record: recordKey(model.OperationQuestionCancel, "", c.Key),
+func (c *CancelQuestion) resolution() *resolution {
+	return &resolution{
+		runID: c.RunID, cancel: &cancellation{requestID: c.RequestID, why: c.Justification, ofQuestion: true},
+		operation: model.OperationQuestionCancel, key: c.Key, canonical: c.canonical, actor: c.Actor,
 	}
 }
+
+// Needs implements Command.
+func (c *CancelQuestion) Needs() Needs { return c.resolution().needs() }
 
 func (c *CancelQuestion) prepare(IDSource) error {
 	c.Actor.prepare()
@@ -53,32 +46,10 @@ func (c *CancelQuestion) prepare(IDSource) error {
 	return err
 }
 
-// decide checks in the order of kheish.md 1.8.
-func (c *CancelQuestion) decide(w *workingCopy) (Reply, error) {
-	run := w.run(c.RunID)
-	if run == nil {
-		return Reply{}, refusal.UnknownRun(c.RunID)
-	}
-	key := recordKey(model.OperationQuestionCancel, w.state.SessionID, c.Key)
-	if reply, done, err := w.findRecord(key, c.RunID, c.canonical); done {
-		return reply, err
-	}
-	w.expireDue(run)
-	request, err := w.openQuestion(run, c.RequestID, "cancel")
-	if err != nil {
-		return Reply{}, err
-	}
-	if run.Kind == api.KindParentClarification {
-		w.completeClarification(run, request, declinedResolution(api.OutcomeCancelled, cmp.Or(c.Justification, cancelledByOperator), "cancelled", c.Actor))
-	} else {
-		recorded := w.settleRequest(run, request, api.Resolution{
-			Outcome: api.OutcomeCancelled, Justification: c.Justification, ResolvedBy: c.Actor.Name, Via: c.Actor.Via,
-		})
-		w.emit(run, api.EventUserQuestionResolved, questionResolvedEvent{api.EventUserQuestionResolved, recorded})
-		w.cancelRun(run, cancelledText(request.RequestID, c.Justification), c.Actor, "")
-	}
-	if key != nil {
-		w.writeRecord(*key, fingerprint(model.OperationQuestionCancel, run.RunID, c.canonical), run.RunID)
-	}
-	return Reply{Run: w.recordOf(run)}, nil
+func (c *CancelQuestion) decide(w *workingCopy) (Reply, error) { return c.resolution().decide(w) }
+
+// cancelBody is what the fingerprint of a keyed cancel is made from.
+type cancelBody struct {
+	RequestID     string `json:"request_id"`
+	Justification string `json:"justification,omitempty"`
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// CommandOf returns the command that carries the effect out in its target session. It
-// is nil unless the kind is carried out inside.
+// CommandOf returns the command that does the work of an effect in its target session. It is
+// nil when the kind is not carried out inside; see [model.CarriedOutWhere].
 func CommandOf(e *model.Effect) Command {
 	switch e.Kind {
 	case api.EffectOpenClarification:
@@ -29,9 +29,9 @@ func CommandOf(e *model.Effect) Command {
 	return nil
 }
 
-// CommandWhenRefused returns the command that takes the place of CommandOf when the target
-// session refused it for good, or nil when there is none: a child whose parent's
-// session is over gets a declined answer.
+// CommandWhenRefused returns the command to run in place of CommandOf after the target session
+// refused that with a code, or nil when there is none. A child gets a declined answer when its
+// parent's session has ended or is gone.
 func CommandWhenRefused(e *model.Effect, code api.Code, nowMs int64) Command {
 	if e.Kind != api.EffectOpenClarification || code != api.CodeSessionEnded && code != api.CodeSessionNotFound {
 		return nil

@@ -9,13 +9,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ClaimRun takes the lease of a run that may go on.
+// ClaimRun takes the lease of a claimable run under a new fence (docs/spec/v1.md#claim).
 //
-// Reply: Claim. Errors: run_not_found; run_not_claimable, also when the run had to
-// be failed instead because it made no progress in MaxAttempts attempts.
+// Reply: Run and Claim. Errors: invalid_request; run_not_found; run_not_claimable, also when
+// the run was failed instead, because MaxAttempts claims made no progress
+// (docs/spec/v1.md#attempts).
 type ClaimRun struct {
 	RunID       string
-	SessionID   string // found by RunID when empty
+	SessionID   string // the run's; looked up when empty
 	WorkerID    string
 	LeaseMs     int64 // DefaultLeaseMs when 0
 	MaxAttempts int64 // DefaultMaxAttempts when 0
@@ -57,3 +58,6 @@ func (c *ClaimRun) decide(w *workingCopy) (Reply, error) {
 	claim := record.ClaimOf()
 	return Reply{Run: record, Claim: &claim}, nil
 }
+
+// DefaultMaxAttempts is how many claims of a run may make no progress when ClaimRun does not say.
+const DefaultMaxAttempts = 10

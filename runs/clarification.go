@@ -6,15 +6,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// A clarification is a question that a child run asks its parent's session
-// (design.md §4 "Parent clarification"). It stands in two sessions, and no decision
-// spans two: the child's session holds a request of KindClarification, the parent's
-// a run of KindParentClarification, and effects carry the question there and the
-// answer back.
+// A clarification is a question that a child's run asks its parent's session
+// (docs/spec/v1.md#clarifications). No decision spans two sessions, so it has a row in each: a
+// request of model.KindClarification in the child's, a run of api.KindParentClarification in
+// the parent's. Effects carry the question there and the answer back.
 
-// conclude records what became of a clarification and ends its run, in one
-// decision: resolution, output, event, completion, and the effect that owes the
-// child its answer (kheish.md 1.13.3).
+// completeClarification records the resolution of a clarification and completes its run, in one
+// decision: resolution, output, event, completion, and the effect that delivers the answer to
+// the child (docs/spec/v1.md#answer-a-clarification).
 func (w *workingCopy) completeClarification(run *model.Run, request *model.Request, resolution api.Resolution) {
 	recorded := w.settleRequest(run, request, resolution)
 	requester := run.RequesterOf()
@@ -42,7 +41,7 @@ func (w *workingCopy) completeClarification(run *model.Run, request *model.Reque
 	})
 }
 
-// declineAll declines every clarification that waits in the session, and reports
+// declineClarifications declines every clarification that waits in the session. It reports
 // whether there was one.
 func (w *workingCopy) declineClarifications(justification, reason string, actor Actor) bool {
 	found := false
@@ -59,8 +58,8 @@ func (w *workingCopy) declineClarifications(justification, reason string, actor 
 	return found
 }
 
-// declinedBy is the resolution of a clarification that nobody answered: to the child
-// each of them is a declined answer, and the outcome says what happened.
+// declinedResolution returns the resolution of a clarification that was declined, cancelled or
+// expired. The child gets a declined answer in each case; the outcome tells them apart.
 func declinedResolution(outcome api.Outcome, justification, reason string, actor Actor) api.Resolution {
 	declined := true
 	return api.Resolution{

@@ -10,29 +10,30 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// AskClarification lets a child run ask its parent's session. The request stands in
-// the child's session at once, and an effect makes the clarification's run in the
-// parent's session; see [Ask], which does both before it returns.
+// AskClarification raises a question of a child's run to its parent's session
+// (docs/spec/v1.md#ask-the-parent). It writes the request in the child's session and an effect,
+// which creates the clarification's run in the parent's. [Ask] does both before it returns.
 //
-// Reply: Run, Clarification, Open, and Existing when the run asked the same before.
-// Errors: run_not_found, lease_lost, run_state_conflict, no_parent_session, what
-// ParentRefusal says, invalid_request; id_conflict when the request id was used before
-// in the session's clarifications or in the run, with another payload.
+// Reply: Run, Clarification, Effect (the one that creates the clarification's run); Existing
+// when the run asked the same before. Errors: invalid_request; run_not_found; lease_lost;
+// run_state_conflict; no_parent_session; ParentRefusal; id_conflict when the request id was
+// used before, in the run or among the clarifications of the session, with another payload.
 type AskClarification struct {
 	RunID   string
 	Fence   int64
 	Request api.UserQuestionRequest
-	// Park also suspends the run until the answer; its lease ends.
+	// Park suspends the run until the answer. Its lease ends.
 	Park bool
-	// Checkpoint is stored with the parking; see Suspension.
+	// Checkpoint is stored when the run is parked, and needs Park; see [api.Suspension].
 	Checkpoint api.JSON
-	// Context of the two sides, shown with the question (decisions.md 35).
+	// Ids of the two sides' projects and channels. The service does not read them; they are
+	// shown with the question (docs/spec/v1.md#requester).
 	RequesterProjectIDs []string
 	RequesterChannelIDs []string
 	ParentProjectIDs    []string
 	ParentChannelIDs    []string
-	// ParentRefusal is why the parent's session takes no question, as far as the
-	// caller knows, or nil. It refuses what was not asked before.
+	// ParentRefusal is why the parent's session takes no question, as the caller has read it,
+	// or nil. It does not refuse a repetition of a question that was raised before.
 	ParentRefusal *refusal.Error
 
 	digest             string
@@ -40,11 +41,12 @@ type AskClarification struct {
 	suspensionID       string
 }
 
-// OpenClarification makes the clarification's run, which waits at once and takes no
-// slot. Only the effect of an AskClarification gives this command; its run id makes
-// it idempotent.
+// OpenClarification creates a clarification's run in the parent's session. The run waits from
+// the start and takes no slot. Only the effect of an AskClarification gives this command; the
+// run id makes it idempotent.
 //
-// Reply: Run and Existing. Errors: session_not_found; session_ended; id_conflict.
+// Reply: Run; or Existing and ReplayRunID. Errors: session_not_found; session_ended;
+// id_conflict.
 type OpenClarification struct {
 	SessionID string
 	RunID     string
@@ -54,22 +56,21 @@ type OpenClarification struct {
 	digest string
 }
 
-// DeliverAnswer brings the answer of a clarification into the child's session: a
-// message, and the resolution that a parked run resumes with. Only effects give this
-// command; the message's id makes it idempotent.
+// DeliverAnswer delivers the answer to a clarification to the child's session: as a message,
+// and as the resolution with which a parked run resumes (docs/spec/v1.md#delivery). Only
+// effects give this command; the id of the message makes it idempotent.
 //
-// Reply: Messages holds the message; Existing. Errors: session_not_found,
-// run_not_found.
+// Reply: Messages has the message; Existing. Errors: session_not_found, run_not_found.
 type DeliverAnswer struct {
 	SessionID     string
-	RunID         string // that asked
+	RunID         string // the run that asked
 	RequestID     string
 	FromSessionID string
-	Message       api.JSON // the message's payload
-	Resolution    api.JSON // the Resolution as it was recorded in the parent's session
+	Message       api.JSON // payload of the message
+	Resolution    api.JSON // an api.Resolution, as recorded in the parent's session
 }
 
-// askBody is what identifies the question of a child.
+// askBody is what the digest of a child's question is made from.
 type askBody struct {
 	Request             api.UserQuestionRequest `json:"request"`
 	Park                bool                    `json:"park,omitzero"`
@@ -143,9 +144,9 @@ func (c *AskClarification) decide(w *workingCopy) (Reply, error) {
 			return Reply{}, refusal.New(api.CodeIDConflict, "request %s was used before by run %s with another payload", c.Request.ID, known.RunID)
 		}
 		body := known.Clarification()
-		reply := c.reply(w, run, body.Request, body.WaitingOn)
-		reply.Existing = true
-		return reply, nil
+		return Reply{
+			Run: w.recordOf(run), Clarification: &body.WaitingOn, Effect: c.openEffect(run, body.Request, body.WaitingOn), Existing: true,
+		}, nil
 	}
 	if err := w.checkHolder(run, c.Fence); err != nil {
 		return Reply{}, err
@@ -156,14 +157,17 @@ func (c *AskClarification) decide(w *workingCopy) (Reply, error) {
 	if len(w.openRequests(run.RunID)) >= api.MaxOpenRequests {
 		return Reply{}, refusal.Invalid(api.Fault{Pointer: "/request", Detail: "the run would have too many open requests"})
 	}
-	question, on := c.ask(w, run)
-	return c.reply(w, run, question, on), nil
+	on, effect := c.ask(w, run)
+	return Reply{Run: w.recordOf(run), Clarification: &on, Effect: effect}, nil
 }
 
-func (c *AskClarification) reply(w *workingCopy, run *model.Run, question api.UserQuestionRequest, on api.WaitingOn) Reply {
-	return Reply{Run: w.recordOf(run), Clarification: &on, Open: &OpenClarification{
-		SessionID: on.SessionID, RunID: on.RunID, Request: question, Requester: c.requester(run, question),
-	}}
+// openEffect returns the effect that creates the clarification's run in the parent's session.
+func (c *AskClarification) openEffect(run *model.Run, question api.UserQuestionRequest, on api.WaitingOn) *model.Effect {
+	return &model.Effect{
+		SessionID: run.SessionID, EffectID: model.EffectID(api.EffectOpenClarification, on.RunID), RunID: run.RunID,
+		Kind: api.EffectOpenClarification, TargetSessionID: on.SessionID,
+		Payload: document.Encode(openClarificationPayload{RunID: on.RunID, Request: question, Requester: c.requester(run, question)}),
+	}
 }
 
 func (c *AskClarification) requester(run *model.Run, question api.UserQuestionRequest) api.Requester {
@@ -175,8 +179,8 @@ func (c *AskClarification) requester(run *model.Run, question api.UserQuestionRe
 	}
 }
 
-// askedBefore returns the request of that id that the run has, or else another run's
-// clarification of that id: the message with its answer would have the same id.
+// askedBefore returns the request of that id in the run, or else a clarification of that id of
+// another run in the session: the messages with the two answers would have the same id.
 func (w *workingCopy) askedBefore(run *model.Run, requestID string) *model.Request {
 	if request := w.request(run.RunID, requestID); request != nil {
 		return request
@@ -184,9 +188,9 @@ func (w *workingCopy) askedBefore(run *model.Run, requestID string) *model.Reque
 	return w.newestInSession(requestID, model.KindClarification)
 }
 
-// ask makes the child's side of a clarification and the effect that makes the
-// parent's.
-func (c *AskClarification) ask(w *workingCopy, run *model.Run) (api.UserQuestionRequest, api.WaitingOn) {
+// ask writes the child's side of a clarification, and the effect that creates the parent's
+// side.
+func (c *AskClarification) ask(w *workingCopy, run *model.Run) (api.WaitingOn, *model.Effect) {
 	question := c.Request
 	question.CreatedAtMs = w.nowMs
 	question.ExpiresAtMs, question.ExpiresAfterMs = w.deadline(question.ExpiresAtMs, question.ExpiresAfterMs), nil
@@ -205,8 +209,8 @@ func (c *AskClarification) ask(w *workingCopy, run *model.Run) (api.UserQuestion
 		w.endLease(run, model.LeaseSuspended, c.digest)
 	}
 	run.StalledAttempts = 0
-	// The handle that everybody may use is the one of the request in the parent's
-	// session.
+	// Callers see the handle of the request in the parent's session. This one only fills the
+	// column.
 	handle := question.Handle
 	question.Handle = ""
 	w.addRequest(&model.Request{
@@ -225,12 +229,9 @@ func (c *AskClarification) ask(w *workingCopy, run *model.Run) (api.UserQuestion
 		})
 	}
 	w.updateWaiting(run)
-	w.enqueueEffect(&model.Effect{
-		SessionID: run.SessionID, EffectID: model.EffectID(api.EffectOpenClarification, on.RunID), RunID: run.RunID,
-		Kind: api.EffectOpenClarification, TargetSessionID: on.SessionID,
-		Payload: document.Encode(openClarificationPayload{RunID: on.RunID, Request: question, Requester: c.requester(run, question)}),
-	})
-	return question, on
+	effect := c.openEffect(run, question, on)
+	w.enqueueEffect(effect)
+	return on, effect
 }
 
 // Needs implements Command.

@@ -9,14 +9,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// CreateRun makes a run in a session, and the session when it is not there.
+// CreateRun creates a run in a session, and the session when it does not exist
+// (docs/spec/v1.md#create-a-run).
 //
-// Reply: Run, and Claim when a lease was taken that did not end with Suspend (it goes
-// on when rules settled all that was asked for); or
-// Existing or Replayed, which set ReplayRunID and leave Run nil. Errors:
-// invalid_idempotency_key; invalid_request; session_ended; session_busy
-// (Inline); run_not_claimable (Claim while another run is active or queued);
-// id_conflict; idempotency_conflict.
+// Reply: Run, and Claim when the caller holds a lease afterwards: with Claim, unless Suspend
+// without Hold ended the lease (it does not when rules settle everything). Or Existing or
+// Replayed, which set ReplayRunID and leave Run nil. Errors: invalid_request;
+// invalid_idempotency_key; idempotency_conflict; id_conflict; session_ended; session_busy
+// (Inline); run_not_claimable (Claim or Suspend while another run is active or queued).
 type CreateRun struct {
 	SessionID    string // made when empty
 	RunID        string // made when empty
@@ -30,10 +30,11 @@ type CreateRun struct {
 	ActorID      string
 	Claim        *api.ClaimOptions
 	Suspend      *api.Suspension
-	// Inline refuses to queue: nothing may be queued or active.
+	// Inline refuses to queue: no other run may be active or queued.
 	Inline bool
-	// Key is the caller's idempotency key, empty for none. SessionGiven tells
-	// whether the caller named the session, which decides the key's scope.
+	// Key is the caller's idempotency key, empty for none. SessionGiven says whether the caller
+	// named the session; without it the key is unique for the Caller
+	// (docs/spec/v1.md#key-scope).
 	Key          string
 	SessionGiven bool
 	Caller       string
@@ -44,8 +45,8 @@ type CreateRun struct {
 	suspending raisedSuspension
 }
 
-// createRunBody is what identifies the call that makes a run: its members as they
-// were given, without the key and without what the service fills in.
+// createRunBody is what the fingerprint of the call is made from: the members as given, without
+// the key and without what the service fills in.
 type createRunBody struct {
 	RunID        string            `json:"run_id,omitempty"`
 	Kind         api.RunKind       `json:"kind,omitempty"`
@@ -109,8 +110,8 @@ func (c *CreateRun) prepare(newID IDSource) error {
 	if err := cmp.Or(faults.Err(), prepareKey(&c.Key)); err != nil {
 		return err
 	}
-	// The body is taken before ids are filled in: the very same call must look the
-	// same the next time.
+	// The body is encoded before ids are filled in, so that a repeated call has the same
+	// fingerprint.
 	var err error
 	c.canonical, err = canonicalBody(createRunBody{
 		RunID: c.RunID, Kind: c.Kind, Input: c.Input, AgentID: c.AgentID, ParentRunID: c.ParentRunID,
@@ -133,8 +134,8 @@ func (c *CreateRun) prepare(newID IDSource) error {
 	return nil
 }
 
-// leaveOutDefaults makes a member that is given with its default the same as one
-// that is left out (decisions.md 29).
+// leaveOutDefaults makes a member that is given with its default equal to an absent one
+// (docs/spec/v1.md#fingerprint).
 func (c *CreateRun) leaveOutDefaults() {
 	document.AbsentNull(&c.Metadata)
 	if c.Kind == api.KindInput {
@@ -193,8 +194,7 @@ func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
 	return c.startAtOnce(w, run)
 }
 
-// target is what the fingerprint of a keyed call names: the session, when the
-// caller named it.
+// target returns the target in the fingerprint: the session when the caller named it, else "-".
 func (c *CreateRun) target() string {
 	if c.SessionGiven {
 		return c.SessionID
@@ -202,7 +202,8 @@ func (c *CreateRun) target() string {
 	return "-"
 }
 
-// admit checks that the session takes this run now.
+// admit checks that the session takes this run now. It expires what is due on the active run,
+// which may end it.
 func (c *CreateRun) admit(w *workingCopy) error {
 	if w.session == nil {
 		return nil
@@ -223,8 +224,8 @@ func (c *CreateRun) admit(w *workingCopy) error {
 	return nil
 }
 
-// startAtOnce lets the caller run what it made, or wait with it, in the same
-// transaction (v1-work.md "Runs").
+// startAtOnce claims or suspends the new run in the same transaction
+// (docs/spec/v1.md#claim-and-suspend-on-creation).
 func (c *CreateRun) startAtOnce(w *workingCopy, run *model.Run) (Reply, error) {
 	w.startRun(run)
 	if c.Claim != nil {
@@ -234,7 +235,7 @@ func (c *CreateRun) startAtOnce(w *workingCopy, run *model.Run) (Reply, error) {
 		w.suspend(run, &c.suspending)
 	}
 	record := w.recordOf(run)
-	// A suspension without hold leaves the lease only to one who needs not wait.
+	// A suspension without hold ends the lease, unless rules settled everything.
 	if c.Claim == nil || c.Suspend != nil && !c.Suspend.Hold && run.LeaseExpiresAtMs == 0 {
 		return Reply{Run: record}, nil
 	}

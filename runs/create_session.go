@@ -6,10 +6,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// CreateSession makes a session, or finds the one with the same id.
+// CreateSession creates a session, or finds the one with the same id
+// (docs/spec/v1.md#create-a-session).
 //
-// Reply: Session, Existing. Errors: invalid_request; id_conflict when the session
-// is there with another agent or parent (an absent one matches, decisions.md 37).
+// Reply: Session, Existing. Errors: invalid_request; id_conflict when the session has another
+// agent or parent than the call gives. An absent one matches any, so that a caller may repeat a
+// shorter call.
 type CreateSession struct {
 	SessionID       string // made when empty
 	AgentID         string

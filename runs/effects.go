@@ -6,32 +6,34 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ClaimEffect takes the lease of an effect that is due.
+// ClaimEffect takes the lease of an effect that is due, for EffectLeaseMs, and counts an
+// attempt.
 //
-// Reply: Effect and NowMs, or Existing when there is nothing to do now. Errors:
+// Reply: Effect and NowMs; or only Existing when it is not due or not pending. Errors:
 // effect_not_found.
 type ClaimEffect struct {
 	SessionID string
 	EffectID  string
 }
 
-// FinishEffect reports how an attempt of an effect went: well when Error is empty.
-// A failure of an older attempt than the newest changes nothing.
+// FinishEffect records the result of an attempt: success when Error is empty, else a failure
+// after which the effect is retried with a backoff, or failed for good. A failure of an older
+// attempt than the newest changes nothing.
 //
-// Reply: Effect, Existing. Errors: effect_not_found.
+// Reply: Effect; Existing when nothing changed. Errors: effect_not_found.
 type FinishEffect struct {
 	SessionID string
 	EffectID  string
 	Attempt   int64
 	Error     string
-	// Permanent: trying again will not help.
+	// Permanent says that a retry would fail, too.
 	Permanent bool
 }
 
-// RetryEffect lets an effect be tried at once, also one that was given up.
+// RetryEffect makes an effect due at once, also a failed one (docs/spec/v1.md#effects).
 //
-// Reply: Effect, and Existing when it is done or due already. Errors:
-// session_not_found, effect_not_found.
+// Reply: Effect; Existing when it is done or due already. Errors: session_not_found,
+// effect_not_found.
 type RetryEffect struct {
 	SessionID string
 	EffectID  string
@@ -70,8 +72,8 @@ func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 	if effect == nil {
 		return Reply{}, unknownEffect(c.SessionID, c.EffectID)
 	}
-	// Somebody else may have begun it since, or finished it. What was done is done: a
-	// success counts whoever reports it.
+	// Another attempt may have started or finished since. A success counts whichever attempt
+	// reports it, because the work took place.
 	stale := effect.Attempts != c.Attempt
 	switch {
 	case effect.State == api.EffectDone, c.Error != "" && (stale || effect.State == api.EffectFailed):

@@ -8,11 +8,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// EndSession ends a session: its active and queued runs are cancelled, the parent
-// clarifications that wait in it are declined, its messages become dead letters, its
-// rules are revoked, and no run is taken any more. Ending it again changes nothing.
+// EndSession ends a session: it cancels active and queued runs, declines waiting
+// clarifications, turns pending messages into dead letters, and revokes the session's rules
+// (docs/spec/v1.md#end-a-session). Later runs are refused.
 //
-// Reply: Session, Existing. Errors: session_not_found, invalid_request.
+// Reply: Session; Existing when it had ended. Errors: session_not_found, invalid_request.
 type EndSession struct {
 	SessionID string
 	Reason    string
@@ -38,7 +38,7 @@ func (c *EndSession) decide(w *workingCopy) (Reply, error) {
 	if w.session.EndedAtMs != 0 {
 		return Reply{Session: w.session, Existing: true}, nil
 	}
-	// The mark is set first, so that no run of the queue is promoted on the way.
+	// This comes first, so that finishRun promotes no queued run.
 	w.session.EndedAtMs = w.nowMs
 	w.saveSession()
 	actor := Actor{Name: c.Actor.Name, Via: api.ViaEnd}

@@ -2,6 +2,10 @@ package runs
 
 import "github.com/holdpoint/holdpoint/api"
 
+// The types of this file are bodies of events. Their JSON members are those of
+// docs/spec/v1.md#event-types.
+
+// clarificationRequestedEvent is in the child's session.
 type clarificationRequestedEvent struct {
 	Type      api.EventType `json:"type"`
 	RequestID string        `json:"request_id"`
@@ -9,6 +13,7 @@ type clarificationRequestedEvent struct {
 	WaitingOn api.WaitingOn `json:"waiting_on"`
 }
 
+// clarificationResolvedEvent is in the parent's session.
 type clarificationResolvedEvent struct {
 	Type               api.EventType  `json:"type"`
 	RequesterAgentID   string         `json:"requester_agent_id"`
@@ -18,6 +23,8 @@ type clarificationResolvedEvent struct {
 	Resolution         api.Resolution `json:"resolution"`
 }
 
+// parkedEvent is a waiting_for_user_question event without requests: the question is shown in
+// the parent's session.
 type parkedEvent struct {
 	Type       api.EventType             `json:"type"`
 	RequestIDs []string                  `json:"request_ids"`
@@ -35,7 +42,7 @@ type outputEvent struct {
 	Output api.OutputRecord `json:"output"`
 }
 
-// questionAnsweredEvent reports answers to some of a request's questions.
+// questionAnsweredEvent reports a partial answer.
 type questionAnsweredEvent struct {
 	Type          api.EventType            `json:"type"`
 	RequestID     string                   `json:"request_id"`
@@ -44,10 +51,11 @@ type questionAnsweredEvent struct {
 	Justification string                   `json:"justification,omitempty"`
 	ResolvedBy    string                   `json:"resolved_by"`
 	Via           string                   `json:"via"`
-	// Open is how many of the questions have no answer.
+	// Open is how many questions have no answer yet.
 	Open int `json:"open"`
 }
 
+// waitingEvent reports the requests of one kind that a suspension raised.
 type waitingEvent[R any] struct {
 	Type       api.EventType `json:"type"`
 	RequestIDs []string      `json:"request_ids"`
@@ -64,6 +72,7 @@ type questionResolvedEvent struct {
 	Resolution api.Resolution `json:"resolution"`
 }
 
+// plainEvent is an event that has only a type.
 type plainEvent struct {
 	Type api.EventType `json:"type"`
 }

@@ -1,7 +1,7 @@
 package runs
 
-// ExpireRequests expires what is due on a run. It is how the sweep knocks at the
-// door; every other command on the run does the same first.
+// ExpireRequests expires what is due on a run (docs/spec/v1.md#expiry). The expiry sweep gives
+// this command; every other command on a run expires what is due first.
 //
 // Reply: Run. Errors: run_not_found.
 type ExpireRequests struct {

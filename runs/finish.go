@@ -7,9 +7,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Complete ends a run with its output. What is still open is recorded expired.
+// Complete ends a run with its output (docs/spec/v1.md#complete-fail-release). What is open is
+// recorded expired.
 //
-// Reply: Run, Existing. Errors: run_not_found, lease_lost, run_state_conflict.
+// Reply: Run; Existing when the same call ended the run before. Errors: run_not_found,
+// lease_lost, run_state_conflict.
 type Complete struct {
 	RunID  string
 	Fence  int64
@@ -18,10 +20,10 @@ type Complete struct {
 	digest string
 }
 
-// Fail ends a run with an error. What is still open is recorded expired.
+// Fail ends a run with an error. What is open is recorded expired.
 //
-// Reply: Run, Existing. Errors: run_not_found, lease_lost, run_state_conflict,
-// invalid_request.
+// Reply: Run; Existing when the same call ended the run before. Errors: run_not_found,
+// lease_lost, run_state_conflict, invalid_request.
 type Fail struct {
 	RunID string
 	Fence int64

@@ -6,18 +6,18 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Heartbeat extends a lease and may store a checkpoint. The extension counts from
-// now; a lapsed lease that nobody took over is revived.
+// Heartbeat renews a lease from now on, also a lapsed one unless another worker has claimed the
+// run, and may store a checkpoint (docs/spec/v1.md#heartbeat).
 //
-// Reply: LeaseExpiresAtMs, or CancelRequested when the run was cancelled or
-// interrupted. Errors: run_not_found, lease_lost, run_state_conflict (the run is
-// over by its holder's own act), invalid_request.
+// Reply: LeaseExpiresAtMs, and CancelRequested when the run was cancelled or interrupted.
+// Errors: run_not_found; lease_lost; run_state_conflict when the run was completed or failed;
+// invalid_request.
 type Heartbeat struct {
 	RunID        string
 	Fence        int64
 	LeaseMs      int64 // DefaultLeaseMs when 0
 	Checkpoint   api.JSON
-	SettledAfter *int64 // see Suspension
+	SettledAfter *int64 // see api.Suspension
 }
 
 // Needs implements Command.

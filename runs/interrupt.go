@@ -8,8 +8,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// InterruptSession interrupts the session's active run and declines the parent
-// clarifications that wait in it.
+// InterruptSession interrupts the session's active run and declines the clarifications that
+// wait in it (docs/spec/v1.md#interrupt-a-session). Queued runs stay.
 //
 // Reply: Session, Interrupted. Errors: session_not_found, invalid_request.
 type InterruptSession struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// lease hands a run that goes on to a worker under a new fence.
+// grantLease gives a run to a worker under a new fence. leaseMs of 0 is the default.
 func (w *workingCopy) grantLease(run *model.Run, workerID string, leaseMs int64) {
 	run.Fence++
 	run.Attempt++
@@ -20,8 +20,8 @@ func (w *workingCopy) grantLease(run *model.Run, workerID string, leaseMs int64)
 	w.extendLease(run, leaseMs)
 }
 
-// extend makes a lease run from now on. A run that goes on is claimable again
-// when it lapses; one that waits is claimable only once it goes on.
+// extendLease lets a lease run from now on. A running run is claimable by others when the lease
+// lapses; a waiting one is not, until its last request is settled.
 func (w *workingCopy) extendLease(run *model.Run, leaseMs int64) {
 	run.LeaseExpiresAtMs = w.nowMs + cmp.Or(leaseMs, api.DefaultLeaseMs)
 	if run.Status == api.StatusRunning {
@@ -31,7 +31,7 @@ func (w *workingCopy) extendLease(run *model.Run, leaseMs int64) {
 	w.saveRun(run)
 }
 
-// endLease ends a lease by an act of its holder.
+// endLease ends a lease by a call of its holder. The digest identifies that call for sameCall.
 func (w *workingCopy) endLease(run *model.Run, end model.LeaseEnd, digest string) {
 	run.LeaseExpiresAtMs = 0
 	run.LeaseEnd = end
@@ -40,7 +40,7 @@ func (w *workingCopy) endLease(run *model.Run, end model.LeaseEnd, digest string
 	w.saveRun(run)
 }
 
-// checkpoint stores a worker's checkpoint, which is progress.
+// storeCheckpoint stores a worker's checkpoint, which counts as progress.
 func (w *workingCopy) storeCheckpoint(run *model.Run, checkpoint api.JSON) {
 	run.Checkpoint = checkpoint
 	run.CheckpointSet = true
@@ -48,9 +48,9 @@ func (w *workingCopy) storeCheckpoint(run *model.Run, checkpoint api.JSON) {
 	w.saveRun(run)
 }
 
-// takeIn moves the start of the next Resume past the resolutions that a checkpoint
-// has taken in: those up to settledAfter, or, when the worker does not say, all
-// there are.
+// ackResolutions moves the watermark of the next Resume past the resolutions that a checkpoint
+// includes: those up to settledAfter, or all there are when it is nil
+// (docs/spec/v1.md#checkpoint).
 func (w *workingCopy) ackResolutions(run *model.Run, settledAfter *int64) {
 	after := run.SettledCount
 	if settledAfter != nil {
@@ -59,13 +59,13 @@ func (w *workingCopy) ackResolutions(run *model.Run, settledAfter *int64) {
 	run.ResumeAfter = max(run.ResumeAfter, after)
 }
 
-// sameCall reports whether the call that ended the newest lease is this one again.
+// sameCall reports whether a call repeats the one that ended the newest lease, and is a no-op.
 func (w *workingCopy) sameCall(run *model.Run, fence int64, end model.LeaseEnd, digest string) bool {
 	return fence != 0 && fence == run.Fence && run.LeaseEnd == end && run.LastCallDigest == digest
 }
 
-// goOn gives a holder the lease back that a suspension has just ended: nothing is
-// left to wait for. A lease that lapsed is as it was.
+// keepLease restores the lease that suspend has just ended, after rules settled everything.
+// leaseExpiresAtMs is what it was before; a lapsed lease stays lapsed.
 func (w *workingCopy) keepLease(run *model.Run, leaseExpiresAtMs int64) {
 	run.LeaseExpiresAtMs, run.LeaseEnd, run.LastCallDigest = leaseExpiresAtMs, "", ""
 	if run.Leased(w.nowMs) {
@@ -75,8 +75,9 @@ func (w *workingCopy) keepLease(run *model.Run, leaseExpiresAtMs int64) {
 	w.saveRun(run)
 }
 
-// holder checks that the caller holds the newest claim of a run that goes on
-// (decisions.md 33). A lease that lapsed and that nobody took over still counts.
+// checkHolder checks that fence is the newest and that its lease may still be used
+// (docs/spec/v1.md#lease-and-fence). A lapsed lease may, until another worker claims the run.
+// Errors: lease_lost; run_state_conflict when the run was completed or failed.
 func (w *workingCopy) checkHolder(run *model.Run, fence int64) error {
 	switch {
 	case fence == 0 || fence != run.Fence:

@@ -6,10 +6,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ReadMailbox reads a session's messages, oldest first, at most
-// MaxMailboxMessages. Reading leases a pending message for MessageLeaseMs: until
-// then, no other reading shows it. Dead letters are shown whenever they are asked
-// for.
+// ReadMailbox returns a session's pending messages, or its dead letters, oldest first; it looks
+// at the oldest MaxMailboxMessages of each state. Each pending message is leased for
+// MessageLeaseMs, in which it is not shown again. Dead letters are not leased.
 //
 // Reply: Messages. Errors: session_not_found.
 type ReadMailbox struct {
@@ -17,20 +16,21 @@ type ReadMailbox struct {
 	DeadLetters bool
 }
 
-// AcknowledgeMessage takes a message out of the mailbox, or out of the dead letters,
-// for good.
+// AcknowledgeMessage removes a message from the mailbox or from the dead letters. Its row
+// stays.
 //
-// Reply: Messages holds it; Existing. Errors: session_not_found, message_not_found.
+// Reply: Messages has it; Existing when it was acknowledged before. Errors: session_not_found,
+// message_not_found.
 type AcknowledgeMessage struct {
 	SessionID string
 	MessageID string
 }
 
-// ReplayMessage puts a dead letter back into the mailbox, unless the child is over:
-// then it is dead-lettered again (decisions.md 35).
+// ReplayMessage makes a dead letter pending again, with its reads counted from 0. When nobody
+// can take it, it becomes a dead letter again at once (docs/spec/v1.md#dead-letters).
 //
-// Reply: Messages holds it; Existing when it is in the mailbox already. Errors:
-// session_not_found, message_not_found.
+// Reply: Messages has it; Existing when it is pending already. Errors: session_not_found;
+// message_not_found, also when it was acknowledged.
 type ReplayMessage struct {
 	SessionID string
 	MessageID string

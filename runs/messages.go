@@ -10,14 +10,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// clarificationMessage is the payload of the message with the answer.
+// clarificationMessage is the payload of a message with an answer.
 type clarificationMessage struct {
 	Type string `json:"type"`
 	api.ClarificationAnswer
 }
 
-// acknowledgeAnswers acknowledges the messages whose answers a parked run is handed
-// with its claim (v1-work.md "Clarifications and mailbox").
+// acknowledgeAnswers acknowledges the messages whose answers are in the Resume of a parked run
+// that is claimed: the claim has delivered them.
 func (w *workingCopy) acknowledgeAnswers(run *model.Run) {
 	for _, request := range w.requestsOf(run.RunID) {
 		if request.Open() || !request.Parked() {
@@ -44,8 +44,9 @@ func (w *workingCopy) mailbox() []*model.Message {
 	return list
 }
 
-// lapse dead-letters a message that was read too often, or whose session has ended.
-// Nobody has to do it in time: whoever looks at the mailbox does it first.
+// deadLetterIfStale turns a pending message into a dead letter when its session has ended or
+// when it was read too often. It is decided when somebody reads the mailbox, so no timer is
+// needed.
 func (w *workingCopy) deadLetterIfStale(message *model.Message) {
 	switch {
 	case message.State != api.MessagePending:
@@ -56,6 +57,7 @@ func (w *workingCopy) deadLetterIfStale(message *model.Message) {
 	}
 }
 
+// namedMessage returns a message by id. Errors: session_not_found, message_not_found.
 func (w *workingCopy) namedMessage(sessionID, messageID string) (*model.Message, error) {
 	if w.session == nil {
 		return nil, refusal.UnknownSession(sessionID)
@@ -67,16 +69,20 @@ func (w *workingCopy) namedMessage(sessionID, messageID string) (*model.Message,
 	return message, nil
 }
 
+// The type and subject of a message with an answer (docs/spec/v1.md#mailbox).
 const (
 	messageTypeAnswer = "parent_clarification_answer"
 	subjectAnswer     = "clarification_answer"
+)
 
+// The values of last_error of a dead letter.
+const (
 	childIsClosed     = "parent clarification answer could not be delivered because the child agent is closed"
 	neverAcknowledged = "was read 3 times and never acknowledged"
 )
 
-// message returns the working copy of one of the session's messages, or nil. The
-// copy is written once saveMessage was called.
+// message returns the working copy of one of the session's messages, or nil. It is written only
+// after saveMessage.
 func (w *workingCopy) message(messageID string) *model.Message {
 	if message := w.messages[messageID]; message != nil {
 		return message
@@ -90,6 +96,7 @@ func (w *workingCopy) message(messageID string) *model.Message {
 	return &message
 }
 
+// saveMessage writes the message with the change. Call it after every change of it.
 func (w *workingCopy) saveMessage(message *model.Message) {
 	for _, saved := range w.changes.UpdatedMessages {
 		if saved == message {
@@ -99,7 +106,7 @@ func (w *workingCopy) saveMessage(message *model.Message) {
 	w.changes.UpdatedMessages = append(w.changes.UpdatedMessages, message)
 }
 
-// deadLetter takes a message out of the mailbox.
+// deadLetter turns a message into a dead letter. why is shown as its last_error.
 func (w *workingCopy) deadLetter(message *model.Message, why string) {
 	message.State = api.MessageDeadLetter
 	message.LastError = why
@@ -107,7 +114,7 @@ func (w *workingCopy) deadLetter(message *model.Message, why string) {
 	w.saveMessage(message)
 }
 
-// acknowledge marks a message as taken in.
+// acknowledge marks a message as acknowledged.
 func (w *workingCopy) acknowledge(message *model.Message) {
 	message.State = api.MessageAcknowledged
 	message.AcknowledgedAtMs = w.nowMs
@@ -115,9 +122,8 @@ func (w *workingCopy) acknowledge(message *model.Message) {
 	w.saveMessage(message)
 }
 
-// childIsOver reports whether nobody is left in the session who could take a
-// message: it has ended, or nothing is active in it (decisions.md 35). A run that
-// asked and is not over is the active one.
+// childIsOver reports whether nobody in the session can take a message: it has ended, or no run
+// is active in it. The run that asked is the active one unless it is terminal.
 func (w *workingCopy) childIsOver() bool {
 	return w.session.EndedAtMs != 0 || w.session.ActiveRunID == ""
 }

@@ -2,28 +2,28 @@ package runs
 
 import "github.com/holdpoint/holdpoint/runs/model"
 
-// Notice tells that something was committed. It is a hint: it may be lost, and
-// whoever acts on it reads the rows.
+// Notice says that something was committed. It is a hint: it may be lost, so a reader reads the
+// rows and also polls.
 type Notice struct {
-	// SessionID is empty when notices may have been lost: then everybody looks.
+	// SessionID is empty when notices may have been lost. Then everybody who waits must read.
 	SessionID   string
 	LastEventID int64
-	// FirstEventID is the first event of the commit, 0 when it is not known.
+	// FirstEventID is the first event of the commit, 0 when it is unknown.
 	FirstEventID int64
-	// Prompts says that one of the events is about a request: that it was raised, or
-	// settled, or has a part of its answer.
+	// Prompts says that a request was raised, answered in part, or settled; see
+	// [model.AboutRequest].
 	Prompts bool
-	// Events holds all events of the commit, in this process only: a notice of another
-	// replica's commit has none.
+	// Events has all events of a commit of this process. It is nil for the commit of another
+	// replica.
 	Events []*model.Event
-	// Claimable lists the runs that became claimable at once.
+	// Claimable lists the runs that became claimable with the commit.
 	Claimable []Claimable
-	// Owed lists the effects that became due at once. It tells this process only:
-	// other replicas find what this one leaves undone.
+	// Owed lists the effects that became due with the commit, in this process only. Other
+	// replicas find those that are left when their lease lapses.
 	Owed []DueEffect
 }
 
-// Claimable names a run that may be claimed.
+// Claimable names a claimable run.
 type Claimable struct {
 	RunID         string
 	SessionID     string
@@ -31,13 +31,13 @@ type Claimable struct {
 	ClaimableAtMs int64
 }
 
-// DueRun names a run with a request that is due.
+// DueRun names a run with a request past its deadline.
 type DueRun struct {
 	RunID     string
 	SessionID string
 }
 
-// DueEffect names an effect that may be tried now.
+// DueEffect names an effect that may be attempted now.
 type DueEffect struct {
 	SessionID string
 	EffectID  string

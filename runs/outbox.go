@@ -5,7 +5,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// reviewPayload is what EffectReviewApproval shows.
+// reviewPayload is the payload of an api.EffectReviewApproval: the body that is posted to the
+// review hook.
 type reviewPayload struct {
 	SessionID string              `json:"session_id"`
 	RunID     string              `json:"run_id"`
@@ -13,14 +14,14 @@ type reviewPayload struct {
 	Request   api.ApprovalRequest `json:"request"`
 }
 
-// openClarificationPayload is what EffectOpenClarification needs.
+// openClarificationPayload is the payload of an api.EffectOpenClarification.
 type openClarificationPayload struct {
 	RunID     string                  `json:"run_id"`
 	Request   api.UserQuestionRequest `json:"request"`
 	Requester api.Requester           `json:"requester"`
 }
 
-// deliverAnswerPayload is what EffectDeliverAnswer needs.
+// deliverAnswerPayload is the payload of an api.EffectDeliverAnswer.
 type deliverAnswerPayload struct {
 	RunID      string   `json:"run_id"`
 	RequestID  string   `json:"request_id"`
@@ -28,15 +29,15 @@ type deliverAnswerPayload struct {
 	Resolution api.JSON `json:"resolution"`
 }
 
-// owe writes an effect that the decision owes. It is due at once.
+// enqueueEffect writes an effect with the decision. It is pending and due at once.
 func (w *workingCopy) enqueueEffect(effect *model.Effect) {
 	effect.State = api.EffectPending
 	effect.CreatedAtMs, effect.DueAtMs = w.nowMs, w.nowMs
 	w.changes.NewEffects = append(w.changes.NewEffects, effect)
 }
 
-// effect returns a working copy of one of the session's effects, or nil. Saving it
-// is the caller's.
+// effect returns a copy of one of the session's effects, or nil. The caller appends it to
+// UpdatedEffects to write it.
 func (w *workingCopy) effect(effectID string) *model.Effect {
 	row := w.state.Effects[effectID]
 	if row == nil || row.SessionID != w.state.SessionID {

@@ -5,25 +5,26 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// SessionQuery asks for sessions in the order of session_id.
+// SessionQuery selects sessions, in the order of session_id. Empty members of a query select
+// everything. Limit is how many rows are returned at most; none for 0. After is the last row of
+// the page before.
 type SessionQuery struct {
-	Status  api.Status // empty for all
-	AgentID string     // empty for all
-	After   string     // session_id
+	Status  api.Status // of the active run, or api.SessionIdle or api.SessionEnded
+	AgentID string
+	After   string // a session_id
 	Limit   int
 }
 
-// RunQuery asks for runs in the order of (submitted_at_ms, run_id).
+// RunQuery selects runs, in the order of (submitted_at_ms, run_id).
 type RunQuery struct {
 	SessionID string
 	AgentID   string
 	Status    api.Status
 	Kind      api.RunKind
-	// PriorityActive puts the runs that are not over before the others, each part in
-	// the list's order.
+	// PriorityActive puts the runs that are not terminal before the others; each part is in the
+	// list's order.
 	PriorityActive bool
-	// Last returns the last Limit rows instead of the first, still in the list's
-	// order.
+	// Last selects the last Limit rows instead of the first, in the same order.
 	Last  bool
 	After *RunPosition
 	Limit int
@@ -31,16 +32,18 @@ type RunQuery struct {
 
 // RunPosition is the keyset cursor of a list of runs.
 type RunPosition struct {
-	// Over is the first key when PriorityActive is set: false goes first.
+	// Over says that the run is terminal. It is the first sort key when PriorityActive is set:
+	// false sorts first.
 	Over          bool
 	SubmittedAtMs int64
 	RunID         string
 }
 
-// RequestQuery asks for open requests of one kind.
+// RequestQuery selects open requests of one kind, in the order of (session_id, run_id,
+// request_id).
 type RequestQuery struct {
 	Kind      model.RequestKind
-	SessionID string // empty for all
+	SessionID string
 	After     *RequestPosition
 	Limit     int
 }
@@ -50,10 +53,10 @@ type RequestPosition struct {
 	SessionID, RunID, RequestID string
 }
 
-// EffectQuery asks for effects in the order of (created_at_ms, effect_id).
+// EffectQuery selects effects, in the order of (created_at_ms, effect_id).
 type EffectQuery struct {
-	State     api.EffectState // empty for all
-	SessionID string          // empty for all
+	State     api.EffectState
+	SessionID string
 	After     *EffectPosition
 	Limit     int
 }
@@ -64,9 +67,9 @@ type EffectPosition struct {
 	EffectID    string
 }
 
-// RuleQuery asks for rules in the order of (created_at_ms, rule_id).
+// RuleQuery selects rules, in the order of (created_at_ms, rule_id).
 type RuleQuery struct {
-	SessionID string // only those bound to it; empty for all
+	SessionID string // only rules that are bound to it; empty for all rules
 	After     *RulePosition
 	Limit     int
 }

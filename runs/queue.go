@@ -15,7 +15,7 @@ func (w *workingCopy) enqueue(run *model.Run) {
 	w.promote()
 }
 
-// start gives a queued run the session's slot.
+// startRun gives a queued run the session's slot.
 func (w *workingCopy) startRun(run *model.Run) {
 	w.moveRun(run, api.StatusRunning)
 	run.StartedAtMs = w.nowMs
@@ -24,7 +24,7 @@ func (w *workingCopy) startRun(run *model.Run) {
 	w.emit(run, api.EventStarted, plainEvent{api.EventStarted})
 }
 
-// makeSession starts a session; its row is inserted with the change.
+// makeSession creates the session. Its row is inserted with the change.
 func (w *workingCopy) makeSession(sessionID, agentID, parentSessionID string, metadata api.JSON) {
 	w.session = &model.Session{
 		SessionID: sessionID, AgentID: cmp.Or(agentID, model.DefaultAgentID), ParentSessionID: parentSessionID,
@@ -34,7 +34,7 @@ func (w *workingCopy) makeSession(sessionID, agentID, parentSessionID string, me
 	w.saveSession()
 }
 
-// promote lets the head of the queue be claimed when the slot is free.
+// promote makes the head of the queue claimable when the slot is free.
 func (w *workingCopy) promote() {
 	if w.session.ActiveRunID != "" || w.session.QueuedCount == 0 || w.session.EndedAtMs != 0 {
 		return
@@ -45,7 +45,7 @@ func (w *workingCopy) promote() {
 	}
 }
 
-// queueHead returns the queued run of the session that goes next, or nil.
+// queueHead returns the queued run that starts next, or nil.
 func (w *workingCopy) queueHead() *model.Run {
 	var head *model.Run
 	consider := func(run *model.Run) {
@@ -68,8 +68,8 @@ func (w *workingCopy) queueHead() *model.Run {
 	return w.run(head.RunID)
 }
 
-// unfinished returns the session's loaded runs that are not over, in the order in
-// which they were accepted.
+// unfinished returns the session's loaded runs that are not terminal, in the order in which
+// they were accepted.
 func (w *workingCopy) unfinished() []*model.Run {
 	ids := make(map[string]bool, len(w.state.Runs)+len(w.runs))
 	for runID := range w.state.Runs {
@@ -88,7 +88,7 @@ func (w *workingCopy) unfinished() []*model.Run {
 	return list
 }
 
-// leaveQueue takes a run out of the queue, whether it starts or ends.
+// leaveQueue removes a run from the queue, whether it starts or ends.
 func (w *workingCopy) leaveQueue(run *model.Run) {
 	w.session.QueuedCount--
 	w.saveSession()
@@ -96,8 +96,8 @@ func (w *workingCopy) leaveQueue(run *model.Run) {
 	run.QueuedAhead = 0
 }
 
-// finish ends a run: its lease, its place in the queue or the slot, and the wait.
-// Its open requests must have been settled.
+// finishRun ends a run: its lease, its place in the queue or its slot. Settle its open requests
+// before.
 func (w *workingCopy) finishRun(run *model.Run, to api.Status, leaseEnd model.LeaseEnd, eventType api.EventType, body any) {
 	queued := run.Status == api.StatusQueued
 	w.moveRun(run, to)

@@ -6,7 +6,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// suspension returns a request of the run that was raised with that suspension.
+// suspension returns a request of the run that was raised with that suspension id, or nil.
 func (w *workingCopy) suspension(run *model.Run, suspensionID string) *model.Request {
 	for _, request := range w.requestsOf(run.RunID) {
 		if request.SuspensionID == suspensionID {
@@ -16,15 +16,15 @@ func (w *workingCopy) suspension(run *model.Run, suspensionID string) *model.Req
 	return nil
 }
 
-// suspend raises the requests and makes the run wait for them (design.md §4), unless
-// rules settle them all at once. A holder who stays attached keeps the lease, and so
-// does one who needs not wait; otherwise the lease ends here.
+// suspend raises the requests and makes the run wait for them, unless rules settle all of them
+// at once (docs/spec/v1.md#suspend). The lease ends, unless the worker stays attached (hold) or
+// nothing is left to wait for.
 func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 	if s.Checkpoint != nil {
 		w.storeCheckpoint(run, s.Checkpoint)
 	}
-	// A plain suspension starts a new Resume. An attached one adds to what was
-	// settled since the last checkpoint, so that nothing is lost if its worker dies.
+	// A plain suspension starts a new Resume. An attached one adds to what was settled since
+	// the last checkpoint, so that nothing is lost when its worker dies.
 	if s.Checkpoint != nil || !s.Hold && !run.Attached {
 		w.ackResolutions(run, s.SettledAfter)
 	}
@@ -41,7 +41,7 @@ func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 		w.endLease(run, model.LeaseSuspended, s.digest)
 	}
 	w.updateWaiting(run)
-	// What is past its deadline is settled by no rule.
+	// A rule does not settle a request that is past its deadline.
 	w.expireDue(run)
 	if !w.settleByRules(run, s) {
 		return
@@ -52,8 +52,8 @@ func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 	}
 }
 
-// raise makes the rows of a suspension's requests and announces them. The ids have
-// been checked to be new in the run.
+// raiseRequests writes the requests of a suspension and their events. The caller has checked
+// that the ids are new in the run.
 func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
 	number := run.RaisedCount
 	raise := func(kind model.RequestKind, id, handle string, dueAtMs *int64, body any) {
@@ -95,6 +95,8 @@ func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
 	}
 }
 
+// deadline returns expires_at_ms of a request that gives expires_at_ms or expires_after_ms, nil
+// for neither.
 func (w *workingCopy) deadline(atMs, afterMs *int64) *int64 {
 	if afterMs == nil {
 		return atMs

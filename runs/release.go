@@ -6,11 +6,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Release gives a run back unfinished; it is claimable at once. An attached worker
-// may release while its run waits: then it is as if it had not stayed.
+// Release gives a run back unfinished: it is claimable at once, and the attempt does not count.
+// An attached worker detaches its waiting run with it (docs/spec/v1.md#attached-waiting).
 //
-// Reply: Run, Existing. Errors: run_not_found, lease_lost, run_state_conflict (the
-// run is over by its holder's own act).
+// Reply: Run; Existing when the same call released it before. Errors: run_not_found;
+// lease_lost; run_state_conflict when the run was completed or failed.
 type Release struct {
 	RunID      string
 	Fence      int64
@@ -46,7 +46,7 @@ func (c *Release) decide(w *workingCopy) (Reply, error) {
 			w.ackResolutions(run, nil)
 		}
 	}
-	// A release does not count as an attempt.
+	// A released claim is no attempt.
 	run.Attempt = max(run.Attempt-1, 0)
 	run.StalledAttempts = max(run.StalledAttempts-1, 0)
 	w.endLease(run, model.LeaseReleased, c.digest)

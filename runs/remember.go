@@ -9,9 +9,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// prepareRemember checks what a decision says about the rule that is written with it,
-// and makes the rule's id, which is no part of what the caller sent. Whether the rule
-// fits the request is clear from the start: a request's own members fit a rule.
+// prepareRemember checks the rule that a decision remembers, and makes the rule's id. The
+// members of the request itself need no check: they were checked when it was raised, with the
+// same limits.
 func (r *ApprovalDecision) prepareRemember(at string, maxRuleAgeMs int64, newID IDSource, faults *refusal.Faults) {
 	if r.Remember == "" {
 		if r.RememberForMs != nil {
@@ -24,7 +24,7 @@ func (r *ApprovalDecision) prepareRemember(at string, maxRuleAgeMs int64, newID 
 		return
 	}
 	if r.Behavior == api.BehaviorAllow && r.UpdatedInput != nil {
-		// The worker will ask with its own input again, which nobody has allowed.
+		// The worker will raise the original input again, which nobody has allowed.
 		faults.Add(at+"/remember", "must not be given together with updated_input")
 	}
 	if r.RememberMatch != nil {
@@ -39,8 +39,8 @@ func (r *ApprovalDecision) prepareRemember(at string, maxRuleAgeMs int64, newID 
 	r.ruleID = newID(PrefixRule)
 }
 
-// rule returns the rule that remembers a prepared decision about an approval: for its
-// pattern keys, whatever the tool, or else for its tool with exactly its input.
+// rule returns the rule that a prepared decision remembers: for the approval's pattern keys and
+// any tool, else for its tool and exact input (docs/spec/v1.md#remember).
 func (r *ApprovalDecision) rule(approval api.ApprovalRequest, sessionID string, nowMs int64) *rules.Rule {
 	rule := &rules.Rule{
 		SessionID: rules.AllSessions, Effect: api.RuleAllow, Reason: r.Reason,
@@ -73,9 +73,9 @@ func (r *ApprovalDecision) rule(approval api.ApprovalRequest, sessionID string, 
 	return rule
 }
 
-// PreviewRule returns the rule that a decision about an approval would write at that
-// moment, for a person to read before, without its id and its author. maxRuleAgeMs is that of ResolveApprovals.
-// Errors: the invalid_request that the decision would meet, with pointers into the
+// PreviewRule returns the rule that a decision about an approval would write at nowMs, without
+// its id and author, so that a person can read it before. maxRuleAgeMs is that of
+// ResolveApprovals. Errors: the invalid_request of the decision, with pointers into the
 // resolution.
 func PreviewRule(approval api.ApprovalRequest, sessionID string, resolution ApprovalDecision, maxRuleAgeMs, nowMs int64) (api.RuleView, error) {
 	var faults refusal.Faults
@@ -91,4 +91,14 @@ func PreviewRule(approval api.ApprovalRequest, sessionID string, resolution Appr
 	}
 	record := rules.Record{Rule: *resolution.rule(approval, sessionID, nowMs)}
 	return record.View(), nil
+}
+
+// remembersDeny reports whether one of the decisions writes a rule that denies.
+func remembersDeny(resolutions []ApprovalDecision) bool {
+	for i := range resolutions {
+		if resolutions[i].Remember != "" && resolutions[i].Behavior == api.BehaviorDeny {
+			return true
+		}
+	}
+	return false
 }

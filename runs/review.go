@@ -7,16 +7,16 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ReviewApproval owes a review of an open approval, once for each approval
-// (contracts/codex.md 3.3.5). One that is not open any more is not reviewed.
+// ReviewApproval writes the effect that posts an open approval to the review hook, at most once
+// for each approval (docs/spec/codex.md#review-hook).
 //
-// Reply: Existing when nothing was owed because it was owed before, or because the
-// approval is settled. Errors: run_not_found; request_not_found, also when the request
-// is no approval or has another handle.
+// Reply: Existing when the effect was written before, or the approval is settled. Errors:
+// invalid_request; run_not_found; request_not_found, also when the request is not an approval
+// or has another handle.
 type ReviewApproval struct {
 	RunID     string
 	RequestID string
-	Handle    string // the request's
+	Handle    string // of the request
 }
 
 // Needs implements Command.

@@ -8,27 +8,28 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// AddRule writes a standing rule.
+// AddRule writes a standing rule (docs/spec/v1.md#rule).
 //
-// Reply: Rule, Existing. Errors: invalid_request; session_ended; id_conflict when the
-// chosen id is another rule's, or the same with another payload.
+// Reply: Rule; Existing when a rule of the chosen id and the same payload is there. Errors:
+// invalid_request; session_ended; id_conflict when the chosen id has another payload.
 type AddRule struct {
 	RuleID string // made when empty
-	// SessionID is GlobalRules, or empty, for a rule that holds in all sessions. It may
-	// name a session that is not there yet.
+	// SessionID is rules.AllSessions, or empty, for a rule of all sessions. The session need
+	// not exist.
 	SessionID string
 	AgentID   string
 	ToolName  string
-	Effect    api.RuleEffect // RuleAllow when empty
+	Effect    api.RuleEffect // api.RuleAllow when empty
 	Match     api.RuleMatch
 	Reason    string
 	MaxUses   int64
-	// ExpiresAtMs or ExpiresAfterMs, of which at most one is given, says how long the
-	// rule holds: DefaultRuleAgeMs when neither is, for ever when ExpiresAfterMs is 0.
+	// ExpiresAtMs and ExpiresAfterMs say how long the rule holds; at most one may be given. The
+	// default is DefaultRuleAgeMs or MaxAgeMs, if that is shorter. An ExpiresAfterMs of 0 means
+	// no expiry.
 	ExpiresAtMs    *int64
 	ExpiresAfterMs *int64
-	// MaxAgeMs caps how long a rule may hold; 0 for no cap. It is the service's setting
-	// and not the caller's.
+	// MaxAgeMs caps how long a rule may hold; 0 for no cap. It is a setting of the service and
+	// not part of the call.
 	MaxAgeMs int64
 	Actor    Actor
 
@@ -36,19 +37,20 @@ type AddRule struct {
 	digest      string
 }
 
-// RevokeRule ends a rule at once: what is raised after its reply is not settled by it.
-// Revoking it again changes nothing.
+// RevokeRule ends a rule: a request that is raised after the reply is not settled by it
+// (docs/spec/v1.md#revoke).
 //
-// Reply: Rule, Existing. Errors: rule_not_found.
+// Reply: Rule; Existing when it was revoked before. Errors: invalid_request, rule_not_found.
 type RevokeRule struct {
 	RuleID string
-	// SessionID is the rule's, GlobalRules when it has none. A rule never changes it.
+	// SessionID is the session of the rule, rules.AllSessions or empty for a rule of all
+	// sessions. Its lock is taken; another session than the rule's is rule_not_found.
 	SessionID string
 	Actor     Actor
 }
 
-// ruleBody is what identifies the call that adds a rule: its members as they were
-// given, with the defaults that can be left out.
+// ruleBody is what the digest of the call is made from: the members as given, with defaults
+// filled in.
 type ruleBody struct {
 	SessionID      string         `json:"session_id"`
 	AgentID        string         `json:"agent_id,omitempty"`
@@ -142,8 +144,8 @@ func (c *AddRule) decide(w *workingCopy) (Reply, error) {
 	return Reply{Rule: &rules.Record{Rule: *rule}}, nil
 }
 
-// expiry returns when the rule ends, 0 for never. Only the engine's clock knows
-// whether a given moment is in the bounds.
+// expiry returns when the rule expires, in ms since the epoch, and 0 for never. It is computed
+// by the decision because the bounds depend on the engine's clock. Errors: invalid_request.
 func (c *AddRule) expiry(nowMs int64) (int64, error) {
 	switch {
 	case c.ExpiresAfterMs != nil:
@@ -174,7 +176,7 @@ func (c *RevokeRule) prepare(IDSource) error {
 
 func (c *RevokeRule) decide(w *workingCopy) (Reply, error) {
 	rule := w.state.Rules[c.RuleID]
-	// A rule of another session changes under the lock of that one.
+	// A rule changes only under the lock of its own session.
 	if rule == nil || rule.SessionID != w.state.SessionID {
 		return Reply{}, refusal.UnknownRule(c.RuleID)
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// settle records what became of an open request. It is written once.
+// settleRequest records the resolution of an open request and returns it as recorded. A
+// resolution is never overwritten. The caller emits the event.
 func (w *workingCopy) settleRequest(run *model.Run, request *model.Request, resolution api.Resolution) api.Resolution {
 	request = w.editRequest(request)
 	resolution.RequestID = request.RequestID
@@ -36,8 +37,8 @@ func (w *workingCopy) settleRequest(run *model.Run, request *model.Request, reso
 	return resolution
 }
 
-// settleAll settles several requests alike and reports each: one event for all the
-// approvals, one for each question and each clarification.
+// settleRequests records one resolution for several requests, and its events: one for all
+// approvals, one for each question or clarification.
 func (w *workingCopy) settleRequests(run *model.Run, requests []*model.Request, resolution api.Resolution) {
 	var approvals []api.Resolution
 	for _, request := range requests {
@@ -56,9 +57,8 @@ func (w *workingCopy) settleRequests(run *model.Run, requests []*model.Request, 
 	}
 }
 
-// waitOrGoOn gives a run the status that its open requests call for. When nothing
-// is open any more it runs again: under the lease of its attached holder, if that
-// one lives, and otherwise for whoever claims it.
+// updateWaiting moves a run to the status that its open requests call for. When nothing is open
+// the run continues: under the current lease of an attached worker, else it is claimable.
 func (w *workingCopy) updateWaiting(run *model.Run) {
 	switch {
 	case w.waitsFor(run.RunID, model.KindQuestion), w.parked(run.RunID):
@@ -81,11 +81,9 @@ func (w *workingCopy) updateWaiting(run *model.Run) {
 	w.saveRun(run)
 }
 
-// expireDue expires every open request of a run whose deadline is past
-// (kheish.md 1.11): an approval is denied to the worker and the run goes on, a
-// question ends the run. Each command on a run does this first, so that an answer
-// that comes too late finds the request expired whether or not the sweep has been
-// there.
+// expireDue expires the open requests of a run that are past their deadline
+// (docs/spec/v1.md#expiry): an approval is denied and the run goes on, a question ends the run.
+// Every command on a run calls it first, so that a late answer never depends on the sweep.
 func (w *workingCopy) expireDue(run *model.Run) {
 	var due []*model.Request
 	for _, request := range w.requestsOf(run.RunID) {
@@ -130,8 +128,8 @@ func (w *workingCopy) expireDue(run *model.Run) {
 	w.cancelRun(run, expiredText(question.RequestID, dueAtMs), Actor{Name: api.ResolvedBySystem, Via: api.ViaClock}, "")
 }
 
-// cancel ends a run as cancelled. What is still open on it is recorded cancelled
-// (decisions.md 10).
+// cancelRun ends a run as cancelled. What is still open on it is recorded cancelled, too. text
+// is the run's error, reason is that of the event and of the resolutions.
 func (w *workingCopy) cancelRun(run *model.Run, text string, actor Actor, reason string) {
 	w.settleRequests(run, w.openRequests(run.RunID), api.Resolution{
 		Outcome: api.OutcomeCancelled, Reason: reason, ResolvedBy: actor.Name, Via: actor.Via,
@@ -140,8 +138,8 @@ func (w *workingCopy) cancelRun(run *model.Run, text string, actor Actor, reason
 	w.finishRun(run, api.StatusCancelled, model.LeaseRevoked, api.EventCancelled, reasonEvent{api.EventCancelled, reason})
 }
 
-// targetRun returns the run that a worker's call is about, with everything due on
-// it expired.
+// targetRun returns the run that a call names, after it expired what is due on it. Errors:
+// run_not_found.
 func (w *workingCopy) targetRun(runID string) (*model.Run, error) {
 	run := w.run(runID)
 	if run == nil {
@@ -151,8 +149,8 @@ func (w *workingCopy) targetRun(runID string) (*model.Run, error) {
 	return run, nil
 }
 
-// checkTarget checks that the run or the session is there that a decision names,
-// before its key is looked at (decisions.md 30).
+// checkTarget checks that the run or session that a call names exists. This comes before the
+// look-up of its key (docs/spec/v1.md#order-of-checks).
 func (w *workingCopy) checkTarget(sessionID, runID string) error {
 	switch {
 	case runID != "" && w.run(runID) == nil:
@@ -163,8 +161,8 @@ func (w *workingCopy) checkTarget(sessionID, runID string) error {
 	return nil
 }
 
-// abandon records what is left open when a run ends: by an attached worker, or by
-// one that did not wait for the answer to its clarification.
+// expireOpenRequests records what is open when a run ends as expired. Only an attached worker,
+// or one with an unparked clarification, can end a run with open requests.
 func (w *workingCopy) expireOpenRequests(run *model.Run) {
 	w.settleRequests(run, w.openRequests(run.RunID), api.Resolution{
 		Outcome: api.OutcomeExpired, Reason: "the run ended", ResolvedBy: api.ResolvedBySystem, Via: api.ViaRunEnded,

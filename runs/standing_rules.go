@@ -8,13 +8,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// settleByRules settles what standing rules decide of the approvals that were just
-// raised (v1-work.md "Rules"), and reports whether there was any.
+// settleByRules settles the approvals that were just raised and that standing rules decide
+// (docs/spec/v1.md#precedence). It reports whether there were any.
 func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension) bool {
 	standing := w.standingRules()
 	if len(standing) == 0 {
 		return false
 	}
+	budget := rules.NewBudget(1)
 	var resolutions []api.Resolution
 	for i := range s.Approvals {
 		approval := &s.Approvals[i]
@@ -22,17 +23,17 @@ func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension) bool {
 		if !request.Open() {
 			continue
 		}
-		made := rules.Judge(standing, &rules.Call{
-			SessionID: run.SessionID, AgentID: run.AgentID, ToolName: approval.ToolName, ToolCallID: approval.ToolCallID,
+		verdict := rules.Judge(standing, &rules.Call{
+			Budget: budget, SessionID: run.SessionID, AgentID: run.AgentID, ToolName: approval.ToolName, ToolCallID: approval.ToolCallID,
 			PatternKeys: approval.PatternKeys, Input: approval.Input, InputDigest: s.inputDigests[i],
 		}, w.nowMs)
-		if made.Effect == api.RuleAsk {
+		if verdict.Effect == api.RuleAsk {
 			continue
 		}
-		for _, used := range made.Needed {
+		for _, used := range verdict.Needed {
 			w.countUse(standing, used)
 		}
-		resolutions = append(resolutions, w.settleByRule(run, request, made))
+		resolutions = append(resolutions, w.settleByRule(run, request, verdict))
 	}
 	if len(resolutions) > 0 {
 		w.emit(run, api.EventApprovalResolved, approvalResolvedEvent{api.EventApprovalResolved, resolutions})
@@ -40,21 +41,21 @@ func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension) bool {
 	return len(resolutions) > 0
 }
 
-// settleByRule records a decision of a rule, in the name of the one who wrote it.
-func (w *workingCopy) settleByRule(run *model.Run, request *model.Request, made rules.Verdict) api.Resolution {
-	rule := made.Rule
+// settleByRule records the decision of a rule. It is resolved by the author of the rule.
+func (w *workingCopy) settleByRule(run *model.Run, request *model.Request, verdict rules.Verdict) api.Resolution {
+	rule := verdict.Rule
 	resolution := api.Resolution{
 		Outcome: api.OutcomeAllowed, Behavior: api.BehaviorAllow, Reason: rule.Reason,
 		ResolvedBy: rule.CreatedBy, Via: api.ViaRule + rule.RuleID, Rule: &api.AppliedRule{RuleID: rule.RuleID, Text: rule.Text},
 	}
-	if made.Effect == api.RuleDeny {
+	if verdict.Effect == api.RuleDeny {
 		resolution.Outcome, resolution.Behavior = api.OutcomeDenied, api.BehaviorDeny
 	}
 	w.editRequest(request).RuleID = rule.RuleID
 	return w.settleRequest(run, request, resolution)
 }
 
-// standingRules returns the loaded rules that are not over, oldest first.
+// standingRules returns the loaded rules that have not ended, oldest first.
 func (w *workingCopy) standingRules() []*rules.Rule {
 	var standing []*rules.Rule
 	for _, rule := range w.state.Rules {
@@ -66,8 +67,8 @@ func (w *workingCopy) standingRules() []*rules.Rule {
 	return standing
 }
 
-// use counts a decision of a rule that has a bound, and puts its new image into the
-// list, so that the next request sees it.
+// countUse counts a decision of a rule with MaxUses. It replaces the rule in the list, so that
+// the next request is judged with the new count.
 func (w *workingCopy) countUse(standing []*rules.Rule, rule *rules.Rule) {
 	if rule.MaxUses == 0 {
 		return
@@ -77,7 +78,7 @@ func (w *workingCopy) countUse(standing []*rules.Rule, rule *rules.Rule) {
 	standing[slices.Index(standing, rule)] = used
 }
 
-// ownRule returns the working copy of a rule, which is written with the change.
+// editRule returns the working copy of a rule, which is written with the change.
 func (w *workingCopy) editRule(rule *rules.Rule) *rules.Rule {
 	if working := w.rules[rule.RuleID]; working != nil {
 		return working
@@ -91,7 +92,7 @@ func (w *workingCopy) editRule(rule *rules.Rule) *rules.Rule {
 	return &working
 }
 
-// revokeSessionRules ends the rules of a session that ends.
+// revokeSessionRules revokes the rules of the session, which ends.
 func (w *workingCopy) revokeSessionRules(revokedBy string) {
 	var bound []*rules.Rule
 	for _, rule := range w.state.Rules {
@@ -105,14 +106,15 @@ func (w *workingCopy) revokeSessionRules(revokedBy string) {
 	}
 }
 
+// revokeRule revokes a rule and returns its working copy.
 func (w *workingCopy) revokeRule(rule *rules.Rule, revokedBy string) *rules.Rule {
 	revoked := w.editRule(rule)
 	revoked.RevokedAtMs, revoked.RevokedBy = w.nowMs, revokedBy
 	return revoked
 }
 
-// remember writes the rule that goes with a decision, and returns what the decision
-// tells of it.
+// writeRememberedRule writes the rule that a decision remembers, and returns how the resolution
+// names it. It returns nil when the decision remembers nothing.
 func (w *workingCopy) writeRememberedRule(request *model.Request, given *ApprovalDecision, actor Actor) *api.AppliedRule {
 	if given.Remember == "" {
 		return nil

@@ -8,18 +8,18 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// RequestKey identifies a request within its session.
+// RequestKey identifies a request in its session.
 type RequestKey struct {
 	RunID     string
 	RequestID string
 }
 
-// State is what a decision is made from: one session's rows, as the commands that
-// wait for the session's lock need them. An engine fills it under the lock; what
-// is not in it was not asked for or is not there.
+// State has the rows from which decisions about one session are made. An engine fills it under
+// the session's lock with what the Needs of the waiting commands name. A row that is absent was
+// not asked for, or does not exist.
 type State struct {
 	SessionID string
-	// Session is nil when it is not there.
+	// Session is nil when it does not exist.
 	Session  *model.Session
 	Runs     map[string]*model.Run
 	Requests map[RequestKey]*model.Request
@@ -42,17 +42,17 @@ func NewState(sessionID string) *State {
 	}
 }
 
-// Change is what a decision writes: whole new images of rows. A row is in at most
-// one of an insert and an update list.
+// Change is what a decision writes: new images of whole rows. A row is in at most one of its
+// two lists.
 type Change struct {
-	// Session is written when it is not nil; SessionNew tells an insert.
+	// Session is nil when it does not change. SessionNew says that the row is inserted.
 	Session     *model.Session
 	SessionNew  bool
 	NewRuns     []*model.Run
 	UpdatedRuns []*model.Run
 	NewRequests []*model.Request
-	// SettledRequests were settled, or have a new part of their answer and are still
-	// open.
+	// SettledRequests are existing rows: requests that were settled, or have a new partial
+	// answer and are still open.
 	SettledRequests []*model.Request
 	Events          []*model.Event
 	Records         []*model.IdempotencyRecord
@@ -63,8 +63,8 @@ type Change struct {
 	NewRules        []*rules.Rule
 	UpdatedRules    []*rules.Rule
 
-	// dequeued holds the FirstEventID of runs that left the queue, by which the
-	// runs behind them move up in the State.
+	// dequeued has the FirstEventID of runs that left the queue. Apply moves the runs behind
+	// them up.
 	dequeued []int64
 }
 
@@ -76,9 +76,9 @@ func (c *Change) Empty() bool {
 		len(c.NewRules) == 0 && len(c.UpdatedRules) == 0
 }
 
-// Apply makes the state what it is after the change, so that the next command of
-// the batch is decided on it. The images are shared, not copied; a decision never
-// writes to the rows of a State.
+// Apply makes the state what it is after the change, so that the next command of the batch sees
+// it. It shares the images of rows with the change; decisions never write to the rows of a
+// State.
 func (s *State) Apply(change Change) {
 	if change.Session != nil {
 		s.Session = change.Session
@@ -114,8 +114,8 @@ func (s *State) Apply(change Change) {
 	s.moveUp(change.dequeued)
 }
 
-// moveUp lets the queued runs move past those that left the queue, which are named
-// by their FirstEventID.
+// moveUp corrects QueuedAhead of the queued runs behind those that left the queue, which are
+// given by their FirstEventID.
 func (s *State) moveUp(dequeued []int64) {
 	if len(dequeued) == 0 {
 		return

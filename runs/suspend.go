@@ -6,11 +6,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Suspend raises requests and waits for them, but for those that rules settle. When
-// they settle all, the run goes on under the same lease.
+// Suspend raises requests and makes the run wait for them, except for those that rules settle.
+// When rules settle all, the run stays running under the same lease (docs/spec/v1.md#suspend).
 //
-// Reply: Run. Errors: run_not_found, lease_lost, run_state_conflict, id_conflict,
-// invalid_request.
+// Reply: Run; Existing when the same suspension was raised before. Errors: run_not_found,
+// lease_lost, run_state_conflict, id_conflict, invalid_request.
 type Suspend struct {
 	RunID string
 	Fence int64

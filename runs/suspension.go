@@ -9,10 +9,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// checkSuspension checks a suspension and fills in the defaults of what may be left out;
-// prefix is where it stands in the caller's body. Afterwards every request has its
-// id, typed and structured questions are told apart by their response_schema, and
-// two suspensions that mean the same are the same.
+// checkSuspension adds the faults of a suspension and fills in its defaults
+// (docs/spec/v1.md#question-request). The prefix is its place in the caller's body. Afterwards
+// every request has its id, and equal suspensions have equal digests. A question is typed when
+// it has a response_schema.
 func checkSuspension(s *api.Suspension, prefix string, faults *refusal.Faults) {
 	document.AbsentNull(&s.Checkpoint)
 	faults.OptionalID(prefix+"/suspension_id", s.SuspensionID)
@@ -40,18 +40,18 @@ func checkSuspension(s *api.Suspension, prefix string, faults *refusal.Faults) {
 	}
 }
 
-// raisedSuspension is a suspension that was checked, with what is computed of it
-// before any lock.
+// raisedSuspension is a checked suspension with what is computed before any lock.
 type raisedSuspension struct {
 	*api.Suspension
-	// digest tells the very same suspension from another one of its id.
+	// digest tells a repeated suspension from another one with the same id.
 	digest string
-	// inputDigests are those of the inputs of Approvals, by which rules know them.
+	// inputDigests are the digests of the inputs of Approvals, in their order. Rules match
+	// them.
 	inputDigests []string
 }
 
-// prepareSuspension makes the identifiers that are the service's to make, and the
-// digests of a suspension that was checked.
+// prepareSuspension makes the ids and digests of a checked suspension. The suspension's digest
+// is taken first, without the ids that the service makes.
 func prepareSuspension(s *api.Suspension, newID IDSource) (raisedSuspension, error) {
 	prepared := raisedSuspension{Suspension: s, inputDigests: make([]string, len(s.Approvals))}
 	var err error
@@ -73,6 +73,7 @@ func prepareSuspension(s *api.Suspension, newID IDSource) (raisedSuspension, err
 	return prepared, nil
 }
 
+// uniqueID adds a fault when an id is used twice in its list.
 func uniqueID(at, id string, seen map[string]bool, faults *refusal.Faults) {
 	if id != "" && seen[id] {
 		faults.Add(at+"/id", "%s is used twice", id)

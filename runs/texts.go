@@ -12,7 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// clarificationPreview is what a list shows of a clarification: its first question.
+// clarificationPreview returns what a list shows of a clarification: the beginning of its first
+// question.
 func clarificationPreview(question api.UserQuestionRequest) string {
 	if len(question.Questions) > 0 {
 		return shorten(question.Questions[0].Question)
@@ -26,14 +27,15 @@ func clarificationPreview(question api.UserQuestionRequest) string {
 	return shorten(cmp.Or(payload.Question, question.Kind))
 }
 
-// cancelledByOperator is the justification of a clarification that was cancelled
-// without one (kheish.md 1.8).
+// cancelledByOperator is the justification of a clarification that was cancelled without one
+// (docs/spec/v1.md#cancel-a-question).
 const cancelledByOperator = "cancelled by operator"
 
+// previewLength bounds the characters of a preview.
 const previewLength = 160
 
-// textPreview is the beginning of a run's input for lists: of the text itself when
-// the input is one, else of its compact JSON.
+// textPreview returns the beginning of a run's input for lists: of the text itself when the
+// input is one, else of its compact JSON. It is empty for null.
 func textPreview(input api.JSON) string {
 	var text string
 	if document.Kind(input) != '"' || json.Unmarshal(input, &text) != nil {
@@ -46,7 +48,7 @@ func textPreview(input api.JSON) string {
 	return shorten(text)
 }
 
-// shorten cuts a text to what a list shows of it.
+// shorten cuts a text to previewLength characters.
 func shorten(text string) string {
 	shown := 0
 	for at := range text {
@@ -58,13 +60,14 @@ func shorten(text string) string {
 	return previewText(text)
 }
 
-// previewText makes a text fit for a column of its own, which cannot hold what a
-// JSON text can: the character NUL.
+// previewText makes a text fit for a text column: JSON texts may have NUL characters, which a
+// column cannot store.
 func previewText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")
 }
 
-// settledQuestionError tells a late caller what became of the question.
+// settledQuestionError returns the error of a late call, with what was recorded for the
+// question: question_expired or question_state_conflict.
 func settledQuestionError(request *model.Request) *refusal.Error {
 	recorded := request.RecordedDecision()
 	if request.Outcome == api.OutcomeExpired && recorded.Via == api.ViaClock {
@@ -82,7 +85,7 @@ func settledQuestionError(request *model.Request) *refusal.Error {
 	return refusal.New(api.CodeQuestionStateConflict, "run %s is not waiting for user input: request %s was %s", request.RunID, request.RequestID, request.Outcome).With(recorded)
 }
 
-// What a request is called in the error of a run that was cancelled by it.
+// Names of the two kinds of requests in the error of a cancelled run.
 const (
 	questionText = "user-question request"
 	approvalText = "approval request"

@@ -6,11 +6,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Withdraw takes back a request that its attached worker no longer needs.
+// Withdraw takes back an open request that its worker no longer needs; the run goes on
+// (docs/spec/v1.md#withdraw).
 //
-// Reply: Run. Errors: run_not_found, lease_lost, run_state_conflict,
-// request_not_found; approval_state_conflict or question_state_conflict with the
-// recorded decision when the request is settled.
+// Reply: Run; Existing when the worker has withdrawn it before. Errors: invalid_request;
+// run_not_found; lease_lost; run_state_conflict; request_not_found; approval_state_conflict or
+// question_state_conflict with the recorded decision when the request is settled otherwise.
 type Withdraw struct {
 	RunID     string
 	RequestID string

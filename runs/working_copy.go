@@ -10,9 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// work is the working copy that one decision is made on. Rows are copied when
-// they are first looked at and written only when they were saved, so that the
-// State stays as it was.
+// workingCopy is what one decision works on. A row is copied when it is first needed and
+// written only when it was saved, so the State does not change.
 type workingCopy struct {
 	state *State
 	nowMs int64
@@ -21,14 +20,14 @@ type workingCopy struct {
 	sessionNew   bool
 	sessionSaved bool
 	runs         map[string]*model.Run
-	// requests holds the copies of the requests that this decision makes or settles.
+	// requests has copies of the requests that this decision raises or settles.
 	requests map[RequestKey]*model.Request
-	// messages holds the copies of the messages that were looked at.
+	// messages has copies of the messages that were looked up.
 	messages map[string]*model.Message
-	// rules holds the copies of the rules that this decision changes; nil at first.
+	// rules has copies of the rules that this decision changes; nil until the first.
 	rules map[string]*rules.Rule
-	// list holds all loaded requests of the run listedRunID, the one that was asked
-	// for last: a decision is nearly always about one run.
+	// listedRequests are all loaded requests of the run listedRunID. Only the list of one run
+	// is kept, because nearly every decision is about one run.
 	listedRunID    string
 	listedRequests []*model.Request
 	changes        Change
@@ -46,7 +45,7 @@ func newWorkingCopy(state *State, nowMs int64) *workingCopy {
 	return w
 }
 
-// change returns what the decision so far writes.
+// change returns what the decision writes so far.
 func (w *workingCopy) change() Change {
 	change := w.changes
 	if w.sessionSaved {
@@ -55,6 +54,7 @@ func (w *workingCopy) change() Change {
 	return change
 }
 
+// saveSession writes the session with the change. Call it after every change of the session.
 func (w *workingCopy) saveSession() {
 	w.session.UpdatedAtMs = w.nowMs
 	w.sessionSaved = true
@@ -75,7 +75,7 @@ func (w *workingCopy) run(runID string) *model.Run {
 	return &run
 }
 
-// activeRun returns the run that holds the session's slot, or nil.
+// activeRun returns the working copy of the run with the session's slot, or nil.
 func (w *workingCopy) activeRun() *model.Run {
 	if w.session == nil || w.session.ActiveRunID == "" {
 		return nil
@@ -83,15 +83,17 @@ func (w *workingCopy) activeRun() *model.Run {
 	return w.run(w.session.ActiveRunID)
 }
 
+// saveRun writes the run with the change. Call it after every change of a run.
 func (w *workingCopy) saveRun(run *model.Run) {
 	run.UpdatedAtMs = w.nowMs
-	if !w.saved(run) {
+	if !w.isSaved(run) {
 		w.changes.UpdatedRuns = append(w.changes.UpdatedRuns, run)
 	}
 }
 
-// saved looks from the end: what is saved again was most often saved last.
-func (w *workingCopy) saved(run *model.Run) bool {
+// isSaved reports whether the run is written already. It searches from the end, where a run that
+// is saved again usually is.
+func (w *workingCopy) isSaved(run *model.Run) bool {
 	for _, saved := range slices.Backward(w.changes.UpdatedRuns) {
 		if saved == run {
 			return true
@@ -100,13 +102,14 @@ func (w *workingCopy) saved(run *model.Run) bool {
 	return slices.Contains(w.changes.NewRuns, run)
 }
 
+// addRun inserts the run with the change.
 func (w *workingCopy) addRun(run *model.Run) {
 	w.runs[run.RunID] = run
 	w.changes.NewRuns = append(w.changes.NewRuns, run)
 }
 
-// request returns a request as it is now, or nil. It may be the row of the State:
-// own must be called before it is changed.
+// request returns a request as it is now, or nil. It may be the row of the State: call
+// editRequest before changing it.
 func (w *workingCopy) request(runID, requestID string) *model.Request {
 	key := RequestKey{runID, requestID}
 	if request := w.requests[key]; request != nil {
@@ -115,13 +118,14 @@ func (w *workingCopy) request(runID, requestID string) *model.Request {
 	return w.state.Requests[key]
 }
 
+// addRequest inserts the request with the change.
 func (w *workingCopy) addRequest(request *model.Request) {
 	w.listedRequests = append(w.requestsOf(request.RunID), request)
 	w.requests[RequestKey{request.RunID, request.RequestID}] = request
 	w.changes.NewRequests = append(w.changes.NewRequests, request)
 }
 
-// own returns the working copy of a request, which is written with the change.
+// editRequest returns the working copy of a request, which is written with the change.
 func (w *workingCopy) editRequest(request *model.Request) *model.Request {
 	key := RequestKey{request.RunID, request.RequestID}
 	if working := w.requests[key]; working != nil {
@@ -130,18 +134,17 @@ func (w *workingCopy) editRequest(request *model.Request) *model.Request {
 	working := *request
 	w.requests[key] = &working
 	if w.listedRunID == request.RunID {
-		place, _ := slices.BinarySearchFunc(w.listedRequests, request.Number, byNumber)
+		place, _ := slices.BinarySearchFunc(w.listedRequests, request.Number, compareNumber)
 		w.listedRequests[place] = &working
 	}
 	w.changes.SettledRequests = append(w.changes.SettledRequests, &working)
 	return &working
 }
 
-func byNumber(r *model.Request, number int64) int { return cmp.Compare(r.Number, number) }
+func compareNumber(r *model.Request, number int64) int { return cmp.Compare(r.Number, number) }
 
-// requestsOf returns the loaded requests of a run as they are now, in the order in
-// which they were raised. The list is good until the next request is settled or
-// added, and must not be changed.
+// requestsOf returns the loaded requests of a run as they are now, in the order in which they
+// were raised. Do not change the list, and do not use it after a request was edited or added.
 func (w *workingCopy) requestsOf(runID string) []*model.Request {
 	if w.listedRunID == runID {
 		return w.listedRequests
@@ -157,7 +160,7 @@ func (w *workingCopy) requestsOf(runID string) []*model.Request {
 	return list
 }
 
-// open returns the open requests of a run in the order in which they were raised.
+// openRequests returns the open requests of a run in the order in which they were raised.
 func (w *workingCopy) openRequests(runID string) []*model.Request {
 	var open []*model.Request
 	for _, request := range w.requestsOf(runID) {
@@ -175,12 +178,13 @@ func (w *workingCopy) waitsFor(runID string, kind model.RequestKind) bool {
 	})
 }
 
-// parked reports whether a run waits for an answer from its parent's session.
+// parked reports whether a run waits for the answer to its clarification.
 func (w *workingCopy) parked(runID string) bool {
 	return slices.ContainsFunc(w.requestsOf(runID), func(r *model.Request) bool { return r.Open() && r.Parked() })
 }
 
-// emit appends an event of a run to the session's log.
+// emit appends an event of a run to the session's log, and saves the session. The caller saves
+// the run.
 func (w *workingCopy) emit(run *model.Run, eventType api.EventType, body any) {
 	w.session.LastEventID++
 	w.saveSession()
@@ -194,8 +198,8 @@ func (w *workingCopy) emit(run *model.Run, eventType api.EventType, body any) {
 	})
 }
 
-// move changes the status of a run. The callers have checked that they may; an
-// illegal move is a mistake in this package, and must not be written.
+// moveRun changes the status of a run and saves it. It panics when the move is illegal: the
+// caller has to check before, so that is a defect of this package.
 func (w *workingCopy) moveRun(run *model.Run, to api.Status) {
 	if !CanMove(run.Kind, run.Status, to) {
 		panic("runs: illegal move of run " + run.RunID + " from " + string(run.Status) + " to " + string(to))
@@ -204,7 +208,8 @@ func (w *workingCopy) moveRun(run *model.Run, to api.Status) {
 	w.saveRun(run)
 }
 
-// recordOf returns the run and its requests as they are now, for a view.
+// recordOf returns the run and its requests as they are now, for a view. Outputs are not
+// loaded.
 func (w *workingCopy) recordOf(run *model.Run) *model.RunRecord {
 	requests := w.requestsOf(run.RunID)
 	record := &model.RunRecord{Run: *run, Requests: make([]model.Request, 0, len(requests))}

@@ -5,16 +5,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// Writes gathers the changes of a batch of decisions into the fewest rows: each
-// row once, in its last image.
+// Writes are the rows that a batch of decisions writes: each row once, in its last image.
 type Writes struct {
 	NewSessions     []*model.Session
 	UpdatedSessions []*model.Session
 	NewRuns         []*model.Run
 	UpdatedRuns     []*model.Run
 	NewRequests     []*model.Request
-	// SettledRequests were settled, or have a new part of their answer and are still
-	// open.
+	// SettledRequests are existing rows: requests that were settled, or have a new partial
+	// answer and are still open.
 	SettledRequests []*model.Request
 	Events          []*model.Event
 	Records         []*model.IdempotencyRecord
@@ -26,10 +25,10 @@ type Writes struct {
 	UpdatedRules    []*rules.Rule
 }
 
-// Gather puts the changes of one batch, in the order of their decisions, together.
-// A checkpoint that any of them set is written, also when a later one of the run
-// left it alone: every image after it carries it. Two sessions that make a run or a
-// rule of the same id make two rows, of which the database refuses one.
+// Gather merges the changes of one batch, given in the order of their decisions. When one of
+// them sets a run's checkpoint, it is written although a later image leaves CheckpointSet
+// false: that image carries it. Two sessions that create a run or a rule of the same id give
+// two rows, of which the database refuses one.
 func Gather(changes []Change) Writes {
 	var w Writes
 	sessions := rows[string, model.Session]{}
@@ -90,8 +89,8 @@ func Gather(changes []Change) Writes {
 	return w
 }
 
-// rows keeps the last image of each row, in the order of first sight, and whether
-// the row is new in this batch.
+// rows keeps the last image of each row, in the order in which they were first put, and whether
+// the batch inserts it.
 type rows[K comparable, R any] struct {
 	index map[K]int
 	last  []*R

@@ -108,15 +108,15 @@ func leaveChild(ctx context.Context, opened runs.Store, child string, answered b
 	if err != nil || !answered {
 		return err
 	}
-	effectID := "open_clarification:" + asked.Open.RunID
+	effectID := "open_clarification:" + asked.Clarification.RunID
 	claimed, err := opened.Do(ctx, &runs.ClaimEffect{SessionID: child, EffectID: effectID})
 	if err != nil {
 		return err
 	}
 	for _, command := range []runs.Command{
-		asked.Open,
+		runs.CommandOf(asked.Effect),
 		&runs.FinishEffect{SessionID: child, EffectID: effectID, Attempt: claimed.Effect.Attempts},
-		&runs.AnswerQuestion{RunID: asked.Open.RunID, Resolution: runs.QuestionAnswer{RequestID: "way-" + child, Declined: true}},
+		&runs.AnswerQuestion{RunID: asked.Clarification.RunID, Resolution: runs.QuestionAnswer{RequestID: "way-" + child, Declined: true}},
 	} {
 		if _, err := opened.Do(ctx, command); err != nil {
 			return err

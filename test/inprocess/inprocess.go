@@ -16,9 +16,9 @@ import (
 
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/hermes"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
 	"github.com/holdpoint/holdpoint/runs"
@@ -58,7 +58,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 	dispatcher := claims.New(opened, claims.Options{Logger: logger})
 	api := httpapi.New(httpapi.Options{
 		Store: opened, Hub: hub, Claims: dispatcher, Logger: logger,
-		Dialects: []dialects.Mount{hermes.Mount, codex.New(codex.Options{}), timbal.New(timbal.Options{}), relay.New(relay.Options{})},
+		Dialects: []kit.Mount{hermes.Mount, codex.New(codex.Options{}), timbal.New(timbal.Options{}), relay.New(relay.Options{})},
 	})
 	loops := []func(context.Context) error{
 		dispatcher.Run,

@@ -18,6 +18,7 @@ import (
 // and nothing is done to it.
 func TestAProgramWithoutTheLockIsCaught(t *testing.T) {
 	t.Parallel()
+	rig.NeedPostgres(t)
 	s := start(t, rig.Program(t, "nolock"), 2)
 	seed := rand.Uint64()
 	services := s.connect(t, 12)

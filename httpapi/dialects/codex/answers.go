@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -12,9 +13,9 @@ import (
 //
 // An answer is a list of texts. A text that is the label or the id of an option chooses
 // it; all others together are the free text of the answer, each on a line of its own.
-// Answers to questions that nobody asked go to the runtime and nowhere else.
+// Answers to unknown questions are handed to the runtime and not recorded.
 //
-// Errors: a [refusal] that names the question.
+// Errors: issues that name the question (docs/spec/codex.md#answers).
 func (d *toolInputDecision) resolution(asked *api.UserQuestionRequest) (runs.QuestionAnswer, error) {
 	resolution := runs.QuestionAnswer{RequestID: asked.ID, RuntimePayload: d.payload()}
 	switch {
@@ -25,7 +26,7 @@ func (d *toolInputDecision) resolution(asked *api.UserQuestionRequest) (runs.Que
 		resolution.Verbatim, resolution.Value = true, d.response
 		return resolution, nil
 	case d.answers == nil:
-		return resolution, invalid(issue{Code: "custom", Path: []any{"answers"}, Message: "Required: an accept needs answers or a response"})
+		return resolution, invalid(issue{"custom", []any{"answers"}, "Required: an accept needs answers or a response"})
 	}
 	if issues := d.missing(asked); issues != nil {
 		return resolution, invalid(issues...)
@@ -34,7 +35,7 @@ func (d *toolInputDecision) resolution(asked *api.UserQuestionRequest) (runs.Que
 		wanted := typedQuestionOf(asked)
 		value, ok := wanted.value(d.answers[wanted.id])
 		if !ok {
-			return resolution, invalid(issue{Code: "custom", Path: []any{"answers", wanted.id, "answers"}, Message: "Must hold one text"})
+			return resolution, invalid(issue{"custom", []any{"answers", wanted.id, "answers"}, "Must hold one text"})
 		}
 		resolution.Value = value
 		return resolution, nil
@@ -52,25 +53,25 @@ func (d *toolInputDecision) missing(asked *api.UserQuestionRequest) []issue {
 		given, there := d.answers[question.ID]
 		switch {
 		case !there:
-			issues = append(issues, issue{Code: "custom", Path: []any{"answers", question.ID}, Message: "Required"})
+			issues = append(issues, issue{"custom", []any{"answers", question.ID}, "Required"})
 		case !slices.ContainsFunc(given, func(one string) bool { return strings.TrimSpace(one) != "" }):
-			issues = append(issues, issue{Code: "custom", Path: []any{"answers", question.ID, "answers"}, Message: "Must not be empty"})
+			issues = append(issues, issue{"custom", []any{"answers", question.ID, "answers"}, "Must not be empty"})
 		}
 	}
 	return issues
 }
 
 // answerTo translates the answer to one question. Two options where one may be chosen are
-// left to the domain, which refuses them: nobody can say which one was meant.
+// left to the door, which refuses them.
 func answerTo(question *api.UserQuestion, given []string) api.UserQuestionAnswer {
 	answer := api.UserQuestionAnswer{QuestionID: question.ID}
 	var free []string
 	for _, one := range given {
-		optionID, chosen := optionOf(question, one)
+		optionID, matches := kit.OptionOf(question, one, nil)
 		switch {
-		case !chosen && strings.TrimSpace(one) != "":
+		case matches == 0 && strings.TrimSpace(one) != "":
 			free = append(free, one)
-		case chosen && !slices.Contains(answer.SelectedOptionIDs, optionID):
+		case matches > 0 && !slices.Contains(answer.SelectedOptionIDs, optionID):
 			answer.SelectedOptionIDs = append(answer.SelectedOptionIDs, optionID)
 		}
 	}
@@ -78,56 +79,31 @@ func answerTo(question *api.UserQuestion, given []string) api.UserQuestionAnswer
 	return answer
 }
 
-// optionOf finds an option by its label, which is what people see, or else by its id.
-func optionOf(question *api.UserQuestion, given string) (optionID string, found bool) {
-	for i := range question.Options {
-		if question.Options[i].Label == given {
-			return question.Options[i].ID, true
-		}
-	}
-	for i := range question.Options {
-		if question.Options[i].ID == given {
-			return given, true
-		}
-	}
-	return "", false
-}
-
-// issuesOf puts a refusal of an answer into the words of this contract, and returns nil
-// when the error is not about the answer.
-func (d *toolInputDecision) issuesOf(asked *api.UserQuestionRequest, resolution *runs.QuestionAnswer, err error) error {
-	refused := domainError(err)
-	if refused == nil {
-		return nil
-	}
+// unfit returns the issues of an answer that the door refused; see [kit.Unfit].
+func (d *toolInputDecision) unfit(asked *api.UserQuestionRequest, resolution *runs.QuestionAnswer, err error) error {
+	refused := kit.RefusalOf(err)
 	at := []any{"answers"}
 	switch {
 	case d.response != nil:
 		at = []any{"response"}
 	case asked.ResponseSchema != nil:
-		wanted := typedQuestionOf(asked)
-		at = []any{"answers", wanted.id, "answers"}
+		at = []any{"answers", typedQuestionOf(asked).id, "answers"}
 	}
-	switch refused.Code {
-	case api.CodeInvalidRequest:
+	if refused.Code == api.CodeInvalidRequest {
 		return invalid(issuesOf(refused, func(path []any) []any {
-			// The domain says /resolution/value/…; what follows is inside the value.
+			// The path in the command is /resolution/value/…; the rest is inside the value.
 			if d.response != nil && len(path) > 2 {
 				return append(at, path[2:]...)
 			}
 			return at
 		})...)
-	case api.CodeQuestionSingleSelect:
+	}
+	if refused.Code == api.CodeQuestionSingleSelect {
 		for i := range asked.Questions {
 			if !asked.Questions[i].MultiSelect && len(resolution.Answers[i].SelectedOptionIDs) > 1 {
 				at = []any{"answers", asked.Questions[i].ID, "answers"}
 			}
 		}
-	case api.CodeQuestionAnswerMissing, api.CodeQuestionAnswerEmpty, api.CodeQuestionDuplicateAnswer,
-		api.CodeQuestionDuplicateOption, api.CodeQuestionOptionNotFound, api.CodeQuestionUnknownAnswer,
-		api.CodeQuestionDeclinedAnswers:
-	default:
-		return nil
 	}
-	return invalid(issue{Code: "custom", Path: at, Message: refused.Detail})
+	return invalid(issue{"custom", at, refused.Detail})
 }

@@ -5,28 +5,11 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// The methods by which the runtime asks for approvals. The first two are answered in
-// the words of the present protocol, the others in those of the one before it.
-const (
-	methodCommand     = "item/commandExecution/requestApproval"
-	methodFileChange  = "item/fileChange/requestApproval"
-	methodExecCommand = "execCommandApproval"
-	methodApplyPatch  = "applyPatchApproval"
-)
-
-// legacy reports whether a method is one of the protocol before the present one.
-func legacy(method string) bool { return method == methodExecCommand || method == methodApplyPatch }
-
-// changesFiles reports whether a method asks about changes of files, which are
-// reviewed.
-func changesFiles(method string) bool {
-	return method == methodFileChange || method == methodApplyPatch
-}
-
-// PendingApproval is an open approval as this dialect shows it (codex.md 3.2).
+// PendingApproval is an open approval as the wire shows it (docs/spec/codex.md#approval).
 type PendingApproval struct {
 	ApprovalID string   `json:"approvalId"`
 	Method     string   `json:"method"`
@@ -39,25 +22,23 @@ type PendingApproval struct {
 	Status     string   `json:"status"`
 }
 
-// statusPending is the only status of what is shown.
-const statusPending = "pending"
-
-// pendingApproval shows an approval of a run, whatever worker asked for it.
+// pendingApproval shows an approval of a run, whatever worker raised it.
 func pendingApproval(sessionID, runID string, approval *api.ApprovalRequest) PendingApproval {
 	at := placeOf(sessionID, runID, approval.ToolCallID, approval.Metadata)
 	method := approvalMethod(approval)
 	details := approvalDetails(&at, approval)
 	return PendingApproval{
 		ApprovalID: approval.Handle, Method: method,
-		ThreadID: at.threadID, TurnID: at.turnID, ItemID: at.item(),
+		ThreadID: at.threadID, TurnID: at.turnID, ItemID: kit.OrNull(at.itemID),
 		Summary: approvalSummary(method, details, approval), Details: details,
 		CreatedAt: isoTime(approval.CreatedAtMs), Status: statusPending,
 	}
 }
 
-// approvalMethod is that of decisions.md 22.
+// approvalMethod is that of the metadata, else the tool's name where it is a method
+// (docs/spec/codex.md#method).
 func approvalMethod(approval *api.ApprovalRequest) string {
-	if method := text(member(approval.Metadata, "method")); method != "" {
+	if method := kit.Text(kit.Get(approval.Metadata, "method")); method != "" {
 		return method
 	}
 	switch approval.ToolName {
@@ -68,88 +49,80 @@ func approvalMethod(approval *api.ApprovalRequest) string {
 }
 
 // approvalDetails are the parameters of the runtime, when the worker sent them along,
-// or else what they would have been.
+// else what they would have been (docs/spec/codex.md#details).
 func approvalDetails(at *place, approval *api.ApprovalRequest) api.JSON {
-	if details := member(approval.Metadata, "details"); document.Kind(details) == '{' {
+	if details := kit.Get(approval.Metadata, "details"); document.Kind(details) == '{' {
 		return details
 	}
-	details := at.details()
+	var input, reason kit.Object
 	switch document.Kind(approval.Input) {
 	case '{':
-		for name, value := range members(approval.Input) {
-			details.put(name, value)
-		}
+		input = kit.ObjectOf(approval.Input)
 	case '"':
-		details.put("command", approval.Input)
+		input = kit.Object{{Name: "command", Value: approval.Input}}
 	case 'n', 0:
 	default:
 		name := "input"
-		if _, ok := texts(approval.Input); ok {
+		if _, ok := kit.Texts(approval.Input); ok {
 			name = "command"
 		}
-		details.put(name, approval.Input)
+		input = kit.Object{{Name: name, Value: approval.Input}}
 	}
-	details.putText("reason", cmp.Or(approval.Reason, approval.Description))
-	return details.json()
+	if text := cmp.Or(approval.Reason, approval.Description); text != "" {
+		reason = kit.Object{{Name: "reason", Value: kit.Encode(text)}}
+	}
+	return kit.Join(at.details(), input, reason).JSON()
 }
 
-// approvalSummary is the line of codex.md 3.2.4.
+// approvalSummary is the line that names what is asked for.
 func approvalSummary(method string, details api.JSON, approval *api.ApprovalRequest) string {
-	reason := cmp.Or(text(member(details, "reason")), approval.Reason, approval.Description)
+	reason := cmp.Or(kit.Text(kit.Get(details, "reason")), approval.Reason, approval.Description)
 	switch method {
 	case methodFileChange:
-		return "File change approval required" + after(reason)
+		return "File change approval required" + afterColon(reason)
 	case methodApplyPatch:
-		return "Patch approval required" + after(reason)
+		return "Patch approval required" + afterColon(reason)
 	case methodExecCommand:
-		return "Command approval required" + after(command(details))
+		return "Command approval required" + afterColon(commandLine(details))
 	default:
-		return "Command approval required" + after(cmp.Or(command(details), reason))
+		return "Command approval required" + afterColon(cmp.Or(commandLine(details), reason))
 	}
 }
 
-// command returns the command line, which is a text or its words.
-func command(details api.JSON) string {
-	value := member(details, "command")
-	if words, ok := texts(value); ok {
+// commandLine returns the command, which is a text or a list of words.
+func commandLine(details api.JSON) string {
+	command := kit.Get(details, "command")
+	if words, ok := kit.Texts(command); ok {
 		return strings.Join(words, " ")
 	}
-	return text(value)
+	return kit.Text(command)
 }
 
-func after(what string) string {
-	if what == "" {
+func afterColon(text string) string {
+	if text == "" {
 		return ""
 	}
-	return ": " + what
+	return ": " + text
 }
 
-// place is where in a conversation of the runtime a request stands.
+// place is where a request stands in a conversation of the runtime.
 type place struct{ threadID, turnID, itemID string }
 
-// placeOf returns the place that the worker told in the metadata. A session is a
-// thread and a run is a turn where it told none.
+// placeOf returns the place that the metadata names. A session is a thread, a run is a
+// turn and a tool call is an item where it names none.
 func placeOf(sessionID, runID, toolCallID string, metadata api.JSON) place {
 	return place{
 		threadID: sessionID,
-		turnID:   cmp.Or(text(member(metadata, "turnId")), runID),
-		itemID:   cmp.Or(text(member(metadata, "itemId")), toolCallID),
+		turnID:   cmp.Or(kit.Text(kit.Get(metadata, "turnId")), runID),
+		itemID:   cmp.Or(kit.Text(kit.Get(metadata, "itemId")), toolCallID),
 	}
-}
-
-// item is the id of the item, null on the wire when there is none.
-func (p *place) item() *string {
-	if p.itemID == "" {
-		return nil
-	}
-	return &p.itemID
 }
 
 // details begins the parameters that the runtime would have sent.
-func (p *place) details() *object {
-	details := &object{}
-	details.put("threadId", p.threadID)
-	details.put("turnId", p.turnID)
-	details.put("itemId", p.item())
-	return details
+func (p *place) details() kit.Object {
+	return kit.Object{
+		{Name: "threadId", Value: kit.Encode(p.threadID)},
+		{Name: "turnId", Value: kit.Encode(p.turnID)},
+		{Name: "itemId", Value: kit.Encode(kit.OrNull(p.itemID))},
+	}
 }

@@ -1,26 +1,22 @@
 package codex
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// approvalReply is the body of every reply to a decision about an approval but the
+// approvalReply is the body of the replies to a decision about an approval, besides
 // refusals of what was sent.
 type approvalReply struct {
 	Status     string `json:"status"`
 	ApprovalID string `json:"approvalId"`
 	ThreadID   string `json:"threadId,omitempty"`
-}
-
-func approvalNotFound(approvalID string) *faceError {
-	return &faceError{status: http.StatusNotFound, body: approvalReply{Status: statusNotFound, ApprovalID: wire.Shown(approvalID)}}
 }
 
 type approvalBody struct {
@@ -34,14 +30,11 @@ type approvalDecision struct{ decision, scope string }
 func (b *approvalBody) check() (approvalDecision, error) {
 	given := approvalDecision{scope: scopeTurn}
 	var issues []issue
-	var fault *issue
-	if given.decision, fault = choose(b.Decision, "decision", accept, decline, cancel); fault != nil {
-		issues = append(issues, *fault)
-	}
+	given.decision, issues = choose(b.Decision, "decision", accept, decline, cancel)
 	if b.Scope != nil {
-		if given.scope, fault = choose(b.Scope, "scope", scopeTurn, scopeSession); fault != nil {
-			issues = append(issues, *fault)
-		}
+		var more []issue
+		given.scope, more = choose(b.Scope, "scope", scopeTurn, scopeSession)
+		issues = append(issues, more...)
 	}
 	if issues != nil {
 		return given, invalid(issues...)
@@ -49,8 +42,8 @@ func (b *approvalBody) check() (approvalDecision, error) {
 	return given, nil
 }
 
-// decideApproval decides about an approval (codex.md 3.4). Whoever comes too late gets
-// 404, whatever it was that came before, and whether it is a person or a machine.
+// decideApproval decides about an approval (docs/spec/codex.md#approval-decision). A
+// decision that comes too late gets 404, whatever came first.
 func (f *face) decideApproval(w http.ResponseWriter, r *http.Request) error {
 	var body approvalBody
 	if err := f.decode(w, r, &body); err != nil {
@@ -60,27 +53,27 @@ func (f *face) decideApproval(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	actor, err := actorOf(r)
+	actor, err := f.Actor(r)
 	if err != nil {
 		return err
 	}
 	approvalID := wire.PathID(r, "approvalId")
-	request, err := f.openRequest(r.Context(), approvalID, model.KindApproval)
+	request, err := f.OpenRequest(r.Context(), model.KindApproval, approvalID)
 	if err == nil && request != nil {
 		_, err = f.Store.Do(r.Context(), given.command(request, actor, f.MaxRuleAgeMs))
 	}
 	switch {
 	case err == nil && request != nil:
 		return wire.Respond(w, r, http.StatusOK, approvalReply{statusOK, approvalID, request.SessionID})
-	case err == nil || tooLate(err):
-		return approvalNotFound(approvalID)
+	case err == nil || kit.LateOf(err) != kit.NotLate:
+		return &kit.Error{Status: http.StatusNotFound, Body: approvalReply{Status: statusNotFound, ApprovalID: wire.Shown(approvalID)}}
 	case refusal.CodeOf(err) == api.CodeInvalidRequest:
 		return invalid(given.issuesOf(err)...)
 	}
-	return &faceError{status: http.StatusInternalServerError, cause: err, body: approvalReply{Status: statusError, ApprovalID: approvalID}}
+	return &kit.Error{Status: http.StatusInternalServerError, Cause: err, Body: approvalReply{Status: statusError, ApprovalID: approvalID}}
 }
 
-// command is what a decision does, together with what the runtime is told of it.
+// command is what a decision does, together with what the runtime is handed about it.
 func (d approvalDecision) command(request *model.Request, actor runs.Actor, maxRuleAgeMs int64) runs.Command {
 	approval := request.Approval()
 	payload := decisionPayload(approvalMethod(&approval), d.decision, d.scope)
@@ -108,47 +101,12 @@ func (d approvalDecision) command(request *model.Request, actor runs.Actor, maxR
 	}
 }
 
-// issuesOf tells why the domain did not take a decision. What can be wrong with one that
-// passed the check is the rule that it would write.
+// issuesOf says why the door refused a decision. Once the body is checked, only the rule
+// that the decision would write can be at fault.
 func (d approvalDecision) issuesOf(err error) []issue {
 	at := "decision"
 	if d.scope == scopeSession {
 		at = "scope"
 	}
-	return issuesOf(domainError(err), func([]any) []any { return []any{at} })
-}
-
-// openRequest returns the open request of a kind that has a handle, and nil when there
-// is none. It only finds the run: whether the request is still open is decided at the
-// door.
-func (f *face) openRequest(ctx context.Context, handle string, kind model.RequestKind) (*model.Request, error) {
-	if !refusal.ValidID(handle) {
-		return nil, nil
-	}
-	found, err := f.Store.RequestByHandle(ctx, handle)
-	if refusal.CodeOf(err) == api.CodeRequestNotFound {
-		return nil, nil
-	}
-	if err != nil || found.Request.Kind != kind || !found.Request.Open() {
-		return nil, err
-	}
-	return &found.Request, nil
-}
-
-// tooLate reports whether a refusal means that there is nothing to decide any more.
-func tooLate(err error) bool {
-	switch refusal.CodeOf(err) {
-	case api.CodeRunNotFound, api.CodeRequestNotFound, api.CodeSessionNotFound, api.CodeSessionEnded, api.CodeRunStateConflict,
-		api.CodeApprovalStateConflict, api.CodeApprovalNotPending,
-		api.CodeQuestionStateConflict, api.CodeQuestionExpired, api.CodeQuestionRequestMismatch, api.CodeQuestionResolutionConflict:
-		return true
-	}
-	return false
-}
-
-// actorOf returns who decides.
-func actorOf(r *http.Request) (runs.Actor, error) {
-	actor, err := wire.Actor(r.Header)
-	actor.Via = Via
-	return actor, err
+	return issuesOf(kit.RefusalOf(err), func([]any) []any { return []any{at} })
 }

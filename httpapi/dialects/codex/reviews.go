@@ -6,23 +6,24 @@ import (
 	"sync"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// What may wait to be asked for, and how many approvals are remembered as asked for.
+// Bounds of the reviews that wait to be asked for, and of the approvals that are
+// remembered as asked for.
 const (
 	maxReviewsWaiting = 256
 	maxReviewsKnown   = 8_192
 )
 
-// reviews asks for the review of approvals without ever holding up who lists them
-// (codex.md 3.3.5). That a review is owed once for each approval is for the domain to
-// hold: what is remembered here only spares it the question.
+// reviews asks for reviews of approvals without delaying the list that found them
+// (docs/spec/codex.md#review-hook). The door enqueues a review once for each approval;
+// what is remembered here only spares commands.
 type reviews struct {
-	services dialects.Services
+	services kit.Services
 
 	mu      sync.Mutex
 	known   map[string]bool
@@ -31,11 +32,11 @@ type reviews struct {
 	busy bool
 }
 
-func newReviews(services dialects.Services) *reviews {
+func newReviews(services kit.Services) *reviews {
 	return &reviews{services: services, known: map[string]bool{}}
 }
 
-// ask returns at once. When too many wait already, whoever lists the approval again asks
+// ask returns at once. When too many wait, it does nothing, and the next list asks
 // again.
 func (v *reviews) ask(request *model.Request) {
 	v.mu.Lock()

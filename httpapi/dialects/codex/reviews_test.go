@@ -12,8 +12,8 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
@@ -101,7 +101,7 @@ func TestReviewsNeverHoldUpTheList(t *testing.T) {
 func TestNoHookNoReviews(t *testing.T) {
 	t.Parallel()
 	store := &stuck{Store: openSQLite(t), release: make(chan struct{})}
-	service := serve(t, store, func(o *httpapi.Options) { o.Dialects = []dialects.Mount{codex.New(codex.Options{})} })
+	service := serve(t, store, func(o *httpapi.Options) { o.Dialects = []kit.Mount{codex.New(codex.Options{})} })
 	r := service.waiting(t, approvals(approval("a1", `"metadata":{"method":"applyPatchApproval"}`)))
 	require.Equal(t, 1, service.get(t, "/api/sessions/"+r.session+"/approvals").want(http.StatusOK).count("data"))
 	service.api.Drain()

@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
@@ -23,8 +24,7 @@ const (
 	// maxCommandBytes bounds a message of a client; a larger one ends the socket with
 	// status 1009.
 	maxCommandBytes = 4 << 10
-	// maxSeen bounds the sessions of which a socket knows the last event that it was
-	// told.
+	// maxSeen bounds the sessions of which a socket knows the last event that it sent.
 	maxSeen = 32
 )
 
@@ -41,11 +41,11 @@ type (
 )
 
 var (
-	pong           = encode(reply{Type: "pong"})
-	invalidCommand = encode(reply{Type: "error", Message: "invalid websocket command"})
+	pong           = kit.Encode(reply{Type: "pong"})
+	invalidCommand = kit.Encode(reply{Type: "error", Message: "invalid websocket command"})
 )
 
-// serveSocket serves GET /api/stream (codex.md 3.6).
+// serveSocket announces what is raised and settled (docs/spec/codex.md#websocket).
 func (f *face) serveSocket(w http.ResponseWriter, r *http.Request) error {
 	inbox, err := f.Streams.JoinInbox()
 	if err != nil {
@@ -69,18 +69,18 @@ func (f *face) serveSocket(w http.ResponseWriter, r *http.Request) error {
 	if threadID := r.URL.Query().Get("threadId"); threadID != "" {
 		s.filter.Store(&threadID)
 	}
-	if s.write(encode(ready{"ready", s.filter.Load()})) == nil {
-		s.goes.Go(s.listen)
+	if s.write(kit.Encode(ready{"ready", s.filter.Load()})) == nil {
+		s.goroutines.Go(s.listen)
 		inbox.Deliver(ctx, s)
 	}
 	s.close()
 	return nil
 }
 
-// unavailable is the refusal of a socket because the service goes away.
+// unavailable refuses a socket while the service drains.
 func unavailable(err error) error {
 	if errors.Is(err, runs.ErrClosed) {
-		return failed(http.StatusServiceUnavailable, "the service is shutting down; try again")
+		return failed(http.StatusServiceUnavailable, textDraining)
 	}
 	return err
 }
@@ -98,8 +98,8 @@ func upgrade(w http.ResponseWriter, r *http.Request) (*websocket.Conn, error) {
 	return conn, nil
 }
 
-// handshake keeps the plain text with which the library refuses a request, so that it
-// can be said in the words of the contract.
+// handshake keeps the plain text with which the library refuses a request, for a reply
+// in the words of the contract.
 type handshake struct {
 	http.ResponseWriter
 	refused int
@@ -119,9 +119,9 @@ func (h *handshake) Write(text []byte) (int, error) { return h.why.Write(text) }
 // Unwrap lets the library reach the connection.
 func (h *handshake) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
-// socket is one client. It is the sink of its inbox; commands are read beside it. All
-// that is written has a deadline, so a reader that takes nothing loses the socket, and
-// what it missed meanwhile is bounded by the inbox.
+// socket is one client. It is the sink of its inbox; its commands are read concurrently.
+// Every write has a deadline, so a slow reader loses the socket; the inbox bounds what is
+// buffered for it meanwhile.
 type socket struct {
 	face *face
 	conn *websocket.Conn
@@ -131,14 +131,14 @@ type socket struct {
 	// filter is the only thread whose events are wanted; nil for all that are not the
 	// system's.
 	filter atomic.Pointer[string]
-	// goes are the goroutines of the socket.
-	goes sync.WaitGroup
-	// pinged says that a ping waits for its answer.
+	// goroutines are those that read commands and wait for pongs.
+	goroutines sync.WaitGroup
+	// pinged says that a ping waits for its pong.
 	pinged atomic.Bool
-	// seen is the last event that was told of a session. What the inbox tells again is
-	// told once here.
+	// seen is the last event that was sent of a session, because the inbox may deliver one
+	// again.
 	seen map[string]int64
-	// ending and why say how the socket is to be closed, when the service does it.
+	// ending and why are the status and reason with which the service closes the socket.
 	ending websocket.StatusCode
 	why    string
 }
@@ -148,7 +148,8 @@ var errEnding = errors.New("the socket ends")
 // Snapshot is no part of the contract: after ready, a client reads the lists.
 func (s *socket) Snapshot(*stream.InboxSnapshot) error { return nil }
 
-// Gap ends the socket: its client must read the lists again, and learns of it only so.
+// Gap ends the socket: the contract has no other way to have its client read the lists
+// again.
 func (s *socket) Gap(string) error {
 	s.ending, s.why = websocket.StatusServiceRestart, "events were missed; reconnect and read the lists"
 	return errEnding
@@ -179,7 +180,7 @@ func (s *socket) Events(events []*model.Event) error {
 
 func (s *socket) wants(event *model.Event) (bool, error) {
 	filter := s.filter.Load()
-	if filter != nil && *filter != event.SessionID || s.told(event) {
+	if filter != nil && *filter != event.SessionID || s.sentBefore(event) {
 		return false, nil
 	}
 	if filter != nil {
@@ -189,8 +190,8 @@ func (s *socket) wants(event *model.Event) (bool, error) {
 	return !system, err
 }
 
-// told reports whether the client was told of the event before.
-func (s *socket) told(event *model.Event) bool {
+// sentBefore reports whether the event was sent before.
+func (s *socket) sentBefore(event *model.Event) bool {
 	if event.EventID <= s.seen[event.SessionID] {
 		return true
 	}
@@ -203,7 +204,7 @@ func (s *socket) told(event *model.Event) bool {
 	return false
 }
 
-// fail ends the socket because of a failure of ours.
+// fail ends the socket because of a failure of the service.
 func (s *socket) fail(err error) error {
 	s.ending, s.why = websocket.StatusTryAgainLater, "the service could not read what happened; reconnect and read the lists"
 	if s.face.Draining.Err() == nil {
@@ -212,13 +213,13 @@ func (s *socket) fail(err error) error {
 	return errEnding
 }
 
-// Silence asks whether the client is still there, without waiting for its answer. One
-// that does not answer in time loses the socket.
-func (s *socket) Silence() error {
+// KeepAlive pings the client without waiting for the pong. A client that does not answer
+// within StreamWriteTimeout loses the socket.
+func (s *socket) KeepAlive() error {
 	if s.pinged.Swap(true) {
 		return nil
 	}
-	s.goes.Go(func() {
+	s.goroutines.Go(func() {
 		ctx, cancel := context.WithTimeout(s.ctx, s.face.StreamWriteTimeout)
 		defer cancel()
 		if err := s.conn.Ping(ctx); err != nil {
@@ -236,8 +237,8 @@ func (s *socket) write(text []byte) error {
 	return s.conn.Write(ctx, websocket.MessageText, text)
 }
 
-// listen obeys commands until the client goes. It ends with the connection, and not with
-// a context: a context would end the connection without a word.
+// listen carries out commands until the client goes. It ends with the connection and
+// takes no context, which would end the connection without a close frame.
 func (s *socket) listen() {
 	defer s.stop()
 	for {
@@ -245,25 +246,25 @@ func (s *socket) listen() {
 		if err != nil {
 			return
 		}
-		if answer := s.obey(kind, message); answer != nil && s.write(answer) != nil {
+		if answer := s.carryOut(kind, message); answer != nil && s.write(answer) != nil {
 			return
 		}
 	}
 }
 
-// obey carries out a command and returns what it is answered with, if anything.
-func (s *socket) obey(kind websocket.MessageType, message []byte) []byte {
+// carryOut carries out a command and returns the reply, nil for none.
+func (s *socket) carryOut(kind websocket.MessageType, message []byte) []byte {
 	if kind != websocket.MessageText || document.Check(message) != nil {
 		return invalidCommand
 	}
-	switch command := api.JSON(message); text(member(command, "type")) {
+	switch command := api.JSON(message); kit.Text(kit.Get(command, "type")) {
 	case "ping":
 		return pong
 	case "unsubscribe":
 		s.filter.Store(nil)
 		return nil
 	case "subscribe":
-		if threadID := text(member(command, "threadId")); threadID != "" {
+		if threadID := kit.Text(kit.Get(command, "threadId")); threadID != "" {
 			s.filter.Store(&threadID)
 			return nil
 		}
@@ -271,7 +272,8 @@ func (s *socket) obey(kind websocket.MessageType, message []byte) []byte {
 	return invalidCommand
 }
 
-// close ends the connection as is due, and waits for what belongs to the socket.
+// close ends the connection, with a close frame unless the client has gone, and waits
+// for the goroutines of the socket.
 func (s *socket) close() {
 	switch {
 	case s.ctx.Err() != nil:
@@ -286,5 +288,5 @@ func (s *socket) close() {
 		_ = s.conn.CloseNow()
 	}
 	s.stop()
-	s.goes.Wait()
+	s.goroutines.Wait()
 }

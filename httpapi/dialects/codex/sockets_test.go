@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 )
 
 // client is one client of the WebSocket.
@@ -293,7 +293,7 @@ func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	service := serve(t, openSQLite(t), func(o *httpapi.Options) {
 		o.KeepAlive, o.StreamWriteTimeout = 20*time.Millisecond, 200*time.Millisecond
-		o.Dialects = []dialects.Mount{codex.New(codex.Options{})}
+		o.Dialects = []kit.Mount{codex.New(codex.Options{})}
 	})
 	pings := make(chan struct{}, 100)
 	dial := func(answering bool) *websocket.Conn {

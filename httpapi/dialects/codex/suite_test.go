@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/hermes"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/runs/watch"
@@ -79,7 +79,7 @@ func serve(tb testing.TB, store runs.Store, change ...func(*httpapi.Options)) *r
 		Store: store, Hub: hub, Claims: dispatcher,
 		// Nothing here depends on what is found without a hint.
 		PollInterval: time.Minute,
-		Dialects:     []dialects.Mount{codex.New(codex.Options{ReviewHook: true}), hermes.Mount},
+		Dialects:     []kit.Mount{codex.New(codex.Options{ReviewHook: true}), hermes.Mount},
 	}
 	for _, apply := range change {
 		apply(&options)

@@ -3,13 +3,17 @@ package codex
 import (
 	"cmp"
 	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Entry is one item of a transcript (codex.md 3.7). It is the request first, and what
+// Entry is one item of a transcript (docs/spec/codex.md#transcript). It is the request first, and what
 // became of it afterwards, under the same message id.
 type Entry struct {
 	MessageID   string `json:"messageId"`
@@ -44,9 +48,9 @@ const (
 )
 
 // showTranscript reads the log of a session as a list of what was asked and what became
-// of it. Answers are not in it (codex.md 7.3.9).
+// of it. The texts of answers are not in it, because they may be secret.
 func (f *face) showTranscript(w http.ResponseWriter, r *http.Request) error {
-	session, err := f.visible(r)
+	session, err := f.visibleSession(r)
 	if err != nil {
 		return err
 	}
@@ -83,20 +87,18 @@ type entry struct {
 }
 
 func (t *transcript) add(event *model.Event) error {
-	changes, err := changesOf(event)
+	change, err := kit.ChangeOf(event)
 	if err != nil {
 		return err
 	}
-	for i := range changes {
-		one := &changes[i]
-		switch {
-		case one.approval != nil:
-			t.open(approvalEntry(event, one.approval))
-		case one.toolInput != nil:
-			t.open(toolInputEntry(event, one.toolInput))
-		default:
-			t.close(requestKey{event.RunID, one.settled.RequestID}, one.settled)
-		}
+	for i := range change.Approvals {
+		t.open(approvalEntry(event, &change.Approvals[i]))
+	}
+	for i := range change.Questions {
+		t.open(toolInputEntry(event, &change.Questions[i]))
+	}
+	for i := range change.Resolutions {
+		t.settle(event.RunID, &change.Resolutions[i])
 	}
 	return nil
 }
@@ -115,24 +117,33 @@ func (t *transcript) open(one entry) {
 	t.entries = append(t.entries[:0], t.entries[maxEntries:]...)
 }
 
-// close updates the entry of a request. A request that has none is older than what is
-// kept, or one that this dialect does not show.
-func (t *transcript) close(key requestKey, resolution *api.Resolution) {
-	number, there := t.at[key]
-	if !there {
+// settle updates the entry of a request. A request without one is older than what is
+// kept, or not shown by this dialect.
+func (t *transcript) settle(runID string, resolution *api.Resolution) {
+	number, found := t.at[requestKey{runID, resolution.RequestID}]
+	if !found {
 		return
 	}
-	one := &t.entries[number-t.first]
-	one.CompletedAt = resolution.ResolvedAtMs
-	if one.kind == model.KindApproval {
-		over := settledApproval(resolution)
-		one.Type, one.Content = entryApprovalResolved, over.content("Approval")
-		one.Details = pretty(approvalResolved{one.handle, over})
+	entry := &t.entries[number-t.first]
+	entry.CompletedAt = resolution.ResolvedAtMs
+	if entry.kind == model.KindApproval {
+		result := settledApproval(resolution)
+		entry.Type, entry.Content = entryApprovalResolved, result.content("Approval")
+		entry.Details = indented(kit.Encode(approvalResolved{entry.handle, result}))
 		return
 	}
-	over := settledAs(resolution)
-	one.Type, one.Content = entryToolInputResolved, over.content("Tool input")
-	one.Details = pretty(toolInputResolved{one.handle, over})
+	result := settledAs(resolution)
+	entry.Type, entry.Content = entryToolInputResolved, result.content("Tool input")
+	entry.Details = indented(kit.Encode(toolInputResolved{entry.handle, result}))
+}
+
+// indented returns JSON in the form of JSON.stringify(value, null, 2).
+func indented(value api.JSON) string {
+	text := jsontext.Value(value)
+	if err := text.Indent(jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+		return string(text)
+	}
+	return strings.TrimSpace(string(text))
 }
 
 func (s *settled) content(what string) string {
@@ -157,7 +168,7 @@ func approvalEntry(event *model.Event, approval *api.ApprovalRequest) entry {
 		Entry: Entry{
 			MessageID: "approval-" + shown.ApprovalID, TurnID: cmp.Or(shown.TurnID, "approval"), Role: roleSystem,
 			Type: entryApprovalRequest, Content: shown.Summary,
-			Details:   pretty(requestDetails(shown.Method, shown.CreatedAt, shown.Details, nil)),
+			Details:   indented(requestDetails(shown.Method, shown.CreatedAt, shown.Details, nil)),
 			StartedAt: approval.CreatedAtMs, Status: statusComplete,
 		},
 		handle: shown.ApprovalID, kind: model.KindApproval, key: requestKey{event.RunID, approval.ID},
@@ -170,7 +181,7 @@ func toolInputEntry(event *model.Event, question *api.UserQuestionRequest) entry
 		Entry: Entry{
 			MessageID: "tool-input-" + shown.RequestID, TurnID: cmp.Or(shown.TurnID, "tool-input"), Role: roleSystem,
 			Type: entryToolInputRequest, Content: shown.Summary,
-			Details:   pretty(requestDetails(shown.Method, shown.CreatedAt, shown.Details, shown.Questions)),
+			Details:   indented(requestDetails(shown.Method, shown.CreatedAt, shown.Details, shown.Questions)),
 			StartedAt: question.CreatedAtMs, Status: statusComplete,
 		},
 		handle: shown.RequestID, kind: model.KindQuestion, key: requestKey{event.RunID, question.ID},
@@ -179,14 +190,10 @@ func toolInputEntry(event *model.Event, question *api.UserQuestionRequest) entry
 
 // requestDetails are the parameters of the runtime with what this service adds to them.
 func requestDetails(method, createdAt string, parameters api.JSON, questions []Question) api.JSON {
-	details := &object{}
-	details.put("method", method)
-	details.put("createdAt", createdAt)
-	for name, value := range members(parameters) {
-		details.put(name, value)
-	}
+	head := kit.Object{{Name: "method", Value: kit.Encode(method)}, {Name: "createdAt", Value: kit.Encode(createdAt)}}
+	var tail kit.Object
 	if questions != nil {
-		details.put("questions", questions)
+		tail = kit.Object{{Name: "questions", Value: kit.Encode(questions)}}
 	}
-	return details.json()
+	return kit.Join(head, kit.ObjectOf(parameters), tail).JSON()
 }

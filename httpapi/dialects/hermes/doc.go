@@ -1,9 +1,8 @@
-// Package hermes speaks the wire of the Hermes WebUI's approval and clarify routes
-// (contracts/hermes.md, decisions.md 21): two ambient streams of a session that tell
-// what waits for its user, two snapshots of the same, and two ways to answer.
+// Package hermes serves the approval and clarification routes of the Hermes WebUI
+// (docs/spec/hermes.md): two streams of a session that show what waits for its user,
+// two snapshots of the same, and two calls that decide about it.
 //
-// It is a translation. What is pending is read from the one core, and an answer is a
-// command for the one door. It keeps nothing but what the streams of a session share
-// while somebody follows them. It must not know how anything is stored, or any other
-// dialect.
+// What is pending is read from the store, and a reply of a person is a command to the
+// door. The package keeps nothing but what the streams of one session share while
+// somebody follows them. It must not know how anything is stored, or another dialect.
 package hermes

@@ -1,24 +1,22 @@
 package hermes
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"net/http"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// queue is one of the two kinds of things that wait: how it is called on its stream,
-// how it is read, and which events of the session's log may have changed it.
+// queue is one of the two kinds of requests that wait in a session.
 type queue struct {
+	// event names the frames of a change on the stream.
 	event string
 	index int // its place in a board
-	// read returns the first of the queue as the wire shows it, or nil, and how many
-	// there are.
-	read    func(ctx context.Context, reader runs.Reader, sessionID string) (head any, count int, err error)
+	// read returns the head of the queue as the wire shows it, nil when the queue is
+	// empty, and its length.
+	read func(f *face, ctx context.Context, sessionID string) (head any, count int, err error)
+	// changes reports whether events of a type may change the queue.
 	changes func(event api.EventType) bool
 }
 
@@ -26,94 +24,58 @@ type queue struct {
 const queueCount = 2
 
 var (
-	approvalQueue = queue{event: "approval", index: 0, read: readApprovals, changes: func(event api.EventType) bool {
+	approvalQueue = queue{event: "approval", index: 0, read: (*face).headApproval, changes: func(event api.EventType) bool {
 		return event == api.EventApprovalResolved || changesBoth(event)
 	}}
-	clarifyQueue = queue{event: "clarify", index: 1, read: readClarifications, changes: func(event api.EventType) bool {
+	clarifyQueue = queue{event: "clarify", index: 1, read: (*face).headClarification, changes: func(event api.EventType) bool {
 		return event == api.EventUserQuestionResolved || event == api.EventUserQuestionAnswered ||
 			event == api.EventParentClarificationResolved || changesBoth(event)
 	}}
 )
 
 // changesBoth: a suspension may raise both kinds and is reported once, and the end of
-// a run settles whatever is open.
+// a run settles all that is open.
 func changesBoth(event api.EventType) bool {
 	return event == api.EventWaitingForApproval || event == api.EventWaitingForUserQuestion || model.Terminal(api.Status(event))
 }
 
-// pending is what a stream tells, and the reply of the approvals' snapshot.
+// pending is the data of a frame, and the snapshot of approvals.
 type pending struct {
 	Pending      any `json:"pending"`
 	PendingCount int `json:"pending_count"`
 }
 
-func (q *queue) pending(ctx context.Context, reader runs.Reader, sessionID string) (pending, error) {
-	head, count, err := q.read(ctx, reader, sessionID)
-	return pending{Pending: head, PendingCount: count}, err
-}
-
-func readApprovals(ctx context.Context, reader runs.Reader, sessionID string) (head any, count int, err error) {
-	open, err := openRequests(ctx, reader, model.KindApproval, sessionID)
+func (f *face) headApproval(ctx context.Context, sessionID string) (head any, count int, err error) {
+	open, err := f.OpenRequests(ctx, model.KindApproval, sessionID)
 	if err != nil || len(open) == 0 {
 		return nil, 0, err
 	}
-	return approvalOf(&open[0].Request), len(open), nil
+	return approvalOf(open[0]), len(open), nil
 }
 
-func readClarifications(ctx context.Context, reader runs.Reader, sessionID string) (head any, count int, err error) {
-	asked, err := openQuestions(ctx, reader, sessionID)
-	if err != nil || len(asked) == 0 {
+func (f *face) headClarification(ctx context.Context, sessionID string) (head any, count int, err error) {
+	questions, err := f.openQuestions(ctx, sessionID)
+	if err != nil || len(questions) == 0 {
 		return nil, 0, err
 	}
-	return asked[0].view(), len(asked), nil
+	return questions[0].view(), len(questions), nil
 }
 
-// readAtOnce is how many open requests are read in one go.
-const readAtOnce = 500
-
-// openRequests returns what is open of a kind in a session, oldest first. A session
-// that cannot be has nothing.
-func openRequests(ctx context.Context, reader runs.Reader, kind model.RequestKind, sessionID string) ([]model.PendingRequest, error) {
-	if !refusal.ValidID(sessionID) {
-		return nil, nil
-	}
-	var open []model.PendingRequest
-	query := runs.RequestQuery{Kind: kind, SessionID: sessionID, Limit: readAtOnce}
-	for {
-		part, err := reader.PendingRequests(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		open = append(open, part...)
-		if len(part) < readAtOnce {
-			break
-		}
-		last := &part[len(part)-1].Request
-		query.After = &runs.RequestPosition{SessionID: last.SessionID, RunID: last.RunID, RequestID: last.RequestID}
-	}
-	slices.SortFunc(open, func(a, b model.PendingRequest) int {
-		return cmp.Or(cmp.Compare(a.Request.CreatedAtMs, b.Request.CreatedAtMs),
-			cmp.Compare(a.Request.Number, b.Request.Number), cmp.Compare(a.Request.RunID, b.Request.RunID))
-	})
-	return open, nil
-}
-
-// openRequest returns the request of a kind that has a handle, when it is open and
-// belongs to the session; else nil.
-func openRequest(ctx context.Context, reader runs.Reader, kind model.RequestKind, sessionID, handle string) (*model.Request, error) {
-	if !refusal.ValidID(handle) || !refusal.ValidID(sessionID) {
-		return nil, nil
-	}
-	found, err := reader.RequestByHandle(ctx, handle)
-	if refusal.CodeOf(err) == api.CodeRequestNotFound {
-		return nil, nil
-	}
+func (f *face) showApproval(w http.ResponseWriter, r *http.Request) error {
+	head, count, err := f.headApproval(r.Context(), sessionOf(r))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	request := &found.Request
-	if request.Kind != kind || request.SessionID != sessionID || !request.Open() {
-		return nil, nil
+	return f.Answer(w, r, http.StatusOK, pending{head, count})
+}
+
+// showClarification answers without a count (docs/spec/hermes.md#snapshots).
+func (f *face) showClarification(w http.ResponseWriter, r *http.Request) error {
+	head, _, err := f.headClarification(r.Context(), sessionOf(r))
+	if err != nil {
+		return err
 	}
-	return request, nil
+	return f.Answer(w, r, http.StatusOK, struct {
+		Pending any `json:"pending"`
+	}{head})
 }

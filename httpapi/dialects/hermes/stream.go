@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/watch"
@@ -16,56 +18,43 @@ import (
 
 const eventStream = "text/event-stream; charset=utf-8"
 
-var (
-	noCache   = []string{"no-cache"}
-	closeAway = []string{"close"}
-	keepAlive = []byte(": keepalive\n\n")
-	frameEnds = []byte("\n\n")
-)
-
-// stream answers with the stream of a queue (hermes.md 2.4). Every frame is the whole
-// state, so a subscriber that is slow is told the newest one and misses nothing.
-func (f *face) stream(q *queue) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+// stream answers with the stream of a queue (docs/spec/hermes.md#streams). Every frame
+// is the whole state, so a slow reader is sent the newest one and misses nothing.
+func (f *face) stream(q *queue) wire.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		sessionID := sessionOf(r)
 		if sessionID == "" {
-			refuse(w, r, http.StatusBadRequest, "session_id is required")
-			return
+			return refuse(http.StatusBadRequest, textNoSession)
 		}
-		subscription, err := f.services.Streams.Join(sessionID)
+		subscription, err := f.Streams.Join(sessionID)
 		if err != nil {
-			f.fail(w, r, err)
-			return
+			return err
 		}
 		defer subscription.Close()
 		shared := f.boards.join(sessionID)
 		defer f.boards.leave(shared)
 
 		s := &subscriber{face: f, queue: q, board: shared}
-		stands, err := s.look(r.Context())
+		at, err := s.look(r.Context())
 		if err != nil {
-			f.fail(w, r, err)
-			return
+			return err
 		}
 		header := w.Header()
-		header["Cache-Control"], header["Connection"] = noCache, closeAway
-		s.out = stream.Begin(w, eventStream, f.services.StreamWriteTimeout)
-		if err := s.show("initial", stands.state); err == nil {
-			err = s.follow(r.Context(), subscription, stands)
-			f.reportStream(r, err)
+		header["Cache-Control"], header["Connection"] = []string{"no-cache"}, []string{"close"}
+		s.out = stream.Begin(w, eventStream, f.StreamWriteTimeout)
+		err = s.show("initial", at.state)
+		if err == nil {
+			err = s.follow(r.Context(), subscription, at)
 		}
+		if err != nil && !errors.Is(err, errReaderGone) {
+			f.Report(r, err)
+		}
+		return nil
 	}
 }
 
-// reportStream logs why a stream ended early, unless the reader has gone.
-func (f *face) reportStream(r *http.Request, err error) {
-	if err != nil && !errors.Is(err, errGone) {
-		f.report(r, http.StatusInternalServerError, err)
-	}
-}
-
-// errGone: the reader takes no more.
-var errGone = errors.New("the reader takes no more")
+// errReaderGone ends a stream whose reader takes no more.
+var errReaderGone = errors.New("the reader takes no more")
 
 // subscriber is one stream. It is a [stream.Sink].
 type subscriber struct {
@@ -73,136 +62,132 @@ type subscriber struct {
 	queue *queue
 	board *board
 	out   *stream.Writer
-	// ctx is the request's; a sink is called without one.
+	// ctx is that of the request, for the reads that a sink makes.
 	ctx context.Context //nolint:containedctx // it lives as long as the request
-	// shown is what the reader saw last, and written when anything was written last.
+	// shown is what the reader saw last; written is when anything was written last.
 	shown   *state
 	written time.Time
 	// failed is the first failure, of reading or of writing.
 	failed error
 }
 
-// standing is how a session stands: whether there is one, whether it is over, and its
-// queue after its newest event.
-type standing struct {
-	known, over bool
-	eventID     int64
-	state       *state
+// position is where a session stands: its newest event, and its queue after that. An
+// unknown session may be created later.
+type position struct {
+	known, ended bool
+	eventID      int64
+	state        *state
 }
 
-// look reads how the session stands. A session that is not there, or cannot be, has an
-// empty queue (hermes.md 2.4). What happens after the look is in the log after its
-// event.
-func (s *subscriber) look(ctx context.Context) (standing, error) {
+// look reads the position. What happens afterwards is in the log behind its event. An id
+// that no session has, or can have, shows an empty queue.
+func (s *subscriber) look(ctx context.Context) (position, error) {
 	s.ctx = ctx
-	var stands standing
+	var at position
 	if refusal.ValidID(s.board.sessionID) {
-		session, err := s.face.services.Store.SessionHead(ctx, s.board.sessionID)
+		session, err := s.face.Store.SessionHead(ctx, s.board.sessionID)
 		switch {
 		case err == nil:
-			stands.known, stands.over, stands.eventID = true, session.EndedAtMs != 0, session.LastEventID
+			at = position{known: true, ended: session.EndedAtMs != 0, eventID: session.LastEventID}
 		case refusal.CodeOf(err) != api.CodeSessionNotFound:
-			return standing{}, err
+			return position{}, err
 		}
 	}
 	var err error
-	stands.state, err = s.board.after(ctx, s.face.services.Store, s.queue, stands.eventID)
-	return stands, err
+	at.state, err = s.board.after(ctx, s.face, s.queue, at.eventID)
+	return at, err
 }
 
-// follow keeps the stream going until the reader or the service goes away. A session
-// that is not there yet may come; one that is over stays as it is, and its stream open,
-// because a client would only connect again.
-func (s *subscriber) follow(ctx context.Context, subscription *stream.Subscription, stands standing) error {
-	for !s.ended(ctx) {
+// follow writes the stream until the reader or the service goes away. The stream of a
+// session that has ended stays open, because its client would only connect again.
+func (s *subscriber) follow(ctx context.Context, subscription *stream.Subscription, at position) error {
+	for !s.cancelled(ctx) {
 		switch {
-		case stands.over || !refusal.ValidID(s.board.sessionID):
+		case at.ended || !refusal.ValidID(s.board.sessionID):
 			return s.idle(ctx, nil)
-		case !stands.known:
-			changes := s.face.services.Watches.Session(s.board.sessionID)
+		case !at.known:
+			changes := s.face.Watches.Session(s.board.sessionID)
 			err := s.idle(ctx, changes)
 			changes.Close()
 			if err != nil {
 				return err
 			}
 		default:
-			subscription.Deliver(ctx, stream.From{Cursor: stands.eventID}, s)
-			if s.failed != nil || s.ended(ctx) {
+			subscription.Deliver(ctx, stream.From{Cursor: at.eventID}, s)
+			if s.failed != nil || s.cancelled(ctx) {
 				return s.failed
 			}
 		}
-		now, err := s.look(ctx)
+		next, err := s.look(ctx)
 		if err != nil {
 			return err
 		}
-		if stands.known && !now.over {
-			// Not the end of the session: the log could not be read, and that is reported.
-			return nil
+		if at.known && !next.ended {
+			return nil // the log could not be read, which the hub has reported
 		}
-		stands = now
-		if err := s.change(stands.state); err != nil {
+		at = next
+		if err := s.update(at.state); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *subscriber) ended(ctx context.Context) bool {
-	return ctx.Err() != nil || s.face.services.Draining.Err() != nil
+func (s *subscriber) cancelled(ctx context.Context) bool {
+	return ctx.Err() != nil || s.face.Draining.Err() != nil
 }
 
-// idle sends comments while nothing can be told. With a watch it returns as soon as
-// the session is there.
+// idle sends comments while there is no log to follow. With a watch it returns as soon
+// as the session exists.
 func (s *subscriber) idle(ctx context.Context, changes *watch.Watch) error {
-	comment := time.NewTicker(s.face.services.KeepAlive)
+	comment := time.NewTicker(s.face.KeepAlive)
 	defer comment.Stop()
-	var signal <-chan struct{}
+	var hint <-chan struct{}
 	var poll <-chan time.Time
 	if changes != nil {
-		ticker := time.NewTicker(s.face.pollAfter(s.face.strangers.Add(1)))
+		ticker := time.NewTicker(s.face.pollAfter(s.face.unknownSessions.Add(1)))
 		defer ticker.Stop()
-		defer s.face.strangers.Add(-1)
-		signal, poll = changes.C(), ticker.C
+		defer s.face.unknownSessions.Add(-1)
+		hint, poll = changes.C(), ticker.C
 	}
 	for {
 		if changes != nil {
-			there, err := s.there(ctx)
-			if there || err != nil {
+			if exists, err := s.sessionExists(ctx); exists || err != nil {
 				return err
 			}
 		}
 		select {
-		case <-signal:
+		case <-hint:
 		case <-poll:
 		case <-comment.C:
-			if err := s.Silence(); err != nil {
+			if err := s.KeepAlive(); err != nil {
 				return err
 			}
 		case <-ctx.Done():
 			return nil
-		case <-s.face.services.Draining.Done():
+		case <-s.face.Draining.Done():
 			return nil
 		}
 	}
 }
 
-// pollsPerSecond bounds what all streams of sessions that are not there ask of the
-// database.
+// pollsPerSecond bounds the reads of all streams of unknown sessions together.
 const pollsPerSecond = 500
 
-func (f *face) pollAfter(strangers int64) time.Duration {
-	return max(f.services.PollInterval, time.Duration(strangers)*time.Second/pollsPerSecond)
+func (f *face) pollAfter(unknownSessions int64) time.Duration {
+	return max(f.PollInterval, time.Duration(unknownSessions)*time.Second/pollsPerSecond)
 }
 
-func (s *subscriber) there(ctx context.Context) (bool, error) {
-	_, err := s.face.services.Store.SessionHead(ctx, s.board.sessionID)
+func (s *subscriber) sessionExists(ctx context.Context) (bool, error) {
+	_, err := s.face.Store.SessionHead(ctx, s.board.sessionID)
 	if refusal.CodeOf(err) == api.CodeSessionNotFound {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// Events implements [stream.Sink]: it shows how things stand after the last of them.
+// Events implements [stream.Sink]: it shows the queue after the last event that may
+// have changed it.
 func (s *subscriber) Events(events []*model.Event) error {
 	newest := int64(0)
 	for _, event := range events {
@@ -211,49 +196,43 @@ func (s *subscriber) Events(events []*model.Event) error {
 		}
 	}
 	if newest == 0 {
-		return s.remind()
+		return s.commentIfDue()
 	}
-	now, err := s.board.after(s.ctx, s.face.services.Store, s.queue, newest)
+	next, err := s.board.after(s.ctx, s.face, s.queue, newest)
 	if err != nil {
 		s.failed = err
 		return err
 	}
-	return s.change(now)
+	return s.update(next)
 }
 
-// Silence implements [stream.Sink].
-func (s *subscriber) Silence() error {
-	_, err := s.out.Write(keepAlive)
+// KeepAlive implements [stream.Sink].
+func (s *subscriber) KeepAlive() error {
+	_, err := s.out.Write([]byte(kit.KeepAlive))
 	return s.flush(err)
 }
 
-// remind sends a comment when events that are not told here have kept the silence from
-// being noticed.
-func (s *subscriber) remind() error {
+// commentIfDue sends a comment when events that show nothing here have kept the hub from
+// noticing the silence.
+func (s *subscriber) commentIfDue() error {
 	const part = 5
-	if now().Sub(s.written) < s.face.services.KeepAlive/part {
+	if now().Sub(s.written) < s.face.KeepAlive/part {
 		return nil
 	}
-	return s.Silence()
+	return s.KeepAlive()
 }
 
-// change shows a queue that is not as the reader saw it last.
-func (s *subscriber) change(next *state) error {
+// update shows a queue that is not as the reader saw it last.
+func (s *subscriber) update(next *state) error {
 	if bytes.Equal(next.data, s.shown.data) {
-		return s.remind()
+		return s.commentIfDue()
 	}
 	return s.show(s.queue.event, next)
 }
 
 func (s *subscriber) show(event string, next *state) error {
 	s.shown = next
-	_, err := s.out.Write([]byte("event: " + event + "\ndata: "))
-	if err == nil {
-		_, err = s.out.Write(next.data)
-	}
-	if err == nil {
-		_, err = s.out.Write(frameEnds)
-	}
+	_, err := s.out.Write(kit.AppendFrame(nil, "event: "+event, next.data))
 	return s.flush(err)
 }
 
@@ -263,8 +242,8 @@ func (s *subscriber) flush(err error) error {
 	}
 	s.written = now()
 	if err != nil {
-		s.failed = errGone
-		return errGone
+		s.failed = errReaderGone
+		return errReaderGone
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/hermes"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
@@ -73,7 +73,7 @@ func serve(tb testing.TB, store runs.Store, change ...func(*httpapi.Options)) *s
 	unsubscribe := store.Subscribe(hub.Publish)
 	options := httpapi.Options{
 		Store: store, Hub: hub, Claims: dispatcher, KeepAlive: 200 * time.Millisecond,
-		Dialects: []dialects.Mount{hermes.Mount},
+		Dialects: []kit.Mount{hermes.Mount},
 	}
 	for _, apply := range change {
 		apply(&options)

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
 )
@@ -13,7 +14,7 @@ import (
 // MaxPermissions bounds the entries of a chat's permissions, all lists together.
 const MaxPermissions = 100
 
-// permissions are the rules that a chat comes with (llm-gateway.md 5.2).
+// permissions are the rules that a chat brings along (docs/spec/relay.md#permissions).
 type permissions struct {
 	Allowlist []toolPermission `json:"allowlist"`
 	AllowOnce []toolPermission `json:"allowOnce"`
@@ -24,6 +25,8 @@ type toolPermission struct {
 	Tool string `json:"tool"`
 	// Params are globs by name; none means any.
 	Params map[string]*string `json:"params"`
+	// maxUses is 0 for any number.
+	maxUses int64
 }
 
 type denial struct {
@@ -32,62 +35,60 @@ type denial struct {
 }
 
 // rulesOf returns the commands that write a chat's permissions as rules of its
-// session, checked as far as they can be before the session is there. Without
-// permissions there are none, and everything is asked for (llm-gateway.md 7.5.7).
-func (f *face) rulesOf(given api.JSON, sessionID string, who runs.Actor) ([]*runs.AddRule, error) {
+// session, checked as far as they can be before the session exists. Without permissions
+// there are none, and every call is asked about. Errors: a 400 that names the entry.
+func (f *face) rulesOf(given api.JSON, sessionID string, actor runs.Actor) ([]*runs.AddRule, error) {
 	if given == nil || document.Kind(given) == 'n' {
 		return nil, nil
 	}
 	var wanted permissions
 	if err := json.Unmarshal(given, &wanted); err != nil {
-		return nil, badPermissions("permissions", "must be {allowlist: [{tool, params?}], allowOnce: [{tool, params?}], deny: [{toolCallId, reason?}]}")
+		return nil, refuse("permissions: must be {allowlist: [{tool, params?}], allowOnce: [{tool, params?}], deny: [{toolCallId, reason?}]}")
 	}
 	if count := len(wanted.Allowlist) + len(wanted.AllowOnce) + len(wanted.Deny); count > MaxPermissions {
-		return nil, badPermissions("permissions", "must have at most %d entries", MaxPermissions)
+		return nil, refuse("permissions: must have at most %d entries", MaxPermissions)
 	}
 	var rules []*runs.AddRule
-	add := func(at string, rule runs.AddRule, err error) error {
+	add := func(list string, i int, permission interface {
+		rule(at string) (runs.AddRule, error)
+	}) error {
+		at := fmt.Sprintf("permissions.%s[%d]", list, i)
+		rule, err := permission.rule(at)
 		if err != nil {
 			return err
 		}
-		rule.RuleID, rule.SessionID, rule.Actor = runs.NewID(runs.PrefixRule), sessionID, who
+		rule.RuleID, rule.SessionID, rule.Actor = runs.NewID(runs.PrefixRule), sessionID, actor
 		rule.MaxAgeMs = f.MaxRuleAgeMs
-		// The door checks again, and must be handed what has not been touched.
-		checked := rule
+		checked := rule // the door prepares the command again, and must be given it unprepared
 		if err := runs.Prepare(&checked, runs.NewID); err != nil {
-			return badPermissions(at, "%s", refusalOf(err).text)
+			return refuse("%s: %s", at, wire.ProblemOf(err).Detail)
 		}
 		rules = append(rules, &rule)
 		return nil
 	}
-	for i, entry := range wanted.Allowlist {
-		at := fmt.Sprintf("permissions.allowlist[%d]", i)
-		rule, err := entry.rule(at, 0)
-		if err := add(at, rule, err); err != nil {
+	for i := range wanted.Allowlist {
+		if err := add("allowlist", i, &wanted.Allowlist[i]); err != nil {
 			return nil, err
 		}
 	}
-	for i, entry := range wanted.AllowOnce {
-		at := fmt.Sprintf("permissions.allowOnce[%d]", i)
-		rule, err := entry.rule(at, 1)
-		if err := add(at, rule, err); err != nil {
+	for i := range wanted.AllowOnce {
+		wanted.AllowOnce[i].maxUses = 1
+		if err := add("allowOnce", i, &wanted.AllowOnce[i]); err != nil {
 			return nil, err
 		}
 	}
-	for i, entry := range wanted.Deny {
-		at := fmt.Sprintf("permissions.deny[%d]", i)
-		rule, err := entry.rule(at)
-		if err := add(at, rule, err); err != nil {
+	for i := range wanted.Deny {
+		if err := add("deny", i, &wanted.Deny[i]); err != nil {
 			return nil, err
 		}
 	}
 	return rules, nil
 }
 
-func (p *toolPermission) rule(at string, maxUses int64) (runs.AddRule, error) {
-	rule := runs.AddRule{ToolName: p.Tool, Effect: api.RuleAllow, MaxUses: maxUses}
+func (p *toolPermission) rule(at string) (runs.AddRule, error) {
+	rule := runs.AddRule{ToolName: p.Tool, Effect: api.RuleAllow, MaxUses: p.maxUses}
 	if p.Tool == "" {
-		return rule, badPermissions(at+".tool", "must be the name of a tool")
+		return rule, refuse("%s.tool: must be the name of a tool", at)
 	}
 	if len(p.Params) == 0 {
 		rule.Match.AnyInput = true
@@ -96,7 +97,7 @@ func (p *toolPermission) rule(at string, maxUses int64) (runs.AddRule, error) {
 	rule.Match.Params = make(map[string]string, len(p.Params))
 	for name, glob := range p.Params {
 		if glob == nil {
-			return rule, badPermissions(at+".params", "must hold texts")
+			return rule, refuse("%s.params: must hold texts", at)
 		}
 		rule.Match.Params[name] = *glob
 	}
@@ -105,11 +106,7 @@ func (p *toolPermission) rule(at string, maxUses int64) (runs.AddRule, error) {
 
 func (d *denial) rule(at string) (runs.AddRule, error) {
 	if d.ToolCallID == "" {
-		return runs.AddRule{}, badPermissions(at+".toolCallId", "must be the id of a tool call")
+		return runs.AddRule{}, refuse("%s.toolCallId: must be the id of a tool call", at)
 	}
 	return runs.AddRule{Effect: api.RuleDeny, Match: api.RuleMatch{ToolCallID: d.ToolCallID}, Reason: d.Reason}, nil
-}
-
-func badPermissions(at, format string, args ...any) error {
-	return &faceError{status: 400, text: at + ": " + fmt.Sprintf(format, args...)}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
@@ -86,7 +86,7 @@ func serve(tb testing.TB, store runs.Store, options relay.Options, change ...fun
 	done := make(chan error, 1)
 	go func() { done <- dispatcher.Run(ctx) }()
 	unsubscribe := store.Subscribe(hub.Publish)
-	wanted := httpapi.Options{Store: store, Hub: hub, Claims: dispatcher, Dialects: []dialects.Mount{relay.New(options)}}
+	wanted := httpapi.Options{Store: store, Hub: hub, Claims: dispatcher, Dialects: []kit.Mount{relay.New(options)}}
 	for _, apply := range change {
 		apply(&wanted)
 	}

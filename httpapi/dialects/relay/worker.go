@@ -1,38 +1,38 @@
 package relay
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// origin says whose frame it is. A worker that runs agents of its own inside of a run
-// names them in its events, and in the metadata of its requests.
+// origin says whose frame it is. A worker that runs agents inside of its run names them
+// in its events, and in the metadata of its requests.
 type origin struct {
 	runID, agentID string
-	parentID       string // empty for the agent that the chat is for
+	parentID       string // empty for the agent of the chat
 }
 
-func (o origin) members() object {
-	members := object{{"runId", textValue(o.runID)}, {"agentId", textValue(o.agentID)}}
+func (o origin) members() kit.Object {
+	members := kit.Object{{Name: "runId", Value: kit.Encode(o.runID)}, {Name: "agentId", Value: kit.Encode(o.agentID)}}
 	if o.parentID != "" {
-		members = append(members, member{"parentId", textValue(o.parentID)})
+		members = append(members, kit.Member{Name: "parentId", Value: kit.Encode(o.parentID)})
 	}
 	return members
 }
 
-// own is the origin of what the run itself does.
-func (t *teller) own(event *model.Event) origin {
+// runOrigin is the origin of what the run itself does.
+func runOrigin(event *model.Event) origin {
 	return origin{runID: event.RunID, agentID: event.AgentID}
 }
 
-// from is the origin of a request, by its metadata.
-func (t *teller) from(event *model.Event, metadata api.JSON) origin {
-	named := t.own(event)
-	if members, err := objectOf(metadata); err == nil {
-		named.take(members)
-	}
+// requestOrigin is the origin of a request, as its metadata names it.
+func requestOrigin(event *model.Event, metadata api.JSON) origin {
+	named := runOrigin(event)
+	named.override(kit.ObjectOf(metadata))
 	return named
 }
 
@@ -51,15 +51,15 @@ var (
 	messageNames      = []string{"message", "error"}
 )
 
-// take takes over what an object says of its origin, and returns the names that it
-// said it under.
-func (o *origin) take(members object) (used []string) {
+// override sets what an object says of its origin, and returns the names that it said
+// it under.
+func (o *origin) override(members kit.Object) (used []string) {
 	for _, part := range []struct {
 		names []string
 		into  *string
 	}{{runIDNames, &o.runID}, {agentIDNames, &o.agentID}, {parentIDNames, &o.parentID}} {
 		for _, name := range part.names {
-			if text, ok := textOf(members.get(name)); ok && text != "" {
+			if text := kit.Text(members.Get(name)); text != "" {
 				*part.into, used = text, append(used, name)
 				break
 			}
@@ -68,10 +68,10 @@ func (o *origin) take(members object) (used []string) {
 	return used
 }
 
-// wanted is a member that a frame must have.
-type wanted struct {
+// frameMember is a member that a frame must have.
+type frameMember struct {
 	names []string
-	// missing stands for a member that the worker did not give.
+	// missing is its value when the worker gives none.
 	missing api.JSON
 }
 
@@ -81,9 +81,9 @@ var (
 	zero      = api.JSON("0")
 )
 
-// shapes are the members of a worker's frames (llm-gateway.md 5.2), besides the id of
-// a text, which is made where it is missing.
-var shapes = map[api.EventType][]wanted{
+// workerFrames are the members of a worker's frames (docs/spec/relay.md#worker-events),
+// besides the id of a text, which is made where it is missing.
+var workerFrames = map[api.EventType][]frameMember{
 	"text":        {{contentNames, emptyText}},
 	"reasoning":   {{contentNames, emptyText}},
 	"tool_call":   {{toolNames, emptyText}, {inputNames, null}},
@@ -92,113 +92,89 @@ var shapes = map[api.EventType][]wanted{
 	"error":       {{messageNames, emptyText}},
 }
 
-// reserved are the frames that only this face sends: a worker must not be able to
-// raise a prompt that is none.
+// reserved are the frames that only the service sends: a worker must not be able to
+// show a prompt that is none.
 var reserved = map[api.EventType]bool{
 	"connected": true, "relay": true, "relay_resolved": true, "question": true, "question_resolved": true,
 }
 
-// worked passes an event of the worker on by its name, its members completed. Names
-// that the protocol does not have go through too; its clients skip them.
-func (t *teller) worked(event *model.Event) error {
-	given, err := objectOf(event.Body)
-	if err != nil {
-		return err
-	}
+// workerEvent passes an event of the worker on under its name, with its members
+// completed. Names that the protocol does not have go through too; its clients skip
+// them.
+func (s *chatStream) workerEvent(event *model.Event) {
+	given := kit.ObjectOf(event.Body)
 	name := event.Type
 	if name == "delta" {
 		name = "text"
 	}
-	who := t.own(event)
-	used := append(who.take(given), "type")
-	// Where an agent inside of the run begins and ends only the worker knows; of the run
+	from := runOrigin(event)
+	used := append(from.override(given), "type")
+	// Only the worker knows where an agent inside of the run begins and ends; of the run
 	// itself the service knows better.
-	if reserved[name] || who.parentID == "" && (name == "harness_start" || name == "harness_end") {
-		t.debug("a frame that is the service's own", event)
-		return nil
+	if reserved[name] || from.parentID == "" && (name == "harness_start" || name == "harness_end") {
+		s.logSkipped("a frame that is the service's own", event)
+		return
 	}
-	frame := who.members()
+	frame := from.members()
 	if name == "text" || name == "reasoning" {
-		if given.get("id") == nil {
-			frame = append(frame, member{"id", textValue(t.blockID(who, name, event))})
+		if given.Get("id") == nil {
+			frame = append(frame, kit.Member{Name: "id", Value: kit.Encode(s.textBlockID(from, name, event))})
 		}
 	} else {
-		t.cut(who)
+		s.endTextBlock(from)
 	}
 	if name == "tool_call" || name == "tool_result" {
-		id, taken := given.first(callIDNames, textValue(eventName(event)))
-		if call, ok := textOf(id); ok && name == "tool_result" && t.told(event, call) {
-			t.debug("the result of a denied call, which was told", event)
-			return nil
+		id, usedName := firstOf(given, callIDNames, kit.Encode(eventName(event)))
+		if call := kit.Text(id); name == "tool_result" && s.resultWasSent(requestKey{event.RunID, call}) {
+			s.logSkipped("the result of a denied call, which was sent", event)
+			return
 		}
-		frame, used = append(frame, member{"id", id}), append(used, taken)
+		frame, used = append(frame, kit.Member{Name: "id", Value: id}), append(used, usedName)
 	}
-	for _, one := range shapes[name] {
-		value, taken := given.first(one.names, one.missing)
-		frame, used = append(frame, member{one.names[0], value}), append(used, taken)
+	for _, member := range workerFrames[name] {
+		value, usedName := firstOf(given, member.names, member.missing)
+		frame, used = append(frame, kit.Member{Name: member.names[0], Value: value}), append(used, usedName)
 	}
-	t.send(string(name), append(frame, given.without(used, frame)...))
-	return nil
+	rest := slices.DeleteFunc(given, func(member kit.Member) bool { return slices.Contains(used, member.Name) })
+	s.add(string(name), kit.Join(frame, rest))
 }
 
-// told reports whether the result of a call was sent when it was denied. It is said
-// once: the worker may use the id again.
-func (t *teller) told(event *model.Event, toolCallID string) bool {
-	key := promptKey{event.RunID, toolCallID}
-	denied := t.denied[key]
-	delete(t.denied, key)
+// resultWasSent reports whether the result of a call was sent when it was denied. It
+// says so once: the worker may use the id again.
+func (s *chatStream) resultWasSent(call requestKey) bool {
+	denied := s.deniedCalls[call]
+	delete(s.deniedCalls, call)
 	return denied
 }
 
-// first returns the first member of some names that is there, and its name.
-func (o object) first(names []string, missing api.JSON) (value api.JSON, name string) {
+// firstOf returns the first member of some names that is there, and its name.
+func firstOf(given kit.Object, names []string, missing api.JSON) (value api.JSON, name string) {
 	for _, name := range names {
-		if value := o.get(name); value != nil {
+		if value := given.Get(name); value != nil {
 			return value, name
 		}
 	}
 	return missing, ""
 }
 
-// without returns the members that were not used, and whose names a frame does not
-// have.
-func (o object) without(used []string, frame object) object {
-	skip := map[string]bool{}
-	for _, name := range used {
-		skip[name] = true
-	}
-	for i := range frame {
-		skip[frame[i].name] = true
-	}
-	var rest object
-	for _, one := range o {
-		if !skip[one.name] {
-			rest = append(rest, one)
-		}
-	}
-	return rest
-}
-
-// block is a piece of text that comes in several frames, which clients put together by
-// their id.
-type block struct {
+// textBlock is a text that comes in several frames, which clients put together by id.
+type textBlock struct {
 	kind api.EventType
 	id   string
 }
 
-// blockID returns the id of a text that came without one: that of the frame before it,
-// when nothing else came from this agent in between.
-func (t *teller) blockID(who origin, kind api.EventType, event *model.Event) string {
-	if t.blocks[who.runID].kind != kind {
-		t.blocks[who.runID] = block{kind: kind, id: eventName(event)}
+// textBlockID returns the id of a text that came without one: that of the frame before
+// it, when nothing else came from this agent in between.
+func (s *chatStream) textBlockID(from origin, kind api.EventType, event *model.Event) string {
+	if s.textBlocks[from.runID].kind != kind {
+		s.textBlocks[from.runID] = textBlock{kind: kind, id: eventName(event)}
 	}
-	return t.blocks[who.runID].id
+	return s.textBlocks[from.runID].id
 }
 
-// cut ends the text that an agent is writing.
-func (t *teller) cut(who origin) { delete(t.blocks, who.runID) }
+func (s *chatStream) endTextBlock(from origin) { delete(s.textBlocks, from.runID) }
 
-// eventName is an id for what came without one. It is the same whoever makes it.
+// eventName is an id for what came without one. Every replica makes the same.
 func eventName(event *model.Event) string {
 	return event.RunID + "/" + strconv.FormatInt(event.EventID, 10)
 }

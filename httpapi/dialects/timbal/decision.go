@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -14,25 +15,25 @@ import (
 // answers to some questions of a request that has more. The latter settle nothing and
 // come after it.
 type decision struct {
-	all     []*asked
+	entries []*resumeEntry
 	command *runs.DecideRequests
 	parts   []*runs.AnswerQuestion
 	// approvals and answers tell which entry a member of the command is made of.
-	approvals []*asked
-	answers   []*asked
-	// bad is why the run ends with an error instead (contracts/timbal.md 4.5).
-	bad error
+	approvals []*resumeEntry
+	answers   []*resumeEntry
+	// invalid is why the run ends with an error instead (docs/spec/timbal.md#refused-value).
+	invalid error
 }
 
 // empty reports whether nothing is decided.
 func (d *decision) empty() bool { return d.command == nil && len(d.parts) == 0 }
 
-// decide makes a decision of the entries. Decisions that are over by nowMs are left
-// out: their requests stay open and are shown again.
-func decide(runID string, all []*asked, key string, actor runs.Actor, maxRuleAgeMs, nowMs int64) *decision {
-	d := &decision{all: all}
+// decide makes a decision of the entries. Values whose expires_at is not after nowMs are
+// left out: their requests stay open and are shown again.
+func decide(runID string, all []*resumeEntry, key string, actor runs.Actor, maxRuleAgeMs, nowMs int64) *decision {
+	d := &decision{entries: all}
 	for _, one := range all {
-		if one.cancels {
+		if one.cancelsRun {
 			d.command = &runs.DecideRequests{
 				RunID: runID, CancelRequestID: one.request.RequestID, CancelReason: one.reason, Key: key, Actor: actor,
 			}
@@ -62,14 +63,14 @@ func decide(runID string, all []*asked, key string, actor runs.Actor, maxRuleAge
 
 // add adds the entries about one request, which are several when it has several
 // questions.
-func (d *decision) add(command *runs.DecideRequests, about []*asked, nowMs int64) {
+func (d *decision) add(command *runs.DecideRequests, about []*resumeEntry, nowMs int64) {
 	first := about[0]
 	if first.approval != nil {
 		d.addApproval(command, first, nowMs)
 		return
 	}
 	resolution := runs.QuestionAnswer{RequestID: first.request.RequestID}
-	if first.one == nil {
+	if first.structured == nil {
 		resolution.Value = first.value
 	} else {
 		var whole bool
@@ -85,18 +86,18 @@ func (d *decision) add(command *runs.DecideRequests, about []*asked, nowMs int64
 	d.answers = append(d.answers, first)
 }
 
-func (d *decision) addApproval(command *runs.DecideRequests, one *asked, nowMs int64) {
-	g, err := readGate(one.value)
+func (d *decision) addApproval(command *runs.DecideRequests, one *resumeEntry, nowMs int64) {
+	g, err := readApprovalValue(one.value)
 	var resolution runs.ApprovalDecision
 	if err == nil {
 		resolution, err = g.resolution(one.approval)
 	}
 	if err != nil {
-		d.bad = errors.Join(d.bad, err)
+		d.invalid = errors.Join(d.invalid, err)
 		return
 	}
-	// One that is settled is in, so that the same call with the same key says the same
-	// however late it comes.
+	// One that is settled is kept, so that a replay of the call has the same fingerprint
+	// whenever it comes.
 	if g.expiresAtMs != 0 && g.expiresAtMs <= nowMs && one.request.Open() {
 		return
 	}
@@ -105,9 +106,9 @@ func (d *decision) addApproval(command *runs.DecideRequests, one *asked, nowMs i
 }
 
 // answersTo returns the answers to a structured request: those that are given and, when
-// nothing is missing then, those that were kept. Of a settled request it is what was
-// recorded that was kept, so that the call by which it was settled looks the same again.
-func answersTo(about []*asked) (answers []api.UserQuestionAnswer, whole bool) {
+// nothing is missing then, the partial ones. Those of a settled request are what was
+// recorded, so that a replay of the call that settled it has the same fingerprint.
+func answersTo(about []*resumeEntry) (answers []api.UserQuestionAnswer, whole bool) {
 	request, question := about[0].request, about[0].question
 	known := question.PartialAnswers
 	if !request.Open() {
@@ -115,7 +116,7 @@ func answersTo(about []*asked) (answers []api.UserQuestionAnswer, whole bool) {
 	}
 	given := map[string]api.UserQuestionAnswer{}
 	for _, one := range about {
-		given[one.questionID] = answerTo(one.one, one.value)
+		given[one.questionID] = answerTo(one.structured, one.value)
 	}
 	kept := map[string]api.UserQuestionAnswer{}
 	for _, answer := range known {
@@ -136,46 +137,47 @@ func answersTo(about []*asked) (answers []api.UserQuestionAnswer, whole bool) {
 		}
 		clash = clash || isGiven && isKept
 	}
-	// A question that has an answer takes no other one: the door says so of a part.
+	// A question that has an answer is refused another by the door, as a part.
 	if len(all) < len(question.Questions) || clash {
 		return own, false
 	}
 	return all, true
 }
 
-// awaited lists what the log tells once the decision is made: requests, and questions
-// of requests that have more.
-func (d *decision) awaited() map[[2]string]bool {
-	awaited := map[[2]string]bool{}
-	for _, list := range [][]*asked{d.approvals, d.answers} {
+// expectedInLog lists what the log tells once the decision is made: requests, and
+// questions of requests that have more.
+func (d *decision) expectedInLog() map[[2]string]bool {
+	expected := map[[2]string]bool{}
+	for _, list := range [][]*resumeEntry{d.approvals, d.answers} {
 		for _, one := range list {
-			awaited[[2]string{one.request.RequestID}] = true
+			expected[[2]string{one.request.RequestID}] = true
 		}
 	}
 	for _, part := range d.parts {
 		for _, answer := range part.Resolution.Answers {
-			awaited[[2]string{part.Resolution.RequestID, answer.QuestionID}] = true
+			expected[[2]string{part.Resolution.RequestID, answer.QuestionID}] = true
 		}
 	}
-	return awaited
+	return expected
 }
 
-// strike takes what an event tells off the list of what is awaited, and reports whether
-// nothing is left.
-func strike(awaited map[[2]string]bool, event *model.Event) bool {
-	decided, err := decisionOf(event)
-	if err != nil || decided == nil {
+// removeSeen takes what an event tells off the list of what is expected, and reports
+// whether nothing is left.
+func removeSeen(expected map[[2]string]bool, event *model.Event) bool {
+	change, err := kit.ChangeOf(event)
+	if err != nil || !change.Decided() {
 		return false
 	}
-	for _, id := range decided.QuestionIDs {
-		delete(awaited, [2]string{decided.RequestID, id})
+	for _, id := range change.QuestionIDs {
+		delete(expected, [2]string{change.RequestID, id})
 	}
-	for _, resolution := range decided.all() {
-		delete(awaited, [2]string{resolution.RequestID})
+	for i := range change.Resolutions {
+		resolution := &change.Resolutions[i]
+		delete(expected, [2]string{resolution.RequestID})
 		// The last part of an answer settles the request.
 		for _, answer := range resolution.Answers {
-			delete(awaited, [2]string{resolution.RequestID, answer.QuestionID})
+			delete(expected, [2]string{resolution.RequestID, answer.QuestionID})
 		}
 	}
-	return len(awaited) == 0
+	return len(expected) == 0
 }

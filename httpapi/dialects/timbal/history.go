@@ -1,35 +1,32 @@
 package timbal
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // history is what the log of a run says up to an event: what is open, and how the run
 // ended.
 type history struct {
-	// at is the event, 0 before the first; atMs its time.
-	at, atMs int64
+	// lastEventID is 0 before the first event; lastEventMs is its time.
+	lastEventID, lastEventMs int64
 	// open are the waits in the order in which they were raised.
 	open []*wait
 	// settled holds the ids of the requests that were settled.
 	settled map[string]bool
 	// end is the event that ended the run.
 	end *model.Event
-	// stopped is the first request that was not settled by an answer right before the
-	// run ended: the one by which it was cancelled.
+	// stopped is the request by which the run was cancelled: the first that was settled
+	// without a decision right before the end.
 	stopped *stoppage
-	// decided is the last event of the newest decision that was made here, and before
-	// that of the one before it. A decision is several events when it is about several
-	// requests.
-	decided, before int64
-	decidedAtMs     int64
+	// decided is the last event of the newest decision that was made here, decidedBefore
+	// that of the one before. A decision about several requests is several events.
+	decided, decidedBefore int64
+	decidedAtMs            int64
 }
 
 // stoppage is how a request ended together with its run.
@@ -51,81 +48,25 @@ func (h *history) answered(requestID, questionID string) bool {
 	return h.settled[requestID]
 }
 
-type loggedApprovals struct {
-	Requests []api.ApprovalRequest `json:"requests"`
-}
-
-type loggedQuestions struct {
-	Requests []api.UserQuestionRequest `json:"requests"`
-}
-
-// loggedDecision holds what the events about decisions have, each some of it.
-type loggedDecision struct {
-	Resolutions []api.Resolution `json:"resolutions"`
-	Resolution  *api.Resolution  `json:"resolution"`
-	RequestID   string           `json:"request_id"`
-	QuestionIDs []string         `json:"question_ids"`
-	Via         string           `json:"via"`
-}
-
-func (d *loggedDecision) all() []api.Resolution {
-	if d.Resolution != nil {
-		return append(d.Resolutions, *d.Resolution)
-	}
-	return d.Resolutions
-}
-
-// decisionOf reads an event about decisions; nil for any other event.
-func decisionOf(event *model.Event) (*loggedDecision, error) {
-	//exhaustive:ignore
-	switch event.Type {
-	case api.EventApprovalResolved, api.EventUserQuestionResolved, api.EventUserQuestionAnswered,
-		api.EventParentClarificationResolved:
-		decision := &loggedDecision{}
-		return decision, readLogged(event, decision)
-	default:
-		return nil, nil
-	}
-}
-
-func readLogged(event *model.Event, into any) error {
-	if err := json.Unmarshal(event.Body, into, encoding); err != nil {
-		return fmt.Errorf("event %d of session %s: %w", event.EventID, event.SessionID, err)
-	}
-	return nil
-}
-
-// apply takes in the next event of the run.
+// apply folds the next event of the run.
 func (h *history) apply(event *model.Event) error {
-	previous := h.at
-	h.at, h.atMs = event.EventID, event.TimestampMs
-	decision, err := decisionOf(event)
+	previous := h.lastEventID
+	h.lastEventID, h.lastEventMs = event.EventID, event.TimestampMs
+	change, err := kit.ChangeOf(event)
 	if err != nil {
 		return err
 	}
-	if decision != nil {
-		h.decide(event, decision, previous)
+	if change.Decided() {
+		h.applyDecision(event, &change, previous)
 		return nil
 	}
-	//exhaustive:ignore
-	switch event.Type {
-	case api.EventWaitingForApproval:
-		var raised loggedApprovals
-		if err := readLogged(event, &raised); err != nil {
-			return err
-		}
-		for i := range raised.Requests {
-			h.open = append(h.open, &wait{approval: &raised.Requests[i]})
-		}
-	case api.EventWaitingForUserQuestion:
-		var raised loggedQuestions
-		if err := readLogged(event, &raised); err != nil {
-			return err
-		}
-		for i := range raised.Requests {
-			h.open = append(h.open, &wait{question: &raised.Requests[i], answered: map[string]bool{}})
-		}
-	case api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled:
+	for i := range change.Approvals {
+		h.open = append(h.open, &wait{approval: &change.Approvals[i]})
+	}
+	for i := range change.Questions {
+		h.open = append(h.open, &wait{question: &change.Questions[i], answered: map[string]bool{}})
+	}
+	if model.Terminal(api.Status(event.Type)) {
 		h.end = event
 		if h.decided == previous {
 			h.decided = event.EventID
@@ -136,38 +77,38 @@ func (h *history) apply(event *model.Event) error {
 	return nil
 }
 
-func (h *history) decide(event *model.Event, decision *loggedDecision, previous int64) {
-	made := decision.Via
-	for _, resolution := range decision.all() {
-		made = resolution.Via
+func (h *history) applyDecision(event *model.Event, change *kit.Change, previous int64) {
+	via := change.Via
+	for i := range change.Resolutions {
+		resolution := &change.Resolutions[i]
+		via = resolution.Via
 		h.settled[resolution.RequestID] = true
 		at := slices.IndexFunc(h.open, func(w *wait) bool { return w.requestID() == resolution.RequestID })
 		if at < 0 {
 			continue
 		}
-		h.stop(h.open[at], &resolution)
+		h.noteStop(h.open[at], resolution)
 		h.open = slices.Delete(slices.Clone(h.open), at, at+1)
 	}
 	for _, w := range h.open {
-		if w.requestID() == decision.RequestID {
-			for _, id := range decision.QuestionIDs {
+		if w.requestID() == change.RequestID {
+			for _, id := range change.QuestionIDs {
 				w.answered[id] = true
 			}
 		}
 	}
-	if made != via {
+	if via != Via {
 		return
 	}
 	if h.decided != previous || h.decidedAtMs != event.TimestampMs {
-		h.before = h.decided
+		h.decidedBefore = h.decided
 	}
 	h.decided, h.decidedAtMs = event.EventID, event.TimestampMs
 }
 
-// stop notes the request by which a run is cancelled, should the end come next. A
-// worker that takes a request back ends nothing, and neither does an approval that
-// expires.
-func (h *history) stop(w *wait, resolution *api.Resolution) {
+// noteStop keeps the request by which a run is cancelled, should its end come next. A
+// request that is withdrawn ends no run, and neither does an approval that expires.
+func (h *history) noteStop(w *wait, resolution *api.Resolution) {
 	byRun := resolution.Outcome == api.OutcomeCancelled && resolution.Via != api.ViaWorker ||
 		resolution.Outcome == api.OutcomeExpired && w.approval == nil
 	switch {
@@ -176,7 +117,7 @@ func (h *history) stop(w *wait, resolution *api.Resolution) {
 	case h.stopped == nil:
 		h.stopped = &stoppage{reason: reasonOf(resolution)}
 		if w.approval != nil {
-			h.stopped.approvalID = w.id()
+			h.stopped.approvalID = w.shownID()
 		}
 	}
 }
@@ -189,21 +130,18 @@ func reasonOf(resolution *api.Resolution) string {
 	return resolution.Justification
 }
 
-// neverWaited reports whether the event only tells that requests were settled in the
-// moment in which they were raised, by a rule or because their deadline was past: nobody
-// was ever asked. What else is settled was open for a while, however short.
-func (h *history) neverWaited(decision *loggedDecision) bool {
-	resolutions := decision.all()
-	for i := range resolutions {
-		resolution := &resolutions[i]
-		if strings.HasPrefix(resolution.Via, api.ViaRule) {
-			continue
-		}
-		if resolution.Via != api.ViaClock || resolution.ResolvedAtMs != h.raisedAtMs(resolution.RequestID) {
+// settledWhenRaised reports whether a change only tells that requests were settled in the
+// moment in which they were raised, by a rule or because their deadline had passed:
+// nobody was ever asked.
+func (h *history) settledWhenRaised(change *kit.Change) bool {
+	for i := range change.Resolutions {
+		resolution := &change.Resolutions[i]
+		if !strings.HasPrefix(resolution.Via, api.ViaRule) &&
+			(resolution.Via != api.ViaClock || resolution.ResolvedAtMs != h.raisedAtMs(resolution.RequestID)) {
 			return false
 		}
 	}
-	return len(resolutions) > 0
+	return len(change.Resolutions) > 0
 }
 
 // raisedAtMs is when an open request was raised; 0 when it is not open.

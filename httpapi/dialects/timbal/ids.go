@@ -26,32 +26,32 @@ type segmentID struct {
 	runID string
 	// after is the event after which the segment begins, 0 for the whole run.
 	after int64
-	// mark tells resumes apart that decided nothing.
-	mark string
+	// suffix tells resumes apart that decided nothing.
+	suffix string
 }
 
-// markLength is that of the random part of a mark, in hexadecimal digits.
-const markLength = 8
+// suffixLength is the number of hexadecimal digits of a suffix.
+const suffixLength = 8
 
-// refusedMark begins the marks of refused resumes. It is no hexadecimal digit.
-const refusedMark = "x"
+// refusedPrefix begins the suffix of a refused resume. It is no hexadecimal digit.
+const refusedPrefix = "x"
 
 func (s segmentID) String() string {
 	switch {
 	case s.after == 0:
 		return s.runID
-	case s.mark == "":
+	case s.suffix == "":
 		return s.runID + ":" + strconv.FormatInt(s.after, 10)
 	default:
-		return s.runID + ":" + strconv.FormatInt(s.after, 10) + "." + s.mark
+		return s.runID + ":" + strconv.FormatInt(s.after, 10) + "." + s.suffix
 	}
 }
 
 // refused reports whether what was shown under the id is not in the log.
-func (s segmentID) refused() bool { return strings.HasPrefix(s.mark, refusedMark) }
+func (s segmentID) refused() bool { return strings.HasPrefix(s.suffix, refusedPrefix) }
 
-func newMark() string {
-	var random [markLength / 2]byte
+func newSuffix() string {
+	var random [suffixLength / 2]byte
 	_, _ = rand.Read(random[:]) // never fails, as its documentation says
 	return hex.EncodeToString(random[:])
 }
@@ -62,21 +62,21 @@ func splitID(id string) (segmentID, bool) {
 	if at < 0 || !refusal.ValidID(id[:at]) {
 		return segmentID{}, false
 	}
-	number, mark, marked := strings.Cut(id[at+1:], ".")
+	number, suffix, found := strings.Cut(id[at+1:], ".")
 	after, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || after <= 0 || strconv.FormatInt(after, 10) != number || marked && !isMark(mark) {
+	if err != nil || after <= 0 || strconv.FormatInt(after, 10) != number || found && !isSuffix(suffix) {
 		return segmentID{}, false
 	}
-	return segmentID{runID: id[:at], after: after, mark: mark}, true
+	return segmentID{runID: id[:at], after: after, suffix: suffix}, true
 }
 
-func isMark(mark string) bool {
-	digits, err := hex.DecodeString(strings.TrimPrefix(mark, refusedMark))
-	return err == nil && len(digits) == markLength/2
+func isSuffix(suffix string) bool {
+	digits, err := hex.DecodeString(strings.TrimPrefix(suffix, refusedPrefix))
+	return err == nil && len(digits) == suffixLength/2
 }
 
-// find returns the run that an id names, and from where. Any run's own id is one
-// (decisions.md 3). Errors: run_not_found.
+// find returns the run that an id names, and where the segment begins
+// (docs/spec/timbal.md#run-ids). Errors: run_not_found.
 func (f *face) find(ctx context.Context, id string) (segmentID, *model.RunRecord, error) {
 	if refusal.ValidID(id) {
 		record, err := f.Store.Run(ctx, id)

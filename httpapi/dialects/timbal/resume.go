@@ -2,11 +2,11 @@ package timbal
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -25,8 +25,7 @@ type resumption struct {
 	warnings []string
 }
 
-// openResume finds the run that a resume is about. Errors: 404 for one that there is
-// not (decisions.md 23).
+// openResume finds the run that a resume is about. Errors: 404 when there is none.
 func (f *face) openResume(ctx context.Context, given *call, key string, actor runs.Actor) (*resumption, error) {
 	if given.parentID == "" {
 		return nil, unprocessable("resume needs a parent_id")
@@ -42,9 +41,8 @@ func (f *face) openResume(ctx context.Context, given *call, key string, actor ru
 }
 
 func detailOf(err error) string {
-	var domain *refusal.Error
-	if errors.As(err, &domain) {
-		return domain.Detail
+	if refused := kit.RefusalOf(err); refused != nil {
+		return refused.Detail
 	}
 	return err.Error()
 }
@@ -61,17 +59,17 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 		return nil, err
 	}
 	d := decide(r.record.Run.RunID, all, r.key, r.actor, f.MaxRuleAgeMs, nowMs)
-	if d.bad != nil {
-		return f.failed(ctx, r, d.bad.Error())
+	if d.invalid != nil {
+		return f.resumeFailed(ctx, r, d.invalid.Error())
 	}
 	if d.command != nil {
 		reply, err := f.Store.Do(ctx, d.command)
 		if err != nil {
-			return f.lost(ctx, r, d, err)
+			return f.resumeRefused(ctx, r, d, err)
 		}
 		r.replayed = reply.Replayed
 		if d.command.CancelRequestID != "" {
-			return f.segmentAfterEnd(ctx, r)
+			return f.segmentAtEnd(ctx, r, "")
 		}
 	}
 	kept := d.parts[:0]
@@ -82,9 +80,9 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 		case done:
 			kept = append(kept, part)
 		case d.command == nil && len(kept) == 0:
-			return f.lost(ctx, r, d, refused)
-		case isWrong(refused):
-			d.note(r.notes, refused)
+			return f.resumeRefused(ctx, r, d, refused)
+		case kit.Unfit(refused):
+			d.noteFaults(r.notes, refused)
 		default:
 			// What was decided is decided; the answer that came too late is told of.
 			r.warnings = append(r.warnings, detailOf(refused))
@@ -92,10 +90,10 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 	}
 	d.parts = kept
 	if d.empty() {
-		return f.attach(ctx, r)
+		return f.showOpen(ctx, r)
 	}
-	awaited := d.awaited()
-	log, err := f.historyUntil(ctx, r.record.Run.RunID, func(event *model.Event) bool { return strike(awaited, event) })
+	awaited := d.expectedInLog()
+	log, err := f.historyUntil(ctx, r.record.Run.RunID, func(event *model.Event) bool { return removeSeen(awaited, event) })
 	if err != nil {
 		return nil, err
 	}
@@ -150,30 +148,26 @@ func hasAnswers(recorded, answers []api.UserQuestionAnswer) bool {
 }
 
 // segment returns the segment that begins where the history ends.
-func (r *resumption) segment(log *history, mark string) *segment {
+func (r *resumption) segment(log *history, suffix string) *segment {
 	s := &segment{
-		id:       segmentID{runID: r.record.Run.RunID, after: log.at, mark: mark},
+		id:       segmentID{runID: r.record.Run.RunID, after: log.lastEventID, suffix: suffix},
 		parentID: r.given.parentID, agentID: r.record.Run.AgentID, log: *log, notes: r.notes, warnings: r.warnings,
 	}
 	s.begin()
 	return s
 }
 
-// attach returns the segment of a resume that decided nothing: what is open is shown
+// showOpen returns the segment of a resume that decided nothing: what is open is shown
 // again, or what happens next.
-func (f *face) attach(ctx context.Context, r *resumption) (*segment, error) {
-	log, err := f.historyUntil(ctx, r.record.Run.RunID, func(*model.Event) bool { return false })
-	if err != nil {
-		return nil, err
-	}
-	return r.segment(log, newMark()), nil
+func (f *face) showOpen(ctx context.Context, r *resumption) (*segment, error) {
+	return f.segmentAtEnd(ctx, r, newSuffix())
 }
 
-// segmentAfterEnd returns the segment of a resume that ended the run.
-func (f *face) segmentAfterEnd(ctx context.Context, r *resumption) (*segment, error) {
+// segmentAtEnd returns the segment that begins at the end of the log.
+func (f *face) segmentAtEnd(ctx context.Context, r *resumption, suffix string) (*segment, error) {
 	log, err := f.historyUntil(ctx, r.record.Run.RunID, func(*model.Event) bool { return false })
 	if err != nil {
 		return nil, err
 	}
-	return r.segment(log, ""), nil
+	return r.segment(log, suffix), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -46,7 +47,7 @@ type segment struct {
 // begin shows the START. The history is that up to the event after which the segment
 // begins; what is open there is all that it shows.
 func (s *segment) begin() {
-	s.startedAtMs = s.log.atMs
+	s.startedAtMs = s.log.lastEventMs
 	s.add(s.header(typeStart))
 	if s.log.end != nil || len(s.log.open) > 0 {
 		s.pause()
@@ -55,20 +56,20 @@ func (s *segment) begin() {
 
 func (s *segment) header(eventType string) header {
 	return header{
-		Type: eventType, RunID: s.id.String(), ParentRunID: orNull(s.parentID),
+		Type: eventType, RunID: s.id.String(), ParentRunID: kit.OrNull(s.parentID),
 		Path: s.agentID, CallID: s.id.runID,
 	}
 }
 
-func (s *segment) add(event any) { s.addDocument(encoded(event)) }
+func (s *segment) add(event any) { s.addDocument(kit.Encode(event)) }
 
 func (s *segment) addDocument(data api.JSON) {
 	s.seq++
 	s.frames = append(s.frames, frame{s.seq, data})
 }
 
-// take returns the frames that were made since the last call.
-func (s *segment) take() []frame {
+// takeFrames returns the frames that were made since the last call.
+func (s *segment) takeFrames() []frame {
 	frames := s.frames
 	s.frames = nil
 	return frames
@@ -81,7 +82,7 @@ func (s *segment) pause() {
 		return
 	}
 	for _, w := range s.log.open {
-		s.add(w.event(s, s.notes[w.id()]))
+		s.add(w.event(s, s.notes[w.shownID()]))
 	}
 }
 
@@ -90,22 +91,22 @@ type suspensions interface {
 	sameSuspension(ctx context.Context, handle, other string) (bool, error)
 }
 
-// push takes in the next event of the run. Events that it knows already are ignored, and
-// so is everything after the end.
-func (s *segment) push(ctx context.Context, event *model.Event, of suspensions) error {
-	if s.ended || event.EventID <= s.log.at {
+// apply folds the next event of the run. Events that it knows are ignored, and so is
+// everything after the end.
+func (s *segment) apply(ctx context.Context, event *model.Event, of suspensions) error {
+	if s.ended || event.EventID <= s.log.lastEventID {
 		return nil
 	}
 	if s.startedAtMs == 0 {
 		s.startedAtMs = event.TimestampMs
 	}
 	if s.raising {
-		belongs, err := s.belongs(ctx, event, of)
+		belongs, err := s.raisedTogether(ctx, event, of)
 		if err != nil {
 			return err
 		}
 		if !belongs {
-			s.quiet()
+			s.endRaising()
 		}
 		if s.ended {
 			return nil
@@ -124,14 +125,14 @@ func (s *segment) push(ctx context.Context, event *model.Event, of suspensions) 
 			s.question = first.question.Handle
 		}
 	default:
-		s.passThrough(event)
+		s.addWorkerEvent(event)
 	}
 	return nil
 }
 
-// quiet is called when the log was read to its end, or when the next event has nothing
-// to do with what was raised: it has all been seen then.
-func (s *segment) quiet() {
+// endRaising is called when the log was read to its end, or when the next event is not
+// part of the suspension: all of it has been seen.
+func (s *segment) endRaising() {
 	if !s.raising {
 		return
 	}
@@ -141,20 +142,16 @@ func (s *segment) quiet() {
 	}
 }
 
-// belongs reports whether an event was written together with the one that raised the
-// requests (see runs.Suspend): questions come before approvals, and then what was
-// settled in the same moment.
-func (s *segment) belongs(ctx context.Context, event *model.Event, of suspensions) (bool, error) {
-	if event.Type == api.EventWaitingForApproval && s.question != "" {
-		var raised loggedApprovals
-		if err := readLogged(event, &raised); err != nil || len(raised.Requests) == 0 {
-			return false, err
-		}
-		return of.sameSuspension(ctx, s.question, raised.Requests[0].Handle)
-	}
-	decision, err := decisionOf(event)
-	if err != nil || decision == nil {
+// raisedTogether reports whether an event was committed together with the one that
+// raised the requests (see [runs.Suspend]): questions come before approvals, and then
+// what was settled in the same moment.
+func (s *segment) raisedTogether(ctx context.Context, event *model.Event, of suspensions) (bool, error) {
+	change, err := kit.ChangeOf(event)
+	if err != nil {
 		return false, err
 	}
-	return s.log.neverWaited(decision), nil
+	if len(change.Approvals) > 0 && s.question != "" {
+		return of.sameSuspension(ctx, s.question, change.Approvals[0].Handle)
+	}
+	return s.log.settledWhenRaised(&change), nil
 }

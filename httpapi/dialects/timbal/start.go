@@ -18,7 +18,7 @@ func (f *face) start(ctx context.Context, given *call, sessionID, agentID, key s
 	}
 	command := &runs.CreateRun{
 		SessionID: sessionID, RunID: given.runID, Input: given.params, AgentID: agentID,
-		SourcePlugin: via, ActorID: actor.Name, Key: key, Caller: actor.Name,
+		SourcePlugin: Via, ActorID: actor.Name, Key: key, Caller: actor.Name,
 	}
 	if refusal.ValidID(given.parentID) {
 		command.ParentRunID = given.parentID
@@ -46,8 +46,8 @@ func segmentOf(id segmentID, record *model.RunRecord) *segment {
 	return s
 }
 
-// idInUse is for a caller who wants an id that another run has (contracts/timbal.md
-// 4.4, 1). A run's id is used once, also when the run is over.
+// idInUse refuses an id that another run has. A run's id is used once, also when the run
+// is terminal.
 func (f *face) idInUse(ctx context.Context, runID string) error {
 	record, err := f.Store.Run(ctx, runID)
 	if err != nil {

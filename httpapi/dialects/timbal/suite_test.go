@@ -15,7 +15,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
@@ -67,7 +67,7 @@ func serve(tb testing.TB, store runs.Store) *service {
 	unsubscribe := store.Subscribe(hub.Publish)
 	handler := httpapi.New(httpapi.Options{
 		Store: store, Hub: hub, Claims: dispatcher, Version: "v0-test", KeepAlive: 300 * time.Millisecond,
-		Dialects: []dialects.Mount{timbal.New(timbal.Options{DefaultAgentID: "assistant"})},
+		Dialects: []kit.Mount{timbal.New(timbal.Options{DefaultAgentID: "assistant"})},
 	})
 	server := httptest.NewServer(handler.Handler())
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 )
 
 // wait is an open request. One of the two is set.
@@ -30,7 +31,7 @@ func (w *wait) handle() string {
 
 // asked returns the structured question that is shown: the first without an answer. It
 // is nil for a typed one.
-func (w *wait) asked() *api.UserQuestion {
+func (w *wait) nextQuestion() *api.UserQuestion {
 	for i := range w.question.Questions {
 		if question := &w.question.Questions[i]; !w.answered[question.ID] {
 			return question
@@ -41,9 +42,9 @@ func (w *wait) asked() *api.UserQuestion {
 
 // id is the approval id or interaction id. A request of several questions is shown one
 // question at a time, and the id says which.
-func (w *wait) id() string {
+func (w *wait) shownID() string {
 	if w.approval == nil && len(w.question.Questions) > 1 {
-		if asked := w.asked(); asked != nil {
+		if asked := w.nextQuestion(); asked != nil {
 			return w.question.Handle + ":" + asked.ID
 		}
 	}
@@ -57,7 +58,7 @@ func splitWaitID(id string) (handle, questionID string) {
 	return handle, questionID
 }
 
-// kind and payload are those of an interaction (decisions.md 23).
+// kind and payload are those of an interaction (docs/spec/timbal.md#interaction).
 func (w *wait) kind() string {
 	switch {
 	case len(w.question.Questions) > 0:
@@ -70,7 +71,7 @@ func (w *wait) kind() string {
 }
 
 func (w *wait) payload() api.JSON {
-	asked := w.asked()
+	asked := w.nextQuestion()
 	if asked == nil {
 		return orEmpty(w.question.Payload)
 	}
@@ -85,7 +86,7 @@ func (w *wait) payload() api.JSON {
 		}
 		payload.Options = &labels
 	}
-	return encoded(payload)
+	return kit.Encode(payload)
 }
 
 // name is that of what asks: the tool, or the kind of the interaction.
@@ -101,25 +102,25 @@ func (w *wait) name() string {
 func (w *wait) event(s *segment, note string) any {
 	head := s.header(typeApproval)
 	head.Path += "." + w.name()
-	head.CallID, head.ParentCallID = w.handle(), orNull(s.id.runID)
+	head.CallID, head.ParentCallID = w.handle(), kit.OrNull(s.id.runID)
 	asks := runnable{RunnablePath: head.Path, RunnableName: w.name(), RunnableType: runnableTool}
 	if w.approval != nil {
-		asks.ToolCallID = orNull(w.approval.ToolCallID)
+		asks.ToolCallID = kit.OrNull(w.approval.ToolCallID)
 		return approvalEvent{
-			header: head, T0: w.approval.CreatedAtMs, ApprovalID: w.id(), runnable: asks,
+			header: head, T0: w.approval.CreatedAtMs, ApprovalID: w.shownID(), runnable: asks,
 			Input: w.approval.Input, InputSchema: w.approval.InputSchema,
-			Prompt: orNull(w.approval.Reason), Description: orNull(w.approval.Description),
+			Prompt: kit.OrNull(w.approval.Reason), Description: kit.OrNull(w.approval.Description),
 			Metadata: orEmpty(w.approval.Metadata),
 		}
 	}
 	head.Type = typeInteraction
-	asks.ToolCallID = orNull(w.question.ToolCallID)
+	asks.ToolCallID = kit.OrNull(w.question.ToolCallID)
 	event := interactionEvent{
-		header: head, T0: w.question.CreatedAtMs, InteractionID: w.id(), Kind: w.kind(), runnable: asks,
+		header: head, T0: w.question.CreatedAtMs, InteractionID: w.shownID(), Kind: w.kind(), runnable: asks,
 		Payload: w.payload(), ResponseSchema: w.question.ResponseSchema,
 	}
 	if note != "" {
-		event.Metadata = encoded(map[string]string{"error": note})
+		event.Metadata = kit.Encode(map[string]string{"error": note})
 	}
 	return event
 }
@@ -128,12 +129,8 @@ func (w *wait) event(s *segment, note string) any {
 func (w *wait) paused() (status, api.JSON) {
 	if w.approval != nil {
 		return statusOf(codeCancelled, reasonApprovalRequired, messageApprovalRequired),
-			encoded(gatedOutput{w.id(), reasonApprovalRequired, orNull(w.approval.Reason)})
+			kit.Encode(gatedOutput{w.shownID(), reasonApprovalRequired, kit.OrNull(w.approval.Reason)})
 	}
 	return statusOf(codeCancelled, reasonInputRequired, messageInputRequired),
-		encoded(askedOutput{w.id(), reasonInputRequired, w.kind(), w.payload()})
-}
-
-func statusOf(code, reason, message string) status {
-	return status{code, orNull(reason), orNull(message)}
+		kit.Encode(askedOutput{w.shownID(), reasonInputRequired, w.kind(), w.payload()})
 }

@@ -1,0 +1,121 @@
+package codex
+
+import (
+	"cmp"
+	"strconv"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/runs/document"
+)
+
+// PendingToolInput is an open question as the wire shows it (docs/spec/codex.md#tool-input).
+type PendingToolInput struct {
+	RequestID string     `json:"requestId"`
+	Method    string     `json:"method"`
+	ThreadID  string     `json:"threadId"`
+	TurnID    string     `json:"turnId"`
+	ItemID    *string    `json:"itemId"`
+	Summary   string     `json:"summary"`
+	Questions []Question `json:"questions"`
+	Details   api.JSON   `json:"details"`
+	CreatedAt string     `json:"createdAt"`
+	Status    string     `json:"status"`
+}
+
+// Question is one question of a [PendingToolInput].
+type Question struct {
+	ID       string `json:"id"`
+	Header   string `json:"header"`
+	Question string `json:"question"`
+	// Options is nil when any text will do.
+	Options  *[]Option `json:"options"`
+	IsOther  bool      `json:"isOther"`
+	IsSecret bool      `json:"isSecret"`
+}
+
+// Option is one choice of a [Question].
+type Option struct {
+	Label       string `json:"label"`
+	Description string `json:"description"`
+}
+
+// pendingToolInput shows a question of a run, whatever worker raised it.
+func pendingToolInput(sessionID, runID string, request *api.UserQuestionRequest) PendingToolInput {
+	at := placeOf(sessionID, runID, request.ToolCallID, request.Metadata)
+	questions := questionsOf(request)
+	return PendingToolInput{
+		RequestID: request.Handle, Method: cmp.Or(kit.Text(kit.Get(request.Metadata, "method")), methodToolInput),
+		ThreadID: at.threadID, TurnID: at.turnID, ItemID: kit.OrNull(at.itemID),
+		Summary: toolInputSummary(len(questions)), Questions: questions,
+		Details:   toolInputDetails(&at, request, questions),
+		CreatedAt: isoTime(request.CreatedAtMs), Status: statusPending,
+	}
+}
+
+func toolInputSummary(count int) string {
+	noun := "questions"
+	if count == 1 {
+		noun = "question"
+	}
+	return "Tool input required (" + strconv.Itoa(count) + " " + noun + ")"
+}
+
+// questionsOf returns what a person is asked: the questions of the request, or the one
+// that stands for the value that it wants.
+func questionsOf(request *api.UserQuestionRequest) []Question {
+	if request.ResponseSchema != nil {
+		wanted := typedQuestionOf(request)
+		return []Question{wanted.shown(request.Metadata)}
+	}
+	questions := make([]Question, len(request.Questions))
+	for i := range request.Questions {
+		asked := &request.Questions[i]
+		questions[i] = Question{
+			ID: asked.ID, Header: asked.Header, Question: asked.Question,
+			IsOther: flagged(request.Metadata, asked.ID, "isOther"), IsSecret: flagged(request.Metadata, asked.ID, "isSecret"),
+		}
+		options := make([]Option, len(asked.Options))
+		for at, option := range asked.Options {
+			options[at] = Option{Label: option.Label, Description: option.Description}
+		}
+		questions[i].offer(options)
+	}
+	return questions
+}
+
+func (q *Question) offer(options []Option) {
+	if len(options) > 0 {
+		q.Options = &options
+	}
+}
+
+// flagged reports whether a worker set a flag of a question in the metadata of its
+// request: {"questions": {"<question id>": {"<flag>": true}}}, or {"<flag>": true} for all.
+func flagged(metadata api.JSON, questionID, flag string) bool {
+	value := kit.Get(metadata, "questions", questionID, flag)
+	if value == nil {
+		value = kit.Get(metadata, flag)
+	}
+	return document.Kind(value) == 't'
+}
+
+// toolInputDetails are the parameters of the runtime, when the worker sent them along,
+// or else what they would have been.
+func toolInputDetails(at *place, request *api.UserQuestionRequest, questions []Question) api.JSON {
+	if details := kit.Get(request.Metadata, "details"); document.Kind(details) == '{' {
+		return details
+	}
+	details := append(at.details(), kit.Member{Name: "questions", Value: kit.Encode(questions)})
+	if request.ResponseSchema != nil {
+		// For clients that can show more than one line of text.
+		if request.Kind != "" {
+			details = append(details, kit.Member{Name: "kind", Value: kit.Encode(request.Kind)})
+		}
+		if request.Payload != nil {
+			details = append(details, kit.Member{Name: "payload", Value: request.Payload})
+		}
+		details = append(details, kit.Member{Name: "responseSchema", Value: request.ResponseSchema})
+	}
+	return details.JSON()
+}

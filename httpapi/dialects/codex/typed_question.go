@@ -1,0 +1,168 @@
+package codex
+
+import (
+	"bytes"
+	"cmp"
+	"strconv"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/runs/document"
+)
+
+// typedQuestionID is the id of the question that stands for a typed one, unless its
+// payload has an id.
+const typedQuestionID = "value"
+
+// typedQuestion is a question for one value of a JSON Schema, as a person reads it.
+type typedQuestion struct {
+	id, header, question string
+	choices              []choice
+	schema               api.JSON
+}
+
+// choice is a value that may be chosen by its label.
+type choice struct {
+	label, description string
+	value              api.JSON
+}
+
+// typedQuestionOf reads a typed question from its payload, its schema and its kind. The
+// choices are those of the payload, else the values of the schema's enum.
+func typedQuestionOf(request *api.UserQuestionRequest) typedQuestion {
+	payload, schema := request.Payload, request.ResponseSchema
+	asked := typedQuestion{
+		id:     cmp.Or(kit.Text(kit.Get(payload, "id")), typedQuestionID),
+		header: cmp.Or(kit.Text(kit.Get(payload, "header")), kit.Text(kit.Get(schema, "title")), request.Kind),
+		question: cmp.Or(kit.Text(kit.Get(payload, "question")), kit.Text(payload), kit.Text(kit.Get(schema, "description")),
+			kit.Text(kit.Get(schema, "title")), request.Kind),
+		schema: schema,
+	}
+	for _, option := range kit.Elements(kit.Get(payload, "options")) {
+		if one, ok := choiceOf(option); ok {
+			asked.choices = append(asked.choices, one)
+		}
+	}
+	if asked.choices != nil {
+		return asked
+	}
+	for _, value := range kit.Elements(kit.Get(schema, "enum")) {
+		asked.choices = append(asked.choices, choice{label: kit.Label(value), value: value})
+	}
+	return asked
+}
+
+// choiceOf reads one option of a payload: a value, or {label, description?, value?}. One
+// without a label is left out.
+func choiceOf(option api.JSON) (choice, bool) {
+	if document.Kind(option) != '{' {
+		return choice{label: kit.Label(option), value: option}, true
+	}
+	one := choice{label: kit.Text(kit.Get(option, "label")), description: kit.Text(kit.Get(option, "description")), value: kit.Get(option, "value")}
+	if one.value == nil {
+		one.value = kit.Get(option, "label")
+	}
+	return one, one.label != ""
+}
+
+func (t *typedQuestion) shown(metadata api.JSON) Question {
+	shown := Question{
+		ID: t.id, Header: t.header, Question: t.question,
+		IsOther: flagged(metadata, t.id, "isOther"), IsSecret: flagged(metadata, t.id, "isSecret"),
+	}
+	options := make([]Option, len(t.choices))
+	for i, one := range t.choices {
+		options[i] = Option{Label: one.label, Description: one.description}
+	}
+	shown.offer(options)
+	return shown
+}
+
+// value returns the value that texts stand for: a choice with that label, or what the
+// type of the schema makes of the text. ok is false when they are not one value.
+// Whether it fits the schema is for the domain to say.
+func (t *typedQuestion) value(given []string) (value api.JSON, ok bool) {
+	if types := typesOf(t.schema); len(given) == 1 {
+		if value, ok := t.chosen(given[0]); ok {
+			return value, true
+		}
+		if !types["array"] || readable(given[0], types) != nil {
+			return convert(given[0], types), true
+		}
+	} else if !types["array"] {
+		return nil, false
+	}
+	list := make([]api.JSON, len(given))
+	items := typesOf(kit.Get(t.schema, "items"))
+	for i, one := range given {
+		if value, ok := t.chosen(one); ok {
+			list[i] = value
+		} else {
+			list[i] = convert(one, items)
+		}
+	}
+	return kit.Encode(list), true
+}
+
+func (t *typedQuestion) chosen(label string) (api.JSON, bool) {
+	for _, one := range t.choices {
+		if one.label == label {
+			return one.value, true
+		}
+	}
+	return nil, false
+}
+
+// typesOf returns the types that a schema names.
+func typesOf(schema api.JSON) map[string]bool {
+	types := map[string]bool{}
+	named := kit.Get(schema, "type")
+	if one := kit.Text(named); one != "" {
+		types[one] = true
+	}
+	for _, one := range kit.Elements(named) {
+		types[kit.Text(one)] = true
+	}
+	return types
+}
+
+// convert returns a text as a value of one of the types. One that none of them reads
+// stays a text, which the domain refuses if it must.
+func convert(given string, types map[string]bool) api.JSON {
+	if value := readable(given, types); value != nil {
+		return value
+	}
+	return kit.Encode(given)
+}
+
+// readable returns the JSON that a text is, when it is of one of the types other than
+// string. Where a string will do as well, a text that could be a number is a text.
+func readable(given string, types map[string]bool) api.JSON {
+	value := api.JSON(bytes.TrimSpace([]byte(given)))
+	if types["string"] || document.Check(value) != nil {
+		return nil
+	}
+	switch document.Kind(value) {
+	case '0':
+		if _, err := strconv.ParseFloat(string(value), 64); err == nil && (types["number"] || types["integer"]) {
+			return value
+		}
+	case 't', 'f':
+		if types["boolean"] {
+			return value
+		}
+	case 'n':
+		if types["null"] {
+			return value
+		}
+	case '{':
+		if types["object"] {
+			return value
+		}
+	case '[':
+		if types["array"] {
+			return value
+		}
+	}
+	return nil
+}

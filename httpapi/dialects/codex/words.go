@@ -1,0 +1,150 @@
+package codex
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// The methods by which the runtime asks for approvals and answers. The last two approval
+// methods are of the protocol before the present one, and decided in its words.
+const (
+	methodCommand     = "item/commandExecution/requestApproval"
+	methodFileChange  = "item/fileChange/requestApproval"
+	methodExecCommand = "execCommandApproval"
+	methodApplyPatch  = "applyPatchApproval"
+
+	methodToolInput = "item/tool/requestUserInput"
+)
+
+// legacy reports whether a method is one of the protocol before the present one.
+func legacy(method string) bool { return method == methodExecCommand || method == methodApplyPatch }
+
+// changesFiles reports whether a method asks about changes of files, which are reviewed.
+func changesFiles(method string) bool {
+	return method == methodFileChange || method == methodApplyPatch
+}
+
+// The decisions, and the scopes of a decision about an approval.
+const (
+	accept  = "accept"
+	decline = "decline"
+	cancel  = "cancel"
+
+	scopeTurn    = "turn"
+	scopeSession = "session"
+)
+
+// The statuses of requests.
+const (
+	statusPending  = "pending"
+	statusResolved = "resolved"
+	statusExpired  = "expired"
+)
+
+// The statuses in the bodies of replies.
+const (
+	statusOK       = "ok"
+	statusError    = "error"
+	statusNotFound = "not_found"
+	statusDeleted  = "deleted"
+)
+
+// The codes of refusals (docs/spec/codex.md#errors).
+const (
+	codeInvalidRequest = "invalid_request"
+	codeRequestFailed  = "request_failed"
+	codeInternalError  = "internal_error"
+	codeSystemSession  = "system_session"
+)
+
+const (
+	textInvalid  = "request validation failed"
+	textInternal = "internal server error"
+	textDraining = "the service is shutting down; try again"
+	textDeleted  = "This chat was permanently deleted and is no longer available."
+	textSystem   = "system-owned sessions are reserved for orchestrator workers"
+)
+
+// failure is the body of a refusal.
+type failure struct {
+	Status  string  `json:"status"`
+	Code    string  `json:"code"`
+	Message string  `json:"message"`
+	Issues  []issue `json:"issues,omitempty"`
+}
+
+// issue is one member that does not fit, in the form of zod, which clients know.
+type issue struct {
+	Code string `json:"code"`
+	// Path is where the member is: names, and numbers in arrays.
+	Path    []any  `json:"path"`
+	Message string `json:"message"`
+}
+
+func invalid(issues ...issue) *kit.Error {
+	return &kit.Error{Status: http.StatusBadRequest, Body: failure{statusError, codeInvalidRequest, textInvalid, issues}}
+}
+
+func failed(status int, message string) *kit.Error {
+	return &kit.Error{Status: status, Body: failure{statusError, codeRequestFailed, message, nil}}
+}
+
+// refusalOf returns the reply to an error. The text of a failure of the service stays
+// out of it.
+func refusalOf(err error) *kit.Error {
+	refused := kit.RefusalOf(err)
+	if refused != nil && refused.Code == api.CodeInvalidRequest {
+		return invalid(issuesOf(refused, nil)...)
+	}
+	if problem := wire.ProblemOf(err); refused != nil && problem.Status != http.StatusInternalServerError {
+		return failed(problem.Status, refused.Detail)
+	}
+	return &kit.Error{
+		Status: http.StatusInternalServerError, Cause: err, Body: failure{statusError, codeInternalError, textInternal, nil},
+	}
+}
+
+// issuesOf returns the faults of a refusal as issues. Rename, unless it is nil, turns the
+// path in the domain's command into that in the body of this contract.
+func issuesOf(refused *refusal.Error, rename func([]any) []any) []issue {
+	var issues []issue
+	for _, fault := range refused.Faults {
+		path := pathOf(fault.Pointer)
+		if rename != nil {
+			path = rename(path)
+		}
+		issues = append(issues, issue{"custom", path, fault.Detail})
+	}
+	if issues == nil {
+		issues = append(issues, issue{"custom", []any{}, refused.Detail})
+	}
+	return issues
+}
+
+// pathOf reads an RFC 6901 pointer.
+func pathOf(pointer string) []any {
+	path := []any{}
+	if pointer == "" {
+		return path
+	}
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if index, err := strconv.ParseUint(token, 10, 31); err == nil {
+			path = append(path, index)
+			continue
+		}
+		path = append(path, strings.NewReplacer("~1", "/", "~0", "~").Replace(token))
+	}
+	return path
+}
+
+// isoTime writes a moment in UTC, with milliseconds.
+func isoTime(atMs int64) string {
+	return time.UnixMilli(atMs).UTC().Format("2006-01-02T15:04:05.000Z")
+}

@@ -1,0 +1,165 @@
+package hermes
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// respondClarification answers one question. The order of its checks is part of the
+// contract (docs/spec/hermes.md#clarify-respond).
+func (f *face) respondClarification(w http.ResponseWriter, r *http.Request) error {
+	var body clarifyBody
+	if err := readBody(w, r, &body); err != nil {
+		return err
+	}
+	sessionID, clarifyID, response := idOf(body.SessionID), idOf(body.ClarifyID), body.response()
+	switch {
+	case sessionID == "":
+		return refuse(http.StatusBadRequest, textNoSession)
+	case response == "":
+		return refuse(http.StatusBadRequest, textNoResponse)
+	case len(response) > MaxResponseBytes:
+		return refuse(http.StatusRequestEntityTooLarge, "the response must have at most "+strconv.Itoa(MaxResponseBytes)+" bytes")
+	}
+	actor, err := f.Actor(r)
+	if err != nil {
+		return err
+	}
+	question, err := f.chosenQuestion(r.Context(), sessionID, clarifyID)
+	if err != nil {
+		return err
+	}
+	if question == nil {
+		return errStale
+	}
+	if err := f.answerQuestion(r.Context(), question, response, actor); err != nil {
+		switch kit.LateOf(err) {
+		case kit.Settled, kit.RunOver, kit.NoRun, kit.NoRequest:
+			return errStale
+		case kit.NotLate, kit.SessionOver:
+		}
+		if refusal.CodeOf(err) == api.CodeInvalidRequest {
+			return refuse(http.StatusBadRequest, "The response does not fit the question: "+faultsOf(err))
+		}
+		return err
+	}
+	if clarifyID == "" {
+		w.Header()[ClarifyIDHeader] = []string{question.clarifyID}
+	}
+	return f.Answer(w, r, http.StatusOK, answered{OK: true, Response: response})
+}
+
+// chosenQuestion returns the open question that an answer is for, or nil: the one with
+// the id, else the oldest.
+func (f *face) chosenQuestion(ctx context.Context, sessionID, clarifyID string) (*openQuestion, error) {
+	var questions []openQuestion
+	var err error
+	if clarifyID == "" {
+		questions, err = f.openQuestions(ctx, sessionID)
+	} else {
+		handle, _, _ := strings.Cut(clarifyID, ":")
+		var request *model.Request
+		if request, err = f.openInSession(ctx, model.KindQuestion, sessionID, handle); request != nil {
+			questions = questionsOf(request)
+		}
+	}
+	for i := range questions {
+		if clarifyID == "" || questions[i].clarifyID == clarifyID {
+			return &questions[i], nil
+		}
+	}
+	return nil, err
+}
+
+// answerQuestion gives a text as the answer to a question. Errors: errStale, and those
+// of [runs.AnswerQuestion].
+func (f *face) answerQuestion(ctx context.Context, question *openQuestion, text string, actor runs.Actor) error {
+	if question.structured != nil {
+		return f.settle(ctx, question, actor, runs.QuestionAnswer{
+			Answers: []api.UserQuestionAnswer{answerTo(question.structured, text)},
+		})
+	}
+	// A value that the schema refuses changes nothing, so all readings of the text are
+	// tried. The error of the last is the caller's.
+	var err error
+	for _, value := range question.readings(text) {
+		err = f.settle(ctx, question, actor, runs.QuestionAnswer{Value: value})
+		if refusal.CodeOf(err) != api.CodeInvalidRequest {
+			return err
+		}
+	}
+	return err
+}
+
+func (f *face) settle(ctx context.Context, question *openQuestion, actor runs.Actor, resolution runs.QuestionAnswer) error {
+	resolution.RequestID = question.request.RequestID
+	reply, err := f.Store.Do(ctx, &runs.AnswerQuestion{
+		RunID: question.request.RunID, Resolution: resolution,
+		Partial: len(question.body.Questions) > 1 && question.structured != nil, Actor: actor,
+	})
+	if err == nil && reply.Existing {
+		return errStale // somebody gave a parent clarification the same answer before
+	}
+	return err
+}
+
+// answerTo reads a text as an answer to a structured question: labels or ids of options
+// select them, anything else is free text, which is taken also where none was asked for.
+func answerTo(question *api.UserQuestion, text string) api.UserQuestionAnswer {
+	answer := api.UserQuestionAnswer{QuestionID: question.ID}
+	if id, matches := kit.OptionOf(question, text, strings.TrimSpace); matches > 0 {
+		answer.SelectedOptionIDs = []string{id}
+		return answer
+	}
+	if question.MultiSelect {
+		if answer.SelectedOptionIDs = optionsOf(question, text); answer.SelectedOptionIDs != nil {
+			return answer
+		}
+	}
+	answer.FreeformAnswer = text
+	return answer
+}
+
+// optionsOf returns the options that a list with commas names, each once, or nil when
+// an item names none.
+func optionsOf(question *api.UserQuestion, text string) []string {
+	var selected []string
+	for item := range strings.SplitSeq(text, ",") {
+		id, matches := kit.OptionOf(question, strings.TrimSpace(item), strings.TrimSpace)
+		if matches == 0 {
+			return nil
+		}
+		if !slices.Contains(selected, id) {
+			selected = append(selected, id)
+		}
+	}
+	return selected
+}
+
+// readings returns the values that a text can stand for as an answer to a typed
+// question: that of the option with the label or id, the text itself, and what it is as
+// JSON.
+func (q *openQuestion) readings(text string) []api.JSON {
+	var values []api.JSON
+	for _, option := range q.payloadOptions() {
+		if option.value != nil && (option.label == text || option.id == text) {
+			values = append(values, option.value)
+			break
+		}
+	}
+	values = append(values, kit.Encode(text))
+	if document.Check([]byte(text)) == nil {
+		values = append(values, api.JSON(text))
+	}
+	return values
+}

@@ -1,0 +1,100 @@
+package hermes
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// The headers that name the request which a call without an id has decided.
+const (
+	ApprovalIDHeader = "X-Approval-Id"
+	ClarifyIDHeader  = "X-Clarify-Id"
+)
+
+// The choices of docs/spec/hermes.md#choice.
+const (
+	choiceOnce    = "once"
+	choiceSession = "session"
+	choiceAlways  = "always"
+	choiceDeny    = "deny"
+)
+
+// Codes of a choice that did not reach the run.
+const (
+	codeRunUnavailable = "gateway_run_unavailable"
+	codeRelayFailed    = "gateway_approval_relay_failed"
+)
+
+// Texts of errors. Clients look for textStale.
+const (
+	textNoSession  = "session_id is required"
+	textNoResponse = "response is required"
+	textRunEnded   = "The run has ended; there is nothing left to approve."
+	textStale      = "Clarification prompt expired or not found. The agent may have already proceeded."
+)
+
+type (
+	// failure is the body of an error.
+	failure struct {
+		Error string `json:"error"`
+	}
+	// chosen is the reply to a choice.
+	chosen struct {
+		OK           bool   `json:"ok"`
+		Choice       string `json:"choice"`
+		StaleCleared bool   `json:"stale_cleared,omitzero"`
+	}
+	// notRelayed is the reply to a choice that did not reach the run.
+	notRelayed struct {
+		OK      bool   `json:"ok"`
+		Choice  string `json:"choice"`
+		Relayed bool   `json:"relayed"`
+		Code    string `json:"code"`
+		Error   string `json:"error"`
+	}
+	// answered is the reply to an answer.
+	answered struct {
+		OK       bool   `json:"ok"`
+		Response string `json:"response"`
+	}
+	// stale is the reply to an answer that came too late.
+	stale struct {
+		OK    bool   `json:"ok"`
+		Error string `json:"error"`
+		Stale bool   `json:"stale"`
+	}
+)
+
+// errStale refuses an answer to a question that is settled, or that does not exist.
+var errStale = &kit.Error{Status: http.StatusConflict, Body: stale{Error: textStale, Stale: true}}
+
+// errTooLarge refuses a body above [MaxBodyBytes].
+var errTooLarge = refusal.New(wire.CodePayloadTooLarge, "the body must have at most %d bytes", MaxBodyBytes)
+
+// refuse returns an error with a text.
+func refuse(status int, text string) error {
+	return &kit.Error{Status: status, Body: failure{text}}
+}
+
+// refusalOf gives an error its status on /v1.
+func refusalOf(err error) *kit.Error {
+	return kit.Refusal(err, func(detail string) any { return failure{detail} })
+}
+
+// faultsOf says what does not fit, without the pointers into a command that the caller
+// never wrote.
+func faultsOf(err error) string {
+	refused := kit.RefusalOf(err)
+	if refused == nil || len(refused.Faults) == 0 {
+		return wire.ProblemOf(err).Detail
+	}
+	faults := make([]string, len(refused.Faults))
+	for i, fault := range refused.Faults {
+		faults[i] = fault.Detail
+	}
+	return strings.Join(faults, "; ")
+}

@@ -1,0 +1,84 @@
+package kit
+
+import (
+	"fmt"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// KeepAlive is the comment that a stream is sent after a silence.
+const KeepAlive = ": keepalive\n\n"
+
+// AppendFrame appends a server-sent frame of two lines: a field, such as "event: relay",
+// and the data, which must be on one line.
+func AppendFrame(text []byte, field string, data []byte) []byte {
+	text = append(append(text, field...), "\ndata: "...)
+	return append(append(text, data...), "\n\n"...)
+}
+
+// Change is what an event of the log says about requests. At most one group of members
+// is set.
+type Change struct {
+	// Approvals and Questions were raised.
+	Approvals []api.ApprovalRequest
+	Questions []api.UserQuestionRequest
+	// Resolutions are of requests that were settled; each names its request within the
+	// run.
+	Resolutions []api.Resolution
+	// RequestID names a request some of whose questions, QuestionIDs, were answered by
+	// way of Via; the request stays open.
+	RequestID   string
+	QuestionIDs []string
+	Via         string
+}
+
+// Decided reports whether something was settled, or answered in part.
+func (c *Change) Decided() bool { return c.Resolutions != nil || c.RequestID != "" }
+
+type (
+	raisedBody[R any] struct {
+		Requests []R `json:"requests"`
+	}
+	decidedBody struct {
+		Resolution  *api.Resolution  `json:"resolution"`
+		Resolutions []api.Resolution `json:"resolutions"`
+		RequestID   string           `json:"request_id"`
+		QuestionIDs []string         `json:"question_ids"`
+		Via         string           `json:"via"`
+	}
+)
+
+// ChangeOf reads an event. Most events say nothing about requests; theirs is empty.
+func ChangeOf(event *model.Event) (Change, error) {
+	switch event.Type { //nolint:exhaustive // workers append types of their own, and most say nothing about a request
+	case api.EventWaitingForApproval:
+		var body raisedBody[api.ApprovalRequest]
+		err := DecodeEvent(event, &body)
+		return Change{Approvals: body.Requests}, err
+	case api.EventWaitingForUserQuestion:
+		var body raisedBody[api.UserQuestionRequest]
+		err := DecodeEvent(event, &body)
+		return Change{Questions: body.Requests}, err
+	case api.EventUserQuestionAnswered:
+		var body decidedBody
+		err := DecodeEvent(event, &body)
+		return Change{RequestID: body.RequestID, QuestionIDs: body.QuestionIDs, Via: body.Via}, err
+	case api.EventApprovalResolved, api.EventUserQuestionResolved, api.EventParentClarificationResolved:
+		var body decidedBody
+		err := DecodeEvent(event, &body)
+		if body.Resolution != nil {
+			body.Resolutions = append(body.Resolutions, *body.Resolution)
+		}
+		return Change{Resolutions: body.Resolutions}, err
+	}
+	return Change{}, nil
+}
+
+// DecodeEvent reads the body of an event. Errors name the event.
+func DecodeEvent(event *model.Event, into any) error {
+	if err := Decode(event.Body, into); err != nil {
+		return fmt.Errorf("read event %d of session %s: %w", event.EventID, event.SessionID, err)
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package kit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Face is a dialect as it is mounted. Dialects embed it.
+type Face struct {
+	Services
+	// Via names the dialect in what is recorded and in the log.
+	Via string
+	// Refuse returns the reply to an error that is no [*Error].
+	Refuse func(error) *Error
+	// Respond writes a reply as JSON; nil for [wire.Respond].
+	Respond func(w http.ResponseWriter, r *http.Request, status int, body any) error
+}
+
+// Route is one line of a dialect's table of routes.
+type Route struct {
+	Methods []string
+	Path    string
+	Handle  wire.HandlerFunc
+}
+
+// The methods of routes. A stream has no HEAD, because it has no end.
+var (
+	GetAndHead = []string{http.MethodGet, http.MethodHead}
+	GetOnly    = []string{http.MethodGet}
+	PostOnly   = []string{http.MethodPost}
+)
+
+// Routes adds a table of routes. An error of a handler is answered in the words of the
+// dialect, and logged when its status is 500 or more and the client is still there.
+func (f *Face) Routes(router chi.Router, routes []Route) {
+	for _, route := range routes {
+		for _, method := range route.Methods {
+			router.Method(method, route.Path, f.handler(route.Handle))
+		}
+	}
+}
+
+func (f *Face) handler(handle wire.HandlerFunc) http.Handler {
+	return wire.HandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
+		err := handle(w, r)
+		if err == nil {
+			return nil
+		}
+		var reply *Error
+		if !errors.As(err, &reply) {
+			reply = f.Refuse(err)
+		}
+		if reply.Status >= http.StatusInternalServerError {
+			f.Report(r, cmp.Or(reply.Cause, err))
+		}
+		if reply.RetryAfter {
+			w.Header()["Retry-After"] = []string{"1"}
+		}
+		return f.Answer(w, r, reply.Status, reply.Body)
+	})
+}
+
+// Answer replies with a body in the form of the dialect.
+func (f *Face) Answer(w http.ResponseWriter, r *http.Request, status int, body any) error {
+	if f.Respond != nil {
+		return f.Respond(w, r, status, body)
+	}
+	return wire.Respond(w, r, status, body)
+}
+
+// Actor returns who makes the call. Errors: bad_request for an X-Actor header that is
+// no name.
+func (f *Face) Actor(r *http.Request) (runs.Actor, error) {
+	actor, err := wire.Actor(r.Header)
+	actor.Via = f.Via
+	return actor, err
+}
+
+// Report logs a failure of the service, unless the client has gone, whose leaving may
+// be the cause.
+func (f *Face) Report(r *http.Request, err error) {
+	if r.Context().Err() == nil {
+		f.Logger.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelError, "dialect request failed", slog.String("dialect", f.Via),
+			slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.String("error", err.Error()))
+	}
+}
+
+// Error is a reply other than a success, as it stands on the wire.
+type Error struct {
+	Status int
+	Body   any
+	// RetryAfter tells the client to try again in a second.
+	RetryAfter bool
+	// Cause is the failure of the service behind it, for the log; nil for a refusal.
+	Cause error
+}
+
+// Error implements error. The text is for logs and tests.
+func (e *Error) Error() string {
+	if e.Cause != nil {
+		return e.Cause.Error()
+	}
+	return http.StatusText(e.Status)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Refusal returns the reply to an error with the status that it has on /v1, in a body
+// that is made of its detail. A 503 tells the client to try again.
+func Refusal(err error, body func(detail string) any) *Error {
+	problem := wire.ProblemOf(err)
+	return &Error{
+		Status: problem.Status, Body: body(problem.Detail), RetryAfter: problem.Status == http.StatusServiceUnavailable, Cause: err,
+	}
+}

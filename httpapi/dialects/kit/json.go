@@ -1,0 +1,193 @@
+package kit
+
+import (
+	"bytes"
+	"iter"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+)
+
+// encoding is for documents that were checked when they came in: they are not checked
+// again.
+var encoding = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// Member is one member of a JSON object.
+type Member struct {
+	Name  string
+	Value api.JSON
+}
+
+// Object is a JSON object whose members keep their order.
+type Object []Member
+
+// Members yields the members of an object in their order, and nothing for a value that
+// is no object. The value must have been checked to be JSON.
+func Members(value api.JSON) iter.Seq2[string, api.JSON] {
+	return func(yield func(string, api.JSON) bool) {
+		if document.Kind(value) != '{' {
+			return
+		}
+		decoder := jsontext.NewDecoder(bytes.NewReader(value), encoding)
+		if _, err := decoder.ReadToken(); err != nil {
+			return
+		}
+		for decoder.PeekKind() == '"' {
+			token, err := decoder.ReadToken()
+			if err != nil {
+				return
+			}
+			name := token.String() // a token is good only until the next read
+			member, err := decoder.ReadValue()
+			if err != nil || !yield(name, api.JSON(member.Clone())) {
+				return
+			}
+		}
+	}
+}
+
+// ObjectOf returns the members of an object, nil for a value that is no object.
+func ObjectOf(value api.JSON) Object {
+	var object Object
+	for name, member := range Members(value) {
+		object = append(object, Member{name, member})
+	}
+	return object
+}
+
+// Get returns the value of a member, nil when there is none.
+func (o Object) Get(name string) api.JSON {
+	for i := range o {
+		if o[i].Name == name {
+			return o[i].Value
+		}
+	}
+	return nil
+}
+
+// JSON returns the object as JSON without white space. Texts are written in their
+// shortest form, unless options say otherwise.
+func (o Object) JSON(options ...jsontext.Options) api.JSON {
+	var text bytes.Buffer
+	encoder := jsontext.NewEncoder(&text, append(options, encoding)...)
+	must(encoder.WriteToken(jsontext.BeginObject))
+	for i := range o {
+		must(encoder.WriteToken(jsontext.String(o[i].Name)))
+		if o[i].Value == nil {
+			must(encoder.WriteToken(jsontext.Null))
+			continue
+		}
+		must(encoder.WriteValue(jsontext.Value(o[i].Value)))
+	}
+	must(encoder.WriteToken(jsontext.EndObject))
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
+}
+
+// Join returns the members of several objects in their order. Of a name that stands in
+// several, the first counts.
+func Join(objects ...Object) Object {
+	joined, seen := Object{}, map[string]bool{}
+	for _, object := range objects {
+		for _, member := range object {
+			if !seen[member.Name] {
+				seen[member.Name] = true
+				joined = append(joined, member)
+			}
+		}
+	}
+	return joined
+}
+
+// Get returns what stands in a value at a path of names, nil when nothing does.
+func Get(value api.JSON, path ...string) api.JSON {
+	for _, step := range path {
+		var found api.JSON
+		for name, member := range Members(value) {
+			if name == step {
+				found = member
+				break
+			}
+		}
+		value = found
+	}
+	return value
+}
+
+// Elements returns the elements of an array, nil for any other value.
+func Elements(value api.JSON) []api.JSON {
+	var list []api.JSON
+	if document.Kind(value) != '[' || json.Unmarshal(value, &list, encoding) != nil {
+		return nil
+	}
+	return list
+}
+
+// Text returns a value that is a text, "" for any other.
+func Text(value api.JSON) string {
+	var plain string
+	if document.Kind(value) != '"' || json.Unmarshal(value, &plain, encoding) != nil {
+		return ""
+	}
+	return plain
+}
+
+// Texts returns the elements of an array of texts. Ok is false for any other value.
+func Texts(value api.JSON) (list []string, ok bool) {
+	if document.Kind(value) != '[' {
+		return nil, false
+	}
+	list = []string{}
+	for _, element := range Elements(value) {
+		if document.Kind(element) != '"' {
+			return nil, false
+		}
+		list = append(list, Text(element))
+	}
+	return list, true
+}
+
+// Label returns a value as people read it: a text as it is, anything else on one line.
+func Label(value api.JSON) string {
+	if document.Kind(value) == '"' {
+		return Text(value)
+	}
+	return Compact(value)
+}
+
+// Compact returns a value without white space.
+func Compact(value api.JSON) string {
+	short := jsontext.Value(slices.Clone(value))
+	if short.Compact(encoding) != nil {
+		return string(value)
+	}
+	return string(short)
+}
+
+// Encode returns the JSON of a document of a dialect. It panics for a value that has
+// none, which no document of texts, numbers and checked JSON is.
+func Encode(value any) api.JSON {
+	text, err := json.Marshal(value, encoding)
+	must(err)
+	return text
+}
+
+// Decode reads a document that was checked when it came in.
+func Decode(text api.JSON, into any) error { return json.Unmarshal(text, into, encoding) }
+
+// OrNull returns a text that is null on the wire when it is empty.
+func OrNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func must(err error) {
+	if err != nil {
+		panic("a document of a dialect has no JSON form: " + err.Error())
+	}
+}

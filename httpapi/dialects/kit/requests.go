@@ -1,0 +1,93 @@
+package kit
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// pageSize is how many open requests are read at once.
+const pageSize = 500
+
+// OpenRequests returns the open requests of a kind in a session, oldest first. An id
+// that no session can have has none.
+func (s *Services) OpenRequests(ctx context.Context, kind model.RequestKind, sessionID string) ([]*model.Request, error) {
+	if !refusal.ValidID(sessionID) {
+		return nil, nil
+	}
+	var open []*model.Request
+	query := runs.RequestQuery{Kind: kind, SessionID: sessionID, Limit: pageSize}
+	for {
+		page, err := s.Store.PendingRequests(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			open = append(open, &page[i].Request)
+		}
+		if len(page) < pageSize {
+			break
+		}
+		last := open[len(open)-1]
+		query.After = &runs.RequestPosition{SessionID: last.SessionID, RunID: last.RunID, RequestID: last.RequestID}
+	}
+	slices.SortFunc(open, func(a, b *model.Request) int {
+		return cmp.Or(cmp.Compare(a.CreatedAtMs, b.CreatedAtMs), cmp.Compare(a.Number, b.Number), cmp.Compare(a.RunID, b.RunID))
+	})
+	return open, nil
+}
+
+// FindRequest returns the request that has a handle, open or settled. It returns nil
+// when there is none, or when the text can be no handle.
+func (s *Services) FindRequest(ctx context.Context, handle string) (*model.Request, error) {
+	if !refusal.ValidID(handle) {
+		return nil, nil
+	}
+	found, err := s.Store.RequestByHandle(ctx, handle)
+	if refusal.CodeOf(err) == api.CodeRequestNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &found.Request, nil
+}
+
+// OpenRequest returns the open request of a kind that has a handle, or nil. It may be
+// settled by the time it is decided about: the door has the last word.
+func (s *Services) OpenRequest(ctx context.Context, kind model.RequestKind, handle string) (*model.Request, error) {
+	request, err := s.FindRequest(ctx, handle)
+	if request == nil || request.Kind != kind || !request.Open() {
+		return nil, err
+	}
+	return request, nil
+}
+
+// OptionOf returns the id of the option that a text names: by its label, which is what
+// people see, or else by its id. Clean, unless it is nil, is applied to each label.
+// Matches is 0 when the text names no option, and more than 1 when several options
+// have the label; the id is then that of the first.
+func OptionOf(question *api.UserQuestion, text string, clean func(string) string) (id string, matches int) {
+	for _, option := range question.Options {
+		label := option.Label
+		if clean != nil {
+			label = clean(label)
+		}
+		if label == text {
+			id = cmp.Or(id, option.ID)
+			matches++
+		}
+	}
+	if matches > 0 {
+		return id, matches
+	}
+	if slices.ContainsFunc(question.Options, func(option api.QuestionOption) bool { return option.ID == text }) {
+		return text, 1
+	}
+	return "", 0
+}

@@ -1,0 +1,98 @@
+package relay
+
+import (
+	"path"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+)
+
+// tooBroad are programs from whose name no rule is derived: they delete, they run what
+// they are given, or they change the user. A rule for all that begins with their name
+// would allow everything.
+var tooBroad = wordSet(
+	// shells and what runs a command line
+	"sh bash dash ash zsh fish csh tcsh ksh mksh pwsh powershell cmd cmd.exe busybox toybox eval exec source . command builtin",
+	"env nohup nice ionice time timeout watch xargs parallel setsid stdbuf script screen tmux at batch crontab find make",
+	// what deletes and overwrites
+	"rm rmdir unlink shred srm del erase rd trash truncate dd mkfs fdisk parted wipefs mv cp install ln tee format",
+	// what changes the user or the machine
+	"sudo su doas pkexec runuser chroot nsenter unshare ssh scp sftp rsync telnet nc ncat socat docker podman kubectl",
+	"chmod chown chgrp setfacl mount umount kill killall pkill reboot shutdown halt poweroff systemctl service",
+	// what runs a program that is given to it as text
+	"python python2 python3 perl ruby node deno bun php lua awk gawk sed osascript psql mysql sqlite3 curl wget npx uvx",
+)
+
+func wordSet(lines ...string) map[string]bool {
+	set := map[string]bool{}
+	for _, line := range lines {
+		for word := range strings.FieldsSeq(line) {
+			set[word] = true
+		}
+	}
+	return set
+}
+
+// allowAlways returns the decision that an answer with "always" makes, and the text of
+// the rule that it would write at nowMs: for the exact call, also when the request has
+// pattern keys, or, where the setting says so, for all calls that begin alike
+// (docs/spec/relay.md#always). The text is empty when the call can have no rule.
+func (f *face) allowAlways(approval *api.ApprovalRequest, sessionID string, nowMs int64) (decision runs.ApprovalDecision, text string) {
+	decision = runs.ApprovalDecision{RequestID: approval.ID, Behavior: api.BehaviorAllow, Remember: api.RememberSession}
+	var matches []*api.RuleMatch
+	if params := prefixGlobs(approval.Input); f.alwaysPrefix && params != nil {
+		matches = append(matches, &api.RuleMatch{Params: params})
+	}
+	if digest, err := document.Digest(approval.Input); err == nil {
+		matches = append(matches, &api.RuleMatch{InputDigest: digest})
+	}
+	for _, match := range matches {
+		decision.RememberMatch = match
+		if rule, err := runs.PreviewRule(*approval, sessionID, decision, f.MaxRuleAgeMs, nowMs); err == nil {
+			return decision, rule.Text
+		}
+	}
+	return decision, ""
+}
+
+// prefixGlobs derives globs from an input: of each member that is text, its first word
+// and whatever follows, or the whole text when it is one word; other members are left
+// out. It returns nil, and the rule is for the exact call, where the globs would mean
+// something else or far too much:
+//
+//   - no member is text, so that every call of the tool would match;
+//   - a text is empty or begins with a space;
+//   - a glob would hold * or ?, which it cannot mean literally;
+//   - the first of several words is among tooBroad, or sets a variable for a program
+//     that follows it.
+func prefixGlobs(input api.JSON) map[string]string {
+	var globs map[string]string
+	for name, value := range kit.Members(input) {
+		if document.Kind(value) != '"' {
+			continue
+		}
+		text := kit.Text(value)
+		first, _, several := strings.Cut(text, " ")
+		// The words behind the first are matched by ** and do not stand in the glob.
+		if first == "" || strings.ContainsAny(first, "*?") || several && broadWord(first) {
+			return nil
+		}
+		if globs == nil {
+			globs = map[string]string{}
+		}
+		if globs[name] = text; several {
+			globs[name] = first + " **"
+		}
+	}
+	return globs
+}
+
+// broadWord reports whether a first word says nothing about what follows. A program is
+// known by its name, wherever it is installed.
+func broadWord(word string) bool {
+	name := strings.ToLower(path.Base(strings.Trim(word, `"'\`)))
+	return tooBroad[name] || strings.ContainsAny(word, "=$`;|&<>(){}\n\t\\\"'")
+}

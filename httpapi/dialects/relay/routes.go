@@ -1,0 +1,49 @@
+package relay
+
+import (
+	"cmp"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// Via is how a decision that was made here is recorded.
+const Via = "relay"
+
+// Options are the settings of the dialect.
+type Options struct {
+	// DefaultAgentID is the agent of every chat, because the protocol names none;
+	// model.DefaultAgentID when it is empty.
+	DefaultAgentID string
+	// AlwaysPrefix has an answer with "always" write a broad rule, for every call whose
+	// texts begin with the same words. Otherwise the rule is for the exact call
+	// (docs/spec/relay.md#always).
+	AlwaysPrefix bool
+}
+
+// face serves the routes.
+type face struct {
+	kit.Face
+	agentID      string
+	alwaysPrefix bool
+}
+
+// New returns the dialect, to be mounted beside /v1.
+func New(options Options) kit.Mount {
+	return func(router chi.Router, services kit.Services) {
+		f := newFace(services, options)
+		f.Routes(router, []kit.Route{
+			{Methods: kit.PostOnly, Path: "/chat", Handle: f.startChat},
+			{Methods: kit.PostOnly, Path: "/chat/relay/{relayId}", Handle: f.answerRelay},
+		})
+	}
+}
+
+func newFace(services kit.Services, options Options) *face {
+	return &face{
+		Face:    kit.Face{Services: services, Via: Via, Refuse: refusalOf},
+		agentID: cmp.Or(options.DefaultAgentID, model.DefaultAgentID), alwaysPrefix: options.AlwaysPrefix,
+	}
+}

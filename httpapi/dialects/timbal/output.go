@@ -1,0 +1,129 @@
+package timbal
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// readAtOnce is how many events are read from the store at once.
+const pageSize = 500
+
+// readLog folds the log up to its end, or until enough reports true.
+func (f *face) readLog(ctx context.Context, s *segment, enough func() bool) error {
+	for !s.ended && !enough() {
+		events, err := f.Store.RunEvents(ctx, s.id.runID, s.log.lastEventID, pageSize)
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			if err := s.apply(ctx, &events[i], f); err != nil {
+				return err
+			}
+		}
+		if len(events) < pageSize {
+			s.endRaising()
+			break
+		}
+	}
+	return f.finish(ctx, s)
+}
+
+// readAhead is readLog for a reader that is handed the events as they come: it reads on
+// only while it is not clear whether all that was raised together has been seen. A
+// suspension is committed as a whole, so the rest of it is there.
+func (f *face) readAhead(ctx context.Context, s *segment) error {
+	return f.readLog(ctx, s, func() bool { return !s.raising })
+}
+
+// sameSuspension implements suspensions.
+func (f *face) sameSuspension(ctx context.Context, handle, other string) (bool, error) {
+	one, err := f.Store.RequestByHandle(ctx, handle)
+	if err != nil {
+		return false, err
+	}
+	another, err := f.Store.RequestByHandle(ctx, other)
+	if err != nil {
+		return false, err
+	}
+	return one.Request.SuspensionID == another.Request.SuspensionID, nil
+}
+
+// finish adds the OUTPUT to a segment that has ended.
+func (f *face) finish(ctx context.Context, s *segment) error {
+	if !s.ended || s.finished {
+		return nil
+	}
+	record, err := f.Store.ClaimedRun(ctx, s.id.runID)
+	if err != nil {
+		return err
+	}
+	output := outputEvent{Input: record.Run.Input, T0: s.startedAtMs, T1: s.log.lastEventMs}
+	if s.log.end != nil {
+		s.endOutput(&record.Run, &output)
+	} else {
+		output.Status, output.Output = s.log.open[0].paused()
+	}
+	s.addOutput(&output)
+	return nil
+}
+
+// addOutput adds the last event of a segment.
+func (s *segment) addOutput(output *outputEvent) {
+	output.header = s.header(typeOutput)
+	output.Usage, output.Metadata = emptyObject, emptyObject
+	if len(s.warnings) > 0 {
+		output.Metadata = kit.Encode(map[string][]string{"warnings": s.warnings})
+	}
+	s.add(output)
+	s.ended, s.finished = true, true
+}
+
+// endOutput fills in how the run ended.
+func (s *segment) endOutput(run *model.Run, output *outputEvent) {
+	//exhaustive:ignore
+	switch s.log.end.Type {
+	case api.EventCompleted:
+		output.Status, output.Output = statusOf(codeSuccess, reasonEndTurn, ""), run.Output
+	case api.EventFailed:
+		output.Status, output.Error = statusOf(codeError, "", run.Error), kit.OrNull(run.Error)
+	case api.EventInterrupted:
+		reason := s.reason()
+		output.Status = statusOf(codeCancelled, reasonInterrupted, reason)
+		output.Output = kit.Encode(stoppedOutput{reasonInterrupted, kit.OrNull(reason)})
+	default:
+		output.Status, output.Output = s.cancelled()
+	}
+}
+
+// cancelled returns the status and output of a run that was cancelled: by one of its
+// requests, or as a whole.
+func (s *segment) cancelled() (status, api.JSON) {
+	stopped := s.log.stopped
+	if stopped == nil {
+		stopped = &stoppage{reason: s.reason()}
+	}
+	return cancelledBy(stopped)
+}
+
+func cancelledBy(stopped *stoppage) (status, api.JSON) {
+	made := statusOf(codeCancelled, reasonCancelled, cmp.Or(stopped.reason, messageCancelled))
+	if stopped.approvalID != "" {
+		return made, kit.Encode(stoppedApprovalOutput{stopped.approvalID, reasonCancelled, kit.OrNull(stopped.reason)})
+	}
+	return made, kit.Encode(stoppedOutput{reasonCancelled, kit.OrNull(stopped.reason)})
+}
+
+// reason is the one that the event tells by which the run ended.
+func (s *segment) reason() string {
+	var body struct {
+		Reason string `json:"reason"`
+	}
+	if kit.DecodeEvent(s.log.end, &body) != nil {
+		return ""
+	}
+	return body.Reason
+}

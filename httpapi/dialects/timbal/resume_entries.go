@@ -1,0 +1,151 @@
+package timbal
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// resumeEntry is an entry of a resume map together with what it answers.
+type resumeEntry struct {
+	id    string
+	value api.JSON
+
+	request *model.Request
+	// approval or question is the request as it is shown.
+	approval *api.ApprovalRequest
+	question *api.UserQuestionRequest
+	// one is the structured question that is answered, questionID its id; nil for an
+	// approval, a typed question, and a cancel.
+	structured *api.UserQuestion
+	questionID string
+	// cancels says that the entry cancels the run.
+	cancelsRun bool
+	reason     string
+}
+
+// readResume finds what the entries of a resume map answer. What is no request of the
+// run is ignored with a warning, and so is what was answered before the parent began,
+// because clients send such answers again (docs/spec/timbal.md#partial-resume).
+func (f *face) readResume(ctx context.Context, id segmentID, record *model.RunRecord, resume kit.Object) (all []*resumeEntry, warnings []string, err error) {
+	for _, e := range resume {
+		one := &resumeEntry{id: e.Name, value: e.Value}
+		// A cancel that does not fit is refused whatever it is about.
+		if one.reason, one.cancelsRun, err = readCancel(e.Value); err != nil {
+			return nil, nil, err
+		}
+		handle, questionID := splitWaitID(e.Name)
+		if one.request, err = f.requestOf(ctx, record, handle); err != nil {
+			return nil, nil, err
+		}
+		if !one.resolveID(questionID) {
+			warnings = append(warnings, fmt.Sprintf("resume id %s is unknown to this run and was ignored", wire.Shown(e.Name)))
+			continue
+		}
+		all = append(all, one)
+	}
+	return f.dropKnown(ctx, id, all, warnings)
+}
+
+// requestOf returns the request of a run by its handle, nil when there is none.
+func (f *face) requestOf(ctx context.Context, record *model.RunRecord, handle string) (*model.Request, error) {
+	for i := range record.Requests {
+		if record.Requests[i].Handle == handle {
+			return &record.Requests[i], nil
+		}
+	}
+	request, err := f.FindRequest(ctx, handle)
+	if request == nil || request.RunID != record.Run.RunID {
+		return nil, err
+	}
+	return request, nil
+}
+
+// shownID is the id under which the wait is shown that the entry answers.
+func (a *resumeEntry) shownID() string {
+	if a.question != nil && len(a.question.Questions) > 1 {
+		return a.request.Handle + ":" + a.questionID
+	}
+	return a.request.Handle
+}
+
+// understood fills in what an id names, and reports whether it is one that is shown.
+func (a *resumeEntry) resolveID(questionID string) bool {
+	if a.request == nil || a.request.Kind == model.KindClarification {
+		return false
+	}
+	if a.request.Kind == model.KindApproval {
+		approval := a.request.Approval()
+		a.approval = &approval
+		return questionID == "" && a.id == a.request.Handle
+	}
+	question := a.request.Question()
+	a.question = &question
+	if a.id == a.request.Handle {
+		if len(question.Questions) == 1 {
+			a.structured, a.questionID = &question.Questions[0], question.Questions[0].ID
+		}
+		return len(question.Questions) <= 1 || a.cancelsRun
+	}
+	for i := range question.Questions {
+		if question.Questions[i].ID == questionID {
+			a.structured, a.questionID = &question.Questions[i], questionID
+			return true
+		}
+	}
+	return false
+}
+
+// withoutKnown leaves out what was answered before the parent began.
+func (f *face) dropKnown(ctx context.Context, id segmentID, all []*resumeEntry, warnings []string) ([]*resumeEntry, []string, error) {
+	if id.after == 0 {
+		return all, warnings, nil
+	}
+	var before *history
+	kept := all[:0]
+	for _, one := range all {
+		if one.request.Open() && one.request.PartialAnswers == nil {
+			kept = append(kept, one)
+			continue
+		}
+		if before == nil {
+			var err error
+			if before, err = f.historyUntil(ctx, id.runID, func(event *model.Event) bool { return event.EventID >= id.after }); err != nil {
+				return nil, nil, err
+			}
+		}
+		if before.answered(one.request.RequestID, one.questionID) {
+			warnings = append(warnings, fmt.Sprintf("resume id %s was answered before this run began; what was recorded then holds", wire.Shown(one.id)))
+			continue
+		}
+		kept = append(kept, one)
+	}
+	return kept, warnings, nil
+}
+
+// historyUntil folds the log of a run up to the event that last says is the last, or to
+// its end.
+func (f *face) historyUntil(ctx context.Context, runID string, last func(*model.Event) bool) (*history, error) {
+	h := newHistory()
+	for {
+		events, err := f.Store.RunEvents(ctx, runID, h.lastEventID, pageSize)
+		if err != nil {
+			return nil, err
+		}
+		for i := range events {
+			if err := h.apply(&events[i]); err != nil {
+				return nil, err
+			}
+			if last(&events[i]) {
+				return &h, nil
+			}
+		}
+		if len(events) < pageSize {
+			return &h, nil
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package timbal
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// isLate reports whether the door refused because something was settled before.
+func isLate(err error) bool {
+	late := kit.LateOf(err)
+	return late == kit.Settled || late == kit.RunOver
+}
+
+// resumeRefused returns the segment of a resume that the door refused as a whole. An error
+// that has no segment on this wire is returned.
+func (f *face) resumeRefused(ctx context.Context, r *resumption, d *decision, err error) (*segment, error) {
+	switch {
+	case isLate(err):
+		return f.resumeLate(ctx, r, d)
+	case kit.Unfit(err) && d.command != nil && d.command.CancelRequestID != "":
+		return nil, err
+	case kit.Unfit(err):
+		if text := d.wrongApproval(err); text != "" {
+			return f.resumeFailed(ctx, r, text)
+		}
+		d.noteFaults(r.notes, err)
+		return f.showOpen(ctx, r)
+	default:
+		return nil, err
+	}
+}
+
+// resumeLate shows what is recorded (docs/spec/timbal.md#late-resume): of several entries
+// the first that was settled before counts.
+func (f *face) resumeLate(ctx context.Context, r *resumption, d *decision) (*segment, error) {
+	for _, one := range d.entries {
+		found, err := f.Store.RequestByHandle(ctx, one.request.Handle)
+		if err != nil {
+			return nil, err
+		}
+		request := &found.Request
+		output := outputEvent{}
+		switch request.Outcome {
+		case "":
+			if one.structured == nil || !answeredPart(request.Question().PartialAnswers, one.questionID) {
+				continue
+			}
+			output.Status, output.Output = one.claimedOutput()
+		case api.OutcomeCancelled, api.OutcomeExpired:
+			resolution := request.Recorded()
+			stopped := &stoppage{reason: reasonOf(&resolution)}
+			if one.approval != nil {
+				stopped.approvalID = one.id
+			}
+			output.Status, output.Output = cancelledBy(stopped)
+		case api.OutcomeAllowed, api.OutcomeDenied, api.OutcomeAnswered, api.OutcomeDeclined:
+			output.Status, output.Output = one.claimedOutput()
+		}
+		return f.refusedSegment(ctx, r, &output)
+	}
+	return f.showOpen(ctx, r)
+}
+
+func answeredPart(answers []api.UserQuestionAnswer, questionID string) bool {
+	for i := range answers {
+		if answers[i].QuestionID == questionID {
+			return true
+		}
+	}
+	return false
+}
+
+// claimedOutput is for a decision that somebody else made first.
+func (a *resumeEntry) claimedOutput() (status, api.JSON) {
+	made := statusOf(codeCancelled, reasonClaimed, messageClaimed)
+	if a.approval != nil {
+		return made, kit.Encode(claimedApprovalOutput{a.id, reasonClaimed})
+	}
+	return made, kit.Encode(claimedOutput{a.id, reasonClaimed})
+}
+
+// resumeFailed returns the segment of a resume with a value that is no decision.
+func (f *face) resumeFailed(ctx context.Context, r *resumption, text string) (*segment, error) {
+	return f.refusedSegment(ctx, r, &outputEvent{Status: statusOf(codeError, "", text), Error: &text})
+}
+
+// refusedSegment returns a segment of nothing but its START and OUTPUT.
+func (f *face) refusedSegment(ctx context.Context, r *resumption, output *outputEvent) (*segment, error) {
+	record, err := f.Store.ClaimedRun(ctx, r.record.Run.RunID)
+	if err != nil {
+		return nil, err
+	}
+	nowMs, err := f.Store.NowMs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &segment{
+		id:       segmentID{runID: record.Run.RunID, after: record.Run.LastEventID, suffix: refusedPrefix + newSuffix()},
+		parentID: r.given.parentID, agentID: record.Run.AgentID, warnings: r.warnings,
+	}
+	s.add(s.header(typeStart))
+	output.Input, output.T0, output.T1 = record.Run.Input, nowMs, nowMs
+	s.addOutput(output)
+	return s, nil
+}
+
+// wrongApproval returns what is wrong with decisions about approvals, in the words of
+// this wire; "" when it is something else that is wrong.
+func (d *decision) wrongApproval(err error) string {
+	var lines []string
+	for _, fault := range kit.RefusalOf(err).Faults {
+		if one, rest := entryAt(fault.Pointer, "/approvals/", d.approvals); one != nil {
+			rest = strings.Replace(rest, "/updated_input", "/override_input", 1)
+			lines = append(lines, fmt.Sprintf("resume %s%s: %s", one.id, rest, fault.Detail))
+		}
+	}
+	return strings.Join(lines, "; ")
+}
+
+// noteFaults collects what is wrong with answers, by the wait that is shown again.
+func (d *decision) noteFaults(notes map[string]string, err error) {
+	for _, fault := range kit.RefusalOf(err).Faults {
+		if one, rest := entryAt(fault.Pointer, "/answers/", d.answers); one != nil && notes[one.shownID()] == "" {
+			notes[one.shownID()] = fault.Detail
+			if place := strings.TrimPrefix(rest, "/value"); place != "" {
+				notes[one.shownID()] = place + ": " + fault.Detail
+			}
+		}
+	}
+	if len(notes) > 0 {
+		return
+	}
+	code := refusal.CodeOf(err)
+	for _, one := range d.entries {
+		if one.approval != nil {
+			continue
+		}
+		if one.structured != nil {
+			answer := answerTo(one.structured, one.value)
+			if faultOf(one.structured, &answer) != code {
+				continue
+			}
+		} else if code == api.CodeQuestionAnswerEmpty && document.Kind(one.value) != 'n' {
+			continue
+		}
+		notes[one.shownID()] = detailOf(err)
+		return
+	}
+}
+
+// entryAt returns the entry that a pointer into a list names, and the rest of the pointer.
+func entryAt(pointer, list string, entries []*resumeEntry) (one *resumeEntry, rest string) {
+	text, ok := strings.CutPrefix(pointer, list)
+	if !ok {
+		return nil, ""
+	}
+	digits, rest, found := strings.Cut(text, "/")
+	if found {
+		rest = "/" + rest
+	}
+	index, err := strconv.Atoi(digits)
+	if err != nil || index < 0 || index >= len(entries) {
+		return nil, ""
+	}
+	return entries[index], rest
+}

@@ -1,0 +1,190 @@
+package timbal
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+)
+
+// cancelType is the type of the tagged object that cancels a run
+// (docs/spec/timbal.md#cancel-value).
+const cancelType = "timbal.cancel"
+
+// readCancel reads the tagged object. Errors: 422 when its reason is no text.
+func readCancel(value api.JSON) (reason string, cancels bool, err error) {
+	if kit.Text(kit.Get(value, "type")) != cancelType {
+		return "", false, nil
+	}
+	err = readText("the reason of a cancel", kit.Get(value, "reason"), &reason)
+	return reason, true, err
+}
+
+// errApprovalValue refuses a resume value for an approval.
+var errApprovalValue = errors.New("resume value for an approval gate must be a bool, dict with a bool \"approved\", or a cancel")
+
+// approvalValue is a resume value for an approval (docs/spec/timbal.md#approval-value).
+type approvalValue struct {
+	approved bool
+	reason   string
+	comment  string
+	override kit.Object
+	// expiresAtMs is 0 when the decision does not expire.
+	expiresAtMs int64
+	// audit is the value as it was given, when it says more than a decision can.
+	audit api.JSON
+}
+
+// readApprovalValue reads a decision about an approval. Errors: errApprovalValue.
+func readApprovalValue(value api.JSON) (approvalValue, error) {
+	var read approvalValue
+	kind := document.Kind(value)
+	if kind == 't' || kind == 'f' {
+		read.approved = kind == 't'
+		return read, nil
+	}
+	decided := false
+	for name, member := range kit.Members(value) {
+		var err error
+		null := document.Kind(member) == 'n'
+		switch name {
+		case "approved":
+			decided = true
+			if err = json.Unmarshal(member, &read.approved); null {
+				err = errApprovalValue
+			}
+		case "reason":
+			err = readText(name, member, &read.reason)
+		case "comment":
+			err = readText(name, member, &read.comment)
+			read.audit = value
+		case "override_input":
+			if !null && document.Kind(member) != '{' {
+				err = errApprovalValue
+			}
+			read.override = kit.ObjectOf(member)
+		case "expires_at":
+			if !null {
+				err = json.Unmarshal(member, &read.expiresAtMs)
+				read.audit = value
+			}
+		case "approver_id", "decided_at", "metadata":
+			if !null {
+				read.audit = value
+			}
+		}
+		if err != nil {
+			return read, errApprovalValue
+		}
+	}
+	if !decided {
+		return read, errApprovalValue
+	}
+	return read, nil
+}
+
+// resolution returns the decision as the domain takes it. What replaces the input is
+// checked behind the door.
+func (g *approvalValue) resolution(request *api.ApprovalRequest) (runs.ApprovalDecision, error) {
+	resolution := runs.ApprovalDecision{
+		RequestID: request.ID, Behavior: api.BehaviorDeny, Reason: g.reason, Justification: g.comment, RuntimePayload: g.audit,
+	}
+	if !g.approved {
+		return resolution, nil
+	}
+	resolution.Behavior = api.BehaviorAllow
+	if len(g.override) == 0 {
+		return resolution, nil
+	}
+	if document.Kind(request.Input) != '{' {
+		return resolution, errors.New("override_input: the proposed input is no object, so nothing can be merged over it")
+	}
+	resolution.UpdatedInput = merged(request.Input, g.override)
+	return resolution, nil
+}
+
+// merged puts members over those of an object, one level deep.
+func merged(input api.JSON, override kit.Object) api.JSON {
+	members := kit.ObjectOf(input)
+	for _, over := range override {
+		at := slices.IndexFunc(members, func(member kit.Member) bool { return member.Name == over.Name })
+		if at < 0 {
+			members = append(members, over)
+		} else {
+			members[at].Value = over.Value
+		}
+	}
+	return encodeRaw(members)
+}
+
+// answerTo reads a resume value as the answer to a structured question
+// (docs/spec/timbal.md#interaction-value): a label, or else an option's id, selects; a
+// list of them, bare or under "selected", selects several; any other text is free text,
+// and so is the JSON of what is no text. Null, "" and an empty list are empty answers,
+// which the door refuses.
+func answerTo(question *api.UserQuestion, value api.JSON) api.UserQuestionAnswer {
+	answer := api.UserQuestionAnswer{QuestionID: question.ID}
+	texts, isList := selected(value)
+	switch {
+	case isList:
+	case document.Kind(value) == '"':
+		texts = []string{kit.Text(value)}
+	case document.Kind(value) == 'n':
+		return answer
+	default:
+		answer.FreeformAnswer = kit.Compact(value)
+		return answer
+	}
+	var free []string
+	for _, text := range texts {
+		// A label that several options have names none of them.
+		if id, matches := kit.OptionOf(question, text, nil); matches == 1 {
+			answer.SelectedOptionIDs = append(answer.SelectedOptionIDs, id)
+		} else {
+			free = append(free, text)
+		}
+	}
+	answer.FreeformAnswer = strings.Join(free, ", ")
+	return answer
+}
+
+// selected returns the texts of a list, or of an object that has nothing but one under
+// "selected".
+func selected(value api.JSON) (texts []string, isList bool) {
+	if members := kit.ObjectOf(value); len(members) == 1 && members[0].Name == "selected" {
+		value = members[0].Value
+	}
+	if document.Kind(value) != '[' || json.Unmarshal(value, &texts) != nil {
+		return nil, false
+	}
+	return texts, true
+}
+
+// faultOf tells what is wrong with an answer by itself, "" when nothing is. It decides
+// nothing: it says to which of several answers a refusal belongs.
+func faultOf(question *api.UserQuestion, answer *api.UserQuestionAnswer) api.Code {
+	chosen := slices.Sorted(slices.Values(answer.SelectedOptionIDs))
+	switch {
+	case !question.MultiSelect && len(chosen) > 1:
+		return api.CodeQuestionSingleSelect
+	case len(slices.Compact(chosen)) < len(answer.SelectedOptionIDs):
+		return api.CodeQuestionDuplicateOption
+	case len(chosen) == 0 && strings.TrimSpace(answer.FreeformAnswer) == "":
+		return api.CodeQuestionAnswerEmpty
+	default:
+		return ""
+	}
+}
+
+// byNumber orders what a decision is about as it was raised, so that the same decision
+// looks the same however its members are ordered.
+func byNumber(a, b *resumeEntry) int {
+	return cmp.Or(cmp.Compare(a.request.Number, b.request.Number), strings.Compare(a.questionID, b.questionID))
+}

@@ -1,0 +1,146 @@
+package timbal
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// Limits of the list of events (docs/spec/timbal.md#run-log).
+const (
+	defaultEvents = 500
+	maxEvents     = 2_000
+	maxWaitMs     = 30_000
+)
+
+type numberedEvent struct {
+	Seq  int64    `json:"seq"`
+	Data api.JSON `json:"data"`
+}
+
+type eventList struct {
+	RunID      string          `json:"run_id"`
+	Events     []numberedEvent `json:"events"`
+	NextCursor int64           `json:"next_cursor"`
+	Done       bool            `json:"done"`
+	Expired    bool            `json:"expired"`
+}
+
+// events lists what a stream showed or shows, and may be held until there is more.
+func (f *face) events(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	after, err := queryNumber(query, "after", 0, 0, 1<<53)
+	if err != nil {
+		return err
+	}
+	limit, err := queryNumber(query, "limit", defaultEvents, 1, maxEvents)
+	if err != nil {
+		return err
+	}
+	waitMs, err := queryNumber(query, "wait_ms", 0, 0, maxWaitMs)
+	if err != nil {
+		return err
+	}
+	shown := wire.PathID(r, "run_id")
+	id, record, err := f.find(r.Context(), shown)
+	if refusal.CodeOf(err) == api.CodeRunNotFound || err == nil && id.refused() {
+		return wire.Respond(w, r, http.StatusOK, eventList{
+			RunID: wire.Shown(shown), Events: []numberedEvent{}, NextCursor: after, Done: true, Expired: true,
+		})
+	}
+	if err != nil {
+		return err
+	}
+	s, err := f.segmentFrom(r, id, record)
+	if err != nil {
+		return err
+	}
+	list := eventList{RunID: shown, Events: []numberedEvent{}, NextCursor: after}
+	var more bool
+	enough := func() bool {
+		for _, one := range s.takeFrames() {
+			switch {
+			case one.seq <= after:
+			case int64(len(list.Events)) == limit:
+				more = true
+			default:
+				list.Events = append(list.Events, numberedEvent{one.seq, one.data})
+				list.NextCursor = one.seq
+			}
+		}
+		return s.finished || int64(len(list.Events)) == limit
+	}
+	err = f.readLog(r.Context(), s, enough)
+	if err == nil && !enough() && len(list.Events) == 0 && waitMs > 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // see respondLast
+		err = f.awaitSegment(r.Context(), s, time.Duration(waitMs)*time.Millisecond, func() bool { return enough() || len(list.Events) > 0 })
+	}
+	if err != nil {
+		return err
+	}
+	list.Done = s.finished && !more
+	return wire.Respond(w, r, http.StatusOK, list)
+}
+
+// segmentFrom folds the log up to where a segment begins. Its parent is not in the log;
+// the resume before it is shown, which it nearly always is.
+func (f *face) segmentFrom(r *http.Request, id segmentID, record *model.RunRecord) (*segment, error) {
+	if id.after == 0 {
+		return segmentOf(id, record), nil
+	}
+	log, err := f.historyUntil(r.Context(), id.runID, func(event *model.Event) bool { return event.EventID >= id.after })
+	if err != nil {
+		return nil, err
+	}
+	parent := segmentID{runID: id.runID, after: log.decided}
+	if id.suffix == "" && log.decided == log.lastEventID {
+		parent.after = log.decidedBefore
+	}
+	s := &segment{id: id, parentID: parent.String(), agentID: record.Run.AgentID, log: *log}
+	s.begin()
+	return s, nil
+}
+
+// queryNumber reads a number of the query and clamps it to its bounds. Errors: 422.
+func queryNumber(query url.Values, name string, otherwise, least, most int64) (int64, error) {
+	if !query.Has(name) {
+		return otherwise, nil
+	}
+	value, err := strconv.ParseInt(query.Get(name), 10, 64)
+	if err != nil {
+		return 0, unprocessable("%s must be a whole number", name)
+	}
+	return min(max(value, least), most), nil
+}
+
+type notFoundBody struct {
+	Error string `json:"error"`
+}
+
+// cancel ends a run, running or waiting (docs/spec/timbal.md#cancel-a-run).
+func (f *face) cancel(w http.ResponseWriter, r *http.Request) error {
+	actor, err := f.Actor(r)
+	if err != nil {
+		return err
+	}
+	id, _, err := f.find(r.Context(), wire.PathID(r, "run_id"))
+	var reply runs.Reply
+	if err == nil {
+		reply, err = f.Store.Do(r.Context(), &runs.CancelRun{RunID: id.runID, Actor: actor})
+	}
+	if refusal.CodeOf(err) == api.CodeRunNotFound || err == nil && reply.Existing {
+		return wire.Respond(w, r, http.StatusNotFound, notFoundBody{"Job not found or already completed"})
+	}
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,220 @@
+package timbal
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/stream"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/watch"
+)
+
+// RunIDHeader carries the id of the segment that a reply shows.
+const RunIDHeader = "X-Run-Id"
+
+// stream starts a run, or goes on with one, and shows it until it waits or ends.
+func (f *face) stream(w http.ResponseWriter, r *http.Request) error {
+	return f.serveSegment(w, r, f.Streams.Join, func(s *segment, place *stream.Subscription) error {
+		f.streamSegment(w, r, s, place)
+		return nil
+	})
+}
+
+// run is stream for a caller who wants the last event only. The reply is held without a
+// limit; a caller that disconnects does not stop the run.
+func (f *face) run(w http.ResponseWriter, r *http.Request) error {
+	none := func(string) (*stream.Subscription, error) { return nil, nil }
+	return f.serveSegment(w, r, none, func(s *segment, _ *stream.Subscription) error {
+		return f.respondLast(w, r, s)
+	})
+}
+
+// serveSegment reads the call and makes the segment that is shown. The session is joined
+// before anything is decided in it, so that no run is created that could not be shown.
+func (f *face) serveSegment(w http.ResponseWriter, r *http.Request, join func(string) (*stream.Subscription, error),
+	show func(*segment, *stream.Subscription) error,
+) error {
+	given, err := f.readCall(w, r)
+	if err != nil {
+		return err
+	}
+	agentID, err := f.agentOf(r)
+	if err != nil {
+		return err
+	}
+	key, err := wire.IdempotencyKey(r.Header, nil)
+	if err != nil {
+		return err
+	}
+	actor, err := f.Actor(r)
+	if err != nil {
+		return err
+	}
+
+	var going *resumption
+	sessionID := runs.NewID(runs.PrefixSession)
+	if given.resumes {
+		if going, err = f.openResume(r.Context(), given, key, actor); err != nil {
+			return err
+		}
+		sessionID = going.record.Run.SessionID
+	}
+	place, err := join(sessionID)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if place != nil {
+			place.Close()
+		}
+	}()
+	var s *segment
+	var replayed bool
+	if going != nil {
+		s, err = f.resume(r.Context(), going)
+		replayed = going.replayed
+	} else {
+		var record *model.RunRecord
+		s, record, replayed, err = f.start(r.Context(), given, sessionID, agentID, key, actor)
+		if err == nil && record.Run.SessionID != sessionID && place != nil {
+			place.Close()
+			place, err = join(record.Run.SessionID)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.finish(r.Context(), s); err != nil {
+		return err
+	}
+	header := w.Header()
+	header[RunIDHeader] = []string{s.id.String()}
+	if replayed {
+		header[wire.ReplayedHeader] = []string{"true"}
+	}
+	return show(s, place)
+}
+
+// streamSegment writes the segment as it grows. A failure ends the stream; the run goes
+// on, and /runs/{run_id}/events has the rest.
+func (f *face) streamSegment(w http.ResponseWriter, r *http.Request, s *segment, place *stream.Subscription) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	to := &sink{face: f, ctx: ctx, segment: s, out: stream.Begin(w, "text/event-stream", f.StreamWriteTimeout)}
+	if to.flush() != nil || s.finished {
+		return
+	}
+	place.Deliver(ctx, stream.From{RunID: s.id.runID, Cursor: s.log.lastEventID}, to)
+	if to.err != nil {
+		f.Report(r, to.err)
+	}
+}
+
+// errFinished ends a stream whose segment has ended.
+var errFinished = errors.New("the segment has ended")
+
+// sink writes the frames of a segment as the events of the session come.
+type sink struct {
+	face    *face
+	ctx     context.Context //nolint:containedctx // it lives as long as the one call that it is for
+	segment *segment
+	out     *stream.Writer
+	// err is a failure of the service, as opposed to the reader's leaving.
+	err error
+}
+
+// Events implements stream.Sink.
+func (k *sink) Events(events []*model.Event) error {
+	for _, event := range events {
+		if k.err = k.segment.apply(k.ctx, event, k.face); k.err != nil {
+			return k.err
+		}
+	}
+	if k.segment.raising {
+		if k.err = k.face.readAhead(k.ctx, k.segment); k.err != nil {
+			return k.err
+		}
+	}
+	if k.err = k.face.finish(k.ctx, k.segment); k.err != nil {
+		return k.err
+	}
+	if err := k.flush(); err != nil {
+		return err
+	}
+	if k.segment.finished {
+		return errFinished
+	}
+	return nil
+}
+
+// KeepAlive implements stream.Sink.
+func (k *sink) KeepAlive() error {
+	if _, err := k.out.Write([]byte(kit.KeepAlive)); err != nil {
+		return err
+	}
+	return k.out.Flush()
+}
+
+func (k *sink) flush() error {
+	for _, one := range k.segment.takeFrames() {
+		if _, err := k.out.Write(kit.AppendFrame(nil, "id: "+strconv.FormatInt(one.seq, 10), one.data)); err != nil {
+			return err
+		}
+	}
+	return k.out.Flush()
+}
+
+// respondLast answers with the last event, once there is one.
+func (f *face) respondLast(w http.ResponseWriter, r *http.Request, s *segment) error {
+	var last frame
+	keep := func() bool {
+		if frames := s.takeFrames(); len(frames) > 0 {
+			last = frames[len(frames)-1]
+		}
+		return s.finished
+	}
+	// The bound on how long a request may take to arrive says nothing about its answer.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	if err := f.awaitSegment(r.Context(), s, 0, keep); err != nil {
+		return err
+	}
+	if !s.finished {
+		return refuse(http.StatusServiceUnavailable, "the service is shutting down; the run goes on, and its events are at /runs/%s/events", s.id)
+	}
+	return wire.Respond(w, r, http.StatusOK, last.data)
+}
+
+// awaitSegment reads the log as it grows until enough reports true, for at most wait (0
+// for no limit), or until the service drains. Running out of time is no error.
+func (f *face) awaitSegment(ctx context.Context, s *segment, wait time.Duration, enough func() bool) error {
+	record, err := f.Store.Run(ctx, s.id.runID)
+	if err != nil {
+		return err
+	}
+	changes := f.Watches.Session(record.Run.SessionID)
+	defer changes.Close()
+	if wait > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, wait)
+		defer stop()
+	}
+	held, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(f.Draining, cancel)()
+	err = watch.Until(held, changes, f.PollInterval, func(ctx context.Context) (bool, error) {
+		if err := f.readLog(ctx, s, enough); err != nil {
+			return false, err
+		}
+		return enough(), nil
+	})
+	if errors.Is(err, watch.ErrTimeout) || f.Draining.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
