@@ -18,6 +18,7 @@ import (
 // and nothing is done to it.
 func TestAProgramWithoutTheLockIsCaught(t *testing.T) {
 	t.Parallel()
+	rig.NeedPostgres(t)
 	program := rig.ProgramWithFault(t, "store/postgres/statements_load.go", "ORDER BY s.session_id\nFOR UPDATE`", "ORDER BY s.session_id`")
 	s := start(t, program, 2)
 	seed := rand.Uint64()
