@@ -83,11 +83,7 @@ const askTimeout = 10 * time.Second
 // suspended the run meanwhile; [ErrInvalid].
 func (t *Task) Approve(ctx context.Context, request api.ApprovalRequest) (api.Resolution, error) {
 	if request.ID == "" {
-		id, err := newID("approval")
-		if err != nil {
-			return api.Resolution{}, err
-		}
-		request.ID = id
+		request.ID = newID("approval")
 	}
 	if request.ToolCallID == "" {
 		request.ToolCallID = request.ID
@@ -105,11 +101,7 @@ func (t *Task) Approve(ctx context.Context, request api.ApprovalRequest) (api.Re
 // expires ends its run, so the handler's context ends as well.
 func (t *Task) Ask(ctx context.Context, request api.UserQuestionRequest) (api.AnswerForWorker, error) {
 	if request.ID == "" {
-		id, err := newID("question")
-		if err != nil {
-			return api.AnswerForWorker{}, err
-		}
-		request.ID = id
+		request.ID = newID("question")
 	}
 	if request.ToolCallID == "" {
 		request.ToolCallID = request.ID

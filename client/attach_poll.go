@@ -49,13 +49,13 @@ func (t *Task) poll() {
 		switch {
 		case err == nil:
 			t.heard(settled, before)
-			if len(settled.Settled) > 0 || time.Since(asked) > t.wait/2 {
+			if len(settled.Settled) > 0 {
 				pause.reset()
 			} else {
-				_ = pause.sleep(ctx, errNotHeld)
+				_ = pause.afterHeld(ctx, asked, t.wait)
 			}
 		case cut || t.isEnded():
-		case passing(err):
+		case transient(err):
 			// The context's error ends the loop above.
 			_ = pause.sleep(t.ctx, err)
 		case t.isEnding():

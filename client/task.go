@@ -137,7 +137,7 @@ func (t *Task) Suspend(ctx context.Context, suspension api.Suspension) (*api.Res
 		suspension.SettledAfter = t.takenIn()
 	}
 	var result *SuspendResult
-	err := t.end(ErrSuspended, func() (over bool, err error) {
+	err := t.endLease(ErrSuspended, func() (ended bool, err error) {
 		result, err = t.client.Suspend(ctx, t.RunID(), t.Fence(), suspension)
 		// Without a lease the run has been let go, whatever was settled at once.
 		return err == nil && (result.Resume == nil || result.Run.Lease == nil), err
@@ -170,7 +170,7 @@ func (t *Task) Complete(ctx context.Context, output any) error {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 	}
-	return t.end(errEnded, func() (bool, error) {
+	return t.endLease(errEnded, func() (bool, error) {
 		_, err := t.client.CompleteRun(ctx, t.RunID(), t.Fence(), text)
 		return err == nil, err
 	})
@@ -179,7 +179,7 @@ func (t *Task) Complete(ctx context.Context, output any) error {
 // Fail ends the run with an error text, of which control characters and what is
 // beyond 16 KiB are left out. What is still open is recorded expired.
 func (t *Task) Fail(ctx context.Context, message string) error {
-	return t.end(errEnded, func() (bool, error) {
+	return t.endLease(errEnded, func() (bool, error) {
 		_, err := t.client.FailRun(ctx, t.RunID(), t.Fence(), failureText(message))
 		return err == nil, err
 	})
@@ -216,23 +216,24 @@ func (t *Task) Output(ctx context.Context, text string) error {
 
 // release gives the run back.
 func (t *Task) release(ctx context.Context) error {
-	return t.end(errEnded, func() (bool, error) {
+	return t.endLease(errEnded, func() (bool, error) {
 		_, err := t.client.ReleaseRun(ctx, t.RunID(), t.Fence(), nil)
 		return err == nil, err
 	})
 }
 
-// end makes a call that may end the lease, and tells those who wait when it does.
-func (t *Task) end(ended error, call func() (over bool, err error)) error {
+// endLease makes a call that may end the lease. When it does, the waits that are left end
+// with the error.
+func (t *Task) endLease(reason error, call func() (ended bool, err error)) error {
 	t.mu.Lock()
 	t.ending++
 	t.mu.Unlock()
-	over, err := call()
+	ended, err := call()
 	t.mu.Lock()
 	t.ending--
-	if over && t.ended == nil {
-		t.ended = ended
-		t.letGo(ended)
+	if ended && t.ended == nil {
+		t.ended = reason
+		t.letGo(reason)
 	}
 	t.mu.Unlock()
 	if err != nil {

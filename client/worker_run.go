@@ -36,7 +36,7 @@ func (w *Worker) claim(ctx context.Context, start func(claim api.Claim, done fun
 			return nil
 		}
 		wanted := 1
-		for wanted < maxClaims && tryEnter(room) {
+		for wanted < api.MaxRunsPerClaim && tryEnter(room) {
 			wanted++
 		}
 		asked := time.Now()
@@ -55,11 +55,9 @@ func (w *Worker) claim(ctx context.Context, start func(claim api.Claim, done fun
 			return nil
 		case len(claims) > 0:
 			pause.reset()
-		case err == nil && time.Since(asked) > w.options.PollWait/2:
-			pause.reset()
 		case err == nil:
-			_ = pause.sleep(ctx, errNotHeld)
-		case !passing(err) && isRefusal(err):
+			_ = pause.afterHeld(ctx, asked, w.options.PollWait)
+		case !transient(err) && isRefusal(err):
 			return fmt.Errorf("claim runs: %w", err)
 		default:
 			w.report("cannot claim runs", fmt.Errorf("claim runs: %w", err))
@@ -71,9 +69,6 @@ func (w *Worker) claim(ctx context.Context, start func(claim api.Claim, done fun
 		}
 	}
 }
-
-// maxClaims is how many runs one call may claim.
-const maxClaims = 100
 
 func tryEnter(room chan struct{}) bool {
 	select {
