@@ -59,7 +59,7 @@ func (c *Client) AskParent(ctx context.Context, runID, fence string, request api
 func (t *Task) AskParent(ctx context.Context, request api.UserQuestionRequest, options AskParentOptions) (*api.ClarificationAnswer, error) {
 	if !options.Park {
 		if _, err := t.client.AskParent(ctx, t.RunID(), t.Fence(), request, options); err != nil {
-			return nil, t.refused(err)
+			return nil, t.handleRefusal(err)
 		}
 		return nil, nil
 	}
@@ -81,7 +81,7 @@ func (t *Task) AskParent(ctx context.Context, request api.UserQuestionRequest, o
 	case errors.Is(err, ErrIDConflict):
 		// It may be the same question with another checkpoint.
 		answer, historyErr := t.answered(ctx, request)
-		if errors.Is(historyErr, errVanished) {
+		if errors.Is(historyErr, errUnknownRequest) {
 			return nil, err
 		}
 		return answer, historyErr
@@ -104,7 +104,7 @@ func (t *Task) answered(ctx context.Context, request api.UserQuestionRequest) (*
 	settled, known := t.settled[request.ID]
 	t.mu.Unlock()
 	if !known {
-		return nil, fmt.Errorf("question %s: %w", request.ID, errVanished)
+		return nil, fmt.Errorf("question %s: %w", request.ID, errUnknownRequest)
 	}
 	if err := settled.answers(pendingRequest{question: &request}); err != nil {
 		return nil, err
