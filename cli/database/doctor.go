@@ -47,9 +47,9 @@ func (c *Doctor) Run(ctx context.Context, terminal *console.Console) error {
 	})
 	switch {
 	case errors.Is(err, store.ErrURL), errors.Is(err, store.ErrInMemory):
-		return &console.Exit{Code: console.ExitUsage, Cause: fmt.Errorf("--database: %w", err)}
+		return &console.CodedError{Code: console.ExitUsage, Cause: fmt.Errorf("--database: %w", err)}
 	case err != nil:
-		return &console.Exit{Code: exitNotExamined, Cause: c.explain(err)}
+		return &console.CodedError{Code: exitNotExamined, Cause: c.explain(err)}
 	}
 	took := terminal.Now().Sub(begun)
 	report.ElapsedMs = took.Milliseconds()
@@ -126,8 +126,12 @@ func about(finding doctor.Finding) string {
 	}
 	var parts []string
 	for _, part := range [][2]string{
-		{"", finding.RequestID}, {"event ", event}, {"effect ", finding.EffectID}, {"message ", finding.MessageID},
-		{"rule ", finding.RuleID}, {"key ", finding.IdempotencyKey},
+		{"", finding.RequestID},
+		{"event ", event},
+		{"effect ", finding.EffectID},
+		{"message ", finding.MessageID},
+		{"rule ", finding.RuleID},
+		{"key ", finding.IdempotencyKey},
 	} {
 		if part[1] != "" {
 			parts = append(parts, part[0]+part[1])

@@ -47,7 +47,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 		walk.Person = console.NewPrompter(&console.Console{Stdin: untilDone(ctx, terminal.Stdin), Stderr: terminal.Stderr})
 	}
 	err = walk.Walk(ctx)
-	var ended console.Signalled
+	var ended console.SignalError
 	if err != nil && errors.As(context.Cause(ctx), &ended) {
 		return console.Failed(console.SignalCode(ended.Signal), "stopped; nothing is left of the demo")
 	}

@@ -140,7 +140,7 @@ func (e *execution) run(ctx context.Context, same sameExec) error {
 	defer cancel(nil)
 	e.relay.direct(func(received os.Signal) {
 		e.relay.release()
-		cancel(console.Signalled{Signal: received})
+		cancel(console.SignalError{Signal: received})
 	})
 	view, err := e.wait(ctx, waiting, same, e.act)
 	switch {

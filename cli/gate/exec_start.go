@@ -147,7 +147,7 @@ func (e *execution) carryOut(ctx context.Context, plan plan, keeper *keeper) err
 	// From here on a signal ends only the attempts to record the end.
 	recording, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	e.relay.direct(func(received os.Signal) { cancel(console.Signalled{Signal: received}) })
+	e.relay.direct(func(received os.Signal) { cancel(console.SignalError{Signal: received}) })
 	return e.recordEnd(recording, keeper, report)
 }
 
@@ -160,7 +160,7 @@ func (e *execution) forward(ctx context.Context, send func(os.Signal)) {
 			send(received)
 		}
 	})
-	var early console.Signalled
+	var early console.SignalError
 	if errors.As(context.Cause(ctx), &early) {
 		send(early.Signal)
 	}
