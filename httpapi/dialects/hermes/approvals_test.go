@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
@@ -22,9 +23,9 @@ func testApprovals(t *testing.T, s *service) {
 		} {
 			// Keys of its own: what is allowed for always is allowed to every other test.
 			made := s.waiting(t, `"approvals":[`+approval("a1")+`,`+keyed("a2", `"`+runs.NewID("key")+`"`)+`]`)
-			got := s.respond(t, made.SessionID, `"choice":"`+choice+`","approval_id":"`+made.handle(t, "a2")+`"`, header("X-Actor", "ada"))
+			got := s.respond(t, made.SessionID, `"choice":"`+choice+`","approval_id":"`+made.handle(t, "a2")+`"`, dialecttest.Header("X-Actor", "ada"))
 			got.is(http.StatusOK, chose(choice))
-			require.Empty(t, got.header.Get("X-Approval-Id"))
+			require.Empty(t, got.Header.Get("X-Approval-Id"))
 			now := s.now(t, made)
 			require.Len(t, now.PendingApprovals, 1, "the other one is never touched")
 			require.Equal(t, "a1", now.PendingApprovals[0].ID)
@@ -71,11 +72,11 @@ func testApprovals(t *testing.T, s *service) {
 			}
 			got := s.respond(t, made.SessionID, `"choice":"once"`)
 			got.is(http.StatusOK, chose("once"))
-			require.Equal(t, made.handle(t, id), got.header.Get("X-Approval-Id"))
+			require.Equal(t, made.handle(t, id), got.Header.Get("X-Approval-Id"))
 		}
 		got := s.respond(t, made.SessionID, `"choice":"once","approval_id":null`)
 		got.is(http.StatusOK, chose("once"))
-		require.Empty(t, got.header.Get("X-Approval-Id"), "ok although nothing was there")
+		require.Empty(t, got.Header.Get("X-Approval-Id"), "ok although nothing was there")
 	})
 	t.Run("an id that is nobody's", func(t *testing.T) {
 		t.Parallel()
@@ -126,16 +127,16 @@ func testLostApprovals(t *testing.T, s *service) {
 	t.Run("resolved by the native face", func(t *testing.T) {
 		t.Parallel()
 		lose(t, func(t *testing.T, made run) {
-			s.post(t, "/v1/runs/"+made.RunID+"/approvals", `{"resolutions":[{"request_id":"a1","behavior":"deny"}]}`).ok(nil)
+			s.post(t, "/v1/runs/"+made.RunID+"/approvals", `{"resolutions":[{"request_id":"a1","behavior":"deny"}]}`).Into(nil)
 		})
 	})
 	t.Run("cancelled with its run", func(t *testing.T) {
 		t.Parallel()
-		lose(t, func(t *testing.T, made run) { s.post(t, "/v1/runs/"+made.RunID+"/cancel", "").ok(nil) })
+		lose(t, func(t *testing.T, made run) { s.post(t, "/v1/runs/"+made.RunID+"/cancel", "").Into(nil) })
 	})
 	t.Run("interrupted", func(t *testing.T) {
 		t.Parallel()
-		lose(t, func(t *testing.T, made run) { s.post(t, "/v1/sessions/"+made.SessionID+"/interrupt", "").ok(nil) })
+		lose(t, func(t *testing.T, made run) { s.post(t, "/v1/sessions/"+made.SessionID+"/interrupt", "").Into(nil) })
 	})
 	t.Run("expired", func(t *testing.T) {
 		t.Parallel()
@@ -155,7 +156,7 @@ func testLostApprovals(t *testing.T, s *service) {
 		t.Parallel()
 		worker := s.attached(t)
 		made := s.raise(t, worker, approvals("a1"))
-		s.post(t, "/v1/runs/"+made.RunID+"/requests/a1/withdraw", fmt.Sprintf(`{"fence":%q}`, worker.fence)).ok(nil)
+		s.post(t, "/v1/runs/"+made.RunID+"/requests/a1/withdraw", fmt.Sprintf(`{"fence":%q}`, worker.fence)).Into(nil)
 		s.respond(t, made.SessionID, `"choice":"once","approval_id":"`+made.handle(t, "a1")+`"`).is(http.StatusOK, cleared("once"))
 	})
 	t.Run("the native face loses", func(t *testing.T) {
@@ -163,8 +164,8 @@ func testLostApprovals(t *testing.T, s *service) {
 		made := s.waiting(t, approvals("a1"))
 		s.respond(t, made.SessionID, `"choice":"session","approval_id":"`+made.handle(t, "a1")+`"`).is(http.StatusOK, chose("session"))
 		late := s.post(t, "/v1/runs/"+made.RunID+"/approvals", `{"resolutions":[{"request_id":"a1","behavior":"deny"}]}`)
-		require.Equal(t, http.StatusConflict, late.status)
-		require.Contains(t, late.text, `"recorded_decision":{"request_id":"a1","outcome":"allowed","resolved_by":"api-user","resolved_at_ms":`)
-		require.Contains(t, late.text, `"via":"hermes"`)
+		require.Equal(t, http.StatusConflict, late.Status)
+		require.Contains(t, late.Text, `"recorded_decision":{"request_id":"a1","outcome":"allowed","resolved_by":"api-user","resolved_at_ms":`)
+		require.Contains(t, late.Text, `"via":"hermes"`)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -26,14 +27,14 @@ func testClarifications(t *testing.T, s *service) {
 			if id {
 				member = `,"clarify_id":"` + made.handle(t, "a") + `"`
 			}
-			got := s.clarify(t, made.SessionID, `"response":" because \n"`+member, header("X-Actor", "ada"))
+			got := s.clarify(t, made.SessionID, `"response":" because \n"`+member, dialecttest.Header("X-Actor", "ada"))
 			got.is(http.StatusOK, took("because"))
 			answered, open := "a", "b"
 			if !id {
 				answered, open = "b", "a"
-				require.Equal(t, made.handle(t, "b"), got.header.Get("X-Clarify-Id"))
+				require.Equal(t, made.handle(t, "b"), got.Header.Get("X-Clarify-Id"))
 			} else {
-				require.Empty(t, got.header.Get("X-Clarify-Id"))
+				require.Empty(t, got.Header.Get("X-Clarify-Id"))
 			}
 			require.Equal(t, made.handle(t, open), s.pendingClarification(t, made.SessionID).head())
 			s.clarify(t, made.SessionID, `"response":"x"`).is(http.StatusOK, took("x"))
@@ -56,7 +57,7 @@ func testClarifications(t *testing.T, s *service) {
 		} {
 			made := s.waiting(t, questions(free("q1")))
 			got := s.clarify(t, made.SessionID, members)
-			require.Equal(t, http.StatusOK, got.status, "%s: %s", members, got.text)
+			require.Equal(t, http.StatusOK, got.Status, "%s: %s", members, got.Text)
 			require.Equal(t, response, s.now(t, made).Resume.Questions[0].Resolution.Answers[0].FreeformAnswer, members)
 		}
 	})
@@ -123,11 +124,11 @@ func testTypedQuestions(t *testing.T, s *service) {
 			{`{}`, `[1, 2]`, `[1,2]`, `[]`},
 		} {
 			made := s.waiting(t, typed(test.schema, test.payload))
-			_, data := s.follow(t, "/api/clarify/stream", made.SessionID).frame()
+			data := s.follow(t, "/api/clarify/stream", made.SessionID).Frame().Data
 			require.Contains(t, data, `"question":"`+test.question+`","choices_offered":`+test.choices+`,`)
 		}
 		made := s.waiting(t, questions(`{"id":"q1","tool_call_id":"c","kind":"deploy","response_schema":{}}`))
-		require.Contains(t, s.pendingClarification(t, made.SessionID).text, `"question": "deploy",`)
+		require.Contains(t, s.pendingClarification(t, made.SessionID).Text, `"question": "deploy",`)
 	})
 	t.Run("what a text is taken for", func(t *testing.T) {
 		t.Parallel()
@@ -224,7 +225,7 @@ func testSeveralQuestions(t *testing.T, s *service) {
 		s.clarify(t, made.SessionID, `"response":"A"`).is(http.StatusOK, took("A"))
 		stream.shows("clarify", made.handle(t, "q1")+":two:x", 2)
 		s.post(t, "/v1/runs/"+made.RunID+"/questions", `{"resolution":{"request_id":"q1","answers":[{"question_id":"one","freeform_answer":"x"},
-			{"question_id":"two:x","selected_option_ids":["b"]},{"question_id":"three","freeform_answer":"y"}]}}`).ok(nil)
+			{"question_id":"two:x","selected_option_ids":["b"]},{"question_id":"three","freeform_answer":"y"}]}}`).Into(nil)
 		stream.shows("clarify", "", 0)
 	})
 }
@@ -255,22 +256,22 @@ func testLostAnswers(t *testing.T, s *service) {
 	t.Run("answered by the native face", func(t *testing.T) {
 		t.Parallel()
 		lose(t, func(t *testing.T, made run) {
-			s.post(t, "/v1/runs/"+made.RunID+"/questions", `{"resolution":{"request_id":"q1","answers":[{"question_id":"q","freeform_answer":"x"}]}}`).ok(nil)
+			s.post(t, "/v1/runs/"+made.RunID+"/questions", `{"resolution":{"request_id":"q1","answers":[{"question_id":"q","freeform_answer":"x"}]}}`).Into(nil)
 		})
 	})
 	t.Run("declined", func(t *testing.T) {
 		t.Parallel()
 		lose(t, func(t *testing.T, made run) {
-			s.post(t, "/v1/runs/"+made.RunID+"/questions", `{"resolution":{"request_id":"q1","declined":true}}`).ok(nil)
+			s.post(t, "/v1/runs/"+made.RunID+"/questions", `{"resolution":{"request_id":"q1","declined":true}}`).Into(nil)
 		})
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		t.Parallel()
-		lose(t, func(t *testing.T, made run) { s.post(t, "/v1/runs/"+made.RunID+"/questions/q1/cancel", "").ok(nil) })
+		lose(t, func(t *testing.T, made run) { s.post(t, "/v1/runs/"+made.RunID+"/questions/q1/cancel", "").Into(nil) })
 	})
 	t.Run("interrupted", func(t *testing.T) {
 		t.Parallel()
-		lose(t, func(t *testing.T, made run) { s.post(t, "/v1/sessions/"+made.SessionID+"/interrupt", "").ok(nil) })
+		lose(t, func(t *testing.T, made run) { s.post(t, "/v1/sessions/"+made.SessionID+"/interrupt", "").Into(nil) })
 	})
 	t.Run("expired", func(t *testing.T) {
 		t.Parallel()

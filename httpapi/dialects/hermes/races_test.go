@@ -23,7 +23,7 @@ func race(call func() *reply) map[string]int {
 			got := call()
 			mu.Lock()
 			defer mu.Unlock()
-			counts[fmt.Sprint(got.status, " ", got.text)]++
+			counts[fmt.Sprint(got.Status, " ", got.Text)]++
 		})
 	}
 	close(start)
@@ -85,11 +85,11 @@ func testRaces(t *testing.T, s *service) {
 			there = s.post(t, "/v1/runs/"+made.RunID+"/approvals", `{"resolutions":[{"request_id":"a1","behavior":"allow"}]}`)
 		})
 		all.Wait()
-		if there.status == http.StatusAccepted {
+		if there.Status == http.StatusAccepted {
 			here.is(http.StatusOK, cleared("deny"))
 		} else {
 			here.is(http.StatusOK, chose("deny"))
-			require.Equal(t, http.StatusConflict, there.status)
+			require.Equal(t, http.StatusConflict, there.Status)
 		}
 	})
 }
