@@ -13,9 +13,11 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// Database is an empty database of a test. It may be opened several times.
+// Database is an empty database of a test.
 type Database struct {
 	engine, address string
+	// reopened says that the database must outlive a store.
+	reopened bool
 }
 
 // OnEngines runs a test on an empty database of each engine, in parallel.
@@ -27,13 +29,20 @@ func OnEngines(t *testing.T, test func(t *testing.T, database *Database)) {
 	} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			test(t, &Database{engine, address(t)})
+			test(t, &Database{engine: engine, address: address(t)})
 		})
 	}
 }
 
-// Reopen opens the database. The caller closes the store.
+// Reopen opens the database, which keeps what is committed from now on for a later Open
+// or Reopen. The caller closes the store.
 func (d *Database) Reopen(tb testing.TB) runs.Store {
+	tb.Helper()
+	d.reopened = true
+	return d.open(tb)
+}
+
+func (d *Database) open(tb testing.TB) runs.Store {
 	tb.Helper()
 	var store runs.Store
 	var err error
@@ -46,10 +55,14 @@ func (d *Database) Reopen(tb testing.TB) runs.Store {
 	return store
 }
 
-// Open opens the database until the end of the test.
+// Open opens the database until the end of the test. SQLite is in memory then, unless
+// Reopen was called before.
 func (d *Database) Open(tb testing.TB) runs.Store {
 	tb.Helper()
-	return closed(tb, d.Reopen(tb))
+	if d.engine == "sqlite" && !d.reopened {
+		return SQLite(tb)
+	}
+	return closed(tb, d.open(tb))
 }
 
 // Replicas opens the database for two replicas until the end of the test. On SQLite, which
