@@ -9,10 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
 // gone resumes, lets a worker finish what goes on, and returns what was shown.
-func (s *service) gone(t *testing.T, w *worker, body string, options ...option) ([]*event, *api.Claim) {
+func (s *service) gone(t *testing.T, w *worker, body string, options ...dialecttest.Option) ([]*event, *api.Claim) {
 	t.Helper()
 	stream := s.open(t, "/stream", body, options...)
 	claim := w.goOn()
@@ -105,7 +106,7 @@ func testAnswersThatDoNotDo(t *testing.T, s *service) {
 		}
 		require.Equal(t, "input_required", events[4].at("status", "reason"))
 	}
-	record, err := s.store.Run(t.Context(), w.runID)
+	record, err := s.Store.Run(t.Context(), w.runID)
 	require.NoError(t, err)
 	require.Zero(t, record.Run.SettledCount)
 	events, claim := s.gone(t, w, resumeBody(t, w.runID, plain, `"mysql"`, schema, "false", gate, "true"))
@@ -212,7 +213,7 @@ func testCancelByARequest(t *testing.T, s *service) {
 			require.Equal(t, events[1].at("output", "reason"), events[1].at("status", "message"))
 		}
 		s.sameInLog(t, events)
-		record, err := s.store.Run(t.Context(), w.runID)
+		record, err := s.Store.Run(t.Context(), w.runID)
 		require.NoError(t, err)
 		require.Equal(t, api.StatusCancelled, record.Run.Status)
 		outcome, _ := s.settled(t, other)
@@ -226,7 +227,7 @@ func testCancelByARequest(t *testing.T, s *service) {
 	for _, reason := range []string{`1`, `{}`, `["x"]`, `false`} {
 		for _, id := range []string{ids(first)[0], "unknown"} {
 			answer := s.do(t, http.MethodPost, "/stream", resumeBody(t, w.runID, id, `{"type":"timbal.cancel","reason":`+reason+`}`))
-			require.Equal(t, http.StatusUnprocessableEntity, answer.status)
+			require.Equal(t, http.StatusUnprocessableEntity, answer.Status)
 			require.Equal(t, map[string]any{"detail": "the reason of a cancel must be a text"}, answer.body)
 		}
 	}
@@ -312,15 +313,15 @@ func testRefusedResumes(t *testing.T, s *service) {
 	} {
 		for _, path := range []string{"/stream", "/run", "/agents/coder/stream"} {
 			answer := s.do(t, http.MethodPost, path, test.body)
-			require.Equal(t, test.status, answer.status, "%s: %s", test.body, answer.text)
+			require.Equal(t, test.status, answer.Status, "%s: %s", test.body, answer.Text)
 			require.Len(t, answer.body, 1)
 			require.IsType(t, "", answer.body["detail"])
 		}
 	}
-	require.Equal(t, 422, s.do(t, http.MethodPost, "/agents/%20/stream", `{}`).status)
-	for name, header := range map[string]option{"key": key("é"), "actor": actor(" ")} {
+	require.Equal(t, 422, s.do(t, http.MethodPost, "/agents/%20/stream", `{}`).Status)
+	for name, header := range map[string]dialecttest.Option{"key": key("é"), "actor": actor(" ")} {
 		answer := s.do(t, http.MethodPost, "/stream", resumeBody(t, w.runID, ids(first)[0], "true"), header)
-		require.Equal(t, 400, answer.status, name)
+		require.Equal(t, 400, answer.Status, name)
 		require.Contains(t, answer.body, "detail")
 	}
 	outcome, _ := s.settled(t, ids(first)[0])
