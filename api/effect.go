@@ -1,15 +1,16 @@
 package api
 
-// EffectKind says what an effect does.
+// EffectKind says what an effect does. An effect is what a decision in one session
+// causes in another; it is stored with the decision and carried out after the commit.
 type EffectKind string
 
 // The kinds of effects.
 const (
-	// EffectOpenClarification makes the clarification's run in the parent's session.
+	// EffectOpenClarification creates the clarification's run in the parent's session.
 	EffectOpenClarification EffectKind = "open_clarification"
-	// EffectDeliverAnswer brings the answer to the child.
+	// EffectDeliverAnswer delivers the answer to the child.
 	EffectDeliverAnswer EffectKind = "deliver_answer"
-	// EffectReviewApproval shows an approval to whoever reviews it (codex.md 3.3.5).
+	// EffectReviewApproval announces an approval to its automatic reviewer.
 	EffectReviewApproval EffectKind = "review_approval"
 )
 
@@ -20,21 +21,22 @@ type EffectState string
 const (
 	EffectPending EffectState = "pending"
 	EffectDone    EffectState = "done"
-	// EffectFailed: given up after MaxEffectAttempts, or because it can never
-	// succeed. An operator may have it tried again.
+	// EffectFailed: given up after MaxEffectAttempts, or because it can never succeed. An
+	// operator may retry it.
 	EffectFailed EffectState = "failed"
 )
 
 // EffectView is an effect on the wire.
 type EffectView struct {
-	EffectID        string      `json:"effect_id"`
+	EffectID string `json:"effect_id"`
+	// SessionID and RunID are those of the decision.
 	SessionID       string      `json:"session_id"`
 	RunID           string      `json:"run_id"`
 	Kind            EffectKind  `json:"kind"`
 	State           EffectState `json:"state"`
 	TargetSessionID string      `json:"target_session_id"`
 	CreatedAtMs     int64       `json:"created_at_ms"`
-	DueAtMs         int64       `json:"due_at_ms,omitzero"`
+	DueAtMs         int64       `json:"due_at_ms,omitzero"` // of the next attempt
 	Attempts        int64       `json:"attempts"`
 	LastError       string      `json:"last_error,omitempty"`
 	FinishedAtMs    int64       `json:"finished_at_ms,omitzero"`

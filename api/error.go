@@ -1,11 +1,10 @@
 package api
 
-// Code is the stable name of an error (kheish.md 1.3 and its decisions). A code
-// belongs to one domain and one HTTP status; the latter is the business of those
-// who speak HTTP.
+// Code is the stable name of an error. Each code belongs to one domain and one HTTP
+// status; package httpapi/wire holds the table.
 type Code string
 
-// The codes that the domain itself returns.
+// The codes that the domain returns. Package httpapi/wire adds those of HTTP itself.
 const (
 	CodeBadRequest                 Code = "bad_request"
 	CodeInvalidRequest             Code = "invalid_request"
@@ -47,7 +46,26 @@ const (
 
 // Fault names one member of a body and what is wrong with it.
 type Fault struct {
-	// Pointer is the RFC 6901 JSON pointer of the member.
+	// Pointer is the RFC 6901 JSON pointer of the member; empty for the whole body.
 	Pointer string `json:"pointer"`
-	Detail  string `json:"detail"`
+	// Detail is for people.
+	Detail string `json:"detail"`
+}
+
+// Problem is an error on the wire: an RFC 9457 problem document with the media type
+// application/problem+json.
+type Problem struct {
+	// Type is "urn:holdpoint:problem:" and the code.
+	Type string `json:"type"`
+	// Title is the same for each status.
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	// Detail is for people and may change; Code and Domain are stable.
+	Detail string `json:"detail"`
+	Code   Code   `json:"code"`
+	Domain string `json:"domain"`
+	// Errors is set for invalid_request.
+	Errors []Fault `json:"errors,omitempty"`
+	// RecordedDecision is set when the call was late: it is what was decided before.
+	RecordedDecision *RecordedDecision `json:"recorded_decision,omitempty"`
 }

@@ -1,10 +1,10 @@
 package api
 
-// EventType names what an event of a session's log reports. Workers append types
-// of their own besides these.
+// EventType names what an event of a session's log reports. Workers append types of
+// their own besides these.
 type EventType string
 
-// The types that the service itself writes (kheish.md 1.2).
+// The types that the service itself writes; a worker may append output as well.
 const (
 	EventAccepted               EventType = "accepted"
 	EventQueued                 EventType = "queued"
@@ -16,10 +16,10 @@ const (
 	// EventUserQuestionAnswered: one of several questions of a request has its answer,
 	// and the request waits for the others.
 	EventUserQuestionAnswered EventType = "user_question_answered"
-	// EventParentClarificationRequested is the child's; its answer is reported there
-	// as user_question_resolved.
+	// EventParentClarificationRequested stands in the child's log, where
+	// user_question_resolved reports the answer.
 	EventParentClarificationRequested EventType = "parent_clarification_requested"
-	// EventParentClarificationResolved is the parent's, in place of
+	// EventParentClarificationResolved stands in the parent's log, in place of
 	// user_question_resolved.
 	EventParentClarificationResolved EventType = "parent_clarification_resolved"
 	EventOutput                      EventType = "output"
@@ -29,12 +29,28 @@ const (
 	EventCancelled                   EventType = "cancelled"
 )
 
-// RunEventEntry is an event on the wire (decisions.md 4).
+// RunEventEntry is an event of a session's log.
 type RunEventEntry struct {
+	// ID is the event's number in its session's log, in decimal text, from 1 without gaps.
 	ID          string `json:"id"`
 	TimestampMs int64  `json:"timestamp_ms"`
 	RunID       string `json:"run_id"`
 	SessionID   string `json:"session_id"`
 	AgentID     string `json:"agent_id"`
-	Event       JSON   `json:"event"`
+	// Event is an object with a "type".
+	Event JSON `json:"event"`
+}
+
+// AppendEventsBody appends a worker's events to the log of its session.
+type AppendEventsBody struct {
+	Fence *string `json:"fence,omitzero"` // required
+	// Events are 1 to MaxEventsPerCall objects with a "type". "output" also becomes an
+	// output record.
+	Events []JSON `json:"events"`
+}
+
+// AppendEventsReply is the reply to an [AppendEventsBody].
+type AppendEventsReply struct {
+	// LastEventID is the id of the last event that was appended.
+	LastEventID string `json:"last_event_id"`
 }

@@ -1,8 +1,8 @@
 package api
 
-// JSON is one JSON value as its text. It is carried as it was given and never
-// decoded into Go numbers, so nothing in it is ever rounded. A nil JSON means
-// that the member was absent; "null" is a value.
+// JSON is one JSON value as its text. It is carried byte for byte and never decoded into
+// Go numbers, so nothing in it is rounded. A nil JSON means that the member was absent;
+// "null" is a value.
 type JSON []byte
 
 // MarshalJSON returns the text as it is; null for an absent value.

@@ -1,69 +1,92 @@
 package api
 
+// Limits of leases, in milliseconds. A lease length of 0 in a command stands for
+// DefaultLeaseMs.
 const (
-	MinLeaseMs = 1_000
-)
-
-const (
-	MaxLeaseMs = 3_600_000
-)
-
-const (
+	MinLeaseMs     = 1_000
+	MaxLeaseMs     = 3_600_000
 	DefaultLeaseMs = 30_000
 )
 
-// MaxMetadataBytes bounds the metadata of a session that grows by amendments. What a
-// session was made with is bounded by the body that brought it.
-const MaxMetadataBytes = 64 << 10
-
-// Limits of texts, in bytes, and of counts. A reached limit is an invalid_request
-// that names the member.
+// Limits of texts, in bytes. A longer one is an invalid_request that names the member.
 const (
-	MaxTextLength            = 16 << 10
-	MaxToolCallIDLength      = 256
-	MaxNameLength            = 200
-	MaxRequestsPerSuspension = 100
-	MaxOpenRequests          = 1_000
-	MaxQuestionsPerRequest   = 16
-	MaxOptionsPerQuestion    = 64
-	MaxPatternKeys           = 64
-	MaxPatternKeyLength      = 1_024
-	MaxEventsPerCall         = 1_000
-	MaxContextIDs            = 64
-	MaxResolutionsPerBatch   = 1_000
-	// MaxExpiresAfterMs is a hundred years.
-	MaxExpiresAfterMs = 100 * 365 * 24 * 3_600_000
-)
-
-// Limits of identifiers and keys, in bytes.
-const (
+	// MaxTextLength bounds free text: reasons, descriptions, questions, answers.
+	MaxTextLength = 16 << 10
+	// MaxIDLength bounds every identifier.
 	MaxIDLength             = 200
 	MaxIdempotencyKeyLength = 256
+	MaxToolCallIDLength     = 256
+	// MaxNameLength bounds names that are no identifiers, such as a tool's.
+	MaxNameLength = 200
+	// MaxActorLength bounds the X-Actor header.
+	MaxActorLength      = 200
+	MaxPatternKeyLength = 1_024
+	// MaxGlobLength bounds a glob in the params of a rule.
+	MaxGlobLength = 4_096
+	// MaxGlobText bounds the text that a glob is matched against. For a longer one an allow
+	// does not apply, and a deny or an ask does.
+	MaxGlobText = 64 << 10
 )
 
+// Limits of JSON values.
 const (
-	// MaxJSONDepth is how deeply arrays and objects may nest.
+	// MaxMetadataBytes bounds the metadata of a session that grows by amendments. The
+	// metadata of a new session is bounded by the size of its request body.
+	MaxMetadataBytes = 64 << 10
+	// MaxSchemaBytes bounds a JSON Schema that a worker sends.
+	MaxSchemaBytes = 64 << 10
+	// MaxJSONDepth bounds how deeply arrays and objects nest.
 	MaxJSONDepth = 64
+)
+
+// Limits of counts. A longer array is an invalid_request that names the member.
+const (
+	MaxRequestsPerSuspension = 100
+	// MaxOpenRequests bounds the open requests of one run.
+	MaxOpenRequests        = 1_000
+	MaxQuestionsPerRequest = 16
+	MaxOptionsPerQuestion  = 64
+	MaxPatternKeys         = 64
+	MaxEventsPerCall       = 1_000
+	// MaxContextIDs bounds each list of project and channel ids of a clarification.
+	MaxContextIDs          = 64
+	MaxResolutionsPerBatch = 1_000
+	// MaxRunsPerClaim and MaxAgentsPerClaim bound one claim for several runs.
+	MaxRunsPerClaim   = 100
+	MaxAgentsPerClaim = 100
+)
+
+// Limits of time, in milliseconds.
+const (
+	// MaxExpiresAfterMs is a hundred years.
+	MaxExpiresAfterMs = 100 * 365 * 24 * 3_600_000
+	// MaxWaitMs bounds how long a reply is held, by Prefer: wait and by wait_ms.
+	MaxWaitMs = 60_000
 )
 
 // Limits and defaults of rules.
 const (
-	// DefaultRuleAgeMs is how long a rule holds when nobody says: 30 days.
+	// DefaultRuleAgeMs is how long a rule holds when its maker gives no expiry: 30 days.
 	DefaultRuleAgeMs = 30 * 24 * 3_600_000
-	// MaxRuleParams bounds the params of one rule, MaxGlobLength the bytes of a glob.
+	// MaxRuleParams bounds the params of one rule.
 	MaxRuleParams = 64
-	MaxGlobLength = 4_096
-	// MaxRuleUses bounds RuleMatch's max_uses.
+	// MaxRuleUses bounds the max_uses of one rule.
 	MaxRuleUses = 1_000_000
 )
 
-// MaxSchemaBytes bounds a JSON Schema that a worker sends along.
-const MaxSchemaBytes = 64 << 10
-
-// MaxOutputsShown bounds the output records in a view; all of them are in the
-// events.
-const MaxOutputsShown = 100
-
-// MaxClarificationsShown bounds the clarifications in a session's view; all of them
-// are in the lists of questions.
-const MaxClarificationsShown = 100
+// Limits of lists and views.
+const (
+	// MaxPageLimit bounds ?limit= of lists in pages; DefaultPageLimit is the page size
+	// without it.
+	MaxPageLimit     = 100
+	DefaultPageLimit = 50
+	// MaxUnpaged bounds a list that is asked for without ?page= and ?limit=.
+	MaxUnpaged = 1_000
+	// MaxEventsPerList bounds ?limit= of events.
+	MaxEventsPerList = 1_000
+	// MaxOutputsShown bounds the output records in a view; the events have all of them.
+	MaxOutputsShown = 100
+	// MaxClarificationsShown bounds the clarifications in a session's view; the lists of
+	// questions have all of them.
+	MaxClarificationsShown = 100
+)

@@ -1,78 +1,95 @@
 package api
 
-// Suspension is what a worker wants to wait for. It must ask for something.
+// Suspension is what a worker wants to wait for: 1 to MaxRequestsPerSuspension
+// requests in all.
 type Suspension struct {
-	SuspensionID string                `json:"suspension_id,omitempty"` // made when empty
+	// SuspensionID makes the call idempotent; the service makes one when it is empty.
+	SuspensionID string                `json:"suspension_id,omitempty"`
 	Approvals    []ApprovalRequest     `json:"approvals,omitempty"`
 	Questions    []UserQuestionRequest `json:"questions,omitempty"`
 	Checkpoint   JSON                  `json:"checkpoint,omitzero"`
 	// Hold keeps the lease: the worker stays attached while people decide.
 	Hold bool `json:"hold,omitzero"`
-	// SettledAfter says which resolutions the checkpoint has taken in: those up to
-	// this number in the order of the run's decisions. When it is absent, a
-	// checkpoint counts as having taken in all that was settled when it was stored.
+	// SettledAfter is the settled_number of the last decision that the checkpoint
+	// includes. When it is absent, the checkpoint counts as including every decision that
+	// was recorded when it is stored.
 	SettledAfter *int64 `json:"settled_after,omitempty,string"`
 }
 
-// InboxView is what is open in all sessions, on the wire (decisions.md 15): the
-// snapshot of the inbox's stream.
+// SuspendBody raises requests on a claimed run.
+type SuspendBody struct {
+	IdempotencyKey *string `json:"idempotency_key,omitzero"`
+	Fence          *string `json:"fence,omitzero"` // required
+	Suspension
+}
+
+// SuspendReply is the reply to a [SuspendBody].
+type SuspendReply struct {
+	Run RunView `json:"run"`
+	// Resume is set when rules settled everything at once; then the lease goes on.
+	Resume *Resume `json:"resume,omitempty"`
+}
+
+// InboxView is what is open in all sessions: the snapshot of the inbox's stream.
 type InboxView struct {
 	PendingApprovals []PendingApprovalView `json:"pending_approvals"`
 	PendingQuestions []PendingQuestionView `json:"pending_questions"`
-	// More says that there are others, which are in the lists of approvals and questions.
+	// More: the view is cut, and the lists of approvals and questions have the rest.
 	More bool `json:"more,omitzero"`
 }
 
-// ApprovalRequest asks whether one tool call may run (kheish.md, decision 14).
+// ApprovalRequest asks whether one tool call may run. Texts have at most MaxTextLength
+// bytes.
 type ApprovalRequest struct {
-	ID string `json:"id"`
-	// Handle identifies the request among all requests of all runs. The service
-	// makes it; one that a caller sends is ignored (decisions.md 3).
+	ID string `json:"id"` // unique in its run
+	// Handle identifies the request among all requests of all runs. The service makes it
+	// and ignores one that a caller sends.
 	Handle      string   `json:"handle,omitempty"`
-	ToolCallID  string   `json:"tool_call_id"`
+	ToolCallID  string   `json:"tool_call_id"` // at most MaxToolCallIDLength bytes
 	ToolName    string   `json:"tool_name"`
-	Input       JSON     `json:"input"`
+	Input       JSON     `json:"input"` // any value
 	Scope       string   `json:"scope,omitempty"`
 	Reason      string   `json:"reason,omitempty"`
 	Description string   `json:"description,omitempty"`
-	InputSchema JSON     `json:"input_schema,omitzero"`
-	PatternKeys []string `json:"pattern_keys,omitempty"`
-	Metadata    JSON     `json:"metadata,omitzero"`
+	InputSchema JSON     `json:"input_schema,omitzero"`  // at most MaxSchemaBytes
+	PatternKeys []string `json:"pattern_keys,omitempty"` // at most MaxPatternKeys
+	Metadata    JSON     `json:"metadata,omitzero"`      // an object
 	CreatedAtMs int64    `json:"created_at_ms,omitzero"`
 	ExpiresAtMs *int64   `json:"expires_at_ms,omitempty"`
-	// ExpiresAfterMs is accepted on the way in only: it becomes ExpiresAtMs.
+	// ExpiresAfterMs is accepted on the way in only, 1 to MaxExpiresAfterMs: it becomes
+	// ExpiresAtMs.
 	ExpiresAfterMs *int64 `json:"expires_after_ms,omitempty"`
 }
 
-// UserQuestionRequest asks a person one to 16 structured questions, or for one
-// value typed by a JSON Schema (kheish.md 1.2, 1.12 and decisions 14 and 15).
+// UserQuestionRequest asks a person 1 to MaxQuestionsPerRequest structured questions,
+// or for one value typed by a JSON Schema.
 type UserQuestionRequest struct {
-	ID         string         `json:"id"`
+	ID         string         `json:"id"` // unique in its run
 	Handle     string         `json:"handle,omitempty"`
 	ToolCallID string         `json:"tool_call_id"`
-	Questions  []UserQuestion `json:"questions"`
-	// Kind and Payload describe a typed question to the one who shows it.
+	Questions  []UserQuestion `json:"questions"` // empty for a typed question
+	// Kind and Payload describe a typed question to the face that shows it.
 	Kind           string `json:"kind,omitempty"`
 	Payload        JSON   `json:"payload,omitzero"`
-	ResponseSchema JSON   `json:"response_schema,omitzero"`
-	Metadata       JSON   `json:"metadata,omitzero"`
+	ResponseSchema JSON   `json:"response_schema,omitzero"` // at most MaxSchemaBytes
+	Metadata       JSON   `json:"metadata,omitzero"`        // an object
 	CreatedAtMs    int64  `json:"created_at_ms"`
 	ExpiresAtMs    *int64 `json:"expires_at_ms,omitempty"`
-	// ExpiresAfterMs is accepted on the way in only: it becomes ExpiresAtMs.
+	// ExpiresAfterMs is accepted on the way in only, 1 to MaxExpiresAfterMs: it becomes
+	// ExpiresAtMs.
 	ExpiresAfterMs *int64 `json:"expires_after_ms,omitempty"`
-	// PartialAnswers shows what has been answered of a pending request, in the order of
-	// the questions. The service gives it; what a caller sends is ignored.
+	// PartialAnswers are the answers so far to a pending request, in the order of the
+	// questions. The service sets it and ignores what a caller sends.
 	PartialAnswers []UserQuestionAnswer `json:"partial_answers,omitempty"`
 }
 
-// UserQuestion is one structured question. Without options it takes free text
-// only.
+// UserQuestion is one structured question. Without options it takes free text only.
 type UserQuestion struct {
 	ID          string           `json:"id"`
 	Header      string           `json:"header"`
 	Question    string           `json:"question"`
 	MultiSelect bool             `json:"multi_select"`
-	Options     []QuestionOption `json:"options"`
+	Options     []QuestionOption `json:"options"` // at most MaxOptionsPerQuestion
 }
 
 // QuestionOption is one choice of a structured question.
@@ -83,18 +100,18 @@ type QuestionOption struct {
 	Preview     string `json:"preview,omitempty"`
 }
 
-// PendingQuestionView is an open question with its context (kheish.md 1.2).
+// PendingQuestionView is an open question with its context.
 type PendingQuestionView struct {
 	SessionID string  `json:"session_id"`
 	AgentID   string  `json:"agent_id"`
 	RunID     string  `json:"run_id,omitempty"`
 	RunKind   RunKind `json:"run_kind,omitempty"`
+	// Requester is set for a parent clarification.
 	Requester
 	Request UserQuestionRequest `json:"request"`
 }
 
-// PendingApprovalView is an open approval with its context (kheish.md, decision
-// 10).
+// PendingApprovalView is an open approval with its context.
 type PendingApprovalView struct {
 	SessionID string          `json:"session_id"`
 	AgentID   string          `json:"agent_id"`

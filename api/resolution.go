@@ -23,7 +23,8 @@ const (
 	BehaviorDeny  Behavior = "deny"
 )
 
-// Ways by which a resolution can have come about (Resolution.Via).
+// The ways by which a resolution comes about (Resolution.Via). A dialect adds its own
+// name.
 const (
 	ViaAPI       = "api"
 	ViaClock     = "clock"
@@ -36,31 +37,39 @@ const (
 	ViaRule = "rule:"
 )
 
-// ResolvedBySystem is who settled what no person settled.
+// ResolvedBySystem is the resolved_by of a request that no person settled.
 const ResolvedBySystem = "system"
 
 // ApprovalResolution is a decision about one approval, as a caller gives it.
 type ApprovalResolution struct {
 	RequestID string   `json:"request_id"`
 	Behavior  Behavior `json:"behavior"`
-	// UpdatedInput replaces the input whole. It is kept on a deny and has no effect
+	// UpdatedInput replaces the input whole. It is recorded on a deny and has no effect
 	// there.
 	UpdatedInput  JSON   `json:"updated_input,omitzero"`
 	Justification string `json:"justification,omitempty"`
 	Reason        string `json:"reason,omitempty"`
-	// Remember also writes a rule. It holds for RememberForMs (0: for ever),
+	// Remember also writes a rule. It holds for RememberForMs (0: no expiry),
 	// DefaultRuleAgeMs when that is absent.
 	Remember      Remember `json:"remember,omitempty"`
 	RememberForMs *int64   `json:"remember_for_ms,omitempty"`
 }
 
-// UserQuestionResolution is an answer to one question request, as a caller gives
-// it.
+// ResolveApprovalsBody decides open approvals of one run, all or none.
+type ResolveApprovalsBody struct {
+	IdempotencyKey *string `json:"idempotency_key,omitzero"`
+	// Resolutions are 1 to MaxResolutionsPerBatch. nil means that the member was absent,
+	// which is an invalid_request; an empty array is approval_batch_empty, and so a nil
+	// slice is sent as one.
+	Resolutions []ApprovalResolution `json:"resolutions"`
+}
+
+// UserQuestionResolution is an answer to one question request, as a caller gives it.
 type UserQuestionResolution struct {
 	RequestID     string               `json:"request_id"`
 	Answers       []UserQuestionAnswer `json:"answers,omitempty"`
 	Declined      bool                 `json:"declined,omitzero"`
-	Value         JSON                 `json:"value,omitzero"`
+	Value         JSON                 `json:"value,omitzero"` // of a typed question
 	Justification string               `json:"justification,omitempty"`
 }
 
@@ -71,16 +80,28 @@ type UserQuestionAnswer struct {
 	FreeformAnswer    string   `json:"freeform_answer,omitempty"`
 }
 
-// Resolution is what was recorded for a request: the resolution as it was given,
-// and who, when and by what way (decisions.md 1).
+// AnswerQuestionBody answers or declines one open question request.
+type AnswerQuestionBody struct {
+	IdempotencyKey *string                 `json:"idempotency_key,omitzero"`
+	Resolution     *UserQuestionResolution `json:"resolution,omitzero"` // required
+}
+
+// CancelQuestionBody cancels an open question. The body may be absent.
+type CancelQuestionBody struct {
+	IdempotencyKey *string `json:"idempotency_key,omitzero"`
+	Justification  string  `json:"justification,omitempty"`
+}
+
+// Resolution is what was recorded for a request: the resolution as it was given, and
+// by whom, when and by what way.
 type Resolution struct {
 	RequestID string  `json:"request_id"`
 	Outcome   Outcome `json:"outcome"`
-	// Behavior is given for approvals only; deny for an expired or cancelled one.
+	// Behavior is set for approvals only; deny for an expired or cancelled one.
 	Behavior     Behavior             `json:"behavior,omitempty"`
 	UpdatedInput JSON                 `json:"updated_input,omitzero"`
 	Answers      []UserQuestionAnswer `json:"answers,omitempty"`
-	// Declined is given for questions only.
+	// Declined is set for questions only.
 	Declined      *bool  `json:"declined,omitempty"`
 	Value         JSON   `json:"value,omitzero"`
 	Justification string `json:"justification,omitempty"`
@@ -90,12 +111,11 @@ type Resolution struct {
 	Via           string `json:"via"`
 	// Rule made the decision, or was written with it.
 	Rule *AppliedRule `json:"rule,omitempty"`
-	// RuntimePayload is what a dialect owes the worker's runtime.
+	// RuntimePayload is what a dialect adds for the worker's runtime.
 	RuntimePayload JSON `json:"runtime_payload,omitzero"`
 }
 
-// RecordedDecision is what a caller who came too late is told (kheish.md,
-// decision 2).
+// RecordedDecision is the decision that a late call is refused with.
 type RecordedDecision struct {
 	RequestID    string  `json:"request_id"`
 	Outcome      Outcome `json:"outcome"`

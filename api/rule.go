@@ -1,75 +1,106 @@
 package api
 
 // RuleEffect says what a rule does about a call that it applies to. Deny goes before
-// ask, and ask before allow (decisions.md 16).
+// ask, and ask before allow.
 type RuleEffect string
 
 // The effects of rules.
 const (
 	RuleAllow RuleEffect = "allow"
-	// RuleAsk has a person asked whatever other rules allow.
+	// RuleAsk asks a person, whatever other rules allow.
 	RuleAsk  RuleEffect = "ask"
 	RuleDeny RuleEffect = "deny"
 )
 
-// Remember is what a decision about an approval also writes a rule for.
+// Remember is the scope of the rule that a decision about an approval also writes.
 type Remember string
 
-// The scopes in which a decision is remembered (v1-work.md "Rules").
+// The scopes in which a decision is remembered.
 const (
 	RememberSession Remember = "session"
 	RememberAlways  Remember = "always"
 )
 
-// RuleMatch says which calls a rule applies to: all that it gives must hold, and an
-// empty one is refused (decisions.md 17).
+// RuleMatch says which calls a rule applies to: everything that it gives must hold. An
+// empty one is refused.
 type RuleMatch struct {
-	// PatternKeys: an allow covers these keys, and a request whose every key is covered,
-	// by one rule or by several together, is allowed. A deny or an ask applies to a
-	// request that has any of them.
+	// PatternKeys, at most MaxPatternKeys: an allow covers these keys, and a request whose
+	// every key is covered, by one rule or by several together, is allowed. A deny or an
+	// ask applies to a request that has any of them.
 	PatternKeys []string `json:"pattern_keys,omitempty"`
 	// InputDigest is "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of the
 	// input. It needs a tool name.
 	InputDigest string `json:"input_digest,omitempty"`
-	// Params are globs for members of the input by name. It needs a tool name. A member
-	// that is not there matches nothing; one that is no text is matched in its compact
-	// JSON form.
+	// Params are globs for members of the input by name, at most MaxRuleParams. It needs a
+	// tool name. A missing member matches nothing; a value that is not text is matched in
+	// its compact JSON form.
 	Params map[string]string `json:"params,omitempty"`
 	// ToolCallID names the one call that is meant. It needs a session.
 	ToolCallID string `json:"tool_call_id,omitempty"`
-	// AnyInput says that the tool alone counts: it needs a tool name and stands alone.
+	// AnyInput matches every call of the tool. It needs a tool name and stands alone.
 	AnyInput bool `json:"any_input,omitzero"`
 }
 
-// AppliedRule is what a resolution tells of the rule that made it, or that was
-// written with it (decisions.md 1).
+// AppliedRule is how a resolution names the rule that made it, or that was written with
+// it.
 type AppliedRule struct {
 	RuleID string `json:"rule_id"`
 	Text   string `json:"text"`
 }
 
-// RuleView is a rule on the wire (v1-work.md "Rules").
+// RuleView is a rule on the wire.
 type RuleView struct {
 	RuleID          string     `json:"rule_id"`
 	Effect          RuleEffect `json:"effect"`
-	SessionID       string     `json:"session_id,omitempty"`
-	AgentID         string     `json:"agent_id,omitempty"`
+	SessionID       string     `json:"session_id,omitempty"` // empty for all sessions
+	AgentID         string     `json:"agent_id,omitempty"`   // empty for all agents
 	ToolName        string     `json:"tool_name,omitempty"`
 	Match           RuleMatch  `json:"match"`
 	Reason          string     `json:"reason,omitempty"`
 	CreatedBy       string     `json:"created_by"`
 	CreatedAtMs     int64      `json:"created_at_ms"`
-	ExpiresAtMs     int64      `json:"expires_at_ms,omitzero"`
-	MaxUses         int64      `json:"max_uses,omitzero"`
+	ExpiresAtMs     int64      `json:"expires_at_ms,omitzero"` // 0: no expiry
+	MaxUses         int64      `json:"max_uses,omitzero"`      // 0: no limit
 	SourceRunID     string     `json:"source_run_id,omitempty"`
 	SourceRequestID string     `json:"source_request_id,omitempty"`
 	RevokedAtMs     int64      `json:"revoked_at_ms,omitzero"`
 	RevokedBy       string     `json:"revoked_by,omitempty"`
-	Hits            int64      `json:"hits"`
-	Text            string     `json:"text"`
+	Hits            int64      `json:"hits"` // requests that the rule settled
+	Text            string     `json:"text"` // what the rule does, in plain words
 }
 
-// Explanation says what rules would do about a call (decisions.md 18).
+// AddRuleBody describes a rule.
+type AddRuleBody struct {
+	IdempotencyKey *string `json:"idempotency_key,omitzero"`
+	RuleID         *string `json:"rule_id,omitzero"` // made by the service when absent
+	// SessionID binds the rule to a session, which need not exist yet; the rule holds in
+	// all sessions when it is absent.
+	SessionID *string    `json:"session_id,omitzero"`
+	AgentID   *string    `json:"agent_id,omitzero"`
+	ToolName  *string    `json:"tool_name,omitzero"`
+	Effect    RuleEffect `json:"effect,omitempty"` // RuleAllow when empty
+	Match     *RuleMatch `json:"match,omitzero"`   // required
+	// Reason reaches the worker with what the rule decides.
+	Reason string `json:"reason,omitempty"`
+	// MaxUses ends the rule after 1 to MaxRuleUses decisions; it needs a session.
+	MaxUses *int64 `json:"max_uses,omitzero"`
+	// At most one of the next two is given; DefaultRuleAgeMs holds without either.
+	ExpiresAtMs *int64 `json:"expires_at_ms,omitzero"`
+	// ExpiresAfterMs counts from now; 0: no expiry.
+	ExpiresAfterMs *int64 `json:"expires_after_ms,omitzero"`
+}
+
+// ExplainRulesBody describes a tool call.
+type ExplainRulesBody struct {
+	SessionID   *string  `json:"session_id,omitzero"`
+	AgentID     *string  `json:"agent_id,omitzero"`
+	ToolName    string   `json:"tool_name"` // required
+	ToolCallID  string   `json:"tool_call_id,omitempty"`
+	Input       JSON     `json:"input,omitzero"` // required
+	PatternKeys []string `json:"pattern_keys,omitempty"`
+}
+
+// Explanation says what rules would do about a call.
 type Explanation struct {
 	// Decision is what would happen; RuleAsk also when no rule applies.
 	Decision RuleEffect      `json:"decision"`
@@ -77,12 +108,26 @@ type Explanation struct {
 }
 
 // ExplainedRule says of one rule whether it applies. One that applies may still be
-// beaten by another: deny goes before ask, and ask before allow.
+// overruled by another: deny goes before ask, and ask before allow.
 type ExplainedRule struct {
 	RuleID  string     `json:"rule_id"`
 	Text    string     `json:"text"`
 	Effect  RuleEffect `json:"effect"`
 	Applies bool       `json:"applies"`
-	// WhyNot is in plain words, and empty for a rule that applies.
+	// WhyNot is for people, and empty for a rule that applies.
 	WhyNot string `json:"why_not,omitempty"`
+}
+
+// RuleExplanation is the reply to an [ExplainRulesBody].
+type RuleExplanation struct {
+	Explanation
+	// Remember has the texts of the rules that an allow with remember would write.
+	Remember RememberTexts `json:"remember"`
+}
+
+// RememberTexts are the texts of the rules that a decision would write, by the scope
+// of its remember; empty where no such rule can be written.
+type RememberTexts struct {
+	Session string `json:"session,omitempty"`
+	Always  string `json:"always,omitempty"`
 }

@@ -1,6 +1,6 @@
 package api
 
-// OutputRecord is a piece of output that a worker gave (decisions.md 37).
+// OutputRecord is a piece of output of a worker.
 type OutputRecord struct {
 	RunID       string `json:"run_id"`
 	Content     string `json:"content"`
@@ -8,54 +8,84 @@ type OutputRecord struct {
 	CreatedAtMs int64  `json:"created_at_ms"`
 }
 
-// RunRequestSummary says who asked for a run and how it begins.
+// RunRequestSummary identifies who asked for a run, and how its input begins.
 type RunRequestSummary struct {
 	SourcePlugin  string `json:"source_plugin"`
 	SourceKind    string `json:"source_kind"`
 	ActorID       string `json:"actor_id"`
 	TextPreview   string `json:"text_preview,omitempty"`
-	QuestionCount int64  `json:"question_count,omitzero"`
+	QuestionCount int64  `json:"question_count,omitzero"` // of a parent clarification
 }
 
-// Defaults of a run that came in by the API (kheish.md 1.2).
+// Defaults of the members of [RunRequestSummary] for a run that came in by the API.
 const (
 	DefaultSourcePlugin = "daemon"
 	DefaultSourceKind   = "api"
 	DefaultActorID      = "api-user"
 )
 
-// LeaseView is a lease as everybody may see it. The fence belongs to its holder
-// alone and is never shown.
+// LeaseView is a lease as everybody may see it. The fence belongs to its holder alone
+// and is never shown.
 type LeaseView struct {
 	WorkerID    string `json:"worker_id"`
 	ExpiresAtMs int64  `json:"expires_at_ms"`
 }
 
-// RunView is a run on the wire (kheish.md 1.2 and decision 13). Members without a
-// value are omitted.
+// RunView is a run on the wire. Members without a value are omitted.
 type RunView struct {
 	RunID              string                `json:"run_id"`
 	SessionID          string                `json:"session_id"`
 	AgentID            string                `json:"agent_id"`
-	ParentRunID        string                `json:"parent_run_id,omitempty"`
+	ParentRunID        string                `json:"parent_run_id,omitempty"` // of a clarification
 	Kind               RunKind               `json:"kind"`
 	Status             Status                `json:"status"`
 	SubmittedAtMs      int64                 `json:"submitted_at_ms"`
 	UpdatedAtMs        int64                 `json:"updated_at_ms"`
 	StartedAtMs        int64                 `json:"started_at_ms,omitzero"`
 	FinishedAtMs       int64                 `json:"finished_at_ms,omitzero"`
-	QueuedPosition     int64                 `json:"queued_position,omitzero"`
+	QueuedPosition     int64                 `json:"queued_position,omitzero"` // from 1
 	Request            RunRequestSummary     `json:"request"`
 	Metadata           JSON                  `json:"metadata,omitzero"`
 	PendingApprovalIDs []string              `json:"pending_approval_ids,omitempty"`
 	PendingApprovals   []ApprovalRequest     `json:"pending_approvals,omitempty"`
 	PendingQuestionIDs []string              `json:"pending_question_ids,omitempty"`
 	PendingQuestions   []UserQuestionRequest `json:"pending_questions,omitempty"`
-	WaitingOn          *WaitingOn            `json:"waiting_on,omitempty"`
+	WaitingOn          *WaitingOn            `json:"waiting_on,omitempty"` // of a parked run
 	Resume             *Resume               `json:"resume,omitempty"`
-	Outputs            []OutputRecord        `json:"outputs,omitempty"`
-	Output             JSON                  `json:"output,omitzero"`
-	Error              string                `json:"error,omitempty"`
-	Attempt            int64                 `json:"attempt,omitzero"`
+	Outputs            []OutputRecord        `json:"outputs,omitempty"` // the newest MaxOutputsShown
+	Output             JSON                  `json:"output,omitzero"`   // of a completed run
+	Error              string                `json:"error,omitempty"`   // of a failed run
+	Attempt            int64                 `json:"attempt,omitzero"`  // claims since the last suspension
 	Lease              *LeaseView            `json:"lease,omitempty"`
+}
+
+// SessionRunBody makes a run in the session that the path names.
+type SessionRunBody struct {
+	IdempotencyKey *string `json:"idempotency_key,omitzero"`
+	// RunID makes the call idempotent by itself; made by the service when absent.
+	RunID *string `json:"run_id,omitzero"`
+	Kind  RunKind `json:"kind,omitempty"` // KindInput when empty
+	// Input is any value, which the worker gets as it is; null when absent.
+	Input   JSON    `json:"input,omitzero"`
+	AgentID *string `json:"agent_id,omitzero"` // the session's when absent
+	// Metadata is an object.
+	Metadata     JSON   `json:"metadata,omitzero"`
+	SourcePlugin string `json:"source_plugin,omitempty"` // DefaultSourcePlugin when empty
+	SourceKind   string `json:"source_kind,omitempty"`   // DefaultSourceKind when empty
+	ActorID      string `json:"actor_id,omitempty"`      // DefaultActorID when empty
+}
+
+// CreateRunBody makes a run, and its session when that does not exist.
+type CreateRunBody struct {
+	SessionRunBody
+	SessionID *string `json:"session_id,omitzero"` // made by the service when absent
+	// Claim takes the run's lease in the same transaction; the reply is then a [Claim].
+	Claim *ClaimOptions `json:"claim,omitzero"`
+	// Suspend raises requests in the same transaction.
+	Suspend *Suspension `json:"suspend,omitzero"`
+}
+
+// ReasonBody is the body of cancel, interrupt and end. It may be absent.
+type ReasonBody struct {
+	Reason string `json:"reason,omitempty"`
 }

@@ -5,32 +5,52 @@ type ActiveRunRef struct {
 	RunID string `json:"run_id"`
 }
 
-// SessionView is a session on the wire (kheish.md, decision 12).
+// SessionView is a session on the wire.
 type SessionView struct {
-	SessionID        string                `json:"session_id"`
-	AgentID          string                `json:"agent_id"`
-	ParentSessionID  string                `json:"parent_session_id,omitempty"`
-	Metadata         JSON                  `json:"metadata,omitzero"`
+	SessionID       string `json:"session_id"`
+	AgentID         string `json:"agent_id"`
+	ParentSessionID string `json:"parent_session_id,omitempty"`
+	Metadata        JSON   `json:"metadata,omitzero"`
+	// Status is SessionIdle, SessionEnded, or that of the active run.
 	Status           Status                `json:"status"`
 	ActiveRun        *ActiveRunRef         `json:"active_run"`
-	QueuedRunIDs     []string              `json:"queued_run_ids"`
+	QueuedRunIDs     []string              `json:"queued_run_ids"` // in the order of the queue
 	PendingApprovals []ApprovalRequest     `json:"pending_approvals"`
-	PendingQuestions []PendingQuestionView `json:"pending_questions"`
+	PendingQuestions []PendingQuestionView `json:"pending_questions"` // at most MaxClarificationsShown of clarifications
 	PendingCount     int                   `json:"pending_count"`
-	Outputs          []OutputRecord        `json:"outputs"`
-	LastEventID      string                `json:"last_event_id"`
+	Outputs          []OutputRecord        `json:"outputs"`       // the newest MaxOutputsShown
+	LastEventID      string                `json:"last_event_id"` // decimal text; "0" before the first
 	CreatedAtMs      int64                 `json:"created_at_ms"`
 	UpdatedAtMs      int64                 `json:"updated_at_ms"`
 }
 
-// SessionSummaryView is a session in a list on the wire.
+// SessionSummaryView is a session in a list.
 type SessionSummaryView struct {
 	SessionID        string `json:"session_id"`
 	AgentID          string `json:"agent_id"`
 	ParentSessionID  string `json:"parent_session_id,omitempty"`
 	Status           Status `json:"status"`
-	PendingApprovals int    `json:"pending_approvals"`
-	PendingQuestions int    `json:"pending_questions"`
+	PendingApprovals int    `json:"pending_approvals"` // a count
+	PendingQuestions int    `json:"pending_questions"` // a count
 	CreatedAtMs      int64  `json:"created_at_ms"`
 	UpdatedAtMs      int64  `json:"updated_at_ms"`
+}
+
+// CreateSessionBody makes a session, or finds the one that has the id. The body may be
+// absent.
+type CreateSessionBody struct {
+	IdempotencyKey *string `json:"idempotency_key,omitzero"`
+	SessionID      *string `json:"session_id,omitzero"` // made by the service when absent
+	AgentID        *string `json:"agent_id,omitzero"`
+	// ParentSessionID names the session that clarifications of this one go to.
+	ParentSessionID *string `json:"parent_session_id,omitzero"`
+	// Metadata is an object.
+	Metadata JSON `json:"metadata,omitzero"`
+}
+
+// InterruptReply is the reply of interrupt.
+type InterruptReply struct {
+	// Interrupted is false when there was nothing to interrupt.
+	Interrupted bool        `json:"interrupted"`
+	Session     SessionView `json:"session"`
 }

@@ -3,18 +3,19 @@ package api
 // RunKind says what made a run. A resume never rewrites it.
 type RunKind string
 
+// The kinds of runs.
 const (
-	// KindInput is a run made by a caller's input, the only kind a caller can make.
+	// KindInput is a run made by a caller's input, the only kind that a caller can make.
 	KindInput RunKind = "input"
-	// KindParentClarification is a question of a child's run. It waits from its first
-	// moment, nobody claims it, and it takes no slot of its session.
+	// KindParentClarification is a question of a child's run. It waits from the start, is
+	// never claimed, and takes no slot of its session.
 	KindParentClarification RunKind = "parent_clarification"
 )
 
-// Status is where a run stands (design.md §2).
+// Status is where a run stands.
 type Status string
 
-// The statuses of a run. The last four are terminal: nothing leaves them.
+// The statuses of a run. The last four are terminal.
 const (
 	StatusQueued                 Status = "queued"
 	StatusRunning                Status = "running"

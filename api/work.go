@@ -1,76 +1,142 @@
 package api
 
-// ClaimOptions ask for a lease together with the making of a run.
+// ClaimOptions take a run's lease together with its creation.
 type ClaimOptions struct {
-	WorkerID string `json:"worker_id"`
-	LeaseMs  int64  `json:"lease_ms,omitzero"` // DefaultLeaseMs when 0
+	WorkerID string `json:"worker_id"`         // required
+	LeaseMs  int64  `json:"lease_ms,omitzero"` // MinLeaseMs to MaxLeaseMs; DefaultLeaseMs when 0
 }
 
-// Claim is what a worker is handed with a run (v1-work.md "Work").
+// ClaimRunBody claims the run that the path names.
+type ClaimRunBody struct {
+	WorkerID string `json:"worker_id"`         // required
+	LeaseMs  *int64 `json:"lease_ms,omitzero"` // MinLeaseMs to MaxLeaseMs; DefaultLeaseMs when absent
+}
+
+// ClaimRunsBody claims runs that may go on.
+type ClaimRunsBody struct {
+	WorkerID string `json:"worker_id"` // required
+	// AgentIDs are the agents whose runs are wanted, at most MaxAgentsPerClaim; all when
+	// empty.
+	AgentIDs []string `json:"agent_ids,omitempty"`
+	MaxRuns  *int64   `json:"max_runs,omitzero"` // 1 to MaxRunsPerClaim; 1 when absent
+	LeaseMs  *int64   `json:"lease_ms,omitzero"` // MinLeaseMs to MaxLeaseMs; DefaultLeaseMs when absent
+	// WaitMs is how long the reply is held while there is nothing to claim, 0 to MaxWaitMs.
+	WaitMs int64 `json:"wait_ms,omitzero"`
+}
+
+// ClaimsReply is the reply to a [ClaimRunsBody].
+type ClaimsReply struct {
+	// Claims are the oldest claimable runs, in the order in which they became claimable;
+	// empty when the wait ran out.
+	Claims []Claim `json:"claims"`
+}
+
+// Claim is a run with its lease, as the worker that claimed it gets it.
 type Claim struct {
-	Run        RunView      `json:"run"`
-	Input      JSON         `json:"input"`
-	Checkpoint JSON         `json:"checkpoint,omitzero"`
-	Resume     *Resume      `json:"resume,omitempty"`
-	Attempt    int64        `json:"attempt"`
-	Lease      ClaimedLease `json:"lease"`
+	Run        RunView `json:"run"`
+	Input      JSON    `json:"input"`
+	Checkpoint JSON    `json:"checkpoint,omitzero"` // the newest
+	Resume     *Resume `json:"resume,omitempty"`
+	// Attempt counts the claims since the last suspension, from 1.
+	Attempt int64        `json:"attempt"`
+	Lease   ClaimedLease `json:"lease"`
 }
 
 // ClaimedLease is a lease as its holder sees it.
 type ClaimedLease struct {
-	// Fence is the decimal text of the run's claim number; every later call of the
-	// holder shows it.
+	// Fence is the decimal text of the run's claim number; every later call of the holder
+	// shows it.
 	Fence       string `json:"fence"`
 	WorkerID    string `json:"worker_id"`
 	ExpiresAtMs int64  `json:"expires_at_ms"`
 }
 
-// Resume is what a run goes on with: everything that was settled since it was
-// suspended.
+// HeartbeatBody extends a lease and may store a checkpoint.
+type HeartbeatBody struct {
+	Fence *string `json:"fence,omitzero"` // required
+	// LeaseMs counts from now, MinLeaseMs to MaxLeaseMs; DefaultLeaseMs when absent.
+	LeaseMs      *int64 `json:"lease_ms,omitzero"`
+	Checkpoint   JSON   `json:"checkpoint,omitzero"`            // not stored when absent
+	SettledAfter *int64 `json:"settled_after,omitempty,string"` // see Suspension
+}
+
+// HeartbeatReply is the reply to a [HeartbeatBody].
+type HeartbeatReply struct {
+	ExpiresAtMs int64 `json:"expires_at_ms"`
+	// CancelRequested: the run was cancelled or interrupted; stop working on it.
+	CancelRequested bool `json:"cancel_requested"`
+}
+
+// WithdrawBody withdraws a request that an attached worker no longer needs.
+type WithdrawBody struct {
+	Fence  *string `json:"fence,omitzero"` // required
+	Reason string  `json:"reason,omitempty"`
+}
+
+// CompleteBody ends a run with its output.
+type CompleteBody struct {
+	Fence  *string `json:"fence,omitzero"` // required
+	Output JSON    `json:"output,omitzero"`
+}
+
+// FailBody ends a run with an error.
+type FailBody struct {
+	Fence *string `json:"fence,omitzero"` // required
+	Error string  `json:"error"`          // required, at most MaxTextLength bytes
+}
+
+// ReleaseBody gives a run back unfinished. The body may be absent when the query has the
+// fence.
+type ReleaseBody struct {
+	Fence      *string `json:"fence,omitzero"`
+	Checkpoint JSON    `json:"checkpoint,omitzero"` // not stored when absent
+}
+
+// Resume is what a run goes on with: everything that was settled since it was suspended.
 type Resume struct {
 	SuspensionID string            `json:"suspension_id"`
 	Approvals    []SettledApproval `json:"approvals"`
 	Questions    []SettledQuestion `json:"questions"`
-	// Clarification is the answer from the parent's session, when the run was parked
-	// for one.
+	// Clarification is the answer of the parent's session, when the run was parked for
+	// one.
 	Clarification *ClarificationAnswer `json:"clarification,omitempty"`
 }
 
-// SettledApproval is an approval and what was decided about it.
+// SettledApproval is an approval with its decision.
 type SettledApproval struct {
 	Request    ApprovalRequest `json:"request"`
 	Resolution Resolution      `json:"resolution"`
-	// SettledNumber is its place in the order of the run's decisions. It is given to an
-	// attached worker only, who says by it what a checkpoint has taken in.
+	// SettledNumber is its place in the order of the run's decisions, from 1, in decimal
+	// text. Only an attached worker gets it, for settled_after.
 	SettledNumber int64 `json:"settled_number,omitzero,string"`
 }
 
-// SettledQuestion is a question and its answer.
+// SettledQuestion is a question with its answer.
 type SettledQuestion struct {
 	Request       UserQuestionRequest `json:"request"`
 	Resolution    AnswerForWorker     `json:"resolution"`
 	SettledNumber int64               `json:"settled_number,omitzero,string"` // see SettledApproval
 }
 
-// AnswerForWorker is the answer to a question in the form that a worker hands to
-// its model (kheish.md 1.6): labelled, and summed up in a text.
+// AnswerForWorker is the answer to a question in the form that a worker hands to its
+// model: labelled, and summed up in a text.
 type AnswerForWorker struct {
 	RequestID     string           `json:"request_id"`
 	Outcome       Outcome          `json:"outcome"`
 	Declined      bool             `json:"declined"`
 	Summary       string           `json:"summary"`
 	Answers       []LabelledAnswer `json:"answers"`
-	Value         JSON             `json:"value,omitzero"`
+	Value         JSON             `json:"value,omitzero"` // of a typed question
 	Justification *string          `json:"justification"`
 	Reason        string           `json:"reason,omitempty"`
 	ResolvedBy    string           `json:"resolved_by"`
 	ResolvedAtMs  int64            `json:"resolved_at_ms"`
 	Via           string           `json:"via"`
-	// RuntimePayload is what a dialect owes the worker's runtime.
+	// RuntimePayload is what a dialect adds for the worker's runtime.
 	RuntimePayload JSON `json:"runtime_payload,omitzero"`
 }
 
-// LabelledAnswer is the answer to one structured question with the words that the
+// LabelledAnswer is the answer to one structured question with the texts that the
 // person saw.
 type LabelledAnswer struct {
 	QuestionID        string           `json:"question_id"`
@@ -81,13 +147,14 @@ type LabelledAnswer struct {
 	FreeformAnswer    string           `json:"freeform_answer,omitempty"`
 }
 
-// Settled is the reply of an attached wait (v1-work.md "Attached waiting").
+// Settled is the reply of an attached wait.
 type Settled struct {
-	// After is the cursor to ask with the next time, in decimal.
+	// After is the settled_number to ask after the next time, in decimal text.
 	After string `json:"after"`
-	// Settled holds SettledApproval and SettledQuestion documents in the order of
-	// the decisions.
-	Settled         []JSON `json:"settled"`
-	Open            int    `json:"open"`
-	CancelRequested bool   `json:"cancel_requested"`
+	// Settled holds SettledApproval and SettledQuestion documents in the order of the
+	// decisions.
+	Settled []JSON `json:"settled"`
+	// Open counts the requests that the run still waits for.
+	Open            int  `json:"open"`
+	CancelRequested bool `json:"cancel_requested"`
 }

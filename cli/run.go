@@ -3,45 +3,37 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/cli/database"
+	"github.com/holdpoint/holdpoint/cli/demo"
+	"github.com/holdpoint/holdpoint/cli/gate"
+	"github.com/holdpoint/holdpoint/cli/operate"
+	"github.com/holdpoint/holdpoint/cli/serve"
 )
 
 // program is the whole command line.
 type program struct {
-	Demo        demoCommand        `cmd:"" help:"See it work: a service, two agents, and a kill -9 in the middle."`
-	Serve       serveCommand       `cmd:"" help:"Run the service."`
-	Migrate     migrateCommands    `cmd:"" help:"Look at a database's schema, or move it."`
-	Doctor      doctorCommand      `cmd:"" help:"Look for rows that break what must always hold; changes nothing."`
-	Exec        execCommand        `cmd:"" help:"Run a command once a person has approved it."`
-	Ask         askCommand         `cmd:"" help:"Ask a person a question and print the answer."`
-	Approvals   approvalCommands   `cmd:"" help:"See and decide what waits for approval."`
-	Questions   questionCommands   `cmd:"" help:"See and answer open questions."`
-	Rules       ruleCommands       `cmd:"" help:"See, write and revoke standing rules."`
-	Runs        runCommands        `cmd:"" help:"See and cancel runs."`
-	Sessions    sessionCommands    `cmd:"" help:"See sessions."`
-	Mailbox     mailboxCommands    `cmd:"" help:"See and repair what a session was sent."`
-	Effects     effectCommands     `cmd:"" help:"See and repair what decisions owe to other sessions."`
-	DemoService demoServiceCommand `cmd:"" hidden:""`
-	Version     versionCommand     `cmd:"" help:"Print the version of this program."`
-}
-
-// console is what a command sees of the process it runs in.
-type console struct {
-	stdin     io.Reader
-	stdout    io.Writer
-	stderr    io.Writer
-	lookupEnv func(string) (string, bool)
-	now       func() time.Time
-}
-
-// say tells the person at the terminal something that is not the command's output.
-func (c *console) say(format string, args ...any) {
-	fmt.Fprintf(c.stderr, "holdpoint: "+format+"\n", args...)
+	Demo        demo.Command        `cmd:"" help:"See it work: a service, two agents, and a kill -9 in the middle."`
+	Serve       serve.Command       `cmd:"" help:"Run the service."`
+	Migrate     database.Migrate    `cmd:"" help:"Look at a database's schema, or move it."`
+	Doctor      database.Doctor     `cmd:"" help:"Look for rows that break what must always hold; changes nothing."`
+	Exec        gate.Exec           `cmd:"" help:"Run a command once a person has approved it."`
+	Ask         gate.Ask            `cmd:"" help:"Ask a person a question and print the answer."`
+	Approvals   operate.Approvals   `cmd:"" help:"See and decide what waits for approval."`
+	Questions   operate.Questions   `cmd:"" help:"See and answer open questions."`
+	Rules       operate.Rules       `cmd:"" help:"See, write and revoke standing rules."`
+	Runs        operate.Runs        `cmd:"" help:"See and cancel runs."`
+	Sessions    operate.Sessions    `cmd:"" help:"See sessions."`
+	Mailbox     operate.Mailbox     `cmd:"" help:"See and repair what a session was sent."`
+	Effects     operate.Effects     `cmd:"" help:"See and repair what decisions owe to other sessions."`
+	DemoService demo.ServiceCommand `cmd:"" hidden:""`
+	Version     versionCommand      `cmd:"" help:"Print the version of this program."`
 }
 
 // Run carries out one command line, without the program's name, and returns the
@@ -49,35 +41,35 @@ func (c *console) say(format string, args ...any) {
 // os. serve, exec and ask catch signals while they run. When ctx ends, a command
 // ends as if it had been sent SIGTERM.
 func Run(ctx context.Context, args []string, lookupEnv func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) int {
-	console := &console{stdin: stdin, stdout: stdout, stderr: stderr, lookupEnv: lookupEnv, now: time.Now}
+	terminal := &console.Console{Stdin: stdin, Stdout: stdout, Stderr: stderr, Now: time.Now}
 	var program program
 	helped := false
 	parser, err := kong.New(&program,
 		kong.Name("holdpoint"),
-		kong.Description("A service that lets a run wait for a person, and hands the decision back.\n\n"+exitCodesHelp),
+		kong.Description("A service that lets a run wait for a person, and hands the decision back.\n\n"+console.ExitCodesHelp),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { helped = true }),
 		kong.Resolvers(environment(lookupEnv)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Bind(console),
+		kong.Bind(terminal),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	if err != nil {
-		console.say("error: %v", err)
-		return exitError
+		terminal.Say("error: %v", err)
+		return console.ExitError
 	}
 	command, err := parser.Parse(args)
 	if helped {
-		return exitDone
+		return console.ExitDone
 	}
 	if err != nil {
-		console.say("error: %v", err)
-		console.say("try: %s --help", strings.TrimSpace("holdpoint "+selected(err)))
-		return exitUsage
+		terminal.Say("error: %v", err)
+		terminal.Say("try: %s --help", strings.TrimSpace("holdpoint "+selected(err)))
+		return console.ExitUsage
 	}
-	code, cause := codeOf(command.Run())
+	code, cause := console.CodeOf(command.Run())
 	if cause != nil {
-		console.say("error: %s", explain(cause, console.now()))
+		terminal.Say("error: %s", console.Explain(cause, terminal.Now()))
 	}
 	return code
 }

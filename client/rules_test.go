@@ -11,7 +11,6 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 func anyOf(tool string) client.AddRuleParams {
@@ -173,13 +172,16 @@ func TestSuspendLetsGoWhenRulesSettleAPart(t *testing.T) {
 	})
 	run, err := c.CreateRun(t.Context(), client.CreateRunParams{Input: "x"})
 	require.NoError(t, err)
-	waiting, err := c.WaitRun(t.Context(), run.RunID, client.UntilDecided)
-	require.NoError(t, err)
-	for !model.Waiting(waiting.Status) {
-		waiting, err = c.GetRun(t.Context(), run.RunID)
-		require.NoError(t, err)
-	}
-	require.Equal(t, []string{"b"}, waiting.PendingApprovalIDs)
+	// Not by WaitRun with UntilDecided: a worker that is quick has suspended the run before
+	// that looks, and then it waits for the decision that this test makes below.
+	open := untilSome(t, func(ctx context.Context) ([]string, error) {
+		view, err := c.GetRun(ctx, run.RunID)
+		if err != nil {
+			return nil, err
+		}
+		return view.PendingApprovalIDs, nil
+	})
+	require.Equal(t, []string{"b"}, open)
 	_, err = c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{
 		Resolutions: []api.ApprovalResolution{{RequestID: "b", Behavior: api.BehaviorAllow}},
 	})

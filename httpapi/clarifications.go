@@ -9,35 +9,19 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-type askParentBody struct {
-	fenced
-	Request             *api.UserQuestionRequest `json:"request"`
-	Park                bool                     `json:"park"`
-	Checkpoint          api.JSON                 `json:"checkpoint"`
-	RequesterProjectIDs []string                 `json:"requester_project_ids"`
-	RequesterChannelIDs []string                 `json:"requester_channel_ids"`
-	ParentProjectIDs    []string                 `json:"parent_project_ids"`
-	ParentChannelIDs    []string                 `json:"parent_channel_ids"`
-}
-
-type askParentReply struct {
-	Clarification api.RunView `json:"clarification"`
-	Run           api.RunView `json:"run"`
-}
-
-// askParent lets a child's run ask its parent's session, and answers once the
-// question stands there.
+// askParent lets a child's run ask its parent's session, and answers once the question
+// is open there.
 func (s *Server) askParent(w http.ResponseWriter, r *http.Request) error {
-	var body askParentBody
+	var body api.AskParentBody
 	if err := s.decode(w, r, &body); err != nil {
 		return err
 	}
-	var wrong faults
-	fence := wrong.fence(body.Fence)
+	var faults refusal.Faults
+	fence := requiredFence(&faults, body.Fence)
 	if body.Request == nil {
-		wrong.add("/request", "is required")
+		faults.Add("/request", "is required")
 	}
-	if err := wrong.err(); err != nil {
+	if err := faults.Err(); err != nil {
 		return err
 	}
 	command := &runs.AskClarification{
@@ -46,27 +30,27 @@ func (s *Server) askParent(w http.ResponseWriter, r *http.Request) error {
 		RequesterProjectIDs: body.RequesterProjectIDs, RequesterChannelIDs: body.RequesterChannelIDs,
 		ParentProjectIDs: body.ParentProjectIDs, ParentChannelIDs: body.ParentChannelIDs,
 	}
-	// runs.Ask looks for the run first; what is wrong with the body comes before that.
-	// The copy is spent on it, because a command is prepared once.
+	// runs.Ask looks the run up first, and the faults of the body come before that. They
+	// are looked for in a copy, because a command is prepared once.
 	checked := *command
-	if err := schemaErrorOf(&checked); err != nil {
+	if err := bodyFaults(&checked); err != nil {
 		return err
 	}
-	if !refusal.ValidID(command.RunID) {
-		return refusal.UnknownRun(wire.Shown(command.RunID))
+	if err := checkRunID(command.RunID, command); err != nil {
+		return err
 	}
 	asked, err := runs.Ask(r.Context(), s.store, command)
 	if err != nil {
 		return err
 	}
-	clarification, err := s.ran(r.Context(), &runs.Reply{Run: asked.Clarification})
+	clarification, err := s.runOf(r.Context(), &runs.Reply{Run: asked.Clarification}, "")
 	if err != nil {
 		return err
 	}
-	run, err := s.ran(r.Context(), &runs.Reply{Run: asked.Run})
+	run, err := s.runOf(r.Context(), &runs.Reply{Run: asked.Run}, "")
 	if err != nil {
 		return err
 	}
-	locateRun(w, clarification.Run.RunID)
-	return wire.Respond(w, r, http.StatusAccepted, askParentReply{Clarification: clarification.View(), Run: run.View()})
+	locate(w, "/v1/runs/", clarification.Run.RunID)
+	return wire.Respond(w, r, http.StatusAccepted, api.AskParentReply{Clarification: clarification.View(), Run: run.View()})
 }

@@ -257,7 +257,7 @@ func (c *contract) checkProblem(reply *http.Response, text []byte) (api.Code, er
 		}
 		return "", nil
 	}
-	var problem wire.Problem
+	var problem api.Problem
 	if err := json.Unmarshal(text, &problem, json.RejectUnknownMembers(true)); err != nil {
 		return "", fmt.Errorf("no problem document: %w", err)
 	}

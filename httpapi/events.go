@@ -12,16 +12,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// maxEvents bounds a list of events (decisions.md 36).
-const maxEvents = 1_000
-
 // eventRange reads ?after= and ?limit= of a list of events.
 func eventRange(query url.Values) (after int64, limit int, err error) {
-	limit = maxEvents
+	limit = api.MaxEventsPerList
 	if query.Has("limit") {
 		limit, err = strconv.Atoi(query.Get("limit"))
-		if err != nil || limit < 1 || limit > maxEvents {
-			return 0, 0, refusal.New(api.CodeInvalidLimit, "limit must be between 1 and %d", maxEvents)
+		if err != nil || limit < 1 || limit > api.MaxEventsPerList {
+			return 0, 0, refusal.New(api.CodeInvalidLimit, "limit must be between 1 and %d", api.MaxEventsPerList)
 		}
 	}
 	if query.Has("after") {

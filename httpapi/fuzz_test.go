@@ -14,8 +14,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
 // target is a service without a network around it, for input that no client would
@@ -47,7 +47,7 @@ func (s *target) send(t *testing.T, method string, address *url.URL, header http
 	s.handler.ServeHTTP(leaving{recorder, cancel}, request)
 	require.Less(t, recorder.Code, 500, "%s %s %q: %s", method, address, body, recorder.Body)
 	if recorder.Code >= 400 {
-		var problem wire.Problem
+		var problem api.Problem
 		require.NoError(t, json.Unmarshal(recorder.Body.Bytes(), &problem), "%s", recorder.Body)
 		require.Equal(t, recorder.Code, problem.Status)
 	}

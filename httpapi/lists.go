@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -11,179 +12,137 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// The orders of lists as their envelopes name them. That of requests keeps the
-// label of the original (kheish.md 7.1.29); within a session the run id goes
-// before the request id.
-const (
-	orderSessions     = "session_id_asc"
-	orderRuns         = "submitted_at_ms_asc,run_id_asc"
-	orderRunsPriority = "active_first,submitted_at_ms_asc,run_id_asc"
-	orderRequests     = "session_id_asc,request_id_asc"
+// The lists of /v1. The order of requests keeps the label of the contract that it comes
+// from; within a session the run id goes before the request id.
+var (
+	sessionList      = listName{cursor: "s", keys: 1, order: "session_id_asc"}
+	runList          = listName{cursor: "r", keys: 2, order: "submitted_at_ms_asc,run_id_asc"}
+	priorityRunList  = listName{cursor: "p", keys: 3, order: "active_first,submitted_at_ms_asc,run_id_asc"}
+	pendingList      = listName{cursor: "q", keys: 3, order: "session_id_asc,request_id_asc"}
+	ruleList         = listName{cursor: "u", keys: 2, order: "created_at_ms_asc,rule_id_asc"}
+	effectList       = listName{cursor: "e", keys: 2, order: "created_at_ms_asc,effect_id_asc"}
+	errInvalidCursor = refusal.New(api.CodeInvalidCursor, "the cursor was not made by this list")
 )
-
-// The kinds of cursors.
-const (
-	cursorSessions     = "s"
-	cursorRuns         = "r"
-	cursorRunsPriority = "p"
-	cursorRequests     = "q"
-)
-
-func invalidCursor() error {
-	return refusal.New(api.CodeInvalidCursor, "the cursor was not made by this list")
-}
 
 func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
-	query := queryOf(r)
-	p, err := pagingOf(query, cursorSessions)
+	p, err := pagingOf(r, sessionList)
 	if err != nil {
 		return err
 	}
-	q := runs.SessionQuery{Status: api.Status(query.Get("status")), AgentID: query.Get("agent_id"), Limit: p.fetch()}
+	q := runs.SessionQuery{Status: api.Status(p.query.Get("status")), AgentID: p.query.Get("agent_id"), Limit: p.fetch()}
 	if q.Status != "" && q.Status != api.SessionIdle && q.Status != api.SessionEnded && (!model.KnownStatus(q.Status) || model.Terminal(q.Status)) {
 		return badQuery("status", "the status of a session")
 	}
-	if p.cursor != nil {
-		if len(p.cursor) != 1 {
-			return invalidCursor()
-		}
-		q.After = p.cursor[0]
+	if p.after != nil {
+		q.After = p.after[0]
 	}
-	if !possible(q.AgentID) {
-		return nothing(w, r, &p, orderSessions)
-	}
-	rows, err := s.store.Sessions(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	return respondList(w, r, &p, orderSessions, rows, (*model.SessionSummary).View,
-		func(row *model.SessionSummary) string { return writeCursor(cursorSessions, row.Session.SessionID) },
-		func() (int64, error) { return s.store.CountSessions(r.Context(), q) })
+	return serveList(w, r, &p, q, list[runs.SessionQuery, model.SessionSummary, api.SessionSummaryView]{
+		filterIDs: []string{q.AgentID}, rows: s.store.Sessions, count: s.store.CountSessions, view: (*model.SessionSummary).View,
+		keys: func(row *model.SessionSummary) []string { return []string{row.Session.SessionID} },
+	})
 }
 
-// listRuns lists runs by the time they came in. With a limit and nothing else it
-// returns the last ones, as kheish.md 1.9 has it.
+// listRuns lists runs by the time they came in. With a limit and nothing else it returns
+// the last ones.
 func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
-	query := queryOf(r)
-	priority, err := queryFlag("priority_active", query.Get("priority_active"))
+	priority, err := queryFlag("priority_active", queryOf(r).Get("priority_active"))
 	if err != nil {
 		return err
 	}
-	kind, order := cursorRuns, orderRuns
+	name := runList
 	if priority {
-		kind, order = cursorRunsPriority, orderRunsPriority
+		name = priorityRunList
 	}
-	p, err := pagingOf(query, kind)
+	p, err := pagingOf(r, name)
 	if err != nil {
 		return err
 	}
 	q := runs.RunQuery{
-		SessionID: query.Get("session_id"), AgentID: query.Get("agent_id"),
-		Status: api.Status(query.Get("status")), Kind: api.RunKind(query.Get("kind")),
+		SessionID: p.query.Get("session_id"), AgentID: p.query.Get("agent_id"),
+		Status: api.Status(p.query.Get("status")), Kind: api.RunKind(p.query.Get("kind")),
 		PriorityActive: priority, Limit: p.fetch(),
 	}
 	if q.Status != "" && !model.KnownStatus(q.Status) {
 		return badQuery("status", "the status of a run")
 	}
-	if q.After, err = runPosition(p.cursor, priority); err != nil {
+	if q.After, err = runPosition(p.after, priority); err != nil {
 		return err
 	}
 	if p.limited && !p.envelope && !priority {
 		q.Last, q.Limit = true, p.limit
 	}
-	if !possible(q.SessionID, q.AgentID, string(q.Kind)) {
-		return nothing(w, r, &p, order)
-	}
-	rows, err := s.store.Runs(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	return respondList(w, r, &p, order, rows, (*model.RunRecord).View,
-		func(row *model.RunRecord) string { return runCursor(&row.Run, priority) },
-		func() (int64, error) { return s.store.CountRuns(r.Context(), q) })
+	return serveList(w, r, &p, q, list[runs.RunQuery, model.RunRecord, api.RunView]{
+		filterIDs: []string{q.SessionID, q.AgentID, string(q.Kind)},
+		rows:      s.store.Runs, count: s.store.CountRuns, view: (*model.RunRecord).View,
+		keys: func(row *model.RunRecord) []string {
+			keys := []string{strconv.FormatInt(row.Run.SubmittedAtMs, 10), row.Run.RunID}
+			if priority {
+				keys = slices.Insert(keys, 0, strconv.FormatBool(model.Terminal(row.Run.Status)))
+			}
+			return keys
+		},
+	})
 }
 
-func runCursor(run *model.Run, priority bool) string {
-	submitted := strconv.FormatInt(run.SubmittedAtMs, 10)
-	if !priority {
-		return writeCursor(cursorRuns, submitted, run.RunID)
-	}
-	return writeCursor(cursorRunsPriority, strconv.FormatBool(model.Terminal(run.Status)), submitted, run.RunID)
-}
-
-func runPosition(cursor []string, priority bool) (*runs.RunPosition, error) {
-	if cursor == nil {
+func runPosition(after []string, priority bool) (*runs.RunPosition, error) {
+	if after == nil {
 		return nil, nil
 	}
 	position := &runs.RunPosition{}
 	if priority {
-		if len(cursor) != 3 || cursor[0] != "true" && cursor[0] != "false" {
-			return nil, invalidCursor()
+		if after[0] != "true" && after[0] != "false" {
+			return nil, errInvalidCursor
 		}
-		position.Over = cursor[0] == "true"
-		cursor = cursor[1:]
+		position.Over = after[0] == "true"
+		after = after[1:]
 	}
-	if len(cursor) != 2 {
-		return nil, invalidCursor()
-	}
-	submitted, ok := parseDecimal(cursor[0])
+	var err error
+	position.SubmittedAtMs, position.RunID, err = timeAndID(after)
+	return position, err
+}
+
+// timeAndID reads the cursor of a list that is sorted by time and id.
+func timeAndID(after []string) (atMs int64, id string, err error) {
+	atMs, ok := parseDecimal(after[0])
 	if !ok {
-		return nil, invalidCursor()
+		return 0, "", errInvalidCursor
 	}
-	position.SubmittedAtMs, position.RunID = submitted, cursor[1]
-	return position, nil
+	return atMs, after[1], nil
 }
 
+// listApprovals and listQuestions serve the list of a session as well as that of all,
+// which may be filtered by one.
 func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) error {
-	return listPending(s, w, r, model.KindApproval, queryOf(r).Get("session_id"), (*model.PendingRequest).ApprovalView)
-}
-
-func (s *Server) listSessionApprovals(w http.ResponseWriter, r *http.Request) error {
-	return listPending(s, w, r, model.KindApproval, wire.PathID(r, "session_id"), (*model.PendingRequest).ApprovalView)
+	return listPending(s, w, r, model.KindApproval, (*model.PendingRequest).ApprovalView)
 }
 
 func (s *Server) listQuestions(w http.ResponseWriter, r *http.Request) error {
-	return listPending(s, w, r, model.KindQuestion, queryOf(r).Get("session_id"), (*model.PendingRequest).QuestionView)
+	return listPending(s, w, r, model.KindQuestion, (*model.PendingRequest).QuestionView)
 }
 
-func (s *Server) listSessionQuestions(w http.ResponseWriter, r *http.Request) error {
-	return listPending(s, w, r, model.KindQuestion, wire.PathID(r, "session_id"), (*model.PendingRequest).QuestionView)
-}
-
-func listPending[View any](
-	s *Server, w http.ResponseWriter, r *http.Request, kind model.RequestKind, sessionID string, view func(*model.PendingRequest) View,
-) error {
-	p, err := pagingOf(queryOf(r), cursorRequests)
+func listPending[View any](s *Server, w http.ResponseWriter, r *http.Request, kind model.RequestKind, view func(*model.PendingRequest) View) error {
+	p, err := pagingOf(r, pendingList)
 	if err != nil {
 		return err
 	}
-	q := runs.RequestQuery{Kind: kind, SessionID: sessionID, Limit: p.fetch()}
-	if p.cursor != nil {
-		if len(p.cursor) != 3 {
-			return invalidCursor()
-		}
-		q.After = &runs.RequestPosition{SessionID: p.cursor[0], RunID: p.cursor[1], RequestID: p.cursor[2]}
+	q := runs.RequestQuery{Kind: kind, SessionID: cmp.Or(wire.PathID(r, "session_id"), p.query.Get("session_id")), Limit: p.fetch()}
+	if p.after != nil {
+		q.After = &runs.RequestPosition{SessionID: p.after[0], RunID: p.after[1], RequestID: p.after[2]}
 	}
-	if !possible(sessionID) {
-		return nothing(w, r, &p, orderRequests)
-	}
-	rows, err := s.pending(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	return respondList(w, r, &p, orderRequests, rows, view,
-		func(row *model.PendingRequest) string {
-			return writeCursor(cursorRequests, row.Request.SessionID, row.Request.RunID, row.Request.RequestID)
+	return serveList(w, r, &p, q, list[runs.RequestQuery, model.PendingRequest, View]{
+		filterIDs: []string{q.SessionID}, rows: s.pending, count: s.store.CountPendingRequests, view: view,
+		keys: func(row *model.PendingRequest) []string {
+			return []string{row.Request.SessionID, row.Request.RunID, row.Request.RequestID}
 		},
-		func() (int64, error) { return s.store.CountPendingRequests(r.Context(), q) })
+	})
 }
 
-// pending reads open requests. One whose deadline is past may still stand there,
-// because the sweep is a moment late; such ones are expired first, through the
-// door like everything else, so that a list never shows them (kheish.md 1.9). A
-// failure to expire does not fail the list.
+// pending reads open requests. A request whose deadline is past may still be open, because
+// the sweep is a moment late; it is expired first, by a command like everything else, so
+// that no list shows it. A failure to expire does not fail the list.
 func (s *Server) pending(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
 	rows, err := s.store.PendingRequests(ctx, q)
 	if err != nil || !slices.ContainsFunc(rows, func(row model.PendingRequest) bool { return row.Request.DueAtMs != 0 }) {
@@ -207,4 +166,49 @@ func (s *Server) pending(ctx context.Context, q runs.RequestQuery) ([]model.Pend
 		return rows, nil
 	}
 	return s.store.PendingRequests(ctx, q)
+}
+
+// listRules lists standing rules, also revoked and expired ones.
+func (s *Server) listRules(w http.ResponseWriter, r *http.Request) error {
+	p, err := pagingOf(r, ruleList)
+	if err != nil {
+		return err
+	}
+	q := runs.RuleQuery{SessionID: p.query.Get("session_id"), Limit: p.fetch()}
+	if p.after != nil {
+		q.After = &runs.RulePosition{}
+		if q.After.CreatedAtMs, q.After.RuleID, err = timeAndID(p.after); err != nil {
+			return err
+		}
+	}
+	return serveList(w, r, &p, q, list[runs.RuleQuery, rules.Record, api.RuleView]{
+		filterIDs: []string{q.SessionID}, rows: s.store.Rules, count: s.store.CountRules, view: (*rules.Record).View,
+		keys: func(row *rules.Record) []string {
+			return []string{strconv.FormatInt(row.Rule.CreatedAtMs, 10), row.Rule.RuleID}
+		},
+	})
+}
+
+// listEffects lists what decisions caused, or are to cause, in other sessions.
+func (s *Server) listEffects(w http.ResponseWriter, r *http.Request) error {
+	p, err := pagingOf(r, effectList)
+	if err != nil {
+		return err
+	}
+	q := runs.EffectQuery{State: api.EffectState(p.query.Get("state")), SessionID: p.query.Get("session_id"), Limit: p.fetch()}
+	if q.State != "" && !model.KnownEffectState(q.State) {
+		return badQuery("state", "pending, done or failed")
+	}
+	if p.after != nil {
+		q.After = &runs.EffectPosition{}
+		if q.After.CreatedAtMs, q.After.EffectID, err = timeAndID(p.after); err != nil {
+			return err
+		}
+	}
+	return serveList(w, r, &p, q, list[runs.EffectQuery, model.Effect, api.EffectView]{
+		filterIDs: []string{q.SessionID}, rows: s.store.Effects, count: s.store.CountEffects, view: (*model.Effect).View,
+		keys: func(row *model.Effect) []string {
+			return []string{strconv.FormatInt(row.CreatedAtMs, 10), row.EffectID}
+		},
+	})
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// readMailbox shows the messages that nobody has read of late, and leases them.
+// readMailbox shows the messages that no reader has leased, and leases them.
 func (s *Server) readMailbox(w http.ResponseWriter, r *http.Request) error {
-	if err := fromElsewhere(r); err != nil {
+	if err := checkSite(r); err != nil {
 		return err
 	}
 	return s.respondMessages(w, r, false)
@@ -34,20 +34,15 @@ func (s *Server) respondMessages(w http.ResponseWriter, r *http.Request, deadLet
 	return wire.Respond(w, r, http.StatusOK, views)
 }
 
-// fromElsewhere refuses a read that a web page of another site made without telling
-// its origin, as a page does that shows an image. wire.Guard lets such requests
-// pass, because they cannot read the reply; but this one changes something.
-func fromElsewhere(r *http.Request) error {
+// checkSite refuses a read that a web page of another site made without an Origin, as
+// that of an image is. wire.Guard lets such requests pass, because the page cannot read
+// the reply; but this read leases messages.
+func checkSite(r *http.Request) error {
 	site := r.Header.Get("Sec-Fetch-Site")
 	if r.Header.Get("Origin") == "" && (site == "cross-site" || site == "same-site") {
 		return refusal.New(wire.CodeOriginNotAllowed, "a web page of another origin may not read a mailbox")
 	}
 	return nil
-}
-
-type acknowledgedReply struct {
-	Acknowledged bool   `json:"acknowledged"`
-	MessageID    string `json:"message_id"`
 }
 
 func (s *Server) acknowledgeMessage(w http.ResponseWriter, r *http.Request) error {
@@ -56,7 +51,7 @@ func (s *Server) acknowledgeMessage(w http.ResponseWriter, r *http.Request) erro
 	if _, err := s.doOnMessage(w, r, sessionID, messageID, command); err != nil {
 		return err
 	}
-	return wire.Respond(w, r, http.StatusOK, acknowledgedReply{Acknowledged: true, MessageID: messageID})
+	return wire.Respond(w, r, http.StatusOK, api.AcknowledgedReply{Acknowledged: true, MessageID: messageID})
 }
 
 func (s *Server) replayMessage(w http.ResponseWriter, r *http.Request) error {
@@ -68,8 +63,8 @@ func (s *Server) replayMessage(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusAccepted, reply.Messages[0].View())
 }
 
-// doOnMessage gives a command about one message to the store. The body may be
-// absent, and nothing is read from one (decisions.md 37).
+// doOnMessage gives a command about one message to the store. The body may be absent, and
+// nothing is read from one.
 func (s *Server) doOnMessage(w http.ResponseWriter, r *http.Request, sessionID, messageID string, command runs.Command) (runs.Reply, error) {
 	if err := s.decodeOptional(w, r, &struct{}{}); err != nil {
 		return runs.Reply{}, err

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/holdpoint/holdpoint"
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -16,17 +17,13 @@ const (
 	pathReady = "/readyz"
 )
 
-// isProbe tells the paths that health checks call, by addresses of their own.
+// isProbe reports whether health checks call a path, by whatever host name.
 func isProbe(path string) bool { return path == pathLive || path == pathReady }
 
-type statusReply struct {
-	Status string `json:"status"`
-}
-
-// live says that the process answers. It asks nothing of the database: a database
-// that is away is no reason to kill the process.
+// live says that the process answers. It does not ask the database: one that is away is
+// no reason to kill the process.
 func (s *Server) live(w http.ResponseWriter, r *http.Request) error {
-	return wire.Respond(w, r, http.StatusOK, statusReply{Status: "live"})
+	return wire.Respond(w, r, http.StatusOK, api.StatusReply{Status: "live"})
 }
 
 // ready says whether requests should be sent here: the database answers, its
@@ -38,7 +35,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if err := s.store.Ready(r.Context()); err != nil {
 		return &notReadyError{err}
 	}
-	return wire.Respond(w, r, http.StatusOK, statusReply{Status: "ready"})
+	return wire.Respond(w, r, http.StatusOK, api.StatusReply{Status: "ready"})
 }
 
 // notReadyError shows why the service is not ready, and keeps the cause for the log.
@@ -55,13 +52,8 @@ func (e *notReadyError) Unwrap() error {
 	return refusal.New(wire.CodeServiceUnavailable, "the service cannot do its work, though its database answers; is the schema the one that this program knows? The log says why")
 }
 
-type versionReply struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-}
-
 func (s *Server) showVersion(w http.ResponseWriter, r *http.Request) error {
-	return wire.Respond(w, r, http.StatusOK, versionReply{Name: "holdpoint", Version: s.version})
+	return wire.Respond(w, r, http.StatusOK, api.VersionInfo{Name: "holdpoint", Version: s.version})
 }
 
 var (

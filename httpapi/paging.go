@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -12,76 +14,67 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// The bounds of lists (decisions.md 36).
-const (
-	maxPage     = 100
-	defaultPage = 50
-	maxUnpaged  = 1_000
-)
-
-// queryOf returns the parameters of the request line. What cannot be read of them
-// is left out.
-func queryOf(r *http.Request) url.Values {
-	if r.URL.RawQuery == "" {
-		return nil
-	}
-	return r.URL.Query()
+// listName identifies a list and its order.
+type listName struct {
+	cursor string // the kind of its cursors, which no other list accepts
+	keys   int    // of a cursor
+	order  string // as the envelope names it
 }
 
-// paging is what a caller wants of a list: a page in an envelope, an array of at
-// most limit rows, or an array of everything.
+// paging is what a caller wants of a list: a page in an envelope, an array of at most
+// limit rows, or an array of everything.
 type paging struct {
+	listName
 	query    url.Values
 	envelope bool
 	limited  bool
 	limit    int
-	cursor   []string // the keys of the last row seen; nil for the beginning
+	after    []string // the keys of the last row seen; nil for the beginning
 }
 
-// pagingOf reads ?limit=, ?page= and ?cursor=. kind tells the cursors of one list
-// and order from those of others.
-func pagingOf(query url.Values, kind string) (paging, error) {
-	p := paging{query: query, limit: maxUnpaged}
+// pagingOf reads ?limit=, ?page= and ?cursor=.
+func pagingOf(r *http.Request, name listName) (paging, error) {
+	query := queryOf(r)
+	p := paging{listName: name, query: query, limit: api.MaxUnpaged}
 	page, err := queryFlag("page", query.Get("page"))
 	if err != nil {
 		return p, err
 	}
 	if query.Has("limit") {
 		p.limit, err = strconv.Atoi(query.Get("limit"))
-		if err != nil || p.limit < 1 || p.limit > maxPage {
-			return p, refusal.New(api.CodeInvalidLimit, "limit must be between 1 and %d", maxPage)
+		if err != nil || p.limit < 1 || p.limit > api.MaxPageLimit {
+			return p, refusal.New(api.CodeInvalidLimit, "limit must be between 1 and %d", api.MaxPageLimit)
 		}
 		p.limited = true
 	}
 	if query.Has("cursor") {
-		if p.cursor = readCursor(query.Get("cursor"), kind); p.cursor == nil {
-			return p, refusal.New(api.CodeInvalidCursor, "the cursor was not made by this list")
+		if p.after = readCursor(query.Get("cursor"), name); p.after == nil {
+			return p, errInvalidCursor
 		}
 	}
-	p.envelope = page || p.cursor != nil
+	p.envelope = page || p.after != nil
 	if p.envelope && !p.limited {
-		p.limit = defaultPage
+		p.limit = api.DefaultPageLimit
 	}
 	return p, nil
 }
 
-// fetch is how many rows to read: one more than are shown tells whether there is
-// more.
+// fetch is how many rows to read: one more than are shown tells whether there is more.
 func (p *paging) fetch() int { return p.limit + 1 }
 
-// cursors hold the keys of a row. "/" is in no id.
-func writeCursor(kind string, keys ...string) string {
+// writeCursor returns a cursor of a row's keys. "/" is in no key.
+func writeCursor(kind string, keys []string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(kind + "/" + strings.Join(keys, "/")))
 }
 
-// readCursor returns the keys in a cursor, or nil when it is none of this kind.
-func readCursor(cursor, kind string) []string {
+// readCursor returns the keys in a cursor, or nil when it is none of this list.
+func readCursor(cursor string, name listName) []string {
 	text, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil {
 		return nil
 	}
 	parts := strings.Split(string(text), "/")
-	if parts[0] != kind || len(parts) < 2 {
+	if parts[0] != name.cursor || len(parts) != 1+name.keys {
 		return nil
 	}
 	for _, key := range parts[1:] {
@@ -92,72 +85,66 @@ func readCursor(cursor, kind string) []string {
 	return parts[1:]
 }
 
-type page[T any] struct {
-	Items      []T        `json:"items"`
-	Pagination pagination `json:"pagination"`
+// list says how the rows of a list are read and shown.
+type list[Query, Row, View any] struct {
+	// filterIDs are the filters that must be ids. No row matches one that is not.
+	filterIDs []string
+	rows      func(context.Context, Query) ([]Row, error)
+	// count counts the whole list; it is called for envelopes only.
+	count func(context.Context, Query) (int64, error)
+	view  func(*Row) View
+	// keys are those of a cursor after a row.
+	keys func(*Row) []string
 }
 
-type pagination struct {
-	Limit      int     `json:"limit"`
-	TotalCount int64   `json:"total_count"`
-	HasMore    bool    `json:"has_more"`
-	NextCursor *string `json:"next_cursor"`
-	Order      string  `json:"order"`
-}
-
-// respondList answers with the rows that were fetched, of which the last may only
-// tell that there is more. next returns the cursor after a row, total counts the
-// whole list and is asked for envelopes only.
-func respondList[Row, View any](
-	w http.ResponseWriter, r *http.Request, p *paging, order string, rows []Row,
-	view func(*Row) View, next func(*Row) string, total func() (int64, error),
-) error {
+// serveList answers with the rows that a query finds.
+func serveList[Query, Row, View any](w http.ResponseWriter, r *http.Request, p *paging, q Query, l list[Query, Row, View]) error {
+	var rows []Row
+	var total int64
+	if possible(l.filterIDs) {
+		var err error
+		if rows, err = l.rows(r.Context(), q); err != nil {
+			return err
+		}
+		if p.envelope {
+			if total, err = l.count(r.Context(), q); err != nil {
+				return err
+			}
+		}
+	}
 	more := len(rows) > p.limit
 	if more {
 		rows = rows[:p.limit]
 	}
 	items := make([]View, len(rows))
 	for i := range rows {
-		items[i] = view(&rows[i])
+		items[i] = l.view(&rows[i])
 	}
-	var cursor *string
+	var next *string
 	if more {
-		text := next(&rows[len(rows)-1])
-		cursor = &text
-		w.Header()["Link"] = []string{"<" + nextURL(r, p, text) + `>; rel="next"`}
+		cursor := writeCursor(p.cursor, l.keys(&rows[len(rows)-1]))
+		next = &cursor
+		w.Header()["Link"] = []string{"<" + nextURL(r, p, cursor) + `>; rel="next"`}
 	}
 	if !p.envelope {
 		return wire.Respond(w, r, http.StatusOK, items)
 	}
-	count, err := total()
-	if err != nil {
-		return err
-	}
-	return wire.Respond(w, r, http.StatusOK, page[View]{Items: items, Pagination: pagination{
-		Limit: p.limit, TotalCount: count, HasMore: more, NextCursor: cursor, Order: order,
+	return wire.Respond(w, r, http.StatusOK, api.Page[View]{Items: items, Pagination: api.Pagination{
+		Limit: p.limit, TotalCount: total, HasMore: more, NextCursor: next, Order: p.order,
 	}})
 }
 
 // nextURL is where the list goes on: in pages, because a cursor makes them.
 func nextURL(r *http.Request, p *paging, cursor string) string {
 	query := url.Values{}
-	for name, values := range p.query {
-		query[name] = values
-	}
+	maps.Copy(query, p.query)
 	query.Set("cursor", cursor)
-	query.Set("limit", strconv.Itoa(min(p.limit, maxPage)))
+	query.Set("limit", strconv.Itoa(min(p.limit, api.MaxPageLimit)))
 	return r.URL.EscapedPath() + "?" + query.Encode()
 }
 
-// nothing answers with an empty list. It stands in for reading a list that cannot
-// have a row, because no row can have the id that was asked for.
-func nothing(w http.ResponseWriter, r *http.Request, p *paging, order string) error {
-	none := func(*struct{}) string { return "" }
-	return respondList(w, r, p, order, []struct{}{}, none, none, func() (int64, error) { return 0, nil })
-}
-
 // possible reports whether every filter that is given can match something.
-func possible(filters ...string) bool {
+func possible(filters []string) bool {
 	for _, filter := range filters {
 		if filter != "" && !refusal.ValidID(filter) {
 			return false

@@ -1,9 +1,13 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -28,12 +32,12 @@ func (s *Server) session(ctx context.Context, sessionID string) (*model.SessionR
 	return s.store.Session(ctx, sessionID)
 }
 
-// ran returns the run that a command's reply is about. A command does not read
-// output records, and a call that was seen before is answered with the run as it
-// is now; both are read after the commit.
-func (s *Server) ran(ctx context.Context, reply *runs.Reply) (*model.RunRecord, error) {
+// runOf returns the run that a command's reply is about; runID names it when the reply
+// has none. A command does not read output records, and a replayed call is answered with
+// the run as it is now; both are read after the commit.
+func (s *Server) runOf(ctx context.Context, reply *runs.Reply, runID string) (*model.RunRecord, error) {
 	if reply.Run == nil {
-		return s.store.Run(ctx, reply.ReplayRunID)
+		return s.store.Run(ctx, cmp.Or(reply.ReplayRunID, runID))
 	}
 	if reply.Run.Run.OutputCount > 0 && reply.Run.Outputs == nil {
 		return s.store.Run(ctx, reply.Run.Run.RunID)
@@ -41,21 +45,15 @@ func (s *Server) ran(ctx context.Context, reply *runs.Reply) (*model.RunRecord, 
 	return reply.Run, nil
 }
 
-func markReplayed(w http.ResponseWriter, reply *runs.Reply) {
-	if reply.Replayed {
-		w.Header()[wire.ReplayedHeader] = replayed
-	}
-}
-
-// respondRun answers with the run of a reply.
-func (s *Server) respondRun(w http.ResponseWriter, r *http.Request, status int, reply *runs.Reply) error {
-	record, err := s.ran(r.Context(), reply)
+// respondRun answers with the run of a reply, see runOf.
+func (s *Server) respondRun(w http.ResponseWriter, r *http.Request, status int, reply *runs.Reply, runID string) error {
+	record, err := s.runOf(r.Context(), reply, runID)
 	if err != nil {
 		return err
 	}
-	markReplayed(w, reply)
+	markReplayed(w, reply.Replayed)
 	if status == http.StatusAccepted {
-		locateRun(w, record.Run.RunID)
+		locate(w, "/v1/runs/", record.Run.RunID)
 	}
 	return wire.Respond(w, r, status, record.View())
 }
@@ -69,6 +67,38 @@ func (s *Server) respondSession(w http.ResponseWriter, r *http.Request, sessionI
 	return wire.Respond(w, r, http.StatusOK, record.View())
 }
 
-func locateRun(w http.ResponseWriter, runID string) {
-	w.Header()["Location"] = []string{"/v1/runs/" + runID}
+// locate sets the Location of what was made.
+func locate(w http.ResponseWriter, path, id string) {
+	w.Header()["Location"] = []string{path + id}
+}
+
+func markReplayed(w http.ResponseWriter, isReplay bool) {
+	if isReplay {
+		w.Header()[wire.ReplayedHeader] = replayed
+	}
+}
+
+// idFromKey makes the id of a row from an idempotency key. The row itself then records
+// the call: the same key of the same scope finds it.
+func idFromKey(prefix, scope, key string) string {
+	sum := sha256.Sum256([]byte(scope + "\x00" + key))
+	return prefix + "_key_" + hex.EncodeToString(sum[:16])
+}
+
+// keyReused reports whether the id that a command made from a key belongs to a row of
+// another payload.
+func keyReused(byKey bool, err error) bool { return byKey && refusal.CodeOf(err) == api.CodeIDConflict }
+
+// errKeyReused is the refusal of a key that made an id which is in use.
+func errKeyReused() error {
+	return refusal.New(api.CodeIdempotencyConflict, "run operation idempotency key was reused with a different request payload")
+}
+
+// createdStatus returns 201 for a creation, also one that the same key made before, and
+// 200 when the id that the caller chose was found.
+func createdStatus(existing, byKey bool) int {
+	if existing && !byKey {
+		return http.StatusOK
+	}
+	return http.StatusCreated
 }

@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -20,64 +22,99 @@ func (s *Server) decodeOptional(w http.ResponseWriter, r *http.Request, into any
 	return wire.DecodeOptional(w, r, s.limits.MaxBodyBytes, into)
 }
 
-// keyed is the member that every body with an idempotency key has.
-type keyed struct {
-	IdempotencyKey *string `json:"idempotency_key"`
+// decodeReason reads an optional api.ReasonBody and who gives the command.
+func (s *Server) decodeReason(w http.ResponseWriter, r *http.Request) (reason string, actor runs.Actor, err error) {
+	var body api.ReasonBody
+	if err := s.decodeOptional(w, r, &body); err != nil {
+		return "", runs.Actor{}, err
+	}
+	actor, err = wire.Actor(r.Header)
+	return body.Reason, actor, err
 }
 
 // credentials reads who is asking and under which key. A bad key is reported after
-// whatever is wrong with the body (decisions.md 30), so the command, without its
-// key, is checked first.
+// whatever is wrong with the body (docs/spec/v1.md#order-of-checks), so the command,
+// without its key, is checked first.
 func credentials(r *http.Request, inBody *string, command runs.Command) (string, runs.Actor, error) {
 	key, err := wire.IdempotencyKey(r.Header, inBody)
 	if err != nil {
-		if schemaErr := runs.Prepare(command, runs.NewID); refusal.CodeOf(schemaErr) == api.CodeInvalidRequest {
-			err = schemaErr
-		}
-		return "", runs.Actor{}, err
+		return "", runs.Actor{}, cmp.Or(bodyFaults(command), err)
 	}
 	actor, err := wire.Actor(r.Header)
 	return key, actor, err
 }
 
-// faults gathers what is wrong with members that only the wire knows.
-type faults []api.Fault
-
-func (f *faults) add(pointer, detail string) {
-	*f = append(*f, api.Fault{Pointer: pointer, Detail: detail})
+// doInSession gives a command about an existing session to the store. An id that no
+// session can have is refused here, after the faults of the body.
+func (s *Server) doInSession(r *http.Request, sessionID string, command runs.Command) (runs.Reply, error) {
+	if !refusal.ValidID(sessionID) {
+		return runs.Reply{}, cmp.Or[error](bodyFaults(command), refusal.UnknownSession(wire.Shown(sessionID)))
+	}
+	return s.store.Do(r.Context(), command)
 }
 
-// err returns an invalid_request, or nil when nothing is wrong.
-func (f faults) err() error {
-	if len(f) == 0 {
+// doOnRun gives a command about an existing run to the store, as doInSession does.
+func (s *Server) doOnRun(r *http.Request, runID string, command runs.Command) (runs.Reply, error) {
+	if err := checkRunID(runID, command); err != nil {
+		return runs.Reply{}, err
+	}
+	return s.store.Do(r.Context(), command)
+}
+
+// checkRunID refuses an id that no run can have, after the faults of the body.
+func checkRunID(runID string, command runs.Command) error {
+	if refusal.ValidID(runID) {
 		return nil
 	}
-	return refusal.Invalid(f...)
+	return cmp.Or[error](bodyFaults(command), refusal.UnknownRun(wire.Shown(runID)))
 }
 
-// id returns an optional id, "" when it is absent. One that is there must not be
-// empty, because for the domain an empty id means that the service makes one.
-func (f *faults) id(pointer string, given *string) string {
+// bodyFaults returns the invalid_request that a command is by itself, or nil. A command
+// is prepared once, so it must not be given to the store afterwards.
+func bodyFaults(command runs.Command) error {
+	if err := runs.Prepare(command, runs.NewID); refusal.CodeOf(err) == api.CodeInvalidRequest {
+		return err
+	}
+	return nil
+}
+
+// optionalID returns an optional id of a body, "" when it is absent. It adds a fault for
+// one that is given and empty, because for the domain an empty id means that the service
+// makes one.
+func optionalID(faults *refusal.Faults, pointer string, given *string) string {
 	if given == nil {
 		return ""
 	}
 	if *given == "" {
-		f.add(pointer, "must not be empty")
+		faults.Add(pointer, "must not be empty")
 	}
 	return *given
 }
 
-// fence reads the decimal text of a fence, which is required.
-func (f *faults) fence(given *string) int64 {
+// requiredFence returns the fence of a body, which is decimal text.
+func requiredFence(faults *refusal.Faults, given *string) int64 {
 	if given == nil {
-		f.add("/fence", "is required")
+		faults.Add("/fence", "is required")
 		return 0
 	}
 	fence, ok := parseDecimal(*given)
 	if !ok {
-		f.add("/fence", "must be the fence of a claim, as it was given")
+		faults.Add("/fence", "must be the fence of a claim, as it was given")
 	}
 	return fence
+}
+
+// optionalNumber returns what a command takes for an optional number of a body. The 0 of
+// a command stands for the default; an explicit 0 is out of range, and becomes -1, which
+// the domain refuses together with its limits.
+func optionalNumber(given *int64) int64 {
+	switch {
+	case given == nil:
+		return 0
+	case *given == 0:
+		return -1
+	}
+	return *given
 }
 
 // parseDecimal reads a number that the service writes as decimal text. It accepts
@@ -88,6 +125,15 @@ func parseDecimal(text string) (int64, bool) {
 	}
 	number, err := strconv.ParseInt(text, 10, 64)
 	return number, err == nil
+}
+
+// queryOf returns the parameters of the request line, without those that cannot be
+// read.
+func queryOf(r *http.Request) url.Values {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	return r.URL.Query()
 }
 
 // badQuery is the error of a query parameter that cannot be read.

@@ -11,10 +11,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// awaitResume hands the decisions to a worker that stayed attached, as they fall
-// (v1-work.md "Attached waiting"). With a preferred wait it is held until
-// something was settled after the worker's cursor, nothing is open any more, or
-// the run was cancelled or interrupted.
+// awaitResume returns the decisions to a worker that stayed attached
+// (docs/spec/v1.md#attached-waiting). With a preferred wait it is held until something
+// was settled after the worker's cursor, nothing is open any more, or the run was
+// cancelled or interrupted.
 func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
 	query := queryOf(r)
 	fence, ok := parseDecimal(query.Get("fence"))
@@ -36,7 +36,7 @@ func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
 	defer changes.Close()
 
 	var settled api.Settled
-	// A read that fails because the wait is over must leave what the one before saw.
+	// A read that fails because the wait is over must keep the result of the one before.
 	read := func(ctx context.Context) (bool, error) {
 		current, done, err := s.settledAfter(ctx, record.Run.RunID, fence, after)
 		if err == nil {
@@ -54,12 +54,12 @@ func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, settled)
 }
 
-// settledAfter returns what was settled after a number, and whether there is
-// something to tell. The open requests are read first: one that is settled between
-// the two reads is then in the list and no longer counted as open, so a reply
-// never says that nothing is open while it holds something back. A clarification
-// that the run does not wait for is its mailbox's business and is neither shown nor
-// counted, though it has its number like every decision.
+// settledAfter returns what was settled after a number, and whether the reply should be
+// sent. The open requests are read first: a request that is settled between the two reads
+// is then in the list and not counted as open, so no reply says that nothing is open while
+// a decision is missing from it. A clarification that the run does not wait for goes to
+// the mailbox; it is neither shown nor counted, though it has its number like every
+// decision.
 func (s *Server) settledAfter(ctx context.Context, runID string, fence, after int64) (api.Settled, bool, error) {
 	record, err := s.store.Run(ctx, runID)
 	if err != nil {
@@ -92,14 +92,14 @@ func (s *Server) settledAfter(ctx context.Context, runID string, fence, after in
 	return settled, len(settled.Settled) > 0 || settled.Open == 0 || settled.CancelRequested, nil
 }
 
-// awaited reports whether the run waits for what becomes of the request.
+// awaited reports whether the run waits for the outcome of the request.
 func awaited(request *model.Request) bool {
 	return request.Kind != model.KindClarification || request.Clarification().Parked
 }
 
 // mayResume checks that the caller holds the newest claim of the run
-// (decisions.md 33). Like a heartbeat, the holder of a run that was cancelled or
-// interrupted is told so and not refused.
+// (docs/spec/v1.md#lease-and-fence). As in a heartbeat, the holder of a run that was
+// cancelled or interrupted is not refused: the reply has cancel_requested.
 func mayResume(run *model.Run, fence int64) error {
 	ended := run.Status == api.StatusCancelled || run.Status == api.StatusInterrupted
 	switch {

@@ -10,78 +10,99 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Routes returns the router without the shell around it. Its paths are those of
-// openapi.yaml, name by name.
+// route is one path of openapi.yaml with one of its methods.
+type route struct {
+	method  string
+	path    string
+	handler wire.HandlerFunc
+}
+
+// The methods of routes. A get is served for HEAD as well; getOnly is not: a stream has no
+// end and no headers that say anything, and a read of a mailbox leases what it returns.
+const (
+	get     = "GET and HEAD"
+	getOnly = http.MethodGet
+	post    = http.MethodPost
+	del     = http.MethodDelete
+)
+
+// routes lists every route but those of the dialects. Its paths are those of openapi.yaml,
+// name by name.
+func (s *Server) routes() []route {
+	return []route{
+		{post, "/v1/sessions", s.createSession},
+		{get, "/v1/sessions", s.listSessions},
+		{get, "/v1/sessions/{session_id}", s.getSession},
+		{post, "/v1/sessions/{session_id}/interrupt", s.interruptSession},
+		{post, "/v1/sessions/{session_id}/end", s.endSession},
+		{get, "/v1/sessions/{session_id}/events", s.listSessionEvents},
+		{getOnly, "/v1/sessions/{session_id}/stream", s.streamSession},
+		{post, "/v1/sessions/{session_id}/runs", s.createSessionRun},
+		{post, "/v1/sessions/{session_id}/input", s.inputSession},
+		{get, "/v1/sessions/{session_id}/approvals", s.listApprovals},
+		{post, "/v1/sessions/{session_id}/approvals", s.inSession(s.resolveApprovals)},
+		{post, "/v1/sessions/{session_id}/approval-runs", s.onActiveRun(s.resolveApprovals)},
+		{get, "/v1/sessions/{session_id}/questions", s.listQuestions},
+		{post, "/v1/sessions/{session_id}/questions", s.inSession(s.answerQuestion)},
+		{getOnly, "/v1/sessions/{session_id}/mailbox", s.readMailbox},
+		{get, "/v1/sessions/{session_id}/mailbox/dead-letter", s.readDeadLetters},
+		{post, "/v1/sessions/{session_id}/mailbox/{message_id}/ack", s.acknowledgeMessage},
+		{post, "/v1/sessions/{session_id}/mailbox/dead-letter/{message_id}/replay", s.replayMessage},
+		{post, "/v1/sessions/{session_id}/effects/{effect_id}/retry", s.retryEffect},
+
+		{post, "/v1/runs", s.createRun},
+		{get, "/v1/runs", s.listRuns},
+		{post, "/v1/runs/claim", s.claimRuns},
+		{get, "/v1/runs/{run_id}", s.getRun},
+		{get, "/v1/runs/{run_id}/events", s.listRunEvents},
+		{getOnly, "/v1/runs/{run_id}/stream", s.streamRun},
+		{post, "/v1/runs/{run_id}/cancel", s.cancelRun},
+		{post, "/v1/runs/{run_id}/approvals", s.onRun(s.resolveApprovals)},
+		{post, "/v1/runs/{run_id}/questions", s.onRun(s.answerQuestion)},
+		{post, "/v1/runs/{run_id}/questions/{request_id}/cancel", s.cancelQuestion},
+
+		{post, "/v1/runs/{run_id}/claim", s.claimRun},
+		{post, "/v1/runs/{run_id}/heartbeat", s.heartbeat},
+		{post, "/v1/runs/{run_id}/suspend", s.suspend},
+		{get, "/v1/runs/{run_id}/resume", s.awaitResume},
+		{post, "/v1/runs/{run_id}/requests/{request_id}/withdraw", onLease(s, bodyRequired, withdraw)},
+		{post, "/v1/runs/{run_id}/clarifications", s.askParent},
+		{post, "/v1/runs/{run_id}/events", s.appendEvents},
+		{post, "/v1/runs/{run_id}/complete", onLease(s, bodyRequired, complete)},
+		{post, "/v1/runs/{run_id}/fail", onLease(s, bodyRequired, fail)},
+		{post, "/v1/runs/{run_id}/release", onLease(s, bodyOptional, release)},
+
+		{getOnly, "/v1/stream", s.streamInbox},
+		{get, "/v1/approvals", s.listApprovals},
+		{get, "/v1/questions", s.listQuestions},
+		{get, "/v1/effects", s.listEffects},
+		{get, "/v1/rules", s.listRules},
+		{post, "/v1/rules", s.addRule},
+		{post, "/v1/rules/explain", s.explainRules},
+		{get, "/v1/rules/{rule_id}", s.getRule},
+		{del, "/v1/rules/{rule_id}", s.revokeRule},
+
+		{get, pathLive, s.live},
+		{get, pathReady, s.ready},
+		{get, "/version", s.showVersion},
+		{get, "/openapi.yaml", s.showOpenAPIYAML},
+		{get, "/openapi.json", s.showOpenAPIJSON},
+	}
+}
+
+// Routes returns the router without the shell around it.
 func (s *Server) Routes() *chi.Mux {
 	router := chi.NewRouter()
 	router.NotFound(wire.HandlerFunc(routeNotFound).ServeHTTP)
 	router.MethodNotAllowed(methodNotAllowed(router).ServeHTTP)
-	get := func(path string, handler wire.HandlerFunc) {
-		router.Method(http.MethodGet, path, handler)
-		router.Method(http.MethodHead, path, handler)
+	for _, route := range s.routes() {
+		if route.method == get {
+			router.Method(http.MethodGet, route.path, route.handler)
+			router.Method(http.MethodHead, route.path, route.handler)
+			continue
+		}
+		router.Method(route.method, route.path, route.handler)
 	}
-	// Without HEAD: a stream has no headers that tell anything, and no end.
-	stream := func(path string, handler wire.HandlerFunc) { router.Method(http.MethodGet, path, handler) }
-	post := func(path string, handler wire.HandlerFunc) { router.Method(http.MethodPost, path, handler) }
-
-	post("/v1/sessions", s.createSession)
-	get("/v1/sessions", s.listSessions)
-	get("/v1/sessions/{session_id}", s.getSession)
-	post("/v1/sessions/{session_id}/interrupt", s.interruptSession)
-	post("/v1/sessions/{session_id}/end", s.endSession)
-	get("/v1/sessions/{session_id}/events", s.listSessionEvents)
-	stream("/v1/sessions/{session_id}/stream", s.streamSession)
-	post("/v1/sessions/{session_id}/runs", s.createSessionRun)
-	post("/v1/sessions/{session_id}/input", s.inputSession)
-	get("/v1/sessions/{session_id}/approvals", s.listSessionApprovals)
-	post("/v1/sessions/{session_id}/approvals", s.resolveSessionApprovals)
-	post("/v1/sessions/{session_id}/approval-runs", s.resolveSessionApprovalsAsRun)
-	get("/v1/sessions/{session_id}/questions", s.listSessionQuestions)
-	post("/v1/sessions/{session_id}/questions", s.answerSessionQuestion)
-	// Without HEAD: reading leases what it shows, and HEAD shows nothing.
-	router.Method(http.MethodGet, "/v1/sessions/{session_id}/mailbox", wire.HandlerFunc(s.readMailbox))
-	get("/v1/sessions/{session_id}/mailbox/dead-letter", s.readDeadLetters)
-	post("/v1/sessions/{session_id}/mailbox/{message_id}/ack", s.acknowledgeMessage)
-	post("/v1/sessions/{session_id}/mailbox/dead-letter/{message_id}/replay", s.replayMessage)
-	post("/v1/sessions/{session_id}/effects/{effect_id}/retry", s.retryEffect)
-
-	post("/v1/runs", s.createRun)
-	get("/v1/runs", s.listRuns)
-	post("/v1/runs/claim", s.claimRuns)
-	get("/v1/runs/{run_id}", s.getRun)
-	get("/v1/runs/{run_id}/events", s.listRunEvents)
-	stream("/v1/runs/{run_id}/stream", s.streamRun)
-	post("/v1/runs/{run_id}/cancel", s.cancelRun)
-	post("/v1/runs/{run_id}/approvals", s.resolveRunApprovals)
-	post("/v1/runs/{run_id}/questions", s.answerRunQuestion)
-	post("/v1/runs/{run_id}/questions/{request_id}/cancel", s.cancelQuestion)
-
-	post("/v1/runs/{run_id}/claim", s.claimRun)
-	post("/v1/runs/{run_id}/heartbeat", s.heartbeat)
-	post("/v1/runs/{run_id}/suspend", s.suspend)
-	get("/v1/runs/{run_id}/resume", s.awaitResume)
-	post("/v1/runs/{run_id}/requests/{request_id}/withdraw", s.withdraw)
-	post("/v1/runs/{run_id}/clarifications", s.askParent)
-	post("/v1/runs/{run_id}/events", s.appendEvents)
-	post("/v1/runs/{run_id}/complete", s.complete)
-	post("/v1/runs/{run_id}/fail", s.fail)
-	post("/v1/runs/{run_id}/release", s.release)
-
-	stream("/v1/stream", s.streamInbox)
-	get("/v1/approvals", s.listApprovals)
-	get("/v1/questions", s.listQuestions)
-	get("/v1/effects", s.listEffects)
-	get("/v1/rules", s.listRules)
-	post("/v1/rules", s.addRule)
-	post("/v1/rules/explain", s.explainRules)
-	get("/v1/rules/{rule_id}", s.getRule)
-	router.Method(http.MethodDelete, "/v1/rules/{rule_id}", wire.HandlerFunc(s.revokeRule))
-
-	get(pathLive, s.live)
-	get(pathReady, s.ready)
-	get("/version", s.showVersion)
-	get("/openapi.yaml", s.showOpenAPIYAML)
-	get("/openapi.json", s.showOpenAPIJSON)
 	return router
 }
 
@@ -89,7 +110,7 @@ func routeNotFound(_ http.ResponseWriter, r *http.Request) error {
 	return refusal.New(wire.CodeRouteNotFound, "there is nothing at %s", wire.Shown(r.URL.Path))
 }
 
-// methodNotAllowed names the methods that the path does have.
+// methodNotAllowed answers with the methods that the path has.
 func methodNotAllowed(router *chi.Mux) wire.HandlerFunc {
 	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete}
 	return func(w http.ResponseWriter, r *http.Request) error {

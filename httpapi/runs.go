@@ -8,39 +8,21 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// sessionRunBody makes a run in a session that the path names.
-type sessionRunBody struct {
-	keyed
-	RunID        *string     `json:"run_id"`
-	Kind         api.RunKind `json:"kind"`
-	Input        api.JSON    `json:"input"`
-	AgentID      *string     `json:"agent_id"`
-	Metadata     api.JSON    `json:"metadata"`
-	SourcePlugin string      `json:"source_plugin"`
-	SourceKind   string      `json:"source_kind"`
-	ActorID      string      `json:"actor_id"`
-}
-
-type createRunBody struct {
-	sessionRunBody
-	SessionID *string           `json:"session_id"`
-	Claim     *api.ClaimOptions `json:"claim"`
-	Suspend   *api.Suspension   `json:"suspend"`
-}
-
-func (b *sessionRunBody) command(wrong *faults) *runs.CreateRun {
+// createRunCommand returns the command of a body, without its session.
+func createRunCommand(body *api.SessionRunBody, faults *refusal.Faults) *runs.CreateRun {
 	return &runs.CreateRun{
-		RunID: wrong.id("/run_id", b.RunID), Kind: b.Kind, Input: b.Input,
-		AgentID:  wrong.id("/agent_id", b.AgentID),
-		Metadata: b.Metadata, SourcePlugin: b.SourcePlugin, SourceKind: b.SourceKind, ActorID: b.ActorID,
+		RunID: optionalID(faults, "/run_id", body.RunID), Kind: body.Kind, Input: body.Input,
+		AgentID:  optionalID(faults, "/agent_id", body.AgentID),
+		Metadata: body.Metadata, SourcePlugin: body.SourcePlugin, SourceKind: body.SourceKind, ActorID: body.ActorID,
 	}
 }
 
-// makeRun gives the command to the store, once what only HTTP knows is checked.
-func (s *Server) makeRun(r *http.Request, body *sessionRunBody, command *runs.CreateRun, wrong faults) (runs.Reply, error) {
-	if err := wrong.err(); err != nil {
+// doCreateRun gives the command to the store, unless the wire found faults in the body.
+func (s *Server) doCreateRun(r *http.Request, body *api.SessionRunBody, command *runs.CreateRun, faults *refusal.Faults) (runs.Reply, error) {
+	if err := faults.Err(); err != nil {
 		return runs.Reply{}, err
 	}
 	key, actor, err := credentials(r, body.IdempotencyKey, command)
@@ -52,15 +34,15 @@ func (s *Server) makeRun(r *http.Request, body *sessionRunBody, command *runs.Cr
 }
 
 func (s *Server) createRun(w http.ResponseWriter, r *http.Request) error {
-	var body createRunBody
+	var body api.CreateRunBody
 	if err := s.decode(w, r, &body); err != nil {
 		return err
 	}
-	var wrong faults
-	command := body.command(&wrong)
-	command.SessionID, command.SessionGiven = wrong.id("/session_id", body.SessionID), body.SessionID != nil
+	var faults refusal.Faults
+	command := createRunCommand(&body.SessionRunBody, &faults)
+	command.SessionID, command.SessionGiven = optionalID(&faults, "/session_id", body.SessionID), body.SessionID != nil
 	command.Claim, command.Suspend = body.Claim, body.Suspend
-	reply, err := s.makeRun(r, &body.sessionRunBody, command, wrong)
+	reply, err := s.doCreateRun(r, &body.SessionRunBody, command, &faults)
 	if err != nil {
 		return err
 	}
@@ -73,27 +55,33 @@ func (s *Server) createRun(w http.ResponseWriter, r *http.Request) error {
 	if claimed {
 		return s.respondClaimed(w, r, &reply, body.Claim.WorkerID)
 	}
-	return s.respondMade(w, r, &reply)
+	return s.respondRun(w, r, acceptedStatus(&reply), &reply, "")
+}
+
+// doCreateSessionRun reads a body and makes a run in the session of the path. inline
+// refuses to queue it.
+func (s *Server) doCreateSessionRun(w http.ResponseWriter, r *http.Request, sessionID string, inline bool) (runs.Reply, error) {
+	var body api.SessionRunBody
+	if err := s.decode(w, r, &body); err != nil {
+		return runs.Reply{}, err
+	}
+	var faults refusal.Faults
+	command := createRunCommand(&body, &faults)
+	command.SessionID, command.SessionGiven, command.Inline = sessionID, true, inline
+	return s.doCreateRun(r, &body, command, &faults)
 }
 
 func (s *Server) createSessionRun(w http.ResponseWriter, r *http.Request) error {
-	var body sessionRunBody
-	if err := s.decode(w, r, &body); err != nil {
-		return err
-	}
-	var wrong faults
-	command := body.command(&wrong)
-	command.SessionID, command.SessionGiven = wire.PathID(r, "session_id"), true
-	reply, err := s.makeRun(r, &body, command, wrong)
+	reply, err := s.doCreateSessionRun(w, r, wire.PathID(r, "session_id"), false)
 	if err != nil {
 		return err
 	}
-	return s.respondMade(w, r, &reply)
+	return s.respondRun(w, r, acceptedStatus(&reply), &reply, "")
 }
 
-// goesOn reports whether a run that was claimed and suspended at once goes on under
-// the lease of that claim, because standing rules settled everything. Of a repeated
-// call the run as it is now tells.
+// goesOn reports whether a run that was claimed and suspended at once goes on under the
+// lease of that claim, because standing rules settled everything. After a repeated call
+// it looks at the run as it is now.
 func (s *Server) goesOn(ctx context.Context, reply *runs.Reply) (bool, error) {
 	if reply.Run != nil {
 		return reply.Claim != nil, nil
@@ -106,13 +94,7 @@ func (s *Server) goesOn(ctx context.Context, reply *runs.Reply) (bool, error) {
 	return run.Status == api.StatusRunning && run.Fence == 1 && run.LeaseEnd == "", nil
 }
 
-// respondMade answers a creation: 202, also when the key was seen before, and 200
-// when only the run id was (v1-work.md, decisions.md 2 and 29).
-func (s *Server) respondMade(w http.ResponseWriter, r *http.Request, reply *runs.Reply) error {
-	return s.respondRun(w, r, madeStatus(reply), reply)
-}
-
-// respondClaimed is respondMade for a caller who runs it itself.
+// respondClaimed answers a creation whose caller works on the run itself.
 func (s *Server) respondClaimed(w http.ResponseWriter, r *http.Request, reply *runs.Reply, workerID string) error {
 	claim := reply.Claim
 	if claim == nil {
@@ -123,15 +105,17 @@ func (s *Server) respondClaimed(w http.ResponseWriter, r *http.Request, reply *r
 		first := record.FirstClaimOf(workerID)
 		claim = &first
 	}
-	markReplayed(w, reply)
-	status := madeStatus(reply)
+	markReplayed(w, reply.Replayed)
+	status := acceptedStatus(reply)
 	if status == http.StatusAccepted {
-		locateRun(w, claim.Run.RunID)
+		locate(w, "/v1/runs/", claim.Run.RunID)
 	}
 	return wire.Respond(w, r, status, claim)
 }
 
-func madeStatus(reply *runs.Reply) int {
+// acceptedStatus returns 202 for a new run, also when the key was used before, and 200
+// when a run with the id that the caller chose was found.
+func acceptedStatus(reply *runs.Reply) int {
 	if reply.Existing {
 		return http.StatusOK
 	}
@@ -140,15 +124,8 @@ func madeStatus(reply *runs.Reply) int {
 
 // inputSession makes a run and holds the reply until it waits or ends.
 func (s *Server) inputSession(w http.ResponseWriter, r *http.Request) error {
-	var body sessionRunBody
-	if err := s.decode(w, r, &body); err != nil {
-		return err
-	}
 	sessionID := wire.PathID(r, "session_id")
-	var wrong faults
-	command := body.command(&wrong)
-	command.SessionID, command.SessionGiven, command.Inline = sessionID, true, true
-	reply, err := s.makeRun(r, &body, command, wrong)
+	reply, err := s.doCreateSessionRun(w, r, sessionID, true)
 	if err != nil {
 		return err
 	}
@@ -189,26 +166,14 @@ func untilOf(r *http.Request) (func(*model.Run) bool, error) {
 }
 
 func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) error {
-	var body reasonBody
-	if err := s.decodeOptional(w, r, &body); err != nil {
-		return err
-	}
-	actor, err := wire.Actor(r.Header)
-	if err != nil {
-		return err
-	}
 	runID := wire.PathID(r, "run_id")
-	reply, err := s.doOnRun(r, runID, &runs.CancelRun{RunID: runID, Reason: body.Reason, Actor: actor})
+	reason, actor, err := s.decodeReason(w, r)
 	if err != nil {
 		return err
 	}
-	return s.respondRun(w, r, http.StatusOK, orRun(&reply, runID))
-}
-
-// orRun names the run of a reply that holds none, so that it is read.
-func orRun(reply *runs.Reply, runID string) *runs.Reply {
-	if reply.Run == nil && reply.ReplayRunID == "" {
-		reply.ReplayRunID = runID
+	reply, err := s.doOnRun(r, runID, &runs.CancelRun{RunID: runID, Reason: reason, Actor: actor})
+	if err != nil {
+		return err
 	}
-	return reply
+	return s.respondRun(w, r, http.StatusOK, &reply, runID)
 }

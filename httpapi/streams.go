@@ -14,16 +14,16 @@ import (
 // LastEventIDHeader is the header with which a browser resumes a stream.
 const LastEventIDHeader = "Last-Event-ID"
 
-// resumption is from where a caller wants to go on.
+// resumption is the event after which a caller wants to go on.
 type resumption struct {
 	cursor int64
 	// given is false when the caller has nothing yet, and wants a snapshot.
 	given bool
 }
 
-// resumptionOf reads ?cursor= and Last-Event-ID, of which the larger counts
-// (kheish.md 1.10.4). A cursor must be an event id; a header that is none is ignored,
-// because a browser cannot be told to leave it away (decisions.md 11).
+// resumptionOf reads ?cursor= and Last-Event-ID, of which the larger counts. A cursor must
+// be an event id. A header that is none is ignored, because a page cannot keep its browser
+// from sending it.
 func resumptionOf(r *http.Request) (resumption, error) {
 	var from resumption
 	if number, ok := parseDecimal(r.Header.Get(LastEventIDHeader)); ok {
@@ -48,24 +48,34 @@ func (s *Server) streamSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return s.serveStream(w, r, sessionID, func() (opening, stream.From, error) { return s.openSession(r.Context(), sessionID, wanted) })
+}
+
+// serveStream answers with a stream of a session's feed. open is called once the feed is
+// joined, so that nothing is missed between its read and the feed. What fails after it
+// ends the stream: the reader comes back with the last id that it has.
+func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, sessionID string, open func() (opening, stream.From, error)) error {
 	subscription, err := s.streams.Join(sessionID)
 	if err != nil {
 		return err
 	}
 	defer subscription.Close()
-	begin, from, err := s.openSession(r.Context(), sessionID, wanted)
+	begin, from, err := open()
 	if err != nil {
 		return err
 	}
-	s.follow(w, r, subscription, begin, from)
+	out := stream.Begin(w, "text/event-stream", s.streamWrites)
+	if begin.write(out) == nil {
+		subscription.Follow(r.Context(), out, from)
+	}
 	return nil
 }
 
 // opening is what a stream begins with.
 type opening struct {
 	gap string // the reason of a gap, empty for none
-	// snapshot is its frame, nil when the caller goes on after an event that it knows. It
-	// may be shared.
+	// snapshot is its frame, nil when the caller goes on after an event that it knows. Other
+	// streams may share it.
 	snapshot []byte
 }
 
@@ -75,7 +85,7 @@ func (s *Server) openSession(ctx context.Context, sessionID string, wanted resum
 	var begin opening
 	if wanted.given {
 		var head *model.Session
-		err := s.streams.Aside(func() (err error) {
+		err := s.streams.OnOwnStack(func() (err error) {
 			head, err = s.store.SessionHead(ctx, sessionID)
 			return err
 		})
@@ -96,18 +106,18 @@ func (s *Server) openSession(ctx context.Context, sessionID string, wanted resum
 	return begin, stream.From{Cursor: snapshot.newest, Closed: snapshot.ended, End: snapshot.newest}, nil
 }
 
-// sessionSnapshot is how a session stood at its newest event. All who open its stream
-// while it is read share it: what came after it is read from the log.
+// sessionSnapshot is a session as of its newest event. All streams that are opened while
+// it is read share it; what came after it is read from the log.
 type sessionSnapshot struct {
 	frame  []byte
 	newest int64
 	ended  bool
 }
 
-// snapshotOf goes on when the caller leaves, because others wait for it too.
+// snapshotOf ignores the end of the context, because other streams wait for it too.
 func (s *Server) snapshotOf(ctx context.Context, sessionID string) (*sessionSnapshot, error) {
 	snapshot := &sessionSnapshot{}
-	err := s.streams.Aside(func() error {
+	err := s.streams.OnOwnStack(func() error {
 		record, err := s.store.Session(context.WithoutCancel(ctx), sessionID)
 		if err != nil {
 			return err
@@ -128,9 +138,9 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// The first read only tells whose feed to join; the snapshot is read after it.
+	// The first read only finds the feed to join; the snapshot is read after that.
 	var sessionID string
-	err = s.streams.Aside(func() error {
+	err = s.streams.OnOwnStack(func() error {
 		record, err := s.store.Run(r.Context(), runID)
 		if err == nil {
 			sessionID = record.Run.SessionID
@@ -140,22 +150,13 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	subscription, err := s.streams.Join(sessionID)
-	if err != nil {
-		return err
-	}
-	defer subscription.Close()
-	var begin opening
-	var from stream.From
-	err = s.streams.Aside(func() (err error) {
-		begin, from, err = s.openRun(r, runID, wanted)
-		return err
+	return s.serveStream(w, r, sessionID, func() (begin opening, from stream.From, err error) {
+		err = s.streams.OnOwnStack(func() (err error) {
+			begin, from, err = s.openRun(r, runID, wanted)
+			return err
+		})
+		return begin, from, err
 	})
-	if err != nil {
-		return err
-	}
-	s.follow(w, r, subscription, begin, from)
-	return nil
 }
 
 // openRun is openSession for one run. The ids are the session's, and so a cursor is
@@ -187,8 +188,8 @@ func (s *Server) openRun(r *http.Request, runID string, wanted resumption) (open
 	return begin, from, err
 }
 
-// streamInbox streams what is open in all sessions. Nothing is numbered across them, so
-// that every stream begins with a snapshot; a cursor is looked at for its form only.
+// streamInbox streams what is open in all sessions. Nothing is numbered across sessions, so
+// every stream begins with a snapshot; of a cursor only the form is checked.
 func (s *Server) streamInbox(w http.ResponseWriter, r *http.Request) error {
 	if _, err := resumptionOf(r); err != nil {
 		return err
@@ -206,16 +207,6 @@ func (s *Server) streamInbox(w http.ResponseWriter, r *http.Request) error {
 		subscription.Follow(r.Context(), out)
 	}
 	return nil
-}
-
-// follow answers with the stream. What goes wrong from here on ends it: the reader
-// comes back with the last id that it has.
-func (s *Server) follow(w http.ResponseWriter, r *http.Request, subscription *stream.Subscription, begin opening, from stream.From) {
-	out := stream.Begin(w, "text/event-stream", s.streamWrites)
-	if begin.write(out) != nil {
-		return
-	}
-	subscription.Follow(r.Context(), out, from)
 }
 
 func (o *opening) write(out stream.Out) error {

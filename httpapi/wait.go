@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// settledDown reports whether a run waits for a person or is over: the moment for
-// which a session-scoped call is held (kheish.md, decision 3).
+// settledDown reports whether a run waits for a person or is terminal, which is what a
+// session-scoped call is held for.
 func settledDown(run *model.Run) bool { return model.Waiting(run.Status) || model.Terminal(run.Status) }
 
 // holdRun holds the reply until the run is as the caller wants it, and returns the
@@ -33,17 +33,14 @@ func (s *Server) holdRun(ctx context.Context, record *model.RunRecord, wait time
 	return record, err
 }
 
-// respondHeldSession answers 200 with the session, once the run has settled down
-// or the wait is over.
+// respondHeldSession answers 200 with the session, once the run of the reply has settled
+// down or the wait is over.
 func (s *Server) respondHeldSession(w http.ResponseWriter, r *http.Request, reply *runs.Reply, sessionID string, wait time.Duration) error {
-	markReplayed(w, reply)
+	markReplayed(w, reply.Replayed)
 	if wait > 0 {
-		record := reply.Run
-		if record == nil {
-			var err error
-			if record, err = s.store.Run(r.Context(), reply.ReplayRunID); err != nil {
-				return err
-			}
+		record, err := s.runOf(r.Context(), reply, "")
+		if err != nil {
+			return err
 		}
 		if _, err := s.holdRun(r.Context(), record, wait, settledDown); err != nil {
 			return err
@@ -52,8 +49,8 @@ func (s *Server) respondHeldSession(w http.ResponseWriter, r *http.Request, repl
 	return s.respondSession(w, r, sessionID)
 }
 
-// preferredWait returns the wait that the caller prefers, 0 when it has no wish,
-// and confirms it.
+// preferredWait returns the wait that the caller prefers and confirms it, or 0 without a
+// preference.
 func (s *Server) preferredWait(w http.ResponseWriter, r *http.Request) time.Duration {
 	wait, given := wire.PreferWait(r.Header, s.limits.MaxWait)
 	if given {

@@ -20,7 +20,7 @@ func TestApprovalDecisions(t *testing.T) {
 	reply := h.must(command)
 
 	// A part of the open approvals may be decided: the rest stays open, and the run
-	// goes on once, when nothing is open any more (kheish.md, decision 5).
+	// goes on once, when nothing is open any more.
 	require.Equal(t, api.StatusWaitingForApproval, reply.Run.Run.Status)
 	require.Equal(t, []string{"c"}, reply.Run.View().PendingApprovalIDs)
 	require.Equal(t, api.Resolution{
@@ -44,7 +44,7 @@ func TestApprovalDecisions(t *testing.T) {
 	}, h.eventTypes("r"))
 }
 
-// kheish.md 1.5 and decisions.md 30: the first failure is the answer.
+// The first failure in the order of docs/spec/v1.md#order-for-approvals is the error.
 func TestApprovalChecksInOrder(t *testing.T) {
 	t.Parallel()
 	tooLong := runs.ApprovalDecision{RequestID: "a", Behavior: "maybe"}
@@ -173,7 +173,7 @@ func TestApprovalBatchIsAtomic(t *testing.T) {
 	}
 }
 
-// decisions.md 6 and 31: edited input is held to the schema of its request, but only
+// Edited input is held to the schema of its request, but only
 // when the call will be made.
 func TestUpdatedInputAgainstItsSchema(t *testing.T) {
 	t.Parallel()
@@ -223,7 +223,7 @@ func TestApprovalBodies(t *testing.T) {
 	require.Equal(t, []api.Fault{{Pointer: "/resolutions", Detail: "must have at most 1000 entries"}}, refusal.Faults)
 }
 
-// decisions.md 5 and 32, kheish.md decision 2.
+// A late decision: docs/spec/v1.md#late-decisions.
 func TestLateApproval(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -255,7 +255,7 @@ func TestLateApproval(t *testing.T) {
 	require.Nil(t, h.refused(api.CodeApprovalStateConflict, allow("next", "b")).Recorded)
 }
 
-// kheish.md decision 7: each kind is decided by its own route, whatever is shown.
+// Each kind is decided by its own route, whatever is shown.
 func TestBothKindsOpen(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -8,24 +8,24 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// AskStore is what [Ask] needs of a [Store].
+// AskStore is the part of a [Store] that [Ask] uses.
 type AskStore interface {
 	Door
 	Run(ctx context.Context, runID string) (*model.RunRecord, error)
 	Session(ctx context.Context, sessionID string) (*model.SessionRecord, error)
 }
 
-// Asked is a question that a child asked its parent's session.
+// Asked is the result of [Ask].
 type Asked struct {
 	Clarification *model.RunRecord // the run in the parent's session
 	Run           *model.RunRecord // the run that asked
 }
 
-// Ask gives the command of a child that asks its parent's session, and makes the
-// clarification's run there before it returns. When it fails on the way, the
-// question may stand in the child's session; then the effect makes the run, and the
-// same call again finds it. Errors: those of AskClarification and of Door.Do;
-// session_ended when the parent's session has ended.
+// Ask decides a child's question and creates the clarification's run in the parent's session
+// before it returns. When it fails in between, the child's request exists and its effect
+// creates the run later; the same call again finds both. Errors: those of AskClarification and
+// of Door.Do; no_parent_session or session_ended when the parent's session does not exist or
+// has ended.
 func Ask(ctx context.Context, store AskStore, command *AskClarification) (*Asked, error) {
 	refusal, err := parentRefusal(ctx, store, command.RunID)
 	if err != nil {
@@ -36,7 +36,7 @@ func Ask(ctx context.Context, store AskStore, command *AskClarification) (*Asked
 	if err != nil {
 		return nil, err
 	}
-	opened, err := store.Do(ctx, reply.Open)
+	opened, err := store.Do(ctx, CommandOf(reply.Effect))
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +47,8 @@ func Ask(ctx context.Context, store AskStore, command *AskClarification) (*Asked
 	return asked, err
 }
 
-// parentRefusal tells why the parent of a run's session takes no question: it is
-// not there, or it has ended. It tells nothing of a session that has no parent.
+// parentRefusal returns why the parent's session takes no question: it does not exist, or it
+// has ended. It returns nil when it does, and for a session without a parent.
 func parentRefusal(ctx context.Context, store AskStore, runID string) (*refusal.Error, error) {
 	run, err := store.Run(ctx, runID)
 	if err != nil {

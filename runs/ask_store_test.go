@@ -38,7 +38,7 @@ func (s houseStore) Session(_ context.Context, sessionID string) (*model.Session
 	return &model.SessionRecord{Session: *s.states[sessionID].Session}, nil
 }
 
-// v1-work.md: the reply to a child's question has the clarification's run, which was
+// The reply to a child's question has the clarification's run, which was
 // made before.
 func TestAskMakesBothSides(t *testing.T) {
 	t.Parallel()

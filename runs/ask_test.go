@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// v1-work.md "Clarifications and mailbox": a run that does not park goes on under
+// A run that does not park goes on under
 // its lease, and its question stands in its session at once.
 func TestAskWithoutParking(t *testing.T) {
 	t.Parallel()
@@ -150,16 +150,17 @@ func TestAskAgain(t *testing.T) {
 				return command
 			}
 			first := h.must(lasting())
-			require.Equal(t, int64(startMs+60_000), *first.Open.Request.ExpiresAtMs)
-			require.Nil(t, first.Open.Request.ExpiresAfterMs)
+			opens := runs.CommandOf(first.Effect).(*runs.OpenClarification)
+			require.Equal(t, int64(startMs+60_000), *opens.Request.ExpiresAtMs)
+			require.Nil(t, opens.Request.ExpiresAfterMs)
 			h.nowMs += 1_000
 			again := h.requireUnchanged(lasting())
 			require.Equal(t, first.Clarification, again.Clarification)
 			require.Equal(t, first.Run.Run.RunID, again.Run.Run.RunID)
-			requireSame(t, first.Open, again.Open, "the second call would open another clarification")
-			require.NoError(t, runs.Prepare(again.Open, h.newID))
-			require.NotNil(t, h.must(first.Open).Run)
-			h.requireUnchanged(again.Open)
+			requireSame(t, runs.CommandOf(first.Effect), runs.CommandOf(again.Effect), "the second call would open another clarification")
+			require.NoError(t, runs.Prepare(runs.CommandOf(again.Effect), h.newID))
+			require.NotNil(t, h.must(runs.CommandOf(first.Effect)).Run)
+			h.requireUnchanged(runs.CommandOf(again.Effect))
 			h.carryOut()
 			require.Len(t, h.states["p"].Runs, 1)
 
@@ -242,7 +243,7 @@ func TestWhoMayAsk(t *testing.T) {
 		stale.Fence = fence
 		h.refused(api.CodeLeaseLost, stale)
 	}
-	// A lapsed lease that nobody took over still works (decisions.md 33).
+	// A lapsed lease that nobody took over still works.
 	h.nowMs += 2 * api.DefaultLeaseMs
 	h.must(ask("q"))
 

@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// v1-work.md "Attached waiting": the worker stays, raises more, and goes on under
+// Attached waiting: the worker stays, raises more, and goes on under
 // the lease that it has.
 func TestAttachedWait(t *testing.T) {
 	t.Parallel()

@@ -17,8 +17,8 @@ func inParent(command *runs.AnswerQuestion) *runs.AnswerQuestion {
 	return command
 }
 
-// design.md §4: resolution, output, event, completion and the effect are one
-// decision. kheish.md 1.13.3 has the texts.
+// Resolution, output, event, completion and the effect are one
+// decision.
 func TestClarificationIsAnswered(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -47,7 +47,7 @@ func TestClarificationIsAnswered(t *testing.T) {
 	require.True(t, h.request("r", "q").Open(), "the child's session is changed by the effect alone")
 }
 
-// decisions.md 30 and kheish.md 1.6 step 3.
+// The checks before the answer: docs/spec/v1.md#order-for-questions.
 func TestClarificationAnswersAreChecked(t *testing.T) {
 	t.Parallel()
 	for name, route := range map[string]func(*runs.AnswerQuestion) *runs.AnswerQuestion{
@@ -78,7 +78,7 @@ func TestClarificationAnswersAreChecked(t *testing.T) {
 			}
 			h.must(route(given()))
 			// A retry with the same answer succeeds and writes nothing, by either route and
-			// by whomever (kheish.md 7.1, 23).
+			// by whomever.
 			again := given()
 			again.Actor = runs.Actor{Name: "ann"}
 			for _, command := range []*runs.AnswerQuestion{again, inParent(given())} {
@@ -132,7 +132,7 @@ func TestEqualAnswers(t *testing.T) {
 }
 
 // Every way in which a clarification ends without an answer is a declined one to the
-// child, and completes the run all the same (kheish.md 1.8, 1.11, 1.13.8, 7.1).
+// child, and completes the run all the same.
 func TestClarificationIsDeclined(t *testing.T) {
 	t.Parallel()
 	const dueMs = startMs + 500
@@ -306,7 +306,7 @@ func TestLateClarificationAnswer(t *testing.T) {
 	require.Equal(t, api.EffectDone, h.effect("deliver_answer:"+runID).State)
 }
 
-// The session's route (decisions.md 30): the active run's open question first, then
+// The session's route: the active run's open question first, then
 // the clarification with that id; a known id is told of, an unknown one is not.
 func TestSessionRouteOfClarifications(t *testing.T) {
 	t.Parallel()
@@ -362,7 +362,7 @@ func TestClarificationAnswerWithKey(t *testing.T) {
 	h.refused(api.CodeIdempotencyConflict, keyed(answer(runID, "q", "south")))
 }
 
-// decisions.md 35: interrupting declines what waits, beside the active run or alone.
+// Interrupting declines what waits, beside the active run or alone.
 func TestInterruptWithClarifications(t *testing.T) {
 	t.Parallel()
 	for _, active := range []bool{false, true} {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// design.md §4 "Parent clarification": a run in the parent's session that waits from
+// A parent clarification: a run in the parent's session that waits from
 // its first moment and takes no slot.
 func TestOpenClarification(t *testing.T) {
 	t.Parallel()
@@ -74,7 +74,7 @@ func TestOpenClarification(t *testing.T) {
 	require.Equal(t, model.LeaseRevoked, h.run(runID).LeaseEnd)
 }
 
-// kheish.md 1.2: the preview is the first question; a typed one says what it asks in
+// The preview is the first question; a typed one says what it asks in
 // its payload, or else its kind.
 func TestClarificationPreview(t *testing.T) {
 	t.Parallel()
@@ -119,16 +119,17 @@ func TestOpenClarificationAgain(t *testing.T) {
 	h.must(&runs.EndSession{SessionID: "p"})
 	h.requireUnchanged(effect())
 
-	other := *reply.Open
+	opening := func() runs.OpenClarification { return *runs.CommandOf(reply.Effect).(*runs.OpenClarification) }
+	other := opening()
 	other.Request = question("other")
 	h.refused(api.CodeIDConflict, &other)
-	elsewhere := *reply.Open
+	elsewhere := opening()
 	elsewhere.SessionID = "s"
 	h.refused(api.CodeIDConflict, &elsewhere)
-	new1 := *reply.Open
+	new1 := opening()
 	new1.RunID = "fresh"
 	h.refused(api.CodeSessionEnded, &new1)
-	new2 := *reply.Open
+	new2 := opening()
 	new2.RunID, new2.SessionID = "fresh", "nobody"
 	h.refused(api.CodeSessionNotFound, &new2)
 }

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -10,7 +9,38 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// decisionBody is what identifies a keyed decision about several requests.
+// DecideRequests decides several open requests of one run together, approvals and questions
+// mixed, all or none; or it cancels the run by one of them. Its checks are those of
+// ResolveApprovals, AnswerQuestion and CancelQuestion.
+//
+// Reply: Run, or Replayed. Errors: invalid_request; invalid_idempotency_key;
+// idempotency_conflict; run_not_found; run_state_conflict; approval_batch_empty, also without
+// any decision; for a request that is not open, approval_request_not_pending or
+// question_request_mismatch while others of its kind are open, and else
+// approval_state_conflict, question_state_conflict or question_expired, each with the recorded
+// decision; those of docs/spec/v1.md#order-for-answers.
+type DecideRequests struct {
+	RunID     string
+	Approvals []ApprovalDecision
+	Answers   []QuestionAnswer
+	// CancelRequestID names an open approval or question by which the run is cancelled.
+	// Everything else that is open is recorded cancelled, and Approvals and Answers have no
+	// effect: a cancel settles everything, whichever request it named
+	// (docs/spec/v1.md#cancel-a-run). A parent clarification completes with a declined answer
+	// instead.
+	CancelRequestID string
+	CancelReason    string
+	// CancelRuntimePayload is recorded with the resolution of CancelRequestID.
+	CancelRuntimePayload api.JSON
+	MaxRuleAgeMs         int64 // as in ResolveApprovals
+	Key                  string
+	Actor                Actor
+
+	canonical []byte
+	verdicts  valueVerdicts
+}
+
+// decisionBody is what the fingerprint of a keyed call is made from.
 type decisionBody struct {
 	Approvals            []ApprovalDecision `json:"approvals,omitempty"`
 	Answers              []QuestionAnswer   `json:"answers,omitempty"`
@@ -19,14 +49,22 @@ type decisionBody struct {
 	CancelRuntimePayload api.JSON           `json:"cancel_runtime_payload,omitzero"`
 }
 
-// Needs implements Command.
-func (c *DecideRequests) Needs() Needs {
-	return Needs{
-		RunID: c.RunID, RequestIDs: validIDs(c.named()...),
-		ChangesRules: c.CancelRequestID == "" && remembersDeny(c.Approvals),
-		Record:       recordKey(model.OperationDecision, "", c.Key),
+func (c *DecideRequests) resolution() *resolution {
+	r := &resolution{
+		runID: c.RunID, approvals: c.Approvals, answers: c.Answers, answersAt: "/answers",
+		operation: model.OperationDecision, key: c.Key, canonical: c.canonical, actor: c.Actor, verdicts: c.verdicts,
 	}
+	if len(c.Approvals) > 0 {
+		r.approvalsAt = "/approvals"
+	}
+	if c.CancelRequestID != "" {
+		r.cancel = &cancellation{requestID: c.CancelRequestID, why: c.CancelReason, runtimePayload: c.CancelRuntimePayload}
+	}
+	return r
 }
+
+// Needs implements Command.
+func (c *DecideRequests) Needs() Needs { return c.resolution().needs() }
 
 func (c *DecideRequests) prepare(newID IDSource) error {
 	c.Actor.prepare()
@@ -47,6 +85,7 @@ func (c *DecideRequests) prepare(newID IDSource) error {
 	return err
 }
 
+// prepareBatch checks the decisions of a call that does not cancel.
 func (c *DecideRequests) prepareBatch(newID IDSource, faults *refusal.Faults) {
 	prepareApprovals(c.Approvals, "/approvals", c.MaxRuleAgeMs, newID, faults)
 	if len(c.Answers) > api.MaxResolutionsPerBatch {
@@ -65,163 +104,6 @@ func (c *DecideRequests) prepareBatch(newID IDSource, faults *refusal.Faults) {
 	}
 }
 
-// decide checks all approvals before the first answer, in the order of kheish.md 1.5
-// and 1.6, and records nothing unless all of it can be.
-func (c *DecideRequests) decide(w *work) (Reply, error) {
-	run := w.run(c.RunID)
-	if run == nil {
-		return Reply{}, refusal.UnknownRun(c.RunID)
-	}
-	key := recordKey(model.OperationDecision, w.state.SessionID, c.Key)
-	if reply, done, err := w.lookUp(key, c.RunID, c.canonical); done {
-		return reply, err
-	}
-	w.expireDue(run)
-	existing, err := c.settle(w, run)
-	if err != nil {
-		return Reply{}, c.late(w, run, err)
-	}
-	if key != nil && !existing {
-		w.record(*key, fingerprint(model.OperationDecision, run.RunID, c.canonical), run.RunID)
-	}
-	return Reply{Run: w.recordOf(run), Existing: existing}, nil
-}
+func (c *DecideRequests) decide(w *workingCopy) (Reply, error) { return c.resolution().decide(w) }
 
-// settle records the whole decision. existing means that it is about a clarification
-// to which the very same answer was recorded before.
-func (c *DecideRequests) settle(w *work, run *model.Run) (existing bool, err error) {
-	switch {
-	case c.CancelRequestID != "":
-		return false, c.cancel(w, run)
-	case len(c.Approvals) == 0 && len(c.Answers) == 0:
-		return false, refusal.New(api.CodeApprovalBatchEmpty, "approval resolution batch must not be empty")
-	}
-	if len(c.Approvals) > 0 {
-		if err := w.checkBatch(run, c.Approvals); err != nil {
-			return false, err
-		}
-	}
-	asked, resolutions, done, err := c.checkAnswers(w, run)
-	if err != nil || done {
-		return done, err
-	}
-	if len(c.Approvals) > 0 {
-		w.decideApprovals(run, c.Approvals, c.Actor)
-	}
-	for i, request := range asked {
-		w.answer(run, request, resolutions[i], c.Actor)
-	}
-	if run.Kind != api.KindParentClarification {
-		w.waitOrGoOn(run)
-	}
-	return false, nil
-}
-
-// checkBatch checks decisions about approvals as ResolveApprovals does.
-func (w *work) checkBatch(run *model.Run, approvals []ApprovalDecision) error {
-	alone := &ResolveApprovals{RunID: run.RunID, Resolutions: approvals}
-	if err := alone.checkState(w, run); err != nil {
-		return err
-	}
-	return w.checkApprovals(run, approvals, "/approvals")
-}
-
-// checkAnswers returns the questions that are answered and what is to be recorded for
-// each. The first answer that is wrong is told; when it does not fit a schema, so are
-// those after it that do not.
-func (c *DecideRequests) checkAnswers(w *work, run *model.Run) (asked []*model.Request, resolutions []api.Resolution, done bool, err error) {
-	for i := range c.Answers {
-		request, done, err := w.question(run, c.Answers[i])
-		if err != nil || done {
-			return nil, nil, done, err
-		}
-		asked = append(asked, request)
-	}
-	var faults []api.Fault
-	for i, request := range asked {
-		resolution, err := checkAnswer(request.Question(), c.Answers[i], fmt.Sprintf("/answers/%d", i))
-		var refused *refusal.Error
-		switch {
-		case errors.As(err, &refused) && refused.Code == api.CodeInvalidRequest:
-			faults = append(faults, refused.Faults...)
-		case err != nil && faults == nil:
-			return nil, nil, false, err
-		}
-		resolutions = append(resolutions, resolution)
-	}
-	if faults != nil {
-		return nil, nil, false, refusal.Invalid(faults...)
-	}
-	return asked, resolutions, false, nil
-}
-
-// cancel cancels the run by one of its open requests.
-func (c *DecideRequests) cancel(w *work, run *model.Run) error {
-	request, what, err := w.cancelled(run, c.CancelRequestID)
-	if err != nil {
-		return err
-	}
-	if run.Kind == api.KindParentClarification {
-		resolution := declinedBy(api.OutcomeCancelled, cmp.Or(c.CancelReason, cancelledByOperator), "cancelled", c.Actor)
-		resolution.RuntimePayload = c.CancelRuntimePayload
-		w.conclude(run, request, resolution)
-		return nil
-	}
-	w.settleAll(run, []*model.Request{request}, api.Resolution{
-		Outcome: api.OutcomeCancelled, Reason: c.CancelReason, RuntimePayload: c.CancelRuntimePayload,
-		ResolvedBy: c.Actor.Name, Via: c.Actor.Via,
-	})
-	w.cancel(run, cancelledRequestText(what, request.RequestID, c.CancelReason), c.Actor, c.CancelReason)
-	return nil
-}
-
-// cancelled returns the open request by which a run is cancelled, and what it is
-// called. An id that the run never had counts as one of what it waits for.
-func (w *work) cancelled(run *model.Run, requestID string) (request *model.Request, what string, err error) {
-	request = w.request(run.RunID, requestID)
-	approval := request != nil && request.Kind == model.KindApproval
-	if request == nil {
-		approval = w.waitsFor(run.RunID, model.KindApproval) && !w.waitsFor(run.RunID, model.KindQuestion)
-	}
-	if !approval {
-		request, err = w.openQuestion(run, requestID, "cancel")
-		return request, questionText, err
-	}
-	return request, approvalText, w.checkBatch(run, []ApprovalDecision{{RequestID: requestID, Behavior: api.BehaviorDeny}})
-}
-
-// late adds the decision about the first item that is settled, approvals before
-// answers, to a refusal of what is not open any more (decisions.md 32).
-func (c *DecideRequests) late(w *work, run *model.Run, err error) error {
-	var refused *refusal.Error
-	if !errors.As(err, &refused) {
-		return err
-	}
-	switch refused.Code {
-	case api.CodeRunStateConflict, api.CodeApprovalStateConflict, api.CodeApprovalNotPending,
-		api.CodeQuestionStateConflict, api.CodeQuestionExpired, api.CodeQuestionRequestMismatch, api.CodeQuestionResolutionConflict:
-	default:
-		return err
-	}
-	for _, id := range c.named() {
-		if request := w.request(run.RunID, id); request != nil && !request.Open() {
-			return refused.With(request.RecordedDecision())
-		}
-	}
-	return err
-}
-
-// named returns the ids of the requests that the command is about.
-func (c *DecideRequests) named() []string {
-	if c.CancelRequestID != "" {
-		return []string{c.CancelRequestID}
-	}
-	var ids []string
-	for i := range c.Approvals {
-		ids = append(ids, c.Approvals[i].RequestID)
-	}
-	for i := range c.Answers {
-		ids = append(ids, c.Answers[i].RequestID)
-	}
-	return ids
-}
+func (c *DecideRequests) setVerdicts(verdicts valueVerdicts) { c.verdicts = verdicts }

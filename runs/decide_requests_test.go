@@ -82,7 +82,7 @@ func TestDecideGoesOnOnce(t *testing.T) {
 	}, h.eventTypes("r"))
 }
 
-// kheish.md 1.5 and 1.6: approvals are checked before the first answer, and nothing is
+// Approvals are checked before the first answer, and nothing is
 // done when anything is wrong.
 func TestDecideChecksInOrder(t *testing.T) {
 	t.Parallel()
@@ -198,7 +198,7 @@ func TestDecisionAfterTheDeadline(t *testing.T) {
 	requireRecorded(t, h.refused(api.CodeRunStateConflict, several(yes("a"), north("q"))), "a", api.OutcomeCancelled, api.ViaClock)
 }
 
-// decisions.md 10: a cancel beats its siblings, and what stands beside it has no
+// A cancel beats its siblings, and what stands beside it has no
 // effect, however wrong it is.
 func TestCancelByARequest(t *testing.T) {
 	t.Parallel()

@@ -1,10 +1,16 @@
 package runs
 
-import "github.com/holdpoint/holdpoint/api"
+import (
+	"fmt"
 
-// ApprovalDecision is a decision about one approval as a command carries it: the
-// members of an ApprovalResolution, and what only a face of the service adds. Its JSON
-// form is what a keyed call is told from another by.
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// ApprovalDecision is a decision about one approval: the members of an api.ApprovalResolution,
+// and those that only a face of the service sets. Its JSON form is part of the fingerprint of a
+// keyed call.
 type ApprovalDecision struct {
 	RequestID     string       `json:"request_id"`
 	Behavior      api.Behavior `json:"behavior"`
@@ -13,18 +19,19 @@ type ApprovalDecision struct {
 	Reason        string       `json:"reason,omitempty"`
 	Remember      api.Remember `json:"remember,omitempty"`
 	RememberForMs *int64       `json:"remember_for_ms,omitempty"`
-	// RememberMatch replaces the match that the rule would have: the pattern keys of
-	// the request, else its tool and exact input.
+	// RememberMatch is what the remembered rule matches. Nil means the pattern keys of the
+	// request, else its tool and exact input (docs/spec/v1.md#remember).
 	RememberMatch *api.RuleMatch `json:"remember_match,omitempty"`
-	// RuntimePayload is handed to the worker as it is, for a runtime with words of its own.
+	// RuntimePayload is passed to the worker unchanged, for a runtime that has its own form of
+	// a decision.
 	RuntimePayload api.JSON `json:"runtime_payload,omitzero"`
 
-	// ruleID and ruleAgeMs are those of the rule that Remember writes.
+	// ruleID and ruleAgeMs are those of the rule that Remember writes; set by prepareRemember.
 	ruleID    string
 	ruleAgeMs int64
 }
 
-// DecisionOf returns the decision that a caller's resolution makes.
+// DecisionOf returns the decision for a resolution of /v1.
 func DecisionOf(given api.ApprovalResolution) ApprovalDecision {
 	return ApprovalDecision{
 		RequestID: given.RequestID, Behavior: given.Behavior, UpdatedInput: given.UpdatedInput,
@@ -33,7 +40,8 @@ func DecisionOf(given api.ApprovalResolution) ApprovalDecision {
 	}
 }
 
-// DecisionsOf returns the decisions that a caller's resolutions make, nil for nil.
+// DecisionsOf returns the decisions for the resolutions of a batch of /v1. It returns nil for
+// nil, which is an absent batch and not an empty one.
 func DecisionsOf(given []api.ApprovalResolution) []ApprovalDecision {
 	if given == nil {
 		return nil
@@ -45,26 +53,50 @@ func DecisionsOf(given []api.ApprovalResolution) []ApprovalDecision {
 	return decisions
 }
 
-// QuestionAnswer is an answer to one question request as a command carries it: the
-// members of a UserQuestionResolution, and what only a face of the service adds. Its
-// JSON form is what a keyed call is told from another by.
+// QuestionAnswer is an answer to one question request: the members of an
+// api.UserQuestionResolution, and those that only a face of the service sets. Its JSON form is
+// part of the fingerprint of a keyed call.
 type QuestionAnswer struct {
 	RequestID     string                   `json:"request_id"`
 	Answers       []api.UserQuestionAnswer `json:"answers,omitempty"`
 	Declined      bool                     `json:"declined,omitzero"`
 	Value         api.JSON                 `json:"value,omitzero"`
 	Justification string                   `json:"justification,omitempty"`
-	// RuntimePayload is handed to the worker as it is, for a runtime with words of its own.
+	// RuntimePayload is passed to the worker unchanged, for a runtime that has its own form of
+	// an answer.
 	RuntimePayload api.JSON `json:"runtime_payload,omitzero"`
-	// Verbatim takes Value, which must be there and may be null, for the answer to
-	// structured questions too, unchecked: the worker's runtime knows what it means.
+	// Verbatim records Value unchecked, also for structured questions: only the worker's
+	// runtime knows what it means. Value must then be there; it may be null.
 	Verbatim bool `json:"verbatim,omitzero"`
 }
 
-// AnswerOf returns the answer that a caller's resolution gives.
+// AnswerOf returns the answer for a resolution of /v1.
 func AnswerOf(given api.UserQuestionResolution) QuestionAnswer {
 	return QuestionAnswer{
 		RequestID: given.RequestID, Answers: given.Answers, Declined: given.Declined,
 		Value: given.Value, Justification: given.Justification,
+	}
+}
+
+// prepareApprovals checks decisions about approvals as far as that needs no rows, and makes the
+// ids of the rules that are written with them. The pointer is the place of the batch in the
+// caller's body. Call it before checkApprovals and recordApprovals.
+func prepareApprovals(resolutions []ApprovalDecision, pointer string, maxRuleAgeMs int64, newID IDSource, faults *refusal.Faults) {
+	if len(resolutions) > api.MaxResolutionsPerBatch {
+		faults.Add(pointer, "must have at most %d entries", api.MaxResolutionsPerBatch)
+		return
+	}
+	for i := range resolutions {
+		resolution, at := &resolutions[i], fmt.Sprintf("%s/%d", pointer, i)
+		document.AbsentNull(&resolution.UpdatedInput)
+		if resolution.RequestID == "" {
+			faults.Add(at+"/request_id", "is required")
+		}
+		if resolution.Behavior != api.BehaviorAllow && resolution.Behavior != api.BehaviorDeny {
+			faults.Add(at+"/behavior", "must be %q or %q", api.BehaviorAllow, api.BehaviorDeny)
+		}
+		faults.Text(at+"/justification", resolution.Justification, api.MaxTextLength)
+		faults.Text(at+"/reason", resolution.Reason, api.MaxTextLength)
+		resolution.prepareRemember(at, maxRuleAgeMs, newID, faults)
 	}
 }

@@ -14,7 +14,7 @@ import (
 const messageOfQ = "parent-clarification-answer-q"
 
 // A parked run goes on with the answer, which its claim acknowledges. The members
-// are those of v1-work.md "Work" and kheish.md 1.13.5, to the letter.
+// are those of docs/spec/v1.md#delivery, to the letter.
 func TestAnswerForAParkedRun(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -186,7 +186,7 @@ func TestAnswerIsDeliveredOnce(t *testing.T) {
 	require.Len(t, h.states["s"].Messages, 1)
 }
 
-// decisions.md 35: a child is over when its session has ended, or its run is over
+// A child is over when its session has ended, or its run is over
 // and nothing is active in its session. The clarification stays open for the parent.
 func TestAnswerForAChildThatIsOver(t *testing.T) {
 	t.Parallel()

@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// design.md §4: due when expires_at_ms <= now, whether the sweep has been there or
-// an answer comes late; kheish.md 1.11.
+// Due when expires_at_ms <= now, whether the sweep has been there or
+// an answer comes late.
 func TestExpiryBoundary(t *testing.T) {
 	t.Parallel()
 	const dueMs = startMs + 50
@@ -68,8 +68,7 @@ func TestExpiryBoundary(t *testing.T) {
 	}
 }
 
-// An approval that expires is a denial that says so; the run goes on (kheish.md,
-// decision 8).
+// An approval that expires is a denial that says so; the run goes on.
 func TestApprovalExpires(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -119,7 +118,7 @@ func TestBothKindsExpire(t *testing.T) {
 	require.Equal(t, api.StatusWaitingForUserQuestion, h.run("r").Status)
 }
 
-// decisions.md 31: a deadline already past is accepted and expires at once.
+// A deadline already past is accepted and expires at once.
 func TestDeadlineAlreadyPast(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -13,17 +13,22 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// checkHealthy has the doctor look at all rows: what the door writes, he finds
-// nothing wrong with.
-func (h *house) checkHealthy() {
+// checkHealthy examines the rows of all sessions.
+func (h *house) checkHealthy() { h.t.Helper(); h.examine(h) }
+
+// checkExamined examines the rows of one session.
+func (h *house) checkExamined(sessionID string) { h.t.Helper(); h.examine(oneSession{h, sessionID}) }
+
+// examine requires that the rows keep every invariant of package doctor.
+func (h *house) examine(walker model.Walker) {
 	h.t.Helper()
-	_, err := doctor.Examine(context.Background(), h, func(finding doctor.Finding) {
-		require.Fail(h.t, "the doctor finds something", "%+v", finding)
+	_, err := doctor.Examine(context.Background(), walker, func(finding doctor.Finding) {
+		require.Fail(h.t, "an invariant is broken", "%+v", finding)
 	})
 	require.NoError(h.t, err)
 }
 
-// Walk implements runs.Walker.
+// Walk implements [model.Walker].
 func (h *house) Walk(_ context.Context, visit func(*model.SessionRows) error) error {
 	sessionIDs := slices.Collect(maps.Keys(h.states))
 	for _, rule := range h.rules {
@@ -31,25 +36,39 @@ func (h *house) Walk(_ context.Context, visit func(*model.SessionRows) error) er
 	}
 	slices.Sort(sessionIDs)
 	for _, sessionID := range slices.Compact(sessionIDs) {
-		state := h.states[sessionID]
-		if state == nil {
-			state = runs.NewState(sessionID)
-		}
-		err := visit(&model.SessionRows{
-			SessionID: sessionID, Session: state.Session,
-			Runs: rowsOf(maps.Values(state.Runs)), Requests: rowsOf(maps.Values(state.Requests)),
-			Events: rowsOf(slices.Values(h.events[sessionID])), Records: rowsOf(maps.Values(state.Records)),
-			Effects: rowsOf(maps.Values(state.Effects)), Messages: rowsOf(maps.Values(state.Messages)),
-			Rules: rowsOf(slices.Values(h.rulesOf(sessionID))),
-		})
-		if err != nil {
+		if err := visit(h.rowsOf(sessionID)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func rowsOf[R any](rows func(func(*R) bool)) model.RowSequence[R] {
+// oneSession walks the rows of one session of a house.
+type oneSession struct {
+	*house
+	sessionID string
+}
+
+// Walk implements [model.Walker].
+func (s oneSession) Walk(_ context.Context, visit func(*model.SessionRows) error) error {
+	return visit(s.rowsOf(s.sessionID))
+}
+
+func (h *house) rowsOf(sessionID string) *model.SessionRows {
+	state := h.states[sessionID]
+	if state == nil {
+		state = runs.NewState(sessionID)
+	}
+	return &model.SessionRows{
+		SessionID: sessionID, Session: state.Session,
+		Runs: sequenceOf(maps.Values(state.Runs)), Requests: sequenceOf(maps.Values(state.Requests)),
+		Events: sequenceOf(slices.Values(h.events[sessionID])), Records: sequenceOf(maps.Values(state.Records)),
+		Effects: sequenceOf(maps.Values(state.Effects)), Messages: sequenceOf(maps.Values(state.Messages)),
+		Rules: sequenceOf(slices.Values(h.rulesOf(sessionID))),
+	}
+}
+
+func sequenceOf[R any](rows func(func(*R) bool)) model.RowSequence[R] {
 	return func(yield func(*R, error) bool) {
 		for row := range rows {
 			if !yield(row, nil) {

@@ -2,6 +2,7 @@ package runs_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"reflect"
@@ -87,6 +88,7 @@ func (h *house) decide(command runs.Command) (runs.Reply, runs.Change, error) {
 	if err := runs.Prepare(command, h.newID); err != nil {
 		return runs.Reply{}, runs.Change{}, err
 	}
+	require.NoError(h.t, runs.CheckValues(context.Background(), h, command))
 	needs := command.Needs()
 	state := h.load(needs)
 	before := copyState(state)

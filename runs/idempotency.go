@@ -1,22 +1,61 @@
 package runs
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"strings"
+	"slices"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// fingerprint hashes a canonical body together with the operation and the target.
-// The three are put together in the order of RFC 8785. The target is an id, whose
-// characters need no escaping.
-func fingerprint(operation model.Operation, target string, canonicalBody []byte) string {
-	var b strings.Builder
-	b.Grow(len(canonicalBody) + len(target) + 64)
-	b.WriteString(`{"body":`)
-	b.Write(canonicalBody)
-	b.WriteString(`,"operation":"` + string(operation) + `","target":"` + target + `"}`)
-	sum := sha256.Sum256([]byte(b.String()))
-	return hex.EncodeToString(sum[:])
+// findRecord looks a keyed call up. done says that the key was used before: then reply is the
+// replay, or err is idempotency_conflict. The target is that of the fingerprint; empty stands
+// for the run in the record.
+func (w *workingCopy) findRecord(key *model.RecordKey, target string, canonical []byte) (reply Reply, done bool, err error) {
+	if key == nil {
+		return Reply{}, false, nil
+	}
+	record, there := w.state.Records[*key]
+	if !there {
+		return Reply{}, false, nil
+	}
+	if target == "" {
+		target = record.RunID
+	}
+	if record.Fingerprint != fingerprint(key.Operation, target, canonical) {
+		return Reply{}, true, refusal.New(api.CodeIdempotencyConflict, "run operation idempotency key was reused with a different request payload")
+	}
+	return Reply{Replayed: true, ReplayRunID: record.RunID}, true, nil
+}
+
+// recordKey returns the key of an idempotency record, or nil for a call without a key.
+func recordKey(operation model.Operation, scope, key string) *model.RecordKey {
+	if key == "" {
+		return nil
+	}
+	return &model.RecordKey{Operation: operation, Scope: scope, IdempotencyKey: key}
+}
+
+// validIDs returns the ids that are valid. The others name nothing, and must not reach a
+// database, which may refuse their bytes.
+func validIDs(ids ...string) []string {
+	return slices.DeleteFunc(ids, func(id string) bool { return !refusal.ValidID(id) })
+}
+
+// prepareKey trims and checks a key. An empty one is no key.
+func prepareKey(key *string) error {
+	if *key == "" {
+		return nil
+	}
+	checked, err := refusal.CheckIdempotencyKey(*key)
+	*key = checked
+	return err
+}
+
+// writeRecord writes the idempotency record of a call with the call's effect.
+func (w *workingCopy) writeRecord(key model.RecordKey, fingerprint, runID string) {
+	w.changes.Records = append(w.changes.Records, &model.IdempotencyRecord{
+		RecordKey: key, Fingerprint: fingerprint,
+		SessionID: w.state.SessionID, RunID: runID, CreatedAtMs: w.nowMs,
+	})
 }

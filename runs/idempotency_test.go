@@ -32,7 +32,7 @@ func TestIdempotencyKeys(t *testing.T) {
 }
 
 // The fingerprint is the SHA-256 of the RFC 8785 form of operation, target and body,
-// as another library writes that form (design.md §3).
+// as another library writes that form.
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -121,7 +121,7 @@ func TestSamePayload(t *testing.T) {
 	}
 }
 
-// decisions.md 29: one key over the session's route and the run's is a replay, also
+// One key over the session's route and the run's is a replay, also
 // when the run has long since ended and another one is active.
 func TestReplayOverBothRoutes(t *testing.T) {
 	t.Parallel()
@@ -219,7 +219,7 @@ func TestCreateRunWithKey(t *testing.T) {
 		_, err := h.do(create(change))
 		require.Equal(t, api.CodeIdempotencyConflict, refusal.CodeOf(err), name)
 	}
-	// Without a session in the call the scope is the caller (decisions.md 29).
+	// Without a session in the call the scope is the caller.
 	made := h.must(create(noSession)).Run.Run
 	require.NotEqual(t, "s", made.SessionID)
 	replay := h.must(create(noSession))
@@ -232,7 +232,7 @@ func TestCreateRunWithKey(t *testing.T) {
 	require.True(t, h.must(create(same)).Replayed)
 }
 
-// decisions.md 29: what is left out, or what the service does not take from a
+// What is left out, or what the service does not take from a
 // caller, makes no difference to a run that is made waiting.
 func TestCreateWaitingRunWithKey(t *testing.T) {
 	t.Parallel()
@@ -263,7 +263,7 @@ func TestCreateWaitingRunWithKey(t *testing.T) {
 	h.refused(api.CodeIdempotencyConflict, create(other, 0))
 }
 
-// A caller-chosen id makes the same call idempotent by itself (v1-work.md).
+// A caller-chosen id makes the same call idempotent by itself.
 func TestChosenRunID(t *testing.T) {
 	t.Parallel()
 	create := func(session, input string) *runs.CreateRun {

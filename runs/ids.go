@@ -6,11 +6,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// IDSource makes a fresh identifier with the given prefix. The door is handed
-// one, so that tests can make identifiers that repeat from run to run.
+// IDSource returns a fresh id with the given prefix. It is a parameter so that tests get the
+// same ids in every run.
 type IDSource func(prefix string) string
 
-// Prefixes of the identifiers that the service makes itself.
+// Prefixes of the ids that the service makes (docs/spec/v1.md#ids).
 const (
 	PrefixSession    = "session"
 	PrefixRun        = "run"
@@ -19,11 +19,12 @@ const (
 	PrefixRule       = "rule"
 )
 
+// crockford is Crockford's base 32 in lower case. Its digits sort as their values do.
 var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-// NewID is the [IDSource] of production: prefix, underscore, and a version 7 UUID
-// in 26 lower-case characters, so that later identifiers sort after earlier ones
-// and indexes grow at their end.
+// NewID is the [IDSource] of production: prefix, underscore, and a version 7 UUID in 26
+// lower-case characters. Later ids sort after earlier ones, so that indexes grow at their end.
+// It panics when the operating system has no randomness.
 func NewID(prefix string) string {
 	id, err := uuid.NewV7()
 	if err != nil {

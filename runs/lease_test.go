@@ -47,7 +47,7 @@ func TestStaleFences(t *testing.T) {
 	}
 }
 
-// decisions.md 33: a lapsed fence that nobody has taken over still works.
+// A lapsed fence that nobody has taken over still works.
 func TestLapsedLease(t *testing.T) {
 	t.Parallel()
 	for name := range workerCalls("r", 1) {
@@ -89,7 +89,7 @@ func TestLeaseLengths(t *testing.T) {
 	require.Equal(t, h.nowMs+api.MaxLeaseMs, h.must(&runs.Heartbeat{RunID: "r", Fence: 2, LeaseMs: api.MaxLeaseMs}).LeaseExpiresAtMs)
 }
 
-// decisions.md 33: the very same call again is a no-op, another one is not.
+// The very same call again is a no-op, another one is not.
 func TestRepeatedEnds(t *testing.T) {
 	t.Parallel()
 	type call func() runs.Command
@@ -257,7 +257,7 @@ func TestProgressResetsTheAttempts(t *testing.T) {
 	}
 }
 
-// decisions.md 33.
+// What the holder of an old or ended lease gets: docs/spec/v1.md#lease-and-fence.
 func TestHeartbeatAfterCancel(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]runs.Command{
@@ -278,7 +278,7 @@ func TestHeartbeatAfterCancel(t *testing.T) {
 	}
 }
 
-// design.md §4: a lease that runs out makes the run claimable again with the same
+// A lease that runs out makes the run claimable again with the same
 // resolutions, and with the checkpoint that was stored last.
 func TestClaimAfterACrash(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,7 @@ func (h *house) answered(ids ...string) {
 	}
 }
 
-// v1-work.md "Clarifications and mailbox": reading leases a message for 30 s; the
+// Reading leases a message for 30 s; the
 // third reading that nobody acknowledges is the last.
 func TestReadMailbox(t *testing.T) {
 	t.Parallel()

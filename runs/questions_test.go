@@ -34,7 +34,7 @@ func answers(given ...api.UserQuestionAnswer) runs.QuestionAnswer {
 	return runs.QuestionAnswer{RequestID: "q", Answers: given}
 }
 
-// kheish.md 1.6 step 7 in its order: where two errors could be told, this one is.
+// The order of docs/spec/v1.md#order-for-answers: where two errors could be told, this one is.
 func TestAnswerChecksInOrder(t *testing.T) {
 	t.Parallel()
 	declinedWithValue := runs.QuestionAnswer{RequestID: "q", Declined: true, Value: api.JSON(`1`)}
@@ -93,7 +93,7 @@ func TestAnswersThatAreTaken(t *testing.T) {
 			h := newHouse(t)
 			h.wait("r", survey("q"))
 			reply := h.must(&runs.AnswerQuestion{RunID: "r", Resolution: given, Actor: runs.Actor{Name: "ann", Via: "inbox"}})
-			// Declining a plain question resumes the run (kheish.md 1.6).
+			// Declining a plain question resumes the run.
 			require.Equal(t, api.StatusRunning, reply.Run.Run.Status)
 			recorded := h.request("r", "q").Recorded()
 			require.Equal(t, given.Declined, *recorded.Declined)
@@ -111,7 +111,7 @@ func TestAnswersThatAreTaken(t *testing.T) {
 	}
 }
 
-// One value typed by a JSON Schema (kheish.md decision 14, decisions.md 31).
+// One value typed by a JSON Schema.
 func TestTypedQuestion(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -136,7 +136,7 @@ func TestTypedQuestion(t *testing.T) {
 	require.JSONEq(t, `{"a/b":12}`, resume.Questions[0].Resolution.Summary)
 }
 
-// kheish.md 1.6 and decisions.md 30 up to the answers.
+// The checks before the answers: docs/spec/v1.md#order-for-questions.
 func TestQuestionChecksInOrder(t *testing.T) {
 	t.Parallel()
 	wrong := func(id string) *runs.AnswerQuestion { return answer("r", id, "none") }
@@ -175,7 +175,7 @@ func TestQuestionChecksInOrder(t *testing.T) {
 	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, wrong("q")), "q", api.OutcomeAnswered, api.ViaAPI)
 }
 
-// decisions.md 30: where a session's answer goes.
+// Where a session's answer goes.
 func TestSessionAnswer(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -204,7 +204,7 @@ func TestSessionAnswer(t *testing.T) {
 	require.Contains(t, refusal.Detail, "run next")
 }
 
-// kheish.md 1.8.
+// The checks of a cancel: docs/spec/v1.md#order-for-cancel.
 func TestCancelQuestion(t *testing.T) {
 	t.Parallel()
 	cancel := func(id, why string) *runs.CancelQuestion {
@@ -229,7 +229,7 @@ func TestCancelQuestion(t *testing.T) {
 	require.Equal(t, api.StatusCancelled, reply.Run.Run.Status)
 	require.Equal(t, "user-question request q cancelled: not needed", reply.Run.Run.Error)
 	require.NotZero(t, h.run("next").ClaimableAtMs, "the next queued run may go")
-	// A cancel beats its siblings (decisions.md 10).
+	// A cancel beats its siblings.
 	for _, id := range []string{"q", "p", "a"} {
 		require.Equal(t, api.OutcomeCancelled, h.request("r", id).Outcome, id)
 		require.Equal(t, "ann", h.request("r", id).Recorded().ResolvedBy, id)

@@ -148,7 +148,7 @@ func TestCreateSession(t *testing.T) {
 	h := newHouse(t)
 	made := h.must(&runs.CreateSession{SessionID: "s", AgentID: "coder", ParentSessionID: "root", Metadata: api.JSON(`{"a":1}`)})
 	require.False(t, made.Existing)
-	// decisions.md 37: an absent agent or parent matches, other metadata is ignored.
+	// An absent agent or parent matches, other metadata is ignored.
 	for _, same := range []*runs.CreateSession{
 		{SessionID: "s"}, {SessionID: "s", AgentID: "coder"}, {SessionID: "s", ParentSessionID: "root", Metadata: api.JSON(`{"b":2}`)},
 	} {
@@ -171,7 +171,7 @@ func TestCreateSession(t *testing.T) {
 	require.Equal(t, "tester", h.states["new"].Session.AgentID, "a session made for a run has the run's agent")
 }
 
-// v1-work.md "Runs": claim and suspend save round trips and act in one decision.
+// Claim and suspend save round trips and act in one decision.
 func TestCreateRunAtOnce(t *testing.T) {
 	t.Parallel()
 	claim := func() *api.ClaimOptions { return &api.ClaimOptions{WorkerID: "w", LeaseMs: 5000} }

@@ -40,7 +40,7 @@ func call(input string, keys ...string) rules.Call {
 	}
 }
 
-// One rule, and why it does not apply: v1-work.md "Rules", decisions.md 17 and 18.
+// One rule, and why it does not apply.
 func TestWhetherARuleApplies(t *testing.T) {
 	t.Parallel()
 	ls := call(`{"command":"ls"}`)
@@ -115,7 +115,7 @@ func TestWhetherARuleApplies(t *testing.T) {
 	}
 }
 
-// Several rules: deny before ask before allow (decisions.md 16), and keys that several
+// Several rules: deny before ask before allow, and keys that several
 // rules cover together.
 func TestRulesTogether(t *testing.T) {
 	t.Parallel()

@@ -38,7 +38,7 @@ func TestAddRule(t *testing.T) {
 	require.Nil(t, h.states["s"])
 }
 
-// decisions.md 34 for rules: a chosen id is used once, and the same call again is fine.
+// A chosen id is used once, and the same call again is fine.
 func TestAddRuleAgain(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -49,7 +49,7 @@ func withKeys(id string, keys ...string) api.ApprovalRequest {
 	return request
 }
 
-// v1-work.md "Runs": when rules settle everything, the run does not wait and the lease
+// When rules settle everything, the run does not wait and the lease
 // goes on.
 func TestRulesSettleEverything(t *testing.T) {
 	t.Parallel()
@@ -375,7 +375,7 @@ func TestRulesThatDoNotHold(t *testing.T) {
 	require.Equal(t, api.StatusRunning, h.must(there).Run.Run.Status)
 }
 
-// Identical calls in one turn are requests of their own (gallery 6): each is settled.
+// Identical calls in one turn are requests of their own: each is settled.
 func TestIdenticalCallsAreSettledEach(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

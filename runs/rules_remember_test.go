@@ -18,7 +18,7 @@ func remembering(command *runs.ResolveApprovals, scope api.Remember) *runs.Resol
 	return command
 }
 
-// v1-work.md "Rules": the rule is written with the decision and told with it.
+// The rule is written with the decision and told with it.
 func TestRemember(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -52,7 +52,7 @@ func TestRemember(t *testing.T) {
 	require.True(t, h.request("r", "two").Open())
 }
 
-// Gallery 15: a remembered compound command is the exact call.
+// A remembered compound command is the exact call.
 func TestRememberedCompoundCommand(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

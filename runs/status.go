@@ -2,8 +2,8 @@ package runs
 
 import "github.com/holdpoint/holdpoint/api"
 
-// legalMoves is the one table of the state machine. The two moves between the
-// waiting statuses happen only when a run waits for both kinds: questions are
+// legalMoves are the moves of the state machine (docs/spec/v1.md#run-status). The two moves
+// between waiting statuses happen only when a run waits for both kinds, because questions are
 // shown first.
 var legalMoves = map[api.Status][]api.Status{
 	api.StatusQueued:                 {api.StatusRunning, api.StatusFailed, api.StatusCancelled},
@@ -12,9 +12,8 @@ var legalMoves = map[api.Status][]api.Status{
 	api.StatusWaitingForUserQuestion: {api.StatusRunning, api.StatusWaitingForApproval, api.StatusFailed, api.StatusInterrupted, api.StatusCancelled},
 }
 
-// CanMove reports whether a run of that kind may go from one status to the other.
-// Staying is not a move. A parent clarification waits for its one question and
-// completes with the answer; it never runs.
+// CanMove reports whether a run of that kind may move from one status to the other. To stay is
+// not a move. A parent clarification never runs: it waits, and completes with its answer.
 func CanMove(kind api.RunKind, from, to api.Status) bool {
 	if kind == api.KindParentClarification {
 		return from == api.StatusWaitingForUserQuestion && to == api.StatusCompleted

@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// design.md §2 "Legal moves", all pairs for each kind of run. The one that only a
+// The legal moves, all pairs for each kind of run. The one that only a
 // parent clarification makes is the only one that it makes.
 func TestLegalMoves(t *testing.T) {
 	t.Parallel()

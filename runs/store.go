@@ -2,219 +2,121 @@ package runs
 
 import (
 	"context"
+	"errors"
 
-	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// Door is where every change goes through.
+// Door is the one way to change rows.
 type Door interface {
-	// Do decides the command under its session's lock and returns after the commit.
-	// It returns the command's domain errors (see the command), an error that wraps
-	// ErrClosed when the store is shutting down, ErrUnavailable when the database
-	// refused, or the context's error. After the latter two the command may or may
-	// not have taken effect: a caller who wants to be sure repeats it with its key
-	// or its id.
+	// Do prepares and decides the command under its session's lock, and returns after the
+	// commit. It returns the errors of the command, an error that wraps ErrClosed or
+	// ErrUnavailable, or the context's error. After the latter two the command may have taken
+	// effect: repeat it with the same key or id to be sure.
 	Do(ctx context.Context, command Command) (Reply, error)
 }
 
-// Reader answers questions and changes nothing. Lists are ordered by bytes.
+// Reader reads and changes nothing. Each method may also return an error that wraps
+// ErrUnavailable or ErrClosed, and the context's error. Texts are sorted by their bytes. A list
+// of an unknown session is empty.
 type Reader interface {
-	// Run returns a run. Errors: run_not_found.
+	// Run returns a run with the requests of its view, without input and checkpoint. Errors:
+	// run_not_found.
 	Run(ctx context.Context, runID string) (*model.RunRecord, error)
-	// ClaimedRun returns a run with its input and checkpoint. Errors: run_not_found.
+	// ClaimedRun returns a run with its input and checkpoint, as a claim needs it. Errors:
+	// run_not_found.
 	ClaimedRun(ctx context.Context, runID string) (*model.RunRecord, error)
-	// Session returns a session. Errors: session_not_found.
+	// Session returns a session with what its view needs. Errors: session_not_found.
 	Session(ctx context.Context, sessionID string) (*model.SessionRecord, error)
-	// SettledAfter returns the requests of a run that were settled after a number,
-	// in the order of the decisions, with the run itself. Errors: run_not_found.
+	// SettledAfter returns the row of a run, and its requests with a settled number above
+	// after, in the order of the decisions. Errors: run_not_found.
 	SettledAfter(ctx context.Context, runID string, after int64) (*model.Run, []model.Request, error)
 
+	// The lists of sessions, runs, requests, effects and rules have the order and the limit
+	// that their queries name.
 	Sessions(ctx context.Context, q SessionQuery) ([]model.SessionSummary, error)
 	Runs(ctx context.Context, q RunQuery) ([]model.RunRecord, error)
-	// PendingRequests returns the open requests of a kind in the order of
-	// (session_id, run_id, request_id), each with its run's agent and kind.
+	// PendingRequests returns open requests, each with the agent and kind of its run.
 	PendingRequests(ctx context.Context, q RequestQuery) ([]model.PendingRequest, error)
-	// Count functions back the total_count of the list envelopes.
+	// The counts are those of all rows that a query selects, whatever its Limit and After.
 	CountRuns(ctx context.Context, q RunQuery) (int64, error)
 	CountSessions(ctx context.Context, q SessionQuery) (int64, error)
 	CountPendingRequests(ctx context.Context, q RequestQuery) (int64, error)
 	CountEffects(ctx context.Context, q EffectQuery) (int64, error)
 
-	// RequestByHandle returns a request, open or settled, by its handle. Errors:
+	// RequestByHandle returns a request by its handle, also a settled one. Errors:
 	// request_not_found.
 	RequestByHandle(ctx context.Context, handle string) (*model.PendingRequest, error)
-	// SessionHead returns a session's row. Errors: session_not_found.
+	// SessionHead returns only the row of a session. Errors: session_not_found.
 	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
 
-	// Rule returns a rule, revoked or not. Errors: rule_not_found.
+	// Rule returns a rule, also a revoked one. Errors: rule_not_found.
 	Rule(ctx context.Context, ruleID string) (*rules.Record, error)
-	// Rules returns rules, revoked ones too, in the order of (created_at_ms, rule_id).
+	// Rules returns rules, also revoked ones.
 	Rules(ctx context.Context, q RuleQuery) ([]rules.Record, error)
 	CountRules(ctx context.Context, q RuleQuery) (int64, error)
-	// RulesFor returns the rules of a session and those of all sessions that are not
-	// revoked, in the order of (created_at_ms, rule_id), at most limit, and the present
-	// moment by the engine's clock.
+	// RulesFor returns the rules of a session and of all sessions that are not revoked, in the
+	// order of (created_at_ms, rule_id), at most limit, and the engine's present moment.
+	// Expired ones are among them.
 	RulesFor(ctx context.Context, sessionID string, limit int) (rules []rules.Rule, nowMs int64, err error)
 
-	// SessionEvents returns the session's events after a sequence number, oldest
-	// first, and the newest number there is. Errors: session_not_found.
+	// SessionEvents returns the session's events with numbers above after, oldest first, at
+	// most limit. Errors: session_not_found.
 	SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]model.Event, error)
-	// RunEvents is the same for one run; the numbers are the session's. Errors:
+	// RunEvents returns the same of one run. The numbers are the session's. Errors:
 	// run_not_found.
 	RunEvents(ctx context.Context, runID string, after int64, limit int) ([]model.Event, error)
 
-	// Claimable returns runs that may be claimed now, in the order in which they
-	// became claimable, of the given agents (of all when empty).
+	// Claimable returns runs that may be claimed now, in the order in which they became
+	// claimable: those of the given agents, of all when there are none.
 	Claimable(ctx context.Context, agentIDs []string, limit int) ([]Claimable, error)
-	// Due returns runs with an open request whose deadline is past, earliest first.
+	// Due returns runs with an open request past its deadline, earliest deadline first. It may
+	// return fewer than limit when a run has several.
 	Due(ctx context.Context, limit int) ([]DueRun, error)
-	// DueEffects returns effects that may be tried now, those that are due the longest
-	// first, and of equals by session_id and effect_id. It costs in proportion to what
-	// is owed.
+	// DueEffects returns effects that may be attempted now, in the order of (due_at_ms,
+	// session_id, effect_id). Its cost depends on the pending effects only, not on those that
+	// are done.
 	DueEffects(ctx context.Context, limit int) ([]DueEffect, error)
-	// Effects returns effects in the order of (created_at_ms, effect_id).
+	// Effects returns effects of every state.
 	Effects(ctx context.Context, q EffectQuery) ([]model.Effect, error)
-	// NextDueAtMs returns the earliest deadline of all open requests, 0 when none
-	// has one, and the present moment by the engine's clock.
+	// NextDueAtMs returns the earliest deadline of all open requests, 0 when none has one, and
+	// the engine's present moment.
 	NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error)
 }
 
-// Keeper does what keeps a store in order and decides nothing.
+// Keeper maintains a store. It decides nothing.
 type Keeper interface {
-	// SweepIdempotency deletes up to limit records made before a moment and returns
-	// how many.
+	// SweepIdempotency deletes up to limit idempotency records that are older than a moment,
+	// and returns how many it deleted.
 	SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error)
-	// NowMs returns the present moment by the clock that decides.
+	// NowMs returns the present moment of the clock that decides: the database's on Postgres,
+	// the process's on SQLite.
 	NowMs(ctx context.Context) (int64, error)
-	// Ready returns nil when the database answers and its schema is the one that
-	// this program knows, else an error that says what is wrong.
+	// Ready returns nil when the database answers and has the schema of this program, else an
+	// error that says what is wrong.
 	Ready(ctx context.Context) error
-	// Close finishes what is in flight and closes the database. Do returns ErrClosed
-	// from then on.
+	// Close finishes what is in flight and closes the database. Do returns ErrClosed from then
+	// on.
 	Close() error
 }
 
-// Store is a whole engine.
+// Store is everything that an engine does.
 type Store interface {
 	Door
 	Reader
 	Keeper
-	// Notices returns the notices of this process's commits and, where the engine
-	// hears of them, of other replicas'.
+	// Subscribe calls the function with the notice of each commit of this process, and with
+	// notices of other replicas where the engine receives them. The function is called on the
+	// commit path and must not block. It may be called once more while unsubscribe runs.
 	Subscribe(func(Notice)) (unsubscribe func())
 }
 
-// Notice tells that something was committed. It is a hint: it may be lost, and
-// whoever acts on it reads the rows.
-type Notice struct {
-	// SessionID is empty when notices may have been lost: then everybody looks.
-	SessionID   string
-	LastEventID int64
-	// FirstEventID is the first event of the commit, 0 when it is not known.
-	FirstEventID int64
-	// Prompts says that one of the events is about a request: that it was raised, or
-	// settled, or has a part of its answer.
-	Prompts bool
-	// Events holds all events of the commit, in this process only: a notice of another
-	// replica's commit has none.
-	Events []*model.Event
-	// Claimable lists the runs that became claimable at once.
-	Claimable []Claimable
-	// Owed lists the effects that became due at once. It tells this process only:
-	// other replicas find what this one leaves undone.
-	Owed []DueEffect
-}
-
-// Claimable names a run that may be claimed.
-type Claimable struct {
-	RunID         string
-	SessionID     string
-	AgentID       string
-	ClaimableAtMs int64
-}
-
-// DueRun names a run with a request that is due.
-type DueRun struct {
-	RunID     string
-	SessionID string
-}
-
-// SessionQuery asks for sessions in the order of session_id.
-type SessionQuery struct {
-	Status  api.Status // empty for all
-	AgentID string     // empty for all
-	After   string     // session_id
-	Limit   int
-}
-
-// RunQuery asks for runs in the order of (submitted_at_ms, run_id).
-type RunQuery struct {
-	SessionID string
-	AgentID   string
-	Status    api.Status
-	Kind      api.RunKind
-	// PriorityActive puts the runs that are not over before the others, each part in
-	// the list's order.
-	PriorityActive bool
-	// Last returns the last Limit rows instead of the first, still in the list's
-	// order.
-	Last  bool
-	After *RunPosition
-	Limit int
-}
-
-// RunPosition is the keyset cursor of a list of runs.
-type RunPosition struct {
-	// Over is the first key when PriorityActive is set: false goes first.
-	Over          bool
-	SubmittedAtMs int64
-	RunID         string
-}
-
-// RequestQuery asks for open requests of one kind.
-type RequestQuery struct {
-	Kind      model.RequestKind
-	SessionID string // empty for all
-	After     *RequestPosition
-	Limit     int
-}
-
-// RequestPosition is the keyset cursor of a list of requests.
-type RequestPosition struct {
-	SessionID, RunID, RequestID string
-}
-
-// DueEffect names an effect that may be tried now.
-type DueEffect struct {
-	SessionID string
-	EffectID  string
-}
-
-// EffectQuery asks for effects in the order of (created_at_ms, effect_id).
-type EffectQuery struct {
-	State     api.EffectState // empty for all
-	SessionID string          // empty for all
-	After     *EffectPosition
-	Limit     int
-}
-
-// EffectPosition is the keyset cursor of a list of effects.
-type EffectPosition struct {
-	CreatedAtMs int64
-	EffectID    string
-}
-
-// RuleQuery asks for rules in the order of (created_at_ms, rule_id).
-type RuleQuery struct {
-	SessionID string // only those bound to it; empty for all
-	After     *RulePosition
-	Limit     int
-}
-
-// RulePosition is the keyset cursor of a list of rules.
-type RulePosition struct {
-	CreatedAtMs int64
-	RuleID      string
-}
+// Errors of a store that no call is at fault for.
+var (
+	// ErrClosed says that the store is shutting down and did nothing.
+	ErrClosed = errors.New("store is closed")
+	// ErrUnavailable says that the database refused or could not be reached. A command may or
+	// may not have taken effect.
+	ErrUnavailable = errors.New("database is unavailable")
+)

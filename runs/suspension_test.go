@@ -16,7 +16,7 @@ import (
 
 func ms(value int64) *int64 { return &value }
 
-// kheish.md 1.12 with decision 15.
+// What may be left out of a question: docs/spec/v1.md#question-request.
 func TestSuspensionDefaults(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -186,7 +186,7 @@ func TestSuspensionLimits(t *testing.T) {
 	require.Equal(t, []string{"/approvals"}, pointersOf(h.refused(api.CodeInvalidRequest, hold("r", 1, approval("one-more")))))
 }
 
-// decisions.md 34.
+// A request id is used once in a run.
 func TestRequestIDsAreUsedOnce(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -205,7 +205,7 @@ func TestRequestIDsAreUsedOnce(t *testing.T) {
 	h.wait("other", approval("a"))
 }
 
-// decisions.md 31 and 6: only schemas that can be used, that reach nowhere, and that
+// Only schemas that can be used, that reach nowhere, and that
 // cost no more than a moment.
 func TestSchemasThatAreRefused(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ func requireJSON(t *testing.T, want string, view any) {
 	require.JSONEq(t, want, string(text))
 }
 
-// kheish.md 1.2 and decision 13, decisions.md 25: what has no value is left out.
+// What has no value is left out.
 func TestRunView(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -109,7 +109,7 @@ func TestRunViewOfAFullRun(t *testing.T) {
 	require.Equal(t, "token-7", h.run("x").Request.ActorID, "who asked, when the body does not say")
 }
 
-// kheish.md 1.2: the first 160 characters, then an ellipsis.
+// The first 160 characters, then an ellipsis.
 func TestTextPreview(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ä", 160)
@@ -132,7 +132,7 @@ func TestTextPreview(t *testing.T) {
 	}
 }
 
-// kheish.md, decision 12.
+// The view of a session: docs/spec/v1.md#session-view.
 func TestSessionView(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -153,7 +153,7 @@ func TestSessionView(t *testing.T) {
 		"active_run":null,"queued_run_ids":[],`+empty+`,"last_event_id":"0","updated_at_ms":1000000}`, view())
 	h.create("r")
 	h.create("next")
-	require.Equal(t, api.SessionIdle, view().Status, "idle until a claim (decisions.md 27)")
+	require.Equal(t, api.SessionIdle, view().Status, "idle until a claim")
 	require.Equal(t, []string{"r", "next"}, view().QueuedRunIDs)
 	h.nowMs += 10
 	h.claim("r")
@@ -186,7 +186,7 @@ func TestPendingViews(t *testing.T) {
 	requireJSON(t, `{"id":"1","timestamp_ms":1000000,"run_id":"r","session_id":"s","agent_id":"default","event":{"type":"accepted"}}`, h.events["s"][0].Entry())
 }
 
-// kheish.md 1.6 "Value handed to the model on resume".
+// The answer as the worker hands it to its model: docs/spec/v1.md#answers-and-summary.
 func TestLabelledAnswers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

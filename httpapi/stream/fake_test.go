@@ -188,7 +188,7 @@ func (b *bench) window() (frames, size int, base int64) {
 	f := b.hub.feeds["s"]
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.window), f.size, f.base
+	return len(f.window.items), f.window.bytes, f.window.base
 }
 
 func isClosed(done <-chan struct{}) bool {

@@ -1,10 +1,8 @@
 package stream
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -31,24 +29,22 @@ type feed struct {
 	stopped  chan struct{}
 
 	mu sync.Mutex
-	// known is false until the feed has found the end of the log.
-	known bool
-	// window holds the events after base up to head, which is the newest that was read.
-	// Its elements are never written to again: followers hold parts of it.
-	window     []frame
-	size       int
-	base, head int64
-	// over says that the session has ended and head is its last event.
-	over bool
-	// changed is closed, and replaced, when any of the above has changed.
-	changed chan struct{}
+	// positioned is false until the feed has found the end of the log.
+	positioned bool
+	// window holds the newest events; its head is the id of the newest that was read.
+	window window[frame]
+	// ended says that the session has ended and the window's head is its last event.
+	ended bool
 }
 
 func newFeed(hub *Hub, sessionID string) *feed {
-	return &feed{hub: hub, sessionID: sessionID, watch: hub.watches.Session(sessionID), changed: make(chan struct{})}
+	return &feed{
+		hub: hub, sessionID: sessionID, watch: hub.watches.Session(sessionID),
+		window: newWindow[frame](windowFrames, windowBytes),
+	}
 }
 
-// start lets the feed read from now on. Whoever finds that there is no such session
+// start makes the feed read from now on. A stream of a session that does not exist
 // never starts one.
 func (f *feed) start() {
 	f.starting.Do(func() {
@@ -72,45 +68,45 @@ func (f *feed) run(ctx context.Context) {
 	defer close(f.stopped)
 	timer := time.NewTimer(f.hub.pollAfter())
 	defer timer.Stop()
-	for look := true; ; {
-		var over bool
-		err := f.hub.Aside(func() (err error) {
-			over, err = f.advance(ctx, look)
+	for checkSession := true; ; {
+		var ended bool
+		err := f.hub.OnOwnStack(func() (err error) {
+			ended, err = f.advance(ctx, checkSession)
 			return err
 		})
-		if over || ctx.Err() != nil {
+		if ended || ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			// The next look begins where this one stopped.
+			// The next read begins where this one stopped.
 			f.hub.logger.LogAttrs(ctx, slog.LevelWarn, "read events for streams",
 				slog.String("session_id", f.sessionID), slog.String("error", err.Error()))
 		}
 		timer.Reset(f.hub.pollAfter())
 		select {
 		case <-f.watch.C():
-			look = !f.isKnown()
+			checkSession = !f.isPositioned()
 		case <-timer.C:
-			look = true
+			checkSession = true
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (f *feed) isKnown() bool {
+func (f *feed) isPositioned() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.known
+	return f.positioned
 }
 
-// advance reads what is new, and reports whether nothing will ever be. After a hint
-// the events alone are read. The session is looked at besides when there were none,
-// or when a run has ended: that is how the end of a session shows, which is no event.
-func (f *feed) advance(ctx context.Context, look bool) (over bool, err error) {
-	if !look {
-		count, ended, err := f.read(ctx)
-		if err != nil || count > 0 && !ended {
+// advance reads what is new, and reports whether the session has ended. After a hint it
+// reads the events alone. It checks the session besides when there were none, or when a
+// run has ended: the end of a session is no event.
+func (f *feed) advance(ctx context.Context, checkSession bool) (ended bool, err error) {
+	if !checkSession {
+		count, runEnded, err := f.read(ctx)
+		if err != nil || count > 0 && !runEnded {
 			return false, err
 		}
 	}
@@ -118,7 +114,7 @@ func (f *feed) advance(ctx context.Context, look bool) (over bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if f.behind(session.LastEventID, look) {
+	if f.behind(session.LastEventID, checkSession) {
 		if _, _, err := f.read(ctx); err != nil {
 			return false, err
 		}
@@ -128,48 +124,50 @@ func (f *feed) advance(ctx context.Context, look bool) (over bool, err error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.over = true
-	f.tell()
+	f.ended = true
+	f.window.wake()
 	return true, nil
 }
 
 // behind reports whether there are events to read up to the newest. The first time,
-// the feed begins there. When it finds nothing new although nobody hinted at it, the
-// session is quiet and the window is let go.
-func (f *feed) behind(newest int64, unasked bool) bool {
+// the feed begins there. When a poll finds nothing new the session is quiet, and the
+// window is dropped.
+func (f *feed) behind(newest int64, polled bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case !f.known:
-		f.known, f.base, f.head = true, newest, newest
-		f.tell()
-	case newest > f.head:
+	case !f.positioned:
+		f.positioned, f.window.base, f.window.head = true, newest, newest
+		f.window.wake()
+	case newest > f.window.head:
 		return true
-	case unasked:
-		f.window, f.size, f.base = nil, 0, f.head
+	case polled:
+		f.window.drop()
 	}
 	return false
 }
 
 // read reads up to the end of the log. It returns how many events there were, and
 // whether one of them ended a run.
-func (f *feed) read(ctx context.Context) (count int, ended bool, err error) {
+func (f *feed) read(ctx context.Context) (count int, runEnded bool, err error) {
 	for {
 		events, err := f.hub.store.SessionEvents(ctx, f.sessionID, f.newest(), readEvents)
 		if err != nil {
-			return count, ended, err
+			return count, runEnded, err
 		}
 		frames := make([]frame, len(events))
 		for i := range events {
 			if frames[i], err = newFrame(&events[i]); err != nil {
-				return count, ended, err
+				return count, runEnded, err
 			}
-			ended = ended || frames[i].ends()
+			runEnded = runEnded || endsRun(&events[i])
 		}
 		count += len(events)
-		f.add(frames)
+		f.mu.Lock()
+		f.window.add(frames...)
+		f.mu.Unlock()
 		if len(events) < readEvents {
-			return count, ended, nil
+			return count, runEnded, nil
 		}
 	}
 }
@@ -177,69 +175,33 @@ func (f *feed) read(ctx context.Context) (count int, ended bool, err error) {
 func (f *feed) newest() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.head
+	return f.window.head
 }
 
-func (f *feed) add(frames []frame) {
-	if len(frames) == 0 {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.window = append(f.window, frames...)
-	for i := range frames {
-		f.size += frames[i].size()
-	}
-	f.head = frames[len(frames)-1].event.EventID
-	if len(f.window) > windowFrames || f.size > windowBytes {
-		f.trim()
-	}
-	f.tell()
-}
-
-// trim drops the older half, so that it is not called for each event. It copies what
-// stays, because the old array would keep what went.
-func (f *feed) trim() {
-	first, last := 0, len(f.window)-1
-	for first < last && (len(f.window)-first > windowFrames/2 || f.size > windowBytes/2) {
-		f.size -= f.window[first].size()
-		first++
-	}
-	f.base = f.window[first].event.EventID - 1
-	f.window = slices.Clone(f.window[first:])
-}
-
-// tell wakes all followers. The lock is held.
-func (f *feed) tell() {
-	close(f.changed)
-	f.changed = make(chan struct{})
-}
-
-// view is what a follower sees of a feed.
-type view struct {
+// feedView is what a follower sees of a feed.
+type feedView struct {
 	// frames are those after the follower's cursor.
 	frames []frame
 	// missing says that there are events after the cursor, up to base, that the feed no
 	// longer has.
 	missing bool
 	base    int64
-	// over says that frames are the last.
-	over bool
+	// ended says that frames are the last.
+	ended bool
 	// changed is closed when there is something else to see.
 	changed <-chan struct{}
 }
 
-func (f *feed) after(cursor int64) view {
+func (f *feed) after(cursor int64) feedView {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	seen := view{base: f.base, changed: f.changed}
+	seen := feedView{base: f.window.base, changed: f.window.changed}
 	switch {
-	case !f.known:
-	case cursor < f.base:
+	case !f.positioned:
+	case cursor < f.window.base:
 		seen.missing = true
 	default:
-		at, _ := slices.BinarySearchFunc(f.window, cursor+1, func(one frame, id int64) int { return cmp.Compare(one.event.EventID, id) })
-		seen.frames, seen.over = f.window[at:], f.over
+		seen.frames, seen.ended = f.window.after(cursor), f.ended
 	}
 	return seen
 }

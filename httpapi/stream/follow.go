@@ -24,109 +24,84 @@ type From struct {
 const slowBatch = 32
 
 // Follow writes every event after the cursor, in order and each once, until the run
-// or session is over, ctx ends, the hub is done, or the reader takes no more. A read
-// that fails is logged and ends the stream too: the reader knows where to go on.
+// or session is over, ctx ends, the hub is done, or the reader accepts no more. A read
+// that fails is logged and ends the stream too: the reader continues from the last event
+// that it has.
 func (s *Subscription) Follow(ctx context.Context, out Out, from From) {
-	s.serve(ctx, &framed{out}, &from)
+	s.serve(ctx, &frameWriter{out}, from)
 }
 
 // Deliver is Follow for a face with frames of its own: it hands over the events
 // themselves.
 func (s *Subscription) Deliver(ctx context.Context, from From, sink Sink) {
-	s.serve(ctx, &handed{sink: sink}, &from)
+	s.serve(ctx, &sinkWriter{sink: sink}, from)
 }
 
-func (s *Subscription) serve(ctx context.Context, to recipient, from *From) {
-	if err := s.follow(ctx, to, from); err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
+func (s *Subscription) serve(ctx context.Context, to recipient, from From) {
+	follower := &sessionFollower{Subscription: s, recipient: to, from: from}
+	if err := follower.follow(ctx); err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
 		s.hub.logger.LogAttrs(ctx, slog.LevelError, "stream",
 			slog.String("session_id", s.feed.sessionID), slog.String("run_id", from.RunID), slog.String("error", err.Error()))
 	}
 }
 
-// follow keeps its frame and those above it small: a follower that waits has them on
-// its stack, and stacks come in powers of two.
-func (s *Subscription) follow(ctx context.Context, to recipient, from *From) error {
-	if from.Closed {
-		return s.replay(ctx, to, from)
-	}
-	s.feed.start()
-	silence := s.hub.silence.after()
-	for {
-		changed, wrote, over, err := s.pass(ctx, to, from)
-		if over || err != nil {
-			return err
-		}
-		if wrote {
-			silence = s.hub.silence.after()
-		}
-		if changed == nil {
-			if s.hub.isDone(ctx) {
-				return nil
-			}
-			continue
-		}
-		select {
-		case <-changed:
-		case <-silence:
-			if err := to.silence(); err != nil {
-				return err
-			}
-			silence = s.hub.silence.after()
-		case <-s.hub.done:
-			return nil
-		case <-ctx.Done():
-			return nil
-		}
-	}
+// sessionFollower writes the stream of a session or a run.
+type sessionFollower struct {
+	*Subscription
+	recipient
+	from From
 }
 
-// pass writes what a follower sees, or the next part of what it no longer sees. The
-// channel tells when there is something else to see; it is nil when there is already.
-func (s *Subscription) pass(ctx context.Context, to recipient, from *From) (changed <-chan struct{}, wrote, over bool, err error) {
-	seen := s.feed.after(from.Cursor)
-	if seen.missing {
-		wrote, over, err = s.catchUp(ctx, to, from, seen.base)
-		return nil, wrote, over, err
+func (f *sessionFollower) follow(ctx context.Context) error {
+	if !f.from.Closed {
+		f.feed.start()
+		return f.hub.follow(ctx, f)
 	}
-	for i := range seen.frames {
-		one := &seen.frames[i]
-		from.Cursor = one.event.EventID
-		if from.RunID != "" && from.RunID != one.event.RunID {
-			continue
-		}
-		wrote = true
-		if err := to.take(one.event, one.text); err != nil {
-			return nil, wrote, false, err
-		}
-		if over = from.RunID != "" && one.ends(); over {
-			break
-		}
-	}
-	if wrote {
-		err = to.flush()
-	}
-	return seen.changed, wrote, over || seen.over, err
-}
-
-// replay writes a log that does not grow any more.
-func (s *Subscription) replay(ctx context.Context, to recipient, from *From) error {
-	for from.Cursor < from.End && !s.hub.isDone(ctx) {
-		if _, _, err := s.catchUp(ctx, to, from, from.End); err != nil {
+	// This log does not grow any more.
+	for f.from.Cursor < f.from.End && !f.hub.isDone(ctx) {
+		if _, _, err := f.catchUp(ctx, f.from.End); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// catchUp reads the next events after the cursor from the store. The log is known to
-// reach to an event at least: when there are no more before it, the cursor is there.
-func (s *Subscription) catchUp(ctx context.Context, to recipient, from *From, end int64) (wrote, over bool, err error) {
+// pass implements follower.
+func (f *sessionFollower) pass(ctx context.Context) (changed <-chan struct{}, wrote, ended bool, err error) {
+	seen := f.feed.after(f.from.Cursor)
+	if seen.missing {
+		wrote, ended, err = f.catchUp(ctx, seen.base)
+		return nil, wrote, ended, err
+	}
+	for i := range seen.frames {
+		one := &seen.frames[i]
+		f.from.Cursor = one.event.EventID
+		if f.from.RunID != "" && f.from.RunID != one.event.RunID {
+			continue
+		}
+		wrote = true
+		if err := f.event(one.event, one.text); err != nil {
+			return nil, wrote, false, err
+		}
+		if ended = f.endsAt(one.event); ended {
+			break
+		}
+	}
+	if wrote {
+		err = f.flush()
+	}
+	return seen.changed, wrote, ended || seen.ended, err
+}
+
+// catchUp writes the next events after the cursor from the store. The log is known to
+// reach to end at least: when there are no more before it, the cursor is there.
+func (f *sessionFollower) catchUp(ctx context.Context, end int64) (wrote, ended bool, err error) {
 	var events []model.Event
-	err = s.hub.Aside(func() (err error) {
-		if from.RunID == "" {
-			events, err = s.hub.store.SessionEvents(ctx, s.feed.sessionID, from.Cursor, slowBatch)
+	err = f.hub.OnOwnStack(func() (err error) {
+		if f.from.RunID == "" {
+			events, err = f.hub.store.SessionEvents(ctx, f.feed.sessionID, f.from.Cursor, slowBatch)
 		} else {
-			events, err = s.hub.store.RunEvents(ctx, from.RunID, from.Cursor, slowBatch)
+			events, err = f.hub.store.RunEvents(ctx, f.from.RunID, f.from.Cursor, slowBatch)
 		}
 		return err
 	})
@@ -135,28 +110,24 @@ func (s *Subscription) catchUp(ctx context.Context, to recipient, from *From, en
 	}
 	for i := range events {
 		one := &events[i]
-		if err := to.take(one, nil); err != nil {
+		if err := f.event(one, nil); err != nil {
 			return wrote, false, err
 		}
-		wrote, from.Cursor = true, one.EventID
-		if over = from.RunID != "" && endsRun(one); over {
+		wrote, f.from.Cursor = true, one.EventID
+		if ended = f.endsAt(one); ended {
 			break
 		}
 	}
 	if len(events) < slowBatch {
-		from.Cursor = max(from.Cursor, end)
+		f.from.Cursor = max(f.from.Cursor, end)
 	}
 	if wrote {
-		err = to.flush()
+		err = f.flush()
 	}
-	return wrote, over, err
+	return wrote, ended, err
 }
 
-func (h *Hub) isDone(ctx context.Context) bool {
-	select {
-	case <-h.done:
-		return true
-	default:
-		return ctx.Err() != nil
-	}
+// endsAt reports whether the stream of a run ends with an event.
+func (f *sessionFollower) endsAt(event *model.Event) bool {
+	return f.from.RunID != "" && endsRun(event)
 }

@@ -36,13 +36,14 @@ type frame struct {
 	text  []byte
 }
 
-// size is what the frame holds in memory, near enough.
-func (f *frame) size() int { return len(f.text) + len(f.event.Body) }
+// position implements item.
+func (f frame) position() int64 { return f.event.EventID }
 
-func (f *frame) ends() bool { return endsRun(f.event) }
+// weight implements item.
+func (f frame) weight() (events, bytes int) { return 1, len(f.text) + len(f.event.Body) }
 
-// endsRun says that the run has no event after this one: it has the name of the
-// status that the run ends in.
+// endsRun reports whether the run has no event after this one. Such an event has the
+// name of the status that the run ends in.
 func endsRun(event *model.Event) bool { return model.Terminal(api.Status(event.Type)) }
 
 func newFrame(event *model.Event) (frame, error) {

@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,14 +14,14 @@ const (
 	// behind.
 	inboxEvents = 8192
 	inboxBytes  = 8 << 20
-	// inboxQuiet is after how many looks without an event what is kept is let go.
-	inboxQuiet = 10
+	// quietPolls is after how many polls without an event the window is dropped.
+	quietPolls = 10
 	// inboxPause is how long the inbox lets notices and followers gather after it read
 	// something. At rest it reads at once.
 	inboxPause = time.Millisecond
-	// lookAgain is after how long a difference that no notice has told of is taken for a
-	// notice that was lost, and not for one that is under way.
-	lookAgain = 100 * time.Millisecond
+	// confirmAfter is after how long a difference without a notice is taken for a notice
+	// that was lost, and not for one that is in flight.
+	confirmAfter = 100 * time.Millisecond
 	// gapPause is the least time between two gaps that all followers have.
 	gapPause = 250 * time.Millisecond
 )
@@ -34,43 +33,39 @@ type inbox struct {
 	// users is how many subscriptions there are; the hub's lock guards it.
 	users int
 
-	notices     *intake
+	notices     *noticeQueue
 	unsubscribe func()
 	cancel      context.CancelFunc
 	stopped     chan struct{}
 
-	// log and told belong to the goroutine that reads.
-	log  *inboxLog
-	told told
-	// owed says that followers must be told of a gap; gapped fires when they may, and is
-	// nil when they may now.
-	owed   bool
-	gapped <-chan time.Time
-	// quiet counts the looks since there was an event. doubted says that the last one is
-	// to be confirmed.
-	quiet   int
-	doubted bool
+	// log and shown belong to the goroutine that reads.
+	log   *inboxLog
+	shown shownState
+	// gapDue says that all followers must have a gap; gapAllowed fires when they may have
+	// one, and is nil when they may now.
+	gapDue     bool
+	gapAllowed <-chan time.Time
+	// quiet counts the polls since there was an event. unconfirmed says that the last one
+	// found a difference that may be in flight.
+	quiet       int
+	unconfirmed bool
 
 	mu sync.Mutex
-	// window holds the newest batches; the number of its last one is head, and that of
-	// its first one base+1. Its elements are never written to again.
-	window      []*batch
-	count, size int
-	base, head  int64
-	// gapAt is the number at which all followers had a gap.
+	// window holds the newest batches, numbered from 1.
+	window window[*batch]
+	// gapAt is the number of the last gap that all followers had. It is numbered as
+	// batches are.
 	gapAt int64
-	// asked is what followers wait for, nil when none waits.
-	asked *snapshotCall
-	// changed is closed, and replaced, when there is another batch or a gap.
-	changed chan struct{}
+	// requested is the snapshot that followers wait for, nil when none waits.
+	requested *snapshotCall
 }
 
-// startInbox hears of commits from the moment it returns.
+// startInbox subscribes to notices before it returns.
 func startInbox(hub *Hub) *inbox {
 	ctx, cancel := context.WithCancel(context.Background())
 	in := &inbox{
-		hub: hub, notices: newIntake(), cancel: cancel, stopped: make(chan struct{}),
-		log: newInboxLog(hub.store), changed: make(chan struct{}),
+		hub: hub, notices: newNoticeQueue(), cancel: cancel, stopped: make(chan struct{}),
+		log: newInboxLog(hub.store), window: newWindow[*batch](inboxEvents, inboxBytes),
 	}
 	in.unsubscribe = hub.store.Subscribe(in.notices.add)
 	go in.run(ctx)
@@ -85,10 +80,10 @@ func (in *inbox) stop() {
 
 func (in *inbox) run(ctx context.Context) {
 	defer close(in.stopped)
-	look := time.NewTimer(in.hub.pollInterval)
-	defer look.Stop()
+	poll := time.NewTimer(in.hub.pollInterval)
+	defer poll.Stop()
 	for {
-		pause, err := in.turn(ctx)
+		pause, err := in.process(ctx)
 		if err != nil && ctx.Err() == nil {
 			in.report(ctx, err)
 			pause = in.hub.pollInterval
@@ -104,11 +99,11 @@ func (in *inbox) run(ctx context.Context) {
 			continue
 		}
 		select {
-		case <-in.notices.wake:
-		case <-in.gapped:
-			in.gapped = nil
-		case <-look.C:
-			look.Reset(in.look(ctx))
+		case <-in.notices.ready:
+		case <-in.gapAllowed:
+			in.gapAllowed = nil
+		case <-poll.C:
+			poll.Reset(in.poll(ctx))
 		case <-ctx.Done():
 			return
 		}
@@ -119,131 +114,128 @@ func (in *inbox) report(ctx context.Context, err error) {
 	in.hub.logger.LogAttrs(ctx, slog.LevelWarn, "read the inbox for streams", slog.String("error", err.Error()))
 }
 
-// turn tells what there are notices of, and then takes the snapshot that is asked
-// for: whatever was read before it has been told before it. It returns how long the
-// next turn must wait.
-func (in *inbox) turn(ctx context.Context) (pause time.Duration, err error) {
-	notices, lost := in.notices.take()
-	if in.owed = in.owed || lost; in.owed {
-		// What the notices were of is in the snapshot that comes after the gap.
+// process publishes the events of the notices, and then reads the snapshot that was
+// requested: what was read before a snapshot is published before it. It returns how long
+// to pause.
+func (in *inbox) process(ctx context.Context) (pause time.Duration, err error) {
+	notices, lost := in.notices.drain()
+	if in.gapDue = in.gapDue || lost; in.gapDue {
+		// The snapshot after the gap has what the notices were about.
 		in.gapAll()
 	} else if len(notices) > 0 {
 		events, err := in.log.read(ctx, notices)
 		if err != nil {
-			in.owed = true
+			in.gapDue = true
 			return 0, err
 		}
-		in.tell(events)
+		in.publish(events)
 		pause = inboxPause
 	}
-	call := in.askedFor()
+	call := in.requestedSnapshot()
 	if call == nil {
 		return pause, nil
 	}
 	snapshot, err := readOpen(ctx, in.hub.store)
 	if err == nil {
-		in.told.begin(snapshot)
+		in.shown.snapshot(snapshot)
 	}
 	in.answer(call, snapshot, err)
 	return inboxPause, err
 }
 
-// gapAll tells all followers that they may have missed something, unless that was
-// only just said: then it is said again when gapped fires.
+// gapAll sends all followers a gap, unless they had one just now: then it is due when
+// gapAllowed fires.
 func (in *inbox) gapAll() {
-	if in.gapped != nil {
+	if in.gapAllowed != nil {
 		return
 	}
-	in.owed, in.gapped = false, time.After(gapPause)
-	in.told.forget()
+	in.gapDue, in.gapAllowed = false, time.After(gapPause)
+	in.shown = shownState{}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.head++
-	in.gapAt = in.head
-	in.letGo()
-	in.wakeAll()
+	in.window.head++
+	in.gapAt = in.window.head
+	in.window.drop()
+	in.window.wake()
 }
 
-// look finds what no notice told of, and returns when to look again.
-func (in *inbox) look(ctx context.Context) (again time.Duration) {
-	if in.quiet++; in.quiet == inboxQuiet {
+// poll finds what no notice was about, and returns when to poll again.
+func (in *inbox) poll(ctx context.Context) (again time.Duration) {
+	if in.quiet++; in.quiet == quietPolls {
 		in.mu.Lock()
-		in.letGo()
+		in.window.drop()
 		in.mu.Unlock()
 	}
-	found, err := in.told.check(ctx, in.hub.store)
+	found, err := in.shown.check(ctx, in.hub.store)
 	if err != nil && ctx.Err() == nil {
 		in.report(ctx, err)
 	}
-	// Among many changes some are always under way: it looks again once.
-	if in.doubted = found.doubt && !in.doubted; in.doubted {
-		return min(lookAgain, in.hub.pollInterval)
+	// Among many changes some are always in flight, so it confirms once.
+	if in.unconfirmed = found.unconfirmed && !in.unconfirmed; in.unconfirmed {
+		return min(confirmAfter, in.hub.pollInterval)
 	}
-	in.owed = in.owed || found.missed
-	return max(in.hub.pollInterval, found.cost)
+	in.gapDue = in.gapDue || found.missed
+	return max(in.hub.pollInterval, found.pause)
 }
 
-// tell adds events to what followers see.
-func (in *inbox) tell(events []*model.Event) {
+// publish adds events to what followers see.
+func (in *inbox) publish(events []*model.Event) {
 	if len(events) == 0 {
 		return
 	}
 	in.quiet = 0
 	for _, event := range events {
-		in.told.fold(event)
+		in.shown.event(event)
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	one := newBatch(events)
-	in.window = append(in.window, one)
-	in.count, in.size, in.head = in.count+len(one.events), in.size+one.size, in.head+1
-	if in.count > inboxEvents || in.size > inboxBytes {
-		in.trim()
-	}
-	in.wakeAll()
+	in.window.add(newBatch(in.window.head+1, events))
 }
 
-// trim drops the older half, so that it is not called for each batch. It copies what
-// stays, because the old array would keep what went.
-func (in *inbox) trim() {
-	first, last := 0, len(in.window)-1
-	for first < last && (in.count > inboxEvents/2 || in.size > inboxBytes/2) {
-		in.count, in.size = in.count-len(in.window[first].events), in.size-in.window[first].size
-		first++
-	}
-	in.base += int64(first)
-	in.window = slices.Clone(in.window[first:])
-}
-
-// letGo drops the whole window. The lock is held.
-func (in *inbox) letGo() {
-	in.window, in.count, in.size, in.base = nil, 0, 0, in.head
-}
-
-// wakeAll wakes all followers. The lock is held.
-func (in *inbox) wakeAll() {
-	close(in.changed)
-	in.changed = make(chan struct{})
-}
-
-// inboxSight is what a follower sees of the inbox.
-type inboxSight struct {
+// inboxView is what a follower sees of the inbox.
+type inboxView struct {
 	batches []*batch
 	head    int64
-	// gap is why there are batches after the follower's place that are gone; empty when
-	// there are none.
+	// gap is why the batches after the follower's cursor are gone; empty when they are not.
 	gap     string
 	changed <-chan struct{}
 }
 
-func (in *inbox) after(cursor int64) inboxSight {
+func (in *inbox) after(cursor int64) inboxView {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch {
 	case cursor < in.gapAt:
-		return inboxSight{gap: GapMissed}
-	case cursor < in.base:
-		return inboxSight{gap: GapSlow}
+		return inboxView{gap: GapMissed}
+	case cursor < in.window.base:
+		return inboxView{gap: GapSlow}
 	}
-	return inboxSight{batches: in.window[cursor-in.base:], head: in.head, changed: in.changed}
+	return inboxView{batches: in.window.after(cursor), head: in.window.head, changed: in.window.changed}
+}
+
+// requestSnapshot returns the snapshot that is read next.
+func (in *inbox) requestSnapshot() *snapshotCall {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.requested == nil {
+		in.requested = &snapshotCall{done: make(chan struct{})}
+		in.notices.signal()
+	}
+	return in.requested
+}
+
+// requestedSnapshot returns the snapshot that followers wait for, if any. Later ones may
+// join until it is answered: what is committed after it was read is published after it.
+func (in *inbox) requestedSnapshot() *snapshotCall {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.requested
+}
+
+func (in *inbox) answer(call *snapshotCall, snapshot *InboxSnapshot, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	call.snapshot, call.at, call.err = snapshot, in.window.head, err
+	in.requested = nil
+	close(call.done)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// maxTold bounds what is remembered of what followers were told.
-const maxTold = 4 * snapshotRequests
+// maxShown bounds how many requests a shownState remembers.
+const maxShown = 4 * snapshotRequests
 
 var seed = maphash.MakeSeed()
 
@@ -22,42 +22,42 @@ func requestKey(sessionID, runID, requestID string) uint64 {
 	return maphash.Comparable(seed, [3]string{sessionID, runID, requestID})
 }
 
-// told is what is open as far as followers were told: a snapshot with all events after
-// it. It finds out whether notices were lost, by comparing that with what is open
-// now. When there is more open than a snapshot shows, only a change without any event
-// is found. Hashes are held, at most 4,000, and no request.
-type told struct {
-	state toldState
-	open  map[uint64]struct{} // of toldAll
-	// doubts are the differences that the last look found: whether the request was open
-	// and not told, or told and not open. One is real when the next look finds the same.
-	doubts map[uint64]bool
-	// sum and eventless are of toldPart: a sum of all that the last look saw, and
+// shownState is what is open as far as followers were shown: a snapshot with all events
+// after it. It detects that notices were lost, by comparing that with what is open now.
+// When more is open than a snapshot shows, it detects only a change without any event. It
+// holds hashes, at most 4,000, and no request.
+type shownState struct {
+	extent shownExtent
+	open   map[uint64]struct{} // of shownAll
+	// differences are those that the last check found: true for a request that is open and
+	// was not shown, false for one that was shown and is not open. One is real when the
+	// next check finds it again.
+	differences map[uint64]bool
+	// sum and eventless are of shownPart: a sum of all that the last check saw, and
 	// whether there was no event since.
 	sum       uint64
 	eventless bool
 }
 
-type toldState int
+// shownExtent is how much of what is open followers were shown.
+type shownExtent int
 
 const (
-	toldNothing toldState = iota
-	toldPart
-	toldAll
+	shownNothing shownExtent = iota
+	shownPart
+	shownAll
 )
 
-func (t *told) forget() { *t = told{} }
-
-// begin takes the first snapshot after a gap. Later ones are for those who join, and
-// say nothing of what the others know.
-func (t *told) begin(snapshot *InboxSnapshot) {
+// snapshot notes the first snapshot after a gap. Later ones are for followers that join,
+// and say nothing of what the others were shown.
+func (t *shownState) snapshot(snapshot *InboxSnapshot) {
 	switch {
 	case snapshot.More:
-		if t.state != toldPart {
-			*t = told{state: toldPart}
+		if t.extent != shownPart {
+			*t = shownState{extent: shownPart}
 		}
-	case t.state == toldNothing:
-		*t = told{state: toldAll, open: map[uint64]struct{}{}}
+	case t.extent == shownNothing:
+		*t = shownState{extent: shownAll, open: map[uint64]struct{}{}}
 		for i := range snapshot.Pending {
 			one := &snapshot.Pending[i].Request
 			t.open[requestKey(one.SessionID, one.RunID, one.RequestID)] = struct{}{}
@@ -65,25 +65,26 @@ func (t *told) begin(snapshot *InboxSnapshot) {
 	}
 }
 
-// toldEvent is what the events about requests have in common.
-type toldEvent struct {
-	RequestIDs  []string       `json:"request_ids"`
-	Resolutions []toldDecision `json:"resolutions"`
-	Resolution  toldDecision   `json:"resolution"`
+// requestEvent is what the events about requests have in common.
+type requestEvent struct {
+	RequestIDs  []string         `json:"request_ids"`
+	Resolutions []settledRequest `json:"resolutions"`
+	Resolution  settledRequest   `json:"resolution"`
 }
 
-type toldDecision struct {
+type settledRequest struct {
 	RequestID string `json:"request_id"`
 }
 
-func (t *told) fold(event *model.Event) {
+// event notes an event that was published.
+func (t *shownState) event(event *model.Event) {
 	t.eventless = false
-	if t.state != toldAll || event.Type == api.EventUserQuestionAnswered {
+	if t.extent != shownAll || event.Type == api.EventUserQuestionAnswered {
 		return
 	}
-	var body toldEvent
+	var body requestEvent
 	if err := json.Unmarshal(event.Body, &body, encoding); err != nil {
-		return // the next look finds the difference
+		return // the next check finds the difference
 	}
 	for _, requestID := range body.RequestIDs {
 		t.open[requestKey(event.SessionID, event.RunID, requestID)] = struct{}{}
@@ -91,27 +92,27 @@ func (t *told) fold(event *model.Event) {
 	for _, one := range append(body.Resolutions, body.Resolution) {
 		delete(t.open, requestKey(event.SessionID, event.RunID, one.RequestID))
 	}
-	if len(t.open) > maxTold {
-		*t = told{state: toldPart}
+	if len(t.open) > maxShown {
+		*t = shownState{extent: shownPart}
 	}
 }
 
-// looked is what a look found.
-type looked struct {
-	// missed says that followers were not told everything.
+// checked is what a check found.
+type checked struct {
+	// missed says that followers were not shown everything.
 	missed bool
-	// doubt says that it is not sure yet.
-	doubt bool
-	// cost is how long to wait before the next look, for what this one read.
-	cost time.Duration
+	// unconfirmed says that there are differences, which may be in flight.
+	unconfirmed bool
+	// pause is the least time before the next check, by what this one read.
+	pause time.Duration
 }
 
-// check compares what was told with what is open.
-func (t *told) check(ctx context.Context, store Store) (looked, error) {
-	if t.state == toldNothing {
-		return looked{}, nil
+// check compares what was shown with what is open.
+func (t *shownState) check(ctx context.Context, store Store) (checked, error) {
+	if t.extent == shownNothing {
+		return checked{}, nil
 	}
-	open, more, found := map[uint64]struct{}{}, false, looked{}
+	open, more, found := map[uint64]struct{}{}, false, checked{}
 	var sum uint64
 	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
 		there, err := eachOpen(ctx, store, kind, func(one *model.PendingRequest) {
@@ -119,7 +120,7 @@ func (t *told) check(ctx context.Context, store Store) (looked, error) {
 			open[key] = struct{}{}
 			sum ^= key
 			// A request a millisecond: less than a hundredth of the time goes into it.
-			found.cost += time.Millisecond + time.Duration(len(one.Request.Body))*time.Microsecond/4
+			found.pause += time.Millisecond + time.Duration(len(one.Request.Body))*time.Microsecond/4
 		})
 		if err != nil {
 			return found, err
@@ -127,39 +128,39 @@ func (t *told) check(ctx context.Context, store Store) (looked, error) {
 		more = more || there
 	}
 	switch {
-	case more && t.state == toldAll:
-		*t = told{state: toldPart, sum: sum}
+	case more && t.extent == shownAll:
+		*t = shownState{extent: shownPart, sum: sum}
 	case more:
 		found.missed = t.eventless && sum != t.sum
 		t.sum, t.eventless = sum, true
-	case t.state == toldPart:
+	case t.extent == shownPart:
 		// All that is open can be shown again.
 		found.missed = true
 	default:
-		found.missed, found.doubt = t.compare(open)
+		found.missed, found.unconfirmed = t.compare(open)
 	}
 	return found, nil
 }
 
-// compare keeps the differences that it finds.
-func (t *told) compare(open map[uint64]struct{}) (missed, doubt bool) {
-	doubts := map[uint64]bool{}
+// compare remembers the differences that it finds for the next one.
+func (t *shownState) compare(open map[uint64]struct{}) (missed, unconfirmed bool) {
+	differences := map[uint64]bool{}
 	for key := range open {
 		if _, known := t.open[key]; !known {
-			doubts[key] = true
+			differences[key] = true
 		}
 	}
 	for key := range t.open {
 		if _, there := open[key]; !there {
-			doubts[key] = false
+			differences[key] = false
 		}
 	}
-	before := t.doubts
-	t.doubts = doubts
-	for key, untold := range doubts {
-		if was, again := before[key]; again && was == untold {
+	before := t.differences
+	t.differences = differences
+	for key, unshown := range differences {
+		if was, again := before[key]; again && was == unshown {
 			return true, false
 		}
 	}
-	return false, len(doubts) > 0
+	return false, len(differences) > 0
 }

@@ -190,7 +190,7 @@ func (r *inboxReader) Events(events []*model.Event) error {
 	return r.hear(func() {
 		for _, event := range events {
 			r.heard = append(r.heard, fmt.Sprintf("%s:%d", event.SessionID, event.EventID))
-			var body toldEvent
+			var body requestEvent
 			if err := json.Unmarshal(event.Body, &body); err != nil {
 				panic(err)
 			}
@@ -204,7 +204,7 @@ func (r *inboxReader) Events(events []*model.Event) error {
 	})
 }
 
-func (r *inboxReader) Silence() error {
+func (r *inboxReader) KeepAlive() error {
 	return r.hear(func() { r.heard = append(r.heard, "-") })
 }
 
@@ -258,5 +258,5 @@ func (b *inboxBench) kept() int {
 	in := b.hub.inbox
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.count
+	return in.window.events
 }

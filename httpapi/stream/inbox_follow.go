@@ -11,37 +11,37 @@ import (
 
 // The reasons of gaps in the inbox.
 const (
-	// GapMissed says that something may have happened that this process did not hear of.
+	// GapMissed says that this process may not have heard of everything.
 	GapMissed = "missed"
 	// GapSlow says that the reader was too far behind.
 	GapSlow = "slow"
 )
 
-// InboxSink takes what the inbox's stream is made of. An error says that the reader
-// takes no more, and ends the stream; no method may block for ever. What is made of
-// the arguments must be flushed before a method returns; they are shared, and nobody
-// may change them.
+// InboxSink receives what the inbox's stream is made of. An error says that the reader
+// accepts no more, and ends the stream; no method may block for ever. What is made of the
+// arguments must be flushed before a method returns; they are shared, and nobody may
+// change them.
 type InboxSink interface {
 	// Snapshot is called first, and again after each Gap.
 	Snapshot(snapshot *InboxSnapshot) error
-	// Gap says why what follows does not join on to what came before: see GapMissed and
+	// Gap says why what follows does not join on to what came before: GapMissed or
 	// GapSlow. A snapshot is next.
 	Gap(reason string) error
-	// Events takes events about requests (see runs.EventType.AboutRequest), at least
-	// one, in order within a session. Some may have been told before, by the snapshot or
-	// as events: then all that came after them in their session are told again as well,
-	// in the same call, so that whoever has applied a call's events in order is never
-	// left with a request that is settled.
+	// Events receives events about requests (see model.AboutRequest), at least one, in
+	// order within a session. Some may have been shown before, by the snapshot or as
+	// events: then all that came after them in their session come again as well, in the
+	// same call, so that whoever has applied a call's events in order is never left with
+	// a request that is settled.
 	Events(events []*model.Event) error
-	// Silence is called when nothing was sent for the time of [Options].KeepAlive.
-	Silence() error
+	// KeepAlive is called when nothing was sent for the time of [Options].KeepAlive.
+	KeepAlive() error
 }
 
 // InboxSubscription is one caller's place at the inbox.
 type InboxSubscription struct {
 	hub   *Hub
 	inbox *inbox
-	// first is what Open has waited for.
+	// first is the snapshot that Open has waited for.
 	first *snapshotCall
 }
 
@@ -81,11 +81,11 @@ func (h *Hub) leaveInbox(in *inbox) (last bool) {
 	return true
 }
 
-// Open waits until the first snapshot has been read, for those who want to know before
-// they answer. It is called once, before Deliver or Follow, or not at all. Errors: that
-// of ctx; [runs.ErrClosed]; those of the store.
+// Open waits until the first snapshot has been read, for callers that answer with its
+// error. It is called once, before Deliver or Follow, or not at all. Errors: that of ctx;
+// [runs.ErrClosed]; those of the store.
 func (s *InboxSubscription) Open(ctx context.Context) error {
-	s.first = s.inbox.ask()
+	s.first = s.inbox.requestSnapshot()
 	select {
 	case <-s.first.done:
 		return s.first.err
@@ -96,94 +96,63 @@ func (s *InboxSubscription) Open(ctx context.Context) error {
 	}
 }
 
-// Deliver hands over a snapshot of what is open and then what happens, until ctx
-// ends, the hub is done, or the sink takes no more. While the database is away there
-// is silence.
+// Deliver hands over a snapshot of what is open and then what happens, until ctx ends,
+// the hub is done, or the sink accepts no more. While the database is away it hands over
+// nothing but keep-alives.
 func (s *InboxSubscription) Deliver(ctx context.Context, sink InboxSink) {
-	s.serve(ctx, &inboxHanded{sink})
+	s.serve(ctx, &inboxSinkWriter{sink})
 }
 
 // Follow is Deliver for the frames of /v1.
 func (s *InboxSubscription) Follow(ctx context.Context, out Out) {
-	s.serve(ctx, &inboxFramed{framed{out}})
+	s.serve(ctx, &inboxFrameWriter{frameWriter{out}})
 }
 
 func (s *InboxSubscription) serve(ctx context.Context, to inboxRecipient) {
-	if err := s.follow(ctx, to); err != nil && !errors.Is(err, errStopped) {
+	if s.first == nil {
+		s.first = s.inbox.requestSnapshot()
+	}
+	follower := &inboxFollower{inboxRecipient: to, inbox: s.inbox, awaited: s.first}
+	s.first = nil
+	if err := s.hub.follow(ctx, follower); err != nil && !errors.Is(err, errStopped) {
 		s.hub.logger.LogAttrs(ctx, slog.LevelError, "stream of the inbox", slog.String("error", err.Error()))
 	}
 }
 
-// inboxPlace is how far a follower is.
-type inboxPlace struct {
-	// call is the snapshot that it waits for, nil when it has one.
-	call   *snapshotCall
-	cursor int64
+// inboxFollower writes the stream of the inbox.
+type inboxFollower struct {
+	inboxRecipient
+	inbox *inbox
+	// awaited is the snapshot that it waits for, nil when it has one.
+	awaited *snapshotCall
+	cursor  int64
 }
 
-func (s *InboxSubscription) follow(ctx context.Context, to inboxRecipient) error {
-	place := inboxPlace{call: s.first}
-	s.first = nil
-	if place.call == nil {
-		place.call = s.inbox.ask()
-	}
-	silence := s.hub.silence.after()
-	for {
-		changed, wrote, err := s.inbox.pass(to, &place)
-		if err != nil {
-			return err
-		}
-		if wrote {
-			silence = s.hub.silence.after()
-		}
-		if changed == nil {
-			if s.hub.isDone(ctx) {
-				return nil
-			}
-			continue
-		}
+// pass implements follower.
+func (f *inboxFollower) pass(context.Context) (changed <-chan struct{}, wrote, ended bool, err error) {
+	if call := f.awaited; call != nil {
 		select {
-		case <-changed:
-		case <-silence:
-			if err := to.silence(); err != nil {
-				return err
-			}
-			silence = s.hub.silence.after()
-		case <-s.hub.done:
-			return nil
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// pass writes what a follower sees. The channel tells when there is something else to
-// see; it is nil when there may be already.
-func (in *inbox) pass(to inboxRecipient, place *inboxPlace) (changed <-chan struct{}, wrote bool, err error) {
-	if place.call != nil {
-		select {
-		case <-place.call.done:
+		case <-call.done:
 		default:
-			return place.call.done, false, nil
+			return call.done, false, false, nil
 		}
-		call := place.call
 		if call.snapshot == nil {
-			place.call = in.ask()
-			return place.call.done, false, nil
+			f.awaited = f.inbox.requestSnapshot()
+			return f.awaited.done, false, false, nil
 		}
-		place.call, place.cursor = nil, call.at
-		return nil, true, to.snapshot(call.snapshot)
+		f.awaited, f.cursor = nil, call.at
+		return nil, true, false, f.snapshot(call.snapshot)
 	}
-	seen := in.after(place.cursor)
+	seen := f.inbox.after(f.cursor)
 	if seen.gap != "" {
-		place.call = in.ask()
-		return nil, true, to.gap(seen.gap)
+		f.awaited = f.inbox.requestSnapshot()
+		return nil, true, false, f.gap(seen.gap)
 	}
 	if len(seen.batches) == 0 {
-		return seen.changed, false, nil
+		return seen.changed, false, false, nil
 	}
-	place.cursor = seen.head
-	return seen.changed, true, to.batches(seen.batches)
+	f.cursor = seen.head
+	return seen.changed, true, false, f.batches(seen.batches)
 }
 
 // inboxRecipient is an Out or an InboxSink as a follower sees it. All its errors but
@@ -192,22 +161,18 @@ type inboxRecipient interface {
 	snapshot(snapshot *InboxSnapshot) error
 	gap(reason string) error
 	batches(batches []*batch) error
-	silence() error
+	keepAlive() error
 }
 
-type inboxFramed struct{ framed }
+type inboxFrameWriter struct{ frameWriter }
 
-func (f *inboxFramed) snapshot(snapshot *InboxSnapshot) error {
-	text, err := snapshot.frame()
-	return f.write(text, err)
+func (f *inboxFrameWriter) snapshot(snapshot *InboxSnapshot) error {
+	return f.writeFrame(snapshot.frame())
 }
 
-func (f *inboxFramed) gap(reason string) error {
-	text, err := AppendGap(nil, reason)
-	return f.write(text, err)
-}
+func (f *inboxFrameWriter) gap(reason string) error { return f.writeFrame(AppendGap(nil, reason)) }
 
-func (f *inboxFramed) batches(batches []*batch) error {
+func (f *inboxFrameWriter) batches(batches []*batch) error {
 	for _, one := range batches {
 		text, err := one.frames()
 		if err != nil {
@@ -220,31 +185,21 @@ func (f *inboxFramed) batches(batches []*batch) error {
 	return f.flush()
 }
 
-func (f *inboxFramed) write(text []byte, err error) error {
-	if err != nil {
-		return err
-	}
-	if _, err := f.out.Write(text); err != nil {
-		return errStopped
-	}
-	return f.flush()
+type inboxSinkWriter struct{ sink InboxSink }
+
+func (s *inboxSinkWriter) snapshot(snapshot *InboxSnapshot) error {
+	return stopped(s.sink.Snapshot(snapshot))
 }
 
-type inboxHanded struct{ sink InboxSink }
+func (s *inboxSinkWriter) gap(reason string) error { return stopped(s.sink.Gap(reason)) }
 
-func (h *inboxHanded) snapshot(snapshot *InboxSnapshot) error {
-	return stopped(h.sink.Snapshot(snapshot))
-}
-
-func (h *inboxHanded) gap(reason string) error { return stopped(h.sink.Gap(reason)) }
-
-func (h *inboxHanded) batches(batches []*batch) error {
+func (s *inboxSinkWriter) batches(batches []*batch) error {
 	for _, one := range batches {
-		if err := h.sink.Events(one.events); err != nil {
+		if err := s.sink.Events(one.published); err != nil {
 			return errStopped
 		}
 	}
 	return nil
 }
 
-func (h *inboxHanded) silence() error { return stopped(h.sink.Silence()) }
+func (s *inboxSinkWriter) keepAlive() error { return stopped(s.sink.KeepAlive()) }

@@ -11,34 +11,34 @@ import (
 )
 
 const (
-	// inboxSessions is of how many sessions the inbox knows what it has told of them.
+	// inboxSessions is of how many sessions the inbox knows which events it has published.
 	inboxSessions = 10_000
 	// inboxReads is how many sessions are read at once.
 	inboxReads = 4
 )
 
 // inboxLog reads the sessions' logs for the inbox. Each read goes on to the end of the
-// log, and all of it is told at once: so whoever was told that a request was raised
-// has also been told how it was settled, if it was by then.
+// log, and all of it is published at once: so a follower that was shown how a request was
+// raised was also shown how it was settled, if it was by then.
 type inboxLog struct {
 	store Store
-	// told holds the events of a session that were read without a gap. What is not
-	// there any more is told again, from the first event of a notice on.
-	told *lru.Cache[string, span]
+	// published holds the events of a session that were read without a gap. A session that
+	// was evicted is published again, from the first event of a notice on.
+	published *lru.Cache[string, span]
 }
 
 // span is a part of a session's log, from first to last.
 type span struct{ first, last int64 }
 
 func newInboxLog(store Store) *inboxLog {
-	told, err := lru.New[string, span](inboxSessions)
+	published, err := lru.New[string, span](inboxSessions)
 	if err != nil {
 		panic("stream: " + err.Error()) // only for a size that is not positive
 	}
-	return &inboxLog{store: store, told: told}
+	return &inboxLog{store: store, published: published}
 }
 
-// read returns the events about requests that notices tell of, in order within each
+// read returns the events about requests that notices are about, in order within each
 // session.
 func (l *inboxLog) read(ctx context.Context, notices []runs.Notice) ([]*model.Event, error) {
 	found := make([][]*model.Event, len(notices))
@@ -47,22 +47,22 @@ func (l *inboxLog) read(ctx context.Context, notices []runs.Notice) ([]*model.Ev
 	total := 0
 	for i := range notices {
 		notice := &notices[i]
-		told, known := l.told.Get(notice.SessionID)
-		if known && notice.FirstEventID >= told.first && notice.LastEventID <= told.last {
+		done, known := l.published.Get(notice.SessionID)
+		if known && notice.FirstEventID >= done.first && notice.LastEventID <= done.last {
 			continue
 		}
-		if known && notice.FirstEventID == told.last+1 && len(notice.Events) > 0 {
+		if known && notice.FirstEventID == done.last+1 && len(notice.Events) > 0 {
 			found[i] = aboutRequests(notice.Events)
-			l.told.Add(notice.SessionID, span{told.first, notice.LastEventID})
+			l.published.Add(notice.SessionID, span{done.first, notice.LastEventID})
 			continue
 		}
-		if !known || notice.FirstEventID < told.first || notice.FirstEventID > told.last+readEvents {
-			// A worker may have written much since. What lies between is told when its own
-			// notice comes, as one that was overtaken.
-			told = span{notice.FirstEventID, notice.FirstEventID - 1}
+		if !known || notice.FirstEventID < done.first || notice.FirstEventID > done.last+readEvents {
+			// A worker may have written much since. What lies between is published when its
+			// own notice arrives late.
+			done = span{notice.FirstEventID, notice.FirstEventID - 1}
 		}
 		group.Go(func() (err error) {
-			found[i], err = l.session(reading, notice.SessionID, told)
+			found[i], err = l.session(reading, notice.SessionID, done)
 			return err
 		})
 	}
@@ -80,10 +80,10 @@ func (l *inboxLog) read(ctx context.Context, notices []runs.Notice) ([]*model.Ev
 }
 
 // session reads what comes after a part of the log.
-func (l *inboxLog) session(ctx context.Context, sessionID string, told span) ([]*model.Event, error) {
+func (l *inboxLog) session(ctx context.Context, sessionID string, done span) ([]*model.Event, error) {
 	var found []*model.Event
 	for {
-		events, err := l.store.SessionEvents(ctx, sessionID, told.last, readEvents)
+		events, err := l.store.SessionEvents(ctx, sessionID, done.last, readEvents)
 		if err != nil {
 			return nil, err
 		}
@@ -94,10 +94,10 @@ func (l *inboxLog) session(ctx context.Context, sessionID string, told span) ([]
 			}
 		}
 		if len(events) > 0 {
-			told.last = events[len(events)-1].EventID
+			done.last = events[len(events)-1].EventID
 		}
 		if len(events) < readEvents {
-			l.told.Add(sessionID, told)
+			l.published.Add(sessionID, done)
 			return found, nil
 		}
 	}

@@ -92,8 +92,8 @@ func (s *InboxSnapshot) encode() ([]byte, error) {
 	return appendFrame(nil, "", NameSnapshot, s.View())
 }
 
-// snapshotCall is what followers that want a snapshot wait for together. When it is
-// done, it has a snapshot or an error.
+// snapshotCall is a snapshot that followers wait for together. When it is done, it has a
+// snapshot or an error.
 type snapshotCall struct {
 	done     chan struct{}
 	snapshot *InboxSnapshot
@@ -102,54 +102,33 @@ type snapshotCall struct {
 	at int64
 }
 
-// ask returns the snapshot that is taken next.
-func (in *inbox) ask() *snapshotCall {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.asked == nil {
-		in.asked = &snapshotCall{done: make(chan struct{})}
-		in.notices.signal()
-	}
-	return in.asked
-}
-
-// askedFor returns the call that waits, if any. Who asks from now on may join it, as
-// long as it is not answered: what it shows is read after it was asked for, or at
-// least told from where it stands.
-func (in *inbox) askedFor() *snapshotCall {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return in.asked
-}
-
-func (in *inbox) answer(call *snapshotCall, snapshot *InboxSnapshot, err error) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	call.snapshot, call.at, call.err = snapshot, in.head, err
-	in.asked = nil
-	close(call.done)
-}
-
-// batch is what was read in one turn.
+// batch is what was read at once.
 type batch struct {
-	events []*model.Event
-	size   int
-	frames func() ([]byte, error)
+	number    int64
+	published []*model.Event
+	bytes     int
+	frames    func() ([]byte, error)
 }
 
-func newBatch(events []*model.Event) *batch {
-	one := &batch{events: events}
+func newBatch(number int64, events []*model.Event) *batch {
+	one := &batch{number: number, published: events}
 	for _, event := range events {
-		one.size += len(event.Body)
+		one.bytes += len(event.Body)
 	}
 	one.frames = sync.OnceValues(one.encode)
 	return one
 }
 
+// position implements item.
+func (b *batch) position() int64 { return b.number }
+
+// weight implements item.
+func (b *batch) weight() (events, bytes int) { return len(b.published), b.bytes }
+
 // encode makes the frames of /v1, which have no ids: nothing is numbered across
 // sessions.
 func (b *batch) encode() (text []byte, err error) {
-	for _, event := range b.events {
+	for _, event := range b.published {
 		if text, err = appendFrame(text, "", string(event.Type), event.Entry()); err != nil {
 			return nil, err
 		}

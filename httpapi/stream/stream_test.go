@@ -216,7 +216,7 @@ func (s *eventSink) Events(events []*model.Event) error {
 	return nil
 }
 
-func (s *eventSink) Silence() error {
+func (s *eventSink) KeepAlive() error {
 	_, err := s.Write([]byte(":\n"))
 	return err
 }
@@ -335,17 +335,17 @@ func TestManyFeedsLookLessOften(t *testing.T) {
 	}
 }
 
-func TestAside(t *testing.T) {
+func TestOnOwnStack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hub := NewHub(Options{})
-		require.NoError(t, hub.Aside(func() error { return nil }))
-		require.ErrorIs(t, hub.Aside(func() error { return errBroken }), errBroken)
-		require.PanicsWithValue(t, "lost", func() { _ = hub.Aside(func() error { panic("lost") }) })
+		require.NoError(t, hub.OnOwnStack(func() error { return nil }))
+		require.ErrorIs(t, hub.OnOwnStack(func() error { return errBroken }), errBroken)
+		require.PanicsWithValue(t, "lost", func() { _ = hub.OnOwnStack(func() error { panic("lost") }) })
 		var busy, most atomic.Int64
-		for range 10 * maxAside {
+		for range 10 * maxOwnStacks {
 			go func() {
-				_ = hub.Aside(func() error {
+				_ = hub.OnOwnStack(func() error {
 					most.Store(max(most.Load(), busy.Add(1)))
 					time.Sleep(time.Second)
 					busy.Add(-1)
@@ -354,7 +354,7 @@ func TestAside(t *testing.T) {
 			}()
 		}
 		time.Sleep(time.Minute)
-		require.EqualValues(t, maxAside, most.Load())
+		require.EqualValues(t, maxOwnStacks, most.Load())
 		require.Zero(t, busy.Load())
 	})
 }

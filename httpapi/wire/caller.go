@@ -11,12 +11,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ActorHeader names who is asking. Until there are tokens it is taken at its word.
+// ActorHeader names who is asking. It is not verified.
 const ActorHeader = "X-Actor"
 
-const maxActorLength = 200
-
-// Actor returns who gives a command, [runs.DefaultActorID] when nobody says.
+// Actor returns who gives a command, [api.DefaultActorID] without the header.
 //
 // Errors: bad_request when the header is not 1 to 200 bytes of printable text.
 func Actor(header http.Header) (runs.Actor, error) {
@@ -26,8 +24,8 @@ func Actor(header http.Header) (runs.Actor, error) {
 	}
 	name := strings.TrimSpace(values[0])
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
-	if len(values) > 1 || name == "" || len(name) > maxActorLength || !utf8.ValidString(name) || strings.ContainsFunc(name, unprintable) {
-		return runs.Actor{}, refusal.New(api.CodeBadRequest, "the %s header must be one text of 1 to %d printable characters", ActorHeader, maxActorLength)
+	if len(values) > 1 || name == "" || len(name) > api.MaxActorLength || !utf8.ValidString(name) || strings.ContainsFunc(name, unprintable) {
+		return runs.Actor{}, refusal.New(api.CodeBadRequest, "the %s header must be one text of 1 to %d printable characters", ActorHeader, api.MaxActorLength)
 	}
 	return runs.Actor{Name: name, Via: api.ViaAPI}, nil
 }

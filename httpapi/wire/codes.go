@@ -6,7 +6,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// The codes that only those who speak HTTP return (kheish.md 1.3 and decision 1).
+// The codes that only HTTP has; package api holds those of the domain.
 const (
 	CodeOriginNotAllowed     api.Code = "origin_not_allowed"
 	CodeHostNotAllowed       api.Code = "host_not_allowed"
@@ -25,9 +25,8 @@ type CodeInfo struct {
 	Domain string
 }
 
-// codes is the one table from code to status and domain. The order is by domain,
-// then as kheish.md 1.3 lists them; openapi.yaml holds the same codes in the same
-// order.
+// codes is the one table from code to status and domain, ordered by domain. openapi.yaml
+// holds the same codes in the same order.
 var codes = [...]CodeInfo{
 	{api.CodeBadRequest, http.StatusBadRequest, "api"},
 	{CodeRouteNotFound, http.StatusNotFound, "api"},
@@ -87,8 +86,8 @@ var codes = [...]CodeInfo{
 // Codes returns every code that the service answers with, and how it is shown.
 func Codes() []CodeInfo { return append([]CodeInfo(nil), codes[:]...) }
 
-// infoOf returns the line of a code. A code that is not in the table is a failure
-// of ours and is shown as one.
+// infoOf returns the line of a code, and internal_error for a code that is not in the
+// table.
 func infoOf(code api.Code) (CodeInfo, bool) {
 	for _, info := range codes {
 		if info.Code == code {
@@ -98,7 +97,7 @@ func infoOf(code api.Code) (CodeInfo, bool) {
 	return CodeInfo{CodeInternalError, http.StatusInternalServerError, "api"}, false
 }
 
-// title is fixed for each status (kheish.md 1.3.1, decisions.md 31).
+// title is fixed for each status.
 func title(status int) string {
 	if text := http.StatusText(status); status != http.StatusRequestEntityTooLarge && text != "" {
 		return text

@@ -19,10 +19,10 @@ import (
 // DefaultMaxBodyBytes bounds a request body where nothing else is configured.
 const DefaultMaxBodyBytes = 1 << 20
 
-// Decode reads a body that must be there into a value, in the order of
-// decisions.md 30: media type, size, JSON, schema. Members that the value does not
-// have are ignored; null reads as absent for every member but those of type
-// [runs.JSON], which hold "null" and are for the domain to judge.
+// Decode reads a body that must be there into a value, in this order: media type, size,
+// JSON, schema (docs/spec/v1.md#order-of-checks). Members that the value does not have are
+// ignored; null reads as absent for every member but those of type [api.JSON], which hold
+// "null" for the domain to judge.
 //
 // Errors: unsupported_media_type, payload_too_large, bad_request, and
 // invalid_request with the pointer of the member at fault.

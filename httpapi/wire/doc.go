@@ -1,7 +1,7 @@
-// Package wire is what every HTTP face of holdpoint shares: reading a body within
-// limits, the problem documents of errors, idempotency keys, who is asking, how
-// long a reply may be held, and the guard that stands in front of all routes.
+// Package wire is what every HTTP face shares: it reads bodies within limits, idempotency
+// keys, actors and preferred waits, writes JSON and the problem documents of errors, and
+// guards all routes against web pages of other origins.
 //
-// It must not know a store, a route or a status of a run: it turns HTTP into Go
-// values and errors of package runs into HTTP, and nothing else.
+// It must not know a store, a route or the status of a run: it turns HTTP into Go values
+// and errors of the domain into HTTP, and nothing else.
 package wire

@@ -10,9 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Guard keeps a web page from driving a local service (design.md §7). A page can
-// send requests to any address, but it cannot choose the Host that its browser
-// writes, nor hide its Origin.
+// Guard keeps web pages from calling a local service. A page can send requests to any
+// address, but it cannot choose the Host that its browser sends, nor hide its Origin.
 type Guard struct {
 	// Hosts are the names, without a port, by which the service may be called besides
 	// the loopback ones. "*" allows every name.

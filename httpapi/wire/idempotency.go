@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/dunglas/httpsfv"
+
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -11,13 +13,12 @@ import (
 // ReplayedHeader is set to "true" on the answer to a call that was seen before.
 const ReplayedHeader = "Idempotency-Replayed"
 
-// IdempotencyKey returns the key of a call, trimmed and checked, or "" when it has
-// none. It comes from the Idempotency-Key header, as a quoted structured-field
-// string or bare, or from the body, where nil means that the member was absent.
+// IdempotencyKey returns the key of a call, trimmed and checked, or "" without one. It
+// reads the Idempotency-Key header, where the key is a structured-field string (RFC 8941)
+// or stands without quotes, and the body, where nil means that the member was absent.
 //
 // Errors: invalid_idempotency_key when a key is empty, too long, holds control
-// characters, is not ASCII in the header, or when header and body differ
-// (design.md §3, decisions.md 29).
+// characters, is not ASCII in the header, or when header and body differ.
 func IdempotencyKey(header http.Header, inBody *string) (string, error) {
 	values := header["Idempotency-Key"]
 	if len(values) == 0 && inBody == nil {
@@ -25,26 +26,26 @@ func IdempotencyKey(header http.Header, inBody *string) (string, error) {
 	}
 	key, given := "", false
 	for _, value := range values {
-		one, err := headerKey(value)
+		inHeader, err := headerKey(value)
 		if err != nil {
 			return "", err
 		}
-		if given && one != key {
+		if given && inHeader != key {
 			return "", invalidKey("the Idempotency-Key header was given twice with different keys")
 		}
-		key, given = one, true
+		key, given = inHeader, true
 	}
 	if inBody == nil {
 		return key, nil
 	}
-	one, err := refusal.CheckIdempotencyKey(*inBody)
+	checked, err := refusal.CheckIdempotencyKey(*inBody)
 	if err != nil {
 		return "", err
 	}
-	if given && one != key {
+	if given && checked != key {
 		return "", invalidKey("Idempotency-Key header and idempotency_key body field differ")
 	}
-	return one, nil
+	return checked, nil
 }
 
 func headerKey(value string) (string, error) {
@@ -55,38 +56,14 @@ func headerKey(value string) (string, error) {
 		}
 	}
 	if strings.HasPrefix(value, `"`) {
-		text, ok := structuredString(value)
-		if !ok {
+		item, err := httpsfv.UnmarshalItem([]string{value})
+		text, isText := item.Value.(string)
+		if err != nil || !isText || len(item.Params.Names()) > 0 {
 			return "", invalidKey("the Idempotency-Key header begins with a quote and is no structured-field string")
 		}
 		value = text
 	}
 	return refusal.CheckIdempotencyKey(value)
-}
-
-// structuredString reads an RFC 8941 string without parameters.
-func structuredString(value string) (string, bool) {
-	if len(value) < 2 || value[len(value)-1] != '"' {
-		return "", false
-	}
-	inner := value[1 : len(value)-1]
-	if !strings.ContainsAny(inner, `"\`) {
-		return inner, true
-	}
-	var b strings.Builder
-	for i := 0; i < len(inner); i++ {
-		switch inner[i] {
-		case '"':
-			return "", false
-		case '\\':
-			i++
-			if i == len(inner) || inner[i] != '"' && inner[i] != '\\' {
-				return "", false
-			}
-		}
-		b.WriteByte(inner[i])
-	}
-	return b.String(), true
 }
 
 func invalidKey(detail string) error {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// PathID returns an id from the path of the request, with its escapes undone. It
-// may be no valid id; whoever looks it up answers that it is unknown.
+// PathID returns an id from the path of the request, unescaped, or "" when the route has
+// none of that name. It may be no valid id; its lookup then answers that it is unknown.
 func PathID(r *http.Request, name string) string {
 	value := r.PathValue(name)
 	if !strings.Contains(value, "%") {

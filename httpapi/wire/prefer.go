@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// PreferWait returns how long the caller lets the reply be held: the wait of the
-// Prefer header (RFC 7240), in seconds, at most limit. given is false when there
-// is none or when it cannot be read, because a preference is never an error.
+// PreferWait returns how long the reply may be held: the wait of the Prefer header (RFC
+// 7240), in seconds, at most limit. given is false without a wait and when it cannot be
+// read, because a preference is never an error. The header is no structured field: its
+// names match in any case and may have spaces around "=".
 func PreferWait(header http.Header, limit time.Duration) (wait time.Duration, given bool) {
 	for _, line := range header["Prefer"] {
 		for preference := range strings.SplitSeq(line, ",") {
@@ -28,7 +29,7 @@ func PreferWait(header http.Header, limit time.Duration) (wait time.Duration, gi
 	return 0, false
 }
 
-// WaitApplied tells the caller that its wait was heeded.
+// WaitApplied confirms to the caller which wait is applied.
 func WaitApplied(w http.ResponseWriter, wait time.Duration) {
 	w.Header()["Preference-Applied"] = []string{"wait=" + strconv.Itoa(int(wait/time.Second))}
 }

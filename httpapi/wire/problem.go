@@ -13,23 +13,10 @@ import (
 // ProblemType is the beginning of every problem's type; the code follows it.
 const ProblemType = "urn:holdpoint:problem:"
 
-// Problem is an error as the wire shows it: RFC 9457 with the members of
-// kheish.md, decisions 1 and 2.
-type Problem struct {
-	Type             string                `json:"type"`
-	Title            string                `json:"title"`
-	Status           int                   `json:"status"`
-	Detail           string                `json:"detail"`
-	Code             api.Code              `json:"code"`
-	Domain           string                `json:"domain"`
-	Errors           []api.Fault           `json:"errors,omitempty"`
-	RecordedDecision *api.RecordedDecision `json:"recorded_decision,omitempty"`
-}
-
-// ProblemOf returns the problem that an error is shown as. An [runs.Error] is
-// shown whole. Any other error is ours: its text stays out of the problem, because
-// it may tell what a caller must not know, and belongs in the log.
-func ProblemOf(err error) Problem {
+// ProblemOf returns the problem that an error is shown as. A [refusal.Error] is shown
+// whole. Any other error is a failure of the service: its text stays out of the problem,
+// because it may hold what a caller must not know, and goes to the log.
+func ProblemOf(err error) api.Problem {
 	var domain *refusal.Error
 	if errors.As(err, &domain) {
 		if info, known := infoOf(domain.Code); known {
@@ -47,13 +34,13 @@ func ProblemOf(err error) Problem {
 	return plainProblem(CodeInternalError, "the service failed to handle the request; its log says why")
 }
 
-func plainProblem(code api.Code, detail string) Problem {
+func plainProblem(code api.Code, detail string) api.Problem {
 	info, _ := infoOf(code)
 	return newProblem(info, detail, nil, nil)
 }
 
-func newProblem(info CodeInfo, detail string, faults []api.Fault, recorded *api.RecordedDecision) Problem {
-	return Problem{
+func newProblem(info CodeInfo, detail string, faults []api.Fault, recorded *api.RecordedDecision) api.Problem {
+	return api.Problem{
 		Type: ProblemType + string(info.Code), Title: title(info.Status), Status: info.Status,
 		Detail: detail, Code: info.Code, Domain: info.Domain, Errors: faults, RecordedDecision: recorded,
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 )
 
@@ -19,12 +20,12 @@ var (
 	problemType = []string{"application/problem+json"}
 )
 
-// encoding writes what the domain holds. Stored documents were checked when they
-// came in, so they are not checked for names given twice again, and a text from
-// the request line that is no UTF-8 is shown with replacement characters.
+// encoding writes documents of the domain. Stored ones were checked when they came in, so
+// duplicate names are not looked for again; text from the request line that is not UTF-8
+// is shown with replacement characters.
 var encoding = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// maxPooledBuffer keeps one large reply from staying in memory for ever.
+// maxPooledBuffer keeps the buffer of one large reply out of the pool.
 const maxPooledBuffer = 64 << 10
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
@@ -41,8 +42,8 @@ func putBuffer(buffer *bytes.Buffer) {
 	}
 }
 
-// Respond answers with a value as JSON. It encodes first and writes then, so a
-// value that cannot be encoded becomes a problem and not half a reply.
+// Respond answers with a value as JSON. It encodes before it writes, so that a value that
+// cannot be encoded becomes a problem and not half a reply.
 func Respond(w http.ResponseWriter, r *http.Request, status int, value any) error {
 	writeJSON(w, r, status, jsonType, value)
 	return nil
@@ -52,8 +53,8 @@ func writeJSON(w http.ResponseWriter, r *http.Request, status int, mediaType []s
 	buffer := getBuffer()
 	defer putBuffer(buffer)
 	if err := json.MarshalWrite(buffer, value, encoding); err != nil {
-		if problem, isProblem := value.(Problem); isProblem {
-			// A Problem holds texts only and always has a JSON form.
+		if problem, isProblem := value.(api.Problem); isProblem {
+			// A Problem holds texts only, so that this cannot happen.
 			http.Error(w, problem.Detail, problem.Status)
 			return
 		}
@@ -77,7 +78,7 @@ func WriteBytes(w http.ResponseWriter, r *http.Request, status int, mediaType []
 	}
 	failpoint.Hit("http.reply")
 	w.WriteHeader(status)
-	// A failed write means that the client has gone; there is nobody to tell.
+	// A failed write means that the client has disconnected.
 	_, _ = w.Write(body)
 	failpoint.Hit("http.written")
 }

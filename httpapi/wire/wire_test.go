@@ -125,7 +125,7 @@ func TestEveryDomainCodeIsInTheTable(t *testing.T) {
 		require.False(t, table[string(info.Code)], "%s stands twice", info.Code)
 		table[string(info.Code)] = true
 	}
-	for _, path := range []string{"../../runs/errors.go", "codes.go"} {
+	for _, path := range []string{"../../api/error.go", "codes.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 		require.NoError(t, err)
 		found := 0

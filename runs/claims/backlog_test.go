@@ -123,9 +123,9 @@ func TestHintsThatArriveDuringAScan(t *testing.T) {
 		during()
 		d.endScan(demands, rows)
 		var got []string
-		for _, h := range d.take(w) {
+		for _, h := range d.takeHints(w) {
 			got = append(got, h.RunID)
-			d.forget(h)
+			d.releaseHint(h)
 		}
 		return got
 	}
@@ -143,8 +143,8 @@ func TestHintsThatArriveDuringAScan(t *testing.T) {
 
 	require.Equal(t, []string{"old"}, scan(func() {
 		offer(row("quick", 5))
-		for _, h := range d.take(w) {
-			d.forget(h) // claimed, worked on and over before the query answered
+		for _, h := range d.takeHints(w) {
+			d.releaseHint(h) // claimed, worked on and over before the query answered
 		}
 	}, row("old", 1), row("quick", 5)), "a run that was handed out meanwhile is not handed out again")
 
@@ -155,7 +155,7 @@ func TestHintsThatArriveDuringAScan(t *testing.T) {
 		row("1", 1), row("2", 2), row("3", 3)), "a hint does not overtake the rows beyond the limit")
 	require.True(t, w.demand.more)
 	offer(row("10", 10))
-	require.Empty(t, d.take(w))
+	require.Empty(t, d.takeHints(w))
 	require.Equal(t, []string{"4", "9"}, scan(none, row("4", 4), row("9", 9)))
 	require.False(t, w.demand.more)
 
@@ -167,7 +167,7 @@ func TestHintsThatArriveDuringAScan(t *testing.T) {
 	claimable := row("in hand", 1)
 	d.claiming["in hand"] = 1
 	offer(claimable)
-	require.Empty(t, d.take(w), "a run that a claimer has in hand is not queued")
+	require.Empty(t, d.takeHints(w), "a run that a claimer has in hand is not queued")
 	require.Empty(t, scan(none, claimable))
 }
 
@@ -175,7 +175,7 @@ func TestHintDoesNotReachAWaiterBeforeTheFirstScan(t *testing.T) {
 	t.Parallel()
 	d := New(newFakeStore(), Options{})
 	w := d.join([]string{"a"}, 1)
-	_, goOn := d.enter(w, MaxWait)
+	_, goOn := d.enter(w, maxWait)
 	require.True(t, goOn)
 	fresh := runs.Claimable{RunID: "fresh", SessionID: "s", AgentID: "a", ClaimableAtMs: 2}
 	old := runs.Claimable{RunID: "old", SessionID: "s", AgentID: "a", ClaimableAtMs: 1}

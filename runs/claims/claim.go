@@ -15,25 +15,19 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Limits of a [Request] (v1-work.md "Work").
-const (
-	MaxRuns     = 100
-	MaxAgentIDs = 1_000
-	MaxWait     = time.Minute
-)
-
-// doorTimeout bounds one command. It does not follow the client's context, because
+// commandTimeout bounds one command. It does not follow the client's context, because
 // a lease must be known to be taken or not before its run can be given back.
-const doorTimeout = 30 * time.Second
+const commandTimeout = 30 * time.Second
 
 // Request asks for runs to work on.
 type Request struct {
-	WorkerID string
-	// AgentIDs are the agents whose runs are asked for; all when empty.
+	WorkerID string // required
+	// AgentIDs are the agents whose runs are asked for, at most api.MaxAgentsPerClaim; all
+	// when empty.
 	AgentIDs []string
-	MaxRuns  int   // 1 to MaxRuns; 0 is 1
-	LeaseMs  int64 // runs.DefaultLeaseMs when 0
-	// Wait is how long to wait for a first run, up to MaxWait; 0 does not wait.
+	MaxRuns  int   // 1 to api.MaxRunsPerClaim; 1 when 0
+	LeaseMs  int64 // api.MinLeaseMs to api.MaxLeaseMs; api.DefaultLeaseMs when 0
+	// Wait is how long to wait for a first run, at most api.MaxWaitMs; 0 does not wait.
 	Wait time.Duration
 }
 
@@ -42,16 +36,16 @@ type Request struct {
 // dispatcher is shutting down. Claims for the same agents are served in the order
 // in which they came.
 //
-// Errors: invalid_request; ctx's error, after which nothing is leased; what the
-// store returns, when nobody can tell whether there is a run. It goes past a run
-// that another claim took, or that was failed because its attempts are used up.
+// Errors: invalid_request; ctx's error, after which nothing is leased; the store's
+// error, when it is unknown whether there is a run. It skips a run that another claim
+// took, or that was failed because its attempts are used up.
 func (d *Dispatcher) Claim(ctx context.Context, request Request) ([]api.Claim, error) {
 	request, err := request.checked()
 	if err != nil {
 		return nil, err
 	}
 	w := d.join(request.AgentIDs, request.MaxRuns)
-	defer d.part(w)
+	defer d.unjoin(w)
 	timer := time.NewTimer(request.Wait)
 	defer timer.Stop()
 	for {
@@ -87,18 +81,18 @@ func (d *Dispatcher) ClaimRun(ctx context.Context, runID, workerID string, lease
 	return claim, nil
 }
 
-// GiveBack releases runs that were claimed for somebody who is not there to take
-// them, so that they do not wait for a lease that nobody holds. It goes on when ctx
-// is over, and returns when the releases are done. One that fails is logged; its
-// run is claimable again when the lease lapses.
+// GiveBack releases runs that were claimed for a client that has disconnected, so that
+// they are claimable before their leases lapse. It ignores the end of ctx, and returns
+// when the releases are done. A release that fails is logged; its run is claimable again
+// when the lease lapses.
 func (d *Dispatcher) GiveBack(ctx context.Context, claims []api.Claim) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), doorTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
 	defer cancel()
 	var releases sync.WaitGroup
 	for _, claim := range claims {
 		releases.Go(func() {
 			if err := d.release(ctx, claim); err != nil {
-				d.options.Logger.WarnContext(ctx, "run of a client that is gone was not given back",
+				d.options.Logger.WarnContext(ctx, "run of a disconnected client was not released",
 					slog.String("run_id", claim.Run.RunID), slog.String("error", err.Error()))
 			}
 		})
@@ -114,14 +108,13 @@ func (d *Dispatcher) release(ctx context.Context, claim api.Claim) error {
 	_, err = d.store.Do(ctx, &runs.Release{RunID: claim.Run.RunID, Fence: fence})
 	switch refusal.CodeOf(err) {
 	case api.CodeLeaseLost, api.CodeRunStateConflict, api.CodeRunNotFound:
-		return nil // it is out of this claim's hands already
+		return nil // the lease has ended already
 	default:
 		return err
 	}
 }
 
-// next returns the hints that the waiter's turn brings, none when it must go with
-// nothing.
+// next waits for the waiter's hints, and returns none when it must leave with nothing.
 func (d *Dispatcher) next(ctx context.Context, w *waiter, wait time.Duration, timeout <-chan time.Time) ([]*hint, error) {
 	hints, goOn := d.enter(w, wait)
 	if !goOn {
@@ -141,15 +134,15 @@ func (d *Dispatcher) next(ctx context.Context, w *waiter, wait time.Duration, ti
 	}
 }
 
-// enter takes what is there already, or else puts the waiter into its list and
-// reports that it must wait for its signal.
+// enter returns the hints that are queued already. Without any it enlists the waiter and
+// reports with goOn that it must wait for its signal.
 func (d *Dispatcher) enter(w *waiter, wait time.Duration) (hints []*hint, goOn bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return nil, false
 	}
-	if hints := d.take(w); len(hints) > 0 {
+	if hints := d.takeHints(w); len(hints) > 0 {
 		return hints, false
 	}
 	w.impatient = w.impatient || wait <= 0
@@ -157,8 +150,8 @@ func (d *Dispatcher) enter(w *waiter, wait time.Duration) (hints []*hint, goOn b
 		return nil, false
 	}
 	w.enlist()
-	// One who waits for long enough sees the scan of a tick and need not ask for one
-	// of its own; with many workers that would be a query for each claim.
+	// A waiter that waits for longer sees the scan of a tick and needs none of its own;
+	// with many workers that would be a query for each claim.
 	if w.impatient || wait <= d.options.ScanInterval || w.demand.more {
 		d.wantScan(w.demand)
 	}
@@ -188,8 +181,8 @@ func (d *Dispatcher) endPatience(w *waiter) {
 	}
 }
 
-// abandon makes the waiter leave whatever there is, and passes on what it was
-// handed (invariant 7).
+// abandon removes the waiter and offers the hints that it was handed to others
+// (invariant 7).
 func (d *Dispatcher) abandon(w *waiter) {
 	d.mu.Lock()
 	if w.waiting {
@@ -223,7 +216,7 @@ func (d *Dispatcher) claimAll(ctx context.Context, hints []*hint, request Reques
 	}
 	claim(0)
 	others.Wait()
-	d.forgetAll(hints)
+	d.releaseHints(hints)
 
 	var (
 		claims   []api.Claim
@@ -233,7 +226,7 @@ func (d *Dispatcher) claimAll(ctx context.Context, hints []*hint, request Reques
 		switch {
 		case err == nil:
 			claims = append(claims, results[i])
-		case notForUs(err):
+		case runNotAvailable(err):
 		case firstErr == nil:
 			firstErr = err
 		}
@@ -248,16 +241,16 @@ func (d *Dispatcher) claimAll(ctx context.Context, hints []*hint, request Reques
 	return nil, firstErr
 }
 
-// notForUs reports whether a claim was refused because the run is not to be had.
-// After any other failure the run may or may not be leased; it is left to a scan,
-// which finds it at once or when the lease lapses.
-func notForUs(err error) bool {
+// notForUs reports whether a claim was refused because the run is not claimable any more.
+// After any other failure the run may or may not be leased; a scan finds it, at once or
+// when the lease lapses.
+func runNotAvailable(err error) bool {
 	code := refusal.CodeOf(err)
 	return code == api.CodeRunNotClaimable || code == api.CodeRunNotFound
 }
 
 func (d *Dispatcher) claimOne(ctx context.Context, command *runs.ClaimRun) (api.Claim, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), doorTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
 	defer cancel()
 	reply, err := d.store.Do(ctx, command)
 	if err != nil {
@@ -269,43 +262,38 @@ func (d *Dispatcher) claimOne(ctx context.Context, command *runs.ClaimRun) (api.
 	return *reply.Claim, nil
 }
 
-// errNoClaim is a defect of the door.
-var errNoClaim = errors.New("door answered a claim without one")
+// errNoClaim is a defect of the store.
+var errNoClaim = errors.New("the store answered a claim without a claim")
 
-func (d *Dispatcher) forgetAll(hints []*hint) {
+func (d *Dispatcher) releaseHints(hints []*hint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, h := range hints {
-		d.forget(h)
+		d.releaseHint(h)
 	}
 }
 
 // checked returns the request with its defaults and its agents sorted, or an
-// invalid_request that names the members at fault.
+// invalid_request that names the members at fault. It is the one place where the limits
+// of a claim are checked.
 func (r Request) checked() (Request, error) {
-	var faults []api.Fault
-	if !refusal.ValidID(r.WorkerID) {
-		faults = append(faults, api.Fault{Pointer: "/worker_id", Detail: fmt.Sprintf("must be an id of 1 to %d characters", api.MaxIDLength)})
-	}
-	if len(r.AgentIDs) > MaxAgentIDs {
-		faults = append(faults, api.Fault{Pointer: "/agent_ids", Detail: fmt.Sprintf("must have at most %d items", MaxAgentIDs)})
+	var faults refusal.Faults
+	faults.ID("/worker_id", r.WorkerID)
+	if len(r.AgentIDs) > api.MaxAgentsPerClaim {
+		faults.Add("/agent_ids", "must have at most %d entries", api.MaxAgentsPerClaim)
 	}
 	for i, agentID := range r.AgentIDs {
-		if !refusal.ValidID(agentID) {
-			faults = append(faults, api.Fault{Pointer: fmt.Sprintf("/agent_ids/%d", i), Detail: fmt.Sprintf("must be an id of 1 to %d characters", api.MaxIDLength)})
-		}
+		faults.ID(fmt.Sprintf("/agent_ids/%d", i), agentID)
 	}
-	if r.MaxRuns < 0 || r.MaxRuns > MaxRuns {
-		faults = append(faults, api.Fault{Pointer: "/max_runs", Detail: fmt.Sprintf("must be 1 to %d", MaxRuns)})
+	if r.MaxRuns < 0 || r.MaxRuns > api.MaxRunsPerClaim {
+		faults.Add("/max_runs", "must be between 1 and %d", api.MaxRunsPerClaim)
 	}
-	if r.LeaseMs != 0 && (r.LeaseMs < api.MinLeaseMs || r.LeaseMs > api.MaxLeaseMs) {
-		faults = append(faults, api.Fault{Pointer: "/lease_ms", Detail: fmt.Sprintf("must be %d to %d", api.MinLeaseMs, api.MaxLeaseMs)})
+	faults.Lease("/lease_ms", r.LeaseMs)
+	if r.Wait < 0 || r.Wait > api.MaxWaitMs*time.Millisecond {
+		faults.Add("/wait_ms", "must be between 0 and %d", api.MaxWaitMs)
 	}
-	if r.Wait < 0 || r.Wait > MaxWait {
-		faults = append(faults, api.Fault{Pointer: "/wait_ms", Detail: fmt.Sprintf("must be 0 to %d", MaxWait.Milliseconds())})
-	}
-	if len(faults) > 0 {
-		return Request{}, refusal.Invalid(faults...)
+	if err := faults.Err(); err != nil {
+		return Request{}, err
 	}
 	r.MaxRuns = max(r.MaxRuns, 1)
 	r.AgentIDs = slices.Clone(r.AgentIDs)

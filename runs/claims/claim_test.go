@@ -185,7 +185,7 @@ func TestWaitRunsOut(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newFakeStore()
 		d, _ := start(t, store, Options{})
-		for _, wait := range []time.Duration{0, time.Millisecond, 3 * time.Second, MaxWait} {
+		for _, wait := range []time.Duration{0, time.Millisecond, 3 * time.Second, maxWait} {
 			p := claim(d, Request{WorkerID: "w", Wait: wait})
 			require.Empty(t, p.runIDs(t))
 			require.NotNil(t, p.claims)
@@ -274,8 +274,8 @@ func TestHintOfAClientThatIsGoneGoesToTheNext(t *testing.T) {
 		d, _ := start(t, store, Options{ScanInterval: time.Hour})
 		ctx, cancel := context.WithCancel(t.Context())
 		w := d.join([]string{"a"}, 1)
-		defer d.part(w)
-		_, goOn := d.enter(w, MaxWait)
+		defer d.unjoin(w)
+		_, goOn := d.enter(w, maxWait)
 		require.True(t, goOn)
 		synctest.Wait()
 		next := claim(d, worker("a"))
@@ -376,10 +376,10 @@ func TestBadRequestsNameTheMember(t *testing.T) {
 	tests := map[string]Request{
 		"/worker_id":   {},
 		"/agent_ids/1": {WorkerID: "w", AgentIDs: []string{"a", "no spaces"}},
-		"/agent_ids":   {WorkerID: "w", AgentIDs: names("a", 0, MaxAgentIDs)},
+		"/agent_ids":   {WorkerID: "w", AgentIDs: names("a", 0, api.MaxAgentsPerClaim)},
 		"/max_runs":    {WorkerID: "w", MaxRuns: 101},
 		"/lease_ms":    {WorkerID: "w", LeaseMs: 999},
-		"/wait_ms":     {WorkerID: "w", Wait: MaxWait + time.Millisecond},
+		"/wait_ms":     {WorkerID: "w", Wait: maxWait + time.Millisecond},
 	}
 	for pointer, request := range tests {
 		t.Run(pointer, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 type hint struct {
 	runs.Claimable
 	arrival uint64
-	// taken: a claimer has it, or had it.
+	// taken: a claimer got it.
 	taken bool
 }
 
@@ -26,7 +26,7 @@ type demand struct {
 	key      string
 	agentIDs []string // sorted; empty for all agents
 
-	queue   []*hint // invariant 1; may hold taken hints, which are passed over
+	queue   []*hint // invariant 1; may hold taken hints, which popHints skips
 	more    bool    // invariant 2
 	waiters []*waiter
 
@@ -45,7 +45,7 @@ type demand struct {
 }
 
 // take removes and returns up to n hints from the front of the queue.
-func (d *demand) take(n int) []*hint {
+func (d *demand) popHints(n int) []*hint {
 	var hints []*hint
 	for len(d.queue) > 0 && len(hints) < n {
 		first := d.queue[0]
@@ -71,7 +71,7 @@ func (d *demand) noteArrival(h *hint, limit int) {
 }
 
 // push queues a hint, unless it would overtake runs that are not known here.
-func (d *demand) push(h *hint, limit int) {
+func (d *demand) queueHint(h *hint, limit int) {
 	switch {
 	case d.more:
 	case len(d.queue) >= limit:
@@ -114,10 +114,10 @@ func (d *demand) nextScan() int64 {
 	return d.scansEnded + 1
 }
 
-// endScan takes in the rows that a scan found, oldest first (invariant 4).
-// Truncated tells that there may be more rows, all younger.
+// endScan replaces the queue with the rows that a scan found, oldest first
+// (invariant 4). truncated says that there may be more rows, all younger.
 func (d *demand) endScan(rows []*hint, truncated bool) {
-	// A row whose hint arrived and was taken meanwhile is old news.
+	// A row whose hint arrived and was taken meanwhile is stale.
 	taken := map[string]int64{}
 	for _, h := range d.arrived {
 		if h.taken {
@@ -166,7 +166,7 @@ type waiter struct {
 	// leastScan is the scan of its demand that it must have seen the end of before
 	// it may leave with nothing (invariant 6).
 	leastScan int64
-	// hints and err are what it is woken with.
+	// hints and err are set before the signal.
 	hints  []*hint
 	err    error
 	signal chan struct{} // capacity 1
@@ -177,8 +177,8 @@ func (w *waiter) mayLeave() bool {
 	return w.impatient && w.demand.scansEnded >= w.leastScan && !w.demand.more
 }
 
-// enlist puts a waiter into its demand's list, in its place by age: one whose
-// hints came to nothing goes back in front of those that came after it.
+// enlist inserts a waiter into its demand's list by age: one whose hints were refused
+// goes back before those that came after it.
 func (w *waiter) enlist() {
 	d := w.demand
 	at, _ := slices.BinarySearchFunc(d.waiters, w.number, func(other *waiter, number uint64) int {
@@ -188,7 +188,7 @@ func (w *waiter) enlist() {
 	w.waiting = true
 }
 
-// leave takes a waiter off its demand's list.
+// leave removes a waiter from its demand's list.
 func (w *waiter) leave() {
 	d := w.demand
 	at := slices.Index(d.waiters, w)
@@ -196,7 +196,7 @@ func (w *waiter) leave() {
 	w.waiting = false
 }
 
-// wake takes a waiter off the list and hands it what it waited for, or nothing.
+// wake removes a waiter from the list and signals it with hints, an error, or nothing.
 func (w *waiter) wake(hints []*hint, err error) {
 	w.leave()
 	w.hints, w.err = hints, err

@@ -25,10 +25,10 @@ const scanTimeout = 10 * time.Second
 // Options set up a [Dispatcher]. A zero member takes its default.
 type Options struct {
 	// MaxAttempts is how many claims without progress a run gets before it is
-	// failed (v1-work.md "Work"); runs.DefaultMaxAttempts when 0.
+	// failed (docs/spec/v1.md#attempts); runs.DefaultMaxAttempts when 0.
 	MaxAttempts int64
 	// ScanInterval is how long a claimable run may stay unseen when its hint was
-	// lost, while somebody waits for it.
+	// lost, while a claim waits for it.
 	ScanInterval time.Duration
 	// ScanLimit is how many claimable runs one query asks for.
 	ScanLimit int
@@ -63,8 +63,8 @@ type Dispatcher struct {
 	// agents, nil when nobody asks for all.
 	byAgent    map[string][]*demand
 	everyAgent *demand
-	// claiming holds the runs that a claimer has in hand, each with the
-	// claimable_at_ms of its hint.
+	// claiming holds the runs that are being claimed, each with the claimable_at_ms of
+	// its hint.
 	claiming map[string]int64
 	waiters  uint64 // numbers the waiters
 	arrivals uint64 // numbers the hints
@@ -103,7 +103,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 }
 
-// notice takes in what was committed. It is called on the commit path.
+// notice records what was committed. It is called on the commit path.
 func (d *Dispatcher) notice(notice runs.Notice) {
 	if notice.SessionID != "" && len(notice.Claimable) == 0 {
 		return
@@ -111,7 +111,7 @@ func (d *Dispatcher) notice(notice runs.Notice) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, claimable := range notice.Claimable {
-		d.offer(claimable)
+		d.offerHint(claimable)
 	}
 	if notice.SessionID == "" {
 		for _, demand := range d.demands {
@@ -121,7 +121,7 @@ func (d *Dispatcher) notice(notice runs.Notice) {
 }
 
 // offer hands a hint to the oldest waiter that it fits, or queues it (invariant 3).
-func (d *Dispatcher) offer(claimable runs.Claimable) {
+func (d *Dispatcher) offerHint(claimable runs.Claimable) {
 	if at, ok := d.claiming[claimable.RunID]; ok && at == claimable.ClaimableAtMs {
 		return
 	}
@@ -150,7 +150,7 @@ func (d *Dispatcher) offer(claimable runs.Claimable) {
 		return
 	}
 	for _, demand := range demands {
-		demand.push(h, d.options.HintLimit)
+		demand.queueHint(h, d.options.HintLimit)
 	}
 }
 
@@ -160,8 +160,8 @@ func (d *Dispatcher) newHint(claimable runs.Claimable) *hint {
 }
 
 // take gives a waiter the oldest hints of its demand, none when there are none.
-func (d *Dispatcher) take(w *waiter) []*hint {
-	hints := w.demand.take(w.maxRuns)
+func (d *Dispatcher) takeHints(w *waiter) []*hint {
+	hints := w.demand.popHints(w.maxRuns)
 	for _, h := range hints {
 		d.claiming[h.RunID] = h.ClaimableAtMs
 	}
@@ -173,15 +173,15 @@ func (d *Dispatcher) putBack(hints []*hint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, h := range hints {
-		d.forget(h)
+		d.releaseHint(h)
 		if !d.closed {
-			d.offer(h.Claimable)
+			d.offerHint(h.Claimable)
 		}
 	}
 }
 
-// forget ends a claimer's hold on a run.
-func (d *Dispatcher) forget(h *hint) {
+// forget records that a run is no longer being claimed.
+func (d *Dispatcher) releaseHint(h *hint) {
 	if d.claiming[h.RunID] == h.ClaimableAtMs {
 		delete(d.claiming, h.RunID)
 	}
@@ -213,15 +213,15 @@ func (d *Dispatcher) join(agentIDs []string, maxRuns int) *waiter {
 	}
 }
 
-// part ends a claim that joined.
-func (d *Dispatcher) part(w *waiter) {
+// part ends a claim that called join.
+func (d *Dispatcher) unjoin(w *waiter) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w.demand.claimers--
 }
 
-// drop removes a demand that nobody uses.
-func (d *Dispatcher) drop(unused *demand) {
+// drop removes a demand without claimers.
+func (d *Dispatcher) dropDemand(unused *demand) {
 	delete(d.demands, unused.key)
 	if d.everyAgent == unused {
 		d.everyAgent = nil
@@ -234,7 +234,7 @@ func (d *Dispatcher) drop(unused *demand) {
 	}
 }
 
-// close answers every waiter with nothing, and those to come.
+// close answers every waiter with nothing, and every later claim.
 func (d *Dispatcher) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,11 +1,12 @@
-// Package claims finds runs for workers that wait (v1-work.md "Work").
+// Package claims finds claimable runs for workers (docs/spec/v1.md#claim). It must not
+// know SQL or HTTP.
 //
-// A [Dispatcher] knows two things of the world: the notices of commits, which are
-// fast and may be lost, and the store's list of claimable runs, which is true and
-// costs a query. Neither gives anybody a run. A hint or a row only says which run
-// to ask for; the lease is taken by runs.ClaimRun at the door, which refuses all
-// but one of those who ask. So whatever this package believes can be wrong, on any
-// number of replicas, and costs a refused command at most.
+// A [Dispatcher] has two sources: the notices of commits, which are fast and may be
+// lost, and the store's list of claimable runs, which is true and costs a query. Neither
+// grants a run. A hint or a row only says which run to ask for; the lease is taken by
+// the command runs.ClaimRun, which refuses all but one of several claimers. So whatever
+// this package believes can be wrong, on any number of replicas, and costs a refused
+// command at most.
 //
 // # Demands
 //
@@ -24,9 +25,9 @@
 //  1. A queue is in the order of (claimable_at_ms, arrival). A claimer takes from
 //     its front.
 //  2. While a demand is complete (more is false), every claimable run that was
-//     noticed or scanned and is not in somebody's hands is in its queue. While more
+//     noticed or scanned and is not being claimed is in its queue. While more
 //     is true there may be others, but only younger than those in the queue. New
-//     hints are then not queued, since they would overtake the others; the next
+//     hints are then not queued, because they would overtake the others; the next
 //     scan finds them. More is true at first, after a scan that filled its limit,
 //     and after an overflow.
 //  3. While a complete demand has waiters its queue is empty: a hint goes to the
@@ -34,7 +35,7 @@
 //     one waiter. While a demand with more has waiters and an empty queue, a scan
 //     is wanted or under way, or comes with the next tick after one that failed.
 //  4. A scan replaces what was known before it began: the new queue is its rows and
-//     the hints that arrived since. So hints that others have taken up do not stay,
+//     the hints that arrived since. So hints that others have used do not stay,
 //     and a row that no hint told of (a lapsed lease, a lost hint, another replica)
 //     is in its place by age.
 //  5. One goroutine scans, one query at a time, for all demands that want it. Each
@@ -48,8 +49,6 @@
 //  7. A waiter has one signal and is either in its demand's list or about to be
 //     signalled, with hints or without. One that leaves for its own reasons takes
 //     itself off the list first, or else gives back the hints that it was handed.
-//  8. A run that was claimed for a client that is gone is released before the claim
-//     returns.
-//
-// The package must not know SQL or HTTP.
+//  8. A run that was claimed for a client that has disconnected is released before
+//     the claim returns.
 package claims

@@ -24,7 +24,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // A dispatcher takes any store.
 var _ Store = runs.Store(nil)
 
-// fakeStore is a store of claimable runs with a door for claims and releases.
+// maxWait is the longest wait of a claim.
+const maxWait = api.MaxWaitMs * time.Millisecond
+
+// fakeStore is a store of claimable runs that carries out claims and releases.
 type fakeStore struct {
 	// beforeDo, when set, is called by Do before it decides, afterDo after it
 	// committed and before it answers.

@@ -66,7 +66,7 @@ func TestTwoDispatchersOnOneStore(t *testing.T) {
 			d := []*Dispatcher{one, two}[i%2]
 			fleet.Go(func() {
 				for {
-					claims, err := d.Claim(ctx, Request{WorkerID: "w", AgentIDs: []string{"a"}, MaxRuns: 1 + i%3, LeaseMs: api.MaxLeaseMs, Wait: MaxWait})
+					claims, err := d.Claim(ctx, Request{WorkerID: "w", AgentIDs: []string{"a"}, MaxRuns: 1 + i%3, LeaseMs: api.MaxLeaseMs, Wait: maxWait})
 					if err != nil {
 						return
 					}
@@ -190,7 +190,7 @@ func BenchmarkClaim(b *testing.B) {
 	for range 64 {
 		fleet.Go(func() {
 			for {
-				claims, err := d.Claim(ctx, Request{WorkerID: "w", AgentIDs: []string{"a"}, LeaseMs: api.MaxLeaseMs, Wait: MaxWait})
+				claims, err := d.Claim(ctx, Request{WorkerID: "w", AgentIDs: []string{"a"}, LeaseMs: api.MaxLeaseMs, Wait: maxWait})
 				if err != nil {
 					return
 				}

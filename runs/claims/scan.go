@@ -24,7 +24,7 @@ func (d *Dispatcher) tick() {
 	defer d.mu.Unlock()
 	for _, demand := range d.demands {
 		if demand.claimers == 0 && !demand.used {
-			d.drop(demand)
+			d.dropDemand(demand)
 			continue
 		}
 		demand.used = false
@@ -83,7 +83,7 @@ func (d *Dispatcher) beginScan() []*demand {
 	return demands
 }
 
-// endScan takes in what the query for some demands found, and hands it out.
+// endScan queues what the query for some demands found, and hands it out.
 func (d *Dispatcher) endScan(demands []*demand, claimable []runs.Claimable) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -113,7 +113,7 @@ func (d *Dispatcher) endScan(demands []*demand, claimable []runs.Claimable) {
 }
 
 // handOut gives the queued hints of some demands to their waiters, the oldest
-// waiter first, and lets go those who may leave with nothing.
+// waiter first, and wakes those that may leave with nothing.
 func (d *Dispatcher) handOut(demands []*demand) {
 	var waiters []*waiter
 	for _, demand := range demands {
@@ -121,7 +121,7 @@ func (d *Dispatcher) handOut(demands []*demand) {
 	}
 	slices.SortFunc(waiters, func(a, b *waiter) int { return cmp.Compare(a.number, b.number) })
 	for _, w := range waiters {
-		switch hints := d.take(w); {
+		switch hints := d.takeHints(w); {
 		case len(hints) > 0:
 			w.wake(hints, nil)
 		case w.mayLeave():
@@ -132,8 +132,8 @@ func (d *Dispatcher) handOut(demands []*demand) {
 	}
 }
 
-// failScan tells the waiters whose time is over that nobody knows whether there is
-// a run for them. The others wait for the next tick.
+// failScan answers the waiters whose time is over with the error. The others wait for
+// the next tick.
 func (d *Dispatcher) failScan(demands []*demand, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

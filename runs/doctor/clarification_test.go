@@ -13,13 +13,21 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// damage is what was done to a healthy family, and the one finding that must come of
-// it, without its session.
+// damage changes rows that were healthy in one way. want is the one finding that must come
+// of it, without its session and detail.
 type damage struct {
 	name string
 	do   func(m *memory)
 	want func(m *memory) doctor.Finding
 }
+
+// healthyRows are rows that the door makes, with the damages of them.
+type healthyRows struct {
+	fill    func(t *testing.T, door runs.Door)
+	damages []damage
+}
+
+var damaged = []healthyRows{{family, familyDamages}, {decided, decisionDamages}}
 
 func about(code doctor.Code, runID, requestID string) func(*memory) doctor.Finding {
 	return func(*memory) doctor.Finding { return doctor.Finding{Code: code, RunID: runID, RequestID: requestID} }
@@ -86,7 +94,7 @@ const (
 	delivery = api.EffectDeliverAnswer
 )
 
-var damages = []damage{
+var familyDamages = []damage{
 	{"a clarification runs", ofRun("open", func(r *model.Run) { r.Status = api.StatusRunning }), aboutAsked(doctor.ClarificationStatusWrong, "open")},
 	{"a clarification is cancelled", ofRun("told", func(r *model.Run) { r.Status = api.StatusCancelled }), aboutAsked(doctor.ClarificationStatusWrong, "told")},
 	{"a clarification has lost its question", func(m *memory) {
@@ -236,6 +244,8 @@ var damages = []damage{
 	}, func(*memory) doctor.Finding {
 		return doctor.Finding{Code: doctor.EffectWithoutDecision, RunID: "asks", EffectID: "open_clarification:x"}
 	}},
+	{"a parent is asked in another session", ofEffect(opening, "open", func(e *model.Effect) { e.TargetSessionID = "second" }), effectFinding(doctor.EffectWithoutDecision, opening, "open")},
+	{"another child gets the answer", ofEffect(delivery, "told", func(e *model.Effect) { e.TargetSessionID = "second" }), effectFinding(doctor.EffectWithoutDecision, delivery, "told")},
 
 	{"a message is about something else", ofMessage("told", func(m *model.Message) { m.Subject = "news" }), aboutMessage(doctor.MessageUnreadable, "asks", model.MessageIDOf("told"))},
 	{"a message's payload is cut", ofMessage("told", func(m *model.Message) { m.Payload = m.Payload[:9] }), aboutMessage(doctor.MessageUnreadable, "asks", model.MessageIDOf("told"))},
@@ -246,6 +256,11 @@ var damages = []damage{
 		message.RunID, message.MessageID = "nobody", model.MessageIDOf("x")
 		m.states["child"].Messages[message.MessageID] = &message
 	}, aboutMessage(doctor.MessageWithoutRun, "nobody", model.MessageIDOf("x"))},
+	{"a message is for nobody's request", func(m *memory) {
+		message := *m.message("told")
+		message.MessageID, message.Payload = model.MessageIDOf("x"), api.JSON(`{"type":"parent_clarification_answer","request_id":"x"}`)
+		m.states["child"].Messages[message.MessageID] = &message
+	}, aboutMessage(doctor.MessageWithoutRun, "asks", model.MessageIDOf("x"))},
 	{"a message is in no state", ofMessage("told", func(m *model.Message) { m.State = "lost" }), aboutMessage(doctor.MessageStateWrong, "asks", model.MessageIDOf("told"))},
 	{"a pending message was acknowledged", ofMessage("told", func(m *model.Message) { m.AcknowledgedAtMs = 1 }), aboutMessage(doctor.MessageStateWrong, "asks", model.MessageIDOf("told"))},
 	{"an acknowledged message never was", ofMessage("parked", func(m *model.Message) { m.AcknowledgedAtMs = 0 }), aboutMessage(doctor.MessageStateWrong, "done", model.MessageIDOf("parked"))},
@@ -256,23 +271,24 @@ var damages = []damage{
 	{"a message was read too often", ofMessage("told", func(m *model.Message) { m.DeliveryAttempts = 4 }), aboutMessage(doctor.MessageStateWrong, "asks", model.MessageIDOf("told"))},
 }
 
-// TestEachDamageOfAFamilyIsNamed damages a healthy family in one way after the
-// other.
-func TestEachDamageOfAFamilyIsNamed(t *testing.T) {
+// TestEachDamageIsNamed damages healthy rows in one way after the other: the doctor reports it
+// and nothing else.
+func TestEachDamageIsNamed(t *testing.T) {
 	t.Parallel()
-	for _, d := range damages {
-		t.Run(d.name, func(t *testing.T) {
-			t.Parallel()
-			m := newMemory()
-			family(t, m)
-			found, summary := examine(t, m)
-			require.Empty(t, found)
-			require.Equal(t, doctor.Rows{Sessions: 5}, doctor.Rows{Sessions: summary.Rows.Sessions})
-			d.do(m)
-			found, _ = examine(t, m)
-			require.Len(t, found, 1, "%+v", found)
-			found[0].Detail, found[0].SessionID = "", ""
-			require.Equal(t, d.want(m), found[0])
-		})
+	for _, healthy := range damaged {
+		for _, d := range healthy.damages {
+			t.Run(d.name, func(t *testing.T) {
+				t.Parallel()
+				m := newMemory()
+				healthy.fill(t, m)
+				found, _ := examine(t, m)
+				require.Empty(t, found)
+				d.do(m)
+				found, _ = examine(t, m)
+				require.Len(t, found, 1, "%+v", found)
+				found[0].Detail, found[0].SessionID = "", ""
+				require.Equal(t, d.want(m), found[0])
+			})
+		}
 	}
 }

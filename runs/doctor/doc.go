@@ -1,8 +1,10 @@
-// Package doctor checks that the rows of a database keep the invariants of package
-// runs, and names each one that is broken: what the one door never writes, and what
-// therefore tells of a fault in an engine, in the database or of another writer.
+// Package doctor checks every row of a database against the invariants of package runs and
+// reports each that does not hold. No command that goes through [runs.Door] breaks one, so a
+// finding means a fault in the program, lost or damaged data, or a manual change.
 //
-// It knows rows and nothing else: no SQL, no clock, no way to change anything. Each
-// check is about the rows of one session; an engine hands them over as a
-// [runs.Walker].
+// The invariants are tables, one for each kind of row: see [Invariants]. The property tests of
+// package runs check the same tables after every command.
+//
+// The package reads rows only: it must not know SQL or a clock, and changes nothing. Each
+// check needs the rows of one session; an engine hands them over as a [model.Walker].
 package doctor

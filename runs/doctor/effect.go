@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"strings"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -8,67 +10,61 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// effectPayload is what the checks read of an effect's payload, of any kind: an opening
-// names the run that it makes, a delivery the run that asked, a review the run that
-// waits.
-type effectPayload struct {
-	RunID     string `json:"run_id"`
-	RequestID string `json:"request_id"`
-	Request   struct {
-		ID     string `json:"id"`
-		Handle string `json:"handle"`
-	} `json:"request"`
-	Requester api.Requester `json:"requester"`
+// effectRow is an effect with what the checks read of its payload: an opening names the run
+// that it makes, a review the approval that it shows.
+type effectRow struct {
+	*model.Effect
+	readable bool
+	payload  struct {
+		RunID   string `json:"run_id"`
+		Request struct {
+			ID     string `json:"id"`
+			Handle string `json:"handle"`
+		} `json:"request"`
+	}
 }
 
-// owing names what an effect of a kind is owed for: the run of the clarification, or
-// the handle of the approval.
-func owing(kind api.EffectKind, id string) string { return string(kind) + ":" + id }
-
-func (e *examiner) readEffects(rows model.RowSequence[model.Effect]) error {
-	if rows == nil {
-		return nil
-	}
-	for effect, err := range rows {
-		if err != nil {
-			return err
-		}
-		e.summary.Rows.Effects++
-		e.checkEffect(effect, Finding{RunID: effect.RunID, EffectID: effect.EffectID})
-	}
-	return nil
+func readEffect(row *model.Effect) *effectRow {
+	effect := &effectRow{Effect: row}
+	known := model.CarriedOutWhere(row.Kind) != model.CarriedOutNowhere
+	effect.readable = known && json.Unmarshal(row.Payload, &effect.payload) == nil
+	return effect
 }
 
-func (e *examiner) checkEffect(effect *model.Effect, at Finding) {
-	if wrong := effectContradiction(effect); wrong != "" {
-		e.find(EffectStateWrong, at, "the effect is %s, but %s", effect.State, wrong)
-	}
-	e.owed[effect.EffectID] = true
-	var payload effectPayload
-	if model.CarriedOutWhere(effect.Kind) == model.CarriedOutNowhere || json.Unmarshal(effect.Payload, &payload) != nil {
-		e.find(EffectUnreadable, at, "the payload is not the JSON of an effect of kind %q", effect.Kind)
-		return
-	}
-	id := owing(effect.Kind, effect.RunID)
-	switch effect.Kind {
+// id is the id that an effect must have: the kind, and the run of the clarification or the
+// handle of the approval.
+func (f *effectRow) id() string {
+	switch f.Kind {
 	case api.EffectOpenClarification:
-		id = owing(effect.Kind, payload.RunID)
+		return model.EffectID(f.Kind, f.payload.RunID)
 	case api.EffectReviewApproval:
-		id = owing(effect.Kind, payload.Request.Handle)
+		return model.EffectID(f.Kind, f.payload.Request.Handle)
 	case api.EffectDeliverAnswer:
 	}
-	e.owed[id] = true
-	if effect.EffectID != id {
-		e.find(EffectIDWrong, at, "the id should be %s", id)
-		return
-	}
-	if why := e.undecided(effect, &payload); why != "" {
-		e.find(EffectWithoutDecision, at, "the effect is owed for nothing: %s", why)
-	}
+	return model.EffectID(f.Kind, f.RunID)
 }
 
-// effectContradiction returns what says something else than the effect's state, or
-// "".
+// effectInvariants are checked for each effect.
+var effectInvariants = table[*effectRow]{
+	{invariant(EffectStateWrong, "`state`, `due_at_ms`, `finished_at_ms` and `last_error` contradict each other.", func(_ *examiner, f *effectRow) string {
+		wrong := effectContradiction(f.Effect)
+		return when(wrong != "", "the effect is %s, but %s", f.State, wrong)
+	})},
+	{
+		invariant(EffectUnreadable, "The kind is unknown, or the payload is not the JSON of its kind. It cannot be carried out.", func(_ *examiner, f *effectRow) string {
+			return unless(f.readable, "the payload is not the JSON of an effect of kind %q", f.Kind)
+		}),
+		invariant(EffectIDWrong, "The id is not the kind and the run of the clarification, or the handle of the approval. It might be carried out twice.", func(_ *examiner, f *effectRow) string {
+			return unless(f.EffectID == f.id(), "the id should be %s", f.id())
+		}),
+		invariant(EffectWithoutDecision, "No decision calls for the effect: its run is missing, has not asked this, has no answer, or has no such approval, or another session than the effect's asks or answers.", func(e *examiner, f *effectRow) string {
+			why := undecided(e, f)
+			return when(why != "", "no decision calls for the effect: %s", why)
+		}),
+	},
+}
+
+// effectContradiction returns what contradicts the effect's state, or "".
 func effectContradiction(effect *model.Effect) string {
 	pending := effect.State == api.EffectPending
 	switch {
@@ -83,31 +79,114 @@ func effectContradiction(effect *model.Effect) string {
 	case !pending && effect.FinishedAtMs == 0:
 		return "finished_at_ms is not set"
 	case effect.State == api.EffectDone && effect.LastError != "":
-		return "it tells of an error"
+		return "last_error is set"
 	case effect.State == api.EffectFailed && effect.LastError == "":
-		return "it does not say why"
+		return "last_error is not set"
 	}
 	return ""
 }
 
-// undecided tells why the decision that owes an effect is not there, or "".
-func (e *examiner) undecided(effect *model.Effect, payload *effectPayload) string {
-	of := e.runs[effect.RunID]
-	switch {
-	case of == nil:
+// undecided returns why no decision calls for an effect, or "".
+func undecided(e *examiner, f *effectRow) string {
+	of := e.runs[f.RunID]
+	if of == nil {
 		return "the session does not have its run"
-	case effect.Kind == api.EffectOpenClarification:
-		asked := e.requests[runs.RequestKey{RunID: effect.RunID, RequestID: payload.Request.ID}]
-		if asked == nil || asked.kind != model.KindClarification || !asked.unreadable && asked.clarificationRunID != payload.RunID {
+	}
+	about := e.requests[runs.RequestKey{RunID: f.RunID, RequestID: f.payload.Request.ID}]
+	switch f.Kind {
+	case api.EffectOpenClarification:
+		if about == nil || about.kind != model.KindClarification || !about.unreadable && about.clarificationRunID != f.payload.RunID {
 			return "its run has not asked this"
 		}
-	case effect.Kind == api.EffectReviewApproval:
-		shown := e.requests[runs.RequestKey{RunID: effect.RunID, RequestID: payload.Request.ID}]
-		if shown == nil || shown.kind != model.KindApproval || shown.handle != payload.Request.Handle {
-			return "its run has no such approval"
+		return unless(f.TargetSessionID == e.parentSessionID, "it asks session %q, but the session's parent is %q", f.TargetSessionID, e.parentSessionID)
+	case api.EffectReviewApproval:
+		return when(about == nil || about.kind != model.KindApproval || about.handle != f.payload.Request.Handle, "its run has no such approval")
+	case api.EffectDeliverAnswer:
+		if of.Kind != api.KindParentClarification || !of.over() {
+			return "its run is no clarification that was settled"
 		}
-	case of.Kind != api.KindParentClarification || !model.Terminal(of.Status):
-		return "its run is no clarification that was settled"
+		child := ""
+		if of.requester != nil {
+			child = of.requester.RequesterSessionID
+		}
+		return when(child != "" && f.TargetSessionID != child, "it answers session %q, but session %q asked", f.TargetSessionID, child)
+	}
+	return ""
+}
+
+// The subject and the type of the only messages that there are: answers of a parent's session.
+const (
+	answerSubject = "clarification_answer"
+	answerType    = "parent_clarification_answer"
+)
+
+// messageRow is a message with what the checks read of its payload.
+type messageRow struct {
+	*model.Message
+	readable bool
+	payload  struct {
+		Type      string `json:"type"`
+		RequestID string `json:"request_id"`
+	}
+}
+
+// readMessage reads a message and notes which request it answers, by its id and by its
+// payload: the message is there whatever else is wrong with it.
+func (e *examiner) readMessage(row *model.Message) *messageRow {
+	message := &messageRow{Message: row}
+	err := json.Unmarshal(row.Payload, &message.payload)
+	message.readable = err == nil && row.Subject == answerSubject && message.payload.Type == answerType && message.payload.RequestID != ""
+	if requestID, derived := strings.CutPrefix(row.MessageID, model.MessageIDPrefix); derived {
+		e.answered[runs.RequestKey{RunID: row.RunID, RequestID: requestID}] = true
+	}
+	if message.readable && e.runs[row.RunID] != nil {
+		e.answered[runs.RequestKey{RunID: row.RunID, RequestID: message.payload.RequestID}] = true
+	}
+	return message
+}
+
+// messageInvariants are checked for each message.
+var messageInvariants = table[*messageRow]{
+	{invariant(MessageStateWrong, "`state`, `acknowledged_at_ms`, `lease_expires_at_ms`, `delivery_attempts` and `last_error` contradict each other.", func(_ *examiner, m *messageRow) string {
+		wrong := messageContradiction(m.Message)
+		return when(wrong != "", "the message is %s, but %s", m.State, wrong)
+	})},
+	{
+		invariant(MessageWithoutRun, "The session does not have the message's run, or the run does not have its request.", func(e *examiner, m *messageRow) string {
+			if e.runs[m.RunID] == nil {
+				return "the session does not have the run that the message is for"
+			}
+			requestID, derived := strings.CutPrefix(m.MessageID, model.MessageIDPrefix)
+			return when(derived && e.requests[runs.RequestKey{RunID: m.RunID, RequestID: requestID}] == nil, "the run has no request %q", requestID)
+		}),
+		invariant(MessageUnreadable, "The subject is unknown, or the payload is not the JSON of its subject.", func(_ *examiner, m *messageRow) string {
+			return unless(m.readable, "the payload is not the JSON of a message about %q", m.Subject)
+		}),
+		invariant(MessageIDWrong, "The id is not derived from the request that is answered. It might be delivered twice.", func(_ *examiner, m *messageRow) string {
+			id := model.MessageIDOf(m.payload.RequestID)
+			return unless(m.MessageID == id, "the id should be %s", id)
+		}),
+	},
+}
+
+// messageContradiction returns what contradicts the message's state, or "".
+func messageContradiction(message *model.Message) string {
+	acknowledged := message.State == api.MessageAcknowledged
+	switch {
+	case message.State != api.MessagePending && message.State != api.MessageDeadLetter && !acknowledged:
+		return "there is no such state"
+	case acknowledged && message.AcknowledgedAtMs == 0:
+		return "acknowledged_at_ms is not set"
+	case !acknowledged && message.AcknowledgedAtMs != 0:
+		return "acknowledged_at_ms is set"
+	case message.State != api.MessagePending && message.LeaseExpiresAtMs != 0:
+		return "lease_expires_at_ms is set"
+	case message.DeliveryAttempts < 0 || message.DeliveryAttempts > model.MaxDeliveryAttempts:
+		return "delivery_attempts is out of range"
+	case message.State == api.MessagePending && message.LastError != "":
+		return "last_error is set"
+	case message.State == api.MessageDeadLetter && message.LastError == "":
+		return "last_error is not set"
 	}
 	return ""
 }

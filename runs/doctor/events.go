@@ -8,24 +8,22 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// eventBody is what the checks read of an event.
+// eventBody is what the checks read of an event that is about requests.
 type eventBody struct {
-	Type        api.EventType `json:"type"`
-	RequestIDs  []string      `json:"request_ids"`
-	RequestID   string        `json:"request_id"`
-	Resolution  *reported     `json:"resolution"`
-	Resolutions []reported    `json:"resolutions"`
+	Type        api.EventType        `json:"type"`
+	RequestIDs  []string             `json:"request_ids"`
+	RequestID   string               `json:"request_id"`
+	Resolution  *reportedResolution  `json:"resolution"`
+	Resolutions []reportedResolution `json:"resolutions"`
 }
 
-// typeOnly is what they read of an event that tells nothing of requests; its other
-// members are its worker's own.
-type typeOnly struct {
-	Type api.EventType `json:"type"`
+type reportedResolution struct {
+	RequestID string      `json:"request_id"`
+	Outcome   api.Outcome `json:"outcome"`
 }
 
-// requestEvents are the types of events that tell of requests, with the kind of
-// these. An answer that came from the parent's session is reported in the child's as
-// that of a question.
+// requestEvents are the types of events that are about requests, with the kind of these. The
+// child's log reports the answer of its parent's session as that of a question.
 var requestEvents = map[api.EventType]model.RequestKind{
 	api.EventWaitingForApproval:     model.KindApproval,
 	api.EventApprovalResolved:       model.KindApproval,
@@ -37,100 +35,132 @@ var requestEvents = map[api.EventType]model.RequestKind{
 	api.EventParentClarificationResolved:  model.KindQuestion,
 }
 
-func readBody(event *model.Event) (eventBody, error) {
-	if requestEvents[event.Type] == "" {
-		var plain typeOnly
-		err := json.Unmarshal(event.Body, &plain)
-		return eventBody{Type: plain.Type}, err
+// logEntry is an event with what precedes it in the log.
+type logEntry struct {
+	*model.Event
+	of *run // nil when the session does not have it
+	// previous is the number of the event before it, 0 for the first.
+	previous int64
+	body     eventBody
+	readable bool
+}
+
+// readBody reads the type of any event, and more only of those about requests: the other
+// members are the worker's own.
+func (l *logEntry) readBody() {
+	var err error
+	if requestEvents[l.Type] == "" {
+		var typeOnly struct {
+			Type api.EventType `json:"type"`
+		}
+		err = json.Unmarshal(l.Body, &typeOnly)
+		l.body.Type = typeOnly.Type
+	} else {
+		err = json.Unmarshal(l.Body, &l.body)
 	}
-	var body eventBody
-	err := json.Unmarshal(event.Body, &body)
-	return body, err
+	l.readable = err == nil && l.body.Type == l.Type
 }
 
-// reported is a resolution in an event.
-type reported struct {
-	RequestID string      `json:"request_id"`
-	Outcome   api.Outcome `json:"outcome"`
+// eventInvariants are checked for each event, in the order of the log.
+var eventInvariants = table[*logEntry]{
+	{
+		fatal(EventRepeated, "The log has a number twice.", func(_ *examiner, l *logEntry) string {
+			return when(l.EventID <= l.previous, "the log has event %d twice", l.EventID)
+		}),
+		invariant(EventGap, "Numbers are missing in the session's log.", func(_ *examiner, l *logEntry) string {
+			return when(l.EventID > l.previous+1, "events %d to %d are missing before this one", l.previous+1, l.EventID-1)
+		}),
+	},
+	{fatal(EventWithoutRun, "An event is about a run that its session does not have.", func(_ *examiner, l *logEntry) string {
+		return unless(l.of != nil, "the session does not have the run of this %s event", l.Type)
+	})},
+	{
+		invariant(TerminalEventRepeated, "Two events end the run.", func(_ *examiner, l *logEntry) string {
+			move := l.of.history.move
+			return when(move.afterEnd && move.end != "", "the run was already %s when it was %s", move.from, move.end)
+		}),
+		invariant(EventAfterEnd, "Something happened to the run after it was over.", func(_ *examiner, l *logEntry) string {
+			return when(l.of.history.move.afterEnd, "the run was already %s before this %s event", l.of.history.move.from, l.Type)
+		}),
+		invariant(HistoryIllegal, "The events imply a move that the state machine does not have.", func(_ *examiner, l *logEntry) string {
+			move := l.of.history.move
+			if move.from == "" {
+				return when(move.illegal, "the run was not accepted before this %s event", l.Type)
+			}
+			return when(move.illegal, "the run was %s before this %s event", move.from, l.Type)
+		}),
+	},
+	{fatal(EventUnreadable, "An event's body is not the JSON object of its type.", func(_ *examiner, l *logEntry) string {
+		return unless(l.readable, "the body is not the JSON object of a %s event", l.Type)
+	})},
 }
 
-// readEvents goes through a session's log.
+// mention is a request that an event names.
+type mention struct {
+	event   api.EventType
+	request *request // nil when the run has none of that kind
+	// outcome is what the event reports, "" when it reports none.
+	outcome api.Outcome
+}
+
+// mentionInvariants are checked for each request that an event names.
+var mentionInvariants = table[*mention]{{
+	fatal(EventWithoutRequest, "An event is about a request that its run does not have.", func(_ *examiner, m *mention) string {
+		return unless(m.request != nil, "the run does not have the %s that the event is about", requestEvents[m.event])
+	}),
+	invariant(ResolutionEventWrong, "The event reports another outcome.", func(_ *examiner, m *mention) string {
+		q := m.request
+		return when(m.outcome != "" && q.outcome != "" && m.outcome != q.outcome && m.outcome != q.recorded,
+			"the request was %s, but the event says %s", q.outcome, m.outcome)
+	}),
+}}
+
+// readEvents goes through a session's log. The row of a mention carries the number of the
+// event only where the finding is about the event.
 func (e *examiner) readEvents(rows *model.SessionRows) error {
-	var last int64
-	for event, err := range rows.Events {
-		if err != nil {
-			return err
+	e.lastEventID = 0
+	return each(rows.Events, &e.summary.Rows.Events, func(event *model.Event) {
+		entry := &logEntry{Event: event, of: e.runs[event.RunID], previous: e.lastEventID}
+		e.lastEventID = max(e.lastEventID, event.EventID)
+		if entry.of != nil && event.EventID > entry.previous {
+			entry.of.history.advance(entry.of.Kind, event)
+			entry.readBody()
 		}
-		e.summary.Rows.Events++
-		at := Finding{RunID: event.RunID, EventID: event.EventID}
-		if event.EventID <= last {
-			e.find(EventRepeated, at, "the log has event %d twice", event.EventID)
-			continue
+		if eventInvariants.examine(e, entry, Finding{RunID: event.RunID, EventID: event.EventID}) {
+			e.readMentions(entry)
 		}
-		if event.EventID > last+1 {
-			e.find(EventGap, at, "events %d to %d are missing before this one", last+1, event.EventID-1)
-		}
-		last = event.EventID
-		of := e.runs[event.RunID]
-		if of == nil {
-			e.find(EventWithoutRun, at, "the session does not have the run of this %s event", event.Type)
-			continue
-		}
-		e.readEvent(of, event, at)
-	}
-	if rows.Session.LastEventID != last {
-		e.find(SessionLastEventWrong, Finding{}, "last_event_id is %d, but the newest event is %d", rows.Session.LastEventID, last)
-	}
-	return nil
+	})
 }
 
-func (e *examiner) readEvent(of *run, event *model.Event, at Finding) {
-	if finding, detail := of.history.take(of.Kind, event); finding != "" {
-		e.find(finding, at, "%s", detail)
+// readMentions checks the requests that an event names and counts what it says about them.
+func (e *examiner) readMentions(entry *logEntry) {
+	named := func(requestID string, outcome api.Outcome) *request {
+		m := &mention{event: entry.Type, outcome: outcome, request: e.requests[runs.RequestKey{RunID: entry.RunID, RequestID: requestID}]}
+		if m.request != nil && m.request.kind != requestEvents[entry.Type] &&
+			(m.request.kind != model.KindClarification || entry.Type != api.EventUserQuestionResolved) {
+			m.request = nil
+		}
+		mentionInvariants.examine(e, m, Finding{RunID: entry.RunID, EventID: entry.EventID, RequestID: requestID})
+		return m.request
 	}
-	body, err := readBody(event)
-	if err != nil || body.Type != event.Type {
-		e.find(EventUnreadable, at, "the body is not the JSON object of a %s event", event.Type)
-		return
-	}
-	if event.Type == api.EventParentClarificationRequested {
+	body := entry.body
+	switch entry.Type {
+	case api.EventParentClarificationRequested:
 		body.RequestIDs = []string{body.RequestID}
-	}
-	if event.Type == api.EventUserQuestionAnswered {
-		e.named(of, event.Type, body.RequestID, at)
+	case api.EventUserQuestionAnswered:
+		named(body.RequestID, "")
 	}
 	for _, requestID := range body.RequestIDs {
-		if named := e.named(of, event.Type, requestID, at); named != nil {
-			named.announced++
+		if q := named(requestID, ""); q != nil {
+			q.announced++
 		}
 	}
 	if body.Resolution != nil {
 		body.Resolutions = append(body.Resolutions, *body.Resolution)
 	}
 	for _, resolution := range body.Resolutions {
-		named := e.named(of, event.Type, resolution.RequestID, at)
-		if named == nil {
-			continue
-		}
-		named.resolved++
-		if named.outcome != "" && resolution.Outcome != named.outcome && resolution.Outcome != named.recorded {
-			at.RequestID = resolution.RequestID
-			e.find(ResolutionEventWrong, at, "the request was %s, but the event says %s", named.outcome, resolution.Outcome)
+		if q := named(resolution.RequestID, resolution.Outcome); q != nil {
+			q.resolved++
 		}
 	}
-}
-
-// named returns the request that an event is about, or nil when its run has none.
-func (e *examiner) named(of *run, event api.EventType, requestID string, at Finding) *request {
-	kind := requestEvents[event]
-	named := e.requests[runs.RequestKey{RunID: of.RunID, RequestID: requestID}]
-	if named != nil && named.kind == model.KindClarification && event == api.EventUserQuestionResolved {
-		return named
-	}
-	if named == nil || named.kind != kind {
-		at.RequestID = requestID
-		e.find(EventWithoutRequest, at, "the run does not have the %s that the event is about", kind)
-		return nil
-	}
-	return named
 }

@@ -8,16 +8,17 @@ import (
 
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// Summary says how much was looked at and how often each invariant is broken.
+// Summary says how many rows were checked and how often each invariant is broken.
 type Summary struct {
 	Rows Rows `json:"rows"`
-	// Findings counts the findings by code; it is empty when all is well.
+	// Findings counts the findings by code. It is empty when every invariant holds.
 	Findings map[Code]int64 `json:"findings"`
 }
 
-// Rows counts the rows that were looked at.
+// Rows counts the rows that were checked, by table.
 type Rows struct {
 	Sessions           int64 `json:"sessions"`
 	Runs               int64 `json:"runs"`
@@ -29,10 +30,10 @@ type Rows struct {
 	Rules              int64 `json:"rules"`
 }
 
-// Healthy reports whether nothing was found.
+// Healthy reports whether every invariant holds.
 func (s *Summary) Healthy() bool { return len(s.Findings) == 0 }
 
-// Count returns how many findings there were.
+// Count returns the number of findings.
 func (s *Summary) Count() int64 {
 	var count int64
 	for _, ofCode := range s.Findings {
@@ -41,167 +42,177 @@ func (s *Summary) Count() int64 {
 	return count
 }
 
-// Examine walks all rows and calls report with each finding, in the order of the
-// sessions. Where one fault shows in several ways, it is reported by the way that
-// says most about it, as far as that can be told. It returns the walker's error, and
-// then the summary is about what was walked until then. Memory grows with the
-// largest session, not with the database.
+// Examine walks all rows and calls report with each finding, in the order of the sessions.
+// Where one fault breaks several invariants, the most specific one is reported, as far as that
+// can be told. It returns the walker's error together with a summary of what was walked until
+// then. Memory grows with the largest session, not with the database.
 func Examine(ctx context.Context, walker model.Walker, report func(Finding)) (Summary, error) {
 	e := &examiner{
-		report:   report,
-		summary:  Summary{Findings: map[Code]int64{}},
-		runs:     map[string]*run{},
-		requests: map[runs.RequestKey]*request{},
-		owed:     map[string]bool{}, delivered: map[runs.RequestKey]bool{},
+		report:    report,
+		summary:   Summary{Findings: map[Code]int64{}},
+		runs:      map[string]*run{},
+		requests:  map[runs.RequestKey]*request{},
+		effectIDs: map[string]bool{}, answered: map[runs.RequestKey]bool{},
 	}
 	err := walker.Walk(ctx, e.visit)
 	return e.summary, err
 }
 
-// examiner holds what it knows of the session that it is at.
+// examiner holds what is known of the session that is being checked.
 type examiner struct {
 	report  func(Finding)
 	summary Summary
 
 	sessionID       string
 	parentSessionID string
+	ended           bool
+	lastEventID     int64
 	runs            map[string]*run
 	requests        map[runs.RequestKey]*request
-	// owed holds, for each effect, its kind and the run of the clarification.
-	owed map[string]bool
-	// delivered holds the requests whose answers lie in the mailbox.
-	delivered map[runs.RequestKey]bool
-	// What is in the maps, in the order in which it is checked.
+	// effectIDs are the ids that the session's effects have or should have.
+	effectIDs map[string]bool
+	// answered are the requests whose answers are in the mailbox.
+	answered map[runs.RequestKey]bool
+	// orderedRuns and orderedRequests are runs and requests in an order that does not
+	// depend on the engine.
 	orderedRuns     []*run
 	orderedRequests []*request
+	// active are the runs in the session's slot, queued those in its queue.
+	active, queued []*run
 }
 
-// find reports a finding in the present session.
-func (e *examiner) find(code Code, where Finding, detail string, args ...any) {
+// find reports a finding in the session that is being checked.
+func (e *examiner) find(code Code, at Finding, detail string) {
 	e.summary.Findings[code]++
-	where.Code, where.SessionID = code, e.sessionID
-	where.Detail = fmt.Sprintf(detail, args...)
-	e.report(where)
+	at.Code, at.SessionID, at.Detail = code, e.sessionID, detail
+	e.report(at)
 }
 
+// visit checks the rows of one session. Rows are read table by table; what needs several
+// tables is checked at the end.
 func (e *examiner) visit(rows *model.SessionRows) error {
 	e.sessionID = rows.SessionID
+	e.ended = rows.Session != nil && rows.Session.EndedAtMs != 0
 	clear(e.runs)
 	clear(e.requests)
-	clear(e.owed)
-	clear(e.delivered)
+	clear(e.effectIDs)
+	clear(e.answered)
 	e.orderedRuns, e.orderedRequests = e.orderedRuns[:0], e.orderedRequests[:0]
 	if rows.Session == nil {
 		return e.visitOrphans(rows)
 	}
 	e.summary.Rows.Sessions++
 	e.parentSessionID = rows.Session.ParentSessionID
-	if err := e.readRuns(rows.Runs); err != nil {
-		return err
+	for _, read := range []func(*model.SessionRows) error{
+		e.readRuns, e.readRequests, e.readEvents, e.readRecords, e.readEffects, e.readMessages, e.readRules,
+	} {
+		if err := read(rows); err != nil {
+			return err
+		}
 	}
-	if err := e.readRequests(rows.Requests); err != nil {
-		return err
-	}
-	if err := e.readEvents(rows); err != nil {
-		return err
-	}
-	if err := e.readRecords(rows.Records); err != nil {
-		return err
-	}
-	if err := e.readEffects(rows.Effects); err != nil {
-		return err
-	}
-	if err := e.readMessages(rows.Messages); err != nil {
-		return err
-	}
-	if err := e.readRules(rows); err != nil {
-		return err
-	}
-	e.order()
-	for _, request := range e.orderedRequests {
-		e.checkReports(request)
-		e.checkDelivery(request)
-	}
-	for _, run := range e.orderedRuns {
-		e.checkRun(run)
-	}
-	e.checkSession(rows.Session)
-	return nil
-}
-
-// order gives the findings of a session an order that does not depend on its engine.
-func (e *examiner) order() {
-	slices.SortFunc(e.orderedRuns, func(a, b *run) int {
-		return cmp.Or(cmp.Compare(a.FirstEventID, b.FirstEventID), cmp.Compare(a.RunID, b.RunID))
-	})
 	slices.SortFunc(e.orderedRequests, func(a, b *request) int {
 		return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.RequestID, b.RequestID))
 	})
-}
-
-// visitOrphans counts the rows of a session that is not there. Its rules are none of
-// them: a rule may name a session to come, or none.
-func (e *examiner) visitOrphans(rows *model.SessionRows) error {
-	var orphans Rows
-	var err error
-	if orphans.Runs, err = count(rows.Runs); err != nil {
-		return err
+	for _, request := range e.orderedRequests {
+		reportInvariants.examine(e, request, request.at())
 	}
-	if orphans.Requests, err = count(rows.Requests); err != nil {
-		return err
+	for _, run := range e.orderedRuns {
+		runInvariants.examine(e, run, Finding{RunID: run.RunID})
 	}
-	if orphans.Events, err = count(rows.Events); err != nil {
-		return err
-	}
-	if orphans.IdempotencyRecords, err = count(rows.Records); err != nil {
-		return err
-	}
-	if orphans.Effects, err = count(rows.Effects); err != nil {
-		return err
-	}
-	if orphans.Messages, err = count(rows.Messages); err != nil {
-		return err
-	}
-	e.summary.Rows.Runs += orphans.Runs
-	e.summary.Rows.Requests += orphans.Requests
-	e.summary.Rows.Events += orphans.Events
-	e.summary.Rows.IdempotencyRecords += orphans.IdempotencyRecords
-	e.summary.Rows.Effects += orphans.Effects
-	e.summary.Rows.Messages += orphans.Messages
-	if err := e.readRules(rows); err != nil {
-		return err
-	}
-	if orphans == (Rows{}) {
-		return nil
-	}
-	e.find(SessionMissing, Finding{}, "the session is not there, but %d runs, %d requests, %d events, %d idempotency records, %d effects and %d messages of it are",
-		orphans.Runs, orphans.Requests, orphans.Events, orphans.IdempotencyRecords, orphans.Effects, orphans.Messages)
+	activeRunInvariants.examine(e, rows.Session, e.activeRunAt(rows.Session))
+	sessionInvariants.examine(e, rows.Session, Finding{})
 	return nil
 }
 
-func count[R any](rows model.RowSequence[R]) (int64, error) {
-	if rows == nil {
-		return 0, nil
-	}
-	var counted int64
-	for _, err := range rows {
-		if err != nil {
-			return counted, err
-		}
-		counted++
-	}
-	return counted, nil
+func (e *examiner) readRuns(rows *model.SessionRows) error {
+	err := each(rows.Runs, &e.summary.Rows.Runs, func(row *model.Run) {
+		known := newRun(row)
+		e.runs[row.RunID] = known
+		e.orderedRuns = append(e.orderedRuns, known)
+	})
+	slices.SortFunc(e.orderedRuns, func(a, b *run) int {
+		return cmp.Or(cmp.Compare(a.FirstEventID, b.FirstEventID), cmp.Compare(a.RunID, b.RunID))
+	})
+	e.orderRuns()
+	return err
 }
 
-func (e *examiner) readRecords(rows model.RowSequence[model.IdempotencyRecord]) error {
-	for record, err := range rows {
+func (e *examiner) readRequests(rows *model.SessionRows) error {
+	return each(rows.Requests, &e.summary.Rows.Requests, func(row *model.Request) {
+		full, known := e.readRequest(row)
+		if full.of != nil {
+			e.requests[known.RequestKey] = known
+			e.orderedRequests = append(e.orderedRequests, known)
+			full.of.add(row, known)
+		}
+		requestInvariants.examine(e, full, known.at())
+	})
+}
+
+func (e *examiner) readRecords(rows *model.SessionRows) error {
+	return each(rows.Records, &e.summary.Rows.IdempotencyRecords, func(record *model.IdempotencyRecord) {
+		recordInvariants.examine(e, record, Finding{RunID: record.RunID, IdempotencyKey: record.IdempotencyKey})
+	})
+}
+
+func (e *examiner) readEffects(rows *model.SessionRows) error {
+	return each(rows.Effects, &e.summary.Rows.Effects, func(row *model.Effect) {
+		effect := readEffect(row)
+		e.effectIDs[row.EffectID] = true
+		if effect.readable {
+			e.effectIDs[effect.id()] = true
+		}
+		effectInvariants.examine(e, effect, Finding{RunID: row.RunID, EffectID: row.EffectID})
+	})
+}
+
+func (e *examiner) readMessages(rows *model.SessionRows) error {
+	return each(rows.Messages, &e.summary.Rows.Messages, func(row *model.Message) {
+		messageInvariants.examine(e, e.readMessage(row), Finding{RunID: row.RunID, MessageID: row.MessageID})
+	})
+}
+
+func (e *examiner) readRules(rows *model.SessionRows) error {
+	return each(rows.Rules, &e.summary.Rows.Rules, func(rule *rules.Rule) {
+		ruleInvariants.examine(e, rule, Finding{RuleID: rule.RuleID})
+	})
+}
+
+// visitOrphans counts the rows of a session that does not exist. Its rules are not orphans: a
+// rule may name a session that is created later, or none.
+func (e *examiner) visitOrphans(rows *model.SessionRows) error {
+	before := e.summary.Rows
+	all := &e.summary.Rows
+	for _, err := range []error{
+		each(rows.Runs, &all.Runs, nil), each(rows.Requests, &all.Requests, nil), each(rows.Events, &all.Events, nil),
+		each(rows.Records, &all.IdempotencyRecords, nil), each(rows.Effects, &all.Effects, nil), each(rows.Messages, &all.Messages, nil),
+	} {
 		if err != nil {
 			return err
 		}
-		e.summary.Rows.IdempotencyRecords++
-		if e.runs[record.RunID] == nil {
-			e.find(RecordWithoutRun, Finding{RunID: record.RunID, IdempotencyKey: record.IdempotencyKey},
-				"the %s record of scope %s names a run that the session does not have", record.Operation, record.Scope)
+	}
+	if *all != before {
+		e.find(SessionMissing, Finding{}, fmt.Sprintf(
+			"the session is not there, but %d runs, %d requests, %d events, %d idempotency records, %d effects and %d messages of it are",
+			all.Runs-before.Runs, all.Requests-before.Requests, all.Events-before.Events,
+			all.IdempotencyRecords-before.IdempotencyRecords, all.Effects-before.Effects, all.Messages-before.Messages))
+	}
+	return e.readRules(rows)
+}
+
+// each counts the rows of a table, which is nil when the session has none, and calls visit
+// with each, unless visit is nil.
+func each[Row any](rows model.RowSequence[Row], counted *int64, visit func(*Row)) error {
+	if rows == nil {
+		return nil
+	}
+	for row, err := range rows {
+		if err != nil {
+			return err
+		}
+		*counted++
+		if visit != nil {
+			visit(row)
 		}
 	}
 	return nil

@@ -25,17 +25,17 @@ func TestAWalkThatFailsIsNoCleanBill(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for n, streams := range []model.RowStreams{
-		{Sessions: failing[model.Session](broken), Runs: none[model.Run], Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule]},
-		{Sessions: none[model.Session], Runs: failing[model.Run](broken), Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule]},
-		{Sessions: one(model.Session{SessionID: "s"}, broken), Runs: none[model.Run], Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule]},
-		{Sessions: one(model.Session{SessionID: "s"}, nil), Runs: one(model.Run{SessionID: "s"}, broken), Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule]},
-		{Sessions: one(model.Session{SessionID: "s"}, nil), Runs: none[model.Run], Requests: one(model.Request{SessionID: "s"}, broken), Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule]},
-		{Sessions: one(model.Session{SessionID: "s"}, nil), Runs: none[model.Run], Requests: none[model.Request], Events: one(model.Event{SessionID: "s"}, broken), Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule]},
-		{Sessions: one(model.Session{SessionID: "s"}, nil), Runs: none[model.Run], Requests: none[model.Request], Events: none[model.Event], Records: one(model.IdempotencyRecord{SessionID: "s"}, broken), Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule]},
-		{Sessions: one(model.Session{SessionID: "s"}, nil), Runs: none[model.Run], Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: one(model.Effect{SessionID: "s"}, broken), Messages: none[model.Message], Rules: none[rules.Rule]},
-		{Sessions: one(model.Session{SessionID: "s"}, nil), Runs: none[model.Run], Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: one(model.Message{SessionID: "s"}, broken), Rules: none[rules.Rule]},
-		{Sessions: one(model.Session{SessionID: "s"}, nil), Runs: none[model.Run], Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: one(rules.Rule{SessionID: "s"}, broken)},
-		{Sessions: none[model.Session], Runs: none[model.Run], Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: one(rules.Rule{SessionID: rules.AllSessions}, broken)},
+		{Sessions: failing[model.Session](broken)},
+		{Runs: failing[model.Run](broken)},
+		{Sessions: one(model.Session{SessionID: "s"}, broken)},
+		{Sessions: one(model.Session{SessionID: "s"}, nil), Runs: one(model.Run{SessionID: "s"}, broken)},
+		{Sessions: one(model.Session{SessionID: "s"}, nil), Requests: one(model.Request{SessionID: "s"}, broken)},
+		{Sessions: one(model.Session{SessionID: "s"}, nil), Events: one(model.Event{SessionID: "s"}, broken)},
+		{Sessions: one(model.Session{SessionID: "s"}, nil), Records: one(model.IdempotencyRecord{SessionID: "s"}, broken)},
+		{Sessions: one(model.Session{SessionID: "s"}, nil), Effects: one(model.Effect{SessionID: "s"}, broken)},
+		{Sessions: one(model.Session{SessionID: "s"}, nil), Messages: one(model.Message{SessionID: "s"}, broken)},
+		{Sessions: one(model.Session{SessionID: "s"}, nil), Rules: one(rules.Rule{SessionID: "s"}, broken)},
+		{Rules: one(rules.Rule{SessionID: rules.AllSessions}, broken)},
 	} {
 		_, err := doctor.Examine(t.Context(), streamWalker(streams), func(doctor.Finding) {})
 		require.ErrorIs(t, err, broken, "streams %d", n)
@@ -50,7 +50,7 @@ func TestStreamsMeetBySession(t *testing.T) {
 	sessions := []model.Session{{SessionID: "b"}, {SessionID: "d"}}
 	var missing []string
 	summary, err := doctor.Examine(t.Context(), streamWalker{
-		Sessions: each(sessions), Runs: none[model.Run], Requests: none[model.Request], Events: each(events), Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule],
+		Sessions: each(sessions), Events: each(events),
 	}, func(finding doctor.Finding) {
 		require.Equal(t, doctor.SessionMissing, finding.Code)
 		missing = append(missing, finding.SessionID)
@@ -66,7 +66,7 @@ func TestStreamsMeetBySession(t *testing.T) {
 func TestOrphansAreCounted(t *testing.T) {
 	t.Parallel()
 	found, summary := examine(t, streamWalker{
-		Sessions: none[model.Session], Runs: one(model.Run{SessionID: "s"}, nil), Requests: one(model.Request{SessionID: "s"}, nil),
+		Runs: one(model.Run{SessionID: "s"}, nil), Requests: one(model.Request{SessionID: "s"}, nil),
 		Events: one(model.Event{SessionID: "s"}, nil), Records: one(model.IdempotencyRecord{SessionID: "s"}, nil),
 		Effects: one(model.Effect{SessionID: "s"}, nil), Messages: one(model.Message{SessionID: "s"}, nil),
 		Rules: one(rules.Rule{SessionID: "s"}, nil),
@@ -93,6 +93,7 @@ func TestAFamilyIsWalked(t *testing.T) {
 			family(t, inMemory)
 			_, want := examine(t, inMemory)
 			require.Equal(t, want, summary)
+			require.Equal(t, int64(5), summary.Rows.Sessions)
 			require.NotZero(t, summary.Rows.Messages)
 
 			codes := map[doctor.Code]int64{}
@@ -127,7 +128,7 @@ func TestAVisitMayLookAway(t *testing.T) {
 	}
 	var seen []string
 	err := streamWalker{
-		Sessions: none[model.Session], Runs: each(runRows), Requests: none[model.Request], Events: none[model.Event], Records: none[model.IdempotencyRecord], Effects: none[model.Effect], Messages: none[model.Message], Rules: none[rules.Rule],
+		Runs: each(runRows),
 	}.Walk(t.Context(), func(rows *model.SessionRows) error {
 		for run, err := range rows.Runs {
 			require.NoError(t, err)
@@ -193,14 +194,22 @@ func TestInspectorsChangeNothing(t *testing.T) {
 	})
 }
 
-// streamWalker walks rows that are in memory.
+// streamWalker walks rows that are in memory. A table without rows may be nil.
 type streamWalker model.RowStreams
 
 func (w streamWalker) Walk(_ context.Context, visit func(*model.SessionRows) error) error {
-	return model.RowStreams(w).Visit(visit)
+	return model.RowStreams{
+		Sessions: orNone(w.Sessions), Runs: orNone(w.Runs), Requests: orNone(w.Requests), Events: orNone(w.Events),
+		Records: orNone(w.Records), Effects: orNone(w.Effects), Messages: orNone(w.Messages), Rules: orNone(w.Rules),
+	}.Visit(visit)
 }
 
-func none[R any]() (*R, error) { return nil, nil }
+func orNone[R any](rows model.NextRow[R]) model.NextRow[R] {
+	if rows == nil {
+		return func() (*R, error) { return nil, nil }
+	}
+	return rows
+}
 
 func failing[R any](err error) model.NextRow[R] { return func() (*R, error) { return nil, err } }
 

@@ -6,23 +6,32 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// history follows a run's status through its events. It needs no requests: where
-// both kinds were open, it does not tell the two waiting statuses apart, which
-// checkWait does for the present one.
+// history follows a run's status through its events. It reads no requests: where both kinds
+// were open it does not tell the two waiting statuses apart. [WaitingStatusWrong] checks the
+// present one.
 type history struct {
 	status      api.Status // "" before the first event
 	lastType    api.EventType
 	first, last int64
 	outputs     int64
-	terminals   int
-	// doubted says that a finding has told why the events cannot be right.
-	doubted bool
+	// ended: an event ended the run. illegal: an event could not follow those before it;
+	// the status is not followed from there on.
+	ended, illegal bool
+	// move is what the newest event did.
+	move move
 }
 
-// take goes on by one event of a run of that kind. It returns what is wrong with it,
-// or "".
-func (h *history) take(kind api.RunKind, event *model.Event) (Code, string) {
-	before, lastType := h.status, h.lastType
+// move is a step of a run's status.
+type move struct {
+	from api.Status
+	// end is the status that the event ends the run with, "" when it does not.
+	end               api.Status
+	afterEnd, illegal bool
+}
+
+// advance follows the next event of a run of that kind. After an illegal move it only counts.
+func (h *history) advance(kind api.RunKind, event *model.Event) {
+	lastType := h.lastType
 	if h.first == 0 {
 		h.first = event.EventID
 	}
@@ -30,40 +39,25 @@ func (h *history) take(kind api.RunKind, event *model.Event) (Code, string) {
 	if event.Type == api.EventOutput {
 		h.outputs++
 	}
-	end := terminalStatuses[event.Type]
-	if end != "" {
-		h.terminals++
-	}
-	if h.doubted {
-		return "", ""
-	}
-	if model.Terminal(before) {
-		h.doubted = true
-		if end != "" {
-			return TerminalEventRepeated, "the run was already " + string(before) + " when it was " + string(end)
+	h.move = move{from: h.status, end: terminalStatuses[event.Type]}
+	h.ended = h.ended || h.move.end != ""
+	switch {
+	case h.illegal:
+	case model.Terminal(h.status):
+		h.move.afterEnd, h.illegal = true, true
+	default:
+		next, legal := follow(h.status, lastType, event.Type, h.move.end)
+		if kind == api.KindParentClarification {
+			next, legal = followClarification(h.status, lastType, event.Type)
 		}
-		return EventAfterEnd, "the run was already " + string(before) + " before this " + string(event.Type) + " event"
+		if legal {
+			h.status = next
+		}
+		h.move.illegal, h.illegal = !legal, !legal
 	}
-	next, legal := follow(before, lastType, event.Type, end)
-	if kind == api.KindParentClarification {
-		next, legal = followClarification(before, lastType, event.Type)
-	}
-	if !legal {
-		h.doubted = true
-		return HistoryIllegal, "the run " + told(before) + " before this " + string(event.Type) + " event"
-	}
-	h.status = next
-	return "", ""
 }
 
-func told(status api.Status) string {
-	if status == "" {
-		return "was not accepted"
-	}
-	return "was " + string(status)
-}
-
-// follow returns the status of a run after an event, and whether it may come.
+// follow returns the status of a run after an event, and whether the event is legal there.
 func follow(status api.Status, lastType, event api.EventType, end api.Status) (api.Status, bool) {
 	switch event {
 	case api.EventAccepted:
@@ -83,26 +77,26 @@ func follow(status api.Status, lastType, event api.EventType, end api.Status) (a
 	case api.EventApprovalResolved, api.EventUserQuestionAnswered:
 		return status, model.Waiting(status)
 	case api.EventUserQuestionResolved, api.EventParentClarificationRequested:
-		// A worker may ask its parent's session and go on; the answer is reported
-		// whatever it is at.
+		// A worker may ask its parent's session without parking, so the answer may come
+		// while the run is running.
 		return status, status == api.StatusRunning || model.Waiting(status)
 	case api.EventParentClarificationResolved:
 		return status, false
 	case api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled:
 		if event == api.EventCompleted && model.Waiting(status) && isResolution(lastType) {
-			// An attached worker completed: what was open was settled, and the run ran
-			// again for the moment.
+			// An attached worker completed with requests open. They were settled first, and
+			// the run counts as running in between.
 			status = api.StatusRunning
 		}
 		return end, runs.CanMove(api.KindInput, status, end)
 	case api.EventOutput:
 	}
-	// It is a worker's own.
+	// Events of other types are the worker's own.
 	return status, status == api.StatusRunning || model.Waiting(status)
 }
 
-// followClarification is follow for a parent clarification, which waits from its
-// first moment and ends with its answer and a note of it.
+// followClarification is follow for a parent clarification. It waits from its creation and
+// ends with an output, the report of its resolution, and its completion.
 func followClarification(status api.Status, lastType, event api.EventType) (api.Status, bool) {
 	before := map[api.EventType]api.EventType{
 		api.EventWaitingForUserQuestion:      api.EventAccepted,
@@ -112,7 +106,7 @@ func followClarification(status api.Status, lastType, event api.EventType) (api.
 		api.EventCompleted:                   api.EventParentClarificationResolved,
 	}
 	if lastType == api.EventUserQuestionAnswered {
-		lastType = api.EventWaitingForUserQuestion // it waits for the other answers
+		lastType = api.EventWaitingForUserQuestion // it waits for the remaining answers
 	}
 	switch {
 	case event == api.EventAccepted:
@@ -129,33 +123,10 @@ func isResolution(event api.EventType) bool {
 	return event == api.EventApprovalResolved || event == api.EventUserQuestionResolved
 }
 
-// terminalStatuses are the statuses that events end a run with.
+// terminalStatuses are the statuses of runs that were ended by an event of the type.
 var terminalStatuses = map[api.EventType]api.Status{
 	api.EventCompleted:   api.StatusCompleted,
 	api.EventFailed:      api.StatusFailed,
 	api.EventInterrupted: api.StatusInterrupted,
 	api.EventCancelled:   api.StatusCancelled,
-}
-
-// checkHistory: the events of a run begin and end where it says, and lead to its
-// status.
-func (e *examiner) checkHistory(r *run, at Finding) {
-	h := &r.history
-	if h.first == 0 {
-		e.find(RunWithoutEvents, at, "the session's log has no event of the run")
-		return
-	}
-	if r.FirstEventID != h.first {
-		e.find(RunFirstEventWrong, at, "first_event_id is %d, but the run's first event is %d", r.FirstEventID, h.first)
-	}
-	if r.LastEventID != h.last {
-		e.find(RunLastEventWrong, at, "last_event_id is %d, but the run's last event is %d", r.LastEventID, h.last)
-	}
-	switch {
-	case model.Terminal(r.Status) && h.terminals == 0:
-		e.find(TerminalEventMissing, at, "the run is %s, but no event says so", r.Status)
-	case h.doubted || r.statusDoubted || h.status == r.Status || model.Waiting(h.status) && model.Waiting(r.Status):
-	default:
-		e.find(HistoryWrong, at, "the run is %s, but its events lead to %s", r.Status, h.status)
-	}
 }

@@ -92,7 +92,7 @@ func (m *memory) Walk(ctx context.Context, visit func(*model.SessionRows) error)
 	return streamWalker{
 		Rules:    each(standing),
 		Sessions: each(sessions), Runs: each(runRows), Requests: each(requests), Events: each(events),
-		Records: none[model.IdempotencyRecord], Effects: each(effects), Messages: each(messages),
+		Effects: each(effects), Messages: each(messages),
 	}.Walk(ctx, visit)
 }
 

@@ -10,85 +10,71 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// request is what is kept of a request while its session is looked at. The
-// documents, which may be large, are not.
+// request is what the checks of other rows need of a request. Documents, which may be large,
+// are dropped.
 type request struct {
 	runs.RequestKey
 	kind    model.RequestKind
 	outcome api.Outcome
+	handle  string
 	// recorded is the outcome in the resolution.
-	recorded  api.Outcome
-	handle    string
-	announced int
-	resolved  int
+	recorded api.Outcome
+	// announced and resolved count the events that raise the request and that report its
+	// resolution.
+	announced, resolved int
 	// The rest is about a clarification: the run in the parent's session, whether the
-	// child's run waits for it, and whether what was recorded came from there.
+	// child's run is parked on it, whether its resolution came from the parent's session,
+	// and whether its body cannot be read.
 	clarificationRunID string
 	parked             bool
-	delivered          bool
+	fromParent         bool
 	unreadable         bool
 }
 
-func (e *examiner) readRequests(rows model.RowSequence[model.Request]) error {
-	for row, err := range rows {
-		if err != nil {
-			return err
-		}
-		e.summary.Rows.Requests++
-		known := &request{RequestKey: runs.RequestKey{RunID: row.RunID, RequestID: row.RequestID}, kind: row.Kind, outcome: row.Outcome, handle: row.Handle}
-		at := known.place()
-		of := e.runs[row.RunID]
-		if of == nil {
-			e.find(RequestWithoutRun, at, "the session does not have the run")
-			continue
-		}
-		e.requests[known.RequestKey] = known
-		e.orderedRequests = append(e.orderedRequests, known)
-		if row.Kind == model.KindClarification {
-			e.readClarification(of, row, known, at)
-		} else if !readableBody(row) {
-			e.find(RequestUnreadable, at, "the body is not the JSON of %s", article(row.Kind))
-		}
-		of.add(row, known)
-		e.checkPart(row, at)
-		e.checkSettled(of, row, known, at)
-	}
-	return nil
+func (q *request) at() Finding { return Finding{RunID: q.RunID, RequestID: q.RequestID} }
+
+// requestRow is a request with its documents.
+type requestRow struct {
+	*model.Request
+	of *run // nil when the session does not have it
+	// readable: the body is the JSON of a request of its kind with its id.
+	readable      bool
+	question      api.UserQuestionRequest
+	clarification model.Clarification
+	// resolution is nil when the row has none or it cannot be read.
+	resolution *api.Resolution
 }
 
-func (q *request) place() Finding { return Finding{RunID: q.RunID, RequestID: q.RequestID} }
-
-// add counts a request.
-func (r *run) add(row *model.Request, known *request) {
-	r.numbers = append(r.numbers, row.Number)
-	// A run that asks its parent and goes on is not suspended by that.
-	suspends := row.Kind != model.KindClarification || known.parked
-	if row.Number > r.newestNumber && suspends {
-		r.newestNumber, r.newestSuspension = row.Number, row.SuspensionID
+// readRequest reads the documents of a row. What a clarification's body cannot say about
+// parking, the run's suspension does.
+func (e *examiner) readRequest(row *model.Request) (*requestRow, *request) {
+	full := &requestRow{Request: row, of: e.runs[row.RunID]}
+	known := &request{
+		RequestKey: runs.RequestKey{RunID: row.RunID, RequestID: row.RequestID}, kind: row.Kind, outcome: row.Outcome, handle: row.Handle,
 	}
-	if row.Kind == model.KindQuestion {
-		r.questions++
-	}
-	switch {
-	case !row.Open():
-		r.settled++
-		r.settledNumbers = append(r.settledNumbers, row.SettledNumber)
-	case !suspends:
-		r.openUnparked++
-	case row.Kind == model.KindQuestion || row.Kind == model.KindClarification:
-		r.openQuestions++
+	var approval api.ApprovalRequest
+	switch row.Kind {
+	case model.KindQuestion:
+		full.readable = json.Unmarshal(row.Body, &full.question) == nil && full.question.ID == row.RequestID
+	case model.KindClarification:
+		full.readable = json.Unmarshal(row.Body, &full.clarification) == nil && full.clarification.Request.ID == row.RequestID
+		known.unreadable = !full.readable
+		known.parked, known.clarificationRunID = full.clarification.Parked, full.clarification.WaitingOn.RunID
+		if !full.readable {
+			known.parked, known.clarificationRunID = full.of != nil && row.SuspensionID == full.of.SuspensionID, ""
+		}
+	case model.KindApproval:
+		full.readable = json.Unmarshal(row.Body, &approval) == nil && approval.ID == row.RequestID
 	default:
-		r.openApprovals++
+		full.readable = json.Unmarshal(row.Body, &approval) == nil && approval.ID == row.RequestID
 	}
-}
-
-func readableBody(row *model.Request) bool {
-	if row.Kind == model.KindQuestion {
-		var body api.UserQuestionRequest
-		return json.Unmarshal(row.Body, &body) == nil && body.ID == row.RequestID
+	var resolution api.Resolution
+	if row.Resolution != nil && json.Unmarshal(row.Resolution, &resolution) == nil {
+		full.resolution = &resolution
+		known.recorded = resolution.Outcome
+		known.fromParent = row.Outcome == api.OutcomeAnswered || resolution.Declined != nil && *resolution.Declined
 	}
-	var body api.ApprovalRequest
-	return json.Unmarshal(row.Body, &body) == nil && body.ID == row.RequestID
+	return full, known
 }
 
 func article(kind model.RequestKind) string {
@@ -102,82 +88,88 @@ func article(kind model.RequestKind) string {
 	return "a question with its id"
 }
 
-// checkSettled checks what was recorded for a request by itself.
-func (e *examiner) checkSettled(of *run, row *model.Request, known *request, at Finding) {
-	settled := !row.Open()
-	if settled && row.DueAtMs != 0 {
-		e.find(DueAfterSettled, at, "the request was %s, but due_at_ms is %d", row.Outcome, row.DueAtMs)
-	}
-	if settled != (row.Resolution != nil) || settled != (row.SettledNumber != 0) || settled != (row.SettledAtMs != 0) {
-		e.find(RequestHalfSettled, at, "outcome is %q, settled_number is %d, settled_at_ms is %d, and a resolution is there: %t",
-			row.Outcome, row.SettledNumber, row.SettledAtMs, row.Resolution != nil)
-		return
-	}
-	if !settled {
-		if row.RuleID != "" {
-			e.find(ResolutionRuleWrong, at, "the request is open, but rule_id is %q", row.RuleID)
-		}
-		return
-	}
-	var resolution api.Resolution
-	if err := json.Unmarshal(row.Resolution, &resolution); err != nil {
-		e.find(ResolutionUnreadable, at, "the resolution is not the JSON of one")
-		return
-	}
-	known.recorded = resolution.Outcome
-	known.delivered = row.Outcome == api.OutcomeAnswered || resolution.Declined != nil && *resolution.Declined
-	if !fits(row.Kind, row.Outcome) {
-		e.find(OutcomeOfOtherKind, at, "%s was %s", article(row.Kind), row.Outcome)
-		return
-	}
-	if wrong := contradiction(of.Kind, row, &resolution); wrong != "" {
-		e.find(ResolutionWrong, at, "the request was %s at %d, but its resolution has %s", row.Outcome, row.SettledAtMs, wrong)
-		return
-	}
-	if ruleID, byRule := strings.CutPrefix(resolution.Via, api.ViaRule); row.RuleID != ruleID && (byRule || row.RuleID != "") {
-		e.find(ResolutionRuleWrong, at, "rule_id is %q, but the resolution came by %q", row.RuleID, resolution.Via)
-	}
+// requestInvariants are checked for each request by itself.
+var requestInvariants = table[*requestRow]{
+	{fatal(RequestWithoutRun, "The session does not have the request's run.", func(_ *examiner, q *requestRow) string {
+		return unless(q.of != nil, "the session does not have the run")
+	})},
+	{invariant(RequestUnreadable, "The body is not the JSON of the request.", func(_ *examiner, q *requestRow) string {
+		return unless(q.readable, "the body is not the JSON of %s", article(q.Kind))
+	})},
+	{invariant(WaitingOnWrong, "The child's request waits for another request than its own, or for another session than its parent.", func(e *examiner, q *requestRow) string {
+		on := q.clarification.WaitingOn
+		right := on.RequestID == q.RequestID && on.RunID != "" && on.SessionID == e.parentSessionID
+		return when(q.Kind == model.KindClarification && q.readable && !right,
+			"the request waits for request %q of run %q in session %q, but the session's parent is %q", on.RequestID, on.RunID, on.SessionID, e.parentSessionID)
+	})},
+	{invariant(DueMisplaced, "The child's request has a `due_at_ms`. The deadline is the parent's.", func(_ *examiner, q *requestRow) string {
+		return when(q.Kind == model.KindClarification && q.readable && q.Open() && q.DueAtMs != 0, "due_at_ms is %d, but the deadline is the parent's", q.DueAtMs)
+	})},
+	{
+		invariant(PartialAnswersMisplaced, "A request that is settled, or is no question, has a partial answer.", func(_ *examiner, q *requestRow) string {
+			misplaced := q.PartialAnswers != nil && (q.Kind != model.KindQuestion || !q.Open())
+			return when(misplaced, "%s with outcome %q has a partial answer", article(q.Kind), q.Outcome)
+		}),
+		invariant(PartialAnswersWrong, "The partial answer cannot be read, is complete, or does not answer questions of the request once and in their order.", partialAnswersWrong),
+	},
+	{invariant(DueAfterSettled, "A settled request still has a `due_at_ms`.", func(_ *examiner, q *requestRow) string {
+		return when(!q.Open() && q.DueAtMs != 0, "the request was %s, but due_at_ms is %d", q.Outcome, q.DueAtMs)
+	})},
+	{
+		invariant(RequestHalfSettled, "Only some of `outcome`, `resolution`, `settled_number` and `settled_at_ms` are set.", func(_ *examiner, q *requestRow) string {
+			settled := !q.Open()
+			whole := settled == (q.Resolution != nil) && settled == (q.SettledNumber != 0) && settled == (q.SettledAtMs != 0)
+			return unless(whole, "outcome is %q, settled_number is %d, settled_at_ms is %d, and a resolution is there: %t",
+				q.Outcome, q.SettledNumber, q.SettledAtMs, q.Resolution != nil)
+		}),
+		invariant(ResolutionUnreadable, "The resolution is not valid JSON of its type.", func(_ *examiner, q *requestRow) string {
+			return when(!q.Open() && q.resolution == nil, "the resolution is not the JSON of one")
+		}),
+		invariant(OutcomeOfOtherKind, "The outcome belongs to another kind: an approval was answered, a question allowed.", func(_ *examiner, q *requestRow) string {
+			return unless(q.Open() || fits(q.Kind, q.Outcome), "%s was %s", article(q.Kind), q.Outcome)
+		}),
+		invariant(ResolutionWrong, "The resolution contradicts the request's row.", func(_ *examiner, q *requestRow) string {
+			if q.Open() {
+				return ""
+			}
+			wrong := contradiction(q)
+			return when(wrong != "", "the request was %s at %d, but its resolution has %s", q.Outcome, q.SettledAtMs, wrong)
+		}),
+		invariant(ResolutionRuleWrong, "`rule_id` and the resolution's `via` name different rules, or only one names a rule.", func(_ *examiner, q *requestRow) string {
+			if q.Open() {
+				return when(q.RuleID != "", "the request is open, but rule_id is %q", q.RuleID)
+			}
+			ruleID, byRule := strings.CutPrefix(q.resolution.Via, api.ViaRule)
+			return when(q.RuleID != ruleID && (byRule || q.RuleID != ""), "rule_id is %q, but the resolution came by %q", q.RuleID, q.resolution.Via)
+		}),
+	},
 }
 
-// checkPart checks what is kept of an answer until the rest of it is there.
-func (e *examiner) checkPart(row *model.Request, at Finding) {
-	switch {
-	case row.PartialAnswers == nil:
-	case row.Kind != model.KindQuestion:
-		e.find(PartialAnswersMisplaced, at, "%s has a part of an answer", article(row.Kind))
-	case !row.Open():
-		e.find(PartialAnswersMisplaced, at, "the request was %s and has a part of an answer", row.Outcome)
-	default:
-		if wrong := partFault(row); wrong != "" {
-			e.find(PartialAnswersWrong, at, "the part of an answer %s", wrong)
-		}
-	}
-}
-
-// partFault returns what is wrong with a part of an answer, or "".
-func partFault(row *model.Request) string {
-	var body api.UserQuestionRequest
-	if json.Unmarshal(row.Body, &body) != nil {
-		return "" // which is told of the body
+// partialAnswersWrong checks what is kept of an answer until it is complete. A body that
+// cannot be read is another finding.
+func partialAnswersWrong(_ *examiner, q *requestRow) string {
+	if q.PartialAnswers == nil || !q.readable {
+		return ""
 	}
 	var answers []api.UserQuestionAnswer
-	if json.Unmarshal(row.PartialAnswers, &answers) != nil || len(answers) == 0 {
-		return "is not the JSON of a list of answers"
+	if json.Unmarshal(q.PartialAnswers, &answers) != nil || len(answers) == 0 {
+		return "the partial answer is not the JSON of a list of answers"
 	}
-	open := make(map[string]bool, len(body.Questions))
-	for i := range body.Questions {
-		open[body.Questions[i].ID] = true
+	if rest := answersInOrder(q.question.Questions, answers); len(rest) > 0 {
+		return "the partial answer answers question " + rest[0].QuestionID + ", which was not asked, is answered twice, or is out of order"
 	}
-	for _, answer := range answers {
-		if !open[answer.QuestionID] {
-			return "answers question " + answer.QuestionID + ", which was not asked or is answered twice"
+	return when(len(answers) == len(q.question.Questions), "the partial answer answers every question, and the request is open")
+}
+
+// answersInOrder returns the answers that are left when those in the order of the questions
+// are taken away.
+func answersInOrder(questions []api.UserQuestion, answers []api.UserQuestionAnswer) []api.UserQuestionAnswer {
+	for i := range questions {
+		if len(answers) > 0 && answers[0].QuestionID == questions[i].ID {
+			answers = answers[1:]
 		}
-		delete(open, answer.QuestionID)
 	}
-	if len(open) == 0 {
-		return "answers every question, and the request is open"
-	}
-	return ""
+	return answers
 }
 
 // fits reports whether a request of a kind may have an outcome.
@@ -193,66 +185,84 @@ func fits(kind model.RequestKind, outcome api.Outcome) bool {
 	return false
 }
 
-// contradiction returns the member of a resolution that says something else than
-// the row, or "". An approval is allowed by the outcome allowed alone. What was
-// recorded for a clarification keeps the moment of the parent's decision.
-func contradiction(of api.RunKind, row *model.Request, resolution *api.Resolution) string {
+// contradiction returns the member of the resolution that contradicts the row, or "". Only
+// the outcome allowed is an allow. The resolution of a clarification keeps the moment of the
+// parent's decision.
+func contradiction(q *requestRow) string {
 	behavior := api.Behavior("")
-	if row.Kind == model.KindApproval {
+	if q.Kind == model.KindApproval {
 		behavior = api.BehaviorDeny
-		if row.Outcome == api.OutcomeAllowed {
+		if q.Outcome == api.OutcomeAllowed {
 			behavior = api.BehaviorAllow
 		}
 	}
-	switch {
-	case resolution.RequestID != row.RequestID:
+	switch r := q.resolution; {
+	case r.RequestID != q.RequestID:
 		return "another request_id"
-	case resolution.Outcome != row.Outcome:
+	case r.Outcome != q.Outcome:
 		return "another outcome"
-	case resolution.ResolvedAtMs != row.SettledAtMs && row.Kind != model.KindClarification, resolution.ResolvedAtMs == 0:
+	case r.ResolvedAtMs != q.SettledAtMs && q.Kind != model.KindClarification, r.ResolvedAtMs == 0:
 		return "another resolved_at_ms"
-	case resolution.Behavior != behavior:
+	case r.Behavior != behavior:
 		return "another behavior"
-	case !declinedFits(of, row, resolution.Declined):
+	case !declinedFits(q):
 		return "another declined"
 	}
 	return ""
 }
 
-// declinedFits reports whether a resolution says rightly that it is no answer.
-// Whatever ends a parent clarification without one is a declined answer to the child.
-// In the child's session, the same outcomes may come from there or from the end of
-// its own run.
-func declinedFits(of api.RunKind, row *model.Request, declined *bool) bool {
-	switch {
-	case (declined != nil) != (row.Kind != model.KindApproval):
+// declinedFits reports whether the resolution says correctly that it is no answer. Whatever
+// ends a parent clarification without an answer is a declined answer to the child. In the
+// child's session the same outcomes may also come from the end of its own run.
+func declinedFits(q *requestRow) bool {
+	switch declined := q.resolution.Declined; {
+	case (declined != nil) != (q.Kind != model.KindApproval):
 		return false
 	case declined == nil:
 		return true
-	case row.Kind == model.KindClarification && (row.Outcome == api.OutcomeCancelled || row.Outcome == api.OutcomeExpired):
+	case q.Kind == model.KindClarification && (q.Outcome == api.OutcomeCancelled || q.Outcome == api.OutcomeExpired):
 		return true
-	case of == api.KindParentClarification:
-		return *declined == (row.Outcome != api.OutcomeAnswered)
+	case q.of.Kind == api.KindParentClarification:
+		return *declined == (q.Outcome != api.OutcomeAnswered)
+	default:
+		return *declined == (q.Outcome == api.OutcomeDeclined)
 	}
-	return *declined == (row.Outcome == api.OutcomeDeclined)
 }
 
-// checkReports: the log announces each request once and reports each resolution
-// once.
-func (e *examiner) checkReports(q *request) {
-	at := q.place()
-	switch {
-	case q.announced == 0:
-		e.find(RequestNotAnnounced, at, "no event says that the request is waited for")
-	case q.announced > 1:
-		e.find(RequestAnnouncedTwice, at, "%d events say that the request is waited for", q.announced)
-	}
-	switch {
-	case q.outcome == "" && q.resolved > 0:
-		e.find(OpenRequestResolved, at, "the request is open, but %d events report a resolution", q.resolved)
-	case q.outcome != "" && q.resolved == 0:
-		e.find(ResolutionWithoutEvent, at, "the request was %s, but no event reports it", q.outcome)
-	case q.outcome != "" && q.resolved > 1:
-		e.find(ResolutionEventRepeated, at, "the request was %s, and %d events report it", q.outcome, q.resolved)
-	}
+// reportInvariants are checked for each request when all rows of its session have been read:
+// the log announces it once and reports its resolution once, and a child's question is
+// carried to its parent and the answer back.
+var reportInvariants = table[*request]{
+	{
+		invariant(RequestNotAnnounced, "No event raises the request.", func(_ *examiner, q *request) string {
+			return when(q.announced == 0, "no event says that the request is waited for")
+		}),
+		invariant(RequestAnnouncedTwice, "Two events raise the request.", func(_ *examiner, q *request) string {
+			return when(q.announced > 1, "%d events say that the request is waited for", q.announced)
+		}),
+	},
+	{
+		invariant(OpenRequestResolved, "An event reports a resolution of a request that is open.", func(_ *examiner, q *request) string {
+			return when(q.outcome == "" && q.resolved > 0, "the request is open, but %d events report a resolution", q.resolved)
+		}),
+		invariant(ResolutionWithoutEvent, "No event reports the resolution.", func(_ *examiner, q *request) string {
+			return when(q.outcome != "" && q.resolved == 0, "the request was %s, but no event reports it", q.outcome)
+		}),
+		invariant(ResolutionEventRepeated, "Two events report it.", func(_ *examiner, q *request) string {
+			return when(q.outcome != "" && q.resolved > 1, "the request was %s, and %d events report it", q.outcome, q.resolved)
+		}),
+	},
+	{invariant(ClarificationWithoutEffect, "No effect asks the parent what the child has asked.", func(e *examiner, q *request) string {
+		opened := e.effectIDs[model.EffectID(api.EffectOpenClarification, q.clarificationRunID)]
+		return when(q.clarificationRunID != "" && !opened, "no effect makes the clarification %s", q.clarificationRunID)
+	})},
+	{
+		invariant(AnswerNotRecorded, "The message with the answer exists, but the child's request is open: the child will not resume.", func(e *examiner, q *request) string {
+			return when(q.kind == model.KindClarification && q.outcome == "" && e.answered[q.RequestKey], "the answer is in the mailbox, but the request is open")
+		}),
+		invariant(AnswerWithoutMessage, "The child's request has the parent's answer, but its message is missing.", func(e *examiner, q *request) string {
+			return when(q.kind == model.KindClarification && q.outcome != "" && q.fromParent && !e.answered[q.RequestKey],
+				"the request was %s by the parent's session, but there is no message with the answer", q.outcome)
+		}),
+	},
 }

@@ -5,52 +5,85 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// checkSession checks what is about several runs of a session: the slot, which no
-// clarification takes, and the queue, whose order is that of first_event_id.
-func (e *examiner) checkSession(session *model.Session) {
-	var active, queued, clarifications []*run
+// orderRuns puts the session's runs into the order of their first events and finds those
+// that hold the session's slot and those that wait in its queue. A clarification does neither.
+func (e *examiner) orderRuns() {
+	e.active, e.queued = e.active[:0], e.queued[:0]
 	for _, run := range e.orderedRuns {
 		switch {
 		case run.Kind == api.KindParentClarification:
-			if !model.Terminal(run.Status) {
-				clarifications = append(clarifications, run)
-			}
 		case run.Status == api.StatusQueued:
-			queued = append(queued, run)
+			e.queued = append(e.queued, run)
 		case run.Status == api.StatusRunning || model.Waiting(run.Status):
-			active = append(active, run)
+			e.active = append(e.active, run)
 		}
 	}
-	for i := 1; i < len(active); i++ {
-		e.find(ActiveRunTwice, Finding{RunID: active[i].RunID}, "the run is %s beside run %s, which is %s", active[i].Status, active[0].RunID, active[0].Status)
-	}
-	named := func(run *run) bool { return run.RunID == session.ActiveRunID }
-	held := e.runs[session.ActiveRunID]
-	switch {
-	case held != nil && held.Kind == api.KindParentClarification:
-		e.find(ClarificationActive, Finding{RunID: held.RunID}, "active_run_id names a clarification, which takes no slot")
-	case len(active) == 0 && session.ActiveRunID != "":
-		e.find(ActiveRunWrong, Finding{RunID: session.ActiveRunID}, "active_run_id names a run that is not active, and none is")
-	case len(active) > 0 && !slices.ContainsFunc(active, named):
-		e.find(ActiveRunWrong, Finding{RunID: active[0].RunID}, "the run is %s, but active_run_id is %q", active[0].Status, session.ActiveRunID)
-	}
-	if session.QueuedCount != int64(len(queued)) {
-		e.find(QueuedCountWrong, Finding{}, "queued_count is %d, but %d runs are queued", session.QueuedCount, len(queued))
-	}
-	if session.EndedAtMs != 0 {
-		for _, run := range slices.Concat(active, queued, clarifications) {
-			e.find(EndedSessionNotIdle, Finding{RunID: run.RunID}, "the session has ended, but the run is %s", run.Status)
+}
+
+// next reports whether a run is the one to be claimed next: the slot is free and it heads the
+// queue.
+func (e *examiner) next(r *run) bool { return len(e.active) == 0 && e.queued[0] == r }
+
+// activeRunInvariants are checked for each session. The finding names the run that
+// active_run_id names or, when that is not a run of the slot, the run that holds the slot.
+var activeRunInvariants = table[*model.Session]{{
+	invariant(ClarificationActive, "The parent's run holds its session's slot. It takes none.", func(e *examiner, session *model.Session) string {
+		named := e.runs[session.ActiveRunID]
+		return when(named != nil && named.Kind == api.KindParentClarification, "active_run_id names a clarification, which takes no slot")
+	}),
+	invariant(ActiveRunWrong, "`active_run_id` does not name the run that holds the slot.", func(e *examiner, session *model.Session) string {
+		named := func(run *run) bool { return run.RunID == session.ActiveRunID }
+		switch {
+		case len(e.active) == 0:
+			return when(session.ActiveRunID != "", "active_run_id names a run that is not active, and none is")
+		case !slices.ContainsFunc(e.active, named):
+			return when(true, "the run is %s, but active_run_id is %q", e.active[0].Status, session.ActiveRunID)
 		}
-		return
+		return ""
+	}),
+}}
+
+// activeRunAt is the place of a finding about the session's slot.
+func (e *examiner) activeRunAt(session *model.Session) Finding {
+	if named := e.runs[session.ActiveRunID]; len(e.active) > 0 && (named == nil || named.Kind != api.KindParentClarification) {
+		return Finding{RunID: e.active[0].RunID}
 	}
-	for place, run := range queued {
-		switch next := place == 0 && len(active) == 0; {
-		case next && run.ClaimableAtMs == 0:
-			e.find(RunUnclaimable, Finding{RunID: run.RunID}, "the run is next in the queue, but claimable_at_ms is not set")
-		case !next && run.ClaimableAtMs != 0:
-			e.find(ClaimableMisplaced, Finding{RunID: run.RunID}, "the run is queued behind others, but claimable_at_ms is %d", run.ClaimableAtMs)
+	return Finding{RunID: session.ActiveRunID}
+}
+
+// sessionInvariants are checked for each session.
+var sessionInvariants = table[*model.Session]{
+	{invariant(QueuedCountWrong, "`queued_count` is not the number of queued runs.", func(e *examiner, session *model.Session) string {
+		return unless(session.QueuedCount == int64(len(e.queued)), "queued_count is %d, but %d runs are queued", session.QueuedCount, len(e.queued))
+	})},
+	{invariant(SessionLastEventWrong, "The session's `last_event_id` is not the number of its newest event.", func(e *examiner, session *model.Session) string {
+		return unless(session.LastEventID == e.lastEventID, "last_event_id is %d, but the newest event is %d", session.LastEventID, e.lastEventID)
+	})},
+}
+
+// recordInvariants are checked for each idempotency record.
+var recordInvariants = table[*model.IdempotencyRecord]{{invariant(RecordWithoutRun, "An idempotency record names a run that its session does not have.", func(e *examiner, record *model.IdempotencyRecord) string {
+	return unless(e.runs[record.RunID] != nil, "the %s record of scope %s names a run that the session does not have", record.Operation, record.Scope)
+})}}
+
+// ruleInvariants are checked for each standing rule, also for those of a session that does
+// not exist and those of all sessions.
+var ruleInvariants = table[*rules.Rule]{
+	{
+		invariant(RuleRevocationWrong, "Only one of `revoked_at_ms` and `revoked_by` is set.", func(_ *examiner, rule *rules.Rule) string {
+			return unless((rule.RevokedAtMs != 0) == (rule.RevokedBy != ""), "revoked_at_ms is %d and revoked_by %q", rule.RevokedAtMs, rule.RevokedBy)
+		}),
+		invariant(RuleOutlivesSession, "The session has ended and one of its rules was not revoked.", func(e *examiner, rule *rules.Rule) string {
+			return when(e.ended && rule.RevokedAtMs == 0, "the session has ended, but its rule was not revoked")
+		}),
+	},
+	{invariant(RuleUsesWrong, "`uses` is more than `max_uses`, or a rule of all sessions has a `max_uses`.", func(_ *examiner, rule *rules.Rule) string {
+		if rule.MaxUses < 0 || rule.Uses < 0 || rule.Uses > rule.MaxUses {
+			return when(true, "uses is %d and max_uses %d", rule.Uses, rule.MaxUses)
 		}
-	}
+		return when(rule.MaxUses != 0 && rule.SessionID == rules.AllSessions, "max_uses is %d, but the rule holds in all sessions", rule.MaxUses)
+	})},
 }

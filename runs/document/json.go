@@ -19,33 +19,30 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// KindOf tells what a JSON value is by its first byte: one of { [ " 0 t f n, where 0 is
-// any number. It returns 0 for an absent value.
+// Kind returns what a JSON value is, by its first byte: { [ " t f n, or 0 (the character) for
+// any number. It returns the byte 0 for an absent value. It does not check the rest of the
+// text.
 func Kind(value api.JSON) byte { return byte(jsontext.Value(value).Kind()) }
 
-// CompactJSON returns a JSON value without white space between its tokens. It returns
-// an error when the text is not one JSON value.
+// Compact returns a copy of a JSON value without white space between its tokens. It returns an
+// error when the text is not one JSON value.
 func Compact(value api.JSON) (api.JSON, error) {
 	compact := jsontext.Value(slices.Clone(value))
 	err := compact.Compact()
 	return api.JSON(compact), err
 }
 
-// Limits of every JSON text that enters the domain.
-const (
+// maxExactInteger is the largest magnitude of an integer that RFC 8785 writes without rounding:
+// its numbers are doubles.
+const maxExactInteger = 1 << 53
 
-	// maxExactInteger is the largest magnitude of an integer that RFC 8785,
-	// whose numbers are doubles, writes without rounding.
-	maxExactInteger = 1 << 53
-)
-
-// CheckJSON reads the text once and refuses what the domain could not carry
-// whole. It returns nil, or an [Error]:
+// Check reads a JSON text once and refuses what could not be stored and returned unchanged
+// (docs/spec/v1.md#bodies). It returns nil, or a [refusal.Error]:
 //
-//   - bad_request when the text is not one JSON value: broken syntax, a second
-//     member of the same name, a lone surrogate, invalid UTF-8, trailing text;
-//   - invalid_request, with a pointer, when it nests deeper than [MaxJSONDepth],
-//     or holds a number that a double cannot hold or would round (decisions.md 31).
+//   - bad_request when the text is not exactly one JSON value: broken syntax, a second member
+//     of the same name, a lone surrogate, invalid UTF-8, trailing text;
+//   - invalid_request, with a pointer, when it nests deeper than [api.MaxJSONDepth] levels, or
+//     has a number that a double cannot hold or would round.
 func Check(text []byte) error {
 	decoder := jsontext.NewDecoder(bytes.NewReader(text))
 	for {
@@ -103,15 +100,15 @@ func numberFault(literal string) string {
 	return "integers beyond 2^53 cannot be carried exactly; send the number as text"
 }
 
-// zero reports whether a number literal says 0, and is not one so small that a
-// double takes it for 0.
+// zero reports whether a number literal is 0 as written. ParseFloat returns 0 also for a
+// literal that is too small for a double.
 func zero(literal string) bool {
 	mantissa, _, _ := strings.Cut(strings.ToLower(literal), "e")
 	return strings.Trim(mantissa, "-0.") == ""
 }
 
-// Canonical returns the RFC 8785 form of a value: the bytes that are hashed when
-// two payloads are compared. It returns an error when the value has none.
+// Canonical returns the RFC 8785 form of a value. Compare or hash values in this form only: two
+// texts of one value have the same one. It returns an error when the value has none.
 func Canonical(value any) ([]byte, error) {
 	text, err := json.Marshal(value, json.Deterministic(true))
 	if err != nil {
@@ -124,8 +121,8 @@ func Canonical(value any) ([]byte, error) {
 	return canonical, nil
 }
 
-// Digest returns "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of a
-// value. Equal payloads have equal digests whatever the order of their members.
+// Digest returns "sha256:" and the hexadecimal SHA-256 of the value's [Canonical] form. The
+// order of members does not count. It returns an error when there is no such form.
 func Digest(value any) (string, error) {
 	canonical, err := Canonical(value)
 	if err != nil {
@@ -135,7 +132,8 @@ func Digest(value any) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// encode writes a document of the domain; its types always have a JSON form.
+// Encode returns the JSON text of a value that the service itself made. It panics when the
+// value has none, which is a defect of the service.
 func Encode(value any) api.JSON {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -144,15 +142,16 @@ func Encode(value any) api.JSON {
 	return text
 }
 
-// absentNull makes a JSON null of an optional member absent.
+// AbsentNull sets a value that is JSON null to nil: null for an optional member reads as absent
+// (docs/spec/v1.md#bodies).
 func AbsentNull(value *api.JSON) {
 	if Kind(*value) == 'n' {
 		*value = nil
 	}
 }
 
-// decodeStored reads a document that this package wrote. One that cannot be read
-// was damaged outside of it and must not be shown half.
+// DecodeStored decodes a text that the service stored. It panics when the text cannot be
+// decoded: somebody else changed the row, and a half of it must not be shown.
 func DecodeStored(text api.JSON, into any) {
 	if err := json.Unmarshal(text, into); err != nil {
 		panic("runs: a stored document cannot be read: " + err.Error())

@@ -8,20 +8,22 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// member is one member of an object; its value is nil when it was taken out.
+// member is one member of an object. A nil value means that it was removed.
 type member struct {
 	name  string
 	value api.JSON
 }
 
-// mergeMembers returns an object, which may be absent, with the members of the other
-// one in it, and whether that changes anything. A member that is null there is taken
-// out; any other goes whole into the place of the one of its name, or to the end.
+// MergeMembers returns object with the members of patch, and whether that changes anything.
+// Either may be nil, which is an empty object. A null in patch removes the member; any other
+// value replaces it whole or is appended, so nested objects are not merged. An equal value in
+// another notation is no change. Both texts must be objects that passed [Check]; it panics
+// otherwise.
 func MergeMembers(object, patch api.JSON) (merged api.JSON, changed bool) {
 	members := membersOf(object)
 	places := make(map[string]int, len(members))
-	for place, one := range members {
-		places[one.name] = place
+	for place, existing := range members {
+		places[existing.name] = place
 	}
 	for _, given := range membersOf(patch) {
 		place, there := places[given.name]
@@ -35,15 +37,15 @@ func MergeMembers(object, patch api.JSON) (merged api.JSON, changed bool) {
 		}
 	}
 	merged = api.JSON{'{'}
-	for _, one := range members {
-		if one.value == nil {
+	for _, existing := range members {
+		if existing.value == nil {
 			continue
 		}
 		if len(merged) > 1 {
 			merged = append(merged, ',')
 		}
-		merged = appendName(merged, one.name)
-		merged = append(merged, one.value...)
+		merged = appendName(merged, existing.name)
+		merged = append(merged, existing.value...)
 	}
 	return append(merged, '}'), changed
 }
@@ -52,8 +54,8 @@ func appendName(text api.JSON, name string) api.JSON {
 	return append(append(text, Encode(name)...), ':')
 }
 
-// membersOf returns the members of an object in their order; none of one that is
-// absent. The text has passed CheckJSON.
+// membersOf returns the members of an object in their order, and none of nil. The text has
+// passed [Check].
 func membersOf(object api.JSON) []member {
 	if object == nil {
 		return nil
@@ -79,7 +81,7 @@ func membersOf(object api.JSON) []member {
 	return members
 }
 
-// sameValue reports whether two values mean the same: they have one RFC 8785 form.
+// sameValue reports whether two values have the same RFC 8785 form.
 func sameValue(a, b api.JSON) bool {
 	first, errA := Canonical(a)
 	second, errB := Canonical(b)

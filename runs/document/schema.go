@@ -14,15 +14,18 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// errNoRemote answers every reference that leaves the schema: nothing is fetched.
+// errNoRemote refuses every reference to another document. Nothing is fetched: the schema comes
+// from a caller.
 var errNoRemote = errors.New("references to other documents are not allowed")
 
 type noRemote struct{}
 
 func (noRemote) Load(string) (any, error) { return nil, errNoRemote }
 
-// compileSchema reads a JSON Schema (2020-12 unless it says otherwise). Every check
-// of a value against it, or against a part of it, is charged to the budget.
+// compileSchema compiles a JSON Schema, 2020-12 unless it names another draft. Every validation
+// against the result, or against a part of it, is charged to the budget. It returns an error,
+// in words for the caller, when the text is larger than MaxSchemaBytes, not a schema, or too
+// complex.
 func compileSchema(text api.JSON, budget *schemaBudget) (*jsonschema.Schema, error) {
 	if len(text) > api.MaxSchemaBytes {
 		return nil, fmt.Errorf("is larger than %d bytes", api.MaxSchemaBytes)
@@ -48,7 +51,8 @@ func compileSchema(text api.JSON, budget *schemaBudget) (*jsonschema.Schema, err
 	return schema, boundSchema(schema)
 }
 
-// checkSchema returns a fault when the member at the pointer is no usable schema.
+// CheckSchema returns one fault at pointer when text is not a schema that can be used, and nil
+// otherwise. A nil text is no schema and no fault.
 func CheckSchema(text api.JSON, pointer string) []api.Fault {
 	if text == nil {
 		return nil
@@ -59,9 +63,10 @@ func CheckSchema(text api.JSON, pointer string) []api.Fault {
 	return nil
 }
 
-// matchSchema returns the faults of a value against a schema that was checked when
-// the request was raised; pointer is where the value stands in the caller's body.
-// The value has passed CheckJSON.
+// MatchSchema returns the faults of a value against a schema, nil when it matches. The schema
+// has passed [CheckSchema], the value [Check]; pointer is the place of the value in the
+// caller's body. Callers choose both texts, so a validation that takes too many steps ends as a
+// fault.
 func MatchSchema(schemaText, value api.JSON, pointer string) []api.Fault {
 	budget := &schemaBudget{}
 	schema, err := compileSchema(schemaText, budget)
@@ -82,11 +87,16 @@ func MatchSchema(schemaText, value api.JSON, pointer string) []api.Fault {
 	return schemaFaults(failed, pointer)
 }
 
-// maxSchemaFaults is how many failures of one value a caller is told.
-const maxSchemaFaults = 20
+const (
+	// maxSchemaFaults bounds how many faults of one value are listed.
+	maxSchemaFaults = 20
+	// maxFailuresRead bounds how many failures are collected and sorted to find those, so that
+	// a value with very many failures costs no more.
+	maxFailuresRead = 1_000
+)
 
-// schemaFaults lists the innermost failures, which name the members at fault. The
-// library finds them in no order, so they are put into one.
+// schemaFaults lists the innermost failures, which name the members at fault. The library
+// returns them in no order, so they are sorted: equal calls get equal replies.
 func schemaFaults(failed *jsonschema.ValidationError, pointer string) []api.Fault {
 	var faults []api.Fault
 	var walk func(*jsonschema.ValidationError)
@@ -94,7 +104,7 @@ func schemaFaults(failed *jsonschema.ValidationError, pointer string) []api.Faul
 		for _, cause := range e.Causes {
 			walk(cause)
 		}
-		if len(e.Causes) > 0 {
+		if len(e.Causes) > 0 || len(faults) == maxFailuresRead {
 			return
 		}
 		at := pointer
@@ -110,7 +120,8 @@ func schemaFaults(failed *jsonschema.ValidationError, pointer string) []api.Faul
 	return faults[:min(len(faults), maxSchemaFaults)]
 }
 
-// leafDetail is the library's own sentence about one failure.
+// leafDetail returns the library's message about one failure. It sorts the property names,
+// which the library lists in random order.
 func leafDetail(e *jsonschema.ValidationError) string {
 	if additional, is := e.ErrorKind.(*kind.AdditionalProperties); is {
 		slices.Sort(additional.Properties)

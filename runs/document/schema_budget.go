@@ -8,18 +8,21 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Bounds of the work that a schema of a caller may cause. A schema is small, but
-// its references may make it mean exponentially much.
+// Bounds of the work that a caller's schema may cause. A small schema may cause exponential
+// work by its references.
 const (
-	// maxSchemaCost is how many subschemas one value can be checked against when a
-	// request is raised, counted without a value.
+	// maxSchemaCost bounds the subschemas that one value can be validated against. It is
+	// counted when the request is raised, without a value.
 	maxSchemaCost = 100_000
-	// maxSchemaChecks is how many checks of a value against a subschema one answer
-	// may cost: a recursive schema costs as much as the value makes it.
+	// maxSchemaChecks bounds the keywords that are evaluated for one value. The cost of a
+	// recursive schema depends on the value, so it is counted while validating.
 	maxSchemaChecks = 200_000
-	// maxPatternSize bounds all regular expressions of a schema, in the instructions
-	// that they are compiled to.
+	// maxPatternSize bounds all regular expressions of a schema together, in compiled
+	// instructions.
 	maxPatternSize = 100_000
+	// maxPatternWork bounds the matching of regular expressions for one value, in instructions
+	// times bytes. One such step takes about 10 ns, so the bound is about 0.1 s.
+	maxPatternWork = 10_000_000
 )
 
 var (
@@ -28,16 +31,18 @@ var (
 	errBudgetSpent       = errors.New("the schema takes too many checks")
 )
 
-// schemaBudget counts the work of one schema. The zero value has spent nothing.
+// schemaBudget counts the work of one schema. The zero value has spent nothing. It is not safe
+// for concurrent use.
 type schemaBudget struct {
 	checks      int
 	patternSize int
+	patternWork int
 }
 
-// validate checks a value. It returns errBudgetSpent when that takes too long, and
-// otherwise what the library says.
+// validate validates a value. It returns errBudgetSpent when the budget is spent, and otherwise
+// the library's result.
 func (b *schemaBudget) validate(schema *jsonschema.Schema, document any) (err error) {
-	// The library can be stopped in no other way. Nothing else is recovered from.
+	// A panic is the only way to stop the library. Every other panic goes on.
 	defer func() {
 		if reason := recover(); reason == errBudgetSpent {
 			err = errBudgetSpent
@@ -48,8 +53,8 @@ func (b *schemaBudget) validate(schema *jsonschema.Schema, document any) (err er
 	return schema.Validate(document)
 }
 
-// vocabulary is how the library calls the budget at each check against an object
-// schema; it knows no keyword.
+// vocabulary returns a vocabulary without keywords, through which the library calls the budget
+// each time it validates against an object schema.
 func (b *schemaBudget) vocabulary() *jsonschema.Vocabulary {
 	return &jsonschema.Vocabulary{
 		URL: "urn:holdpoint:budget",
@@ -59,8 +64,8 @@ func (b *schemaBudget) vocabulary() *jsonschema.Vocabulary {
 	}
 }
 
-// keywords counts the keywords of a schema and what stands directly in them: the
-// subschemas that fail at once are not reported by themselves.
+// keywords counts the keywords of a schema and their direct entries. The library does not
+// report the subschemas that fail at once, so they are charged here.
 func keywords(object map[string]any) int {
 	count := 1
 	for _, value := range object {
@@ -79,7 +84,7 @@ type schemaCharge struct {
 	weight int
 }
 
-// Validate implements jsonschema.SchemaExt.
+// Validate implements jsonschema.SchemaExt: it charges the budget, and panics when it is spent.
 func (c schemaCharge) Validate(*jsonschema.ValidatorContext, any) {
 	c.budget.checks += c.weight
 	if c.budget.checks > maxSchemaChecks {
@@ -87,19 +92,44 @@ func (c schemaCharge) Validate(*jsonschema.ValidatorContext, any) {
 	}
 }
 
-// compilePattern is the library's default engine within the budget.
+// compilePattern compiles a regular expression as the library does by default. Its size is
+// charged to the budget, and so is each match.
 func (b *schemaBudget) compilePattern(pattern string) (jsonschema.Regexp, error) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return nil, err
 	}
-	if b.patternSize += patternSize(parsed); b.patternSize > maxPatternSize {
+	size := patternSize(parsed)
+	if b.patternSize += size; b.patternSize > maxPatternSize {
 		return nil, errPatternTooComplex
 	}
-	return regexp.Compile(pattern)
+	compiled, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, err
+	}
+	return chargedPattern{Regexp: compiled, size: size, budget: b}, nil
 }
 
-// patternSize is about how many instructions an expression is compiled to.
+// chargedPattern is a regular expression whose matches are charged to a budget: a schema may
+// refer to one expression many times.
+type chargedPattern struct {
+	*regexp.Regexp
+
+	size   int
+	budget *schemaBudget
+}
+
+// MatchString implements jsonschema.Regexp. It panics with errBudgetSpent when the budget is
+// spent; schemaBudget.validate returns that as an error.
+func (p chargedPattern) MatchString(text string) bool {
+	p.budget.patternWork += p.size * (len(text) + 1)
+	if p.budget.patternWork > maxPatternWork {
+		panic(errBudgetSpent)
+	}
+	return p.Regexp.MatchString(text)
+}
+
+// patternSize estimates how many instructions an expression compiles to.
 func patternSize(re *syntax.Regexp) int {
 	size := 1 + len(re.Rune)
 	for _, sub := range re.Sub {
@@ -111,9 +141,9 @@ func patternSize(re *syntax.Regexp) int {
 	return min(size, maxPatternSize+1)
 }
 
-// boundSchema refuses a schema that could keep the checker busy for ever: chains
-// of references that double at every step. It counts the subschemas that one
-// value may be checked against, through references too; a recursion counts once.
+// boundSchema refuses a schema that would take too long, such as a chain of references that
+// doubles at every step. It counts the subschemas that one value may be validated against,
+// through references too; a recursion counts once.
 func boundSchema(schema *jsonschema.Schema) error {
 	if schemaCost(schema, map[*jsonschema.Schema]int{}) > maxSchemaCost {
 		return errTooComplex
@@ -136,8 +166,8 @@ func schemaCost(schema *jsonschema.Schema, known map[*jsonschema.Schema]int) int
 	return cost
 }
 
-// eachSubschema visits the subschemas that a check against the schema leads to. It
-// may visit nil.
+// eachSubschema calls visit with the subschemas that are validated with the schema. Some may be
+// nil.
 func eachSubschema(s *jsonschema.Schema, visit func(*jsonschema.Schema)) {
 	for _, sub := range []*jsonschema.Schema{
 		s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.PropertyNames, s.UnevaluatedProperties,
@@ -169,8 +199,8 @@ func eachSubschema(s *jsonschema.Schema, visit func(*jsonschema.Schema)) {
 	visitAny(s.AdditionalItems, visit)
 }
 
-// visitAny visits what a keyword holds that is a schema in one form and something
-// else in another.
+// visitAny visits the schemas in the value of a keyword that may also be something else, such
+// as a boolean.
 func visitAny(value any, visit func(*jsonschema.Schema)) {
 	switch value := value.(type) {
 	case *jsonschema.Schema:

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,10 +25,10 @@ const (
 	DefaultEffectsMaxSleep    = time.Second
 )
 
-// reviewTimeout is how long a review may take, so that its lease outlives it.
+// reviewTimeout bounds a review so that it ends before its lease.
 const reviewTimeout = (model.EffectLeaseMs - 1_000) * time.Millisecond
 
-// errNoReview is why a review is given up that nobody here can make.
+// errNoReview is the failure of a review without a hook.
 var errNoReview = errors.New("no review hook is configured to show the approval to")
 
 // EffectsStore is what the effects loop needs of a runs.Store.
@@ -40,26 +40,26 @@ type EffectsStore interface {
 
 // EffectsOptions set up an [Effects]. A zero member takes its default.
 type EffectsOptions struct {
-	// Batch is how many due effects are asked for at once.
+	// Batch is how many due effects one query returns at most.
 	Batch int
 	// Concurrency is how many effects are carried out at once.
 	Concurrency int
-	// MaxSleep bounds the time between two passes: an effect that another replica
-	// left undone is found within it, once its lease has lapsed.
+	// MaxSleep bounds the time between two passes: an effect whose replica died is found
+	// within it, once its lease has lapsed.
 	MaxSleep time.Duration
-	// Review shows the payload of a runs.EffectReviewApproval to whoever reviews. It
-	// must be idempotent: it may be called again after it returned nil. It has less
-	// time than the effect's lease, and an error has it tried again later. When it is
-	// nil such an effect is given up: none should be owed.
+	// Review shows the payload of an api.EffectReviewApproval to a reviewer. It must be
+	// idempotent: it may be called again after it returned nil. Its context ends before the
+	// effect's lease does. After an error it is tried again later. When Review is nil such
+	// effects fail for good.
 	Review func(ctx context.Context, payload api.JSON) error
 	// Logger is slog.Default() when nil.
 	Logger *slog.Logger
 }
 
-// Effects carries out what committed decisions owe (design.md §2): it takes the
-// lease of each due effect, sends the effect's command through the door or shows its
-// payload to a hook, and reports how it went. A process that dies on the way leaves an effect whose lease lapses;
-// whoever finds it then tries again, and what was done already is found done.
+// Effects carries out the effects of committed decisions, the outbox: it claims each due
+// effect, sends the effect's command through the door or shows its payload to a hook, and
+// records the result. When the process dies in between, the lease of the effect lapses and any
+// replica tries again. Effects are idempotent, so a second try changes nothing that was done.
 type Effects struct {
 	store   EffectsStore
 	options EffectsOptions
@@ -69,7 +69,7 @@ type Effects struct {
 type EffectsResult struct {
 	// Done is how many effects were carried out.
 	Done int
-	// Failed is how many failed; each of them tells why in its last_error.
+	// Failed is how many failed. The last_error of each says why.
 	Failed int
 }
 
@@ -82,65 +82,51 @@ func NewEffects(store EffectsStore, options EffectsOptions) *Effects {
 	return &Effects{store: store, options: options}
 }
 
-// Run makes passes until ctx ends, and then returns nil: at once after a commit of
-// this process that owes something, and else every MaxSleep. It returns an error that
-// wraps runs.ErrClosed when the store was closed.
+// Run makes passes until ctx ends, and then returns nil: at once after a commit of this
+// process that owes an effect, and else every MaxSleep. It returns an error that wraps
+// runs.ErrClosed when the store was closed.
 func (e *Effects) Run(ctx context.Context) error {
 	var group errgroup.Group
-	for _, share := range e.shares() {
-		group.Go(func() error { return e.runShare(ctx, share) })
+	for _, mine := range e.filters() {
+		r := runner{name: "effects", logger: e.options.Logger, store: e.store, wakes: func(notice runs.Notice) bool {
+			return slices.ContainsFunc(notice.Owed, mine)
+		}}
+		r.pass = func(ctx context.Context) (outcome, error) {
+			result, err := e.pass(ctx, mine)
+			done := outcome{next: e.options.MaxSleep}
+			if result.Failed > 0 {
+				done.attrs = []slog.Attr{slog.Int("done_effects", result.Done), slog.Int("failed_effects", result.Failed)}
+			}
+			return done, err
+		}
+		group.Go(func() error { return r.run(ctx) })
 	}
 	return group.Wait()
 }
 
-// share is a part of the effects with passes of its own.
-type share func(effectID string) bool
+// filter selects the effects that have passes of their own.
+type filter func(runs.DueEffect) bool
 
-// shares parts what is carried out outside, which may be slow, from the rest: a hook
-// that hangs must not hold up what one session owes another.
-func (e *Effects) shares() []share {
+// filters separates effects that a hook carries out, which may be slow, from the rest: a hook
+// that hangs must not delay what one session owes another.
+func (e *Effects) filters() []filter {
 	if e.options.Review == nil {
-		return []share{func(string) bool { return true }}
+		return []filter{func(runs.DueEffect) bool { return true }}
 	}
-	outside := func(effectID string) bool {
-		return model.CarriedOutWhere(model.EffectKindOf(effectID)) == model.CarriedOutOutside
+	outside := func(due runs.DueEffect) bool {
+		return model.CarriedOutWhere(model.EffectKindOf(due.EffectID)) == model.CarriedOutOutside
 	}
-	return []share{func(effectID string) bool { return !outside(effectID) }, outside}
+	return []filter{func(due runs.DueEffect) bool { return !outside(due) }, outside}
 }
 
-func (e *Effects) runShare(ctx context.Context, share share) error {
-	wake := make(chan struct{}, 1)
-	unsubscribe := e.store.Subscribe(func(notice runs.Notice) {
-		if !slices.ContainsFunc(notice.Owed, func(due runs.DueEffect) bool { return share(due.EffectID) }) {
-			return
-		}
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
-	})
-	defer unsubscribe()
-	r := runner{name: "effects", logger: e.options.Logger, wake: wake}
-	r.pass = func(ctx context.Context) (outcome, error) {
-		result, err := e.pass(ctx, share)
-		done := outcome{next: e.options.MaxSleep}
-		if result.Failed > 0 {
-			done.attrs = []slog.Attr{slog.Int("done_effects", result.Done), slog.Int("failed_effects", result.Failed)}
-		}
-		return done, err
-	}
-	return r.run(ctx)
-}
-
-// RunOnce carries out what is due until nothing is left that it has not tried. An
-// effect that fails does not stop the others. It returns the first failure of the
-// door itself, together with what was done; a refusal by the domain is recorded with
-// the effect and is no failure of the pass.
+// RunOnce carries out due effects until none is left that it has not tried. An effect that
+// fails does not stop the others. It returns the first failure of the door itself, together
+// with what was done. A refusal by the domain is recorded with the effect and is not returned.
 func (e *Effects) RunOnce(ctx context.Context) (EffectsResult, error) {
 	var result EffectsResult
 	var firstErr error
-	for _, share := range e.shares() {
-		done, err := e.pass(ctx, share)
+	for _, mine := range e.filters() {
+		done, err := e.pass(ctx, mine)
 		result.Done += done.Done
 		result.Failed += done.Failed
 		firstErr = cmp.Or(firstErr, err)
@@ -148,85 +134,67 @@ func (e *Effects) RunOnce(ctx context.Context) (EffectsResult, error) {
 	return result, firstErr
 }
 
-// pass is RunOnce for one share.
-func (e *Effects) pass(ctx context.Context, share share) (EffectsResult, error) {
-	var result EffectsResult
+// pass is RunOnce for the effects of one filter.
+func (e *Effects) pass(ctx context.Context, mine filter) (EffectsResult, error) {
+	var done, failed atomic.Int64
+	result := func() EffectsResult { return EffectsResult{Done: int(done.Load()), Failed: int(failed.Load())} }
 	tried := map[runs.DueEffect]bool{}
 	for limit := e.options.Batch; ; {
 		due, err := e.store.DueEffects(ctx, limit)
 		if err != nil {
-			return result, fmt.Errorf("find due effects: %w", err)
+			return result(), fmt.Errorf("find due effects: %w", err)
 		}
-		var fresh []runs.DueEffect
-		others := 0
-		for _, effect := range due {
-			switch {
-			case !share(effect.EffectID):
-				others++
-			case !tried[effect]:
-				tried[effect] = true
-				fresh = append(fresh, effect)
-			}
+		untried := slices.DeleteFunc(slices.Clone(due), func(effect runs.DueEffect) bool { return !mine(effect) || tried[effect] })
+		for _, effect := range untried {
+			tried[effect] = true
 		}
 		switch {
-		case len(fresh) > 0:
-			if err := e.carryOutAll(ctx, fresh, &result); err != nil {
-				return result, err
+		case len(untried) > 0:
+			_, err := forEach(ctx, e.options.Concurrency, untried, func(ctx context.Context, effect runs.DueEffect) error {
+				how, err := e.carryOut(ctx, effect)
+				switch {
+				case err != nil:
+					failed.Add(1)
+					return fmt.Errorf("effect %s: %w", effect.EffectID, err)
+				case how == effectFailed:
+					failed.Add(1)
+				case how == effectDone:
+					done.Add(1)
+				}
+				return nil
+			})
+			if err != nil {
+				return result(), err
 			}
-		case others > 0 && len(due) == limit:
-			limit *= 2 // this share's may stand behind the other's
+		case len(due) == limit && slices.ContainsFunc(due, func(effect runs.DueEffect) bool { return !mine(effect) }):
+			limit *= 2 // the effects of this filter may follow those of the other
 		default:
-			return result, nil
+			return result(), nil
 		}
 	}
 }
 
-func (e *Effects) carryOutAll(ctx context.Context, due []runs.DueEffect, result *EffectsResult) error {
-	var mu sync.Mutex
-	var firstErr error
-	var group errgroup.Group
-	group.SetLimit(e.options.Concurrency)
-	for _, effect := range due {
-		group.Go(func() error {
-			how, err := e.carryOut(ctx, effect)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				firstErr = cmp.Or(firstErr, fmt.Errorf("effect %s: %w", effect.EffectID, err))
-			}
-			switch {
-			case err != nil, how == effectFailed:
-				result.Failed++
-			case how == effectDone:
-				result.Done++
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // none returns one
-	return firstErr
-}
-
-// What became of an attempt.
+// effectOutcome is the result of trying an effect.
 type effectOutcome int
 
 const (
-	effectTaken  effectOutcome = iota // somebody else has it, or has done it
-	effectDone                        // carried out
-	effectFailed                      // refused or failed, which its row tells
+	effectSkipped effectOutcome = iota // another replica has claimed it or has carried it out
+	effectDone                         // carried out
+	effectFailed                       // refused or failed; its row says why
 )
 
-// carryOut tries one effect. The error is one of the door, which says nothing about
-// the effect; its lease lapses then, unless the failure could be recorded.
+// carryOut claims one effect, carries it out, and records the result. The error is one of the
+// door and says nothing about the effect; its lease lapses then, unless the failure could be
+// recorded.
 func (e *Effects) carryOut(ctx context.Context, due runs.DueEffect) (effectOutcome, error) {
 	claimed, err := e.store.Do(ctx, &runs.ClaimEffect{SessionID: due.SessionID, EffectID: due.EffectID})
 	if err != nil || claimed.Effect == nil {
-		return effectTaken, err
+		return effectSkipped, err
 	}
 	effect := claimed.Effect
 	permanent, failure := e.perform(ctx, effect, claimed.NowMs)
 	if ctx.Err() != nil || errors.Is(failure, runs.ErrClosed) {
-		return effectTaken, failure
+		return effectSkipped, failure
 	}
 	finish := &runs.FinishEffect{SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: effect.Attempts}
 	how := effectDone
@@ -238,13 +206,13 @@ func (e *Effects) carryOut(ctx context.Context, due runs.DueEffect) (effectOutco
 			slog.String("session_id", effect.SessionID), slog.Int64("attempts", effect.Attempts), slog.Any("error", failure))
 	}
 	if _, err := e.store.Do(ctx, finish); err != nil {
-		return effectTaken, errors.Join(failure, err)
+		return effectSkipped, errors.Join(failure, err)
 	}
 	return how, nil
 }
 
-// perform carries an effect out. It returns why that failed, if it did, and whether
-// trying again will not help.
+// perform carries a claimed effect out. It returns the failure, and whether trying again
+// cannot help.
 func (e *Effects) perform(ctx context.Context, effect *model.Effect, nowMs int64) (permanent bool, failure error) {
 	switch model.CarriedOutWhere(effect.Kind) {
 	case model.CarriedOutInside:
@@ -259,12 +227,12 @@ func (e *Effects) perform(ctx context.Context, effect *model.Effect, nowMs int64
 		return false, e.options.Review(ctx, effect.Payload)
 	case model.CarriedOutNowhere:
 	}
-	// A newer replica may have written it, and will know it.
+	// A newer version may have written it and will carry it out.
 	return false, fmt.Errorf("this version does not know effects of kind %q", effect.Kind)
 }
 
-// command sends the effect's command through the door, or the one that takes its
-// place when the target session is over.
+// command sends the effect's command through the door, or its replacement when the target
+// session refuses it for good.
 func (e *Effects) command(ctx context.Context, effect *model.Effect, nowMs int64) error {
 	_, err := e.store.Do(ctx, runs.CommandOf(effect))
 	if instead := runs.CommandWhenRefused(effect, refusal.CodeOf(err), nowMs); instead != nil {

@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
@@ -25,14 +22,13 @@ const (
 )
 
 const (
-	// maxSweeps bounds one pass, so that what it remembers stays small and what it
-	// did is told now and then. The next pass follows at once.
+	// maxSweeps bounds one pass, so that it remembers few runs and logs now and then. The
+	// next pass follows at once.
 	maxSweeps = 20 * partsOfBatch
-	// partsOfBatch is into how many parts a full batch is cut, of which each sweep
-	// takes one.
+	// partsOfBatch is the number of parts of a full batch. Each sweep expires one part.
 	partsOfBatch = 4
-	// expiryShortestSleep is how often at most the loop asks for the next deadline
-	// when commits wake it.
+	// expiryShortestSleep bounds how often the loop asks for the next deadline when commits
+	// wake it.
 	expiryShortestSleep = 100 * time.Millisecond
 )
 
@@ -46,10 +42,10 @@ type ExpiryStore interface {
 
 // ExpiryOptions set up an [Expiry]. A zero member takes its default.
 type ExpiryOptions struct {
-	// Batch is how many due runs are asked for at once.
+	// Batch is how many due runs one query returns at most.
 	Batch int
-	// Concurrency is how many commands are at the door at once, so that the
-	// committer can put them together.
+	// Concurrency is how many commands are in flight at once. The committer puts them into
+	// batches.
 	Concurrency int
 	// MaxSleep bounds the time between two passes.
 	MaxSleep time.Duration
@@ -58,8 +54,8 @@ type ExpiryOptions struct {
 }
 
 // Expiry finds the runs with a request whose deadline is past and sends
-// runs.ExpireRequests for each through the door (design.md §4). It only finds
-// them: an answer that is late is refused without it, by the deadline alone.
+// runs.ExpireRequests for each through the door. A late answer is refused by the deadline
+// alone, also before this loop has expired the request.
 type Expiry struct {
 	store   ExpiryStore
 	options ExpiryOptions
@@ -67,12 +63,12 @@ type Expiry struct {
 
 // ExpiryResult says what one pass did.
 type ExpiryResult struct {
-	// Swept is how many runs the door was asked to expire and did not fail on.
-	// Another replica may have expired the same run first.
+	// Swept is how many runs were sent through the door without a failure. Another replica
+	// may have expired some of them first.
 	Swept int
-	// Failed is how many runs the door failed on; the next pass tries them again.
+	// Failed is how many runs failed. The next pass tries them again.
 	Failed int
-	// Sleep is how long nothing will be due, as far as is known: 0 to MaxSleep.
+	// Sleep is the time until the next known deadline, from 0 to MaxSleep.
 	Sleep time.Duration
 }
 
@@ -90,15 +86,10 @@ func NewExpiry(store ExpiryStore, options ExpiryOptions) *Expiry {
 // may have set an earlier one. It returns an error that wraps runs.ErrClosed when
 // the store was closed.
 func (e *Expiry) Run(ctx context.Context) error {
-	wake := make(chan struct{}, 1)
-	unsubscribe := e.store.Subscribe(func(runs.Notice) {
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
-	})
-	defer unsubscribe()
-	r := runner{name: "expiry", logger: e.options.Logger, wake: wake, shortest: expiryShortestSleep}
+	r := runner{
+		name: "expiry", logger: e.options.Logger, store: e.store, shortest: expiryShortestSleep,
+		wakes: func(runs.Notice) bool { return true },
+	}
 	r.pass = func(ctx context.Context) (outcome, error) {
 		result, err := e.RunOnce(ctx)
 		done := outcome{next: result.Sleep}
@@ -110,10 +101,9 @@ func (e *Expiry) Run(ctx context.Context) error {
 	return r.run(ctx)
 }
 
-// RunOnce sweeps until nothing is due that it has not tried. One failing run does
-// not stop the pass: the first such failure is returned at its end (kheish.md
-// 1.11), together with what was done. Runs that are gone or were expired by
-// somebody else are no failure.
+// RunOnce expires until nothing is due that it has not tried. A run that fails does not stop
+// the pass: the first failure is returned at its end, together with what was done. Runs that
+// are gone or were expired by another replica are no failure.
 func (e *Expiry) RunOnce(ctx context.Context) (ExpiryResult, error) {
 	var (
 		result   ExpiryResult
@@ -129,31 +119,31 @@ func (e *Expiry) RunOnce(ctx context.Context) (ExpiryResult, error) {
 		if result.Sleep = e.sleepUntil(dueAtMs, nowMs); result.Sleep > 0 {
 			return result, firstErr
 		}
-		// What failed in this pass is still due and comes first again.
+		// Runs that failed in this pass are still due and are returned first again.
 		due, err := e.store.Due(ctx, e.options.Batch+failed)
 		if err != nil {
 			return result, errors.Join(firstErr, fmt.Errorf("find due runs: %w", err))
 		}
-		fresh := due[:0:0]
+		untried := due[:0:0]
 		for _, run := range due {
 			if !tried[run.RunID] {
-				fresh = append(fresh, run)
+				untried = append(untried, run)
 			}
 		}
-		fresh = e.part(fresh)
-		for _, run := range fresh {
+		untried = e.part(untried)
+		for _, run := range untried {
 			tried[run.RunID] = true
 		}
-		if len(fresh) == 0 {
-			// What is left is due and cannot be moved now. It must not be asked for in
-			// a busy circle.
+		if len(untried) == 0 {
+			// All that is due failed in this pass. Asking for it again at once would be a
+			// busy loop.
 			result.Sleep = e.options.MaxSleep
 			return result, firstErr
 		}
-		failures, err := e.expire(ctx, fresh)
+		failures, err := e.expire(ctx, untried)
 		failed += failures
 		result.Failed = failed
-		result.Swept += len(fresh) - failures
+		result.Swept += len(untried) - failures
 		if firstErr == nil {
 			firstErr = err
 		}
@@ -164,8 +154,8 @@ func (e *Expiry) RunOnce(ctx context.Context) (ExpiryResult, error) {
 	return result, firstErr
 }
 
-// part picks a part of what is due by chance, when it is much: several replicas find
-// the same runs, and would all send all of them.
+// part picks a random part of the due runs when there are many: several replicas find the same
+// runs, and each would send all of them.
 func (e *Expiry) part(due []runs.DueRun) []runs.DueRun {
 	size := max(e.options.Batch/partsOfBatch, 1)
 	if len(due) <= size {
@@ -175,35 +165,16 @@ func (e *Expiry) part(due []runs.DueRun) []runs.DueRun {
 	return due[from:min(from+size, len(due))]
 }
 
-// expire sends each run through the door and returns how many failed and the first
-// failure. It stops early only when the context ends or the store is closed; what
-// was not tried then counts as failed.
-func (e *Expiry) expire(ctx context.Context, due []runs.DueRun) (failures int, firstErr error) {
-	var mu sync.Mutex
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(e.options.Concurrency)
-	for _, run := range due {
-		group.Go(func() error {
-			_, err := e.store.Do(ctx, &runs.ExpireRequests{SessionID: run.SessionID, RunID: run.RunID})
-			if err == nil || refusal.CodeOf(err) == api.CodeRunNotFound {
-				return nil
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			failures++
-			wrapped := fmt.Errorf("expire run %s: %w", run.RunID, err)
-			if errors.Is(err, runs.ErrClosed) {
-				firstErr = wrapped
-				return wrapped
-			}
-			if firstErr == nil {
-				firstErr = wrapped
-			}
+// expire sends each run through the door. Runs that are gone are no failure. What was not tried
+// because the store was closed counts as failed.
+func (e *Expiry) expire(ctx context.Context, due []runs.DueRun) (failed int, firstErr error) {
+	return forEach(ctx, e.options.Concurrency, due, func(ctx context.Context, run runs.DueRun) error {
+		_, err := e.store.Do(ctx, &runs.ExpireRequests{SessionID: run.SessionID, RunID: run.RunID})
+		if err == nil || refusal.CodeOf(err) == api.CodeRunNotFound {
 			return nil
-		})
-	}
-	_ = group.Wait() // the same failure is in firstErr
-	return failures, firstErr
+		}
+		return fmt.Errorf("expire run %s: %w", run.RunID, err)
+	})
 }
 
 // sleepUntil returns how long nothing is due, MaxSleep at most.

@@ -15,8 +15,8 @@ const (
 	DefaultRetentionBatch       = 1000
 )
 
-// maxRetentionBatches bounds one pass. When it is reached the next pass follows
-// after a second instead of after the interval.
+// maxRetentionBatches bounds one pass. The pass after one that reached the bound follows within
+// a second instead of after the interval.
 const maxRetentionBatches = 100
 
 // RetentionStore is what the retention loop needs of a runs.Store.
@@ -27,18 +27,18 @@ type RetentionStore interface {
 
 // RetentionOptions set up a [Retention]. A zero member takes its default.
 type RetentionOptions struct {
-	// Retention is how long an idempotency record is kept (design.md §3).
+	// Retention is how long an idempotency record is kept.
 	Retention time.Duration
 	// Interval is the time between two passes.
 	Interval time.Duration
-	// Batch is how many records one statement deletes at most, so that none holds
-	// its locks for long.
+	// Batch is how many records one statement deletes at most, which bounds how long it
+	// holds its locks.
 	Batch int
 	// Logger is slog.Default() when nil.
 	Logger *slog.Logger
 }
 
-// Retention deletes the idempotency records that are older than they are kept for.
+// Retention deletes idempotency records that are older than the retention time.
 type Retention struct {
 	store   RetentionStore
 	options RetentionOptions

@@ -1,56 +1,72 @@
-// Package loop holds the loops that find what is due and send it through the
-// door, and those that throw away what is no longer kept.
+// Package loop holds the background loops: they find what is due and send it through the
+// door, or delete what is no longer kept.
 //
-// A loop decides nothing. What it finds may have been dealt with by somebody
-// else before its command gets through: several replicas may run the same loop at
-// once, and "nothing to do" is a normal answer. Each loop has RunOnce, which does
-// one pass and says what it did, and Run, which makes passes until its context
-// ends. The moment that matters is always the store's; the timers here only say
-// when to look again.
+// A loop decides nothing. Several replicas run the same loops at once, so what a loop finds may
+// be done by another replica before its command is decided; "nothing to do" is a normal reply.
+// Each loop has RunOnce, which makes one pass and returns what it did, and Run, which makes
+// passes until its context ends. Deadlines are compared with the store's clock; the timers here
+// only say when to look again.
 //
-// The package knows nothing of SQL or HTTP.
+// The package must not know SQL or HTTP.
 package loop
 
 import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// The pauses after failed passes in a row: the first, doubled each time up to the
-// last.
+// The pause after a failed pass doubles with each failure in a row, from the first to the last.
 const (
 	firstPause = 500 * time.Millisecond
 	lastPause  = 30 * time.Second
 )
 
-// outcome is what one pass of a loop tells its runner.
+// outcome is what a pass returns to its runner.
 type outcome struct {
-	// attrs describe what was done; a pass that did nothing has none and is not
-	// logged.
+	// attrs describe what was done. A pass without attrs is not logged.
 	attrs []slog.Attr
-	// next is how long the loop may sleep if nothing wakes it.
+	// next is how long the loop may sleep unless a commit wakes it.
 	next time.Duration
 }
 
-// runner makes passes of one loop until its context ends.
+// subscriber is what a loop that is woken by commits needs of a runs.Store.
+type subscriber interface {
+	Subscribe(notify func(runs.Notice)) (unsubscribe func())
+}
+
+// runner makes the passes of one loop.
 type runner struct {
 	name   string
 	logger *slog.Logger
 	pass   func(context.Context) (outcome, error)
-	// wake ends a sleep early, but not before the shortest one is over: a busy
-	// service wakes its loops with every commit. It may be nil.
-	wake     <-chan struct{}
+	// wakes says which commits of the store end a sleep early; nil for none. A sleep of
+	// shortest is never cut short: a busy service commits all the time.
+	store    subscriber
+	wakes    func(runs.Notice) bool
 	shortest time.Duration
 }
 
-// run returns nil when ctx has ended, and an error that wraps runs.ErrClosed when
-// the store was closed under the loop. Every other failure is logged and followed
-// by a longer pause.
+// run makes passes until ctx ends, and then returns nil. It returns an error that wraps
+// runs.ErrClosed when the store was closed. Any other failure is logged and followed by a pause.
 func (r *runner) run(ctx context.Context) error {
+	wake := make(chan struct{}, 1)
+	if r.wakes != nil {
+		defer r.store.Subscribe(func(notice runs.Notice) {
+			if r.wakes(notice) {
+				select {
+				case wake <- struct{}{}:
+				default:
+				}
+			}
+		})()
+	}
 	failures := 0
 	for ctx.Err() == nil {
 		done, err := r.pass(ctx)
@@ -72,31 +88,19 @@ func (r *runner) run(ctx context.Context) error {
 			sleep(ctx, pause, nil)
 		default:
 			failures = 0
-			r.rest(ctx, done.next)
+			first := min(done.next, r.shortest)
+			sleep(ctx, first, nil)
+			sleep(ctx, done.next-first, wake)
 		}
 	}
 	return nil
 }
 
-// rest sleeps for next, or until something wakes it, but at least for the shortest
-// sleep unless next itself is shorter.
-func (r *runner) rest(ctx context.Context, next time.Duration) {
-	first := min(next, r.shortest)
-	sleep(ctx, first, nil)
-	sleep(ctx, next-first, r.wake)
-}
-
 func pauseAfter(failures int) time.Duration {
-	pause := firstPause
-	for range failures - 1 {
-		if pause *= 2; pause >= lastPause {
-			return lastPause
-		}
-	}
-	return pause
+	return min(firstPause<<min(failures-1, 10), lastPause)
 }
 
-// sleep waits for the duration, a wake-up, or the end of ctx.
+// sleep waits for the duration, a signal of wake, or the end of ctx.
 func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	if d <= 0 {
 		return
@@ -108,4 +112,34 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	case <-wake:
 	case <-ctx.Done():
 	}
+}
+
+// forEach calls do with each item, so many at once. It returns how many calls failed and the
+// first failure, and in its place the one that wraps runs.ErrClosed when there is one. A closed
+// store cancels the context of the calls that are left.
+func forEach[Item any](ctx context.Context, concurrency int, items []Item, do func(context.Context, Item) error) (failed int, firstErr error) {
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(concurrency)
+	for _, item := range items {
+		group.Go(func() error {
+			err := do(ctx, item)
+			if err == nil {
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			failed++
+			closed := errors.Is(err, runs.ErrClosed)
+			if firstErr == nil || closed {
+				firstErr = err
+			}
+			if closed {
+				return err
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // its error is firstErr
+	return failed, firstErr
 }

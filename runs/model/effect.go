@@ -6,71 +6,73 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Known reports whether the text is the name of a state.
+// KnownEffectState reports whether s is one of the states of effects.
 func KnownEffectState(s api.EffectState) bool {
 	return s == api.EffectPending || s == api.EffectDone || s == api.EffectFailed
 }
 
-// Leases and attempts of effects.
+// Leases, attempts and pauses of effects (docs/spec/v1.md#effects).
 const (
-	// EffectLeaseMs is how long the one who carries an effect out has it for himself.
+	// EffectLeaseMs is how long a claimed effect is not due for others.
 	EffectLeaseMs = 5_000
-	// MaxEffectAttempts is how often an effect is tried before it is given up.
+	// MaxEffectAttempts bounds the attempts: the effect fails with the last one.
 	MaxEffectAttempts = 20
-	// The pause between two attempts doubles from the first one on, up to the longest.
+	// The pause after a failed attempt doubles from the first to the longest one, in ms.
 	firstEffectPauseMs   = int64(1_000)
 	longestEffectPauseMs = int64(300_000)
 )
 
-// Effect is what a committed decision still owes (design.md §2). It is written with
-// the decision and carried out afterwards, at least once, by whichever replica is
-// alive; what it does is idempotent, so that it happens once.
+// Effect is a row of the outbox: work outside the session of a decision
+// (docs/spec/v1.md#effects). It is written with the decision and carried out afterwards, at
+// least once, by any replica. The work is idempotent, so it takes place once.
 type Effect struct {
-	// SessionID is the session of the decision, under whose lock the effect changes.
+	// SessionID is the session of the decision. The row changes under its lock.
 	SessionID string
-	// EffectID is derived from the kind and from what was decided; it is unique
-	// everywhere.
+	// EffectID is made by [EffectID] from what was decided. It is unique among all effects, so
+	// that one decision writes one effect.
 	EffectID string
-	// RunID is the run of the decision.
+	// RunID is the run that the decision was about.
 	RunID string
 	Kind  api.EffectKind
 	State api.EffectState
-	// TargetSessionID is the session in which the effect takes place.
+	// TargetSessionID is the session in which the work is done.
 	TargetSessionID string
 	Payload         api.JSON
 	CreatedAtMs     int64
-	// DueAtMs is when it may be tried (again): it holds both the lease of the one who
-	// is at it and the pause after a failure. 0 when nothing is owed any more.
+	// DueAtMs is the next moment at which it may be attempted: the end of the current lease, or
+	// of the pause after a failure. 0 when it is done or failed.
 	DueAtMs int64
-	// Attempts counts how often it was begun, which is also the fence of the one who
-	// began it last.
+	// Attempts counts the claims. The newest number is the fence: an older attempt may not
+	// report a failure.
 	Attempts     int64
-	LastError    string // of the last attempt that failed; empty once it is done
-	FinishedAtMs int64  // when it was done or given up; 0 before
+	LastError    string // of the last failed attempt; empty once it is done
+	FinishedAtMs int64  // when it was done or failed; 0 before
 }
 
+// EffectID returns the id of an effect from its kind and the id of what was decided: a run, or
+// the handle of a request.
 func EffectID(kind api.EffectKind, id string) string { return string(kind) + ":" + id }
 
-// EffectKindOf returns the kind that an effect's id is derived from.
+// EffectKindOf returns the kind in an id that was made by [EffectID].
 func EffectKindOf(effectID string) api.EffectKind {
 	kind, _, _ := strings.Cut(effectID, ":")
 	return api.EffectKind(kind)
 }
 
-// CarriedOut says where effects of a kind are carried out.
+// CarriedOut says where the effects of a kind are carried out.
 type CarriedOut int
 
-// Where effects are carried out.
+// The places where effects are carried out.
 const (
-	// CarriedOutNowhere: this program does not know the kind.
+	// CarriedOutNowhere is the place of a kind that this program does not know.
 	CarriedOutNowhere CarriedOut = iota
-	// CarriedOutInside: by the effect's Command, in its target session.
+	// CarriedOutInside is the effect's target session: a command does the work.
 	CarriedOutInside
-	// CarriedOutOutside: by whoever is shown the effect's Payload. It has no command.
+	// CarriedOutOutside is a system that is sent the effect's Payload. There is no command.
 	CarriedOutOutside
 )
 
-// CarriedOut says where effects of the kind are carried out.
+// CarriedOutWhere returns where the effects of a kind are carried out.
 func CarriedOutWhere(k api.EffectKind) CarriedOut {
 	switch k {
 	case api.EffectOpenClarification, api.EffectDeliverAnswer:
@@ -81,16 +83,8 @@ func CarriedOutWhere(k api.EffectKind) CarriedOut {
 	return CarriedOutNowhere
 }
 
-// backoff is the pause after an attempt failed, in milliseconds.
+// BackoffMs returns the pause after a failed attempt, in ms: 1 s, doubled with each attempt, at
+// most 5 min.
 func (e *Effect) BackoffMs() int64 {
 	return min(firstEffectPauseMs<<min(max(e.Attempts-1, 0), MaxEffectAttempts), longestEffectPauseMs)
-}
-
-// View returns the effect as the wire shows it, without its payload.
-func (e *Effect) View() api.EffectView {
-	return api.EffectView{
-		EffectID: e.EffectID, SessionID: e.SessionID, RunID: e.RunID, Kind: e.Kind, State: e.State,
-		TargetSessionID: e.TargetSessionID, CreatedAtMs: e.CreatedAtMs, DueAtMs: e.DueAtMs,
-		Attempts: e.Attempts, LastError: e.LastError, FinishedAtMs: e.FinishedAtMs,
-	}
 }

@@ -1,9 +1,9 @@
 package model
 
-// Operation is a family of calls that share a key space (design.md §3).
+// Operation names the calls that share a space of idempotency keys (docs/spec/v1.md#key-scope).
 type Operation string
 
-// The operation families.
+// The operations. OperationDecision is a decision about several requests at once.
 const (
 	OperationCreateRun      Operation = "run"
 	OperationApproval       Operation = "approval"
@@ -15,19 +15,19 @@ const (
 // RecordKey identifies an idempotency record.
 type RecordKey struct {
 	Operation Operation
-	// Scope is the session id; for a call that names no session it is "caller/"
-	// and the caller, which no session id can be.
+	// Scope is the session id, or for a call that names no session "caller/" and the caller. A
+	// session id has no slash, so the two never collide.
 	Scope          string
 	IdempotencyKey string
 }
 
-// IdempotencyRecord remembers that a keyed call took effect. It is written in the
-// transaction of that effect, so there is no moment at which the one is there
-// without the other. A refused call leaves none.
+// IdempotencyRecord remembers a keyed call (docs/spec/v1.md#replay). It is written in the
+// transaction of the call's effect, so neither is ever seen without the other. A refused call
+// writes none.
 type IdempotencyRecord struct {
 	RecordKey
-	// Fingerprint is the SHA-256, in hexadecimal, of the RFC 8785 form of
-	// {body, operation, target}.
+	// Fingerprint is the hexadecimal SHA-256 of the RFC 8785 form of {body, operation, target}
+	// (docs/spec/v1.md#fingerprint).
 	Fingerprint string
 	SessionID   string
 	RunID       string

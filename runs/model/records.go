@@ -1,15 +1,10 @@
 package model
 
 import (
-	"cmp"
-	"slices"
-	"strconv"
-
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// SessionSummary is a session in a list.
+// SessionSummary is a session with what a list shows of it.
 type SessionSummary struct {
 	Session          Session
 	Status           api.Status
@@ -17,201 +12,35 @@ type SessionSummary struct {
 	PendingQuestions int
 }
 
-// PendingRequest is an open request with what its view tells of its run.
+// PendingRequest is an open request with what its view shows of its run.
 type PendingRequest struct {
 	Request Request
 	AgentID string
 	RunKind api.RunKind
-	// Requester is that of the run: nil unless it is a parent clarification.
+	// Requester is the run's; nil unless the run is a parent clarification.
 	Requester api.JSON
 }
 
-// RunRecord is a run together with those of its requests that its view needs:
-// the open ones and those of its Resume, both in the order of Request.Number.
+// RunRecord is a run with the requests that its view needs, in the order of Request.Number: the
+// open ones, and the settled ones of its Resume.
 type RunRecord struct {
 	Run      Run
 	Requests []Request
-	// Outputs holds the newest output records, oldest first. It is filled by reads
-	// only; a command's reply leaves it empty when Run.OutputCount says that there
-	// are some.
+	// Outputs has the newest output records, oldest first. Only reads fill it; in a command's
+	// reply it is empty even when Run.OutputCount is not 0.
 	Outputs []api.OutputRecord
 }
 
-// SessionRecord is a session together with what its view needs.
+// SessionRecord is a session with what its view needs.
 type SessionRecord struct {
 	Session Session
 	// Active is the run that holds the slot, nil while the session is idle.
 	Active *RunRecord
-	// Clarifications are the questions of waiting parent clarifications, in the order
-	// of (run_id, request_id); at most MaxClarificationsShown.
+	// Clarifications are the open questions of waiting parent clarifications, in the order of
+	// (run_id, request_id), at most MaxClarificationsShown.
 	Clarifications []PendingRequest
-	// QueuedRunIDs are in the order in which the runs will go.
+	// QueuedRunIDs are in the order in which the runs will start.
 	QueuedRunIDs []string
-	// Outputs holds the newest output records of all the session's runs, oldest
-	// first.
+	// Outputs has the newest output records of all runs of the session, oldest first.
 	Outputs []api.OutputRecord
-}
-
-// View returns the run as the wire shows it.
-func (r *RunRecord) View() api.RunView {
-	run := &r.Run
-	view := api.RunView{
-		RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, ParentRunID: run.ParentRunID,
-		Kind: run.Kind, Status: run.Status,
-		SubmittedAtMs: run.SubmittedAtMs, UpdatedAtMs: run.UpdatedAtMs,
-		StartedAtMs: run.StartedAtMs, FinishedAtMs: run.FinishedAtMs,
-		Request: run.Request, Metadata: run.Metadata,
-		Outputs: r.Outputs, Output: run.Output, Error: run.Error, Attempt: run.Attempt,
-	}
-	if run.Status == api.StatusQueued {
-		view.QueuedPosition = run.QueuedAhead + 1
-	}
-	if run.LeaseExpiresAtMs != 0 {
-		view.Lease = &api.LeaseView{WorkerID: run.WorkerID, ExpiresAtMs: run.LeaseExpiresAtMs}
-	}
-	for i := range r.Requests {
-		request := &r.Requests[i]
-		switch {
-		case !request.Open():
-		case request.Kind == KindClarification:
-			if clarification := request.Clarification(); clarification.Parked && view.WaitingOn == nil {
-				view.WaitingOn = &clarification.WaitingOn
-			}
-		case request.Kind == KindApproval:
-			view.PendingApprovalIDs = append(view.PendingApprovalIDs, request.RequestID)
-			view.PendingApprovals = append(view.PendingApprovals, request.Approval())
-		default:
-			view.PendingQuestionIDs = append(view.PendingQuestionIDs, request.RequestID)
-			view.PendingQuestions = append(view.PendingQuestions, request.Question())
-		}
-	}
-	if run.Status == api.StatusRunning {
-		view.Resume = r.Resume()
-	}
-	return view
-}
-
-// Resume returns what the run goes on with, in the order of the decisions, or nil
-// when nothing was settled.
-func (r *RunRecord) Resume() *api.Resume {
-	resume := &api.Resume{SuspensionID: r.Run.SuspensionID, Approvals: []api.SettledApproval{}, Questions: []api.SettledQuestion{}}
-	settled := r.settled()
-	if len(settled) == 0 {
-		return nil
-	}
-	for _, request := range settled {
-		switch request.Kind {
-		case KindApproval:
-			resume.Approvals = append(resume.Approvals, request.settledApproval())
-		case KindQuestion:
-			resume.Questions = append(resume.Questions, request.settledQuestion())
-		case KindClarification:
-			answer := ClarificationAnswerOf(request.Clarification().Request, request.Recorded())
-			resume.Clarification = &answer
-		}
-	}
-	return resume
-}
-
-// settled returns the settled requests of the Resume in the order of the decisions.
-// A clarification that the run did not wait for is in its mailbox instead.
-func (r *RunRecord) settled() []*Request {
-	var settled []*Request
-	for i := range r.Requests {
-		if request := &r.Requests[i]; !request.Open() && request.SettledNumber > r.Run.ResumeAfter && !request.Unparked() {
-			settled = append(settled, request)
-		}
-	}
-	slices.SortFunc(settled, func(a, b *Request) int { return cmp.Compare(a.SettledNumber, b.SettledNumber) })
-	return settled
-}
-
-// ClaimOf returns the claim that the holder of the run's newest lease was handed,
-// with the run as it is now. The record must have been read with its payload.
-func (r *RunRecord) ClaimOf() api.Claim {
-	return api.Claim{
-		Run: r.View(), Input: r.Run.Input, Checkpoint: r.Run.Checkpoint, Resume: r.Resume(), Attempt: max(r.Run.Attempt, 1),
-		Lease: api.ClaimedLease{Fence: FenceText(r.Run.Fence), WorkerID: r.Run.WorkerID, ExpiresAtMs: r.Run.LeaseExpiresAtMs},
-	}
-}
-
-// FirstClaimOf answers a repeated call that made and claimed the run at once: with
-// the lease that this call took, and the run as it is now. When somebody else has
-// claimed the run since, that lease is over, and its fence, which is shown all the
-// same, is refused wherever it is used. The record must have been read with its
-// payload.
-func (r *RunRecord) FirstClaimOf(workerID string) api.Claim {
-	const firstFence = 1
-	claim := r.ClaimOf()
-	if r.Run.Fence != firstFence {
-		claim.Attempt = 1
-		claim.Lease = api.ClaimedLease{Fence: FenceText(firstFence), WorkerID: workerID, ExpiresAtMs: r.Run.StartedAtMs}
-	}
-	return claim
-}
-
-// View returns the session as the wire shows it.
-func (s *SessionRecord) View() api.SessionView {
-	session := &s.Session
-	view := api.SessionView{
-		SessionID: session.SessionID, AgentID: session.AgentID, ParentSessionID: session.ParentSessionID,
-		Metadata: session.Metadata, Status: session.status(s.Active),
-		QueuedRunIDs: s.QueuedRunIDs, Outputs: s.Outputs,
-		PendingApprovals: []api.ApprovalRequest{}, PendingQuestions: []api.PendingQuestionView{},
-		LastEventID: strconv.FormatInt(session.LastEventID, 10),
-		CreatedAtMs: session.CreatedAtMs, UpdatedAtMs: session.UpdatedAtMs,
-	}
-	if view.QueuedRunIDs == nil {
-		view.QueuedRunIDs = []string{}
-	}
-	if view.Outputs == nil {
-		view.Outputs = []api.OutputRecord{}
-	}
-	if s.Active != nil {
-		run := &s.Active.Run
-		view.ActiveRun = &api.ActiveRunRef{RunID: run.RunID}
-		for i := range s.Active.Requests {
-			request := &s.Active.Requests[i]
-			switch {
-			case !request.Open():
-			case request.Kind == KindClarification:
-			case request.Kind == KindApproval:
-				view.PendingApprovals = append(view.PendingApprovals, request.Approval())
-			default:
-				pending := PendingRequest{Request: *request, AgentID: run.AgentID, RunKind: run.Kind}
-				view.PendingQuestions = append(view.PendingQuestions, pending.QuestionView())
-			}
-		}
-	}
-	for i := range s.Clarifications {
-		view.PendingQuestions = append(view.PendingQuestions, s.Clarifications[i].QuestionView())
-	}
-	view.PendingCount = len(view.PendingApprovals) + len(view.PendingQuestions)
-	return view
-}
-
-// View returns the session as a list shows it.
-func (s *SessionSummary) View() api.SessionSummaryView {
-	return api.SessionSummaryView{
-		SessionID: s.Session.SessionID, AgentID: s.Session.AgentID, ParentSessionID: s.Session.ParentSessionID,
-		Status: s.Status, PendingApprovals: s.PendingApprovals, PendingQuestions: s.PendingQuestions,
-		CreatedAtMs: s.Session.CreatedAtMs, UpdatedAtMs: s.Session.UpdatedAtMs,
-	}
-}
-
-// ApprovalView returns an open approval with its context.
-func (p *PendingRequest) ApprovalView() api.PendingApprovalView {
-	return api.PendingApprovalView{SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID, Request: p.Request.Approval()}
-}
-
-// QuestionView returns an open question with its context.
-func (p *PendingRequest) QuestionView() api.PendingQuestionView {
-	view := api.PendingQuestionView{
-		SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID,
-		RunKind: p.RunKind, Request: p.Request.Question(),
-	}
-	if p.Requester != nil {
-		document.DecodeStored(p.Requester, &view.Requester)
-	}
-	return view
 }

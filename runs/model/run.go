@@ -2,34 +2,24 @@ package model
 
 import (
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// RequesterOf returns who asks a clarification; it is empty for other runs.
-func (r *Run) RequesterOf() api.Requester {
-	var requester api.Requester
-	if r.Requester != nil {
-		document.DecodeStored(r.Requester, &requester)
-	}
-	return requester
-}
-
-// LeaseEnd says how the lease of a run's current fence came to its end. An empty
-// LeaseEnd with a fence above 0 means that the lease lives or has lapsed; a lapsed
-// one still works until somebody else claims the run (decisions.md 33).
+// LeaseEnd says how the lease of the newest fence ended. It is empty while the lease is
+// current, and when it lapsed: a lapsed lease still counts until another worker claims the run
+// (docs/spec/v1.md#lease-and-fence).
 type LeaseEnd string
 
-// The ways in which a lease ends by an act and not by time.
+// The ways in which a lease ends by a call and not by time.
 const (
 	LeaseReleased  LeaseEnd = "released"
 	LeaseSuspended LeaseEnd = "suspended"
 	LeaseCompleted LeaseEnd = "completed"
 	LeaseFailed    LeaseEnd = "failed"
-	// LeaseRevoked: the run was cancelled, interrupted or failed by others.
+	// LeaseRevoked: the run was cancelled, interrupted or failed, not by its holder.
 	LeaseRevoked LeaseEnd = "revoked"
 )
 
-// Run is one execution, as its row holds it.
+// Run is one execution, as it is stored.
 type Run struct {
 	RunID       string
 	SessionID   string
@@ -39,69 +29,70 @@ type Run struct {
 	Status      api.Status
 	Request     api.RunRequestSummary
 	Metadata    api.JSON // an object, or nil
-	// Requester is the Requester document of a parent clarification, nil otherwise.
+	// Requester is an api.Requester; nil unless the run is a parent clarification.
 	Requester api.JSON
-	// PayloadDigest is the digest of what the run was created with, by which the
-	// same call is told from another one that uses the same run id.
+	// PayloadDigest is the digest of the call that created the run. It tells a repetition of
+	// that call from another one with the same run id.
 	PayloadDigest string
 
 	SubmittedAtMs int64
-	StartedAtMs   int64 // 0 before its first claim
-	FinishedAtMs  int64 // 0 until it is over
+	StartedAtMs   int64 // 0 before the first claim
+	FinishedAtMs  int64 // 0 until it is terminal
 	UpdatedAtMs   int64
 
-	// FirstEventID and LastEventID bound the run's events in its session's log.
-	// Queued runs go in the order of FirstEventID.
+	// FirstEventID and LastEventID bound the run's events in its session's log. Queued runs
+	// start in the order of FirstEventID.
 	FirstEventID int64
 	LastEventID  int64
-	// QueuedAhead is how many queued runs of the session go before this one. It is
-	// counted when the row is read and stands in no column.
+	// QueuedAhead is how many queued runs of the session start before this one. It is computed
+	// when the row is read and is no column.
 	QueuedAhead int64
 
-	// Attempt counts the claims since the last suspension, a released one not.
+	// Attempt counts the claims since the last suspension; a released claim does not count.
 	Attempt int64
-	// StalledAttempts counts the claims since the run last made progress: a
-	// suspension, a checkpoint or an event of its worker.
+	// StalledAttempts counts the claims since the last progress: a suspension, a checkpoint or
+	// an event of the worker (docs/spec/v1.md#attempts).
 	StalledAttempts int64
 	// Fence is the number of the newest claim; 0 before the first.
 	Fence            int64
 	WorkerID         string // of the newest claim
-	LeaseExpiresAtMs int64  // 0 when no lease is held
+	LeaseExpiresAtMs int64  // 0 when no lease is held; in the past when it lapsed
 	LeaseEnd         LeaseEnd
-	// LastCallDigest identifies the call that ended the lease, so that the very
-	// same call again is a no-op.
+	// LastCallDigest identifies the call that ended the lease, so that the very same call is a
+	// no-op when it is repeated.
 	LastCallDigest string
-	// Attached says that the holder of the lease waits in place (hold).
+	// Attached says that the holder keeps its lease while the run waits
+	// (docs/spec/v1.md#attached-waiting).
 	Attached bool
-	// ClaimableAtMs is when the run may be claimed: at once, when its lease lapses,
-	// or never (0) while it waits, is behind others in the queue, or is over.
+	// ClaimableAtMs is the moment from which the run may be claimed; for a leased run that is
+	// the end of the lease. 0 means never: the run waits, is not the head of the queue, or is
+	// terminal.
 	ClaimableAtMs int64
 
-	// SuspensionID names the newest suspension; empty before the first.
+	// SuspensionID is the newest suspension; empty before the first.
 	SuspensionID string
-	// RaisedCount is how many requests it has raised, which numbers them.
+	// RaisedCount is how many requests were raised. It numbers them.
 	RaisedCount int64
-	// SettledCount is how many of its requests have been settled, which also
-	// numbers them in the order of the decisions.
+	// SettledCount is how many requests were settled. It numbers the resolutions.
 	SettledCount int64
-	// ResumeAfter is the settled number after which resolutions belong to the
-	// Resume that the next claim is handed.
+	// ResumeAfter is a watermark: the Resume of the next claim has the resolutions with a
+	// higher SettledNumber.
 	ResumeAfter int64
 
-	// OutputCount is how many output records its events hold.
+	// OutputCount is how many output records are among its events.
 	OutputCount int64
 	Error       string   // why it failed or was cancelled
 	Output      api.JSON // of a completed run; nil when it gave none
 
-	// Input and Checkpoint may be large. They are loaded only for commands that
-	// need them (Needs.Payload) and are written only when PayloadSet and
-	// CheckpointSet say so.
+	// Input and Checkpoint may be large. They are nil unless Needs.Payload asked for them.
+	// Checkpoint is written only when CheckpointSet is true; Input is written with the new run
+	// and never again.
 	Input         api.JSON
 	Checkpoint    api.JSON
 	CheckpointSet bool
 }
 
-// Leased reports whether somebody holds the run's lease at that moment.
+// Leased reports whether a lease is current at nowMs. It is false for a lapsed one.
 func (r *Run) Leased(nowMs int64) bool {
 	return r.LeaseExpiresAtMs > nowMs
 }

@@ -2,36 +2,25 @@ package model
 
 import "github.com/holdpoint/holdpoint/api"
 
-// Session is a durable conversation: the unit of consistency. Everything that
-// changes its runs happens under its lock, its events are numbered without gaps,
-// and it has at most one active run.
+// Session is a durable conversation and the unit of locking: its runs change under its lock,
+// its events are numbered without gaps, and at most one of its runs is active
+// (docs/spec/v1.md#sessions).
 type Session struct {
 	SessionID       string
 	AgentID         string
 	ParentSessionID string   // empty when it has none
 	Metadata        api.JSON // an object, or nil
-	// ActiveRunID is the run that holds the session's slot: claimed at least once
-	// and not over. Empty while the session is idle.
+	// ActiveRunID is the run that holds the session's slot: claimed at least once and not
+	// terminal. Empty while the session is idle.
 	ActiveRunID string
 	// QueuedCount is how many of its runs are queued.
 	QueuedCount int64
-	// LastEventID is the sequence number of its newest event; 0 before the first.
+	// LastEventID is the number of the newest event; 0 before the first.
 	LastEventID int64
-	EndedAtMs   int64 // 0 while it lives
+	EndedAtMs   int64 // 0 until it is ended
 	CreatedAtMs int64
 	UpdatedAtMs int64
 }
 
 // DefaultAgentID is the agent of a session or run that names none.
 const DefaultAgentID = "default"
-
-func (s *Session) status(active *RunRecord) api.Status {
-	switch {
-	case s.EndedAtMs != 0:
-		return api.SessionEnded
-	case active != nil:
-		return active.Run.Status
-	default:
-		return api.SessionIdle
-	}
-}

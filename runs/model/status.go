@@ -2,20 +2,20 @@ package model
 
 import "github.com/holdpoint/holdpoint/api"
 
-// Known reports whether the text is the name of a kind.
+// KnownRunKind reports whether k is one of the kinds of runs.
 func KnownRunKind(k api.RunKind) bool { return k == api.KindInput || k == api.KindParentClarification }
 
-// Terminal reports whether a run in this status is over.
+// Terminal reports whether a run with this status is over. No status follows.
 func Terminal(s api.Status) bool {
 	return s == api.StatusCompleted || s == api.StatusFailed || s == api.StatusInterrupted || s == api.StatusCancelled
 }
 
-// Waiting reports whether a run in this status waits for a person.
+// Waiting reports whether a run with this status waits for a decision.
 func Waiting(s api.Status) bool {
 	return s == api.StatusWaitingForApproval || s == api.StatusWaitingForUserQuestion
 }
 
-// Known reports whether the text is the name of a status.
+// KnownStatus reports whether s is a status of runs.
 func KnownStatus(s api.Status) bool {
 	for _, known := range api.Statuses {
 		if s == known {

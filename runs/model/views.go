@@ -1,68 +1,216 @@
 package model
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// labelAnswers puts an answer into the words that the person saw.
-func labelAnswers(question api.UserQuestionRequest, resolution api.Resolution) api.AnswerForWorker {
-	answer := api.AnswerForWorker{
-		RequestID: resolution.RequestID, Outcome: resolution.Outcome,
-		Declined: resolution.Declined != nil && *resolution.Declined,
-		Answers:  []api.LabelledAnswer{}, Value: resolution.Value, Reason: resolution.Reason,
-		ResolvedBy: resolution.ResolvedBy, ResolvedAtMs: resolution.ResolvedAtMs, Via: resolution.Via,
-		RuntimePayload: resolution.RuntimePayload,
-	}
-	if resolution.Justification != "" {
-		answer.Justification = &resolution.Justification
-	}
-	lines := make([]string, 0, len(question.Questions))
-	for _, asked := range question.Questions {
-		for _, given := range resolution.Answers {
-			if given.QuestionID == asked.ID {
-				labelled := label(asked, given)
-				answer.Answers = append(answer.Answers, labelled)
-				lines = append(lines, asked.Question+": "+answerText(&labelled))
-			}
-		}
-	}
-	answer.Summary = strings.Join(lines, "\n")
-	if len(lines) == 0 && resolution.Value != nil {
-		answer.Summary = string(resolution.Value)
-	}
-	return answer
-}
-
-func label(asked api.UserQuestion, given api.UserQuestionAnswer) api.LabelledAnswer {
-	labelled := api.LabelledAnswer{
-		QuestionID: asked.ID, Header: asked.Header, Question: asked.Question,
-		SelectedOptionIDs: []string{}, SelectedOptions: []api.QuestionOption{}, FreeformAnswer: given.FreeformAnswer,
-	}
-	for _, optionID := range given.SelectedOptionIDs {
-		labelled.SelectedOptionIDs = append(labelled.SelectedOptionIDs, optionID)
-		for _, option := range asked.Options {
-			if option.ID == optionID {
-				labelled.SelectedOptions = append(labelled.SelectedOptions, api.QuestionOption{ID: option.ID, Label: option.Label, Description: option.Description})
-			}
-		}
-	}
-	return labelled
-}
-
-// text is the answer in one line: the labels, which win over free text.
-func answerText(a *api.LabelledAnswer) string {
-	if len(a.SelectedOptions) == 0 {
-		return a.FreeformAnswer
-	}
-	labels := make([]string, len(a.SelectedOptions))
-	for i, option := range a.SelectedOptions {
-		labels[i] = option.Label
-	}
-	return strings.Join(labels, ", ")
-}
-
-// FenceText returns a fence as the wire shows it.
+// FenceText returns a fence as the wire shows it: decimal text, because a JSON number may be
+// read as a double.
 func FenceText(fence int64) string { return strconv.FormatInt(fence, 10) }
+
+// View returns the effect as /v1 shows it, without its payload.
+func (e *Effect) View() api.EffectView {
+	return api.EffectView{
+		EffectID: e.EffectID, SessionID: e.SessionID, RunID: e.RunID, Kind: e.Kind, State: e.State,
+		TargetSessionID: e.TargetSessionID, CreatedAtMs: e.CreatedAtMs, DueAtMs: e.DueAtMs,
+		Attempts: e.Attempts, LastError: e.LastError, FinishedAtMs: e.FinishedAtMs,
+	}
+}
+
+// Entry returns the event as /v1 shows it, in lists and streams.
+func (e *Event) Entry() api.RunEventEntry {
+	return api.RunEventEntry{
+		ID: strconv.FormatInt(e.EventID, 10), TimestampMs: e.TimestampMs,
+		RunID: e.RunID, SessionID: e.SessionID, AgentID: e.AgentID, Event: e.Body,
+	}
+}
+
+// View returns the message as /v1 shows it.
+func (m *Message) View() api.MessageView {
+	return api.MessageView{
+		MessageID: m.MessageID, State: m.State, Subject: m.Subject, Payload: m.Payload,
+		FromSessionID: m.FromSessionID, CreatedAtMs: m.CreatedAtMs,
+		DeliveryAttempts: m.DeliveryAttempts, LastError: m.LastError,
+	}
+}
+
+// View returns the run as /v1 shows it (docs/spec/v1.md#run-view).
+func (r *RunRecord) View() api.RunView {
+	run := &r.Run
+	view := api.RunView{
+		RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, ParentRunID: run.ParentRunID,
+		Kind: run.Kind, Status: run.Status,
+		SubmittedAtMs: run.SubmittedAtMs, UpdatedAtMs: run.UpdatedAtMs,
+		StartedAtMs: run.StartedAtMs, FinishedAtMs: run.FinishedAtMs,
+		Request: run.Request, Metadata: run.Metadata,
+		Outputs: r.Outputs, Output: run.Output, Error: run.Error, Attempt: run.Attempt,
+	}
+	if run.Status == api.StatusQueued {
+		view.QueuedPosition = run.QueuedAhead + 1
+	}
+	if run.LeaseExpiresAtMs != 0 {
+		view.Lease = &api.LeaseView{WorkerID: run.WorkerID, ExpiresAtMs: run.LeaseExpiresAtMs}
+	}
+	for i := range r.Requests {
+		request := &r.Requests[i]
+		switch {
+		case !request.Open():
+		case request.Kind == KindClarification:
+			if clarification := request.Clarification(); clarification.Parked && view.WaitingOn == nil {
+				view.WaitingOn = &clarification.WaitingOn
+			}
+		case request.Kind == KindApproval:
+			view.PendingApprovalIDs = append(view.PendingApprovalIDs, request.RequestID)
+			view.PendingApprovals = append(view.PendingApprovals, request.Approval())
+		default:
+			view.PendingQuestionIDs = append(view.PendingQuestionIDs, request.RequestID)
+			view.PendingQuestions = append(view.PendingQuestions, request.Question())
+		}
+	}
+	if run.Status == api.StatusRunning {
+		view.Resume = r.Resume()
+	}
+	return view
+}
+
+// Resume returns the resolutions with which the run continues, in the order of the decisions
+// (docs/spec/v1.md#resume), or nil when nothing was settled.
+func (r *RunRecord) Resume() *api.Resume {
+	resume := &api.Resume{SuspensionID: r.Run.SuspensionID, Approvals: []api.SettledApproval{}, Questions: []api.SettledQuestion{}}
+	settled := r.settled()
+	if len(settled) == 0 {
+		return nil
+	}
+	for _, request := range settled {
+		switch request.Kind {
+		case KindApproval:
+			resume.Approvals = append(resume.Approvals, request.settledApproval())
+		case KindQuestion:
+			resume.Questions = append(resume.Questions, request.settledQuestion())
+		case KindClarification:
+			answer := ClarificationAnswerOf(request.Clarification().Request, request.Recorded())
+			resume.Clarification = &answer
+		}
+	}
+	return resume
+}
+
+// settled returns the settled requests of the Resume in the order of the decisions. An unparked
+// clarification is left out: its answer is in the mailbox.
+func (r *RunRecord) settled() []*Request {
+	var settled []*Request
+	for i := range r.Requests {
+		if request := &r.Requests[i]; !request.Open() && request.SettledNumber > r.Run.ResumeAfter && !request.Unparked() {
+			settled = append(settled, request)
+		}
+	}
+	slices.SortFunc(settled, func(a, b *Request) int { return cmp.Compare(a.SettledNumber, b.SettledNumber) })
+	return settled
+}
+
+// ClaimOf returns the claim that belongs to the newest lease, with the run as it is now. The
+// record must have been read with its payload.
+func (r *RunRecord) ClaimOf() api.Claim {
+	return api.Claim{
+		Run: r.View(), Input: r.Run.Input, Checkpoint: r.Run.Checkpoint, Resume: r.Resume(), Attempt: max(r.Run.Attempt, 1),
+		Lease: api.ClaimedLease{Fence: FenceText(r.Run.Fence), WorkerID: r.Run.WorkerID, ExpiresAtMs: r.Run.LeaseExpiresAtMs},
+	}
+}
+
+// FirstClaimOf returns the claim for a repeated call that created and claimed the run: with the
+// lease of that first claim, and the run as it is now. If another worker has claimed the run
+// since, the lease is shown as ended, and a call with its fence is lease_lost. The record must
+// have been read with its payload.
+func (r *RunRecord) FirstClaimOf(workerID string) api.Claim {
+	const firstFence = 1
+	claim := r.ClaimOf()
+	if r.Run.Fence != firstFence {
+		claim.Attempt = 1
+		claim.Lease = api.ClaimedLease{Fence: FenceText(firstFence), WorkerID: workerID, ExpiresAtMs: r.Run.StartedAtMs}
+	}
+	return claim
+}
+
+// View returns the session as /v1 shows it (docs/spec/v1.md#session-view).
+func (s *SessionRecord) View() api.SessionView {
+	session := &s.Session
+	view := api.SessionView{
+		SessionID: session.SessionID, AgentID: session.AgentID, ParentSessionID: session.ParentSessionID,
+		Metadata: session.Metadata, Status: session.status(s.Active),
+		QueuedRunIDs: s.QueuedRunIDs, Outputs: s.Outputs,
+		PendingApprovals: []api.ApprovalRequest{}, PendingQuestions: []api.PendingQuestionView{},
+		LastEventID: strconv.FormatInt(session.LastEventID, 10),
+		CreatedAtMs: session.CreatedAtMs, UpdatedAtMs: session.UpdatedAtMs,
+	}
+	if view.QueuedRunIDs == nil {
+		view.QueuedRunIDs = []string{}
+	}
+	if view.Outputs == nil {
+		view.Outputs = []api.OutputRecord{}
+	}
+	if s.Active != nil {
+		run := &s.Active.Run
+		view.ActiveRun = &api.ActiveRunRef{RunID: run.RunID}
+		for i := range s.Active.Requests {
+			request := &s.Active.Requests[i]
+			switch {
+			case !request.Open():
+			case request.Kind == KindClarification:
+			case request.Kind == KindApproval:
+				view.PendingApprovals = append(view.PendingApprovals, request.Approval())
+			default:
+				pending := PendingRequest{Request: *request, AgentID: run.AgentID, RunKind: run.Kind}
+				view.PendingQuestions = append(view.PendingQuestions, pending.QuestionView())
+			}
+		}
+	}
+	for i := range s.Clarifications {
+		view.PendingQuestions = append(view.PendingQuestions, s.Clarifications[i].QuestionView())
+	}
+	view.PendingCount = len(view.PendingApprovals) + len(view.PendingQuestions)
+	return view
+}
+
+// View returns the session as a list of /v1 shows it.
+func (s *SessionSummary) View() api.SessionSummaryView {
+	return api.SessionSummaryView{
+		SessionID: s.Session.SessionID, AgentID: s.Session.AgentID, ParentSessionID: s.Session.ParentSessionID,
+		Status: s.Status, PendingApprovals: s.PendingApprovals, PendingQuestions: s.PendingQuestions,
+		CreatedAtMs: s.Session.CreatedAtMs, UpdatedAtMs: s.Session.UpdatedAtMs,
+	}
+}
+
+// ApprovalView returns an open approval with the ids of its session, agent and run. Call it
+// only on a request of [KindApproval].
+func (p *PendingRequest) ApprovalView() api.PendingApprovalView {
+	return api.PendingApprovalView{SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID, Request: p.Request.Approval()}
+}
+
+// QuestionView returns an open question with the ids of its session, agent and run, and with
+// who asks when it is a clarification. Call it only on a request of [KindQuestion].
+func (p *PendingRequest) QuestionView() api.PendingQuestionView {
+	view := api.PendingQuestionView{
+		SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID,
+		RunKind: p.RunKind, Request: p.Request.Question(),
+	}
+	if p.Requester != nil {
+		document.DecodeStored(p.Requester, &view.Requester)
+	}
+	return view
+}
+
+func (s *Session) status(active *RunRecord) api.Status {
+	switch {
+	case s.EndedAtMs != 0:
+		return api.SessionEnded
+	case active != nil:
+		return active.Run.Status
+	default:
+		return api.SessionIdle
+	}
+}

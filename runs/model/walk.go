@@ -7,30 +7,27 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// Walker shows every row of a database, to those who check it.
+// Walker reads every row of a database. The doctor checks them.
 type Walker interface {
-	// Walk calls visit with the rows of one session after the other, in the order of
-	// their ids, all as they were at one moment. It changes nothing and holds up
-	// nobody who does. It holds a bounded number of rows in memory, however many there
-	// are. It returns the first error of visit, an error that wraps ErrUnavailable
-	// when the database could not be read to the end, or the cause of the context's
-	// end.
+	// Walk calls visit with the rows of one session after the other, in the order of their ids.
+	// All rows are of one moment, and a bounded number is in memory. It changes nothing and
+	// blocks no writer. It returns the first error of visit, an error that wraps
+	// runs.ErrUnavailable when the database cannot be read, or the cause of the context's end.
 	Walk(ctx context.Context, visit func(*SessionRows) error) error
 }
 
-// RowSequence gives rows one by one. A row that comes with an error is nil and the
-// last one. A sequence can be ranged over once, while its visit lasts.
+// RowSequence yields rows one by one. An error comes last and with a nil row. Range over it at
+// most once, and only during the visit.
 type RowSequence[R any] = iter.Seq2[*R, error]
 
-// SessionRows are all rows that carry the id of one session. Each sequence may be
-// ranged over in any order of the sequences, or not at all. A sequence that ends
-// with an error ends the walk with it, whatever the visit returns.
+// SessionRows are all rows with one session id. The sequences may be ranged over in any order
+// or not at all. An error that a sequence yields also ends the walk, whatever visit returns.
 type SessionRows struct {
 	SessionID string
-	// Session is nil when there are rows of a session that is not there. Rules may be:
-	// those of all sessions, and those of a session to come.
+	// Session is nil when there are rows of a session that does not exist. Only rules may be
+	// such rows: those of all sessions, and those of a session that is not created yet.
 	Session *Session
-	// Runs are in no particular order. Input, Checkpoint and QueuedAhead are left out.
+	// Runs are in no particular order, without Input, Checkpoint and QueuedAhead.
 	Runs RowSequence[Run]
 	// Requests are in no particular order.
 	Requests RowSequence[Request]
@@ -41,17 +38,16 @@ type SessionRows struct {
 	// Effects and Messages are in no particular order.
 	Effects  RowSequence[Effect]
 	Messages RowSequence[Message]
-	// Rules are in no particular order; those of all sessions come with the id
-	// GlobalRules.
+	// Rules are in no particular order. Those of all sessions have the session id
+	// rules.AllSessions.
 	Rules RowSequence[rules.Rule]
 }
 
-// NextRow returns the next row of a table, or nil after its last one.
+// NextRow returns the next row of a table, or nil after the last one.
 type NextRow[R any] func() (*R, error)
 
-// RowStreams are the rows of all tables, each table in the order of session_id by
-// bytes, events of one session in the order of event_id. All of them must show the
-// same moment.
+// RowStreams are the rows of all tables, each table sorted by the bytes of session_id, events
+// also by event_id. All of them must be of one moment.
 type RowStreams struct {
 	Sessions NextRow[Session]
 	Runs     NextRow[Run]
@@ -63,9 +59,8 @@ type RowStreams struct {
 	Rules    NextRow[rules.Rule]
 }
 
-// Visit puts the streams together, session by session. Rows that carry the id of a
-// session that is not there are visited as well, at the place of that id. It
-// returns the first error of a stream or of visit.
+// Visit merges the streams and calls visit once for each session id, also for ids of sessions
+// that do not exist. It returns the first error of a stream or of visit.
 func (s RowStreams) Visit(visit func(*SessionRows) error) error {
 	sessions := stream[Session]{next: s.Sessions, sessionOf: func(r *Session) string { return r.SessionID }}
 	runRows := stream[Run]{next: s.Runs, sessionOf: func(r *Run) string { return r.SessionID }}
@@ -83,11 +78,11 @@ func (s RowStreams) Visit(visit func(*SessionRows) error) error {
 
 	for {
 		sessionID, there := "", false
-		for _, one := range all {
-			if err := one.fill(); err != nil {
+		for _, table := range all {
+			if err := table.fill(); err != nil {
 				return err
 			}
-			if first, more := one.first(); more && (!there || first < sessionID) {
+			if first, more := table.first(); more && (!there || first < sessionID) {
 				sessionID, there = first, true
 			}
 		}
@@ -96,16 +91,16 @@ func (s RowStreams) Visit(visit func(*SessionRows) error) error {
 		}
 		rows := &SessionRows{
 			SessionID: sessionID,
-			Runs:      runRows.of(sessionID), Requests: requests.of(sessionID),
-			Events: events.of(sessionID), Records: records.of(sessionID),
-			Effects: effects.of(sessionID), Messages: messages.of(sessionID), Rules: ruleRows.of(sessionID),
+			Runs:      runRows.rowsOf(sessionID), Requests: requests.rowsOf(sessionID),
+			Events: events.rowsOf(sessionID), Records: records.rowsOf(sessionID),
+			Effects: effects.rowsOf(sessionID), Messages: messages.rowsOf(sessionID), Rules: ruleRows.rowsOf(sessionID),
 		}
 		if first, more := sessions.first(); more && first == sessionID {
 			rows.Session, sessions.head = sessions.head, nil
 		}
 		visited := visit(rows)
-		for _, one := range all {
-			if err := one.skip(sessionID); err != nil {
+		for _, table := range all {
+			if err := table.skip(sessionID); err != nil {
 				return err
 			}
 		}
@@ -115,7 +110,7 @@ func (s RowStreams) Visit(visit func(*SessionRows) error) error {
 	}
 }
 
-// stream is one table with its next row at hand.
+// stream is one table with its next row.
 type stream[R any] struct {
 	next      NextRow[R]
 	sessionOf func(*R) string
@@ -124,7 +119,7 @@ type stream[R any] struct {
 	failed    error
 }
 
-// fill makes head the next row, unless it is there or there is none.
+// fill reads the next row into head, unless head is set or the table ended.
 func (s *stream[R]) fill() error {
 	if s.head == nil && !s.ended && s.failed == nil {
 		s.head, s.failed = s.next()
@@ -140,8 +135,8 @@ func (s *stream[R]) first() (string, bool) {
 	return s.sessionOf(s.head), true
 }
 
-// of gives the rows of one session that have not been given.
-func (s *stream[R]) of(sessionID string) RowSequence[R] {
+// rowsOf yields the rows of one session that were not yielded before.
+func (s *stream[R]) rowsOf(sessionID string) RowSequence[R] {
 	return func(yield func(*R, error) bool) {
 		for {
 			if err := s.fill(); err != nil {
@@ -160,9 +155,9 @@ func (s *stream[R]) of(sessionID string) RowSequence[R] {
 	}
 }
 
-// skip leaves out what the visit did not look at.
+// skip reads over the rows of a session that visit did not range over.
 func (s *stream[R]) skip(sessionID string) error {
-	for _, err := range s.of(sessionID) {
+	for _, err := range s.rowsOf(sessionID) {
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,6 @@
-// Package refusal is how the domain says no: an error with a stable code, the members at
-// fault, and what was recorded instead. It also holds the checks of simple members that
-// every document shares: identifiers, texts, keys and lengths of leases.
+// Package refusal is the error type of the domain: a stable code, the members at fault, and the
+// decision that was recorded instead. It also has the checks that every document shares: ids,
+// texts, idempotency keys, lease lengths.
 //
-// It must not know any row or command.
+// It must not know any row or command, so that the packages below runs can use it.
 package refusal

@@ -7,17 +7,19 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Error is every refusal of the domain. Two Errors are the same to [errors.Is]
-// when they have the same code.
+// Error is the refusal of a call that the caller can correct or must accept
+// (docs/spec/v1.md#problems). Two Errors are equal to [errors.Is] when they have the same code.
 type Error struct {
 	Code   api.Code
 	Detail string
-	// Faults is set for invalid_request.
+	// Faults names every member at fault; set only with invalid_request.
 	Faults []api.Fault
-	// Recorded is set when the call was about something already settled.
+	// Recorded is what was decided before; set only when the call names a request that is
+	// settled (docs/spec/v1.md#recorded-decision).
 	Recorded *api.RecordedDecision
 }
 
+// Error returns the code and the detail, for logs and tests.
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Detail }
 
 // Is reports whether the target is an Error of the same code.
@@ -26,8 +28,8 @@ func (e *Error) Is(target error) bool {
 	return errors.As(target, &other) && other.Code == e.Code
 }
 
-// ErrorCode returns the code of an [Error] anywhere in the chain, or "" when there
-// is none, which means that the failure is not the caller's.
+// CodeOf returns the code of the first [Error] in the chain of err. It returns "" when there is
+// none: then the failure is the service's and not the caller's.
 func CodeOf(err error) api.Code {
 	var domain *Error
 	if errors.As(err, &domain) {
@@ -36,12 +38,14 @@ func CodeOf(err error) api.Code {
 	return ""
 }
 
-// New returns an [Error] with a code and a formatted detail.
+// New returns an [Error] with the given code and a detail that is formatted as by
+// [fmt.Sprintf].
 func New(code api.Code, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: fmt.Sprintf(format, args...)}
 }
 
-// Invalid returns an invalid_request error that names the members at fault.
+// Invalid returns an invalid_request error with the given faults. Its detail repeats the first
+// one.
 func Invalid(faults ...api.Fault) *Error {
 	detail := "the request does not fit its schema"
 	if len(faults) > 0 && faults[0].Pointer != "" {
@@ -52,22 +56,23 @@ func Invalid(faults ...api.Fault) *Error {
 	return &Error{Code: api.CodeInvalidRequest, Detail: detail, Faults: faults}
 }
 
-// UnknownSession is the error of a call that names a session that is not there.
+// UnknownSession returns session_not_found for a call that names the session.
 func UnknownSession(sessionID string) *Error {
 	return New(api.CodeSessionNotFound, "unknown session %s", sessionID)
 }
 
-// UnknownRun is the error of a call that names a run that is not there.
+// UnknownRun returns run_not_found for a call that names the run.
 func UnknownRun(runID string) *Error {
 	return New(api.CodeRunNotFound, "unknown run %s", runID)
 }
 
+// With sets the recorded decision, which may be nil, and returns e itself. It changes e.
 func (e *Error) With(recorded *api.RecordedDecision) *Error {
 	e.Recorded = recorded
 	return e
 }
 
-// UnknownRule is the error of a call that names a rule that is not there.
+// UnknownRule returns rule_not_found for a call that names the rule.
 func UnknownRule(ruleID string) *Error {
 	return New(api.CodeRuleNotFound, "unknown rule %s", ruleID)
 }

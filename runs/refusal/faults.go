@@ -10,15 +10,17 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// faultList gathers what is wrong with a body, so that a caller is told all of it
-// at once.
+// Faults collects the faults of one body, so that a caller gets all of them in one reply. The
+// zero value is empty. Every check adds at most one fault. A pointer is the JSON pointer (RFC
+// 6901) of a member in the caller's body; the checks do not escape it.
 type Faults struct{ List []api.Fault }
 
+// Add adds a fault with a detail that is formatted as by [fmt.Sprintf].
 func (l *Faults) Add(pointer, format string, args ...any) {
 	l.List = append(l.List, api.Fault{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
 }
 
-// err returns an invalid_request with the faults, or nil when there are none.
+// Err returns invalid_request with all faults, or nil when there are none.
 func (l *Faults) Err() error {
 	if len(l.List) == 0 {
 		return nil
@@ -26,7 +28,7 @@ func (l *Faults) Err() error {
 	return Invalid(l.List...)
 }
 
-// id checks an identifier that must be there.
+// ID adds a fault unless id is a valid id; an empty one is a missing one. See [ValidID].
 func (l *Faults) ID(pointer, id string) {
 	switch {
 	case id == "":
@@ -36,14 +38,15 @@ func (l *Faults) ID(pointer, id string) {
 	}
 }
 
-// optionalID checks an identifier that may be absent.
+// OptionalID adds a fault when id is neither empty nor a valid id.
 func (l *Faults) OptionalID(pointer, id string) {
 	if id != "" {
 		l.ID(pointer, id)
 	}
 }
 
-// text checks free text that may be absent.
+// Text adds a fault when the text has more than limit bytes or is not a [ValidText]. An empty
+// text is valid.
 func (l *Faults) Text(pointer, text string, limit int) {
 	switch {
 	case len(text) > limit:
@@ -53,7 +56,7 @@ func (l *Faults) Text(pointer, text string, limit int) {
 	}
 }
 
-// requiredText checks free text that must be there.
+// RequiredText is Text for a member that must be given and not be empty.
 func (l *Faults) RequiredText(pointer, text string, limit int) {
 	if text == "" {
 		l.Add(pointer, "is required")
@@ -62,22 +65,23 @@ func (l *Faults) RequiredText(pointer, text string, limit int) {
 	l.Text(pointer, text, limit)
 }
 
-// object checks a member that may be absent and otherwise is a JSON object.
+// Object adds a fault when value is there (not nil) and is not a JSON object.
 func (l *Faults) Object(pointer string, value api.JSON) {
 	if value != nil && jsontext.Value(value).Kind() != '{' {
 		l.Add(pointer, "must be an object")
 	}
 }
 
-// lease checks a lease length in ms; 0 stands for the default.
+// Lease adds a fault when a lease length in ms is outside of MinLeaseMs to MaxLeaseMs. 0 stands
+// for the default and is valid.
 func (l *Faults) Lease(pointer string, leaseMs int64) {
 	if leaseMs != 0 && (leaseMs < api.MinLeaseMs || leaseMs > api.MaxLeaseMs) {
 		l.Add(pointer, "must be between %d and %d", api.MinLeaseMs, api.MaxLeaseMs)
 	}
 }
 
-// ValidID reports whether a caller may use the text as an identifier: 1 to 200
-// characters of A-Z a-z 0-9 . _ : - but not "." or ".." (v1-work.md).
+// ValidID reports whether id may be used as an id, or in a path: 1 to 200 characters of A-Z a-z
+// 0-9 . _ : - and neither "." nor ".." (docs/spec/v1.md#ids).
 func ValidID(id string) bool {
 	if id == "" || len(id) > api.MaxIDLength || id == "." || id == ".." {
 		return false
@@ -94,8 +98,8 @@ func ValidID(id string) bool {
 	return true
 }
 
-// validText reports whether free text may be stored in a column of its own: UTF-8,
-// no control characters but tab and line breaks, and at most limit bytes.
+// ValidText reports whether text may be stored in a text column: valid UTF-8, at most limit
+// bytes, and no control characters but tab and line breaks.
 func ValidText(text string, limit int) bool {
 	return len(text) <= limit && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
 		return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f

@@ -7,9 +7,10 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// CheckIdempotencyKey trims a key and returns it. It returns an [Error] with code
-// invalid_idempotency_key when the key is empty, longer than 256 bytes, no UTF-8, or
-// holds control characters.
+// CheckIdempotencyKey returns the key without the white space around it
+// (docs/spec/v1.md#idempotency-key). It returns invalid_idempotency_key when the key is then
+// empty, has more than 256 bytes, is not UTF-8, or has control characters. A face checks before
+// whether the header has ASCII only.
 func CheckIdempotencyKey(key string) (string, error) {
 	trimmed := strings.TrimSpace(key)
 	switch {

@@ -9,8 +9,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// check checks what a rule is to match; at is where it stands in the caller's body.
-// The rule is one of that tool, or of all tools when the name is empty.
+// CheckMatch adds the faults of what a rule matches (docs/spec/v1.md#match), and sets empty
+// lists of m to nil so that they equal absent ones. The pointer at is the place of m in the
+// caller's body. toolName is the tool of the rule, empty for all tools; ofSession says whether
+// the rule is bound to a session. Some members need one of these.
 func CheckMatch(m *api.RuleMatch, at, toolName string, ofSession bool, faults *refusal.Faults) {
 	if len(m.PatternKeys) == 0 {
 		m.PatternKeys = nil
@@ -26,12 +28,12 @@ func CheckMatch(m *api.RuleMatch, at, toolName string, ofSession bool, faults *r
 	if m.AnyInput && others {
 		faults.Add(at+"/any_input", "must stand alone")
 	}
-	for _, one := range []struct {
+	for _, condition := range []struct {
 		member string
 		given  bool
 	}{{"input_digest", m.InputDigest != ""}, {"params", m.Params != nil}, {"any_input", m.AnyInput}} {
-		if one.given && toolName == "" {
-			faults.Add(at+"/"+one.member, "needs a tool_name")
+		if condition.given && toolName == "" {
+			faults.Add(at+"/"+condition.member, "needs a tool_name")
 		}
 	}
 	if m.ToolCallID != "" && !ofSession {
@@ -66,7 +68,7 @@ func checkMatchParams(m *api.RuleMatch, at string, faults *refusal.Faults) {
 	}
 }
 
-// validDigest reports whether a text is what Digest returns for something.
+// validDigest reports whether a text has the form of a [document.Digest].
 func validDigest(digest string) bool {
 	const length = 64
 	digits, prefixed := strings.CutPrefix(digest, "sha256:")
@@ -74,8 +76,9 @@ func validDigest(digest string) bool {
 	return prefixed && len(digits) == length && err == nil && digits == strings.ToLower(digits)
 }
 
-// checkRuleAge checks how long a rule is to hold, in milliseconds: 0 is for ever, and
-// the cap is one when it is not 0.
+// CheckAge adds a fault when a rule may not hold for ageMs, in ms. An age of 0 means no expiry.
+// maxAgeMs is the service's cap, 0 for none (docs/spec/v1.md#rule-expiry). An age beyond the
+// cap is a fault and never clamped.
 func CheckAge(pointer string, ageMs, maxAgeMs int64, faults *refusal.Faults) {
 	switch {
 	case ageMs < 0:
@@ -87,8 +90,8 @@ func CheckAge(pointer string, ageMs, maxAgeMs int64, faults *refusal.Faults) {
 	}
 }
 
-// defaultRuleAge is how long a rule holds of which nobody said it. A cap that is
-// shorter holds as well: nobody asked for more.
+// DefaultAgeMs returns how long a rule holds, in ms, when its author does not say:
+// DefaultRuleAgeMs, or the cap maxAgeMs when that is shorter. A cap of 0 is no cap.
 func DefaultAgeMs(maxAgeMs int64) int64 {
 	if maxAgeMs != 0 {
 		return min(api.DefaultRuleAgeMs, maxAgeMs)
@@ -96,7 +99,8 @@ func DefaultAgeMs(maxAgeMs int64) int64 {
 	return api.DefaultRuleAgeMs
 }
 
-// expiryOf is when a rule of some age ends; 0 for one that holds for ever.
+// ExpiresAtMs returns when a rule of the given age expires, in ms since the epoch, and 0 for an
+// age of 0, which never expires.
 func ExpiresAtMs(nowMs, ageMs int64) int64 {
 	if ageMs == 0 {
 		return 0

@@ -7,12 +7,16 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// ExplainRules says what the rules would do if the call were asked for at that moment,
-// oldest rule first. The rules may be of any session, revoked or expired. The digest
-// of the input is computed when there is an input and no digest.
+// explainedBudgets is how many times the work of a decision one explanation may cost.
+const explainedBudgets = 10
+
+// Explain returns what the rules would decide about a call that is raised at nowMs, and for
+// each rule, oldest first, whether it applies or why not (docs/spec/v1.md#explain). The rules
+// may be of any session, revoked or expired, and in any order. The digest of the input is
+// computed unless the call has one.
 func Explain(rules []Rule, call Call, nowMs int64) api.Explanation {
 	if call.InputDigest == "" && call.Input != nil {
-		// What has no canonical form was never asked for, and has no digest.
+		// An input without a canonical form cannot be raised, so no digest matches it.
 		call.InputDigest, _ = document.Digest(call.Input)
 	}
 	ordered := make([]*Rule, len(rules))
@@ -20,12 +24,14 @@ func Explain(rules []Rule, call Call, nowMs int64) api.Explanation {
 		ordered[i] = &rules[i]
 	}
 	slices.SortFunc(ordered, Compare)
-	made := Judge(ordered, &call, nowMs)
-	explanation := api.Explanation{Decision: made.Effect, Rules: make([]api.ExplainedRule, len(ordered))}
+	// An explanation holds no lock and is asked about every rule there is.
+	call.Budget = NewBudget(explainedBudgets)
+	verdict := Judge(ordered, &call, nowMs)
+	explanation := api.Explanation{Decision: verdict.Effect, Rules: make([]api.ExplainedRule, len(ordered))}
 	for i, rule := range ordered {
 		explanation.Rules[i] = api.ExplainedRule{
 			RuleID: rule.RuleID, Text: rule.Text, Effect: rule.Effect,
-			Applies: made.WhyNot[i] == "", WhyNot: made.WhyNot[i],
+			Applies: verdict.WhyNot[i] == "", WhyNot: verdict.WhyNot[i],
 		}
 	}
 	return explanation

@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// matchGlob reports whether a glob matches a whole text (decisions.md 17): "*" is any
-// text without "/", "**" any text, "?" one character but "/", and everything else is
-// itself. A text that is no UTF-8 matches nothing.
+// matchGlob reports whether a glob matches a whole text (docs/spec/v1.md#glob): "*" is any text
+// without "/", "**" any text, "?" one character other than "/", and every other character is
+// literal. A text or glob that is not UTF-8 matches nothing.
 //
-// It runs under a session's lock, over a glob and a text of other people's choice, so
-// no pair of them may be slow: it follows all ways through the glob side by side, a
-// bit for each, and takes one step for each character and 64 characters of the glob.
+// It runs under a session's lock on a glob and a text that callers choose, so it must not
+// backtrack. It follows all positions in the glob at once, one bit for each: a step for each
+// character of the text, with the work of one word for 64 characters of the glob.
 func matchGlob(glob, text string) bool {
 	if !utf8.ValidString(glob) || !utf8.ValidString(text) {
 		return false
@@ -20,8 +20,8 @@ func matchGlob(glob, text string) bool {
 		return glob == text
 	}
 	compiled := compileGlob(glob)
-	// The bit n says that the first n characters of the glob, stars not counted, may
-	// have matched so far.
+	// Bit n is set when the first n characters of the glob, stars not counted, match the text
+	// so far.
 	reached := newBits(compiled.length)
 	reached.set(0)
 	for _, character := range text {
@@ -40,14 +40,14 @@ func matchGlob(glob, text string) bool {
 	return reached.has(compiled.length)
 }
 
-// compiledGlob holds what matching a glob needs. The bits of takes and any name the
-// characters of the glob by their number from 1, those of stars how many of them come
-// before the star.
+// compiledGlob has what the matching of a glob needs. In takes and any, bit n is for the n-th
+// character of the glob, from 1. In stars and doubleStars, bit n is for a star that follows n
+// characters.
 type compiledGlob struct {
 	length      int // in characters, stars not counted
 	takes       map[rune]bits
-	any         bits // for characters that do not stand in the glob
-	stars       bits // of both kinds
+	any         bits // for characters that are not in the glob
+	stars       bits // single and double ones
 	doubleStars bits
 }
 
@@ -84,7 +84,7 @@ func compileGlob(glob string) compiledGlob {
 // bits is a set of small numbers.
 type bits []uint64
 
-// newBits returns an empty set for the numbers from 0 to most.
+// newBits returns an empty set for the numbers 0 to most.
 func newBits(most int) bits { return make(bits, most/64+1) }
 
 func (b bits) set(n int)      { b[n/64] |= 1 << (n % 64) }
@@ -96,8 +96,8 @@ func (b bits) add(other bits) {
 	}
 }
 
-// step moves each number up by one where takes has the next one, and keeps it where
-// stays has it. It reports whether any is left. A nil takes is empty.
+// step moves each number up by one where takes has the next number, and keeps it where stays
+// has it. It reports whether any is left. A nil takes is empty.
 func (b bits) step(takes, stays bits) bool {
 	carried, left := uint64(0), uint64(0)
 	for i, word := range b {

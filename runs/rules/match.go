@@ -12,59 +12,71 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// RuleCall is a tool call as rules see it.
+// Call is a tool call as rules match it.
 type Call struct {
-	SessionID   string // empty for none: then only rules of all sessions apply
+	SessionID   string // empty for none: only rules of all sessions apply
 	AgentID     string
 	ToolName    string
 	ToolCallID  string
 	PatternKeys []string
-	Input       api.JSON // nil when it is not known: then nothing about the input holds
-	// InputDigest is the Digest of the input.
+	Input       api.JSON // nil when it is unknown: then no condition on the input holds
+	// InputDigest is the [document.Digest] of Input. [Judge] does not compute it.
 	InputDigest string
 
-	// members are those of the input, once something asked for them.
+	// Budget bounds the work of matching globs; nil for one of its own. Give the calls
+	// that are judged together the same one.
+	Budget *Budget
+
+	// members are those of Input, decoded when the first glob needs them, and texts what
+	// globs are matched against, by the name of the member.
 	members map[string]api.JSON
+	texts   map[string]string
 }
 
-// verdict is what rules together say about a call.
+// Verdict is what several rules together decide about a call.
 type Verdict struct {
 	Effect api.RuleEffect
-	// rule decided it: the oldest that denies, or that asks; or the one with which, from
-	// the oldest on, the call was allowed. It is nil when no rule applies, and then
-	// somebody is asked.
+	// Rule is the rule that is recorded as the author of the decision: the oldest that denies,
+	// else the oldest that asks, else the rule that completed the permission, counted from the
+	// oldest on. It is nil when no rule applies; then Effect is ask.
 	Rule *Rule
-	// needed are the rules without which it would not be so, rule among them.
+	// Needed are the rules without which the decision would be another one, Rule among them.
+	// The caller counts a use of each.
 	Needed []*Rule
-	// whyNot says of each rule, in their order, why it does not apply; empty for one that does.
+	// WhyNot says for each rule, in the order given to Judge, why it does not apply; empty for
+	// a rule that does.
 	WhyNot []string
 }
 
-// judge decides a call by rules, which are in the order of compareRules: deny goes
-// before ask, and ask before allow (decisions.md 16 and 17).
+// Judge decides a call by rules at a moment: deny goes before ask and ask before allow,
+// whatever their age (docs/spec/v1.md#precedence). The rules must be sorted by [Compare].
+// Revoked, expired and used up ones may be among them; they do not apply. It changes no rule.
 func Judge(rules []*Rule, call *Call, nowMs int64) Verdict {
-	made := Verdict{Effect: api.RuleAsk, WhyNot: make([]string, len(rules))}
-	for i, rule := range rules {
-		made.WhyNot[i] = rule.whyNot(call, nowMs)
+	if call.Budget == nil {
+		call.Budget = NewBudget(1)
 	}
-	allowing, needed := made.allow(rules, call)
+	verdict := Verdict{Effect: api.RuleAsk, WhyNot: make([]string, len(rules))}
+	for i, rule := range rules {
+		verdict.WhyNot[i] = rule.whyNot(call, nowMs)
+	}
+	allowing, needed := verdict.allow(rules, call)
 	for _, effect := range []api.RuleEffect{api.RuleDeny, api.RuleAsk} {
 		for i, rule := range rules {
-			if rule.Effect == effect && made.WhyNot[i] == "" {
-				made.Effect, made.Rule, made.Needed = effect, rule, []*Rule{rule}
-				return made
+			if rule.Effect == effect && verdict.WhyNot[i] == "" {
+				verdict.Effect, verdict.Rule, verdict.Needed = effect, rule, []*Rule{rule}
+				return verdict
 			}
 		}
 	}
 	if allowing != nil {
-		made.Effect, made.Rule, made.Needed = api.RuleAllow, allowing, needed
+		verdict.Effect, verdict.Rule, verdict.Needed = api.RuleAllow, allowing, needed
 	}
-	return made
+	return verdict
 }
 
-// allow finds the rules that allow the call together: one that says so without keys,
-// or several that cover all its keys. It completes whyNot for those that cover some of
-// the keys only.
+// allow returns the rules that allow the call together: one rule without pattern keys, or
+// several that cover all keys of the call. It sets WhyNot of rules that cover only some keys
+// when no rule covers the others.
 func (v *Verdict) allow(rules []*Rule, call *Call) (allowing *Rule, needed []*Rule) {
 	missing := slices.Clone(call.PatternKeys)
 	var covering []*Rule
@@ -94,8 +106,7 @@ func (v *Verdict) allow(rules []*Rule, call *Call) (allowing *Rule, needed []*Ru
 	return allowing, needed
 }
 
-// neededOf leaves out the rules whose keys are covered without them, the oldest
-// first.
+// neededOf drops the rules whose keys are covered by later ones, oldest first.
 func neededOf(covering []*Rule, keys []string) []*Rule {
 	open := slices.Clone(keys)
 	var needed []*Rule
@@ -108,7 +119,7 @@ func neededOf(covering []*Rule, keys []string) []*Rule {
 	return needed
 }
 
-// paramNames returns the names of the params in one order.
+// paramNames returns the names of the params, sorted.
 func paramNames(m *api.RuleMatch) []string {
 	names := make([]string, 0, len(m.Params))
 	for name := range m.Params {
@@ -118,11 +129,15 @@ func paramNames(m *api.RuleMatch) []string {
 	return names
 }
 
-// param returns what a glob is held against: a member of the input that is a text as
-// it is, any other in its compact JSON form.
+// param returns the text of a member of the input that a glob is matched against: a
+// member that is text as it is, any other in its compact JSON form. It is false for a
+// member that is not there.
 func (c *Call) param(name string) (string, bool) {
+	if text, known := c.texts[name]; known {
+		return text, true
+	}
 	if c.members == nil {
-		c.members = map[string]api.JSON{}
+		c.members, c.texts = map[string]api.JSON{}, map[string]string{}
 		if document.Kind(c.Input) == '{' && json.Unmarshal(c.Input, &c.members) != nil {
 			c.members = map[string]api.JSON{}
 		}
@@ -131,18 +146,24 @@ func (c *Call) param(name string) (string, bool) {
 	if !there {
 		return "", false
 	}
+	var text string
 	if document.Kind(value) == '"' {
-		var text string
-		err := json.Unmarshal(value, &text)
-		return text, err == nil
+		if json.Unmarshal(value, &text) != nil {
+			return "", false
+		}
+	} else {
+		compact, err := document.Compact(value)
+		if err != nil {
+			return "", false
+		}
+		text = string(compact)
 	}
-	compact, err := document.Compact(value)
-	return string(compact), err == nil
+	c.texts[name] = text
+	return text, true
 }
 
-// quoted shows a text of somebody's choice inside of a sentence, so that it cannot be
-// taken for a part of it: in quotes, with what cannot be seen written as an escape,
-// and cut when it is long.
+// quoted returns a caller's text as it may stand in a sentence: in quotes, invisible characters
+// escaped, cut after shownLength characters. So it cannot pass as a part of the sentence.
 func quoted(text string) string {
 	shown := 0
 	for at := range text {
@@ -154,7 +175,7 @@ func quoted(text string) string {
 	return strconv.Quote(text)
 }
 
-// plain shows a name as it is when nobody can take it for anything else.
+// plain returns a name as it is when it cannot be mistaken for other words, else quoted.
 func plain(name string) string {
 	if refusal.ValidID(strings.ReplaceAll(name, "/", "")) {
 		return name

@@ -9,72 +9,57 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// compareRules orders rules by age; of equals the id decides.
+// Compare orders rules by age, oldest first, and rules of the same ms by id.
 func Compare(a, b *Rule) int {
 	return cmp.Or(cmp.Compare(a.CreatedAtMs, b.CreatedAtMs), strings.Compare(a.RuleID, b.RuleID))
 }
 
-// GlobalRules stands in the place of a session id for rules that hold in all sessions.
-// No session can have it as its id.
+// AllSessions is the SessionID of a rule that holds in all sessions. It is not a valid id, so
+// no session has it.
 const AllSessions = "*"
 
-// Rule is a standing decision about calls that are asked for later. It is matched
-// under the lock of the session in which a request is raised.
+// Rule is a standing decision about calls that are raised later (docs/spec/v1.md#rule). Times
+// are ms since the epoch.
 type Rule struct {
 	RuleID string
-	// SessionID is GlobalRules when the rule holds in all sessions.
+	// SessionID is [AllSessions] when the rule is bound to no session.
 	SessionID string
 	AgentID   string // empty for all
 	ToolName  string // empty for all
 	Effect    api.RuleEffect
 	Match     api.RuleMatch
-	// Reason is given to the worker with what the rule decides.
+	// Reason is passed to the worker with each decision of the rule.
 	Reason string
-	// Text says in plain words what the rule does; see Rule.describe.
+	// Text says in plain words what the rule does; see [Rule.Describe].
 	Text        string
 	CreatedBy   string
 	CreatedAtMs int64
 	// ExpiresAtMs is 0 when the rule does not expire.
 	ExpiresAtMs int64
-	// MaxUses ends the rule after so many decisions, which Uses counts; 0 for no bound,
-	// and then Uses stays 0. Only a rule of one session may have it. A decision that
-	// several rules make together is a use of each that was needed for it.
+	// MaxUses ends the rule after that many decisions, which Uses counts; 0 for no limit, and
+	// then Uses stays 0. Only a rule of one session may have it, because Uses changes under
+	// that session's lock. A decision that several rules make together counts for each that was
+	// needed.
 	MaxUses int64
 	Uses    int64
-	// SourceRunID and SourceRequestID name the request with whose decision the rule was
-	// written; both are empty for a rule that was added by itself.
+	// SourceRunID and SourceRequestID name the request whose decision wrote the rule
+	// (docs/spec/v1.md#remember); empty for a rule that was added by a call of its own.
 	SourceRunID     string
 	SourceRequestID string
 	RevokedAtMs     int64 // 0 while it is not revoked
 	RevokedBy       string
-	// PayloadDigest tells a repeated call with a chosen id from another one; empty for
+	// PayloadDigest tells a repeated call with a chosen rule id from another payload; empty for
 	// a rule that was written with a decision.
 	PayloadDigest string
 }
 
-// RuleRecord is a rule with how many requests it has settled.
+// Record is a rule with the number of requests that it settled.
 type Record struct {
 	Rule Rule
 	Hits int64
 }
 
-// View returns the rule as the wire shows it.
-func (r *Record) View() api.RuleView {
-	rule := &r.Rule
-	view := api.RuleView{
-		RuleID: rule.RuleID, Effect: rule.Effect, AgentID: rule.AgentID,
-		ToolName: rule.ToolName, Match: rule.Match, Reason: rule.Reason,
-		CreatedBy: rule.CreatedBy, CreatedAtMs: rule.CreatedAtMs, ExpiresAtMs: rule.ExpiresAtMs,
-		MaxUses: rule.MaxUses, SourceRunID: rule.SourceRunID, SourceRequestID: rule.SourceRequestID,
-		RevokedAtMs: rule.RevokedAtMs, RevokedBy: rule.RevokedBy, Hits: r.Hits, Text: rule.Text,
-	}
-	if rule.SessionID != AllSessions {
-		view.SessionID = rule.SessionID
-	}
-	return view
-}
-
-// whyOver says why a rule does not hold any more; it is empty for one that does.
+// WhyOver returns why a rule has ended at nowMs, in plain words, and "" when it has not.
 func (r *Rule) WhyOver(nowMs int64) string {
 	switch {
 	case r.RevokedAtMs != 0:
@@ -87,9 +72,9 @@ func (r *Rule) WhyOver(nowMs int64) string {
 	return ""
 }
 
-// whyNot says in plain words why a rule by itself does not apply to a call; it is
-// empty for one that does. Of an allow with pattern keys it tells only whether it
-// covers any of the call's.
+// whyNot returns in plain words why a rule by itself does not apply to a call, and "" when it
+// does. For an allow with pattern keys, "" means only that it covers one of the call's keys:
+// [Verdict.allow] decides whether all are covered.
 func (r *Rule) whyNot(call *Call, nowMs int64) string {
 	if over := r.WhyOver(nowMs); over != "" {
 		return over
@@ -117,18 +102,21 @@ func (r *Rule) whyNotParams(call *Call) string {
 		if !there {
 			return "the input has no param " + quoted(name)
 		}
-		if !matchGlob(r.Match.Params[name], value) {
+		matches, decided := call.Budget.match(r.Match.Params[name], value)
+		if !decided && r.Effect == api.RuleAllow {
+			return "the param " + quoted(name) + " is too long to be matched"
+		}
+		if decided && !matches {
 			return "the param " + quoted(name) + " does not match " + quoted(r.Match.Params[name])
 		}
 	}
 	return ""
 }
 
-// describe says in plain words what the rule does: to what, where, for whom and until
-// when. The input is the canonical form of the one that InputDigest is of, or nil when
-// only the digest is known. What is cut or cannot be seen is marked in it, and what
-// somebody chose to write stands in quotes, so that the text can be taken in one way
-// only.
+// Describe returns in plain words what the rule does: to which calls, where, for whom, until
+// when. The input is the canonical form behind Match.InputDigest, nil when only the digest is
+// known. Parts that were cut or are invisible are marked, and texts of callers are quoted, so
+// that nobody can write a rule that reads as another one.
 func (r *Rule) Describe(input []byte) string {
 	var text strings.Builder
 	switch r.Effect {
@@ -171,7 +159,7 @@ func (r *Rule) Describe(input []byte) string {
 	return text.String()
 }
 
-// conditions are what must hold of a call, each with a space before it.
+// conditions returns what must hold of a call, each with a leading space.
 func (r *Rule) conditions(input []byte) []string {
 	var all []string
 	match := &r.Match

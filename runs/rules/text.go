@@ -9,13 +9,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// shownLength is how many characters of a text of somebody's choice the text of a
-// rule shows.
+// shownLength bounds how many characters of a caller's text a rule's text shows.
 const shownLength = 200
 
-// shownGlob shows a glob and says what its wildcards mean; one without is a text.
+// shownGlob returns a glob with the meaning of its wildcards. A glob without any is shown as an
+// exact text.
 func shownGlob(glob string) string {
-	// A run of stars longer than two is as good as two.
+	// More than two stars in a row match what two do.
 	single, several := false, false
 	for _, stars := range strings.FieldsFunc(glob, func(r rune) bool { return r != '*' }) {
 		single, several = single || len(stars) == 1, several || len(stars) > 1
@@ -36,8 +36,8 @@ func shownGlob(glob string) string {
 	return "matches " + quoted(glob) + " (" + strings.Join(means, ", ") + ")"
 }
 
-// shownInput shows the canonical form of an input. One that is cut is identified by
-// its digest, because the part that is not shown counts as well.
+// shownInput returns the canonical form of an input. When it is cut it is followed by the
+// digest, because the rule matches the whole input.
 func shownInput(input, digest string) string {
 	shown := 0
 	for at := range input {
@@ -49,8 +49,8 @@ func shownInput(input, digest string) string {
 	return visible(input)
 }
 
-// visible writes the characters that cannot be seen, or that change how others are
-// seen, as the escapes of JSON.
+// visible writes invisible characters, and those that change how others are shown, as JSON
+// escapes.
 func visible(text string) string {
 	var shown strings.Builder
 	for _, r := range text {
@@ -66,8 +66,8 @@ func visible(text string) string {
 	return shown.String()
 }
 
-// utcTime writes a moment as RFC 3339 does, in UTC and to the second. It rounds up,
-// which is what a reader expects of the last second in which something holds.
+// utcTime returns a moment as RFC 3339, in UTC and whole seconds. It rounds up, so that a rule
+// never holds longer than its text says.
 func utcTime(ms int64) string {
 	const secondsPerDay = 24 * 3600
 	seconds := ms / 1000
@@ -82,10 +82,9 @@ func utcTime(ms int64) string {
 	return fmt.Sprintf("%04d-%02d-%02dT%02d:%02d:%02dZ", year, month, day, second/3600, second/60%60, second%60)
 }
 
-// civilDate returns the day of the Gregorian calendar that is so many days after
-// 1970-01-01. The domain has no clock, and with it no calendar of the standard
-// library. It counts in eras of 400 years, which are all of one length, from the first
-// of March, so that the leap day is the last of its year.
+// civilDate returns the Gregorian date that is days after 1970-01-01. It does not use package
+// time, which the domain must not import. It counts eras of 400 years, which all have the same
+// length, and years from the first of March, so that a leap day is the last day of its year.
 func civilDate(days int64) (year, month, day int64) {
 	const daysPerEra, daysToEpoch = 146_097, 719_468
 	days += daysToEpoch
@@ -109,8 +108,8 @@ func civilDate(days int64) (year, month, day int64) {
 	return year, month, day
 }
 
-// exactInput returns the canonical form of an input and its digest. One that has none
-// is never raised.
+// ExactInput returns the canonical form of an approval's input and its digest. It panics when
+// there is none, which [document.Check] excludes when the approval is raised.
 func ExactInput(input api.JSON) (canonical []byte, digest string) {
 	canonical, err := document.Canonical(input)
 	if err == nil {

@@ -38,6 +38,10 @@ var domain = []string{"api", "runs/refusal", "runs/document", "runs/rules", "run
 // with returns the packages together with those that the domain stands on.
 func with(names ...string) []string { return append(names, domain...) }
 
+// program are the packages that the command line puts together.
+var program = with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*",
+	"httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/*", "cli/*")
+
 // places is the package map of docs/architecture.md. The first line that matches a
 // package counts. Every package must match one, so that a new one is placed on
 // purpose.
@@ -67,15 +71,22 @@ var places = []place{
 	// An example is what anybody could write: it knows the client, and not what answers it.
 	{name: "examples/agents", ours: []string{"api", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "examples/*", ours: []string{"api", "client", "examples/agents"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/agents")},
-	{name: "cmd/*", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/agents", "cli")},
+	// What all commands share knows no command; gate and operate know a service by its
+	// client alone.
+	{name: "cli/console", ours: []string{"api", "client", "runs/document", "runs/refusal"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/gate", ours: with("runs", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/operate", ours: with("runs", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/database", ours: with("internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "client", "cli/console"), never: []string{chi}},
+	{name: "cli/*", ours: program},
+	{name: "cli", ours: program},
+	{name: "cmd/*", ours: append([]string{"cli"}, program...)},
 
 	// What tests share. It is no part of the program; see forTests.
 	{name: "store/storebench", ours: with("internal/failpoint", "runs", "store/*", "store/*/*")},
 	{name: "store/storetest", ours: with("internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*")},
 	{name: "store/*/*", ours: with("internal/failpoint", "runs", "migrations", "store/*"), never: []string{chi}},
-	{name: "test/*", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/agents", "cli")},
-	{name: "test/*/*", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/agents", "cli", "test/*")},
+	{name: "test/*", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/*", "cli", "cli/*")},
+	{name: "test/*/*", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/*", "cli", "cli/*", "test/*")},
 }
 
 // forTests are packages of the module and of others that the program must not link.

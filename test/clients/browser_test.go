@@ -5,13 +5,14 @@ package clients
 import (
 	"context"
 	"encoding/json"
-	"os/exec"
 	"slices"
 	"sync"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // browserNames are how distributions call the browser.
@@ -20,12 +21,9 @@ var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "go
 // inBrowser opens a stream in a page of the service itself, in a headless browser.
 func inBrowser(t *testing.T, base, path string) *reader {
 	t.Helper()
-	at := slices.IndexFunc(browserNames, func(name string) bool { _, err := exec.LookPath(name); return err == nil })
-	if at < 0 {
-		missing(t, "Chromium")
-	}
+	browser := rig.Need(t, browserNames...)
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
-		chromedp.ExecPath(browserNames[at]), chromedp.UserDataDir(t.TempDir()),
+		chromedp.ExecPath(browser), chromedp.UserDataDir(t.TempDir()),
 		// A sandbox needs rights that the account of a test may lack, or, as root, a flag.
 		chromedp.NoSandbox)
 	allocated, release := chromedp.NewExecAllocator(t.Context(), options...)

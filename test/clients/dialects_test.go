@@ -5,7 +5,6 @@ package clients
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -71,11 +70,12 @@ func (r *reader) awaitThread(what string, satisfied func(*thread) bool) *thread 
 func TestAWebSocketClientKnowsWhatIsOpen(t *testing.T) {
 	t.Parallel()
 	database := postgrestest.URL(t)
-	one, other := rig.Start(t, rig.Options{Database: database}), rig.Start(t, rig.Options{Database: database})
+	replicas, _ := rig.StartReplicas(t, 2, rig.Options{Database: database})
+	one, other := replicas[0], replicas[1]
 	w := newWork(t, one, other)
-	way := newLine(t, address(one))
+	way := rig.NewLine(t, one.Address())
 	before := w.raise()
-	r := inNode(t, "ws.mjs", "http://"+way.address, session)
+	r := inNode(t, "ws.mjs", "http://"+way.Address(), session)
 	r.awaitThread("what was open before it came", func(seen *thread) bool { return len(seen.open) == 2 })
 	w.settle(before)
 	r.awaitThread("what was settled", func(seen *thread) bool { return len(seen.open) == 0 })
@@ -92,13 +92,13 @@ func TestAWebSocketClientKnowsWhatIsOpen(t *testing.T) {
 	}
 
 	// Raised while nobody listens; settled while nobody listens.
-	way.cut()
+	way.Cut()
 	missed := w.raise()
-	way.lead(t, address(other))
+	require.NoError(t, way.Lead(other.Address()))
 	r.awaitThread("what was raised meanwhile", func(seen *thread) bool { return len(seen.open) == 2 })
-	way.cut()
+	way.Cut()
 	w.settle(missed)
-	way.lead(t, address(one))
+	require.NoError(t, way.Lead(one.Address()))
 	r.awaitConnections(3)
 	r.awaitThread("nothing is shown as open", func(seen *thread) bool { return len(seen.open) == 0 })
 
@@ -106,8 +106,7 @@ func TestAWebSocketClientKnowsWhatIsOpen(t *testing.T) {
 	r.awaitThread("the last one", func(seen *thread) bool { return len(seen.open) == 2 })
 	connections := r.connections()
 	one.Kill()
-	require.NoError(t, one.Restart())
-	require.NoError(t, one.AwaitReady())
+	one.Resume()
 	r.awaitConnections(connections + 1)
 	r.awaitThread("it is still there", func(seen *thread) bool { return len(seen.open) == 2 })
 	w.use(other)
@@ -119,7 +118,7 @@ func TestAWebSocketClientKnowsWhatIsOpen(t *testing.T) {
 // in a browser through a kill.
 func TestABrowserShowsTheHeadOfTheQueue(t *testing.T) {
 	t.Parallel()
-	service := rig.Start(t, rig.Options{Database: "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db")})
+	service := rig.Start(t, rig.Options{Database: rig.SQLite(t)})
 	w := newWork(t, service)
 	r := inBrowser(t, service.URL(), "/api/approval/stream?session_id="+session)
 	shows := func(kind, pending string) func([]received, int) bool {
@@ -135,8 +134,7 @@ func TestABrowserShowsTheHeadOfTheQueue(t *testing.T) {
 	open := w.raise()
 	r.await("the prompt", shows("approval", `{"approval_id":`))
 	service.Kill()
-	require.NoError(t, service.Restart())
-	require.NoError(t, service.AwaitReady())
+	service.Resume()
 	r.await("the prompt, after the kill", shows("initial", `{"approval_id":`))
 	w.settle(open)
 	r.await("that it is settled", shows("approval", "null"))

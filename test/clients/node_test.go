@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 //go:embed node
@@ -43,16 +45,20 @@ var nodeDirectory = sync.OnceValues(func() (string, error) {
 	return directory, nil
 })
 
+// needNode returns where npm's clients are installed, and skips the test where there is no npm.
+func needNode(t *testing.T) string {
+	t.Helper()
+	rig.Need(t, "node")
+	rig.Need(t, "npm")
+	directory, err := nodeDirectory()
+	require.NoError(t, err)
+	return directory
+}
+
 // inNode runs a script in Node and returns what it reports.
 func inNode(t *testing.T, script string, arguments ...string) *reader {
 	t.Helper()
-	for _, name := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(name); err != nil {
-			missing(t, name)
-		}
-	}
-	directory, err := nodeDirectory()
-	require.NoError(t, err)
+	directory := needNode(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	command := exec.CommandContext(ctx, "node", append([]string{filepath.Join(directory, script)}, arguments...)...)
 	var errors bytes.Buffer

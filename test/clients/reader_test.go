@@ -4,7 +4,6 @@ package clients
 
 import (
 	"encoding/json"
-	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -159,14 +158,4 @@ func fold(t *testing.T, open map[string]bool, runID string, text api.JSON) {
 	case "user_question_resolved":
 		delete(open, runID+"/"+event.Resolution.RequestID)
 	}
-}
-
-// missing says loudly that something real is not on this machine; under CI that is a
-// failure.
-func missing(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("CI") != "" {
-		require.Fail(t, what+" is missing on this machine")
-	}
-	t.Skip("NOT TESTED: " + what + " is missing on this machine")
 }

@@ -4,9 +4,7 @@ package clients
 
 import (
 	"context"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,23 +31,24 @@ func TestEveryEventOnceOverReplicas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			database := postgrestest.URL(t)
-			one, other := rig.Start(t, rig.Options{Database: database}), rig.Start(t, rig.Options{Database: database})
+			replicas, _ := rig.StartReplicas(t, 2, rig.Options{Database: database})
+			one, other := replicas[0], replicas[1]
 			w := newWork(t, one, other)
-			way := newLine(t, address(one))
+			way := rig.NewLine(t, one.Address())
 			w.wait()
-			r := listen(t, "http://"+way.address, "/v1/sessions/"+session+"/stream")
+			r := listen(t, "http://"+way.Address(), "/v1/sessions/"+session+"/stream")
 			r.awaitConnections(1)
 			w.wait()
 
 			// The line is cut while things happen that nobody hears of.
-			way.cut()
+			way.Cut()
 			w.wait()
-			way.lead(t, address(one))
+			require.NoError(t, way.Lead(one.Address()))
 			r.awaitConnections(2)
 			w.wait()
 
 			// The client is led to the other replica.
-			way.lead(t, address(other))
+			require.NoError(t, way.Lead(other.Address()))
 			w.wait()
 			r.awaitConnections(3)
 
@@ -57,15 +56,14 @@ func TestEveryEventOnceOverReplicas(t *testing.T) {
 			other.Kill()
 			w.use(one)
 			w.wait()
-			require.NoError(t, other.Restart())
-			require.NoError(t, other.AwaitReady())
+			other.Resume()
 			before := r.connections()
 			w.use(other)
 			w.wait()
-			way.lead(t, address(other))
+			require.NoError(t, way.Lead(other.Address()))
 			r.awaitConnections(before + 1)
 			w.finish(r)
-			rig.RequireDoctorContent(t, database)
+			rig.RequireHealthy(t, database)
 		})
 	}
 }
@@ -77,7 +75,7 @@ func TestEveryEventOnceOverKill(t *testing.T) {
 	for name, listen := range listeners {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			database := "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db")
+			database := rig.SQLite(t)
 			service := rig.Start(t, rig.Options{Database: database})
 			w := newWork(t, service)
 			w.wait()
@@ -88,8 +86,7 @@ func TestEveryEventOnceOverKill(t *testing.T) {
 			for range 2 {
 				before := r.connections()
 				service.Kill()
-				require.NoError(t, service.Restart())
-				require.NoError(t, service.AwaitReady())
+				service.Resume()
 				r.awaitConnections(before + 1)
 			}
 			w.settle(open)
@@ -97,8 +94,6 @@ func TestEveryEventOnceOverKill(t *testing.T) {
 		})
 	}
 }
-
-func address(p *rig.Process) string { return strings.TrimPrefix(p.URL(), "http://") }
 
 // work makes things happen in one session.
 type work struct {
@@ -120,16 +115,14 @@ func newWork(t *testing.T, processes ...*rig.Process) *work {
 
 // use adds a process and takes it for the next call.
 func (w *work) use(process *rig.Process) {
-	w.services = append(w.services, process.Connect(client.WithRetry(client.RetryPolicy{})))
+	w.services = append(w.services, process.ConnectPatiently())
 	w.at = len(w.services) - 1
 }
 
 func (w *work) service() *client.Client { return w.services[w.at] }
 
 func (w *work) context() context.Context {
-	ctx, cancel := context.WithTimeout(w.t.Context(), rig.Patience)
-	w.t.Cleanup(cancel)
-	return ctx
+	return rig.Soon(w.t)
 }
 
 // wait does some whole waits, one after the other.
@@ -163,9 +156,7 @@ func (w *work) settle(runID string) {
 		RequestID: "which", Answers: []api.UserQuestionAnswer{{QuestionID: "question-1", FreeformAnswer: "this"}},
 	}})
 	require.NoError(w.t, err)
-	_, err = w.service().ResolveRunApprovals(w.context(), runID, client.ResolveApprovalsParams{
-		Resolutions: []api.ApprovalResolution{{RequestID: "may-i", Behavior: api.BehaviorAllow}},
-	})
+	_, err = w.service().ResolveRunApprovals(w.context(), runID, rig.Decide(rig.Allow("may-i")))
 	require.NoError(w.t, err)
 	claim, err := w.service().ClaimRun(w.context(), runID, api.ClaimOptions{WorkerID: "w"})
 	require.NoError(w.t, err)

@@ -50,17 +50,11 @@ func types(events []shown) []string {
 // client, against the service as it is run and a worker that is not of that system.
 func TestPauseAndResume(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(name); err != nil {
-			missing(t, name)
-		}
-	}
-	directory, err := nodeDirectory()
-	require.NoError(t, err)
-	service := rig.Start(t, rig.Options{Database: "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db")})
+	directory := needNode(t)
+	service := rig.Start(t, rig.Options{Database: rig.SQLite(t)})
 	workFor(t, service)
 
-	_, port, err := net.SplitHostPort(address(service))
+	_, port, err := net.SplitHostPort(service.Address())
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
 	defer cancel()

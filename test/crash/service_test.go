@@ -241,5 +241,5 @@ func (s *service) requireHealthy(t *testing.T, database string) {
 	t.Helper()
 	s.stop()
 	require.False(t, t.Failed(), "see above")
-	rig.RequireDoctorContent(t, database)
+	rig.RequireHealthy(t, database)
 }

@@ -80,7 +80,7 @@ func TestAttachedWorkerKilled(t *testing.T) {
 			}
 			require.NoError(t, dying.Wait())
 			service.Kill()
-			rig.RequireDoctorContent(t, database)
+			rig.RequireHealthy(t, database)
 		})
 	}
 }

@@ -3,7 +3,6 @@
 package expiry
 
 import (
-	"context"
 	"net/http"
 	"testing"
 	"time"
@@ -43,9 +42,7 @@ func TestAWrongClockExpiresNothingEarlyOrLate(t *testing.T) {
 		require.InDelta(t, time.Now().Add(soon).UnixMilli(), dueAtMs, float64(rig.Patience.Milliseconds()),
 			"the deadline is counted from the replica's clock")
 
-		ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
-		run, err := replica.WaitRun(ctx, "soon"+name, client.UntilDecided)
-		cancel()
+		run, err := replica.WaitRun(rig.Soon(t), "soon"+name, client.UntilDecided)
 		require.NoError(t, err)
 		require.Equal(t, api.StatusRunning, run.Status)
 		expiredAtMs := expiredAtMs(t, replica, "soon"+name)
@@ -60,17 +57,15 @@ func TestAWrongClockExpiresNothingEarlyOrLate(t *testing.T) {
 
 		pending(t, replica, "later"+name)
 	}
-	rig.RequireDoctorContent(t, database)
+	rig.RequireHealthy(t, database)
 }
 
 // waits makes a run that waits for so long, in a session of its name.
 func waits(t *testing.T, service *client.Client, runID string, long time.Duration) {
 	t.Helper()
-	request, afterMs := approval(nil), long.Milliseconds()
-	request.ExpiresAfterMs = &afterMs
-	_, err := service.CreateRun(t.Context(), client.CreateRunParams{
-		RunID: runID, SessionID: runID, Input: "work", Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{request}},
-	})
+	suspension, afterMs := rig.Approvals("deploy"), long.Milliseconds()
+	suspension.Approvals[0].ExpiresAfterMs = &afterMs
+	_, err := service.CreateRun(t.Context(), client.CreateRunParams{RunID: runID, SessionID: runID, Input: "work", Suspend: suspension})
 	require.NoError(t, err)
 }
 
@@ -100,10 +95,9 @@ func pending(t *testing.T, service *client.Client, sessionID string) api.Pending
 // expiredAtMs is when the one approval of a run expired.
 func expiredAtMs(t *testing.T, service *client.Client, runID string) int64 {
 	t.Helper()
-	history := rig.History{Created: []string{runID}}
-	records, err := rig.ReadRecords(t.Context(), service, history)
+	log, err := rig.ReadLog(t.Context(), service, runID)
 	require.NoError(t, err)
-	require.Len(t, records[runID].Resolutions, 1)
-	require.Equal(t, api.OutcomeExpired, records[runID].Resolutions[0].Outcome)
-	return records[runID].Resolutions[0].ResolvedAtMs
+	require.Len(t, log.Resolutions, 1)
+	require.Equal(t, api.OutcomeExpired, log.Resolutions[0].Outcome)
+	return log.Resolutions[0].ResolvedAtMs
 }

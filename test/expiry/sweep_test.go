@@ -5,7 +5,6 @@ package expiry
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,15 +41,13 @@ const (
 // without it, is logged and not asserted.
 func TestVeryManyDueAtOnce(t *testing.T) {
 	t.Parallel()
-	count := due(t)
+	count := rig.EnvInt(t, dueVariable, defaultDue)
 	database := postgrestest.URL(t, postgrestest.Durable())
 	opened, err := store.Open(t.Context(), database, store.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, opened.Close()) })
-	var replicas []*client.Client
-	for range 2 {
-		replicas = append(replicas, rig.Start(t, rig.Options{Database: database}).Connect())
-	}
+	processes, _ := rig.StartReplicas(t, 2, rig.Options{Database: database})
+	replicas := []*client.Client{processes[0].Connect(), processes[1].Connect()}
 
 	people := startPeople(t, replicas)
 	sessions, dueAtMs := fallDue(t, opened, count)
@@ -69,18 +66,7 @@ func TestVeryManyDueAtOnce(t *testing.T) {
 	t.Logf("%d requests swept in %d ms", count, lastAtMs-dueAtMs)
 	t.Logf("decisions before: %s", spread(before))
 	t.Logf("decisions during: %s", spread(during))
-	rig.RequireDoctorContent(t, database)
-}
-
-func due(t *testing.T) int {
-	t.Helper()
-	text := os.Getenv(dueVariable)
-	if text == "" {
-		return defaultDue
-	}
-	count, err := strconv.Atoi(text)
-	require.NoError(t, err, dueVariable)
-	return count
+	rig.RequireHealthy(t, database)
 }
 
 // fallDue makes runs that wait, all with one deadline, and returns that some time
@@ -98,7 +84,7 @@ func fallDue(t *testing.T, opened runs.Store, count int) (sessions string, dueAt
 			group.Go(func() error {
 				_, err := opened.Do(ctx, &runs.CreateRun{
 					SessionID: sessions + strconv.Itoa(n), SessionGiven: true, Input: api.JSON(`"work"`),
-					Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval(&dueAtMs)}},
+					Suspend: dueAt(dueAtMs),
 				})
 				return err
 			})
@@ -114,10 +100,10 @@ func fallDue(t *testing.T, opened runs.Store, count int) (sessions string, dueAt
 	return "", 0
 }
 
-func approval(expiresAtMs *int64) api.ApprovalRequest {
-	return api.ApprovalRequest{
-		ID: "deploy", ToolCallID: "call", ToolName: "deploy", Input: api.JSON(`{}`), ExpiresAtMs: expiresAtMs,
-	}
+func dueAt(expiresAtMs int64) *api.Suspension {
+	suspension := rig.Approvals("deploy")
+	suspension.Approvals[0].ExpiresAtMs = &expiresAtMs
+	return suspension
 }
 
 // expired walks all rows and returns when each request that was due expired. Each is
@@ -185,16 +171,12 @@ func startPeople(t *testing.T, replicas []*client.Client) *people {
 }
 
 func (p *people) decide(ctx context.Context, maker, decider *client.Client) error {
-	run, err := maker.CreateRun(ctx, client.CreateRunParams{
-		Input: "work", Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval(nil)}},
-	})
+	run, err := maker.CreateRun(ctx, client.CreateRunParams{Input: "work", Suspend: rig.Approvals("deploy")})
 	if err != nil {
 		return err
 	}
 	sent := time.Now()
-	_, err = decider.ResolveRunApprovals(ctx, run.RunID, client.ResolveApprovalsParams{
-		Resolutions: []api.ApprovalResolution{{RequestID: "deploy", Behavior: api.BehaviorAllow}},
-	})
+	_, err = decider.ResolveRunApprovals(ctx, run.RunID, rig.Decide(rig.Allow("deploy")))
 	took := time.Since(sent)
 	p.mu.Lock()
 	defer p.mu.Unlock()

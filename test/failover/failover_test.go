@@ -3,7 +3,6 @@
 package failover
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
@@ -26,20 +24,13 @@ const lanes = 2
 type pair struct {
 	primary, standby *rig.Cluster
 	replicas         []*rig.Process
+	urls             []string
 }
 
 // database is the URL that the replicas are given: whichever of the two takes writes.
 func (p *pair) database() string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d,127.0.0.1:%d/holdpoint?sslmode=disable&target_session_attrs=read-write",
 		p.primary.Port(), p.standby.Port())
-}
-
-func (p *pair) urls() []string {
-	var urls []string
-	for _, replica := range p.replicas {
-		urls = append(urls, replica.URL())
-	}
-	return urls
 }
 
 // startPair starts clusters whose replication is synchronous, or asynchronous when no
@@ -59,9 +50,7 @@ func startPair(t *testing.T, synchronousStandbyNames, synchronousCommit string) 
 	require.NoError(t, p.primary.AwaitStandby(standbyName, state))
 	_, err := p.primary.CreateDatabase("holdpoint")
 	require.NoError(t, err)
-	for range 2 {
-		p.replicas = append(p.replicas, rig.Start(t, rig.Options{Database: p.database()}))
-	}
+	p.replicas, p.urls = rig.StartReplicas(t, 2, rig.Options{Database: p.database()})
 	return p
 }
 
@@ -70,27 +59,6 @@ func startPair(t *testing.T, synchronousStandbyNames, synchronousCommit string) 
 func startStandby(t *testing.T, primary *rig.Cluster) *rig.Cluster {
 	t.Helper()
 	return rig.NewStandby(t, primary, standbyName, rig.ClusterOptions{Settings: map[string]string{"wal_retrieve_retry_interval": "100ms"}})
-}
-
-// records reads what one replica shows of a history.
-func records(t *testing.T, replica *rig.Process, history rig.History) rig.Records {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
-	defer cancel()
-	found, err := rig.ReadRecords(ctx, replica.Connect(client.WithRetry(client.RetryPolicy{})), history)
-	require.NoError(t, err)
-	return found
-}
-
-// awaitAcknowledged returns when a traffic has that many more decisions acknowledged.
-func awaitAcknowledged(t *testing.T, traffic *rig.Traffic, more int) {
-	t.Helper()
-	before := traffic.History()
-	wanted := before.Acknowledged() + more
-	require.Eventually(t, func() bool {
-		history := traffic.History()
-		return history.Acknowledged() >= wanted
-	}, rig.Patience, 5*time.Millisecond)
 }
 
 // requireStillRunning shows that the replicas are the processes that were started.
@@ -126,21 +94,21 @@ func loseWaitingCommits(t *testing.T, p *pair) {
 	conn, err := pgx.Connect(t.Context(), p.primary.URL("postgres"))
 	require.NoError(t, err)
 	p.standby.Freeze()
-	require.Eventually(t, func() bool {
+	rig.Await(t, func() bool {
 		var waiting int
 		err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`).Scan(&waiting)
 		require.NoError(t, err)
 		return waiting == lanes*len(p.replicas)
-	}, rig.Patience, 5*time.Millisecond)
+	})
 	require.NoError(t, conn.Close(t.Context()))
 	p.primary.Kill()
 	p.standby.Thaw()
 	// What the kernel holds of the stream is read before the standby is promoted.
-	require.Eventually(t, func() bool {
+	rig.Await(t, func() bool {
 		return strings.Contains(p.standby.Log(), "could not receive data from WAL stream") ||
 			strings.Contains(p.standby.Log(), "replication terminated by primary server") ||
 			strings.Contains(p.standby.Log(), "could not connect to the primary server")
-	}, rig.Patience, 10*time.Millisecond, "%s", p.standby.Log())
+	}, "%s", p.standby.Log())
 }
 
 // The primary is lost under load and its synchronous standby takes over. The replicas
@@ -152,8 +120,8 @@ func TestFailoverLosesNoAcknowledgedDecision(t *testing.T) {
 		t.Run(loss.name, func(t *testing.T) {
 			t.Parallel()
 			p := startPair(t, standbyName, loss.synchronousCommit)
-			traffic := rig.StartTraffic(t, rig.TrafficOptions{Name: "run", Services: p.urls(), Clients: 32})
-			awaitAcknowledged(t, traffic, 250)
+			traffic := rig.StartTraffic(t, rig.TrafficOptions{Name: "run", Services: p.urls, Clients: 32})
+			traffic.AwaitAcknowledged(t, 250)
 
 			loss.lose(t, p)
 			lost := time.Now()
@@ -164,18 +132,18 @@ func TestFailoverLosesNoAcknowledgedDecision(t *testing.T) {
 				first := requireGoesOn(t, traffic, number, promoted, replica)
 				t.Logf("replica %d acknowledges its first decision %v after the loss", number, first.Sub(lost).Round(time.Millisecond))
 			}
-			awaitAcknowledged(t, traffic, 250)
+			traffic.AwaitAcknowledged(t, 250)
 			require.NoError(t, traffic.Finish())
 			requireStillRunning(t, p.replicas)
 
 			history := traffic.History()
 			t.Logf("%d decisions, %d acknowledged; %d runs and decisions acknowledged to a repeated call only", len(history.Decisions), history.Acknowledged(), history.Replayed())
-			require.Empty(t, history.Problems(records(t, p.replicas[0], history)))
+			history.RequireKept(t, p.replicas[0])
 			if loss.replays {
 				require.Positive(t, history.Replayed())
 			}
 			requireListening(t, p.standby, len(p.replicas))
-			rig.RequireDoctorContent(t, p.standby.URL("holdpoint"))
+			rig.RequireHealthy(t, p.standby.URL("holdpoint"))
 		})
 	}
 }
@@ -184,11 +152,11 @@ func TestFailoverLosesNoAcknowledgedDecision(t *testing.T) {
 // returns when it did.
 func requireGoesOn(t *testing.T, traffic *rig.Traffic, number int, after time.Time, replica *rig.Process) (first time.Time) {
 	t.Helper()
-	require.Eventually(t, func() (goesOn bool) {
+	rig.Await(t, func() (goesOn bool) {
 		history := traffic.History()
 		first, goesOn = history.FirstAcknowledged(number, after)
 		return goesOn
-	}, rig.Patience, 5*time.Millisecond, "replica %d does not go on: %s", number, replica.Log())
+	}, "replica %d does not go on: %s", number, replica.Log())
 	return first
 }
 
@@ -198,11 +166,11 @@ func requireListening(t *testing.T, server *rig.Cluster, replicas int) {
 	conn, err := pgx.Connect(t.Context(), server.URL("holdpoint"))
 	require.NoError(t, err)
 	defer conn.Close(t.Context())
-	require.Eventually(t, func() bool {
+	rig.Await(t, func() bool {
 		var listening int
 		err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN holdpoint'`).Scan(&listening)
 		return err == nil && listening == replicas
-	}, rig.Patience, 50*time.Millisecond, "the replicas do not listen at the new primary")
+	}, "the replicas do not listen at the new primary")
 }
 
 // With asynchronous replication the primary acknowledges what the standby does not
@@ -210,17 +178,17 @@ func requireListening(t *testing.T, server *rig.Cluster, replicas int) {
 func TestFailoverOfAnAsynchronousStandbyIsNoticed(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, "", "on")
-	traffic := rig.StartTraffic(t, rig.TrafficOptions{Name: "run", Services: p.urls()})
-	awaitAcknowledged(t, traffic, 50)
+	traffic := rig.StartTraffic(t, rig.TrafficOptions{Name: "run", Services: p.urls})
+	traffic.AwaitAcknowledged(t, 50)
 	require.NoError(t, p.standby.Stop())
-	awaitAcknowledged(t, traffic, 50)
+	traffic.AwaitAcknowledged(t, 50)
 	traffic.Stop()
 	p.primary.Kill()
 	require.NoError(t, p.standby.Start())
 	require.NoError(t, p.standby.Promote())
 
 	history := traffic.History()
-	problems := history.Problems(records(t, p.replicas[0], history))
+	problems := history.Problems(history.Read(t, p.replicas[0]))
 	missing := 0
 	for _, problem := range problems {
 		if strings.Contains(problem, "was acknowledged and is missing") || strings.Contains(problem, "was acknowledged and is gone") {
@@ -229,5 +197,5 @@ func TestFailoverOfAnAsynchronousStandbyIsNoticed(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, missing, 50, "%v", problems)
 	// What is left is whole all the same.
-	rig.RequireDoctorContent(t, p.standby.URL("holdpoint"))
+	rig.RequireHealthy(t, p.standby.URL("holdpoint"))
 }

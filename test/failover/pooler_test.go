@@ -25,18 +25,13 @@ func TestTwoReplicasBehindAProxyThatPoolsByTransaction(t *testing.T) {
 	direct, err := server.CreateDatabase("holdpoint")
 	require.NoError(t, err)
 	proxy := rig.NewBouncer(t, server, poolSize)
-	var replicas []*rig.Process
-	var urls []string
-	for range 2 {
-		replica := rig.Start(t, rig.Options{
-			Database: proxy.URL("holdpoint"), Args: []string{"--pooled", "--direct-database", direct},
-		})
-		replicas, urls = append(replicas, replica), append(urls, replica.URL())
-	}
+	replicas, urls := rig.StartReplicas(t, 2, rig.Options{
+		Database: proxy.URL("holdpoint"), Args: []string{"--pooled", "--direct-database", direct},
+	})
 	requireListening(t, server, len(replicas))
 
 	traffic := rig.StartTraffic(t, rig.TrafficOptions{Name: "run", Services: urls, Clients: 32})
-	awaitAcknowledged(t, traffic, 200)
+	traffic.AwaitAcknowledged(t, 200)
 	requirePooled(t, direct)
 	proxy.Kill()
 	killed := time.Now()
@@ -46,7 +41,7 @@ func TestTwoReplicasBehindAProxyThatPoolsByTransaction(t *testing.T) {
 		first := requireGoesOn(t, traffic, number, restarted, replica)
 		t.Logf("replica %d acknowledges its first decision %v after the proxy was killed", number, first.Sub(killed).Round(time.Millisecond))
 	}
-	awaitAcknowledged(t, traffic, 200)
+	traffic.AwaitAcknowledged(t, 200)
 	require.NoError(t, traffic.Finish())
 	requireStillRunning(t, replicas)
 
@@ -54,9 +49,9 @@ func TestTwoReplicasBehindAProxyThatPoolsByTransaction(t *testing.T) {
 	t.Logf("%d decisions, %d acknowledged; %d runs and decisions acknowledged to a repeated call only",
 		len(history.Decisions), history.Acknowledged(), history.Replayed())
 	for _, replica := range replicas {
-		require.Empty(t, history.Problems(records(t, replica, history)))
+		history.RequireKept(t, replica)
 	}
-	rig.RequireDoctorContent(t, direct)
+	rig.RequireHealthy(t, direct)
 }
 
 // requirePooled shows that the replicas do go through the proxy: beside the connections

@@ -3,7 +3,6 @@
 package failover
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -34,11 +33,10 @@ func TestADecisionThatTheStandbyHasNotSeenIsNotAcknowledged(t *testing.T) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, opened.Close()) })
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
-	defer cancel()
+	ctx := rig.Soon(t)
 	_, err = opened.Do(ctx, &runs.CreateRun{
 		SessionID: "session", RunID: "run", Input: api.JSON(`"work"`), SessionGiven: true,
-		Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{{ID: "deploy", ToolCallID: "call", ToolName: "deploy", Input: api.JSON(`{}`)}}},
+		Suspend: rig.Approvals("deploy"),
 	})
 	require.NoError(t, err)
 	allow := func() error {
@@ -56,9 +54,9 @@ func TestADecisionThatTheStandbyHasNotSeenIsNotAcknowledged(t *testing.T) {
 	}
 	// The standby comes back, and with it the answer.
 	require.NoError(t, p.standby.Start())
-	require.Eventually(t, func() bool {
+	rig.Await(t, func() bool {
 		err := allow()
 		require.True(t, err == nil || errors.Is(err, runs.ErrUnavailable), "%v", err)
 		return err == nil
-	}, rig.Patience, 10*time.Millisecond)
+	})
 }

@@ -27,11 +27,11 @@ func (p *process) kill() { p.Kill() }
 // run runs another command of the program and returns its exit code and output.
 func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	return rig.Run(t, rig.Program(t), args...)
+	return rig.Run(t, args...)
 }
 
 // requireDoctorContent lets the doctor command walk all rows of a database.
 func requireDoctorContent(t *testing.T, database string) {
 	t.Helper()
-	rig.RequireDoctorContent(t, database)
+	rig.RequireHealthy(t, database)
 }

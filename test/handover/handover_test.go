@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
@@ -51,20 +49,13 @@ type hold struct {
 // TestManyWorkersOverReplicas lets workers claim, complete, give back and forget runs
 // of sessions with queues, at every replica at once, and checks what each was handed.
 func TestManyWorkersOverReplicas(t *testing.T) {
-	shapes := []struct {
-		name     string
-		replicas int
-		database func() string
-	}{
-		{"three replicas on Postgres", 3, func() string { return postgrestest.URL(t) }},
-		{"SQLite", 1, func() string { return "sqlite:" + filepath.Join(t.TempDir(), "handover.db") }},
-	}
-	for _, shape := range shapes {
-		t.Run(shape.name, func(t *testing.T) {
-			database := shape.database()
+	for _, engine := range rig.Engines {
+		t.Run(engine.Name, func(t *testing.T) {
+			database := engine.Database(t)
+			processes, _ := rig.StartReplicas(t, map[string]int{"Postgres": 3, "SQLite": 1}[engine.Name],
+				rig.Options{Database: database, Args: []string{"--max-attempts", "100"}})
 			var replicas []*client.Client
-			for range shape.replicas {
-				process := rig.Start(t, rig.Options{Database: database, Args: []string{"--max-attempts", "100"}})
+			for _, process := range processes {
 				replicas = append(replicas, process.Connect())
 			}
 			seed := uint64(time.Now().UnixNano())
@@ -81,7 +72,7 @@ func TestManyWorkersOverReplicas(t *testing.T) {
 			f.requireOneHolderAtATime(t)
 			f.requireSessionsInOrder(t)
 			f.requireFirstComeFirstServed(t)
-			rig.RequireDoctorContent(t, database)
+			rig.RequireHealthy(t, database)
 		})
 	}
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -17,22 +14,11 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store"
-	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// suspendedRuns is how many runs wait while the service is restarted.
-// HOLDPOINT_SUSPENDED sets another number.
-func suspendedRuns(t *testing.T) int {
-	t.Helper()
-	text := os.Getenv("HOLDPOINT_SUSPENDED")
-	if text == "" {
-		return 5000
-	}
-	count, err := strconv.Atoi(text)
-	require.NoError(t, err)
-	return count
-}
+// suspendedVariable says how many runs wait while the service is restarted.
+const suspendedVariable = "HOLDPOINT_SUSPENDED"
 
 // owedEffects is how many effects of each kind the dead service left behind.
 const owedEffects = 40
@@ -41,13 +27,10 @@ const owedEffects = 40
 // effects owed and some carried out, and starts it again: what was owed is done, what
 // was done is left alone, and the first decision goes through at once.
 func TestRestartReplaysWhatIsOwed(t *testing.T) {
-	for name, database := range map[string]func() string{
-		"Postgres": func() string { return postgrestest.URL(t) },
-		"SQLite":   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "restart.db") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			url := database()
-			suspended := suspendedRuns(t)
+	for _, engine := range rig.Engines {
+		t.Run(engine.Name, func(t *testing.T) {
+			url := engine.Database(t)
+			suspended := rig.EnvInt(t, suspendedVariable, 5000)
 			leave(t, url, suspended)
 			process := rig.Spawn(t, rig.Options{Database: url})
 			began := time.Now()
@@ -57,10 +40,10 @@ func TestRestartReplaysWhatIsOwed(t *testing.T) {
 			requireResumes(t, c, "suspended-0")
 			resumed := time.Since(began)
 
-			require.Eventually(t, func() bool {
+			rig.Await(t, func() bool {
 				pending, err := c.ListEffects(t.Context(), client.EffectListParams{State: api.EffectPending})
 				return err == nil && len(pending.Items) == 0
-			}, rig.Patience, 10*time.Millisecond)
+			})
 			t.Logf("%d runs suspended: takes calls after %v, the first run resumes after %v, %d owed effects are done after %v",
 				suspended, ready, resumed, 2*owedEffects, time.Since(began))
 			var opened, delivered int
@@ -77,7 +60,7 @@ func TestRestartReplaysWhatIsOwed(t *testing.T) {
 			require.Equal(t, 2*owedEffects, opened)
 			require.Equal(t, owedEffects, delivered)
 			process.Kill()
-			rig.RequireDoctorContent(t, url)
+			rig.RequireHealthy(t, url)
 		})
 	}
 }
@@ -94,9 +77,7 @@ func leave(t *testing.T, url string, suspended int) {
 		_, err := opened.Do(ctx, &runs.CreateRun{
 			SessionID: fmt.Sprintf("session-of-suspended-%d", i), RunID: fmt.Sprintf("suspended-%d", i),
 			Input: api.JSON(`"work"`), SessionGiven: true,
-			Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{{
-				ID: "deploy", ToolCallID: "call", ToolName: "deploy", Input: api.JSON(`{}`),
-			}}},
+			Suspend: rig.Approvals("deploy"),
 		})
 		return err
 	}))
@@ -127,15 +108,15 @@ func leaveChild(ctx context.Context, opened runs.Store, child string, answered b
 	if err != nil || !answered {
 		return err
 	}
-	effectID := "open_clarification:" + asked.Open.RunID
+	effectID := "open_clarification:" + asked.Clarification.RunID
 	claimed, err := opened.Do(ctx, &runs.ClaimEffect{SessionID: child, EffectID: effectID})
 	if err != nil {
 		return err
 	}
 	for _, command := range []runs.Command{
-		asked.Open,
+		runs.CommandOf(asked.Effect),
 		&runs.FinishEffect{SessionID: child, EffectID: effectID, Attempt: claimed.Effect.Attempts},
-		&runs.AnswerQuestion{RunID: asked.Open.RunID, Resolution: runs.QuestionAnswer{RequestID: "way-" + child, Declined: true}},
+		&runs.AnswerQuestion{RunID: asked.Clarification.RunID, Resolution: runs.QuestionAnswer{RequestID: "way-" + child, Declined: true}},
 	} {
 		if _, err := opened.Do(ctx, command); err != nil {
 			return err
@@ -156,9 +137,7 @@ func concurrently(count int, do func(ctx context.Context, i int) error) error {
 // requireResumes decides about a suspended run and takes it.
 func requireResumes(t *testing.T, c *client.Client, runID string) {
 	t.Helper()
-	_, err := c.ResolveRunApprovals(t.Context(), runID, client.ResolveApprovalsParams{
-		Resolutions: []api.ApprovalResolution{{RequestID: "deploy", Behavior: api.BehaviorAllow}},
-	})
+	_, err := c.ResolveRunApprovals(t.Context(), runID, rig.Decide(rig.Allow("deploy")))
 	require.NoError(t, err)
 	claim, err := c.ClaimRun(t.Context(), runID, api.ClaimOptions{WorkerID: "worker"})
 	require.NoError(t, err)

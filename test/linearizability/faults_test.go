@@ -17,7 +17,7 @@ import (
 type replica struct {
 	*rig.Process
 	// calls is the line from its callers, database the one to Postgres.
-	calls, database *line
+	calls, database *rig.Line
 }
 
 // nemesis makes faults, one after the other.
@@ -54,13 +54,13 @@ var faults = []fault{
 	{"kill Postgres", killPostgres},
 	{"freeze a replica past its leases", freezeReplica},
 	{"turn the clock of a replica", turnClock},
-	{"cut a replica from Postgres", onLine(database, 1, func(l *line, _ *rand.Rand) error { l.cut(); return nil })},
-	{"lose what Postgres answers", onLine(database, 1, func(l *line, _ *rand.Rand) error { return l.loseReplies() })},
+	{"cut a replica from Postgres", onLine(database, 1, func(l *rig.Line, _ *rand.Rand) error { l.Cut(); return nil })},
+	{"lose what Postgres answers", onLine(database, 1, func(l *rig.Line, _ *rand.Rand) error { return l.LoseReplies() })},
 	{"break connections to Postgres", breakConnections},
 	{"delay a replica's statements", onLine(database, 1, delay)},
-	{"cut callers from a replica", onLine(calls, 1, func(l *line, _ *rand.Rand) error { l.cut(); return nil })},
-	{"lose what a replica answers", onLine(calls, 4, func(l *line, _ *rand.Rand) error { return l.loseReplies() })},
-	{"swallow what a replica answers", onLine(calls, 1, func(l *line, _ *rand.Rand) error { return l.swallowReplies() })},
+	{"cut callers from a replica", onLine(calls, 1, func(l *rig.Line, _ *rand.Rand) error { l.Cut(); return nil })},
+	{"lose what a replica answers", onLine(calls, 4, func(l *rig.Line, _ *rand.Rand) error { return l.LoseReplies() })},
+	{"swallow what a replica answers", onLine(calls, 1, func(l *rig.Line, _ *rand.Rand) error { return l.SwallowReplies() })},
 	{"delay calls", onLine(calls, 1, delay)},
 }
 
@@ -119,14 +119,14 @@ func turnClock(_ context.Context, n *nemesis) error {
 	return errors.Join(r.Restart(rig.ClockAhead(wrong)), r.AwaitReady())
 }
 
-func database(r *replica) *line { return r.database }
-func calls(r *replica) *line    { return r.calls }
+func database(r *replica) *rig.Line { return r.database }
+func calls(r *replica) *rig.Line    { return r.calls }
 
-func delay(l *line, random *rand.Rand) error { return l.delay(20 + random.IntN(150)) }
+func delay(l *rig.Line, random *rand.Rand) error { return l.Delay(20 + random.IntN(150)) }
 
 // onLine makes a fault of what happens to one of a replica's lines, so many times within
 // about a second.
-func onLine(which func(*replica) *line, times int, harm func(*line, *rand.Rand) error) func(context.Context, *nemesis) error {
+func onLine(which func(*replica) *rig.Line, times int, harm func(*rig.Line, *rand.Rand) error) func(context.Context, *nemesis) error {
 	return func(ctx context.Context, n *nemesis) error {
 		l := which(n.replica())
 		for i := range times {
@@ -137,7 +137,7 @@ func onLine(which func(*replica) *line, times int, harm func(*line, *rand.Rand) 
 				return err
 			}
 			pause(ctx, n.between(200, 1000)/time.Duration(2*times))
-			if err := l.mend(); err != nil {
+			if err := l.Mend(); err != nil {
 				return err
 			}
 		}
@@ -151,11 +151,11 @@ func onLine(which func(*replica) *line, times int, harm func(*line, *rand.Rand) 
 func breakConnections(ctx context.Context, n *nemesis) error {
 	l := n.replica().database
 	for range 10 {
-		if err := l.delay(15); err != nil {
+		if err := l.Delay(15); err != nil {
 			return err
 		}
 		pause(ctx, n.between(50, 150))
-		if err := l.mend(); err != nil {
+		if err := l.Mend(); err != nil {
 			return err
 		}
 	}

@@ -57,7 +57,7 @@ func TestReplicasAreOneServiceWhateverFails(t *testing.T) {
 		s.suffer(t, faults, work, min(left, episode))
 		made = work.made
 
-		rig.RequireDoctorContent(t, s.url)
+		rig.RequireHealthy(t, s.url)
 		histories := work.history.finish()
 		total.add(tallyOf(histories))
 		requireReadBack(t, s, histories)
@@ -103,19 +103,16 @@ func start(t *testing.T, program string, replicas int) *service {
 	var err error
 	s.url, err = s.cluster.CreateDatabase("holdpoint")
 	require.NoError(t, err)
-	lines := newNetwork()
-	for i := range replicas {
+	for range replicas {
 		r := &replica{}
-		r.database = lines.lineTo(t, fmt.Sprintf("postgres-%d", i), fmt.Sprintf("127.0.0.1:%d", s.cluster.Port()))
+		r.database = rig.NewLine(t, fmt.Sprintf("127.0.0.1:%d", s.cluster.Port()))
 		overLine, err := url.Parse(s.url)
 		require.NoError(t, err)
-		overLine.Host = r.database.address()
+		overLine.Host = r.database.Address()
 		r.Process = rig.Start(t, rig.Options{
 			Program: program, Database: overLine.String(), Args: []string{"--max-attempts", "1000"},
 		})
-		address, err := url.Parse(r.URL())
-		require.NoError(t, err)
-		r.calls = lines.lineTo(t, fmt.Sprintf("replica-%d", i), address.Host)
+		r.calls = rig.NewLine(t, r.Process.Address())
 		s.replicas = append(s.replicas, r)
 	}
 	return s
@@ -129,7 +126,7 @@ func (s *service) connect(t *testing.T, callers int) [][]*client.Client {
 	for number := range connected {
 		for _, r := range s.replicas {
 			transport := &http.Transport{MaxIdleConnsPerHost: callers}
-			c, err := client.New("http://"+r.calls.address(), client.WithActor(callerName(number)),
+			c, err := client.New("http://"+r.calls.Address(), client.WithActor(callerName(number)),
 				client.WithHTTPClient(&http.Client{Transport: sentOnce{transport}}),
 				client.WithTimeout(callTimeout), client.WithRetry(client.RetryPolicy{MaxAttempts: 1}))
 			require.NoError(t, err)

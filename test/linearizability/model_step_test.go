@@ -4,7 +4,6 @@ package linearizability
 
 import (
 	"hash/maphash"
-	"time"
 
 	"github.com/anishathalye/porcupine"
 
@@ -110,6 +109,3 @@ func (r *run) do(in input, out output, call moment) api.Code {
 	}
 	panic("no such call: " + in.Kind)
 }
-
-// patience is how long the checker may think about one run.
-const patience = 60 * time.Second

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // told is a call in a history written by hand.
@@ -168,7 +169,7 @@ func TestTheModelAllowsWhatTheServicePromises(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(approvals(), historyOf(calls), patience))
+			require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(approvals(), historyOf(calls), rig.Patience))
 		})
 	}
 }
@@ -216,7 +217,7 @@ func TestTheModelRefusesWhatTheServiceMustNotDo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, porcupine.Illegal, porcupine.CheckOperationsTimeout(approvals(), historyOf(calls), patience))
+			require.Equal(t, porcupine.Illegal, porcupine.CheckOperationsTimeout(approvals(), historyOf(calls), rig.Patience))
 		})
 	}
 }

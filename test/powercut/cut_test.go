@@ -4,7 +4,6 @@ package powercut
 
 import (
 	"bytes"
-	"context"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -92,8 +91,8 @@ func TestPowerCut(t *testing.T) {
 			left := files{atCut.main, one.cut(random, acknowledged.wal, atCut.wal, from)}
 			require.Equal(t, "ok", left.integrity(t), one.name)
 			restored := left.restore(t)
-			require.Empty(t, problemsOf(t, restored, history), one.name)
-			rig.RequireDoctorContent(t, restored.url())
+			requireKept(t, restored, history, one.name)
+			rig.RequireHealthy(t, restored.url())
 			if done < len(cuts) && wouldNotice(t, files{atCut.main, nil}, history) {
 				noticed++
 			}
@@ -107,12 +106,12 @@ func TestPowerCut(t *testing.T) {
 	require.Positive(t, noticed, "the loss of what was acknowledged was not noticed")
 }
 
-// problemsOf starts a service on a database for long enough to ask it.
-func problemsOf(t *testing.T, file database, history rig.History) []string {
+// requireKept starts a service on a database for long enough to ask it.
+func requireKept(t *testing.T, file database, history rig.History, cut string) {
 	t.Helper()
 	service := rig.Start(t, rig.Options{Database: file.url()})
 	defer service.Kill()
-	return problems(t, service, history)
+	history.RequireKept(t, service, cut)
 }
 
 // wouldNotice says whether this test finds fault with files that miss something.
@@ -123,8 +122,6 @@ func wouldNotice(t *testing.T, left files, history rig.History) bool {
 	if service.AwaitReady() != nil {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
-	defer cancel()
-	records, err := rig.ReadRecords(ctx, service.Connect(), history)
+	records, err := rig.ReadRecords(rig.Soon(t), service.Connect(), history)
 	return err != nil || len(history.Problems(records)) > 0
 }

@@ -3,7 +3,6 @@
 package powercut
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"hash/fnv"
@@ -18,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
-	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
@@ -34,22 +32,11 @@ const (
 
 const defaultRounds = 10
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	rig.RemovePrograms()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { rig.Main(m) }
 
 func rounds(t *testing.T) int {
 	t.Helper()
-	text := os.Getenv(roundsVariable)
-	if text == "" {
-		return defaultRounds
-	}
-	count, err := strconv.Atoi(text)
-	require.NoError(t, err, roundsVariable)
-	require.Positive(t, count, roundsVariable)
-	return count
+	return rig.EnvInt(t, roundsVariable, defaultRounds)
 }
 
 // chance returns the random choices of a test and logs how to repeat them.
@@ -121,16 +108,6 @@ func (f files) integrity(t *testing.T) string {
 		return err.Error()
 	}
 	return found
-}
-
-// problems are the promises of a history that a service does not keep.
-func problems(t *testing.T, service *rig.Process, history rig.History) []string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
-	defer cancel()
-	records, err := rig.ReadRecords(ctx, service.Connect(client.WithRetry(client.RetryPolicy{})), history)
-	require.NoError(t, err)
-	return history.Problems(records)
 }
 
 // pass lets a random time pass: when something happens is what these tests try out.

@@ -6,19 +6,17 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
@@ -34,14 +32,9 @@ func TestNothingIsAcknowledgedBeforeItIsSynced(t *testing.T) {
 	stop := watch(t, service.PID())
 	for n := range changes {
 		runID := fmt.Sprintf("run-%d", n)
-		_, err := caller.CreateRun(t.Context(), client.CreateRunParams{
-			RunID: runID, Input: "work",
-			Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{{ID: "deploy", ToolCallID: "call", ToolName: "deploy", Input: api.JSON(`{}`)}}},
-		})
+		_, err := caller.CreateRun(t.Context(), client.CreateRunParams{RunID: runID, Input: "work", Suspend: rig.Approvals("deploy")})
 		require.NoError(t, err)
-		_, err = caller.ResolveRunApprovals(t.Context(), runID, client.ResolveApprovalsParams{
-			Resolutions: []api.ApprovalResolution{{RequestID: "deploy", Behavior: api.BehaviorAllow}},
-		})
+		_, err = caller.ResolveRunApprovals(t.Context(), runID, rig.Decide(rig.Allow("deploy")))
 		require.NoError(t, err)
 	}
 	seen := readTrace(stop())
@@ -80,46 +73,31 @@ func TestReadTraceNoticesAnEarlyReply(t *testing.T) {
 // watch begins to trace a process, and returns what ends that and returns the trace.
 func watch(t *testing.T, pid int) (stop func() []byte) {
 	t.Helper()
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("THIS TEST NEEDS STRACE: %v", err)
-		}
-		fmt.Fprintf(os.Stderr, "\n*** SKIPPED: %s NEEDS STRACE: %v ***\n\n", t.Name(), err)
-		t.Skipf("no strace: %v", err)
-	}
+	strace := rig.Need(t, "strace")
 	trace := filepath.Join(t.TempDir(), "trace")
 	command := exec.CommandContext(t.Context(), strace, "-f", "-y", "-s", "16",
 		"-e", "trace=pwrite64,write,fsync,fdatasync", "-o", trace, "-p", strconv.Itoa(pid))
-	var said output
-	command.Stderr = &said
+	said, err := command.StderrPipe()
+	require.NoError(t, err)
 	require.NoError(t, command.Start())
-	require.Eventually(t, func() bool { return strings.Contains(said.String(), "attached") }, rig.Patience, 5*time.Millisecond)
+	lines := bufio.NewReader(said)
+	for line := ""; !strings.Contains(line, "attached"); {
+		line, err = lines.ReadString('\n')
+		require.NoError(t, err)
+	}
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		_, _ = io.Copy(io.Discard, lines) // until the process ends
+	}()
 	return func() []byte {
 		require.NoError(t, command.Process.Signal(os.Interrupt))
+		<-drained
 		_ = command.Wait() // it ends by that signal
 		text, err := os.ReadFile(trace)
 		require.NoError(t, err)
 		return text
 	}
-}
-
-// output is what a process wrote, read while it writes.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(text []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(text)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }
 
 // traced is what of a trace matters.

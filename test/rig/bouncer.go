@@ -3,8 +3,7 @@
 package rig
 
 import (
-	"errors"
-	"fmt"
+	"context"
 	"net"
 	"net/url"
 	"os"
@@ -12,10 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -27,26 +24,18 @@ type Bouncer struct {
 	program string
 	port    int
 
-	mu      sync.Mutex
-	command *exec.Cmd // nil while none runs
-	ended   chan struct{}
+	server slot
 }
 
 // NewBouncer sets a pgbouncer up that leads to every database of a cluster and pools by
 // transaction, with so many connections to each, and starts it. It is killed with the
 // test.
 //
-// Where there is no pgbouncer the test is skipped, loudly; under CI it fails.
+// It needs pgbouncer; see [Missing].
 func NewBouncer(tb testing.TB, cluster *Cluster, poolSize int) *Bouncer {
 	tb.Helper()
-	program, err := bouncerProgram()
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			tb.Fatalf("THIS TEST NEEDS PGBOUNCER: %v", err)
-		}
-		fmt.Fprintf(os.Stderr, "\n*** SKIPPED: %s NEEDS PGBOUNCER: %v ***\n\n", tb.Name(), err)
-		tb.Skipf("no pgbouncer: %v", err)
-	}
+	// Distributions put it where only root looks.
+	program := Need(tb, "pgbouncer", "/usr/sbin/pgbouncer")
 	port, err := fixedPort()
 	require.NoError(tb, err)
 	b := &Bouncer{cluster: cluster, program: program, port: port}
@@ -66,18 +55,6 @@ func NewBouncer(tb testing.TB, cluster *Cluster, poolSize int) *Bouncer {
 	require.NoError(tb, b.Start())
 	tb.Cleanup(b.Kill)
 	return b
-}
-
-// bouncerProgram finds pgbouncer; distributions put it where only root looks.
-func bouncerProgram() (string, error) {
-	if found, err := exec.LookPath("pgbouncer"); err == nil {
-		return found, nil
-	}
-	const elsewhere = "/usr/sbin/pgbouncer"
-	if _, err := os.Stat(elsewhere); err == nil {
-		return elsewhere, nil
-	}
-	return "", errors.New("pgbouncer is neither on PATH nor in /usr/sbin")
 }
 
 func (b *Bouncer) settingsPath() string {
@@ -100,59 +77,19 @@ func (b *Bouncer) address() string { return net.JoinHostPort("127.0.0.1", strcon
 // Start starts the proxy, at the same address as before, and returns when it takes
 // connections.
 func (b *Bouncer) Start() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.command != nil {
-		return errors.New("pgbouncer runs already")
-	}
-	log, err := os.OpenFile(b.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	command := exec.Command(b.program, b.settingsPath())
-	command.Stdout, command.Stderr = log, log
-	if command.SysProcAttr = endWithParent(); command.SysProcAttr == nil {
-		command.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	// It refuses to run as root.
-	command.SysProcAttr.Credential = b.cluster.account
-	if err := command.Start(); err != nil {
-		return err
-	}
-	ended := make(chan struct{})
-	go func() {
-		_ = command.Wait() // how it ended is in its ProcessState
-		close(ended)
-	}()
-	b.command, b.ended = command, ended
-	deadline := time.After(Patience)
-	for {
-		if conn, err := net.Dial("tcp", b.address()); err == nil {
-			return conn.Close()
+	// pgbouncer refuses to run as root.
+	return b.server.start(exec.Command(b.program, b.settingsPath()), b.cluster.account, b.logPath(), func(ctx context.Context) error {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", b.address())
+		if err != nil {
+			return err
 		}
-		select {
-		case <-ended:
-			return errors.New("pgbouncer ended at its start: " + b.Log())
-		case <-deadline:
-			return errors.New("pgbouncer takes no connection: " + b.Log())
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+		return conn.Close()
+	})
 }
 
-// Kill ends the proxy at once, with every connection that goes through it. It does
-// nothing when none runs.
-func (b *Bouncer) Kill() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.command == nil {
-		return
-	}
-	_ = b.command.Process.Kill() // it may be gone
-	<-b.ended
-	b.command = nil
-}
+// Kill ends the proxy at once, with every connection that goes through it. It does nothing when
+// none runs.
+func (b *Bouncer) Kill() { b.server.end(func(d *daemon) { d.signal(syscall.SIGKILL) }) }
 
 // Log is what all starts of the proxy wrote so far.
 func (b *Bouncer) Log() string {

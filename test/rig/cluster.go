@@ -12,9 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -41,30 +39,18 @@ type Cluster struct {
 	account        *syscall.Credential
 	settings       map[string]string
 
-	mu     sync.Mutex
-	server *postmaster // nil while none runs
-}
-
-// postmaster is one run of the server.
-type postmaster struct {
-	command *exec.Cmd
-	ended   chan struct{}
+	server slot
 }
 
 // NewCluster makes an empty cluster and does not start it: a test that wants a standby
 // fills [Cluster.Directory] anew first. It is killed and removed with the test.
 //
-// It needs the binaries of an installation. Where there are none the test is skipped,
-// loudly; under CI it fails.
+// It needs the binaries of an installation; see [Missing].
 func NewCluster(tb testing.TB, options ClusterOptions) *Cluster {
 	tb.Helper()
 	bin, err := postgrestest.Binaries()
 	if err != nil {
-		if os.Getenv("CI") != "" {
-			tb.Fatalf("THIS TEST NEEDS THE PROGRAMS OF POSTGRES: %v", err)
-		}
-		fmt.Fprintf(os.Stderr, "\n*** SKIPPED: %s NEEDS THE PROGRAMS OF POSTGRES: %v ***\n\n", tb.Name(), err)
-		tb.Skipf("no programs of Postgres: %v", err)
+		Missing(tb, "the programs of Postgres")
 	}
 	account, err := postgrestest.Unprivileged()
 	require.NoError(tb, err)
@@ -134,129 +120,52 @@ func (c *Cluster) Run(program string, arguments ...string) (output string, err e
 	return string(text), nil
 }
 
-// Start starts the server and returns when it answers, which after [Cluster.Kill] is
-// when it has recovered. It is an error if it runs already.
+// Start starts the server and returns when it answers, which after [Cluster.Kill] is when it
+// has recovered. It returns an error when it runs already.
 func (c *Cluster) Start() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.server != nil {
-		return errors.New("the cluster runs already")
-	}
-	settings := map[string]string{
-		"listen_addresses": "127.0.0.1", "port": strconv.Itoa(c.port), "unix_socket_directories": c.directory,
-		"max_connections": "200", "timezone": "UTC",
+	arguments := []string{
+		"-D", c.Directory(), "-c", "listen_addresses=127.0.0.1", "-c", "port=" + strconv.Itoa(c.port),
+		"-c", "unix_socket_directories=" + c.directory, "-c", "max_connections=200", "-c", "timezone=UTC",
 	}
 	for name, value := range c.settings {
-		settings[name] = value
-	}
-	arguments := []string{"-D", c.Directory()}
-	for name, value := range settings {
 		arguments = append(arguments, "-c", name+"="+value)
 	}
-	server, err := c.startPostmaster(arguments)
-	if err != nil {
-		return err
-	}
-	c.server = server
-	return c.awaitAnswer()
-}
-
-// startPostmaster starts the server so that the kernel ends it when this process dies.
-// That signal comes when the starting thread ends, so a goroutine keeps the thread to
-// itself for as long as the server runs.
-func (c *Cluster) startPostmaster(arguments []string) (*postmaster, error) {
-	log, err := os.OpenFile(c.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
 	command := exec.CommandContext(context.Background(), filepath.Join(c.bin, "postgres"), arguments...)
-	s := &postmaster{command: command, ended: make(chan struct{})}
-	s.command.Dir = c.directory
-	s.command.Stdout, s.command.Stderr = log, log
-	s.command.SysProcAttr = endWithParent()
-	if s.command.SysProcAttr == nil {
-		s.command.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	s.command.SysProcAttr.Credential = c.account
-
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(s.ended)
-		err := s.command.Start()
-		started <- err
-		if err == nil {
-			_ = s.command.Wait() // how it ended is in its ProcessState
-		}
-	}()
-	if err := <-started; err != nil {
-		return nil, fmt.Errorf("start postgres: %w", err)
-	}
-	return s, nil
-}
-
-func (c *Cluster) awaitAnswer() error {
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	command.Dir = c.directory
+	return c.server.start(command, c.account, c.logPath(), func(ctx context.Context) error {
 		conn, err := pgx.Connect(ctx, c.URL("postgres"))
-		if err == nil {
-			return conn.Close(ctx)
+		if err != nil {
+			return err
 		}
-		select {
-		case <-c.server.ended:
-			c.server = nil
-			return errors.New("postgres ended at its start: " + c.Log())
-		case <-ctx.Done():
-			return fmt.Errorf("postgres does not answer: %w: %s", err, c.Log())
-		case <-tick.C:
-		}
-	}
+		return conn.Close(ctx)
+	})
 }
 
-// Stop ends the server in order; it asks no client to agree. It does nothing when none
-// runs.
+// Stop shuts the server down without waiting for its clients. It does nothing when none runs.
 func (c *Cluster) Stop() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.server == nil {
-		return nil
-	}
-	if err := c.server.command.Process.Signal(syscall.SIGINT); err != nil {
-		return fmt.Errorf("stop postgres: %w", err)
-	}
-	<-c.server.ended
-	c.server = nil
+	c.server.end(func(d *daemon) { d.signal(syscall.SIGINT) })
 	return nil
 }
 
-// Kill ends the server and every process of it at once, as when its machine is lost:
-// nothing is flushed and nobody is told. It does nothing when none runs.
+// Kill ends the server with all its processes at once, as when its machine is lost: nothing is
+// flushed. It does nothing when none runs.
 func (c *Cluster) Kill() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.server == nil {
-		return
-	}
-	// A stopped postmaster starts no further process between the list and the kill.
-	_ = c.server.command.Process.Signal(syscall.SIGSTOP)
-	children := childrenOf(c.server.command.Process.Pid)
-	_ = c.server.command.Process.Kill()
-	for _, pid := range children {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
-	<-c.server.ended
-	c.server = nil
-	// A new server refuses the directory while one of the old still has its memory.
-	for _, pid := range children {
-		for alive(pid) {
-			time.Sleep(time.Millisecond)
+	c.server.end(func(d *daemon) {
+		// A stopped postmaster starts no further process between the list and the kill.
+		d.signal(syscall.SIGSTOP)
+		children := childrenOf(d.command.Process.Pid)
+		_ = d.command.Process.Kill()
+		for _, pid := range children {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-	}
+		<-d.ended
+		// A new server refuses the directory while one of the old still has its memory.
+		for _, pid := range children {
+			for alive(pid) {
+				time.Sleep(time.Millisecond)
+			}
+		}
+	})
 }
 
 // Log is what all runs of the server wrote so far.

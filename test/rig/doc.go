@@ -1,4 +1,15 @@
-// Package rig runs the real program as processes of its own, for tests that kill,
-// freeze and restart it. It is imported by tests only and knows nothing of what they
-// test.
+// Package rig is the vocabulary of tests that run the real program as processes of their own,
+// to kill, freeze and restart them:
+//
+//   - [Main] runs the tests of a package; [Need] skips a test for which a program is missing.
+//   - [Databases] gives each engine a fresh database; [Cluster], [NewStandby] and [Bouncer] are
+//     a Postgres, its standby and its connection pool, which can be killed.
+//   - [Start] serves a database; [Process] is killed, frozen, restarted and connected to.
+//   - [Line] is a network connection that can be cut and delayed.
+//   - [Approvals], [Question], [Allow] and [Decide] are the requests and decisions of most tests.
+//   - [ReadLog] reads back what was recorded; [Traffic] and [History] compare what callers were
+//     told with it; [RequireHealthy] runs the doctor.
+//   - [Soon], [Await] and [EnvInt] bound and configure a test.
+//
+// Only tests import it. It must not know what they test.
 package rig

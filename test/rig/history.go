@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
@@ -154,28 +156,25 @@ func readRecord(ctx context.Context, service *client.Client, runID string) (RunR
 	if err != nil {
 		return RunRecord{}, err
 	}
-	record := RunRecord{Status: run.Status}
-	for entry, err := range service.AllRunEvents(ctx, runID, client.EventListParams{}) {
-		if err != nil {
-			return RunRecord{}, err
-		}
-		var event struct {
-			Type        string           `json:"type"`
-			Resolutions []api.Resolution `json:"resolutions"`
-			Resolution  *api.Resolution  `json:"resolution"`
-		}
-		if err := json.Unmarshal(entry.Event, &event); err != nil {
-			return RunRecord{}, fmt.Errorf("event %s of run %s: %w", entry.ID, runID, err)
-		}
-		record.Resolutions = append(record.Resolutions, event.Resolutions...)
-		if event.Resolution != nil {
-			record.Resolutions = append(record.Resolutions, *event.Resolution)
-		}
-		if event.Type == string(api.EventCompleted) {
-			record.Ends++
-		}
+	log, err := ReadLog(ctx, service, runID)
+	if err != nil {
+		return RunRecord{}, err
 	}
-	return record, nil
+	return RunRecord{Status: run.Status, Resolutions: log.Resolutions, Ends: log.Count(string(api.EventCompleted))}, nil
+}
+
+// RequireKept requires that a service keeps every promise of a history; see [History.Problems].
+func (h *History) RequireKept(tb testing.TB, service *Process, message ...any) {
+	tb.Helper()
+	require.Empty(tb, h.Problems(h.Read(tb, service)), message...)
+}
+
+// Read reads what a service has on record of a history.
+func (h *History) Read(tb testing.TB, service *Process) Records {
+	tb.Helper()
+	records, err := ReadRecords(Soon(tb), service.ConnectPatiently(), *h)
+	require.NoError(tb, err)
+	return records
 }
 
 // Problems compares what the callers were told with what is on record, and names every

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,15 +14,11 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/client"
 )
-
-// Patience is how long something may take before it counts as hung.
-const Patience = 60 * time.Second
 
 // Options say how a "holdpoint serve" is run.
 type Options struct {
@@ -29,118 +26,118 @@ type Options struct {
 	Program string
 	// Database is the URL that the service is given.
 	Database string
-	// Listen is the address to listen at; "127.0.0.1:0" when empty. A restart listens
-	// at the address that the first start got.
-	Listen string
 	// Args are further arguments of serve.
 	Args []string
 	// Env is added to the environment of this process.
 	Env []string
-	// Wrapper is a command that runs the program, such as faketime; empty for none.
-	Wrapper []string
 }
 
-// Process is a "holdpoint serve" that can be killed, frozen and started again. Its
-// methods may be called by several goroutines.
+// Process is a "holdpoint serve" that can be killed, frozen and started again. Its methods may
+// be called by several goroutines.
 type Process struct {
 	tb      testing.TB
 	options Options
-	// listenFile is where the program says its address.
-	listenFile string
+	// listenFile is where the program writes its URL.
+	listenFile, logFile string
 
-	mu      sync.Mutex
-	listen  string
-	command *exec.Cmd
-	ended   chan struct{}
-	log     *logBuffer
+	mu     sync.Mutex
+	listen string
+	now    *daemon
 }
 
-// Start starts the program on a database and waits until it takes calls. It is
-// killed at the end of the test. It must be called from the test's goroutine.
+// Start serves a database and returns when calls are taken. The process is killed at the end of
+// the test. It must be called from the test's goroutine.
 func Start(tb testing.TB, options Options) *Process {
 	tb.Helper()
 	p := Spawn(tb, options)
-	require.NoError(tb, p.AwaitReady(), "%s", p.Log())
+	require.NoError(tb, p.AwaitReady())
 	return p
 }
 
-// Spawn starts the program and does not wait for it. See [Process.AwaitReady].
+// StartReplicas is [Start] for several processes on one database. It returns their URLs too.
+func StartReplicas(tb testing.TB, count int, options Options) (replicas []*Process, urls []string) {
+	tb.Helper()
+	for range count {
+		replica := Start(tb, options)
+		replicas, urls = append(replicas, replica), append(urls, replica.URL())
+	}
+	return replicas, urls
+}
+
+// Spawn is [Start] that does not wait. See [Process.AwaitReady].
 func Spawn(tb testing.TB, options Options) *Process {
 	tb.Helper()
 	if options.Program == "" {
 		options.Program = Program(tb)
 	}
-	if options.Listen == "" {
-		options.Listen = "127.0.0.1:0"
-	}
+	directory := tb.TempDir()
 	p := &Process{
-		tb: tb, options: options, listen: options.Listen, log: &logBuffer{},
-		listenFile: filepath.Join(tb.TempDir(), "url"),
+		tb: tb, options: options, listen: "127.0.0.1:0",
+		listenFile: filepath.Join(directory, "url"), logFile: filepath.Join(directory, "log"),
 	}
 	require.NoError(tb, p.Restart())
 	tb.Cleanup(p.Kill)
 	return p
 }
 
-// Restart starts a process that has ended again, at the same address, with the
-// environment of its first start and what is given here. It does not wait.
+// Restart starts a process that has ended again, at the same address, with the environment of
+// its first start and what is given here. It does not wait.
 func (p *Process) Restart(env ...string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_ = os.Remove(p.listenFile) // of the start before
-	arguments := append([]string{}, p.options.Wrapper...)
-	arguments = append(arguments, p.options.Program, "serve", "--database", p.options.Database,
-		"--listen", p.listen, "--listen-file", p.listenFile, "--log-level", "warn")
-	arguments = append(arguments, p.options.Args...)
-	command := exec.Command(arguments[0], arguments[1:]...)
+	command := exec.Command(p.options.Program, append([]string{
+		"serve", "--database", p.options.Database, "--listen", p.listen, "--listen-file", p.listenFile, "--log-level", "warn",
+	}, p.options.Args...)...)
 	command.Env = append(append(os.Environ(), p.options.Env...), env...)
-	command.Stdout, command.Stderr = p.log, p.log
-	command.SysProcAttr = endWithParent()
-	if err := command.Start(); err != nil {
-		return err
+	started, err := startDaemon(command, nil, p.logFile)
+	if err == nil {
+		p.now = started
 	}
-	ended := make(chan struct{})
-	go func() {
-		_ = command.Wait() // how it ended is in its ProcessState
-		close(ended)
-	}()
-	p.command, p.ended = command, ended
+	return err
+}
+
+// AwaitReady waits until the process takes calls. It returns an error when the process ends
+// before that, or after [Patience].
+func (p *Process) AwaitReady() error {
+	err := p.daemon().awaitReady(func(context.Context) error {
+		text, err := os.ReadFile(p.listenFile)
+		if err == nil && len(text) == 0 {
+			err = errors.New("it has not written its address")
+		}
+		if err != nil {
+			return err
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.listen = strings.TrimPrefix(strings.TrimSpace(string(text)), "http://")
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, p.Log())
+	}
 	return nil
 }
 
-// AwaitReady waits until the process takes calls. It returns an error when the
-// process ends before that, or when [Patience] is over.
-func (p *Process) AwaitReady() error {
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if text, err := os.ReadFile(p.listenFile); err == nil && len(text) > 0 {
-			p.mu.Lock()
-			p.listen = strings.TrimPrefix(strings.TrimSpace(string(text)), "http://")
-			p.mu.Unlock()
-			return nil
-		}
-		select {
-		case <-p.Ended():
-			return errors.New("the process ended: " + p.Log())
-		case <-ctx.Done():
-			return errors.New("the process does not become ready: " + p.Log())
-		case <-tick.C:
-		}
-	}
+// Resume starts a process that has ended again and waits until it takes calls.
+func (p *Process) Resume() {
+	p.tb.Helper()
+	require.NoError(p.tb, p.Restart())
+	require.NoError(p.tb, p.AwaitReady())
 }
 
 // URL is where the service listens. It stays the same after a restart.
-func (p *Process) URL() string {
+func (p *Process) URL() string { return "http://" + p.Address() }
+
+// Address is the host and port of [Process.URL].
+func (p *Process) Address() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return "http://" + p.listen
+	return p.listen
 }
 
-// Connect returns a client of the service that gives up at the first failure, unless
-// the options say otherwise. The client is closed with the test.
+// Connect returns a client of the service that gives up at the first failure, unless the options
+// say otherwise. The client is closed with the test.
 func (p *Process) Connect(options ...client.Option) *client.Client {
 	p.tb.Helper()
 	options = append([]client.Option{client.WithRetry(client.RetryPolicy{MaxAttempts: 1})}, options...)
@@ -150,54 +147,49 @@ func (p *Process) Connect(options ...client.Option) *client.Client {
 	return c
 }
 
-// Ended is closed when the process that runs now has ended.
-func (p *Process) Ended() <-chan struct{} {
+// ConnectPatiently is [Process.Connect] for a client that retries as the library does.
+func (p *Process) ConnectPatiently() *client.Client {
+	p.tb.Helper()
+	return p.Connect(client.WithRetry(client.RetryPolicy{}))
+}
+
+func (p *Process) daemon() *daemon {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.ended
+	return p.now
 }
+
+// Ended is closed when the process that runs now has ended.
+func (p *Process) Ended() <-chan struct{} { return p.daemon().ended }
 
 // PID is the process that runs now, or the last one that did.
-func (p *Process) PID() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.command.Process.Pid
-}
+func (p *Process) PID() int { return p.daemon().command.Process.Pid }
 
-// Kill ends the process at once, as kill -9 does, and waits until it is gone. A
-// frozen process is killed as well. One that is gone already is left alone.
-func (p *Process) Kill() {
-	p.signal(syscall.SIGKILL)
-	<-p.Ended()
-}
+// Kill ends the process at once, as kill -9 does, and waits until it is gone. A frozen process
+// is killed as well. It does nothing when the process is gone.
+func (p *Process) Kill() { p.daemon().signal(syscall.SIGKILL) }
 
-// Stop asks the process to end in order, as an operator does, and waits for it.
-func (p *Process) Stop() {
-	p.signal(syscall.SIGTERM)
-	<-p.Ended()
-}
+// Stop asks the process to shut down and waits until it has.
+func (p *Process) Stop() { p.daemon().signal(syscall.SIGTERM) }
 
-// Freeze stops the process where it stands, until Thaw.
-func (p *Process) Freeze() { p.signal(syscall.SIGSTOP) }
+// Freeze stops the process where it stands, until [Process.Thaw].
+func (p *Process) Freeze() { p.daemon().signal(syscall.SIGSTOP) }
 
-// Thaw lets a frozen process go on.
-func (p *Process) Thaw() { p.signal(syscall.SIGCONT) }
-
-func (p *Process) signal(signal syscall.Signal) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_ = p.command.Process.Signal(signal) // it may be gone
-}
+// Thaw continues a frozen process.
+func (p *Process) Thaw() { p.daemon().signal(syscall.SIGCONT) }
 
 // Log is what all starts of the process wrote so far.
-func (p *Process) Log() string { return p.log.String() }
+func (p *Process) Log() string {
+	text, _ := os.ReadFile(p.logFile)
+	return string(text)
+}
 
-// Run runs another command of a program and returns its exit code and output.
-func Run(tb testing.TB, program string, args ...string) (code int, stdout, stderr string) {
+// Run runs another command of the program and returns its exit code and output.
+func Run(tb testing.TB, args ...string) (code int, stdout, stderr string) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*Patience)
 	defer cancel()
-	command := exec.CommandContext(ctx, program, args...)
+	command := exec.CommandContext(ctx, Program(tb), args...)
 	var out, errs bytes.Buffer
 	command.Stdout, command.Stderr = &out, &errs
 	err := command.Run()
@@ -208,28 +200,10 @@ func Run(tb testing.TB, program string, args ...string) (code int, stdout, stder
 	return command.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// RequireDoctorContent lets the doctor command walk all rows of a database.
-func RequireDoctorContent(tb testing.TB, database string) {
+// RequireHealthy runs the doctor command on a database and requires that it finds nothing.
+func RequireHealthy(tb testing.TB, database string) {
 	tb.Helper()
-	code, stdout, stderr := Run(tb, Program(tb), "doctor", "--database", database)
+	code, stdout, stderr := Run(tb, "doctor", "--database", database)
 	require.Zero(tb, code, "%s%s", stdout, stderr)
 	require.Contains(tb, stdout, "nothing is wrong")
-}
-
-// logBuffer is a buffer that a process writes while others read it.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBuffer) Write(text []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(text)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

@@ -20,7 +20,7 @@ var programs = struct {
 }{paths: map[string]string{}}
 
 // Program builds cmd/holdpoint with the given build tags, once in the life of the
-// test process, and returns the path of the executable. [RemovePrograms] removes it.
+// test process, and returns the path of the executable. [Main] removes it.
 func Program(tb testing.TB, tags ...string) string {
 	tb.Helper()
 	joined := strings.Join(tags, ",")
@@ -53,8 +53,8 @@ func build(name string, flags ...string) (string, error) {
 	return path, nil
 }
 
-// RemovePrograms removes what [Program] built. TestMain calls it after the tests.
-func RemovePrograms() {
+// removePrograms removes what [Program] built.
+func removePrograms() {
 	programs.Lock()
 	defer programs.Unlock()
 	if programs.directory != "" {

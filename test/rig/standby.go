@@ -73,12 +73,12 @@ func (c *Cluster) Freeze() { c.signalAll(syscall.SIGSTOP) }
 func (c *Cluster) Thaw() { c.signalAll(syscall.SIGCONT) }
 
 func (c *Cluster) signalAll(signal syscall.Signal) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.server == nil {
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	if c.server.now == nil {
 		return
 	}
-	postmaster := c.server.command.Process.Pid
+	postmaster := c.server.now.command.Process.Pid
 	for _, pid := range append([]int{postmaster}, childrenOf(postmaster)...) {
 		_ = syscall.Kill(pid, signal) // it may be gone
 	}

@@ -128,6 +128,17 @@ func (t *Traffic) isEnding() bool {
 	}
 }
 
+// AwaitAcknowledged waits until that many more decisions are acknowledged.
+func (t *Traffic) AwaitAcknowledged(tb testing.TB, more int) {
+	tb.Helper()
+	before := t.History()
+	wanted := before.Acknowledged() + more
+	Await(tb, func() bool {
+		history := t.History()
+		return history.Acknowledged() >= wanted
+	})
+}
+
 // History is what the clients have been told until now.
 func (t *Traffic) History() History {
 	t.mu.Lock()
@@ -195,15 +206,9 @@ func (c *trafficClient) wholeWait(ctx context.Context, runID string, n int) {
 // trafficSuspension asks for an approval or, every other time, a question.
 func trafficSuspension(n int) *api.Suspension {
 	if n%2 == 0 {
-		return &api.Suspension{Approvals: []api.ApprovalRequest{{
-			ID: trafficApproval, ToolCallID: "call", ToolName: "deploy", Input: api.JSON(`{"to":"production"}`),
-		}}}
+		return Approvals(trafficApproval)
 	}
-	return &api.Suspension{Questions: []api.UserQuestionRequest{{
-		ID: trafficQuestion, ToolCallID: "call", Questions: []api.UserQuestion{{
-			ID: "way", Question: "Which way?", Options: []api.QuestionOption{{ID: "left", Label: "Left"}},
-		}},
-	}}}
+	return Questions(trafficQuestion)
 }
 
 // decide gives one decision and notes what came of it. It returns whether the request
@@ -216,35 +221,30 @@ func (c *trafficClient) decide(ctx context.Context, runID string, n int, positiv
 	var send func() (replayed bool, err error)
 	if c.asksApproval(runID) {
 		d.RequestID, d.Outcome = trafficApproval, api.OutcomeDenied
-		behavior := api.BehaviorDeny
+		params := Decide(Deny(trafficApproval))
 		if positive {
-			d.Outcome, behavior = api.OutcomeAllowed, api.BehaviorAllow
+			d.Outcome, params = api.OutcomeAllowed, Decide(Allow(trafficApproval))
 		}
-		params := client.ResolveApprovalsParams{
-			IdempotencyKey: key, Resolutions: []api.ApprovalResolution{{RequestID: trafficApproval, Behavior: behavior}},
-		}
+		params.IdempotencyKey = key
 		send = func() (bool, error) { return replayed(service.ResolveRunApprovals(ctx, runID, params)) }
 	} else {
 		d.RequestID, d.Outcome = trafficQuestion, api.OutcomeDeclined
-		params := client.AnswerQuestionParams{IdempotencyKey: key}
-		params.Resolution = api.UserQuestionResolution{RequestID: trafficQuestion, Declined: true}
+		params := Choose(trafficQuestion, "")
 		if positive {
-			d.Outcome = api.OutcomeAnswered
-			params.Resolution = api.UserQuestionResolution{RequestID: trafficQuestion, Answers: []api.UserQuestionAnswer{
-				{QuestionID: "way", SelectedOptionIDs: []string{"left"}},
-			}}
+			d.Outcome, params = api.OutcomeAnswered, Choose(trafficQuestion, "left")
 		}
+		params.IdempotencyKey = key
 		send = func() (bool, error) { return replayed(service.AnswerRunQuestion(ctx, runID, params)) }
 	}
-	attempt := func() (err error) {
+	try := func() (err error) {
 		d.Replayed, err = send()
 		return err
 	}
 	var err error
 	if impatient {
-		err = attempt()
+		err = try()
 	} else {
-		err = c.repeat(ctx, attempt)
+		err = c.repeat(ctx, try)
 	}
 	d.AnsweredAt = now()
 	var refused *client.Error
@@ -296,15 +296,7 @@ func (c *trafficClient) work(ctx context.Context, runID string, n int) {
 // complete ends a claimed run. It returns false when the lease was lost.
 func (c *trafficClient) complete(ctx context.Context, held api.Claim, n int) bool {
 	runID := held.Run.RunID
-	claim := Claim{RunID: runID, Fence: held.Lease.Fence}
-	if held.Resume != nil {
-		for _, settled := range held.Resume.Approvals {
-			claim.Outcomes = append(claim.Outcomes, settled.Resolution.Outcome)
-		}
-		for _, settled := range held.Resume.Questions {
-			claim.Outcomes = append(claim.Outcomes, settled.Resolution.Outcome)
-		}
-	}
+	claim := Claim{RunID: runID, Fence: held.Lease.Fence, Outcomes: Outcomes(held.Resume)}
 	c.note(func(h *History) { h.Claims = append(h.Claims, claim) })
 	service, _ := c.at(n + 1)
 	err := c.repeat(ctx, func() error {

@@ -213,9 +213,9 @@ func (s *socket) fail(err error) error {
 	return errEnding
 }
 
-// Silence pings the client without waiting for the pong. A client that does not answer
+// KeepAlive pings the client without waiting for the pong. A client that does not answer
 // within StreamWriteTimeout loses the socket.
-func (s *socket) Silence() error {
+func (s *socket) KeepAlive() error {
 	if s.pinged.Swap(true) {
 		return nil
 	}

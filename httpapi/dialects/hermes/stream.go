@@ -160,7 +160,7 @@ func (s *subscriber) idle(ctx context.Context, changes *watch.Watch) error {
 		case <-hint:
 		case <-poll:
 		case <-comment.C:
-			if err := s.Silence(); err != nil {
+			if err := s.KeepAlive(); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -206,8 +206,8 @@ func (s *subscriber) Events(events []*model.Event) error {
 	return s.update(next)
 }
 
-// Silence implements [stream.Sink].
-func (s *subscriber) Silence() error {
+// KeepAlive implements [stream.Sink].
+func (s *subscriber) KeepAlive() error {
 	_, err := s.out.Write([]byte(kit.KeepAlive))
 	return s.flush(err)
 }
@@ -219,7 +219,7 @@ func (s *subscriber) commentIfDue() error {
 	if now().Sub(s.written) < s.face.KeepAlive/part {
 		return nil
 	}
-	return s.Silence()
+	return s.KeepAlive()
 }
 
 // update shows a queue that is not as the reader saw it last.

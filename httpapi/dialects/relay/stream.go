@@ -62,8 +62,8 @@ func (s *chatStream) connect() error {
 	return s.flush()
 }
 
-// Silence implements [stream.Sink].
-func (s *chatStream) Silence() error {
+// KeepAlive implements [stream.Sink].
+func (s *chatStream) KeepAlive() error {
 	s.unwritten = append(s.unwritten, kit.KeepAlive...)
 	return s.flush()
 }

@@ -98,7 +98,7 @@ func TestAClientThatTakesNothingHasLeft(t *testing.T) {
 	_, err = f.answerableChat(t.Context(), "s")
 	require.NoError(t, err)
 
-	require.ErrorIs(t, told.Silence(), errReaderGone)
+	require.ErrorIs(t, told.KeepAlive(), errReaderGone)
 	f.closeIfLeft(t.Context(), told)
 	_, err = f.answerableChat(t.Context(), "s")
 	require.ErrorIs(t, err, errUnknownSession)

@@ -153,8 +153,8 @@ func (k *sink) Events(events []*model.Event) error {
 	return nil
 }
 
-// Silence implements stream.Sink.
-func (k *sink) Silence() error {
+// KeepAlive implements stream.Sink.
+func (k *sink) KeepAlive() error {
 	if _, err := k.out.Write([]byte(kit.KeepAlive)); err != nil {
 		return err
 	}

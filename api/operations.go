@@ -1,0 +1,14 @@
+package api
+
+// StatusReply is the reply of /livez and /readyz when they succeed.
+type StatusReply struct {
+	// Status is "live" or "ready".
+	Status string `json:"status"`
+}
+
+// VersionInfo is the reply of /version.
+type VersionInfo struct {
+	// Name is "holdpoint".
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}

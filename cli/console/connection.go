@@ -1,0 +1,101 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// DefaultServerURL is where serve listens, and where commands look for it, unless they
+// are told otherwise.
+const DefaultServerURL = "http://127.0.0.1:4000"
+
+// Connection holds the flags of every command that speaks to a service.
+type Connection struct {
+	Server string `default:"http://127.0.0.1:4000" from:"HOLDPOINT_SERVER" placeholder:"URL" help:"Where the service is (default ${default}; $$HOLDPOINT_SERVER)."`
+	Actor  string `from:"HOLDPOINT_ACTOR" placeholder:"NAME" help:"Who decides, as it will be on record (default the name of the OS user; $$HOLDPOINT_ACTOR)."`
+}
+
+// Format holds the flag of every command that prints records.
+type Format struct {
+	JSON bool `name:"json" help:"Print JSON, for scripts."`
+}
+
+// Call hands a client to use, which must not keep it, and returns the error of use.
+// When no service answered, the error says what to do about it. A --server that is no
+// URL is a usage error.
+func (c *Connection) Call(use func(*client.Client) error) error {
+	opened, err := client.New(c.Server, client.WithActor(c.ActorName()), client.WithUserAgent("holdpoint/"+Version()))
+	if err != nil {
+		return &Exit{Code: ExitUsage, Cause: err}
+	}
+	defer opened.Close()
+	err = use(opened)
+	if Unanswered(err) {
+		return fmt.Errorf("no holdpoint service answers at %s (%w)\n"+
+			"           start one with: holdpoint serve\n"+
+			"           or say where it is: --server URL, or HOLDPOINT_SERVER", c.Server, err)
+	}
+	return err
+}
+
+// ActorName returns the name that decisions are recorded under: --actor, or that of the
+// OS user, or "unknown".
+func (c *Connection) ActorName() string {
+	if c.Actor != "" {
+		return c.Actor
+	}
+	current, err := user.Current()
+	if err != nil || !plainASCII(current.Username) {
+		return "unknown"
+	}
+	return current.Username
+}
+
+// ServerFlag returns the flag by which a copied command line finds the same service,
+// with a space before it; empty for the default.
+func (c *Connection) ServerFlag() string {
+	if c.Server == DefaultServerURL {
+		return ""
+	}
+	return " --server " + QuoteArgument(c.Server)
+}
+
+func plainASCII(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
+}
+
+// Unanswered reports whether an error is that of a call that no service answered.
+func Unanswered(err error) bool {
+	var answered *client.Error
+	return errors.Is(err, client.ErrUnavailable) && !errors.As(err, &answered)
+}
+
+// Transient reports whether a failed call may succeed when it is made again.
+func Transient(err error) bool {
+	return errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrRateLimited)
+}
+
+// Explain returns the text of an error for a person: what was refused, and what had
+// been decided before.
+func Explain(err error, now time.Time) string {
+	text := err.Error()
+	var refused *client.Error
+	if !errors.As(err, &refused) {
+		return text
+	}
+	for _, fault := range refused.Faults {
+		if line := strings.TrimSpace(fault.Pointer + " " + fault.Detail); !strings.Contains(text, fault.Detail) {
+			text += "\n           " + line
+		}
+	}
+	if recorded := refused.Recorded; recorded != nil {
+		text += fmt.Sprintf("\n           %s was %s by %s, %s", recorded.RequestID, recorded.Outcome,
+			recorded.ResolvedBy, Ago(recorded.ResolvedAtMs, now))
+	}
+	return Printable(text, true)
+}

@@ -1,0 +1,23 @@
+// Package console is what all commands share: the streams of the process, its exit
+// codes and signals, the connection to a service, what is asked at the terminal, and
+// how records are printed. It knows package client and no command.
+package console
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// Console is what a command sees of the process it runs in.
+type Console struct {
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Now    func() time.Time
+}
+
+// Say writes to stderr what is not the command's output.
+func (c *Console) Say(format string, args ...any) {
+	fmt.Fprintf(c.Stderr, "holdpoint: "+format+"\n", args...)
+}

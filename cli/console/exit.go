@@ -1,0 +1,89 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// The exit codes. The comment of package cli says what they mean.
+const (
+	ExitDone       = 0
+	ExitError      = 1
+	ExitUsage      = 2
+	ExitUnknownEnd = 123
+	ExitExpired    = 124
+	ExitDenied     = 125
+	ExitCannotRun  = 126
+	ExitNotFound   = 127
+	ExitSignalBase = 128
+)
+
+// ExitCodesHelp is the table as --help shows it.
+const ExitCodesHelp = `Exit codes: 0 done, 1 error, 2 usage, 123 started before under this key with an unknown end, ` +
+	`124 expired, 125 denied, declined or cancelled, 126/127 the command could not be started, 128+n ended by signal n; ` +
+	`exec otherwise exits with its command's code.`
+
+// Exit is an error that chooses the exit code. Without a cause nothing is printed:
+// the command has printed it already, or the code is that of another program.
+type Exit struct {
+	Code  int
+	Cause error
+}
+
+// Error returns the text of the cause.
+func (e *Exit) Error() string {
+	if e.Cause == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Cause.Error()
+}
+
+// Unwrap returns the cause.
+func (e *Exit) Unwrap() error { return e.Cause }
+
+// ExitWith returns an error that ends the program with a code and prints nothing; nil
+// for 0.
+func ExitWith(code int) error {
+	if code == ExitDone {
+		return nil
+	}
+	return &Exit{Code: code}
+}
+
+// Failed returns an error that ends the program with a code and a message.
+func Failed(code int, format string, args ...any) error {
+	return &Exit{Code: code, Cause: fmt.Errorf(format, args...)}
+}
+
+// Usage returns the error of a command line that is refused.
+func Usage(format string, args ...any) error { return Failed(ExitUsage, format, args...) }
+
+// Signalled is the cause of a context that a signal ended.
+type Signalled struct{ Signal os.Signal }
+
+// Error names the signal.
+func (s Signalled) Error() string { return s.Signal.String() }
+
+// SignalCode returns the exit code of a program that a signal ended, 128+n.
+func SignalCode(signal os.Signal) int {
+	if number, ok := signal.(syscall.Signal); ok {
+		return ExitSignalBase + int(number)
+	}
+	return ExitError
+}
+
+// CodeOf returns the exit code of a command's error, and what to print of it; nil for
+// nothing.
+func CodeOf(err error) (code int, message error) {
+	var chosen *Exit
+	switch {
+	case err == nil:
+		return ExitDone, nil
+	case errors.As(err, &chosen):
+		return chosen.Code, chosen.Cause
+	default:
+		return ExitError, err
+	}
+}

@@ -1,0 +1,180 @@
+package console
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// ErrNoMoreInput says that stdin ended before everything was answered.
+var ErrNoMoreInput = errors.New("the input ended before the question was answered; nothing was sent")
+
+// Prompter asks a person at a terminal: it prompts on stderr and reads stdin, so that
+// stdout stays a script's.
+type Prompter struct {
+	lines *bufio.Scanner
+	to    io.Writer
+}
+
+// NewPrompter returns a prompter at the terminal.
+func NewPrompter(terminal *Console) *Prompter {
+	return &Prompter{lines: bufio.NewScanner(terminal.Stdin), to: terminal.Stderr}
+}
+
+// Answers asks about each question of a request, or for its value, and returns the
+// resolution with what was answered. It asks again after an answer that does not fit.
+// Errors: [ErrNoMoreInput]; those of reading stdin.
+func (p *Prompter) Answers(request *api.UserQuestionRequest, resolution api.UserQuestionResolution) (api.UserQuestionResolution, error) {
+	if len(request.Questions) == 0 {
+		value, err := p.value(request)
+		resolution.Value = value
+		return resolution, err
+	}
+	for i := range request.Questions {
+		answer, err := p.question(&request.Questions[i])
+		if err != nil {
+			return resolution, err
+		}
+		resolution.Answers = append(resolution.Answers, answer)
+	}
+	return resolution, nil
+}
+
+// Line reads one line and cuts the blanks around it. Errors: see [Prompter.Answers].
+func (p *Prompter) Line(prompt string) (string, error) {
+	fmt.Fprint(p.to, prompt)
+	if p.lines.Scan() {
+		return strings.TrimSpace(p.lines.Text()), nil
+	}
+	fmt.Fprintln(p.to)
+	if err := p.lines.Err(); err != nil {
+		return "", fmt.Errorf("read the answer: %w", err)
+	}
+	return "", ErrNoMoreInput
+}
+
+func (p *Prompter) tell(text string) { fmt.Fprintln(p.to, Printable(text, true)) }
+
+func (p *Prompter) question(question *api.UserQuestion) (api.UserQuestionAnswer, error) {
+	answer := api.UserQuestionAnswer{QuestionID: question.ID}
+	p.tell("\n[" + question.Header + "]\n" + question.Question)
+	for i, option := range question.Options {
+		line := fmt.Sprintf("  %d) %s", i+1, option.Label)
+		if option.ID != option.Label {
+			line += " [" + option.ID + "]"
+		}
+		if option.Description != "" {
+			line += " - " + option.Description
+		}
+		p.tell(line)
+	}
+	if len(question.Options) == 0 {
+		return answer, p.text(&answer)
+	}
+	prompt := "number, id or label (empty for free text only): "
+	if question.MultiSelect {
+		prompt = "numbers, ids or labels, with commas between them (empty for free text only): "
+	}
+	for {
+		line, err := p.Line(prompt)
+		if err != nil {
+			return answer, err
+		}
+		var problem string
+		if answer.SelectedOptionIDs, problem = choose(question, line); problem != "" {
+			p.tell(problem)
+			continue
+		}
+		if answer.FreeformAnswer, err = p.Line("free text (empty for none): "); err != nil {
+			return answer, err
+		}
+		if len(answer.SelectedOptionIDs) > 0 || answer.FreeformAnswer != "" {
+			return answer, nil
+		}
+		p.tell("at least one answer is needed")
+	}
+}
+
+// text asks for free text, which is all that a question without options takes.
+func (p *Prompter) text(answer *api.UserQuestionAnswer) error {
+	for {
+		line, err := p.Line("answer: ")
+		if err != nil {
+			return err
+		}
+		if line != "" {
+			answer.FreeformAnswer = line
+			return nil
+		}
+		p.tell("an answer is needed")
+	}
+}
+
+// choose reads a choice of options; problem says what does not fit.
+func choose(question *api.UserQuestion, line string) (optionIDs []string, problem string) {
+	if line == "" {
+		return nil, ""
+	}
+	// A label may hold a comma itself.
+	if id, found := optionOf(question, line); found {
+		return []string{id}, ""
+	}
+	for name := range strings.SplitSeq(line, ",") {
+		name = strings.TrimSpace(name)
+		if name == "" {
+			continue
+		}
+		id, found := optionOf(question, name)
+		switch {
+		case !found:
+			return nil, fmt.Sprintf("%q is none of the options", name)
+		case !slices.Contains(optionIDs, id):
+			optionIDs = append(optionIDs, id)
+		}
+	}
+	if len(optionIDs) > 1 && !question.MultiSelect {
+		return nil, "only one option may be chosen"
+	}
+	return optionIDs, ""
+}
+
+// optionOf finds an option by its id, its label, or its place in the list. A text
+// that is both the id of one and the place of another means the id.
+func optionOf(question *api.UserQuestion, name string) (id string, found bool) {
+	for _, same := range []func(api.QuestionOption) bool{
+		func(o api.QuestionOption) bool { return o.ID == name },
+		func(o api.QuestionOption) bool { return strings.EqualFold(o.ID, name) },
+		func(o api.QuestionOption) bool { return strings.EqualFold(o.Label, name) },
+	} {
+		if i := slices.IndexFunc(question.Options, same); i >= 0 {
+			return question.Options[i].ID, true
+		}
+	}
+	if place, err := strconv.Atoi(name); err == nil && place >= 1 && place <= len(question.Options) {
+		return question.Options[place-1].ID, true
+	}
+	return "", false
+}
+
+// value asks for a value of a schema. The service checks whether it fits.
+func (p *Prompter) value(request *api.UserQuestionRequest) (api.JSON, error) {
+	p.tell("\n" + QuestionText(request) + "\nthe value must fit: " + Indented(request.ResponseSchema))
+	for {
+		line, err := p.Line("value as JSON: ")
+		if err != nil {
+			return nil, err
+		}
+		if value := api.JSON(line); jsontext.Value(value).IsValid(jsontext.AllowDuplicateNames(false)) {
+			return value, nil
+		}
+		p.tell(`that is not JSON; a text is written with quotes: "text"`)
+	}
+}

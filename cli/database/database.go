@@ -1,0 +1,47 @@
+// Package database holds the commands that work on a database itself, and no service:
+// migrate and doctor. What a database URL means is package store's to say.
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/migrations"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/store/sqlite"
+)
+
+// Flag is shared by the commands that open a database.
+type Flag struct {
+	Database string `default:"sqlite:holdpoint.db" from:"HOLDPOINT_DATABASE" placeholder:"URL" help:"sqlite:PATH or postgres://… (default ${default}; $$HOLDPOINT_DATABASE)."`
+}
+
+// Open opens the store; the caller closes it. Errors: those of [store.Open], with what
+// to do about them; a URL that names no database is a usage error.
+func (f Flag) Open(ctx context.Context, options store.Options) (runs.Store, error) {
+	opened, err := store.Open(ctx, f.Database, options)
+	if err != nil {
+		return nil, f.explain(err)
+	}
+	return opened, nil
+}
+
+// Describe says where the data is, without any password.
+func (f Flag) Describe() string { return store.Describe(f.Database) }
+
+// explain adds to an error what to do about it.
+func (f Flag) explain(err error) error {
+	switch {
+	case errors.Is(err, store.ErrURL):
+		return &console.Exit{Code: console.ExitUsage, Cause: fmt.Errorf("--database: %w", err)}
+	case errors.Is(err, sqlite.ErrInUse):
+		return fmt.Errorf("%w: is another holdpoint service running on it?", err)
+	case errors.Is(err, migrations.ErrSchemaBehind):
+		return fmt.Errorf("%w: holdpoint migrate up, or serve without --migrate=off", err)
+	default:
+		return err
+	}
+}

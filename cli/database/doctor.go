@@ -1,0 +1,143 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/runs/doctor"
+	"github.com/holdpoint/holdpoint/store"
+)
+
+// exitNotExamined is the exit code of doctor when it could not look: the database
+// cannot be opened or read to its end, or has another schema.
+const exitNotExamined = 3
+
+// Doctor looks for rows that break what must always hold.
+type Doctor struct {
+	Flag
+	console.Format
+	Limit int `default:"1000" placeholder:"N" help:"Print at most N findings; all are counted (default ${default})."`
+}
+
+// Help returns what --help shows under the flags.
+func (c *Doctor) Help() string {
+	return "It opens the database for reading only, migrates nothing, and may run beside the service.\n\n" +
+		"Exit codes: 0 nothing was found, 1 something was, 2 usage, 3 it could not look."
+}
+
+// Run walks all rows and prints what is wrong with them.
+func (c *Doctor) Run(ctx context.Context, terminal *console.Console) error {
+	if c.Limit < 0 {
+		return console.Usage("--limit must not be negative")
+	}
+	report := doctorReport{Findings: []doctor.Finding{}}
+	begun := terminal.Now()
+	var err error
+	report.Summary, err = c.examine(ctx, func(finding doctor.Finding) {
+		if len(report.Findings) < c.Limit {
+			report.Findings = append(report.Findings, finding)
+		}
+	})
+	switch {
+	case errors.Is(err, store.ErrURL), errors.Is(err, store.ErrInMemory):
+		return &console.Exit{Code: console.ExitUsage, Cause: fmt.Errorf("--database: %w", err)}
+	case err != nil:
+		return &console.Exit{Code: exitNotExamined, Cause: c.explain(err)}
+	}
+	took := terminal.Now().Sub(begun)
+	report.ElapsedMs = took.Milliseconds()
+	if c.JSON {
+		err = console.PrintJSON(terminal.Stdout, report)
+	} else {
+		err = report.print(terminal, took)
+	}
+	if err == nil && !report.Summary.Healthy() {
+		err = console.ExitWith(console.ExitError)
+	}
+	return err
+}
+
+func (f Flag) examine(ctx context.Context, report func(doctor.Finding)) (doctor.Summary, error) {
+	opened, err := store.Inspect(ctx, f.Database)
+	if err != nil {
+		return doctor.Summary{}, err
+	}
+	summary, err := doctor.Examine(ctx, opened, report)
+	return summary, errors.Join(err, opened.Close())
+}
+
+// doctorReport is what doctor prints as JSON.
+type doctorReport struct {
+	// Findings are the first ones, as many as --limit allows.
+	Findings  []doctor.Finding `json:"findings"`
+	Summary   doctor.Summary   `json:"summary"`
+	ElapsedMs int64            `json:"elapsed_ms"`
+}
+
+func (r *doctorReport) print(terminal *console.Console, took time.Duration) error {
+	if len(r.Findings) > 0 {
+		rows := make([][]string, len(r.Findings))
+		for i, finding := range r.Findings {
+			rows[i] = []string{
+				string(finding.Code), console.Cell(finding.SessionID, 40), console.Cell(finding.RunID, 40),
+				console.Cell(about(finding), 40), console.Printable(finding.Detail, false),
+			}
+		}
+		if err := console.Table(terminal.Stdout, []string{"CODE", "SESSION", "RUN", "ABOUT", "WHAT IS WRONG"}, rows); err != nil {
+			return err
+		}
+		fmt.Fprintln(terminal.Stdout)
+	}
+	if !r.Summary.Healthy() {
+		var counts [][]string
+		for _, code := range slices.Sorted(maps.Keys(r.Summary.Findings)) {
+			counts = append(counts, []string{string(code), strconv.FormatInt(r.Summary.Findings[code], 10)})
+		}
+		if err := console.Table(terminal.Stdout, []string{"CODE", "COUNT"}, counts); err != nil {
+			return err
+		}
+		fmt.Fprintln(terminal.Stdout)
+	}
+	found := "nothing is wrong"
+	if count := r.Summary.Count(); count > 0 {
+		found = strconv.FormatInt(count, 10) + " findings"
+		if more := count - int64(len(r.Findings)); more > 0 {
+			found += fmt.Sprintf(", %d of them not shown", more)
+		}
+	}
+	walked := r.Summary.Rows
+	_, err := fmt.Fprintf(terminal.Stdout, "%s: walked %d sessions, %d runs, %d requests, %d events, %d idempotency records, %d effects, %d messages and %d rules in %s\n",
+		found, walked.Sessions, walked.Runs, walked.Requests, walked.Events, walked.IdempotencyRecords, walked.Effects, walked.Messages, walked.Rules, took.Round(time.Millisecond))
+	return err
+}
+
+// about names what a finding is about besides the session and the run.
+func about(finding doctor.Finding) string {
+	var parts []string
+	if finding.RequestID != "" {
+		parts = append(parts, finding.RequestID)
+	}
+	if finding.EventID != 0 {
+		parts = append(parts, "event "+strconv.FormatInt(finding.EventID, 10))
+	}
+	if finding.EffectID != "" {
+		parts = append(parts, "effect "+finding.EffectID)
+	}
+	if finding.MessageID != "" {
+		parts = append(parts, "message "+finding.MessageID)
+	}
+	if finding.RuleID != "" {
+		parts = append(parts, "rule "+finding.RuleID)
+	}
+	if finding.IdempotencyKey != "" {
+		parts = append(parts, "key "+finding.IdempotencyKey)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,99 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/migrations"
+	"github.com/holdpoint/holdpoint/store"
+)
+
+// Migrate is holdpoint migrate.
+type Migrate struct {
+	Up     migrateUp     `cmd:"" help:"Apply every step that is pending."`
+	Down   migrateDown   `cmd:"" help:"Take back the newest step, with all data that only it holds."`
+	Status migrateStatus `cmd:"" help:"Show the steps and which are applied."`
+}
+
+// migrator hands the migrator of the database to do.
+func (f Flag) migrator(ctx context.Context, do func(*migrations.Migrator) error) error {
+	return f.explain(store.Migrate(ctx, f.Database, do))
+}
+
+type migrateUp struct{ Flag }
+
+// Run applies what is pending. On Postgres several may do so at once.
+func (c *migrateUp) Run(ctx context.Context, terminal *console.Console) error {
+	return c.migrator(ctx, func(m *migrations.Migrator) error {
+		steps, err := m.Up(ctx)
+		if err != nil {
+			return err
+		}
+		for _, step := range steps {
+			fmt.Fprintf(terminal.Stdout, "applied %d %s\n", step.Version, step.Name)
+		}
+		if len(steps) == 0 {
+			fmt.Fprintln(terminal.Stdout, "nothing is pending")
+		}
+		return nil
+	})
+}
+
+type migrateDown struct{ Flag }
+
+// Run takes back one step.
+func (c *migrateDown) Run(ctx context.Context, terminal *console.Console) error {
+	return c.migrator(ctx, func(m *migrations.Migrator) error {
+		step, err := m.Down(ctx)
+		if err != nil {
+			return err
+		}
+		if step.Version == 0 {
+			fmt.Fprintln(terminal.Stdout, "nothing is applied")
+			return nil
+		}
+		fmt.Fprintf(terminal.Stdout, "took back %d %s\n", step.Version, step.Name)
+		return nil
+	})
+}
+
+type migrateStatus struct {
+	Flag
+	console.Format
+}
+
+// stepView is a step of the schema as JSON.
+type stepView struct {
+	Version     int64  `json:"version"`
+	Name        string `json:"name"`
+	Applied     bool   `json:"applied"`
+	AppliedAtMs int64  `json:"applied_at_ms,omitzero"`
+}
+
+// Run prints every step that this program knows.
+func (c *migrateStatus) Run(ctx context.Context, terminal *console.Console) error {
+	return c.migrator(ctx, func(m *migrations.Migrator) error {
+		steps, err := m.Status(ctx)
+		if err != nil {
+			return err
+		}
+		views := make([]stepView, len(steps))
+		rows := make([][]string, len(steps))
+		for i, step := range steps {
+			views[i] = stepView{Version: step.Version, Name: step.Name, Applied: !step.AppliedAt.IsZero()}
+			state := "pending"
+			if views[i].Applied {
+				views[i].AppliedAtMs = step.AppliedAt.UnixMilli()
+				state = "applied " + step.AppliedAt.UTC().Format(time.RFC3339)
+			}
+			rows[i] = []string{strconv.FormatInt(step.Version, 10), step.Name, state}
+		}
+		if c.JSON {
+			return console.PrintJSON(terminal.Stdout, views)
+		}
+		return console.Table(terminal.Stdout, []string{"VERSION", "NAME", "STATE"}, rows)
+	})
+}

@@ -1,0 +1,80 @@
+// Package demo embeds examples/demo in the program: it makes the directory, starts this
+// program again as the process that is killed, and lets a person at a terminal decide.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/term"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/examples/demo"
+)
+
+// Command walks a newcomer through a whole wait: a service and two agents in a process
+// of their own, which is killed in the middle.
+type Command struct {
+	Directory string `placeholder:"PATH" help:"Where the demo keeps its database and lets its agents work; a new temporary directory when left out, which is removed at the end."`
+	Play      bool   `help:"Play both sides, also at a terminal."`
+}
+
+// Run walks through the demo. It fails when anything is not as it says.
+func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
+	ctx, stop := console.UntilSignal(ctx)
+	defer stop()
+	directory, remove, err := c.directory()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	walk := demo.Demo{
+		Directory: directory,
+		Program:   program,
+		Arguments: []string{"holdpoint", "demo-service", "--directory", directory},
+		Tell:      func(text string) { fmt.Fprintln(terminal.Stdout, console.Printable(text, true)) },
+		Explain:   func(err error) string { return console.Explain(err, terminal.Now()) },
+	}
+	if !c.Play && isTerminal(terminal.Stdin) {
+		interruptible := *terminal
+		interruptible.Stdin = &endingReader{ctx: ctx, from: terminal.Stdin}
+		walk.Person = console.NewPrompter(&interruptible)
+	}
+	err = walk.Walk(ctx)
+	var ended console.Signalled
+	if err != nil && errors.As(context.Cause(ctx), &ended) {
+		return console.Failed(console.SignalCode(ended.Signal), "stopped; nothing is left of the demo")
+	}
+	return err
+}
+
+// directory makes the demo's directory. remove removes it, unless somebody chose it.
+func (c *Command) directory() (directory string, remove func(), err error) {
+	remove = func() {}
+	if c.Directory != "" {
+		directory, err = filepath.Abs(c.Directory)
+	} else if directory, err = os.MkdirTemp("", "holdpoint-demo-*"); err == nil {
+		remove = func() { _ = os.RemoveAll(directory) } // nobody needs it
+	}
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(directory, demo.WorkDirectory), 0o700)
+	}
+	if err != nil {
+		remove()
+		return "", nil, fmt.Errorf("make a directory: %w", err)
+	}
+	return directory, remove, nil
+}
+
+// isTerminal reports whether a person may be at the other end.
+func isTerminal(input any) bool {
+	file, ok := input.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}

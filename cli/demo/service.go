@@ -1,0 +1,51 @@
+package demo
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/cli/serve"
+	"github.com/holdpoint/holdpoint/examples/demo"
+)
+
+// ServiceCommand is the other process of the demo: the service and both agents.
+type ServiceCommand struct {
+	Directory string `required:"" help:"The demo's directory."`
+}
+
+// Run serves and works until stdin ends, which is when the demo is gone.
+func (c *ServiceCommand) Run(ctx context.Context, terminal *console.Console) error {
+	var service serve.Command
+	parser, err := kong.New(&service)
+	if err != nil {
+		return err
+	}
+	// The database is named in the process's own directory, whatever the name of that. No
+	// flag is taken from the environment.
+	if _, err := parser.Parse([]string{
+		"--database=sqlite:" + demo.Database, "--listen=127.0.0.1:0", "--listen-file=" + filepath.Join(c.Directory, demo.URLFile),
+		"--dialects=none", "--shutdown-timeout=1s", "--log-level=ERROR",
+	}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, terminal.Stdin)
+		cancel()
+	}()
+	quiet := *terminal
+	quiet.Stdout = io.Discard
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer cancel() // without it there is nothing to work for
+		return service.Run(ctx, &quiet)
+	})
+	group.Go(func() error { return demo.Work(ctx, c.Directory) })
+	return group.Wait()
+}

@@ -1,0 +1,245 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// Ask asks one question and prints what a person answers.
+type Ask struct {
+	console.Connection
+	console.Format
+	Session  string        `placeholder:"ID" help:"The session that it belongs to, one run at a time (default: one of its own)."`
+	Option   []string      `sep:"none" placeholder:"VALUE" help:"One choice; give it again for each further one. Without any the answer is free text."`
+	Multi    bool          `help:"Several options may be chosen."`
+	Free     bool          `help:"Allow free text besides the options."`
+	Timeout  time.Duration `placeholder:"DURATION" help:"How long there is to answer; without it, as long as it takes."`
+	Default  *string       `placeholder:"VALUE" help:"What to print when the time has run out, instead of failing."`
+	Key      string        `placeholder:"KEY" help:"Names this question on the service. Calling again with the same key takes up the same question, and prints the same answer."`
+	Question string        `arg:"" help:"The question."`
+}
+
+// Help returns what --help shows under the flags.
+func (c *Ask) Help() string {
+	return `The answer goes to stdout, one line for each option chosen and one for free text (its line breaks become spaces; --json keeps them). Everything else goes to stderr.
+
+` + console.ExitCodesHelp
+}
+
+// askInput is the question as it is kept with the run.
+type askInput struct {
+	Question string   `json:"question"`
+	Options  []string `json:"options,omitempty"`
+	Multi    bool     `json:"multi,omitzero"`
+	Free     bool     `json:"free"`
+}
+
+// Run waits for the answer and prints it.
+func (c *Ask) Run(ctx context.Context, terminal *console.Console) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	ids := newGateIDs("ask", "question", c.Session, c.Key)
+	input := askInput{Question: c.Question, Options: c.Option, Multi: c.Multi, Free: c.Free || len(c.Option) == 0}
+	return c.Call(func(opened *client.Client) error {
+		a := &asking{gate: newGate("ask", c.Connection, opened, terminal, c.Key, 5*time.Second, ids, input), command: c, input: input}
+		a.params.Suspend = a.suspension(ids.request, deadline(c.Timeout), nil)
+		return a.run(ctx)
+	})
+}
+
+func (c *Ask) check() error {
+	if strings.TrimSpace(c.Question) == "" {
+		return console.Usage("the question is empty")
+	}
+	if err := checkTimeout(c.Timeout); err != nil {
+		return err
+	}
+	switch {
+	case c.Default != nil && c.Timeout == 0:
+		return console.Usage("--default needs --timeout")
+	case c.Multi && len(c.Option) == 0:
+		return console.Usage("--multi needs --option")
+	}
+	for i, option := range c.Option {
+		switch {
+		case strings.TrimSpace(option) == "":
+			return console.Usage("an --option is empty")
+		case slices.Contains(c.Option[:i], option):
+			return console.Usage("--option %s is given twice", option)
+		}
+	}
+	for _, text := range append([]string{c.Question}, c.Option...) {
+		if !utf8.ValidString(text) {
+			return console.Usage("question and options must be valid UTF-8")
+		}
+	}
+	return nil
+}
+
+// asking is one call of ask.
+type asking struct {
+	gate
+	command *Ask
+	input   askInput
+}
+
+// suspension asks the question. An option's id is its text where that can be one.
+func (a *asking) suspension(requestID string, afterMs, atMs *int64) *api.Suspension {
+	question := api.UserQuestion{ID: "answer", Header: "Question", Question: a.input.Question, MultiSelect: a.input.Multi}
+	if !a.input.Free {
+		question.Header = "Options only"
+	}
+	for _, option := range a.input.Options {
+		entry := api.QuestionOption{Label: option}
+		if len(option) <= api.MaxNameLength && !strings.ContainsAny(option, "\r\n\t") {
+			entry.ID = option
+		}
+		question.Options = append(question.Options, entry)
+	}
+	return &api.Suspension{
+		SuspensionID: requestID,
+		Questions: []api.UserQuestionRequest{{
+			ID: requestID, ToolCallID: requestID, Questions: []api.UserQuestion{question},
+			ExpiresAfterMs: afterMs, ExpiresAtMs: atMs,
+		}},
+	}
+}
+
+// askReport is the output of a run that ask made. A later call with the same key
+// ends as it says.
+type askReport struct {
+	// Outcome is that of the request.
+	Outcome    string   `json:"outcome"`
+	Answers    []string `json:"answers"`
+	Reason     string   `json:"reason,omitempty"`
+	ResolvedBy string   `json:"resolved_by,omitempty"`
+}
+
+func (a *asking) run(ctx context.Context) error {
+	waiting, stop := console.UntilSignal(ctx)
+	defer stop()
+	var report askReport
+	view, err := a.wait(ctx, waiting, sameAsk{a.input, a.command.Session}, func(ctx context.Context, claim *api.Claim) (bool, error) {
+		return a.act(ctx, claim, &report)
+	})
+	if err == nil && view != nil {
+		report, err = a.finished(ctx, view)
+	}
+	if err != nil {
+		return err
+	}
+	return a.print(report)
+}
+
+// sameAsk is what two calls with one key must agree on.
+type sameAsk struct {
+	Input   askInput `json:"input"`
+	Session string   `json:"session"`
+}
+
+// act ends the run with the answer.
+func (a *asking) act(ctx context.Context, claim *api.Claim, report *askReport) (done bool, err error) {
+	if len(claim.Resume.Questions) == 0 {
+		return true, fmt.Errorf("run %s carries no answer", claim.Run.RunID)
+	}
+	count := len(claim.Resume.Questions)
+	settled := claim.Resume.Questions[count-1]
+	answer := settled.Resolution
+	*report = askReport{Outcome: string(answer.Outcome), Answers: []string{}, ResolvedBy: answer.ResolvedBy, Reason: answer.Reason}
+	if answer.Justification != nil {
+		report.Reason = *answer.Justification
+	}
+	free := false
+	for _, given := range answer.Answers {
+		for _, option := range given.SelectedOptions {
+			report.Answers = append(report.Answers, option.Label)
+		}
+		if text := strings.TrimSpace(given.FreeformAnswer); text != "" {
+			free = free || !slices.Contains(a.input.Options, text)
+			report.Answers = append(report.Answers, text)
+		}
+	}
+	if free && !a.input.Free {
+		// The service takes free text besides any options. This caller does not, so
+		// the person is asked again.
+		a.terminal.Say("the answer is none of the options; asking again")
+		again := a.suspension(fmt.Sprintf("%s-%d", a.params.Suspend.SuspensionID, count+1), nil, settled.Request.ExpiresAtMs)
+		_, err := a.Suspend(ctx, claim.Run.RunID, claim.Lease.Fence, *again)
+		return false, err
+	}
+	output, err := json.Marshal(*report)
+	if err != nil {
+		return true, fmt.Errorf("encode the output: %w", err)
+	}
+	err = a.complete(ctx, claim.Lease.Fence, output)
+	if errors.Is(err, client.ErrLeaseLost) {
+		return false, err // another call with the same key may have recorded it
+	}
+	return err == nil || ctx.Err() != nil, err
+}
+
+// finished returns the report of a call that finds the run over.
+func (a *asking) finished(ctx context.Context, view *api.RunView) (askReport, error) {
+	var report askReport
+	switch {
+	case view.Status == api.StatusCompleted && json.Unmarshal(view.Output, &report) == nil && report.Outcome != "":
+		return report, nil
+	case view.Status == api.StatusCompleted:
+		return report, fmt.Errorf("run %s was completed by somebody else, without an answer", view.RunID)
+	case view.Status == api.StatusFailed:
+		return report, fmt.Errorf("run %s failed: %s", view.RunID, console.Printable(view.Error, true))
+	}
+	settled, err := a.outcomeOf(ctx)
+	if err != nil {
+		return report, err
+	}
+	report = askReport{Outcome: string(api.OutcomeCancelled), Answers: []string{}, Reason: settled.Reason, ResolvedBy: settled.ResolvedBy}
+	if settled.Outcome == api.OutcomeExpired {
+		report.Outcome = string(api.OutcomeExpired)
+	}
+	return report, nil
+}
+
+// print shows the answer and chooses the exit code.
+func (a *asking) print(report askReport) error {
+	code := console.ExitDone
+	switch report.Outcome {
+	case string(api.OutcomeAnswered):
+	case string(api.OutcomeExpired):
+		if a.command.Default == nil {
+			a.terminal.Say("expired before anybody answered")
+			code = console.ExitExpired
+			break
+		}
+		a.terminal.Say("expired before anybody answered; using the default")
+		report.Answers = []string{*a.command.Default}
+	default:
+		a.terminal.Say("%s%s", report.Outcome, by(report.ResolvedBy, report.Reason))
+		code = console.ExitDenied
+	}
+	if a.command.JSON {
+		if err := console.PrintJSON(a.terminal.Stdout, report); err != nil {
+			return err
+		}
+		return console.ExitWith(code)
+	}
+	for _, answer := range report.Answers {
+		line := strings.Join(strings.FieldsFunc(answer, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+		if _, err := fmt.Fprintln(a.terminal.Stdout, line); err != nil {
+			return err
+		}
+	}
+	return console.ExitWith(code)
+}

@@ -1,0 +1,235 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// Exec asks for approval of one exact command and runs it when it is given.
+type Exec struct {
+	console.Connection
+	Session string        `placeholder:"ID" help:"The session that it belongs to, one run at a time (default: one of its own)."`
+	Reason  string        `placeholder:"TEXT" help:"Why it should run, for the person who decides."`
+	Timeout time.Duration `placeholder:"DURATION" help:"How long there is to decide; without it, as long as it takes."`
+	Key     string        `placeholder:"KEY" help:"Names this request on the service. Calling again with the same key takes up the same request, and never runs the command a second time."`
+	Rerun   bool          `help:"With --key: run the command although an earlier call started it and how that ended is not known."`
+	Lease   time.Duration `default:"10s" placeholder:"DURATION" help:"How long after this process was last heard of another call with the same key may take over (default ${default})."`
+	Command []string      `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
+}
+
+// Help returns what --help shows under the flags.
+func (c *Exec) Help() string {
+	return `The person who decides sees the command line, its arguments and the directory, and may change them; what was approved is what runs, with stdin, stdout and stderr passed through and signals forwarded.
+
+` + console.ExitCodesHelp
+}
+
+// callInput is a command as it is shown to the person who decides, and as they may
+// send it back.
+type callInput struct {
+	Command string   `json:"command"`
+	Argv    []string `json:"argv"`
+	Cwd     string   `json:"cwd"`
+}
+
+// callInputSchema is what an edited input must fit. Argv wins over command; a
+// command alone is a line for /bin/sh.
+const callInputSchema = `{
+	"type": "object",
+	"properties": {
+		"command": {"type": "string", "minLength": 1, "description": "the command line; when only this is edited, /bin/sh runs it"},
+		"argv": {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "the program and its arguments; wins over command when edited"},
+		"cwd": {"type": "string", "minLength": 1, "description": "the directory to run it in"}
+	},
+	"anyOf": [{"required": ["argv"]}, {"required": ["command"]}],
+	"additionalProperties": false
+}`
+
+// Run waits for the decision and carries it out.
+func (c *Exec) Run(ctx context.Context, terminal *console.Console) error {
+	input, err := c.input()
+	if err != nil {
+		return err
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	shown, err := json.Marshal(input)
+	if err != nil {
+		return fmt.Errorf("encode the command: %w", err)
+	}
+	ids := newGateIDs("exec", "approval", c.Session, c.Key)
+	request := api.ApprovalRequest{
+		ID: ids.request, ToolCallID: ids.request, ToolName: "exec", Input: shown,
+		Scope: "command", Reason: c.Reason, InputSchema: api.JSON(callInputSchema),
+		ExpiresAfterMs: deadline(c.Timeout),
+	}
+	return c.Call(func(opened *client.Client) error {
+		e := &execution{gate: newGate("exec", c.Connection, opened, terminal, c.Key, c.Lease, ids, input), rerun: c.Rerun}
+		e.params.Suspend = &api.Suspension{SuspensionID: ids.request, Approvals: []api.ApprovalRequest{request}}
+		return e.run(ctx, sameExec{input, c.Session})
+	})
+}
+
+// sameExec is what two calls with one key must agree on.
+type sameExec struct {
+	Input   callInput `json:"input"`
+	Session string    `json:"session"`
+}
+
+func (c *Exec) check() error {
+	if err := checkTimeout(c.Timeout); err != nil {
+		return err
+	}
+	switch {
+	case c.Lease < time.Second || c.Lease > time.Hour:
+		return console.Usage("--lease must be between 1s and 1h")
+	case c.Rerun && c.Key == "":
+		return console.Usage("--rerun needs --key")
+	}
+	return nil
+}
+
+// input returns the command as it will be shown. What could not be shown exactly is
+// refused: a person must not approve anything but what would run.
+func (c *Exec) input() (callInput, error) {
+	argv := c.Command
+	if len(argv) > 0 && argv[0] == "--" {
+		argv = argv[1:]
+	}
+	if len(argv) == 0 || argv[0] == "" {
+		return callInput{}, console.Usage("say which command, after --")
+	}
+	for i, argument := range argv {
+		if !utf8.ValidString(argument) {
+			return callInput{}, console.Usage("argument %d is not valid UTF-8, so it could not be shown to the person who decides", i)
+		}
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return callInput{}, fmt.Errorf("find the working directory: %w", err)
+	}
+	return callInput{Command: console.QuoteLine(argv), Argv: argv, Cwd: cwd}, nil
+}
+
+// execution is one call of exec.
+type execution struct {
+	gate
+	rerun bool
+	relay *relay
+	// code is set once this call is done with the run.
+	code int
+}
+
+func (e *execution) run(ctx context.Context, same sameExec) error {
+	e.relay = newRelay(forwardedSignals...)
+	defer e.relay.stop()
+	waiting, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	e.relay.direct(func(received os.Signal) {
+		e.relay.release()
+		cancel(console.Signalled{Signal: received})
+	})
+	view, err := e.wait(ctx, waiting, same, e.act)
+	switch {
+	case err != nil:
+		return err
+	case view != nil:
+		return e.finished(ctx, view)
+	default:
+		return console.ExitWith(e.code)
+	}
+}
+
+// act carries out what was decided.
+func (e *execution) act(ctx context.Context, claim *api.Claim) (done bool, err error) {
+	if len(claim.Resume.Approvals) == 0 {
+		return true, fmt.Errorf("run %s carries no approval", claim.Run.RunID)
+	}
+	settled := claim.Resume.Approvals[len(claim.Resume.Approvals)-1]
+	if settled.Resolution.Outcome == api.OutcomeAllowed {
+		return e.start(ctx, claim, settled)
+	}
+	report := reportOf(settled.Resolution)
+	e.code = e.sayReport(report)
+	return true, e.recordEnd(ctx, &keeper{gate: &e.gate, fence: claim.Lease.Fence}, report)
+}
+
+// recordEnd records how the run ended, and takes its lease again when that was lost. The
+// command has ended whether or not that succeeds, so a failure is only printed.
+func (e *execution) recordEnd(ctx context.Context, keeper *keeper, report execReport) error {
+	output, err := json.Marshal(report)
+	if err != nil {
+		return fmt.Errorf("encode the output: %w", err)
+	}
+	if e.key == "" {
+		// No later call can look for it.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 15*time.Second)
+		defer cancel()
+	}
+	var pause console.Backoff
+	for !keeper.takenOver {
+		err = e.complete(ctx, keeper.fence, output)
+		if !errors.Is(err, client.ErrLeaseLost) {
+			break
+		}
+		keeper.reclaim(ctx)
+		if err = pause.Sleep(ctx); err != nil {
+			break
+		}
+	}
+	switch {
+	case keeper.takenOver:
+		e.terminal.Say("run %s was ended or taken over by somebody else; how this command ended is not on record", e.params.RunID)
+	case err != nil:
+		e.terminal.Say("how run %s ended is not on record: %v", e.params.RunID, err)
+	}
+	return nil
+}
+
+// finished returns the exit code of a call that finds the run over.
+func (e *execution) finished(ctx context.Context, view *api.RunView) error {
+	var report execReport
+	switch {
+	case view.Status == api.StatusCompleted && json.Unmarshal(view.Output, &report) == nil && report.Outcome != "":
+		if report.Outcome == outcomeExited || report.Outcome == outcomeNotStarted {
+			e.terminal.Say("this command ran to its end before, as run %s; it is not run again", view.RunID)
+		}
+		return console.ExitWith(e.sayReport(report))
+	case view.Status == api.StatusCancelled || view.Status == api.StatusInterrupted:
+		settled, err := e.outcomeOf(ctx)
+		if err != nil {
+			return err
+		}
+		e.terminal.Say("%s%s; the command was not run by this call", view.Status, by(settled.ResolvedBy, view.Error))
+		return console.ExitWith(console.ExitDenied)
+	case view.Status == api.StatusFailed:
+		return fmt.Errorf("run %s failed: %s", view.RunID, console.Printable(view.Error, true))
+	default:
+		return fmt.Errorf("run %s was completed by somebody else; the command was not run by this call", view.RunID)
+	}
+}
+
+// by says who and why, as far as it is known.
+func by(who, why string) string {
+	var text strings.Builder
+	if who != "" {
+		text.WriteString(" by " + who)
+	}
+	if why != "" {
+		text.WriteString(": " + why)
+	}
+	return console.Printable(text.String(), false)
+}

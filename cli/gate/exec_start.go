@@ -1,0 +1,210 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// startRecord is the run's checkpoint. It is written before the command starts: a
+// later call that finds it without an end of the run cannot know what the command
+// has done, and must not run it again by itself.
+type startRecord struct {
+	// State is "started", or "not_started" when the start was called off.
+	State string `json:"state"`
+	// AttemptID tells this start from that of a --rerun.
+	AttemptID   string `json:"attempt_id"`
+	WorkerID    string `json:"worker_id"`
+	StartedAtMs int64  `json:"started_at_ms"`
+}
+
+const (
+	stateStarted    = "started"
+	stateNotStarted = "not_started"
+)
+
+func startRecordOf(checkpoint api.JSON) startRecord {
+	var record startRecord
+	if checkpoint == nil || json.Unmarshal(checkpoint, &record) != nil {
+		return startRecord{}
+	}
+	return record
+}
+
+// start runs the approved command, unless an earlier call may have done so.
+func (e *execution) start(ctx context.Context, claim *api.Claim, settled api.SettledApproval) (done bool, err error) {
+	runID, fence := claim.Run.RunID, claim.Lease.Fence
+	earlier := startRecordOf(claim.Checkpoint)
+	if earlier.State == stateStarted && !e.rerun {
+		// Release at once: the process that started it may be alive and have an end to
+		// record.
+		_, err := e.ReleaseRun(ctx, runID, fence, nil)
+		if err != nil && !errors.Is(err, client.ErrLeaseLost) {
+			return false, err
+		}
+		return true, console.Failed(console.ExitUnknownEnd, "run %s was approved and started by %s, %s, and how it ended is not on record.\n"+
+			"           It may have done its work, in part or whole, or still be running. It was not run again.\n"+
+			"           When you are sure that it may run again: the same command with --rerun",
+			runID, console.Printable(earlier.WorkerID, false), console.Ago(earlier.StartedAtMs, e.terminal.Now()))
+	}
+	plan, err := planOf(settled)
+	if err != nil {
+		return true, err
+	}
+	record := startRecord{
+		State: stateStarted, AttemptID: runs.NewID("attempt"), WorkerID: claim.Lease.WorkerID,
+		StartedAtMs: e.terminal.Now().UnixMilli(),
+	}
+	err = e.checkpoint(ctx, fence, record)
+	if ctx.Err() != nil {
+		e.callOff(ctx, fence, record)
+		return true, context.Cause(ctx)
+	}
+	if err != nil {
+		return false, err
+	}
+	if plan.edited {
+		e.terminal.Say("approved by %s with changes: %s", console.Printable(settled.Resolution.ResolvedBy, false), console.Printable(plan.line(), false))
+	}
+	if rule := settled.Resolution.Rule; rule != nil && strings.HasPrefix(settled.Resolution.Via, api.ViaRule) {
+		e.terminal.Say("nobody was asked, by rule %s: %s", rule.RuleID, console.Printable(rule.Text, false))
+	}
+	return true, e.carryOut(ctx, plan, &keeper{gate: &e.gate, fence: fence, attemptID: record.AttemptID})
+}
+
+// checkpoint stores the record under the fence, which fails when another process has
+// taken the run over. It retries while the service is away.
+func (e *execution) checkpoint(ctx context.Context, fence string, record startRecord) error {
+	text, err := json.Marshal(record)
+	if err != nil {
+		return fmt.Errorf("encode the checkpoint: %w", err)
+	}
+	return e.retryTransient(ctx, func() error {
+		kept, err := e.Heartbeat(ctx, e.params.RunID, client.HeartbeatParams{
+			Fence: fence, LeaseMs: e.lease.Milliseconds(), Checkpoint: text,
+		})
+		if err == nil && kept.CancelRequested {
+			return fmt.Errorf("cancelled before it started: %w", client.ErrLeaseLost)
+		}
+		return err
+	})
+}
+
+// callOff takes back the record of a start that did not come about.
+func (e *execution) callOff(ctx context.Context, fence string, record startRecord) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	record.State = stateNotStarted
+	text, err := json.Marshal(record)
+	if err == nil {
+		_, err = e.ReleaseRun(ctx, e.params.RunID, fence, text)
+	}
+	if err != nil {
+		e.terminal.Say("the command was not started, but that could not be put on record: %v", err)
+	}
+}
+
+// carryOut runs the command, keeps the lease meanwhile, and records the end.
+func (e *execution) carryOut(ctx context.Context, plan plan, keeper *keeper) error {
+	command := exec.Command(plan.argv[0], plan.argv[1:]...)
+	command.Dir = plan.cwd
+	command.Stdin, command.Stdout, command.Stderr = e.terminal.Stdin, e.terminal.Stdout, e.terminal.Stderr
+	report := execReport{Outcome: outcomeExited, Argv: plan.argv, Cwd: plan.cwd, Edited: plan.edited}
+
+	if err := command.Start(); err != nil {
+		report.Outcome, report.Reason, report.ExitCode = outcomeNotStarted, err.Error(), console.ExitCannotRun
+		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+			report.ExitCode = console.ExitNotFound
+		}
+	} else {
+		send := func(received os.Signal) { _ = command.Process.Signal(received) } // it may have ended by itself
+		e.forward(ctx, send)
+		stopped := context.AfterFunc(ctx, func() { send(syscall.SIGTERM) })
+		stopKeeping := keeper.keep(func() { send(syscall.SIGTERM) })
+		_ = command.Wait() // what it returns is read from the process state
+		stopped()
+		stopKeeping()
+		report.ExitCode, report.Signal = endOf(command.ProcessState)
+	}
+	e.code = e.sayReport(report)
+
+	// From here on a signal ends only the attempts to put the end on record.
+	recording, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	e.relay.direct(func(received os.Signal) { cancel(console.Signalled{Signal: received}) })
+	return e.recordEnd(recording, keeper, report)
+}
+
+// forward hands signals on to the command from now on, also one that came while it
+// was being started.
+func (e *execution) forward(ctx context.Context, send func(os.Signal)) {
+	e.relay.catchAgain(forwardedSignals)
+	e.relay.direct(func(received os.Signal) {
+		if !fromTerminal(received) {
+			send(received)
+		}
+	})
+	var early console.Signalled
+	if errors.As(context.Cause(ctx), &early) {
+		send(early.Signal)
+	}
+}
+
+// endOf returns the exit code of a process that has ended, and the signal that
+// ended it, if one did.
+func endOf(state *os.ProcessState) (code int, signal string) {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return console.SignalCode(status.Signal()), status.Signal().String()
+	}
+	return state.ExitCode(), ""
+}
+
+// plan is what was approved.
+type plan struct {
+	argv   []string
+	cwd    string
+	edited bool
+}
+
+func (p plan) line() string { return console.QuoteLine(p.argv) }
+
+// planOf returns what to run: what was shown, or what the person who approved made
+// of it. An edited argv wins; a line that alone was edited is for the shell.
+func planOf(settled api.SettledApproval) (plan, error) {
+	var shown, updated callInput
+	if err := json.Unmarshal(settled.Request.Input, &shown); err != nil || len(shown.Argv) == 0 {
+		return plan{}, fmt.Errorf("request %s does not hold a command", settled.Request.ID)
+	}
+	approved := plan{argv: shown.Argv, cwd: shown.Cwd}
+	if settled.Resolution.UpdatedInput == nil {
+		return approved, nil
+	}
+	if err := json.Unmarshal(settled.Resolution.UpdatedInput, &updated); err != nil {
+		return plan{}, fmt.Errorf("the edited input of request %s does not hold a command: %w", settled.Request.ID, err)
+	}
+	line := strings.TrimSpace(updated.Command)
+	switch {
+	case len(updated.Argv) > 0 && !slices.Equal(updated.Argv, shown.Argv):
+		approved.argv, approved.edited = updated.Argv, true
+	case line != "" && line != strings.TrimSpace(shown.Command):
+		approved.argv, approved.edited = []string{"/bin/sh", "-c", updated.Command}, true
+	}
+	if updated.Cwd != "" && updated.Cwd != shown.Cwd {
+		approved.cwd, approved.edited = updated.Cwd, true
+	}
+	return approved, nil
+}

@@ -1,0 +1,370 @@
+// Package gate holds the commands that wait for a person on behalf of a command line:
+// exec runs a command once it was approved, and ask prints an answer. What became of a
+// run is on the service alone, so a call that is repeated with its key goes on where an
+// earlier one was killed. The package knows package client and no store.
+package gate
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// gate is one run that waits for a person on behalf of a command line (exec, ask).
+//
+// Any process may be killed between two steps, and another one with the same key goes
+// on: the run's id follows from the key, so the first call makes the run and every later
+// one finds it. Where the run stands then says what comes next (see drive).
+type gate struct {
+	console.Connection
+	*client.Client
+	terminal *console.Console
+	noun     string // what the run is for: "exec" or "ask"
+	key      string // empty when the caller gave none
+	params   client.CreateRunParams
+	lease    time.Duration
+	// outage says that the person was told that the service is away.
+	outage bool
+	// shown holds what once has said.
+	shown map[string]bool
+}
+
+// newGate returns a gate for a run that does not exist yet, or that the key stands for.
+func newGate(noun string, connection console.Connection, opened *client.Client, terminal *console.Console, key string, lease time.Duration, ids gateIDs, input any) gate {
+	return gate{
+		Connection: connection, Client: opened, terminal: terminal, noun: noun, key: key, lease: lease,
+		params: client.CreateRunParams{
+			SessionID: ids.session, RunID: ids.run, Input: input, AgentID: "holdpoint-" + noun,
+			SourcePlugin: "holdpoint", SourceKind: noun, ActorID: connection.ActorName(),
+		},
+	}
+}
+
+// gateIDs are the identifiers of a gate's run. Without a key they are new ones.
+type gateIDs struct{ session, run, request string }
+
+// newGateIDs derives the ids. A key stands for one run of its noun on the service,
+// whoever gives it.
+func newGateIDs(noun, requestNoun, session, key string) gateIDs {
+	suffix := strings.TrimPrefix(runs.NewID(noun), noun+"_")
+	if key != "" {
+		sum := sha256.Sum256([]byte(noun + "\x00" + key))
+		suffix = hex.EncodeToString(sum[:16])
+	}
+	run := noun + "-" + suffix
+	return gateIDs{
+		session: cmp.Or(session, run),
+		run:     run,
+		request: requestNoun + "-" + suffix[len(suffix)-10:],
+	}
+}
+
+// identity is how a later call with the same key knows whether it is the same one.
+type identity struct {
+	MadeBy string `json:"made_by"`
+	Digest string `json:"digest"`
+}
+
+// wait makes or finds the run and drives it. It returns the run when it is over, and nil
+// when act is done with it. When a signal ended waiting, which is below ctx, the request
+// is withdrawn, and the error is the exit code.
+func (g *gate) wait(ctx, waiting context.Context, same any, act actFunc) (*api.RunView, error) {
+	view, err := g.open(waiting, same)
+	if err == nil {
+		view, err = g.drive(waiting, view, act)
+	}
+	var ended console.Signalled
+	if errors.As(err, &ended) {
+		return nil, g.withdraw(ctx, ended)
+	}
+	return view, err
+}
+
+// actFunc acts on a claim of the run that carries a decision. While it is not done, the
+// run is driven on.
+type actFunc func(ctx context.Context, claim *api.Claim) (done bool, err error)
+
+// open makes the run, already waiting, or finds the one that the key stands for. Calls
+// with one key must agree on same.
+func (g *gate) open(ctx context.Context, same any) (*api.RunView, error) {
+	digest, err := document.Digest(same)
+	if err != nil {
+		return nil, err
+	}
+	mine := identity{MadeBy: "holdpoint " + g.noun, Digest: digest}
+	g.params.Metadata = mine
+	created, err := g.CreateRun(ctx, g.params)
+	if errors.Is(err, client.ErrRunNotClaimable) {
+		// The session has other runs. This one queues behind them and asks when it is
+		// its turn.
+		queued := g.params
+		queued.Suspend = nil
+		created, err = g.CreateRun(ctx, queued)
+	}
+	switch {
+	case err == nil:
+		return &created.RunView, nil
+	case !errors.Is(err, client.ErrIDConflict):
+		return nil, err
+	}
+	// What of the call decides nothing, like its deadline, may differ from the first
+	// time: the first request stands.
+	found, err := g.GetRun(ctx, g.params.RunID)
+	if err != nil {
+		return nil, err
+	}
+	var theirs identity
+	if json.Unmarshal(found.Metadata, &theirs) != nil || theirs != mine {
+		return nil, fmt.Errorf("the key %q was used for something else: run %s; nothing was done", g.key, found.RunID)
+	}
+	return found, nil
+}
+
+// drive takes the run from where it stands until it is over, or until act is done with
+// it.
+func (g *gate) drive(ctx context.Context, view *api.RunView, act actFunc) (*api.RunView, error) {
+	for {
+		var err error
+		switch {
+		case model.Terminal(view.Status):
+			return view, nil
+		case model.Waiting(view.Status):
+			g.sayWaiting(view)
+			view, err = g.await(ctx, client.UntilDecided, time.Minute)
+		default:
+			var done bool
+			if done, err = g.step(ctx, act); done {
+				return nil, err
+			}
+			if err == nil {
+				view, err = g.await(ctx, client.UntilTerminal, 0)
+			}
+			if errors.Is(err, client.ErrRunNotClaimable) {
+				g.sayHeld(view)
+				view, err = g.await(ctx, client.UntilTerminal, time.Second)
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err == nil:
+		case console.Transient(err), errors.Is(err, client.ErrLeaseLost), errors.Is(err, client.ErrRunState):
+			g.sayLost(err)
+			if view, err = g.await(ctx, client.UntilTerminal, 0); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, err
+		}
+	}
+}
+
+// step claims the run and either asks, when that has not been done, or acts.
+func (g *gate) step(ctx context.Context, act actFunc) (done bool, err error) {
+	claim, err := g.ClaimRun(ctx, g.params.RunID, api.ClaimOptions{WorkerID: workerID(g.noun), LeaseMs: g.lease.Milliseconds()})
+	if err != nil {
+		return false, err
+	}
+	if claim.Resume == nil {
+		_, err := g.Suspend(ctx, g.params.RunID, claim.Lease.Fence, *g.params.Suspend)
+		return false, err
+	}
+	return act(ctx, claim)
+}
+
+// await reads the run, held at most for hold, and retries while the service is away.
+// After an outage the read is not held, so that the end of it shows at once.
+func (g *gate) await(ctx context.Context, until client.Until, hold time.Duration) (view *api.RunView, err error) {
+	var started time.Time
+	err = g.retryTransient(ctx, func() (err error) {
+		started = time.Now()
+		if view, err = g.AwaitRun(ctx, g.params.RunID, until, hold); err != nil {
+			hold = 0
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.sayBack()
+	if hold > 0 && !model.Terminal(view.Status) && time.Since(started) < minPoll {
+		// A service that shuts down answers at once.
+		return view, console.Sleep(ctx, minPoll)
+	}
+	return view, nil
+}
+
+// retryTransient makes a call until it succeeds or fails for good, and says once that
+// the service is away. When ctx ends first, it returns the cause.
+func (g *gate) retryTransient(ctx context.Context, call func() error) error {
+	var pause console.Backoff
+	for {
+		err := call()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !console.Transient(err):
+			return err
+		}
+		g.sayLost(err)
+		if err := pause.Sleep(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// complete ends the run with its output, and retries while the service is away.
+func (g *gate) complete(ctx context.Context, fence string, output api.JSON) error {
+	return g.retryTransient(ctx, func() error {
+		_, err := g.CompleteRun(ctx, g.params.RunID, fence, output)
+		return err
+	})
+}
+
+// withdraw cancels the request when a signal ended the wait, unless a later call with
+// its key can go on with it. It returns the exit code.
+func (g *gate) withdraw(ctx context.Context, cause console.Signalled) error {
+	code := console.SignalCode(cause.Signal)
+	if g.key != "" {
+		g.terminal.Say("stopped waiting; the request stays open. The same command with --key %s takes it up again.", console.QuoteArgument(g.key))
+		return console.ExitWith(code)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	_, err := g.CancelRun(ctx, g.params.RunID, "withdrawn by "+g.ActorName())
+	switch {
+	case errors.Is(err, client.ErrNotFound):
+		return console.ExitWith(code) // nothing had been asked yet
+	case err != nil:
+		return console.Failed(code, "stopped waiting, but the request could not be withdrawn: %w", err)
+	}
+	g.terminal.Say("stopped waiting; the request was withdrawn.")
+	return console.ExitWith(code)
+}
+
+// outcomeOf returns the resolution of the run's last request from its events, for a
+// run that ended by its decision (an expired or cancelled question).
+func (g *gate) outcomeOf(ctx context.Context) (api.Resolution, error) {
+	var last api.Resolution
+	for entry, err := range g.AllRunEvents(ctx, g.params.RunID, client.EventListParams{}) {
+		if err != nil {
+			return last, err
+		}
+		var event struct {
+			Type        string           `json:"type"`
+			Resolution  api.Resolution   `json:"resolution"`
+			Resolutions []api.Resolution `json:"resolutions"`
+		}
+		if json.Unmarshal(entry.Event, &event) != nil {
+			continue
+		}
+		switch event.Type {
+		case string(api.EventUserQuestionResolved):
+			last = event.Resolution
+		case string(api.EventApprovalResolved):
+			last = event.Resolutions[len(event.Resolutions)-1]
+		}
+	}
+	return last, nil
+}
+
+// once calls say, unless it was called for the same subject before.
+func (g *gate) once(subject string, say func()) {
+	if g.shown == nil {
+		g.shown = map[string]bool{}
+	}
+	if !g.shown[subject] {
+		g.shown[subject] = true
+		say()
+	}
+}
+
+func (g *gate) sayWaiting(view *api.RunView) {
+	for _, request := range view.PendingApprovals {
+		g.once(request.ID, func() {
+			g.terminal.Say("waiting for approval %s of run %s: %s", request.ID, view.RunID, console.Printable(console.CommandOf(request.Input), false))
+			g.terminal.Say("decide with: holdpoint approvals allow%s %s (or deny)", g.ServerFlag(), request.ID)
+		})
+	}
+	for _, request := range view.PendingQuestions {
+		g.once(request.ID, func() {
+			g.terminal.Say("waiting for an answer to %s of run %s", request.ID, view.RunID)
+			g.terminal.Say("answer with: holdpoint questions answer%s %s --interactive", g.ServerFlag(), request.ID)
+		})
+	}
+}
+
+func (g *gate) sayHeld(view *api.RunView) {
+	switch {
+	case view.Status == api.StatusQueued:
+		g.once("queued", func() {
+			g.terminal.Say("run %s waits for its turn: session %s has another run", view.RunID, view.SessionID)
+		})
+	case view.Lease != nil:
+		g.once("held by "+view.Lease.WorkerID, func() {
+			g.terminal.Say("run %s is in the hands of %s; waiting until that one has ended it or has been silent for its lease",
+				view.RunID, view.Lease.WorkerID)
+		})
+	}
+}
+
+func (g *gate) sayLost(err error) {
+	if !g.outage && console.Transient(err) {
+		g.outage = true
+		g.terminal.Say("lost the service at %s; trying until it is back", g.Server)
+	}
+}
+
+func (g *gate) sayBack() {
+	if g.outage {
+		g.outage = false
+		g.terminal.Say("the service is back")
+	}
+}
+
+// checkTimeout checks a --timeout.
+func checkTimeout(timeout time.Duration) error {
+	if timeout < 0 || timeout > 0 && timeout < time.Millisecond {
+		return console.Usage("--timeout must be at least 1ms")
+	}
+	return nil
+}
+
+// deadline returns a --timeout in milliseconds; nil for none.
+func deadline(timeout time.Duration) *int64 {
+	if timeout == 0 {
+		return nil
+	}
+	afterMs := timeout.Milliseconds()
+	return &afterMs
+}
+
+// workerID names this process in a lease.
+func workerID(noun string) string {
+	host, err := os.Hostname()
+	if err != nil || !refusal.ValidID(host) {
+		host = "localhost"
+	}
+	return fmt.Sprintf("%s:%.100s:%d", noun, host, os.Getpid())
+}
+
+// minPoll is the least time between two reads of a run that has not moved.
+const minPoll = 100 * time.Millisecond

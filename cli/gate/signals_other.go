@@ -1,0 +1,16 @@
+//go:build !linux && !darwin
+
+package gate
+
+import (
+	"os"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+)
+
+// forwardedSignals are handed on to the command of exec.
+var forwardedSignals = console.StopSignals
+
+// fromTerminal reports whether the terminal itself sends such a signal to the
+// command as well.
+func fromTerminal(signal os.Signal) bool { return signal == os.Interrupt }

@@ -1,0 +1,167 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// decisionForAll holds what allow-all and deny-all have in common.
+type decisionForAll struct {
+	console.Connection
+	console.Format
+	following
+	ofSession
+	Justification  string `placeholder:"TEXT" help:"Why, for the record."`
+	IdempotencyKey string `name:"idempotency-key" placeholder:"KEY" help:"Makes the call one that may be repeated; each run gets a key of its own, KEY:RUN."`
+}
+
+type approvalsAllowAll struct{ decisionForAll }
+
+// Run allows everything that is open when it looks.
+func (c *approvalsAllowAll) Run(ctx context.Context, terminal *console.Console) error {
+	return c.decide(ctx, terminal, api.ApprovalResolution{Behavior: api.BehaviorAllow, Justification: c.Justification})
+}
+
+type approvalsDenyAll struct {
+	decisionForAll
+	Reason string `placeholder:"TEXT" help:"Why, for those who asked."`
+}
+
+// Run denies everything that is open when it looks.
+func (c *approvalsDenyAll) Run(ctx context.Context, terminal *console.Console) error {
+	return c.decide(ctx, terminal, api.ApprovalResolution{
+		Behavior: api.BehaviorDeny, Reason: c.Reason, Justification: c.Justification,
+	})
+}
+
+// allResult is what allow-all and deny-all print.
+type allResult struct {
+	ResolvedRequests int           `json:"resolved_requests"`
+	AffectedSessions int           `json:"affected_sessions"`
+	Runs             []api.RunView `json:"runs"`
+	// SkippedRuns were decided under the same key before and wait for something new
+	// since, which that call was not about.
+	SkippedRuns []string `json:"skipped_runs,omitempty"`
+	// FailedRuns could not be decided; the call may be repeated for them.
+	FailedRuns []failedRun `json:"failed_runs,omitempty"`
+}
+
+type failedRun struct {
+	RunID string `json:"run_id"`
+	Error string `json:"error"`
+}
+
+// decide gives every run its batch. A batch is all or none; runs are independent,
+// so one that fails does not keep the others from being decided.
+func (c *decisionForAll) decide(ctx context.Context, terminal *console.Console, resolution api.ApprovalResolution) error {
+	return c.Call(func(opened *client.Client) error {
+		result, err := c.decideRuns(ctx, opened, resolution)
+		if err != nil {
+			return err
+		}
+		return c.report(ctx, terminal, opened, result)
+	})
+}
+
+// decideRuns gives the decision to each run. It stops only when the service does not
+// answer or ctx ends.
+func (c *decisionForAll) decideRuns(ctx context.Context, opened *client.Client, resolution api.ApprovalResolution) (*allResult, error) {
+	items, err := collect(opened.AllApprovals(ctx, client.PendingListParams{SessionID: c.SessionID}), 0)
+	if err != nil {
+		return nil, err
+	}
+	var order []string
+	requests := map[string][]string{}
+	for _, item := range items {
+		if requests[item.RunID] == nil {
+			order = append(order, item.RunID)
+		}
+		requests[item.RunID] = append(requests[item.RunID], item.Request.ID)
+	}
+	result := &allResult{Runs: []api.RunView{}}
+	sessions := map[string]bool{}
+	for _, runID := range order {
+		run, count, err := c.send(ctx, opened, runID, requests[runID], resolution)
+		switch {
+		case console.Unanswered(err), ctx.Err() != nil:
+			return nil, err
+		case errors.Is(err, client.ErrIdempotencyConflict):
+			result.SkippedRuns = append(result.SkippedRuns, runID)
+		case err != nil:
+			result.FailedRuns = append(result.FailedRuns, failedRun{runID, err.Error()})
+		case run != nil:
+			result.ResolvedRequests += count
+			sessions[run.SessionID] = true
+			result.Runs = append(result.Runs, *run)
+		}
+	}
+	result.AffectedSessions = len(sessions)
+	return result, nil
+}
+
+// send decides the open requests of one run. It looks again once when somebody else
+// was faster with some of them; nil without an error means that they all were.
+func (c *decisionForAll) send(ctx context.Context, opened *client.Client, runID string, requestIDs []string, resolution api.ApprovalResolution) (*api.RunView, int, error) {
+	params := client.ResolveApprovalsParams{}
+	if c.IdempotencyKey != "" {
+		params.IdempotencyKey = c.IdempotencyKey + ":" + runID
+	}
+	for again := false; ; again = true {
+		params.Resolutions = nil
+		for _, requestID := range requestIDs {
+			resolution.RequestID = requestID
+			params.Resolutions = append(params.Resolutions, resolution)
+		}
+		run, err := opened.ResolveRunApprovals(ctx, runID, params)
+		if err == nil {
+			return &run.RunView, len(requestIDs), nil
+		}
+		if again || !errors.Is(err, client.ErrNotWaiting) && !errors.Is(err, client.ErrRunState) {
+			return nil, 0, err
+		}
+		now, err := opened.GetRun(ctx, runID)
+		if err != nil {
+			return nil, 0, err
+		}
+		requestIDs = slices.DeleteFunc(requestIDs, func(id string) bool { return !slices.Contains(now.PendingApprovalIDs, id) })
+		if len(requestIDs) == 0 {
+			return nil, 0, nil
+		}
+	}
+}
+
+func (c *decisionForAll) report(ctx context.Context, terminal *console.Console, opened *client.Client, result *allResult) error {
+	var ended error
+	for i := range result.Runs {
+		followed, err := c.follow(ctx, opened, &result.Runs[i])
+		if err != nil {
+			return err
+		}
+		result.Runs[i] = *followed
+		ended = errors.Join(ended, c.exitCode(followed))
+	}
+	if len(result.FailedRuns) > 0 {
+		ended = console.ExitWith(console.ExitError)
+	}
+	if c.JSON {
+		if err := console.PrintJSON(terminal.Stdout, result); err != nil {
+			return err
+		}
+		return ended
+	}
+	fmt.Fprintf(terminal.Stdout, "resolved %d requests of %d runs in %d sessions\n",
+		result.ResolvedRequests, len(result.Runs), result.AffectedSessions)
+	for _, runID := range result.SkippedRuns {
+		terminal.Say("run %s was decided under this key before and waits for something new; it was left alone", runID)
+	}
+	for _, failed := range result.FailedRuns {
+		terminal.Say("run %s was not decided: %s", failed.RunID, failed.Error)
+	}
+	return ended
+}

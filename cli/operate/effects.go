@@ -1,0 +1,79 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// Effects is holdpoint effects.
+type Effects struct {
+	List  list[api.EffectView, effectFilter] `cmd:"" help:"List what decisions owe, or owed, to other sessions."`
+	Retry effectsRetry                       `cmd:"" help:"Have effects tried again at once, also those that were given up."`
+}
+
+// effectFilter lists effects, oldest first.
+type effectFilter struct {
+	State     string `placeholder:"STATE" help:"Only those that are pending, done or failed."`
+	SessionID string `name:"session-id" placeholder:"ID" help:"Only those that this session owes."`
+	limited
+}
+
+func (f effectFilter) read(ctx context.Context, c *client.Client) ([]api.EffectView, error) {
+	if f.State != "" && !model.KnownEffectState(api.EffectState(f.State)) {
+		return nil, console.Usage("%q is no state; there are pending, done and failed", f.State)
+	}
+	return collect(c.AllEffects(ctx, client.EffectListParams{State: api.EffectState(f.State), SessionID: f.SessionID}), f.Limit)
+}
+
+func (effectFilter) table() table[api.EffectView] { return effectTable }
+
+var effectTable = table[api.EffectView]{
+	[]string{"EFFECT", "SESSION", "TARGET", "STATE", "ATTEMPTS", "OWED", "LAST ERROR"},
+	func(effect *api.EffectView, now time.Time) []string {
+		return []string{
+			effect.EffectID, effect.SessionID, effect.TargetSessionID, string(effect.State),
+			strconv.FormatInt(effect.Attempts, 10), console.Ago(effect.CreatedAtMs, now), console.Cell(effect.LastError, 60),
+		}
+	},
+}
+
+type effectsRetry struct {
+	console.Connection
+	console.Format
+	AllFailed bool   `name:"all-failed" help:"All that were given up, instead of one."`
+	SessionID string `arg:"" optional:"" name:"session-id" help:"The session that owes it; with --all-failed, only those that this session owes."`
+	EffectID  string `arg:"" optional:"" name:"effect-id" help:"The effect's id."`
+}
+
+// Run makes effects due at once.
+func (c *effectsRetry) Run(ctx context.Context, terminal *console.Console) error {
+	if c.AllFailed && c.EffectID != "" || !c.AllFailed && c.EffectID == "" {
+		return console.Usage("say which: SESSION EFFECT, or --all-failed")
+	}
+	return c.Call(func(opened *client.Client) error {
+		wanted := []api.EffectView{{SessionID: c.SessionID, EffectID: c.EffectID}}
+		if c.AllFailed {
+			var err error
+			wanted, err = collect(opened.AllEffects(ctx, client.EffectListParams{State: api.EffectFailed, SessionID: c.SessionID}), 0)
+			if err != nil {
+				return err
+			}
+		}
+		retried := []api.EffectView{}
+		for _, effect := range wanted {
+			now, err := opened.RetryEffect(ctx, effect.SessionID, effect.EffectID)
+			if err != nil {
+				return fmt.Errorf("effect %s: %w", effect.EffectID, err)
+			}
+			retried = append(retried, *now)
+		}
+		return effectTable.print(terminal, c.JSON, retried)
+	})
+}

@@ -1,0 +1,57 @@
+package operate
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+)
+
+// jsonArgument reads a JSON value from an argument or from the file that another
+// one names; nil when neither was given.
+func jsonArgument(terminal *console.Console, name, text, path string) (api.JSON, error) {
+	value := api.JSON(text)
+	switch {
+	case path == "-":
+		read, err := io.ReadAll(terminal.Stdin)
+		if err != nil {
+			return nil, fmt.Errorf("read stdin: %w", err)
+		}
+		value = read
+	case path != "":
+		read, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		value = read
+	case text == "":
+		return nil, nil
+	}
+	if !jsontext.Value(value).IsValid(jsontext.AllowDuplicateNames(false)) {
+		return nil, console.Usage("%s is not valid JSON", name)
+	}
+	return value, nil
+}
+
+// confirm shows what is about to be written, and asks. Whoever says nothing has said
+// no, and is told what came of that.
+func confirm(terminal *console.Console, yes bool, text, question, refused string) error {
+	terminal.Say("%s", console.Printable(text, true))
+	if yes {
+		return nil
+	}
+	line, err := console.NewPrompter(terminal).Line(question)
+	if err != nil {
+		return console.Usage("%s: answer y, or give --yes", refused)
+	}
+	if answer := strings.ToLower(line); answer != "y" && answer != "yes" {
+		terminal.Say("%s", refused)
+		return console.ExitWith(console.ExitError)
+	}
+	return nil
+}

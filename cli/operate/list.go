@@ -1,0 +1,114 @@
+// Package operate holds the commands by which people decide, answer, look, and repair:
+// approvals, questions, rules, runs, sessions, mailbox and effects. Each kind of record
+// says what its lists and its description show; list and show do the rest. The package
+// knows package client and no store.
+package operate
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// table says how records of a kind are shown, one a line.
+type table[T any] struct {
+	header []string
+	// row returns one cell for each heading; an empty one is shown as a dash.
+	row func(record *T, now time.Time) []string
+}
+
+// print prints records as a table, or as a JSON array.
+func (t table[T]) print(terminal *console.Console, asJSON bool, records []T) error {
+	if asJSON {
+		return console.PrintJSON(terminal.Stdout, records)
+	}
+	now := terminal.Now()
+	rows := make([][]string, len(records))
+	for i := range records {
+		rows[i] = t.row(&records[i], now)
+	}
+	return console.Table(terminal.Stdout, t.header, rows)
+}
+
+// filter is the flags and arguments by which a list command chooses records.
+type filter[T any] interface {
+	read(ctx context.Context, c *client.Client) ([]T, error)
+	table() table[T]
+}
+
+// list is the command that prints the records that a filter chooses.
+type list[T any, F filter[T]] struct {
+	console.Connection
+	console.Format
+	Filter F `embed:""`
+}
+
+// Run prints the records.
+func (l *list[T, F]) Run(ctx context.Context, terminal *console.Console) error {
+	return l.Call(func(c *client.Client) error {
+		records, err := l.Filter.read(ctx, c)
+		if err != nil {
+			return err
+		}
+		return l.Filter.table().print(terminal, l.JSON, records)
+	})
+}
+
+// limited is the flag of a list that may be long.
+type limited struct {
+	Limit int `default:"100" placeholder:"N" help:"At most this many (default ${default}); 0 for all."`
+}
+
+// collect reads pages until there are as many records as the limit says. It refuses a
+// negative limit.
+func collect[T any](all iter.Seq2[T, error], limit int) ([]T, error) {
+	if limit < 0 {
+		return nil, console.Usage("--limit must not be negative")
+	}
+	records := []T{}
+	for record, err := range all {
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, record)
+		if limit > 0 && len(records) == limit {
+			break
+		}
+	}
+	return records, nil
+}
+
+// reference is the flags and arguments by which a show command names one record.
+type reference[T any] interface {
+	find(ctx context.Context, c *client.Client) (*T, error)
+	// fields describes the record; empty ones are not shown.
+	fields(record *T, now time.Time) []console.Field
+}
+
+// show is the command that prints one record whole.
+type show[T any, R reference[T]] struct {
+	console.Connection
+	console.Format
+	Reference R `embed:""`
+}
+
+// Run prints the record.
+func (s *show[T, R]) Run(ctx context.Context, terminal *console.Console) error {
+	return s.Call(func(c *client.Client) error {
+		record, err := s.Reference.find(ctx, c)
+		if err != nil {
+			return err
+		}
+		return printRecord(terminal, s.JSON, record, s.Reference.fields)
+	})
+}
+
+func printRecord[T any](terminal *console.Console, asJSON bool, record *T, fields func(*T, time.Time) []console.Field) error {
+	if asJSON {
+		return console.PrintJSON(terminal.Stdout, record)
+	}
+	return console.Describe(terminal.Stdout, fields(record, terminal.Now()))
+}

@@ -1,0 +1,116 @@
+package operate
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// Mailbox is holdpoint mailbox.
+type Mailbox struct {
+	List        mailboxList                              `cmd:"" help:"Read a session's messages in the place of its worker: each is leased for 30 s, and the third reading is the last."`
+	DeadLetters list[api.MessageView, deadLettersFilter] `cmd:"" name:"dead-letters" help:"List a session's messages that could not be delivered; changes nothing."`
+	Ack         mailboxAck                               `cmd:"" help:"Take a message out of a session's mailbox or dead letters, for good."`
+	Replay      mailboxReplay                            `cmd:"" help:"Put a dead letter back into the mailbox."`
+}
+
+// mailboxRef is the argument of every command on a mailbox.
+type mailboxRef struct {
+	SessionID string `arg:"" name:"session-id" help:"The session whose mailbox it is."`
+}
+
+// messageRef names one message.
+type messageRef struct {
+	mailboxRef
+	MessageID string `arg:"" name:"message-id" help:"The message's id."`
+}
+
+type mailboxList struct {
+	console.Connection
+	console.Format
+	mailboxRef
+}
+
+// Run reads the messages that are pending, as a worker does.
+func (c *mailboxList) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		messages, err := opened.Mailbox(ctx, c.SessionID)
+		if err != nil {
+			return err
+		}
+		if len(messages) > 0 {
+			terminal.Say("these messages are leased for 30 s: no worker is shown them until then, and a message that is read")
+			terminal.Say("three times and never acknowledged becomes a dead letter")
+		}
+		return messageTable.print(terminal, c.JSON, messages)
+	})
+}
+
+type deadLettersFilter struct{ mailboxRef }
+
+func (f deadLettersFilter) read(ctx context.Context, c *client.Client) ([]api.MessageView, error) {
+	return c.DeadLetters(ctx, f.SessionID)
+}
+
+func (deadLettersFilter) table() table[api.MessageView] { return messageTable }
+
+var messageTable = table[api.MessageView]{
+	[]string{"MESSAGE", "FROM", "SUBJECT", "PAYLOAD", "SENT", "READINGS", "LAST ERROR"},
+	func(message *api.MessageView, now time.Time) []string {
+		return []string{
+			message.MessageID, message.FromSessionID, message.Subject, console.Cell(console.Compact(message.Payload), 60),
+			console.Ago(message.CreatedAtMs, now), strconv.FormatInt(message.DeliveryAttempts, 10), console.Cell(message.LastError, 90),
+		}
+	},
+}
+
+type mailboxAck struct {
+	console.Connection
+	console.Format
+	messageRef
+}
+
+// Run acknowledges one message.
+func (c *mailboxAck) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		if err := opened.AcknowledgeMessage(ctx, c.SessionID, c.MessageID); err != nil {
+			return err
+		}
+		return printRecord(terminal, c.JSON, &acknowledged{true, c.MessageID}, func(a *acknowledged, _ time.Time) []console.Field {
+			return []console.Field{{"message", a.MessageID + " acknowledged"}}
+		})
+	})
+}
+
+type acknowledged struct {
+	Acknowledged bool   `json:"acknowledged"`
+	MessageID    string `json:"message_id"`
+}
+
+type mailboxReplay struct {
+	console.Connection
+	console.Format
+	messageRef
+}
+
+// Run replays one dead letter. It fails when the message is a dead letter again,
+// because nobody is there to take it.
+func (c *mailboxReplay) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		message, err := opened.ReplayMessage(ctx, c.SessionID, c.MessageID)
+		if err != nil {
+			return err
+		}
+		err = printRecord(terminal, c.JSON, message, func(m *api.MessageView, _ time.Time) []console.Field {
+			return []console.Field{{"message", m.MessageID}, {"state", string(m.State)}, {"last error", m.LastError}}
+		})
+		if err == nil && message.State == api.MessageDeadLetter {
+			return console.Failed(console.ExitError, "message %s is a dead letter again: %s", message.MessageID, message.LastError)
+		}
+		return err
+	})
+}

@@ -1,0 +1,197 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// ofSession is the flag of lists that can be narrowed to a session.
+type ofSession struct {
+	SessionID string `name:"session-id" placeholder:"ID" help:"Only those of this session."`
+}
+
+// pendingRef says where an open request is, when its id alone does not.
+type pendingRef struct {
+	SessionID string `name:"session-id" placeholder:"ID" help:"The session that the request is in."`
+	RunID     string `name:"run-id" placeholder:"ID" help:"The run that the request is in."`
+}
+
+// requestRef names one open request.
+type requestRef struct {
+	pendingRef
+	RequestID string `arg:"" name:"request-id" help:"The request's id or handle."`
+}
+
+// errNotOpen: no open request has the id.
+var errNotOpen = errors.New("is not open")
+
+// requirePair refuses a run and a session that do not belong together.
+func (p pendingRef) requirePair(ctx context.Context, c *client.Client) error {
+	if p.SessionID == "" || p.RunID == "" {
+		return nil
+	}
+	run, err := c.GetRun(ctx, p.RunID)
+	if err != nil {
+		return err
+	}
+	if run.SessionID != p.SessionID {
+		return console.Usage("run %s belongs to session %s, not %s", p.RunID, run.SessionID, p.SessionID)
+	}
+	return nil
+}
+
+// approval finds an open approval by its id or handle. See findPending.
+func (p pendingRef) approval(ctx context.Context, c *client.Client, requestID string) (*api.PendingApprovalView, error) {
+	open := c.AllApprovals(ctx, client.PendingListParams{SessionID: p.SessionID})
+	return findPending(ctx, p, c, "approval", requestID, open, func(item *api.PendingApprovalView) place {
+		return place{item.SessionID, item.RunID, item.Request.ID, item.Request.Handle}
+	})
+}
+
+// question finds an open question by its id or handle. See findPending.
+func (p pendingRef) question(ctx context.Context, c *client.Client, requestID string) (*api.PendingQuestionView, error) {
+	open := c.AllQuestions(ctx, client.PendingListParams{SessionID: p.SessionID})
+	return findPending(ctx, p, c, "question", requestID, open, func(item *api.PendingQuestionView) place {
+		return place{item.SessionID, item.RunID, item.Request.ID, item.Request.Handle}
+	})
+}
+
+// place is what tells one open request from the others.
+type place struct{ sessionID, runID, requestID, handle string }
+
+// findPending finds the only open request that an id or a handle names, in the session
+// and the run that were given. Errors: errNotOpen when there is none; a usage error
+// when there are several, or when the run is not in the session.
+func findPending[View any](
+	ctx context.Context, p pendingRef, c *client.Client, noun, requestID string,
+	open iter.Seq2[View, error], placeOf func(*View) place,
+) (*View, error) {
+	if err := p.requirePair(ctx, c); err != nil {
+		return nil, err
+	}
+	var found *View
+	candidates, elsewhere := 0, 0
+	for item, err := range open {
+		if err != nil {
+			return nil, err
+		}
+		at := placeOf(&item)
+		switch {
+		case at.requestID != requestID && at.handle != requestID:
+		case (p.SessionID == "" || p.SessionID == at.sessionID) && (p.RunID == "" || p.RunID == at.runID):
+			found = &item
+			candidates++
+		default:
+			elsewhere++
+		}
+	}
+	switch {
+	case candidates == 1:
+		return found, nil
+	case candidates > 1:
+		return nil, console.Usage("%d open %ss have the id %s; say which with --session-id or --run-id", candidates, noun, requestID)
+	case elsewhere > 0:
+		return nil, fmt.Errorf("%s %s %w in that session and run", noun, requestID, errNotOpen)
+	default:
+		return nil, fmt.Errorf("%s %s %w", noun, requestID, errNotOpen)
+	}
+}
+
+// onRecord holds the flags of a decision that say why, and make it repeatable.
+type onRecord struct {
+	Justification  string `placeholder:"TEXT" help:"Why, for the record."`
+	IdempotencyKey string `name:"idempotency-key" placeholder:"KEY" help:"Makes the call one that may be repeated, also after it succeeded."`
+}
+
+// following holds the flags that wait for a run after a decision.
+type following struct {
+	Wait           bool  `help:"Wait until the run waits again or is over; exit with 1 when it did not complete."`
+	PollIntervalMs int64 `name:"poll-interval-ms" default:"500" placeholder:"MS" help:"How often --wait looks (default ${default})."`
+}
+
+// maxOutage is how long --wait bears with a service that does not answer.
+const maxOutage = 15 * time.Second
+
+// follow returns the run. With --wait it first polls until the run waits again or is
+// over.
+func (f following) follow(ctx context.Context, c *client.Client, run *api.RunView) (*api.RunView, error) {
+	if !f.Wait {
+		return run, nil
+	}
+	interval := time.Duration(max(f.PollIntervalMs, 10)) * time.Millisecond
+	var failingSince time.Time
+	for !model.Terminal(run.Status) && !model.Waiting(run.Status) {
+		if err := console.Sleep(ctx, interval); err != nil {
+			return nil, err
+		}
+		next, err := c.GetRun(ctx, run.RunID)
+		switch {
+		case err == nil:
+			run, failingSince = next, time.Time{}
+		case !console.Transient(err), !failingSince.IsZero() && time.Since(failingSince) > maxOutage:
+			return nil, err
+		case failingSince.IsZero():
+			failingSince = time.Now()
+		}
+	}
+	return run, nil
+}
+
+// exitCode returns the exit code of a command that waited for a run, as an error.
+func (f following) exitCode(run *api.RunView) error {
+	if f.Wait && model.Terminal(run.Status) && run.Status != api.StatusCompleted {
+		return console.ExitWith(console.ExitError)
+	}
+	return nil
+}
+
+// finish follows the run of a decision, prints it, and returns the exit code as an
+// error.
+func (f following) finish(ctx context.Context, terminal *console.Console, asJSON bool, c *client.Client, requestID, what string, run *client.RunResult) error {
+	followed, err := f.follow(ctx, c, &run.RunView)
+	if err != nil {
+		return err
+	}
+	run.RunView = *followed
+	if err := printDecided(terminal, asJSON, requestID, what, run); err != nil {
+		return err
+	}
+	return f.exitCode(followed)
+}
+
+// printDecided prints the run after a decision.
+func printDecided(terminal *console.Console, asJSON bool, requestID, what string, run *client.RunResult) error {
+	if asJSON {
+		return console.PrintJSON(terminal.Stdout, run.RunView)
+	}
+	fields := []console.Field{
+		{"request", requestID + " " + what},
+		{"rule", writtenRule(&run.RunView, requestID)},
+		{"run", run.RunID},
+		{"status", string(run.Status)},
+	}
+	if open := len(run.PendingApprovals) + len(run.PendingQuestions); open > 0 {
+		fields = append(fields, console.Field{"still open", strconv.Itoa(open)})
+	}
+	if run.Replayed {
+		fields = append(fields, console.Field{"note", "this key was used for the same call before; nothing changed"})
+	}
+	return console.Describe(terminal.Stdout, fields)
+}
+
+// valueOf returns 0 for nil.
+func valueOf(atMs *int64) int64 {
+	if atMs == nil {
+		return 0
+	}
+	return *atMs
+}

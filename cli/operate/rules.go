@@ -1,0 +1,181 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// Rules is holdpoint rules.
+type Rules struct {
+	List    rulesList                   `cmd:"" help:"List standing rules."`
+	Show    show[api.RuleView, ruleRef] `cmd:"" help:"Show one rule whole."`
+	Add     rulesAdd                    `cmd:"" help:"Write a rule, once its text has been shown."`
+	Revoke  rulesRevoke                 `cmd:"" help:"Revoke a rule at once."`
+	Explain rulesExplain                `cmd:"" help:"Say what the rules would do to a tool call, and why."`
+}
+
+type rulesList struct {
+	console.Connection
+	console.Format
+	SessionID string `name:"session-id" placeholder:"ID" help:"Only those that are bound to this session."`
+	All       bool   `help:"Also those that are revoked or expired."`
+}
+
+// Run prints rules, oldest first.
+func (c *rulesList) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		rules, err := collect(opened.AllRules(ctx, client.RuleListParams{SessionID: c.SessionID}), 0)
+		if err != nil {
+			return err
+		}
+		now := terminal.Now()
+		rules = slices.DeleteFunc(rules, func(rule api.RuleView) bool { return !c.All && whyEnded(&rule, now) != "" })
+		return ruleTable.print(terminal, c.JSON, rules)
+	})
+}
+
+var ruleTable = table[api.RuleView]{
+	[]string{"RULE", "HITS", "BY", "WRITTEN", "ENDED", "TEXT"},
+	func(rule *api.RuleView, now time.Time) []string {
+		return []string{
+			rule.RuleID, strconv.FormatInt(rule.Hits, 10), console.Cell(rule.CreatedBy, 20),
+			console.Ago(rule.CreatedAtMs, now), whyEnded(rule, now), console.Cell(rule.Text, shownRuleText),
+		}
+	},
+}
+
+// shownRuleText is how much of a rule's text a table shows: where it holds, and until
+// when, stands at its end.
+const shownRuleText = 400
+
+// whyEnded says why a rule decides nothing any more; "" while it does.
+func whyEnded(rule *api.RuleView, now time.Time) string {
+	switch {
+	case rule.RevokedAtMs != 0:
+		return "revoked"
+	case rule.ExpiresAtMs != 0 && rule.ExpiresAtMs <= now.UnixMilli():
+		return "expired"
+	case rule.MaxUses != 0 && rule.Hits >= rule.MaxUses:
+		return "used up"
+	}
+	return ""
+}
+
+type ruleRef struct {
+	RuleID string `arg:"" name:"rule-id" help:"The rule's id."`
+}
+
+func (r ruleRef) find(ctx context.Context, c *client.Client) (*api.RuleView, error) {
+	return c.GetRule(ctx, r.RuleID)
+}
+
+func (ruleRef) fields(rule *api.RuleView, now time.Time) []console.Field {
+	match, _ := client.EncodeJSON(rule.Match) // it came as JSON
+	fields := []console.Field{
+		{"rule", rule.RuleID},
+		{"text", rule.Text},
+		{"effect", string(rule.Effect)},
+		{"session", rule.SessionID},
+		{"agent", rule.AgentID},
+		{"tool", rule.ToolName},
+		{"match", console.Indented(match)},
+		{"reason", rule.Reason},
+		{"written", console.Moment(rule.CreatedAtMs, now) + " by " + rule.CreatedBy},
+		{"hits", strconv.FormatInt(rule.Hits, 10)},
+	}
+	if rule.SourceRequestID != "" {
+		fields = append(fields, console.Field{"with the decision on", rule.SourceRequestID + " of run " + rule.SourceRunID})
+	}
+	fields = append(fields, console.Field{"expires", console.Moment(rule.ExpiresAtMs, now)})
+	if rule.MaxUses != 0 {
+		fields = append(fields, console.Field{"most uses", strconv.FormatInt(rule.MaxUses, 10)})
+	}
+	if rule.RevokedAtMs != 0 {
+		fields = append(fields, console.Field{"revoked", console.Moment(rule.RevokedAtMs, now) + " by " + rule.RevokedBy})
+	}
+	return fields
+}
+
+type rulesRevoke struct {
+	console.Connection
+	RuleIDs []string `arg:"" name:"rule-id" help:"The ids of the rules."`
+}
+
+// Run revokes rules.
+func (c *rulesRevoke) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		for _, ruleID := range c.RuleIDs {
+			if err := opened.RevokeRule(ctx, ruleID); err != nil {
+				return fmt.Errorf("rule %s: %w", ruleID, err)
+			}
+			fmt.Fprintf(terminal.Stdout, "revoked %s\n", console.Printable(ruleID, false))
+		}
+		return nil
+	})
+}
+
+type rulesExplain struct {
+	console.Connection
+	console.Format
+	SessionID   string   `name:"session-id" placeholder:"ID" help:"The session that asks; without it only the rules for all sessions count."`
+	AgentID     string   `name:"agent-id" placeholder:"ID" help:"The agent that asks."`
+	InputJSON   string   `name:"input-json" xor:"input" placeholder:"JSON" help:"The input of the call."`
+	InputFile   string   `name:"input-file" xor:"input" placeholder:"PATH" help:"The same, from a file; - for stdin."`
+	Command     string   `xor:"input" placeholder:"TEXT" help:"Short for an input of {\"command\": TEXT}."`
+	PatternKeys []string `name:"pattern-key" sep:"none" placeholder:"KEY" help:"A pattern key of the call; may be repeated."`
+	ToolName    string   `arg:"" name:"tool" help:"The name of the tool."`
+}
+
+// Run prints what would happen and why.
+func (c *rulesExplain) Run(ctx context.Context, terminal *console.Console) error {
+	input, err := jsonArgument(terminal, "--input", c.InputJSON, c.InputFile)
+	if err != nil {
+		return err
+	}
+	if input == nil {
+		if c.Command == "" {
+			return console.Usage("say what the input is: --input-json, --input-file or --command")
+		}
+		if input, err = client.EncodeJSON(map[string]string{"command": c.Command}); err != nil {
+			return err
+		}
+	}
+	return c.Call(func(opened *client.Client) error {
+		explained, err := opened.ExplainRules(ctx, client.ExplainParams{
+			SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.ToolName, Input: input, PatternKeys: c.PatternKeys,
+		})
+		if err != nil {
+			return err
+		}
+		if !c.JSON {
+			fmt.Fprintln(terminal.Stdout, decisionTexts[explained.Decision])
+			if len(explained.Rules) == 0 {
+				return nil
+			}
+			return explainTable.print(terminal, false, explained.Rules)
+		}
+		return console.PrintJSON(terminal.Stdout, explained)
+	})
+}
+
+var decisionTexts = map[api.RuleEffect]string{
+	api.RuleAllow: "allowed without asking", api.RuleDeny: "denied without asking", api.RuleAsk: "a person is asked",
+}
+
+var explainTable = table[api.ExplainedRule]{
+	[]string{"RULE", "", "WHY NOT", "TEXT"},
+	func(rule *api.ExplainedRule, _ time.Time) []string {
+		applies := "does not apply"
+		if rule.Applies {
+			applies = "applies"
+		}
+		return []string{rule.RuleID, applies, console.Cell(rule.WhyNot, 60), console.Cell(rule.Text, shownRuleText)}
+	},
+}

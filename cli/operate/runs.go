@@ -1,0 +1,102 @@
+package operate
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// Runs is holdpoint runs.
+type Runs struct {
+	List   list[api.RunView, runFilter] `cmd:"" help:"List runs, those that are not over first."`
+	Show   show[api.RunView, runRef]    `cmd:"" help:"Show one run."`
+	Cancel runsCancel                   `cmd:"" help:"Cancel a run, whatever it waits for."`
+}
+
+type runFilter struct {
+	ofSession
+	AgentID string `name:"agent-id" placeholder:"ID" help:"Only those of this agent."`
+	Status  string `placeholder:"STATUS" help:"Only those in this status."`
+	limited
+}
+
+func (f runFilter) read(ctx context.Context, c *client.Client) ([]api.RunView, error) {
+	if f.Status != "" && !model.KnownStatus(api.Status(f.Status)) {
+		return nil, console.Usage("%q is no status; there are %v", f.Status, api.Statuses)
+	}
+	return collect(c.AllRuns(ctx, client.RunListParams{
+		SessionID: f.SessionID, AgentID: f.AgentID, Status: api.Status(f.Status), PriorityActive: true,
+	}), f.Limit)
+}
+
+func (runFilter) table() table[api.RunView] {
+	return table[api.RunView]{
+		[]string{"RUN", "SESSION", "AGENT", "STATUS", "INPUT", "SUBMITTED", "UPDATED"},
+		func(run *api.RunView, now time.Time) []string {
+			return []string{
+				run.RunID, run.SessionID, run.AgentID, string(run.Status), console.Cell(run.Request.TextPreview, 50),
+				console.Ago(run.SubmittedAtMs, now), console.Ago(run.UpdatedAtMs, now),
+			}
+		},
+	}
+}
+
+type runRef struct {
+	RunID string `arg:"" name:"run-id" help:"The run's id."`
+}
+
+func (r runRef) find(ctx context.Context, c *client.Client) (*api.RunView, error) {
+	return c.GetRun(ctx, r.RunID)
+}
+
+func (runRef) fields(run *api.RunView, now time.Time) []console.Field {
+	fields := []console.Field{
+		{"run", run.RunID},
+		{"session", run.SessionID},
+		{"agent", run.AgentID},
+		{"kind", string(run.Kind)},
+		{"status", string(run.Status)},
+		{"input", run.Request.TextPreview},
+		{"submitted", console.Moment(run.SubmittedAtMs, now)},
+		{"started", console.Moment(run.StartedAtMs, now)},
+		{"finished", console.Moment(run.FinishedAtMs, now)},
+	}
+	for _, request := range run.PendingApprovals {
+		fields = append(fields, console.Field{"approval", request.ID + "  " + console.CommandOf(request.Input)})
+	}
+	for _, request := range run.PendingQuestions {
+		fields = append(fields, console.Field{"question", request.ID + "  " + console.QuestionText(&request)})
+	}
+	if on := run.WaitingOn; on != nil {
+		fields = append(fields, console.Field{"waits for", "an answer to " + on.RequestID + " by session " + on.SessionID + ", run " + on.RunID})
+	}
+	if run.Lease != nil {
+		fields = append(fields, console.Field{"in the hands of", run.Lease.WorkerID + ", " + console.Ago(run.Lease.ExpiresAtMs, now)})
+	}
+	for _, output := range run.Outputs {
+		fields = append(fields, console.Field{"said", output.Content})
+	}
+	return append(fields, console.Field{"output", console.Indented(run.Output)}, console.Field{"error", run.Error})
+}
+
+type runsCancel struct {
+	console.Connection
+	console.Format
+	runRef
+	Reason string `placeholder:"TEXT" help:"Why, for the record."`
+}
+
+// Run cancels one run; one that is over stays as it is.
+func (c *runsCancel) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		run, err := opened.CancelRun(ctx, c.RunID, c.Reason)
+		if err != nil {
+			return err
+		}
+		return printRecord(terminal, c.JSON, run, c.fields)
+	})
+}

@@ -1,0 +1,71 @@
+package operate
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// Sessions is holdpoint sessions.
+type Sessions struct {
+	List list[api.SessionSummaryView, sessionFilter] `cmd:"" help:"List sessions."`
+	Show show[api.SessionView, sessionRef]           `cmd:"" help:"Show one session and what waits in it."`
+}
+
+// sessionFilter lists sessions in the order of their ids.
+type sessionFilter struct {
+	Status  string `placeholder:"STATUS" help:"Only those in this status."`
+	AgentID string `name:"agent-id" placeholder:"ID" help:"Only those of this agent."`
+	limited
+}
+
+func (f sessionFilter) read(ctx context.Context, c *client.Client) ([]api.SessionSummaryView, error) {
+	return collect(c.AllSessions(ctx, client.SessionListParams{Status: api.Status(f.Status), AgentID: f.AgentID}), f.Limit)
+}
+
+func (sessionFilter) table() table[api.SessionSummaryView] {
+	return table[api.SessionSummaryView]{
+		[]string{"SESSION", "AGENT", "STATUS", "APPROVALS", "QUESTIONS", "UPDATED"},
+		func(session *api.SessionSummaryView, now time.Time) []string {
+			return []string{
+				session.SessionID, session.AgentID, string(session.Status), strconv.Itoa(session.PendingApprovals),
+				strconv.Itoa(session.PendingQuestions), console.Ago(session.UpdatedAtMs, now),
+			}
+		},
+	}
+}
+
+type sessionRef struct {
+	SessionID string `arg:"" name:"session-id" help:"The session's id."`
+}
+
+func (r sessionRef) find(ctx context.Context, c *client.Client) (*api.SessionView, error) {
+	return c.GetSession(ctx, r.SessionID)
+}
+
+func (sessionRef) fields(session *api.SessionView, now time.Time) []console.Field {
+	fields := []console.Field{
+		{"session", session.SessionID},
+		{"agent", session.AgentID},
+		{"parent session", session.ParentSessionID},
+		{"status", string(session.Status)},
+		{"queued runs", strings.Join(session.QueuedRunIDs, ", ")},
+		{"created", console.Moment(session.CreatedAtMs, now)},
+		{"updated", console.Moment(session.UpdatedAtMs, now)},
+	}
+	if session.ActiveRun != nil {
+		fields = append(fields, console.Field{"active run", session.ActiveRun.RunID})
+	}
+	for _, request := range session.PendingApprovals {
+		fields = append(fields, console.Field{"approval", request.ID + "  " + console.CommandOf(request.Input)})
+	}
+	for _, item := range session.PendingQuestions {
+		fields = append(fields, console.Field{"question", item.Request.ID + "  " + console.QuestionText(&item.Request)})
+	}
+	return fields
+}

@@ -1,0 +1,44 @@
+package serve
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/hermes"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
+)
+
+// noDialects stands for none in the list of dialects.
+const noDialects = "none"
+
+var dialectNames = []string{"hermes", "codex", "timbal", "relay"}
+
+func checkDialects(names []string) error {
+	for _, name := range names {
+		if !slices.Contains(dialectNames, name) && (name != noDialects || len(names) > 1) {
+			return console.Usage("%q is no dialect; there are %s, and none", name, strings.Join(dialectNames, ", "))
+		}
+	}
+	return nil
+}
+
+// dialects returns the foreign wire contracts that are served.
+func (c *Command) dialects() []kit.Mount {
+	mounts := map[string]kit.Mount{
+		"hermes": hermes.Mount,
+		"codex":  codex.New(codex.Options{ReviewHook: c.ReviewHook != ""}),
+		"timbal": timbal.New(timbal.Options{DefaultAgentID: c.DefaultAgent}),
+		"relay":  relay.New(relay.Options{DefaultAgentID: c.DefaultAgent, AlwaysPrefix: c.RelayAlways == "prefix"}),
+	}
+	var served []kit.Mount
+	for _, name := range dialectNames {
+		if slices.Contains(c.Dialects, name) {
+			served = append(served, mounts[name])
+		}
+	}
+	return served
+}

@@ -1,0 +1,59 @@
+package serve
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+)
+
+// greet says where the service is, where its data is, and what to try.
+func greet(terminal *console.Console, url, data string, insecure bool) {
+	program, flag := selfName(), ""
+	if url != console.DefaultServerURL {
+		flag = " --server " + url
+	}
+	openness := "There is no authentication: every program on this machine may decide."
+	if insecure {
+		openness = "WARNING: there is no authentication, and other machines may reach it: whoever can, decides."
+	}
+	fmt.Fprintf(terminal.Stdout, `holdpoint %s listens on %s
+Its data: %s
+%s
+
+Try it, in another terminal:
+
+  %[5]s exec%[6]s --reason "to see it wait" -- echo it ran
+
+and decide in a third:
+
+  %[5]s approvals list%[6]s
+  %[5]s approvals allow%[6]s REQUEST
+
+or see what waits by HTTP:
+
+  curl %[2]s/v1/approvals
+
+Stop it with Ctrl-C.
+`, console.Version(), url, data, openness, program, flag)
+}
+
+// selfName returns what a person types to call this program.
+func selfName() string {
+	self, err := os.Executable()
+	if err != nil {
+		return "holdpoint"
+	}
+	if found, err := exec.LookPath("holdpoint"); err == nil {
+		if onPath, err := filepath.EvalSymlinks(found); err == nil && onPath == self {
+			return "holdpoint"
+		}
+	}
+	if strings.Contains(self, "go-build") {
+		return "go run ./cmd/holdpoint"
+	}
+	return console.QuoteArgument(self)
+}

@@ -1,0 +1,196 @@
+// Package serve holds the command that runs the service: it opens a database, starts the
+// loops, and serves HTTP until a signal ends it.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/cli/database"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/loop"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/watch"
+	"github.com/holdpoint/holdpoint/store"
+)
+
+// Command runs the service until a signal ends it.
+type Command struct {
+	database.Flag
+	Listen               string        `default:"127.0.0.1:4000" from:"HOLDPOINT_LISTEN" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one (default ${default}; $$HOLDPOINT_LISTEN)."`
+	ListenFile           string        `placeholder:"PATH" help:"Write the service's URL to this file once it takes calls, for scripts."`
+	InsecureNoAuth       bool          `help:"Listen where other machines can reach it, although there is no authentication."`
+	AllowedHost          []string      `sep:"," placeholder:"NAME" help:"Also answer to this host name (any, when the address is not a loopback one)."`
+	AllowedOrigin        []string      `sep:"," placeholder:"ORIGIN" help:"Also answer to web pages of this origin."`
+	Migrate              string        `enum:"on,off" default:"on" help:"Bring the schema up to date at the start: on or off (default ${default})."`
+	Pooled               bool          `from:"HOLDPOINT_POOLED" help:"The database is reached through a proxy that pools by transaction, such as pgbouncer ($$HOLDPOINT_POOLED)."`
+	DirectDatabase       string        `from:"HOLDPOINT_DIRECT_DATABASE" placeholder:"URL" help:"With --pooled: the Postgres server itself, for migrations and to hear of other replicas at once; without it replicas poll ($$HOLDPOINT_DIRECT_DATABASE)."`
+	MaxAttempts          int64         `default:"10" placeholder:"N" help:"Fail a run that was claimed this often without any progress (default ${default})."`
+	IdempotencyRetention time.Duration `default:"168h" placeholder:"DURATION" help:"How long idempotency keys are remembered (default ${default})."`
+	Dialects             []string      `sep:"," default:"hermes,codex,timbal,relay" from:"HOLDPOINT_DIALECTS" placeholder:"NAME" help:"The foreign wire contracts to serve beside /v1: some of hermes, codex, timbal and relay, or none (default ${default}; $$HOLDPOINT_DIALECTS)."`
+	DefaultAgent         string        `default:"default" placeholder:"ID" help:"The agent that takes runs which timbal and relay clients start without naming one (default ${default})."`
+	RelayAlways          string        `enum:"exact,prefix" default:"exact" help:"What always means in the relay dialect: the exact call, or every call that begins with the same word (default ${default})."`
+	RuleMaxAge           time.Duration `placeholder:"DURATION" help:"Refuse standing rules that are to hold longer than this; 0 for no cap (default 0)."`
+	ReviewHook           string        `from:"HOLDPOINT_REVIEW_HOOK" placeholder:"URL" help:"Post each file-change approval here, once, when a codex client has listed it ($$HOLDPOINT_REVIEW_HOOK)."`
+	ShutdownTimeout      time.Duration `default:"30s" placeholder:"DURATION" help:"How long calls in flight may take to finish after a signal (default ${default})."`
+	LogLevel             slog.Level    `default:"INFO" from:"HOLDPOINT_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error (default ${default}; $$HOLDPOINT_LOG_LEVEL)."`
+	LogFormat            string        `enum:"text,json" default:"text" from:"HOLDPOINT_LOG_FORMAT" placeholder:"FORMAT" help:"text or json, on stderr (default ${default}; $$HOLDPOINT_LOG_FORMAT)."`
+}
+
+// Limits of the HTTP server. There is none on writing: a reply may be held for a
+// minute, and httpapi bounds that itself. The one on reading must be longer than
+// that too, because net/http cancels a request whose connection it ends.
+const (
+	readHeaderTimeout = 10 * time.Second
+	readTimeout       = 2 * time.Minute
+	idleTimeout       = 120 * time.Second
+	maxHeaderBytes    = 64 << 10
+)
+
+// Run serves until the first stop signal, then finishes what is in flight. A second
+// signal ends the process at once.
+func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	logger := c.logger(terminal.Stderr)
+	running, stop := console.UntilSignal(ctx)
+	defer stop()
+
+	listener, err := listen(running, c.Listen, c.InsecureNoAuth)
+	if err != nil {
+		return err
+	}
+	defer listener.Close() // the server closes it too
+	opened, err := c.Open(running, store.Options{
+		KeepSchema: c.Migrate == "off", Pooler: c.Pooled, ListenURL: c.DirectDatabase, Logger: logger,
+	})
+	if err != nil {
+		return err
+	}
+	url := reachableURL(listener)
+	greet(terminal, url, c.Describe(), c.InsecureNoAuth)
+	if c.ListenFile != "" {
+		if err := writeListenFile(c.ListenFile, url); err != nil {
+			return errors.Join(err, opened.Close())
+		}
+		defer func() { _ = os.Remove(c.ListenFile) }() // whoever reads it may be gone
+	}
+	err = c.serve(running, listener, opened, logger)
+	if closing := opened.Close(); closing != nil {
+		err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
+	}
+	logger.InfoContext(ctx, "stopped")
+	return err
+}
+
+func (c *Command) check() error {
+	switch {
+	case c.DirectDatabase != "" && !c.Pooled:
+		return console.Usage("--direct-database needs --pooled")
+	case c.Pooled && c.DirectDatabase == "" && c.Migrate == "on":
+		return console.Usage("--pooled needs --direct-database for the migrations, or --migrate=off")
+	case c.MaxAttempts < 1:
+		return console.Usage("--max-attempts must be at least 1")
+	case c.IdempotencyRetention < time.Hour:
+		return console.Usage("--idempotency-retention must be at least 1h")
+	case c.ShutdownTimeout <= 0:
+		return console.Usage("--shutdown-timeout must be positive")
+	case c.RuleMaxAge < 0:
+		return console.Usage("--rule-max-age must not be negative")
+	case !refusal.ValidID(c.DefaultAgent):
+		return console.Usage("--default-agent must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
+	}
+	if _, err := reviewHook(c.ReviewHook); err != nil {
+		return err
+	}
+	return checkDialects(c.Dialects)
+}
+
+func (c *Command) logger(to io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: c.LogLevel}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(to, options))
+	}
+	return slog.New(slog.NewTextHandler(to, options))
+}
+
+// serve runs the server and the loops, and returns when all of them have ended. The
+// loops go on until the last call has been answered: they are what wakes held ones.
+func (c *Command) serve(ctx context.Context, listener net.Listener, opened runs.Store, logger *slog.Logger) error {
+	review, err := reviewHook(c.ReviewHook)
+	if err != nil {
+		return err
+	}
+	hub := watch.NewHub()
+	defer opened.Subscribe(hub.Publish)()
+	dispatcher := claims.New(opened, claims.Options{MaxAttempts: c.MaxAttempts, Logger: logger})
+	expiry := loop.NewExpiry(opened, loop.ExpiryOptions{Logger: logger})
+	effects := loop.NewEffects(opened, loop.EffectsOptions{Logger: logger, Review: review})
+	retention := loop.NewRetention(opened, loop.RetentionOptions{Retention: c.IdempotencyRetention, Logger: logger})
+	api := httpapi.New(httpapi.Options{
+		Store: opened, Hub: hub, Claims: dispatcher, Version: console.Version(), Logger: logger,
+		Hosts: c.hosts(listener), Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Dialects: c.dialects(),
+	})
+	server := &http.Server{
+		Handler: api.Handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+	server.RegisterOnShutdown(api.Drain)
+
+	looping, stopLoops := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopLoops()
+	// A part that fails ends the others by the group's context.
+	group, failing := errgroup.WithContext(ctx)
+	group.Go(func() error { return dispatcher.Run(looping) })
+	group.Go(func() error { return expiry.Run(looping) })
+	group.Go(func() error { return effects.Run(looping) })
+	group.Go(func() error { return retention.Run(looping) })
+	group.Go(func() error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		defer stopLoops()
+		<-failing.Done()
+		logger.InfoContext(ctx, "stopping", slog.String("cause", context.Cause(failing).Error()))
+		return c.shutDown(server, api)
+	})
+	return group.Wait()
+}
+
+// shutDown takes no more calls and waits for those in flight.
+func (c *Command) shutDown(server *http.Server, api *httpapi.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout)
+	defer cancel()
+	api.Drain()
+	if err := server.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("calls in flight did not finish in %s: %w", c.ShutdownTimeout, err), server.Close())
+	}
+	return nil
+}
+
+// hosts are the names that the service answers to. Where it listens for other
+// machines, by what name they call is not known here.
+func (c *Command) hosts(listener net.Listener) []string {
+	if len(c.AllowedHost) == 0 && !isLoopback(listener) {
+		return []string{"*"}
+	}
+	return c.AllowedHost
+}

@@ -1,0 +1,34 @@
+package agents
+
+import (
+	"context"
+	"flag"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// Run is the whole program of an agent: it reads the flags -server and -directory and
+// works for the agent id until a signal. The handler is made for the directory.
+func Run(agentID string, handler func(directory string) client.Handler) error {
+	server := flag.String("server", "http://127.0.0.1:4000", "where holdpoint listens")
+	directory := flag.String("directory", ".", "where the agent works")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c, err := client.New(*server)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	worker, err := client.NewWorker(c, client.WorkerOptions{
+		AgentIDs: []string{agentID}, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
+	if err != nil {
+		return err
+	}
+	return worker.Run(ctx, handler(*directory))
+}

@@ -1,0 +1,268 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/examples/agents"
+)
+
+// plannedCommands has one step that only looks, and three that must be allowed. Before the
+// last one the process is killed.
+var plannedCommands = []string{"echo the plan begins", "mkdir build", "touch build/old", "rm -rf build"}
+
+// shellPlan is the first act: approvals, and the kill in the middle of one.
+func (d *Demo) shellPlan(ctx context.Context) error {
+	d.tell("\n1. An agent has a plan of %d shell commands. It asks before each one that does more than look.", len(plannedCommands))
+	runID, err := d.create(ctx, agents.ShellPlanAgent, map[string]any{"plan": plannedCommands})
+	if err != nil {
+		return err
+	}
+	// The first step needs nobody.
+	allowed := []bool{true}
+	for {
+		view, err := d.await(ctx, runID)
+		switch {
+		case err != nil:
+			return err
+		case len(view.PendingApprovals) == 0:
+			if err := d.showEnd(view); err != nil {
+				return err
+			}
+			return checkSteps(view, allowed)
+		case len(allowed) == len(plannedCommands):
+			return fmt.Errorf("the agent asks again: %s", text(view.PendingApprovals[0].Input, "command"))
+		}
+		asked := view.PendingApprovals[0]
+		if len(allowed) == len(plannedCommands)-1 {
+			if err := d.killInTheMiddle(ctx, &asked); err != nil {
+				return err
+			}
+		}
+		allow, err := d.decide(ctx, runID, &asked)
+		if err != nil {
+			return err
+		}
+		allowed = append(allowed, allow)
+	}
+}
+
+// killInTheMiddle ends the process as a crash would, while a prompt is open.
+func (d *Demo) killInTheMiddle(ctx context.Context, asked *api.ApprovalRequest) error {
+	before := d.process.pid()
+	d.tell("\n   The agent now asks for: %s\n   The prompt is %s.", text(asked.Input, "command"), asked.Handle)
+	d.tell("   Before anybody answers: kill -9 %d. Service and agents are gone, without a word.", before)
+	if err := d.process.killRunning(); err != nil {
+		return err
+	}
+	if err := d.start(ctx); err != nil {
+		return err
+	}
+	survived := false
+	for item, err := range d.client.AllApprovals(ctx, client.PendingListParams{}) {
+		if err != nil {
+			return err
+		}
+		survived = survived || item.Request.Handle == asked.Handle
+	}
+	if !survived {
+		return fmt.Errorf("the prompt %s did not survive", asked.Handle)
+	}
+	d.tell("   Started again as process %d. The prompt %s is still open.", d.process.pid(), asked.Handle)
+	return nil
+}
+
+// decide asks the person about one command, or plays them.
+func (d *Demo) decide(ctx context.Context, runID string, asked *api.ApprovalRequest) (allowed bool, err error) {
+	d.tell("\n   %s wants to run: %s\n   (%s)", asked.ToolName, text(asked.Input, "command"), asked.Reason)
+	resolution := api.ApprovalResolution{RequestID: asked.ID, Behavior: api.BehaviorAllow}
+	if d.Person == nil {
+		d.tell("   The person says: yes")
+	} else {
+		line, err := d.Person.Line("   Allow it? [y/N] ")
+		if err != nil {
+			return false, err
+		}
+		if line = strings.ToLower(line); line != "y" && line != "yes" {
+			resolution.Behavior, resolution.Reason = api.BehaviorDeny, "the person said no"
+		}
+	}
+	_, err = d.client.ResolveRunApprovals(ctx, runID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{resolution}})
+	return resolution.Behavior == api.BehaviorAllow, err
+}
+
+// checkSteps holds what the agent says it did to what was decided.
+func checkSteps(view *api.RunView, allowed []bool) error {
+	var done struct {
+		Steps []struct {
+			Command string `json:"command"`
+			Status  string `json:"status"`
+		} `json:"steps"`
+	}
+	if err := json.Unmarshal(view.Output, &done); err != nil {
+		return fmt.Errorf("read what the agent did: %w", err)
+	}
+	if len(done.Steps) != len(plannedCommands) || len(allowed) != len(plannedCommands) {
+		return fmt.Errorf("the agent did %d of %d steps and asked for %d", len(done.Steps), len(plannedCommands), len(allowed)-1)
+	}
+	allAllowed := !slices.Contains(allowed, false)
+	for i, step := range done.Steps {
+		// One that was allowed may fail when another was not.
+		fits := step.Status == "done" || step.Status == "failed" && !allAllowed
+		if !allowed[i] {
+			fits = step.Status == "denied"
+		}
+		if !fits || step.Command != plannedCommands[i] {
+			return fmt.Errorf("step %d is %s: %s", i+1, step.Status, step.Command)
+		}
+	}
+	return nil
+}
+
+// interview is the second act: several questions, and a typed value.
+func (d *Demo) interview(ctx context.Context) error {
+	d.tell("\n2. Another agent interviews somebody and writes a file from the answers.")
+	runID, err := d.create(ctx, agents.InterviewAgent, map[string]any{"topic": "a new service"})
+	if err != nil {
+		return err
+	}
+	for {
+		view, err := d.await(ctx, runID)
+		if err != nil {
+			return err
+		}
+		if len(view.PendingQuestions) == 0 {
+			if err := d.showEnd(view); err != nil {
+				return err
+			}
+			return d.showFile(view)
+		}
+		if err := d.answer(ctx, runID, &view.PendingQuestions[0]); err != nil {
+			return err
+		}
+	}
+}
+
+// playedAnswers are what the person says when the demo plays them.
+var playedAnswers = map[string]api.UserQuestionAnswer{
+	"name":     {QuestionID: "name", FreeformAnswer: "orders"},
+	"database": {QuestionID: "database", SelectedOptionIDs: []string{"postgres"}},
+	"features": {QuestionID: "features", SelectedOptionIDs: []string{"metrics", "auth"}},
+}
+
+// said is an answer in words.
+func said(answer api.UserQuestionAnswer) string {
+	if answer.FreeformAnswer != "" {
+		return answer.FreeformAnswer
+	}
+	return strings.Join(answer.SelectedOptionIDs, ", ")
+}
+
+const playedReplicas = `3`
+
+func (d *Demo) answer(ctx context.Context, runID string, asked *api.UserQuestionRequest) error {
+	resolution := api.UserQuestionResolution{RequestID: asked.ID}
+	if d.Person != nil {
+		given, err := d.Person.Answers(asked, resolution)
+		if err != nil {
+			return err
+		}
+		resolution = given
+	} else {
+		d.tell("")
+		for _, question := range asked.Questions {
+			answer := playedAnswers[question.ID]
+			resolution.Answers = append(resolution.Answers, answer)
+			d.tell("   The agent asks: %s\n   The person says: %s", question.Question, said(answer))
+		}
+		if len(asked.Questions) == 0 {
+			resolution.Value = api.JSON(playedReplicas)
+			d.tell("   The agent asks: %s\n   The person says: %s", text(asked.Payload, "question"), playedReplicas)
+		}
+	}
+	_, err := d.client.AnswerRunQuestion(ctx, runID, client.AnswerQuestionParams{Resolution: resolution})
+	if d.Person != nil && errors.Is(err, client.ErrInvalid) {
+		d.tell("   %s", d.Explain(err))
+		return nil // it is asked again
+	}
+	return err
+}
+
+// showFile prints the file that the agent wrote.
+func (d *Demo) showFile(view *api.RunView) error {
+	var written struct {
+		Written string `json:"written"`
+		Content string `json:"content"`
+	}
+	if err := json.Unmarshal(view.Output, &written); err != nil {
+		return fmt.Errorf("read what the agent wrote: %w", err)
+	}
+	content, err := os.ReadFile(written.Written)
+	if err != nil {
+		return fmt.Errorf("look at the file: %w", err)
+	}
+	if string(content) != written.Content {
+		return fmt.Errorf("%s is not what the agent says it wrote: %s", written.Written, content)
+	}
+	d.tell("\n     %s", strings.ReplaceAll(strings.TrimSpace(written.Content), "\n", "\n     "))
+	return nil
+}
+
+// create makes a run for an agent.
+func (d *Demo) create(ctx context.Context, agentID string, input any) (runID string, err error) {
+	run, err := d.client.CreateRun(ctx, client.CreateRunParams{AgentID: agentID, Input: input})
+	if err != nil {
+		return "", err
+	}
+	d.runs = append(d.runs, run.RunID)
+	return run.RunID, nil
+}
+
+// await returns the run once it waits for a person or is over.
+func (d *Demo) await(ctx context.Context, runID string) (*api.RunView, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		view, err := d.client.GetRun(ctx, runID)
+		if err != nil {
+			return nil, err
+		}
+		if len(view.PendingApprovals)+len(view.PendingQuestions) > 0 || view.FinishedAtMs != 0 {
+			return view, nil
+		}
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return nil, fmt.Errorf("run %s does not go on: %w", runID, err)
+		}
+	}
+}
+
+// showEnd prints how a run ended.
+func (d *Demo) showEnd(view *api.RunView) error {
+	d.tell("")
+	for _, output := range view.Outputs {
+		d.tell("   agent: %s", output.Content)
+	}
+	if view.Status != api.StatusCompleted {
+		return fmt.Errorf("run %s is %s: %s", view.RunID, view.Status, view.Error)
+	}
+	return nil
+}
+
+// text returns the text that a JSON object has under a name; "" when it has none.
+func text(object api.JSON, name string) string {
+	var members map[string]any
+	if json.Unmarshal(object, &members) != nil {
+		return ""
+	}
+	value, _ := members[name].(string)
+	return value
+}

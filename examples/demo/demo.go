@@ -1,0 +1,139 @@
+// Package demo walks a newcomer through two waits: an agent that asks before it runs
+// shell commands, and one that interviews a person. The service and both agents run in a
+// process of their own, which is killed in the middle of the first wait. The program
+// embeds the walk as holdpoint demo; it knows the Go client and not what answers it.
+package demo
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// What the demo keeps in its directory.
+const (
+	// Database is the file of the service.
+	Database = "holdpoint.db"
+	// URLFile holds the URL of the service once it takes calls.
+	URLFile = "url"
+	// WorkDirectory is where the agents work.
+	WorkDirectory = "work"
+
+	logFile = "log"
+)
+
+// Person decides and answers what the agents ask.
+type Person interface {
+	// Line prompts and reads one line.
+	Line(prompt string) (string, error)
+	// Answers asks the questions of a request and returns the resolution with the answers.
+	Answers(request *api.UserQuestionRequest, resolution api.UserQuestionResolution) (api.UserQuestionResolution, error)
+}
+
+// Demo is one walk. All fields but Person must be set.
+type Demo struct {
+	// Directory is an absolute path; its WorkDirectory must exist.
+	Directory string
+	// Program is the path of a program, and Arguments its name and arguments. It must
+	// serve on Database, write URLFile, run the agents (see Work), and end with its stdin.
+	Program   string
+	Arguments []string
+	// Person decides; nil when the demo plays both sides.
+	Person Person
+	// Tell prints a paragraph.
+	Tell func(text string)
+	// Explain returns the text of an answer that was refused.
+	Explain func(err error) string
+
+	process process
+	client  *client.Client
+	url     string
+	// runs are those that the demo made, in order.
+	runs []string
+}
+
+// Walk goes through the acts. It fails when anything is not as it says, and leaves no
+// process behind.
+func (d *Demo) Walk(ctx context.Context) error {
+	defer d.stop()
+	for _, act := range []func(context.Context) error{d.begin, d.shellPlan, d.interview, d.lookBack} {
+		if err := act(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Demo) tell(format string, args ...any) { d.Tell(fmt.Sprintf(format, args...)) }
+
+func (d *Demo) begin(ctx context.Context) error {
+	if d.Person == nil {
+		d.tell("This is a demo that plays both sides: the agents, and the person who decides.")
+	} else {
+		d.tell("Two agents are going to ask you things. What you type decides.")
+	}
+	if err := d.start(ctx); err != nil {
+		return err
+	}
+	d.tell("The service and the agents run in process %d, at %s. Everything that waits is in %s.",
+		d.process.pid(), d.url, filepath.Join(d.Directory, Database))
+	return nil
+}
+
+// start starts the process and connects to it.
+func (d *Demo) start(ctx context.Context) error {
+	url, err := d.process.start(ctx, d)
+	if err != nil {
+		return err
+	}
+	if d.client != nil {
+		d.client.Close()
+	}
+	d.url = url
+	d.client, err = client.New(url, client.WithActor("you"))
+	return err
+}
+
+func (d *Demo) stop() {
+	if d.client != nil {
+		d.client.Close()
+	}
+	d.process.kill()
+}
+
+// lookBack shows what is on record.
+func (d *Demo) lookBack(ctx context.Context) error {
+	d.tell("\n3. What is on record:")
+	for _, runID := range d.runs {
+		view, err := d.client.GetRun(ctx, runID)
+		if err != nil {
+			return err
+		}
+		d.tell("   run %s of agent %s: %s", view.RunID, view.AgentID, view.Status)
+		begun := map[string]int{}
+		for entry, err := range d.client.AllRunEvents(ctx, runID, client.EventListParams{}) {
+			if err != nil {
+				return err
+			}
+			event, err := readEvent(&entry)
+			if err != nil {
+				return err
+			}
+			d.tell("     %2s  %s", entry.ID, event.line())
+			if event.Type == "tool_call" {
+				begun[event.ID]++
+			}
+			if begun[event.ID] > 1 {
+				return fmt.Errorf("%s ran %d times", event.ID, begun[event.ID])
+			}
+		}
+	}
+	d.tell("\nNothing was lost, and nothing ran twice. To go on:\n" +
+		"   holdpoint serve                         the service, for good\n" +
+		"   holdpoint exec -- rm -rf build          any command, once somebody has allowed it\n" +
+		"   go run ./examples/shellplan             this agent, against your service")
+	return nil
+}

@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// target is what a decision is about: the run of the path, or the run that the domain
+// finds in the session of the path. One of the two is set.
+type target struct{ sessionID, runID string }
+
+// decision reads a person's decision about a target and gives it to the store.
+type decision func(w http.ResponseWriter, r *http.Request, at target) (runs.Reply, error)
+
+// onRun serves a decision about a run and answers 202 with the run.
+func (s *Server) onRun(decide decision) wire.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		runID := wire.PathID(r, "run_id")
+		reply, err := decide(w, r, target{runID: runID})
+		if err != nil {
+			return err
+		}
+		return s.respondRun(w, r, http.StatusAccepted, &reply, runID)
+	}
+}
+
+// onActiveRun serves a decision about a session's active run and answers 202 with the
+// run.
+func (s *Server) onActiveRun(decide decision) wire.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		reply, err := decide(w, r, target{sessionID: wire.PathID(r, "session_id")})
+		if err != nil {
+			return err
+		}
+		return s.respondRun(w, r, http.StatusAccepted, &reply, "")
+	}
+}
+
+// inSession serves a decision about a run of a session and answers 200 with the session,
+// held as long as the caller prefers.
+func (s *Server) inSession(decide decision) wire.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		sessionID := wire.PathID(r, "session_id")
+		reply, err := decide(w, r, target{sessionID: sessionID})
+		if err != nil {
+			return err
+		}
+		return s.respondHeldSession(w, r, &reply, sessionID, s.preferredWait(w, r))
+	}
+}
+
+// decide gives a command about a target to the store, under the key and the actor of the
+// request, which it writes into the command.
+func (s *Server) decide(r *http.Request, at target, keyInBody *string, command runs.Command, key *string, actor *runs.Actor) (runs.Reply, error) {
+	var err error
+	if *key, *actor, err = credentials(r, keyInBody, command); err != nil {
+		return runs.Reply{}, err
+	}
+	if at.runID == "" {
+		return s.doInSession(r, at.sessionID, command)
+	}
+	return s.doOnRun(r, at.runID, command)
+}
+
+// resolveApprovals decides a batch of approvals.
+func (s *Server) resolveApprovals(w http.ResponseWriter, r *http.Request, at target) (runs.Reply, error) {
+	var body api.ResolveApprovalsBody
+	if err := s.decode(w, r, &body); err != nil {
+		return runs.Reply{}, err
+	}
+	if body.Resolutions == nil {
+		return runs.Reply{}, refusal.Invalid(api.Fault{Pointer: "/resolutions", Detail: "is required"})
+	}
+	command := &runs.ResolveApprovals{
+		SessionID: at.sessionID, RunID: at.runID,
+		Resolutions: runs.DecisionsOf(body.Resolutions), MaxRuleAgeMs: s.maxRuleAgeMs,
+	}
+	return s.decide(r, at, body.IdempotencyKey, command, &command.Key, &command.Actor)
+}
+
+// answerQuestion answers or declines a question.
+func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request, at target) (runs.Reply, error) {
+	var body api.AnswerQuestionBody
+	if err := s.decode(w, r, &body); err != nil {
+		return runs.Reply{}, err
+	}
+	if body.Resolution == nil {
+		return runs.Reply{}, refusal.Invalid(api.Fault{Pointer: "/resolution", Detail: "is required"})
+	}
+	command := &runs.AnswerQuestion{SessionID: at.sessionID, RunID: at.runID, Resolution: runs.AnswerOf(*body.Resolution)}
+	return s.decide(r, at, body.IdempotencyKey, command, &command.Key, &command.Actor)
+}
+
+// cancelQuestion cancels an open question and with it the run, and answers 200 with the
+// run.
+func (s *Server) cancelQuestion(w http.ResponseWriter, r *http.Request) error {
+	var body api.CancelQuestionBody
+	if err := s.decodeOptional(w, r, &body); err != nil {
+		return err
+	}
+	at := target{runID: wire.PathID(r, "run_id")}
+	command := &runs.CancelQuestion{RunID: at.runID, RequestID: wire.PathID(r, "request_id"), Justification: body.Justification}
+	reply, err := s.decide(r, at, body.IdempotencyKey, command, &command.Key, &command.Actor)
+	if err != nil {
+		return err
+	}
+	return s.respondRun(w, r, http.StatusOK, &reply, at.runID)
+}

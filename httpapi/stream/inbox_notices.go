@@ -1,0 +1,83 @@
+package stream
+
+import (
+	"sync"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// maxNotices bounds the sessions whose notices wait to be read.
+const maxNotices = 4096
+
+// noticeQueue gathers notices about requests, one for each session, while earlier ones
+// are read. Beyond its bound it drops all and says so.
+type noticeQueue struct {
+	// ready has a signal when there is something to drain, or a snapshot is requested.
+	ready chan struct{}
+
+	mu      sync.Mutex
+	waiting map[string]int // index in notices
+	notices []runs.Notice
+	lost    bool
+}
+
+func newNoticeQueue() *noticeQueue {
+	return &noticeQueue{ready: make(chan struct{}, 1), waiting: map[string]int{}}
+}
+
+// add is called on the commit path: it never blocks.
+func (q *noticeQueue) add(notice runs.Notice) {
+	if notice.SessionID != "" && !notice.Prompts {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at, seen := q.waiting[notice.SessionID]
+	switch {
+	case q.lost:
+		return // everything is read again
+	case notice.SessionID == "", notice.FirstEventID == 0, !seen && len(q.notices) == maxNotices:
+		q.lost, q.notices = true, nil
+		clear(q.waiting)
+	case seen:
+		q.notices[at] = joined(q.notices[at], notice)
+	default:
+		q.waiting[notice.SessionID] = len(q.notices)
+		q.notices = append(q.notices, runs.Notice{
+			SessionID: notice.SessionID, FirstEventID: notice.FirstEventID, LastEventID: notice.LastEventID, Events: notice.Events,
+		})
+	}
+	q.signal()
+}
+
+// joined has the events only when they are without a gap.
+func joined(a, b runs.Notice) runs.Notice {
+	events := a.Events
+	switch {
+	case len(a.Events) > 0 && len(b.Events) > 0 && a.LastEventID+1 == b.FirstEventID:
+		events = append(events[:len(events):len(events)], b.Events...)
+	default:
+		events = nil
+	}
+	return runs.Notice{
+		SessionID: a.SessionID, FirstEventID: min(a.FirstEventID, b.FirstEventID),
+		LastEventID: max(a.LastEventID, b.LastEventID), Events: events,
+	}
+}
+
+func (q *noticeQueue) signal() {
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
+}
+
+// drain returns the notices and empties the queue. lost says that there were others.
+func (q *noticeQueue) drain() (notices []runs.Notice, lost bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	notices, lost = q.notices, q.lost
+	q.notices, q.lost = nil, false
+	clear(q.waiting)
+	return notices, lost
+}

@@ -1,0 +1,78 @@
+package stream
+
+import (
+	"cmp"
+	"slices"
+)
+
+// item is an element of a window: it has a number, which grows, and a weight.
+type item interface {
+	position() int64
+	// weight returns how many events the item is, and about how many bytes it holds.
+	weight() (events, bytes int)
+}
+
+// window keeps the newest items for followers that are a little behind, within bounds.
+// Its owner's lock is held in all methods.
+type window[T item] struct {
+	maxEvents, maxBytes int
+
+	// items are those after base up to head. Elements are never written to again:
+	// followers hold parts of the slice.
+	items         []T
+	events, bytes int
+	base, head    int64
+	// changed is closed, and replaced, when followers have something to look at.
+	changed chan struct{}
+}
+
+func newWindow[T item](maxEvents, maxBytes int) window[T] {
+	return window[T]{maxEvents: maxEvents, maxBytes: maxBytes, changed: make(chan struct{})}
+}
+
+// add appends items, drops the older ones beyond the bounds, and wakes the followers.
+func (w *window[T]) add(items ...T) {
+	if len(items) == 0 {
+		return
+	}
+	w.items = append(w.items, items...)
+	for _, one := range items {
+		events, bytes := one.weight()
+		w.events, w.bytes = w.events+events, w.bytes+bytes
+	}
+	w.head = items[len(items)-1].position()
+	if w.events > w.maxEvents || w.bytes > w.maxBytes {
+		w.trim()
+	}
+	w.wake()
+}
+
+// trim drops items until half the bounds are left, so that it is not called for each
+// item. It copies the rest, because the old array would keep what was dropped.
+func (w *window[T]) trim() {
+	first, last := 0, len(w.items)-1
+	for first < last && (w.events > w.maxEvents/2 || w.bytes > w.maxBytes/2) {
+		events, bytes := w.items[first].weight()
+		w.events, w.bytes = w.events-events, w.bytes-bytes
+		first++
+	}
+	w.base = w.items[first].position() - 1
+	w.items = slices.Clone(w.items[first:])
+}
+
+// drop drops all items.
+func (w *window[T]) drop() {
+	w.items, w.events, w.bytes, w.base = nil, 0, 0, w.head
+}
+
+// after returns the items after a position that is not before base.
+func (w *window[T]) after(position int64) []T {
+	at, _ := slices.BinarySearchFunc(w.items, position+1, func(one T, wanted int64) int { return cmp.Compare(one.position(), wanted) })
+	return w.items[at:]
+}
+
+// wake makes all followers look again.
+func (w *window[T]) wake() {
+	close(w.changed)
+	w.changed = make(chan struct{})
+}

@@ -1,0 +1,51 @@
+package runs
+
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// AmendSession merges members into a session's metadata. A null removes a member; any other
+// value replaces it whole.
+//
+// Reply: Session; Existing when nothing changes. Errors: session_not_found; invalid_request,
+// also when the metadata would grow beyond MaxMetadataBytes.
+type AmendSession struct {
+	SessionID string
+	Metadata  api.JSON // a JSON object
+}
+
+// Needs implements Command.
+func (c *AmendSession) Needs() Needs { return Needs{SessionID: c.SessionID} }
+
+func (c *AmendSession) prepare(IDSource) error {
+	var faults refusal.Faults
+	switch document.Kind(c.Metadata) {
+	case '{':
+	case 0, 'n':
+		faults.Add("/metadata", "is required")
+	default:
+		faults.Add("/metadata", "must be an object")
+	}
+	if len(c.Metadata) > api.MaxMetadataBytes {
+		faults.Add("/metadata", "must have at most %d bytes", api.MaxMetadataBytes)
+	}
+	return faults.Err()
+}
+
+func (c *AmendSession) decide(w *workingCopy) (Reply, error) {
+	if w.session == nil {
+		return Reply{}, refusal.UnknownSession(c.SessionID)
+	}
+	merged, changed := document.MergeMembers(w.session.Metadata, c.Metadata)
+	if !changed {
+		return Reply{Session: w.session, Existing: true}, nil
+	}
+	if len(merged) > api.MaxMetadataBytes && len(merged) > len(w.session.Metadata) {
+		return Reply{}, refusal.Invalid(api.Fault{Pointer: "/metadata", Detail: "the session's metadata would be too large"})
+	}
+	w.session.Metadata = merged
+	w.saveSession()
+	return Reply{Session: w.session}, nil
+}

@@ -1,0 +1,67 @@
+package runs
+
+import (
+	"cmp"
+
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// AnswerQuestion answers or declines one open question request. It is about RunID, or, when
+// that is empty, about the run of SessionID that docs/spec/v1.md#session-routes finds.
+//
+// Reply: Run, and Existing when the very same answer to a clarification was recorded before; or
+// Replayed. Errors: invalid_request, invalid_idempotency_key, and those of
+// docs/spec/v1.md#order-for-questions, #order-for-answers and #answer-a-clarification, in that
+// order.
+type AnswerQuestion struct {
+	SessionID  string
+	RunID      string
+	Resolution QuestionAnswer
+	// Partial stores answers to some of the questions, and settles the request once each
+	// question has one (docs/spec/v1.md#partial-answers). A second answer to one question is
+	// question_state_conflict. A partial answer takes no key. An answer to the whole request,
+	// or a decline, replaces the stored parts.
+	Partial bool
+	Key     string
+	Actor   Actor
+
+	canonical []byte
+	verdicts  valueVerdicts
+}
+
+// answerBody is what the fingerprint of a keyed answer is made from.
+type answerBody struct {
+	Resolution QuestionAnswer `json:"resolution"`
+}
+
+func (c *AnswerQuestion) resolution() *resolution {
+	return &resolution{
+		sessionID: c.SessionID, runID: c.RunID,
+		answers: []QuestionAnswer{c.Resolution}, answersAt: "/resolution", oneAnswer: true, partial: c.Partial,
+		operation: model.OperationQuestion, key: c.Key, canonical: c.canonical, actor: c.Actor, verdicts: c.verdicts,
+	}
+}
+
+// Needs implements Command.
+func (c *AnswerQuestion) Needs() Needs { return c.resolution().needs() }
+
+func (c *AnswerQuestion) prepare(IDSource) error {
+	c.Actor.prepare()
+	c.Resolution.prepare()
+	var faults refusal.Faults
+	c.Resolution.check("/resolution", &faults)
+	if c.Partial && c.Key != "" {
+		faults.Add("/idempotency_key", "must not be given with a part of an answer")
+	}
+	if err := cmp.Or(faults.Err(), prepareKey(&c.Key)); err != nil || c.Key == "" {
+		return err
+	}
+	var err error
+	c.canonical, err = canonicalBody(answerBody{c.Resolution})
+	return err
+}
+
+func (c *AnswerQuestion) decide(w *workingCopy) (Reply, error) { return c.resolution().decide(w) }
+
+func (c *AnswerQuestion) setVerdicts(verdicts valueVerdicts) { c.verdicts = verdicts }

@@ -1,0 +1,211 @@
+package runs
+
+import (
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// prepare makes a null value absent beside a decline or answers. A null that stands alone may
+// be the answer; only the question's schema tells.
+func (u *QuestionAnswer) prepare() {
+	if !u.Verbatim && (u.Declined || len(u.Answers) > 0) {
+		document.AbsentNull(&u.Value)
+	}
+}
+
+// check adds the faults that are found without the question. The pointer at is the place of the
+// answer in the caller's body.
+func (u *QuestionAnswer) check(at string, faults *refusal.Faults) {
+	if u.RequestID == "" {
+		faults.Add(at+"/request_id", "is required")
+	}
+	faults.Text(at+"/justification", u.Justification, api.MaxTextLength)
+}
+
+// schemaMatch returns the faults of a value against a JSON Schema, or ErrUnchecked. The pointer
+// is the place of the value in the caller's body.
+type schemaMatch func(schema, value api.JSON, pointer string) ([]api.Fault, error)
+
+// checkAnswer checks an answer against its question (docs/spec/v1.md#order-for-answers), and
+// returns the resolution to record, still without an actor. The pointer at is the place of the
+// answer in the caller's body.
+func checkAnswer(question api.UserQuestionRequest, given QuestionAnswer, at string, match schemaMatch) (api.Resolution, error) {
+	declined := given.Declined
+	resolution := api.Resolution{
+		Outcome: api.OutcomeAnswered, Declined: &declined, Justification: given.Justification,
+		RuntimePayload: given.RuntimePayload,
+	}
+	if declined {
+		if len(given.Answers) > 0 || given.Value != nil {
+			return api.Resolution{}, refusal.New(api.CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers")
+		}
+		resolution.Outcome = api.OutcomeDeclined
+		return resolution, nil
+	}
+	if question.ResponseSchema != nil || given.Verbatim {
+		resolution.Value = given.Value
+		return resolution, checkValue(question, given, at, match)
+	}
+	if err := refuseValue(question, given, at); err != nil {
+		return api.Resolution{}, err
+	}
+	resolution.Answers = given.Answers
+	return resolution, checkAnswers(question, given.Answers)
+}
+
+// checkValue checks the value of a typed or verbatim answer. A null is the answer when the
+// schema takes one, else it counts as absent.
+func checkValue(question api.UserQuestionRequest, given QuestionAnswer, at string, match schemaMatch) error {
+	typed := question.ResponseSchema != nil
+	switch {
+	case typed && len(given.Answers) > 0:
+		return unknownAnswers()
+	case len(given.Answers) > 0:
+		return refusal.Invalid(api.Fault{Pointer: at + "/answers", Detail: "must be empty beside a value"})
+	case given.Value == nil:
+		return emptyValue(question)
+	case !typed:
+		return nil
+	}
+	faults, err := match(question.ResponseSchema, given.Value, at+"/value")
+	switch {
+	case err != nil:
+		return err
+	case len(faults) == 0:
+		return nil
+	case document.Kind(given.Value) == 'n' && !given.Verbatim:
+		return emptyValue(question)
+	}
+	return refusal.Invalid(faults...)
+}
+
+func emptyValue(question api.UserQuestionRequest) *refusal.Error {
+	return refusal.New(api.CodeQuestionAnswerEmpty, "request %s requires a value", question.ID)
+}
+
+// refuseValue refuses a value for structured questions. A null reads as absent.
+func refuseValue(question api.UserQuestionRequest, given QuestionAnswer, at string) error {
+	if given.Value == nil || document.Kind(given.Value) == 'n' {
+		return nil
+	}
+	return refusal.Invalid(api.Fault{Pointer: at + "/value", Detail: "request " + question.ID + " takes answers, not a value"})
+}
+
+// answersByQuestion returns the answers by question id. It returns question_duplicate_answer
+// when a question has two.
+func answersByQuestion(answers []api.UserQuestionAnswer) (map[string]*api.UserQuestionAnswer, error) {
+	byQuestion := make(map[string]*api.UserQuestionAnswer, len(answers))
+	for i := range answers {
+		answer := &answers[i]
+		if byQuestion[answer.QuestionID] != nil {
+			return nil, refusal.New(api.CodeQuestionDuplicateAnswer, "duplicate answer for question %s", answer.QuestionID)
+		}
+		byQuestion[answer.QuestionID] = answer
+	}
+	return byQuestion, nil
+}
+
+// checkAnswers checks that each question has a valid answer, in the order of the questions.
+func checkAnswers(question api.UserQuestionRequest, answers []api.UserQuestionAnswer) error {
+	byQuestion, err := answersByQuestion(answers)
+	if err != nil {
+		return err
+	}
+	for _, asked := range question.Questions {
+		answer := byQuestion[asked.ID]
+		if answer == nil {
+			return refusal.New(api.CodeQuestionAnswerMissing, "missing answer for question %s", asked.ID)
+		}
+		if err := checkAnswerTo(asked, *answer); err != nil {
+			return err
+		}
+	}
+	if len(answers) > len(question.Questions) {
+		return unknownAnswers()
+	}
+	return nil
+}
+
+func unknownAnswers() *refusal.Error {
+	return refusal.New(api.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions")
+}
+
+// checkAnswerTo checks the answer to one question: its options, and that it is not empty.
+func checkAnswerTo(asked api.UserQuestion, answer api.UserQuestionAnswer) error {
+	if !asked.MultiSelect && len(answer.SelectedOptionIDs) > 1 {
+		return refusal.New(api.CodeQuestionSingleSelect, "question %s allows only one option", asked.ID)
+	}
+	offered := make(map[string]bool, len(asked.Options))
+	for _, option := range asked.Options {
+		offered[option.ID] = true
+	}
+	chosen := make(map[string]bool, len(answer.SelectedOptionIDs))
+	for _, optionID := range answer.SelectedOptionIDs {
+		if chosen[optionID] {
+			return refusal.New(api.CodeQuestionDuplicateOption, "duplicate option %s for question %s", optionID, asked.ID)
+		}
+		if !offered[optionID] {
+			return refusal.New(api.CodeQuestionOptionNotFound, "unknown option %s for question %s", optionID, asked.ID)
+		}
+		chosen[optionID] = true
+	}
+	if len(chosen) == 0 && strings.TrimSpace(answer.FreeformAnswer) == "" {
+		return refusal.New(api.CodeQuestionAnswerEmpty, "question %s requires at least one answer", asked.ID)
+	}
+	return nil
+}
+
+// inParts reports whether a partial answer is stored as a part. A decline, a typed value and a
+// verbatim value are always whole.
+func (u *QuestionAnswer) inParts(question api.UserQuestionRequest) bool {
+	return !u.Declined && !u.Verbatim && question.ResponseSchema == nil
+}
+
+// checkPart checks answers to some questions of an open request, and returns these together
+// with the stored ones, in the order of the questions. When several errors apply, it returns
+// the one that checkAnswers would.
+func checkPart(question api.UserQuestionRequest, given QuestionAnswer, at string) ([]api.UserQuestionAnswer, error) {
+	if err := refuseValue(question, given, at); err != nil {
+		return nil, err
+	}
+	added, err := answersByQuestion(given.Answers)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := answersByQuestion(question.PartialAnswers)
+	if err != nil {
+		return nil, err
+	}
+	var answers []api.UserQuestionAnswer
+	missing, known := "", 0
+	for _, asked := range question.Questions {
+		before, answer := kept[asked.ID], added[asked.ID]
+		switch {
+		case before == nil && answer == nil:
+			if missing == "" {
+				missing = asked.ID
+			}
+			continue
+		case answer == nil:
+			answers = append(answers, *before)
+			continue
+		case before != nil:
+			return nil, refusal.New(api.CodeQuestionStateConflict, "question %s of request %s is answered already", asked.ID, question.ID)
+		}
+		if err := checkAnswerTo(asked, *answer); err != nil {
+			return nil, err
+		}
+		known++
+		answers = append(answers, *answer)
+	}
+	switch {
+	case len(added) == 0:
+		return nil, refusal.New(api.CodeQuestionAnswerMissing, "missing answer for question %s", missing)
+	case known < len(added):
+		return nil, unknownAnswers()
+	}
+	return answers, nil
+}

@@ -1,0 +1,103 @@
+package runs
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// AppendEvents appends a worker's events to the session's log (docs/spec/v1.md#append-events).
+// It counts as progress.
+//
+// Reply: LastEventID. Errors: run_not_found, lease_lost, run_state_conflict, invalid_request.
+type AppendEvents struct {
+	RunID string
+	Fence int64
+	// Events are 1 to MaxEventsPerCall JSON objects with a "type" that is not reserved for the
+	// service. An "output" also becomes an output record.
+	Events []api.JSON
+
+	parsed []appendedEvent
+}
+
+// Needs implements Command.
+func (c *AppendEvents) Needs() Needs { return Needs{RunID: c.RunID} }
+
+// appendedEvent has the members of a worker's event that the service reads.
+type appendedEvent struct {
+	Type    api.EventType `json:"type"`
+	Content *string       `json:"content"`
+	Parts   []api.JSON    `json:"parts"`
+}
+
+// reservedTypes are the event types that only the service writes.
+var reservedTypes = map[api.EventType]bool{
+	api.EventAccepted: true, api.EventQueued: true, api.EventStarted: true,
+	api.EventWaitingForApproval: true, api.EventApprovalResolved: true,
+	api.EventWaitingForUserQuestion: true, api.EventUserQuestionResolved: true, api.EventUserQuestionAnswered: true,
+	api.EventCompleted: true, api.EventFailed: true, api.EventInterrupted: true, api.EventCancelled: true,
+	// These are frames of streams and not events.
+	"snapshot": true, "stream_gap": true,
+	api.EventParentClarificationRequested: true, api.EventParentClarificationResolved: true,
+}
+
+func (c *AppendEvents) prepare(IDSource) error {
+	var faults refusal.Faults
+	if len(c.Events) == 0 {
+		faults.Add("/events", "must not be empty")
+	}
+	if len(c.Events) > api.MaxEventsPerCall {
+		faults.Add("/events", "must have at most %d entries", api.MaxEventsPerCall)
+		return faults.Err()
+	}
+	c.parsed = make([]appendedEvent, len(c.Events))
+	for i, text := range c.Events {
+		at := fmt.Sprintf("/events/%d", i)
+		event := &c.parsed[i]
+		if document.Kind(text) != '{' {
+			faults.Add(at, "must be an object")
+			continue
+		}
+		if err := json.Unmarshal(text, event); err != nil {
+			faults.Add(at, "must have a text as type; an output has content (text) and parts (array)")
+			continue
+		}
+		switch {
+		case event.Type == "":
+			faults.Add(at+"/type", "is required")
+		case reservedTypes[event.Type]:
+			faults.Add(at+"/type", "%s is written by the service only", event.Type)
+		case !refusal.ValidID(string(event.Type)):
+			faults.Add(at+"/type", "must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
+		case event.Type == api.EventOutput && event.Content == nil:
+			faults.Add(at+"/content", "is required")
+		}
+	}
+	return faults.Err()
+}
+
+func (c *AppendEvents) decide(w *workingCopy) (Reply, error) {
+	run, err := w.targetRun(c.RunID)
+	if err != nil {
+		return Reply{}, err
+	}
+	if err := w.checkHolder(run, c.Fence); err != nil {
+		return Reply{}, err
+	}
+	for i, event := range c.parsed {
+		if event.Type != api.EventOutput {
+			w.emit(run, event.Type, c.Events[i])
+			continue
+		}
+		run.OutputCount++
+		w.emit(run, api.EventOutput, outputEvent{api.EventOutput, api.OutputRecord{
+			RunID: run.RunID, Content: *event.Content, Parts: event.Parts, CreatedAtMs: w.nowMs,
+		}})
+	}
+	run.StalledAttempts = 0
+	w.saveRun(run)
+	return Reply{LastEventID: w.session.LastEventID}, nil
+}

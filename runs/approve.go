@@ -1,0 +1,61 @@
+package runs
+
+import (
+	"cmp"
+
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// ResolveApprovals decides open approvals of one run, all or none. The run is RunID, or, when
+// that is empty, the active run of SessionID.
+//
+// Reply: Run, or Replayed. Errors: invalid_request, invalid_idempotency_key, and those of
+// docs/spec/v1.md#order-for-approvals, in that order.
+type ResolveApprovals struct {
+	SessionID   string
+	RunID       string
+	Resolutions []ApprovalDecision
+	// MaxRuleAgeMs caps how long a rule may hold that a decision writes; 0 for no cap. It is a
+	// setting of the service and not part of the call.
+	MaxRuleAgeMs int64
+	Key          string
+	Actor        Actor
+
+	canonical []byte
+	verdicts  valueVerdicts
+}
+
+// approvalsBody is what the fingerprint of a keyed call is made from.
+type approvalsBody struct {
+	Resolutions []ApprovalDecision `json:"resolutions"`
+}
+
+func (c *ResolveApprovals) resolution() *resolution {
+	return &resolution{
+		sessionID: c.SessionID, runID: c.RunID, approvals: c.Resolutions, approvalsAt: "/resolutions",
+		operation: model.OperationApproval, key: c.Key, canonical: c.canonical, actor: c.Actor, verdicts: c.verdicts,
+	}
+}
+
+// Needs implements Command.
+func (c *ResolveApprovals) Needs() Needs { return c.resolution().needs() }
+
+func (c *ResolveApprovals) prepare(newID IDSource) error {
+	c.Actor.prepare()
+	var faults refusal.Faults
+	if c.Resolutions == nil {
+		faults.Add("/resolutions", "is required")
+	}
+	prepareApprovals(c.Resolutions, "/resolutions", c.MaxRuleAgeMs, newID, &faults)
+	if err := cmp.Or(faults.Err(), prepareKey(&c.Key)); err != nil || c.Key == "" {
+		return err
+	}
+	var err error
+	c.canonical, err = canonicalBody(approvalsBody{c.Resolutions})
+	return err
+}
+
+func (c *ResolveApprovals) decide(w *workingCopy) (Reply, error) { return c.resolution().decide(w) }
+
+func (c *ResolveApprovals) setVerdicts(verdicts valueVerdicts) { c.verdicts = verdicts }

@@ -1,0 +1,157 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// ValueReader is the part of a [Reader] that CheckValues uses.
+type ValueReader interface {
+	// Run returns a run with its open requests. Errors: run_not_found.
+	Run(ctx context.Context, runID string) (*model.RunRecord, error)
+	// PendingRequests returns open requests of one kind; see [Reader].
+	PendingRequests(ctx context.Context, q RequestQuery) ([]model.PendingRequest, error)
+}
+
+// CheckValues checks the values of a prepared command (edited inputs, typed answers) against
+// the schemas of the requests that it names, and stores the faults in the command. It runs
+// without a lock, on the caller's time, because the caller chooses how much work it is;
+// [Decide] only looks the verdicts up. Without such values it reads nothing. A fault is not an
+// error here: Decide reports it at its place in the order of checks. Errors: those of the
+// reader except run_not_found, and the context's.
+func CheckValues(ctx context.Context, reader ValueReader, command Command) error {
+	checked, ok := command.(interface {
+		resolution() *resolution
+		setVerdicts(verdicts valueVerdicts)
+	})
+	if !ok {
+		return nil
+	}
+	r := checked.resolution()
+	values := r.values()
+	if len(values) == 0 {
+		return nil
+	}
+	requests, err := r.openRequests(ctx, reader, values)
+	if err != nil && refusal.CodeOf(err) == "" {
+		return err
+	}
+	verdicts := valueVerdicts{}
+	for i := range requests {
+		request := &requests[i]
+		for _, given := range values {
+			if given.requestID != request.RequestID || given.kind != request.Kind {
+				continue
+			}
+			if schema := schemaOf(request); schema != nil {
+				verdicts[request.Handle] = document.MatchSchema(schema, given.value, given.pointer)
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	checked.setVerdicts(verdicts)
+	return nil
+}
+
+// givenValue is a caller's value that a schema may apply to.
+type givenValue struct {
+	requestID, pointer string
+	kind               model.RequestKind
+	value              api.JSON
+}
+
+// values returns the values of the call that a schema may apply to.
+func (r *resolution) values() []givenValue {
+	var values []givenValue
+	for i := range r.approvals {
+		if given := &r.approvals[i]; given.Behavior == api.BehaviorAllow && given.UpdatedInput != nil {
+			pointer := fmt.Sprintf("%s/%d/updated_input", r.approvalsAt, i)
+			values = append(values, givenValue{given.RequestID, pointer, model.KindApproval, given.UpdatedInput})
+		}
+	}
+	for i := range r.answers {
+		if given := &r.answers[i]; given.Value != nil {
+			values = append(values, givenValue{given.RequestID, r.answerAt(i) + "/value", model.KindQuestion, given.Value})
+		}
+	}
+	return values
+}
+
+// pendingPage is how many open requests of a session are read at once.
+const pendingPage = 200
+
+// openRequests reads the open requests of the run, or, on a session's route, those of the
+// session whose id one of the values names.
+func (r *resolution) openRequests(ctx context.Context, reader ValueReader, values []givenValue) ([]model.Request, error) {
+	if r.runID != "" {
+		if !refusal.ValidID(r.runID) {
+			return nil, nil
+		}
+		record, err := reader.Run(ctx, r.runID)
+		if err != nil {
+			return nil, err
+		}
+		return slices.DeleteFunc(record.Requests, func(request model.Request) bool { return !request.Open() }), nil
+	}
+	if !refusal.ValidID(r.sessionID) {
+		return nil, nil
+	}
+	var found []model.Request
+	query := RequestQuery{Kind: values[0].kind, SessionID: r.sessionID, Limit: pendingPage}
+	for {
+		page, err := reader.PendingRequests(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			if slices.ContainsFunc(values, func(given givenValue) bool { return given.requestID == page[i].Request.RequestID }) {
+				found = append(found, page[i].Request)
+			}
+		}
+		if len(page) < pendingPage {
+			return found, nil
+		}
+		last := &page[len(page)-1].Request
+		query.After = &RequestPosition{SessionID: last.SessionID, RunID: last.RunID, RequestID: last.RequestID}
+	}
+}
+
+// schemaOf returns the schema of a request's answer or edited input, nil when it has none.
+func schemaOf(request *model.Request) api.JSON {
+	switch request.Kind {
+	case model.KindApproval:
+		return request.Approval().InputSchema
+	case model.KindQuestion:
+		return request.Question().ResponseSchema
+	case model.KindClarification:
+	}
+	return nil
+}
+
+// maxValueChecks bounds how often the values of one call are checked.
+const maxValueChecks = 3
+
+// DecideChecked checks the values of a prepared command and calls decide. It does so again when
+// a request was raised in between, which decide reports as ErrUnchecked. It returns what decide
+// returns, and an error that wraps ErrUnavailable, never ErrUnchecked, when that happens
+// maxValueChecks times.
+func DecideChecked(ctx context.Context, reader ValueReader, command Command, decide func() (Reply, error)) (Reply, error) {
+	for range maxValueChecks {
+		if err := CheckValues(ctx, reader, command); err != nil {
+			return Reply{}, err
+		}
+		if reply, err := decide(); !errors.Is(err, ErrUnchecked) {
+			return reply, err
+		}
+	}
+	return Reply{}, fmt.Errorf("%w: requests are raised faster than a value can be checked", ErrUnavailable)
+}

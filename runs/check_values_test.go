@@ -1,0 +1,132 @@
+package runs_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// Run implements runs.ValueReader.
+func (h *house) Run(_ context.Context, runID string) (*model.RunRecord, error) {
+	state := h.states[h.sessionOf(runID)]
+	if state == nil {
+		return nil, refusal.UnknownRun(runID)
+	}
+	record := &model.RunRecord{Run: *state.Runs[runID]}
+	for key, request := range state.Requests {
+		if key.RunID == runID {
+			record.Requests = append(record.Requests, *request)
+		}
+	}
+	return record, nil
+}
+
+// PendingRequests implements runs.ValueReader, in one page.
+func (h *house) PendingRequests(_ context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
+	var pending []model.PendingRequest
+	if state := h.states[q.SessionID]; state != nil && q.After == nil {
+		for _, request := range state.Requests {
+			if request.Open() && request.Kind == q.Kind {
+				pending = append(pending, model.PendingRequest{Request: *request})
+			}
+		}
+	}
+	return pending, nil
+}
+
+// raisedLater shows requests only from some reading on, as if they were raised between
+// the check and the decision.
+type raisedLater struct {
+	*house
+
+	readings, hidden int
+}
+
+func (r *raisedLater) Run(ctx context.Context, runID string) (*model.RunRecord, error) {
+	r.readings++
+	record, err := r.house.Run(ctx, runID)
+	if err == nil && r.readings <= r.hidden {
+		record.Requests = nil
+	}
+	return record, err
+}
+
+func decider(h *house, command runs.Command) func() (runs.Reply, error) {
+	return func() (runs.Reply, error) {
+		_, reply, err := runs.Decide(h.load(command.Needs()), command, h.nowMs)
+		return reply, err
+	}
+}
+
+// A decision looks a verdict up and does not check by itself: with a verdict that is
+// wrong on purpose, the wrong one counts.
+func TestDecisionUsesTheVerdict(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", typedQuestion(`{"type":"integer"}`))
+	command := valued(`"no integer"`)
+	require.NoError(t, runs.Prepare(command, h.newID))
+	require.NoError(t, runs.CheckValues(t.Context(), h, command))
+	command.Resolution.Value = api.JSON(`7`)
+	_, err := decider(h, command)()
+	require.Equal(t, api.CodeInvalidRequest, refusal.CodeOf(err), "the value was checked under the lock")
+}
+
+func TestRequestRaisedAfterTheCheck(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", typedQuestion(`{"type":"integer"}`))
+	command := valued(`7`)
+	require.NoError(t, runs.Prepare(command, h.newID))
+
+	late := &raisedLater{house: h, hidden: 1}
+	require.NoError(t, runs.CheckValues(t.Context(), late, command))
+	_, err := decider(h, command)()
+	require.ErrorIs(t, err, runs.ErrUnchecked)
+
+	late = &raisedLater{house: h, hidden: 2}
+	_, err = runs.DecideChecked(t.Context(), late, command, decider(h, command))
+	require.NoError(t, err, "checked again until the request is seen")
+	require.Equal(t, 3, late.readings)
+
+	late = &raisedLater{house: h, hidden: 1_000}
+	_, err = runs.DecideChecked(t.Context(), late, command, decider(h, command))
+	require.ErrorIs(t, err, runs.ErrUnavailable)
+	require.NotErrorIs(t, err, runs.ErrUnchecked)
+}
+
+// What brings no value costs no reading, and a reading that fails is told.
+func TestCheckValuesReads(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", typedQuestion(`true`), approval("a"))
+	for name, command := range map[string]runs.Command{
+		"an approval as it is": allow("r", "a"),
+		"a declined question":  &runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Declined: true}},
+		"a cancellation":       &runs.CancelRun{RunID: "r"},
+	} {
+		require.NoError(t, runs.Prepare(command, h.newID))
+		require.NoError(t, runs.CheckValues(t.Context(), brokenReader{}, command), name)
+	}
+	require.ErrorIs(t, runs.CheckValues(t.Context(), brokenReader{}, valued(`1`)), errBroken)
+	unknown := valued(`1`)
+	unknown.RunID = "nobody"
+	require.NoError(t, runs.CheckValues(t.Context(), h, unknown), "the decision tells that there is no such run")
+}
+
+var errBroken = errors.New("the reader is broken")
+
+type brokenReader struct{}
+
+func (brokenReader) Run(context.Context, string) (*model.RunRecord, error) { return nil, errBroken }
+
+func (brokenReader) PendingRequests(context.Context, runs.RequestQuery) ([]model.PendingRequest, error) {
+	return nil, errBroken
+}

@@ -1,0 +1,63 @@
+package runs
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// ClaimRun takes the lease of a claimable run under a new fence (docs/spec/v1.md#claim).
+//
+// Reply: Run and Claim. Errors: invalid_request; run_not_found; run_not_claimable, also when
+// the run was failed instead, because MaxAttempts claims made no progress
+// (docs/spec/v1.md#attempts).
+type ClaimRun struct {
+	RunID       string
+	SessionID   string // the run's; looked up when empty
+	WorkerID    string
+	LeaseMs     int64 // DefaultLeaseMs when 0
+	MaxAttempts int64 // DefaultMaxAttempts when 0
+}
+
+// Needs implements Command.
+func (c *ClaimRun) Needs() Needs {
+	return Needs{SessionID: c.SessionID, RunID: c.RunID, Payload: true, RunMessages: true}
+}
+
+func (c *ClaimRun) prepare(IDSource) error {
+	var faults refusal.Faults
+	faults.ID("/worker_id", c.WorkerID)
+	faults.Lease("/lease_ms", c.LeaseMs)
+	return faults.Err()
+}
+
+func (c *ClaimRun) decide(w *workingCopy) (Reply, error) {
+	run, err := w.targetRun(c.RunID)
+	if err != nil {
+		return Reply{}, err
+	}
+	if run.ClaimableAtMs == 0 || run.ClaimableAtMs > w.nowMs {
+		return Reply{}, refusal.New(api.CodeRunNotClaimable, "run %s is %s and cannot be claimed now", run.RunID, run.Status)
+	}
+	if most := cmp.Or(c.MaxAttempts, DefaultMaxAttempts); run.StalledAttempts >= most {
+		w.expireOpenRequests(run)
+		run.Error = fmt.Sprintf("given up after %d attempts without progress", most)
+		w.finishRun(run, api.StatusFailed, model.LeaseRevoked, api.EventFailed, errorEvent{api.EventFailed, run.Error})
+		return Reply{}, refusal.New(api.CodeRunNotClaimable, "run %s was %s", run.RunID, run.Error)
+	}
+	if run.Status == api.StatusQueued {
+		w.leaveQueue(run)
+		w.startRun(run)
+	}
+	w.grantLease(run, c.WorkerID, c.LeaseMs)
+	w.acknowledgeAnswers(run)
+	record := w.recordOf(run)
+	claim := record.ClaimOf()
+	return Reply{Run: record, Claim: &claim}, nil
+}
+
+// DefaultMaxAttempts is how many claims of a run may make no progress when ClaimRun does not say.
+const DefaultMaxAttempts = 10

@@ -1,0 +1,327 @@
+package runs
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// AskClarification raises a question of a child's run to its parent's session
+// (docs/spec/v1.md#ask-the-parent). It writes the request in the child's session and an effect,
+// which creates the clarification's run in the parent's. [Ask] does both before it returns.
+//
+// Reply: Run, Clarification, Effect (the one that creates the clarification's run); Existing
+// when the run asked the same before. Errors: invalid_request; run_not_found; lease_lost;
+// run_state_conflict; no_parent_session; ParentRefusal; id_conflict when the request id was
+// used before, in the run or among the clarifications of the session, with another payload.
+type AskClarification struct {
+	RunID   string
+	Fence   int64
+	Request api.UserQuestionRequest
+	// Park suspends the run until the answer. Its lease ends.
+	Park bool
+	// Checkpoint is stored when the run is parked, and needs Park; see [api.Suspension].
+	Checkpoint api.JSON
+	// Ids of the two sides' projects and channels. The service does not read them; they are
+	// shown with the question (docs/spec/v1.md#requester).
+	RequesterProjectIDs []string
+	RequesterChannelIDs []string
+	ParentProjectIDs    []string
+	ParentChannelIDs    []string
+	// ParentRefusal is why the parent's session takes no question, as the caller has read it,
+	// or nil. It does not refuse a repetition of a question that was raised before.
+	ParentRefusal *refusal.Error
+
+	digest             string
+	clarificationRunID string
+	suspensionID       string
+}
+
+// OpenClarification creates a clarification's run in the parent's session. The run waits from
+// the start and takes no slot. Only the effect of an AskClarification gives this command; the
+// run id makes it idempotent.
+//
+// Reply: Run; or Existing and ReplayRunID. Errors: session_not_found; session_ended;
+// id_conflict.
+type OpenClarification struct {
+	SessionID string
+	RunID     string
+	Request   api.UserQuestionRequest
+	Requester api.Requester
+
+	digest string
+}
+
+// DeliverAnswer delivers the answer to a clarification to the child's session: as a message,
+// and as the resolution with which a parked run resumes (docs/spec/v1.md#delivery). Only
+// effects give this command; the id of the message makes it idempotent.
+//
+// Reply: Messages has the message; Existing. Errors: session_not_found, run_not_found.
+type DeliverAnswer struct {
+	SessionID     string
+	RunID         string // the run that asked
+	RequestID     string
+	FromSessionID string
+	Message       api.JSON // payload of the message
+	Resolution    api.JSON // an api.Resolution, as recorded in the parent's session
+}
+
+// askBody is what the digest of a child's question is made from.
+type askBody struct {
+	Request             api.UserQuestionRequest `json:"request"`
+	Park                bool                    `json:"park,omitzero"`
+	Checkpoint          api.JSON                `json:"checkpoint,omitzero"`
+	RequesterProjectIDs []string                `json:"requester_project_ids,omitempty"`
+	RequesterChannelIDs []string                `json:"requester_channel_ids,omitempty"`
+	ParentProjectIDs    []string                `json:"parent_project_ids,omitempty"`
+	ParentChannelIDs    []string                `json:"parent_channel_ids,omitempty"`
+}
+
+// Needs implements Command.
+func (c *AskClarification) Needs() Needs {
+	ids := validIDs(c.Request.ID)
+	return Needs{RunID: c.RunID, RequestIDs: ids, SessionRequestIDs: ids}
+}
+
+func (c *AskClarification) prepare(newID IDSource) error {
+	document.AbsentNull(&c.Checkpoint)
+	var faults refusal.Faults
+	checkQuestionRequest(&c.Request, "/request", &faults)
+	if len(model.MessageIDOf(c.Request.ID)) > api.MaxIDLength {
+		faults.Add("/request/id", "must have at most %d characters in a clarification", api.MaxIDLength-len(model.MessageIDPrefix))
+	}
+	if c.Checkpoint != nil && !c.Park {
+		faults.Add("/checkpoint", "needs park")
+	}
+	for _, list := range []struct {
+		at  string
+		ids []string
+	}{
+		{"/requester_project_ids", c.RequesterProjectIDs},
+		{"/requester_channel_ids", c.RequesterChannelIDs},
+		{"/parent_project_ids", c.ParentProjectIDs},
+		{"/parent_channel_ids", c.ParentChannelIDs},
+	} {
+		if len(list.ids) > api.MaxContextIDs {
+			faults.Add(list.at, "must have at most %d entries", api.MaxContextIDs)
+			continue
+		}
+		for i, id := range list.ids {
+			faults.RequiredText(fmt.Sprintf("%s/%d", list.at, i), id, api.MaxNameLength)
+		}
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	var err error
+	c.digest, err = digestOf(askBody{
+		c.Request, c.Park, c.Checkpoint,
+		c.RequesterProjectIDs, c.RequesterChannelIDs, c.ParentProjectIDs, c.ParentChannelIDs,
+	})
+	c.Request.Handle = newID(PrefixHandle)
+	c.clarificationRunID = newID(PrefixRun)
+	c.suspensionID = newID(PrefixSuspension)
+	return err
+}
+
+func (c *AskClarification) decide(w *workingCopy) (Reply, error) {
+	run, err := w.targetRun(c.RunID)
+	if err != nil {
+		return Reply{}, err
+	}
+	if c.Fence != run.Fence || c.Fence == 0 {
+		return Reply{}, w.checkHolder(run, c.Fence)
+	}
+	if w.session.ParentSessionID == "" {
+		return Reply{}, refusal.New(api.CodeNoParentSession, "session %s has no parent session", run.SessionID)
+	}
+	if known := w.askedBefore(run, c.Request.ID); known != nil && !model.Terminal(run.Status) {
+		if known.RunID != run.RunID || known.SuspensionDigest != c.digest || known.Kind != model.KindClarification {
+			return Reply{}, refusal.New(api.CodeIDConflict, "request %s was used before by run %s with another payload", c.Request.ID, known.RunID)
+		}
+		body := known.Clarification()
+		return Reply{
+			Run: w.recordOf(run), Clarification: &body.WaitingOn, Effect: c.openEffect(run, body.Request, body.WaitingOn), Existing: true,
+		}, nil
+	}
+	if err := w.checkHolder(run, c.Fence); err != nil {
+		return Reply{}, err
+	}
+	if c.ParentRefusal != nil {
+		return Reply{}, c.ParentRefusal
+	}
+	if len(w.openRequests(run.RunID)) >= api.MaxOpenRequests {
+		return Reply{}, refusal.Invalid(api.Fault{Pointer: "/request", Detail: "the run would have too many open requests"})
+	}
+	on, effect := c.ask(w, run)
+	return Reply{Run: w.recordOf(run), Clarification: &on, Effect: effect}, nil
+}
+
+// openEffect returns the effect that creates the clarification's run in the parent's session.
+func (c *AskClarification) openEffect(run *model.Run, question api.UserQuestionRequest, on api.WaitingOn) *model.Effect {
+	return &model.Effect{
+		SessionID: run.SessionID, EffectID: model.EffectID(api.EffectOpenClarification, on.RunID), RunID: run.RunID,
+		Kind: api.EffectOpenClarification, TargetSessionID: on.SessionID,
+		Payload: document.Encode(openClarificationPayload{RunID: on.RunID, Request: question, Requester: c.requester(run, question)}),
+	}
+}
+
+func (c *AskClarification) requester(run *model.Run, question api.UserQuestionRequest) api.Requester {
+	return api.Requester{
+		RequesterAgentID: run.AgentID, RequesterSessionID: run.SessionID, RequesterRunID: run.RunID,
+		RequesterToolCallID: question.ToolCallID,
+		RequesterProjectIDs: c.RequesterProjectIDs, RequesterChannelIDs: c.RequesterChannelIDs,
+		ParentProjectIDs: c.ParentProjectIDs, ParentChannelIDs: c.ParentChannelIDs,
+	}
+}
+
+// askedBefore returns the request of that id in the run, or else a clarification of that id of
+// another run in the session: the messages with the two answers would have the same id.
+func (w *workingCopy) askedBefore(run *model.Run, requestID string) *model.Request {
+	if request := w.request(run.RunID, requestID); request != nil {
+		return request
+	}
+	return w.newestInSession(requestID, model.KindClarification)
+}
+
+// ask writes the child's side of a clarification, and the effect that creates the parent's
+// side.
+func (c *AskClarification) ask(w *workingCopy, run *model.Run) (api.WaitingOn, *model.Effect) {
+	question := c.Request
+	question.CreatedAtMs = w.nowMs
+	question.ExpiresAtMs, question.ExpiresAfterMs = w.deadline(question.ExpiresAtMs, question.ExpiresAfterMs), nil
+	on := api.WaitingOn{SessionID: w.session.ParentSessionID, RunID: c.clarificationRunID, RequestID: question.ID}
+
+	if c.Park {
+		if c.Checkpoint != nil {
+			w.storeCheckpoint(run, c.Checkpoint)
+		}
+		if c.Checkpoint != nil || !run.Attached {
+			w.ackResolutions(run, nil)
+		}
+		run.SuspensionID = c.suspensionID
+		run.Attempt = 0
+		run.ClaimableAtMs = 0
+		w.endLease(run, model.LeaseSuspended, c.digest)
+	}
+	run.StalledAttempts = 0
+	// Callers see the handle of the request in the parent's session. This one only fills the
+	// column.
+	handle := question.Handle
+	question.Handle = ""
+	w.addRequest(&model.Request{
+		SessionID: run.SessionID, RunID: run.RunID, RequestID: question.ID, Handle: handle,
+		SuspensionID: c.suspensionID, SuspensionDigest: c.digest,
+		Number: run.RaisedCount + 1, Kind: model.KindClarification, CreatedAtMs: w.nowMs,
+		Body: document.Encode(model.Clarification{Request: question, WaitingOn: on, Parked: c.Park}),
+	})
+	run.RaisedCount++
+	w.emit(run, api.EventParentClarificationRequested, clarificationRequestedEvent{
+		api.EventParentClarificationRequested, question.ID, c.Park, on,
+	})
+	if c.Park {
+		w.emit(run, api.EventWaitingForUserQuestion, parkedEvent{
+			api.EventWaitingForUserQuestion, []string{}, []api.UserQuestionRequest{}, on,
+		})
+	}
+	w.updateWaiting(run)
+	effect := c.openEffect(run, question, on)
+	w.enqueueEffect(effect)
+	return on, effect
+}
+
+// Needs implements Command.
+func (c *OpenClarification) Needs() Needs {
+	return Needs{SessionID: c.SessionID, ChosenRunID: c.RunID}
+}
+
+func (c *OpenClarification) prepare(newID IDSource) error {
+	c.Request.Handle = ""
+	var err error
+	c.digest, err = digestOf(openClarificationPayload{c.RunID, c.Request, c.Requester})
+	c.Request.Handle = newID(PrefixHandle)
+	return err
+}
+
+func (c *OpenClarification) decide(w *workingCopy) (Reply, error) {
+	if existing := w.state.Runs[c.RunID]; existing != nil {
+		if existing.PayloadDigest != c.digest || existing.SessionID != c.SessionID {
+			return Reply{}, refusal.New(api.CodeIDConflict, "run %s exists with another payload", c.RunID)
+		}
+		return Reply{Existing: true, ReplayRunID: c.RunID}, nil
+	}
+	switch {
+	case w.session == nil:
+		return Reply{}, refusal.UnknownSession(c.SessionID)
+	case w.session.EndedAtMs != 0:
+		return Reply{}, refusal.New(api.CodeSessionEnded, "session %s has ended", c.SessionID)
+	}
+	run := &model.Run{
+		RunID: c.RunID, SessionID: c.SessionID, AgentID: w.session.AgentID,
+		Kind: api.KindParentClarification, Status: api.StatusWaitingForUserQuestion,
+		Request: api.RunRequestSummary{
+			SourcePlugin: api.DefaultSourcePlugin, SourceKind: string(api.KindParentClarification),
+			ActorID:       cmp.Or(c.Requester.RequesterAgentID, model.DefaultAgentID),
+			TextPreview:   clarificationPreview(c.Request),
+			QuestionCount: int64(len(c.Request.Questions)),
+		},
+		Requester: document.Encode(c.Requester), PayloadDigest: c.digest, Input: document.Encode(c.Request),
+		SubmittedAtMs: w.nowMs, StartedAtMs: w.nowMs, UpdatedAtMs: w.nowMs,
+	}
+	w.addRun(run)
+	w.emit(run, api.EventAccepted, plainEvent{api.EventAccepted})
+	run.SuspensionID = c.RunID
+	w.raiseRequests(run, &raisedSuspension{
+		Suspension: &api.Suspension{SuspensionID: c.RunID, Questions: []api.UserQuestionRequest{c.Request}}, digest: c.digest,
+	})
+	w.expireDue(run)
+	return Reply{Run: w.recordOf(run)}, nil
+}
+
+// Needs implements Command.
+func (c *DeliverAnswer) Needs() Needs {
+	return Needs{
+		SessionID: c.SessionID, RunID: c.RunID, RequestIDs: validIDs(c.RequestID),
+		MessageID: model.MessageIDOf(c.RequestID),
+	}
+}
+
+func (c *DeliverAnswer) prepare(IDSource) error { return nil }
+
+func (c *DeliverAnswer) decide(w *workingCopy) (Reply, error) {
+	if w.session == nil {
+		return Reply{}, refusal.UnknownSession(c.SessionID)
+	}
+	messageID := model.MessageIDOf(c.RequestID)
+	if known := w.message(messageID); known != nil {
+		return Reply{Messages: []model.Message{*known}, Existing: true}, nil
+	}
+	run, err := w.targetRun(c.RunID)
+	if err != nil {
+		return Reply{}, err
+	}
+	message := &model.Message{
+		SessionID: c.SessionID, MessageID: messageID, RunID: c.RunID, FromSessionID: c.FromSessionID,
+		State: api.MessagePending, Subject: subjectAnswer, Payload: c.Message, CreatedAtMs: w.nowMs,
+	}
+	if w.childIsOver() {
+		message.State, message.LastError = api.MessageDeadLetter, childIsClosed
+	}
+	w.changes.NewMessages = append(w.changes.NewMessages, message)
+
+	if model.Terminal(run.Status) {
+		return Reply{Messages: []model.Message{*message}}, nil
+	}
+	if request := w.request(c.RunID, c.RequestID); request != nil && request.Open() && request.Kind == model.KindClarification {
+		var resolution api.Resolution
+		document.DecodeStored(c.Resolution, &resolution)
+		recorded := w.settleRequest(run, request, resolution)
+		w.emit(run, api.EventUserQuestionResolved, questionResolvedEvent{api.EventUserQuestionResolved, recorded})
+		w.updateWaiting(run)
+	}
+	return Reply{Messages: []model.Message{*message}}, nil
+}

@@ -1,0 +1,244 @@
+package runs
+
+import (
+	"cmp"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// CreateRun creates a run in a session, and the session when it does not exist
+// (docs/spec/v1.md#create-a-run).
+//
+// Reply: Run, and Claim when the caller holds a lease afterwards: with Claim, unless Suspend
+// without Hold ended the lease (it does not when rules settle everything). Or Existing or
+// Replayed, which set ReplayRunID and leave Run nil. Errors: invalid_request;
+// invalid_idempotency_key; idempotency_conflict; id_conflict; session_ended; session_busy
+// (Inline); run_not_claimable (Claim or Suspend while another run is active or queued).
+type CreateRun struct {
+	SessionID    string // made when empty
+	RunID        string // made when empty
+	Kind         api.RunKind
+	Input        api.JSON
+	AgentID      string // the session's when empty
+	ParentRunID  string
+	Metadata     api.JSON
+	SourcePlugin string
+	SourceKind   string
+	ActorID      string
+	Claim        *api.ClaimOptions
+	Suspend      *api.Suspension
+	// Inline refuses to queue: no other run may be active or queued.
+	Inline bool
+	// Key is the caller's idempotency key, empty for none. SessionGiven says whether the caller
+	// named the session; without it the key is unique for the Caller
+	// (docs/spec/v1.md#key-scope).
+	Key          string
+	SessionGiven bool
+	Caller       string
+
+	runIDGiven bool
+	canonical  []byte
+	preview    string
+	suspending raisedSuspension
+}
+
+// createRunBody is what the fingerprint of the call is made from: the members as given, without
+// the key and without what the service fills in.
+type createRunBody struct {
+	RunID        string            `json:"run_id,omitempty"`
+	Kind         api.RunKind       `json:"kind,omitempty"`
+	Input        api.JSON          `json:"input"`
+	AgentID      string            `json:"agent_id,omitempty"`
+	ParentRunID  string            `json:"parent_run_id,omitempty"`
+	Metadata     api.JSON          `json:"metadata,omitzero"`
+	SourcePlugin string            `json:"source_plugin,omitempty"`
+	SourceKind   string            `json:"source_kind,omitempty"`
+	ActorID      string            `json:"actor_id,omitempty"`
+	Claim        *api.ClaimOptions `json:"claim,omitempty"`
+	Suspend      *api.Suspension   `json:"suspend,omitempty"`
+}
+
+// Needs implements Command.
+func (c *CreateRun) Needs() Needs {
+	needs := Needs{SessionID: c.SessionID, Record: c.recordKey()}
+	if c.runIDGiven {
+		needs.ChosenRunID = c.RunID
+	}
+	if c.Suspend != nil {
+		needs.Rules, needs.RuleDigests = len(c.Suspend.Approvals) > 0, c.suspending.inputDigests
+	}
+	return needs
+}
+
+func (c *CreateRun) recordKey() *model.RecordKey {
+	if c.SessionGiven {
+		return recordKey(model.OperationCreateRun, c.SessionID, c.Key)
+	}
+	return recordKey(model.OperationCreateRun, "caller/"+c.Caller, c.Key)
+}
+
+func (c *CreateRun) prepare(newID IDSource) error {
+	c.leaveOutDefaults()
+	var faults refusal.Faults
+	faults.OptionalID("/session_id", c.SessionID)
+	faults.OptionalID("/run_id", c.RunID)
+	faults.OptionalID("/agent_id", c.AgentID)
+	faults.OptionalID("/parent_run_id", c.ParentRunID)
+	if c.Kind != "" {
+		faults.Add("/kind", "must be %q", api.KindInput)
+	}
+	if c.Input == nil {
+		faults.Add("/input", "is required")
+	}
+	faults.Object("/metadata", c.Metadata)
+	faults.Text("/source_plugin", c.SourcePlugin, api.MaxNameLength)
+	faults.Text("/source_kind", c.SourceKind, api.MaxNameLength)
+	faults.Text("/actor_id", c.ActorID, api.MaxNameLength)
+	if c.Claim != nil {
+		faults.ID("/claim/worker_id", c.Claim.WorkerID)
+		faults.Lease("/claim/lease_ms", c.Claim.LeaseMs)
+	}
+	if c.Suspend != nil && c.Suspend.Hold && c.Claim == nil {
+		faults.Add("/suspend/hold", "needs a claim")
+	}
+	if c.Suspend != nil {
+		checkSuspension(c.Suspend, "/suspend", &faults)
+	}
+	if err := cmp.Or(faults.Err(), prepareKey(&c.Key)); err != nil {
+		return err
+	}
+	// The body is encoded before ids are filled in, so that a repeated call has the same
+	// fingerprint.
+	var err error
+	c.canonical, err = canonicalBody(createRunBody{
+		RunID: c.RunID, Kind: c.Kind, Input: c.Input, AgentID: c.AgentID, ParentRunID: c.ParentRunID,
+		Metadata: c.Metadata, SourcePlugin: c.SourcePlugin, SourceKind: c.SourceKind, ActorID: c.ActorID,
+		Claim: c.Claim, Suspend: c.Suspend,
+	})
+	if err != nil {
+		return err
+	}
+	if c.Suspend != nil {
+		if c.suspending, err = prepareSuspension(c.Suspend, newID); err != nil {
+			return err
+		}
+	}
+	c.runIDGiven = c.RunID != ""
+	c.RunID = cmp.Or(c.RunID, newID(PrefixRun))
+	c.SessionID = cmp.Or(c.SessionID, newID(PrefixSession))
+	c.Kind = api.KindInput
+	c.preview = textPreview(c.Input)
+	return nil
+}
+
+// leaveOutDefaults makes a member that is given with its default equal to an absent one
+// (docs/spec/v1.md#fingerprint).
+func (c *CreateRun) leaveOutDefaults() {
+	document.AbsentNull(&c.Metadata)
+	if c.Kind == api.KindInput {
+		c.Kind = ""
+	}
+	if c.SourcePlugin == api.DefaultSourcePlugin {
+		c.SourcePlugin = ""
+	}
+	if c.SourceKind == api.DefaultSourceKind {
+		c.SourceKind = ""
+	}
+	if c.Claim != nil && c.Claim.LeaseMs == api.DefaultLeaseMs {
+		c.Claim.LeaseMs = 0
+	}
+}
+
+func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
+	reply, done, err := w.findRecord(c.recordKey(), c.target(), c.canonical)
+	if done {
+		return reply, err
+	}
+	digest := fingerprint(model.OperationCreateRun, "", c.canonical)
+	if existing, there := w.state.Runs[c.RunID]; there && c.runIDGiven {
+		if existing.PayloadDigest != digest || c.SessionGiven && existing.SessionID != c.SessionID {
+			return Reply{}, refusal.New(api.CodeIDConflict, "run %s exists with another payload", c.RunID)
+		}
+		return Reply{Existing: true, ReplayRunID: c.RunID}, nil
+	}
+	if err := c.admit(w); err != nil {
+		return Reply{}, err
+	}
+	if w.session == nil {
+		w.makeSession(c.SessionID, c.AgentID, "", nil)
+	}
+	run := &model.Run{
+		RunID: c.RunID, SessionID: c.SessionID, AgentID: cmp.Or(c.AgentID, w.session.AgentID),
+		ParentRunID: c.ParentRunID, Kind: c.Kind, Status: api.StatusQueued,
+		Request: api.RunRequestSummary{
+			SourcePlugin: cmp.Or(c.SourcePlugin, api.DefaultSourcePlugin),
+			SourceKind:   cmp.Or(c.SourceKind, api.DefaultSourceKind),
+			ActorID:      cmp.Or(c.ActorID, c.Caller, api.DefaultActorID),
+			TextPreview:  c.preview,
+		},
+		Metadata: c.Metadata, PayloadDigest: digest,
+		SubmittedAtMs: w.nowMs, UpdatedAtMs: w.nowMs, QueuedAhead: w.session.QueuedCount, Input: c.Input,
+	}
+	w.addRun(run)
+	w.emit(run, api.EventAccepted, plainEvent{api.EventAccepted})
+	if c.Key != "" {
+		w.writeRecord(*c.recordKey(), fingerprint(model.OperationCreateRun, c.target(), c.canonical), run.RunID)
+	}
+	if c.Claim == nil && c.Suspend == nil {
+		w.enqueue(run)
+		return Reply{Run: w.recordOf(run)}, nil
+	}
+	return c.startAtOnce(w, run)
+}
+
+// target returns the target in the fingerprint: the session when the caller named it, else "-".
+func (c *CreateRun) target() string {
+	if c.SessionGiven {
+		return c.SessionID
+	}
+	return "-"
+}
+
+// admit checks that the session takes this run now. It expires what is due on the active run,
+// which may end it.
+func (c *CreateRun) admit(w *workingCopy) error {
+	if w.session == nil {
+		return nil
+	}
+	if w.session.EndedAtMs != 0 {
+		return refusal.New(api.CodeSessionEnded, "session %s has ended", c.SessionID)
+	}
+	if active := w.activeRun(); active != nil {
+		w.expireDue(active)
+	}
+	busy := w.session.ActiveRunID != "" || w.session.QueuedCount > 0
+	switch {
+	case busy && c.Inline:
+		return refusal.New(api.CodeSessionBusy, "session %s has a run that is active or queued", c.SessionID)
+	case busy && (c.Claim != nil || c.Suspend != nil):
+		return refusal.New(api.CodeRunNotClaimable, "session %s has a run that is active or queued", c.SessionID)
+	}
+	return nil
+}
+
+// startAtOnce claims or suspends the new run in the same transaction
+// (docs/spec/v1.md#claim-and-suspend-on-creation).
+func (c *CreateRun) startAtOnce(w *workingCopy, run *model.Run) (Reply, error) {
+	w.startRun(run)
+	if c.Claim != nil {
+		w.grantLease(run, c.Claim.WorkerID, c.Claim.LeaseMs)
+	}
+	if c.Suspend != nil {
+		w.suspend(run, &c.suspending)
+	}
+	record := w.recordOf(run)
+	// A suspension without hold ends the lease, unless rules settled everything.
+	if c.Claim == nil || c.Suspend != nil && !c.Suspend.Hold && run.LeaseExpiresAtMs == 0 {
+		return Reply{Run: record}, nil
+	}
+	claim := record.ClaimOf()
+	return Reply{Run: record, Claim: &claim}, nil
+}

@@ -1,0 +1,51 @@
+package runs
+
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// CreateSession creates a session, or finds the one with the same id
+// (docs/spec/v1.md#create-a-session).
+//
+// Reply: Session, Existing. Errors: invalid_request; id_conflict when the session has another
+// agent or parent than the call gives. An absent one matches any, so that a caller may repeat a
+// shorter call.
+type CreateSession struct {
+	SessionID       string // made when empty
+	AgentID         string
+	ParentSessionID string
+	Metadata        api.JSON
+}
+
+// Needs implements Command.
+func (c *CreateSession) Needs() Needs { return Needs{SessionID: c.SessionID} }
+
+func (c *CreateSession) prepare(newID IDSource) error {
+	document.AbsentNull(&c.Metadata)
+	var faults refusal.Faults
+	faults.OptionalID("/session_id", c.SessionID)
+	faults.OptionalID("/agent_id", c.AgentID)
+	faults.OptionalID("/parent_session_id", c.ParentSessionID)
+	if c.SessionID != "" && c.ParentSessionID == c.SessionID {
+		faults.Add("/parent_session_id", "must not be the session itself")
+	}
+	faults.Object("/metadata", c.Metadata)
+	if c.SessionID == "" {
+		c.SessionID = newID(PrefixSession)
+	}
+	return faults.Err()
+}
+
+func (c *CreateSession) decide(w *workingCopy) (Reply, error) {
+	if w.session == nil {
+		w.makeSession(c.SessionID, c.AgentID, c.ParentSessionID, c.Metadata)
+		return Reply{Session: w.session}, nil
+	}
+	if c.AgentID != "" && c.AgentID != w.session.AgentID ||
+		c.ParentSessionID != "" && c.ParentSessionID != w.session.ParentSessionID {
+		return Reply{}, refusal.New(api.CodeIDConflict, "session %s exists with another agent or parent", c.SessionID)
+	}
+	return Reply{Session: w.session, Existing: true}, nil
+}

@@ -1,0 +1,45 @@
+package runs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// digestOf returns the digest of a payload, which identifies a repeated call. It returns
+// invalid_request when the payload has no canonical form.
+func digestOf(value any) (string, error) {
+	digest, err := document.Digest(value)
+	if err != nil {
+		return "", refusal.Invalid(api.Fault{Detail: "has no canonical JSON form"})
+	}
+	return digest, nil
+}
+
+// fingerprint returns the hexadecimal SHA-256 of the RFC 8785 form of {body, operation, target}
+// (docs/spec/v1.md#fingerprint). The members are written in their canonical order; the target
+// is an id, so it needs no escaping.
+func fingerprint(operation model.Operation, target string, canonicalBody []byte) string {
+	var b strings.Builder
+	b.Grow(len(canonicalBody) + len(target) + 64)
+	b.WriteString(`{"body":`)
+	b.Write(canonicalBody)
+	b.WriteString(`,"operation":"` + string(operation) + `","target":"` + target + `"}`)
+	sum := sha256.Sum256([]byte(b.String()))
+	return hex.EncodeToString(sum[:])
+}
+
+// canonicalBody returns the RFC 8785 form of a body for its fingerprint. It returns
+// invalid_request when there is none, which document.Check excludes for what came as JSON.
+func canonicalBody(body any) ([]byte, error) {
+	canonical, err := document.Canonical(body)
+	if err != nil {
+		return nil, refusal.Invalid(api.Fault{Detail: "has no canonical JSON form"})
+	}
+	return canonical, nil
+}

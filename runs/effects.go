@@ -1,0 +1,121 @@
+package runs
+
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// ClaimEffect takes the lease of an effect that is due, for EffectLeaseMs, and counts an
+// attempt.
+//
+// Reply: Effect and NowMs; or only Existing when it is not due or not pending. Errors:
+// effect_not_found.
+type ClaimEffect struct {
+	SessionID string
+	EffectID  string
+}
+
+// FinishEffect records the result of an attempt: success when Error is empty, else a failure
+// after which the effect is retried with a backoff, or failed for good. A failure of an older
+// attempt than the newest changes nothing.
+//
+// Reply: Effect; Existing when nothing changed. Errors: effect_not_found.
+type FinishEffect struct {
+	SessionID string
+	EffectID  string
+	Attempt   int64
+	Error     string
+	// Permanent says that a retry would fail, too.
+	Permanent bool
+}
+
+// RetryEffect makes an effect due at once, also a failed one (docs/spec/v1.md#effects).
+//
+// Reply: Effect; Existing when it is done or due already. Errors: session_not_found,
+// effect_not_found.
+type RetryEffect struct {
+	SessionID string
+	EffectID  string
+}
+
+// Needs implements Command.
+func (c *ClaimEffect) Needs() Needs {
+	return Needs{SessionID: c.SessionID, EffectID: c.EffectID}
+}
+
+func (c *ClaimEffect) prepare(IDSource) error { return nil }
+
+func (c *ClaimEffect) decide(w *workingCopy) (Reply, error) {
+	effect := w.effect(c.EffectID)
+	if effect == nil {
+		return Reply{}, unknownEffect(c.SessionID, c.EffectID)
+	}
+	if effect.State != api.EffectPending || effect.DueAtMs > w.nowMs {
+		return Reply{Existing: true}, nil
+	}
+	effect.Attempts++
+	effect.DueAtMs = w.nowMs + model.EffectLeaseMs
+	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
+	return Reply{Effect: effect, NowMs: w.nowMs}, nil
+}
+
+// Needs implements Command.
+func (c *FinishEffect) Needs() Needs {
+	return Needs{SessionID: c.SessionID, EffectID: c.EffectID}
+}
+
+func (c *FinishEffect) prepare(IDSource) error { return nil }
+
+func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
+	effect := w.effect(c.EffectID)
+	if effect == nil {
+		return Reply{}, unknownEffect(c.SessionID, c.EffectID)
+	}
+	// Another attempt may have started or finished since. A success counts whichever attempt
+	// reports it, because the work took place.
+	stale := effect.Attempts != c.Attempt
+	switch {
+	case effect.State == api.EffectDone, c.Error != "" && (stale || effect.State == api.EffectFailed):
+		return Reply{Effect: effect, Existing: true}, nil
+	case c.Error == "":
+		effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = api.EffectDone, 0, w.nowMs, ""
+	case c.Permanent || effect.Attempts >= model.MaxEffectAttempts:
+		effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = api.EffectFailed, 0, w.nowMs, previewText(c.Error)
+	default:
+		effect.LastError = previewText(c.Error)
+		effect.DueAtMs = w.nowMs + effect.BackoffMs()
+	}
+	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
+	return Reply{Effect: effect}, nil
+}
+
+// Needs implements Command.
+func (c *RetryEffect) Needs() Needs {
+	return Needs{SessionID: c.SessionID, EffectID: c.EffectID}
+}
+
+func (c *RetryEffect) prepare(IDSource) error { return nil }
+
+func (c *RetryEffect) decide(w *workingCopy) (Reply, error) {
+	if w.session == nil {
+		return Reply{}, refusal.UnknownSession(c.SessionID)
+	}
+	effect := w.effect(c.EffectID)
+	if effect == nil {
+		return Reply{}, unknownEffect(c.SessionID, c.EffectID)
+	}
+	if effect.State == api.EffectDone || effect.State == api.EffectPending && effect.DueAtMs <= w.nowMs {
+		return Reply{Effect: effect, Existing: true}, nil
+	}
+	if effect.State == api.EffectFailed {
+		effect.State, effect.FinishedAtMs = api.EffectPending, 0
+	}
+	effect.DueAtMs = w.nowMs
+	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
+	return Reply{Effect: effect}, nil
+}
+
+func unknownEffect(sessionID, effectID string) *refusal.Error {
+	return refusal.New(api.CodeEffectNotFound, "unknown effect %s in session %s", effectID, sessionID)
+}

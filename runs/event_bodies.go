@@ -1,0 +1,88 @@
+package runs
+
+import "github.com/holdpoint/holdpoint/api"
+
+// The types of this file are bodies of events. Their JSON members are those of
+// docs/spec/v1.md#event-types.
+
+// clarificationRequestedEvent is in the child's session.
+type clarificationRequestedEvent struct {
+	Type      api.EventType `json:"type"`
+	RequestID string        `json:"request_id"`
+	Parked    bool          `json:"parked"`
+	WaitingOn api.WaitingOn `json:"waiting_on"`
+}
+
+// clarificationResolvedEvent is in the parent's session.
+type clarificationResolvedEvent struct {
+	Type               api.EventType  `json:"type"`
+	RequesterAgentID   string         `json:"requester_agent_id"`
+	RequesterSessionID string         `json:"requester_session_id"`
+	RequestID          string         `json:"request_id"`
+	Declined           bool           `json:"declined"`
+	Resolution         api.Resolution `json:"resolution"`
+}
+
+// parkedEvent is a waiting_for_user_question event without requests: the question is shown in
+// the parent's session.
+type parkedEvent struct {
+	Type       api.EventType             `json:"type"`
+	RequestIDs []string                  `json:"request_ids"`
+	Requests   []api.UserQuestionRequest `json:"requests"`
+	WaitingOn  api.WaitingOn             `json:"waiting_on"`
+}
+
+type queuedEvent struct {
+	Type     api.EventType `json:"type"`
+	Position int64         `json:"position"`
+}
+
+type outputEvent struct {
+	Type   api.EventType    `json:"type"`
+	Output api.OutputRecord `json:"output"`
+}
+
+// questionAnsweredEvent reports a partial answer.
+type questionAnsweredEvent struct {
+	Type          api.EventType            `json:"type"`
+	RequestID     string                   `json:"request_id"`
+	QuestionIDs   []string                 `json:"question_ids"`
+	Answers       []api.UserQuestionAnswer `json:"answers"`
+	Justification string                   `json:"justification,omitempty"`
+	ResolvedBy    string                   `json:"resolved_by"`
+	Via           string                   `json:"via"`
+	// Open is how many questions have no answer yet.
+	Open int `json:"open"`
+}
+
+// waitingEvent reports the requests of one kind that a suspension raised.
+type waitingEvent[R any] struct {
+	Type       api.EventType `json:"type"`
+	RequestIDs []string      `json:"request_ids"`
+	Requests   []R           `json:"requests"`
+}
+
+type approvalResolvedEvent struct {
+	Type        api.EventType    `json:"type"`
+	Resolutions []api.Resolution `json:"resolutions"`
+}
+
+type questionResolvedEvent struct {
+	Type       api.EventType  `json:"type"`
+	Resolution api.Resolution `json:"resolution"`
+}
+
+// plainEvent is an event that has only a type.
+type plainEvent struct {
+	Type api.EventType `json:"type"`
+}
+
+type errorEvent struct {
+	Type  api.EventType `json:"type"`
+	Error string        `json:"error"`
+}
+
+type reasonEvent struct {
+	Type   api.EventType `json:"type"`
+	Reason string        `json:"reason,omitempty"`
+}

@@ -1,0 +1,25 @@
+package runs
+
+// ExpireRequests expires what is due on a run (docs/spec/v1.md#expiry). The expiry sweep gives
+// this command; every other command on a run expires what is due first.
+//
+// Reply: Run. Errors: run_not_found.
+type ExpireRequests struct {
+	SessionID string
+	RunID     string
+}
+
+// Needs implements Command.
+func (c *ExpireRequests) Needs() Needs {
+	return Needs{SessionID: c.SessionID, RunID: c.RunID}
+}
+
+func (c *ExpireRequests) prepare(IDSource) error { return nil }
+
+func (c *ExpireRequests) decide(w *workingCopy) (Reply, error) {
+	run, err := w.targetRun(c.RunID)
+	if err != nil {
+		return Reply{}, err
+	}
+	return Reply{Run: w.recordOf(run)}, nil
+}

@@ -1,0 +1,93 @@
+package runs
+
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// Complete ends a run with its output (docs/spec/v1.md#complete-fail-release). What is open is
+// recorded expired.
+//
+// Reply: Run; Existing when the same call ended the run before. Errors: run_not_found,
+// lease_lost, run_state_conflict.
+type Complete struct {
+	RunID  string
+	Fence  int64
+	Output api.JSON
+
+	digest string
+}
+
+// Fail ends a run with an error. What is open is recorded expired.
+//
+// Reply: Run; Existing when the same call ended the run before. Errors: run_not_found,
+// lease_lost, run_state_conflict, invalid_request.
+type Fail struct {
+	RunID string
+	Fence int64
+	Error string
+
+	digest string
+}
+
+// Needs implements Command.
+func (c *Complete) Needs() Needs { return Needs{RunID: c.RunID} }
+
+func (c *Complete) prepare(IDSource) error {
+	document.AbsentNull(&c.Output)
+	var err error
+	c.digest, err = digestOf(map[string]any{"complete": c.Output})
+	return err
+}
+
+func (c *Complete) decide(w *workingCopy) (Reply, error) {
+	run, err := w.targetRun(c.RunID)
+	if err != nil {
+		return Reply{}, err
+	}
+	if w.sameCall(run, c.Fence, model.LeaseCompleted, c.digest) {
+		return Reply{Run: w.recordOf(run), Existing: true}, nil
+	}
+	if err := w.checkHolder(run, c.Fence); err != nil {
+		return Reply{}, err
+	}
+	w.expireOpenRequests(run)
+	run.Output = c.Output
+	run.LastCallDigest = c.digest
+	w.finishRun(run, api.StatusCompleted, model.LeaseCompleted, api.EventCompleted, plainEvent{api.EventCompleted})
+	return Reply{Run: w.recordOf(run)}, nil
+}
+
+// Needs implements Command.
+func (c *Fail) Needs() Needs { return Needs{RunID: c.RunID} }
+
+func (c *Fail) prepare(IDSource) error {
+	var faults refusal.Faults
+	faults.RequiredText("/error", c.Error, api.MaxTextLength)
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	var err error
+	c.digest, err = digestOf(map[string]any{"fail": c.Error})
+	return err
+}
+
+func (c *Fail) decide(w *workingCopy) (Reply, error) {
+	run, err := w.targetRun(c.RunID)
+	if err != nil {
+		return Reply{}, err
+	}
+	if w.sameCall(run, c.Fence, model.LeaseFailed, c.digest) {
+		return Reply{Run: w.recordOf(run), Existing: true}, nil
+	}
+	if err := w.checkHolder(run, c.Fence); err != nil {
+		return Reply{}, err
+	}
+	w.expireOpenRequests(run)
+	run.Error = c.Error
+	run.LastCallDigest = c.digest
+	w.finishRun(run, api.StatusFailed, model.LeaseFailed, api.EventFailed, errorEvent{api.EventFailed, c.Error})
+	return Reply{Run: w.recordOf(run)}, nil
+}

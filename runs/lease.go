@@ -1,0 +1,93 @@
+package runs
+
+import (
+	"cmp"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// grantLease gives a run to a worker under a new fence. leaseMs of 0 is the default.
+func (w *workingCopy) grantLease(run *model.Run, workerID string, leaseMs int64) {
+	run.Fence++
+	run.Attempt++
+	run.StalledAttempts++
+	run.WorkerID = workerID
+	run.LeaseEnd = ""
+	run.LastCallDigest = ""
+	run.Attached = false
+	w.extendLease(run, leaseMs)
+}
+
+// extendLease lets a lease run from now on. A running run is claimable by others when the lease
+// lapses; a waiting one is not, until its last request is settled.
+func (w *workingCopy) extendLease(run *model.Run, leaseMs int64) {
+	run.LeaseExpiresAtMs = w.nowMs + cmp.Or(leaseMs, api.DefaultLeaseMs)
+	if run.Status == api.StatusRunning {
+		run.ClaimableAtMs = run.LeaseExpiresAtMs
+		run.Attempt = max(run.Attempt, 1)
+	}
+	w.saveRun(run)
+}
+
+// endLease ends a lease by a call of its holder. The digest identifies that call for sameCall.
+func (w *workingCopy) endLease(run *model.Run, end model.LeaseEnd, digest string) {
+	run.LeaseExpiresAtMs = 0
+	run.LeaseEnd = end
+	run.LastCallDigest = digest
+	run.Attached = false
+	w.saveRun(run)
+}
+
+// storeCheckpoint stores a worker's checkpoint, which counts as progress.
+func (w *workingCopy) storeCheckpoint(run *model.Run, checkpoint api.JSON) {
+	run.Checkpoint = checkpoint
+	run.CheckpointSet = true
+	run.StalledAttempts = 0
+	w.saveRun(run)
+}
+
+// ackResolutions moves the watermark of the next Resume past the resolutions that a checkpoint
+// includes: those up to settledAfter, or all there are when it is nil
+// (docs/spec/v1.md#checkpoint).
+func (w *workingCopy) ackResolutions(run *model.Run, settledAfter *int64) {
+	after := run.SettledCount
+	if settledAfter != nil {
+		after = min(*settledAfter, run.SettledCount)
+	}
+	run.ResumeAfter = max(run.ResumeAfter, after)
+}
+
+// sameCall reports whether a call repeats the one that ended the newest lease, and is a no-op.
+func (w *workingCopy) sameCall(run *model.Run, fence int64, end model.LeaseEnd, digest string) bool {
+	return fence != 0 && fence == run.Fence && run.LeaseEnd == end && run.LastCallDigest == digest
+}
+
+// keepLease restores the lease that suspend has just ended, after rules settled everything.
+// leaseExpiresAtMs is what it was before; a lapsed lease stays lapsed.
+func (w *workingCopy) keepLease(run *model.Run, leaseExpiresAtMs int64) {
+	run.LeaseExpiresAtMs, run.LeaseEnd, run.LastCallDigest = leaseExpiresAtMs, "", ""
+	if run.Leased(w.nowMs) {
+		run.ClaimableAtMs = leaseExpiresAtMs
+		run.Attempt = 1
+	}
+	w.saveRun(run)
+}
+
+// checkHolder checks that fence is the newest and that its lease may still be used
+// (docs/spec/v1.md#lease-and-fence). A lapsed lease may, until another worker claims the run.
+// Errors: lease_lost; run_state_conflict when the run was completed or failed.
+func (w *workingCopy) checkHolder(run *model.Run, fence int64) error {
+	switch {
+	case fence == 0 || fence != run.Fence:
+		return refusal.New(api.CodeLeaseLost, "fence %d is not the newest of run %s", fence, run.RunID)
+	case run.Status == api.StatusCompleted || run.Status == api.StatusFailed:
+		return refusal.New(api.CodeRunStateConflict, "run %s is already %s", run.RunID, run.Status)
+	case model.Terminal(run.Status):
+		return refusal.New(api.CodeLeaseLost, "run %s was %s", run.RunID, run.Status)
+	case run.LeaseEnd != "":
+		return refusal.New(api.CodeLeaseLost, "the lease of run %s was %s", run.RunID, run.LeaseEnd)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package runs
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// clarificationMessage is the payload of a message with an answer.
+type clarificationMessage struct {
+	Type string `json:"type"`
+	api.ClarificationAnswer
+}
+
+// acknowledgeAnswers acknowledges the messages whose answers are in the Resume of a parked run
+// that is claimed: the claim has delivered them.
+func (w *workingCopy) acknowledgeAnswers(run *model.Run) {
+	for _, request := range w.requestsOf(run.RunID) {
+		if request.Open() || !request.Parked() {
+			continue
+		}
+		message := w.message(model.MessageIDOf(request.RequestID))
+		if message != nil && message.RunID == run.RunID && message.State != api.MessageAcknowledged {
+			w.acknowledge(message)
+		}
+	}
+}
+
+// mailbox returns the loaded messages that are not acknowledged, oldest first.
+func (w *workingCopy) mailbox() []*model.Message {
+	var list []*model.Message
+	for messageID := range w.state.Messages {
+		if message := w.message(messageID); message != nil && message.State != api.MessageAcknowledged {
+			list = append(list, message)
+		}
+	}
+	slices.SortFunc(list, func(a, b *model.Message) int {
+		return cmp.Or(cmp.Compare(a.CreatedAtMs, b.CreatedAtMs), strings.Compare(a.MessageID, b.MessageID))
+	})
+	return list
+}
+
+// deadLetterIfStale turns a pending message into a dead letter when its session has ended or
+// when it was read too often. It is decided when somebody reads the mailbox, so no timer is
+// needed.
+func (w *workingCopy) deadLetterIfStale(message *model.Message) {
+	switch {
+	case message.State != api.MessagePending:
+	case w.session.EndedAtMs != 0:
+		w.deadLetter(message, childIsClosed)
+	case message.DeliveryAttempts >= model.MaxDeliveryAttempts && message.LeaseExpiresAtMs <= w.nowMs:
+		w.deadLetter(message, neverAcknowledged)
+	}
+}
+
+// namedMessage returns a message by id. Errors: session_not_found, message_not_found.
+func (w *workingCopy) namedMessage(sessionID, messageID string) (*model.Message, error) {
+	if w.session == nil {
+		return nil, refusal.UnknownSession(sessionID)
+	}
+	message := w.message(messageID)
+	if message == nil {
+		return nil, refusal.New(api.CodeMessageNotFound, "unknown message %s in session %s", messageID, sessionID)
+	}
+	return message, nil
+}
+
+// The type and subject of a message with an answer (docs/spec/v1.md#mailbox).
+const (
+	messageTypeAnswer = "parent_clarification_answer"
+	subjectAnswer     = "clarification_answer"
+)
+
+// The values of last_error of a dead letter.
+const (
+	childIsClosed     = "parent clarification answer could not be delivered because the child agent is closed"
+	neverAcknowledged = "was read 3 times and never acknowledged"
+)
+
+// message returns the working copy of one of the session's messages, or nil. It is written only
+// after saveMessage.
+func (w *workingCopy) message(messageID string) *model.Message {
+	if message := w.messages[messageID]; message != nil {
+		return message
+	}
+	row := w.state.Messages[messageID]
+	if row == nil || row.SessionID != w.state.SessionID {
+		return nil
+	}
+	message := *row
+	w.messages[messageID] = &message
+	return &message
+}
+
+// saveMessage writes the message with the change. Call it after every change of it.
+func (w *workingCopy) saveMessage(message *model.Message) {
+	for _, saved := range w.changes.UpdatedMessages {
+		if saved == message {
+			return
+		}
+	}
+	w.changes.UpdatedMessages = append(w.changes.UpdatedMessages, message)
+}
+
+// deadLetter turns a message into a dead letter. why is shown as its last_error.
+func (w *workingCopy) deadLetter(message *model.Message, why string) {
+	message.State = api.MessageDeadLetter
+	message.LastError = why
+	message.LeaseExpiresAtMs = 0
+	w.saveMessage(message)
+}
+
+// acknowledge marks a message as acknowledged.
+func (w *workingCopy) acknowledge(message *model.Message) {
+	message.State = api.MessageAcknowledged
+	message.AcknowledgedAtMs = w.nowMs
+	message.LeaseExpiresAtMs = 0
+	w.saveMessage(message)
+}
+
+// childIsOver reports whether nobody in the session can take a message: it has ended, or no run
+// is active in it. The run that asked is the active one unless it is terminal.
+func (w *workingCopy) childIsOver() bool {
+	return w.session.EndedAtMs != 0 || w.session.ActiveRunID == ""
+}

@@ -1,0 +1,81 @@
+package model
+
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+)
+
+// Clarification is the body of a request of [KindClarification], in the child's session.
+type Clarification struct {
+	Request   api.UserQuestionRequest `json:"request"`
+	WaitingOn api.WaitingOn           `json:"waiting_on"`
+	// Parked says that the child's run waits for the answer. When false, the run goes on and
+	// reads the answer from its session's mailbox.
+	Parked bool `json:"parked"`
+}
+
+// Clarification returns the decoded body. Call it only on a request of [KindClarification].
+func (r *Request) Clarification() Clarification {
+	var clarification Clarification
+	document.DecodeStored(r.Body, &clarification)
+	return clarification
+}
+
+// Parked reports whether the request is a clarification for which its run waits
+// (docs/spec/v1.md#parked).
+func (r *Request) Parked() bool {
+	return r.Kind == KindClarification && r.Clarification().Parked
+}
+
+// Unparked reports whether the request is a clarification for which its run does not wait. It
+// is not the negation of Parked: neither holds for approvals and questions.
+func (r *Request) Unparked() bool {
+	return r.Kind == KindClarification && !r.Clarification().Parked
+}
+
+// Approval returns the decoded body. Call it only on a request of [KindApproval].
+func (r *Request) Approval() api.ApprovalRequest {
+	var approval api.ApprovalRequest
+	document.DecodeStored(r.Body, &approval)
+	return approval
+}
+
+// Question returns the decoded body, with the partial answers that are stored. Call it only on
+// a request of [KindQuestion].
+func (r *Request) Question() api.UserQuestionRequest {
+	var question api.UserQuestionRequest
+	document.DecodeStored(r.Body, &question)
+	if r.PartialAnswers != nil {
+		document.DecodeStored(r.PartialAnswers, &question.PartialAnswers)
+	}
+	return question
+}
+
+// Recorded returns the resolution. Call it only on a settled request.
+func (r *Request) Recorded() api.Resolution {
+	var resolution api.Resolution
+	document.DecodeStored(r.Resolution, &resolution)
+	return resolution
+}
+
+// RecordedDecision returns what a refusal shows of a settled request, and nil while it is open
+// (docs/spec/v1.md#recorded-decision).
+func (r *Request) RecordedDecision() *api.RecordedDecision {
+	if r.Open() {
+		return nil
+	}
+	resolution := r.Recorded()
+	return &api.RecordedDecision{
+		RequestID: r.RequestID, Outcome: r.Outcome,
+		ResolvedBy: resolution.ResolvedBy, ResolvedAtMs: resolution.ResolvedAtMs, Via: resolution.Via,
+	}
+}
+
+// RequesterOf returns who asks a clarification; it is empty for runs of other kinds.
+func (r *Run) RequesterOf() api.Requester {
+	var requester api.Requester
+	if r.Requester != nil {
+		document.DecodeStored(r.Requester, &requester)
+	}
+	return requester
+}

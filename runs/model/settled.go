@@ -1,0 +1,104 @@
+package model
+
+import (
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+)
+
+// ClarificationAnswerOf returns the answer to a clarification as the child's worker gets it, in
+// its Resume and in its mailbox.
+func ClarificationAnswerOf(question api.UserQuestionRequest, resolution api.Resolution) api.ClarificationAnswer {
+	answer := labelAnswers(question, resolution)
+	return api.ClarificationAnswer{
+		RequestID: resolution.RequestID, Declined: answer.Declined, Summary: answer.Summary,
+		Answers: answer.Answers, Value: answer.Value, Justification: answer.Justification,
+		RuntimePayload: answer.RuntimePayload,
+	}
+}
+
+// SettledDocument returns a settled request with its settled number, as an attached worker gets
+// it: an api.SettledApproval, or an api.SettledQuestion also for a clarification. The numbers
+// that a worker sees may have gaps, because an unparked clarification has a number and is not
+// shown.
+func (r *Request) SettledDocument() api.JSON {
+	if r.Kind == KindApproval {
+		settled := r.settledApproval()
+		settled.SettledNumber = r.SettledNumber
+		return document.Encode(settled)
+	}
+	settled := r.settledQuestion()
+	settled.SettledNumber = r.SettledNumber
+	return document.Encode(settled)
+}
+
+func (r *Request) settledApproval() api.SettledApproval {
+	return api.SettledApproval{Request: r.Approval(), Resolution: r.Recorded()}
+}
+
+func (r *Request) settledQuestion() api.SettledQuestion {
+	question := r.Question()
+	if r.Kind == KindClarification {
+		question = r.Clarification().Request
+	}
+	return api.SettledQuestion{Request: question, Resolution: labelAnswers(question, r.Recorded())}
+}
+
+// labelAnswers adds the labels that the person saw to an answer, and the summary for a model
+// (docs/spec/v1.md#answers-and-summary).
+func labelAnswers(question api.UserQuestionRequest, resolution api.Resolution) api.AnswerForWorker {
+	answer := api.AnswerForWorker{
+		RequestID: resolution.RequestID, Outcome: resolution.Outcome,
+		Declined: resolution.Declined != nil && *resolution.Declined,
+		Answers:  []api.LabelledAnswer{}, Value: resolution.Value, Reason: resolution.Reason,
+		ResolvedBy: resolution.ResolvedBy, ResolvedAtMs: resolution.ResolvedAtMs, Via: resolution.Via,
+		RuntimePayload: resolution.RuntimePayload,
+	}
+	if resolution.Justification != "" {
+		answer.Justification = &resolution.Justification
+	}
+	lines := make([]string, 0, len(question.Questions))
+	for _, asked := range question.Questions {
+		for _, given := range resolution.Answers {
+			if given.QuestionID == asked.ID {
+				labelled := labelAnswer(asked, given)
+				answer.Answers = append(answer.Answers, labelled)
+				lines = append(lines, asked.Question+": "+answerText(&labelled))
+			}
+		}
+	}
+	answer.Summary = strings.Join(lines, "\n")
+	if len(lines) == 0 && resolution.Value != nil {
+		answer.Summary = string(resolution.Value)
+	}
+	return answer
+}
+
+func labelAnswer(asked api.UserQuestion, given api.UserQuestionAnswer) api.LabelledAnswer {
+	labelled := api.LabelledAnswer{
+		QuestionID: asked.ID, Header: asked.Header, Question: asked.Question,
+		SelectedOptionIDs: []string{}, SelectedOptions: []api.QuestionOption{}, FreeformAnswer: given.FreeformAnswer,
+	}
+	for _, optionID := range given.SelectedOptionIDs {
+		labelled.SelectedOptionIDs = append(labelled.SelectedOptionIDs, optionID)
+		for _, option := range asked.Options {
+			if option.ID == optionID {
+				labelled.SelectedOptions = append(labelled.SelectedOptions, api.QuestionOption{ID: option.ID, Label: option.Label, Description: option.Description})
+			}
+		}
+	}
+	return labelled
+}
+
+// answerText returns an answer as one line. Labels of selected options replace free text.
+func answerText(a *api.LabelledAnswer) string {
+	if len(a.SelectedOptions) == 0 {
+		return a.FreeformAnswer
+	}
+	labels := make([]string, len(a.SelectedOptions))
+	for i, option := range a.SelectedOptions {
+		labels[i] = option.Label
+	}
+	return strings.Join(labels, ", ")
+}

@@ -1,0 +1,48 @@
+package runs
+
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// reviewPayload is the payload of an api.EffectReviewApproval: the body that is posted to the
+// review hook.
+type reviewPayload struct {
+	SessionID string              `json:"session_id"`
+	RunID     string              `json:"run_id"`
+	AgentID   string              `json:"agent_id"`
+	Request   api.ApprovalRequest `json:"request"`
+}
+
+// openClarificationPayload is the payload of an api.EffectOpenClarification.
+type openClarificationPayload struct {
+	RunID     string                  `json:"run_id"`
+	Request   api.UserQuestionRequest `json:"request"`
+	Requester api.Requester           `json:"requester"`
+}
+
+// deliverAnswerPayload is the payload of an api.EffectDeliverAnswer.
+type deliverAnswerPayload struct {
+	RunID      string   `json:"run_id"`
+	RequestID  string   `json:"request_id"`
+	Message    api.JSON `json:"message"`
+	Resolution api.JSON `json:"resolution"`
+}
+
+// enqueueEffect writes an effect with the decision. It is pending and due at once.
+func (w *workingCopy) enqueueEffect(effect *model.Effect) {
+	effect.State = api.EffectPending
+	effect.CreatedAtMs, effect.DueAtMs = w.nowMs, w.nowMs
+	w.changes.NewEffects = append(w.changes.NewEffects, effect)
+}
+
+// effect returns a copy of one of the session's effects, or nil. The caller appends it to
+// UpdatedEffects to write it.
+func (w *workingCopy) effect(effectID string) *model.Effect {
+	row := w.state.Effects[effectID]
+	if row == nil || row.SessionID != w.state.SessionID {
+		return nil
+	}
+	effect := *row
+	return &effect
+}

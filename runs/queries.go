@@ -1,0 +1,81 @@
+package runs
+
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// SessionQuery selects sessions, in the order of session_id. Empty members of a query select
+// everything. Limit is how many rows are returned at most; none for 0. After is the last row of
+// the page before.
+type SessionQuery struct {
+	Status  api.Status // of the active run, or api.SessionIdle or api.SessionEnded
+	AgentID string
+	After   string // a session_id
+	Limit   int
+}
+
+// RunQuery selects runs, in the order of (submitted_at_ms, run_id).
+type RunQuery struct {
+	SessionID string
+	AgentID   string
+	Status    api.Status
+	Kind      api.RunKind
+	// PriorityActive puts the runs that are not terminal before the others; each part is in the
+	// list's order.
+	PriorityActive bool
+	// Last selects the last Limit rows instead of the first, in the same order.
+	Last  bool
+	After *RunPosition
+	Limit int
+}
+
+// RunPosition is the keyset cursor of a list of runs.
+type RunPosition struct {
+	// Over says that the run is terminal. It is the first sort key when PriorityActive is set:
+	// false sorts first.
+	Over          bool
+	SubmittedAtMs int64
+	RunID         string
+}
+
+// RequestQuery selects open requests of one kind, in the order of (session_id, run_id,
+// request_id).
+type RequestQuery struct {
+	Kind      model.RequestKind
+	SessionID string
+	After     *RequestPosition
+	Limit     int
+}
+
+// RequestPosition is the keyset cursor of a list of requests.
+type RequestPosition struct {
+	SessionID, RunID, RequestID string
+}
+
+// EffectQuery selects effects, in the order of (created_at_ms, effect_id).
+type EffectQuery struct {
+	State     api.EffectState
+	SessionID string
+	After     *EffectPosition
+	Limit     int
+}
+
+// EffectPosition is the keyset cursor of a list of effects.
+type EffectPosition struct {
+	CreatedAtMs int64
+	EffectID    string
+}
+
+// RuleQuery selects rules, in the order of (created_at_ms, rule_id).
+type RuleQuery struct {
+	SessionID string // only rules that are bound to it; empty for all rules
+	After     *RulePosition
+	Limit     int
+}
+
+// RulePosition is the keyset cursor of a list of rules.
+type RulePosition struct {
+	CreatedAtMs int64
+	RuleID      string
+}

@@ -1,0 +1,118 @@
+package runs
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// enqueue puts a new run at the end of its session's queue.
+func (w *workingCopy) enqueue(run *model.Run) {
+	w.session.QueuedCount++
+	w.emit(run, api.EventQueued, queuedEvent{api.EventQueued, run.QueuedAhead + 1})
+	w.promote()
+}
+
+// startRun gives a queued run the session's slot.
+func (w *workingCopy) startRun(run *model.Run) {
+	w.moveRun(run, api.StatusRunning)
+	run.StartedAtMs = w.nowMs
+	run.ClaimableAtMs = w.nowMs
+	w.session.ActiveRunID = run.RunID
+	w.emit(run, api.EventStarted, plainEvent{api.EventStarted})
+}
+
+// makeSession creates the session. Its row is inserted with the change.
+func (w *workingCopy) makeSession(sessionID, agentID, parentSessionID string, metadata api.JSON) {
+	w.session = &model.Session{
+		SessionID: sessionID, AgentID: cmp.Or(agentID, model.DefaultAgentID), ParentSessionID: parentSessionID,
+		Metadata: metadata, CreatedAtMs: w.nowMs,
+	}
+	w.sessionNew = true
+	w.saveSession()
+}
+
+// promote makes the head of the queue claimable when the slot is free.
+func (w *workingCopy) promote() {
+	if w.session.ActiveRunID != "" || w.session.QueuedCount == 0 || w.session.EndedAtMs != 0 {
+		return
+	}
+	if head := w.queueHead(); head != nil && head.ClaimableAtMs == 0 {
+		head.ClaimableAtMs = w.nowMs
+		w.saveRun(head)
+	}
+}
+
+// queueHead returns the queued run that starts next, or nil.
+func (w *workingCopy) queueHead() *model.Run {
+	var head *model.Run
+	consider := func(run *model.Run) {
+		if run.Status == api.StatusQueued && run.SessionID == w.state.SessionID &&
+			(head == nil || run.FirstEventID < head.FirstEventID) {
+			head = run
+		}
+	}
+	for runID, row := range w.state.Runs {
+		if w.runs[runID] == nil {
+			consider(row)
+		}
+	}
+	for _, run := range w.runs {
+		consider(run)
+	}
+	if head == nil {
+		return nil
+	}
+	return w.run(head.RunID)
+}
+
+// unfinished returns the session's loaded runs that are not terminal, in the order in which
+// they were accepted.
+func (w *workingCopy) unfinished() []*model.Run {
+	ids := make(map[string]bool, len(w.state.Runs)+len(w.runs))
+	for runID := range w.state.Runs {
+		ids[runID] = true
+	}
+	for runID := range w.runs {
+		ids[runID] = true
+	}
+	list := make([]*model.Run, 0, len(ids))
+	for runID := range ids {
+		if run := w.run(runID); run != nil && !model.Terminal(run.Status) {
+			list = append(list, run)
+		}
+	}
+	slices.SortFunc(list, func(a, b *model.Run) int { return cmp.Compare(a.FirstEventID, b.FirstEventID) })
+	return list
+}
+
+// leaveQueue removes a run from the queue, whether it starts or ends.
+func (w *workingCopy) leaveQueue(run *model.Run) {
+	w.session.QueuedCount--
+	w.saveSession()
+	w.changes.dequeued = append(w.changes.dequeued, run.FirstEventID)
+	run.QueuedAhead = 0
+}
+
+// finishRun ends a run: its lease, its place in the queue or its slot. Settle its open requests
+// before.
+func (w *workingCopy) finishRun(run *model.Run, to api.Status, leaseEnd model.LeaseEnd, eventType api.EventType, body any) {
+	queued := run.Status == api.StatusQueued
+	w.moveRun(run, to)
+	run.FinishedAtMs = w.nowMs
+	run.ClaimableAtMs = 0
+	run.LeaseExpiresAtMs = 0
+	run.LeaseEnd = leaseEnd
+	run.Attached = false
+	w.emit(run, eventType, body)
+	if queued {
+		w.leaveQueue(run)
+	}
+	if w.session.ActiveRunID == run.RunID {
+		w.session.ActiveRunID = ""
+	}
+	w.saveSession()
+	w.promote()
+}

@@ -1,0 +1,181 @@
+package runs
+
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// answeredQuestion returns the open question that an answer is for. done says that it is a
+// clarification for which the very same answer was recorded before.
+func (w *workingCopy) answeredQuestion(run *model.Run, given QuestionAnswer) (request *model.Request, done bool, err error) {
+	if run.Kind == api.KindParentClarification {
+		return w.openClarification(run, given)
+	}
+	request, err = w.openQuestion(run, given.RequestID, "resolution")
+	return request, false, err
+}
+
+// openQuestion returns an open question of a run, or the error of
+// docs/spec/v1.md#order-for-questions, step 4. The caller has expired what is due on the run.
+// The verb names the call in the error.
+func (w *workingCopy) openQuestion(run *model.Run, requestID, verb string) (*model.Request, error) {
+	request := w.request(run.RunID, requestID)
+	known := request != nil && request.Kind == model.KindQuestion
+	if known && request.Open() {
+		return request, nil
+	}
+	if w.waitsFor(run.RunID, model.KindQuestion) {
+		refused := refusal.New(api.CodeQuestionRequestMismatch, "user-question %s %s does not match any pending request on run %s", verb, requestID, run.RunID)
+		if known {
+			refused.Recorded = request.RecordedDecision()
+		}
+		return nil, refused
+	}
+	if known {
+		return nil, settledQuestionError(request)
+	}
+	return nil, refusal.New(api.CodeQuestionStateConflict, "run %s is not waiting for user input", run.RunID)
+}
+
+// openClarification returns the open question of a clarification, or the error of
+// docs/spec/v1.md#answer-a-clarification. done says that the very same answer was recorded
+// before.
+func (w *workingCopy) openClarification(run *model.Run, given QuestionAnswer) (request *model.Request, done bool, err error) {
+	request = w.request(run.RunID, given.RequestID)
+	waiting := w.waitsFor(run.RunID, model.KindQuestion)
+	conflict := refusal.New(api.CodeQuestionResolutionConflict, "run %s was already resolved with a different answer", run.RunID)
+	switch {
+	case request != nil && request.Open():
+		return request, false, nil
+	case waiting:
+		return nil, false, refusal.New(api.CodeQuestionRequestMismatch,
+			"user-question resolution %s does not match any pending request on run %s", given.RequestID, run.RunID)
+	case request == nil:
+		// The run never had a request of that id. The error shows what was recorded for its one
+		// request.
+		for _, asked := range w.requestsOf(run.RunID) {
+			conflict.Recorded = asked.RecordedDecision()
+		}
+		return nil, false, conflict
+	case request.Outcome == api.OutcomeExpired:
+		return nil, false, settledQuestionError(request)
+	case sameAnswer(given, request):
+		return request, true, nil
+	}
+	return nil, false, conflict.With(request.RecordedDecision())
+}
+
+// sameAnswer reports whether an answer equals the recorded one
+// (docs/spec/v1.md#answer-a-clarification): the order of arrays and the justification count,
+// what only a face adds does not.
+func sameAnswer(given QuestionAnswer, request *model.Request) bool {
+	recorded := request.Recorded()
+	stored := QuestionAnswer{
+		RequestID: recorded.RequestID, Answers: recorded.Answers,
+		Declined: recorded.Declined != nil && *recorded.Declined,
+		Value:    recorded.Value, Justification: recorded.Justification,
+	}
+	given.RuntimePayload, given.Verbatim = nil, false
+	a, errA := document.Digest(given)
+	b, errB := document.Digest(stored)
+	return errA == nil && errB == nil && a == b
+}
+
+// recordAnswer records a checked answer and its event. A clarification completes with it; for
+// any other run call updateWaiting afterwards.
+func (w *workingCopy) recordAnswer(run *model.Run, request *model.Request, resolution api.Resolution, actor Actor) {
+	resolution.ResolvedBy, resolution.Via = actor.Name, actor.Via
+	if run.Kind == api.KindParentClarification {
+		w.completeClarification(run, request, resolution)
+		return
+	}
+	recorded := w.settleRequest(run, request, resolution)
+	w.emit(run, api.EventUserQuestionResolved, questionResolvedEvent{api.EventUserQuestionResolved, recorded})
+}
+
+// keepPartialAnswer stores checked answers to some questions of a request, which stays open.
+// answers are all that are stored afterwards, given only the new ones.
+func (w *workingCopy) keepPartialAnswer(run *model.Run, request *model.Request, given QuestionAnswer, answers []api.UserQuestionAnswer, actor Actor) {
+	ids := make([]string, len(given.Answers))
+	for i := range given.Answers {
+		ids[i] = given.Answers[i].QuestionID
+	}
+	w.editRequest(request).PartialAnswers = document.Encode(answers)
+	w.emit(run, api.EventUserQuestionAnswered, questionAnsweredEvent{
+		Type: api.EventUserQuestionAnswered, RequestID: request.RequestID, QuestionIDs: ids, Answers: given.Answers,
+		Justification: given.Justification, ResolvedBy: actor.Name, Via: actor.Via,
+		Open: len(request.Question().Questions) - len(answers),
+	})
+	w.saveRun(run)
+}
+
+// clarificationAsking returns the session's oldest waiting clarification with an open request
+// of that id, or nil.
+func (w *workingCopy) clarificationAsking(requestID string) *model.Run {
+	for _, run := range w.unfinished() {
+		if run.Kind != api.KindParentClarification {
+			continue
+		}
+		w.expireDue(run)
+		if request := w.request(run.RunID, requestID); request != nil && request.Open() {
+			return run
+		}
+	}
+	return nil
+}
+
+// newestInSession returns the newest request of that id and kind in all runs of the session, or
+// nil.
+func (w *workingCopy) newestInSession(requestID string, kind model.RequestKind) *model.Request {
+	var newest *model.Request
+	for key, row := range w.state.Requests {
+		// A batch may have loaded a run of another session, because a caller chose its id for a
+		// new run in this one.
+		if key.RequestID != requestID || row.SessionID != w.state.SessionID {
+			continue
+		}
+		request := w.request(key.RunID, key.RequestID)
+		if request.Kind != kind {
+			continue
+		}
+		if newest == nil || request.CreatedAtMs > newest.CreatedAtMs ||
+			request.CreatedAtMs == newest.CreatedAtMs && request.RunID > newest.RunID {
+			newest = request
+		}
+	}
+	return newest
+}
+
+// routeAnswer returns the run that an answer on a session's route is for, or the error when
+// there is none (docs/spec/v1.md#session-routes).
+func (w *workingCopy) routeAnswer(sessionID, requestID string) (*model.Run, error) {
+	active := w.activeRun()
+	if active != nil {
+		w.expireDue(active)
+		if request := w.request(active.RunID, requestID); request != nil && request.Kind == model.KindQuestion && request.Open() {
+			return active, nil
+		}
+	}
+	if run := w.clarificationAsking(requestID); run != nil {
+		return run, nil
+	}
+	request := w.newestInSession(requestID, model.KindQuestion)
+	if request != nil {
+		if run := w.run(request.RunID); run != nil && run.Kind == api.KindParentClarification {
+			return run, nil // completed: the same answer again is accepted, whatever else waits
+		}
+	}
+	if active != nil && w.waitsFor(active.RunID, model.KindQuestion) {
+		return active, nil
+	}
+	switch {
+	case request != nil:
+		return nil, settledQuestionError(request)
+	case w.activeRun() == nil:
+		return nil, refusal.New(api.CodeRunStateConflict, "session %s has no active run", sessionID)
+	default:
+		return nil, refusal.New(api.CodeRunStateConflict, "session %s has no run that waits for an answer", sessionID)
+	}
+}

@@ -1,0 +1,86 @@
+package runs
+
+import (
+	"fmt"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// checkApprovalState checks that the run has open approvals and that the batch is not empty.
+func (w *workingCopy) checkApprovalState(run *model.Run, given []ApprovalDecision) error {
+	switch {
+	case model.Terminal(run.Status):
+		return refusal.New(api.CodeRunStateConflict, "run %s is already %s", run.RunID, run.Status)
+	case !w.waitsFor(run.RunID, model.KindApproval):
+		return refusal.New(api.CodeApprovalStateConflict, "run %s is not waiting for approval", run.RunID)
+	case len(given) == 0:
+		return refusal.New(api.CodeApprovalBatchEmpty, "approval resolution batch must not be empty")
+	}
+	return nil
+}
+
+// checkApprovals checks a batch of decisions about a run's open approvals
+// (docs/spec/v1.md#order-for-approvals, steps 4 to 8). The pointer is the place of the batch in
+// the caller's body.
+func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecision, pointer string, verdicts valueVerdicts) error {
+	if err := w.checkApprovalState(run, resolutions); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, given := range resolutions {
+		if seen[given.RequestID] {
+			return refusal.New(api.CodeApprovalDuplicate, "duplicate approval resolution for request %s", given.RequestID)
+		}
+		seen[given.RequestID] = true
+		request := w.request(run.RunID, given.RequestID)
+		if request == nil || request.Kind != model.KindApproval || !request.Open() {
+			refused := refusal.New(api.CodeApprovalNotPending, "approval resolution references unknown pending request %s", given.RequestID)
+			if request != nil {
+				refused.Recorded = request.RecordedDecision()
+			}
+			return refused
+		}
+	}
+	var faults []api.Fault
+	for i, given := range resolutions {
+		if given.Behavior != api.BehaviorAllow || given.UpdatedInput == nil {
+			continue
+		}
+		request := w.request(run.RunID, given.RequestID)
+		schema := request.Approval().InputSchema
+		if schema == nil {
+			continue
+		}
+		found, err := verdicts.matcher(request.Handle)(schema, given.UpdatedInput, fmt.Sprintf("%s/%d/updated_input", pointer, i))
+		if err != nil {
+			return err
+		}
+		faults = append(faults, found...)
+	}
+	if len(faults) > 0 {
+		return refusal.Invalid(faults...)
+	}
+	return nil
+}
+
+// recordApprovals records checked decisions, writes the rules that they remember, and reports
+// all in one event.
+func (w *workingCopy) recordApprovals(run *model.Run, given []ApprovalDecision, actor Actor) {
+	resolutions := make([]api.Resolution, len(given))
+	for i := range given {
+		decision := &given[i]
+		outcome := api.OutcomeAllowed
+		if decision.Behavior == api.BehaviorDeny {
+			outcome = api.OutcomeDenied
+		}
+		request := w.request(run.RunID, decision.RequestID)
+		resolutions[i] = w.settleRequest(run, request, api.Resolution{
+			Outcome: outcome, Behavior: decision.Behavior, UpdatedInput: decision.UpdatedInput,
+			Justification: decision.Justification, Reason: decision.Reason,
+			ResolvedBy: actor.Name, Via: actor.Via, Rule: w.writeRememberedRule(request, decision, actor), RuntimePayload: decision.RuntimePayload,
+		})
+	}
+	w.emit(run, api.EventApprovalResolved, approvalResolvedEvent{api.EventApprovalResolved, resolutions})
+}

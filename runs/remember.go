@@ -1,0 +1,104 @@
+package runs
+
+import (
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
+
+// prepareRemember checks the rule that a decision remembers, and makes the rule's id. The
+// members of the request itself need no check: they were checked when it was raised, with the
+// same limits.
+func (r *ApprovalDecision) prepareRemember(at string, maxRuleAgeMs int64, newID IDSource, faults *refusal.Faults) {
+	if r.Remember == "" {
+		if r.RememberForMs != nil {
+			faults.Add(at+"/remember_for_ms", "needs remember")
+		}
+		return
+	}
+	if r.Remember != api.RememberSession && r.Remember != api.RememberAlways {
+		faults.Add(at+"/remember", "must be %q or %q", api.RememberSession, api.RememberAlways)
+		return
+	}
+	if r.Behavior == api.BehaviorAllow && r.UpdatedInput != nil {
+		// The worker will raise the original input again, which nobody has allowed.
+		faults.Add(at+"/remember", "must not be given together with updated_input")
+	}
+	if r.RememberMatch != nil {
+		const someTool = "the request's"
+		rules.CheckMatch(r.RememberMatch, at+"/remember", someTool, r.Remember == api.RememberSession, faults)
+	}
+	r.ruleAgeMs = rules.DefaultAgeMs(maxRuleAgeMs)
+	if r.RememberForMs != nil {
+		rules.CheckAge(at+"/remember_for_ms", *r.RememberForMs, maxRuleAgeMs, faults)
+		r.ruleAgeMs = *r.RememberForMs
+	}
+	r.ruleID = newID(PrefixRule)
+}
+
+// rule returns the rule that a prepared decision remembers: for the approval's pattern keys and
+// any tool, else for its tool and exact input (docs/spec/v1.md#remember).
+func (r *ApprovalDecision) rule(approval api.ApprovalRequest, sessionID string, nowMs int64) *rules.Rule {
+	rule := &rules.Rule{
+		SessionID: rules.AllSessions, Effect: api.RuleAllow, Reason: r.Reason,
+		CreatedAtMs: nowMs, ExpiresAtMs: rules.ExpiresAtMs(nowMs, r.ruleAgeMs),
+	}
+	if r.Remember == api.RememberSession {
+		rule.SessionID = sessionID
+	}
+	if r.Behavior == api.BehaviorDeny {
+		rule.Effect = api.RuleDeny
+	}
+	var input []byte
+	switch {
+	case r.RememberMatch != nil:
+		rule.ToolName, rule.Match = approval.ToolName, *r.RememberMatch
+		if canonical, digest := rules.ExactInput(approval.Input); digest == rule.Match.InputDigest {
+			input = canonical
+		}
+	case len(approval.PatternKeys) > 0:
+		for _, key := range approval.PatternKeys {
+			if !slices.Contains(rule.Match.PatternKeys, key) {
+				rule.Match.PatternKeys = append(rule.Match.PatternKeys, key)
+			}
+		}
+	default:
+		rule.ToolName = approval.ToolName
+		input, rule.Match.InputDigest = rules.ExactInput(approval.Input)
+	}
+	rule.Text = rule.Describe(input)
+	return rule
+}
+
+// PreviewRule returns the rule that a decision about an approval would write at nowMs, without
+// its id and author, so that a person can read it before. maxRuleAgeMs is that of
+// ResolveApprovals. Errors: the invalid_request of the decision, with pointers into the
+// resolution.
+func PreviewRule(approval api.ApprovalRequest, sessionID string, resolution ApprovalDecision, maxRuleAgeMs, nowMs int64) (api.RuleView, error) {
+	var faults refusal.Faults
+	resolution.prepareRemember("", maxRuleAgeMs, func(string) string { return "" }, &faults)
+	if resolution.Remember == "" {
+		faults.Add("/remember", "is required")
+	}
+	if _, err := document.Canonical(approval.Input); err != nil {
+		faults.Add("/input", "has no canonical JSON form")
+	}
+	if err := faults.Err(); err != nil {
+		return api.RuleView{}, err
+	}
+	record := rules.Record{Rule: *resolution.rule(approval, sessionID, nowMs)}
+	return record.View(), nil
+}
+
+// remembersDeny reports whether one of the decisions writes a rule that denies.
+func remembersDeny(resolutions []ApprovalDecision) bool {
+	for i := range resolutions {
+		if resolutions[i].Remember != "" && resolutions[i].Behavior == api.BehaviorDeny {
+			return true
+		}
+	}
+	return false
+}

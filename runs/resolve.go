@@ -1,0 +1,313 @@
+package runs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// resolution is the common path of the commands by which callers settle requests.
+// ResolveApprovals, AnswerQuestion, CancelQuestion and DecideRequests differ in what a caller
+// may give and in how a keyed call is identified. Each fills in a resolution and decides
+// through it, so that all have the same checks in the same order
+// (docs/spec/v1.md#order-of-checks).
+type resolution struct {
+	// sessionID is used when runID is empty: approvals are then for the active run, an answer
+	// for the run that [workingCopy.routeAnswer] finds.
+	sessionID, runID string
+	approvals        []ApprovalDecision
+	// approvalsAt is the JSON pointer of the approvals in the caller's body; empty when the
+	// call takes none. An empty batch is an error only when it is set.
+	approvalsAt string
+	answers     []QuestionAnswer
+	// answersAt is the JSON pointer of the list of answers, or with oneAnswer of the one
+	// answer.
+	answersAt string
+	oneAnswer bool
+	// partial stores answers to some questions of a request; see AnswerQuestion.Partial.
+	partial bool
+	cancel  *cancellation
+
+	operation model.Operation
+	key       string
+	canonical []byte
+	actor     Actor
+	// verdicts are the faults that CheckValues found before the lock was taken.
+	verdicts valueVerdicts
+}
+
+// cancellation cancels a run by one of its open requests.
+type cancellation struct {
+	requestID string
+	// why is the caller's text, recorded as ofQuestion says.
+	why string
+	// ofQuestion accepts questions only, and records why as the person's justification; else it
+	// is the reason of the resolution and of the cancelled event.
+	ofQuestion     bool
+	runtimePayload api.JSON
+}
+
+func (r *resolution) needs() Needs {
+	ids := validIDs(r.namedRequestIDs()...)
+	needs := Needs{
+		SessionID: r.sessionID, RunID: r.runID, RequestIDs: ids,
+		ChangesRules: r.cancel == nil && remembersDeny(r.approvals),
+		Record:       recordKey(r.operation, "", r.key),
+	}
+	if r.runID == "" {
+		needs.SessionRequestIDs = ids
+		needs.Clarifications = len(r.answers) > 0
+	}
+	return needs
+}
+
+// decide settles everything that the call names, or nothing.
+func (r *resolution) decide(w *workingCopy) (Reply, error) {
+	if err := w.checkTarget(r.sessionID, r.runID); err != nil {
+		return Reply{}, err
+	}
+	key := recordKey(r.operation, w.state.SessionID, r.key)
+	if reply, done, err := w.findRecord(key, r.runID, r.canonical); done {
+		return reply, err
+	}
+	run, err := r.route(w)
+	if err != nil {
+		return Reply{}, r.addRecorded(w, nil, err)
+	}
+	existing, err := r.settle(w, run)
+	if err != nil {
+		return Reply{}, r.addRecorded(w, run, err)
+	}
+	if key != nil && !existing {
+		w.writeRecord(*key, fingerprint(r.operation, run.RunID, r.canonical), run.RunID)
+	}
+	return Reply{Run: w.recordOf(run), Existing: existing}, nil
+}
+
+// route returns the run that the call is about. What is due on it has been expired.
+func (r *resolution) route(w *workingCopy) (*model.Run, error) {
+	switch {
+	case r.runID != "":
+		return w.targetRun(r.runID)
+	case len(r.answers) > 0:
+		return w.routeAnswer(r.sessionID, r.answers[0].RequestID)
+	}
+	active := w.activeRun()
+	if active == nil {
+		return nil, refusal.New(api.CodeRunStateConflict, "session %s has no active run", r.sessionID)
+	}
+	w.expireDue(active)
+	return active, nil
+}
+
+// settle checks approvals before answers, and records only after all checks passed. existing
+// says that the very same answer to a clarification was recorded before.
+func (r *resolution) settle(w *workingCopy, run *model.Run) (existing bool, err error) {
+	switch {
+	case r.cancel != nil:
+		return false, r.cancelRun(w, run)
+	case r.approvalsAt == "" && len(r.answers) == 0:
+		return false, refusal.New(api.CodeApprovalBatchEmpty, "approval resolution batch must not be empty")
+	}
+	if r.approvalsAt != "" {
+		if err := w.checkApprovals(run, r.approvals, r.approvalsAt, r.verdicts); err != nil {
+			return false, err
+		}
+	}
+	asked, existing, err := r.askedQuestions(w, run)
+	if err != nil || existing {
+		return existing, err
+	}
+	if r.partial {
+		if kept, err := r.keepPart(w, run, asked[0]); kept || err != nil {
+			return false, err
+		}
+	}
+	resolutions, err := r.checkAnswers(asked)
+	if err != nil {
+		return false, err
+	}
+	if len(r.approvals) > 0 {
+		w.recordApprovals(run, r.approvals, r.actor)
+	}
+	for i, request := range asked {
+		w.recordAnswer(run, request, resolutions[i], r.actor)
+	}
+	if run.Kind != api.KindParentClarification {
+		w.updateWaiting(run)
+	}
+	return false, nil
+}
+
+// askedQuestions returns the open questions that the answers are for, in the order of the
+// answers.
+func (r *resolution) askedQuestions(w *workingCopy, run *model.Run) (asked []*model.Request, existing bool, err error) {
+	for i := range r.answers {
+		request, existing, err := w.answeredQuestion(run, r.answers[i])
+		if err != nil || existing {
+			return nil, existing, err
+		}
+		asked = append(asked, request)
+	}
+	return asked, false, nil
+}
+
+// keepPart stores a partial answer while questions of its request stay unanswered. With the
+// last of them it completes the answer and returns kept as false.
+func (r *resolution) keepPart(w *workingCopy, run *model.Run, request *model.Request) (kept bool, err error) {
+	question, given := request.Question(), &r.answers[0]
+	if !given.inParts(question) {
+		return false, nil
+	}
+	answers, err := checkPart(question, *given, r.answersAt)
+	if err != nil {
+		return false, err
+	}
+	if len(answers) < len(question.Questions) {
+		w.keepPartialAnswer(run, request, *given, answers, r.actor)
+		return true, nil
+	}
+	given.Answers = answers
+	return false, nil
+}
+
+// checkAnswers returns the resolution to record for each answer. It returns the first wrong
+// answer's error, and otherwise the schema faults of all values together.
+func (r *resolution) checkAnswers(asked []*model.Request) ([]api.Resolution, error) {
+	var resolutions []api.Resolution
+	var faults []api.Fault
+	for i, request := range asked {
+		resolution, err := checkAnswer(request.Question(), r.answers[i], r.answerAt(i), r.verdicts.matcher(request.Handle))
+		var refused *refusal.Error
+		switch {
+		case errors.As(err, &refused) && refused.Code == api.CodeInvalidRequest:
+			faults = append(faults, refused.Faults...)
+		case err != nil && faults == nil:
+			return nil, err
+		}
+		resolutions = append(resolutions, resolution)
+	}
+	if faults != nil {
+		return nil, refusal.Invalid(faults...)
+	}
+	return resolutions, nil
+}
+
+// answerAt returns the JSON pointer of an answer in the caller's body.
+func (r *resolution) answerAt(i int) string {
+	if r.oneAnswer {
+		return r.answersAt
+	}
+	return fmt.Sprintf("%s/%d", r.answersAt, i)
+}
+
+// cancelRun cancels the run by one of its open requests. A parent clarification completes with
+// a declined answer instead.
+func (r *resolution) cancelRun(w *workingCopy, run *model.Run) error {
+	request, what, err := r.cancelledRequest(w, run)
+	if err != nil {
+		return err
+	}
+	why := r.cancel.why
+	if run.Kind == api.KindParentClarification {
+		declined := declinedResolution(api.OutcomeCancelled, cmp.Or(why, cancelledByOperator), "cancelled", r.actor)
+		declined.RuntimePayload = r.cancel.runtimePayload
+		w.completeClarification(run, request, declined)
+		return nil
+	}
+	recorded := api.Resolution{
+		Outcome: api.OutcomeCancelled, RuntimePayload: r.cancel.runtimePayload,
+		ResolvedBy: r.actor.Name, Via: r.actor.Via,
+	}
+	reason := ""
+	if r.cancel.ofQuestion {
+		recorded.Justification = why
+	} else {
+		recorded.Reason, reason = why, why
+	}
+	w.settleRequests(run, []*model.Request{request}, recorded)
+	w.cancelRun(run, cancelledRequestText(what, request.RequestID, why), r.actor, reason)
+	return nil
+}
+
+// cancelledRequest returns the open request by which the run is cancelled, and what texts call
+// it. For an id that the run never had, the error is the one for the kind of request that the
+// run waits for.
+func (r *resolution) cancelledRequest(w *workingCopy, run *model.Run) (request *model.Request, what string, err error) {
+	id := r.cancel.requestID
+	request = w.request(run.RunID, id)
+	approval := request != nil && request.Kind == model.KindApproval
+	if request == nil {
+		approval = w.waitsFor(run.RunID, model.KindApproval) && !w.waitsFor(run.RunID, model.KindQuestion)
+	}
+	if !approval || r.cancel.ofQuestion {
+		request, err = w.openQuestion(run, id, "cancel")
+		return request, questionText, err
+	}
+	given := []ApprovalDecision{{RequestID: id, Behavior: api.BehaviorDeny}}
+	return request, approvalText, w.checkApprovals(run, given, "", nil)
+}
+
+// addRecorded adds a recorded decision to an error, if the error shows one and has none: of the
+// first settled request that the call names, approvals before answers
+// (docs/spec/v1.md#recorded-decision). On a session's route without a fitting run, the approval
+// may be one of an earlier run.
+func (r *resolution) addRecorded(w *workingCopy, run *model.Run, err error) error {
+	var refused *refusal.Error
+	if !errors.As(err, &refused) || refused.Recorded != nil || !tellsRecorded(refused.Code) {
+		return err
+	}
+	if run != nil {
+		for _, id := range r.namedRequestIDs() {
+			if request := w.request(run.RunID, id); request != nil && !request.Open() && r.maySettle(request.Kind) {
+				return refused.With(request.RecordedDecision())
+			}
+		}
+	}
+	if r.runID != "" || refused.Code != api.CodeRunStateConflict && refused.Code != api.CodeApprovalStateConflict {
+		return err
+	}
+	for i := range r.approvals {
+		request := w.newestInSession(r.approvals[i].RequestID, model.KindApproval)
+		if request != nil && !request.Open() {
+			return refused.With(request.RecordedDecision())
+		}
+	}
+	return err
+}
+
+// tellsRecorded reports whether errors with that code show a recorded decision.
+func tellsRecorded(code api.Code) bool {
+	switch code {
+	case api.CodeRunStateConflict, api.CodeApprovalStateConflict, api.CodeApprovalNotPending,
+		api.CodeQuestionStateConflict, api.CodeQuestionExpired, api.CodeQuestionRequestMismatch, api.CodeQuestionResolutionConflict:
+		return true
+	}
+	return false
+}
+
+// maySettle reports whether the call may settle requests of that kind.
+func (r *resolution) maySettle(kind model.RequestKind) bool {
+	approvals := r.approvalsAt != "" || r.cancel != nil && !r.cancel.ofQuestion
+	questions := len(r.answers) > 0 || r.cancel != nil
+	return kind == model.KindApproval && approvals || kind != model.KindApproval && questions
+}
+
+// namedRequestIDs returns the ids of the requests that the call names.
+func (r *resolution) namedRequestIDs() []string {
+	if r.cancel != nil {
+		return []string{r.cancel.requestID}
+	}
+	ids := make([]string, 0, len(r.approvals)+len(r.answers))
+	for i := range r.approvals {
+		ids = append(ids, r.approvals[i].RequestID)
+	}
+	for i := range r.answers {
+		ids = append(ids, r.answers[i].RequestID)
+	}
+	return ids
+}

@@ -1,0 +1,187 @@
+package runs
+
+import (
+	"cmp"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
+
+// AddRule writes a standing rule (docs/spec/v1.md#rule).
+//
+// Reply: Rule; Existing when a rule of the chosen id and the same payload is there. Errors:
+// invalid_request; session_ended; id_conflict when the chosen id has another payload.
+type AddRule struct {
+	RuleID string // made when empty
+	// SessionID is rules.AllSessions, or empty, for a rule of all sessions. The session need
+	// not exist.
+	SessionID string
+	AgentID   string
+	ToolName  string
+	Effect    api.RuleEffect // api.RuleAllow when empty
+	Match     api.RuleMatch
+	Reason    string
+	MaxUses   int64
+	// ExpiresAtMs and ExpiresAfterMs say how long the rule holds; at most one may be given. The
+	// default is DefaultRuleAgeMs or MaxAgeMs, if that is shorter. An ExpiresAfterMs of 0 means
+	// no expiry.
+	ExpiresAtMs    *int64
+	ExpiresAfterMs *int64
+	// MaxAgeMs caps how long a rule may hold; 0 for no cap. It is a setting of the service and
+	// not part of the call.
+	MaxAgeMs int64
+	Actor    Actor
+
+	ruleIDGiven bool
+	digest      string
+}
+
+// RevokeRule ends a rule: a request that is raised after the reply is not settled by it
+// (docs/spec/v1.md#revoke).
+//
+// Reply: Rule; Existing when it was revoked before. Errors: invalid_request, rule_not_found.
+type RevokeRule struct {
+	RuleID string
+	// SessionID is the session of the rule, rules.AllSessions or empty for a rule of all
+	// sessions. Its lock is taken; another session than the rule's is rule_not_found.
+	SessionID string
+	Actor     Actor
+}
+
+// ruleBody is what the digest of the call is made from: the members as given, with defaults
+// filled in.
+type ruleBody struct {
+	SessionID      string         `json:"session_id"`
+	AgentID        string         `json:"agent_id,omitempty"`
+	ToolName       string         `json:"tool_name,omitempty"`
+	Effect         api.RuleEffect `json:"effect"`
+	Match          api.RuleMatch  `json:"match"`
+	Reason         string         `json:"reason,omitempty"`
+	MaxUses        int64          `json:"max_uses,omitzero"`
+	ExpiresAtMs    *int64         `json:"expires_at_ms,omitempty"`
+	ExpiresAfterMs *int64         `json:"expires_after_ms,omitempty"`
+}
+
+// Needs implements Command.
+func (c *AddRule) Needs() Needs {
+	needs := Needs{SessionID: c.SessionID, ChangesRules: c.Effect != api.RuleAllow}
+	if c.ruleIDGiven {
+		needs.RuleID = c.RuleID
+	}
+	return needs
+}
+
+func (c *AddRule) prepare(newID IDSource) error {
+	c.Actor.prepare()
+	c.Effect = cmp.Or(c.Effect, api.RuleAllow)
+	c.SessionID = cmp.Or(c.SessionID, rules.AllSessions)
+	ofSession := c.SessionID != rules.AllSessions
+	var faults refusal.Faults
+	faults.OptionalID("/rule_id", c.RuleID)
+	if ofSession {
+		faults.ID("/session_id", c.SessionID)
+	}
+	faults.OptionalID("/agent_id", c.AgentID)
+	faults.Text("/tool_name", c.ToolName, api.MaxNameLength)
+	if c.Effect != api.RuleAllow && c.Effect != api.RuleAsk && c.Effect != api.RuleDeny {
+		faults.Add("/effect", "must be %q, %q or %q", api.RuleAllow, api.RuleAsk, api.RuleDeny)
+	}
+	rules.CheckMatch(&c.Match, "/match", c.ToolName, ofSession, &faults)
+	faults.Text("/reason", c.Reason, api.MaxTextLength)
+	switch {
+	case c.MaxUses == 0:
+	case c.MaxUses < 0 || c.MaxUses > api.MaxRuleUses:
+		faults.Add("/max_uses", "must be between 1 and %d", api.MaxRuleUses)
+	case !ofSession:
+		faults.Add("/max_uses", "needs a session_id")
+	case c.Effect == api.RuleAsk:
+		faults.Add("/max_uses", "must not be given for an ask, which decides nothing")
+	}
+	if c.ExpiresAtMs != nil && c.ExpiresAfterMs != nil {
+		faults.Add("/expires_after_ms", "must not be given together with expires_at_ms")
+	}
+	if c.ExpiresAtMs != nil && *c.ExpiresAtMs <= 0 {
+		faults.Add("/expires_at_ms", "must be positive")
+	}
+	if c.ExpiresAfterMs != nil {
+		rules.CheckAge("/expires_after_ms", *c.ExpiresAfterMs, c.MaxAgeMs, &faults)
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	c.ruleIDGiven = c.RuleID != ""
+	c.RuleID = cmp.Or(c.RuleID, newID(PrefixRule))
+	var err error
+	c.digest, err = digestOf(ruleBody{
+		SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.ToolName, Effect: c.Effect, Match: c.Match,
+		Reason: c.Reason, MaxUses: c.MaxUses, ExpiresAtMs: c.ExpiresAtMs, ExpiresAfterMs: c.ExpiresAfterMs,
+	})
+	return err
+}
+
+func (c *AddRule) decide(w *workingCopy) (Reply, error) {
+	if existing := w.state.Rules[c.RuleID]; existing != nil && c.ruleIDGiven {
+		if existing.PayloadDigest != c.digest {
+			return Reply{}, refusal.New(api.CodeIDConflict, "rule %s exists with another payload", c.RuleID)
+		}
+		return Reply{Rule: &rules.Record{Rule: *existing}, Existing: true}, nil
+	}
+	if w.session != nil && w.session.EndedAtMs != 0 {
+		return Reply{}, refusal.New(api.CodeSessionEnded, "session %s has ended", c.SessionID)
+	}
+	expiresAtMs, err := c.expiry(w.nowMs)
+	if err != nil {
+		return Reply{}, err
+	}
+	rule := &rules.Rule{
+		RuleID: c.RuleID, SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.ToolName,
+		Effect: c.Effect, Match: c.Match, Reason: c.Reason, CreatedBy: c.Actor.Name, CreatedAtMs: w.nowMs,
+		ExpiresAtMs: expiresAtMs, MaxUses: c.MaxUses, PayloadDigest: c.digest,
+	}
+	rule.Text = rule.Describe(nil)
+	w.changes.NewRules = append(w.changes.NewRules, rule)
+	return Reply{Rule: &rules.Record{Rule: *rule}}, nil
+}
+
+// expiry returns when the rule expires, in ms since the epoch, and 0 for never. It is computed
+// by the decision because the bounds depend on the engine's clock. Errors: invalid_request.
+func (c *AddRule) expiry(nowMs int64) (int64, error) {
+	switch {
+	case c.ExpiresAfterMs != nil:
+		return rules.ExpiresAtMs(nowMs, *c.ExpiresAfterMs), nil
+	case c.ExpiresAtMs == nil:
+		return rules.ExpiresAtMs(nowMs, rules.DefaultAgeMs(c.MaxAgeMs)), nil
+	case *c.ExpiresAtMs <= nowMs:
+		return 0, refusal.Invalid(api.Fault{Pointer: "/expires_at_ms", Detail: "must be in the future"})
+	}
+	var faults refusal.Faults
+	rules.CheckAge("/expires_at_ms", *c.ExpiresAtMs-nowMs, c.MaxAgeMs, &faults)
+	return *c.ExpiresAtMs, faults.Err()
+}
+
+// Needs implements Command.
+func (c *RevokeRule) Needs() Needs {
+	return Needs{SessionID: cmp.Or(c.SessionID, rules.AllSessions), RuleID: c.RuleID, ChangesRules: true}
+}
+
+func (c *RevokeRule) prepare(IDSource) error {
+	c.Actor.prepare()
+	var faults refusal.Faults
+	if c.SessionID != rules.AllSessions {
+		faults.OptionalID("/session_id", c.SessionID)
+	}
+	return faults.Err()
+}
+
+func (c *RevokeRule) decide(w *workingCopy) (Reply, error) {
+	rule := w.state.Rules[c.RuleID]
+	// A rule changes only under the lock of its own session.
+	if rule == nil || rule.SessionID != w.state.SessionID {
+		return Reply{}, refusal.UnknownRule(c.RuleID)
+	}
+	if rule.RevokedAtMs != 0 {
+		return Reply{Rule: &rules.Record{Rule: *rule}, Existing: true}, nil
+	}
+	return Reply{Rule: &rules.Record{Rule: *w.revokeRule(rule, c.Actor.Name)}}, nil
+}

@@ -1,0 +1,67 @@
+package rules_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
+
+func globRule(effect api.RuleEffect, id, glob string) *rules.Rule {
+	return &rules.Rule{
+		RuleID: id, SessionID: rules.AllSessions, ToolName: "bash", Effect: effect,
+		Match: api.RuleMatch{Params: map[string]string{"command": glob}},
+	}
+}
+
+func commandCall(text string) *rules.Call {
+	return &rules.Call{ToolName: "bash", Input: document.Encode(map[string]string{"command": text})}
+}
+
+// A text that is too long for globs is allowed by none, and denied or asked about by
+// each: nobody gets past a deny by making a call longer.
+func TestTextTooLongForGlobs(t *testing.T) {
+	t.Parallel()
+	fits, tooLong := strings.Repeat("a", api.MaxGlobText), strings.Repeat("a", api.MaxGlobText+1)
+	for _, test := range []struct {
+		effect api.RuleEffect
+		glob   string
+		text   string
+		want   api.RuleEffect
+		whyNot string
+	}{
+		{api.RuleAllow, "**", fits, api.RuleAllow, ""},
+		{api.RuleAllow, "**", tooLong, api.RuleAsk, `the param "command" is too long to be matched`},
+		{api.RuleDeny, "b*", fits, api.RuleAsk, `the param "command" does not match "b*"`},
+		{api.RuleDeny, "b*", tooLong, api.RuleDeny, ""},
+		{api.RuleAsk, "b*", tooLong, api.RuleAsk, ""},
+	} {
+		verdict := rules.Judge([]*rules.Rule{globRule(test.effect, "rule", test.glob)}, commandCall(test.text), 1)
+		require.Equal(t, test.want, verdict.Effect, "%s %s", test.effect, test.glob)
+		require.Equal(t, []string{test.whyNot}, verdict.WhyNot)
+	}
+}
+
+// Many globs on one text end with the budget, which fails closed. Without it this is
+// many seconds under the lock of the session.
+func TestWorkOfGlobsIsBounded(t *testing.T) {
+	t.Parallel()
+	glob := strings.Repeat("**secret", 500)
+	var standing []*rules.Rule
+	for i := range 5_000 {
+		standing = append(standing, globRule(api.RuleAllow, fmt.Sprintf("allow-%04d", i), glob+fmt.Sprint(i)))
+	}
+	text := strings.Repeat("secre", api.MaxGlobText/5)
+	verdict := rules.Judge(standing, commandCall(text), 1)
+	require.Equal(t, api.RuleAsk, verdict.Effect)
+	require.Equal(t, `the param "command" is too long to be matched`, verdict.WhyNot[len(standing)-1])
+
+	standing = append(standing, globRule(api.RuleDeny, "zz-deny", "**rm**"))
+	require.Equal(t, api.RuleDeny, rules.Judge(standing, commandCall(text), 1).Effect, "what cannot be decided is denied")
+	require.Equal(t, api.RuleAsk, rules.Judge(standing, commandCall("ls"), 1).Effect, "a short text is decided by every glob")
+}

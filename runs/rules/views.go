@@ -1,0 +1,19 @@
+package rules
+
+import "github.com/holdpoint/holdpoint/api"
+
+// View returns the rule as /v1 shows it: without a session for a rule of all sessions.
+func (r *Record) View() api.RuleView {
+	rule := &r.Rule
+	view := api.RuleView{
+		RuleID: rule.RuleID, Effect: rule.Effect, AgentID: rule.AgentID,
+		ToolName: rule.ToolName, Match: rule.Match, Reason: rule.Reason,
+		CreatedBy: rule.CreatedBy, CreatedAtMs: rule.CreatedAtMs, ExpiresAtMs: rule.ExpiresAtMs,
+		MaxUses: rule.MaxUses, SourceRunID: rule.SourceRunID, SourceRequestID: rule.SourceRequestID,
+		RevokedAtMs: rule.RevokedAtMs, RevokedBy: rule.RevokedBy, Hits: r.Hits, Text: rule.Text,
+	}
+	if rule.SessionID != AllSessions {
+		view.SessionID = rule.SessionID
+	}
+	return view
+}

@@ -1,0 +1,216 @@
+package runs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// checkSuspension adds the faults of a suspension and fills in its defaults
+// (docs/spec/v1.md#question-request). The prefix is its place in the caller's body. Afterwards
+// every request has its id, and equal suspensions have equal digests. A question is typed when
+// it has a response_schema.
+func checkSuspension(s *api.Suspension, prefix string, faults *refusal.Faults) {
+	document.AbsentNull(&s.Checkpoint)
+	faults.OptionalID(prefix+"/suspension_id", s.SuspensionID)
+	if s.SettledAfter != nil && *s.SettledAfter < 0 {
+		faults.Add(prefix+"/settled_after", "must not be negative")
+	}
+	count := len(s.Approvals) + len(s.Questions)
+	if count == 0 {
+		faults.Add(prefix+"/approvals", "ask for at least one approval or question")
+	}
+	if count > api.MaxRequestsPerSuspension {
+		faults.Add(prefix+"/approvals", "ask for at most %d things at once", api.MaxRequestsPerSuspension)
+		return
+	}
+	seen := map[string]bool{}
+	for i := range s.Approvals {
+		at := fmt.Sprintf("%s/approvals/%d", prefix, i)
+		checkApprovalRequest(&s.Approvals[i], at, faults)
+		uniqueID(at, s.Approvals[i].ID, seen, faults)
+	}
+	for i := range s.Questions {
+		at := fmt.Sprintf("%s/questions/%d", prefix, i)
+		checkQuestionRequest(&s.Questions[i], at, faults)
+		uniqueID(at, s.Questions[i].ID, seen, faults)
+	}
+}
+
+// raisedSuspension is a checked suspension with what is computed before any lock.
+type raisedSuspension struct {
+	*api.Suspension
+	// digest tells a repeated suspension from another one with the same id.
+	digest string
+	// inputDigests are the digests of the inputs of Approvals, in their order. Rules match
+	// them.
+	inputDigests []string
+}
+
+// prepareSuspension makes the ids and digests of a checked suspension. The suspension's digest
+// is taken first, without the ids that the service makes.
+func prepareSuspension(s *api.Suspension, newID IDSource) (raisedSuspension, error) {
+	prepared := raisedSuspension{Suspension: s, inputDigests: make([]string, len(s.Approvals))}
+	var err error
+	if prepared.digest, err = digestOf(s); err != nil {
+		return prepared, err
+	}
+	if s.SuspensionID == "" {
+		s.SuspensionID = newID(PrefixSuspension)
+	}
+	for i := range s.Questions {
+		s.Questions[i].Handle = newID(PrefixHandle)
+	}
+	for i := range s.Approvals {
+		s.Approvals[i].Handle = newID(PrefixHandle)
+		if prepared.inputDigests[i], err = digestOf(s.Approvals[i].Input); err != nil {
+			return prepared, err
+		}
+	}
+	return prepared, nil
+}
+
+// uniqueID adds a fault when an id is used twice in its list.
+func uniqueID(at, id string, seen map[string]bool, faults *refusal.Faults) {
+	if id != "" && seen[id] {
+		faults.Add(at+"/id", "%s is used twice", id)
+	}
+	seen[id] = true
+}
+
+func checkApprovalRequest(a *api.ApprovalRequest, at string, faults *refusal.Faults) {
+	a.Handle, a.CreatedAtMs = "", 0
+	document.AbsentNull(&a.InputSchema)
+	document.AbsentNull(&a.Metadata)
+	faults.ID(at+"/id", a.ID)
+	faults.RequiredText(at+"/tool_call_id", a.ToolCallID, api.MaxToolCallIDLength)
+	faults.RequiredText(at+"/tool_name", a.ToolName, api.MaxNameLength)
+	if a.Input == nil {
+		faults.Add(at+"/input", "is required")
+	}
+	faults.Text(at+"/scope", a.Scope, api.MaxNameLength)
+	faults.Text(at+"/reason", a.Reason, api.MaxTextLength)
+	faults.Text(at+"/description", a.Description, api.MaxTextLength)
+	faults.Object(at+"/metadata", a.Metadata)
+	faults.List = append(faults.List, document.CheckSchema(a.InputSchema, at+"/input_schema")...)
+	if len(a.PatternKeys) > api.MaxPatternKeys {
+		faults.Add(at+"/pattern_keys", "must have at most %d entries", api.MaxPatternKeys)
+	}
+	for i, key := range a.PatternKeys {
+		faults.RequiredText(fmt.Sprintf("%s/pattern_keys/%d", at, i), key, api.MaxPatternKeyLength)
+	}
+	checkDeadline(at, a.ExpiresAtMs, a.ExpiresAfterMs, faults)
+}
+
+func checkQuestionRequest(q *api.UserQuestionRequest, at string, faults *refusal.Faults) {
+	q.Handle, q.CreatedAtMs, q.PartialAnswers = "", 0, nil
+	document.AbsentNull(&q.Payload)
+	document.AbsentNull(&q.ResponseSchema)
+	document.AbsentNull(&q.Metadata)
+	if q.ID == "" && q.ToolCallID != "" {
+		q.ID = "question-request-" + q.ToolCallID
+	}
+	faults.ID(at+"/id", q.ID)
+	if q.ToolCallID == "" {
+		q.ToolCallID = q.ID
+	}
+	faults.Text(at+"/tool_call_id", q.ToolCallID, api.MaxToolCallIDLength)
+	faults.Text(at+"/kind", q.Kind, api.MaxNameLength)
+	faults.Object(at+"/metadata", q.Metadata)
+	faults.List = append(faults.List, document.CheckSchema(q.ResponseSchema, at+"/response_schema")...)
+	checkDeadline(at, q.ExpiresAtMs, q.ExpiresAfterMs, faults)
+
+	switch {
+	case q.ResponseSchema != nil && len(q.Questions) > 0:
+		faults.Add(at+"/questions", "must be empty beside a response_schema")
+	case q.ResponseSchema == nil && len(q.Questions) == 0:
+		faults.Add(at+"/questions", "ask 1 to %d questions, or give a response_schema", api.MaxQuestionsPerRequest)
+	case len(q.Questions) > api.MaxQuestionsPerRequest:
+		faults.Add(at+"/questions", "must have at most %d entries", api.MaxQuestionsPerRequest)
+		return
+	}
+	if q.Questions == nil {
+		q.Questions = []api.UserQuestion{}
+	}
+	seen := map[string]bool{}
+	for i := range q.Questions {
+		here := fmt.Sprintf("%s/questions/%d", at, i)
+		checkQuestion(&q.Questions[i], here, i, faults)
+		uniqueID(here, q.Questions[i].ID, seen, faults)
+	}
+}
+
+func checkQuestion(q *api.UserQuestion, at string, index int, faults *refusal.Faults) {
+	if q.ID == "" {
+		q.ID = fmt.Sprintf("question-%d", index+1)
+	}
+	if q.Header == "" {
+		q.Header = fmt.Sprintf("Question %d", index+1)
+	}
+	if q.Options == nil {
+		q.Options = []api.QuestionOption{}
+	}
+	faults.ID(at+"/id", q.ID)
+	faults.Text(at+"/header", q.Header, api.MaxNameLength)
+	if strings.TrimSpace(q.Question) == "" {
+		faults.Add(at+"/question", "is required")
+	}
+	faults.Text(at+"/question", q.Question, api.MaxTextLength)
+	if len(q.Options) > api.MaxOptionsPerQuestion {
+		faults.Add(at+"/options", "must have at most %d entries", api.MaxOptionsPerQuestion)
+		return
+	}
+	seen := map[string]bool{}
+	for i := range q.Options {
+		option, here := &q.Options[i], fmt.Sprintf("%s/options/%d", at, i)
+		if option.ID == "" {
+			option.ID = fmt.Sprintf("option-%d", i+1)
+		}
+		if option.Label == "" {
+			option.Label = option.ID
+		}
+		faults.Text(here+"/id", option.ID, api.MaxNameLength)
+		faults.Text(here+"/label", option.Label, api.MaxTextLength)
+		faults.Text(here+"/description", option.Description, api.MaxTextLength)
+		faults.Text(here+"/preview", option.Preview, api.MaxTextLength)
+		uniqueID(here, option.ID, seen, faults)
+	}
+}
+
+func checkDeadline(at string, expiresAtMs, expiresAfterMs *int64, faults *refusal.Faults) {
+	if expiresAtMs != nil && expiresAfterMs != nil {
+		faults.Add(at+"/expires_after_ms", "must not be given together with expires_at_ms")
+	}
+	if expiresAtMs != nil && *expiresAtMs <= 0 {
+		faults.Add(at+"/expires_at_ms", "must be positive")
+	}
+	if expiresAfterMs != nil && *expiresAfterMs <= 0 {
+		faults.Add(at+"/expires_after_ms", "must be positive")
+	}
+	if expiresAfterMs != nil && *expiresAfterMs > api.MaxExpiresAfterMs {
+		faults.Add(at+"/expires_after_ms", "must be at most %d", int64(api.MaxExpiresAfterMs))
+	}
+}
+
+func approvalIDs(s *api.Suspension) []string {
+	ids := make([]string, len(s.Approvals))
+	for i := range s.Approvals {
+		ids[i] = s.Approvals[i].ID
+	}
+	return ids
+}
+
+func questionIDs(s *api.Suspension) []string {
+	ids := make([]string, len(s.Questions))
+	for i := range s.Questions {
+		ids[i] = s.Questions[i].ID
+	}
+	return ids
+}
+
+func requestIDs(s *api.Suspension) []string {
+	return append(questionIDs(s), approvalIDs(s)...)
+}

@@ -1,0 +1,222 @@
+package runs
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
+
+// workingCopy is what one decision works on. A row is copied when it is first needed and
+// written only when it was saved, so the State does not change.
+type workingCopy struct {
+	state *State
+	nowMs int64
+
+	session      *model.Session
+	sessionNew   bool
+	sessionSaved bool
+	runs         map[string]*model.Run
+	// requests has copies of the requests that this decision raises or settles.
+	requests map[RequestKey]*model.Request
+	// messages has copies of the messages that were looked up.
+	messages map[string]*model.Message
+	// rules has copies of the rules that this decision changes; nil until the first.
+	rules map[string]*rules.Rule
+	// listedRequests are all loaded requests of the run listedRunID. Only the list of one run
+	// is kept, because nearly every decision is about one run.
+	listedRunID    string
+	listedRequests []*model.Request
+	changes        Change
+}
+
+func newWorkingCopy(state *State, nowMs int64) *workingCopy {
+	w := &workingCopy{
+		state: state, nowMs: nowMs,
+		runs: map[string]*model.Run{}, requests: map[RequestKey]*model.Request{}, messages: map[string]*model.Message{},
+	}
+	if state.Session != nil {
+		session := *state.Session
+		w.session = &session
+	}
+	return w
+}
+
+// change returns what the decision writes so far.
+func (w *workingCopy) change() Change {
+	change := w.changes
+	if w.sessionSaved {
+		change.Session, change.SessionNew = w.session, w.sessionNew
+	}
+	return change
+}
+
+// saveSession writes the session with the change. Call it after every change of the session.
+func (w *workingCopy) saveSession() {
+	w.session.UpdatedAtMs = w.nowMs
+	w.sessionSaved = true
+}
+
+// run returns the working copy of one of the session's runs, or nil.
+func (w *workingCopy) run(runID string) *model.Run {
+	if run, seen := w.runs[runID]; seen {
+		return run
+	}
+	row, there := w.state.Runs[runID]
+	if !there || row.SessionID != w.state.SessionID {
+		return nil
+	}
+	run := *row
+	run.CheckpointSet = false
+	w.runs[runID] = &run
+	return &run
+}
+
+// activeRun returns the working copy of the run with the session's slot, or nil.
+func (w *workingCopy) activeRun() *model.Run {
+	if w.session == nil || w.session.ActiveRunID == "" {
+		return nil
+	}
+	return w.run(w.session.ActiveRunID)
+}
+
+// saveRun writes the run with the change. Call it after every change of a run.
+func (w *workingCopy) saveRun(run *model.Run) {
+	run.UpdatedAtMs = w.nowMs
+	if !w.isSaved(run) {
+		w.changes.UpdatedRuns = append(w.changes.UpdatedRuns, run)
+	}
+}
+
+// isSaved reports whether the run is written already. It searches from the end, where a run that
+// is saved again usually is.
+func (w *workingCopy) isSaved(run *model.Run) bool {
+	for _, saved := range slices.Backward(w.changes.UpdatedRuns) {
+		if saved == run {
+			return true
+		}
+	}
+	return slices.Contains(w.changes.NewRuns, run)
+}
+
+// addRun inserts the run with the change.
+func (w *workingCopy) addRun(run *model.Run) {
+	w.runs[run.RunID] = run
+	w.changes.NewRuns = append(w.changes.NewRuns, run)
+}
+
+// request returns a request as it is now, or nil. It may be the row of the State: call
+// editRequest before changing it.
+func (w *workingCopy) request(runID, requestID string) *model.Request {
+	key := RequestKey{runID, requestID}
+	if request := w.requests[key]; request != nil {
+		return request
+	}
+	return w.state.Requests[key]
+}
+
+// addRequest inserts the request with the change.
+func (w *workingCopy) addRequest(request *model.Request) {
+	w.listedRequests = append(w.requestsOf(request.RunID), request)
+	w.requests[RequestKey{request.RunID, request.RequestID}] = request
+	w.changes.NewRequests = append(w.changes.NewRequests, request)
+}
+
+// editRequest returns the working copy of a request, which is written with the change.
+func (w *workingCopy) editRequest(request *model.Request) *model.Request {
+	key := RequestKey{request.RunID, request.RequestID}
+	if working := w.requests[key]; working != nil {
+		return working
+	}
+	working := *request
+	w.requests[key] = &working
+	if w.listedRunID == request.RunID {
+		place, _ := slices.BinarySearchFunc(w.listedRequests, request.Number, compareNumber)
+		w.listedRequests[place] = &working
+	}
+	w.changes.SettledRequests = append(w.changes.SettledRequests, &working)
+	return &working
+}
+
+func compareNumber(r *model.Request, number int64) int { return cmp.Compare(r.Number, number) }
+
+// requestsOf returns the loaded requests of a run as they are now, in the order in which they
+// were raised. Do not change the list, and do not use it after a request was edited or added.
+func (w *workingCopy) requestsOf(runID string) []*model.Request {
+	if w.listedRunID == runID {
+		return w.listedRequests
+	}
+	var list []*model.Request
+	for key := range w.state.Requests {
+		if key.RunID == runID {
+			list = append(list, w.request(runID, key.RequestID))
+		}
+	}
+	slices.SortFunc(list, func(a, b *model.Request) int { return cmp.Compare(a.Number, b.Number) })
+	w.listedRunID, w.listedRequests = runID, list
+	return list
+}
+
+// openRequests returns the open requests of a run in the order in which they were raised.
+func (w *workingCopy) openRequests(runID string) []*model.Request {
+	var open []*model.Request
+	for _, request := range w.requestsOf(runID) {
+		if request.Open() {
+			open = append(open, request)
+		}
+	}
+	return open
+}
+
+// waitsFor reports whether a request of that kind is open on a run.
+func (w *workingCopy) waitsFor(runID string, kind model.RequestKind) bool {
+	return slices.ContainsFunc(w.requestsOf(runID), func(r *model.Request) bool {
+		return r.Open() && r.Kind == kind
+	})
+}
+
+// parked reports whether a run waits for the answer to its clarification.
+func (w *workingCopy) parked(runID string) bool {
+	return slices.ContainsFunc(w.requestsOf(runID), func(r *model.Request) bool { return r.Open() && r.Parked() })
+}
+
+// emit appends an event of a run to the session's log, and saves the session. The caller saves
+// the run.
+func (w *workingCopy) emit(run *model.Run, eventType api.EventType, body any) {
+	w.session.LastEventID++
+	w.saveSession()
+	run.LastEventID = w.session.LastEventID
+	if run.FirstEventID == 0 {
+		run.FirstEventID = w.session.LastEventID
+	}
+	w.changes.Events = append(w.changes.Events, &model.Event{
+		SessionID: run.SessionID, EventID: w.session.LastEventID, RunID: run.RunID,
+		AgentID: run.AgentID, Type: eventType, TimestampMs: w.nowMs, Body: document.Encode(body),
+	})
+}
+
+// moveRun changes the status of a run and saves it. It panics when the move is illegal: the
+// caller has to check before, so that is a defect of this package.
+func (w *workingCopy) moveRun(run *model.Run, to api.Status) {
+	if !CanMove(run.Kind, run.Status, to) {
+		panic("runs: illegal move of run " + run.RunID + " from " + string(run.Status) + " to " + string(to))
+	}
+	run.Status = to
+	w.saveRun(run)
+}
+
+// recordOf returns the run and its requests as they are now, for a view. Outputs are not
+// loaded.
+func (w *workingCopy) recordOf(run *model.Run) *model.RunRecord {
+	requests := w.requestsOf(run.RunID)
+	record := &model.RunRecord{Run: *run, Requests: make([]model.Request, 0, len(requests))}
+	for _, request := range requests {
+		if request.Open() || request.SettledNumber > run.ResumeAfter {
+			record.Requests = append(record.Requests, *request)
+		}
+	}
+	return record
+}

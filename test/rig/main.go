@@ -1,0 +1,94 @@
+package rig
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+)
+
+// Patience is how long something may take before it counts as hung.
+const Patience = 60 * time.Second
+
+// Main is what TestMain of a package calls that uses the rig. It runs the tests, stops their
+// Postgres, removes the programs that they built, calls the functions given, and fails when a
+// goroutine is left.
+func Main(m *testing.M, after ...func()) {
+	goleak.VerifyTestMain(runThen{postgrestest.Wrap(m), append(after, removePrograms)},
+		// toxiproxy leaks what delays a connection that ends meanwhile.
+		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"))
+}
+
+type runThen struct {
+	*postgrestest.Main
+	after []func()
+}
+
+// Run implements goleak.TestingM.
+func (r runThen) Run() int {
+	defer func() {
+		for _, do := range r.after {
+			do()
+		}
+	}()
+	return r.Main.Run()
+}
+
+// Need returns the path of the first of these programs that this machine has. When it has none
+// the test is skipped with one line that says so; when CI is set the test fails.
+func Need(tb testing.TB, programs ...string) (path string) {
+	tb.Helper()
+	for _, name := range programs {
+		if found, err := exec.LookPath(name); err == nil {
+			return found
+		}
+	}
+	Missing(tb, strings.Join(programs, " or "))
+	return ""
+}
+
+// Missing skips a test because this machine lacks something; when CI is set it fails the test.
+func Missing(tb testing.TB, what string) {
+	tb.Helper()
+	if os.Getenv("CI") != "" {
+		tb.Fatal("CI must have everything, and this machine lacks " + what)
+	}
+	tb.Skip("this machine lacks " + what)
+}
+
+// Soon returns a context that ends with the test, or after [Patience].
+func Soon(tb testing.TB) context.Context {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), Patience)
+	tb.Cleanup(cancel)
+	return ctx
+}
+
+// Await polls until the condition holds. It fails the test when that takes longer than
+// [Patience].
+func Await(tb testing.TB, condition func() bool, message ...any) {
+	tb.Helper()
+	require.Eventually(tb, condition, Patience, 5*time.Millisecond, message...)
+}
+
+// EnvInt returns the number in an environment variable, or the default when it is not set. It
+// fails the test when the variable holds no positive number.
+func EnvInt(tb testing.TB, variable string, otherwise int) int {
+	tb.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	number, err := strconv.Atoi(text)
+	require.NoError(tb, err, variable)
+	require.Positive(tb, number, variable)
+	return number
+}
