@@ -15,7 +15,7 @@ import (
 )
 
 func testApprovals(t *testing.T, service, other *replica) {
-	// The table of codex.md 3.4.
+	// The table of docs/spec/codex.md#approval-decision.
 	for _, c := range []struct {
 		method, decision, scope string
 		outcome, word           string

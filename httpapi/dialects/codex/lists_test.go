@@ -86,7 +86,7 @@ func testGuards(t *testing.T, service, _ *replica) {
 			service.get(t, "/api/sessions/"+session+"/"+list).Is(http.StatusForbidden, fmt.Sprintf(
 				`{"status":"error","code":"system_session","sessionId":%q,"message":"system-owned sessions are reserved for orchestrator workers"}`, session))
 		}
-		// Nothing in it is declined by itself (decisions.md 22).
+		// Nothing in it is declined by itself.
 		require.Equal(t, 1, service.get(t, "/v1/sessions/"+session).Want(http.StatusOK).Count("pending_approvals"))
 	})
 

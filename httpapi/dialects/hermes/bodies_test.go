@@ -17,7 +17,7 @@ import (
 
 const noSession = "session_id is required"
 
-// testBodies holds hermes.md 2.1.2, and that a value of any type is an answer and
+// testBodies holds what is read of a body (docs/spec/hermes.md#conventions), and that a value of any type is an answer and
 // never a failure.
 func testBodies(t *testing.T, s *service) {
 	responds := []string{"/api/approval/respond", "/api/clarify/respond"}

@@ -50,7 +50,7 @@ func notRelayed(choice string, relayed bool, code, text string) string {
 	return fmt.Sprintf("{\n  \"ok\": false,\n  \"choice\": %q,\n  \"relayed\": %t,\n  \"code\": %q,\n  \"error\": %q\n}", choice, relayed, code, text)
 }
 
-// TestBetweenLookUpAndDecision holds the last rows of hermes.md 2.5, and that a click
+// TestBetweenLookUpAndDecision holds docs/spec/hermes.md#late-approval, and that a click
 // without an id is about what was the oldest when it came.
 func TestBetweenLookUpAndDecision(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
-// TestRestart holds hermes.md 7.2.6: what waits survives, ids stay, streams begin with
+// TestRestart holds that what waits survives, ids stay, streams begin with
 // what is open, and what was answered in part stays answered.
 func TestRestart(t *testing.T) {
 	t.Parallel()

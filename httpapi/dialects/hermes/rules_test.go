@@ -27,7 +27,7 @@ func (s *service) raised(t *testing.T, session, approval string) (made run, sett
 	return made, settled
 }
 
-// testRules holds hermes.md 7.2.7: the scopes are kept strictly apart, and a later
+// testRules holds docs/spec/hermes.md#scope-of-a-choice: the scopes are kept strictly apart, and a later
 // prompt is allowed only when all its keys are.
 func testRules(t *testing.T, s *service) {
 	// choose has one prompt answered and ends its run.
@@ -115,7 +115,7 @@ func testRules(t *testing.T, s *service) {
 	})
 }
 
-// TestCapOfRules holds decisions.md 19: past the cap is refused, never clamped.
+// TestCapOfRules holds that a rule past the cap is refused and never clamped.
 func TestCapOfRules(t *testing.T) {
 	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {

@@ -23,7 +23,7 @@ func seconds(ms int64) string {
 	return text
 }
 
-// testSnapshots holds hermes.md 2.2 and 2.3, and decisions.md 21.
+// testSnapshots holds docs/spec/hermes.md#snapshots.
 func testSnapshots(t *testing.T, s *service) {
 	t.Run("nothing", func(t *testing.T) {
 		t.Parallel()
@@ -171,7 +171,7 @@ func testSnapshots(t *testing.T, s *service) {
 	})
 }
 
-// testReplies holds hermes.md 2.1.
+// testReplies holds the form of replies (docs/spec/hermes.md#conventions).
 func testReplies(t *testing.T, s *service) {
 	t.Run("large replies are compressed for those who take it", func(t *testing.T) {
 		t.Parallel()

@@ -14,7 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// testStreams holds hermes.md 2.4: each frame byte for byte, and when one comes.
+// testStreams holds docs/spec/hermes.md#streams: each frame byte for byte, and when one comes.
 func testStreams(t *testing.T, s *service) {
 	t.Run("without a session", func(t *testing.T) {
 		t.Parallel()

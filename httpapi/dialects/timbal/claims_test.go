@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// The first committed decision wins, on whatever face (decisions.md 23, README 6.3).
+// The first committed decision wins, on whatever face (docs/spec/timbal.md#late-resume).
 func testTooLate(t *testing.T, s *service) {
 	w, first := s.paused(t, question("q"), approval("a"))
 	q, a := ids(first)[0], ids(first)[1]
@@ -129,7 +129,7 @@ func testAHundredResumesAtOnce(t *testing.T, s *service) {
 }
 
 // A resume that is sent again with its key, because its reply was lost, shows the run
-// that it started (7.4, 2).
+// that it started.
 func testResumeAgainWithItsKey(t *testing.T, s *service) {
 	w, first := s.paused(t, question("q"), approval("a"), approval("b"))
 	q, a, b := ids(first)[0], ids(first)[1], ids(first)[2]

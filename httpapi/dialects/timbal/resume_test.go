@@ -44,7 +44,7 @@ func testAnswer(t *testing.T, s *service) {
 	require.Equal(t, "timbal", answer.Via)
 }
 
-// contracts/timbal.md 4.5, values for an interaction with a structured question.
+// docs/spec/timbal.md#interaction-value, for a structured question.
 func testAnswersToAStructuredQuestion(t *testing.T, s *service) {
 	for _, test := range []struct {
 		value    string
@@ -80,8 +80,8 @@ func testAnswersToAStructuredQuestion(t *testing.T, s *service) {
 	require.Equal(t, []string{"b"}, claim.Resume.Questions[0].Resolution.Answers[0].SelectedOptionIDs)
 }
 
-// An answer that does not do shows the INTERACTION again and tells why (decisions.md 6
-// and 7); nothing of the map is recorded.
+// An answer that does not fit shows the INTERACTION again and says why
+// (docs/spec/timbal.md#refused-value); nothing of the map is recorded.
 func testAnswersThatDoNotDo(t *testing.T, s *service) {
 	w, first := s.paused(t, question("q"), typed("t"), approval("a"))
 	plain, schema, gate := ids(first)[0], ids(first)[1], ids(first)[2]
@@ -114,7 +114,7 @@ func testAnswersThatDoNotDo(t *testing.T, s *service) {
 	require.Equal(t, "false", string(claim.Resume.Questions[1].Resolution.Value))
 }
 
-// contracts/timbal.md 4.5, values for an approval.
+// docs/spec/timbal.md#approval-value.
 func testDecisionsAboutAnApproval(t *testing.T, s *service) {
 	for _, test := range []struct {
 		value string
@@ -182,7 +182,7 @@ func testDecisionsThatDoNotDo(t *testing.T, s *service) {
 	require.Contains(t, bad[1].at("error"), "no object")
 }
 
-// The tagged cancel ends the run, on either kind, and beats its siblings (7.4, 10).
+// The tagged cancel ends the run, on either kind, and beats its siblings.
 func testCancelByARequest(t *testing.T, s *service) {
 	for _, test := range []struct {
 		at     int
@@ -237,7 +237,7 @@ func testCancelByARequest(t *testing.T, s *service) {
 	require.Equal(t, []string{"START", "INTERACTION", "OUTPUT"}, kinds(unknown))
 }
 
-// Several ids in one map, some of them, and ids that are none (4.4, 8 and 9).
+// Several ids in one map, some of them, and ids that are none.
 func testPartialMaps(t *testing.T, s *service) {
 	w, first := s.paused(t, question("q"), approval("a"), approval("b"), typed("t"))
 	q, typedID, a, b := ids(first)[0], ids(first)[1], ids(first)[2], ids(first)[3]
@@ -249,7 +249,7 @@ func testPartialMaps(t *testing.T, s *service) {
 	runID := second[0].at("run_id").(string)
 	require.Equal(t, w.runID, second[0].at("parent_run_id"))
 
-	// The next one sends the rest, or everything again (7.4, 9).
+	// The next one sends the rest, or everything again.
 	third := s.show(t, resumeBody(t, runID, a, `false`, q, `"postgres"`, b, `true`))
 	require.Equal(t, []string{"START", "INTERACTION", "OUTPUT"}, kinds(third))
 	require.Equal(t, runID, third[0].at("parent_run_id"))

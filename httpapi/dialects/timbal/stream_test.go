@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// contracts/timbal.md 4.2 and 4.3: all members, in their order, null when absent.
+// docs/spec/timbal.md#events: all members, in their order, null when absent.
 func testAnApprovalAndAnInteraction(t *testing.T, s *service) {
 	w, events := s.paused(t, question("q"), approval("a"))
 	require.Equal(t, []string{"START", "INTERACTION", "APPROVAL", "OUTPUT"}, kinds(events))
