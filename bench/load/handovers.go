@@ -32,7 +32,7 @@ func (h *Handovers[ID]) Handle(id ID, complete func() error) error {
 	if !ok {
 		return fmt.Errorf("the worker was handed run %v, for which no client waits", id)
 	}
-	expected := found.(*Handover) //nolint:errcheck,forcetypeassert // Expect stores nothing else.
+	expected := found.(*Handover) // Expect stores nothing else
 	expected.started = started
 	err := complete()
 	expected.done <- err

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command waits measures whole waits for a person, side by side and by turns: several
 // versions of "holdpoint serve" over HTTP, the engine in process, and peers that can
 // carry the same wait.

@@ -53,12 +53,12 @@ func (s *inProcess) fail(err error) {
 func (s *inProcess) work(ctx context.Context, clients int) error {
 	for {
 		claimed, err := s.dispatcher.Claim(ctx, claims.Request{
-			WorkerID: "bench", AgentIDs: []string{agentID}, MaxRuns: min(clients, claims.MaxRuns), Wait: claims.MaxWait,
+			WorkerID: "bench", AgentIDs: []string{agentID}, MaxRuns: min(clients, api.MaxRunsPerClaim), Wait: time.Minute,
 		})
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return fmt.Errorf("claim: %w", err)
 		}
 		for _, claim := range claimed {

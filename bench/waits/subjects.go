@@ -37,9 +37,8 @@ func (s *settings) subjects(ctx context.Context, progress io.Writer) ([]subject,
 			return "", errors.New("go list finds no source of " + modulePath + " from here")
 		}
 		path := filepath.Join(s.directory, "bin-"+name)
-		command := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-o", path}, flags...)...)
+		command := exec.CommandContext(ctx, "go", append([]string{"build", "-o", path}, flags...)...)
 		command.Dir = filepath.Join(root, directory)
-		command.Env = append(os.Environ(), "CGO_ENABLED=0")
 		_, err := output1(command)
 		return path, err
 	}
