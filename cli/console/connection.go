@@ -32,7 +32,7 @@ type Format struct {
 func (c *Connection) Call(use func(*client.Client) error) error {
 	opened, err := client.New(c.Server, client.WithActor(c.ActorName()), client.WithUserAgent("holdpoint/"+Version()))
 	if err != nil {
-		return &CodedError{Code: ExitUsage, Cause: err}
+		return Usage("%w", err)
 	}
 	defer opened.Close()
 	err = use(opened)

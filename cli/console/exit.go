@@ -27,23 +27,21 @@ const ExitCodesHelp = `Exit codes: 0 done, 1 error, 2 usage, 123 started before 
 	`124 expired, 125 denied, declined or cancelled, 126/127 the command could not be started, 128+n ended by signal n; ` +
 	`exec otherwise exits with its command's code.`
 
-// CodedError is an error that chooses the exit code. Without a cause nothing is printed:
+// codedError is an error that chooses the exit code. Without a cause nothing is printed:
 // the command has printed it already, or the code is that of another program.
-type CodedError struct {
+type codedError struct {
 	Code  int
 	Cause error
 }
 
-// Error returns the text of the cause.
-func (e *CodedError) Error() string {
+func (e *codedError) Error() string {
 	if e.Cause == nil {
 		return fmt.Sprintf("exit code %d", e.Code)
 	}
 	return e.Cause.Error()
 }
 
-// Unwrap returns the cause.
-func (e *CodedError) Unwrap() error { return e.Cause }
+func (e *codedError) Unwrap() error { return e.Cause }
 
 // ExitWith returns an error that ends the program with a code and prints nothing; nil
 // for 0.
@@ -51,12 +49,12 @@ func ExitWith(code int) error {
 	if code == ExitDone {
 		return nil
 	}
-	return &CodedError{Code: code}
+	return &codedError{Code: code}
 }
 
 // Failed returns an error that ends the program with a code and a message.
 func Failed(code int, format string, args ...any) error {
-	return &CodedError{Code: code, Cause: fmt.Errorf(format, args...)}
+	return &codedError{Code: code, Cause: fmt.Errorf(format, args...)}
 }
 
 // Usage returns the error of a command line that is refused.
@@ -79,7 +77,7 @@ func SignalCode(signal os.Signal) int {
 // CodeOf returns the exit code of a command's error, and what to print of it; nil for
 // nothing.
 func CodeOf(err error) (code int, message error) {
-	var chosen *CodedError
+	var chosen *codedError
 	switch {
 	case err == nil:
 		return ExitDone, nil

@@ -47,9 +47,9 @@ func (c *Doctor) Run(ctx context.Context, terminal *console.Console) error {
 	})
 	switch {
 	case errors.Is(err, store.ErrURL), errors.Is(err, store.ErrInMemory):
-		return &console.CodedError{Code: console.ExitUsage, Cause: fmt.Errorf("--database: %w", err)}
+		return console.Usage("--database: %w", err)
 	case err != nil:
-		return &console.CodedError{Code: exitNotExamined, Cause: c.explain(err)}
+		return console.Failed(exitNotExamined, "%w", c.explain(err))
 	}
 	took := terminal.Now().Sub(begun)
 	report.ElapsedMs = took.Milliseconds()
