@@ -25,6 +25,10 @@ type Options struct {
 	Lanes int
 	// MaxBatch is how many commands one transaction takes at most. Default: 128.
 	MaxBatch int
+	// Values shows the requests whose schemas a caller's values are checked against,
+	// before the command is given to a lane. Default: a decision checks by itself, under
+	// the lock, which only tests want.
+	Values runs.ValueReader
 	// NewID makes the identifiers that a command leaves to the service. Default:
 	// runs.NewID.
 	NewID runs.IDSource
@@ -100,6 +104,28 @@ func New(engine Engine, options Options) *Committer {
 // back; one that ends later leaves it open whether the command took effect.
 func (c *Committer) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	c.mu.RLock()
+	closed := c.closed
+	c.mu.RUnlock()
+	if closed {
+		return runs.Reply{}, runs.ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return runs.Reply{}, err
+	}
+	if err := runs.Prepare(command, c.options.NewID); err != nil {
+		return runs.Reply{}, err
+	}
+	decide := func() (runs.Reply, error) { return c.decideInLane(ctx, command) }
+	if c.options.Values == nil {
+		return decide()
+	}
+	return runs.DecideChecked(ctx, c.options.Values, command, decide)
+}
+
+// decideInLane gives a prepared command to the lane of its session and waits for the
+// reply.
+func (c *Committer) decideInLane(ctx context.Context, command runs.Command) (runs.Reply, error) {
+	c.mu.RLock()
 	if c.closed {
 		c.mu.RUnlock()
 		return runs.Reply{}, runs.ErrClosed
@@ -128,15 +154,9 @@ func (c *Committer) Do(ctx context.Context, command runs.Command) (runs.Reply, e
 	}
 }
 
-// enqueue prepares a command, finds its session and hands it to the lane.
+// enqueue finds the session of a prepared command and gives the command to its lane.
 func (c *Committer) enqueue(ctx context.Context, command runs.Command) (*call, error) {
 	defer c.senders.Done()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := runs.Prepare(command, c.options.NewID); err != nil {
-		return nil, err
-	}
 	needs := command.Needs()
 	sessionID, err := c.session(ctx, needs)
 	if err != nil {
