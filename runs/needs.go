@@ -2,17 +2,20 @@ package runs
 
 import "github.com/holdpoint/holdpoint/runs/model"
 
-// Needs names the rows that a command's decision is made from. Besides these the
-// session, its active run and the head of its queue are always loaded, and of
-// every loaded run the requests that are open or belong to its Resume.
+// Needs names the rows that a command's decision is made from. A need that is empty or false
+// loads nothing. The session, its active run and the head of its queue are always loaded, and
+// of every loaded run the requests that are open or belong to its Resume.
+//
+// The table load.Questions says which rows each need loads, and each engine has a statement for
+// each of its lines.
 type Needs struct {
 	// SessionID is the session to lock. When it is empty, RunID names the run whose
 	// session it is; a run never changes its session.
 	SessionID string
 	// RunID is the run that the command is about; empty when there is none.
 	RunID string
-	// ChosenRunID is an id that a caller chose for a new run: the run of that id is
-	// loaded whatever session it is in.
+	// ChosenRunID is an id that a caller chose for a new run: the run that has it already is
+	// loaded, whatever its session.
 	ChosenRunID string
 	// RequestIDs are loaded of the run RunID also when they are settled.
 	RequestIDs []string
@@ -22,9 +25,9 @@ type Needs struct {
 	// SessionRequestIDs are loaded of every run of the session, also when settled; with
 	// Clarifications together with those runs.
 	SessionRequestIDs []string
-	// UnfinishedRuns loads every run of the session that is not over.
+	// UnfinishedRuns loads every run of the session that is not terminal.
 	UnfinishedRuns bool
-	// Clarifications loads every parent clarification of the session that is not over.
+	// Clarifications loads every parent clarification of the session that is not terminal.
 	Clarifications bool
 	// MessageID loads that message of the session.
 	MessageID string
@@ -32,21 +35,22 @@ type Needs struct {
 	RunMessages bool
 	// Mailbox loads the oldest MaxMailboxMessages pending messages of the session.
 	Mailbox bool
-	// DeadLetters loads as many of its dead letters.
+	// DeadLetters loads the oldest MaxMailboxMessages dead letters of the session.
 	DeadLetters bool
 	// EffectID loads that effect of the session.
 	EffectID string
-	// Rules loads the rules of the session and of all sessions that are not revoked and
-	// have no input digest, or one of RuleDigests. No rule that is loaded so may be
-	// revoked, and none that denies or asks be added, before the decision is committed.
+	// Rules loads the rules of the session and those of all sessions that are not revoked and
+	// have no input digest, or one of RuleDigests. Until the decision is committed, no such
+	// rule can be revoked, and no rule that denies or asks can be added.
 	Rules       bool
 	RuleDigests []string
 	// RuleID loads that rule, whatever its session, and locks it.
 	RuleID string
 	// SessionRules loads all rules of the session that are not revoked.
 	SessionRules bool
-	// ChangesRules says that the command may revoke a rule or add one that denies or
-	// asks: it waits for every decision that was made from rules, and holds up the next.
+	// ChangesRules says that the command may revoke a rule or add one that denies or asks: it
+	// waits until every decision that was made from rules is committed, and the next such
+	// decision waits for it.
 	ChangesRules bool
 	// Payload loads input and checkpoint of the run RunID.
 	Payload bool

@@ -14,9 +14,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// work carries the calls of one lane. While a batch is in flight the next one
-// gathers in the channel; at rest a batch is one call and waits for nobody.
-func (c *Committer) work(lane chan *call) {
+// runLane processes the calls of one lane. While a batch is in flight the next one
+// gathers in the channel; at rest a batch is one call.
+func (c *Committer) runLane(lane chan *call) {
 	for first := range lane {
 		batch := []*call{first}
 	gather:
@@ -51,14 +51,14 @@ func (c *Committer) process(batch []*call) {
 	}
 	c.options.Logger.Debug("batch refused, trying its commands one by one",
 		slog.Int("commands", len(batch)), slog.Any("error", err))
-	for _, one := range batch {
-		c.retryIndividually(one, len(batch) == 1)
+	for _, waiting := range batch {
+		c.retryIndividually(waiting, len(batch) == 1)
 	}
 }
 
-// retryIndividually tries one call by itself, a few times: what refused it was often another
-// transaction that made the same row, and then that row is found.
-func (c *Committer) retryIndividually(one *call, tried bool) {
+// retryIndividually tries one call in a transaction of its own, a few times: it was often
+// refused because another transaction made the same row, and now that row is found.
+func (c *Committer) retryIndividually(waiting *call, tried bool) {
 	tries := c.options.Retries
 	if tried {
 		tries--
@@ -68,22 +68,22 @@ func (c *Committer) retryIndividually(one *call, tried bool) {
 		if try > 0 {
 			time.Sleep(time.Millisecond << min(try, 6))
 		}
-		if err = c.tryCommit([]*call{one}); err == nil {
+		if err = c.tryCommit([]*call{waiting}); err == nil {
 			return
 		}
 		if !errors.Is(err, ErrRefused) {
 			break
 		}
 	}
-	c.giveUp([]*call{one}, err)
+	c.giveUp([]*call{waiting}, err)
 }
 
 // giveUp answers calls of which it is not known whether they took effect, or which
 // the database keeps refusing.
 func (c *Committer) giveUp(calls []*call, err error) {
 	c.options.Logger.Error("transaction failed", slog.Int("commands", len(calls)), slog.Any("error", err))
-	for _, one := range calls {
-		one.answer(runs.Reply{}, fmt.Errorf("%w: %w", runs.ErrUnavailable, err))
+	for _, waiting := range calls {
+		waiting.answer(runs.Reply{}, fmt.Errorf("%w: %w", runs.ErrUnavailable, err))
 	}
 }
 
@@ -148,31 +148,31 @@ func (c *Committer) decide(batch Batch, calls []*call) ([]decision, []runs.Chang
 	changes := make([]runs.Change, 0, len(calls))
 	var changed []*changedSession
 	bySession := map[string]*changedSession{}
-	for _, one := range calls {
-		if !one.beginDeciding() {
+	for _, waiting := range calls {
+		if !waiting.beginDeciding() {
 			continue
 		}
-		state := batch.State(one.sessionID)
-		change, reply, err := c.decideOne(state, one.command, batch.NowMs())
-		decisions = append(decisions, decision{one, reply, err})
+		state := batch.State(waiting.sessionID)
+		change, reply, err := c.decideCommand(state, waiting.command, batch.NowMs())
+		decisions = append(decisions, decision{waiting, reply, err})
 		if change.Empty() {
 			continue
 		}
-		session := bySession[one.sessionID]
+		session := bySession[waiting.sessionID]
 		if session == nil {
 			session = &changedSession{state: state, claimableBefore: map[string]int64{}}
-			bySession[one.sessionID] = session
+			bySession[waiting.sessionID] = session
 			changed = append(changed, session)
 		}
-		session.note(change)
+		session.addChange(change)
 		state.Apply(change)
 		changes = append(changes, change)
 	}
 	return decisions, changes, changed
 }
 
-// decideOne keeps a panic of one decision from reaching the others.
-func (c *Committer) decideOne(state *runs.State, command runs.Command, nowMs int64) (change runs.Change, reply runs.Reply, err error) {
+// decideCommand keeps a panic of one decision from reaching the others.
+func (c *Committer) decideCommand(state *runs.State, command runs.Command, nowMs int64) (change runs.Change, reply runs.Reply, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			c.options.Logger.Error("decision panicked",
@@ -191,23 +191,23 @@ type changedSession struct {
 	// batch, in the order of touched.
 	claimableBefore map[string]int64
 	touched         []string
-	// owed are the effects that the batch made due.
-	owed []string
+	// changedEffects are the ids of the effects that the batch wrote.
+	changedEffects []string
 	// events are those of the batch.
 	events  []*model.Event
 	prompts bool
 }
 
-// note must be called before the change is applied.
-func (s *changedSession) note(change runs.Change) {
+// addChange must be called before the change is applied to the state.
+func (s *changedSession) addChange(change runs.Change) {
 	s.events = append(s.events, change.Events...)
 	for _, event := range change.Events {
 		s.prompts = s.prompts || model.AboutRequest(event.Type)
 	}
 	for _, list := range [][]*model.Effect{change.NewEffects, change.UpdatedEffects} {
 		for _, effect := range list {
-			if !slices.Contains(s.owed, effect.EffectID) {
-				s.owed = append(s.owed, effect.EffectID)
+			if !slices.Contains(s.changedEffects, effect.EffectID) {
+				s.changedEffects = append(s.changedEffects, effect.EffectID)
 			}
 		}
 	}
@@ -242,7 +242,7 @@ func (s *changedSession) notice(nowMs int64) runs.Notice {
 			})
 		}
 	}
-	for _, effectID := range s.owed {
+	for _, effectID := range s.changedEffects {
 		if effect := s.state.Effects[effectID]; effect.DueAtMs != 0 && effect.DueAtMs <= nowMs {
 			notice.Owed = append(notice.Owed, runs.DueEffect{SessionID: s.state.SessionID, EffectID: effectID})
 		}

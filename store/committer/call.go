@@ -32,7 +32,7 @@ func (c *call) beginDeciding() bool {
 	return c.state.CompareAndSwap(callQueued, callDeciding) || c.state.Load() == callDeciding
 }
 
-// abandon takes the call back. It returns false when the call is being decided.
+// abandon withdraws the call. It returns false when the call is being decided.
 func (c *call) abandon() bool { return c.state.CompareAndSwap(callQueued, callAbandoned) }
 
 func (c *call) abandoned() bool { return c.state.Load() == callAbandoned }

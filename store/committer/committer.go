@@ -93,7 +93,7 @@ func New(engine Engine, options Options) *Committer {
 	for range options.Lanes {
 		lane := make(chan *call, options.MaxBatch)
 		c.lanes = append(c.lanes, lane)
-		c.running.Go(func() { c.work(lane) })
+		c.running.Go(func() { c.runLane(lane) })
 	}
 	return c
 }

@@ -7,6 +7,7 @@ package load
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 
@@ -53,14 +54,17 @@ func (s *States) Amended(updated []*model.Session) []*model.Session {
 // they must be asked, and with its lists of keys. The rows go to read. It stops at the
 // first error and returns it.
 func (s *States) Ask(ask func(question string, lists []Keys, read func(columns.Rows) error) error) error {
+	keys := &collector{}
+	add := keys.add
 	for i := range Questions {
 		q := &Questions[i]
-		lists := make([]Keys, len(q.Keys))
-		for n := range lists {
-			lists[n] = s.keys(&q.Keys[n])
-		}
-		if len(lists[0].tuples) == 0 {
+		leading := s.keys(&q.Keys[0], keys, add)
+		if len(leading.tuples) == 0 {
 			continue
+		}
+		lists := []Keys{leading}
+		for n := range q.Keys[1:] {
+			lists = append(lists, s.keys(&q.Keys[n+1], keys, add))
 		}
 		if err := ask(q.Name, lists, func(rows columns.Rows) error { return q.read(s, rows) }); err != nil {
 			return err
@@ -80,19 +84,36 @@ const maxParts = 3
 
 type tuple [maxParts]string
 
-func (s *States) keys(k *Key) Keys {
-	list := Keys{parts: k.Parts}
-	var seen map[tuple]struct{}
-	add := func(key tuple) {
-		if _, there := seen[key]; there {
-			return
+// collector gathers the tuples of one list, each once.
+type collector struct {
+	tuples []tuple
+	// seen has the tuples once there are so many that looking through them is slow.
+	seen map[tuple]struct{}
+}
+
+func (c *collector) add(key tuple) {
+	const many = 16
+	if len(c.tuples) < many {
+		if !slices.Contains(c.tuples, key) {
+			c.tuples = append(c.tuples, key)
 		}
-		if seen == nil {
-			seen = map[tuple]struct{}{}
-		}
-		seen[key] = struct{}{}
-		list.tuples = append(list.tuples, key)
+		return
 	}
+	if c.seen == nil {
+		c.seen = make(map[tuple]struct{}, 2*many)
+		for _, earlier := range c.tuples {
+			c.seen[earlier] = struct{}{}
+		}
+	}
+	if _, there := c.seen[key]; !there {
+		c.seen[key] = struct{}{}
+		c.tuples = append(c.tuples, key)
+	}
+}
+
+// keys returns the list of one kind. add must be the method of the collector.
+func (s *States) keys(k *Key, c *collector, add func(tuple)) Keys {
+	*c = collector{}
 	for i := range s.loads {
 		load := &s.loads[i]
 		if k.ofSession != nil {
@@ -103,7 +124,7 @@ func (s *States) keys(k *Key) Keys {
 			k.ofNeeds(load.SessionID, &load.Needs[n], add)
 		}
 	}
-	return list
+	return Keys{parts: k.Parts, tuples: c.tuples}
 }
 
 // Columns returns the list as one array for each part.

@@ -8,7 +8,8 @@
 // sessions of its batch in the order of their ids, and each later statement of
 // READ COMMITTED sees what the lock waited for.
 //
-// Every SQL text is a constant whose name begins with sql, or is put together of
-// constant pieces by the functions in list.go; values are always parameters. A test
-// prepares each of them against the migrated schema.
+// Every statement stands whole in the files statements*.go, but for column lists, which
+// come from package columns, bulk writes (write.go) and lists (package read); values are
+// always parameters. A test prepares each of them against the migrated schema and looks
+// at the plans of those that are asked often.
 package postgres

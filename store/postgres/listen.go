@@ -20,23 +20,23 @@ const (
 	listenCheck = 30 * time.Second
 )
 
-// Hears reports whether other replicas' commits are heard of. Otherwise whoever waits
-// for one must look.
+// Hears reports whether hints of other replicas' commits arrive. Otherwise whoever waits for
+// one must poll.
 func (s *Store) Hears() bool { return s.listener != nil }
 
-// listener hears of other replicas' commits on a connection of its own.
+// listener receives the hints of other replicas on a connection of its own.
 type listener struct {
 	config  *pgx.ConnConfig
 	replica string
-	tell    func(runs.Notice)
+	publish func(runs.Notice)
 	logger  *slog.Logger
 	cancel  context.CancelFunc
 	done    chan struct{}
 }
 
-func startListener(config *pgx.ConnConfig, replica string, tell func(runs.Notice), logger *slog.Logger) *listener {
+func startListener(config *pgx.ConnConfig, replica string, publish func(runs.Notice), logger *slog.Logger) *listener {
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &listener{config: config, replica: replica, tell: tell, logger: logger, cancel: cancel, done: make(chan struct{})}
+	l := &listener{config: config, replica: replica, publish: publish, logger: logger, cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
 		l.run(ctx)
@@ -85,23 +85,23 @@ func (l *listener) listen(ctx context.Context) (listened bool, err error) {
 	if _, err := conn.Exec(ctx, sqlListen, pgx.QueryExecModeExec); err != nil {
 		return false, err
 	}
-	// Whatever was committed before nobody told.
-	l.tell(runs.Notice{})
+	// No hint came of what was committed before.
+	l.publish(runs.Notice{})
 	for {
-		if err := l.next(ctx, conn); err != nil {
+		if err := l.waitForNotification(ctx, conn); err != nil {
 			return true, err
 		}
 	}
 }
 
-// next passes on one notification, or tries the connection after a long silence.
-func (l *listener) next(ctx context.Context, conn *pgx.Conn) error {
+// waitForNotification publishes one notification, or pings the server after a long silence.
+func (l *listener) waitForNotification(ctx context.Context, conn *pgx.Conn) error {
 	waiting, cancel := context.WithTimeout(ctx, listenCheck)
 	defer cancel()
 	notification, err := conn.WaitForNotification(waiting)
 	switch {
 	case err == nil:
-		l.pass(notification.Payload)
+		l.publishPayload(notification.Payload)
 		return nil
 	case ctx.Err() == nil && errors.Is(waiting.Err(), context.DeadlineExceeded) && !conn.IsClosed():
 		trying, cancel := context.WithTimeout(ctx, notifyTimeout)
@@ -111,19 +111,19 @@ func (l *listener) next(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// pass tells what a payload says. One that cannot be read may come from another
-// version of this program; it says at least that something happened.
-func (l *listener) pass(payload string) {
+// publishPayload publishes the hints of a payload. A payload that cannot be read may come
+// from another version of this program: it says that something was committed.
+func (l *listener) publishPayload(payload string) {
 	var m message
 	if err := json.Unmarshal([]byte(payload), &m); err != nil {
-		l.tell(runs.Notice{})
+		l.publish(runs.Notice{})
 		return
 	}
 	if m.Replica == l.replica {
 		return
 	}
 	if len(m.Hints) == 0 {
-		l.tell(runs.Notice{})
+		l.publish(runs.Notice{})
 		return
 	}
 	for _, h := range m.Hints {
@@ -135,6 +135,6 @@ func (l *listener) pass(payload string) {
 				RunID: c.RunID, SessionID: h.SessionID, AgentID: c.AgentID, ClaimableAtMs: c.AtMs,
 			})
 		}
-		l.tell(notice)
+		l.publish(notice)
 	}
 }

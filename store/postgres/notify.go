@@ -15,16 +15,16 @@ import (
 const (
 	// maxPayload is below the 8,000 bytes that NOTIFY takes.
 	maxPayload = 7_900
-	// maxPayloads bounds what one NOTIFY tells in detail. Beyond it the others are
-	// told to look for themselves.
+	// maxPayloads bounds the payloads of one NOTIFY. Beyond it the other replicas are
+	// told to read the rows.
 	maxPayloads = 16
-	// notifyTimeout bounds one attempt to tell the others.
+	// notifyTimeout bounds one NOTIFY.
 	notifyTimeout = 5 * time.Second
-	// notifyPause is how long the next hint waits after one was sent. At rest a hint
-	// goes at once; under load the pause lets more gather.
+	// notifyPause is how long the next hint waits after a NOTIFY. At rest a hint is sent
+	// at once; under load the pause lets more gather.
 	notifyPause = 2 * time.Millisecond
-	// notifyAgain is the pause after a NOTIFY that failed.
-	notifyAgain = 500 * time.Millisecond
+	// notifyRetryPause is the pause after a NOTIFY that failed.
+	notifyRetryPause = 500 * time.Millisecond
 )
 
 // hint is what a payload says of one session. The names are short because a payload
@@ -44,13 +44,13 @@ type claimHint struct {
 	AtMs    int64  `json:"t"`
 }
 
-// message is one payload. Without hints it says: look for yourself.
+// message is one payload. Without hints it says that hints were lost: read the rows.
 type message struct {
 	Replica string `json:"replica"`
 	Hints   []hint `json:"hints,omitempty"`
 }
 
-// notifier tells the other replicas of this one's commits. While a NOTIFY is in
+// notifier sends hints of this replica's commits to the others. While a NOTIFY is in
 // flight, what is committed gathers for the next.
 type notifier struct {
 	pool    *pgxpool.Pool
@@ -65,8 +65,8 @@ type notifier struct {
 	order   []string
 	waiting map[string]runs.Notice
 
-	// untold says that the last NOTIFY failed. Only send uses it.
-	untold bool
+	// lastFailed says that the last NOTIFY failed. Only send uses it.
+	lastFailed bool
 }
 
 func startNotifier(pool *pgxpool.Pool, replica string, logger *slog.Logger) *notifier {
@@ -88,7 +88,7 @@ func (n *notifier) add(notice runs.Notice) {
 	notice.Events = nil
 	n.mu.Lock()
 	if earlier, seen := n.waiting[notice.SessionID]; seen {
-		notice.FirstEventID = firstOf(earlier.FirstEventID, notice.FirstEventID)
+		notice.FirstEventID = earlierEvent(earlier.FirstEventID, notice.FirstEventID)
 		notice.LastEventID = max(earlier.LastEventID, notice.LastEventID)
 		notice.Prompts = notice.Prompts || earlier.Prompts
 		notice.Claimable = append(earlier.Claimable[:len(earlier.Claimable):len(earlier.Claimable)], notice.Claimable...)
@@ -97,11 +97,11 @@ func (n *notifier) add(notice runs.Notice) {
 	}
 	n.waiting[notice.SessionID] = notice
 	n.mu.Unlock()
-	n.again()
+	n.wakeUp()
 }
 
-// firstOf returns the smaller of two ids of events, of which 0 is none.
-func firstOf(a, b int64) int64 {
+// earlierEvent returns the smaller of two event ids, of which 0 is none.
+func earlierEvent(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return max(a, b)
 	}
@@ -117,8 +117,8 @@ func (n *notifier) run(ctx context.Context) {
 		}
 		pause := notifyPause
 		if !n.send(ctx) {
-			pause = notifyAgain
-			n.again()
+			pause = notifyRetryPause
+			n.wakeUp()
 		}
 		select {
 		case <-ctx.Done():
@@ -128,13 +128,13 @@ func (n *notifier) run(ctx context.Context) {
 	}
 }
 
-// send reports whether the others were told. When they were not, the next message
-// tells them to look for themselves, because nothing else says what they missed.
-func (n *notifier) send(ctx context.Context) (told bool) {
-	notices := n.take()
+// send reports whether the waiting hints were sent. After a failure the next message says
+// that hints were lost, because nothing else tells the others what they missed.
+func (n *notifier) send(ctx context.Context) (sent bool) {
+	notices := n.takeWaiting()
 	payloads := payloadsOf(n.replica, notices)
-	if n.untold {
-		payloads = lookForYourselves(n.replica)
+	if n.lastFailed {
+		payloads = hintsLost(n.replica)
 	}
 	if len(payloads) == 0 {
 		return true
@@ -143,21 +143,21 @@ func (n *notifier) send(ctx context.Context) (told bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 	defer cancel()
 	_, err := n.pool.Exec(ctx, sqlNotify, payloads)
-	if n.untold = err != nil; n.untold {
+	if n.lastFailed = err != nil; n.lastFailed {
 		n.logger.WarnContext(ctx, "could not tell other replicas of a commit", slog.Any("error", err))
 	}
-	return !n.untold
+	return !n.lastFailed
 }
 
-// again makes the next turn come although nothing is committed.
-func (n *notifier) again() {
+// wakeUp makes run send once more.
+func (n *notifier) wakeUp() {
 	select {
 	case n.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (n *notifier) take() []runs.Notice {
+func (n *notifier) takeWaiting() []runs.Notice {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	notices := make([]runs.Notice, 0, len(n.order))
@@ -178,7 +178,7 @@ func (n *notifier) close() {
 
 // payloadsOf packs notices into as few payloads as it can.
 func payloadsOf(replica string, notices []runs.Notice) []string {
-	overflow := lookForYourselves(replica)
+	overflow := hintsLost(replica)
 	if overflow == nil {
 		return nil
 	}
@@ -221,8 +221,8 @@ func payloadsOf(replica string, notices []runs.Notice) []string {
 	return payloads
 }
 
-// lookForYourselves is the payload without hints.
-func lookForYourselves(replica string) []string {
+// hintsLost is the payload without hints.
+func hintsLost(replica string) []string {
 	text, err := json.Marshal(message{Replica: replica})
 	if err != nil {
 		return nil

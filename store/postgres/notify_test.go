@@ -31,12 +31,12 @@ func notices(count, claimable int) []runs.Notice {
 }
 
 // heard returns what a listener would pass on.
-func heard(payloads []string, replica string) (told []runs.Notice) {
-	l := &listener{replica: replica, tell: func(n runs.Notice) { told = append(told, n) }}
+func heard(payloads []string, replica string) (published []runs.Notice) {
+	l := &listener{replica: replica, publish: func(n runs.Notice) { published = append(published, n) }}
 	for _, payload := range payloads {
-		l.pass(payload)
+		l.publishPayload(payload)
 	}
-	return told
+	return published
 }
 
 func TestPayloadsCarryTheNoticesWithinTheLimit(t *testing.T) {
@@ -78,14 +78,14 @@ func TestHintsOfOneSessionAreOne(t *testing.T) {
 	n.add(first)
 	n.add(runs.Notice{SessionID: "other"})
 	n.add(second)
-	taken := n.take()
+	taken := n.takeWaiting()
 	require.Len(t, taken, 2)
 	require.EqualValues(t, 3, taken[0].FirstEventID, "the first event of all commits that had some")
 	require.EqualValues(t, 7, taken[0].LastEventID)
 	require.True(t, taken[0].Prompts)
 	require.Len(t, taken[0].Claimable, 2)
 	require.Nil(t, taken[0].Events, "what is not sent is not kept")
-	require.Empty(t, n.take())
+	require.Empty(t, n.takeWaiting())
 }
 
 // A NOTIFY that failed leaves others without a hint of what it was to tell. The next one
@@ -101,11 +101,11 @@ func TestWhatCouldNotBeToldIsMadeUpFor(t *testing.T) {
 	n := &notifier{pool: gone, replica: "replica_2", logger: slog.New(slog.DiscardHandler), wake: make(chan struct{}, 1), waiting: map[string]runs.Notice{}}
 	n.add(notices(1, 1)[0])
 	require.False(t, n.send(t.Context()))
-	require.True(t, n.untold)
+	require.True(t, n.lastFailed)
 	n.pool = hearer.lanes
 	told := runs.Notice{SessionID: "later", LastEventID: 7, FirstEventID: 7}
 	require.Eventually(t, func() bool { // until the hearer listens
-		n.untold = true
+		n.lastFailed = true
 		return n.send(t.Context()) && len(heard) > 1
 	}, 20*time.Second, 10*time.Millisecond)
 	n.add(told)

@@ -26,7 +26,9 @@ const (
 	// sqlClock is asked last: the locks are held and everything is loaded.
 	sqlClock = `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
 
-	// sqlDiscardPlans makes the server plan the prepared statements anew.
+	// sqlDiscardPlans makes the server plan the prepared statements anew. Without it, an
+	// update that was planned while its table was empty walks the whole primary key and
+	// looks up each row among the new ones.
 	sqlDiscardPlans = `DISCARD PLANS`
 )
 
@@ -45,11 +47,10 @@ const (
 )
 
 // The settings of the deciding transactions, for a connection and for one transaction. No
-// wait for a lock or a statement is without end. The planner is held to nested loops over
-// indexes: every statement reaches few rows by their keys, and a plan that was kept from
-// the time when a table was small must not scan it once it is large. It is also held to
-// one plan a statement: since it knows the length of an array only when it plans anew, it
-// would plan nearly every time, which costs more than to carry the plan out.
+// wait for a lock or a statement is without end. Without enable_seqscan = off, a plan that
+// was made while a table was small scans all of it once it is large. Without
+// force_generic_plan the server plans nearly every time, since it knows the length of an
+// array only when it plans anew, and that costs more than to carry the plan out.
 const (
 	sqlSessionSettings = `
 SELECT set_config(name, value, false)
@@ -58,8 +59,6 @@ FROM (VALUES
 	('statement_timeout', '15s'),
 	('idle_in_transaction_session_timeout', '30s'),
 	('enable_seqscan', 'off'),
-	('enable_hashjoin', 'off'),
-	('enable_mergejoin', 'off'),
 	('jit', 'off'),
 	('plan_cache_mode', 'force_generic_plan')
 ) AS setting (name, value)`
@@ -70,8 +69,6 @@ FROM (VALUES
 	('statement_timeout', '15s'),
 	('idle_in_transaction_session_timeout', '30s'),
 	('enable_seqscan', 'off'),
-	('enable_hashjoin', 'off'),
-	('enable_mergejoin', 'off'),
 	('jit', 'off'),
 	('plan_cache_mode', 'force_generic_plan')
 ) AS setting (name, value)`

@@ -2,8 +2,9 @@ package postgres
 
 // loadStatements are the statements of load.Questions. Each reaches rows by the keys of k
 // through a subquery that the planner cannot pull up (LIMIT 1 or OFFSET 0), so it has no
-// choice but to look up one key after the other: planned while a table was nearly empty,
-// a plain join walks all of that table for ever after.
+// choice but to look up one key after the other. As a plain join, planned while the table
+// is empty, it walks an index of the table from end to end and looks up each row among
+// the keys; a connection that is seldom used keeps that plan while others fill the table.
 var loadStatements = expanded(map[string]string{
 	// The lock makes a batch wait until it is the only one that decides about its
 	// sessions. That commands of one session are decided one after the other rests on it.

@@ -2,7 +2,8 @@ package postgres
 
 import "github.com/holdpoint/holdpoint/store/read"
 
-// readStatements are the statements of the reads. The numbers of outputs are
+// readStatements are the statements of the reads. For LIMIT 1 and OFFSET 0 in subqueries
+// see loadStatements. The numbers of outputs are
 // api.MaxOutputsShown.
 var readStatements = read.Statements{
 	Run: expand(`
@@ -143,14 +144,17 @@ LIMIT $3::bigint`),
 
 	RequestByHandle: expand(`
 SELECT q.*, r.agent_id, r.kind, r.requester
-FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id
+FROM requests AS q
+CROSS JOIN LATERAL (
+	SELECT * FROM runs AS one
+	WHERE one.session_id = q.session_id AND one.run_id = q.run_id LIMIT 1
+) AS r
 WHERE q.handle = $1`),
 
 	Rule: expand(`
 SELECT l.*, (SELECT count(*) FROM requests AS q WHERE q.rule_id = l.rule_id)
 FROM rules AS l WHERE l.rule_id = $1`),
 
-	// The sum keeps the planner from walking the list of all rules until it has met enough.
 	RulesFor: expand(`
 SELECT l.*
 FROM unnest($1::text[]) AS k (session_id)
@@ -158,7 +162,7 @@ CROSS JOIN LATERAL (
 	SELECT * FROM rules AS one
 	WHERE one.session_id = k.session_id AND one.revoked_at_ms IS NULL OFFSET 0
 ) AS l
-ORDER BY l.created_at_ms + 0, l.rule_id
+ORDER BY l.created_at_ms, l.rule_id
 LIMIT $2::bigint`),
 
 	Now: `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint`,

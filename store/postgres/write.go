@@ -137,6 +137,7 @@ func array[R, V any](rows []*R, value func(*R) V) []V {
 func (w *writer[R]) queueInsert(batch *pgx.Batch, rows []*R) {
 	queueRows(batch, w.insert, rows, w.insertArray)
 }
+
 func (w *writer[R]) queueUpdate(batch *pgx.Batch, rows []*R) {
 	queueRows(batch, w.update, rows, w.updateArray)
 }

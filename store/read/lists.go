@@ -92,11 +92,11 @@ func (f *filter) page(statement string, limit int, order ...string) (sql string,
 func sessionFilter(q runs.SessionQuery) filter {
 	var f filter
 	f.equals("s.agent_id", q.AgentID)
-	switch q.Status {
-	case "":
-	case api.SessionEnded:
+	switch {
+	case q.Status == "":
+	case q.Status == api.SessionEnded:
 		f.and("s.ended_at_ms IS NOT NULL")
-	case api.SessionIdle:
+	case q.Status == api.SessionIdle:
 		f.and("s.ended_at_ms IS NULL AND s.active_run_id IS NULL")
 	default:
 		f.and("r.status = ? AND "+holdsSlot, string(q.Status))
@@ -266,12 +266,12 @@ func (r *Reader) CountPendingRequests(ctx context.Context, q runs.RequestQuery) 
 // is asked for more often has an index of its own.
 func (l *Lists) effectFilter(q runs.EffectQuery) (from string, f filter) {
 	from = "effects AS f"
-	switch q.State {
-	case api.EffectPending:
+	switch {
+	case q.State == api.EffectPending:
 		// It follows from the state, and lets the planner use effects_due.
 		from = l.PendingEffects
 		f.and("f.due_at_ms IS NOT NULL")
-	case api.EffectFailed:
+	case q.State == api.EffectFailed:
 		// The predicate of effects_failed, word for word.
 		f.and("f.state = 'failed'")
 	default:

@@ -125,7 +125,7 @@ func openReaders(ctx context.Context, db *sql.DB, count int) (*pool, error) {
 	return newPool(connections...), nil
 }
 
-// Hears reports that all commits are heard of: no other process makes any.
+// Hears reports that notices of all commits arrive: no other process commits.
 func (s *Store) Hears() bool { return true }
 
 // SweepIdempotency implements [runs.Keeper]. It waits for its turn at the write

@@ -13,7 +13,6 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/runs/doctor"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
@@ -97,7 +96,7 @@ func compareRows(rt *rapid.T, tb testing.TB, model *storetest.Model, subjects []
 func compareReads(rt *rapid.T, ctx context.Context, model *storetest.Model, subjects []subject) {
 	var first map[string]any
 	for _, s := range subjects {
-		storetest.RequireHealthy(ctx, rt, s.store, doctor.MessageWithoutRun)
+		storetest.RequireHealthy(ctx, rt, s.store)
 		shown := reads(rt, ctx, s.store)
 		for _, runID := range model.RunIDs() {
 			record, err := s.store.ClaimedRun(ctx, runID)

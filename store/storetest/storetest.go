@@ -17,7 +17,6 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/runs/doctor"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -107,8 +106,7 @@ func Run(t *testing.T, engine Engine) {
 				t.Parallel()
 				h := newHarness(t, engine)
 				test(h)
-				// Tests of mailboxes deliver answers that nobody asked for.
-				RequireHealthy(h.ctx, h, h.store, doctor.MessageWithoutRun)
+				RequireHealthy(h.ctx, h, h.store)
 			})
 		}
 	}
