@@ -30,15 +30,13 @@ func TestManyGoroutinesWaitInPlaceBehindOnePoll(t *testing.T) {
 			for i := range many {
 				asked.Go(func() {
 					id := fmt.Sprint("a", i)
-					resolution, err := task.Approve(ctx, approval(id, id))
-					require.NoError(b, err)
+					resolution := must(task.Approve(ctx, approval(id, id)))(b)
 					require.Equal(b, id, resolution.RequestID, "each is handed its own decision")
 					require.Equal(b, api.OutcomeAllowed, resolution.Outcome)
 				})
 			}
 			asked.Go(func() {
-				answer, err := task.Ask(ctx, question("q", "Which color?"))
-				require.NoError(b, err)
+				answer := must(task.Ask(ctx, question("q", "Which color?")))(b)
 				require.Equal(b, "Which color?: blue", answer.Summary)
 			})
 			asked.Wait()
@@ -50,10 +48,9 @@ func TestManyGoroutinesWaitInPlaceBehindOnePoll(t *testing.T) {
 		for i := range many {
 			b.allow("run", fmt.Sprint("a", i))
 		}
-		_, err := b.client.AnswerRunQuestion(b.Context(), "run", client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
+		must(b.client.AnswerRunQuestion(b.Context(), "run", client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
 			RequestID: "q", Answers: []api.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: "blue"}},
-		}})
-		require.NoError(b, err)
+		}}))(b)
 		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
 		b.end()
 		require.Equal(b, int64(1), b.service.record("run").Run.Fence, "the run was never claimed again")
@@ -89,8 +86,7 @@ func TestTwoWhoAskTheSameThingShareTheAnswer(t *testing.T) {
 			var asked sync.WaitGroup
 			for range 2 {
 				asked.Go(func() {
-					_, err := task.Approve(ctx, approval("a", "ls"))
-					require.NoError(b, err)
+					must(task.Approve(ctx, approval("a", "ls")))(b)
 				})
 			}
 			asked.Go(func() {
@@ -124,8 +120,7 @@ func TestWhoeverStopsWaitingWithdrawsOnlyItsRequest(t *testing.T) {
 			})
 			asked.Go(func() {
 				<-time.After(time.Millisecond)
-				_, err := task.Approve(ctx, approval("long", "x"))
-				require.NoError(b, err)
+				must(task.Approve(ctx, approval("long", "x")))(b)
 			})
 			asked.Wait()
 			return nil
@@ -223,8 +218,7 @@ func TestACheckpointTakesInOnlyWhatWasHandedOver(t *testing.T) {
 		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
 			var asked sync.WaitGroup
 			asked.Go(func() { _, _ = task.Approve(ctx, approval("other", "x")) })
-			_, err := task.Approve(ctx, approval("own", "x"))
-			require.NoError(b, err)
+			must(task.Approve(ctx, approval("own", "x")))(b)
 			require.NoError(b, task.SaveCheckpoint(ctx, "own is done"))
 			require.Equal(b, int64(1), b.service.record("run").Run.ResumeAfter)
 			asked.Wait()

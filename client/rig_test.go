@@ -32,6 +32,15 @@ func newRig(t *testing.T) *rig {
 	return b
 }
 
+// must returns the result of a call that must succeed.
+func must[T any](result T, err error) func(testing.TB) T {
+	return func(tb testing.TB) T {
+		tb.Helper()
+		require.NoError(tb, err)
+		return result
+	}
+}
+
 func (b *rig) onError(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -48,8 +57,7 @@ func (b *rig) reported() []error {
 func (b *rig) start(options client.WorkerOptions, handler client.Handler) {
 	b.Helper()
 	options.OnError = b.onError
-	worker, err := client.NewWorker(b.client, options)
-	require.NoError(b, err)
+	worker := must(client.NewWorker(b.client, options))(b)
 	ctx, stop := context.WithCancel(b.Context())
 	b.stop = stop
 	go func() { b.done <- worker.Run(ctx, handler) }()
@@ -64,8 +72,7 @@ func (b *rig) end() {
 
 func (b *rig) submit(runID string) {
 	b.Helper()
-	_, err := b.client.CreateRun(b.Context(), client.CreateRunParams{RunID: runID, Input: map[string]string{"name": runID}})
-	require.NoError(b, err)
+	must(b.client.CreateRun(b.Context(), client.CreateRunParams{RunID: runID, Input: map[string]string{"name": runID}}))(b)
 }
 
 func (b *rig) terminal(runID string) *api.RunView {
@@ -83,8 +90,7 @@ func (b *rig) allow(runID string, requestIDs ...string) {
 	for _, id := range requestIDs {
 		resolutions = append(resolutions, api.ApprovalResolution{RequestID: id, Behavior: api.BehaviorAllow})
 	}
-	_, err := b.client.ResolveRunApprovals(b.Context(), runID, client.ResolveApprovalsParams{Resolutions: resolutions})
-	require.NoError(b, err)
+	must(b.client.ResolveRunApprovals(b.Context(), runID, client.ResolveApprovalsParams{Resolutions: resolutions}))(b)
 }
 
 func approval(id, command string) api.ApprovalRequest {
