@@ -18,8 +18,7 @@ import (
 
 func TestARequestThatIsOpenAlreadyIsAdopted(t *testing.T) {
 	inBubble(t, func(b *rig) {
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			// Raised by other means under the same lease.
 			must(b.client.Suspend(ctx, task.RunID(), task.Fence(), api.Suspension{
 				Hold:      true,
@@ -49,8 +48,7 @@ func TestARequestThatIsOpenAlreadyIsAdopted(t *testing.T) {
 
 func TestAnIDThatWasUsedAndSettledGivesItsDecision(t *testing.T) {
 	inBubble(t, func(b *rig) {
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			if task.Checkpoint() == nil {
 				_, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("a", "ls")}})
 				if err != nil {
@@ -80,8 +78,7 @@ func TestAnIDThatWasUsedAndSettledGivesItsDecision(t *testing.T) {
 
 func TestAttachedWaitsRideOutAnUnavailableService(t *testing.T) {
 	inBubble(t, func(b *rig) {
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			_, err := task.Approve(ctx, approval("a", "x"))
 			return err
 		})
@@ -96,8 +93,7 @@ func TestAttachedWaitsRideOutAnUnavailableService(t *testing.T) {
 		<-time.After(10 * time.Minute)
 		b.service.setBefore(nil)
 		b.allow("run", "a")
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 		require.Less(b, b.service.calls("/resume"), 1000)
 	})
 }
@@ -125,8 +121,7 @@ func TestAServiceThatDoesNotHoldRepliesIsNotHammered(t *testing.T) {
 		require.Less(b, b.service.calls("/claim"), 1000)
 		b.service.setBefore(nil)
 		b.allow("run", "a")
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 	})
 }
 

@@ -24,8 +24,7 @@ func question(id, text string) api.UserQuestionRequest {
 func TestManyGoroutinesWaitInPlaceBehindOnePoll(t *testing.T) {
 	inBubble(t, func(b *rig) {
 		const many = 20
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			var asked sync.WaitGroup
 			for i := range many {
 				asked.Go(func() {
@@ -48,11 +47,8 @@ func TestManyGoroutinesWaitInPlaceBehindOnePoll(t *testing.T) {
 		for i := range many {
 			b.allow("run", fmt.Sprint("a", i))
 		}
-		must(b.client.AnswerRunQuestion(b.Context(), "run", client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
-			RequestID: "q", Answers: []api.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: "blue"}},
-		}}))(b)
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		must(b.client.AnswerRunQuestion(b.Context(), "run", blue("q")))(b)
+		b.completes("run")
 		require.Equal(b, int64(1), b.service.record("run").Run.Fence, "the run was never claimed again")
 		require.Empty(b, b.reported())
 	})
@@ -60,8 +56,7 @@ func TestManyGoroutinesWaitInPlaceBehindOnePoll(t *testing.T) {
 
 func TestOneAfterTheOther(t *testing.T) {
 	inBubble(t, func(b *rig) {
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			for i := range 5 {
 				if _, err := task.Approve(ctx, approval(fmt.Sprint("a", i), "x")); err != nil {
 					return err
@@ -74,15 +69,13 @@ func TestOneAfterTheOther(t *testing.T) {
 			<-time.After(100 * time.Second)
 			b.allow("run", fmt.Sprint("a", i))
 		}
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 	})
 }
 
 func TestTwoWhoAskTheSameThingShareTheAnswer(t *testing.T) {
 	inBubble(t, func(b *rig) {
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			var asked sync.WaitGroup
 			for range 2 {
 				asked.Go(func() {
@@ -100,15 +93,13 @@ func TestTwoWhoAskTheSameThingShareTheAnswer(t *testing.T) {
 		<-time.After(5 * time.Second)
 		require.Equal(b, 1, b.service.calls("/suspend"))
 		b.allow("run", "a")
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 	})
 }
 
 func TestWhoeverStopsWaitingWithdrawsOnlyItsRequest(t *testing.T) {
 	inBubble(t, func(b *rig) {
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			var asked sync.WaitGroup
 			asked.Go(func() {
 				short, cancel := context.WithTimeout(ctx, time.Second)
@@ -128,8 +119,7 @@ func TestWhoeverStopsWaitingWithdrawsOnlyItsRequest(t *testing.T) {
 		<-time.After(time.Minute)
 		require.Equal(b, api.StatusWaitingForApproval, b.service.record("run").Run.Status)
 		b.allow("run", "long")
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 		require.Empty(b, b.reported())
 	})
 }
@@ -150,8 +140,7 @@ func TestARequestAbandonedWhileItIsRaisedIsWithdrawn(t *testing.T) {
 			require.ErrorIs(b, err, context.DeadlineExceeded)
 			return nil
 		})
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 		require.Equal(b, api.OutcomeCancelled, b.service.record("run").Requests[0].Outcome)
 		require.Equal(b, api.ViaWorker, b.service.record("run").Requests[0].Recorded().Via)
 	})
@@ -214,8 +203,7 @@ func TestAHandlerWithStableIDsSurvivesACrash(t *testing.T) {
 
 func TestACheckpointTakesInOnlyWhatWasHandedOver(t *testing.T) {
 	inBubble(t, func(b *rig) {
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			var asked sync.WaitGroup
 			asked.Go(func() { _, _ = task.Approve(ctx, approval("other", "x")) })
 			must(task.Approve(ctx, approval("own", "x")))(b)
@@ -230,8 +218,7 @@ func TestACheckpointTakesInOnlyWhatWasHandedOver(t *testing.T) {
 		b.allow("run", "own")
 		synctest.Wait()
 		b.allow("run", "other")
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 	})
 }
 
@@ -277,8 +264,7 @@ func TestAStoppingWorkerLeavesOpenWhatItWaitsFor(t *testing.T) {
 
 		b.allow("run", "a")
 		b.start(client.WorkerOptions{}, handler)
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 		require.Empty(b, b.reported())
 	})
 }
@@ -300,8 +286,7 @@ func TestSuspendEndsTheWaitsThatAreLeft(t *testing.T) {
 		})
 		<-time.After(time.Second)
 		b.allow("run", "a", "b")
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 		require.ErrorIs(b, left, client.ErrSuspended)
 		require.Empty(b, b.reported())
 	})
@@ -309,8 +294,7 @@ func TestSuspendEndsTheWaitsThatAreLeft(t *testing.T) {
 
 func TestARequestThatIsNoGoodIsRefusedToItsAskerOnly(t *testing.T) {
 	inBubble(t, func(b *rig) {
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			_, err := task.Ask(ctx, api.UserQuestionRequest{ID: "q"})
 			require.ErrorIs(b, err, client.ErrInvalid)
 			_, err = task.Approve(ctx, approval("a", "x"))
@@ -318,7 +302,6 @@ func TestARequestThatIsNoGoodIsRefusedToItsAskerOnly(t *testing.T) {
 		})
 		synctest.Wait()
 		b.allow("run", "a")
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 	})
 }

@@ -86,11 +86,30 @@ func (b *rig) terminal(runID string) *api.RunView {
 
 func (b *rig) allow(runID string, requestIDs ...string) {
 	b.Helper()
-	var resolutions []api.ApprovalResolution
+	must(b.client.ResolveRunApprovals(b.Context(), runID, allowing(requestIDs...)))(b)
+}
+
+// handle submits a run and starts a worker with the defaults.
+func (b *rig) handle(runID string, handler client.Handler) {
+	b.Helper()
+	b.submit(runID)
+	b.start(client.WorkerOptions{}, handler)
+}
+
+// completes waits until a run is completed, and ends the worker.
+func (b *rig) completes(runID string) {
+	b.Helper()
+	require.Equal(b, api.StatusCompleted, b.terminal(runID).Status)
+	b.end()
+}
+
+// allowing allows requests.
+func allowing(requestIDs ...string) client.ResolveApprovalsParams {
+	var params client.ResolveApprovalsParams
 	for _, id := range requestIDs {
-		resolutions = append(resolutions, api.ApprovalResolution{RequestID: id, Behavior: api.BehaviorAllow})
+		params.Resolutions = append(params.Resolutions, api.ApprovalResolution{RequestID: id, Behavior: api.BehaviorAllow})
 	}
-	must(b.client.ResolveRunApprovals(b.Context(), runID, client.ResolveApprovalsParams{Resolutions: resolutions}))(b)
+	return params
 }
 
 func approval(id, command string) api.ApprovalRequest {

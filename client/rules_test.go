@@ -165,9 +165,7 @@ func TestSuspendLetsGoWhenRulesSettleAPart(t *testing.T) {
 		return view.PendingApprovalIDs, nil
 	})
 	require.Equal(t, []string{"b"}, open)
-	must(c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{
-		Resolutions: []api.ApprovalResolution{{RequestID: "b", Behavior: api.BehaviorAllow}},
-	}))(t)
+	must(c.ResolveRunApprovals(t.Context(), run.RunID, allowing("b")))(t)
 	ended := must(c.WaitRun(t.Context(), run.RunID, client.UntilTerminal))(t)
 	require.Equal(t, `2`, string(ended.Output))
 }
@@ -212,9 +210,7 @@ func TestApproveGoesOnWhenARuleSettlesIt(t *testing.T) {
 	}
 	view := must(c.GetRun(t.Context(), run.RunID))(t)
 	require.Equal(t, []string{"open"}, view.PendingApprovalIDs, "it still waits")
-	must(c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{
-		Resolutions: []api.ApprovalResolution{{RequestID: "open", Behavior: api.BehaviorAllow}},
-	}))(t)
+	must(c.ResolveRunApprovals(t.Context(), run.RunID, allowing("open")))(t)
 	ended := must(c.WaitRun(t.Context(), run.RunID, client.UntilTerminal))(t)
 	require.Equal(t, `"done"`, string(ended.Output))
 }

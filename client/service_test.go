@@ -173,9 +173,7 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	require.Len(t, questions.Items, 1)
 	_, err = c.AnswerRunQuestion(ctx, runID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{RequestID: "q1"}})
 	require.ErrorIs(t, err, client.ErrInvalid)
-	view := must(c.AnswerSessionQuestion(ctx, session.SessionID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
-		RequestID: "q1", Answers: []api.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: "blue"}},
-	}}))(t)
+	view := must(c.AnswerSessionQuestion(ctx, session.SessionID, blue("q1")))(t)
 	require.Zero(t, view.PendingCount)
 
 	claim := must(c.ClaimRun(ctx, runID, api.ClaimOptions{WorkerID: "w2"}))(t)
@@ -287,16 +285,12 @@ func TestAWorkerWorksWithTheRealService(t *testing.T) {
 	for !answered {
 		for pending, err := range c.AllApprovals(t.Context(), client.PendingListParams{}) {
 			require.NoError(t, err)
-			must(c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{
-				Resolutions: []api.ApprovalResolution{{RequestID: pending.Request.ID, Behavior: api.BehaviorAllow}},
-			}))(t)
+			must(c.ResolveRunApprovals(t.Context(), run.RunID, allowing(pending.Request.ID)))(t)
 			decided[pending.Request.ID] = true
 		}
 		for pending, err := range c.AllQuestions(t.Context(), client.PendingListParams{}) {
 			require.NoError(t, err)
-			must(c.AnswerRunQuestion(t.Context(), run.RunID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
-				RequestID: pending.Request.ID, Answers: []api.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: "blue"}},
-			}}))(t)
+			must(c.AnswerRunQuestion(t.Context(), run.RunID, blue(pending.Request.ID)))(t)
 			answered = true
 		}
 	}
