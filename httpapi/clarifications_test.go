@@ -77,8 +77,7 @@ func testClarifications(t *testing.T, a *rig) {
 	t.Run("who asks is shown with the question", func(t *testing.T) { t.Parallel(); testRequester(t, a) })
 	t.Run("asking again", func(t *testing.T) { t.Parallel(); testAskingAgain(t, a) })
 	t.Run("answering again", func(t *testing.T) { t.Parallel(); testAnsweringAgain(t, a) })
-	t.Run("a typed question", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a typed question", func(t *testing.T) {
 		child := a.child(t, a.parent(t))
 		asked := a.ask(t, child, `{"id":"n","payload":{"question":"How many?"},"response_schema":{"type":"integer"}}`, `,"park":true`).want(http.StatusAccepted)
 		require.Equal(t, "How many?", asked.at("clarification", "request", "text_preview"))
@@ -90,8 +89,7 @@ func testClarifications(t *testing.T, a *rig) {
 		require.Equal(t, 3.0, claim.at("resume", "clarification", "value"))
 		require.Equal(t, "3", claim.at("resume", "clarification", "summary"))
 	})
-	t.Run("three generations", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "three generations", func(t *testing.T) {
 		top := a.parent(t)
 		middle := a.child(t, top)
 		bottom := a.child(t, middle.session)
@@ -108,8 +106,7 @@ func testClarifications(t *testing.T, a *rig) {
 		a.post(t, "/v1/sessions/"+top+"/questions", answer("up", `"declined":true`)).want(http.StatusOK)
 		require.Equal(t, true, a.goesOn(t, middle).at("resume", "clarification", "declined"))
 	})
-	t.Run("one id asked by two children goes to the one that waits longer", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "one id asked by two children goes to the one that waits longer", func(t *testing.T) {
 		parent := a.parent(t)
 		first := a.parked(t, a.child(t, parent), "same")
 		second := a.parked(t, a.child(t, parent), "same")
