@@ -65,7 +65,7 @@ func testClarificationsEndOtherwise(t *testing.T, a *rig) {
 			a.post(t, "/v1/runs/"+clarification+"/questions", answer("q1", `"answers":`+goodAnswers)).
 				refused(api.CodeQuestionResolutionConflict).recorded(end.outcome)
 			require.Equal(t, "completed", a.post(t, "/v1/runs/"+clarification+"/cancel", "").want(http.StatusOK).at("status"))
-			require.Equal(t, declinedAnswer(end.justification), a.goesOn(t, child).at("resume", "clarification"))
+			require.Equal(t, declinedAnswer(end.justification), a.keepsLease(t, child).at("resume", "clarification"))
 		})
 	}
 	parallel(t, "it expires", func(t *testing.T) {
@@ -78,7 +78,7 @@ func testClarificationsEndOtherwise(t *testing.T, a *rig) {
 		given := answer("q1", `"answers":[{"question_id":"question-1","freeform_answer":"because"}]`)
 		a.post(t, asked.header.Get("Location")+"/questions", given).refused(api.CodeQuestionExpired).recorded(api.OutcomeExpired)
 		a.post(t, "/v1/sessions/"+parent+"/questions", given).refused(api.CodeQuestionExpired).recorded(api.OutcomeExpired)
-		resumed := a.goesOn(t, child)
+		resumed := a.keepsLease(t, child)
 		require.Equal(t, true, resumed.at("resume", "clarification", "declined"))
 		require.Contains(t, resumed.textAt("resume", "clarification", "justification"), "expired at 1")
 	})

@@ -19,7 +19,7 @@ func testEffects(t *testing.T, a *rig) {
 		child := a.child(t, parent)
 		clarification := a.parked(t, child, "q1")
 		a.post(t, "/v1/runs/"+clarification+"/cancel", "").want(http.StatusOK)
-		a.goesOn(t, child)
+		a.keepsLease(t, child)
 		of := "/v1/effects?session_id=" + parent
 		a.eventually(t, "the answer is delivered", func() bool { return a.get(t, of).at(0, "state") == "done" })
 		shown := a.get(t, of).want(http.StatusOK)
@@ -98,7 +98,7 @@ func TestAnOperatorRetriesWhatWasGivenUp(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, loop.EffectsResult{Done: 2}, result)
 			require.Equal(t, "done", a.get(t, "/v1/effects?session_id="+parent).at(0, "state"))
-			require.Equal(t, declinedAnswer(nil), a.goesOn(t, child).at("resume", "clarification"))
+			require.Equal(t, declinedAnswer(nil), a.keepsLease(t, child).at("resume", "clarification"))
 		})
 	}
 }
