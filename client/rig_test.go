@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -127,3 +128,29 @@ func inBubble(t *testing.T, test func(b *rig)) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// inProcess carries requests to a handler in the goroutine of the caller, so that a
+// bubble of synctest sees all there is to wait for.
+type inProcess struct{ handler http.Handler }
+
+func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	defer r.Body.Close()
+	recorder := httptest.NewRecorder()
+	p.handler.ServeHTTP(recorder, r)
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	return recorder.Result(), nil
+}
+
+// connect returns a client of a handler.
+func connect(t *testing.T, handler http.Handler, options ...client.Option) *client.Client {
+	t.Helper()
+	options = append([]client.Option{client.WithHTTPClient(&http.Client{Transport: inProcess{handler}})}, options...)
+	c, err := client.New("http://holdpoint.test", options...)
+	require.NoError(t, err)
+	return c
+}
