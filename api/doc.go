@@ -9,6 +9,6 @@
 //
 // Types that end in Body are request bodies, those that end in Reply are replies, those
 // that end in View are rows as they are shown. In a body a pointer member with omitzero
-// tells an absent member (nil) from an empty one, where the service treats them
+// distinguishes an absent member (nil) from an empty one, where the service treats them
 // differently: an empty id is refused, and an absent one is made.
 package api

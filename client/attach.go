@@ -239,14 +239,9 @@ func (t *Task) adoptRequest(w *waiter, conflict error) error {
 	if err != nil {
 		return err
 	}
-	for i := range run.PendingApprovals {
-		if run.PendingApprovals[i].ID == w.request.id() {
-			return pendingRequest{approval: &run.PendingApprovals[i]}.same(w.request)
-		}
-	}
-	for i := range run.PendingQuestions {
-		if run.PendingQuestions[i].ID == w.request.id() {
-			return pendingRequest{question: &run.PendingQuestions[i]}.same(w.request)
+	for _, open := range pendingRequests(run.PendingApprovals, run.PendingQuestions) {
+		if open.id() == w.request.id() {
+			return open.same(w.request)
 		}
 	}
 	if err := t.readHistory(t.ctx); err != nil {

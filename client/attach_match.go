@@ -16,6 +16,18 @@ type pendingRequest struct {
 	question *api.UserQuestionRequest
 }
 
+// pendingRequests returns approvals and questions, in this order.
+func pendingRequests(approvals []api.ApprovalRequest, questions []api.UserQuestionRequest) []pendingRequest {
+	var all []pendingRequest
+	for i := range approvals {
+		all = append(all, pendingRequest{approval: &approvals[i]})
+	}
+	for i := range questions {
+		all = append(all, pendingRequest{question: &questions[i]})
+	}
+	return all
+}
+
 func (p pendingRequest) id() string {
 	if p.approval != nil {
 		return p.approval.ID

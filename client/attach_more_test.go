@@ -18,34 +18,29 @@ import (
 
 func TestARequestThatIsOpenAlreadyIsAdopted(t *testing.T) {
 	inBubble(t, func(b *rig) {
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			// Raised by other means under the same lease.
-			_, err := b.client.Suspend(ctx, task.RunID(), task.Fence(), api.Suspension{
+			must(b.client.Suspend(ctx, task.RunID(), task.Fence(), api.Suspension{
 				Hold:      true,
 				Approvals: []api.ApprovalRequest{approval("a", "ls")},
 				Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: question("q", "Which?").Questions}},
-			})
-			require.NoError(b, err)
-			_, err = task.Approve(ctx, approval("a", "rm -rf /"))
+			}))(b)
+			_, err := task.Approve(ctx, approval("a", "rm -rf /"))
 			require.ErrorIs(b, err, client.ErrIDConflict, "other arguments")
 			_, err = task.Approve(ctx, approval("q", "ls"))
 			require.ErrorIs(b, err, client.ErrIDConflict, "a question is no approval")
 			_, err = task.Ask(ctx, question("q", "Which other?"))
 			require.ErrorIs(b, err, client.ErrIDConflict, "another question")
-			_, err = task.Approve(ctx, approval("a", "ls"))
-			require.NoError(b, err)
-			answer, err := task.Ask(ctx, question("q", "Which?"))
-			require.NoError(b, err)
+			must(task.Approve(ctx, approval("a", "ls")))(b)
+			answer := must(task.Ask(ctx, question("q", "Which?")))(b)
 			return task.Complete(ctx, answer.Outcome)
 		})
 		synctest.Wait()
 		b.allow("run", "a")
 		synctest.Wait()
-		_, err := b.client.AnswerRunQuestion(b.Context(), "run", client.AnswerQuestionParams{
+		must(b.client.AnswerRunQuestion(b.Context(), "run", client.AnswerQuestionParams{
 			Resolution: api.UserQuestionResolution{RequestID: "q", Declined: true},
-		})
-		require.NoError(b, err)
+		}))(b)
 		require.Equal(b, `"declined"`, string(b.terminal("run").Output))
 		b.end()
 	})
@@ -53,8 +48,7 @@ func TestARequestThatIsOpenAlreadyIsAdopted(t *testing.T) {
 
 func TestAnIDThatWasUsedAndSettledGivesItsDecision(t *testing.T) {
 	inBubble(t, func(b *rig) {
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			if task.Checkpoint() == nil {
 				_, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("a", "ls")}})
 				if err != nil {
@@ -69,8 +63,7 @@ func TestAnIDThatWasUsedAndSettledGivesItsDecision(t *testing.T) {
 			}
 			_, err := task.Approve(ctx, approval("a", "rm -rf /"))
 			require.ErrorIs(b, err, client.ErrIDConflict)
-			resolution, err := task.Approve(ctx, approval("a", "ls"))
-			require.NoError(b, err)
+			resolution := must(task.Approve(ctx, approval("a", "ls")))(b)
 			return task.Complete(ctx, resolution.Outcome)
 		})
 		synctest.Wait()
@@ -85,8 +78,7 @@ func TestAnIDThatWasUsedAndSettledGivesItsDecision(t *testing.T) {
 
 func TestAttachedWaitsRideOutAnUnavailableService(t *testing.T) {
 	inBubble(t, func(b *rig) {
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			_, err := task.Approve(ctx, approval("a", "x"))
 			return err
 		})
@@ -101,8 +93,7 @@ func TestAttachedWaitsRideOutAnUnavailableService(t *testing.T) {
 		<-time.After(10 * time.Minute)
 		b.service.setBefore(nil)
 		b.allow("run", "a")
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 		require.Less(b, b.service.calls("/resume"), 1000)
 	})
 }
@@ -130,8 +121,7 @@ func TestAServiceThatDoesNotHoldRepliesIsNotHammered(t *testing.T) {
 		require.Less(b, b.service.calls("/claim"), 1000)
 		b.service.setBefore(nil)
 		b.allow("run", "a")
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 	})
 }
 

@@ -196,8 +196,7 @@ func (t *Task) settledBefore(suspension *api.Suspension) (*api.Resume, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	resume := &api.Resume{SuspensionID: suspension.SuspensionID, Approvals: []api.SettledApproval{}, Questions: []api.SettledQuestion{}}
-	for i := range suspension.Approvals {
-		asked := pendingRequest{approval: &suspension.Approvals[i]}
+	for _, asked := range pendingRequests(suspension.Approvals, suspension.Questions) {
 		settled, known := t.settled[asked.id()]
 		if !known {
 			return nil, nil
@@ -205,18 +204,11 @@ func (t *Task) settledBefore(suspension *api.Suspension) (*api.Resume, error) {
 		if err := settled.answers(asked); err != nil {
 			return nil, err
 		}
-		resume.Approvals = append(resume.Approvals, *settled.approval)
-	}
-	for i := range suspension.Questions {
-		asked := pendingRequest{question: &suspension.Questions[i]}
-		settled, known := t.settled[asked.id()]
-		if !known {
-			return nil, nil
+		if settled.approval != nil {
+			resume.Approvals = append(resume.Approvals, *settled.approval)
+		} else {
+			resume.Questions = append(resume.Questions, *settled.question)
 		}
-		if err := settled.answers(asked); err != nil {
-			return nil, err
-		}
-		resume.Questions = append(resume.Questions, *settled.question)
 	}
 	if len(resume.Approvals)+len(resume.Questions) == 0 {
 		return nil, nil

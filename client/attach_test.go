@@ -24,21 +24,18 @@ func question(id, text string) api.UserQuestionRequest {
 func TestManyGoroutinesWaitInPlaceBehindOnePoll(t *testing.T) {
 	inBubble(t, func(b *rig) {
 		const many = 20
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			var asked sync.WaitGroup
 			for i := range many {
 				asked.Go(func() {
 					id := fmt.Sprint("a", i)
-					resolution, err := task.Approve(ctx, approval(id, id))
-					require.NoError(b, err)
+					resolution := must(task.Approve(ctx, approval(id, id)))(b)
 					require.Equal(b, id, resolution.RequestID, "each is handed its own decision")
 					require.Equal(b, api.OutcomeAllowed, resolution.Outcome)
 				})
 			}
 			asked.Go(func() {
-				answer, err := task.Ask(ctx, question("q", "Which color?"))
-				require.NoError(b, err)
+				answer := must(task.Ask(ctx, question("q", "Which color?")))(b)
 				require.Equal(b, "Which color?: blue", answer.Summary)
 			})
 			asked.Wait()
@@ -50,12 +47,8 @@ func TestManyGoroutinesWaitInPlaceBehindOnePoll(t *testing.T) {
 		for i := range many {
 			b.allow("run", fmt.Sprint("a", i))
 		}
-		_, err := b.client.AnswerRunQuestion(b.Context(), "run", client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
-			RequestID: "q", Answers: []api.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: "blue"}},
-		}})
-		require.NoError(b, err)
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		must(b.client.AnswerRunQuestion(b.Context(), "run", blue("q")))(b)
+		b.completes("run")
 		require.Equal(b, int64(1), b.service.record("run").Run.Fence, "the run was never claimed again")
 		require.Empty(b, b.reported())
 	})
@@ -63,8 +56,7 @@ func TestManyGoroutinesWaitInPlaceBehindOnePoll(t *testing.T) {
 
 func TestOneAfterTheOther(t *testing.T) {
 	inBubble(t, func(b *rig) {
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			for i := range 5 {
 				if _, err := task.Approve(ctx, approval(fmt.Sprint("a", i), "x")); err != nil {
 					return err
@@ -77,20 +69,17 @@ func TestOneAfterTheOther(t *testing.T) {
 			<-time.After(100 * time.Second)
 			b.allow("run", fmt.Sprint("a", i))
 		}
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 	})
 }
 
 func TestTwoWhoAskTheSameThingShareTheAnswer(t *testing.T) {
 	inBubble(t, func(b *rig) {
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			var asked sync.WaitGroup
 			for range 2 {
 				asked.Go(func() {
-					_, err := task.Approve(ctx, approval("a", "ls"))
-					require.NoError(b, err)
+					must(task.Approve(ctx, approval("a", "ls")))(b)
 				})
 			}
 			asked.Go(func() {
@@ -104,15 +93,13 @@ func TestTwoWhoAskTheSameThingShareTheAnswer(t *testing.T) {
 		<-time.After(5 * time.Second)
 		require.Equal(b, 1, b.service.calls("/suspend"))
 		b.allow("run", "a")
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 	})
 }
 
 func TestWhoeverStopsWaitingWithdrawsOnlyItsRequest(t *testing.T) {
 	inBubble(t, func(b *rig) {
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			var asked sync.WaitGroup
 			asked.Go(func() {
 				short, cancel := context.WithTimeout(ctx, time.Second)
@@ -124,8 +111,7 @@ func TestWhoeverStopsWaitingWithdrawsOnlyItsRequest(t *testing.T) {
 			})
 			asked.Go(func() {
 				<-time.After(time.Millisecond)
-				_, err := task.Approve(ctx, approval("long", "x"))
-				require.NoError(b, err)
+				must(task.Approve(ctx, approval("long", "x")))(b)
 			})
 			asked.Wait()
 			return nil
@@ -133,8 +119,7 @@ func TestWhoeverStopsWaitingWithdrawsOnlyItsRequest(t *testing.T) {
 		<-time.After(time.Minute)
 		require.Equal(b, api.StatusWaitingForApproval, b.service.record("run").Run.Status)
 		b.allow("run", "long")
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 		require.Empty(b, b.reported())
 	})
 }
@@ -155,8 +140,7 @@ func TestARequestAbandonedWhileItIsRaisedIsWithdrawn(t *testing.T) {
 			require.ErrorIs(b, err, context.DeadlineExceeded)
 			return nil
 		})
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 		require.Equal(b, api.OutcomeCancelled, b.service.record("run").Requests[0].Outcome)
 		require.Equal(b, api.ViaWorker, b.service.record("run").Requests[0].Recorded().Via)
 	})
@@ -219,12 +203,10 @@ func TestAHandlerWithStableIDsSurvivesACrash(t *testing.T) {
 
 func TestACheckpointTakesInOnlyWhatWasHandedOver(t *testing.T) {
 	inBubble(t, func(b *rig) {
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			var asked sync.WaitGroup
 			asked.Go(func() { _, _ = task.Approve(ctx, approval("other", "x")) })
-			_, err := task.Approve(ctx, approval("own", "x"))
-			require.NoError(b, err)
+			must(task.Approve(ctx, approval("own", "x")))(b)
 			require.NoError(b, task.SaveCheckpoint(ctx, "own is done"))
 			require.Equal(b, int64(1), b.service.record("run").Run.ResumeAfter)
 			asked.Wait()
@@ -236,8 +218,7 @@ func TestACheckpointTakesInOnlyWhatWasHandedOver(t *testing.T) {
 		b.allow("run", "own")
 		synctest.Wait()
 		b.allow("run", "other")
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 	})
 }
 
@@ -283,8 +264,7 @@ func TestAStoppingWorkerLeavesOpenWhatItWaitsFor(t *testing.T) {
 
 		b.allow("run", "a")
 		b.start(client.WorkerOptions{}, handler)
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 		require.Empty(b, b.reported())
 	})
 }
@@ -306,8 +286,7 @@ func TestSuspendEndsTheWaitsThatAreLeft(t *testing.T) {
 		})
 		<-time.After(time.Second)
 		b.allow("run", "a", "b")
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 		require.ErrorIs(b, left, client.ErrSuspended)
 		require.Empty(b, b.reported())
 	})
@@ -315,8 +294,7 @@ func TestSuspendEndsTheWaitsThatAreLeft(t *testing.T) {
 
 func TestARequestThatIsNoGoodIsRefusedToItsAskerOnly(t *testing.T) {
 	inBubble(t, func(b *rig) {
-		b.submit("run")
-		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			_, err := task.Ask(ctx, api.UserQuestionRequest{ID: "q"})
 			require.ErrorIs(b, err, client.ErrInvalid)
 			_, err = task.Approve(ctx, approval("a", "x"))
@@ -324,7 +302,6 @@ func TestARequestThatIsNoGoodIsRefusedToItsAskerOnly(t *testing.T) {
 		})
 		synctest.Wait()
 		b.allow("run", "a")
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 	})
 }

@@ -171,7 +171,7 @@ func broken(ctx context.Context, call call, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrUnavailable, call, err)
 }
 
-// problem makes an [Error] of a refusal, whoever sent it.
+// problem returns the [Error] of a refusal, also one of a proxy without a problem document.
 func problem(response *http.Response, body []byte) *Error {
 	refused := &Error{Status: response.StatusCode, RetryAfter: retryAfter(response.Header.Get("Retry-After"))}
 	var document api.Problem

@@ -62,12 +62,10 @@ func TestCallsCarryWhoAsks(t *testing.T) {
 		_, _ = w.Write(text)
 	}))
 	defer server.Close()
-	c, err := client.New(server.URL+"/prefix/", client.WithActor("ann"), client.WithToken("t0ken"), client.WithUserAgent("test/1"))
-	require.NoError(t, err)
+	c := must(client.New(server.URL+"/prefix/", client.WithActor("ann"), client.WithToken("t0ken"), client.WithUserAgent("test/1")))(t)
 	defer c.Close()
 
-	run, err := c.GetRun(t.Context(), "a b/c")
-	require.NoError(t, err)
+	run := must(c.GetRun(t.Context(), "a b/c"))(t)
 	require.Equal(t, "ann", run.SessionID)
 	require.Equal(t, "Bearer t0ken", run.AgentID)
 	require.Equal(t, "test/1", run.Error)
@@ -247,13 +245,12 @@ func TestRetryAfterIsHeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := &script{statuses: []int{503}, header: http.Header{"Retry-After": {"17"}}}
 		begin := time.Now()
-		_, err := connect(t, service).GetRun(t.Context(), "r")
-		require.NoError(t, err)
+		must(connect(t, service).GetRun(t.Context(), "r"))(t)
 		require.Equal(t, 17*time.Second, time.Since(begin))
 
 		service = &script{statuses: []int{503}, header: http.Header{"Retry-After": {"3600"}}}
 		begin = time.Now()
-		_, err = connect(t, service).GetRun(t.Context(), "r")
+		_, err := connect(t, service).GetRun(t.Context(), "r")
 		require.ErrorIs(t, err, client.ErrUnavailable)
 		require.Zero(t, time.Since(begin), "an hour is not waited for")
 	})
@@ -285,8 +282,7 @@ func TestAnAttemptThatHangsIsGivenUpAndRepeated(t *testing.T) {
 			_, _ = io.WriteString(w, `{"run_id":"r","status":"completed"}`)
 		}), client.WithTimeout(5*time.Second))
 		begin := time.Now()
-		run, err := c.AwaitRun(t.Context(), "r", client.UntilTerminal, 20*time.Second)
-		require.NoError(t, err)
+		run := must(c.AwaitRun(t.Context(), "r", client.UntilTerminal, 20*time.Second))(t)
 		require.Equal(t, api.StatusCompleted, run.Status)
 		require.GreaterOrEqual(t, time.Since(begin), 25*time.Second, "the wait comes on top of the time-out")
 	})
@@ -339,8 +335,7 @@ func TestKeysThatAHeaderCannotCarryGoIntoTheBody(t *testing.T) {
 			w.Header().Set("Idempotency-Replayed", "true")
 			_, _ = io.WriteString(w, `{"run_id":"r"}`)
 		}))
-		result, err := c.CancelQuestion(t.Context(), "r", "q", client.CancelQuestionParams{IdempotencyKey: key})
-		require.NoError(t, err)
+		result := must(c.CancelQuestion(t.Context(), "r", "q", client.CancelQuestionParams{IdempotencyKey: key}))(t)
 		require.True(t, result.Replayed)
 		if inHeader {
 			require.Equal(t, key, header)

@@ -16,11 +16,9 @@ import (
 func (b *rig) child(runID string) {
 	b.Helper()
 	for _, session := range []*runs.CreateSession{{SessionID: "parent"}, {SessionID: "child", ParentSessionID: "parent"}} {
-		_, err := b.service.do(session)
-		require.NoError(b, err)
+		must(b.service.do(session))(b)
 	}
-	_, err := b.client.CreateRun(b.Context(), client.CreateRunParams{RunID: runID, SessionID: "child"})
-	require.NoError(b, err)
+	must(b.client.CreateRun(b.Context(), client.CreateRunParams{RunID: runID, SessionID: "child"}))(b)
 }
 
 // clarification returns the parent's run that waits with a request of that id.
@@ -39,10 +37,9 @@ func (b *rig) clarification(requestID string) string {
 
 func (b *rig) answer(runID, requestID, text string) {
 	b.Helper()
-	_, err := b.client.AnswerRunQuestion(b.Context(), runID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
+	must(b.client.AnswerRunQuestion(b.Context(), runID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
 		RequestID: requestID, Answers: []api.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: text}},
-	}})
-	require.NoError(b, err)
+	}}))(b)
 }
 
 func TestAParkedTaskIsHandedTheAnswerFromTheTop(t *testing.T) {
@@ -69,8 +66,7 @@ func TestAParkedTaskIsHandedTheAnswerFromTheTop(t *testing.T) {
 			return task.Complete(ctx, answers)
 		})
 		synctest.Wait()
-		parked, err := b.client.GetRun(b.Context(), "run")
-		require.NoError(b, err)
+		parked := must(b.client.GetRun(b.Context(), "run"))(b)
 		require.Equal(b, api.StatusWaitingForUserQuestion, parked.Status)
 		require.Empty(b, parked.PendingQuestionIDs)
 		require.Equal(b, &api.WaitingOn{SessionID: "parent", RunID: b.clarification("first"), RequestID: "first"}, parked.WaitingOn)
@@ -107,22 +103,20 @@ func TestAQuestionWithAnotherCheckpointIsTheSame(t *testing.T) {
 		step := 0
 		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
 			step++
-			checkpoint, err := client.EncodeJSON(step)
-			require.NoError(b, err)
+			checkpoint := must(client.EncodeJSON(step))(b)
 			options := client.AskParentOptions{Park: true, Checkpoint: checkpoint}
 			if _, err := task.AskParent(ctx, question("q", "Which color?"), options); err != nil {
 				return err
 			}
 			// It is not in the Resume any more once something else was waited for.
-			_, err = task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("a", "ls")}})
+			_, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("a", "ls")}})
 			return err
 		})
 		synctest.Wait()
 		b.answer(b.clarification("q"), "q", "blue")
 		synctest.Wait()
 		b.allow("run", "a")
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 		require.Equal(b, 3, step)
 		require.Empty(b, b.reported())
 	})
@@ -133,8 +127,7 @@ func TestAnUnparkedTaskGoesOn(t *testing.T) {
 		b.child("run")
 		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
 			for range 2 {
-				answer, err := task.AskParent(ctx, question("q", "Which color?"), client.AskParentOptions{})
-				require.NoError(b, err)
+				answer := must(task.AskParent(ctx, question("q", "Which color?"), client.AskParentOptions{}))(b)
 				require.Nil(b, answer)
 			}
 			_, err := task.AskParent(ctx, question("q", "Something else?"), client.AskParentOptions{})
@@ -154,14 +147,11 @@ func TestAnUnparkedQuestionLeavesWaitsInPlaceAlone(t *testing.T) {
 	inBubble(t, func(b *rig) {
 		b.child("run")
 		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
-			_, err := task.AskParent(ctx, question("q", "Which color?"), client.AskParentOptions{})
-			require.NoError(b, err)
-			_, err = task.Approve(ctx, approval("before", "ls"))
-			require.NoError(b, err)
+			must(task.AskParent(ctx, question("q", "Which color?"), client.AskParentOptions{}))(b)
+			must(task.Approve(ctx, approval("before", "ls")))(b)
 			// The answer has a number among the run's decisions, and nobody waits for it.
 			b.answer(b.clarification("q"), "q", "blue")
-			_, err = task.Approve(ctx, approval("after", "ls"))
-			require.NoError(b, err)
+			must(task.Approve(ctx, approval("after", "ls")))(b)
 			require.NoError(b, task.SaveCheckpoint(ctx, "done"))
 			require.Equal(b, int64(3), b.service.record("run").Run.ResumeAfter)
 			return nil
@@ -170,8 +160,7 @@ func TestAnUnparkedQuestionLeavesWaitsInPlaceAlone(t *testing.T) {
 		b.allow("run", "before")
 		synctest.Wait()
 		b.allow("run", "after")
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 		require.Empty(b, b.reported())
 	})
 }

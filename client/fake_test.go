@@ -3,19 +3,15 @@ package client_test
 import (
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -374,30 +370,4 @@ func (f *fake) withdraw(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(w, 200, reply.Run.View(), nil)
-}
-
-// inProcess carries requests to a handler in the goroutine of the caller, so that a
-// bubble of synctest sees all there is to wait for.
-type inProcess struct{ handler http.Handler }
-
-func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body == nil {
-		r.Body = http.NoBody
-	}
-	defer r.Body.Close()
-	recorder := httptest.NewRecorder()
-	p.handler.ServeHTTP(recorder, r)
-	if err := r.Context().Err(); err != nil {
-		return nil, err
-	}
-	return recorder.Result(), nil
-}
-
-// connect returns a client of a handler.
-func connect(t *testing.T, handler http.Handler, options ...client.Option) *client.Client {
-	t.Helper()
-	options = append([]client.Option{client.WithHTTPClient(&http.Client{Transport: inProcess{handler}})}, options...)
-	c, err := client.New("http://holdpoint.test", options...)
-	require.NoError(t, err)
-	return c
 }

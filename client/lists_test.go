@@ -72,10 +72,8 @@ func TestOpenRequestsOfOneSessionHaveTheirOwnRoute(t *testing.T) {
 	t.Parallel()
 	var paths []string
 	c := connect(t, pagesOf(0, &paths))
-	_, err := c.ListApprovals(t.Context(), client.PendingListParams{SessionID: "s"})
-	require.NoError(t, err)
-	page, err := c.ListQuestions(t.Context(), client.PendingListParams{PageParams: client.PageParams{Limit: 7, Cursor: "3"}})
-	require.NoError(t, err)
+	must(c.ListApprovals(t.Context(), client.PendingListParams{SessionID: "s"}))(t)
+	page := must(c.ListQuestions(t.Context(), client.PendingListParams{PageParams: client.PageParams{Limit: 7, Cursor: "3"}}))(t)
 	require.Empty(t, page.Pagination.NextCursor)
 	require.Equal(t, []string{"/v1/sessions/s/approvals?page=true", "/v1/questions?cursor=3&limit=7&page=true"}, paths)
 }
@@ -118,8 +116,7 @@ func TestWaitRunRidesOutAnUnavailableService(t *testing.T) {
 				_, _ = io.WriteString(w, `{"status":"running"}`)
 			}
 		}))
-		run, err := c.WaitRun(t.Context(), "r", client.UntilDecided)
-		require.NoError(t, err)
+		run := must(c.WaitRun(t.Context(), "r", client.UntilDecided))(t)
 		require.Equal(t, api.StatusRunning, run.Status)
 		require.Equal(t, 21, served)
 	})

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -32,6 +33,15 @@ func newRig(t *testing.T) *rig {
 	return b
 }
 
+// must returns the result of a call that must succeed.
+func must[T any](result T, err error) func(testing.TB) T {
+	return func(tb testing.TB) T {
+		tb.Helper()
+		require.NoError(tb, err)
+		return result
+	}
+}
+
 func (b *rig) onError(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -48,8 +58,7 @@ func (b *rig) reported() []error {
 func (b *rig) start(options client.WorkerOptions, handler client.Handler) {
 	b.Helper()
 	options.OnError = b.onError
-	worker, err := client.NewWorker(b.client, options)
-	require.NoError(b, err)
+	worker := must(client.NewWorker(b.client, options))(b)
 	ctx, stop := context.WithCancel(b.Context())
 	b.stop = stop
 	go func() { b.done <- worker.Run(ctx, handler) }()
@@ -64,8 +73,7 @@ func (b *rig) end() {
 
 func (b *rig) submit(runID string) {
 	b.Helper()
-	_, err := b.client.CreateRun(b.Context(), client.CreateRunParams{RunID: runID, Input: map[string]string{"name": runID}})
-	require.NoError(b, err)
+	must(b.client.CreateRun(b.Context(), client.CreateRunParams{RunID: runID, Input: map[string]string{"name": runID}}))(b)
 }
 
 func (b *rig) terminal(runID string) *api.RunView {
@@ -79,12 +87,30 @@ func (b *rig) terminal(runID string) *api.RunView {
 
 func (b *rig) allow(runID string, requestIDs ...string) {
 	b.Helper()
-	var resolutions []api.ApprovalResolution
+	must(b.client.ResolveRunApprovals(b.Context(), runID, allowing(requestIDs...)))(b)
+}
+
+// handle submits a run and starts a worker with the defaults.
+func (b *rig) handle(runID string, handler client.Handler) {
+	b.Helper()
+	b.submit(runID)
+	b.start(client.WorkerOptions{}, handler)
+}
+
+// completes waits until a run is completed, and ends the worker.
+func (b *rig) completes(runID string) {
+	b.Helper()
+	require.Equal(b, api.StatusCompleted, b.terminal(runID).Status)
+	b.end()
+}
+
+// allowing allows requests.
+func allowing(requestIDs ...string) client.ResolveApprovalsParams {
+	var params client.ResolveApprovalsParams
 	for _, id := range requestIDs {
-		resolutions = append(resolutions, api.ApprovalResolution{RequestID: id, Behavior: api.BehaviorAllow})
+		params.Resolutions = append(params.Resolutions, api.ApprovalResolution{RequestID: id, Behavior: api.BehaviorAllow})
 	}
-	_, err := b.client.ResolveRunApprovals(b.Context(), runID, client.ResolveApprovalsParams{Resolutions: resolutions})
-	require.NoError(b, err)
+	return params
 }
 
 func approval(id, command string) api.ApprovalRequest {
@@ -102,3 +128,29 @@ func inBubble(t *testing.T, test func(b *rig)) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// inProcess carries requests to a handler in the goroutine of the caller, so that a
+// bubble of synctest sees all there is to wait for.
+type inProcess struct{ handler http.Handler }
+
+func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	defer r.Body.Close()
+	recorder := httptest.NewRecorder()
+	p.handler.ServeHTTP(recorder, r)
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	return recorder.Result(), nil
+}
+
+// connect returns a client of a handler.
+func connect(t *testing.T, handler http.Handler, options ...client.Option) *client.Client {
+	t.Helper()
+	options = append([]client.Option{client.WithHTTPClient(&http.Client{Transport: inProcess{handler}})}, options...)
+	c, err := client.New("http://holdpoint.test", options...)
+	require.NoError(t, err)
+	return c
+}

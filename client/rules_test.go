@@ -26,32 +26,27 @@ func TestRulesOfTheRealService(t *testing.T) {
 		Match:          api.RuleMatch{Params: map[string]string{"command": "npm **"}},
 		ExpiresAfterMs: client.RememberFor(time.Hour),
 	}
-	rule, err := c.AddRule(ctx, params)
-	require.NoError(t, err)
+	rule := must(c.AddRule(ctx, params))(t)
 	require.Equal(t, api.RuleAllow, rule.Effect)
 	require.Equal(t, "ann", rule.CreatedBy)
 	require.Equal(t, time.Hour.Milliseconds(), rule.ExpiresAtMs-rule.CreatedAtMs)
 	require.Contains(t, rule.Text, `Allow the tool bash when command matches "npm **"`)
-	again, err := c.AddRule(ctx, params)
-	require.NoError(t, err)
+	again := must(c.AddRule(ctx, params))(t)
 	require.Equal(t, rule, again)
 	params.MaxUses = 4
-	_, err = c.AddRule(ctx, params)
+	_, err := c.AddRule(ctx, params)
 	require.ErrorIs(t, err, client.ErrIDConflict)
 	_, err = c.AddRule(ctx, client.AddRuleParams{ToolName: "bash"})
 	require.ErrorIs(t, err, client.ErrInvalid)
-	shown, err := c.GetRule(ctx, "npm")
-	require.NoError(t, err)
+	shown := must(c.GetRule(ctx, "npm"))(t)
 	require.Equal(t, rule, shown)
 
 	forEver := anyOf("read")
 	forEver.ExpiresAfterMs = client.RememberFor(0)
-	unnamed, err := c.AddRule(ctx, forEver)
-	require.NoError(t, err)
+	unnamed := must(c.AddRule(ctx, forEver))(t)
 	require.NotEmpty(t, unnamed.RuleID, "the client made an id")
 	require.Zero(t, unnamed.ExpiresAtMs)
-	page, err := c.ListRules(ctx, client.RuleListParams{SessionID: "s"})
-	require.NoError(t, err)
+	page := must(c.ListRules(ctx, client.RuleListParams{SessionID: "s"}))(t)
 	require.Equal(t, []api.RuleView{*rule}, page.Items)
 	var walked []string
 	for rule, err := range c.AllRules(ctx, client.RuleListParams{PageParams: client.PageParams{Limit: 1}}) {
@@ -61,14 +56,12 @@ func TestRulesOfTheRealService(t *testing.T) {
 	require.Equal(t, []string{"npm", unnamed.RuleID}, walked)
 
 	call := client.ExplainParams{SessionID: "s", AgentID: "coder", ToolName: "bash", Input: api.JSON(`{"command":"npm test"}`)}
-	explained, err := c.ExplainRules(ctx, call)
-	require.NoError(t, err)
+	explained := must(c.ExplainRules(ctx, call))(t)
 	require.Equal(t, api.RuleAllow, explained.Decision)
 	require.Contains(t, explained.Remember.Session, "in session s")
 	require.Contains(t, explained.Remember.Always, "in every session")
 	call.AgentID = "other"
-	explained, err = c.ExplainRules(ctx, call)
-	require.NoError(t, err)
+	explained = must(c.ExplainRules(ctx, call))(t)
 	require.Equal(t, api.RuleAsk, explained.Decision)
 	for _, rule := range explained.Rules {
 		require.False(t, rule.Applies)
@@ -79,8 +72,7 @@ func TestRulesOfTheRealService(t *testing.T) {
 
 	require.NoError(t, c.RevokeRule(ctx, "npm"))
 	require.NoError(t, c.RevokeRule(ctx, "npm"))
-	shown, err = c.GetRule(ctx, "npm")
-	require.NoError(t, err)
+	shown = must(c.GetRule(ctx, "npm"))(t)
 	require.NotZero(t, shown.RevokedAtMs)
 	require.Equal(t, "ann", shown.RevokedBy)
 	for _, err := range []error{c.RevokeRule(ctx, "nobody"), c.RevokeRule(ctx, "../runs")} {
@@ -96,15 +88,12 @@ func TestRulesOfTheRealService(t *testing.T) {
 func TestADecisionIsRemembered(t *testing.T) {
 	t.Parallel()
 	c := realClient(t)
-	run, err := c.CreateRun(t.Context(), client.CreateRunParams{SessionID: "s", Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval("a", "make")}}})
-	require.NoError(t, err)
-	decided, err := c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{
+	run := must(c.CreateRun(t.Context(), client.CreateRunParams{SessionID: "s", Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval("a", "make")}}}))(t)
+	decided := must(c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{
 		{RequestID: "a", Behavior: api.BehaviorAllow, Remember: api.RememberSession, RememberForMs: client.RememberFor(time.Minute)},
-	}})
-	require.NoError(t, err)
+	}}))(t)
 	written := decided.Resume.Approvals[0].Resolution.Rule
-	rule, err := c.GetRule(t.Context(), written.RuleID)
-	require.NoError(t, err)
+	rule := must(c.GetRule(t.Context(), written.RuleID))(t)
 	require.Equal(t, rule.Text, written.Text)
 	require.Equal(t, "s", rule.SessionID)
 	require.Equal(t, run.RunID, rule.SourceRunID)
@@ -116,12 +105,10 @@ func TestADecisionIsRemembered(t *testing.T) {
 func TestSuspendGoesOnWhenRulesSettleEverything(t *testing.T) {
 	t.Parallel()
 	c := realClient(t)
-	rule, err := c.AddRule(t.Context(), anyOf("bash"))
-	require.NoError(t, err)
+	rule := must(c.AddRule(t.Context(), anyOf("bash")))(t)
 	denying := anyOf("rm")
 	denying.Effect, denying.Reason = api.RuleDeny, "never"
-	_, err = c.AddRule(t.Context(), denying)
-	require.NoError(t, err)
+	must(c.AddRule(t.Context(), denying))(t)
 	var handled sync.Map
 	work(t, c, func(ctx context.Context, task *client.Task) error {
 		if _, again := handled.LoadOrStore(task.RunID(), true); again {
@@ -145,10 +132,8 @@ func TestSuspendGoesOnWhenRulesSettleEverything(t *testing.T) {
 		}
 		return task.Complete(ctx, []any{resume.Approvals, len(repeated.Approvals)})
 	})
-	run, err := c.CreateRun(t.Context(), client.CreateRunParams{Input: "x"})
-	require.NoError(t, err)
-	ended, err := c.WaitRun(t.Context(), run.RunID, client.UntilTerminal)
-	require.NoError(t, err)
+	run := must(c.CreateRun(t.Context(), client.CreateRunParams{Input: "x"}))(t)
+	ended := must(c.WaitRun(t.Context(), run.RunID, client.UntilTerminal))(t)
 	require.Equal(t, api.StatusCompleted, ended.Status, ended.Error)
 	require.Contains(t, string(ended.Output), `"via":"rule:`+rule.RuleID+`"`)
 	require.Contains(t, string(ended.Output), `"outcome":"denied"`)
@@ -161,8 +146,7 @@ func TestSuspendGoesOnWhenRulesSettleEverything(t *testing.T) {
 func TestSuspendLetsGoWhenRulesSettleAPart(t *testing.T) {
 	t.Parallel()
 	c := realClient(t)
-	_, err := c.AddRule(t.Context(), client.AddRuleParams{ToolName: "bash", Match: api.RuleMatch{Params: map[string]string{"command": "ls"}}})
-	require.NoError(t, err)
+	must(c.AddRule(t.Context(), client.AddRuleParams{ToolName: "bash", Match: api.RuleMatch{Params: map[string]string{"command": "ls"}}}))(t)
 	work(t, c, func(ctx context.Context, task *client.Task) error {
 		resume, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("a", "ls"), approval("b", "make")}})
 		if err != nil {
@@ -170,8 +154,7 @@ func TestSuspendLetsGoWhenRulesSettleAPart(t *testing.T) {
 		}
 		return task.Complete(ctx, len(resume.Approvals))
 	})
-	run, err := c.CreateRun(t.Context(), client.CreateRunParams{Input: "x"})
-	require.NoError(t, err)
+	run := must(c.CreateRun(t.Context(), client.CreateRunParams{Input: "x"}))(t)
 	// Not by WaitRun with UntilDecided: a worker that is quick has suspended the run before
 	// that looks, and then it waits for the decision that this test makes below.
 	open := untilSome(t, func(ctx context.Context) ([]string, error) {
@@ -182,12 +165,8 @@ func TestSuspendLetsGoWhenRulesSettleAPart(t *testing.T) {
 		return view.PendingApprovalIDs, nil
 	})
 	require.Equal(t, []string{"b"}, open)
-	_, err = c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{
-		Resolutions: []api.ApprovalResolution{{RequestID: "b", Behavior: api.BehaviorAllow}},
-	})
-	require.NoError(t, err)
-	ended, err := c.WaitRun(t.Context(), run.RunID, client.UntilTerminal)
-	require.NoError(t, err)
+	must(c.ResolveRunApprovals(t.Context(), run.RunID, allowing("b")))(t)
+	ended := must(c.WaitRun(t.Context(), run.RunID, client.UntilTerminal))(t)
 	require.Equal(t, `2`, string(ended.Output))
 }
 
@@ -196,8 +175,7 @@ func TestSuspendLetsGoWhenRulesSettleAPart(t *testing.T) {
 func TestApproveGoesOnWhenARuleSettlesIt(t *testing.T) {
 	t.Parallel()
 	c := realClient(t)
-	rule, err := c.AddRule(t.Context(), client.AddRuleParams{ToolName: "bash", Match: api.RuleMatch{Params: map[string]string{"command": "ls"}}})
-	require.NoError(t, err)
+	rule := must(c.AddRule(t.Context(), client.AddRuleParams{ToolName: "bash", Match: api.RuleMatch{Params: map[string]string{"command": "ls"}}}))(t)
 	alone, besides := make(chan api.Resolution, 1), make(chan api.Resolution, 1)
 	work(t, c, func(ctx context.Context, task *client.Task) error {
 		settled, err := task.Approve(ctx, approval("alone", "ls"))
@@ -224,21 +202,15 @@ func TestApproveGoesOnWhenARuleSettlesIt(t *testing.T) {
 		open.Wait()
 		return errors.Join(other, task.Complete(ctx, "done"))
 	})
-	run, err := c.CreateRun(t.Context(), client.CreateRunParams{Input: "x"})
-	require.NoError(t, err)
+	run := must(c.CreateRun(t.Context(), client.CreateRunParams{Input: "x"}))(t)
 	for _, settled := range []api.Resolution{<-alone, <-besides} {
 		require.Equal(t, api.OutcomeAllowed, settled.Outcome)
 		require.Equal(t, "rule:"+rule.RuleID, settled.Via)
 		require.Equal(t, rule.Text, settled.Rule.Text)
 	}
-	view, err := c.GetRun(t.Context(), run.RunID)
-	require.NoError(t, err)
+	view := must(c.GetRun(t.Context(), run.RunID))(t)
 	require.Equal(t, []string{"open"}, view.PendingApprovalIDs, "it still waits")
-	_, err = c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{
-		Resolutions: []api.ApprovalResolution{{RequestID: "open", Behavior: api.BehaviorAllow}},
-	})
-	require.NoError(t, err)
-	ended, err := c.WaitRun(t.Context(), run.RunID, client.UntilTerminal)
-	require.NoError(t, err)
+	must(c.ResolveRunApprovals(t.Context(), run.RunID, allowing("open")))(t)
+	ended := must(c.WaitRun(t.Context(), run.RunID, client.UntilTerminal))(t)
 	require.Equal(t, `"done"`, string(ended.Output))
 }

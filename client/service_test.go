@@ -51,8 +51,7 @@ func realClient(t *testing.T) *client.Client {
 	t.Helper()
 	url, stop, err := serve()
 	require.NoError(t, err)
-	c, err := client.New(url, client.WithActor("ann"))
-	require.NoError(t, err)
+	c := must(client.New(url, client.WithActor("ann")))(t)
 	t.Cleanup(func() {
 		c.Close()
 		require.NoError(t, stop())
@@ -63,8 +62,7 @@ func realClient(t *testing.T) *client.Client {
 // work runs a worker until the end of the test.
 func work(t *testing.T, c *client.Client, handler client.Handler) {
 	t.Helper()
-	worker, err := client.NewWorker(c, client.WorkerOptions{OnError: func(err error) { t.Error(err) }})
-	require.NoError(t, err)
+	worker := must(client.NewWorker(c, client.WorkerOptions{OnError: func(err error) { t.Error(err) }}))(t)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- worker.Run(ctx, handler) }()
@@ -80,16 +78,13 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	ctx := t.Context()
 
 	require.NoError(t, c.Ready(ctx))
-	version, err := c.Version(ctx)
-	require.NoError(t, err)
+	version := must(c.Version(ctx))(t)
 	require.Equal(t, &client.VersionInfo{Name: "holdpoint", Version: "v0-test"}, version)
 
-	session, err := c.CreateSession(ctx, client.CreateSessionParams{AgentID: "coder", Metadata: map[string]string{"team": "a"}})
-	require.NoError(t, err)
-	again, err := c.CreateSession(ctx, client.CreateSessionParams{SessionID: session.SessionID})
-	require.NoError(t, err)
+	session := must(c.CreateSession(ctx, client.CreateSessionParams{AgentID: "coder", Metadata: map[string]string{"team": "a"}}))(t)
+	again := must(c.CreateSession(ctx, client.CreateSessionParams{SessionID: session.SessionID}))(t)
 	require.Equal(t, session.CreatedAtMs, again.CreatedAtMs)
-	_, err = c.CreateSession(ctx, client.CreateSessionParams{SessionID: session.SessionID, AgentID: "other"})
+	_, err := c.CreateSession(ctx, client.CreateSessionParams{SessionID: session.SessionID, AgentID: "other"})
 	require.ErrorIs(t, err, client.ErrIDConflict)
 	_, err = c.GetSession(ctx, "nobody")
 	require.ErrorIs(t, err, client.ErrNotFound)
@@ -103,15 +98,13 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 			{ID: "a2", ToolCallID: "c2", ToolName: "bash", Input: api.JSON(`{"command":"pwd"}`)},
 		}},
 	}
-	created, err := c.CreateRun(ctx, params)
-	require.NoError(t, err)
+	created := must(c.CreateRun(ctx, params))(t)
 	require.NotNil(t, created.Claim)
 	require.False(t, created.Replayed)
 	require.Equal(t, api.StatusWaitingForApproval, created.Status)
 	runID, fence := created.RunID, created.Claim.Lease.Fence
 
-	repeated, err := c.CreateRun(ctx, params)
-	require.NoError(t, err)
+	repeated := must(c.CreateRun(ctx, params))(t)
 	require.True(t, repeated.Replayed)
 	require.Equal(t, runID, repeated.RunID)
 	params.Input = "stop"
@@ -120,8 +113,7 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	_, err = c.SendInput(ctx, session.SessionID, client.CreateRunParams{Input: "x"}, time.Second)
 	require.ErrorIs(t, err, client.ErrSessionBusy)
 
-	page, err := c.ListApprovals(ctx, client.PendingListParams{SessionID: session.SessionID, PageParams: client.PageParams{Limit: 1}})
-	require.NoError(t, err)
+	page := must(c.ListApprovals(ctx, client.PendingListParams{SessionID: session.SessionID, PageParams: client.PageParams{Limit: 1}}))(t)
 	require.Len(t, page.Items, 1)
 	require.True(t, page.Pagination.HasMore)
 	var open []string
@@ -137,11 +129,9 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 			IdempotencyKey: "allow-" + id,
 		}
 	}
-	resolved, err := c.ResolveActiveRunApprovals(ctx, session.SessionID, allow("a1"))
-	require.NoError(t, err)
+	resolved := must(c.ResolveActiveRunApprovals(ctx, session.SessionID, allow("a1")))(t)
 	require.Equal(t, []string{"a2"}, resolved.PendingApprovalIDs)
-	resolved, err = c.ResolveRunApprovals(ctx, runID, allow("a1"))
-	require.NoError(t, err)
+	resolved = must(c.ResolveRunApprovals(ctx, runID, allow("a1")))(t)
 	require.True(t, resolved.Replayed)
 	_, err = c.ResolveRunApprovals(ctx, runID, client.ResolveApprovalsParams{Resolutions: allow("a1").Resolutions})
 	require.ErrorIs(t, err, client.ErrAlreadyDecided)
@@ -153,24 +143,19 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	require.ErrorAs(t, err, &refused)
 	require.NotEmpty(t, refused.Faults)
 
-	settled, err := c.AwaitSettled(ctx, runID, fence, "0", time.Second)
-	require.NoError(t, err)
+	settled := must(c.AwaitSettled(ctx, runID, fence, "0", time.Second))(t)
 	require.Equal(t, "1", settled.After)
 	require.Len(t, settled.Settled, 1)
 	require.Equal(t, 1, settled.Open)
-	withdrawn, err := c.Withdraw(ctx, runID, "a2", fence, "no need")
-	require.NoError(t, err)
+	withdrawn := must(c.Withdraw(ctx, runID, "a2", fence, "no need"))(t)
 	require.Equal(t, api.StatusRunning, withdrawn.Status)
 	_, err = c.Withdraw(ctx, runID, "a1", fence, "")
 	require.ErrorIs(t, err, client.ErrAlreadyDecided)
 
-	beat, err := c.Heartbeat(ctx, runID, client.HeartbeatParams{Fence: fence, Checkpoint: api.JSON(`1`), SettledAfter: new(int64(2))})
-	require.NoError(t, err)
+	beat := must(c.Heartbeat(ctx, runID, client.HeartbeatParams{Fence: fence, Checkpoint: api.JSON(`1`), SettledAfter: new(int64(2))}))(t)
 	require.False(t, beat.CancelRequested)
-	last, err := c.AppendEvents(ctx, runID, fence, []api.JSON{api.JSON(`{"type":"output","content":"hi"}`)})
-	require.NoError(t, err)
-	events, err := c.ListRunEvents(ctx, runID, client.EventListParams{})
-	require.NoError(t, err)
+	last := must(c.AppendEvents(ctx, runID, fence, []api.JSON{api.JSON(`{"type":"output","content":"hi"}`)}))(t)
+	events := must(c.ListRunEvents(ctx, runID, client.EventListParams{}))(t)
 	require.Equal(t, last, events[len(events)-1].ID)
 	walked := 0
 	for _, err := range c.AllRunEvents(ctx, runID, client.EventListParams{Limit: 2}) {
@@ -180,101 +165,74 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	require.Len(t, events, walked)
 
 	// A question, asked without staying, answered by the session's route.
-	suspended, err := c.Suspend(ctx, runID, fence, api.Suspension{Questions: []api.UserQuestionRequest{{
+	suspended := must(c.Suspend(ctx, runID, fence, api.Suspension{Questions: []api.UserQuestionRequest{{
 		ID: "q1", ToolCallID: "c3", Questions: []api.UserQuestion{{ID: "color", Question: "Which?"}},
-	}}})
-	require.NoError(t, err)
+	}}}))(t)
 	require.Equal(t, api.StatusWaitingForUserQuestion, suspended.Run.Status)
-	questions, err := c.ListQuestions(ctx, client.PendingListParams{SessionID: session.SessionID})
-	require.NoError(t, err)
+	questions := must(c.ListQuestions(ctx, client.PendingListParams{SessionID: session.SessionID}))(t)
 	require.Len(t, questions.Items, 1)
 	_, err = c.AnswerRunQuestion(ctx, runID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{RequestID: "q1"}})
 	require.ErrorIs(t, err, client.ErrInvalid)
-	view, err := c.AnswerSessionQuestion(ctx, session.SessionID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
-		RequestID: "q1", Answers: []api.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: "blue"}},
-	}})
-	require.NoError(t, err)
+	view := must(c.AnswerSessionQuestion(ctx, session.SessionID, blue("q1")))(t)
 	require.Zero(t, view.PendingCount)
 
-	claim, err := c.ClaimRun(ctx, runID, api.ClaimOptions{WorkerID: "w2"})
-	require.NoError(t, err)
+	claim := must(c.ClaimRun(ctx, runID, api.ClaimOptions{WorkerID: "w2"}))(t)
 	require.Equal(t, "Which?: blue", claim.Resume.Questions[0].Resolution.Summary)
 	_, err = c.ClaimRun(ctx, runID, api.ClaimOptions{WorkerID: "w3"})
 	require.ErrorIs(t, err, client.ErrRunNotClaimable)
 	_, err = c.CompleteRun(ctx, runID, fence, nil)
 	require.ErrorIs(t, err, client.ErrLeaseLost)
 	params.Input = "go"
-	repeated, err = c.CreateRun(ctx, params)
-	require.NoError(t, err)
+	repeated = must(c.CreateRun(ctx, params))(t)
 	require.True(t, repeated.Replayed)
 	require.Nil(t, repeated.Claim, "the lease is another worker's")
 	fence = claim.Lease.Fence
-	_, err = c.ReleaseRun(ctx, runID, fence, api.JSON(`2`))
-	require.NoError(t, err)
-	claimed, err := c.ClaimRuns(ctx, client.ClaimRunsParams{WorkerID: "w2", AgentIDs: []string{"coder"}, WaitMs: 1000})
-	require.NoError(t, err)
+	must(c.ReleaseRun(ctx, runID, fence, api.JSON(`2`)))(t)
+	claimed := must(c.ClaimRuns(ctx, client.ClaimRunsParams{WorkerID: "w2", AgentIDs: []string{"coder"}, WaitMs: 1000}))(t)
 	require.Len(t, claimed, 1)
 	require.Equal(t, "2", string(claimed[0].Checkpoint))
 	for range 2 {
-		ended, err := c.CompleteRun(ctx, runID, claimed[0].Lease.Fence, api.JSON(`"done"`))
-		require.NoError(t, err)
+		ended := must(c.CompleteRun(ctx, runID, claimed[0].Lease.Fence, api.JSON(`"done"`)))(t)
 		require.Equal(t, api.StatusCompleted, ended.Status)
 	}
-	awaited, err := c.WaitRun(ctx, runID, client.UntilTerminal)
-	require.NoError(t, err)
+	awaited := must(c.WaitRun(ctx, runID, client.UntilTerminal))(t)
 	require.Equal(t, `"done"`, string(awaited.Output))
 
 	// What ends otherwise.
-	asked, err := c.CreateRun(ctx, client.CreateRunParams{RunID: "asks", Suspend: &api.Suspension{Questions: []api.UserQuestionRequest{{
+	asked := must(c.CreateRun(ctx, client.CreateRunParams{RunID: "asks", Suspend: &api.Suspension{Questions: []api.UserQuestionRequest{{
 		ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{ID: "x", Question: "Well?"}},
-	}}}})
-	require.NoError(t, err)
-	cancelled, err := c.CancelQuestion(ctx, asked.RunID, "q", client.CancelQuestionParams{Justification: "never mind"})
-	require.NoError(t, err)
+	}}}}))(t)
+	cancelled := must(c.CancelQuestion(ctx, asked.RunID, "q", client.CancelQuestionParams{Justification: "never mind"}))(t)
 	require.Equal(t, api.StatusCancelled, cancelled.Status)
-	expired, err := c.CreateRun(ctx, client.CreateRunParams{Suspend: &api.Suspension{Questions: []api.UserQuestionRequest{{
+	expired := must(c.CreateRun(ctx, client.CreateRunParams{Suspend: &api.Suspension{Questions: []api.UserQuestionRequest{{
 		ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{ID: "x", Question: "Well?"}}, ExpiresAtMs: new(int64(1)),
-	}}}})
-	require.NoError(t, err)
+	}}}}))(t)
 	_, err = c.AnswerRunQuestion(ctx, expired.RunID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
 		RequestID: "q", Answers: []api.UserQuestionAnswer{{QuestionID: "x", FreeformAnswer: "blue"}},
 	}})
 	require.ErrorIs(t, err, client.ErrExpired)
-	failing, err := c.CreateSessionRun(ctx, session.SessionID, client.CreateRunParams{Input: 1})
-	require.NoError(t, err)
-	claim, err = c.ClaimRun(ctx, failing.RunID, api.ClaimOptions{WorkerID: "w2"})
-	require.NoError(t, err)
-	failed, err := c.FailRun(ctx, failing.RunID, claim.Lease.Fence, "no luck")
-	require.NoError(t, err)
+	failing := must(c.CreateSessionRun(ctx, session.SessionID, client.CreateRunParams{Input: 1}))(t)
+	claim = must(c.ClaimRun(ctx, failing.RunID, api.ClaimOptions{WorkerID: "w2"}))(t)
+	failed := must(c.FailRun(ctx, failing.RunID, claim.Lease.Fence, "no luck"))(t)
 	require.Equal(t, "no luck", failed.Error)
-	stopped, err := c.CreateSessionRun(ctx, session.SessionID, client.CreateRunParams{Input: 1})
-	require.NoError(t, err)
-	_, err = c.CancelRun(ctx, stopped.RunID, "why not")
-	require.NoError(t, err)
-	inline, err := c.SendInput(ctx, session.SessionID, client.CreateRunParams{Input: 1}, time.Second)
-	require.NoError(t, err)
+	stopped := must(c.CreateSessionRun(ctx, session.SessionID, client.CreateRunParams{Input: 1}))(t)
+	must(c.CancelRun(ctx, stopped.RunID, "why not"))(t)
+	inline := must(c.SendInput(ctx, session.SessionID, client.CreateRunParams{Input: 1}, time.Second))(t)
 	require.Len(t, inline.QueuedRunIDs, 1, "nobody took it in time")
-	claim, err = c.ClaimRun(ctx, inline.QueuedRunIDs[0], api.ClaimOptions{WorkerID: "w2"})
-	require.NoError(t, err)
-	_, err = c.Suspend(ctx, claim.Run.RunID, claim.Lease.Fence, api.Suspension{Approvals: []api.ApprovalRequest{
+	claim = must(c.ClaimRun(ctx, inline.QueuedRunIDs[0], api.ClaimOptions{WorkerID: "w2"}))(t)
+	must(c.Suspend(ctx, claim.Run.RunID, claim.Lease.Fence, api.Suspension{Approvals: []api.ApprovalRequest{
 		{ID: "a1", ToolCallID: "c1", ToolName: "bash", Input: api.JSON(`1`)},
-	}})
-	require.NoError(t, err)
-	denied, err := c.ResolveSessionApprovals(ctx, session.SessionID, client.ResolveApprovalsParams{
+	}}))(t)
+	denied := must(c.ResolveSessionApprovals(ctx, session.SessionID, client.ResolveApprovalsParams{
 		Resolutions: []api.ApprovalResolution{{RequestID: "a1", Behavior: api.BehaviorDeny, Reason: "no"}}, Wait: time.Second,
-	})
-	require.NoError(t, err)
+	}))(t)
 	require.Equal(t, api.StatusRunning, denied.Status)
-	_, err = c.CancelRun(ctx, claim.Run.RunID, "")
-	require.NoError(t, err)
-	events, err = c.ListSessionEvents(ctx, session.SessionID, client.EventListParams{Limit: 1})
-	require.NoError(t, err)
+	must(c.CancelRun(ctx, claim.Run.RunID, ""))(t)
+	events = must(c.ListSessionEvents(ctx, session.SessionID, client.EventListParams{Limit: 1}))(t)
 	require.Equal(t, "1", events[0].ID)
-	interrupted, err := c.InterruptSession(ctx, session.SessionID, "")
-	require.NoError(t, err)
+	interrupted := must(c.InterruptSession(ctx, session.SessionID, ""))(t)
 	require.False(t, interrupted.Interrupted)
-	ended, err := c.EndSession(ctx, session.SessionID, "over")
-	require.NoError(t, err)
+	ended := must(c.EndSession(ctx, session.SessionID, "over"))(t)
 	require.Equal(t, api.SessionEnded, ended.Status)
 	_, err = c.CreateSessionRun(ctx, session.SessionID, client.CreateRunParams{Input: 1})
 	require.ErrorIs(t, err, client.ErrSessionEnded)
@@ -320,31 +278,23 @@ func TestAWorkerWorksWithTheRealService(t *testing.T) {
 		}
 		return task.Complete(ctx, resume.Questions[0].Resolution.Summary)
 	})
-	run, err := c.CreateRun(t.Context(), client.CreateRunParams{Input: "x"})
-	require.NoError(t, err)
+	run := must(c.CreateRun(t.Context(), client.CreateRunParams{Input: "x"}))(t)
 
 	decided := map[string]bool{}
 	answered := false
 	for !answered {
 		for pending, err := range c.AllApprovals(t.Context(), client.PendingListParams{}) {
 			require.NoError(t, err)
-			_, err = c.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{
-				Resolutions: []api.ApprovalResolution{{RequestID: pending.Request.ID, Behavior: api.BehaviorAllow}},
-			})
-			require.NoError(t, err)
+			must(c.ResolveRunApprovals(t.Context(), run.RunID, allowing(pending.Request.ID)))(t)
 			decided[pending.Request.ID] = true
 		}
 		for pending, err := range c.AllQuestions(t.Context(), client.PendingListParams{}) {
 			require.NoError(t, err)
-			_, err = c.AnswerRunQuestion(t.Context(), run.RunID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
-				RequestID: pending.Request.ID, Answers: []api.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: "blue"}},
-			}})
-			require.NoError(t, err)
+			must(c.AnswerRunQuestion(t.Context(), run.RunID, blue(pending.Request.ID)))(t)
 			answered = true
 		}
 	}
-	ended, err := c.WaitRun(t.Context(), run.RunID, client.UntilTerminal)
-	require.NoError(t, err)
+	ended := must(c.WaitRun(t.Context(), run.RunID, client.UntilTerminal))(t)
 	require.Equal(t, `"Which color?: blue"`, string(ended.Output))
 	require.Len(t, decided, many)
 }

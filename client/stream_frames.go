@@ -28,7 +28,7 @@ type cutSource struct {
 
 func (s *cutSource) Read(to []byte) (int, error) {
 	n, err := s.body.Read(to)
-	if s.err = err; err == io.EOF { //nolint:errorlint // a reader returns io.EOF itself
+	if s.err = err; err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err

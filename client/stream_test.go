@@ -77,24 +77,24 @@ const (
 	alive      = `{"session_id":"s","run_id":"r","status":"running","last_event_id":"2"}`
 )
 
-// told writes down what a stream tells, up to a number of things.
-func told(stream func(func(client.StreamEvent, error) bool), limit int) (list []string, err error) {
-	for one, failure := range stream {
+// readItems names the items of a stream, at most limit of them.
+func readItems(stream func(func(client.StreamEvent, error) bool), limit int) (list []string, err error) {
+	for item, failure := range stream {
 		switch {
 		case failure != nil:
 			return list, failure
-		case one.Session != nil:
-			list = append(list, "session "+one.ID)
-		case one.Run != nil:
-			list = append(list, "run "+one.ID)
-		case one.Inbox != nil:
-			list = append(list, fmt.Sprint("inbox ", len(one.Inbox.PendingApprovals), one.Inbox.More))
-		case one.Event != nil && one.ID == "":
-			list = append(list, one.Event.SessionID+":"+one.Event.ID)
-		case one.Event != nil:
-			list = append(list, one.ID)
+		case item.Session != nil:
+			list = append(list, "session "+item.ID)
+		case item.Run != nil:
+			list = append(list, "run "+item.ID)
+		case item.Inbox != nil:
+			list = append(list, fmt.Sprint("inbox ", len(item.Inbox.PendingApprovals), item.Inbox.More))
+		case item.Event != nil && item.ID == "":
+			list = append(list, item.Event.SessionID+":"+item.Event.ID)
+		case item.Event != nil:
+			list = append(list, item.ID)
 		default:
-			list = append(list, "gap "+one.Gap)
+			list = append(list, "gap "+item.Gap)
 		}
 		if len(list) == limit {
 			break
@@ -109,7 +109,7 @@ func TestStreamGoesOnAfterCuts(t *testing.T) {
 		"503", sessionAt2 + event(3, "x") + "id: 4\nevent: cutCUT", "503", "503", "503",
 		event(3, "x") + event(4, "snapshot"), event(5, "stream_gap") + ": keepalive\n\nCUT", event(6, "x"),
 	}}
-	list, err := told(service.connect(t).StreamSession(t.Context(), "s", ""), 5)
+	list, err := readItems(service.connect(t).StreamSession(t.Context(), "s", ""), 5)
 	require.NoError(t, err)
 	require.Equal(t, []string{"session 2", "3", "4", "5", "6"}, list, "each once, whatever its name")
 	require.Equal(t, []string{"", "", "3", "3", "3", "3", "4", "5"}, service.asked)
@@ -120,28 +120,28 @@ func TestStreamEnds(t *testing.T) {
 	t.Run("with the run's last event", func(t *testing.T) {
 		t.Parallel()
 		service := &scripted{replies: []string{runAt2 + event(3, "x") + event(4, "completed")}}
-		list, err := told(service.connect(t).StreamRun(t.Context(), "r", ""), 0)
+		list, err := readItems(service.connect(t).StreamRun(t.Context(), "r", ""), 0)
 		require.NoError(t, err)
 		require.Equal(t, []string{"run 2", "3", "4"}, list)
 	})
 	t.Run("with the snapshot of what is over", func(t *testing.T) {
 		t.Parallel()
 		over := strings.Replace(runAt2, "running", "failed", 1)
-		list, err := told((&scripted{replies: []string{over}}).connect(t).StreamRun(t.Context(), "r", ""), 0)
+		list, err := readItems((&scripted{replies: []string{over}}).connect(t).StreamRun(t.Context(), "r", ""), 0)
 		require.NoError(t, err)
 		require.Equal(t, []string{"run 2"}, list)
 	})
 	t.Run("with nothing left of a run", func(t *testing.T) {
 		t.Parallel()
 		service := &scripted{view: `{"run_id":"r","status":"completed"}`, events: `[]`, replies: []string{"retry: 1000\n\n"}}
-		list, err := told(service.connect(t).StreamRun(t.Context(), "r", "7"), 0)
+		list, err := readItems(service.connect(t).StreamRun(t.Context(), "r", "7"), 0)
 		require.NoError(t, err)
 		require.Empty(t, list)
 	})
 	t.Run("with the session, whose end is no event", func(t *testing.T) {
 		t.Parallel()
 		service := &scripted{view: `{"session_id":"s","status":"ended","last_event_id":"4"}`, replies: []string{sessionAt2 + event(3, "x"), event(4, "x")}}
-		list, err := told(service.connect(t).StreamSession(t.Context(), "s", ""), 0)
+		list, err := readItems(service.connect(t).StreamSession(t.Context(), "s", ""), 0)
 		require.NoError(t, err)
 		require.Equal(t, []string{"session 2", "3", "4"}, list, "not before the last event")
 	})
@@ -150,7 +150,7 @@ func TestStreamEnds(t *testing.T) {
 func TestStreamThatIsAhead(t *testing.T) {
 	t.Parallel()
 	service := &scripted{view: alive, replies: []string{"retry: 1000\n\nevent: stream_gap\ndata: {\"reason\":\"ahead\"}\n\nCUT", sessionAt2 + event(3, "x")}}
-	list, err := told(service.connect(t).StreamSession(t.Context(), "s", "9"), 3)
+	list, err := readItems(service.connect(t).StreamSession(t.Context(), "s", "9"), 3)
 	require.NoError(t, err)
 	require.Equal(t, []string{"gap ahead", "session 2", "3"}, list)
 	require.Equal(t, []string{"9", ""}, service.asked)
@@ -177,7 +177,7 @@ func TestStreamThatCannotBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			service := &scripted{view: alive, replies: test.replies}
-			_, err := told(service.connect(t).StreamSession(t.Context(), "s", test.after), 0)
+			_, err := readItems(service.connect(t).StreamSession(t.Context(), "s", test.after), 0)
 			require.Error(t, err)
 			if test.want != nil {
 				require.ErrorIs(t, err, test.want)
@@ -197,7 +197,7 @@ func TestStreamOfTheInbox(t *testing.T) {
 	)
 	raised := strings.TrimPrefix(event(3, "waiting_for_approval"), "id: 3\n")
 	service := &scripted{replies: []string{"503", empty + raised + raised + gap + full + raised + "CUT", full, empty + raised}}
-	list, err := told(service.connect(t).StreamInbox(t.Context()), 9)
+	list, err := readItems(service.connect(t).StreamInbox(t.Context()), 9)
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"inbox 0 false", "s:3", "s:3", "gap missed", "inbox 1 true", "s:3", "inbox 1 true", "inbox 0 false", "s:3",
@@ -208,7 +208,7 @@ func TestStreamOfTheInbox(t *testing.T) {
 		"no snapshot": raised, "a snapshot with an id": "id: 1\n" + full, "an event with an id": empty + event(3, "x"),
 		"a gap without a snapshot": empty + gap + raised, "a gap without a reason": empty + "event: stream_gap\ndata: {}\n\n",
 	} {
-		_, err := told((&scripted{replies: []string{reply}}).connect(t).StreamInbox(t.Context()), 0)
+		_, err := readItems((&scripted{replies: []string{reply}}).connect(t).StreamInbox(t.Context()), 0)
 		require.Error(t, err, name)
 		require.NotErrorIs(t, err, client.ErrUnavailable, name)
 	}
@@ -221,8 +221,8 @@ func TestStreamEndsWithItsContext(t *testing.T) {
 	defer cancel(nil)
 	enough := errors.New("enough")
 	var failed error
-	for one, err := range service.connect(t).StreamSession(ctx, "s", "") {
-		if failed = err; one.Session != nil {
+	for item, err := range service.connect(t).StreamSession(ctx, "s", "") {
+		if failed = err; item.Session != nil {
 			cancel(enough)
 		}
 	}

@@ -101,7 +101,7 @@ func (t *Task) Resume() *api.Resume { return t.claim.Resume }
 func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint any) error {
 	text, err := EncodeJSON(checkpoint)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
+		return fmt.Errorf("%w: checkpoint: %w", ErrInvalid, err)
 	}
 	beat, err := t.client.Heartbeat(ctx, t.RunID(), HeartbeatParams{
 		Fence: t.Fence(), LeaseMs: t.leaseMs, Checkpoint: text, SettledAfter: t.includedDecisions(),
@@ -162,26 +162,17 @@ func (t *Task) Suspend(ctx context.Context, suspension api.Suspension) (*api.Res
 // Complete ends the run with an output of any value with a JSON form; nil for none. Open
 // requests are recorded expired.
 func (t *Task) Complete(ctx context.Context, output any) error {
-	var text api.JSON
-	if output != nil {
-		var err error
-		if text, err = EncodeJSON(output); err != nil {
-			return fmt.Errorf("%w: %w", ErrInvalid, err)
-		}
+	text, err := encodeMember("output", output)
+	if err != nil {
+		return err
 	}
-	return t.endLease(errEnded, func() (bool, error) {
-		_, err := t.client.CompleteRun(ctx, t.RunID(), t.Fence(), text)
-		return err == nil, err
-	})
+	return t.finish(func() (*api.RunView, error) { return t.client.CompleteRun(ctx, t.RunID(), t.Fence(), text) })
 }
 
 // Fail ends the run with an error text, without its control characters and cut at 16 KiB.
 // Open requests are recorded expired.
 func (t *Task) Fail(ctx context.Context, message string) error {
-	return t.endLease(errEnded, func() (bool, error) {
-		_, err := t.client.FailRun(ctx, t.RunID(), t.Fence(), failureText(message))
-		return err == nil, err
-	})
+	return t.finish(func() (*api.RunView, error) { return t.client.FailRun(ctx, t.RunID(), t.Fence(), failureText(message)) })
 }
 
 // Emit appends events to the session's log. Each is a value whose JSON is an object
@@ -215,8 +206,13 @@ func (t *Task) Output(ctx context.Context, text string) error {
 
 // release gives the run back.
 func (t *Task) release(ctx context.Context) error {
+	return t.finish(func() (*api.RunView, error) { return t.client.ReleaseRun(ctx, t.RunID(), t.Fence(), nil) })
+}
+
+// finish makes a call that ends the lease when it succeeds.
+func (t *Task) finish(call func() (*api.RunView, error)) error {
 	return t.endLease(errEnded, func() (bool, error) {
-		_, err := t.client.ReleaseRun(ctx, t.RunID(), t.Fence(), nil)
+		_, err := call()
 		return err == nil, err
 	})
 }

@@ -96,8 +96,8 @@ func (c *Client) AwaitSettled(ctx context.Context, runID, fence, after string, w
 }
 
 // Withdraw withdraws a request that an attached worker no longer needs. The reason
-// may be empty. Errors besides the usual: [ErrAlreadyDecided] when somebody else
-// settled it.
+// may be empty. Errors besides the usual: [ErrAlreadyDecided] when it was settled
+// otherwise.
 func (c *Client) Withdraw(ctx context.Context, runID, requestID, fence, reason string) (*api.RunView, error) {
 	return post[api.RunView](ctx, c, at("/v1/runs", runID, "requests", requestID, "withdraw"),
 		api.WithdrawBody{Fence: &fence, Reason: reason}, always)

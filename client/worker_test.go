@@ -109,8 +109,7 @@ func TestALeaseIsRenewedWhileTheHandlerWorks(t *testing.T) {
 			<-time.After(time.Minute)
 			return ctx.Err()
 		})
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 		require.Equal(b, 1, attempts)
 		require.Empty(b, b.reported())
 	})
@@ -121,8 +120,7 @@ func TestACancelledRunEndsItsHandler(t *testing.T) {
 		b.submit("run")
 		var cause error
 		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
-			_, err := b.client.CancelRun(ctx, "run", "changed my mind")
-			require.NoError(b, err)
+			must(b.client.CancelRun(ctx, "run", "changed my mind"))(b)
 			<-ctx.Done()
 			cause = context.Cause(ctx)
 			return cause
@@ -247,8 +245,7 @@ func TestEventsAndCheckpointsReachTheService(t *testing.T) {
 			require.NoError(b, task.Output(ctx, "working"))
 			require.NoError(b, task.Emit(ctx, map[string]any{"type": "delta", "text": "w"}))
 			require.NoError(b, task.SaveCheckpoint(ctx, 7))
-			_, err = b.client.ReleaseRun(ctx, task.RunID(), task.Fence(), nil)
-			require.NoError(b, err)
+			must(b.client.ReleaseRun(ctx, task.RunID(), task.Fence(), nil))(b)
 			<-ctx.Done()
 			require.ErrorIs(b, context.Cause(ctx), client.ErrLeaseLost)
 			return nil
@@ -311,8 +308,7 @@ func TestAWorkerOutlivesAnUnavailableService(t *testing.T) {
 		b.start(client.WorkerOptions{}, func(context.Context, *client.Task) error { return nil })
 		<-time.After(10 * time.Minute)
 		b.service.setBefore(nil)
-		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
-		b.end()
+		b.completes("run")
 		require.NotEmpty(b, b.reported())
 		require.Less(b, len(b.reported()), 1000, "it pauses between attempts")
 	})
@@ -331,8 +327,7 @@ func TestAWorkerRefusesBadOptions(t *testing.T) {
 		_, err := client.NewWorker(c, options)
 		require.ErrorIs(t, err, client.ErrInvalid, name)
 	}
-	worker, err := client.NewWorker(c, client.WorkerOptions{})
-	require.NoError(t, err)
+	worker := must(client.NewWorker(c, client.WorkerOptions{}))(t)
 	require.True(t, refusal.ValidID(worker.WorkerID()))
 	require.ErrorIs(t, worker.Run(t.Context(), nil), client.ErrInvalid)
 }
@@ -346,8 +341,7 @@ func TestRunsThatTheLastPollClaimedAreReleased(t *testing.T) {
 			stop()
 			return response, err
 		})}))
-		worker, err := client.NewWorker(c, client.WorkerOptions{OnError: b.onError})
-		require.NoError(b, err)
+		worker := must(client.NewWorker(c, client.WorkerOptions{OnError: b.onError}))(b)
 		require.NoError(b, worker.Run(ctx, func(context.Context, *client.Task) error {
 			panic("a worker that stops must not begin")
 		}))
@@ -360,14 +354,12 @@ func TestRunsThatTheLastPollClaimedAreReleased(t *testing.T) {
 // the documents of the wire.
 func TestFilesImportOnlyTheWire(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
+	files := must(filepath.Glob("*.go"))(t)
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must(os.ReadFile(file))(t)
 		for line := range strings.Lines(string(text)) {
 			if path, found := strings.CutPrefix(strings.TrimSpace(line), `"github.com/holdpoint/holdpoint/`); found {
 				require.Equal(t, `api"`, path, file)

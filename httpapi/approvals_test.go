@@ -15,8 +15,7 @@ import (
 const expired = `{"id":"late","tool_call_id":"c","tool_name":"bash","input":1,"expires_at_ms":1}`
 
 func testApprovals(t *testing.T, a *rig) {
-	t.Run("by run", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "by run", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`,`+approval("a2")+`]`)
 		path := "/v1/runs/" + run.run + "/approvals"
 		partial := a.post(t, path, allow("a2"), header("X-Actor", "Mara É.")).want(http.StatusAccepted)
@@ -34,8 +33,7 @@ func testApprovals(t *testing.T, a *rig) {
 			"updated_input": map[string]any{"command": "true"}, "resolved_by": "api-user", "via": "api",
 		}, denied)
 	})
-	t.Run("by session, as session and as run", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "by session, as session and as run", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`,`+approval("a2")+`]`)
 		view := a.post(t, "/v1/sessions/"+run.session+"/approvals", allow("a1")).want(http.StatusOK)
 		require.Equal(t, "waiting_for_approval", view.at("status"))
@@ -44,8 +42,7 @@ func testApprovals(t *testing.T, a *rig) {
 		require.Equal(t, "running", done.at("status"))
 		require.Equal(t, "/v1/runs/"+run.run, done.header.Get("Location"))
 	})
-	t.Run("what does not fit the schema, before anything else", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "what does not fit the schema, before anything else", func(t *testing.T) {
 		for _, path := range []string{"/v1/runs/nobody/approvals", "/v1/sessions/nobody/approvals", "/v1/sessions/nobody/approval-runs"} {
 			for _, bad := range []struct{ body, pointer string }{
 				{`{}`, "/resolutions"},
@@ -68,8 +65,7 @@ func testApprovals(t *testing.T, a *rig) {
 		a.post(t, "/v1/sessions/nobody/approvals", allow("a1")).refused(api.CodeSessionNotFound)
 		a.post(t, "/v1/sessions/nobody/approval-runs", allow()).refused(api.CodeSessionNotFound)
 	})
-	t.Run("a bad item refuses the whole batch, in its order", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a bad item refuses the whole batch, in its order", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`,`+approval("a2")+`,`+approval("a3")+`],"questions":[`+question("q1")+`]`)
 		path := "/v1/runs/" + run.run + "/approvals"
 		a.post(t, path, allow("a1")).want(http.StatusAccepted)
@@ -90,8 +86,7 @@ func testApprovals(t *testing.T, a *rig) {
 		}
 		a.post(t, path, allow("a2", "a1")).refused(api.CodeApprovalNotPending).recorded(api.OutcomeAllowed)
 	})
-	t.Run("an edited input is held to its schema and carried whole", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "an edited input is held to its schema and carried whole", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"t","input":{"n":1},"input_schema":{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}}]`)
 		path := "/v1/runs/" + run.run + "/approvals"
 		edited := func(input string) string {
@@ -103,8 +98,7 @@ func testApprovals(t *testing.T, a *rig) {
 		done := a.post(t, path, edited(`{"n":2,"list":[true,null,1.50,"é"]}`)).want(http.StatusAccepted)
 		require.Contains(t, done.text, `"updated_input":{"n":2,"list":[true,null,1.50,"é"]}`)
 	})
-	t.Run("too late", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "too late", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		path := "/v1/runs/" + run.run + "/approvals"
 		a.post(t, path, allow("a1")).want(http.StatusAccepted)
@@ -121,8 +115,7 @@ func testApprovals(t *testing.T, a *rig) {
 		queued := a.post(t, "/v1/runs", `{"input":1}`).want(http.StatusAccepted)
 		a.post(t, "/v1/runs/"+queued.textAt("run_id")+"/approvals", allow("a1")).refused(api.CodeApprovalStateConflict)
 	})
-	t.Run("expired is never shown as denied", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "expired is never shown as denied", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+expired+`,`+approval("a1")+`]`)
 		path := "/v1/runs/" + run.run + "/approvals"
 		a.post(t, path, allow("late")).refused(api.CodeApprovalNotPending).recorded(api.OutcomeExpired)
@@ -133,16 +126,14 @@ func testApprovals(t *testing.T, a *rig) {
 		alone := a.waiting(t, `"approvals":[`+expired+`]`)
 		a.post(t, "/v1/runs/"+alone.run+"/approvals", allow("late")).refused(api.CodeApprovalStateConflict).recorded(api.OutcomeExpired)
 	})
-	t.Run("who decides must be printable", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "who decides must be printable", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		for _, actor := range []string{" ", strings.Repeat("x", 201), "\xff", "a\tb"} {
 			a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1"), header("X-Actor", actor), unchecked()).refused(api.CodeBadRequest)
 		}
 		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1"), header("X-Actor", "a"), header("X-Actor", "b"), unchecked()).refused(api.CodeBadRequest)
 	})
-	t.Run("two identical calls are two requests", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "two identical calls are two requests", func(t *testing.T) {
 		same := `{"id":"%s","tool_call_id":"same","tool_name":"bash","input":{"command":"ls"}}`
 		run := a.waiting(t, `"approvals":[`+fmt.Sprintf(same, "one")+`,`+fmt.Sprintf(same, "two")+`]`)
 		view := a.get(t, "/v1/runs/"+run.run)

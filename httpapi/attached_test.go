@@ -15,8 +15,7 @@ func testAttached(t *testing.T, a *rig) {
 		t.Helper()
 		return a.get(t, "/v1/runs/"+run.run+"/resume?fence="+run.fence+"&after="+after, options...)
 	}
-	t.Run("each decision as it falls", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "each decision as it falls", func(t *testing.T) {
 		run := a.attached(t, `"approvals":[`+approval("a1")+`,`+approval("a2")+`],"questions":[`+question("q1")+`]`)
 		first := resume(t, run, "0").want(http.StatusOK)
 		require.Equal(t, map[string]any{"after": "0", "settled": []any{}, "open": 3.0, "cancel_requested": false}, first.body)
@@ -45,14 +44,12 @@ func testAttached(t *testing.T, a *rig) {
 		require.Empty(t, resume(t, run, "3", wait(60)).want(http.StatusOK).list("settled"), "nothing is open, so there is nothing to wait for")
 		a.post(t, "/v1/runs/"+run.run+"/complete", fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK)
 	})
-	t.Run("the same fence suspends again while it waits", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "the same fence suspends again while it waits", func(t *testing.T) {
 		run := a.attached(t, `"approvals":[`+approval("a1")+`]`)
 		more := a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,"approvals":[%s]}`, run.fence, approval("a2"))).want(http.StatusOK)
 		require.Equal(t, []any{"a1", "a2"}, more.at("run", "pending_approval_ids"))
 	})
-	t.Run("a cancel is told", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a cancel is told", func(t *testing.T) {
 		run := a.attached(t, `"approvals":[`+approval("a1")+`]`)
 		held := later(func() *reply { return resume(t, run, "0", wait(60)) })
 		a.post(t, "/v1/runs/"+run.run+"/cancel", "").want(http.StatusOK)
@@ -61,8 +58,7 @@ func testAttached(t *testing.T, a *rig) {
 		require.Equal(t, "cancelled", told.at("settled", 0, "resolution", "outcome"))
 		require.Equal(t, 0.0, told.at("open"))
 	})
-	t.Run("who is not attached, or asks wrongly", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "who is not attached, or asks wrongly", func(t *testing.T) {
 		run := a.attached(t, `"approvals":[`+approval("a1")+`]`)
 		path := "/v1/runs/" + run.run + "/resume"
 		a.get(t, path).refused(api.CodeBadRequest)
@@ -76,8 +72,7 @@ func testAttached(t *testing.T, a *rig) {
 		a.post(t, "/v1/runs/"+gone.run+"/suspend", fmt.Sprintf(`{"fence":%q,"approvals":[%s]}`, gone.fence, approval("a1"))).want(http.StatusOK)
 		resume(t, gone, "0").refused(api.CodeLeaseLost)
 	})
-	t.Run("withdraw", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "withdraw", func(t *testing.T) {
 		run := a.attached(t, `"approvals":[`+approval("a1")+`,`+approval("a2")+`],"questions":[`+question("q1")+`]`)
 		path := "/v1/runs/" + run.run + "/requests/"
 		body := fmt.Sprintf(`{"fence":%q,"reason":"found it in the docs"}`, run.fence)
@@ -93,8 +88,7 @@ func testAttached(t *testing.T, a *rig) {
 		a.post(t, path+"%00/withdraw", body).refused(api.CodeRequestNotFound)
 		require.Equal(t, "running", a.post(t, path+"a2/withdraw", body).want(http.StatusOK).at("status"))
 	})
-	t.Run("ending while something is open records it expired", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "ending while something is open records it expired", func(t *testing.T) {
 		run := a.attached(t, `"questions":[`+question("q1")+`]`)
 		a.post(t, "/v1/runs/"+run.run+"/complete", fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK)
 		late := a.post(t, "/v1/runs/"+run.run+"/questions", answer("q1", `"declined":true`)).refused(api.CodeQuestionExpired)

@@ -51,8 +51,7 @@ func testClarificationsEndOtherwise(t *testing.T, a *rig) {
 			return nil
 		}, api.OutcomeDeclined, "we are done"},
 	} {
-		t.Run(end.name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, end.name, func(t *testing.T) {
 			parent := a.parent(t)
 			child := a.child(t, parent)
 			clarification := a.parked(t, child, "q1")
@@ -66,11 +65,10 @@ func testClarificationsEndOtherwise(t *testing.T, a *rig) {
 			a.post(t, "/v1/runs/"+clarification+"/questions", answer("q1", `"answers":`+goodAnswers)).
 				refused(api.CodeQuestionResolutionConflict).recorded(end.outcome)
 			require.Equal(t, "completed", a.post(t, "/v1/runs/"+clarification+"/cancel", "").want(http.StatusOK).at("status"))
-			require.Equal(t, declinedAnswer(end.justification), a.goesOn(t, child).at("resume", "clarification"))
+			require.Equal(t, declinedAnswer(end.justification), a.keepsLease(t, child).at("resume", "clarification"))
 		})
 	}
-	t.Run("it expires", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "it expires", func(t *testing.T) {
 		parent := a.parent(t)
 		child := a.child(t, parent)
 		asked := a.ask(t, child, `{"id":"q1","questions":[{"question":"Why?"}],"expires_at_ms":1}`, `,"park":true`).want(http.StatusAccepted)
@@ -80,12 +78,11 @@ func testClarificationsEndOtherwise(t *testing.T, a *rig) {
 		given := answer("q1", `"answers":[{"question_id":"question-1","freeform_answer":"because"}]`)
 		a.post(t, asked.header.Get("Location")+"/questions", given).refused(api.CodeQuestionExpired).recorded(api.OutcomeExpired)
 		a.post(t, "/v1/sessions/"+parent+"/questions", given).refused(api.CodeQuestionExpired).recorded(api.OutcomeExpired)
-		resumed := a.goesOn(t, child)
+		resumed := a.keepsLease(t, child)
 		require.Equal(t, true, resumed.at("resume", "clarification", "declined"))
 		require.Contains(t, resumed.textAt("resume", "clarification", "justification"), "expired at 1")
 	})
-	t.Run("the child is cancelled while it is parked", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "the child is cancelled while it is parked", func(t *testing.T) {
 		child := a.child(t, a.parent(t))
 		clarification := a.parked(t, child, "q1")
 		view := a.post(t, "/v1/runs/"+child.run+"/cancel", "").want(http.StatusOK)
@@ -97,8 +94,7 @@ func testClarificationsEndOtherwise(t *testing.T, a *rig) {
 			return len(a.get(t, "/v1/sessions/"+child.session+"/mailbox/dead-letter").want(http.StatusOK).list()) == 1
 		})
 	})
-	t.Run("a worker takes its question back", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a worker takes its question back", func(t *testing.T) {
 		child := a.child(t, a.parent(t))
 		asked := a.ask(t, child, question("q1"), "").want(http.StatusAccepted)
 		withdraw := fmt.Sprintf(`{"fence":%q}`, child.fence)

@@ -49,8 +49,8 @@ func (a *rig) parked(t *testing.T, child wantedRun, id string) string {
 	return a.ask(t, child, question(id), `,"park":true`).want(http.StatusAccepted).textAt("clarification", "run_id")
 }
 
-// goesOn waits until a parked run may go on, and claims it.
-func (a *rig) goesOn(t *testing.T, child wantedRun) *reply {
+// keepsLease waits until a parked run may go on, and claims it.
+func (a *rig) keepsLease(t *testing.T, child wantedRun) *reply {
 	t.Helper()
 	require.Equal(t, "running", a.get(t, "/v1/runs/"+child.run+"?until=decided", wait(30)).want(http.StatusOK).at("status"))
 	return a.post(t, "/v1/runs/"+child.run+"/claim", `{"worker_id":"w2"}`).want(http.StatusOK)
@@ -77,8 +77,7 @@ func testClarifications(t *testing.T, a *rig) {
 	t.Run("who asks is shown with the question", func(t *testing.T) { t.Parallel(); testRequester(t, a) })
 	t.Run("asking again", func(t *testing.T) { t.Parallel(); testAskingAgain(t, a) })
 	t.Run("answering again", func(t *testing.T) { t.Parallel(); testAnsweringAgain(t, a) })
-	t.Run("a typed question", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a typed question", func(t *testing.T) {
 		child := a.child(t, a.parent(t))
 		asked := a.ask(t, child, `{"id":"n","payload":{"question":"How many?"},"response_schema":{"type":"integer"}}`, `,"park":true`).want(http.StatusAccepted)
 		require.Equal(t, "How many?", asked.at("clarification", "request", "text_preview"))
@@ -86,12 +85,11 @@ func testClarifications(t *testing.T, a *rig) {
 		a.post(t, path, answer("n", `"value":"many"`), expecting(semantic)).refused(api.CodeInvalidRequest)
 		a.post(t, path, answer("n", `"answers":[]`)).refused(api.CodeQuestionAnswerEmpty)
 		a.post(t, path, answer("n", `"value":3`)).want(http.StatusAccepted)
-		claim := a.goesOn(t, child)
+		claim := a.keepsLease(t, child)
 		require.Equal(t, 3.0, claim.at("resume", "clarification", "value"))
 		require.Equal(t, "3", claim.at("resume", "clarification", "summary"))
 	})
-	t.Run("three generations", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "three generations", func(t *testing.T) {
 		top := a.parent(t)
 		middle := a.child(t, top)
 		bottom := a.child(t, middle.session)
@@ -103,13 +101,12 @@ func testClarifications(t *testing.T, a *rig) {
 		answered := a.post(t, "/v1/sessions/"+middle.session+"/questions", answer("down", `"answers":`+goodAnswers)).want(http.StatusOK)
 		require.Equal(t, 0.0, answered.at("pending_count"))
 		require.Equal(t, "completed", a.get(t, "/v1/runs/"+ofBottom).at("status"))
-		require.Equal(t, "down", a.goesOn(t, bottom).at("resume", "clarification", "request_id"))
+		require.Equal(t, "down", a.keepsLease(t, bottom).at("resume", "clarification", "request_id"))
 		require.Equal(t, "waiting_for_user_question", a.get(t, "/v1/runs/"+ofMiddle).at("status"))
 		a.post(t, "/v1/sessions/"+top+"/questions", answer("up", `"declined":true`)).want(http.StatusOK)
-		require.Equal(t, true, a.goesOn(t, middle).at("resume", "clarification", "declined"))
+		require.Equal(t, true, a.keepsLease(t, middle).at("resume", "clarification", "declined"))
 	})
-	t.Run("one id asked by two children goes to the one that waits longer", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "one id asked by two children goes to the one that waits longer", func(t *testing.T) {
 		parent := a.parent(t)
 		first := a.parked(t, a.child(t, parent), "same")
 		second := a.parked(t, a.child(t, parent), "same")
@@ -159,9 +156,9 @@ func testParkedChild(t *testing.T, a *rig) {
 	require.Equal(t, "completed", done.at("status"))
 	require.Equal(t, "Forwarded parent clarification answer for q1 to agent helper.", done.at("outputs", 0, "content"))
 	require.Equal(t, "completed", soon(t, heldParent).want(http.StatusOK).at("status"))
-	goesOn := soon(t, heldChild).want(http.StatusOK)
-	require.Equal(t, "running", goesOn.at("status"))
-	require.Nil(t, goesOn.at("waiting_on"))
+	keepsLease := soon(t, heldChild).want(http.StatusOK)
+	require.Equal(t, "running", keepsLease.at("status"))
+	require.Nil(t, keepsLease.at("waiting_on"))
 
 	claim := a.post(t, "/v1/runs/"+child.run+"/claim", `{"worker_id":"w2"}`).want(http.StatusOK)
 	require.Equal(t, map[string]any{

@@ -14,13 +14,12 @@ import (
 )
 
 func testEffects(t *testing.T, a *rig) {
-	t.Run("what was owed is shown", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "what was owed is shown", func(t *testing.T) {
 		parent := a.parent(t)
 		child := a.child(t, parent)
 		clarification := a.parked(t, child, "q1")
 		a.post(t, "/v1/runs/"+clarification+"/cancel", "").want(http.StatusOK)
-		a.goesOn(t, child)
+		a.keepsLease(t, child)
 		of := "/v1/effects?session_id=" + parent
 		a.eventually(t, "the answer is delivered", func() bool { return a.get(t, of).at(0, "state") == "done" })
 		shown := a.get(t, of).want(http.StatusOK)
@@ -34,15 +33,13 @@ func testEffects(t *testing.T, a *rig) {
 		require.Equal(t, shown.at(0), retried.body, "what is done stays done")
 		require.Equal(t, "open_clarification", a.get(t, "/v1/effects?session_id="+child.session).at(0, "kind"))
 	})
-	t.Run("what is not there", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "what is not there", func(t *testing.T) {
 		session := a.parent(t)
 		a.post(t, "/v1/sessions/"+session+"/effects/e/retry", "{}").refused(api.CodeEffectNotFound)
 		a.post(t, "/v1/sessions/"+session+"/effects/a%00b/retry", "", unchecked()).refused(api.CodeEffectNotFound)
 		a.post(t, "/v1/sessions/nobody/effects/%00/retry", "", unchecked()).refused(api.CodeSessionNotFound)
 	})
-	t.Run("in pages", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "in pages", func(t *testing.T) {
 		child := a.child(t, a.parent(t))
 		var made []string
 		for i := range 5 {
@@ -68,8 +65,7 @@ func testEffects(t *testing.T, a *rig) {
 func TestAnOperatorRetriesWhatWasGivenUp(t *testing.T) {
 	t.Parallel()
 	for engine, open := range openers {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, engine, func(t *testing.T) {
 			a := serve(t, open(t), newContract(t))
 			child := a.child(t, a.parent(t))
 			clarification := a.parked(t, child, "q1")
@@ -102,7 +98,7 @@ func TestAnOperatorRetriesWhatWasGivenUp(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, loop.EffectsResult{Done: 2}, result)
 			require.Equal(t, "done", a.get(t, "/v1/effects?session_id="+parent).at(0, "state"))
-			require.Equal(t, declinedAnswer(nil), a.goesOn(t, child).at("resume", "clarification"))
+			require.Equal(t, declinedAnswer(nil), a.keepsLease(t, child).at("resume", "clarification"))
 		})
 	}
 }

@@ -19,8 +19,7 @@ func testEvents(t *testing.T, a *rig) {
 		}
 		return names
 	}
-	t.Run("the log of a session, and of a run", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "the log of a session, and of a run", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		a.post(t, "/v1/sessions/"+run.session+"/runs", `{"input":2}`).want(http.StatusAccepted)
 		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1")).want(http.StatusAccepted)
@@ -36,8 +35,7 @@ func testEvents(t *testing.T, a *rig) {
 		require.Equal(t, "[]", a.get(t, "/v1/sessions/"+run.session+"/events?after=9223372036854775807").want(http.StatusOK).text, "ahead of the log")
 		require.Equal(t, "[]", a.get(t, "/v1/runs/"+run.run+"/events?after=1000").want(http.StatusOK).text)
 	})
-	t.Run("what cannot be read", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "what cannot be read", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		for _, path := range []string{"/v1/sessions/" + run.session + "/events", "/v1/runs/" + run.run + "/events"} {
 			for _, after := range []string{"", "x", "-1", "01", "1.0", "+1"} {
@@ -53,8 +51,7 @@ func testEvents(t *testing.T, a *rig) {
 		a.get(t, "/v1/runs/nobody/events").refused(api.CodeRunNotFound)
 		a.get(t, "/v1/runs/%FF/events").refused(api.CodeRunNotFound)
 	})
-	t.Run("a session without runs has an empty log", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a session without runs has an empty log", func(t *testing.T) {
 		made := a.post(t, "/v1/sessions", "").want(http.StatusCreated)
 		require.Equal(t, "[]", a.get(t, fmt.Sprintf("/v1/sessions/%s/events", made.at("session_id"))).want(http.StatusOK).text)
 	})

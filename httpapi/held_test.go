@@ -38,8 +38,7 @@ func soon(t *testing.T, replies <-chan *reply) *reply {
 // tell. Whether the change comes before or after the reply is held must make no
 // difference, and the order is left to chance.
 func testHeldReplies(t *testing.T, a *rig) {
-	t.Run("input waits until the run waits", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "input waits until the run waits", func(t *testing.T) {
 		session, agent := a.name("session"), a.name("agent")
 		held := later(func() *reply {
 			return a.post(t, "/v1/sessions/"+session+"/input", fmt.Sprintf(`{"input":"go","agent_id":%q}`, agent), wait(60))
@@ -51,23 +50,20 @@ func testHeldReplies(t *testing.T, a *rig) {
 		require.Equal(t, "waiting_for_approval", answer.at("status"))
 		require.Equal(t, "wait=60", answer.header.Get("Preference-Applied"))
 	})
-	t.Run("input with no wait answers with what there is", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "input with no wait answers with what there is", func(t *testing.T) {
 		answer := a.post(t, "/v1/sessions/"+a.name("session")+"/input", `{"input":"go"}`, wait(0)).want(http.StatusOK)
 		require.Equal(t, "idle", answer.at("status"))
 		require.Equal(t, "wait=0", answer.header.Get("Preference-Applied"))
 		require.Len(t, answer.list("queued_run_ids"), 1)
 	})
-	t.Run("a run is shown when it is decided", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a run is shown when it is decided", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		held := later(func() *reply { return a.get(t, "/v1/runs/"+run.run+"?until=decided", wait(60)) })
 		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1")).want(http.StatusAccepted)
 		require.Equal(t, "running", soon(t, held).want(http.StatusOK).at("status"))
 		require.Equal(t, "running", a.get(t, "/v1/runs/"+run.run, wait(60)).want(http.StatusOK).at("status"), "decided is the default")
 	})
-	t.Run("a run is shown when it is over", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a run is shown when it is over", func(t *testing.T) {
 		run := a.claimed(t)
 		held := later(func() *reply { return a.get(t, "/v1/runs/"+run.run+"?until=terminal", wait(1000)) })
 		a.post(t, "/v1/runs/"+run.run+"/complete", fmt.Sprintf(`{"fence":%q,"output":[1]}`, run.fence)).want(http.StatusOK)
@@ -75,8 +71,7 @@ func testHeldReplies(t *testing.T, a *rig) {
 		require.Equal(t, "completed", answer.at("status"))
 		require.Equal(t, "wait=60", answer.header.Get("Preference-Applied"), "a longer wait is cut")
 	})
-	t.Run("when the wait runs out the reply is the state as it is", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "when the wait runs out the reply is the state as it is", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		answer := a.get(t, "/v1/runs/"+run.run, wait(1)).want(http.StatusOK)
 		require.Equal(t, "waiting_for_approval", answer.at("status"))
@@ -87,8 +82,7 @@ func testHeldReplies(t *testing.T, a *rig) {
 			require.Empty(t, answer.header.Get("Preference-Applied"), "a preference is never an error")
 		}
 	})
-	t.Run("a session-scoped decision waits until the run waits again", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a session-scoped decision waits until the run waits again", func(t *testing.T) {
 		run := a.attached(t, `"approvals":[`+approval("a1")+`]`)
 		held := later(func() *reply {
 			return a.post(t, "/v1/sessions/"+run.session+"/approvals", allow("a1"), wait(60))
@@ -107,8 +101,7 @@ func testHeldReplies(t *testing.T, a *rig) {
 		a.post(t, "/v1/runs/"+run.run+"/complete", fmt.Sprintf(`{"fence":%q}`, claimed.textAt("lease", "fence"))).want(http.StatusOK)
 		require.Equal(t, "idle", soon(t, held).want(http.StatusOK).at("status"))
 	})
-	t.Run("a client that goes away is let go", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a client that goes away is let go", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := make(chan error, 1)

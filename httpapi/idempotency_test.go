@@ -17,8 +17,7 @@ func testIdempotency(t *testing.T, a *rig) {
 		require.Equal(t, "true", r.header.Get("Idempotency-Replayed"))
 		return r
 	}
-	t.Run("header and body, quoted and bare", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "header and body, quoted and bare", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		path := "/v1/runs/" + run.run + "/approvals"
 		inBody := func(k string) string { return strings.Replace(allow("a1"), "{", `{"idempotency_key":"`+k+`",`, 1) }
@@ -55,8 +54,7 @@ func testIdempotency(t *testing.T, a *rig) {
 		a.post(t, "/v1/runs/"+other.run+"/approvals", allow("a1"), key(`"a\"b\\c"`)).want(http.StatusAccepted)
 		replayed(t, a.post(t, "/v1/runs/"+other.run+"/approvals", strings.Replace(allow("a1"), "{", `{"idempotency_key":"a\"b\\c",`, 1)).want(http.StatusAccepted))
 	})
-	t.Run("a replay is the current view, on each route with its own status", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a replay is the current view, on each route with its own status", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		k := key("k")
 		first := a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1"), k).want(http.StatusAccepted)
@@ -73,8 +71,7 @@ func testIdempotency(t *testing.T, a *rig) {
 		a.post(t, "/v1/runs/"+run.run+"/approvals", deny("a1"), k).refused(api.CodeIdempotencyConflict)
 		a.post(t, "/v1/sessions/"+run.session+"/approvals", deny("a1"), k).refused(api.CodeIdempotencyConflict)
 	})
-	t.Run("a refused call leaves no trace of its key", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a refused call leaves no trace of its key", func(t *testing.T) {
 		run := a.waiting(t, `"questions":[`+question("q1")+`]`)
 		path, k := "/v1/runs/"+run.run+"/questions", key("k")
 		a.post(t, path, answer("q1", `"answers":[]`), k).refused(api.CodeQuestionAnswerMissing)
@@ -83,8 +80,7 @@ func testIdempotency(t *testing.T, a *rig) {
 		replayed(t, a.post(t, "/v1/sessions/"+run.session+"/questions", answer("q1", `"answers":`+goodAnswers), k).want(http.StatusOK))
 		a.post(t, path, answer("q1", `"declined":true`), k).refused(api.CodeIdempotencyConflict)
 	})
-	t.Run("cancel a question", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "cancel a question", func(t *testing.T) {
 		run := a.waiting(t, `"questions":[`+question("q1")+`]`)
 		path := "/v1/runs/" + run.run + "/questions/q1/cancel"
 		a.post(t, path, `{"idempotency_key":"k","justification":"why"}`).want(http.StatusOK)
@@ -92,8 +88,7 @@ func testIdempotency(t *testing.T, a *rig) {
 		a.post(t, path, "", key("k")).refused(api.CodeIdempotencyConflict)
 		a.post(t, path, "", key(`"`), expecting(semantic)).refused(api.CodeInvalidIdempotencyKey)
 	})
-	t.Run("runs, in a session and without one", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "runs, in a session and without one", func(t *testing.T) {
 		session, k := a.name("session"), key(a.name("key"))
 		path := "/v1/sessions/" + session + "/runs"
 		first := a.post(t, path, `{"input":{"a":1,"b":2}}`, k).want(http.StatusAccepted)
@@ -111,8 +106,7 @@ func testIdempotency(t *testing.T, a *rig) {
 		a.post(t, path, `{"input":1}`, key("é"), expecting(semantic)).refused(api.CodeInvalidIdempotencyKey)
 		a.post(t, path, `{}`, key("é")).refused(api.CodeInvalidRequest)
 	})
-	t.Run("inline input", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "inline input", func(t *testing.T) {
 		path, k := "/v1/sessions/"+a.name("session")+"/input", key("k")
 		a.post(t, path, `{"input":1}`, k, wait(0)).want(http.StatusOK)
 		replayed(t, a.post(t, path, `{"input":1}`, k, wait(0)).want(http.StatusOK))

@@ -36,8 +36,7 @@ func (a *rig) pages(t *testing.T, path string, limit int, member ...any) []strin
 }
 
 func testLists(t *testing.T, a *rig) {
-	t.Run("every list refuses what it cannot read", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "every list refuses what it cannot read", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		for _, path := range []string{
 			"/v1/sessions", "/v1/runs", "/v1/approvals", "/v1/questions", "/v1/effects",
@@ -60,8 +59,7 @@ func testLists(t *testing.T, a *rig) {
 			a.get(t, "/v1/runs?priority_active=true&cursor="+cursor, expecting(semantic)).refused(api.CodeInvalidCursor)
 		}
 	})
-	t.Run("what cannot be there is not there", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "what cannot be there is not there", func(t *testing.T) {
 		for _, path := range []string{
 			"/v1/sessions/nobody/approvals", "/v1/sessions/nobody/questions", "/v1/approvals?session_id=nobody",
 			"/v1/questions?session_id=nobody", "/v1/runs?session_id=nobody", "/v1/runs?agent_id=nobody",
@@ -80,8 +78,7 @@ func testLists(t *testing.T, a *rig) {
 		require.Equal(t, `{"items":[],"pagination":{"limit":50,"total_count":0,"has_more":false,"next_cursor":null,"order":"session_id_asc,request_id_asc"}}`, empty.text)
 		require.Equal(t, empty.text, a.get(t, "/v1/questions?session_id=%00&page=true", expecting(lenient)).want(http.StatusOK).text)
 	})
-	t.Run("runs by the time they came in", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "runs by the time they came in", func(t *testing.T) {
 		session := a.name("session")
 		var made []string
 		for range 7 {
@@ -117,8 +114,7 @@ func testLists(t *testing.T, a *rig) {
 		require.Equal(t, over, a.get(t, "/v1/runs?status=cancelled&kind=input&session_id="+session).textAt(0, "run_id"))
 		require.Len(t, a.get(t, "/v1/runs?status=queued&session_id="+session).list(), 6)
 	})
-	t.Run("sessions", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "sessions", func(t *testing.T) {
 		agent := a.name("agent")
 		var made []string
 		for i := range 5 {
@@ -141,8 +137,7 @@ func testLists(t *testing.T, a *rig) {
 		require.Len(t, limited.list(), 2)
 		require.Contains(t, limited.header.Get("Link"), `rel="next"`)
 	})
-	t.Run("open requests in the order of session, run and request", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "open requests in the order of session, run and request", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("b")+`,`+approval("A")+`,`+approval("a")+`],"questions":[`+question("q2")+`,`+question("q1")+`]`)
 		for _, base := range []string{"/v1/approvals?session_id=" + run.session + "&", "/v1/sessions/" + run.session + "/approvals?"} {
 			for limit := 1; limit <= 4; limit++ {
@@ -163,8 +158,7 @@ func testLists(t *testing.T, a *rig) {
 		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a")).want(http.StatusAccepted)
 		require.Len(t, a.get(t, "/v1/sessions/"+run.session+"/approvals").list(), 2)
 	})
-	t.Run("what is due is not shown as open", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "what is due is not shown as open", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+expired+`,`+approval("a1")+`]`)
 		shown := a.get(t, "/v1/sessions/"+run.session+"/approvals").want(http.StatusOK)
 		require.Len(t, shown.list(), 1)

@@ -42,8 +42,7 @@ func (a *rig) received(t *testing.T, session string) *reply {
 const messageOfQ1 = "parent-clarification-answer-q1"
 
 func testMailbox(t *testing.T, a *rig) {
-	t.Run("a child that goes on reads its mailbox", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a child that goes on reads its mailbox", func(t *testing.T) {
 		parent := a.parent(t)
 		child := a.child(t, parent)
 		asked := a.ask(t, child, question("q1"), "").want(http.StatusAccepted)
@@ -79,8 +78,7 @@ func testMailbox(t *testing.T, a *rig) {
 		a.post(t, mailbox+"/dead-letter/"+messageOfQ1+"/replay", "{}").refused(api.CodeMessageNotFound)
 		require.Nil(t, a.get(t, "/v1/runs/"+child.run).at("resume"), "it did not wait for it")
 	})
-	t.Run("a worker that waits in place is not told of it", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a worker that waits in place is not told of it", func(t *testing.T) {
 		child := a.child(t, a.parent(t))
 		asked := a.ask(t, child, question("q1"), "").want(http.StatusAccepted)
 		for _, id := range []string{"a1", "a2"} {
@@ -103,8 +101,7 @@ func testMailbox(t *testing.T, a *rig) {
 		require.Equal(t, 0.0, all.at("open"))
 		require.Equal(t, []any{"1", "3"}, []any{all.at("settled", 0, "settled_number"), all.at("settled", 1, "settled_number")})
 	})
-	t.Run("a child that is over has dead letters", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a child that is over has dead letters", func(t *testing.T) {
 		parent := a.parent(t)
 		child := a.child(t, parent)
 		asked := a.ask(t, child, question("q1"), "").want(http.StatusAccepted)
@@ -140,8 +137,7 @@ func testMailbox(t *testing.T, a *rig) {
 		a.post(t, mailbox+"/"+messageOfQ1+"/ack", "").want(http.StatusOK)
 		require.Equal(t, "[]", a.get(t, mailbox+"/dead-letter").want(http.StatusOK).text)
 	})
-	t.Run("what is not there", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "what is not there", func(t *testing.T) {
 		session := a.parent(t)
 		for _, path := range []string{"/mailbox/m/ack", "/mailbox/dead-letter/m/replay"} {
 			a.post(t, "/v1/sessions/"+session+path, "").refused(api.CodeMessageNotFound)
@@ -152,8 +148,7 @@ func testMailbox(t *testing.T, a *rig) {
 		}
 		a.get(t, "/v1/sessions/a%00b/mailbox", unchecked()).refused(api.CodeSessionNotFound)
 	})
-	t.Run("a web page of another site cannot make the service read", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a web page of another site cannot make the service read", func(t *testing.T) {
 		mailbox := "/v1/sessions/" + a.parent(t) + "/mailbox"
 		for _, site := range []string{"cross-site", "same-site"} {
 			a.get(t, mailbox, header("Sec-Fetch-Site", site)).refused(wire.CodeOriginNotAllowed)

@@ -17,16 +17,14 @@ import (
 )
 
 func testOperations(t *testing.T, a *rig) {
-	t.Run("probes, version, description", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "probes, version, description", func(t *testing.T) {
 		require.Equal(t, `{"status":"live"}`, a.get(t, "/livez").want(http.StatusOK).text)
 		require.Equal(t, `{"status":"ready"}`, a.get(t, "/readyz").want(http.StatusOK).text)
 		require.Equal(t, `{"name":"holdpoint","version":"v0-test"}`, a.get(t, "/version").want(http.StatusOK).text)
 		require.Equal(t, strings.TrimSuffix(string(holdpoint.OpenAPIYAML()), "\n"), a.get(t, "/openapi.yaml").want(http.StatusOK).text)
 		require.Equal(t, strings.TrimSuffix(string(holdpoint.OpenAPIJSON()), "\n"), a.get(t, "/openapi.json").want(http.StatusOK).text)
 	})
-	t.Run("every reply has its id and is not stored or sniffed", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "every reply has its id and is not stored or sniffed", func(t *testing.T) {
 		for _, path := range []string{"/livez", "/v1/runs", "/nowhere"} {
 			got := a.get(t, path)
 			require.NotEmpty(t, got.header.Get("X-Request-Id"))

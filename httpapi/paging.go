@@ -59,7 +59,8 @@ func pagingOf(r *http.Request, name listName) (paging, error) {
 	return p, nil
 }
 
-// fetch is how many rows to read: one more than are shown tells whether there is more.
+// fetch returns how many rows to read: one more than are shown, to see whether there is
+// more.
 func (p *paging) fetch() int { return p.limit + 1 }
 
 // writeCursor returns a cursor of a row's keys. "/" is in no key.
@@ -134,7 +135,7 @@ func serveList[Query, Row, View any](w http.ResponseWriter, r *http.Request, p *
 	}})
 }
 
-// nextURL is where the list goes on: in pages, because a cursor makes them.
+// nextURL returns the URL of the next page.
 func nextURL(r *http.Request, p *paging, cursor string) string {
 	query := url.Values{}
 	maps.Copy(query, p.query)

@@ -13,8 +13,7 @@ import (
 const lateQuestion = `{"id":"late","tool_call_id":"c","questions":[{"question":"Why?"}],"expires_at_ms":1}`
 
 func testQuestions(t *testing.T, a *rig) {
-	t.Run("the order of the validation codes", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "the order of the validation codes", func(t *testing.T) {
 		run := a.waiting(t, `"questions":[`+question("q1")+`]`)
 		for _, bad := range []struct {
 			name, members string
@@ -47,8 +46,7 @@ func testQuestions(t *testing.T, a *rig) {
 		require.Equal(t, "why not", resolution["justification"])
 		require.Equal(t, "answered", resolution["outcome"])
 	})
-	t.Run("what does not fit the schema", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "what does not fit the schema", func(t *testing.T) {
 		for _, path := range []string{"/v1/runs/nobody/questions", "/v1/sessions/nobody/questions"} {
 			for _, bad := range []struct{ body, pointer string }{
 				{`{}`, "/resolution"},
@@ -67,8 +65,7 @@ func testQuestions(t *testing.T, a *rig) {
 		a.post(t, "/v1/runs/nobody/questions", answer("q", `"declined":true`)).refused(api.CodeRunNotFound)
 		a.post(t, "/v1/sessions/nobody/questions", answer("q", `"declined":true`)).refused(api.CodeSessionNotFound)
 	})
-	t.Run("declining lets the run go on", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "declining lets the run go on", func(t *testing.T) {
 		run := a.waiting(t, `"questions":[`+question("q1")+`]`)
 		view := a.post(t, "/v1/sessions/"+run.session+"/questions", answer("q1", `"declined":true,"answers":[]`)).want(http.StatusOK)
 		require.Equal(t, "running", view.at("status"))
@@ -77,8 +74,7 @@ func testQuestions(t *testing.T, a *rig) {
 		require.Nil(t, resolution["justification"])
 		require.Contains(t, resolution, "justification")
 	})
-	t.Run("a typed question takes a value that fits its schema", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a typed question takes a value that fits its schema", func(t *testing.T) {
 		run := a.waiting(t, `"questions":[{"id":"q1","kind":"number","payload":{"question":"How many?"},"response_schema":{"type":"object","required":["retries"],"properties":{"retries":{"type":"integer","minimum":0}}}}]`)
 		path := "/v1/runs/" + run.run + "/questions"
 		a.post(t, path, answer("q1", `"answers":[]`)).refused(api.CodeQuestionAnswerEmpty)
@@ -92,8 +88,7 @@ func testQuestions(t *testing.T, a *rig) {
 		plain := a.waiting(t, `"questions":[`+question("q1")+`]`)
 		a.post(t, "/v1/runs/"+plain.run+"/questions", answer("q1", `"value":1`), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/resolution/value")
 	})
-	t.Run("too late", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "too late", func(t *testing.T) {
 		run := a.waiting(t, `"questions":[`+question("q1")+`,`+question("q2")+`]`)
 		path := "/v1/runs/" + run.run + "/questions"
 		a.post(t, path, answer("q1", `"declined":true`)).want(http.StatusAccepted)
@@ -107,14 +102,12 @@ func testQuestions(t *testing.T, a *rig) {
 		idle := a.post(t, "/v1/sessions", "").want(http.StatusCreated)
 		a.post(t, "/v1/sessions/"+idle.textAt("session_id")+"/questions", answer("q", `"declined":true`)).refused(api.CodeRunStateConflict)
 	})
-	t.Run("an answer never lands on another question", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "an answer never lands on another question", func(t *testing.T) {
 		run := a.waiting(t, `"questions":[`+question("q2")+`]`)
 		a.post(t, "/v1/sessions/"+run.session+"/questions", answer("q1", `"declined":true`)).refused(api.CodeQuestionRequestMismatch)
 		require.Equal(t, []any{"q2"}, a.get(t, "/v1/runs/"+run.run).at("pending_question_ids"))
 	})
-	t.Run("expired", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "expired", func(t *testing.T) {
 		for _, by := range []string{"run", "session", "cancel"} {
 			run := a.waiting(t, `"questions":[`+lateQuestion+`]`)
 			path, body := "/v1/runs/"+run.run+"/questions", answer("late", `"declined":true`)
@@ -132,8 +125,7 @@ func testQuestions(t *testing.T, a *rig) {
 			a.post(t, path, body).refused(api.CodeQuestionExpired)
 		}
 	})
-	t.Run("cancel a question, and with it the run", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "cancel a question, and with it the run", func(t *testing.T) {
 		run := a.waiting(t, `"questions":[`+question("q1")+`],"approvals":[`+approval("a1")+`]`)
 		path := "/v1/runs/" + run.run + "/questions/"
 		a.post(t, path+"nobody/cancel", "").refused(api.CodeQuestionRequestMismatch)

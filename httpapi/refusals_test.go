@@ -79,16 +79,14 @@ var operations = []operation{
 }
 
 func testRefusals(t *testing.T, a *rig) {
-	t.Run("what is not there", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "what is not there", func(t *testing.T) {
 		for _, o := range operations {
 			if o.unknown != "" {
 				a.do(t, o.method, o.path, o.body).refused(o.unknown)
 			}
 		}
 	})
-	t.Run("bodies, in the order media type, size, JSON, schema", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "bodies, in the order media type, size, JSON, schema", func(t *testing.T) {
 		large := `{"input":"` + strings.Repeat("x", maxTestBody) + `"`
 		for _, o := range operations {
 			if o.method != http.MethodPost {
@@ -115,8 +113,7 @@ func testRefusals(t *testing.T, a *rig) {
 			}
 		}
 	})
-	t.Run("a body of unknown length", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a body of unknown length", func(t *testing.T) {
 		chunked := func(r *http.Request) *http.Request {
 			r.ContentLength = -1
 			return r
@@ -126,8 +123,7 @@ func testRefusals(t *testing.T, a *rig) {
 		a.post(t, "/v1/sessions", `{}`, chunked, mediaType("text/plain"), unchecked()).refused(wire.CodeUnsupportedMediaType)
 		a.post(t, "/v1/sessions", `{}`, chunked, unchecked()).want(http.StatusCreated)
 	})
-	t.Run("a web page of another origin, and another name", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a web page of another origin, and another name", func(t *testing.T) {
 		others := []operation{{method: "GET", path: "/version"}, {method: "GET", path: "/openapi.yaml"}, {method: "GET", path: "/openapi.json"}}
 		for _, o := range append(others, operations...) {
 			for _, origin := range []string{"https://elsewhere.example", "null", "http://127.0.0.1:1", "file://"} {
@@ -141,8 +137,7 @@ func testRefusals(t *testing.T, a *rig) {
 		}
 		a.get(t, "/v1/runs?limit=1", header("Origin", a.server.URL)).want(http.StatusOK)
 	})
-	t.Run("routes and methods", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "routes and methods", func(t *testing.T) {
 		for _, path := range []string{"/", "/v1", "/v1/", "/v1/runs/", "/v1/run", "/v1/runs/a/b", "/v1/streams", "/metrics", "/v1/rule", "/%00"} {
 			a.get(t, path).refused(wire.CodeRouteNotFound)
 		}
@@ -169,8 +164,7 @@ func testRefusals(t *testing.T, a *rig) {
 		require.Empty(t, head.text)
 		require.NotEmpty(t, head.header.Get("Content-Length"))
 	})
-	t.Run("a store that fails is told as a failure of ours", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a store that fails is told as a failure of ours", func(t *testing.T) {
 		for _, failing := range []struct {
 			err  error
 			code api.Code

@@ -29,8 +29,7 @@ func (a *rig) suspended(t *testing.T, run wantedRun, members string) *reply {
 }
 
 func testRules(t *testing.T, a *rig) {
-	t.Run("a rule and what it shows", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a rule and what it shows", func(t *testing.T) {
 		run := a.claimed(t)
 		made := a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"tool_name":"bash","match":{"params":{"command":"npm **"}},"reason":"npm is fine"}`, run.session),
 			header("X-Actor", "mara")).want(http.StatusCreated)
@@ -57,8 +56,7 @@ func testRules(t *testing.T, a *rig) {
 		require.Equal(t, "waiting_for_approval", waits.at("run", "status"))
 		require.NotContains(t, members(waits.body), "resume")
 	})
-	t.Run("revoked at once, and it stays on record", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "revoked at once, and it stays on record", func(t *testing.T) {
 		run := a.claimed(t)
 		rule := a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"tool_name":"bash","match":{"any_input":true}}`, run.session)).want(http.StatusCreated).textAt("rule_id")
 		require.Empty(t, a.do(t, http.MethodDelete, "/v1/rules/"+rule, "", header("X-Actor", "mara")).want(http.StatusNoContent).text)
@@ -71,8 +69,7 @@ func testRules(t *testing.T, a *rig) {
 		a.do(t, http.MethodDelete, "/v1/rules/nobody", "").refused(api.CodeRuleNotFound)
 		a.do(t, http.MethodDelete, "/v1/rules/%00", "", unchecked()).refused(api.CodeRuleNotFound)
 	})
-	t.Run("remembered with a decision", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "remembered with a decision", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+tool("a", "bash", "rm -rf build && rm -rf /tmp/x", "")+`]`)
 		decided := a.post(t, "/v1/runs/"+run.run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow","remember":"session","remember_for_ms":0}]}`).want(http.StatusAccepted)
 		written := decided.at("resume", "approvals", 0, "resolution", "rule").(map[string]any)
@@ -94,8 +91,7 @@ func testRules(t *testing.T, a *rig) {
 		require.Equal(t, "waiting_for_approval", other.at("run", "status"))
 		a.post(t, "/v1/runs/"+run.run+"/approvals", `{"resolutions":[{"request_id":"c","behavior":"allow","remember":"forever"}]}`).refused(api.CodeInvalidRequest).pointer("/resolutions/0/remember")
 	})
-	t.Run("once is never more than once", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "once is never more than once", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+tool("a", "bash", "make", `,"pattern_keys":["make"]`)+`]`)
 		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a")).want(http.StatusAccepted)
 		run.fence = a.post(t, "/v1/runs/"+run.run+"/claim", `{"worker_id":"w1"}`).want(http.StatusOK).textAt("lease", "fence")
@@ -103,8 +99,7 @@ func testRules(t *testing.T, a *rig) {
 		require.Equal(t, "waiting_for_approval", again.at("run", "status"))
 		require.Empty(t, a.get(t, "/v1/rules?session_id="+run.session).want(http.StatusOK).list())
 	})
-	t.Run("explained", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "explained", func(t *testing.T) {
 		session := a.name("session")
 		a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"match":{"pattern_keys":["push"]}}`, session)).want(http.StatusCreated)
 		explained := a.post(t, "/v1/rules/explain", fmt.Sprintf(`{"session_id":%q,"tool_name":"git","input":{},"pattern_keys":["push","force"]}`, session)).want(http.StatusOK)
@@ -121,8 +116,7 @@ func testRules(t *testing.T, a *rig) {
 		a.post(t, "/v1/rules/explain", `{"tool_name":"git"}`).refused(api.CodeInvalidRequest).pointer("/input")
 		a.post(t, "/v1/rules/explain", `{"tool_name":"git","input":1,"session_id":"*"}`).refused(api.CodeInvalidRequest).pointer("/session_id")
 	})
-	t.Run("what cannot be a rule", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "what cannot be a rule", func(t *testing.T) {
 		for body, pointer := range map[string]string{
 			`{}`:           "/match",
 			`{"match":{}}`: "/match",
@@ -147,8 +141,7 @@ func testRules(t *testing.T, a *rig) {
 			a.post(t, "/v1/rules", body, expecting(semantic)).refused(api.CodeInvalidRequest).pointer(pointer)
 		}
 	})
-	t.Run("the same again, by id and by key", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "the same again, by id and by key", func(t *testing.T) {
 		id, session := a.name("rule"), a.name("session")
 		body := fmt.Sprintf(`{"rule_id":%q,"session_id":%q,"match":{"pattern_keys":["a"]}}`, id, session)
 		first := a.post(t, "/v1/rules", body).want(http.StatusCreated)
@@ -166,8 +159,7 @@ func testRules(t *testing.T, a *rig) {
 		a.post(t, "/v1/rules", keyed).refused(api.CodeSessionEnded)
 		require.Contains(t, members(a.get(t, "/v1/rules/"+id).body), "revoked_at_ms", "a session's rules end with it")
 	})
-	t.Run("in pages", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "in pages", func(t *testing.T) {
 		session := a.name("session")
 		var wanted []string
 		for range 5 {

@@ -48,7 +48,7 @@ func (s *Server) createRun(w http.ResponseWriter, r *http.Request) error {
 	}
 	claimed := body.Claim != nil && (body.Suspend == nil || body.Suspend.Hold)
 	if body.Claim != nil && !claimed {
-		if claimed, err = s.goesOn(r.Context(), &reply); err != nil {
+		if claimed, err = s.keepsLease(r.Context(), &reply); err != nil {
 			return err
 		}
 	}
@@ -79,10 +79,10 @@ func (s *Server) createSessionRun(w http.ResponseWriter, r *http.Request) error 
 	return s.respondRun(w, r, acceptedStatus(&reply), &reply, "")
 }
 
-// goesOn reports whether a run that was claimed and suspended at once goes on under the
+// keepsLease reports whether a run that was claimed and suspended at once goes on under the
 // lease of that claim, because standing rules settled everything. After a repeated call
 // it looks at the run as it is now.
-func (s *Server) goesOn(ctx context.Context, reply *runs.Reply) (bool, error) {
+func (s *Server) keepsLease(ctx context.Context, reply *runs.Reply) (bool, error) {
 	if reply.Run != nil {
 		return reply.Claim != nil, nil
 	}

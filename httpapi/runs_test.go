@@ -12,8 +12,7 @@ import (
 )
 
 func testRuns(t *testing.T, a *rig) {
-	t.Run("queued in a session that is made by it", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "queued in a session that is made by it", func(t *testing.T) {
 		session := a.name("session")
 		made := a.post(t, "/v1/sessions/"+session+"/runs",
 			`{"kind":"input","input":{"b":1,"a":"é"},"agent_id":"coder","metadata":{"m":[1]},"source_plugin":"cron","source_kind":"tick","actor_id":"mara"}`).want(http.StatusAccepted)
@@ -33,8 +32,7 @@ func testRuns(t *testing.T, a *rig) {
 		require.Equal(t, "api-user", second.at("request", "actor_id"))
 		require.Equal(t, second.text, a.get(t, second.header.Get("Location")).want(http.StatusOK).text)
 	})
-	t.Run("members at fault", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "members at fault", func(t *testing.T) {
 		for _, bad := range []struct{ body, pointer string }{
 			{`{}`, "/input"},
 			{`{"input":1,"kind":"goal_continuation"}`, "/kind"},
@@ -65,8 +63,7 @@ func testRuns(t *testing.T, a *rig) {
 			refused(api.CodeInvalidRequest).pointer("/suspend/hold")
 		a.post(t, "/v1/sessions/a%20b/runs", `{"input":1}`).refused(api.CodeInvalidRequest).pointer("/session_id")
 	})
-	t.Run("a chosen id makes the call idempotent by itself", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a chosen id makes the call idempotent by itself", func(t *testing.T) {
 		session, run := a.name("session"), a.name("run")
 		body := fmt.Sprintf(`{"run_id":%q,"input":{"x":1,"y":2}}`, run)
 		made := a.post(t, "/v1/sessions/"+session+"/runs", body).want(http.StatusAccepted)
@@ -78,8 +75,7 @@ func testRuns(t *testing.T, a *rig) {
 		a.post(t, "/v1/sessions/"+a.name("other")+"/runs", body).refused(api.CodeIDConflict)
 		require.Equal(t, made.text, a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"run_id":%q,"input":{"y":2,"x":1}}`, session, run)).want(http.StatusOK).text)
 	})
-	t.Run("with a claim the reply is the claim", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "with a claim the reply is the claim", func(t *testing.T) {
 		made := a.post(t, "/v1/runs", `{"input":[1,2],"claim":{"worker_id":"w1"}}`).want(http.StatusAccepted)
 		require.Equal(t, "running", made.at("run", "status"))
 		require.Equal(t, []any{1.0, 2.0}, made.at("input"))
@@ -93,14 +89,12 @@ func testRuns(t *testing.T, a *rig) {
 		a.post(t, "/v1/runs", body).refused(api.CodeRunNotClaimable)
 		require.Empty(t, a.get(t, "/v1/sessions/"+session).list("queued_run_ids"), "nothing was made")
 	})
-	t.Run("with a claim and a chosen id, again", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "with a claim and a chosen id, again", func(t *testing.T) {
 		body := fmt.Sprintf(`{"run_id":%q,"input":[1,2],"claim":{"worker_id":"w1"}}`, a.name("run"))
 		made := a.post(t, "/v1/runs", body).want(http.StatusAccepted)
 		require.Equal(t, made.text, a.post(t, "/v1/runs", body).want(http.StatusOK).text)
 	})
-	t.Run("with a suspension the run waits at once", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "with a suspension the run waits at once", func(t *testing.T) {
 		made := a.post(t, "/v1/runs", `{"input":"go","suspend":{"approvals":[`+approval("a1")+`],"questions":[`+question("q1")+`]}}`).want(http.StatusAccepted)
 		require.Equal(t, "waiting_for_user_question", made.at("status"), "questions are shown first")
 		require.Equal(t, []any{"a1"}, made.at("pending_approval_ids"))
@@ -111,8 +105,7 @@ func testRuns(t *testing.T, a *rig) {
 		require.Equal(t, "waiting_for_approval", view.at("status"))
 		require.Equal(t, "w1", view.at("lease", "worker_id"))
 	})
-	t.Run("cancel", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "cancel", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		next := a.post(t, "/v1/sessions/"+run.session+"/runs", `{"input":2}`).want(http.StatusAccepted)
 		done := a.post(t, "/v1/runs/"+run.run+"/cancel", `{"reason":"no longer needed"}`).want(http.StatusOK)
@@ -121,8 +114,7 @@ func testRuns(t *testing.T, a *rig) {
 		require.Equal(t, done.text, a.post(t, "/v1/runs/"+run.run+"/cancel", "").want(http.StatusOK).text)
 		a.post(t, "/v1/runs/"+next.textAt("run_id")+"/claim", `{"worker_id":"w1"}`).want(http.StatusOK)
 	})
-	t.Run("inline input is busy while a run is active or queued", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "inline input is busy while a run is active or queued", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		a.post(t, "/v1/sessions/"+run.session+"/input", `{"input":1}`).refused(api.CodeSessionBusy)
 		queued := a.name("session")

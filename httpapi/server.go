@@ -48,7 +48,7 @@ type Options struct {
 	Claims *claims.Dispatcher
 	// Version is shown at /version; "dev" when empty.
 	Version string
-	// Logger gets a line for each request that failed for a reason of ours, and at
+	// Logger gets a line for each request that the service failed to handle, and at
 	// debug level one for every request. Nil discards them.
 	Logger *slog.Logger
 	Limits Limits

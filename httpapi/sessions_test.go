@@ -12,8 +12,7 @@ import (
 )
 
 func testSessions(t *testing.T, a *rig) {
-	t.Run("made with an id of the service's, and without a body", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "made with an id of the service's, and without a body", func(t *testing.T) {
 		made := a.post(t, "/v1/sessions", "").want(http.StatusCreated)
 		require.Equal(t, "idle", made.at("status"))
 		require.Equal(t, "default", made.at("agent_id"))
@@ -23,8 +22,7 @@ func testSessions(t *testing.T, a *rig) {
 		shown := a.get(t, made.header.Get("Location")).want(http.StatusOK)
 		require.Equal(t, made.text, shown.text)
 	})
-	t.Run("the same id again is the same session", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "the same id again is the same session", func(t *testing.T) {
 		id := a.name("session")
 		body := fmt.Sprintf(`{"session_id":%q,"agent_id":"coder","metadata":{"a":1}}`, id)
 		made := a.post(t, "/v1/sessions", body).want(http.StatusCreated)
@@ -34,8 +32,7 @@ func testSessions(t *testing.T, a *rig) {
 		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"agent_id":"other"}`, id)).refused(api.CodeIDConflict)
 		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":"p"}`, id)).refused(api.CodeIDConflict)
 	})
-	t.Run("a key stands in for an id", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a key stands in for an id", func(t *testing.T) {
 		k := a.name("key")
 		first := a.post(t, "/v1/sessions", `{"agent_id":"coder"}`, key(k)).want(http.StatusCreated)
 		require.Empty(t, first.header.Get("Idempotency-Replayed"))
@@ -46,8 +43,7 @@ func testSessions(t *testing.T, a *rig) {
 		require.NotEqual(t, first.at("session_id"), other.at("session_id"))
 		a.post(t, "/v1/sessions", `{"agent_id":"other"}`, key(k)).refused(api.CodeIdempotencyConflict)
 	})
-	t.Run("members at fault are all named", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "members at fault are all named", func(t *testing.T) {
 		bad := a.post(t, "/v1/sessions", `{"session_id":"a b","agent_id":"é","metadata":[]}`).refused(api.CodeInvalidRequest)
 		pointers := []string{}
 		for _, fault := range bad.list("errors") {
@@ -61,13 +57,11 @@ func testSessions(t *testing.T, a *rig) {
 		a.post(t, "/v1/sessions", `{"session_id":7}`).refused(api.CodeInvalidRequest).pointer("/session_id")
 		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, strings.Repeat("x", 201))).refused(api.CodeInvalidRequest).pointer("/session_id")
 	})
-	t.Run("null for an optional member is absent, an unknown member is ignored", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "null for an optional member is absent, an unknown member is ignored", func(t *testing.T) {
 		a.post(t, "/v1/sessions", `{"agent_id":null,"metadata":null,"idempotency_key":null}`, expecting(lenient)).want(http.StatusCreated)
 		a.post(t, "/v1/sessions", `{"colour":"red"}`).want(http.StatusCreated)
 	})
-	t.Run("an unknown session", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "an unknown session", func(t *testing.T) {
 		for _, id := range []string{"nobody", "%00", "a%20b", "a%2Fb", "%FF", "..%2f", strings.Repeat("x", 300)} {
 			missing := a.get(t, "/v1/sessions/"+id).refused(api.CodeSessionNotFound)
 			require.Contains(t, missing.at("detail"), "unknown session")
@@ -77,15 +71,13 @@ func testSessions(t *testing.T, a *rig) {
 		a.post(t, "/v1/sessions/a%20b/end", "").refused(api.CodeSessionNotFound)
 		a.post(t, "/v1/sessions/a%20b/end", `{"reason":7}`).refused(api.CodeInvalidRequest)
 	})
-	t.Run("an id may be escaped in the path", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "an id may be escaped in the path", func(t *testing.T) {
 		id := a.name("a:b")
 		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, id)).want(http.StatusCreated)
 		shown := a.get(t, "/v1/sessions/"+strings.ReplaceAll(id, ":", "%3A"), expecting(lenient)).want(http.StatusOK)
 		require.Equal(t, id, shown.at("session_id"))
 	})
-	t.Run("interrupt", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "interrupt", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		queued := a.post(t, "/v1/sessions/"+run.session+"/runs", `{"input":2}`).want(http.StatusAccepted)
 		done := a.post(t, "/v1/sessions/"+run.session+"/interrupt", `{"reason":"wrong branch"}`, header("X-Actor", "mara")).want(http.StatusOK)
@@ -99,8 +91,7 @@ func testSessions(t *testing.T, a *rig) {
 		again := a.post(t, "/v1/sessions/"+run.session+"/interrupt", "").want(http.StatusOK)
 		require.Equal(t, false, again.at("interrupted"))
 	})
-	t.Run("end", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "end", func(t *testing.T) {
 		run := a.waiting(t, `"questions":[`+question("q1")+`]`)
 		queued := a.post(t, "/v1/sessions/"+run.session+"/runs", `{"input":2}`).want(http.StatusAccepted)
 		ended := a.post(t, "/v1/sessions/"+run.session+"/end", "").want(http.StatusOK)

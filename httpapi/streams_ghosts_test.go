@@ -22,8 +22,7 @@ import (
 func TestNoGhostsInTheInbox(t *testing.T) {
 	t.Parallel()
 	for name, pair := range pairs {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, name, func(t *testing.T) {
 			reads, writes := pair(t)
 			carryOutEffects(t, writes.store)
 			var watching []*watching

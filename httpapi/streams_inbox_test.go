@@ -98,8 +98,7 @@ func (r *reader) until(p *prompts, fits func() bool) {
 }
 
 func testInbox(t *testing.T, a *rig) {
-	t.Run("a snapshot, and then what happens", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a snapshot, and then what happens", func(t *testing.T) {
 		before := a.waiting(t, `"approvals":[`+approval("a1")+`,`+approval("a2")+`]`)
 		stream := a.follow(t, "/v1/stream")
 		require.Equal(t, "text/event-stream", stream.response.Header.Get("Content-Type"))
@@ -125,8 +124,7 @@ func testInbox(t *testing.T, a *rig) {
 		stream.until(shown, func() bool { return !shown.open[asked] && !shown.open[promptKey(before.session, before.run, "a1")] })
 		require.NotContains(t, shown.events, "started", "only what is about requests")
 	})
-	t.Run("nothing is resumed", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "nothing is resumed", func(t *testing.T) {
 		for _, stream := range []*reader{
 			a.follow(t, "/v1/stream?cursor=7"), a.follow(t, "/v1/stream", header("Last-Event-ID", "7")),
 			a.follow(t, "/v1/stream", header("Last-Event-ID", "x")),
@@ -135,8 +133,7 @@ func testInbox(t *testing.T, a *rig) {
 		}
 		a.get(t, "/v1/stream?cursor=x", unchecked()).refused(api.CodeInvalidEventCursor)
 	})
-	t.Run("what a stream cannot be", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "what a stream cannot be", func(t *testing.T) {
 		a.get(t, "/v1/stream", header("Origin", "https://elsewhere.example")).refused(wire.CodeOriginNotAllowed)
 		require.Equal(t, "GET", a.do(t, http.MethodHead, "/v1/stream", "").want(http.StatusMethodNotAllowed).header.Get("Allow"))
 		for failing, code := range map[error]api.Code{
@@ -146,8 +143,7 @@ func testInbox(t *testing.T, a *rig) {
 			require.NotContains(t, broken.get(t, "/v1/stream").refused(code).text, "secret")
 		}
 	})
-	t.Run("it ends with the service", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "it ends with the service", func(t *testing.T) {
 		leaving := serve(t, a.store, a.contract)
 		drain := func(r *http.Request) *http.Request {
 			return r.WithContext(httptrace.WithClientTrace(context.WithoutCancel(r.Context()), &httptrace.ClientTrace{
@@ -164,8 +160,7 @@ func testInbox(t *testing.T, a *rig) {
 func TestTheInboxOfAnotherReplica(t *testing.T) {
 	t.Parallel()
 	for name, pair := range pairs {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, name, func(t *testing.T) {
 			reads, writes := pair(t)
 			stream, shown := reads.follow(t, "/v1/stream"), newPrompts()
 			require.NoError(t, shown.apply(stream.event()))

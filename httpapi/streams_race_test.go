@@ -53,8 +53,7 @@ func TestStreamsMissNothing(t *testing.T) {
 	t.Parallel()
 	const rounds = 20
 	for name, pair := range pairs {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, name, func(t *testing.T) {
 			reads, writes := pair(t)
 			for range rounds {
 				run := writes.claimed(t)

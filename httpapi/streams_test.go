@@ -12,8 +12,7 @@ import (
 
 func testStreams(t *testing.T, a *rig) {
 	t.Run("the inbox", func(t *testing.T) { t.Parallel(); testInbox(t, a) })
-	t.Run("a session: a snapshot, and then what happens", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a session: a snapshot, and then what happens", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`,`+approval("a2")+`]`)
 		path := "/v1/sessions/" + run.session
 		stream := a.follow(t, path+"/stream")
@@ -32,8 +31,7 @@ func testStreams(t *testing.T, a *rig) {
 		}
 		a.requireLog(t, path, id, seen)
 	})
-	t.Run("a run: its own events, and an end", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a run: its own events, and an end", func(t *testing.T) {
 		run := a.claimed(t)
 		path := "/v1/runs/" + run.run
 		stream := a.follow(t, path+"/stream")
@@ -59,8 +57,7 @@ func testStreams(t *testing.T, a *rig) {
 		require.Equal(t, seen, again[1:], "without a snapshot")
 		require.Len(t, frames(t, a.get(t, path+"/stream?cursor="+seen[6].id).want(http.StatusOK).text), 1)
 	})
-	t.Run("resuming", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "resuming", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		for _, path := range []string{"/v1/sessions/" + run.session, "/v1/runs/" + run.run} {
 			for _, resumed := range []*reader{
@@ -82,8 +79,7 @@ func testStreams(t *testing.T, a *rig) {
 		a.get(t, "/v1/sessions/%00/stream").refused(api.CodeSessionNotFound)
 		a.get(t, "/v1/runs/%FF/stream").refused(api.CodeRunNotFound)
 	})
-	t.Run("ahead of the log", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "ahead of the log", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		a.post(t, "/v1/sessions/"+run.session+"/runs", `{"input":2}`).want(http.StatusAccepted)
 		for _, path := range []string{"/v1/sessions/" + run.session, "/v1/runs/" + run.run} {
@@ -100,8 +96,7 @@ func testStreams(t *testing.T, a *rig) {
 		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1")).want(http.StatusAccepted)
 		require.Equal(t, "approval_resolved", between.event().name, "an event of another run is not ahead")
 	})
-	t.Run("a session that ends", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a session that ends", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		path := "/v1/sessions/" + run.session
 		stream, ofRun := a.follow(t, path+"/stream"), a.follow(t, "/v1/runs/"+run.run+"/stream")
@@ -120,8 +115,7 @@ func testStreams(t *testing.T, a *rig) {
 		a.requireLog(t, path, "0", frames(t, a.get(t, path+"/stream?cursor=0").want(http.StatusOK).text)[1:])
 		require.Len(t, frames(t, a.get(t, path+"/stream?cursor="+seen[1].id).want(http.StatusOK).text), 1)
 	})
-	t.Run("a session that ends without an event", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a session that ends without an event", func(t *testing.T) {
 		path := "/v1/sessions/" + a.post(t, "/v1/sessions", "").want(http.StatusCreated).textAt("session_id")
 		stream := a.follow(t, path+"/stream")
 		id, _ := stream.snapshot()

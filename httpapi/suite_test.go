@@ -102,6 +102,15 @@ func carryOutEffects(tb testing.TB, store runs.Store) {
 	})
 }
 
+// parallel runs a case beside the others.
+func parallel(t *testing.T, name string, test func(*testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		test(t)
+	})
+}
+
 // name returns a fresh id.
 func (a *rig) name(prefix string) string {
 	return prefix + "-" + runs.NewID("t")
@@ -112,8 +121,7 @@ func (a *rig) name(prefix string) string {
 func TestAPI(t *testing.T) {
 	t.Parallel()
 	for engine, open := range openers {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, engine, func(t *testing.T) {
 			contract := newContract(t)
 			service := serve(t, open(t), contract)
 			carryOutEffects(t, service.store)
@@ -142,8 +150,7 @@ func TestAPI(t *testing.T) {
 					{"refusals", testRefusals},
 					{"operations", testOperations},
 				} {
-					t.Run(group.name, func(t *testing.T) {
-						t.Parallel()
+					parallel(t, group.name, func(t *testing.T) {
 						group.run(t, service)
 					})
 				}

@@ -12,8 +12,7 @@ import (
 )
 
 func testSuspend(t *testing.T, a *rig) {
-	t.Run("ends the lease and waits", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "ends the lease and waits", func(t *testing.T) {
 		run := a.claimed(t)
 		body := fmt.Sprintf(`{"fence":%q,"suspension_id":"s1","approvals":[%s],"questions":[%s],"checkpoint":{"step":1}}`, run.fence, approval("a1"), question("q1"))
 		waiting := a.post(t, "/v1/runs/"+run.run+"/suspend", body).want(http.StatusOK)
@@ -35,8 +34,7 @@ func testSuspend(t *testing.T, a *rig) {
 		require.Equal(t, map[string]any{"step": 1.0}, claim.at("checkpoint"))
 		require.Equal(t, claim.at("resume"), a.get(t, "/v1/runs/"+run.run).at("resume"))
 	})
-	t.Run("a key stands in for a suspension id", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a key stands in for a suspension id", func(t *testing.T) {
 		run := a.claimed(t)
 		body := fmt.Sprintf(`{"fence":%q,"approvals":[%s]}`, run.fence, approval("a1"))
 		first := a.post(t, "/v1/runs/"+run.run+"/suspend", body, key("k1")).want(http.StatusOK)
@@ -50,13 +48,11 @@ func testSuspend(t *testing.T, a *rig) {
 		a.post(t, "/v1/runs/"+next.run+"/suspend", reused, key("k1")).refused(api.CodeIDConflict)
 		a.post(t, "/v1/runs/"+run.run+"/suspend", other, key(" "), expecting(semantic)).refused(api.CodeInvalidIdempotencyKey)
 	})
-	t.Run("a request id is used once in a run", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a request id is used once in a run", func(t *testing.T) {
 		run := a.attached(t, `"approvals":[`+approval("x1")+`]`)
 		a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,"questions":[%s]}`, run.fence, question("x1"))).refused(api.CodeIDConflict)
 	})
-	t.Run("members at fault", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "members at fault", func(t *testing.T) {
 		run := a.claimed(t)
 		refuse := func(members, pointer string, options ...option) {
 			t.Helper()
@@ -94,8 +90,7 @@ func testSuspend(t *testing.T, a *rig) {
 		require.Contains(t, bad.at("errors", 0, "pointer"), "/approvals/0/input_schema")
 		require.Equal(t, "running", a.get(t, "/v1/runs/"+run.run).at("status"), "nothing changed")
 	})
-	t.Run("questions get the defaults of a producer", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "questions get the defaults of a producer", func(t *testing.T) {
 		run := a.waiting(t, `"questions":[{"tool_call_id":"call-9","questions":[{"question":"Why?","options":[{"label":"Yes"},{"label":"No"}]}]}]`)
 		view := a.get(t, "/v1/runs/"+run.run).want(http.StatusOK)
 		require.Equal(t, "question-request-call-9", view.at("pending_questions", 0, "id"))
@@ -104,8 +99,7 @@ func testSuspend(t *testing.T, a *rig) {
 			"options": []any{map[string]any{"id": "option-1", "label": "Yes"}, map[string]any{"id": "option-2", "label": "No"}},
 		}, view.at("pending_questions", 0, "questions", 0))
 	})
-	t.Run("hostile values are carried whole or refused", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "hostile values are carried whole or refused", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"t","input":{"nul":"\u0000","n":1.0,"big":"9007199254740993","é":"\ud83d\ude00","z":[1e3,-0.0]}}]`)
 		require.Contains(t, a.get(t, "/v1/runs/"+run.run).text, `"nul":"\u0000"`)
 		require.Contains(t, a.get(t, "/v1/runs/"+run.run).text, `"n":1.0`)

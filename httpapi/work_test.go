@@ -12,8 +12,7 @@ import (
 )
 
 func testWork(t *testing.T, a *rig) {
-	t.Run("claim by agent, first come first served", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "claim by agent, first come first served", func(t *testing.T) {
 		agent := a.name("agent")
 		claim := func(members string) *reply {
 			return a.post(t, "/v1/runs/claim", fmt.Sprintf(`{"worker_id":"w1","agent_ids":[%q]%s}`, agent, members)).want(http.StatusOK)
@@ -36,8 +35,7 @@ func testWork(t *testing.T, a *rig) {
 		a.post(t, fmt.Sprintf("/v1/runs/%s/complete", made[0]), fmt.Sprintf(`{"fence":%q}`, one.textAt("claims", 0, "lease", "fence"))).want(http.StatusOK)
 		require.Equal(t, second.at("run_id"), claim(`,"wait_ms":20000`).at("claims", 0, "run", "run_id"))
 	})
-	t.Run("claim, members at fault", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "claim, members at fault", func(t *testing.T) {
 		for _, bad := range []struct{ body, pointer string }{
 			{`{}`, "/worker_id"},
 			{`{"worker_id":"a b"}`, "/worker_id"},
@@ -53,8 +51,7 @@ func testWork(t *testing.T, a *rig) {
 			a.post(t, "/v1/runs/claim", bad.body).refused(api.CodeInvalidRequest).pointer(bad.pointer)
 		}
 	})
-	t.Run("claim one run", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "claim one run", func(t *testing.T) {
 		made := a.post(t, "/v1/runs", `{"input":{"n":1},"agent_id":"`+a.name("agent")+`"}`).want(http.StatusAccepted)
 		path := "/v1/runs/" + made.textAt("run_id")
 		a.post(t, path+"/claim", `{"worker_id":"w1","lease_ms":1}`).refused(api.CodeInvalidRequest).pointer("/lease_ms")
@@ -65,8 +62,7 @@ func testWork(t *testing.T, a *rig) {
 		a.post(t, "/v1/runs/nobody/claim", `{"worker_id":"w2"}`).refused(api.CodeRunNotFound)
 		a.post(t, "/v1/runs/%00/claim", `{"worker_id":"w2"}`).refused(api.CodeRunNotFound)
 	})
-	t.Run("heartbeat keeps the lease and stores a checkpoint", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "heartbeat keeps the lease and stores a checkpoint", func(t *testing.T) {
 		run := a.claimed(t)
 		beat := a.post(t, "/v1/runs/"+run.run+"/heartbeat", fmt.Sprintf(`{"fence":%q,"lease_ms":3600000,"checkpoint":{"step":3}}`, run.fence)).want(http.StatusOK)
 		require.Equal(t, false, beat.at("cancel_requested"))
@@ -77,8 +73,7 @@ func testWork(t *testing.T, a *rig) {
 		require.Equal(t, 1.0, claim.at("attempt"), "a release does not count")
 		require.Equal(t, "2", claim.at("lease", "fence"))
 	})
-	t.Run("every call of a stale fence is refused", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "every call of a stale fence is refused", func(t *testing.T) {
 		run := a.claimed(t)
 		a.post(t, "/v1/runs/"+run.run+"/release", fmt.Sprintf(`{"fence":%q,"checkpoint":1}`, run.fence)).want(http.StatusOK)
 		a.post(t, "/v1/runs/"+run.run+"/claim", `{"worker_id":"w2"}`).want(http.StatusOK)
@@ -88,8 +83,7 @@ func testWork(t *testing.T, a *rig) {
 		a.get(t, "/v1/runs/"+run.run+"/resume?fence="+run.fence).refused(api.CodeLeaseLost)
 		require.Equal(t, "running", a.get(t, "/v1/runs/"+run.run).at("status"))
 	})
-	t.Run("every call needs a fence, and a run", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "every call needs a fence, and a run", func(t *testing.T) {
 		for call, members := range fencedCalls {
 			without := "{" + strings.TrimPrefix(members, ",") + "}"
 			if call == "/release" {
@@ -105,8 +99,7 @@ func testWork(t *testing.T, a *rig) {
 			a.post(t, "/v1/runs/a%00b"+call, fmt.Sprintf(`{"fence":"1"%s}`, members)).refused(api.CodeRunNotFound)
 		}
 	})
-	t.Run("after a cancel only a heartbeat is answered", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "after a cancel only a heartbeat is answered", func(t *testing.T) {
 		run := a.claimed(t)
 		a.post(t, "/v1/runs/"+run.run+"/cancel", "").want(http.StatusOK)
 		beat := a.post(t, "/v1/runs/"+run.run+"/heartbeat", fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK)
@@ -117,8 +110,7 @@ func testWork(t *testing.T, a *rig) {
 			}
 		}
 	})
-	t.Run("complete, and the very same again", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "complete, and the very same again", func(t *testing.T) {
 		run := a.claimed(t)
 		path := "/v1/runs/" + run.run + "/complete"
 		done := a.post(t, path, fmt.Sprintf(`{"fence":%q,"output":{"n":12345678901234.5}}`, run.fence)).want(http.StatusOK)
@@ -132,14 +124,12 @@ func testWork(t *testing.T, a *rig) {
 		}
 		a.get(t, "/v1/runs/"+run.run+"/resume?fence="+run.fence).refused(api.CodeRunStateConflict)
 	})
-	t.Run("complete without an output", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "complete without an output", func(t *testing.T) {
 		run := a.claimed(t)
 		done := a.post(t, "/v1/runs/"+run.run+"/complete", fmt.Sprintf(`{"fence":%q,"output":null}`, run.fence)).want(http.StatusOK)
 		require.NotContains(t, done.text, `"output"`)
 	})
-	t.Run("fail", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "fail", func(t *testing.T) {
 		run := a.claimed(t)
 		path := "/v1/runs/" + run.run + "/fail"
 		a.post(t, path, fmt.Sprintf(`{"fence":%q}`, run.fence)).refused(api.CodeInvalidRequest).pointer("/error")
@@ -149,16 +139,14 @@ func testWork(t *testing.T, a *rig) {
 		require.Equal(t, "disk full", failed.at("error"))
 		require.Equal(t, failed.text, a.post(t, path, fmt.Sprintf(`{"fence":%q,"error":"disk full"}`, run.fence)).want(http.StatusOK).text)
 	})
-	t.Run("release twice", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "release twice", func(t *testing.T) {
 		run := a.claimed(t)
 		path := "/v1/runs/" + run.run + "/release"
 		released := a.post(t, path, fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK)
 		require.Equal(t, released.text, a.post(t, path, fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK).text)
 		a.post(t, path, fmt.Sprintf(`{"fence":%q,"checkpoint":2}`, run.fence)).refused(api.CodeLeaseLost)
 	})
-	t.Run("events, and outputs in the views", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "events, and outputs in the views", func(t *testing.T) {
 		run := a.claimed(t)
 		path := "/v1/runs/" + run.run + "/events"
 		for _, bad := range []struct{ events, pointer string }{

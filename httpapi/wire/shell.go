@@ -28,8 +28,8 @@ var (
 type Shell struct {
 	Logger *slog.Logger
 	Guard  Guard
-	// Open tells the paths that are answered whatever the Host and Origin: the ones
-	// that a health check of the surroundings calls by an address of its own.
+	// Open reports whether a path is answered whatever the Host and Origin, as the paths of
+	// health checks are, which call by an address of their own.
 	Open func(path string) bool
 
 	prefix string
@@ -89,7 +89,7 @@ func (s *Shell) finish(answer *response, r *http.Request) {
 
 func (s *Shell) log(answer *response, r *http.Request) {
 	level := slog.LevelDebug
-	// A client that went away is no failure of ours.
+	// A client that disconnected is no failure of the service.
 	if answer.status >= http.StatusInternalServerError && r.Context().Err() == nil {
 		level = slog.LevelError
 	}

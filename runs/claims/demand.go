@@ -30,7 +30,7 @@ type demand struct {
 	more    bool    // invariant 2
 	waiters []*waiter
 
-	// claimers counts the claims in progress, waiting or not; used tells of any
+	// claimers counts the claims in progress, waiting or not; used records any
 	// since the last tick. The demand is dropped when it has neither.
 	claimers int
 	used     bool
@@ -38,7 +38,7 @@ type demand struct {
 	scanWanted bool
 	scanning   bool
 	scansEnded int64 // those that did not fail
-	// arrived holds the hints since the current scan began; arrivedLost tells that
+	// arrived holds the hints since the current scan began; arrivedLost records that
 	// they were too many.
 	arrived     []*hint
 	arrivedLost bool

@@ -53,14 +53,14 @@ type Store interface {
 type Dispatcher struct {
 	store   Store
 	options Options
-	// scanWanted tells the scanner that some demand wants a scan.
+	// scanWanted signals the scanner that some demand wants a scan.
 	scanWanted chan struct{}
 
 	mu      sync.Mutex
 	closed  bool
 	demands map[string]*demand
 	// byAgent lists the demands that name an agent; everyAgent is the one for all
-	// agents, nil when nobody asks for all.
+	// agents, nil without claims for all.
 	byAgent    map[string][]*demand
 	everyAgent *demand
 	// claiming holds the runs that are being claimed, each with the claimable_at_ms of

@@ -12,7 +12,7 @@
 //
 // Claims that ask for the same agents share a demand: a queue of hints, the
 // claimers that wait, and the scans that they share. A demand is made by its first
-// claim and dropped when nobody has used it for a scan interval, so that memory
+// claim and dropped when it was not used for a scan interval, so that memory
 // follows those who ask here and not the runs that exist. A hint goes to every
 // demand that covers its agent; a run that one of them hands out is taken from the
 // others too, because they share the hint.
@@ -36,7 +36,7 @@
 //     is wanted or under way, or comes with the next tick after one that failed.
 //  4. A scan replaces what was known before it began: the new queue is its rows and
 //     the hints that arrived since. So hints that others have used do not stay,
-//     and a row that no hint told of (a lapsed lease, a lost hint, another replica)
+//     and a row without a hint (a lapsed lease, a lost hint, another replica)
 //     is in its place by age.
 //  5. One goroutine scans, one query at a time, for all demands that want it. Each
 //     used demand wants it once every scan interval, also while hints suffice, so
