@@ -59,12 +59,16 @@ var places = []place{
 	{name: "migrations", never: []string{pgx, sqlite, chi}},
 	{name: "store", ours: with("internal/failpoint", "runs", "migrations", "store/*"), never: []string{chi}},
 	{name: "store/committer", ours: with("internal/failpoint", "runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "store/postgres", ours: with("internal/failpoint", "runs", "migrations", "store/committer"), never: []string{sqlite, chi}},
-	{name: "store/sqlite", ours: with("internal/failpoint", "runs", "migrations", "store/committer"), never: []string{pgx, chi}},
-	{name: "httpapi", ours: with("internal/failpoint", ".", "runs", "runs/*", "httpapi/*"), never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/dialects", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "store/columns", ours: domain, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "store/load", ours: with("internal/failpoint", "runs", "store/committer", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "store/read", ours: with("runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "store/postgres", ours: with("internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read"), never: []string{sqlite, chi}},
+	{name: "store/sqlite", ours: with("internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read"), never: []string{pgx, chi}},
+	{name: "httpapi", ours: with("internal/failpoint", ".", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects/dialecttest", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
+	{name: "httpapi/dialects/kit", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// A dialect links no other dialect.
-	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/*", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "client", ours: []string{"api"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	// An example is what anybody could write: it knows the client, and not what answers it.
@@ -84,13 +88,15 @@ var places = []place{
 	{name: "store/storebench", ours: with("internal/failpoint", "runs", "store/*", "store/*/*")},
 	{name: "store/storetest", ours: with("internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*")},
 	{name: "store/*/*", ours: with("internal/failpoint", "runs", "migrations", "store/*"), never: []string{chi}},
+	{name: "bench/load", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "bench/waits", ours: with("internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "client", "bench/load"), never: []string{chi}},
 	{name: "test/*", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/*", "cli", "cli/*")},
 	{name: "test/*/*", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/*", "cli", "cli/*", "test/*")},
 }
 
 // forTests are packages of the module and of others that the program must not link.
 var forTests = []string{
-	module + "/store/storetest", module + "/store/postgres/postgrestest", module + "/test",
+	module + "/store/storetest", module + "/store/postgres/postgrestest", module + "/httpapi/dialects/dialecttest", module + "/test", module + "/bench",
 	"testing", "github.com/stretchr/testify", "github.com/google/go-cmp", "pgregory.net/rapid",
 	"github.com/testcontainers/testcontainers-go", "github.com/getkin/kin-openapi",
 	"github.com/rogpeppe/go-internal", "go.uber.org/goleak", "github.com/chromedp/chromedp",

@@ -47,7 +47,7 @@ func walkPages[T any](list func(client.PageParams) (*client.Page[T], error), idA
 		if !page.Pagination.HasMore {
 			return p, nil
 		}
-		at.Cursor = page.Pagination.NextCursor
+		at.Cursor = *page.Pagination.NextCursor
 	}
 }
 

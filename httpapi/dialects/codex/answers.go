@@ -54,7 +54,7 @@ func (d *toolInputDecision) missing(asked *api.UserQuestionRequest) []issue {
 		switch {
 		case !there:
 			issues = append(issues, issue{"custom", []any{"answers", question.ID}, "Required"})
-		case !slices.ContainsFunc(given, func(one string) bool { return strings.TrimSpace(one) != "" }):
+		case !slices.ContainsFunc(given, func(text string) bool { return strings.TrimSpace(text) != "" }):
 			issues = append(issues, issue{"custom", []any{"answers", question.ID, "answers"}, "Must not be empty"})
 		}
 	}
@@ -66,11 +66,11 @@ func (d *toolInputDecision) missing(asked *api.UserQuestionRequest) []issue {
 func answerTo(question *api.UserQuestion, given []string) api.UserQuestionAnswer {
 	answer := api.UserQuestionAnswer{QuestionID: question.ID}
 	var free []string
-	for _, one := range given {
-		optionID, matches := kit.OptionOf(question, one, nil)
+	for _, text := range given {
+		optionID, matches := kit.OptionOf(question, text, nil)
 		switch {
-		case matches == 0 && strings.TrimSpace(one) != "":
-			free = append(free, one)
+		case matches == 0 && strings.TrimSpace(text) != "":
+			free = append(free, text)
 		case matches > 0 && !slices.Contains(answer.SelectedOptionIDs, optionID):
 			answer.SelectedOptionIDs = append(answer.SelectedOptionIDs, optionID)
 		}

@@ -10,11 +10,12 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
 func testApprovals(t *testing.T, service, other *replica) {
-	// The table of codex.md 3.4.
+	// The table of docs/spec/codex.md#approval-decision.
 	for _, c := range []struct {
 		method, decision, scope string
 		outcome, word           string
@@ -38,8 +39,8 @@ func testApprovals(t *testing.T, service, other *replica) {
 			if c.scope != "" {
 				scope = fmt.Sprintf(`,"scope":%q`, c.scope)
 			}
-			service.decide(t, approvalID, fmt.Sprintf(`{"decision":%q%s}`, c.decision, scope), header("X-Actor", "mia")).
-				is(http.StatusOK, fmt.Sprintf(`{"status":"ok","approvalId":%q,"threadId":%q}`, approvalID, r.session))
+			service.decide(t, approvalID, fmt.Sprintf(`{"decision":%q%s}`, c.decision, scope), dialecttest.Header("X-Actor", "mia")).
+				Is(http.StatusOK, fmt.Sprintf(`{"status":"ok","approvalId":%q,"threadId":%q}`, approvalID, r.session))
 			resolution := service.resolution(t, r, "approvals")
 			require.Equal(t, c.outcome, resolution["outcome"])
 			require.Equal(t, "codex", resolution["via"])
@@ -57,10 +58,10 @@ func testApprovals(t *testing.T, service, other *replica) {
 	} {
 		t.Run(c.method+" cancel", func(t *testing.T) {
 			r := service.waiting(t, approvals(approval("a1", fmt.Sprintf(`"metadata":{"method":%q}`, c.method)), approval("a2", "")))
-			shown := service.get(t, "/api/sessions/"+r.session+"/approvals").want(http.StatusOK)
-			service.decide(t, shown.textAt("data", 0, "approvalId"), `{"decision":"cancel"}`).want(http.StatusOK)
-			require.Equal(t, "cancelled", service.get(t, "/v1/runs/"+r.id).at("status"))
-			_, settled, err := service.store.SettledAfter(t.Context(), r.id, 0)
+			shown := service.get(t, "/api/sessions/"+r.session+"/approvals").Want(http.StatusOK)
+			service.decide(t, shown.TextAt("data", 0, "approvalId"), `{"decision":"cancel"}`).Want(http.StatusOK)
+			require.Equal(t, "cancelled", service.get(t, "/v1/runs/"+r.id).At("status"))
+			_, settled, err := service.Store.SettledAfter(t.Context(), r.id, 0)
 			require.NoError(t, err)
 			require.Len(t, settled, 2)
 			for i := range settled {
@@ -72,25 +73,25 @@ func testApprovals(t *testing.T, service, other *replica) {
 					require.Nil(t, recorded.RuntimePayload)
 				}
 			}
-			service.decide(t, shown.textAt("data", 1, "approvalId"), `{"decision":"accept"}`).want(http.StatusNotFound)
+			service.decide(t, shown.TextAt("data", 1, "approvalId"), `{"decision":"accept"}`).Want(http.StatusNotFound)
 		})
 	}
 
 	t.Run("a decision for the session holds for the same call", func(t *testing.T) {
 		r := service.attached(t, approvals(approval("a1", "")))
-		service.decide(t, service.approvalID(t, r), `{"decision":"accept","scope":"session"}`).want(http.StatusOK)
-		service.post(t, "/v1/runs/"+r.id+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,%s}`, r.fence, approvals(approval("a2", "")))).want(http.StatusOK)
-		service.get(t, "/api/sessions/"+r.session+"/approvals").is(http.StatusOK, `{"data":[]}`)
+		service.decide(t, service.approvalID(t, r), `{"decision":"accept","scope":"session"}`).Want(http.StatusOK)
+		service.post(t, "/v1/runs/"+r.id+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,%s}`, r.fence, approvals(approval("a2", "")))).Want(http.StatusOK)
+		service.get(t, "/api/sessions/"+r.session+"/approvals").Is(http.StatusOK, `{"data":[]}`)
 		service.post(t, "/v1/runs/"+r.id+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,%s}`, r.fence,
-			approvals(approval("a3", `"input":{"command":"npm test; rm -rf ."}`)))).want(http.StatusOK)
-		require.Equal(t, "call-a3", service.get(t, "/api/sessions/"+r.session+"/approvals").at("data", 0, "itemId"))
+			approvals(approval("a3", `"input":{"command":"npm test; rm -rf ."}`)))).Want(http.StatusOK)
+		require.Equal(t, "call-a3", service.get(t, "/api/sessions/"+r.session+"/approvals").At("data", 0, "itemId"))
 	})
 
 	t.Run("the rule of a session holds no longer than rules may", func(t *testing.T) {
-		strict := serve(t, service.store, func(o *httpapi.Options) { o.MaxRuleAge = time.Minute })
+		strict := serve(t, service.Store, func(o *httpapi.Options) { o.MaxRuleAge = time.Minute })
 		r := service.waiting(t, approvals(approval("a1", "")))
-		strict.decide(t, service.approvalID(t, r), `{"decision":"accept","scope":"session"}`).want(http.StatusOK)
-		rules, err := service.store.Rules(t.Context(), runs.RuleQuery{SessionID: r.session, Limit: 10})
+		strict.decide(t, service.approvalID(t, r), `{"decision":"accept","scope":"session"}`).Want(http.StatusOK)
+		rules, err := service.Store.Rules(t.Context(), runs.RuleQuery{SessionID: r.session, Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, rules, 1)
 		require.Equal(t, time.Minute.Milliseconds(), rules[0].Rule.ExpiresAtMs-rules[0].Rule.CreatedAtMs)
@@ -98,7 +99,7 @@ func testApprovals(t *testing.T, service, other *replica) {
 
 	t.Run("members that nobody knows do not matter", func(t *testing.T) {
 		r := service.waiting(t, approvals(approval("a1", "")))
-		other.decide(t, service.approvalID(t, r), `{"decision":"decline","note":{"a":1}}`).want(http.StatusOK)
+		other.decide(t, service.approvalID(t, r), `{"decision":"decline","note":{"a":1}}`).Want(http.StatusOK)
 		require.Equal(t, "denied", service.resolution(t, r, "approvals")["outcome"])
 	})
 }

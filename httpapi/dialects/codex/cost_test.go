@@ -13,13 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
 // raw opens a socket without a client library, so that what is measured is the
 // service's.
 func (s *replica) raw(tb testing.TB, query string) (net.Conn, *bufio.Reader) {
 	tb.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.server.URL, "http://"))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.Server.URL, "http://"))
 	require.NoError(tb, err)
 	tb.Cleanup(func() { _ = conn.Close() })
 	_, err = fmt.Fprintf(conn, "GET /api/stream%s HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
@@ -45,7 +46,7 @@ func (s *replica) raw(tb testing.TB, query string) (net.Conn, *bufio.Reader) {
 // TestIdleSocketsAreSmall measures what an idle socket costs the process, its client's
 // side of the connection included.
 func TestIdleSocketsAreSmall(t *testing.T) {
-	service := serve(t, openSQLite(t))
+	service := serve(t, dialecttest.SQLite(t))
 	service.raw(t, "")
 	const sockets = 1_000
 	used := func() (heap, stack uint64) {
@@ -69,7 +70,7 @@ func TestIdleSocketsAreSmall(t *testing.T) {
 // while, and holds up nobody.
 func TestSlowReaderLosesItsSocket(t *testing.T) {
 	t.Parallel()
-	service := serve(t, openSQLite(t), func(o *httpapi.Options) { o.StreamWriteTimeout = 300 * time.Millisecond })
+	service := serve(t, dialecttest.SQLite(t), func(o *httpapi.Options) { o.StreamWriteTimeout = 300 * time.Millisecond })
 	slow, _ := service.raw(t, "")
 	fast := service.connect(t, "")
 	large := strings.Repeat("x", 900<<10)

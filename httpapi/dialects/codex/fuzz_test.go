@@ -13,6 +13,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
 // FuzzBodies sends any body to both decision routes: the answer is one of the contract,
@@ -28,8 +30,8 @@ func FuzzBodies(f *testing.F) {
 		f.Add(body, false)
 		f.Add(body, true)
 	}
-	service := serve(f, openSQLite(f))
-	handler := service.api.Handler()
+	service := serve(f, dialecttest.SQLite(f))
+	handler := service.API.Handler()
 	f.Fuzz(func(t *testing.T, body string, typed bool) {
 		asked := question("q1", "")
 		if typed {
@@ -39,7 +41,7 @@ func FuzzBodies(f *testing.F) {
 		for route, pending := range map[string]func(*testing.T, run) string{
 			"/api/approvals/%s/decision": service.approvalID, "/api/tool-input/%s/decision": service.requestID,
 		} {
-			if service.get(t, "/v1/runs/"+r.id).at("status") == "cancelled" {
+			if service.get(t, "/v1/runs/"+r.id).At("status") == "cancelled" {
 				return
 			}
 			request := (&http.Request{
@@ -61,7 +63,7 @@ func FuzzBodies(f *testing.F) {
 				pending(t, r) // it stays open
 			}
 		}
-		service.get(t, "/api/sessions/"+r.session+"/transcript").want(http.StatusOK)
+		service.get(t, "/api/sessions/"+r.session+"/transcript").Want(http.StatusOK)
 	})
 }
 
@@ -79,8 +81,8 @@ func FuzzCommands(f *testing.F) {
 		f.Add([]byte(message), false)
 		f.Add([]byte(message), true)
 	}
-	service := serve(f, openSQLite(f))
-	conn, _, err := websocket.Dial(context.Background(), strings.Replace(service.server.URL, "http", "ws", 1)+"/api/stream", nil)
+	service := serve(f, dialecttest.SQLite(f))
+	conn, _, err := websocket.Dial(context.Background(), strings.Replace(service.Server.URL, "http", "ws", 1)+"/api/stream", nil)
 	require.NoError(f, err)
 	f.Cleanup(func() { _ = conn.CloseNow() })
 	_, _, err = conn.Read(context.Background())

@@ -10,18 +10,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // failed checks that the reply is a request_failed.
 func (a *answer) failed(status int) *answer {
-	a.t.Helper()
-	a.want(status)
-	require.Equal(a.t, "error", a.at("status"))
-	require.Equal(a.t, "request_failed", a.at("code"))
-	require.NotEmpty(a.t, a.at("message"))
-	require.Nil(a.t, a.at("issues"))
+	a.T.Helper()
+	a.Want(status)
+	require.Equal(a.T, "error", a.At("status"))
+	require.Equal(a.T, "request_failed", a.At("code"))
+	require.NotEmpty(a.T, a.At("message"))
+	require.Nil(a.T, a.At("issues"))
 	return a
 }
 
@@ -41,23 +42,23 @@ func testRefusals(t *testing.T, service, _ *replica) {
 			service.post(t, route, `{"desicion":"accept"}`).invalid("decision")
 			service.post(t, route, `[]`).invalid()
 			service.post(t, route, `"accept"`).invalid()
-			service.post(t, route, `{"decision":"accept","deep":`+strings.Repeat("[", 70)+strings.Repeat("]", 70)+`}`).want(http.StatusBadRequest)
+			service.post(t, route, `{"decision":"accept","deep":`+strings.Repeat("[", 70)+strings.Repeat("]", 70)+`}`).Want(http.StatusBadRequest)
 			service.do(t, http.MethodPost, route, "").invalid()
 			service.post(t, route, `{"decision":`).failed(http.StatusBadRequest)
 			service.post(t, route, `{"decision":"accept"} {}`).failed(http.StatusBadRequest)
 			service.post(t, route, `{"decision":"accept","decision":"decline"}`).failed(http.StatusBadRequest)
 			service.post(t, route, "{\"decision\":\"accept\",\"x\":\"\\ud800\"}").failed(http.StatusBadRequest)
-			service.do(t, http.MethodPost, route, "", header("Content-Type", "application/json")).failed(http.StatusBadRequest)
-			service.post(t, route, `{"decision":"accept"}`, header("Content-Type", "text/plain")).failed(http.StatusUnsupportedMediaType)
-			service.post(t, route, `{"decision":"accept"}`, header("Content-Encoding", "gzip")).failed(http.StatusUnsupportedMediaType)
+			service.do(t, http.MethodPost, route, "", dialecttest.Header("Content-Type", "application/json")).failed(http.StatusBadRequest)
+			service.post(t, route, `{"decision":"accept"}`, dialecttest.Header("Content-Type", "text/plain")).failed(http.StatusUnsupportedMediaType)
+			service.post(t, route, `{"decision":"accept"}`, dialecttest.Header("Content-Encoding", "gzip")).failed(http.StatusUnsupportedMediaType)
 			service.post(t, route, `{"decision":"accept","x":"`+strings.Repeat("x", 1<<20)+`"}`).failed(http.StatusRequestEntityTooLarge)
-			service.post(t, route, `{"decision":"accept"}`, header("X-Actor", " ")).failed(http.StatusBadRequest)
+			service.post(t, route, `{"decision":"accept"}`, dialecttest.Header("X-Actor", " ")).failed(http.StatusBadRequest)
 		}
 		for _, route := range routes[:2] {
 			service.post(t, route, `{"decision":"accept","scope":"always"}`).invalid("scope")
 			service.post(t, route, `{"decision":"accept","scope":null}`).invalid("scope")
 			both := service.post(t, route, `{"decision":"x","scope":1}`).invalid("decision")
-			require.Equal(t, []any{"scope"}, both.at("issues", 1, "path"))
+			require.Equal(t, []any{"scope"}, both.At("issues", 1, "path"))
 		}
 		for _, route := range routes[2:] {
 			service.post(t, route, `{"decision":"accept","answers":null}`).invalid("answers")
@@ -67,33 +68,33 @@ func testRefusals(t *testing.T, service, _ *replica) {
 			service.post(t, route, `{"decision":"accept","answers":{"q1":{"answers":"yes"}}}`).invalid("answers", "q1", "answers")
 			service.post(t, route, `{"decision":"accept","answers":{"q1":{"answers":["yes",2]}}}`).invalid("answers", "q1", "answers", 1)
 		}
-		require.Equal(t, 2, service.get(t, "/v1/sessions/"+r.session).count("pending_approvals")+service.get(t, "/v1/sessions/"+r.session).count("pending_questions"))
+		require.Equal(t, 2, service.get(t, "/v1/sessions/"+r.session).Count("pending_approvals")+service.get(t, "/v1/sessions/"+r.session).Count("pending_questions"))
 	})
 
 	t.Run("an issue says what was expected", func(t *testing.T) {
-		service.post(t, routes[0], `{"decision":"maybe"}`).is(http.StatusBadRequest,
+		service.post(t, routes[0], `{"decision":"maybe"}`).Is(http.StatusBadRequest,
 			`{"status":"error","code":"invalid_request","message":"request validation failed","issues":[{"code":"invalid_enum_value","path":["decision"],`+
 				`"message":"Invalid enum value. Expected 'accept' | 'decline' | 'cancel', received 'maybe'"}]}`)
-		service.post(t, routes[0], `{}`).is(http.StatusBadRequest,
+		service.post(t, routes[0], `{}`).Is(http.StatusBadRequest,
 			`{"status":"error","code":"invalid_request","message":"request validation failed","issues":[{"code":"invalid_type","path":["decision"],"message":"Required"}]}`)
 	})
 
 	t.Run("an id that is nobody's", func(t *testing.T) {
 		for _, id := range []string{"nobody", "17", "%00", "a%20b", "%2e%2e", strings.Repeat("x", 300)} {
-			service.decide(t, id, `{"decision":"accept"}`).want(http.StatusNotFound)
-			service.reply(t, id, `{"decision":"accept"}`).want(http.StatusNotFound)
+			service.decide(t, id, `{"decision":"accept"}`).Want(http.StatusNotFound)
+			service.reply(t, id, `{"decision":"accept"}`).Want(http.StatusNotFound)
 		}
-		service.decide(t, "17", `{"decision":"accept"}`).is(http.StatusNotFound, `{"status":"not_found","approvalId":"17"}`)
-		service.reply(t, "18", `{"decision":"accept"}`).is(http.StatusNotFound, `{"status":"not_found","requestId":"18"}`)
+		service.decide(t, "17", `{"decision":"accept"}`).Is(http.StatusNotFound, `{"status":"not_found","approvalId":"17"}`)
+		service.reply(t, "18", `{"decision":"accept"}`).Is(http.StatusNotFound, `{"status":"not_found","requestId":"18"}`)
 		// The one is never the other, nor is a request's own id its handle.
-		service.decide(t, service.requestID(t, r), `{"decision":"accept"}`).want(http.StatusNotFound)
-		service.reply(t, service.approvalID(t, r), `{"decision":"decline"}`).want(http.StatusNotFound)
-		service.decide(t, "a1", `{"decision":"accept"}`).want(http.StatusNotFound)
+		service.decide(t, service.requestID(t, r), `{"decision":"accept"}`).Want(http.StatusNotFound)
+		service.reply(t, service.approvalID(t, r), `{"decision":"decline"}`).Want(http.StatusNotFound)
+		service.decide(t, "a1", `{"decision":"accept"}`).Want(http.StatusNotFound)
 	})
 
 	t.Run("a page of another origin", func(t *testing.T) {
-		service.get(t, "/api/sessions/x/approvals", header("Origin", "https://evil.example")).want(http.StatusForbidden)
-		service.get(t, "/api/stream", header("Origin", "https://evil.example")).want(http.StatusForbidden)
+		service.get(t, "/api/sessions/x/approvals", dialecttest.Header("Origin", "https://evil.example")).Want(http.StatusForbidden)
+		service.get(t, "/api/stream", dialecttest.Header("Origin", "https://evil.example")).Want(http.StatusForbidden)
 	})
 }
 
@@ -121,19 +122,19 @@ func (b *broken) SessionHead(ctx context.Context, sessionID string) (*model.Sess
 // decided stays open.
 func TestFailures(t *testing.T) {
 	t.Parallel()
-	store := openSQLite(t)
+	store := dialecttest.SQLite(t)
 	service := serve(t, store)
 	down := serve(t, &broken{Store: store, doing: fmt.Errorf("%w: secret", runs.ErrUnavailable), reading: errors.New("secret")})
 	r := service.waiting(t, approvals(approval("a1", ""))+","+questions(question("q1", "")))
 	approvalID, requestID := service.approvalID(t, r), service.requestID(t, r)
 
 	for _, decision := range []string{"accept", "decline", "cancel"} {
-		down.decide(t, approvalID, `{"decision":"`+decision+`"}`).is(http.StatusInternalServerError, fmt.Sprintf(`{"status":"error","approvalId":%q}`, approvalID))
+		down.decide(t, approvalID, `{"decision":"`+decision+`"}`).Is(http.StatusInternalServerError, fmt.Sprintf(`{"status":"error","approvalId":%q}`, approvalID))
 		down.reply(t, requestID, `{"decision":"`+decision+`","answers":{"where":{"answers":["x"]},"how":{"answers":["x"]}}}`).
-			is(http.StatusInternalServerError, fmt.Sprintf(`{"status":"error","requestId":%q}`, requestID))
+			Is(http.StatusInternalServerError, fmt.Sprintf(`{"status":"error","requestId":%q}`, requestID))
 	}
 	for _, list := range []string{"approvals", "tool-input", "transcript"} {
-		down.get(t, "/api/sessions/"+r.session+"/"+list).is(http.StatusInternalServerError,
+		down.get(t, "/api/sessions/"+r.session+"/"+list).Is(http.StatusInternalServerError,
 			`{"status":"error","code":"internal_error","message":"internal server error"}`)
 	}
 	require.Equal(t, approvalID, service.approvalID(t, r))

@@ -26,37 +26,37 @@ func settledAs(resolution *api.Resolution) settled {
 	case api.ViaClock, api.ViaWorker, api.ViaRunEnded, api.ViaCancel, api.ViaInterrupt, api.ViaEnd:
 		return settled{Status: statusExpired}
 	}
-	one := settled{Status: statusResolved}
+	result := settled{Status: statusResolved}
 	switch resolution.Outcome {
 	case api.OutcomeAllowed, api.OutcomeAnswered:
-		one.Decision = accept
+		result.Decision = accept
 	case api.OutcomeDenied, api.OutcomeDeclined:
-		one.Decision = decline
+		result.Decision = decline
 	case api.OutcomeCancelled:
 		// A cancel takes along whatever else is open on its run, without a payload.
 		if resolution.Via == Via && resolution.RuntimePayload == nil {
 			return settled{Status: statusExpired}
 		}
-		one.Decision = cancel
+		result.Decision = cancel
 	case api.OutcomeExpired:
 		return settled{Status: statusExpired}
 	}
-	return one
+	return result
 }
 
 // settledApproval is settledAs with the scope. A decision that a rule made, or with which
 // one was written, holds beyond its turn.
 func settledApproval(resolution *api.Resolution) settled {
-	one := settledAs(resolution)
-	if one.Status == statusExpired {
-		return one
+	result := settledAs(resolution)
+	if result.Status == statusExpired {
+		return result
 	}
-	one.Scope = scopeTurn
+	result.Scope = scopeTurn
 	note := cmp.Or(resolution.Justification, resolution.Reason)
 	if resolution.Rule != nil || resolution.Via == Via && note == scopeNote {
-		one.Scope = scopeSession
+		result.Scope = scopeSession
 	}
-	return one
+	return result
 }
 
 // runtimeDecision is what the runtime is handed about an approval

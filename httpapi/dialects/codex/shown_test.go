@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
 // testShown holds how a worker's requests are put into the words of the runtime.
@@ -100,31 +102,31 @@ func testShown(t *testing.T, service, _ *replica) {
 				one = strings.Replace(one, `"tool_name":"bash"`, fmt.Sprintf(`"tool_name":%q`, c.tool), 1)
 			}
 			r := service.waiting(t, approvals(one))
-			shown := service.get(t, "/api/sessions/"+r.session+"/approvals").want(http.StatusOK)
+			shown := service.get(t, "/api/sessions/"+r.session+"/approvals").Want(http.StatusOK)
 			or := func(value, otherwise string) string {
 				if value == "" {
 					return otherwise
 				}
 				return value
 			}
-			require.Equal(t, or(c.method, "item/commandExecution/requestApproval"), shown.at("data", 0, "method"))
-			require.Equal(t, or(c.turn, r.id), shown.at("data", 0, "turnId"))
-			require.Equal(t, or(c.item, "call-a"), shown.at("data", 0, "itemId"))
-			require.Equal(t, r.session, shown.at("data", 0, "threadId"))
-			require.Equal(t, c.summary, shown.at("data", 0, "summary"))
-			require.Contains(t, shown.text, `"details":`+strings.NewReplacer("THREAD", r.session, "TURN", r.id).Replace(c.details)+`,"createdAt"`)
+			require.Equal(t, or(c.method, "item/commandExecution/requestApproval"), shown.At("data", 0, "method"))
+			require.Equal(t, or(c.turn, r.id), shown.At("data", 0, "turnId"))
+			require.Equal(t, or(c.item, "call-a"), shown.At("data", 0, "itemId"))
+			require.Equal(t, r.session, shown.At("data", 0, "threadId"))
+			require.Equal(t, c.summary, shown.At("data", 0, "summary"))
+			require.Contains(t, shown.Text, `"details":`+strings.NewReplacer("THREAD", r.session, "TURN", r.id).Replace(c.details)+`,"createdAt"`)
 		})
 	}
 
 	t.Run("marks of questions", func(t *testing.T) {
 		r := service.waiting(t, questions(question("q", `"metadata":{"isOther":true,"questions":{"how":{"isSecret":true,"isOther":false}},"method":"tool/requestUserInput","turnId":"turn-1","details":{}}`)))
-		shown := service.get(t, "/api/sessions/"+r.session+"/tool-input").want(http.StatusOK)
-		require.Equal(t, "tool/requestUserInput", shown.at("data", 0, "method"))
-		require.Equal(t, "turn-1", shown.at("data", 0, "turnId"))
-		require.Contains(t, shown.text, `"details":{}`)
+		shown := service.get(t, "/api/sessions/"+r.session+"/tool-input").Want(http.StatusOK)
+		require.Equal(t, "tool/requestUserInput", shown.At("data", 0, "method"))
+		require.Equal(t, "turn-1", shown.At("data", 0, "turnId"))
+		require.Contains(t, shown.Text, `"details":{}`)
 		for i, want := range []struct{ other, secret bool }{{true, false}, {false, true}} {
-			require.Equal(t, want.other, shown.at("data", 0, "questions", i, "isOther"))
-			require.Equal(t, want.secret, shown.at("data", 0, "questions", i, "isSecret"))
+			require.Equal(t, want.other, shown.At("data", 0, "questions", i, "isOther"))
+			require.Equal(t, want.secret, shown.At("data", 0, "questions", i, "isSecret"))
 		}
 	})
 
@@ -148,12 +150,12 @@ func testShown(t *testing.T, service, _ *replica) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := service.waiting(t, questions(c.request))
-			shown := service.get(t, "/api/sessions/"+r.session+"/tool-input").want(http.StatusOK)
-			require.Equal(t, "Tool input required (1 question)", shown.at("data", 0, "summary"))
-			require.Contains(t, shown.text, `"questions":[`+c.question+`],"details":`)
+			shown := service.get(t, "/api/sessions/"+r.session+"/tool-input").Want(http.StatusOK)
+			require.Equal(t, "Tool input required (1 question)", shown.At("data", 0, "summary"))
+			require.Contains(t, shown.Text, `"questions":[`+c.question+`],"details":`)
 			var schema any
 			require.NoError(t, json.Unmarshal([]byte(c.request), &schema))
-			require.Equal(t, at(schema, "response_schema"), shown.at("data", 0, "details", "responseSchema"))
+			require.Equal(t, dialecttest.At(schema, "response_schema"), shown.At("data", 0, "details", "responseSchema"))
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 )
 
@@ -30,7 +31,7 @@ func (s *replica) connect(t *testing.T, threadID string) *client {
 	if threadID != "" {
 		query, shown = "?threadId="+threadID, fmt.Sprintf("%q", threadID)
 	}
-	conn, response, err := websocket.Dial(t.Context(), strings.Replace(s.server.URL, "http", "ws", 1)+"/api/stream"+query, nil)
+	conn, response, err := websocket.Dial(t.Context(), strings.Replace(s.Server.URL, "http", "ws", 1)+"/api/stream"+query, nil)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusSwitchingProtocols, response.StatusCode)
 	conn.SetReadLimit(4 << 20)
@@ -115,19 +116,19 @@ func testSockets(t *testing.T, service, other *replica) {
 		r := service.waitingIn(t, session, approvals(approval("a1", ""))+","+questions(question("q1", "")))
 		listed := service.get(t, "/api/sessions/"+session+"/approvals")
 		asked := service.get(t, "/api/sessions/"+session+"/tool-input")
-		approvalID, requestID := listed.textAt("data", 0, "approvalId"), asked.textAt("data", 0, "requestId")
+		approvalID, requestID := listed.TextAt("data", 0, "approvalId"), asked.TextAt("data", 0, "requestId")
 		for _, c := range []*client{here, there} {
-			require.Equal(t, asked.at("data", 0), any(c.event(typeToolInput, session)))
-			require.Equal(t, listed.at("data", 0), any(c.event(typeApproval, session)))
+			require.Equal(t, asked.At("data", 0), any(c.event(typeToolInput, session)))
+			require.Equal(t, listed.At("data", 0), any(c.event(typeApproval, session)))
 		}
-		other.decide(t, approvalID, `{"decision":"decline","scope":"session"}`).want(http.StatusOK)
-		service.reply(t, requestID, `{"decision":"accept","response":null}`).want(http.StatusOK)
+		other.decide(t, approvalID, `{"decision":"decline","scope":"session"}`).Want(http.StatusOK)
+		service.reply(t, requestID, `{"decision":"accept","response":null}`).Want(http.StatusOK)
 		for _, c := range []*client{here, there} {
 			require.Equal(t, fmt.Sprintf(`{"type":"approval_resolved","threadId":%q,"payload":{"approvalId":%q,"status":"resolved","decision":"decline","scope":"session"}}`, session, approvalID), c.next())
 			require.Equal(t, fmt.Sprintf(`{"type":"tool_user_input_resolved","threadId":%q,"payload":{"requestId":%q,"status":"resolved","decision":"accept"}}`, session, requestID), c.next())
 			c.settle()
 		}
-		require.Equal(t, "running", service.get(t, "/v1/runs/"+r.id).at("status"))
+		require.Equal(t, "running", service.get(t, "/v1/runs/"+r.id).At("status"))
 	})
 
 	t.Run("whoever sees a prompt can decide it at once", func(t *testing.T) {
@@ -141,7 +142,7 @@ func testSockets(t *testing.T, service, other *replica) {
 				require.NoError(t, json.Unmarshal([]byte(message), &tree))
 				if tree["threadId"] == session {
 					require.Equal(t, typeApproval, tree["type"])
-					other.decide(t, at(tree, "payload", "approvalId").(string), `{"decision":"accept"}`).want(http.StatusOK)
+					other.decide(t, dialecttest.At(tree, "payload", "approvalId").(string), `{"decision":"accept"}`).Want(http.StatusOK)
 					break
 				}
 			}
@@ -164,7 +165,7 @@ func testSockets(t *testing.T, service, other *replica) {
 			if strings.Contains(path, "sessions") {
 				id = r.session
 			}
-			require.Less(t, service.post(t, fmt.Sprintf(path, id), body).status, 300, end)
+			require.Less(t, service.post(t, fmt.Sprintf(path, id), body).Status, 300, end)
 			require.Equal(t, fmt.Sprintf(`{"type":"approval_resolved","threadId":%q,"payload":{"approvalId":%q,"status":"expired"}}`, r.session, approvalID), c.next())
 			require.Equal(t, fmt.Sprintf(`{"type":"tool_user_input_resolved","threadId":%q,"payload":{"requestId":%q,"status":"expired"}}`, r.session, requestID), c.next())
 			c.settle()
@@ -174,9 +175,9 @@ func testSockets(t *testing.T, service, other *replica) {
 	t.Run("what was raised before anybody listened", func(t *testing.T) {
 		r := service.attached(t, approvals(approval("a1", ""))+","+questions(question("q1", "")))
 		approvalID, requestID := service.approvalID(t, r), service.requestID(t, r)
-		c := serve(t, other.store).connect(t, r.session)
-		service.reply(t, requestID, `{"decision":"decline"}`).want(http.StatusOK)
-		service.decide(t, approvalID, `{"decision":"accept"}`).want(http.StatusOK)
+		c := serve(t, other.Store).connect(t, r.session)
+		service.reply(t, requestID, `{"decision":"decline"}`).Want(http.StatusOK)
+		service.decide(t, approvalID, `{"decision":"accept"}`).Want(http.StatusOK)
 		for {
 			// The replica may have heard of the requests only now.
 			payload := c.next()
@@ -198,8 +199,8 @@ func testSockets(t *testing.T, service, other *replica) {
 
 		c.send(fmt.Sprintf(`{"type":"subscribe","threadId":%q}`, theirs))
 		c.settle()
-		service.post(t, "/v1/sessions/"+mine+"/end", `{}`).want(http.StatusOK)
-		service.post(t, "/v1/sessions/"+theirs+"/end", `{}`).want(http.StatusOK)
+		service.post(t, "/v1/sessions/"+mine+"/end", `{}`).Want(http.StatusOK)
+		service.post(t, "/v1/sessions/"+theirs+"/end", `{}`).Want(http.StatusOK)
 		c.event(typeApprovalResolved, theirs)
 
 		c.send(`{"type":"unsubscribe"}`)
@@ -255,8 +256,8 @@ func testSockets(t *testing.T, service, other *replica) {
 
 	t.Run("what is no handshake", func(t *testing.T) {
 		service.get(t, "/api/stream").failed(http.StatusUpgradeRequired)
-		service.get(t, "/api/stream", header("Connection", "Upgrade"), header("Upgrade", "websocket"), header("Sec-WebSocket-Version", "12")).failed(http.StatusBadRequest)
-		service.get(t, "/api/stream", header("Connection", "Upgrade"), header("Upgrade", "websocket"), header("Sec-WebSocket-Version", "13")).failed(http.StatusBadRequest)
+		service.get(t, "/api/stream", dialecttest.Header("Connection", "Upgrade"), dialecttest.Header("Upgrade", "websocket"), dialecttest.Header("Sec-WebSocket-Version", "12")).failed(http.StatusBadRequest)
+		service.get(t, "/api/stream", dialecttest.Header("Connection", "Upgrade"), dialecttest.Header("Upgrade", "websocket"), dialecttest.Header("Sec-WebSocket-Version", "13")).failed(http.StatusBadRequest)
 	})
 }
 
@@ -270,9 +271,9 @@ func (c *client) reading(t *testing.T) context.Context {
 // more.
 func TestDrain(t *testing.T) {
 	t.Parallel()
-	service := serve(t, openSQLite(t))
+	service := serve(t, dialecttest.SQLite(t))
 	clients := []*client{service.connect(t, ""), service.connect(t, name())}
-	service.api.Drain()
+	service.API.Drain()
 	for _, c := range clients {
 		c.closed(websocket.StatusGoingAway)
 	}
@@ -282,7 +283,7 @@ func TestDrain(t *testing.T) {
 // TestTooManySockets holds that they count as streams.
 func TestTooManySockets(t *testing.T) {
 	t.Parallel()
-	service := serve(t, openSQLite(t), func(o *httpapi.Options) { o.Limits.MaxStreams = 1 })
+	service := serve(t, dialecttest.SQLite(t), func(o *httpapi.Options) { o.Limits.MaxStreams = 1 })
 	service.connect(t, "").settle()
 	service.get(t, "/api/stream").failed(http.StatusServiceUnavailable)
 }
@@ -291,13 +292,13 @@ func TestTooManySockets(t *testing.T) {
 // one that does not answer is let go.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
-	service := serve(t, openSQLite(t), func(o *httpapi.Options) {
+	service := serve(t, dialecttest.SQLite(t), func(o *httpapi.Options) {
 		o.KeepAlive, o.StreamWriteTimeout = 20*time.Millisecond, 200*time.Millisecond
 		o.Dialects = []kit.Mount{codex.New(codex.Options{})}
 	})
 	pings := make(chan struct{}, 100)
 	dial := func(answering bool) *websocket.Conn {
-		conn, _, err := websocket.Dial(t.Context(), strings.Replace(service.server.URL, "http", "ws", 1)+"/api/stream", &websocket.DialOptions{
+		conn, _, err := websocket.Dial(t.Context(), strings.Replace(service.Server.URL, "http", "ws", 1)+"/api/stream", &websocket.DialOptions{
 			OnPingReceived: func(context.Context, []byte) bool {
 				pings <- struct{}{}
 				return answering

@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
 // recorded is what stands in the row of the only settled request of a run.
 func (s *replica) recorded(t *testing.T, r run) api.Resolution {
 	t.Helper()
-	_, settled, err := s.store.SettledAfter(t.Context(), r.id, 0)
+	_, settled, err := s.Store.SettledAfter(t.Context(), r.id, 0)
 	require.NoError(t, err)
 	require.Len(t, settled, 1)
 	return settled[0].Recorded()
@@ -56,8 +57,8 @@ func testToolInput(t *testing.T, service, other *replica) {
 		t.Run(name, func(t *testing.T) {
 			r := service.waiting(t, questions(question("q1", "")))
 			requestID := service.requestID(t, r)
-			other.reply(t, requestID, c.body, header("X-Actor", "mia")).
-				is(http.StatusOK, fmt.Sprintf(`{"status":"ok","requestId":%q,"threadId":%q}`, requestID, r.session))
+			other.reply(t, requestID, c.body, dialecttest.Header("X-Actor", "mia")).
+				Is(http.StatusOK, fmt.Sprintf(`{"status":"ok","requestId":%q,"threadId":%q}`, requestID, r.session))
 			recorded := service.recorded(t, r)
 			require.Equal(t, api.OutcomeAnswered, recorded.Outcome)
 			require.Equal(t, "codex", recorded.Via)
@@ -70,26 +71,26 @@ func testToolInput(t *testing.T, service, other *replica) {
 	t.Run("several options where several may be chosen", func(t *testing.T) {
 		r := service.waiting(t, questions(`{"id":"q1","tool_call_id":"c","questions":[{"id":"m","header":"","question":"?","multi_select":true,
 			"options":[{"id":"a","label":"A"},{"id":"b","label":"B"},{"id":"c","label":"C"}]}]}`))
-		service.reply(t, service.requestID(t, r), `{"decision":"accept","answers":{"m":{"answers":["C","A","more"]}}}`).want(http.StatusOK)
+		service.reply(t, service.requestID(t, r), `{"decision":"accept","answers":{"m":{"answers":["C","A","more"]}}}`).Want(http.StatusOK)
 		require.Equal(t, []api.UserQuestionAnswer{{QuestionID: "m", SelectedOptionIDs: []string{"c", "a"}, FreeformAnswer: "more"}}, service.recorded(t, r).Answers)
 	})
 
 	t.Run("decline lets the run go on, cancel ends it", func(t *testing.T) {
 		r := service.waiting(t, questions(question("q1", "")))
-		service.reply(t, service.requestID(t, r), `{"decision":"decline"}`).want(http.StatusOK)
+		service.reply(t, service.requestID(t, r), `{"decision":"decline"}`).Want(http.StatusOK)
 		recorded := service.recorded(t, r)
 		require.Equal(t, api.OutcomeDeclined, recorded.Outcome)
 		require.Equal(t, `{"status":"decline"}`, string(recorded.RuntimePayload))
-		require.Equal(t, "running", service.get(t, "/v1/runs/"+r.id).at("status"))
+		require.Equal(t, "running", service.get(t, "/v1/runs/"+r.id).At("status"))
 
 		r = service.waiting(t, questions(question("q1", "")))
 		requestID := service.requestID(t, r)
 		service.reply(t, requestID, `{"decision":"cancel"}`).
-			is(http.StatusOK, fmt.Sprintf(`{"status":"ok","requestId":%q,"threadId":%q}`, requestID, r.session))
+			Is(http.StatusOK, fmt.Sprintf(`{"status":"ok","requestId":%q,"threadId":%q}`, requestID, r.session))
 		recorded = service.recorded(t, r)
 		require.Equal(t, api.OutcomeCancelled, recorded.Outcome)
 		require.Equal(t, `{"status":"cancel"}`, string(recorded.RuntimePayload))
-		require.Equal(t, "cancelled", service.get(t, "/v1/runs/"+r.id).at("status"))
+		require.Equal(t, "cancelled", service.get(t, "/v1/runs/"+r.id).At("status"))
 	})
 
 	for _, response := range []string{`null`, `false`, `"text"`, `[1,{"b":2,"a":1}]`, `{"answers":{}}`, `1.50`} {
@@ -98,7 +99,7 @@ func testToolInput(t *testing.T, service, other *replica) {
 				"accept": api.OutcomeAnswered, "decline": api.OutcomeDeclined, "cancel": api.OutcomeCancelled,
 			} {
 				r := service.waiting(t, questions(question("q1", "")))
-				service.reply(t, service.requestID(t, r), fmt.Sprintf(`{"decision":%q,"answers":{"x":{"answers":["y"]}},"response":%s}`, decision, response)).want(http.StatusOK)
+				service.reply(t, service.requestID(t, r), fmt.Sprintf(`{"decision":%q,"answers":{"x":{"answers":["y"]}},"response":%s}`, decision, response)).Want(http.StatusOK)
 				recorded := service.recorded(t, r)
 				require.Equal(t, outcome, recorded.Outcome)
 				require.Equal(t, response, string(recorded.RuntimePayload))
@@ -119,7 +120,7 @@ func testToolInput(t *testing.T, service, other *replica) {
 		service.reply(t, requestID, `{"decision":"accept","answers":{"where":{"answers":["prod"]},"how":{"answers":[""," "]}}}`).invalid("answers", "how", "answers")
 		service.reply(t, requestID, `{"decision":"accept","answers":{"where":{"answers":["prod","staging"]},`+how+`}}`).invalid("answers", "where", "answers")
 		require.Equal(t, requestID, service.requestID(t, r))
-		service.reply(t, requestID, `{"decision":"accept","answers":{"where":{"answers":["prod"]},`+how+`}}`).want(http.StatusOK)
+		service.reply(t, requestID, `{"decision":"accept","answers":{"where":{"answers":["prod"]},`+how+`}}`).Want(http.StatusOK)
 	})
 }
 
@@ -144,7 +145,7 @@ func testTypedToolInput(t *testing.T, service, _ *replica) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := service.waiting(t, ask(c.schema, c.payload))
-			service.reply(t, service.requestID(t, r), `{"decision":"accept","answers":{"value":{"answers":`+c.answers+`},"x":{"answers":["y"]}}}`).want(http.StatusOK)
+			service.reply(t, service.requestID(t, r), `{"decision":"accept","answers":{"value":{"answers":`+c.answers+`},"x":{"answers":["y"]}}}`).Want(http.StatusOK)
 			require.Equal(t, c.value, string(service.recorded(t, r).Value))
 		})
 	}
@@ -160,7 +161,7 @@ func testTypedToolInput(t *testing.T, service, _ *replica) {
 		service.reply(t, requestID, `{"decision":"accept","response":null}`).invalid("response")
 		service.reply(t, requestID, `{"decision":"accept","response":{"n":[1,"x"]}}`).invalid("response", "n", 1)
 		require.Equal(t, requestID, service.requestID(t, r))
-		service.reply(t, requestID, `{"decision":"accept","response":{"n":[1]}}`).want(http.StatusOK)
+		service.reply(t, requestID, `{"decision":"accept","response":{"n":[1]}}`).Want(http.StatusOK)
 		recorded := service.recorded(t, r)
 		require.Equal(t, `{"n":[1]}`, string(recorded.Value))
 		require.Equal(t, `{"n":[1]}`, string(recorded.RuntimePayload))
@@ -168,7 +169,7 @@ func testTypedToolInput(t *testing.T, service, _ *replica) {
 
 	t.Run("null is a value where it fits", func(t *testing.T) {
 		r := service.waiting(t, ask(`{"type":"null"}`, `{}`))
-		service.reply(t, service.requestID(t, r), `{"decision":"accept","response":null}`).want(http.StatusOK)
+		service.reply(t, service.requestID(t, r), `{"decision":"accept","response":null}`).Want(http.StatusOK)
 		recorded := service.recorded(t, r)
 		require.Equal(t, `null`, string(recorded.Value))
 		require.Equal(t, `null`, string(recorded.RuntimePayload))
@@ -176,7 +177,7 @@ func testTypedToolInput(t *testing.T, service, _ *replica) {
 
 	t.Run("the worker is handed the value and the payload", func(t *testing.T) {
 		r := service.waiting(t, ask(`{"type":"integer"}`, `{}`))
-		service.reply(t, service.requestID(t, r), `{"decision":"accept","answers":{"value":{"answers":["4"]}}}`).want(http.StatusOK)
+		service.reply(t, service.requestID(t, r), `{"decision":"accept","answers":{"value":{"answers":["4"]}}}`).Want(http.StatusOK)
 		resolution := service.resolution(t, r, "questions")
 		value, err := json.Marshal(resolution["value"])
 		require.NoError(t, err)

@@ -103,9 +103,9 @@ func (t *transcript) add(event *model.Event) error {
 	return nil
 }
 
-func (t *transcript) open(one entry) {
-	t.at[one.key] = t.first + len(t.entries)
-	t.entries = append(t.entries, one)
+func (t *transcript) open(added entry) {
+	t.at[added.key] = t.first + len(t.entries)
+	t.entries = append(t.entries, added)
 	if len(t.entries) < 2*maxEntries {
 		return
 	}

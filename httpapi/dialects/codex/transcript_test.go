@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
 func testTranscript(t *testing.T, service, _ *replica) {
-	transcript := func(t *testing.T, session string) *answer {
+	transcript := func(t *testing.T, session string) *dialecttest.Reply {
 		t.Helper()
-		return service.get(t, "/api/sessions/"+session+"/transcript").want(http.StatusOK)
+		return service.get(t, "/api/sessions/"+session+"/transcript").Want(http.StatusOK)
 	}
 
 	t.Run("an entry is the request, and then what became of it", func(t *testing.T) {
@@ -23,8 +24,8 @@ func testTranscript(t *testing.T, service, _ *replica) {
 			questions(question("q1", `"metadata":{"questions":{"how":{"isSecret":true}}}`)))
 		approvalID, requestID := service.approvalID(t, r), service.requestID(t, r)
 		shown := transcript(t, r.session)
-		require.Equal(t, 2, shown.count("data"))
-		created := service.get(t, "/v1/runs/"+r.id).at("pending_approvals", 0, "created_at_ms").(float64)
+		require.Equal(t, 2, shown.Count("data"))
+		created := service.get(t, "/v1/runs/"+r.id).At("pending_approvals", 0, "created_at_ms").(float64)
 		entry := func(members string) string {
 			return fmt.Sprintf(`{"messageId":"approval-%s","turnId":"turn-3","role":"system",%s`, approvalID, members)
 		}
@@ -33,28 +34,28 @@ func testTranscript(t *testing.T, service, _ *replica) {
 			require.NoError(t, err)
 			return string(text)
 		}
-		require.Contains(t, shown.text, entry(fmt.Sprintf(
+		require.Contains(t, shown.Text, entry(fmt.Sprintf(
 			`"type":"approval.request","content":"Command approval required: npm test","details":%s,"startedAt":%d,"status":"complete"}`,
 			details(fmt.Sprintf("{\n  \"method\": \"item/commandExecution/requestApproval\",\n  \"createdAt\": %q,\n  \"threadId\": %q,\n  \"turnId\": \"turn-3\",\n  \"itemId\": \"call-a1\",\n  \"command\": \"npm test\"\n}",
 				iso(created), r.session)), int64(created))))
-		require.Equal(t, "tool-input-"+requestID, shown.at("data", 0, "messageId"))
-		require.Equal(t, "tool_input.request", shown.at("data", 0, "type"))
-		require.Equal(t, r.id, shown.at("data", 0, "turnId"))
+		require.Equal(t, "tool-input-"+requestID, shown.At("data", 0, "messageId"))
+		require.Equal(t, "tool_input.request", shown.At("data", 0, "type"))
+		require.Equal(t, r.id, shown.At("data", 0, "turnId"))
 
-		service.decide(t, approvalID, `{"decision":"decline","scope":"session"}`).want(http.StatusOK)
-		service.reply(t, requestID, `{"decision":"accept","answers":{"where":{"answers":["prod"]},"how":{"answers":["hunter2"]}}}`).want(http.StatusOK)
-		_, settled, err := service.store.SettledAfter(t.Context(), r.id, 0)
+		service.decide(t, approvalID, `{"decision":"decline","scope":"session"}`).Want(http.StatusOK)
+		service.reply(t, requestID, `{"decision":"accept","answers":{"where":{"answers":["prod"]},"how":{"answers":["hunter2"]}}}`).Want(http.StatusOK)
+		_, settled, err := service.Store.SettledAfter(t.Context(), r.id, 0)
 		require.NoError(t, err)
 		shown = transcript(t, r.session)
-		require.Equal(t, 2, shown.count("data"))
-		require.Contains(t, shown.text, entry(fmt.Sprintf(
+		require.Equal(t, 2, shown.Count("data"))
+		require.Contains(t, shown.Text, entry(fmt.Sprintf(
 			`"type":"approval.resolved","content":"Approval resolved (decline)","details":%s,"startedAt":%d,"completedAt":%d,"status":"complete"}`,
 			details(fmt.Sprintf("{\n  \"approvalId\": %q,\n  \"status\": \"resolved\",\n  \"decision\": \"decline\",\n  \"scope\": \"session\"\n}", approvalID)),
 			int64(created), settled[0].SettledAtMs)))
-		require.Equal(t, "tool_input.resolved", shown.at("data", 0, "type"))
-		require.Equal(t, "Tool input resolved (accept)", shown.at("data", 0, "content"))
-		require.Equal(t, fmt.Sprintf("{\n  \"requestId\": %q,\n  \"status\": \"resolved\",\n  \"decision\": \"accept\"\n}", requestID), shown.at("data", 0, "details"))
-		require.NotContains(t, shown.text, "hunter2")
+		require.Equal(t, "tool_input.resolved", shown.At("data", 0, "type"))
+		require.Equal(t, "Tool input resolved (accept)", shown.At("data", 0, "content"))
+		require.Equal(t, fmt.Sprintf("{\n  \"requestId\": %q,\n  \"status\": \"resolved\",\n  \"decision\": \"accept\"\n}", requestID), shown.At("data", 0, "details"))
+		require.NotContains(t, shown.Text, "hunter2")
 	})
 
 	for name, c := range map[string]struct {
@@ -64,33 +65,33 @@ func testTranscript(t *testing.T, service, _ *replica) {
 	}{
 		"allowed and answered on /v1": {
 			func(t *testing.T, r run) {
-				service.post(t, "/v1/runs/"+r.id+"/approvals", `{"resolutions":[{"request_id":"a1","behavior":"allow"}]}`).want(http.StatusAccepted)
-				service.post(t, "/v1/runs/"+r.id+"/questions", `{"resolution":{"request_id":"q1","declined":true}}`).want(http.StatusAccepted)
+				service.post(t, "/v1/runs/"+r.id+"/approvals", `{"resolutions":[{"request_id":"a1","behavior":"allow"}]}`).Want(http.StatusAccepted)
+				service.post(t, "/v1/runs/"+r.id+"/questions", `{"resolution":{"request_id":"q1","declined":true}}`).Want(http.StatusAccepted)
 			}, "Approval resolved (accept)", "Tool input resolved (decline)",
 		},
 		"cancelled here, which takes the other along": {
 			func(t *testing.T, r run) {
-				service.decide(t, service.approvalID(t, r), `{"decision":"cancel"}`).want(http.StatusOK)
+				service.decide(t, service.approvalID(t, r), `{"decision":"cancel"}`).Want(http.StatusOK)
 			}, "Approval resolved (cancel)", "Tool input expired",
 		},
 		"the run was cancelled": {
-			func(t *testing.T, r run) { service.post(t, "/v1/runs/"+r.id+"/cancel", `{}`).want(http.StatusOK) },
+			func(t *testing.T, r run) { service.post(t, "/v1/runs/"+r.id+"/cancel", `{}`).Want(http.StatusOK) },
 			"Approval expired", "Tool input expired",
 		},
 		"the session was interrupted": {
 			func(t *testing.T, r run) {
-				service.post(t, "/v1/sessions/"+r.session+"/interrupt", `{}`).want(http.StatusOK)
+				service.post(t, "/v1/sessions/"+r.session+"/interrupt", `{}`).Want(http.StatusOK)
 			}, "Approval expired", "Tool input expired",
 		},
 		"the run is over": {
 			func(t *testing.T, r run) {
-				service.post(t, "/v1/runs/"+r.id+"/complete", fmt.Sprintf(`{"fence":%q}`, r.fence)).want(http.StatusOK)
+				service.post(t, "/v1/runs/"+r.id+"/complete", fmt.Sprintf(`{"fence":%q}`, r.fence)).Want(http.StatusOK)
 			}, "Approval expired", "Tool input expired",
 		},
 		"the worker took both back": {
 			func(t *testing.T, r run) {
-				service.post(t, "/v1/runs/"+r.id+"/requests/a1/withdraw", fmt.Sprintf(`{"fence":%q}`, r.fence)).want(http.StatusOK)
-				service.post(t, "/v1/runs/"+r.id+"/requests/q1/withdraw", fmt.Sprintf(`{"fence":%q}`, r.fence)).want(http.StatusOK)
+				service.post(t, "/v1/runs/"+r.id+"/requests/a1/withdraw", fmt.Sprintf(`{"fence":%q}`, r.fence)).Want(http.StatusOK)
+				service.post(t, "/v1/runs/"+r.id+"/requests/q1/withdraw", fmt.Sprintf(`{"fence":%q}`, r.fence)).Want(http.StatusOK)
 			}, "Approval expired", "Tool input expired",
 		},
 	} {
@@ -98,25 +99,25 @@ func testTranscript(t *testing.T, service, _ *replica) {
 			r := service.attached(t, approvals(approval("a1", ""))+","+questions(question("q1", "")))
 			c.settle(t, r)
 			shown := transcript(t, r.session)
-			require.Equal(t, 2, shown.count("data"))
-			require.Equal(t, c.input, shown.at("data", 0, "content"))
-			require.Equal(t, c.approval, shown.at("data", 1, "content"))
+			require.Equal(t, 2, shown.Count("data"))
+			require.Equal(t, c.input, shown.At("data", 0, "content"))
+			require.Equal(t, c.approval, shown.At("data", 1, "content"))
 			if c.approval == "Approval expired" {
-				require.NotContains(t, shown.at("data", 1, "details"), "decision")
-				require.Contains(t, shown.at("data", 1, "details"), `"status": "expired"`)
+				require.NotContains(t, shown.At("data", 1, "details"), "decision")
+				require.Contains(t, shown.At("data", 1, "details"), `"status": "expired"`)
 			}
 		})
 	}
 
 	t.Run("a decision of a rule", func(t *testing.T) {
 		r := service.attached(t, approvals(approval("a1", "")))
-		service.decide(t, service.approvalID(t, r), `{"decision":"accept","scope":"session"}`).want(http.StatusOK)
-		service.post(t, "/v1/runs/"+r.id+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,%s}`, r.fence, approvals(approval("a2", "")))).want(http.StatusOK)
+		service.decide(t, service.approvalID(t, r), `{"decision":"accept","scope":"session"}`).Want(http.StatusOK)
+		service.post(t, "/v1/runs/"+r.id+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,%s}`, r.fence, approvals(approval("a2", "")))).Want(http.StatusOK)
 		shown := transcript(t, r.session)
-		require.Equal(t, 2, shown.count("data"))
+		require.Equal(t, 2, shown.Count("data"))
 		for i := range 2 {
-			require.Equal(t, "Approval resolved (accept)", shown.at("data", i, "content"))
-			require.Contains(t, shown.at("data", i, "details"), `"scope": "session"`)
+			require.Equal(t, "Approval resolved (accept)", shown.At("data", i, "content"))
+			require.Contains(t, shown.At("data", i, "details"), `"scope": "session"`)
 		}
 	})
 }
@@ -125,7 +126,7 @@ func testTranscript(t *testing.T, service, _ *replica) {
 // are.
 func TestTranscriptIsBounded(t *testing.T) {
 	t.Parallel()
-	store := openSQLite(t)
+	store := dialecttest.SQLite(t)
 	service := serve(t, store)
 	r := service.attached(t, approvals(approval("first", "")))
 	const more, batch = 5_100, 100
@@ -144,12 +145,12 @@ func TestTranscriptIsBounded(t *testing.T) {
 		_, err = store.Do(t.Context(), resolve)
 		require.NoError(t, err)
 	}
-	service.decide(t, service.approvalID(t, r), `{"decision":"accept"}`).want(http.StatusOK)
-	shown := service.get(t, "/api/sessions/"+r.session+"/transcript").want(http.StatusOK)
-	require.Equal(t, 5_000, shown.count("data"))
+	service.decide(t, service.approvalID(t, r), `{"decision":"accept"}`).Want(http.StatusOK)
+	shown := service.get(t, "/api/sessions/"+r.session+"/transcript").Want(http.StatusOK)
+	require.Equal(t, 5_000, shown.Count("data"))
 	for i, number := range map[int]int{0: more - 5_000, 4_999: more - 1} {
-		require.Contains(t, shown.at("data", i, "messageId"), "approval-")
-		require.Equal(t, "approval.resolved", shown.at("data", i, "type"))
+		require.Contains(t, shown.At("data", i, "messageId"), "approval-")
+		require.Equal(t, "approval.resolved", shown.At("data", i, "type"))
 		_ = number
 	}
 }

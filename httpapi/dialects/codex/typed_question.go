@@ -39,8 +39,8 @@ func typedQuestionOf(request *api.UserQuestionRequest) typedQuestion {
 		schema: schema,
 	}
 	for _, option := range kit.Elements(kit.Get(payload, "options")) {
-		if one, ok := choiceOf(option); ok {
-			asked.choices = append(asked.choices, one)
+		if found, ok := choiceOf(option); ok {
+			asked.choices = append(asked.choices, found)
 		}
 	}
 	if asked.choices != nil {
@@ -58,11 +58,11 @@ func choiceOf(option api.JSON) (choice, bool) {
 	if document.Kind(option) != '{' {
 		return choice{label: kit.Label(option), value: option}, true
 	}
-	one := choice{label: kit.Text(kit.Get(option, "label")), description: kit.Text(kit.Get(option, "description")), value: kit.Get(option, "value")}
-	if one.value == nil {
-		one.value = kit.Get(option, "label")
+	found := choice{label: kit.Text(kit.Get(option, "label")), description: kit.Text(kit.Get(option, "description")), value: kit.Get(option, "value")}
+	if found.value == nil {
+		found.value = kit.Get(option, "label")
 	}
-	return one, one.label != ""
+	return found, found.label != ""
 }
 
 func (t *typedQuestion) shown(metadata api.JSON) Question {
@@ -71,8 +71,8 @@ func (t *typedQuestion) shown(metadata api.JSON) Question {
 		IsOther: flagged(metadata, t.id, "isOther"), IsSecret: flagged(metadata, t.id, "isSecret"),
 	}
 	options := make([]Option, len(t.choices))
-	for i, one := range t.choices {
-		options[i] = Option{Label: one.label, Description: one.description}
+	for i, found := range t.choices {
+		options[i] = Option{Label: found.label, Description: found.description}
 	}
 	shown.offer(options)
 	return shown
@@ -94,20 +94,20 @@ func (t *typedQuestion) value(given []string) (value api.JSON, ok bool) {
 	}
 	list := make([]api.JSON, len(given))
 	items := typesOf(kit.Get(t.schema, "items"))
-	for i, one := range given {
-		if value, ok := t.chosen(one); ok {
+	for i, found := range given {
+		if value, ok := t.chosen(found); ok {
 			list[i] = value
 		} else {
-			list[i] = convert(one, items)
+			list[i] = convert(found, items)
 		}
 	}
 	return kit.Encode(list), true
 }
 
 func (t *typedQuestion) chosen(label string) (api.JSON, bool) {
-	for _, one := range t.choices {
-		if one.label == label {
-			return one.value, true
+	for _, found := range t.choices {
+		if found.label == label {
+			return found.value, true
 		}
 	}
 	return nil, false
@@ -117,11 +117,11 @@ func (t *typedQuestion) chosen(label string) (api.JSON, bool) {
 func typesOf(schema api.JSON) map[string]bool {
 	types := map[string]bool{}
 	named := kit.Get(schema, "type")
-	if one := kit.Text(named); one != "" {
-		types[one] = true
+	if found := kit.Text(named); found != "" {
+		types[found] = true
 	}
-	for _, one := range kit.Elements(named) {
-		types[kit.Text(one)] = true
+	for _, found := range kit.Elements(named) {
+		types[kit.Text(found)] = true
 	}
 	return types
 }

@@ -11,12 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/hermes"
 )
 
 const noSession = "session_id is required"
 
-// testBodies holds hermes.md 2.1.2, and that a value of any type is an answer and
+// testBodies holds what is read of a body (docs/spec/hermes.md#conventions), and that a value of any type is an answer and
 // never a failure.
 func testBodies(t *testing.T, s *service) {
 	responds := []string{"/api/approval/respond", "/api/clarify/respond"}
@@ -46,7 +47,7 @@ func testBodies(t *testing.T, s *service) {
 	t.Run("the media type does not matter, nor do other members", func(t *testing.T) {
 		t.Parallel()
 		for _, mediaType := range []string{"", "text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1"} {
-			s.post(t, responds[0], `{"session_id":"nobody","choice":"deny","run_id":[],"mirror_token":1,"yolo":true}`, header("Content-Type", mediaType)).
+			s.post(t, responds[0], `{"session_id":"nobody","choice":"deny","run_id":[],"mirror_token":1,"yolo":true}`, dialecttest.Header("Content-Type", mediaType)).
 				is(http.StatusOK, chose("deny"))
 		}
 	})
@@ -57,9 +58,9 @@ func testBodies(t *testing.T, s *service) {
 	t.Run("who decides", func(t *testing.T) {
 		t.Parallel()
 		for _, route := range responds {
-			got := s.post(t, route, `{"session_id":"s","choice":"once"}`, header("X-Actor", strings.Repeat("x", 201)))
-			require.Equal(t, http.StatusBadRequest, got.status, "%s", got.text)
-			require.Contains(t, got.text, "{\n  \"error\": \"the X-Actor header")
+			got := s.post(t, route, `{"session_id":"s","choice":"once"}`, dialecttest.Header("X-Actor", strings.Repeat("x", 201)))
+			require.Equal(t, http.StatusBadRequest, got.Status, "%s", got.Text)
+			require.Contains(t, got.Text, "{\n  \"error\": \"the X-Actor header")
 		}
 	})
 	t.Run("a body that is too large", func(t *testing.T) {
@@ -81,7 +82,7 @@ func testBodies(t *testing.T, s *service) {
 	t.Run("a Content-Length that is none", func(t *testing.T) {
 		t.Parallel()
 		for _, length := range []string{"-1", "x", "1.5", "99999999999999999999"} {
-			connection, err := net.Dial("tcp", s.server.Listener.Addr().String())
+			connection, err := net.Dial("tcp", s.Server.Listener.Addr().String())
 			require.NoError(t, err)
 			defer connection.Close()
 			_, err = fmt.Fprintf(connection, "POST /api/approval/respond HTTP/1.1\r\nHost: localhost\r\nContent-Length: %s\r\n\r\n{}", length)
@@ -104,8 +105,7 @@ func FuzzBodies(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	store := engines["sqlite"](f)()
-	f.Cleanup(func() { require.NoError(f, store.Close()) })
+	store := dialecttest.SQLite(f)
 	s := serve(f, store)
 	made := struct{ approvals, questions string }{
 		approvals: `{"session_id":"s","input":1,"suspend":{"approvals":[` + approval("a1") + `],"questions":[` + free("q1") + `]}}`,
@@ -117,9 +117,9 @@ func FuzzBodies(f *testing.F) {
 			"/api/clarify/respond":  {200, 400, 409},
 		} {
 			got := s.post(t, route, body)
-			require.Contains(t, statuses, got.status, "%s: %s", body, got.text)
-			require.Equal(t, "application/json; charset=utf-8", got.header.Get("Content-Type"))
-			require.True(t, strings.HasPrefix(got.text, "{\n  \""), "%s", got.text)
+			require.Contains(t, statuses, got.Status, "%s: %s", body, got.Text)
+			require.Equal(t, "application/json; charset=utf-8", got.Header.Get("Content-Type"))
+			require.True(t, strings.HasPrefix(got.Text, "{\n  \""), "%s", got.Text)
 		}
 	})
 }

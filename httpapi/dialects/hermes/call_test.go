@@ -1,92 +1,49 @@
 package hermes_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// reply is an answer of the service.
-type reply struct {
-	t      *testing.T
-	status int
-	header http.Header
-	text   string
-}
+// reply is a reply of the dialect, or of /v1.
+type reply struct{ *dialecttest.Reply }
 
-type option func(*http.Request)
-
-func header(name, value string) option {
-	return func(r *http.Request) { r.Header.Set(name, value) }
-}
-
-func (s *service) do(t *testing.T, method, path, body string, options ...option) *reply {
+func (s *service) get(t *testing.T, path string, options ...dialecttest.Option) *reply {
 	t.Helper()
-	var reader io.Reader = http.NoBody
-	if body != "" {
-		reader = strings.NewReader(body)
-	}
-	request, err := http.NewRequestWithContext(t.Context(), method, s.server.URL+path, reader)
-	require.NoError(t, err)
-	request.Header.Set("Content-Type", "application/json")
-	for _, apply := range options {
-		apply(request)
-	}
-	response, err := s.client.Do(request)
-	require.NoError(t, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	return &reply{t: t, status: response.StatusCode, header: response.Header, text: string(text)}
+	return &reply{s.Get(t, path, options...)}
 }
 
-func (s *service) get(t *testing.T, path string, options ...option) *reply {
+func (s *service) post(t *testing.T, path, body string, options ...dialecttest.Option) *reply {
 	t.Helper()
-	return s.do(t, http.MethodGet, path, "", options...)
+	return &reply{s.Post(t, path, body, options...)}
 }
 
-func (s *service) post(t *testing.T, path, body string, options ...option) *reply {
-	t.Helper()
-	return s.do(t, http.MethodPost, path, body, options...)
-}
-
-// is checks the status and the whole body, byte for byte.
+// is checks the status, the headers that every reply has, and the whole body.
 func (r *reply) is(status int, body string) {
-	r.t.Helper()
-	require.Equal(r.t, body, r.text)
-	require.Equal(r.t, status, r.status)
-	require.Equal(r.t, "application/json; charset=utf-8", r.header.Get("Content-Type"))
-	require.Equal(r.t, "no-store", r.header.Get("Cache-Control"))
-}
-
-// ok checks the status of a call to /v1 and decodes its body.
-func (r *reply) ok(into any) {
-	r.t.Helper()
-	require.Less(r.t, r.status, 300, "%s", r.text)
-	if into != nil {
-		require.NoError(r.t, json.Unmarshal([]byte(r.text), into))
-	}
+	r.T.Helper()
+	r.Is(status, body)
+	require.Equal(r.T, "application/json; charset=utf-8", r.Header.Get("Content-Type"))
+	require.Equal(r.T, "no-store", r.Header.Get("Cache-Control"))
 }
 
 // respond answers an approval; members go behind the session's id.
-func (s *service) respond(t *testing.T, session, members string, options ...option) *reply {
+func (s *service) respond(t *testing.T, session, members string, options ...dialecttest.Option) *reply {
 	t.Helper()
 	return s.post(t, "/api/approval/respond", fmt.Sprintf(`{"session_id":%q,%s}`, session, members), options...)
 }
 
 // clarify answers a clarification.
-func (s *service) clarify(t *testing.T, session, members string, options ...option) *reply {
+func (s *service) clarify(t *testing.T, session, members string, options ...dialecttest.Option) *reply {
 	t.Helper()
 	return s.post(t, "/api/clarify/respond", fmt.Sprintf(`{"session_id":%q,%s}`, session, members), options...)
 }
@@ -146,7 +103,7 @@ func (s *service) waiting(t *testing.T, members string) run {
 func (s *service) waitingIn(t *testing.T, session, members string) run {
 	t.Helper()
 	var made run
-	s.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":"go","suspend":{%s}}`, session, members)).ok(&made)
+	s.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":"go","suspend":{%s}}`, session, members)).Into(&made)
 	return made
 }
 
@@ -164,7 +121,7 @@ func (s *service) attached(t *testing.T) attached {
 			Fence string `json:"fence"`
 		} `json:"lease"`
 	}
-	s.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":"go","claim":{"worker_id":"w","lease_ms":60000}}`, runs.NewID("session"))).ok(&made)
+	s.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":"go","claim":{"worker_id":"w","lease_ms":60000}}`, runs.NewID("session"))).Into(&made)
 	return attached{made.Run, made.Lease.Fence}
 }
 
@@ -174,7 +131,7 @@ func (s *service) raise(t *testing.T, a attached, members string) run {
 	var raised struct {
 		Run run `json:"run"`
 	}
-	s.post(t, "/v1/runs/"+a.RunID+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,%s}`, a.fence, members)).ok(&raised)
+	s.post(t, "/v1/runs/"+a.RunID+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,%s}`, a.fence, members)).Into(&raised)
 	return raised.Run
 }
 
@@ -187,19 +144,19 @@ type asked struct {
 func (s *service) askedByChild(t *testing.T) asked {
 	t.Helper()
 	parent, child := runs.NewID("session"), runs.NewID("session")
-	s.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, parent)).ok(nil)
-	s.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":%q}`, child, parent)).ok(nil)
+	s.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, parent)).Into(nil)
+	s.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":%q}`, child, parent)).Into(nil)
 	var claim struct {
 		Run   run `json:"run"`
 		Lease struct {
 			Fence string `json:"fence"`
 		} `json:"lease"`
 	}
-	s.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":1,"claim":{"worker_id":"w"}}`, child)).ok(&claim)
+	s.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":1,"claim":{"worker_id":"w"}}`, child)).Into(&claim)
 	var made struct {
 		Clarification run `json:"clarification"`
 	}
-	s.post(t, "/v1/runs/"+claim.Run.RunID+"/clarifications", fmt.Sprintf(`{"fence":%q,"request":%s}`, claim.Lease.Fence, free("q1"))).ok(&made)
+	s.post(t, "/v1/runs/"+claim.Run.RunID+"/clarifications", fmt.Sprintf(`{"fence":%q,"request":%s}`, claim.Lease.Fence, free("q1"))).Into(&made)
 	return asked{made.Clarification, child}
 }
 
@@ -207,7 +164,7 @@ func (s *service) askedByChild(t *testing.T) asked {
 func (s *service) now(t *testing.T, of run) run {
 	t.Helper()
 	var now run
-	s.get(t, "/v1/runs/"+of.RunID).ok(&now)
+	s.get(t, "/v1/runs/"+of.RunID).Into(&now)
 	return now
 }
 
@@ -263,8 +220,8 @@ func (s *service) pendingClarification(t *testing.T, session string) *reply {
 
 // head returns the id of the first in the queue, "" when there is none.
 func (r *reply) head() string {
-	r.t.Helper()
-	return headOf(r.t, r.text)
+	r.T.Helper()
+	return headOf(r.T, r.Text)
 }
 
 func headOf(t *testing.T, text string) string {
@@ -280,64 +237,32 @@ func headOf(t *testing.T, text string) string {
 }
 
 // reader reads a stream.
-type reader struct {
-	t        *testing.T
-	response *http.Response
-	lines    *bufio.Reader
-}
+type reader struct{ *dialecttest.Stream }
 
 // follow opens a stream, which ends with the test.
 func (s *service) follow(t *testing.T, route, session string) *reader {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+path(route, session), http.NoBody)
-	require.NoError(t, err)
-	transport := &http.Transport{DisableKeepAlives: true}
-	response, err := transport.RoundTrip(request)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = response.Body.Close() })
-	require.Equal(t, http.StatusOK, response.StatusCode)
-	return &reader{t: t, response: response, lines: bufio.NewReader(response.Body)}
+	return &reader{s.Follow(t, http.MethodGet, path(route, session), "")}
 }
 
 // next returns the lines of the next frame, or comment, without the empty one.
 func (r *reader) next() string {
-	r.t.Helper()
-	watchdog := time.AfterFunc(30*time.Second, func() { _ = r.response.Body.Close() })
-	defer watchdog.Stop()
-	var lines []string
-	for {
-		line, err := r.lines.ReadString('\n')
-		require.NoError(r.t, err, "the stream ended or hangs")
-		if line == "\n" {
-			return strings.Join(lines, "\n")
-		}
-		lines = append(lines, strings.TrimSuffix(line, "\n"))
-	}
-}
-
-// frame returns the name and the data of the next frame that is no comment.
-func (r *reader) frame() (name, data string) {
-	r.t.Helper()
-	text := r.next()
-	for comments := 0; text == ": keepalive"; comments++ {
-		require.Less(r.t, comments, 100, "no frame comes")
-		text = r.next()
-	}
-	first, second, two := strings.Cut(text, "\n")
-	require.True(r.t, two && strings.HasPrefix(first, "event: ") && strings.HasPrefix(second, "data: "), "%q", text)
-	return strings.TrimPrefix(first, "event: "), strings.TrimPrefix(second, "data: ")
+	r.T.Helper()
+	return r.Next().Text
 }
 
 // shows checks the next frame: its name, the first of the queue, and its length.
 func (r *reader) shows(name, id string, count int) {
-	r.t.Helper()
-	got, data := r.frame()
+	r.T.Helper()
+	frame := r.Frame()
+	got, data := frame.Event, frame.Data
+	require.Equal(r.T, "event: "+got+"\ndata: "+data, frame.Text)
 	var shown struct {
 		PendingCount int `json:"pending_count"`
 	}
-	require.NoError(r.t, json.Unmarshal([]byte(data), &shown), "%s", data)
-	require.Equal(r.t, []any{name, id, count}, []any{got, headOf(r.t, data), shown.PendingCount}, "%s", data)
+	require.NoError(r.T, json.Unmarshal([]byte(data), &shown), "%s", data)
+	require.Equal(r.T, []any{name, id, count}, []any{got, headOf(r.T, data), shown.PendingCount}, "%s", data)
 	if count == 0 {
-		require.Equal(r.t, `{"pending":null,"pending_count":0}`, data)
+		require.Equal(r.T, `{"pending":null,"pending_count":0}`, data)
 	}
 }

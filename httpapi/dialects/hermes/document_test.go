@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
 var (
@@ -25,8 +27,7 @@ func TestDocument(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../docs/hermes.md")
 	require.NoError(t, err)
-	store := engines["sqlite"](t)()
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	store := dialecttest.SQLite(t)
 	s := serve(t, store)
 	handle, calls := "", 0
 	for _, block := range console.FindAllStringSubmatch(string(text), -1) {
@@ -44,13 +45,13 @@ func TestDocument(t *testing.T) {
 			if sent := sentBody.FindStringSubmatch(command); sent != nil {
 				method, body = http.MethodPost, anHandle.ReplaceAllString(sent[1], handle)
 			}
-			got := s.do(t, method, path, body)
+			got := s.Do(t, method, path, body)
 			if strings.Contains(command, "-o /dev/null") {
-				require.Less(t, got.status, 300, got.text)
+				require.Less(t, got.Status, 300, got.Text)
 				continue
 			}
-			require.Equal(t, masked(want), masked(got.text+"\n"), command)
-			if shown := anHandle.FindString(got.text); shown != "" {
+			require.Equal(t, masked(want), masked(got.Text+"\n"), command)
+			if shown := anHandle.FindString(got.Text); shown != "" {
 				handle = shown
 			}
 			calls++

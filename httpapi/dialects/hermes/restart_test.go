@@ -5,42 +5,39 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
-// TestRestart holds hermes.md 7.2.6: what waits survives, ids stay, streams begin with
+// TestRestart holds that what waits survives, ids stay, streams begin with
 // what is open, and what was answered in part stays answered.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	for engine, at := range engines {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			open := at(t)
-			store := open()
-			s := serve(t, store)
-			made := s.waiting(t, approvals("a1", "a2")+","+questions(three))
-			s.respond(t, made.SessionID, `"choice":"once"`).is(http.StatusOK, chose("once"))
-			s.clarify(t, made.SessionID, `"response":"A"`).is(http.StatusOK, took("A"))
-			shown := s.pendingClarification(t, made.SessionID).text
-			stream := s.follow(t, "/api/approval/stream", made.SessionID)
-			stream.shows("initial", made.handle(t, "a2"), 1)
-			s.stop()
-			require.NoError(t, store.Close())
-			stream.ends()
+	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
+		store := database.Reopen(t)
+		s := serve(t, store)
+		made := s.waiting(t, approvals("a1", "a2")+","+questions(three))
+		s.respond(t, made.SessionID, `"choice":"once"`).is(http.StatusOK, chose("once"))
+		s.clarify(t, made.SessionID, `"response":"A"`).is(http.StatusOK, took("A"))
+		shown := s.pendingClarification(t, made.SessionID).Text
+		stream := s.follow(t, "/api/approval/stream", made.SessionID)
+		stream.shows("initial", made.handle(t, "a2"), 1)
+		s.Stop()
+		require.NoError(t, store.Close())
+		stream.Ends()
 
-			store = open()
-			t.Cleanup(func() { require.NoError(t, store.Close()) })
-			s = serve(t, store)
-			stream = s.follow(t, "/api/approval/stream", made.SessionID)
-			stream.shows("initial", made.handle(t, "a2"), 1)
-			s.follow(t, "/api/clarify/stream", made.SessionID).shows("initial", made.handle(t, "q1")+":two:x", 2)
-			s.pendingClarification(t, made.SessionID).is(http.StatusOK, shown)
-			s.respond(t, made.SessionID, `"choice":"once","approval_id":"`+made.handle(t, "a1")+`"`).is(http.StatusOK, other("once"))
-			s.respond(t, made.SessionID, `"choice":"once","approval_id":"`+made.handle(t, "a2")+`"`).is(http.StatusOK, chose("once"))
-			stream.shows("approval", "", 0)
-			for _, response := range []string{"B", "words"} {
-				s.clarify(t, made.SessionID, `"response":"`+response+`"`).is(http.StatusOK, took(response))
-			}
-			require.Equal(t, "First?: A\nSecond?: B\nThird?: words", s.now(t, made).Resume.Questions[0].Resolution.Summary)
-		})
-	}
+		store = database.Open(t)
+		s = serve(t, store)
+		stream = s.follow(t, "/api/approval/stream", made.SessionID)
+		stream.shows("initial", made.handle(t, "a2"), 1)
+		s.follow(t, "/api/clarify/stream", made.SessionID).shows("initial", made.handle(t, "q1")+":two:x", 2)
+		s.pendingClarification(t, made.SessionID).is(http.StatusOK, shown)
+		s.respond(t, made.SessionID, `"choice":"once","approval_id":"`+made.handle(t, "a1")+`"`).is(http.StatusOK, other("once"))
+		s.respond(t, made.SessionID, `"choice":"once","approval_id":"`+made.handle(t, "a2")+`"`).is(http.StatusOK, chose("once"))
+		stream.shows("approval", "", 0)
+		for _, response := range []string{"B", "words"} {
+			s.clarify(t, made.SessionID, `"response":"`+response+`"`).is(http.StatusOK, took(response))
+		}
+		require.Equal(t, "First?: A\nSecond?: B\nThird?: words", s.now(t, made).Resume.Questions[0].Resolution.Summary)
+	})
 }

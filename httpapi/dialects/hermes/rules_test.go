@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
@@ -22,11 +23,11 @@ func (s *service) raised(t *testing.T, session, approval string) (made run, sett
 	t.Helper()
 	made = s.waitingIn(t, session, `"approvals":[`+approval+`]`)
 	settled = len(made.PendingApprovals) == 0
-	s.post(t, "/v1/runs/"+made.RunID+"/cancel", "").ok(nil)
+	s.post(t, "/v1/runs/"+made.RunID+"/cancel", "").Into(nil)
 	return made, settled
 }
 
-// testRules holds hermes.md 7.2.7: the scopes are kept strictly apart, and a later
+// testRules holds docs/spec/hermes.md#scope-of-a-choice: the scopes are kept strictly apart, and a later
 // prompt is allowed only when all its keys are.
 func testRules(t *testing.T, s *service) {
 	// choose has one prompt answered and ends its run.
@@ -35,7 +36,7 @@ func testRules(t *testing.T, s *service) {
 		made := s.waitingIn(t, session, `"approvals":[`+approval+`]`)
 		s.respond(t, session, `"choice":"`+choice+`","approval_id":"`+made.PendingApprovals[0].Handle+`"`).is(http.StatusOK, chose(choice))
 		after := s.now(t, made)
-		s.post(t, "/v1/runs/"+made.RunID+"/cancel", "").ok(nil)
+		s.post(t, "/v1/runs/"+made.RunID+"/cancel", "").Into(nil)
 		return after
 	}
 	t.Run("session: all keys, in this session", func(t *testing.T) {
@@ -71,7 +72,7 @@ func testRules(t *testing.T, s *service) {
 		mark := runs.NewID("key")
 		one, two := `"`+mark+`1"`, `"`+mark+`2"`
 		after := choose(t, runs.NewID("session"), "always", keyed("a1", one))
-		rule, err := s.store.Rule(t.Context(), after.Resume.Approvals[0].Resolution.Rule.RuleID)
+		rule, err := s.Store.Rule(t.Context(), after.Resume.Approvals[0].Resolution.Rule.RuleID)
 		require.NoError(t, err)
 		require.Equal(t, rules.AllSessions, rule.Rule.SessionID)
 		require.Zero(t, rule.Rule.ExpiresAtMs)
@@ -88,7 +89,7 @@ func testRules(t *testing.T, s *service) {
 			require.Nil(t, after.Resume.Approvals[0].Resolution.Rule)
 			_, settled := s.raised(t, session, keyed("a1", key))
 			require.False(t, settled, choice)
-			rules, err := s.store.Rules(t.Context(), runs.RuleQuery{SessionID: session, Limit: 10})
+			rules, err := s.Store.Rules(t.Context(), runs.RuleQuery{SessionID: session, Limit: 10})
 			require.NoError(t, err)
 			require.Empty(t, rules)
 		}
@@ -114,23 +115,19 @@ func testRules(t *testing.T, s *service) {
 	})
 }
 
-// TestCapOfRules holds decisions.md 19: past the cap is refused, never clamped.
+// TestCapOfRules holds that a rule past the cap is refused and never clamped.
 func TestCapOfRules(t *testing.T) {
 	t.Parallel()
-	for engine, at := range engines {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			store := at(t)()
-			t.Cleanup(func() { require.NoError(t, store.Close()) })
-			s := serve(t, store, func(options *httpapi.Options) { options.MaxRuleAge = time.Hour })
-			made := s.waiting(t, approvals("a1"))
-			got := s.respond(t, made.SessionID, `"choice":"always"`)
-			got.is(http.StatusUnprocessableEntity, failed("The choice always is not possible here: must be between 1 and 3600000: the service lets no rule hold longer"))
-			require.Len(t, s.now(t, made).PendingApprovals, 1)
-			s.respond(t, made.SessionID, `"choice":"session"`).is(http.StatusOK, chose("session"))
-			rules, err := s.store.Rules(t.Context(), runs.RuleQuery{SessionID: made.SessionID, Limit: 10})
-			require.NoError(t, err)
-			require.Equal(t, rules[0].Rule.CreatedAtMs+time.Hour.Milliseconds(), rules[0].Rule.ExpiresAtMs, "nobody said how long")
-		})
-	}
+	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
+		store := database.Open(t)
+		s := serve(t, store, func(options *httpapi.Options) { options.MaxRuleAge = time.Hour })
+		made := s.waiting(t, approvals("a1"))
+		got := s.respond(t, made.SessionID, `"choice":"always"`)
+		got.is(http.StatusUnprocessableEntity, failed("The choice always is not possible here: must be between 1 and 3600000: the service lets no rule hold longer"))
+		require.Len(t, s.now(t, made).PendingApprovals, 1)
+		s.respond(t, made.SessionID, `"choice":"session"`).is(http.StatusOK, chose("session"))
+		rules, err := s.Store.Rules(t.Context(), runs.RuleQuery{SessionID: made.SessionID, Limit: 10})
+		require.NoError(t, err)
+		require.Equal(t, rules[0].Rule.CreatedAtMs+time.Hour.Milliseconds(), rules[0].Rule.ExpiresAtMs, "nobody said how long")
+	})
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
 // seconds is how the dialect writes a moment.
@@ -21,7 +23,7 @@ func seconds(ms int64) string {
 	return text
 }
 
-// testSnapshots holds hermes.md 2.2 and 2.3, and decisions.md 21.
+// testSnapshots holds docs/spec/hermes.md#snapshots.
 func testSnapshots(t *testing.T, s *service) {
 	t.Run("nothing", func(t *testing.T) {
 		t.Parallel()
@@ -47,8 +49,8 @@ func testSnapshots(t *testing.T, s *service) {
   "pending_count": 1
 }`)
 		s.pendingClarification(t, made.SessionID).is(http.StatusOK, noClarification)
-		head := s.do(t, http.MethodHead, path("/api/approval/pending", made.SessionID), "")
-		require.Equal(t, http.StatusOK, head.status)
+		head := s.Do(t, http.MethodHead, path("/api/approval/pending", made.SessionID), "")
+		require.Equal(t, http.StatusOK, head.Status)
 		s.get(t, "/api/approval/pending?session_id=&session_id="+made.SessionID).head()
 	})
 	t.Run("an approval with the least", func(t *testing.T) {
@@ -78,8 +80,8 @@ func testSnapshots(t *testing.T, s *service) {
 		} {
 			made := s.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"x","reason":"because","input":`+input+`}]`)
 			shown := s.pendingApproval(t, made.SessionID)
-			require.Contains(t, shown.text, "    "+command+",\n", "%s", input)
-			require.Contains(t, shown.text, "    \"description\": \"because\",\n")
+			require.Contains(t, shown.Text, "    "+command+",\n", "%s", input)
+			require.Contains(t, shown.Text, "    \"description\": \"because\",\n")
 		}
 	})
 	t.Run("the oldest is shown, and all are counted", func(t *testing.T) {
@@ -90,7 +92,7 @@ func testSnapshots(t *testing.T, s *service) {
 		now := s.raise(t, made, questions(free("q1")))
 		shown := s.pendingApproval(t, made.SessionID)
 		require.Equal(t, now.handle(t, "z"), shown.head())
-		require.Contains(t, shown.text, `"pending_count": 3`)
+		require.Contains(t, shown.Text, `"pending_count": 3`)
 		for _, id := range []string{"z", "b", "a"} {
 			require.Equal(t, now.handle(t, id), s.pendingApproval(t, made.SessionID).head(), id)
 			s.respond(t, made.SessionID, `"choice":"once","approval_id":"`+now.handle(t, id)+`"`).is(http.StatusOK, chose("once"))
@@ -113,7 +115,7 @@ func testSnapshots(t *testing.T, s *service) {
 		}
 		shown := s.pendingApproval(t, made.SessionID)
 		require.Equal(t, first.handle(t, "a-9999"), shown.head())
-		require.Contains(t, shown.text, `"pending_count": 600`)
+		require.Contains(t, shown.Text, `"pending_count": 600`)
 	})
 	t.Run("a clarification with everything", func(t *testing.T) {
 		t.Parallel()
@@ -169,38 +171,38 @@ func testSnapshots(t *testing.T, s *service) {
 	})
 }
 
-// testReplies holds hermes.md 2.1.
+// testReplies holds the form of replies (docs/spec/hermes.md#conventions).
 func testReplies(t *testing.T, s *service) {
 	t.Run("large replies are compressed for those who take it", func(t *testing.T) {
 		t.Parallel()
 		made := s.waiting(t, `"approvals":[`+approval("a1", `"description":"`+strings.Repeat("long ", 300)+`"`)+`]`)
 		plain := s.pendingApproval(t, made.SessionID)
-		require.Empty(t, plain.header.Get("Content-Encoding"))
-		require.Equal(t, "Accept-Encoding", plain.header.Get("Vary"))
+		require.Empty(t, plain.Header.Get("Content-Encoding"))
+		require.Equal(t, "Accept-Encoding", plain.Header.Get("Vary"))
 		for accepted, compressed := range map[string]bool{
 			"gzip": true, "deflate, gzip;q=0.5": true, "*": true, "GZIP": true,
 			"gzip;q=0": false, "gzip;q=0, *": false, "identity": false, "br": false, "*;q=0": false,
 		} {
-			got := s.get(t, path("/api/approval/pending", made.SessionID), header("Accept-Encoding", accepted))
-			require.Equal(t, compressed, got.header.Get("Content-Encoding") == "gzip", accepted)
+			got := s.get(t, path("/api/approval/pending", made.SessionID), dialecttest.Header("Accept-Encoding", accepted))
+			require.Equal(t, compressed, got.Header.Get("Content-Encoding") == "gzip", accepted)
 			if compressed {
-				unpacked, err := gzip.NewReader(strings.NewReader(got.text))
+				unpacked, err := gzip.NewReader(strings.NewReader(got.Text))
 				require.NoError(t, err)
 				text, err := io.ReadAll(unpacked)
 				require.NoError(t, err)
-				got.text = string(text)
+				got.Text = string(text)
 			}
-			got.is(http.StatusOK, plain.text)
+			got.is(http.StatusOK, plain.Text)
 		}
-		small := s.get(t, "/api/approval/pending", header("Accept-Encoding", "gzip"))
-		require.Empty(t, small.header.Get("Content-Encoding"))
+		small := s.get(t, "/api/approval/pending", dialecttest.Header("Accept-Encoding", "gzip"))
+		require.Empty(t, small.Header.Get("Content-Encoding"))
 		small.is(http.StatusOK, noApproval)
 	})
 	t.Run("other methods", func(t *testing.T) {
 		t.Parallel()
-		require.Equal(t, http.StatusMethodNotAllowed, s.post(t, "/api/approval/pending", "{}").status)
-		require.Equal(t, http.StatusMethodNotAllowed, s.get(t, "/api/clarify/respond").status)
-		require.Equal(t, http.StatusMethodNotAllowed, s.do(t, http.MethodHead, "/api/approval/stream", "").status)
-		require.Equal(t, http.StatusNotFound, s.get(t, "/api/approval/inject_test?session_id=s").status)
+		require.Equal(t, http.StatusMethodNotAllowed, s.post(t, "/api/approval/pending", "{}").Status)
+		require.Equal(t, http.StatusMethodNotAllowed, s.get(t, "/api/clarify/respond").Status)
+		require.Equal(t, http.StatusMethodNotAllowed, s.Do(t, http.MethodHead, "/api/approval/stream", "").Status)
+		require.Equal(t, http.StatusNotFound, s.get(t, "/api/approval/inject_test?session_id=s").Status)
 	})
 }

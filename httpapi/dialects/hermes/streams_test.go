@@ -2,7 +2,6 @@ package hermes_test
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -11,10 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// testStreams holds hermes.md 2.4: each frame byte for byte, and when one comes.
+// testStreams holds docs/spec/hermes.md#streams: each frame byte for byte, and when one comes.
 func testStreams(t *testing.T, s *service) {
 	t.Run("without a session", func(t *testing.T) {
 		t.Parallel()
@@ -29,11 +29,11 @@ func testStreams(t *testing.T, s *service) {
 		made := s.waiting(t, `"approvals":[`+approval("a1", `"description":"line\nbreak"`, `"pattern_keys":["k"]`)+`],`+questions(free("q1")))
 		stream, clarify := s.follow(t, "/api/approval/stream", made.SessionID), s.follow(t, "/api/clarify/stream", made.SessionID)
 		for _, one := range []*reader{stream, clarify} {
-			header := one.response.Header
+			header := one.Response.Header
 			require.Equal(t, []string{"text/event-stream; charset=utf-8"}, header["Content-Type"])
 			require.Equal(t, []string{"no-cache"}, header["Cache-Control"])
 			require.Equal(t, []string{"no"}, header["X-Accel-Buffering"])
-			require.True(t, one.response.Close, "Connection: close")
+			require.True(t, one.Response.Close, "Connection: close")
 		}
 		require.Equal(t, `event: initial`+"\n"+`data: {"pending":{"approval_id":"`+made.handle(t, "a1")+
 			`","command":"make a1","description":"line\nbreak","pattern_key":"k","pattern_keys":["k"]},"pending_count":1}`, stream.next())
@@ -61,11 +61,11 @@ func testStreams(t *testing.T, s *service) {
 		made = s.raise(t, worker, approvals("a3"))
 		stream.shows("approval", made.handle(t, "a1"), 3)
 
-		s.post(t, "/v1/runs/"+made.RunID+"/approvals", `{"resolutions":[{"request_id":"a2","behavior":"allow"}]}`).ok(nil)
+		s.post(t, "/v1/runs/"+made.RunID+"/approvals", `{"resolutions":[{"request_id":"a2","behavior":"allow"}]}`).Into(nil)
 		stream.shows("approval", made.handle(t, "a1"), 2)
 		s.respond(t, made.SessionID, `"choice":"deny"`).is(http.StatusOK, chose("deny"))
 		stream.shows("approval", made.handle(t, "a3"), 1)
-		s.post(t, "/v1/runs/"+made.RunID+"/cancel", "").ok(nil)
+		s.post(t, "/v1/runs/"+made.RunID+"/cancel", "").Into(nil)
 		stream.shows("approval", "", 0)
 	})
 	t.Run("whoever sees a prompt can answer it at once", func(t *testing.T) {
@@ -76,7 +76,7 @@ func testStreams(t *testing.T, s *service) {
 		for range 20 {
 			var all sync.WaitGroup
 			all.Go(func() { s.waitingIn(t, session, approvals("a1")) })
-			_, data := stream.frame()
+			data := stream.Frame().Data
 			s.respond(t, session, `"choice":"deny","approval_id":"`+headOf(t, data)+`"`).is(http.StatusOK, chose("deny"))
 			stream.shows("approval", "", 0)
 			all.Wait()
@@ -85,21 +85,23 @@ func testStreams(t *testing.T, s *service) {
 					RunID string `json:"run_id"`
 				} `json:"active_run"`
 			}
-			s.get(t, "/v1/sessions/"+session).ok(&view)
-			s.post(t, "/v1/runs/"+view.ActiveRun.RunID+"/cancel", "").ok(nil)
+			s.get(t, "/v1/sessions/"+session).Into(&view)
+			s.post(t, "/v1/runs/"+view.ActiveRun.RunID+"/cancel", "").Into(nil)
 		}
 	})
 	t.Run("interrupted, ended, withdrawn and expired", func(t *testing.T) {
 		t.Parallel()
 		for name, settle := range map[string]func(t *testing.T, made attached){
-			"interrupt": func(t *testing.T, made attached) { s.post(t, "/v1/sessions/"+made.SessionID+"/interrupt", "").ok(nil) },
-			"end":       func(t *testing.T, made attached) { s.post(t, "/v1/sessions/"+made.SessionID+"/end", "").ok(nil) },
+			"interrupt": func(t *testing.T, made attached) {
+				s.post(t, "/v1/sessions/"+made.SessionID+"/interrupt", "").Into(nil)
+			},
+			"end": func(t *testing.T, made attached) { s.post(t, "/v1/sessions/"+made.SessionID+"/end", "").Into(nil) },
 			"complete": func(t *testing.T, made attached) {
-				s.post(t, "/v1/runs/"+made.RunID+"/complete", fmt.Sprintf(`{"fence":%q}`, made.fence)).ok(nil)
+				s.post(t, "/v1/runs/"+made.RunID+"/complete", fmt.Sprintf(`{"fence":%q}`, made.fence)).Into(nil)
 			},
 			"withdraw": func(t *testing.T, made attached) {
 				for _, id := range []string{"a1", "q1"} {
-					s.post(t, "/v1/runs/"+made.RunID+"/requests/"+id+"/withdraw", fmt.Sprintf(`{"fence":%q}`, made.fence)).ok(nil)
+					s.post(t, "/v1/runs/"+made.RunID+"/requests/"+id+"/withdraw", fmt.Sprintf(`{"fence":%q}`, made.fence)).Into(nil)
 				}
 			},
 		} {
@@ -124,7 +126,7 @@ func testStreams(t *testing.T, s *service) {
 		made := s.waiting(t, approvals("a1", "a2"))
 		first := s.follow(t, "/api/approval/stream", made.SessionID)
 		first.shows("initial", made.handle(t, "a1"), 2)
-		_ = first.response.Body.Close()
+		_ = first.Response.Body.Close()
 		s.respond(t, made.SessionID, `"choice":"once"`).is(http.StatusOK, chose("once"))
 		s.follow(t, "/api/approval/stream", made.SessionID).shows("initial", made.handle(t, "a2"), 1)
 		s.respond(t, made.SessionID, `"choice":"once"`).is(http.StatusOK, chose("once"))
@@ -163,7 +165,7 @@ func testLongStreams(t *testing.T, s *service) {
 		made := s.waiting(t, approvals("a1"))
 		stream := s.follow(t, "/api/approval/stream", made.SessionID)
 		stream.shows("initial", made.handle(t, "a1"), 1)
-		s.post(t, "/v1/sessions/"+made.SessionID+"/end", "").ok(nil)
+		s.post(t, "/v1/sessions/"+made.SessionID+"/end", "").Into(nil)
 		stream.shows("approval", "", 0)
 		late := s.follow(t, "/api/approval/stream", made.SessionID)
 		late.shows("initial", "", 0)
@@ -187,7 +189,7 @@ func testLongStreams(t *testing.T, s *service) {
 					return
 				default:
 				}
-				if _, err := s.store.Do(t.Context(), &runs.AppendEvents{
+				if _, err := s.Store.Do(t.Context(), &runs.AppendEvents{
 					RunID: made.RunID, Fence: 1, Events: []api.JSON{api.JSON(`{"type":"delta","text":"x"}`)},
 				}); err != nil {
 					stopped <- err
@@ -220,37 +222,23 @@ func testLongStreams(t *testing.T, s *service) {
 	})
 }
 
-// ends checks that the stream ends as it should: not cut.
-func (r *reader) ends() {
-	r.t.Helper()
-	for {
-		line, err := r.lines.ReadString('\n')
-		if err != nil {
-			require.Equal(r.t, io.EOF, err)
-			return
-		}
-		require.Contains(r.t, []string{": keepalive\n", "\n"}, line)
-	}
-}
-
 // TestDrainEndsStreams holds that clients are sent elsewhere when the service goes
 // away, whatever their stream waits for.
 func TestDrainEndsStreams(t *testing.T) {
 	t.Parallel()
-	store := engines["sqlite"](t)()
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	store := dialecttest.SQLite(t)
 	s := serve(t, store)
 	made, over := s.waiting(t, approvals("a1")), s.waiting(t, approvals("a1"))
-	s.post(t, "/v1/sessions/"+over.SessionID+"/end", "").ok(nil)
+	s.post(t, "/v1/sessions/"+over.SessionID+"/end", "").Into(nil)
 	var streams []*reader
 	for _, session := range []string{made.SessionID, over.SessionID, "nobody", "a/b"} {
 		stream := s.follow(t, "/api/approval/stream", session)
-		stream.frame()
+		stream.Frame()
 		streams = append(streams, stream)
 	}
-	s.handler.Drain()
+	s.API.Drain()
 	for _, stream := range streams {
-		stream.ends()
+		stream.Ends()
 	}
 	s.get(t, path("/api/approval/stream", "s")).is(http.StatusServiceUnavailable, failed("the service is shutting down; try again"))
 	s.respond(t, made.SessionID, `"choice":"once"`).is(http.StatusOK, chose("once"))

@@ -15,8 +15,8 @@
 //     holds Mount or New and the table of routes, words.go the texts, codes and the
 //     reply to each error, and one file each operation;
 //   - cli/dialects.go, where it is named and mounted;
-//   - docs/NAME.md, for who uses it;
-//   - docs/spec/NAME.md, the contract itself, whose headings comments may cite;
+//   - its page in docs, for who uses it;
+//   - its page in docs/spec, the contract itself, whose headings comments may cite;
 //   - a face of test/faces, which races it against all others;
 //   - its line in test/archtest, only where it may link more than other dialects;
 //   - a suite on top of httpapi/dialects/dialecttest, in the package itself.

@@ -48,7 +48,7 @@ func (f *face) answerRelay(w http.ResponseWriter, r *http.Request) error {
 	switch late {
 	case kit.NotLate:
 	case kit.NoRequest, kit.Settled:
-		// The end of the run ends the session for this protocol, and is told first.
+		// For this protocol the end of the run ends the session, and that goes first.
 		over, err := f.runIsOver(r.Context(), sessionID, chat.RunID)
 		switch {
 		case err != nil:

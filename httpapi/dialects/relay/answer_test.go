@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -53,15 +54,15 @@ func TestSessionsThatAreNoChats(t *testing.T) {
 
 		session := runs.NewID("session")
 		var view api.RunView
-		s.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":1,"suspend":{%s}}`, session, approvals(bash("a", "ls")))).into(&view)
+		s.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":1,"suspend":{%s}}`, session, approvals(bash("a", "ls")))).Into(&view)
 		s.answer(t, session, view.PendingApprovals[0].Handle, `{"approved":true}`).refused(http.StatusNotFound, noSession)
 		for _, metadata := range []string{`{"relay":{}}`, `{"relay":7}`, `{"relay":null}`, `{"relay":{"run_id":"` + c.run + `","detached":"x"}}`} {
 			forged := runs.NewID("session")
-			s.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"metadata":%s}`, forged, metadata)).into(new(any))
+			s.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"metadata":%s}`, forged, metadata)).Into(new(any))
 			s.answer(t, forged, handle, `{"approved":true}`).refused(http.StatusNotFound, noSession)
 		}
 		forged := runs.NewID("session")
-		s.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"metadata":{"relay":{"run_id":%q}}}`, forged, c.run)).into(new(any))
+		s.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"metadata":{"relay":{"run_id":%q}}}`, forged, c.run)).Into(new(any))
 		s.answer(t, forged, handle, `{"approved":true}`).refused(http.StatusNotFound, noSession)
 		require.Contains(t, c.open(), "a", "none of it decided anything")
 	})
@@ -111,22 +112,22 @@ func TestWhoDecidesElsewhereWins(t *testing.T) {
 		for _, id := range []string{"a", "b", "c", "d"} {
 			c.relays(id, open[id], "ls")
 		}
-		s.post(t, "/v1/runs/"+c.run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow","updated_input":{"command":"ls -l"}},{"request_id":"b","behavior":"deny","reason":"not now"}]}`).into(new(any))
+		s.post(t, "/v1/runs/"+c.run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow","updated_input":{"command":"ls -l"}},{"request_id":"b","behavior":"deny","reason":"not now"}]}`).Into(new(any))
 		require.JSONEq(t, `{"command":"ls -l"}`, string(c.settles("relay_resolved", open["a"]).UpdatedInput))
 		c.settles("relay_resolved", open["b"])
 		c.denies("b", "not now")
 		for _, id := range []string{"a", "b"} {
 			s.answer(t, c.session, open[id], `{"approved":true}`).refused(http.StatusNotFound, noRelay)
 		}
-		require.Equal(t, http.StatusOK, s.post(t, "/v1/runs/"+c.run+"/requests/c/withdraw", `{"fence":"`+w.fence+`"}`).status)
+		require.Equal(t, http.StatusOK, s.post(t, "/v1/runs/"+c.run+"/requests/c/withdraw", `{"fence":"`+w.fence+`"}`).Status)
 		c.settles("relay_resolved", open["c"])
 		c.denies("c", "cancelled")
 
 		s.answer(t, c.session, open["d"], `{"approved":true}`).accepted()
 		late := s.post(t, "/v1/runs/"+c.run+"/approvals", `{"resolutions":[{"request_id":"d","behavior":"deny"}]}`)
-		require.Equal(t, http.StatusConflict, late.status)
-		require.Contains(t, late.text, `"outcome":"allowed","resolved_by":"mara"`)
-		require.Contains(t, late.text, `"via":"relay"`)
+		require.Equal(t, http.StatusConflict, late.Status)
+		require.Contains(t, late.Text, `"outcome":"allowed","resolved_by":"mara"`)
+		require.Contains(t, late.Text, `"via":"relay"`)
 	})
 }
 
@@ -137,9 +138,9 @@ func TestExpiredRelays(t *testing.T) {
 		w := c.started()
 		var late string
 		w.raises(approvals(bash("late", "ls", `"expires_at_ms":1`), bash("open", "ls")))
-		shown := c.event()
-		require.Equal(t, "relay", shown.name)
-		_, after, _ := strings.Cut(shown.data, `"id":"`)
+		shown := c.Frame()
+		require.Equal(t, "relay", shown.Event)
+		_, after, _ := strings.Cut(shown.Data, `"id":"`)
 		late, _, _ = strings.Cut(after, `"`)
 		c.relays("open", c.open()["open"], "ls")
 		require.Equal(t, api.OutcomeExpired, c.settles("relay_resolved", late).Outcome)
@@ -167,7 +168,7 @@ func TestOneAnswerWins(t *testing.T) {
 		group.Wait()
 		won := -1
 		for i, got := range replies {
-			if got.status == http.StatusOK {
+			if got.Status == http.StatusOK {
 				require.Equal(t, -1, won, "two answers won")
 				won = i
 				got.accepted()
@@ -186,14 +187,14 @@ func TestOneAnswerWins(t *testing.T) {
 
 func TestADatabaseThatIsGone(t *testing.T) {
 	t.Parallel()
-	store := &closable{Store: openSQLite(t, 1)[0]}
+	store := &closable{Store: dialecttest.SQLite(t)}
 	s := serve(t, store, relay.Options{})
 	c := s.chat(t)
 	handle := c.started().raisesOne("a", "ls")
 	store.gone.Store(true)
 	for _, got := range []*reply{s.answer(t, c.session, handle, `{"approved":true}`), s.post(t, "/chat", `{`+hello+`}`)} {
 		got.refused(http.StatusServiceUnavailable, "the database did not answer; the call may or may not have taken effect")
-		require.Equal(t, "1", got.header.Get("Retry-After"))
+		require.Equal(t, "1", got.Header.Get("Retry-After"))
 	}
 	store.gone.Store(false)
 	s.answer(t, c.session, handle, `{"approved":true}`).accepted()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -36,7 +37,7 @@ func TestChat(t *testing.T) {
 
 		// Both at once, and as the original writes them.
 		open := w.raises(approvals(bash("a", "rm -rf ./temp"), bash("b", "ls")))
-		shown, always, _ := strings.Cut(c.event().data, `,"always":`)
+		shown, always, _ := strings.Cut(c.Frame().Data, `,"always":`)
 		require.Equal(t, fmt.Sprintf(`{"type":"relay","runId":%q,"agentId":"default","kind":"permission","id":%q,"toolCallId":"call-a","tool":"bash","params":{"command":"rm -rf ./temp"}`,
 			c.run, open["a"]), shown)
 		require.Contains(t, always, `"Allow the tool bash with exactly this input: {\"command\":\"rm -rf ./temp\"}, in session `+c.session)
@@ -55,7 +56,7 @@ func TestChat(t *testing.T) {
 
 		w.completes()
 		c.tells("harness_end", "")
-		c.ends()
+		c.Ends()
 	})
 }
 
@@ -75,15 +76,15 @@ func TestBodiesOfChat(t *testing.T) {
 			s.post(t, "/chat", `{`+hello+`,"detached":`+detached+`}`).refused(http.StatusBadRequest, "detached must be true or false")
 		}
 		deep := s.post(t, "/chat", `{`+hello+`,"context":`+strings.Repeat("[", 80)+strings.Repeat("]", 80)+`}`)
-		require.Equal(t, http.StatusBadRequest, deep.status)
-		require.Contains(t, deep.text, "nests deeper than 64 levels")
+		require.Equal(t, http.StatusBadRequest, deep.Status)
+		require.Contains(t, deep.Text, "nests deeper than 64 levels")
 		large := s.post(t, "/chat", `{`+hello+`,"context":"`+strings.Repeat("x", 1<<20)+`"}`)
-		require.Equal(t, http.StatusRequestEntityTooLarge, large.status)
-		require.Contains(t, large.text, `{"error":"the body must have at most`)
-		require.Equal(t, http.StatusMethodNotAllowed, s.get(t, "/chat").status)
+		require.Equal(t, http.StatusRequestEntityTooLarge, large.Status)
+		require.Contains(t, large.Text, `{"error":"the body must have at most`)
+		require.Equal(t, http.StatusMethodNotAllowed, s.get(t, "/chat").Status)
 
 		var sessions []any
-		s.get(t, "/v1/sessions").into(&sessions)
+		s.get(t, "/v1/sessions").Into(&sessions)
 		require.Empty(t, sessions, "what is refused makes nothing")
 		s.chat(t, `"detached":null`, `"permissions":null`)
 	})
@@ -96,38 +97,38 @@ func TestRunsThatDoNotComplete(t *testing.T) {
 			c := s.chat(t)
 			w := c.started()
 			handle := w.raisesOne("a", "ls")
-			require.Equal(t, http.StatusOK, w.call("fail", `,"error":"no model"`).status)
+			require.Equal(t, http.StatusOK, w.call("fail", `,"error":"no model"`).Status)
 			require.Equal(t, api.OutcomeExpired, c.settles("relay_resolved", handle).Outcome)
 			c.denies("a", "expired")
 			c.tells("error", `"message":"no model"`)
 			c.tells("harness_end", "")
-			c.ends()
+			c.Ends()
 			s.answer(t, c.session, handle, `{"approved":true}`).refused(http.StatusNotFound, noSession)
 		})
 		t.Run("cancelled", func(t *testing.T) {
 			c := s.chat(t)
 			handle := c.started().raisesOne("a", "ls")
-			s.post(t, "/v1/runs/"+c.run+"/cancel", `{"reason":"enough"}`).into(new(any))
+			s.post(t, "/v1/runs/"+c.run+"/cancel", `{"reason":"enough"}`).Into(new(any))
 			require.Equal(t, api.OutcomeCancelled, c.settles("relay_resolved", handle).Outcome)
 			c.denies("a", "enough")
 			c.tells("error", `"message":"the run was cancelled: enough"`)
 			c.tells("harness_end", "")
-			c.ends()
+			c.Ends()
 			s.answer(t, c.session, handle, `{"approved":true}`).refused(http.StatusNotFound, noSession)
 		})
 		t.Run("interrupted", func(t *testing.T) {
 			c := s.chat(t)
 			c.started()
-			s.post(t, "/v1/sessions/"+c.session+"/interrupt", ``).into(new(any))
+			s.post(t, "/v1/sessions/"+c.session+"/interrupt", ``).Into(new(any))
 			c.tells("error", `"message":"the run was interrupted"`)
 			c.tells("harness_end", "")
-			c.ends()
+			c.Ends()
 		})
 		t.Run("a session that ends before the run began", func(t *testing.T) {
 			c := s.chat(t)
-			s.post(t, "/v1/sessions/"+c.session+"/end", ``).into(new(any))
+			s.post(t, "/v1/sessions/"+c.session+"/end", ``).Into(new(any))
 			c.tells("error", `"message":"the run was cancelled"`)
-			c.ends()
+			c.Ends()
 			s.answer(t, c.session, "nothing", `{"approved":true}`).refused(http.StatusNotFound, noSession)
 		})
 	})
@@ -153,9 +154,9 @@ func TestEventsOfWorkers(t *testing.T) {
 			c.tells("text", fmt.Sprintf(`"id":"%s/9","content":"e"`, c.run))
 			c.tells("tool_result", `"id":"x","name":"","output":null`)
 			c.tells("usage", `"inputTokens":3,"outputTokens":0,"cost":[1]`)
-			output := c.event()
-			require.Equal(t, "output", output.name)
-			require.Contains(t, output.data, `"content":"done"`)
+			output := c.Frame()
+			require.Equal(t, "output", output.Event)
+			require.Contains(t, output.Data, `"content":"done"`)
 			c.tells("plan", `"steps":[1,2]`)
 		})
 		t.Run("what only the service says", func(t *testing.T) {
@@ -206,12 +207,12 @@ func TestQuestionsAreShown(t *testing.T) {
 		c := s.chat(t)
 		w := c.started()
 		open := w.raises(approvals(bash("a", "ls")), `"questions":[`+question+`]`)
-		asked := c.event()
-		require.Equal(t, "question", asked.name)
-		require.Contains(t, asked.data, fmt.Sprintf(`{"type":"question","runId":%q,"agentId":"default","id":%q,"request":{"id":"q","handle":%q,`, c.run, open["q"], open["q"]))
+		asked := c.Frame()
+		require.Equal(t, "question", asked.Event)
+		require.Contains(t, asked.Data, fmt.Sprintf(`{"type":"question","runId":%q,"agentId":"default","id":%q,"request":{"id":"q","handle":%q,`, c.run, open["q"], open["q"]))
 		c.relays("a", open["a"], "ls")
 		s.answer(t, c.session, open["q"], `{"approved":true}`).refused(http.StatusNotFound, noRelay)
-		s.post(t, "/v1/runs/"+c.run+"/questions", `{"resolution":{"request_id":"q","answers":[{"question_id":"which","selected_option_ids":["a"]}]}}`).into(new(any))
+		s.post(t, "/v1/runs/"+c.run+"/questions", `{"resolution":{"request_id":"q","answers":[{"question_id":"which","selected_option_ids":["a"]}]}}`).Into(new(any))
 		require.Equal(t, api.OutcomeAnswered, c.settles("question_resolved", open["q"]).Outcome)
 		s.answer(t, c.session, open["a"], `{"approved":true}`).accepted()
 	})
@@ -224,43 +225,43 @@ func TestQuestionsOfChildrenAreShown(t *testing.T) {
 		c := s.chat(t)
 		c.started()
 		child := runs.NewID("child")
-		s.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":%q}`, child, c.session)).into(new(any))
+		s.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":%q}`, child, c.session)).Into(new(any))
 		var claim api.Claim
-		s.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":1,"claim":{"worker_id":"w","lease_ms":60000}}`, child)).into(&claim)
+		s.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":1,"claim":{"worker_id":"w","lease_ms":60000}}`, child)).Into(&claim)
 		var asked struct {
 			Clarification struct {
 				RunID string `json:"run_id"`
 			} `json:"clarification"`
 		}
-		s.post(t, "/v1/runs/"+claim.Run.RunID+"/clarifications", fmt.Sprintf(`{"fence":%q,"request":%s}`, claim.Lease.Fence, question)).into(&asked)
-		shown := c.event()
-		require.Equal(t, "question", shown.name)
-		require.Contains(t, shown.data, fmt.Sprintf(`"runId":%q`, asked.Clarification.RunID))
-		_, after, _ := strings.Cut(shown.data, `"id":"`)
+		s.post(t, "/v1/runs/"+claim.Run.RunID+"/clarifications", fmt.Sprintf(`{"fence":%q,"request":%s}`, claim.Lease.Fence, question)).Into(&asked)
+		shown := c.Frame()
+		require.Equal(t, "question", shown.Event)
+		require.Contains(t, shown.Data, fmt.Sprintf(`"runId":%q`, asked.Clarification.RunID))
+		_, after, _ := strings.Cut(shown.Data, `"id":"`)
 		handle, _, _ := strings.Cut(after, `"`)
-		s.post(t, "/v1/runs/"+asked.Clarification.RunID+"/questions", `{"resolution":{"request_id":"q","declined":true}}`).into(new(any))
+		s.post(t, "/v1/runs/"+asked.Clarification.RunID+"/questions", `{"resolution":{"request_id":"q","declined":true}}`).Into(new(any))
 		require.Equal(t, api.OutcomeDeclined, c.settles("question_resolved", handle).Outcome)
 	})
 }
 
 func TestASilentStreamIsKeptAlive(t *testing.T) {
 	t.Parallel()
-	s := serve(t, openSQLite(t, 1)[0], relay.Options{}, func(o *httpapi.Options) { o.KeepAlive = 40 * time.Millisecond })
+	s := serve(t, dialecttest.SQLite(t), relay.Options{}, func(o *httpapi.Options) { o.KeepAlive = 40 * time.Millisecond })
 	c := s.chat(t)
 	for range 3 {
-		require.Equal(t, frame{comment: ": keepalive"}, c.next())
+		require.Equal(t, ": keepalive", c.Next().Text)
 	}
 	c.work()
-	require.Equal(t, "harness_start", c.event().name)
+	require.Equal(t, "harness_start", c.Frame().Event)
 }
 
 func TestTheAgentIsTheConfiguredOne(t *testing.T) {
 	t.Parallel()
-	s := serve(t, openSQLite(t, 1)[0], relay.Options{DefaultAgentID: "coder"})
+	s := serve(t, dialecttest.SQLite(t), relay.Options{DefaultAgentID: "coder"})
 	c := s.chat(t, `"agent_id":"other"`)
 	c.work()
 	c.tellsOf(c.run, "coder", "", "harness_start", "")
 	var view api.RunView
-	s.get(t, "/v1/runs/"+c.run).into(&view)
+	s.get(t, "/v1/runs/"+c.run).Into(&view)
 	require.Equal(t, api.RunRequestSummary{SourcePlugin: "relay", SourceKind: "chat", ActorID: "api-user", TextPreview: view.Request.TextPreview}, view.Request)
 }

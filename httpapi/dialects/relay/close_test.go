@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -30,20 +31,17 @@ func (c *closable) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 // onReplicas runs a test against two services on one database of each engine.
 func onReplicas(t *testing.T, test func(t *testing.T, first, second *service)) {
 	t.Helper()
-	for _, e := range engines {
-		t.Run(e.name, func(t *testing.T) {
-			t.Parallel()
-			stores := e.open(t, 2)
-			test(t, serve(t, stores[0], relay.Options{}), serve(t, stores[1], relay.Options{}))
-		})
-	}
+	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
+		first, second := database.Replicas(t)
+		test(t, serve(t, first, relay.Options{}), serve(t, second, relay.Options{}))
+	})
 }
 
 // left waits until the session of a chat is gone for its clients.
 func (s *service) left(t *testing.T, c *chat) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		return s.answer(t, c.session, "nobody", `null`).text == `{"error":"`+noSession+`"}`
+		return s.answer(t, c.session, "nobody", `null`).Text == `{"error":"`+noSession+`"}`
 	}, 20*time.Second, 10*time.Millisecond)
 }
 
@@ -63,7 +61,7 @@ func TestAnswersOnAnotherReplica(t *testing.T) {
 		c.denies("b", "")
 		w.completes()
 		c.tells("harness_end", "")
-		c.ends()
+		c.Ends()
 		second.answer(t, c.session, open["a"], `{"approved":true}`).refused(http.StatusNotFound, noSession)
 	})
 }
@@ -75,13 +73,13 @@ func TestAClosedStreamTakesItsRelays(t *testing.T) {
 		c := first.chat(t)
 		w := c.started()
 		handle := w.raisesOne("a", "ls")
-		c.leave()
+		c.Leave()
 		second.left(t, c)
 		for _, s := range []*service{first, second} {
 			s.answer(t, c.session, handle, `{"approved":true}`).refused(http.StatusNotFound, noSession)
 		}
 		require.Equal(t, handle, c.open()["a"])
-		second.post(t, "/v1/runs/"+c.run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow"}]}`).into(new(any))
+		second.post(t, "/v1/runs/"+c.run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow"}]}`).Into(new(any))
 		require.Equal(t, "api", w.settled("a").Via)
 		w.completes()
 	})
@@ -93,8 +91,8 @@ func TestDetachedRelaysOutliveTheStream(t *testing.T) {
 		c := first.chat(t, `"detached":true`)
 		w := c.started()
 		open := w.raises(approvals(bash("a", "ls"), bash("b", "ls")))
-		c.leave()
-		first.server.Close() // waits for the handler
+		c.Leave()
+		first.Server.Close() // waits for the handler
 		c.s = second
 		second.answer(t, c.session, open["a"], `{"approved":true}`).accepted()
 		second.answer(t, c.session, open["a"], `{"approved":true}`).refused(http.StatusNotFound, noRelay)
@@ -111,10 +109,10 @@ func TestDrainLeavesRelaysAnswerable(t *testing.T) {
 	onReplicas(t, func(t *testing.T, first, second *service) {
 		c := first.chat(t)
 		handle := c.started().raisesOne("a", "ls")
-		first.handler.Drain()
-		c.ends()
+		first.API.Drain()
+		c.Ends()
 		first.post(t, "/chat", `{`+hello+`}`).refused(http.StatusServiceUnavailable, "the service is shutting down; try again")
-		first.server.Close() // waits for the handler
+		first.Server.Close() // waits for the handler
 		second.answer(t, c.session, handle, `{"approved":true}`).accepted()
 	})
 }
@@ -122,13 +120,13 @@ func TestDrainLeavesRelaysAnswerable(t *testing.T) {
 // What could not be written down leaves the relays answerable, and says so in the log.
 func TestACloseThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	inner := openSQLite(t, 1)[0]
+	inner := dialecttest.SQLite(t)
 	store := &closable{Store: inner}
 	s, other := serve(t, store, relay.Options{}), serve(t, inner, relay.Options{})
 	c := s.chat(t)
 	handle := c.started().raisesOne("a", "ls")
 	store.gone.Store(true)
-	c.leave()
-	s.server.Close() // waits for the handler
+	c.Leave()
+	s.Server.Close() // waits for the handler
 	other.answer(t, c.session, handle, `{"approved":true}`).accepted()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -36,7 +37,7 @@ func (s *service) send(t *testing.T, path, body string) *httptest.ResponseRecord
 	defer cancel()
 	request := httptest.NewRequest(http.MethodPost, "http://localhost"+path, strings.NewReader(body)).WithContext(ctx)
 	recorder := httptest.NewRecorder()
-	s.handler.Handler().ServeHTTP(leaving{recorder, cancel}, request)
+	s.API.Handler().ServeHTTP(leaving{recorder, cancel}, request)
 	require.Contains(t, []int{200, 400, 404}, recorder.Code, "%s %q: %s", path, body, recorder.Body)
 	if recorder.Code >= 400 {
 		var refusal struct {
@@ -54,7 +55,7 @@ func (s *service) v1(t *testing.T, path, body string) *httptest.ResponseRecorder
 	request := httptest.NewRequest(http.MethodPost, "http://localhost"+path, strings.NewReader(body))
 	request.Header.Set("Content-Type", "application/json")
 	recorder := httptest.NewRecorder()
-	s.handler.Handler().ServeHTTP(recorder, request)
+	s.API.Handler().ServeHTTP(recorder, request)
 	return recorder
 }
 
@@ -66,7 +67,7 @@ func FuzzChat(f *testing.F) {
 	} {
 		f.Add(body)
 	}
-	s := serve(f, openSQLite(f, 1)[0], relay.Options{AlwaysPrefix: true})
+	s := serve(f, dialecttest.SQLite(f), relay.Options{AlwaysPrefix: true})
 	f.Fuzz(func(t *testing.T, body string) { s.send(t, "/chat", body) })
 }
 
@@ -77,7 +78,7 @@ func FuzzAnswers(f *testing.F) {
 		f.Add("rm -rf *", "handle", response)
 		f.Add("git a\x00", "%00", response)
 	}
-	s := serve(f, openSQLite(f, 1)[0], relay.Options{AlwaysPrefix: true})
+	s := serve(f, dialecttest.SQLite(f), relay.Options{AlwaysPrefix: true})
 	f.Fuzz(func(t *testing.T, command, relayID, response string) {
 		session, run := runs.NewID("session"), runs.NewID("run")
 		made := s.v1(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"metadata":{"relay":{"run_id":%q,"detached":true}}}`, session, run))
@@ -90,7 +91,7 @@ func FuzzAnswers(f *testing.F) {
 		require.NoError(t, json.Unmarshal(made.Body.Bytes(), &view))
 		s.send(t, "/chat/relay/x"+url.PathEscape(relayID), `{"sessionId":"`+session+`","response":`+response+`}`)
 		got := s.send(t, "/chat/relay/"+view.PendingApprovals[0].Handle, `{"sessionId":"`+session+`","response":`+response+`}`)
-		record, err := s.store.RequestByHandle(context.Background(), view.PendingApprovals[0].Handle)
+		record, err := s.Store.RequestByHandle(context.Background(), view.PendingApprovals[0].Handle)
 		require.NoError(t, err)
 		require.Equal(t, got.Code == http.StatusOK, !record.Request.Open())
 	})

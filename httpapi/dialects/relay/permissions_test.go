@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
 	"github.com/holdpoint/holdpoint/runs/document"
 )
@@ -45,7 +46,7 @@ func TestPermissions(t *testing.T) {
 			require.Empty(t, w.raises(approvals(bash("a", "ls"), bash("b", "ls"))))
 			w.completes()
 			c.tells("harness_end", "")
-			c.ends()
+			c.Ends()
 		})
 		t.Run("allowOnce is used up, one entry a call", func(t *testing.T) {
 			once := `{"tool":"bash","params":{"command":"ls"}}`
@@ -87,10 +88,10 @@ func TestPermissionsThatDoNotFit(t *testing.T) {
 			s.post(t, "/chat", `{`+hello+`,"permissions":`+given+`}`).refused(http.StatusBadRequest, want)
 		}
 		long := s.post(t, "/chat", `{`+hello+`,"permissions":{"allowlist":[{"tool":"`+strings.Repeat("x", 300)+`"}]}}`)
-		require.Equal(t, http.StatusBadRequest, long.status)
-		require.Contains(t, long.text, `{"error":"permissions.allowlist[0]: `)
+		require.Equal(t, http.StatusBadRequest, long.Status)
+		require.Contains(t, long.Text, `{"error":"permissions.allowlist[0]: `)
 		var sessions []any
-		s.get(t, "/v1/sessions").into(&sessions)
+		s.get(t, "/v1/sessions").Into(&sessions)
 		require.Empty(t, sessions)
 	})
 }
@@ -111,7 +112,7 @@ func TestAlwaysIsExact(t *testing.T) {
 		require.Equal(t, recorded.Rule, w.settled("a").Rule)
 
 		var rules []api.RuleView
-		s.get(t, "/v1/rules?session_id="+c.session).into(&rules)
+		s.get(t, "/v1/rules?session_id="+c.session).Into(&rules)
 		require.Len(t, rules, 1)
 		digest, err := document.Digest(api.JSON(`{"command":"git push origin"}`))
 		require.NoError(t, err)
@@ -156,12 +157,12 @@ func TestAlwaysByPrefix(t *testing.T) {
 // else.
 func TestRulesUnderACap(t *testing.T) {
 	t.Parallel()
-	s := serve(t, openSQLite(t, 1)[0], relay.Options{}, func(o *httpapi.Options) { o.MaxRuleAge = time.Hour })
+	s := serve(t, dialecttest.SQLite(t), relay.Options{}, func(o *httpapi.Options) { o.MaxRuleAge = time.Hour })
 	c := s.chat(t, `"permissions":{"allowlist":[{"tool":"read"}]}`)
 	handle := c.started().raisesOne("a", "ls")
 	s.answer(t, c.session, handle, `{"approved":true,"always":true}`).accepted()
 	var rules []api.RuleView
-	s.get(t, "/v1/rules?session_id="+c.session).into(&rules)
+	s.get(t, "/v1/rules?session_id="+c.session).Into(&rules)
 	require.Len(t, rules, 2)
 	for _, rule := range rules {
 		require.Equal(t, int64(time.Hour/time.Millisecond), rule.ExpiresAtMs-rule.CreatedAtMs, fmt.Sprint(rule))

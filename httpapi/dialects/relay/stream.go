@@ -156,7 +156,7 @@ func (s *chatStream) aboutQuestion(name api.EventType) bool {
 	return name == api.EventWaitingForUserQuestion || name == api.EventUserQuestionResolved || name == api.EventParentClarificationResolved
 }
 
-// endRun tells how the run ended. One that did not complete says why.
+// endRun adds how the run ended, and why when it did not complete.
 func (s *chatStream) endRun(event *model.Event) {
 	var body struct {
 		Error  string `json:"error"`

@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// The first committed decision wins, on whatever face (decisions.md 23, README 6.3).
+// The first committed decision wins, on whatever face (docs/spec/timbal.md#late-resume).
 func testTooLate(t *testing.T, s *service) {
 	w, first := s.paused(t, question("q"), approval("a"))
 	q, a := ids(first)[0], ids(first)[1]
@@ -76,7 +76,7 @@ func testTooLateForTheClock(t *testing.T, s *service) {
 
 	w, first = s.paused(t, approval("a"))
 	cancelled := s.do(t, http.MethodPost, "/cancel/"+w.runID, "")
-	require.Equal(t, http.StatusNoContent, cancelled.status)
+	require.Equal(t, http.StatusNoContent, cancelled.Status)
 	late = s.show(t, resumeBody(t, w.runID, ids(first)[0], `true`))
 	require.Equal(t, map[string]any{"approval_id": ids(first)[0], "status": "cancelled", "reason": nil}, late[1].at("output"))
 	attached := s.show(t, resumeBody(t, w.runID))
@@ -88,7 +88,7 @@ func testTooLateForTheClock(t *testing.T, s *service) {
 func (s *service) passed(t *testing.T, moment float64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		nowMs, err := s.store.NowMs(t.Context())
+		nowMs, err := s.Store.NowMs(t.Context())
 		return err == nil && float64(nowMs) >= moment
 	}, 10*time.Second, time.Millisecond)
 }
@@ -129,13 +129,13 @@ func testAHundredResumesAtOnce(t *testing.T, s *service) {
 }
 
 // A resume that is sent again with its key, because its reply was lost, shows the run
-// that it started (7.4, 2).
+// that it started.
 func testResumeAgainWithItsKey(t *testing.T, s *service) {
 	w, first := s.paused(t, question("q"), approval("a"), approval("b"))
 	q, a, b := ids(first)[0], ids(first)[1], ids(first)[2]
 	body := resumeBody(t, w.runID, q, `"mysql"`, a, `{"approved":true,"override_input":{"to":"b@example.com"},"reason":"ok"}`)
 	lost := s.open(t, "/stream", body, key("k"))
-	lost.leave()
+	lost.Leave()
 	again := s.show(t, body, key("k"))
 	require.Equal(t, lost.runID, again[0].at("run_id"))
 	require.Equal(t, []string{"START", "APPROVAL", "OUTPUT"}, kinds(again))
@@ -144,7 +144,7 @@ func testResumeAgainWithItsKey(t *testing.T, s *service) {
 	turned := s.show(t, resumeBody(t, w.runID, a, `{"approved":true,"override_input":{"to":"b@example.com"},"reason":"ok"}`, q, `"mysql"`), key("k"))
 	require.Equal(t, lost.runID, turned[0].at("run_id"))
 	conflict := s.do(t, http.MethodPost, "/stream", resumeBody(t, w.runID, q, `"mysql"`, a, `true`), key("k"))
-	require.Equal(t, http.StatusConflict, conflict.status)
+	require.Equal(t, http.StatusConflict, conflict.Status)
 	require.Contains(t, conflict.body, "detail")
 	without := s.show(t, body)
 	require.Equal(t, "approval_already_claimed", without[1].at("status", "reason"))
@@ -155,8 +155,8 @@ func testResumeAgainWithItsKey(t *testing.T, s *service) {
 	require.Equal(t, "success", last[1].at("status", "code"))
 	require.Equal(t, last[0].at("run_id"), s.show(t, soon, key("k2"))[0].at("run_id"))
 	reply := s.do(t, http.MethodPost, "/run", soon, key("k2"))
-	require.Equal(t, "true", reply.header.Get("Idempotency-Replayed"))
-	require.Equal(t, last[1].text, reply.text)
+	require.Equal(t, "true", reply.Header.Get("Idempotency-Replayed"))
+	require.Equal(t, last[1].text, reply.Text)
 	require.Equal(t, []string{"START", "APPROVAL", "OUTPUT"}, kinds(s.show(t, body, key("k"))))
 
 	w, first = s.paused(t, approval("a"))

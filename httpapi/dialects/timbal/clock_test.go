@@ -18,6 +18,7 @@ func serveAt(t *testing.T) (*service, *atomic.Int64) {
 	nowMs.Store(1_750_000_000_000)
 	store, err := sqlite.Open(context.Background(), sqlite.Memory, sqlite.Options{NowMs: nowMs.Load})
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	return serve(t, store), &nowMs
 }
 

@@ -32,10 +32,10 @@ func (d *decision) empty() bool { return d.command == nil && len(d.parts) == 0 }
 // left out: their requests stay open and are shown again.
 func decide(runID string, all []*resumeEntry, key string, actor runs.Actor, maxRuleAgeMs, nowMs int64) *decision {
 	d := &decision{entries: all}
-	for _, one := range all {
-		if one.cancelsRun {
+	for _, entry := range all {
+		if entry.cancelsRun {
 			d.command = &runs.DecideRequests{
-				RunID: runID, CancelRequestID: one.request.RequestID, CancelReason: one.reason, Key: key, Actor: actor,
+				RunID: runID, CancelRequestID: entry.request.RequestID, CancelReason: entry.reason, Key: key, Actor: actor,
 			}
 			return d
 		}
@@ -44,9 +44,9 @@ func decide(runID string, all []*resumeEntry, key string, actor runs.Actor, maxR
 	sorted := slices.Clone(all)
 	slices.SortFunc(sorted, byNumber)
 	for i := 0; i < len(sorted); {
-		one := sorted[i]
+		entry := sorted[i]
 		end := i + 1
-		for end < len(sorted) && sorted[end].request.Handle == one.request.Handle {
+		for end < len(sorted) && sorted[end].request.Handle == entry.request.Handle {
 			end++
 		}
 		d.add(command, sorted[i:end], nowMs)
@@ -86,11 +86,11 @@ func (d *decision) add(command *runs.DecideRequests, about []*resumeEntry, nowMs
 	d.answers = append(d.answers, first)
 }
 
-func (d *decision) addApproval(command *runs.DecideRequests, one *resumeEntry, nowMs int64) {
-	g, err := readApprovalValue(one.value)
+func (d *decision) addApproval(command *runs.DecideRequests, entry *resumeEntry, nowMs int64) {
+	g, err := readApprovalValue(entry.value)
 	var resolution runs.ApprovalDecision
 	if err == nil {
-		resolution, err = g.resolution(one.approval)
+		resolution, err = g.resolution(entry.approval)
 	}
 	if err != nil {
 		d.invalid = errors.Join(d.invalid, err)
@@ -98,11 +98,11 @@ func (d *decision) addApproval(command *runs.DecideRequests, one *resumeEntry, n
 	}
 	// One that is settled is kept, so that a replay of the call has the same fingerprint
 	// whenever it comes.
-	if g.expiresAtMs != 0 && g.expiresAtMs <= nowMs && one.request.Open() {
+	if g.expiresAtMs != 0 && g.expiresAtMs <= nowMs && entry.request.Open() {
 		return
 	}
 	command.Approvals = append(command.Approvals, resolution)
-	d.approvals = append(d.approvals, one)
+	d.approvals = append(d.approvals, entry)
 }
 
 // answersTo returns the answers to a structured request: those that are given and, when
@@ -115,8 +115,8 @@ func answersTo(about []*resumeEntry) (answers []api.UserQuestionAnswer, whole bo
 		known = request.Recorded().Answers
 	}
 	given := map[string]api.UserQuestionAnswer{}
-	for _, one := range about {
-		given[one.questionID] = answerTo(one.structured, one.value)
+	for _, entry := range about {
+		given[entry.questionID] = answerTo(entry.structured, entry.value)
 	}
 	kept := map[string]api.UserQuestionAnswer{}
 	for _, answer := range known {
@@ -149,8 +149,8 @@ func answersTo(about []*resumeEntry) (answers []api.UserQuestionAnswer, whole bo
 func (d *decision) expectedInLog() map[[2]string]bool {
 	expected := map[[2]string]bool{}
 	for _, list := range [][]*resumeEntry{d.approvals, d.answers} {
-		for _, one := range list {
-			expected[[2]string{one.request.RequestID}] = true
+		for _, entry := range list {
+			expected[[2]string{entry.request.RequestID}] = true
 		}
 	}
 	for _, part := range d.parts {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
@@ -22,7 +23,8 @@ func (s *service) quickly(t *testing.T, body string) (status int, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	response := s.send(ctx, t, http.MethodPost, "/stream", body)
+	response, err := s.Send(ctx, s.Client, http.MethodPost, "/stream", body)
+	require.NoError(t, err)
 	defer response.Body.Close()
 	read, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
@@ -40,16 +42,16 @@ func FuzzResumeValue(f *testing.F) {
 	} {
 		f.Add(value)
 	}
-	s := serve(f, openers["sqlite"](f, addresses["sqlite"](f)))
+	s := serve(f, dialecttest.SQLite(f))
 	f.Fuzz(func(t *testing.T, value string) {
 		// Both stay paused, because something else is open on them too.
 		made := s.do(t, http.MethodPost, "/v1/runs", `{"input":1,"suspend":{"approvals":[
 			{"id":"a","tool_call_id":"c","tool_name":"b","input":{"to":"x"},"input_schema":{"type":"object","properties":{"to":{"type":"string"}}}},
 			{"id":"keep","tool_call_id":"c","tool_name":"b","input":{}}],
 			"questions":[{"id":"q","tool_call_id":"c","questions":[{"id":"1","question":"?","options":[{"id":"pg","label":"postgres"}]}]}]}}`)
-		require.Equal(t, http.StatusAccepted, made.status, made.text)
+		require.Equal(t, http.StatusAccepted, made.Status, made.Text)
 		runID := made.body["run_id"].(string)
-		record, err := s.store.Run(t.Context(), runID)
+		record, err := s.Store.Run(t.Context(), runID)
 		require.NoError(t, err)
 		for _, request := range record.Requests {
 			if request.RequestID == "keep" {
@@ -61,7 +63,7 @@ func FuzzResumeValue(f *testing.F) {
 				require.Contains(t, text, `"type":"OUTPUT"`)
 			}
 		}
-		record, err = s.store.Run(t.Context(), runID)
+		record, err = s.Store.Run(t.Context(), runID)
 		require.NoError(t, err)
 		for _, request := range record.Requests {
 			if request.Kind != model.KindApproval || request.Outcome != api.OutcomeAllowed {
@@ -84,16 +86,16 @@ func FuzzBody(f *testing.F) {
 	} {
 		f.Add(body)
 	}
-	s := serve(f, openers["sqlite"](f, addresses["sqlite"](f)))
+	s := serve(f, dialecttest.SQLite(f))
 	f.Fuzz(func(t *testing.T, body string) {
 		request := s.sendUntilHeader(t, body)
-		require.Less(t, request.status, 500, request.text)
-		runID := request.header.Get("X-Run-Id")
-		if request.status != http.StatusOK {
-			require.IsType(t, "", request.body["detail"], request.text)
+		require.Less(t, request.Status, 500, request.Text)
+		runID := request.Header.Get("X-Run-Id")
+		if request.Status != http.StatusOK {
+			require.IsType(t, "", request.body["detail"], request.Text)
 			return
 		}
-		if record, err := s.store.ClaimedRun(t.Context(), runID); err == nil {
+		if record, err := s.Store.ClaimedRun(t.Context(), runID); err == nil {
 			require.True(t, jsontext.Value(record.Run.Input).IsValid())
 			require.Equal(t, byte(0x7b), document.Kind(record.Run.Input))
 		}
@@ -103,14 +105,15 @@ func FuzzBody(f *testing.F) {
 // sendUntilHeader sends a body and leaves once the answer begins.
 func (s *service) sendUntilHeader(t *testing.T, body string) *reply {
 	t.Helper()
-	response := s.send(t.Context(), t, http.MethodPost, "/stream", body)
+	response, err := s.Send(t.Context(), s.Client, http.MethodPost, "/stream", body)
+	require.NoError(t, err)
 	defer response.Body.Close()
-	answer := &reply{status: response.StatusCode, header: response.Header}
+	answer := &reply{Reply: &dialecttest.Reply{Status: response.StatusCode, Header: response.Header}}
 	if response.StatusCode != http.StatusOK {
 		text, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
-		answer.text = string(text)
-		require.NoError(t, json.Unmarshal(text, &answer.body), answer.text)
+		answer.Text = string(text)
+		require.NoError(t, json.Unmarshal(text, &answer.body), answer.Text)
 	}
 	return answer
 }

@@ -26,7 +26,7 @@ type segmentID struct {
 	runID string
 	// after is the event after which the segment begins, 0 for the whole run.
 	after int64
-	// suffix tells resumes apart that decided nothing.
+	// suffix distinguishes resumes that decided nothing.
 	suffix string
 }
 

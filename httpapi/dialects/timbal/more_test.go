@@ -27,7 +27,7 @@ func testLiveAndRead(t *testing.T, s *service) {
 		go func() {
 			defer close(decided)
 			for n := 0; n < 2; {
-				record, err := s.store.Run(context.Background(), w.runID)
+				record, err := s.Store.Run(context.Background(), w.runID)
 				if err != nil {
 					return
 				}
@@ -41,7 +41,7 @@ func testLiveAndRead(t *testing.T, s *service) {
 					} else {
 						command.Answers = []runs.QuestionAnswer{{RequestID: request.RequestID, Value: api.JSON("true")}}
 					}
-					if _, err := s.store.Do(context.Background(), command); err == nil {
+					if _, err := s.Store.Do(context.Background(), command); err == nil {
 						n++
 					}
 				}
@@ -67,7 +67,7 @@ func testLiveAndRead(t *testing.T, s *service) {
 // testClarification answers what a child asks its parent's session: the run that waits
 // there can be resumed like any other. The child's own run shows nothing to answer.
 func testClarification(t *testing.T, s *service) {
-	effects := loop.NewEffects(s.store, loop.EffectsOptions{Logger: slog.New(slog.DiscardHandler)})
+	effects := loop.NewEffects(s.Store, loop.EffectsOptions{Logger: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- effects.Run(ctx) }()
@@ -76,11 +76,11 @@ func testClarification(t *testing.T, s *service) {
 		require.NoError(t, <-done)
 	}()
 	parent, child := runs.NewID("session"), runs.NewID("session")
-	require.Equal(t, http.StatusCreated, s.do(t, http.MethodPost, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, parent)).status)
-	require.Equal(t, http.StatusCreated, s.do(t, http.MethodPost, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":%q}`, child, parent)).status)
+	require.Equal(t, http.StatusCreated, s.do(t, http.MethodPost, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, parent)).Status)
+	require.Equal(t, http.StatusCreated, s.do(t, http.MethodPost, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":%q}`, child, parent)).Status)
 	made := s.do(t, http.MethodPost, "/v1/sessions/"+child+"/runs", `{"input":1}`)
 	w := s.claim(t, made.body["run_id"].(string))
-	asked, err := runs.Ask(t.Context(), s.store, &runs.AskClarification{RunID: w.runID, Fence: w.fence, Park: true, Request: question("q")})
+	asked, err := runs.Ask(t.Context(), s.Store, &runs.AskClarification{RunID: w.runID, Fence: w.fence, Park: true, Request: question("q")})
 	require.NoError(t, err)
 	clarification := asked.Clarification.Run.RunID
 	handle := asked.Clarification.Requests[0].Handle
@@ -94,7 +94,7 @@ func testClarification(t *testing.T, s *service) {
 	shown := s.events(t, clarification, "")
 	require.Len(t, shown.body["events"], 3)
 	require.Eventually(t, func() bool {
-		record, err := s.store.Run(t.Context(), w.runID)
+		record, err := s.Store.Run(t.Context(), w.runID)
 		return err == nil && record.Run.Status == api.StatusRunning
 	}, 10*time.Second, time.Millisecond)
 	claim := w.goOn()

@@ -117,7 +117,7 @@ func cancelledBy(stopped *stoppage) (status, api.JSON) {
 	return made, kit.Encode(stoppedOutput{reasonCancelled, kit.OrNull(stopped.reason)})
 }
 
-// reason is the one that the event tells by which the run ended.
+// reason is that of the event by which the run ended, "" for none.
 func (s *segment) reason() string {
 	var body struct {
 		Reason string `json:"reason"`

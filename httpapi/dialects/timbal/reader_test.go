@@ -1,18 +1,15 @@
 package timbal_test
 
 import (
-	"bufio"
-	"context"
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
 // event is one frame of a stream.
@@ -25,94 +22,53 @@ type event struct {
 func (e *event) kind() string { return e.at("type").(string) }
 
 // at returns what is at a path of names and indexes.
-func (e *event) at(path ...any) any {
-	var at any = e.map_
-	for _, step := range path {
-		switch step := step.(type) {
-		case string:
-			object, _ := at.(map[string]any)
-			at = object[step]
-		case int:
-			array, _ := at.([]any)
-			if step >= len(array) {
-				return nil
-			}
-			at = array[step]
-		}
-	}
-	return at
-}
+func (e *event) at(path ...any) any { return dialecttest.At(e.map_, path...) }
 
 // shown is a stream that is being read.
 type shown struct {
-	t        *testing.T
-	response *http.Response
-	lines    *bufio.Reader
+	*dialecttest.Stream
 	runID    string
 	comments int
-	leave    context.CancelFunc
 }
 
 // open starts or resumes a run and returns its stream.
-func (s *service) open(t *testing.T, path, body string, options ...option) *shown {
+func (s *service) open(t *testing.T, path, body string, options ...dialecttest.Option) *shown {
 	t.Helper()
-	ctx, leave := context.WithCancel(t.Context())
-	response := s.send(ctx, t, http.MethodPost, path, body, options...)
-	t.Cleanup(func() {
-		leave()
-		_ = response.Body.Close()
-	})
-	if response.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(response.Body)
-		require.Equal(t, http.StatusOK, response.StatusCode, "%s", text)
-	}
-	require.Equal(t, "text/event-stream", response.Header.Get("Content-Type"))
-	return &shown{
-		t: t, response: response, lines: bufio.NewReader(response.Body), runID: response.Header.Get("X-Run-Id"), leave: leave,
-	}
+	stream := s.Follow(t, http.MethodPost, path, body, options...)
+	require.Equal(t, "text/event-stream", stream.Response.Header.Get("Content-Type"))
+	return &shown{Stream: stream, runID: stream.Response.Header.Get("X-Run-Id")}
 }
 
-// next returns the next event, nil at the end of the stream. A stream that hangs is
-// closed, which fails the test.
+// next returns the next event, nil at the end of the stream.
 func (r *shown) next() *event {
-	r.t.Helper()
-	watchdog := time.AfterFunc(20*time.Second, r.leave)
-	defer watchdog.Stop()
-	one := &event{}
+	r.T.Helper()
 	for {
-		line, err := r.lines.ReadString('\n')
-		if errors.Is(err, io.EOF) {
-			require.Empty(r.t, line)
-			require.Zero(r.t, one.seq, "the stream ends within a frame")
+		frame, err := r.Read()
+		if err == io.EOF { //nolint:errorlint // a stream that is cut within a frame ends with another error
 			return nil
 		}
-		require.NoError(r.t, err, "the stream hangs or was cut")
-		line = strings.TrimSuffix(line, "\n")
-		switch {
-		case strings.HasPrefix(line, ": "):
+		require.NoError(r.T, err, "the stream hangs or was cut")
+		if frame.Comment != "" {
 			r.comments++
-		case strings.HasPrefix(line, "id: "):
-			one.seq, err = strconv.ParseInt(line[4:], 10, 64)
-			require.NoError(r.t, err)
-		case strings.HasPrefix(line, "data: "):
-			one.text = line[6:]
-			require.NoError(r.t, json.Unmarshal([]byte(one.text), &one.map_), "%s", one.text)
-			require.Equal(r.t, r.runID, one.at("run_id"), "X-Run-Id and run_id are one")
-		case line == "" && one.seq != 0:
-			return one
-		case line != "":
-			require.Fail(r.t, "unexpected line", "%q", line)
+			continue
 		}
+		require.Equal(r.T, "id: "+frame.ID+"\ndata: "+frame.Data, frame.Text)
+		one := &event{text: frame.Data}
+		one.seq, err = strconv.ParseInt(frame.ID, 10, 64)
+		require.NoError(r.T, err)
+		require.NoError(r.T, json.Unmarshal([]byte(one.text), &one.map_), "%s", one.text)
+		require.Equal(r.T, r.runID, one.at("run_id"), "X-Run-Id and run_id are one")
+		return one
 	}
 }
 
 // rest returns all events up to the end, which are numbered without gaps.
 func (r *shown) rest() []*event {
-	r.t.Helper()
+	r.T.Helper()
 	var all []*event
 	for one := r.next(); one != nil; one = r.next() {
 		if len(all) > 0 {
-			require.Equal(r.t, all[len(all)-1].seq+1, one.seq)
+			require.Equal(r.T, all[len(all)-1].seq+1, one.seq)
 		}
 		all = append(all, one)
 	}
@@ -128,7 +84,7 @@ func kinds(events []*event) []string {
 }
 
 // show is open for a stream that ends by itself.
-func (s *service) show(t *testing.T, body string, options ...option) []*event {
+func (s *service) show(t *testing.T, body string, options ...dialecttest.Option) []*event {
 	t.Helper()
 	stream := s.open(t, "/stream", body, options...)
 	all := stream.rest()

@@ -84,7 +84,7 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 		case kit.Unfit(refused):
 			d.noteFaults(r.notes, refused)
 		default:
-			// What was decided is decided; the answer that came too late is told of.
+			// The rest is decided already, so the late answer is only warned about.
 			r.warnings = append(r.warnings, detailOf(refused))
 		}
 	}

@@ -33,20 +33,20 @@ type resumeEntry struct {
 // because clients send such answers again (docs/spec/timbal.md#partial-resume).
 func (f *face) readResume(ctx context.Context, id segmentID, record *model.RunRecord, resume kit.Object) (all []*resumeEntry, warnings []string, err error) {
 	for _, e := range resume {
-		one := &resumeEntry{id: e.Name, value: e.Value}
+		entry := &resumeEntry{id: e.Name, value: e.Value}
 		// A cancel that does not fit is refused whatever it is about.
-		if one.reason, one.cancelsRun, err = readCancel(e.Value); err != nil {
+		if entry.reason, entry.cancelsRun, err = readCancel(e.Value); err != nil {
 			return nil, nil, err
 		}
 		handle, questionID := splitWaitID(e.Name)
-		if one.request, err = f.requestOf(ctx, record, handle); err != nil {
+		if entry.request, err = f.requestOf(ctx, record, handle); err != nil {
 			return nil, nil, err
 		}
-		if !one.resolveID(questionID) {
+		if !entry.resolveID(questionID) {
 			warnings = append(warnings, fmt.Sprintf("resume id %s is unknown to this run and was ignored", wire.Shown(e.Name)))
 			continue
 		}
-		all = append(all, one)
+		all = append(all, entry)
 	}
 	return f.dropKnown(ctx, id, all, warnings)
 }
@@ -107,9 +107,9 @@ func (f *face) dropKnown(ctx context.Context, id segmentID, all []*resumeEntry, 
 	}
 	var before *history
 	kept := all[:0]
-	for _, one := range all {
-		if one.request.Open() && one.request.PartialAnswers == nil {
-			kept = append(kept, one)
+	for _, entry := range all {
+		if entry.request.Open() && entry.request.PartialAnswers == nil {
+			kept = append(kept, entry)
 			continue
 		}
 		if before == nil {
@@ -118,11 +118,11 @@ func (f *face) dropKnown(ctx context.Context, id segmentID, all []*resumeEntry, 
 				return nil, nil, err
 			}
 		}
-		if before.answered(one.request.RequestID, one.questionID) {
-			warnings = append(warnings, fmt.Sprintf("resume id %s was answered before this run began; what was recorded then holds", wire.Shown(one.id)))
+		if before.answered(entry.request.RequestID, entry.questionID) {
+			warnings = append(warnings, fmt.Sprintf("resume id %s was answered before this run began; what was recorded then holds", wire.Shown(entry.id)))
 			continue
 		}
-		kept = append(kept, one)
+		kept = append(kept, entry)
 	}
 	return kept, warnings, nil
 }

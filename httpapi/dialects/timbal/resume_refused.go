@@ -40,8 +40,8 @@ func (f *face) resumeRefused(ctx context.Context, r *resumption, d *decision, er
 // resumeLate shows what is recorded (docs/spec/timbal.md#late-resume): of several entries
 // the first that was settled before counts.
 func (f *face) resumeLate(ctx context.Context, r *resumption, d *decision) (*segment, error) {
-	for _, one := range d.entries {
-		found, err := f.Store.RequestByHandle(ctx, one.request.Handle)
+	for _, entry := range d.entries {
+		found, err := f.Store.RequestByHandle(ctx, entry.request.Handle)
 		if err != nil {
 			return nil, err
 		}
@@ -49,19 +49,19 @@ func (f *face) resumeLate(ctx context.Context, r *resumption, d *decision) (*seg
 		output := outputEvent{}
 		switch request.Outcome {
 		case "":
-			if one.structured == nil || !answeredPart(request.Question().PartialAnswers, one.questionID) {
+			if entry.structured == nil || !answeredPart(request.Question().PartialAnswers, entry.questionID) {
 				continue
 			}
-			output.Status, output.Output = one.claimedOutput()
+			output.Status, output.Output = entry.claimedOutput()
 		case api.OutcomeCancelled, api.OutcomeExpired:
 			resolution := request.Recorded()
 			stopped := &stoppage{reason: reasonOf(&resolution)}
-			if one.approval != nil {
-				stopped.approvalID = one.id
+			if entry.approval != nil {
+				stopped.approvalID = entry.id
 			}
 			output.Status, output.Output = cancelledBy(stopped)
 		case api.OutcomeAllowed, api.OutcomeDenied, api.OutcomeAnswered, api.OutcomeDeclined:
-			output.Status, output.Output = one.claimedOutput()
+			output.Status, output.Output = entry.claimedOutput()
 		}
 		return f.refusedSegment(ctx, r, &output)
 	}
@@ -116,9 +116,9 @@ func (f *face) refusedSegment(ctx context.Context, r *resumption, output *output
 func (d *decision) wrongApproval(err error) string {
 	var lines []string
 	for _, fault := range kit.RefusalOf(err).Faults {
-		if one, rest := entryAt(fault.Pointer, "/approvals/", d.approvals); one != nil {
+		if entry, rest := entryAt(fault.Pointer, "/approvals/", d.approvals); entry != nil {
 			rest = strings.Replace(rest, "/updated_input", "/override_input", 1)
-			lines = append(lines, fmt.Sprintf("resume %s%s: %s", one.id, rest, fault.Detail))
+			lines = append(lines, fmt.Sprintf("resume %s%s: %s", entry.id, rest, fault.Detail))
 		}
 	}
 	return strings.Join(lines, "; ")
@@ -127,10 +127,10 @@ func (d *decision) wrongApproval(err error) string {
 // noteFaults collects what is wrong with answers, by the wait that is shown again.
 func (d *decision) noteFaults(notes map[string]string, err error) {
 	for _, fault := range kit.RefusalOf(err).Faults {
-		if one, rest := entryAt(fault.Pointer, "/answers/", d.answers); one != nil && notes[one.shownID()] == "" {
-			notes[one.shownID()] = fault.Detail
+		if entry, rest := entryAt(fault.Pointer, "/answers/", d.answers); entry != nil && notes[entry.shownID()] == "" {
+			notes[entry.shownID()] = fault.Detail
 			if place := strings.TrimPrefix(rest, "/value"); place != "" {
-				notes[one.shownID()] = place + ": " + fault.Detail
+				notes[entry.shownID()] = place + ": " + fault.Detail
 			}
 		}
 	}
@@ -138,25 +138,25 @@ func (d *decision) noteFaults(notes map[string]string, err error) {
 		return
 	}
 	code := refusal.CodeOf(err)
-	for _, one := range d.entries {
-		if one.approval != nil {
+	for _, entry := range d.entries {
+		if entry.approval != nil {
 			continue
 		}
-		if one.structured != nil {
-			answer := answerTo(one.structured, one.value)
-			if faultOf(one.structured, &answer) != code {
+		if entry.structured != nil {
+			answer := answerTo(entry.structured, entry.value)
+			if faultOf(entry.structured, &answer) != code {
 				continue
 			}
-		} else if code == api.CodeQuestionAnswerEmpty && document.Kind(one.value) != 'n' {
+		} else if code == api.CodeQuestionAnswerEmpty && document.Kind(entry.value) != 'n' {
 			continue
 		}
-		notes[one.shownID()] = detailOf(err)
+		notes[entry.shownID()] = detailOf(err)
 		return
 	}
 }
 
 // entryAt returns the entry that a pointer into a list names, and the rest of the pointer.
-func entryAt(pointer, list string, entries []*resumeEntry) (one *resumeEntry, rest string) {
+func entryAt(pointer, list string, entries []*resumeEntry) (entry *resumeEntry, rest string) {
 	text, ok := strings.CutPrefix(pointer, list)
 	if !ok {
 		return nil, ""

@@ -9,10 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
 // gone resumes, lets a worker finish what goes on, and returns what was shown.
-func (s *service) gone(t *testing.T, w *worker, body string, options ...option) ([]*event, *api.Claim) {
+func (s *service) gone(t *testing.T, w *worker, body string, options ...dialecttest.Option) ([]*event, *api.Claim) {
 	t.Helper()
 	stream := s.open(t, "/stream", body, options...)
 	claim := w.goOn()
@@ -43,7 +44,7 @@ func testAnswer(t *testing.T, s *service) {
 	require.Equal(t, "timbal", answer.Via)
 }
 
-// contracts/timbal.md 4.5, values for an interaction with a structured question.
+// docs/spec/timbal.md#interaction-value, for a structured question.
 func testAnswersToAStructuredQuestion(t *testing.T, s *service) {
 	for _, test := range []struct {
 		value    string
@@ -79,8 +80,8 @@ func testAnswersToAStructuredQuestion(t *testing.T, s *service) {
 	require.Equal(t, []string{"b"}, claim.Resume.Questions[0].Resolution.Answers[0].SelectedOptionIDs)
 }
 
-// An answer that does not do shows the INTERACTION again and tells why (decisions.md 6
-// and 7); nothing of the map is recorded.
+// An answer that does not fit shows the INTERACTION again and says why
+// (docs/spec/timbal.md#refused-value); nothing of the map is recorded.
 func testAnswersThatDoNotDo(t *testing.T, s *service) {
 	w, first := s.paused(t, question("q"), typed("t"), approval("a"))
 	plain, schema, gate := ids(first)[0], ids(first)[1], ids(first)[2]
@@ -105,7 +106,7 @@ func testAnswersThatDoNotDo(t *testing.T, s *service) {
 		}
 		require.Equal(t, "input_required", events[4].at("status", "reason"))
 	}
-	record, err := s.store.Run(t.Context(), w.runID)
+	record, err := s.Store.Run(t.Context(), w.runID)
 	require.NoError(t, err)
 	require.Zero(t, record.Run.SettledCount)
 	events, claim := s.gone(t, w, resumeBody(t, w.runID, plain, `"mysql"`, schema, "false", gate, "true"))
@@ -113,7 +114,7 @@ func testAnswersThatDoNotDo(t *testing.T, s *service) {
 	require.Equal(t, "false", string(claim.Resume.Questions[1].Resolution.Value))
 }
 
-// contracts/timbal.md 4.5, values for an approval.
+// docs/spec/timbal.md#approval-value.
 func testDecisionsAboutAnApproval(t *testing.T, s *service) {
 	for _, test := range []struct {
 		value string
@@ -181,7 +182,7 @@ func testDecisionsThatDoNotDo(t *testing.T, s *service) {
 	require.Contains(t, bad[1].at("error"), "no object")
 }
 
-// The tagged cancel ends the run, on either kind, and beats its siblings (7.4, 10).
+// The tagged cancel ends the run, on either kind, and beats its siblings.
 func testCancelByARequest(t *testing.T, s *service) {
 	for _, test := range []struct {
 		at     int
@@ -212,7 +213,7 @@ func testCancelByARequest(t *testing.T, s *service) {
 			require.Equal(t, events[1].at("output", "reason"), events[1].at("status", "message"))
 		}
 		s.sameInLog(t, events)
-		record, err := s.store.Run(t.Context(), w.runID)
+		record, err := s.Store.Run(t.Context(), w.runID)
 		require.NoError(t, err)
 		require.Equal(t, api.StatusCancelled, record.Run.Status)
 		outcome, _ := s.settled(t, other)
@@ -226,7 +227,7 @@ func testCancelByARequest(t *testing.T, s *service) {
 	for _, reason := range []string{`1`, `{}`, `["x"]`, `false`} {
 		for _, id := range []string{ids(first)[0], "unknown"} {
 			answer := s.do(t, http.MethodPost, "/stream", resumeBody(t, w.runID, id, `{"type":"timbal.cancel","reason":`+reason+`}`))
-			require.Equal(t, http.StatusUnprocessableEntity, answer.status)
+			require.Equal(t, http.StatusUnprocessableEntity, answer.Status)
 			require.Equal(t, map[string]any{"detail": "the reason of a cancel must be a text"}, answer.body)
 		}
 	}
@@ -236,7 +237,7 @@ func testCancelByARequest(t *testing.T, s *service) {
 	require.Equal(t, []string{"START", "INTERACTION", "OUTPUT"}, kinds(unknown))
 }
 
-// Several ids in one map, some of them, and ids that are none (4.4, 8 and 9).
+// Several ids in one map, some of them, and ids that are none.
 func testPartialMaps(t *testing.T, s *service) {
 	w, first := s.paused(t, question("q"), approval("a"), approval("b"), typed("t"))
 	q, typedID, a, b := ids(first)[0], ids(first)[1], ids(first)[2], ids(first)[3]
@@ -248,7 +249,7 @@ func testPartialMaps(t *testing.T, s *service) {
 	runID := second[0].at("run_id").(string)
 	require.Equal(t, w.runID, second[0].at("parent_run_id"))
 
-	// The next one sends the rest, or everything again (7.4, 9).
+	// The next one sends the rest, or everything again.
 	third := s.show(t, resumeBody(t, runID, a, `false`, q, `"postgres"`, b, `true`))
 	require.Equal(t, []string{"START", "INTERACTION", "OUTPUT"}, kinds(third))
 	require.Equal(t, runID, third[0].at("parent_run_id"))
@@ -312,15 +313,15 @@ func testRefusedResumes(t *testing.T, s *service) {
 	} {
 		for _, path := range []string{"/stream", "/run", "/agents/coder/stream"} {
 			answer := s.do(t, http.MethodPost, path, test.body)
-			require.Equal(t, test.status, answer.status, "%s: %s", test.body, answer.text)
+			require.Equal(t, test.status, answer.Status, "%s: %s", test.body, answer.Text)
 			require.Len(t, answer.body, 1)
 			require.IsType(t, "", answer.body["detail"])
 		}
 	}
-	require.Equal(t, 422, s.do(t, http.MethodPost, "/agents/%20/stream", `{}`).status)
-	for name, header := range map[string]option{"key": key("é"), "actor": actor(" ")} {
+	require.Equal(t, 422, s.do(t, http.MethodPost, "/agents/%20/stream", `{}`).Status)
+	for name, header := range map[string]dialecttest.Option{"key": key("é"), "actor": actor(" ")} {
 		answer := s.do(t, http.MethodPost, "/stream", resumeBody(t, w.runID, ids(first)[0], "true"), header)
-		require.Equal(t, 400, answer.status, name)
+		require.Equal(t, 400, answer.Status, name)
 		require.Contains(t, answer.body, "detail")
 	}
 	outcome, _ := s.settled(t, ids(first)[0])

@@ -167,7 +167,7 @@ func selected(value api.JSON) (texts []string, isList bool) {
 	return texts, true
 }
 
-// faultOf tells what is wrong with an answer by itself, "" when nothing is. It decides
+// faultOf returns what is wrong with an answer by itself, "" for nothing. It decides
 // nothing: it says to which of several answers a refusal belongs.
 func faultOf(question *api.UserQuestion, answer *api.UserQuestionAnswer) api.Code {
 	chosen := slices.Sorted(slices.Values(answer.SelectedOptionIDs))

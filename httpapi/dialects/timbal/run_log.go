@@ -65,14 +65,14 @@ func (f *face) events(w http.ResponseWriter, r *http.Request) error {
 	list := eventList{RunID: shown, Events: []numberedEvent{}, NextCursor: after}
 	var more bool
 	enough := func() bool {
-		for _, one := range s.takeFrames() {
+		for _, frame := range s.takeFrames() {
 			switch {
-			case one.seq <= after:
+			case frame.seq <= after:
 			case int64(len(list.Events)) == limit:
 				more = true
 			default:
-				list.Events = append(list.Events, numberedEvent{one.seq, one.data})
-				list.NextCursor = one.seq
+				list.Events = append(list.Events, numberedEvent{frame.seq, frame.data})
+				list.NextCursor = frame.seq
 			}
 		}
 		return s.finished || int64(len(list.Events)) == limit

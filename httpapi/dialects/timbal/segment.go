@@ -86,7 +86,7 @@ func (s *segment) pause() {
 	}
 }
 
-// suspensions tells whether two requests were raised together.
+// suspensions reports whether two requests were raised together.
 type suspensions interface {
 	sameSuspension(ctx context.Context, handle, other string) (bool, error)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -17,41 +18,41 @@ import (
 // it is found again by its key.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	for engine, open := range openers {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			address := addresses[engine](t)
-			s := serve(t, open(t, address))
-			w, first := s.paused(t, approval("a"), typed("t"))
-			gate, asked := ids(first)[1], ids(first)[0]
-			body := resumeBody(t, w.runID, gate, `true`)
-			second := s.show(t, body, key("k"))
-			s.stop()
+	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
+		store := database.Reopen(t)
+		s := serve(t, store)
+		w, first := s.paused(t, approval("a"), typed("t"))
+		gate, asked := ids(first)[1], ids(first)[0]
+		body := resumeBody(t, w.runID, gate, `true`)
+		second := s.show(t, body, key("k"))
+		s.Stop()
+		require.NoError(t, store.Close())
 
-			s = serve(t, open(t, address))
-			w.store = s.store
-			s.sameInLog(t, first)
-			s.sameInLog(t, second)
-			again := s.show(t, body, key("k"))
-			require.Equal(t, second, again)
-			stream := s.open(t, "/stream", resumeBody(t, second[0].at("run_id").(string), asked, `true`))
-			w.again()
-			w.append(`{"type":"delta","text":"a"}`)
-			w.wait(approval("b"))
-			third := stream.rest()
-			require.Equal(t, []string{"START", "DELTA", "APPROVAL", "OUTPUT"}, kinds(third))
-			s.stop()
+		store = database.Reopen(t)
+		s = serve(t, store)
+		w.store = s.Store
+		s.sameInLog(t, first)
+		s.sameInLog(t, second)
+		again := s.show(t, body, key("k"))
+		require.Equal(t, second, again)
+		stream := s.open(t, "/stream", resumeBody(t, second[0].at("run_id").(string), asked, `true`))
+		w.again()
+		w.append(`{"type":"delta","text":"a"}`)
+		w.wait(approval("b"))
+		third := stream.rest()
+		require.Equal(t, []string{"START", "DELTA", "APPROVAL", "OUTPUT"}, kinds(third))
+		s.Stop()
+		require.NoError(t, store.Close())
 
-			s = serve(t, open(t, address))
-			w.store = s.store
-			for _, events := range [][]*event{first, second, third} {
-				s.sameInLog(t, events)
-			}
-			last, _ := s.gone(t, w, resumeBody(t, stream.runID, ids(third)[0], `true`))
-			require.Equal(t, stream.runID, last[0].at("parent_run_id"))
-			s.sameInLog(t, last)
-		})
-	}
+		s = serve(t, database.Open(t))
+		w.store = s.Store
+		for _, events := range [][]*event{first, second, third} {
+			s.sameInLog(t, events)
+		}
+		last, _ := s.gone(t, w, resumeBody(t, stream.runID, ids(third)[0], `true`))
+		require.Equal(t, stream.runID, last[0].at("parent_run_id"))
+		s.sameInLog(t, last)
+	})
 }
 
 // Two segments of one run, each with a story of its own.
@@ -112,7 +113,7 @@ func testSettledWhenRaised(t *testing.T, s *service) {
 	other.ToolName = "other"
 	stream := s.open(t, "/stream", `{}`)
 	w := s.claim(t, stream.runID)
-	_, err := s.store.Do(t.Context(), &runs.AddRule{
+	_, err := s.Store.Do(t.Context(), &runs.AddRule{
 		SessionID: w.sessionID(), ToolName: "send_email", Effect: api.RuleAllow, Match: api.RuleMatch{AnyInput: true}, Actor: runs.Actor{Name: "ann"},
 	})
 	require.NoError(t, err)
@@ -159,12 +160,12 @@ func testAttachedWorker(t *testing.T, s *service) {
 func testARunOfAnotherFace(t *testing.T, s *service) {
 	made := s.do(t, http.MethodPost, "/v1/runs", `{"run_id":"run:7","input":"go","agent_id":"coder","suspend":{"approvals":[
 			{"id":"a","tool_call_id":"c","tool_name":"bash","input":{"command":"ls"}}]}}`)
-	require.Equal(t, http.StatusAccepted, made.status, made.text)
+	require.Equal(t, http.StatusAccepted, made.Status, made.Text)
 	log := s.events(t, "run:7", "")
 	require.Len(t, log.body["events"], 3)
-	record, err := s.store.Run(t.Context(), "run:7")
+	record, err := s.Store.Run(t.Context(), "run:7")
 	require.NoError(t, err)
-	w := &worker{t: t, store: s.store, runID: "run:7"}
+	w := &worker{t: t, store: s.Store, runID: "run:7"}
 	events, _ := s.gone(t, w, resumeBody(t, "run:7", record.Requests[0].Handle, `true`))
 	require.Equal(t, "coder", events[1].at("path"))
 	require.Equal(t, "go", events[1].at("input"))
@@ -173,14 +174,14 @@ func testARunOfAnotherFace(t *testing.T, s *service) {
 
 func testRun(t *testing.T, s *service) {
 	answered := s.later(t, http.MethodPost, "/agents/coder/run", `{"context":{"id":"r"}}`)
-	require.Eventually(t, func() bool { _, err := s.store.Run(t.Context(), "r"); return err == nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, err := s.Store.Run(t.Context(), "r"); return err == nil }, 10*time.Second, time.Millisecond)
 	w := s.claim(t, "r")
 	w.append(`{"type":"delta","text":"a"}`)
 	w.wait(approval("a"))
 	first := answered()
-	require.Equal(t, http.StatusOK, first.status)
-	require.Equal(t, "r", first.header.Get("X-Run-Id"))
-	require.Equal(t, "application/json", first.header.Get("Content-Type"))
+	require.Equal(t, http.StatusOK, first.Status)
+	require.Equal(t, "r", first.Header.Get("X-Run-Id"))
+	require.Equal(t, "application/json", first.Header.Get("Content-Type"))
 	require.Equal(t, "OUTPUT", first.body["type"])
 	id := first.body["output"].(map[string]any)["approval_id"].(string)
 	answered = s.later(t, http.MethodPost, "/run", resumeBody(t, "r", id, `true`))
@@ -194,18 +195,18 @@ func testRun(t *testing.T, s *service) {
 // A service that goes away answers at once, and the run goes on.
 func TestDrain(t *testing.T) {
 	t.Parallel()
-	s := serve(t, openers["sqlite"](t, addresses["sqlite"](t)))
+	s := serve(t, dialecttest.SQLite(t))
 	stream := s.open(t, "/stream", `{"context":{"id":"r1"}}`)
 	answered := s.later(t, http.MethodPost, "/run", `{"context":{"id":"r2"}}`)
-	require.Eventually(t, func() bool { _, err := s.store.Run(t.Context(), "r2"); return err == nil }, 10*time.Second, time.Millisecond)
-	s.handler.Drain()
+	require.Eventually(t, func() bool { _, err := s.Store.Run(t.Context(), "r2"); return err == nil }, 10*time.Second, time.Millisecond)
+	s.API.Drain()
 	gone := answered()
-	require.Equal(t, http.StatusServiceUnavailable, gone.status)
+	require.Equal(t, http.StatusServiceUnavailable, gone.Status)
 	require.Contains(t, gone.body["detail"], "r2")
 	require.Equal(t, []string{"START"}, kinds(stream.rest()))
 	s.claim(t, "r2").complete(`1`)
-	require.Equal(t, http.StatusServiceUnavailable, s.do(t, http.MethodPost, "/stream", `{"context":{"id":"r3"}}`).status)
-	_, err := s.store.Run(t.Context(), "r3")
+	require.Equal(t, http.StatusServiceUnavailable, s.do(t, http.MethodPost, "/stream", `{"context":{"id":"r3"}}`).Status)
+	_, err := s.Store.Run(t.Context(), "r3")
 	require.ErrorIs(t, err, &refusal.Error{Code: api.CodeRunNotFound}, "a run that could not be shown is not made")
 }
 
@@ -218,7 +219,7 @@ func testEvents(t *testing.T, s *service) {
 		require.Equal(t, true, answer.body["expired"])
 	}
 	for _, bad := range []string{"?after=x", "?limit=", "?wait_ms=1.5"} {
-		require.Equal(t, 422, s.do(t, http.MethodGet, "/runs/x/events"+bad, "").status, bad)
+		require.Equal(t, 422, s.do(t, http.MethodGet, "/runs/x/events"+bad, "").Status, bad)
 	}
 	stream := s.open(t, "/stream", `{}`)
 	w := s.claim(t, stream.runID)
@@ -245,26 +246,26 @@ func testEvents(t *testing.T, s *service) {
 }
 
 func testCancel(t *testing.T, s *service) {
-	require.Equal(t, http.StatusNoContent, s.do(t, http.MethodGet, "/healthcheck", "").status)
+	require.Equal(t, http.StatusNoContent, s.do(t, http.MethodGet, "/healthcheck", "").Status)
 	notFound := map[string]any{"error": "Job not found or already completed"}
 	for _, unknown := range []string{"nobody", "nobody:7", "%00"} {
 		answer := s.do(t, http.MethodPost, "/cancel/"+unknown, "")
-		require.Equal(t, http.StatusNotFound, answer.status)
+		require.Equal(t, http.StatusNotFound, answer.Status)
 		require.Equal(t, notFound, answer.body)
 	}
 	stream := s.open(t, "/stream", `{}`)
-	require.Equal(t, http.StatusNoContent, s.do(t, http.MethodPost, "/cancel/"+stream.runID, "").status)
+	require.Equal(t, http.StatusNoContent, s.do(t, http.MethodPost, "/cancel/"+stream.runID, "").Status)
 	events := stream.rest()
 	require.Equal(t, map[string]any{"status": "cancelled", "reason": nil}, events[1].at("output"))
 	again := s.do(t, http.MethodPost, "/cancel/"+stream.runID, "")
-	require.Equal(t, http.StatusNotFound, again.status)
+	require.Equal(t, http.StatusNotFound, again.Status)
 	require.Equal(t, notFound, again.body)
 
 	w, first := s.paused(t, approval("a"), typed("t"))
 	second := s.show(t, resumeBody(t, w.runID, ids(first)[1], `true`))
 	answer := s.do(t, http.MethodPost, "/agents/any/cancel/"+second[0].at("run_id").(string), "", actor("ann"))
-	require.Equal(t, http.StatusNoContent, answer.status)
-	require.Empty(t, answer.text)
+	require.Equal(t, http.StatusNoContent, answer.Status)
+	require.Empty(t, answer.Text)
 	_, resolution := s.settled(t, ids(first)[0])
 	require.Equal(t, api.OutcomeCancelled, resolution.Outcome)
 	require.Equal(t, "ann", resolution.ResolvedBy)

@@ -162,8 +162,8 @@ func (k *sink) KeepAlive() error {
 }
 
 func (k *sink) flush() error {
-	for _, one := range k.segment.takeFrames() {
-		if _, err := k.out.Write(kit.AppendFrame(nil, "id: "+strconv.FormatInt(one.seq, 10), one.data)); err != nil {
+	for _, frame := range k.segment.takeFrames() {
+		if _, err := k.out.Write(kit.AppendFrame(nil, "id: "+strconv.FormatInt(frame.seq, 10), frame.data)); err != nil {
 			return err
 		}
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// contracts/timbal.md 4.2 and 4.3: all members, in their order, null when absent.
+// docs/spec/timbal.md#events: all members, in their order, null when absent.
 func testAnApprovalAndAnInteraction(t *testing.T, s *service) {
 	w, events := s.paused(t, question("q"), approval("a"))
 	require.Equal(t, []string{"START", "INTERACTION", "APPROVAL", "OUTPUT"}, kinds(events))
-	record, err := s.store.Run(t.Context(), w.runID)
+	record, err := s.Store.Run(t.Context(), w.runID)
 	require.NoError(t, err)
-	log, err := s.store.RunEvents(t.Context(), w.runID, 0, 100)
+	log, err := s.Store.RunEvents(t.Context(), w.runID, 0, 100)
 	require.NoError(t, err)
 	asked, gated := record.Requests[0], record.Requests[1]
 	require.Equal(t, model.KindQuestion, asked.Kind)
@@ -113,7 +113,7 @@ func testWhatAWorkerAppends(t *testing.T, s *service) {
 	require.Equal(t, map[string]any{"code": "success", "reason": "end_turn", "message": nil}, last.at("status"))
 	require.Equal(t, "Great, using postgres.", last.at("output", "content", 0, "text"))
 	require.Nil(t, last.at("error"))
-	record, err := s.store.Run(t.Context(), w.runID)
+	record, err := s.Store.Run(t.Context(), w.runID)
 	require.NoError(t, err)
 	require.Equal(t, "coder", record.Run.AgentID)
 }
@@ -140,7 +140,7 @@ func testHowARunEnds(t *testing.T, s *service) {
 	require.Equal(t, "Run cancelled by user.", cancelled.at("status", "message"))
 
 	interrupted := last(func(w *worker) {
-		record, err := s.store.Run(t.Context(), w.runID)
+		record, err := s.Store.Run(t.Context(), w.runID)
 		require.NoError(t, err)
 		w.do(&runs.InterruptSession{SessionID: record.Run.SessionID})
 	})
@@ -156,28 +156,28 @@ func testStart(t *testing.T, s *service) {
 	stream := s.open(t, "/stream", `{"prompt":"x","context":{"id":"mine","parent_id":"up"},"n":{"a":[1]},"parent_id":"ignored","resume":null}`, actor("ann"))
 	require.Equal(t, "mine", stream.runID)
 	require.Equal(t, "up", stream.next().at("parent_run_id"), "with a context the parent is the one in it")
-	record, err := s.store.ClaimedRun(t.Context(), "mine")
+	record, err := s.Store.ClaimedRun(t.Context(), "mine")
 	require.NoError(t, err)
 	require.Equal(t, `{"prompt":"x","n":{"a":[1]}}`, string(record.Run.Input))
 	require.Equal(t, "assistant", record.Run.AgentID)
 	require.Equal(t, api.RunRequestSummary{SourcePlugin: "timbal", SourceKind: "api", ActorID: "ann", TextPreview: `{"prompt":"x","n":{"a":[1]}}`}, record.Run.Request)
 
 	inUse := s.do(t, http.MethodPost, "/stream", `{"context":{"id":"mine"}}`)
-	require.Equal(t, http.StatusConflict, inUse.status)
+	require.Equal(t, http.StatusConflict, inUse.Status)
 	require.Equal(t, map[string]any{"detail": "Run id 'mine' is already in use by a running run."}, inUse.body)
 	same := s.do(t, http.MethodPost, "/stream", `{"prompt":"x","context":{"id":"mine","parent_id":"up"},"n":{"a":[1]}}`, actor("ann"))
-	require.Equal(t, http.StatusConflict, same.status, "also for the very same call without a key")
+	require.Equal(t, http.StatusConflict, same.Status, "also for the very same call without a key")
 
 	s.claim(t, "mine").complete("1")
 	stream.rest()
 	used := s.do(t, http.MethodPost, "/run", `{"context":{"id":"mine"}}`)
-	require.Equal(t, http.StatusConflict, used.status)
+	require.Equal(t, http.StatusConflict, used.Status)
 	require.Equal(t, "Run id 'mine' was used by a run that is over, and an id is used once.", used.body["detail"])
 
 	for _, body := range []string{`{"parent_id":"up"}`, `{"run_context":{"parent_id":"up"}}`, `{"parent_id":"no such run"}`, `{"parent_id":null,"context":null}`} {
 		plain := s.open(t, "/stream", body)
 		start := plain.next()
-		plain.leave()
+		plain.Leave()
 		want := any(nil)
 		if strings.Contains(body, `"up"`) {
 			want = "up"
@@ -190,12 +190,12 @@ func testStart(t *testing.T, s *service) {
 func testStartAgainWithItsKey(t *testing.T, s *service) {
 	first := s.open(t, "/stream", `{"prompt":"x"}`, key("k"))
 	first.next()
-	first.leave()
+	first.Leave()
 	again := s.open(t, "/stream", `{"prompt":"x"}`, key("k"))
 	require.Equal(t, first.runID, again.runID)
-	require.Equal(t, "true", again.response.Header.Get("Idempotency-Replayed"))
+	require.Equal(t, "true", again.Response.Header.Get("Idempotency-Replayed"))
 	other := s.do(t, http.MethodPost, "/stream", `{"prompt":"y"}`, key("k"))
-	require.Equal(t, http.StatusConflict, other.status)
+	require.Equal(t, http.StatusConflict, other.Status)
 	require.Contains(t, other.body, "detail")
 	s.claim(t, first.runID).complete("1")
 	require.Equal(t, []string{"START", "OUTPUT"}, kinds(again.rest()))
@@ -208,7 +208,7 @@ func testStartAgainWithItsKey(t *testing.T, s *service) {
 func testADroppedClient(t *testing.T, s *service) {
 	stream := s.open(t, "/stream", `{}`)
 	stream.next()
-	stream.leave()
+	stream.Leave()
 	w := s.claim(t, stream.runID)
 	w.wait(approval("a"))
 	answer := s.events(t, w.runID, "?after=1&wait_ms=10000")
@@ -219,7 +219,5 @@ func testADroppedClient(t *testing.T, s *service) {
 func testKeepAlive(t *testing.T, s *service) {
 	stream := s.open(t, "/stream", `{}`)
 	stream.next()
-	line, err := stream.lines.ReadString('\n')
-	require.NoError(t, err)
-	require.Equal(t, ": keepalive\n", line)
+	require.Equal(t, ": keepalive", stream.Next().Text)
 }

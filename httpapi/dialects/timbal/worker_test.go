@@ -22,7 +22,7 @@ type worker struct {
 // claim takes a run of that id.
 func (s *service) claim(t *testing.T, runID string) *worker {
 	t.Helper()
-	w := &worker{t: t, store: s.store, runID: runID}
+	w := &worker{t: t, store: s.Store, runID: runID}
 	w.again()
 	return w
 }
