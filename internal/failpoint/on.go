@@ -17,8 +17,8 @@ func Hit(name string) { process.hit(os.Getenv(Variable), name) }
 // named by the step and by what the statement does.
 func Statement(step, query string) { Hit(step + "." + summary(query)) }
 
-// process holds the points of this process. It is the one global that a program has,
-// and only with the tag: a point has no other way to know that it is armed.
+// process holds the points of this process. It is a global because a point has no other way to
+// know that it is armed; it exists only with the tag.
 var process points
 
 // points counts the hits since the file was last changed.
@@ -28,8 +28,8 @@ type points struct {
 	counts map[string]int
 }
 
-// hit does what the file says. Whoever is killed never returns, and holds up all
-// other points of the process until the signal has arrived.
+// hit does what the file says. A hit that kills never returns and keeps the lock, so that no other
+// point of the process is passed until the signal arrives.
 func (p *points) hit(path, name string) {
 	if path == "" {
 		return

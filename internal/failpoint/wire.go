@@ -21,9 +21,9 @@ func Dial[F ~func(ctx context.Context, network, address string) (net.Conn, error
 	}
 }
 
-// connection sends the messages of the Postgres protocol one by one. The driver
-// writes a whole pipeline at once; who dies half way leaves a prefix of it with the
-// server, and that prefix is what these points are about.
+// connection sends the messages of the Postgres protocol one by one. The driver writes a whole
+// pipeline at once; a process that dies halfway leaves a prefix of it with the server, and these
+// points try every prefix.
 type connection struct {
 	net.Conn
 	prefix string
@@ -44,7 +44,7 @@ func (c *connection) Write(text []byte) (int, error) {
 	return written, nil
 }
 
-// Read implements net.Conn. What was read is lost with a process that dies here.
+// Read implements net.Conn. A process that dies at its point loses what was read.
 func (c *connection) Read(into []byte) (int, error) {
 	n, err := c.Conn.Read(into)
 	if n > 0 {

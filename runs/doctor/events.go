@@ -144,10 +144,10 @@ func (e *examiner) readMentions(entry *logEntry) {
 		return m.request
 	}
 	body := entry.body
-	switch entry.Type {
-	case api.EventParentClarificationRequested:
+	if entry.Type == api.EventParentClarificationRequested {
 		body.RequestIDs = []string{body.RequestID}
-	case api.EventUserQuestionAnswered:
+	}
+	if entry.Type == api.EventUserQuestionAnswered {
 		named(body.RequestID, "")
 	}
 	for _, requestID := range body.RequestIDs {

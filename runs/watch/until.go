@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// ErrTimeout says that the deadline of the wait passed before what was waited for
-// came. It is not a failure: the caller answers with what there is.
+// ErrTimeout is returned when the deadline of a wait passes before its condition holds. It is not a
+// failure: the caller replies with the present state.
 var ErrTimeout = errors.New("wait ran out")
 
-// Until calls check at once, then after each signal of the watch, and every poll
-// interval because a hint may be lost (never, when poll is not positive). The
-// watch must have been taken before the call. Until returns
+// Until calls check at once, then after each signal of the watch, and at every poll interval because
+// a hint may be lost (never when poll is not positive). Take the watch before the call. Until returns
 //
 //   - nil as soon as check reports done,
 //   - check's error as soon as it returns one,
@@ -20,8 +19,8 @@ var ErrTimeout = errors.New("wait ran out")
 //   - the cause of the cancellation when ctx was cancelled, which wraps
 //     [context.Canceled] unless the canceller gave another one.
 //
-// What check returns while ctx is over counts as done or not done, but never as an
-// error of its own: a read that the deadline cut off is a wait that ran out.
+// An error of check is not returned when ctx has ended: a read that the deadline cut off is a
+// timeout.
 func Until(ctx context.Context, watch *Watch, poll time.Duration, check func(context.Context) (bool, error)) error {
 	var tick <-chan time.Time
 	if poll > 0 {

@@ -1,14 +1,12 @@
-// Package watch tells those who wait that something happened in a session. A
-// [Hub] lives in one process: the store's notices go in, and every [Watch] of the
-// session gets a signal.
+// Package watch signals commits of a session to the goroutines of this process that wait for
+// them. Notices of the store go into a [Hub], and every [Watch] of the session gets a signal.
 //
-// A signal carries nothing. Whoever gets one reads the rows, and so a signal may
-// stand for many commits. The pattern is: take the watch, then read, then wait for
-// a signal and read again. A commit that the first read did not see is published
-// after the watch was taken, so nothing is missed. Hints from other processes may
-// be lost all the same; [Until] reads again at intervals because of that.
+// A signal carries nothing: the receiver reads the rows, so one signal may stand for many commits.
+// Take the watch first, then read, then wait for a signal and read again. A commit that the first
+// read did not see is published after the watch was taken, so no commit is missed. Notices of
+// other processes are hints and may be lost; [Until] therefore also reads at intervals.
 //
-// The package knows nothing of SQL, of HTTP, or of what its users read.
+// The package must not know SQL, HTTP, or what its users read.
 package watch
 
 import (
@@ -18,12 +16,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// shardCount spreads the sessions over as many locks, so that commits of
-// different sessions rarely meet at one.
+// shardCount is the number of locks over which sessions are spread, so that commits of different
+// sessions rarely wait for each other.
 const shardCount = 64
 
-// Hub passes notices on to the watches of their sessions. It is safe for
-// concurrent use and starts no goroutine.
+// Hub signals the watches of a notice's session. It is safe for concurrent use and starts no
+// goroutine.
 type Hub struct {
 	seed   maphash.Seed
 	shards [shardCount]shard
@@ -31,7 +29,7 @@ type Hub struct {
 
 type shard struct {
 	mu sync.Mutex
-	// sessions holds no empty list: the entry goes with the session's last watch.
+	// sessions holds no empty list: the entry is removed with the session's last watch.
 	sessions map[string][]*Watch
 }
 
@@ -44,10 +42,9 @@ func NewHub() *Hub {
 	return hub
 }
 
-// Publish signals every watch of the notice's session. A notice without a session
-// says that hints may have been lost, and signals every watch there is. It never
-// blocks, so that it can be called on the commit path; it fits
-// runs.Store.Subscribe.
+// Publish signals every watch of the notice's session. A notice without a session means that hints
+// may have been lost, and signals all watches. Publish never blocks, so it may be called on the
+// commit path. It fits runs.Store.Subscribe.
 func (h *Hub) Publish(notice runs.Notice) {
 	if notice.SessionID != "" {
 		s := h.shard(notice.SessionID)
@@ -66,8 +63,7 @@ func (h *Hub) Publish(notice runs.Notice) {
 	}
 }
 
-// Session returns a new watch of a session, which need not exist. The caller must
-// close it.
+// Session returns a new watch of a session, which need not exist. The caller must close it.
 func (h *Hub) Session(sessionID string) *Watch {
 	w := &Watch{hub: h, sessionID: sessionID, c: make(chan struct{}, 1)}
 	s := h.shard(sessionID)
@@ -86,7 +82,7 @@ func signal(watches []*Watch) {
 	for _, w := range watches {
 		select {
 		case w.c <- struct{}{}:
-		default: // the signal that is there already stands for this one too
+		default: // the pending signal stands for this one too
 		}
 	}
 }
@@ -96,18 +92,17 @@ type Watch struct {
 	hub       *Hub
 	sessionID string
 	c         chan struct{}
-	// index is the watch's place in its session's list, -1 once it is closed. The
-	// shard's lock guards it.
+	// index is the watch's place in its session's list, -1 once it is closed. The shard's lock
+	// guards it.
 	index int
 }
 
-// C returns the channel of the signals. It holds one at most: several notices may
-// make one signal, and after any notice that follows the call of Session at least
-// one comes. The channel is never closed.
+// C returns the channel of the signals. It holds at most one: several notices may coalesce into one
+// signal. After any notice that follows the call of Session at least one signal comes. The channel
+// is never closed.
 func (w *Watch) C() <-chan struct{} { return w.c }
 
-// Close ends the watch and frees what the hub holds for it. Closing it again does
-// nothing.
+// Close ends the watch and frees what the hub holds for it. Closing it again is a no-op.
 func (w *Watch) Close() {
 	s := w.hub.shard(w.sessionID)
 	s.mu.Lock()

@@ -78,18 +78,12 @@ func fallDue(t *testing.T, opened runs.Store, count int) (sessions string, dueAt
 		nowMs, err := opened.NowMs(t.Context())
 		require.NoError(t, err)
 		sessions, dueAtMs = fmt.Sprintf("due-in-%v-", lead), nowMs+lead.Milliseconds()
-		group, ctx := errgroup.WithContext(t.Context())
-		group.SetLimit(256)
-		for n := range count {
-			group.Go(func() error {
-				_, err := opened.Do(ctx, &runs.CreateRun{
-					SessionID: sessions + strconv.Itoa(n), SessionGiven: true, Input: api.JSON(`"work"`),
-					Suspend: dueAt(dueAtMs),
-				})
-				return err
+		failed := rig.Concurrently(t.Context(), count, func(ctx context.Context, n int) error {
+			_, err := opened.Do(ctx, &runs.CreateRun{
+				SessionID: sessions + strconv.Itoa(n), SessionGiven: true, Input: api.JSON(`"work"`), Suspend: dueAt(dueAtMs),
 			})
-		}
-		failed := group.Wait()
+			return err
+		})
 		nowMs, err = opened.NowMs(t.Context())
 		require.NoError(t, err)
 		if failed == nil && dueAtMs-nowMs > quiet.Milliseconds()/2 {

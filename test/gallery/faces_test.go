@@ -329,13 +329,18 @@ func emptyCalls(face faces.Face, about faces.Prompt) []emptyCall {
 	return calls
 }
 
-// Line 14 on every face: a second click, with the id of what it was for, answers
-// nothing else, whatever has become open since.
+// Line 14 on every face: a second click queued up and answered the next question. Here a second
+// click, with the id of what it was for, answers nothing else, whatever has become open since; /v1
+// says what was decided.
 func TestGallery14SecondClickOnEveryFace(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		for _, kind := range []faces.Kind{faces.Approval, faces.Choice, faces.Several, faces.Typed} {
 			held := scene(t, s.faces(t, 0))
 			current := raise(t, held, faces.Asked{Kind: kind, ID: "step-0"})[0]
+			outcome := "answered"
+			if kind == faces.Approval {
+				outcome = "allowed"
+			}
 			for step, face := range faces.All() {
 				if len(face.Verbs(kind)) == 0 {
 					continue
@@ -345,14 +350,17 @@ func TestGallery14SecondClickOnEveryFace(t *testing.T) {
 					what.Answers = []string{"mysql"}
 				}
 				say(t, s.faces(t, step), face, current, what, true)
-				took(t, held)
+				require.Equal(t, map[string]string{current.RequestID: outcome}, took(t, held))
 				next := raise(t, held, faces.Asked{Kind: kind, ID: fmt.Sprintf("step-%d", step+1)})[0]
 				before := lastEvent(t, held)
 				for _, second := range faces.All() {
 					if len(second.Verbs(kind)) > 0 {
 						again := what
 						again.Verb = second.Verbs(kind)[0]
-						say(t, s.faces(t, step+1), second, current, again, false)
+						reply := say(t, s.faces(t, step+1), second, current, again, false)
+						if _, native := second.(faces.Native); native {
+							require.Contains(t, reply.Body, `"recorded_decision":{"request_id":"`+current.RequestID+`"`)
+						}
 					}
 				}
 				require.Equal(t, before, lastEvent(t, held), "%s after %s", kind, face.Name())

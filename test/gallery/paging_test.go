@@ -64,16 +64,6 @@ func (p *pages) requireWhole(t *testing.T, throughout []string) {
 	require.Positive(t, p.ties, "no page ended between equal keys")
 }
 
-// forAll does something to numbers up to count, many at once.
-func forAll(count int, do func(i int) error) error {
-	var group errgroup.Group
-	group.SetLimit(64)
-	for i := range count {
-		group.Go(func() error { return do(i) })
-	}
-	return group.Wait()
-}
-
 // bustle makes rows come and go until the walk is over. What makes them is handed a
 // growing number and a context that ends with the walk.
 func bustle(walk func() error, comeAndGo func(walking context.Context, n int) error) (times int64, err error) {
@@ -143,7 +133,7 @@ func pageRuns(t *testing.T, s *service, rows int) {
 	// With the race detector SQLite, which is Go here, takes its time for so many rows.
 	ctx, cancel := context.WithTimeout(t.Context(), 4*rig.Patience)
 	defer cancel()
-	require.NoError(t, forAll(rows, func(i int) error {
+	require.NoError(t, rig.Concurrently(ctx, rows, func(ctx context.Context, i int) error {
 		_, err := s.at(i).CreateRun(ctx, client.CreateRunParams{RunID: runID(i), AgentID: agentOf(i), Input: i})
 		return err
 	}))

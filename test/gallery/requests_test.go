@@ -2,7 +2,6 @@ package gallery
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -189,33 +188,6 @@ func (s *service) lastEvents(t *testing.T, runIDs ...string) map[string]string {
 		last[runID] = session.LastEventID
 	}
 	return last
-}
-
-// A second click queued up and answered the next question. Here an answer names its
-// request and never lands on another one.
-func TestGallery14SecondClickIsNotTheNextAnswer(t *testing.T) {
-	onServices(t, func(t *testing.T, s *service) {
-		waitingRun(t, s.at(0), "run", rig.Approvals("step-1"))
-		for step := 1; step <= 5; step++ {
-			current, next := fmt.Sprintf("step-%d", step), fmt.Sprintf("step-%d", step+1)
-			_, err := s.at(step).ResolveRunApprovals(rig.Soon(t), "run", decide(current, api.BehaviorAllow))
-			require.NoError(t, err)
-			held := mustClaim(t, s.at(step), "run")
-			require.Equal(t, map[string]api.Outcome{current: api.OutcomeAllowed}, outcomes(held.Resume))
-			_, err = s.at(step).Suspend(rig.Soon(t), "run", held.Lease.Fence, *rig.Approvals(next))
-			require.NoError(t, err)
-
-			// The second click of the step before, by both ways there are.
-			_, err = s.at(step+1).ResolveRunApprovals(rig.Soon(t), "run", decide(current, api.BehaviorAllow))
-			require.ErrorIs(t, err, client.ErrAlreadyDecided)
-			require.Equal(t, current, refusal(t, err).Recorded.RequestID)
-			_, err = s.at(step+1).ResolveSessionApprovals(rig.Soon(t), "session-of-run", decide(current, api.BehaviorAllow))
-			require.ErrorIs(t, err, client.ErrAlreadyDecided)
-			run, err := s.at(step).GetRun(rig.Soon(t), "run")
-			require.NoError(t, err)
-			require.Equal(t, []string{next}, run.PendingApprovalIDs, "the next one is still open")
-		}
-	})
 }
 
 // Approval given for one set of arguments was used for another. Here the worker is

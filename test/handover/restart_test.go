@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
@@ -73,7 +72,7 @@ func leave(t *testing.T, url string, suspended int) {
 	opened, err := store.Open(t.Context(), url, store.Options{Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, opened.Close()) }()
-	require.NoError(t, concurrently(suspended, func(ctx context.Context, i int) error {
+	require.NoError(t, rig.Concurrently(t.Context(), suspended, func(ctx context.Context, i int) error {
 		_, err := opened.Do(ctx, &runs.CreateRun{
 			SessionID: fmt.Sprintf("session-of-suspended-%d", i), RunID: fmt.Sprintf("suspended-%d", i),
 			Input: api.JSON(`"work"`), SessionGiven: true,
@@ -83,7 +82,7 @@ func leave(t *testing.T, url string, suspended int) {
 	}))
 	_, err = opened.Do(t.Context(), &runs.CreateSession{SessionID: "parent"})
 	require.NoError(t, err)
-	require.NoError(t, concurrently(2*owedEffects, func(ctx context.Context, i int) error {
+	require.NoError(t, rig.Concurrently(t.Context(), 2*owedEffects, func(ctx context.Context, i int) error {
 		return leaveChild(ctx, opened, fmt.Sprintf("child-%d", i), i < owedEffects)
 	}))
 }
@@ -123,15 +122,6 @@ func leaveChild(ctx context.Context, opened runs.Store, child string, answered b
 		}
 	}
 	return nil
-}
-
-func concurrently(count int, do func(ctx context.Context, i int) error) error {
-	group, ctx := errgroup.WithContext(context.Background())
-	group.SetLimit(64)
-	for i := range count {
-		group.Go(func() error { return do(ctx, i) })
-	}
-	return group.Wait()
 }
 
 // requireResumes decides about a suspended run and takes it.

@@ -113,7 +113,7 @@ func start(t *testing.T, program string, replicas int) *service {
 		r.Process = rig.Start(t, rig.Options{
 			Program: program, Database: overLine.String(), Args: []string{"--max-attempts", "1000"},
 		})
-		r.calls = rig.NewLine(t, r.Process.Address())
+		r.calls = rig.NewLine(t, r.Address())
 		s.replicas = append(s.replicas, r)
 	}
 	return s

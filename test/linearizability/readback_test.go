@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/anishathalye/porcupine"
-	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // logged is what a run's log says about it.
@@ -62,16 +62,9 @@ func readLog(t *testing.T, reader *client.Client, runID string) *logged {
 	log := &logged{settled: map[int]map[string]int{}, outcomes: map[string]api.Outcome{}}
 	for entry, err := range reader.AllRunEvents(t.Context(), runID, client.EventListParams{}) {
 		require.NoError(t, err, runID)
-		var event struct {
-			Type        api.EventType    `json:"type"`
-			Resolutions []api.Resolution `json:"resolutions"`
-			Resolution  *api.Resolution  `json:"resolution"`
-		}
-		require.NoError(t, json.Unmarshal(entry.Event, &event))
-		if event.Resolution != nil {
-			event.Resolutions = append(event.Resolutions, *event.Resolution)
-		}
-		for _, one := range event.Resolutions {
+		eventType, resolutions, err := rig.ReadEvent(entry.Event)
+		require.NoError(t, err, runID)
+		for _, one := range resolutions {
 			slot, mark := slotOf(one.RequestID), markOf(&one.Justification, one.ResolvedBy)
 			if log.settled[slot] == nil {
 				log.settled[slot] = map[string]int{}
@@ -79,10 +72,10 @@ func readLog(t *testing.T, reader *client.Client, runID string) *logged {
 			log.settled[slot][mark]++
 			log.outcomes[one.RequestID+mark] = one.Outcome
 		}
-		if event.Type == api.EventCompleted {
+		if eventType == string(api.EventCompleted) {
 			log.completed++
 		}
-		require.NotEqual(t, api.EventFailed, event.Type, runID)
+		require.NotEqual(t, string(api.EventFailed), eventType, runID)
 	}
 	return log
 }

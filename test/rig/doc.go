@@ -7,8 +7,8 @@
 //   - [Start] serves a database; [Process] is killed, frozen, restarted and connected to.
 //   - [Line] is a network connection that can be cut and delayed.
 //   - [Approvals], [Question], [Allow] and [Decide] are the requests and decisions of most tests.
-//   - [ReadLog] reads back what was recorded; [Traffic] and [History] compare what callers were
-//     told with it; [RequireHealthy] runs the doctor.
+//   - [ReadLog] reads what is on record; [Traffic] and [History] compare it with the replies that
+//     callers got; [RequireHealthy] runs the doctor.
 //   - [Soon], [Await] and [EnvInt] bound and configure a test.
 //
 // Only tests import it. It must not know what they test.

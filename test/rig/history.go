@@ -11,34 +11,33 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// Told is what a caller was told of a decision.
-type Told int
+// Reply is what the caller of a decision learnt from the reply.
+type Reply int
 
-// What a caller may be told.
+// What a caller may learn.
 const (
-	// Nothing: there was no answer, or none that says. It may have taken effect or not.
-	Nothing Told = iota
-	// Acknowledged: it is in force.
+	// Nothing: there was no reply, or none that says. The decision may be in force or not.
+	NoReply Reply = iota
+	// Acknowledged: the decision is in force.
 	Acknowledged
 	// Refused: another decision was on record before it.
 	Refused
 )
 
-// Decision is one decision and what its caller was told.
+// Decision is one decision and what its caller learnt.
 type Decision struct {
 	RunID, RequestID string
 	// Outcome is what the request has if the decision takes effect. No two decisions
 	// about one request have the same.
 	Outcome api.Outcome
-	Told    Told
+	Reply   Reply
 	// Recorded is the outcome that a refusal named.
 	Recorded api.Outcome
 	// Replayed: the answer was the remembered one of an earlier attempt.
@@ -56,7 +55,7 @@ type Claim struct {
 	Outcomes []api.Outcome
 }
 
-// History is what the clients of a [Traffic] were told.
+// History is what the clients of a [Traffic] did and learnt.
 type History struct {
 	// Created and Completed are the runs of which that was acknowledged.
 	Created, Completed []string
@@ -77,13 +76,13 @@ func (h *History) clone() History {
 
 // Acknowledged is how many decisions were acknowledged.
 func (h *History) Acknowledged() int {
-	return h.count(func(d *Decision) bool { return d.Told == Acknowledged })
+	return h.count(func(d *Decision) bool { return d.Reply == Acknowledged })
 }
 
 // Replayed is how many runs and decisions were acknowledged to a repeated call only,
 // after an earlier attempt had taken effect.
 func (h *History) Replayed() int {
-	return h.CreatedBefore + h.count(func(d *Decision) bool { return d.Told == Acknowledged && d.Replayed })
+	return h.CreatedBefore + h.count(func(d *Decision) bool { return d.Reply == Acknowledged && d.Replayed })
 }
 
 func (h *History) count(which func(*Decision) bool) int {
@@ -100,7 +99,7 @@ func (h *History) count(which func(*Decision) bool) int {
 // moment, and false when it did not.
 func (h *History) FirstAcknowledged(service int, after time.Time) (first time.Time, found bool) {
 	for _, d := range h.Decisions {
-		if d.Service == service && d.Told == Acknowledged && d.AnsweredAt.After(after) && (!found || d.AnsweredAt.Before(first)) {
+		if d.Service == service && d.Reply == Acknowledged && d.AnsweredAt.After(after) && (!found || d.AnsweredAt.Before(first)) {
 			first, found = d.AnsweredAt, true
 		}
 	}
@@ -177,10 +176,10 @@ func (h *History) Read(tb testing.TB, service *Process) Records {
 	return records
 }
 
-// Problems compares what the callers were told with what is on record, and names every
-// promise that was not kept: what was acknowledged is there, once, with that outcome;
-// nothing else is; whoever was refused was told what is on record; nobody was handed
-// another decision, or a fence that somebody else was given before.
+// Problems compares what the callers learnt with what is on record, and names every promise that
+// was not kept: what was acknowledged is on record once, with that outcome, and nothing else is; a
+// refusal named the recorded outcome; no worker was handed another outcome, or a fence that was
+// handed out before.
 func (h *History) Problems(records Records) []string {
 	problems := slices.Clone(h.Unexpected)
 	report := func(format string, arguments ...any) { problems = append(problems, fmt.Sprintf(format, arguments...)) }
@@ -199,18 +198,18 @@ func (h *History) Problems(records Records) []string {
 	for _, d := range h.Decisions {
 		about := [2]string{d.RunID, d.RequestID}
 		given[about] = append(given[about], d.Outcome)
-		if d.Told == Refused {
-			given[about] = append(given[about], d.Recorded) // by a rival who may not have been told yet
+		if d.Reply == Refused {
+			given[about] = append(given[about], d.Recorded) // by a rival who may have no reply yet
 		}
 		recorded := records[d.RunID].outcomes(d.RequestID)
 		switch {
-		case d.Told == Acknowledged && len(recorded) == 0:
+		case d.Reply == Acknowledged && len(recorded) == 0:
 			report("run %s: %s was acknowledged and is missing", d.RunID, d.Outcome)
-		case d.Told == Acknowledged && recorded[0] != d.Outcome:
+		case d.Reply == Acknowledged && recorded[0] != d.Outcome:
 			report("run %s: %s was acknowledged and %s is on record", d.RunID, d.Outcome, recorded[0])
-		case d.Told == Refused && d.Recorded == d.Outcome:
+		case d.Reply == Refused && d.Recorded == d.Outcome:
 			report("run %s: %s took effect and its key was forgotten", d.RunID, d.Outcome)
-		case d.Told == Refused && (len(recorded) == 0 || recorded[0] != d.Recorded):
+		case d.Reply == Refused && (len(recorded) == 0 || recorded[0] != d.Recorded):
 			report("run %s: %s was refused because of %s, and %v is on record", d.RunID, d.Outcome, d.Recorded, recorded)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// Each history is told by clients of a service that keeps what it says; each change is
-// what a service that does not would have on record.
+// The history is that of a service that keeps its promises. Each change is what a service that
+// does not would have on record, or would have replied.
 func TestProblemsNamesEveryBrokenPromise(t *testing.T) {
 	t.Parallel()
 	resolved := func(outcome api.Outcome) api.Resolution {
@@ -26,8 +26,8 @@ func TestProblemsNamesEveryBrokenPromise(t *testing.T) {
 		h := rig.History{
 			Created: []string{"decided", "open", "unknown"}, Completed: []string{"decided"},
 			Decisions: []rig.Decision{
-				{RunID: "decided", RequestID: "deploy", Outcome: api.OutcomeAllowed, Told: rig.Acknowledged},
-				{RunID: "decided", RequestID: "deploy", Outcome: api.OutcomeDenied, Told: rig.Refused, Recorded: api.OutcomeAllowed},
+				{RunID: "decided", RequestID: "deploy", Outcome: api.OutcomeAllowed, Reply: rig.Acknowledged},
+				{RunID: "decided", RequestID: "deploy", Outcome: api.OutcomeDenied, Reply: rig.Refused, Recorded: api.OutcomeAllowed},
 				{RunID: "unknown", RequestID: "deploy", Outcome: api.OutcomeDenied},
 			},
 			Claims: []rig.Claim{
@@ -74,20 +74,20 @@ func TestProblemsNamesEveryBrokenPromise(t *testing.T) {
 			problem: "run decided was decided 2 times: [allowed allowed]",
 		},
 		"both rivals are acknowledged": {
-			change:  func(h *rig.History) { h.Decisions[1].Told = rig.Acknowledged },
+			change:  func(h *rig.History) { h.Decisions[1].Reply = rig.Acknowledged },
 			records: unchanged,
 			problem: "run decided: denied was acknowledged and allowed is on record",
 		},
 		"refused for what is not on record": {
 			change: func(h *rig.History) {
-				h.Decisions[2].Told, h.Decisions[2].Recorded = rig.Refused, api.OutcomeAllowed
+				h.Decisions[2].Reply, h.Decisions[2].Recorded = rig.Refused, api.OutcomeAllowed
 			},
 			records: unchanged,
 			problem: "run unknown: denied was refused because of allowed, and [] is on record",
 		},
 		"a key is forgotten": {
 			change: func(h *rig.History) {
-				h.Decisions[0].Told, h.Decisions[0].Recorded = rig.Refused, api.OutcomeAllowed
+				h.Decisions[0].Reply, h.Decisions[0].Recorded = rig.Refused, api.OutcomeAllowed
 			},
 			records: unchanged,
 			problem: "run decided: allowed took effect and its key was forgotten",

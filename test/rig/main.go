@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
@@ -91,4 +92,15 @@ func EnvInt(tb testing.TB, variable string, otherwise int) int {
 	require.NoError(tb, err, variable)
 	require.Positive(tb, number, variable)
 	return number
+}
+
+// Concurrently calls do with the numbers up to count, 256 at once. It returns the first error, after
+// which the context of the calls is cancelled.
+func Concurrently(ctx context.Context, count int, do func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(256)
+	for i := range count {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	return group.Wait()
 }

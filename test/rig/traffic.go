@@ -49,7 +49,7 @@ type TrafficOptions struct {
 // the same call with the same key until it is answered. Every fourth decision is not
 // repeated so, and what became of it stays unknown.
 //
-// It remembers what its clients were told; see [History.Problems].
+// It remembers what its clients learnt; see [History.Problems].
 type Traffic struct {
 	options  TrafficOptions
 	services []*client.Client
@@ -139,7 +139,7 @@ func (t *Traffic) AwaitAcknowledged(tb testing.TB, more int) {
 	})
 }
 
-// History is what the clients have been told until now.
+// History is what the clients have done and learnt until now.
 func (t *Traffic) History() History {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -250,16 +250,16 @@ func (c *trafficClient) decide(ctx context.Context, runID string, n int, positiv
 	var refused *client.Error
 	switch {
 	case err == nil:
-		d.Told = Acknowledged
+		d.Reply = Acknowledged
 	case errors.As(err, &refused) && refused.Recorded != nil:
-		d.Told, d.Recorded = Refused, refused.Recorded.Outcome
+		d.Reply, d.Recorded = Refused, refused.Recorded.Outcome
 	default:
 		if !errors.Is(err, client.ErrUnavailable) {
 			c.unexpected(ctx, "decide run "+runID, err)
 		}
 	}
 	c.note(func(h *History) { h.Decisions = append(h.Decisions, d) })
-	return d.Told != Nothing
+	return d.Reply != NoReply
 }
 
 func replayed(result *client.RunResult, err error) (bool, error) {
