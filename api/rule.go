@@ -96,7 +96,7 @@ type ExplainRulesBody struct {
 	AgentID     *string  `json:"agent_id,omitzero"`
 	ToolName    string   `json:"tool_name"` // required
 	ToolCallID  string   `json:"tool_call_id,omitempty"`
-	Input       JSON     `json:"input,omitzero"` // required
+	Input       JSON     `json:"input"` // required; nil is sent as null
 	PatternKeys []string `json:"pattern_keys,omitempty"`
 }
 

@@ -65,8 +65,9 @@ type SessionRunBody struct {
 	// RunID makes the call idempotent by itself; made by the service when absent.
 	RunID *string `json:"run_id,omitzero"`
 	Kind  RunKind `json:"kind,omitempty"` // KindInput when empty
-	// Input is any value, which the worker gets as it is; null when absent.
-	Input   JSON    `json:"input,omitzero"`
+	// Input is any value, null too, which the worker gets as it is. Required: a nil Input
+	// is sent as null.
+	Input   JSON    `json:"input"`
 	AgentID *string `json:"agent_id,omitzero"` // the session's when absent
 	// Metadata is an object.
 	Metadata     JSON   `json:"metadata,omitzero"`

@@ -83,19 +83,27 @@ func TestServeTakesTheDialectsFromTheEnvironment(t *testing.T) {
 	require.Contains(t, got.stderr, "klingon")
 }
 
-// Who starts a run without naming an agent gets the one of --default-agent.
-func TestDefaultAgent(t *testing.T) {
-	t.Parallel()
-	url, _ := serve(t, append(inMemory(t), "--default-agent", "coder")...)
-	ctx, leave := context.WithCancel(t.Context())
+// startChat starts a run on the relay face, and stays until the test ends.
+func startChat(t *testing.T, url string) {
+	t.Helper()
+	ctx, leave := context.WithCancel(context.WithoutCancel(t.Context()))
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/chat", strings.NewReader(`{"model":"m","messages":[]}`))
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 	require.NoError(t, err)
-	defer response.Body.Close()
-	defer leave()
+	t.Cleanup(func() {
+		leave()
+		_ = response.Body.Close() // it was cut off
+	})
 	require.Equal(t, http.StatusOK, response.StatusCode)
+}
+
+// Who starts a run without naming an agent gets the one of --default-agent.
+func TestDefaultAgent(t *testing.T) {
+	t.Parallel()
+	url, _ := serve(t, append(inMemory(t), "--default-agent", "coder")...)
+	startChat(t, url)
 	runs, err := connect(t, url).ListRuns(t.Context(), client.RunListParams{})
 	require.NoError(t, err)
 	require.Len(t, runs.Items, 1)
@@ -113,14 +121,7 @@ func TestRelayAlways(t *testing.T) {
 			t.Parallel()
 			url, _ := serve(t, append(inMemory(t), "--relay-always", always)...)
 			c := connect(t, url)
-			ctx, leave := context.WithCancel(t.Context())
-			request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/chat", strings.NewReader(`{"model":"m","messages":[]}`))
-			require.NoError(t, err)
-			request.Header.Set("Content-Type", "application/json")
-			response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
-			require.NoError(t, err)
-			defer response.Body.Close()
-			defer leave()
+			startChat(t, url)
 			claims, err := c.ClaimRuns(t.Context(), client.ClaimRunsParams{WorkerID: "w", WaitMs: 10_000})
 			require.NoError(t, err)
 			require.Len(t, claims, 1)

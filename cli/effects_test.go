@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"bytes"
 	"context"
 	"net/http/httptest"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/cli"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
@@ -39,11 +37,9 @@ func TestWhatWasGivenUpIsRetried(t *testing.T) {
 	}
 	holdpoint := func(wantCode int, args ...string) string {
 		t.Helper()
-		var stdout, stderr bytes.Buffer
-		nothing := func(string) (string, bool) { return "", false }
-		code := cli.Run(t.Context(), append(args, "--server", server.URL), nothing, strings.NewReader(""), &stdout, &stderr)
-		require.Equal(t, wantCode, code, "%s", &stderr)
-		return stdout.String()
+		got := run(t.Context(), nil, "", append(args, "--server", server.URL)...)
+		require.Equal(t, wantCode, got.code, got.stderr)
+		return got.stdout
 	}
 
 	do(&runs.CreateSession{SessionID: "parent"})

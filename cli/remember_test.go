@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/cli"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -46,11 +45,9 @@ func TestRememberIsAboutWhatWasShown(t *testing.T) {
 		require.NoError(t, err)
 		raise("another", "rm -rf /")
 	}}
-	var stdout, stderr bytes.Buffer
-	nothing := func(string) (string, bool) { return "", false }
-	code := cli.Run(t.Context(), []string{"approvals", "allow", "same", "--remember", "always", "--server", url}, nothing, person, &stdout, &stderr)
-	require.Equal(t, 1, code, &stdout)
-	require.Contains(t, stderr.String(), "denied")
+	got := runReading(t.Context(), nil, person, "approvals", "allow", "same", "--remember", "always", "--server", url)
+	require.Equal(t, 1, got.code, got.stdout)
+	require.Contains(t, got.stderr, "denied")
 	other, err := c.GetRun(t.Context(), "another")
 	require.NoError(t, err)
 	require.Equal(t, []string{"same"}, other.PendingApprovalIDs)

@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"time"
 
@@ -102,4 +104,12 @@ func environment(lookupEnv func(string) (string, bool)) kong.Resolver {
 		return nil, nil
 	}
 	return resolve
+}
+
+type versionCommand struct{}
+
+// Run prints one line.
+func (c *versionCommand) Run(terminal *console.Console) error {
+	fmt.Fprintf(terminal.Stdout, "holdpoint %s (%s %s/%s)\n", console.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return nil
 }

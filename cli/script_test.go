@@ -3,6 +3,7 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
@@ -45,6 +47,7 @@ import (
 //	killed-and-back FILE         FILE is what a demo told: its first process was killed,
 //	                             another one has the same prompt, and both are gone
 //	empty DIRECTORY              there is nothing in it
+//	sql FILE STATEMENT           changes an SQLite file past everything
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -60,10 +63,10 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"await-server":       awaitServer,
 			"await-pending":      awaitPending,
-			"await-run":          awaitRun,
-			"await-queued":       awaitQueued,
-			"await-effects":      awaitEffects,
-			"await-dead-letters": awaitDeadLetters,
+			"await-run":          awaitsOfService(2, hasStatus),
+			"await-queued":       awaitsOfService(1, hasQueue),
+			"await-effects":      awaitsOfService(2, hasEffects),
+			"await-dead-letters": awaitsOfService(2, hasDeadLetters),
 			"await-file":         awaitFile,
 			"await-lines":        awaitLines,
 			"await-stderr":       awaitStderr,
@@ -74,6 +77,7 @@ func TestScripts(t *testing.T) {
 			"post":               post,
 			"killed-and-back":    killedAndBack,
 			"empty":              empty,
+			"sql":                execSQL,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -175,51 +179,38 @@ func awaitPending(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-func awaitRun(ts *testscript.TestScript, neg bool, args []string) {
-	needs(ts, neg, args, 2, 2)
-	withClient(ts, func(c *client.Client) {
-		await(ts, strings.Join(args, " "), func(ctx context.Context) (bool, error) {
-			run, err := c.GetRun(ctx, args[0])
-			if err != nil {
-				return false, err
-			}
-			return string(run.Status) == args[1], errors.New("it is " + string(run.Status))
+// awaitsOfService is a command of the scripts that takes arguments and awaits something
+// of the service.
+func awaitsOfService(arguments int, done func(ctx context.Context, c *client.Client, args []string) (bool, error)) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		needs(ts, neg, args, arguments, arguments)
+		withClient(ts, func(c *client.Client) {
+			await(ts, strings.Join(args, " "), func(ctx context.Context) (bool, error) { return done(ctx, c, args) })
 		})
-	})
+	}
 }
 
-func awaitQueued(ts *testscript.TestScript, neg bool, args []string) {
-	needs(ts, neg, args, 1, 1)
-	withClient(ts, func(c *client.Client) {
-		await(ts, "a queued run in "+args[0], func(ctx context.Context) (bool, error) {
-			session, err := c.GetSession(ctx, args[0])
-			return err == nil && len(session.QueuedRunIDs) > 0, err
-		})
-	})
+func hasStatus(ctx context.Context, c *client.Client, args []string) (bool, error) {
+	run, err := c.GetRun(ctx, args[0])
+	if err != nil {
+		return false, err
+	}
+	return string(run.Status) == args[1], errors.New("it is " + string(run.Status))
 }
 
-func awaitEffects(ts *testscript.TestScript, neg bool, args []string) {
-	needs(ts, neg, args, 2, 2)
-	count, err := strconv.Atoi(args[1])
-	ts.Check(err)
-	withClient(ts, func(c *client.Client) {
-		await(ts, args[1]+" effects that are "+args[0], func(ctx context.Context) (bool, error) {
-			page, err := c.ListEffects(ctx, client.EffectListParams{State: api.EffectState(args[0])})
-			return err == nil && len(page.Items) == count, err
-		})
-	})
+func hasQueue(ctx context.Context, c *client.Client, args []string) (bool, error) {
+	session, err := c.GetSession(ctx, args[0])
+	return err == nil && len(session.QueuedRunIDs) > 0, err
 }
 
-func awaitDeadLetters(ts *testscript.TestScript, neg bool, args []string) {
-	needs(ts, neg, args, 2, 2)
-	count, err := strconv.Atoi(args[1])
-	ts.Check(err)
-	withClient(ts, func(c *client.Client) {
-		await(ts, args[1]+" dead letters of "+args[0], func(ctx context.Context) (bool, error) {
-			letters, err := c.DeadLetters(ctx, args[0])
-			return len(letters) == count, err
-		})
-	})
+func hasEffects(ctx context.Context, c *client.Client, args []string) (bool, error) {
+	page, err := c.ListEffects(ctx, client.EffectListParams{State: api.EffectState(args[0])})
+	return err == nil && strconv.Itoa(len(page.Items)) == args[1], err
+}
+
+func hasDeadLetters(ctx context.Context, c *client.Client, args []string) (bool, error) {
+	letters, err := c.DeadLetters(ctx, args[0])
+	return err == nil && strconv.Itoa(len(letters)) == args[1], err
 }
 
 func awaitFile(ts *testscript.TestScript, neg bool, args []string) {
@@ -305,4 +296,13 @@ func empty(ts *testscript.TestScript, neg bool, args []string) {
 	for _, entry := range entries {
 		ts.Fatalf("%s has %s", args[0], entry.Name())
 	}
+}
+
+func execSQL(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 2, 2)
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0])+"?_pragma=ignore_check_constraints(1)")
+	ts.Check(err)
+	_, err = db.ExecContext(context.Background(), args[1])
+	ts.Check(err)
+	ts.Check(db.Close())
 }

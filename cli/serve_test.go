@@ -3,6 +3,7 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,12 +27,17 @@ type result struct {
 
 // run calls the program in this process. Nothing is read from the environment.
 func run(ctx context.Context, environment map[string]string, stdin string, args ...string) result {
+	return runReading(ctx, environment, strings.NewReader(stdin), args...)
+}
+
+// runReading is run for a stdin that is more than a text.
+func runReading(ctx context.Context, environment map[string]string, stdin io.Reader, args ...string) result {
 	lookup := func(name string) (string, bool) {
 		value, there := environment[name]
 		return value, there
 	}
 	var stdout, stderr bytes.Buffer
-	code := cli.Run(ctx, args, lookup, strings.NewReader(stdin), &stdout, &stderr)
+	code := cli.Run(ctx, args, lookup, stdin, &stdout, &stderr)
 	return result{code, stdout.String(), stderr.String()}
 }
 

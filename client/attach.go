@@ -9,31 +9,32 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// attachment is what a task knows of the requests that its run raised. The task's
-// mutex guards it.
+// attachment is the state of the requests that a task's run raised. The task's mutex
+// guards it.
 type attachment struct {
 	// settled holds what was decided, by request id.
 	settled map[string]settledRequest
-	// waiters are the requests that goroutines of the handler wait for.
+	// waiters holds the requests that goroutines of the handler wait for, by id.
 	waiters map[string]*waiter
 	// attached: a request was raised with hold, or found open.
 	attached bool
 	// after is the cursor of the shared poll: the number of the last decision seen.
 	after int64
-	// unread are the numbers of decisions whose goroutine has not taken them yet.
-	unread map[int64]bool
-	// polling: the shared poll runs; stopPoll cuts its present call short.
+	// uncollected holds the numbers of decisions that were not returned to their goroutine
+	// yet.
+	uncollected map[int64]bool
+	// polling: the shared poll runs. stopPoll cancels its present call.
 	polling  bool
 	stopPoll context.CancelFunc
 }
 
 func newAttachment(resume *api.Resume) attachment {
-	a := attachment{settled: map[string]settledRequest{}, waiters: map[string]*waiter{}, unread: map[int64]bool{}}
-	a.add(resume)
+	a := attachment{settled: map[string]settledRequest{}, waiters: map[string]*waiter{}, uncollected: map[int64]bool{}}
+	a.addSettled(resume)
 	return a
 }
 
-func (a *attachment) add(resume *api.Resume) {
+func (a *attachment) addSettled(resume *api.Resume) {
 	if resume == nil {
 		return
 	}
@@ -53,18 +54,18 @@ type waiter struct {
 	waiting int
 	// raised: the service has the request.
 	raised bool
-	// done is closed when settled or err, and number, are there to be read.
+	// done is closed when settled or err, and number, are set.
 	done    chan struct{}
 	settled settledRequest
 	number  int64
 	err     error
-	// withdrawn is closed when an abandoned request needs no more care.
+	// withdrawn is closed when the request needs no withdrawal any more.
 	withdrawn chan struct{}
 }
 
-// askTimeout bounds the calls that the task makes on its own account while somebody
-// waits for it to let go.
-const askTimeout = 10 * time.Second
+// ownCallTimeout bounds the calls that the task makes by itself while a goroutine of the
+// handler waits for it.
+const ownCallTimeout = 10 * time.Second
 
 // Approve asks for approval and waits in place until it is settled; several
 // goroutines may do so at once. The resolution's Outcome says what became of it;
@@ -78,16 +79,12 @@ const askTimeout = 10 * time.Second
 // is the ID.
 //
 // When ctx ends first, the request is withdrawn, and the error is the context's with
-// its cause; when the handler's context ended, the request stays open for whoever
-// goes on with the run. Errors besides the usual: [ErrSuspended] when the handler
+// its cause; when the handler's context ended, the request stays open for the next
+// worker that claims the run. Errors besides the usual: [ErrSuspended] when the handler
 // suspended the run meanwhile; [ErrInvalid].
 func (t *Task) Approve(ctx context.Context, request api.ApprovalRequest) (api.Resolution, error) {
 	if request.ID == "" {
-		id, err := newID("approval")
-		if err != nil {
-			return api.Resolution{}, err
-		}
-		request.ID = id
+		request.ID = newID("approval")
 	}
 	if request.ToolCallID == "" {
 		request.ToolCallID = request.ID
@@ -105,11 +102,7 @@ func (t *Task) Approve(ctx context.Context, request api.ApprovalRequest) (api.Re
 // expires ends its run, so the handler's context ends as well.
 func (t *Task) Ask(ctx context.Context, request api.UserQuestionRequest) (api.AnswerForWorker, error) {
 	if request.ID == "" {
-		id, err := newID("question")
-		if err != nil {
-			return api.AnswerForWorker{}, err
-		}
-		request.ID = id
+		request.ID = newID("question")
 	}
 	if request.ToolCallID == "" {
 		request.ToolCallID = request.ID
@@ -121,14 +114,14 @@ func (t *Task) Ask(ctx context.Context, request api.UserQuestionRequest) (api.An
 	return settled.question.Resolution, nil
 }
 
-// await waits for a request, and raises it unless it is there.
+// await waits for a request, and raises it unless another goroutine did.
 func (t *Task) await(ctx context.Context, request pendingRequest) (settledRequest, error) {
 	t.mu.Lock()
 	if settled, known := t.settled[request.id()]; known {
 		t.mu.Unlock()
 		return settled, settled.answers(request)
 	}
-	if err := t.whyOver(); err != nil {
+	if err := t.whyEnded(); err != nil {
 		t.mu.Unlock()
 		return settledRequest{}, err
 	}
@@ -142,43 +135,43 @@ func (t *Task) await(ctx context.Context, request pendingRequest) (settledReques
 		w = &waiter{request: request, done: make(chan struct{}), withdrawn: make(chan struct{})}
 		t.waiters[request.id()] = w
 		t.attached = true
-		t.joined.Go(func() { t.raise(w) })
+		t.joined.Go(func() { t.raiseRequest(w) })
 	}
 	w.waiting++
 	t.mu.Unlock()
 
 	select {
 	case <-w.done:
-		return t.take(w)
+		return t.collect(w)
 	case <-ctx.Done():
 	case <-t.ctx.Done():
 	}
-	return t.giveUp(ctx, w)
+	return t.stopWaiting(ctx, w)
 }
 
-// take hands over what the waiter was told.
-func (t *Task) take(w *waiter) (settledRequest, error) {
+// collect returns the decision, or the error, that finished a wait.
+func (t *Task) collect(w *waiter) (settledRequest, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.unread, w.number)
+	delete(t.uncollected, w.number)
 	if w.err != nil {
 		return settledRequest{}, w.err
 	}
 	return w.settled, w.settled.answers(w.request)
 }
 
-// giveUp leaves a waiter whose decision has not come. The last to leave withdraws
-// the request, unless the task itself is over.
-func (t *Task) giveUp(ctx context.Context, w *waiter) (settledRequest, error) {
+// stopWaiting ends the wait of one goroutine. The last one withdraws the request, unless
+// the task itself has ended.
+func (t *Task) stopWaiting(ctx context.Context, w *waiter) (settledRequest, error) {
 	t.mu.Lock()
 	select {
 	case <-w.done:
 		t.mu.Unlock()
-		return t.take(w)
+		return t.collect(w)
 	default:
 	}
 	w.waiting--
-	if err := t.whyOver(); err != nil || w.waiting > 0 {
+	if err := t.whyEnded(); err != nil || w.waiting > 0 {
 		t.mu.Unlock()
 		if err == nil {
 			err = contextError(ctx)
@@ -188,14 +181,14 @@ func (t *Task) giveUp(ctx context.Context, w *waiter) (settledRequest, error) {
 	delete(t.waiters, w.request.id())
 	if w.raised {
 		// Otherwise the goroutine that raises it withdraws it.
-		t.joined.Go(func() { t.withdraw(w) })
+		t.joined.Go(func() { t.withdrawRequest(w) })
 	}
 	if t.stopPoll != nil && t.raisedWaiters() == 0 {
 		t.stopPoll()
 	}
 	t.mu.Unlock()
 
-	timer := time.NewTimer(askTimeout)
+	timer := time.NewTimer(ownCallTimeout)
 	defer timer.Stop()
 	select {
 	case <-w.withdrawn:
@@ -205,27 +198,27 @@ func (t *Task) giveUp(ctx context.Context, w *waiter) (settledRequest, error) {
 	return settledRequest{}, contextError(ctx)
 }
 
-// raise brings a request to the service, or finds it there.
-func (t *Task) raise(w *waiter) {
+// raiseRequest raises a request, or finds the one of an earlier attempt.
+func (t *Task) raiseRequest(w *waiter) {
 	result, err := t.client.Suspend(t.ctx, t.RunID(), t.Fence(), w.request.suspension())
 	if errors.Is(err, ErrIDConflict) {
-		err = t.adopt(w, err)
+		err = t.adoptRequest(w, err)
 	} else if err != nil {
-		err = t.refused(err)
+		err = t.handleRefusal(err)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err != nil {
-		t.answer(w, settledRequest{}, 0, err)
+		t.finishWait(w, settledRequest{}, 0, err)
 		close(w.withdrawn)
 		return
 	}
 	w.raised = true
 	if result != nil && result.Resume != nil {
-		t.add(result.Resume)
+		t.addSettled(result.Resume)
 	}
 	if settled, known := t.settled[w.request.id()]; known {
-		t.answer(w, settled, 0, nil)
+		t.finishWait(w, settled, 0, nil)
 	}
 	if t.waiters[w.request.id()] == w {
 		t.startPoll()
@@ -235,13 +228,13 @@ func (t *Task) raise(w *waiter) {
 		close(w.withdrawn)
 		return
 	}
-	// Everybody has given up while it was being raised.
-	t.joined.Go(func() { t.withdraw(w) })
+	// Every goroutine stopped waiting while it was being raised.
+	t.joined.Go(func() { t.withdrawRequest(w) })
 }
 
-// adopt finds a request that an earlier attempt raised: it is open, or its decision
-// is on record. When it is neither, the conflict stands.
-func (t *Task) adopt(w *waiter, conflict error) error {
+// adoptRequest finds a request that an earlier attempt raised: it is open, or its decision
+// is recorded. Otherwise it returns the conflict.
+func (t *Task) adoptRequest(w *waiter, conflict error) error {
 	run, err := t.client.GetRun(t.ctx, t.RunID())
 	if err != nil {
 		return err
@@ -267,21 +260,21 @@ func (t *Task) adopt(w *waiter, conflict error) error {
 	return conflict
 }
 
-// withdraw takes back a request that nobody waits for any more. When it was settled
-// just before, that decision stays on record.
-func (t *Task) withdraw(w *waiter) {
+// withdrawRequest withdraws a request that no goroutine waits for. When it was settled just
+// before, that decision stays recorded.
+func (t *Task) withdrawRequest(w *waiter) {
 	defer close(w.withdrawn)
-	ctx, cancel := context.WithTimeout(t.ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(t.ctx, ownCallTimeout)
 	defer cancel()
 	_, err := t.client.Withdraw(ctx, t.RunID(), w.request.id(), t.Fence(), "the worker no longer waits for it")
 	if err != nil {
-		_ = t.refused(err)
+		_ = t.handleRefusal(err)
 	}
 }
 
-// whyOver says why nothing can be waited for any more; nil while it can. The mutex
-// is held.
-func (t *Task) whyOver() error {
+// whyEnded returns the error of waits that begin now; nil while the task accepts them. The
+// mutex is held.
+func (t *Task) whyEnded() error {
 	if t.ctx.Err() != nil {
 		return contextError(t.ctx)
 	}

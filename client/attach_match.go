@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// pendingRequest is an approval or a question that is asked; one of the two is set.
+// pendingRequest is an open approval or question; one of the two is set.
 type pendingRequest struct {
 	approval *api.ApprovalRequest
 	question *api.UserQuestionRequest
@@ -30,8 +30,8 @@ func (p pendingRequest) suspension() api.Suspension {
 	return api.Suspension{Questions: []api.UserQuestionRequest{*p.question}, Hold: true}
 }
 
-// same returns nil when both ask the same thing. A decision counts for exactly what
-// it was made about: an id that is used for something else gets none.
+// same returns nil when both ask the same thing, else ErrIDConflict: a decision counts only
+// for what it was made about.
 func (p pendingRequest) same(other pendingRequest) error {
 	switch {
 	case (p.approval != nil) != (other.approval != nil):
@@ -45,8 +45,8 @@ func (p pendingRequest) same(other pendingRequest) error {
 	return fmt.Errorf("%w: request %s was raised for something else", ErrIDConflict, p.id())
 }
 
-// sameQuestion leaves out what the service fills in by default: ids, headers, and
-// labels that were not given.
+// sameQuestion ignores what the service fills in by default: ids, headers, and labels that
+// were not given.
 func sameQuestion(a, b *api.UserQuestionRequest) bool {
 	return a.Kind == b.Kind && sameJSON(a.Payload, b.Payload) && sameJSON(a.ResponseSchema, b.ResponseSchema) &&
 		slices.EqualFunc(a.Questions, b.Questions, func(a, b api.UserQuestion) bool {
@@ -70,13 +70,13 @@ func canonical(value api.JSON) []byte {
 	}
 	text := jsontext.Value(slices.Clone(value))
 	if err := text.Canonicalize(); err != nil {
-		// What has no canonical form is the same only as itself.
+		// A value without a canonical form equals only the same text.
 		return value
 	}
 	return text
 }
 
-// settledRequest is an approval or a question with its decision; one is set.
+// settledRequest is an approval or a question with its decision; one of the two is set.
 type settledRequest struct {
 	approval *api.SettledApproval
 	question *api.SettledQuestion

@@ -12,11 +12,11 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// errVanished is told to a waiter whose request is neither open nor settled, which
-// no service should ever report.
-var errVanished = errors.New("the request is neither open nor settled")
+// errUnknownRequest ends a wait whose request is neither open nor settled, which no service
+// should report.
+var errUnknownRequest = errors.New("the request is neither open nor settled")
 
-// startPoll sees to it that the shared poll runs. The mutex is held.
+// startPoll starts the shared poll unless it runs. The mutex is held.
 func (t *Task) startPoll() {
 	if t.polling || t.ctx.Err() != nil || t.ended != nil {
 		return
@@ -25,7 +25,7 @@ func (t *Task) startPoll() {
 	t.joined.Go(t.poll)
 }
 
-// poll asks what was settled, for all waiters at once, as long as there are some.
+// poll long-polls for what was settled, for all waiters at once, while there are some.
 func (t *Task) poll() {
 	pause := t.client.retry.pauses()
 	for {
@@ -48,41 +48,41 @@ func (t *Task) poll() {
 		cut := ctx.Err() != nil
 		switch {
 		case err == nil:
-			t.heard(settled, before)
-			if len(settled.Settled) > 0 || time.Since(asked) > t.wait/2 {
+			t.handleSettled(settled, before)
+			if len(settled.Settled) > 0 {
 				pause.reset()
 			} else {
-				_ = pause.sleep(ctx, errNotHeld)
+				_ = pause.afterHeld(ctx, asked, t.wait)
 			}
 		case cut || t.isEnded():
-		case passing(err):
+		case transient(err):
 			// The context's error ends the loop above.
 			_ = pause.sleep(t.ctx, err)
 		case t.isEnding():
-			// The refusal may be of our own making; what ends the lease will tell.
+			// The task's own call may have ended the lease; that call ends the waits.
 			_ = pause.sleep(t.ctx, err)
 		default:
-			err = t.refused(err)
+			err = t.handleRefusal(err)
 			t.mu.Lock()
-			t.tellAll(err)
+			t.finishAllWaits(err)
 			t.mu.Unlock()
 		}
 		cancel()
 	}
 }
 
-// heard hands what was settled to those who wait for it. before are the requests
-// that were waited for when the poll was sent.
-func (t *Task) heard(settled *api.Settled, before []string) {
-	err := t.record(settled)
+// handleSettled finishes the waits for what was settled. before are the requests that were
+// waited for when the poll was sent.
+func (t *Task) handleSettled(settled *api.Settled, before []string) {
+	err := t.recordSettled(settled)
 	t.mu.Lock()
 	if err == nil && settled.Open == 0 && len(settled.Settled) == 0 {
-		err = errVanished
+		err = errUnknownRequest
 	}
 	if err != nil {
 		for _, id := range before {
 			if w, there := t.waiters[id]; there {
-				t.answer(w, settledRequest{}, 0, err)
+				t.finishWait(w, settledRequest{}, 0, err)
 			}
 		}
 	}
@@ -92,8 +92,8 @@ func (t *Task) heard(settled *api.Settled, before []string) {
 	}
 }
 
-// record keeps decisions, and answers those who wait for one.
-func (t *Task) record(settled *api.Settled) error {
+// recordSettled stores decisions and finishes the waits for them.
+func (t *Task) recordSettled(settled *api.Settled) error {
 	after, err := strconv.ParseInt(settled.After, 10, 64)
 	if err != nil {
 		return fmt.Errorf("the cursor %q of the settled requests is no number: %w", settled.After, err)
@@ -101,36 +101,36 @@ func (t *Task) record(settled *api.Settled) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, text := range settled.Settled {
-		one, number, err := decodeSettled(text)
+		request, number, err := decodeSettled(text)
 		if err != nil {
 			return err
 		}
-		t.settled[one.id()] = one
-		if w, there := t.waiters[one.id()]; there {
-			t.answer(w, one, number, nil)
+		t.settled[request.id()] = request
+		if w, there := t.waiters[request.id()]; there {
+			t.finishWait(w, request, number, nil)
 		}
 	}
 	t.after = max(t.after, after)
 	return nil
 }
 
-// readHistory learns of all decisions of the run, also those of earlier suspensions.
+// readHistory reads all decisions of the run, also those of earlier suspensions.
 func (t *Task) readHistory(ctx context.Context) error {
 	settled, err := t.client.AwaitSettled(ctx, t.RunID(), t.Fence(), "0", 0)
 	if err != nil {
-		return t.refused(err)
+		return t.handleRefusal(err)
 	}
-	return t.record(settled)
+	return t.recordSettled(settled)
 }
 
-// answer tells a waiter what became of its request. The mutex is held.
-func (t *Task) answer(w *waiter, settled settledRequest, number int64, err error) {
+// finishWait ends a wait with a decision or an error. The mutex is held.
+func (t *Task) finishWait(w *waiter, settled settledRequest, number int64, err error) {
 	if isClosed(w.done) {
 		return
 	}
 	w.settled, w.number, w.err = settled, number, err
 	if number > 0 {
-		t.unread[number] = true
+		t.uncollected[number] = true
 	}
 	if t.waiters[w.request.id()] == w {
 		delete(t.waiters, w.request.id())
@@ -138,17 +138,17 @@ func (t *Task) answer(w *waiter, settled settledRequest, number int64, err error
 	close(w.done)
 }
 
-// tellAll ends all waits with an error. The mutex is held.
-func (t *Task) tellAll(err error) {
+// finishAllWaits ends all waits with an error. The mutex is held.
+func (t *Task) finishAllWaits(err error) {
 	for _, w := range t.waiters {
-		t.answer(w, settledRequest{}, 0, err)
+		t.finishWait(w, settledRequest{}, 0, err)
 	}
 }
 
-// letGo ends the waits and the poll when the run is no longer this task's. The mutex
-// is held.
-func (t *Task) letGo(err error) {
-	t.tellAll(err)
+// endAllWaits ends the waits and the poll once the task has lost or ended its lease. The
+// mutex is held.
+func (t *Task) endAllWaits(err error) {
+	t.finishAllWaits(err)
 	if t.stopPoll != nil {
 		t.stopPoll()
 	}
@@ -166,32 +166,32 @@ func (t *Task) raisedIDs() []string {
 
 func (t *Task) raisedWaiters() int { return len(t.raisedIDs()) }
 
-// takenIn returns up to which decision a checkpoint that is stored now has taken
-// them in: all before the first that its goroutine has not been handed. nil when the
-// task never was attached, because then nothing can be settled meanwhile.
-func (t *Task) takenIn() *int64 {
+// includedDecisions returns the number of the last decision that a checkpoint stored now
+// includes: all before the first that was not returned to its goroutine. nil when the task
+// never was attached, because then nothing can be settled meanwhile.
+func (t *Task) includedDecisions() *int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.attached {
 		return nil
 	}
 	taken := t.after
-	for number := range t.unread {
+	for number := range t.uncollected {
 		taken = min(taken, number-1)
 	}
 	return &taken
 }
 
-// remember adds decisions that came with a reply.
-func (t *Task) remember(resume *api.Resume) {
+// addResume stores the decisions of a reply.
+func (t *Task) addResume(resume *api.Resume) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.add(resume)
+	t.addSettled(resume)
 }
 
-// settledBefore returns a Resume of the decisions that a suspension asks for when
-// all of them are on record, nil when one is not, and an error when one of them was
-// about something else.
+// settledBefore returns a Resume of the decisions that a suspension asks for when all of
+// them are recorded, nil when one is not, and an error when one of them was made about
+// another request.
 func (t *Task) settledBefore(suspension *api.Suspension) (*api.Resume, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -24,8 +24,8 @@ import (
 // MaxReplyBytes bounds every reply that is read; a larger one is an error.
 const MaxReplyBytes = 64 << 20
 
-// maxPrefer is the longest wait that the service takes in a Prefer header.
-const maxPrefer = 60 * time.Second
+// maxPrefer is the longest wait that the service accepts in a Prefer header.
+const maxPrefer = api.MaxWaitMs * time.Millisecond
 
 // Header values are shared: setting one costs no allocation.
 var jsonType = []string{"application/json"}
@@ -33,17 +33,19 @@ var jsonType = []string{"application/json"}
 // call is one request to the service.
 type call struct {
 	method string
-	path   string // escaped
+	path   path
 	query  url.Values
 	body   any // nil for none
 	key    key
 	prefer time.Duration // Prefer: wait, 0 for none
 	held   time.Duration // how long the service may hold the reply
-	out    any           // where the reply is decoded to; nil when it is of no interest
+	out    any           // the reply is decoded into it; nil discards the reply
 	repeat repeatable
 }
 
-// reply is what of a reply stands outside its body.
+func (c call) String() string { return c.method + " " + c.path.text }
+
+// reply is what a reply says outside of its body.
 type reply struct {
 	status   int
 	replayed bool
@@ -51,16 +53,19 @@ type reply struct {
 
 // do makes a call, and repeats it where that is safe and may help.
 func (c *Client) do(ctx context.Context, call call) (reply, error) {
+	if call.path.err != nil {
+		return reply{}, call.path.err
+	}
 	var body []byte
 	if call.body != nil {
 		var err error
 		if body, err = json.Marshal(call.body); err != nil {
-			return reply{}, fmt.Errorf("%w: %s %s: %w", ErrInvalid, call.method, call.path, err)
+			return reply{}, fmt.Errorf("%w: %s: %w", ErrInvalid, call, err)
 		}
 	}
 	pause := c.retry.pauses()
 	for attempt := 1; ; attempt++ {
-		r, err := c.attempt(ctx, call, body)
+		r, err := c.tryCall(ctx, call, body)
 		if err == nil || ctx.Err() != nil || attempt >= c.retry.MaxAttempts || !call.repeat.after(err) {
 			return r, err
 		}
@@ -72,11 +77,11 @@ func (c *Client) do(ctx context.Context, call call) (reply, error) {
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// maxPooled keeps the buffer of one large reply from staying in memory.
+// maxPooled keeps the buffer of one large reply out of the pool.
 const maxPooled = 1 << 20
 
-// attempt sends the request once.
-func (c *Client) attempt(ctx context.Context, call call, body []byte) (reply, error) {
+// tryCall sends the request once.
+func (c *Client) tryCall(ctx context.Context, call call, body []byte) (reply, error) {
 	sendCtx := ctx
 	if c.timeout > 0 {
 		var cancel context.CancelFunc
@@ -103,7 +108,7 @@ func (c *Client) attempt(ctx context.Context, call call, body []byte) (reply, er
 		return reply{}, broken(ctx, call, err)
 	}
 	if buffer.Len() > MaxReplyBytes {
-		return reply{}, fmt.Errorf("%s %s: the reply has more than %d bytes", call.method, call.path, MaxReplyBytes)
+		return reply{}, fmt.Errorf("%s: the reply has more than %d bytes", call, MaxReplyBytes)
 	}
 	r := reply{
 		status:   response.StatusCode,
@@ -116,13 +121,13 @@ func (c *Client) attempt(ctx context.Context, call call, body []byte) (reply, er
 		return r, nil
 	}
 	if err := json.Unmarshal(buffer.Bytes(), call.out); err != nil {
-		return r, fmt.Errorf("%s %s: decode reply: %w", call.method, call.path, err)
+		return r, fmt.Errorf("%s: decode reply: %w", call, err)
 	}
 	return r, nil
 }
 
 func (c *Client) request(ctx context.Context, call call, body []byte) (*http.Request, error) {
-	target := c.baseURL + call.path
+	target := c.baseURL + call.path.text
 	if len(call.query) > 0 {
 		target += "?" + call.query.Encode()
 	}
@@ -132,7 +137,7 @@ func (c *Client) request(ctx context.Context, call call, body []byte) (*http.Req
 	}
 	request, err := http.NewRequestWithContext(ctx, call.method, target, reader)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s %s: %w", ErrInvalid, call.method, call.path, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, call, err)
 	}
 	header := request.Header
 	maps.Copy(header, c.header)
@@ -153,7 +158,7 @@ func (c *Client) request(ctx context.Context, call call, body []byte) (*http.Req
 // text, because its query may hold a fence.
 func broken(ctx context.Context, call call, err error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("%s %s: %w", call.method, call.path, contextError(ctx))
+		return fmt.Errorf("%s: %w", call, contextError(ctx))
 	}
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -161,27 +166,21 @@ func broken(ctx context.Context, call call, err error) error {
 	}
 	var network *net.OpError
 	if errors.As(err, &network) && network.Op == "dial" {
-		return fmt.Errorf("%w: %w: %s %s: %w", ErrUnavailable, errNotSent, call.method, call.path, err)
+		return fmt.Errorf("%w: %w: %s: %w", ErrUnavailable, errNotSent, call, err)
 	}
-	return fmt.Errorf("%w: %s %s: %w", ErrUnavailable, call.method, call.path, err)
+	return fmt.Errorf("%w: %s: %w", ErrUnavailable, call, err)
 }
 
 // problem makes an [Error] of a refusal, whoever sent it.
 func problem(response *http.Response, body []byte) *Error {
 	refused := &Error{Status: response.StatusCode, RetryAfter: retryAfter(response.Header.Get("Retry-After"))}
-	var document struct {
-		Code     api.Code              `json:"code"`
-		Domain   string                `json:"domain"`
-		Detail   string                `json:"detail"`
-		Faults   []api.Fault           `json:"errors"`
-		Recorded *api.RecordedDecision `json:"recorded_decision"`
-	}
+	var document api.Problem
 	if err := json.Unmarshal(body, &document); err != nil {
 		refused.Detail = http.StatusText(response.StatusCode)
 		return refused
 	}
 	refused.Code, refused.Domain, refused.Detail = document.Code, document.Domain, document.Detail
-	refused.Faults, refused.Recorded = document.Faults, document.Recorded
+	refused.Faults, refused.Recorded = document.Errors, document.RecordedDecision
 	return refused
 }
 
@@ -196,64 +195,78 @@ func retryAfter(text string) time.Duration {
 }
 
 // get reads a document.
-func get[T any](ctx context.Context, c *Client, path string, query url.Values) (*T, error) {
+func get[T any](ctx context.Context, c *Client, from path, query url.Values) (*T, error) {
+	return hold[T](ctx, c, from, query, 0)
+}
+
+// hold reads a document whose reply the service may hold for the wait.
+func hold[T any](ctx context.Context, c *Client, from path, query url.Values, wait time.Duration) (*T, error) {
 	out := new(T)
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: path, query: query, out: out, repeat: always}); err != nil {
-		return nil, err
-	}
-	return out, nil
+	_, err := c.do(ctx, call{method: http.MethodGet, path: from, query: query, prefer: wait, held: wait, out: out, repeat: always})
+	return orNil(out, err)
 }
 
 // post sends a document and reads one.
-func post[T any](ctx context.Context, c *Client, path string, body any, repeat repeatable) (*T, error) {
+func post[T any](ctx context.Context, c *Client, to path, body any, repeat repeatable) (*T, error) {
 	out := new(T)
-	if _, err := c.do(ctx, call{method: http.MethodPost, path: path, body: body, out: out, repeat: repeat}); err != nil {
+	_, err := c.do(ctx, call{method: http.MethodPost, path: to, body: body, out: out, repeat: repeat})
+	return orNil(out, err)
+}
+
+func orNil[T any](result *T, err error) (*T, error) {
+	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	return result, nil
 }
 
-// route joins a base and segments to a path. An empty id would name another route,
-// and dots another place.
-func route(base string, segments ...string) (string, error) {
-	var path strings.Builder
-	path.WriteString(base)
+// path is the escaped path of a call, or why it cannot be made.
+type path struct {
+	text string
+	err  error
+}
+
+// at joins a base and segments to a path. It refuses an empty id, which would name another
+// route, and dots, which would name another place.
+func at(base string, segments ...string) path {
+	var text strings.Builder
+	text.WriteString(base)
 	for _, segment := range segments {
 		if segment == "" || segment == "." || segment == ".." {
-			return "", fmt.Errorf("%w: %q is no id (under %s)", ErrInvalid, segment, base)
+			return path{err: fmt.Errorf("%w: %q is no id (under %s)", ErrInvalid, segment, base)}
 		}
-		path.WriteByte('/')
-		path.WriteString(url.PathEscape(segment))
+		text.WriteByte('/')
+		text.WriteString(url.PathEscape(segment))
 	}
-	return path.String(), nil
+	return path{text: text.String()}
 }
 
-// key is an idempotency key as it is sent: in the header, or, when that could not
-// carry it whole, as a member of the body.
+// key is an idempotency key as it is sent: in the header, or, when the header cannot carry
+// it unchanged, as a member of the body.
 type key struct {
-	header, member string
+	header string
+	inBody *string
 }
 
-// newKey takes the caller's key or makes one.
-func newKey(given string) (key, error) {
-	if given == "" {
-		id, err := uuid.NewRandom()
-		if err != nil {
-			return key{}, fmt.Errorf("make an idempotency key: %w", err)
-		}
-		return key{header: id.String()}, nil
+// newKey returns the caller's key, or a new one when it is empty.
+func newKey(given string) key {
+	switch {
+	case given == "":
+		return key{header: uuid.NewString()}
+	case !printableASCII(given) || strings.ContainsAny(given, `"\`):
+		return key{inBody: &given}
 	}
-	if !printableASCII(given) || strings.ContainsAny(given, `"\`) {
-		return key{member: given}, nil
-	}
-	return key{header: given}, nil
+	return key{header: given}
 }
 
 // newID makes an identifier that sorts by the time it was made.
-func newID(prefix string) (string, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return "", fmt.Errorf("make an id: %w", err)
+func newID(prefix string) string { return prefix + "_" + uuid.Must(uuid.NewV7()).String() }
+
+// optional returns nil for an empty value, which a body then leaves out.
+func optional[T comparable](value T) *T {
+	var empty T
+	if value == empty {
+		return nil
 	}
-	return prefix + "_" + id.String(), nil
+	return &value
 }

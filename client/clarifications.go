@@ -8,36 +8,24 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// AskParentOptions say how a question to the parent's session is asked. All members
-// may be empty.
+// AskParentOptions say how a question to the parent's session is asked. All members may
+// be empty.
 type AskParentOptions struct {
 	// Park lets the run wait for the answer and ends its lease: the next claim holds the
 	// answer in Resume.Clarification. Otherwise the run goes on, and the answer comes
 	// into the mailbox of its session ([Client.Mailbox]).
-	Park bool `json:"park,omitzero"`
+	Park bool
 	// Checkpoint is stored with Park, and must be nil without.
-	Checkpoint api.JSON `json:"checkpoint,omitzero"`
-	// The context of both sides is shown to the one who answers.
-	RequesterProjectIDs []string `json:"requester_project_ids,omitempty"`
-	RequesterChannelIDs []string `json:"requester_channel_ids,omitempty"`
-	ParentProjectIDs    []string `json:"parent_project_ids,omitempty"`
-	ParentChannelIDs    []string `json:"parent_channel_ids,omitempty"`
+	Checkpoint api.JSON
+	// The ids of both contexts are shown to the person who answers, at most 64 each.
+	RequesterProjectIDs []string
+	RequesterChannelIDs []string
+	ParentProjectIDs    []string
+	ParentChannelIDs    []string
 }
 
 // AskParentResult is the reply of [Client.AskParent].
-type AskParentResult struct {
-	// Clarification is the run in the parent's session that waits for the answer.
-	Clarification api.RunView `json:"clarification"`
-	// Run is the run that asks. With Park it has no lease, unless the very same
-	// question was asked, and answered, before.
-	Run api.RunView `json:"run"`
-}
-
-type askParentBody struct {
-	Fence   string                  `json:"fence"`
-	Request api.UserQuestionRequest `json:"request"`
-	AskParentOptions
-}
+type AskParentResult = api.AskParentReply
 
 // AskParent asks the parent's session on behalf of a run. The request's id is made by
 // the client when it and the tool call's are empty, so that the call can be repeated;
@@ -45,35 +33,33 @@ type askParentBody struct {
 // calls: [ErrNoParent]; [ErrSessionEnded] when the parent's session takes no question;
 // [ErrIDConflict] when the id was used for something else; [ErrInvalid].
 func (c *Client) AskParent(ctx context.Context, runID, fence string, request api.UserQuestionRequest, options AskParentOptions) (*AskParentResult, error) {
-	path, err := route("/v1/runs", runID, "clarifications")
-	if err != nil {
-		return nil, err
-	}
 	if request.ID == "" && request.ToolCallID == "" {
-		if request.ID, err = newID("question"); err != nil {
-			return nil, err
-		}
+		request.ID = newID("question")
 	}
-	return post[AskParentResult](ctx, c, path, askParentBody{fence, request, options}, always)
+	return post[AskParentResult](ctx, c, at("/v1/runs", runID, "clarifications"), api.AskParentBody{
+		Fence: &fence, Request: &request, Park: options.Park, Checkpoint: options.Checkpoint,
+		RequesterProjectIDs: options.RequesterProjectIDs, RequesterChannelIDs: options.RequesterChannelIDs,
+		ParentProjectIDs: options.ParentProjectIDs, ParentChannelIDs: options.ParentChannelIDs,
+	}, always)
 }
 
 // AskParent asks the parent's session.
 //
-// With Park it lets go of the run: it returns [ErrSuspended], which the handler
-// returns in turn. The handler is called again once there is an answer, and then the
-// same call returns it. So a handler may begin from the top every time; the question
-// needs an id of its own, or that of a tool call, which is the same each time. An
-// answer may be Declined: that is also what becomes of a question that expired or was
-// cancelled, and of one whose session was interrupted or has ended.
+// With Park it ends the lease and returns [ErrSuspended], which the handler returns in
+// turn. The handler is called again once there is an answer, and then the same call
+// returns it. So a handler may begin from the top every time; the question needs an id of
+// its own, or that of a tool call, which is the same each time. An answer may be Declined;
+// so is that of a question that expired or was cancelled, and of one whose session was
+// interrupted or has ended.
 //
-// Without Park it returns nil once the question stands in the parent's session, and
-// the handler goes on; see [Client.Mailbox] for the answer.
+// Without Park it returns nil once the question is open in the parent's session, and the
+// handler goes on; see [Client.Mailbox] for the answer.
 //
 // Errors: those of [Client.AskParent].
 func (t *Task) AskParent(ctx context.Context, request api.UserQuestionRequest, options AskParentOptions) (*api.ClarificationAnswer, error) {
 	if !options.Park {
 		if _, err := t.client.AskParent(ctx, t.RunID(), t.Fence(), request, options); err != nil {
-			return nil, t.refused(err)
+			return nil, t.handleRefusal(err)
 		}
 		return nil, nil
 	}
@@ -87,7 +73,7 @@ func (t *Task) AskParent(ctx context.Context, request api.UserQuestionRequest, o
 		return t.answered(ctx, request)
 	}
 	var result *AskParentResult
-	err := t.end(ErrSuspended, func() (over bool, err error) {
+	err := t.endLease(ErrSuspended, func() (ended bool, err error) {
 		result, err = t.client.AskParent(ctx, t.RunID(), t.Fence(), request, options)
 		return err == nil && result.Run.Lease == nil, err
 	})
@@ -95,7 +81,7 @@ func (t *Task) AskParent(ctx context.Context, request api.UserQuestionRequest, o
 	case errors.Is(err, ErrIDConflict):
 		// It may be the same question with another checkpoint.
 		answer, historyErr := t.answered(ctx, request)
-		if errors.Is(historyErr, errVanished) {
+		if errors.Is(historyErr, errUnknownRequest) {
 			return nil, err
 		}
 		return answer, historyErr
@@ -107,9 +93,9 @@ func (t *Task) AskParent(ctx context.Context, request api.UserQuestionRequest, o
 	return t.answered(ctx, request)
 }
 
-// answered returns the answer of a question that the run was parked for. It is read
-// together with the question, so that it counts for that question alone. The error is
-// errVanished when no such question was settled.
+// answered returns the answer to a question that the run was parked for. It compares the
+// recorded question, so that no answer counts for another one. The error is errVanished
+// when no such question was settled.
 func (t *Task) answered(ctx context.Context, request api.UserQuestionRequest) (*api.ClarificationAnswer, error) {
 	if err := t.readHistory(ctx); err != nil {
 		return nil, err
@@ -118,7 +104,7 @@ func (t *Task) answered(ctx context.Context, request api.UserQuestionRequest) (*
 	settled, known := t.settled[request.ID]
 	t.mu.Unlock()
 	if !known {
-		return nil, fmt.Errorf("question %s: %w", request.ID, errVanished)
+		return nil, fmt.Errorf("question %s: %w", request.ID, errUnknownRequest)
 	}
 	if err := settled.answers(pendingRequest{question: &request}); err != nil {
 		return nil, err

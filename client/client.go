@@ -10,10 +10,12 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
-// Client speaks to one holdpoint service. It is safe for concurrent use; make one
-// and share it.
+// Client calls one holdpoint service. It is safe for concurrent use; make one and share
+// it.
 type Client struct {
 	baseURL string // without a slash at its end
 	http    *http.Client
@@ -31,13 +33,12 @@ const (
 	DefaultUserAgent = "holdpoint-go"
 )
 
-// Option sets something of a new [Client].
+// Option configures a new [Client]. Its error wraps [ErrInvalid].
 type Option func(*Client) error
 
-// WithHTTPClient uses an HTTP client of the caller's instead of the built-in one,
-// which keeps many connections to its one host, ignores proxy settings of the
-// environment and follows no redirects. Its Timeout also cuts long-polls; better
-// leave it zero and use [WithTimeout].
+// WithHTTPClient uses the caller's HTTP client instead of the built-in one, which keeps
+// many connections to its one host, ignores proxy settings of the environment and follows
+// no redirects. Its Timeout also cuts long-polls: leave it zero and use [WithTimeout].
 func WithHTTPClient(httpClient *http.Client) Option {
 	return func(c *Client) error {
 		if httpClient == nil {
@@ -54,7 +55,7 @@ func WithActor(name string) Option {
 	return func(c *Client) error {
 		name = strings.TrimSpace(name)
 		unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
-		if name == "" || len(name) > 200 || !utf8.ValidString(name) || strings.ContainsFunc(name, unprintable) {
+		if name == "" || len(name) > api.MaxActorLength || !utf8.ValidString(name) || strings.ContainsFunc(name, unprintable) {
 			return fmt.Errorf("%w: the actor must be 1 to 200 bytes of printable text", ErrInvalid)
 		}
 		c.header.Set("X-Actor", name)
@@ -104,7 +105,7 @@ func WithTimeout(timeout time.Duration) Option {
 
 // New returns a client of the service at an http or https URL, such as
 // "http://127.0.0.1:4000"; a path in it is put before every route. It makes no
-// connection. The error wraps [ErrInvalid] and says which argument is no good.
+// connection. The error wraps [ErrInvalid] and names the bad argument.
 func New(baseURL string, options ...Option) (*Client, error) {
 	parsed, err := url.Parse(baseURL)
 	if err != nil {
@@ -138,17 +139,16 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// Close closes the idle connections of the built-in HTTP client. It leaves alone
-// one that the caller gave.
+// Close closes the idle connections of the built-in HTTP client, and not those of the
+// caller's.
 func (c *Client) Close() {
 	if c.owned != nil {
 		c.owned.CloseIdleConnections()
 	}
 }
 
-// newTransport is tuned for many concurrent calls to one host: net/http keeps two
-// idle connections a host unless told otherwise, and would open a new one for most
-// calls.
+// newTransport is tuned for many concurrent calls to one host: by default net/http keeps
+// two idle connections a host, and would open a new one for most calls.
 func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -163,8 +163,8 @@ func newTransport() *http.Transport {
 	}
 }
 
-// noRedirects hands a redirect back as it is: the service sends none, and a POST
-// must not be carried to another place.
+// noRedirects returns a redirect as the reply: the service sends none, and a POST must not
+// be sent to another place.
 func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func printableASCII(text string) bool {
@@ -176,22 +176,18 @@ func printableASCII(text string) bool {
 	return true
 }
 
-// VersionInfo is what the service says about itself.
-type VersionInfo struct {
-	// Name is "holdpoint".
-	Name    string `json:"name"`
-	Version string `json:"version"`
-}
+// VersionInfo is the name and the version of the service.
+type VersionInfo = api.VersionInfo
 
 // Version returns the version of the service.
 func (c *Client) Version(ctx context.Context) (*VersionInfo, error) {
-	return get[VersionInfo](ctx, c, "/version", nil)
+	return get[VersionInfo](ctx, c, at("/version"), nil)
 }
 
-// Ready returns nil when the service can do its work, database included. An error
-// that is [ErrUnavailable] means that it is there but not ready, or out of reach.
-// It is not repeated.
+// Ready returns nil when the service and its database can be used. An error that is
+// [ErrUnavailable] means that the service is not ready, or cannot be reached. It is not
+// repeated.
 func (c *Client) Ready(ctx context.Context) error {
-	_, err := c.do(ctx, call{method: http.MethodGet, path: "/readyz", repeat: never})
+	_, err := c.do(ctx, call{method: http.MethodGet, path: at("/readyz"), repeat: never})
 	return err
 }

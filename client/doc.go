@@ -1,11 +1,10 @@
 // Package client is the Go SDK of holdpoint: an API client for /v1 and a
-// [Worker] that claims runs and hands them to a handler.
+// [Worker] that claims runs and calls a handler for each.
 //
-// Import only this package: the documents of the wire are re-exported here as
-// aliases. It knows the wire and nothing behind it: no store, no HTTP server, no
-// environment variables. A [Client] is safe for concurrent use.
+// Import it together with package api, which has the documents of the wire. It must not
+// know a store, an HTTP server or environment variables. A [Client] is safe for concurrent
+// use.
 //
-// Calls that are safe to repeat are repeated for the caller (see [RetryPolicy]).
-// Refusals come back as [*Error]; match them with [errors.Is] and the sentinels of
-// this package.
+// Calls that are safe to repeat are repeated (see [RetryPolicy]). Refusals are returned
+// as [*Error]; match them with [errors.Is] and the sentinels of this package.
 package client

@@ -10,8 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Error is a refusal of the service: a problem document (kheish.md 1.3 and its
-// decisions 1 and 2).
+// Error is a refusal of the service: a problem document, see [api.Problem].
 type Error struct {
 	// Status is the HTTP status.
 	Status int
@@ -24,9 +23,9 @@ type Error struct {
 	Detail string
 	// Faults names the members at fault.
 	Faults []api.Fault
-	// Recorded is what was decided before this call came.
+	// Recorded is the decision before this call, when the call was late.
 	Recorded *api.RecordedDecision
-	// RetryAfter is how long the service asked to wait; 0 when it did not say.
+	// RetryAfter is how long the service asked to wait; 0 without a Retry-After.
 	RetryAfter time.Duration
 }
 
@@ -58,13 +57,13 @@ func (e *Error) Is(target error) bool {
 // Sentinels for [errors.Is]. An [Error] may be of several kinds: a late answer is
 // ErrExpired, ErrAlreadyDecided and ErrConflict at once.
 var (
-	// ErrNotFound: the session, run, request, message, effect or route is not there
+	// ErrNotFound: the session, run, request, message, effect or route does not exist
 	// (404).
 	ErrNotFound = errors.New("not found")
-	// ErrConflict: the state of things does not allow it (409, all codes).
+	// ErrConflict: the present state does not allow it (409, all codes).
 	ErrConflict = errors.New("conflict")
-	// ErrInvalid: the request is no good as it is (400, 413, 415, 422), or this
-	// package refused an argument before sending anything.
+	// ErrInvalid: the request is malformed (400, 413, 415, 422), or this package refused
+	// an argument before sending anything.
 	ErrInvalid = errors.New("invalid request")
 	// ErrAlreadyDecided: the request was settled before; Error.Recorded says how.
 	ErrAlreadyDecided = errors.New("already decided")
@@ -85,9 +84,9 @@ var (
 	ErrNotWaiting = errors.New("not waiting for this")
 	// ErrSessionBusy: inline input while a run is active or queued (session_busy).
 	ErrSessionBusy = errors.New("session is busy")
-	// ErrSessionEnded: the session takes no more runs (session_ended).
+	// ErrSessionEnded: the session accepts no more runs (session_ended).
 	ErrSessionEnded = errors.New("session has ended")
-	// ErrNoParent: the session has no parent that could be asked (no_parent_session).
+	// ErrNoParent: the session has no parent to ask (no_parent_session).
 	ErrNoParent = errors.New("no parent session")
 	// ErrIDConflict: the id was used for something else (id_conflict).
 	ErrIDConflict = errors.New("id conflict")

@@ -20,51 +20,47 @@ type EventListParams struct {
 // ListSessionEvents returns events of a session, oldest first. Errors:
 // [ErrNotFound]; [ErrInvalid] for an unreadable After.
 func (c *Client) ListSessionEvents(ctx context.Context, sessionID string, params EventListParams) ([]api.RunEventEntry, error) {
-	return c.listEvents(ctx, "/v1/sessions", sessionID, params)
+	return c.listEvents(ctx, at("/v1/sessions", sessionID, "events"), params)
 }
 
 // ListRunEvents returns events of a run, oldest first; their ids are the session's.
 // Errors: as of [Client.ListSessionEvents].
 func (c *Client) ListRunEvents(ctx context.Context, runID string, params EventListParams) ([]api.RunEventEntry, error) {
-	return c.listEvents(ctx, "/v1/runs", runID, params)
+	return c.listEvents(ctx, at("/v1/runs", runID, "events"), params)
 }
 
 // AllSessionEvents walks the events of a session up to the newest. It ends after
 // the first error.
 func (c *Client) AllSessionEvents(ctx context.Context, sessionID string, params EventListParams) iter.Seq2[api.RunEventEntry, error] {
-	return c.allEvents(ctx, "/v1/sessions", sessionID, params)
+	return c.allEvents(ctx, at("/v1/sessions", sessionID, "events"), params)
 }
 
 // AllRunEvents walks the events of a run up to the newest. It ends after the first
 // error.
 func (c *Client) AllRunEvents(ctx context.Context, runID string, params EventListParams) iter.Seq2[api.RunEventEntry, error] {
-	return c.allEvents(ctx, "/v1/runs", runID, params)
+	return c.allEvents(ctx, at("/v1/runs", runID, "events"), params)
 }
 
-func (c *Client) listEvents(ctx context.Context, base, id string, params EventListParams) ([]api.RunEventEntry, error) {
-	path, err := route(base, id, "events")
-	if err != nil {
-		return nil, err
-	}
+func (c *Client) listEvents(ctx context.Context, from path, params EventListParams) ([]api.RunEventEntry, error) {
 	query := url.Values{}
 	set(query, "after", params.After)
 	if params.Limit != 0 {
 		query.Set("limit", strconv.Itoa(params.Limit))
 	}
-	entries, err := get[[]api.RunEventEntry](ctx, c, path, query)
+	entries, err := get[[]api.RunEventEntry](ctx, c, from, query)
 	if err != nil {
 		return nil, err
 	}
 	return *entries, nil
 }
 
-func (c *Client) allEvents(ctx context.Context, base, id string, params EventListParams) iter.Seq2[api.RunEventEntry, error] {
+func (c *Client) allEvents(ctx context.Context, from path, params EventListParams) iter.Seq2[api.RunEventEntry, error] {
 	if params.Limit == 0 {
-		params.Limit = 1000
+		params.Limit = api.MaxEventsPerList
 	}
 	return func(yield func(api.RunEventEntry, error) bool) {
 		for {
-			entries, err := c.listEvents(ctx, base, id, params)
+			entries, err := c.listEvents(ctx, from, params)
 			if err != nil {
 				yield(api.RunEventEntry{}, err)
 				return

@@ -5,10 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -40,22 +37,17 @@ func (s askStore) Session(_ context.Context, sessionID string) (*model.SessionRe
 }
 
 func (f *fake) askParent(w http.ResponseWriter, r *http.Request) {
-	var body struct {
-		Fence   string                  `json:"fence"`
-		Request api.UserQuestionRequest `json:"request"`
-		client.AskParentOptions
-	}
-	if err := json.UnmarshalRead(r.Body, &body); err != nil {
-		answer(w, 400, map[string]string{"code": "bad_request", "detail": err.Error()}, nil)
+	var body api.AskParentBody
+	if !decodeBody(w, r, &body) {
 		return
 	}
-	fence, _ := strconv.ParseInt(body.Fence, 10, 64)
+	fence, _ := strconv.ParseInt(*body.Fence, 10, 64)
 	asked, err := runs.Ask(r.Context(), askStore{f}, &runs.AskClarification{
-		RunID: r.PathValue("run_id"), Fence: fence, Request: body.Request, Park: body.Park, Checkpoint: body.Checkpoint,
+		RunID: r.PathValue("run_id"), Fence: fence, Request: *body.Request, Park: body.Park, Checkpoint: body.Checkpoint,
 	})
 	if err != nil {
 		answer(w, 0, nil, err)
 		return
 	}
-	answer(w, 202, client.AskParentResult{Clarification: asked.Clarification.View(), Run: asked.Run.View()}, nil)
+	answer(w, 202, api.AskParentReply{Clarification: asked.Clarification.View(), Run: asked.Run.View()}, nil)
 }

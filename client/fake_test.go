@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -80,7 +79,7 @@ func (f *fake) setBefore(before func(http.ResponseWriter, *http.Request) bool) {
 	f.before = before
 }
 
-// do sends a command through the door, and carries out what its decision owes.
+// do decides a command, and carries out the effects of its decision.
 func (f *fake) do(command runs.Command) (runs.Reply, error) {
 	reply, owed, err := f.decide(command)
 	for _, effect := range owed {
@@ -123,7 +122,7 @@ func (f *fake) decide(command runs.Command) (runs.Reply, []*model.Effect, error)
 }
 
 // until calls a check after every change, and ten times a second, until it is done,
-// the wait is over or the caller has gone.
+// the wait is over or the caller has disconnected.
 func (f *fake) until(r *http.Request, wait time.Duration, check func() bool) {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
@@ -176,9 +175,9 @@ func answer(w http.ResponseWriter, status int, value any, err error) {
 		case api.CodeInvalidRequest:
 			status = http.StatusUnprocessableEntity
 		}
-		value = map[string]any{
-			"status": status, "code": refused.Code, "domain": "fake", "detail": refused.Detail,
-			"errors": refused.Faults, "recorded_decision": refused.Recorded,
+		value = api.Problem{
+			Status: status, Code: refused.Code, Domain: "fake", Detail: refused.Detail,
+			Errors: refused.Faults, RecordedDecision: refused.Recorded,
 		}
 		w.Header().Set("Content-Type", "application/problem+json")
 	}
@@ -190,21 +189,29 @@ func answer(w http.ResponseWriter, status int, value any, err error) {
 	_, _ = w.Write(text)
 }
 
-func (f *fake) createRun(w http.ResponseWriter, r *http.Request) {
-	var body struct {
-		SessionID string            `json:"session_id"`
-		RunID     string            `json:"run_id"`
-		AgentID   string            `json:"agent_id"`
-		Input     api.JSON          `json:"input"`
-		Claim     *api.ClaimOptions `json:"claim"`
-		Suspend   *api.Suspension   `json:"suspend"`
-	}
-	if err := json.UnmarshalRead(r.Body, &body); err != nil {
+// decodeBody reads a body, and answers and returns false when it cannot.
+func decodeBody(w http.ResponseWriter, r *http.Request, into any) bool {
+	err := json.UnmarshalRead(r.Body, into)
+	if err != nil {
 		answer(w, 400, map[string]string{"code": "bad_request", "detail": err.Error()}, nil)
+	}
+	return err == nil
+}
+
+func orZero[T any](value *T) (zero T) {
+	if value == nil {
+		return zero
+	}
+	return *value
+}
+
+func (f *fake) createRun(w http.ResponseWriter, r *http.Request) {
+	var body api.CreateRunBody
+	if !decodeBody(w, r, &body) {
 		return
 	}
 	reply, err := f.do(&runs.CreateRun{
-		SessionID: body.SessionID, RunID: body.RunID, AgentID: body.AgentID, Input: body.Input,
+		SessionID: orZero(body.SessionID), RunID: orZero(body.RunID), AgentID: orZero(body.AgentID), Input: body.Input,
 		Claim: body.Claim, Suspend: body.Suspend, Key: r.Header.Get("Idempotency-Key"), Caller: "test",
 	})
 	switch {
@@ -223,9 +230,8 @@ func (f *fake) createRun(w http.ResponseWriter, r *http.Request) {
 }
 
 func (f *fake) claim(w http.ResponseWriter, r *http.Request) {
-	var body client.ClaimRunsParams
-	if err := json.UnmarshalRead(r.Body, &body); err != nil {
-		answer(w, 400, map[string]string{"code": "bad_request", "detail": err.Error()}, nil)
+	var body api.ClaimRunsBody
+	if !decodeBody(w, r, &body) {
 		return
 	}
 	claims := []api.Claim{}
@@ -234,17 +240,17 @@ func (f *fake) claim(w http.ResponseWriter, r *http.Request) {
 		ids := slices.Clone(f.runIDs)
 		f.mu.Unlock()
 		for _, id := range ids {
-			if len(claims) == max(body.MaxRuns, 1) {
+			if int64(len(claims)) == max(orZero(body.MaxRuns), 1) {
 				break
 			}
-			reply, err := f.do(&runs.ClaimRun{RunID: id, WorkerID: body.WorkerID, LeaseMs: body.LeaseMs})
+			reply, err := f.do(&runs.ClaimRun{RunID: id, WorkerID: body.WorkerID, LeaseMs: orZero(body.LeaseMs)})
 			if err == nil {
 				claims = append(claims, *reply.Claim)
 			}
 		}
 		return len(claims) > 0
 	})
-	answer(w, 200, map[string]any{"claims": claims}, nil)
+	answer(w, 200, api.ClaimsReply{Claims: claims}, nil)
 }
 
 func (f *fake) getRun(w http.ResponseWriter, r *http.Request) {
@@ -311,12 +317,7 @@ type workBody struct {
 
 func (f *fake) work(w http.ResponseWriter, r *http.Request) {
 	var body workBody
-	text, err := io.ReadAll(r.Body)
-	if err == nil {
-		err = json.Unmarshal(text, &body)
-	}
-	if err != nil {
-		answer(w, 400, map[string]string{"code": "bad_request", "detail": err.Error()}, nil)
+	if !decodeBody(w, r, &body) {
 		return
 	}
 	runID := r.PathValue("run_id")
@@ -351,20 +352,19 @@ func (f *fake) work(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		answer(w, 0, nil, err)
 	case reply.Run != nil && r.PathValue("verb") == "suspend":
-		answer(w, 200, map[string]any{"run": reply.Run.View()}, nil)
+		answer(w, 200, api.SuspendReply{Run: reply.Run.View()}, nil)
 	case reply.Run != nil:
 		answer(w, 200, reply.Run.View(), nil)
 	case reply.LastEventID != 0:
-		answer(w, 202, map[string]string{"last_event_id": strconv.FormatInt(reply.LastEventID, 10)}, nil)
+		answer(w, 202, api.AppendEventsReply{LastEventID: strconv.FormatInt(reply.LastEventID, 10)}, nil)
 	default:
-		answer(w, 200, client.HeartbeatResult{ExpiresAtMs: reply.LeaseExpiresAtMs, CancelRequested: reply.CancelRequested}, nil)
+		answer(w, 200, api.HeartbeatReply{ExpiresAtMs: reply.LeaseExpiresAtMs, CancelRequested: reply.CancelRequested}, nil)
 	}
 }
 
 func (f *fake) withdraw(w http.ResponseWriter, r *http.Request) {
 	var body workBody
-	if err := json.UnmarshalRead(r.Body, &body); err != nil {
-		answer(w, 400, map[string]string{"code": "bad_request", "detail": err.Error()}, nil)
+	if !decodeBody(w, r, &body) {
 		return
 	}
 	fence, _ := strconv.ParseInt(body.Fence, 10, 64)

@@ -8,7 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// EncodeJSON returns a Go value as JSON text. A [JSON] is returned as it is. The
+// EncodeJSON returns a Go value as JSON text. An [api.JSON] is returned as it is. The
 // error says what in the value has no JSON form.
 func EncodeJSON(value any) (api.JSON, error) {
 	if text, ok := value.(api.JSON); ok && text != nil {

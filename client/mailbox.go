@@ -8,53 +8,47 @@ import (
 )
 
 // Mailbox reads a session's messages, oldest first, at most 1,000. Reading leases
-// each message for 30 seconds, in which no other reading shows it: whoever has taken
-// one in calls [Client.AcknowledgeMessage]. After three readings without that, a
-// message becomes a dead letter. For that reason the call is not repeated when its
-// reply is lost; what it would have shown is shown again when the leases lapse.
+// each message for 30 seconds, in which no other reading returns it: acknowledge it
+// with [Client.AcknowledgeMessage] once it is processed. After three readings without
+// that, a message becomes a dead letter. For that reason the call is not repeated when
+// its reply is lost; the next reading after the leases lapse has the same messages.
 //
 // The answer of a parent's session has the subject "clarification_answer", and its
-// payload decodes into a [ClarificationAnswer]. Errors: [ErrNotFound].
+// payload decodes into an [api.ClarificationAnswer]. Errors: [ErrNotFound].
 func (c *Client) Mailbox(ctx context.Context, sessionID string) ([]api.MessageView, error) {
-	return c.messages(ctx, ifNotTaken, sessionID, "mailbox")
+	return c.messages(ctx, ifNotTaken, at("/v1/sessions", sessionID, "mailbox"))
 }
 
 // DeadLetters returns the messages of a session that could not be delivered, oldest
 // first, and leases nothing. LastError says why. Errors: [ErrNotFound].
 func (c *Client) DeadLetters(ctx context.Context, sessionID string) ([]api.MessageView, error) {
-	return c.messages(ctx, always, sessionID, "mailbox", "dead-letter")
+	return c.messages(ctx, always, at("/v1/sessions", sessionID, "mailbox", "dead-letter"))
 }
 
-func (c *Client) messages(ctx context.Context, repeat repeatable, segments ...string) ([]api.MessageView, error) {
-	path, err := route("/v1/sessions", segments...)
-	if err != nil {
-		return nil, err
-	}
+func (c *Client) messages(ctx context.Context, repeat repeatable, from path) ([]api.MessageView, error) {
 	var messages []api.MessageView
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: path, out: &messages, repeat: repeat}); err != nil {
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: from, out: &messages, repeat: repeat}); err != nil {
 		return nil, err
 	}
 	return messages, nil
 }
 
-// AcknowledgeMessage takes a message out of a session's mailbox, or out of its dead
-// letters, for good. Again is the same. Errors: [ErrNotFound].
+// AcknowledgeMessage removes a message from a session's mailbox, or from its dead
+// letters, for good. Again is a no-op. Errors: [ErrNotFound].
 func (c *Client) AcknowledgeMessage(ctx context.Context, sessionID, messageID string) error {
-	path, err := route("/v1/sessions", sessionID, "mailbox", messageID, "ack")
-	if err != nil {
-		return err
-	}
-	_, err = c.do(ctx, call{method: http.MethodPost, path: path, repeat: always})
+	_, err := post[api.AcknowledgedReply](ctx, c, at("/v1/sessions", sessionID, "mailbox", messageID, "ack"), nil, always)
 	return err
 }
 
-// ReplayMessage puts a dead letter back into the mailbox. It stays a dead letter, as
-// the result's State tells, where the session has ended or nothing is active in it.
-// Errors: [ErrNotFound], also for a message that was acknowledged.
+// ReplayMessage puts a dead letter back into the mailbox. It stays a dead letter, as the
+// result's State says, where the session has ended or has no active run. Errors:
+// [ErrNotFound], also for a message that was acknowledged.
 func (c *Client) ReplayMessage(ctx context.Context, sessionID, messageID string) (*api.MessageView, error) {
-	path, err := route("/v1/sessions", sessionID, "mailbox", "dead-letter", messageID, "replay")
-	if err != nil {
-		return nil, err
-	}
-	return post[api.MessageView](ctx, c, path, nil, always)
+	return post[api.MessageView](ctx, c, at("/v1/sessions", sessionID, "mailbox", "dead-letter", messageID, "replay"), nil, always)
+}
+
+// RetryEffect makes an effect due at once, also one that was given up. One that is done
+// stays done. Errors: [ErrNotFound].
+func (c *Client) RetryEffect(ctx context.Context, sessionID, effectID string) (*api.EffectView, error) {
+	return post[api.EffectView](ctx, c, at("/v1/sessions", sessionID, "effects", effectID, "retry"), nil, always)
 }

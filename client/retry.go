@@ -22,8 +22,8 @@ type RetryPolicy struct {
 	BaseDelay time.Duration
 	// MaxDelay bounds the pause; 5 s when 0.
 	MaxDelay time.Duration
-	// MaxRetryAfter is the longest Retry-After that is waited for; 60 s when 0. A call
-	// that is asked to wait longer fails at once.
+	// MaxRetryAfter is the longest Retry-After that is waited for; 60 s when 0. A call with
+	// a longer one fails at once.
 	MaxRetryAfter time.Duration
 }
 
@@ -53,8 +53,8 @@ const (
 	always
 )
 
-// errNotHeld is why a pause is made before a long-poll is sent again that the service
-// would not hold, as it does not while it shuts down.
+// errNotHeld is the reason of the pause after a long-poll whose reply was not held, as a
+// service that shuts down does not hold it.
 var errNotHeld = fmt.Errorf("%w: the reply was not held", ErrUnavailable)
 
 // errNotSent marks an attempt that never reached the service.
@@ -71,12 +71,13 @@ func (r repeatable) after(err error) bool {
 	}
 }
 
-// passing reports whether an error may go away by itself.
-func passing(err error) bool {
+// transient reports whether the same call may succeed later.
+func transient(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrRateLimited)
 }
 
-// pauses counts failures in a row and says how long to pause after each.
+// pauses counts failures in a row and says how long to pause after each. No library
+// replaces it: the little arithmetic is the smaller part, and none knows Retry-After.
 type pauses struct {
 	policy RetryPolicy
 	failed int
@@ -100,6 +101,16 @@ func (p *pauses) next(err error) (time.Duration, bool) {
 		return refused.RetryAfter, refused.RetryAfter <= p.policy.MaxRetryAfter
 	}
 	return delay, true
+}
+
+// afterHeld pauses after the empty reply of a long-poll that was sent at asked for a wait.
+// It does not pause when the service held the reply.
+func (p *pauses) afterHeld(ctx context.Context, asked time.Time, wait time.Duration) error {
+	if time.Since(asked) > wait/2 {
+		p.reset()
+		return nil
+	}
+	return p.sleep(ctx, errNotHeld)
 }
 
 // sleep pauses after a failure. It returns the failure when the policy does not wait

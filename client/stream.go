@@ -16,11 +16,11 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// StreamEvent is one thing that a stream tells. Exactly one of Session, Run, Inbox,
-// Event and Gap is set.
+// StreamEvent is one item of a stream. Exactly one of Session, Run, Inbox, Event and Gap
+// is set.
 type StreamEvent struct {
-	// ID is where the stream stands: hand it to a later call as after. Empty with Gap, and
-	// in the inbox.
+	// ID is the position in the stream: pass it to a later call as after. Empty with Gap,
+	// and in the inbox.
 	ID string
 	// Session is a snapshot, of a stream of a session.
 	Session *api.SessionView
@@ -28,17 +28,16 @@ type StreamEvent struct {
 	Run *api.RunView
 	// Inbox is a snapshot, of the stream of the inbox.
 	Inbox *api.InboxView
-	// Event is what happened next.
+	// Event is the next event.
 	Event *api.RunEventEntry
-	// Gap says why what follows does not join on to what was seen before: "ahead" when
-	// the log has no event with the id after which it was asked for; in the inbox "missed"
-	// when the service may not have heard of everything, "slow" when the caller is too far
-	// behind. A snapshot is next.
+	// Gap says why the next item does not continue the one before: "ahead" when the log has
+	// no event with the id in after; in the inbox "missed" when the service may have missed
+	// events, "slow" when the caller is too far behind. A snapshot is next.
 	Gap string
 }
 
 // StreamSilence is how long a stream may be silent before the client takes the
-// connection for dead. The service speaks every 5 seconds.
+// connection for dead. The service sends something every 5 seconds.
 const StreamSilence = 20 * time.Second
 
 // StreamSession follows a session: a snapshot, and then every event after it, in
@@ -49,56 +48,104 @@ const StreamSilence = 20 * time.Second
 // The first connection is tried as often as the [RetryPolicy] says. From then on it
 // is tried until ctx ends, with the pauses of the policy. The iteration ends after
 // the first error: [ErrNotFound]; [ErrInvalid] for an unreadable after; the error of
-// ctx. A caller who reads slowly is cut off by the service and connected again.
+// ctx. The service disconnects a caller who reads slowly, who is connected again.
 func (c *Client) StreamSession(ctx context.Context, sessionID, after string) iter.Seq2[StreamEvent, error] {
-	return c.stream(ctx, after, &sessionStream{client: c, sessionID: sessionID})
+	return c.stream(ctx, after, streamKind{
+		path: at("/v1/sessions", sessionID, "stream"), numbered: true,
+		decode: func(data []byte, event *StreamEvent) (final bool, err error) {
+			event.Session = &api.SessionView{}
+			err = json.Unmarshal(data, event.Session)
+			return event.Session.Status == api.SessionEnded, err
+		},
+		// The end of a session is no event.
+		isFinal: func(*api.RunEventEntry, string) bool { return false },
+		isComplete: func(ctx context.Context, after string) (bool, error) {
+			session, err := c.GetSession(ctx, sessionID)
+			if err != nil {
+				return false, err
+			}
+			return session.Status == api.SessionEnded && session.LastEventID == after, nil
+		},
+	})
 }
 
 // StreamRun follows a run like [Client.StreamSession]. The ids are those of the
 // session's log. It ends after the event that ends the run.
 func (c *Client) StreamRun(ctx context.Context, runID, after string) iter.Seq2[StreamEvent, error] {
-	return c.stream(ctx, after, &runStream{client: c, runID: runID})
+	return c.stream(ctx, after, streamKind{
+		path: at("/v1/runs", runID, "stream"), numbered: true,
+		decode: func(data []byte, event *StreamEvent) (final bool, err error) {
+			event.Run = &api.RunView{}
+			err = json.Unmarshal(data, event.Run)
+			return terminal(event.Run.Status), err
+		},
+		isFinal: func(entry *api.RunEventEntry, name string) bool {
+			return entry.RunID == runID && terminal(api.Status(name))
+		},
+		isComplete: func(ctx context.Context, after string) (bool, error) {
+			run, err := c.GetRun(ctx, runID)
+			if err != nil || !terminal(run.Status) {
+				return false, err
+			}
+			left, err := c.ListRunEvents(ctx, runID, EventListParams{After: after, Limit: 1})
+			return err == nil && len(left) == 0, err
+		},
+	})
 }
 
-// followed is what is particular to a stream of a session, of a run, or of the inbox.
-type followed interface {
-	// path of the stream.
-	path() (string, error)
-	// numbered says that its frames have ids, by which it goes on after a cut.
-	numbered() bool
-	// snapshot reads the view of a snapshot into the event, and reports whether nothing
-	// comes after it.
-	snapshot(data []byte, event *StreamEvent) (over bool, err error)
-	// ends reports whether nothing comes after an event.
-	ends(event *streamedEvent) bool
-	// over reports whether there is nothing after an id, and never will be.
-	over(ctx context.Context, after string) (bool, error)
+// StreamInbox follows what is open in all sessions: a snapshot, and then every event
+// about a request, in order within each session. It connects again by itself after a
+// cut and has no end: only ctx ends it, and errors as with [Client.StreamSession].
+//
+// A snapshot replaces everything before it, also after a new connection. Otherwise apply
+// the events in order, by the session, the run and the request's id. They may come twice,
+// and may be part of the snapshot already; nothing that was settled stays open. When the
+// snapshot has More, [Client.ListApprovals] and [Client.ListQuestions] have the rest.
+func (c *Client) StreamInbox(ctx context.Context) iter.Seq2[StreamEvent, error] {
+	return c.stream(ctx, "", streamKind{
+		path: at("/v1/stream"),
+		decode: func(data []byte, event *StreamEvent) (final bool, err error) {
+			event.Inbox = &api.InboxView{}
+			return false, json.Unmarshal(data, event.Inbox)
+		},
+		isComplete: func(context.Context, string) (bool, error) { return false, nil },
+	})
 }
 
-// streamedEvent is an entry with the type of its event.
-type streamedEvent struct {
-	api.RunEventEntry
-	name string
+// streamKind is what differs between the streams of a session, of a run, and of the inbox.
+type streamKind struct {
+	path path
+	// numbered: its frames have ids, by which it is resumed after a cut.
+	numbered bool
+	// decode reads the view of a snapshot into the event. final reports that nothing comes
+	// after it.
+	decode func(data []byte, event *StreamEvent) (final bool, err error)
+	// isFinal reports whether nothing comes after an event of that type. It is called for
+	// numbered streams.
+	isFinal func(entry *api.RunEventEntry, name string) bool
+	// isComplete asks whether there is nothing after an id, and never will be.
+	isComplete func(ctx context.Context, after string) (bool, error)
 }
 
-func (c *Client) stream(ctx context.Context, after string, of followed) iter.Seq2[StreamEvent, error] {
+func (c *Client) stream(ctx context.Context, after string, kind streamKind) iter.Seq2[StreamEvent, error] {
 	return func(yield func(StreamEvent, error) bool) {
-		path, err := of.path()
+		err := kind.path.err
 		if err == nil && after != "" {
-			_, err = sequence(after)
+			_, err = parseSequence(after)
 		}
 		if err != nil {
 			yield(StreamEvent{}, err)
 			return
 		}
-		s := &streaming{client: c, path: path, after: after, of: of, yield: yield, pause: c.retry.pauses()}
+		s := &streamReader{client: c, streamKind: kind, after: after, yield: yield, pause: c.retry.pauses()}
 		if err := s.run(ctx); err != nil {
 			yield(StreamEvent{}, err)
 		}
 	}
 }
 
-func sequence(id string) (int64, error) {
+// parseSequence reads the id of an event.
+func parseSequence(id string) (int64, error) {
 	number, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || number < 0 {
 		return 0, fmt.Errorf("%w: %q is no id of an event", ErrInvalid, id)
@@ -106,40 +153,41 @@ func sequence(id string) (int64, error) {
 	return number, nil
 }
 
-// streaming is one stream over all its connections.
-type streaming struct {
+// streamReader reads one stream over all its connections.
+type streamReader struct {
 	client *Client
-	path   string
+	streamKind
 	// after is the id of the last event that the caller has seen, empty when it wants a
 	// snapshot.
 	after string
-	of    followed
 	yield func(StreamEvent, error) bool
 	pause *pauses
-	// opened says that a connection was made at least once.
+	// opened: a frame was read at least once.
 	opened bool
-	// done says that the stream is over or that the caller wants no more.
+	// done: the stream is complete or the caller wants no more.
 	done bool
 }
 
-// run connects until the stream is done. It returns what the caller must be told.
-func (s *streaming) run(ctx context.Context) error {
+// run connects until the stream is done. It returns the error that ends the iteration.
+func (s *streamReader) run(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		err := s.connect(ctx)
 		if s.done {
 			return nil
 		}
 		if err == nil {
-			// The service ended the stream: the log is complete, or the process goes away.
-			if s.done, err = s.of.over(ctx, s.after); s.done {
+			// The service ended the stream: the log is complete, or the process shuts down.
+			if s.done, err = s.isComplete(ctx, s.after); s.done {
 				return nil
 			}
-			err = errorOr(err, errStreamEnded)
+			if err == nil {
+				err = errStreamEnded
+			}
 		}
 		switch {
 		case ctx.Err() != nil:
 			return contextError(ctx)
-		case !passing(err), !s.opened && attempt >= s.client.retry.MaxAttempts:
+		case !transient(err), !s.opened && attempt >= s.client.retry.MaxAttempts:
 			return err
 		}
 		if err := s.pause.sleep(ctx, err); err != nil {
@@ -148,33 +196,26 @@ func (s *streaming) run(ctx context.Context) error {
 	}
 }
 
-// errStreamEnded is why a pause is made before a stream is opened again.
+// errStreamEnded is the reason of the pause before a stream is opened again.
 var errStreamEnded = fmt.Errorf("%w: the stream ended", ErrUnavailable)
 
-func errorOr(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
-}
-
 // connect reads one connection to its end. It returns nil when the service ended the
-// stream as it should.
-func (s *streaming) connect(parent context.Context) error {
+// stream in order.
+func (s *streamReader) connect(parent context.Context) error {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
 	of := call{method: http.MethodGet, path: s.path}
-	request, err := http.NewRequestWithContext(ctx, of.method, s.client.baseURL+s.path, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, of.method, s.client.baseURL+s.path.text, http.NoBody)
 	if err != nil {
-		return fmt.Errorf("%w: GET %s: %w", ErrInvalid, s.path, err)
+		return fmt.Errorf("%w: %s: %w", ErrInvalid, of, err)
 	}
 	maps.Copy(request.Header, s.client.header)
 	request.Header.Set("Accept", "text/event-stream")
 	if s.after != "" {
 		request.Header.Set("Last-Event-ID", s.after)
 	}
-	// The one timer covers the connection and each wait for the next bytes, and never
-	// the time that the caller takes.
+	// The timer covers the connection and each wait for the next bytes, and never the time
+	// that the caller needs for an item.
 	watchdog := time.AfterFunc(StreamSilence, cancel)
 	defer watchdog.Stop()
 	response, err := s.client.http.Do(request)
@@ -189,168 +230,111 @@ func (s *streaming) connect(parent context.Context) error {
 		}
 		return problem(response, text)
 	}
-	if err := s.read(watched{response.Body, watchdog}); err != nil && !s.done {
-		if errors.Is(err, errFrame) {
-			return fmt.Errorf("GET %s: %w", s.path, err)
-		}
+	switch err := s.read(watchedReader{response.Body, watchdog}); {
+	case err == nil || s.done:
+		return nil
+	case errors.Is(err, errFrame):
+		return fmt.Errorf("%s: %w", of, err)
+	default:
 		return broken(parent, of, err)
 	}
-	return nil
 }
 
-// watched bounds how long one read may take.
-type watched struct {
+// watchedReader bounds how long one read may take.
+type watchedReader struct {
 	body     io.Reader
 	watchdog *time.Timer
 }
 
-func (w watched) Read(to []byte) (int, error) {
+func (w watchedReader) Read(to []byte) (int, error) {
 	w.watchdog.Reset(StreamSilence)
 	defer w.watchdog.Stop()
 	return w.body.Read(to)
 }
 
 // read hands the frames of one connection to the caller. A frame is a snapshot by its
-// place, and its name must agree.
-func (s *streaming) read(body io.Reader) error {
-	frames := newFrameReader(body)
+// position, and its name must agree.
+func (s *streamReader) read(body io.Reader) error {
 	resumed, first := s.after != "", true
-	for {
-		one, err := frames.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for frame, err := range readFrames(body) {
 		if err != nil {
 			return err
 		}
 		s.opened = true
 		s.pause.reset()
 		switch {
-		case first && resumed && one.id == "", !first && one.name == "stream_gap" && !s.of.numbered():
-			err = s.gap(one)
+		case first && resumed && frame.id == "", !first && frame.name == "stream_gap" && !s.numbered:
+			err = s.gap(frame)
 			resumed, first = false, true
 		case first && !resumed:
-			err = s.snapshot(one)
+			err = s.snapshot(frame)
 			first = false
 		default:
-			err = s.event(one)
+			err = s.event(frame)
 			first = false
 		}
 		if err != nil || s.done {
 			return err
 		}
 	}
+	return nil
 }
 
-func (s *streaming) gap(one streamFrame) error {
+func (s *streamReader) gap(frame streamFrame) error {
 	var gap struct {
 		Reason string `json:"reason"`
 	}
-	if err := json.Unmarshal(one.data, &gap); err != nil || one.name != "stream_gap" || gap.Reason == "" {
-		return fmt.Errorf("%w: %q is no stream_gap", errFrame, one.name)
+	if err := json.Unmarshal(frame.data, &gap); err != nil || frame.name != "stream_gap" || gap.Reason == "" {
+		return fmt.Errorf("%w: %q is no stream_gap", errFrame, frame.name)
 	}
 	s.after = ""
 	s.done = !s.yield(StreamEvent{Gap: gap.Reason}, nil)
 	return nil
 }
 
-func (s *streaming) snapshot(one streamFrame) error {
-	if one.name != "snapshot" || !s.validID(one.id) {
-		return fmt.Errorf("%w: %q with the id %q instead of a snapshot", errFrame, one.name, one.id)
+func (s *streamReader) snapshot(frame streamFrame) error {
+	if frame.name != "snapshot" || !s.validID(frame.id) {
+		return fmt.Errorf("%w: %q with the id %q instead of a snapshot", errFrame, frame.name, frame.id)
 	}
-	event := StreamEvent{ID: one.id}
-	over, err := s.of.snapshot(one.data, &event)
+	event := StreamEvent{ID: frame.id}
+	final, err := s.decode(frame.data, &event)
 	if err != nil {
 		return fmt.Errorf("%w: decode the snapshot: %w", errFrame, err)
 	}
-	s.after = one.id
-	s.done = !s.yield(event, nil) || over
+	s.after = frame.id
+	s.done = !s.yield(event, nil) || final
 	return nil
 }
 
-// validID reports whether a frame has the id that it must have.
-func (s *streaming) validID(id string) bool {
-	if !s.of.numbered() {
+// validID reports whether a frame has an id exactly when the stream is numbered.
+func (s *streamReader) validID(id string) bool {
+	if !s.numbered {
 		return id == ""
 	}
-	_, err := sequence(id)
+	_, err := parseSequence(id)
 	return err == nil
 }
 
-func (s *streaming) event(one streamFrame) error {
-	if !s.validID(one.id) {
-		return fmt.Errorf("%w: an event with the id %q", errFrame, one.id)
+func (s *streamReader) event(frame streamFrame) error {
+	if !s.validID(frame.id) {
+		return fmt.Errorf("%w: an event with the id %q", errFrame, frame.id)
 	}
-	entry := &streamedEvent{name: one.name}
-	if err := json.Unmarshal(one.data, &entry.RunEventEntry); err != nil {
-		return fmt.Errorf("%w: decode event %s: %w", errFrame, one.id, err)
+	var entry api.RunEventEntry
+	if err := json.Unmarshal(frame.data, &entry); err != nil {
+		return fmt.Errorf("%w: decode event %s: %w", errFrame, frame.id, err)
 	}
-	if !s.of.numbered() {
-		s.done = !s.yield(StreamEvent{Event: &entry.RunEventEntry}, nil)
+	if !s.numbered {
+		s.done = !s.yield(StreamEvent{Event: &entry}, nil)
 		return nil
 	}
-	if entry.ID != one.id {
-		return fmt.Errorf("%w: event %s in a frame with the id %s", errFrame, entry.ID, one.id)
+	if entry.ID != frame.id {
+		return fmt.Errorf("%w: event %s in a frame with the id %s", errFrame, entry.ID, frame.id)
 	}
-	id, _ := sequence(one.id)
-	if last, err := sequence(s.after); err == nil && id <= last {
+	id, _ := parseSequence(frame.id)
+	if last, err := parseSequence(s.after); err == nil && id <= last {
 		return nil
 	}
-	s.after = one.id
-	s.done = !s.yield(StreamEvent{ID: one.id, Event: &entry.RunEventEntry}, nil) || s.of.ends(entry)
+	s.after = frame.id
+	s.done = !s.yield(StreamEvent{ID: frame.id, Event: &entry}, nil) || s.isFinal(&entry, frame.name)
 	return nil
-}
-
-type sessionStream struct {
-	client    *Client
-	sessionID string
-}
-
-func (s *sessionStream) path() (string, error) { return route("/v1/sessions", s.sessionID, "stream") }
-
-func (s *sessionStream) numbered() bool { return true }
-
-func (s *sessionStream) snapshot(data []byte, event *StreamEvent) (bool, error) {
-	event.Session = &api.SessionView{}
-	err := json.Unmarshal(data, event.Session)
-	return event.Session.Status == api.SessionEnded, err
-}
-
-// ends is never sure: the end of a session is no event.
-func (s *sessionStream) ends(*streamedEvent) bool { return false }
-
-func (s *sessionStream) over(ctx context.Context, after string) (bool, error) {
-	session, err := s.client.GetSession(ctx, s.sessionID)
-	if err != nil {
-		return false, err
-	}
-	return session.Status == api.SessionEnded && session.LastEventID == after, nil
-}
-
-type runStream struct {
-	client *Client
-	runID  string
-}
-
-func (s *runStream) path() (string, error) { return route("/v1/runs", s.runID, "stream") }
-
-func (s *runStream) numbered() bool { return true }
-
-func (s *runStream) snapshot(data []byte, event *StreamEvent) (bool, error) {
-	event.Run = &api.RunView{}
-	err := json.Unmarshal(data, event.Run)
-	return terminal(event.Run.Status), err
-}
-
-func (s *runStream) ends(event *streamedEvent) bool {
-	return event.RunID == s.runID && terminal(api.Status(event.name))
-}
-
-func (s *runStream) over(ctx context.Context, after string) (bool, error) {
-	run, err := s.client.GetRun(ctx, s.runID)
-	if err != nil || !terminal(run.Status) {
-		return false, err
-	}
-	left, err := s.client.ListRunEvents(ctx, s.runID, EventListParams{After: after, Limit: 1})
-	return err == nil && len(left) == 0, err
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -13,18 +12,14 @@ import (
 
 // framesOf reads all frames of a stream.
 func framesOf(body io.Reader) ([]streamFrame, error) {
-	reader := newFrameReader(body)
 	var all []streamFrame
-	for {
-		one, err := reader.next()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
+	for frame, err := range readFrames(body) {
 		if err != nil {
 			return all, err
 		}
-		all = append(all, one)
+		all = append(all, frame)
 	}
+	return all, nil
 }
 
 func TestFrames(t *testing.T) {

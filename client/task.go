@@ -12,8 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Task is one claimed run in the hands of its handler. Its methods may be called by
-// several goroutines at once, until the handler has returned.
+// Task is one claimed run. Its methods may be called by several goroutines at once, until
+// the handler has returned.
 //
 // Every method that calls the service returns the errors of that call; after
 // [ErrLeaseLost] and [ErrCancelled] the handler's context has ended too.
@@ -30,16 +30,16 @@ type Task struct {
 	joined sync.WaitGroup
 
 	mu sync.Mutex
-	// ending counts the calls under way that end the lease: while there are some, a
-	// refusal of another call says nothing.
+	// ending counts the calls in flight that end the lease: meanwhile the refusal of another
+	// call does not mean that the lease was lost.
 	ending int
-	// ended is set when one of them succeeded, or the handler has returned, and says
-	// so to those who still wait.
+	// ended is set when one of them succeeded, or the handler has returned. It is the error
+	// of the waits that are left.
 	ended error
 	attachment
 }
 
-// errEnded is told to those who wait for a decision on a run that the handler ended.
+// errEnded ends the waits for decisions on a run that the handler ended.
 var errEnded = fmt.Errorf("%w: the handler has ended the run", ErrRunState)
 
 func newTask(ctx context.Context, c *Client, claim api.Claim, options WorkerOptions) *Task {
@@ -95,20 +95,19 @@ func (t *Task) DecodeCheckpoint(into any) (bool, error) {
 // checkpoint; nil when nothing was.
 func (t *Task) Resume() *api.Resume { return t.claim.Resume }
 
-// SaveCheckpoint stores a checkpoint of any value with a JSON form, which a later
-// claim is handed. It counts as having taken in the decisions that Approve and Ask
-// had returned before; a later Resume does not repeat those. Errors: [ErrCancelled]
-// and the usual ones.
+// SaveCheckpoint stores a checkpoint of any value with a JSON form, which a later claim
+// returns. It counts as including the decisions that Approve and Ask returned before; a
+// later Resume does not repeat those. Errors: [ErrCancelled] and the usual ones.
 func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint any) error {
 	text, err := EncodeJSON(checkpoint)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	beat, err := t.client.Heartbeat(ctx, t.RunID(), HeartbeatParams{
-		Fence: t.Fence(), LeaseMs: t.leaseMs, Checkpoint: text, SettledAfter: t.takenIn(),
+		Fence: t.Fence(), LeaseMs: t.leaseMs, Checkpoint: text, SettledAfter: t.includedDecisions(),
 	})
 	if err != nil {
-		return t.refused(err)
+		return t.handleRefusal(err)
 	}
 	if beat.CancelRequested {
 		t.stop(ErrCancelled)
@@ -117,9 +116,9 @@ func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint any) error {
 	return nil
 }
 
-// Suspend raises requests and lets go of the run: it returns [ErrSuspended], which
-// the handler returns in turn. The handler is called again with a [Task.Resume] once
-// everything is settled.
+// Suspend raises requests, ends the lease and returns [ErrSuspended], which the handler
+// returns in turn. The handler is called again with a [Task.Resume] once everything is
+// settled.
 //
 // When everything that it asks for was settled before, by these same requests with
 // these same ids, or is settled at once by standing rules, it returns the decisions
@@ -128,18 +127,18 @@ func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint any) error {
 // [ErrInvalid]. Hold must not be set: use Approve and Ask to wait in place.
 func (t *Task) Suspend(ctx context.Context, suspension api.Suspension) (*api.Resume, error) {
 	if suspension.Hold {
-		return nil, fmt.Errorf("%w: a task that holds on waits with Approve and Ask", ErrInvalid)
+		return nil, fmt.Errorf("%w: to wait with the lease, use Approve and Ask", ErrInvalid)
 	}
 	if resume, err := t.settledBefore(&suspension); resume != nil || err != nil {
 		return resume, err
 	}
 	if suspension.Checkpoint != nil && suspension.SettledAfter == nil {
-		suspension.SettledAfter = t.takenIn()
+		suspension.SettledAfter = t.includedDecisions()
 	}
 	var result *SuspendResult
-	err := t.end(ErrSuspended, func() (over bool, err error) {
+	err := t.endLease(ErrSuspended, func() (ended bool, err error) {
 		result, err = t.client.Suspend(ctx, t.RunID(), t.Fence(), suspension)
-		// Without a lease the run has been let go, whatever was settled at once.
+		// Without a lease the run is claimable again, whatever was settled at once.
 		return err == nil && (result.Resume == nil || result.Run.Lease == nil), err
 	})
 	switch {
@@ -154,14 +153,14 @@ func (t *Task) Suspend(ctx context.Context, suspension api.Suspension) (*api.Res
 	case err != nil:
 		return nil, err
 	case result.Resume != nil && result.Run.Lease != nil:
-		t.remember(result.Resume)
+		t.addResume(result.Resume)
 		return result.Resume, nil
 	}
 	return nil, ErrSuspended
 }
 
-// Complete ends the run with an output of any value with a JSON form; nil for none.
-// What is still open is recorded expired.
+// Complete ends the run with an output of any value with a JSON form; nil for none. Open
+// requests are recorded expired.
 func (t *Task) Complete(ctx context.Context, output any) error {
 	var text api.JSON
 	if output != nil {
@@ -170,16 +169,16 @@ func (t *Task) Complete(ctx context.Context, output any) error {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 	}
-	return t.end(errEnded, func() (bool, error) {
+	return t.endLease(errEnded, func() (bool, error) {
 		_, err := t.client.CompleteRun(ctx, t.RunID(), t.Fence(), text)
 		return err == nil, err
 	})
 }
 
-// Fail ends the run with an error text, of which control characters and what is
-// beyond 16 KiB are left out. What is still open is recorded expired.
+// Fail ends the run with an error text, without its control characters and cut at 16 KiB.
+// Open requests are recorded expired.
 func (t *Task) Fail(ctx context.Context, message string) error {
-	return t.end(errEnded, func() (bool, error) {
+	return t.endLease(errEnded, func() (bool, error) {
 		_, err := t.client.FailRun(ctx, t.RunID(), t.Fence(), failureText(message))
 		return err == nil, err
 	})
@@ -199,7 +198,7 @@ func (t *Task) Emit(ctx context.Context, events ...any) error {
 		}
 	}
 	if _, err := t.client.AppendEvents(ctx, t.RunID(), t.Fence(), texts); err != nil {
-		return t.refused(err)
+		return t.handleRefusal(err)
 	}
 	return nil
 }
@@ -216,43 +215,44 @@ func (t *Task) Output(ctx context.Context, text string) error {
 
 // release gives the run back.
 func (t *Task) release(ctx context.Context) error {
-	return t.end(errEnded, func() (bool, error) {
+	return t.endLease(errEnded, func() (bool, error) {
 		_, err := t.client.ReleaseRun(ctx, t.RunID(), t.Fence(), nil)
 		return err == nil, err
 	})
 }
 
-// end makes a call that may end the lease, and tells those who wait when it does.
-func (t *Task) end(ended error, call func() (over bool, err error)) error {
+// endLease makes a call that may end the lease. When it does, the waits that are left end
+// with the error.
+func (t *Task) endLease(reason error, call func() (ended bool, err error)) error {
 	t.mu.Lock()
 	t.ending++
 	t.mu.Unlock()
-	over, err := call()
+	ended, err := call()
 	t.mu.Lock()
 	t.ending--
-	if over && t.ended == nil {
-		t.ended = ended
-		t.letGo(ended)
+	if ended && t.ended == nil {
+		t.ended = reason
+		t.endAllWaits(reason)
 	}
 	t.mu.Unlock()
 	if err != nil {
-		return t.refused(err)
+		return t.handleRefusal(err)
 	}
 	return nil
 }
 
-// close ends everything that the handler left behind.
+// close ends the waits that the handler left behind, and its context.
 func (t *Task) close() {
 	t.mu.Lock()
 	if t.ended == nil {
 		t.ended = errEnded
 	}
-	t.letGo(t.ended)
+	t.endAllWaits(t.ended)
 	t.mu.Unlock()
 	t.stop(nil)
 }
 
-// isEnding reports whether the lease is over, or may be, by an act of this task.
+// isEnding reports whether the lease has ended, or may have, by a call of this task.
 func (t *Task) isEnding() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -265,13 +265,14 @@ func (t *Task) isEnded() bool {
 	return t.ended != nil
 }
 
-// refused looks at the error of a call. When the lease is lost it ends the handler's
-// context; a heartbeat tells whether somebody cancelled the run (decisions.md 33).
-func (t *Task) refused(err error) error {
+// handleRefusal returns the error of a call. When the lease is lost it ends the handler's
+// context, and asks by a heartbeat whether the run was cancelled, because only a heartbeat
+// says so: every other call on a cancelled run is refused with lease_lost.
+func (t *Task) handleRefusal(err error) error {
 	if !errors.Is(err, ErrLeaseLost) || t.isEnding() {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), askTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), ownCallTimeout)
 	defer cancel()
 	beat, beatErr := t.client.Heartbeat(ctx, t.RunID(), HeartbeatParams{Fence: t.Fence(), LeaseMs: t.leaseMs})
 	if beatErr == nil && beat.CancelRequested {

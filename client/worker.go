@@ -19,8 +19,8 @@ import (
 // Handler does the work of one run. When it returns
 //
 //   - nil, the run is completed without an output, unless the handler ended it;
-//   - an error that is [ErrSuspended], which [Task.Suspend] or [Task.AskParent] gave
-//     it, nothing more happens;
+//   - an error that is [ErrSuspended], from [Task.Suspend] or [Task.AskParent], nothing
+//     more happens;
 //   - any other error, the run is failed with the error's text.
 //
 // A panic fails the run with the panic's text. Its context ends, with a
@@ -31,8 +31,8 @@ type Handler func(ctx context.Context, task *Task) error
 
 // What ends a handler early.
 var (
-	// ErrSuspended: the run waits, and will be claimed again when it may go on. Return
-	// it from the handler.
+	// ErrSuspended: the run waits, and is claimed again when it may go on. Return it from
+	// the handler.
 	ErrSuspended = errors.New("run is suspended")
 	// ErrCancelled is the cause of a handler's context when the run was cancelled or
 	// interrupted.
@@ -47,7 +47,7 @@ type WorkerOptions struct {
 	// WorkerID names the worker in leases; host, process id and a random part when
 	// empty.
 	WorkerID string
-	// AgentIDs choose the agents whose runs are taken; those of all when empty.
+	// AgentIDs choose the agents whose runs are claimed, at most 100; all when empty.
 	AgentIDs []string
 	// Concurrency is how many runs are worked on at once; 16 when 0.
 	Concurrency int
@@ -57,10 +57,10 @@ type WorkerOptions struct {
 	HeartbeatEvery time.Duration
 	// PollWait is how long one long-poll waits, 1 to 60 s; 30 s when 0.
 	PollWait time.Duration
-	// DrainTimeout is how long handlers may go on after the worker was told to stop;
-	// 30 s when 0, not at all when negative.
+	// DrainTimeout is how long handlers may go on after the context of Run ended; 30 s when
+	// 0, not at all when negative.
 	DrainTimeout time.Duration
-	// Logger gets what goes wrong outside of handlers; silent when nil.
+	// Logger gets the errors outside of handlers; silent when nil.
 	Logger *slog.Logger
 	// OnError, when set, is called with every such error. It may be called by several
 	// goroutines at once and must not block.
@@ -74,22 +74,17 @@ const (
 	DefaultDrainTimeout = 30 * time.Second
 )
 
-// Worker claims runs and hands them to a handler. Make one with [NewWorker].
+// Worker claims runs and calls a handler for each. Make one with [NewWorker].
 type Worker struct {
 	client  *Client
 	options WorkerOptions
 }
 
-// NewWorker returns a worker. The error wraps [ErrInvalid] and says which option is
-// no good.
+// NewWorker returns a worker. The error wraps [ErrInvalid] and names the bad option.
 func NewWorker(c *Client, options WorkerOptions) (*Worker, error) {
 	o := options
 	if o.WorkerID == "" {
-		id, err := defaultWorkerID()
-		if err != nil {
-			return nil, err
-		}
-		o.WorkerID = id
+		o.WorkerID = defaultWorkerID()
 	}
 	if o.Concurrency == 0 {
 		o.Concurrency = DefaultConcurrency
@@ -127,7 +122,7 @@ func NewWorker(c *Client, options WorkerOptions) (*Worker, error) {
 	return &Worker{client: c, options: o}, nil
 }
 
-// idPattern is what the service takes as an identifier.
+// idPattern is what the service accepts as an identifier.
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9._:-]+$`)
 
 func validID(id string) bool {
@@ -137,8 +132,8 @@ func validID(id string) bool {
 // WorkerID returns the name of the worker in leases.
 func (w *Worker) WorkerID() string { return w.options.WorkerID }
 
-// defaultWorkerID is host, process id and a random part, in the letters of an id.
-func defaultWorkerID() (string, error) {
+// defaultWorkerID returns host, process id and a random part, in the characters of an id.
+func defaultWorkerID() string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "host"
@@ -149,20 +144,15 @@ func defaultWorkerID() (string, error) {
 		}
 		return '-'
 	}, host)
-	id, err := uuid.NewRandom()
-	if err != nil {
-		return "", fmt.Errorf("make a worker id: %w", err)
-	}
-	return fmt.Sprintf("%.64s-%d-%s", host, os.Getpid(), id.String()[:8]), nil
+	return fmt.Sprintf("%.64s-%d-%s", host, os.Getpid(), uuid.NewString()[:8])
 }
 
-// Run claims runs and hands each to the handler in a goroutine of its own, until
-// the context ends. Then it claims no more, gives the handlers DrainTimeout to
-// finish, ends the contexts of those that did not, waits for them to return, and
-// releases their runs. A run that waits for a person stays open, and is claimed by
-// another worker when it may go on. Run returns nil after that. It returns an error,
-// after the same steps, when the service refuses to let it claim in a way that
-// trying again cannot help, such as [ErrUnauthorized] or [ErrInvalid].
+// Run claims runs and calls the handler for each in a goroutine of its own, until the
+// context ends. Then it claims no more, gives the handlers DrainTimeout to finish, ends
+// the contexts of those that did not, waits for them to return, and releases their runs.
+// A run that waits for a person stays open, and another worker claims it when it may go
+// on. Run returns nil after that. It returns an error, after the same steps, when the
+// service refuses its claims for good, such as [ErrUnauthorized] or [ErrInvalid].
 func (w *Worker) Run(ctx context.Context, handler Handler) error {
 	if handler == nil {
 		return fmt.Errorf("%w: the handler is nil", ErrInvalid)
@@ -171,14 +161,14 @@ func (w *Worker) Run(ctx context.Context, handler Handler) error {
 	handlerCtx, stopHandlers := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stopHandlers(nil)
 	var handlers sync.WaitGroup
-	err := w.claim(ctx, func(claim api.Claim, done func()) {
+	err := w.claimLoop(ctx, func(claim api.Claim, done func()) {
 		handlers.Go(func() {
 			defer done()
 			if ctx.Err() != nil {
 				w.release(ctx, claim)
 				return
 			}
-			w.work(handlerCtx, claim, handler)
+			w.handleRun(handlerCtx, claim, handler)
 		})
 	})
 	finished := make(chan struct{})

@@ -18,14 +18,14 @@ import (
 // finishTimeout bounds the call that ends a run after its handler has returned.
 const finishTimeout = 30 * time.Second
 
-// claim claims runs while there is room, until the context ends or the service
-// refuses for good. Each run is started with a function to call when it is done.
-func (w *Worker) claim(ctx context.Context, start func(claim api.Claim, done func())) error {
+// claimLoop claims runs while there is room, until the context ends or the service refuses
+// for good. It calls start for each run, with a function to call when the run is done.
+func (w *Worker) claimLoop(ctx context.Context, start func(claim api.Claim, done func())) error {
 	room := make(chan struct{}, w.options.Concurrency)
 	leave := func() {
 		select {
 		case <-room:
-		default: // the service gave more runs than it was asked for
+		default: // the service returned more runs than it was asked for
 		}
 	}
 	pause := w.client.retry.pauses()
@@ -36,7 +36,7 @@ func (w *Worker) claim(ctx context.Context, start func(claim api.Claim, done fun
 			return nil
 		}
 		wanted := 1
-		for wanted < maxClaims && tryEnter(room) {
+		for wanted < api.MaxRunsPerClaim && tryAcquire(room) {
 			wanted++
 		}
 		asked := time.Now()
@@ -55,27 +55,21 @@ func (w *Worker) claim(ctx context.Context, start func(claim api.Claim, done fun
 			return nil
 		case len(claims) > 0:
 			pause.reset()
-		case err == nil && time.Since(asked) > w.options.PollWait/2:
-			pause.reset()
 		case err == nil:
-			_ = pause.sleep(ctx, errNotHeld)
-		case !passing(err) && isRefusal(err):
+			_ = pause.afterHeld(ctx, asked, w.options.PollWait)
+		case !transient(err) && isRefusal(err):
 			return fmt.Errorf("claim runs: %w", err)
 		default:
 			w.report("cannot claim runs", fmt.Errorf("claim runs: %w", err))
 			if pause.sleep(ctx, err) != nil && ctx.Err() == nil {
-				// Asked to wait longer than the policy allows: wait that long all the same,
-				// but in pieces.
+				// The Retry-After is longer than the policy allows: wait all the same, in pieces.
 				_ = pause.sleep(ctx, ErrRateLimited)
 			}
 		}
 	}
 }
 
-// maxClaims is how many runs one call may claim.
-const maxClaims = 100
-
-func tryEnter(room chan struct{}) bool {
+func tryAcquire(room chan struct{}) bool {
 	select {
 	case room <- struct{}{}:
 		return true
@@ -84,8 +78,7 @@ func tryEnter(room chan struct{}) bool {
 	}
 }
 
-// isRefusal reports whether the service understood the call and refused it, or the
-// call could not be made at all.
+// isRefusal reports whether the service refused the call, or it could not be made at all.
 func isRefusal(err error) bool {
 	var refused *Error
 	if errors.As(err, &refused) {
@@ -103,12 +96,12 @@ type panicked struct{ value any }
 
 func (p panicked) Error() string { return fmt.Sprintf("handler panicked: %v", p.value) }
 
-// work hands one run to the handler and ends it as the outcome says.
-func (w *Worker) work(ctx context.Context, claim api.Claim, handler Handler) {
+// handleRun calls the handler for one run and ends the run as the outcome says.
+func (w *Worker) handleRun(ctx context.Context, claim api.Claim, handler Handler) {
 	t := newTask(ctx, w.client, claim, w.options)
 	beatCtx, stopBeat := context.WithCancel(context.WithoutCancel(ctx))
 	var beating sync.WaitGroup
-	beating.Go(func() { w.beat(beatCtx, t) })
+	beating.Go(func() { w.renewLease(beatCtx, t) })
 
 	outcome := errExited
 	defer func() {
@@ -155,7 +148,7 @@ func (w *Worker) finish(t *Task, outcome error) {
 	}
 }
 
-// release gives back a run that was claimed while the worker began to stop.
+// release releases a run that was claimed while the worker began to stop.
 func (w *Worker) release(ctx context.Context, claim api.Claim) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
@@ -164,9 +157,9 @@ func (w *Worker) release(ctx context.Context, claim api.Claim) {
 	}
 }
 
-// beat renews the lease until the context ends, and ends the handler's context when
-// the run was cancelled or the lease could not be renewed in time.
-func (w *Worker) beat(ctx context.Context, t *Task) {
+// renewLease renews the lease until the context ends. It ends the handler's context when the
+// run was cancelled or the lease could not be renewed in time.
+func (w *Worker) renewLease(ctx context.Context, t *Task) {
 	lease := time.Duration(w.options.LeaseMs) * time.Millisecond
 	expires := time.Now().Add(lease)
 	timer := time.NewTimer(w.options.HeartbeatEvery)
@@ -191,7 +184,7 @@ func (w *Worker) beat(ctx context.Context, t *Task) {
 		case err == nil:
 			expires = sent.Add(lease)
 		case t.isEnding():
-			// The refusal may be of the task's own making.
+			// The task's own call may have ended the lease.
 		case errors.Is(err, ErrLeaseLost):
 			t.stop(err)
 			return
@@ -201,7 +194,7 @@ func (w *Worker) beat(ctx context.Context, t *Task) {
 		default:
 			w.reportRun(t, "lease was not renewed", err)
 			if !time.Now().Before(expires) {
-				// Somebody else may have the run by now.
+				// Another worker may have claimed the run.
 				t.stop(fmt.Errorf("%w: it could not be renewed in time: %w", ErrLeaseLost, err))
 				return
 			}
@@ -226,8 +219,8 @@ func (w *Worker) reportRun(t *Task, message string, err error) {
 	}
 }
 
-// failureText makes a text that the service takes: valid, without control characters
-// but tabs and line breaks, not too long, and not empty.
+// failureText returns a text that the service accepts: UTF-8, without control characters
+// but tabs and line breaks, at most api.MaxTextLength bytes, and not empty.
 func failureText(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' {

@@ -24,7 +24,7 @@ func testRuns(t *testing.T, a *rig) {
 			"source_plugin": "cron", "source_kind": "tick", "actor_id": "mara", "text_preview": `{"b":1,"a":"é"}`,
 		}, made.at("request"))
 		view := a.get(t, "/v1/sessions/"+session).want(http.StatusOK)
-		require.Equal(t, "idle", view.at("status"), "decisions.md 27: idle until its first claim")
+		require.Equal(t, "idle", view.at("status"), "a session is idle until the first claim of a run")
 		require.Nil(t, view.at("active_run"))
 		require.Equal(t, []any{made.at("run_id")}, view.at("queued_run_ids"))
 		second := a.post(t, "/v1/sessions/"+session+"/runs", `{"input":null}`).want(http.StatusAccepted)

@@ -24,7 +24,7 @@ type ClaimEffect struct {
 type FinishEffect struct {
 	SessionID string
 	EffectID  string
-	Attempt   int64
+	Attempt   int64 // Effect.Attempts, as ClaimEffect replied it
 	Error     string
 	// Permanent says that a retry would fail, too.
 	Permanent bool

@@ -13,7 +13,7 @@ import (
 // Reply: Messages. Errors: session_not_found.
 type ReadMailbox struct {
 	SessionID   string
-	DeadLetters bool
+	DeadLetters bool // read the dead letters instead of the pending messages
 }
 
 // AcknowledgeMessage removes a message from the mailbox or from the dead letters. Its row

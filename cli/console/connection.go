@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os/user"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ type Format struct {
 func (c *Connection) Call(use func(*client.Client) error) error {
 	opened, err := client.New(c.Server, client.WithActor(c.ActorName()), client.WithUserAgent("holdpoint/"+Version()))
 	if err != nil {
-		return &Exit{Code: ExitUsage, Cause: err}
+		return &CodedError{Code: ExitUsage, Cause: err}
 	}
 	defer opened.Close()
 	err = use(opened)
@@ -98,4 +99,21 @@ func Explain(err error, now time.Time) string {
 			recorded.ResolvedBy, Ago(recorded.ResolvedAtMs, now))
 	}
 	return Printable(text, true)
+}
+
+// Version returns the module's version, or the commit it was built from, or "dev".
+func Version() string {
+	info, there := debug.ReadBuildInfo()
+	if !there {
+		return "dev"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" && len(setting.Value) >= 12 {
+			return "dev-" + setting.Value[:12]
+		}
+	}
+	return "dev"
 }

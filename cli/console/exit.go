@@ -1,9 +1,11 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"syscall"
 )
 
@@ -25,15 +27,15 @@ const ExitCodesHelp = `Exit codes: 0 done, 1 error, 2 usage, 123 started before 
 	`124 expired, 125 denied, declined or cancelled, 126/127 the command could not be started, 128+n ended by signal n; ` +
 	`exec otherwise exits with its command's code.`
 
-// Exit is an error that chooses the exit code. Without a cause nothing is printed:
+// CodedError is an error that chooses the exit code. Without a cause nothing is printed:
 // the command has printed it already, or the code is that of another program.
-type Exit struct {
+type CodedError struct {
 	Code  int
 	Cause error
 }
 
 // Error returns the text of the cause.
-func (e *Exit) Error() string {
+func (e *CodedError) Error() string {
 	if e.Cause == nil {
 		return fmt.Sprintf("exit code %d", e.Code)
 	}
@@ -41,7 +43,7 @@ func (e *Exit) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *Exit) Unwrap() error { return e.Cause }
+func (e *CodedError) Unwrap() error { return e.Cause }
 
 // ExitWith returns an error that ends the program with a code and prints nothing; nil
 // for 0.
@@ -49,22 +51,22 @@ func ExitWith(code int) error {
 	if code == ExitDone {
 		return nil
 	}
-	return &Exit{Code: code}
+	return &CodedError{Code: code}
 }
 
 // Failed returns an error that ends the program with a code and a message.
 func Failed(code int, format string, args ...any) error {
-	return &Exit{Code: code, Cause: fmt.Errorf(format, args...)}
+	return &CodedError{Code: code, Cause: fmt.Errorf(format, args...)}
 }
 
 // Usage returns the error of a command line that is refused.
 func Usage(format string, args ...any) error { return Failed(ExitUsage, format, args...) }
 
-// Signalled is the cause of a context that a signal ended.
-type Signalled struct{ Signal os.Signal }
+// SignalError is the cause of a context that a signal ended.
+type SignalError struct{ Signal os.Signal }
 
 // Error names the signal.
-func (s Signalled) Error() string { return s.Signal.String() }
+func (s SignalError) Error() string { return s.Signal.String() }
 
 // SignalCode returns the exit code of a program that a signal ended, 128+n.
 func SignalCode(signal os.Signal) int {
@@ -77,7 +79,7 @@ func SignalCode(signal os.Signal) int {
 // CodeOf returns the exit code of a command's error, and what to print of it; nil for
 // nothing.
 func CodeOf(err error) (code int, message error) {
-	var chosen *Exit
+	var chosen *CodedError
 	switch {
 	case err == nil:
 		return ExitDone, nil
@@ -85,5 +87,29 @@ func CodeOf(err error) (code int, message error) {
 		return chosen.Code, chosen.Cause
 	default:
 		return ExitError, err
+	}
+}
+
+// StopSignals are those by which a person or a supervisor ends a process.
+var StopSignals = []os.Signal{os.Interrupt, syscall.SIGTERM}
+
+// UntilSignal returns a context that the first stop signal ends, with a cause that is
+// [SignalError]. A second one then has its default effect, which is to end the process at
+// once. The caller must call stop.
+func UntilSignal(ctx context.Context) (notified context.Context, stop func()) {
+	notified, cancel := context.WithCancelCause(ctx)
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, StopSignals...)
+	go func() {
+		select {
+		case first := <-received:
+			signal.Stop(received)
+			cancel(SignalError{first})
+		case <-notified.Done():
+		}
+	}()
+	return notified, func() {
+		signal.Stop(received)
+		cancel(nil)
 	}
 }

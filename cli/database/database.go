@@ -36,7 +36,7 @@ func (f Flag) Describe() string { return store.Describe(f.Database) }
 func (f Flag) explain(err error) error {
 	switch {
 	case errors.Is(err, store.ErrURL):
-		return &console.Exit{Code: console.ExitUsage, Cause: fmt.Errorf("--database: %w", err)}
+		return &console.CodedError{Code: console.ExitUsage, Cause: fmt.Errorf("--database: %w", err)}
 	case errors.Is(err, sqlite.ErrInUse):
 		return fmt.Errorf("%w: is another holdpoint service running on it?", err)
 	case errors.Is(err, migrations.ErrSchemaBehind):

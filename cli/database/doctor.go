@@ -47,9 +47,9 @@ func (c *Doctor) Run(ctx context.Context, terminal *console.Console) error {
 	})
 	switch {
 	case errors.Is(err, store.ErrURL), errors.Is(err, store.ErrInMemory):
-		return &console.Exit{Code: console.ExitUsage, Cause: fmt.Errorf("--database: %w", err)}
+		return &console.CodedError{Code: console.ExitUsage, Cause: fmt.Errorf("--database: %w", err)}
 	case err != nil:
-		return &console.Exit{Code: exitNotExamined, Cause: c.explain(err)}
+		return &console.CodedError{Code: exitNotExamined, Cause: c.explain(err)}
 	}
 	took := terminal.Now().Sub(begun)
 	report.ElapsedMs = took.Milliseconds()
@@ -120,24 +120,22 @@ func (r *doctorReport) print(terminal *console.Console, took time.Duration) erro
 
 // about names what a finding is about besides the session and the run.
 func about(finding doctor.Finding) string {
-	var parts []string
-	if finding.RequestID != "" {
-		parts = append(parts, finding.RequestID)
-	}
+	event := ""
 	if finding.EventID != 0 {
-		parts = append(parts, "event "+strconv.FormatInt(finding.EventID, 10))
+		event = strconv.FormatInt(finding.EventID, 10)
 	}
-	if finding.EffectID != "" {
-		parts = append(parts, "effect "+finding.EffectID)
-	}
-	if finding.MessageID != "" {
-		parts = append(parts, "message "+finding.MessageID)
-	}
-	if finding.RuleID != "" {
-		parts = append(parts, "rule "+finding.RuleID)
-	}
-	if finding.IdempotencyKey != "" {
-		parts = append(parts, "key "+finding.IdempotencyKey)
+	var parts []string
+	for _, part := range [][2]string{
+		{"", finding.RequestID},
+		{"event ", event},
+		{"effect ", finding.EffectID},
+		{"message ", finding.MessageID},
+		{"rule ", finding.RuleID},
+		{"key ", finding.IdempotencyKey},
+	} {
+		if part[1] != "" {
+			parts = append(parts, part[0]+part[1])
+		}
 	}
 	return strings.Join(parts, ", ")
 }

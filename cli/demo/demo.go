@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -43,12 +44,10 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 		Explain:   func(err error) string { return console.Explain(err, terminal.Now()) },
 	}
 	if !c.Play && isTerminal(terminal.Stdin) {
-		interruptible := *terminal
-		interruptible.Stdin = &endingReader{ctx: ctx, from: terminal.Stdin}
-		walk.Person = console.NewPrompter(&interruptible)
+		walk.Person = console.NewPrompter(&console.Console{Stdin: untilDone(ctx, terminal.Stdin), Stderr: terminal.Stderr})
 	}
 	err = walk.Walk(ctx)
-	var ended console.Signalled
+	var ended console.SignalError
 	if err != nil && errors.As(context.Cause(ctx), &ended) {
 		return console.Failed(console.SignalCode(ended.Signal), "stopped; nothing is left of the demo")
 	}
@@ -71,6 +70,19 @@ func (c *Command) directory() (directory string, remove func(), err error) {
 		return "", nil, fmt.Errorf("make a directory: %w", err)
 	}
 	return directory, remove, nil
+}
+
+// untilDone returns a reader that fails with the cause of ctx once that has ended, so
+// that a signal is heeded at a prompt. A read of the original that is in flight then is
+// left behind.
+func untilDone(ctx context.Context, original io.Reader) io.Reader {
+	reader, writer := io.Pipe()
+	go func() {
+		_, err := io.Copy(writer, original)
+		writer.CloseWithError(err) // nil is the end of the input
+	}()
+	context.AfterFunc(ctx, func() { writer.CloseWithError(context.Cause(ctx)) })
+	return reader
 }
 
 // isTerminal reports whether a person may be at the other end.

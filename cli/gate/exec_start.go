@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // startRecord is the run's checkpoint. It is written before the command starts: a
@@ -104,7 +106,7 @@ func (e *execution) checkpoint(ctx context.Context, fence string, record startRe
 	})
 }
 
-// callOff takes back the record of a start that did not come about.
+// callOff releases the run with the record that the command was not started.
 func (e *execution) callOff(ctx context.Context, fence string, record startRecord) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -142,15 +144,15 @@ func (e *execution) carryOut(ctx context.Context, plan plan, keeper *keeper) err
 	}
 	e.code = e.sayReport(report)
 
-	// From here on a signal ends only the attempts to put the end on record.
+	// From here on a signal ends only the attempts to record the end.
 	recording, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	e.relay.direct(func(received os.Signal) { cancel(console.Signalled{Signal: received}) })
+	e.relay.direct(func(received os.Signal) { cancel(console.SignalError{Signal: received}) })
 	return e.recordEnd(recording, keeper, report)
 }
 
-// forward hands signals on to the command from now on, also one that came while it
-// was being started.
+// forward sends signals to the command from now on, and the one that arrived while the
+// command was started.
 func (e *execution) forward(ctx context.Context, send func(os.Signal)) {
 	e.relay.catchAgain(forwardedSignals)
 	e.relay.direct(func(received os.Signal) {
@@ -158,7 +160,7 @@ func (e *execution) forward(ctx context.Context, send func(os.Signal)) {
 			send(received)
 		}
 	})
-	var early console.Signalled
+	var early console.SignalError
 	if errors.As(context.Cause(ctx), &early) {
 		send(early.Signal)
 	}
@@ -207,4 +209,93 @@ func planOf(settled api.SettledApproval) (plan, error) {
 		approved.cwd, approved.edited = updated.Cwd, true
 	}
 	return approved, nil
+}
+
+// keeper renews the lease of a run while its command runs.
+type keeper struct {
+	gate *gate
+	// fence and takenOver may be read when the keeper has stopped.
+	fence     string
+	attemptID string
+	takenOver bool
+}
+
+// keep renews the lease until stop is called. stop waits until no renewal is in flight.
+// It calls cancelled when the run was cancelled or interrupted.
+func (k *keeper) keep(cancelled func()) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	group.Go(func() {
+		ticker := time.NewTicker(k.gate.lease / 3)
+		defer ticker.Stop()
+		for !k.takenOver {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			if k.renew(ctx) {
+				k.gate.terminal.Say("run %s was cancelled; the command was told to stop", k.gate.params.RunID)
+				cancelled()
+			}
+		}
+	})
+	return func() {
+		cancel()
+		group.Wait()
+	}
+}
+
+// renew sends one heartbeat and reports whether the run was cancelled.
+func (k *keeper) renew(ctx context.Context) (cancelled bool) {
+	ctx, cancel := context.WithTimeout(ctx, k.gate.lease)
+	defer cancel()
+	kept, err := k.gate.Heartbeat(ctx, k.gate.params.RunID, client.HeartbeatParams{
+		Fence: k.fence, LeaseMs: k.gate.lease.Milliseconds(),
+	})
+	switch {
+	case err == nil:
+		k.gate.sayBack()
+		k.takenOver = kept.CancelRequested
+		return kept.CancelRequested
+	case errors.Is(err, client.ErrLeaseLost):
+		k.reclaim(ctx)
+	case errors.Is(err, client.ErrRunState), errors.Is(err, client.ErrNotFound):
+		k.takenOver = true
+	default:
+		if ctx.Err() == nil {
+			k.gate.sayLost(err)
+		}
+	}
+	return false
+}
+
+// reclaim claims the run again after its lease lapsed and another call with the same key
+// claimed it. That call found the record of this start and released the run; a call with
+// --rerun has written a record of its own, and then this one has lost the run.
+func (k *keeper) reclaim(ctx context.Context) {
+	runID := k.gate.params.RunID
+	claim, err := k.gate.ClaimRun(ctx, runID, api.ClaimOptions{
+		WorkerID: workerID(k.gate.noun), LeaseMs: k.gate.lease.Milliseconds(),
+	})
+	var gone *client.Error
+	switch {
+	case errors.Is(err, client.ErrRunNotClaimable):
+		// Somebody holds it, or it is over; only the latter is for good.
+		if view, err := k.gate.GetRun(ctx, runID); err == nil && model.Terminal(view.Status) {
+			k.takenOver = true
+		}
+		return
+	case errors.As(err, &gone) && !console.Transient(err):
+		k.takenOver = true
+		return
+	case err != nil:
+		return // the next attempt may find the service again
+	}
+	if startRecordOf(claim.Checkpoint).AttemptID != k.attemptID {
+		k.takenOver = true
+		_, _ = k.gate.ReleaseRun(ctx, runID, claim.Lease.Fence, nil) // it lapses otherwise
+		return
+	}
+	k.fence = claim.Lease.Fence
 }

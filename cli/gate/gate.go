@@ -89,7 +89,7 @@ func (g *gate) wait(ctx, waiting context.Context, same any, act actFunc) (*api.R
 	if err == nil {
 		view, err = g.drive(waiting, view, act)
 	}
-	var ended console.Signalled
+	var ended console.SignalError
 	if errors.As(err, &ended) {
 		return nil, g.withdraw(ctx, ended)
 	}
@@ -241,7 +241,7 @@ func (g *gate) complete(ctx context.Context, fence string, output api.JSON) erro
 
 // withdraw cancels the request when a signal ended the wait, unless a later call with
 // its key can go on with it. It returns the exit code.
-func (g *gate) withdraw(ctx context.Context, cause console.Signalled) error {
+func (g *gate) withdraw(ctx context.Context, cause console.SignalError) error {
 	code := console.SignalCode(cause.Signal)
 	if g.key != "" {
 		g.terminal.Say("stopped waiting; the request stays open. The same command with --key %s takes it up again.", console.QuoteArgument(g.key))

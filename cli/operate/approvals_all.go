@@ -23,7 +23,7 @@ type decisionForAll struct {
 
 type approvalsAllowAll struct{ decisionForAll }
 
-// Run allows everything that is open when it looks.
+// Run allows everything that is open at the moment.
 func (c *approvalsAllowAll) Run(ctx context.Context, terminal *console.Console) error {
 	return c.decide(ctx, terminal, api.ApprovalResolution{Behavior: api.BehaviorAllow, Justification: c.Justification})
 }
@@ -33,7 +33,7 @@ type approvalsDenyAll struct {
 	Reason string `placeholder:"TEXT" help:"Why, for those who asked."`
 }
 
-// Run denies everything that is open when it looks.
+// Run denies everything that is open at the moment.
 func (c *approvalsDenyAll) Run(ctx context.Context, terminal *console.Console) error {
 	return c.decide(ctx, terminal, api.ApprovalResolution{
 		Behavior: api.BehaviorDeny, Reason: c.Reason, Justification: c.Justification,
@@ -57,8 +57,8 @@ type failedRun struct {
 	Error string `json:"error"`
 }
 
-// decide gives every run its batch. A batch is all or none; runs are independent,
-// so one that fails does not keep the others from being decided.
+// decide sends one batch for each run. A batch is all or none, and a batch that fails
+// leaves the others alone.
 func (c *decisionForAll) decide(ctx context.Context, terminal *console.Console, resolution api.ApprovalResolution) error {
 	return c.Call(func(opened *client.Client) error {
 		result, err := c.decideRuns(ctx, opened, resolution)
@@ -105,8 +105,8 @@ func (c *decisionForAll) decideRuns(ctx context.Context, opened *client.Client, 
 	return result, nil
 }
 
-// send decides the open requests of one run. It looks again once when somebody else
-// was faster with some of them; nil without an error means that they all were.
+// send decides the open requests of one run. When somebody else has decided some of them
+// meanwhile it retries once with the rest; when all of them, it returns nil.
 func (c *decisionForAll) send(ctx context.Context, opened *client.Client, runID string, requestIDs []string, resolution api.ApprovalResolution) (*api.RunView, int, error) {
 	params := client.ResolveApprovalsParams{}
 	if c.IdempotencyKey != "" {

@@ -38,8 +38,8 @@ func jsonArgument(terminal *console.Console, name, text, path string) (api.JSON,
 	return value, nil
 }
 
-// confirm shows what is about to be written, and asks. Whoever says nothing has said
-// no, and is told what came of that.
+// confirm shows what is about to be written and asks, unless yes is set. It prints refused
+// when the answer is not yes, and returns the exit code as an error.
 func confirm(terminal *console.Console, yes bool, text, question, refused string) error {
 	terminal.Say("%s", console.Printable(text, true))
 	if yes {

@@ -11,9 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 )
 
-// listen opens the address. Without insecure it refuses one that other machines can
-// reach: until there are credentials, whoever reaches the service decides for
-// everybody.
+// listen opens the address. Without insecure it refuses an address that other machines
+// can reach, because the service has no authentication.
 func listen(ctx context.Context, address string, insecure bool) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -55,7 +54,7 @@ func reachableURL(listener net.Listener) string {
 	return fmt.Sprintf("http://127.0.0.1:%d", address.Port)
 }
 
-// writeListenFile tells scripts the URL: the file is whole as soon as it is there.
+// writeListenFile writes the URL for scripts. The file appears complete.
 func writeListenFile(path, url string) error {
 	temporary, err := os.CreateTemp(filepath.Dir(path), ".holdpoint-listen-*")
 	if err != nil {

@@ -66,6 +66,10 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	review, err := reviewHook(c.ReviewHook)
+	if err != nil {
+		return err
+	}
 	logger := c.logger(terminal.Stderr)
 	running, stop := console.UntilSignal(ctx)
 	defer stop()
@@ -89,7 +93,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 		}
 		defer func() { _ = os.Remove(c.ListenFile) }() // whoever reads it may be gone
 	}
-	err = c.serve(running, listener, opened, logger)
+	err = c.serve(running, listener, opened, review, logger)
 	if closing := opened.Close(); closing != nil {
 		err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
 	}
@@ -114,9 +118,6 @@ func (c *Command) check() error {
 	case !refusal.ValidID(c.DefaultAgent):
 		return console.Usage("--default-agent must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
 	}
-	if _, err := reviewHook(c.ReviewHook); err != nil {
-		return err
-	}
 	return checkDialects(c.Dialects)
 }
 
@@ -130,11 +131,7 @@ func (c *Command) logger(to io.Writer) *slog.Logger {
 
 // serve runs the server and the loops, and returns when all of them have ended. The
 // loops go on until the last call has been answered: they are what wakes held ones.
-func (c *Command) serve(ctx context.Context, listener net.Listener, opened runs.Store, logger *slog.Logger) error {
-	review, err := reviewHook(c.ReviewHook)
-	if err != nil {
-		return err
-	}
+func (c *Command) serve(ctx context.Context, listener net.Listener, opened runs.Store, review func(context.Context, api.JSON) error, logger *slog.Logger) error {
 	hub := watch.NewHub()
 	defer opened.Subscribe(hub.Publish)()
 	dispatcher := claims.New(opened, claims.Options{MaxAttempts: c.MaxAttempts, Logger: logger})

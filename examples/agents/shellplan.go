@@ -28,9 +28,8 @@ type ShellPlan struct {
 type shellProgress struct {
 	// Next is the step that comes next.
 	Next int `json:"next"`
-	// Begun says that the next step was let go at. A worker that dies after that leaves
-	// it unknown whether the command ran, and one that a person had to allow is not run
-	// again without asking.
+	// Begun says that the next step may have run. After a worker died nobody knows whether
+	// it did, and a command that a person had to allow is not run again without asking.
 	Begun   bool         `json:"begun"`
 	Results []stepResult `json:"results"`
 }

@@ -163,32 +163,26 @@ func (h *Hub) enter() error {
 	return nil
 }
 
-// exit counts one stream less. The lock is held.
-func (h *Hub) exit() {
-	h.streams--
-	if h.streams == 0 {
-		h.idle.stop()
-	}
-}
-
 // Close gives the place up, and ends the feed when it was the last. It must be
 // called once.
 func (s *Subscription) Close() {
-	if last := s.hub.leave(s.feed); last {
+	if last := s.hub.leave(&s.feed.users, func() { delete(s.hub.feeds, s.feed.sessionID) }); last {
 		s.feed.stop()
 	}
 }
 
-// leave reports whether nobody is left at the feed. A later Join makes a new one.
-func (h *Hub) leave(f *feed) (last bool) {
+// leave counts one stream and one user of its reader less. It reports whether the user
+// was the last; then it has called forget, and a later stream starts a new reader.
+func (h *Hub) leave(users *int, forget func()) (last bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.exit()
-	f.users--
-	if f.users > 0 {
+	if h.streams--; h.streams == 0 {
+		h.idle.stop()
+	}
+	if *users--; *users > 0 {
 		return false
 	}
-	delete(h.feeds, f.sessionID)
+	forget()
 	return true
 }
 

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"hash/maphash"
+	"maps"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -28,14 +29,14 @@ func requestKey(sessionID, runID, requestID string) uint64 {
 // holds hashes, at most 4,000, and no request.
 type shownState struct {
 	extent shownExtent
-	open   map[uint64]struct{} // of shownAll
+	// open is what is open: of shownAll as followers were shown, of shownPart as the last
+	// check saw.
+	open map[uint64]struct{}
 	// differences are those that the last check found: true for a request that is open and
 	// was not shown, false for one that was shown and is not open. One is real when the
 	// next check finds it again.
 	differences map[uint64]bool
-	// sum and eventless are of shownPart: a sum of all that the last check saw, and
-	// whether there was no event since.
-	sum       uint64
+	// eventless says, of shownPart, that there was no event since the last check.
 	eventless bool
 }
 
@@ -113,12 +114,9 @@ func (t *shownState) check(ctx context.Context, store Store) (checked, error) {
 		return checked{}, nil
 	}
 	open, more, found := map[uint64]struct{}{}, false, checked{}
-	var sum uint64
 	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
 		there, err := eachOpen(ctx, store, kind, func(one *model.PendingRequest) {
-			key := requestKey(one.Request.SessionID, one.Request.RunID, one.Request.RequestID)
-			open[key] = struct{}{}
-			sum ^= key
+			open[requestKey(one.Request.SessionID, one.Request.RunID, one.Request.RequestID)] = struct{}{}
 			// A request a millisecond: less than a hundredth of the time goes into it.
 			found.pause += time.Millisecond + time.Duration(len(one.Request.Body))*time.Microsecond/4
 		})
@@ -128,11 +126,9 @@ func (t *shownState) check(ctx context.Context, store Store) (checked, error) {
 		more = more || there
 	}
 	switch {
-	case more && t.extent == shownAll:
-		*t = shownState{extent: shownPart, sum: sum}
 	case more:
-		found.missed = t.eventless && sum != t.sum
-		t.sum, t.eventless = sum, true
+		found.missed = t.eventless && !maps.Equal(open, t.open)
+		*t = shownState{extent: shownPart, open: open, eventless: t.extent == shownPart}
 	case t.extent == shownPart:
 		// All that is open can be shown again.
 		found.missed = true

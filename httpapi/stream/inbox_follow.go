@@ -63,22 +63,9 @@ func (h *Hub) JoinInbox() (*InboxSubscription, error) {
 // Close gives the place up, and ends the reading when it was the last. It must be
 // called once.
 func (s *InboxSubscription) Close() {
-	if last := s.hub.leaveInbox(s.inbox); last {
+	if last := s.hub.leave(&s.inbox.users, func() { s.hub.inbox = nil }); last {
 		s.inbox.stop()
 	}
-}
-
-// leaveInbox reports whether nobody is left. A later JoinInbox starts anew.
-func (h *Hub) leaveInbox(in *inbox) (last bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.exit()
-	in.users--
-	if in.users > 0 {
-		return false
-	}
-	h.inbox = nil
-	return true
 }
 
 // Open waits until the first snapshot has been read, for callers that answer with its

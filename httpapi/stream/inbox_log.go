@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"slices"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/errgroup"
@@ -44,7 +45,6 @@ func (l *inboxLog) read(ctx context.Context, notices []runs.Notice) ([]*model.Ev
 	found := make([][]*model.Event, len(notices))
 	group, reading := errgroup.WithContext(ctx)
 	group.SetLimit(inboxReads)
-	total := 0
 	for i := range notices {
 		notice := &notices[i]
 		done, known := l.published.Get(notice.SessionID)
@@ -69,14 +69,7 @@ func (l *inboxLog) read(ctx context.Context, notices []runs.Notice) ([]*model.Ev
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	for _, events := range found {
-		total += len(events)
-	}
-	all := make([]*model.Event, 0, total)
-	for _, events := range found {
-		all = append(all, events...)
-	}
-	return all, nil
+	return slices.Concat(found...), nil
 }
 
 // session reads what comes after a part of the log.

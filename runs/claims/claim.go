@@ -241,7 +241,7 @@ func (d *Dispatcher) claimAll(ctx context.Context, hints []*hint, request Reques
 	return nil, firstErr
 }
 
-// notForUs reports whether a claim was refused because the run is not claimable any more.
+// runNotAvailable reports whether a claim was refused because the run is not claimable any more.
 // After any other failure the run may or may not be leased; a scan finds it, at once or
 // when the lease lapses.
 func runNotAvailable(err error) bool {

@@ -44,7 +44,7 @@ type demand struct {
 	arrivedLost bool
 }
 
-// take removes and returns up to n hints from the front of the queue.
+// popHints removes and returns up to n hints from the front of the queue.
 func (d *demand) popHints(n int) []*hint {
 	var hints []*hint
 	for len(d.queue) > 0 && len(hints) < n {
@@ -70,7 +70,7 @@ func (d *demand) noteArrival(h *hint, limit int) {
 	}
 }
 
-// push queues a hint, unless it would overtake runs that are not known here.
+// queueHint queues a hint, unless it would overtake runs that are not known here.
 func (d *demand) queueHint(h *hint, limit int) {
 	switch {
 	case d.more:

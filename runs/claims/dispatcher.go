@@ -120,7 +120,7 @@ func (d *Dispatcher) notice(notice runs.Notice) {
 	}
 }
 
-// offer hands a hint to the oldest waiter that it fits, or queues it (invariant 3).
+// offerHint hands a hint to the oldest waiter that it fits, or queues it (invariant 3).
 func (d *Dispatcher) offerHint(claimable runs.Claimable) {
 	if at, ok := d.claiming[claimable.RunID]; ok && at == claimable.ClaimableAtMs {
 		return
@@ -159,7 +159,7 @@ func (d *Dispatcher) newHint(claimable runs.Claimable) *hint {
 	return &hint{Claimable: claimable, arrival: d.arrivals}
 }
 
-// take gives a waiter the oldest hints of its demand, none when there are none.
+// takeHints gives a waiter the oldest hints of its demand, none when there are none.
 func (d *Dispatcher) takeHints(w *waiter) []*hint {
 	hints := w.demand.popHints(w.maxRuns)
 	for _, h := range hints {
@@ -180,7 +180,7 @@ func (d *Dispatcher) putBack(hints []*hint) {
 	}
 }
 
-// forget records that a run is no longer being claimed.
+// releaseHint records that a run is no longer being claimed.
 func (d *Dispatcher) releaseHint(h *hint) {
 	if d.claiming[h.RunID] == h.ClaimableAtMs {
 		delete(d.claiming, h.RunID)
@@ -188,7 +188,7 @@ func (d *Dispatcher) releaseHint(h *hint) {
 }
 
 // join returns a new waiter of the demand for these agents, which are sorted, and
-// makes the demand when it is not there. The caller must call part.
+// makes the demand when it is not there. The caller must call unjoin.
 func (d *Dispatcher) join(agentIDs []string, maxRuns int) *waiter {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -213,14 +213,14 @@ func (d *Dispatcher) join(agentIDs []string, maxRuns int) *waiter {
 	}
 }
 
-// part ends a claim that called join.
+// unjoin ends a claim that called join.
 func (d *Dispatcher) unjoin(w *waiter) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w.demand.claimers--
 }
 
-// drop removes a demand without claimers.
+// dropDemand removes a demand without claimers.
 func (d *Dispatcher) dropDemand(unused *demand) {
 	delete(d.demands, unused.key)
 	if d.everyAgent == unused {

@@ -151,7 +151,7 @@ func AbsentNull(value *api.JSON) {
 }
 
 // DecodeStored decodes a text that the service stored. It panics when the text cannot be
-// decoded: somebody else changed the row, and a half of it must not be shown.
+// decoded: the row was changed outside of the service, and a part of it must not be shown.
 func DecodeStored(text api.JSON, into any) {
 	if err := json.Unmarshal(text, into); err != nil {
 		panic("runs: a stored document cannot be read: " + err.Error())

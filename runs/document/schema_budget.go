@@ -44,7 +44,8 @@ type schemaBudget struct {
 func (b *schemaBudget) validate(schema *jsonschema.Schema, document any) (err error) {
 	// A panic is the only way to stop the library. Every other panic goes on.
 	defer func() {
-		if reason := recover(); reason == errBudgetSpent {
+		reason := recover()
+		if thrown, isError := reason.(error); isError && errors.Is(thrown, errBudgetSpent) {
 			err = errBudgetSpent
 		} else if reason != nil {
 			panic(reason)

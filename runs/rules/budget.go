@@ -7,27 +7,28 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// globStepsPerBudget is the work of one budget, in steps of the matcher: one step takes
-// one character of the text and 64 characters of the glob, and some nanoseconds.
+// globStepsPerBudget is the work of one budget, in steps of the matcher. A step compares one
+// character of the text with 64 characters of the glob, and takes some nanoseconds.
 const globStepsPerBudget = 8_000_000
 
-// Budget bounds how much work globs may cause under the lock of a session, where the
-// globs, the text and their number are the choice of others. Past it, and for a text
-// longer than [api.MaxGlobText], a glob is undecided: an allow does not apply, a deny or
-// an ask does.
+// Budget bounds the work of matching globs under the lock of a session: callers choose the
+// globs, the texts and their number. When it is spent, and for a text longer than
+// [api.MaxGlobText], a glob is undecided: an allow does not apply, a deny or an ask does
+// (docs/spec/v1.md#glob). It is not safe for concurrent use.
 type Budget struct{ steps int }
 
-// NewBudget returns the budget of that many calls that are judged together.
+// NewBudget returns the budget for judging that many calls.
 func NewBudget(calls int) *Budget { return &Budget{steps: calls * globStepsPerBudget} }
 
-// match reports whether the glob matches the text, and whether that was decided.
+// match reports whether the glob matches the text, and whether that was decided. It charges
+// the budget.
 func (b *Budget) match(glob, text string) (matches, decided bool) {
 	const charactersPerStep = 64
 	if len(text) > api.MaxGlobText {
 		return false, false
 	}
-	// A glob that begins otherwise, or asks for more characters than there are, costs
-	// nothing: so a short text is decided by any number of long globs.
+	// A glob with another beginning, or with more characters than the text, costs nothing.
+	// So any number of long globs is decided for a short text.
 	literal, _, _ := strings.Cut(strings.ReplaceAll(glob, "?", "*"), "*")
 	if !strings.HasPrefix(text, literal) || len(glob)-strings.Count(glob, "*") > utf8.UTFMax*len(text) {
 		return false, true

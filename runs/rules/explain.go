@@ -7,7 +7,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// explainedBudgets is how many times the work of a decision one explanation may cost.
+// explainedBudgets is how many decisions' work one explanation may cost.
 const explainedBudgets = 10
 
 // Explain returns what the rules would decide about a call that is raised at nowMs, and for
@@ -24,7 +24,7 @@ func Explain(rules []Rule, call Call, nowMs int64) api.Explanation {
 		ordered[i] = &rules[i]
 	}
 	slices.SortFunc(ordered, Compare)
-	// An explanation holds no lock and is asked about every rule there is.
+	// An explanation holds no lock and judges more rules than a decision loads.
 	call.Budget = NewBudget(explainedBudgets)
 	verdict := Judge(ordered, &call, nowMs)
 	explanation := api.Explanation{Decision: verdict.Effect, Rules: make([]api.ExplainedRule, len(ordered))}

@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// decisions.md 17.
+// The wildcards of docs/spec/v1.md#glob, and what is literal.
 func TestGlob(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

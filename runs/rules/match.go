@@ -23,11 +23,11 @@ type Call struct {
 	// InputDigest is the [document.Digest] of Input. [Judge] does not compute it.
 	InputDigest string
 
-	// Budget bounds the work of matching globs; nil for one of its own. Give the calls
-	// that are judged together the same one.
+	// Budget bounds the work of matching globs. Calls that are judged together share one;
+	// nil stands for a new one.
 	Budget *Budget
 
-	// members are those of Input, decoded when the first glob needs them, and texts what
+	// members are those of Input, decoded when the first glob needs them. texts are what
 	// globs are matched against, by the name of the member.
 	members map[string]api.JSON
 	texts   map[string]string
@@ -129,9 +129,9 @@ func paramNames(m *api.RuleMatch) []string {
 	return names
 }
 
-// param returns the text of a member of the input that a glob is matched against: a
-// member that is text as it is, any other in its compact JSON form. It is false for a
-// member that is not there.
+// param returns the text of a member of the input that a glob is matched against: the value
+// of a text, else the compact JSON of the value. It returns false when there is no such
+// member.
 func (c *Call) param(name string) (string, bool) {
 	if text, known := c.texts[name]; known {
 		return text, true

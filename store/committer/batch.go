@@ -31,17 +31,17 @@ func (c *Committer) work(lane chan *call) {
 				break gather
 			}
 		}
-		c.carry(batch)
+		c.process(batch)
 	}
 }
 
-// carry answers every call of a batch that has not been abandoned.
-func (c *Committer) carry(batch []*call) {
+// process answers every call of a batch that has not been abandoned.
+func (c *Committer) process(batch []*call) {
 	batch = slices.DeleteFunc(batch, (*call).abandoned)
 	if len(batch) == 0 {
 		return
 	}
-	err := c.attempt(batch)
+	err := c.tryCommit(batch)
 	if err == nil {
 		return
 	}
@@ -52,13 +52,13 @@ func (c *Committer) carry(batch []*call) {
 	c.options.Logger.Debug("batch refused, trying its commands one by one",
 		slog.Int("commands", len(batch)), slog.Any("error", err))
 	for _, one := range batch {
-		c.alone(one, len(batch) == 1)
+		c.retryIndividually(one, len(batch) == 1)
 	}
 }
 
-// alone tries one call by itself, a few times: what refused it was often another
+// retryIndividually tries one call by itself, a few times: what refused it was often another
 // transaction that made the same row, and then that row is found.
-func (c *Committer) alone(one *call, tried bool) {
+func (c *Committer) retryIndividually(one *call, tried bool) {
 	tries := c.options.Retries
 	if tried {
 		tries--
@@ -68,7 +68,7 @@ func (c *Committer) alone(one *call, tried bool) {
 		if try > 0 {
 			time.Sleep(time.Millisecond << min(try, 6))
 		}
-		if err = c.attempt([]*call{one}); err == nil {
+		if err = c.tryCommit([]*call{one}); err == nil {
 			return
 		}
 		if !errors.Is(err, ErrRefused) {
@@ -94,9 +94,9 @@ type decision struct {
 	err   error
 }
 
-// attempt decides the calls in one transaction and answers them. After an error it
+// tryCommit decides the calls in one transaction and answers them. After an error it
 // has answered none.
-func (c *Committer) attempt(calls []*call) (err error) {
+func (c *Committer) tryCommit(calls []*call) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
 	defer cancel()
 
@@ -149,7 +149,7 @@ func (c *Committer) decide(batch Batch, calls []*call) ([]decision, []runs.Chang
 	var changed []*changedSession
 	bySession := map[string]*changedSession{}
 	for _, one := range calls {
-		if !one.take() {
+		if !one.beginDeciding() {
 			continue
 		}
 		state := batch.State(one.sessionID)

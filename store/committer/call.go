@@ -22,14 +22,14 @@ type call struct {
 // A call is decided or abandoned, whichever is first.
 const (
 	callQueued int32 = iota
-	callTaken
+	callDeciding
 	callAbandoned
 )
 
-// take says that the call is being decided. It returns false when the caller has
+// beginDeciding says that the call is being decided. It returns false when the caller has
 // given up before.
-func (c *call) take() bool {
-	return c.state.CompareAndSwap(callQueued, callTaken) || c.state.Load() == callTaken
+func (c *call) beginDeciding() bool {
+	return c.state.CompareAndSwap(callQueued, callDeciding) || c.state.Load() == callDeciding
 }
 
 // abandon takes the call back. It returns false when the call is being decided.

@@ -25,9 +25,6 @@ type Options struct {
 	Lanes int
 	// MaxBatch is how many commands one transaction takes at most. Default: 128.
 	MaxBatch int
-	// Plain gives each command a transaction of its own, up to Lanes at once. It is
-	// there for benchmarks to compare with.
-	Plain bool
 	// NewID makes the identifiers that a command leaves to the service. Default:
 	// runs.NewID.
 	NewID runs.IDSource
@@ -89,11 +86,6 @@ func New(engine Engine, options Options) *Committer {
 		engine: engine, options: options, sessionOf: sessionOf,
 		seed: maphash.MakeSeed(), closing: make(chan struct{}),
 	}
-	if options.Plain {
-		// One channel of permits stands in for the lanes.
-		c.lanes = []chan *call{make(chan *call, options.Lanes)}
-		return c
-	}
 	for range options.Lanes {
 		lane := make(chan *call, options.MaxBatch)
 		c.lanes = append(c.lanes, lane)
@@ -151,9 +143,6 @@ func (c *Committer) enqueue(ctx context.Context, command runs.Command) (*call, e
 		return nil, err
 	}
 	waiting := &call{command: command, needs: needs, sessionID: sessionID, done: make(chan struct{})}
-	if c.options.Plain {
-		return waiting, c.plain(ctx, waiting)
-	}
 	lane := c.lanes[maphash.String(c.seed, sessionID)%uint64(len(c.lanes))]
 	select {
 	case lane <- waiting:
@@ -163,18 +152,6 @@ func (c *Committer) enqueue(ctx context.Context, command runs.Command) (*call, e
 	case <-c.closing:
 		return nil, runs.ErrClosed
 	}
-}
-
-// plain carries one command through on the caller's own goroutine.
-func (c *Committer) plain(ctx context.Context, waiting *call) error {
-	select {
-	case c.lanes[0] <- waiting:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-c.lanes[0] }()
-	c.carry([]*call{waiting})
-	return nil
 }
 
 // session returns the session whose lock a command needs.

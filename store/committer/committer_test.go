@@ -377,10 +377,10 @@ func TestTheSessionOfARunIsRemembered(t *testing.T) {
 	require.NotContains(t, m.sizes(), 0)
 }
 
-func TestPlainGivesEachCommandATransaction(t *testing.T) {
+func TestABatchOfOneGivesEachCommandATransaction(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	c := committer.New(m, committer.Options{Plain: true, Lanes: 8})
+	c := committer.New(m, committer.Options{MaxBatch: 1, Lanes: 8})
 	var group sync.WaitGroup
 	for i := range 100 {
 		group.Go(func() {

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // Engine is what the committer needs of a database.
@@ -39,38 +38,10 @@ type Batch interface {
 // tried again, one by one.
 var ErrRefused = errors.New("database refused the transaction")
 
-// Load is what the commands of one batch need of one session, put together.
-// For the meaning of the members see runs.Needs.
+// Load is what the commands of one batch need of one session.
 type Load struct {
 	SessionID string
-	// Commands is how many commands of the batch are on this session. Each of them
-	// may take a run off the head of the queue, so Commands+1 queued runs are loaded.
-	Commands          int
-	RunIDs            []string
-	ChosenRunIDs      []string
-	Requests          []runs.RequestKey
-	Suspensions       []SuspensionKey
-	SessionRequestIDs []string
-	UnfinishedRuns    bool
-	Clarifications    bool
-	MessageIDs        []string
-	// MessageRunIDs are the runs whose unacknowledged messages are loaded.
-	MessageRunIDs []string
-	Mailbox       bool
-	DeadLetters   bool
-	EffectIDs     []string
-	// For the next five see runs.Needs.
-	Rules         bool
-	RuleDigests   []string
-	RuleIDs       []string
-	SessionRules  bool
-	ChangesRules  bool
-	PayloadRunIDs []string
-	Records       []model.RecordKey
-}
-
-// SuspensionKey names a suspension of a run.
-type SuspensionKey struct {
-	RunID        string
-	SuspensionID string
+	// Needs are those of each command, in their order. Ids in them that no row can have
+	// are empty, and the scope of a record is never empty.
+	Needs []runs.Needs
 }

@@ -86,7 +86,7 @@ func (m *memory) sizes() []int {
 	sizes := make([]int, len(m.batches))
 	for i, loads := range m.batches {
 		for j := range loads {
-			sizes[i] += loads[j].Commands
+			sizes[i] += len(loads[j].Needs)
 		}
 	}
 	return sizes

@@ -10,7 +10,9 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/load"
 )
 
 // asker makes a session "child" of "parent" with a run that a worker holds with
@@ -79,16 +81,26 @@ func TestTheNeedsOfClarificationsAreOneLoadASession(t *testing.T) {
 			<-call
 		}
 		loads := m.batches[len(m.batches)-1]
-		require.Equal(t, []committer.Load{
-			{
-				SessionID: "child", Commands: 13, RunIDs: []string{"r"},
-				Requests:       []runs.RequestKey{{RunID: "r", RequestID: "q"}},
-				Clarifications: true, Mailbox: true,
-				MessageIDs: []string{model.MessageIDOf("q"), "m"}, MessageRunIDs: []string{"r"},
-				EffectIDs: []string{"e-1", "e-2"}, PayloadRunIDs: []string{"r"},
-			},
-			{SessionID: "other", Commands: 1, MessageIDs: []string{"m"}},
-		}, loads)
+		require.Len(t, loads, 2)
+		require.Equal(t, []string{"child", "other"}, []string{loads[0].SessionID, loads[1].SessionID})
+		require.Len(t, loads[0].Needs, 13)
+		require.Len(t, loads[1].Needs, 1)
+		asked := map[string]string{}
+		require.NoError(t, load.New(loads).Ask(func(question string, lists []load.Keys, _ func(columns.Rows) error) error {
+			keys, err := lists[len(lists)-1].JSON()
+			asked[question] = keys
+			return err
+		}))
+		answer := model.MessageIDOf("q")
+		require.Equal(t, map[string]string{
+			"sessions": `[["child"],["other"]]`,
+			"runs":     `[["child","r"]]`, "requests": `[["child","r"]]`, "payloads": `[["child","r"]]`,
+			"named requests": `[["child","r","q"]]`,
+			"clarifications": `[["child"]]`, "requests of clarifications": `[["child"]]`,
+			"mailboxes": `[["child","pending"]]`, "messages of runs": `[["child","r"]]`,
+			"messages": `[["child","` + answer + `"],["child","m"],["other","m"]]`,
+			"effects":  `[["child","e-1"],["child","e-2"]]`,
+		}, asked)
 	})
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/committer"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/store/read"
+	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
 // carryOut does what is owed until nothing is due any more, and returns how much.
@@ -185,7 +187,7 @@ ANALYZE effects;`+sqlReadSettings)
 		} {
 			for _, after := range []*runs.EffectPosition{nil, {CreatedAtMs: 10, EffectID: "f"}} {
 				q.After, q.Limit = after, 50
-				sql, args := effectList(q)
+				sql, args := effectPage(q)
 				_, err := conn.Prepare(ctx, "list", sql)
 				require.NoError(t, err)
 				var values []string
@@ -213,15 +215,21 @@ func TestPlansForEffectsAreMadeAgainAsTheyGrow(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Release()
 	lane := &transaction{conn: conn}
-	old := func(times int, load committer.Load) (at []int) {
+	old := func(times int, needs runs.Needs) (at []int) {
 		for n := 1; n <= times; n++ {
-			if lane.plansAreOld([]committer.Load{load}) {
+			if lane.plansAreOld([]committer.Load{{Needs: []runs.Needs{needs}}}) {
 				at = append(at, n)
 			}
 		}
 		return at
 	}
-	require.Equal(t, []int{8, 32, 128}, old(500, committer.Load{RunIDs: []string{"r"}, MessageRunIDs: []string{"r"}}))
-	require.Equal(t, []int{8, 12}, old(20, committer.Load{EffectIDs: []string{"f"}}), "the eighth of its kind, the 512th of all")
-	require.Equal(t, []int{12}, old(12, committer.Load{MessageIDs: []string{"m"}}), "the 32nd of its kind")
+	require.Equal(t, []int{8, 32, 128}, old(500, runs.Needs{RunID: "r", RunMessages: true}))
+	require.Equal(t, []int{8, 12}, old(20, runs.Needs{EffectID: "f"}), "the eighth of its kind, the 512th of all")
+	require.Equal(t, []int{12}, old(12, runs.Needs{MessageID: "m"}), "the 32nd of its kind")
+}
+
+// effectPage returns the statement of a page of effects.
+func effectPage(q runs.EffectQuery) (string, []any) {
+	asked := storetest.AskedBy(&readStatements, func(r *read.Reader) { _, _ = r.Effects(context.Background(), q) })
+	return asked[0].SQL, asked[0].Args
 }

@@ -1,22 +1,19 @@
 package postgres
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/bits"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/runs/rules"
+	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/load"
 )
 
 // engine is the committer's side of the store. Its connections are its own: a lane
@@ -31,8 +28,6 @@ type engine struct {
 
 var _ committer.Engine = (*engine)(nil)
 
-const sqlSessionOf = `SELECT r.session_id FROM runs AS r WHERE r.run_id = $1`
-
 // SessionOf implements committer.Engine.
 func (e *engine) SessionOf(ctx context.Context, runID string) (string, error) {
 	var sessionID string
@@ -42,12 +37,6 @@ func (e *engine) SessionOf(ctx context.Context, runID string) (string, error) {
 	}
 	return sessionID, err
 }
-
-const (
-	sqlBegin    = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`
-	sqlCommit   = `COMMIT`
-	sqlRollback = `ROLLBACK`
-)
 
 // Begin implements committer.Engine, in one round trip. A connection that turns out
 // to be dead is replaced: nothing can have happened yet.
@@ -76,17 +65,11 @@ func (e *engine) Begin(ctx context.Context, loads []committer.Load) (committer.B
 type transaction struct {
 	conn  *pgxpool.Conn // nil once the transaction is over
 	nowMs int64
-	loader
+	*load.States
 }
 
 func (t *transaction) begin(ctx context.Context, loads []committer.Load, localSettings bool) error {
-	t.loader = loader{
-		states:   make(map[string]*runs.State, len(loads)),
-		sessions: make(map[string]*model.Session, len(loads)),
-		chosen:   map[string][]*runs.State{},
-		records:  map[model.RecordKey][]*runs.State{},
-		named:    map[string][]*runs.State{},
-	}
+	t.States = load.New(loads)
 	batch := &pgx.Batch{}
 	if t.plansAreOld(loads) {
 		batch.Queue(sqlDiscardPlans)
@@ -95,14 +78,39 @@ func (t *transaction) begin(ctx context.Context, loads []committer.Load, localSe
 	if localSettings {
 		batch.Queue(sqlLocalSettings)
 	}
-	queueGate(batch, loads)
-	t.queue(batch, loads)
+	// The lock on rules comes first, shared with other decisions that are made from rules,
+	// or alone.
+	switch {
+	case anyNeeds(loads, func(n *runs.Needs) bool { return n.ChangesRules }):
+		batch.Queue(sqlChangeRules)
+	case anyNeeds(loads, func(n *runs.Needs) bool { return n.Rules }):
+		batch.Queue(sqlShareRules)
+	}
+	err := t.Ask(func(question string, lists []load.Keys, read func(columns.Rows) error) error {
+		var arguments []any
+		for _, list := range lists {
+			arguments = append(arguments, list.Columns()...)
+		}
+		batch.Queue(loadStatements[question], arguments...).Query(func(rows pgx.Rows) error { return read(rows) })
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	batch.Queue(sqlClock).QueryRow(func(row pgx.Row) error { return row.Scan(&t.nowMs) })
 	return t.conn.SendBatch(ctx, batch).Close()
 }
 
-// sqlDiscardPlans makes the server plan the prepared statements anew.
-const sqlDiscardPlans = `DISCARD PLANS`
+func anyNeeds(loads []committer.Load, needed func(*runs.Needs) bool) bool {
+	for i := range loads {
+		for n := range loads[i].Needs {
+			if needed(&loads[i].Needs[n]) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // The keys of a connection's counts: of all transactions, and of those that look at
 // effects or messages, whose tables may begin to fill long after the others.
@@ -118,9 +126,7 @@ const (
 // tables may have grown to the fourfold.
 func (t *transaction) plansAreOld(loads []committer.Load) bool {
 	old := t.growing(transactionCount)
-	if slices.ContainsFunc(loads, func(l committer.Load) bool {
-		return l.Mailbox || len(l.EffectIDs) > 0 || len(l.MessageIDs) > 0
-	}) {
+	if anyNeeds(loads, func(n *runs.Needs) bool { return n.Mailbox || n.EffectID != "" || n.MessageID != "" }) {
 		old = t.growing(effectCount) || old
 	}
 	return old
@@ -137,39 +143,10 @@ func (t *transaction) growing(key string) bool {
 // NowMs implements committer.Batch.
 func (t *transaction) NowMs() int64 { return t.nowMs }
 
-// State implements committer.Batch.
-func (t *transaction) State(sessionID string) *runs.State { return t.states[sessionID] }
-
-// Commit implements committer.Batch, in one round trip. Rows of each kind go in the
-// order of their keys, so that transactions that meet at a unique index meet in one
-// order.
+// Commit implements committer.Batch, in one round trip.
 func (t *transaction) Commit(ctx context.Context, w runs.Writes) error {
-	slices.SortFunc(w.NewSessions, func(a, b *model.Session) int { return cmp.Compare(a.SessionID, b.SessionID) })
-	slices.SortFunc(w.NewRuns, func(a, b *model.Run) int { return cmp.Compare(a.RunID, b.RunID) })
-	slices.SortFunc(w.Records, func(a, b *model.IdempotencyRecord) int {
-		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.IdempotencyKey, b.IdempotencyKey))
-	})
-	slices.SortFunc(w.NewRules, func(a, b *rules.Rule) int { return cmp.Compare(a.RuleID, b.RuleID) })
 	batch := &pgx.Batch{}
-	queueRows(batch, sqlInsertSessions, w.NewSessions, insertSessionsArguments)
-	queueRows(batch, sqlUpdateSessions, w.UpdatedSessions, updateSessionsArguments)
-	queueRows(batch, sqlAmendSessions, t.amended(w.UpdatedSessions), amendSessionsArguments)
-	// A run that ends frees the slot for another one of its session, and the unique
-	// index on the slot is checked row by row.
-	over, going := split(w.UpdatedRuns)
-	queueRows(batch, sqlUpdateRuns, over, updateRunsArguments)
-	queueRows(batch, sqlUpdateRuns, going, updateRunsArguments)
-	queueRows(batch, sqlInsertRuns, w.NewRuns, insertRunsArguments)
-	queueRows(batch, sqlSettleRequests, w.SettledRequests, settleRequestsArguments)
-	queueRows(batch, sqlInsertRequests, w.NewRequests, insertRequestsArguments)
-	queueRows(batch, sqlInsertEvents, w.Events, insertEventsArguments)
-	queueRows(batch, sqlInsertRecords, w.Records, insertRecordsArguments)
-	queueRows(batch, sqlUpdateEffects, w.UpdatedEffects, updateEffectsArguments)
-	queueRows(batch, sqlInsertEffects, w.NewEffects, insertEffectsArguments)
-	queueRows(batch, sqlUpdateMessages, w.UpdatedMessages, updateMessagesArguments)
-	queueRows(batch, sqlInsertMessages, w.NewMessages, insertMessagesArguments)
-	queueRows(batch, sqlUpdateRules, w.UpdatedRules, updateRulesArguments)
-	queueRows(batch, sqlInsertRules, w.NewRules, insertRulesArguments)
+	t.queueWrites(batch, &w)
 	batch.Queue(sqlCommit).Exec(func(tag pgconn.CommandTag) error {
 		if tag.String() != "COMMIT" {
 			return fmt.Errorf("the transaction ended with %s", tag)
@@ -181,54 +158,6 @@ func (t *transaction) Commit(ctx context.Context, w runs.Writes) error {
 	}
 	t.release()
 	return nil
-}
-
-// amended returns the sessions whose metadata is no longer what was loaded.
-func (t *transaction) amended(updated []*model.Session) []*model.Session {
-	var amended []*model.Session
-	for _, session := range updated {
-		if loaded := t.sessions[session.SessionID]; loaded == nil || !bytes.Equal(loaded.Metadata, session.Metadata) {
-			amended = append(amended, session)
-		}
-	}
-	return amended
-}
-
-// split parts the runs that are over from the others when a session occurs more
-// than once; else one statement will do.
-func split(updated []*model.Run) (over, going []*model.Run) {
-	seen := make(map[string]bool, len(updated))
-	again := false
-	for _, run := range updated {
-		again = again || seen[run.SessionID]
-		seen[run.SessionID] = true
-	}
-	if !again {
-		return nil, updated
-	}
-	for _, run := range updated {
-		if model.Terminal(run.Status) {
-			over = append(over, run)
-		} else {
-			going = append(going, run)
-		}
-	}
-	return over, going
-}
-
-// queueRows queues one statement that writes all the rows, or none when there are
-// none. All of them must be written: the lock on the session says that they are
-// there.
-func queueRows[R any](batch *pgx.Batch, sql string, rows []*R, arguments func([]*R) []any) {
-	if len(rows) == 0 {
-		return
-	}
-	batch.Queue(sql, arguments(rows)...).Exec(func(tag pgconn.CommandTag) error {
-		if tag.RowsAffected() != int64(len(rows)) {
-			return fmt.Errorf("wrote %d rows of %d", tag.RowsAffected(), len(rows))
-		}
-		return nil
-	})
 }
 
 // Rollback implements committer.Batch.

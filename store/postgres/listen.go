@@ -18,7 +18,6 @@ const (
 	maxReconnect = 10 * time.Second
 	// listenCheck is how long silence may last before the connection is tried.
 	listenCheck = 30 * time.Second
-	listenQuery = `LISTEN ` + channel
 )
 
 // Hears reports whether other replicas' commits are heard of. Otherwise whoever waits
@@ -83,7 +82,7 @@ func (l *listener) listen(ctx context.Context) (listened bool, err error) {
 		defer cancel()
 		_ = conn.Close(ctx)
 	}()
-	if _, err := conn.Exec(ctx, listenQuery, pgx.QueryExecModeExec); err != nil {
+	if _, err := conn.Exec(ctx, sqlListen, pgx.QueryExecModeExec); err != nil {
 		return false, err
 	}
 	// Whatever was committed before nobody told.

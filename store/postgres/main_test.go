@@ -30,4 +30,5 @@ func do(tb testing.TB, s *Store, command runs.Command) runs.Reply {
 	return reply
 }
 
-func plainCommitter() committer.Options { return committer.Options{Plain: true, Lanes: 4} }
+// oneByOne gives each command a transaction of its own.
+func oneByOne() committer.Options { return committer.Options{MaxBatch: 1, Lanes: 4} }

@@ -12,15 +12,6 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// channel is the name under which replicas of one database talk.
-const channel = "holdpoint"
-
-// sqlNotify sends all payloads in one transaction of its own. It need not reach the
-// disk before it returns: a hint may be lost.
-const sqlNotify = `
-SELECT pg_notify('` + channel + `', payload)
-FROM (SELECT set_config('synchronous_commit', 'off', true)) AS hint, unnest($1::text[]) AS u (payload)`
-
 const (
 	// maxPayload is below the 8,000 bytes that NOTIFY takes.
 	maxPayload = 7_900

@@ -30,8 +30,8 @@ func notices(count, claimable int) []runs.Notice {
 	return list
 }
 
-// read returns what a listener would pass on.
-func read(payloads []string, replica string) (told []runs.Notice) {
+// heard returns what a listener would pass on.
+func heard(payloads []string, replica string) (told []runs.Notice) {
 	l := &listener{replica: replica, tell: func(n runs.Notice) { told = append(told, n) }}
 	for _, payload := range payloads {
 		l.pass(payload)
@@ -47,8 +47,8 @@ func TestPayloadsCarryTheNoticesWithinTheLimit(t *testing.T) {
 		for _, payload := range payloads {
 			require.Less(t, len(payload), 8000)
 		}
-		require.Equal(t, sent, read(payloads, "replica_2"))
-		require.Empty(t, read(payloads, "replica_1"), "a replica ignores its own")
+		require.Equal(t, sent, heard(payloads, "replica_2"))
+		require.Empty(t, heard(payloads, "replica_1"), "a replica ignores its own")
 	}
 	require.Empty(t, payloadsOf("replica_1", nil))
 }
@@ -61,10 +61,10 @@ func TestWhatDoesNotFitTellsTheOthersToLook(t *testing.T) {
 	} {
 		payloads := payloadsOf("replica_1", list)
 		require.Len(t, payloads, 1, name)
-		require.Equal(t, []runs.Notice{{}}, read(payloads, "replica_2"), name)
+		require.Equal(t, []runs.Notice{{}}, heard(payloads, "replica_2"), name)
 	}
-	require.Equal(t, []runs.Notice{{}}, read([]string{"from another version"}, "replica_2"))
-	require.Equal(t, []runs.Notice{{}}, read([]string{strings.Repeat("[", 100)}, "replica_2"))
+	require.Equal(t, []runs.Notice{{}}, heard([]string{"from another version"}, "replica_2"))
+	require.Equal(t, []runs.Notice{{}}, heard([]string{strings.Repeat("[", 100)}, "replica_2"))
 }
 
 func TestHintsOfOneSessionAreOne(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
 	"github.com/holdpoint/holdpoint/store/committer"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
@@ -47,7 +46,7 @@ func TestAChangeOfRulesWaitsForDecisionsThatWereMadeFromThem(t *testing.T) {
 			var deciding []committer.Batch
 			for n, s := range replicas[:2] {
 				decides := &engine{lanes: s.lanes, reads: s.reads, localSettings: options.Pooler}
-				batch, err := decides.Begin(ctx, []committer.Load{{SessionID: []string{"s-1", "s-2"}[n], Commands: 1, Rules: true}})
+				batch, err := decides.Begin(ctx, []committer.Load{{SessionID: []string{"s-1", "s-2"}[n], Needs: []runs.Needs{{Rules: true}}}})
 				require.NoError(t, err)
 				defer batch.Rollback(ctx)
 				require.Contains(t, batch.State([]string{"s-1", "s-2"}[n]).Rules, "l")
@@ -95,8 +94,8 @@ func TestADecisionFromRulesWaitsForTheirChange(t *testing.T) {
 	s := open(t, url, Options{})
 	changes := &engine{lanes: s.lanes, reads: s.reads}
 	batch, err := changes.Begin(ctx, []committer.Load{
-		{SessionID: rules.AllSessions, Commands: 1, RuleIDs: []string{"l"}, ChangesRules: true},
-		{SessionID: "other", Commands: 1, Rules: true},
+		{SessionID: rules.AllSessions, Needs: []runs.Needs{{RuleID: "l", ChangesRules: true}}},
+		{SessionID: "other", Needs: []runs.Needs{{Rules: true}}},
 	})
 	require.NoError(t, err)
 	defer batch.Rollback(ctx)
@@ -122,15 +121,4 @@ func TestRulesAreLoadedAsTheyAreNeeded(t *testing.T) {
 	t.Parallel()
 	s := open(t, postgrestest.URL(t), Options{})
 	storetest.RequireRuleLoads(t, &engine{lanes: s.lanes, reads: s.reads})
-}
-
-// Whoever updates a session seldom changes its metadata, which may be large.
-func TestMetadataIsWrittenWhenItChanged(t *testing.T) {
-	t.Parallel()
-	kept := &model.Session{SessionID: "kept", Metadata: api.JSON(`{"a":1}`)}
-	changed := &model.Session{SessionID: "changed", Metadata: api.JSON(`{"a":2}`)}
-	transaction := &transaction{loader: loader{sessions: map[string]*model.Session{
-		"kept": {SessionID: "kept", Metadata: api.JSON(`{"a":1}`)}, "changed": {SessionID: "changed", Metadata: api.JSON(`{"a":1}`)},
-	}}}
-	require.Equal(t, []*model.Session{changed}, transaction.amended([]*model.Session{kept, changed}))
 }

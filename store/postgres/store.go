@@ -21,6 +21,7 @@ import (
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/read"
 )
 
 // Options set up a Store. Members that are left zero get the default that is named
@@ -61,12 +62,14 @@ const (
 
 // Store is the engine. It implements runs.Store and is safe for concurrent use.
 type Store struct {
-	door        *committer.Committer
-	lanes       *pgxpool.Pool
-	reads       *pgxpool.Pool
-	readsSQL    *sql.DB
-	migrator    *migrations.Migrator
-	subscribers subscribers
+	*read.Reader
+	committer.Subscribers
+
+	door     *committer.Committer
+	lanes    *pgxpool.Pool
+	reads    *pgxpool.Pool
+	readsSQL *sql.DB
+	migrator *migrations.Migrator
 	// notifier and listener are nil with NoListen.
 	notifier *notifier
 	listener *listener
@@ -150,6 +153,7 @@ func (s *Store) connect(ctx context.Context, url string, options Options) error 
 	if err := s.lanes.Ping(ctx); err != nil {
 		return fmt.Errorf("connect to database: %w", err)
 	}
+	s.Reader = read.New(database{s.reads}, &readStatements)
 	s.readsSQL = stdlib.OpenDBFromPool(s.reads)
 	s.migrator, err = migrations.New(s.readsSQL, migrations.Postgres, options.Logger)
 	return err
@@ -210,29 +214,6 @@ func poolConfig(url string, options Options) (*pgxpool.Config, error) {
 	return config, nil
 }
 
-// The settings of the deciding transactions. No wait for a lock or a statement is
-// without end. The planner is held to nested loops over indexes: every statement
-// reaches few rows by their keys, and a plan that was kept from the time when a
-// table was small must not scan it once it is large. It is also held to one plan a
-// statement: since it knows the length of an array only when it plans anew, it
-// would plan nearly every time, which costs more than to carry the plan out.
-const (
-	sqlLocalSettings   = `SELECT set_config(name, value, true)` + settings
-	sqlSessionSettings = `SELECT set_config(name, value, false)` + settings
-	sqlReadSettings    = `SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false)`
-	settings           = `
-FROM (VALUES
-	('lock_timeout', '5s'),
-	('statement_timeout', '15s'),
-	('idle_in_transaction_session_timeout', '30s'),
-	('enable_seqscan', 'off'),
-	('enable_hashjoin', 'off'),
-	('enable_mergejoin', 'off'),
-	('jit', 'off'),
-	('plan_cache_mode', 'force_generic_plan')
-) AS setting (name, value)`
-)
-
 // OpenDB opens the database for the migrations, which need the server itself and
 // not a proxy that pools by transaction. The caller closes the handle.
 func OpenDB(url string) (*sql.DB, error) {
@@ -281,6 +262,39 @@ func (s *Store) Ready(ctx context.Context) error {
 		return err
 	}
 	return readFailure(ctx, err)
+}
+
+// SweepIdempotency implements runs.Keeper. Several replicas may sweep at once.
+func (s *Store) SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error) {
+	tag, err := s.reads.Exec(ctx, sqlSweepRecords, beforeMs, max(limit, 0))
+	return int(tag.RowsAffected()), readFailure(ctx, err)
+}
+
+// announce tells this process of a commit of its own, and the others soon after.
+func (s *Store) announce(notice runs.Notice) {
+	s.Publish(notice)
+	if s.notifier != nil {
+		s.notifier.add(notice)
+	}
+}
+
+// startNotices starts telling other replicas and, where the server itself can be
+// reached, hearing of them.
+func (s *Store) startNotices(options Options) error {
+	replica := runs.NewID("replica")
+	s.notifier = startNotifier(s.lanes, replica, options.Logger)
+	if options.ListenURL == "" {
+		return nil
+	}
+	config, err := connConfig(options.ListenURL)
+	if err != nil {
+		return err
+	}
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "holdpoint"
+	}
+	s.listener = startListener(config, replica, s.Publish, options.Logger)
+	return nil
 }
 
 // Close implements runs.Keeper.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/columns"
 )
 
 var (
@@ -91,28 +92,24 @@ func walk(ctx context.Context, conn *pgx.Conn, visit func(*model.SessionRows) er
 		}
 	}()
 	streams := model.RowStreams{
-		Sessions: readTable(ctx, conn, "sessions", sessionTargets, `SELECT`+sessionColumns+` FROM sessions AS s ORDER BY s.session_id`),
-		Runs:     readTable(ctx, conn, "runs", runTargets, `SELECT`+runColumns+` FROM runs AS r ORDER BY r.session_id`),
-		Requests: readTable(ctx, conn, "requests", requestTargets, `SELECT`+requestColumns+` FROM requests AS q ORDER BY q.session_id`),
-		Events:   readTable(ctx, conn, "events", eventTargets, `SELECT`+eventColumns+` FROM events AS e ORDER BY e.session_id, e.event_id`),
-		Records:  readTable(ctx, conn, "idempotency_records", recordTargets, `SELECT`+recordColumns+` FROM idempotency_records AS i ORDER BY i.session_id`),
-		Effects:  readTable(ctx, conn, "effects", effectTargets, `SELECT`+effectColumns+` FROM effects AS f ORDER BY f.session_id`),
-		Messages: readTable(ctx, conn, "messages", messageTargets, `SELECT`+messageColumns+` FROM messages AS m ORDER BY m.session_id`),
-		Rules:    readTable(ctx, conn, "rules", ruleTargets, `SELECT`+ruleColumns+` FROM rules AS l ORDER BY l.session_id`),
+		Sessions: readTable(ctx, conn, columns.Sessions), Runs: readTable(ctx, conn, columns.Runs),
+		Requests: readTable(ctx, conn, columns.Requests), Events: readTable(ctx, conn, columns.Events, "event_id"),
+		Records: readTable(ctx, conn, columns.Records), Effects: readTable(ctx, conn, columns.Effects),
+		Messages: readTable(ctx, conn, columns.Messages), Rules: readTable(ctx, conn, columns.Rules),
 	}
 	return streams.Visit(visit)
 }
 
 // readTable declares a cursor when the first row is asked for.
-func readTable[R any](ctx context.Context, conn *pgx.Conn, table string, targets func(*R) []any, query string) model.NextRow[R] {
-	cursor := "walk_" + table
+func readTable[R any](ctx context.Context, conn *pgx.Conn, table *columns.Table[R], order ...string) model.NextRow[R] {
+	cursor := "walk_" + table.Name
 	fetch := "FETCH FORWARD " + strconv.Itoa(walkPage) + " FROM " + cursor
 	var page []*R
 	declared, last := false, false
 	return func() (*R, error) {
 		if !declared {
 			declared = true
-			if _, err := conn.Exec(ctx, "DECLARE "+cursor+" NO SCROLL CURSOR FOR "+query); err != nil {
+			if _, err := conn.Exec(ctx, "DECLARE "+cursor+" NO SCROLL CURSOR FOR "+table.Walk(order...)); err != nil {
 				return nil, readFailure(ctx, err)
 			}
 		}
@@ -122,7 +119,7 @@ func readTable[R any](ctx context.Context, conn *pgx.Conn, table string, targets
 				return nil, readFailure(ctx, err)
 			}
 			page = make([]*R, 0, walkPage)
-			err = each(rows, targets, func(row *R) { page = append(page, row) })
+			err = table.Each(rows, func(row *R) { page = append(page, row) })
 			rows.Close()
 			if err != nil {
 				return nil, readFailure(ctx, err)

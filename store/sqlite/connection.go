@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/read"
 )
 
 // connection is one SQLite connection with the statements that were prepared on
@@ -57,8 +60,8 @@ func (c *connection) exec(ctx context.Context, query string, args ...any) (int64
 	return result.RowsAffected()
 }
 
-// each runs a query and hands over its rows one by one.
-func (c *connection) each(ctx context.Context, query string, args []any, row func(*sql.Rows) error) error {
+// query runs a query and hands its rows to read.
+func (c *connection) query(ctx context.Context, query string, args []any, read func(columns.Rows) error) error {
 	statement, err := c.prepare(ctx, query)
 	if err != nil {
 		return err
@@ -69,45 +72,32 @@ func (c *connection) each(ctx context.Context, query string, args []any, row fun
 		return err
 	}
 	defer rows.Close()
-	for rows.Next() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := row(rows); err != nil {
-			return err
-		}
+	if err := read(cancellable{rows, ctx}); err != nil {
+		return err
 	}
 	failpoint.Statement("sqlite.after", query)
 	return rows.Err()
 }
 
-// list runs a query and returns its rows.
-func list[T any](ctx context.Context, c *connection, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
-	var items []T
-	err := c.each(ctx, query, args, func(rows *sql.Rows) error {
-		item, err := scan(rows)
-		items = append(items, item)
-		return err
-	})
-	return items, err
-}
-
-// one runs a query that returns at most one row, and says whether there was one.
-func one[T any](ctx context.Context, c *connection, scan func(*sql.Rows) (T, error), query string, args ...any) (T, bool, error) {
-	items, err := list(ctx, c, scan, query, args...)
-	if err != nil || len(items) == 0 {
-		var none T
-		return none, false, err
+// ask runs queries one after the other.
+func (c *connection) ask(ctx context.Context, queries []read.Query) error {
+	for _, q := range queries {
+		if err := c.query(ctx, q.SQL, q.Args, q.Read); err != nil {
+			return err
+		}
 	}
-	return items[0], true, nil
+	return nil
 }
 
-// scanOne scans a row of one column.
-func scanOne[T any](rows *sql.Rows) (T, error) {
-	var value T
-	err := rows.Scan(&value)
-	return value, err
+// cancellable are rows that end, with its error, when the context does.
+type cancellable struct {
+	*sql.Rows
+	ctx context.Context
 }
+
+func (r cancellable) Next() bool { return r.ctx.Err() == nil && r.Rows.Next() }
+
+func (r cancellable) Err() error { return cmp.Or(r.ctx.Err(), r.Rows.Err()) }
 
 func (c *connection) close() error {
 	for _, statement := range c.statements {
@@ -130,9 +120,9 @@ func newPool(connections ...*connection) *pool {
 	return p
 }
 
-// take waits for a connection. It returns an error that wraps [runs.ErrClosed]
+// acquire waits for a connection. It returns an error that wraps [runs.ErrClosed]
 // when the pool was closed, or the cause of the context's end.
-func (p *pool) take(ctx context.Context) (*connection, error) {
+func (p *pool) acquire(ctx context.Context) (*connection, error) {
 	select {
 	case <-p.closed:
 		return nil, runs.ErrClosed
@@ -143,7 +133,7 @@ func (p *pool) take(ctx context.Context) (*connection, error) {
 	}
 }
 
-func (p *pool) put(c *connection) { p.free <- c }
+func (p *pool) release(c *connection) { p.free <- c }
 
 // close waits until all connections are back and closes them.
 func (p *pool) close() error {

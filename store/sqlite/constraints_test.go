@@ -105,15 +105,15 @@ func TestIllegalStatesAreRefusedByName(t *testing.T) {
 			other.RunID = "other"
 			w.NewRuns = append(w.NewRuns, &other)
 		},
-		"open request q": func(w *runs.Writes) { settled(w, api.OutcomeAllowed); w.SettledRequests = w.NewRequests },
-		"run nobody":     func(w *runs.Writes) { w.UpdatedRuns = []*model.Run{{RunID: "nobody"}} },
+		"requests has no row s/r/q to update while outcome IS NULL": func(w *runs.Writes) { settled(w, api.OutcomeAllowed); w.SettledRequests = w.NewRequests },
+		"runs has no row /nobody to update":                         func(w *runs.Writes) { w.UpdatedRuns = []*model.Run{{RunID: "nobody"}} },
 		// The same constraint again, under a longer name.
 		"CHECK constraint failed: requests_outcome_fits_kind": func(w *runs.Writes) {
 			w.NewRequests[0].Kind = model.KindClarification
 			settled(w, api.OutcomeAllowed)
 		},
-		"effect none":  func(w *runs.Writes) { w.UpdatedEffects = []*model.Effect{{SessionID: "s", EffectID: "none"}} },
-		"message none": func(w *runs.Writes) { w.UpdatedMessages = []*model.Message{{SessionID: "s", MessageID: "none"}} },
+		"effects has no row s/none to update":  func(w *runs.Writes) { w.UpdatedEffects = []*model.Effect{{SessionID: "s", EffectID: "none"}} },
+		"messages has no row s/none to update": func(w *runs.Writes) { w.UpdatedMessages = []*model.Message{{SessionID: "s", MessageID: "none"}} },
 	}
 	store, err := Open(t.Context(), Memory, Options{})
 	require.NoError(t, err)

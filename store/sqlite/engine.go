@@ -4,7 +4,10 @@ import (
 	"context"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/load"
+	"github.com/holdpoint/holdpoint/store/read"
 )
 
 // engine is what the group committer sees of the database.
@@ -20,38 +23,37 @@ var (
 // SessionOf implements [committer.Engine].
 func (e *engine) SessionOf(ctx context.Context, runID string) (string, error) {
 	var sessionID string
-	err := e.store.read(ctx, func(c *connection) error {
-		var err error
-		sessionID, _, err = one(ctx, c, scanOne[string], `SELECT session_id FROM runs WHERE run_id = ?`, runID)
-		return err
-	})
+	err := e.store.reads.Ask(ctx, read.Query{SQL: sqlSessionOf, Args: []any{runID}, Read: func(rows columns.Rows) error {
+		return columns.Each(rows, func(id *string) []any { return []any{id} }, func(id *string) { sessionID = *id })
+	}})
 	return sessionID, err
 }
 
 // batch is the one write transaction. From Begin to Commit or Rollback it has the
 // write connection to itself.
 type batch struct {
-	store  *Store
-	write  *connection // nil when the batch is over
-	nowMs  int64
-	states map[string]*runs.State
+	*load.States
+
+	store *Store
+	write *connection // nil when the batch is over
+	nowMs int64
 }
 
 // Begin implements [committer.Engine]. The database's one write lock is the lock
 // of every session. Statements inside a transaction run to their end whatever
 // becomes of the context, so that the connection is never left half way.
 func (e *engine) Begin(ctx context.Context, loads []committer.Load) (committer.Batch, error) {
-	write, err := e.store.writers.take(ctx)
+	write, err := e.store.writers.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	if _, err := write.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
-		e.store.writers.put(write)
+	if _, err := write.exec(ctx, sqlBegin); err != nil {
+		e.store.writers.release(write)
 		return nil, failed("begin", err)
 	}
-	b := &batch{store: e.store, write: write, nowMs: e.store.nowMs(), states: make(map[string]*runs.State, len(loads))}
-	if err := b.load(ctx, loads); err != nil {
+	b := &batch{store: e.store, write: write, nowMs: e.store.nowMs(), States: load.New(loads)}
+	if err := b.loadAll(ctx); err != nil {
 		b.Rollback(ctx)
 		return nil, failed("load", err)
 	}
@@ -61,17 +63,28 @@ func (e *engine) Begin(ctx context.Context, loads []committer.Load) (committer.B
 // NowMs implements [committer.Batch].
 func (b *batch) NowMs() int64 { return b.nowMs }
 
-// State implements [committer.Batch].
-func (b *batch) State(sessionID string) *runs.State { return b.states[sessionID] }
+// loadAll fills the states of the batch's sessions.
+func (b *batch) loadAll(ctx context.Context) error {
+	return b.Ask(func(question string, lists []load.Keys, read func(columns.Rows) error) error {
+		arguments := make([]any, len(lists))
+		for i, list := range lists {
+			var err error
+			if arguments[i], err = list.JSON(); err != nil {
+				return err
+			}
+		}
+		return b.write.query(ctx, loadStatements[question], arguments, read)
+	})
+}
 
 // Commit implements [committer.Batch].
 func (b *batch) Commit(ctx context.Context, writes runs.Writes) error {
 	ctx = context.WithoutCancel(ctx)
-	if err := b.apply(ctx, &writes); err != nil {
+	if err := b.writeAll(ctx, &writes); err != nil {
 		b.Rollback(ctx)
 		return failed("write", err)
 	}
-	if _, err := b.write.exec(ctx, "COMMIT"); err != nil {
+	if _, err := b.write.exec(ctx, sqlCommit); err != nil {
 		b.Rollback(ctx)
 		return failed("commit", err)
 	}
@@ -85,12 +98,12 @@ func (b *batch) Rollback(ctx context.Context) {
 		return
 	}
 	// SQLite may have rolled back by itself, and then there is nothing to do.
-	_, _ = b.write.exec(context.WithoutCancel(ctx), "ROLLBACK")
+	_, _ = b.write.exec(context.WithoutCancel(ctx), sqlRollback)
 	b.end()
 }
 
 func (b *batch) end() {
 	write := b.write
 	b.write = nil
-	b.store.writers.put(write)
+	b.store.writers.release(write)
 }

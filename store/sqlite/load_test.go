@@ -97,32 +97,37 @@ func TestLoadBringsWhatIsAskedFor(t *testing.T) {
 	store := openInMemory(t, Options{})
 	parentAndChild(t, store)
 
-	runIDs, requestIDs, _, _ := loaded(t, store, committer.Load{SessionID: "parent", Commands: 1, Clarifications: true})
+	runIDs, requestIDs, _, _ := loaded(t, store, committer.Load{SessionID: "parent", Needs: []runs.Needs{{Clarifications: true}}})
 	require.Equal(t, []string{"c-1", "c-2", "queued"}, runIDs)
 	require.Equal(t, []string{"c-1 q-c-1", "c-2 q-c-2"}, requestIDs)
 
-	runIDs, requestIDs, _, _ = loaded(t, store, committer.Load{SessionID: "parent", Commands: 1, SessionRequestIDs: []string{"q-c-over", "q-none"}})
-	require.Equal(t, []string{"c-over", "queued"}, runIDs, "a request comes with its run, also when that is over")
+	named := runs.Needs{SessionRequestIDs: []string{"q-c-over", "q-none"}}
+	runIDs, requestIDs, _, _ = loaded(t, store, committer.Load{SessionID: "parent", Needs: []runs.Needs{named}})
+	require.Equal(t, []string{"queued"}, runIDs)
 	require.Equal(t, []string{"c-over q-c-over"}, requestIDs)
+	named.Clarifications = true
+	runIDs, requestIDs, _, _ = loaded(t, store, committer.Load{SessionID: "parent", Needs: []runs.Needs{named}})
+	require.Equal(t, []string{"c-1", "c-2", "c-over", "queued"}, runIDs, "a request comes with its run, also when that is over")
+	require.Equal(t, []string{"c-1 q-c-1", "c-2 q-c-2", "c-over q-c-over"}, requestIDs)
 
-	_, requestIDs, effectIDs, messageIDs := loaded(t, store, committer.Load{SessionID: "child", Commands: 1})
+	_, requestIDs, effectIDs, messageIDs := loaded(t, store, committer.Load{SessionID: "child", Needs: make([]runs.Needs, 1)})
 	require.Equal(t, []string{"asking q-c-1", "asking q-c-2", "asking q-c-over"}, requestIDs)
 	require.Empty(t, effectIDs)
 	require.Empty(t, messageIDs)
 
 	_, _, effectIDs, messageIDs = loaded(t, store, committer.Load{
-		SessionID: "child", Commands: 2, EffectIDs: []string{"open:c-1", "none"}, MessageIDs: []string{"m-over", "none"},
+		SessionID: "child", Needs: []runs.Needs{{EffectID: "open:c-1", MessageID: "m-over"}, {EffectID: "none", MessageID: "none"}},
 	})
 	require.Equal(t, []string{"open:c-1"}, effectIDs)
 	require.Equal(t, []string{"m-over"}, messageIDs)
 
-	_, _, _, messageIDs = loaded(t, store, committer.Load{SessionID: "child", Commands: 1, MessageRunIDs: []string{"asking"}})
+	_, _, _, messageIDs = loaded(t, store, committer.Load{SessionID: "child", Needs: []runs.Needs{{RunID: "asking", RunMessages: true}}})
 	require.Equal(t, []string{"m-2"}, messageIDs, "what the run has not acknowledged")
 
-	_, _, _, messageIDs = loaded(t, store, committer.Load{SessionID: "child", Commands: 1, Mailbox: true})
+	_, _, _, messageIDs = loaded(t, store, committer.Load{SessionID: "child", Needs: []runs.Needs{{Mailbox: true}}})
 	require.Equal(t, []string{"m-1", "m-2"}, messageIDs)
 	_, _, effectIDs, messageIDs = loaded(t, store, committer.Load{
-		SessionID: "parent", Commands: 1, Mailbox: true, EffectIDs: []string{"open:c-1"}, MessageIDs: []string{"m-1"}, MessageRunIDs: []string{"asking"},
+		SessionID: "parent", Needs: []runs.Needs{{Mailbox: true, EffectID: "open:c-1", MessageID: "m-1", RunID: "asking", RunMessages: true}},
 	})
 	require.Empty(t, effectIDs, "another session's")
 	require.Empty(t, messageIDs, "another session's")
@@ -140,9 +145,9 @@ func TestMailboxIsReadFromItsOldEnd(t *testing.T) {
 		})
 	}
 	require.NoError(t, commit(t.Context(), store, w))
-	_, _, _, messageIDs := loaded(t, store, committer.Load{SessionID: "child", Commands: 1, Mailbox: true})
+	_, _, _, messageIDs := loaded(t, store, committer.Load{SessionID: "child", Needs: []runs.Needs{{Mailbox: true}}})
 	require.Equal(t, []string{"m-1", "m-2"}, messageIDs, "dead letters do not stand in the way")
-	_, _, _, messageIDs = loaded(t, store, committer.Load{SessionID: "child", Commands: 1, DeadLetters: true})
+	_, _, _, messageIDs = loaded(t, store, committer.Load{SessionID: "child", Needs: []runs.Needs{{DeadLetters: true}}})
 	require.Len(t, messageIDs, model.MaxMailboxMessages)
 	require.Contains(t, messageIDs, "n-0999")
 	require.NotContains(t, messageIDs, "n-1000")

@@ -1,21 +1,19 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
-	"os"
-	"path/filepath"
 	"time"
-
-	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/read"
 )
 
 // Memory is the path of a database that lives in memory and ends with its store.
@@ -31,11 +29,9 @@ type Options struct {
 	Readers int
 	// KeepSchema leaves the schema as it is instead of bringing it up to date.
 	KeepSchema bool
-	// NewID makes identifiers, runs.NewID when nil.
-	NewID runs.IDSource
-	// Plain gives each command a transaction of its own. It is there for benchmarks
-	// to compare with.
-	Plain bool
+	// Committer sets up the committer. Lanes and Announce are the store's: SQLite has one
+	// writer, so a second lane would only wait for the first.
+	Committer committer.Options
 	// Logger is told of transactions that failed. Nobody when nil.
 	Logger *slog.Logger
 }
@@ -45,14 +41,16 @@ const defaultReaders = 4
 // Store is the engine. It is safe for concurrent use.
 type Store struct {
 	*committer.Committer
+	*read.Reader
+	committer.Subscribers
 
 	writers *pool
 	readers *pool // the same as writers for a database in memory
-	notices notices
+	reads   *database
 	nowMs   func() int64
 	// schema is the version that this program knows.
 	schema int64
-	owned  *database
+	owned  *file
 }
 
 var _ runs.Store = (*Store)(nil)
@@ -62,7 +60,7 @@ var _ runs.Store = (*Store)(nil)
 // process has the file, [migrations.ErrSchemaBehind] with KeepSchema when the
 // schema is old, or [migrations.ErrSchemaAhead] when it is newer than this program.
 func Open(ctx context.Context, path string, options Options) (*Store, error) {
-	owned, err := openDatabase(ctx, path)
+	owned, err := openFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +71,7 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	return store, nil
 }
 
-func open(ctx context.Context, owned *database, options Options) (*Store, error) {
+func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 	migrator, err := owned.migrator()
 	if err != nil {
 		return nil, err
@@ -104,10 +102,11 @@ func open(ctx context.Context, owned *database, options Options) (*Store, error)
 			return nil, errors.Join(err, writer.close())
 		}
 	}
-	// SQLite has one writer, so a second lane would only wait for the first.
-	store.Committer = committer.New(&engine{store: store}, committer.Options{
-		Lanes: 1, Plain: options.Plain, NewID: options.NewID, Announce: store.notices.publish, Logger: options.Logger,
-	})
+	store.reads = &database{store.readers, store.nowMs}
+	store.Reader = read.New(store.reads, &readStatements)
+	options.Committer.Lanes, options.Committer.Announce = 1, store.Publish
+	options.Committer.Logger = cmp.Or(options.Committer.Logger, options.Logger)
+	store.Committer = committer.New(&engine{store: store}, options.Committer)
 	return store, nil
 }
 
@@ -126,6 +125,44 @@ func openReaders(ctx context.Context, db *sql.DB, count int) (*pool, error) {
 	return newPool(connections...), nil
 }
 
+// Hears reports that all commits are heard of: no other process makes any.
+func (s *Store) Hears() bool { return true }
+
+// SweepIdempotency implements [runs.Keeper]. It waits for its turn at the write
+// connection, so it never delays a batch for longer than limit deletions take.
+func (s *Store) SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error) {
+	write, err := s.writers.acquire(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer s.writers.release(write)
+	deleted, err := write.exec(context.WithoutCancel(ctx), sqlSweepRecords, beforeMs, max(limit, 0))
+	if err != nil {
+		return 0, failed("sweep idempotency records", err)
+	}
+	return int(deleted), nil
+}
+
+// NowMs implements [runs.Keeper].
+func (s *Store) NowMs(context.Context) (int64, error) { return s.nowMs(), nil }
+
+// Ready implements [runs.Keeper].
+func (s *Store) Ready(ctx context.Context) error {
+	var current int64
+	err := s.reads.Ask(ctx, read.Query{SQL: sqlSchemaVersion, Read: func(rows columns.Rows) error {
+		return columns.Each(rows, func(version *int64) []any { return []any{version} }, func(version *int64) { current = *version })
+	}})
+	switch {
+	case err != nil:
+		return err
+	case current < s.schema:
+		return fmt.Errorf("%w (it is at %d, this program needs %d)", migrations.ErrSchemaBehind, current, s.schema)
+	case current > s.schema:
+		return fmt.Errorf("%w (it is at %d, this program knows %d)", migrations.ErrSchemaAhead, current, s.schema)
+	}
+	return nil
+}
+
 // Close implements [runs.Keeper].
 func (s *Store) Close() error {
 	if !s.owned.closing() {
@@ -138,109 +175,4 @@ func (s *Store) Close() error {
 	}
 	failures = append(failures, s.writers.close(), s.owned.close())
 	return errors.Join(failures...)
-}
-
-// database is an open file with the right to it.
-type database struct {
-	write *sql.DB
-	read  *sql.DB // nil in memory
-	lock  *fileLock
-	once  chan struct{}
-}
-
-// Settings of every connection, and those of the two kinds.
-const (
-	settings      = "_busy_timeout=5000&_foreign_keys=1&_dqs=0&_pragma=temp_store(memory)"
-	writeSettings = settings + "&_journal_mode=WAL&_synchronous=FULL&_pragma=cache_size(-65536)"
-	readSettings  = settings + "&_query_only=1&_pragma=cache_size(-16384)"
-)
-
-func openDatabase(ctx context.Context, path string) (*database, error) {
-	d := &database{once: make(chan struct{}, 1)}
-	d.once <- struct{}{}
-	if path == Memory {
-		return d, d.open(ctx, Memory+"?"+settings, "")
-	}
-	path, err := realPath(path)
-	if err != nil {
-		return nil, err
-	}
-	if d.lock, err = lockFile(ctx, path); err != nil {
-		return nil, err
-	}
-	if err = d.open(ctx, fileURI(path, writeSettings), fileURI(path, readSettings)); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), d.close())
-	}
-	return d, nil
-}
-
-func (d *database) open(ctx context.Context, writeURI, readURI string) error {
-	var err error
-	if d.write, err = sql.Open("sqlite", writeURI); err != nil {
-		return err
-	}
-	d.write.SetMaxOpenConns(1)
-	if err := d.write.PingContext(ctx); err != nil {
-		return err
-	}
-	if readURI != "" {
-		d.read, err = sql.Open("sqlite", readURI)
-	}
-	return err
-}
-
-func (d *database) migrator() (*migrations.Migrator, error) {
-	return migrations.New(d.write, migrations.SQLite, nil)
-}
-
-// closing reports whether this is the first call.
-func (d *database) closing() bool {
-	select {
-	case <-d.once:
-		return true
-	default:
-		return false
-	}
-}
-
-func (d *database) close() error {
-	var failures []error
-	for _, db := range []*sql.DB{d.read, d.write} {
-		if db != nil {
-			failures = append(failures, db.Close())
-		}
-	}
-	if d.lock != nil {
-		failures = append(failures, d.lock.release())
-	}
-	return errors.Join(failures...)
-}
-
-// realPath returns the file that a path leads to, so that two names of one file
-// have one lock.
-func realPath(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", fmt.Errorf("database file: %w", err)
-	}
-	switch target, err := filepath.EvalSymlinks(path); {
-	case err == nil:
-		path = target
-	case !errors.Is(err, os.ErrNotExist):
-		return "", fmt.Errorf("database file: %w", err)
-	}
-	directory, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if err != nil {
-		return "", fmt.Errorf("database file %s: its directory is not there: %w", path, err)
-	}
-	path = filepath.Join(directory, filepath.Base(path))
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return "", fmt.Errorf("database file %s: is a directory", path)
-	}
-	return path, nil
-}
-
-// fileURI returns the driver's name of a file, whatever characters its path has.
-func fileURI(path, settings string) string {
-	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?" + settings
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-func openFile(t *testing.T, path string, options Options) *Store {
+func openTestFile(t *testing.T, path string, options Options) *Store {
 	t.Helper()
 	store, err := Open(t.Context(), path, options)
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestOneProcessAFileAndNothingAcknowledgedIsLost(t *testing.T) {
 		}
 		require.Error(t, helper.Wait())
 
-		store := openFile(t, path, Options{})
+		store := openTestFile(t, path, Options{})
 		for _, sessionID := range acknowledged {
 			record, err := store.Session(t.Context(), sessionID)
 			require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestOneStoreAFile(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
 	path := filepath.Join(directory, "holdpoint.db")
-	store := openFile(t, path, Options{})
+	store := openTestFile(t, path, Options{})
 	link := filepath.Join(directory, "link.db")
 	require.NoError(t, os.Symlink(path, link))
 	for _, name := range []string{path, link, filepath.Join(directory, ".", "holdpoint.db")} {
@@ -84,7 +84,7 @@ func TestOneStoreAFile(t *testing.T) {
 	require.NoError(t, err, "the refused ones took nothing from the first")
 	require.NoError(t, store.Close())
 	require.NoError(t, store.Close(), "closing twice is harmless")
-	again := openFile(t, link, Options{})
+	again := openTestFile(t, link, Options{})
 	_, err = again.Session(t.Context(), "s")
 	require.NoError(t, err)
 }
@@ -107,13 +107,13 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestDurability(t *testing.T) {
 	t.Parallel()
-	store := openFile(t, filepath.Join(t.TempDir(), "100% odd #name?.db"), Options{})
-	write, err := store.writers.take(t.Context())
+	store := openTestFile(t, filepath.Join(t.TempDir(), "100% odd #name?.db"), Options{})
+	write, err := store.writers.acquire(t.Context())
 	require.NoError(t, err)
-	defer store.writers.put(write)
+	defer store.writers.release(write)
 	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1"} {
-		got, _, err := one(t.Context(), write, scanOne[string], "PRAGMA "+pragma)
-		require.NoError(t, err)
+		var got string
+		require.NoError(t, write.conn.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got))
 		require.Equal(t, want, got, pragma)
 	}
 }

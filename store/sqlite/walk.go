@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/columns"
 )
 
 var (
@@ -75,11 +76,11 @@ func (i *Inspector) Close() error { return i.db.Close() }
 // the walk.
 func (s *Store) Walk(ctx context.Context, visit func(*model.SessionRows) error) error {
 	if s.owned.read == nil {
-		c, err := s.writers.take(ctx)
+		c, err := s.writers.acquire(ctx)
 		if err != nil {
 			return err
 		}
-		defer s.writers.put(c)
+		defer s.writers.release(c)
 		return walk(ctx, c.conn, visit)
 	}
 	conn, err := s.owned.read.Conn(ctx)
@@ -97,25 +98,21 @@ func (s *Store) Walk(ctx context.Context, visit func(*model.SessionRows) error) 
 // walk reads all tables side by side in one transaction: its first statement fixes
 // the moment that all of them show.
 func walk(ctx context.Context, conn *sql.Conn, visit func(*model.SessionRows) error) (err error) {
-	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
+	if _, err := conn.ExecContext(ctx, sqlBeginSnapshot); err != nil {
 		return readFailed(ctx, err)
 	}
 	defer func() {
-		if _, rollback := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); rollback != nil && err == nil {
+		if _, rollback := conn.ExecContext(context.WithoutCancel(ctx), sqlRollback); rollback != nil && err == nil {
 			err = readFailed(ctx, rollback)
 		}
 	}()
 	open := openTables{ctx: ctx, conn: conn}
 	defer open.close()
 	streams := model.RowStreams{
-		Sessions: readTable(&open, scanSession, `SELECT `+sessionColumns+` FROM sessions ORDER BY session_id`),
-		Runs:     readTable(&open, scanRun, `SELECT `+runColumns+` FROM runs ORDER BY session_id`),
-		Requests: readTable(&open, pointed(scanRequest), `SELECT `+requestColumns+` FROM requests ORDER BY session_id`),
-		Events:   readTable(&open, pointed(scanEvent), `SELECT `+eventColumns+` FROM events ORDER BY session_id, event_id`),
-		Records:  readTable(&open, scanRecord, `SELECT `+recordColumns+` FROM idempotency_records ORDER BY session_id`),
-		Effects:  readTable(&open, pointed(scanEffect), `SELECT `+effectColumns+` FROM effects ORDER BY session_id`),
-		Messages: readTable(&open, pointed(scanMessage), `SELECT `+messageColumns+` FROM messages ORDER BY session_id`),
-		Rules:    readTable(&open, scanRule, `SELECT `+ruleColumns+` FROM rules ORDER BY session_id`),
+		Sessions: readTable(&open, columns.Sessions), Runs: readTable(&open, columns.Runs),
+		Requests: readTable(&open, columns.Requests), Events: readTable(&open, columns.Events, "event_id"),
+		Records: readTable(&open, columns.Records), Effects: readTable(&open, columns.Effects),
+		Messages: readTable(&open, columns.Messages), Rules: readTable(&open, columns.Rules),
 	}
 	return streams.Visit(visit)
 }
@@ -128,12 +125,12 @@ type openTables struct {
 }
 
 // readTable starts a statement with its first row.
-func readTable[R any](open *openTables, scan func(*sql.Rows) (*R, error), query string) model.NextRow[R] {
+func readTable[R any](open *openTables, table *columns.Table[R], order ...string) model.NextRow[R] {
 	var rows *sql.Rows
 	return func() (*R, error) {
 		if rows == nil {
 			var err error
-			if rows, err = open.conn.QueryContext(open.ctx, query); err != nil {
+			if rows, err = open.conn.QueryContext(open.ctx, table.Walk(order...)); err != nil {
 				return nil, readFailed(open.ctx, err)
 			}
 			open.rows = append(open.rows, rows)
@@ -141,8 +138,8 @@ func readTable[R any](open *openTables, scan func(*sql.Rows) (*R, error), query 
 		if !rows.Next() {
 			return nil, readFailed(open.ctx, rows.Err())
 		}
-		row, err := scan(rows)
-		if err != nil {
+		row := new(R)
+		if err := rows.Scan(table.Targets(row)...); err != nil {
 			return nil, readFailed(open.ctx, err)
 		}
 		return row, nil
@@ -152,13 +149,5 @@ func readTable[R any](open *openTables, scan func(*sql.Rows) (*R, error), query 
 func (t *openTables) close() {
 	for _, rows := range t.rows {
 		_ = rows.Close() // the errors of reading have been seen
-	}
-}
-
-// pointed makes a scan of a value one of a pointer.
-func pointed[R any](scan func(*sql.Rows) (R, error)) func(*sql.Rows) (*R, error) {
-	return func(rows *sql.Rows) (*R, error) {
-		row, err := scan(rows)
-		return &row, err
 	}
 }

@@ -3,198 +3,216 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// The members of run_payloads.
-const (
-	memberInput      = "input"
-	memberCheckpoint = "checkpoint"
+// The statements that write rows, one at a time.
+var (
+	writeSessions = newWriter(columns.Sessions)
+	writeRuns     = newWriter(columns.Runs)
+	writeRequests = newWriter(columns.Requests)
+	writeEvents   = newWriter(columns.Events)
+	writeRecords  = newWriter(columns.Records)
+	writeEffects  = newWriter(columns.Effects)
+	writeMessages = newWriter(columns.Messages)
+	writeRules    = newWriter(columns.Rules)
 )
 
-// apply writes the rows of a batch.
-func (b *batch) apply(ctx context.Context, writes *runs.Writes) error {
-	for _, session := range writes.NewSessions {
-		if err := b.insertSession(ctx, session); err != nil {
+// writer writes rows of one table, without what is large of them.
+type writer[R any] struct {
+	table *columns.Table[R]
+	// update is for rows that stay open, updateClosed for those that are closed.
+	insert, update, updateClosed statement[R]
+	// while follows the message of an update that finds no row.
+	while string
+}
+
+// statement is an SQL statement with the columns that are its arguments.
+type statement[R any] struct {
+	sql       string
+	arguments []*columns.Column[R]
+}
+
+func newWriter[R any](t *columns.Table[R]) *writer[R] {
+	w := &writer[R]{table: t, update: updateOf(t, false), updateClosed: updateOf(t, true)}
+	if t.UpdatesWhile != "" {
+		w.while = " while " + t.UpdatesWhile
+	}
+	var names, values []string
+	for i := range t.Columns {
+		if c := &t.Columns[i]; !c.Large() {
+			names = append(names, c.Name)
+			values = append(values, w.insert.add(c))
+		}
+	}
+	w.insert.sql = "INSERT INTO " + t.Name + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(values, ", ") + ")"
+	return w
+}
+
+func updateOf[R any](t *columns.Table[R], closed bool) statement[R] {
+	var s statement[R]
+	var sets, finds []string
+	for i := range t.Columns {
+		switch c := &t.Columns[i]; {
+		case c.Key():
+			finds = append(finds, c.Name+" = "+s.add(c))
+		case c.Changes(closed) && !c.Large():
+			sets = append(sets, c.Name+" = "+s.add(c))
+		}
+	}
+	if t.UpdatesWhile != "" {
+		finds = append(finds, t.UpdatesWhile)
+	}
+	if len(sets) > 0 {
+		s.sql = "UPDATE " + t.Name + " SET " + strings.Join(sets, ", ") + " WHERE " + strings.Join(finds, " AND ")
+	}
+	return s
+}
+
+// add adds an argument and returns its placeholder.
+func (s *statement[R]) add(c *columns.Column[R]) string {
+	s.arguments = append(s.arguments, c)
+	return "$" + strconv.Itoa(len(s.arguments))
+}
+
+// run runs the statement for a row and returns how many rows it wrote.
+func (s *statement[R]) run(ctx context.Context, c *connection, row *R) (int64, error) {
+	arguments := make([]any, len(s.arguments))
+	for i, column := range s.arguments {
+		arguments[i] = column.Value(row)
+	}
+	return c.exec(ctx, s.sql, arguments...)
+}
+
+func (w *writer[R]) insertRows(ctx context.Context, c *connection, rows []*R) error {
+	for _, row := range rows {
+		if _, err := w.insert.run(ctx, c, row); err != nil {
 			return err
 		}
 	}
-	for _, session := range writes.UpdatedSessions {
-		if err := b.updateSession(ctx, session); err != nil {
+	return nil
+}
+
+// updateRow updates a row that must be there.
+func (w *writer[R]) updateRow(ctx context.Context, c *connection, row *R) error {
+	update := &w.update
+	if w.table.Closed != nil && w.table.Closed(row) {
+		update = &w.updateClosed
+	}
+	written, err := update.run(ctx, c, row)
+	if err == nil && written != 1 {
+		err = fmt.Errorf("%w: %s has no row %s to update%s", committer.ErrRefused, w.table.Name, w.table.KeyOf(row), w.while)
+	}
+	return err
+}
+
+func (w *writer[R]) updateRows(ctx context.Context, c *connection, rows []*R) error {
+	for _, row := range rows {
+		if err := w.updateRow(ctx, c, row); err != nil {
 			return err
 		}
 	}
-	// A session has one active run at every moment, also between two statements: runs
-	// give up the slot before others take it.
-	for _, active := range []bool{false, true} {
-		for _, run := range writes.UpdatedRuns {
-			if active != holdsSlot(run) {
-				continue
-			}
-			if err := b.updateRun(ctx, run); err != nil {
-				return err
-			}
-		}
-	}
-	for _, run := range writes.NewRuns {
-		if err := b.insertRun(ctx, run); err != nil {
+	return nil
+}
+
+// writeAll writes the rows of a batch.
+func (b *batch) writeAll(ctx context.Context, w *runs.Writes) error {
+	c := b.write
+	for _, write := range []func() error{
+		func() error { return writeSessions.insertRows(ctx, c, w.NewSessions) },
+		func() error { return writeSessions.updateRows(ctx, c, w.UpdatedSessions) },
+		func() error { return amendSessions(ctx, c, b.Amended(w.UpdatedSessions)) },
+		// A session has one active run at every moment, also between two statements: runs
+		// give up the slot before others take it.
+		func() error { return updateRuns(ctx, c, w.UpdatedRuns, false) },
+		func() error { return updateRuns(ctx, c, w.UpdatedRuns, true) },
+		func() error { return writeRuns.insertRows(ctx, c, w.NewRuns) },
+		func() error { return insertPayloads(ctx, c, w.NewRuns) },
+		func() error { return writeRequests.insertRows(ctx, c, w.NewRequests) },
+		func() error { return writeRequests.updateRows(ctx, c, w.SettledRequests) },
+		func() error { return writeEvents.insertRows(ctx, c, w.Events) },
+		func() error { return writeRecords.insertRows(ctx, c, w.Records) },
+		func() error { return writeRules.insertRows(ctx, c, w.NewRules) },
+		func() error { return writeRules.updateRows(ctx, c, w.UpdatedRules) },
+		func() error { return writeEffects.insertRows(ctx, c, w.NewEffects) },
+		func() error { return writeEffects.updateRows(ctx, c, w.UpdatedEffects) },
+		func() error { return writeMessages.insertRows(ctx, c, w.NewMessages) },
+		func() error { return writeMessages.updateRows(ctx, c, w.UpdatedMessages) },
+	} {
+		if err := write(); err != nil {
 			return err
 		}
 	}
-	for _, request := range writes.NewRequests {
-		if err := b.insertRequest(ctx, request); err != nil {
+	return nil
+}
+
+func amendSessions(ctx context.Context, c *connection, sessions []*model.Session) error {
+	for _, session := range sessions {
+		var metadata any
+		if session.Metadata != nil {
+			metadata = string(session.Metadata)
+		}
+		if _, err := c.exec(ctx, sqlAmendSession, session.SessionID, metadata); err != nil {
 			return err
 		}
 	}
-	for _, request := range writes.SettledRequests {
-		write := b.settleRequest
-		if request.Open() {
-			write = b.keepAnswers
+	return nil
+}
+
+// updateRuns updates the runs that hold their session's slot, or those that do not.
+func updateRuns(ctx context.Context, c *connection, updated []*model.Run, holding bool) error {
+	for _, run := range updated {
+		if holding != holdsSlot(run) {
+			continue
 		}
-		if err := write(ctx, request); err != nil {
+		if err := writeRuns.updateRow(ctx, c, run); err != nil {
+			return err
+		}
+		if err := putPayloads(ctx, c, run, true); err != nil {
 			return err
 		}
 	}
-	for _, event := range writes.Events {
-		if err := b.insertEvent(ctx, event); err != nil {
-			return err
-		}
-	}
-	for _, record := range writes.Records {
-		if err := b.insertRecord(ctx, record); err != nil {
-			return err
-		}
-	}
-	if err := b.applyRules(ctx, writes); err != nil {
-		return err
-	}
-	return b.applyOwed(ctx, writes)
+	return nil
 }
 
 func holdsSlot(r *model.Run) bool {
 	return r.Status != api.StatusQueued && !model.Terminal(r.Status)
 }
 
-func (b *batch) insertSession(ctx context.Context, s *model.Session) error {
-	_, err := b.write.exec(ctx, `INSERT INTO sessions (`+sessionColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		s.SessionID, s.AgentID, orNull(s.ParentSessionID), documentOrNull(s.Metadata), orNull(s.ActiveRunID),
-		s.QueuedCount, s.LastEventID, orNull(s.EndedAtMs), s.CreatedAtMs, s.UpdatedAtMs)
-	return err
-}
-
-func (b *batch) updateSession(ctx context.Context, s *model.Session) error {
-	return b.updateOne(ctx, "session "+s.SessionID, `UPDATE sessions SET
-		metadata = ?, active_run_id = ?, queued_count = ?, last_event_id = ?, ended_at_ms = ?, updated_at_ms = ? WHERE session_id = ?`,
-		documentOrNull(s.Metadata), orNull(s.ActiveRunID), s.QueuedCount, s.LastEventID, orNull(s.EndedAtMs), s.UpdatedAtMs, s.SessionID)
-}
-
-func (b *batch) insertRun(ctx context.Context, r *model.Run) error {
-	_, err := b.write.exec(ctx, `INSERT INTO runs (`+runColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-		?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		r.RunID, r.SessionID, r.AgentID, orNull(r.ParentRunID), string(r.Kind), string(r.Status),
-		r.Request.SourcePlugin, r.Request.SourceKind, r.Request.ActorID, orNull(r.Request.TextPreview),
-		r.Request.QuestionCount, documentOrNull(r.Metadata), r.PayloadDigest,
-		r.SubmittedAtMs, orNull(r.StartedAtMs), orNull(r.FinishedAtMs), r.UpdatedAtMs, r.FirstEventID, r.LastEventID,
-		r.Attempt, r.StalledAttempts, r.Fence, orNull(r.WorkerID), orNull(r.LeaseExpiresAtMs),
-		orNull(string(r.LeaseEnd)), orNull(r.LastCallDigest),
-		r.Attached, orNull(r.ClaimableAtMs), orNull(r.SuspensionID), r.RaisedCount, r.SettledCount, r.ResumeAfter,
-		r.OutputCount, orNull(r.Error), documentOrNull(r.Output), documentOrNull(r.Requester))
-	if err != nil {
-		return err
+func insertPayloads(ctx context.Context, c *connection, made []*model.Run) error {
+	for _, run := range made {
+		if err := putPayloads(ctx, c, run, false); err != nil {
+			return err
+		}
 	}
-	if err := b.putPayload(ctx, r.RunID, memberInput, r.Input); err != nil {
-		return err
+	return nil
+}
+
+// putPayloads writes what is large of a run: all of a new one, and what was set of one
+// that is there.
+func putPayloads(ctx context.Context, c *connection, run *model.Run, there bool) error {
+	for i := range columns.Runs.Columns {
+		column := &columns.Runs.Columns[i]
+		if !column.Large() || there && (column.WrittenIf == nil || !column.WrittenIf(run)) {
+			continue
+		}
+		var err error
+		switch value := column.Text(run); {
+		case value != "":
+			_, err = c.exec(ctx, sqlPutPayload, run.RunID, column.Name, value)
+		case there:
+			_, err = c.exec(ctx, sqlDeletePayload, run.RunID, column.Name)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return b.putPayload(ctx, r.RunID, memberCheckpoint, r.Checkpoint)
-}
-
-// updateRun writes what can change in a run. What it was created with cannot. The
-// end is named only when it has come: SQLite rewrites the entries of every index
-// that depends on a column that is named, changed or not.
-func (b *batch) updateRun(ctx context.Context, r *model.Run) error {
-	args := []any{
-		string(r.Status), orNull(r.StartedAtMs), r.UpdatedAtMs, r.LastEventID,
-		r.Attempt, r.StalledAttempts, r.Fence, orNull(r.WorkerID), orNull(r.LeaseExpiresAtMs), orNull(string(r.LeaseEnd)),
-		orNull(r.LastCallDigest), r.Attached, orNull(r.ClaimableAtMs), orNull(r.SuspensionID), r.RaisedCount, r.SettledCount,
-		r.ResumeAfter, r.OutputCount, r.Request.QuestionCount, orNull(r.Error), documentOrNull(r.Output),
-	}
-	query := `UPDATE runs SET status = ?, started_at_ms = ?, updated_at_ms = ?, last_event_id = ?,
-		attempt = ?, stalled_attempts = ?, fence = ?, worker_id = ?, lease_expires_at_ms = ?, lease_end = ?,
-		last_call_digest = ?, attached = ?, claimable_at_ms = ?, suspension_id = ?, raised_count = ?, settled_count = ?,
-		resume_after = ?, output_count = ?, question_count = ?, error = ?, output = ?`
-	if r.FinishedAtMs != 0 {
-		query += `, finished_at_ms = ?`
-		args = append(args, r.FinishedAtMs)
-	}
-	err := b.updateOne(ctx, "run "+r.RunID, query+` WHERE run_id = ?`, append(args, r.RunID)...)
-	if err != nil || !r.CheckpointSet {
-		return err
-	}
-	if r.Checkpoint == nil {
-		_, err := b.write.exec(ctx, `DELETE FROM run_payloads WHERE run_id = ? AND member = ?`, r.RunID, memberCheckpoint)
-		return err
-	}
-	return b.putPayload(ctx, r.RunID, memberCheckpoint, r.Checkpoint)
-}
-
-func (b *batch) putPayload(ctx context.Context, runID, member string, value api.JSON) error {
-	if value == nil {
-		return nil
-	}
-	_, err := b.write.exec(ctx, `INSERT INTO run_payloads (run_id, member, value) VALUES (?, ?, ?)
-		ON CONFLICT (run_id, member) DO UPDATE SET value = excluded.value`, runID, member, string(value))
-	return err
-}
-
-func (b *batch) insertRequest(ctx context.Context, r *model.Request) error {
-	_, err := b.write.exec(ctx, `INSERT INTO requests (session_id, run_id, request_id, handle,
-		suspension_id, suspension_digest, number, kind, body, due_at_ms, created_at_ms,
-		outcome, settled_number, resolution, settled_at_ms, rule_id, partial_answers)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		r.SessionID, r.RunID, r.RequestID, r.Handle, r.SuspensionID, r.SuspensionDigest, r.Number, string(r.Kind), string(r.Body),
-		orNull(r.DueAtMs), r.CreatedAtMs, orNull(string(r.Outcome)), orNull(r.SettledNumber), documentOrNull(r.Resolution), orNull(r.SettledAtMs),
-		orNull(r.RuleID), documentOrNull(r.PartialAnswers))
-	return err
-}
-
-// settleRequest writes an outcome, once: one that is there is never overwritten.
-func (b *batch) settleRequest(ctx context.Context, r *model.Request) error {
-	return b.updateOne(ctx, "open request "+r.RequestID, `UPDATE requests SET
-		due_at_ms = ?, outcome = ?, settled_number = ?, resolution = ?, settled_at_ms = ?, rule_id = ?, partial_answers = ?
-		WHERE session_id = ? AND request_id = ? AND run_id = ? AND outcome IS NULL`,
-		orNull(r.DueAtMs), orNull(string(r.Outcome)), orNull(r.SettledNumber), documentOrNull(r.Resolution), orNull(r.SettledAtMs),
-		orNull(r.RuleID), documentOrNull(r.PartialAnswers), r.SessionID, r.RequestID, r.RunID)
-}
-
-// keepAnswers writes answers to some of a request's questions. It names nothing else,
-// for the sake of the indexes (see updateRun).
-func (b *batch) keepAnswers(ctx context.Context, r *model.Request) error {
-	return b.updateOne(ctx, "open request "+r.RequestID, `UPDATE requests SET partial_answers = ?
-		WHERE session_id = ? AND request_id = ? AND run_id = ? AND outcome IS NULL`,
-		documentOrNull(r.PartialAnswers), r.SessionID, r.RequestID, r.RunID)
-}
-
-func (b *batch) insertEvent(ctx context.Context, e *model.Event) error {
-	_, err := b.write.exec(ctx, `INSERT INTO events (`+eventColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		e.SessionID, e.EventID, e.RunID, e.AgentID, string(e.Type), e.TimestampMs, string(e.Body))
-	return err
-}
-
-func (b *batch) insertRecord(ctx context.Context, r *model.IdempotencyRecord) error {
-	_, err := b.write.exec(ctx, `INSERT INTO idempotency_records (`+recordColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		string(r.Operation), r.Scope, r.IdempotencyKey, r.Fingerprint, r.SessionID, r.RunID, r.CreatedAtMs)
-	return err
-}
-
-// updateOne runs an update that must find its row.
-func (b *batch) updateOne(ctx context.Context, what, query string, args ...any) error {
-	changed, err := b.write.exec(ctx, query, args...)
-	if err == nil && changed != 1 {
-		err = fmt.Errorf("%w: %s is not there to be updated", committer.ErrRefused, what)
-	}
-	return err
+	return nil
 }

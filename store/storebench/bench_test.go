@@ -35,7 +35,7 @@ var ways = []struct {
 	options committer.Options
 }{
 	{"group", committer.Options{}},
-	{"plain", committer.Options{Plain: true, Lanes: 64}},
+	{"plain", committer.Options{MaxBatch: 1, Lanes: 64}},
 }
 
 // BenchmarkDoor carries whole cycles through the door: a run is made, claimed and
@@ -57,7 +57,7 @@ func BenchmarkDoor(b *testing.B) {
 		for _, count := range callers {
 			b.Run(fmt.Sprintf("sqlite/%s/callers=%d", way.name, count), func(b *testing.B) {
 				path := filepath.Join(b.TempDir(), "bench.db")
-				store, err := sqlite.Open(b.Context(), path, sqlite.Options{Plain: way.options.Plain})
+				store, err := sqlite.Open(b.Context(), path, sqlite.Options{Committer: way.options})
 				require.NoError(b, err)
 				defer func() { require.NoError(b, store.Close()) }()
 				cycles(b, store, count)

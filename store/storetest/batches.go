@@ -68,7 +68,10 @@ func (b *Batches) Step(ctx context.Context, seeds []uint64, nowMs int64) (string
 			}
 		}
 		members = append(members, member{command: command, sessionID: sessionID, make: drawn})
-		addNeeds(loads, sessionID, needs)
+		if loads[sessionID] == nil {
+			loads[sessionID] = &committer.Load{SessionID: sessionID}
+		}
+		loads[sessionID].Add(needs)
 	}
 	ordered := make([]committer.Load, 0, len(loads))
 	for _, load := range loads {
@@ -198,56 +201,4 @@ func usesGlobalRules(command runs.Command) (reads, writes bool) {
 		writes = always(given.Approvals)
 	}
 	return command.Needs().Rules, writes
-}
-
-// addNeeds puts the needs of one more command into the load of its session.
-func addNeeds(loads map[string]*committer.Load, sessionID string, needs runs.Needs) {
-	load := loads[sessionID]
-	if load == nil {
-		load = &committer.Load{SessionID: sessionID}
-		loads[sessionID] = load
-	}
-	load.Commands++
-	load.UnfinishedRuns = load.UnfinishedRuns || needs.UnfinishedRuns
-	load.Clarifications = load.Clarifications || needs.Clarifications
-	load.Mailbox = load.Mailbox || needs.Mailbox
-	load.DeadLetters = load.DeadLetters || needs.DeadLetters
-	load.Rules = load.Rules || needs.Rules
-	load.SessionRules = load.SessionRules || needs.SessionRules
-	load.ChangesRules = load.ChangesRules || needs.ChangesRules
-	load.RuleDigests = append(load.RuleDigests, needs.RuleDigests...)
-	if refusal.ValidID(needs.RuleID) {
-		load.RuleIDs = append(load.RuleIDs, needs.RuleID)
-	}
-	if refusal.ValidID(needs.MessageID) {
-		load.MessageIDs = append(load.MessageIDs, needs.MessageID)
-	}
-	if refusal.ValidID(needs.EffectID) {
-		load.EffectIDs = append(load.EffectIDs, needs.EffectID)
-	}
-	load.SessionRequestIDs = append(load.SessionRequestIDs, needs.SessionRequestIDs...)
-	if needs.ChosenRunID != "" {
-		load.ChosenRunIDs = append(load.ChosenRunIDs, needs.ChosenRunID)
-	}
-	if needs.Record != nil {
-		key := *needs.Record
-		key.Scope = cmp.Or(key.Scope, sessionID)
-		load.Records = append(load.Records, key)
-	}
-	if needs.RunID == "" {
-		return
-	}
-	load.RunIDs = append(load.RunIDs, needs.RunID)
-	for _, requestID := range needs.RequestIDs {
-		load.Requests = append(load.Requests, runs.RequestKey{RunID: needs.RunID, RequestID: requestID})
-	}
-	if needs.SuspensionID != "" {
-		load.Suspensions = append(load.Suspensions, committer.SuspensionKey{RunID: needs.RunID, SuspensionID: needs.SuspensionID})
-	}
-	if needs.Payload {
-		load.PayloadRunIDs = append(load.PayloadRunIDs, needs.RunID)
-	}
-	if needs.RunMessages {
-		load.MessageRunIDs = append(load.MessageRunIDs, needs.RunID)
-	}
 }

@@ -40,10 +40,12 @@ func RequireRuleLoads(t *testing.T, engine committer.Engine) {
 	commitRules(t, engine, runs.Writes{NewRules: slices.Collect(maps.Values(made))})
 
 	states := loadRules(t, engine, []committer.Load{
-		{SessionID: rules.AllSessions, SessionRules: true},
-		{SessionID: "nobody", Rules: true, RuleDigests: []string{"sha256:2", "sha256:3"}},
-		{SessionID: "s-1", Rules: true, RuleDigests: []string{"sha256:1"}, RuleIDs: []string{"none", "any-s-2", "revoked-s-1"}},
-		{SessionID: "s-2", Rules: true},
+		{SessionID: rules.AllSessions, Needs: []runs.Needs{{SessionRules: true}}},
+		{SessionID: "nobody", Needs: []runs.Needs{{Rules: true, RuleDigests: []string{"sha256:2", "sha256:3"}}}},
+		{SessionID: "s-1", Needs: []runs.Needs{
+			{Rules: true, RuleDigests: []string{"sha256:1"}}, {RuleID: "none"}, {RuleID: "any-s-2"}, {RuleID: "revoked-s-1"},
+		}},
+		{SessionID: "s-2", Needs: []runs.Needs{{Rules: true}}},
 		{SessionID: "s-3"},
 	})
 	require.Equal(t, map[string][]string{
@@ -55,7 +57,11 @@ func RequireRuleLoads(t *testing.T, engine committer.Engine) {
 	}, states)
 
 	images := func() map[string]*rules.Rule {
-		batch, err := engine.Begin(t.Context(), []committer.Load{{SessionID: "s-1", RuleIDs: slices.Sorted(maps.Keys(made)), SessionRules: true}})
+		all := committer.Load{SessionID: "s-1", Needs: []runs.Needs{{SessionRules: true}}}
+		for ruleID := range made {
+			all.Needs = append(all.Needs, runs.Needs{RuleID: ruleID})
+		}
+		batch, err := engine.Begin(t.Context(), []committer.Load{all})
 		require.NoError(t, err)
 		defer batch.Rollback(t.Context())
 		return batch.State("s-1").Rules
@@ -69,7 +75,7 @@ func RequireRuleLoads(t *testing.T, engine committer.Engine) {
 	commitRules(t, engine, runs.Writes{UpdatedRules: []*rules.Rule{&used, &revoked}})
 	require.Empty(t, Diff(made, images()))
 	require.Equal(t, map[string][]string{"s-2": {"any-*", "any-s-2", "one-s-2"}},
-		loadRules(t, engine, []committer.Load{{SessionID: "s-2", Rules: true, RuleDigests: []string{"sha256:1"}}}))
+		loadRules(t, engine, []committer.Load{{SessionID: "s-2", Needs: []runs.Needs{{Rules: true, RuleDigests: []string{"sha256:1"}}}}}))
 
 	missing := *full
 	missing.RuleID = "missing"

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/committer"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 	"github.com/holdpoint/holdpoint/store/storetest"
 )
@@ -35,7 +36,7 @@ type sqliteDatabase string
 
 func (d sqliteDatabase) Open(tb testing.TB, options storetest.Options) runs.Store {
 	tb.Helper()
-	store, err := sqlite.Open(tb.Context(), string(d), sqlite.Options{NowMs: options.Clock.NowMs, NewID: options.NewID})
+	store, err := sqlite.Open(tb.Context(), string(d), sqlite.Options{NowMs: options.Clock.NowMs, Committer: committer.Options{NewID: options.NewID}})
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, store.Close()) })
 	return store

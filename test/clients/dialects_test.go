@@ -69,6 +69,7 @@ func (r *reader) awaitThread(what string, satisfied func(*thread) bool) *thread 
 // kills, cuts and a change of replica: what it shows as open is what is open.
 func TestAWebSocketClientKnowsWhatIsOpen(t *testing.T) {
 	t.Parallel()
+	needNode(t)
 	database := postgrestest.URL(t)
 	replicas, _ := rig.StartReplicas(t, 2, rig.Options{Database: database})
 	one, other := replicas[0], replicas[1]
@@ -118,6 +119,7 @@ func TestAWebSocketClientKnowsWhatIsOpen(t *testing.T) {
 // in a browser through a kill.
 func TestABrowserShowsTheHeadOfTheQueue(t *testing.T) {
 	t.Parallel()
+	rig.Need(t, browserNames...)
 	service := rig.Start(t, rig.Options{Database: rig.SQLite(t)})
 	w := newWork(t, service)
 	r := inBrowser(t, service.URL(), "/api/approval/stream?session_id="+session)

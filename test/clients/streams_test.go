@@ -15,10 +15,15 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// listeners are the clients that are put through it.
-var listeners = map[string]func(t *testing.T, base, path string) *reader{
-	"chromium":    inBrowser,
-	"eventsource": inEventSource,
+// listener is a client that reads a stream.
+type listener struct {
+	need   func(t *testing.T) // skips where there is no such client
+	listen func(t *testing.T, base, path string) *reader
+}
+
+var listeners = map[string]listener{
+	"chromium":    {func(t *testing.T) { t.Helper(); rig.Need(t, browserNames...) }, inBrowser},
+	"eventsource": {func(t *testing.T) { t.Helper(); needNode(t) }, inEventSource},
 }
 
 const session = "watched"
@@ -27,16 +32,17 @@ const session = "watched"
 // the one that the client is connected to is killed and started again.
 func TestEveryEventOnceOverReplicas(t *testing.T) {
 	t.Parallel()
-	for name, listen := range listeners {
+	for name, reader := range listeners {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			reader.need(t)
 			database := postgrestest.URL(t)
 			replicas, _ := rig.StartReplicas(t, 2, rig.Options{Database: database})
 			one, other := replicas[0], replicas[1]
 			w := newWork(t, one, other)
 			way := rig.NewLine(t, one.Address())
 			w.wait()
-			r := listen(t, "http://"+way.Address(), "/v1/sessions/"+session+"/stream")
+			r := reader.listen(t, "http://"+way.Address(), "/v1/sessions/"+session+"/stream")
 			r.awaitConnections(1)
 			w.wait()
 
@@ -72,14 +78,15 @@ func TestEveryEventOnceOverReplicas(t *testing.T) {
 // the middle of an open prompt.
 func TestEveryEventOnceOverKill(t *testing.T) {
 	t.Parallel()
-	for name, listen := range listeners {
+	for name, reader := range listeners {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			reader.need(t)
 			database := rig.SQLite(t)
 			service := rig.Start(t, rig.Options{Database: database})
 			w := newWork(t, service)
 			w.wait()
-			r := listen(t, service.URL(), "/v1/sessions/"+session+"/stream")
+			r := reader.listen(t, service.URL(), "/v1/sessions/"+session+"/stream")
 			r.awaitConnections(1)
 			w.wait()
 			open := w.raise()

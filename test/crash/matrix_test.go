@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // Environment variables of the matrix; see the package comment.
@@ -16,9 +18,6 @@ const (
 	allVariable   = "HOLDPOINT_CRASH"
 	tableVariable = "HOLDPOINT_CRASH_TABLE"
 )
-
-// scenarios are the rows of the matrix.
-var scenarios = slices.Concat(working, deciding, clarifying)
 
 // sampleSize is how many points of a row a sample tries, spread over all of them,
 // besides afterCommit, and every name in the first
@@ -39,7 +38,7 @@ func full() bool { return os.Getenv(allVariable) == "all" }
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	var filled table
-	tried := make([]names, len(engines))
+	tried := make([]names, len(rig.Engines))
 	// The rows run beside each other; the table is complete when they are done.
 	t.Cleanup(func() {
 		t.Log(filled.summary())
@@ -49,17 +48,17 @@ func TestMatrix(t *testing.T) {
 			require.NoError(t, filled.writeInto(path))
 		}
 	})
-	for e, engine := range engines {
+	for e, engine := range rig.Engines {
 		for i := range scenarios {
 			sc := &scenarios[i]
-			t.Run(engine.name+"/"+strings.ReplaceAll(sc.name, " ", "-"), func(t *testing.T) {
+			t.Run(engine.Name+"/"+strings.ReplaceAll(sc.name, " ", "-"), func(t *testing.T) {
 				t.Parallel()
-				database, replicas := engine.database(t), engine.replicas
+				database, replicas := engine.Database(t), replicasOn[engine.Name]
 				if sc.alone {
 					replicas = 1
 				}
 				s := startService(t, database, replicas)
-				filled.add(position{e, i}, fill(t, s, sc, engine.name, func(points []point) []point {
+				filled.add(position{e, i}, fill(t, s, sc, engine.Name, func(points []point) []point {
 					return chosen(points, i, &tried[e])
 				}))
 				s.requireHealthy(t, database)

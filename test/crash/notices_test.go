@@ -6,19 +6,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // The matrix can fail: calls whose callers do what they must not, each killed at a
 // point where that shows.
 func TestMatrixNoticesWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	keyless := func(a *attempt) error {
+	keyless := func(a *trial) error {
 		params := a.params(nil, nil)
 		params.RunID = "" // and the client makes a new key for every call
 		_, err := a.client.CreateRun(a.ctx, params)
 		return err
 	}
-	nothing := func(*attempt) error { return nil }
+	nothing := func(*trial) error { return nil }
 	for _, test := range []struct {
 		name string
 		sc   scenario
@@ -33,7 +34,7 @@ func TestMatrixNoticesWhatIsWrong(t *testing.T) {
 		},
 		{
 			"an acknowledgement that nobody sent",
-			scenario{inForce: runsMade, call: func(a *attempt) error { _ = keyless(a); return nil }},
+			scenario{inForce: runsMade, call: func(a *trial) error { _ = keyless(a); return nil }},
 			point{"committer.decided", 1},
 			errLost,
 		},
@@ -46,7 +47,7 @@ func TestMatrixNoticesWhatIsWrong(t *testing.T) {
 		{
 			"nothing wrong",
 			scenario{
-				call: func(a *attempt) error { return a.makeWaiting(approvals(1)) }, inForce: runsMade,
+				call: waitingFor(approvals(1)), inForce: runsMade,
 				finish: nothing, events: []string{"accepted", "started", "waiting_for_approval"},
 			},
 			point{"committer.committed", 1},
@@ -55,8 +56,7 @@ func TestMatrixNoticesWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			sqlite := engines[1]
-			s := startService(t, sqlite.database(t), sqlite.replicas)
+			s := startService(t, rig.SQLite(t), 1)
 			seen, err := s.kill(t, &test.sc, "first", test.at)
 			require.ErrorIs(t, err, test.want)
 			require.True(t, seen.killed)

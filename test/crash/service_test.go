@@ -14,21 +14,12 @@ import (
 
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
-	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// engines are the databases and how many replicas a service on one has. Of two
-// replicas one is killed and the other one is called next, while the first starts
-// again. The server need not be durable: see the package comment.
-var engines = []struct {
-	name     string
-	replicas int
-	database func(testing.TB) string
-}{
-	{"Postgres", 2, func(tb testing.TB) string { return postgrestest.URL(tb) }},
-	{"SQLite", 1, func(tb testing.TB) string { return "sqlite:" + filepath.Join(tb.TempDir(), "crash.db") }},
-}
+// replicasOn is how many replicas a service on an engine has. Of two replicas one is killed and
+// the other one is called next, while the first starts again.
+var replicasOn = map[string]int{"Postgres": 2, "SQLite": 1}
 
 // service is the program with points, running on one database.
 type service struct {
@@ -37,15 +28,13 @@ type service struct {
 	turn int
 }
 
-// replica is one process, and what its points are armed with.
+// replica is one process, and the file that arms its points.
 type replica struct {
 	*rig.Process
-	plan   string
-	client *client.Client
+	plan string
 }
 
-// startService starts replicas on a database. They are killed at the end of the
-// test.
+// startService starts replicas on a database. They are killed at the end of the test.
 func startService(t *testing.T, database string, replicas int) *service {
 	t.Helper()
 	s := &service{}
@@ -56,37 +45,11 @@ func startService(t *testing.T, database string, replicas int) *service {
 		})
 		s.replicas = append(s.replicas, r)
 	}
-	t.Cleanup(func() {
-		for _, r := range s.replicas {
-			r.disconnect()
-		}
-	})
 	return s
 }
 
 // called returns the replica whose turn it is.
 func (s *service) called() *replica { return s.replicas[s.turn%len(s.replicas)] }
-
-// connect waits until the replica takes calls and returns a client that does not
-// repeat any.
-func (r *replica) connect() (*client.Client, error) {
-	if r.client != nil {
-		return r.client, nil
-	}
-	if err := r.AwaitReady(); err != nil {
-		return nil, err
-	}
-	c, err := client.New(r.URL(), client.WithRetry(client.RetryPolicy{MaxAttempts: 1}))
-	r.client = c
-	return c, err
-}
-
-func (r *replica) disconnect() {
-	if r.client != nil {
-		r.client.Close()
-	}
-	r.client = nil
-}
 
 // arm writes the plan in one step, so that no point sees half of it.
 func (r *replica) arm(plan string) error {
@@ -109,7 +72,6 @@ func (r *replica) crash() (byItself bool, err error) {
 	case <-timer.C:
 	}
 	r.Kill()
-	r.disconnect()
 	if err := os.Remove(r.plan); err != nil {
 		return byItself, err
 	}
@@ -173,11 +135,10 @@ func (s *service) try(t *testing.T, sc *scenario, id, plan string) (observation,
 	defer cancel()
 	var seen observation
 	doomed := s.called()
-	connected, err := doomed.connect()
-	if err != nil {
+	if err := doomed.AwaitReady(); err != nil {
 		return seen, err
 	}
-	a := &attempt{ctx: ctx, client: connected, runID: id, sessionID: "session-" + id, agentID: "agent-" + id}
+	a := &trial{ctx: ctx, client: doomed.Connect(), runID: id, sessionID: "session-" + id, agentID: "agent-" + id}
 	if sc.prepare != nil {
 		if err := sc.prepare(a); err != nil {
 			return seen, fmt.Errorf("prepare: %w", err)
@@ -189,22 +150,24 @@ func (s *service) try(t *testing.T, sc *scenario, id, plan string) (observation,
 	called := sc.call(a)
 	seen.acknowledged = called == nil
 	s.turn++
+	var err error
 	if seen.killed, err = doomed.crash(); err != nil {
 		return seen, err
 	}
 	if called != nil && !errors.Is(called, client.ErrUnavailable) {
 		return seen, fmt.Errorf("the call: %w", called)
 	}
-	if a.client, err = s.called().connect(); err != nil {
+	if err := s.called().AwaitReady(); err != nil {
 		return seen, err
 	}
+	a.client = s.called().Connect()
 	a.impatient = true
 	return seen, sc.check(a, &seen)
 }
 
 // check looks what is in force, repeats the call and looks again, holds it to the
 // rules, and takes everything to its end.
-func (sc *scenario) check(a *attempt, seen *observation) (err error) {
+func (sc *scenario) check(a *trial, seen *observation) (err error) {
 	if seen.before, err = sc.inForce(a); err != nil {
 		return fmt.Errorf("after the restart: %w", err)
 	}
@@ -226,7 +189,7 @@ func (sc *scenario) check(a *attempt, seen *observation) (err error) {
 	if err := sc.finish(a); err != nil {
 		return fmt.Errorf("finish: %w", err)
 	}
-	return a.requireLog(sc.events)
+	return hasLog(func(t *trial) string { return t.runID }, sc.events)(a)
 }
 
 // stop ends all processes, so that nobody has the database.

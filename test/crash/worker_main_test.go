@@ -18,40 +18,35 @@ import (
 // names, so that there is a process of its own to kill.
 const workerVariable = "HOLDPOINT_CRASH_WORKER"
 
-// step is one thing that an attached worker does.
-type step struct {
+// workerSteps are the life of an attached worker: it raises two prompts side by side, gets the
+// two decisions one by one, and completes its run.
+var workerSteps = []struct {
 	name string
-	do   func(*attempt) error
-}
-
-// steps are the life of an attached worker: it raises two prompts side by side, gets
-// the two decisions one by one, and completes its run.
-var steps = []step{
-	{"claim", func(a *attempt) error {
-		claim, err := a.client.ClaimRun(a.ctx, a.runID, api.ClaimOptions{WorkerID: workerID, LeaseMs: shortLeaseMs})
-		if err != nil {
-			return err
-		}
-		return a.took(claim)
-	}},
-	{"raise the first prompt", func(a *attempt) error { return a.suspend(prompt("ask-1")) }},
-	{"raise the second prompt", func(a *attempt) error { return a.suspend(prompt("ask-2")) }},
-	{"receive the first decision", func(a *attempt) error { return a.receive("0", "1") }},
-	{"receive the second decision", func(a *attempt) error { return a.receive("1", "2") }},
-	{"complete", (*attempt).complete},
+	do   step
+}{
+	{"claim", claimedByID(shortLeaseMs, handed{})},
+	{"raise the first prompt", suspend(prompt("ask-1"))},
+	{"raise the second prompt", suspend(prompt("ask-2"))},
+	{"receive the first decision", received("0", "1")},
+	{"receive the second decision", received("1", "2")},
+	{"complete", complete},
 }
 
 func prompt(id string) *api.Suspension {
-	return &api.Suspension{SuspensionID: "suspension-" + id, Approvals: []api.ApprovalRequest{approval(id)}, Hold: true}
+	suspension := attached(rig.Approvals(id))
+	suspension.SuspensionID = "suspension-" + id
+	return suspension
 }
 
-// receive waits for the next decision.
-func (a *attempt) receive(after, next string) error {
-	settled, err := a.client.AwaitSettled(a.ctx, a.runID, a.fence, after, rig.Patience/2)
-	if err == nil && (len(settled.Settled) != 1 || settled.After != next) {
-		err = fmt.Errorf("after %s received %s up to %s", after, settled.Settled, settled.After)
+// received waits for the next decision.
+func received(after, next string) step {
+	return func(t *trial) error {
+		settled, err := t.client.AwaitSettled(t.ctx, t.runID, t.fence, after, rig.Patience/2)
+		if err == nil && (len(settled.Settled) != 1 || settled.After != next) {
+			err = fmt.Errorf("after %s received %s up to %s", after, settled.Settled, settled.After)
+		}
+		return err
 	}
-	return err
 }
 
 // workerMain takes each step when a line comes in, and says in a line of its own
@@ -66,8 +61,8 @@ func workerMain(url string, in io.Reader, out *os.File) int {
 		return 2
 	}
 	defer c.Close()
-	a := &attempt{ctx: context.Background(), client: c, runID: lines.Text()}
-	for _, next := range steps {
+	a := &trial{ctx: context.Background(), client: c, runID: lines.Text()}
+	for _, next := range workerSteps {
 		if !lines.Scan() {
 			return 2
 		}

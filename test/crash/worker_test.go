@@ -42,7 +42,7 @@ func (d death) String() string {
 
 func deaths() []death {
 	var all []death
-	for taken := 1; taken < len(steps); taken++ {
+	for taken := 1; taken < len(workerSteps); taken++ {
 		for _, midway := range []bool{false, true} {
 			for _, late := range []bool{false, true} {
 				all = append(all, death{taken, midway, late})
@@ -58,35 +58,31 @@ func deaths() []death {
 // one has lapsed.
 func TestAttachedWorkerKilled(t *testing.T) {
 	t.Parallel()
-	for _, engine := range engines {
-		t.Run(engine.name, func(t *testing.T) {
-			t.Parallel()
-			database := engine.database(t)
-			service := rig.Start(t, rig.Options{Database: database})
-			var dying errgroup.Group
-			for i, d := range deaths() {
-				// The connections of clients are closed with the test.
-				c := service.Connect()
-				dying.Go(func() error {
-					id := fmt.Sprintf("run-%d", i)
-					ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
-					defer cancel()
-					a := &attempt{ctx: ctx, client: c, runID: id, sessionID: "session-" + id, agentID: "agent-" + id}
-					if err := d.happen(a, service.URL()); err != nil {
-						return fmt.Errorf("%s: %w", d, err)
-					}
-					return nil
-				})
-			}
-			require.NoError(t, dying.Wait())
-			service.Kill()
-			rig.RequireHealthy(t, database)
-		})
-	}
+	rig.Databases(t, func(t *testing.T, database string) {
+		service := rig.Start(t, rig.Options{Database: database})
+		var dying errgroup.Group
+		for i, d := range deaths() {
+			// The connections of clients are closed with the test.
+			c := service.Connect()
+			dying.Go(func() error {
+				id := fmt.Sprintf("run-%d", i)
+				ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+				defer cancel()
+				a := &trial{ctx: ctx, client: c, runID: id, sessionID: "session-" + id, agentID: "agent-" + id}
+				if err := d.happen(a, service.URL()); err != nil {
+					return fmt.Errorf("%s: %w", d, err)
+				}
+				return nil
+			})
+		}
+		require.NoError(t, dying.Wait())
+		service.Kill()
+		rig.RequireHealthy(t, database)
+	})
 }
 
 // happen lets one worker live until its death and checks what comes of its run.
-func (d death) happen(a *attempt, url string) error {
+func (d death) happen(a *trial, url string) error {
 	if _, err := a.client.CreateRun(a.ctx, a.params(nil, nil)); err != nil {
 		return err
 	}
@@ -117,7 +113,7 @@ func (d death) happen(a *attempt, url string) error {
 	if left, err = a.client.GetRun(a.ctx, a.runID); err != nil {
 		return err
 	}
-	completed := left.Status == api.StatusCompleted && d.midway && d.taken == len(steps)-1
+	completed := left.Status == api.StatusCompleted && d.midway && d.taken == len(workerSteps)-1
 	if completed {
 		successors.stop()
 	}
@@ -129,19 +125,19 @@ func (d death) happen(a *attempt, url string) error {
 		if len(handedOut) > 0 {
 			return errors.New("a run that is over was handed over")
 		}
-		return a.ended(api.StatusCompleted)
+		return ended(api.StatusCompleted)(a)
 	}
 	return a.succeed(handedOut, lapsesAtMs)
 }
 
 // decideOpen decides about whatever is open.
-func (a *attempt) decideOpen() error {
+func (a *trial) decideOpen() error {
 	run, err := a.client.GetRun(a.ctx, a.runID)
 	if err != nil {
 		return err
 	}
 	for _, requestID := range run.PendingApprovalIDs {
-		if err := a.resolve(behaviors[requestID]); err != nil {
+		if err := resolve(behaviors[requestID])(a); err != nil {
 			return err
 		}
 	}
@@ -153,7 +149,7 @@ var behaviors = map[string]api.ApprovalResolution{"ask-1": allow("ask-1"), "ask-
 
 // live starts a worker, lets it take its steps, and kills it. Before it receives a
 // decision somebody has to make it.
-func (d death) live(a *attempt, url string) error {
+func (d death) live(a *trial, url string) error {
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), workerVariable+"="+url)
 	stdin, err := command.StdinPipe()
@@ -175,9 +171,9 @@ func (d death) live(a *attempt, url string) error {
 	if _, err := io.WriteString(stdin, a.runID+"\n"); err != nil {
 		return err
 	}
-	for _, next := range steps[:d.taken] {
+	for _, next := range workerSteps[:d.taken] {
 		if requestID := decidedBefore[next.name]; requestID != "" {
-			if err := a.resolve(behaviors[requestID]); err != nil {
+			if err := resolve(behaviors[requestID])(a); err != nil {
 				return err
 			}
 		}
@@ -208,7 +204,7 @@ type successors struct {
 }
 
 // ask lets two workers wait for the run, until one of them is handed it.
-func (a *attempt) ask() *successors {
+func (a *trial) ask() *successors {
 	s := &successors{}
 	asking, stop := context.WithCancel(a.ctx)
 	s.stop = stop
@@ -238,7 +234,7 @@ func (s *successors) wait() ([]api.Claim, error) {
 
 // succeed checks what was handed over: to one worker, with everything that was
 // decided, and not before the dead worker's lease had lapsed.
-func (a *attempt) succeed(handedOut []api.Claim, lapsesAtMs int64) error {
+func (a *trial) succeed(handedOut []api.Claim, lapsesAtMs int64) error {
 	if len(handedOut) != 1 {
 		return fmt.Errorf("%d workers were handed the run", len(handedOut))
 	}
@@ -249,23 +245,26 @@ func (a *attempt) succeed(handedOut []api.Claim, lapsesAtMs int64) error {
 	if claim.Lease.Fence != "2" {
 		return fmt.Errorf("handed over with fence %s", claim.Lease.Fence)
 	}
-	_, settled, err := a.log(a.runID)
+	log, err := rig.ReadLog(a.ctx, a.client, a.runID)
 	if err != nil {
 		return err
 	}
 	var outcomes []api.Outcome
 	for _, requestID := range []string{"ask-1", "ask-2"} {
-		if len(settled[requestID]) > 1 {
-			return fmt.Errorf("request %s was settled as %v", requestID, settled[requestID])
+		resolutions := log.Of(requestID)
+		if len(resolutions) > 1 {
+			return fmt.Errorf("request %s was settled as %v", requestID, resolutions)
 		}
-		outcomes = append(outcomes, settled[requestID]...)
+		for _, resolution := range resolutions {
+			outcomes = append(outcomes, resolution.Outcome)
+		}
 	}
-	if err := handed(claim.Resume, outcomes...); err != nil {
-		return err
+	if got := rig.Outcomes(claim.Resume); !slices.Equal(got, outcomes) {
+		return fmt.Errorf("resumed with %v, want %v", got, outcomes)
 	}
 	if _, err := a.client.CompleteRun(a.ctx, a.runID, "1", nil); !errors.Is(err, client.ErrLeaseLost) {
 		return fmt.Errorf("completed with the fence of the dead worker: %w", err)
 	}
 	a.fence = claim.Lease.Fence
-	return a.complete()
+	return complete(a)
 }

@@ -24,8 +24,8 @@ const soon = 2 * time.Second
 // stays open.
 func TestAWrongClockExpiresNothingEarlyOrLate(t *testing.T) {
 	t.Parallel()
-	program := rig.ProgramWithWrongClock(t)
 	database := postgrestest.URL(t)
+	program := rig.ProgramWithWrongClock(t)
 	replicaAt := func(ahead time.Duration) *client.Client {
 		process := rig.Start(t, rig.Options{Program: program, Database: database, Env: []string{rig.ClockAhead(ahead)}})
 		require.InDelta(t, time.Now().Add(ahead).Unix(), clockOf(t, process).Unix(), rig.Patience.Seconds())

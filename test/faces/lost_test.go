@@ -69,7 +69,8 @@ func lost(face Face, what Decision, f *fate) (status int, body string) {
 	panic("a face without a column in the race table")
 }
 
-// nativeLostApproval is decisions.md 5.
+// nativeLostApproval is the reply of /v1 to a late decision about an approval
+// (docs/spec/v1.md#late-decisions).
 func nativeLostApproval(face Native, f *fate) (status int, body string) {
 	switch {
 	case f.over() && face.BySession:
@@ -83,7 +84,7 @@ func nativeLostApproval(face Native, f *fate) (status int, body string) {
 	return f.problem(http.StatusConflict, "approvals", "approval_state_conflict", "run %s is not waiting for approval", f.prompt.RunID)
 }
 
-// nativeLostQuestion is decisions.md 30 and kheish.md 1.6.
+// nativeLostQuestion is the reply of /v1 to a late answer (docs/spec/v1.md#late-decisions).
 func nativeLostQuestion(what Decision, f *fate) (status int, body string) {
 	id, recorded := f.prompt.RequestID, &f.recorded
 	switch {
@@ -145,8 +146,7 @@ func hermesLost(what Decision, f *fate) (status int, body string) {
 	}
 }
 
-// timbalLostOutput is the status and the output of the OUTPUT that tells it
-// (decisions.md 23).
+// timbalLostOutput is the status and the output of the OUTPUT event that a late decision gets.
 func timbalLostOutput(what Decision, f *fate) string {
 	id := f.prompt.Handle
 	if f.prompt.Kind == Several && what.Verb == Answer {

@@ -3,9 +3,7 @@ package faces
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
-	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(postgrestest.Wrap(m)) }
+func TestMain(m *testing.M) { rig.Main(m) }

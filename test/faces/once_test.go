@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // rounds are how often each two faces race. What the race detector looks for shows in
@@ -49,7 +51,7 @@ func testAtOnce(t *testing.T, s *inProcess) {
 						r.round(t, round, one, other)
 					}
 					for round := range s.rounds(kind) {
-						recorded, err := r.Recorded(soon(t), r.RunID, fmt.Sprintf("round-%d", round))
+						recorded, err := r.Recorded(rig.Soon(t), r.RunID, fmt.Sprintf("round-%d", round))
 						require.NoError(t, err)
 						require.Len(t, recorded, 1)
 					}
@@ -114,7 +116,7 @@ func plain(face Face, kind Kind, round int) Verb {
 // round is one race of two, in a run that goes on afterwards.
 func (r *race) round(t *testing.T, round int, one, other Face) {
 	t.Helper()
-	ctx := soon(t)
+	ctx := rig.Soon(t)
 	prompts, _, err := r.Raise(ctx, false, Asked{Kind: r.kind, ID: fmt.Sprintf("round-%d", round)})
 	require.NoError(t, err)
 	r.prompt = prompts[0]
@@ -135,7 +137,7 @@ func (r *race) round(t *testing.T, round int, one, other Face) {
 // roundOfChild is one race of two about what a child asks.
 func (r *race) roundOfChild(t *testing.T, round int, one, other Face) {
 	t.Helper()
-	ctx := soon(t)
+	ctx := rig.Soon(t)
 	var err error
 	r.prompt, r.child, err = r.Ask(ctx, Asked{Kind: r.kind, ID: fmt.Sprintf("round-%d", round)})
 	require.NoError(t, err)
@@ -155,7 +157,7 @@ func (r *race) roundOfChild(t *testing.T, round int, one, other Face) {
 // stopping is one race of two of which one stops the run, should it win.
 func (r *race) stopping(t *testing.T, one, other Face) {
 	t.Helper()
-	ctx := soon(t)
+	ctx := rig.Soon(t)
 	prompts, _, err := r.Raise(ctx, false, Asked{Kind: r.kind, ID: "first"})
 	require.NoError(t, err)
 	r.prompt = prompts[0]
@@ -168,13 +170,70 @@ func (r *race) stopping(t *testing.T, one, other Face) {
 	f := r.fate(t)
 	require.Equal(t, outcomes[won.what.Verb], f.recorded.Outcome)
 	if lost.face.Name() == "hermes" && r.kind == Approval && lost.reply.Status == 409 {
-		// It was looked up while the run still waited (hermes.md 2.5).
+		// It was looked up while the run still waited.
 		require.Equal(t, "{\n  \"ok\": false,\n  \"choice\": \"once\",\n  \"relayed\": false,\n  \"code\": \"gateway_run_unavailable\",\n"+
 			"  \"error\": \"The run has ended; there is nothing left to approve.\"\n}", lost.reply.Body)
 		require.Equal(t, Stop, won.what.Verb)
 		return
 	}
 	requireLost(t, lost.face, lost.what, f, lost.reply)
+}
+
+// crowd is how many decide about one prompt at once.
+const crowd = 100
+
+// testCrowd lets very many decide about the same prompt in the same moment, over all faces: one
+// is taken, all others get the reply of the race table, and the worker is handed it once.
+func testCrowd(t *testing.T, s *inProcess) {
+	for _, kind := range []Kind{Approval, Choice, Typed} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			ctx := rig.Soon(t)
+			r := &race{Scene: s.begin(t), s: s, kind: kind}
+			prompts, _, err := r.Raise(ctx, false, Asked{Kind: kind, ID: "first"})
+			require.NoError(t, err)
+			r.prompt = prompts[0]
+			faces := slices.DeleteFunc(All(), func(face Face) bool { return len(face.Verbs(kind)) == 0 })
+			all := make([]said, crowd)
+			start := make(chan struct{})
+			var group sync.WaitGroup
+			for i := range all {
+				who := &all[i]
+				who.face = faces[i%len(faces)]
+				who.what = decisionOf(kind, plain(who.face, kind, i))
+				group.Go(func() {
+					<-start
+					who.reply, who.err = who.face.Decide(ctx, r.Service, r.prompt, who.what, As(fmt.Sprintf("caller-%d", i)))
+				})
+			}
+			close(start)
+			group.Wait()
+			winner := -1
+			for i, who := range all {
+				require.NoError(t, who.err)
+				if who.face.Took(who.reply) {
+					require.Equal(t, -1, winner, "both %d and %d are taken", winner, i)
+					winner = i
+				}
+			}
+			require.NotEqual(t, -1, winner, "nobody is taken")
+			claim, err := r.Take(ctx)
+			require.NoError(t, err)
+			handed := slices.Concat(claim.Resume.Approvals, claim.Resume.Questions)
+			require.Len(t, handed, 1, "the worker is handed it once")
+			recorded := handed[0].Resolution
+			require.Equal(t, outcomes[all[winner].what.Verb], recorded.Outcome)
+			require.Equal(t, fmt.Sprintf("caller-%d", winner), recorded.ResolvedBy)
+			for i, who := range all {
+				if i != winner {
+					requireLost(t, who.face, who.what, &fate{prompt: r.prompt, recorded: recorded, status: "running", agentID: "default"}, who.reply)
+				}
+			}
+			logged, err := r.Recorded(ctx, r.RunID, "first")
+			require.NoError(t, err)
+			require.Len(t, logged, 1)
+		})
+	}
 }
 
 // outcomes are what the verbs are recorded as.

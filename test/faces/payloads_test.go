@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // testPayloads sends what only one face has words for, and shows that the worker is
@@ -43,17 +45,17 @@ func testPayloads(t *testing.T, s *inProcess) {
 				asked.ID = "first"
 				var err error
 				if r.kind == Clarification {
-					r.prompt, r.child, err = r.Ask(soon(t), asked)
+					r.prompt, r.child, err = r.Ask(rig.Soon(t), asked)
 				} else {
 					var prompts []Prompt
-					prompts, _, err = r.Raise(soon(t), hold, asked)
+					prompts, _, err = r.Raise(rig.Soon(t), hold, asked)
 					r.prompt = prompts[0]
 				}
 				require.NoError(t, err)
 				path, body := one.send(r.prompt)
 				if path == "/stream" {
 					// All of it would be the rest of the run.
-					got, err := Timbal{}.Resume(soon(t), s.Service, r.RunID, map[string]any{r.prompt.Handle: jsontext.Value(body)})
+					got, err := Timbal{}.Resume(rig.Soon(t), s.Service, r.RunID, map[string]any{r.prompt.Handle: jsontext.Value(body)})
 					require.NoError(t, err)
 					require.True(t, Timbal{}.Took(got), "%s", got.Body)
 				} else {
@@ -62,14 +64,14 @@ func testPayloads(t *testing.T, s *inProcess) {
 				recorded := r.fate(t).recorded
 				require.Equal(t, one.want, string(recorded.RuntimePayload))
 				if r.child != nil {
-					claim, err := r.child.Take(soon(t))
+					claim, err := r.child.Take(rig.Soon(t))
 					require.NoError(t, err)
 					require.Equal(t, one.want, string(claim.Resume.Clarification.RuntimePayload))
 					return
 				}
-				require.Equal(t, []Resolution{recorded}, r.taken(soon(t), t))
+				require.Equal(t, []Resolution{recorded}, r.taken(rig.Soon(t), t))
 				// It is told to who watches, too, by the one face that shows it all.
-				frame, err := r.Chat.Await(soon(t), func(f Frame) bool { return f.ID == r.prompt.Handle && f.Resolution != nil })
+				frame, err := r.Chat.Await(rig.Soon(t), func(f Frame) bool { return f.ID == r.prompt.Handle && f.Resolution != nil })
 				require.NoError(t, err)
 				require.Contains(t, string(frame.Resolution), `"runtime_payload":`+one.want)
 			})

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // race is one prompt about which many decide.
@@ -27,7 +29,7 @@ type race struct {
 // post makes a call that must be taken.
 func (r *race) post(t *testing.T, path string, body any) {
 	t.Helper()
-	reply, err := r.Post(soon(t), path, encode(body))
+	reply, err := r.Post(rig.Soon(t), path, encode(body))
 	require.NoError(t, err)
 	require.Less(t, reply.Status, 300, "%s", reply.Body)
 }
@@ -79,7 +81,7 @@ func testRaceTable(t *testing.T, s *inProcess) {
 					if first.face == nil {
 						first.win(t, r)
 					} else {
-						won, err := first.face.Decide(soon(t), r.Service, r.prompt, decisionOf(kind, first.verb), As("winner"))
+						won, err := first.face.Decide(rig.Soon(t), r.Service, r.prompt, decisionOf(kind, first.verb), As("winner"))
 						require.NoError(t, err)
 						require.True(t, first.face.Took(won), "%d %s", won.Status, won.Body)
 					}
@@ -117,17 +119,17 @@ func (s *inProcess) race(t *testing.T, kind Kind, first winner, among bool) *rac
 	}
 	var err error
 	if kind == Clarification {
-		r.prompt, r.child, err = r.Ask(soon(t), asked)
+		r.prompt, r.child, err = r.Ask(rig.Soon(t), asked)
 		require.NoError(t, err)
 		all = all[1:]
 		// What is older goes first, as far as a millisecond tells.
-		nowMs, err := s.store.NowMs(soon(t))
+		nowMs, err := s.store.NowMs(rig.Soon(t))
 		require.NoError(t, err)
 		s.passed(t, nowMs+1)
 	}
 	var prompts []Prompt
 	if len(all) > 0 {
-		prompts, r.handed, err = r.Raise(soon(t), first.hold, all...)
+		prompts, r.handed, err = r.Raise(rig.Soon(t), first.hold, all...)
 		require.NoError(t, err)
 	}
 	if kind != Clarification {
@@ -146,14 +148,14 @@ func (s *inProcess) race(t *testing.T, kind Kind, first winner, among bool) *rac
 // time, the oldest.
 func (r *race) requireShown(t *testing.T, prompt Prompt) {
 	t.Helper()
-	_, err := r.Chat.Await(soon(t), func(f Frame) bool { return f.ID == prompt.Handle })
+	_, err := r.Chat.Await(rig.Soon(t), func(f Frame) bool { return f.ID == prompt.Handle })
 	require.NoError(t, err)
 	require.Contains(t, r.Chat.Open(), prompt.Handle)
 	for _, face := range All() {
 		if face.Name() == "relay" {
 			continue
 		}
-		open, err := face.Open(soon(t), r.Service, prompt)
+		open, err := face.Open(rig.Soon(t), r.Service, prompt)
 		require.NoError(t, err)
 		require.Contains(t, open, prompt.Handle, face.Name())
 	}
@@ -166,25 +168,25 @@ func (r *race) requireGone(t *testing.T, prompt Prompt) {
 		if face.Name() == "relay" {
 			continue
 		}
-		open, err := face.Open(soon(t), r.Service, prompt)
+		open, err := face.Open(rig.Soon(t), r.Service, prompt)
 		require.NoError(t, err)
 		require.NotContains(t, open, prompt.Handle, face.Name())
 	}
-	require.Eventually(t, func() bool { return !slices.Contains(r.Chat.Open(), prompt.Handle) }, patience, pause)
+	require.Eventually(t, func() bool { return !slices.Contains(r.Chat.Open(), prompt.Handle) }, rig.Patience, pause)
 }
 
 // fate reads how things stand.
 func (r *race) fate(t *testing.T) *fate {
 	t.Helper()
-	recorded, err := r.Recorded(soon(t), r.prompt.RunID, r.prompt.RequestID)
+	recorded, err := r.Recorded(rig.Soon(t), r.prompt.RunID, r.prompt.RequestID)
 	require.NoError(t, err)
 	require.Len(t, recorded, 1, "it is recorded once")
 	var run, chat struct {
 		Status  string `json:"status"`
 		AgentID string `json:"agent_id"`
 	}
-	require.NoError(t, r.read(soon(t), "/v1/runs/"+r.prompt.RunID, &run))
-	require.NoError(t, r.read(soon(t), "/v1/runs/"+r.RunID, &chat))
+	require.NoError(t, r.read(rig.Soon(t), "/v1/runs/"+r.prompt.RunID, &run))
+	require.NoError(t, r.read(rig.Soon(t), "/v1/runs/"+r.RunID, &chat))
 	f := &fate{
 		prompt: r.prompt, recorded: recorded[0], status: run.Status, agentID: run.AgentID,
 		sibling: r.sibling != nil, dueAtMs: r.dueAtMs,
@@ -207,10 +209,10 @@ func (r *race) requireLosers(t *testing.T, all bool) {
 		}
 		for _, verb := range verbs {
 			what := otherDecision(r.kind, verb)
-			got, err := face.Decide(soon(t), r.Service, r.prompt, what, As("loser"))
+			got, err := face.Decide(rig.Soon(t), r.Service, r.prompt, what, As("loser"))
 			require.NoError(t, err)
 			if _, native := face.(Native); native && r.repeats(what, before) {
-				// The one answer that may come twice (kheish.md 1.6.3).
+				// The one answer that may come twice.
 				require.True(t, face.Took(got), "%s", got.Body)
 				continue
 			}
@@ -221,7 +223,7 @@ func (r *race) requireLosers(t *testing.T, all bool) {
 	var rules []struct {
 		CreatedBy string `json:"created_by"`
 	}
-	require.NoError(t, r.read(soon(t), "/v1/rules?session_id="+r.SessionID, &rules))
+	require.NoError(t, r.read(rig.Soon(t), "/v1/rules?session_id="+r.SessionID, &rules))
 	for _, rule := range rules {
 		require.NotEqual(t, "loser", rule.CreatedBy, "who lost has written a rule")
 	}
@@ -239,7 +241,7 @@ func (r *race) handOver(t *testing.T) {
 	t.Helper()
 	f := r.fate(t)
 	if r.child != nil {
-		claim, err := r.child.Take(soon(t))
+		claim, err := r.child.Take(rig.Soon(t))
 		require.NoError(t, err)
 		require.NotNil(t, claim.Resume)
 		require.NotNil(t, claim.Resume.Clarification)
@@ -247,7 +249,7 @@ func (r *race) handOver(t *testing.T) {
 		require.Equal(t, f.recorded.Outcome != "answered", claim.Resume.Clarification.Declined)
 	}
 	if f.chatOver {
-		reply, err := r.Post(soon(t), "/v1/runs/"+r.RunID+"/claim", `{"worker_id":"thief"}`)
+		reply, err := r.Post(rig.Soon(t), "/v1/runs/"+r.RunID+"/claim", `{"worker_id":"thief"}`)
 		require.NoError(t, err)
 		require.Equal(t, http.StatusConflict, reply.Status, "%s", reply.Body)
 		return
@@ -257,17 +259,17 @@ func (r *race) handOver(t *testing.T) {
 		if r.sibling.Kind == Approval {
 			verb = Deny
 		}
-		_, err := Native{}.Decide(soon(t), r.Service, *r.sibling, otherDecision(r.sibling.Kind, verb))
+		_, err := Native{}.Decide(rig.Soon(t), r.Service, *r.sibling, otherDecision(r.sibling.Kind, verb))
 		require.NoError(t, err)
 		r.sibling = nil
 	}
 	if r.child == nil {
-		require.Equal(t, []Resolution{r.fate(t).recorded}, r.taken(soon(t), t))
+		require.Equal(t, []Resolution{r.fate(t).recorded}, r.taken(rig.Soon(t), t))
 	} else if f.sibling {
-		_, err := r.Take(soon(t))
+		_, err := r.Take(rig.Soon(t))
 		require.NoError(t, err)
 	}
-	require.NoError(t, r.Complete(soon(t)))
+	require.NoError(t, r.Complete(rig.Soon(t)))
 	r.requireLosers(t, false)
 }
 

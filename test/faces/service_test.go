@@ -1,101 +1,47 @@
 package faces
 
 import (
-	"context"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/hermes"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/runs/claims"
-	"github.com/holdpoint/holdpoint/runs/loop"
-	"github.com/holdpoint/holdpoint/runs/watch"
-	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
-	"github.com/holdpoint/holdpoint/store/sqlite"
+	"github.com/holdpoint/holdpoint/test/inprocess"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// patience is how long something may take before it counts as hung.
-const patience = 60 * time.Second
-
-// pause is between two looks at what nobody tells.
+// pause is between two looks at what no stream reports.
 const pause = time.Millisecond
 
-// inProcess is a service of this process, whose clock and rows can be looked at.
+// inProcess is a service in this process, whose clock and rows can be read.
 type inProcess struct {
 	*Service
 	engine string
 	store  runs.Store
 }
 
-var openers = map[string]func(testing.TB) runs.Store{
-	"sqlite": func(tb testing.TB) runs.Store {
-		tb.Helper()
-		store, err := sqlite.Open(context.Background(), sqlite.Memory, sqlite.Options{})
-		require.NoError(tb, err)
-		return store
-	},
-	"postgres": func(tb testing.TB) runs.Store {
-		tb.Helper()
-		store, err := postgres.Open(context.Background(), postgrestest.URL(tb), postgres.Options{})
-		require.NoError(tb, err)
-		return store
-	},
-}
-
-// start starts a service with all faces. The clock settles nothing by itself: there is
-// no expiry loop, so that a test says when a deadline is noticed.
+// start starts a service with all faces, in which nothing but a test notices deadlines.
 func start(t *testing.T, engine string) *inProcess {
 	t.Helper()
-	logger := slog.New(slog.DiscardHandler)
-	store := openers[engine](t)
-	hub := watch.NewHub()
-	unsubscribe := store.Subscribe(hub.Publish)
-	dispatcher := claims.New(store, claims.Options{Logger: logger})
-	looping, stop := context.WithCancel(context.Background())
-	loops := []func(context.Context) error{dispatcher.Run, loop.NewEffects(store, loop.EffectsOptions{Logger: logger}).Run}
-	ended := make(chan error, len(loops))
-	for _, run := range loops {
-		go func() { ended <- run(looping) }()
+	database := inprocess.Memory
+	if engine == "postgres" {
+		database = postgrestest.URL(t)
 	}
-	api := httpapi.New(httpapi.Options{
-		Store: store, Hub: hub, Claims: dispatcher, Logger: logger,
-		Dialects: []kit.Mount{
-			hermes.Mount, codex.New(codex.Options{}), timbal.New(timbal.Options{}), relay.New(relay.Options{}),
-		},
-	})
-	server := httptest.NewServer(api.Handler())
-	transport := &http.Transport{MaxIdleConnsPerHost: 64}
-	t.Cleanup(func() {
-		api.Drain()
-		transport.CloseIdleConnections()
-		server.Close()
-		unsubscribe()
-		stop()
-		for range loops {
-			require.NoError(t, <-ended)
-		}
-		require.NoError(t, store.Close())
-	})
+	service := inprocess.Start(t, database, inprocess.Options{WithoutExpiry: true})
+	transport := &http.Transport{MaxIdleConnsPerHost: 128}
+	t.Cleanup(transport.CloseIdleConnections)
 	return &inProcess{
-		Service: &Service{URL: server.URL, HTTP: &http.Client{Transport: transport}}, engine: engine, store: store,
+		Service: &Service{URL: service.URL, HTTP: &http.Client{Transport: transport}}, engine: engine, store: service.Store,
 	}
 }
 
 // TestFaces runs every case against one service on each engine.
 func TestFaces(t *testing.T) {
 	t.Parallel()
-	for engine := range openers {
+	for _, engine := range []string{"sqlite", "postgres"} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, engine)
@@ -106,6 +52,7 @@ func TestFaces(t *testing.T) {
 				}{
 					{"race table", testRaceTable},
 					{"at once", testAtOnce},
+					{"a crowd at once", testCrowd},
 					{"vocabulary", testVocabulary},
 					{"payloads", testPayloads},
 					{"shown", testShown},
@@ -120,18 +67,10 @@ func TestFaces(t *testing.T) {
 	}
 }
 
-// soon returns a context that ends when something hangs.
-func soon(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // begin starts a scene that ends with the test.
 func (s *inProcess) begin(t *testing.T) *Scene {
 	t.Helper()
-	scene, err := s.Begin(soon(t))
+	scene, err := s.Begin(rig.Soon(t))
 	require.NoError(t, err)
 	t.Cleanup(scene.Chat.Close)
 	return scene
@@ -140,8 +79,8 @@ func (s *inProcess) begin(t *testing.T) *Scene {
 // passed waits until the clock that decides has passed a moment.
 func (s *inProcess) passed(t *testing.T, momentMs int64) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	rig.Await(t, func() bool {
 		nowMs, err := s.store.NowMs(t.Context())
 		return err == nil && nowMs >= momentMs
-	}, patience, time.Millisecond)
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // winner is somebody, or something, that settles a prompt first.
@@ -80,7 +81,7 @@ func winners(kind Kind) []winner {
 // soonDue gives a prompt a deadline that comes before long.
 func soonDue(t *testing.T, r *race) map[string]any {
 	t.Helper()
-	nowMs, err := r.s.store.NowMs(soon(t))
+	nowMs, err := r.s.store.NowMs(rig.Soon(t))
 	require.NoError(t, err)
 	r.dueAtMs = nowMs + 20
 	if r.kind == Clarification {
@@ -92,7 +93,7 @@ func soonDue(t *testing.T, r *race) map[string]any {
 // expire lets the deadline pass and the sweep find it.
 func expire(t *testing.T, r *race) {
 	r.s.passed(t, r.dueAtMs)
-	_, err := r.s.store.Do(soon(t), &runs.ExpireRequests{SessionID: r.SessionID, RunID: r.prompt.RunID})
+	_, err := r.s.store.Do(rig.Soon(t), &runs.ExpireRequests{SessionID: r.SessionID, RunID: r.prompt.RunID})
 	require.NoError(t, err)
 }
 
@@ -101,7 +102,7 @@ func due(face Face) func(*testing.T, *race) {
 	return func(t *testing.T, r *race) {
 		r.s.passed(t, r.dueAtMs)
 		what := otherDecision(r.kind, face.Verbs(r.kind)[0])
-		late, err := face.Decide(soon(t), r.Service, r.prompt, what)
+		late, err := face.Decide(rig.Soon(t), r.Service, r.prompt, what)
 		require.NoError(t, err)
 		f := r.fate(t)
 		require.Equal(t, "expired", f.recorded.Outcome)

@@ -9,6 +9,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // ways are how a decision of a face is recorded (Resolution.via).
@@ -75,7 +77,7 @@ func testVocabulary(t *testing.T, s *inProcess) {
 			return
 		}
 		one := draw(rt)
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
 		defer cancel()
 		scene, err := s.Begin(ctx)
 		require.NoError(rt, err)

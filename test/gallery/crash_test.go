@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // crashes are what happens around a kill -9 of the service. Each is handed the
@@ -32,24 +32,21 @@ var crashes = []struct {
 // and the run resumes with that decision.
 func TestGallery04KilledBetweenDecisionAndRun(t *testing.T) {
 	t.Parallel()
-	for name, database := range map[string]func(*testing.T) string{
-		"Postgres": func(t *testing.T) string { return postgrestest.URL(t) },
-		"SQLite":   sqliteURL,
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, engine := range rig.Engines {
+		t.Run(engine.Name, func(t *testing.T) {
 			t.Parallel()
 			for _, step := range crashes {
 				t.Run(step.name, func(t *testing.T) {
 					t.Parallel()
-					url := database(t)
+					url := engine.Database(t)
 					dying := serve(t, url)
 					afterwards := step.crash(t, dying)
-					dying.kill()
-					requireDoctorContent(t, url)
+					dying.Kill()
+					rig.RequireHealthy(t, url)
 					restarted := serve(t, url)
 					afterwards(t, restarted)
-					restarted.kill()
-					requireDoctorContent(t, url)
+					restarted.Kill()
+					rig.RequireHealthy(t, url)
 				})
 			}
 		})
@@ -57,20 +54,20 @@ func TestGallery04KilledBetweenDecisionAndRun(t *testing.T) {
 }
 
 func crashBeforeDecision(t *testing.T, p *process) func(*testing.T, *process) {
-	waitingRun(t, p.client, "run", asks(approval("deploy")))
+	waitingRun(t, p.client, "run", rig.Approvals("deploy"))
 	return func(t *testing.T, p *process) {
-		page, err := p.client.ListApprovals(soon(t), client.PendingListParams{})
+		page, err := p.client.ListApprovals(rig.Soon(t), client.PendingListParams{})
 		require.NoError(t, err)
 		require.Len(t, page.Items, 1, "the open prompt is gone")
-		_, err = p.client.ResolveRunApprovals(soon(t), "run", decide("deploy", api.BehaviorAllow))
+		_, err = p.client.ResolveRunApprovals(rig.Soon(t), "run", decide("deploy", api.BehaviorAllow))
 		require.NoError(t, err)
 		requireHandedOver(t, p, "1")
 	}
 }
 
 func crashBeforeClaim(t *testing.T, p *process) func(*testing.T, *process) {
-	waitingRun(t, p.client, "run", asks(approval("deploy")))
-	_, err := p.client.ResolveRunApprovals(soon(t), "run", decide("deploy", api.BehaviorAllow))
+	waitingRun(t, p.client, "run", rig.Approvals("deploy"))
+	_, err := p.client.ResolveRunApprovals(rig.Soon(t), "run", decide("deploy", api.BehaviorAllow))
 	require.NoError(t, err)
 	return func(t *testing.T, p *process) { requireHandedOver(t, p, "1") }
 }
@@ -89,10 +86,10 @@ func requireHandedOver(t *testing.T, p *process, fence string) {
 }
 
 func crashUnderLease(t *testing.T, p *process) func(*testing.T, *process) {
-	waitingRun(t, p.client, "run", asks(approval("deploy")))
-	_, err := p.client.ResolveRunApprovals(soon(t), "run", decide("deploy", api.BehaviorAllow))
+	waitingRun(t, p.client, "run", rig.Approvals("deploy"))
+	_, err := p.client.ResolveRunApprovals(rig.Soon(t), "run", decide("deploy", api.BehaviorAllow))
 	require.NoError(t, err)
-	first, err := p.client.ClaimRun(soon(t), "run", api.ClaimOptions{WorkerID: "first", LeaseMs: 1_000})
+	first, err := p.client.ClaimRun(rig.Soon(t), "run", api.ClaimOptions{WorkerID: "first", LeaseMs: 1_000})
 	require.NoError(t, err)
 	return func(t *testing.T, p *process) {
 		// The worker died with the service: another one is handed the same decision.
@@ -100,7 +97,7 @@ func crashUnderLease(t *testing.T, p *process) func(*testing.T, *process) {
 		require.Equal(t, first.Resume, second.Resume)
 		require.Equal(t, int64(2), second.Attempt)
 		require.NotEqual(t, first.Lease.Fence, second.Lease.Fence)
-		_, err := p.client.CompleteRun(soon(t), "run", first.Lease.Fence, nil)
+		_, err := p.client.CompleteRun(rig.Soon(t), "run", first.Lease.Fence, nil)
 		require.ErrorIs(t, err, client.ErrLeaseLost)
 		complete(t, p.client, second)
 		require.Equal(t, api.OutcomeAllowed, onlyResolution(t, p.client, "run", "deploy").Outcome)
@@ -109,22 +106,22 @@ func crashUnderLease(t *testing.T, p *process) func(*testing.T, *process) {
 
 func crashWhileAttached(t *testing.T, p *process) func(*testing.T, *process) {
 	held := startedRun(t, p.client, "run")
-	_, err := p.client.Suspend(soon(t), "run", held.Lease.Fence, api.Suspension{
-		Approvals: []api.ApprovalRequest{approval("first"), approval("second")}, Hold: true,
+	_, err := p.client.Suspend(rig.Soon(t), "run", held.Lease.Fence, api.Suspension{
+		Approvals: []api.ApprovalRequest{rig.Approval("first"), rig.Approval("second")}, Hold: true,
 	})
 	require.NoError(t, err)
-	_, err = p.client.ResolveRunApprovals(soon(t), "run", decide("second", api.BehaviorDeny))
+	_, err = p.client.ResolveRunApprovals(rig.Soon(t), "run", decide("second", api.BehaviorDeny))
 	require.NoError(t, err)
 	return func(t *testing.T, p *process) {
 		// The worker lives on and goes on where it was.
-		settled, err := p.client.AwaitSettled(soon(t), "run", held.Lease.Fence, "0", patience/2)
+		settled, err := p.client.AwaitSettled(rig.Soon(t), "run", held.Lease.Fence, "0", rig.Patience/2)
 		require.NoError(t, err)
 		require.Len(t, settled.Settled, 1)
 		require.Contains(t, string(settled.Settled[0]), `"outcome":"denied"`)
 		require.Equal(t, 1, settled.Open)
-		_, err = p.client.ResolveRunApprovals(soon(t), "run", decide("first", api.BehaviorAllow))
+		_, err = p.client.ResolveRunApprovals(rig.Soon(t), "run", decide("first", api.BehaviorAllow))
 		require.NoError(t, err)
-		settled, err = p.client.AwaitSettled(soon(t), "run", held.Lease.Fence, settled.After, patience/2)
+		settled, err = p.client.AwaitSettled(rig.Soon(t), "run", held.Lease.Fence, settled.After, rig.Patience/2)
 		require.NoError(t, err)
 		require.Len(t, settled.Settled, 1)
 		require.Contains(t, string(settled.Settled[0]), `"outcome":"allowed"`)
@@ -145,7 +142,7 @@ func crashDuringDecisions(t *testing.T, p *process) func(*testing.T, *process) {
 		return params
 	}
 	for i := range decisions {
-		waitingRun(t, p.client, runID(i), asks(approval("deploy")))
+		waitingRun(t, p.client, runID(i), rig.Approvals("deploy"))
 	}
 	errs := make([]error, decisions)
 	oneAcknowledged := make(chan struct{})
@@ -153,12 +150,12 @@ func crashDuringDecisions(t *testing.T, p *process) func(*testing.T, *process) {
 	var deciding sync.WaitGroup
 	for i := range decisions {
 		deciding.Go(func() {
-			_, errs[i] = p.client.ResolveRunApprovals(soon(t), runID(i), params(i))
+			_, errs[i] = p.client.ResolveRunApprovals(rig.Soon(t), runID(i), params(i))
 			first.Do(func() { close(oneAcknowledged) })
 		})
 	}
 	<-oneAcknowledged
-	p.kill()
+	p.Kill()
 	deciding.Wait()
 	return func(t *testing.T, p *process) {
 		for i, err := range errs {
@@ -168,7 +165,7 @@ func crashDuringDecisions(t *testing.T, p *process) func(*testing.T, *process) {
 			} else {
 				require.ErrorIs(t, err, client.ErrUnavailable)
 			}
-			_, err := p.client.ResolveRunApprovals(soon(t), runID(i), params(i))
+			_, err := p.client.ResolveRunApprovals(rig.Soon(t), runID(i), params(i))
 			require.NoError(t, err, "the same decision again")
 			taken := mustClaim(t, p.client, runID(i))
 			require.Equal(t, behaviorOf(i), taken.Resume.Approvals[0].Resolution.Behavior)
@@ -185,33 +182,33 @@ func crashDuringDecisions(t *testing.T, p *process) func(*testing.T, *process) {
 func TestGallery16AllowAllWithOneKey(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		const waiting = 12
-		allow := []string{"approvals", "allow-all", "--idempotency-key", "friday", "--server", s.replicas[0].url}
+		allow := []string{"approvals", "allow-all", "--idempotency-key", "friday", "--server", s.replicas[0].URL}
 		var runIDs []string
 		for i := range waiting {
 			runIDs = append(runIDs, fmt.Sprintf("run-%02d", i))
-			waitingRun(t, s.at(i), runIDs[i], asks(approval("first"), approval("second")))
+			waitingRun(t, s.at(i), runIDs[i], rig.Approvals("first", "second"))
 		}
 		// An earlier attempt was cut off after this run.
 		reached := decide("first", api.BehaviorAllow)
 		reached.Resolutions = append(reached.Resolutions, api.ApprovalResolution{RequestID: "second", Behavior: api.BehaviorAllow})
 		reached.IdempotencyKey = "friday:" + runIDs[3]
-		_, err := s.at(1).ResolveRunApprovals(soon(t), runIDs[3], reached)
+		_, err := s.at(1).ResolveRunApprovals(rig.Soon(t), runIDs[3], reached)
 		require.NoError(t, err)
 
-		code, stdout, stderr := run(t, allow...)
+		code, stdout, stderr := rig.Run(t, allow...)
 		require.Zero(t, code, "%s%s", stdout, stderr)
 		require.Contains(t, stdout, "resolved 22 requests of 11 runs in 11 sessions", stderr)
-		code, stdout, stderr = run(t, allow...)
+		code, stdout, stderr = rig.Run(t, allow...)
 		require.Zero(t, code, "%s%s", stdout, stderr)
 		require.Contains(t, stdout, "resolved 0 requests of 0 runs", stderr)
 
-		page, err := s.at(1).ListApprovals(soon(t), client.PendingListParams{})
+		page, err := s.at(1).ListApprovals(rig.Soon(t), client.PendingListParams{})
 		require.NoError(t, err)
 		require.Empty(t, page.Items)
 		for i, runID := range runIDs {
 			again := reached
 			again.IdempotencyKey = "friday:" + runID
-			replayed, err := s.at(i).ResolveRunApprovals(soon(t), runID, again)
+			replayed, err := s.at(i).ResolveRunApprovals(rig.Soon(t), runID, again)
 			require.NoError(t, err)
 			require.True(t, replayed.Replayed)
 			require.Equal(t, api.OutcomeAllowed, onlyResolution(t, s.at(i), runID, "second").Outcome)
@@ -224,10 +221,10 @@ func TestGallery16AllowAllWithOneKey(t *testing.T) {
 		// run of each.
 		for i := range 3 {
 			runID := fmt.Sprintf("bare-%d", i)
-			waitingRun(t, s.at(i), runID, asks(approval("deploy")))
+			waitingRun(t, s.at(i), runID, rig.Approvals("deploy"))
 			params := decide("deploy", api.BehaviorAllow)
 			params.IdempotencyKey = strings.Repeat("k", 256)
-			_, err := s.at(i).ResolveRunApprovals(soon(t), runID, params)
+			_, err := s.at(i).ResolveRunApprovals(rig.Soon(t), runID, params)
 			require.NoError(t, err)
 		}
 	})

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/test/faces"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // TestGallery07and08ReconnectOnEveryFace is lines 7 and 8 on the faces that replay
@@ -16,51 +16,43 @@ import (
 // shown before can be decided afterwards, by the same id.
 func TestGallery07and08ReconnectOnEveryFace(t *testing.T) {
 	t.Parallel()
-	for name, database := range map[string]func(*testing.T) string{
-		"Postgres": func(t *testing.T) string { return postgrestest.URL(t) },
-		"SQLite":   sqliteURL,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := database(t)
-			p := serve(t, url)
-			held := scene(t, facesAt(t, p.URL()))
-			var asked []faces.Asked
-			for _, id := range []string{"a", "b", "c", "d", "e"} {
-				asked = append(asked, faces.Asked{Kind: faces.Approval, ID: "approval-" + id})
-			}
-			for _, id := range []string{"a", "b", "c", "d"} {
-				asked = append(asked, faces.Asked{Kind: faces.Choice, ID: "question-" + id})
-			}
-			prompts := raise(t, held, asked...)
-			approvals, questions := prompts[:5], prompts[5:]
-			requireReconnected(t, facesAt(t, p.URL()), held, approvals, questions)
+	rig.Databases(t, func(t *testing.T, url string) {
+		p := serve(t, url)
+		held := scene(t, facesAt(t, p.URL()))
+		var asked []faces.Asked
+		for _, id := range []string{"a", "b", "c", "d", "e"} {
+			asked = append(asked, faces.Asked{Kind: faces.Approval, ID: "approval-" + id})
+		}
+		for _, id := range []string{"a", "b", "c", "d"} {
+			asked = append(asked, faces.Asked{Kind: faces.Choice, ID: "question-" + id})
+		}
+		prompts := raise(t, held, asked...)
+		approvals, questions := prompts[:5], prompts[5:]
+		requireReconnected(t, facesAt(t, p.URL()), held, approvals, questions)
 
-			answer := faces.Decision{Verb: faces.Answer, Answers: []string{"Left"}}
-			for _, step := range []struct {
-				byApproval, byQuestion faces.Face
-			}{
-				{faces.Native{}, faces.Hermes{}}, {faces.Relay{}, faces.Codex{}}, {faces.Hermes{}, faces.Timbal{}}, {faces.Codex{}, faces.Native{}},
-			} {
-				s := facesAt(t, p.URL())
-				say(t, s, step.byApproval, approvals[0], allow, true)
-				say(t, s, step.byQuestion, questions[0], answer, true)
-				approvals, questions = approvals[1:], questions[1:]
-				requireReconnected(t, s, held, approvals, questions)
-				p.kill()
-				require.NoError(t, p.Restart())
-				require.NoError(t, p.AwaitReady())
-				requireReconnected(t, facesAt(t, p.URL()), held, approvals, questions)
-			}
-			held.Service = facesAt(t, p.URL())
-			say(t, held.Service, faces.Timbal{}, approvals[0], allow, true)
-			requireReconnected(t, held.Service, held, nil, nil)
-			require.Len(t, took(t, held), 9)
-			require.NoError(t, held.Complete(soon(t)))
-			p.kill()
-			requireDoctorContent(t, url)
-		})
-	}
+		answer := faces.Decision{Verb: faces.Answer, Answers: []string{"Left"}}
+		for _, step := range []struct {
+			byApproval, byQuestion faces.Face
+		}{
+			{faces.Native{}, faces.Hermes{}}, {faces.Relay{}, faces.Codex{}}, {faces.Hermes{}, faces.Timbal{}}, {faces.Codex{}, faces.Native{}},
+		} {
+			s := facesAt(t, p.URL())
+			say(t, s, step.byApproval, approvals[0], allow, true)
+			say(t, s, step.byQuestion, questions[0], answer, true)
+			approvals, questions = approvals[1:], questions[1:]
+			requireReconnected(t, s, held, approvals, questions)
+			p.Kill()
+			p.Resume()
+			requireReconnected(t, facesAt(t, p.URL()), held, approvals, questions)
+		}
+		held.Service = facesAt(t, p.URL())
+		say(t, held.Service, faces.Timbal{}, approvals[0], allow, true)
+		requireReconnected(t, held.Service, held, nil, nil)
+		require.Len(t, took(t, held), 9)
+		require.NoError(t, held.Complete(rig.Soon(t)))
+		p.Kill()
+		rig.RequireHealthy(t, url)
+	})
 }
 
 // requireReconnected opens everything anew that shows what is open.
@@ -83,13 +75,13 @@ func requireReconnected(t *testing.T, s *faces.Service, held *faces.Scene, appro
 		if face.Name() == "hermes" {
 			want = append(handles(approvals[:min(1, len(approvals))]), handles(questions[:min(1, len(questions))])...)
 		}
-		shown, err := face.Open(soon(t), s, about)
+		shown, err := face.Open(rig.Soon(t), s, about)
 		require.NoError(t, err)
 		require.ElementsMatch(t, want, shown, face.Name())
 	}
 	requireFirst := func(path, event string, want []string, count string) {
 		t.Helper()
-		stream, err := s.Follow(soon(t), path)
+		stream, err := s.Follow(rig.Soon(t), path)
 		require.NoError(t, err)
 		defer stream.Close()
 		name, data, err := stream.Next()

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/test/faces"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // remembering are the faces that can say "do not ask again", and how.
@@ -43,13 +44,13 @@ func TestGallery15RememberedCompoundCommand(t *testing.T) {
 				held := scene(t, s.faces(t, 0))
 				prompt := raise(t, held, command("first", line, nil))[0]
 				say(t, s.faces(t, 1), face, prompt, faces.Decision{Verb: verb}, true)
-				recorded, err := held.Recorded(soon(t), held.RunID, "first")
+				recorded, err := held.Recorded(rig.Soon(t), held.RunID, "first")
 				require.NoError(t, err)
 				require.NotNil(t, recorded[0].Rule, "the decision names what it wrote")
 				require.Contains(t, recorded[0].Rule.Text, line, "the rule says the whole command")
 				took(t, held)
 
-				_, resume, err := held.Raise(soon(t), false, command("again", line, nil))
+				_, resume, err := held.Raise(rig.Soon(t), false, command("again", line, nil))
 				require.NoError(t, err)
 				require.NotNil(t, resume, "the very same call is not asked about again: %s, %s", face.Name(), verb)
 				require.Equal(t, "rule:"+recorded[0].Rule.RuleID, resume.Approvals[0].Resolution.Via)
@@ -87,7 +88,7 @@ func TestGallery20OtherArgumentsOnEveryFace(t *testing.T) {
 				prompt := raise(t, held, pay("first", amount))[0]
 				prompt.Input = fmt.Sprintf(`{"amount":%d,"to":"ada"}`, amount)
 				say(t, s.faces(t, 1), face, prompt, faces.Decision{Verb: verb, Edit: map[string]any{"amount": amount + 1}}, true)
-				claim, err := held.Take(soon(t))
+				claim, err := held.Take(rig.Soon(t))
 				require.NoError(t, err)
 				require.Len(t, claim.Resume.Approvals, 1)
 				updated := string(claim.Resume.Approvals[0].Resolution.UpdatedInput)
@@ -98,7 +99,7 @@ func TestGallery20OtherArgumentsOnEveryFace(t *testing.T) {
 				}
 
 				// Under its id it is refused, under another it waits.
-				_, _, err = held.Raise(soon(t), false, pay("first", amount+2))
+				_, _, err = held.Raise(rig.Soon(t), false, pay("first", amount+2))
 				require.ErrorContains(t, err, "id_conflict", "%s, %s", face.Name(), verb)
 				for i, other := range []int{amount + 1, amount * 1_000} {
 					asked := raise(t, held, pay(fmt.Sprintf("other-%d", i), other))

@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/test/faces"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // faces returns a client of all faces of one of the replicas, counted round.
 func (s *service) faces(t *testing.T, i int) *faces.Service {
 	t.Helper()
-	return facesAt(t, s.replicas[i%len(s.replicas)].url)
+	return facesAt(t, s.replicas[i%len(s.replicas)].URL)
 }
 
 func facesAt(t *testing.T, url string) *faces.Service {
@@ -28,7 +29,7 @@ func facesAt(t *testing.T, url string) *faces.Service {
 // scene starts a chat, whose prompts show on every face, and is its worker.
 func scene(t *testing.T, s *faces.Service) *faces.Scene {
 	t.Helper()
-	begun, err := s.Begin(soon(t))
+	begun, err := s.Begin(rig.Soon(t))
 	require.NoError(t, err)
 	t.Cleanup(begun.Chat.Close)
 	return begun
@@ -36,7 +37,7 @@ func scene(t *testing.T, s *faces.Service) *faces.Scene {
 
 func raise(t *testing.T, s *faces.Scene, asked ...faces.Asked) []faces.Prompt {
 	t.Helper()
-	prompts, resume, err := s.Raise(soon(t), false, asked...)
+	prompts, resume, err := s.Raise(rig.Soon(t), false, asked...)
 	require.NoError(t, err)
 	require.Nil(t, resume)
 	return prompts
@@ -45,7 +46,7 @@ func raise(t *testing.T, s *faces.Scene, asked ...faces.Asked) []faces.Prompt {
 // say decides and checks whether it was taken.
 func say(t *testing.T, s *faces.Service, face faces.Face, about faces.Prompt, what faces.Decision, taken bool) faces.Reply {
 	t.Helper()
-	reply, err := face.Decide(soon(t), s, about, what)
+	reply, err := face.Decide(rig.Soon(t), s, about, what)
 	require.NoError(t, err)
 	require.Equal(t, taken, face.Took(reply), "%s, %s: %d %s", face.Name(), what.Verb, reply.Status, reply.Body)
 	return reply
@@ -54,7 +55,7 @@ func say(t *testing.T, s *faces.Service, face faces.Face, about faces.Prompt, wh
 // took takes the run again and returns what was decided.
 func took(t *testing.T, s *faces.Scene) map[string]string {
 	t.Helper()
-	claim, err := s.Take(soon(t))
+	claim, err := s.Take(rig.Soon(t))
 	require.NoError(t, err)
 	require.NotNil(t, claim.Resume)
 	decided := map[string]string{}
@@ -69,7 +70,7 @@ func took(t *testing.T, s *faces.Scene) map[string]string {
 // open returns what the run's view says is open, by handle.
 func open(t *testing.T, s *faces.Scene) []string {
 	t.Helper()
-	handles, err := faces.Native{}.Open(soon(t), s.Service, faces.Prompt{RunID: s.RunID})
+	handles, err := faces.Native{}.Open(rig.Soon(t), s.Service, faces.Prompt{RunID: s.RunID})
 	require.NoError(t, err)
 	return handles
 }
@@ -79,7 +80,7 @@ func lastEvent(t *testing.T, s *faces.Scene) string {
 	var session struct {
 		LastEventID string `json:"last_event_id"`
 	}
-	reply, err := s.Get(soon(t), "/v1/sessions/"+s.SessionID)
+	reply, err := s.Get(rig.Soon(t), "/v1/sessions/"+s.SessionID)
 	require.NoError(t, err)
 	require.NoError(t, reply.Into(&session))
 	return session.LastEventID
@@ -139,7 +140,7 @@ func TestGallery05WhoSeesAPromptOnAnyFaceCanDecideItThere(t *testing.T) {
 				raiser, seer := s.faces(t, 0), s.faces(t, 1+round)
 				held := scene(t, seer)
 				held.Service = raiser
-				stream, err := one.follow(soon(t), seer, held)
+				stream, err := one.follow(rig.Soon(t), seer, held)
 				require.NoError(t, err, name)
 				type raised struct {
 					prompts []faces.Prompt
@@ -181,16 +182,16 @@ func TestGallery06IdenticalCallsOnEveryFace(t *testing.T) {
 			switch face.Name() {
 			case "relay":
 				for _, prompt := range prompts {
-					_, err := held.Chat.Await(soon(t), func(f faces.Frame) bool { return f.Event == "relay" && f.ID == prompt.Handle })
+					_, err := held.Chat.Await(rig.Soon(t), func(f faces.Frame) bool { return f.Event == "relay" && f.ID == prompt.Handle })
 					require.NoError(t, err)
 				}
 			case "hermes":
-				reply, err := at.Get(soon(t), "/api/approval/pending?session_id="+held.SessionID)
+				reply, err := at.Get(rig.Soon(t), "/api/approval/pending?session_id="+held.SessionID)
 				require.NoError(t, err)
 				require.Contains(t, reply.Body, left.Handle)
 				require.Contains(t, reply.Body, `"pending_count": 2`)
 			default:
-				shown, err := face.Open(soon(t), at, left)
+				shown, err := face.Open(rig.Soon(t), at, left)
 				require.NoError(t, err)
 				require.Equal(t, []string{left.Handle, right.Handle}, shown, face.Name())
 			}
@@ -224,7 +225,7 @@ func TestGallery09UnknownIDsOnEveryFace(t *testing.T) {
 					what := faces.Decision{Verb: verb, Edit: map[string]any{}, Answers: []string{"Left"}}
 					say(t, s.faces(t, 1), face, unknown, what, false)
 					if face.Name() != "codex" { // its ids stand alone
-						got, err := face.Decide(soon(t), s.faces(t, 1), elsewhere, what)
+						got, err := face.Decide(rig.Soon(t), s.faces(t, 1), elsewhere, what)
 						require.NoError(t, err)
 						require.False(t, face.Took(got), "%s: %s", face.Name(), got.Body)
 					}
@@ -257,7 +258,7 @@ func TestGallery09UnknownIDsOnEveryFace(t *testing.T) {
 			"relay, a relay":  {"/chat/relay/nothing", `{"sessionId":"` + held.SessionID + `","response":{"approved":true}}`, 404, `{"error":"Relay not found"}`},
 			"relay, a choice": {"/chat/relay/" + prompts[1].Handle, `{"sessionId":"` + held.SessionID + `","response":{"approved":true}}`, 404, `{"error":"Relay not found"}`},
 		} {
-			got, err := at.Post(soon(t), call.path, call.body)
+			got, err := at.Post(rig.Soon(t), call.path, call.body)
 			require.NoError(t, err, name)
 			require.Equal(t, call.status, got.Status, name)
 			require.Equal(t, call.reply, got.Body, name)
@@ -280,7 +281,7 @@ func TestGallery11EmptyAnswersOnEveryFace(t *testing.T) {
 					say(t, s.faces(t, 1), face, prompt, faces.Decision{Verb: faces.Answer, Answers: []string{empty}}, false)
 				}
 				for _, call := range emptyCalls(face, prompt) {
-					got, err := s.faces(t, 1).Post(soon(t), call.path, call.body)
+					got, err := s.faces(t, 1).Post(rig.Soon(t), call.path, call.body)
 					require.NoError(t, err)
 					require.Equal(t, call.status, got.Status, "%s: %s", call.body, got.Body)
 					require.Contains(t, got.Body, call.says, call.body)

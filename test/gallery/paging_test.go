@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/store"
-	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // pages is what a walk through a list saw.
@@ -47,7 +47,7 @@ func walkPages[T any](list func(client.PageParams) (*client.Page[T], error), idA
 		if !page.Pagination.HasMore {
 			return p, nil
 		}
-		at.Cursor = page.Pagination.NextCursor
+		at.Cursor = *page.Pagination.NextCursor
 	}
 }
 
@@ -105,18 +105,17 @@ func bustle(walk func() error, comeAndGo func(walking context.Context, n int) er
 func TestGallery17PagingThroughEqualKeys(t *testing.T) {
 	t.Parallel()
 	for _, shape := range []struct {
-		name     string
-		replicas int
-		database func(*testing.T) string
-		options  store.Options
-		rows     int
+		shape
+		options store.Options
+		rows    int
 	}{
-		{"two replicas on Postgres", 2, func(t *testing.T) string { return postgrestest.URL(t) }, store.Options{}, 2_000},
-		{"SQLite and a clock that stands still", 1, sqliteURL, store.Options{NowMs: func() int64 { return 1_700_000_000_000 }}, 10_000},
+		{services[0], store.Options{}, 2_000},
+		// Its clock stands still.
+		{services[1], store.Options{NowMs: func() int64 { return 1_700_000_000_000 }}, 10_000},
 	} {
-		t.Run(shape.name, func(t *testing.T) {
+		t.Run(shape.Name, func(t *testing.T) {
 			t.Parallel()
-			s := startService(t, shape.database(t), shape.replicas, shape.options)
+			s := startService(t, shape.Database(t), shape.replicas, shape.options)
 			t.Run("runs", func(t *testing.T) { pageRuns(t, s, shape.rows) })
 			t.Run("approvals", func(t *testing.T) { pageApprovals(t, s) })
 		})
@@ -142,7 +141,7 @@ func pageRuns(t *testing.T, s *service, rows int) {
 		}
 	}
 	// With the race detector SQLite, which is Go here, takes its time for so many rows.
-	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*rig.Patience)
 	defer cancel()
 	require.NoError(t, forAll(rows, func(i int) error {
 		_, err := s.at(i).CreateRun(ctx, client.CreateRunParams{RunID: runID(i), AgentID: agentOf(i), Input: i})
@@ -191,11 +190,11 @@ func pageApprovals(t *testing.T, s *service) {
 	raise := func(ctx context.Context, format string, numbers []int) error {
 		suspension := api.Suspension{Hold: true}
 		for _, n := range numbers {
-			suspension.Approvals = append(suspension.Approvals, approval(fmt.Sprintf(format, n)))
+			suspension.Approvals = append(suspension.Approvals, rig.Approval(fmt.Sprintf(format, n)))
 		}
 		return failure(s.at(1).Suspend(ctx, "paged", held.Lease.Fence, suspension))
 	}
-	ctx := soon(t)
+	ctx := rig.Soon(t)
 	const open = 400
 	var throughout []string
 	numbers := make([]int, open)

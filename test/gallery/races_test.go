@@ -13,21 +13,22 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// Two resumes of one wait arrived together, and both ran everything downstream.
-// Here one of a hundred wins, the others are told what it decided, and one worker is
-// handed one resume.
+// Two resumes of one wait arrived together, and both ran everything downstream. Here one of a
+// hundred callers of two replicas wins, the others get its decision, and of the workers that
+// wait at both replicas one is handed one resume.
 func TestGallery01TwoResumesOfOneWait(t *testing.T) {
-	onServices(t, func(t *testing.T, s *service) {
+	overReplicas(t, func(t *testing.T, s *service) {
 		const callers = 100
 		approvers := make([]*client.Client, callers)
 		for i := range approvers {
-			approvers[i] = connect(t, s.replicas[i%len(s.replicas)].url, client.WithActor(actor(i)))
+			approvers[i] = s.replicas[i%len(s.replicas)].Connect(client.WithActor(actor(i)))
 		}
 		for round := range 5 {
 			runID := fmt.Sprintf("run-%d", round)
-			waitingRun(t, s.at(round), runID, asks(approval("deploy")))
+			waitingRun(t, s.at(round), runID, rig.Approvals("deploy"))
 			workers := s.workersFor(t, runID)
 
 			errs := make([]error, callers)
@@ -36,7 +37,7 @@ func TestGallery01TwoResumesOfOneWait(t *testing.T) {
 			for i, approver := range approvers {
 				ended.Go(func() {
 					start.Wait()
-					_, errs[i] = approver.ResolveRunApprovals(soon(t), runID, decide("deploy", behaviorOf(i)))
+					_, errs[i] = approver.ResolveRunApprovals(rig.Soon(t), runID, decide("deploy", behaviorOf(i)))
 				})
 			}
 			start.Done()
@@ -89,7 +90,7 @@ type waiters struct {
 // ends those that still wait and returns what nobody has read of handed.
 func (s *service) workersFor(t *testing.T, agentID string) waiters {
 	t.Helper()
-	ctx, cancel := context.WithCancel(soon(t))
+	ctx, cancel := context.WithCancel(rig.Soon(t))
 	w := waiters{handed: make(chan *api.Claim, 8)}
 	var ended sync.WaitGroup
 	for i := range 4 {
@@ -115,9 +116,6 @@ func (s *service) workersFor(t *testing.T, agentID string) waiters {
 	return w
 }
 
-// The timer of an answered pause fired later and wiped the answer. Here answers and
-// deadlines meet in the same millisecond, over and over; what the answerer was told
-// is what is on record, once, and the sweeps that come by later leave it alone.
 // highest keeps the largest of the numbers that many goroutines raise it to.
 type highest struct{ value atomic.Int64 }
 
@@ -130,8 +128,11 @@ func (h *highest) raise(to int64) {
 	}
 }
 
+// The timer of an answered pause fired later and wiped the answer. Here answers and deadlines
+// meet in the same millisecond at two replicas, over and over: the recorded decision is the one
+// that the answerer got, once, and later sweeps do not change it.
 func TestGallery02AnswerAgainstExpiry(t *testing.T) {
-	onServices(t, func(t *testing.T, s *service) {
+	overReplicas(t, func(t *testing.T, s *service) {
 		const racers, racesEach = 12, 25
 		races := make(chan race, racers*racesEach)
 		var racing errgroup.Group
@@ -142,7 +143,7 @@ func TestGallery02AnswerAgainstExpiry(t *testing.T) {
 				deadlineMs := int64(4)
 				for n := range racesEach {
 					r := race{runID: fmt.Sprintf("run-%d-%d", i, n), question: n%2 == 0}
-					if err := r.run(soon(t), s.at(i+n), s.at(i+n+1), deadlineMs); err != nil {
+					if err := r.run(rig.Soon(t), s.at(i+n), s.at(i+n+1), deadlineMs); err != nil {
 						return fmt.Errorf("%s: %w", r.runID, err)
 					}
 					// By shares, so that it gets there on a busy machine too.
@@ -163,17 +164,17 @@ func TestGallery02AnswerAgainstExpiry(t *testing.T) {
 		// Deadlines are swept in their order: when this one has been swept, those of all
 		// the races are long past.
 		afterMs := longest.value.Load() + 200
-		last := approval("last")
+		last := rig.Approval("last")
 		last.ExpiresAfterMs = &afterMs
-		waitingRun(t, s.at(0), "last", asks(last))
-		_, err := s.at(1).WaitRun(soon(t), "last", client.UntilDecided)
+		waitingRun(t, s.at(0), "last", asking(last))
+		_, err := s.at(1).WaitRun(rig.Soon(t), "last", client.UntilDecided)
 		require.NoError(t, err)
 		require.Equal(t, api.OutcomeExpired, onlyResolution(t, s.at(0), "last", "last").Outcome)
 
 		answered, expired := 0, 0
 		for r := range races {
 			recorded := onlyResolution(t, s.at(0), r.runID, "ask")
-			run, err := s.at(1).GetRun(soon(t), r.runID)
+			run, err := s.at(1).GetRun(rig.Soon(t), r.runID)
 			require.NoError(t, err)
 			if r.answered {
 				answered++
@@ -186,7 +187,7 @@ func TestGallery02AnswerAgainstExpiry(t *testing.T) {
 				require.Equal(t, api.ViaClock, recorded.Via)
 			}
 			// A later answer changes nothing and is told the same.
-			err = r.answer(soon(t), s.at(1))
+			err = r.answer(rig.Soon(t), s.at(1))
 			require.ErrorIs(t, err, client.ErrAlreadyDecided)
 			require.Equal(t, recorded.Outcome, refusal(t, err).Recorded.Outcome)
 			require.Equal(t, recorded, onlyResolution(t, s.at(0), r.runID, "ask"))
@@ -206,11 +207,11 @@ type race struct {
 func (r *race) run(ctx context.Context, asking, answering *client.Client, deadlineMs int64) error {
 	suspension := &api.Suspension{}
 	if r.question {
-		ask := question("ask")
+		ask := rig.Question("ask")
 		ask.ExpiresAfterMs = &deadlineMs
 		suspension.Questions = append(suspension.Questions, ask)
 	} else {
-		ask := approval("ask")
+		ask := rig.Approval("ask")
 		ask.ExpiresAfterMs = &deadlineMs
 		suspension.Approvals = append(suspension.Approvals, ask)
 	}
@@ -228,7 +229,7 @@ func (r *race) run(ctx context.Context, asking, answering *client.Client, deadli
 
 func (r *race) answer(ctx context.Context, c *client.Client) error {
 	if r.question {
-		_, err := c.AnswerRunQuestion(ctx, r.runID, answer("ask", "left"))
+		_, err := c.AnswerRunQuestion(ctx, r.runID, rig.Choose("ask", "left"))
 		return err
 	}
 	_, err := c.ResolveRunApprovals(ctx, r.runID, decide("ask", api.BehaviorAllow))
@@ -254,7 +255,7 @@ func TestGallery03AnswerAsTheWaitIsRegistered(t *testing.T) {
 						return nil
 					}
 					runID := fmt.Sprintf("run-%d", n)
-					if err := s.quickAnswer(soon(t), i, runID, quickWays[n%int64(len(quickWays))]); err != nil {
+					if err := s.quickAnswer(rig.Soon(t), i, runID, quickWays[n%int64(len(quickWays))]); err != nil {
 						return fmt.Errorf("%s: %w", runID, err)
 					}
 				}
@@ -295,7 +296,7 @@ func (s *service) quickAnswer(ctx context.Context, i int, runID string, way quic
 		_, err := answering.ResolveRunApprovals(ctx, runID, decide("ask", api.BehaviorAllow))
 		return err
 	}
-	suspension := api.Suspension{Approvals: []api.ApprovalRequest{approval("ask")}, Hold: way == afterHold}
+	suspension := api.Suspension{Approvals: []api.ApprovalRequest{rig.Approval("ask")}, Hold: way == afterHold}
 	var answered errgroup.Group
 	if way == duringSuspend {
 		answered.Go(func() error {
@@ -313,7 +314,7 @@ func (s *service) quickAnswer(ctx context.Context, i int, runID string, way quic
 		answered.Go(resolve)
 	}
 	if way == afterHold {
-		settled, err := working.AwaitSettled(ctx, runID, fence, "0", patience/2)
+		settled, err := working.AwaitSettled(ctx, runID, fence, "0", rig.Patience/2)
 		if err != nil {
 			return err
 		}

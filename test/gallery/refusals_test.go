@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // wayOut is one way in which an approval gets no allow.
@@ -29,43 +30,43 @@ var waysOut = []wayOut{
 	{"the attached worker's wait and lease run out", lapse, ""},
 	{"the deadline passes", func(t *testing.T, s *service, runID string) {
 		afterMs := int64(1)
-		request := approval("deploy")
+		request := rig.Approval("deploy")
 		request.ExpiresAfterMs = &afterMs
-		waitingRun(t, s.at(0), runID, asks(request))
+		waitingRun(t, s.at(0), runID, asking(request))
 		held := mustClaim(t, s.at(1), runID)
 		require.Equal(t, api.BehaviorDeny, held.Resume.Approvals[0].Resolution.Behavior)
 		complete(t, s.at(0), held)
 	}, api.OutcomeExpired},
 	{"the approver denies, and edits", func(t *testing.T, s *service, runID string) {
-		waitingRun(t, s.at(0), runID, asks(approval("deploy")))
-		_, err := s.at(1).ResolveRunApprovals(soon(t), runID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{
+		waitingRun(t, s.at(0), runID, rig.Approvals("deploy"))
+		_, err := s.at(1).ResolveRunApprovals(rig.Soon(t), runID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{
 			{RequestID: "deploy", Behavior: api.BehaviorDeny, UpdatedInput: api.JSON(`{"to":"staging"}`)},
 		}})
 		require.NoError(t, err)
 	}, api.OutcomeDenied},
 	{"the worker takes it back", func(t *testing.T, s *service, runID string) {
 		fence := attach(t, s, runID)
-		_, err := s.at(1).Withdraw(soon(t), runID, "deploy", fence, "gave up after a minute")
+		_, err := s.at(1).Withdraw(rig.Soon(t), runID, "deploy", fence, "gave up after a minute")
 		require.NoError(t, err)
 	}, api.OutcomeCancelled},
 	{"the worker ends the run", func(t *testing.T, s *service, runID string) {
 		fence := attach(t, s, runID)
-		_, err := s.at(1).CompleteRun(soon(t), runID, fence, nil)
+		_, err := s.at(1).CompleteRun(rig.Soon(t), runID, fence, nil)
 		require.NoError(t, err)
 	}, api.OutcomeExpired},
 	{"the run is cancelled", func(t *testing.T, s *service, runID string) {
-		waitingRun(t, s.at(0), runID, asks(approval("deploy")))
-		_, err := s.at(1).CancelRun(soon(t), runID, "")
+		waitingRun(t, s.at(0), runID, rig.Approvals("deploy"))
+		_, err := s.at(1).CancelRun(rig.Soon(t), runID, "")
 		require.NoError(t, err)
 	}, api.OutcomeCancelled},
 	{"the session is interrupted", func(t *testing.T, s *service, runID string) {
-		waitingRun(t, s.at(0), runID, asks(approval("deploy")))
-		_, err := s.at(1).InterruptSession(soon(t), "session-of-"+runID, "")
+		waitingRun(t, s.at(0), runID, rig.Approvals("deploy"))
+		_, err := s.at(1).InterruptSession(rig.Soon(t), "session-of-"+runID, "")
 		require.NoError(t, err)
 	}, api.OutcomeCancelled},
 	{"the session ends", func(t *testing.T, s *service, runID string) {
-		waitingRun(t, s.at(0), runID, asks(approval("deploy")))
-		_, err := s.at(1).EndSession(soon(t), "session-of-"+runID, "")
+		waitingRun(t, s.at(0), runID, rig.Approvals("deploy"))
+		_, err := s.at(1).EndSession(rig.Soon(t), "session-of-"+runID, "")
 		require.NoError(t, err)
 	}, api.OutcomeCancelled},
 }
@@ -78,12 +79,12 @@ func TestGallery10NothingButAnAllowAllows(t *testing.T) {
 		for i, way := range waysOut {
 			runID := fmt.Sprintf("run-%d", i)
 			way.walk(t, s, runID)
-			for entry, err := range s.at(0).AllRunEvents(soon(t), runID, client.EventListParams{}) {
+			for entry, err := range s.at(0).AllRunEvents(rig.Soon(t), runID, client.EventListParams{}) {
 				require.NoError(t, err)
 				require.NotContains(t, string(entry.Event), `"allow`, way.name)
 			}
 			if way.outcome == "" {
-				run, err := s.at(1).GetRun(soon(t), runID)
+				run, err := s.at(1).GetRun(rig.Soon(t), runID)
 				require.NoError(t, err)
 				require.Equal(t, api.StatusWaitingForApproval, run.Status, way.name)
 				require.Equal(t, []string{"deploy"}, run.PendingApprovalIDs, way.name)
@@ -93,7 +94,7 @@ func TestGallery10NothingButAnAllowAllows(t *testing.T) {
 			recorded := onlyResolution(t, s.at(0), runID, "deploy")
 			require.Equal(t, way.outcome, recorded.Outcome, way.name)
 			require.Equal(t, api.BehaviorDeny, recorded.Behavior, way.name)
-			_, err := s.at(1).ResolveRunApprovals(soon(t), runID, decide("deploy", api.BehaviorAllow))
+			_, err := s.at(1).ResolveRunApprovals(rig.Soon(t), runID, decide("deploy", api.BehaviorAllow))
 			require.ErrorIs(t, err, client.ErrAlreadyDecided, way.name)
 			require.Equal(t, way.outcome, refusal(t, err).Recorded.Outcome, way.name)
 			require.Equal(t, recorded, onlyResolution(t, s.at(0), runID, "deploy"), way.name)
@@ -105,28 +106,28 @@ func TestGallery10NothingButAnAllowAllows(t *testing.T) {
 func attach(t *testing.T, s *service, runID string) string {
 	t.Helper()
 	held := startedRun(t, s.at(0), runID)
-	_, err := s.at(0).Suspend(soon(t), runID, held.Lease.Fence, api.Suspension{
-		Approvals: []api.ApprovalRequest{approval("deploy")}, Hold: true,
+	_, err := s.at(0).Suspend(rig.Soon(t), runID, held.Lease.Fence, api.Suspension{
+		Approvals: []api.ApprovalRequest{rig.Approval("deploy")}, Hold: true,
 	})
 	require.NoError(t, err)
 	return held.Lease.Fence
 }
 
 func waitInVain(t *testing.T, s *service, runID string) {
-	waitingRun(t, s.at(0), runID, asks(approval("deploy")))
-	run, err := s.at(1).AwaitRun(soon(t), runID, client.UntilDecided, time.Second)
+	waitingRun(t, s.at(0), runID, rig.Approvals("deploy"))
+	run, err := s.at(1).AwaitRun(rig.Soon(t), runID, client.UntilDecided, time.Second)
 	require.NoError(t, err)
 	require.Equal(t, api.StatusWaitingForApproval, run.Status)
-	taken, err := s.at(0).ClaimRuns(soon(t), client.ClaimRunsParams{WorkerID: "worker", AgentIDs: []string{runID}, WaitMs: 100})
+	taken, err := s.at(0).ClaimRuns(rig.Soon(t), client.ClaimRunsParams{WorkerID: "worker", AgentIDs: []string{runID}, WaitMs: 100})
 	require.NoError(t, err)
 	require.Empty(t, taken)
 }
 
 // breakOff sends the first half of an allow.
 func breakOff(t *testing.T, s *service, runID string) {
-	waitingRun(t, s.at(0), runID, asks(approval("deploy")))
+	waitingRun(t, s.at(0), runID, rig.Approvals("deploy"))
 	var dialer net.Dialer
-	connection, err := dialer.DialContext(soon(t), "tcp", strings.TrimPrefix(s.replicas[0].url, "http://"))
+	connection, err := dialer.DialContext(rig.Soon(t), "tcp", strings.TrimPrefix(s.replicas[0].URL, "http://"))
 	require.NoError(t, err)
 	body := `{"resolutions":[{"request_id":"deploy","behavior":"allow"}]}`
 	_, err = fmt.Fprintf(connection, "POST /v1/runs/%s/approvals HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
@@ -137,7 +138,7 @@ func breakOff(t *testing.T, s *service, runID string) {
 
 // mumble sends what resembles an allow.
 func mumble(t *testing.T, s *service, runID string) {
-	waitingRun(t, s.at(0), runID, asks(approval("deploy")))
+	waitingRun(t, s.at(0), runID, rig.Approvals("deploy"))
 	for _, behavior := range []string{`"Allow"`, `"ALLOW"`, `"allow "`, `"allowed"`, `"yes"`, `"approve"`, `""`, `true`, `1`, `null`, `["allow"]`} {
 		got := s.replicas[0].post(t, "/v1/runs/"+runID+"/approvals",
 			`{"resolutions":[{"request_id":"deploy","behavior":`+behavior+`}]}`)
@@ -149,9 +150,9 @@ func mumble(t *testing.T, s *service, runID string) {
 // lapse lets a wait run out that is longer than the lease.
 func lapse(t *testing.T, s *service, runID string) {
 	fence := attach(t, s, runID)
-	_, err := s.at(0).Heartbeat(soon(t), runID, client.HeartbeatParams{Fence: fence, LeaseMs: 1_000})
+	_, err := s.at(0).Heartbeat(rig.Soon(t), runID, client.HeartbeatParams{Fence: fence, LeaseMs: 1_000})
 	require.NoError(t, err)
-	settled, err := s.at(1).AwaitSettled(soon(t), runID, fence, "0", 2*time.Second)
+	settled, err := s.at(1).AwaitSettled(rig.Soon(t), runID, fence, "0", 2*time.Second)
 	require.NoError(t, err)
 	require.Empty(t, settled.Settled)
 	require.Equal(t, 1, settled.Open)
@@ -162,7 +163,7 @@ func lapse(t *testing.T, s *service, runID string) {
 func TestGallery11EmptyAnswers(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		typed := api.UserQuestionRequest{ID: "typed", ResponseSchema: api.JSON(`{"type":["string","null"]}`)}
-		waitingRun(t, s.at(0), "plain", &api.Suspension{Questions: []api.UserQuestionRequest{question("ask")}})
+		waitingRun(t, s.at(0), "plain", rig.Questions("ask"))
 		waitingRun(t, s.at(0), "value", &api.Suspension{Questions: []api.UserQuestionRequest{typed}})
 		before := s.lastEvents(t, "plain", "value")
 		for _, empty := range []struct {
@@ -191,7 +192,7 @@ func TestGallery11EmptyAnswers(t *testing.T) {
 		s.requireNotClaimable(t, "plain")
 		s.requireNotClaimable(t, "value")
 
-		_, err := s.at(1).AnswerRunQuestion(soon(t), "plain", answer("ask", "right"))
+		_, err := s.at(1).AnswerRunQuestion(rig.Soon(t), "plain", rig.Choose("ask", "right"))
 		require.NoError(t, err)
 		held := mustClaim(t, s.at(0), "plain")
 		require.Equal(t, []string{"right"}, held.Resume.Questions[0].Resolution.Answers[0].SelectedOptionIDs)
@@ -202,8 +203,8 @@ func TestGallery11EmptyAnswers(t *testing.T) {
 // without a member that it needs is refused, and the refusal names the member.
 func TestGallery12MisspeltMembers(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
-		waitingRun(t, s.at(0), "approve", asks(approval("deploy")))
-		waitingRun(t, s.at(0), "answer", &api.Suspension{Questions: []api.UserQuestionRequest{question("ask")}})
+		waitingRun(t, s.at(0), "approve", rig.Approvals("deploy"))
+		waitingRun(t, s.at(0), "answer", rig.Questions("ask"))
 		before := s.lastEvents(t, "approve", "answer")
 		for _, misspelt := range []struct{ runID, noun, body, named string }{
 			{"approve", "approvals", `{}`, "/resolutions"},

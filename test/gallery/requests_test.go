@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // Parallel waits shared an id, and an approval went to the wrong tool. Here two
@@ -17,42 +18,42 @@ import (
 func TestGallery06IdenticalParallelCalls(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		twin := func(id string) api.ApprovalRequest {
-			call := approval(id)
+			call := rig.Approval(id)
 			call.ToolCallID = "call"
 			return call
 		}
 		for _, runID := range []string{"one", "other"} {
-			waitingRun(t, s.at(0), runID, asks(twin("left"), twin("right")))
+			waitingRun(t, s.at(0), runID, asking(twin("left"), twin("right")))
 		}
 		handles := map[string]bool{}
-		for view, err := range s.at(1).AllApprovals(soon(t), client.PendingListParams{}) {
+		for view, err := range s.at(1).AllApprovals(rig.Soon(t), client.PendingListParams{}) {
 			require.NoError(t, err)
 			handles[view.Request.Handle] = true
 		}
 		require.Len(t, handles, 4, "each request has its own handle")
 
-		_, err := s.at(1).ResolveRunApprovals(soon(t), "one", decide("right", api.BehaviorDeny))
+		_, err := s.at(1).ResolveRunApprovals(rig.Soon(t), "one", decide("right", api.BehaviorDeny))
 		require.NoError(t, err)
-		run, err := s.at(0).GetRun(soon(t), "one")
+		run, err := s.at(0).GetRun(rig.Soon(t), "one")
 		require.NoError(t, err)
 		require.Equal(t, api.StatusWaitingForApproval, run.Status)
 		require.Equal(t, []string{"left"}, run.PendingApprovalIDs, "the twin is decided for itself")
 		s.requireNotClaimable(t, "one")
-		_, err = s.at(0).ResolveRunApprovals(soon(t), "one", decide("left", api.BehaviorAllow))
+		_, err = s.at(0).ResolveRunApprovals(rig.Soon(t), "one", decide("left", api.BehaviorAllow))
 		require.NoError(t, err)
 
 		held := mustClaim(t, s.at(1), "one")
 		require.Equal(t, map[string]api.Outcome{
 			"left": api.OutcomeAllowed, "right": api.OutcomeDenied,
 		}, outcomes(held.Resume))
-		run, err = s.at(1).GetRun(soon(t), "other")
+		run, err = s.at(1).GetRun(rig.Soon(t), "other")
 		require.NoError(t, err)
 		require.Equal(t, []string{"left", "right"}, run.PendingApprovalIDs, "the other run was not meant")
 
 		// An id is used once in a run: in one suspension, and ever after.
-		_, err = s.at(0).Suspend(soon(t), "one", held.Lease.Fence, *asks(twin("same"), twin("same")))
+		_, err = s.at(0).Suspend(rig.Soon(t), "one", held.Lease.Fence, *asking(twin("same"), twin("same")))
 		require.Equal(t, "/approvals/1/id", requireRefused(t, err, api.CodeInvalidRequest).Faults[0].Pointer)
-		_, err = s.at(0).Suspend(soon(t), "one", held.Lease.Fence, *asks(twin("left")))
+		_, err = s.at(0).Suspend(rig.Soon(t), "one", held.Lease.Fence, *asking(twin("left")))
 		requireRefused(t, err, api.CodeIDConflict)
 		complete(t, s.at(0), held)
 	})
@@ -74,11 +75,11 @@ func outcomes(resume *api.Resume) map[string]api.Outcome {
 func TestGallery09UnknownIDs(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		waitingRun(t, s.at(0), "run", &api.Suspension{
-			Approvals: []api.ApprovalRequest{approval("deploy")}, Questions: []api.UserQuestionRequest{question("ask")},
+			Approvals: []api.ApprovalRequest{rig.Approval("deploy")}, Questions: []api.UserQuestionRequest{rig.Question("ask")},
 		})
 		held := startedRun(t, s.at(0), "held")
-		_, err := s.at(0).Suspend(soon(t), "held", held.Lease.Fence, api.Suspension{
-			Approvals: []api.ApprovalRequest{approval("deploy")}, Hold: true,
+		_, err := s.at(0).Suspend(rig.Soon(t), "held", held.Lease.Fence, api.Suspension{
+			Approvals: []api.ApprovalRequest{rig.Approval("deploy")}, Hold: true,
 		})
 		require.NoError(t, err)
 		before := s.lastEvents(t, "run", "held")
@@ -111,19 +112,19 @@ func TestGallery09UnknownIDs(t *testing.T) {
 				return failure(c.ResolveRunApprovals(ctx, "run", allow("ask")))
 			}},
 			"answer of no run": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.AnswerRunQuestion(ctx, "nobody", answer("ask", "left")))
+				return failure(c.AnswerRunQuestion(ctx, "nobody", rig.Choose("ask", "left")))
 			}},
 			"answer of no session": {api.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.AnswerSessionQuestion(ctx, "nobody", answer("ask", "left")))
+				return failure(c.AnswerSessionQuestion(ctx, "nobody", rig.Choose("ask", "left")))
 			}},
 			"no question of the run": {api.CodeQuestionRequestMismatch, func(ctx context.Context, c *client.Client) error {
-				return failure(c.AnswerRunQuestion(ctx, "run", answer("nothing", "left")))
+				return failure(c.AnswerRunQuestion(ctx, "run", rig.Choose("nothing", "left")))
 			}},
 			"no question of the session": {api.CodeQuestionRequestMismatch, func(ctx context.Context, c *client.Client) error {
-				return failure(c.AnswerSessionQuestion(ctx, "session-of-run", answer("nothing", "left")))
+				return failure(c.AnswerSessionQuestion(ctx, "session-of-run", rig.Choose("nothing", "left")))
 			}},
 			"no option of the question": {api.CodeQuestionOptionNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.AnswerRunQuestion(ctx, "run", answer("ask", "nowhere")))
+				return failure(c.AnswerRunQuestion(ctx, "run", rig.Choose("ask", "nowhere")))
 			}},
 			"no question to cancel": {api.CodeQuestionRequestMismatch, func(ctx context.Context, c *client.Client) error {
 				return failure(c.CancelQuestion(ctx, "run", "nothing", client.CancelQuestionParams{}))
@@ -144,7 +145,7 @@ func TestGallery09UnknownIDs(t *testing.T) {
 				return failure(c.Heartbeat(ctx, "nobody", client.HeartbeatParams{Fence: "1"}))
 			}},
 			"no run to suspend": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.Suspend(ctx, "nobody", "1", *asks(approval("deploy"))))
+				return failure(c.Suspend(ctx, "nobody", "1", *rig.Approvals("deploy")))
 			}},
 			"no run to complete": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
 				return failure(c.CompleteRun(ctx, "nobody", "1", nil))
@@ -166,7 +167,7 @@ func TestGallery09UnknownIDs(t *testing.T) {
 			}},
 		} {
 			for _, r := range s.replicas {
-				err := unknown.call(soon(t), r.client)
+				err := unknown.call(rig.Soon(t), r.client)
 				require.Error(t, err, name)
 				require.Equal(t, unknown.code, refusal(t, err).Code, name)
 			}
@@ -183,7 +184,7 @@ func (s *service) lastEvents(t *testing.T, runIDs ...string) map[string]string {
 	t.Helper()
 	last := map[string]string{}
 	for _, runID := range runIDs {
-		session, err := s.at(0).GetSession(soon(t), "session-of-"+runID)
+		session, err := s.at(0).GetSession(rig.Soon(t), "session-of-"+runID)
 		require.NoError(t, err)
 		last[runID] = session.LastEventID
 	}
@@ -194,23 +195,23 @@ func (s *service) lastEvents(t *testing.T, runIDs ...string) map[string]string {
 // request and never lands on another one.
 func TestGallery14SecondClickIsNotTheNextAnswer(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
-		waitingRun(t, s.at(0), "run", asks(approval("step-1")))
+		waitingRun(t, s.at(0), "run", rig.Approvals("step-1"))
 		for step := 1; step <= 5; step++ {
 			current, next := fmt.Sprintf("step-%d", step), fmt.Sprintf("step-%d", step+1)
-			_, err := s.at(step).ResolveRunApprovals(soon(t), "run", decide(current, api.BehaviorAllow))
+			_, err := s.at(step).ResolveRunApprovals(rig.Soon(t), "run", decide(current, api.BehaviorAllow))
 			require.NoError(t, err)
 			held := mustClaim(t, s.at(step), "run")
 			require.Equal(t, map[string]api.Outcome{current: api.OutcomeAllowed}, outcomes(held.Resume))
-			_, err = s.at(step).Suspend(soon(t), "run", held.Lease.Fence, *asks(approval(next)))
+			_, err = s.at(step).Suspend(rig.Soon(t), "run", held.Lease.Fence, *rig.Approvals(next))
 			require.NoError(t, err)
 
 			// The second click of the step before, by both ways there are.
-			_, err = s.at(step+1).ResolveRunApprovals(soon(t), "run", decide(current, api.BehaviorAllow))
+			_, err = s.at(step+1).ResolveRunApprovals(rig.Soon(t), "run", decide(current, api.BehaviorAllow))
 			require.ErrorIs(t, err, client.ErrAlreadyDecided)
 			require.Equal(t, current, refusal(t, err).Recorded.RequestID)
-			_, err = s.at(step+1).ResolveSessionApprovals(soon(t), "session-of-run", decide(current, api.BehaviorAllow))
+			_, err = s.at(step+1).ResolveSessionApprovals(rig.Soon(t), "session-of-run", decide(current, api.BehaviorAllow))
 			require.ErrorIs(t, err, client.ErrAlreadyDecided)
-			run, err := s.at(step).GetRun(soon(t), "run")
+			run, err := s.at(step).GetRun(rig.Soon(t), "run")
 			require.NoError(t, err)
 			require.Equal(t, []string{next}, run.PendingApprovalIDs, "the next one is still open")
 		}
@@ -223,20 +224,20 @@ func TestGallery14SecondClickIsNotTheNextAnswer(t *testing.T) {
 func TestGallery20ApprovalOfOtherArguments(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		call := func(id, input string) api.ApprovalRequest {
-			request := approval(id)
+			request := rig.Approval(id)
 			request.ToolCallID, request.Input = "call", api.JSON(input)
 			return request
 		}
 		const small, large = `{"amount":10,"to":"ada"}`, `{"amount":10000,"to":"ada"}`
-		waitingRun(t, s.at(0), "run", asks(call("pay", small)))
+		waitingRun(t, s.at(0), "run", asking(call("pay", small)))
 
 		params := decide("pay", api.BehaviorAllow)
 		params.IdempotencyKey = "click"
-		_, err := s.at(1).ResolveRunApprovals(soon(t), "run", params)
+		_, err := s.at(1).ResolveRunApprovals(rig.Soon(t), "run", params)
 		require.NoError(t, err)
 		edited := params
 		edited.Resolutions = []api.ApprovalResolution{{RequestID: "pay", Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(large)}}
-		_, err = s.at(0).ResolveRunApprovals(soon(t), "run", edited)
+		_, err = s.at(0).ResolveRunApprovals(rig.Soon(t), "run", edited)
 		requireRefused(t, err, api.CodeIdempotencyConflict)
 
 		held := mustClaim(t, s.at(0), "run")
@@ -245,22 +246,22 @@ func TestGallery20ApprovalOfOtherArguments(t *testing.T) {
 		require.Nil(t, held.Resume.Approvals[0].Resolution.UpdatedInput)
 
 		// Other arguments under the same id are refused, and under another id they wait.
-		_, err = s.at(1).Suspend(soon(t), "run", held.Lease.Fence, *asks(call("pay", large)))
+		_, err = s.at(1).Suspend(rig.Soon(t), "run", held.Lease.Fence, *asking(call("pay", large)))
 		requireRefused(t, err, api.CodeIDConflict)
-		again := *asks(call("pay-again", large))
+		again := *asking(call("pay-again", large))
 		again.SuspensionID = "again"
-		suspended, err := s.at(1).Suspend(soon(t), "run", held.Lease.Fence, again)
+		suspended, err := s.at(1).Suspend(rig.Soon(t), "run", held.Lease.Fence, again)
 		require.NoError(t, err)
 		require.Nil(t, suspended.Resume, "the earlier approval must not count")
 		require.Equal(t, api.StatusWaitingForApproval, suspended.Run.Status)
-		changed := *asks(call("pay-again", small))
+		changed := *asking(call("pay-again", small))
 		changed.SuspensionID = "again"
-		_, err = s.at(1).Suspend(soon(t), "run", held.Lease.Fence, changed)
+		_, err = s.at(1).Suspend(rig.Soon(t), "run", held.Lease.Fence, changed)
 		requireRefused(t, err, api.CodeIDConflict)
 		s.requireNotClaimable(t, "run")
 
 		// What the approver edits is beside what was asked, and both are handed over.
-		_, err = s.at(0).ResolveRunApprovals(soon(t), "run", client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{
+		_, err = s.at(0).ResolveRunApprovals(rig.Soon(t), "run", client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{
 			{RequestID: "pay-again", Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(small)},
 		}})
 		require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // inbox is what somebody who follows a stream shows: the prompts that are open.
@@ -85,23 +85,23 @@ func TestGallery05WhoSeesAPromptCanDecideIt(t *testing.T) {
 		for round := range 30 {
 			runID := fmt.Sprintf("run-%d", round)
 			session := "session-of-" + runID
-			_, err := s.at(0).CreateSession(soon(t), client.CreateSessionParams{SessionID: session, AgentID: runID})
+			_, err := s.at(0).CreateSession(rig.Soon(t), client.CreateSessionParams{SessionID: session, AgentID: runID})
 			require.NoError(t, err)
 			var approver inbox
-			stream := follow(t, s.at(1+round).StreamSession(soon(t), session, ""))
+			stream := follow(t, s.at(1+round).StreamSession(rig.Soon(t), session, ""))
 			stream.see(&approver)
 			require.Empty(t, approver.shown())
 			raised := make(chan error, 1)
 			go func() {
-				_, err := s.at(0).CreateRun(soon(t), client.CreateRunParams{
-					RunID: runID, SessionID: session, AgentID: runID, Input: "work", Suspend: asks(approval("deploy")),
+				_, err := s.at(0).CreateRun(rig.Soon(t), client.CreateRunParams{
+					RunID: runID, SessionID: session, AgentID: runID, Input: "work", Suspend: rig.Approvals("deploy"),
 				})
 				raised <- err
 			}()
 			for len(approver.open) == 0 {
 				stream.see(&approver)
 			}
-			_, err = s.at(2+round).ResolveRunApprovals(soon(t), runID, decide("deploy", api.BehaviorAllow))
+			_, err = s.at(2+round).ResolveRunApprovals(rig.Soon(t), runID, decide("deploy", api.BehaviorAllow))
 			require.NoError(t, err, "it was seen before it was there")
 			require.NoError(t, <-raised)
 			for len(approver.open) > 0 {
@@ -118,24 +118,24 @@ func TestGallery07ReconnectShowsNoSettledPrompt(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		held := startedRun(t, s.at(0), "run")
 		for _, id := range []string{"first", "second"} {
-			_, err := s.at(0).Suspend(soon(t), "run", held.Lease.Fence, *asks(approval(id)))
+			_, err := s.at(0).Suspend(rig.Soon(t), "run", held.Lease.Fence, *rig.Approvals(id))
 			require.NoError(t, err)
-			_, err = s.at(1).ResolveRunApprovals(soon(t), "run", decide(id, api.BehaviorDeny))
+			_, err = s.at(1).ResolveRunApprovals(rig.Soon(t), "run", decide(id, api.BehaviorDeny))
 			require.NoError(t, err)
 			held = mustClaim(t, s.at(1), "run")
 		}
-		_, err := s.at(0).Suspend(soon(t), "run", held.Lease.Fence, *asks(approval("open")))
+		_, err := s.at(0).Suspend(rig.Soon(t), "run", held.Lease.Fence, *rig.Approvals("open"))
 		require.NoError(t, err)
-		session, err := s.at(0).GetSession(soon(t), "session-of-run")
+		session, err := s.at(0).GetSession(rig.Soon(t), "session-of-run")
 		require.NoError(t, err)
 		newest := session.LastEventID
 
 		for _, streamOf := range []func(at int, after string) iter.Seq2[client.StreamEvent, error]{
 			func(at int, after string) iter.Seq2[client.StreamEvent, error] {
-				return s.at(at).StreamSession(soon(t), "session-of-run", after)
+				return s.at(at).StreamSession(rig.Soon(t), "session-of-run", after)
 			},
 			func(at int, after string) iter.Seq2[client.StreamEvent, error] {
-				return s.at(at).StreamRun(soon(t), "run", after)
+				return s.at(at).StreamRun(rig.Soon(t), "run", after)
 			},
 		} {
 			var fresh inbox
@@ -170,57 +170,49 @@ func TestGallery07ReconnectShowsNoSettledPrompt(t *testing.T) {
 // open prompt, and a stream that was open goes on by itself.
 func TestGallery08SnapshotHoldsEveryOpenPrompt(t *testing.T) {
 	t.Parallel()
-	for name, database := range map[string]func(*testing.T) string{
-		"Postgres": func(t *testing.T) string { return postgrestest.URL(t) },
-		"SQLite":   sqliteURL,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := database(t)
-			p := serve(t, url)
-			waitingRun(t, p.client, "run", asks(approval("one"), approval("two"), approval("three")))
-			var open inbox
-			lasting := follow(t, p.client.StreamSession(soon(t), "session-of-run", ""))
-			lasting.see(&open)
-			require.Equal(t, []string{"one", "three", "two"}, open.shown())
-			_, err := p.client.ResolveRunApprovals(soon(t), "run", decide("two", api.BehaviorAllow))
-			require.NoError(t, err)
+	rig.Databases(t, func(t *testing.T, url string) {
+		p := serve(t, url)
+		waitingRun(t, p.client, "run", rig.Approvals("one", "two", "three"))
+		var open inbox
+		lasting := follow(t, p.client.StreamSession(rig.Soon(t), "session-of-run", ""))
+		lasting.see(&open)
+		require.Equal(t, []string{"one", "three", "two"}, open.shown())
+		_, err := p.client.ResolveRunApprovals(rig.Soon(t), "run", decide("two", api.BehaviorAllow))
+		require.NoError(t, err)
 
-			want := []string{"one", "three"}
-			for range 2 {
-				for range 3 {
-					requireShown(t, p.client, want)
-				}
-				p.kill()
-				require.NoError(t, p.Restart())
-				require.NoError(t, p.AwaitReady())
+		want := []string{"one", "three"}
+		for range 2 {
+			for range 3 {
 				requireShown(t, p.client, want)
 			}
-			for _, id := range want {
-				_, err := p.client.ResolveRunApprovals(soon(t), "run", decide(id, api.BehaviorAllow))
-				require.NoError(t, err)
-			}
-			settled := 0
-			for len(open.open) > 0 {
-				seen := lasting.see(&open)
-				require.NotNil(t, seen.Event, "it goes on where it was")
-				settled++
-			}
-			require.GreaterOrEqual(t, settled, 3)
-			held := mustClaim(t, p.client, "run")
-			require.Len(t, held.Resume.Approvals, 3)
-			complete(t, p.client, held)
-			p.kill()
-			requireDoctorContent(t, url)
-		})
-	}
+			p.Kill()
+			p.Resume()
+			requireShown(t, p.client, want)
+		}
+		for _, id := range want {
+			_, err := p.client.ResolveRunApprovals(rig.Soon(t), "run", decide(id, api.BehaviorAllow))
+			require.NoError(t, err)
+		}
+		settled := 0
+		for len(open.open) > 0 {
+			seen := lasting.see(&open)
+			require.NotNil(t, seen.Event, "it goes on where it was")
+			settled++
+		}
+		require.GreaterOrEqual(t, settled, 3)
+		held := mustClaim(t, p.client, "run")
+		require.Len(t, held.Resume.Approvals, 3)
+		complete(t, p.client, held)
+		p.Kill()
+		rig.RequireHealthy(t, url)
+	})
 }
 
 // requireShown opens both streams anew and checks what their snapshots show.
 func requireShown(t *testing.T, c *client.Client, want []string) {
 	t.Helper()
 	for _, stream := range []iter.Seq2[client.StreamEvent, error]{
-		c.StreamSession(soon(t), "session-of-run", ""), c.StreamRun(soon(t), "run", ""),
+		c.StreamSession(rig.Soon(t), "session-of-run", ""), c.StreamRun(rig.Soon(t), "run", ""),
 	} {
 		var fresh inbox
 		for seen, err := range stream {

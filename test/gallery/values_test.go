@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // canonical returns the RFC 8785 form of a JSON text.
@@ -71,16 +72,16 @@ func TestGallery18EditedArgumentsKeepTheirTypes(t *testing.T) {
 		var params client.ResolveApprovalsParams
 		for i, text := range sent {
 			id := "edit-" + strconv.Itoa(i)
-			suspension.Approvals = append(suspension.Approvals, approval(id))
+			suspension.Approvals = append(suspension.Approvals, rig.Approval(id))
 			params.Resolutions = append(params.Resolutions, api.ApprovalResolution{
 				RequestID: id, Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"value":` + text + `}`),
 			})
 		}
 		waitingRun(t, s.at(0), "edits", suspension)
-		_, err := s.at(1).ResolveRunApprovals(soon(t), "edits", params)
+		_, err := s.at(1).ResolveRunApprovals(rig.Soon(t), "edits", params)
 		require.NoError(t, err)
 		held := mustClaim(t, s.at(0), "edits")
-		run, err := s.at(1).GetRun(soon(t), "edits")
+		run, err := s.at(1).GetRun(rig.Soon(t), "edits")
 		require.NoError(t, err)
 		require.Len(t, held.Resume.Approvals, len(sent))
 		for i, settled := range held.Resume.Approvals {
@@ -97,7 +98,7 @@ func TestGallery18EditedArgumentsKeepTheirTypes(t *testing.T) {
 			waitingRun(t, s.at(i), runID, &api.Suspension{Questions: []api.UserQuestionRequest{
 				{ID: "typed", ResponseSchema: api.JSON(`{}`)},
 			}})
-			_, err := s.at(i+1).AnswerRunQuestion(soon(t), runID, client.AnswerQuestionParams{
+			_, err := s.at(i+1).AnswerRunQuestion(rig.Soon(t), runID, client.AnswerQuestionParams{
 				Resolution: api.UserQuestionResolution{RequestID: "typed", Value: api.JSON(text)},
 			})
 			require.NoError(t, err, text)
@@ -167,7 +168,7 @@ type place struct {
 }
 
 func prepareApproval(t *testing.T, s *service, runID string) string {
-	waitingRun(t, s.at(0), runID, asks(approval("ask")))
+	waitingRun(t, s.at(0), runID, rig.Approvals("ask"))
 	return ""
 }
 
@@ -222,7 +223,7 @@ var hostilePlaces = []place{
 		readApproval(func(t *testing.T, r api.Resolution) api.JSON { return textJSON(t, r.Reason) }),
 	},
 	{
-		"freeform_answer", prepareQuestion(question("ask")), "/v1/runs/%s/questions",
+		"freeform_answer", prepareQuestion(rig.Question("ask")), "/v1/runs/%s/questions",
 		`{"resolution":{"request_id":"ask","answers":[{"question_id":"way","freeform_answer":$value}]}}`,
 		readAnswer(func(t *testing.T, a api.AnswerForWorker) api.JSON {
 			return textJSON(t, a.Answers[0].FreeformAnswer)
@@ -237,7 +238,7 @@ var hostilePlaces = []place{
 		"approval input", prepareWork, "/v1/runs/%s/suspend",
 		`{"fence":"$fence","approvals":[{"id":"ask","tool_call_id":"call","tool_name":"tool","input":$value}]}`,
 		func(t *testing.T, s *service, runID, _ string) api.JSON {
-			run, err := s.at(1).GetRun(soon(t), runID)
+			run, err := s.at(1).GetRun(rig.Soon(t), runID)
 			require.NoError(t, err)
 			return run.PendingApprovals[0].Input
 		},
@@ -245,7 +246,7 @@ var hostilePlaces = []place{
 	{
 		"checkpoint", prepareWork, "/v1/runs/%s/heartbeat", `{"fence":"$fence","checkpoint":$value}`,
 		func(t *testing.T, s *service, runID, fence string) api.JSON {
-			_, err := s.at(1).ReleaseRun(soon(t), runID, fence, nil)
+			_, err := s.at(1).ReleaseRun(rig.Soon(t), runID, fence, nil)
 			require.NoError(t, err)
 			return mustClaim(t, s.at(0), runID).Checkpoint
 		},
@@ -253,7 +254,7 @@ var hostilePlaces = []place{
 	{
 		"event", prepareWork, "/v1/runs/%s/events", `{"fence":"$fence","events":[{"type":"note","content":$value}]}`,
 		func(t *testing.T, s *service, runID, _ string) api.JSON {
-			entries, err := s.at(1).ListRunEvents(soon(t), runID, client.EventListParams{})
+			entries, err := s.at(1).ListRunEvents(rig.Soon(t), runID, client.EventListParams{})
 			require.NoError(t, err)
 			var note struct {
 				Content api.JSON `json:"content"`
@@ -265,7 +266,7 @@ var hostilePlaces = []place{
 	{
 		"output", prepareWork, "/v1/runs/%s/complete", `{"fence":"$fence","output":$value}`,
 		func(t *testing.T, s *service, runID, _ string) api.JSON {
-			run, err := s.at(1).GetRun(soon(t), runID)
+			run, err := s.at(1).GetRun(rig.Soon(t), runID)
 			require.NoError(t, err)
 			return run.Output
 		},

@@ -14,6 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // The wait's token was complete, but the run stayed blocked. Here many clients do
@@ -22,16 +23,16 @@ import (
 func TestGallery13NoRunWaitsForNothing(t *testing.T) {
 	t.Parallel()
 	for _, shape := range services {
-		t.Run(shape.name, func(t *testing.T) {
+		t.Run(shape.Name, func(t *testing.T) {
 			t.Parallel()
-			database := shape.database(t)
+			database := shape.Database(t)
 			s := startService(t, database, shape.replicas, store.Options{})
 			var acting errgroup.Group
 			for i := range 12 {
 				acting.Go(func() error {
 					random := rand.New(rand.NewPCG(13, uint64(i)))
 					for range 60 {
-						err := act(soon(t), s.at(i+random.IntN(2)), random)
+						err := act(rig.Soon(t), s.at(i+random.IntN(2)), random)
 						var refused *client.Error
 						if err != nil && (!errors.As(err, &refused) || refused.Status >= 500) {
 							return err
@@ -41,12 +42,12 @@ func TestGallery13NoRunWaitsForNothing(t *testing.T) {
 				})
 			}
 			require.NoError(t, acting.Wait())
-			for run, err := range s.at(1).AllRuns(soon(t), client.RunListParams{}) {
+			for run, err := range s.at(1).AllRuns(rig.Soon(t), client.RunListParams{}) {
 				require.NoError(t, err)
 				open := len(run.PendingApprovals) + len(run.PendingQuestions)
 				require.Equal(t, model.Waiting(run.Status), open > 0, "run %s is %s with %d open", run.RunID, run.Status, open)
 			}
-			requireDoctorContent(t, database)
+			rig.RequireHealthy(t, database)
 		})
 	}
 }
@@ -69,7 +70,7 @@ func act(ctx context.Context, c *client.Client, random *rand.Rand) error {
 	case choice < 10:
 		return failure(c.ResolveSessionApprovals(ctx, sessionID, decide(requestID, behavior)))
 	case choice < 13:
-		return failure(c.AnswerRunQuestion(ctx, runID, answer(requestID, "left")))
+		return failure(c.AnswerRunQuestion(ctx, runID, rig.Choose(requestID, "left")))
 	case choice < 14:
 		return failure(c.CancelQuestion(ctx, runID, requestID, client.CancelQuestionParams{}))
 	case choice < 15:
@@ -110,11 +111,11 @@ func suspensionOf(random *rand.Rand) *api.Suspension {
 			afterMs = &short
 		}
 		if random.IntN(2) == 0 {
-			ask := approval(id)
+			ask := rig.Approval(id)
 			ask.ExpiresAfterMs = afterMs
 			suspension.Approvals = append(suspension.Approvals, ask)
 		} else {
-			ask := question(id)
+			ask := rig.Question(id)
 			ask.ExpiresAfterMs = afterMs
 			suspension.Questions = append(suspension.Questions, ask)
 		}

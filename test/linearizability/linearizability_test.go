@@ -36,6 +36,7 @@ const (
 
 func TestReplicasAreOneServiceWhateverFails(t *testing.T) {
 	t.Parallel()
+	rig.NeedPostgres(t)
 	duration, seed := defaultDuration, rand.Uint64()
 	if text := os.Getenv(durationVariable); text != "" {
 		var err error

@@ -18,7 +18,9 @@ import (
 // and nothing is done to it.
 func TestAProgramWithoutTheLockIsCaught(t *testing.T) {
 	t.Parallel()
-	s := start(t, rig.Program(t, "nolock"), 2)
+	rig.NeedPostgres(t)
+	program := rig.ProgramWithFault(t, "store/postgres/statements_load.go", "ORDER BY s.session_id\nFOR UPDATE`", "ORDER BY s.session_id`")
+	s := start(t, program, 2)
 	seed := rand.Uint64()
 	services := s.connect(t, 12)
 	const rounds = 10

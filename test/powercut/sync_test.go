@@ -26,6 +26,7 @@ import (
 func TestNothingIsAcknowledgedBeforeItIsSynced(t *testing.T) {
 	t.Parallel()
 	const changes = 25
+	rig.Need(t, "strace")
 	file := newDatabase(t)
 	service := rig.Start(t, rig.Options{Database: file.url()})
 	caller := service.Connect()

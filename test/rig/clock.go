@@ -28,10 +28,10 @@ const wrongClockVariable = "HOLDPOINT_RIG_CLOCK_AHEAD"
 // The first build takes the time that the whole standard library takes.
 func ProgramWithWrongClock(tb testing.TB, tags ...string) string {
 	tb.Helper()
-	overlay, err := wrongClock(tb.TempDir())
+	replacing, err := wrongClock(tb.TempDir())
 	require.NoError(tb, err)
 	joined := strings.Join(tags, ",")
-	path, err := build("wrong clock,"+joined, "-tags", joined, "-overlay", overlay)
+	path, err := build("wrong clock,"+joined, "-tags", joined, "-overlay", replacing)
 	require.NoError(tb, err)
 	return path
 }
@@ -73,14 +73,37 @@ func wrongClock(directory string) (string, error) {
 	}
 	source = strings.Replace(source, clockIsRead, clockIsWrong, 1) + readFromStart
 	source = strings.Replace(source, "import (\n", "import (\n\t\"syscall\"\n", 1)
-	replaced := filepath.Join(directory, "time.go")
+	return overlay(directory, original, source)
+}
+
+// overlay writes what "go build -overlay" needs to build with another source in place of
+// a file, and returns its path.
+func overlay(directory, original, source string) (string, error) {
+	replaced := filepath.Join(directory, "replaced.go")
 	if err := os.WriteFile(replaced, []byte(source), 0o600); err != nil {
 		return "", err
 	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {original: replaced}})
+	text, err := json.Marshal(map[string]map[string]string{"Replace": {original: replaced}})
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(directory, "overlay.json")
-	return path, os.WriteFile(path, overlay, 0o600)
+	return path, os.WriteFile(path, text, 0o600)
+}
+
+// ProgramWithFault builds cmd/holdpoint with another text in one place of one file, whose
+// path is below the module. It fails when the text is not there exactly once.
+func ProgramWithFault(tb testing.TB, file, right, wrong string) string {
+	tb.Helper()
+	root, err := exec.CommandContext(context.Background(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	require.NoError(tb, err)
+	original := filepath.Join(strings.TrimSpace(string(root)), filepath.FromSlash(file))
+	text, err := os.ReadFile(original)
+	require.NoError(tb, err)
+	require.Equal(tb, 1, strings.Count(string(text), right), "%s must have %q once", file, right)
+	replacing, err := overlay(tb.TempDir(), original, strings.Replace(string(text), right, wrong, 1))
+	require.NoError(tb, err)
+	path, err := build("fault in "+file, "-overlay", replacing)
+	require.NoError(tb, err)
+	return path
 }

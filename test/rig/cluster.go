@@ -48,10 +48,7 @@ type Cluster struct {
 // It needs the binaries of an installation; see [Missing].
 func NewCluster(tb testing.TB, options ClusterOptions) *Cluster {
 	tb.Helper()
-	bin, err := postgrestest.Binaries()
-	if err != nil {
-		Missing(tb, "the programs of Postgres")
-	}
+	bin := NeedPostgres(tb)
 	account, err := postgrestest.Unprivileged()
 	require.NoError(tb, err)
 	port, err := fixedPort()
@@ -72,6 +69,17 @@ func NewCluster(tb testing.TB, options ClusterOptions) *Cluster {
 		"--encoding", "UTF8", "--no-locale", "--no-sync")
 	require.NoError(tb, err)
 	return c
+}
+
+// NeedPostgres returns the directory of the programs of Postgres. Where there are none the test is
+// skipped; see [Missing]. What takes long is done after it.
+func NeedPostgres(tb testing.TB) (directory string) {
+	tb.Helper()
+	directory, err := postgrestest.Binaries()
+	if err != nil {
+		Missing(tb, "the programs of Postgres")
+	}
+	return directory
 }
 
 // Directory is the data directory.

@@ -1,0 +1,218 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/url"
+	"strconv"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// PageParams ask for one page of a list.
+type PageParams struct {
+	// Limit is 1 to 100; 0 leaves it to the service.
+	Limit int
+	// Cursor is the NextCursor of the page before; from the beginning when empty.
+	Cursor string
+}
+
+func (p PageParams) page() PageParams { return p }
+
+// Page is one page of a list.
+type Page[T any] = api.Page[T]
+
+// listParams choose the rows of a list.
+type listParams interface {
+	// list returns the path of the list, and its filters, of which empty ones choose all.
+	list() (path, map[string]string)
+	page() PageParams
+}
+
+// listPage reads one page.
+func listPage[T any](ctx context.Context, c *Client, params listParams, page PageParams) (*Page[T], error) {
+	from, filters := params.list()
+	query := url.Values{"page": {"true"}}
+	for name, value := range filters {
+		set(query, name, value)
+	}
+	if page.Limit != 0 {
+		query.Set("limit", strconv.Itoa(page.Limit))
+	}
+	set(query, "cursor", page.Cursor)
+	return get[Page[T]](ctx, c, from, query)
+}
+
+// walk yields the rows of all pages, in pages of the largest size by default. It ends
+// after the first error.
+func walk[T any](ctx context.Context, c *Client, params listParams) iter.Seq2[T, error] {
+	page := params.page()
+	if page.Limit == 0 {
+		page.Limit = api.MaxPageLimit
+	}
+	return func(yield func(T, error) bool) {
+		at := page
+		for {
+			result, err := listPage[T](ctx, c, params, at)
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, item := range result.Items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			next := result.Pagination.NextCursor
+			if !result.Pagination.HasMore || next == nil || *next == at.Cursor {
+				return
+			}
+			at.Cursor = *next
+		}
+	}
+}
+
+// set puts a value that is not empty.
+func set(query url.Values, name, value string) {
+	if value != "" {
+		query.Set(name, value)
+	}
+}
+
+// RunListParams choose runs. Empty members choose all.
+type RunListParams struct {
+	SessionID string
+	AgentID   string
+	Status    api.Status
+	Kind      api.RunKind
+	// PriorityActive puts the runs that are not terminal before the others.
+	PriorityActive bool
+	PageParams
+}
+
+func (p RunListParams) list() (path, map[string]string) {
+	filters := map[string]string{
+		"session_id": p.SessionID, "agent_id": p.AgentID, "status": string(p.Status), "kind": string(p.Kind),
+	}
+	if p.PriorityActive {
+		filters["priority_active"] = "true"
+	}
+	return at("/v1/runs"), filters
+}
+
+// ListRuns returns one page of runs, oldest first.
+func (c *Client) ListRuns(ctx context.Context, params RunListParams) (*Page[api.RunView], error) {
+	return listPage[api.RunView](ctx, c, params, params.PageParams)
+}
+
+// AllRuns walks all pages of [Client.ListRuns]. It ends after the first error.
+func (c *Client) AllRuns(ctx context.Context, params RunListParams) iter.Seq2[api.RunView, error] {
+	return walk[api.RunView](ctx, c, params)
+}
+
+// SessionListParams choose sessions. Empty members choose all.
+type SessionListParams struct {
+	Status  api.Status
+	AgentID string
+	PageParams
+}
+
+func (p SessionListParams) list() (path, map[string]string) {
+	return at("/v1/sessions"), map[string]string{"status": string(p.Status), "agent_id": p.AgentID}
+}
+
+// ListSessions returns one page of sessions in the order of their ids.
+func (c *Client) ListSessions(ctx context.Context, params SessionListParams) (*Page[api.SessionSummaryView], error) {
+	return listPage[api.SessionSummaryView](ctx, c, params, params.PageParams)
+}
+
+// AllSessions walks all pages of [Client.ListSessions]. It ends after the first error.
+func (c *Client) AllSessions(ctx context.Context, params SessionListParams) iter.Seq2[api.SessionSummaryView, error] {
+	return walk[api.SessionSummaryView](ctx, c, params)
+}
+
+// PendingListParams choose open requests.
+type PendingListParams struct {
+	// SessionID chooses those of one session; all when empty. An unknown session has none.
+	SessionID string
+	PageParams
+}
+
+// pendingList is the list of open approvals or of open questions.
+type pendingList struct {
+	PendingListParams
+	noun string
+}
+
+func (p pendingList) list() (path, map[string]string) {
+	if p.SessionID == "" {
+		return at("/v1", p.noun), nil
+	}
+	return at("/v1/sessions", p.SessionID, p.noun), nil
+}
+
+// ListApprovals returns one page of open approvals in the order of session, run and
+// request id.
+func (c *Client) ListApprovals(ctx context.Context, params PendingListParams) (*Page[api.PendingApprovalView], error) {
+	return listPage[api.PendingApprovalView](ctx, c, pendingList{params, "approvals"}, params.PageParams)
+}
+
+// AllApprovals walks all pages of [Client.ListApprovals]. It ends after the first error.
+func (c *Client) AllApprovals(ctx context.Context, params PendingListParams) iter.Seq2[api.PendingApprovalView, error] {
+	return walk[api.PendingApprovalView](ctx, c, pendingList{params, "approvals"})
+}
+
+// ListQuestions returns one page of open questions in the order of session, run and
+// request id.
+func (c *Client) ListQuestions(ctx context.Context, params PendingListParams) (*Page[api.PendingQuestionView], error) {
+	return listPage[api.PendingQuestionView](ctx, c, pendingList{params, "questions"}, params.PageParams)
+}
+
+// AllQuestions walks all pages of [Client.ListQuestions]. It ends after the first error.
+func (c *Client) AllQuestions(ctx context.Context, params PendingListParams) iter.Seq2[api.PendingQuestionView, error] {
+	return walk[api.PendingQuestionView](ctx, c, pendingList{params, "questions"})
+}
+
+// RuleListParams choose rules.
+type RuleListParams struct {
+	// SessionID chooses those that are bound to a session; all when empty.
+	SessionID string
+	PageParams
+}
+
+func (p RuleListParams) list() (path, map[string]string) {
+	return at("/v1/rules"), map[string]string{"session_id": p.SessionID}
+}
+
+// ListRules returns one page of rules, oldest first, also revoked and expired ones.
+func (c *Client) ListRules(ctx context.Context, params RuleListParams) (*Page[api.RuleView], error) {
+	return listPage[api.RuleView](ctx, c, params, params.PageParams)
+}
+
+// AllRules walks all pages of [Client.ListRules]. It ends after the first error.
+func (c *Client) AllRules(ctx context.Context, params RuleListParams) iter.Seq2[api.RuleView, error] {
+	return walk[api.RuleView](ctx, c, params)
+}
+
+// EffectListParams choose effects. Empty members choose all.
+type EffectListParams struct {
+	State api.EffectState
+	// SessionID is the session of the decision that caused the effect.
+	SessionID string
+	PageParams
+}
+
+func (p EffectListParams) list() (path, map[string]string) {
+	return at("/v1/effects"), map[string]string{"state": string(p.State), "session_id": p.SessionID}
+}
+
+// ListEffects returns one page of effects, oldest first.
+func (c *Client) ListEffects(ctx context.Context, params EffectListParams) (*Page[api.EffectView], error) {
+	return listPage[api.EffectView](ctx, c, params, params.PageParams)
+}
+
+// AllEffects walks all pages of [Client.ListEffects]. It ends after the first error.
+func (c *Client) AllEffects(ctx context.Context, params EffectListParams) iter.Seq2[api.EffectView, error] {
+	return walk[api.EffectView](ctx, c, params)
+}

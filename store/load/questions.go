@@ -1,0 +1,259 @@
+package load
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// Key says which keys of one kind a batch needs: either once a session, whatever its
+// commands need, or for the needs of each command.
+type Key struct {
+	// Parts is how many parts each key has.
+	Parts     int
+	ofSession func(load *committer.Load, add func(tuple))
+	ofNeeds   func(sessionID string, n *runs.Needs, add func(tuple))
+}
+
+// Question is one statement of a load.
+type Question struct {
+	// Name is the key of the statement in the table of each engine.
+	Name string
+	// Keys are the arguments. The question is asked when the first list is not empty.
+	Keys []Key
+	read func(s *States, rows columns.Rows) error
+}
+
+// Questions is the table of needs: which rows are named, and where they go. They are
+// asked in this order: the locks of sessions come first, payloads after the runs that
+// they belong to, and rules that are locked after those that are only read.
+var Questions = []Question{
+	{"sessions", []Key{eachSession}, (*States).readSessions},
+	// The named runs, the active ones, and the head of each queue: every command may take
+	// a run off it.
+	{"runs", []Key{queueHeads, namedRuns}, (*States).readRuns},
+	// What is open, or belongs to the Resume, of the named and the active runs. A queued
+	// run has asked for nothing yet.
+	{"requests", []Key{eachSession, namedRuns}, (*States).readRequests},
+	{"named requests", []Key{{Parts: 3, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
+		for _, id := range n.RequestIDs {
+			addIf(n.RunID != "", add, tuple{s, n.RunID, id})
+		}
+	}}}, (*States).readRequests},
+	{"suspensions", []Key{{Parts: 3, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
+		addIf(n.RunID != "" && n.SuspensionID != "", add, tuple{s, n.RunID, n.SuspensionID})
+	}}}, (*States).readRequests},
+	{"session requests", []Key{sessionRequests(func(*runs.Needs) bool { return true })}, (*States).readRequests},
+	{"runs of session requests", []Key{sessionRequests(func(n *runs.Needs) bool { return n.Clarifications })}, (*States).readStartedRuns},
+	{"unfinished runs", []Key{sessionsIf(func(n *runs.Needs) bool { return n.UnfinishedRuns })}, (*States).readUnfinishedRuns},
+	{"requests of unfinished runs", []Key{sessionsIf(func(n *runs.Needs) bool { return n.UnfinishedRuns })}, (*States).readRequests},
+	{"chosen runs", []Key{chosenRuns}, (*States).readChosenRuns},
+	{"requests of chosen runs", []Key{chosenRuns}, (*States).readChosenRequests},
+	{"clarifications", []Key{sessionsIf(func(n *runs.Needs) bool { return n.Clarifications })}, (*States).readStartedRuns},
+	{"requests of clarifications", []Key{sessionsIf(func(n *runs.Needs) bool { return n.Clarifications })}, (*States).readRequests},
+	{"effects", []Key{pairs(func(n *runs.Needs) string { return n.EffectID })}, (*States).readEffects},
+	{"messages", []Key{pairs(func(n *runs.Needs) string { return n.MessageID })}, (*States).readMessages},
+	{"messages of runs", []Key{pairs(func(n *runs.Needs) string { return textIf(n.RunMessages, n.RunID) })}, (*States).readMessages},
+	{"mailboxes", []Key{{Parts: 2, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
+		addIf(n.Mailbox, add, tuple{s, string(api.MessagePending)})
+		addIf(n.DeadLetters, add, tuple{s, string(api.MessageDeadLetter)})
+	}}}, (*States).readMessages},
+	// The rules that look at more than one exact input, and those about the inputs that
+	// are there. A session need not exist to have some.
+	{"rules", []Key{
+		{Parts: 1, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
+			addIf(n.Rules, add, tuple{rules.AllSessions})
+			addIf(n.Rules, add, tuple{s})
+		}},
+		{Parts: 2, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
+			for _, digest := range n.RuleDigests {
+				addIf(n.Rules, add, tuple{rules.AllSessions, digest})
+				addIf(n.Rules, add, tuple{s, digest})
+			}
+		}},
+	}, (*States).readMatchedRules},
+	{"session rules", []Key{sessionsIf(func(n *runs.Needs) bool { return n.SessionRules })}, (*States).readSessionRules},
+	{"named rules", []Key{{Parts: 1, ofNeeds: func(_ string, n *runs.Needs, add func(tuple)) {
+		addIf(n.RuleID != "", add, tuple{n.RuleID})
+	}}}, (*States).readNamedRules},
+	{"payloads", []Key{pairs(func(n *runs.Needs) string { return textIf(n.Payload, n.RunID) })}, (*States).readPayloads},
+	{"records", []Key{{Parts: 3, ofNeeds: func(_ string, n *runs.Needs, add func(tuple)) {
+		if n.Record != nil {
+			add(tuple{n.Record.Scope, string(n.Record.Operation), n.Record.IdempotencyKey})
+		}
+	}}}, (*States).readRecords},
+}
+
+var (
+	eachSession = Key{Parts: 1, ofSession: func(load *committer.Load, add func(tuple)) { add(tuple{load.SessionID}) }}
+	// queueHeads are the sessions with how many queued runs a batch may reach.
+	queueHeads = Key{Parts: 2, ofSession: func(load *committer.Load, add func(tuple)) {
+		add(tuple{load.SessionID, strconv.Itoa(len(load.Needs) + 1)})
+	}}
+	namedRuns  = pairs(func(n *runs.Needs) string { return n.RunID })
+	chosenRuns = Key{Parts: 1, ofNeeds: func(_ string, n *runs.Needs, add func(tuple)) {
+		addIf(n.ChosenRunID != "", add, tuple{n.ChosenRunID})
+	}}
+)
+
+// sessionsIf are the sessions with a command of which a need is true.
+func sessionsIf(needed func(*runs.Needs) bool) Key {
+	return Key{Parts: 1, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) { addIf(needed(n), add, tuple{s}) }}
+}
+
+// pairs are the session and an id, where the id is not empty.
+func pairs(id func(*runs.Needs) string) Key {
+	return Key{Parts: 2, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) { addIf(id(n) != "", add, tuple{s, id(n)}) }}
+}
+
+func sessionRequests(needed func(*runs.Needs) bool) Key {
+	return Key{Parts: 2, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
+		for _, id := range n.SessionRequestIDs {
+			addIf(needed(n), add, tuple{s, id})
+		}
+	}}
+}
+
+func addIf(needed bool, add func(tuple), key tuple) {
+	if needed {
+		add(key)
+	}
+}
+
+func textIf(needed bool, text string) string {
+	if !needed {
+		return ""
+	}
+	return text
+}
+
+// stateOf calls put with the state of each session that has a command with such a need.
+func (s *States) stateOf(needed func(*runs.Needs) bool, put func(*runs.State)) {
+	for i := range s.loads {
+		for n := range s.loads[i].Needs {
+			if needed(&s.loads[i].Needs[n]) {
+				put(s.of[s.loads[i].SessionID])
+			}
+		}
+	}
+}
+
+func (s *States) readSessions(rows columns.Rows) error {
+	return columns.Sessions.Each(rows, func(row *model.Session) {
+		s.of[row.SessionID].Session = row
+		s.loaded[row.SessionID] = row
+	})
+}
+
+// readRuns expects the place in the queue after the columns of each run.
+func (s *States) readRuns(rows columns.Rows) error {
+	return columns.Each(rows, columns.ShownRun, func(r *model.Run) { s.of[r.SessionID].Runs[r.RunID] = r })
+}
+
+// readStartedRuns reads runs that have asked for something: none of them has a place in
+// the queue.
+func (s *States) readStartedRuns(rows columns.Rows) error {
+	return columns.Runs.Each(rows, func(r *model.Run) { s.of[r.SessionID].Runs[r.RunID] = r })
+}
+
+// readUnfinishedRuns counts the places in the queue itself: the whole queue is there, and
+// counting each run's place in SQL would be quadratic in its length.
+func (s *States) readUnfinishedRuns(rows columns.Rows) error {
+	queues := map[string][]*model.Run{}
+	err := columns.Runs.Each(rows, func(r *model.Run) {
+		s.of[r.SessionID].Runs[r.RunID] = r
+		if r.Status == api.StatusQueued {
+			queues[r.SessionID] = append(queues[r.SessionID], r)
+		}
+	})
+	for _, queue := range queues {
+		slices.SortFunc(queue, func(a, b *model.Run) int { return cmp.Compare(a.FirstEventID, b.FirstEventID) })
+		for ahead, run := range queue {
+			run.QueuedAhead = int64(ahead)
+		}
+	}
+	return err
+}
+
+// readChosenRuns puts each run into the states of those who chose its id, whatever its
+// session.
+func (s *States) readChosenRuns(rows columns.Rows) error {
+	return columns.Each(rows, columns.ShownRun, func(r *model.Run) {
+		s.stateOf(func(n *runs.Needs) bool { return n.ChosenRunID == r.RunID }, func(state *runs.State) { state.Runs[r.RunID] = r })
+	})
+}
+
+func (s *States) readRequests(rows columns.Rows) error {
+	return columns.Requests.Each(rows, func(q *model.Request) {
+		s.of[q.SessionID].Requests[runs.RequestKey{RunID: q.RunID, RequestID: q.RequestID}] = q
+	})
+}
+
+func (s *States) readChosenRequests(rows columns.Rows) error {
+	return columns.Requests.Each(rows, func(q *model.Request) {
+		s.stateOf(func(n *runs.Needs) bool { return n.ChosenRunID == q.RunID }, func(state *runs.State) {
+			state.Requests[runs.RequestKey{RunID: q.RunID, RequestID: q.RequestID}] = q
+		})
+	})
+}
+
+func (s *States) readEffects(rows columns.Rows) error {
+	return columns.Effects.Each(rows, func(f *model.Effect) { s.of[f.SessionID].Effects[f.EffectID] = f })
+}
+
+func (s *States) readMessages(rows columns.Rows) error {
+	return columns.Messages.Each(rows, func(m *model.Message) { s.of[m.SessionID].Messages[m.MessageID] = m })
+}
+
+func (s *States) readMatchedRules(rows columns.Rows) error {
+	return columns.Rules.Each(rows, func(rule *rules.Rule) {
+		if rule.SessionID != rules.AllSessions {
+			s.of[rule.SessionID].Rules[rule.RuleID] = rule
+			return
+		}
+		digest := rule.Match.InputDigest
+		s.stateOf(func(n *runs.Needs) bool {
+			return n.Rules && (digest == "" || slices.Contains(n.RuleDigests, digest))
+		}, func(state *runs.State) { state.Rules[rule.RuleID] = rule })
+	})
+}
+
+func (s *States) readSessionRules(rows columns.Rows) error {
+	return columns.Rules.Each(rows, func(rule *rules.Rule) { s.of[rule.SessionID].Rules[rule.RuleID] = rule })
+}
+
+func (s *States) readNamedRules(rows columns.Rows) error {
+	return columns.Rules.Each(rows, func(rule *rules.Rule) {
+		s.stateOf(func(n *runs.Needs) bool { return n.RuleID == rule.RuleID }, func(state *runs.State) { state.Rules[rule.RuleID] = rule })
+	})
+}
+
+// payload is what may be large of a run.
+type payload struct {
+	sessionID, runID  string
+	input, checkpoint []byte
+}
+
+func (s *States) readPayloads(rows columns.Rows) error {
+	targets := func(p *payload) []any { return []any{&p.sessionID, &p.runID, &p.input, &p.checkpoint} }
+	return columns.Each(rows, targets, func(p *payload) {
+		if run := s.of[p.sessionID].Runs[p.runID]; run != nil {
+			run.Input, run.Checkpoint = p.input, p.checkpoint
+		}
+	})
+}
+
+func (s *States) readRecords(rows columns.Rows) error {
+	return columns.Records.Each(rows, func(i *model.IdempotencyRecord) {
+		s.stateOf(func(n *runs.Needs) bool { return n.Record != nil && *n.Record == i.RecordKey }, func(state *runs.State) {
+			state.Records[i.RecordKey] = i
+		})
+	})
+}

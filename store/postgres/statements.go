@@ -1,0 +1,108 @@
+package postgres
+
+import "github.com/holdpoint/holdpoint/store/columns"
+
+// expand puts the columns of a row type in place of its alias and a star.
+func expand(statement string) string { return columns.Expand(statement) }
+
+func expanded(statements map[string]string) map[string]string {
+	for name, statement := range statements {
+		statements[name] = expand(statement)
+	}
+	return statements
+}
+
+const (
+	sqlBegin    = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`
+	sqlCommit   = `COMMIT`
+	sqlRollback = `ROLLBACK`
+
+	// sqlBeginSnapshot makes all statements of a read see the same moment: a run that
+	// waits is never shown without what it waits for.
+	sqlBeginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
+
+	sqlSessionOf = `SELECT r.session_id FROM runs AS r WHERE r.run_id = $1`
+
+	// sqlClock is asked last: the locks are held and everything is loaded.
+	sqlClock = `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
+
+	// sqlDiscardPlans makes the server plan the prepared statements anew.
+	sqlDiscardPlans = `DISCARD PLANS`
+)
+
+// The advisory lock between decisions that are made from rules and changes of rules that
+// must hold at once. A rule of all sessions is read under no lock of a session, so without
+// it a decision that has read a rule could be committed after the reply that the rule is
+// revoked. The number is any that nothing else locks in the same database ("holdrule");
+// every replica must have the same one, of whatever version it is.
+//
+// The lock is of the transaction and not of the connection, so it also holds behind a
+// proxy that pools by transaction. It comes before the locks of the sessions: then nobody
+// who waits for it holds what somebody else needs to let go of it.
+const (
+	sqlShareRules  = `SELECT pg_advisory_xact_lock_shared(7525352681032215653)`
+	sqlChangeRules = `SELECT pg_advisory_xact_lock(7525352681032215653)`
+)
+
+// The settings of the deciding transactions, for a connection and for one transaction. No
+// wait for a lock or a statement is without end. The planner is held to nested loops over
+// indexes: every statement reaches few rows by their keys, and a plan that was kept from
+// the time when a table was small must not scan it once it is large. It is also held to
+// one plan a statement: since it knows the length of an array only when it plans anew, it
+// would plan nearly every time, which costs more than to carry the plan out.
+const (
+	sqlSessionSettings = `
+SELECT set_config(name, value, false)
+FROM (VALUES
+	('lock_timeout', '5s'),
+	('statement_timeout', '15s'),
+	('idle_in_transaction_session_timeout', '30s'),
+	('enable_seqscan', 'off'),
+	('enable_hashjoin', 'off'),
+	('enable_mergejoin', 'off'),
+	('jit', 'off'),
+	('plan_cache_mode', 'force_generic_plan')
+) AS setting (name, value)`
+	sqlLocalSettings = `
+SELECT set_config(name, value, true)
+FROM (VALUES
+	('lock_timeout', '5s'),
+	('statement_timeout', '15s'),
+	('idle_in_transaction_session_timeout', '30s'),
+	('enable_seqscan', 'off'),
+	('enable_hashjoin', 'off'),
+	('enable_mergejoin', 'off'),
+	('jit', 'off'),
+	('plan_cache_mode', 'force_generic_plan')
+) AS setting (name, value)`
+	sqlReadSettings = `SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false)`
+)
+
+// sqlAmendSessions writes metadata, which the update of sessions leaves where it is stored:
+// it may be large and seldom changes.
+const sqlAmendSessions = `
+UPDATE sessions AS s SET metadata = nullif(u.metadata, '')
+FROM unnest($1::text[], $2::text[]) AS u (session_id, metadata)
+WHERE s.session_id = u.session_id`
+
+const sqlSweepRecords = `
+WITH old AS MATERIALIZED (
+	SELECT o.scope, o.operation, o.idempotency_key
+	FROM idempotency_records AS o
+	WHERE o.created_at_ms < $1::bigint
+	ORDER BY o.created_at_ms
+	LIMIT $2::bigint
+	FOR UPDATE SKIP LOCKED
+)
+DELETE FROM idempotency_records AS i USING old
+WHERE i.scope = old.scope AND i.operation = old.operation AND i.idempotency_key = old.idempotency_key`
+
+const (
+	sqlListen = `LISTEN holdpoint`
+
+	// sqlNotify sends all payloads in one transaction of its own. It need not reach the
+	// disk before it returns: a hint may be lost.
+	sqlNotify = `
+SELECT pg_notify('holdpoint', payload)
+FROM (SELECT set_config('synchronous_commit', 'off', true)) AS hint, unnest($1::text[]) AS u (payload)`
+)

@@ -1,0 +1,258 @@
+package postgres
+
+// loadStatements are the statements of load.Questions. Each reaches rows by the keys of k
+// through a subquery that the planner cannot pull up (LIMIT 1 or OFFSET 0), so it has no
+// choice but to look up one key after the other: planned while a table was nearly empty,
+// a plain join walks all of that table for ever after.
+var loadStatements = expanded(map[string]string{
+	// The lock makes a batch wait until it is the only one that decides about its
+	// sessions. That commands of one session are decided one after the other rests on it.
+	"sessions": `
+SELECT s.*
+FROM sessions AS s
+WHERE s.session_id = ANY($1::text[])
+ORDER BY s.session_id
+FOR UPDATE`,
+
+	"runs": `
+SELECT r.*,
+	CASE WHEN r.status = 'queued' THEN (
+		SELECT count(*) FROM runs AS ahead
+		WHERE ahead.session_id = r.session_id AND ahead.finished_at_ms IS NULL
+			AND ahead.status = 'queued' AND ahead.first_event_id < r.first_event_id
+	) ELSE 0 END
+FROM (
+	SELECT u.session_id, u.run_id FROM unnest($3::text[], $4::text[]) AS u (session_id, run_id)
+	UNION
+	SELECT s.session_id, s.active_run_id FROM sessions AS s
+	WHERE s.session_id = ANY($1::text[]) AND s.active_run_id IS NOT NULL
+	UNION
+	SELECT u.session_id, head.run_id
+	FROM unnest($1::text[], $2::text[]) AS u (session_id, most)
+	CROSS JOIN LATERAL (
+		SELECT h.run_id FROM runs AS h
+		WHERE h.session_id = u.session_id AND h.finished_at_ms IS NULL AND h.status = 'queued'
+		ORDER BY h.first_event_id LIMIT u.most::bigint
+	) AS head
+) AS k
+CROSS JOIN LATERAL (
+	SELECT * FROM runs AS one
+	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
+) AS r`,
+
+	"requests": `
+SELECT q.*
+FROM (
+	SELECT u.session_id, u.run_id FROM unnest($2::text[], $3::text[]) AS u (session_id, run_id)
+	UNION
+	SELECT s.session_id, s.active_run_id FROM sessions AS s
+	WHERE s.session_id = ANY($1::text[]) AND s.active_run_id IS NOT NULL
+) AS k
+CROSS JOIN LATERAL (
+	SELECT * FROM runs AS one
+	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
+) AS r
+CROSS JOIN LATERAL (
+	SELECT * FROM requests AS one
+	WHERE one.session_id = r.session_id AND one.run_id = r.run_id
+		AND coalesce(one.settled_number, 9223372036854775807) > r.resume_after OFFSET 0
+) AS q`,
+
+	"named requests": `
+SELECT q.*
+FROM unnest($1::text[], $2::text[], $3::text[]) AS k (session_id, run_id, request_id)
+CROSS JOIN LATERAL (
+	SELECT * FROM requests AS one
+	WHERE one.session_id = k.session_id AND one.request_id = k.request_id AND one.run_id = k.run_id LIMIT 1
+) AS q`,
+
+	"suspensions": `
+SELECT q.*
+FROM unnest($1::text[], $2::text[], $3::text[]) AS k (session_id, run_id, suspension_id)
+CROSS JOIN LATERAL (
+	SELECT * FROM requests AS one
+	WHERE one.session_id = k.session_id AND one.run_id = k.run_id AND one.suspension_id = k.suspension_id OFFSET 0
+) AS q`,
+
+	"session requests": `
+SELECT q.*
+FROM unnest($1::text[], $2::text[]) AS k (session_id, request_id)
+CROSS JOIN LATERAL (
+	SELECT * FROM requests AS one
+	WHERE one.session_id = k.session_id AND one.request_id = k.request_id OFFSET 0
+) AS q`,
+
+	"runs of session requests": `
+SELECT r.*
+FROM (
+	SELECT DISTINCT q.session_id, q.run_id
+	FROM unnest($1::text[], $2::text[]) AS u (session_id, request_id)
+	CROSS JOIN LATERAL (
+		SELECT one.session_id, one.run_id FROM requests AS one
+		WHERE one.session_id = u.session_id AND one.request_id = u.request_id OFFSET 0
+	) AS q
+) AS k
+CROSS JOIN LATERAL (
+	SELECT * FROM runs AS one
+	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
+) AS r`,
+
+	"unfinished runs": `
+SELECT r.*
+FROM unnest($1::text[]) AS k (session_id)
+CROSS JOIN LATERAL (
+	SELECT * FROM runs AS one
+	WHERE one.session_id = k.session_id AND one.finished_at_ms IS NULL OFFSET 0
+) AS r`,
+
+	"requests of unfinished runs": `
+SELECT q.*
+FROM unnest($1::text[]) AS k (session_id)
+CROSS JOIN LATERAL (
+	SELECT * FROM runs AS one
+	WHERE one.session_id = k.session_id AND one.finished_at_ms IS NULL OFFSET 0
+) AS r
+CROSS JOIN LATERAL (
+	SELECT * FROM requests AS one
+	WHERE one.session_id = r.session_id AND one.run_id = r.run_id
+		AND coalesce(one.settled_number, 9223372036854775807) > r.resume_after OFFSET 0
+) AS q`,
+
+	// Whether an id is taken is a question to all sessions.
+	"chosen runs": `
+SELECT r.*,
+	CASE WHEN r.status = 'queued' THEN (
+		SELECT count(*) FROM runs AS ahead
+		WHERE ahead.session_id = r.session_id AND ahead.finished_at_ms IS NULL
+			AND ahead.status = 'queued' AND ahead.first_event_id < r.first_event_id
+	) ELSE 0 END
+FROM unnest($1::text[]) AS k (run_id)
+CROSS JOIN LATERAL (SELECT * FROM runs AS one WHERE one.run_id = k.run_id LIMIT 1) AS r`,
+
+	"requests of chosen runs": `
+SELECT q.*
+FROM unnest($1::text[]) AS k (run_id)
+CROSS JOIN LATERAL (SELECT * FROM runs AS one WHERE one.run_id = k.run_id LIMIT 1) AS r
+CROSS JOIN LATERAL (
+	SELECT * FROM requests AS one
+	WHERE one.session_id = r.session_id AND one.run_id = r.run_id
+		AND coalesce(one.settled_number, 9223372036854775807) > r.resume_after OFFSET 0
+) AS q`,
+
+	// Clarifications are reached by their open questions: each of them waits from its
+	// first moment until it is over. The runs of the session may be many, what it waits
+	// for is little.
+	"clarifications": `
+SELECT r.*
+FROM unnest($1::text[]) AS s (session_id)
+CROSS JOIN LATERAL (
+	SELECT DISTINCT one.session_id, one.run_id FROM requests AS one
+	WHERE one.kind = 'question' AND one.session_id = s.session_id AND one.settled_number IS NULL
+) AS k
+CROSS JOIN LATERAL (
+	SELECT * FROM runs AS one
+	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
+) AS r
+WHERE r.kind = 'parent_clarification' AND r.finished_at_ms IS NULL`,
+
+	"requests of clarifications": `
+SELECT q.*
+FROM unnest($1::text[]) AS s (session_id)
+CROSS JOIN LATERAL (
+	SELECT DISTINCT one.session_id, one.run_id FROM requests AS one
+	WHERE one.kind = 'question' AND one.session_id = s.session_id AND one.settled_number IS NULL
+) AS k
+CROSS JOIN LATERAL (
+	SELECT * FROM runs AS one
+	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
+) AS r
+CROSS JOIN LATERAL (
+	SELECT * FROM requests AS one
+	WHERE one.session_id = r.session_id AND one.run_id = r.run_id
+		AND coalesce(one.settled_number, 9223372036854775807) > r.resume_after OFFSET 0
+) AS q
+WHERE r.kind = 'parent_clarification' AND r.finished_at_ms IS NULL`,
+
+	"effects": `
+SELECT f.*
+FROM unnest($1::text[], $2::text[]) AS k (session_id, effect_id)
+CROSS JOIN LATERAL (
+	SELECT * FROM effects AS one
+	WHERE one.session_id = k.session_id AND one.effect_id = k.effect_id LIMIT 1
+) AS f`,
+
+	"messages": `
+SELECT m.*
+FROM unnest($1::text[], $2::text[]) AS k (session_id, message_id)
+CROSS JOIN LATERAL (
+	SELECT * FROM messages AS one
+	WHERE one.session_id = k.session_id AND one.message_id = k.message_id LIMIT 1
+) AS m`,
+
+	"messages of runs": `
+SELECT m.*
+FROM unnest($1::text[], $2::text[]) AS k (session_id, run_id)
+CROSS JOIN LATERAL (
+	SELECT * FROM messages AS one
+	WHERE one.session_id = k.session_id AND one.run_id = k.run_id AND one.acknowledged_at_ms IS NULL OFFSET 0
+) AS m`,
+
+	// The oldest messages of each session and state, model.MaxMailboxMessages at most.
+	"mailboxes": `
+SELECT m.*
+FROM unnest($1::text[], $2::text[]) AS k (session_id, state)
+CROSS JOIN LATERAL (
+	SELECT * FROM messages AS one
+	WHERE one.session_id = k.session_id AND one.state = k.state AND one.acknowledged_at_ms IS NULL
+	ORDER BY one.created_at_ms, one.message_id LIMIT 1000
+) AS m`,
+
+	// Only rules_standing steps over the rules about other exact inputs.
+	"rules": `
+SELECT l.*
+FROM unnest($1::text[]) AS k (session_id)
+CROSS JOIN LATERAL (
+	SELECT * FROM rules AS one
+	WHERE one.session_id = k.session_id AND one.input_digest IS NULL AND one.revoked_at_ms IS NULL OFFSET 0
+) AS l
+UNION ALL
+SELECT l.*
+FROM unnest($2::text[], $3::text[]) AS k (session_id, input_digest)
+CROSS JOIN LATERAL (
+	SELECT * FROM rules AS one
+	WHERE one.session_id = k.session_id AND one.input_digest = k.input_digest AND one.revoked_at_ms IS NULL OFFSET 0
+) AS l`,
+
+	"session rules": `
+SELECT l.*
+FROM unnest($1::text[]) AS k (session_id)
+CROSS JOIN LATERAL (
+	SELECT * FROM rules AS one
+	WHERE one.session_id = k.session_id AND one.revoked_at_ms IS NULL OFFSET 0
+) AS l`,
+
+	// The rows are locked, because the lock of the session that asks need not be that of
+	// the rule's.
+	"named rules": `
+SELECT l.*
+FROM rules AS l
+WHERE l.rule_id = ANY($1::text[])
+ORDER BY l.rule_id
+FOR UPDATE`,
+
+	"payloads": `
+SELECT r.session_id, r.run_id, r.input, r.checkpoint
+FROM unnest($1::text[], $2::text[]) AS k (session_id, run_id)
+CROSS JOIN LATERAL (
+	SELECT * FROM runs AS one
+	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
+) AS r`,
+
+	"records": `
+SELECT i.*
+FROM unnest($1::text[], $2::text[], $3::text[]) AS k (scope, operation, idempotency_key)
+CROSS JOIN LATERAL (
+	SELECT * FROM idempotency_records AS one
+	WHERE one.scope = k.scope AND one.operation = k.operation AND one.idempotency_key = k.idempotency_key LIMIT 1
+) AS i`,
+})

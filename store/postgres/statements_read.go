@@ -1,0 +1,213 @@
+package postgres
+
+import "github.com/holdpoint/holdpoint/store/read"
+
+// readStatements are the statements of the reads. The numbers of outputs are
+// api.MaxOutputsShown.
+var readStatements = read.Statements{
+	Run: expand(`
+SELECT r.*,
+	CASE WHEN r.status = 'queued' THEN (
+		SELECT count(*) FROM runs AS ahead
+		WHERE ahead.session_id = r.session_id AND ahead.finished_at_ms IS NULL
+			AND ahead.status = 'queued' AND ahead.first_event_id < r.first_event_id
+	) ELSE 0 END
+FROM runs AS r WHERE r.run_id = $1`),
+
+	RunPayload: `SELECT r.run_id, r.input, r.checkpoint FROM runs AS r WHERE r.run_id = $1`,
+
+	RequestsOfRuns: expand(`
+SELECT q.*
+FROM unnest($1::text[]) AS k (run_id)
+CROSS JOIN LATERAL (SELECT * FROM runs AS one WHERE one.run_id = k.run_id LIMIT 1) AS r
+CROSS JOIN LATERAL (
+	SELECT * FROM requests AS one
+	WHERE one.session_id = r.session_id AND one.run_id = r.run_id
+		AND coalesce(one.settled_number, 9223372036854775807) > r.resume_after OFFSET 0
+) AS q
+ORDER BY q.session_id, q.run_id, q.number`),
+
+	OutputsOfRuns: `
+SELECT o.run_id, o.body
+FROM unnest($1::text[]) AS k (run_id)
+CROSS JOIN LATERAL (SELECT * FROM runs AS one WHERE one.run_id = k.run_id LIMIT 1) AS r
+CROSS JOIN LATERAL (
+	SELECT e.session_id, e.event_id, e.run_id, e.body FROM events AS e
+	WHERE e.session_id = r.session_id AND e.type = 'output'
+		AND e.event_id BETWEEN r.first_event_id AND r.last_event_id AND e.run_id = r.run_id
+	ORDER BY e.event_id DESC LIMIT 100
+) AS o
+WHERE r.output_count > 0
+ORDER BY o.session_id, o.event_id`,
+
+	// One pass over each queue.
+	QueuePlaces: `
+SELECT place.run_id, place.ahead
+FROM (
+	SELECT r.run_id, row_number() OVER (PARTITION BY r.session_id ORDER BY r.first_event_id) - 1 AS ahead
+	FROM runs AS r
+	WHERE r.session_id = ANY($1::text[]) AND r.finished_at_ms IS NULL AND r.status = 'queued'
+) AS place
+WHERE place.run_id = ANY($2::text[])`,
+
+	SettledAfter: expand(`
+SELECT q.*
+FROM runs AS r
+JOIN requests AS q ON q.session_id = r.session_id AND q.run_id = r.run_id
+	AND coalesce(q.settled_number, 9223372036854775807) > $2::bigint AND q.settled_number IS NOT NULL
+WHERE r.run_id = $1
+ORDER BY q.settled_number`),
+
+	Session: expand(`SELECT s.* FROM sessions AS s WHERE s.session_id = $1`),
+
+	ActiveRun: expand(`
+SELECT r.*, 0::bigint
+FROM (SELECT s.session_id, s.active_run_id AS run_id FROM sessions AS s WHERE s.session_id = $1) AS k
+CROSS JOIN LATERAL (
+	SELECT * FROM runs AS one
+	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
+) AS r`),
+
+	ActiveRunRequests: expand(`
+SELECT q.*
+FROM (SELECT s.session_id, s.active_run_id AS run_id FROM sessions AS s WHERE s.session_id = $1) AS k
+CROSS JOIN LATERAL (
+	SELECT * FROM runs AS one
+	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
+) AS r
+CROSS JOIN LATERAL (
+	SELECT * FROM requests AS one
+	WHERE one.session_id = r.session_id AND one.run_id = r.run_id
+		AND coalesce(one.settled_number, 9223372036854775807) > r.resume_after OFFSET 0
+) AS q
+ORDER BY q.number`),
+
+	ActiveRunOutputs: `
+SELECT o.run_id, o.body
+FROM (SELECT s.session_id, s.active_run_id AS run_id FROM sessions AS s WHERE s.session_id = $1) AS k
+CROSS JOIN LATERAL (
+	SELECT * FROM runs AS one
+	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
+) AS r
+CROSS JOIN LATERAL (
+	SELECT e.session_id, e.event_id, e.run_id, e.body FROM events AS e
+	WHERE e.session_id = r.session_id AND e.type = 'output'
+		AND e.event_id BETWEEN r.first_event_id AND r.last_event_id AND e.run_id = r.run_id
+	ORDER BY e.event_id DESC LIMIT 100
+) AS o
+WHERE r.output_count > 0
+ORDER BY o.event_id`,
+
+	QueuedRunIDs: `
+SELECT r.run_id FROM runs AS r
+WHERE r.session_id = $1 AND r.finished_at_ms IS NULL AND r.status = 'queued'
+ORDER BY r.first_event_id`,
+
+	SessionOutputs: `
+SELECT e.body FROM events AS e
+WHERE e.session_id = $1 AND e.type = 'output'
+ORDER BY e.event_id DESC LIMIT 100`,
+
+	// From the open questions to their runs: the queue of the session may be long.
+	SessionClarifications: expand(`
+SELECT q.*, r.agent_id, r.kind, r.requester
+FROM requests AS q
+CROSS JOIN LATERAL (
+	SELECT * FROM runs AS one
+	WHERE one.session_id = q.session_id AND one.run_id = q.run_id LIMIT 1
+) AS r
+WHERE r.kind = 'parent_clarification' AND r.finished_at_ms IS NULL
+	AND q.kind = 'question' AND q.session_id = $1 AND q.settled_number IS NULL
+ORDER BY q.run_id, q.request_id
+LIMIT $2::bigint`),
+
+	SessionExists: `SELECT s.last_event_id FROM sessions AS s WHERE s.session_id = $1`,
+	RunExists:     `SELECT r.last_event_id FROM runs AS r WHERE r.run_id = $1`,
+
+	SessionEvents: expand(`
+SELECT e.*
+FROM events AS e
+WHERE e.session_id = $1 AND e.event_id > $2::bigint
+ORDER BY e.event_id
+LIMIT $3::bigint`),
+
+	// Along the session's log between the run's first and last event.
+	RunEvents: expand(`
+SELECT e.*
+FROM runs AS r
+JOIN events AS e ON e.session_id = r.session_id AND e.run_id = r.run_id
+	AND e.event_id >= r.first_event_id AND e.event_id <= r.last_event_id AND e.event_id > $2::bigint
+WHERE r.run_id = $1
+ORDER BY e.event_id
+LIMIT $3::bigint`),
+
+	RequestByHandle: expand(`
+SELECT q.*, r.agent_id, r.kind, r.requester
+FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id
+WHERE q.handle = $1`),
+
+	Rule: expand(`
+SELECT l.*, (SELECT count(*) FROM requests AS q WHERE q.rule_id = l.rule_id)
+FROM rules AS l WHERE l.rule_id = $1`),
+
+	// The sum keeps the planner from walking the list of all rules until it has met enough.
+	RulesFor: expand(`
+SELECT l.*
+FROM unnest($1::text[]) AS k (session_id)
+CROSS JOIN LATERAL (
+	SELECT * FROM rules AS one
+	WHERE one.session_id = k.session_id AND one.revoked_at_ms IS NULL OFFSET 0
+) AS l
+ORDER BY l.created_at_ms + 0, l.rule_id
+LIMIT $2::bigint`),
+
+	Now: `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint`,
+
+	Claimable: `
+SELECT r.run_id, r.session_id, r.agent_id, r.claimable_at_ms
+FROM runs AS r
+WHERE r.claimable_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
+ORDER BY r.claimable_at_ms, r.run_id
+LIMIT $1::bigint`,
+
+	ClaimableOfAgents: `
+SELECT r.run_id, r.session_id, r.agent_id, r.claimable_at_ms
+FROM unnest($1::text[]) AS a (agent_id)
+CROSS JOIN LATERAL (
+	SELECT c.run_id, c.session_id, c.agent_id, c.claimable_at_ms
+	FROM runs AS c
+	WHERE c.agent_id = a.agent_id
+		AND c.claimable_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
+	ORDER BY c.claimable_at_ms, c.run_id
+	LIMIT $2::bigint
+) AS r
+ORDER BY r.claimable_at_ms, r.run_id
+LIMIT $2::bigint`,
+
+	Due: `
+SELECT q.session_id, q.run_id
+FROM requests AS q
+WHERE q.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
+ORDER BY q.due_at_ms, q.session_id, q.run_id
+LIMIT $1::bigint`,
+
+	NextDue: `
+SELECT coalesce((
+	SELECT q.due_at_ms FROM requests AS q WHERE q.due_at_ms IS NOT NULL
+	ORDER BY q.due_at_ms, q.session_id, q.run_id LIMIT 1
+), 0), floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint`,
+
+	DueEffects: `
+SELECT f.session_id, f.effect_id
+FROM effects AS f
+WHERE f.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
+ORDER BY f.due_at_ms, f.session_id, f.effect_id
+LIMIT $1::bigint`,
+
+	Lists: read.Lists{
+		// Without the sum the planner walks the list of everything until it has met enough
+		// of one session's rows, or of those in a seldom state.
+		Sorted:         " + 0",
+		PendingEffects: "effects AS f",
+	},
+}

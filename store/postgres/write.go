@@ -1,0 +1,222 @@
+package postgres
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
+	"github.com/holdpoint/holdpoint/store/columns"
+)
+
+// The statements that write rows, each any number of them at once.
+var (
+	writeSessions = newWriter(columns.Sessions)
+	writeRuns     = newWriter(columns.Runs)
+	writeRequests = newWriter(columns.Requests)
+	writeEvents   = newWriter(columns.Events)
+	writeRecords  = newWriter(columns.Records)
+	writeEffects  = newWriter(columns.Effects)
+	writeMessages = newWriter(columns.Messages)
+	writeRules    = newWriter(columns.Rules)
+)
+
+// writer writes rows of one table. The arguments of its statements are arrays, one for
+// each column.
+type writer[R any] struct {
+	insert, update           string
+	insertArray, updateArray []func([]*R) any
+}
+
+func newWriter[R any](t *columns.Table[R]) *writer[R] {
+	w := &writer[R]{}
+	var insert, update bulk[R]
+	var names, sets, finds []string
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		names = append(names, c.Name)
+		insert.add(c)
+		switch {
+		case c.Key():
+			update.add(c)
+			finds = append(finds, t.Alias+"."+c.Name+" = u."+c.Name)
+		case c.Changes(true):
+			value := update.add(c)
+			if c.WrittenIf != nil {
+				value = "CASE WHEN u." + update.addFlag(c) + " THEN " + value + " ELSE " + t.Alias + "." + c.Name + " END"
+			}
+			sets = append(sets, c.Name+" = "+value)
+		}
+	}
+	if t.UpdatesWhile != "" {
+		finds = append(finds, t.Alias+"."+t.UpdatesWhile)
+	}
+	w.insert = "INSERT INTO " + t.Name + " (" + strings.Join(names, ", ") + ")\nSELECT " + strings.Join(insert.values, ", ") + "\nFROM " + insert.rows()
+	w.insertArray = insert.arrays
+	if len(sets) > 0 {
+		w.update = "UPDATE " + t.Name + " AS " + t.Alias + " SET\n\t" + strings.Join(sets, ",\n\t") + "\nFROM " + update.rows() + "\nWHERE " + strings.Join(finds, " AND ")
+		w.updateArray = update.arrays
+	}
+	return w
+}
+
+// bulk puts together the rows of a bulk statement, which it calls u.
+type bulk[R any] struct {
+	names, types, values []string
+	arrays               []func([]*R) any
+}
+
+func typeName(t columns.Type) string {
+	switch t {
+	case columns.Integer:
+		return "bigint"
+	case columns.Boolean:
+		return "boolean"
+	case columns.Text:
+	}
+	return "text"
+}
+
+// add adds a column and returns its value in u. NULL is sent as the empty value: arrays
+// without NULLs are cheaper on both sides.
+func (b *bulk[R]) add(c *columns.Column[R]) (value string) {
+	value = "u." + c.Name
+	switch {
+	case c.Optional() && c.Type == columns.Integer:
+		value = "nullif(" + value + ", 0)"
+	case c.Optional():
+		value = "nullif(" + value + ", '')"
+	}
+	b.names, b.types, b.values = append(b.names, c.Name), append(b.types, typeName(c.Type)), append(b.values, value)
+	switch c.Type {
+	case columns.Integer:
+		b.arrays = append(b.arrays, func(rows []*R) any { return array(rows, c.Integer) })
+	case columns.Boolean:
+		b.arrays = append(b.arrays, func(rows []*R) any { return array(rows, c.Boolean) })
+	case columns.Text:
+		b.arrays = append(b.arrays, func(rows []*R) any { return array(rows, c.Text) })
+	}
+	return value
+}
+
+// addFlag adds whether the column is written, and returns the name of the flag.
+func (b *bulk[R]) addFlag(c *columns.Column[R]) string {
+	name := c.Name + "_written"
+	b.names, b.types = append(b.names, name), append(b.types, "boolean")
+	b.arrays = append(b.arrays, func(rows []*R) any { return array(rows, c.WrittenIf) })
+	return name
+}
+
+// rows returns the table u, in which the arrays are columns. They are unnested in the
+// select list, row by row: unnest in FROM writes each array into a store of its own first,
+// which takes twice the time for a few rows, and a subscript walks a text array from its
+// beginning for every row.
+func (b *bulk[R]) rows() string {
+	list := make([]string, len(b.types))
+	for i, name := range b.types {
+		list[i] = "unnest($" + strconv.Itoa(i+1) + "::" + name + "[]) AS " + b.names[i]
+	}
+	return "(SELECT " + strings.Join(list, ", ") + ") AS u"
+}
+
+func array[R, V any](rows []*R, value func(*R) V) []V {
+	column := make([]V, len(rows))
+	for i, row := range rows {
+		column[i] = value(row)
+	}
+	return column
+}
+
+func (w *writer[R]) queueInsert(batch *pgx.Batch, rows []*R) {
+	queueRows(batch, w.insert, rows, w.insertArray)
+}
+func (w *writer[R]) queueUpdate(batch *pgx.Batch, rows []*R) {
+	queueRows(batch, w.update, rows, w.updateArray)
+}
+
+// queueRows queues one statement that writes all the rows, or none when there are none.
+// All of them must be written: the lock on the session says that they are there.
+func queueRows[R any](batch *pgx.Batch, sql string, rows []*R, arrays []func([]*R) any) {
+	if len(rows) == 0 {
+		return
+	}
+	arguments := make([]any, len(arrays))
+	for i, array := range arrays {
+		arguments[i] = array(rows)
+	}
+	batch.Queue(sql, arguments...).Exec(func(tag pgconn.CommandTag) error {
+		if tag.RowsAffected() != int64(len(rows)) {
+			return fmt.Errorf("wrote %d rows of %d", tag.RowsAffected(), len(rows))
+		}
+		return nil
+	})
+}
+
+// sessionMetadata are the arguments of sqlAmendSessions.
+var sessionMetadata = []func([]*model.Session) any{
+	func(rows []*model.Session) any {
+		return array(rows, func(s *model.Session) string { return s.SessionID })
+	},
+	func(rows []*model.Session) any {
+		return array(rows, func(s *model.Session) string { return string(s.Metadata) })
+	},
+}
+
+// queueWrites queues all that a batch of commands decided. Rows of each kind go in the
+// order of their keys, so that transactions that meet at a unique index meet in one order.
+func (t *transaction) queueWrites(batch *pgx.Batch, w *runs.Writes) {
+	slices.SortFunc(w.NewSessions, func(a, b *model.Session) int { return cmp.Compare(a.SessionID, b.SessionID) })
+	slices.SortFunc(w.NewRuns, func(a, b *model.Run) int { return cmp.Compare(a.RunID, b.RunID) })
+	slices.SortFunc(w.Records, func(a, b *model.IdempotencyRecord) int {
+		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.IdempotencyKey, b.IdempotencyKey))
+	})
+	slices.SortFunc(w.NewRules, func(a, b *rules.Rule) int { return cmp.Compare(a.RuleID, b.RuleID) })
+	writeSessions.queueInsert(batch, w.NewSessions)
+	writeSessions.queueUpdate(batch, w.UpdatedSessions)
+	queueRows(batch, sqlAmendSessions, t.Amended(w.UpdatedSessions), sessionMetadata)
+	// A run that ends frees the slot for another one of its session, and the unique
+	// index on the slot is checked row by row.
+	ended, others := split(w.UpdatedRuns)
+	writeRuns.queueUpdate(batch, ended)
+	writeRuns.queueUpdate(batch, others)
+	writeRuns.queueInsert(batch, w.NewRuns)
+	writeRequests.queueUpdate(batch, w.SettledRequests)
+	writeRequests.queueInsert(batch, w.NewRequests)
+	writeEvents.queueInsert(batch, w.Events)
+	writeRecords.queueInsert(batch, w.Records)
+	writeEffects.queueUpdate(batch, w.UpdatedEffects)
+	writeEffects.queueInsert(batch, w.NewEffects)
+	writeMessages.queueUpdate(batch, w.UpdatedMessages)
+	writeMessages.queueInsert(batch, w.NewMessages)
+	writeRules.queueUpdate(batch, w.UpdatedRules)
+	writeRules.queueInsert(batch, w.NewRules)
+}
+
+// split parts the runs that have ended from the others when a session occurs more than
+// once; else one statement will do.
+func split(updated []*model.Run) (ended, others []*model.Run) {
+	seen := make(map[string]bool, len(updated))
+	again := false
+	for _, run := range updated {
+		again = again || seen[run.SessionID]
+		seen[run.SessionID] = true
+	}
+	if !again {
+		return nil, updated
+	}
+	for _, run := range updated {
+		if model.Terminal(run.Status) {
+			ended = append(ended, run)
+		} else {
+			others = append(others, run)
+		}
+	}
+	return ended, others
+}

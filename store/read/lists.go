@@ -1,0 +1,348 @@
+package read
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
+	"github.com/holdpoint/holdpoint/store/columns"
+)
+
+// Lists says how the lists of an engine differ from those of the other.
+type Lists struct {
+	// Sorted follows a column by which a list is sorted although another index finds its
+	// rows.
+	Sorted string
+	// PendingEffects is where pending effects are found.
+	PendingEffects string
+}
+
+// The lists, without their filters. The predicates of the partial indexes stand word for
+// word where they must be used; open requests have two, one for each engine's.
+const (
+	sqlSessions = `
+SELECT s.*,
+	CASE WHEN s.ended_at_ms IS NOT NULL THEN 'ended' ELSE coalesce(r.status, 'idle') END,
+	(SELECT count(*) FROM requests AS q
+		WHERE q.kind = 'approval' AND q.session_id = s.session_id AND q.settled_number IS NULL AND q.outcome IS NULL),
+	(SELECT count(*) FROM requests AS q
+		WHERE q.kind = 'question' AND q.session_id = s.session_id AND q.settled_number IS NULL AND q.outcome IS NULL)
+FROM sessions AS s LEFT JOIN runs AS r ON r.session_id = s.session_id AND r.run_id = s.active_run_id`
+	sqlCountSessions = `
+SELECT count(*) FROM sessions AS s LEFT JOIN runs AS r ON r.session_id = s.session_id AND r.run_id = s.active_run_id`
+	sqlRuns      = `SELECT r.*, 0 FROM runs AS r`
+	sqlCountRuns = `SELECT count(*) FROM runs AS r`
+	sqlRequests  = `
+SELECT q.*, r.agent_id, r.kind, r.requester
+FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id`
+	sqlCountRequests = `SELECT count(*) FROM requests AS q`
+	sqlEffects       = `SELECT f.* FROM `
+	sqlCountEffects  = `SELECT count(*) FROM `
+	sqlRules         = `SELECT l.*, (SELECT count(*) FROM requests AS q WHERE q.rule_id = l.rule_id) FROM rules AS l`
+	sqlCountRules    = `SELECT count(*) FROM rules AS l`
+
+	holdsSlot = `r.status IN ('running', 'waiting_for_approval', 'waiting_for_user_question') AND r.kind <> 'parent_clarification'`
+)
+
+// filter gathers the conditions of a list with their arguments.
+type filter struct {
+	where []string
+	args  []any
+}
+
+// and adds a condition; each ? in it stands for the next of the values.
+func (f *filter) and(condition string, values ...any) {
+	for _, value := range values {
+		condition = strings.Replace(condition, "?", f.argument(value), 1)
+	}
+	f.where = append(f.where, condition)
+}
+
+func (f *filter) argument(value any) string {
+	f.args = append(f.args, value)
+	return "$" + strconv.Itoa(len(f.args))
+}
+
+// equals adds a condition for a column that must have a value, unless it is empty.
+func (f *filter) equals(column, value string) {
+	if value != "" {
+		f.and(column+" = ?", value)
+	}
+}
+
+// of returns a statement with the conditions.
+func (f *filter) of(statement string) string {
+	if len(f.where) > 0 {
+		statement += "\nWHERE " + strings.Join(f.where, "\n\tAND ")
+	}
+	return columns.Expand(statement)
+}
+
+// page returns one page of a list.
+func (f *filter) page(statement string, limit int, order ...string) (sql string, args []any) {
+	sql = f.of(statement) + "\nORDER BY " + strings.Join(order, ", ") + "\nLIMIT " + f.argument(max(limit, 0))
+	return sql, f.args
+}
+
+func sessionFilter(q runs.SessionQuery) filter {
+	var f filter
+	f.equals("s.agent_id", q.AgentID)
+	switch q.Status {
+	case "":
+	case api.SessionEnded:
+		f.and("s.ended_at_ms IS NOT NULL")
+	case api.SessionIdle:
+		f.and("s.ended_at_ms IS NULL AND s.active_run_id IS NULL")
+	default:
+		f.and("r.status = ? AND "+holdsSlot, string(q.Status))
+	}
+	return f
+}
+
+func summaryTargets(s *model.SessionSummary) []any {
+	return append(columns.Sessions.Targets(&s.Session), (*string)(&s.Status), &s.PendingApprovals, &s.PendingQuestions)
+}
+
+func sessionPage(q runs.SessionQuery) (string, []any) {
+	f := sessionFilter(q)
+	if q.After != "" {
+		f.and("s.session_id > ?", q.After)
+	}
+	return f.page(sqlSessions, q.Limit, "s.session_id")
+}
+
+// Sessions implements runs.Reader.
+func (r *Reader) Sessions(ctx context.Context, q runs.SessionQuery) ([]model.SessionSummary, error) {
+	if !storable(string(q.Status), q.AgentID, q.After) {
+		return nil, nil
+	}
+	sql, args := sessionPage(q)
+	return list(ctx, r, summaryTargets, sql, args...)
+}
+
+// CountSessions implements runs.Reader.
+func (r *Reader) CountSessions(ctx context.Context, q runs.SessionQuery) (int64, error) {
+	if !storable(string(q.Status), q.AgentID) {
+		return 0, nil
+	}
+	f := sessionFilter(q)
+	return r.count(ctx, f.of(sqlCountSessions), f.args...)
+}
+
+func runFilter(q runs.RunQuery) filter {
+	var f filter
+	f.equals("r.session_id", q.SessionID)
+	f.equals("r.agent_id", q.AgentID)
+	f.equals("r.kind", string(q.Kind))
+	f.equals("r.status", string(q.Status))
+	if model.KnownStatus(q.Status) && !model.Terminal(q.Status) {
+		// It follows from the status, and lets the planner use runs_unfinished.
+		f.and("r.finished_at_ms IS NULL")
+	}
+	return f
+}
+
+// The parts of a list of runs that is sorted by whether they are over, first.
+const (
+	unfinished = "r.finished_at_ms IS NULL"
+	finished   = "r.finished_at_ms IS NOT NULL"
+)
+
+// runParts returns the parts of a list that still have rows after the cursor, in the
+// order in which they are asked. The empty part is all of the list.
+func runParts(q runs.RunQuery) []string {
+	if !q.PriorityActive {
+		return []string{""}
+	}
+	parts := []string{unfinished, finished}
+	if q.After != nil && q.After.Over {
+		parts = parts[1:]
+	}
+	if q.Last {
+		slices.Reverse(parts)
+	}
+	return parts
+}
+
+func (l *Lists) runPage(q runs.RunQuery, part string, limit int) (string, []any) {
+	f := runFilter(q)
+	if part != "" {
+		f.and(part)
+	}
+	if after := q.After; after != nil && (part == "" || after.Over == (part == finished)) {
+		f.and("(r.submitted_at_ms, r.run_id) > (?, ?)", after.SubmittedAtMs, after.RunID)
+	}
+	submitted := "r.submitted_at_ms"
+	if q.SessionID != "" {
+		submitted += l.Sorted
+	}
+	if q.Last {
+		return f.page(sqlRuns, limit, submitted+" DESC", "r.run_id DESC")
+	}
+	return f.page(sqlRuns, limit, submitted, "r.run_id")
+}
+
+// Runs implements runs.Reader. It asks once for the runs of each part and once for all
+// that their views need, at one moment.
+func (r *Reader) Runs(ctx context.Context, q runs.RunQuery) ([]model.RunRecord, error) {
+	if !storable(q.SessionID, q.AgentID, string(q.Status), string(q.Kind)) || q.After != nil && !storable(q.After.RunID) {
+		return nil, nil
+	}
+	var found records
+	err := r.db.Snapshot(ctx, func(ask func(...Query) error) error {
+		for _, part := range runParts(q) {
+			if len(found.list) >= q.Limit {
+				break
+			}
+			sql, args := r.sql.Lists.runPage(q, part, q.Limit-len(found.list))
+			if err := ask(Query{sql, args, found.readRuns}); err != nil {
+				return err
+			}
+		}
+		return found.complete(r, ask)
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]model.RunRecord, 0, len(found.list))
+	for _, record := range found.list {
+		list = append(list, *record)
+	}
+	if q.Last {
+		slices.Reverse(list)
+	}
+	return list, nil
+}
+
+// CountRuns implements runs.Reader.
+func (r *Reader) CountRuns(ctx context.Context, q runs.RunQuery) (int64, error) {
+	if !storable(q.SessionID, q.AgentID, string(q.Status), string(q.Kind)) {
+		return 0, nil
+	}
+	f := runFilter(q)
+	return r.count(ctx, f.of(sqlCountRuns), f.args...)
+}
+
+func requestFilter(q runs.RequestQuery) filter {
+	var f filter
+	f.and("q.kind = ?", string(q.Kind))
+	f.and("q.settled_number IS NULL AND q.outcome IS NULL")
+	f.equals("q.session_id", q.SessionID)
+	return f
+}
+
+func requestPage(q runs.RequestQuery) (string, []any) {
+	f := requestFilter(q)
+	if after := q.After; after != nil {
+		f.and("(q.session_id, q.run_id, q.request_id) > (?, ?, ?)", after.SessionID, after.RunID, after.RequestID)
+	}
+	return f.page(sqlRequests, q.Limit, "q.session_id", "q.run_id", "q.request_id")
+}
+
+// PendingRequests implements runs.Reader.
+func (r *Reader) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
+	if !storable(string(q.Kind), q.SessionID) || q.After != nil && !storable(q.After.SessionID, q.After.RunID, q.After.RequestID) {
+		return nil, nil
+	}
+	sql, args := requestPage(q)
+	return list(ctx, r, columns.PendingRequest, sql, args...)
+}
+
+// CountPendingRequests implements runs.Reader.
+func (r *Reader) CountPendingRequests(ctx context.Context, q runs.RequestQuery) (int64, error) {
+	if !storable(string(q.Kind), q.SessionID) {
+		return 0, nil
+	}
+	f := requestFilter(q)
+	return r.count(ctx, f.of(sqlCountRequests), f.args...)
+}
+
+// effectFilter returns where the effects of a query are found. Most effects are done: what
+// is asked for more often has an index of its own.
+func (l *Lists) effectFilter(q runs.EffectQuery) (from string, f filter) {
+	from = "effects AS f"
+	switch q.State {
+	case api.EffectPending:
+		// It follows from the state, and lets the planner use effects_due.
+		from = l.PendingEffects
+		f.and("f.due_at_ms IS NOT NULL")
+	case api.EffectFailed:
+		// The predicate of effects_failed, word for word.
+		f.and("f.state = 'failed'")
+	default:
+		f.equals("f.state", string(q.State))
+	}
+	f.equals("f.session_id", q.SessionID)
+	return from, f
+}
+
+func (l *Lists) effectPage(q runs.EffectQuery) (string, []any) {
+	from, f := l.effectFilter(q)
+	created := "f.created_at_ms"
+	if q.SessionID != "" || q.State == api.EffectPending || q.State == api.EffectFailed {
+		created += l.Sorted
+	}
+	if after := q.After; after != nil {
+		f.and("("+created+", f.effect_id) > (?, ?)", after.CreatedAtMs, after.EffectID)
+	}
+	return f.page(sqlEffects+from, q.Limit, created, "f.effect_id")
+}
+
+// Effects implements runs.Reader.
+func (r *Reader) Effects(ctx context.Context, q runs.EffectQuery) ([]model.Effect, error) {
+	if !storable(string(q.State), q.SessionID) || q.After != nil && !storable(q.After.EffectID) {
+		return nil, nil
+	}
+	sql, args := r.sql.Lists.effectPage(q)
+	return list(ctx, r, columns.Effects.Targets, sql, args...)
+}
+
+// CountEffects implements runs.Reader.
+func (r *Reader) CountEffects(ctx context.Context, q runs.EffectQuery) (int64, error) {
+	if !storable(string(q.State), q.SessionID) {
+		return 0, nil
+	}
+	from, f := r.sql.Lists.effectFilter(q)
+	return r.count(ctx, f.of(sqlCountEffects+from), f.args...)
+}
+
+func ruleFilter(q runs.RuleQuery) filter {
+	var f filter
+	f.equals("l.session_id", q.SessionID)
+	return f
+}
+
+func (l *Lists) rulePage(q runs.RuleQuery) (string, []any) {
+	f := ruleFilter(q)
+	created := "l.created_at_ms"
+	if q.SessionID != "" {
+		created += l.Sorted
+	}
+	if after := q.After; after != nil {
+		f.and("("+created+", l.rule_id) > (?, ?)", after.CreatedAtMs, after.RuleID)
+	}
+	return f.page(sqlRules, q.Limit, created, "l.rule_id")
+}
+
+// Rules implements runs.Reader.
+func (r *Reader) Rules(ctx context.Context, q runs.RuleQuery) ([]rules.Record, error) {
+	if !storable(q.SessionID) || q.After != nil && !storable(q.After.RuleID) {
+		return nil, nil
+	}
+	sql, args := r.sql.Lists.rulePage(q)
+	return list(ctx, r, columns.RuleRecord, sql, args...)
+}
+
+// CountRules implements runs.Reader.
+func (r *Reader) CountRules(ctx context.Context, q runs.RuleQuery) (int64, error) {
+	if !storable(q.SessionID) {
+		return 0, nil
+	}
+	f := ruleFilter(q)
+	return r.count(ctx, f.of(sqlCountRules), f.args...)
+}

@@ -1,0 +1,268 @@
+// Package read answers runs.Reader for both engines: it checks ids, asks the statements
+// of an engine, and puts their rows together into records. Lists are built here as well
+// (lists.go), because each has as many forms as it has filters.
+//
+// It must not know a driver; what differs between the dialects is in Statements.
+package read
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/store/columns"
+)
+
+// Query is one statement with its arguments. Read is handed the rows.
+type Query struct {
+	SQL  string
+	Args []any
+	Read func(columns.Rows) error
+}
+
+// Database runs queries. Errors of the database wrap runs.ErrUnavailable; those of a
+// context and of package refusal are returned as they are.
+type Database interface {
+	// Ask runs queries one after the other, each of which may see another moment.
+	Ask(ctx context.Context, queries ...Query) error
+	// AskAtOneMoment runs queries that all see the same moment.
+	AskAtOneMoment(ctx context.Context, queries ...Query) error
+	// Snapshot calls do, whose queries all see the same moment and may depend on each
+	// other.
+	Snapshot(ctx context.Context, do func(ask func(...Query) error) error) error
+	// List returns a list of texts as one argument.
+	List(texts []string) any
+	// Now returns the last argument of the statements that compare with the present
+	// moment, none when the database has the clock itself.
+	Now() []any
+}
+
+// Statements are the statements of an engine. In each, the columns of a row type are
+// expanded (see columns.Expand).
+type Statements struct {
+	// Run, of $1 run_id, has the place in the queue last. RunPayload has run_id, input
+	// and checkpoint.
+	Run, RunPayload string
+	// Of the list $1 of run ids: the open requests and those of the Resume; run_id and
+	// body of the newest outputs, oldest first.
+	RequestsOfRuns, OutputsOfRuns string
+	// QueuePlaces has run_id and the number of queued runs ahead, of the sessions $1 and
+	// the runs $2.
+	QueuePlaces string
+	// SettledAfter is of $1 run_id and $2 settled_number.
+	SettledAfter string
+
+	// Of $1 session_id. ActiveRun has the place in the queue last, SessionOutputs has the
+	// newest first, and SessionClarifications is limited to $2.
+	Session, ActiveRun, ActiveRunRequests, ActiveRunOutputs string
+	QueuedRunIDs, SessionOutputs, SessionClarifications     string
+	SessionExists, RunExists                                string
+	// Of $1 session_id or run_id, after $2 event_id, limited to $3.
+	SessionEvents, RunEvents string
+
+	// RequestByHandle is of $1 handle, Rule of $1 rule_id.
+	RequestByHandle, Rule string
+	// RulesFor is of the list $1 of sessions, limited to $2. Now has the present moment.
+	RulesFor, Now string
+
+	// Limited to $1. Claimable runs have run_id, session_id, agent_id and claimable_at_ms,
+	// due ones session_id and run_id, due effects session_id and effect_id. The present
+	// moment is the next argument, if it is one.
+	Claimable, Due, DueEffects string
+	// ClaimableOfAgents is of the list $1 of agents, limited to $2.
+	ClaimableOfAgents string
+	// NextDue has the earliest deadline, or 0, and the present moment.
+	NextDue string
+
+	Lists Lists
+}
+
+// Reader implements runs.Reader.
+type Reader struct {
+	db  Database
+	sql *Statements
+}
+
+// New returns a reader.
+func New(db Database, statements *Statements) *Reader { return &Reader{db, statements} }
+
+// storable reports whether a text can be compared with a column at all: Postgres refuses
+// a parameter that is not UTF-8 or holds a NUL byte, so no column holds one.
+func storable(texts ...string) bool {
+	return !slices.ContainsFunc(texts, func(text string) bool {
+		return !utf8.ValidString(text) || slices.Contains([]byte(text), 0)
+	})
+}
+
+// list runs one query and returns its rows.
+func list[R any](ctx context.Context, r *Reader, targets func(*R) []any, sql string, args ...any) ([]R, error) {
+	var found []R
+	err := r.db.Ask(ctx, Query{sql, args, func(rows columns.Rows) error { return columns.List(rows, targets, &found) }})
+	return found, err
+}
+
+// errNoRow is the error of a query that always has a row, and had none.
+var errNoRow = fmt.Errorf("%w: a query has no row", runs.ErrUnavailable)
+
+// first runs one query and returns its first row, or an error when there is none.
+func first[R any](ctx context.Context, r *Reader, targets func(*R) []any, missing error, sql string, args ...any) (*R, error) {
+	found, err := list(ctx, r, targets, sql, args...)
+	if err == nil && len(found) == 0 {
+		err = missing
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// count runs a query that has one number.
+func (r *Reader) count(ctx context.Context, sql string, args ...any) (int64, error) {
+	counted, err := first(ctx, r, itself[int64], errNoRow, sql, args...)
+	if err != nil {
+		return 0, err
+	}
+	return *counted, nil
+}
+
+// itself is the target of a row of one column.
+func itself[R any](row *R) []any { return []any{row} }
+
+// into returns the function that reads rows into a list.
+func into[R any](targets func(*R) []any, found *[]R) func(columns.Rows) error {
+	return func(rows columns.Rows) error { return columns.List(rows, targets, found) }
+}
+
+// Run implements runs.Reader.
+func (r *Reader) Run(ctx context.Context, runID string) (*model.RunRecord, error) {
+	return r.run(ctx, runID, false)
+}
+
+// ClaimedRun implements runs.Reader.
+func (r *Reader) ClaimedRun(ctx context.Context, runID string) (*model.RunRecord, error) {
+	return r.run(ctx, runID, true)
+}
+
+func (r *Reader) run(ctx context.Context, runID string, withPayload bool) (*model.RunRecord, error) {
+	if !refusal.ValidID(runID) {
+		return nil, refusal.UnknownRun(runID)
+	}
+	var found records
+	one := r.db.List([]string{runID})
+	queries := []Query{
+		{r.sql.Run, []any{runID}, found.readRuns},
+		{r.sql.RequestsOfRuns, []any{one}, found.readRequests},
+		{r.sql.OutputsOfRuns, []any{one}, found.readOutputs},
+	}
+	if withPayload {
+		queries = append(queries, Query{r.sql.RunPayload, []any{runID}, found.readPayloads})
+	}
+	if err := r.db.AskAtOneMoment(ctx, queries...); err != nil {
+		return nil, err
+	}
+	if len(found.list) == 0 {
+		return nil, refusal.UnknownRun(runID)
+	}
+	return found.list[0], nil
+}
+
+// SettledAfter implements runs.Reader.
+func (r *Reader) SettledAfter(ctx context.Context, runID string, after int64) (*model.Run, []model.Request, error) {
+	if !refusal.ValidID(runID) {
+		return nil, nil, refusal.UnknownRun(runID)
+	}
+	var found records
+	var settled []model.Request
+	err := r.db.AskAtOneMoment(ctx,
+		Query{r.sql.Run, []any{runID}, found.readRuns},
+		Query{r.sql.SettledAfter, []any{runID, after}, into(columns.Requests.Targets, &settled)})
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(found.list) == 0 {
+		return nil, nil, refusal.UnknownRun(runID)
+	}
+	return &found.list[0].Run, settled, nil
+}
+
+// Session implements runs.Reader.
+func (r *Reader) Session(ctx context.Context, sessionID string) (*model.SessionRecord, error) {
+	if !refusal.ValidID(sessionID) {
+		return nil, refusal.UnknownSession(sessionID)
+	}
+	var sessions []model.Session
+	var active records
+	record := &model.SessionRecord{}
+	id := []any{sessionID}
+	err := r.db.AskAtOneMoment(ctx,
+		Query{r.sql.Session, id, into(columns.Sessions.Targets, &sessions)},
+		Query{r.sql.ActiveRun, id, active.readRuns},
+		Query{r.sql.ActiveRunRequests, id, active.readRequests},
+		Query{r.sql.ActiveRunOutputs, id, active.readOutputs},
+		Query{r.sql.SessionClarifications, []any{sessionID, api.MaxClarificationsShown}, into(columns.PendingRequest, &record.Clarifications)},
+		Query{r.sql.QueuedRunIDs, id, into(itself[string], &record.QueuedRunIDs)},
+		Query{r.sql.SessionOutputs, id, func(rows columns.Rows) (err error) {
+			record.Outputs, err = readOutputs(rows)
+			slices.Reverse(record.Outputs)
+			return err
+		}})
+	if err != nil {
+		return nil, err
+	}
+	if len(sessions) == 0 {
+		return nil, refusal.UnknownSession(sessionID)
+	}
+	record.Session = sessions[0]
+	if len(active.list) > 0 {
+		record.Active = active.list[0]
+	}
+	return record, nil
+}
+
+// SessionHead implements runs.Reader.
+func (r *Reader) SessionHead(ctx context.Context, sessionID string) (*model.Session, error) {
+	unknown := refusal.UnknownSession(sessionID)
+	if !refusal.ValidID(sessionID) {
+		return nil, unknown
+	}
+	return first(ctx, r, columns.Sessions.Targets, unknown, r.sql.Session, sessionID)
+}
+
+// RequestByHandle implements runs.Reader.
+func (r *Reader) RequestByHandle(ctx context.Context, handle string) (*model.PendingRequest, error) {
+	unknown := refusal.New(api.CodeRequestNotFound, "unknown request %s", handle)
+	if !storable(handle) {
+		return nil, unknown
+	}
+	return first(ctx, r, columns.PendingRequest, unknown, r.sql.RequestByHandle, handle)
+}
+
+// SessionEvents implements runs.Reader.
+func (r *Reader) SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]model.Event, error) {
+	return r.events(ctx, r.sql.SessionExists, r.sql.SessionEvents, refusal.UnknownSession(sessionID), sessionID, after, limit)
+}
+
+// RunEvents implements runs.Reader.
+func (r *Reader) RunEvents(ctx context.Context, runID string, after int64, limit int) ([]model.Event, error) {
+	return r.events(ctx, r.sql.RunExists, r.sql.RunEvents, refusal.UnknownRun(runID), runID, after, limit)
+}
+
+func (r *Reader) events(ctx context.Context, exists, list string, unknown error, id string, after int64, limit int) ([]model.Event, error) {
+	if !refusal.ValidID(id) {
+		return nil, unknown
+	}
+	var events []model.Event
+	var found []int64
+	err := r.db.Ask(ctx,
+		Query{exists, []any{id}, into(itself[int64], &found)},
+		Query{list, []any{id, after, max(limit, 0)}, into(columns.Events.Targets, &events)})
+	if err == nil && len(found) == 0 {
+		err = unknown
+	}
+	return events, err
+}

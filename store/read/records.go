@@ -1,0 +1,131 @@
+package read
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/columns"
+)
+
+// records puts runs together with what their views need. Runs come first.
+type records struct {
+	list  []*model.RunRecord
+	byRun map[string]*model.RunRecord
+}
+
+func (f *records) readRuns(rows columns.Rows) error {
+	if f.byRun == nil {
+		f.byRun = map[string]*model.RunRecord{}
+	}
+	return columns.Each(rows, columns.ShownRun, func(r *model.Run) {
+		record := &model.RunRecord{Run: *r}
+		f.list = append(f.list, record)
+		f.byRun[r.RunID] = record
+	})
+}
+
+func (f *records) readRequests(rows columns.Rows) error {
+	return columns.Requests.Each(rows, func(q *model.Request) {
+		if record := f.byRun[q.RunID]; record != nil {
+			record.Requests = append(record.Requests, *q)
+		}
+	})
+}
+
+type payload struct {
+	runID             string
+	input, checkpoint []byte
+}
+
+func (f *records) readPayloads(rows columns.Rows) error {
+	targets := func(p *payload) []any { return []any{&p.runID, &p.input, &p.checkpoint} }
+	return columns.Each(rows, targets, func(p *payload) {
+		if record := f.byRun[p.runID]; record != nil {
+			record.Run.Input, record.Run.Checkpoint = p.input, p.checkpoint
+		}
+	})
+}
+
+type place struct {
+	runID string
+	ahead int64
+}
+
+func (f *records) readPlaces(rows columns.Rows) error {
+	targets := func(p *place) []any { return []any{&p.runID, &p.ahead} }
+	return columns.Each(rows, targets, func(p *place) { f.byRun[p.runID].Run.QueuedAhead = p.ahead })
+}
+
+// complete asks for the requests, outputs and places in the queue of the runs.
+func (f *records) complete(r *Reader, ask func(...Query) error) error {
+	if len(f.list) == 0 {
+		return nil
+	}
+	var runIDs, withOutputs, queued, sessions []string
+	for _, record := range f.list {
+		run := &record.Run
+		runIDs = append(runIDs, run.RunID)
+		if run.OutputCount > 0 {
+			withOutputs = append(withOutputs, run.RunID)
+		}
+		if run.Status == api.StatusQueued {
+			queued, sessions = append(queued, run.RunID), append(sessions, run.SessionID)
+		}
+	}
+	queries := []Query{{r.sql.RequestsOfRuns, []any{r.db.List(runIDs)}, f.readRequests}}
+	if len(withOutputs) > 0 {
+		queries = append(queries, Query{r.sql.OutputsOfRuns, []any{r.db.List(withOutputs)}, f.readOutputs})
+	}
+	if len(queued) > 0 {
+		queries = append(queries, Query{r.sql.QueuePlaces, []any{r.db.List(distinct(sessions)), r.db.List(queued)}, f.readPlaces})
+	}
+	return ask(queries...)
+}
+
+func (f *records) readOutputs(rows columns.Rows) error {
+	for rows.Next() {
+		var runID string
+		var body []byte
+		if err := rows.Scan(&runID, &body); err != nil {
+			return err
+		}
+		output, err := outputOf(body)
+		if err != nil {
+			return err
+		}
+		if record := f.byRun[runID]; record != nil {
+			record.Outputs = append(record.Outputs, output)
+		}
+	}
+	return rows.Err()
+}
+
+// readOutputs reads the bodies of output events.
+func readOutputs(rows columns.Rows) (outputs []api.OutputRecord, err error) {
+	for rows.Next() {
+		var body []byte
+		if err := rows.Scan(&body); err != nil {
+			return nil, err
+		}
+		output, err := outputOf(body)
+		if err != nil {
+			return nil, err
+		}
+		outputs = append(outputs, output)
+	}
+	return outputs, rows.Err()
+}
+
+// outputOf returns the output record in the body of an output event.
+func outputOf(body []byte) (api.OutputRecord, error) {
+	var event struct {
+		Output api.OutputRecord `json:"output"`
+	}
+	if err := json.Unmarshal(body, &event); err != nil {
+		return api.OutputRecord{}, fmt.Errorf("output event: %w", err)
+	}
+	return event.Output, nil
+}

@@ -1,0 +1,87 @@
+package read
+
+import (
+	"context"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
+	"github.com/holdpoint/holdpoint/store/columns"
+)
+
+// distinct returns texts in order, each once.
+func distinct(texts []string) []string { return slices.Compact(slices.Sorted(slices.Values(texts))) }
+
+// now returns arguments with the present moment behind them, where the statement has it.
+func (r *Reader) now(args ...any) []any { return append(args, r.db.Now()...) }
+
+// Claimable implements runs.Reader. Runs of the same moment are in the order of their ids.
+func (r *Reader) Claimable(ctx context.Context, agentIDs []string, limit int) ([]runs.Claimable, error) {
+	sql, args := r.sql.Claimable, r.now(max(limit, 0))
+	if len(agentIDs) > 0 {
+		known := slices.DeleteFunc(distinct(agentIDs), func(id string) bool { return !storable(id) })
+		sql, args = r.sql.ClaimableOfAgents, r.now(r.db.List(known), max(limit, 0))
+	}
+	targets := func(c *runs.Claimable) []any { return []any{&c.RunID, &c.SessionID, &c.AgentID, &c.ClaimableAtMs} }
+	return list(ctx, r, targets, sql, args...)
+}
+
+// Due implements runs.Reader. It looks at the limit's number of requests, so it may return
+// fewer runs when one of them has several that are due.
+func (r *Reader) Due(ctx context.Context, limit int) ([]runs.DueRun, error) {
+	targets := func(d *runs.DueRun) []any { return []any{&d.SessionID, &d.RunID} }
+	found, err := list(ctx, r, targets, r.sql.Due, r.now(max(limit, 0))...)
+	seen := map[string]bool{}
+	return slices.DeleteFunc(found, func(d runs.DueRun) bool {
+		again := seen[d.RunID]
+		seen[d.RunID] = true
+		return again
+	}), err
+}
+
+// DueEffects implements runs.Reader.
+func (r *Reader) DueEffects(ctx context.Context, limit int) ([]runs.DueEffect, error) {
+	targets := func(d *runs.DueEffect) []any { return []any{&d.SessionID, &d.EffectID} }
+	return list(ctx, r, targets, r.sql.DueEffects, r.now(max(limit, 0))...)
+}
+
+// NextDueAtMs implements runs.Reader.
+func (r *Reader) NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error) {
+	targets := func(at *[2]int64) []any { return []any{&at[0], &at[1]} }
+	at, err := first(ctx, r, targets, errNoRow, r.sql.NextDue, r.now()...)
+	if err != nil {
+		return 0, 0, err
+	}
+	return at[0], at[1], nil
+}
+
+// NowMs implements runs.Keeper.
+func (r *Reader) NowMs(ctx context.Context) (int64, error) {
+	return r.count(ctx, r.sql.Now, r.now()...)
+}
+
+// Rule implements runs.Reader.
+func (r *Reader) Rule(ctx context.Context, ruleID string) (*rules.Record, error) {
+	unknown := refusal.UnknownRule(ruleID)
+	if !refusal.ValidID(ruleID) {
+		return nil, unknown
+	}
+	return first(ctx, r, columns.RuleRecord, unknown, r.sql.Rule, ruleID)
+}
+
+// RulesFor implements runs.Reader.
+func (r *Reader) RulesFor(ctx context.Context, sessionID string, limit int) (standing []rules.Rule, nowMs int64, err error) {
+	sessions := []string{rules.AllSessions}
+	if refusal.ValidID(sessionID) {
+		sessions = append(sessions, sessionID)
+	}
+	var now []int64
+	err = r.db.AskAtOneMoment(ctx,
+		Query{r.sql.RulesFor, []any{r.db.List(sessions), max(limit, 0)}, into(columns.Rules.Targets, &standing)},
+		Query{r.sql.Now, r.now(), into(itself[int64], &now)})
+	if err != nil {
+		return nil, 0, err
+	}
+	return standing, now[0], nil
+}

@@ -1,0 +1,137 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/holdpoint/holdpoint/migrations"
+)
+
+// file is an open file with the right to it.
+type file struct {
+	write *sql.DB
+	read  *sql.DB // nil in memory
+	lock  *fileLock
+	once  chan struct{}
+}
+
+// Settings of every connection, and those of the two kinds.
+const (
+	settings      = "_busy_timeout=5000&_foreign_keys=1&_dqs=0&_pragma=temp_store(memory)"
+	writeSettings = settings + "&_journal_mode=WAL&_synchronous=FULL&_pragma=cache_size(-65536)"
+	readSettings  = settings + "&_query_only=1&_pragma=cache_size(-16384)"
+)
+
+func openFile(ctx context.Context, path string) (*file, error) {
+	d := &file{once: make(chan struct{}, 1)}
+	d.once <- struct{}{}
+	if path == Memory {
+		return d, d.open(ctx, Memory+"?"+settings, "")
+	}
+	path, err := realPath(path)
+	if err != nil {
+		return nil, err
+	}
+	if d.lock, err = lockFile(ctx, path); err != nil {
+		return nil, err
+	}
+	if err = d.open(ctx, fileURI(path, writeSettings), fileURI(path, readSettings)); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), d.close())
+	}
+	return d, nil
+}
+
+func (d *file) open(ctx context.Context, writeURI, readURI string) error {
+	var err error
+	if d.write, err = sql.Open("sqlite", writeURI); err != nil {
+		return err
+	}
+	d.write.SetMaxOpenConns(1)
+	if err := d.write.PingContext(ctx); err != nil {
+		return err
+	}
+	if readURI != "" {
+		d.read, err = sql.Open("sqlite", readURI)
+	}
+	return err
+}
+
+func (d *file) migrator() (*migrations.Migrator, error) {
+	return migrations.New(d.write, migrations.SQLite, nil)
+}
+
+// closing reports whether this is the first call.
+func (d *file) closing() bool {
+	select {
+	case <-d.once:
+		return true
+	default:
+		return false
+	}
+}
+
+func (d *file) close() error {
+	var failures []error
+	for _, db := range []*sql.DB{d.read, d.write} {
+		if db != nil {
+			failures = append(failures, db.Close())
+		}
+	}
+	if d.lock != nil {
+		failures = append(failures, d.lock.release())
+	}
+	return errors.Join(failures...)
+}
+
+// realPath returns the file that a path leads to, so that two names of one file
+// have one lock.
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("database file: %w", err)
+	}
+	switch target, err := filepath.EvalSymlinks(path); {
+	case err == nil:
+		path = target
+	case !errors.Is(err, os.ErrNotExist):
+		return "", fmt.Errorf("database file: %w", err)
+	}
+	directory, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return "", fmt.Errorf("database file %s: its directory is not there: %w", path, err)
+	}
+	path = filepath.Join(directory, filepath.Base(path))
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return "", fmt.Errorf("database file %s: is a directory", path)
+	}
+	return path, nil
+}
+
+// fileURI returns the driver's name of a file, whatever characters its path has.
+func fileURI(path, settings string) string {
+	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?" + settings
+}
+
+// Migrate hands the migrator of a database file to a function. It returns an error
+// that wraps [ErrInUse] when a process has the file open, or the function's error.
+func Migrate(ctx context.Context, path string, do func(*migrations.Migrator) error) error {
+	owned, err := openFile(ctx, path)
+	if err != nil {
+		return err
+	}
+	migrator, err := owned.migrator()
+	if err == nil {
+		err = do(migrator)
+	}
+	if closing := owned.close(); err == nil {
+		err = closing
+	}
+	return err
+}

@@ -1,0 +1,184 @@
+package sqlite
+
+import "github.com/holdpoint/holdpoint/store/read"
+
+// readStatements are the statements of the reads. Lists are JSON arrays of texts. The
+// numbers of outputs are api.MaxOutputsShown.
+var readStatements = read.Statements{
+	Run: expand(`
+SELECT r.*,
+	CASE WHEN r.status = 'queued' THEN (
+		SELECT count(*) FROM runs AS ahead
+		WHERE ahead.session_id = r.session_id AND ahead.finished_at_ms IS NULL
+			AND ahead.status = 'queued' AND ahead.first_event_id < r.first_event_id
+	) ELSE 0 END
+FROM runs AS r WHERE r.run_id = $1`),
+
+	RunPayload: `
+SELECT r.run_id,
+	(SELECT p.value FROM run_payloads AS p WHERE p.run_id = r.run_id AND p.member = 'input'),
+	(SELECT p.value FROM run_payloads AS p WHERE p.run_id = r.run_id AND p.member = 'checkpoint')
+FROM runs AS r WHERE r.run_id = $1`,
+
+	RequestsOfRuns: expand(`
+SELECT q.*
+FROM json_each($1) AS k
+CROSS JOIN requests AS q ON q.run_id = k.value AND q.outcome IS NULL
+UNION ALL
+SELECT q.*
+FROM json_each($1) AS k
+CROSS JOIN runs AS r ON r.run_id = k.value
+CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.settled_number > r.resume_after
+ORDER BY run_id, number`),
+
+	OutputsOfRuns: `
+SELECT newest.run_id, newest.body
+FROM (
+	SELECT e.run_id, e.event_id, e.body, row_number() OVER (PARTITION BY e.run_id ORDER BY e.event_id DESC) AS place
+	FROM events AS e
+	WHERE e.type = 'output' AND e.run_id IN (SELECT k.value FROM json_each($1) AS k)
+) AS newest
+WHERE newest.place <= 100
+ORDER BY newest.run_id, newest.event_id`,
+
+	// One pass over each queue.
+	QueuePlaces: `
+SELECT place.run_id, place.ahead
+FROM (
+	SELECT r.run_id, row_number() OVER (PARTITION BY r.session_id ORDER BY r.first_event_id) - 1 AS ahead
+	FROM runs AS r
+	WHERE r.session_id IN (SELECT k.value FROM json_each($1) AS k) AND r.finished_at_ms IS NULL AND r.status = 'queued'
+) AS place
+WHERE place.run_id IN (SELECT k.value FROM json_each($2) AS k)`,
+
+	SettledAfter: expand(`
+SELECT q.*
+FROM requests AS q
+WHERE q.run_id = $1 AND q.settled_number > $2
+ORDER BY q.settled_number`),
+
+	Session: expand(`SELECT s.* FROM sessions AS s WHERE s.session_id = $1`),
+
+	ActiveRun: expand(`
+SELECT r.*, 0
+FROM sessions AS s
+CROSS JOIN runs AS r ON r.run_id = s.active_run_id
+WHERE s.session_id = $1`),
+
+	ActiveRunRequests: expand(`
+SELECT q.*
+FROM sessions AS s
+CROSS JOIN requests AS q ON q.run_id = s.active_run_id AND q.outcome IS NULL
+WHERE s.session_id = $1
+UNION ALL
+SELECT q.*
+FROM sessions AS s
+CROSS JOIN runs AS r ON r.run_id = s.active_run_id
+CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.settled_number > r.resume_after
+WHERE s.session_id = $1
+ORDER BY number`),
+
+	ActiveRunOutputs: `
+SELECT newest.run_id, newest.body
+FROM (
+	SELECT e.run_id, e.event_id, e.body
+	FROM events AS e
+	WHERE e.type = 'output' AND e.run_id = (SELECT s.active_run_id FROM sessions AS s WHERE s.session_id = $1)
+	ORDER BY e.event_id DESC
+	LIMIT 100
+) AS newest
+ORDER BY newest.event_id`,
+
+	QueuedRunIDs: `
+SELECT r.run_id FROM runs AS r
+WHERE r.session_id = $1 AND r.finished_at_ms IS NULL AND r.status = 'queued'
+ORDER BY r.first_event_id`,
+
+	SessionOutputs: `
+SELECT e.body FROM events AS e
+WHERE e.session_id = $1 AND e.type = 'output'
+ORDER BY e.event_id DESC LIMIT 100`,
+
+	SessionClarifications: expand(`
+SELECT q.*, r.agent_id, r.kind, r.requester
+FROM runs AS r
+CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.outcome IS NULL AND q.kind = 'question'
+WHERE r.session_id = $1 AND r.finished_at_ms IS NULL AND r.kind = 'parent_clarification'
+ORDER BY r.run_id, q.request_id
+LIMIT $2`),
+
+	SessionExists: `SELECT s.last_event_id FROM sessions AS s WHERE s.session_id = $1`,
+	RunExists:     `SELECT r.last_event_id FROM runs AS r WHERE r.run_id = $1`,
+
+	SessionEvents: expand(`
+SELECT e.*
+FROM events AS e
+WHERE e.session_id = $1 AND e.event_id > $2
+ORDER BY e.event_id
+LIMIT $3`),
+
+	RunEvents: expand(`
+SELECT e.*
+FROM events AS e
+WHERE e.run_id = $1 AND e.event_id > $2
+ORDER BY e.event_id
+LIMIT $3`),
+
+	RequestByHandle: expand(`
+SELECT q.*, r.agent_id, r.kind, r.requester
+FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id
+WHERE q.handle = $1`),
+
+	Rule: expand(`
+SELECT l.*, (SELECT count(*) FROM requests AS q WHERE q.rule_id = l.rule_id)
+FROM rules AS l WHERE l.rule_id = $1`),
+
+	RulesFor: expand(`
+SELECT l.*
+FROM json_each($1) AS k
+CROSS JOIN rules AS l INDEXED BY rules_standing ON l.session_id = k.value AND l.revoked_at_ms IS NULL
+ORDER BY l.created_at_ms, l.rule_id
+LIMIT $2`),
+
+	Now: `SELECT $1`,
+
+	Claimable: `
+SELECT r.run_id, r.session_id, r.agent_id, r.claimable_at_ms
+FROM runs AS r
+WHERE r.claimable_at_ms <= $2
+ORDER BY r.claimable_at_ms, r.run_id
+LIMIT $1`,
+
+	// One short walk along the index for each agent: without the inner limit all claimable
+	// runs that they have would be sorted.
+	ClaimableOfAgents: `
+SELECT r.run_id, r.session_id, r.agent_id, r.claimable_at_ms
+FROM json_each($1) AS a
+CROSS JOIN runs AS r ON r.run_id IN (
+	SELECT c.run_id FROM runs AS c
+	WHERE c.agent_id = a.value AND c.claimable_at_ms <= $3
+	ORDER BY c.claimable_at_ms, c.run_id
+	LIMIT $2)
+ORDER BY r.claimable_at_ms, r.run_id
+LIMIT $2`,
+
+	Due: `
+SELECT q.session_id, q.run_id
+FROM requests AS q
+WHERE q.due_at_ms <= $2
+GROUP BY q.session_id, q.run_id
+ORDER BY min(q.due_at_ms), q.session_id, q.run_id
+LIMIT $1`,
+
+	NextDue: `SELECT coalesce(min(q.due_at_ms), 0), $1 FROM requests AS q WHERE q.due_at_ms IS NOT NULL`,
+
+	DueEffects: `
+SELECT f.session_id, f.effect_id
+FROM effects AS f
+WHERE f.due_at_ms <= $2
+ORDER BY f.due_at_ms, f.session_id, f.effect_id
+LIMIT $1`,
+
+	// SQLite does not choose effects_due by itself.
+	Lists: read.Lists{PendingEffects: "effects AS f INDEXED BY effects_due"},
+}

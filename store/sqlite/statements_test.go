@@ -1,0 +1,115 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/load"
+	"github.com/holdpoint/holdpoint/store/storetest"
+)
+
+// statements returns every statement of the package by a name.
+func statements(tb testing.TB) map[string]string {
+	tb.Helper()
+	all := storetest.SQLConstants(tb)
+	for name, query := range storetest.ReadStatements(&readStatements) {
+		all[name] = query.SQL
+	}
+	for name, sql := range loadStatements {
+		all["load "+name] = sql
+	}
+	for _, sql := range []string{
+		writeSessions.insert.sql, writeRuns.insert.sql, writeRequests.insert.sql, writeEvents.insert.sql,
+		writeRecords.insert.sql, writeEffects.insert.sql, writeMessages.insert.sql, writeRules.insert.sql,
+		writeSessions.update.sql, writeRuns.update.sql, writeRuns.updateClosed.sql, writeRequests.update.sql,
+		writeRequests.updateClosed.sql, writeEffects.update.sql, writeMessages.update.sql, writeMessages.updateClosed.sql,
+		writeRules.update.sql, writeRules.updateClosed.sql,
+	} {
+		all[sql] = sql
+	}
+	return all
+}
+
+func TestEveryQuestionHasAStatement(t *testing.T) {
+	t.Parallel()
+	require.Len(t, loadStatements, len(load.Questions))
+	for _, question := range load.Questions {
+		require.Contains(t, loadStatements, question.Name)
+	}
+	require.Contains(t, loadStatements["mailboxes"], "LIMIT "+strconv.Itoa(model.MaxMailboxMessages))
+	require.Contains(t, readStatements.OutputsOfRuns, "<= "+strconv.Itoa(api.MaxOutputsShown))
+	for _, outputs := range []string{readStatements.ActiveRunOutputs, readStatements.SessionOutputs} {
+		require.Contains(t, outputs, "LIMIT "+strconv.Itoa(api.MaxOutputsShown))
+	}
+}
+
+// fileWithConnection opens a database file and returns a connection to it.
+func fileWithConnection(t *testing.T) *connection {
+	t.Helper()
+	store, err := Open(t.Context(), filepath.Join(t.TempDir(), "holdpoint.db"), Options{})
+	require.NoError(t, err)
+	c, err := store.writers.acquire(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		store.writers.release(c)
+		require.NoError(t, store.Close())
+	})
+	return c
+}
+
+// TestNoStatementScansATable prepares every statement and looks at its plan. The lists of
+// everything may walk an index from its end, and what is counted or filtered by what has
+// no index may be walked.
+func TestNoStatementScansATable(t *testing.T) {
+	t.Parallel()
+	c := fileWithConnection(t)
+	whole := regexp.MustCompile(`^SCAN [a-z_]+$`)
+	lists := regexp.MustCompile(`^(k|a|n|most|s|newest|place|\d-ROW VALUES|goose_db_version)$`)
+	for name, sql := range statements(t) {
+		if strings.HasPrefix(name, "Count") || strings.HasPrefix(sql, "BEGIN") || sql == sqlCommit || sql == sqlRollback {
+			continue
+		}
+		for _, row := range storetest.ReadRows(t, c.conn, "EXPLAIN QUERY PLAN "+sql, arguments(sql)...) {
+			detail := row["detail"].(string)
+			if whole.MatchString(detail) && !lists.MatchString(strings.TrimPrefix(detail, "SCAN ")) {
+				t.Errorf("%s\n%s\n%s", name, sql, detail)
+			}
+		}
+	}
+}
+
+// TestOtherInputsAreSteppedOver looks at the plans: there may be very many rules about
+// exact inputs.
+func TestOtherInputsAreSteppedOver(t *testing.T) {
+	t.Parallel()
+	c := fileWithConnection(t)
+	for name, conditions := range map[string][]string{
+		"rules":         {"(session_id=? AND input_digest=?)", "(session_id=? AND input_digest=?)"},
+		"session rules": {"(session_id=?)"}, "named rules": {"(rule_id=?)"},
+	} {
+		query := loadStatements[name]
+		var found []string
+		for _, row := range storetest.ReadRows(t, c.conn, "EXPLAIN QUERY PLAN "+query, arguments(query)...) {
+			if detail := row["detail"].(string); strings.Contains(detail, "SEARCH l USING INDEX") {
+				found = append(found, detail[strings.Index(detail, "("):])
+			}
+		}
+		require.Equal(t, conditions, found, name)
+	}
+}
+
+// arguments returns as many NULLs as the query has parameters.
+func arguments(query string) []any {
+	distinct := map[string]bool{}
+	for _, parameter := range regexp.MustCompile(`\$\d+`).FindAllString(query, -1) {
+		distinct[parameter] = true
+	}
+	return make([]any, len(distinct))
+}

@@ -1,0 +1,47 @@
+package storetest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// SQLConstants returns the constants of the package in the working directory whose names
+// begin with sql. It fails unless each of them is one literal: a statement stands whole.
+func SQLConstants(tb testing.TB) map[string]string {
+	tb.Helper()
+	found := map[string]string{}
+	files, err := os.ReadDir(".")
+	require.NoError(tb, err)
+	for _, file := range files {
+		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
+			continue
+		}
+		tree, err := parser.ParseFile(token.NewFileSet(), file.Name(), nil, 0)
+		require.NoError(tb, err)
+		ast.Inspect(tree, func(node ast.Node) bool {
+			spec, ok := node.(*ast.ValueSpec)
+			if !ok {
+				return true
+			}
+			for i, name := range spec.Names {
+				if !strings.HasPrefix(name.Name, "sql") {
+					continue
+				}
+				literal, ok := spec.Values[i].(*ast.BasicLit)
+				require.True(tb, ok, "%s is put together of pieces", name.Name)
+				found[name.Name], err = strconv.Unquote(literal.Value)
+				require.NoError(tb, err)
+			}
+			return true
+		})
+	}
+	require.NotEmpty(tb, found)
+	return found
+}

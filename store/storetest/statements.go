@@ -1,0 +1,95 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/read"
+)
+
+// ReadStatements returns every statement that the reads of an engine can ask, by a name:
+// the fixed ones by their field, those of lists with the query that they answer.
+func ReadStatements(statements *read.Statements) map[string]read.Query {
+	found := map[string]read.Query{}
+	fields := reflect.ValueOf(*statements)
+	for i := range fields.NumField() {
+		if fields.Field(i).Kind() == reflect.String {
+			found[fields.Type().Field(i).Name] = read.Query{SQL: fields.Field(i).String()}
+		}
+	}
+	add := func(kind string, query any, ask func(*read.Reader)) {
+		for i, q := range AskedBy(statements, ask) {
+			found[fmt.Sprintf("%s %+v %d", kind, query, i)] = q
+		}
+	}
+	ctx := context.Background()
+	for _, agent := range []string{"", "a"} {
+		for _, status := range []api.Status{"", api.SessionEnded, api.SessionIdle, api.StatusRunning} {
+			for _, after := range []string{"", "s"} {
+				q := runs.SessionQuery{Status: status, AgentID: agent, After: after, Limit: 1}
+				add("Sessions", q, func(r *read.Reader) { _, _ = r.Sessions(ctx, q) })
+				add("CountSessions", q, func(r *read.Reader) { _, _ = r.CountSessions(ctx, q) })
+			}
+		}
+	}
+	for _, session := range []string{"", "s"} {
+		for _, after := range []*runs.RequestPosition{nil, {SessionID: "s", RunID: "r", RequestID: "q"}} {
+			q := runs.RequestQuery{Kind: model.KindApproval, SessionID: session, After: after, Limit: 1}
+			add("PendingRequests", q, func(r *read.Reader) { _, _ = r.PendingRequests(ctx, q) })
+			add("CountPendingRequests", q, func(r *read.Reader) { _, _ = r.CountPendingRequests(ctx, q) })
+		}
+		for _, filter := range []runs.RunQuery{{}, {AgentID: "a"}, {Status: api.StatusRunning}, {Status: api.StatusFailed}, {Kind: api.KindInput}, {AgentID: "a", Status: api.StatusQueued, Kind: api.KindInput}} {
+			for _, after := range []*runs.RunPosition{nil, {SubmittedAtMs: 1, RunID: "r"}, {Over: true, SubmittedAtMs: 1, RunID: "r"}} {
+				for order := range 4 {
+					q := filter
+					q.SessionID, q.After, q.Last, q.PriorityActive, q.Limit = session, after, order&1 != 0, order&2 != 0, 1
+					add("Runs", q, func(r *read.Reader) { _, _ = r.Runs(ctx, q) })
+					add("CountRuns", q, func(r *read.Reader) { _, _ = r.CountRuns(ctx, q) })
+				}
+			}
+		}
+		for _, state := range []api.EffectState{"", api.EffectPending, api.EffectDone, api.EffectFailed} {
+			for _, after := range []*runs.EffectPosition{nil, {CreatedAtMs: 1, EffectID: "f"}} {
+				q := runs.EffectQuery{State: state, SessionID: session, After: after, Limit: 1}
+				add("Effects", q, func(r *read.Reader) { _, _ = r.Effects(ctx, q) })
+				add("CountEffects", q, func(r *read.Reader) { _, _ = r.CountEffects(ctx, q) })
+			}
+		}
+		for _, after := range []*runs.RulePosition{nil, {CreatedAtMs: 1, RuleID: "l"}} {
+			q := runs.RuleQuery{SessionID: session, After: after, Limit: 1}
+			add("Rules", q, func(r *read.Reader) { _, _ = r.Rules(ctx, q) })
+			add("CountRules", q, func(r *read.Reader) { _, _ = r.CountRules(ctx, q) })
+		}
+	}
+	return found
+}
+
+// AskedBy returns what a reader asks the database when something is done with it.
+func AskedBy(statements *read.Statements, do func(*read.Reader)) []read.Query {
+	asked := &recorder{}
+	do(read.New(asked, statements))
+	return asked.queries
+}
+
+// recorder is a database without rows that remembers what it is asked.
+type recorder struct{ queries []read.Query }
+
+func (r *recorder) Ask(_ context.Context, queries ...read.Query) error {
+	r.queries = append(r.queries, queries...)
+	return nil
+}
+
+func (r *recorder) AskAtOneMoment(ctx context.Context, queries ...read.Query) error {
+	return r.Ask(ctx, queries...)
+}
+
+func (r *recorder) Snapshot(ctx context.Context, do func(func(...read.Query) error) error) error {
+	return do(func(queries ...read.Query) error { return r.Ask(ctx, queries...) })
+}
+
+func (r *recorder) List(texts []string) any { return texts }
+func (r *recorder) Now() []any              { return nil }

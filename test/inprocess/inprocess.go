@@ -1,0 +1,97 @@
+// Package inprocess is the vocabulary of tests that run a whole service in the process of the
+// test: [Start] opens a store and serves every face of it over HTTP, with the loops of "holdpoint
+// serve". A test can look at the rows of such a service and run several replicas of it, and
+// cannot kill it; for that there is test/rig.
+//
+// Only tests import it. It must not know what they test.
+package inprocess
+
+import (
+	"context"
+	"log/slog"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/hermes"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/loop"
+	"github.com/holdpoint/holdpoint/runs/watch"
+	"github.com/holdpoint/holdpoint/store"
+)
+
+// Memory is the URL of an SQLite database in memory.
+const Memory = "sqlite::memory:"
+
+// Options change how a service is run.
+type Options struct {
+	Store store.Options
+	// WithoutExpiry leaves out the loop that expires requests, so that the test says when a
+	// deadline is noticed.
+	WithoutExpiry bool
+}
+
+// Service is a running service.
+type Service struct {
+	URL   string
+	Store runs.Store
+	tb    testing.TB
+}
+
+// Start serves a database until the test ends. The store that it opens is closed with it.
+func Start(tb testing.TB, database string, options Options) *Service {
+	tb.Helper()
+	logger := slog.New(slog.DiscardHandler)
+	options.Store.Logger = logger
+	opened, err := store.Open(context.Background(), database, options.Store)
+	require.NoError(tb, err)
+	hub := watch.NewHub()
+	unsubscribe := opened.Subscribe(hub.Publish)
+	dispatcher := claims.New(opened, claims.Options{Logger: logger})
+	api := httpapi.New(httpapi.Options{
+		Store: opened, Hub: hub, Claims: dispatcher, Logger: logger,
+		Dialects: []kit.Mount{hermes.Mount, codex.New(codex.Options{}), timbal.New(timbal.Options{}), relay.New(relay.Options{})},
+	})
+	loops := []func(context.Context) error{
+		dispatcher.Run,
+		loop.NewEffects(opened, loop.EffectsOptions{Logger: logger}).Run,
+		loop.NewRetention(opened, loop.RetentionOptions{Logger: logger}).Run,
+	}
+	if !options.WithoutExpiry {
+		loops = append(loops, loop.NewExpiry(opened, loop.ExpiryOptions{Logger: logger}).Run)
+	}
+	looping, stop := context.WithCancel(context.Background())
+	ended := make(chan error, len(loops))
+	for _, run := range loops {
+		go func() { ended <- run(looping) }()
+	}
+	server := httptest.NewServer(api.Handler())
+	tb.Cleanup(func() {
+		api.Drain()
+		server.Close()
+		unsubscribe()
+		stop()
+		for range loops {
+			require.NoError(tb, <-ended)
+		}
+		require.NoError(tb, opened.Close())
+	})
+	return &Service{URL: server.URL, Store: opened, tb: tb}
+}
+
+// Connect returns a client of the service, which is closed before the service ends.
+func (s *Service) Connect(options ...client.Option) *client.Client {
+	s.tb.Helper()
+	c, err := client.New(s.URL, options...)
+	require.NoError(s.tb, err)
+	s.tb.Cleanup(c.Close)
+	return c
+}
