@@ -88,13 +88,15 @@ var places = []place{
 	{name: "store/storebench", ours: with("internal/failpoint", "runs", "store/*", "store/*/*")},
 	{name: "store/storetest", ours: with("internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*")},
 	{name: "store/*/*", ours: with("internal/failpoint", "runs", "migrations", "store/*"), never: []string{chi}},
+	{name: "bench/load", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "bench/waits", ours: with("internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "client", "bench/load"), never: []string{chi}},
 	{name: "test/*", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/*", "cli", "cli/*")},
 	{name: "test/*/*", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/*", "cli", "cli/*", "test/*")},
 }
 
 // forTests are packages of the module and of others that the program must not link.
 var forTests = []string{
-	module + "/store/storetest", module + "/store/postgres/postgrestest", module + "/httpapi/dialects/dialecttest", module + "/test",
+	module + "/store/storetest", module + "/store/postgres/postgrestest", module + "/httpapi/dialects/dialecttest", module + "/test", module + "/bench",
 	"testing", "github.com/stretchr/testify", "github.com/google/go-cmp", "pgregory.net/rapid",
 	"github.com/testcontainers/testcontainers-go", "github.com/getkin/kin-openapi",
 	"github.com/rogpeppe/go-internal", "go.uber.org/goleak", "github.com/chromedp/chromedp",

@@ -1,0 +1,51 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Handovers connect the client that waits for a run with the worker that is handed
+// it, for subjects whose worker is told a run's id. The zero value is ready.
+type Handovers[ID comparable] struct{ expected sync.Map }
+
+// Handover is how one run reached a worker.
+type Handover struct {
+	started time.Time
+	done    chan error
+}
+
+// Expect announces a run. It must be called before the run is decided.
+func (h *Handovers[ID]) Expect(id ID) *Handover {
+	expected := &Handover{done: make(chan error, 1)}
+	h.expected.Store(id, expected)
+	return expected
+}
+
+// Handle carries out the worker's part of a run: it notes that the handler started,
+// and tells the client how the completion ended. It returns the completion's error.
+func (h *Handovers[ID]) Handle(id ID, complete func() error) error {
+	started := time.Now()
+	found, ok := h.expected.LoadAndDelete(id)
+	if !ok {
+		return fmt.Errorf("the worker was handed run %v, for which no client waits", id)
+	}
+	expected := found.(*Handover) // Expect stores nothing else
+	expected.started = started
+	err := complete()
+	expected.done <- err
+	return err
+}
+
+// Await returns when the handler started, once the run is complete. It returns the
+// error of the completion or of the context.
+func (h *Handover) Await(ctx context.Context) (started time.Time, err error) {
+	select {
+	case err := <-h.done:
+		return h.started, err
+	case <-ctx.Done():
+		return time.Time{}, ctx.Err()
+	}
+}

@@ -1,0 +1,121 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdpoint/holdpoint/bench/load"
+)
+
+// The first arguments that make this program the load of a subject.
+const (
+	loadHTTP   = "load-http"
+	loadEngine = "load-engine"
+)
+
+func main() {
+	// The kernel ends the children when the thread that started them ends.
+	runtime.LockOSThread()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "waits:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, arguments []string, out, progress io.Writer) error {
+	if len(arguments) > 0 {
+		switch arguments[0] {
+		case loadHTTP:
+			return load.Main(ctx, arguments[1:], out, openHTTP)
+		case loadEngine:
+			return load.Main(ctx, arguments[1:], out, openEngine)
+		}
+	}
+	s, err := parse(arguments, progress)
+	if err != nil {
+		return err
+	}
+	return s.measure(ctx, out, progress)
+}
+
+// settings are what the command line asks for.
+type settings struct {
+	binaries []named
+	engine   bool
+	peers    []string
+	database string
+	postgres string
+	clients  []int
+	rounds   int
+	options  load.Options
+	jsonPath string
+	// directory is where binaries, databases and the Postgres server are.
+	directory string
+	// loadProgram is this program.
+	loadProgram string
+}
+
+// named is an executable with the name that it is shown by.
+type named struct{ name, path string }
+
+func parse(arguments []string, usage io.Writer) (*settings, error) {
+	s := &settings{}
+	flags := flag.NewFlagSet("waits", flag.ContinueOnError)
+	flags.SetOutput(usage)
+	flags.Func("binary", "NAME=PATH of a holdpoint to measure; may be repeated; without any this tree is built", func(text string) error {
+		name, path, found := strings.Cut(text, "=")
+		if !found || name == "" || path == "" {
+			return errors.New("it must be NAME=PATH")
+		}
+		s.binaries = append(s.binaries, named{name, path})
+		return nil
+	})
+	flags.Func("peer", "directory in bench/peers to measure as well; may be repeated", func(text string) error {
+		s.peers = append(s.peers, text)
+		return nil
+	})
+	flags.BoolVar(&s.engine, "engine", false, "measure the engine of this tree in process as well")
+	flags.StringVar(&s.database, "database", "postgres", "postgres or sqlite")
+	flags.StringVar(&s.postgres, "postgres", "", "URL of a Postgres server to use instead of one of its own; its user must be a superuser")
+	clients := flags.String("clients", "1,8,64", "how many clients at once, one table each")
+	flags.IntVar(&s.rounds, "rounds", 3, "how often each subject takes its turn")
+	flags.DurationVar(&s.options.Warmup, "warmup", 2*time.Second, "how long each works before it is measured")
+	flags.DurationVar(&s.options.Duration, "for", 10*time.Second, "how long each is measured")
+	flags.IntVar(&s.options.Waits, "waits", 0, "end a measurement after so many waits; 0 for no limit")
+	flags.StringVar(&s.jsonPath, "json", "", "write every measurement to this file")
+	if err := flags.Parse(arguments); err != nil {
+		return nil, err
+	}
+	for text := range strings.SplitSeq(*clients, ",") {
+		count, err := strconv.Atoi(text)
+		if err != nil || count < 1 {
+			return nil, fmt.Errorf("--clients %q: %q is no count", *clients, text)
+		}
+		s.clients = append(s.clients, count)
+	}
+	switch {
+	case flags.NArg() > 0:
+		return nil, fmt.Errorf("unknown argument %q", flags.Arg(0))
+	case s.database != "postgres" && s.database != "sqlite":
+		return nil, errors.New("--database must be postgres or sqlite")
+	case s.database == "sqlite" && (len(s.peers) > 0 || s.postgres != ""):
+		return nil, errors.New("--peer and --postgres need --database postgres")
+	case s.rounds < 1:
+		return nil, errors.New("--rounds must be positive")
+	}
+	return s, nil
+}

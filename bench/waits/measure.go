@@ -1,0 +1,171 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"github.com/holdpoint/holdpoint/bench/load"
+)
+
+// measurement is one turn of one subject.
+type measurement struct {
+	Subject string `json:"subject"`
+	Clients int    `json:"clients"`
+	Round   int    `json:"round"`
+	load.Result
+	CPU *cpu `json:"cpu,omitempty"`
+	// LoadAverage is that of the machine when the turn began.
+	LoadAverage string `json:"load_average,omitempty"`
+}
+
+// cpu is what one wait cost, in milliseconds of one core.
+type cpu struct {
+	Service  float64 `json:"service_ms_per_wait"`
+	Postgres float64 `json:"postgres_ms_per_wait"`
+	Load     float64 `json:"load_ms_per_wait"`
+	// Others is how many cores the rest of the machine kept busy meanwhile.
+	Others float64 `json:"others_cores"`
+}
+
+// report is all that was measured, and under which conditions.
+type report struct {
+	Conditions   conditions    `json:"conditions"`
+	Measurements []measurement `json:"measurements"`
+}
+
+type conditions struct {
+	Database    string            `json:"database"`
+	Postgres    map[string]string `json:"postgres,omitempty"`
+	Subjects    []string          `json:"subjects"`
+	Rounds      int               `json:"rounds"`
+	Warmup      string            `json:"warmup"`
+	Duration    string            `json:"duration"`
+	MaxWaits    int               `json:"max_waits,omitempty"`
+	CPUs        int               `json:"cpus"`
+	CPUModel    string            `json:"cpu_model,omitempty"`
+	OS          string            `json:"os"`
+	Go          string            `json:"go"`
+	LoadAverage string            `json:"load_average_before,omitempty"`
+}
+
+// measure measures every subject in every round and prints the tables.
+func (s *settings) measure(ctx context.Context, out, progress io.Writer) (err error) {
+	if s.directory, err = os.MkdirTemp("", "holdpoint-waits-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(s.directory)) }()
+	if s.loadProgram == "" {
+		if s.loadProgram, err = os.Executable(); err != nil {
+			return err
+		}
+	}
+	all, err := s.subjects(ctx, progress)
+	if err != nil {
+		return err
+	}
+	r := &report{Conditions: conditions{
+		Database: s.database, Rounds: s.rounds, Warmup: s.options.Warmup.String(), Duration: s.options.Duration.String(), MaxWaits: s.options.Waits,
+		CPUs: runtime.NumCPU(), CPUModel: cpuModel(), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), LoadAverage: loadAverage(),
+	}}
+	for _, subject := range all {
+		r.Conditions.Subjects = append(r.Conditions.Subjects, subject.name)
+	}
+	var server *postgresServer
+	if s.database == "postgres" {
+		if server, err = startPostgres(ctx, s.postgres); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, server.stop()) }()
+		if r.Conditions.Postgres, err = server.shown(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.printConditions(out); err != nil {
+		return err
+	}
+	for _, clients := range s.clients {
+		for round := range s.rounds {
+			for turn := range all {
+				// Each round begins with another subject, so that none always follows the same one.
+				m, err := s.turn(ctx, server, all[(turn+round)%len(all)], clients, round+1)
+				if err != nil {
+					return fmt.Errorf("%s, %d clients: %w", all[(turn+round)%len(all)].name, clients, err)
+				}
+				fmt.Fprintln(progress, m)
+				r.Measurements = append(r.Measurements, *m)
+			}
+		}
+		if err := r.printTable(out, clients); err != nil {
+			return err
+		}
+	}
+	if s.jsonPath == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(s.jsonPath, append(text, '\n'), 0o600)
+}
+
+// turn measures one subject once, on a fresh database.
+func (s *settings) turn(ctx context.Context, server *postgresServer, subject subject, clients, round int) (_ *measurement, err error) {
+	directory, err := os.MkdirTemp(s.directory, "turn-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
+	m := &measurement{Subject: subject.name, Clients: clients, Round: round, LoadAverage: loadAverage()}
+	options := s.options
+	options.Clients = clients
+	options.Target = "sqlite:" + filepath.Join(directory, "waits.db")
+	if server != nil {
+		const name = "holdpoint_waits"
+		if options.Target, err = server.fresh(ctx, name); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, server.drop(context.WithoutCancel(ctx), name)) }()
+	}
+	var servicePID int
+	if subject.service != "" {
+		service, url, err := startService(ctx, subject.service, options.Target, directory)
+		if err != nil {
+			return nil, err
+		}
+		options.Target, servicePID = url, service.command.Process.Pid
+		defer func() { err = errors.Join(err, service.stop(syscall.SIGTERM)) }()
+	}
+	var samples []sample
+	result, err := runLoad(ctx, subject.load, options, func(pid int) {
+		samples = append(samples, sample{
+			service: cpuOf(servicePID), postgres: cpuOf(server.pid()), load: cpuOf(pid), machine: machineCPU(),
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.Result = *result
+	if len(samples) == 2 && samples[1].load > 0 {
+		m.CPU = used(samples[0], samples[1], result)
+	}
+	return m, nil
+}
+
+func used(before, after sample, result *load.Result) *cpu {
+	service, postgres, load := after.service-before.service, after.postgres-before.postgres, after.load-before.load
+	perWait := 1000 / float64(result.Waits)
+	return &cpu{
+		Service: service * perWait, Postgres: postgres * perWait, Load: load * perWait,
+		Others: max(after.machine-before.machine-service-postgres-load, 0) / result.Seconds,
+	}
+}

@@ -1,0 +1,111 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+const modulePath = "github.com/holdpoint/holdpoint"
+
+// subject is something that is measured.
+type subject struct {
+	name string
+	// service is the holdpoint that the load calls, empty when the load works on the
+	// database itself.
+	service string
+	// load is the command that carries the waits.
+	load []string
+}
+
+// subjects returns what is to be measured, in the order of the table. What has to be
+// built is built. A peer that cannot be built is left out, and progress says so.
+func (s *settings) subjects(ctx context.Context, progress io.Writer) ([]subject, error) {
+	root, err := output1(exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", modulePath))
+	if err != nil {
+		root = "" // it is only needed to build
+	}
+	build := func(directory, name string, flags ...string) (string, error) {
+		if root == "" {
+			return "", errors.New("go list finds no source of " + modulePath + " from here")
+		}
+		path := filepath.Join(s.directory, "bin-"+name)
+		command := exec.CommandContext(ctx, "go", append([]string{"build", "-o", path}, flags...)...)
+		command.Dir = filepath.Join(root, directory)
+		_, err := output1(command)
+		return path, err
+	}
+	binaries := s.binaries
+	if len(binaries) == 0 {
+		path, err := build("cmd/holdpoint", "holdpoint")
+		if err != nil {
+			return nil, err
+		}
+		binaries = []named{{"holdpoint", path}}
+	}
+	var all []subject
+	for _, b := range binaries {
+		path, err := filepath.Abs(b.path)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := output1(exec.CommandContext(ctx, path, "version")); err != nil {
+			return nil, fmt.Errorf("--binary %s: %w", b.name, err)
+		}
+		all = append(all, subject{name: b.name, service: path, load: []string{s.loadProgram, loadHTTP}})
+	}
+	if s.engine {
+		all = append(all, subject{name: "engine", load: []string{s.loadProgram, loadEngine}})
+	}
+	for _, name := range s.peers {
+		directory := filepath.Join("bench", "peers", name)
+		modfile, err := copyModule(filepath.Join(root, directory), filepath.Join(s.directory, "mod-"+name))
+		if err != nil {
+			return nil, fmt.Errorf("--peer %s: %w", name, err)
+		}
+		path, err := build(directory, name, "-mod=mod", "-modfile", modfile)
+		if err != nil {
+			fmt.Fprintf(progress, "left out: peer %s cannot be built: %v\n", name, err)
+			continue
+		}
+		all = append(all, subject{name: name, load: []string{path}})
+	}
+	return all, nil
+}
+
+// copyModule copies go.mod and go.sum, so that a build may bring them up to the
+// versions that this module has come to need without changing the source tree.
+func copyModule(from, to string) (modfile string, err error) {
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return "", err
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(filepath.Join(to, name), text, 0o600); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(to, "go.mod"), nil
+}
+
+// output1 runs a command and returns what it printed, without the last line end. The
+// error has what it wrote to stderr.
+func output1(command *exec.Cmd) (string, error) {
+	var complaint strings.Builder
+	command.Stderr = &complaint
+	text, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %s", strings.Join(command.Args, " "), err, strings.TrimSpace(complaint.String()))
+	}
+	return strings.TrimSpace(string(text)), nil
+}
