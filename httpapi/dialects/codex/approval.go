@@ -59,17 +59,17 @@ func approvalDetails(at *place, approval *api.ApprovalRequest) api.JSON {
 	case '{':
 		input = kit.ObjectOf(approval.Input)
 	case '"':
-		input = kit.Object{{Name: "command", Value: approval.Input}}
+		input = kit.Object{kit.MemberOf("command", approval.Input)}
 	case 'n', 0:
 	default:
 		name := "input"
 		if _, ok := kit.Texts(approval.Input); ok {
 			name = "command"
 		}
-		input = kit.Object{{Name: name, Value: approval.Input}}
+		input = kit.Object{kit.MemberOf(name, approval.Input)}
 	}
 	if text := cmp.Or(approval.Reason, approval.Description); text != "" {
-		reason = kit.Object{{Name: "reason", Value: kit.Encode(text)}}
+		reason = kit.Object{kit.MemberOf("reason", text)}
 	}
 	return kit.Join(at.details(), input, reason).JSON()
 }
@@ -121,8 +121,8 @@ func placeOf(sessionID, runID, toolCallID string, metadata api.JSON) place {
 // details begins the parameters that the runtime would have sent.
 func (p *place) details() kit.Object {
 	return kit.Object{
-		{Name: "threadId", Value: kit.Encode(p.threadID)},
-		{Name: "turnId", Value: kit.Encode(p.turnID)},
-		{Name: "itemId", Value: kit.Encode(kit.OrNull(p.itemID))},
+		kit.MemberOf("threadId", p.threadID),
+		kit.MemberOf("turnId", p.turnID),
+		kit.MemberOf("itemId", kit.OrNull(p.itemID)),
 	}
 }

@@ -33,7 +33,8 @@ func choose(value api.JSON, name string, options ...string) (chosen string, issu
 		return chosen, nil
 	}
 	return "", []issue{{
-		"invalid_enum_value", []any{name},
+		"invalid_enum_value",
+		[]any{name},
 		fmt.Sprintf("Invalid enum value. Expected %s, received '%s'", expected, wire.Shown(chosen)),
 	}}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // FuzzBodies sends any body to both decision routes: the answer is one of the contract,
-// and never a failure of ours.
+// and never a failure of the service.
 func FuzzBodies(f *testing.F) {
 	for _, body := range []string{
 		`{"decision":"accept"}`, `{"decision":"accept","scope":"session"}`, `{"decision":"cancel","response":null}`,

@@ -15,7 +15,7 @@ import (
 )
 
 // testLate holds that a tool input of which another dialect answers one question after the
-// other is open here until the last. What all other losers are told is held by
+// other is open here until the last. What all other losers are answered is held by
 // test/faces.
 func testLate(t *testing.T, service, other *replica) {
 	r := service.attached(t, questions(question("q1", "")))
@@ -31,7 +31,7 @@ func testLate(t *testing.T, service, other *replica) {
 		`{"decision":"accept","answers":{"where":{"answers":["prod"]},"how":{"answers":["x"]}}}`,
 		`{"decision":"accept"}`, `{"decision":"accept","response":null}`, `{"decision":"decline"}`, `{"decision":"cancel"}`,
 	} {
-		// A machine is told no more than a person.
+		// A machine gets the same reply as a person.
 		other.reply(t, requestID, body, dialecttest.Header("X-Actor", "supervisor")).
 			Is(http.StatusNotFound, fmt.Sprintf(`{"status":"not_found","requestId":%q}`, requestID))
 	}

@@ -118,7 +118,7 @@ func (b *broken) SessionHead(ctx context.Context, sessionID string) (*model.Sess
 	return b.Store.SessionHead(ctx, sessionID)
 }
 
-// TestFailures holds that a failure of ours is told as one, and that what was to be
+// TestFailures holds that a failure of the service is answered as one, and that what was to be
 // decided stays open.
 func TestFailures(t *testing.T) {
 	t.Parallel()

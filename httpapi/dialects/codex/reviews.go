@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs"
@@ -25,15 +27,16 @@ const (
 type reviews struct {
 	services kit.Services
 
+	known *lru.Cache[string, bool]
+
 	mu      sync.Mutex
-	known   map[string]bool
 	waiting []*runs.ReviewApproval
 	// busy says that there is a goroutine that works on what waits.
 	busy bool
 }
 
 func newReviews(services kit.Services) *reviews {
-	return &reviews{services: services, known: map[string]bool{}}
+	return &reviews{services: services, known: newCache[string, bool](maxReviewsKnown)}
 }
 
 // ask returns at once. When too many wait, it does nothing, and the next list asks
@@ -41,13 +44,10 @@ func newReviews(services kit.Services) *reviews {
 func (v *reviews) ask(request *model.Request) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.known[request.Handle] || len(v.waiting) >= maxReviewsWaiting || v.services.Draining.Err() != nil {
+	if v.known.Contains(request.Handle) || len(v.waiting) >= maxReviewsWaiting || v.services.Draining.Err() != nil {
 		return
 	}
-	if len(v.known) >= maxReviewsKnown {
-		clear(v.known)
-	}
-	v.known[request.Handle] = true
+	v.known.Add(request.Handle, true)
 	v.waiting = append(v.waiting, &runs.ReviewApproval{RunID: request.RunID, RequestID: request.RequestID, Handle: request.Handle})
 	if !v.busy {
 		v.busy = true
@@ -64,7 +64,7 @@ func (v *reviews) work() {
 		if err == nil || refusal.CodeOf(err) == api.CodeRunNotFound || refusal.CodeOf(err) == api.CodeRequestNotFound {
 			continue
 		}
-		v.forget(command.Handle)
+		v.known.Remove(command.Handle)
 		if v.services.Draining.Err() == nil {
 			v.services.Logger.LogAttrs(ctx, slog.LevelWarn, "ask for the review of an approval",
 				slog.String("approval_id", command.Handle), slog.String("error", err.Error()))
@@ -82,10 +82,4 @@ func (v *reviews) next() *runs.ReviewApproval {
 	command := v.waiting[0]
 	v.waiting = v.waiting[1:]
 	return command
-}
-
-func (v *reviews) forget(handle string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.known, handle)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// reviewsOf returns the reviews that are owed in a session.
+// reviewsOf returns the review effects of a session.
 func reviewsOf(t *testing.T, store runs.Store, session string) []model.Effect {
 	t.Helper()
 	effects, err := store.Effects(context.Background(), runs.EffectQuery{SessionID: session, Limit: 100})
@@ -98,7 +98,7 @@ func TestReviewsNeverHoldUpTheList(t *testing.T) {
 	service.get(t, "/api/sessions/"+r.session+"/approvals").Want(http.StatusOK)
 }
 
-// TestNoHookNoReviews holds that nothing is owed where nobody reviews.
+// TestNoHookNoReviews holds that no review is enqueued without a hook.
 func TestNoHookNoReviews(t *testing.T) {
 	t.Parallel()
 	store := &stuck{Store: dialecttest.SQLite(t), release: make(chan struct{})}

@@ -267,7 +267,7 @@ func (c *client) reading(t *testing.T) context.Context {
 	return c.conn.CloseRead(t.Context())
 }
 
-// TestDrain holds that sockets are told to go elsewhere, and that none is opened any
+// TestDrain holds that sockets are closed with "going away", and that none is opened any
 // more.
 func TestDrain(t *testing.T) {
 	t.Parallel()

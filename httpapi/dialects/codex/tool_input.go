@@ -106,16 +106,16 @@ func toolInputDetails(at *place, request *api.UserQuestionRequest, questions []Q
 	if details := kit.Get(request.Metadata, "details"); document.Kind(details) == '{' {
 		return details
 	}
-	details := append(at.details(), kit.Member{Name: "questions", Value: kit.Encode(questions)})
+	details := append(at.details(), kit.MemberOf("questions", questions))
 	if request.ResponseSchema != nil {
 		// For clients that can show more than one line of text.
 		if request.Kind != "" {
-			details = append(details, kit.Member{Name: "kind", Value: kit.Encode(request.Kind)})
+			details = append(details, kit.MemberOf("kind", request.Kind))
 		}
 		if request.Payload != nil {
-			details = append(details, kit.Member{Name: "payload", Value: request.Payload})
+			details = append(details, kit.MemberOf("payload", request.Payload))
 		}
-		details = append(details, kit.Member{Name: "responseSchema", Value: request.ResponseSchema})
+		details = append(details, kit.MemberOf("responseSchema", request.ResponseSchema))
 	}
 	return details.JSON()
 }

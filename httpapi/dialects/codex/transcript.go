@@ -190,10 +190,10 @@ func toolInputEntry(event *model.Event, question *api.UserQuestionRequest) entry
 
 // requestDetails are the parameters of the runtime with what this service adds to them.
 func requestDetails(method, createdAt string, parameters api.JSON, questions []Question) api.JSON {
-	head := kit.Object{{Name: "method", Value: kit.Encode(method)}, {Name: "createdAt", Value: kit.Encode(createdAt)}}
+	head := kit.Object{kit.MemberOf("method", method), kit.MemberOf("createdAt", createdAt)}
 	var tail kit.Object
 	if questions != nil {
-		tail = kit.Object{{Name: "questions", Value: kit.Encode(questions)}}
+		tail = kit.Object{kit.MemberOf("questions", questions)}
 	}
 	return kit.Join(head, kit.ObjectOf(parameters), tail).JSON()
 }

@@ -93,7 +93,7 @@ func testApprovals(t *testing.T, s *service) {
 }
 
 // testLostApprovals holds that a click on what is settled never lands on the approval of
-// a later run. What every other loser is told is held by test/faces.
+// a later run. What every other loser is answered is held by test/faces.
 func testLostApprovals(t *testing.T, s *service) {
 	made := s.waiting(t, approvals("a1"))
 	click := `"choice":"once","approval_id":"` + made.handle(t, "a1") + `"`

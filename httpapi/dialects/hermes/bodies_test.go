@@ -95,7 +95,7 @@ func testBodies(t *testing.T, s *service) {
 	})
 }
 
-// FuzzBodies holds that no body is a failure of ours, and that every reply is one that
+// FuzzBodies holds that no body is a failure of the service, and that every reply is one that
 // the dialect has.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range []string{

@@ -229,7 +229,7 @@ func testSeveralQuestions(t *testing.T, s *service) {
 }
 
 // testLostAnswers holds that a late answer never lands on the question of a later run, nor
-// on anybody else's. What every other loser is told is held by test/faces.
+// on anybody else's. What every other loser is answered is held by test/faces.
 func testLostAnswers(t *testing.T, s *service) {
 	t.Run("a later run", func(t *testing.T) {
 		t.Parallel()

@@ -142,7 +142,7 @@ func TestBetweenLookUpAndDecision(t *testing.T) {
 	})
 }
 
-// TestADatabaseThatDoesNotAnswer holds that reads that fail are told, and end a stream
+// TestADatabaseThatDoesNotAnswer holds that reads that fail are answered with 503, and end a stream
 // rather than let it show what is no longer so.
 func TestADatabaseThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()

@@ -13,13 +13,14 @@
 //
 //   - its package, httpapi/dialects/NAME/: doc.go says what the contract is, routes.go
 //     holds Mount or New and the table of routes, words.go the texts, codes and the
-//     reply to each error, and one file each operation;
-//   - cli/dialects.go, where it is named and mounted;
-//   - its page in docs, for who uses it;
+//     reply to each error, and there is one file for each operation, and the suite on
+//     top of httpapi/dialects/dialecttest;
+//   - cli/serve/dialects.go, where it is named and mounted;
+//   - its page in docs, for who uses it, and its row in docs/faces.md;
 //   - its page in docs/spec, the contract itself, whose headings comments may cite;
-//   - a face of test/faces, which races it against all others;
-//   - its line in test/archtest, only where it may link more than other dialects;
-//   - a suite on top of httpapi/dialects/dialecttest, in the package itself.
+//   - a face in test/faces, which races it against all others;
+//   - test/archtest and depguard in .golangci.yml, only when it links more than the
+//     others do.
 //
 // A minimal one:
 //

@@ -22,6 +22,14 @@ type Member struct {
 	Value api.JSON
 }
 
+// MemberOf returns a member with a value as JSON. An [api.JSON] stays as it is.
+func MemberOf(name string, value any) Member {
+	if text, ok := value.(api.JSON); ok {
+		return Member{name, text}
+	}
+	return Member{name, Encode(value)}
+}
+
 // Object is a JSON object whose members keep their order.
 type Object []Member
 

@@ -150,7 +150,7 @@ func TestExpiredRelays(t *testing.T) {
 	})
 }
 
-// Everybody answers at once; one is told that it did.
+// Everybody answers at once; one gets a success.
 func TestOneAnswerWins(t *testing.T) {
 	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {

@@ -51,7 +51,8 @@ func (f *face) rulesOf(given api.JSON, sessionID string, actor runs.Actor) ([]*r
 	var rules []*runs.AddRule
 	add := func(list string, i int, permission interface {
 		rule(at string) (runs.AddRule, error)
-	}) error {
+	},
+	) error {
 		at := fmt.Sprintf("permissions.%s[%d]", list, i)
 		rule, err := permission.rule(at)
 		if err != nil {

@@ -28,7 +28,7 @@ func TestPermissions(t *testing.T) {
 			w := c.started()
 			open := w.raises(approvals(bash("a", "git status"), bash("b", "git status; rm -rf /"), bash("c", "ls"),
 				`{"id":"d","tool_call_id":"call-d","tool_name":"read","input":7}`, `{"id":"e","tool_call_id":"call-e","tool_name":"edit","input":{"path":"x"}}`))
-			// What is allowed is not told of; one star does not go past a slash.
+			// What is allowed raises no relay; one star does not go past a slash.
 			c.relays("b", open["b"], "git status; rm -rf /")
 			c.relays("c", open["c"], "ls")
 			require.Len(t, open, 2)

@@ -28,10 +28,10 @@ func (s *chatStream) raiseApprovals(event, next *model.Event, approvals []api.Ap
 		s.endTextBlock(prompt.origin)
 		_, always := s.face.allowAlways(approval, event.SessionID, event.TimestampMs)
 		s.add("relay", append(prompt.origin.members(),
-			kit.Member{Name: "kind", Value: kit.Encode("permission")}, kit.Member{Name: "id", Value: kit.Encode(prompt.handle)},
-			kit.Member{Name: "toolCallId", Value: kit.Encode(approval.ToolCallID)}, kit.Member{Name: "tool", Value: kit.Encode(approval.ToolName)},
+			kit.MemberOf("kind", "permission"), kit.MemberOf("id", prompt.handle),
+			kit.MemberOf("toolCallId", approval.ToolCallID), kit.MemberOf("tool", approval.ToolName),
 			// The rule that "always" would write is shown before it is chosen.
-			kit.Member{Name: "params", Value: approval.Input}, kit.Member{Name: "always", Value: kit.Encode(always)}))
+			kit.MemberOf("params", approval.Input), kit.MemberOf("always", always)))
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func (s *chatStream) raiseQuestions(event *model.Event, questions []api.UserQues
 		s.prompts[requestKey{event.RunID, question.ID}] = prompt
 		s.endTextBlock(prompt.origin)
 		s.add("question", append(prompt.origin.members(),
-			kit.Member{Name: "id", Value: kit.Encode(prompt.handle)}, kit.Member{Name: "request", Value: kit.Encode(question)}))
+			kit.MemberOf("id", prompt.handle), kit.MemberOf("request", question)))
 	}
 }
 
@@ -87,7 +87,7 @@ func (s *chatStream) settlePrompt(event *model.Event, resolution *api.Resolution
 	}
 	if prompt.shown {
 		s.add(name, append(prompt.origin.members(),
-			kit.Member{Name: "id", Value: kit.Encode(prompt.handle)}, kit.Member{Name: "resolution", Value: kit.Encode(resolution)}))
+			kit.MemberOf("id", prompt.handle), kit.MemberOf("resolution", resolution)))
 	}
 	if prompt.approval == nil {
 		return
@@ -100,8 +100,8 @@ func (s *chatStream) settlePrompt(event *model.Event, resolution *api.Resolution
 	s.deniedCalls[call] = true
 	s.endTextBlock(prompt.origin)
 	s.add("tool_result", append(prompt.origin.members(),
-		kit.Member{Name: "id", Value: kit.Encode(prompt.approval.ToolCallID)}, kit.Member{Name: "name", Value: kit.Encode(prompt.approval.ToolName)},
-		kit.Member{Name: "output", Value: kit.Encode(deniedOutput{"denied", denialReason(resolution)})}))
+		kit.MemberOf("id", prompt.approval.ToolCallID), kit.MemberOf("name", prompt.approval.ToolName),
+		kit.MemberOf("output", deniedOutput{"denied", denialReason(resolution)})))
 }
 
 // deniedOutput is the result of a call that may not run, without a reason when nobody

@@ -169,7 +169,7 @@ func (w *worker) completes() {
 	require.Equal(w.c.T, http.StatusOK, got.Status, "%s", got.Text)
 }
 
-// settled returns what the attached worker is told of a request.
+// settled returns what the attached worker is handed about a request.
 func (w *worker) settled(requestID string) api.Resolution {
 	w.c.T.Helper()
 	var got struct {

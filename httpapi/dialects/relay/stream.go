@@ -58,7 +58,7 @@ func newChatStream(ctx context.Context, f *face, c *chat, out *stream.Writer) *c
 
 // connect sends the first frame.
 func (s *chatStream) connect() error {
-	s.add("connected", kit.Object{{Name: "sessionId", Value: kit.Encode(s.chat.sessionID)}})
+	s.add("connected", kit.Object{kit.MemberOf("sessionId", s.chat.sessionID)})
 	return s.flush()
 }
 
@@ -110,7 +110,7 @@ func (s *chatStream) flush() error {
 
 // add adds a frame. Its type is the first member of its data.
 func (s *chatStream) add(name string, members kit.Object) {
-	data := append(kit.Object{{Name: "type", Value: kit.Encode(name)}}, members...).JSON()
+	data := append(kit.Object{kit.MemberOf("type", name)}, members...).JSON()
 	s.unwritten = kit.AppendFrame(s.unwritten, "event: "+name, data)
 }
 
@@ -172,7 +172,7 @@ func (s *chatStream) endRun(event *model.Event) {
 	}
 	members := runOrigin(event).members()
 	if event.Type != api.EventCompleted {
-		s.add("error", append(members, kit.Member{Name: "message", Value: kit.Encode(message)}))
+		s.add("error", append(members, kit.MemberOf("message", message)))
 	}
 	if s.started {
 		s.add("harness_end", members)

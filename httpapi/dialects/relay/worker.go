@@ -17,9 +17,9 @@ type origin struct {
 }
 
 func (o origin) members() kit.Object {
-	members := kit.Object{{Name: "runId", Value: kit.Encode(o.runID)}, {Name: "agentId", Value: kit.Encode(o.agentID)}}
+	members := kit.Object{kit.MemberOf("runId", o.runID), kit.MemberOf("agentId", o.agentID)}
 	if o.parentID != "" {
-		members = append(members, kit.Member{Name: "parentId", Value: kit.Encode(o.parentID)})
+		members = append(members, kit.MemberOf("parentId", o.parentID))
 	}
 	return members
 }
@@ -118,7 +118,7 @@ func (s *chatStream) workerEvent(event *model.Event) {
 	frame := from.members()
 	if name == "text" || name == "reasoning" {
 		if given.Get("id") == nil {
-			frame = append(frame, kit.Member{Name: "id", Value: kit.Encode(s.textBlockID(from, name, event))})
+			frame = append(frame, kit.MemberOf("id", s.textBlockID(from, name, event)))
 		}
 	} else {
 		s.endTextBlock(from)
@@ -129,11 +129,11 @@ func (s *chatStream) workerEvent(event *model.Event) {
 			s.logSkipped("the result of a denied call, which was sent", event)
 			return
 		}
-		frame, used = append(frame, kit.Member{Name: "id", Value: id}), append(used, usedName)
+		frame, used = append(frame, kit.MemberOf("id", id)), append(used, usedName)
 	}
 	for _, member := range workerFrames[name] {
 		value, usedName := firstOf(given, member.names, member.missing)
-		frame, used = append(frame, kit.Member{Name: member.names[0], Value: value}), append(used, usedName)
+		frame, used = append(frame, kit.MemberOf(member.names[0], value)), append(used, usedName)
 	}
 	rest := slices.DeleteFunc(given, func(member kit.Member) bool { return slices.Contains(used, member.Name) })
 	s.add(string(name), kit.Join(frame, rest))

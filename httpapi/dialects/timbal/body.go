@@ -50,7 +50,7 @@ func (f *face) readCall(w http.ResponseWriter, r *http.Request) (*call, error) {
 		case "resume":
 			resume = value
 		default:
-			params = append(params, kit.Member{Name: name, Value: value})
+			params = append(params, kit.MemberOf(name, value))
 		}
 	}
 	given.params = encodeRaw(params)

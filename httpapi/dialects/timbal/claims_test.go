@@ -94,7 +94,7 @@ func (s *service) passed(t *testing.T, moment float64) {
 }
 
 // A hundred resumes at once, half of them for the one and half for the other: one wins,
-// the others are told, and the worker is handed one decision.
+// the others are refused, and the worker is handed one decision.
 func testAHundredResumesAtOnce(t *testing.T, s *service) {
 	for _, request := range []any{approval("a"), typed("t")} {
 		w, first := s.paused(t, request)

@@ -93,7 +93,7 @@ func (s *segment) endOutput(run *model.Run, output *outputEvent) {
 	case api.EventInterrupted:
 		reason := s.reason()
 		output.Status = statusOf(codeCancelled, reasonInterrupted, reason)
-		output.Output = kit.Encode(stoppedOutput{reasonInterrupted, kit.OrNull(reason)})
+		output.Output = kit.Encode(stopOutput{Status: reasonInterrupted, Reason: textOrNull(reason)})
 	default:
 		output.Status, output.Output = s.cancelled()
 	}
@@ -111,10 +111,7 @@ func (s *segment) cancelled() (status, api.JSON) {
 
 func cancelledBy(stopped *stoppage) (status, api.JSON) {
 	made := statusOf(codeCancelled, reasonCancelled, cmp.Or(stopped.reason, messageCancelled))
-	if stopped.approvalID != "" {
-		return made, kit.Encode(stoppedApprovalOutput{stopped.approvalID, reasonCancelled, kit.OrNull(stopped.reason)})
-	}
-	return made, kit.Encode(stoppedOutput{reasonCancelled, kit.OrNull(stopped.reason)})
+	return made, kit.Encode(stopOutput{ApprovalID: stopped.approvalID, Status: reasonCancelled, Reason: textOrNull(stopped.reason)})
 }
 
 // reason is that of the event by which the run ended, "" for none.

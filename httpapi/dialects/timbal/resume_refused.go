@@ -81,9 +81,9 @@ func answeredPart(answers []api.UserQuestionAnswer, questionID string) bool {
 func (a *resumeEntry) claimedOutput() (status, api.JSON) {
 	made := statusOf(codeCancelled, reasonClaimed, messageClaimed)
 	if a.approval != nil {
-		return made, kit.Encode(claimedApprovalOutput{a.id, reasonClaimed})
+		return made, kit.Encode(stopOutput{ApprovalID: a.id, Status: reasonClaimed})
 	}
-	return made, kit.Encode(claimedOutput{a.id, reasonClaimed})
+	return made, kit.Encode(stopOutput{SuspensionID: a.id, Status: reasonClaimed})
 }
 
 // resumeFailed returns the segment of a resume with a value that is no decision.

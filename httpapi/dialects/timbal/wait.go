@@ -129,8 +129,8 @@ func (w *wait) event(s *segment, note string) any {
 func (w *wait) paused() (status, api.JSON) {
 	if w.approval != nil {
 		return statusOf(codeCancelled, reasonApprovalRequired, messageApprovalRequired),
-			kit.Encode(gatedOutput{w.shownID(), reasonApprovalRequired, kit.OrNull(w.approval.Reason)})
+			kit.Encode(stopOutput{ApprovalID: w.shownID(), Status: reasonApprovalRequired, Prompt: textOrNull(w.approval.Reason)})
 	}
 	return statusOf(codeCancelled, reasonInputRequired, messageInputRequired),
-		kit.Encode(askedOutput{w.shownID(), reasonInputRequired, w.kind(), w.payload()})
+		kit.Encode(stopOutput{SuspensionID: w.shownID(), Status: reasonInputRequired, Kind: w.kind(), Payload: w.payload()})
 }

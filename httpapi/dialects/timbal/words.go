@@ -110,37 +110,17 @@ type (
 	}
 )
 
-// The output of an OUTPUT whose run was paused or stopped.
-type (
-	askedOutput struct {
-		SuspensionID string   `json:"suspension_id"`
-		Status       string   `json:"status"`
-		Kind         string   `json:"kind"`
-		Payload      api.JSON `json:"payload"`
-	}
-	gatedOutput struct {
-		ApprovalID string  `json:"approval_id"`
-		Status     string  `json:"status"`
-		Prompt     *string `json:"prompt"`
-	}
-	stoppedApprovalOutput struct {
-		ApprovalID string  `json:"approval_id"`
-		Status     string  `json:"status"`
-		Reason     *string `json:"reason"`
-	}
-	stoppedOutput struct {
-		Status string  `json:"status"`
-		Reason *string `json:"reason"`
-	}
-	claimedApprovalOutput struct {
-		ApprovalID string `json:"approval_id"`
-		Status     string `json:"status"`
-	}
-	claimedOutput struct {
-		SuspensionID string `json:"suspension_id"`
-		Status       string `json:"status"`
-	}
-)
+// stopOutput is the output of an OUTPUT whose run was paused or stopped. A member that
+// is nil is absent; the request is named by one of the ids, or not at all.
+type stopOutput struct {
+	ApprovalID   string   `json:"approval_id,omitempty"`
+	SuspensionID string   `json:"suspension_id,omitempty"`
+	Status       string   `json:"status"`
+	Kind         string   `json:"kind,omitempty"`
+	Payload      api.JSON `json:"payload,omitzero"`
+	Prompt       api.JSON `json:"prompt,omitzero"`
+	Reason       api.JSON `json:"reason,omitzero"`
+}
 
 var emptyObject = api.JSON("{}")
 
@@ -151,6 +131,9 @@ func orEmpty(document api.JSON) api.JSON {
 	}
 	return document
 }
+
+// textOrNull returns a text as JSON, null when it is empty.
+func textOrNull(text string) api.JSON { return kit.Encode(kit.OrNull(text)) }
 
 func statusOf(code, reason, message string) status {
 	return status{code, kit.OrNull(reason), kit.OrNull(message)}

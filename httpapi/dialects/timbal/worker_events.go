@@ -35,7 +35,7 @@ func (s *segment) addWorkerEvent(event *model.Event) {
 			Type string   `json:"type"`
 			Data api.JSON `json:"data"`
 		}{eventID(event), "custom", event.Body})
-		name, members = typeDelta, kit.Object{{Name: "item", Value: custom}}
+		name, members = typeDelta, kit.Object{kit.MemberOf("item", custom)}
 	}
 	s.addDocument(s.withHeader(name, members))
 }
@@ -62,7 +62,7 @@ func (s *segment) addText(event *model.Event) {
 		return
 	}
 	item := kit.Encode(textItem{eventID(event), "text", body.Output.Content, body.Output.Parts})
-	s.addDocument(s.withHeader(typeDelta, kit.Object{{Name: "item", Value: item}}))
+	s.addDocument(s.withHeader(typeDelta, kit.Object{kit.MemberOf("item", item)}))
 }
 
 type textItem struct {
@@ -93,7 +93,7 @@ func withItem(event *model.Event, members kit.Object) kit.Object {
 	if !found {
 		return members
 	}
-	return append(members, kit.Member{Name: "item", Value: kit.Encode(textDeltaItem{eventID(event), "text_delta", text})})
+	return append(members, kit.MemberOf("item", textDeltaItem{eventID(event), "text_delta", text}))
 }
 
 // withHeader puts the members that all events have before a worker's. Of those a worker
