@@ -51,14 +51,11 @@ func (s *inProcess) fail(err error) {
 // work claims runs and completes each in a goroutine of its own, until the context
 // ends.
 func (s *inProcess) work(ctx context.Context, clients int) error {
-	for {
+	for ctx.Err() == nil {
 		claimed, err := s.dispatcher.Claim(ctx, claims.Request{
 			WorkerID: "bench", AgentIDs: []string{agentID}, MaxRuns: min(clients, api.MaxRunsPerClaim), Wait: time.Minute,
 		})
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
+		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("claim: %w", err)
 		}
 		for _, claim := range claimed {
@@ -69,6 +66,7 @@ func (s *inProcess) work(ctx context.Context, clients int) error {
 			})
 		}
 	}
+	return nil
 }
 
 func (s *inProcess) complete(ctx context.Context, claim api.Claim) error {
