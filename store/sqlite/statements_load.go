@@ -27,9 +27,10 @@ FROM (
 	UNION
 	SELECT h.session_id, h.run_id
 	FROM json_each($1) AS a
+	CROSS JOIN sessions AS s ON s.session_id = a.value ->> 0 AND s.queued_count > 0
 	CROSS JOIN runs AS h ON h.run_id IN (
 		SELECT head.run_id FROM runs AS head
-		WHERE head.session_id = a.value ->> 0 AND head.finished_at_ms IS NULL AND head.status = 'queued'
+		WHERE head.session_id = s.session_id AND head.finished_at_ms IS NULL AND head.status = 'queued'
 		ORDER BY head.first_event_id
 		LIMIT (SELECT max(CAST(most.value ->> 1 AS INTEGER)) FROM json_each($1) AS most))
 ) AS k
