@@ -158,3 +158,18 @@ func TestStrangersInTheState(t *testing.T) {
 		requireCode(t, api.CodeRunNotFound, err)
 	}
 }
+
+// A batch of approvals that names a settled question of a run that is over is told what
+// became of the question.
+func TestApprovalsThatNameASettledQuestion(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	asked := question("q")
+	asked.ExpiresAfterMs = ms(50)
+	h.wait("r", asked)
+	h.nowMs += 50
+	refused := h.refused(api.CodeRunStateConflict, allow("r", "q"))
+	require.NotNil(t, refused.Recorded)
+	require.Equal(t, "q", refused.Recorded.RequestID)
+	require.Equal(t, api.OutcomeExpired, refused.Recorded.Outcome)
+}

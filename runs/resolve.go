@@ -258,17 +258,17 @@ func (r *resolution) cancelledRequest(w *workingCopy, run *model.Run) (request *
 // may be one of an earlier run.
 func (r *resolution) addRecorded(w *workingCopy, run *model.Run, err error) error {
 	var refused *refusal.Error
-	if !errors.As(err, &refused) || refused.Recorded != nil || !tellsRecorded(refused.Code) {
+	if !errors.As(err, &refused) || refused.Recorded != nil || !r.showsRecorded(refused.Code) {
 		return err
 	}
 	if run != nil {
 		for _, id := range r.namedRequestIDs() {
-			if request := w.request(run.RunID, id); request != nil && !request.Open() && r.maySettle(request.Kind) {
+			if request := w.request(run.RunID, id); request != nil && !request.Open() {
 				return refused.With(request.RecordedDecision())
 			}
 		}
 	}
-	if r.runID != "" || refused.Code != api.CodeRunStateConflict && refused.Code != api.CodeApprovalStateConflict {
+	if r.runID != "" {
 		return err
 	}
 	for i := range r.approvals {
@@ -280,21 +280,18 @@ func (r *resolution) addRecorded(w *workingCopy, run *model.Run, err error) erro
 	return err
 }
 
-// tellsRecorded reports whether errors with that code show a recorded decision.
-func tellsRecorded(code api.Code) bool {
+// showsRecorded reports whether an error with that code shows the recorded decision of
+// another request than the one that it is about. A call about one question does not: its
+// errors show what was recorded for that question.
+func (r *resolution) showsRecorded(code api.Code) bool {
 	switch code {
-	case api.CodeRunStateConflict, api.CodeApprovalStateConflict, api.CodeApprovalNotPending,
-		api.CodeQuestionStateConflict, api.CodeQuestionExpired, api.CodeQuestionRequestMismatch, api.CodeQuestionResolutionConflict:
-		return true
+	case api.CodeRunStateConflict, api.CodeApprovalStateConflict:
+		return r.operation == model.OperationApproval || r.operation == model.OperationDecision
+	case api.CodeApprovalNotPending, api.CodeQuestionStateConflict, api.CodeQuestionExpired,
+		api.CodeQuestionRequestMismatch, api.CodeQuestionResolutionConflict:
+		return r.operation == model.OperationDecision
 	}
 	return false
-}
-
-// maySettle reports whether the call may settle requests of that kind.
-func (r *resolution) maySettle(kind model.RequestKind) bool {
-	approvals := r.approvalsAt != "" || r.cancel != nil && !r.cancel.ofQuestion
-	questions := len(r.answers) > 0 || r.cancel != nil
-	return kind == model.KindApproval && approvals || kind != model.KindApproval && questions
 }
 
 // namedRequestIDs returns the ids of the requests that the call names.

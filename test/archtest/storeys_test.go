@@ -114,7 +114,7 @@ func runsFiles(t *testing.T) map[string]runsFile {
 				}
 			}
 		}
-		for _, unresolved := range parsed.Unresolved { //nolint:staticcheck // No type is needed here, and the files alone are enough.
+		for _, unresolved := range parsed.Unresolved {
 			file.uses = append(file.uses, unresolved.Name)
 		}
 		ast.Inspect(parsed, func(node ast.Node) bool {
