@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,7 +32,7 @@ func TestMainReports(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	options := Options{Target: "nothing", Clients: 3, Duration: time.Minute, Waits: 10}
-	err := Main(t.Context(), options.Arguments(), &out, func(_ context.Context, given Options) (Subject, error) {
+	err := Main(t.Context(), options.Arguments(), strings.NewReader("\n"), &out, func(_ context.Context, given Options) (Subject, error) {
 		require.Equal(t, options, given)
 		return pretended{}, nil
 	})

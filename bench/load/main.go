@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,8 +28,10 @@ const (
 )
 
 // Main measures the subject that open returns, as the arguments say (see [Options]),
-// and writes each [Line] as JSON. It returns what went wrong.
-func Main(ctx context.Context, arguments []string, out io.Writer, open func(context.Context, Options) (Subject, error)) (err error) {
+// and writes each [Line] as JSON. After a mark it waits for a line, or the end, of in,
+// while its clients carry on: whoever started it reads CPU times then. It returns what
+// went wrong.
+func Main(ctx context.Context, arguments []string, in io.Reader, out io.Writer, open func(context.Context, Options) (Subject, error)) (err error) {
 	options, err := parse(arguments)
 	if err != nil {
 		return err
@@ -37,9 +40,12 @@ func Main(ctx context.Context, arguments []string, out io.Writer, open func(cont
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
-	write := json.NewEncoder(out)
+	write, acknowledged := json.NewEncoder(out), bufio.NewScanner(in)
 	mark := func(text string) func() {
-		return func() { err = errors.Join(err, write.Encode(Line{Mark: text})) }
+		return func() {
+			err = errors.Join(err, write.Encode(Line{Mark: text}))
+			acknowledged.Scan()
+		}
 	}
 	result, failure := Run(ctx, subject, options, mark(Began), mark(Ended))
 	if err = errors.Join(err, failure, subject.Close()); err != nil {

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,19 +20,27 @@ const ticksPerSecond = 100
 type sample struct{ service, postgres, load, machine float64 }
 
 // cpuOf returns what a process has used, its children included: those that it waited
-// for, and those that run. It returns 0 for no process.
+// for, and those that run. It returns 0 for no
+// process, and NaN when children end all the time.
 func cpuOf(pid int) float64 {
 	if pid == 0 {
 		return 0
 	}
-	used := ticks(statOf(pid), 11, 12, 13, 14)
-	paths, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
-	for _, path := range paths {
-		if fields := statFields(path); len(fields) > 1 && string(fields[1]) == strconv.Itoa(pid) {
-			used += ticks(fields, 11, 12)
+	for range 10 {
+		own := statOf(pid)
+		used := ticks(own, 11, 12, 13, 14)
+		paths, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
+		for _, path := range paths {
+			if fields := statFields(path); len(fields) > 1 && string(fields[1]) == strconv.Itoa(pid) {
+				used += ticks(fields, 11, 12)
+			}
+		}
+		// A child that ended meanwhile may have been missed.
+		if ticks(own, 13, 14) == ticks(statOf(pid), 13, 14) {
+			return used / ticksPerSecond
 		}
 	}
-	return used / ticksPerSecond
+	return math.NaN()
 }
 
 func statOf(pid int) [][]byte { return statFields(fmt.Sprintf("/proc/%d/stat", pid)) }

@@ -40,9 +40,9 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 	if len(arguments) > 0 {
 		switch arguments[0] {
 		case loadHTTP:
-			return load.Main(ctx, arguments[1:], out, openHTTP)
+			return load.Main(ctx, arguments[1:], os.Stdin, out, openHTTP)
 		case loadEngine:
-			return load.Main(ctx, arguments[1:], out, openEngine)
+			return load.Main(ctx, arguments[1:], os.Stdin, out, openEngine)
 		}
 	}
 	s, err := parse(arguments, progress)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -156,7 +157,9 @@ func (s *settings) turn(ctx context.Context, server *postgresServer, subject sub
 	}
 	m.Result = *result
 	if len(samples) == 2 && samples[1].load > 0 {
-		m.CPU = used(samples[0], samples[1], result)
+		if c := used(samples[0], samples[1], result); !math.IsNaN(c.Others) {
+			m.CPU = c
+		}
 	}
 	return m, nil
 }

@@ -106,13 +106,18 @@ func startService(ctx context.Context, program, database, directory string) (*pr
 }
 
 // runLoad runs a load to its end and returns its result. It calls mark when the load
-// says that the measured time begins, and when it is over.
+// says that the measured time begins, and when it is over; the clients carry on until
+// it returns.
 func runLoad(ctx context.Context, command []string, options load.Options, mark func(pid int)) (result *load.Result, err error) {
 	process := exec.CommandContext(ctx, command[0], append(slices.Clone(command[1:]), options.Arguments()...)...)
 	process.SysProcAttr = endWithParent(nil)
 	var complaint strings.Builder
 	process.Stderr = &complaint
 	lines, err := process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	acknowledge, err := process.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
@@ -128,6 +133,7 @@ func runLoad(ctx context.Context, command []string, options load.Options, mark f
 		}
 		if line.Mark != "" {
 			mark(pid)
+			_, _ = io.WriteString(acknowledge, "\n") // a load that is gone says so by its exit
 		}
 		if line.Result != nil {
 			result = line.Result

@@ -28,7 +28,7 @@ const poolSize = 64
 const topic = "approval-1"
 
 func main() {
-	if err := load.Main(context.Background(), os.Args[1:], os.Stdout, open); err != nil {
+	if err := load.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, open); err != nil {
 		fmt.Fprintln(os.Stderr, "dbos:", err)
 		os.Exit(1)
 	}

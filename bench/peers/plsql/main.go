@@ -25,7 +25,7 @@ var schema string
 const poolSize = 64
 
 func main() {
-	if err := load.Main(context.Background(), os.Args[1:], os.Stdout, open); err != nil {
+	if err := load.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, open); err != nil {
 		fmt.Fprintln(os.Stderr, "plsql:", err)
 		os.Exit(1)
 	}

@@ -40,7 +40,7 @@ const schema = `CREATE TABLE waits (
 )`
 
 func main() {
-	if err := load.Main(context.Background(), os.Args[1:], os.Stdout, open); err != nil {
+	if err := load.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, open); err != nil {
 		fmt.Fprintln(os.Stderr, "river:", err)
 		os.Exit(1)
 	}
