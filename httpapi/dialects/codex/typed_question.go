@@ -82,8 +82,9 @@ func (t *typedQuestion) shown(metadata api.JSON) Question {
 // type of the schema makes of the text. ok is false when they are not one value.
 // Whether it fits the schema is for the domain to say.
 func (t *typedQuestion) value(given []string) (value api.JSON, ok bool) {
+	choices := t.byLabel()
 	if types := typesOf(t.schema); len(given) == 1 {
-		if value, ok := t.chosen(given[0]); ok {
+		if value, ok := choices[given[0]]; ok {
 			return value, true
 		}
 		if !types["array"] || readable(given[0], types) != nil {
@@ -95,7 +96,7 @@ func (t *typedQuestion) value(given []string) (value api.JSON, ok bool) {
 	list := make([]api.JSON, len(given))
 	items := typesOf(kit.Get(t.schema, "items"))
 	for i, found := range given {
-		if value, ok := t.chosen(found); ok {
+		if value, ok := choices[found]; ok {
 			list[i] = value
 		} else {
 			list[i] = convert(found, items)
@@ -104,13 +105,16 @@ func (t *typedQuestion) value(given []string) (value api.JSON, ok bool) {
 	return kit.Encode(list), true
 }
 
-func (t *typedQuestion) chosen(label string) (api.JSON, bool) {
+// byLabel returns the values of the choices by label. The first of several with one label
+// counts. Callers choose how many texts they send, so none is searched for in the list.
+func (t *typedQuestion) byLabel() map[string]api.JSON {
+	values := make(map[string]api.JSON, len(t.choices))
 	for _, found := range t.choices {
-		if found.label == label {
-			return found.value, true
+		if _, known := values[found.label]; !known {
+			values[found.label] = found.value
 		}
 	}
-	return nil, false
+	return values
 }
 
 // typesOf returns the types that a schema names.

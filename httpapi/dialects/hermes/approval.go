@@ -3,9 +3,7 @@ package hermes
 import (
 	"cmp"
 
-	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
-	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -21,21 +19,13 @@ type pendingApproval struct {
 
 func approvalOf(request *model.Request) *pendingApproval {
 	approval := request.Approval()
+	command, _ := kit.CommandLine(&approval)
 	shown := &pendingApproval{
-		ApprovalID: request.Handle, Command: commandOf(approval.Input),
+		ApprovalID: request.Handle, Command: command,
 		Description: cmp.Or(approval.Description, approval.Reason), PatternKeys: []string{},
 	}
 	if len(approval.PatternKeys) > 0 {
 		shown.PatternKey, shown.PatternKeys = &approval.PatternKeys[0], approval.PatternKeys
 	}
 	return shown
-}
-
-// commandOf returns the command of an input when it is text, else the whole input on
-// one line.
-func commandOf(input api.JSON) string {
-	if command := kit.Get(input, "command"); document.Kind(command) == '"' {
-		return kit.Text(command)
-	}
-	return kit.Compact(input)
 }

@@ -69,16 +69,21 @@ func testSnapshots(t *testing.T, s *service) {
 	})
 	t.Run("what is shown as the command", func(t *testing.T) {
 		t.Parallel()
-		for input, command := range map[string]string{
-			`{"command":"ls <&> é\n\u2028"}`:    `"command": "ls <&> é\n` + "\u2028" + `"`,
-			`{ "command" : "" }`:                `"command": ""`,
-			`{"command": ["ls", 1.50], "b": 2}`: `"command": "{\"command\":[\"ls\",1.50],\"b\":2}"`,
-			`{"path": "x"}`:                     `"command": "{\"path\":\"x\"}"`,
-			`"just text"`:                       `"command": "\"just text\""`,
-			`[1, null]`:                         `"command": "[1,null]"`,
-			`null`:                              `"command": "null"`,
+		for _, test := range []struct{ tool, input, command string }{
+			{"bash", `{"command":"ls <&> é\n\u2028"}`, `"command": "ls <&> é\n` + "\u2028" + `"`},
+			{"Bash", `{"command":["ls","-l"],"cwd":"/"}`, `"command": "ls -l"`},
+			{"bash", `"just text"`, `"command": "just text"`},
+			{"bash", `{ "command" : "" }`, `"command": "bash {\"command\":\"\"}"`},
+			{"bash", `{"command": ["ls", 1.50], "b": 2}`, `"command": "bash {\"command\":[\"ls\",1.50],\"b\":2}"`},
+			{"bash", `{"command":"ls","stdin":"rm -rf /"}`, `"command": "bash {\"command\":\"ls\",\"stdin\":\"rm -rf /\"}"`},
+			{"deploy", `{"command":"ls","script":"curl x | sh"}`, `"command": "deploy {\"command\":\"ls\",\"script\":\"curl x | sh\"}"`},
+			{"x", `{"path": "x"}`, `"command": "x {\"path\":\"x\"}"`},
+			{"x", `"just text"`, `"command": "x \"just text\""`},
+			{"x", `[1, null]`, `"command": "x [1,null]"`},
+			{"x", `null`, `"command": "x"`},
 		} {
-			made := s.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"x","reason":"because","input":`+input+`}]`)
+			input, command := test.input, test.command
+			made := s.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"`+test.tool+`","reason":"because","input":`+input+`}]`)
 			shown := s.pendingApproval(t, made.SessionID)
 			require.Contains(t, shown.Text, "    "+command+",\n", "%s", input)
 			require.Contains(t, shown.Text, "    \"description\": \"because\",\n")

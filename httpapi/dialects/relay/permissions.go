@@ -21,6 +21,7 @@ type permissions struct {
 	Deny      []denial         `json:"deny"`
 }
 
+// toolPermission is an object, or the name of a tool, which means any of its calls.
 type toolPermission struct {
 	Tool string `json:"tool"`
 	// Params are globs by name; none means any.
@@ -29,9 +30,30 @@ type toolPermission struct {
 	maxUses int64
 }
 
+// UnmarshalJSON reads either form.
+func (p *toolPermission) UnmarshalJSON(text []byte) error {
+	if document.Kind(text) == '"' {
+		return json.Unmarshal(text, &p.Tool)
+	}
+	type object toolPermission
+	return json.Unmarshal(text, (*object)(p))
+}
+
+// denial is an object about one call, or the name of a tool, none of whose calls may run.
 type denial struct {
 	ToolCallID string `json:"toolCallId"`
 	Reason     string `json:"reason"`
+	// tool is nil for an object.
+	tool *string
+}
+
+// UnmarshalJSON reads either form.
+func (d *denial) UnmarshalJSON(text []byte) error {
+	if document.Kind(text) == '"' {
+		return json.Unmarshal(text, &d.tool)
+	}
+	type object denial
+	return json.Unmarshal(text, (*object)(d))
 }
 
 // rulesOf returns the commands that write a chat's permissions as rules of its
@@ -106,6 +128,12 @@ func (p *toolPermission) rule(at string) (runs.AddRule, error) {
 }
 
 func (d *denial) rule(at string) (runs.AddRule, error) {
+	if d.tool != nil {
+		if *d.tool == "" {
+			return runs.AddRule{}, refuse("%s: must be the name of a tool", at)
+		}
+		return runs.AddRule{ToolName: *d.tool, Effect: api.RuleDeny, Match: api.RuleMatch{AnyInput: true}}, nil
+	}
 	if d.ToolCallID == "" {
 		return runs.AddRule{}, refuse("%s.toolCallId: must be the id of a tool call", at)
 	}

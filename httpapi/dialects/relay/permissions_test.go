@@ -40,6 +40,20 @@ func TestPermissions(t *testing.T) {
 			other := s.chat(t)
 			other.started().raisesOne("a", "git status")
 		})
+		t.Run("names of tools, as the protocol's reference writes them", func(t *testing.T) {
+			c := s.chat(t, `"permissions":{"allowlist":["read"],"allowOnce":["patch"],"deny":["bash"]}`)
+			w := c.started()
+			tool := func(id, name string) string {
+				return `{"id":"` + id + `","tool_call_id":"call-` + id + `","tool_name":"` + name + `","input":{"x":1}}`
+			}
+			open := w.raises(approvals(tool("a", "read"), tool("b", "patch"), tool("c", "patch"), tool("d", "bash"), tool("e", "edit")))
+			require.Len(t, open, 2, "the second patch, and what is not named")
+			require.Contains(t, open, "c")
+			require.Contains(t, open, "e")
+			for id, want := range map[string]api.Outcome{"a": api.OutcomeAllowed, "b": api.OutcomeAllowed, "d": api.OutcomeDenied} {
+				require.Equal(t, want, w.settled(id).Outcome, id)
+			}
+		})
 		t.Run("all at once allowed", func(t *testing.T) {
 			c := s.chat(t, `"permissions":{"allowlist":[{"tool":"bash"}]}`)
 			w := c.started()
@@ -77,10 +91,12 @@ func TestPermissionsThatDoNotFit(t *testing.T) {
 		const shape = "permissions: must be {allowlist: [{tool, params?}], allowOnce: [{tool, params?}], deny: [{toolCallId, reason?}]}"
 		many := strings.TrimSuffix(strings.Repeat(`{"tool":"bash"},`, 51), ",")
 		for given, want := range map[string]string{
-			`7`: shape, `[]`: shape, `"x"`: shape, `{"allowlist":{}}`: shape, `{"allowlist":["bash"]}`: shape, `{"allowlist":[{"tool":7}]}`: shape,
+			`7`: shape, `[]`: shape, `"x"`: shape, `{"allowlist":{}}`: shape, `{"allowlist":[7]}`: shape, `{"deny":[["bash"]]}`: shape, `{"allowlist":[{"tool":7}]}`: shape,
 			`{"deny":[{"toolCallId":"x","reason":7}]}`: shape, `{"allowOnce":[{"tool":"bash","params":{"command":7}}]}`: shape, `{"allowOnce":[{"tool":"bash","params":[]}]}`: shape,
-			`{"allowlist":[{}]}`:                                        "permissions.allowlist[0].tool: must be the name of a tool",
-			`{"allowOnce":[{"tool":"bash"},{"tool":""}]}`:               "permissions.allowOnce[1].tool: must be the name of a tool",
+			`{"allowlist":[""]}`:                          "permissions.allowlist[0].tool: must be the name of a tool",
+			`{"deny":[""]}`:                               "permissions.deny[0]: must be the name of a tool",
+			`{"allowlist":[{}]}`:                          "permissions.allowlist[0].tool: must be the name of a tool",
+			`{"allowOnce":[{"tool":"bash"},{"tool":""}]}`: "permissions.allowOnce[1].tool: must be the name of a tool",
 			`{"allowlist":[{"tool":"bash","params":{"command":null}}]}`: "permissions.allowlist[0].params: must hold texts",
 			`{"deny":[{"reason":"x"}]}`:                                 "permissions.deny[0].toolCallId: must be the id of a tool call",
 			`{"allowlist":[` + many + `],"allowOnce":[` + many + `]}`:   "permissions: must have at most 100 entries",

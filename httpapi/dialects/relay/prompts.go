@@ -81,13 +81,14 @@ func (s *chatStream) settlePrompt(event *model.Event, resolution *api.Resolution
 		return
 	}
 	delete(s.prompts, key)
-	name := "question_resolved"
+	name, members := "question_resolved", prompt.origin.members()
 	if prompt.approval != nil {
-		name = "relay_resolved"
+		// Clients have an event of this name for their own decisions. It names its relay by
+		// relayId and, by "approved": true, grants the tool from then on, which nothing here may.
+		name, members = "relay_resolved", append(members, kit.MemberOf("relayId", prompt.handle))
 	}
 	if prompt.shown {
-		s.add(name, append(prompt.origin.members(),
-			kit.MemberOf("id", prompt.handle), kit.MemberOf("resolution", resolution)))
+		s.add(name, append(members, kit.MemberOf("id", prompt.handle), kit.MemberOf("resolution", resolution)))
 	}
 	if prompt.approval == nil {
 		return

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"cmp"
+	"net/http"
 
 	"github.com/go-chi/chi/v5"
 
@@ -35,10 +36,21 @@ func New(options Options) kit.Mount {
 	return func(router chi.Router, services kit.Services) {
 		f := newFace(services, options)
 		f.Routes(router, []kit.Route{
+			{Methods: kit.GetAndHead, Path: "/models", Handle: f.listModels},
 			{Methods: kit.PostOnly, Path: "/chat", Handle: f.startChat},
 			{Methods: kit.PostOnly, Path: "/chat/relay/{relayId}", Handle: f.answerRelay},
 		})
 	}
+}
+
+// models is the reply to GET /models. The service runs no models, and knows none.
+type models struct {
+	Models  []string `json:"models"`
+	Default *string  `json:"default"`
+}
+
+func (f *face) listModels(w http.ResponseWriter, r *http.Request) error {
+	return f.Answer(w, r, http.StatusOK, models{Models: []string{}})
 }
 
 func newFace(services kit.Services, options Options) *face {

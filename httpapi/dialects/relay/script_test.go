@@ -91,11 +91,19 @@ func (c *chat) settles(name, handle string) api.Resolution {
 		RunID      string         `json:"runId"`
 		AgentID    string         `json:"agentId"`
 		ParentID   string         `json:"parentId"`
+		RelayID    string         `json:"relayId"`
 		ID         string         `json:"id"`
 		Resolution api.Resolution `json:"resolution"`
 	}
 	require.NoError(c.T, json.Unmarshal([]byte(got.Data), &body, json.RejectUnknownMembers(true)))
 	require.Equal(c.T, handle, body.ID)
+	// Clients know their own relay_resolved: it names the relay by relayId, and "approved"
+	// grants the tool. No other member is in it, as the check for unknown ones says.
+	if name == "relay_resolved" {
+		require.Equal(c.T, handle, body.RelayID)
+	} else {
+		require.Empty(c.T, body.RelayID)
+	}
 	return body.Resolution
 }
 

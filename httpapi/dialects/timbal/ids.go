@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -16,12 +15,12 @@ import (
 // A segmentID is what a client takes for the id of a run. It is
 //
 //	<run>                      the run from its beginning
-//	<run>:<event>              the run after the decision that this event reports
-//	<run>:<event>.<8 hex>      the same for a resume that decided nothing
-//	<run>:<event>.x<8 hex>     a resume that was refused; nothing of it is in the log
+//	<run>~<event>              the run after the decision that this event reports
+//	<run>~<event>.<8 hex>      the same for a resume that decided nothing
+//	<run>~<event>.x<8 hex>     a resume that was refused; nothing of it is in the log
 //
-// where <event> is a number of the session's log. A run may have an id that looks like
-// one of the latter; then it is that run.
+// where <event> is a number of the session's log. No run has a "~" in its id: a caller
+// that chooses the id of its run cannot take that of a segment of another's.
 type segmentID struct {
 	runID string
 	// after is the event after which the segment begins, 0 for the whole run.
@@ -29,6 +28,9 @@ type segmentID struct {
 	// suffix distinguishes resumes that decided nothing.
 	suffix string
 }
+
+// segmentMark separates the run from the event. [refusal.ValidID] refuses it in ids.
+const segmentMark = "~"
 
 // suffixLength is the number of hexadecimal digits of a suffix.
 const suffixLength = 8
@@ -41,9 +43,9 @@ func (s segmentID) String() string {
 	case s.after == 0:
 		return s.runID
 	case s.suffix == "":
-		return s.runID + ":" + strconv.FormatInt(s.after, 10)
+		return s.runID + segmentMark + strconv.FormatInt(s.after, 10)
 	default:
-		return s.runID + ":" + strconv.FormatInt(s.after, 10) + "." + s.suffix
+		return s.runID + segmentMark + strconv.FormatInt(s.after, 10) + "." + s.suffix
 	}
 }
 
@@ -58,16 +60,16 @@ func newSuffix() string {
 
 // splitID reads an id as one that begins after an event.
 func splitID(id string) (segmentID, bool) {
-	at := strings.LastIndexByte(id, ':')
-	if at < 0 || !refusal.ValidID(id[:at]) {
+	runID, rest, marked := strings.Cut(id, segmentMark)
+	if !marked || !refusal.ValidID(runID) {
 		return segmentID{}, false
 	}
-	number, suffix, found := strings.Cut(id[at+1:], ".")
+	number, suffix, found := strings.Cut(rest, ".")
 	after, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || after <= 0 || strconv.FormatInt(after, 10) != number || found && !isSuffix(suffix) {
 		return segmentID{}, false
 	}
-	return segmentID{runID: id[:at], after: after, suffix: suffix}, true
+	return segmentID{runID: runID, after: after, suffix: suffix}, true
 }
 
 func isSuffix(suffix string) bool {
@@ -80,9 +82,7 @@ func isSuffix(suffix string) bool {
 func (f *face) find(ctx context.Context, id string) (segmentID, *model.RunRecord, error) {
 	if refusal.ValidID(id) {
 		record, err := f.Store.Run(ctx, id)
-		if err == nil || refusal.CodeOf(err) != api.CodeRunNotFound {
-			return segmentID{runID: id}, record, err
-		}
+		return segmentID{runID: id}, record, err
 	}
 	split, ok := splitID(id)
 	if !ok {

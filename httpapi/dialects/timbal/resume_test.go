@@ -28,7 +28,7 @@ func testAnswer(t *testing.T, s *service) {
 	second, claim := s.gone(t, w, resumeBody(t, w.runID, id, `"postgres"`), actor("ann"))
 	require.Equal(t, []string{"START", "OUTPUT"}, kinds(second))
 	require.NotEqual(t, w.runID, second[0].at("run_id"))
-	require.True(t, strings.HasPrefix(second[0].at("run_id").(string), w.runID+":"))
+	require.True(t, strings.HasPrefix(second[0].at("run_id").(string), w.runID+"~"))
 	for _, one := range second {
 		require.Equal(t, w.runID, one.at("parent_run_id"))
 	}

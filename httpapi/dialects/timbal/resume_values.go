@@ -110,15 +110,19 @@ func (g *approvalValue) resolution(request *api.ApprovalRequest) (runs.ApprovalD
 	return resolution, nil
 }
 
-// merged puts members over those of an object, one level deep.
+// merged puts members over those of an object, one level deep. It takes time linear in
+// the members of both: a caller chooses how many there are.
 func merged(input api.JSON, override kit.Object) api.JSON {
 	members := kit.ObjectOf(input)
+	at := make(map[string]int, len(members))
+	for i := range members {
+		at[members[i].Name] = i
+	}
 	for _, over := range override {
-		at := slices.IndexFunc(members, func(member kit.Member) bool { return member.Name == over.Name })
-		if at < 0 {
-			members = append(members, over)
+		if i, known := at[over.Name]; known {
+			members[i].Value = over.Value
 		} else {
-			members[at].Value = over.Value
+			members = append(members, over)
 		}
 	}
 	return encodeRaw(members)

@@ -3,6 +3,7 @@ package timbal_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,6 +73,43 @@ func testTwoSegments(t *testing.T, s *service) {
 	s.sameInLog(t, before)
 	s.sameInLog(t, after)
 	require.Less(t, after[2].at("t0").(float64), after[2].at("t1").(float64)+1)
+}
+
+// A caller that chooses the id of its run cannot take that of a segment of somebody
+// else's run: what was shown there is decided and cancelled there.
+func testAChosenIDIsNoSegments(t *testing.T, s *service) {
+	w, first := s.paused(t, approval("a"))
+	stream := s.open(t, "/stream", resumeBody(t, w.runID, ids(first)[0], `true`))
+	w.again()
+	w.wait(approval("b"))
+	second := stream.rest()
+	segment := stream.runID
+	runID, event, _ := strings.Cut(segment, "~")
+	require.Equal(t, w.runID, runID)
+
+	refused := s.do(t, http.MethodPost, "/run", `{"context":{"id":"`+segment+`"}}`)
+	require.Equal(t, http.StatusUnprocessableEntity, refused.Status, "%s", refused.Text)
+	near := runID + ":" + event
+	hostile := s.open(t, "/stream", `{"context":{"id":"`+near+`"}}`)
+	require.Equal(t, near, hostile.runID)
+
+	last, _ := s.gone(t, w, resumeBody(t, segment, ids(second)[0], `true`))
+	require.Equal(t, []string{"START", "OUTPUT"}, kinds(last))
+	require.Equal(t, segment, last[0].at("parent_run_id"))
+	outcome, _ := s.settled(t, ids(second)[0])
+	require.Equal(t, api.OutcomeAllowed, outcome)
+	s.sameInLog(t, second)
+
+	// The form with a colon names a run, and no segment.
+	require.Equal(t, http.StatusNoContent, s.do(t, http.MethodPost, "/cancel/"+near, "").Status)
+	unknown := s.do(t, http.MethodPost, "/run", `{"parent_id":"`+runID+`:1","resume":{}}`)
+	require.Equal(t, http.StatusNotFound, unknown.Status, "%s", unknown.Text)
+
+	// A run that goes on from a segment has a parent that /v1 knows.
+	next := s.open(t, "/stream", `{"parent_id":"`+segment+`"}`)
+	record, err := s.Store.Run(t.Context(), next.runID)
+	require.NoError(t, err)
+	require.Equal(t, runID, record.Run.ParentRunID)
 }
 
 // Many events, more than are read at once, live and from the log.
@@ -211,7 +249,7 @@ func TestDrain(t *testing.T) {
 }
 
 func testEvents(t *testing.T, s *service) {
-	for _, unknown := range []string{"nobody", "nobody:7", "a%20b", "%FF", "x.y:1.abc"} {
+	for _, unknown := range []string{"nobody", "nobody:7", "a%20b", "%FF", "x.y:1.abc", "nobody~7", "x~1~2", "x.y~1.abc"} {
 		answer := s.events(t, unknown, "?after=3")
 		require.Equal(t, []any{}, answer.body["events"])
 		require.Equal(t, 3.0, answer.body["next_cursor"])

@@ -22,6 +22,8 @@ func (f *face) start(ctx context.Context, given *call, sessionID, agentID, key s
 	}
 	if refusal.ValidID(given.parentID) {
 		command.ParentRunID = given.parentID
+	} else if parent, ok := splitID(given.parentID); ok {
+		command.ParentRunID = parent.runID // an id that /v1 knows
 	}
 	reply, err := f.Store.Do(ctx, command)
 	switch {

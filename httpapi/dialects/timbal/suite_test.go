@@ -62,6 +62,7 @@ func TestTimbal(t *testing.T) {
 			{"several questions", testSeveralQuestions},
 			{"several questions at once", testSeveralQuestionsAtOnce},
 			{"two segments", testTwoSegments},
+			{"a chosen id is no segment's", testAChosenIDIsNoSegments},
 			{"a long segment", testALongSegment},
 			{"settled when raised", testSettledWhenRaised},
 			{"attached worker", testAttachedWorker},

@@ -1,0 +1,49 @@
+package timbal_test
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
+)
+
+// many returns an object of n members, those of the highest numbers first.
+func many(n int, value string) string {
+	var text strings.Builder
+	for i := n - 1; i >= 0; i-- {
+		text.WriteByte("{,"[min(n-1-i, 1)])
+		text.WriteString(`"` + strconv.Itoa(i) + `":` + value)
+	}
+	return text.String() + "}"
+}
+
+// A caller chooses how many members its override has. Its time is linear in them: the
+// deadline is far above that, and far below what a search for each takes.
+func TestManyMembers(t *testing.T) {
+	t.Parallel()
+	s := serve(t, dialecttest.SQLite(t))
+	const members = 80_000
+	one := approval("a")
+	one.Input, one.InputSchema = api.JSON(many(members, "0")), nil
+	w, first := s.paused(t, one)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	body := resumeBody(t, w.runID, ids(first)[0], `{"approved":true,"override_input":`+many(members, "1")+`}`)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Server.URL+"/stream", strings.NewReader(body))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	outcome, resolution := s.settled(t, ids(first)[0])
+	require.Equal(t, api.OutcomeAllowed, outcome)
+	require.Equal(t, many(members, "1"), string(resolution.UpdatedInput), "each member keeps its place")
+}
