@@ -25,6 +25,7 @@ const (
 	CodeApprovalBatchEmpty         Code = "approval_batch_empty"
 	CodeApprovalDuplicate          Code = "approval_duplicate_resolution"
 	CodeApprovalNotPending         Code = "approval_request_not_pending"
+	CodeApprovalChanged            Code = "approval_changed"
 	CodeQuestionStateConflict      Code = "question_state_conflict"
 	CodeQuestionExpired            Code = "question_expired"
 	CodeQuestionResolutionConflict Code = "question_resolution_conflict"
@@ -68,4 +69,13 @@ type Problem struct {
 	Errors []Fault `json:"errors,omitempty"`
 	// RecordedDecision is set when the call was late: it is what was decided before.
 	RecordedDecision *RecordedDecision `json:"recorded_decision,omitempty"`
+	// PendingApproval is set for approval_changed: it is the request that is open now.
+	PendingApproval *PendingApprovalRef `json:"pending_approval,omitempty"`
+}
+
+// PendingApprovalRef identifies an open approval and its input.
+type PendingApprovalRef struct {
+	RequestID   string `json:"request_id"`
+	Handle      string `json:"handle"`
+	InputDigest string `json:"input_digest"`
 }

@@ -44,10 +44,13 @@ type ApprovalRequest struct {
 	ID string `json:"id"` // unique in its run
 	// Handle identifies the request among all requests of all runs. The service makes it
 	// and ignores one that a caller sends.
-	Handle      string   `json:"handle,omitempty"`
-	ToolCallID  string   `json:"tool_call_id"` // at most MaxToolCallIDLength bytes
-	ToolName    string   `json:"tool_name"`
-	Input       JSON     `json:"input"` // any value
+	Handle     string `json:"handle,omitempty"`
+	ToolCallID string `json:"tool_call_id"` // at most MaxToolCallIDLength bytes
+	ToolName   string `json:"tool_name"`
+	Input      JSON   `json:"input"` // any value
+	// InputDigest is "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of Input, as in
+	// [RuleMatch]. The service computes it and ignores one that a caller sends.
+	InputDigest string   `json:"input_digest,omitempty"`
 	Scope       string   `json:"scope,omitempty"`
 	Reason      string   `json:"reason,omitempty"`
 	Description string   `json:"description,omitempty"`

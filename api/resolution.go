@@ -53,6 +53,10 @@ type ApprovalResolution struct {
 	// DefaultRuleAgeMs when that is absent.
 	Remember      Remember `json:"remember,omitempty"`
 	RememberForMs *int64   `json:"remember_for_ms,omitempty"`
+	// InputDigest and Handle are those of the request that was decided about. When one is given
+	// and the open request has another, the whole batch is refused with approval_changed.
+	InputDigest string `json:"input_digest,omitempty"`
+	Handle      string `json:"handle,omitempty"`
 }
 
 // ResolveApprovalsBody decides open approvals of one run, all or none.

@@ -180,7 +180,7 @@ func problem(response *http.Response, body []byte) *Error {
 		return refused
 	}
 	refused.Code, refused.Domain, refused.Detail = document.Code, document.Domain, document.Detail
-	refused.Faults, refused.Recorded = document.Errors, document.RecordedDecision
+	refused.Faults, refused.Recorded, refused.Pending = document.Errors, document.RecordedDecision, document.PendingApproval
 	return refused
 }
 

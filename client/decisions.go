@@ -62,7 +62,7 @@ func (p ResolveApprovalsParams) body() (key, api.ResolveApprovalsBody) {
 // ResolveRunApprovals decides approvals of a run. The run goes on once nothing is
 // open any more. Errors: [ErrNotFound]; [ErrRunState] when the run is terminal;
 // [ErrNotWaiting], with [ErrAlreadyDecided] when the approval was settled before;
-// [ErrIdempotencyConflict]; [ErrInvalid].
+// [ErrApprovalChanged]; [ErrIdempotencyConflict]; [ErrInvalid].
 func (c *Client) ResolveRunApprovals(ctx context.Context, runID string, params ResolveApprovalsParams) (*RunResult, error) {
 	k, body := params.body()
 	return c.postForRun(ctx, at("/v1/runs", runID, "approvals"), k, body)

@@ -25,6 +25,8 @@ type Error struct {
 	Faults []api.Fault
 	// Recorded is the decision before this call, when the call was late.
 	Recorded *api.RecordedDecision
+	// Pending is the approval that is open now, for [ErrApprovalChanged].
+	Pending *api.PendingApprovalRef
 	// RetryAfter is how long the service asked to wait; 0 without a Retry-After.
 	RetryAfter time.Duration
 }
@@ -82,6 +84,9 @@ var (
 	// approval_request_not_pending, question_request_mismatch), or a parent
 	// clarification was resolved with another answer (question_resolution_conflict).
 	ErrNotWaiting = errors.New("not waiting for this")
+	// ErrApprovalChanged: the open approval is not the one whose input digest or handle the
+	// resolution carries (approval_changed); Error.Pending is what is open now.
+	ErrApprovalChanged = errors.New("approval has changed")
 	// ErrSessionBusy: inline input while a run is active or queued (session_busy).
 	ErrSessionBusy = errors.New("session is busy")
 	// ErrSessionEnded: the session accepts no more runs (session_ended).
@@ -131,6 +136,7 @@ var kinds = []struct {
 		api.CodeApprovalStateConflict, api.CodeQuestionStateConflict,
 		api.CodeApprovalNotPending, api.CodeQuestionRequestMismatch, api.CodeQuestionResolutionConflict,
 	}},
+	{sentinel: ErrApprovalChanged, codes: []api.Code{api.CodeApprovalChanged}},
 	{sentinel: ErrSessionBusy, codes: []api.Code{api.CodeSessionBusy}},
 	{sentinel: ErrSessionEnded, codes: []api.Code{api.CodeSessionEnded}},
 	{sentinel: ErrNoParent, codes: []api.Code{api.CodeNoParentSession}},

@@ -42,6 +42,29 @@ func testApprovals(t *testing.T, a *rig) {
 		require.Equal(t, "running", done.at("status"))
 		require.Equal(t, "/v1/runs/"+run.run, done.header.Get("Location"))
 	})
+	parallel(t, "what was shown is decided, or nothing", func(t *testing.T) {
+		ls := `{"id":"ap1","tool_call_id":"c","tool_name":"bash","input":{"command":"ls"}}`
+		first := a.waiting(t, `"approvals":[`+ls+`]`)
+		shown := a.get(t, "/v1/runs/"+first.run).want(http.StatusOK)
+		digest, handle := shown.at("pending_approvals", 0, "input_digest"), shown.at("pending_approvals", 0, "handle")
+		require.Equal(t, "sha256:4cf29611a66934862f29acfcc817e30b905c1ab73d5e65831413eb6b454d49db", digest)
+		require.Equal(t, digest, a.get(t, "/v1/sessions/"+first.session).want(http.StatusOK).at("pending_approvals", 0, "input_digest"))
+
+		// The agent puts another run with the same request id in its place.
+		a.post(t, "/v1/runs/"+first.run+"/cancel", `{}`).want(http.StatusOK)
+		second := a.post(t, "/v1/runs", `{"session_id":"`+first.session+`","input":"x","suspend":{"approvals":[`+strings.Replace(ls, "ls", "rm -rf /data", 1)+`]}}`).want(http.StatusAccepted)
+		path := "/v1/sessions/" + first.session + "/approvals"
+		open := a.get(t, "/v1/runs/"+second.at("run_id").(string)).want(http.StatusOK)
+		for _, member := range []string{fmt.Sprintf(`"input_digest":%q`, digest), fmt.Sprintf(`"handle":%q`, handle)} {
+			refused := a.post(t, path, `{"resolutions":[{"request_id":"ap1","behavior":"allow",`+member+`}]}`).refused(api.CodeApprovalChanged)
+			require.Equal(t, map[string]any{
+				"request_id": "ap1", "handle": open.at("pending_approvals", 0, "handle"),
+				"input_digest": open.at("pending_approvals", 0, "input_digest"),
+			}, refused.at("pending_approval"))
+		}
+		a.post(t, path, fmt.Sprintf(`{"resolutions":[{"request_id":"ap1","behavior":"deny","input_digest":%q}]}`,
+			open.at("pending_approvals", 0, "input_digest"))).want(http.StatusOK)
+	})
 	parallel(t, "what does not fit the schema, before anything else", func(t *testing.T) {
 		for _, path := range []string{"/v1/runs/nobody/approvals", "/v1/sessions/nobody/approvals", "/v1/sessions/nobody/approval-runs"} {
 			for _, bad := range []struct{ body, pointer string }{

@@ -129,6 +129,31 @@ func TestApprovalChecksInOrder(t *testing.T) {
 			}},
 			api.CodeApprovalNotPending, "approval resolution references unknown pending request x",
 		},
+		{
+			"a digest that is no digest is at fault",
+			func(h *house) { h.wait("r", approval("a")) },
+			&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
+				{RequestID: "a", Behavior: api.BehaviorAllow, InputDigest: "7f0c"},
+			}},
+			api.CodeInvalidRequest, `/resolutions/0/input_digest: must be "sha256:" and 64 hexadecimal digits in lower case`,
+		},
+		{
+			"an unknown id comes before another input",
+			func(h *house) { h.wait("r", approval("a"), approval("b")) },
+			&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
+				{RequestID: "a", Behavior: api.BehaviorAllow, InputDigest: digestOf(`0`)}, {RequestID: "x", Behavior: api.BehaviorDeny},
+			}},
+			api.CodeApprovalNotPending, "approval resolution references unknown pending request x",
+		},
+		{
+			"another input comes before input that does not fit",
+			func(h *house) { h.wait("r", withInputSchema("a"), approval("b")) },
+			&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
+				{RequestID: "a", Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{}`)},
+				{RequestID: "b", Behavior: api.BehaviorDeny, InputDigest: digestOf(`0`)},
+			}},
+			api.CodeApprovalChanged, "the open request b is not the one that was decided about",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

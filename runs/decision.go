@@ -19,6 +19,10 @@ type ApprovalDecision struct {
 	Reason        string       `json:"reason,omitempty"`
 	Remember      api.Remember `json:"remember,omitempty"`
 	RememberForMs *int64       `json:"remember_for_ms,omitempty"`
+	// InputDigest and Handle are those of the request that was decided about, empty for no
+	// check; a face that decides by the request itself leaves them empty.
+	InputDigest string `json:"input_digest,omitempty"`
+	Handle      string `json:"handle,omitempty"`
 	// RememberMatch is what the remembered rule matches. Nil means the pattern keys of the
 	// request, else its tool and exact input (docs/spec/v1.md#remember).
 	RememberMatch *api.RuleMatch `json:"remember_match,omitempty"`
@@ -37,6 +41,7 @@ func DecisionOf(given api.ApprovalResolution) ApprovalDecision {
 		RequestID: given.RequestID, Behavior: given.Behavior, UpdatedInput: given.UpdatedInput,
 		Justification: given.Justification, Reason: given.Reason,
 		Remember: given.Remember, RememberForMs: given.RememberForMs,
+		InputDigest: given.InputDigest, Handle: given.Handle,
 	}
 }
 
@@ -97,6 +102,10 @@ func prepareApprovals(resolutions []ApprovalDecision, pointer string, maxRuleAge
 		}
 		faults.Text(at+"/justification", resolution.Justification, api.MaxTextLength)
 		faults.Text(at+"/reason", resolution.Reason, api.MaxTextLength)
+		if resolution.InputDigest != "" && !document.ValidDigest(resolution.InputDigest) {
+			faults.Add(at+"/input_digest", "must be \"sha256:\" and 64 hexadecimal digits in lower case")
+		}
+		faults.Text(at+"/handle", resolution.Handle, api.MaxNameLength)
 		resolution.prepareRemember(at, maxRuleAgeMs, newID, faults)
 	}
 }

@@ -22,7 +22,7 @@ func (w *workingCopy) checkApprovalState(run *model.Run, given []ApprovalDecisio
 }
 
 // checkApprovals checks a batch of decisions about a run's open approvals
-// (docs/spec/v1.md#order-for-approvals, steps 4 to 8). The pointer is the place of the batch in
+// (docs/spec/v1.md#order-for-approvals, steps 4 to 9). The pointer is the place of the batch in
 // the caller's body.
 func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecision, pointer string, verdicts valueVerdicts) error {
 	if err := w.checkApprovalState(run, resolutions); err != nil {
@@ -41,6 +41,11 @@ func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecis
 				refused.Recorded = request.RecordedDecision()
 			}
 			return refused
+		}
+	}
+	for _, given := range resolutions {
+		if err := checkUnchanged(w.request(run.RunID, given.RequestID), given); err != nil {
+			return err
 		}
 	}
 	var faults []api.Fault
@@ -63,6 +68,21 @@ func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecis
 		return refusal.Invalid(faults...)
 	}
 	return nil
+}
+
+// checkUnchanged returns approval_changed when the decision is about another input, or about
+// another request of the same id, than the open one.
+func checkUnchanged(request *model.Request, given ApprovalDecision) error {
+	if given.InputDigest == "" && given.Handle == "" {
+		return nil
+	}
+	digest := request.Approval().InputDigest
+	if (given.InputDigest == "" || given.InputDigest == digest) && (given.Handle == "" || given.Handle == request.Handle) {
+		return nil
+	}
+	refused := refusal.New(api.CodeApprovalChanged, "the open request %s is not the one that was decided about", request.RequestID)
+	refused.Pending = &api.PendingApprovalRef{RequestID: request.RequestID, Handle: request.Handle, InputDigest: digest}
+	return refused
 }
 
 // recordApprovals records checked decisions, writes the rules that they remember, and reports

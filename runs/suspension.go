@@ -45,8 +45,8 @@ type raisedSuspension struct {
 	*api.Suspension
 	// digest tells a repeated suspension from another one with the same id.
 	digest string
-	// inputDigests are the digests of the inputs of Approvals, in their order. Rules match
-	// them.
+	// inputDigests are the digests of the inputs of Approvals, in their order. They are stored
+	// with the requests, and rules match them.
 	inputDigests []string
 }
 
@@ -69,6 +69,7 @@ func prepareSuspension(s *api.Suspension, newID IDSource) (raisedSuspension, err
 		if prepared.inputDigests[i], err = digestOf(s.Approvals[i].Input); err != nil {
 			return prepared, err
 		}
+		s.Approvals[i].InputDigest = prepared.inputDigests[i]
 	}
 	return prepared, nil
 }
@@ -82,7 +83,7 @@ func uniqueID(at, id string, seen map[string]bool, faults *refusal.Faults) {
 }
 
 func checkApprovalRequest(a *api.ApprovalRequest, at string, faults *refusal.Faults) {
-	a.Handle, a.CreatedAtMs = "", 0
+	a.Handle, a.InputDigest, a.CreatedAtMs = "", "", 0
 	document.AbsentNull(&a.InputSchema)
 	document.AbsentNull(&a.Metadata)
 	faults.ID(at+"/id", a.ID)

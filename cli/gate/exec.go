@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // Exec asks for approval of one exact command and runs it when it is given.
@@ -77,7 +78,7 @@ func (c *Exec) Run(ctx context.Context, terminal *console.Console) error {
 		ExpiresAfterMs: deadline(c.Timeout),
 	}
 	return c.Call(func(opened *client.Client) error {
-		e := &execution{gate: newGate("exec", c.Connection, opened, terminal, c.Key, c.Lease, ids, input), rerun: c.Rerun}
+		e := &execution{gate: newGate("exec", c.Connection, opened, terminal, c.Key, c.Lease, ids, input), rerun: c.Rerun, asked: request}
 		e.params.Suspend = &api.Suspension{SuspensionID: ids.request, Approvals: []api.ApprovalRequest{request}}
 		return e.run(ctx, sameExec{input, c.Session})
 	})
@@ -128,6 +129,8 @@ func (c *Exec) input() (callInput, error) {
 type execution struct {
 	gate
 	rerun bool
+	// asked is the request of this call. No decision but one about it has effect.
+	asked api.ApprovalRequest
 	relay *relay
 	// code is set once this call is done with the run.
 	code int
@@ -158,13 +161,57 @@ func (e *execution) act(ctx context.Context, claim *api.Claim) (done bool, err e
 	if len(claim.Resume.Approvals) == 0 {
 		return true, fmt.Errorf("run %s carries no approval", claim.Run.RunID)
 	}
-	settled := claim.Resume.Approvals[len(claim.Resume.Approvals)-1]
+	settled, err := decisionOn(e.asked, claim.Resume.Approvals)
+	if err != nil {
+		return true, e.refuse(ctx, claim, err)
+	}
 	if settled.Resolution.Outcome == api.OutcomeAllowed {
 		return e.start(ctx, claim, settled)
 	}
 	report := reportOf(settled.Resolution)
 	e.code = e.sayReport(report)
 	return true, e.recordEnd(ctx, &keeper{gate: &e.gate, fence: claim.Lease.Fence}, report)
+}
+
+// decisionOn returns the decision about the request that was asked, or an error that says how
+// the decisions differ from it. Anybody who holds a claim of the run, or who guessed its key,
+// can raise requests on it that a rule or an unwary person allows. All members by which a rule
+// could have matched are compared.
+func decisionOn(asked api.ApprovalRequest, decisions []api.SettledApproval) (api.SettledApproval, error) {
+	if len(decisions) != 1 {
+		return api.SettledApproval{}, fmt.Errorf("it carries %d decisions, and this call asked once", len(decisions))
+	}
+	settled := decisions[0]
+	mine, err := document.Digest(asked.Input)
+	if err != nil {
+		return api.SettledApproval{}, err
+	}
+	theirs, err := document.Digest(settled.Request.Input)
+	if err != nil {
+		return api.SettledApproval{}, err
+	}
+	switch given := settled.Request; {
+	case given.ID != asked.ID || settled.Resolution.RequestID != asked.ID:
+		return api.SettledApproval{}, fmt.Errorf("it is about request %s, and this call asked %s", given.ID, asked.ID)
+	case theirs != mine:
+		return api.SettledApproval{}, fmt.Errorf("its input is %s", console.Compact(given.Input))
+	case given.ToolName != asked.ToolName || given.ToolCallID != asked.ToolCallID || len(given.PatternKeys) > 0:
+		return api.SettledApproval{}, fmt.Errorf("it is about tool %s, call %s, pattern keys %q", given.ToolName, given.ToolCallID, given.PatternKeys)
+	}
+	return settled, nil
+}
+
+// refuse fails the run and returns the error of a call that finds a decision about something
+// else.
+func (e *execution) refuse(ctx context.Context, claim *api.Claim, why error) error {
+	text := fmt.Sprintf("the decision on run %s is not about what this call asked for: %s", claim.Run.RunID, console.Printable(why.Error(), false))
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	if _, err := e.FailRun(ctx, claim.Run.RunID, claim.Lease.Fence, text); err != nil {
+		e.terminal.Say("run %s could not be failed: %v", claim.Run.RunID, err)
+	}
+	return console.Failed(console.ExitForeign, "NOTHING WAS RUN: %s\n"+
+		"           Somebody else has acted on this run.", text)
 }
 
 // recordEnd records how the run ended, and takes its lease again when that was lost. The

@@ -41,6 +41,45 @@ func TestPlanOf(t *testing.T) {
 	require.Error(t, err)
 }
 
+// A decision counts when it is about the very request of the call. Whatever a rule could have
+// matched instead makes it another one.
+func TestDecisionOn(t *testing.T) {
+	t.Parallel()
+	asked := api.ApprovalRequest{
+		ID: "approval-1", ToolCallID: "approval-1", ToolName: "exec", Reason: "please",
+		Input: api.JSON(`{"command":"ls","argv":["ls"],"cwd":"/w"}`),
+	}
+	settled := func(change func(*api.SettledApproval)) []api.SettledApproval {
+		one := api.SettledApproval{Request: asked, Resolution: api.Resolution{RequestID: asked.ID, Outcome: api.OutcomeAllowed}}
+		change(&one)
+		return []api.SettledApproval{one}
+	}
+	for name, decisions := range map[string][]api.SettledApproval{
+		"as asked":                    settled(func(*api.SettledApproval) {}),
+		"members in another order":    settled(func(s *api.SettledApproval) { s.Request.Input = api.JSON(`{"cwd":"/w", "argv":["ls"],"command":"ls"}`) }),
+		"another reason and deadline": settled(func(s *api.SettledApproval) { s.Request.Reason, s.Request.ExpiresAtMs = "", new(int64) }),
+		"an edit of it":               settled(func(s *api.SettledApproval) { s.Resolution.UpdatedInput = api.JSON(`{"argv":["pwd"]}`) }),
+	} {
+		_, err := decisionOn(asked, decisions)
+		require.NoError(t, err, name)
+	}
+	for name, decisions := range map[string][]api.SettledApproval{
+		"none":              nil,
+		"another request":   settled(func(s *api.SettledApproval) { s.Request.ID, s.Resolution.RequestID = "other", "other" }),
+		"another's edit":    settled(func(s *api.SettledApproval) { s.Resolution.RequestID = "other" }),
+		"another input":     settled(func(s *api.SettledApproval) { s.Request.Input = api.JSON(`{"command":"ls","argv":["rm"],"cwd":"/w"}`) }),
+		"another directory": settled(func(s *api.SettledApproval) { s.Request.Input = api.JSON(`{"command":"ls","argv":["ls"],"cwd":"/"}`) }),
+		"another tool":      settled(func(s *api.SettledApproval) { s.Request.ToolName = "date" }),
+		"another call":      settled(func(s *api.SettledApproval) { s.Request.ToolCallID = "c" }),
+		"pattern keys":      settled(func(s *api.SettledApproval) { s.Request.PatternKeys = []string{"harmless"} }),
+		"one more beside it": append(settled(func(*api.SettledApproval) {}),
+			settled(func(s *api.SettledApproval) { s.Request.ID, s.Resolution.RequestID = "other", "other" })...),
+	} {
+		_, err := decisionOn(asked, decisions)
+		require.Error(t, err, name)
+	}
+}
+
 func TestGateIDs(t *testing.T) {
 	t.Parallel()
 	a, b := newGateIDs("exec", "approval", "", "key"), newGateIDs("exec", "approval", "", "key")

@@ -60,6 +60,7 @@ func (approvalRef) fields(item *api.PendingApprovalView, now time.Time) []consol
 		{"reason", request.Reason},
 		{"description", request.Description},
 		{"input", console.Indented(request.Input)},
+		{"input digest", request.InputDigest},
 		{"pattern keys", strings.Join(request.PatternKeys, "\n")},
 		{"raised", console.Moment(request.CreatedAtMs, now)},
 		{"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},

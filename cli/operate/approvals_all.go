@@ -23,7 +23,7 @@ type decisionForAll struct {
 
 type approvalsAllowAll struct{ decisionForAll }
 
-// Run allows everything that is open at the moment.
+// Run allows everything that it lists, and nothing that comes after.
 func (c *approvalsAllowAll) Run(ctx context.Context, terminal *console.Console) error {
 	return c.decide(ctx, terminal, api.ApprovalResolution{Behavior: api.BehaviorAllow, Justification: c.Justification})
 }
@@ -42,9 +42,11 @@ func (c *approvalsDenyAll) Run(ctx context.Context, terminal *console.Console) e
 
 // allResult is what allow-all and deny-all print.
 type allResult struct {
-	ResolvedRequests int           `json:"resolved_requests"`
-	AffectedSessions int           `json:"affected_sessions"`
-	Runs             []api.RunView `json:"runs"`
+	ResolvedRequests int `json:"resolved_requests"`
+	// Requests are those that were decided, as they were listed.
+	Requests         []api.PendingApprovalView `json:"requests"`
+	AffectedSessions int                       `json:"affected_sessions"`
+	Runs             []api.RunView             `json:"runs"`
 	// SkippedRuns were decided under the same key before and wait for something new
 	// since, which that call was not about.
 	SkippedRuns []string `json:"skipped_runs,omitempty"`
@@ -65,7 +67,7 @@ func (c *decisionForAll) decide(ctx context.Context, terminal *console.Console, 
 		if err != nil {
 			return err
 		}
-		return c.report(ctx, terminal, opened, result)
+		return c.report(ctx, terminal, opened, result, resolution.Behavior)
 	})
 }
 
@@ -77,17 +79,17 @@ func (c *decisionForAll) decideRuns(ctx context.Context, opened *client.Client, 
 		return nil, err
 	}
 	var order []string
-	requests := map[string][]string{}
+	requests := map[string][]api.PendingApprovalView{}
 	for _, item := range items {
 		if requests[item.RunID] == nil {
 			order = append(order, item.RunID)
 		}
-		requests[item.RunID] = append(requests[item.RunID], item.Request.ID)
+		requests[item.RunID] = append(requests[item.RunID], item)
 	}
-	result := &allResult{Runs: []api.RunView{}}
+	result := &allResult{Requests: []api.PendingApprovalView{}, Runs: []api.RunView{}}
 	sessions := map[string]bool{}
 	for _, runID := range order {
-		run, count, err := c.send(ctx, opened, runID, requests[runID], resolution)
+		run, decided, err := c.send(ctx, opened, runID, requests[runID], resolution)
 		switch {
 		case console.Unanswered(err), ctx.Err() != nil:
 			return nil, err
@@ -96,7 +98,8 @@ func (c *decisionForAll) decideRuns(ctx context.Context, opened *client.Client, 
 		case err != nil:
 			result.FailedRuns = append(result.FailedRuns, failedRun{runID, err.Error()})
 		case run != nil:
-			result.ResolvedRequests += count
+			result.ResolvedRequests += len(decided)
+			result.Requests = append(result.Requests, decided...)
 			sessions[run.SessionID] = true
 			result.Runs = append(result.Runs, *run)
 		}
@@ -105,38 +108,40 @@ func (c *decisionForAll) decideRuns(ctx context.Context, opened *client.Client, 
 	return result, nil
 }
 
-// send decides the open requests of one run. When somebody else has decided some of them
+// send decides the listed requests of one run, bound to what was listed. When somebody else has decided some of them
 // meanwhile it retries once with the rest; when all of them, it returns nil.
-func (c *decisionForAll) send(ctx context.Context, opened *client.Client, runID string, requestIDs []string, resolution api.ApprovalResolution) (*api.RunView, int, error) {
+// It returns the requests that it decided.
+func (c *decisionForAll) send(ctx context.Context, opened *client.Client, runID string, items []api.PendingApprovalView, resolution api.ApprovalResolution) (*api.RunView, []api.PendingApprovalView, error) {
 	params := client.ResolveApprovalsParams{}
 	if c.IdempotencyKey != "" {
 		params.IdempotencyKey = c.IdempotencyKey + ":" + runID
 	}
 	for again := false; ; again = true {
 		params.Resolutions = nil
-		for _, requestID := range requestIDs {
-			resolution.RequestID = requestID
-			params.Resolutions = append(params.Resolutions, resolution)
+		for i := range items {
+			params.Resolutions = append(params.Resolutions, boundTo(resolution, &items[i].Request))
 		}
 		run, err := opened.ResolveRunApprovals(ctx, runID, params)
 		if err == nil {
-			return &run.RunView, len(requestIDs), nil
+			return &run.RunView, items, nil
 		}
 		if again || !errors.Is(err, client.ErrNotWaiting) && !errors.Is(err, client.ErrRunState) {
-			return nil, 0, err
+			return nil, nil, err
 		}
 		now, err := opened.GetRun(ctx, runID)
 		if err != nil {
-			return nil, 0, err
+			return nil, nil, err
 		}
-		requestIDs = slices.DeleteFunc(requestIDs, func(id string) bool { return !slices.Contains(now.PendingApprovalIDs, id) })
-		if len(requestIDs) == 0 {
-			return nil, 0, nil
+		items = slices.DeleteFunc(items, func(item api.PendingApprovalView) bool {
+			return !slices.Contains(now.PendingApprovalIDs, item.Request.ID)
+		})
+		if len(items) == 0 {
+			return nil, nil, nil
 		}
 	}
 }
 
-func (c *decisionForAll) report(ctx context.Context, terminal *console.Console, opened *client.Client, result *allResult) error {
+func (c *decisionForAll) report(ctx context.Context, terminal *console.Console, opened *client.Client, result *allResult, behavior api.Behavior) error {
 	var ended error
 	for i := range result.Runs {
 		followed, err := c.follow(ctx, opened, &result.Runs[i])
@@ -154,6 +159,15 @@ func (c *decisionForAll) report(ctx context.Context, terminal *console.Console, 
 			return err
 		}
 		return ended
+	}
+	word := "allowed"
+	if behavior == api.BehaviorDeny {
+		word = "denied"
+	}
+	for i := range result.Requests {
+		item := &result.Requests[i]
+		fmt.Fprintf(terminal.Stdout, "%s %s of run %s: %s %s\n", word, item.Request.ID, item.RunID,
+			console.Printable(item.Request.ToolName, false), console.Printable(console.Compact(item.Request.Input), false))
 	}
 	fmt.Fprintf(terminal.Stdout, "resolved %d requests of %d runs in %d sessions\n",
 		result.ResolvedRequests, len(result.Runs), result.AffectedSessions)

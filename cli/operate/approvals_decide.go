@@ -1,10 +1,13 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
@@ -20,7 +23,8 @@ type decision struct {
 	following
 	onRecord
 	remembering
-	IDs []string `arg:"" name:"request-id" help:"The request's id or handle; its session's id may stand before it."`
+	InputDigest string   `name:"input-digest" placeholder:"DIGEST" help:"Decide only if the input still has this digest, as show printed it."`
+	IDs         []string `arg:"" name:"request-id" help:"The request's id or handle; its session's id may stand before it."`
 }
 
 type approvalsAllow struct {
@@ -56,16 +60,16 @@ func (c *decision) decide(ctx context.Context, terminal *console.Console, what s
 	if err := c.splitIDs(); err != nil {
 		return err
 	}
-	resolution.RequestID = c.IDs[0]
+	resolution.RequestID, resolution.InputDigest = c.IDs[0], c.InputDigest
 	return c.Call(func(opened *client.Client) error {
 		if err := c.remember(ctx, terminal, opened, &resolution); err != nil {
 			return err
 		}
-		run, err := c.send(ctx, opened, resolution, client.ResolveApprovalsParams{IdempotencyKey: c.IdempotencyKey})
+		item, run, err := c.send(ctx, opened, resolution, client.ResolveApprovalsParams{IdempotencyKey: c.IdempotencyKey})
 		if err != nil {
 			return err
 		}
-		return c.finish(ctx, terminal, c.JSON, opened, c.IDs[0], what, run)
+		return c.finish(ctx, terminal, c.JSON, opened, c.IDs[0], what, run, decidedFields(item, resolution.UpdatedInput)...)
 	})
 }
 
@@ -85,27 +89,88 @@ func (c *decision) splitIDs() error {
 	}
 }
 
-// send decides the request on its run. When the request is not open and its run or
+// decidedFields shows what a decision was about, nothing for nil: the tool, and the input as it
+// was asked for or as it was edited to.
+func decidedFields(item *api.ApprovalRequest, updated api.JSON) []console.Field {
+	if item == nil {
+		return nil
+	}
+	fields := []console.Field{{"tool", item.ToolName}, {"input", console.Compact(item.Input)}}
+	if updated != nil {
+		fields = append(fields, console.Field{"edited to", console.Compact(updated)})
+	}
+	return fields
+}
+
+// send decides the request on its run, bound to the digest and the handle of what is shown, and
+// returns what it decided. When the request is not open and its run or
 // session is named, it sends the decision there all the same: the service recognizes the
 // repeat of a keyed call, or says what was decided.
-func (c *decision) send(ctx context.Context, opened *client.Client, resolution api.ApprovalResolution, params client.ResolveApprovalsParams) (*client.RunResult, error) {
+func (c *decision) send(ctx context.Context, opened *client.Client, resolution api.ApprovalResolution, params client.ResolveApprovalsParams) (*api.ApprovalRequest, *client.RunResult, error) {
+	var request *api.ApprovalRequest
 	runID := ""
 	item, err := c.approval(ctx, opened, resolution.RequestID)
 	switch {
 	case err == nil:
-		runID, resolution.RequestID = item.RunID, item.Request.ID
+		runID, request = item.RunID, &item.Request
 	case !errors.Is(err, errNotOpen):
-		return nil, err
-	case c.RunID != "":
+		return nil, nil, err
+	case c.RunID == "" && c.SessionID == "":
+		return nil, nil, fmt.Errorf("%w (with --session-id or --run-id the service can say what became of it)", err)
+	default:
 		runID = c.RunID // the service says what became of it
-	case c.SessionID == "":
-		return nil, fmt.Errorf("%w (with --session-id or --run-id the service can say what became of it)", err)
+		if request, err = c.raised(ctx, opened, resolution.RequestID); err != nil {
+			return nil, nil, err
+		}
+	}
+	if request != nil {
+		resolution = boundTo(resolution, request)
 	}
 	params.Resolutions = []api.ApprovalResolution{resolution}
+	var run *client.RunResult
 	if runID == "" {
-		return opened.ResolveActiveRunApprovals(ctx, c.SessionID, params)
+		run, err = opened.ResolveActiveRunApprovals(ctx, c.SessionID, params)
+	} else {
+		run, err = opened.ResolveRunApprovals(ctx, runID, params)
 	}
-	return opened.ResolveRunApprovals(ctx, runID, params)
+	return request, run, err
+}
+
+// boundTo returns the decision about the request, which the service refuses when something else
+// is open by then. A digest that it carries already, of what the person saw, stays.
+func boundTo(resolution api.ApprovalResolution, request *api.ApprovalRequest) api.ApprovalResolution {
+	resolution.RequestID, resolution.Handle = request.ID, request.Handle
+	resolution.InputDigest = cmp.Or(resolution.InputDigest, request.InputDigest)
+	return resolution
+}
+
+// raised returns the newest approval of that id or handle in the events of the run or session
+// that is named, nil when there is none. The repeat of a keyed call must carry the digest that
+// the call carried, also after the request was settled.
+func (p pendingRef) raised(ctx context.Context, c *client.Client, requestID string) (*api.ApprovalRequest, error) {
+	entries := c.AllSessionEvents(ctx, p.SessionID, client.EventListParams{})
+	if p.RunID != "" {
+		entries = c.AllRunEvents(ctx, p.RunID, client.EventListParams{})
+	}
+	var newest *api.ApprovalRequest
+	for entry, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		var event struct {
+			Type     api.EventType         `json:"type"`
+			Requests []api.ApprovalRequest `json:"requests"`
+		}
+		if json.Unmarshal(entry.Event, &event) != nil || event.Type != api.EventWaitingForApproval {
+			continue
+		}
+		for i := range event.Requests {
+			if request := &event.Requests[i]; request.ID == requestID || request.Handle == requestID {
+				newest = request
+			}
+		}
+	}
+	return newest, nil
 }
 
 // remembering are the flags of a decision that is to hold for later calls too.
@@ -147,7 +212,7 @@ func (c *decision) remember(ctx context.Context, terminal *console.Console, open
 		return console.Usage("no such rule can be written: %v", err)
 	}
 	// What is decided is what was shown, should another run use the same id by then.
-	c.RunID, resolution.RequestID = item.RunID, item.Request.ID
+	c.RunID, *resolution = item.RunID, boundTo(*resolution, &item.Request)
 	return confirm(terminal, c.Yes, "With the decision this rule is written:\n  "+rule.Text, "Decide so, and write this rule? [y/N] ", "nothing was decided")
 }
 

@@ -156,29 +156,29 @@ func (f following) exitCode(run *api.RunView) error {
 
 // finish follows the run of a decision, prints it, and returns the exit code as an
 // error.
-func (f following) finish(ctx context.Context, terminal *console.Console, asJSON bool, c *client.Client, requestID, what string, run *client.RunResult) error {
+func (f following) finish(ctx context.Context, terminal *console.Console, asJSON bool, c *client.Client, requestID, what string, run *client.RunResult, about ...console.Field) error {
 	followed, err := f.follow(ctx, c, &run.RunView)
 	if err != nil {
 		return err
 	}
 	run.RunView = *followed
-	if err := printDecided(terminal, asJSON, requestID, what, run); err != nil {
+	if err := printDecided(terminal, asJSON, requestID, what, run, about); err != nil {
 		return err
 	}
 	return f.exitCode(followed)
 }
 
-// printDecided prints the run after a decision.
-func printDecided(terminal *console.Console, asJSON bool, requestID, what string, run *client.RunResult) error {
+// printDecided prints the run after a decision, and what the decision was about.
+func printDecided(terminal *console.Console, asJSON bool, requestID, what string, run *client.RunResult, about []console.Field) error {
 	if asJSON {
 		return console.PrintJSON(terminal.Stdout, run.RunView)
 	}
-	fields := []console.Field{
-		{"request", requestID + " " + what},
-		{"rule", writtenRule(&run.RunView, requestID)},
-		{"run", run.RunID},
-		{"status", string(run.Status)},
-	}
+	fields := append([]console.Field{{"request", requestID + " " + what}}, about...)
+	fields = append(fields,
+		console.Field{"rule", writtenRule(&run.RunView, requestID)},
+		console.Field{"run", run.RunID},
+		console.Field{"status", string(run.Status)},
+	)
 	if open := len(run.PendingApprovals) + len(run.PendingQuestions); open > 0 {
 		fields = append(fields, console.Field{"still open", strconv.Itoa(open)})
 	}

@@ -157,7 +157,7 @@ func (c *questionsCancel) Run(ctx context.Context, terminal *console.Console) er
 		if err != nil {
 			return err
 		}
-		return printDecided(terminal, c.JSON, requestID, "cancelled", run)
+		return printDecided(terminal, c.JSON, requestID, "cancelled", run, nil)
 	})
 }
 

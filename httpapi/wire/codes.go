@@ -56,6 +56,7 @@ var codes = [...]CodeInfo{
 	{api.CodeApprovalBatchEmpty, http.StatusBadRequest, "approvals"},
 	{api.CodeApprovalDuplicate, http.StatusBadRequest, "approvals"},
 	{api.CodeApprovalNotPending, http.StatusBadRequest, "approvals"},
+	{api.CodeApprovalChanged, http.StatusConflict, "approvals"},
 
 	{api.CodeQuestionStateConflict, http.StatusConflict, "questions"},
 	{api.CodeQuestionExpired, http.StatusConflict, "questions"},

@@ -20,7 +20,9 @@ func ProblemOf(err error) api.Problem {
 	var domain *refusal.Error
 	if errors.As(err, &domain) {
 		if info, known := infoOf(domain.Code); known {
-			return newProblem(info, domain.Detail, domain.Faults, domain.Recorded)
+			problem := newProblem(info, domain.Detail, domain.Faults, domain.Recorded)
+			problem.PendingApproval = domain.Pending
+			return problem
 		}
 	}
 	switch {

@@ -132,6 +132,14 @@ func Digest(value any) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
+// ValidDigest reports whether a text has the form of a [Digest].
+func ValidDigest(digest string) bool {
+	const length = 64
+	digits, prefixed := strings.CutPrefix(digest, "sha256:")
+	_, err := hex.DecodeString(digits)
+	return prefixed && len(digits) == length && err == nil && digits == strings.ToLower(digits)
+}
+
 // Encode returns the JSON text of a value that the service itself made. It panics when the
 // value has none, which is a defect of the service.
 func Encode(value any) api.JSON {

@@ -33,10 +33,15 @@ func (r *Request) Unparked() bool {
 	return r.Kind == KindClarification && !r.Clarification().Parked
 }
 
-// Approval returns the decoded body. Call it only on a request of [KindApproval].
+// Approval returns the decoded body. A body that was stored without a digest of its input gets
+// it here. Call it only on a request of [KindApproval].
 func (r *Request) Approval() api.ApprovalRequest {
 	var approval api.ApprovalRequest
 	document.DecodeStored(r.Body, &approval)
+	if approval.InputDigest == "" {
+		// A stored input has a canonical form. Without a digest nobody can decide by one.
+		approval.InputDigest, _ = document.Digest(approval.Input)
+	}
 	return approval
 }
 

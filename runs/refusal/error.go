@@ -17,6 +17,8 @@ type Error struct {
 	// Recorded is what was decided before; set only when the call names a request that is
 	// settled (docs/spec/v1.md#recorded-decision).
 	Recorded *api.RecordedDecision
+	// Pending is the request that is open; set only with approval_changed.
+	Pending *api.PendingApprovalRef
 }
 
 // Error returns the code and the detail, for logs and tests.

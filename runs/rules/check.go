@@ -1,11 +1,11 @@
 package rules
 
 import (
-	"encoding/hex"
 	"fmt"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -40,7 +40,7 @@ func CheckMatch(m *api.RuleMatch, at, toolName string, ofSession bool, faults *r
 		faults.Add(at+"/tool_call_id", "needs a session_id")
 	}
 	faults.Text(at+"/tool_call_id", m.ToolCallID, api.MaxToolCallIDLength)
-	if m.InputDigest != "" && !validDigest(m.InputDigest) {
+	if m.InputDigest != "" && !document.ValidDigest(m.InputDigest) {
 		faults.Add(at+"/input_digest", "must be \"sha256:\" and 64 hexadecimal digits in lower case")
 	}
 	if len(m.PatternKeys) > api.MaxPatternKeys {
@@ -66,14 +66,6 @@ func checkMatchParams(m *api.RuleMatch, at string, faults *refusal.Faults) {
 		here := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 		faults.Text(here, m.Params[name], api.MaxGlobLength)
 	}
-}
-
-// validDigest reports whether a text has the form of a [document.Digest].
-func validDigest(digest string) bool {
-	const length = 64
-	digits, prefixed := strings.CutPrefix(digest, "sha256:")
-	_, err := hex.DecodeString(digits)
-	return prefixed && len(digits) == length && err == nil && digits == strings.ToLower(digits)
 }
 
 // CheckAge adds a fault when a rule may not hold for ageMs, in ms. An age of 0 means no expiry.

@@ -1,0 +1,82 @@
+package runs_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// A decision that carries the digest or the handle of what was shown applies to that, or to
+// nothing: an agent cannot put another input in its place.
+func TestApprovalChanged(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"), approval("b"))
+	shown := h.request("r", "a").Approval()
+	require.Equal(t, digestOf(string(shown.Input)), shown.InputDigest)
+
+	decide := func(digest, handle string) *runs.ResolveApprovals {
+		return &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
+			{RequestID: "b", Behavior: api.BehaviorAllow},
+			{RequestID: "a", Behavior: api.BehaviorAllow, InputDigest: digest, Handle: handle},
+		}}
+	}
+	for name, command := range map[string]*runs.ResolveApprovals{
+		"another input":                    decide(digestOf(`{"command":"rm -rf /data"}`), ""),
+		"another handle":                   decide("", "req_other"),
+		"the input with another handle":    decide(shown.InputDigest, "req_other"),
+		"the handle with another input":    decide(digestOf(`null`), shown.Handle),
+		"the handle of another of the run": decide("", h.request("r", "b").Handle),
+	} {
+		refused := h.refused(api.CodeApprovalChanged, command)
+		require.Equal(t, &api.PendingApprovalRef{RequestID: "a", Handle: shown.Handle, InputDigest: shown.InputDigest}, refused.Pending, name)
+		require.Equal(t, []string{"a", "b"}, h.record("r").View().PendingApprovalIDs, "%s: nothing of the batch is recorded", name)
+	}
+
+	// A denial is bound to what was shown, too.
+	denied := decide(digestOf(`null`), "")
+	denied.Resolutions[1].Behavior = api.BehaviorDeny
+	h.refused(api.CodeApprovalChanged, denied)
+
+	h.must(decide(shown.InputDigest, shown.Handle))
+	require.Equal(t, api.OutcomeAllowed, h.request("r", "a").Recorded().Outcome)
+}
+
+// The digest is part of a keyed call.
+func TestApprovalDigestIsInTheFingerprint(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"))
+	command := func(digest string) *runs.ResolveApprovals {
+		return keyed(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
+			{RequestID: "a", Behavior: api.BehaviorAllow, InputDigest: digest},
+		}}, "k")
+	}
+	digest := h.request("r", "a").Approval().InputDigest
+	h.must(command(digest))
+	require.True(t, h.must(command(digest)).Replayed)
+	h.refused(api.CodeIdempotencyConflict, command(digestOf(`0`)))
+}
+
+// The service computes the digest. One that an agent sends has no effect.
+func TestRaisedDigestIsIgnored(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	lying := approval("a")
+	lying.InputDigest = "sha256:" + strings.Repeat("0", 64)
+	h.wait("r", lying)
+	shown := h.request("r", "a").Approval()
+	require.Equal(t, digestOf(string(shown.Input)), shown.InputDigest)
+}
+
+// A request that was stored before there were digests shows one.
+func TestDigestOfAnOlderRow(t *testing.T) {
+	t.Parallel()
+	row := model.Request{Kind: model.KindApproval, Body: api.JSON(`{"id":"a","tool_call_id":"c","tool_name":"bash","input":{"b":1.0,"a":"x"}}`)}
+	require.Equal(t, digestOf(`{"a":"x","b":1}`), row.Approval().InputDigest)
+}
