@@ -100,6 +100,15 @@ func pauseAfter(failures int) time.Duration {
 	return min(firstPause<<min(failures-1, 10), lastPause)
 }
 
+// logItemFailure logs how many items of a pass failed, with the first failure.
+func logItemFailure(ctx context.Context, logger *slog.Logger, loop string, failed int, failure error) {
+	if failure == nil || ctx.Err() != nil {
+		return
+	}
+	logger.LogAttrs(ctx, slog.LevelWarn, "loop items failed", slog.String("loop", loop),
+		slog.Int("failed", failed), slog.String("error", failure.Error()))
+}
+
 // sleep waits for the duration, a signal of wake, or the end of ctx.
 func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	if d <= 0 {
