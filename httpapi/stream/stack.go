@@ -1,5 +1,11 @@
 package stream
 
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+)
+
 // maxOwnStacks bounds the calls of OnOwnStack that run at once. A database does not
 // answer more at once.
 const maxOwnStacks = 32
@@ -18,7 +24,9 @@ func (h *Hub) OnOwnStack(call func() error) error {
 	go func() {
 		var got outcome
 		defer func() {
-			got.panicked = recover()
+			if got.panicked = recover(); got.panicked != nil {
+				h.logger.Error("a read for streams panicked", slog.Any("cause", got.panicked), slog.String("stack", string(debug.Stack())))
+			}
 			done <- got
 		}()
 		got.err = call()
@@ -28,4 +36,16 @@ func (h *Hub) OnOwnStack(call func() error) error {
 		panic(got.panicked)
 	}
 	return got.err
+}
+
+// guard calls a function of a goroutine that serves many streams. A panic of it becomes its
+// error, because it would end the process.
+func (h *Hub) guard(what string, call func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			h.logger.Error(what+" panicked", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
+			err = fmt.Errorf("%s panicked: %v", what, cause)
+		}
+	}()
+	return call()
 }

@@ -208,7 +208,7 @@ func (e *Effects) carryOut(ctx context.Context, due runs.DueEffect) (effectOutco
 		return effectSkipped, err
 	}
 	effect := claimed.Effect
-	permanent, failure := e.perform(ctx, effect, claimed.NowMs)
+	permanent, failure := e.tryToPerform(ctx, effect, claimed.NowMs)
 	if ctx.Err() != nil || errors.Is(failure, runs.ErrClosed) {
 		return effectSkipped, failure
 	}
@@ -227,12 +227,22 @@ func (e *Effects) carryOut(ctx context.Context, due runs.DueEffect) (effectOutco
 	return how, nil
 }
 
+// tryToPerform is perform, of which a panic is a failure that is tried again.
+func (e *Effects) tryToPerform(ctx context.Context, effect *model.Effect, nowMs int64) (permanent bool, failure error) {
+	defer recovered(e.options.Logger, "effect "+effect.EffectID, &failure)
+	return e.perform(ctx, effect, nowMs)
+}
+
 // perform carries a claimed effect out. It returns the failure, and whether trying again
 // cannot help.
 func (e *Effects) perform(ctx context.Context, effect *model.Effect, nowMs int64) (permanent bool, failure error) {
 	switch model.CarriedOutWhere(effect.Kind) {
 	case model.CarriedOutInside:
-		err := e.command(ctx, effect, nowMs)
+		command, err := runs.CommandOf(effect)
+		if err != nil {
+			return true, err
+		}
+		err = e.command(ctx, effect, command, nowMs)
 		return refusal.CodeOf(err) != "", err
 	case model.CarriedOutOutside:
 		if e.options.Review == nil {
@@ -249,9 +259,13 @@ func (e *Effects) perform(ctx context.Context, effect *model.Effect, nowMs int64
 
 // command sends the effect's command through the door, or its replacement when the target
 // session refuses it for good.
-func (e *Effects) command(ctx context.Context, effect *model.Effect, nowMs int64) error {
-	_, err := e.store.Do(ctx, runs.CommandOf(effect))
-	if instead := runs.CommandWhenRefused(effect, refusal.CodeOf(err), nowMs); instead != nil {
+func (e *Effects) command(ctx context.Context, effect *model.Effect, command runs.Command, nowMs int64) error {
+	_, err := e.store.Do(ctx, command)
+	instead, unreadable := runs.CommandWhenRefused(effect, refusal.CodeOf(err), nowMs)
+	if unreadable != nil {
+		return unreadable
+	}
+	if instead != nil {
 		_, err = e.store.Do(ctx, instead)
 	}
 	return err
