@@ -71,7 +71,7 @@ func (f *feed) run(ctx context.Context) {
 	for checkSession := true; ; {
 		var ended bool
 		err := f.hub.guard("a feed of streams", func() error {
-			return f.hub.OnOwnStack(func() (err error) {
+			return f.hub.OnOwnStack(ctx, func() (err error) {
 				ended, err = f.advance(ctx, checkSession)
 				return err
 			})

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -12,9 +13,14 @@ const maxOwnStacks = 32
 
 // OnOwnStack calls a function on a goroutine of its own, waits for it, and returns its
 // error. A read from a database grows the stack, and a stream would keep a stack that
-// has grown for as long as it waits. A panic comes through.
-func (h *Hub) OnOwnStack(call func() error) error {
-	h.ownStacks <- struct{}{}
+// has grown for as long as it waits. A panic comes through. It returns the error of ctx when
+// that ends before the call may begin.
+func (h *Hub) OnOwnStack(ctx context.Context, call func() error) error {
+	select {
+	case h.ownStacks <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	defer func() { <-h.ownStacks }()
 	type outcome struct {
 		err      error
