@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/holdpoint/holdpoint"
 	"github.com/holdpoint/holdpoint/api"
@@ -16,6 +17,9 @@ const (
 	pathLive  = "/livez"
 	pathReady = "/readyz"
 )
+
+// readyTimeout bounds the question whether the database answers.
+const readyTimeout = 1500 * time.Millisecond
 
 // isProbe reports whether health checks call a path, by whatever host name.
 func isProbe(path string) bool { return path == pathLive || path == pathReady }
@@ -32,7 +36,9 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if s.draining.Err() != nil {
 		return runs.ErrClosed
 	}
-	if err := s.store.Ready(r.Context()); err != nil {
+	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+	defer cancel()
+	if err := s.store.Ready(ctx); err != nil {
 		return &notReadyError{err}
 	}
 	return wire.Respond(w, r, http.StatusOK, api.StatusReply{Status: "ready"})

@@ -77,6 +77,15 @@ func testSessions(t *testing.T, a *rig) {
 		shown := a.get(t, "/v1/sessions/"+strings.ReplaceAll(id, ":", "%3A"), expecting(lenient)).want(http.StatusOK)
 		require.Equal(t, id, shown.at("session_id"))
 	})
+	parallel(t, "an id is unescaped once", func(t *testing.T) {
+		id := a.name("open")
+		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, id)).want(http.StatusCreated)
+		once := a.get(t, "/v1/sessions/%6f"+id[1:], expecting(lenient)).want(http.StatusOK)
+		require.Equal(t, id, once.at("session_id"))
+		for _, twice := range []string{"%256f" + id[1:], "%256F" + id[1:], "%25%36f" + id[1:], "%6f" + strings.Replace(id[1:], "n", "%256e", 1)} {
+			a.get(t, "/v1/sessions/"+twice).refused(api.CodeSessionNotFound)
+		}
+	})
 	parallel(t, "interrupt", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		queued := a.post(t, "/v1/sessions/"+run.session+"/runs", `{"input":2}`).want(http.StatusAccepted)

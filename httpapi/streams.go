@@ -2,7 +2,10 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
@@ -85,7 +88,7 @@ func (s *Server) openSession(ctx context.Context, sessionID string, wanted resum
 	var begin opening
 	if wanted.given {
 		var head *model.Session
-		err := s.streams.OnOwnStack(func() (err error) {
+		err := s.streams.OnOwnStack(ctx, func() (err error) {
 			head, err = s.store.SessionHead(ctx, sessionID)
 			return err
 		})
@@ -97,11 +100,16 @@ func (s *Server) openSession(ctx context.Context, sessionID string, wanted resum
 		}
 		begin.gap = stream.GapAhead
 	}
-	shared, err, _ := s.snapshots.Do(sessionID, func() (any, error) { return s.snapshotOf(ctx, sessionID) })
-	if err != nil {
-		return opening{}, stream.From{}, err
+	var shared singleflight.Result
+	select {
+	case shared = <-s.snapshots.DoChan(sessionID, func() (any, error) { return s.snapshotOf(ctx, sessionID) }):
+	case <-ctx.Done():
+		return opening{}, stream.From{}, ctx.Err()
 	}
-	snapshot := shared.(*sessionSnapshot) //nolint:forcetypeassert // the call above returns nothing else
+	if shared.Err != nil {
+		return opening{}, stream.From{}, shared.Err
+	}
+	snapshot := shared.Val.(*sessionSnapshot) //nolint:forcetypeassert // the call above returns nothing else
 	begin.snapshot = snapshot.frame
 	return begin, stream.From{Cursor: snapshot.newest, Closed: snapshot.ended, End: snapshot.newest}, nil
 }
@@ -114,11 +122,18 @@ type sessionSnapshot struct {
 	ended  bool
 }
 
-// snapshotOf ignores the end of the context, because other streams wait for it too.
-func (s *Server) snapshotOf(ctx context.Context, sessionID string) (*sessionSnapshot, error) {
-	snapshot := &sessionSnapshot{}
-	err := s.streams.OnOwnStack(func() error {
-		record, err := s.store.Session(context.WithoutCancel(ctx), sessionID)
+// snapshotOf ignores the end of the context, because other streams wait for it too. A panic is
+// its error: it has a goroutine of its own.
+func (s *Server) snapshotOf(ctx context.Context, sessionID string) (snapshot *sessionSnapshot, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("the snapshot of session %s panicked: %v", sessionID, cause)
+		}
+	}()
+	snapshot = &sessionSnapshot{}
+	ctx = context.WithoutCancel(ctx)
+	err = s.streams.OnOwnStack(ctx, func() error {
+		record, err := s.store.Session(ctx, sessionID)
 		if err != nil {
 			return err
 		}
@@ -140,7 +155,7 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 	}
 	// The first read only finds the feed to join; the snapshot is read after that.
 	var sessionID string
-	err = s.streams.OnOwnStack(func() error {
+	err = s.streams.OnOwnStack(r.Context(), func() error {
 		record, err := s.store.Run(r.Context(), runID)
 		if err == nil {
 			sessionID = record.Run.SessionID
@@ -151,7 +166,7 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.serveStream(w, r, sessionID, func() (begin opening, from stream.From, err error) {
-		err = s.streams.OnOwnStack(func() (err error) {
+		err = s.streams.OnOwnStack(r.Context(), func() (err error) {
 			begin, from, err = s.openRun(r, runID, wanted)
 			return err
 		})

@@ -36,7 +36,11 @@ func Ask(ctx context.Context, store AskStore, command *AskClarification) (*Asked
 	if err != nil {
 		return nil, err
 	}
-	opened, err := store.Do(ctx, CommandOf(reply.Effect))
+	open, err := CommandOf(reply.Effect)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := store.Do(ctx, open)
 	if err != nil {
 		return nil, err
 	}

@@ -150,17 +150,17 @@ func TestAskAgain(t *testing.T) {
 				return command
 			}
 			first := h.must(lasting())
-			opens := runs.CommandOf(first.Effect).(*runs.OpenClarification)
+			opens := commandOf(first.Effect).(*runs.OpenClarification)
 			require.Equal(t, int64(startMs+60_000), *opens.Request.ExpiresAtMs)
 			require.Nil(t, opens.Request.ExpiresAfterMs)
 			h.nowMs += 1_000
 			again := h.requireUnchanged(lasting())
 			require.Equal(t, first.Clarification, again.Clarification)
 			require.Equal(t, first.Run.Run.RunID, again.Run.Run.RunID)
-			requireSame(t, runs.CommandOf(first.Effect), runs.CommandOf(again.Effect), "the second call would open another clarification")
-			require.NoError(t, runs.Prepare(runs.CommandOf(again.Effect), h.newID))
-			require.NotNil(t, h.must(runs.CommandOf(first.Effect)).Run)
-			h.requireUnchanged(runs.CommandOf(again.Effect))
+			requireSame(t, commandOf(first.Effect), commandOf(again.Effect), "the second call would open another clarification")
+			require.NoError(t, runs.Prepare(commandOf(again.Effect), h.newID))
+			require.NotNil(t, h.must(commandOf(first.Effect)).Run)
+			h.requireUnchanged(commandOf(again.Effect))
 			h.carryOut()
 			require.Len(t, h.states["p"].Runs, 1)
 

@@ -1,43 +1,66 @@
 package runs
 
 import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // CommandOf returns the command that does the work of an effect in its target session. It is
-// nil when the kind is not carried out inside; see [model.CarriedOutWhere].
-func CommandOf(e *model.Effect) Command {
+// nil when the kind is not carried out inside; see [model.CarriedOutWhere]. It returns an error
+// when the payload cannot be read: the row was changed outside of the service, and a retry
+// would fail, too.
+func CommandOf(e *model.Effect) (Command, error) {
 	switch e.Kind {
 	case api.EffectOpenClarification:
-		var payload openClarificationPayload
-		document.DecodeStored(e.Payload, &payload)
+		payload, err := openPayloadOf(e)
+		if err != nil {
+			return nil, err
+		}
 		return &OpenClarification{
 			SessionID: e.TargetSessionID, RunID: payload.RunID,
 			Request: payload.Request, Requester: payload.Requester,
-		}
+		}, nil
 	case api.EffectDeliverAnswer:
 		var payload deliverAnswerPayload
-		document.DecodeStored(e.Payload, &payload)
+		var resolution api.Resolution
+		if err := readPayload(e, e.Payload, &payload); err != nil {
+			return nil, err
+		}
+		if err := readPayload(e, payload.Resolution, &resolution); err != nil {
+			return nil, err
+		}
+		if err := checkPayloadIDs(e, payload.RunID, payload.RequestID); err != nil {
+			return nil, err
+		}
 		return &DeliverAnswer{
 			SessionID: e.TargetSessionID, RunID: payload.RunID, RequestID: payload.RequestID,
 			FromSessionID: e.SessionID, Message: payload.Message, Resolution: payload.Resolution,
-		}
+		}, nil
 	case api.EffectReviewApproval:
 	}
-	return nil
+	return nil, nil
 }
 
 // CommandWhenRefused returns the command to run in place of CommandOf after the target session
 // refused that with a code, or nil when there is none. A child gets a declined answer when its
-// parent's session has ended or is gone.
-func CommandWhenRefused(e *model.Effect, code api.Code, nowMs int64) Command {
+// parent's session has ended or is gone. Errors: as CommandOf.
+func CommandWhenRefused(e *model.Effect, code api.Code, nowMs int64) (Command, error) {
 	if e.Kind != api.EffectOpenClarification || code != api.CodeSessionEnded && code != api.CodeSessionNotFound {
-		return nil
+		return nil, nil
 	}
-	var payload openClarificationPayload
-	document.DecodeStored(e.Payload, &payload)
+	payload, err := openPayloadOf(e)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPayloadIDs(e, payload.Requester.RequesterRunID); err != nil {
+		return nil, err
+	}
 	resolution := declinedResolution(api.OutcomeDeclined, "the parent session has ended", "session_ended", Actor{Name: api.ResolvedBySystem, Via: api.ViaEnd})
 	resolution.RequestID, resolution.ResolvedAtMs = payload.Request.ID, nowMs
 	return &DeliverAnswer{
@@ -45,5 +68,29 @@ func CommandWhenRefused(e *model.Effect, code api.Code, nowMs int64) Command {
 		FromSessionID: e.TargetSessionID,
 		Message:       document.Encode(clarificationMessage{messageTypeAnswer, model.ClarificationAnswerOf(payload.Request, resolution)}),
 		Resolution:    document.Encode(resolution),
+	}, nil
+}
+
+func openPayloadOf(e *model.Effect) (*openClarificationPayload, error) {
+	var payload openClarificationPayload
+	if err := readPayload(e, e.Payload, &payload); err != nil {
+		return nil, err
 	}
+	return &payload, checkPayloadIDs(e, payload.RunID, payload.Request.ID)
+}
+
+func readPayload(e *model.Effect, text api.JSON, into any) error {
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("the payload of the effect is not that of kind %q: %w", e.Kind, err)
+	}
+	return nil
+}
+
+func checkPayloadIDs(e *model.Effect, ids ...string) error {
+	for _, id := range ids {
+		if !refusal.ValidID(id) {
+			return fmt.Errorf("the payload of the effect is not that of kind %q: an id is missing or malformed", e.Kind)
+		}
+	}
+	return nil
 }

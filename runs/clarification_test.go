@@ -107,7 +107,7 @@ func TestOpenClarificationAgain(t *testing.T) {
 	h.family()
 	reply := h.must(ask("q"))
 	runID := reply.Clarification.RunID
-	effect := func() runs.Command { return runs.CommandOf(h.effect("open_clarification:" + runID)) }
+	effect := func() runs.Command { return commandOf(h.effect("open_clarification:" + runID)) }
 	require.NotNil(t, h.must(effect()).Run)
 	for range 2 {
 		again := h.requireUnchanged(effect())
@@ -119,7 +119,7 @@ func TestOpenClarificationAgain(t *testing.T) {
 	h.must(&runs.EndSession{SessionID: "p"})
 	h.requireUnchanged(effect())
 
-	opening := func() runs.OpenClarification { return *runs.CommandOf(reply.Effect).(*runs.OpenClarification) }
+	opening := func() runs.OpenClarification { return *commandOf(reply.Effect).(*runs.OpenClarification) }
 	other := opening()
 	other.Request = question("other")
 	h.refused(api.CodeIDConflict, &other)
@@ -199,10 +199,10 @@ func TestParentIsOver(t *testing.T) {
 	runID := h.unparked()
 	effect := h.effect(h.effectIDs("s")[0])
 	for _, code := range []api.Code{api.CodeIDConflict, api.CodeRunNotFound, ""} {
-		require.Nil(t, runs.CommandWhenRefused(effect, code, h.nowMs), "%s", code)
+		require.Nil(t, commandWhenRefused(effect, code, h.nowMs), "%s", code)
 	}
 	h.must(answer(runID, "q", "north"))
-	require.Nil(t, runs.CommandWhenRefused(h.effect(h.effectIDs("p")[0]), api.CodeSessionEnded, h.nowMs), "an answer has nowhere else to go")
+	require.Nil(t, commandWhenRefused(h.effect(h.effectIDs("p")[0]), api.CodeSessionEnded, h.nowMs), "an answer has nowhere else to go")
 }
 
 // TestEveryCommandOnAClarification is the state machine of a clarification as callers
@@ -254,4 +254,22 @@ func TestEveryCommandOnAClarification(t *testing.T) {
 			require.Equal(t, want, got, "%s, over: %t: %v", name, over, err)
 		}
 	}
+}
+
+// commandOf returns the command of an effect, whose payload must be readable.
+func commandOf(effect *model.Effect) runs.Command {
+	command, err := runs.CommandOf(effect)
+	if err != nil {
+		panic(err)
+	}
+	return command
+}
+
+// commandWhenRefused is commandOf for what takes its place after a refusal.
+func commandWhenRefused(effect *model.Effect, code api.Code, nowMs int64) runs.Command {
+	command, err := runs.CommandWhenRefused(effect, code, nowMs)
+	if err != nil {
+		panic(err)
+	}
+	return command
 }

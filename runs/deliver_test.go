@@ -163,7 +163,7 @@ func TestAnswerIsDeliveredOnce(t *testing.T) {
 	h := newHouse(t)
 	runID := h.parked()
 	h.must(answer(runID, "q", "north"))
-	deliver := func() runs.Command { return runs.CommandOf(h.effect("deliver_answer:" + runID)) }
+	deliver := func() runs.Command { return commandOf(h.effect("deliver_answer:" + runID)) }
 	reply := h.must(deliver())
 	require.False(t, reply.Existing)
 	require.Equal(t, []model.Message{*h.message("s", messageOfQ)}, reply.Messages)

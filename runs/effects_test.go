@@ -174,7 +174,7 @@ func TestEffectIsTriedAgainAfterACrash(t *testing.T) {
 		effectID := h.owing()
 		effect := h.must(&runs.ClaimEffect{SessionID: "s", EffectID: effectID}).Effect
 		if done {
-			h.must(runs.CommandOf(effect))
+			h.must(commandOf(effect))
 		}
 		require.Zero(t, h.carryOut(), "somebody is at it")
 		h.nowMs += model.EffectLeaseMs

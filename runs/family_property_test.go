@@ -163,7 +163,7 @@ func drawEffect(t *rapid.T, h *house) runs.Command {
 		if model.CarriedOutWhere(effect.Kind) == model.CarriedOutOutside {
 			return &runs.FinishEffect{SessionID: sessionID, EffectID: effect.EffectID, Attempt: effect.Attempts}
 		}
-		return runs.CommandOf(effect)
+		return commandOf(effect)
 	}
 }
 

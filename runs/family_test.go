@@ -68,9 +68,9 @@ func (h *house) carryOut() int {
 		effect := h.must(&runs.ClaimEffect{SessionID: due[0].SessionID, EffectID: due[0].EffectID}).Effect
 		var err error
 		if model.CarriedOutWhere(effect.Kind) == model.CarriedOutInside {
-			_, err = h.do(runs.CommandOf(effect))
+			_, err = h.do(commandOf(effect))
 		}
-		if instead := runs.CommandWhenRefused(effect, refusal.CodeOf(err), h.nowMs); err != nil && instead != nil {
+		if instead := commandWhenRefused(effect, refusal.CodeOf(err), h.nowMs); err != nil && instead != nil {
 			_, err = h.do(instead)
 		}
 		require.NoError(h.t, err, effect.EffectID)

@@ -31,8 +31,8 @@ func TestReviewApproval(t *testing.T) {
 	require.JSONEq(t, `{"session_id":"s","run_id":"r","agent_id":"default","request":{"id":"a","handle":"`+handle+`",
 		"tool_call_id":"call-a","tool_name":"bash","input":{"command":"ls"},"input_digest":"sha256:4cf29611a66934862f29acfcc817e30b905c1ab73d5e65831413eb6b454d49db","created_at_ms":1000000}}`, string(effect.Payload))
 	require.Equal(t, model.CarriedOutOutside, model.CarriedOutWhere(effect.Kind))
-	require.Nil(t, runs.CommandOf(effect))
-	require.Nil(t, runs.CommandWhenRefused(effect, api.CodeSessionEnded, h.nowMs))
+	require.Nil(t, commandOf(effect))
+	require.Nil(t, commandWhenRefused(effect, api.CodeSessionEnded, h.nowMs))
 	require.Equal(t, api.EffectReviewApproval, model.EffectKindOf(effect.EffectID))
 
 	// Once for each approval, also when it was done, and not when it is settled.
@@ -59,7 +59,7 @@ func TestUnknownEffectsAreCarriedOutNowhere(t *testing.T) {
 	t.Parallel()
 	effect := &model.Effect{EffectID: "sing:x", Kind: "sing", Payload: api.JSON(`{}`)}
 	require.Equal(t, model.CarriedOutNowhere, model.CarriedOutWhere(effect.Kind))
-	require.Nil(t, runs.CommandOf(effect))
+	require.Nil(t, commandOf(effect))
 	for _, kind := range []api.EffectKind{api.EffectOpenClarification, api.EffectDeliverAnswer} {
 		require.Equal(t, model.CarriedOutInside, model.CarriedOutWhere(kind))
 	}

@@ -70,9 +70,11 @@ func (f *feed) run(ctx context.Context) {
 	defer timer.Stop()
 	for checkSession := true; ; {
 		var ended bool
-		err := f.hub.OnOwnStack(func() (err error) {
-			ended, err = f.advance(ctx, checkSession)
-			return err
+		err := f.hub.guard("a feed of streams", func() error {
+			return f.hub.OnOwnStack(ctx, func() (err error) {
+				ended, err = f.advance(ctx, checkSession)
+				return err
+			})
 		})
 		if ended || ctx.Err() != nil {
 			return

@@ -97,7 +97,7 @@ func (f *sessionFollower) pass(ctx context.Context) (changed <-chan struct{}, wr
 // reach to end at least: when there are no more before it, the cursor is there.
 func (f *sessionFollower) catchUp(ctx context.Context, end int64) (wrote, ended bool, err error) {
 	var events []model.Event
-	err = f.hub.OnOwnStack(func() (err error) {
+	err = f.hub.OnOwnStack(ctx, func() (err error) {
 		if f.from.RunID == "" {
 			events, err = f.hub.store.SessionEvents(ctx, f.feed.sessionID, f.from.Cursor, slowBatch)
 		} else {

@@ -83,7 +83,11 @@ func (in *inbox) run(ctx context.Context) {
 	poll := time.NewTimer(in.hub.pollInterval)
 	defer poll.Stop()
 	for {
-		pause, err := in.process(ctx)
+		var pause time.Duration
+		err := in.hub.guard("the inbox of streams", func() (err error) {
+			pause, err = in.process(ctx)
+			return err
+		})
 		if err != nil && ctx.Err() == nil {
 			in.report(ctx, err)
 			pause = in.hub.pollInterval
@@ -166,7 +170,11 @@ func (in *inbox) poll(ctx context.Context) (again time.Duration) {
 		in.window.drop()
 		in.mu.Unlock()
 	}
-	found, err := in.shown.check(ctx, in.hub.store)
+	var found checked
+	err := in.hub.guard("the inbox of streams", func() (err error) {
+		found, err = in.shown.check(ctx, in.hub.store)
+		return err
+	})
 	if err != nil && ctx.Err() == nil {
 		in.report(ctx, err)
 	}

@@ -1,14 +1,26 @@
 package stream
 
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+)
+
 // maxOwnStacks bounds the calls of OnOwnStack that run at once. A database does not
 // answer more at once.
 const maxOwnStacks = 32
 
 // OnOwnStack calls a function on a goroutine of its own, waits for it, and returns its
 // error. A read from a database grows the stack, and a stream would keep a stack that
-// has grown for as long as it waits. A panic comes through.
-func (h *Hub) OnOwnStack(call func() error) error {
-	h.ownStacks <- struct{}{}
+// has grown for as long as it waits. A panic comes through. It returns the error of ctx when
+// that ends before the call may begin.
+func (h *Hub) OnOwnStack(ctx context.Context, call func() error) error {
+	select {
+	case h.ownStacks <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	defer func() { <-h.ownStacks }()
 	type outcome struct {
 		err      error
@@ -18,7 +30,9 @@ func (h *Hub) OnOwnStack(call func() error) error {
 	go func() {
 		var got outcome
 		defer func() {
-			got.panicked = recover()
+			if got.panicked = recover(); got.panicked != nil {
+				h.logger.Error("a read for streams panicked", slog.Any("cause", got.panicked), slog.String("stack", string(debug.Stack())))
+			}
 			done <- got
 		}()
 		got.err = call()
@@ -28,4 +42,16 @@ func (h *Hub) OnOwnStack(call func() error) error {
 		panic(got.panicked)
 	}
 	return got.err
+}
+
+// guard calls a function of a goroutine that serves many streams. A panic of it becomes its
+// error, because it would end the process.
+func (h *Hub) guard(what string, call func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			h.logger.Error(what+" panicked", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
+			err = fmt.Errorf("%s panicked: %v", what, cause)
+		}
+	}()
+	return call()
 }

@@ -339,13 +339,13 @@ func TestOnOwnStack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hub := NewHub(Options{})
-		require.NoError(t, hub.OnOwnStack(func() error { return nil }))
-		require.ErrorIs(t, hub.OnOwnStack(func() error { return errBroken }), errBroken)
-		require.PanicsWithValue(t, "lost", func() { _ = hub.OnOwnStack(func() error { panic("lost") }) })
+		require.NoError(t, hub.OnOwnStack(t.Context(), func() error { return nil }))
+		require.ErrorIs(t, hub.OnOwnStack(t.Context(), func() error { return errBroken }), errBroken)
+		require.PanicsWithValue(t, "lost", func() { _ = hub.OnOwnStack(t.Context(), func() error { panic("lost") }) })
 		var busy, most atomic.Int64
 		for range 10 * maxOwnStacks {
 			go func() {
-				_ = hub.OnOwnStack(func() error {
+				_ = hub.OnOwnStack(t.Context(), func() error {
 					most.Store(max(most.Load(), busy.Add(1)))
 					time.Sleep(time.Second)
 					busy.Add(-1)

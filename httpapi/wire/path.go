@@ -7,11 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// PathID returns an id from the path of the request, unescaped, or "" when the route has
+// PathID returns an id from the path of the request, unescaped once, or "" when the route has
 // none of that name. It may be no valid id; its lookup then answers that it is unknown.
 func PathID(r *http.Request, name string) string {
 	value := r.PathValue(name)
-	if !strings.Contains(value, "%") {
+	// The router matches RawPath where the request has one, and else the unescaped Path.
+	if r.URL.RawPath == "" || !strings.Contains(value, "%") {
 		return value
 	}
 	plain, err := url.PathUnescape(value)

@@ -27,7 +27,8 @@ type effectRow struct {
 func readEffect(row *model.Effect) *effectRow {
 	effect := &effectRow{Effect: row}
 	known := model.CarriedOutWhere(row.Kind) != model.CarriedOutNowhere
-	effect.readable = known && json.Unmarshal(row.Payload, &effect.payload) == nil
+	_, err := runs.CommandOf(row)
+	effect.readable = known && err == nil && json.Unmarshal(row.Payload, &effect.payload) == nil
 	return effect
 }
 

@@ -184,7 +184,7 @@ func family(t *testing.T, door runs.Door) {
 	carryOut := func(sessionID, effectID string) {
 		t.Helper()
 		effect := do(&runs.ClaimEffect{SessionID: sessionID, EffectID: effectID}).Effect
-		do(runs.CommandOf(effect))
+		do(commandOf(effect))
 		do(&runs.FinishEffect{SessionID: sessionID, EffectID: effectID, Attempt: effect.Attempts})
 	}
 	ask := func(runID string, fence int64, requestID string, park bool) string {

@@ -148,9 +148,9 @@ func (g *traffic) carryOut() error {
 	}
 	effect := claimed.Effect
 	if model.CarriedOutWhere(effect.Kind) == model.CarriedOutInside {
-		_, err = g.store.Do(g.ctx, runs.CommandOf(effect))
+		_, err = g.store.Do(g.ctx, commandOf(effect))
 	}
-	if instead := runs.CommandWhenRefused(effect, refusal.CodeOf(err), claimed.NowMs); err != nil && instead != nil {
+	if instead := commandWhenRefused(effect, refusal.CodeOf(err), claimed.NowMs); err != nil && instead != nil {
 		_, err = g.store.Do(g.ctx, instead)
 	}
 	finish := &runs.FinishEffect{SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: effect.Attempts}
@@ -310,4 +310,22 @@ func TestABusyDatabaseIsHealthy(t *testing.T) {
 			require.Equal(t, last, summary.Rows)
 		})
 	}
+}
+
+// commandOf returns the command of an effect, whose payload must be readable.
+func commandOf(effect *model.Effect) runs.Command {
+	command, err := runs.CommandOf(effect)
+	if err != nil {
+		panic(err)
+	}
+	return command
+}
+
+// commandWhenRefused is commandOf for what takes its place after a refusal.
+func commandWhenRefused(effect *model.Effect, code api.Code, nowMs int64) runs.Command {
+	command, err := runs.CommandWhenRefused(effect, code, nowMs)
+	if err != nil {
+		panic(err)
+	}
+	return command
 }

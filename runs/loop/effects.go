@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -63,6 +64,7 @@ type EffectsOptions struct {
 type Effects struct {
 	store   EffectsStore
 	options EffectsOptions
+	backoff backoff[runs.DueEffect]
 }
 
 // EffectsResult says what one pass did.
@@ -84,7 +86,8 @@ func NewEffects(store EffectsStore, options EffectsOptions) *Effects {
 
 // Run makes passes until ctx ends, and then returns nil: at once after a commit of this
 // process that owes an effect, and else every MaxSleep. It returns an error that wraps
-// runs.ErrClosed when the store was closed.
+// runs.ErrClosed when the store was closed. An effect whose claim or result cannot be recorded
+// pauses by itself, up to lastPause, and delays no other.
 func (e *Effects) Run(ctx context.Context) error {
 	var group errgroup.Group
 	for _, mine := range e.filters() {
@@ -92,8 +95,9 @@ func (e *Effects) Run(ctx context.Context) error {
 			return slices.ContainsFunc(notice.Owed, mine)
 		}}
 		r.pass = func(ctx context.Context) (outcome, error) {
-			result, err := e.pass(ctx, mine)
+			result, failure, err := e.pass(ctx, mine, e.backoff.active())
 			done := outcome{next: e.options.MaxSleep}
+			logItemFailure(ctx, r.logger, r.name, result.Failed, failure)
 			if result.Failed > 0 {
 				done.attrs = []slog.Attr{slog.Int("done_effects", result.Done), slog.Int("failed_effects", result.Failed)}
 			}
@@ -126,50 +130,62 @@ func (e *Effects) RunOnce(ctx context.Context) (EffectsResult, error) {
 	var result EffectsResult
 	var firstErr error
 	for _, mine := range e.filters() {
-		done, err := e.pass(ctx, mine)
+		done, failure, err := e.pass(ctx, mine, nil)
 		result.Done += done.Done
 		result.Failed += done.Failed
-		firstErr = cmp.Or(firstErr, err)
+		firstErr = cmp.Or(firstErr, err, failure)
 	}
 	return result, firstErr
 }
 
-// pass is RunOnce for the effects of one filter.
-func (e *Effects) pass(ctx context.Context, mine filter) (EffectsResult, error) {
+// pass is RunOnce for the effects of one filter, without those that are paused. It returns the
+// first failure of the door for an effect, and the error that ended the pass, if one did.
+func (e *Effects) pass(ctx context.Context, mine filter, paused map[runs.DueEffect]bool) (result EffectsResult, failure, err error) {
 	var done, failed atomic.Int64
-	result := func() EffectsResult { return EffectsResult{Done: int(done.Load()), Failed: int(failed.Load())} }
-	tried := map[runs.DueEffect]bool{}
+	defer func() { result = EffectsResult{Done: int(done.Load()), Failed: int(failed.Load())} }()
+	tried := maps.Clone(paused)
+	if tried == nil {
+		tried = map[runs.DueEffect]bool{}
+	}
 	for limit := e.options.Batch; ; {
 		due, err := e.store.DueEffects(ctx, limit)
 		if err != nil {
-			return result(), fmt.Errorf("find due effects: %w", err)
+			return result, failure, fmt.Errorf("find due effects: %w", err)
 		}
 		untried := slices.DeleteFunc(slices.Clone(due), func(effect runs.DueEffect) bool { return !mine(effect) || tried[effect] })
 		for _, effect := range untried {
 			tried[effect] = true
 		}
-		switch {
-		case len(untried) > 0:
-			_, err := forEach(ctx, e.options.Concurrency, untried, func(ctx context.Context, effect runs.DueEffect) error {
-				how, err := e.carryOut(ctx, effect)
-				switch {
-				case err != nil:
-					failed.Add(1)
-					return fmt.Errorf("effect %s: %w", effect.EffectID, err)
-				case how == effectFailed:
-					failed.Add(1)
-				case how == effectDone:
-					done.Add(1)
-				}
-				return nil
-			})
-			if err != nil {
-				return result(), err
+		if len(untried) == 0 {
+			if len(due) < limit {
+				return result, failure, nil
 			}
-		case len(due) == limit && slices.ContainsFunc(due, func(effect runs.DueEffect) bool { return !mine(effect) }):
-			limit *= 2 // the effects of this filter may follow those of the other
-		default:
-			return result(), nil
+			limit *= 2 // what is untried may follow what failed and what is of another filter
+			continue
+		}
+		_, first := forEach(ctx, e.options.Concurrency, untried, func(ctx context.Context, effect runs.DueEffect) error {
+			how, err := e.carryOut(ctx, effect)
+			if err != nil {
+				failed.Add(1)
+				e.backoff.failed(effect)
+				return fmt.Errorf("effect %s: %w", effect.EffectID, err)
+			}
+			e.backoff.succeeded(effect)
+			switch how {
+			case effectFailed:
+				failed.Add(1)
+			case effectDone:
+				done.Add(1)
+			case effectSkipped:
+			}
+			return nil
+		})
+		failure = cmp.Or(failure, first)
+		if errors.Is(first, runs.ErrClosed) {
+			return result, failure, first
+		}
+		if ctx.Err() != nil {
+			return result, failure, nil
 		}
 	}
 }
@@ -192,7 +208,7 @@ func (e *Effects) carryOut(ctx context.Context, due runs.DueEffect) (effectOutco
 		return effectSkipped, err
 	}
 	effect := claimed.Effect
-	permanent, failure := e.perform(ctx, effect, claimed.NowMs)
+	permanent, failure := e.tryToPerform(ctx, effect, claimed.NowMs)
 	if ctx.Err() != nil || errors.Is(failure, runs.ErrClosed) {
 		return effectSkipped, failure
 	}
@@ -211,12 +227,22 @@ func (e *Effects) carryOut(ctx context.Context, due runs.DueEffect) (effectOutco
 	return how, nil
 }
 
+// tryToPerform is perform, of which a panic is a failure that is tried again.
+func (e *Effects) tryToPerform(ctx context.Context, effect *model.Effect, nowMs int64) (permanent bool, failure error) {
+	defer recovered(e.options.Logger, "effect "+effect.EffectID, &failure)
+	return e.perform(ctx, effect, nowMs)
+}
+
 // perform carries a claimed effect out. It returns the failure, and whether trying again
 // cannot help.
 func (e *Effects) perform(ctx context.Context, effect *model.Effect, nowMs int64) (permanent bool, failure error) {
 	switch model.CarriedOutWhere(effect.Kind) {
 	case model.CarriedOutInside:
-		err := e.command(ctx, effect, nowMs)
+		command, err := runs.CommandOf(effect)
+		if err != nil {
+			return true, err
+		}
+		err = e.command(ctx, effect, command, nowMs)
 		return refusal.CodeOf(err) != "", err
 	case model.CarriedOutOutside:
 		if e.options.Review == nil {
@@ -233,9 +259,13 @@ func (e *Effects) perform(ctx context.Context, effect *model.Effect, nowMs int64
 
 // command sends the effect's command through the door, or its replacement when the target
 // session refuses it for good.
-func (e *Effects) command(ctx context.Context, effect *model.Effect, nowMs int64) error {
-	_, err := e.store.Do(ctx, runs.CommandOf(effect))
-	if instead := runs.CommandWhenRefused(effect, refusal.CodeOf(err), nowMs); instead != nil {
+func (e *Effects) command(ctx context.Context, effect *model.Effect, command runs.Command, nowMs int64) error {
+	_, err := e.store.Do(ctx, command)
+	instead, unreadable := runs.CommandWhenRefused(effect, refusal.CodeOf(err), nowMs)
+	if unreadable != nil {
+		return unreadable
+	}
+	if instead != nil {
 		_, err = e.store.Do(ctx, instead)
 	}
 	return err

@@ -144,14 +144,19 @@ func (m *memory) run(sessionID, runID string) *model.Run {
 // question became.
 func (m *memory) ask(t *testing.T) *api.WaitingOn {
 	t.Helper()
-	m.must(t, &runs.CreateSession{SessionID: "parent"})
-	m.must(t, &runs.CreateSession{SessionID: "child", ParentSessionID: "parent"})
+	return m.askAs(t, "parent", "child", "asking")
+}
+
+func (m *memory) askAs(t *testing.T, parent, child, run string) *api.WaitingOn {
+	t.Helper()
+	m.must(t, &runs.CreateSession{SessionID: parent})
+	m.must(t, &runs.CreateSession{SessionID: child, ParentSessionID: parent})
 	created := m.must(t, &runs.CreateRun{
-		SessionID: "child", RunID: "asking", Input: api.JSON(`"work"`), SessionGiven: true,
+		SessionID: child, RunID: run, Input: api.JSON(`"work"`), SessionGiven: true,
 		Claim: &api.ClaimOptions{WorkerID: "worker"},
 	})
 	asked := m.must(t, &runs.AskClarification{
-		RunID: "asking", Fence: created.Run.Run.Fence, Park: true,
+		RunID: run, Fence: created.Run.Run.Fence, Park: true,
 		Request: api.UserQuestionRequest{ID: "way", Questions: []api.UserQuestion{{Question: "Which way?"}}},
 	})
 	return asked.Clarification

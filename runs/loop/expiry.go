@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -59,6 +61,7 @@ type ExpiryOptions struct {
 type Expiry struct {
 	store   ExpiryStore
 	options ExpiryOptions
+	backoff backoff[string] // by run id
 }
 
 // ExpiryResult says what one pass did.
@@ -66,7 +69,8 @@ type ExpiryResult struct {
 	// Swept is how many runs were sent through the door without a failure. Another replica
 	// may have expired some of them first.
 	Swept int
-	// Failed is how many runs failed. The next pass tries them again.
+	// Failed is how many runs failed. Run tries each of them again after a pause of its own,
+	// RunOnce in its next pass.
 	Failed int
 	// Sleep is the time until the next known deadline, from 0 to MaxSleep.
 	Sleep time.Duration
@@ -84,18 +88,23 @@ func NewExpiry(store ExpiryStore, options ExpiryOptions) *Expiry {
 // Run makes passes until ctx ends, and then returns nil. It sleeps until the next
 // deadline by the store's clock, MaxSleep at most, and looks again when a commit
 // may have set an earlier one. It returns an error that wraps runs.ErrClosed when
-// the store was closed.
+// the store was closed. A run that fails pauses by itself, up to lastPause, and delays no other.
 func (e *Expiry) Run(ctx context.Context) error {
 	r := runner{
 		name: "expiry", logger: e.options.Logger, store: e.store, shortest: expiryShortestSleep,
 		wakes: func(runs.Notice) bool { return true },
 	}
 	r.pass = func(ctx context.Context) (outcome, error) {
-		result, err := e.RunOnce(ctx)
+		paused := e.backoff.active()
+		result, failure, err := e.pass(ctx, paused)
 		done := outcome{next: result.Sleep}
+		if len(paused)+result.Failed > 0 {
+			done.next = min(done.next, pausedPoll)
+		}
 		if result.Swept+result.Failed > 0 {
 			done.attrs = []slog.Attr{slog.Int("swept_runs", result.Swept), slog.Int("failed_runs", result.Failed)}
 		}
+		logItemFailure(ctx, r.logger, r.name, result.Failed, failure)
 		return done, err
 	}
 	return r.run(ctx)
@@ -105,53 +114,67 @@ func (e *Expiry) Run(ctx context.Context) error {
 // the pass: the first failure is returned at its end, together with what was done. Runs that
 // are gone or were expired by another replica are no failure.
 func (e *Expiry) RunOnce(ctx context.Context) (ExpiryResult, error) {
-	var (
-		result   ExpiryResult
-		firstErr error
-		tried    = map[string]bool{}
-		failed   = 0
-	)
+	result, failure, err := e.pass(ctx, nil)
+	return result, errors.Join(failure, err)
+}
+
+// pass is RunOnce without the runs that are paused. It returns the first failure of a run, and
+// the error that ended the pass, if one did.
+func (e *Expiry) pass(ctx context.Context, paused map[string]bool) (result ExpiryResult, failure, err error) {
+	tried := maps.Clone(paused)
+	if tried == nil {
+		tried = map[string]bool{}
+	}
 	for range maxSweeps {
 		dueAtMs, nowMs, err := e.store.NextDueAtMs(ctx)
 		if err != nil {
-			return result, errors.Join(firstErr, fmt.Errorf("read the next deadline: %w", err))
+			return result, failure, fmt.Errorf("read the next deadline: %w", err)
 		}
 		if result.Sleep = e.sleepUntil(dueAtMs, nowMs); result.Sleep > 0 {
-			return result, firstErr
+			return result, failure, nil
 		}
-		// Runs that failed in this pass are still due and are returned first again.
-		due, err := e.store.Due(ctx, e.options.Batch+failed)
+		untried, err := e.untried(ctx, tried, len(paused)+result.Failed)
 		if err != nil {
-			return result, errors.Join(firstErr, fmt.Errorf("find due runs: %w", err))
+			return result, failure, err
 		}
-		untried := due[:0:0]
-		for _, run := range due {
-			if !tried[run.RunID] {
-				untried = append(untried, run)
-			}
+		if len(untried) == 0 {
+			// All that is due failed. Asking for it again at once would be a busy loop.
+			result.Sleep = e.options.MaxSleep
+			return result, failure, nil
 		}
 		untried = e.part(untried)
 		for _, run := range untried {
 			tried[run.RunID] = true
 		}
-		if len(untried) == 0 {
-			// All that is due failed in this pass. Asking for it again at once would be a
-			// busy loop.
-			result.Sleep = e.options.MaxSleep
-			return result, firstErr
-		}
-		failures, err := e.expire(ctx, untried)
-		failed += failures
-		result.Failed = failed
+		failures, first := e.expire(ctx, untried)
+		result.Failed += failures
 		result.Swept += len(untried) - failures
-		if firstErr == nil {
-			firstErr = err
+		failure = cmp.Or(failure, first)
+		if errors.Is(first, runs.ErrClosed) {
+			return result, failure, first
 		}
-		if ctx.Err() != nil || errors.Is(err, runs.ErrClosed) {
-			return result, firstErr
+		if ctx.Err() != nil {
+			return result, failure, nil
 		}
 	}
-	return result, firstErr
+	return result, failure, nil
+}
+
+// untried returns due runs that were not tried. Those that failed, so many, are still due and
+// are returned first by the store, each perhaps for several requests: it looks past them.
+func (e *Expiry) untried(ctx context.Context, tried map[string]bool, failed int) ([]runs.DueRun, error) {
+	seen := -1
+	for limit := e.options.Batch + failed; ; limit *= 2 {
+		due, err := e.store.Due(ctx, limit)
+		if err != nil {
+			return nil, fmt.Errorf("find due runs: %w", err)
+		}
+		untried := slices.DeleteFunc(slices.Clone(due), func(run runs.DueRun) bool { return tried[run.RunID] })
+		if len(untried) > 0 || failed == 0 || len(due) == seen {
+			return untried, nil
+		}
+		seen = len(due)
+	}
 }
 
 // part picks a random part of the due runs when there are many: several replicas find the same
@@ -171,8 +194,10 @@ func (e *Expiry) expire(ctx context.Context, due []runs.DueRun) (failed int, fir
 	return forEach(ctx, e.options.Concurrency, due, func(ctx context.Context, run runs.DueRun) error {
 		_, err := e.store.Do(ctx, &runs.ExpireRequests{SessionID: run.SessionID, RunID: run.RunID})
 		if err == nil || refusal.CodeOf(err) == api.CodeRunNotFound {
+			e.backoff.succeeded(run.RunID)
 			return nil
 		}
+		e.backoff.failed(run.RunID)
 		return fmt.Errorf("expire run %s: %w", run.RunID, err)
 	})
 }

@@ -13,6 +13,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -69,7 +70,7 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	failures := 0
 	for ctx.Err() == nil {
-		done, err := r.pass(ctx)
+		done, err := r.tryPass(ctx)
 		if len(done.attrs) > 0 {
 			r.logger.LogAttrs(ctx, slog.LevelInfo, "loop pass did work",
 				append([]slog.Attr{slog.String("loop", r.name)}, done.attrs...)...)
@@ -96,8 +97,23 @@ func (r *runner) run(ctx context.Context) error {
 	return nil
 }
 
+// tryPass makes a pass, of which a panic is an error.
+func (r *runner) tryPass(ctx context.Context) (done outcome, err error) {
+	defer recovered(r.logger, "a pass of loop "+r.name, &err)
+	return r.pass(ctx)
+}
+
 func pauseAfter(failures int) time.Duration {
 	return min(firstPause<<min(failures-1, 10), lastPause)
+}
+
+// logItemFailure logs how many items of a pass failed, with the first failure.
+func logItemFailure(ctx context.Context, logger *slog.Logger, loop string, failed int, failure error) {
+	if failure == nil || ctx.Err() != nil {
+		return
+	}
+	logger.LogAttrs(ctx, slog.LevelWarn, "loop items failed", slog.String("loop", loop),
+		slog.Int("failed", failed), slog.String("error", failure.Error()))
 }
 
 // sleep waits for the duration, a signal of wake, or the end of ctx.
@@ -114,6 +130,12 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	}
 }
 
+// doItem calls do, of which a panic is an error: no item may end the process.
+func doItem[Item any](ctx context.Context, item Item, do func(context.Context, Item) error) (err error) {
+	defer recovered(slog.Default(), fmt.Sprintf("loop item %v", item), &err)
+	return do(ctx, item)
+}
+
 // forEach calls do with each item, so many at once. It returns how many calls failed and the
 // first failure, and in its place the one that wraps runs.ErrClosed when there is one. A closed
 // store cancels the context of the calls that are left.
@@ -123,7 +145,7 @@ func forEach[Item any](ctx context.Context, concurrency int, items []Item, do fu
 	group.SetLimit(concurrency)
 	for _, item := range items {
 		group.Go(func() error {
-			err := do(ctx, item)
+			err := doItem(ctx, item, do)
 			if err == nil {
 				return nil
 			}

@@ -29,7 +29,9 @@ func carryOut(tb testing.TB, s *Store) (done int) {
 		}
 		for _, owed := range due {
 			effect := do(tb, s, &runs.ClaimEffect{SessionID: owed.SessionID, EffectID: owed.EffectID}).Effect
-			do(tb, s, runs.CommandOf(effect))
+			command, err := runs.CommandOf(effect)
+			require.NoError(tb, err)
+			do(tb, s, command)
 			do(tb, s, &runs.FinishEffect{SessionID: owed.SessionID, EffectID: owed.EffectID, Attempt: effect.Attempts})
 			done++
 		}

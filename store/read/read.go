@@ -88,8 +88,11 @@ type Reader struct {
 	sql *Statements
 }
 
-// New returns a reader.
-func New(db Database, statements *Statements) *Reader { return &Reader{db, statements} }
+// New returns a reader. Each read ends after [Timeout] with an error that wraps
+// runs.ErrUnavailable.
+func New(db Database, statements *Statements) *Reader {
+	return &Reader{bounded{db, Timeout}, statements}
+}
 
 // storable reports whether a text can be compared with a column at all: Postgres refuses
 // a parameter that is not UTF-8 or holds a NUL byte, so no column holds one.

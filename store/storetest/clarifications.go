@@ -84,7 +84,7 @@ var clarificationTests = map[string]func(*harness){
 			RunID: "asker", Fence: fence, Request: question("q"), RequesterProjectIDs: projects, ParentChannelIDs: []string{"inbox"},
 		})
 		clarificationID := reply.Clarification.RunID
-		opened := h.do(runs.CommandOf(reply.Effect))
+		opened := h.do(commandOf(reply.Effect))
 		want := api.Requester{
 			RequesterAgentID: "coder", RequesterSessionID: "child", RequesterRunID: "asker", RequesterToolCallID: "call-q",
 			RequesterProjectIDs: projects, ParentChannelIDs: []string{"inbox"},
@@ -165,11 +165,11 @@ var clarificationTests = map[string]func(*harness){
 			return &runs.AskClarification{RunID: "asker", Fence: fence, Request: question("q"), Park: true}
 		}
 		first := h.do(command())
-		h.do(runs.CommandOf(first.Effect))
+		h.do(commandOf(first.Effect))
 		again := h.do(command())
 		require.True(h, again.Existing)
 		require.Equal(h, first.Clarification, again.Clarification)
-		require.True(h, h.do(runs.CommandOf(again.Effect)).Existing)
+		require.True(h, h.do(commandOf(again.Effect)).Existing)
 		other := command()
 		other.Request.Questions[0].Question = "Another one?"
 		h.refuse(api.CodeIDConflict, other)

@@ -55,8 +55,8 @@ func (h *harness) carryOut() {
 		for _, one := range due {
 			claimed := h.do(&runs.ClaimEffect{SessionID: one.SessionID, EffectID: one.EffectID})
 			require.NotNil(h, claimed.Effect)
-			_, err := h.store.Do(h.ctx, runs.CommandOf(claimed.Effect))
-			if instead := runs.CommandWhenRefused(claimed.Effect, refusal.CodeOf(err), claimed.NowMs); instead != nil {
+			_, err := h.store.Do(h.ctx, commandOf(claimed.Effect))
+			if instead := commandWhenRefused(claimed.Effect, refusal.CodeOf(err), claimed.NowMs); instead != nil {
 				_, err = h.store.Do(h.ctx, instead)
 			}
 			require.NoError(h, err)
@@ -176,4 +176,22 @@ func (h *harness) declined(message model.Message) bool {
 	}
 	require.NoError(h, json.Unmarshal(message.Payload, &payload))
 	return payload.Declined
+}
+
+// commandOf returns the command of an effect, whose payload must be readable.
+func commandOf(effect *model.Effect) runs.Command {
+	command, err := runs.CommandOf(effect)
+	if err != nil {
+		panic(err)
+	}
+	return command
+}
+
+// commandWhenRefused is commandOf for what takes its place after a refusal.
+func commandWhenRefused(effect *model.Effect, code api.Code, nowMs int64) runs.Command {
+	command, err := runs.CommandWhenRefused(effect, code, nowMs)
+	if err != nil {
+		panic(err)
+	}
+	return command
 }

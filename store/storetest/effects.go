@@ -49,7 +49,7 @@ var effectTests = map[string]func(*harness){
 
 		effect := h.claimEffect("child", list[0].EffectID)
 		require.Equal(h, string(list[0].Payload), string(effect.Payload))
-		h.do(runs.CommandOf(effect))
+		h.do(commandOf(effect))
 		require.Equal(h, api.StatusWaitingForUserQuestion, h.run(clarificationID).Run.Status)
 	},
 	"effect/a lease lasts as long as the engine's clock says": func(h *harness) {

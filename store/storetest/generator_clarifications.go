@@ -53,7 +53,7 @@ func (g *Generator) ask() Maker {
 // openClarification mostly carries out what is owed.
 func (g *Generator) openClarification() Maker {
 	if effect, there := g.effectOf(api.EffectOpenClarification); there && g.chance(85) {
-		return func() runs.Command { return runs.CommandOf(&effect) }
+		return func() runs.Command { return commandOf(&effect) }
 	}
 	if g.chance(70) {
 		return g.ask()
@@ -75,10 +75,10 @@ func (g *Generator) openClarification() Maker {
 func (g *Generator) deliverAnswer() Maker {
 	if effect, there := g.effectOf(api.EffectOpenClarification); there && g.chance(10) {
 		nowMs := g.nowMs
-		return func() runs.Command { return runs.CommandWhenRefused(&effect, api.CodeSessionEnded, nowMs) }
+		return func() runs.Command { return commandWhenRefused(&effect, api.CodeSessionEnded, nowMs) }
 	}
 	if effect, there := g.effectOf(api.EffectDeliverAnswer); there && g.chance(85) {
-		return func() runs.Command { return runs.CommandOf(&effect) }
+		return func() runs.Command { return commandOf(&effect) }
 	}
 	if g.chance(70) {
 		return g.ask()

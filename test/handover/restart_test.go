@@ -112,8 +112,12 @@ func leaveChild(ctx context.Context, opened runs.Store, child string, answered b
 	if err != nil {
 		return err
 	}
+	open, err := runs.CommandOf(asked.Effect)
+	if err != nil {
+		return err
+	}
 	for _, command := range []runs.Command{
-		runs.CommandOf(asked.Effect),
+		open,
 		&runs.FinishEffect{SessionID: child, EffectID: effectID, Attempt: claimed.Effect.Attempts},
 		&runs.AnswerQuestion{RunID: asked.Clarification.RunID, Resolution: runs.QuestionAnswer{RequestID: "way-" + child, Declined: true}},
 	} {

@@ -1,0 +1,74 @@
+package loop
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// backoff holds the items of a loop that failed lately, each until it may be tried again. An
+// item that fails pauses by itself, so that it does not delay the others. The zero value is
+// ready to use and safe for concurrent use.
+type backoff[Item comparable] struct {
+	mu     sync.Mutex
+	paused map[Item]pausedItem
+}
+
+type pausedItem struct {
+	failures int
+	until    time.Time
+}
+
+// forgetAfter is how long after its pause an item that was not tried again is forgotten:
+// another replica has handled it, or it is no longer due.
+const forgetAfter = 2 * lastPause
+
+// active returns the items that must not be tried now.
+func (b *backoff[Item]) active() map[Item]bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now, active := time.Now(), map[Item]bool{} //nolint:forbidigo // only says when to look again
+	for item, paused := range b.paused {
+		switch {
+		case now.Before(paused.until):
+			active[item] = true
+		case now.Sub(paused.until) > forgetAfter:
+			delete(b.paused, item)
+		}
+	}
+	return active
+}
+
+// failed lengthens the pause of an item.
+func (b *backoff[Item]) failed(item Item) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.paused == nil {
+		b.paused = map[Item]pausedItem{}
+	}
+	failures := b.paused[item].failures + 1
+	until := time.Now().Add(pauseAfter(failures)) //nolint:forbidigo // only says when to look again
+	b.paused[item] = pausedItem{failures, until}
+}
+
+// succeeded forgets an item.
+func (b *backoff[Item]) succeeded(item Item) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.paused, item)
+}
+
+// pausedPoll bounds the sleep of a loop that has paused items: they are still due, so the next
+// deadline of the others is not known.
+const pausedPoll = 250 * time.Millisecond
+
+// recovered turns a panic of the surrounding function into its error, and logs the stack.
+// Defer it directly.
+func recovered(logger *slog.Logger, what string, err *error) {
+	if cause := recover(); cause != nil {
+		*err = fmt.Errorf("%s panicked: %v", what, cause)
+		logger.Error("loop item panicked", slog.String("item", what), slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
+	}
+}

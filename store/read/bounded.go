@@ -1,0 +1,45 @@
+package read
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Timeout bounds each read, unless the context of its caller ends sooner.
+const Timeout = 5 * time.Second
+
+// bounded is a database of which every read ends after a time.
+type bounded struct {
+	Database
+	timeout time.Duration
+}
+
+// Ask implements Database.
+func (b bounded) Ask(ctx context.Context, queries ...Query) error {
+	return b.within(ctx, func(ctx context.Context) error { return b.Database.Ask(ctx, queries...) })
+}
+
+// AskAtOneMoment implements Database.
+func (b bounded) AskAtOneMoment(ctx context.Context, queries ...Query) error {
+	return b.within(ctx, func(ctx context.Context) error { return b.Database.AskAtOneMoment(ctx, queries...) })
+}
+
+// Snapshot implements Database.
+func (b bounded) Snapshot(ctx context.Context, do func(ask func(...Query) error) error) error {
+	return b.within(ctx, func(ctx context.Context) error { return b.Database.Snapshot(ctx, do) })
+}
+
+// within returns an error that wraps runs.ErrUnavailable when the time ran out. The end of the
+// caller's own context is returned as it is.
+func (b bounded) within(ctx context.Context, read func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, b.timeout)
+	defer cancel()
+	err := read(limited)
+	if err != nil && ctx.Err() == nil && limited.Err() != nil {
+		return fmt.Errorf("%w: no answer to a read within %s: %v", runs.ErrUnavailable, b.timeout, err) //nolint:errorlint // its deadline is not the caller's
+	}
+	return err
+}
