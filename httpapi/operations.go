@@ -15,6 +15,8 @@ import (
 const (
 	pathLive  = "/livez"
 	pathReady = "/readyz"
+	// pathVersion shows nothing of what callers brought.
+	pathVersion = "/version"
 )
 
 // isProbe reports whether health checks call a path, by whatever host name.
