@@ -52,7 +52,7 @@ type Options struct {
 	// debug level one for every request. Nil discards them.
 	Logger *slog.Logger
 	Limits Limits
-	// Hosts are the names, besides the loopback ones, under which the service may be
+	// Hosts are the names, besides localhost and IP addresses, under which the service may be
 	// called; "*" allows all. Origins are the web origins, besides its own, whose
 	// pages may call it and read the replies; "*" allows all, without credentials. See
 	// wire.Guard.

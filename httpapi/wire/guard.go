@@ -20,7 +20,7 @@ const AnyOrigin = "*"
 // address, but it cannot choose the Host that its browser sends, nor hide its Origin.
 type Guard struct {
 	// Hosts are the names, without a port, by which the service may be called besides
-	// the loopback ones. "*" allows every name.
+	// localhost and IP addresses. "*" allows every name.
 	Hosts []string
 	// Origins are the web origins ("https://inbox.example") whose pages may call and read
 	// the replies, besides pages of the service itself. See [AnyOrigin].
@@ -56,7 +56,8 @@ func (g *Guard) hostAllowed(hostPort string) bool {
 		}
 	}
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	if ip, err := netip.ParseAddr(host); strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback() {
+	// A page reaches the service by DNS rebinding under a name of its own, never under an address.
+	if _, err := netip.ParseAddr(host); err == nil || strings.EqualFold(host, "localhost") {
 		return true
 	}
 	return slices.ContainsFunc(g.Hosts, func(allowed string) bool {
