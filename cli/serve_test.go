@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -170,4 +171,23 @@ func TestServeDoesNotShowPasswords(t *testing.T) {
 		"--database", "postgres://u:hunter2@127.0.0.1:1/x?connect_timeout=1&password=hunter2")
 	require.Equal(t, 1, got.code)
 	require.NotContains(t, got.stdout+got.stderr, "hunter2")
+}
+
+// A web page that makes a name of its own lead here, by DNS rebinding, is refused, also
+// where other machines may call.
+func TestOffLoopbackNoOtherHostIsTaken(t *testing.T) {
+	t.Parallel()
+	url, _ := serve(t, append(inMemory(t), "--listen", "0.0.0.0:0", "--insecure-no-auth", "--allowed-host", "holdpoint-1")...)
+	for host, status := range map[string]int{
+		"rebound.example": http.StatusForbidden, "holdpoint-1.example": http.StatusForbidden, "192.0.2.1.example": http.StatusForbidden,
+		"holdpoint-1:4000": http.StatusOK, "192.0.2.1:4000": http.StatusOK, "[2001:db8::1]:4000": http.StatusOK, "localhost": http.StatusOK,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/v1/approvals", nil)
+		require.NoError(t, err)
+		request.Host = host
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, status, response.StatusCode, host)
+	}
 }

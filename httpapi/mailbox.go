@@ -34,12 +34,11 @@ func (s *Server) respondMessages(w http.ResponseWriter, r *http.Request, deadLet
 	return wire.Respond(w, r, http.StatusOK, views)
 }
 
-// checkSite refuses a read that a web page of another site made without an Origin, as
-// that of an image is. wire.Guard lets such requests pass, because the page cannot read
-// the reply; but this read leases messages.
+// checkSite refuses a read that a web page of another origin of this site, as that of
+// another port is, made without an Origin, as that of an image is. wire.Guard lets such
+// requests pass, because the page cannot read the reply; but this read leases messages.
 func checkSite(r *http.Request) error {
-	site := r.Header.Get("Sec-Fetch-Site")
-	if r.Header.Get("Origin") == "" && (site == "cross-site" || site == "same-site") {
+	if r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Site") == "same-site" {
 		return refusal.New(wire.CodeOriginNotAllowed, "a web page of another origin may not read a mailbox")
 	}
 	return nil

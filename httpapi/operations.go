@@ -16,6 +16,8 @@ import (
 const (
 	pathLive  = "/livez"
 	pathReady = "/readyz"
+	// pathVersion shows nothing of what callers brought.
+	pathVersion = "/version"
 )
 
 // readyTimeout bounds the question whether the database answers.

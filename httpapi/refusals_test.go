@@ -198,10 +198,10 @@ func TestConfiguredHostsAndOrigins(t *testing.T) {
 			return r
 		}
 	}
-	for _, host := range []string{"holdpoint.example", "HOLDPOINT.example:8080", "localhost", "localhost:1", "127.0.0.9:80", "[::1]", "[::1]:80"} {
+	for _, host := range []string{"holdpoint.example", "HOLDPOINT.example:8080", "localhost", "localhost:1", "127.0.0.9:80", "[::1]", "[::1]:80", "[::2]", "1.2.3.4:80", "[fe80::1%25eth0]:80"} {
 		a.get(t, "/v1/runs", named(host)).want(http.StatusOK)
 	}
-	for _, host := range []string{"other.example", "127.0.0.1.example", "localhost.example", "[::2]", "1.2.3.4:80"} {
+	for _, host := range []string{"other.example", "127.0.0.1.example", "localhost.example", "1.2.3.4.example:80", "1.2.3", "0x7f000001", "2130706433"} {
 		a.get(t, "/v1/runs", named(host)).refused(wire.CodeHostNotAllowed)
 		a.get(t, "/livez", named(host)).want(http.StatusOK)
 	}

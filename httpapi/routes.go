@@ -84,7 +84,7 @@ func (s *Server) routes() []route {
 
 		{get, pathLive, s.live},
 		{get, pathReady, s.ready},
-		{get, "/version", s.showVersion},
+		{get, pathVersion, s.showVersion},
 		{get, "/openapi.yaml", s.showOpenAPIYAML},
 		{get, "/openapi.json", s.showOpenAPIJSON},
 	}

@@ -52,9 +52,10 @@ type Options struct {
 	// debug level one for every request. Nil discards them.
 	Logger *slog.Logger
 	Limits Limits
-	// Hosts are the names, besides the loopback ones, under which the service may be
+	// Hosts are the names, besides localhost and IP addresses, under which the service may be
 	// called; "*" allows all. Origins are the web origins, besides its own, whose
-	// pages may call it. See wire.Guard.
+	// pages may call it and read the replies; "*" allows all, without credentials. See
+	// wire.Guard.
 	Hosts   []string
 	Origins []string
 	// PollInterval is how often a held reply, and what streams of a session share, looks
@@ -114,7 +115,7 @@ func New(options Options) *Server {
 		Store: options.Store, Watches: options.Hub, Done: draining.Done(), Logger: logger,
 		MaxStreams: options.Limits.MaxStreams, PollInterval: server.pollInterval, KeepAlive: options.KeepAlive,
 	})
-	guard := wire.Guard{Hosts: options.Hosts, Origins: options.Origins}
+	guard := wire.Guard{Hosts: options.Hosts, Origins: options.Origins, AnySite: []string{pathVersion}}
 	routes := server.Routes()
 	for _, mount := range options.Dialects {
 		mount(routes, kit.Services{

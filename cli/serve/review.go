@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -37,7 +38,11 @@ func reviewHook(address string) (func(context.Context, api.JSON) error, error) {
 		request.Header.Set("Content-Type", "application/json")
 		response, err := caller.Do(request)
 		if err != nil {
-			return fmt.Errorf("review hook: %w", err)
+			// The text of an url.Error has the whole URL, whose path and query may be secrets.
+			if failed, ok := errors.AsType[*url.Error](err); ok {
+				err = failed.Err
+			}
+			return fmt.Errorf("review hook at %s: %w", request.URL.Host, err)
 		}
 		defer response.Body.Close()
 		_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // so that the connection can be used again

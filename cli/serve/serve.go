@@ -33,7 +33,7 @@ type Command struct {
 	Listen               string        `default:"127.0.0.1:4000" from:"HOLDPOINT_LISTEN" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one (default ${default}; $$HOLDPOINT_LISTEN)."`
 	ListenFile           string        `placeholder:"PATH" help:"Write the service's URL to this file once it takes calls, for scripts."`
 	InsecureNoAuth       bool          `help:"Listen where other machines can reach it, although there is no authentication."`
-	AllowedHost          []string      `sep:"," placeholder:"NAME" help:"Also answer to this host name (any, when the address is not a loopback one)."`
+	AllowedHost          []string      `sep:"," placeholder:"NAME" help:"Also answer to this host name besides localhost and IP addresses."`
 	AllowedOrigin        []string      `sep:"," placeholder:"ORIGIN" help:"Also answer to web pages of this origin."`
 	Migrate              string        `enum:"on,off" default:"on" help:"Bring the schema up to date at the start: on or off (default ${default})."`
 	Pooled               bool          `from:"HOLDPOINT_POOLED" help:"The database is reached through a proxy that pools by transaction, such as pgbouncer ($$HOLDPOINT_POOLED)."`
@@ -140,7 +140,7 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, opened runs.
 	retention := loop.NewRetention(opened, loop.RetentionOptions{Retention: c.IdempotencyRetention, Logger: logger})
 	api := httpapi.New(httpapi.Options{
 		Store: opened, Hub: hub, Claims: dispatcher, Version: console.Version(), Logger: logger,
-		Hosts: c.hosts(listener), Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Dialects: c.dialects(),
+		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Dialects: c.dialects(),
 	})
 	server := &http.Server{
 		Handler: api.Handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
@@ -181,13 +181,4 @@ func (c *Command) shutDown(server *http.Server, api *httpapi.Server) error {
 		return errors.Join(fmt.Errorf("calls in flight did not finish in %s: %w", c.ShutdownTimeout, err), server.Close())
 	}
 	return nil
-}
-
-// hosts are the names that the service answers to. Where it listens for other
-// machines, by what name they call is not known here.
-func (c *Command) hosts(listener net.Listener) []string {
-	if len(c.AllowedHost) == 0 && !isLoopback(listener) {
-		return []string{"*"}
-	}
-	return c.AllowedHost
 }

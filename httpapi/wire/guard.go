@@ -3,37 +3,49 @@ package wire
 import (
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/rs/cors"
+
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
+
+// AnyOrigin among Guard.Origins lets the pages of every origin call, without credentials.
+const AnyOrigin = "*"
 
 // Guard keeps web pages from calling a local service. A page can send requests to any
 // address, but it cannot choose the Host that its browser sends, nor hide its Origin.
 type Guard struct {
 	// Hosts are the names, without a port, by which the service may be called besides
-	// the loopback ones. "*" allows every name.
+	// localhost and IP addresses. "*" allows every name.
 	Hosts []string
-	// Origins are the web origins ("https://inbox.example") that may call besides
-	// pages of the service itself.
+	// Origins are the web origins ("https://inbox.example") whose pages may call and read
+	// the replies, besides pages of the service itself. See [AnyOrigin].
 	Origins []string
+	// AnySite are paths that pages of every site may load without an Origin.
+	AnySite []string
 }
 
 // Check returns host_not_allowed or origin_not_allowed, or nil.
 func (g *Guard) Check(r *http.Request) error {
 	if !g.hostAllowed(r.Host) {
-		return refusal.New(CodeHostNotAllowed, "the service does not answer to the host name %.200q; allow it in the configuration", r.Host)
+		return refusal.New(CodeHostNotAllowed, "the service does not answer to the host name %.200q: "+
+			"start it with --allowed-host and this name, or, behind a proxy, have the proxy pass on the Host of the caller", r.Host)
 	}
 	origins := r.Header["Origin"]
-	if len(origins) == 0 {
+	switch {
+	case len(origins) == 0 && r.Header.Get("Sec-Fetch-Site") == "cross-site" && !slices.Contains(g.AnySite, r.URL.Path):
+		return refusal.New(CodeOriginNotAllowed, "a web page of another site may not call this service without an Origin, "+
+			"not even to read; open the address by itself, or call it by fetch from an origin that --allowed-origin names")
+	case len(origins) == 0 || len(origins) == 1 && (g.shares(origins[0]) || ownOrigin(origins[0], r.Host)):
 		return nil
 	}
-	if len(origins) == 1 && g.originAllowed(origins[0], r.Host) {
-		return nil
-	}
-	return refusal.New(CodeOriginNotAllowed, "the origin %.200q may not call this service", strings.Join(origins, ", "))
+	return refusal.New(CodeOriginNotAllowed, "the origin %.200q may not call this service, which was called as %.200q: "+
+		"start it with --allowed-origin and this origin, or, behind a proxy of this very origin, have the proxy pass on the Host of the caller",
+		strings.Join(origins, ", "), r.Host)
 }
 
 func (g *Guard) hostAllowed(hostPort string) bool {
@@ -44,7 +56,8 @@ func (g *Guard) hostAllowed(hostPort string) bool {
 		}
 	}
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	if strings.EqualFold(host, "localhost") || strings.HasPrefix(host, "127.") && net.ParseIP(host) != nil || host == "::1" {
+	// A page reaches the service by DNS rebinding under a name of its own, never under an address.
+	if _, err := netip.ParseAddr(host); err == nil || strings.EqualFold(host, "localhost") {
 		return true
 	}
 	return slices.ContainsFunc(g.Hosts, func(allowed string) bool {
@@ -52,10 +65,66 @@ func (g *Guard) hostAllowed(hostPort string) bool {
 	})
 }
 
-func (g *Guard) originAllowed(origin, host string) bool {
-	if slices.ContainsFunc(g.Origins, func(allowed string) bool { return strings.EqualFold(allowed, origin) }) {
-		return true
-	}
+// names reports whether an origin is allowed by its name.
+func (g *Guard) names(origin string) bool {
+	return slices.ContainsFunc(g.Origins, func(allowed string) bool { return allowed != AnyOrigin && strings.EqualFold(allowed, origin) })
+}
+
+// shares reports whether the pages of an origin may call and read the replies.
+func (g *Guard) shares(origin string) bool {
+	return g.names(origin) || slices.Contains(g.Origins, AnyOrigin)
+}
+
+func ownOrigin(origin, host string) bool {
 	parsed, err := url.Parse(origin)
 	return err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && strings.EqualFold(parsed.Host, host)
+}
+
+// What a page of an allowed origin may send and read. They are the methods and headers of
+// openapi.yaml, and what the browser or a proxy that authenticates needs beside them.
+var (
+	sharedMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete}
+	sentHeaders   = []string{
+		"Accept", "Authorization", "Cache-Control", "Content-Type", "Idempotency-Key",
+		"Last-Event-ID", "Prefer", "X-Actor", RequestIDHeader,
+	}
+	readHeaders = []string{"Idempotency-Replayed", "Link", "Location", "Preference-Applied", "Retry-After", RequestIDHeader}
+)
+
+// preflightSeconds is how long a browser may remember the answer to a preflight.
+const preflightSeconds = 600
+
+var (
+	sameOriginOnly = []string{"same-origin"}
+	crossOrigin    = []string{"cross-origin"}
+)
+
+// share returns a handler that sets the CORS headers of a reply and its
+// Cross-Origin-Resource-Policy. It hands preflights to next too.
+func (g *Guard) share(next http.Handler) http.Handler {
+	options := cors.Options{
+		AllowedMethods: sharedMethods, AllowedHeaders: sentHeaders, ExposedHeaders: readHeaders,
+		MaxAge: preflightSeconds, OptionsPassthrough: true,
+	}
+	anyone := options
+	anyone.AllowedOrigins = []string{AnyOrigin}
+	forAnyone := cors.New(anyone).Handler(next)
+	options.AllowOriginFunc, options.AllowCredentials = g.names, true
+	forNamed := cors.New(options).Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origins := r.Header["Origin"]
+		policy, handler := sameOriginOnly, forNamed
+		if len(origins) == 1 && g.shares(origins[0]) {
+			policy = crossOrigin
+			if !g.names(origins[0]) {
+				handler = forAnyone
+			}
+		}
+		w.Header()["Cross-Origin-Resource-Policy"] = policy
+		handler.ServeHTTP(w, r)
+	})
+}
+
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
 }

@@ -23,13 +23,14 @@ var (
 	noStore = []string{"no-store"}
 )
 
-// Shell is what every request passes through, once: its id, the guard, the headers
-// that every reply has, the log, and the place where a panic becomes a problem.
+// Shell is what every request passes through, once: its id, the guard, answers to
+// preflights, the headers that every reply has, the log, and the place where a panic
+// becomes a problem.
 type Shell struct {
 	Logger *slog.Logger
 	Guard  Guard
-	// Open reports whether a path is answered whatever the Host and Origin, as the paths of
-	// health checks are, which call by an address of their own.
+	// Open reports whether a path is answered whatever the Host, Origin and Sec-Fetch-Site,
+	// as the paths of health checks are, which call by an address of their own.
 	Open func(path string) bool
 
 	prefix string
@@ -45,6 +46,19 @@ func NewShell(logger *slog.Logger, guard Guard, open func(path string) bool) *Sh
 
 // Wrap puts the shell around a handler.
 func (s *Shell) Wrap(next http.Handler) http.Handler {
+	guarded := s.Guard.share(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.Open == nil || !s.Open(r.URL.Path) {
+			if err := s.Guard.Check(r); err != nil {
+				WriteProblem(w, r, err)
+				return
+			}
+		}
+		if isPreflight(r) {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := &response{ResponseWriter: w, requestID: s.requestID(r)}
 		header := w.Header()
@@ -52,13 +66,7 @@ func (s *Shell) Wrap(next http.Handler) http.Handler {
 		header["X-Content-Type-Options"] = nosniff
 		header["Cache-Control"] = noStore
 		defer s.finish(answer, r)
-		if s.Open == nil || !s.Open(r.URL.Path) {
-			if err := s.Guard.Check(r); err != nil {
-				WriteProblem(answer, r, err)
-				return
-			}
-		}
-		next.ServeHTTP(answer, r)
+		guarded.ServeHTTP(answer, r)
 	})
 }
 

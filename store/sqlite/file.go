@@ -5,9 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
@@ -37,6 +39,9 @@ func openFile(ctx context.Context, path string) (*file, error) {
 	}
 	path, err := realPath(path)
 	if err != nil {
+		return nil, err
+	}
+	if err = createPrivate(path); err != nil {
 		return nil, err
 	}
 	if d.lock, err = lockFile(ctx, path); err != nil {
@@ -134,4 +139,25 @@ func Migrate(ctx context.Context, path string, do func(*migrations.Migrator) err
 		err = closing
 	}
 	return err
+}
+
+// createPrivate makes an absent file that its owner alone may read. SQLite gives the
+// files beside it the same mode, and takes an empty file for a new database.
+func createPrivate(path string) error {
+	made, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case errors.Is(err, os.ErrExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("database file: %w", err)
+	}
+	return made.Close()
+}
+
+// warnWhenShared logs that other users of the machine may read or write the file.
+func warnWhenShared(ctx context.Context, path string, logger *slog.Logger) {
+	if info, err := os.Stat(path); err == nil && logger != nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		logger.WarnContext(ctx, "other users of this machine may open the database file; make it 0600, and what is beside it",
+			slog.String("file", path), slog.String("mode", info.Mode().Perm().String()))
+	}
 }

@@ -21,7 +21,6 @@ var (
 	jsonType = []string{"application/json; charset=utf-8"}
 	noStore  = []string{"no-store"}
 	gzipped  = []string{"gzip"}
-	byCoding = []string{"Accept-Encoding"}
 )
 
 // pretty is the form of every reply (docs/spec/hermes.md#conventions). What comes from
@@ -40,7 +39,7 @@ func respondPretty(w http.ResponseWriter, r *http.Request, status int, value any
 	header := w.Header()
 	header["Content-Type"], header["Cache-Control"] = jsonType, noStore
 	if len(text) > gzipFrom {
-		header["Vary"] = byCoding
+		header["Vary"] = append(header["Vary"], "Accept-Encoding") // the shell says that replies vary by Origin
 		if acceptsGzip(r.Header) {
 			header["Content-Encoding"] = gzipped
 			text = compressed(text)

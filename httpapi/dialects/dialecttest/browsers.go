@@ -1,0 +1,53 @@
+package dialecttest
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+)
+
+// TestBrowsers checks, on every route of a dialect, what pages of an allowed origin may
+// do and those of others may not.
+func TestBrowsers(t *testing.T, mount kit.Mount) {
+	t.Helper()
+	const inbox = "https://inbox.example"
+	s := Serve(t, SQLite(t), mount, func(o *httpapi.Options) { o.Origins = []string{inbox} })
+	router := chi.NewRouter()
+	mount(router, kit.Services{})
+	routes := 0
+	require.NoError(t, chi.Walk(router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		routes++
+		path := strings.NewReplacer("{", "", "}", "").Replace(route)
+		ask := func(origin string) *Reply {
+			return s.Do(t, http.MethodOptions, path, "", Header("Origin", origin), Header("Sec-Fetch-Site", "cross-site"),
+				Header("Access-Control-Request-Method", method), Header("Access-Control-Request-Headers", "content-type"))
+		}
+		allowed := ask(inbox).Want(http.StatusNoContent)
+		require.Equal(t, inbox, allowed.Header.Get("Access-Control-Allow-Origin"), "%s %s", method, path)
+		require.Equal(t, method, allowed.Header.Get("Access-Control-Allow-Methods"))
+		require.Equal(t, "true", allowed.Header.Get("Access-Control-Allow-Credentials"))
+		require.Empty(t, ask("https://elsewhere.example").Want(http.StatusForbidden).Header.Get("Access-Control-Allow-Origin"))
+
+		crossSite := s.Do(t, method, path, "", Header("Sec-Fetch-Site", "cross-site")).Want(http.StatusForbidden)
+		require.Equal(t, "same-origin", crossSite.Header.Get("Cross-Origin-Resource-Policy"))
+		require.Equal(t, "nosniff", crossSite.Header.Get("X-Content-Type-Options"))
+		if method != http.MethodHead {
+			require.Equal(t, "origin_not_allowed", crossSite.At("code"), "%s %s", method, path)
+		}
+		if method == http.MethodPost {
+			// A body that no route takes, so that no stream begins.
+			called := s.Do(t, method, path, "[", Header("Sec-Fetch-Site", "cross-site"), Header("Origin", inbox))
+			require.NotEqual(t, http.StatusForbidden, called.Status, called.Text)
+			require.Equal(t, inbox, called.Header.Get("Access-Control-Allow-Origin"))
+			require.Equal(t, "cross-origin", called.Header.Get("Cross-Origin-Resource-Policy"))
+		}
+		return nil
+	}))
+	require.NotZero(t, routes)
+}
