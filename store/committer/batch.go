@@ -14,34 +14,18 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// runLane processes the calls of one lane. While a batch is in flight the next one
-// gathers in the channel; at rest a batch is one call.
-func (c *Committer) runLane(lane chan *call) {
-	for first := range lane {
-		batch := []*call{first}
-	gather:
-		for len(batch) < c.options.MaxBatch {
-			select {
-			case next, open := <-lane:
-				if !open {
-					break gather
-				}
-				batch = append(batch, next)
-			default:
-				break gather
-			}
-		}
-		c.process(batch)
-	}
-}
-
-// process answers every call of a batch that has not been abandoned.
-func (c *Committer) process(batch []*call) {
-	batch = slices.DeleteFunc(batch, (*call).abandoned)
+// process answers every call of a batch that has not been abandoned, except those whose
+// session is locked: they wait in the lane.
+func (c *Committer) process(l *lane, batch []*call) {
+	batch = slices.DeleteFunc(batch, func(w *call) bool { return w.abandoned() || w.answered() })
 	if len(batch) == 0 {
 		return
 	}
-	err := c.tryCommit(batch)
+	defer c.watch(l, len(batch))()
+	locked, err := c.tryCommit(batch)
+	for _, waiting := range locked {
+		c.waitForSession(l, waiting)
+	}
 	if err == nil {
 		return
 	}
@@ -51,14 +35,19 @@ func (c *Committer) process(batch []*call) {
 	}
 	c.options.Logger.Debug("batch refused, trying its commands one by one",
 		slog.Int("commands", len(batch)), slog.Any("error", err))
+	lockedNow := map[string]bool{}
 	for _, waiting := range batch {
-		c.retryIndividually(waiting, len(batch) == 1)
+		if lockedNow[waiting.sessionID] || c.retryIndividually(waiting, len(batch) == 1) {
+			lockedNow[waiting.sessionID] = true
+			c.waitForSession(l, waiting)
+		}
 	}
 }
 
 // retryIndividually tries one call in a transaction of its own, a few times: it was often
-// refused because another transaction made the same row, and now that row is found.
-func (c *Committer) retryIndividually(waiting *call, tried bool) {
+// refused because another transaction made the same row, and now that row is found. It
+// returns true when the session is locked; then the call is not answered.
+func (c *Committer) retryIndividually(waiting *call, tried bool) (locked bool) {
 	tries := c.options.Retries
 	if tried {
 		tries--
@@ -68,14 +57,16 @@ func (c *Committer) retryIndividually(waiting *call, tried bool) {
 		if try > 0 {
 			time.Sleep(time.Millisecond << min(try, 6))
 		}
-		if err = c.tryCommit([]*call{waiting}); err == nil {
-			return
+		var lockedCalls []*call
+		if lockedCalls, err = c.tryCommit([]*call{waiting}); err == nil {
+			return len(lockedCalls) > 0
 		}
 		if !errors.Is(err, ErrRefused) {
 			break
 		}
 	}
 	c.giveUp([]*call{waiting}, err)
+	return false
 }
 
 // giveUp answers calls of which it is not known whether they took effect, or which
@@ -94,9 +85,9 @@ type decision struct {
 	err   error
 }
 
-// tryCommit decides the calls in one transaction and answers them. After an error it
-// has answered none.
-func (c *Committer) tryCommit(calls []*call) (err error) {
+// tryCommit decides the calls in one transaction and answers them, except those whose
+// session is locked, which it returns. After an error it has answered none.
+func (c *Committer) tryCommit(calls []*call) (locked []*call, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
 	defer cancel()
 
@@ -105,23 +96,31 @@ func (c *Committer) tryCommit(calls []*call) (err error) {
 		if cause := recover(); cause != nil {
 			c.options.Logger.Error("batch panicked", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
 			if !answered {
-				err = fmt.Errorf("the transaction panicked: %v", cause)
+				locked, err = nil, fmt.Errorf("the transaction panicked: %v", cause)
 			}
 		}
 	}()
 
 	batch, err := c.engine.Begin(ctx, loadsOf(calls))
 	if err != nil {
-		return fmt.Errorf("begin: %w", err)
+		return nil, fmt.Errorf("begin: %w", err)
 	}
 	defer batch.Rollback(ctx)
 	failpoint.Hit("committer.begun")
 
-	decisions, changes, changed := c.decide(batch, calls)
+	var free []*call
+	for _, waiting := range calls {
+		if batch.State(waiting.sessionID) == nil {
+			locked = append(locked, waiting)
+		} else {
+			free = append(free, waiting)
+		}
+	}
+	decisions, changes, changed := c.decide(batch, free)
 	failpoint.Hit("committer.decided")
 	if len(changes) > 0 {
 		if err := batch.Commit(ctx, runs.Gather(changes)); err != nil {
-			return fmt.Errorf("commit: %w", err)
+			return nil, fmt.Errorf("commit: %w", err)
 		}
 		for i := range changes {
 			for _, run := range changes[i].NewRuns {
@@ -138,7 +137,7 @@ func (c *Committer) tryCommit(calls []*call) (err error) {
 	for _, session := range changed {
 		c.options.Announce(session.notice(batch.NowMs()))
 	}
-	return nil
+	return locked, nil
 }
 
 // decide decides the calls in their order, each on the state that those before it

@@ -2,6 +2,7 @@ package committer
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -11,7 +12,10 @@ type call struct {
 	command   runs.Command
 	needs     runs.Needs
 	sessionID string
+	size      size
 	state     atomic.Int32
+	// lockedSince is when the call began to wait for a locked session; the lane's.
+	lockedSince time.Time
 
 	// reply and err may be read once done is closed.
 	done  chan struct{}
@@ -36,6 +40,15 @@ func (c *call) beginDeciding() bool {
 func (c *call) abandon() bool { return c.state.CompareAndSwap(callQueued, callAbandoned) }
 
 func (c *call) abandoned() bool { return c.state.Load() == callAbandoned }
+
+func (c *call) answered() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
 
 // answer ends the call. It is called once.
 func (c *call) answer(reply runs.Reply, err error) {

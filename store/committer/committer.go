@@ -25,6 +25,18 @@ type Options struct {
 	Lanes int
 	// MaxBatch is how many commands one transaction takes at most. Default: 128.
 	MaxBatch int
+	// MaxBatchRows and MaxBatchBytes bound what the commands of one transaction bring
+	// together (inputs, events, checkpoints and so on). A command that is larger by itself
+	// gets a transaction of its own. Default: 1,024 and 4 MiB.
+	MaxBatchRows, MaxBatchBytes int
+	// LockWait is how long a command waits for a session that another transaction has
+	// locked. Meanwhile the lane goes on with other sessions. Default: 5 s.
+	LockWait time.Duration
+	// StallAfter is how long a batch may be in flight before Stalled names its lane.
+	// Default: 5 s.
+	StallAfter time.Duration
+	// CloseWithin bounds Close. Default: 20 s.
+	CloseWithin time.Duration
 	// Values shows the requests whose schemas a caller's values are checked against,
 	// before the command is given to a lane. Default: a decision checks by itself, under
 	// the lock, which only tests want.
@@ -58,12 +70,14 @@ type Committer struct {
 	options   Options
 	sessionOf *lru.Cache[string, string]
 	seed      maphash.Seed
-	lanes     []chan *call
+	lanes     []*lane
 	running   sync.WaitGroup
 
 	mu      sync.RWMutex
 	closed  bool
 	closing chan struct{}
+	// finished is closed when no lane runs any more, gone when Close did not wait for that.
+	finished, gone chan struct{}
 	// senders are the calls of Do that may still put something into a lane.
 	senders sync.WaitGroup
 }
@@ -72,6 +86,11 @@ type Committer struct {
 func New(engine Engine, options Options) *Committer {
 	options.Lanes = cmp.Or(max(options.Lanes, 0), 2)
 	options.MaxBatch = cmp.Or(max(options.MaxBatch, 0), 128)
+	options.MaxBatchRows = cmp.Or(max(options.MaxBatchRows, 0), 1024)
+	options.MaxBatchBytes = cmp.Or(max(options.MaxBatchBytes, 0), 4<<20)
+	options.LockWait = cmp.Or(options.LockWait, 5*time.Second)
+	options.StallAfter = cmp.Or(options.StallAfter, 5*time.Second)
+	options.CloseWithin = cmp.Or(options.CloseWithin, 20*time.Second)
 	options.Retries = cmp.Or(max(options.Retries, 0), 5)
 	options.Timeout = cmp.Or(options.Timeout, 30*time.Second)
 	options.RememberedRuns = cmp.Or(max(options.RememberedRuns, 0), 1<<16)
@@ -89,11 +108,12 @@ func New(engine Engine, options Options) *Committer {
 	c := &Committer{
 		engine: engine, options: options, sessionOf: sessionOf,
 		seed: maphash.MakeSeed(), closing: make(chan struct{}),
+		finished: make(chan struct{}), gone: make(chan struct{}),
 	}
-	for range options.Lanes {
-		lane := make(chan *call, options.MaxBatch)
-		c.lanes = append(c.lanes, lane)
-		c.running.Go(func() { c.runLane(lane) })
+	for number := range options.Lanes {
+		l := &lane{number: number, calls: make(chan *call, options.MaxBatch), locked: map[string]*lockedSession{}}
+		c.lanes = append(c.lanes, l)
+		c.running.Go(func() { c.runLane(l) })
 	}
 	return c
 }
@@ -144,6 +164,8 @@ func (c *Committer) decideInLane(ctx context.Context, command runs.Command) (run
 		if waiting.abandon() {
 			return runs.Reply{}, ctx.Err()
 		}
+	case <-c.gone:
+		return runs.Reply{}, fmt.Errorf("%w: the store was closed before its lane came to an end", runs.ErrUnavailable)
 	}
 	// It is being decided. Whoever gave up is told so, unless the answer is there.
 	select {
@@ -162,10 +184,10 @@ func (c *Committer) enqueue(ctx context.Context, command runs.Command) (*call, e
 	if err != nil {
 		return nil, err
 	}
-	waiting := &call{command: command, needs: needs, sessionID: sessionID, done: make(chan struct{})}
-	lane := c.lanes[maphash.String(c.seed, sessionID)%uint64(len(c.lanes))]
+	waiting := &call{command: command, needs: needs, sessionID: sessionID, size: sizeOf(command), done: make(chan struct{})}
+	l := c.lanes[maphash.String(c.seed, sessionID)%uint64(len(c.lanes))]
 	select {
-	case lane <- waiting:
+	case l.calls <- waiting:
 		return waiting, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -202,19 +224,40 @@ func (c *Committer) session(ctx context.Context, needs runs.Needs) (string, erro
 	return sessionID, nil
 }
 
-// Close stops taking commands, finishes those that it has, and returns when
-// nothing is in flight. It may be called again.
-func (c *Committer) Close() {
+// Close stops taking commands, finishes those that it has, and returns when nothing is in
+// flight, or after Options.CloseWithin. Then it returns false: a lane still uses the engine,
+// and whoever waits for it gets runs.ErrUnavailable. Commands that wait for a locked session
+// are tried once more and end with runs.ErrClosed. Close may be called again.
+func (c *Committer) Close() (finished bool) {
 	c.mu.Lock()
 	first := !c.closed
 	c.closed = true
 	c.mu.Unlock()
-	if first {
-		close(c.closing)
-		c.senders.Wait()
-		for _, lane := range c.lanes {
-			close(lane)
+	if !first {
+		select {
+		case <-c.finished:
+			return true
+		case <-c.gone:
+			return false
 		}
 	}
-	c.running.Wait()
+	close(c.closing)
+	go func() {
+		c.senders.Wait()
+		for _, l := range c.lanes {
+			close(l.calls)
+		}
+		c.running.Wait()
+		close(c.finished)
+	}()
+	late := time.NewTimer(c.options.CloseWithin)
+	defer late.Stop()
+	select {
+	case <-c.finished:
+		return true
+	case <-late.C:
+		c.options.Logger.Error("closing without waiting any longer", slog.Any("error", c.Stalled()))
+		close(c.gone)
+		return false
+	}
 }

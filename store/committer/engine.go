@@ -12,10 +12,10 @@ type Engine interface {
 	// SessionOf returns the session of a run, or "" when there is no such run. A run
 	// never changes its session, so the answer may be remembered.
 	SessionOf(ctx context.Context, runID string) (string, error)
-	// Begin opens a transaction, locks the sessions of the loads in the order given
-	// (which is the order of their ids, in every replica), and loads their states
-	// after the locks are held. A session that is not there has no row to lock; two
-	// transactions that both make it meet at its primary key.
+	// Begin opens a transaction, locks those sessions of the loads that nobody else has
+	// locked, without waiting for the others, and loads their states after the locks are
+	// held. A session that is not there has no row to lock; two transactions that both
+	// make it meet at its primary key.
 	Begin(ctx context.Context, loads []Load) (Batch, error)
 }
 
@@ -24,7 +24,8 @@ type Batch interface {
 	// NowMs is the moment of the decisions, read from the clock that decides after
 	// the locks were taken.
 	NowMs() int64
-	// State returns the state of one of the sessions that were asked for.
+	// State returns the state of one of the sessions that were asked for, nil when another
+	// transaction has it locked: nothing may be decided about it.
 	State(sessionID string) *runs.State
 	// Commit writes and commits. The error wraps ErrRefused when the database
 	// certainly did not commit; any other error leaves that open.

@@ -18,6 +18,7 @@ type memory struct {
 	onCommit func(writes runs.Writes) error
 
 	mu        sync.Mutex
+	foreign   map[string]bool // sessions that somebody else has locked
 	locks     map[string]*sync.Mutex
 	states    map[string]*runs.State
 	sessionOf map[string]string
@@ -56,6 +57,10 @@ func (m *memory) Begin(_ context.Context, loads []committer.Load) (committer.Bat
 	for i := range loads {
 		sessionID := loads[i].SessionID
 		m.mu.Lock()
+		if m.foreign[sessionID] {
+			m.mu.Unlock()
+			continue
+		}
 		lock := m.locks[sessionID]
 		if lock == nil {
 			lock = &sync.Mutex{}
@@ -78,6 +83,16 @@ func (m *memory) Begin(_ context.Context, loads []committer.Load) (committer.Bat
 		b.states[sessionID] = state
 	}
 	return b, nil
+}
+
+// lock makes a session one that somebody else has locked.
+func (m *memory) lock(sessionID string, locked bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.foreign == nil {
+		m.foreign = map[string]bool{}
+	}
+	m.foreign[sessionID] = locked
 }
 
 func (m *memory) sizes() []int {

@@ -23,6 +23,8 @@ type States struct {
 	of    map[string]*runs.State
 	// loaded are the rows of sessions as they were read.
 	loaded map[string]*model.Session
+	// locked are the sessions that are there, but are not the transaction's.
+	locked map[string]bool
 }
 
 // New returns the states of the sessions of the loads, without rows.
@@ -36,8 +38,26 @@ func New(loads []committer.Load) *States {
 	return s
 }
 
-// State returns the state of one of the sessions, nil for any other.
-func (s *States) State(sessionID string) *runs.State { return s.of[sessionID] }
+// State returns the state of one of the sessions, nil for any other and for one that
+// another transaction has locked.
+func (s *States) State(sessionID string) *runs.State {
+	if s.locked[sessionID] {
+		return nil
+	}
+	return s.of[sessionID]
+}
+
+// There tells the states that a session is there, though its row need not have been loaded.
+// Call it after the rows were loaded, for each session that is found then: one whose row
+// was not loaded is locked by another transaction, or was made meanwhile.
+func (s *States) There(sessionID string) {
+	if s.loaded[sessionID] == nil {
+		if s.locked == nil {
+			s.locked = map[string]bool{}
+		}
+		s.locked[sessionID] = true
+	}
+}
 
 // Amended returns the sessions whose metadata is no longer what was read.
 func (s *States) Amended(updated []*model.Session) []*model.Session {

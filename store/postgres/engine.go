@@ -97,6 +97,13 @@ func (t *transaction) begin(ctx context.Context, loads []committer.Load, localSe
 	if err != nil {
 		return err
 	}
+	sessionIDs := make([]string, len(loads))
+	for i := range loads {
+		sessionIDs[i] = loads[i].SessionID
+	}
+	batch.Queue(sqlSessionsThere, sessionIDs).Query(func(rows pgx.Rows) error {
+		return columns.Each(rows, func(id *string) []any { return []any{id} }, func(id *string) { t.There(*id) })
+	})
 	batch.Queue(sqlClock).QueryRow(func(row pgx.Row) error { return row.Scan(&t.nowMs) })
 	return t.conn.SendBatch(ctx, batch).Close()
 }

@@ -23,6 +23,10 @@ const (
 
 	sqlSessionOf = `SELECT r.session_id FROM runs AS r WHERE r.run_id = $1`
 
+	// sqlSessionsThere is asked after the sessions were locked, in a statement of its own:
+	// what another transaction made meanwhile counts as locked.
+	sqlSessionsThere = `SELECT s.session_id FROM sessions AS s WHERE s.session_id = ANY($1::text[])`
+
 	// sqlClock is asked last: the locks are held and everything is loaded.
 	sqlClock = `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
 

@@ -6,14 +6,16 @@ package postgres
 // is empty, it walks an index of the table from end to end and looks up each row among
 // the keys; a connection that is seldom used keeps that plan while others fill the table.
 var loadStatements = expanded(map[string]string{
-	// The lock makes a batch wait until it is the only one that decides about its
-	// sessions. That commands of one session are decided one after the other rests on it.
+	// A batch decides only about sessions whose lock it has. That commands of one session
+	// are decided one after the other rests on it. A session that another transaction has
+	// locked is not waited for, because all other sessions of the lane would wait too;
+	// sqlSessionsThere tells it from one that does not exist.
 	"sessions": `
 SELECT s.*
 FROM sessions AS s
 WHERE s.session_id = ANY($1::text[])
 ORDER BY s.session_id
-FOR UPDATE`,
+FOR UPDATE SKIP LOCKED`,
 
 	"runs": `
 SELECT r.*,

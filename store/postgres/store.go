@@ -258,6 +258,9 @@ func (s *Store) Do(ctx context.Context, command runs.Command) (runs.Reply, error
 // Ready implements runs.Keeper. Its errors wrap migrations.ErrSchemaBehind,
 // migrations.ErrSchemaAhead or runs.ErrUnavailable.
 func (s *Store) Ready(ctx context.Context) error {
+	if err := s.door.Stalled(); err != nil {
+		return err
+	}
 	err := s.migrator.Check(ctx)
 	if errors.Is(err, migrations.ErrSchemaBehind) || errors.Is(err, migrations.ErrSchemaAhead) {
 		return err
@@ -301,8 +304,10 @@ func (s *Store) startNotices(options Options) error {
 // Close implements runs.Keeper.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
-		if s.door != nil {
-			s.door.Close()
+		if s.door != nil && !s.door.Close() {
+			// A lane keeps its connection, for which the pools would wait.
+			s.closed = fmt.Errorf("close: %w", cmp.Or(s.door.Stalled(), runs.ErrUnavailable))
+			return
 		}
 		if s.notifier != nil {
 			s.notifier.close()

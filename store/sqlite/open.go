@@ -151,6 +151,9 @@ func (s *Store) NowMs(context.Context) (int64, error) { return s.nowMs(), nil }
 
 // Ready implements [runs.Keeper].
 func (s *Store) Ready(ctx context.Context) error {
+	if err := s.Stalled(); err != nil {
+		return err
+	}
 	var current int64
 	err := s.reads.Ask(ctx, read.Query{SQL: sqlSchemaVersion, Read: func(rows columns.Rows) error {
 		return columns.Each(rows, func(version *int64) []any { return []any{version} }, func(version *int64) { current = *version })
@@ -171,7 +174,10 @@ func (s *Store) Close() error {
 	if !s.owned.closing() {
 		return nil
 	}
-	s.Committer.Close()
+	if !s.Committer.Close() {
+		// The lane keeps the write connection. The file is given back with the process.
+		return fmt.Errorf("close: %w", cmp.Or(s.Stalled(), runs.ErrUnavailable))
+	}
 	var failures []error
 	if s.readers != s.writers {
 		failures = append(failures, s.readers.close())

@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"flag"
 	"testing"
 
@@ -84,6 +85,20 @@ func (d *postgresDatabase) Open(tb testing.TB, options storetest.Options) runs.S
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, store.Close()) })
 	return store
+}
+
+// LockSession implements storetest.Locker.
+func (d *postgresDatabase) LockSession(ctx context.Context, sessionID string) (unlock func() error, err error) {
+	foreign, err := d.db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	var locked string
+	err = foreign.QueryRowContext(ctx, `SELECT session_id FROM sessions WHERE session_id = $1 FOR UPDATE`, sessionID).Scan(&locked)
+	if err != nil {
+		return nil, errors.Join(err, foreign.Rollback())
+	}
+	return foreign.Rollback, nil
 }
 
 func (d *postgresDatabase) Tables(tb testing.TB) storetest.Tables {

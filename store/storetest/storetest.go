@@ -27,7 +27,8 @@ type Engine struct {
 	Fresh func(tb testing.TB) Database
 	// Durable says that a database is still there when its store was closed.
 	Durable bool
-	// Replicas says that several stores may be open on one database.
+	// Replicas says that several stores may be open on one database. Its databases are
+	// each a [Locker].
 	Replicas bool
 }
 
@@ -92,13 +93,13 @@ func Run(t *testing.T, engine Engine) {
 	groups := []map[string]func(*harness){
 		sessionTests, lifecycleTests, claimTests, suspensionTests, resolutionTests, idempotencyTests,
 		expiryTests, eventTests, listTests, payloadTests, raceTests,
-		clarificationTests, mailboxTests, effectTests, ruleTests, handleTests, ruleRaceTests,
+		clarificationTests, mailboxTests, effectTests, ruleTests, handleTests, ruleRaceTests, isolationTests,
 	}
 	if engine.Durable {
 		groups = append(groups, reopenTests, columnTests)
 	}
 	if engine.Replicas {
-		groups = append(groups, replicaTests, ruleReplicaTests)
+		groups = append(groups, replicaTests, ruleReplicaTests, lockTests)
 	}
 	for _, group := range groups {
 		for name, test := range group {

@@ -19,7 +19,7 @@ import (
 func TestAProgramWithoutTheLockIsCaught(t *testing.T) {
 	t.Parallel()
 	rig.NeedPostgres(t)
-	program := rig.ProgramWithFault(t, "store/postgres/statements_load.go", "ORDER BY s.session_id\nFOR UPDATE`", "ORDER BY s.session_id`")
+	program := rig.ProgramWithFault(t, "store/postgres/statements_load.go", "ORDER BY s.session_id\nFOR UPDATE SKIP LOCKED`", "ORDER BY s.session_id`")
 	s := start(t, program, 2)
 	seed := rand.Uint64()
 	services := s.connect(t, 12)

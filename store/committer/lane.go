@@ -1,0 +1,255 @@
+package committer
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// ErrSessionLocked is wrapped, beside runs.ErrUnavailable, by the error of a command whose
+// session another transaction kept locked for Options.LockWait. It took no effect.
+var ErrSessionLocked = errors.New("another transaction keeps the session locked")
+
+// maxLockedCalls bounds the calls that wait for one locked session.
+const maxLockedCalls = 1024
+
+// lane is a queue of calls with one batch in flight at most. Its goroutine alone uses it,
+// except for calls and busySince.
+type lane struct {
+	number int
+	calls  chan *call
+	// deferred did not fit into the batch before. It is the first of the next one.
+	deferred *call
+	locked   map[string]*lockedSession
+	// busySince is when the batch in flight began, in nanoseconds since the epoch; 0 when
+	// there is none.
+	busySince atomic.Int64
+}
+
+// lockedSession has the calls of a session that another transaction had locked, in their
+// order. Later calls of the session join them, so that none overtakes another.
+type lockedSession struct {
+	calls []*call
+	since time.Time
+	// retryAt is when the session is tried again: with one call while it is locked, with as
+	// many as fit once free.
+	retryAt time.Time
+	free    bool
+}
+
+// runLane processes the calls of one lane. While a batch is in flight the next one
+// gathers in the channel; at rest a batch is one call.
+func (c *Committer) runLane(l *lane) {
+	for {
+		first, open := l.await()
+		if !open {
+			break
+		}
+		c.process(l, c.gather(l, first))
+		c.rescheduleLocked(l)
+	}
+	// The last try of whoever waits for a locked session.
+	for _, session := range l.locked {
+		c.process(l, slices.Clone(session.calls))
+	}
+	for _, session := range l.locked {
+		for _, waiting := range session.calls {
+			if !waiting.answered() {
+				waiting.answer(runs.Reply{}, runs.ErrClosed)
+			}
+		}
+	}
+}
+
+// await returns the first call of the next batch, or nil when it is time to try a locked
+// session again. It returns false when the lane is closed and empty.
+func (l *lane) await() (first *call, open bool) {
+	if l.deferred != nil {
+		first, l.deferred = l.deferred, nil
+		return first, true
+	}
+	if len(l.locked) == 0 {
+		first, open = <-l.calls
+		return first, open
+	}
+	var next time.Time
+	for _, session := range l.locked {
+		if next.IsZero() || session.retryAt.Before(next) {
+			next = session.retryAt
+		}
+	}
+	timer := time.NewTimer(time.Until(next))
+	defer timer.Stop()
+	select {
+	case first, open = <-l.calls:
+		return first, open
+	case <-timer.C:
+		return nil, true
+	}
+}
+
+// gather returns the calls of the next batch: of locked sessions whose time has come, and
+// of what is in the lane, as many as fit.
+func (c *Committer) gather(l *lane, first *call) []*call {
+	batch := gathering{options: &c.options}
+	now, probes := time.Now(), 0
+	for _, session := range l.locked {
+		if session.retryAt.After(now) {
+			continue
+		}
+		if !session.free {
+			// Locked sessions are never the better part of a batch.
+			if probes++; probes <= max(c.options.MaxBatch/4, 1) {
+				batch.add(session.calls[0])
+			}
+			continue
+		}
+		for _, waiting := range session.calls {
+			if !batch.add(waiting) {
+				break
+			}
+		}
+	}
+	if first != nil && !c.place(l, &batch, first) {
+		return batch.calls
+	}
+	for len(batch.calls) < c.options.MaxBatch {
+		select {
+		case next, open := <-l.calls:
+			if !open || !c.place(l, &batch, next) {
+				return batch.calls
+			}
+		default:
+			return batch.calls
+		}
+	}
+	return batch.calls
+}
+
+// place puts an arriving call behind those of its session when that is locked, else into
+// the batch. It returns false when the batch is full; then the call is deferred.
+func (c *Committer) place(l *lane, batch *gathering, arriving *call) bool {
+	if l.locked[arriving.sessionID] != nil {
+		c.waitForSession(l, arriving)
+		return true
+	}
+	if batch.add(arriving) {
+		return true
+	}
+	l.deferred = arriving
+	return false
+}
+
+// gathering is a batch that is not yet full.
+type gathering struct {
+	options *Options
+	calls   []*call
+	size    size
+}
+
+// add returns false when the call does not fit. Into an empty batch each one fits.
+func (g *gathering) add(arriving *call) bool {
+	sum := size{g.size.rows + arriving.size.rows, g.size.bytes + arriving.size.bytes}
+	if len(g.calls) > 0 &&
+		(len(g.calls) >= g.options.MaxBatch || sum.rows > g.options.MaxBatchRows || sum.bytes > g.options.MaxBatchBytes) {
+		return false
+	}
+	g.calls, g.size = append(g.calls, arriving), sum
+	return true
+}
+
+// waitForSession lets a call wait until its session is no longer locked.
+func (c *Committer) waitForSession(l *lane, waiting *call) {
+	session := l.locked[waiting.sessionID]
+	if !waiting.lockedSince.IsZero() {
+		session.free = false
+		return // it waits there already
+	}
+	now := time.Now()
+	if session == nil {
+		session = &lockedSession{since: now, retryAt: now}
+		l.locked[waiting.sessionID] = session
+	}
+	if len(session.calls) >= maxLockedCalls {
+		c.refuseLocked(waiting)
+		return
+	}
+	waiting.lockedSince = now
+	session.calls = append(session.calls, waiting)
+}
+
+func (c *Committer) refuseLocked(waiting *call) {
+	waiting.answer(runs.Reply{}, fmt.Errorf("%w: %w", runs.ErrUnavailable, ErrSessionLocked))
+}
+
+// rescheduleLocked ends the waits of calls that were answered, abandoned, or have waited
+// for too long, and says when the others are tried again.
+func (c *Committer) rescheduleLocked(l *lane) {
+	if len(l.locked) == 0 {
+		return
+	}
+	now := time.Now()
+	for sessionID, session := range l.locked {
+		session.calls = slices.DeleteFunc(session.calls, func(w *call) bool {
+			session.free = session.free || w.answered()
+			return w.answered() || w.abandoned()
+		})
+		refused := 0
+		session.calls = slices.DeleteFunc(session.calls, func(w *call) bool {
+			if now.Sub(w.lockedSince) < c.options.LockWait {
+				return false
+			}
+			refused++
+			c.refuseLocked(w)
+			return true
+		})
+		if refused > 0 {
+			c.options.Logger.Warn("another transaction keeps a session locked",
+				slog.String("session_id", sessionID), slog.Int("commands", refused))
+		}
+		switch {
+		case len(session.calls) == 0:
+			delete(l.locked, sessionID)
+		case session.free:
+			session.retryAt = now
+		case !session.retryAt.After(now):
+			// The longer it is locked, the less often it is tried.
+			delay := min(max(now.Sub(session.since)/8, time.Millisecond), 25*time.Millisecond)
+			session.retryAt = now.Add(delay/2 + rand.N(delay))
+		}
+	}
+}
+
+// watch begins the watch over a batch, and returns what ends it.
+func (c *Committer) watch(l *lane, commands int) (done func()) {
+	l.busySince.Store(time.Now().UnixNano())
+	late := time.AfterFunc(c.options.StallAfter, func() {
+		c.options.Logger.Error("lane has not moved", slog.Int("lane", l.number),
+			slog.Duration("for", c.options.StallAfter), slog.Int("commands", commands))
+	})
+	return func() {
+		late.Stop()
+		l.busySince.Store(0)
+	}
+}
+
+// Stalled returns an error that wraps runs.ErrUnavailable and names a lane whose batch has
+// been in flight for Options.StallAfter or longer, nil when there is none.
+func (c *Committer) Stalled() error {
+	for _, l := range c.lanes {
+		since := l.busySince.Load()
+		if since == 0 {
+			continue
+		}
+		if busy := time.Since(time.Unix(0, since)); busy >= c.options.StallAfter {
+			return fmt.Errorf("%w: lane %d of the committer has not moved for %s", runs.ErrUnavailable, l.number, busy.Round(time.Second))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package committer
+
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// size says roughly how much a command makes a batch read or write.
+type size struct{ rows, bytes int }
+
+// sizeOf returns the size of what a command brings. A command that brings nothing large is
+// one row without bytes.
+func sizeOf(command runs.Command) size {
+	s := size{rows: 1}
+	switch c := command.(type) {
+	case *runs.CreateRun:
+		s.bytes = len(c.Input) + len(c.Metadata)
+		if c.Suspend != nil {
+			s.addSuspension(c.Suspend)
+		}
+	case *runs.Suspend:
+		s.addSuspension(&c.Suspension)
+	case *runs.AppendEvents:
+		s.rows = len(c.Events)
+		for _, event := range c.Events {
+			s.bytes += len(event)
+		}
+	case *runs.Complete:
+		s.bytes = len(c.Output)
+	case *runs.Release:
+		s.bytes = len(c.Checkpoint)
+	case *runs.ResolveApprovals:
+		s.rows = max(len(c.Resolutions), 1)
+		for i := range c.Resolutions {
+			s.bytes += len(c.Resolutions[i].UpdatedInput)
+		}
+	}
+	return s
+}
+
+func (s *size) addSuspension(suspension *api.Suspension) {
+	s.rows += len(suspension.Approvals) + len(suspension.Questions)
+	s.bytes += len(suspension.Checkpoint)
+	for i := range suspension.Approvals {
+		s.bytes += len(suspension.Approvals[i].Input) + len(suspension.Approvals[i].InputSchema)
+	}
+	for i := range suspension.Questions {
+		s.bytes += len(suspension.Questions[i].ResponseSchema)
+	}
+}
