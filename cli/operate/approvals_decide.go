@@ -108,7 +108,7 @@ func decidedFields(item *api.ApprovalRequest, updated api.JSON) []console.Field 
 // repeat of a keyed call, or says what was decided.
 func (c *decision) send(ctx context.Context, opened *client.Client, resolution api.ApprovalResolution, params client.ResolveApprovalsParams) (*api.ApprovalRequest, *client.RunResult, error) {
 	var request *api.ApprovalRequest
-	runID := ""
+	var runID string
 	item, err := c.approval(ctx, opened, resolution.RequestID)
 	switch {
 	case err == nil:
