@@ -79,7 +79,11 @@ func (f *fake) setBefore(before func(http.ResponseWriter, *http.Request) bool) {
 func (f *fake) do(command runs.Command) (runs.Reply, error) {
 	reply, owed, err := f.decide(command)
 	for _, effect := range owed {
-		if _, err := f.do(runs.CommandOf(effect)); err != nil {
+		command, err := runs.CommandOf(effect)
+		if err != nil {
+			panic(err)
+		}
+		if _, err := f.do(command); err != nil {
 			panic(err) // no test of this package has a parent that refuses
 		}
 	}
