@@ -31,7 +31,7 @@ func (h *Hub) OnOwnStack(ctx context.Context, call func() error) error {
 		var got outcome
 		defer func() {
 			if got.panicked = recover(); got.panicked != nil {
-				h.logger.Error("a read for streams panicked", slog.Any("cause", got.panicked), slog.String("stack", string(debug.Stack())))
+				h.logger.ErrorContext(ctx, "a read for streams panicked", slog.Any("cause", got.panicked), slog.String("stack", string(debug.Stack())))
 			}
 			done <- got
 		}()
@@ -49,7 +49,7 @@ func (h *Hub) OnOwnStack(ctx context.Context, call func() error) error {
 func (h *Hub) guard(what string, call func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			h.logger.Error(what+" panicked", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
+			h.logger.Error("a loop of the streams panicked", slog.String("loop", what), slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
 			err = fmt.Errorf("%s panicked: %v", what, cause)
 		}
 	}()
