@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,7 +179,7 @@ func TestALaneThatDoesNotMoveIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		release := held(m)
-		var log bytes.Buffer
+		var log lockedBuffer
 		c := committer.New(m, committer.Options{
 			Lanes: 1, CloseWithin: 3 * time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		})
@@ -200,4 +201,22 @@ func TestALaneThatDoesNotMoveIsNamed(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, c.Stalled())
 	})
+}
+
+// lockedBuffer is a log that may be read while it is written.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(text)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
