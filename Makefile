@@ -40,6 +40,10 @@ fmt: ## Format all Go files
 bench: ## Run all benchmarks (BENCH_TIME=1x to see that they run)
 	go test -run '^$$' -bench . -benchtime $(BENCH_TIME) $(PACKAGES)
 
+.PHONY: waits
+waits: ## Measure whole waits over HTTP beside the peers of bench/peers, in turns
+	go run ./bench/waits --engine --peer plsql --peer river --peer dbos
+
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZ_TIME
 	@grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed 's/:func / /' | sort -u | \

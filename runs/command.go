@@ -27,7 +27,6 @@ type Reply struct {
 	// Session is the session's row. Its view needs more rows, which are read after the commit.
 	Session *model.Session
 	Claim   *api.Claim
-	Resume  *api.Resume
 	// Existing says that the call changed nothing: its effect was there before, with the same
 	// payload.
 	Existing bool
