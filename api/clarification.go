@@ -37,8 +37,8 @@ type ClarificationAnswer struct {
 
 // AskParentBody asks the parent's session on behalf of a run.
 type AskParentBody struct {
-	Fence   *string              `json:"fence,omitzero"`   // required
-	Request *UserQuestionRequest `json:"request,omitzero"` // required
+	Fence   *string             `json:"fence,omitzero" body:"required"`
+	Request UserQuestionRequest `json:"request" body:"required"`
 	// Park ends the lease and lets the run wait for the answer. Otherwise the run goes on,
 	// and the answer is delivered to the mailbox of its session.
 	Park bool `json:"park,omitzero"`

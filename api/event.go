@@ -43,10 +43,10 @@ type RunEventEntry struct {
 
 // AppendEventsBody appends a worker's events to the log of its session.
 type AppendEventsBody struct {
-	Fence *string `json:"fence,omitzero"` // required
+	Fence *string `json:"fence,omitzero" body:"required"`
 	// Events are 1 to MaxEventsPerCall objects with a "type". "output" also becomes an
 	// output record.
-	Events []JSON `json:"events"`
+	Events []JSON `json:"events" body:"required"`
 }
 
 // AppendEventsReply is the reply to an [AppendEventsBody].

@@ -35,6 +35,8 @@ const (
 	MaxMetadataBytes = 64 << 10
 	// MaxSchemaBytes bounds a JSON Schema that a worker sends.
 	MaxSchemaBytes = 64 << 10
+	// MaxFaults bounds the faults that an invalid_request lists.
+	MaxFaults = 100
 	// MaxJSONDepth bounds how deeply arrays and objects nest.
 	MaxJSONDepth = 64
 )

@@ -19,7 +19,7 @@ type Suspension struct {
 // SuspendBody raises requests on a claimed run.
 type SuspendBody struct {
 	IdempotencyKey *string `json:"idempotency_key,omitzero"`
-	Fence          *string `json:"fence,omitzero"` // required
+	Fence          *string `json:"fence,omitzero" body:"required"`
 	Suspension
 }
 
@@ -41,13 +41,14 @@ type InboxView struct {
 // ApprovalRequest asks whether one tool call may run. Texts have at most MaxTextLength
 // bytes.
 type ApprovalRequest struct {
-	ID string `json:"id"` // unique in its run
+	_  struct{} `body:"closed"`
+	ID string   `json:"id" body:"required"` // unique in its run
 	// Handle identifies the request among all requests of all runs. The service makes it
 	// and ignores one that a caller sends.
 	Handle     string `json:"handle,omitempty"`
-	ToolCallID string `json:"tool_call_id"` // at most MaxToolCallIDLength bytes
-	ToolName   string `json:"tool_name"`
-	Input      JSON   `json:"input"` // any value
+	ToolCallID string `json:"tool_call_id" body:"required"` // at most MaxToolCallIDLength bytes
+	ToolName   string `json:"tool_name" body:"required"`
+	Input      JSON   `json:"input" body:"required"` // any value
 	// InputDigest is "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of Input, as in
 	// [RuleMatch]. The service computes it and ignores one that a caller sends.
 	InputDigest string   `json:"input_digest,omitempty"`
@@ -67,6 +68,7 @@ type ApprovalRequest struct {
 // UserQuestionRequest asks a person 1 to MaxQuestionsPerRequest structured questions,
 // or for one value typed by a JSON Schema.
 type UserQuestionRequest struct {
+	_          struct{}       `body:"closed"`
 	ID         string         `json:"id"` // unique in its run
 	Handle     string         `json:"handle,omitempty"`
 	ToolCallID string         `json:"tool_call_id"`
@@ -88,19 +90,21 @@ type UserQuestionRequest struct {
 
 // UserQuestion is one structured question. Without options it takes free text only.
 type UserQuestion struct {
+	_           struct{}         `body:"closed"`
 	ID          string           `json:"id"`
 	Header      string           `json:"header"`
-	Question    string           `json:"question"`
+	Question    string           `json:"question" body:"required"`
 	MultiSelect bool             `json:"multi_select"`
 	Options     []QuestionOption `json:"options"` // at most MaxOptionsPerQuestion
 }
 
 // QuestionOption is one choice of a structured question.
 type QuestionOption struct {
-	ID          string `json:"id"`
-	Label       string `json:"label"`
-	Description string `json:"description,omitempty"`
-	Preview     string `json:"preview,omitempty"`
+	_           struct{} `body:"closed"`
+	ID          string   `json:"id"`
+	Label       string   `json:"label"`
+	Description string   `json:"description,omitempty"`
+	Preview     string   `json:"preview,omitempty"`
 }
 
 // PendingQuestionView is an open question with its context.

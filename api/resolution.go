@@ -42,8 +42,9 @@ const ResolvedBySystem = "system"
 
 // ApprovalResolution is a decision about one approval, as a caller gives it.
 type ApprovalResolution struct {
-	RequestID string   `json:"request_id"`
-	Behavior  Behavior `json:"behavior"`
+	_         struct{} `body:"closed"`
+	RequestID string   `json:"request_id" body:"required"`
+	Behavior  Behavior `json:"behavior"   body:"required"`
 	// UpdatedInput replaces the input whole. It is recorded on a deny and has no effect
 	// there.
 	UpdatedInput  JSON   `json:"updated_input,omitzero"`
@@ -62,15 +63,15 @@ type ApprovalResolution struct {
 // ResolveApprovalsBody decides open approvals of one run, all or none.
 type ResolveApprovalsBody struct {
 	IdempotencyKey *string `json:"idempotency_key,omitzero"`
-	// Resolutions are 1 to MaxResolutionsPerBatch. nil means that the member was absent,
-	// which is an invalid_request; an empty array is approval_batch_empty, and so a nil
-	// slice is sent as one.
-	Resolutions []ApprovalResolution `json:"resolutions"`
+	// Resolutions are 1 to MaxResolutionsPerBatch. An empty array is approval_batch_empty; a
+	// nil slice is sent as one.
+	Resolutions []ApprovalResolution `json:"resolutions" body:"required"`
 }
 
 // UserQuestionResolution is an answer to one question request, as a caller gives it.
 type UserQuestionResolution struct {
-	RequestID     string               `json:"request_id"`
+	_             struct{}             `body:"closed"`
+	RequestID     string               `json:"request_id" body:"required"`
 	Answers       []UserQuestionAnswer `json:"answers,omitempty"`
 	Declined      bool                 `json:"declined,omitzero"`
 	Value         JSON                 `json:"value,omitzero"` // of a typed question
@@ -79,15 +80,16 @@ type UserQuestionResolution struct {
 
 // UserQuestionAnswer answers one structured question.
 type UserQuestionAnswer struct {
-	QuestionID        string   `json:"question_id"`
+	_                 struct{} `body:"closed"`
+	QuestionID        string   `json:"question_id" body:"required"`
 	SelectedOptionIDs []string `json:"selected_option_ids,omitempty"`
 	FreeformAnswer    string   `json:"freeform_answer,omitempty"`
 }
 
 // AnswerQuestionBody answers or declines one open question request.
 type AnswerQuestionBody struct {
-	IdempotencyKey *string                 `json:"idempotency_key,omitzero"`
-	Resolution     *UserQuestionResolution `json:"resolution,omitzero"` // required
+	IdempotencyKey *string                `json:"idempotency_key,omitzero"`
+	Resolution     UserQuestionResolution `json:"resolution" body:"required"`
 }
 
 // CancelQuestionBody cancels an open question. The body may be absent.

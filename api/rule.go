@@ -24,6 +24,7 @@ const (
 // RuleMatch says which calls a rule applies to: everything that it gives must hold. An
 // empty one is refused.
 type RuleMatch struct {
+	_ struct{} `body:"closed"`
 	// PatternKeys, at most MaxPatternKeys: an allow covers these keys, and a request whose
 	// every key is covered, by one rule or by several together, is allowed. A deny or an
 	// ask applies to a request that has any of them.
@@ -71,15 +72,16 @@ type RuleView struct {
 
 // AddRuleBody describes a rule.
 type AddRuleBody struct {
-	IdempotencyKey *string `json:"idempotency_key,omitzero"`
-	RuleID         *string `json:"rule_id,omitzero"` // made by the service when absent
+	_              struct{} `body:"closed"`
+	IdempotencyKey *string  `json:"idempotency_key,omitzero"`
+	RuleID         *string  `json:"rule_id,omitzero"` // made by the service when absent
 	// SessionID binds the rule to a session, which need not exist yet; the rule holds in
 	// all sessions when it is absent.
 	SessionID *string    `json:"session_id,omitzero"`
 	AgentID   *string    `json:"agent_id,omitzero"`
 	ToolName  *string    `json:"tool_name,omitzero"`
 	Effect    RuleEffect `json:"effect,omitempty"` // RuleAllow when empty
-	Match     *RuleMatch `json:"match,omitzero"`   // required
+	Match     RuleMatch  `json:"match" body:"required"`
 	// Reason reaches the worker with what the rule decides.
 	Reason string `json:"reason,omitempty"`
 	// MaxUses ends the rule after 1 to MaxRuleUses decisions; it needs a session.
@@ -94,9 +96,9 @@ type AddRuleBody struct {
 type ExplainRulesBody struct {
 	SessionID   *string  `json:"session_id,omitzero"`
 	AgentID     *string  `json:"agent_id,omitzero"`
-	ToolName    string   `json:"tool_name"` // required
+	ToolName    string   `json:"tool_name" body:"required"`
 	ToolCallID  string   `json:"tool_call_id,omitempty"`
-	Input       JSON     `json:"input"` // required; nil is sent as null
+	Input       JSON     `json:"input" body:"required"` // nil is sent as null
 	PatternKeys []string `json:"pattern_keys,omitempty"`
 }
 

@@ -67,7 +67,7 @@ type SessionRunBody struct {
 	Kind  RunKind `json:"kind,omitempty"` // KindInput when empty
 	// Input is any value, null too, which the worker gets as it is. Required: a nil Input
 	// is sent as null.
-	Input   JSON    `json:"input"`
+	Input   JSON    `json:"input" body:"required"`
 	AgentID *string `json:"agent_id,omitzero"` // the session's when absent
 	// Metadata is an object.
 	Metadata     JSON   `json:"metadata,omitzero"`

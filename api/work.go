@@ -2,19 +2,19 @@ package api
 
 // ClaimOptions take a run's lease together with its creation.
 type ClaimOptions struct {
-	WorkerID string `json:"worker_id"`         // required
+	WorkerID string `json:"worker_id" body:"required"`
 	LeaseMs  int64  `json:"lease_ms,omitzero"` // MinLeaseMs to MaxLeaseMs; DefaultLeaseMs when 0
 }
 
 // ClaimRunBody claims the run that the path names.
 type ClaimRunBody struct {
-	WorkerID string `json:"worker_id"`         // required
+	WorkerID string `json:"worker_id" body:"required"`
 	LeaseMs  *int64 `json:"lease_ms,omitzero"` // MinLeaseMs to MaxLeaseMs; DefaultLeaseMs when absent
 }
 
 // ClaimRunsBody claims runs that may go on.
 type ClaimRunsBody struct {
-	WorkerID string `json:"worker_id"` // required
+	WorkerID string `json:"worker_id" body:"required"`
 	// AgentIDs are the agents whose runs are wanted, at most MaxAgentsPerClaim; all when
 	// empty.
 	AgentIDs []string `json:"agent_ids,omitempty"`
@@ -53,7 +53,7 @@ type ClaimedLease struct {
 
 // HeartbeatBody extends a lease and may store a checkpoint.
 type HeartbeatBody struct {
-	Fence *string `json:"fence,omitzero"` // required
+	Fence *string `json:"fence,omitzero" body:"required"`
 	// LeaseMs counts from now, MinLeaseMs to MaxLeaseMs; DefaultLeaseMs when absent.
 	LeaseMs      *int64 `json:"lease_ms,omitzero"`
 	Checkpoint   JSON   `json:"checkpoint,omitzero"`            // not stored when absent
@@ -69,20 +69,20 @@ type HeartbeatReply struct {
 
 // WithdrawBody withdraws a request that an attached worker no longer needs.
 type WithdrawBody struct {
-	Fence  *string `json:"fence,omitzero"` // required
+	Fence  *string `json:"fence,omitzero" body:"required"`
 	Reason string  `json:"reason,omitempty"`
 }
 
 // CompleteBody ends a run with its output.
 type CompleteBody struct {
-	Fence  *string `json:"fence,omitzero"` // required
+	Fence  *string `json:"fence,omitzero" body:"required"`
 	Output JSON    `json:"output,omitzero"`
 }
 
 // FailBody ends a run with an error.
 type FailBody struct {
-	Fence *string `json:"fence,omitzero"` // required
-	Error string  `json:"error"`          // required, at most MaxTextLength bytes
+	Fence *string `json:"fence,omitzero" body:"required"`
+	Error string  `json:"error" body:"required"` // at most MaxTextLength bytes
 }
 
 // ReleaseBody gives a run back unfinished. The body may be absent when the query has the

@@ -37,7 +37,7 @@ func (c *Client) AskParent(ctx context.Context, runID, fence string, request api
 		request.ID = newID("question")
 	}
 	return post[AskParentResult](ctx, c, at("/v1/runs", runID, "clarifications"), api.AskParentBody{
-		Fence: &fence, Request: &request, Park: options.Park, Checkpoint: options.Checkpoint,
+		Fence: &fence, Request: request, Park: options.Park, Checkpoint: options.Checkpoint,
 		RequesterProjectIDs: options.RequesterProjectIDs, RequesterChannelIDs: options.RequesterChannelIDs,
 		ParentProjectIDs: options.ParentProjectIDs, ParentChannelIDs: options.ParentChannelIDs,
 	}, always)

@@ -95,7 +95,7 @@ type AnswerQuestionParams struct {
 
 func (p AnswerQuestionParams) body() (key, api.AnswerQuestionBody) {
 	k := newKey(p.IdempotencyKey)
-	return k, api.AnswerQuestionBody{IdempotencyKey: k.inBody, Resolution: &p.Resolution}
+	return k, api.AnswerQuestionBody{IdempotencyKey: k.inBody, Resolution: p.Resolution}
 }
 
 // AnswerRunQuestion answers a question of a run. A parent clarification is completed

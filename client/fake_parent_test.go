@@ -43,7 +43,7 @@ func (f *fake) askParent(w http.ResponseWriter, r *http.Request) {
 	}
 	fence, _ := strconv.ParseInt(*body.Fence, 10, 64)
 	asked, err := runs.Ask(r.Context(), askStore{f}, &runs.AskClarification{
-		RunID: r.PathValue("run_id"), Fence: fence, Request: *body.Request, Park: body.Park, Checkpoint: body.Checkpoint,
+		RunID: r.PathValue("run_id"), Fence: fence, Request: body.Request, Park: body.Park, Checkpoint: body.Checkpoint,
 	})
 	if err != nil {
 		answer(w, 0, nil, err)

@@ -42,7 +42,7 @@ func (c *Client) AddRule(ctx context.Context, params AddRuleParams) (*api.RuleVi
 	}
 	return post[api.RuleView](ctx, c, at("/v1/rules"), api.AddRuleBody{
 		RuleID: &params.RuleID, SessionID: optional(params.SessionID), AgentID: optional(params.AgentID),
-		ToolName: optional(params.ToolName), Effect: params.Effect, Match: &params.Match, Reason: params.Reason,
+		ToolName: optional(params.ToolName), Effect: params.Effect, Match: params.Match, Reason: params.Reason,
 		MaxUses: optional(params.MaxUses), ExpiresAtMs: params.ExpiresAtMs, ExpiresAfterMs: params.ExpiresAfterMs,
 	}, always)
 }

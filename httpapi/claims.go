@@ -10,22 +10,29 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // claimRuns hands out runs that may go on. It is held while there are none, as long as
 // the worker wants and the server does not drain.
 func (s *Server) claimRuns(w http.ResponseWriter, r *http.Request) error {
 	var body api.ClaimRunsBody
-	if err := s.decode(w, r, &body); err != nil {
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
+	}
+	request := claims.Request{
+		WorkerID: body.WorkerID, AgentIDs: body.AgentIDs, MaxRuns: int(optionalNumber(body.MaxRuns)),
+		LeaseMs: optionalNumber(body.LeaseMs), Wait: s.claimWait(body.WaitMs),
+	}
+	if len(faults.List) > 0 {
+		faults.AddBeside(request.Faults()...)
+		return faults.Err()
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.draining, cancel)()
-	claimed, err := s.claims.Claim(ctx, claims.Request{
-		WorkerID: body.WorkerID, AgentIDs: body.AgentIDs, MaxRuns: int(optionalNumber(body.MaxRuns)),
-		LeaseMs: optionalNumber(body.LeaseMs), Wait: s.claimWait(body.WaitMs),
-	})
+	claimed, err := s.claims.Claim(ctx, request)
 	if err != nil && !(errors.Is(err, context.Canceled) && r.Context().Err() == nil) {
 		return err
 	}
@@ -46,10 +53,14 @@ func (s *Server) claimWait(waitMs int64) time.Duration {
 
 func (s *Server) claimRun(w http.ResponseWriter, r *http.Request) error {
 	var body api.ClaimRunBody
-	if err := s.decode(w, r, &body); err != nil {
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	runID, leaseMs := wire.PathID(r, "run_id"), optionalNumber(body.LeaseMs)
+	if err := allFaults(&faults, &runs.ClaimRun{RunID: runID, WorkerID: body.WorkerID, LeaseMs: leaseMs}); err != nil {
+		return err
+	}
 	if err := checkRunID(runID, &runs.ClaimRun{RunID: runID, WorkerID: body.WorkerID, LeaseMs: leaseMs}); err != nil {
 		return err
 	}

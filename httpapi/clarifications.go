@@ -13,22 +13,18 @@ import (
 // is open there.
 func (s *Server) askParent(w http.ResponseWriter, r *http.Request) error {
 	var body api.AskParentBody
-	if err := s.decode(w, r, &body); err != nil {
-		return err
-	}
 	var faults refusal.Faults
-	fence := requiredFence(&faults, body.Fence)
-	if body.Request == nil {
-		faults.Add("/request", "is required")
-	}
-	if err := faults.Err(); err != nil {
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	command := &runs.AskClarification{
-		RunID: wire.PathID(r, "run_id"), Fence: fence, Request: *body.Request,
+		RunID: wire.PathID(r, "run_id"), Fence: requiredFence(&faults, body.Fence), Request: body.Request,
 		Park: body.Park, Checkpoint: body.Checkpoint,
 		RequesterProjectIDs: body.RequesterProjectIDs, RequesterChannelIDs: body.RequesterChannelIDs,
 		ParentProjectIDs: body.ParentProjectIDs, ParentChannelIDs: body.ParentChannelIDs,
+	}
+	if err := allFaults(&faults, command); err != nil {
+		return err
 	}
 	// runs.Ask looks the run up first, and the faults of the body come before that. They
 	// are looked for in a copy, because a command is prepared once.

@@ -69,15 +69,16 @@ func (s *Server) decide(r *http.Request, at target, keyInBody *string, command r
 // resolveApprovals decides a batch of approvals.
 func (s *Server) resolveApprovals(w http.ResponseWriter, r *http.Request, at target) (runs.Reply, error) {
 	var body api.ResolveApprovalsBody
-	if err := s.decode(w, r, &body); err != nil {
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
 		return runs.Reply{}, err
-	}
-	if body.Resolutions == nil {
-		return runs.Reply{}, refusal.Invalid(api.Fault{Pointer: "/resolutions", Detail: "is required"})
 	}
 	command := &runs.ResolveApprovals{
 		SessionID: at.sessionID, RunID: at.runID,
 		Resolutions: runs.DecisionsOf(body.Resolutions), MaxRuleAgeMs: s.maxRuleAgeMs,
+	}
+	if err := allFaults(&faults, command); err != nil {
+		return runs.Reply{}, err
 	}
 	return s.decide(r, at, body.IdempotencyKey, command, &command.Key, &command.Actor)
 }
@@ -85,13 +86,14 @@ func (s *Server) resolveApprovals(w http.ResponseWriter, r *http.Request, at tar
 // answerQuestion answers or declines a question.
 func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request, at target) (runs.Reply, error) {
 	var body api.AnswerQuestionBody
-	if err := s.decode(w, r, &body); err != nil {
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
 		return runs.Reply{}, err
 	}
-	if body.Resolution == nil {
-		return runs.Reply{}, refusal.Invalid(api.Fault{Pointer: "/resolution", Detail: "is required"})
+	command := &runs.AnswerQuestion{SessionID: at.sessionID, RunID: at.runID, Resolution: runs.AnswerOf(body.Resolution)}
+	if err := allFaults(&faults, command); err != nil {
+		return runs.Reply{}, err
 	}
-	command := &runs.AnswerQuestion{SessionID: at.sessionID, RunID: at.runID, Resolution: runs.AnswerOf(*body.Resolution)}
 	return s.decide(r, at, body.IdempotencyKey, command, &command.Key, &command.Actor)
 }
 
@@ -99,11 +101,15 @@ func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request, at targe
 // run.
 func (s *Server) cancelQuestion(w http.ResponseWriter, r *http.Request) error {
 	var body api.CancelQuestionBody
-	if err := s.decodeOptional(w, r, &body); err != nil {
+	var faults refusal.Faults
+	if err := s.bodies.DecodeOptional(w, r, &body, &faults); err != nil {
 		return err
 	}
 	at := target{runID: wire.PathID(r, "run_id")}
 	command := &runs.CancelQuestion{RunID: at.runID, RequestID: wire.PathID(r, "request_id"), Justification: body.Justification}
+	if err := allFaults(&faults, command); err != nil {
+		return err
+	}
 	reply, err := s.decide(r, at, body.IdempotencyKey, command, &command.Key, &command.Actor)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 // retryEffect makes an effect due at once, also one that was given up. The body may be
 // absent.
 func (s *Server) retryEffect(w http.ResponseWriter, r *http.Request) error {
-	if err := s.decodeOptional(w, r, &struct{}{}); err != nil {
+	if err := s.decodeNothing(w, r); err != nil {
 		return err
 	}
 	sessionID, effectID := wire.PathID(r, "session_id"), wire.PathID(r, "effect_id")

@@ -76,7 +76,7 @@ func testIdempotency(t *testing.T, a *rig) {
 		path, k := "/v1/runs/"+run.run+"/questions", key("k")
 		a.post(t, path, answer("q1", `"answers":[]`), k).refused(api.CodeQuestionAnswerMissing)
 		a.post(t, path, answer("q1", `"answers":`+goodAnswers), k).want(http.StatusAccepted)
-		replayed(t, a.post(t, path, answer("q1", `"answers":`+goodAnswers+`,"declined":false,"justification":null,"colour":"red"`), k, expecting(lenient)).want(http.StatusAccepted))
+		replayed(t, a.post(t, path, `{"colour":"red","resolution":{"request_id":"q1","answers":`+goodAnswers+`,"declined":false,"justification":null}}`, k, expecting(lenient)).want(http.StatusAccepted))
 		replayed(t, a.post(t, "/v1/sessions/"+run.session+"/questions", answer("q1", `"answers":`+goodAnswers), k).want(http.StatusOK))
 		a.post(t, path, answer("q1", `"declined":true`), k).refused(api.CodeIdempotencyConflict)
 	})

@@ -65,7 +65,7 @@ func (s *Server) replayMessage(w http.ResponseWriter, r *http.Request) error {
 // doOnMessage gives a command about one message to the store. The body may be absent, and
 // nothing is read from one.
 func (s *Server) doOnMessage(w http.ResponseWriter, r *http.Request, sessionID, messageID string, command runs.Command) (runs.Reply, error) {
-	if err := s.decodeOptional(w, r, &struct{}{}); err != nil {
+	if err := s.decodeNothing(w, r); err != nil {
 		return runs.Reply{}, err
 	}
 	if !refusal.ValidID(messageID) {

@@ -37,7 +37,7 @@ func testQuestions(t *testing.T, a *rig) {
 			}
 		}
 		require.Equal(t, []any{"q1"}, a.get(t, "/v1/runs/"+run.run).at("pending_question_ids"))
-		a.post(t, "/v1/runs/"+run.run+"/questions", answer("q2", `"declined":true,"answers":[{}]`), unchecked()).refused(api.CodeQuestionRequestMismatch)
+		a.post(t, "/v1/runs/"+run.run+"/questions", answer("q2", `"declined":true,"answers":[{"question_id":"x"}]`)).refused(api.CodeQuestionRequestMismatch)
 		done := a.post(t, "/v1/runs/"+run.run+"/questions", answer("q1",
 			`"answers":[{"question_id":"route","selected_option_ids":["b"],"freeform_answer":"and quickly"},{"question_id":"notes","selected_option_ids":["y","x"]}],"justification":"why not"`)).want(http.StatusAccepted)
 		require.Equal(t, "/v1/runs/"+run.run, done.header.Get("Location"))

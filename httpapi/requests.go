@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -12,24 +13,41 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// decode reads a body that must be there.
-func (s *Server) decode(w http.ResponseWriter, r *http.Request, into any) error {
-	return wire.Decode(w, r, s.limits.MaxBodyBytes, into)
-}
-
-// decodeOptional reads a body that may be absent.
-func (s *Server) decodeOptional(w http.ResponseWriter, r *http.Request, into any) error {
-	return wire.DecodeOptional(w, r, s.limits.MaxBodyBytes, into)
-}
-
-// decodeReason reads an optional api.ReasonBody and who gives the command.
-func (s *Server) decodeReason(w http.ResponseWriter, r *http.Request) (reason string, actor runs.Actor, err error) {
-	var body api.ReasonBody
-	if err := s.decodeOptional(w, r, &body); err != nil {
-		return "", runs.Actor{}, err
+// decodeNothing reads a body that may be absent and has no members.
+func (s *Server) decodeNothing(w http.ResponseWriter, r *http.Request) error {
+	var faults refusal.Faults
+	if err := s.bodies.DecodeOptional(w, r, &struct{}{}, &faults); err != nil {
+		return err
 	}
-	actor, err = wire.Actor(r.Header)
-	return body.Reason, actor, err
+	return faults.Err()
+}
+
+// reason reads an optional api.ReasonBody and who gives the command that is made of it.
+func (s *Server) reason(w http.ResponseWriter, r *http.Request, command func(reason string, actor runs.Actor) runs.Command) (runs.Command, error) {
+	var body api.ReasonBody
+	var faults refusal.Faults
+	if err := s.bodies.DecodeOptional(w, r, &body, &faults); err != nil {
+		return nil, err
+	}
+	if err := allFaults(&faults, command(body.Reason, runs.Actor{})); err != nil {
+		return nil, err
+	}
+	actor, err := wire.Actor(r.Header)
+	return command(body.Reason, actor), err
+}
+
+// allFaults returns invalid_request with the faults that were found in a body and those that the
+// command made of it is by itself, or nil when none were found. The command is prepared only to
+// be refused.
+func allFaults(faults *refusal.Faults, command runs.Command) error {
+	if len(faults.List) == 0 {
+		return nil
+	}
+	var refused *refusal.Error
+	if errors.As(bodyFaults(command), &refused) {
+		faults.AddBeside(refused.Faults...)
+	}
+	return faults.Err()
 }
 
 // credentials reads who is asking and under which key. A bad key is reported after
@@ -91,11 +109,10 @@ func optionalID(faults *refusal.Faults, pointer string, given *string) string {
 	return *given
 }
 
-// requiredFence returns the fence of a body, which is decimal text.
+// requiredFence returns the fence of a body, which is decimal text, 0 when there is none.
 func requiredFence(faults *refusal.Faults, given *string) int64 {
 	if given == nil {
-		faults.Add("/fence", "is required")
-		return 0
+		return 0 // a fault of the body already
 	}
 	fence, ok := parseDecimal(*given)
 	if !ok {

@@ -39,25 +39,20 @@ func (s *Server) getRule(w http.ResponseWriter, r *http.Request) error {
 // addRule writes a rule. A key stands in for the rule id that a caller may choose.
 func (s *Server) addRule(w http.ResponseWriter, r *http.Request) error {
 	var body api.AddRuleBody
-	if err := s.decode(w, r, &body); err != nil {
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
-	var faults refusal.Faults
 	command := &runs.AddRule{
 		RuleID: optionalID(&faults, "/rule_id", body.RuleID), SessionID: optionalID(&faults, "/session_id", body.SessionID),
 		AgentID: optionalID(&faults, "/agent_id", body.AgentID), ToolName: optionalID(&faults, "/tool_name", body.ToolName),
 		Effect: body.Effect, Reason: body.Reason, MaxUses: optionalNumber(body.MaxUses),
-		ExpiresAtMs: body.ExpiresAtMs, ExpiresAfterMs: body.ExpiresAfterMs, MaxAgeMs: s.maxRuleAgeMs,
-	}
-	if body.Match == nil {
-		faults.Add("/match", "is required")
-	} else {
-		command.Match = *body.Match
+		Match: body.Match, ExpiresAtMs: body.ExpiresAtMs, ExpiresAfterMs: body.ExpiresAfterMs, MaxAgeMs: s.maxRuleAgeMs,
 	}
 	if command.SessionID == rules.AllSessions {
 		faults.Add("/session_id", "must be left out for a rule that holds in all sessions")
 	}
-	if err := faults.Err(); err != nil {
+	if err := allFaults(&faults, command); err != nil {
 		return err
 	}
 	key, actor, err := credentials(r, body.IdempotencyKey, command)
@@ -112,19 +107,16 @@ func (s *Server) revokeRule(w http.ResponseWriter, r *http.Request) error {
 // explainRules says what would happen to a call, and why.
 func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 	var body api.ExplainRulesBody
-	if err := s.decode(w, r, &body); err != nil {
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
-	var faults refusal.Faults
 	call := rules.Call{
 		SessionID: optionalID(&faults, "/session_id", body.SessionID), AgentID: optionalID(&faults, "/agent_id", body.AgentID),
 		ToolName: body.ToolName, ToolCallID: body.ToolCallID, Input: body.Input, PatternKeys: body.PatternKeys,
 	}
 	if call.ToolName == "" {
-		faults.Add("/tool_name", "is required")
-	}
-	if call.Input == nil {
-		faults.Add("/input", "is required")
+		faults.AddBeside(api.Fault{Pointer: "/tool_name", Detail: "is required"})
 	}
 	faults.OptionalID("/session_id", call.SessionID)
 	if err := faults.Err(); err != nil {

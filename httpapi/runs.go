@@ -22,7 +22,7 @@ func createRunCommand(body *api.SessionRunBody, faults *refusal.Faults) *runs.Cr
 
 // doCreateRun gives the command to the store, unless the wire found faults in the body.
 func (s *Server) doCreateRun(r *http.Request, body *api.SessionRunBody, command *runs.CreateRun, faults *refusal.Faults) (runs.Reply, error) {
-	if err := faults.Err(); err != nil {
+	if err := allFaults(faults, command); err != nil {
 		return runs.Reply{}, err
 	}
 	key, actor, err := credentials(r, body.IdempotencyKey, command)
@@ -35,10 +35,10 @@ func (s *Server) doCreateRun(r *http.Request, body *api.SessionRunBody, command 
 
 func (s *Server) createRun(w http.ResponseWriter, r *http.Request) error {
 	var body api.CreateRunBody
-	if err := s.decode(w, r, &body); err != nil {
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
-	var faults refusal.Faults
 	command := createRunCommand(&body.SessionRunBody, &faults)
 	command.SessionID, command.SessionGiven = optionalID(&faults, "/session_id", body.SessionID), body.SessionID != nil
 	command.Claim, command.Suspend = body.Claim, body.Suspend
@@ -62,10 +62,10 @@ func (s *Server) createRun(w http.ResponseWriter, r *http.Request) error {
 // refuses to queue it.
 func (s *Server) doCreateSessionRun(w http.ResponseWriter, r *http.Request, sessionID string, inline bool) (runs.Reply, error) {
 	var body api.SessionRunBody
-	if err := s.decode(w, r, &body); err != nil {
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
 		return runs.Reply{}, err
 	}
-	var faults refusal.Faults
 	command := createRunCommand(&body, &faults)
 	command.SessionID, command.SessionGiven, command.Inline = sessionID, true, inline
 	return s.doCreateRun(r, &body, command, &faults)
@@ -167,11 +167,13 @@ func untilOf(r *http.Request) (func(*model.Run) bool, error) {
 
 func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) error {
 	runID := wire.PathID(r, "run_id")
-	reason, actor, err := s.decodeReason(w, r)
+	command, err := s.reason(w, r, func(reason string, actor runs.Actor) runs.Command {
+		return &runs.CancelRun{RunID: runID, Reason: reason, Actor: actor}
+	})
 	if err != nil {
 		return err
 	}
-	reply, err := s.doOnRun(r, runID, &runs.CancelRun{RunID: runID, Reason: reason, Actor: actor})
+	reply, err := s.doOnRun(r, runID, command)
 	if err != nil {
 		return err
 	}

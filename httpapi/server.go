@@ -80,6 +80,7 @@ type Server struct {
 	claims       *claims.Dispatcher
 	version      string
 	limits       Limits
+	bodies       *wire.Bodies
 	pollInterval time.Duration
 	streams      *stream.Hub
 	snapshots    singleflight.Group // of sessions, for streams
@@ -111,6 +112,7 @@ func New(options Options) *Server {
 		maxRuleAgeMs: options.MaxRuleAge.Milliseconds(),
 		draining:     draining, drain: drain,
 	}
+	server.bodies = &wire.Bodies{MaxBytes: server.limits.MaxBodyBytes}
 	server.streams = stream.NewHub(stream.Options{
 		Store: options.Store, Watches: options.Hub, Done: draining.Done(), Logger: logger,
 		MaxStreams: options.Limits.MaxStreams, PollInterval: server.pollInterval, KeepAlive: options.KeepAlive,

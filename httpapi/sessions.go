@@ -14,17 +14,17 @@ import (
 // that a caller may choose: the same key of the same caller makes the same session.
 func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 	var body api.CreateSessionBody
-	if err := s.decodeOptional(w, r, &body); err != nil {
+	var faults refusal.Faults
+	if err := s.bodies.DecodeOptional(w, r, &body, &faults); err != nil {
 		return err
 	}
-	var faults refusal.Faults
 	command := &runs.CreateSession{
 		SessionID:       optionalID(&faults, "/session_id", body.SessionID),
 		AgentID:         optionalID(&faults, "/agent_id", body.AgentID),
 		ParentSessionID: optionalID(&faults, "/parent_session_id", body.ParentSessionID),
 		Metadata:        body.Metadata,
 	}
-	if err := faults.Err(); err != nil {
+	if err := allFaults(&faults, command); err != nil {
 		return err
 	}
 	key, actor, err := credentials(r, body.IdempotencyKey, command)
@@ -59,11 +59,13 @@ func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) interruptSession(w http.ResponseWriter, r *http.Request) error {
 	sessionID := wire.PathID(r, "session_id")
-	reason, actor, err := s.decodeReason(w, r)
+	command, err := s.reason(w, r, func(reason string, actor runs.Actor) runs.Command {
+		return &runs.InterruptSession{SessionID: sessionID, Reason: reason, Actor: actor}
+	})
 	if err != nil {
 		return err
 	}
-	reply, err := s.doInSession(r, sessionID, &runs.InterruptSession{SessionID: sessionID, Reason: reason, Actor: actor})
+	reply, err := s.doInSession(r, sessionID, command)
 	if err != nil {
 		return err
 	}
@@ -76,11 +78,13 @@ func (s *Server) interruptSession(w http.ResponseWriter, r *http.Request) error 
 
 func (s *Server) endSession(w http.ResponseWriter, r *http.Request) error {
 	sessionID := wire.PathID(r, "session_id")
-	reason, actor, err := s.decodeReason(w, r)
+	command, err := s.reason(w, r, func(reason string, actor runs.Actor) runs.Command {
+		return &runs.EndSession{SessionID: sessionID, Reason: reason, Actor: actor}
+	})
 	if err != nil {
 		return err
 	}
-	if _, err := s.doInSession(r, sessionID, &runs.EndSession{SessionID: sessionID, Reason: reason, Actor: actor}); err != nil {
+	if _, err := s.doInSession(r, sessionID, command); err != nil {
 		return err
 	}
 	return s.respondSession(w, r, sessionID)

@@ -147,6 +147,7 @@ func TestAPI(t *testing.T) {
 					{"lists", testLists},
 					{"events", testEvents},
 					{"streams", testStreams},
+					{"faults of bodies", testFaultsOfBodies},
 					{"refusals", testRefusals},
 					{"operations", testOperations},
 				} {

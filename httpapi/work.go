@@ -28,17 +28,17 @@ const (
 // doOnLease reads the body of a lease's holder and gives its command to the store.
 func doOnLease[Body any](s *Server, w http.ResponseWriter, r *http.Request, presence bodyPresence, call leaseCall[Body]) (runs.Reply, error) {
 	var body Body
-	decode := s.decode
+	var faults refusal.Faults
+	decode := s.bodies.Decode
 	if presence == bodyOptional {
-		decode = s.decodeOptional
+		decode = s.bodies.DecodeOptional
 	}
-	if err := decode(w, r, &body); err != nil {
+	if err := decode(w, r, &body, &faults); err != nil {
 		return runs.Reply{}, err
 	}
 	runID := wire.PathID(r, "run_id")
-	var faults refusal.Faults
 	command := call(r, runID, &body, &faults)
-	if err := faults.Err(); err != nil {
+	if err := allFaults(&faults, command); err != nil {
 		return runs.Reply{}, err
 	}
 	return s.doOnRun(r, runID, command)
@@ -74,6 +74,9 @@ func release(r *http.Request, runID string, body *api.ReleaseBody, faults *refus
 	if fence := queryOf(r).Get("fence"); body.Fence == nil && fence != "" {
 		body.Fence = &fence
 	}
+	if body.Fence == nil {
+		faults.Add("/fence", "is required")
+	}
 	return &runs.Release{RunID: runID, Fence: requiredFence(faults, body.Fence), Checkpoint: body.Checkpoint}
 }
 
@@ -108,12 +111,12 @@ func (s *Server) appendEvents(w http.ResponseWriter, r *http.Request) error {
 // choose: the same key on the same run is the same suspension.
 func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 	var body api.SuspendBody
-	if err := s.decode(w, r, &body); err != nil {
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
-	var faults refusal.Faults
 	command := &runs.Suspend{RunID: wire.PathID(r, "run_id"), Fence: requiredFence(&faults, body.Fence), Suspension: body.Suspension}
-	if err := faults.Err(); err != nil {
+	if err := allFaults(&faults, command); err != nil {
 		return err
 	}
 	key, _, err := credentials(r, body.IdempotencyKey, command)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,23 +20,34 @@ import (
 // DefaultMaxBodyBytes bounds a request body where nothing else is configured.
 const DefaultMaxBodyBytes = 1 << 20
 
+// Bodies reads the bodies of requests. It keeps the shape of each type that it has read, so one
+// serves for all requests.
+type Bodies struct {
+	// MaxBytes bounds a body.
+	MaxBytes int64
+	shapes   sync.Map // reflect.Type to *document.Shape
+}
+
 // Decode reads a body that must be there into a value, in this order: media type, size,
 // JSON, schema (docs/spec/v1.md#order-of-checks). Members that the value does not have are
-// ignored; null reads as absent for every member but those of type [api.JSON], which hold
-// "null" for the domain to judge.
+// ignored, unless its type is closed; null reads as absent for every member but those of type
+// [api.JSON], which hold "null" for the domain to judge.
 //
-// Errors: unsupported_media_type, payload_too_large, bad_request, and
-// invalid_request with the pointer of the member at fault.
-func Decode(w http.ResponseWriter, r *http.Request, maxBytes int64, into any) error {
+// What does not fit the schema is added to faults, and what is wrong stays at its zero value in
+// the value: a caller of the API gets these faults together with those that the handler and the
+// domain find.
+//
+// Errors: unsupported_media_type, payload_too_large and bad_request.
+func (b *Bodies) Decode(w http.ResponseWriter, r *http.Request, into any, faults *refusal.Faults) error {
 	if err := checkMediaType(r.Header); err != nil {
 		return err
 	}
-	return decode(w, r, maxBytes, into, false)
+	return read(w, r, b.MaxBytes, false, b.decoder(into, faults))
 }
 
-// DecodeOptional is [Decode] for a body that may be absent; then the value stays
+// DecodeOptional is [Bodies.Decode] for a body that may be absent; then the value stays
 // as it is, and the media type does not matter.
-func DecodeOptional(w http.ResponseWriter, r *http.Request, maxBytes int64, into any) error {
+func (b *Bodies) DecodeOptional(w http.ResponseWriter, r *http.Request, into any, faults *refusal.Faults) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
@@ -44,10 +56,41 @@ func DecodeOptional(w http.ResponseWriter, r *http.Request, maxBytes int64, into
 			return err
 		}
 	}
-	return decode(w, r, maxBytes, into, true)
+	return read(w, r, b.MaxBytes, true, b.decoder(into, faults))
 }
 
-func decode(w http.ResponseWriter, r *http.Request, maxBytes int64, into any, optional bool) error {
+// decoder returns what decodes a text into a value.
+func (b *Bodies) decoder(into any, faults *refusal.Faults) func([]byte) error {
+	return func(text []byte) error {
+		of := reflect.TypeOf(into)
+		shape, known := b.shapes.Load(of)
+		if !known {
+			shape, _ = b.shapes.LoadOrStore(of, document.ShapeOf(of))
+		}
+		text, err := shape.(*document.Shape).Check(text, faults)
+		if err != nil {
+			return err
+		}
+		return unmarshal(text, into)
+	}
+}
+
+// Decode is [Bodies.Decode] for a face that judges the members itself: it looks at no required
+// members, and its first fault is the error.
+func Decode(w http.ResponseWriter, r *http.Request, maxBytes int64, into any) error {
+	if err := checkMediaType(r.Header); err != nil {
+		return err
+	}
+	return read(w, r, maxBytes, false, func(text []byte) error {
+		if err := document.Check(text); err != nil {
+			return err
+		}
+		return unmarshal(text, into)
+	})
+}
+
+// read reads a body whole and hands its text to decode, which must not keep it.
+func read(w http.ResponseWriter, r *http.Request, maxBytes int64, optional bool, decode func(text []byte) error) error {
 	if r.ContentLength > maxBytes {
 		return tooLarge(maxBytes)
 	}
@@ -72,10 +115,11 @@ func decode(w http.ResponseWriter, r *http.Request, maxBytes int64, into any, op
 			return err
 		}
 	}
-	if err := document.Check(text); err != nil {
-		return err
-	}
-	// The text was checked whole, so names given twice need no second look.
+	return decode(text)
+}
+
+// unmarshal decodes a text that was checked whole, so names given twice need no second look.
+func unmarshal(text []byte, into any) error {
 	if err := json.Unmarshal(text, into, jsontext.AllowDuplicateNames(true)); err != nil {
 		return schemaError(err)
 	}

@@ -273,10 +273,9 @@ func (d *Dispatcher) releaseHints(hints []*hint) {
 	}
 }
 
-// checked returns the request with its defaults and its agents sorted, or an
-// invalid_request that names the members at fault. It is the one place where the limits
-// of a claim are checked.
-func (r Request) checked() (Request, error) {
+// Faults returns what is wrong with the request by itself, by the pointers of a
+// api.ClaimRunsBody. It is the one place where the limits of a claim are checked.
+func (r Request) Faults() []api.Fault {
 	var faults refusal.Faults
 	faults.ID("/worker_id", r.WorkerID)
 	if len(r.AgentIDs) > api.MaxAgentsPerClaim {
@@ -292,8 +291,14 @@ func (r Request) checked() (Request, error) {
 	if r.Wait < 0 || r.Wait > api.MaxWaitMs*time.Millisecond {
 		faults.Add("/wait_ms", "must be between 0 and %d", api.MaxWaitMs)
 	}
-	if err := faults.Err(); err != nil {
-		return Request{}, err
+	return faults.List
+}
+
+// checked returns the request with its defaults and its agents sorted, or an
+// invalid_request that names the members at fault.
+func (r Request) checked() (Request, error) {
+	if faults := r.Faults(); len(faults) > 0 {
+		return Request{}, refusal.Invalid(faults...)
 	}
 	r.MaxRuns = max(r.MaxRuns, 1)
 	r.AgentIDs = slices.Clone(r.AgentIDs)

@@ -1,12 +1,10 @@
 package document
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -41,35 +39,14 @@ const maxExactInteger = 1 << 53
 //
 //   - bad_request when the text is not exactly one JSON value: broken syntax, a second member
 //     of the same name, a lone surrogate, invalid UTF-8, trailing text;
-//   - invalid_request, with a pointer, when it nests deeper than [api.MaxJSONDepth] levels, or
+//   - invalid_request, with every pointer, when it nests deeper than [api.MaxJSONDepth] levels, or
 //     has a number that a double cannot hold or would round.
 func Check(text []byte) error {
-	decoder := jsontext.NewDecoder(bytes.NewReader(text))
-	for {
-		token, err := decoder.ReadToken()
-		if errors.Is(err, io.EOF) && decoder.StackDepth() == 0 && decoder.InputOffset() > 0 {
-			return nil
-		}
-		if err != nil {
-			return syntaxError(err)
-		}
-		switch token.Kind() {
-		case '{', '[':
-			if decoder.StackDepth() > api.MaxJSONDepth {
-				return refusal.Invalid(api.Fault{Pointer: string(decoder.StackPointer()), Detail: fmt.Sprintf("nests deeper than %d levels", api.MaxJSONDepth)})
-			}
-		case '0':
-			if detail := numberFault(token.String()); detail != "" {
-				return refusal.Invalid(api.Fault{Pointer: string(decoder.StackPointer()), Detail: detail})
-			}
-		}
-		if decoder.StackDepth() == 0 {
-			if _, err := decoder.ReadToken(); errors.Is(err, io.EOF) {
-				return nil
-			}
-			return &refusal.Error{Code: api.CodeBadRequest, Detail: "the body holds more than one JSON value"}
-		}
+	var faults refusal.Faults
+	if _, err := (&Shape{kind: anyValue}).Check(text, &faults); err != nil {
+		return err
 	}
+	return faults.Err()
 }
 
 func syntaxError(err error) error {

@@ -10,14 +10,42 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Faults collects the faults of one body, so that a caller gets all of them in one reply. The
-// zero value is empty. Every check adds at most one fault. A pointer is the JSON pointer (RFC
+// Faults collects the faults of one body, so that a caller gets all of them in one reply, at most
+// api.MaxFaults. The zero value is empty. Every check adds at most one fault. A pointer is the JSON pointer (RFC
 // 6901) of a member in the caller's body; the checks do not escape it.
 type Faults struct{ List []api.Fault }
 
-// Add adds a fault with a detail that is formatted as by [fmt.Sprintf].
+// Add adds a fault with a detail that is formatted as by [fmt.Sprintf]. Beyond api.MaxFaults it
+// adds nothing.
 func (l *Faults) Add(pointer, format string, args ...any) {
+	if len(l.List) >= api.MaxFaults {
+		return
+	}
 	l.List = append(l.List, api.Fault{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+}
+
+// AddBeside adds the faults of another check of the same body, but for those of a value that has
+// a fault already, or of what is in such a value.
+func (l *Faults) AddBeside(others ...api.Fault) {
+	known := make(map[string]bool, len(l.List))
+	for _, fault := range l.List {
+		known[fault.Pointer] = true
+	}
+	for _, other := range others {
+		if !within(known, other.Pointer) {
+			l.Add(other.Pointer, "%s", other.Detail)
+		}
+	}
+}
+
+// within reports whether a pointer is one of the known ones, or leads on from one.
+func within(known map[string]bool, pointer string) bool {
+	for end := len(pointer); end >= 0; end = strings.LastIndexByte(pointer[:end], '/') {
+		if known[pointer[:end]] {
+			return true
+		}
+	}
+	return false
 }
 
 // Err returns invalid_request with all faults, or nil when there are none.

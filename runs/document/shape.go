@@ -1,0 +1,117 @@
+package document
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Shape is what a Go type takes from a JSON text: the kind of every value, and the members of
+// every object. It is made once for a type and never changes.
+type Shape struct {
+	kind shapeKind
+	// quoted: an integer that is written as text.
+	quoted  bool
+	element *Shape            // of an array or a dictionary
+	members map[string]*Shape // of an object
+	// names and required are in the order of the fields.
+	names, required []string
+	// closed: a member that is not in names is a fault; else it is ignored.
+	closed bool
+}
+
+type shapeKind int
+
+const (
+	// anyValue takes every value, null too, and looks at nothing in it.
+	anyValue shapeKind = iota
+	textValue
+	booleanValue
+	integerValue
+	arrayValue
+	objectValue
+	dictionaryValue
+)
+
+// expected says what a value of each kind must be.
+var expected = [...]string{
+	textValue: "must be text", booleanValue: "must be true or false", integerValue: "must be an integer",
+	arrayValue: "must be an array", objectValue: "must be an object", dictionaryValue: "must be an object",
+}
+
+// ShapeOf returns the shape of a type as package json reads it. The tag body:"required" on a
+// field says that its member must be there and not be null; a field _ with the tag body:"closed"
+// says that the object takes no member but those of its fields. The fields of an embedded struct
+// count as those of the struct around it.
+func ShapeOf(of reflect.Type) *Shape {
+	for of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	if reads := reflect.TypeFor[json.Unmarshaler](); of.Implements(reads) || reflect.PointerTo(of).Implements(reads) {
+		return &Shape{kind: anyValue}
+	}
+	//exhaustive:ignore
+	switch of.Kind() {
+	case reflect.String:
+		return &Shape{kind: textValue}
+	case reflect.Bool:
+		return &Shape{kind: booleanValue}
+	case reflect.Int, reflect.Int64:
+		return &Shape{kind: integerValue}
+	case reflect.Slice:
+		return &Shape{kind: arrayValue, element: ShapeOf(of.Elem())}
+	case reflect.Map:
+		return &Shape{kind: dictionaryValue, element: ShapeOf(of.Elem())}
+	case reflect.Struct:
+		shape := &Shape{kind: objectValue, members: map[string]*Shape{}}
+		shape.addFields(of)
+		return shape
+	default:
+		return &Shape{kind: anyValue}
+	}
+}
+
+func (s *Shape) addFields(of reflect.Type) {
+	for i := range of.NumField() {
+		field := of.Field(i)
+		rule := field.Tag.Get("body")
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case field.Name == "_":
+			s.closed = s.closed || rule == "closed"
+		case field.Anonymous && name == "":
+			s.addFields(field.Type)
+		case field.IsExported() && name != "-":
+			member := ShapeOf(field.Type)
+			member.quoted = slices.Contains(strings.Split(options, ","), "string")
+			s.members[name] = member
+			s.names = append(s.names, name)
+			if rule == "required" {
+				s.required = append(s.required, name)
+			}
+		}
+	}
+}
+
+// Names returns the members of an object of this shape, in the order of the fields.
+func (s *Shape) Names() []string { return slices.Clone(s.names) }
+
+// Required returns the members that must be there and not be null.
+func (s *Shape) Required() []string { return slices.Clone(s.required) }
+
+// Closed reports whether members that are not among Names are faults.
+func (s *Shape) Closed() bool { return s.closed }
+
+// unknownMember is the detail of a member that a closed object does not take.
+func (s *Shape) unknownMember() string {
+	return fmt.Sprintf("is not a member that is known here, and might change what is meant; the members are %s", strings.Join(s.names, ", "))
+}
+
+// Member returns the shape of a member of an object, nil when there is none.
+func (s *Shape) Member(name string) *Shape { return s.members[name] }
+
+// Element returns the shape of the elements of an array or a dictionary, nil for anything else.
+func (s *Shape) Element() *Shape { return s.element }

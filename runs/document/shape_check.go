@@ -1,0 +1,221 @@
+package document
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// Check reads a JSON text once and holds it to the shape. It adds every fault to faults and
+// returns a text that decodes: each value of a wrong kind is null in it. Without a fault that is
+// the text itself. The error is bad_request, as [Check] has it, invalid_request with all faults so
+// far for a text that nests too deeply to be read on, or nil.
+func (s *Shape) Check(text []byte, faults *refusal.Faults) ([]byte, error) {
+	c := shapeCheck{decoder: jsontext.NewDecoder(bytes.NewReader(text)), text: text, faults: faults}
+	if err := c.value(s, len(s.required) == 0); err != nil {
+		return nil, err
+	}
+	switch _, err := c.decoder.ReadToken(); {
+	case errors.Is(err, io.EOF):
+		return c.cleaned(), nil
+	case err != nil:
+		return nil, syntaxError(err)
+	}
+	return nil, &refusal.Error{Code: api.CodeBadRequest, Detail: "the body holds more than one JSON value"}
+}
+
+// shapeCheck is one reading of a text.
+type shapeCheck struct {
+	decoder *jsontext.Decoder
+	text    []byte
+	faults  *refusal.Faults
+	// wrong are the places of the values of a wrong kind, in their order.
+	wrong []span
+}
+
+type span struct{ from, to int64 }
+
+// cleaned returns the text with null in place of what is wrong.
+func (c *shapeCheck) cleaned() []byte {
+	if len(c.wrong) == 0 {
+		return c.text
+	}
+	var cleaned []byte
+	from := int64(0)
+	for _, wrong := range c.wrong {
+		cleaned = append(append(cleaned, c.text[from:wrong.from]...), "null"...)
+		from = wrong.to
+	}
+	return append(cleaned, c.text[from:]...)
+}
+
+func (c *shapeCheck) fault(detail string) {
+	c.faults.Add(string(c.decoder.StackPointer()), "%s", detail)
+}
+
+// value reads one value. nullable: null reads as absent.
+func (c *shapeCheck) value(shape *Shape, nullable bool) error {
+	if shape.kind == anyValue {
+		return c.any()
+	}
+	before := c.decoder.InputOffset()
+	kind := c.decoder.PeekKind()
+	switch {
+	case kind == 'n' && nullable:
+		return c.any()
+	case kind == '{' && shape.kind == objectValue:
+		return c.object(shape)
+	case kind == '{' && shape.kind == dictionaryValue:
+		return c.elements(shape.element, '}')
+	case kind == '[' && shape.kind == arrayValue:
+		return c.elements(shape.element, ']')
+	case kind == '0' && shape.kind == integerValue && !shape.quoted, kind == '"' && shape.kind == integerValue && shape.quoted:
+		return c.integer(before)
+	case kind == '"' && shape.kind == textValue, (kind == 't' || kind == 'f') && shape.kind == booleanValue:
+		return c.any()
+	}
+	if err := c.any(); err != nil {
+		return err
+	}
+	c.refuse(before, expected[shape.kind])
+	return nil
+}
+
+// refuse adds a fault of the value that was read last.
+func (c *shapeCheck) refuse(before int64, detail string) {
+	end := c.decoder.InputOffset()
+	from := before + int64(len(c.text[before:end])-len(bytes.TrimLeft(c.text[before:end], " \t\r\n,:")))
+	c.fault(detail)
+	c.wrong = append(c.wrong, span{from, end})
+}
+
+func (c *shapeCheck) integer(before int64) error {
+	token, err := c.decoder.ReadToken()
+	if err != nil {
+		return syntaxError(err)
+	}
+	literal := token.String()
+	if _, err := strconv.ParseInt(literal, 10, 64); err != nil {
+		c.refuse(before, expected[integerValue])
+	} else if detail := numberFault(literal); token.Kind() == '0' && detail != "" {
+		c.refuse(before, detail)
+	}
+	return nil
+}
+
+// elements reads an array or a dictionary. Its elements may not be null.
+func (c *shapeCheck) elements(element *Shape, end jsontext.Kind) error {
+	if err := c.begin(); err != nil {
+		return err
+	}
+	for kind := c.decoder.PeekKind(); kind != end; kind = c.decoder.PeekKind() {
+		if end == '}' {
+			if _, err := c.decoder.ReadToken(); err != nil {
+				return syntaxError(err)
+			}
+		}
+		if kind == 0 {
+			break
+		}
+		if err := c.value(element, false); err != nil {
+			return err
+		}
+	}
+	return c.end()
+}
+
+func (c *shapeCheck) object(shape *Shape) error {
+	if err := c.begin(); err != nil {
+		return err
+	}
+	var given map[string]bool
+	if len(shape.required) > 0 {
+		given = make(map[string]bool, len(shape.required))
+	}
+	for kind := c.decoder.PeekKind(); kind != '}' && kind != 0; kind = c.decoder.PeekKind() {
+		token, err := c.decoder.ReadToken()
+		if err != nil {
+			return syntaxError(err)
+		}
+		name := token.String()
+		member := shape.members[name]
+		switch {
+		case member != nil:
+			if given != nil && (member.kind == anyValue || c.decoder.PeekKind() != 'n') {
+				given[name] = true
+			}
+			err = c.value(member, true)
+		default:
+			err = c.any()
+			if shape.closed {
+				c.fault(shape.unknownMember())
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := c.end(); err != nil {
+		return err
+	}
+	for _, name := range shape.required {
+		if !given[name] {
+			c.faults.Add(string(c.decoder.StackPointer().AppendToken(name)), "is required")
+		}
+	}
+	return nil
+}
+
+// begin reads the start of an object or an array.
+func (c *shapeCheck) begin() error {
+	if _, err := c.decoder.ReadToken(); err != nil {
+		return syntaxError(err)
+	}
+	return c.checkDepth()
+}
+
+func (c *shapeCheck) end() error {
+	if _, err := c.decoder.ReadToken(); err != nil {
+		return syntaxError(err)
+	}
+	return nil
+}
+
+func (c *shapeCheck) checkDepth() error {
+	if c.decoder.StackDepth() <= api.MaxJSONDepth {
+		return nil
+	}
+	c.fault(fmt.Sprintf("nests deeper than %d levels", api.MaxJSONDepth))
+	return c.faults.Err()
+}
+
+// any reads one value of any kind. It looks at what cannot be carried only.
+func (c *shapeCheck) any() error {
+	depth := c.decoder.StackDepth()
+	for {
+		token, err := c.decoder.ReadToken()
+		if err != nil {
+			return syntaxError(err)
+		}
+		switch token.Kind() {
+		case '{', '[':
+			if err := c.checkDepth(); err != nil {
+				return err
+			}
+		case '0':
+			if detail := numberFault(token.String()); detail != "" {
+				c.fault(detail)
+			}
+		}
+		if c.decoder.StackDepth() == depth {
+			return nil
+		}
+	}
+}
