@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -58,11 +59,13 @@ func TestUpAndDownAndUpAgain(t *testing.T) {
 			require.Zero(t, current)
 			require.Positive(t, newest)
 			require.ErrorIs(t, m.Check(ctx), migrations.ErrSchemaBehind)
+			known, err := m.Status(ctx)
+			require.NoError(t, err)
 
 			for range 2 {
 				applied, err := m.Up(ctx)
 				require.NoError(t, err)
-				require.Len(t, applied, int(newest))
+				require.Len(t, applied, len(known))
 				require.NoError(t, m.Check(ctx))
 				again, err := m.Up(ctx)
 				require.NoError(t, err)
@@ -70,13 +73,13 @@ func TestUpAndDownAndUpAgain(t *testing.T) {
 
 				steps, err := m.Status(ctx)
 				require.NoError(t, err)
-				require.Len(t, steps, int(newest))
+				require.Len(t, steps, len(known))
 				require.False(t, steps[0].AppliedAt.IsZero())
 
-				for version := newest; version > 0; version-- {
+				for _, there := range slices.Backward(known) {
 					step, err := m.Down(ctx)
 					require.NoError(t, err)
-					require.Equal(t, version, step.Version)
+					require.Equal(t, there.Version, step.Version)
 				}
 				step, err := m.Down(ctx)
 				require.NoError(t, err)
@@ -112,9 +115,9 @@ func TestReplicasThatStartAtOnceDoNotTripOverEachOther(t *testing.T) {
 	m, err := migrations.New(open(), migrations.Postgres, nil)
 	require.NoError(t, err)
 	require.NoError(t, m.Check(context.Background()))
-	_, newest, err := m.Versions(context.Background())
+	steps, err := m.Status(context.Background())
 	require.NoError(t, err)
-	require.EqualValues(t, newest, total, "each step was applied once")
+	require.Len(t, steps, total, "each step was applied once")
 }
 
 func TestUnknownEngine(t *testing.T) {

@@ -213,5 +213,6 @@ LIMIT $1::bigint`,
 		// of one session's rows, or of those in a seldom state.
 		Sorted:         " + 0",
 		PendingEffects: "effects AS f",
+		Unfinished:     "coalesce(r.finished_at_ms, 0) = 0",
 	},
 }

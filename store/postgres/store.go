@@ -154,7 +154,7 @@ func (s *Store) connect(ctx context.Context, url string, options Options) error 
 	if err := s.lanes.Ping(ctx); err != nil {
 		return fmt.Errorf("connect to database: %w", err)
 	}
-	s.Reader = read.New(database{s.reads}, &readStatements)
+	s.Reader = read.New(database{s.reads}, &readStatements, int(reads.MaxConns)/2)
 	s.readsSQL = stdlib.OpenDBFromPool(s.reads)
 	s.migrator, err = migrations.New(s.readsSQL, migrations.Postgres, options.Logger)
 	return err

@@ -43,3 +43,34 @@ func (b bounded) within(ctx context.Context, read func(context.Context) error) e
 	}
 	return err
 }
+
+// few is a database that answers few questions at a time; the others wait for their turn.
+type few struct {
+	Database
+	turns chan struct{}
+}
+
+// Ask implements Database.
+func (f few) Ask(ctx context.Context, queries ...Query) error {
+	return f.inTurn(ctx, func() error { return f.Database.Ask(ctx, queries...) })
+}
+
+// AskAtOneMoment implements Database.
+func (f few) AskAtOneMoment(ctx context.Context, queries ...Query) error {
+	return f.inTurn(ctx, func() error { return f.Database.AskAtOneMoment(ctx, queries...) })
+}
+
+// Snapshot implements Database.
+func (f few) Snapshot(ctx context.Context, do func(ask func(...Query) error) error) error {
+	return f.inTurn(ctx, func() error { return f.Database.Snapshot(ctx, do) })
+}
+
+func (f few) inTurn(ctx context.Context, do func() error) error {
+	select {
+	case f.turns <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-f.turns }()
+	return do()
+}

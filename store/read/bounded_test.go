@@ -2,13 +2,18 @@ package read
 
 import (
 	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // frozen never answers.
@@ -30,7 +35,7 @@ func (f frozen) Snapshot(ctx context.Context, _ func(func(...Query) error) error
 
 func TestEveryReadOfAFrozenDatabaseEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := New(frozen{}, &Statements{})
+		r := New(frozen{}, &Statements{}, 1)
 		for name, read := range map[string]func(context.Context) error{
 			"run":      func(ctx context.Context) error { _, err := r.Run(ctx, "r"); return err },
 			"session":  func(ctx context.Context) error { _, err := r.Session(ctx, "s"); return err },
@@ -53,5 +58,40 @@ func TestEveryReadOfAFrozenDatabaseEnds(t *testing.T) {
 			require.ErrorIs(t, err, context.DeadlineExceeded, name)
 			require.Equal(t, time.Second, time.Since(begin), name)
 		}
+	})
+}
+
+// slowLists answers everything but lists, and counts how many of them it is asked.
+type slowLists struct {
+	frozen
+	asked *atomic.Int64
+}
+
+func (s slowLists) Ask(ctx context.Context, queries ...Query) error {
+	if strings.Contains(queries[0].SQL, "LIMIT") {
+		s.asked.Add(1)
+		return s.frozen.Ask(ctx)
+	}
+	return nil
+}
+
+func TestSlowListsLeaveConnectionsToOtherReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := slowLists{asked: &atomic.Int64{}}
+		r := New(db, &Statements{}, 2)
+		var group sync.WaitGroup
+		for range 10 {
+			group.Go(func() {
+				_, err := r.Sessions(t.Context(), runs.SessionQuery{Limit: 1})
+				require.ErrorIs(t, err, runs.ErrUnavailable, "also of those that wait for their turn")
+			})
+		}
+		synctest.Wait()
+		require.EqualValues(t, 2, db.asked.Load())
+		begin := time.Now()
+		_, err := r.SessionHead(t.Context(), "s")
+		require.Equal(t, api.CodeSessionNotFound, refusal.CodeOf(err))
+		require.Zero(t, time.Since(begin))
+		group.Wait()
 	})
 }

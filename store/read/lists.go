@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,16 @@ type Lists struct {
 	Sorted string
 	// PendingEffects is where pending effects are found.
 	PendingEffects string
+	// RunIndex returns what follows the table of runs to name the index of a list, or of the
+	// part of it that is Unfinished or Finished, for an engine that does not find it by
+	// itself. May be nil.
+	RunIndex func(q runs.RunQuery, part string) string
+	// Unfinished takes the place of the part Unfinished in lists of all sessions: the
+	// predicate of their indexes. No change when empty.
+	Unfinished string
+	// Whole is put around a page, which stands where the %s is, so that its rows are all
+	// found before the first is handed out. No change when empty.
+	Whole string
 }
 
 // The lists, without their filters. The predicates of the partial indexes stand word for
@@ -33,9 +44,10 @@ SELECT s.*,
 	(SELECT count(*) FROM requests AS q
 		WHERE q.kind = 'question' AND q.session_id = s.session_id AND q.settled_number IS NULL AND q.outcome IS NULL)
 FROM sessions AS s LEFT JOIN runs AS r ON r.session_id = s.session_id AND r.run_id = s.active_run_id`
-	sqlCountSessions = `
-SELECT count(*) FROM sessions AS s LEFT JOIN runs AS r ON r.session_id = s.session_id AND r.run_id = s.active_run_id`
-	sqlRuns      = `SELECT r.*, 0 FROM runs AS r`
+	sqlCountSessions       = `SELECT count(*) FROM sessions AS s`
+	sqlCountActiveSessions = sqlCountSessions + `
+JOIN runs AS r ON r.session_id = s.session_id AND r.run_id = s.active_run_id`
+	sqlRuns      = `SELECT r.*, 0 AS place FROM runs AS r`
 	sqlCountRuns = `SELECT count(*) FROM runs AS r`
 	sqlRequests  = `
 SELECT q.*, r.agent_id, r.kind, r.requester
@@ -84,8 +96,11 @@ func (f *filter) of(statement string) string {
 }
 
 // page returns one page of a list.
-func (f *filter) page(statement string, limit int, order ...string) (sql string, args []any) {
+func (l *Lists) page(f *filter, statement string, limit int, order ...string) (sql string, args []any) {
 	sql = f.of(statement) + "\nORDER BY " + strings.Join(order, ", ") + "\nLIMIT " + f.argument(max(limit, 0))
+	if l.Whole != "" {
+		sql = fmt.Sprintf(l.Whole, sql)
+	}
 	return sql, f.args
 }
 
@@ -104,16 +119,26 @@ func sessionFilter(q runs.SessionQuery) filter {
 	return f
 }
 
+// hasActiveRun reports whether a status of sessions is that of their active run.
+func hasActiveRun(status api.Status) bool {
+	return status != "" && status != api.SessionEnded && status != api.SessionIdle
+}
+
 func summaryTargets(s *model.SessionSummary) []any {
 	return append(columns.Sessions.Targets(&s.Session), (*string)(&s.Status), &s.PendingApprovals, &s.PendingQuestions)
 }
 
-func sessionPage(q runs.SessionQuery) (string, []any) {
+func (l *Lists) sessionPage(q runs.SessionQuery) (string, []any) {
 	f := sessionFilter(q)
-	if q.After != "" {
-		f.and("s.session_id > ?", q.After)
+	id := "s.session_id"
+	if q.AgentID == "" && hasActiveRun(q.Status) {
+		// The index of active runs has the order of the list.
+		id = "r.session_id"
 	}
-	return f.page(sqlSessions, q.Limit, "s.session_id")
+	if q.After != "" {
+		f.and(id+" > ?", q.After)
+	}
+	return l.page(&f, sqlSessions, q.Limit, id)
 }
 
 // Sessions implements runs.Reader.
@@ -121,8 +146,8 @@ func (r *Reader) Sessions(ctx context.Context, q runs.SessionQuery) ([]model.Ses
 	if !storable(string(q.Status), q.AgentID, q.After) {
 		return nil, nil
 	}
-	sql, args := sessionPage(q)
-	return list(ctx, r, summaryTargets, sql, args...)
+	sql, args := r.sql.Lists.sessionPage(q)
+	return list(ctx, r.lists, summaryTargets, sql, args...)
 }
 
 // CountSessions implements runs.Reader.
@@ -131,26 +156,52 @@ func (r *Reader) CountSessions(ctx context.Context, q runs.SessionQuery) (int64,
 		return 0, nil
 	}
 	f := sessionFilter(q)
-	return r.count(ctx, f.of(sqlCountSessions), f.args...)
+	statement := sqlCountSessions
+	if hasActiveRun(q.Status) {
+		statement = sqlCountActiveSessions
+	}
+	return count(ctx, r.lists, f.of(statement), f.args...)
 }
 
-func runFilter(q runs.RunQuery) filter {
+func (l *Lists) runFilter(q runs.RunQuery, part string) filter {
 	var f filter
 	f.equals("r.session_id", q.SessionID)
 	f.equals("r.agent_id", q.AgentID)
 	f.equals("r.kind", string(q.Kind))
 	f.equals("r.status", string(q.Status))
-	if model.KnownStatus(q.Status) && !model.Terminal(q.Status) {
-		// It follows from the status, and lets the planner use runs_unfinished.
-		f.and("r.finished_at_ms IS NULL")
+	if isUnfinished(q.Status) {
+		// It follows from the status, and lets the planner use the indexes of unfinished runs.
+		part = Unfinished
+	}
+	if part == Unfinished && q.SessionID == "" && l.Unfinished != "" {
+		part = l.Unfinished
+	}
+	if part != "" {
+		f.and(part)
 	}
 	return f
 }
 
-// The parts of a list of runs that is sorted by whether they are over, first.
+func isUnfinished(status api.Status) bool {
+	return model.KnownStatus(status) && !model.Terminal(status)
+}
+
+// runs returns a statement about runs with the index to use.
+func (l *Lists) runs(statement string, q runs.RunQuery, part string) string {
+	if isUnfinished(q.Status) {
+		part = Unfinished
+	}
+	if l.RunIndex != nil {
+		statement += l.RunIndex(q, part)
+	}
+	return statement
+}
+
+// The parts of a list of runs that is sorted by whether they are over, first: each by what
+// it selects.
 const (
-	unfinished = "r.finished_at_ms IS NULL"
-	finished   = "r.finished_at_ms IS NOT NULL"
+	Unfinished = "r.finished_at_ms IS NULL"
+	Finished   = "r.finished_at_ms IS NOT NULL"
 )
 
 // runParts returns the parts of a list that still have rows after the cursor, in the
@@ -159,9 +210,12 @@ func runParts(q runs.RunQuery) []string {
 	if !q.PriorityActive {
 		return []string{""}
 	}
-	parts := []string{unfinished, finished}
-	if q.After != nil && q.After.Over {
-		parts = parts[1:]
+	var parts []string
+	if (q.After == nil || !q.After.Over) && !model.Terminal(q.Status) {
+		parts = append(parts, Unfinished)
+	}
+	if !isUnfinished(q.Status) {
+		parts = append(parts, Finished)
 	}
 	if q.Last {
 		slices.Reverse(parts)
@@ -170,11 +224,8 @@ func runParts(q runs.RunQuery) []string {
 }
 
 func (l *Lists) runPage(q runs.RunQuery, part string, limit int) (string, []any) {
-	f := runFilter(q)
-	if part != "" {
-		f.and(part)
-	}
-	if after := q.After; after != nil && (part == "" || after.Over == (part == finished)) {
+	f := l.runFilter(q, part)
+	if after := q.After; after != nil && (part == "" || after.Over == (part == Finished)) {
 		f.and("(r.submitted_at_ms, r.run_id) > (?, ?)", after.SubmittedAtMs, after.RunID)
 	}
 	submitted := "r.submitted_at_ms"
@@ -182,9 +233,9 @@ func (l *Lists) runPage(q runs.RunQuery, part string, limit int) (string, []any)
 		submitted += l.Sorted
 	}
 	if q.Last {
-		return f.page(sqlRuns, limit, submitted+" DESC", "r.run_id DESC")
+		return l.page(&f, l.runs(sqlRuns, q, part), limit, submitted+" DESC", "r.run_id DESC")
 	}
-	return f.page(sqlRuns, limit, submitted, "r.run_id")
+	return l.page(&f, l.runs(sqlRuns, q, part), limit, submitted, "r.run_id")
 }
 
 // Runs implements runs.Reader. It asks once for the runs of each part and once for all
@@ -194,7 +245,7 @@ func (r *Reader) Runs(ctx context.Context, q runs.RunQuery) ([]model.RunRecord, 
 		return nil, nil
 	}
 	var found records
-	err := r.db.Snapshot(ctx, func(ask func(...Query) error) error {
+	err := r.lists.Snapshot(ctx, func(ask func(...Query) error) error {
 		for _, part := range runParts(q) {
 			if len(found.list) >= q.Limit {
 				break
@@ -224,8 +275,8 @@ func (r *Reader) CountRuns(ctx context.Context, q runs.RunQuery) (int64, error) 
 	if !storable(q.SessionID, q.AgentID, string(q.Status), string(q.Kind)) {
 		return 0, nil
 	}
-	f := runFilter(q)
-	return r.count(ctx, f.of(sqlCountRuns), f.args...)
+	f := r.sql.Lists.runFilter(q, "")
+	return count(ctx, r.lists, f.of(r.sql.Lists.runs(sqlCountRuns, q, "")), f.args...)
 }
 
 func requestFilter(q runs.RequestQuery) filter {
@@ -236,12 +287,12 @@ func requestFilter(q runs.RequestQuery) filter {
 	return f
 }
 
-func requestPage(q runs.RequestQuery) (string, []any) {
+func (l *Lists) requestPage(q runs.RequestQuery) (string, []any) {
 	f := requestFilter(q)
 	if after := q.After; after != nil {
 		f.and("(q.session_id, q.run_id, q.request_id) > (?, ?, ?)", after.SessionID, after.RunID, after.RequestID)
 	}
-	return f.page(sqlRequests, q.Limit, "q.session_id", "q.run_id", "q.request_id")
+	return l.page(&f, sqlRequests, q.Limit, "q.session_id", "q.run_id", "q.request_id")
 }
 
 // PendingRequests implements runs.Reader.
@@ -249,8 +300,8 @@ func (r *Reader) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]mo
 	if !storable(string(q.Kind), q.SessionID) || q.After != nil && !storable(q.After.SessionID, q.After.RunID, q.After.RequestID) {
 		return nil, nil
 	}
-	sql, args := requestPage(q)
-	return list(ctx, r, columns.PendingRequest, sql, args...)
+	sql, args := r.sql.Lists.requestPage(q)
+	return list(ctx, r.lists, columns.PendingRequest, sql, args...)
 }
 
 // CountPendingRequests implements runs.Reader.
@@ -259,7 +310,7 @@ func (r *Reader) CountPendingRequests(ctx context.Context, q runs.RequestQuery) 
 		return 0, nil
 	}
 	f := requestFilter(q)
-	return r.count(ctx, f.of(sqlCountRequests), f.args...)
+	return count(ctx, r.lists, f.of(sqlCountRequests), f.args...)
 }
 
 // effectFilter returns where the effects of a query are found. Most effects are done: what
@@ -290,7 +341,7 @@ func (l *Lists) effectPage(q runs.EffectQuery) (string, []any) {
 	if after := q.After; after != nil {
 		f.and("("+created+", f.effect_id) > (?, ?)", after.CreatedAtMs, after.EffectID)
 	}
-	return f.page(sqlEffects+from, q.Limit, created, "f.effect_id")
+	return l.page(&f, sqlEffects+from, q.Limit, created, "f.effect_id")
 }
 
 // Effects implements runs.Reader.
@@ -299,7 +350,7 @@ func (r *Reader) Effects(ctx context.Context, q runs.EffectQuery) ([]model.Effec
 		return nil, nil
 	}
 	sql, args := r.sql.Lists.effectPage(q)
-	return list(ctx, r, columns.Effects.Targets, sql, args...)
+	return list(ctx, r.lists, columns.Effects.Targets, sql, args...)
 }
 
 // CountEffects implements runs.Reader.
@@ -308,7 +359,7 @@ func (r *Reader) CountEffects(ctx context.Context, q runs.EffectQuery) (int64, e
 		return 0, nil
 	}
 	from, f := r.sql.Lists.effectFilter(q)
-	return r.count(ctx, f.of(sqlCountEffects+from), f.args...)
+	return count(ctx, r.lists, f.of(sqlCountEffects+from), f.args...)
 }
 
 func ruleFilter(q runs.RuleQuery) filter {
@@ -326,7 +377,7 @@ func (l *Lists) rulePage(q runs.RuleQuery) (string, []any) {
 	if after := q.After; after != nil {
 		f.and("("+created+", l.rule_id) > (?, ?)", after.CreatedAtMs, after.RuleID)
 	}
-	return f.page(sqlRules, q.Limit, created, "l.rule_id")
+	return l.page(&f, sqlRules, q.Limit, created, "l.rule_id")
 }
 
 // Rules implements runs.Reader.
@@ -335,7 +386,7 @@ func (r *Reader) Rules(ctx context.Context, q runs.RuleQuery) ([]rules.Record, e
 		return nil, nil
 	}
 	sql, args := r.sql.Lists.rulePage(q)
-	return list(ctx, r, columns.RuleRecord, sql, args...)
+	return list(ctx, r.lists, columns.RuleRecord, sql, args...)
 }
 
 // CountRules implements runs.Reader.
@@ -344,5 +395,5 @@ func (r *Reader) CountRules(ctx context.Context, q runs.RuleQuery) (int64, error
 		return 0, nil
 	}
 	f := ruleFilter(q)
-	return r.count(ctx, f.of(sqlCountRules), f.args...)
+	return count(ctx, r.lists, f.of(sqlCountRules), f.args...)
 }

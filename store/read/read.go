@@ -84,14 +84,17 @@ type Statements struct {
 
 // Reader implements runs.Reader.
 type Reader struct {
-	db  Database
-	sql *Statements
+	db Database
+	// lists has the lists of everything and their counts, which may be slow.
+	lists Database
+	sql   *Statements
 }
 
 // New returns a reader. Each read ends after [Timeout] with an error that wraps
-// runs.ErrUnavailable.
-func New(db Database, statements *Statements) *Reader {
-	return &Reader{bounded{db, Timeout}, statements}
+// runs.ErrUnavailable. At most so many lists are read at once; with fewer than there are
+// connections, slow ones leave some to the reads that the door and the views wait for.
+func New(db Database, statements *Statements, lists int) *Reader {
+	return &Reader{bounded{db, Timeout}, bounded{few{db, make(chan struct{}, max(lists, 1))}, Timeout}, statements}
 }
 
 // storable reports whether a text can be compared with a column at all: Postgres refuses
@@ -103,9 +106,9 @@ func storable(texts ...string) bool {
 }
 
 // list runs one query and returns its rows.
-func list[R any](ctx context.Context, r *Reader, targets func(*R) []any, sql string, args ...any) ([]R, error) {
+func list[R any](ctx context.Context, db Database, targets func(*R) []any, sql string, args ...any) ([]R, error) {
 	var found []R
-	err := r.db.Ask(ctx, Query{sql, args, func(rows columns.Rows) error { return columns.List(rows, targets, &found) }})
+	err := db.Ask(ctx, Query{sql, args, func(rows columns.Rows) error { return columns.List(rows, targets, &found) }})
 	return found, err
 }
 
@@ -113,8 +116,8 @@ func list[R any](ctx context.Context, r *Reader, targets func(*R) []any, sql str
 var errNoRow = fmt.Errorf("%w: a query has no row", runs.ErrUnavailable)
 
 // first runs one query and returns its first row, or an error when there is none.
-func first[R any](ctx context.Context, r *Reader, targets func(*R) []any, missing error, sql string, args ...any) (*R, error) {
-	found, err := list(ctx, r, targets, sql, args...)
+func first[R any](ctx context.Context, db Database, targets func(*R) []any, missing error, sql string, args ...any) (*R, error) {
+	found, err := list(ctx, db, targets, sql, args...)
 	if err == nil && len(found) == 0 {
 		err = missing
 	}
@@ -125,8 +128,8 @@ func first[R any](ctx context.Context, r *Reader, targets func(*R) []any, missin
 }
 
 // count runs a query that has one number.
-func (r *Reader) count(ctx context.Context, sql string, args ...any) (int64, error) {
-	counted, err := first(ctx, r, itself[int64], errNoRow, sql, args...)
+func count(ctx context.Context, db Database, sql string, args ...any) (int64, error) {
+	counted, err := first(ctx, db, itself[int64], errNoRow, sql, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -233,7 +236,7 @@ func (r *Reader) SessionHead(ctx context.Context, sessionID string) (*model.Sess
 	if !refusal.ValidID(sessionID) {
 		return nil, unknown
 	}
-	return first(ctx, r, columns.Sessions.Targets, unknown, r.sql.Session, sessionID)
+	return first(ctx, r.db, columns.Sessions.Targets, unknown, r.sql.Session, sessionID)
 }
 
 // RequestByHandle implements runs.Reader.
@@ -242,7 +245,7 @@ func (r *Reader) RequestByHandle(ctx context.Context, handle string) (*model.Pen
 	if !storable(handle) {
 		return nil, unknown
 	}
-	return first(ctx, r, columns.PendingRequest, unknown, r.sql.RequestByHandle, handle)
+	return first(ctx, r.db, columns.PendingRequest, unknown, r.sql.RequestByHandle, handle)
 }
 
 // SessionEvents implements runs.Reader.

@@ -24,14 +24,14 @@ func (r *Reader) Claimable(ctx context.Context, agentIDs []string, limit int) ([
 		sql, args = r.sql.ClaimableOfAgents, r.now(r.db.List(known), max(limit, 0))
 	}
 	targets := func(c *runs.Claimable) []any { return []any{&c.RunID, &c.SessionID, &c.AgentID, &c.ClaimableAtMs} }
-	return list(ctx, r, targets, sql, args...)
+	return list(ctx, r.db, targets, sql, args...)
 }
 
 // Due implements runs.Reader. It looks at the limit's number of requests, so it may return
 // fewer runs when one of them has several that are due.
 func (r *Reader) Due(ctx context.Context, limit int) ([]runs.DueRun, error) {
 	targets := func(d *runs.DueRun) []any { return []any{&d.SessionID, &d.RunID} }
-	found, err := list(ctx, r, targets, r.sql.Due, r.now(max(limit, 0))...)
+	found, err := list(ctx, r.db, targets, r.sql.Due, r.now(max(limit, 0))...)
 	seen := map[string]bool{}
 	return slices.DeleteFunc(found, func(d runs.DueRun) bool {
 		again := seen[d.RunID]
@@ -43,13 +43,13 @@ func (r *Reader) Due(ctx context.Context, limit int) ([]runs.DueRun, error) {
 // DueEffects implements runs.Reader.
 func (r *Reader) DueEffects(ctx context.Context, limit int) ([]runs.DueEffect, error) {
 	targets := func(d *runs.DueEffect) []any { return []any{&d.SessionID, &d.EffectID} }
-	return list(ctx, r, targets, r.sql.DueEffects, r.now(max(limit, 0))...)
+	return list(ctx, r.db, targets, r.sql.DueEffects, r.now(max(limit, 0))...)
 }
 
 // NextDueAtMs implements runs.Reader.
 func (r *Reader) NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error) {
 	targets := func(at *[2]int64) []any { return []any{&at[0], &at[1]} }
-	at, err := first(ctx, r, targets, errNoRow, r.sql.NextDue, r.now()...)
+	at, err := first(ctx, r.db, targets, errNoRow, r.sql.NextDue, r.now()...)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -58,7 +58,7 @@ func (r *Reader) NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err err
 
 // NowMs implements runs.Keeper.
 func (r *Reader) NowMs(ctx context.Context) (int64, error) {
-	return r.count(ctx, r.sql.Now, r.now()...)
+	return count(ctx, r.db, r.sql.Now, r.now()...)
 }
 
 // Rule implements runs.Reader.
@@ -67,7 +67,7 @@ func (r *Reader) Rule(ctx context.Context, ruleID string) (*rules.Record, error)
 	if !refusal.ValidID(ruleID) {
 		return nil, unknown
 	}
-	return first(ctx, r, columns.RuleRecord, unknown, r.sql.Rule, ruleID)
+	return first(ctx, r.db, columns.RuleRecord, unknown, r.sql.Rule, ruleID)
 }
 
 // RulesFor implements runs.Reader.

@@ -16,9 +16,8 @@ import (
 // connection is one SQLite connection with the statements that were prepared on
 // it. It serves one caller at a time.
 //
-// A context is looked at between rows and never handed to the driver, which would
-// interrupt the connection from another goroutine: an interrupt that comes a moment
-// too late stops the statement of whoever has the connection next.
+// The end of a context interrupts a query that looks for its first row, and is looked at
+// between rows. Nothing else is interrupted: a transaction is never left half way.
 type connection struct {
 	conn       *sql.Conn
 	statements map[string]*sql.Stmt
@@ -60,14 +59,15 @@ func (c *connection) exec(ctx context.Context, query string, args ...any) (int64
 	return result.RowsAffected()
 }
 
-// query runs a query and hands its rows to read.
+// query runs a query and hands its rows to read. The driver has seen to it that no
+// interrupt comes after the call that it was meant for.
 func (c *connection) query(ctx context.Context, query string, args []any, read func(columns.Rows) error) error {
 	statement, err := c.prepare(ctx, query)
 	if err != nil {
 		return err
 	}
 	failpoint.Statement("sqlite.before", query)
-	rows, err := statement.QueryContext(context.WithoutCancel(ctx), args...)
+	rows, err := statement.QueryContext(ctx, args...)
 	if err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ type Options struct {
 	// NowMs is the clock that decides, in milliseconds since the epoch. The system's
 	// when nil.
 	NowMs func() int64
-	// Readers is how many reads may go on at once, 4 when 0. A database in memory
-	// has one connection for everything.
+	// Readers is how many reads may go on at once, 4 when 0, and at least 2; half of them
+	// may be lists. A database in memory has one connection for everything.
 	Readers int
 	// KeepSchema leaves the schema as it is instead of bringing it up to date.
 	KeepSchema bool
@@ -100,13 +100,14 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 	}
 	store.writers = newPool(writer)
 	store.readers = store.writers
+	readers := max(cmp.Or(options.Readers, defaultReaders), 2)
 	if owned.read != nil {
-		if store.readers, err = openReaders(ctx, owned.read, options.Readers); err != nil {
+		if store.readers, err = openReaders(ctx, owned.read, readers); err != nil {
 			return nil, errors.Join(err, writer.close())
 		}
 	}
 	store.reads = &database{store.readers, store.nowMs}
-	store.Reader = read.New(store.reads, &readStatements)
+	store.Reader = read.New(store.reads, &readStatements, readers/2)
 	options.Committer.Lanes, options.Committer.Announce, options.Committer.Values = 1, store.Publish, store
 	options.Committer.Logger = cmp.Or(options.Committer.Logger, options.Logger)
 	store.Committer = committer.New(&engine{store: store}, options.Committer)
@@ -114,9 +115,6 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 }
 
 func openReaders(ctx context.Context, db *sql.DB, count int) (*pool, error) {
-	if count == 0 {
-		count = defaultReaders
-	}
 	connections := make([]*connection, 0, count)
 	for range count {
 		c, err := newConnection(ctx, db)

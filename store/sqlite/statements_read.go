@@ -1,6 +1,9 @@
 package sqlite
 
-import "github.com/holdpoint/holdpoint/store/read"
+import (
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/read"
+)
 
 // readStatements are the statements of the reads. Lists are JSON arrays of texts. The
 // numbers of outputs are api.MaxOutputsShown.
@@ -179,6 +182,40 @@ WHERE f.due_at_ms <= $2
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $1`,
 
-	// SQLite does not choose effects_due by itself.
-	Lists: read.Lists{PendingEffects: "effects AS f INDEXED BY effects_due"},
+	// SQLite does not choose effects_due by itself. Without MATERIALIZED it looks for the
+	// next row when it is asked for it, and only the first search ends with its context.
+	Lists: read.Lists{
+		PendingEffects: "effects AS f INDEXED BY effects_due",
+		RunIndex:       runIndex,
+		Whole:          "WITH page AS MATERIALIZED (%s) SELECT * FROM page",
+	},
+}
+
+// runIndex names the index of a list of runs: SQLite keeps no statistics here and takes any
+// that fits. What is left to filter are the runs of one session, the kinds of one agent or
+// status, and the finished runs of one agent or kind.
+func runIndex(q runs.RunQuery, part string) string {
+	unfinished := part == read.Unfinished
+	index := "runs_list"
+	switch {
+	case q.SessionID != "" && unfinished:
+		index = "runs_unfinished"
+	case q.SessionID != "":
+		index = "runs_list_of_session"
+	case q.AgentID != "" && q.Status != "":
+		index = "runs_list_of_agent_status"
+	case q.Status != "":
+		index = "runs_list_of_status"
+	case q.AgentID != "" && unfinished:
+		index = "runs_list_unfinished_of_agent"
+	case q.AgentID != "":
+		index = "runs_list_of_agent"
+	case unfinished:
+		index = "runs_list_unfinished"
+	case q.Kind != "":
+		index = "runs_list_of_kind"
+	case part == read.Finished:
+		index = "runs_list_finished"
+	}
+	return " INDEXED BY " + index
 }

@@ -71,7 +71,7 @@ func ReadStatements(statements *read.Statements) map[string]read.Query {
 // AskedBy returns what a reader asks the database when something is done with it.
 func AskedBy(statements *read.Statements, do func(*read.Reader)) []read.Query {
 	asked := &recorder{}
-	do(read.New(asked, statements))
+	do(read.New(asked, statements, 1))
 	return asked.queries
 }
 
