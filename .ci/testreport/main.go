@@ -73,8 +73,25 @@ func (s *totals) take(one line, outputs map[[2]string][]string, to io.Writer) {
 	case "build-output":
 		fmt.Fprint(to, one.Output)
 	case "pass", "skip", "fail":
+		if one.Test == "" && one.Action == "fail" {
+			printUnended(one.Package, outputs, to)
+		}
 		s.end(one, outputs[key], to)
 		delete(outputs, key)
+	}
+}
+
+// printUnended prints what the tests of a package wrote that have no result: a process
+// that panics or reaches its time limit ends without one, and writes the reason into the
+// output of whichever test was running.
+func printUnended(name string, outputs map[[2]string][]string, to io.Writer) {
+	const most = 400 // lines of each test
+	for key, output := range outputs {
+		if key[0] != name || key[1] == "" {
+			continue
+		}
+		fmt.Fprintln(to, "NOT ENDED\t"+key[0]+" "+key[1])
+		fmt.Fprint(to, strings.Join(output[:min(len(output), most)], ""))
 	}
 }
 
