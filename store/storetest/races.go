@@ -12,7 +12,7 @@ import (
 
 // answersAgainstExpiry is how many runs are answered at the very millisecond of
 // their deadline.
-const answersAgainstExpiry = 2000
+const answersAgainstExpiry = 1000
 
 var raceTests = map[string]func(*harness){
 	"race/one run id made in many sessions at once": func(h *harness) { oneIDOneRun(h, h.store) },

@@ -8,6 +8,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -30,7 +31,18 @@ type Engine struct {
 	// Replicas says that several stores may be open on one database. Its databases are
 	// each a [Locker].
 	Replicas bool
+	// Scope is the part of the contract that runs; the whole by default.
+	Scope Scope
 }
+
+// Scope is a part of the contract.
+type Scope int
+
+const (
+	ScopeWhole      Scope = iota
+	ScopeBasics           // sessions, runs, claims, suspensions, keys, events and lists
+	ScopeConcurrent       // races, isolation and replicas: where callers meet
+)
 
 // Database is one database.
 type Database interface {
@@ -90,17 +102,7 @@ func (c *Clock) Follow(follow func(nowMs int64)) {
 // must be healthy at the end.
 func Run(t *testing.T, engine Engine) {
 	t.Helper()
-	groups := []map[string]func(*harness){
-		sessionTests, lifecycleTests, claimTests, suspensionTests, resolutionTests, idempotencyTests,
-		expiryTests, eventTests, listTests, payloadTests, raceTests,
-		clarificationTests, mailboxTests, effectTests, ruleTests, handleTests, ruleRaceTests, isolationTests,
-	}
-	if engine.Durable {
-		groups = append(groups, reopenTests, columnTests)
-	}
-	if engine.Replicas {
-		groups = append(groups, replicaTests, ruleReplicaTests, lockTests)
-	}
+	groups := engine.groups()
 	for _, group := range groups {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
@@ -110,6 +112,31 @@ func Run(t *testing.T, engine Engine) {
 				RequireHealthy(h.ctx, h, h.store)
 			})
 		}
+	}
+}
+
+// groups returns the groups of tests that hold for an engine, and that its scope asks for.
+func (e Engine) groups() []map[string]func(*harness) {
+	basics := []map[string]func(*harness){
+		sessionTests, lifecycleTests, claimTests, suspensionTests, idempotencyTests, eventTests, listTests,
+	}
+	others := []map[string]func(*harness){
+		resolutionTests, expiryTests, payloadTests, clarificationTests, mailboxTests, effectTests, ruleTests, handleTests,
+	}
+	concurrent := []map[string]func(*harness){raceTests, ruleRaceTests, isolationTests}
+	if e.Durable {
+		others = append(others, reopenTests, columnTests)
+	}
+	if e.Replicas {
+		concurrent = append(concurrent, replicaTests, ruleReplicaTests, lockTests)
+	}
+	switch e.Scope {
+	case ScopeBasics:
+		return basics
+	case ScopeConcurrent:
+		return concurrent
+	default:
+		return slices.Concat(basics, others, concurrent)
 	}
 }
 
