@@ -12,6 +12,9 @@ const (
 	EffectDeliverAnswer EffectKind = "deliver_answer"
 	// EffectReviewApproval announces an approval to its automatic reviewer.
 	EffectReviewApproval EffectKind = "review_approval"
+	// EffectDrainSession cancels or declines what a session that was ended or interrupted
+	// still had beyond the first part.
+	EffectDrainSession EffectKind = "drain_session"
 )
 
 // EffectState says how far an effect is.

@@ -11,6 +11,7 @@ const (
 	CodeSessionNotFound            Code = "session_not_found"
 	CodeSessionBusy                Code = "session_busy"
 	CodeSessionEnded               Code = "session_ended"
+	CodeQueueFull                  Code = "queue_full"
 	CodeRunNotFound                Code = "run_not_found"
 	CodeRunStateConflict           Code = "run_state_conflict"
 	CodeRunNotClaimable            Code = "run_not_claimable"

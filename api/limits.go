@@ -56,6 +56,8 @@ const (
 	// MaxRunsPerClaim and MaxAgentsPerClaim bound one claim for several runs.
 	MaxRunsPerClaim   = 100
 	MaxAgentsPerClaim = 100
+	// MaxQueuedRuns bounds the queued runs of one session.
+	MaxQueuedRuns = 1_000
 )
 
 // Limits of time, in milliseconds.

@@ -32,6 +32,21 @@ func testSessions(t *testing.T, a *rig) {
 		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"agent_id":"other"}`, id)).refused(api.CodeIDConflict)
 		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":"p"}`, id)).refused(api.CodeIDConflict)
 	})
+	parallel(t, "a queue that is full takes no more", func(t *testing.T) {
+		id := a.name("session")
+		for range api.MaxQueuedRuns {
+			a.post(t, "/v1/sessions/"+id+"/runs", `{"input":1}`).want(http.StatusAccepted)
+		}
+		full := a.post(t, "/v1/sessions/"+id+"/runs", `{"input":1}`, key(id)).refused(api.CodeQueueFull)
+		require.Equal(t, http.StatusTooManyRequests, full.status)
+		require.Equal(t, "1", full.header.Get("Retry-After"))
+		a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":1}`, id)).refused(api.CodeQueueFull)
+		queued := a.get(t, "/v1/sessions/"+id).want(http.StatusOK).list("queued_run_ids")
+		require.Len(t, queued, api.MaxQueuedRuns)
+		a.post(t, "/v1/runs/"+queued[7].(string)+"/cancel", "").want(http.StatusOK)
+		again := a.post(t, "/v1/sessions/"+id+"/runs", `{"input":1}`, key(id)).want(http.StatusAccepted)
+		require.Empty(t, again.header.Get("Idempotency-Replayed"), "a refused call leaves its key free")
+	})
 	parallel(t, "a key stands in for an id", func(t *testing.T) {
 		k := a.name("key")
 		first := a.post(t, "/v1/sessions", `{"agent_id":"coder"}`, key(k)).want(http.StatusCreated)

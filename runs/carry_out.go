@@ -11,7 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// CommandOf returns the command that does the work of an effect in its target session. It is
+// CommandOf returns the command that does the work of an effect in its target session. Give it
+// again while its reply says More. It is
 // nil when the kind is not carried out inside; see [model.CarriedOutWhere]. It returns an error
 // when the payload cannot be read: the row was changed outside of the service, and a retry
 // would fail, too.
@@ -42,6 +43,15 @@ func CommandOf(e *model.Effect) (Command, error) {
 			SessionID: e.TargetSessionID, RunID: payload.RunID, RequestID: payload.RequestID,
 			FromSessionID: e.SessionID, Message: payload.Message, Resolution: payload.Resolution,
 		}, nil
+	case api.EffectDrainSession:
+		var payload drainPayload
+		if err := readPayload(e, e.Payload, &payload); err != nil {
+			return nil, err
+		}
+		if err := checkPayloadIDs(e, payload.ID); err != nil {
+			return nil, err
+		}
+		return &DrainSession{SessionID: e.TargetSessionID, payload: payload}, nil
 	case api.EffectReviewApproval:
 	}
 	return nil, nil

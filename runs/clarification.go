@@ -41,18 +41,21 @@ func (w *workingCopy) completeClarification(run *model.Run, request *model.Reque
 	})
 }
 
-// declineClarifications declines every clarification that waits in the session. It reports
-// whether there was one.
-func (w *workingCopy) declineClarifications(justification, reason string, actor Actor) bool {
-	found := false
-	for _, run := range w.unfinished() {
+// declineClarifications declines those among the runs that are clarifications, because the
+// session was ended or interrupted. It reports whether there was one.
+func (w *workingCopy) declineClarifications(list []*model.Run, p *drainPayload) (found bool) {
+	reason, actor := "interrupted", Actor{Name: p.Actor, Via: api.ViaInterrupt}
+	if p.Ended {
+		reason, actor.Via = "session_ended", api.ViaEnd
+	}
+	for _, run := range list {
 		if run.Kind != api.KindParentClarification {
 			continue
 		}
 		w.expireDue(run)
 		for _, request := range w.openRequests(run.RunID) {
 			found = true
-			w.completeClarification(run, request, declinedResolution(api.OutcomeDeclined, justification, reason, actor))
+			w.completeClarification(run, request, declinedResolution(api.OutcomeDeclined, p.why(), reason, actor))
 		}
 	}
 	return found

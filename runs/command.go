@@ -35,6 +35,8 @@ type Reply struct {
 	// Existing of CreateRun or OpenClarification sets ReplayRunID, too.
 	Replayed    bool
 	ReplayRunID string
+	// More says that a part of the work is done: give the same command again.
+	More bool
 	// Interrupted says that there was something to interrupt.
 	Interrupted      bool
 	LeaseExpiresAtMs int64

@@ -16,7 +16,8 @@ import (
 // without Hold ended the lease (it does not when rules settle everything). Or Existing or
 // Replayed, which set ReplayRunID and leave Run nil. Errors: invalid_request;
 // invalid_idempotency_key; idempotency_conflict; id_conflict; session_ended; session_busy
-// (Inline); run_not_claimable (Claim or Suspend while another run is active or queued).
+// (Inline); run_not_claimable (Claim or Suspend while another run is active or queued);
+// queue_full (MaxQueuedRuns are queued).
 type CreateRun struct {
 	SessionID    string // made when empty
 	RunID        string // made when empty
@@ -220,6 +221,8 @@ func (c *CreateRun) admit(w *workingCopy) error {
 		return refusal.New(api.CodeSessionBusy, "session %s has a run that is active or queued", c.SessionID)
 	case busy && (c.Claim != nil || c.Suspend != nil):
 		return refusal.New(api.CodeRunNotClaimable, "session %s has a run that is active or queued", c.SessionID)
+	case w.session.QueuedCount >= api.MaxQueuedRuns:
+		return refusal.New(api.CodeQueueFull, "session %s has %d queued runs, as many as it may", c.SessionID, w.session.QueuedCount)
 	}
 	return nil
 }

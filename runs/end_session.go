@@ -1,22 +1,22 @@
 package runs
 
 import (
-	"cmp"
-
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // EndSession ends a session: it cancels active and queued runs, declines waiting
 // clarifications, turns pending messages into dead letters, and revokes the session's rules
-// (docs/spec/v1.md#end-a-session). Later runs are refused.
+// (docs/spec/v1.md#end-a-session). Later runs are refused. What is left of a long queue is
+// handed to an effect.
 //
 // Reply: Session; Existing when it had ended. Errors: session_not_found, invalid_request.
 type EndSession struct {
 	SessionID string
 	Reason    string
 	Actor     Actor
+
+	drainID string
 }
 
 // Needs implements Command.
@@ -24,8 +24,9 @@ func (c *EndSession) Needs() Needs {
 	return Needs{SessionID: c.SessionID, UnfinishedRuns: true, Mailbox: true, SessionRules: true}
 }
 
-func (c *EndSession) prepare(IDSource) error {
+func (c *EndSession) prepare(newID IDSource) error {
 	c.Actor.prepare()
+	c.drainID = newID(PrefixDrain)
 	var faults refusal.Faults
 	faults.Text("/reason", c.Reason, api.MaxTextLength)
 	return faults.Err()
@@ -41,14 +42,9 @@ func (c *EndSession) decide(w *workingCopy) (Reply, error) {
 	// This comes first, so that finishRun promotes no queued run.
 	w.session.EndedAtMs = w.nowMs
 	w.saveSession()
-	actor := Actor{Name: c.Actor.Name, Via: api.ViaEnd}
-	w.declineClarifications(cmp.Or(c.Reason, "the session has ended"), "session_ended", actor)
-	for _, run := range w.unfinished() {
-		w.expireDue(run)
-		if !model.Terminal(run.Status) {
-			w.cancelRun(run, cmp.Or(c.Reason, "the session has ended"), actor, c.Reason)
-		}
-	}
+	w.drainFirst(drainPayload{
+		ID: c.drainID, Ended: true, LastEventID: w.session.LastEventID, Reason: c.Reason, Actor: c.Actor.Name,
+	})
 	for _, message := range w.mailbox() {
 		w.deadLetterIfStale(message)
 	}

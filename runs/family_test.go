@@ -68,7 +68,11 @@ func (h *house) carryOut() int {
 		effect := h.must(&runs.ClaimEffect{SessionID: due[0].SessionID, EffectID: due[0].EffectID}).Effect
 		var err error
 		if model.CarriedOutWhere(effect.Kind) == model.CarriedOutInside {
-			_, err = h.do(commandOf(effect))
+			for more := true; more && err == nil; {
+				var reply runs.Reply
+				reply, err = h.do(commandOf(effect))
+				more = reply.More
+			}
 		}
 		if instead := commandWhenRefused(effect, refusal.CodeOf(err), h.nowMs); err != nil && instead != nil {
 			_, err = h.do(instead)

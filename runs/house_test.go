@@ -213,10 +213,16 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 		if needs.Clarifications && run.Kind == api.KindParentClarification && !model.Terminal(run.Status) {
 			keep(run.RunID)
 		}
-		if needs.UnfinishedRuns && !model.Terminal(run.Status) {
+	}
+	keepOldest := func(needed bool, ends func(*model.Run) bool) {
+		oldest := slices.SortedFunc(maps.Values(state.Runs), func(a, b *model.Run) int { return cmp.Compare(a.FirstEventID, b.FirstEventID) })
+		oldest = slices.DeleteFunc(oldest, func(run *model.Run) bool { return !needed || model.Terminal(run.Status) || !ends(run) })
+		for _, run := range oldest[:min(len(oldest), runs.DrainChunk+1)] {
 			keep(run.RunID)
 		}
 	}
+	keepOldest(needs.UnfinishedRuns, func(*model.Run) bool { return true })
+	keepOldest(needs.UnfinishedClarifications, func(run *model.Run) bool { return run.Kind == api.KindParentClarification })
 	for key := range state.Requests {
 		if needs.Clarifications && slices.Contains(needs.SessionRequestIDs, key.RequestID) {
 			keep(key.RunID)

@@ -17,6 +17,7 @@ const (
 	PrefixSuspension = "suspension"
 	PrefixHandle     = "request"
 	PrefixRule       = "rule"
+	PrefixDrain      = "drain"
 )
 
 // crockford is Crockford's base 32 in lower case. Its digits sort as their values do.

@@ -25,8 +25,11 @@ type Needs struct {
 	// SessionRequestIDs are loaded of every run of the session, also when settled; with
 	// Clarifications together with those runs.
 	SessionRequestIDs []string
-	// UnfinishedRuns loads every run of the session that is not terminal.
+	// UnfinishedRuns loads the oldest DrainChunk+1 runs of the session that are not terminal.
 	UnfinishedRuns bool
+	// UnfinishedClarifications loads the oldest DrainChunk+1 of them that are parent
+	// clarifications.
+	UnfinishedClarifications bool
 	// Clarifications loads every parent clarification of the session that is not terminal.
 	Clarifications bool
 	// MessageID loads that message of the session.

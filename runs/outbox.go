@@ -29,6 +29,19 @@ type deliverAnswerPayload struct {
 	Resolution api.JSON `json:"resolution"`
 }
 
+// drainPayload is the payload of an api.EffectDrainSession.
+type drainPayload struct {
+	// ID is that of the effect, without its kind.
+	ID string `json:"id"`
+	// Ended tells a session that was ended from one that was interrupted.
+	Ended bool `json:"ended"`
+	// LastEventID was the session's newest event: a clarification that came later was not
+	// interrupted.
+	LastEventID int64  `json:"last_event_id"`
+	Reason      string `json:"reason"`
+	Actor       string `json:"actor"`
+}
+
 // enqueueEffect writes an effect with the decision. It is pending and due at once.
 func (w *workingCopy) enqueueEffect(effect *model.Effect) {
 	effect.State = api.EffectPending

@@ -45,6 +45,7 @@ var codes = [...]CodeInfo{
 	{api.CodeSessionBusy, http.StatusConflict, "sessions"},
 	{api.CodeSessionEnded, http.StatusConflict, "sessions"},
 	{api.CodeNoParentSession, http.StatusConflict, "sessions"},
+	{api.CodeQueueFull, http.StatusTooManyRequests, "sessions"},
 
 	{api.CodeRunNotFound, http.StatusNotFound, "runs"},
 	{api.CodeRequestNotFound, http.StatusNotFound, "runs"},

@@ -48,6 +48,12 @@ func newProblem(info CodeInfo, detail string, faults []api.Fault, recorded *api.
 	}
 }
 
+// TryLater reports whether the same request may succeed soon, so that its reply says
+// Retry-After.
+func TryLater(status int) bool {
+	return status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests
+}
+
 // WriteProblem answers with the problem of an error. The error itself is kept for
 // the log line of the request (see [Shell]).
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
@@ -55,7 +61,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	if answer, ok := w.(*response); ok {
 		answer.cause = err
 	}
-	if problem.Status == http.StatusServiceUnavailable {
+	if TryLater(problem.Status) {
 		w.Header()["Retry-After"] = []string{"1"}
 	}
 	writeJSON(w, r, problem.Status, problemType, problem)

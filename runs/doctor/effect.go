@@ -16,6 +16,7 @@ type effectRow struct {
 	*model.Effect
 	readable bool
 	payload  struct {
+		ID      string `json:"id"`
 		RunID   string `json:"run_id"`
 		Request struct {
 			ID     string `json:"id"`
@@ -40,6 +41,8 @@ func (f *effectRow) id() string {
 		return model.EffectID(f.Kind, f.payload.RunID)
 	case api.EffectReviewApproval:
 		return model.EffectID(f.Kind, f.payload.Request.Handle)
+	case api.EffectDrainSession:
+		return model.EffectID(f.Kind, f.payload.ID)
 	case api.EffectDeliverAnswer:
 	}
 	return model.EffectID(f.Kind, f.RunID)
@@ -55,7 +58,7 @@ var effectInvariants = table[*effectRow]{
 		invariant(EffectUnreadable, "The kind is unknown, or the payload is not the JSON of its kind. It cannot be carried out.", func(_ *examiner, f *effectRow) string {
 			return unless(f.readable, "the payload is not the JSON of an effect of kind %q", f.Kind)
 		}),
-		invariant(EffectIDWrong, "The id is not the kind and the run of the clarification, or the handle of the approval. It might be carried out twice.", func(_ *examiner, f *effectRow) string {
+		invariant(EffectIDWrong, "The id is not the kind and the run of the clarification, the handle of the approval, or the id in the payload. It might be carried out twice.", func(_ *examiner, f *effectRow) string {
 			return unless(f.EffectID == f.id(), "the id should be %s", f.id())
 		}),
 		invariant(EffectWithoutDecision, "No decision calls for the effect: its run is missing, has not asked this, has no answer, or has no such approval, or another session than the effect's asks or answers.", func(e *examiner, f *effectRow) string {
@@ -100,6 +103,8 @@ func undecided(e *examiner, f *effectRow) string {
 			return "its run has not asked this"
 		}
 		return unless(f.TargetSessionID == e.parentSessionID, "it asks session %q, but the session's parent is %q", f.TargetSessionID, e.parentSessionID)
+	case api.EffectDrainSession:
+		return unless(f.TargetSessionID == f.SessionID, "it drains another session, %q", f.TargetSessionID)
 	case api.EffectReviewApproval:
 		return when(about == nil || about.kind != model.KindApproval || about.handle != f.payload.Request.Handle, "its run has no such approval")
 	case api.EffectDeliverAnswer:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
@@ -66,9 +67,11 @@ type examiner struct {
 	sessionID       string
 	parentSessionID string
 	ended           bool
-	lastEventID     int64
-	runs            map[string]*run
-	requests        map[runs.RequestKey]*request
+	// draining: an effect ends what is left of the session, which has ended.
+	draining    bool
+	lastEventID int64
+	runs        map[string]*run
+	requests    map[runs.RequestKey]*request
 	// effectIDs are the ids that the session's effects have or should have.
 	effectIDs map[string]bool
 	// answered are the requests whose answers are in the mailbox.
@@ -92,7 +95,7 @@ func (e *examiner) find(code Code, at Finding, detail string) {
 // tables is checked at the end.
 func (e *examiner) visit(rows *model.SessionRows) error {
 	e.sessionID = rows.SessionID
-	e.ended = rows.Session != nil && rows.Session.EndedAtMs != 0
+	e.ended, e.draining = rows.Session != nil && rows.Session.EndedAtMs != 0, false
 	clear(e.runs)
 	clear(e.requests)
 	clear(e.effectIDs)
@@ -159,6 +162,7 @@ func (e *examiner) readEffects(rows *model.SessionRows) error {
 	return each(rows.Effects, &e.summary.Rows.Effects, func(row *model.Effect) {
 		effect := readEffect(row)
 		e.effectIDs[row.EffectID] = true
+		e.draining = e.draining || row.Kind == api.EffectDrainSession && row.State == api.EffectPending
 		if effect.readable {
 			e.effectIDs[effect.id()] = true
 		}

@@ -257,10 +257,20 @@ func (e *Effects) perform(ctx context.Context, effect *model.Effect, nowMs int64
 	return false, fmt.Errorf("this version does not know effects of kind %q", effect.Kind)
 }
 
+// repeat gives a command until nothing is left of its work.
+func (e *Effects) repeat(ctx context.Context, command runs.Command) error {
+	for {
+		reply, err := e.store.Do(ctx, command)
+		if err != nil || !reply.More {
+			return err
+		}
+	}
+}
+
 // command sends the effect's command through the door, or its replacement when the target
 // session refuses it for good.
 func (e *Effects) command(ctx context.Context, effect *model.Effect, command runs.Command, nowMs int64) error {
-	_, err := e.store.Do(ctx, command)
+	err := e.repeat(ctx, command)
 	instead, unreadable := runs.CommandWhenRefused(effect, refusal.CodeOf(err), nowMs)
 	if unreadable != nil {
 		return unreadable

@@ -326,3 +326,47 @@ func TestEffectsLoopAsksRarelyWhenNothingIsOwed(t *testing.T) {
 		require.Equal(t, 11, m.asked, "commits that owe nothing do not wake it")
 	})
 }
+
+// parts counts the parts of a drain that were done, and refuses those after the first few.
+type parts struct {
+	*memory
+	done, allowed int
+}
+
+func (p *parts) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
+	if _, drains := command.(*runs.DrainSession); drains {
+		if p.done == p.allowed {
+			return runs.Reply{}, runs.ErrUnavailable
+		}
+		p.done++
+	}
+	return p.memory.Do(ctx, command)
+}
+
+func TestLongQueueIsDrainedAlsoWhenItsDrainBreaksOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.must(t, &runs.CreateSession{SessionID: "s"})
+		for n := range 4*runs.DrainChunk + 1 {
+			m.must(t, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: fmt.Sprintf("r-%d", n), Input: api.JSON(`1`)})
+		}
+		m.must(t, &runs.EndSession{SessionID: "s"})
+		broken := &parts{memory: m, allowed: 2}
+		result, err := NewEffects(broken, EffectsOptions{Logger: slog.New(slog.DiscardHandler)}).RunOnce(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, EffectsResult{Failed: 1}, result)
+		require.Equal(t, api.EffectPending, m.effect(t, api.EffectDrainSession).State)
+		require.EqualValues(t, runs.DrainChunk+1, m.sessions["s"].Session.QueuedCount)
+
+		time.Sleep(2 * time.Second)
+		whole := &parts{memory: m, allowed: 10}
+		result, err = NewEffects(whole, EffectsOptions{}).RunOnce(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, EffectsResult{Done: 1}, result)
+		require.Equal(t, 2, whole.done)
+		require.Zero(t, m.sessions["s"].Session.QueuedCount)
+		for _, run := range m.sessions["s"].Runs {
+			require.Equal(t, api.StatusCancelled, run.Status)
+		}
+	})
+}

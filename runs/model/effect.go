@@ -75,7 +75,7 @@ const (
 // CarriedOutWhere returns where the effects of a kind are carried out.
 func CarriedOutWhere(k api.EffectKind) CarriedOut {
 	switch k {
-	case api.EffectOpenClarification, api.EffectDeliverAnswer:
+	case api.EffectOpenClarification, api.EffectDeliverAnswer, api.EffectDrainSession:
 		return CarriedOutInside
 	case api.EffectReviewApproval:
 		return CarriedOutOutside

@@ -25,6 +25,8 @@ func sizeOf(command runs.Command) size {
 		for _, event := range c.Events {
 			s.bytes += len(event)
 		}
+	case *runs.EndSession, *runs.InterruptSession, *runs.DrainSession:
+		s.rows = runs.DrainChunk
 	case *runs.Complete:
 		s.bytes = len(c.Output)
 	case *runs.Release:

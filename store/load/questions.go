@@ -52,8 +52,8 @@ var Questions = []Question{
 	}}}, (*States).readRequests},
 	{"session requests", []Key{sessionRequests(func(*runs.Needs) bool { return true })}, (*States).readRequests},
 	{"runs of session requests", []Key{sessionRequests(func(n *runs.Needs) bool { return n.Clarifications })}, (*States).readStartedRuns},
-	{"unfinished runs", []Key{sessionsIf(func(n *runs.Needs) bool { return n.UnfinishedRuns })}, (*States).readUnfinishedRuns},
-	{"requests of unfinished runs", []Key{sessionsIf(func(n *runs.Needs) bool { return n.UnfinishedRuns })}, (*States).readRequests},
+	{"unfinished runs", []Key{unfinishedRuns}, (*States).readUnfinishedRuns},
+	{"requests of unfinished runs", []Key{unfinishedRuns}, (*States).readRequests},
 	{"chosen runs", []Key{chosenRuns}, (*States).readChosenRuns},
 	{"requests of chosen runs", []Key{chosenRuns}, (*States).readChosenRequests},
 	{"clarifications", []Key{sessionsIf(func(n *runs.Needs) bool { return n.Clarifications })}, (*States).readStartedRuns},
@@ -96,6 +96,25 @@ var (
 	// queueHeads are the sessions with how many queued runs a batch may reach.
 	queueHeads = Key{Parts: 2, ofSession: func(load *committer.Load, add func(tuple)) {
 		add(tuple{load.SessionID, strconv.Itoa(len(load.Needs) + 1)})
+	}}
+	// unfinishedRuns are the sessions whose oldest runs end, with how many of them the batch may
+	// reach, and their kind where it is only one.
+	unfinishedRuns = Key{Parts: 3, ofSession: func(load *committer.Load, add func(tuple)) {
+		all, clarifications := 0, 0
+		for i := range load.Needs {
+			if load.Needs[i].UnfinishedRuns {
+				all++
+			}
+			if load.Needs[i].UnfinishedClarifications {
+				clarifications++
+			}
+		}
+		if all > 0 {
+			add(tuple{load.SessionID, strconv.Itoa((all+clarifications)*runs.DrainChunk + 1), ""})
+		}
+		if clarifications > 0 {
+			add(tuple{load.SessionID, strconv.Itoa((all+clarifications)*runs.DrainChunk + 1), string(api.KindParentClarification)})
+		}
 	}}
 	namedRuns  = pairs(func(n *runs.Needs) string { return n.RunID })
 	chosenRuns = Key{Parts: 1, ofNeeds: func(_ string, n *runs.Needs, add func(tuple)) {
@@ -163,7 +182,7 @@ func (s *States) readStartedRuns(rows columns.Rows) error {
 	return columns.Runs.Each(rows, func(r *model.Run) { s.of[r.SessionID].Runs[r.RunID] = r })
 }
 
-// readUnfinishedRuns counts the places in the queue itself: the whole queue is there, and
+// readUnfinishedRuns counts the places in the queue itself: its beginning is there, and
 // counting each run's place in SQL would be quadratic in its length.
 func (s *States) readUnfinishedRuns(rows columns.Rows) error {
 	queues := map[string][]*model.Run{}

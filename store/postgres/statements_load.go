@@ -102,18 +102,20 @@ CROSS JOIN LATERAL (
 
 	"unfinished runs": `
 SELECT r.*
-FROM unnest($1::text[]) AS k (session_id)
+FROM unnest($1::text[], $2::text[], $3::text[]) AS k (session_id, most, kind)
 CROSS JOIN LATERAL (
 	SELECT * FROM runs AS one
-	WHERE one.session_id = k.session_id AND one.finished_at_ms IS NULL OFFSET 0
+	WHERE one.session_id = k.session_id AND one.finished_at_ms IS NULL AND (k.kind = '' OR one.kind = k.kind)
+	ORDER BY one.first_event_id LIMIT k.most::bigint
 ) AS r`,
 
 	"requests of unfinished runs": `
 SELECT q.*
-FROM unnest($1::text[]) AS k (session_id)
+FROM unnest($1::text[], $2::text[], $3::text[]) AS k (session_id, most, kind)
 CROSS JOIN LATERAL (
 	SELECT * FROM runs AS one
-	WHERE one.session_id = k.session_id AND one.finished_at_ms IS NULL OFFSET 0
+	WHERE one.session_id = k.session_id AND one.finished_at_ms IS NULL AND (k.kind = '' OR one.kind = k.kind)
+	ORDER BY one.first_event_id LIMIT k.most::bigint
 ) AS r
 CROSS JOIN LATERAL (
 	SELECT * FROM requests AS one

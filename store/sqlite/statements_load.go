@@ -80,17 +80,26 @@ CROSS JOIN runs AS r ON r.run_id = q.run_id`,
 	"unfinished runs": `
 SELECT r.*
 FROM json_each($1) AS k
-CROSS JOIN runs AS r ON r.session_id = k.value ->> 0 AND r.finished_at_ms IS NULL`,
+CROSS JOIN runs AS r ON r.run_id IN (
+	SELECT one.run_id FROM runs AS one
+	WHERE one.session_id = k.value ->> 0 AND one.finished_at_ms IS NULL AND (k.value ->> 2 = '' OR one.kind = k.value ->> 2)
+	ORDER BY one.first_event_id LIMIT (SELECT max(CAST(most.value ->> 1 AS INTEGER)) FROM json_each($1) AS most))`,
 
 	"requests of unfinished runs": `
 SELECT q.*
 FROM json_each($1) AS k
-CROSS JOIN runs AS r ON r.session_id = k.value ->> 0 AND r.finished_at_ms IS NULL
+CROSS JOIN runs AS r ON r.run_id IN (
+	SELECT one.run_id FROM runs AS one
+	WHERE one.session_id = k.value ->> 0 AND one.finished_at_ms IS NULL AND (k.value ->> 2 = '' OR one.kind = k.value ->> 2)
+	ORDER BY one.first_event_id LIMIT (SELECT max(CAST(most.value ->> 1 AS INTEGER)) FROM json_each($1) AS most))
 CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.outcome IS NULL
 UNION ALL
 SELECT q.*
 FROM json_each($1) AS k
-CROSS JOIN runs AS r ON r.session_id = k.value ->> 0 AND r.finished_at_ms IS NULL
+CROSS JOIN runs AS r ON r.run_id IN (
+	SELECT one.run_id FROM runs AS one
+	WHERE one.session_id = k.value ->> 0 AND one.finished_at_ms IS NULL AND (k.value ->> 2 = '' OR one.kind = k.value ->> 2)
+	ORDER BY one.first_event_id LIMIT (SELECT max(CAST(most.value ->> 1 AS INTEGER)) FROM json_each($1) AS most))
 CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.settled_number > r.resume_after`,
 
 	"chosen runs": `

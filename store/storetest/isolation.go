@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // promptly is far below what a lane waits for a lock, and far above what a command takes.
@@ -40,6 +41,43 @@ var isolationTests = map[string]func(*harness){
 			require.NoError(h, <-appended)
 		}
 		require.Len(h, h.events("large"), 3+cap(appended)*len(events))
+	},
+	"isolation/a session with a full queue ends in parts": func(h *harness) {
+		h.wait("huge", "active", approvals("a"))
+		for n := range api.MaxQueuedRuns {
+			h.create("huge", numbered("queued", n))
+		}
+		full := h.refuse(api.CodeQueueFull, &runs.CreateRun{SessionID: "huge", SessionGiven: true, Input: api.JSON(`1`)})
+		require.Contains(h, full.Detail, "1000 queued runs")
+		ended := h.do(&runs.EndSession{SessionID: "huge", Reason: "enough", Actor: person})
+		require.Equal(h, int64(api.MaxQueuedRuns+1-runs.DrainChunk), ended.Session.QueuedCount, "one decision ends a part")
+		h.refuse(api.CodeSessionEnded, &runs.CreateRun{SessionID: "huge", SessionGiven: true, Input: api.JSON(`1`)})
+		require.Empty(h, h.claimable())
+
+		due := h.dueEffects(10)
+		require.Len(h, due, 1)
+		effect := h.claimEffect("huge", due[0])
+		last := ended.Session.QueuedCount
+		for n, more := 0, true; more; n++ {
+			// Between two parts everybody else has a turn.
+			h.create("small", numbered("small", n))
+			more = h.do(commandOf(effect)).More
+			left := h.session("huge").Session.QueuedCount
+			require.Equal(h, max(last-runs.DrainChunk, 0), left)
+			last = left
+		}
+		require.Zero(h, last)
+		// The one who had the effect died before it said so: the next one finds nothing left.
+		h.clock.Advance(model.EffectLeaseMs)
+		effect = h.claimEffect("huge", due[0])
+		require.False(h, h.do(commandOf(effect)).More)
+		h.do(&runs.FinishEffect{SessionID: "huge", EffectID: due[0], Attempt: effect.Attempts})
+		for n := range api.MaxQueuedRuns {
+			run := h.run(numbered("queued", n)).Run
+			require.Equal(h, api.StatusCancelled, run.Status)
+			require.Equal(h, "enough", run.Error)
+		}
+		require.Len(h, h.events("huge"), 5+3*api.MaxQueuedRuns)
 	},
 }
 

@@ -25,7 +25,7 @@ var storeys = [][]string{
 	// The moves: what a decision does to the working copy.
 	{
 		"queue.go", "lease.go", "settle.go", "raise.go", "messages.go", "outbox.go", "standing_rules.go",
-		"clarification.go", "record_approvals.go", "record_answer.go", "resolve.go",
+		"clarification.go", "endings.go", "record_approvals.go", "record_answer.go", "resolve.go",
 	},
 	nil, // commands
 	// What gives commands: a question of a child, and what a decision owes.

@@ -115,10 +115,10 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Cause }
 
 // Refusal returns the reply to an error with the status that it has on /v1, in a body
-// that is made of its detail. A 503 tells the client to try again.
+// that is made of its detail. A 429 or 503 tells the client to try again.
 func Refusal(err error, body func(detail string) any) *Error {
 	problem := wire.ProblemOf(err)
 	return &Error{
-		Status: problem.Status, Body: body(problem.Detail), RetryAfter: problem.Status == http.StatusServiceUnavailable, Cause: err,
+		Status: problem.Status, Body: body(problem.Detail), RetryAfter: wire.TryLater(problem.Status), Cause: err,
 	}
 }

@@ -1,0 +1,28 @@
+package runs
+
+import "github.com/holdpoint/holdpoint/runs/refusal"
+
+// DrainSession ends a part of what a session that was ended or interrupted still has: up to
+// DrainChunk runs, the oldest first. Only effects give this command; it is idempotent, because a
+// run ends once.
+//
+// Reply: More while something is left. Errors: session_not_found.
+type DrainSession struct {
+	SessionID string
+	payload   drainPayload
+}
+
+// Needs implements Command.
+func (c *DrainSession) Needs() Needs {
+	return Needs{SessionID: c.SessionID, UnfinishedRuns: c.payload.Ended, UnfinishedClarifications: !c.payload.Ended}
+}
+
+func (c *DrainSession) prepare(IDSource) error { return nil }
+
+func (c *DrainSession) decide(w *workingCopy) (Reply, error) {
+	if w.session == nil {
+		return Reply{}, refusal.UnknownSession(c.SessionID)
+	}
+	next, _ := w.drain(&c.payload)
+	return Reply{More: next != nil}, nil
+}

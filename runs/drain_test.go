@@ -1,0 +1,170 @@
+package runs_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// fill queues runs behind the active one until n are queued.
+func (h *house) fill(n int) {
+	h.t.Helper()
+	for i := range n {
+		h.create(fmt.Sprintf("queued-%04d", i))
+	}
+}
+
+func (h *house) countStatus(status api.Status) (count int) {
+	for _, run := range h.states["s"].Runs {
+		if run.Status == status {
+			count++
+		}
+	}
+	return count
+}
+
+func TestQueueIsBounded(t *testing.T) {
+	t.Parallel()
+	newID := func(prefix string) string { return prefix + "_1" }
+	create := func(queued int64, command *runs.CreateRun) (runs.Change, error) {
+		command.SessionID, command.SessionGiven, command.Input = "s", true, api.JSON(`1`)
+		require.NoError(t, runs.Prepare(command, newID))
+		state := runs.NewState("s")
+		state.Session = &model.Session{SessionID: "s", AgentID: "a", ActiveRunID: "r", QueuedCount: queued}
+		change, _, err := runs.Decide(state, command, startMs)
+		return change, err
+	}
+	change, err := create(api.MaxQueuedRuns-1, &runs.CreateRun{})
+	require.NoError(t, err)
+	require.Len(t, change.NewRuns, 1)
+	for _, queued := range []int64{api.MaxQueuedRuns, 40_000} {
+		change, err = create(queued, &runs.CreateRun{Key: "k"})
+		require.Equal(t, api.CodeQueueFull, refusal.CodeOf(err))
+		require.True(t, change.Empty(), "a refused run leaves no record of its key")
+		_, err = create(queued, &runs.CreateRun{Inline: true})
+		require.Equal(t, api.CodeSessionBusy, refusal.CodeOf(err))
+		_, err = create(queued, &runs.CreateRun{Claim: &api.ClaimOptions{WorkerID: "w"}})
+		require.Equal(t, api.CodeRunNotClaimable, refusal.CodeOf(err))
+	}
+}
+
+func TestLongQueueEndsInParts(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"))
+	const queued = 3*runs.DrainChunk + 7
+	h.fill(queued)
+	reply, change, err := h.decide(&runs.EndSession{SessionID: "s", Reason: "closing time"})
+	require.NoError(t, err)
+	require.NotZero(t, reply.Session.EndedAtMs)
+	require.LessOrEqual(t, len(change.UpdatedRuns), runs.DrainChunk+2)
+	require.Equal(t, api.StatusCancelled, h.run("r").Status)
+	require.Len(t, change.NewEffects, 1)
+	effect := change.NewEffects[0]
+	require.Equal(t, api.EffectDrainSession, effect.Kind)
+	require.LessOrEqual(t, len(effect.EffectID), api.MaxIDLength)
+
+	// What is left neither starts nor lets anything in.
+	for _, run := range h.states["s"].Runs {
+		require.Zero(t, run.ClaimableAtMs)
+	}
+	left := h.countStatus(api.StatusQueued)
+	require.Equal(t, queued+1-runs.DrainChunk, left)
+	h.refused(api.CodeSessionEnded, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`)})
+	h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "queued-0300", WorkerID: "w"})
+	_, again, err := h.decide(&runs.EndSession{SessionID: "s"})
+	require.NoError(t, err)
+	require.True(t, again.Empty(), "ending again owes nothing more")
+
+	// Whoever carries the effect out may die after any part, and two may do it at once.
+	parts := 0
+	for more := true; more; parts++ {
+		reply, change, err := h.decide(commandOf(effect))
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(change.UpdatedRuns), runs.DrainChunk)
+		more = reply.More
+		require.Equal(t, h.countStatus(api.StatusQueued) > 0, more)
+	}
+	require.Equal(t, 3, parts)
+	require.Zero(t, h.states["s"].Session.QueuedCount)
+	require.Equal(t, "closing time", h.run("queued-0306").Error)
+	_, change, err = h.decide(commandOf(effect))
+	require.NoError(t, err)
+	require.True(t, change.Empty(), "a late part changes nothing")
+	require.Equal(t, 0, h.countStatus(api.StatusQueued))
+}
+
+// The head of the queue may be claimed, so it is not left for later.
+func TestHeadOfTheQueueEndsAtOnceBehindManyClarifications(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.must(&runs.CreateSession{SessionID: "s"})
+	h.clarify(runs.DrainChunk + 5)
+	h.create("head")
+	h.create("next")
+	require.NotZero(t, h.run("head").ClaimableAtMs)
+	h.must(&runs.EndSession{SessionID: "s"})
+	require.Equal(t, api.StatusCancelled, h.run("head").Status)
+	require.Equal(t, api.StatusQueued, h.run("next").Status)
+	require.Zero(t, h.run("next").ClaimableAtMs)
+	h.carryOutDrains()
+	require.Equal(t, api.StatusCancelled, h.run("next").Status)
+	require.Zero(t, h.countStatus(api.StatusWaitingForUserQuestion))
+}
+
+func TestManyClarificationsAreInterruptedInParts(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"))
+	h.clarify(2*runs.DrainChunk + 1)
+	h.create("queued")
+	reply, change, err := h.decide(&runs.InterruptSession{SessionID: "s", Reason: "stop"})
+	require.NoError(t, err)
+	require.True(t, reply.Interrupted)
+	require.LessOrEqual(t, len(change.UpdatedRuns), runs.DrainChunk+2)
+	require.Equal(t, api.StatusInterrupted, h.run("r").Status)
+	require.NotZero(t, h.run("queued").ClaimableAtMs)
+	// This one comes after the interrupt and is not part of it.
+	h.must(clarification("late"))
+	h.carryOutDrains()
+	require.Equal(t, api.StatusWaitingForUserQuestion, h.run("late").Status)
+	require.Equal(t, 1, h.countStatus(api.StatusWaitingForUserQuestion))
+	require.Equal(t, 2*runs.DrainChunk+1, h.countStatus(api.StatusCompleted))
+	require.Equal(t, api.StatusQueued, h.run("queued").Status)
+}
+
+func clarification(runID string) *runs.OpenClarification {
+	return &runs.OpenClarification{
+		SessionID: "s", RunID: runID, Request: question("q-" + runID),
+		Requester: api.Requester{RequesterSessionID: "elsewhere", RequesterRunID: "asking"},
+	}
+}
+
+func (h *house) clarify(n int) {
+	h.t.Helper()
+	for i := range n {
+		h.must(clarification(fmt.Sprintf("clarification-%04d", i)))
+	}
+}
+
+// carryOutDrains carries out what is owed to session s itself.
+func (h *house) carryOutDrains() {
+	h.t.Helper()
+	for _, effect := range h.dueEffects() {
+		if effect.Kind != api.EffectDrainSession {
+			continue
+		}
+		claimed := h.must(&runs.ClaimEffect{SessionID: effect.SessionID, EffectID: effect.EffectID}).Effect
+		for more := true; more; {
+			more = h.must(commandOf(claimed)).More
+		}
+		done := h.must(&runs.FinishEffect{SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: claimed.Attempts}).Effect
+		require.Equal(h.t, api.EffectDone, done.State)
+	}
+}

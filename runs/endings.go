@@ -1,0 +1,76 @@
+package runs
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// DrainChunk is how many runs one decision ends at most, beside the active run and the head of
+// the queue.
+const DrainChunk = 100
+
+// drainFirst ends the first part of what the payload says, and hands the rest to an effect. It
+// reports whether it declined a clarification.
+func (w *workingCopy) drainFirst(p drainPayload) (declined bool) {
+	next, declined := w.drain(&p)
+	if next != nil {
+		w.enqueueEffect(&model.Effect{
+			SessionID: w.session.SessionID, EffectID: model.EffectID(api.EffectDrainSession, p.ID), RunID: next.RunID,
+			Kind: api.EffectDrainSession, TargetSessionID: w.session.SessionID, Payload: document.Encode(p),
+		})
+	}
+	return declined
+}
+
+// drain ends up to DrainChunk runs and returns the oldest one that is left, nil when there is
+// none. It reports whether it declined a clarification.
+func (w *workingCopy) drain(p *drainPayload) (next *model.Run, declined bool) {
+	list := slices.DeleteFunc(w.unfinished(), func(run *model.Run) bool { return !p.ends(run) })
+	rest := list[min(len(list), DrainChunk):]
+	list = slices.Clip(list[:len(list)-len(rest)])
+	if p.Ended {
+		// These two hold the slot or may be claimed, so they are not left for later.
+		for _, first := range []*model.Run{w.activeRun(), w.queueHead()} {
+			if slices.Contains(rest, first) {
+				list = append(list, first)
+				rest = slices.DeleteFunc(slices.Clone(rest), func(run *model.Run) bool { return run == first })
+			}
+		}
+	}
+	declined = w.declineClarifications(list, p)
+	if p.Ended {
+		w.cancelRuns(list, p)
+	}
+	if len(rest) == 0 {
+		return nil, declined
+	}
+	return rest[0], declined
+}
+
+// cancelRuns cancels runs of a session that has ended.
+func (w *workingCopy) cancelRuns(list []*model.Run, p *drainPayload) {
+	actor := Actor{Name: p.Actor, Via: api.ViaEnd}
+	for _, run := range list {
+		w.expireDue(run)
+		if !model.Terminal(run.Status) {
+			w.cancelRun(run, p.why(), actor, p.Reason)
+		}
+	}
+}
+
+// ends reports whether the payload is about a run.
+func (p *drainPayload) ends(run *model.Run) bool {
+	return p.Ended || run.Kind == api.KindParentClarification && run.FirstEventID <= p.LastEventID
+}
+
+// why returns the text that is recorded with what ends.
+func (p *drainPayload) why() string {
+	if p.Ended {
+		return cmp.Or(p.Reason, "the session has ended")
+	}
+	return cmp.Or(p.Reason, "interrupted by operator")
+}
