@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -32,6 +33,9 @@ type Shell struct {
 	// Open reports whether a path is answered whatever the Host, Origin and Sec-Fetch-Site,
 	// as the paths of health checks are, which call by an address of their own.
 	Open func(path string) bool
+	// Patience is how long a client may take for each replyChunk of a reply that sets no
+	// deadlines of its own; then it loses its connection. NewShell sets it.
+	Patience time.Duration
 
 	prefix string
 	count  atomic.Uint64
@@ -41,7 +45,7 @@ type Shell struct {
 func NewShell(logger *slog.Logger, guard Guard, open func(path string) bool) *Shell {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails, as its documentation says
-	return &Shell{Logger: logger, Guard: guard, Open: open, prefix: hex.EncodeToString(random[:]) + "-"}
+	return &Shell{Logger: logger, Guard: guard, Open: open, Patience: replyPatience, prefix: hex.EncodeToString(random[:]) + "-"}
 }
 
 // Wrap puts the shell around a handler.
@@ -60,7 +64,9 @@ func (s *Shell) Wrap(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := &response{ResponseWriter: w, requestID: s.requestID(r)}
+		answer := &response{ResponseWriter: w, requestID: s.requestID(r), patience: s.Patience}
+		// The deadline of the reply before on this connection says nothing about this one.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 		header := w.Header()
 		header[RequestIDHeader] = []string{answer.requestID}
 		header["X-Content-Type-Options"] = nosniff
@@ -123,28 +129,3 @@ type panicError struct {
 }
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
-
-// response remembers what was answered, for the log.
-type response struct {
-	http.ResponseWriter
-	requestID string
-	status    int
-	cause     error
-}
-
-func (r *response) WriteHeader(status int) {
-	if r.status == 0 {
-		r.status = status
-	}
-	r.ResponseWriter.WriteHeader(status)
-}
-
-func (r *response) Write(body []byte) (int, error) {
-	if r.status == 0 {
-		r.status = http.StatusOK
-	}
-	return r.ResponseWriter.Write(body)
-}
-
-// Unwrap lets http.ResponseController reach what is below.
-func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -1,0 +1,104 @@
+package wire_test
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+)
+
+func newShell() *wire.Shell { return wire.NewShell(slog.New(slog.DiscardHandler), wire.Guard{}, nil) }
+
+// A client that reads nothing of a reply loses its connection: the kernel takes some of the
+// reply, and the rest ends with its deadline.
+func TestClientThatReadsNothingLosesItsConnection(t *testing.T) {
+	t.Parallel()
+	shell := newShell()
+	shell.Patience = 50 * time.Millisecond
+	body := bytes.Repeat([]byte("x"), 64<<20)
+	ended := make(chan error, 1)
+	server := httptest.NewServer(shell.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, err := w.Write(body)
+		ended <- err
+	})))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	require.NoError(t, err)
+	var timeout net.Error
+	require.ErrorAs(t, <-ended, &timeout)
+	require.True(t, timeout.Timeout())
+	// The connection is gone: what the kernel had is followed by its end.
+	got, _ := io.Copy(io.Discard, conn)
+	require.Less(t, got, int64(len(body)))
+}
+
+// slowly is a connection whose client takes a part of a reply after some time, but never so
+// long that a deadline passes.
+type slowly struct {
+	*httptest.ResponseRecorder
+	takes    time.Duration
+	deadline time.Time
+	parts    int
+}
+
+func (s *slowly) SetWriteDeadline(deadline time.Time) error {
+	s.deadline = deadline
+	return nil
+}
+
+func (s *slowly) Write(part []byte) (int, error) {
+	time.Sleep(s.takes)
+	s.parts++
+	if !s.deadline.IsZero() && time.Now().After(s.deadline) {
+		return 0, &net.OpError{Op: "write", Err: http.ErrHandlerTimeout}
+	}
+	return s.ResponseRecorder.Write(part)
+}
+
+func TestSlowClientThatMovesGetsAll(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		takes time.Duration
+		all   bool
+	}{{20 * time.Second, true}, {31 * time.Second, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			client := &slowly{ResponseRecorder: httptest.NewRecorder(), takes: test.takes}
+			body := bytes.Repeat([]byte("x"), 4<<20)
+			newShell().Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				wire.WriteBytes(w, r, http.StatusOK, []string{"text/plain"}, body)
+			})).ServeHTTP(client, httptest.NewRequest(http.MethodGet, "http://localhost/", nil))
+			require.Equal(t, test.all, bytes.Equal(body, client.Body.Bytes()))
+			if !test.all {
+				require.Equal(t, 1, client.parts)
+			}
+		})
+	}
+}
+
+// A stream waits longer than a reply may take, and gives its reader a time of its own.
+func TestStreamKeepsItsOwnDeadlines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := &slowly{ResponseRecorder: httptest.NewRecorder()}
+		newShell().Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			require.Zero(t, client.deadline, "that of the reply before is gone")
+			own := time.Now().Add(time.Second)
+			require.NoError(t, http.NewResponseController(w).SetWriteDeadline(own))
+			_, err := w.Write([]byte("frame"))
+			require.NoError(t, err)
+			require.Equal(t, own, client.deadline)
+		})).ServeHTTP(client, httptest.NewRequest(http.MethodGet, "http://localhost/", nil))
+	})
+}
