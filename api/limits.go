@@ -74,6 +74,10 @@ const (
 	DefaultRuleAgeMs = 30 * 24 * 3_600_000
 	// MaxRuleParams bounds the params of one rule.
 	MaxRuleParams = 64
+	// MaxRulesOfAllSessions and MaxRulesOfSession bound the rules in force that are not about
+	// one exact input: those that hold in all sessions, and those of each session.
+	MaxRulesOfAllSessions = 10_000
+	MaxRulesOfSession     = 1_000
 	// MaxRuleUses bounds the max_uses of one rule.
 	MaxRuleUses = 1_000_000
 )

@@ -59,7 +59,7 @@ type Reply struct {
 // Reply or the error.
 //
 // Errors: those of the command, as a [refusal.Error]; [ErrUnchecked], for which see
-// [CheckValues].
+// [CheckValues]; a [RulesChangedError], for which see [MatchRules].
 func Decide(state *State, command Command, nowMs int64) (Change, Reply, error) {
 	w := newWorkingCopy(state, nowMs)
 	reply, err := command.decide(w)

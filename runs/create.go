@@ -153,6 +153,13 @@ func (c *CreateRun) leaveOutDefaults() {
 	}
 }
 
+func (c *CreateRun) raised() *raisedSuspension {
+	if c.Suspend == nil || len(c.Suspend.Approvals) == 0 {
+		return nil
+	}
+	return &c.suspending
+}
+
 func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
 	reply, done, err := w.findRecord(c.recordKey(), c.target(), c.canonical)
 	if done {
@@ -166,6 +173,9 @@ func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
 		return Reply{Existing: true, ReplayRunID: c.RunID}, nil
 	}
 	if err := c.admit(w); err != nil {
+		return Reply{}, err
+	}
+	if err := w.checkMatched(c.raised()); err != nil {
 		return Reply{}, err
 	}
 	if w.session == nil {

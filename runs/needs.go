@@ -42,18 +42,19 @@ type Needs struct {
 	DeadLetters bool
 	// EffectID loads that effect of the session.
 	EffectID string
-	// Rules loads the rules of the session and those of all sessions that are not revoked and
-	// have no input digest, or one of RuleDigests. Until the decision is committed, no such
-	// rule can be revoked, and no rule that denies or asks can be added.
+	// Rules loads RuleVersions, and of the rules of the session and those of all sessions the
+	// exact ones about RuleDigests that are not revoked, at most MaxExactRulesLoaded for each
+	// digest. No command with ChangesRules is answered before the decision is committed, unless
+	// the decision was made after that command was committed.
 	Rules       bool
 	RuleDigests []string
 	// RuleID loads that rule, whatever its session, and locks it.
 	RuleID string
 	// SessionRules loads all rules of the session that are not revoked.
 	SessionRules bool
-	// ChangesRules says that the command may revoke a rule or add one that denies or asks: it
-	// waits until every decision that was made from rules is committed, and the next such
-	// decision waits for it.
+	// ChangesRules says that the command may revoke a rule or add one that denies or asks. It
+	// is answered once every decision that was made from the rules as they were before is
+	// committed. No other command waits for it.
 	ChangesRules bool
 	// Payload loads input and checkpoint of the run RunID.
 	Payload bool
@@ -61,3 +62,8 @@ type Needs struct {
 	// stands for the session that is locked.
 	Record *model.RecordKey
 }
+
+// MaxExactRulesLoaded bounds the exact rules about one input that a decision is made from, of a
+// session and of all sessions each. When there are as many, a person is asked instead of what
+// they allow.
+const MaxExactRulesLoaded = 64

@@ -77,7 +77,7 @@ func (h *house) flush() {
 			loaded.Rules[ruleID] = &row
 		}
 		want := copyState(state)
-		want.Rules = h.rules
+		want.Rules, want.RuleVersions = h.rules, runs.RuleVersions{}
 		for _, run := range want.Runs {
 			run.CheckpointSet = false
 		}

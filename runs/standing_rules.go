@@ -8,30 +8,88 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
+// callOf returns an approval of a suspension as rules match it, without its session and agent.
+func callOf(s *raisedSuspension, at int) *rules.Call {
+	approval := &s.Approvals[at]
+	return &rules.Call{
+		ToolName: approval.ToolName, ToolCallID: approval.ToolCallID, PatternKeys: approval.PatternKeys,
+		Input: approval.Input, InputDigest: s.inputDigests[at],
+	}
+}
+
+func matchApproval(s *raisedSuspension, at int, budget *rules.Budget, sets ...*rules.Set) *rules.Matches {
+	call := callOf(s, at)
+	call.Budget = budget
+	return rules.MatchSets(call, slices.DeleteFunc(sets, func(set *rules.Set) bool { return set == nil })...)
+}
+
+// checkMatched takes up the matches of a suspension, nil for none. It returns a [RulesChangedError] when the suspension was matched against other
+// rules than those of now. Call it before the decision raises anything. Without matches, as in
+// tests without a store, the rules of the State are matched here.
+func (w *workingCopy) checkMatched(s *raisedSuspension) error {
+	if s == nil {
+		return nil
+	}
+	w.matched = s.matched
+	if w.matched == nil {
+		w.matched = w.matchLoaded(s)
+	}
+	if w.matched.undecided || w.matched.versions == w.state.RuleVersions {
+		return nil
+	}
+	return &RulesChangedError{w.state.RuleVersions}
+}
+
+// matchLoaded matches the approvals against the rules of the State. Under the lock of a session
+// there are none but exact ones.
+func (w *workingCopy) matchLoaded(s *raisedSuspension) *matchedRules {
+	var standing []*rules.Rule
+	for _, rule := range w.state.Rules {
+		if !rule.Exact() && w.holdsHere(rule) {
+			standing = append(standing, rule)
+		}
+	}
+	set, budget := rules.NewSet(standing, true), rules.NewBudget(1)
+	matched := &matchedRules{versions: w.state.RuleVersions, of: make([]*rules.Matches, len(s.Approvals))}
+	for i := range s.Approvals {
+		matched.of[i] = matchApproval(s, i, budget, set)
+	}
+	return matched
+}
+
+func (w *workingCopy) holdsHere(rule *rules.Rule) bool {
+	return rule.SessionID == rules.AllSessions || rule.SessionID == w.state.SessionID
+}
+
 // settleByRules settles the approvals that were just raised and that standing rules decide
-// (docs/spec/v1.md#precedence). It reports whether there were any.
+// (docs/spec/v1.md#precedence). It reports whether there were any. The suspension has passed
+// checkMatched.
 func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension) bool {
-	standing := w.standingRules()
-	if len(standing) == 0 {
+	if w.matched == nil || w.matched.undecided {
 		return false
 	}
-	budget := rules.NewBudget(1)
+	exact := w.exactRules()
 	var resolutions []api.Resolution
 	for i := range s.Approvals {
-		approval := &s.Approvals[i]
-		request := w.request(run.RunID, approval.ID)
+		request := w.request(run.RunID, s.Approvals[i].ID)
 		if !request.Open() {
 			continue
 		}
-		verdict := rules.Judge(standing, &rules.Call{
-			Budget: budget, SessionID: run.SessionID, AgentID: run.AgentID, ToolName: approval.ToolName, ToolCallID: approval.ToolCallID,
-			PatternKeys: approval.PatternKeys, Input: approval.Input, InputDigest: s.inputDigests[i],
-		}, w.nowMs)
+		matches := w.matched.of[i]
+		if same := exact[s.inputDigests[i]]; len(same) > 0 {
+			matches = matches.With(same, callOf(s, i))
+			if tooManyLoaded(same) {
+				matches.Leave()
+			}
+		}
+		verdict := matches.Judge(func(rule *rules.Rule) *rules.Rule { return w.inForce(rule, run) })
 		if verdict.Effect == api.RuleAsk {
 			continue
 		}
 		for _, used := range verdict.Needed {
-			w.countUse(standing, used)
+			if used.MaxUses != 0 {
+				w.editRule(used).Uses++
+			}
 		}
 		resolutions = append(resolutions, w.settleByRule(run, request, verdict))
 	}
@@ -39,6 +97,47 @@ func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension) bool {
 		w.emit(run, api.EventApprovalResolved, approvalResolvedEvent{api.EventApprovalResolved, resolutions})
 	}
 	return len(resolutions) > 0
+}
+
+// exactRules returns the loaded exact rules that may be about a call of the session, by the
+// digest of its input.
+func (w *workingCopy) exactRules() map[string][]*rules.Rule {
+	var exact map[string][]*rules.Rule
+	for _, rule := range w.state.Rules {
+		if rule.Exact() && w.holdsHere(rule) {
+			if exact == nil {
+				exact = map[string][]*rules.Rule{}
+			}
+			exact[rule.Match.InputDigest] = append(exact[rule.Match.InputDigest], rule)
+		}
+	}
+	return exact
+}
+
+// tooManyLoaded reports whether there may be more exact rules about one input than were loaded.
+func tooManyLoaded(same []*rules.Rule) bool {
+	ofAll := 0
+	for _, rule := range same {
+		if rule.SessionID == rules.AllSessions {
+			ofAll++
+		}
+	}
+	return ofAll >= MaxExactRulesLoaded || len(same)-ofAll >= MaxExactRulesLoaded
+}
+
+// inForce returns a rule as this decision has left it, nil when it has ended or is not about
+// the agent of the run.
+func (w *workingCopy) inForce(rule *rules.Rule, run *model.Run) *rules.Rule {
+	if rule.AgentID != "" && rule.AgentID != run.AgentID {
+		return nil
+	}
+	if working := w.rules[rule.RuleID]; working != nil {
+		rule = working
+	}
+	if rule.WhyOver(w.nowMs) != "" {
+		return nil
+	}
+	return rule
 }
 
 // settleByRule records the decision of a rule. It is resolved by the author of the rule.
@@ -53,29 +152,6 @@ func (w *workingCopy) settleByRule(run *model.Run, request *model.Request, verdi
 	}
 	w.editRequest(request).RuleID = rule.RuleID
 	return w.settleRequest(run, request, resolution)
-}
-
-// standingRules returns the loaded rules that have not ended, oldest first.
-func (w *workingCopy) standingRules() []*rules.Rule {
-	var standing []*rules.Rule
-	for _, rule := range w.state.Rules {
-		if rule.WhyOver(w.nowMs) == "" {
-			standing = append(standing, rule)
-		}
-	}
-	slices.SortFunc(standing, rules.Compare)
-	return standing
-}
-
-// countUse counts a decision of a rule with MaxUses. It replaces the rule in the list, so that
-// the next request is judged with the new count.
-func (w *workingCopy) countUse(standing []*rules.Rule, rule *rules.Rule) {
-	if rule.MaxUses == 0 {
-		return
-	}
-	used := w.editRule(rule)
-	used.Uses++
-	standing[slices.Index(standing, rule)] = used
 }
 
 // editRule returns the working copy of a rule, which is written with the change.

@@ -27,6 +27,8 @@ type State struct {
 	Effects  map[string]*model.Effect  // by EffectID
 	Messages map[string]*model.Message // by MessageID
 	Rules    map[string]*rules.Rule    // by RuleID
+	// RuleVersions are those of the rules that are in force in the session.
+	RuleVersions RuleVersions
 }
 
 // NewState returns an empty state of a session.
@@ -109,9 +111,22 @@ func (s *State) Apply(change Change) {
 	for _, list := range [][]*rules.Rule{change.NewRules, change.UpdatedRules} {
 		for _, rule := range list {
 			s.Rules[rule.RuleID] = rule
+			s.noteChange(rule)
 		}
 	}
 	s.moveUp(change.dequeued)
+}
+
+// noteChange makes the version another one, so that a command of the same batch that was matched
+// before is matched again.
+func (s *State) noteChange(rule *rules.Rule) {
+	switch {
+	case rule.Exact():
+	case rule.SessionID == rules.AllSessions:
+		s.RuleVersions.OfAll++
+	default:
+		s.RuleVersions.OfSession++
+	}
 }
 
 // moveUp corrects QueuedAhead of the queued runs behind those that left the queue, which are

@@ -38,6 +38,13 @@ func (c *Suspend) prepare(newID IDSource) error {
 	return err
 }
 
+func (c *Suspend) raised() *raisedSuspension {
+	if len(c.Approvals) == 0 {
+		return nil
+	}
+	return &c.suspending
+}
+
 func (c *Suspend) decide(w *workingCopy) (Reply, error) {
 	run, err := w.targetRun(c.RunID)
 	if err != nil {
@@ -62,6 +69,9 @@ func (c *Suspend) decide(w *workingCopy) (Reply, error) {
 	}
 	if open := len(w.openRequests(run.RunID)); open+len(requestIDs(&c.Suspension)) > api.MaxOpenRequests {
 		return Reply{}, refusal.Invalid(api.Fault{Pointer: "/approvals", Detail: "the run would have too many open requests"})
+	}
+	if err := w.checkMatched(c.raised()); err != nil {
+		return Reply{}, err
 	}
 	w.suspend(run, &c.suspending)
 	return Reply{Run: w.recordOf(run)}, nil

@@ -48,6 +48,8 @@ type raisedSuspension struct {
 	// inputDigests are the digests of the inputs of Approvals, in their order. They are stored
 	// with the requests, and rules match them.
 	inputDigests []string
+	// matched is nil until MatchRules has run.
+	matched *matchedRules
 }
 
 // prepareSuspension makes the ids and digests of a checked suspension. The suspension's digest

@@ -26,6 +26,8 @@ type workingCopy struct {
 	messages map[string]*model.Message
 	// rules has copies of the rules that this decision changes; nil until the first.
 	rules map[string]*rules.Rule
+	// matched are the matches of the approvals that this decision raises; see checkMatched.
+	matched *matchedRules
 	// listedRequests are all loaded requests of the run listedRunID. Only the list of one run
 	// is kept, because nearly every decision is about one run.
 	listedRunID    string

@@ -9,8 +9,7 @@ import (
 // without "/", "**" any text, "?" one character other than "/", and every other character is
 // literal. A text or glob that is not UTF-8 matches nothing.
 //
-// It runs under a session's lock on a glob and a text that callers choose, so it must not
-// backtrack. It follows all positions in the glob at once, one bit for each: a step for each
+// It runs on a glob and a text that callers choose, so it must not backtrack. It follows all positions in the glob at once, one bit for each: a step for each
 // character of the text, with the work of one word for 64 characters of the glob.
 func matchGlob(glob, text string) bool {
 	if !utf8.ValidString(glob) || !utf8.ValidString(text) {
@@ -91,9 +90,34 @@ func (b bits) set(n int)      { b[n/64] |= 1 << (n % 64) }
 func (b bits) has(n int) bool { return b[n/64]&(1<<(n%64)) != 0 }
 
 func (b bits) add(other bits) {
-	for i := range b {
+	for i := range other {
 		b[i] |= other[i]
 	}
+}
+
+// overlaps reports whether a number is in both sets, of which other may be the shorter.
+func (b bits) overlaps(other bits) bool {
+	for i := range other {
+		if b[i]&other[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (b bits) remove(other bits) {
+	for i := range other {
+		b[i] &^= other[i]
+	}
+}
+
+func (b bits) empty() bool {
+	for _, word := range b {
+		if word != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // step moves each number up by one where takes has the next number, and keeps it where stays

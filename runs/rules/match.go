@@ -33,94 +33,73 @@ type Call struct {
 	texts   map[string]string
 }
 
-// Verdict is what several rules together decide about a call.
-type Verdict struct {
-	Effect api.RuleEffect
-	// Rule is the rule that is recorded as the author of the decision: the oldest that denies,
-	// else the oldest that asks, else the rule that completed the permission, counted from the
-	// oldest on. It is nil when no rule applies; then Effect is ask.
-	Rule *Rule
-	// Needed are the rules without which the decision would be another one, Rule among them.
-	// The caller counts a use of each.
-	Needed []*Rule
-	// WhyNot says for each rule, in the order given to Judge, why it does not apply; empty for
-	// a rule that does.
-	WhyNot []string
+// Exact reports whether the rule is about one exact input, so that it is found by its digest
+// and needs no glob. Any number of such rules may be in force.
+func (r *Rule) Exact() bool { return r.Match.InputDigest != "" && len(r.Match.Params) == 0 }
+
+// whyNotMatch returns in plain words why the match of a rule does not hold for a call, and ""
+// when it does. For an allow with pattern keys, "" means only that it covers one of the call's
+// keys. Session, agent and the end of the rule are not looked at.
+func (r *Rule) whyNotMatch(call *Call) string {
+	switch match := &r.Match; {
+	case r.ToolName != "" && r.ToolName != call.ToolName:
+		return "it is about another tool"
+	case match.ToolCallID != "" && match.ToolCallID != call.ToolCallID:
+		return "it is about another call"
+	case match.InputDigest != "" && match.InputDigest != call.InputDigest:
+		return "the input differs"
+	case len(match.PatternKeys) > 0 && !slices.ContainsFunc(call.PatternKeys, func(key string) bool { return slices.Contains(match.PatternKeys, key) }):
+		return "the call has none of its pattern keys"
+	}
+	return r.whyNotParams(call)
 }
 
-// Judge decides a call by rules at a moment: deny goes before ask and ask before allow,
-// whatever their age (docs/spec/v1.md#precedence). The rules must be sorted by [Compare].
-// Revoked, expired and used up ones may be among them; they do not apply. It changes no rule.
-func Judge(rules []*Rule, call *Call, nowMs int64) Verdict {
-	if call.Budget == nil {
-		call.Budget = NewBudget(1)
-	}
-	verdict := Verdict{Effect: api.RuleAsk, WhyNot: make([]string, len(rules))}
-	for i, rule := range rules {
-		verdict.WhyNot[i] = rule.whyNot(call, nowMs)
-	}
-	allowing, needed := verdict.allow(rules, call)
-	for _, effect := range []api.RuleEffect{api.RuleDeny, api.RuleAsk} {
-		for i, rule := range rules {
-			if rule.Effect == effect && verdict.WhyNot[i] == "" {
-				verdict.Effect, verdict.Rule, verdict.Needed = effect, rule, []*Rule{rule}
-				return verdict
-			}
+// paramFault says why the globs of a rule do not hold for a call.
+type paramFault int
+
+const (
+	noFault paramFault = iota
+	paramMissing
+	paramUndecided
+	paramDiffers
+)
+
+// failingParam returns the first param of the rule that does not hold for a call, and why.
+func (r *Rule) failingParam(call *Call) (name string, fault paramFault) {
+	for _, name := range paramNames(&r.Match) {
+		value, there := call.param(name)
+		if !there {
+			return name, paramMissing
+		}
+		matches, decided := call.Budget.match(r.Match.Params[name], value)
+		switch {
+		case !decided && r.Effect == api.RuleAllow:
+			return name, paramUndecided
+		case decided && !matches:
+			return name, paramDiffers
 		}
 	}
-	if allowing != nil {
-		verdict.Effect, verdict.Rule, verdict.Needed = api.RuleAllow, allowing, needed
-	}
-	return verdict
+	return "", noFault
 }
 
-// allow returns the rules that allow the call together: one rule without pattern keys, or
-// several that cover all keys of the call. It sets WhyNot of rules that cover only some keys
-// when no rule covers the others.
-func (v *Verdict) allow(rules []*Rule, call *Call) (allowing *Rule, needed []*Rule) {
-	missing := slices.Clone(call.PatternKeys)
-	var covering []*Rule
-	for i, rule := range rules {
-		if rule.Effect != api.RuleAllow || v.WhyNot[i] != "" {
-			continue
-		}
-		if len(rule.Match.PatternKeys) == 0 {
-			if allowing == nil {
-				allowing, needed = rule, []*Rule{rule}
-			}
-			continue
-		}
-		missing = slices.DeleteFunc(missing, func(key string) bool { return slices.Contains(rule.Match.PatternKeys, key) })
-		covering = append(covering, rule)
-		if len(missing) == 0 && allowing == nil {
-			allowing, needed = rule, neededOf(covering, call.PatternKeys)
-		}
+func (r *Rule) whyNotParams(call *Call) string {
+	switch name, fault := r.failingParam(call); fault {
+	case paramMissing:
+		return "the input has no param " + quoted(name)
+	case paramUndecided:
+		return "the param " + quoted(name) + " is too long to be matched"
+	case paramDiffers:
+		return "the param " + quoted(name) + " does not match " + quoted(r.Match.Params[name])
+	case noFault:
 	}
-	if len(missing) > 0 {
-		for i, rule := range rules {
-			if slices.Contains(covering, rule) {
-				v.WhyNot[i] = "nothing allows the call's pattern key " + quoted(missing[0])
-			}
-		}
-	}
-	return allowing, needed
-}
-
-// neededOf drops the rules whose keys are covered by later ones, oldest first.
-func neededOf(covering []*Rule, keys []string) []*Rule {
-	open := slices.Clone(keys)
-	var needed []*Rule
-	for _, rule := range slices.Backward(covering) {
-		left := slices.DeleteFunc(slices.Clone(open), func(key string) bool { return slices.Contains(rule.Match.PatternKeys, key) })
-		if len(left) < len(open) {
-			needed, open = append(needed, rule), left
-		}
-	}
-	return needed
+	return ""
 }
 
 // paramNames returns the names of the params, sorted.
 func paramNames(m *api.RuleMatch) []string {
+	if len(m.Params) == 0 {
+		return nil
+	}
 	names := make([]string, 0, len(m.Params))
 	for name := range m.Params {
 		names = append(names, name)

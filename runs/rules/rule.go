@@ -3,7 +3,6 @@ package rules
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -74,43 +73,18 @@ func (r *Rule) WhyOver(nowMs int64) string {
 
 // whyNot returns in plain words why a rule by itself does not apply to a call, and "" when it
 // does. For an allow with pattern keys, "" means only that it covers one of the call's keys:
-// [Verdict.allow] decides whether all are covered.
+// [Matches.Judge] decides whether all are covered.
 func (r *Rule) whyNot(call *Call, nowMs int64) string {
 	if over := r.WhyOver(nowMs); over != "" {
 		return over
 	}
-	switch match := &r.Match; {
+	switch {
 	case r.SessionID != AllSessions && r.SessionID != call.SessionID:
 		return "it holds in another session"
 	case r.AgentID != "" && r.AgentID != call.AgentID:
 		return "it is about another agent"
-	case r.ToolName != "" && r.ToolName != call.ToolName:
-		return "it is about another tool"
-	case match.ToolCallID != "" && match.ToolCallID != call.ToolCallID:
-		return "it is about another call"
-	case match.InputDigest != "" && match.InputDigest != call.InputDigest:
-		return "the input differs"
-	case len(match.PatternKeys) > 0 && !slices.ContainsFunc(call.PatternKeys, func(key string) bool { return slices.Contains(match.PatternKeys, key) }):
-		return "the call has none of its pattern keys"
 	}
-	return r.whyNotParams(call)
-}
-
-func (r *Rule) whyNotParams(call *Call) string {
-	for _, name := range paramNames(&r.Match) {
-		value, there := call.param(name)
-		if !there {
-			return "the input has no param " + quoted(name)
-		}
-		matches, decided := call.Budget.match(r.Match.Params[name], value)
-		if !decided && r.Effect == api.RuleAllow {
-			return "the param " + quoted(name) + " is too long to be matched"
-		}
-		if decided && !matches {
-			return "the param " + quoted(name) + " does not match " + quoted(r.Match.Params[name])
-		}
-	}
-	return ""
+	return r.whyNotMatch(call)
 }
 
 // Describe returns in plain words what the rule does: to which calls, where, for whom, until

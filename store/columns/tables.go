@@ -199,7 +199,13 @@ var Rules = newTable(Table[rule]{
 			Text:   func(l *rule) string { return textOfMatch(l.Match) },
 		},
 		// Copied out of the match, so that an index has it.
-		text("input_digest", func(l *rule) *string { return &l.Match.InputDigest }, optional|unread),
+		{Name: "input_digest", Type: Text, flags: optional | unread, Text: func(l *rule) string {
+			// Globs are not matched where a rule is found by the digest.
+			if !l.Exact() {
+				return ""
+			}
+			return l.Match.InputDigest
+		}},
 		text("reason", func(l *rule) *string { return &l.Reason }, optional),
 		text("text", func(l *rule) *string { return &l.Text }, 0),
 		text("created_by", func(l *rule) *string { return &l.CreatedBy }, 0),

@@ -131,7 +131,11 @@ func (c *Committer) tryCommit(calls []*call) (locked []*call, err error) {
 	failpoint.Hit("committer.committed")
 	answered = true
 	for _, d := range decisions {
-		d.call.answer(d.reply, d.err)
+		if d.err == nil && d.call.needs.ChangesRules {
+			c.answerChange(d)
+		} else {
+			d.call.answer(d.reply, d.err)
+		}
 	}
 	failpoint.Hit("committer.answered")
 	for _, session := range changed {

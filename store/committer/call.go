@@ -28,6 +28,8 @@ const (
 	callQueued int32 = iota
 	callDeciding
 	callAbandoned
+	// callSettled is a call whose answer is known, and given soon.
+	callSettled
 )
 
 // beginDeciding says that the call is being decided. It returns false when the caller has
@@ -41,7 +43,15 @@ func (c *call) abandon() bool { return c.state.CompareAndSwap(callQueued, callAb
 
 func (c *call) abandoned() bool { return c.state.Load() == callAbandoned }
 
+// settle says that the decision is committed: the lane is done with the call, which is
+// answered later.
+func (c *call) settle() { c.state.Store(callSettled) }
+
+// answered reports whether the lane is done with the call.
 func (c *call) answered() bool {
+	if c.state.Load() == callSettled {
+		return true
+	}
 	select {
 	case <-c.done:
 		return true

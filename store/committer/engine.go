@@ -17,6 +17,9 @@ type Engine interface {
 	// held. A session that is not there has no row to lock; two transactions that both
 	// make it meet at its primary key.
 	Begin(ctx context.Context, loads []Load) (Batch, error)
+	// AwaitRuleReaders returns once every transaction is over that has loaded rules (see
+	// runs.Needs.Rules) and began before the call. Other transactions do not wait for it.
+	AwaitRuleReaders(ctx context.Context) error
 }
 
 // Batch is one open transaction.

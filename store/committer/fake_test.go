@@ -16,9 +16,13 @@ type memory struct {
 	// onBegin and onCommit, when set, may wait or refuse. They run without locks.
 	onBegin  func(loads []committer.Load) error
 	onCommit func(writes runs.Writes) error
+	// onAwait, when set, is what AwaitRuleReaders does.
+	onAwait func(ctx context.Context) error
 
-	mu        sync.Mutex
-	foreign   map[string]bool // sessions that somebody else has locked
+	mu      sync.Mutex
+	foreign map[string]bool // sessions that somebody else has locked
+	// rules are the versions that each session has.
+	rules     runs.RuleVersions
 	locks     map[string]*sync.Mutex
 	states    map[string]*runs.State
 	sessionOf map[string]string
@@ -42,6 +46,13 @@ func (m *memory) SessionOf(_ context.Context, runID string) (string, error) {
 	defer m.mu.Unlock()
 	m.lookUps++
 	return m.sessionOf[runID], nil
+}
+
+func (m *memory) AwaitRuleReaders(ctx context.Context) error {
+	if m.onAwait == nil {
+		return nil
+	}
+	return m.onAwait(ctx)
 }
 
 func (m *memory) Begin(_ context.Context, loads []committer.Load) (committer.Batch, error) {
@@ -78,6 +89,7 @@ func (m *memory) Begin(_ context.Context, loads []committer.Load) (committer.Bat
 			maps.Copy(state.Effects, row.Effects)
 			maps.Copy(state.Messages, row.Messages)
 		}
+		state.RuleVersions = m.rules
 		maps.Copy(state.Records, m.records)
 		m.mu.Unlock()
 		b.states[sessionID] = state

@@ -65,20 +65,17 @@ var Questions = []Question{
 		addIf(n.Mailbox, add, tuple{s, string(api.MessagePending)})
 		addIf(n.DeadLetters, add, tuple{s, string(api.MessageDeadLetter)})
 	}}}, (*States).readMessages},
-	// The rules that look at more than one exact input, and those about the inputs that
-	// are there. A session need not exist to have some.
-	{"rules", []Key{
-		{Parts: 1, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
-			addIf(n.Rules, add, tuple{rules.AllSessions})
-			addIf(n.Rules, add, tuple{s})
-		}},
-		{Parts: 2, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
-			for _, digest := range n.RuleDigests {
-				addIf(n.Rules, add, tuple{rules.AllSessions, digest})
-				addIf(n.Rules, add, tuple{s, digest})
-			}
-		}},
-	}, (*States).readMatchedRules},
+	// A session need not exist to have rules.
+	{"rule versions", []Key{{Parts: 1, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
+		addIf(n.Rules, add, tuple{rules.AllSessions})
+		addIf(n.Rules, add, tuple{s})
+	}}}, (*States).readRuleVersions},
+	{"exact rules", []Key{{Parts: 2, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
+		for _, digest := range n.RuleDigests {
+			addIf(n.Rules, add, tuple{rules.AllSessions, digest})
+			addIf(n.Rules, add, tuple{s, digest})
+		}
+	}}}, (*States).readExactRules},
 	{"session rules", []Key{sessionsIf(func(n *runs.Needs) bool { return n.SessionRules })}, (*States).readSessionRules},
 	{"named rules", []Key{{Parts: 1, ofNeeds: func(_ string, n *runs.Needs, add func(tuple)) {
 		addIf(n.RuleID != "", add, tuple{n.RuleID})
@@ -231,7 +228,24 @@ func (s *States) readMessages(rows columns.Rows) error {
 	return columns.Messages.Each(rows, func(m *model.Message) { s.of[m.SessionID].Messages[m.MessageID] = m })
 }
 
-func (s *States) readMatchedRules(rows columns.Rows) error {
+// ruleVersion is the version of the rules of a session, or of all.
+type ruleVersion struct {
+	sessionID string
+	version   int64
+}
+
+func (s *States) readRuleVersions(rows columns.Rows) error {
+	targets := func(v *ruleVersion) []any { return []any{&v.sessionID, &v.version} }
+	return columns.Each(rows, targets, func(v *ruleVersion) {
+		if v.sessionID != rules.AllSessions {
+			s.of[v.sessionID].RuleVersions.OfSession = v.version
+			return
+		}
+		s.stateOf(func(n *runs.Needs) bool { return n.Rules }, func(state *runs.State) { state.RuleVersions.OfAll = v.version })
+	})
+}
+
+func (s *States) readExactRules(rows columns.Rows) error {
 	return columns.Rules.Each(rows, func(rule *rules.Rule) {
 		if rule.SessionID != rules.AllSessions {
 			s.of[rule.SessionID].Rules[rule.RuleID] = rule
@@ -239,7 +253,7 @@ func (s *States) readMatchedRules(rows columns.Rows) error {
 		}
 		digest := rule.Match.InputDigest
 		s.stateOf(func(n *runs.Needs) bool {
-			return n.Rules && (digest == "" || slices.Contains(n.RuleDigests, digest))
+			return n.Rules && slices.Contains(n.RuleDigests, digest)
 		}, func(state *runs.State) { state.Rules[rule.RuleID] = rule })
 	})
 }

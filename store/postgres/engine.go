@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/bits"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -61,6 +63,37 @@ func (e *engine) Begin(ctx context.Context, loads []committer.Load) (committer.B
 	}
 }
 
+// AwaitRuleReaders implements committer.Engine.
+func (e *engine) AwaitRuleReaders(ctx context.Context) error {
+	open, err := e.ruleReaders(ctx)
+	for pause := time.Millisecond; err == nil && len(open) > 0; pause = min(2*pause, 50*time.Millisecond) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		var still map[string]bool
+		if still, err = e.ruleReaders(ctx); err == nil {
+			maps.DeleteFunc(open, func(transaction string, _ bool) bool { return !still[transaction] })
+		}
+	}
+	return err
+}
+
+// ruleReaders returns the transactions that have read rules and are not over.
+func (e *engine) ruleReaders(ctx context.Context) (map[string]bool, error) {
+	rows, err := e.reads.Query(ctx, sqlRuleReaders)
+	if err != nil {
+		return nil, err
+	}
+	transactions, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	readers := make(map[string]bool, len(transactions))
+	for _, transaction := range transactions {
+		readers[transaction] = true
+	}
+	return readers, err
+}
+
 // transaction is one open transaction. It implements committer.Batch.
 type transaction struct {
 	conn  *pgxpool.Conn // nil once the transaction is over
@@ -78,13 +111,9 @@ func (t *transaction) begin(ctx context.Context, loads []committer.Load, localSe
 	if localSettings {
 		batch.Queue(sqlLocalSettings)
 	}
-	// The lock on rules comes first, shared with other decisions that are made from rules,
-	// or alone.
-	switch {
-	case anyNeeds(loads, func(n *runs.Needs) bool { return n.ChangesRules }):
-		batch.Queue(sqlChangeRules)
-	case anyNeeds(loads, func(n *runs.Needs) bool { return n.Rules }):
-		batch.Queue(sqlShareRules)
+	// The mark comes before the rules are read.
+	if anyNeeds(loads, func(n *runs.Needs) bool { return n.Rules }) {
+		batch.Queue(sqlMarkRuleReader)
 	}
 	err := t.Ask(func(question string, lists []load.Keys, read func(columns.Rows) error) error {
 		var arguments []any

@@ -36,18 +36,25 @@ const (
 	sqlDiscardPlans = `DISCARD PLANS`
 )
 
-// The advisory lock between decisions that are made from rules and changes of rules that
-// must hold at once. A rule of all sessions is read under no lock of a session, so without
-// it a decision that has read a rule could be committed after the reply that the rule is
-// revoked. The number is any that nothing else locks in the same database ("holdrule");
-// every replica must have the same one, of whatever version it is.
+// A transaction that decides from rules marks itself by an advisory lock, which is shared and
+// keeps nobody from anything. A change of rules does not wait for the lock: once it is
+// committed, every transaction that begins reads the new rules. It is answered when those that
+// were marked before are over. Without that, a decision that has read a rule could be committed
+// after the reply that the rule is revoked, because a rule of all sessions is read under no
+// lock of a session.
 //
-// The lock is of the transaction and not of the connection, so it also holds behind a
-// proxy that pools by transaction. It comes before the locks of the sessions: then nobody
-// who waits for it holds what somebody else needs to let go of it.
+// The number is any that nothing else locks in the same database ("holdrule"); every replica
+// must have the same one, of whatever version it is. The lock is of the transaction and not of
+// the connection, so it also holds behind a proxy that pools by transaction. In pg_locks its
+// upper half is the classid, and its lower half the objid.
 const (
-	sqlShareRules  = `SELECT pg_advisory_xact_lock_shared(7525352681032215653)`
-	sqlChangeRules = `SELECT pg_advisory_xact_lock(7525352681032215653)`
+	sqlMarkRuleReader = `SELECT pg_advisory_xact_lock_shared(7525352681032215653)`
+	sqlRuleReaders    = `
+SELECT k.virtualtransaction
+FROM pg_locks AS k
+WHERE k.locktype = 'advisory' AND k.objsubid = 1 AND k.granted
+	AND k.classid = (7525352681032215653 >> 32)::oid AND k.objid = (7525352681032215653 & 4294967295)::oid
+	AND k.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())`
 )
 
 // The settings of the deciding transactions, for a connection and for one transaction. No

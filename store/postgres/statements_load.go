@@ -212,20 +212,17 @@ CROSS JOIN LATERAL (
 	ORDER BY one.created_at_ms, one.message_id LIMIT 1000
 ) AS m`,
 
-	// Only rules_standing steps over the rules about other exact inputs.
-	"rules": `
+	"rule versions": `
+SELECT v.session_id, v.version FROM rule_versions AS v WHERE v.session_id = ANY($1::text[])`,
+
+	// runs.MaxExactRulesLoaded of each session and digest, at most. Only rules_standing steps
+	// over the rules about other exact inputs.
+	"exact rules": `
 SELECT l.*
-FROM unnest($1::text[]) AS k (session_id)
+FROM unnest($1::text[], $2::text[]) AS k (session_id, input_digest)
 CROSS JOIN LATERAL (
 	SELECT * FROM rules AS one
-	WHERE one.session_id = k.session_id AND one.input_digest IS NULL AND one.revoked_at_ms IS NULL OFFSET 0
-) AS l
-UNION ALL
-SELECT l.*
-FROM unnest($2::text[], $3::text[]) AS k (session_id, input_digest)
-CROSS JOIN LATERAL (
-	SELECT * FROM rules AS one
-	WHERE one.session_id = k.session_id AND one.input_digest = k.input_digest AND one.revoked_at_ms IS NULL OFFSET 0
+	WHERE one.session_id = k.session_id AND one.input_digest = k.input_digest AND one.revoked_at_ms IS NULL LIMIT 64
 ) AS l`,
 
 	"session rules": `

@@ -155,6 +155,16 @@ WHERE q.handle = $1`),
 SELECT l.*, (SELECT count(*) FROM requests AS q WHERE q.rule_id = l.rule_id)
 FROM rules AS l WHERE l.rule_id = $1`),
 
+	RuleVersion: `SELECT v.version FROM rule_versions AS v WHERE v.session_id = $1`,
+
+	StandingRules: expand(`
+SELECT l.*
+FROM rules AS l
+WHERE l.session_id = $1 AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
+	AND (l.expires_at_ms IS NULL OR l.expires_at_ms > floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)
+	AND (l.max_uses IS NULL OR l.uses < l.max_uses)
+LIMIT $2::bigint`),
+
 	RulesFor: expand(`
 SELECT l.*
 FROM unnest($1::text[]) AS k (session_id)

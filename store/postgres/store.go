@@ -106,7 +106,7 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 		}
 	}
 	options.Committer.Announce = s.announce
-	options.Committer.Values = s
+	options.Committer.Values, options.Committer.Rules = s, s
 	options.Committer.Logger = cmp.Or(options.Committer.Logger, options.Logger)
 	s.door = committer.New(&engine{lanes: s.lanes, reads: s.reads, localSettings: options.Pooler}, options.Committer)
 	return s, nil

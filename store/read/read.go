@@ -67,6 +67,9 @@ type Statements struct {
 
 	// RequestByHandle is of $1 handle, Rule of $1 rule_id.
 	RequestByHandle, Rule string
+	// StandingRules are those of $1 session_id that are in force and not exact, limited to $2.
+	// The present moment is the next argument, if it is one. RuleVersion is of $1 session_id.
+	StandingRules, RuleVersion string
 	// RulesFor is of the list $1 of sessions, limited to $2. Now has the present moment.
 	RulesFor, Now string
 

@@ -85,3 +85,17 @@ func (r *Reader) RulesFor(ctx context.Context, sessionID string, limit int) (sta
 	}
 	return standing, now[0], nil
 }
+
+// StandingRules implements runs.RuleReader.
+func (r *Reader) StandingRules(ctx context.Context, sessionID string, limit int) (version int64, standing []*rules.Rule, err error) {
+	var versions []int64
+	err = r.db.AskAtOneMoment(ctx,
+		Query{r.sql.RuleVersion, []any{sessionID}, into(itself[int64], &versions)},
+		Query{r.sql.StandingRules, r.now(sessionID, max(limit, 0)), func(rows columns.Rows) error {
+			return columns.Rules.Each(rows, func(rule *rules.Rule) { standing = append(standing, rule) })
+		}})
+	if err != nil || len(versions) == 0 {
+		return 0, nil, err
+	}
+	return versions[0], standing, nil
+}

@@ -60,6 +60,9 @@ func (e *engine) Begin(ctx context.Context, loads []committer.Load) (committer.B
 	return b, nil
 }
 
+// AwaitRuleReaders implements [committer.Engine]. There is one transaction at a time.
+func (*engine) AwaitRuleReaders(context.Context) error { return nil }
+
 // NowMs implements [committer.Batch].
 func (b *batch) NowMs() int64 { return b.nowMs }
 

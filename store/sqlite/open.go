@@ -108,7 +108,8 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 	}
 	store.reads = &database{store.readers, store.nowMs}
 	store.Reader = read.New(store.reads, &readStatements, readers/2)
-	options.Committer.Lanes, options.Committer.Announce, options.Committer.Values = 1, store.Publish, store
+	options.Committer.Lanes, options.Committer.Announce = 1, store.Publish
+	options.Committer.Values, options.Committer.Rules = store, store
 	options.Committer.Logger = cmp.Or(options.Committer.Logger, options.Logger)
 	store.Committer = committer.New(&engine{store: store}, options.Committer)
 	return store, nil

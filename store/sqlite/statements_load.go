@@ -166,18 +166,20 @@ CROSS JOIN messages AS m ON m.session_id = k.value ->> 0 AND m.message_id IN (
 	WHERE oldest.session_id = k.value ->> 0 AND oldest.state = k.value ->> 1 AND oldest.acknowledged_at_ms IS NULL
 	ORDER BY oldest.created_at_ms, oldest.message_id LIMIT 1000)`,
 
-	// SQLite does not choose rules_standing by itself once there are many rules: it is the
-	// one index that steps over those about other exact inputs.
-	"rules": `
+	"rule versions": `
+SELECT v.session_id, v.version
+FROM json_each($1) AS k
+CROSS JOIN rule_versions AS v ON v.session_id = k.value ->> 0`,
+
+	// runs.MaxExactRulesLoaded of each session and digest, at most. SQLite does not choose
+	// rules_standing by itself once there are many rules: it is the one index that steps over
+	// those about other exact inputs.
+	"exact rules": `
 SELECT l.*
 FROM json_each($1) AS k
-CROSS JOIN rules AS l INDEXED BY rules_standing
-	ON l.session_id = k.value ->> 0 AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
-UNION ALL
-SELECT l.*
-FROM json_each($2) AS k
-CROSS JOIN rules AS l INDEXED BY rules_standing
-	ON l.session_id = k.value ->> 0 AND l.input_digest = k.value ->> 1 AND l.revoked_at_ms IS NULL`,
+CROSS JOIN rules AS l ON l.rule_id IN (
+	SELECT one.rule_id FROM rules AS one INDEXED BY rules_standing
+	WHERE one.session_id = k.value ->> 0 AND one.input_digest = k.value ->> 1 AND one.revoked_at_ms IS NULL LIMIT 64)`,
 
 	"session rules": `
 SELECT l.*

@@ -93,6 +93,12 @@ func (b *Batches) Step(ctx context.Context, seeds []uint64, nowMs int64) (string
 			continue
 		}
 		state := batch.State(m.sessionID)
+		sets := runs.RuleSets{
+			OfAll: b.model.ruleSet(rules.AllSessions), OfSession: b.model.ruleSet(m.sessionID), Versions: state.RuleVersions,
+		}
+		if err := runs.MatchRules(ctx, m.command, sets); err != nil {
+			return "", err
+		}
 		change, reply, err := runs.Decide(state, m.command, batch.NowMs())
 		state.Apply(change)
 		changes = append(changes, change)

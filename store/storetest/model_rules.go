@@ -40,6 +40,17 @@ func (m *Model) RulesFor(sessionID string) []rules.Rule {
 	return list
 }
 
+// ruleSet returns the rules of a session, or of all, that are not about one exact input.
+func (m *Model) ruleSet(sessionID string) *rules.Set {
+	var list []*rules.Rule
+	for _, rule := range m.rules {
+		if rule.RevokedAtMs == 0 && rule.SessionID == sessionID && !rule.Exact() {
+			list = append(list, rule)
+		}
+	}
+	return rules.NewSet(list, true)
+}
+
 // Handles returns the handles of all requests, sorted.
 func (m *Model) Handles() []string {
 	var handles []string

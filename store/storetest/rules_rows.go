@@ -50,11 +50,11 @@ func RequireRuleLoads(t *testing.T, engine committer.Engine) {
 	})
 	require.Equal(t, map[string][]string{
 		rules.AllSessions: {"any-*", "one-*", "two-*"},
-		"nobody":          {"any-*", "two-*"},
-		"s-1":             {"any-*", "any-s-1", "any-s-2", "full", "one-*", "one-s-1", "revoked-s-1"},
-		"s-2":             {"any-*", "any-s-2"},
+		"nobody":          {"two-*"},
+		"s-1":             {"any-s-2", "one-*", "one-s-1", "revoked-s-1"},
+		"s-2":             nil,
 		"s-3":             nil,
-	}, states)
+	}, states, "one with globs is not found by its digest")
 
 	images := func() map[string]*rules.Rule {
 		all := committer.Load{SessionID: "s-1", Needs: []runs.Needs{{SessionRules: true}}}
@@ -74,7 +74,7 @@ func RequireRuleLoads(t *testing.T, engine committer.Engine) {
 	made["full"], made["one-*"] = &used, &revoked
 	commitRules(t, engine, runs.Writes{UpdatedRules: []*rules.Rule{&used, &revoked}})
 	require.Empty(t, Diff(made, images()))
-	require.Equal(t, map[string][]string{"s-2": {"any-*", "any-s-2", "one-s-2"}},
+	require.Equal(t, map[string][]string{"s-2": {"one-s-2"}},
 		loadRules(t, engine, []committer.Load{{SessionID: "s-2", Needs: []runs.Needs{{Rules: true, RuleDigests: []string{"sha256:1"}}}}}))
 
 	missing := *full
@@ -83,6 +83,62 @@ func RequireRuleLoads(t *testing.T, engine committer.Engine) {
 	require.NoError(t, err)
 	defer batch.Rollback(t.Context())
 	require.Error(t, batch.Commit(t.Context(), runs.Writes{UpdatedRules: []*rules.Rule{&missing}}), "what is not there cannot change")
+}
+
+// RequireRuleVersions expects of an engine with an empty database that the version of rules
+// grows with each change of a rule that is not exact, and with no other.
+func RequireRuleVersions(t *testing.T, engine committer.Engine) {
+	t.Helper()
+	versions := func(sessionID string) runs.RuleVersions {
+		batch, err := engine.Begin(t.Context(), []committer.Load{{SessionID: sessionID, Needs: []runs.Needs{{Rules: true}}}})
+		require.NoError(t, err)
+		defer batch.Rollback(t.Context())
+		return batch.State(sessionID).RuleVersions
+	}
+	rule := func(sessionID, ruleID string, match api.RuleMatch) *rules.Rule {
+		return &rules.Rule{
+			RuleID: ruleID, SessionID: sessionID, ToolName: "bash", Effect: api.RuleAllow, Match: match, Text: "a rule", CreatedBy: "ann", CreatedAtMs: 1,
+		}
+	}
+	require.Zero(t, versions("s-1"))
+	exact := rule("s-1", "exact", api.RuleMatch{InputDigest: "sha256:1", PatternKeys: []string{"k"}})
+	commitRules(t, engine, runs.Writes{NewRules: []*rules.Rule{exact, rule(rules.AllSessions, "exact of all", api.RuleMatch{InputDigest: "sha256:1"})}})
+	require.Zero(t, versions("s-1"), "exact rules are read by the decision itself")
+
+	any1 := rule("s-1", "any", api.RuleMatch{AnyInput: true})
+	any1.MaxUses = 3
+	commitRules(t, engine, runs.Writes{NewRules: []*rules.Rule{
+		any1, rule("s-2", "both", api.RuleMatch{InputDigest: "sha256:1", Params: map[string]string{"a": "*"}}),
+	}})
+	first, other := versions("s-1"), versions("s-2")
+	require.Positive(t, first.OfSession)
+	require.Positive(t, other.OfSession, "globs are not matched by the decision")
+	require.Zero(t, first.OfAll)
+
+	grows := func(writes runs.Writes) {
+		t.Helper()
+		before := versions("s-1")
+		commitRules(t, engine, writes)
+		require.Greater(t, versions("s-1").OfSession, before.OfSession)
+		require.Equal(t, other, versions("s-2"), "another session's rules are as they were")
+	}
+	grows(runs.Writes{NewRules: []*rules.Rule{rule("s-1", "more", api.RuleMatch{PatternKeys: []string{"k"}})}})
+	used := *any1
+	used.Uses = 1
+	grows(runs.Writes{UpdatedRules: []*rules.Rule{&used}})
+	revoked := used
+	revoked.RevokedAtMs, revoked.RevokedBy = 5, "eve"
+	grows(runs.Writes{UpdatedRules: []*rules.Rule{&revoked}})
+
+	before := versions("s-1")
+	gone := *exact
+	gone.RevokedAtMs, gone.RevokedBy = 5, "eve"
+	commitRules(t, engine, runs.Writes{UpdatedRules: []*rules.Rule{&gone}})
+	require.Equal(t, before, versions("s-1"))
+	commitRules(t, engine, runs.Writes{NewRules: []*rules.Rule{rule(rules.AllSessions, "all", api.RuleMatch{AnyInput: true})}})
+	require.Equal(t, before.OfSession, versions("s-1").OfSession)
+	require.Positive(t, versions("s-1").OfAll)
+	require.Equal(t, versions("s-1").OfAll, versions("nobody").OfAll)
 }
 
 func commitRules(t *testing.T, engine committer.Engine, writes runs.Writes) {

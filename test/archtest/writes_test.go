@@ -24,6 +24,9 @@ var writers = regexp.MustCompile(`^store/(postgres|sqlite)/(write|statements)\.g
 // or because what they hold was replaced. No decision is lost with them.
 var swept = map[string]bool{"idempotency_records": true, "run_payloads": true}
 
+// counted are the tables that only triggers of the schemas write.
+var counted = map[string]bool{"rule_versions": true}
+
 var (
 	createTable = regexp.MustCompile(`(?im)^\s*CREATE TABLE (?:IF NOT EXISTS )?"?([a-z_]+)"?`)
 	// statement finds the verb of a statement that changes rows, and its table when
@@ -59,7 +62,7 @@ func TestOnlyTheEnginesWrite(t *testing.T) {
 		statements, err := os.ReadFile(filepath.Join(root(t), "store", engine, "statements.go"))
 		require.NoError(t, err)
 		for table := range known {
-			listed := strings.Contains(string(columns), `Name: "`+table+`"`) || strings.Contains(string(statements), "INSERT INTO "+table+" ")
+			listed := strings.Contains(string(columns), `Name: "`+table+`"`) || strings.Contains(string(statements), "INSERT INTO "+table+" ") || counted[table]
 			require.True(t, listed, "nothing writes table %s of %s", table, engine)
 		}
 	}

@@ -1,0 +1,79 @@
+package runs
+
+import (
+	"context"
+	"errors"
+
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
+
+// RuleReader reads the rules that commands are matched against.
+type RuleReader interface {
+	// StandingRules returns the rules of a session, or those of rules.AllSessions, that are in
+	// force and not exact, in no order and at most limit, and their version at that moment. The
+	// version grows with each change of such a rule, in the change's own transaction; 0 stands
+	// for no rules.
+	StandingRules(ctx context.Context, sessionID string, limit int) (version int64, standing []*rules.Rule, err error)
+}
+
+// RuleSets are the rules that are in force in a session, without the exact ones, as they were
+// at some versions.
+type RuleSets struct {
+	OfAll, OfSession *rules.Set // nil for none
+	Versions         RuleVersions
+}
+
+// RulesChanged returns the versions of a [RulesChangedError] in err, and whether there is one.
+func RulesChanged(err error) (RuleVersions, bool) {
+	var changed *RulesChangedError
+	if errors.As(err, &changed) {
+		return changed.Versions, true
+	}
+	return RuleVersions{}, false
+}
+
+// raising is a command that raises approvals.
+type raising interface {
+	// raised returns nil when the command raises no approvals.
+	raised() *raisedSuspension
+}
+
+// RaisesApprovals reports whether rules may decide something that a prepared command asks.
+func RaisesApprovals(command Command) bool { return raisedBy(command) != nil }
+
+func raisedBy(command Command) *raisedSuspension {
+	if command, ok := command.(raising); ok {
+		return command.raised()
+	}
+	return nil
+}
+
+// MatchRules matches the approvals of a prepared command against rules, and stores the matches
+// in the command. It runs without a lock, on the caller's time, because the caller chooses the
+// inputs; [Decide] only compares the versions. It is bounded by one budget for the whole
+// command (docs/spec/v1.md#glob). Call it again before the command is decided again. Errors:
+// the context's.
+func MatchRules(ctx context.Context, command Command, sets RuleSets) error {
+	s := raisedBy(command)
+	if s == nil {
+		return nil
+	}
+	matched := &matchedRules{versions: sets.Versions, of: make([]*rules.Matches, len(s.Approvals))}
+	budget := rules.NewBudget(1)
+	for i := range s.Approvals {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		matched.of[i] = matchApproval(s, i, budget, sets.OfAll, sets.OfSession)
+	}
+	s.matched = matched
+	return nil
+}
+
+// AskDespiteRules makes a prepared command one whose approvals no rule decides, because its
+// rules change faster than it can be matched against them.
+func AskDespiteRules(command Command) {
+	if s := raisedBy(command); s != nil {
+		s.matched = &matchedRules{undecided: true}
+	}
+}

@@ -1,0 +1,263 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// Set holds the rules of one session, or those of all sessions, so that those that may be about
+// a call are found without trying the others: by pattern key, by the id of the call, or by the
+// tool and a few bytes that must stand in a param. It does not change, and is safe for
+// concurrent use.
+type Set struct {
+	count  int
+	size   int
+	byKey  map[string][]entry
+	byCall map[string][]entry
+	byTool map[string]*toolRules
+	// uncertain says that there are more rules than the set has.
+	uncertain bool
+}
+
+// entry is a rule with its place in the set.
+type entry struct {
+	rule *Rule
+	at   int
+}
+
+// toolRules are the rules of one tool that are found by neither key nor call.
+type toolRules struct {
+	anyInput []entry
+	byParam  map[string]*paramRules
+}
+
+// paramRules are the rules of one tool with a glob for the same param.
+type paramRules struct {
+	all []entry
+	// byGram has the rules by three bytes that stand in each text that their glob matches. Of
+	// the grams of a glob the one that the fewest others have is taken. loose are the rules
+	// whose glob has no such bytes.
+	byGram map[gram][]entry
+	loose  []entry
+}
+
+// gram is three bytes of a text.
+type gram uint32
+
+const gramLength = 3
+
+func gramAt(text string, at int) gram {
+	return gram(text[at])<<16 | gram(text[at+1])<<8 | gram(text[at+2])
+}
+
+// fewRules is how many rules are tried without looking for grams in the text.
+const fewRules = 8
+
+// NewSet returns a set of rules. The caller must not change them. Exact rules need not be in a
+// set, and are not found faster by it. complete says that there are no others: if there are, no
+// call is allowed by the set's rules.
+func NewSet(rules []*Rule, complete bool) *Set {
+	s := &Set{
+		count: len(rules), uncertain: !complete,
+		byKey: map[string][]entry{}, byCall: map[string][]entry{}, byTool: map[string]*toolRules{},
+	}
+	frequency := map[gram]int{}
+	for _, rule := range rules {
+		s.size += ruleSize(rule)
+		_, glob := indexedParam(rule)
+		eachGram(glob, func(g gram) { frequency[g]++ })
+	}
+	for at, rule := range rules {
+		s.add(entry{rule, at}, frequency)
+	}
+	return s
+}
+
+// Size returns about how many bytes the rules of the set take.
+func (s *Set) Size() int { return s.size }
+
+// ruleSize is an estimate with the indexes of a set.
+func ruleSize(rule *Rule) int {
+	size := 1024 + len(rule.Text) + len(rule.Reason)
+	for _, key := range rule.Match.PatternKeys {
+		size += 64 + len(key)
+	}
+	for name, glob := range rule.Match.Params {
+		size += 64 + len(name) + len(glob)
+	}
+	return size
+}
+
+func (s *Set) add(e entry, frequency map[gram]int) {
+	match := &e.rule.Match
+	switch {
+	case len(match.PatternKeys) > 0:
+		for i, key := range match.PatternKeys {
+			if !slices.Contains(match.PatternKeys[:i], key) {
+				s.byKey[key] = append(s.byKey[key], e)
+			}
+		}
+		return
+	case match.ToolCallID != "":
+		s.byCall[match.ToolCallID] = append(s.byCall[match.ToolCallID], e)
+		return
+	}
+	tool := s.byTool[e.rule.ToolName]
+	if tool == nil {
+		tool = &toolRules{byParam: map[string]*paramRules{}}
+		s.byTool[e.rule.ToolName] = tool
+	}
+	name, glob := indexedParam(e.rule)
+	if name == "" {
+		tool.anyInput = append(tool.anyInput, e)
+		return
+	}
+	param := tool.byParam[name]
+	if param == nil {
+		param = &paramRules{byGram: map[gram][]entry{}}
+		tool.byParam[name] = param
+	}
+	param.all = append(param.all, e)
+	rarest, fewest := gram(0), 0
+	eachGram(glob, func(g gram) {
+		if fewest == 0 || frequency[g] < fewest {
+			rarest, fewest = g, frequency[g]
+		}
+	})
+	if fewest == 0 {
+		param.loose = append(param.loose, e)
+	} else {
+		param.byGram[rarest] = append(param.byGram[rarest], e)
+	}
+}
+
+// indexedParam returns the param by which a rule is found: the one with the longest glob. The
+// name is empty when the rule has none, or is found by something else.
+func indexedParam(rule *Rule) (name, glob string) {
+	if len(rule.Match.PatternKeys) > 0 || rule.Match.ToolCallID != "" {
+		return "", ""
+	}
+	for _, candidate := range paramNames(&rule.Match) {
+		if name == "" || len(rule.Match.Params[candidate]) > len(glob) {
+			name, glob = candidate, rule.Match.Params[candidate]
+		}
+	}
+	return name, glob
+}
+
+// eachGram calls do with the grams that stand in each text that a glob matches.
+func eachGram(glob string, do func(gram)) {
+	for literal := range strings.FieldsFuncSeq(glob, func(r rune) bool { return r == '*' || r == '?' }) {
+		for at := 0; at+gramLength <= len(literal); at++ {
+			do(gramAt(literal, at))
+		}
+	}
+}
+
+// MatchSets returns the rules of sets whose match holds for a call: all that [Judge] needs, but
+// exact rules. The call has its budget. A rule whose glob cannot be decided within it is not
+// among them when it allows, and is when it denies or asks. The session of the rules is not
+// looked at, nor is the agent.
+func MatchSets(call *Call, sets ...*Set) *Matches {
+	matches := newMatches(call)
+	for _, set := range sets {
+		set.match(call, matches)
+	}
+	matches.sort()
+	return matches
+}
+
+// search is one call's way through a set.
+type search struct {
+	call    *Call
+	matches *Matches
+	// seen has the places of rules that were found by another of their keys.
+	seen map[int]struct{}
+}
+
+func (s *Set) match(call *Call, matches *Matches) {
+	matches.uncertain = matches.uncertain || s.uncertain
+	if s.count == 0 {
+		return
+	}
+	search := search{call: call, matches: matches}
+	for _, key := range matches.keys {
+		search.try(s.byKey[key])
+	}
+	search.try(s.byCall[call.ToolCallID])
+	// A rule with a match by a tool alone names its tool.
+	tool := s.byTool[call.ToolName]
+	if tool == nil {
+		return
+	}
+	search.try(tool.anyInput)
+	for name, param := range tool.byParam {
+		search.tryParam(name, param)
+	}
+}
+
+func (s *search) tryParam(name string, rules *paramRules) {
+	text, there := s.call.param(name)
+	if !there {
+		return
+	}
+	if len(text) > api.MaxGlobText || len(rules.all) <= fewRules {
+		s.try(rules.all)
+		return
+	}
+	s.try(rules.loose)
+	if !s.call.Budget.search(len(text) / 4) {
+		s.matches.Leave()
+		return
+	}
+	tried := map[gram]struct{}{}
+	for at := 0; at+gramLength <= len(text); at++ {
+		g := gramAt(text, at)
+		found := rules.byGram[g]
+		if found == nil {
+			continue
+		}
+		if _, again := tried[g]; !again {
+			tried[g] = struct{}{}
+			s.try(found)
+		}
+	}
+}
+
+// try adds those of some rules that match. Each rule is tried once.
+func (s *search) try(entries []entry) {
+	for _, e := range entries {
+		if !s.call.Budget.search(1) {
+			s.matches.Leave()
+			return
+		}
+		if len(e.rule.Match.PatternKeys) > 1 {
+			if _, again := s.seen[e.at]; again {
+				continue
+			}
+			if s.seen == nil {
+				s.seen = map[int]struct{}{}
+			}
+			s.seen[e.at] = struct{}{}
+		}
+		s.call.Budget.tried++
+		if s.holds(e.rule) {
+			s.matches.add(e.rule, s.matches.coveredBy(e.rule))
+		}
+	}
+}
+
+// holds reports whether the match of a rule holds. A rule with pattern keys was found by one of
+// them.
+func (s *search) holds(rule *Rule) bool {
+	match := &rule.Match
+	if rule.ToolName != "" && rule.ToolName != s.call.ToolName ||
+		match.ToolCallID != "" && match.ToolCallID != s.call.ToolCallID ||
+		match.InputDigest != "" && match.InputDigest != s.call.InputDigest {
+		return false
+	}
+	_, fault := rule.failingParam(s.call)
+	return fault == noFault
+}

@@ -1,0 +1,175 @@
+package committer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
+
+const (
+	// maxRuleMatches is how often a command is matched against rules that change meanwhile.
+	maxRuleMatches = 5
+	// maxRuleReads is how often rules are read until they are those that a decision has met.
+	maxRuleReads = 3
+	// maxCachedRuleSets and maxCachedRuleBytes bound the rules of sessions that are kept in
+	// memory. Those of all sessions are kept beside them.
+	maxCachedRuleSets  = 4096
+	maxCachedRuleBytes = 32 << 20
+)
+
+// ruleCache keeps the rules that commands are matched against. It asks nobody whether they are
+// still those: the decision says so, by their version. A session that it knows nothing of has
+// no rules until a decision says otherwise.
+type ruleCache struct {
+	reader runs.RuleReader
+	reads  singleflight.Group
+
+	mu       sync.Mutex
+	ofAll    ruleSet
+	sessions *lru.Cache[string, ruleSet]
+	bytes    int
+}
+
+// ruleSet are the rules of one session, or of all, at a version.
+type ruleSet struct {
+	set     *rules.Set // nil for none
+	version int64
+}
+
+func newRuleCache(reader runs.RuleReader) *ruleCache {
+	c := &ruleCache{reader: reader}
+	// The only error is a size below 1.
+	c.sessions, _ = lru.NewWithEvict(maxCachedRuleSets, func(_ string, gone ruleSet) { c.bytes -= gone.size() })
+	return c
+}
+
+func (s ruleSet) size() int {
+	if s.set == nil {
+		return 0
+	}
+	return s.set.Size()
+}
+
+// of returns the rules of a session and of all sessions, as far as they are known.
+func (c *ruleCache) of(sessionID string) runs.RuleSets {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	own, _ := c.sessions.Get(sessionID)
+	return runs.RuleSets{
+		OfAll: c.ofAll.set, OfSession: own.set,
+		Versions: runs.RuleVersions{OfAll: c.ofAll.version, OfSession: own.version},
+	}
+}
+
+// refresh reads the rules that are older than the versions that a decision has met.
+func (c *ruleCache) refresh(ctx context.Context, sessionID string, met runs.RuleVersions) error {
+	for range maxRuleReads {
+		known := c.of(sessionID).Versions
+		if known.OfAll < met.OfAll {
+			if err := c.read(ctx, rules.AllSessions, api.MaxRulesOfAllSessions); err != nil {
+				return err
+			}
+		}
+		if known.OfSession < met.OfSession {
+			if err := c.read(ctx, sessionID, api.MaxRulesOfSession); err != nil {
+				return err
+			}
+		}
+		if known.OfAll >= met.OfAll && known.OfSession >= met.OfSession {
+			return nil
+		}
+	}
+	return nil
+}
+
+// read reads the rules of one session, or of all, once for all who ask at a time. A read that
+// began before the asker met its version may be too old for it.
+func (c *ruleCache) read(ctx context.Context, sessionID string, most int) error {
+	reading := c.reads.DoChan(sessionID, func() (any, error) {
+		// Some more than the bound may be there: those of commands that were decided at once.
+		most := most + most/10
+		version, standing, err := c.reader.StandingRules(context.WithoutCancel(ctx), sessionID, most+1)
+		if err != nil {
+			return nil, fmt.Errorf("read rules: %w", err)
+		}
+		fresh := ruleSet{version: version}
+		if len(standing) > 0 {
+			fresh.set = rules.NewSet(standing, len(standing) <= most)
+		}
+		c.put(sessionID, fresh)
+		return nil, nil
+	})
+	select {
+	case read := <-reading:
+		return read.Err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *ruleCache) put(sessionID string, fresh ruleSet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if sessionID == rules.AllSessions {
+		if fresh.version > c.ofAll.version {
+			c.ofAll = fresh
+		}
+		return
+	}
+	if known, _ := c.sessions.Peek(sessionID); known.version >= fresh.version {
+		return
+	}
+	c.sessions.Remove(sessionID)
+	c.bytes += fresh.size()
+	c.sessions.Add(sessionID, fresh)
+	for c.bytes > maxCachedRuleBytes && c.sessions.Len() > 1 {
+		c.sessions.RemoveOldest()
+	}
+}
+
+// decideMatched matches a command that raises approvals against the rules that are known, and
+// decides it. When the decision meets other rules, it is matched again. After maxRuleMatches
+// times a person is asked.
+func (c *Committer) decideMatched(ctx context.Context, command runs.Command) (runs.Reply, error) {
+	sessionID, err := c.session(ctx, command.Needs())
+	if err != nil {
+		return runs.Reply{}, err
+	}
+	for range maxRuleMatches {
+		if err := runs.MatchRules(ctx, command, c.rules.of(sessionID)); err != nil {
+			return runs.Reply{}, err
+		}
+		reply, err := c.decideInLane(ctx, command)
+		met, changed := runs.RulesChanged(err)
+		if !changed {
+			return reply, err
+		}
+		if err := c.rules.refresh(ctx, sessionID, met); err != nil {
+			return runs.Reply{}, err
+		}
+	}
+	runs.AskDespiteRules(command)
+	return c.decideInLane(ctx, command)
+}
+
+// answerChange answers a command that has changed rules once no decision is under way that was
+// made from the rules as they were before. The lane does not wait for that.
+func (c *Committer) answerChange(d decision) {
+	d.call.settle()
+	c.running.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
+		defer cancel()
+		if err := c.engine.AwaitRuleReaders(ctx); err != nil {
+			d.reply = runs.Reply{}
+			d.err = fmt.Errorf("%w: the rule is changed, but a decision that was made before may still be under way: %w", runs.ErrUnavailable, err)
+		}
+		d.call.answer(d.reply, d.err)
+	})
+}

@@ -1,0 +1,205 @@
+package committer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/rules"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// ruleTable is a RuleReader, and the versions that an engine loads.
+type ruleTable struct {
+	engine *memory
+	// onRead, when set, runs at the begin of each read.
+	onRead func(sessionID string) error
+
+	mu    sync.Mutex
+	rules map[string][]*rules.Rule
+	reads int
+}
+
+func (r *ruleTable) StandingRules(_ context.Context, sessionID string, _ int) (int64, []*rules.Rule, error) {
+	r.mu.Lock()
+	r.reads++
+	r.mu.Unlock()
+	if r.onRead != nil {
+		if err := r.onRead(sessionID); err != nil {
+			return 0, nil, err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.engine.mu.Lock()
+	defer r.engine.mu.Unlock()
+	version := r.engine.rules.OfSession
+	if sessionID == rules.AllSessions {
+		version = r.engine.rules.OfAll
+	}
+	return version, r.rules[sessionID], nil
+}
+
+// change makes the rules of all sessions others.
+func (r *ruleTable) change(standing ...*rules.Rule) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.engine.mu.Lock()
+	defer r.engine.mu.Unlock()
+	r.engine.rules.OfAll++
+	r.rules = map[string][]*rules.Rule{rules.AllSessions: standing}
+}
+
+func (r *ruleTable) readCount() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reads
+}
+
+func withRules(t *testing.T) (*memory, *ruleTable, *committer.Committer) {
+	t.Helper()
+	engine := newMemory()
+	table := &ruleTable{engine: engine}
+	c := committer.New(engine, committer.Options{Rules: table, Lanes: 1})
+	t.Cleanup(func() { c.Close() })
+	return engine, table, c
+}
+
+func globbed(effect api.RuleEffect, glob string) *rules.Rule {
+	return &rules.Rule{
+		RuleID: string(effect) + " " + glob, SessionID: rules.AllSessions, ToolName: "bash", Effect: effect, Text: "a rule", CreatedBy: "ann",
+		Match: api.RuleMatch{Params: map[string]string{"command": glob}},
+	}
+}
+
+// asks makes a run that asks for a command and returns the outcome of the approval.
+func asks(t *testing.T, c *committer.Committer, sessionID, command string) (api.Outcome, error) {
+	t.Helper()
+	reply, err := c.Do(t.Context(), &runs.CreateRun{
+		SessionID: sessionID, Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"},
+		Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{{
+			ID: "a", ToolCallID: "call", ToolName: "bash", Input: document.Encode(map[string]string{"command": command}),
+		}}},
+	})
+	if err != nil {
+		return "", err
+	}
+	return reply.Run.Requests[0].Outcome, nil
+}
+
+// Rules are read when a decision meets others than those that are known, and only then.
+func TestRulesAreReadWhenTheyHaveChanged(t *testing.T) {
+	t.Parallel()
+	_, table, c := withRules(t)
+	outcome := func(want api.Outcome, reads int) {
+		t.Helper()
+		got, err := asks(t, c, "", "make test")
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		require.Equal(t, reads, table.readCount())
+	}
+	outcome("", 0)
+	table.change(globbed(api.RuleAllow, "make *"))
+	outcome(api.OutcomeAllowed, 1)
+	outcome(api.OutcomeAllowed, 1)
+	table.change(globbed(api.RuleAllow, "make *"), globbed(api.RuleDeny, "**"))
+	outcome(api.OutcomeDenied, 2)
+	table.change()
+	outcome("", 3)
+	outcome("", 3)
+}
+
+// When the rules change faster than a command can be matched, a person is asked: nothing is
+// allowed by rules that may be gone.
+func TestAPersonIsAskedWhenRulesChangeAllTheTime(t *testing.T) {
+	t.Parallel()
+	engine, table, c := withRules(t)
+	engine.onBegin = func([]committer.Load) error {
+		table.change(globbed(api.RuleAllow, "**"))
+		return nil
+	}
+	got, err := asks(t, c, "", "ls")
+	require.NoError(t, err)
+	require.Empty(t, got)
+	require.LessOrEqual(t, len(engine.sizes()), 6)
+}
+
+// Whoever waits for rules keeps nobody else from the lane, and gets the error of the read.
+func TestReadingRulesHoldsNoLane(t *testing.T) {
+	t.Parallel()
+	_, table, c := withRules(t)
+	reading, release := make(chan struct{}), make(chan struct{})
+	broken := errors.New("the database is gone")
+	table.onRead = func(string) error {
+		close(reading)
+		<-release
+		return broken
+	}
+	table.change(globbed(api.RuleAllow, "**"))
+	failed := make(chan error, 1)
+	go func() {
+		_, err := asks(t, c, "a", "ls")
+		failed <- err
+	}()
+	<-reading
+	_, err := c.Do(t.Context(), &runs.CreateRun{SessionID: "b", Input: api.JSON(`1`)})
+	require.NoError(t, err, "the one lane is free")
+	close(release)
+	require.ErrorIs(t, <-failed, broken)
+}
+
+// What callers choose is matched before the lane: the decision itself tries no rule. A text
+// that is too long is allowed by no glob, and denied by each.
+func TestHostileRulesAreMatchedBeforeTheLane(t *testing.T) {
+	t.Parallel()
+	for _, effect := range []api.RuleEffect{api.RuleAllow, api.RuleDeny} {
+		_, table, c := withRules(t)
+		var many []*rules.Rule
+		for n := range 200 {
+			many = append(many, globbed(effect, fmt.Sprintf("**secret%d**", n)))
+		}
+		for n := range 64 {
+			many = append(many, globbed(effect, fmt.Sprint(n, strings.Repeat("*a?", 1_300))))
+		}
+		table.change(many...)
+		got, err := asks(t, c, "", strings.Repeat("secret ", 1<<17))
+		require.NoError(t, err)
+		require.Equal(t, map[api.RuleEffect]api.Outcome{api.RuleAllow: "", api.RuleDeny: api.OutcomeDenied}[effect], got)
+	}
+}
+
+// A change of rules is answered once the decisions from the rules before are over, and the
+// lane does not wait for that.
+func TestAChangeOfRulesIsAnsweredLater(t *testing.T) {
+	t.Parallel()
+	engine, _, c := withRules(t)
+	waiting, over := make(chan struct{}), make(chan error)
+	engine.onAwait = func(ctx context.Context) error {
+		close(waiting)
+		select {
+		case err := <-over:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	added := make(chan error, 1)
+	go func() {
+		_, err := c.Do(context.Background(), &runs.AddRule{Effect: api.RuleDeny, ToolName: "bash", Match: api.RuleMatch{AnyInput: true}})
+		added <- err
+	}()
+	<-waiting
+	_, err := c.Do(t.Context(), &runs.AddRule{SessionID: rules.AllSessions, ToolName: "bash", Match: api.RuleMatch{AnyInput: true}})
+	require.NoError(t, err, "the one lane is free, and a rule that allows waits for nothing")
+	require.Empty(t, added)
+	over <- errors.New("gone")
+	require.ErrorIs(t, <-added, runs.ErrUnavailable)
+}
