@@ -18,8 +18,9 @@ const (
 	MaxToolCallIDLength     = 256
 	// MaxNameLength bounds names that are no identifiers, such as a tool's.
 	MaxNameLength = 200
-	// MaxActorLength bounds the X-Actor header.
+	// MaxActorLength bounds the X-Actor header, MaxViaLength the X-Via header.
 	MaxActorLength      = 200
+	MaxViaLength        = 32
 	MaxPatternKeyLength = 1_024
 	// MaxGlobLength bounds a glob in the params of a rule.
 	MaxGlobLength = 4_096
@@ -90,6 +91,10 @@ const (
 	DefaultPageLimit = 50
 	// MaxUnpaged bounds a list that is asked for without ?page= and ?limit=.
 	MaxUnpaged = 1_000
+	// MaxSummaryInputBytes bounds the input of an approval in a summary.
+	MaxSummaryInputBytes = 4 << 10
+	// MaxLeasesShown bounds the leases of a [WorkersView].
+	MaxLeasesShown = 1_000
 	// MaxEventsPerList bounds ?limit= of events.
 	MaxEventsPerList = 1_000
 	// MaxOutputsShown bounds the output records in a view; the events have all of them.

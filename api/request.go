@@ -36,6 +36,11 @@ type InboxView struct {
 	PendingQuestions []PendingQuestionView `json:"pending_questions"`
 	// More: the view is cut, and the lists of approvals and questions have the rest.
 	More bool `json:"more,omitzero"`
+	// ApprovalsCount and QuestionsCount count all that is open, also what the view leaves out.
+	ApprovalsCount int64 `json:"approvals_count"`
+	QuestionsCount int64 `json:"questions_count"`
+	// NowMs is the moment of the view by the service's clock.
+	NowMs int64 `json:"now_ms"`
 }
 
 // ApprovalRequest asks whether one tool call may run. Texts have at most MaxTextLength
@@ -49,6 +54,10 @@ type ApprovalRequest struct {
 	ToolCallID string `json:"tool_call_id" body:"required"` // at most MaxToolCallIDLength bytes
 	ToolName   string `json:"tool_name" body:"required"`
 	Input      JSON   `json:"input" body:"required"` // any value
+	// InputTruncated says, in a summary, that Input is a text: the first MaxSummaryInputBytes of the
+	// input's JSON form, which has InputBytes. The service sets both and ignores what a caller sends.
+	InputTruncated bool  `json:"input_truncated,omitzero"`
+	InputBytes     int64 `json:"input_bytes,omitzero"`
 	// InputDigest is "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of Input, as in
 	// [RuleMatch]. The service computes it and ignores one that a caller sends.
 	InputDigest string   `json:"input_digest,omitempty"`

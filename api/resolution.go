@@ -26,6 +26,7 @@ const (
 // The ways by which a resolution comes about (Resolution.Via). A dialect adds its own
 // name.
 const (
+	// ViaAPI is followed by a colon and the X-Via of the call when that says which program it was.
 	ViaAPI       = "api"
 	ViaClock     = "clock"
 	ViaWorker    = "worker"

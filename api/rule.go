@@ -100,6 +100,10 @@ type ExplainRulesBody struct {
 	ToolCallID  string   `json:"tool_call_id,omitempty"`
 	Input       JSON     `json:"input" body:"required"` // nil is sent as null
 	PatternKeys []string `json:"pattern_keys,omitempty"`
+	// Effect and RememberForMs are those of the decision whose rules [RememberTexts] shows:
+	// RuleAllow when empty, or RuleDeny; and for how long, as in [ApprovalResolution].
+	Effect        RuleEffect `json:"effect,omitempty"`
+	RememberForMs *int64     `json:"remember_for_ms,omitzero"`
 }
 
 // Explanation says what rules would do about a call.
@@ -123,7 +127,7 @@ type ExplainedRule struct {
 // RuleExplanation is the reply to an [ExplainRulesBody].
 type RuleExplanation struct {
 	Explanation
-	// Remember has the texts of the rules that an allow with remember would write.
+	// Remember has the texts of the rules that the decision with remember would write.
 	Remember RememberTexts `json:"remember"`
 }
 

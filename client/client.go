@@ -63,6 +63,21 @@ func WithActor(name string) Option {
 	}
 }
 
+// WithVia names the program that makes the decisions; it is sent as X-Via, and "api:" with it is
+// recorded as via. It must be 1 to 32 of the characters A-Z a-z 0-9 . _ : -.
+func WithVia(program string) Option {
+	return func(c *Client) error {
+		other := func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._:-", r)
+		}
+		if program == "" || program == "." || program == ".." || len(program) > api.MaxViaLength || strings.ContainsFunc(program, other) {
+			return fmt.Errorf("%w: via must be 1 to %d characters A-Z a-z 0-9 . _ : -", ErrInvalid, api.MaxViaLength)
+		}
+		c.header.Set("X-Via", program)
+		return nil
+	}
+}
+
 // WithToken sends a bearer token with every call.
 func WithToken(token string) Option {
 	return func(c *Client) error {

@@ -216,3 +216,51 @@ func (c *Client) ListEffects(ctx context.Context, params EffectListParams) (*Pag
 func (c *Client) AllEffects(ctx context.Context, params EffectListParams) iter.Seq2[api.EffectView, error] {
 	return walk[api.EffectView](ctx, c, params)
 }
+
+// DecisionListParams choose decisions. Empty members choose all.
+type DecisionListParams struct {
+	SessionID string
+	AgentID   string
+	// Actor is who decided.
+	Actor   string
+	Outcome api.Outcome
+	// SinceMs leaves out what was decided before that moment.
+	SinceMs int64
+	// Summary cuts the inputs of approvals to 4 KiB.
+	Summary bool
+	PageParams
+}
+
+func (p DecisionListParams) list() (path, map[string]string) {
+	filters := map[string]string{
+		"session_id": p.SessionID, "agent_id": p.AgentID, "actor": p.Actor, "outcome": string(p.Outcome),
+	}
+	if p.SinceMs > 0 {
+		filters["since_ms"] = strconv.FormatInt(p.SinceMs, 10)
+	}
+	if p.Summary {
+		filters["fields"] = "summary"
+	}
+	return at("/v1/decisions"), filters
+}
+
+// ListDecisions returns one page of what was settled, the newest first.
+func (c *Client) ListDecisions(ctx context.Context, params DecisionListParams) (*Page[api.RequestView], error) {
+	return listPage[api.RequestView](ctx, c, params, params.PageParams)
+}
+
+// AllDecisions walks all pages of [Client.ListDecisions]. It ends after the first error.
+func (c *Client) AllDecisions(ctx context.Context, params DecisionListParams) iter.Seq2[api.RequestView, error] {
+	return walk[api.RequestView](ctx, c, params)
+}
+
+// GetRequest returns an approval or a question by its handle, open or settled. Errors:
+// [ErrNotFound].
+func (c *Client) GetRequest(ctx context.Context, handle string) (*api.RequestView, error) {
+	return get[api.RequestView](ctx, c, at("/v1/requests", handle), nil)
+}
+
+// ListWorkers returns the leases that are in force, by worker.
+func (c *Client) ListWorkers(ctx context.Context) (*api.WorkersView, error) {
+	return get[api.WorkersView](ctx, c, at("/v1/workers"), nil)
+}

@@ -62,6 +62,10 @@ type ExplainParams struct {
 	ToolCallID  string
 	Input       api.JSON
 	PatternKeys []string
+	// Effect and RememberForMs are those of the decision whose rules Remember shows: RuleAllow
+	// when empty, for 30 days when nil.
+	Effect        api.RuleEffect
+	RememberForMs *int64
 }
 
 // RuleExplanation says what the rules would do to a call.
@@ -73,6 +77,7 @@ func (c *Client) ExplainRules(ctx context.Context, params ExplainParams) (*RuleE
 	return post[RuleExplanation](ctx, c, at("/v1/rules/explain"), api.ExplainRulesBody{
 		SessionID: optional(params.SessionID), AgentID: optional(params.AgentID), ToolName: params.ToolName,
 		ToolCallID: params.ToolCallID, Input: params.Input, PatternKeys: params.PatternKeys,
+		Effect: params.Effect, RememberForMs: params.RememberForMs,
 	}, always)
 }
 

@@ -266,6 +266,8 @@ func (s *streamReader) read(body io.Reader) error {
 		case first && resumed && frame.id == "", !first && frame.name == "stream_gap" && !s.numbered:
 			err = s.gap(frame)
 			resumed, first = false, true
+		case !s.numbered && frame.name == "keepalive":
+			// It has the service's clock, and is no event.
 		case first && !resumed:
 			err = s.snapshot(frame)
 			first = false

@@ -116,15 +116,27 @@ func timeAndID(after []string) (atMs int64, id string, err error) {
 // listApprovals and listQuestions serve the list of a session as well as that of all,
 // which may be filtered by one.
 func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) error {
-	return listPending(s, w, r, model.KindApproval, (*model.PendingRequest).ApprovalView)
+	return listPending(s, w, r, model.KindApproval, func(pending *model.PendingRequest, summary bool) api.PendingApprovalView {
+		view := pending.ApprovalView()
+		if summary {
+			wire.Summarize(&view.Request)
+		}
+		return view
+	})
 }
 
 func (s *Server) listQuestions(w http.ResponseWriter, r *http.Request) error {
-	return listPending(s, w, r, model.KindQuestion, (*model.PendingRequest).QuestionView)
+	return listPending(s, w, r, model.KindQuestion, func(pending *model.PendingRequest, _ bool) api.PendingQuestionView {
+		return pending.QuestionView()
+	})
 }
 
-func listPending[View any](s *Server, w http.ResponseWriter, r *http.Request, kind model.RequestKind, view func(*model.PendingRequest) View) error {
+func listPending[View any](s *Server, w http.ResponseWriter, r *http.Request, kind model.RequestKind, view func(pending *model.PendingRequest, summary bool) View) error {
 	p, err := pagingOf(r, pendingList)
+	if err != nil {
+		return err
+	}
+	summary, err := wire.WantsSummary(p.query)
 	if err != nil {
 		return err
 	}
@@ -133,7 +145,8 @@ func listPending[View any](s *Server, w http.ResponseWriter, r *http.Request, ki
 		q.After = &runs.RequestPosition{SessionID: p.after[0], RunID: p.after[1], RequestID: p.after[2]}
 	}
 	return serveList(w, r, &p, q, list[runs.RequestQuery, model.PendingRequest, View]{
-		filterIDs: []string{q.SessionID}, rows: s.pending, count: s.store.CountPendingRequests, view: view,
+		filterIDs: []string{q.SessionID}, rows: s.pending, count: s.store.CountPendingRequests,
+		view: func(row *model.PendingRequest) View { return view(row, summary) },
 		keys: func(row *model.PendingRequest) []string {
 			return []string{row.Request.SessionID, row.Request.RunID, row.Request.RequestID}
 		},

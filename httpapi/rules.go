@@ -119,6 +119,17 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 		faults.AddBeside(api.Fault{Pointer: "/tool_name", Detail: "is required"})
 	}
 	faults.OptionalID("/session_id", call.SessionID)
+	decision := runs.ApprovalDecision{Behavior: api.BehaviorAllow, RememberForMs: body.RememberForMs}
+	switch body.Effect {
+	case "", api.RuleAllow:
+	case api.RuleDeny:
+		decision.Behavior = api.BehaviorDeny
+	default:
+		faults.Add("/effect", "must be %q or %q", api.RuleAllow, api.RuleDeny)
+	}
+	if body.RememberForMs != nil {
+		rules.CheckAge("/remember_for_ms", *body.RememberForMs, s.maxRuleAgeMs, &faults)
+	}
 	if err := faults.Err(); err != nil {
 		return err
 	}
@@ -138,16 +149,18 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 		return !rule.Applies && idle > maxIdleRules
 	})
 	if call.SessionID != "" {
-		answer.Remember.Session = s.rememberText(&call, api.RememberSession, nowMs)
+		answer.Remember.Session = s.rememberText(&call, decision, api.RememberSession, nowMs)
 	}
-	answer.Remember.Always = s.rememberText(&call, api.RememberAlways, nowMs)
+	answer.Remember.Always = s.rememberText(&call, decision, api.RememberAlways, nowMs)
 	return wire.Respond(w, r, http.StatusOK, answer)
 }
 
-func (s *Server) rememberText(call *rules.Call, remember api.Remember, nowMs int64) string {
+// rememberText returns the text of the rule that a decision about the call would write.
+func (s *Server) rememberText(call *rules.Call, decision runs.ApprovalDecision, remember api.Remember, nowMs int64) string {
+	decision.Remember = remember
 	preview, err := runs.PreviewRule(
 		api.ApprovalRequest{ToolName: call.ToolName, Input: call.Input, PatternKeys: call.PatternKeys}, call.SessionID,
-		runs.ApprovalDecision{Behavior: api.BehaviorAllow, Remember: remember}, s.maxRuleAgeMs, nowMs)
+		decision, s.maxRuleAgeMs, nowMs)
 	if err != nil {
 		return "" // no such rule can be written
 	}

@@ -99,6 +99,14 @@ func testRules(t *testing.T, a *rig) {
 		require.Equal(t, "waiting_for_approval", again.at("run", "status"))
 		require.Empty(t, a.get(t, "/v1/rules?session_id="+run.session).want(http.StatusOK).list())
 	})
+	parallel(t, "explained texts are those that decisions write", func(t *testing.T) {
+		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
+		call := fmt.Sprintf(`{"session_id":%q,"tool_name":"bash","input":{"command":"rm -rf build"},"effect":"deny","remember_for_ms":0}`, run.session)
+		text := a.post(t, "/v1/rules/explain", call).want(http.StatusOK).textAt("remember", "session")
+		decided := a.post(t, "/v1/runs/"+run.run+"/approvals",
+			`{"resolutions":[{"request_id":"a1","behavior":"deny","remember":"session","remember_for_ms":0}]}`).want(http.StatusAccepted)
+		require.Equal(t, text, decided.textAt("resume", "approvals", 0, "resolution", "rule", "text"))
+	})
 	parallel(t, "explained", func(t *testing.T) {
 		session := a.name("session")
 		a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"match":{"pattern_keys":["push"]}}`, session)).want(http.StatusCreated)
@@ -112,6 +120,12 @@ func testRules(t *testing.T, a *rig) {
 		require.Contains(t, explained.textAt("remember", "always"), "push")
 		everywhere := a.post(t, "/v1/rules/explain", `{"tool_name":"git","input":{}}`).want(http.StatusOK)
 		require.NotContains(t, members(everywhere.at("remember")), "session")
+		require.Contains(t, everywhere.textAt("remember", "always"), "Allow")
+		forEver := a.post(t, "/v1/rules/explain", `{"tool_name":"git","input":{},"effect":"deny","remember_for_ms":0}`).want(http.StatusOK)
+		require.Contains(t, forEver.textAt("remember", "always"), "Deny")
+		require.NotContains(t, forEver.textAt("remember", "always"), "until")
+		a.post(t, "/v1/rules/explain", `{"tool_name":"git","input":{},"effect":"ask"}`).refused(api.CodeInvalidRequest).pointer("/effect")
+		a.post(t, "/v1/rules/explain", `{"tool_name":"git","input":{},"remember_for_ms":-1}`).refused(api.CodeInvalidRequest).pointer("/remember_for_ms")
 		a.post(t, "/v1/rules/explain", `{"input":{}}`).refused(api.CodeInvalidRequest).pointer("/tool_name")
 		a.post(t, "/v1/rules/explain", `{"tool_name":"git"}`).refused(api.CodeInvalidRequest).pointer("/input")
 		a.post(t, "/v1/rules/explain", `{"tool_name":"git","input":1,"session_id":"*"}`).refused(api.CodeInvalidRequest).pointer("/session_id")

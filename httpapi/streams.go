@@ -209,6 +209,10 @@ func (s *Server) streamInbox(w http.ResponseWriter, r *http.Request) error {
 	if _, err := resumptionOf(r); err != nil {
 		return err
 	}
+	summary, err := wire.WantsSummary(queryOf(r))
+	if err != nil {
+		return err
+	}
 	subscription, err := s.streams.JoinInbox()
 	if err != nil {
 		return err
@@ -219,7 +223,7 @@ func (s *Server) streamInbox(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := stream.Begin(w, "text/event-stream", s.streamWrites)
 	if (&opening{}).write(out) == nil {
-		subscription.Follow(r.Context(), out)
+		subscription.Follow(r.Context(), out, summary)
 	}
 	return nil
 }

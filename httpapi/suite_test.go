@@ -145,6 +145,7 @@ func TestAPI(t *testing.T) {
 					{"rules", testRules},
 					{"idempotency", testIdempotency},
 					{"lists", testLists},
+					{"history", testHistory},
 					{"events", testEvents},
 					{"streams", testStreams},
 					{"faults of bodies", testFaultsOfBodies},

@@ -79,3 +79,23 @@ type RulePosition struct {
 	CreatedAtMs int64
 	RuleID      string
 }
+
+// DecisionQuery selects settled requests, newest first: in the falling order of (settled_at_ms,
+// handle).
+type DecisionQuery struct {
+	SessionID string
+	AgentID   string
+	// ResolvedBy is who decided.
+	ResolvedBy string
+	Outcome    api.Outcome
+	// SinceMs leaves out what was settled before that moment.
+	SinceMs int64
+	After   *DecisionPosition
+	Limit   int
+}
+
+// DecisionPosition is the keyset cursor of a list of decisions.
+type DecisionPosition struct {
+	SettledAtMs int64
+	Handle      string
+}

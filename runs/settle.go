@@ -30,6 +30,7 @@ func (w *workingCopy) settleRequest(run *model.Run, request *model.Request, reso
 	request.Outcome = resolution.Outcome
 	request.SettledNumber = run.SettledCount
 	request.SettledAtMs = w.nowMs
+	request.ResolvedBy = resolution.ResolvedBy
 	request.DueAtMs = 0
 	request.PartialAnswers = nil
 	request.Resolution = document.Encode(resolution)

@@ -39,6 +39,13 @@ type Reader interface {
 	Runs(ctx context.Context, q RunQuery) ([]model.RunRecord, error)
 	// PendingRequests returns open requests, each with the agent and kind of its run.
 	PendingRequests(ctx context.Context, q RequestQuery) ([]model.PendingRequest, error)
+	// Decisions returns settled approvals and questions. What a run asks of its parent's session
+	// is not among them: the question there is.
+	Decisions(ctx context.Context, q DecisionQuery) ([]model.DecidedRequest, error)
+	CountDecisions(ctx context.Context, q DecisionQuery) (int64, error)
+	// LeasedRuns returns the runs whose lease is in force, by (worker_id, run_id), at most limit,
+	// and the engine's present moment.
+	LeasedRuns(ctx context.Context, limit int) (leased []model.Run, nowMs int64, err error)
 	// The counts are those of all rows that a query selects, whatever its Limit and After.
 	CountRuns(ctx context.Context, q RunQuery) (int64, error)
 	CountSessions(ctx context.Context, q SessionQuery) (int64, error)
@@ -48,6 +55,9 @@ type Reader interface {
 	// RequestByHandle returns a request by its handle, also a settled one. Errors:
 	// request_not_found.
 	RequestByHandle(ctx context.Context, handle string) (*model.PendingRequest, error)
+	// DecisionByHandle is RequestByHandle with the status of the run, for an approval or a
+	// question.
+	DecisionByHandle(ctx context.Context, handle string) (*model.DecidedRequest, error)
 	// SessionHead returns only the row of a session. Errors: session_not_found.
 	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
 

@@ -72,6 +72,7 @@ func prepareSuspension(s *api.Suspension, newID IDSource) (raisedSuspension, err
 			return prepared, err
 		}
 		s.Approvals[i].InputDigest = prepared.inputDigests[i]
+		s.Approvals[i].InputTruncated, s.Approvals[i].InputBytes = false, 0
 	}
 	return prepared, nil
 }

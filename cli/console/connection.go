@@ -30,7 +30,7 @@ type Format struct {
 // When no service answered, the error says what to do about it. A --server that is no
 // URL is a usage error.
 func (c *Connection) Call(use func(*client.Client) error) error {
-	opened, err := client.New(c.Server, client.WithActor(c.ActorName()), client.WithUserAgent("holdpoint/"+Version()))
+	opened, err := client.New(c.Server, client.WithActor(c.ActorName()), client.WithVia("cli"), client.WithUserAgent("holdpoint/"+Version()))
 	if err != nil {
 		return Usage("%w", err)
 	}

@@ -33,6 +33,12 @@ type fakeStore struct {
 
 var errBroken = errors.New("the database is gone")
 
+func (f *fakeStore) CountPendingRequests(context.Context, runs.RequestQuery) (int64, error) {
+	return 0, nil
+}
+
+func (f *fakeStore) NowMs(context.Context) (int64, error) { return 0, nil }
+
 func (f *fakeStore) SessionHead(context.Context, string) (*model.Session, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

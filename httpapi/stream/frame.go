@@ -15,6 +15,8 @@ import (
 const (
 	NameSnapshot = "snapshot"
 	NameGap      = "stream_gap"
+	// NameKeepAlive is in the inbox alone, where it has the service's clock.
+	NameKeepAlive = "keepalive"
 )
 
 // GapAhead is the reason of a gap: the caller named an event that there is not yet.
@@ -24,7 +26,9 @@ const GapAhead = "ahead"
 // it connects again.
 const Retry = "retry: 1000\n\n"
 
-var keepAlive = []byte(": keepalive\n\n")
+const keepAliveComment = ": keepalive\n"
+
+var keepAlive = []byte(keepAliveComment + "\n")
 
 // Stored documents were checked when they came in (see wire.Respond). Without
 // options for white space a document is one line.

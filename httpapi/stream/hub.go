@@ -60,6 +60,8 @@ type Store interface {
 	SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]model.Event, error)
 	RunEvents(ctx context.Context, runID string, after int64, limit int) ([]model.Event, error)
 	PendingRequests(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error)
+	CountPendingRequests(ctx context.Context, q runs.RequestQuery) (int64, error)
+	NowMs(ctx context.Context) (int64, error)
 	Subscribe(func(runs.Notice)) (unsubscribe func())
 }
 

@@ -50,6 +50,8 @@ type inbox struct {
 	quiet       int
 	unconfirmed bool
 
+	clock storeClock
+
 	mu sync.Mutex
 	// window holds the newest batches, numbered from 1.
 	window window[*batch]
@@ -142,6 +144,7 @@ func (in *inbox) process(ctx context.Context) (pause time.Duration, err error) {
 	snapshot, err := readOpen(ctx, in.hub.store)
 	if err == nil {
 		in.shown.snapshot(snapshot)
+		in.clock.set(snapshot.NowMs)
 	}
 	in.answer(call, snapshot, err)
 	return inboxPause, err
@@ -172,6 +175,9 @@ func (in *inbox) poll(ctx context.Context) (again time.Duration) {
 	}
 	var found checked
 	err := in.hub.guard("the inbox of streams", func() (err error) {
+		if err := in.clock.refresh(ctx, in.hub.store); err != nil {
+			return err
+		}
 		found, err = in.shown.check(ctx, in.hub.store)
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
@@ -114,6 +115,17 @@ func (b *board) PendingRequests(_ context.Context, q runs.RequestQuery) ([]model
 	}
 	return found, nil
 }
+
+func (b *board) CountPendingRequests(_ context.Context, q runs.RequestQuery) (int64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q.Kind != model.KindApproval {
+		return 0, nil
+	}
+	return int64(len(b.open)), nil
+}
+
+func (b *board) NowMs(context.Context) (int64, error) { return time.Now().UnixMilli(), nil }
 
 func (b *board) SessionEvents(_ context.Context, sessionID string, after int64, limit int) ([]model.Event, error) {
 	if b.held != nil {

@@ -90,9 +90,9 @@ func (s *InboxSubscription) Deliver(ctx context.Context, sink InboxSink) {
 	s.serve(ctx, &inboxSinkWriter{sink})
 }
 
-// Follow is Deliver for the frames of /v1.
-func (s *InboxSubscription) Follow(ctx context.Context, out Out) {
-	s.serve(ctx, &inboxFrameWriter{frameWriter{out}})
+// Follow is Deliver for the frames of /v1; summary cuts the inputs of approvals.
+func (s *InboxSubscription) Follow(ctx context.Context, out Out, summary bool) {
+	s.serve(ctx, &inboxFrameWriter{frameWriter: frameWriter{out}, inbox: s.inbox, summary: summary})
 }
 
 func (s *InboxSubscription) serve(ctx context.Context, to inboxRecipient) {
@@ -151,17 +151,34 @@ type inboxRecipient interface {
 	keepAlive() error
 }
 
-type inboxFrameWriter struct{ frameWriter }
+type inboxFrameWriter struct {
+	frameWriter
+	inbox   *inbox
+	summary bool
+}
 
 func (f *inboxFrameWriter) snapshot(snapshot *InboxSnapshot) error {
+	if f.summary {
+		return f.writeFrame(snapshot.summary())
+	}
 	return f.writeFrame(snapshot.frame())
+}
+
+func (f *inboxFrameWriter) keepAlive() error {
+	return f.writeFrame(appendFrame([]byte(keepAliveComment), "", NameKeepAlive, struct {
+		NowMs int64 `json:"now_ms"`
+	}{f.inbox.clock.nowMs()}))
 }
 
 func (f *inboxFrameWriter) gap(reason string) error { return f.writeFrame(AppendGap(nil, reason)) }
 
 func (f *inboxFrameWriter) batches(batches []*batch) error {
 	for _, one := range batches {
-		text, err := one.frames()
+		frames := one.frames
+		if f.summary {
+			frames = one.summaries
+		}
+		text, err := frames()
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
@@ -25,21 +26,39 @@ type InboxSnapshot struct {
 	Pending []model.PendingRequest
 	// More says that there are others, which are not shown.
 	More bool
+	// ApprovalsCount and QuestionsCount count all that is open.
+	ApprovalsCount, QuestionsCount int64
+	// NowMs is when it was read, by the store's clock.
+	NowMs int64
 
-	frame func() ([]byte, error)
+	frame, summary func() ([]byte, error)
 }
 
 // readOpen reads what is open.
 func readOpen(ctx context.Context, store Store) (*InboxSnapshot, error) {
 	snapshot := &InboxSnapshot{}
-	snapshot.frame = sync.OnceValues(snapshot.encode)
-	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
-		more, err := eachOpen(ctx, store, kind, func(one *model.PendingRequest) { snapshot.Pending = append(snapshot.Pending, *one) })
+	snapshot.frame = sync.OnceValues(func() ([]byte, error) { return snapshot.encode(false) })
+	snapshot.summary = sync.OnceValues(func() ([]byte, error) { return snapshot.encode(true) })
+	for kind, count := range map[model.RequestKind]*int64{
+		model.KindApproval: &snapshot.ApprovalsCount, model.KindQuestion: &snapshot.QuestionsCount,
+	} {
+		more, err := eachOpen(ctx, store, kind, func(one *model.PendingRequest) {
+			snapshot.Pending = append(snapshot.Pending, *one)
+			*count++
+		})
+		if err == nil && more {
+			*count, err = store.CountPendingRequests(ctx, runs.RequestQuery{Kind: kind})
+		}
 		if err != nil {
 			return nil, err
 		}
 		snapshot.More = snapshot.More || more
 	}
+	nowMs, err := store.NowMs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	snapshot.NowMs = nowMs
 	slices.SortStableFunc(snapshot.Pending, func(a, b model.PendingRequest) int {
 		return cmp.Or(cmp.Compare(a.Request.CreatedAtMs, b.Request.CreatedAtMs),
 			cmp.Compare(a.Request.SessionID, b.Request.SessionID), cmp.Compare(a.Request.RunID, b.Request.RunID),
@@ -77,6 +96,7 @@ func eachOpen(ctx context.Context, store Store, kind model.RequestKind, visit fu
 func (s *InboxSnapshot) View() api.InboxView {
 	view := api.InboxView{
 		PendingApprovals: []api.PendingApprovalView{}, PendingQuestions: []api.PendingQuestionView{}, More: s.More,
+		ApprovalsCount: s.ApprovalsCount, QuestionsCount: s.QuestionsCount, NowMs: s.NowMs,
 	}
 	for i := range s.Pending {
 		if one := &s.Pending[i]; one.Request.Kind == model.KindApproval {
@@ -88,8 +108,14 @@ func (s *InboxSnapshot) View() api.InboxView {
 	return view
 }
 
-func (s *InboxSnapshot) encode() ([]byte, error) {
-	return appendFrame(nil, "", NameSnapshot, s.View())
+func (s *InboxSnapshot) encode(summary bool) ([]byte, error) {
+	view := s.View()
+	if summary {
+		for i := range view.PendingApprovals {
+			wire.Summarize(&view.PendingApprovals[i].Request)
+		}
+	}
+	return appendFrame(nil, "", NameSnapshot, view)
 }
 
 // snapshotCall is a snapshot that followers wait for together. When it is done, it has a
@@ -107,7 +133,8 @@ type batch struct {
 	number    int64
 	published []*model.Event
 	bytes     int
-	frames    func() ([]byte, error)
+	// frames and summaries are the events as the frames of /v1, the latter with inputs cut.
+	frames, summaries func() ([]byte, error)
 }
 
 func newBatch(number int64, events []*model.Event) *batch {
@@ -115,7 +142,8 @@ func newBatch(number int64, events []*model.Event) *batch {
 	for _, event := range events {
 		one.bytes += len(event.Body)
 	}
-	one.frames = sync.OnceValues(one.encode)
+	one.frames = sync.OnceValues(func() ([]byte, error) { return one.encode(false) })
+	one.summaries = sync.OnceValues(func() ([]byte, error) { return one.encode(true) })
 	return one
 }
 
@@ -127,9 +155,13 @@ func (b *batch) weight() (events, bytes int) { return len(b.published), b.bytes 
 
 // encode makes the frames of /v1, which have no ids: nothing is numbered across
 // sessions.
-func (b *batch) encode() (text []byte, err error) {
+func (b *batch) encode(summary bool) (text []byte, err error) {
 	for _, event := range b.published {
-		if text, err = appendFrame(text, "", string(event.Type), event.Entry()); err != nil {
+		entry := event.Entry()
+		if summary {
+			entry = wire.SummarizeEvent(entry, event.Type)
+		}
+		if text, err = appendFrame(text, "", string(event.Type), entry); err != nil {
 			return nil, err
 		}
 	}

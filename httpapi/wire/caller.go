@@ -11,21 +11,31 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ActorHeader names who is asking. It is not verified.
-const ActorHeader = "X-Actor"
+// ActorHeader names who is asking, and ViaHeader by which program. They are not verified.
+const (
+	ActorHeader = "X-Actor"
+	ViaHeader   = "X-Via"
+)
 
-// Actor returns who gives a command, [api.DefaultActorID] without the header.
+// Actor returns who gives a command and by which way: [api.DefaultActorID] without an X-Actor
+// header, [api.ViaAPI] without an X-Via header, which is put behind it and a colon.
 //
-// Errors: bad_request when the header is not 1 to 200 bytes of printable text.
+// Errors: bad_request when X-Actor is not 1 to 200 bytes of printable text, or X-Via not 1 to
+// 32 of the characters of ids.
 func Actor(header http.Header) (runs.Actor, error) {
-	values := header[ActorHeader]
-	if len(values) == 0 {
-		return runs.Actor{Name: api.DefaultActorID, Via: api.ViaAPI}, nil
+	actor := runs.Actor{Name: api.DefaultActorID, Via: api.ViaAPI}
+	if values := header[ActorHeader]; len(values) > 0 {
+		actor.Name = strings.TrimSpace(values[0])
+		unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+		if len(values) > 1 || actor.Name == "" || len(actor.Name) > api.MaxActorLength || !utf8.ValidString(actor.Name) || strings.ContainsFunc(actor.Name, unprintable) {
+			return runs.Actor{}, refusal.New(api.CodeBadRequest, "the %s header must be one text of 1 to %d printable characters", ActorHeader, api.MaxActorLength)
+		}
 	}
-	name := strings.TrimSpace(values[0])
-	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
-	if len(values) > 1 || name == "" || len(name) > api.MaxActorLength || !utf8.ValidString(name) || strings.ContainsFunc(name, unprintable) {
-		return runs.Actor{}, refusal.New(api.CodeBadRequest, "the %s header must be one text of 1 to %d printable characters", ActorHeader, api.MaxActorLength)
+	if values := header[ViaHeader]; len(values) > 0 {
+		if len(values) > 1 || len(values[0]) > api.MaxViaLength || !refusal.ValidID(values[0]) {
+			return runs.Actor{}, refusal.New(api.CodeBadRequest, "the %s header must be one text of 1 to %d characters A-Z a-z 0-9 . _ : -", ViaHeader, api.MaxViaLength)
+		}
+		actor.Via = api.ViaAPI + ":" + values[0]
 	}
-	return runs.Actor{Name: name, Via: api.ViaAPI}, nil
+	return actor, nil
 }

@@ -86,7 +86,7 @@ var (
 	sharedMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete}
 	sentHeaders   = []string{
 		"Accept", "Authorization", "Cache-Control", "Content-Type", "Idempotency-Key",
-		"Last-Event-ID", "Prefer", "X-Actor", RequestIDHeader,
+		"Last-Event-ID", "Prefer", ActorHeader, ViaHeader, RequestIDHeader,
 	}
 	readHeaders = []string{"Idempotency-Replayed", "Link", "Location", "Preference-Applied", "Retry-After", RequestIDHeader}
 )

@@ -21,6 +21,13 @@ type PendingRequest struct {
 	Requester api.JSON
 }
 
+// DecidedRequest is an approval or a question, mostly a settled one, with what its view shows of
+// its run.
+type DecidedRequest struct {
+	PendingRequest
+	RunStatus api.Status
+}
+
 // RunRecord is a run with the requests that its view needs, in the order of Request.Number: the
 // open ones, and the settled ones of its Resume.
 type RunRecord struct {

@@ -46,6 +46,9 @@ type Request struct {
 	// Resolution is the recorded api.Resolution; nil while it is open.
 	Resolution  api.JSON
 	SettledAtMs int64
+	// ResolvedBy is that of the resolution, by which a list of decisions is filtered. It is empty
+	// while it is open.
+	ResolvedBy string
 	// RuleID names the rule that settled it; empty when none did.
 	RuleID string
 	// PartialAnswers is a list of api.UserQuestionAnswer for some of the questions; nil when

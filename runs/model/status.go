@@ -24,3 +24,12 @@ func KnownStatus(s api.Status) bool {
 	}
 	return false
 }
+
+// KnownOutcome reports whether o is an outcome of requests.
+func KnownOutcome(o api.Outcome) bool {
+	switch o {
+	case api.OutcomeAllowed, api.OutcomeDenied, api.OutcomeAnswered, api.OutcomeDeclined, api.OutcomeCancelled, api.OutcomeExpired:
+		return true
+	}
+	return false
+}

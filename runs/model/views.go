@@ -214,3 +214,29 @@ func (s *Session) status(active *RunRecord) api.Status {
 		return api.SessionIdle
 	}
 }
+
+// View returns the request as /v1 shows it. Call it only on a request of [KindApproval] or
+// [KindQuestion]. shorten, unless it is nil, may change what the view shows of an approval.
+func (d *DecidedRequest) View(shorten func(*api.ApprovalRequest)) api.RequestView {
+	request := &d.Request
+	view := api.RequestView{
+		SessionID: request.SessionID, AgentID: d.AgentID, RunID: request.RunID,
+		Run:              api.RequestRun{RunID: request.RunID, Kind: d.RunKind, Status: d.RunStatus},
+		RecordedDecision: request.RecordedDecision(),
+	}
+	if request.Kind == KindApproval {
+		approval := request.Approval()
+		if shorten != nil {
+			shorten(&approval)
+		}
+		view.Kind, view.Request = api.RequestApproval, document.Encode(approval)
+	} else {
+		question := d.QuestionView()
+		view.Kind, view.Requester, view.Request = api.RequestQuestion, question.Requester, document.Encode(question.Request)
+	}
+	if !request.Open() {
+		resolution := request.Recorded()
+		view.Resolution = &resolution
+	}
+	return view
+}

@@ -115,6 +115,8 @@ var Requests = newTable(Table[request]{
 		jsonText("resolution", func(q *request) *api.JSON { return &q.Resolution }, optional|closes),
 		integer("settled_at_ms", func(q *request) *int64 { return &q.SettledAtMs }, optional|closes),
 		text("rule_id", func(q *request) *string { return &q.RuleID }, optional|closes),
+		// Copied out of the resolution, so that a list is filtered by it.
+		text("resolved_by", func(q *request) *string { return &q.ResolvedBy }, optional|closes),
 		jsonText("partial_answers", func(q *request) *api.JSON { return &q.PartialAnswers }, optional|changes),
 	},
 })
@@ -123,6 +125,12 @@ var Requests = newTable(Table[request]{
 // and requester of its run.
 func PendingRequest(p *model.PendingRequest) []any {
 	return append(Requests.Targets(&p.Request), &p.AgentID, (*string)(&p.RunKind), (*[]byte)(&p.Requester))
+}
+
+// DecidedRequest returns where a request is scanned to that is followed by agent_id, kind,
+// requester and status of its run.
+func DecidedRequest(d *model.DecidedRequest) []any {
+	return append(PendingRequest(&d.PendingRequest), (*string)(&d.RunStatus))
 }
 
 // Events is the table of events.

@@ -177,6 +177,20 @@ LIMIT $2::bigint`),
 
 	Now: `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint`,
 
+	// A run that goes on under a lease is claimable when that ends; one that waits is attached.
+	LeasedRuns: expand(`
+SELECT r.*, 0::bigint
+FROM runs AS r
+WHERE r.run_id IN (
+	SELECT held.run_id FROM runs AS held
+	WHERE held.claimable_at_ms > floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint AND held.lease_expires_at_ms IS NOT NULL
+	UNION ALL
+	SELECT held.run_id FROM runs AS held
+	WHERE held.attached AND held.claimable_at_ms IS NULL
+		AND held.lease_expires_at_ms > floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)
+ORDER BY r.worker_id, r.run_id
+LIMIT $1::bigint`),
+
 	Claimable: `
 SELECT r.run_id, r.session_id, r.agent_id, r.claimable_at_ms
 FROM runs AS r

@@ -73,6 +73,10 @@ type Statements struct {
 	// RulesFor is of the list $1 of sessions, limited to $2. Now has the present moment.
 	RulesFor, Now string
 
+	// LeasedRuns is limited to $1 and has the place in the queue last. The present moment is the
+	// next argument, if it is one.
+	LeasedRuns string
+
 	// Limited to $1. Claimable runs have run_id, session_id, agent_id and claimable_at_ms,
 	// due ones session_id and run_id, due effects session_id and effect_id. The present
 	// moment is the next argument, if it is one.

@@ -155,6 +155,19 @@ LIMIT $2`),
 
 	Now: `SELECT $1`,
 
+	// A run that goes on under a lease is claimable when that ends; one that waits is attached.
+	LeasedRuns: expand(`
+SELECT r.*, 0
+FROM runs AS r
+WHERE r.run_id IN (
+	SELECT held.run_id FROM runs AS held INDEXED BY runs_claimable
+	WHERE held.claimable_at_ms > $2 AND held.lease_expires_at_ms IS NOT NULL
+	UNION ALL
+	SELECT held.run_id FROM runs AS held INDEXED BY runs_attached
+	WHERE held.attached = 1 AND held.claimable_at_ms IS NULL AND held.lease_expires_at_ms > $2)
+ORDER BY r.worker_id, r.run_id
+LIMIT $1`),
+
 	Claimable: `
 SELECT r.run_id, r.session_id, r.agent_id, r.claimable_at_ms
 FROM runs AS r

@@ -59,12 +59,20 @@ func ReadStatements(statements *read.Statements) map[string]read.Query {
 				add("CountEffects", q, func(r *read.Reader) { _, _ = r.CountEffects(ctx, q) })
 			}
 		}
+		for _, agent := range []string{"", "a"} {
+			for _, after := range []*runs.DecisionPosition{nil, {SettledAtMs: 1, Handle: "h"}} {
+				q := runs.DecisionQuery{SessionID: session, AgentID: agent, ResolvedBy: "p", Outcome: api.OutcomeAllowed, SinceMs: 1, After: after, Limit: 1}
+				add("Decisions", q, func(r *read.Reader) { _, _ = r.Decisions(ctx, q) })
+				add("CountDecisions", q, func(r *read.Reader) { _, _ = r.CountDecisions(ctx, q) })
+			}
+		}
 		for _, after := range []*runs.RulePosition{nil, {CreatedAtMs: 1, RuleID: "l"}} {
 			q := runs.RuleQuery{SessionID: session, After: after, Limit: 1}
 			add("Rules", q, func(r *read.Reader) { _, _ = r.Rules(ctx, q) })
 			add("CountRules", q, func(r *read.Reader) { _, _ = r.CountRules(ctx, q) })
 		}
 	}
+	add("DecisionByHandle", "h", func(r *read.Reader) { _, _ = r.DecisionByHandle(ctx, "h") })
 	return found
 }
 

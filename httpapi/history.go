@@ -1,0 +1,95 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+var decisionList = listName{cursor: "d", keys: 2, order: "resolved_at_ms_desc,handle_desc"}
+
+// listDecisions lists what was settled, the newest first. It always answers with a page.
+func (s *Server) listDecisions(w http.ResponseWriter, r *http.Request) error {
+	p, err := pagingOf(r, decisionList)
+	if err != nil {
+		return err
+	}
+	if !p.limited {
+		p.limit = api.DefaultPageLimit
+	}
+	p.envelope = true
+	var shorten func(*api.ApprovalRequest)
+	switch summary, err := wire.WantsSummary(p.query); {
+	case err != nil:
+		return err
+	case summary:
+		shorten = wire.Summarize
+	}
+	q := runs.DecisionQuery{
+		SessionID: p.query.Get("session_id"), AgentID: p.query.Get("agent_id"), ResolvedBy: p.query.Get("actor"),
+		Outcome: api.Outcome(p.query.Get("outcome")), Limit: p.fetch(),
+	}
+	if q.Outcome != "" && !model.KnownOutcome(q.Outcome) {
+		return badQuery("outcome", "the outcome of a request")
+	}
+	if p.query.Has("since_ms") {
+		var readable bool
+		if q.SinceMs, readable = parseDecimal(p.query.Get("since_ms")); !readable {
+			return badQuery("since_ms", "milliseconds since the epoch")
+		}
+	}
+	if p.after != nil {
+		q.After = &runs.DecisionPosition{}
+		if q.After.SettledAtMs, q.After.Handle, err = timeAndID(p.after); err != nil {
+			return err
+		}
+	}
+	return serveList(w, r, &p, q, list[runs.DecisionQuery, model.DecidedRequest, api.RequestView]{
+		filterIDs: []string{q.SessionID, q.AgentID},
+		rows:      s.store.Decisions, count: s.store.CountDecisions,
+		view: func(row *model.DecidedRequest) api.RequestView { return row.View(shorten) },
+		keys: func(row *model.DecidedRequest) []string {
+			return []string{strconv.FormatInt(row.Request.SettledAtMs, 10), row.Request.Handle}
+		},
+	})
+}
+
+// getRequest shows one approval or question by its handle, open or settled.
+func (s *Server) getRequest(w http.ResponseWriter, r *http.Request) error {
+	handle := wire.PathID(r, "handle")
+	if !refusal.ValidID(handle) {
+		return refusal.New(api.CodeRequestNotFound, "unknown request %s", wire.Shown(handle))
+	}
+	found, err := s.store.DecisionByHandle(r.Context(), handle)
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, found.View(nil))
+}
+
+// listWorkers shows who holds which runs.
+func (s *Server) listWorkers(w http.ResponseWriter, r *http.Request) error {
+	leased, nowMs, err := s.store.LeasedRuns(r.Context(), api.MaxLeasesShown+1)
+	if err != nil {
+		return err
+	}
+	view := api.WorkersView{NowMs: nowMs, Workers: []api.WorkerView{}, More: len(leased) > api.MaxLeasesShown}
+	for i := range leased[:min(len(leased), api.MaxLeasesShown)] {
+		run := &leased[i]
+		last := len(view.Workers) - 1
+		if last < 0 || view.Workers[last].WorkerID != run.WorkerID {
+			view.Workers = append(view.Workers, api.WorkerView{WorkerID: run.WorkerID})
+			last++
+		}
+		view.Workers[last].Leases = append(view.Workers[last].Leases, api.HeldLease{
+			RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, Status: run.Status, Attempt: run.Attempt,
+			StartedAtMs: run.StartedAtMs, UpdatedAtMs: run.UpdatedAtMs, ExpiresAtMs: run.LeaseExpiresAtMs,
+		})
+	}
+	return wire.Respond(w, r, http.StatusOK, view)
+}

@@ -1,0 +1,97 @@
+package read
+
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/store/columns"
+)
+
+// What was decided, and by whom. The predicate of the partial indexes, and of the requests
+// that a list shows, stands word for word where it must be used.
+const (
+	sqlDecisions = `
+SELECT q.*, r.agent_id, r.kind, r.requester, r.status
+FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id`
+	sqlCountDecisions        = `SELECT count(*) FROM requests AS q`
+	sqlCountDecisionsOfAgent = `
+SELECT count(*) FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id`
+
+	shownKinds = "q.kind IN ('approval', 'question')"
+)
+
+func decisionFilter(q runs.DecisionQuery) filter {
+	var f filter
+	f.and("q.settled_at_ms IS NOT NULL AND " + shownKinds)
+	f.equals("q.session_id", q.SessionID)
+	// As an expression it tempts no planner to begin with the runs of the agent.
+	f.equals("(r.agent_id || '')", q.AgentID)
+	f.equals("q.resolved_by", q.ResolvedBy)
+	f.equals("q.outcome", string(q.Outcome))
+	if q.SinceMs > 0 {
+		f.and("q.settled_at_ms >= ?", q.SinceMs)
+	}
+	return f
+}
+
+func (l *Lists) decisionPage(q runs.DecisionQuery) (string, []any) {
+	f := decisionFilter(q)
+	if after := q.After; after != nil {
+		f.and("(q.settled_at_ms, q.handle) < (?, ?)", after.SettledAtMs, after.Handle)
+	}
+	return l.page(&f, sqlDecisions, q.Limit, "q.settled_at_ms DESC", "q.handle DESC")
+}
+
+// Decisions implements runs.Reader.
+func (r *Reader) Decisions(ctx context.Context, q runs.DecisionQuery) ([]model.DecidedRequest, error) {
+	if !storable(q.SessionID, q.AgentID, q.ResolvedBy, string(q.Outcome)) || q.After != nil && !storable(q.After.Handle) {
+		return nil, nil
+	}
+	sql, args := r.sql.Lists.decisionPage(q)
+	return list(ctx, r.lists, columns.DecidedRequest, sql, args...)
+}
+
+// CountDecisions implements runs.Reader.
+func (r *Reader) CountDecisions(ctx context.Context, q runs.DecisionQuery) (int64, error) {
+	if !storable(q.SessionID, q.AgentID, q.ResolvedBy, string(q.Outcome)) {
+		return 0, nil
+	}
+	f, statement := decisionFilter(q), sqlCountDecisions
+	if q.AgentID != "" {
+		statement = sqlCountDecisionsOfAgent
+	}
+	return count(ctx, r.lists, f.of(statement), f.args...)
+}
+
+// DecisionByHandle implements runs.Reader.
+func (r *Reader) DecisionByHandle(ctx context.Context, handle string) (*model.DecidedRequest, error) {
+	unknown := refusal.New(api.CodeRequestNotFound, "unknown request %s", handle)
+	if !storable(handle) {
+		return nil, unknown
+	}
+	var f filter
+	f.and("q.handle = ? AND "+shownKinds, handle)
+	return first(ctx, r.db, columns.DecidedRequest, unknown, f.of(sqlDecisions), f.args...)
+}
+
+// LeasedRuns implements runs.Reader.
+func (r *Reader) LeasedRuns(ctx context.Context, limit int) (leased []model.Run, nowMs int64, err error) {
+	var found records
+	var moments []int64
+	err = r.lists.AskAtOneMoment(ctx,
+		Query{r.sql.LeasedRuns, r.now(max(limit, 0)), found.readRuns},
+		Query{r.sql.Now, r.now(), into(itself[int64], &moments)})
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(moments) == 0 {
+		return nil, 0, errNoRow
+	}
+	for _, record := range found.list {
+		leased = append(leased, record.Run)
+	}
+	return leased, moments[0], nil
+}
