@@ -276,3 +276,15 @@ func (s *brokenStore) RulesFor(context.Context, string, int) ([]rules.Rule, int6
 }
 
 func (s *brokenStore) Ready(context.Context) error { return s.err }
+
+func (s *brokenStore) Decisions(context.Context, runs.DecisionQuery) ([]model.DecidedRequest, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) DecisionByHandle(context.Context, string) (*model.DecidedRequest, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) LeasedRuns(context.Context, int) ([]model.Run, int64, error) {
+	return nil, 0, s.err
+}
