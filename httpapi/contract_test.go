@@ -257,9 +257,16 @@ func (c *contract) checkProblem(reply *http.Response, text []byte) (api.Code, er
 		}
 		return "", nil
 	}
-	var problem api.Problem
+	var problem struct {
+		api.Problem
+		Error *string `json:"error"`
+	}
 	if err := json.Unmarshal(text, &problem, json.RejectUnknownMembers(true)); err != nil {
 		return "", fmt.Errorf("no problem document: %w", err)
+	}
+	// Only a path that the document does not know has the text for foreign clients.
+	if problem.Error != nil && (problem.Code != wire.CodeRouteNotFound || *problem.Error != problem.Detail) {
+		return "", errors.New("a problem of /v1 with an error member")
 	}
 	if kind := reply.Header.Get("Content-Type"); kind != "application/problem+json" {
 		return "", fmt.Errorf("a problem with Content-Type %s", kind)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -107,6 +108,11 @@ func (s *Server) Routes() *chi.Mux {
 		router.Method(route.method, route.path, route.handler)
 	}
 	return router
+}
+
+// isForeign reports whether a path is none of /v1 and of the routes beside it.
+func (s *Server) isForeign(path string) bool {
+	return path != "/v1" && !strings.HasPrefix(path, "/v1/") && !slices.ContainsFunc(s.routes(), func(r route) bool { return r.path == path })
 }
 
 func routeNotFound(_ http.ResponseWriter, r *http.Request) error {

@@ -127,7 +127,9 @@ func New(options Options) *Server {
 			MaxBodyBytes: server.limits.MaxBodyBytes,
 		})
 	}
-	server.handler = wire.NewShell(logger, guard, isProbe).Wrap(routes)
+	shell := wire.NewShell(logger, guard, isProbe)
+	shell.Foreign = server.isForeign
+	server.handler = shell.Wrap(routes)
 	return server
 }
 

@@ -58,13 +58,25 @@ func TryLater(status int) bool {
 // the log line of the request (see [Shell]).
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	problem := ProblemOf(err)
+	foreign := false
 	if answer, ok := w.(*response); ok {
-		answer.cause = err
+		answer.cause, foreign = err, answer.foreign != nil && answer.foreign(r.URL.Path)
 	}
 	if TryLater(problem.Status) {
 		w.Header()["Retry-After"] = []string{"1"}
 	}
+	if foreign {
+		writeJSON(w, r, problem.Status, problemType, errorBeside{problem, problem.Detail})
+		return
+	}
 	writeJSON(w, r, problem.Status, problemType, problem)
+}
+
+// errorBeside is a problem for clients of other contracts, which look for its text in a
+// member called error.
+type errorBeside struct {
+	api.Problem
+	Error string `json:"error"`
 }
 
 // HandlerFunc is a handler that returns its error instead of writing it.

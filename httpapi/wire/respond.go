@@ -10,7 +10,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 )
 
@@ -53,9 +52,9 @@ func writeJSON(w http.ResponseWriter, r *http.Request, status int, mediaType []s
 	buffer := getBuffer()
 	defer putBuffer(buffer)
 	if err := json.MarshalWrite(buffer, value, encoding); err != nil {
-		if problem, isProblem := value.(api.Problem); isProblem {
+		if mediaType[0] == problemType[0] {
 			// A Problem holds texts only, so that this cannot happen.
-			http.Error(w, problem.Detail, problem.Status)
+			http.Error(w, http.StatusText(status), status)
 			return
 		}
 		WriteProblem(w, r, errors.Join(errEncode, err))

@@ -18,6 +18,7 @@ const (
 type response struct {
 	http.ResponseWriter
 	requestID string
+	foreign   func(path string) bool
 	patience  time.Duration
 	// ownDeadlines says that the handler sets them.
 	ownDeadlines bool

@@ -36,6 +36,9 @@ type Shell struct {
 	// Patience is how long a client may take for each replyChunk of a reply that sets no
 	// deadlines of its own; then it loses its connection. NewShell sets it.
 	Patience time.Duration
+	// Foreign reports whether a path belongs to another contract than /v1, whose clients
+	// look for the text of an error in a member called error. Nil means none does.
+	Foreign func(path string) bool
 
 	prefix string
 	count  atomic.Uint64
@@ -64,7 +67,7 @@ func (s *Shell) Wrap(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := &response{ResponseWriter: w, requestID: s.requestID(r), patience: s.Patience}
+		answer := &response{ResponseWriter: w, requestID: s.requestID(r), patience: s.Patience, foreign: s.Foreign}
 		// The deadline of the reply before on this connection says nothing about this one.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 		header := w.Header()

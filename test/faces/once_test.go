@@ -72,6 +72,7 @@ func testAtOnce(t *testing.T, s *inProcess) {
 
 // said is what one of two said, and what it was told.
 type said struct {
+	name  string
 	face  Face
 	what  Decision
 	reply Reply
@@ -183,57 +184,118 @@ func (r *race) stopping(t *testing.T, one, other Face) {
 const crowd = 100
 
 // testCrowd lets very many decide about the same prompt in the same moment, over all faces: one
-// is taken, all others get the reply of the race table, and the worker is handed it once.
+// is taken, all others get the reply of the race table, no click lands on the prompt behind it,
+// and the worker is handed it once.
 func testCrowd(t *testing.T, s *inProcess) {
-	for _, kind := range []Kind{Approval, Choice, Typed} {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			ctx := rig.Soon(t)
-			r := &race{Scene: s.begin(t), s: s, kind: kind}
-			prompts, _, err := r.Raise(ctx, false, Asked{Kind: kind, ID: "first"})
-			require.NoError(t, err)
-			r.prompt = prompts[0]
-			faces := slices.DeleteFunc(All(), func(face Face) bool { return len(face.Verbs(kind)) == 0 })
-			all := make([]said, crowd)
-			start := make(chan struct{})
-			var group sync.WaitGroup
-			for i := range all {
-				who := &all[i]
-				who.face = faces[i%len(faces)]
-				who.what = decisionOf(kind, plain(who.face, kind, i))
-				group.Go(func() {
-					<-start
-					who.reply, who.err = who.face.Decide(ctx, r.Service, r.prompt, who.what, As(fmt.Sprintf("caller-%d", i)))
+	for _, kind := range []Kind{Approval, Choice, Typed, Clarification} {
+		for _, among := range []bool{false, true} {
+			name := string(kind)
+			if among {
+				name += ", with another one behind it"
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				r := s.race(t, kind, winner{}, among)
+				faces := slices.DeleteFunc(All(), func(face Face) bool { return len(face.Verbs(kind)) == 0 })
+				all := make([]said, crowd)
+				for i := range all {
+					all[i].face = faces[i%len(faces)]
+					all[i].what = decisionOf(kind, plain(all[i].face, kind, i))
+					if kind == Clarification {
+						all[i].what = decisionOf(kind, Answer) // the same from all
+					}
+				}
+				r.atOnce(t, all, func(ctx context.Context, who *said) (Reply, error) {
+					return who.face.Decide(ctx, r.Service, r.prompt, who.what, As(who.name))
 				})
-			}
-			close(start)
-			group.Wait()
-			winner := -1
-			for i, who := range all {
-				require.NoError(t, who.err)
-				if who.face.Took(who.reply) {
-					require.Equal(t, -1, winner, "both %d and %d are taken", winner, i)
-					winner = i
+				r.requireOneTaken(t, all)
+				if among {
+					r.requireShown(t, *r.sibling)
 				}
+				r.handOver(t)
+			})
+		}
+	}
+	t.Run("one of several questions", func(t *testing.T) {
+		t.Parallel()
+		r := s.race(t, Several, winner{}, false)
+		all := make([]said, crowd)
+		for i := range all {
+			all[i].face, all[i].what = []Face{Hermes{}, Timbal{}}[i%2], decisionOf(Several, Answer)
+		}
+		id, text := r.prompt.Handle+":notes", "none"
+		r.atOnce(t, all, func(ctx context.Context, who *said) (Reply, error) {
+			if timbal, ok := who.face.(Timbal); ok {
+				return timbal.Resume(ctx, r.Service, r.RunID, map[string]any{id: text}, As(who.name))
 			}
-			require.NotEqual(t, -1, winner, "nobody is taken")
-			claim, err := r.Take(ctx)
-			require.NoError(t, err)
-			handed := slices.Concat(claim.Resume.Approvals, claim.Resume.Questions)
-			require.Len(t, handed, 1, "the worker is handed it once")
-			recorded := handed[0].Resolution
-			require.Equal(t, outcomes[all[winner].what.Verb], recorded.Outcome)
-			require.Equal(t, fmt.Sprintf("caller-%d", winner), recorded.ResolvedBy)
-			for i, who := range all {
-				if i != winner {
-					requireLost(t, who.face, who.what, &fate{prompt: r.prompt, recorded: recorded, status: "running", agentID: "default"}, who.reply)
-				}
+			return r.Post(ctx, "/api/clarify/respond", encode(map[string]any{
+				"session_id": r.SessionID, "clarify_id": id, "response": text,
+			}), As(who.name))
+		})
+		taken := 0
+		for _, who := range all {
+			if who.face.Took(who.reply) {
+				taken++
+				continue
 			}
-			logged, err := r.Recorded(ctx, r.RunID, "first")
-			require.NoError(t, err)
-			require.Len(t, logged, 1)
+			requireLost(t, who.face, who.what, &fate{prompt: r.prompt, status: "waiting", agentID: "default"}, who.reply)
+		}
+		require.Equal(t, 1, taken, "exactly one is taken")
+		r.requireShown(t, r.prompt)
+		recorded, err := r.Recorded(rig.Soon(t), r.RunID, r.prompt.RequestID)
+		require.NoError(t, err)
+		require.Empty(t, recorded, "the other question is open")
+	})
+}
+
+// atOnce lets all decide at once, each under a name of its own.
+func (r *race) atOnce(t *testing.T, all []said, decide func(context.Context, *said) (Reply, error)) {
+	t.Helper()
+	ctx := rig.Soon(t)
+	start := make(chan struct{})
+	var group sync.WaitGroup
+	for i := range all {
+		who := &all[i]
+		who.name = fmt.Sprintf("caller-%d", i)
+		group.Go(func() {
+			<-start
+			who.reply, who.err = decide(ctx, who)
 		})
 	}
+	close(start)
+	group.Wait()
+	resumes := map[string]bool{}
+	for _, who := range all {
+		require.NoError(t, who.err)
+		if id := who.reply.Header.Get(RunIDHeader); id != "" && r.kind != Clarification {
+			require.False(t, resumes[id], "two resumes have the id %s", id)
+			resumes[id] = true
+		}
+	}
+}
+
+// requireOneTaken checks that one of many who decided at once was taken, whose decision is
+// recorded, and what all others were told. The very answer to a clarification that is recorded
+// may be given again, but not in the words of all faces.
+func (r *race) requireOneTaken(t *testing.T, all []said) {
+	t.Helper()
+	f := r.fate(t)
+	winners := 0
+	for _, who := range all {
+		repeats := r.kind == Clarification && slices.Contains([]string{"v1 by run", "v1 by session", "timbal"}, who.face.Name())
+		switch {
+		case f.recorded.ResolvedBy == who.name:
+			winners++
+			require.True(t, who.face.Took(who.reply), "%d %s", who.reply.Status, who.reply.Body)
+			require.Equal(t, outcomes[who.what.Verb], f.recorded.Outcome)
+		case repeats:
+			require.True(t, who.face.Took(who.reply), "%d %s", who.reply.Status, who.reply.Body)
+		default:
+			require.False(t, who.face.Took(who.reply), "%s is taken too", who.name)
+			requireLost(t, who.face, who.what, f, who.reply)
+		}
+	}
+	require.Equal(t, 1, winners)
 }
 
 // outcomes are what the verbs are recorded as.

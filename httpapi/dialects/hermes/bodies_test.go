@@ -47,7 +47,7 @@ func testBodies(t *testing.T, s *service) {
 	t.Run("the media type does not matter, nor do other members", func(t *testing.T) {
 		t.Parallel()
 		for _, mediaType := range []string{"", "text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1"} {
-			s.post(t, responds[0], `{"session_id":"nobody","choice":"deny","run_id":[],"mirror_token":1,"yolo":true}`, dialecttest.Header("Content-Type", mediaType)).
+			s.post(t, responds[0], `{"session_id":"nobody","choice":"deny","run_id":[],"mirror_token":1,"yolo":1}`, dialecttest.Header("Content-Type", mediaType)).
 				is(http.StatusOK, chose("deny"))
 		}
 	})

@@ -31,6 +31,8 @@ type approvalBody struct {
 	SessionID  api.JSON `json:"session_id"`
 	Choice     api.JSON `json:"choice"`
 	ApprovalID api.JSON `json:"approval_id"`
+	RunID      api.JSON `json:"run_id"`
+	Yolo       api.JSON `json:"yolo"`
 }
 
 type clarifyBody struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
@@ -14,65 +15,159 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// respondApproval decides about one approval. The order of its checks is part of the
-// contract (docs/spec/hermes.md#approval-respond).
-func (f *face) respondApproval(w http.ResponseWriter, r *http.Request) error {
+// approvalCall is what a caller wants decided.
+type approvalCall struct {
+	sessionID, choice string
+	// approvalID and runID are empty when none was given.
+	approvalID, runID string
+	// yolo says that the caller asked for the setting by that name.
+	yolo bool
+}
+
+// callOf reads a body. Errors: 400 and 413 (docs/spec/hermes.md#approval-respond).
+func callOf(w http.ResponseWriter, r *http.Request) (*approvalCall, error) {
 	var body approvalBody
 	if err := readBody(w, r, &body); err != nil {
-		return err
+		return nil, err
 	}
-	sessionID, approvalID := idOf(body.SessionID), idOf(body.ApprovalID)
-	if sessionID == "" {
-		return refuse(http.StatusBadRequest, textNoSession)
+	call := &approvalCall{
+		sessionID: idOf(body.SessionID), choice: choiceDeny,
+		approvalID: idOf(body.ApprovalID), runID: idOf(body.RunID), yolo: document.Kind(body.Yolo) == 't',
 	}
-	choice := choiceDeny
+	if call.sessionID == "" {
+		return nil, refuse(http.StatusBadRequest, textNoSession)
+	}
 	if body.Choice != nil {
-		choice = kit.Label(body.Choice)
+		call.choice = kit.Label(body.Choice)
 	}
-	if !validChoice(body.Choice, choice) {
-		return refuse(http.StatusBadRequest, "Invalid choice: "+wire.Shown(choice))
+	if !validChoice(body.Choice, call.choice) {
+		return nil, refuse(http.StatusBadRequest, "Invalid choice: "+wire.Shown(call.choice))
+	}
+	return call, nil
+}
+
+// respondApproval decides about one approval, or about all of the session. The order of
+// its checks is part of the contract (docs/spec/hermes.md#approval-respond).
+func (f *face) respondApproval(w http.ResponseWriter, r *http.Request) error {
+	call, err := callOf(w, r)
+	if err != nil {
+		return err
 	}
 	actor, err := f.Actor(r)
 	if err != nil {
 		return err
 	}
-	approval, err := f.chosenApproval(r.Context(), sessionID, approvalID)
+	approval, err := f.chosenApproval(r.Context(), call)
 	switch {
 	case err != nil:
-	case approval == nil && approvalID == "":
-		return f.Answer(w, r, http.StatusOK, chosen{OK: true, Choice: choice})
+		return call.undecided(err)
+	case approval == nil && call.runID != "":
+		return call.unavailable()
+	case approval == nil && call.approvalID == "":
+		return f.Answer(w, r, http.StatusOK, call.chosen())
 	case approval == nil:
-		return f.answerStale(w, r, sessionID, choice)
-	default:
-		_, err = f.Store.Do(r.Context(), &runs.ResolveApprovals{
-			RunID: approval.RunID, Resolutions: []runs.ApprovalDecision{resolutionOf(approval, choice)},
-			MaxRuleAgeMs: f.MaxRuleAgeMs, Actor: actor,
-		})
+		return f.answerStale(w, r, call)
+	case call.yolo && call.choice == choiceOnce:
+		return f.drain(w, r, call, approval, actor)
 	}
-	switch late := kit.LateOf(err); {
+	switch err := f.decide(r.Context(), call, []*model.Request{approval}, actor); {
 	case err == nil:
-		if approvalID == "" {
+		if call.approvalID == "" {
 			w.Header()[ApprovalIDHeader] = []string{approval.Handle}
 		}
-		return f.Answer(w, r, http.StatusOK, chosen{OK: true, Choice: choice})
-	case late == kit.RunOver && endedUndecided(kit.RefusalOf(err).Recorded):
-		return &kit.Error{Status: http.StatusConflict, Body: notRelayed{Choice: choice, Code: codeRunUnavailable, Error: textRunEnded}}
-	case late == kit.RunOver, late == kit.Settled, late == kit.NoRequest, late == kit.NoRun:
-		return f.answerStale(w, r, sessionID, choice)
+		return f.Answer(w, r, http.StatusOK, call.chosen())
+	default:
+		return f.answerLate(w, r, call, err)
 	}
-	return undecided(err, choice)
+}
+
+// decide records the choice for open approvals of one run, all or none.
+func (f *face) decide(ctx context.Context, call *approvalCall, approvals []*model.Request, actor runs.Actor) error {
+	resolutions := make([]runs.ApprovalDecision, len(approvals))
+	for i, approval := range approvals {
+		resolutions[i] = resolutionOf(approval, call.choice)
+	}
+	_, err := f.Store.Do(ctx, &runs.ResolveApprovals{
+		RunID: approvals[0].RunID, Resolutions: resolutions, MaxRuleAgeMs: f.MaxRuleAgeMs, Actor: actor,
+	})
+	return err
+}
+
+// answerLate answers a choice that the door refused.
+func (f *face) answerLate(w http.ResponseWriter, r *http.Request, call *approvalCall, err error) error {
+	switch late := kit.LateOf(err); {
+	case late == kit.RunOver && endedUndecided(kit.RefusalOf(err).Recorded):
+		return call.unavailable()
+	case late == kit.RunOver, late == kit.Settled, late == kit.NoRequest, late == kit.NoRun:
+		return f.answerStale(w, r, call)
+	}
+	return call.undecided(err)
+}
+
+// maxDrains is how often a drain begins again because somebody else decided about one of
+// the approvals meanwhile.
+const maxDrains = 20
+
+// drain allows every open approval of the chosen one's run once, in one decision. A run
+// is the only one of its session that can have open approvals.
+func (f *face) drain(w http.ResponseWriter, r *http.Request, call *approvalCall, chosen *model.Request, actor runs.Actor) error {
+	var failed error
+	for range maxDrains {
+		open, err := f.OpenRequests(r.Context(), model.KindApproval, call.sessionID)
+		if err != nil {
+			return call.undecided(err)
+		}
+		named := call.approvalID == ""
+		open = slices.DeleteFunc(open, func(request *model.Request) bool {
+			named = named || request.Handle == chosen.Handle
+			return request.RunID != chosen.RunID
+		})
+		if !named || len(open) == 0 {
+			return f.answerStale(w, r, call)
+		}
+		failed = f.decide(r.Context(), call, open, actor)
+		if failed == nil {
+			reply := call.chosen()
+			reply.ResolvedCount = len(open)
+			return f.Answer(w, r, http.StatusOK, reply)
+		}
+		if kit.LateOf(failed) != kit.Settled {
+			break
+		}
+	}
+	return f.answerLate(w, r, call, failed)
+}
+
+// yoloEnabled is what replies say about the setting: it is never on. Nil when the caller
+// did not ask.
+func (c *approvalCall) yoloEnabled() *bool {
+	if !c.yolo {
+		return nil
+	}
+	return new(bool)
+}
+
+func (c *approvalCall) chosen() chosen {
+	return chosen{OK: true, Choice: c.choice, YoloEnabled: c.yoloEnabled()}
+}
+
+// unavailable refuses a choice for a run that waits for none.
+func (c *approvalCall) unavailable() error {
+	return &kit.Error{Status: http.StatusConflict, Body: notRelayed{
+		Choice: c.choice, Code: codeRunUnavailable, Error: textRunEnded, YoloEnabled: c.yoloEnabled(),
+	}}
 }
 
 // undecided returns the error of a choice that was not recorded.
-func undecided(err error, choice string) error {
+func (c *approvalCall) undecided(err error) error {
 	switch {
 	case errors.Is(err, runs.ErrUnavailable), errors.Is(err, runs.ErrClosed):
 		return &kit.Error{Status: http.StatusBadGateway, Cause: err, Body: notRelayed{
-			Choice: choice, Relayed: true, Code: codeRelayFailed, Error: wire.ProblemOf(err).Detail,
+			Choice: c.choice, Relayed: true, Code: codeRelayFailed, Error: wire.ProblemOf(err).Detail, YoloEnabled: c.yoloEnabled(),
 		}}
 	case refusal.CodeOf(err) == api.CodeInvalidRequest:
 		// The rule that the choice stands for would hold longer than rules may.
-		return refuse(http.StatusUnprocessableEntity, "The choice "+choice+" is not possible here: "+faultsOf(err))
+		return refuse(http.StatusUnprocessableEntity, "The choice "+c.choice+" is not possible here: "+faultsOf(err))
 	}
 	return err
 }
@@ -90,17 +185,26 @@ func validChoice(given api.JSON, choice string) bool {
 }
 
 // chosenApproval returns the open approval that a call is about, or nil: the one with
-// the id, else the oldest. It is chosen once: should somebody else settle it first, the
-// next one is never decided in its place.
-func (f *face) chosenApproval(ctx context.Context, sessionID, approvalID string) (*model.Request, error) {
-	if approvalID != "" {
-		return f.openInSession(ctx, model.KindApproval, sessionID, approvalID)
+// the id, else the oldest, and with a run only one of that run. It is chosen once: should
+// somebody else settle it first, the next one is never decided in its place.
+func (f *face) chosenApproval(ctx context.Context, call *approvalCall) (*model.Request, error) {
+	if call.approvalID != "" {
+		request, err := f.openInSession(ctx, model.KindApproval, call.sessionID, call.approvalID)
+		if request == nil || call.runID != "" && request.RunID != call.runID {
+			return nil, err
+		}
+		return request, nil
 	}
-	open, err := f.OpenRequests(ctx, model.KindApproval, sessionID)
-	if err != nil || len(open) == 0 {
+	open, err := f.OpenRequests(ctx, model.KindApproval, call.sessionID)
+	if err != nil {
 		return nil, err
 	}
-	return open[0], nil
+	for _, request := range open {
+		if call.runID == "" || request.RunID == call.runID {
+			return request, nil
+		}
+	}
+	return nil, nil
 }
 
 // openInSession returns the open request of a session that has a handle, or nil.
@@ -136,11 +240,13 @@ func endedUndecided(recorded *api.RecordedDecision) bool {
 
 // answerStale answers a choice about what is no longer open. It is cleared only when
 // nothing else is open; what is open is never touched.
-func (f *face) answerStale(w http.ResponseWriter, r *http.Request, sessionID, choice string) error {
-	open, err := f.OpenRequests(r.Context(), model.KindApproval, sessionID)
+func (f *face) answerStale(w http.ResponseWriter, r *http.Request, call *approvalCall) error {
+	open, err := f.OpenRequests(r.Context(), model.KindApproval, call.sessionID)
 	if err != nil {
-		return undecided(err, choice)
+		return call.undecided(err)
 	}
-	cleared := len(open) == 0
-	return f.Answer(w, r, http.StatusOK, chosen{OK: cleared, Choice: choice, StaleCleared: cleared})
+	reply := call.chosen()
+	reply.OK = len(open) == 0
+	reply.StaleCleared = reply.OK
+	return f.Answer(w, r, http.StatusOK, reply)
 }

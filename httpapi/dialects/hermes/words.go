@@ -47,6 +47,10 @@ type (
 		OK           bool   `json:"ok"`
 		Choice       string `json:"choice"`
 		StaleCleared bool   `json:"stale_cleared,omitzero"`
+		// YoloEnabled is there when the caller asked for it.
+		YoloEnabled *bool `json:"yolo_enabled,omitempty"`
+		// ResolvedCount is how many approvals a drain has decided.
+		ResolvedCount int `json:"resolved_count,omitzero"`
 	}
 	// notRelayed is the reply to a choice that did not reach the run.
 	notRelayed struct {
@@ -55,6 +59,8 @@ type (
 		Relayed bool   `json:"relayed"`
 		Code    string `json:"code"`
 		Error   string `json:"error"`
+		// YoloEnabled is there when the caller asked for it.
+		YoloEnabled *bool `json:"yolo_enabled,omitempty"`
 	}
 	// answered is the reply to an answer.
 	answered struct {

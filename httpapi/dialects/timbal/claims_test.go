@@ -1,9 +1,7 @@
 package timbal_test
 
 import (
-	"fmt"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
@@ -91,41 +89,6 @@ func (s *service) passed(t *testing.T, moment float64) {
 		nowMs, err := s.Store.NowMs(t.Context())
 		return err == nil && float64(nowMs) >= moment
 	}, 10*time.Second, time.Millisecond)
-}
-
-// A hundred resumes at once, half of them for the one and half for the other: one wins,
-// the others are refused, and the worker is handed one decision.
-func testAHundredResumesAtOnce(t *testing.T, s *service) {
-	for _, request := range []any{approval("a"), typed("t")} {
-		w, first := s.paused(t, request)
-		const callers = 100
-		var wait sync.WaitGroup
-		streams := make([]*shown, callers)
-		for i := range callers {
-			wait.Go(func() {
-				streams[i] = s.open(t, "/stream", resumeBody(t, w.runID, ids(first)[0], fmt.Sprint(i%2 == 0)), actor(fmt.Sprintf("caller %d", i)))
-			})
-		}
-		wait.Wait()
-		claim := w.goOn()
-		won, names := -1, map[string]bool{}
-		for i, stream := range streams {
-			events := stream.rest()
-			require.Equal(t, []string{"START", "OUTPUT"}, kinds(events))
-			names[stream.runID] = true
-			if events[1].at("status", "code") == "success" {
-				require.Equal(t, -1, won, "one wins")
-				won = i
-			} else {
-				require.Equal(t, "approval_already_claimed", events[1].at("status", "reason"))
-			}
-		}
-		require.GreaterOrEqual(t, won, 0)
-		require.Len(t, names, callers, "every resume is a run of its own")
-		_, resolution := s.settled(t, ids(first)[0])
-		require.Equal(t, fmt.Sprintf("caller %d", won), resolution.ResolvedBy)
-		require.Equal(t, 1, len(claim.Resume.Approvals)+len(claim.Resume.Questions))
-	}
 }
 
 // A resume that is sent again with its key, because its reply was lost, shows the run

@@ -55,7 +55,6 @@ func TestTimbal(t *testing.T) {
 			{"refused resumes", testRefusedResumes},
 			{"too late", testTooLate},
 			{"too late for the clock", testTooLateForTheClock},
-			{"a hundred resumes at once", testAHundredResumesAtOnce},
 			{"resume again with its key", testResumeAgainWithItsKey},
 			{"key of a refused resume", testKeyOfARefusedResume},
 			{"follow what was decided elsewhere", testFollowWhatWasDecidedElsewhere},

@@ -1,0 +1,165 @@
+package hermes_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func drained(count int) string {
+	return fmt.Sprintf("{\n  \"ok\": true,\n  \"choice\": \"once\",\n  \"yolo_enabled\": false,\n  \"resolved_count\": %d\n}", count)
+}
+
+// testYolo holds docs/spec/hermes.md#all-at-once.
+func testYolo(t *testing.T, s *service) {
+	t.Run("once decides all that is open, together", func(t *testing.T) {
+		t.Parallel()
+		for _, id := range []bool{true, false} {
+			made, other := s.waiting(t, approvals("a1", "a2", "a3")+","+questions(free("q1"))), s.waiting(t, approvals("a1"))
+			body := `"choice":"once","yolo":true`
+			if id {
+				body += `,"approval_id":"` + made.handle(t, "a2") + `"`
+			}
+			s.respond(t, made.SessionID, body).is(http.StatusOK, drained(3))
+			now := s.now(t, made)
+			require.Empty(t, now.PendingApprovals)
+			require.Len(t, now.PendingQuestions, 1, "a question is no approval")
+			s.clarify(t, made.SessionID, `"response":"x"`).is(http.StatusOK, took("x"))
+			now = s.now(t, made)
+			var at []int64
+			for _, one := range now.Resume.Approvals {
+				require.Equal(t, api.OutcomeAllowed, one.Resolution.Outcome)
+				require.Equal(t, "hermes", one.Resolution.Via)
+				require.Nil(t, one.Resolution.Rule, "once writes nothing")
+				at = append(at, one.Resolution.ResolvedAtMs)
+			}
+			require.Len(t, at, 3)
+			require.Equal(t, []int64{at[0], at[0]}, at[1:], "in one decision")
+			require.Len(t, s.now(t, other).PendingApprovals, 1, "another session is not touched")
+
+			next := s.waitingAfter(t, made)
+			require.Len(t, next.PendingApprovals, 1, "the next one is asked: nothing was switched on")
+		}
+	})
+	t.Run("any other choice is about one", func(t *testing.T) {
+		t.Parallel()
+		for _, choice := range []string{"deny", "session"} {
+			made := s.waiting(t, `"approvals":[`+keyed("a1", `"`+runs.NewID("key")+`"`)+`,`+approval("a2")+`]`)
+			s.respond(t, made.SessionID, `"choice":"`+choice+`","yolo":true`).
+				is(http.StatusOK, "{\n  \"ok\": true,\n  \"choice\": \""+choice+"\",\n  \"yolo_enabled\": false\n}")
+			require.Len(t, s.now(t, made).PendingApprovals, 1)
+		}
+	})
+	t.Run("only true means it", func(t *testing.T) {
+		t.Parallel()
+		for _, value := range []string{"1", `"true"`, "null", "false", "[true]"} {
+			made := s.waiting(t, approvals("a1", "a2"))
+			s.respond(t, made.SessionID, `"choice":"once","yolo":`+value).is(http.StatusOK, chose("once"))
+			require.Len(t, s.now(t, made).PendingApprovals, 1, value)
+		}
+	})
+	t.Run("a stale click decides nothing", func(t *testing.T) {
+		t.Parallel()
+		made := s.waiting(t, approvals("a1", "a2"))
+		other := s.waiting(t, approvals("a1"))
+		for _, id := range []string{"gone", other.handle(t, "a1")} {
+			s.respond(t, made.SessionID, `"choice":"once","yolo":true,"approval_id":"`+id+`"`).
+				is(http.StatusOK, "{\n  \"ok\": false,\n  \"choice\": \"once\",\n  \"yolo_enabled\": false\n}")
+		}
+		require.Len(t, s.now(t, made).PendingApprovals, 2)
+		s.respond(t, "nobody", `"choice":"once","yolo":true,"approval_id":"gone"`).
+			is(http.StatusOK, "{\n  \"ok\": true,\n  \"choice\": \"once\",\n  \"stale_cleared\": true,\n  \"yolo_enabled\": false\n}")
+		s.respond(t, "nobody", `"choice":"once","yolo":true`).
+			is(http.StatusOK, "{\n  \"ok\": true,\n  \"choice\": \"once\",\n  \"yolo_enabled\": false\n}")
+	})
+}
+
+// waitingAfter cancels a run and raises an approval in its session.
+func (s *service) waitingAfter(t *testing.T, before run) run {
+	t.Helper()
+	s.post(t, "/v1/runs/"+before.RunID+"/cancel", "").Into(nil)
+	return s.waitingIn(t, before.SessionID, approvals("a1"))
+}
+
+// TestYoloAgainstAnotherDecision holds that what somebody else decides while all is being
+// allowed is theirs, and the rest is allowed all the same.
+func TestYoloAgainstAnotherDecision(t *testing.T) {
+	t.Parallel()
+	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
+		store := &troubled{Store: database.Open(t)}
+		s := serve(t, store)
+		deny := func(made run, id string) {
+			store.then(func() error {
+				_, err := store.Store.Do(t.Context(), &runs.ResolveApprovals{
+					RunID: made.RunID, Resolutions: []runs.ApprovalDecision{{RequestID: id, Behavior: api.BehaviorDeny}},
+				})
+				return err
+			})
+		}
+		made := s.waiting(t, approvals("a1", "a2", "a3"))
+		deny(made, "a2")
+		s.respond(t, made.SessionID, `"choice":"once","yolo":true`).is(http.StatusOK, drained(2))
+		for _, one := range s.now(t, made).Resume.Approvals {
+			want := api.OutcomeAllowed
+			if one.Request.ID == "a2" {
+				want = api.OutcomeDenied
+			}
+			require.Equal(t, want, one.Resolution.Outcome, one.Request.ID)
+		}
+
+		made = s.waiting(t, approvals("a1", "a2"))
+		deny(made, "a2")
+		s.respond(t, made.SessionID, `"choice":"once","yolo":true,"approval_id":"`+made.handle(t, "a2")+`"`).
+			is(http.StatusOK, "{\n  \"ok\": false,\n  \"choice\": \"once\",\n  \"yolo_enabled\": false\n}")
+		require.Len(t, s.now(t, made).PendingApprovals, 1, "the card that was clicked is gone, so nothing else is decided")
+
+		store.then(func() error {
+			_, err := store.Store.Do(t.Context(), &runs.CancelRun{RunID: made.RunID})
+			return err
+		})
+		got := s.respond(t, made.SessionID, `"choice":"once","yolo":true`)
+		require.Equal(t, http.StatusConflict, got.Status)
+		require.Equal(t, []any{"gateway_run_unavailable", false}, []any{got.At("code"), got.At("yolo_enabled")})
+	})
+}
+
+// testRunID holds docs/spec/hermes.md#run-id.
+func testRunID(t *testing.T, s *service) {
+	gone := notRelayed("once", false, "gateway_run_unavailable", "The run has ended; there is nothing left to approve.")
+	made, elsewhere := s.waiting(t, approvals("a1", "a2")), s.waiting(t, approvals("a1"))
+	for _, wrong := range []string{`"nobody"`, `"` + elsewhere.RunID + `"`, "7", `" "`, `["x"]`} {
+		s.respond(t, made.SessionID, `"choice":"once","run_id":`+wrong).is(http.StatusConflict, gone)
+		s.respond(t, made.SessionID, `"choice":"once","run_id":`+wrong+`,"approval_id":"`+made.handle(t, "a1")+`"`).is(http.StatusConflict, gone)
+	}
+	require.Len(t, s.now(t, made).PendingApprovals, 2)
+	got := s.respond(t, made.SessionID, `"choice":"once","run_id":"`+made.RunID+`"`)
+	got.is(http.StatusOK, chose("once"))
+	require.Equal(t, made.handle(t, "a1"), got.Header.Get("X-Approval-Id"))
+	s.respond(t, made.SessionID, `"choice":"once","run_id":"`+made.RunID+`","approval_id":"`+made.handle(t, "a2")+`"`).is(http.StatusOK, chose("once"))
+	s.respond(t, made.SessionID, `"choice":"once","run_id":"`+made.RunID+`"`).is(http.StatusConflict, gone)
+	s.respond(t, made.SessionID, `"choice":"once","run_id":""`).is(http.StatusOK, chose("once"))
+}
+
+// testRefusedBeforeARoute holds that the text of an error is where clients of this
+// contract look for it, also when no route was reached.
+func testRefusedBeforeARoute(t *testing.T, s *service) {
+	for _, refused := range []*reply{
+		s.get(t, "/api/approval/pending", dialecttest.Header("Sec-Fetch-Site", "cross-site")),
+		s.post(t, "/api/approval/respond", "{}", dialecttest.Header("Origin", "https://elsewhere.example")),
+		s.get(t, "/api/approval/nothing"),
+		s.post(t, "/api/session/yolo", "{}"),
+		s.get(t, "/api/approval/respond"),
+		s.post(t, "/api/clarify/pending", "{}"),
+	} {
+		require.Contains(t, []int{http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed}, refused.Status)
+		require.NotEmpty(t, refused.TextAt("error"))
+		require.Equal(t, refused.TextAt("detail"), refused.TextAt("error"))
+	}
+	require.NotContains(t, s.get(t, "/v1/nothing").Body, "error")
+}
