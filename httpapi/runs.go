@@ -144,7 +144,7 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	record, err := s.run(r.Context(), wire.PathID(r, "run_id"))
+	record, err := s.run(r.Context(), wire.RunOf(wire.PathID(r, "run_id")))
 	if err != nil {
 		return err
 	}

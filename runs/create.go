@@ -19,10 +19,13 @@ import (
 // (Inline); run_not_claimable (Claim or Suspend while another run is active or queued);
 // queue_full (MaxQueuedRuns are queued).
 type CreateRun struct {
-	SessionID    string // made when empty
-	RunID        string // made when empty
-	Kind         api.RunKind
-	Input        api.JSON
+	SessionID string // made when empty
+	RunID     string // made when empty
+	Kind      api.RunKind
+	Input     api.JSON
+	// CallersInput is the input as the caller gave it, where a face has added to it: the
+	// fingerprint is made from it. Nil stands for Input.
+	CallersInput api.JSON
 	AgentID      string // the session's when empty
 	ParentRunID  string
 	Metadata     api.JSON
@@ -113,9 +116,13 @@ func (c *CreateRun) prepare(newID IDSource) error {
 	}
 	// The body is encoded before ids are filled in, so that a repeated call has the same
 	// fingerprint.
+	given := c.Input
+	if c.CallersInput != nil {
+		given = c.CallersInput
+	}
 	var err error
 	c.canonical, err = canonicalBody(createRunBody{
-		RunID: c.RunID, Kind: c.Kind, Input: c.Input, AgentID: c.AgentID, ParentRunID: c.ParentRunID,
+		RunID: c.RunID, Kind: c.Kind, Input: given, AgentID: c.AgentID, ParentRunID: c.ParentRunID,
 		Metadata: c.Metadata, SourcePlugin: c.SourcePlugin, SourceKind: c.SourceKind, ActorID: c.ActorID,
 		Claim: c.Claim, Suspend: c.Suspend,
 	})
@@ -131,7 +138,7 @@ func (c *CreateRun) prepare(newID IDSource) error {
 	c.RunID = cmp.Or(c.RunID, newID(PrefixRun))
 	c.SessionID = cmp.Or(c.SessionID, newID(PrefixSession))
 	c.Kind = api.KindInput
-	c.preview = textPreview(c.Input)
+	c.preview = textPreview(given)
 	return nil
 }
 

@@ -246,3 +246,16 @@ func TestCancelQuestion(t *testing.T) {
 	require.Equal(t, "user-question request q cancelled", h.must(cancel("q", "")).Run.Run.Error)
 	require.Equal(t, "user-question request q cancelled", h.refused(api.CodeQuestionStateConflict, cancel("q", "")).Detail)
 }
+
+// A question of a kind, without questions and schema, takes any JSON value, null included.
+func TestQuestionOfAKind(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{`"x"`, `null`, `{"a":[]}`, `17`} {
+		h := newHouse(t)
+		h.wait("r", api.UserQuestionRequest{ID: "q", Kind: "ask_user", Payload: api.JSON(`{"question":"Which?"}`)})
+		h.must(&runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Value: api.JSON(value)}})
+	}
+	h := newHouse(t)
+	h.start("r")
+	h.refused(api.CodeInvalidRequest, suspend("r", 1, api.UserQuestionRequest{ID: "q", Payload: api.JSON(`{"question":"Which?"}`)}))
+}

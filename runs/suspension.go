@@ -114,6 +114,9 @@ func checkQuestionRequest(q *api.UserQuestionRequest, at string, faults *refusal
 	document.AbsentNull(&q.Payload)
 	document.AbsentNull(&q.ResponseSchema)
 	document.AbsentNull(&q.Metadata)
+	if q.Kind != "" && q.ResponseSchema == nil && len(q.Questions) == 0 {
+		q.ResponseSchema = api.JSON("true") // any value
+	}
 	if q.ID == "" && q.ToolCallID != "" {
 		q.ID = "question-request-" + q.ToolCallID
 	}
@@ -131,7 +134,7 @@ func checkQuestionRequest(q *api.UserQuestionRequest, at string, faults *refusal
 	case q.ResponseSchema != nil && len(q.Questions) > 0:
 		faults.Add(at+"/questions", "must be empty beside a response_schema")
 	case q.ResponseSchema == nil && len(q.Questions) == 0:
-		faults.Add(at+"/questions", "ask 1 to %d questions, or give a response_schema", api.MaxQuestionsPerRequest)
+		faults.Add(at+"/questions", "ask 1 to %d questions, or give a response_schema or a kind", api.MaxQuestionsPerRequest)
 	case len(q.Questions) > api.MaxQuestionsPerRequest:
 		faults.Add(at+"/questions", "must have at most %d entries", api.MaxQuestionsPerRequest)
 		return

@@ -22,6 +22,16 @@ func PathID(r *http.Request, name string) string {
 	return plain
 }
 
+// PartMark separates the id of a run from that which a face gives to a part of it. No run
+// has it in its id.
+const PartMark = "~"
+
+// RunOf returns the run that an id names, also one of a part.
+func RunOf(id string) string {
+	runID, _, _ := strings.Cut(id, PartMark)
+	return runID
+}
+
 // Shown returns a text from a request line in a form that a detail may show: at
 // most 200 bytes, valid UTF-8.
 func Shown(text string) string {

@@ -30,7 +30,7 @@ type segmentID struct {
 }
 
 // segmentMark separates the run from the event. [refusal.ValidID] refuses it in ids.
-const segmentMark = "~"
+const segmentMark = wire.PartMark
 
 // suffixLength is the number of hexadecimal digits of a suffix.
 const suffixLength = 8

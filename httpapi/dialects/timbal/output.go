@@ -61,7 +61,7 @@ func (f *face) finish(ctx context.Context, s *segment) error {
 	if err != nil {
 		return err
 	}
-	output := outputEvent{Input: record.Run.Input, T0: s.startedAtMs, T1: s.log.lastEventMs}
+	output := outputEvent{Input: withoutHistory(&record.Run), T0: s.startedAtMs, T1: s.log.lastEventMs}
 	if s.log.end != nil {
 		s.endOutput(&record.Run, &output)
 	} else {
@@ -91,22 +91,25 @@ func (s *segment) endOutput(run *model.Run, output *outputEvent) {
 	case api.EventFailed:
 		output.Status, output.Error = statusOf(codeError, "", run.Error), kit.OrNull(run.Error)
 	case api.EventInterrupted:
-		reason := s.reason()
-		output.Status = statusOf(codeCancelled, reasonInterrupted, reason)
-		output.Output = kit.Encode(stopOutput{Status: reasonInterrupted, Reason: textOrNull(reason)})
+		output.Status, output.Output = s.interrupted()
 	default:
 		output.Status, output.Output = s.cancelled()
 	}
 }
 
-// cancelled returns the status and output of a run that was cancelled: by one of its
-// requests, or as a whole.
+// interrupted returns the status and output of a run that was stopped while it worked.
+func (s *segment) interrupted() (status, api.JSON) {
+	reason := s.reason()
+	return statusOf(codeCancelled, reasonInterrupted, reason), kit.Encode(stopOutput{Status: reasonInterrupted, Reason: textOrNull(reason)})
+}
+
+// cancelled returns the status and output of a run that was cancelled. One that waited for
+// nothing was interrupted, as clients know it.
 func (s *segment) cancelled() (status, api.JSON) {
-	stopped := s.log.stopped
-	if stopped == nil {
-		stopped = &stoppage{reason: s.reason()}
+	if s.log.stopped == nil {
+		return s.interrupted()
 	}
-	return cancelledBy(stopped)
+	return cancelledBy(s.log.stopped)
 }
 
 func cancelledBy(stopped *stoppage) (status, api.JSON) {

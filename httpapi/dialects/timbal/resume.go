@@ -53,7 +53,7 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.warnings = warnings
+	r.warnings = append(r.warnings, warnings...)
 	nowMs, err := f.Store.NowMs(ctx)
 	if err != nil {
 		return nil, err

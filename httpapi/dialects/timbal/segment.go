@@ -2,6 +2,7 @@ package timbal
 
 import (
 	"context"
+	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
@@ -57,9 +58,13 @@ func (s *segment) begin() {
 func (s *segment) header(eventType string) header {
 	return header{
 		Type: eventType, RunID: s.id.String(), ParentRunID: kit.OrNull(s.parentID),
-		Path: s.agentID, CallID: s.id.runID,
+		Path: pathOf(s.agentID), CallID: s.id.runID,
 	}
 }
+
+// pathOf is the path of an agent's run. Clients take a path with a dot for that of
+// something inside of a run, and would wait for the end of the run for ever.
+func pathOf(agentID string) string { return strings.ReplaceAll(agentID, ".", "_") }
 
 func (s *segment) add(event any) { s.addDocument(kit.Encode(event)) }
 

@@ -105,6 +105,15 @@ func testAChosenIDIsNoSegments(t *testing.T, s *service) {
 	unknown := s.do(t, http.MethodPost, "/run", `{"parent_id":"`+runID+`:1","resume":{}}`)
 	require.Equal(t, http.StatusNotFound, unknown.Status, "%s", unknown.Text)
 
+	// /v1 answers for a segment with its run.
+	for _, id := range []string{segment, runID} {
+		answer := s.do(t, http.MethodGet, "/v1/runs/"+id, "")
+		require.Equal(t, http.StatusOK, answer.Status, "%s", answer.Text)
+		require.Equal(t, runID, answer.body["run_id"])
+	}
+	require.Equal(t, http.StatusNotFound, s.do(t, http.MethodGet, "/v1/runs/nobody~7", "").Status)
+	require.Equal(t, http.StatusNotFound, s.do(t, http.MethodGet, "/v1/runs/~7", "").Status)
+
 	// A run that goes on from a segment has a parent that /v1 knows.
 	next := s.open(t, "/stream", `{"parent_id":"`+segment+`"}`)
 	record, err := s.Store.Run(t.Context(), next.runID)
@@ -294,7 +303,9 @@ func testCancel(t *testing.T, s *service) {
 	stream := s.open(t, "/stream", `{}`)
 	require.Equal(t, http.StatusNoContent, s.do(t, http.MethodPost, "/cancel/"+stream.runID, "").Status)
 	events := stream.rest()
-	require.Equal(t, map[string]any{"status": "cancelled", "reason": nil}, events[1].at("output"))
+	require.Equal(t, map[string]any{"status": "interrupted", "reason": nil}, events[1].at("output"))
+	require.Equal(t, map[string]any{"code": "cancelled", "reason": "interrupted", "message": nil}, events[1].at("status"))
+	s.sameInLog(t, events)
 	again := s.do(t, http.MethodPost, "/cancel/"+stream.runID, "")
 	require.Equal(t, http.StatusNotFound, again.Status)
 	require.Equal(t, notFound, again.body)

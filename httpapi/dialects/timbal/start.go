@@ -10,15 +10,19 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// start makes a run in the session of that id, which is new, and returns its first
-// segment.
-func (f *face) start(ctx context.Context, given *call, sessionID, agentID, key string, actor runs.Actor) (s *segment, record *model.RunRecord, replayed bool, err error) {
+// start makes a run, and returns its first segment. The session is new, or that of the run
+// which it goes on from.
+func (f *face) start(ctx context.Context, given *call, from *conversation, agentID, key string, actor runs.Actor) (s *segment, record *model.RunRecord, replayed bool, err error) {
 	if given.runID != "" && !refusal.ValidID(given.runID) {
 		return nil, nil, false, unprocessable("context.id must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
 	}
+	input, err := f.withHistory(ctx, given.params, from)
+	if err != nil {
+		return nil, nil, false, err
+	}
 	command := &runs.CreateRun{
-		SessionID: sessionID, RunID: given.runID, Input: given.params, AgentID: agentID,
-		SourcePlugin: Via, ActorID: actor.Name, Key: key, Caller: actor.Name,
+		SessionID: from.sessionID, RunID: given.runID, Input: input, CallersInput: given.params, AgentID: agentID,
+		Inline: from.paused != nil, SourcePlugin: Via, ActorID: actor.Name, Key: key, Caller: actor.Name,
 	}
 	if refusal.ValidID(given.parentID) {
 		command.ParentRunID = given.parentID

@@ -7,11 +7,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
@@ -58,12 +59,20 @@ func (f *face) serveSegment(w http.ResponseWriter, r *http.Request, join func(st
 	}
 
 	var going *resumption
-	sessionID := runs.NewID(runs.PrefixSession)
+	var from *conversation
 	if given.resumes {
-		if going, err = f.openResume(r.Context(), given, key, actor); err != nil {
-			return err
-		}
+		going, err = f.openResume(r.Context(), given, key, actor)
+	} else {
+		from, err = f.conversationOf(r.Context(), given.parentID, agentID)
+	}
+	if err != nil {
+		return err
+	}
+	var sessionID string
+	if going != nil {
 		sessionID = going.record.Run.SessionID
+	} else {
+		sessionID = from.sessionID
 	}
 	place, err := join(sessionID)
 	if err != nil {
@@ -81,7 +90,11 @@ func (f *face) serveSegment(w http.ResponseWriter, r *http.Request, join func(st
 		replayed = going.replayed
 	} else {
 		var record *model.RunRecord
-		s, record, replayed, err = f.start(r.Context(), given, sessionID, agentID, key, actor)
+		s, record, replayed, err = f.start(r.Context(), given, from, agentID, key, actor)
+		if from.paused != nil && refusal.CodeOf(err) == api.CodeSessionBusy {
+			record = from.paused
+			s, err = f.resume(r.Context(), from.showPaused(given, key, actor))
+		}
 		if err == nil && record.Run.SessionID != sessionID && place != nil {
 			place.Close()
 			place, err = join(record.Run.SessionID)

@@ -134,10 +134,10 @@ func testHowARunEnds(t *testing.T, s *service) {
 	require.Nil(t, failed.at("output"))
 
 	cancelled := last(func(w *worker) { w.do(&runs.CancelRun{RunID: w.runID, Reason: "too slow"}) })
-	require.Equal(t, map[string]any{"code": "cancelled", "reason": "cancelled", "message": "too slow"}, cancelled.at("status"))
-	require.Equal(t, map[string]any{"status": "cancelled", "reason": "too slow"}, cancelled.at("output"))
+	require.Equal(t, map[string]any{"code": "cancelled", "reason": "interrupted", "message": "too slow"}, cancelled.at("status"))
+	require.Equal(t, map[string]any{"status": "interrupted", "reason": "too slow"}, cancelled.at("output"))
 	cancelled = last(func(w *worker) { w.do(&runs.CancelRun{RunID: w.runID}) })
-	require.Equal(t, "Run cancelled by user.", cancelled.at("status", "message"))
+	require.Equal(t, map[string]any{"code": "cancelled", "reason": "interrupted", "message": nil}, cancelled.at("status"))
 
 	interrupted := last(func(w *worker) {
 		record, err := s.Store.Run(t.Context(), w.runID)

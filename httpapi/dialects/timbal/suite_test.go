@@ -70,6 +70,14 @@ func TestTimbal(t *testing.T) {
 			{"events", testEvents},
 			{"cancel", testCancel},
 			{"live and read", testLiveAndRead},
+			{"conversation", testConversation},
+			{"conversation with another face", testConversationWithAnotherFace},
+			{"conversation with a key", testConversationWithAKey},
+			{"conversation too long", testConversationTooLong},
+			{"a message over a paused run", testAMessageOverAPausedRun},
+			{"a message to an ended session", testAMessageToAnEndedSession},
+			{"an agent with a dot", testAnAgentWithADot},
+			{"a question of a kind", testAQuestionOfAKind},
 			{"clarification", testClarification},
 		} {
 			t.Run(one.name, func(t *testing.T) {

@@ -119,6 +119,9 @@ func (w *wait) event(s *segment, note string) any {
 		header: head, T0: w.question.CreatedAtMs, InteractionID: w.shownID(), Kind: w.kind(), runnable: asks,
 		Payload: w.payload(), ResponseSchema: w.question.ResponseSchema,
 	}
+	if string(event.ResponseSchema) == "true" {
+		event.ResponseSchema = nil // it takes any value
+	}
 	if note != "" {
 		event.Metadata = kit.Encode(map[string]string{"error": note})
 	}
