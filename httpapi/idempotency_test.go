@@ -12,11 +12,6 @@ import (
 )
 
 func testIdempotency(t *testing.T, a *rig) {
-	replayed := func(t *testing.T, r *reply) *reply {
-		t.Helper()
-		require.Equal(t, "true", r.header.Get("Idempotency-Replayed"))
-		return r
-	}
 	parallel(t, "header and body, quoted and bare", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		path := "/v1/runs/" + run.run + "/approvals"
@@ -47,27 +42,27 @@ func testIdempotency(t *testing.T, a *rig) {
 		}
 		a.post(t, path, inBody("the key"), key(" the key ")).want(http.StatusAccepted)
 		for _, options := range [][]option{{key("the key")}, {key(`"the key"`)}, {key("the key"), key("the key")}} {
-			replayed(t, a.post(t, path, allow("a1"), options...).want(http.StatusAccepted))
+			replayed(a.post(t, path, allow("a1"), options...).want(http.StatusAccepted))
 		}
-		replayed(t, a.post(t, path, inBody("  the key")).want(http.StatusAccepted))
+		replayed(a.post(t, path, inBody("  the key")).want(http.StatusAccepted))
 		other := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		a.post(t, "/v1/runs/"+other.run+"/approvals", allow("a1"), key(`"a\"b\\c"`)).want(http.StatusAccepted)
-		replayed(t, a.post(t, "/v1/runs/"+other.run+"/approvals", strings.Replace(allow("a1"), "{", `{"idempotency_key":"a\"b\\c",`, 1)).want(http.StatusAccepted))
+		replayed(a.post(t, "/v1/runs/"+other.run+"/approvals", strings.Replace(allow("a1"), "{", `{"idempotency_key":"a\"b\\c",`, 1)).want(http.StatusAccepted))
 	})
 	parallel(t, "a replay is the current view, on each route with its own status", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		k := key("k")
 		first := a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1"), k).want(http.StatusAccepted)
 		require.Empty(t, first.header.Get("Idempotency-Replayed"))
-		again := replayed(t, a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1"), k).want(http.StatusAccepted))
+		again := replayed(a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1"), k).want(http.StatusAccepted))
 		require.Equal(t, first.text, again.text)
 		require.Equal(t, "/v1/runs/"+run.run, again.header.Get("Location"))
-		replayed(t, a.post(t, "/v1/sessions/"+run.session+"/approval-runs", allow("a1"), k).want(http.StatusAccepted))
-		view := replayed(t, a.post(t, "/v1/sessions/"+run.session+"/approvals", allow("a1"), k).want(http.StatusOK))
+		replayed(a.post(t, "/v1/sessions/"+run.session+"/approval-runs", allow("a1"), k).want(http.StatusAccepted))
+		view := replayed(a.post(t, "/v1/sessions/"+run.session+"/approvals", allow("a1"), k).want(http.StatusOK))
 		require.Equal(t, run.session, view.at("session_id"))
 		a.post(t, "/v1/runs/"+run.run+"/cancel", "").want(http.StatusOK)
-		require.Equal(t, "cancelled", replayed(t, a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1"), k).want(http.StatusAccepted)).at("status"))
-		replayed(t, a.post(t, "/v1/sessions/"+run.session+"/approvals", allow("a1"), k, wait(60)).want(http.StatusOK))
+		require.Equal(t, "cancelled", replayed(a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1"), k).want(http.StatusAccepted)).at("status"))
+		replayed(a.post(t, "/v1/sessions/"+run.session+"/approvals", allow("a1"), k, wait(60)).want(http.StatusOK))
 		a.post(t, "/v1/runs/"+run.run+"/approvals", deny("a1"), k).refused(api.CodeIdempotencyConflict)
 		a.post(t, "/v1/sessions/"+run.session+"/approvals", deny("a1"), k).refused(api.CodeIdempotencyConflict)
 	})
@@ -76,15 +71,15 @@ func testIdempotency(t *testing.T, a *rig) {
 		path, k := "/v1/runs/"+run.run+"/questions", key("k")
 		a.post(t, path, answer("q1", `"answers":[]`), k).refused(api.CodeQuestionAnswerMissing)
 		a.post(t, path, answer("q1", `"answers":`+goodAnswers), k).want(http.StatusAccepted)
-		replayed(t, a.post(t, path, `{"colour":"red","resolution":{"request_id":"q1","answers":`+goodAnswers+`,"declined":false,"justification":null}}`, k, expecting(lenient)).want(http.StatusAccepted))
-		replayed(t, a.post(t, "/v1/sessions/"+run.session+"/questions", answer("q1", `"answers":`+goodAnswers), k).want(http.StatusOK))
+		replayed(a.post(t, path, `{"colour":"red","resolution":{"request_id":"q1","answers":`+goodAnswers+`,"declined":false,"justification":null}}`, k, expecting(lenient)).want(http.StatusAccepted))
+		replayed(a.post(t, "/v1/sessions/"+run.session+"/questions", answer("q1", `"answers":`+goodAnswers), k).want(http.StatusOK))
 		a.post(t, path, answer("q1", `"declined":true`), k).refused(api.CodeIdempotencyConflict)
 	})
 	parallel(t, "cancel a question", func(t *testing.T) {
 		run := a.waiting(t, `"questions":[`+question("q1")+`]`)
 		path := "/v1/runs/" + run.run + "/questions/q1/cancel"
 		a.post(t, path, `{"idempotency_key":"k","justification":"why"}`).want(http.StatusOK)
-		replayed(t, a.post(t, path, `{"justification":"why"}`, key("k")).want(http.StatusOK))
+		replayed(a.post(t, path, `{"justification":"why"}`, key("k")).want(http.StatusOK))
 		a.post(t, path, "", key("k")).refused(api.CodeIdempotencyConflict)
 		a.post(t, path, "", key(`"`), expecting(semantic)).refused(api.CodeInvalidIdempotencyKey)
 	})
@@ -92,13 +87,13 @@ func testIdempotency(t *testing.T, a *rig) {
 		session, k := a.name("session"), key(a.name("key"))
 		path := "/v1/sessions/" + session + "/runs"
 		first := a.post(t, path, `{"input":{"a":1,"b":2}}`, k).want(http.StatusAccepted)
-		again := replayed(t, a.post(t, path, `{"input":{"b":2,"a":1.0}}`, k).want(http.StatusAccepted))
+		again := replayed(a.post(t, path, `{"input":{"b":2,"a":1.0}}`, k).want(http.StatusAccepted))
 		require.Equal(t, first.text, again.text)
-		replayed(t, a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":{"b":2,"a":1}}`, session), k).want(http.StatusAccepted))
+		replayed(a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":{"b":2,"a":1}}`, session), k).want(http.StatusAccepted))
 		a.post(t, path, `{"input":3}`, k).refused(api.CodeIdempotencyConflict)
 
 		made := a.post(t, "/v1/runs", `{"input":1,"claim":{"worker_id":"w"}}`, k).want(http.StatusAccepted)
-		claim := replayed(t, a.post(t, "/v1/runs", `{"input":1,"claim":{"worker_id":"w"}}`, k).want(http.StatusAccepted))
+		claim := replayed(a.post(t, "/v1/runs", `{"input":1,"claim":{"worker_id":"w"}}`, k).want(http.StatusAccepted))
 		require.Equal(t, made.text, claim.text)
 		require.Equal(t, made.header.Get("Location"), claim.header.Get("Location"))
 		a.post(t, "/v1/runs", `{"input":2}`, k).refused(api.CodeIdempotencyConflict)
@@ -109,7 +104,14 @@ func testIdempotency(t *testing.T, a *rig) {
 	parallel(t, "inline input", func(t *testing.T) {
 		path, k := "/v1/sessions/"+a.name("session")+"/input", key("k")
 		a.post(t, path, `{"input":1}`, k, wait(0)).want(http.StatusOK)
-		replayed(t, a.post(t, path, `{"input":1}`, k, wait(0)).want(http.StatusOK))
+		replayed(a.post(t, path, `{"input":1}`, k, wait(0)).want(http.StatusOK))
 		a.post(t, path, `{"input":2}`, k, wait(0)).refused(api.CodeIdempotencyConflict)
 	})
+}
+
+// replayed checks that the reply is marked as the replay of an earlier call.
+func replayed(r *reply) *reply {
+	r.t.Helper()
+	require.Equal(r.t, "true", r.header.Get("Idempotency-Replayed"))
+	return r
 }

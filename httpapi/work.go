@@ -51,6 +51,7 @@ func onLease[Body any](s *Server, presence bodyPresence, call leaseCall[Body]) w
 		if err != nil {
 			return err
 		}
+		markReplayed(w, reply.Existing)
 		return s.respondRun(w, r, http.StatusOK, &reply, wire.PathID(r, "run_id"))
 	}
 }
@@ -138,11 +139,11 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	markReplayed(w, byKey && reply.Existing)
+	markReplayed(w, reply.Existing)
 	answer := api.SuspendReply{Run: record.View()}
 	// When standing rules settled everything, the run goes on under the same lease. A run
 	// that a person's decision resumed is for whoever claims it next.
-	if record.Run.LeaseEnd == "" {
+	if record.Run.LeaseEnd == "" && record.Run.Fence == command.Fence {
 		answer.Resume = answer.Run.Resume
 	}
 	return wire.Respond(w, r, http.StatusOK, answer)

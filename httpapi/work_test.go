@@ -62,6 +62,38 @@ func testWork(t *testing.T, a *rig) {
 		a.post(t, "/v1/runs/nobody/claim", `{"worker_id":"w2"}`).refused(api.CodeRunNotFound)
 		a.post(t, "/v1/runs/%00/claim", `{"worker_id":"w2"}`).refused(api.CodeRunNotFound)
 	})
+	parallel(t, "the very same suspend or release again, after somebody else has the run", func(t *testing.T) {
+		for _, raised := range []struct {
+			body string
+			key  option
+		}{
+			{`"approvals":[` + approval("a") + `]`, header("X-Nothing", "")},
+			{`"suspension_id":"wait-1","approvals":[` + approval("a") + `]`, header("X-Nothing", "")},
+			{`"approvals":[` + approval("a") + `]`, key("again")},
+		} {
+			run := a.claimed(t)
+			path, body := "/v1/runs/"+run.run, fmt.Sprintf(`{"fence":%q,%s}`, run.fence, raised.body)
+			require.Empty(t, a.post(t, path+"/suspend", body, raised.key).want(http.StatusOK).header.Get("Idempotency-Replayed"))
+			replayed(a.post(t, path+"/suspend", body, raised.key).want(http.StatusOK))
+			a.post(t, path+"/approvals", allow("a")).want(http.StatusAccepted)
+			second := a.post(t, path+"/claim", `{"worker_id":"w2"}`).want(http.StatusOK).textAt("lease", "fence")
+			again := replayed(a.post(t, path+"/suspend", body, raised.key).want(http.StatusOK))
+			require.Equal(t, "w2", again.at("run", "lease", "worker_id"))
+			require.Nil(t, again.at("resume"), "the decisions are for the worker that has the run")
+			a.post(t, path+"/suspend", fmt.Sprintf(`{"fence":%q,"approvals":[%s]}`, run.fence, approval("b")), raised.key).refused(api.CodeLeaseLost)
+
+			released := fmt.Sprintf(`{"fence":%q,"checkpoint":1}`, second)
+			require.Empty(t, a.post(t, path+"/release", released).want(http.StatusOK).header.Get("Idempotency-Replayed"))
+			third := a.post(t, path+"/claim", `{"worker_id":"w3"}`).want(http.StatusOK).textAt("lease", "fence")
+			require.Equal(t, "w3", replayed(a.post(t, path+"/release", released).want(http.StatusOK)).at("lease", "worker_id"))
+			a.post(t, path+"/release", fmt.Sprintf(`{"fence":%q,"checkpoint":2}`, second)).refused(api.CodeLeaseLost)
+			done := fmt.Sprintf(`{"fence":%q}`, third)
+			a.post(t, path+"/complete", done).want(http.StatusOK)
+			replayed(a.post(t, path+"/complete", done).want(http.StatusOK))
+			require.Equal(t, "completed", replayed(a.post(t, path+"/suspend", body, raised.key).want(http.StatusOK)).at("run", "status"))
+			require.Equal(t, "completed", replayed(a.post(t, path+"/release", released).want(http.StatusOK)).at("status"))
+		}
+	})
 	parallel(t, "heartbeat keeps the lease and stores a checkpoint", func(t *testing.T) {
 		run := a.claimed(t)
 		beat := a.post(t, "/v1/runs/"+run.run+"/heartbeat", fmt.Sprintf(`{"fence":%q,"lease_ms":3600000,"checkpoint":{"step":3}}`, run.fence)).want(http.StatusOK)

@@ -133,6 +133,7 @@ func (c *CreateRun) prepare(newID IDSource) error {
 		if c.suspending, err = prepareSuspension(c.Suspend, newID); err != nil {
 			return err
 		}
+		c.Suspend.SuspensionID = cmp.Or(c.Suspend.SuspensionID, newID(PrefixSuspension))
 	}
 	c.runIDGiven = c.RunID != ""
 	c.RunID = cmp.Or(c.RunID, newID(PrefixRun))

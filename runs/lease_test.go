@@ -115,6 +115,11 @@ func TestRepeatedEnds(t *testing.T) {
 			api.CodeLeaseLost, api.StatusRunning,
 		},
 		"suspend": {suspended(`1`), suspended(`2`), api.CodeIDConflict, api.StatusWaitingForApproval},
+		"suspend without an id": {
+			func() runs.Command { return suspend("r", 1, approval("a")) },
+			func() runs.Command { return suspend("r", 1, approval("a"), approval("b")) },
+			api.CodeLeaseLost, api.StatusWaitingForApproval,
+		},
 		"complete": {
 			func() runs.Command { return &runs.Complete{RunID: "r", Fence: 1, Output: api.JSON(`{"x":1}`)} },
 			func() runs.Command { return &runs.Complete{RunID: "r", Fence: 1} },
@@ -144,14 +149,26 @@ func TestRepeatedEnds(t *testing.T) {
 			_, change, err := h.decide(test.other())
 			requireCode(t, test.otherCode, err)
 			require.True(t, change.Empty())
-			// Once another worker has the run, the same call is stale.
+			// It is no other call when another worker has the run, and when the run is over; a
+			// different one is stale then.
 			if test.after == api.StatusWaitingForApproval {
 				h.must(allow("r", "a"))
 			}
-			if !model.Terminal(test.after) {
-				h.claim("r")
-				h.refused(api.CodeLeaseLost, test.call())
+			if model.Terminal(test.after) {
+				return
 			}
+			h.claim("r")
+			again := func() {
+				reply, change, err := h.decide(test.call())
+				require.NoError(t, err)
+				require.True(t, reply.Existing)
+				require.True(t, change.Empty(), "a repeated call wrote something")
+				require.Equal(t, int64(2), reply.Run.Run.Fence)
+				h.refused(api.CodeLeaseLost, test.other())
+			}
+			again()
+			h.must(&runs.Complete{RunID: "r", Fence: 2})
+			again()
 		})
 	}
 }
@@ -181,7 +198,27 @@ func TestRepeatedSuspendAfterItsDecision(t *testing.T) {
 	require.True(t, reply.Existing)
 	require.Equal(t, api.StatusRunning, reply.Run.Run.Status)
 	h.must(&runs.CancelRun{RunID: "r"})
-	h.refused(api.CodeLeaseLost, wait())
+	require.True(t, h.must(wait()).Existing)
+	// A fence that nobody was given yet proves nothing.
+	ahead := wait()
+	ahead.Fence = 2
+	h.refused(api.CodeLeaseLost, ahead)
+}
+
+// A worker may release under each of its leases, and each is recognised.
+func TestEveryReleaseIsRemembered(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.create("r")
+	for fence := int64(1); fence <= 3; fence++ {
+		require.Equal(t, fence, h.claim("r"))
+		require.False(t, h.must(&runs.Release{RunID: "r", Fence: fence, Checkpoint: api.JSON(`1`)}).Existing)
+	}
+	for fence := int64(1); fence <= 3; fence++ {
+		require.True(t, h.must(&runs.Release{RunID: "r", Fence: fence, Checkpoint: api.JSON(`1`)}).Existing)
+		h.refused(api.CodeLeaseLost, &runs.Release{RunID: "r", Fence: fence, Checkpoint: api.JSON(`2`)})
+	}
+	h.refused(api.CodeLeaseLost, &runs.Release{RunID: "r", Fence: 4, Checkpoint: api.JSON(`1`)})
 }
 
 func TestAttempts(t *testing.T) {

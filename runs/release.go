@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"fmt"
+
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -9,24 +11,31 @@ import (
 // Release gives a run back unfinished: it is claimable at once, and the attempt does not count.
 // An attached worker detaches its waiting run with it (docs/spec/v1.md#attached-waiting).
 //
-// Reply: Run; Existing when the same call released it before. Errors: run_not_found;
-// lease_lost; run_state_conflict when the run was completed or failed.
+// Reply: Run; Existing when the same call with this fence released it before, whoever has claimed
+// it since. Errors: run_not_found; lease_lost; run_state_conflict when the run was completed or
+// failed.
 type Release struct {
 	RunID      string
 	Fence      int64
 	Checkpoint api.JSON
 
-	digest string
+	canonical []byte
 }
 
 // Needs implements Command.
-func (c *Release) Needs() Needs { return Needs{RunID: c.RunID} }
+func (c *Release) Needs() Needs { return Needs{RunID: c.RunID, Record: c.recordKey("")} }
 
 func (c *Release) prepare(IDSource) error {
 	document.AbsentNull(&c.Checkpoint)
 	var err error
-	c.digest, err = digestOf(map[string]any{"release": c.Checkpoint})
+	c.canonical, err = document.Canonical(map[string]any{"checkpoint": c.Checkpoint})
 	return err
+}
+
+// recordKey returns the key under which a release is remembered, which no caller can choose: the
+// same release is recognised also when somebody else has claimed the run since.
+func (c *Release) recordKey(sessionID string) *model.RecordKey {
+	return recordKey(model.OperationRelease, sessionID, fmt.Sprintf("%s/%d", c.RunID, c.Fence))
 }
 
 func (c *Release) decide(w *workingCopy) (Reply, error) {
@@ -34,7 +43,8 @@ func (c *Release) decide(w *workingCopy) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	if w.sameCall(run, c.Fence, model.LeaseReleased, c.digest) {
+	key := c.recordKey(run.SessionID)
+	if _, done, err := w.findRecord(key, run.RunID, c.canonical); done && err == nil {
 		return Reply{Run: w.recordOf(run), Existing: true}, nil
 	}
 	if err := w.checkHolder(run, c.Fence); err != nil {
@@ -49,7 +59,8 @@ func (c *Release) decide(w *workingCopy) (Reply, error) {
 	// A released claim is no attempt.
 	run.Attempt = max(run.Attempt-1, 0)
 	run.StalledAttempts = max(run.StalledAttempts-1, 0)
-	w.endLease(run, model.LeaseReleased, c.digest)
+	w.endLease(run, model.LeaseReleased, "")
+	w.writeRecord(*key, fingerprint(model.OperationRelease, run.RunID, c.canonical), run.RunID)
 	if run.Status == api.StatusRunning {
 		run.ClaimableAtMs = w.nowMs
 	}

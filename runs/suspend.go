@@ -1,6 +1,10 @@
 package runs
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -9,8 +13,10 @@ import (
 // Suspend raises requests and makes the run wait for them, except for those that rules settle.
 // When rules settle all, the run stays running under the same lease (docs/spec/v1.md#suspend).
 //
-// Reply: Run; Existing when the same suspension was raised before. Errors: run_not_found,
-// lease_lost, run_state_conflict, id_conflict, invalid_request.
+// Reply: Run; Existing when the same suspension was raised before, also when somebody else has
+// claimed the run since or it is over. Without a suspension id, the same fence and body make the
+// same suspension. Errors: run_not_found, lease_lost, run_state_conflict, id_conflict,
+// invalid_request.
 type Suspend struct {
 	RunID string
 	Fence int64
@@ -35,6 +41,9 @@ func (c *Suspend) prepare(newID IDSource) error {
 	}
 	var err error
 	c.suspending, err = prepareSuspension(&c.Suspension, newID)
+	if err == nil && c.SuspensionID == "" {
+		c.SuspensionID = c.idFromCall()
+	}
 	return err
 }
 
@@ -45,19 +54,24 @@ func (c *Suspend) raised() *raisedSuspension {
 	return &c.suspending
 }
 
+// idFromCall returns the id of a suspension that its caller gave none. It is made from the run,
+// the fence and the body, so that the same call made again finds what it raised.
+func (c *Suspend) idFromCall() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s", c.RunID, c.Fence, c.suspending.digest))
+	return PrefixSuspension + "_call_" + hex.EncodeToString(sum[:16])
+}
+
 func (c *Suspend) decide(w *workingCopy) (Reply, error) {
 	run, err := w.targetRun(c.RunID)
 	if err != nil {
 		return Reply{}, err
 	}
-	if c.Fence != run.Fence || c.Fence == 0 {
-		return Reply{}, w.checkHolder(run, c.Fence)
-	}
-	if known := w.suspension(run, c.SuspensionID); known != nil && !model.Terminal(run.Status) {
-		if known.SuspensionDigest != c.suspending.digest {
-			return Reply{}, refusal.New(api.CodeIDConflict, "suspension %s exists with another payload", c.SuspensionID)
-		}
+	known := w.suspension(run, c.SuspensionID)
+	if known != nil && c.Fence > 0 && c.Fence <= run.Fence && known.SuspensionDigest == c.suspending.digest {
 		return Reply{Run: w.recordOf(run), Existing: true}, nil
+	}
+	if known != nil && c.Fence == run.Fence && !model.Terminal(run.Status) {
+		return Reply{}, refusal.New(api.CodeIDConflict, "suspension %s exists with another payload", c.SuspensionID)
 	}
 	if err := w.checkHolder(run, c.Fence); err != nil {
 		return Reply{}, err

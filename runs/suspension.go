@@ -52,16 +52,13 @@ type raisedSuspension struct {
 	matched *matchedRules
 }
 
-// prepareSuspension makes the ids and digests of a checked suspension. The suspension's digest
-// is taken first, without the ids that the service makes.
+// prepareSuspension makes the handles and digests of a checked suspension. The suspension's digest
+// is taken first, without what the service makes. The caller gives it an id when it has none.
 func prepareSuspension(s *api.Suspension, newID IDSource) (raisedSuspension, error) {
 	prepared := raisedSuspension{Suspension: s, inputDigests: make([]string, len(s.Approvals))}
 	var err error
 	if prepared.digest, err = digestOf(s); err != nil {
 		return prepared, err
-	}
-	if s.SuspensionID == "" {
-		s.SuspensionID = newID(PrefixSuspension)
 	}
 	for i := range s.Questions {
 		s.Questions[i].Handle = newID(PrefixHandle)

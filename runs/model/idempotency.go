@@ -10,6 +10,9 @@ const (
 	OperationQuestion       Operation = "user_question"
 	OperationQuestionCancel Operation = "user_question_cancel"
 	OperationDecision       Operation = "decision"
+	// OperationRelease is the release of a lease. Its keys are made by the service, from the
+	// run and the fence.
+	OperationRelease Operation = "release"
 )
 
 // RecordKey identifies an idempotency record.
