@@ -43,10 +43,11 @@ type CreateRun struct {
 	SessionGiven bool
 	Caller       string
 
-	runIDGiven bool
-	canonical  []byte
-	preview    string
-	suspending raisedSuspension
+	runIDGiven  bool
+	sessionMade bool
+	canonical   []byte
+	preview     string
+	suspending  raisedSuspension
 }
 
 // createRunBody is what the fingerprint of the call is made from: the members as given, without
@@ -67,7 +68,7 @@ type createRunBody struct {
 
 // Needs implements Command.
 func (c *CreateRun) Needs() Needs {
-	needs := Needs{SessionID: c.SessionID, Record: c.recordKey()}
+	needs := Needs{SessionID: c.SessionID, NewSession: c.sessionMade, Record: c.recordKey()}
 	if c.runIDGiven {
 		needs.ChosenRunID = c.RunID
 	}
@@ -137,7 +138,9 @@ func (c *CreateRun) prepare(newID IDSource) error {
 	}
 	c.runIDGiven = c.RunID != ""
 	c.RunID = cmp.Or(c.RunID, newID(PrefixRun))
-	c.SessionID = cmp.Or(c.SessionID, newID(PrefixSession))
+	if c.SessionID == "" {
+		c.SessionID, c.sessionMade = newID(PrefixSession), true
+	}
 	c.Kind = api.KindInput
 	c.preview = textPreview(given)
 	return nil

@@ -77,3 +77,19 @@ func AskDespiteRules(command Command) {
 		s.matched = &matchedRules{undecided: true}
 	}
 }
+
+// MeetRules lets a command be decided as if the rules were still those that it was matched
+// against, and returns their versions; exact rules about its inputs must be none. The
+// transaction sees to both. It returns false for a command that rules may have nothing to do
+// with.
+func (r *Remembered) MeetRules(command Command) (versions RuleVersions, meets bool) {
+	s := raisedBy(command)
+	if s == nil || s.matched != nil && s.matched.undecided {
+		return RuleVersions{}, false
+	}
+	if s.matched != nil {
+		versions = s.matched.versions
+	}
+	r.State.RuleVersions = versions
+	return versions, true
+}

@@ -12,6 +12,9 @@ type Needs struct {
 	// SessionID is the session to lock. When it is empty, RunID names the run whose
 	// session it is; a run never changes its session.
 	SessionID string
+	// NewSession says that the id SessionID was made for this command, so that nobody else
+	// can know it.
+	NewSession bool
 	// RunID is the run that the command is about; empty when there is none.
 	RunID string
 	// ChosenRunID is an id that a caller chose for a new run: the run that has it already is

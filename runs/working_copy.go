@@ -47,13 +47,22 @@ func newWorkingCopy(state *State, nowMs int64) *workingCopy {
 	return w
 }
 
-// change returns what the decision writes so far.
+// change returns what the decision writes so far. Whatever it writes, it gives an existing
+// session a new version.
 func (w *workingCopy) change() Change {
 	change := w.changes
-	if w.sessionSaved {
+	if w.sessionSaved || w.session != nil && !change.Empty() {
 		change.Session, change.SessionNew = w.session, w.sessionNew
+		w.session.Version = w.versionBefore() + 1
 	}
 	return change
+}
+
+func (w *workingCopy) versionBefore() int64 {
+	if w.state.Session == nil {
+		return 0
+	}
+	return w.state.Session.Version
 }
 
 // saveSession writes the session with the change. Call it after every change of the session.

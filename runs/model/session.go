@@ -17,6 +17,9 @@ type Session struct {
 	QueuedCount int64
 	// LastEventID is the number of the newest event; 0 before the first.
 	LastEventID int64
+	// Version grows with every change of any row of the session, so that who remembers the
+	// rows can see whether they are still the same.
+	Version     int64
 	EndedAtMs   int64 // 0 until it is ended
 	CreatedAtMs int64
 	UpdatedAtMs int64

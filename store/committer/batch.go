@@ -22,7 +22,10 @@ func (c *Committer) process(l *lane, batch []*call) {
 		return
 	}
 	defer c.watch(l, len(batch))()
-	locked, err := c.tryCommit(batch)
+	if batch = c.decideRemembered(l, batch); len(batch) == 0 {
+		return
+	}
+	locked, err := c.tryCommit(l, batch)
 	for _, waiting := range locked {
 		c.waitForSession(l, waiting)
 	}
@@ -37,7 +40,7 @@ func (c *Committer) process(l *lane, batch []*call) {
 		slog.Int("commands", len(batch)), slog.Any("error", err))
 	lockedNow := map[string]bool{}
 	for _, waiting := range batch {
-		if lockedNow[waiting.sessionID] || c.retryIndividually(waiting, len(batch) == 1) {
+		if lockedNow[waiting.sessionID] || c.retryIndividually(l, waiting, len(batch) == 1) {
 			lockedNow[waiting.sessionID] = true
 			c.waitForSession(l, waiting)
 		}
@@ -47,7 +50,7 @@ func (c *Committer) process(l *lane, batch []*call) {
 // retryIndividually tries one call in a transaction of its own, a few times: it was often
 // refused because another transaction made the same row, and now that row is found. It
 // returns true when the session is locked; then the call is not answered.
-func (c *Committer) retryIndividually(waiting *call, tried bool) (locked bool) {
+func (c *Committer) retryIndividually(l *lane, waiting *call, tried bool) (locked bool) {
 	tries := c.options.Retries
 	if tried {
 		tries--
@@ -58,7 +61,7 @@ func (c *Committer) retryIndividually(waiting *call, tried bool) (locked bool) {
 			time.Sleep(time.Millisecond << min(try, 6))
 		}
 		var lockedCalls []*call
-		if lockedCalls, err = c.tryCommit([]*call{waiting}); err == nil {
+		if lockedCalls, err = c.tryCommit(l, []*call{waiting}); err == nil {
 			return len(lockedCalls) > 0
 		}
 		if !errors.Is(err, ErrRefused) {
@@ -85,93 +88,114 @@ type decision struct {
 	err   error
 }
 
+// decisions are those of one transaction.
+type decisions struct {
+	all       []decision
+	changes   []runs.Change
+	changed   []*changedSession
+	bySession map[string]*changedSession
+}
+
+// add keeps a decision, and applies its change to the state.
+func (d *decisions) add(decided *call, state *runs.State, change runs.Change, reply runs.Reply, err error) {
+	d.all = append(d.all, decision{decided, reply, err})
+	if change.Empty() {
+		return
+	}
+	session := d.bySession[state.SessionID]
+	if session == nil {
+		session = &changedSession{state: state, claimableBefore: map[string]int64{}}
+		if d.bySession == nil {
+			d.bySession = map[string]*changedSession{}
+		}
+		d.bySession[state.SessionID] = session
+		d.changed = append(d.changed, session)
+	}
+	session.addChange(change)
+	state.Apply(change)
+	d.changes = append(d.changes, change)
+}
+
+// committed answers the calls of decisions that are durable, and announces what they changed.
+func (c *Committer) committed(d *decisions, nowMs int64) {
+	for i := range d.changes {
+		for _, run := range d.changes[i].NewRuns {
+			c.sessionOf.Add(run.RunID, run.SessionID)
+		}
+	}
+	failpoint.Hit("committer.committed")
+	for i := range d.all {
+		if d.all[i].err == nil && d.all[i].call.needs.ChangesRules {
+			c.answerChange(d.all[i])
+		} else {
+			d.all[i].call.answer(d.all[i].reply, d.all[i].err)
+		}
+	}
+	failpoint.Hit("committer.answered")
+	for _, session := range d.changed {
+		c.options.Announce(session.notice(nowMs))
+	}
+}
+
+// panicked logs a panic of the goroutine that calls it.
+func (c *Committer) panicked(cause any) {
+	c.options.Logger.Error("batch panicked", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
+}
+
 // tryCommit decides the calls in one transaction and answers them, except those whose
 // session is locked, which it returns. After an error it has answered none.
-func (c *Committer) tryCommit(calls []*call) (locked []*call, err error) {
+func (c *Committer) tryCommit(l *lane, calls []*call) (locked []*call, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
 	defer cancel()
 
 	answered := false
 	defer func() {
 		if cause := recover(); cause != nil {
-			c.options.Logger.Error("batch panicked", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
+			c.panicked(cause)
 			if !answered {
 				locked, err = nil, fmt.Errorf("the transaction panicked: %v", cause)
 			}
 		}
 	}()
 
-	batch, err := c.engine.Begin(ctx, loadsOf(calls))
+	loads := loadsOf(calls)
+	batch, err := c.engine.Begin(ctx, loads)
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
 	defer batch.Rollback(ctx)
 	failpoint.Hit("committer.begun")
 
-	var free []*call
+	remembered := c.rememberLoaded(l, batch, loads)
+	d := &decisions{}
 	for _, waiting := range calls {
-		if batch.State(waiting.sessionID) == nil {
+		state := batch.State(waiting.sessionID)
+		if state == nil {
 			locked = append(locked, waiting)
-		} else {
-			free = append(free, waiting)
+			continue
 		}
-	}
-	decisions, changes, changed := c.decide(batch, free)
-	failpoint.Hit("committer.decided")
-	if len(changes) > 0 {
-		if err := batch.Commit(ctx, runs.Gather(changes)); err != nil {
-			return nil, fmt.Errorf("commit: %w", err)
-		}
-		for i := range changes {
-			for _, run := range changes[i].NewRuns {
-				c.sessionOf.Add(run.RunID, run.SessionID)
-			}
-		}
-	}
-	failpoint.Hit("committer.committed")
-	answered = true
-	for _, d := range decisions {
-		if d.err == nil && d.call.needs.ChangesRules {
-			c.answerChange(d)
-		} else {
-			d.call.answer(d.reply, d.err)
-		}
-	}
-	failpoint.Hit("committer.answered")
-	for _, session := range changed {
-		c.options.Announce(session.notice(batch.NowMs()))
-	}
-	return locked, nil
-}
-
-// decide decides the calls in their order, each on the state that those before it
-// left.
-func (c *Committer) decide(batch Batch, calls []*call) ([]decision, []runs.Change, []*changedSession) {
-	decisions := make([]decision, 0, len(calls))
-	changes := make([]runs.Change, 0, len(calls))
-	var changed []*changedSession
-	bySession := map[string]*changedSession{}
-	for _, waiting := range calls {
 		if !waiting.beginDeciding() {
 			continue
 		}
-		state := batch.State(waiting.sessionID)
 		change, reply, err := c.decideCommand(state, waiting.command, batch.NowMs())
-		decisions = append(decisions, decision{waiting, reply, err})
-		if change.Empty() {
-			continue
+		d.add(waiting, state, change, reply, err)
+		if r := remembered[waiting.sessionID]; r != nil {
+			r.Applied(&change)
 		}
-		session := bySession[waiting.sessionID]
-		if session == nil {
-			session = &changedSession{state: state, claimableBefore: map[string]int64{}}
-			bySession[waiting.sessionID] = session
-			changed = append(changed, session)
-		}
-		session.addChange(change)
-		state.Apply(change)
-		changes = append(changes, change)
 	}
-	return decisions, changes, changed
+	failpoint.Hit("committer.decided")
+	if len(d.changes) > 0 {
+		if err := batch.Commit(ctx, runs.Gather(d.changes)); err != nil {
+			return nil, fmt.Errorf("commit: %w", err)
+		}
+	}
+	answered = true
+	c.committed(d, batch.NowMs())
+	for _, r := range remembered {
+		r.Committed()
+		l.memory.put(r)
+	}
+	return locked, nil
 }
 
 // decideCommand keeps a panic of one decision from reaching the others.

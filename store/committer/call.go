@@ -38,6 +38,9 @@ func (c *call) beginDeciding() bool {
 	return c.state.CompareAndSwap(callQueued, callDeciding) || c.state.Load() == callDeciding
 }
 
+// leave lets a call wait again that was not decided after all.
+func (c *call) leave() { c.state.CompareAndSwap(callDeciding, callQueued) }
+
 // abandon withdraws the call. It returns false when the call is being decided.
 func (c *call) abandon() bool { return c.state.CompareAndSwap(callQueued, callAbandoned) }
 

@@ -58,6 +58,15 @@ type Options struct {
 	Timeout time.Duration
 	// RememberedRuns is how many runs' sessions are kept in memory. Default: 65,536.
 	RememberedRuns int
+	// RememberedBytes bounds the rows of sessions that are kept in memory, so that the next
+	// decisions about them read nothing. Below 0 nothing is kept. Default: 64 MiB.
+	RememberedBytes int
+	// ClockTolerance is by how much the moment of a decision may differ from the clock that
+	// decides, when the clock was not read for it. Default: 100 ms.
+	ClockTolerance time.Duration
+	// Clock goes at the pace of the clock that decides, in milliseconds. Default: a clock that
+	// nobody sets.
+	Clock func() int64
 	// Logger is told of panics and of transactions that failed. Default: discards.
 	Logger *slog.Logger
 }
@@ -69,7 +78,10 @@ var ErrPanicked = errors.New("the decision panicked")
 // Committer carries commands through an Engine in as few transactions as it can.
 // It is safe for concurrent use.
 type Committer struct {
-	engine    Engine
+	engine Engine
+	// unread is the engine if it can write without having read, else nil.
+	unread    Unread
+	clock     clock
 	options   Options
 	sessionOf *lru.Cache[string, string]
 	rules     *ruleCache // nil without Options.Rules
@@ -97,6 +109,11 @@ func New(engine Engine, options Options) *Committer {
 	options.CloseWithin = cmp.Or(options.CloseWithin, 20*time.Second)
 	options.Retries = cmp.Or(max(options.Retries, 0), 5)
 	options.Timeout = cmp.Or(options.Timeout, 30*time.Second)
+	options.RememberedBytes = cmp.Or(options.RememberedBytes, 64<<20)
+	options.ClockTolerance = cmp.Or(options.ClockTolerance, 100*time.Millisecond)
+	if options.Clock == nil {
+		options.Clock = monotonicMs()
+	}
 	options.RememberedRuns = cmp.Or(max(options.RememberedRuns, 0), 1<<16)
 	if options.NewID == nil {
 		options.NewID = runs.NewID
@@ -113,12 +130,19 @@ func New(engine Engine, options Options) *Committer {
 		engine: engine, options: options, sessionOf: sessionOf,
 		seed: maphash.MakeSeed(), closing: make(chan struct{}),
 		finished: make(chan struct{}), gone: make(chan struct{}),
+		clock: clock{local: options.Clock},
+	}
+	if unread, able := engine.(Unread); able && options.RememberedBytes > 0 {
+		c.unread = unread
 	}
 	if options.Rules != nil {
 		c.rules = newRuleCache(options.Rules)
 	}
 	for number := range options.Lanes {
-		l := &lane{number: number, calls: make(chan *call, options.MaxBatch), locked: map[string]*lockedSession{}}
+		l := &lane{
+			number: number, calls: make(chan *call, options.MaxBatch), locked: map[string]*lockedSession{},
+			memory: newMemory(options.RememberedBytes / options.Lanes),
+		}
 		c.lanes = append(c.lanes, l)
 		c.running.Go(func() { c.runLane(l) })
 	}

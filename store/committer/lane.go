@@ -27,6 +27,7 @@ type lane struct {
 	// deferred did not fit into the batch before. It is the first of the next one.
 	deferred *call
 	locked   map[string]*lockedSession
+	memory   *memory
 	// busySince is when the batch in flight began, in nanoseconds since the epoch; 0 when
 	// there is none.
 	busySince atomic.Int64

@@ -47,6 +47,20 @@ func (s *States) State(sessionID string) *runs.State {
 	return s.of[sessionID]
 }
 
+// Missing returns the sessions whose row was not loaded, except those whose ids were made for
+// the commands: they do not exist.
+func (s *States) Missing() []string {
+	var missing []string
+	for i := range s.loads {
+		load := &s.loads[i]
+		made := func(n runs.Needs) bool { return n.NewSession }
+		if s.loaded[load.SessionID] == nil && !slices.ContainsFunc(load.Needs, made) {
+			missing = append(missing, load.SessionID)
+		}
+	}
+	return missing
+}
+
 // There tells the states that a session is there, though its row need not have been loaded.
 // Call it after the rows were loaded, for each session that is found then: one whose row
 // was not loaded is locked by another transaction, or was made meanwhile.
@@ -61,9 +75,14 @@ func (s *States) There(sessionID string) {
 
 // Amended returns the sessions whose metadata is no longer what was read.
 func (s *States) Amended(updated []*model.Session) []*model.Session {
+	return Amended(s.loaded, updated)
+}
+
+// Amended returns the sessions whose metadata is another than in their rows before.
+func Amended(before map[string]*model.Session, updated []*model.Session) []*model.Session {
 	var amended []*model.Session
 	for _, session := range updated {
-		if loaded := s.loaded[session.SessionID]; loaded == nil || !bytes.Equal(loaded.Metadata, session.Metadata) {
+		if loaded := before[session.SessionID]; loaded == nil || !bytes.Equal(loaded.Metadata, session.Metadata) {
 			amended = append(amended, session)
 		}
 	}

@@ -104,13 +104,7 @@ type transaction struct {
 func (t *transaction) begin(ctx context.Context, loads []committer.Load, localSettings bool) error {
 	t.States = load.New(loads)
 	batch := &pgx.Batch{}
-	if t.plansAreOld(loads) {
-		batch.Queue(sqlDiscardPlans)
-	}
-	batch.Queue(sqlBegin)
-	if localSettings {
-		batch.Queue(sqlLocalSettings)
-	}
+	t.queueBegin(batch, localSettings, t.plansAreOld(loads))
 	// The mark comes before the rules are read.
 	if anyNeeds(loads, func(n *runs.Needs) bool { return n.Rules }) {
 		batch.Queue(sqlMarkRuleReader)
@@ -126,15 +120,36 @@ func (t *transaction) begin(ctx context.Context, loads []committer.Load, localSe
 	if err != nil {
 		return err
 	}
-	sessionIDs := make([]string, len(loads))
-	for i := range loads {
-		sessionIDs[i] = loads[i].SessionID
-	}
-	batch.Queue(sqlSessionsThere, sessionIDs).Query(func(rows pgx.Rows) error {
-		return columns.Each(rows, func(id *string) []any { return []any{id} }, func(id *string) { t.There(*id) })
-	})
 	batch.Queue(sqlClock).QueryRow(func(row pgx.Row) error { return row.Scan(&t.nowMs) })
-	return t.conn.SendBatch(ctx, batch).Close()
+	if err := t.conn.SendBatch(ctx, batch).Close(); err != nil {
+		return err
+	}
+	return t.findLocked(ctx)
+}
+
+// findLocked tells the sessions without a row that are locked from those that do not exist. At
+// rest only the first command of a session that its caller named needs it.
+func (t *transaction) findLocked(ctx context.Context) error {
+	missing := t.Missing()
+	if len(missing) == 0 {
+		return nil
+	}
+	rows, err := t.conn.Query(ctx, sqlSessionsThere, missing)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	return columns.Each(rows, func(id *string) []any { return []any{id} }, func(id *string) { t.There(*id) })
+}
+
+func (t *transaction) queueBegin(batch *pgx.Batch, localSettings, plansAreOld bool) {
+	if plansAreOld {
+		batch.Queue(sqlDiscardPlans)
+	}
+	batch.Queue(sqlBegin)
+	if localSettings {
+		batch.Queue(sqlLocalSettings)
+	}
 }
 
 func anyNeeds(loads []committer.Load, needed func(*runs.Needs) bool) bool {
@@ -182,7 +197,12 @@ func (t *transaction) NowMs() int64 { return t.nowMs }
 // Commit implements committer.Batch, in one round trip.
 func (t *transaction) Commit(ctx context.Context, w runs.Writes) error {
 	batch := &pgx.Batch{}
-	t.queueWrites(batch, &w)
+	queueWrites(batch, &w, t.Amended(w.UpdatedSessions))
+	return t.commit(ctx, batch)
+}
+
+// commit sends what is queued with a COMMIT behind it.
+func (t *transaction) commit(ctx context.Context, batch *pgx.Batch) error {
 	batch.Queue(sqlCommit).Exec(func(tag pgconn.CommandTag) error {
 		if tag.String() != "COMMIT" {
 			return fmt.Errorf("the transaction ended with %s", tag)

@@ -13,6 +13,11 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
+// staleCodes are the codes by which sqlGuard refuses a transaction.
+var staleCodes = map[string]error{
+	"HP001": committer.ErrStale, "HP002": committer.ErrStaleClock, "HP003": committer.ErrStaleRules,
+}
+
 // asRefusal wraps committer.ErrRefused around an error by which the server says that
 // it has undone the transaction and that the same commands may fare better, or fail
 // alone, in another one. Every other error is returned as it is; the loss of a
@@ -24,6 +29,8 @@ func asRefusal(err error) error {
 	}
 	code := refused.Code
 	switch {
+	case staleCodes[code] != nil:
+		return fmt.Errorf("%w: %w", staleCodes[code], err)
 	case pgerrcode.IsIntegrityConstraintViolation(code),
 		pgerrcode.IsTransactionRollback(code), // serialization failure, deadlock
 		pgerrcode.IsDataException(code),

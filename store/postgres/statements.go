@@ -30,6 +30,37 @@ const (
 	// sqlClock is asked last: the locks are held and everything is loaded.
 	sqlClock = `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
 
+	// sqlGuard locks sessions that still have the version that is given, checks that the clock
+	// is near a moment and that the rules are those that are given, and returns the moment; or it refuses
+	// the transaction, so that nothing behind it in the pipeline takes place, COMMIT least of
+	// all.
+	sqlGuard = `
+SELECT CASE
+	WHEN held.sessions < cardinality($1::text[]) THEN holdpoint_refuse('HP001', 'a session is locked or has another version')
+	WHEN abs(held.now_ms - $3::bigint) > $4::bigint THEN holdpoint_refuse('HP002', 'the clock was estimated wrongly')
+	WHEN EXISTS (
+		SELECT FROM unnest($5::text[], $6::bigint[]) AS k (session_id, version)
+		WHERE k.version <> coalesce((SELECT v.version FROM rule_versions AS v WHERE v.session_id = k.session_id), 0)
+	) THEN holdpoint_refuse('HP003', 'the rules have another version')
+	WHEN EXISTS (
+		SELECT FROM unnest($7::text[], $8::text[]) AS k (session_id, input_digest)
+		CROSS JOIN LATERAL (
+			SELECT FROM rules AS one
+			WHERE one.session_id = k.session_id AND one.input_digest = k.input_digest AND one.revoked_at_ms IS NULL LIMIT 1
+		) AS l
+	) THEN holdpoint_refuse('HP003', 'an exact rule is in force')
+	ELSE held.now_ms
+END
+FROM (
+	SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms, (
+		SELECT count(*) FROM unnest($1::text[], $2::bigint[]) AS k (session_id, version)
+		CROSS JOIN LATERAL (
+			SELECT FROM sessions AS s WHERE s.session_id = k.session_id AND s.version = k.version FOR UPDATE SKIP LOCKED
+		) AS l
+	) AS sessions
+	OFFSET 0
+) AS held`
+
 	// sqlDiscardPlans makes the server plan the prepared statements anew. Without it, an
 	// update that was planned while its table was empty walks the whole primary key and
 	// looks up each row among the new ones.
@@ -58,7 +89,8 @@ WHERE k.locktype = 'advisory' AND k.objsubid = 1 AND k.granted
 )
 
 // The settings of the deciding transactions, for a connection and for one transaction. No
-// wait for a lock or a statement is without end. Without enable_seqscan = off, a plan that
+// wait for a lock or a statement is without end. holdpoint.door tells the triggers that the
+// versions of sessions are looked after. Without enable_seqscan = off, a plan that
 // was made while a table was small scans all of it once it is large. Without
 // force_generic_plan the server plans nearly every time, since it knows the length of an
 // array only when it plans anew, and that costs more than to carry the plan out.
@@ -71,7 +103,8 @@ FROM (VALUES
 	('idle_in_transaction_session_timeout', '30s'),
 	('enable_seqscan', 'off'),
 	('jit', 'off'),
-	('plan_cache_mode', 'force_generic_plan')
+	('plan_cache_mode', 'force_generic_plan'),
+	('holdpoint.door', 'on')
 ) AS setting (name, value)`
 	sqlLocalSettings = `
 SELECT set_config(name, value, true)
@@ -81,7 +114,8 @@ FROM (VALUES
 	('idle_in_transaction_session_timeout', '30s'),
 	('enable_seqscan', 'off'),
 	('jit', 'off'),
-	('plan_cache_mode', 'force_generic_plan')
+	('plan_cache_mode', 'force_generic_plan'),
+	('holdpoint.door', 'on')
 ) AS setting (name, value)`
 	sqlReadSettings = `SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false)`
 )

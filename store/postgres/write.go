@@ -172,7 +172,9 @@ var sessionMetadata = []func([]*model.Session) any{
 
 // queueWrites queues all that a batch of commands decided. Rows of each kind go in the
 // order of their keys, so that transactions that meet at a unique index meet in one order.
-func (t *transaction) queueWrites(batch *pgx.Batch, w *runs.Writes) {
+//
+// amended are the updated sessions whose metadata changed.
+func queueWrites(batch *pgx.Batch, w *runs.Writes, amended []*model.Session) {
 	slices.SortFunc(w.NewSessions, func(a, b *model.Session) int { return cmp.Compare(a.SessionID, b.SessionID) })
 	slices.SortFunc(w.NewRuns, func(a, b *model.Run) int { return cmp.Compare(a.RunID, b.RunID) })
 	slices.SortFunc(w.Records, func(a, b *model.IdempotencyRecord) int {
@@ -181,7 +183,7 @@ func (t *transaction) queueWrites(batch *pgx.Batch, w *runs.Writes) {
 	slices.SortFunc(w.NewRules, func(a, b *rules.Rule) int { return cmp.Compare(a.RuleID, b.RuleID) })
 	writeSessions.queueInsert(batch, w.NewSessions)
 	writeSessions.queueUpdate(batch, w.UpdatedSessions)
-	queueRows(batch, sqlAmendSessions, t.Amended(w.UpdatedSessions), sessionMetadata)
+	queueRows(batch, sqlAmendSessions, amended, sessionMetadata)
 	// A run that ends frees the slot for another one of its session, and the unique
 	// index on the slot is checked row by row.
 	ended, others := split(w.UpdatedRuns)

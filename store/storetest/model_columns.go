@@ -10,7 +10,7 @@ func sessionColumns(s *model.Session) map[string]any {
 	return map[string]any{
 		"session_id": s.SessionID, "agent_id": s.AgentID, "parent_session_id": s.ParentSessionID,
 		"metadata": string(s.Metadata), "active_run_id": s.ActiveRunID, "queued_count": s.QueuedCount,
-		"last_event_id": s.LastEventID, "ended_at_ms": s.EndedAtMs, "created_at_ms": s.CreatedAtMs, "updated_at_ms": s.UpdatedAtMs,
+		"last_event_id": s.LastEventID, "version": s.Version, "ended_at_ms": s.EndedAtMs, "created_at_ms": s.CreatedAtMs, "updated_at_ms": s.UpdatedAtMs,
 	}
 }
 

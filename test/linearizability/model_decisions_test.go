@@ -135,7 +135,7 @@ func (r *run) answeredAsTold(before run, in input, out output, call moment) bool
 // lapsesAfter: the lease that the call was given runs from the moment of the call, by
 // the database's clock.
 func (out *output) lapsesAfter(leaseMs int64, call moment) bool {
-	return out.LapsesAtMs >= call.earliestMs+leaseMs && out.LapsesAtMs <= call.latestMs+leaseMs
+	return out.LapsesAtMs >= call.earliestMs-clockToleranceMs+leaseMs && out.LapsesAtMs <= call.latestMs+leaseMs
 }
 
 // resume is what a claim is told: what became of the last suspension.

@@ -15,6 +15,11 @@ import (
 // stepped a little while a test runs.
 const clockSlackMs = 20
 
+// clockToleranceMs is by how much a lease may be reckoned from an earlier moment, when the
+// replica did not read the clock for it (committer.Options.ClockTolerance). Whether a deadline
+// has passed is never a matter of tolerance.
+const clockToleranceMs = 100
+
 // model is the model of one run for the checker. There may be several runs that a call
 // can find, because a deadline passes without any call.
 func approvals() porcupine.Model {

@@ -60,7 +60,7 @@ func (r *run) heartbeat(in input, out output, call moment) api.Code {
 	}
 	r.ClaimableMinMs, r.ClaimableMaxMs = out.LapsesAtMs, out.LapsesAtMs
 	if out.Unknown {
-		r.ClaimableMinMs, r.ClaimableMaxMs = call.earliestMs+in.LeaseMs, math.MaxInt64
+		r.ClaimableMinMs, r.ClaimableMaxMs = call.earliestMs-clockToleranceMs+in.LeaseMs, math.MaxInt64
 	}
 	return ""
 }

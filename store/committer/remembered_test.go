@@ -1,0 +1,202 @@
+package committer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// unreadMemory is a memory that can write without having read.
+type unreadMemory struct {
+	*memory
+	// onUnread, when set, is asked first.
+	onUnread func(guard committer.Guard) error
+
+	mu     sync.Mutex
+	guards []committer.Guard
+}
+
+func (m *unreadMemory) CommitUnread(ctx context.Context, guard committer.Guard, w runs.Writes) (int64, error) {
+	m.mu.Lock()
+	m.guards = append(m.guards, guard)
+	m.mu.Unlock()
+	if m.onUnread != nil {
+		if err := m.onUnread(guard); err != nil {
+			return 0, err
+		}
+	}
+	m.memory.mu.Lock()
+	for _, session := range guard.Sessions {
+		there := m.states[session.SessionID]
+		if there == nil || there.Session.Version != session.Version || m.foreign[session.SessionID] {
+			m.memory.mu.Unlock()
+			return 0, committer.ErrStale
+		}
+	}
+	m.memory.mu.Unlock()
+	return 1_000, (&memoryBatch{memory: m.memory}).Commit(ctx, w)
+}
+
+func (m *unreadMemory) counts() (read, unread int) {
+	read = len(m.sizes())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return read, len(m.guards)
+}
+
+func newUnread(t *testing.T, options committer.Options) (*unreadMemory, *committer.Committer) {
+	t.Helper()
+	m := &unreadMemory{memory: newMemory()}
+	options.Clock = func() int64 { return 0 }
+	c := committer.New(m, options)
+	t.Cleanup(func() { c.Close() })
+	return m, c
+}
+
+func must(t *testing.T, c *committer.Committer, command runs.Command) runs.Reply {
+	t.Helper()
+	reply, err := c.Do(t.Context(), command)
+	require.NoError(t, err)
+	return reply
+}
+
+func TestWhatIsRememberedIsNotReadAgain(t *testing.T) {
+	t.Parallel()
+	m, c := newUnread(t, committer.Options{Lanes: 1})
+	must(t, c, create("s", "r"))
+	for fence := int64(1); fence <= 3; fence++ {
+		require.Equal(t, fence, must(t, c, &runs.ClaimRun{RunID: "r", WorkerID: "w"}).Run.Run.Fence)
+		must(t, c, &runs.Release{RunID: "r", Fence: fence})
+	}
+	read, unread := m.counts()
+	require.Equal(t, 1, read, "only the first command reads")
+	require.Equal(t, 6, unread)
+	must(t, c, &runs.CreateRun{Input: api.JSON(`1`)})
+	read, unread = m.counts()
+	require.Equal(t, 1, read, "a session whose id was just made is not looked for")
+	require.Equal(t, 7, unread)
+	require.Empty(t, m.guards[6].Sessions)
+}
+
+// A refusal and a reply that changes nothing may rest on rows that are not remembered.
+func TestARefusalIsReadFor(t *testing.T) {
+	t.Parallel()
+	m, c := newUnread(t, committer.Options{Lanes: 1})
+	must(t, c, create("s", "r"))
+	_, err := c.Do(t.Context(), &runs.Complete{RunID: "r", Fence: 7})
+	require.Equal(t, api.CodeLeaseLost, refusal.CodeOf(err))
+	read, unread := m.counts()
+	require.Equal(t, 2, read)
+	require.Zero(t, unread)
+
+	keyed := func() *runs.CreateRun {
+		return &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`2`), Key: "key"}
+	}
+	first := must(t, c, keyed())
+	again := must(t, c, keyed())
+	require.True(t, again.Replayed, "the key's insertion failed, and it was looked up")
+	require.Equal(t, first.Run.Run.RunID, again.ReplayRunID)
+}
+
+func TestAForeignChangeIsSeen(t *testing.T) {
+	t.Parallel()
+	m, c := newUnread(t, committer.Options{Lanes: 1})
+	must(t, c, create("s", "r"))
+	must(t, c, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	m.memory.mu.Lock()
+	state := m.states["s"]
+	session, run := *state.Session, *state.Runs["r"]
+	session.Version++
+	run.Fence, run.WorkerID = 9, "another"
+	state.Session, state.Runs["r"] = &session, &run
+	m.memory.mu.Unlock()
+
+	_, err := c.Do(t.Context(), &runs.Release{RunID: "r", Fence: 1})
+	require.Equal(t, api.CodeLeaseLost, refusal.CodeOf(err))
+	read, unread := m.counts()
+	must(t, c, &runs.Release{RunID: "r", Fence: 9})
+	readThen, unreadThen := m.counts()
+	require.Equal(t, read+1, readThen, "another writer was found: the session is locked first for a while")
+	require.Equal(t, unread, unreadThen)
+}
+
+// Nobody knows whether such a transaction was committed, so it is not tried again.
+func TestAnUnknownOutcomeIsToldAsSuch(t *testing.T) {
+	t.Parallel()
+	m, c := newUnread(t, committer.Options{Lanes: 1})
+	must(t, c, create("s", "r"))
+	broken := errors.New("connection lost")
+	m.onUnread = func(committer.Guard) error { m.onUnread = nil; return broken }
+	_, err := c.Do(t.Context(), &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	require.ErrorIs(t, err, runs.ErrUnavailable)
+	require.ErrorIs(t, err, broken)
+	read, _ := m.counts()
+	require.Equal(t, 1, read)
+	must(t, c, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	read, _ = m.counts()
+	require.Equal(t, 2, read, "the session was forgotten")
+}
+
+func TestAClockOrARuleThatIsOffIsReadFor(t *testing.T) {
+	t.Parallel()
+	for _, off := range []error{committer.ErrStaleClock, committer.ErrStaleRules, committer.ErrStale, committer.ErrRefused} {
+		m, c := newUnread(t, committer.Options{Lanes: 1})
+		must(t, c, create("s", "r"))
+		m.onUnread = func(committer.Guard) error { m.onUnread = nil; return fmt.Errorf("refused: %w", off) }
+		require.EqualValues(t, 1, must(t, c, &runs.ClaimRun{RunID: "r", WorkerID: "w"}).Run.Run.Fence)
+		read, unread := m.counts()
+		require.Equal(t, 2, read, off)
+		require.Equal(t, 1, unread, off)
+	}
+}
+
+// A command that must be read for is not overtaken by those behind it.
+func TestTheOrderOfASessionIsKept(t *testing.T) {
+	t.Parallel()
+	m, c := newUnread(t, committer.Options{Lanes: 1})
+	must(t, c, create("s", "r"))
+	must(t, c, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	gate, inside := make(chan struct{}), make(chan struct{})
+	m.onUnread = func(committer.Guard) error { m.onUnread = nil; close(inside); <-gate; return nil }
+	first := do(t.Context(), c, &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"note","n":1}`)}})
+	<-inside
+	// They gather behind the gate, in any order; only the mailbox has to be read.
+	var behind []<-chan result
+	for range 8 {
+		behind = append(behind, do(t.Context(), c, &runs.ReadMailbox{SessionID: "s"}),
+			do(t.Context(), c, &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"note","n":2}`)}}))
+	}
+	close(gate)
+	require.NoError(t, (<-first).err)
+	for _, done := range behind {
+		require.NoError(t, (<-done).err)
+	}
+	m.memory.mu.Lock()
+	defer m.memory.mu.Unlock()
+	for i, event := range m.events {
+		require.EqualValues(t, i+1, event.EventID)
+	}
+}
+
+func TestLittleMemoryIsEnough(t *testing.T) {
+	t.Parallel()
+	m, c := newUnread(t, committer.Options{Lanes: 1, RememberedBytes: 16 << 10})
+	const sessions = 50
+	for i := range sessions {
+		must(t, c, create(fmt.Sprint("s", i), fmt.Sprint("r", i)))
+	}
+	read, _ := m.counts()
+	must(t, c, &runs.ClaimRun{RunID: "r49", WorkerID: "w"})
+	must(t, c, &runs.ClaimRun{RunID: "r0", WorkerID: "w"})
+	readThen, _ := m.counts()
+	require.Equal(t, read+1, readThen, "the newest is remembered, the oldest is not")
+}

@@ -1,0 +1,77 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/load"
+)
+
+var _ committer.Unread = (*engine)(nil)
+
+// CommitUnread implements committer.Unread, in one round trip.
+func (e *engine) CommitUnread(ctx context.Context, guard committer.Guard, w runs.Writes) (nowMs int64, err error) {
+	conn, err := e.acquireAlive(ctx)
+	if err != nil {
+		return 0, err
+	}
+	t := &transaction{conn: conn}
+	defer t.Rollback(ctx)
+	batch := &pgx.Batch{}
+	t.queueBegin(batch, e.localSettings, t.growing(transactionCount))
+	ruleSessions := slices.Sorted(maps.Keys(guard.Rules))
+	if len(ruleSessions) > 0 {
+		batch.Queue(sqlMarkRuleReader)
+	}
+	ruleVersions := make([]int64, len(ruleSessions))
+	for i, sessionID := range ruleSessions {
+		ruleVersions[i] = guard.Rules[sessionID]
+	}
+	exactSessions, exactDigests := make([]string, len(guard.Exact)), make([]string, len(guard.Exact))
+	for i, exact := range guard.Exact {
+		exactSessions[i], exactDigests[i] = exact.SessionID, exact.InputDigest
+	}
+	before := make(map[string]*model.Session, len(guard.Sessions))
+	for _, session := range guard.Sessions {
+		before[session.SessionID] = session
+	}
+	batch.Queue(sqlGuard,
+		array(guard.Sessions, func(s *model.Session) string { return s.SessionID }),
+		array(guard.Sessions, func(s *model.Session) int64 { return s.Version }),
+		guard.NowMs, guard.WithinMs, ruleSessions, ruleVersions, exactSessions, exactDigests,
+	).QueryRow(func(row pgx.Row) error { return row.Scan(&nowMs) })
+	queueWrites(batch, &w, load.Amended(before, w.UpdatedSessions))
+	err = t.commit(ctx, batch)
+	return nowMs, err
+}
+
+// acquireAlive returns a connection that the server has not closed as far as can be seen from
+// here. What is sent on it may be carried out, and cannot be sent a second time.
+func (e *engine) acquireAlive(ctx context.Context) (*pgxpool.Conn, error) {
+	attempts := int(e.lanes.Config().MaxConns) + 1
+	for {
+		conn, err := e.lanes.Acquire(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("connect: %w", err)
+		}
+		attempts--
+		if attempts == 0 || quiet(conn.Conn().PgConn().Conn()) {
+			return conn, nil
+		}
+		// The pool drops a connection that is closed.
+		err = conn.Conn().Close(ctx)
+		conn.Release()
+		if err != nil && errors.Is(err, ctx.Err()) {
+			return nil, err
+		}
+	}
+}

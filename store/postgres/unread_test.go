@@ -1,0 +1,162 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+)
+
+// Two replicas append to one session in turns and at once. Each remembers what the other makes
+// old with every write.
+func TestTwoReplicasFightForOneSession(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string]Options{"straight": {NoListen: true}, "through a pool": {NoListen: true, Pooler: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := postgrestest.URL(t)
+			replicas := []*Store{open(t, url, options), open(t, url, options)}
+			do(t, replicas[0], &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`)})
+			do(t, replicas[1], &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+			note := func(by, n int) *runs.AppendEvents {
+				return &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(fmt.Sprintf(`{"type":"note","by":%d,"n":%d}`, by, n))}}
+			}
+			const callers, each = 8, 25
+			for n := range each { // in turns: every memory is one write old
+				do(t, replicas[n%2], note(-1, n))
+			}
+			var group sync.WaitGroup
+			for by := range callers {
+				group.Go(func() {
+					for n := range each {
+						_, err := replicas[by%2].Do(context.Background(), note(by, n))
+						require.NoError(t, err)
+					}
+				})
+			}
+			group.Wait()
+			events, err := replicas[0].SessionEvents(t.Context(), "s", 0, 1000)
+			require.NoError(t, err)
+			seen := map[string]bool{}
+			for i, event := range events {
+				require.EqualValues(t, i+1, event.EventID)
+				if event.Type == "note" {
+					require.False(t, seen[string(event.Body)], "written twice: %s", event.Body)
+					seen[string(event.Body)] = true
+				}
+			}
+			require.Len(t, seen, (callers+1)*each)
+		})
+	}
+}
+
+// Whoever changes a row by hand, or with a program that does not know versions, is noticed.
+func TestAChangeByHandIsNoticed(t *testing.T) {
+	t.Parallel()
+	for name, statement := range map[string]string{
+		"a run":       `UPDATE runs SET fence = 5 WHERE run_id = 'r'`,
+		"a session":   `UPDATE sessions SET active_run_id = NULL WHERE session_id = 's'; UPDATE runs SET status = 'failed', finished_at_ms = 1, claimable_at_ms = NULL, lease_expires_at_ms = NULL WHERE run_id = 'r'`,
+		"a deletion":  `DELETE FROM runs WHERE run_id = 'r'`,
+		"a new owner": `UPDATE runs SET fence = fence + 1, worker_id = 'other' WHERE session_id = 's'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, postgrestest.URL(t), Options{NoListen: true})
+			do(t, s, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`)})
+			do(t, s, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+			do(t, s, &runs.Heartbeat{RunID: "r", Fence: 1})
+			_, err := s.reads.Exec(t.Context(), statement)
+			require.NoError(t, err)
+			_, err = s.Do(t.Context(), &runs.Heartbeat{RunID: "r", Fence: 1})
+			require.Contains(t, []api.Code{api.CodeLeaseLost, api.CodeRunNotFound, api.CodeRunStateConflict}, refusal.CodeOf(err))
+		})
+	}
+}
+
+func TestARequestSettledByHandIsNoticed(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgrestest.URL(t), Options{NoListen: true})
+	suspension := approval("q")
+	do(t, s, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`), Suspend: &suspension})
+	_, err := s.reads.Exec(t.Context(), `UPDATE requests SET due_at_ms = NULL, outcome = 'denied', settled_number = 1, settled_at_ms = 1,
+		resolution = '{"request_id":"q","outcome":"denied","behavior":"deny","resolved_by":"hand","resolved_at_ms":1,"via":"api"}'`)
+	require.NoError(t, err)
+	_, err = s.Do(t.Context(), &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{{RequestID: "q", Behavior: api.BehaviorAllow}}})
+	require.Error(t, err, "it was denied by hand")
+	require.NotEmpty(t, refusal.CodeOf(err))
+}
+
+// The clock of the database rules: an estimate that is off is found out.
+func TestAWrongEstimateOfTheClockIsRefused(t *testing.T) {
+	t.Parallel()
+	var offMs atomic.Int64
+	started := time.Now()
+	local := func() int64 { return time.Since(started).Milliseconds() + offMs.Load() }
+	s := open(t, postgrestest.URL(t), Options{NoListen: true, Committer: committer.Options{Clock: local, Lanes: 1}})
+	do(t, s, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`)})
+	for _, jump := range []int64{3_600_000, 0, 10_000} {
+		offMs.Store(jump)
+		do(t, s, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`)})
+		nowMs, err := s.NowMs(t.Context())
+		require.NoError(t, err)
+		events, err := s.SessionEvents(t.Context(), "s", 0, 100)
+		require.NoError(t, err)
+		require.InDelta(t, nowMs, events[len(events)-1].TimestampMs, 5_000, "after a jump of %d ms", jump)
+	}
+}
+
+// A connection that the server closed is noticed before anything is sent on it.
+func TestALostConnectionIsReplacedBeforeAnUnreadCommit(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgrestest.URL(t), Options{NoListen: true, Committer: committer.Options{Lanes: 1}})
+	do(t, s, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`)})
+	do(t, s, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	_, err := s.reads.Exec(t.Context(), `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+	require.NoError(t, err)
+	do(t, s, &runs.Heartbeat{RunID: "r", Fence: 1})
+}
+
+// An answer after the deadline is late by the clock of the database, not by an estimate that is
+// behind it.
+func TestADeadlineIsNotGuessed(t *testing.T) {
+	t.Parallel()
+	var behindMs atomic.Int64
+	started := time.Now()
+	local := func() int64 { return time.Since(started).Milliseconds() - behindMs.Load() }
+	s := open(t, postgrestest.URL(t), Options{NoListen: true, Committer: committer.Options{Clock: local, Lanes: 1}})
+	do(t, s, &runs.CreateRun{Input: api.JSON(`1`), SessionID: "other", SessionGiven: true})
+	nowMs, err := s.NowMs(t.Context())
+	require.NoError(t, err)
+	suspension := approval("q")
+	dueAtMs := nowMs + 40
+	suspension.Approvals[0].ExpiresAtMs = &dueAtMs
+	made := do(t, s, &runs.CreateRun{Input: api.JSON(`1`), Suspend: &suspension})
+	require.Eventually(t, func() bool {
+		nowMs, err := s.NowMs(t.Context())
+		return err == nil && nowMs > dueAtMs
+	}, 5*time.Second, time.Millisecond)
+	behindMs.Store(60)
+	_, err = s.Do(t.Context(), &runs.ResolveApprovals{
+		RunID: made.Run.Run.RunID, Resolutions: []runs.ApprovalDecision{{RequestID: "q", Behavior: api.BehaviorAllow}},
+	})
+	require.NotEmpty(t, refusal.CodeOf(err))
+	require.Equal(t, api.OutcomeExpired, readRun(t, s, made.Run.Run.RunID).Requests[0].Outcome)
+}
+
+func readRun(t *testing.T, s *Store, runID string) *model.RunRecord {
+	t.Helper()
+	record, err := s.Run(t.Context(), runID)
+	require.NoError(t, err)
+	return record
+}
