@@ -122,12 +122,18 @@ func (a *announcer) translate(event *model.Event) ([][]byte, error) {
 	for i := range change.Approvals {
 		approval := &change.Approvals[i]
 		a.handles.Add(requestKey{event.RunID, approval.ID}, handleAndKind{approval.Handle, model.KindApproval})
-		add(typeApproval, pendingApproval(event.SessionID, event.RunID, approval))
+		shown := pendingApproval(event.SessionID, event.RunID, approval)
+		signal := signalOf(shown.Method, shown.ApprovalID, shown.ThreadID, shown.TurnID, shown.CreatedAt, shown.Details)
+		add(signal.EventType, signal)
+		add(typeApproval, shown)
 	}
 	for i := range change.Questions {
 		question := &change.Questions[i]
 		a.handles.Add(requestKey{event.RunID, question.ID}, handleAndKind{question.Handle, model.KindQuestion})
-		add(typeToolInput, pendingToolInput(event.SessionID, event.RunID, question))
+		shown := pendingToolInput(event.SessionID, event.RunID, question)
+		signal := signalOf(shown.Method, shown.RequestID, shown.ThreadID, shown.TurnID, shown.CreatedAt, shown.Details)
+		add(signal.EventType, signal)
+		add(typeToolInput, shown)
 	}
 	for i := range change.Resolutions {
 		resolution := &change.Resolutions[i]

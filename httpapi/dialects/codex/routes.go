@@ -35,6 +35,12 @@ func New(options Options) kit.Mount {
 			f.reviews = newReviews(services)
 		}
 		f.Routes(router, []kit.Route{
+			{Methods: kit.GetAndHead, Path: "/api/sessions", Handle: f.listSessions},
+			{Methods: kit.GetAndHead, Path: "/api/sessions/{sessionId}", Handle: f.showSession},
+			{Methods: kit.GetAndHead, Path: "/api/capabilities", Handle: f.showCapabilities},
+			{Methods: kit.GetAndHead, Path: "/api/models", Handle: f.showNone},
+			{Methods: kit.GetAndHead, Path: "/api/projects", Handle: f.showNone},
+			{Methods: kit.GetAndHead, Path: "/api/mcp/servers", Handle: f.showNone},
 			{Methods: kit.GetAndHead, Path: "/api/sessions/{sessionId}/approvals", Handle: f.listApprovals},
 			{Methods: kit.GetAndHead, Path: "/api/sessions/{sessionId}/tool-input", Handle: f.listToolInputs},
 			{Methods: kit.GetAndHead, Path: "/api/sessions/{sessionId}/transcript", Handle: f.showTranscript},

@@ -213,20 +213,18 @@ func (s *socket) fail(err error) error {
 	return errEnding
 }
 
-// KeepAlive pings the client without waiting for the pong. A client that does not answer
-// within StreamWriteTimeout loses the socket.
+// KeepAlive pings the client, and waits neither for the pong nor for anything else. A
+// client whose handlers are busy answers late, and there is no replay: as long as its
+// system takes what is sent, it keeps the socket. What it does not take in time ends the
+// socket in write, and the next ping is sent once this one is answered.
 func (s *socket) KeepAlive() error {
 	if s.pinged.Swap(true) {
 		return nil
 	}
 	s.goroutines.Go(func() {
-		ctx, cancel := context.WithTimeout(s.ctx, s.face.StreamWriteTimeout)
-		defer cancel()
-		if err := s.conn.Ping(ctx); err != nil {
-			s.stop()
-			return
+		if s.conn.Ping(s.ctx) == nil {
+			s.pinged.Store(false)
 		}
-		s.pinged.Store(false)
 	})
 	return nil
 }

@@ -41,8 +41,19 @@ func (s *replica) connect(t *testing.T, threadID string) *client {
 	return c
 }
 
-// next returns the next message.
+// next returns the next message that is no signal of the runtime, which stand before those
+// about the same request.
 func (c *client) next() string {
+	c.t.Helper()
+	for {
+		if message := c.any(); !strings.HasPrefix(message, `{"type":"app_server.`) {
+			return message
+		}
+	}
+}
+
+// any returns the next message.
+func (c *client) any() string {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -190,6 +201,42 @@ func testSockets(t *testing.T, service, other *replica) {
 		require.Equal(t, approvalID, c.event(typeApprovalResolved, r.session)["approvalId"])
 	})
 
+	t.Run("the runtime's signals", func(t *testing.T) {
+		session := name()
+		c := service.connect(t, session)
+		r := service.waitingIn(t, session, approvals(approval("a1", `"metadata":{"method":"applyPatchApproval","turnId":"turn-3"}`), approval("a2", ""))+","+questions(question("q1", "")))
+		shown := map[string]string{}
+		for _, list := range []string{"approvals", "tool-input"} {
+			for _, one := range service.get(t, "/api/sessions/"+session+"/"+list).At("data").([]any) {
+				item := one.(map[string]any)
+				id, _ := item["approvalId"].(string)
+				if id == "" {
+					id = item["requestId"].(string)
+				}
+				shown[item["method"].(string)] = id
+			}
+		}
+		for _, want := range []struct{ method, signal, kind, turn string }{
+			{"item/tool/requestUserInput", "item.tool.request_user_input", typeToolInput, r.id},
+			{"applyPatchApproval", "apply_patch_approval", typeApproval, "turn-3"},
+			{"item/commandExecution/requestApproval", "item.command_execution.request_approval", typeApproval, r.id},
+		} {
+			var signal, announced map[string]any
+			require.NoError(t, json.Unmarshal([]byte(c.any()), &signal))
+			require.Equal(t, "app_server.request."+want.signal, signal["type"])
+			require.Equal(t, session, signal["threadId"])
+			payload := signal["payload"].(map[string]any)
+			require.Equal(t, map[string]any{"threadId": session, "turnId": want.turn}, payload["context"])
+			require.Equal(t, []any{"app_server", "request", signal["type"], want.method, shown[want.method], nil},
+				[]any{payload["source"], payload["signalType"], payload["eventType"], payload["method"], payload["requestId"], payload["session"]})
+			require.NoError(t, json.Unmarshal([]byte(c.any()), &announced))
+			require.Equal(t, want.kind, announced["type"])
+			require.Equal(t, announced["payload"].(map[string]any)["details"], payload["params"])
+			require.Equal(t, announced["payload"].(map[string]any)["createdAt"], payload["receivedAt"])
+		}
+		c.settle()
+	})
+
 	t.Run("a filter, and none", func(t *testing.T) {
 		mine, theirs := name(), name()
 		c := service.connect(t, mine)
@@ -289,7 +336,7 @@ func TestTooManySockets(t *testing.T) {
 }
 
 // TestKeepAlive holds that a quiet socket is asked whether its client is there, and that
-// one that does not answer is let go.
+// one whose client is too busy to answer misses nothing.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	service := serve(t, dialecttest.SQLite(t), func(o *httpapi.Options) {
@@ -297,7 +344,7 @@ func TestKeepAlive(t *testing.T) {
 		o.Dialects = []kit.Mount{codex.New(codex.Options{})}
 	})
 	pings := make(chan struct{}, 100)
-	dial := func(answering bool) *websocket.Conn {
+	dial := func(answering bool, pings chan<- struct{}) *websocket.Conn {
 		conn, _, err := websocket.Dial(t.Context(), strings.Replace(service.Server.URL, "http", "ws", 1)+"/api/stream", &websocket.DialOptions{
 			OnPingReceived: func(context.Context, []byte) bool {
 				pings <- struct{}{}
@@ -308,19 +355,37 @@ func TestKeepAlive(t *testing.T) {
 		t.Cleanup(func() { _ = conn.CloseNow() })
 		return conn
 	}
-	alive := &client{t: t, conn: dial(true)}
+	unanswered := make(chan struct{}, 100)
+	busy := &client{t: t, conn: dial(false, unanswered)}
+	busy.next()
+	messages := make(chan string, 100)
+	go func() {
+		for {
+			_, message, err := busy.conn.Read(context.Background())
+			if err != nil {
+				close(messages)
+				return
+			}
+			messages <- string(message)
+		}
+	}()
+	<-unanswered
+
+	alive := &client{t: t, conn: dial(true, pings)}
 	alive.next()
 	reading := alive.conn.CloseRead(t.Context())
-	for range 20 {
+	for range 40 { // longer than a write may take
 		<-pings
 	}
 	require.NoError(t, reading.Err())
 	require.NoError(t, alive.conn.Close(websocket.StatusNormalClosure, ""))
 
-	deaf := dial(false)
-	_, _, err := deaf.Read(t.Context())
-	require.NoError(t, err)
-	_, _, err = deaf.Read(t.Context())
-	require.Error(t, err)
-	require.Equal(t, websocket.StatusCode(-1), websocket.CloseStatus(err))
+	r := service.waiting(t, approvals(approval("a1", "")))
+	for message := range messages {
+		if strings.Contains(message, `"type":"approval"`) {
+			require.Contains(t, message, r.session)
+			return
+		}
+	}
+	require.Fail(t, "the socket was dropped")
 }

@@ -57,6 +57,7 @@ func TestCodex(t *testing.T) {
 			{"transcript", testTranscript},
 			{"sockets", testSockets},
 			{"reviews", testReviews},
+			{"sessions", testSessions},
 		} {
 			t.Run(group.name, func(t *testing.T) { group.run(t, first, second) })
 		}

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"strings"
 
@@ -54,21 +55,30 @@ func (f *face) showTranscript(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	list, err := f.transcriptOf(r.Context(), session)
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, sessionPage[Entry]{list})
+}
+
+// transcriptOf reads the transcript of a session; it is empty for nil.
+func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entry, error) {
 	list := transcript{at: map[requestKey]int{}}
 	for after, more := int64(0), session != nil; more; {
-		events, err := f.Store.SessionEvents(r.Context(), session.SessionID, after, readEvents)
+		events, err := f.Store.SessionEvents(ctx, session.SessionID, after, readEvents)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for i := range events {
 			if err := list.add(&events[i]); err != nil {
-				return err
+				return nil, err
 			}
 			after = events[i].EventID
 		}
 		more = len(events) == readEvents
 	}
-	return wire.Respond(w, r, http.StatusOK, sessionPage[Entry]{list.newest()})
+	return list.newest(), nil
 }
 
 // transcript folds events into entries.

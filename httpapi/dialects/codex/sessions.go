@@ -1,0 +1,175 @@
+package codex
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// sessionSummary is a session as the list of chats shows it (docs/spec/codex.md#sessions).
+// Its times are in seconds.
+type sessionSummary struct {
+	SessionID      string  `json:"sessionId"`
+	Title          string  `json:"title"`
+	Materialized   bool    `json:"materialized"`
+	ModelProvider  string  `json:"modelProvider"`
+	ApprovalPolicy string  `json:"approvalPolicy"`
+	CreatedAt      int64   `json:"createdAt"`
+	UpdatedAt      int64   `json:"updatedAt"`
+	Cwd            string  `json:"cwd"`
+	Source         string  `json:"source"`
+	ProjectID      *string `json:"projectId"`
+}
+
+func summaryOf(session *model.Session) sessionSummary {
+	return sessionSummary{
+		SessionID:    session.SessionID,
+		Title:        cmp.Or(kit.Text(kit.Get(session.Metadata, "title")), session.SessionID),
+		Materialized: true, ModelProvider: "holdpoint", ApprovalPolicy: "on-request",
+		CreatedAt: session.CreatedAtMs / 1000, UpdatedAt: session.UpdatedAtMs / 1000,
+		Cwd: kit.Text(kit.Get(session.Metadata, "cwd")), Source: session.AgentID,
+	}
+}
+
+// Limits of the list of sessions.
+const (
+	defaultSessions = 100
+	maxSessionsPage = 200
+)
+
+type sessionList struct {
+	Data       []sessionSummary `json:"data"`
+	NextCursor *string          `json:"nextCursor"`
+	Archived   bool             `json:"archived"`
+}
+
+// listSessions lists the sessions that may be shown. The first page begins with those that
+// wait for somebody, which would otherwise stand behind all older ones.
+func (f *face) listSessions(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	limit, err := strconv.Atoi(cmp.Or(query.Get("limit"), strconv.Itoa(defaultSessions)))
+	if err != nil || limit < 1 || limit > maxSessionsPage {
+		return invalid(issue{"custom", []any{"limit"}, "must be a whole number of 1 to " + strconv.Itoa(maxSessionsPage)})
+	}
+	list := sessionList{Data: []sessionSummary{}, Archived: query.Get("archived") == "true"}
+	cursor := query.Get("cursor")
+	if list.Archived || cursor != "" && !refusal.ValidID(cursor) {
+		return wire.Respond(w, r, http.StatusOK, list)
+	}
+	if cursor == "" {
+		if list.Data, err = f.waitingSessions(r.Context(), limit); err != nil {
+			return err
+		}
+	}
+	seen := map[string]bool{}
+	for i := range list.Data {
+		seen[list.Data[i].SessionID] = true
+	}
+	for len(list.Data) < limit {
+		page, err := f.Store.Sessions(r.Context(), runs.SessionQuery{After: cursor, Limit: limit})
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			session := &page[i].Session
+			if len(list.Data) == limit {
+				break
+			}
+			cursor = session.SessionID
+			if session.EndedAtMs == 0 && !isSystem(session) && !seen[cursor] {
+				list.Data = append(list.Data, summaryOf(session))
+			}
+		}
+		if len(page) < limit {
+			cursor = ""
+			break
+		}
+	}
+	list.NextCursor = kit.OrNull(cursor)
+	return wire.Respond(w, r, http.StatusOK, list)
+}
+
+// waitingSessions returns sessions with open requests, those with the newest first.
+func (f *face) waitingSessions(ctx context.Context, limit int) ([]sessionSummary, error) {
+	newest := map[string]int64{}
+	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
+		open, err := f.Store.PendingRequests(ctx, runs.RequestQuery{Kind: kind, Limit: 5 * limit})
+		if err != nil {
+			return nil, err
+		}
+		for i := range open {
+			request := &open[i].Request
+			newest[request.SessionID] = max(newest[request.SessionID], request.CreatedAtMs)
+		}
+	}
+	ids := make([]string, 0, len(newest))
+	for id := range newest {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(cmp.Compare(newest[b], newest[a]), cmp.Compare(a, b)) })
+	waiting := []sessionSummary{}
+	for _, id := range ids[:min(limit, len(ids))] {
+		session, err := f.Store.SessionHead(ctx, id)
+		if refusal.CodeOf(err) == api.CodeSessionNotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if session.EndedAtMs == 0 && !isSystem(session) {
+			waiting = append(waiting, summaryOf(session))
+		}
+	}
+	return waiting, nil
+}
+
+// showSession answers with a session and its transcript, which is how clients read it.
+func (f *face) showSession(w http.ResponseWriter, r *http.Request) error {
+	session, err := f.visibleSession(r)
+	if err != nil {
+		return err
+	}
+	if session == nil {
+		return &kit.Error{Status: http.StatusNotFound, Body: unknownSession{statusNotFound, wire.Shown(wire.PathID(r, "sessionId"))}}
+	}
+	list, err := f.transcriptOf(r.Context(), session)
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, struct {
+		Session    sessionSummary `json:"session"`
+		Transcript []Entry        `json:"transcript"`
+	}{summaryOf(session), list})
+}
+
+// unknownSession is the body of 404 for a session.
+type unknownSession struct {
+	Status    string `json:"status"`
+	SessionID string `json:"sessionId"`
+}
+
+// showCapabilities says what of the original there is: approvals and tool input, and none
+// of the calls that steer a runtime (docs/spec/codex.md#what-is-not-here).
+func (f *face) showCapabilities(w http.ResponseWriter, r *http.Request) error {
+	return wire.Respond(w, r, http.StatusOK, capabilities)
+}
+
+var capabilities = api.JSON(`{"status":"ok","runtime":{"initialized":true,"capabilitiesLastUpdatedAt":null},` +
+	`"methods":{},"details":{},"features":{"toolUserInput":true}}`)
+
+// showNone answers the lists of what this service has none of, so that a client that reads
+// them before it shows anything goes on.
+func (f *face) showNone(w http.ResponseWriter, r *http.Request) error {
+	return wire.Respond(w, r, http.StatusOK, nothing)
+}
+
+var nothing = api.JSON(`{"data":[],"nextCursor":null}`)

@@ -1,0 +1,111 @@
+package codex_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
+)
+
+// sessionIDs returns the ids of a list of sessions.
+func sessionIDs(a *dialecttest.Reply) []string {
+	var ids []string
+	for i := range a.Count("data") {
+		ids = append(ids, a.TextAt("data", i, "sessionId"))
+	}
+	return ids
+}
+
+// testSessions holds docs/spec/codex.md#sessions.
+func testSessions(t *testing.T, service, other *replica) {
+	t.Run("a session with its transcript", func(t *testing.T) {
+		session := service.session(t, `{"title":"Deploy","cwd":"/srv"}`)
+		service.attachedIn(t, session, approvals(approval("a1", ""))+","+questions(question("q1", "")))
+		shown := service.get(t, "/api/sessions/"+session).Want(http.StatusOK)
+		require.Equal(t, service.get(t, "/api/sessions/"+session+"/transcript").At("data"), shown.At("transcript"))
+		require.Equal(t, 2, shown.Count("transcript"))
+		seconds := func(name string) int64 {
+			return int64(service.get(t, "/v1/sessions/"+session).At(name).(float64)) / 1000
+		}
+		require.Equal(t, map[string]any{
+			"sessionId": session, "title": "Deploy", "materialized": true, "modelProvider": "holdpoint", "approvalPolicy": "on-request",
+			"createdAt": float64(seconds("created_at_ms")), "updatedAt": float64(seconds("updated_at_ms")), "cwd": "/srv", "source": "default", "projectId": nil,
+		}, shown.At("session"))
+		require.Equal(t, shown.Text, other.get(t, "/api/sessions/"+session).Text)
+		untitled := service.session(t, `{}`)
+		require.Equal(t, untitled, service.get(t, "/api/sessions/"+untitled).At("session", "title"))
+		require.Equal(t, 0, service.get(t, "/api/sessions/"+untitled).Count("transcript"))
+	})
+	t.Run("what is no session to show", func(t *testing.T) {
+		for _, unknown := range []string{"nobody", "%00", "a%20b"} {
+			answer := service.get(t, "/api/sessions/"+unknown).Want(http.StatusNotFound)
+			require.Equal(t, "not_found", answer.At("status"))
+		}
+		ended, system := service.session(t, `{}`), service.session(t, `{"system":true}`)
+		service.post(t, "/v1/sessions/"+ended+"/end", `{}`).Want(http.StatusOK)
+		require.Equal(t, "deleted", service.get(t, "/api/sessions/"+ended).Want(http.StatusGone).At("status"))
+		require.Equal(t, "system_session", service.get(t, "/api/sessions/"+system).Want(http.StatusForbidden).At("code"))
+	})
+	t.Run("what a client reads first", func(t *testing.T) {
+		service.get(t, "/api/capabilities?refresh=true").Is(http.StatusOK,
+			`{"status":"ok","runtime":{"initialized":true,"capabilitiesLastUpdatedAt":null},"methods":{},"details":{},"features":{"toolUserInput":true}}`)
+		for _, list := range []string{"models?limit=100", "projects", "mcp/servers?limit=100"} {
+			service.get(t, "/api/"+list).Is(http.StatusOK, `{"data":[],"nextCursor":null}`)
+		}
+	})
+}
+
+// TestListOfSessions holds the order and the pages of the list.
+func TestListOfSessions(t *testing.T) {
+	t.Parallel()
+	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
+		service := serve(t, database.Open(t))
+		service.get(t, "/api/sessions").Is(http.StatusOK, `{"data":[],"nextCursor":null,"archived":false}`)
+		var all []string
+		for i := range 25 {
+			id := fmt.Sprintf("s%02d", i)
+			metadata := "{}"
+			if i == 20 {
+				metadata = `{"system":true}`
+			}
+			service.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"metadata":%s}`, id, metadata)).Want(http.StatusCreated)
+			if i == 3 {
+				service.post(t, "/v1/sessions/"+id+"/end", `{}`).Want(http.StatusOK)
+			}
+			if i != 20 && i != 3 {
+				all = append(all, id)
+			}
+		}
+		require.Equal(t, all, sessionIDs(service.get(t, "/api/sessions").Want(http.StatusOK)))
+		service.waitingIn(t, "s24", approvals(approval("a1", "")))
+		service.waitingIn(t, "s23", questions(question("q1", "")))
+		service.waitingIn(t, "s20", approvals(approval("a1", "")))
+
+		first := service.get(t, "/api/sessions?limit=10").Want(http.StatusOK)
+		ids := sessionIDs(first)
+		require.Len(t, ids, 10)
+		require.ElementsMatch(t, []string{"s24", "s23"}, ids[:2], "those that wait go first")
+		var rest []string
+		for cursor := first.TextAt("nextCursor"); ; {
+			page := service.get(t, "/api/sessions?limit=10&cursor="+cursor).Want(http.StatusOK)
+			rest = append(rest, sessionIDs(page)...)
+			if page.At("nextCursor") == nil {
+				break
+			}
+			cursor = page.TextAt("nextCursor")
+		}
+		both := slices.Concat(ids, rest)
+		slices.Sort(both)
+		require.Equal(t, all, slices.Compact(both), "none is left out")
+
+		require.Equal(t, 0, service.get(t, "/api/sessions?archived=true").Want(http.StatusOK).Count("data"))
+		require.Equal(t, 0, service.get(t, "/api/sessions?cursor=%00").Want(http.StatusOK).Count("data"))
+		for _, limit := range []string{"0", "-1", "201", "x", "1.5"} {
+			service.get(t, "/api/sessions?limit="+limit).invalid("limit")
+		}
+	})
+}
