@@ -11,8 +11,8 @@ type Suspension struct {
 	// Hold keeps the lease: the worker stays attached while people decide.
 	Hold bool `json:"hold,omitzero"`
 	// SettledAfter is the settled_number of the last decision that the checkpoint
-	// includes. When it is absent, the checkpoint counts as including every decision that
-	// was recorded when it is stored.
+	// includes, or the after of the attached wait. When it is absent, the checkpoint counts as
+	// including what the worker got with its claim, and nothing that was settled since it attached.
 	SettledAfter *int64 `json:"settled_after,omitempty,string"`
 }
 

@@ -88,8 +88,9 @@ type FailBody struct {
 // ReleaseBody gives a run back unfinished. The body may be absent when the query has the
 // fence.
 type ReleaseBody struct {
-	Fence      *string `json:"fence,omitzero"`
-	Checkpoint JSON    `json:"checkpoint,omitzero"` // not stored when absent
+	Fence        *string `json:"fence,omitzero"`
+	Checkpoint   JSON    `json:"checkpoint,omitzero"`            // not stored when absent
+	SettledAfter *int64  `json:"settled_after,omitempty,string"` // see Suspension
 }
 
 // Resume is what a run goes on with: everything that was settled since it was suspended.

@@ -78,7 +78,9 @@ func release(r *http.Request, runID string, body *api.ReleaseBody, faults *refus
 	if body.Fence == nil {
 		faults.Add("/fence", "is required")
 	}
-	return &runs.Release{RunID: runID, Fence: requiredFence(faults, body.Fence), Checkpoint: body.Checkpoint}
+	return &runs.Release{
+		RunID: runID, Fence: requiredFence(faults, body.Fence), Checkpoint: body.Checkpoint, SettledAfter: body.SettledAfter,
+	}
 }
 
 func heartbeat(_ *http.Request, runID string, body *api.HeartbeatBody, faults *refusal.Faults) runs.Command {

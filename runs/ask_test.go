@@ -116,7 +116,7 @@ func TestParkWhileAttached(t *testing.T) {
 	require.Len(t, claim.Resume.Approvals, 2, "nothing is lost that no checkpoint has taken in")
 	require.Equal(t, "q", claim.Resume.Clarification.RequestID)
 
-	// A checkpoint takes in what was settled.
+	// A checkpoint takes in nothing that nobody may have read.
 	h = newHouse(t)
 	h.family()
 	h.must(hold("r", 1, approval("a")))
@@ -127,7 +127,7 @@ func TestParkWhileAttached(t *testing.T) {
 	h.must(answer(clarification, "q", "north"))
 	h.carryOut()
 	claim = h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
-	require.Empty(t, claim.Resume.Approvals)
+	require.Len(t, claim.Resume.Approvals, 1)
 	require.NotNil(t, claim.Resume.Clarification)
 }
 

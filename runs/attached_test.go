@@ -117,19 +117,24 @@ func TestSettledAfter(t *testing.T) {
 		command runs.Command
 		want    []string
 	}{
-		"no checkpoint":                 {&runs.Heartbeat{RunID: "r", Fence: 1}, []string{"a", "b", "c", "d"}},
-		"settled_after alone":           {&runs.Heartbeat{RunID: "r", Fence: 1, SettledAfter: ms(2)}, []string{"a", "b", "c", "d"}},
-		"a checkpoint took in all":      {&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: checkpoint}, []string{"c", "d"}},
-		"a checkpoint took in one":      {&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: checkpoint, SettledAfter: ms(1)}, []string{"b", "c", "d"}},
-		"a checkpoint took in none":     {&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: checkpoint, SettledAfter: ms(0)}, []string{"a", "b", "c", "d"}},
-		"no more than there is":         {&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: checkpoint, SettledAfter: ms(99)}, []string{"c", "d"}},
-		"a release took in all":         {&runs.Release{RunID: "r", Fence: 1, Checkpoint: checkpoint}, []string{"c", "d"}},
-		"a release without checkpoint":  {&runs.Release{RunID: "r", Fence: 1}, []string{"a", "b", "c", "d"}},
-		"raising more with checkpoint":  {withCheckpoint(hold("r", 1, approval("e")), checkpoint, ms(1)), []string{"b", "c", "d"}},
-		"raising more without":          {hold("r", 1, approval("e")), []string{"a", "b", "c", "d"}},
-		"leaving while more is open":    {suspend("r", 1, approval("e")), []string{"a", "b", "c", "d"}},
-		"leaving with checkpoint":       {withCheckpoint(suspend("r", 1, approval("e")), checkpoint, nil), []string{"c", "d"}},
-		"leaving, having taken in none": {withCheckpoint(suspend("r", 1, approval("e")), checkpoint, ms(0)), []string{"a", "b", "c", "d"}},
+		"no checkpoint":                  {&runs.Heartbeat{RunID: "r", Fence: 1}, []string{"a", "b", "c", "d"}},
+		"settled_after alone":            {&runs.Heartbeat{RunID: "r", Fence: 1, SettledAfter: ms(2)}, []string{"a", "b", "c", "d"}},
+		"a checkpoint swallows nothing":  {&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: checkpoint}, []string{"a", "b", "c", "d"}},
+		"a checkpoint took in all":       {&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: checkpoint, SettledAfter: ms(2)}, []string{"c", "d"}},
+		"a checkpoint took in one":       {&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: checkpoint, SettledAfter: ms(1)}, []string{"b", "c", "d"}},
+		"a checkpoint took in none":      {&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: checkpoint, SettledAfter: ms(0)}, []string{"a", "b", "c", "d"}},
+		"no more than there is":          {&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: checkpoint, SettledAfter: ms(99)}, []string{"c", "d"}},
+		"a release swallows nothing":     {&runs.Release{RunID: "r", Fence: 1, Checkpoint: checkpoint}, []string{"a", "b", "c", "d"}},
+		"a release took in one":          {&runs.Release{RunID: "r", Fence: 1, Checkpoint: checkpoint, SettledAfter: ms(1)}, []string{"b", "c", "d"}},
+		"a release without what it took": {&runs.Release{RunID: "r", Fence: 1, SettledAfter: ms(2)}, []string{"a", "b", "c", "d"}},
+		"a release without checkpoint":   {&runs.Release{RunID: "r", Fence: 1}, []string{"a", "b", "c", "d"}},
+		"raising more with checkpoint":   {withCheckpoint(hold("r", 1, approval("e")), checkpoint, ms(1)), []string{"b", "c", "d"}},
+		"raising more without":           {hold("r", 1, approval("e")), []string{"a", "b", "c", "d"}},
+		"leaving while more is open":     {suspend("r", 1, approval("e")), []string{"a", "b", "c", "d"}},
+		"raising more swallows nothing":  {withCheckpoint(hold("r", 1, approval("e")), checkpoint, nil), []string{"a", "b", "c", "d"}},
+		"leaving swallows nothing":       {withCheckpoint(suspend("r", 1, approval("e")), checkpoint, nil), []string{"a", "b", "c", "d"}},
+		"leaving, having taken in all":   {withCheckpoint(suspend("r", 1, approval("e")), checkpoint, ms(2)), []string{"c", "d"}},
+		"leaving, having taken in none":  {withCheckpoint(suspend("r", 1, approval("e")), checkpoint, ms(0)), []string{"a", "b", "c", "d"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -142,6 +147,29 @@ func TestSettledAfter(t *testing.T) {
 			require.Equal(t, test.want, resumed(h))
 		})
 	}
+}
+
+// What came with the claim is taken in by the first suspension with a checkpoint, attached or not,
+// and nothing that came later.
+func TestACheckpointTakesInWhatCameWithTheClaim(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	h.must(suspend("r", 1, approval("a")))
+	h.must(allow("r", "a"))
+	require.Equal(t, int64(2), h.claim("r"))
+	h.must(withCheckpoint(hold("r", 2, approval("b"), approval("c")), api.JSON(`1`), nil))
+	h.must(allow("r", "b"))
+	h.must(&runs.Heartbeat{RunID: "r", Fence: 2, Checkpoint: api.JSON(`2`)})
+	h.must(allow("r", "c"))
+	h.nowMs += 10 * api.DefaultLeaseMs
+	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "other"}).Claim
+	var ids []string
+	for _, settled := range claim.Resume.Approvals {
+		ids = append(ids, settled.Request.ID)
+	}
+	require.Equal(t, []string{"b", "c"}, ids)
+	require.Equal(t, []string{"/settled_after"}, pointersOf(h.refused(api.CodeInvalidRequest, &runs.Release{RunID: "r", Fence: 3, SettledAfter: ms(-1)})))
 }
 
 func withCheckpoint(command *runs.Suspend, checkpoint api.JSON, settledAfter *int64) *runs.Suspend {

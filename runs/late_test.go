@@ -22,7 +22,7 @@ func TestLateAfterACheckpoint(t *testing.T) {
 	h.must(allow("r", "a"))
 	h.must(decline("r", "q"))
 	h.must(&runs.Withdraw{RunID: "r", RequestID: "w", Fence: 1})
-	h.must(&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: api.JSON(`1`)})
+	h.must(&runs.Heartbeat{RunID: "r", Fence: 1, Checkpoint: api.JSON(`1`), SettledAfter: ms(3)})
 	require.Nil(t, h.record("r").Resume())
 
 	requireRecorded(t, h.refused(api.CodeApprovalNotPending, allow("r", "a")), "a", api.OutcomeAllowed, api.ViaAPI)

@@ -49,14 +49,16 @@ func (w *workingCopy) storeCheckpoint(run *model.Run, checkpoint api.JSON) {
 }
 
 // ackResolutions moves the watermark of the next Resume past the resolutions that a checkpoint
-// includes: those up to settledAfter, or all there are when it is nil
-// (docs/spec/v1.md#checkpoint).
+// includes: those up to settledAfter. When it is nil, these are all there are, which the worker got
+// with its claim; but none while the worker is attached, because nobody knows which of them it has
+// read (docs/spec/v1.md#checkpoint).
 func (w *workingCopy) ackResolutions(run *model.Run, settledAfter *int64) {
-	after := run.SettledCount
-	if settledAfter != nil {
-		after = min(*settledAfter, run.SettledCount)
+	switch {
+	case settledAfter != nil:
+		run.ResumeAfter = max(run.ResumeAfter, min(*settledAfter, run.SettledCount))
+	case !run.Attached:
+		run.ResumeAfter = run.SettledCount
 	}
-	run.ResumeAfter = max(run.ResumeAfter, after)
 }
 
 // sameCall reports whether a call repeats the one that ended the newest lease, and is a no-op.

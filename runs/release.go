@@ -6,6 +6,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Release gives a run back unfinished: it is claimable at once, and the attempt does not count.
@@ -18,6 +19,8 @@ type Release struct {
 	RunID      string
 	Fence      int64
 	Checkpoint api.JSON
+	// SettledAfter is as in api.Suspension.
+	SettledAfter *int64
 
 	canonical []byte
 }
@@ -27,8 +30,15 @@ func (c *Release) Needs() Needs { return Needs{RunID: c.RunID, Record: c.recordK
 
 func (c *Release) prepare(IDSource) error {
 	document.AbsentNull(&c.Checkpoint)
+	body := map[string]any{"checkpoint": c.Checkpoint}
+	if c.SettledAfter != nil {
+		body["settled_after"] = *c.SettledAfter
+		if *c.SettledAfter < 0 {
+			return refusal.Invalid(api.Fault{Pointer: "/settled_after", Detail: "must not be negative"})
+		}
+	}
 	var err error
-	c.canonical, err = document.Canonical(map[string]any{"checkpoint": c.Checkpoint})
+	c.canonical, err = document.Canonical(body)
 	return err
 }
 
@@ -53,7 +63,7 @@ func (c *Release) decide(w *workingCopy) (Reply, error) {
 	if c.Checkpoint != nil {
 		w.storeCheckpoint(run, c.Checkpoint)
 		if run.Attached {
-			w.ackResolutions(run, nil)
+			w.ackResolutions(run, c.SettledAfter)
 		}
 	}
 	// A released claim is no attempt.
