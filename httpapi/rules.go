@@ -120,7 +120,7 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 	}
 	faults.OptionalID("/session_id", call.SessionID)
 	decision := runs.ApprovalDecision{Behavior: api.BehaviorAllow, RememberForMs: body.RememberForMs}
-	switch body.Effect {
+	switch body.Effect { //nolint:exhaustive // no decision writes a rule that asks
 	case "", api.RuleAllow:
 	case api.RuleDeny:
 		decision.Behavior = api.BehaviorDeny

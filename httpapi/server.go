@@ -68,8 +68,18 @@ type Options struct {
 	StreamWriteTimeout time.Duration
 	// MaxRuleAge caps how long a standing rule may hold; 0 for no cap.
 	MaxRuleAge time.Duration
+	// Pages serves what people see, nil for nothing; see package web.
+	Pages Pages
 	// Dialects are the foreign wire contracts that are served beside /v1.
 	Dialects []kit.Mount
+}
+
+// Pages serves web pages in front of the API.
+type Pages interface {
+	// Wrap returns a handler that serves the pages and hands on the rest.
+	Wrap(api http.Handler) http.Handler
+	// IsPage reports whether a request is for a page, which links of other sites may open.
+	IsPage(r *http.Request) bool
 }
 
 // Server is the native API. It holds no state of its own besides whether it is
@@ -127,9 +137,14 @@ func New(options Options) *Server {
 			MaxBodyBytes: server.limits.MaxBodyBytes,
 		})
 	}
+	var handler http.Handler = routes
+	if options.Pages != nil {
+		guard.Page = options.Pages.IsPage
+		handler = options.Pages.Wrap(routes)
+	}
 	shell := wire.NewShell(logger, guard, isProbe)
 	shell.Foreign = server.isForeign
-	server.handler = shell.Wrap(routes)
+	server.handler = shell.Wrap(handler)
 	return server
 }
 

@@ -20,15 +20,16 @@ func greet(terminal *console.Console, url, data string, insecure bool) {
 	if insecure {
 		openness = "WARNING: there is no authentication, and other machines may reach it: whoever can, decides."
 	}
-	fmt.Fprintf(terminal.Stdout, `holdpoint %s listens on %s
-Its data: %s
-%s
+	fmt.Fprintf(terminal.Stdout, `Open %[2]s in a browser: the inbox
+holdpoint %[1]s listens on %[2]s
+Its data: %[3]s
+%[4]s
 
 Try it, in another terminal:
 
   %[5]s exec%[6]s --reason "to see it wait" -- echo it ran
 
-and decide in a third:
+and decide in the inbox, or in a third:
 
   %[5]s approvals list%[6]s
   %[5]s approvals allow%[6]s REQUEST

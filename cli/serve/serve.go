@@ -25,6 +25,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/web"
 )
 
 // Command runs the service until a signal ends it.
@@ -138,7 +139,12 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, opened runs.
 	expiry := loop.NewExpiry(opened, loop.ExpiryOptions{Logger: logger})
 	effects := loop.NewEffects(opened, loop.EffectsOptions{Logger: logger, Review: review})
 	retention := loop.NewRetention(opened, loop.RetentionOptions{Retention: c.IdempotencyRetention, Logger: logger})
+	pages, err := web.New()
+	if err != nil {
+		return fmt.Errorf("read the pages: %w", err)
+	}
 	api := httpapi.New(httpapi.Options{
+		Pages: pages,
 		Store: opened, Hub: hub, Claims: dispatcher, Version: console.Version(), Logger: logger,
 		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Dialects: c.dialects(),
 	})

@@ -27,6 +27,14 @@ type Guard struct {
 	Origins []string
 	// AnySite are paths that pages of every site may load without an Origin.
 	AnySite []string
+	// Page reports whether a request is for a web page, which a link of another site may open;
+	// nil when there are none.
+	Page func(*http.Request) bool
+}
+
+// opens reports whether a browser opens a page by itself, which no script of another site can read.
+func (g *Guard) opens(r *http.Request) bool {
+	return g.Page != nil && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" && g.Page(r)
 }
 
 // Check returns host_not_allowed or origin_not_allowed, or nil.
@@ -37,7 +45,7 @@ func (g *Guard) Check(r *http.Request) error {
 	}
 	origins := r.Header["Origin"]
 	switch {
-	case len(origins) == 0 && r.Header.Get("Sec-Fetch-Site") == "cross-site" && !slices.Contains(g.AnySite, r.URL.Path):
+	case len(origins) == 0 && r.Header.Get("Sec-Fetch-Site") == "cross-site" && !slices.Contains(g.AnySite, r.URL.Path) && !g.opens(r):
 		return refusal.New(CodeOriginNotAllowed, "a web page of another site may not call this service without an Origin, "+
 			"not even to read; open the address by itself, or call it by fetch from an origin that --allowed-origin names")
 	case len(origins) == 0 || len(origins) == 1 && (g.shares(origins[0]) || ownOrigin(origins[0], r.Host)):

@@ -40,7 +40,7 @@ func with(names ...string) []string { return append(names, domain...) }
 
 // program are the packages that the command line puts together.
 var program = with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*",
-	"httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/*", "cli/*")
+	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "client", "examples/*", "cli/*")
 
 // places is the package map of docs/architecture.md. The first line that matches a
 // package counts. Every package must match one, so that a new one is placed on
@@ -70,6 +70,8 @@ var places = []place{
 	// A dialect links no other dialect.
 	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/*", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	// The pages are files, and a client of the API like any other.
+	{name: "web", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "client", ours: []string{"api"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	// An example is what anybody could write: it knows the client, and not what answers it.
 	{name: "examples/agents", ours: []string{"api", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},

@@ -1,0 +1,71 @@
+//go:build unix
+
+package inbox
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+func TestMain(m *testing.M) { rig.Main(m, removeNode) }
+
+//go:embed node/package.json node/package-lock.json
+var nodeFiles embed.FS
+
+// nodeInstalled is what removeNode removes.
+var nodeInstalled string
+
+func removeNode() {
+	if nodeInstalled != "" {
+		_ = os.RemoveAll(nodeInstalled)
+	}
+}
+
+// axeSource is axe-core, installed once in the life of the process.
+var axeSource = sync.OnceValues(func() (string, error) {
+	directory, err := os.MkdirTemp("", "holdpoint-axe-*")
+	if err != nil {
+		return "", err
+	}
+	nodeInstalled = directory
+	if err := os.CopyFS(directory, nodeFiles); err != nil {
+		return "", err
+	}
+	command := exec.Command("npm", "ci", "--no-audit", "--no-fund", "--silent")
+	command.Dir = filepath.Join(directory, "node")
+	if output, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("npm ci: %w\n%s", err, output)
+	}
+	source, err := os.ReadFile(filepath.Join(directory, "node", "node_modules", "axe-core", "axe.min.js"))
+	return string(source), err
+})
+
+// browserNames are how distributions call the browser.
+var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
+
+// startBrowser returns a context in which tabs can be opened.
+func startBrowser(t *testing.T) context.Context {
+	t.Helper()
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
+		chromedp.ExecPath(rig.Need(t, browserNames...)), chromedp.UserDataDir(t.TempDir()),
+		// A sandbox needs rights that the account of a test may lack, or, as root, a flag.
+		chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
+	allocated, release := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(release)
+	browser, stop := chromedp.NewContext(allocated)
+	t.Cleanup(stop)
+	require.NoError(t, chromedp.Do(browser))
+	return browser
+}

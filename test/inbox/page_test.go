@@ -1,0 +1,274 @@
+//go:build unix
+
+package inbox
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// patience bounds how long a page may take to show something.
+const patience = 30 * time.Second
+
+// page is one tab, in a browser profile of its own.
+type page struct {
+	t    *testing.T
+	tab  context.Context
+	base string
+
+	mu sync.Mutex
+	// complaints are errors of the page's console and its scripts.
+	complaints []string
+}
+
+// openPage opens an address in a profile of its own. What its console complains about fails the
+// test, but for calls that found no service.
+func openPage(t *testing.T, browser context.Context, base, address string) *page {
+	t.Helper()
+	p := &page{t: t, base: base}
+	tab, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.listen))
+	t.Cleanup(closeTab)
+	p.tab = tab
+	require.NoError(t, chromedp.Do(tab, chromedp.Navigate(base+address)))
+	t.Cleanup(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		require.Empty(t, p.complaints, "the console of %s", address)
+	})
+	return p
+}
+
+func (p *page) listen(event any) {
+	complaint := ""
+	switch event := event.(type) {
+	case *runtime.EventExceptionThrown:
+		complaint = event.ExceptionDetails.Text
+		if thrown := event.ExceptionDetails.Exception; thrown != nil {
+			complaint += " " + thrown.Description
+		}
+	case *runtime.EventConsoleAPICalled:
+		if event.Type == "error" || event.Type == "warning" {
+			for _, argument := range event.Args {
+				complaint += string(argument.Value) + argument.Description + " "
+			}
+		}
+	case *log.EventEntryAdded:
+		// A refused call, and one that finds no service, is told to the person.
+		if event.Entry.Level == "error" && event.Entry.Source != "network" {
+			complaint = event.Entry.Text
+		}
+	}
+	if complaint != "" {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.complaints = append(p.complaints, complaint)
+	}
+}
+
+// element is something of the page that was found by its role and name.
+type element struct {
+	page *page
+	id   runtime.RemoteObjectID
+	what string
+}
+
+// all returns what has a role and a name now, below an element or in the whole page.
+func (p *page) all(within *element, role, name string) []*element {
+	var found []*element
+	_, err := chromedp.Run(p.tab, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		query := accessibility.QueryAXTreeParams{Role: role, AccessibleName: name}
+		if within != nil {
+			query.ObjectID = within.id
+		} else {
+			root, err := cdp.Call(ctx, t, dom.GetDocument, dom.GetDocumentParams{})
+			if err != nil {
+				return chromedp.Void{}, err
+			}
+			query.NodeID = root.Root.NodeID
+		}
+		result, err := cdp.Call(ctx, t, accessibility.QueryAXTree, query)
+		if err != nil {
+			return chromedp.Void{}, nil //nolint:nilerr // what it is looked for in is gone
+		}
+		for _, node := range result.Nodes {
+			if node.Ignored || node.BackendDOMNodeID == 0 {
+				continue
+			}
+			resolved, err := cdp.Call(ctx, t, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: node.BackendDOMNodeID})
+			if err == nil {
+				found = append(found, &element{page: p, id: resolved.Object.ObjectID, what: role + " " + name})
+			}
+		}
+		return chromedp.Void{}, nil
+	})
+	require.NoError(p.t, err)
+	return found
+}
+
+// until waits for a condition of the page.
+func (p *page) until(what string, holds func() bool) {
+	p.t.Helper()
+	require.Eventually(p.t, holds, patience, 30*time.Millisecond, "%s never; the page shows:\n%s", what, lazily(p.shown))
+}
+
+// lazily is a text that is made when it is printed.
+type lazily func() string
+
+func (l lazily) String() string { return l() }
+
+func (p *page) shown() string {
+	text, _ := chromedp.Run(p.tab, chromedp.Evaluate[string]("document.title + '\\n' + document.body.innerText"))
+	return text
+}
+
+// find waits for the one element of a role and a name.
+func (p *page) find(role, name string) *element { p.t.Helper(); return p.findIn(nil, role, name) }
+
+func (p *page) findIn(within *element, role, name string) (found *element) {
+	p.t.Helper()
+	p.until(role+" "+name, func() bool {
+		all := p.all(within, role, name)
+		if len(all) != 1 {
+			return false
+		}
+		found = all[0]
+		return true
+	})
+	return found
+}
+
+func (e *element) find(role, name string) *element {
+	e.page.t.Helper()
+	return e.page.findIn(e, role, name)
+}
+
+// call runs a function of the element and returns its result as JSON.
+func (e *element) call(function string, argument any) string {
+	e.page.t.Helper()
+	yes := true
+	text, err := json.Marshal(argument)
+	require.NoError(e.page.t, err)
+	var value string
+	_, err = chromedp.Run(e.page.tab, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		result, err := cdp.Call(ctx, t, runtime.CallFunctionOn, runtime.CallFunctionOnParams{
+			FunctionDeclaration: "function() { return (" + function + ").call(this, " + string(text) + ") }", ObjectID: e.id, ReturnByValue: &yes, UserGesture: &yes,
+		})
+		if err == nil && result.ExceptionDetails != nil {
+			err = fmt.Errorf("%s: %s", e.what, result.ExceptionDetails.Text)
+		}
+		if err == nil {
+			value = string(result.Result.Value)
+		}
+		return chromedp.Void{}, err
+	})
+	require.NoError(e.page.t, err)
+	return value
+}
+
+func (e *element) click() {
+	e.page.t.Helper()
+	e.call("function() { this.scrollIntoView({block: 'center'}); this.click(); return 0 }", nil)
+}
+
+// write replaces the text of a field.
+func (e *element) write(text string) {
+	e.page.t.Helper()
+	e.call(`function(text) {
+		this.focus();
+		Object.getOwnPropertyDescriptor(Object.getPrototypeOf(this), "value").set.call(this, text);
+		this.dispatchEvent(new InputEvent("input", {bubbles: true}));
+		return 0 }`, text)
+}
+
+// choose selects the option of a combobox with that text.
+func (e *element) choose(option string) {
+	e.page.t.Helper()
+	e.call(`function(option) {
+		this.value = [...this.options].find(one => one.text === option).value;
+		this.dispatchEvent(new Event("change", {bubbles: true}));
+		return 0 }`, option)
+}
+
+func (e *element) text() string {
+	var text string
+	_ = json.Unmarshal([]byte(e.call("function() { return this.innerText }", nil)), &text)
+	return text
+}
+
+func (e *element) disabled() bool {
+	return e.call("function() { return this.disabled }", nil) == "true"
+}
+
+// prompt waits for the item of the list whose heading is a tool's name.
+func (p *page) prompt(tool string) (item *element) {
+	p.t.Helper()
+	heading := p.find("heading", tool)
+	id := strings.Trim(heading.call("function() { return this.closest('li').id }", nil), `"`)
+	p.until("the item of "+tool, func() bool {
+		_, err := chromedp.Run(p.tab, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+			result, err := cdp.Call(ctx, t, runtime.Evaluate, runtime.EvaluateParams{Expression: "document.getElementById(" + quoted(id) + ")"})
+			if err == nil && result.Result.ObjectID != "" {
+				item = &element{page: p, id: result.Result.ObjectID, what: "the item of " + tool}
+			}
+			return chromedp.Void{}, err
+		})
+		return err == nil && item != nil
+	})
+	return item
+}
+
+// status waits until the item says something.
+func (e *element) status(contains string) {
+	e.page.t.Helper()
+	e.page.until("status "+contains, func() bool {
+		for _, one := range e.page.all(e, "status", "") {
+			if strings.Contains(one.text(), contains) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func (p *page) press(keys string) {
+	p.t.Helper()
+	require.NoError(p.t, chromedp.Do(p.tab, chromedp.KeyEvent(keys)))
+}
+
+func (p *page) eval(expression string) string {
+	p.t.Helper()
+	text, err := chromedp.Run(p.tab, chromedp.Evaluate[string](expression))
+	require.NoError(p.t, err)
+	return text
+}
+
+// in sets the theme and the size of the window.
+func (p *page) in(theme string, width, height int64) {
+	p.t.Helper()
+	require.NoError(p.t, chromedp.Do(p.tab, chromedp.EmulateViewport(width, height), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}})
+		return err
+	})))
+}
+
+func quoted(text string) string {
+	encoded, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a text has a JSON form
+	}
+	return string(encoded)
+}

@@ -1,0 +1,100 @@
+// The frame of the page: navigation, connection, title, keys, and which page is shown.
+
+import { html, render, useEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { settings } from "./api.js";
+import { inbox, onArrival, open, start } from "./inbox.js";
+import { Inbox, keys, useInbox } from "./list.js";
+import { plain } from "./marks.js";
+import { Effects, History, Rules, Run, Session, Settings, Workers } from "./pages.js";
+import { followLinks, onRoute } from "./route.js";
+import { moment } from "./words.js";
+
+const pages = [["/", "Inbox"], ["/history", "History"], ["/rules", "Rules"], ["/workers", "Workers"], ["/effects", "Effects"], ["/settings", "Settings"]];
+
+function Connection() {
+  const text = { live: "Live", connecting: "Connecting…", reconnecting: "Reconnecting…" }[inbox.connection]
+    ?? `Offline since ${moment(inbox.offlineSince)}: decisions are off`;
+  return html`<p class=${"connection " + inbox.connection} role="status">${text}</p>`;
+}
+
+function icon(count) {
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 32;
+  const draw = canvas.getContext("2d");
+  draw.fillStyle = count ? "#c2410c" : "#2f5bd7";
+  draw.beginPath();
+  draw.roundRect(0, 0, 32, 32, 8);
+  draw.fill();
+  draw.fillStyle = "#fff";
+  draw.font = "bold 20px system-ui";
+  draw.textAlign = "center";
+  draw.textBaseline = "middle";
+  draw.fillText(count > 99 ? "99" : count ? String(count) : "||", 16, 17);
+  document.querySelector("link[rel=icon]").href = canvas.toDataURL();
+}
+
+function useTitle(name) {
+  const count = open().length;
+  useEffect(() => {
+    document.title = (count ? `(${count}) ` : "") + (name === "Inbox" ? "holdpoint" : `${name} · holdpoint`);
+    icon(count);
+  }, [count, name]);
+}
+
+const help = [["j, k", "next, previous"], ["Enter", "open or fold"], ["a", "allow"], ["d", "deny"], ["e", "edit"], ["r", "remember"], ["x", "select"], ["/", "filter"], ["u", "back"], ["?", "this help"]];
+
+function Help({ close }) {
+  return html`<dialog aria-label="Keys" ref=${dialog => dialog && !dialog.open && dialog.showModal()} onClose=${close}>
+    <h2>Keys</h2><dl>${help.map(([key, does]) => html`<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`)}</dl>
+    <button onClick=${close}>Close</button></dialog>`;
+}
+
+function App() {
+  useInbox();
+  const [, routed] = useReducer(n => n + 1, 0);
+  const [helping, setHelping] = useState(false);
+  useEffect(() => onRoute(routed), []);
+  useEffect(() => {
+    const listen = event => keys(event, () => setHelping(true));
+    addEventListener("keydown", listen);
+    return () => removeEventListener("keydown", listen);
+  }, []);
+  const at = location.pathname;
+  const [, first, id] = at.split("/");
+  let name = pages.find(([address]) => address === at)?.[1] ?? "Not found", page = html`<p class="empty">There is nothing at this address.</p>`;
+  switch (first) {
+    case "": page = html`<${Inbox} />`; break;
+    case "runs": name = plain(decodeURIComponent(id ?? "")); page = html`<${Run} id=${decodeURIComponent(id ?? "")} key=${at} />`; break;
+    case "sessions": name = plain(decodeURIComponent(id ?? "")); page = html`<${Session} id=${decodeURIComponent(id ?? "")} key=${at} />`; break;
+    case "history": page = html`<${History} />`; break;
+    case "rules": page = html`<${Rules} />`; break;
+    case "workers": page = html`<${Workers} />`; break;
+    case "effects": page = html`<${Effects} />`; break;
+    case "settings": page = html`<${Settings} />`; break;
+  }
+  useTitle(name);
+  const count = open().length;
+  return html`<header><a class="skip" href="#main">Skip to the list</a><a class="brand" href="/">holdpoint</a>
+    <nav aria-label="Pages">${pages.map(([address, label]) => html`<a href=${address} aria-current=${at === address ? "page" : null}>${label}${address === "/" && count > 0 && html` <span class="count">${count}</span>`}</a>`)}</nav>
+    <${Connection} /><button class="quiet" aria-label="Keys" onClick=${() => setHelping(true)}>?</button></header>
+    <main id="main" tabindex="-1">${page}</main>${helping && html`<${Help} close=${() => setHelping(false)} />`}`;
+}
+
+function beep() {
+  const audio = new AudioContext(), tone = audio.createOscillator(), volume = audio.createGain();
+  volume.gain.value = 0.05;
+  tone.connect(volume).connect(audio.destination);
+  tone.start();
+  tone.stop(audio.currentTime + 0.12);
+}
+
+onArrival(one => {
+  if (document.visibilityState === "visible" && document.hasFocus()) return;
+  if (settings.get("sound") === "on") beep();
+  if (settings.get("notifications") === "on" && globalThis.Notification?.permission === "granted")
+    new Notification("holdpoint", { body: plain(`${one.request.tool_name ?? "A question"} in ${one.session}`), tag: one.handle });
+});
+
+document.addEventListener("click", followLinks);
+render(html`<${App} />`, document.getElementById("app"));
+start();

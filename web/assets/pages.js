@@ -1,0 +1,151 @@
+// The other pages: what was decided, runs and sessions, rules, workers, effects, settings.
+
+import { html, useEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { call, get, newKey, path, settings } from "./api.js";
+import { isMine, nowMs, subscribe } from "./inbox.js";
+import { InputView, pretty } from "./json.js";
+import { marked } from "./marks.js";
+import { query, setQuery } from "./route.js";
+import { moment, settledWords, span, way } from "./words.js";
+
+// useRead reads an address, again after reload(), and every so often when asked.
+function useRead(address, everyMs = 0) {
+  const [state, set] = useState({});
+  const [round, reload] = useReducer(n => n + 1, 0);
+  useEffect(() => {
+    let late = false;
+    get(address).then(data => { if (!late) set({ data }); }, error => { if (!late) set(before => ({ ...before, error: error.message })); });
+    const timer = everyMs ? setTimeout(reload, everyMs) : 0;
+    return () => { late = true; clearTimeout(timer); };
+  }, [address, round]);
+  return { ...state, reload };
+}
+
+const Failure = ({ error }) => error && html`<p class="error" role="alert">${marked(error)}</p>`;
+const run = id => html`<a href=${"/runs/" + encodeURIComponent(id)}><code>${id}</code></a>`;
+const session = id => html`<a href=${"/sessions/" + encodeURIComponent(id)}><code>${id}</code></a>`;
+
+function Table({ label, heads, rows, empty }) {
+  if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table><thead><tr>${heads.map(head => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>${rows}</tbody></table></div>`;
+}
+
+function Decided({ view }) {
+  const { request, resolution } = view;
+  const what = view.kind === "approval" ? request.tool_name : request.questions?.[0]?.header || request.questions?.[0]?.question || "Question";
+  return html`<tr><td><time>${moment(resolution.resolved_at_ms, nowMs())}</time></td>
+    <td><strong class=${"outcome-" + resolution.outcome}>${marked(settledWords(view.kind, resolution, nowMs(), isMine(request.handle)).split(",")[0])}</strong>
+      ${resolution.reason && html`<div class="quiet">“${marked(resolution.reason)}”</div>`}${resolution.rule && html`<div class="quiet">${marked(resolution.rule.text)}</div>`}</td>
+    <td><a href=${"/?prompt=" + encodeURIComponent(request.handle)}>${marked(what)}</a>${view.kind === "approval" && html`<div class="input-line"><code>${marked(shortInput(request))}</code></div>`}</td>
+    <td>${session(view.session_id)}</td><td>${run(view.run_id)}</td></tr>`;
+}
+
+function shortInput(request) {
+  const text = request.input_truncated ? request.input : typeof request.input?.command === "string" ? request.input.command : JSON.stringify(request.input);
+  return text.length > 160 ? text.slice(0, 160) + "…" : text;
+}
+
+export function History() {
+  const params = query();
+  const asked = new URLSearchParams({ fields: "summary" });
+  for (const name of ["actor", "outcome", "session_id", "agent_id", "cursor"]) if (params.get(name)) asked.set(name, params.get(name));
+  const { data, error } = useRead("/v1/decisions?" + asked);
+  const filter = (label, name) => html`<label>${label}<input value=${params.get(name) ?? ""} onChange=${e => setQuery({ [name]: e.target.value.trim(), cursor: "" })} /></label>`;
+  return html`<h1>History</h1><div class="filters">${filter("Decided by", "actor")}${filter("Session", "session_id")}${filter("Agent", "agent_id")}
+    <label>Outcome<select onChange=${e => setQuery({ outcome: e.target.value, cursor: "" })}>${["", "allowed", "denied", "answered", "declined", "cancelled", "expired"].map(one => html`<option value=${one} selected=${(params.get("outcome") ?? "") === one}>${one || "All"}</option>`)}</select></label></div>
+    <${Failure} error=${error} />
+    ${data && html`<${Table} label="What was decided" heads=${["When", "What was decided", "About", "Session", "Run"]} empty="Nothing has been decided yet." rows=${data.items.map(view => html`<${Decided} view=${view} key=${view.request.handle} />`)} />
+    ${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Older</button>`}`}`;
+}
+
+const said = { accepted: "accepted", queued: "queued", started: "started", completed: "completed", failed: "failed", cancelled: "cancelled", interrupted: "interrupted", output: "output", waiting_for_approval: "waits for approval", waiting_for_user_question: "waits for an answer" };
+
+function EventLine({ entry }) {
+  const { event } = entry;
+  let more = "";
+  if (event.type === "approval_resolved") more = event.resolutions.map(one => settledWords("approval", one, nowMs(), false)).join("; ");
+  else if (event.type === "user_question_resolved") more = settledWords("question", event.resolution, nowMs(), false);
+  else if (event.type === "waiting_for_approval") more = (event.requests ?? []).map(one => one.tool_name).join(", ");
+  else if (event.error || event.reason) more = event.error ?? event.reason;
+  else if (event.type === "output") more = event.output?.content ?? "";
+  return html`<li><time>${moment(entry.timestamp_ms, nowMs())}</time> <span class="event">${marked(said[event.type] ?? event.type.replaceAll("_", " "))}</span> ${more && html`<span class="quiet">${marked(String(more).slice(0, 2000))}</span>`}</li>`;
+}
+
+function Timeline({ address }) {
+  const { data, error } = useRead(address, 5000);
+  return html`<h2>Timeline</h2><${Failure} error=${error} />${data && html`<ol class="timeline">${data.map(entry => html`<${EventLine} entry=${entry} key=${entry.id} />`)}</ol>`}`;
+}
+
+function Facts({ facts }) {
+  return html`<dl class="details">${facts.filter(([, value]) => value).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
+}
+
+function Confirm({ label, question, does }) {
+  const [asked, ask] = useState(false);
+  const [problem, setProblem] = useState("");
+  const act = () => does().then(() => ask(false), error => setProblem(error.message));
+  if (!asked) return html`<button class="deny" onClick=${() => ask(true)}>${label}</button>`;
+  return html`<p role="alert">${question} <button class="deny" onClick=${act}>${label}</button> <button class="quiet" onClick=${() => ask(false)}>Back</button> ${problem}</p>`;
+}
+
+export function Run({ id }) {
+  const { data, error, reload } = useRead(path("runs", id), 5000);
+  return html`<h1><code>${marked(id)}</code></h1><${Failure} error=${error} />${data && html`
+    <${Facts} facts=${[["Status", data.status.replaceAll("_", " ")], ["Session", session(data.session_id)], ["Agent", data.agent_id], ["Submitted", moment(data.submitted_at_ms, nowMs())], ["Attempt", data.attempt], ["Worker", data.lease?.worker_id], ["Waits for", data.pending_approvals?.concat(data.pending_questions ?? []).map(one => html`<a href=${"/?prompt=" + encodeURIComponent(one.handle)}>${marked(one.tool_name ?? one.questions?.[0]?.header ?? "Question")}</a> `)], ["Error", data.error && marked(data.error)]]} />
+    ${data.output !== undefined && html`<h2>Output</h2><${InputView} value=${data.output} />`}
+    ${!data.finished_at_ms && html`<${Confirm} label="Cancel run" question="This ends the run and everything it waits for." does=${() => call("POST", path("runs", id, "cancel"), {}, { "Idempotency-Key": newKey() }).then(reload)} />`}
+    <${Timeline} address=${path("runs", id, "events")} />`}`;
+}
+
+export function Session({ id }) {
+  const { data, error } = useRead(path("sessions", id), 5000);
+  const runs = useRead("/v1/runs?limit=100&session_id=" + encodeURIComponent(id), 5000);
+  const letters = useRead(path("sessions", id, "mailbox", "dead-letter"));
+  return html`<h1><code>${marked(id)}</code></h1><${Failure} error=${error} />${data && html`
+    <${Facts} facts=${[["Status", data.status.replaceAll("_", " ")], ["Agent", data.agent_id], ["Parent", data.parent_session_id && session(data.parent_session_id)], ["Active run", data.active_run && run(data.active_run.run_id)], ["Queued", data.queued_run_ids.length || ""], ["Open prompts", data.pending_count || ""]]} />
+    <p><a href=${"/history?session_id=" + encodeURIComponent(id)}>What was decided in this session</a></p>
+    <h2>Runs</h2><${Table} label="Runs" heads=${["Run", "Status", "Submitted"]} empty="It has no runs." rows=${(runs.data ?? []).map(one => html`<tr key=${one.run_id}><td>${run(one.run_id)}</td><td>${one.status.replaceAll("_", " ")}</td><td>${moment(one.submitted_at_ms, nowMs())}</td></tr>`)} />
+    ${letters.data?.messages?.length > 0 && html`<h2>Dead letters</h2><pre class="json" tabindex="0"><code>${marked(pretty(letters.data.messages))}</code></pre>`}
+    <${Timeline} address=${path("sessions", id, "events")} />`}`;
+}
+
+export function Rules() {
+  const { data, error, reload } = useRead("/v1/rules?page=true&limit=100" + (query().get("cursor") ? "&cursor=" + encodeURIComponent(query().get("cursor")) : ""));
+  const revoke = id => call("DELETE", path("rules", id)).then(reload);
+  return html`<h1>Rules</h1><${Failure} error=${error} />${data && html`<${Table} label="Rules" heads=${["Rule", "Settled", "Written", ""]} empty="There are no standing rules." rows=${data.items.map(rule => {
+    const over = rule.revoked_at_ms ? `revoked by ${rule.revoked_by}, ${moment(rule.revoked_at_ms, nowMs())}` : rule.expires_at_ms && rule.expires_at_ms <= nowMs() ? "expired" : "";
+    return html`<tr key=${rule.rule_id} class=${over ? "over" : ""}><td>${marked(rule.text)}${over && html`<div class="quiet">${marked(over)}</div>`}</td><td>${rule.hits}</td><td>${marked(rule.created_by)}, ${moment(rule.created_at_ms, nowMs())}</td>
+      <td>${!over && html`<${Confirm} label="Revoke" question="What it has decided stays." does=${() => revoke(rule.rule_id)} />`}</td></tr>`;
+  })} />${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Newer</button>`}`}`;
+}
+
+export function Workers() {
+  const { data, error } = useRead("/v1/workers", 3000);
+  return html`<h1>Workers</h1><${Failure} error=${error} />${data && html`<${Table} label="Leases" heads=${["Worker", "Run", "Session", "Status", "Last heard", "Lease ends in"]} empty="No worker holds a run." rows=${data.workers.flatMap(worker => worker.leases.map(lease => html`<tr key=${lease.run_id}>
+    <td><code>${marked(worker.worker_id)}</code></td><td>${run(lease.run_id)}</td><td>${session(lease.session_id)}</td><td>${lease.status.replaceAll("_", " ")}</td><td>${span(data.now_ms - lease.updated_at_ms)} ago</td><td>${span(lease.expires_at_ms - data.now_ms)}</td></tr>`))} />`}`;
+}
+
+export function Effects() {
+  const { data, error, reload } = useRead("/v1/effects?page=true&limit=100" + (query().get("state") ? "&state=" + encodeURIComponent(query().get("state")) : ""), 5000);
+  const retry = effect => call("POST", path("sessions", effect.session_id, "effects", effect.effect_id, "retry"), {}).then(reload);
+  return html`<h1>Effects</h1><div class="filters"><label>State<select onChange=${e => setQuery({ state: e.target.value })}>${["", "pending", "failed", "done"].map(one => html`<option value=${one} selected=${(query().get("state") ?? "") === one}>${one || "All"}</option>`)}</select></label></div>
+    <${Failure} error=${error} />${data && html`<${Table} label="Effects" heads=${["Effect", "State", "From", "To", "Attempts", ""]} empty="Nothing is owed." rows=${data.items.map(effect => html`<tr key=${effect.session_id + effect.effect_id}>
+    <td>${effect.kind.replaceAll("_", " ")}${effect.last_error && html`<div class="quiet">${marked(effect.last_error)}</div>`}</td><td>${effect.state}</td><td>${session(effect.session_id)}</td><td>${session(effect.target_session_id)}</td><td>${effect.attempts}</td>
+    <td>${effect.state !== "done" && html`<button onClick=${() => retry(effect)}>Try again</button>`}</td></tr>`)} />`}`;
+}
+
+export function Settings() {
+  const [, tick] = useReducer(n => n + 1, 0);
+  useEffect(() => subscribe(tick), []);
+  const notify = async event => {
+    const granted = event.target.checked && await Notification.requestPermission() === "granted";
+    settings.set("notifications", granted ? "on" : "off");
+    tick();
+  };
+  return html`<h1>Settings</h1><div class="form settings">
+    <label>Your name<input autocomplete="username" value=${settings.get("name")} maxlength="200" onInput=${e => settings.set("name", e.target.value)} /></label>
+    <p class="quiet">It is recorded with what you decide. Letters and signs of ASCII.</p>
+    <label class="choice"><input type="checkbox" checked=${settings.get("notifications") === "on"} onChange=${notify} />Desktop notifications</label>
+    <label class="choice"><input type="checkbox" checked=${settings.get("sound") === "on"} onChange=${e => settings.set("sound", e.target.checked ? "on" : "off")} />Sound</label>
+    <p class="quiet">There is none of either while this page is in front. What you decide here is recorded ${way("api:inbox")}.</p></div>`;
+}

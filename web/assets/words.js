@@ -1,0 +1,56 @@
+// What the page says in words: times, ways and outcomes.
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hour12: false });
+const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+
+export function moment(ms, nowMs = Date.now()) {
+  const at = new Date(ms), now = new Date(nowMs);
+  const time = clock.format(at);
+  return at.toDateString() === now.toDateString() ? time : `${day.format(at)}, ${time}`;
+}
+
+export function span(ms) {
+  const s = Math.max(0, Math.round(ms / 1000));
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60 ? (s % 60) + " s" : ""}`.trim();
+  if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`;
+  return `${Math.floor(s / 86400)} d ${Math.floor(s % 86400 / 3600)} h`;
+}
+
+export function way(via) {
+  switch (via) {
+    case "api": return "by the API";
+    case "api:cli": return "in the terminal";
+    case "api:inbox": return "in the inbox";
+    case "clock": return "by the clock";
+    case "worker": return "by its worker";
+    case "run_ended": return "when the run ended";
+    case "cancel": return "when the run was cancelled";
+    case "interrupt": return "when the session was interrupted";
+    case "session_end": return "when the session ended";
+  }
+  if (via.startsWith("rule:")) return "by a rule";
+  return via.startsWith("api:") ? "in " + via.slice(4) : "in " + via;
+}
+
+const outcomes = { allowed: "Allowed", denied: "Denied", answered: "Answered", declined: "Declined", cancelled: "Cancelled", expired: "Expired" };
+
+// settledWords says what became of a request: by whom, by which way, when.
+export function settledWords(kind, resolution, nowMs, mine) {
+  const at = moment(resolution.resolved_at_ms, nowMs);
+  if (resolution.outcome === "expired") return kind === "approval" ? `Expired, ${at}: denied` : `Expired, ${at}`;
+  let word = outcomes[resolution.outcome] ?? resolution.outcome;
+  if (resolution.outcome === "allowed" && resolution.updated_input !== undefined) word = "Allowed with changes";
+  if (resolution.outcome === "cancelled" && resolution.via === "worker") word = "Withdrawn";
+  if (mine) return `${word} by you, ${at}`;
+  if (resolution.via.startsWith("rule:")) return `${word} by a rule, ${at}`;
+  return `${word} by ${resolution.resolved_by} ${way(resolution.via)}, ${at}`;
+}
+
+export function deadlineWords(kind, ms, nowMs) {
+  const at = moment(ms, nowMs);
+  const when = /,/.test(at) ? `on ${at}` : `at ${at}`;
+  return kind === "approval" ? `is denied ${when}` : `the run ends ${when}`;
+}
+
+export function size(bytes) { return bytes < 1024 ? `${bytes} bytes` : bytes < 1 << 20 ? `${Math.round(bytes / 1024)} KB` : `${(bytes / (1 << 20)).toFixed(1)} MB`; }

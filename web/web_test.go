@@ -1,0 +1,88 @@
+package web_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/web"
+)
+
+const (
+	browserAccept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	fetchAccept   = "*/*"
+)
+
+func ask(t *testing.T, method, path, accept string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	site, err := web.New()
+	require.NoError(t, err)
+	request := httptest.NewRequest(method, path, http.NoBody)
+	request.Header.Set("Accept", accept)
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	reply := httptest.NewRecorder()
+	site.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })).ServeHTTP(reply, request)
+	return reply
+}
+
+func TestWhatIsAPage(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		method, path, accept string
+		page                 bool
+	}{
+		{"GET", "/", browserAccept, true},
+		{"GET", "/", fetchAccept, true},
+		{"HEAD", "/", "", true},
+		{"POST", "/", browserAccept, false},
+		{"GET", "/runs/run_01", browserAccept, true},
+		{"GET", "/runs/run_01", fetchAccept, false},
+		{"GET", "/runs/run_01", "application/json", false},
+		{"GET", "/runs/run_01", "application/json, text/html", false},
+		{"GET", "/runs/run_01", "text/event-stream", false},
+		{"GET", "/runs/run_01", "", false},
+		{"POST", "/runs/run_01", browserAccept, false},
+		{"GET", "/runs", browserAccept, false},
+		{"GET", "/runs/", browserAccept, false},
+		{"GET", "/runs/a/b", browserAccept, false},
+		{"GET", "/sessions/s", "TEXT/HTML;q=0.5", true},
+		{"GET", "/history", browserAccept, true},
+		{"GET", "/history/x", browserAccept, false},
+		{"GET", "/settings", fetchAccept, false},
+		{"GET", "/v1/runs", browserAccept, false},
+		{"GET", "/livez", browserAccept, false},
+		{"GET", "/assets/", browserAccept, false},
+		{"GET", "/assets/../web.go", browserAccept, false},
+	} {
+		got := ask(t, test.method, test.path, test.accept)
+		want := http.StatusTeapot
+		if test.page {
+			want = http.StatusOK
+		}
+		require.Equal(t, want, got.Code, "%s %s %s", test.method, test.path, test.accept)
+	}
+}
+
+func TestPagesAllowNothingButTheirParts(t *testing.T) {
+	t.Parallel()
+	page := ask(t, "GET", "/", browserAccept)
+	policy := page.Header().Get("Content-Security-Policy")
+	require.Contains(t, policy, "default-src 'none'")
+	require.Contains(t, policy, "require-trusted-types-for 'script'")
+	require.Contains(t, policy, "frame-ancestors 'none'")
+	require.NotContains(t, policy, "unsafe")
+	parts := regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllStringSubmatch(page.Body.String(), -1)
+	require.Len(t, parts, 4)
+	for _, part := range parts {
+		got := ask(t, "GET", part[1], fetchAccept)
+		require.Equal(t, http.StatusOK, got.Code, part[1])
+		require.NotContains(t, got.Header().Get("Content-Type"), "octet-stream")
+		again := ask(t, "GET", part[1], fetchAccept, "If-None-Match", got.Header().Get("ETag"))
+		require.Equal(t, http.StatusNotModified, again.Code, "nothing has changed")
+	}
+}
