@@ -32,7 +32,7 @@ func (c *Command) dialects() []kit.Mount {
 		"hermes": hermes.Mount,
 		"codex":  codex.New(codex.Options{ReviewHook: c.ReviewHook != ""}),
 		"timbal": timbal.New(timbal.Options{DefaultAgentID: c.DefaultAgent}),
-		"relay":  relay.New(relay.Options{DefaultAgentID: c.DefaultAgent, AlwaysPrefix: c.RelayAlways == "prefix"}),
+		"relay":  relay.New(relay.Options{DefaultAgentID: c.DefaultAgent, AlwaysPrefix: c.RelayAlways == "prefix", Models: c.RelayModels}),
 	}
 	var served []kit.Mount
 	for _, name := range dialectNames {

@@ -14,4 +14,6 @@ func TestModels(t *testing.T) {
 	s := serve(t, dialecttest.SQLite(t), relay.Options{})
 	s.get(t, "/models").Is(http.StatusOK, `{"models":[],"default":null}`)
 	s.do(t, http.MethodHead, "/models", "").Want(http.StatusOK)
+	named := serve(t, dialecttest.SQLite(t), relay.Options{Models: []string{"local/one", "local/two"}})
+	named.get(t, "/models").Is(http.StatusOK, `{"models":["local/one","local/two"],"default":"local/one"}`)
 }

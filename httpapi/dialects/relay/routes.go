@@ -22,6 +22,8 @@ type Options struct {
 	// texts begin with the same words. Otherwise the rule is for the exact call
 	// (docs/spec/relay.md#always).
 	AlwaysPrefix bool
+	// Models are the names that GET /models lists; the first is the default.
+	Models []string
 }
 
 // face serves the routes.
@@ -29,6 +31,7 @@ type face struct {
 	kit.Face
 	agentID      string
 	alwaysPrefix bool
+	models       models
 }
 
 // New returns the dialect, to be mounted beside /v1.
@@ -43,19 +46,25 @@ func New(options Options) kit.Mount {
 	}
 }
 
-// models is the reply to GET /models. The service runs no models, and knows none.
+// models is the reply to GET /models. The service runs no models: it knows those that the
+// operator names.
 type models struct {
 	Models  []string `json:"models"`
 	Default *string  `json:"default"`
 }
 
 func (f *face) listModels(w http.ResponseWriter, r *http.Request) error {
-	return f.Answer(w, r, http.StatusOK, models{Models: []string{}})
+	return f.Answer(w, r, http.StatusOK, f.models)
 }
 
 func newFace(services kit.Services, options Options) *face {
-	return &face{
+	f := &face{
 		Face:    kit.Face{Services: services, Via: Via, Refuse: refusalOf},
 		agentID: cmp.Or(options.DefaultAgentID, model.DefaultAgentID), alwaysPrefix: options.AlwaysPrefix,
+		models: models{Models: []string{}},
 	}
+	if len(options.Models) > 0 {
+		f.models = models{Models: options.Models, Default: &options.Models[0]}
+	}
+	return f
 }
