@@ -97,7 +97,11 @@ const (
 	MaxLeasesShown = 1_000
 	// MaxEventsPerList bounds ?limit= of events.
 	MaxEventsPerList = 1_000
-	// MaxOutputsShown bounds the output records in a view; the events have all of them.
+	// MaxReplyBytes bounds the rows of a page or view. A page has one row at least.
+	MaxReplyBytes = 4 << 20
+	// MaxOutputsPerList bounds ?limit= of output records.
+	MaxOutputsPerList = 1_000
+	// MaxOutputsShown bounds the output records in a view; their list has all of them.
 	MaxOutputsShown = 100
 	// MaxClarificationsShown bounds the clarifications in a session's view; the lists of
 	// questions have all of them.

@@ -8,6 +8,19 @@ type OutputRecord struct {
 	CreatedAtMs int64  `json:"created_at_ms"`
 }
 
+// OutputEntry is an output record with its number in the session's log, as decimal text.
+type OutputEntry struct {
+	EventID string `json:"event_id"`
+	OutputRecord
+}
+
+// OutputPage is one page of the output records of a run, oldest first.
+type OutputPage struct {
+	Items []OutputEntry `json:"items"`
+	// NextAfter is the after of the next page; null on the last.
+	NextAfter *string `json:"next_after"`
+}
+
 // RunRequestSummary identifies who asked for a run, and how its input begins.
 type RunRequestSummary struct {
 	SourcePlugin  string `json:"source_plugin"`
@@ -52,11 +65,16 @@ type RunView struct {
 	PendingQuestions   []UserQuestionRequest `json:"pending_questions,omitempty"`
 	WaitingOn          *WaitingOn            `json:"waiting_on,omitempty"` // of a parked run
 	Resume             *Resume               `json:"resume,omitempty"`
-	Outputs            []OutputRecord        `json:"outputs,omitempty"` // the newest MaxOutputsShown
-	Output             JSON                  `json:"output,omitzero"`   // of a completed run
-	Error              string                `json:"error,omitempty"`   // of a failed run
-	Attempt            int64                 `json:"attempt,omitzero"`  // claims since the last suspension
-	Lease              *LeaseView            `json:"lease,omitempty"`
+	// Outputs has the newest MaxOutputsShown, within MaxReplyBytes, of a run that is asked
+	// for by itself. In lists and in the replies of writes it is empty.
+	Outputs []OutputRecord `json:"outputs,omitzero"`
+	// OutputsCount is how many there are; OutputsTruncated says that Outputs has not all.
+	OutputsCount     int64      `json:"outputs_count,omitzero"`
+	OutputsTruncated bool       `json:"outputs_truncated,omitzero"`
+	Output           JSON       `json:"output,omitzero"`  // of a completed run
+	Error            string     `json:"error,omitempty"`  // of a failed run
+	Attempt          int64      `json:"attempt,omitzero"` // claims since the last suspension
+	Lease            *LeaseView `json:"lease,omitempty"`
 }
 
 // SessionRunBody makes a run in the session that the path names.

@@ -18,10 +18,13 @@ type SessionView struct {
 	PendingApprovals []ApprovalRequest     `json:"pending_approvals"`
 	PendingQuestions []PendingQuestionView `json:"pending_questions"` // at most MaxClarificationsShown of clarifications
 	PendingCount     int                   `json:"pending_count"`
-	Outputs          []OutputRecord        `json:"outputs"`       // the newest MaxOutputsShown
-	LastEventID      string                `json:"last_event_id"` // decimal text; "0" before the first
-	CreatedAtMs      int64                 `json:"created_at_ms"`
-	UpdatedAtMs      int64                 `json:"updated_at_ms"`
+	// Outputs has the newest MaxOutputsShown of all runs, within MaxReplyBytes, of a session
+	// that is asked for by itself. In the replies of writes it is empty.
+	Outputs          []OutputRecord `json:"outputs"`
+	OutputsTruncated bool           `json:"outputs_truncated,omitzero"` // Outputs has not all
+	LastEventID      string         `json:"last_event_id"`              // decimal text; "0" before the first
+	CreatedAtMs      int64          `json:"created_at_ms"`
+	UpdatedAtMs      int64          `json:"updated_at_ms"`
 }
 
 // SessionSummaryView is a session in a list.

@@ -49,6 +49,8 @@ func (c call) String() string { return c.method + " " + c.path.text }
 type reply struct {
 	status   int
 	replayed bool
+	// more says that a list goes on after what the reply has.
+	more bool
 }
 
 // do makes a call, and repeats it where that is safe and may help.
@@ -112,6 +114,7 @@ func (c *Client) tryCall(ctx context.Context, call call, body []byte) (reply, er
 	}
 	r := reply{
 		status:   response.StatusCode,
+		more:     strings.Contains(response.Header.Get("Link"), `rel="next"`),
 		replayed: strings.EqualFold(response.Header.Get("Idempotency-Replayed"), "true"),
 	}
 	if r.status < 200 || r.status > 299 {

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"iter"
+	"net/http"
 	"net/url"
 	"strconv"
 
@@ -17,16 +18,19 @@ type EventListParams struct {
 	Limit int
 }
 
-// ListSessionEvents returns events of a session, oldest first. Errors:
+// ListSessionEvents returns events of a session, oldest first, fewer than the limit where they
+// are large: [Client.AllSessionEvents] reads on. Errors:
 // [ErrNotFound]; [ErrInvalid] for an unreadable After.
 func (c *Client) ListSessionEvents(ctx context.Context, sessionID string, params EventListParams) ([]api.RunEventEntry, error) {
-	return c.listEvents(ctx, at("/v1/sessions", sessionID, "events"), params)
+	entries, _, err := c.listEvents(ctx, at("/v1/sessions", sessionID, "events"), params)
+	return entries, err
 }
 
 // ListRunEvents returns events of a run, oldest first; their ids are the session's.
 // Errors: as of [Client.ListSessionEvents].
 func (c *Client) ListRunEvents(ctx context.Context, runID string, params EventListParams) ([]api.RunEventEntry, error) {
-	return c.listEvents(ctx, at("/v1/runs", runID, "events"), params)
+	entries, _, err := c.listEvents(ctx, at("/v1/runs", runID, "events"), params)
+	return entries, err
 }
 
 // AllSessionEvents walks the events of a session up to the newest. It ends after
@@ -41,17 +45,18 @@ func (c *Client) AllRunEvents(ctx context.Context, runID string, params EventLis
 	return c.allEvents(ctx, at("/v1/runs", runID, "events"), params)
 }
 
-func (c *Client) listEvents(ctx context.Context, from path, params EventListParams) ([]api.RunEventEntry, error) {
+func (c *Client) listEvents(ctx context.Context, from path, params EventListParams) (entries []api.RunEventEntry, more bool, err error) {
 	query := url.Values{}
 	set(query, "after", params.After)
 	if params.Limit != 0 {
 		query.Set("limit", strconv.Itoa(params.Limit))
 	}
-	entries, err := get[[]api.RunEventEntry](ctx, c, from, query)
+	r, err := c.do(ctx, call{method: http.MethodGet, path: from, query: query, out: &entries, repeat: always})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return *entries, nil
+	// A page may end early, because it would be too large.
+	return entries, r.more || params.Limit > 0 && len(entries) >= params.Limit, nil
 }
 
 func (c *Client) allEvents(ctx context.Context, from path, params EventListParams) iter.Seq2[api.RunEventEntry, error] {
@@ -60,7 +65,7 @@ func (c *Client) allEvents(ctx context.Context, from path, params EventListParam
 	}
 	return func(yield func(api.RunEventEntry, error) bool) {
 		for {
-			entries, err := c.listEvents(ctx, from, params)
+			entries, more, err := c.listEvents(ctx, from, params)
 			if err != nil {
 				yield(api.RunEventEntry{}, err)
 				return
@@ -71,7 +76,7 @@ func (c *Client) allEvents(ctx context.Context, from path, params EventListParam
 					return
 				}
 			}
-			if len(entries) < params.Limit {
+			if !more || len(entries) == 0 {
 				return
 			}
 		}

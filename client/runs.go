@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
 	"time"
@@ -145,6 +146,30 @@ func stillHeld(claim *api.Claim) bool {
 // GetRun returns a run. Errors: [ErrNotFound].
 func (c *Client) GetRun(ctx context.Context, runID string) (*api.RunView, error) {
 	return get[api.RunView](ctx, c, at("/v1/runs", runID), nil)
+}
+
+// AllOutputs walks the output records of a run, oldest first, up to the newest: a view shows
+// only the newest of them. It ends after the first error. Errors: [ErrNotFound].
+func (c *Client) AllOutputs(ctx context.Context, runID string) iter.Seq2[api.OutputEntry, error] {
+	return func(yield func(api.OutputEntry, error) bool) {
+		query := url.Values{}
+		for {
+			page, err := get[api.OutputPage](ctx, c, at("/v1/runs", runID, "outputs"), query)
+			if err != nil {
+				yield(api.OutputEntry{}, err)
+				return
+			}
+			for _, entry := range page.Items {
+				if !yield(entry, nil) {
+					return
+				}
+			}
+			if page.NextAfter == nil || *page.NextAfter == query.Get("after") {
+				return
+			}
+			query.Set("after", *page.NextAfter)
+		}
+	}
 }
 
 // Until says what a wait for a run waits for.

@@ -73,7 +73,7 @@ func testClarificationsEndOtherwise(t *testing.T, a *rig) {
 		child := a.child(t, parent)
 		asked := a.ask(t, child, `{"id":"q1","questions":[{"question":"Why?"}],"expires_at_ms":1}`, `,"park":true`).want(http.StatusAccepted)
 		require.Equal(t, "completed", asked.at("clarification", "status"), "a deadline that is past expires at once")
-		require.Len(t, asked.list("clarification", "outputs"), 1)
+		require.InDelta(t, 1, asked.at("clarification", "outputs_count"), 0)
 		require.Equal(t, "[]", a.get(t, "/v1/sessions/"+parent+"/questions").want(http.StatusOK).text)
 		given := answer("q1", `"answers":[{"question_id":"question-1","freeform_answer":"because"}]`)
 		a.post(t, asked.header.Get("Location")+"/questions", given).refused(api.CodeQuestionExpired).recorded(api.OutcomeExpired)

@@ -154,7 +154,8 @@ func testParkedChild(t *testing.T, a *rig) {
 	heldParent := later(func() *reply { return a.get(t, "/v1/runs/"+clarification+"?until=decided", wait(60)) })
 	done := a.post(t, "/v1/runs/"+clarification+"/questions", answer("q1", `"answers":`+goodAnswers+`,"justification":"it is quicker"`), header("X-Actor", "mara")).want(http.StatusAccepted)
 	require.Equal(t, "completed", done.at("status"))
-	require.Equal(t, "Forwarded parent clarification answer for q1 to agent helper.", done.at("outputs", 0, "content"))
+	require.Equal(t, "Forwarded parent clarification answer for q1 to agent helper.",
+		a.get(t, "/v1/runs/"+clarification).want(http.StatusOK).at("outputs", 0, "content"))
 	require.Equal(t, "completed", soon(t, heldParent).want(http.StatusOK).at("status"))
 	keepsLease := soon(t, heldChild).want(http.StatusOK)
 	require.Equal(t, "running", keepsLease.at("status"))

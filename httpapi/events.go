@@ -1,13 +1,13 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"strconv"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -36,7 +36,7 @@ func (s *Server) listSessionEvents(w http.ResponseWriter, r *http.Request) error
 	if !refusal.ValidID(sessionID) {
 		return refusal.UnknownSession(wire.Shown(sessionID))
 	}
-	return listEvents(w, r, sessionID, s.store.SessionEvents)
+	return s.listEvents(w, r, runs.EventQuery{SessionID: sessionID})
 }
 
 func (s *Server) listRunEvents(w http.ResponseWriter, r *http.Request) error {
@@ -44,15 +44,21 @@ func (s *Server) listRunEvents(w http.ResponseWriter, r *http.Request) error {
 	if !refusal.ValidID(runID) {
 		return refusal.UnknownRun(wire.Shown(runID))
 	}
-	return listEvents(w, r, runID, s.store.RunEvents)
+	return s.listEvents(w, r, runs.EventQuery{RunID: runID})
 }
 
-func listEvents(w http.ResponseWriter, r *http.Request, id string, read func(context.Context, string, int64, int) ([]model.Event, error)) error {
-	after, limit, err := eventRange(queryOf(r))
-	if err != nil {
-		return err
+// eventsWithin reads the events of one page.
+func (s *Server) eventsWithin(r *http.Request, q runs.EventQuery) (events []model.Event, more bool, err error) {
+	if q.After, q.Limit, err = eventRange(queryOf(r)); err != nil {
+		return nil, false, err
 	}
-	events, err := read(r.Context(), id, after, limit)
+	q.MaxBytes = api.MaxReplyBytes
+	return s.store.EventsWithin(r.Context(), q)
+}
+
+// listEvents answers with events. A page that ends before the newest names the next one.
+func (s *Server) listEvents(w http.ResponseWriter, r *http.Request, q runs.EventQuery) error {
+	events, more, err := s.eventsWithin(r, q)
 	if err != nil {
 		return err
 	}
@@ -60,5 +66,32 @@ func listEvents(w http.ResponseWriter, r *http.Request, id string, read func(con
 	for i := range events {
 		entries[i] = events[i].Entry()
 	}
+	if more {
+		query := r.URL.Query()
+		query.Set("after", entries[len(entries)-1].ID)
+		w.Header()["Link"] = []string{"<" + r.URL.EscapedPath() + "?" + query.Encode() + `>; rel="next"`}
+	}
 	return wire.Respond(w, r, http.StatusOK, entries)
+}
+
+// listOutputs answers with output records of a run, oldest first.
+func (s *Server) listOutputs(w http.ResponseWriter, r *http.Request) error {
+	runID := wire.PathID(r, "run_id")
+	if !refusal.ValidID(runID) {
+		return refusal.UnknownRun(wire.Shown(runID))
+	}
+	events, more, err := s.eventsWithin(r, runs.EventQuery{RunID: runID, Outputs: true})
+	if err != nil {
+		return err
+	}
+	page := api.OutputPage{Items: make([]api.OutputEntry, len(events))}
+	for i := range events {
+		if page.Items[i], err = events[i].Output(); err != nil {
+			return err
+		}
+	}
+	if more {
+		page.NextAfter = &page.Items[len(events)-1].EventID
+	}
+	return wire.Respond(w, r, http.StatusOK, page)
 }

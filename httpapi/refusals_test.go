@@ -53,6 +53,7 @@ var operations = []operation{
 	{"POST", "/v1/runs/claim", `{"worker_id":"w"}`, false, ""},
 	{"GET", "/v1/runs/nobody", "", false, api.CodeRunNotFound},
 	{"GET", "/v1/runs/nobody/events", "", false, api.CodeRunNotFound},
+	{"GET", "/v1/runs/nobody/outputs", "", false, api.CodeRunNotFound},
 	{"GET", "/v1/runs/nobody/stream", "", false, api.CodeRunNotFound},
 	{"POST", "/v1/runs/nobody/events", `{"fence":"1","events":[{"type":"x"}]}`, false, api.CodeRunNotFound},
 	{"POST", "/v1/runs/nobody/cancel", `{}`, true, api.CodeRunNotFound},
@@ -252,6 +253,10 @@ func (s *brokenStore) PendingRequests(context.Context, runs.RequestQuery) ([]mod
 
 func (s *brokenStore) SessionEvents(context.Context, string, int64, int) ([]model.Event, error) {
 	return nil, s.err
+}
+
+func (s *brokenStore) EventsWithin(context.Context, runs.EventQuery) ([]model.Event, bool, error) {
+	return nil, false, s.err
 }
 
 func (s *brokenStore) RunEvents(context.Context, string, int64, int) ([]model.Event, error) {

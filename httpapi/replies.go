@@ -33,16 +33,18 @@ func (s *Server) session(ctx context.Context, sessionID string) (*model.SessionR
 }
 
 // runOf returns the run that a command's reply is about; runID names it when the reply
-// has none. A command does not read output records, and a replayed call is answered with
-// the run as it is now; both are read after the commit.
+// has none: a replayed call is answered with the run as it is now. Output records are left out:
+// their size has nothing to do with the call.
 func (s *Server) runOf(ctx context.Context, reply *runs.Reply, runID string) (*model.RunRecord, error) {
-	if reply.Run == nil {
-		return s.store.Run(ctx, cmp.Or(reply.ReplayRunID, runID))
+	if reply.Run != nil {
+		return reply.Run, nil
 	}
-	if reply.Run.Run.OutputCount > 0 && reply.Run.Outputs == nil {
-		return s.store.Run(ctx, reply.Run.Run.RunID)
+	record, err := s.store.Run(ctx, cmp.Or(reply.ReplayRunID, runID))
+	if err != nil {
+		return nil, err
 	}
-	return reply.Run, nil
+	record.Outputs = nil
+	return record, nil
 }
 
 // respondRun answers with the run of a reply, see runOf.
@@ -58,13 +60,20 @@ func (s *Server) respondRun(w http.ResponseWriter, r *http.Request, status int, 
 	return wire.Respond(w, r, status, record.View())
 }
 
-// respondSession answers 200 with a session as it is now.
+// respondSession answers 200 with a session as it is after a write, without its outputs.
 func (s *Server) respondSession(w http.ResponseWriter, r *http.Request, sessionID string) error {
 	record, err := s.session(r.Context(), sessionID)
 	if err != nil {
 		return err
 	}
+	withoutOutputs(record)
 	return wire.Respond(w, r, http.StatusOK, record.View())
+}
+
+// withoutOutputs leaves the outputs out of the reply of a write.
+func withoutOutputs(record *model.SessionRecord) {
+	record.OutputsTruncated = record.OutputsTruncated || len(record.Outputs) > 0
+	record.Outputs = nil
 }
 
 // locate sets the Location of what was made.

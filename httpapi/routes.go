@@ -56,6 +56,7 @@ func (s *Server) routes() []route {
 		{post, "/v1/runs/claim", s.claimRuns},
 		{get, "/v1/runs/{run_id}", s.getRun},
 		{get, "/v1/runs/{run_id}/events", s.listRunEvents},
+		{get, "/v1/runs/{run_id}/outputs", s.listOutputs},
 		{getOnly, "/v1/runs/{run_id}/stream", s.streamRun},
 		{post, "/v1/runs/{run_id}/cancel", s.cancelRun},
 		{post, "/v1/runs/{run_id}/approvals", s.onRun(s.resolveApprovals)},

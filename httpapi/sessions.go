@@ -50,11 +50,16 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 	}
 	markReplayed(w, reply.Existing && byKey)
 	locate(w, "/v1/sessions/", record.Session.SessionID)
+	withoutOutputs(record)
 	return wire.Respond(w, r, createdStatus(reply.Existing, byKey), record.View())
 }
 
 func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
-	return s.respondSession(w, r, wire.PathID(r, "session_id"))
+	record, err := s.session(r.Context(), wire.PathID(r, "session_id"))
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, record.View())
 }
 
 func (s *Server) interruptSession(w http.ResponseWriter, r *http.Request) error {

@@ -67,6 +67,18 @@ type EffectPosition struct {
 	EffectID    string
 }
 
+// EventQuery selects events of a session or of a run, in the order of their numbers.
+type EventQuery struct {
+	// One of SessionID and RunID is given.
+	SessionID, RunID string
+	// Outputs selects the output records of the run alone.
+	Outputs bool
+	After   int64
+	Limit   int
+	// MaxBytes bounds the bodies together; the first event is returned whatever its size.
+	MaxBytes int
+}
+
 // RuleQuery selects rules, in the order of (created_at_ms, rule_id).
 type RuleQuery struct {
 	SessionID string // only rules that are bound to it; empty for all rules

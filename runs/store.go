@@ -78,6 +78,10 @@ type Reader interface {
 	// run_not_found.
 	RunEvents(ctx context.Context, runID string, after int64, limit int) ([]model.Event, error)
 
+	// EventsWithin returns the events that a query selects, oldest first, and whether there
+	// are more. Errors: session_not_found, run_not_found.
+	EventsWithin(ctx context.Context, q EventQuery) (events []model.Event, more bool, err error)
+
 	// Claimable returns runs that may be claimed now, in the order in which they became
 	// claimable: those of the given agents, of all when there are none.
 	Claimable(ctx context.Context, agentIDs []string, limit int) ([]Claimable, error)

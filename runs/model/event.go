@@ -1,6 +1,11 @@
 package model
 
 import (
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+
 	"github.com/holdpoint/holdpoint/api"
 )
 
@@ -25,4 +30,23 @@ type Event struct {
 	TimestampMs int64
 	// Body is the event as a JSON object, with its "type".
 	Body api.JSON
+}
+
+// Output returns the output record of an output event. It returns an error when the body is
+// not that of one: the row was changed outside of the service.
+func (e *Event) Output() (api.OutputEntry, error) {
+	record, err := OutputOf(e.Body)
+	return api.OutputEntry{EventID: strconv.FormatInt(e.EventID, 10), OutputRecord: record}, err
+}
+
+// OutputOf returns the output record in the body of an output event. Errors: as
+// [Event.Output].
+func OutputOf(body []byte) (api.OutputRecord, error) {
+	var event struct {
+		Output api.OutputRecord `json:"output"`
+	}
+	if err := json.Unmarshal(body, &event); err != nil {
+		return api.OutputRecord{}, fmt.Errorf("output event: %w", err)
+	}
+	return event.Output, nil
 }

@@ -33,8 +33,8 @@ type DecidedRequest struct {
 type RunRecord struct {
 	Run      Run
 	Requests []Request
-	// Outputs has the newest output records, oldest first. Only reads fill it; in a command's
-	// reply it is empty even when Run.OutputCount is not 0.
+	// Outputs has the newest output records within a budget of bytes, oldest first. Only the
+	// read of a single run fills it; elsewhere it is empty even when Run.OutputCount is not 0.
 	Outputs []api.OutputRecord
 }
 
@@ -48,6 +48,8 @@ type SessionRecord struct {
 	Clarifications []PendingRequest
 	// QueuedRunIDs are in the order in which the runs will start.
 	QueuedRunIDs []string
-	// Outputs has the newest output records of all runs of the session, oldest first.
-	Outputs []api.OutputRecord
+	// Outputs has the newest output records of all runs of the session within a budget of
+	// bytes, oldest first. OutputsTruncated says that there are more.
+	Outputs          []api.OutputRecord
+	OutputsTruncated bool
 }

@@ -48,7 +48,11 @@ func (r *RunRecord) View() api.RunView {
 		SubmittedAtMs: run.SubmittedAtMs, UpdatedAtMs: run.UpdatedAtMs,
 		StartedAtMs: run.StartedAtMs, FinishedAtMs: run.FinishedAtMs,
 		Request: run.Request, Metadata: run.Metadata,
-		Outputs: r.Outputs, Output: run.Output, Error: run.Error, Attempt: run.Attempt,
+		Outputs: r.Outputs, OutputsCount: run.OutputCount, OutputsTruncated: int64(len(r.Outputs)) < run.OutputCount,
+		Output: run.Output, Error: run.Error, Attempt: run.Attempt,
+	}
+	if run.OutputCount > 0 && view.Outputs == nil {
+		view.Outputs = []api.OutputRecord{}
 	}
 	if run.Status == api.StatusQueued {
 		view.QueuedPosition = run.QueuedAhead + 1
@@ -142,7 +146,7 @@ func (s *SessionRecord) View() api.SessionView {
 	view := api.SessionView{
 		SessionID: session.SessionID, AgentID: session.AgentID, ParentSessionID: session.ParentSessionID,
 		Metadata: session.Metadata, Status: session.status(s.Active),
-		QueuedRunIDs: s.QueuedRunIDs, Outputs: s.Outputs,
+		QueuedRunIDs: s.QueuedRunIDs, Outputs: s.Outputs, OutputsTruncated: s.OutputsTruncated,
 		PendingApprovals: []api.ApprovalRequest{}, PendingQuestions: []api.PendingQuestionView{},
 		LastEventID: strconv.FormatInt(session.LastEventID, 10),
 		CreatedAtMs: session.CreatedAtMs, UpdatedAtMs: session.UpdatedAtMs,

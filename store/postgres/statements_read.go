@@ -4,7 +4,8 @@ import "github.com/holdpoint/holdpoint/store/read"
 
 // readStatements are the statements of the reads. For LIMIT 1 and OFFSET 0 in subqueries
 // see loadStatements. The numbers of outputs are
-// api.MaxOutputsShown.
+// api.MaxOutputsShown; one more tells whether there are more. Bodies are measured before they are
+// read: their lengths stand in their rows.
 var readStatements = read.Statements{
 	Run: expand(`
 SELECT r.*,
@@ -28,18 +29,25 @@ CROSS JOIN LATERAL (
 ) AS q
 ORDER BY q.session_id, q.run_id, q.number`),
 
-	OutputsOfRuns: `
-SELECT o.run_id, o.body
-FROM unnest($1::text[]) AS k (run_id)
-CROSS JOIN LATERAL (SELECT * FROM runs AS one WHERE one.run_id = k.run_id LIMIT 1) AS r
-CROSS JOIN LATERAL (
-	SELECT e.session_id, e.event_id, e.run_id, e.body FROM events AS e
-	WHERE e.session_id = r.session_id AND e.type = 'output'
-		AND e.event_id BETWEEN r.first_event_id AND r.last_event_id AND e.run_id = r.run_id
-	ORDER BY e.event_id DESC LIMIT 100
+	RunOutputs: `
+SELECT o.body, o.count
+FROM (
+	SELECT n.event_id, n.body, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	FROM (
+		SELECT e.event_id, e.body
+		FROM runs AS r
+		CROSS JOIN LATERAL (
+			SELECT one.event_id, one.body FROM events AS one
+			WHERE one.session_id = r.session_id AND one.type = 'output'
+				AND one.event_id BETWEEN r.first_event_id AND r.last_event_id AND one.run_id = r.run_id
+			ORDER BY one.event_id DESC LIMIT 101
+		) AS e
+		WHERE r.run_id = $1 AND r.output_count > 0
+	) AS n
+	WINDOW w AS (ORDER BY n.event_id DESC)
 ) AS o
-WHERE r.output_count > 0
-ORDER BY o.session_id, o.event_id`,
+WHERE o.place <= 100 AND (o.place = 1 OR o.bytes <= $2::bigint)
+ORDER BY o.event_id`,
 
 	// One pass over each queue.
 	QueuePlaces: `
@@ -83,31 +91,24 @@ CROSS JOIN LATERAL (
 ) AS q
 ORDER BY q.number`),
 
-	ActiveRunOutputs: `
-SELECT o.run_id, o.body
-FROM (SELECT s.session_id, s.active_run_id AS run_id FROM sessions AS s WHERE s.session_id = $1) AS k
-CROSS JOIN LATERAL (
-	SELECT * FROM runs AS one
-	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
-) AS r
-CROSS JOIN LATERAL (
-	SELECT e.session_id, e.event_id, e.run_id, e.body FROM events AS e
-	WHERE e.session_id = r.session_id AND e.type = 'output'
-		AND e.event_id BETWEEN r.first_event_id AND r.last_event_id AND e.run_id = r.run_id
-	ORDER BY e.event_id DESC LIMIT 100
-) AS o
-WHERE r.output_count > 0
-ORDER BY o.event_id`,
-
 	QueuedRunIDs: `
 SELECT r.run_id FROM runs AS r
 WHERE r.session_id = $1 AND r.finished_at_ms IS NULL AND r.status = 'queued'
 ORDER BY r.first_event_id`,
 
 	SessionOutputs: `
-SELECT e.body FROM events AS e
-WHERE e.session_id = $1 AND e.type = 'output'
-ORDER BY e.event_id DESC LIMIT 100`,
+SELECT o.body, o.count
+FROM (
+	SELECT n.event_id, n.body, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	FROM (
+		SELECT e.event_id, e.body FROM events AS e
+		WHERE e.session_id = $1 AND e.type = 'output'
+		ORDER BY e.event_id DESC LIMIT 101
+	) AS n
+	WINDOW w AS (ORDER BY n.event_id DESC)
+) AS o
+WHERE o.place <= 100 AND (o.place = 1 OR o.bytes <= $2::bigint)
+ORDER BY o.event_id`,
 
 	// From the open questions to their runs: the queue of the session may be long.
 	SessionClarifications: expand(`
@@ -141,6 +142,57 @@ JOIN events AS e ON e.session_id = r.session_id AND e.run_id = r.run_id
 WHERE r.run_id = $1
 ORDER BY e.event_id
 LIMIT $3::bigint`),
+
+	SessionEventsWithin: expand(`
+SELECT e.*, e.count
+FROM (
+	SELECT n.*, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	FROM (
+		SELECT * FROM events AS one
+		WHERE one.session_id = $1 AND one.event_id > $2::bigint
+		ORDER BY one.event_id LIMIT $3::bigint
+	) AS n
+	WINDOW w AS (ORDER BY n.event_id)
+) AS e
+WHERE e.place = 1 OR e.bytes <= $4::bigint
+ORDER BY e.event_id`),
+
+	RunEventsWithin: expand(`
+SELECT e.*, e.count
+FROM (
+	SELECT n.*, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	FROM (
+		SELECT v.*
+		FROM runs AS r
+		JOIN events AS v ON v.session_id = r.session_id AND v.run_id = r.run_id
+			AND v.event_id >= r.first_event_id AND v.event_id <= r.last_event_id AND v.event_id > $2::bigint
+		WHERE r.run_id = $1
+		ORDER BY v.event_id LIMIT $3::bigint
+	) AS n
+	WINDOW w AS (ORDER BY n.event_id)
+) AS e
+WHERE e.place = 1 OR e.bytes <= $4::bigint
+ORDER BY e.event_id`),
+
+	RunOutputsWithin: expand(`
+SELECT e.*, e.count
+FROM (
+	SELECT n.*, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	FROM (
+		SELECT e.*
+		FROM runs AS r
+		CROSS JOIN LATERAL (
+			SELECT * FROM events AS one
+			WHERE one.session_id = r.session_id AND one.type = 'output' AND one.run_id = r.run_id
+				AND one.event_id BETWEEN greatest(r.first_event_id, $2::bigint + 1) AND r.last_event_id
+			ORDER BY one.event_id LIMIT $3::bigint
+		) AS e
+		WHERE r.run_id = $1 AND r.output_count > 0
+	) AS n
+	WINDOW w AS (ORDER BY n.event_id)
+) AS e
+WHERE e.place = 1 OR e.bytes <= $4::bigint
+ORDER BY e.event_id`),
 
 	RequestByHandle: expand(`
 SELECT q.*, r.agent_id, r.kind, r.requester

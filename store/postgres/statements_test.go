@@ -49,8 +49,9 @@ func TestEveryQuestionHasAStatement(t *testing.T) {
 		require.Contains(t, loadStatements, question.Name)
 	}
 	require.Contains(t, loadStatements["mailboxes"], "LIMIT "+strconv.Itoa(model.MaxMailboxMessages))
-	for _, outputs := range []string{readStatements.OutputsOfRuns, readStatements.ActiveRunOutputs, readStatements.SessionOutputs} {
-		require.Contains(t, outputs, "LIMIT "+strconv.Itoa(api.MaxOutputsShown))
+	for _, outputs := range []string{readStatements.RunOutputs, readStatements.SessionOutputs} {
+		require.Contains(t, outputs, "LIMIT "+strconv.Itoa(api.MaxOutputsShown+1))
+		require.Contains(t, outputs, "o.place <= "+strconv.Itoa(api.MaxOutputsShown))
 	}
 }
 

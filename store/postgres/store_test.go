@@ -75,7 +75,10 @@ func TestARunWaitsIsDecidedAndGoesOn(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, list, 1)
 			require.Equal(t, api.StatusCompleted, list[0].Run.Status)
-			require.Equal(t, "done", list[0].Outputs[0].Content)
+			require.EqualValues(t, 1, list[0].Run.OutputCount)
+			shown, err := s.Run(ctx, "r")
+			require.NoError(t, err)
+			require.Equal(t, "done", shown.Outputs[0].Content)
 			events, err := s.SessionEvents(ctx, "s", 0, 100)
 			require.NoError(t, err)
 			for i, event := range events {

@@ -48,22 +48,27 @@ type Statements struct {
 	// Run, of $1 run_id, has the place in the queue last. RunPayload has run_id, input
 	// and checkpoint.
 	Run, RunPayload string
-	// Of the list $1 of run ids: the open requests and those of the Resume; run_id and
-	// body of the newest outputs, oldest first.
-	RequestsOfRuns, OutputsOfRuns string
+	// Of the list $1 of run ids: the open requests and those of the Resume.
+	RequestsOfRuns string
+	// RunOutputs is of $1 run_id: body of the newest outputs, oldest first, whose bodies
+	// have $2 bytes together, and how many there are in all, of those that are shown at most.
+	RunOutputs string
 	// QueuePlaces has run_id and the number of queued runs ahead, of the sessions $1 and
 	// the runs $2.
 	QueuePlaces string
 	// SettledAfter is of $1 run_id and $2 settled_number.
 	SettledAfter string
 
-	// Of $1 session_id. ActiveRun has the place in the queue last, SessionOutputs has the
-	// newest first, and SessionClarifications is limited to $2.
-	Session, ActiveRun, ActiveRunRequests, ActiveRunOutputs string
-	QueuedRunIDs, SessionOutputs, SessionClarifications     string
-	SessionExists, RunExists                                string
+	// Of $1 session_id. ActiveRun has the place in the queue last, SessionOutputs is as
+	// RunOutputs, and SessionClarifications is limited to $2.
+	Session, ActiveRun, ActiveRunRequests               string
+	QueuedRunIDs, SessionOutputs, SessionClarifications string
+	SessionExists, RunExists                            string
 	// Of $1 session_id or run_id, after $2 event_id, limited to $3.
 	SessionEvents, RunEvents string
+	// The same with $4 bytes of bodies at most, one event at least, and behind each event how
+	// many there are within the limit.
+	SessionEventsWithin, RunEventsWithin, RunOutputsWithin string
 
 	// RequestByHandle is of $1 handle, Rule of $1 rule_id.
 	RequestByHandle, Rule string
@@ -170,10 +175,12 @@ func (r *Reader) run(ctx context.Context, runID string, withPayload bool) (*mode
 	queries := []Query{
 		{r.sql.Run, []any{runID}, found.readRuns},
 		{r.sql.RequestsOfRuns, []any{one}, found.readRequests},
-		{r.sql.OutputsOfRuns, []any{one}, found.readOutputs},
 	}
+	var shown outputs
 	if withPayload {
 		queries = append(queries, Query{r.sql.RunPayload, []any{runID}, found.readPayloads})
+	} else {
+		queries = append(queries, Query{r.sql.RunOutputs, []any{runID, api.MaxReplyBytes}, shown.read})
 	}
 	if err := r.db.AskAtOneMoment(ctx, queries...); err != nil {
 		return nil, err
@@ -181,6 +188,7 @@ func (r *Reader) run(ctx context.Context, runID string, withPayload bool) (*mode
 	if len(found.list) == 0 {
 		return nil, refusal.UnknownRun(runID)
 	}
+	found.list[0].Outputs = shown.list
 	return found.list[0], nil
 }
 
@@ -210,27 +218,23 @@ func (r *Reader) Session(ctx context.Context, sessionID string) (*model.SessionR
 	}
 	var sessions []model.Session
 	var active records
+	var shown outputs
 	record := &model.SessionRecord{}
 	id := []any{sessionID}
 	err := r.db.AskAtOneMoment(ctx,
 		Query{r.sql.Session, id, into(columns.Sessions.Targets, &sessions)},
 		Query{r.sql.ActiveRun, id, active.readRuns},
 		Query{r.sql.ActiveRunRequests, id, active.readRequests},
-		Query{r.sql.ActiveRunOutputs, id, active.readOutputs},
 		Query{r.sql.SessionClarifications, []any{sessionID, api.MaxClarificationsShown}, into(columns.PendingRequest, &record.Clarifications)},
 		Query{r.sql.QueuedRunIDs, id, into(itself[string], &record.QueuedRunIDs)},
-		Query{r.sql.SessionOutputs, id, func(rows columns.Rows) (err error) {
-			record.Outputs, err = readOutputs(rows)
-			slices.Reverse(record.Outputs)
-			return err
-		}})
+		Query{r.sql.SessionOutputs, []any{sessionID, api.MaxReplyBytes}, shown.read})
 	if err != nil {
 		return nil, err
 	}
 	if len(sessions) == 0 {
 		return nil, refusal.UnknownSession(sessionID)
 	}
-	record.Session = sessions[0]
+	record.Session, record.Outputs, record.OutputsTruncated = sessions[0], shown.list, shown.truncated()
 	if len(active.list) > 0 {
 		record.Active = active.list[0]
 	}
@@ -278,4 +282,44 @@ func (r *Reader) events(ctx context.Context, exists, list string, unknown error,
 		err = unknown
 	}
 	return events, err
+}
+
+// EventsWithin implements runs.Reader.
+func (r *Reader) EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error) {
+	exists, statement, id, unknown := r.sql.SessionExists, r.sql.SessionEventsWithin, q.SessionID, refusal.UnknownSession(q.SessionID)
+	if q.RunID != "" {
+		exists, statement, id, unknown = r.sql.RunExists, r.sql.RunEventsWithin, q.RunID, refusal.UnknownRun(q.RunID)
+	}
+	if q.Outputs {
+		statement = r.sql.RunOutputsWithin
+	}
+	if !refusal.ValidID(id) {
+		return nil, false, unknown
+	}
+	var found []int64
+	var counted []countedEvent
+	err = r.db.Ask(ctx,
+		Query{exists, []any{id}, into(itself[int64], &found)},
+		Query{statement, []any{id, q.After, max(q.Limit, 0) + 1, q.MaxBytes}, into(countedEventTargets, &counted)})
+	if err == nil && len(found) == 0 {
+		err = unknown
+	}
+	if err != nil || len(counted) == 0 {
+		return nil, false, err
+	}
+	more = int64(len(counted)) < counted[0].count || len(counted) > q.Limit
+	for i := range counted[:min(len(counted), q.Limit)] {
+		events = append(events, counted[i].event)
+	}
+	return events, more, nil
+}
+
+// countedEvent is an event and how many there are.
+type countedEvent struct {
+	event model.Event
+	count int64
+}
+
+func countedEventTargets(c *countedEvent) []any {
+	return append(columns.Events.Targets(&c.event), &c.count)
 }

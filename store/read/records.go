@@ -1,10 +1,6 @@
 package read
 
 import (
-	"fmt"
-
-	"github.com/go-json-experiment/json"
-
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/columns"
@@ -59,73 +55,46 @@ func (f *records) readPlaces(rows columns.Rows) error {
 	return columns.Each(rows, targets, func(p *place) { f.byRun[p.runID].Run.QueuedAhead = p.ahead })
 }
 
-// complete asks for the requests, outputs and places in the queue of the runs.
+// complete asks for the requests and the places in the queue of the runs.
 func (f *records) complete(r *Reader, ask func(...Query) error) error {
 	if len(f.list) == 0 {
 		return nil
 	}
-	var runIDs, withOutputs, queued, sessions []string
+	var runIDs, queued, sessions []string
 	for _, record := range f.list {
 		run := &record.Run
 		runIDs = append(runIDs, run.RunID)
-		if run.OutputCount > 0 {
-			withOutputs = append(withOutputs, run.RunID)
-		}
 		if run.Status == api.StatusQueued {
 			queued, sessions = append(queued, run.RunID), append(sessions, run.SessionID)
 		}
 	}
 	queries := []Query{{r.sql.RequestsOfRuns, []any{r.db.List(runIDs)}, f.readRequests}}
-	if len(withOutputs) > 0 {
-		queries = append(queries, Query{r.sql.OutputsOfRuns, []any{r.db.List(withOutputs)}, f.readOutputs})
-	}
 	if len(queued) > 0 {
 		queries = append(queries, Query{r.sql.QueuePlaces, []any{r.db.List(distinct(sessions)), r.db.List(queued)}, f.readPlaces})
 	}
 	return ask(queries...)
 }
 
-func (f *records) readOutputs(rows columns.Rows) error {
+// outputs are the newest output records within a budget.
+type outputs struct {
+	list  []api.OutputRecord
+	count int64
+}
+
+// read reads bodies of output events, each with how many there are.
+func (o *outputs) read(rows columns.Rows) error {
 	for rows.Next() {
-		var runID string
 		var body []byte
-		if err := rows.Scan(&runID, &body); err != nil {
+		if err := rows.Scan(&body, &o.count); err != nil {
 			return err
 		}
-		output, err := outputOf(body)
+		output, err := model.OutputOf(body)
 		if err != nil {
 			return err
 		}
-		if record := f.byRun[runID]; record != nil {
-			record.Outputs = append(record.Outputs, output)
-		}
+		o.list = append(o.list, output)
 	}
 	return rows.Err()
 }
 
-// readOutputs reads the bodies of output events.
-func readOutputs(rows columns.Rows) (outputs []api.OutputRecord, err error) {
-	for rows.Next() {
-		var body []byte
-		if err := rows.Scan(&body); err != nil {
-			return nil, err
-		}
-		output, err := outputOf(body)
-		if err != nil {
-			return nil, err
-		}
-		outputs = append(outputs, output)
-	}
-	return outputs, rows.Err()
-}
-
-// outputOf returns the output record in the body of an output event.
-func outputOf(body []byte) (api.OutputRecord, error) {
-	var event struct {
-		Output api.OutputRecord `json:"output"`
-	}
-	if err := json.Unmarshal(body, &event); err != nil {
-		return api.OutputRecord{}, fmt.Errorf("output event: %w", err)
-	}
-	return event.Output, nil
-}
+func (o *outputs) truncated() bool { return int64(len(o.list)) < o.count }

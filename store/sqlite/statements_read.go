@@ -6,7 +6,8 @@ import (
 )
 
 // readStatements are the statements of the reads. Lists are JSON arrays of texts. The
-// numbers of outputs are api.MaxOutputsShown.
+// numbers of outputs are api.MaxOutputsShown; one more tells whether there are more. Bodies are measured before they are
+// read: their lengths stand in their rows.
 var readStatements = read.Statements{
 	Run: expand(`
 SELECT r.*,
@@ -34,15 +35,19 @@ CROSS JOIN runs AS r ON r.run_id = k.value
 CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.settled_number > r.resume_after
 ORDER BY run_id, number`),
 
-	OutputsOfRuns: `
-SELECT newest.run_id, newest.body
+	RunOutputs: `
+SELECT newest.body, newest.count
 FROM (
-	SELECT e.run_id, e.event_id, e.body, row_number() OVER (PARTITION BY e.run_id ORDER BY e.event_id DESC) AS place
-	FROM events AS e
-	WHERE e.type = 'output' AND e.run_id IN (SELECT k.value FROM json_each($1) AS k)
+	SELECT n.event_id, n.body, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	FROM (
+		SELECT e.event_id, e.body FROM events AS e
+		WHERE e.run_id = $1 AND e.type = 'output'
+		ORDER BY e.event_id DESC LIMIT 101
+	) AS n
+	WINDOW w AS (ORDER BY n.event_id DESC)
 ) AS newest
-WHERE newest.place <= 100
-ORDER BY newest.run_id, newest.event_id`,
+WHERE newest.place <= 100 AND (newest.place = 1 OR newest.bytes <= $2)
+ORDER BY newest.event_id`,
 
 	// One pass over each queue.
 	QueuePlaces: `
@@ -81,26 +86,24 @@ CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.settled_number > r.resume_
 WHERE s.session_id = $1
 ORDER BY number`),
 
-	ActiveRunOutputs: `
-SELECT newest.run_id, newest.body
-FROM (
-	SELECT e.run_id, e.event_id, e.body
-	FROM events AS e
-	WHERE e.type = 'output' AND e.run_id = (SELECT s.active_run_id FROM sessions AS s WHERE s.session_id = $1)
-	ORDER BY e.event_id DESC
-	LIMIT 100
-) AS newest
-ORDER BY newest.event_id`,
-
 	QueuedRunIDs: `
 SELECT r.run_id FROM runs AS r
 WHERE r.session_id = $1 AND r.finished_at_ms IS NULL AND r.status = 'queued'
 ORDER BY r.first_event_id`,
 
 	SessionOutputs: `
-SELECT e.body FROM events AS e
-WHERE e.session_id = $1 AND e.type = 'output'
-ORDER BY e.event_id DESC LIMIT 100`,
+SELECT newest.body, newest.count
+FROM (
+	SELECT n.event_id, n.body, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	FROM (
+		SELECT e.event_id, e.body FROM events AS e
+		WHERE e.session_id = $1 AND e.type = 'output'
+		ORDER BY e.event_id DESC LIMIT 101
+	) AS n
+	WINDOW w AS (ORDER BY n.event_id DESC)
+) AS newest
+WHERE newest.place <= 100 AND (newest.place = 1 OR newest.bytes <= $2)
+ORDER BY newest.event_id`,
 
 	SessionClarifications: expand(`
 SELECT q.*, r.agent_id, r.kind, r.requester
@@ -126,6 +129,48 @@ FROM events AS e
 WHERE e.run_id = $1 AND e.event_id > $2
 ORDER BY e.event_id
 LIMIT $3`),
+
+	SessionEventsWithin: expand(`
+SELECT e.*, e.count
+FROM (
+	SELECT n.*, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	FROM (
+		SELECT * FROM events AS one
+		WHERE one.session_id = $1 AND one.event_id > $2
+		ORDER BY one.event_id LIMIT $3
+	) AS n
+	WINDOW w AS (ORDER BY n.event_id)
+) AS e
+WHERE e.place = 1 OR e.bytes <= $4
+ORDER BY e.event_id`),
+
+	RunEventsWithin: expand(`
+SELECT e.*, e.count
+FROM (
+	SELECT n.*, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	FROM (
+		SELECT * FROM events AS one
+		WHERE one.run_id = $1 AND one.event_id > $2
+		ORDER BY one.event_id LIMIT $3
+	) AS n
+	WINDOW w AS (ORDER BY n.event_id)
+) AS e
+WHERE e.place = 1 OR e.bytes <= $4
+ORDER BY e.event_id`),
+
+	RunOutputsWithin: expand(`
+SELECT e.*, e.count
+FROM (
+	SELECT n.*, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	FROM (
+		SELECT * FROM events AS one
+		WHERE one.run_id = $1 AND one.type = 'output' AND one.event_id > $2
+		ORDER BY one.event_id LIMIT $3
+	) AS n
+	WINDOW w AS (ORDER BY n.event_id)
+) AS e
+WHERE e.place = 1 OR e.bytes <= $4
+ORDER BY e.event_id`),
 
 	RequestByHandle: expand(`
 SELECT q.*, r.agent_id, r.kind, r.requester

@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 var eventTests = map[string]func(*harness){
@@ -80,7 +81,10 @@ var eventTests = map[string]func(*harness){
 			batch = append(batch, api.JSON(fmt.Sprintf(`{"type":"output","content":"%d","parts":[{"n":%d}]}`, n, n)), api.JSON(`{"type":"delta"}`))
 		}
 		h.do(&runs.AppendEvents{RunID: "r", Fence: fence, Events: batch})
-		for _, outputs := range [][]api.OutputRecord{h.run("r").Outputs, h.session("s").Outputs, h.session("s").Active.Outputs} {
+		require.True(h, h.session("s").OutputsTruncated)
+		require.True(h, h.run("r").View().OutputsTruncated)
+		require.EqualValues(h, api.MaxOutputsShown+10, h.run("r").View().OutputsCount)
+		for _, outputs := range [][]api.OutputRecord{h.run("r").Outputs, h.session("s").Outputs} {
 			require.Len(h, outputs, api.MaxOutputsShown)
 			require.Equal(h, api.OutputRecord{RunID: "r", Content: "10", Parts: []api.JSON{api.JSON(`{"n":10}`)}, CreatedAtMs: clockStart}, outputs[0])
 			require.Equal(h, "109", outputs[len(outputs)-1].Content)
@@ -94,7 +98,97 @@ var eventTests = map[string]func(*harness){
 		require.Equal(h, "last", outputs[len(outputs)-1].Content)
 		list, err := h.store.Runs(h.ctx, runs.RunQuery{Limit: 10})
 		require.NoError(h, err)
-		require.Equal(h, []int{1, api.MaxOutputsShown}, []int{len(list[0].Outputs), len(list[1].Outputs)}, "next, r")
+		for _, listed := range list {
+			require.Empty(h, listed.Outputs, "lists show how many there are")
+			require.NotNil(h, listed.View().Outputs)
+		}
+		require.Equal(h, []int64{1, api.MaxOutputsShown + 10}, []int64{list[0].View().OutputsCount, list[1].View().OutputsCount}, "next, r")
+	},
+	"events/views and pages end at their bytes": func(h *harness) {
+		const bytes, count = 1 << 20, 9
+		h.create("s", "r")
+		h.create("s", "small")
+		fence := h.claim("r")
+		for n := range count {
+			text := strings.Repeat("x", bytes-200)
+			if n == 1 {
+				text = "short"
+			}
+			h.do(&runs.AppendEvents{RunID: "r", Fence: fence, Events: []api.JSON{
+				api.JSON(fmt.Sprintf(`{"type":"output","content":"%d%s"}`, n, text)), api.JSON(`{"type":"delta"}`),
+			}})
+		}
+		numbers := func(contents ...string) (list []string) {
+			for _, content := range contents {
+				list = append(list, content[:1])
+			}
+			return list
+		}
+		for _, outputs := range [][]api.OutputRecord{h.run("r").Outputs, h.session("s").Outputs} {
+			var contents []string
+			for _, output := range outputs {
+				contents = append(contents, output.Content)
+			}
+			require.Equal(h, []string{"5", "6", "7", "8"}, numbers(contents...))
+		}
+		require.True(h, h.run("r").View().OutputsTruncated)
+		require.True(h, h.session("s").OutputsTruncated)
+		require.False(h, h.run("small").View().OutputsTruncated)
+
+		page := func(q runs.EventQuery) (ids []int64, more bool) {
+			q.Limit = max(q.Limit, 1)
+			events, more, err := h.store.EventsWithin(h.ctx, q)
+			require.NoError(h, err)
+			for _, event := range events {
+				ids = append(ids, event.EventID)
+			}
+			return ids, more
+		}
+		all := h.events("s")
+		whole := func(q runs.EventQuery) (ids []int64, pages int) {
+			for more := true; more; pages++ {
+				var part []int64
+				part, more = page(q)
+				require.NotEmpty(h, part)
+				ids = append(ids, part...)
+				q.After = part[len(part)-1]
+			}
+			return ids, pages
+		}
+		var wanted, outputs, ofRun []int64
+		for _, event := range all {
+			wanted = append(wanted, event.EventID)
+			if event.RunID == "r" {
+				ofRun = append(ofRun, event.EventID)
+			}
+			if event.Type == api.EventOutput {
+				outputs = append(outputs, event.EventID)
+			}
+		}
+		for _, test := range []struct {
+			q      runs.EventQuery
+			wanted []int64
+			pages  int
+		}{
+			{runs.EventQuery{SessionID: "s", Limit: 1000, MaxBytes: api.MaxReplyBytes}, wanted, 3},
+			{runs.EventQuery{RunID: "r", Limit: 1000, MaxBytes: api.MaxReplyBytes}, ofRun, 3},
+			{runs.EventQuery{RunID: "r", Outputs: true, Limit: 1000, MaxBytes: api.MaxReplyBytes}, outputs, 2},
+			{runs.EventQuery{RunID: "r", Outputs: true, Limit: 2, MaxBytes: api.MaxReplyBytes}, outputs, 5},
+			// Never less than one, however large.
+			{runs.EventQuery{RunID: "r", Outputs: true, Limit: 1000, MaxBytes: 1}, outputs, count},
+			{runs.EventQuery{SessionID: "s", Limit: 1, MaxBytes: api.MaxReplyBytes}, wanted, len(wanted)},
+		} {
+			ids, pages := whole(test.q)
+			require.Equal(h, test.wanted, ids, "%+v", test.q)
+			require.Equal(h, test.pages, pages, "%+v", test.q)
+		}
+		none, more := page(runs.EventQuery{RunID: "small", Outputs: true, MaxBytes: 1})
+		require.Empty(h, none)
+		require.False(h, more)
+		for _, unknown := range []runs.EventQuery{{SessionID: "nobody"}, {RunID: "nobody"}, {RunID: "a b", Outputs: true}} {
+			_, _, err := h.store.EventsWithin(h.ctx, unknown)
+			require.Contains(h, []api.Code{api.CodeSessionNotFound, api.CodeRunNotFound}, refusal.CodeOf(err))
+		}
 	},
 	"events/notices come after the commit": func(h *harness) {
 		// A notice without a session says only that some may have been lost.
