@@ -95,10 +95,14 @@ func (s *Server) openSession(ctx context.Context, sessionID string, wanted resum
 		if err != nil {
 			return opening{}, stream.From{}, err
 		}
-		if wanted.cursor <= head.LastEventID {
+		switch {
+		case wanted.cursor < head.FirstKeptEventID-1:
+			begin.gap = stream.GapReset
+		case wanted.cursor > head.LastEventID:
+			begin.gap = stream.GapAhead
+		default:
 			return begin, stream.From{Cursor: wanted.cursor, Closed: head.EndedAtMs != 0, End: head.LastEventID}, nil
 		}
-		begin.gap = stream.GapAhead
 	}
 	var shared singleflight.Result
 	select {
@@ -183,21 +187,20 @@ func (s *Server) openRun(r *http.Request, runID string, wanted resumption) (open
 	}
 	run := &record.Run
 	from := stream.From{RunID: runID, Cursor: run.LastEventID, Closed: model.Terminal(run.Status), End: run.LastEventID}
-	known := wanted.given && wanted.cursor <= run.LastEventID
-	if wanted.given && !known {
-		session, err := s.store.SessionHead(r.Context(), run.SessionID)
-		if err != nil {
-			return opening{}, stream.From{}, err
-		}
-		known = wanted.cursor <= session.LastEventID
-	}
 	var begin opening
-	switch {
-	case known:
-		from.Cursor = wanted.cursor
-		return begin, from, nil
-	case wanted.given:
-		begin.gap = stream.GapAhead
+	if wanted.given {
+		session, err := s.store.SessionHead(r.Context(), run.SessionID)
+		switch {
+		case err != nil:
+			return opening{}, stream.From{}, err
+		case run.FirstEventID < session.FirstKeptEventID && wanted.cursor < session.FirstKeptEventID-1:
+			begin.gap = stream.GapReset
+		case wanted.cursor > session.LastEventID:
+			begin.gap = stream.GapAhead
+		default:
+			from.Cursor = wanted.cursor
+			return begin, from, nil
+		}
 	}
 	begin.snapshot, err = stream.AppendSnapshot(nil, run.LastEventID, record.View())
 	return begin, from, err

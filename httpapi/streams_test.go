@@ -3,7 +3,9 @@ package httpapi_test
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -95,6 +97,31 @@ func testStreams(t *testing.T, a *rig) {
 		between := a.follow(t, "/v1/runs/"+run.run+"/stream?cursor=4")
 		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1")).want(http.StatusAccepted)
 		require.Equal(t, "approval_resolved", between.event().name, "an event of another run is not ahead")
+	})
+	parallel(t, "before what is kept", func(t *testing.T) {
+		old := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
+		path := "/v1/sessions/" + old.session
+		a.post(t, "/v1/runs/"+old.run+"/cancel", "").want(http.StatusOK)
+		kept := a.post(t, path+"/runs", `{"input":2}`).want(http.StatusAccepted).textAt("run_id")
+		end := a.get(t, path).textAt("last_event_id")
+		trimmed, err := a.store.TrimSession(t.Context(), old.session, time.Now().Add(time.Hour).UnixMilli(), 1000)
+		require.NoError(t, err)
+		require.Equal(t, 1, trimmed.Runs)
+		first := strconv.Itoa(trimmed.Events + 1)
+
+		events := a.get(t, path+"/events").want(http.StatusOK).list()
+		require.Equal(t, first, events[0].(map[string]any)["id"])
+		require.Equal(t, end, events[len(events)-1].(map[string]any)["id"])
+		for _, before := range []string{"0", "1", strconv.Itoa(trimmed.Events - 1)} {
+			reset := a.follow(t, path+"/stream?cursor="+before)
+			require.Equal(t, frame{name: "stream_gap", data: `{"reason":"reset"}`}, reset.event())
+			id, view := reset.snapshot()
+			require.Equal(t, end, id)
+			require.Equal(t, a.get(t, path).body, any(view))
+		}
+		require.Equal(t, first, a.follow(t, path+"/stream?cursor="+strconv.Itoa(trimmed.Events)).event().id)
+		require.Equal(t, first, a.follow(t, "/v1/runs/"+kept+"/stream?cursor=0").event().id, "nothing of the run is missing")
+		a.get(t, "/v1/runs/"+old.run+"/stream?cursor=1").refused(api.CodeRunNotFound)
 	})
 	parallel(t, "a session that ends", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)

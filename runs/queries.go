@@ -111,3 +111,19 @@ type DecisionPosition struct {
 	SettledAtMs int64
 	Handle      string
 }
+
+// FinishedRun is a run that is over. Its time and id are a position among all of them; the zero
+// value is before the first.
+type FinishedRun struct {
+	FinishedAtMs int64
+	RunID        string
+	SessionID    string
+}
+
+// Trimmed says what was deleted of a session: so many events and runs, and the session itself.
+type Trimmed struct {
+	Events, Runs int
+	Session      bool
+	// More: the limit was reached.
+	More bool
+}

@@ -104,6 +104,18 @@ type Keeper interface {
 	// SweepIdempotency deletes up to limit idempotency records that are older than a moment,
 	// and returns how many it deleted.
 	SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error)
+	// SweepRules deletes up to limit rules that were revoked or expired before a moment and
+	// settled no request that is kept, and returns how many it deleted.
+	SweepRules(ctx context.Context, beforeMs int64, limit int) (int, error)
+	// FinishedRuns returns runs that were over before a moment, in the order of
+	// (finished_at_ms, run_id), after a position.
+	FinishedRuns(ctx context.Context, beforeMs int64, after FinishedRun, limit int) ([]FinishedRun, error)
+	// TrimSession deletes the oldest events of a session's log, at most limit, up to the first
+	// one of a run that must stay, and the runs of which none is left with all that they have.
+	// A run stays until it has been over since before the moment, and while something needs it
+	// (docs/retention.md). A session of which nothing is left goes too. Nothing happens to a
+	// session that does not exist or that somebody else has locked.
+	TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (Trimmed, error)
 	// NowMs returns the present moment of the clock that decides: the database's on Postgres,
 	// the process's on SQLite.
 	NowMs(ctx context.Context) (int64, error)

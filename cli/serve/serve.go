@@ -40,7 +40,9 @@ type Command struct {
 	Pooled               bool          `from:"HOLDPOINT_POOLED" help:"The database is reached through a proxy that pools by transaction, such as pgbouncer ($$HOLDPOINT_POOLED)."`
 	DirectDatabase       string        `from:"HOLDPOINT_DIRECT_DATABASE" placeholder:"URL" help:"With --pooled: the Postgres server itself, for migrations and to hear of other replicas at once; without it replicas poll ($$HOLDPOINT_DIRECT_DATABASE)."`
 	MaxAttempts          int64         `default:"10" placeholder:"N" help:"Fail a run that was claimed this often without any progress (default ${default})."`
-	IdempotencyRetention time.Duration `default:"168h" placeholder:"DURATION" help:"How long idempotency keys are remembered (default ${default})."`
+	IdempotencyRetention Horizon       `default:"168h" placeholder:"DURATION" help:"How long idempotency keys are remembered (default ${default})."`
+	KeepRuns             Horizon       `placeholder:"DURATION" help:"Delete runs with all that they have when they have been over for so long, as 90d; not less than --idempotency-retention (default: never)."`
+	KeepRules            Horizon       `placeholder:"DURATION" help:"Delete standing rules when they have been revoked or expired for so long, as 90d (default: never)."`
 	Dialects             []string      `sep:"," default:"hermes,codex,timbal,relay" from:"HOLDPOINT_DIALECTS" placeholder:"NAME" help:"The foreign wire contracts to serve beside /v1: some of hermes, codex, timbal and relay, or none (default ${default}; $$HOLDPOINT_DIALECTS)."`
 	DefaultAgent         string        `default:"default" placeholder:"ID" help:"The agent that takes runs which timbal and relay clients start without naming one (default ${default})."`
 	RelayAlways          string        `enum:"exact,prefix" default:"exact" help:"What always means in the relay dialect: the exact call, or every call that begins with the same word (default ${default})."`
@@ -111,8 +113,12 @@ func (c *Command) check() error {
 		return console.Usage("--pooled needs --direct-database for the migrations, or --migrate=off")
 	case c.MaxAttempts < 1:
 		return console.Usage("--max-attempts must be at least 1")
-	case c.IdempotencyRetention < time.Hour:
+	case c.IdempotencyRetention < Horizon(time.Hour):
 		return console.Usage("--idempotency-retention must be at least 1h")
+	case c.KeepRuns != 0 && c.KeepRuns < c.IdempotencyRetention:
+		return console.Usage("--keep-runs must not be shorter than --idempotency-retention: a key that is remembered names its run")
+	case c.KeepRules != 0 && c.KeepRules < Horizon(time.Hour):
+		return console.Usage("--keep-rules must be at least 1h")
 	case c.ShutdownTimeout <= 0:
 		return console.Usage("--shutdown-timeout must be positive")
 	case c.RuleMaxAge < 0:
@@ -139,7 +145,9 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, opened runs.
 	dispatcher := claims.New(opened, claims.Options{MaxAttempts: c.MaxAttempts, Logger: logger})
 	expiry := loop.NewExpiry(opened, loop.ExpiryOptions{Logger: logger})
 	effects := loop.NewEffects(opened, loop.EffectsOptions{Logger: logger, Review: review})
-	retention := loop.NewRetention(opened, loop.RetentionOptions{Retention: c.IdempotencyRetention, Logger: logger})
+	retention := loop.NewRetention(opened, loop.RetentionOptions{
+		Retention: time.Duration(c.IdempotencyRetention), KeepRuns: time.Duration(c.KeepRuns), KeepRules: time.Duration(c.KeepRules), Logger: logger,
+	})
 	pages, err := web.New()
 	if err != nil {
 		return fmt.Errorf("read the pages: %w", err)

@@ -22,6 +22,10 @@ const (
 // GapAhead is the reason of a gap: the caller named an event that there is not yet.
 const GapAhead = "ahead"
 
+// GapReset is the reason of a gap: events after the one that the caller named are not kept any
+// more.
+const GapReset = "reset"
+
 // Retry is the first line of a stream: how many milliseconds a browser waits before
 // it connects again.
 const Retry = "retry: 1000\n\n"

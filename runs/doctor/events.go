@@ -118,10 +118,13 @@ var mentionInvariants = table[*mention]{{
 // readEvents goes through a session's log. The row of a mention carries the number of the
 // event only where the finding is about the event.
 func (e *examiner) readEvents(rows *model.SessionRows) error {
-	e.lastEventID = 0
+	e.lastEventID = max(e.firstKept-1, 0)
 	return each(rows.Events, &e.summary.Rows.Events, func(event *model.Event) {
 		entry := &logEntry{Event: event, of: e.runs[event.RunID], previous: e.lastEventID}
 		e.lastEventID = max(e.lastEventID, event.EventID)
+		if entry.of != nil && entry.of.FirstEventID < e.firstKept {
+			return // the beginning of its history is deleted
+		}
 		if entry.of != nil && event.EventID > entry.previous {
 			entry.of.history.advance(entry.of.Kind, event)
 			entry.readBody()

@@ -74,8 +74,30 @@ func TestOrphansAreCounted(t *testing.T) {
 	require.Equal(t, doctor.Rows{Runs: 1, Requests: 1, Events: 1, IdempotencyRecords: 1, Effects: 1, Messages: 1, Rules: 1}, summary.Rows)
 	require.Equal(t, []doctor.Finding{{
 		Code: doctor.SessionMissing, SessionID: "s",
-		Detail: "the session is not there, but 1 runs, 1 requests, 1 events, 1 idempotency records, 1 effects and 1 messages of it are",
+		Detail: "the session is not there, but 1 runs, 1 requests, 1 events, 1 effects and 1 messages of it are",
 	}}, found)
+}
+
+// TestAKeyMayOutliveItsSession: retention deletes a session whose keys are still remembered.
+func TestAKeyMayOutliveItsSession(t *testing.T) {
+	t.Parallel()
+	found, summary := examine(t, streamWalker{Records: one(model.IdempotencyRecord{SessionID: "s"}, nil)})
+	require.Equal(t, doctor.Rows{IdempotencyRecords: 1}, summary.Rows)
+	require.Empty(t, found)
+}
+
+// TestATrimmedLogHasNoOtherGap: what retention deleted is the beginning of the log and no more.
+func TestATrimmedLogHasNoOtherGap(t *testing.T) {
+	t.Parallel()
+	session := model.Session{SessionID: "s", FirstKeptEventID: 5, LastEventID: 6}
+	found, _ := examine(t, streamWalker{Sessions: one(session, nil), Events: one(model.Event{SessionID: "s", EventID: 6, RunID: "r"}, nil)})
+	require.Equal(t, doctor.EventGap, found[0].Code)
+	session.LastEventID = 4
+	found, _ = examine(t, streamWalker{Sessions: one(session, nil)})
+	require.Empty(t, found)
+	session.LastEventID = 5
+	found, _ = examine(t, streamWalker{Sessions: one(session, nil)})
+	require.Equal(t, doctor.SessionLastEventWrong, found[0].Code)
 }
 
 // TestAFamilyIsWalked shows that the engines hand over all that the checks of

@@ -60,13 +60,13 @@ var sessionInvariants = table[*model.Session]{
 		return unless(session.QueuedCount == int64(len(e.queued)), "queued_count is %d, but %d runs are queued", session.QueuedCount, len(e.queued))
 	})},
 	{invariant(SessionLastEventWrong, "The session's `last_event_id` is not the number of its newest event.", func(e *examiner, session *model.Session) string {
-		return unless(session.LastEventID == e.lastEventID, "last_event_id is %d, but the newest event is %d", session.LastEventID, e.lastEventID)
+		return unless(session.LastEventID == max(e.lastEventID, e.firstKept-1), "last_event_id is %d, but the newest event is %d", session.LastEventID, e.lastEventID)
 	})},
 }
 
 // recordInvariants are checked for each idempotency record.
 var recordInvariants = table[*model.IdempotencyRecord]{{invariant(RecordWithoutRun, "An idempotency record names a run that its session does not have.", func(e *examiner, record *model.IdempotencyRecord) string {
-	return unless(e.runs[record.RunID] != nil, "the %s record of scope %s names a run that the session does not have", record.Operation, record.Scope)
+	return unless(e.runs[record.RunID] != nil || e.firstKept > 0, "the %s record of scope %s names a run that the session does not have", record.Operation, record.Scope)
 })}}
 
 // ruleInvariants are checked for each standing rule, also for those of a session that does

@@ -3,9 +3,12 @@ package loop
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/holdpoint/holdpoint/runs"
 )
 
 // Defaults of [RetentionOptions].
@@ -19,9 +22,19 @@ const (
 // a second instead of after the interval.
 const maxRetentionBatches = 100
 
+// The bounds of one pass over runs: so many transactions, for so many finished runs that are
+// found at a time.
+const (
+	maxTrims     = 2000
+	finishedPage = 200
+)
+
 // RetentionStore is what the retention loop needs of a runs.Store.
 type RetentionStore interface {
 	SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error)
+	SweepRules(ctx context.Context, beforeMs int64, limit int) (int, error)
+	FinishedRuns(ctx context.Context, beforeMs int64, after runs.FinishedRun, limit int) ([]runs.FinishedRun, error)
+	TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (runs.Trimmed, error)
 	NowMs(ctx context.Context) (int64, error)
 }
 
@@ -29,25 +42,35 @@ type RetentionStore interface {
 type RetentionOptions struct {
 	// Retention is how long an idempotency record is kept.
 	Retention time.Duration
+	// KeepRuns is how long a run is kept after it was over, with all that it has, and its
+	// session after its last run. For ever when 0.
+	KeepRuns time.Duration
+	// KeepRules is how long a rule is kept after it was revoked or expired. For ever when 0.
+	KeepRules time.Duration
 	// Interval is the time between two passes.
 	Interval time.Duration
-	// Batch is how many records one statement deletes at most, which bounds how long it
-	// holds its locks.
+	// Batch is how many rows one statement deletes at most, or events of a session one
+	// transaction, which bounds how long it holds its locks.
 	Batch int
 	// Logger is slog.Default() when nil.
 	Logger *slog.Logger
 }
 
-// Retention deletes idempotency records that are older than the retention time.
+// Retention deletes what is no longer kept.
 type Retention struct {
 	store   RetentionStore
 	options RetentionOptions
+	// after is the finished run at which the search of the last pass ended. What must stay is
+	// stepped over once a round and not with each pass.
+	after runs.FinishedRun
 }
 
 // RetentionResult says what one pass did.
 type RetentionResult struct {
 	// Deleted is how many records were deleted.
 	Deleted int
+	// Rules, Runs, Events and Sessions are how many of them were deleted.
+	Rules, Runs, Events, Sessions int
 	// More: the pass ended at its bound, and there may be more to delete.
 	More bool
 }
@@ -71,8 +94,13 @@ func (r *Retention) Run(ctx context.Context) error {
 		if result.More {
 			done.next = min(time.Second, r.options.Interval)
 		}
-		if result.Deleted > 0 {
-			done.attrs = []slog.Attr{slog.Int("deleted_idempotency_records", result.Deleted)}
+		for _, deleted := range []slog.Attr{
+			slog.Int("deleted_idempotency_records", result.Deleted), slog.Int("deleted_rules", result.Rules),
+			slog.Int("deleted_runs", result.Runs), slog.Int("deleted_events", result.Events), slog.Int("deleted_sessions", result.Sessions),
+		} {
+			if deleted.Value.Int64() > 0 {
+				done.attrs = append(done.attrs, deleted)
+			}
 		}
 		return done, err
 	}
@@ -87,17 +115,87 @@ func (r *Retention) RunOnce(ctx context.Context) (RetentionResult, error) {
 	if err != nil {
 		return result, fmt.Errorf("read the store's clock: %w", err)
 	}
-	beforeMs := nowMs - r.options.Retention.Milliseconds()
-	for range maxRetentionBatches {
-		deleted, err := r.store.SweepIdempotency(ctx, beforeMs, r.options.Batch)
-		result.Deleted += deleted
+	more, err := r.sweep(ctx, r.store.SweepIdempotency, nowMs-r.options.Retention.Milliseconds(), &result.Deleted)
+	if err != nil {
+		return result, fmt.Errorf("delete old idempotency records: %w", err)
+	}
+	result.More = more
+	if r.options.KeepRules > 0 {
+		more, err := r.sweep(ctx, r.store.SweepRules, nowMs-r.options.KeepRules.Milliseconds(), &result.Rules)
 		if err != nil {
-			return result, fmt.Errorf("delete old idempotency records: %w", err)
+			return result, fmt.Errorf("delete old rules: %w", err)
 		}
-		if deleted < r.options.Batch {
-			return result, nil
+		result.More = result.More || more
+	}
+	if r.options.KeepRuns > 0 {
+		if err := r.trim(ctx, nowMs-r.options.KeepRuns.Milliseconds(), &result); err != nil {
+			return result, fmt.Errorf("delete old runs: %w", err)
 		}
 	}
-	result.More = true
 	return result, nil
+}
+
+// sweep reports whether the bound of a pass was reached.
+func (r *Retention) sweep(ctx context.Context, sweep func(context.Context, int64, int) (int, error), beforeMs int64, total *int) (more bool, err error) {
+	for range maxRetentionBatches {
+		deleted, err := sweep(ctx, beforeMs, r.options.Batch)
+		*total += deleted
+		if err != nil {
+			return false, err
+		}
+		if deleted < r.options.Batch {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// trim deletes what is old in the sessions of the next finished runs, in at most maxTrims
+// transactions. A session that fails is logged and harms no other.
+func (r *Retention) trim(ctx context.Context, beforeMs int64, result *RetentionResult) error {
+	trims := 0
+	for trims < maxTrims {
+		found, err := r.store.FinishedRuns(ctx, beforeMs, r.after, finishedPage)
+		if err != nil {
+			return err
+		}
+		seen := map[string]bool{}
+		for _, run := range found {
+			if seen[run.SessionID] {
+				continue
+			}
+			seen[run.SessionID] = true
+			for more := true; more && trims < maxTrims; trims++ {
+				var trimmed runs.Trimmed
+				err := doItem(ctx, run.SessionID, func(ctx context.Context, sessionID string) (err error) {
+					trimmed, err = r.store.TrimSession(ctx, sessionID, beforeMs, r.options.Batch)
+					return err
+				})
+				if errors.Is(err, runs.ErrClosed) || ctx.Err() != nil {
+					return err
+				}
+				if err != nil {
+					logItemFailure(ctx, r.options.Logger, "retention", 1, fmt.Errorf("session %s: %w", run.SessionID, err))
+				}
+				more = err == nil && trimmed.More
+				result.add(trimmed)
+			}
+		}
+		if len(found) < finishedPage {
+			r.after = runs.FinishedRun{}
+			return nil
+		}
+		r.after = found[len(found)-1]
+	}
+	// When nothing of all that was found could go, the next ones can wait.
+	result.More = result.More || result.Events > 0
+	return nil
+}
+
+func (r *RetentionResult) add(trimmed runs.Trimmed) {
+	r.Runs += trimmed.Runs
+	r.Events += trimmed.Events
+	if trimmed.Session {
+		r.Sessions++
+	}
 }

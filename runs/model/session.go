@@ -19,10 +19,12 @@ type Session struct {
 	LastEventID int64
 	// Version grows with every change of any row of the session, so that who remembers the
 	// rows can see whether they are still the same.
-	Version     int64
-	EndedAtMs   int64 // 0 until it is ended
-	CreatedAtMs int64
-	UpdatedAtMs int64
+	Version int64
+	// FirstKeptEventID is the number of the oldest event that is kept; 0 while all are.
+	FirstKeptEventID int64
+	EndedAtMs        int64 // 0 until it is ended
+	CreatedAtMs      int64
+	UpdatedAtMs      int64
 }
 
 // DefaultAgentID is the agent of a session or run that names none.

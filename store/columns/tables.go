@@ -33,6 +33,8 @@ var Sessions = newTable(Table[session]{Name: "sessions", Alias: "s", Columns: []
 	integer("queued_count", func(s *session) *int64 { return &s.QueuedCount }, changes),
 	integer("last_event_id", func(s *session) *int64 { return &s.LastEventID }, changes),
 	integer("version", func(s *session) *int64 { return &s.Version }, changes),
+	// The retention alone writes it.
+	integer("first_kept_event_id", func(s *session) *int64 { return &s.FirstKeptEventID }, optional),
 	integer("ended_at_ms", func(s *session) *int64 { return &s.EndedAtMs }, optional|changes),
 	integer("created_at_ms", func(s *session) *int64 { return &s.CreatedAtMs }, 0),
 	integer("updated_at_ms", func(s *session) *int64 { return &s.UpdatedAtMs }, changes),

@@ -284,6 +284,13 @@ WHERE f.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bi
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $1::bigint`,
 
+	FinishedRuns: `
+SELECT r.finished_at_ms, r.run_id, r.session_id
+FROM runs AS r
+WHERE r.finished_at_ms > 0 AND r.finished_at_ms < $1::bigint AND (r.finished_at_ms, r.run_id) > ($2::bigint, $3::text)
+ORDER BY r.finished_at_ms, r.run_id
+LIMIT $4`,
+
 	Lists: read.Lists{
 		// Without the sum the planner walks the list of everything until it has met enough
 		// of one session's rows, or of those in a seldom state.

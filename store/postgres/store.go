@@ -268,12 +268,6 @@ func (s *Store) Ready(ctx context.Context) error {
 	return readFailure(ctx, err)
 }
 
-// SweepIdempotency implements runs.Keeper. Several replicas may sweep at once.
-func (s *Store) SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error) {
-	tag, err := s.reads.Exec(ctx, sqlSweepRecords, beforeMs, max(limit, 0))
-	return int(tag.RowsAffected()), readFailure(ctx, err)
-}
-
 // announce tells this process of a commit of its own, and the others soon after.
 func (s *Store) announce(notice runs.Notice) {
 	s.Publish(notice)

@@ -88,6 +88,9 @@ type Statements struct {
 	Claimable, Due, DueEffects string
 	// ClaimableOfAgents is of the list $1 of agents, limited to $2.
 	ClaimableOfAgents string
+	// FinishedRuns, of $1 a moment, after $2 finished_at_ms and $3 run_id, limited to $4, has
+	// finished_at_ms, run_id and session_id.
+	FinishedRuns string
 	// NextDue has the earliest deadline, or 0, and the present moment.
 	NextDue string
 

@@ -99,3 +99,9 @@ func (r *Reader) StandingRules(ctx context.Context, sessionID string, limit int)
 	}
 	return versions[0], standing, nil
 }
+
+// FinishedRuns implements runs.Keeper.
+func (r *Reader) FinishedRuns(ctx context.Context, beforeMs int64, after runs.FinishedRun, limit int) ([]runs.FinishedRun, error) {
+	targets := func(f *runs.FinishedRun) []any { return []any{&f.FinishedAtMs, &f.RunID, &f.SessionID} }
+	return list(ctx, r.lists, targets, r.sql.FinishedRuns, beforeMs, after.FinishedAtMs, after.RunID, max(limit, 0))
+}

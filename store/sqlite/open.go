@@ -130,21 +130,6 @@ func openReaders(ctx context.Context, db *sql.DB, count int) (*pool, error) {
 // Hears reports that notices of all commits arrive: no other process commits.
 func (s *Store) Hears() bool { return true }
 
-// SweepIdempotency implements [runs.Keeper]. It waits for its turn at the write
-// connection, so it never delays a batch for longer than limit deletions take.
-func (s *Store) SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error) {
-	write, err := s.writers.acquire(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer s.writers.release(write)
-	deleted, err := write.exec(context.WithoutCancel(ctx), sqlSweepRecords, beforeMs, max(limit, 0))
-	if err != nil {
-		return 0, failed("sweep idempotency records", err)
-	}
-	return int(deleted), nil
-}
-
 // NowMs implements [runs.Keeper].
 func (s *Store) NowMs(context.Context) (int64, error) { return s.nowMs(), nil }
 

@@ -250,6 +250,13 @@ WHERE f.due_at_ms <= $2
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $1`,
 
+	FinishedRuns: `
+SELECT r.finished_at_ms, r.run_id, r.session_id
+FROM runs AS r INDEXED BY runs_finished
+WHERE r.finished_at_ms < $1 AND r.finished_at_ms >= $2 AND (r.finished_at_ms, r.run_id) > ($2, $3)
+ORDER BY r.finished_at_ms, r.run_id
+LIMIT $4`,
+
 	// SQLite does not choose effects_due by itself. Without MATERIALIZED it looks for the
 	// next row when it is asked for it, and only the first search ends with its context.
 	Lists: read.Lists{

@@ -62,8 +62,9 @@ var places = []place{
 	{name: "store/columns", ours: domain, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/load", ours: with("internal/failpoint", "runs", "store/committer", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/read", ours: with("runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "store/postgres", ours: with("internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read"), never: []string{sqlite, chi}},
-	{name: "store/sqlite", ours: with("internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read"), never: []string{pgx, chi}},
+	{name: "store/retain", ours: with("runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "store/postgres", ours: with("internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain"), never: []string{sqlite, chi}},
+	{name: "store/sqlite", ours: with("internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain"), never: []string{pgx, chi}},
 	{name: "httpapi", ours: with("internal/failpoint", ".", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/dialects/dialecttest", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
 	{name: "httpapi/dialects/kit", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},

@@ -1,0 +1,38 @@
+package serve
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Horizon is how long something is kept: a duration as Go writes it, or a number of days as in
+// 90d.
+type Horizon time.Duration
+
+const day = 24 * time.Hour
+
+// maxDays is a hundred years.
+const maxDays = 36_500
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (h *Horizon) UnmarshalText(text []byte) error {
+	if days, given := strings.CutSuffix(string(text), "d"); given {
+		n, err := strconv.ParseUint(days, 10, 32)
+		if err != nil || n > maxDays {
+			return fmt.Errorf("%q is no number of days up to %d", days, maxDays)
+		}
+		*h = Horizon(time.Duration(n) * day)
+		return nil
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is no duration, such as 90d or 36h", text)
+	}
+	if d < 0 || d > maxDays*day {
+		return fmt.Errorf("%q is not between 0 and %dd", text, maxDays)
+	}
+	*h = Horizon(d)
+	return nil
+}

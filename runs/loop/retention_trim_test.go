@@ -1,0 +1,130 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// finishedStore holds finished runs, each with some events and a session of its own.
+type finishedStore struct {
+	recordStore
+	events  map[string]int
+	over    []runs.FinishedRun
+	blocked map[string]error // nil: it must stay
+	trims   int
+}
+
+func (s *finishedStore) finish(id string, age time.Duration, events int) {
+	if s.events == nil {
+		s.events, s.blocked = map[string]int{}, map[string]error{}
+	}
+	s.events[id] = events
+	s.over = append(s.over, runs.FinishedRun{FinishedAtMs: nowMs() - age.Milliseconds(), RunID: id, SessionID: id})
+	slices.SortFunc(s.over, compareFinished)
+}
+
+func compareFinished(a, b runs.FinishedRun) int {
+	return cmp.Or(cmp.Compare(a.FinishedAtMs, b.FinishedAtMs), cmp.Compare(a.RunID, b.RunID))
+}
+
+func (s *finishedStore) FinishedRuns(_ context.Context, beforeMs int64, after runs.FinishedRun, limit int) ([]runs.FinishedRun, error) {
+	var found []runs.FinishedRun
+	for _, run := range s.over {
+		if run.FinishedAtMs < beforeMs && compareFinished(run, after) > 0 && len(found) < limit {
+			found = append(found, run)
+		}
+	}
+	return found, nil
+}
+
+func (s *finishedStore) TrimSession(_ context.Context, sessionID string, _ int64, limit int) (runs.Trimmed, error) {
+	s.trims++
+	if err, there := s.blocked[sessionID]; there {
+		return runs.Trimmed{}, err
+	}
+	trimmed := runs.Trimmed{Events: min(limit, s.events[sessionID])}
+	s.events[sessionID] -= trimmed.Events
+	if trimmed.More = trimmed.Events == limit; s.events[sessionID] == 0 {
+		trimmed.Runs, trimmed.Session = 1, true
+		s.over = slices.DeleteFunc(s.over, func(run runs.FinishedRun) bool { return run.SessionID == sessionID })
+	}
+	return trimmed, nil
+}
+
+func (s *recordStore) SweepRules(context.Context, int64, int) (int, error) { return 0, nil }
+
+func (s *recordStore) FinishedRuns(context.Context, int64, runs.FinishedRun, int) ([]runs.FinishedRun, error) {
+	panic("runs are kept")
+}
+
+func (s *recordStore) TrimSession(context.Context, string, int64, int) (runs.Trimmed, error) {
+	panic("runs are kept")
+}
+
+func TestOldRunsAreTrimmedInSmallBatches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &finishedStore{}
+		store.finish("large", 3*time.Hour, 25)
+		store.finish("stays", 3*time.Hour, 5)
+		store.finish("fails", 2*time.Hour, 5)
+		store.finish("small", 2*time.Hour, 5)
+		store.finish("young", time.Hour, 5)
+		store.blocked["stays"], store.blocked["fails"] = nil, errors.New("disk is full")
+		out := &logs{}
+		retention := NewRetention(store, RetentionOptions{KeepRuns: time.Hour, Batch: 10, Logger: out.logger()})
+		result, err := retention.RunOnce(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, RetentionResult{Runs: 2, Events: 30, Sessions: 2}, result)
+		require.Equal(t, 6, store.trims)
+		require.Equal(t, 1, out.count("session fails: disk is full"))
+
+		<-time.After(time.Millisecond)
+		delete(store.blocked, "stays")
+		result, err = retention.RunOnce(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, RetentionResult{Runs: 2, Events: 10, Sessions: 2}, result)
+	})
+}
+
+// However many runs must stay, a pass is bounded, and those behind them are reached.
+func TestWhatMustStayDoesNotHideWhatIsBehindIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &finishedStore{}
+		for n := range maxTrims + 10 {
+			id := time.Duration(n).String()
+			store.finish(id, 3*time.Hour, 1)
+			store.blocked[id] = nil
+		}
+		store.finish("last", 2*time.Hour, 1)
+		retention := NewRetention(store, RetentionOptions{KeepRuns: time.Hour})
+		result, err := retention.RunOnce(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, RetentionResult{}, result, "and there is no hurry")
+		require.Equal(t, maxTrims, store.trims)
+		result, err = retention.RunOnce(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, RetentionResult{Runs: 1, Events: 1, Sessions: 1}, result)
+	})
+}
+
+func TestAClosedStoreEndsTheRetention(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &finishedStore{}
+		store.finish("r", 2*time.Hour, 1)
+		store.blocked["r"] = runs.ErrClosed
+		err := NewRetention(store, RetentionOptions{KeepRuns: time.Hour, Logger: (&logs{}).logger()}).Run(t.Context())
+		require.ErrorIs(t, err, runs.ErrClosed)
+	})
+}

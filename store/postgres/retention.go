@@ -1,0 +1,131 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/retain"
+)
+
+// retentionTimeout bounds one transaction of the retention.
+const retentionTimeout = 15 * time.Second
+
+// The statements of the retention. They alone delete what was decided.
+const (
+	sqlTrimLock = `
+SELECT coalesce(s.first_kept_event_id, 1) FROM sessions AS s WHERE s.session_id = $1 FOR UPDATE SKIP LOCKED`
+
+	// A run must stay while it is not over long enough, and while something needs it: an
+	// effect that is owed or was given up, a message that nobody has acknowledged, a rule in
+	// force that names it as its source, a run that it is the parent of.
+	sqlTrimEnd = `
+WITH head AS MATERIALIZED (
+	SELECT e.event_id, e.run_id FROM events AS e
+	WHERE e.session_id = $1 AND e.event_id >= $2::bigint
+	ORDER BY e.event_id LIMIT $5
+), stays AS MATERIALIZED (
+	SELECT r.run_id FROM runs AS r
+	WHERE r.session_id = $1 AND r.run_id IN (SELECT h.run_id FROM head AS h) AND (
+		r.finished_at_ms IS NULL OR r.finished_at_ms >= $3::bigint
+		OR EXISTS (SELECT FROM effects AS f WHERE f.session_id = $1 AND f.run_id = r.run_id AND f.state <> 'done')
+		OR EXISTS (SELECT FROM messages AS m WHERE m.session_id = $1 AND m.run_id = r.run_id AND m.acknowledged_at_ms IS NULL)
+		OR EXISTS (SELECT FROM rules AS l WHERE l.source_run_id = r.run_id AND l.source_run_id <> ''
+			AND l.revoked_at_ms IS NULL AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $4::bigint))
+		OR EXISTS (SELECT FROM runs AS child WHERE child.parent_run_id = r.run_id AND child.parent_run_id <> '' AND child.finished_at_ms IS NULL))
+)
+SELECT coalesce(
+	(SELECT min(h.event_id) FROM head AS h WHERE h.run_id IN (SELECT t.run_id FROM stays AS t)),
+	(SELECT max(h.event_id) + 1 FROM head AS h),
+	$2)`
+
+	sqlTrimEvents    = `DELETE FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 RETURNING run_id`
+	sqlTrimFirstKept = `UPDATE sessions SET first_kept_event_id = $2, version = version + 1 WHERE session_id = $1`
+	sqlTrimWhole     = `SELECT r.run_id FROM runs AS r WHERE r.session_id = $1 AND r.run_id = ANY ($2::text[]) AND r.last_event_id < $3`
+
+	sqlTrimRequests = `DELETE FROM requests WHERE session_id = $1 AND run_id = ANY ($2::text[])`
+	sqlTrimEffects  = `DELETE FROM effects WHERE session_id = $1 AND run_id = ANY ($2::text[])`
+	sqlTrimMessages = `DELETE FROM messages WHERE session_id = $1 AND run_id = ANY ($2::text[])`
+	sqlTrimRuns     = `DELETE FROM runs WHERE session_id = $1 AND run_id = ANY ($2::text[])`
+
+	sqlTrimSession = `
+DELETE FROM sessions AS s
+WHERE s.session_id = $1 AND s.updated_at_ms < $2
+	AND NOT EXISTS (SELECT FROM runs AS r WHERE r.session_id = s.session_id)
+	AND NOT EXISTS (SELECT FROM effects AS f WHERE f.session_id = s.session_id)
+	AND NOT EXISTS (SELECT FROM messages AS m WHERE m.session_id = s.session_id)
+	AND NOT EXISTS (SELECT FROM rules AS l WHERE l.session_id = s.session_id AND l.revoked_at_ms IS NULL)
+	AND NOT EXISTS (SELECT FROM sessions AS child WHERE child.parent_session_id = s.session_id AND child.parent_session_id <> '')`
+
+	// A rule that settled something stays as long as that.
+	sqlSweepRules = `
+DELETE FROM rules
+WHERE rule_id IN (
+	SELECT l.rule_id FROM rules AS l
+	WHERE (l.revoked_at_ms < $1 OR l.expires_at_ms < $1)
+		AND NOT EXISTS (SELECT FROM requests AS q WHERE q.rule_id = l.rule_id)
+	LIMIT $2)`
+)
+
+var retention = retain.Statements{
+	Lock: sqlTrimLock, End: sqlTrimEnd, Events: sqlTrimEvents, FirstKept: sqlTrimFirstKept, Runs: sqlTrimWhole,
+	OfRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimRuns}, Session: sqlTrimSession,
+}
+
+// TrimSession implements runs.Keeper. A session that somebody else has locked is left alone.
+func (s *Store) TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (runs.Trimmed, error) {
+	ctx, cancel := context.WithTimeout(ctx, retentionTimeout)
+	defer cancel()
+	nowMs, err := s.NowMs(ctx)
+	if err != nil {
+		return runs.Trimmed{}, err
+	}
+	var trimmed runs.Trimmed
+	err = pgx.BeginFunc(ctx, s.reads, func(tx pgx.Tx) (err error) {
+		trimmed, err = retain.Trim(ctx, trimming{tx}, &retention, sessionID, beforeMs, nowMs, max(limit, 1))
+		return err
+	})
+	if err != nil {
+		return runs.Trimmed{}, readFailure(ctx, err)
+	}
+	return trimmed, nil
+}
+
+// SweepRules implements runs.Keeper. Several replicas may sweep at once.
+func (s *Store) SweepRules(ctx context.Context, beforeMs int64, limit int) (int, error) {
+	return s.sweep(ctx, sqlSweepRules, beforeMs, limit)
+}
+
+// SweepIdempotency implements runs.Keeper. Several replicas may sweep at once.
+func (s *Store) SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error) {
+	return s.sweep(ctx, sqlSweepRecords, beforeMs, limit)
+}
+
+func (s *Store) sweep(ctx context.Context, sql string, beforeMs int64, limit int) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, retentionTimeout)
+	defer cancel()
+	tag, err := s.reads.Exec(ctx, sql, beforeMs, max(limit, 0))
+	return int(tag.RowsAffected()), readFailure(ctx, err)
+}
+
+// trimming implements retain.Transaction.
+type trimming struct{ tx pgx.Tx }
+
+func (t trimming) Ask(ctx context.Context, sql string, read func(columns.Rows) error, args ...any) error {
+	rows, err := t.tx.Query(ctx, sql, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	return read(rows)
+}
+
+func (t trimming) Write(ctx context.Context, sql string, args ...any) (int64, error) {
+	tag, err := t.tx.Exec(ctx, sql, args...)
+	return tag.RowsAffected(), err
+}
+
+func (trimming) List(texts []string) any { return texts }

@@ -1,0 +1,104 @@
+// Package retain deletes, for both engines, what is past its horizon in one session: the
+// oldest events of its log with the runs that they are about. It holds the order of the
+// steps; the statements are the engines'.
+//
+// It must not know a driver or the loops that call it.
+package retain
+
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/columns"
+)
+
+// Transaction is a transaction that has nothing else in it.
+type Transaction interface {
+	// Ask runs a query and hands its rows to read.
+	Ask(ctx context.Context, sql string, read func(columns.Rows) error, args ...any) error
+	// Write runs a statement and returns how many rows it changed.
+	Write(ctx context.Context, sql string, args ...any) (int64, error)
+	// List returns a list of texts as one argument.
+	List(texts []string) any
+}
+
+// Statements are the statements of an engine.
+type Statements struct {
+	// Lock locks the session $1 and has the number of its first kept event. It has no row
+	// when there is no such session, or when somebody else has it locked.
+	Lock string
+	// End, of $1 session_id, $2 the first kept event, $3 a moment, $4 the present one and $5
+	// a limit, has the number of the first event that must stay of the oldest ones.
+	End string
+	// Events deletes the session's events from $2 and before $3, and has the runs that they
+	// are about.
+	Events string
+	// FirstKept sets the number of the first kept event of $1 to $2.
+	FirstKept string
+	// Runs has those of the list $2 of runs whose last event is before $3.
+	Runs string
+	// OfRuns delete from $1 session_id what the runs in the list $2 have, the runs last.
+	OfRuns []string
+	// Session deletes the session $1 when nothing is left of it and nobody has touched it
+	// since $2.
+	Session string
+}
+
+// Trim deletes events, oldest first and at most limit, up to the first one of a run that
+// must stay, then the runs that have none left, and then the session when that was all.
+func Trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, beforeMs, nowMs int64, limit int) (runs.Trimmed, error) {
+	var trimmed runs.Trimmed
+	first, there, err := number(ctx, tx, s.Lock, sessionID)
+	if err != nil || !there {
+		return trimmed, err
+	}
+	end, there, err := number(ctx, tx, s.End, sessionID, first, beforeMs, nowMs, limit)
+	if err != nil || !there || end <= first {
+		return trimmed, err
+	}
+	about, err := texts(ctx, tx, s.Events, sessionID, first, end)
+	if err != nil {
+		return trimmed, err
+	}
+	trimmed.Events = int(end - first)
+	trimmed.More = trimmed.Events >= limit
+	if _, err := tx.Write(ctx, s.FirstKept, sessionID, end); err != nil {
+		return trimmed, err
+	}
+	whole, err := texts(ctx, tx, s.Runs, sessionID, tx.List(about), end)
+	if err != nil || len(whole) == 0 {
+		return trimmed, err
+	}
+	trimmed.Runs = len(whole)
+	for _, statement := range s.OfRuns {
+		if _, err := tx.Write(ctx, statement, sessionID, tx.List(whole)); err != nil {
+			return trimmed, err
+		}
+	}
+	removed, err := tx.Write(ctx, s.Session, sessionID, beforeMs)
+	trimmed.Session = removed > 0
+	return trimmed, err
+}
+
+// number returns the number that a query has, if it has a row.
+func number(ctx context.Context, tx Transaction, sql string, args ...any) (found int64, there bool, err error) {
+	err = tx.Ask(ctx, sql, func(rows columns.Rows) error {
+		return columns.Each(rows, func(n *int64) []any { return []any{n} }, func(n *int64) { found, there = *n, true })
+	}, args...)
+	return found, there, err
+}
+
+// texts returns the distinct texts that a query has.
+func texts(ctx context.Context, tx Transaction, sql string, args ...any) ([]string, error) {
+	var found []string
+	seen := map[string]bool{}
+	err := tx.Ask(ctx, sql, func(rows columns.Rows) error {
+		return columns.Each(rows, func(text *string) []any { return []any{text} }, func(text *string) {
+			if !seen[*text] {
+				seen[*text] = true
+				found = append(found, *text)
+			}
+		})
+	}, args...)
+	return found, err
+}

@@ -1,0 +1,146 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/retain"
+)
+
+// The statements of the retention. They alone delete what was decided.
+const (
+	// The database's one write lock is the lock of every session.
+	sqlTrimLock = `SELECT coalesce(s.first_kept_event_id, 1) FROM sessions AS s WHERE s.session_id = $1`
+
+	// A run must stay while it is not over long enough, and while something needs it: an
+	// effect that is owed or was given up, a message that nobody has acknowledged, a rule in
+	// force that names it as its source, a run that it is the parent of.
+	sqlTrimEnd = `
+WITH head AS MATERIALIZED (
+	SELECT e.event_id, e.run_id FROM events AS e
+	WHERE e.session_id = $1 AND e.event_id >= $2
+	ORDER BY e.event_id LIMIT $5
+), most AS MATERIALIZED (
+	SELECT r.run_id FROM (SELECT DISTINCT h.run_id FROM head AS h) AS k
+	CROSS JOIN runs AS r ON r.run_id = k.run_id
+	WHERE r.finished_at_ms IS NULL OR r.finished_at_ms >= $3
+		OR EXISTS (SELECT 1 FROM effects AS f WHERE f.session_id = $1 AND f.run_id = r.run_id AND f.state <> 'done')
+		OR EXISTS (SELECT 1 FROM messages AS m WHERE m.session_id = $1 AND m.run_id = r.run_id AND m.acknowledged_at_ms IS NULL)
+		OR EXISTS (SELECT 1 FROM rules AS l WHERE l.source_run_id = r.run_id AND l.revoked_at_ms IS NULL AND coalesce(l.expires_at_ms, $4 + 1) > $4)
+		OR EXISTS (SELECT 1 FROM runs AS child WHERE child.parent_run_id = r.run_id AND child.finished_at_ms IS NULL)
+)
+SELECT coalesce(
+	(SELECT min(a.event_id) FROM head AS a WHERE a.run_id IN (SELECT n.run_id FROM most AS n)),
+	(SELECT max(a.event_id) + 1 FROM head AS a),
+	$2)`
+
+	sqlTrimEvents    = `DELETE FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 RETURNING run_id`
+	sqlTrimFirstKept = `UPDATE sessions SET first_kept_event_id = $2, version = version + 1 WHERE session_id = $1`
+	sqlTrimWhole     = `
+SELECT r.run_id FROM json_each($2) AS k CROSS JOIN runs AS r ON r.run_id = k.value
+WHERE r.session_id = $1 AND r.last_event_id < $3`
+
+	sqlTrimRequests = `
+DELETE FROM requests
+WHERE (session_id, request_id, run_id) IN (
+	SELECT q.session_id, q.request_id, q.run_id
+	FROM json_each($2) AS k CROSS JOIN requests AS q ON q.run_id = k.value AND q.session_id = $1)`
+	sqlTrimEffects = `
+DELETE FROM effects WHERE session_id = $1 AND run_id IN (SELECT k.value FROM json_each($2) AS k)`
+	sqlTrimMessages = `
+DELETE FROM messages WHERE session_id = $1 AND run_id IN (SELECT k.value FROM json_each($2) AS k)`
+	sqlTrimPayloads = `
+DELETE FROM run_payloads WHERE $1 <> '' AND run_id IN (SELECT k.value FROM json_each($2) AS k)`
+	sqlTrimRuns = `
+DELETE FROM runs WHERE session_id = $1 AND run_id IN (SELECT k.value FROM json_each($2) AS k)`
+
+	sqlTrimSession = `
+DELETE FROM sessions
+WHERE session_id = $1 AND updated_at_ms < $2
+	AND NOT EXISTS (SELECT 1 FROM runs AS r WHERE r.session_id = $1)
+	AND NOT EXISTS (SELECT 1 FROM effects AS f WHERE f.session_id = $1)
+	AND NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.session_id = $1)
+	AND NOT EXISTS (SELECT 1 FROM rules AS l WHERE l.session_id = $1 AND l.revoked_at_ms IS NULL)
+	AND NOT EXISTS (SELECT 1 FROM sessions AS child WHERE child.parent_session_id = $1)`
+
+	// A rule that settled something stays as long as that.
+	sqlSweepRules = `
+DELETE FROM rules
+WHERE rule_id IN (
+	SELECT l.rule_id FROM rules AS l INDEXED BY rules_list
+	WHERE l.created_at_ms < $1 AND (l.revoked_at_ms < $1 OR l.expires_at_ms < $1)
+		AND NOT EXISTS (SELECT 1 FROM requests AS q WHERE q.rule_id = l.rule_id)
+	LIMIT $2)`
+)
+
+var retention = retain.Statements{
+	Lock: sqlTrimLock, End: sqlTrimEnd, Events: sqlTrimEvents, FirstKept: sqlTrimFirstKept, Runs: sqlTrimWhole,
+	OfRuns:  []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimPayloads, sqlTrimRuns},
+	Session: sqlTrimSession,
+}
+
+// TrimSession implements [runs.Keeper]. It waits for its turn at the write connection, and
+// holds up batches no longer than the deletion of limit events takes.
+func (s *Store) TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (runs.Trimmed, error) {
+	write, err := s.writers.acquire(ctx)
+	if err != nil {
+		return runs.Trimmed{}, err
+	}
+	defer s.writers.release(write)
+	ctx = context.WithoutCancel(ctx)
+	if _, err := write.exec(ctx, sqlBegin); err != nil {
+		return runs.Trimmed{}, failed("trim a session", err)
+	}
+	trimmed, err := retain.Trim(ctx, trimming{write, s.reads}, &retention, sessionID, beforeMs, s.nowMs(), max(limit, 1))
+	if err == nil {
+		_, err = write.exec(ctx, sqlCommit)
+	}
+	if err != nil {
+		// SQLite may have rolled back by itself.
+		_, _ = write.exec(ctx, sqlRollback)
+		return runs.Trimmed{}, failed("trim a session", err)
+	}
+	return trimmed, nil
+}
+
+// SweepRules implements [runs.Keeper].
+func (s *Store) SweepRules(ctx context.Context, beforeMs int64, limit int) (int, error) {
+	return s.sweep(ctx, sqlSweepRules, beforeMs, limit)
+}
+
+// SweepIdempotency implements [runs.Keeper].
+func (s *Store) SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error) {
+	return s.sweep(ctx, sqlSweepRecords, beforeMs, limit)
+}
+
+// sweep waits for its turn at the write connection, so it never delays a batch for longer
+// than limit deletions take.
+func (s *Store) sweep(ctx context.Context, sql string, beforeMs int64, limit int) (int, error) {
+	write, err := s.writers.acquire(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer s.writers.release(write)
+	deleted, err := write.exec(context.WithoutCancel(ctx), sql, beforeMs, max(limit, 0))
+	if err != nil {
+		return 0, failed("sweep", err)
+	}
+	return int(deleted), nil
+}
+
+// trimming implements retain.Transaction.
+type trimming struct {
+	*connection
+	reads *database
+}
+
+func (t trimming) Ask(ctx context.Context, sql string, read func(columns.Rows) error, args ...any) error {
+	return t.query(ctx, sql, args, read)
+}
+
+func (t trimming) Write(ctx context.Context, sql string, args ...any) (int64, error) {
+	return t.exec(ctx, sql, args...)
+}
+
+func (t trimming) List(texts []string) any { return t.reads.List(texts) }

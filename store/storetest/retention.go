@@ -1,0 +1,189 @@
+package storetest
+
+import (
+	"slices"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/doctor"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// finish makes a run that waits for an approval, is allowed to go on, and completes.
+func (h *harness) finish(sessionID, runID string) {
+	h.Helper()
+	h.wait(sessionID, runID, approvals("a"))
+	h.do(&runs.ResolveApprovals{RunID: runID, Resolutions: allow("a"), Actor: person})
+	h.do(&runs.Complete{RunID: runID, Fence: h.claim(runID)})
+}
+
+// trim deletes what was over before this moment, so many events at a time, and expects a
+// healthy database after each.
+func (h *harness) trim(sessionID string, limit int) (total runs.Trimmed) {
+	h.Helper()
+	for {
+		trimmed, err := h.store.TrimSession(h.ctx, sessionID, h.clock.NowMs(), limit)
+		require.NoError(h, err)
+		require.LessOrEqual(h, trimmed.Events, limit)
+		RequireHealthy(h.ctx, h, h.store)
+		total.Events += trimmed.Events
+		total.Runs += trimmed.Runs
+		total.Session = total.Session || trimmed.Session
+		if !trimmed.More {
+			return total
+		}
+	}
+}
+
+func (h *harness) finished() []string {
+	h.Helper()
+	found, err := h.store.FinishedRuns(h.ctx, h.clock.NowMs(), runs.FinishedRun{}, 1000)
+	require.NoError(h, err)
+	ids := []string{}
+	for i, run := range found {
+		ids = append(ids, run.RunID)
+		after, err := h.store.FinishedRuns(h.ctx, h.clock.NowMs(), run, 1000)
+		require.NoError(h, err)
+		require.Len(h, after, len(found)-i-1)
+	}
+	return ids
+}
+
+var retentionTests = map[string]func(*harness){
+	"retention/old runs go with all they have, and the log goes on without a gap": func(h *harness) {
+		for _, limit := range []int{1, 3, 100} {
+			session := numbered("s", limit)
+			old, young, waiting := numbered("old", limit), numbered("young", limit), numbered("wait", limit)
+			h.finish(session, old)
+			handle := h.run(old).Requests[0].Handle
+			h.clock.Advance(1000)
+			before := h.clock.NowMs()
+			h.finish(session, young)
+			h.wait(session, waiting, approvals("a"))
+			all := h.events(session)
+			oldEvents := slices.IndexFunc(all, func(e model.Event) bool { return e.RunID == young })
+
+			require.Equal(h, old, h.finished()[len(h.finished())-1])
+			total, err := h.store.TrimSession(h.ctx, session, before-1000, limit)
+			require.NoError(h, err)
+			require.Zero(h, total, "what was over at the moment itself stays")
+			for more := true; more; {
+				trimmed, err := h.store.TrimSession(h.ctx, session, before, limit)
+				require.NoError(h, err)
+				RequireHealthy(h.ctx, h, h.store)
+				total.Events, total.Runs, more = total.Events+trimmed.Events, total.Runs+trimmed.Runs, trimmed.More
+			}
+			require.Equal(h, runs.Trimmed{Events: oldEvents, Runs: 1}, total)
+			_, err = h.store.Run(h.ctx, old)
+			requireCode(h, api.CodeRunNotFound, err)
+			_, err = h.store.RequestByHandle(h.ctx, handle)
+			requireCode(h, api.CodeRequestNotFound, err)
+			require.Equal(h, all[oldEvents:], h.events(session))
+			require.Equal(h, int64(oldEvents+1), h.session(session).Session.FirstKeptEventID)
+
+			h.do(&runs.ResolveApprovals{RunID: waiting, Resolutions: allow("a"), Actor: person})
+			h.do(&runs.Complete{RunID: waiting, Fence: h.claim(waiting)})
+			events := h.events(session)
+			for i := range events {
+				require.Equal(h, int64(oldEvents+1+i), events[i].EventID)
+			}
+			h.clock.Advance(1)
+			require.Equal(h, runs.Trimmed{Events: len(events), Runs: 2, Session: true}, h.trim(session, limit))
+			_, err = h.store.Session(h.ctx, session)
+			requireCode(h, api.CodeSessionNotFound, err)
+			require.NotContains(h, h.finished(), old)
+
+			h.finish(session, old) // the ids are free again
+			require.Equal(h, int64(1), h.events(session)[0].EventID)
+		}
+	},
+	"retention/what waits keeps what came after it": func(h *harness) {
+		h.wait("s", "waiting", approvals("a"))
+		h.create("s", "next")
+		h.do(&runs.CancelRun{RunID: "next"})
+		h.clock.Advance(1)
+		require.Zero(h, h.trim("s", 100))
+		require.Zero(h, h.trim("nobody", 100))
+		h.do(&runs.CancelRun{RunID: "waiting"})
+		h.clock.Advance(1)
+		require.Equal(h, 2, h.trim("s", 100).Runs)
+	},
+	"retention/a message, an effect, a child and a rule keep their run": func(h *harness) {
+		fence := h.child("asks")
+		h.ask("asks", fence, "q", false)
+		h.do(&runs.Complete{RunID: "asks", Fence: fence})
+		h.clock.Advance(1)
+		require.Zero(h, h.trim("child", 100), "an effect is owed")
+		h.carryOut()
+		clarification := h.pendingQuestions("parent")[0]
+		h.do(&runs.AnswerQuestion{RunID: clarification.Request.RunID, Resolution: answer("q", "left"), Actor: person})
+		h.clock.Advance(1)
+		require.Zero(h, h.trim("parent", 100), "the answer is owed")
+		h.carryOut()
+		h.clock.Advance(1)
+		require.Zero(h, h.trim("child", 100), "the message is not acknowledged")
+		h.trim("parent", 100)
+		h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: model.MessageIDOf("q")})
+		h.clock.Advance(1)
+		require.Equal(h, 1, h.trim("child", 100).Runs)
+
+		h.wait("s", "remembers", approvals("a"))
+		decision := allow("a")
+		decision[0].Remember = api.RememberSession
+		h.do(&runs.ResolveApprovals{RunID: "remembers", Resolutions: decision, Actor: person})
+		h.do(&runs.Complete{RunID: "remembers", Fence: h.claim("remembers")})
+		h.clock.Advance(1)
+		require.Zero(h, h.trim("s", 100), "a rule comes from it")
+		h.do(&runs.EndSession{SessionID: "s"})
+		h.clock.Advance(1)
+		require.True(h, h.trim("s", 100).Session)
+
+		h.finish("p", "father")
+		h.do(&runs.CreateRun{SessionID: "c", SessionGiven: true, RunID: "son", ParentRunID: "father", Input: api.JSON(`1`)})
+		h.clock.Advance(1)
+		require.Zero(h, h.trim("p", 100), "its child is not over")
+		h.do(&runs.CancelRun{RunID: "son"})
+		require.True(h, h.trim("p", 100).Session)
+	},
+	"retention/revoked and expired rules go when nothing names them": func(h *harness) {
+		h.addRule("s", "used", anyInput)
+		h.addRule("s", "idle", anyInput)
+		h.addRule("s", "stays", digestOf(h, `{"other":true}`))
+		require.NotEmpty(h, h.settledBy("s", "r", approval("a")))
+		h.do(&runs.RevokeRule{RuleID: "used", SessionID: "s", Actor: person})
+		h.do(&runs.RevokeRule{RuleID: "idle", SessionID: "s", Actor: person})
+		sweep := func() int {
+			swept, err := h.store.SweepRules(h.ctx, h.clock.NowMs(), 100)
+			require.NoError(h, err)
+			return swept
+		}
+		require.Zero(h, sweep())
+		h.clock.Advance(1)
+		require.Equal(h, 1, sweep())
+		h.trim("s", 100)
+		require.Equal(h, 1, sweep())
+		require.Equal(h, []string{"stays 0"}, h.rules(runs.RuleQuery{Limit: 10}))
+	},
+	"retention/a churn of runs leaves the tables as large as what is kept": func(h *harness) {
+		for round := range 20 {
+			for n := range 5 {
+				h.finish(numbered("s", n), numbered("r", 100*round+n))
+			}
+			h.clock.Advance(1000)
+			before := h.clock.NowMs() - 1500
+			found, err := h.store.FinishedRuns(h.ctx, before, runs.FinishedRun{}, 100)
+			require.NoError(h, err)
+			for _, run := range found {
+				_, err := h.store.TrimSession(h.ctx, run.SessionID, before, 100)
+				require.NoError(h, err)
+			}
+			walker, ok := h.store.(model.Walker)
+			require.True(h, ok)
+			summary, err := doctor.Examine(h.ctx, walker, func(doctor.Finding) {})
+			require.NoError(h, err)
+			require.Equal(h, doctor.Rows{Sessions: 5, Runs: 5, Requests: 5, Events: 5 * 7}, summary.Rows, "round %d", round)
+		}
+	},
+}
