@@ -3,7 +3,9 @@ package migrations
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/pressly/goose/v3/lock"
@@ -17,6 +19,33 @@ type advisoryLock struct{}
 
 const lockInterval = 100 * time.Millisecond
 
+// LockTimeout is how long a step on Postgres waits for a lock, and how long those may wait
+// that queue behind it.
+const LockTimeout = time.Second
+
+// lockPause is for those to go on before the step is tried again.
+const lockPause = 500 * time.Millisecond
+
+// lockNotAvailable is the SQLSTATE of a lock that was not had in time.
+const lockNotAvailable = "55P03"
+
+func lockTimedOut(err error) bool {
+	var failure interface{ SQLState() string }
+	return errors.As(err, &failure) && failure.SQLState() == lockNotAvailable
+}
+
+// pause returns the cause of the context's end when that comes first.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
 var _ lock.SessionLocker = advisoryLock{}
 
 // advisoryLockID is any number that nothing else locks in the same database.
@@ -29,12 +58,10 @@ func (advisoryLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 			return fmt.Errorf("lock the migrations: %w", err)
 		}
 		if locked {
-			return nil
+			return setLockTimeout(ctx, conn, LockTimeout)
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("lock the migrations: %w", context.Cause(ctx))
-		case <-time.After(lockInterval):
+		if err := pause(ctx, lockInterval); err != nil {
+			return fmt.Errorf("lock the migrations: %w", err)
 		}
 	}
 }
@@ -42,6 +69,14 @@ func (advisoryLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 func (advisoryLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", advisoryLockID); err != nil {
 		return fmt.Errorf("unlock the migrations: %w", err)
+	}
+	return setLockTimeout(ctx, conn, 0)
+}
+
+func setLockTimeout(ctx context.Context, conn *sql.Conn, timeout time.Duration) error {
+	text := strconv.FormatInt(timeout.Milliseconds(), 10) + "ms"
+	if _, err := conn.ExecContext(ctx, "SELECT set_config('lock_timeout', $1, false)", text); err != nil {
+		return fmt.Errorf("set the time-out of locks: %w", err)
 	}
 	return nil
 }

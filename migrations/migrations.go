@@ -87,13 +87,23 @@ func New(db *sql.DB, engine Engine, logger *slog.Logger) (*Migrator, error) {
 }
 
 // Up applies every pending step and returns those that it applied, oldest first.
-// Each step is one transaction: after an error the earlier steps stay applied.
+// After an error the earlier steps stay applied. On Postgres a step gives up a lock that it
+// cannot have within [LockTimeout], so that those who queue behind it go on, and tries again
+// until the context ends.
 func (m *Migrator) Up(ctx context.Context) ([]Migration, error) {
-	results, err := m.provider.Up(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("migrate up: %w", err)
+	var results []*goose.MigrationResult
+	for {
+		result, err := m.provider.UpByOne(ctx)
+		switch {
+		case errors.Is(err, goose.ErrNoNextVersion):
+			return applied(results), nil
+		case lockTimedOut(err) && pause(ctx, lockPause) == nil:
+		case err != nil:
+			return applied(results), fmt.Errorf("migrate up: %w", err)
+		default:
+			results = append(results, result)
+		}
 	}
-	return applied(results), nil
 }
 
 // Down takes back the newest applied step, with all data that only it holds, and

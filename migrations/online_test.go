@@ -1,0 +1,106 @@
+package migrations_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/migrations"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+)
+
+// filled are tables of the first version with rows in them.
+const filled = `
+INSERT INTO sessions (queued_count, last_event_id, created_at_ms, updated_at_ms, session_id, agent_id, active_run_id)
+	SELECT 0, 1, 1, 1, 's' || n, 'agent', 'r' || n FROM generate_series(1, 20000) AS n;
+INSERT INTO runs (submitted_at_ms, updated_at_ms, first_event_id, last_event_id, attempt, stalled_attempts, fence,
+		raised_count, settled_count, resume_after, output_count, question_count, attached, status, session_id, run_id,
+		agent_id, kind, payload_digest, source_plugin, source_kind, actor_id, input)
+	SELECT 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, false, 'waiting_for_approval', 's' || n, 'r' || n,
+		'agent', 'input', '', '', '', '', '""' FROM generate_series(1, 20000) AS n;
+INSERT INTO requests (number, created_at_ms, session_id, run_id, request_id, kind, handle, suspension_id, suspension_digest, body)
+	SELECT 1, 1, 's' || n, 'r' || n, 'q', 'approval', 'h' || n, '', '', '{}' FROM generate_series(1, 20000) AS n;`
+
+// decision is what a replica of the first version does to a session.
+func decision(ctx context.Context, conn *pgx.Conn) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		for _, sql := range []string{
+			`SELECT session_id FROM sessions WHERE session_id = 's1' FOR UPDATE`,
+			`UPDATE sessions SET last_event_id = last_event_id + 1 WHERE session_id = 's1'`,
+			`UPDATE runs SET updated_at_ms = updated_at_ms + 1 WHERE session_id = 's1' AND run_id = 'r1'`,
+			`UPDATE requests SET created_at_ms = created_at_ms + 1 WHERE session_id = 's1' AND request_id = 'q'`,
+			`INSERT INTO events (event_id, timestamp_ms, session_id, run_id, agent_id, type, body)
+				SELECT last_event_id, 1, 's1', 'r1', 'agent', 'output', '{}' FROM sessions WHERE session_id = 's1'`,
+		} {
+			if _, err := tx.Exec(ctx, sql); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// A replica of the first version decides while another migrates to the newest, although a
+// long read holds a lock that the migration must wait for: the read is waited for, and the
+// decisions are not.
+func TestReplicasDecideWhileOneMigrates(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	url := postgrestest.URL(t, postgrestest.Empty())
+	config, err := pgx.ParseConfig(url)
+	require.NoError(t, err)
+	db := closing(t, stdlib.OpenDB(*config))
+	first, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FirstVersion(), goose.WithDisableGlobalRegistry(true))
+	require.NoError(t, err)
+	_, err = first.Up(ctx)
+	require.NoError(t, err)
+	connect := func() *pgx.Conn {
+		conn, err := pgx.Connect(ctx, url)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, conn.Close(context.WithoutCancel(ctx))) })
+		return conn
+	}
+	reader, replica := connect(), connect()
+	_, err = reader.Exec(ctx, filled)
+	require.NoError(t, err)
+
+	read, err := reader.Begin(ctx)
+	require.NoError(t, err)
+	_, err = read.Exec(ctx, "SELECT count(*) FROM sessions, runs, requests, effects, rules, idempotency_records, messages, events WHERE false")
+	require.NoError(t, err)
+
+	m, err := migrations.New(db, migrations.Postgres, nil)
+	require.NoError(t, err)
+	var migrated atomic.Bool
+	var group sync.WaitGroup
+	group.Go(func() {
+		if _, err := m.Up(ctx); err != nil {
+			t.Error(err)
+		}
+		migrated.Store(true)
+	})
+	decide := func() {
+		begin := time.Now()
+		require.NoError(t, decision(ctx, replica))
+		require.Less(t, time.Since(begin), 5*time.Second)
+	}
+	for begin := time.Now(); time.Since(begin) < 3*migrations.LockTimeout; {
+		decide()
+	}
+	require.False(t, migrated.Load(), "the read is waited for")
+	require.NoError(t, read.Rollback(ctx))
+	for !migrated.Load() {
+		decide()
+	}
+	group.Wait()
+	decide()
+	require.NoError(t, m.Check(ctx))
+}
