@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/web"
 )
 
 const inboxOrigin = "https://inbox.example"
@@ -126,6 +127,27 @@ func TestCrossSiteRequestsWithoutOrigin(t *testing.T) {
 	a.get(t, "/nowhere", unchecked(), fetchedFrom("cross-site")).refused(wire.CodeOriginNotAllowed)
 	for _, site := range []string{"same-origin", "same-site", "none", ""} {
 		a.get(t, "/v1/runs", fetchedFrom(site)).want(http.StatusOK)
+	}
+}
+
+// TestALinkOfAnotherSiteOpensAPage: a browser opens it by itself, and no script of that site can
+// read it. Nothing else is open to such a call.
+func TestALinkOfAnotherSiteOpensAPage(t *testing.T) {
+	t.Parallel()
+	site, err := web.New()
+	require.NoError(t, err)
+	a := serve(t, openSQLite(t), newContract(t), func(o *httpapi.Options) { o.Pages = site })
+	link := func(path, mode, destination string) *reply {
+		return a.get(t, path, unchecked(), fetchedFrom("cross-site"), header("Accept", "text/html,*/*;q=0.8"),
+			header("Sec-Fetch-Mode", mode), header("Sec-Fetch-Dest", destination))
+	}
+	for _, path := range []string{"/", "/?prompt=h_01", "/runs/r", "/history"} {
+		link(path, "navigate", "document").want(http.StatusOK)
+		link(path, "navigate", "iframe").refused(wire.CodeOriginNotAllowed)
+		link(path, "no-cors", "image").refused(wire.CodeOriginNotAllowed)
+	}
+	for _, path := range []string{"/v1/runs", "/v1/approvals", "/assets/app.js"} {
+		link(path, "navigate", "document").refused(wire.CodeOriginNotAllowed)
 	}
 }
 

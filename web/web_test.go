@@ -77,8 +77,11 @@ func TestPagesAllowNothingButTheirParts(t *testing.T) {
 	require.Contains(t, policy, "frame-ancestors 'none'")
 	require.NotContains(t, policy, "unsafe")
 	parts := regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllStringSubmatch(page.Body.String(), -1)
-	require.Len(t, parts, 4)
+	require.Greater(t, len(parts), 12, "the page names all its modules, so that none waits for another")
 	for _, part := range parts {
+		if part[1] == "/" {
+			continue
+		}
 		got := ask(t, "GET", part[1], fetchAccept)
 		require.Equal(t, http.StatusOK, got.Code, part[1])
 		require.NotContains(t, got.Header().Get("Content-Type"), "octet-stream")

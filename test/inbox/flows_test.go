@@ -168,10 +168,11 @@ func (f *flows) remember(t *testing.T) {
 	require.True(t, item.find("combobox", "For").disabled(), "only this once has no end")
 	item.find("radio", "Always").click()
 	item.find("combobox", "For").choose("For ever")
+	var text string
 	p.until("the rule's text", func() bool {
-		return strings.Contains(item.text(), "Allow the tool lint") && !strings.Contains(item.text(), "until")
+		text = item.text()
+		return strings.Contains(text, "Allow the tool lint") && !strings.Contains(text, "until")
 	})
-	text := item.text()
 	item.find("button", "Allow").click()
 	item.status("Allowed by you")
 	rule := f.decision(t, run).Rule

@@ -33,7 +33,7 @@ export const open = () => [...inbox.prompts.values()].filter(one => !one.resolut
 const idOf = (session, run, request) => [session, run, request].join("/");
 const byID = new Map(); // session/run/request to handle
 
-// mine are the handles that this browser has decided.
+// mine are the handles about which the service has taken this browser's decision.
 const mine = new Set(JSON.parse(sessionStorage.getItem("mine") ?? "[]"));
 export const isMine = handle => mine.has(handle);
 function claim(handle) {
@@ -258,14 +258,14 @@ function failed(one, error) {
 export async function decide(prompts, decision) {
   const runs = Map.groupBy(prompts.filter(one => !one.resolution && !one.sending), one => one.run);
   await Promise.all([...runs].map(async ([run, list]) => {
-    for (const one of list) { one.sending = "Sending…"; one.error = ""; claim(one.handle); }
+    for (const one of list) { one.sending = "Sending…"; one.error = ""; }
     changed();
     const resolutions = list.map(one => ({ request_id: one.request.id, handle: one.handle, input_digest: one.digest, ...decision }));
     try {
       await persist("POST", path("runs", run, "approvals"), { resolutions }, newKey());
+      for (const one of list) claim(one.handle);
       await Promise.all(list.map(one => lookUp(one.handle)));
     } catch (error) {
-      for (const one of list) mine.delete(one.handle);
       for (const one of list) {
         if (error.problem?.code === "approval_changed") {
           const view = await lookUp(one.handle);
@@ -286,13 +286,12 @@ export async function decide(prompts, decision) {
 async function question(one, target, body) {
   one.sending = "Sending…";
   one.error = "";
-  claim(one.handle);
   changed();
   try {
     await persist("POST", target, body, newKey());
+    claim(one.handle);
     await lookUp(one.handle);
   } catch (error) {
-    mine.delete(one.handle);
     await lookUp(one.handle);
     if (!one.resolution) failed(one, error);
   }
