@@ -59,6 +59,8 @@ type Needs struct {
 	// is answered once every decision that was made from the rules as they were before is
 	// committed. No other command waits for it.
 	ChangesRules bool
+	// MayResume says that the command may let the run RunID go on.
+	MayResume bool
 	// Payload loads input and checkpoint of the run RunID.
 	Payload bool
 	// Record is the idempotency record to look up; nil without a key. An empty scope

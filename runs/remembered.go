@@ -103,7 +103,7 @@ func (r *Remembered) Answers(needs Needs) bool {
 	}
 	needs.SessionID, needs.NewSession, needs.RunID, needs.ChosenRunID = "", false, "", ""
 	needs.RequestIDs, needs.SuspensionID = nil, ""
-	needs.RunMessages, needs.Payload = false, false
+	needs.RunMessages, needs.Payload, needs.MayResume = false, false, false
 	needs.Rules, needs.RuleDigests, needs.Record = false, nil, nil
 	return reflect.ValueOf(&needs).Elem().IsZero()
 }

@@ -54,7 +54,7 @@ type cancellation struct {
 func (r *resolution) needs() Needs {
 	ids := validIDs(r.namedRequestIDs()...)
 	needs := Needs{
-		SessionID: r.sessionID, RunID: r.runID, RequestIDs: ids,
+		SessionID: r.sessionID, RunID: r.runID, RequestIDs: ids, MayResume: r.runID != "" && r.cancel == nil,
 		ChangesRules: r.cancel == nil && remembersDeny(r.approvals),
 		Record:       recordKey(r.operation, "", r.key),
 	}

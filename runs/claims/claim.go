@@ -45,11 +45,15 @@ func (d *Dispatcher) Claim(ctx context.Context, request Request) ([]api.Claim, e
 		return nil, err
 	}
 	w := d.join(request.AgentIDs, request.MaxRuns)
+	w.workerID, w.leaseMs = request.WorkerID, request.LeaseMs
 	defer d.unjoin(w)
 	timer := time.NewTimer(request.Wait)
 	defer timer.Stop()
 	for {
 		hints, err := d.next(ctx, w, request.Wait, timer.C)
+		if handed := d.takeHanded(w); len(handed) > 0 {
+			return d.unlessGone(ctx, handed)
+		}
 		if err != nil || len(hints) == 0 {
 			return []api.Claim{}, err
 		}
@@ -190,6 +194,7 @@ func (d *Dispatcher) abandon(w *waiter) {
 	}
 	hints := w.hints
 	w.hints = nil
+	w.gone = true
 	d.mu.Unlock()
 	d.putBack(hints)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -170,6 +171,17 @@ type waiter struct {
 	hints  []*hint
 	err    error
 	signal chan struct{} // capacity 1
+
+	workerID string
+	leaseMs  int64
+	// taking is how many claims the store decides for it; then it is in no list. handed are
+	// those that were committed.
+	taking int
+	handed []api.Claim
+	// refused are the hints of the others.
+	refused []*hint
+	// gone: it wants nothing any more.
+	gone bool
 }
 
 // mayLeave reports whether it is certain that there is nothing for the waiter.

@@ -47,6 +47,12 @@ type Store interface {
 	Subscribe(notify func(runs.Notice)) (unsubscribe func())
 }
 
+// handingOver is a store that lets a taker claim runs in the transactions that make them
+// claimable.
+type handingOver interface {
+	HandOver(to runs.Taker) (stop func())
+}
+
 // Dispatcher hands claimable runs to workers, first come, first served for each
 // agent. It is safe for concurrent use. [Dispatcher.Run] must be running for
 // [Dispatcher.Claim] to be answered.
@@ -66,8 +72,12 @@ type Dispatcher struct {
 	// claiming holds the runs that are being claimed, each with the claimable_at_ms of
 	// its hint.
 	claiming map[string]int64
-	waiters  uint64 // numbers the waiters
-	arrivals uint64 // numbers the hints
+	// taking holds the claims that the store decides behind what makes their runs claimable.
+	taking map[*runs.ClaimRun]*taking
+	// givingBack are the releases of runs whose waiter had gone when they were handed over.
+	givingBack sync.WaitGroup
+	waiters    uint64 // numbers the waiters
+	arrivals   uint64 // numbers the hints
 }
 
 // New returns a dispatcher that waits for [Dispatcher.Run].
@@ -80,6 +90,7 @@ func New(store Store, options Options) *Dispatcher {
 	return &Dispatcher{
 		store: store, options: options, scanWanted: make(chan struct{}, 1),
 		demands: map[string]*demand{}, byAgent: map[string][]*demand{}, claiming: map[string]int64{},
+		taking: map[*runs.ClaimRun]*taking{},
 	}
 }
 
@@ -87,8 +98,12 @@ func New(store Store, options Options) *Dispatcher {
 // claim is answered with nothing, as is every later one, and Run returns nil. It
 // starts no goroutine. It may be called once.
 func (d *Dispatcher) Run(ctx context.Context) error {
+	defer d.givingBack.Wait()
 	defer d.close()
 	defer d.store.Subscribe(d.notice)()
+	if store, able := d.store.(handingOver); able {
+		defer store.HandOver(d)()
+	}
 	ticker := time.NewTicker(d.options.ScanInterval)
 	defer ticker.Stop()
 	for {
@@ -125,24 +140,15 @@ func (d *Dispatcher) offerHint(claimable runs.Claimable) {
 	if at, ok := d.claiming[claimable.RunID]; ok && at == claimable.ClaimableAtMs {
 		return
 	}
-	demands := d.byAgent[claimable.AgentID]
-	if d.everyAgent != nil {
-		demands = append(demands[:len(demands):len(demands)], d.everyAgent)
-	}
+	demands := d.demandsFor(claimable.AgentID)
 	if len(demands) == 0 {
 		return
 	}
 	h := d.newHint(claimable)
-	var oldest *waiter
 	for _, demand := range demands {
 		demand.noteArrival(h, d.options.HintLimit)
-		if demand.more || len(demand.waiters) == 0 {
-			continue
-		}
-		if first := demand.waiters[0]; oldest == nil || first.number < oldest.number {
-			oldest = first
-		}
 	}
+	oldest := oldestWaiter(demands)
 	if oldest != nil {
 		h.taken = true
 		d.claiming[h.RunID] = h.ClaimableAtMs
@@ -152,6 +158,29 @@ func (d *Dispatcher) offerHint(claimable runs.Claimable) {
 	for _, demand := range demands {
 		demand.queueHint(h, d.options.HintLimit)
 	}
+}
+
+// demandsFor returns the demands that cover an agent.
+func (d *Dispatcher) demandsFor(agentID string) []*demand {
+	demands := d.byAgent[agentID]
+	if d.everyAgent != nil {
+		demands = append(demands[:len(demands):len(demands)], d.everyAgent)
+	}
+	return demands
+}
+
+// oldestWaiter returns the oldest waiter of demands that know of no other run, or nil.
+func oldestWaiter(demands []*demand) *waiter {
+	var oldest *waiter
+	for _, demand := range demands {
+		if demand.more || len(demand.waiters) == 0 {
+			continue
+		}
+		if first := demand.waiters[0]; oldest == nil || first.number < oldest.number {
+			oldest = first
+		}
+	}
+	return oldest
 }
 
 func (d *Dispatcher) newHint(claimable runs.Claimable) *hint {

@@ -49,6 +49,11 @@
 //  7. A waiter has one signal and is either in its demand's list or about to be
 //     signalled, with hints or without. One that leaves for its own reasons takes
 //     itself off the list first, or else gives back the hints that it was handed.
-//  8. A run that was claimed for a client that has disconnected is released before
+//  8. A store may let the dispatcher claim a run in the transaction that makes it
+//     claimable ([Dispatcher.Take]), for the waiter that its hint would wake. Until the
+//     store tells how that ended, the waiter is in no list; then it is woken with what
+//     it got, or waits on as if nothing had been. When it has left meanwhile, the run
+//     is released.
+//  9. A run that was claimed for a client that has disconnected is released before
 //     the claim returns.
 package claims

@@ -94,14 +94,20 @@ type decisions struct {
 	changes   []runs.Change
 	changed   []*changedSession
 	bySession map[string]*changedSession
+	// handed are the claims that were decided for the taker.
+	handed []handed
+	taker  runs.Taker
 }
 
 // add keeps a decision, and applies its change to the state.
 func (d *decisions) add(decided *call, state *runs.State, change runs.Change, reply runs.Reply, err error) {
 	d.all = append(d.all, decision{decided, reply, err})
-	if change.Empty() {
-		return
+	if !change.Empty() {
+		d.apply(state, change)
 	}
+}
+
+func (d *decisions) apply(state *runs.State, change runs.Change) {
 	session := d.bySession[state.SessionID]
 	if session == nil {
 		session = &changedSession{state: state, claimableBefore: map[string]int64{}}
@@ -131,6 +137,7 @@ func (c *Committer) committed(d *decisions, nowMs int64) {
 			d.all[i].call.answer(d.all[i].reply, d.all[i].err)
 		}
 	}
+	d.endHandover(nil)
 	failpoint.Hit("committer.answered")
 	for _, session := range d.changed {
 		c.options.Announce(session.notice(nowMs))
@@ -158,7 +165,7 @@ func (c *Committer) tryCommit(l *lane, calls []*call) (locked []*call, err error
 		}
 	}()
 
-	loads := loadsOf(calls)
+	loads := loadsOf(calls, c.takerWaiting() != nil)
 	batch, err := c.engine.Begin(ctx, loads)
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
@@ -168,6 +175,7 @@ func (c *Committer) tryCommit(l *lane, calls []*call) (locked []*call, err error
 
 	remembered := c.rememberLoaded(l, batch, loads)
 	d := &decisions{}
+	defer d.endHandover(errNotHandedOver)
 	for _, waiting := range calls {
 		state := batch.State(waiting.sessionID)
 		if state == nil {
@@ -183,6 +191,7 @@ func (c *Committer) tryCommit(l *lane, calls []*call) (locked []*call, err error
 			r.Applied(&change)
 		}
 	}
+	c.handOver(d, remembered, batch.NowMs())
 	failpoint.Hit("committer.decided")
 	if len(d.changes) > 0 {
 		if err := batch.Commit(ctx, runs.Gather(d.changes)); err != nil {
@@ -191,9 +200,11 @@ func (c *Committer) tryCommit(l *lane, calls []*call) (locked []*call, err error
 	}
 	answered = true
 	c.committed(d, batch.NowMs())
-	for _, r := range remembered {
-		r.Committed()
-		l.memory.put(r)
+	if c.unread != nil {
+		for _, r := range remembered {
+			r.Committed()
+			l.memory.put(r)
+		}
 	}
 	return locked, nil
 }
@@ -253,6 +264,20 @@ func (s *changedSession) addChange(change runs.Change) {
 	}
 }
 
+// claimable returns the runs that have become claimable.
+func (s *changedSession) claimable(nowMs int64) []runs.Claimable {
+	var claimable []runs.Claimable
+	for _, runID := range s.touched {
+		run := s.state.Runs[runID]
+		if at := run.ClaimableAtMs; at != 0 && at <= nowMs && at != s.claimableBefore[runID] {
+			claimable = append(claimable, runs.Claimable{
+				RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, ClaimableAtMs: at,
+			})
+		}
+	}
+	return claimable
+}
+
 func (s *changedSession) notice(nowMs int64) runs.Notice {
 	notice := runs.Notice{SessionID: s.state.SessionID, Prompts: s.prompts, Events: s.events}
 	if len(s.events) > 0 {
@@ -261,14 +286,7 @@ func (s *changedSession) notice(nowMs int64) runs.Notice {
 	if s.state.Session != nil {
 		notice.LastEventID = s.state.Session.LastEventID
 	}
-	for _, runID := range s.touched {
-		run := s.state.Runs[runID]
-		if at := run.ClaimableAtMs; at != 0 && at <= nowMs && at != s.claimableBefore[runID] {
-			notice.Claimable = append(notice.Claimable, runs.Claimable{
-				RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, ClaimableAtMs: at,
-			})
-		}
-	}
+	notice.Claimable = s.claimable(nowMs)
 	for _, effectID := range s.changedEffects {
 		if effect := s.state.Effects[effectID]; effect.DueAtMs != 0 && effect.DueAtMs <= nowMs {
 			notice.Owed = append(notice.Owed, runs.DueEffect{SessionID: s.state.SessionID, EffectID: effectID})

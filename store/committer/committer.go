@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -82,6 +83,7 @@ type Committer struct {
 	// unread is the engine if it can write without having read, else nil.
 	unread    Unread
 	clock     clock
+	taker     atomic.Pointer[runs.Taker]
 	options   Options
 	sessionOf *lru.Cache[string, string]
 	rules     *ruleCache // nil without Options.Rules

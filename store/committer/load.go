@@ -8,8 +8,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// loadsOf groups what the calls need by session, in the order of the session ids.
-func loadsOf(calls []*call) []Load {
+// loadsOf groups what the calls need by session, in the order of the session ids. With claims,
+// runs that may become claimable are loaded so that they can be claimed at once.
+func loadsOf(calls []*call, claims bool) []Load {
 	loads := make([]Load, 0, len(calls))
 	index := make(map[string]int, len(calls))
 	for _, c := range calls {
@@ -19,7 +20,11 @@ func loadsOf(calls []*call) []Load {
 			index[c.sessionID] = at
 			loads = append(loads, Load{SessionID: c.sessionID})
 		}
-		loads[at].Add(c.needs)
+		needs := c.needs
+		if claims && needs.MayResume {
+			needs.Payload, needs.RunMessages = true, true
+		}
+		loads[at].Add(needs)
 	}
 	slices.SortFunc(loads, func(a, b Load) int { return cmp.Compare(a.SessionID, b.SessionID) })
 	return loads

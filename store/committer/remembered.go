@@ -74,6 +74,8 @@ func (c *Committer) decideRemembered(l *lane, calls []*call) (rest []*call) {
 		}
 	}()
 	b.decide(calls)
+	defer b.endHandover(errNotHandedOver)
+	c.handOver(&b.decisions, b.of, nowMs)
 	if len(b.changes) == 0 {
 		return b.rest
 	}
@@ -262,9 +264,6 @@ func (b *rememberedBatch) putBack() {
 // its decisions are committed. Sessions that are not what the lane remembered are decided under
 // their lock for a while.
 func (c *Committer) rememberLoaded(l *lane, batch Batch, loads []Load) map[string]*runs.Remembered {
-	if c.unread == nil {
-		return nil
-	}
 	c.clock.observe(batch.NowMs())
 	loaded := make(map[string]*runs.Remembered, len(loads))
 	for i := range loads {

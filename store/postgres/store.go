@@ -255,6 +255,10 @@ func (s *Store) Do(ctx context.Context, command runs.Command) (runs.Reply, error
 	return s.door.Do(ctx, command)
 }
 
+// HandOver lets a taker claim runs in the transactions that make them claimable, until stop is
+// called.
+func (s *Store) HandOver(to runs.Taker) (stop func()) { return s.door.HandOver(to) }
+
 // Ready implements runs.Keeper. Its errors wrap migrations.ErrSchemaBehind,
 // migrations.ErrSchemaAhead or runs.ErrUnavailable.
 func (s *Store) Ready(ctx context.Context) error {

@@ -1,0 +1,89 @@
+package committer
+
+import (
+	"errors"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// errNotHandedOver ends a claim that a batch did not decide, or that it refused.
+var errNotHandedOver = errors.New("the run was not handed over")
+
+// HandOver lets a taker claim runs in the transactions that make them claimable. One taker at a
+// time may be there.
+func (c *Committer) HandOver(to runs.Taker) (stop func()) {
+	c.taker.Store(&to)
+	return func() { c.taker.CompareAndSwap(&to, nil) }
+}
+
+// takerWaiting returns the taker if a worker waits, else nil.
+func (c *Committer) takerWaiting() runs.Taker {
+	taker := c.taker.Load()
+	if taker == nil || !(*taker).Waiting() {
+		return nil
+	}
+	return *taker
+}
+
+// handed is a claim that was decided behind what made its run claimable.
+type handed struct {
+	claim *runs.ClaimRun
+	reply runs.Reply
+}
+
+// handOver decides the claims of those who wait for the runs that a batch makes claimable. Only a
+// run of which a claim has all rows is handed over; whoever is not served finds it as ever.
+func (c *Committer) handOver(d *decisions, of map[string]*runs.Remembered, nowMs int64) {
+	taker := c.takerWaiting()
+	if taker == nil {
+		return
+	}
+	var claimable []runs.Claimable
+	for _, session := range d.changed {
+		for _, run := range session.claimable(nowMs) {
+			if of[run.SessionID].Answers(claimNeeds(run)) {
+				claimable = append(claimable, run)
+			}
+		}
+	}
+	if len(claimable) == 0 {
+		return
+	}
+	d.taker = taker
+	for i, claim := range taker.Take(claimable) {
+		if claim == nil {
+			continue
+		}
+		remembered := of[claimable[i].SessionID]
+		if runs.Prepare(claim, c.options.NewID) != nil {
+			taker.Taken(claim, runs.Reply{}, errNotHandedOver)
+			continue
+		}
+		change, reply, err := c.decideCommand(remembered.State, claim, nowMs)
+		if err != nil || change.Session == nil {
+			taker.Taken(claim, runs.Reply{}, errNotHandedOver)
+			continue
+		}
+		d.handed = append(d.handed, handed{claim, reply})
+		d.apply(remembered.State, change)
+		remembered.Applied(&change)
+	}
+}
+
+// claimNeeds is what the claim of a run needs.
+func claimNeeds(run runs.Claimable) runs.Needs {
+	return (&runs.ClaimRun{RunID: run.RunID, SessionID: run.SessionID}).Needs()
+}
+
+// endHandover tells the taker how its claims ended. It may be called again.
+func (d *decisions) endHandover(err error) {
+	ended := d.handed
+	d.handed = nil
+	for _, h := range ended {
+		if err != nil {
+			d.taker.Taken(h.claim, runs.Reply{}, err)
+		} else {
+			d.taker.Taken(h.claim, h.reply, nil)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+)
+
+// dispatch runs a dispatcher on a store. Its scans never help: a run that is not handed over or
+// hinted stays unseen.
+func dispatch(t *testing.T, s *Store) *claims.Dispatcher {
+	t.Helper()
+	d := claims.New(s, claims.Options{ScanInterval: time.Hour})
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = d.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-ended })
+	return d
+}
+
+// waiting starts a claim and returns when it waits.
+func waiting(ctx context.Context, t *testing.T, d *claims.Dispatcher, maxRuns int) <-chan []api.Claim {
+	t.Helper()
+	done := make(chan []api.Claim, 1)
+	go func() {
+		claimed, err := d.Claim(ctx, claims.Request{WorkerID: "waiter", MaxRuns: maxRuns, Wait: time.Minute})
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		done <- claimed
+	}()
+	require.Eventually(t, d.Waiting, 10*time.Second, time.Millisecond)
+	return done
+}
+
+// commits counts the transactions of a store that wrote, by their notices.
+type commits struct {
+	mu      sync.Mutex
+	notices []runs.Notice
+}
+
+func (c *commits) add(n runs.Notice) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.notices = append(c.notices, n)
+}
+
+func (c *commits) all() []runs.Notice {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.notices)
+}
+
+func suspended(t *testing.T, s *Store) string {
+	t.Helper()
+	suspension := approval("q")
+	return do(t, s, &runs.CreateRun{Input: api.JSON(`{"n":1}`), Claim: &api.ClaimOptions{WorkerID: "first"}, Suspend: &suspension}).Run.Run.RunID
+}
+
+func allow(runID string) *runs.ResolveApprovals {
+	return &runs.ResolveApprovals{RunID: runID, Resolutions: []runs.ApprovalDecision{{RequestID: "q", Behavior: api.BehaviorAllow}}}
+}
+
+// The decision and the claim of the worker that waits are one transaction, whether the rows are
+// remembered or read.
+func TestADecisionHandsItsRunOver(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string]committer.Options{"remembered": {}, "read": {RememberedBytes: -1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, postgrestest.URL(t), Options{NoListen: true, Committer: options})
+			runID := suspended(t, s)
+			d := dispatch(t, s)
+			claimed := waiting(t.Context(), t, d, 5)
+			told := &commits{}
+			defer s.Subscribe(told.add)()
+			reply := do(t, s, allow(runID))
+			require.Equal(t, api.StatusRunning, reply.Run.Run.Status)
+			got := <-claimed
+			require.Len(t, got, 1)
+			require.Equal(t, runID, got[0].Run.RunID)
+			require.Equal(t, "2", got[0].Lease.Fence)
+			require.Equal(t, `{"n":1}`, string(got[0].Input))
+			require.Len(t, got[0].Resume.Approvals, 1)
+			do(t, s, &runs.Complete{RunID: runID, Fence: 2})
+			require.Eventually(t, func() bool { return len(told.all()) >= 2 }, 10*time.Second, time.Millisecond)
+			require.Len(t, told.all(), 2, "one commit for the decision and the claim, one for the end")
+			require.Empty(t, told.all()[0].Claimable, "nobody else is called for it")
+		})
+	}
+}
+
+// A run that is handed to a worker that has gone is released at once, and the next one gets it.
+func TestARunHandedToNobodyIsReleased(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgrestest.URL(t), Options{NoListen: true})
+	d := dispatch(t, s)
+	for range 20 {
+		runID := suspended(t, s)
+		ctx, leave := context.WithCancel(t.Context())
+		left := waiting(ctx, t, d, 1)
+		decided := make(chan error, 1)
+		go func() {
+			_, err := s.Do(t.Context(), allow(runID))
+			decided <- err
+		}()
+		leave() // before, while or after the claim is decided
+		require.NoError(t, <-decided)
+		got := <-left
+		if len(got) == 0 {
+			ctx, giveUp := context.WithTimeout(t.Context(), 10*time.Second)
+			got = <-waitingOrNot(ctx, d)
+			giveUp()
+		}
+		require.Len(t, got, 1, "the run is stranded")
+		require.Equal(t, runID, got[0].Run.RunID)
+		fence := must(s.Run(t.Context(), runID)).Run.Fence
+		do(t, s, &runs.Complete{RunID: runID, Fence: fence})
+	}
+}
+
+func waitingOrNot(ctx context.Context, d *claims.Dispatcher) <-chan []api.Claim {
+	done := make(chan []api.Claim, 1)
+	go func() {
+		claimed, _ := d.Claim(ctx, claims.Request{WorkerID: "next", Wait: 9 * time.Second})
+		done <- claimed
+	}()
+	return done
+}
+
+func must[V any](value V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// Many decisions and many workers: each run is handed to one of them, once.
+func TestHandingOverIsFairAndOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgrestest.URL(t), Options{NoListen: true})
+	d := claims.New(s, claims.Options{ScanInterval: 20 * time.Millisecond})
+	ctx, stop := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() { _ = d.Run(ctx) })
+	const runsMade = 120
+	var mu sync.Mutex
+	got := map[string]int{}
+	all := make(chan struct{})
+	for range 4 {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				claimed, _ := d.Claim(ctx, claims.Request{WorkerID: "w", MaxRuns: 8, Wait: time.Second})
+				for _, claim := range claimed {
+					if claim.Resume == nil || len(claim.Resume.Approvals) == 0 {
+						t.Error("a run was claimed without its decision")
+					}
+					mu.Lock()
+					got[claim.Run.RunID]++
+					if len(got) == runsMade {
+						close(all)
+					}
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	var deciders sync.WaitGroup
+	for range 12 {
+		deciders.Go(func() {
+			for range runsMade / 12 {
+				do(t, s, allow(suspended(t, s)))
+			}
+		})
+	}
+	deciders.Wait()
+	select {
+	case <-all:
+	case <-time.After(20 * time.Second):
+		t.Error("some runs are stranded")
+	}
+	stop()
+	group.Wait()
+	for runID, times := range got {
+		require.Equal(t, 1, times, runID)
+	}
+}
