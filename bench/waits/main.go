@@ -56,13 +56,16 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 type settings struct {
 	binaries []named
 	engine   bool
-	peers    []string
-	database string
-	postgres string
-	clients  []int
-	rounds   int
-	options  load.Options
-	jsonPath string
+	// noService leaves out the service of this tree.
+	noService bool
+	floors    []floor
+	peers     []string
+	database  string
+	postgres  string
+	clients   []int
+	rounds    int
+	options   load.Options
+	jsonPath  string
 	// directory is where binaries, databases and the Postgres server are.
 	directory string
 	// loadProgram is this program.
@@ -89,6 +92,12 @@ func parse(arguments []string, usage io.Writer) (*settings, error) {
 		return nil
 	})
 	flags.BoolVar(&s.engine, "engine", false, "measure the engine of this tree in process as well")
+	flags.BoolVar(&s.noService, "no-service", false, "measure no service over HTTP unless --binary names one")
+	flags.Func("floor", "SUBJECT/REFERENCE=RATIO of waits/s below which the run fails; may be repeated", func(text string) error {
+		f, err := parseFloor(text)
+		s.floors = append(s.floors, f)
+		return err
+	})
 	flags.StringVar(&s.database, "database", "postgres", "postgres or sqlite")
 	flags.StringVar(&s.postgres, "postgres", "", "URL of a Postgres server to use instead of one of its own; its user must be a superuser")
 	clients := flags.String("clients", "1,8,64", "how many clients at once, one table each")

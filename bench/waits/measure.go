@@ -77,6 +77,9 @@ func (s *settings) measure(ctx context.Context, out, progress io.Writer) (err er
 		Database: s.database, Rounds: s.rounds, Warmup: s.options.Warmup.String(), Duration: s.options.Duration.String(), MaxWaits: s.options.Waits,
 		CPUs: runtime.NumCPU(), CPUModel: cpuModel(), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), LoadAverage: loadAverage(),
 	}}
+	if len(all) == 0 {
+		return errors.New("there is nothing to measure")
+	}
 	for _, subject := range all {
 		r.Conditions.Subjects = append(r.Conditions.Subjects, subject.name)
 	}
@@ -109,14 +112,25 @@ func (s *settings) measure(ctx context.Context, out, progress io.Writer) (err er
 			return err
 		}
 	}
-	if s.jsonPath == "" {
-		return nil
+	if s.jsonPath != "" {
+		if err := r.write(s.jsonPath); err != nil {
+			return err
+		}
 	}
+	for _, f := range s.floors {
+		for _, clients := range s.clients {
+			err = errors.Join(err, f.check(r, clients))
+		}
+	}
+	return err
+}
+
+func (r *report) write(path string) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(s.jsonPath, append(text, '\n'), 0o600)
+	return os.WriteFile(path, append(text, '\n'), 0o600)
 }
 
 // turn measures one subject once, on a fresh database.

@@ -43,7 +43,7 @@ func (s *settings) subjects(ctx context.Context, progress io.Writer) ([]subject,
 		return path, err
 	}
 	binaries := s.binaries
-	if len(binaries) == 0 {
+	if len(binaries) == 0 && !s.noService {
 		path, err := build("cmd/holdpoint", "holdpoint")
 		if err != nil {
 			return nil, err
