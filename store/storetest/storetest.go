@@ -39,9 +39,12 @@ type Engine struct {
 type Scope int
 
 const (
-	ScopeWhole      Scope = iota
-	ScopeBasics           // sessions, runs, claims, suspensions, keys, events and lists
-	ScopeConcurrent       // races, isolation and replicas: where callers meet
+	// ScopeWhole is everything.
+	ScopeWhole Scope = iota
+	// ScopeBasics is sessions, runs, claims, suspensions, keys, events and lists.
+	ScopeBasics
+	// ScopeConcurrent is races, isolation and replicas: where callers meet.
+	ScopeConcurrent
 )
 
 // Database is one database.
@@ -135,9 +138,9 @@ func (e Engine) groups() []map[string]func(*harness) {
 		return basics
 	case ScopeConcurrent:
 		return concurrent
-	default:
-		return slices.Concat(basics, others, concurrent)
+	case ScopeWhole:
 	}
+	return slices.Concat(basics, others, concurrent)
 }
 
 // harness is one test's store and what makes using it short.
