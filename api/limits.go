@@ -79,6 +79,10 @@ const (
 	// one exact input: those that hold in all sessions, and those of each session.
 	MaxRulesOfAllSessions = 10_000
 	MaxRulesOfSession     = 1_000
+	// MaxRuleBytesOfAllSessions and MaxRuleBytesOfSession bound their matches, texts and reasons
+	// together, in bytes.
+	MaxRuleBytesOfAllSessions = 32 << 20
+	MaxRuleBytesOfSession     = 4 << 20
 	// MaxRuleUses bounds the max_uses of one rule.
 	MaxRuleUses = 1_000_000
 )

@@ -188,7 +188,7 @@ func recordWithoutPayload(record *model.RunRecord) *model.RunRecord {
 // lessOf is what an engine loads for one command (see runs.Needs).
 func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 	less := runs.NewState(state.SessionID)
-	less.Session, less.RuleVersions = state.Session, state.RuleVersions
+	less.Session, less.RuleVersions, less.RuleCounts = state.Session, state.RuleVersions, state.RuleCounts
 	if needs.Record != nil {
 		key := *needs.Record
 		if key.Scope == "" {
@@ -297,7 +297,7 @@ func mailboxOf(state *runs.State) []*model.Message {
 // copyState copies every row, so that a write to one of them shows.
 func copyState(state *runs.State) *runs.State {
 	copied := runs.NewState(state.SessionID)
-	copied.RuleVersions = state.RuleVersions
+	copied.RuleVersions, copied.RuleCounts = state.RuleVersions, maps.Clone(state.RuleCounts)
 	if state.Session != nil {
 		session := *state.Session
 		session.Metadata = slices.Clone(session.Metadata)

@@ -51,6 +51,8 @@ type Needs struct {
 	// the decision was made after that command was committed.
 	Rules       bool
 	RuleDigests []string
+	// CountRules loads RuleCounts: of the session and of all sessions.
+	CountRules bool
 	// RuleID loads that rule, whatever its session, and locks it.
 	RuleID string
 	// SessionRules loads all rules of the session that are not revoked.

@@ -67,7 +67,7 @@ func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecis
 	if len(faults) > 0 {
 		return refusal.Invalid(faults...)
 	}
-	return nil
+	return w.checkRemembered(run, resolutions)
 }
 
 // checkUnchanged returns approval_changed when the decision is about another input, or about

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -56,6 +57,7 @@ func (r *resolution) needs() Needs {
 	needs := Needs{
 		SessionID: r.sessionID, RunID: r.runID, RequestIDs: ids, MayResume: r.runID != "" && r.cancel == nil,
 		ChangesRules: r.cancel == nil && remembersDeny(r.approvals),
+		CountRules:   r.cancel == nil && slices.ContainsFunc(r.approvals, func(given ApprovalDecision) bool { return given.Remember != "" }),
 		Record:       recordKey(r.operation, "", r.key),
 	}
 	if r.runID == "" {

@@ -77,7 +77,7 @@ func (h *house) flush() {
 			loaded.Rules[ruleID] = &row
 		}
 		want := copyState(state)
-		want.Rules, want.RuleVersions = h.rules, runs.RuleVersions{}
+		want.Rules, want.RuleVersions, want.RuleCounts = h.rules, runs.RuleVersions{}, nil
 		for _, run := range want.Runs {
 			run.CheckpointSet = false
 		}

@@ -11,7 +11,8 @@ import (
 // AddRule writes a standing rule (docs/spec/v1.md#rule).
 //
 // Reply: Rule; Existing when a rule of the chosen id and the same payload is there. Errors:
-// invalid_request; session_ended; id_conflict when the chosen id has another payload.
+// invalid_request; session_ended; id_conflict when the chosen id has another payload;
+// too_many_rules.
 type AddRule struct {
 	RuleID string // made when empty
 	// SessionID is rules.AllSessions, or empty, for a rule of all sessions. The session need
@@ -65,7 +66,7 @@ type ruleBody struct {
 
 // Needs implements Command.
 func (c *AddRule) Needs() Needs {
-	needs := Needs{SessionID: c.SessionID, ChangesRules: c.Effect != api.RuleAllow}
+	needs := Needs{SessionID: c.SessionID, ChangesRules: c.Effect != api.RuleAllow, CountRules: !(&rules.Rule{Match: c.Match}).Exact()}
 	if c.ruleIDGiven {
 		needs.RuleID = c.RuleID
 	}
@@ -140,6 +141,9 @@ func (c *AddRule) decide(w *workingCopy) (Reply, error) {
 		ExpiresAtMs: expiresAtMs, MaxUses: c.MaxUses, PayloadDigest: c.digest,
 	}
 	rule.Text = rule.Describe(nil)
+	if err := w.checkRuleBounds([]*rules.Rule{rule}); err != nil {
+		return Reply{}, err
+	}
 	w.changes.NewRules = append(w.changes.NewRules, rule)
 	return Reply{Rule: &rules.Record{Rule: *rule}}, nil
 }

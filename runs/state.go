@@ -29,6 +29,14 @@ type State struct {
 	Rules    map[string]*rules.Rule    // by RuleID
 	// RuleVersions are those of the rules that are in force in the session.
 	RuleVersions RuleVersions
+	// RuleCounts are those of the session and of rules.AllSessions, by session.
+	RuleCounts map[string]RuleCount
+}
+
+// RuleCount says how much there is of the rules that are in force and not exact.
+type RuleCount struct {
+	Rules int64
+	Bytes int64 // of matches, texts and reasons
 }
 
 // NewState returns an empty state of a session.
@@ -40,7 +48,7 @@ func NewState(sessionID string) *State {
 		Records:   map[model.RecordKey]*model.IdempotencyRecord{},
 		Effects:   map[string]*model.Effect{},
 		Messages:  map[string]*model.Message{},
-		Rules:     map[string]*rules.Rule{},
+		Rules:     map[string]*rules.Rule{}, RuleCounts: map[string]RuleCount{},
 	}
 }
 
@@ -106,6 +114,13 @@ func (s *State) Apply(change Change) {
 	for _, list := range [][]*model.Message{change.NewMessages, change.UpdatedMessages} {
 		for _, message := range list {
 			s.Messages[message.MessageID] = message
+		}
+	}
+	for _, rule := range change.NewRules {
+		if !rule.Exact() {
+			count := s.RuleCounts[rule.SessionID]
+			count.add(rule)
+			s.RuleCounts[rule.SessionID] = count
 		}
 	}
 	for _, list := range [][]*rules.Rule{change.NewRules, change.UpdatedRules} {

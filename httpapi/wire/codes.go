@@ -73,6 +73,7 @@ var codes = [...]CodeInfo{
 	{api.CodeQuestionUnknownAnswer, http.StatusBadRequest, "questions"},
 
 	{api.CodeRuleNotFound, http.StatusNotFound, "rules"},
+	{api.CodeTooManyRules, http.StatusConflict, "rules"},
 
 	{api.CodeMessageNotFound, http.StatusNotFound, "mailbox"},
 	{api.CodeEffectNotFound, http.StatusNotFound, "effects"},

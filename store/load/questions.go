@@ -76,6 +76,10 @@ var Questions = []Question{
 			addIf(n.Rules, add, tuple{s, digest})
 		}
 	}}}, (*States).readExactRules},
+	{"rule counts", []Key{{Parts: 1, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
+		addIf(n.CountRules, add, tuple{rules.AllSessions})
+		addIf(n.CountRules, add, tuple{s})
+	}}}, (*States).readRuleCounts},
 	{"session rules", []Key{sessionsIf(func(n *runs.Needs) bool { return n.SessionRules })}, (*States).readSessionRules},
 	{"named rules", []Key{{Parts: 1, ofNeeds: func(_ string, n *runs.Needs, add func(tuple)) {
 		addIf(n.RuleID != "", add, tuple{n.RuleID})
@@ -242,6 +246,24 @@ func (s *States) readRuleVersions(rows columns.Rows) error {
 			return
 		}
 		s.stateOf(func(n *runs.Needs) bool { return n.Rules }, func(state *runs.State) { state.RuleVersions.OfAll = v.version })
+	})
+}
+
+// ruleCount is the count of the rules of a session, or of all.
+type ruleCount struct {
+	sessionID string
+	runs.RuleCount
+}
+
+func (s *States) readRuleCounts(rows columns.Rows) error {
+	targets := func(c *ruleCount) []any { return []any{&c.sessionID, &c.Rules, &c.Bytes} }
+	return columns.Each(rows, targets, func(c *ruleCount) {
+		if state := s.of[c.sessionID]; state != nil {
+			state.RuleCounts[c.sessionID] = c.RuleCount
+		}
+		if c.sessionID == rules.AllSessions {
+			s.stateOf(func(n *runs.Needs) bool { return n.CountRules }, func(state *runs.State) { state.RuleCounts[c.sessionID] = c.RuleCount })
+		}
 	})
 }
 

@@ -225,6 +225,21 @@ CROSS JOIN LATERAL (
 	WHERE one.session_id = k.session_id AND one.input_digest = k.input_digest AND one.revoked_at_ms IS NULL LIMIT 64
 ) AS l`,
 
+	// One row more than may be in force says that there are too many.
+	"rule counts": `
+SELECT k.session_id, c.rules, c.bytes
+FROM unnest($1::text[]) AS k (session_id)
+CROSS JOIN LATERAL (
+	SELECT count(*) AS rules, coalesce(sum(octet_length(one.match) + octet_length(one.text) + coalesce(octet_length(one.reason), 0)), 0)::bigint AS bytes
+	FROM (
+		SELECT * FROM rules AS l
+		WHERE l.session_id = k.session_id AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
+			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)
+			AND (l.max_uses IS NULL OR l.uses < l.max_uses)
+		LIMIT 10001
+	) AS one
+) AS c`,
+
 	"session rules": `
 SELECT l.*
 FROM unnest($1::text[]) AS k (session_id)

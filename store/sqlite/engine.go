@@ -76,6 +76,9 @@ func (b *batch) loadAll(ctx context.Context) error {
 				return err
 			}
 		}
+		if comparesNow[question] {
+			arguments = append(arguments, b.nowMs)
+		}
 		return b.write.query(ctx, loadStatements[question], arguments, read)
 	})
 }

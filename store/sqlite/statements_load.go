@@ -2,9 +2,14 @@ package sqlite
 
 import "github.com/holdpoint/holdpoint/store/columns"
 
+// comparesNow has the statements that compare with the present moment.
+var comparesNow = map[string]bool{"rule counts": true}
+
 // loadStatements are the statements of load.Questions. Their arguments are JSON arrays of
 // keys, each an array of its parts. CROSS JOIN holds SQLite to going from the keys to the
 // rows.
+//
+// The last argument of those in comparesNow is the moment of the batch.
 var loadStatements = expanded(map[string]string{
 	"sessions": `
 SELECT s.*
@@ -180,6 +185,20 @@ FROM json_each($1) AS k
 CROSS JOIN rules AS l ON l.rule_id IN (
 	SELECT one.rule_id FROM rules AS one INDEXED BY rules_standing
 	WHERE one.session_id = k.value ->> 0 AND one.input_digest = k.value ->> 1 AND one.revoked_at_ms IS NULL LIMIT 64)`,
+
+	// One row more than may be in force says that there are too many.
+	"rule counts": `
+SELECT k.value ->> 0,
+	(SELECT count(*) FROM (
+		SELECT 1 FROM rules AS l INDEXED BY rules_standing
+		WHERE l.session_id = k.value ->> 0 AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
+			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $2) AND (l.max_uses IS NULL OR l.uses < l.max_uses) LIMIT 10001)),
+	(SELECT coalesce(sum(counted.bytes), 0) FROM (
+		SELECT length(CAST(l.match AS BLOB)) + length(CAST(l.text AS BLOB)) + coalesce(length(CAST(l.reason AS BLOB)), 0) AS bytes
+		FROM rules AS l INDEXED BY rules_standing
+		WHERE l.session_id = k.value ->> 0 AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
+			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $2) AND (l.max_uses IS NULL OR l.uses < l.max_uses) LIMIT 10001) AS counted)
+FROM json_each($1) AS k`,
 
 	"session rules": `
 SELECT l.*

@@ -24,7 +24,7 @@ var storeys = [][]string{
 	{"state.go", "writes.go", "needs.go", "queries.go", "notice.go", "store.go", "command.go", "remembered.go", "idempotency.go", "working_copy.go"},
 	// The moves: what a decision does to the working copy.
 	{
-		"queue.go", "lease.go", "settle.go", "raise.go", "messages.go", "outbox.go", "standing_rules.go",
+		"queue.go", "lease.go", "settle.go", "raise.go", "messages.go", "outbox.go", "standing_rules.go", "rule_bounds.go",
 		"clarification.go", "endings.go", "record_approvals.go", "record_answer.go", "resolve.go",
 	},
 	nil, // commands

@@ -1,0 +1,60 @@
+package runs
+
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
+
+// add counts a rule about as an engine does.
+func (c *RuleCount) add(rule *rules.Rule) {
+	c.Rules++
+	c.Bytes += int64(len(rule.Text) + len(rule.Reason) + len(document.Encode(rule.Match)))
+}
+
+// checkRuleBounds returns too_many_rules when the rules in force would be too many with new
+// ones, those of all sessions or those of the session. Exact rules have no bound.
+func (w *workingCopy) checkRuleBounds(added []*rules.Rule) error {
+	var ofAll, ofSession RuleCount
+	for _, rule := range added {
+		switch {
+		case rule.Exact():
+		case rule.SessionID == rules.AllSessions:
+			ofAll.add(rule)
+		default:
+			ofSession.add(rule)
+		}
+	}
+	const inAll, inOne = "all sessions", "the session"
+	if err := checkRuleBound(inAll, w.state.RuleCounts[rules.AllSessions], ofAll, api.MaxRulesOfAllSessions, api.MaxRuleBytesOfAllSessions); err != nil {
+		return err
+	}
+	return checkRuleBound(inOne, w.state.RuleCounts[w.state.SessionID], ofSession, api.MaxRulesOfSession, api.MaxRuleBytesOfSession)
+}
+
+func checkRuleBound(where string, there, added RuleCount, most, mostBytes int64) error {
+	if added.Rules == 0 || there.Rules+added.Rules <= most && there.Bytes+added.Bytes <= mostBytes {
+		return nil
+	}
+	return refusal.New(api.CodeTooManyRules,
+		"%s would have %d rules in force that are not about one exact input, of %d bytes; at most %d and %d are allowed",
+		where, there.Rules+added.Rules, there.Bytes+added.Bytes, most, mostBytes)
+}
+
+// checkRemembered returns too_many_rules when decisions would write more rules than fit.
+func (w *workingCopy) checkRemembered(run *model.Run, resolutions []ApprovalDecision) error {
+	var added []*rules.Rule
+	for i := range resolutions {
+		given := &resolutions[i]
+		if given.Remember == "" {
+			continue
+		}
+		approval := w.request(run.RunID, given.RequestID).Approval()
+		if given.RememberMatch != nil || len(approval.PatternKeys) > 0 {
+			added = append(added, given.rule(approval, run.SessionID, w.nowMs))
+		}
+	}
+	return w.checkRuleBounds(added)
+}
