@@ -71,7 +71,8 @@ const (
 
 // Limits and defaults of rules.
 const (
-	// DefaultRuleAgeMs is how long a rule holds when its maker gives no expiry: 30 days.
+	// DefaultRuleAgeMs is how long a rule of all sessions holds when its maker gives no expiry: 30
+	// days.
 	DefaultRuleAgeMs = 30 * 24 * 3_600_000
 	// MaxRuleParams bounds the params of one rule.
 	MaxRuleParams = 64

@@ -51,8 +51,8 @@ type ApprovalResolution struct {
 	UpdatedInput  JSON   `json:"updated_input,omitzero"`
 	Justification string `json:"justification,omitempty"`
 	Reason        string `json:"reason,omitempty"`
-	// Remember also writes a rule. It holds for RememberForMs (0: no expiry),
-	// DefaultRuleAgeMs when that is absent.
+	// Remember also writes a rule. It holds for RememberForMs (0: no expiry); when that
+	// is absent as long as the session, or DefaultRuleAgeMs for all sessions.
 	Remember      Remember `json:"remember,omitempty"`
 	RememberForMs *int64   `json:"remember_for_ms,omitempty"`
 	// InputDigest and Handle are those of the request that was decided about. When one is given

@@ -28,7 +28,8 @@ type AddRuleParams struct {
 	Reason string
 	// MaxUses ends the rule after so many decisions; it needs a session.
 	MaxUses int64
-	// Of the next two at most one is given; without either the rule holds for 30 days.
+	// Of the next two at most one is given; without either the rule holds as long as its
+	// session, or 30 days.
 	ExpiresAtMs *int64
 	// ExpiresAfterMs counts from now; 0 is for ever.
 	ExpiresAfterMs *int64

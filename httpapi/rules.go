@@ -62,7 +62,12 @@ func (s *Server) addRule(w http.ResponseWriter, r *http.Request) error {
 	command.Actor = actor
 	byKey := key != "" && command.RuleID == ""
 	if byKey {
-		command.RuleID = idFromKey(runs.PrefixRule, cmp.Or(command.SessionID, actor.Name), key)
+		// No session has a slash in its name, so none is taken for an actor.
+		scope := command.SessionID
+		if scope == "" {
+			scope = "caller/" + actor.Name
+		}
+		command.RuleID = idFromKey(runs.PrefixRule, scope, key)
 	}
 	reply, err := s.store.Do(r.Context(), command)
 	if keyReused(byKey, err) {

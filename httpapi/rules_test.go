@@ -33,10 +33,11 @@ func testRules(t *testing.T, a *rig) {
 		run := a.claimed(t)
 		made := a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"tool_name":"bash","match":{"params":{"command":"npm **"}},"reason":"npm is fine"}`, run.session),
 			header("X-Actor", "mara")).want(http.StatusCreated)
-		require.Equal(t, []string{"created_at_ms", "created_by", "effect", "expires_at_ms", "hits", "match", "reason", "rule_id", "session_id", "text", "tool_name"}, members(made.body))
+		require.Equal(t, []string{"created_at_ms", "created_by", "effect", "hits", "match", "reason", "rule_id", "session_id", "text", "tool_name"}, members(made.body))
 		require.Equal(t, "allow", made.at("effect"))
 		require.Equal(t, "mara", made.at("created_by"))
-		require.Equal(t, float64(30*24*time.Hour/time.Millisecond), made.at("expires_at_ms").(float64)-made.at("created_at_ms").(float64))
+		forAll := a.post(t, "/v1/rules", `{"tool_name":"nobody-has-it","match":{"any_input":true}}`).want(http.StatusCreated)
+		require.Equal(t, float64(30*24*time.Hour/time.Millisecond), forAll.at("expires_at_ms").(float64)-forAll.at("created_at_ms").(float64))
 		require.Contains(t, made.textAt("text"), "npm **")
 		path := "/v1/rules/" + made.textAt("rule_id")
 		require.Equal(t, path, made.header.Get("Location"))
@@ -55,6 +56,13 @@ func testRules(t *testing.T, a *rig) {
 		waits := a.suspended(t, run, `"approvals":[`+tool("b", "bash", "rm -rf x", "")+`]`)
 		require.Equal(t, "waiting_for_approval", waits.at("run", "status"))
 		require.NotContains(t, members(waits.body), "resume")
+	})
+	parallel(t, "a key of a caller is none of a session with its name", func(t *testing.T) {
+		name := a.claimed(t).session
+		key := header("Idempotency-Key", "one key of both")
+		ofCaller := a.post(t, "/v1/rules", `{"tool_name":"nobody-has-it","match":{"any_input":true}}`, header("X-Actor", name), key).want(http.StatusCreated)
+		ofSession := a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"tool_name":"bash","match":{"any_input":true}}`, name), header("X-Actor", "mara"), key).want(http.StatusCreated)
+		require.NotEqual(t, ofCaller.at("rule_id"), ofSession.at("rule_id"))
 	})
 	parallel(t, "revoked at once, and it stays on record", func(t *testing.T) {
 		run := a.claimed(t)

@@ -31,7 +31,7 @@ func (r *ApprovalDecision) prepareRemember(at string, maxRuleAgeMs int64, newID 
 		const someTool = "the request's"
 		rules.CheckMatch(r.RememberMatch, at+"/remember", someTool, r.Remember == api.RememberSession, faults)
 	}
-	r.ruleAgeMs = rules.DefaultAgeMs(maxRuleAgeMs)
+	r.ruleAgeMs = rules.DefaultAgeMs(r.Remember == api.RememberSession, maxRuleAgeMs)
 	if r.RememberForMs != nil {
 		rules.CheckAge(at+"/remember_for_ms", *r.RememberForMs, maxRuleAgeMs, faults)
 		r.ruleAgeMs = *r.RememberForMs

@@ -25,7 +25,8 @@ type AddRule struct {
 	Reason    string
 	MaxUses   int64
 	// ExpiresAtMs and ExpiresAfterMs say how long the rule holds; at most one may be given. The
-	// default is DefaultRuleAgeMs or MaxAgeMs, if that is shorter. An ExpiresAfterMs of 0 means
+	// default is as long as the session, or DefaultRuleAgeMs for a rule of all sessions, or
+	// MaxAgeMs if that is shorter. An ExpiresAfterMs of 0 means
 	// no expiry.
 	ExpiresAtMs    *int64
 	ExpiresAfterMs *int64
@@ -155,7 +156,7 @@ func (c *AddRule) expiry(nowMs int64) (int64, error) {
 	case c.ExpiresAfterMs != nil:
 		return rules.ExpiresAtMs(nowMs, *c.ExpiresAfterMs), nil
 	case c.ExpiresAtMs == nil:
-		return rules.ExpiresAtMs(nowMs, rules.DefaultAgeMs(c.MaxAgeMs)), nil
+		return rules.ExpiresAtMs(nowMs, rules.DefaultAgeMs(c.SessionID != rules.AllSessions, c.MaxAgeMs)), nil
 	case *c.ExpiresAtMs <= nowMs:
 		return 0, refusal.Invalid(api.Fault{Pointer: "/expires_at_ms", Detail: "must be in the future"})
 	}

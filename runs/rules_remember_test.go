@@ -30,8 +30,8 @@ func TestRemember(t *testing.T) {
 	require.Equal(t, rules.Rule{
 		RuleID: rule.RuleID, SessionID: "s", ToolName: "bash", Effect: api.RuleAllow,
 		Match:     exactly(`{"command":"rm -rf ./temp"}`),
-		Text:      `Allow the tool bash with exactly this input: {"command":"rm -rf ./temp"}, in session s, until 1970-01-31T00:16:40Z.`,
-		CreatedBy: "ann", CreatedAtMs: startMs, ExpiresAtMs: startMs + api.DefaultRuleAgeMs,
+		Text:      `Allow the tool bash with exactly this input: {"command":"rm -rf ./temp"}, in session s, until the session ends.`,
+		CreatedBy: "ann", CreatedAtMs: startMs,
 		SourceRunID: "r", SourceRequestID: "a",
 	}, *rule)
 	recorded := h.request("r", "a").Recorded()
@@ -170,7 +170,7 @@ func TestRememberMatch(t *testing.T) {
 	command := remembering(allow("r", "a"), api.RememberSession)
 	command.Resolutions[0].RememberMatch = &api.RuleMatch{Params: map[string]string{"command": "npm **"}}
 	h.must(command)
-	require.Equal(t, `Allow the tool bash when command matches "npm **" (** is any text), in session s, until 1970-01-31T00:16:40Z.`, h.rulesOf("s")[0].Text)
+	require.Equal(t, `Allow the tool bash when command matches "npm **" (** is any text), in session s, until the session ends.`, h.rulesOf("s")[0].Text)
 	fence := h.claim("r")
 	require.Equal(t, api.StatusRunning, h.must(suspend("r", fence, running("b", "npm run build"))).Run.Run.Status)
 	elsewhere := running("c", "npm test")

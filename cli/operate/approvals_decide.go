@@ -192,7 +192,10 @@ func (c *decision) remember(ctx context.Context, terminal *console.Console, open
 	resolution.Remember = api.Remember(c.Remember)
 	// Said in so many words: where the service lets no rule hold that long it refuses,
 	// and does not write another rule than the one that is shown.
-	resolution.RememberForMs = client.RememberFor(api.DefaultRuleAgeMs * time.Millisecond)
+	// A rule of the session lasts as long as it.
+	if resolution.Remember != api.RememberSession {
+		resolution.RememberForMs = client.RememberFor(api.DefaultRuleAgeMs * time.Millisecond)
+	}
 	if c.RememberFor != nil {
 		if *c.RememberFor < 0 || *c.RememberFor > 0 && *c.RememberFor < time.Millisecond {
 			return console.Usage("--remember-for must be 0 or at least 1ms")

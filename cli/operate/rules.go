@@ -195,7 +195,7 @@ type rulesAdd struct {
 	Params      map[string]string `name:"param" mapsep:"none" placeholder:"NAME=GLOB" help:"Calls whose input has a member that matches: * does not cross /, ** does, ? is one character; may be repeated."`
 	AnyInput    bool              `name:"any-input" help:"Every call of the tool, whatever its input."`
 	Reason      string            `placeholder:"TEXT" help:"Told to the agent with what the rule decides."`
-	For         time.Duration     `default:"720h" placeholder:"DURATION" help:"How long it holds; 0 for ever (default ${default})."`
+	For         *time.Duration    `placeholder:"DURATION" help:"How long it holds; 0 for ever (default 720h; with --session-id as long as the session)."`
 	MaxUses     int64             `name:"max-uses" placeholder:"N" help:"It ends after so many decisions; with --session-id."`
 	RuleID      string            `name:"rule-id" placeholder:"ID" help:"The rule's id; with it the call may be repeated."`
 	Yes         bool              `short:"y" help:"Write it without being asked."`
@@ -203,7 +203,11 @@ type rulesAdd struct {
 
 // Run shows the rule's text, asks, and writes the rule.
 func (c *rulesAdd) Run(ctx context.Context, terminal *console.Console) error {
-	if c.For < 0 || c.For > 0 && c.For < time.Millisecond {
+	if c.For == nil && c.SessionID == "" {
+		month := api.DefaultRuleAgeMs * time.Millisecond
+		c.For = &month
+	}
+	if c.For != nil && (*c.For < 0 || *c.For > 0 && *c.For < time.Millisecond) {
 		return console.Usage("--for must be 0 or at least 1ms")
 	}
 	if c.MaxUses < 0 {
@@ -216,7 +220,10 @@ func (c *rulesAdd) Run(ctx context.Context, terminal *console.Console) error {
 	params := client.AddRuleParams{
 		RuleID: c.RuleID, Effect: api.RuleEffect(c.Effect), SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.Tool,
 		Match:  api.RuleMatch{PatternKeys: c.PatternKeys, Params: c.Params, AnyInput: c.AnyInput},
-		Reason: c.Reason, MaxUses: c.MaxUses, ExpiresAfterMs: client.RememberFor(c.For),
+		Reason: c.Reason, MaxUses: c.MaxUses,
+	}
+	if c.For != nil {
+		params.ExpiresAfterMs = client.RememberFor(*c.For)
 	}
 	if input != nil {
 		if params.Match.InputDigest, err = document.Digest(input); err != nil {

@@ -82,10 +82,14 @@ func CheckAge(pointer string, ageMs, maxAgeMs int64, faults *refusal.Faults) {
 	}
 }
 
-// DefaultAgeMs returns how long a rule holds, in ms, when its author does not say:
-// DefaultRuleAgeMs, or the cap maxAgeMs when that is shorter. A cap of 0 is no cap.
-func DefaultAgeMs(maxAgeMs int64) int64 {
-	if maxAgeMs != 0 {
+// DefaultAgeMs returns how long a rule holds, in ms, when its author does not say: as long as
+// its session (0), or DefaultRuleAgeMs for a rule of all sessions; never longer than the cap
+// maxAgeMs. A cap of 0 is no cap.
+func DefaultAgeMs(ofSession bool, maxAgeMs int64) int64 {
+	switch {
+	case ofSession:
+		return maxAgeMs
+	case maxAgeMs != 0:
 		return min(api.DefaultRuleAgeMs, maxAgeMs)
 	}
 	return api.DefaultRuleAgeMs

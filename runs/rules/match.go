@@ -71,7 +71,12 @@ func (r *Rule) failingParam(call *Call) (name string, fault paramFault) {
 		if !there {
 			return name, paramMissing
 		}
-		matches, decided := call.Budget.match(r.Match.Params[name], value)
+		glob := r.Match.Params[name]
+		matches, decided := call.Budget.match(glob, value)
+		if decided && !matches && document.Kind(call.members[name]) == '0' {
+			number, is := canonicalNumber(glob)
+			matches = is && number == value
+		}
 		switch {
 		case !decided && r.Effect == api.RuleAllow:
 			return name, paramUndecided
@@ -109,8 +114,8 @@ func paramNames(m *api.RuleMatch) []string {
 }
 
 // param returns the text of a member of the input that a glob is matched against: the value
-// of a text, else the compact JSON of the value. It returns false when there is no such
-// member.
+// of a text, else its RFC 8785 form, in which equal numbers have equal texts. It returns false
+// when there is no such member.
 func (c *Call) param(name string) (string, bool) {
 	if text, known := c.texts[name]; known {
 		return text, true
@@ -131,15 +136,28 @@ func (c *Call) param(name string) (string, bool) {
 			return "", false
 		}
 	} else {
-		compact, err := document.Compact(value)
+		canonical, err := document.Canonical(value)
 		if err != nil {
 			return "", false
 		}
-		text = string(compact)
+		text = string(canonical)
 	}
 	c.texts[name] = text
 	return text, true
 }
+
+// canonicalNumber returns the RFC 8785 form of a glob that is a number as JSON writes it, and
+// whether it is one.
+func canonicalNumber(glob string) (string, bool) {
+	if glob == "" || len(glob) > maxNumberLength || document.Kind(api.JSON(glob)) != '0' {
+		return "", false
+	}
+	canonical, err := document.Canonical(api.JSON(glob))
+	return string(canonical), err == nil
+}
+
+// maxNumberLength is more than a double needs.
+const maxNumberLength = 64
 
 // quoted returns a caller's text as it may stand in a sentence: in quotes, invisible characters
 // escaped, cut after shownLength characters. So it cannot pass as a part of the sentence.

@@ -125,10 +125,13 @@ func (r *Rule) Describe(input []byte) string {
 	default:
 		fmt.Fprintf(&text, ", at most %d times", r.MaxUses)
 	}
-	if r.ExpiresAtMs == 0 {
-		text.WriteString(", with no end date.")
-	} else {
+	switch {
+	case r.ExpiresAtMs != 0:
 		text.WriteString(", until " + utcTime(r.ExpiresAtMs) + ".")
+	case r.SessionID == AllSessions:
+		text.WriteString(", with no end date.")
+	default:
+		text.WriteString(", until the session ends.")
 	}
 	return text.String()
 }

@@ -149,6 +149,9 @@ func indexedParam(rule *Rule) (name, glob string) {
 
 // eachGram calls do with the grams that stand in each text that a glob matches.
 func eachGram(glob string, do func(gram)) {
+	if number, is := canonicalNumber(glob); is && number != glob {
+		return // it also matches a text that has another form
+	}
 	for literal := range strings.FieldsFuncSeq(glob, func(r rune) bool { return r == '*' || r == '?' }) {
 		for at := 0; at+gramLength <= len(literal); at++ {
 			do(gramAt(literal, at))

@@ -227,7 +227,7 @@ func (r *reading) readRule() {
 		require.Equal(r, "allow", r.explained("another"))
 	}
 	const month = 30 * 24 * 60 * 60 * 1000
-	if r.face.Name() == "hermes" && r.what.Verb == AllowAlways {
+	if rule.SessionID != "" || r.face.Name() == "hermes" && r.what.Verb == AllowAlways {
 		require.Zero(r, rule.ExpiresAtMs)
 	} else {
 		require.Equal(r, rule.CreatedAtMs+month, rule.ExpiresAtMs)
