@@ -200,7 +200,7 @@ func TestSessionAnswer(t *testing.T) {
 	h.must(allow("next", "q"))
 	h.claim("next")
 	h.must(suspend("next", 2, question("other")))
-	refusal = h.refused(api.CodeQuestionRequestMismatch, answerInSession(answer("", "q", "north")))
+	refusal = h.refused(api.CodeQuestionStateConflict, answerInSession(answer("", "q", "north")))
 	require.Contains(t, refusal.Detail, "run next")
 }
 

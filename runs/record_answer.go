@@ -167,7 +167,8 @@ func (w *workingCopy) routeAnswer(sessionID, requestID string) (*model.Run, erro
 			return run, nil // completed: the same answer again is accepted, whatever else waits
 		}
 	}
-	if active != nil && w.waitsFor(active.RunID, model.KindQuestion) {
+	late := request != nil && (active == nil || request.RunID != active.RunID)
+	if !late && active != nil && w.waitsFor(active.RunID, model.KindQuestion) {
 		return active, nil
 	}
 	switch {

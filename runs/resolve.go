@@ -103,7 +103,27 @@ func (r *resolution) route(w *workingCopy) (*model.Run, error) {
 		return nil, refusal.New(api.CodeRunStateConflict, "session %s has no active run", r.sessionID)
 	}
 	w.expireDue(active)
+	if late := r.lateApproval(w, active); late != nil {
+		return nil, refusal.New(api.CodeRunStateConflict, "request %s was settled on run %s, which is over", late.RequestID, late.RunID).
+			With(late.RecordedDecision())
+	}
 	return active, nil
+}
+
+// lateApproval returns the first approval that the call names and that is settled on an earlier
+// run of the session. It returns nil when the active run has any request that the call names.
+func (r *resolution) lateApproval(w *workingCopy, active *model.Run) *model.Request {
+	for i := range r.approvals {
+		if w.request(active.RunID, r.approvals[i].RequestID) != nil {
+			return nil
+		}
+	}
+	for i := range r.approvals {
+		if request := w.newestInSession(r.approvals[i].RequestID, model.KindApproval); request != nil && !request.Open() {
+			return request
+		}
+	}
+	return nil
 }
 
 // settle checks approvals before answers, and records only after all checks passed. existing
