@@ -265,7 +265,7 @@ func (c *contract) checkProblem(reply *http.Response, text []byte) (api.Code, er
 		return "", fmt.Errorf("no problem document: %w", err)
 	}
 	// Only a path that the document does not know has the text for foreign clients.
-	if problem.Error != nil && (problem.Code != wire.CodeRouteNotFound || *problem.Error != problem.Detail) {
+	if problem.Error != nil && (problem.Code != wire.CodeRouteNotFound && problem.Code != wire.CodeOriginNotAllowed || *problem.Error != problem.Detail) {
 		return "", errors.New("a problem of /v1 with an error member")
 	}
 	if kind := reply.Header.Get("Content-Type"); kind != "application/problem+json" {
