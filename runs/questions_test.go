@@ -201,7 +201,7 @@ func TestSessionAnswer(t *testing.T) {
 	h.claim("next")
 	h.must(suspend("next", 2, question("other")))
 	refusal = h.refused(api.CodeQuestionStateConflict, answerInSession(answer("", "q", "north")))
-	require.Contains(t, refusal.Detail, "run next")
+	requireRecorded(t, refusal, "q", api.OutcomeAnswered, api.ViaAPI)
 }
 
 // The checks of a cancel: docs/spec/v1.md#order-for-cancel.
