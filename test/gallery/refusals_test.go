@@ -206,30 +206,35 @@ func TestGallery12MisspeltMembers(t *testing.T) {
 		waitingRun(t, s.at(0), "approve", rig.Approvals("deploy"))
 		waitingRun(t, s.at(0), "answer", rig.Questions("ask"))
 		before := s.lastEvents(t, "approve", "answer")
-		for _, misspelt := range []struct{ runID, noun, body, named string }{
-			{"approve", "approvals", `{}`, "/resolutions"},
-			{"approve", "approvals", `{"resolution":[{"request_id":"deploy","behavior":"allow"}]}`, "/resolutions"},
-			{"approve", "approvals", `{"Resolutions":[{"request_id":"deploy","behavior":"allow"}]}`, "/resolutions"},
-			{"approve", "approvals", `{"request_id":"deploy","behavior":"allow"}`, "/resolutions"},
-			{"approve", "approvals", `{"resolutions":{"request_id":"deploy","behavior":"allow"}}`, "/resolutions"},
-			{"approve", "approvals", `{"resolutions":[{"id":"deploy","behavior":"allow"}]}`, "/resolutions/0/request_id"},
-			{"approve", "approvals", `{"resolutions":[{"requestId":"deploy","behavior":"allow"}]}`, "/resolutions/0/request_id"},
-			{"approve", "approvals", `{"resolutions":[{"request_id":"deploy","behaviour":"allow"}]}`, "/resolutions/0/behavior"},
-			{"approve", "approvals", `{"resolutions":[{"request_id":"deploy","approved":true}]}`, "/resolutions/0/behavior"},
-			{"answer", "questions", `{}`, "/resolution"},
-			{"answer", "questions", `{"resolutions":{"request_id":"ask"}}`, "/resolution"},
-			{"answer", "questions", `{"resolution":{"id":"ask","answers":[]}}`, "/resolution/request_id"},
-			{"answer", "questions", `{"resolution":{"request_id":"ask","answers":[{"question":"way"}],"declined":"no"}}`, "/resolution/declined"},
+		for _, misspelt := range []struct {
+			runID, noun, body string
+			named             []string
+		}{
+			{"approve", "approvals", `{}`, []string{"/resolutions"}},
+			{"approve", "approvals", `{"resolution":[{"request_id":"deploy","behavior":"allow"}]}`, []string{"/resolutions"}},
+			{"approve", "approvals", `{"Resolutions":[{"request_id":"deploy","behavior":"allow"}]}`, []string{"/resolutions"}},
+			{"approve", "approvals", `{"request_id":"deploy","behavior":"allow"}`, []string{"/resolutions"}},
+			{"approve", "approvals", `{"resolutions":{"request_id":"deploy","behavior":"allow"}}`, []string{"/resolutions"}},
+			{"approve", "approvals", `{"resolutions":[{"id":"deploy","behavior":"allow"}]}`, []string{"/resolutions/0/id", "/resolutions/0/request_id"}},
+			{"approve", "approvals", `{"resolutions":[{"requestId":"deploy","behavior":"allow"}]}`, []string{"/resolutions/0/requestId", "/resolutions/0/request_id"}},
+			{"approve", "approvals", `{"resolutions":[{"request_id":"deploy","behaviour":"allow"}]}`, []string{"/resolutions/0/behaviour", "/resolutions/0/behavior"}},
+			{"approve", "approvals", `{"resolutions":[{"request_id":"deploy","approved":true}]}`, []string{"/resolutions/0/approved", "/resolutions/0/behavior"}},
+			{"answer", "questions", `{}`, []string{"/resolution"}},
+			{"answer", "questions", `{"resolutions":{"request_id":"ask"}}`, []string{"/resolution"}},
+			{"answer", "questions", `{"resolution":{"id":"ask","answers":[]}}`, []string{"/resolution/id", "/resolution/request_id"}},
+			{"answer", "questions", `{"resolution":{"request_id":"ask","answers":[{"question":"way"}],"declined":"no"}}`, []string{"/resolution/answers/0/question", "/resolution/answers/0/question_id", "/resolution/declined"}},
 		} {
 			for _, path := range []string{"/v1/runs/" + misspelt.runID, "/v1/sessions/session-of-" + misspelt.runID} {
 				got := s.replicas[0].post(t, path+"/"+misspelt.noun, misspelt.body)
 				require.Equal(t, 422, got.status, misspelt.body)
 				require.Equal(t, api.CodeInvalidRequest, got.code, misspelt.body)
-				require.Equal(t, []string{misspelt.named}, got.pointers(), misspelt.body)
+				require.Equal(t, misspelt.named, got.pointers(), misspelt.body)
 			}
 		}
-		// Here the body is whole and its answers lack one: the text names the question.
 		got := s.replicas[0].post(t, "/v1/runs/answer/questions", `{"resolution":{"request_id":"ask","answer":[{"question_id":"way"}]}}`)
+		require.Equal(t, []string{"/resolution/answer"}, got.pointers())
+		// Here the body is whole and its answers lack one: the text names the question.
+		got = s.replicas[0].post(t, "/v1/runs/answer/questions", `{"resolution":{"request_id":"ask","answers":[]}}`)
 		require.Equal(t, api.CodeQuestionAnswerMissing, got.code)
 		require.Contains(t, got.text, "way")
 		require.Equal(t, before, s.lastEvents(t, "approve", "answer"))
