@@ -96,7 +96,7 @@ func TestTheNeedsOfClarificationsAreOneLoadASession(t *testing.T) {
 			"sessions": `[["child"],["other"]]`,
 			"runs":     `[["child","r"]]`, "requests": `[["child","r"]]`, "payloads": `[["child","r"]]`,
 			"named requests": `[["child","r","q"]]`,
-			"clarifications": `[["child"]]`, "requests of clarifications": `[["child"]]`,
+			"unfinished runs": `[["child","101","parent_clarification"]]`, "requests of unfinished runs": `[["child","101","parent_clarification"]]`,
 			"mailboxes": `[["child","pending"]]`, "messages of runs": `[["child","r"]]`,
 			"messages": `[["child","` + answer + `"],["child","m"],["other","m"]]`,
 			"effects":  `[["child","e-1"],["child","e-2"]]`,

@@ -271,6 +271,7 @@ var clarificationTests = map[string]func(*harness){
 	"clarification/interrupting declines every one": func(h *harness) {
 		h.declinesMany(func() {
 			require.True(h, h.do(&runs.InterruptSession{SessionID: "parent", Actor: person}).Interrupted)
+			h.drain("parent")
 			require.False(h, h.do(&runs.InterruptSession{SessionID: "parent", Actor: person}).Interrupted, "nothing waits any more")
 		})
 	},
@@ -308,6 +309,7 @@ func (h *harness) declinesMany(decline func()) {
 	answered := waiting[7].Request
 	h.do(&runs.AnswerQuestion{RunID: answered.RunID, Resolution: answer(answered.RequestID, "left"), Actor: person})
 	decline()
+	h.drain("parent")
 	require.Empty(h, h.pendingQuestions(""))
 	require.Zero(h, h.summary("parent").PendingQuestions)
 	completed, err := h.store.CountRuns(h.ctx, runs.RunQuery{SessionID: "parent", Kind: api.KindParentClarification, Status: api.StatusCompleted})

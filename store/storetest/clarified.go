@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"slices"
+
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
@@ -46,16 +48,36 @@ func (h *harness) asked(runID string, fence int64, requestID string, park bool) 
 // carryOut does what is owed now, as the service does it, until nothing is due.
 func (h *harness) carryOut() {
 	h.Helper()
+	h.carryOutThose(func(runs.DueEffect) bool { return true })
+}
+
+// drain carries out what ends the rest of a session that was ended or interrupted, and
+// leaves all other effects.
+func (h *harness) drain(sessionID string) {
+	h.Helper()
+	h.carryOutThose(func(due runs.DueEffect) bool {
+		return due.SessionID == sessionID && model.EffectKindOf(due.EffectID) == api.EffectDrainSession
+	})
+}
+
+func (h *harness) carryOutThose(chosen func(runs.DueEffect) bool) {
+	h.Helper()
 	for {
 		due, err := h.store.DueEffects(h.ctx, 1_000)
 		require.NoError(h, err)
+		due = slices.DeleteFunc(due, func(one runs.DueEffect) bool { return !chosen(one) })
 		if len(due) == 0 {
 			return
 		}
 		for _, one := range due {
 			claimed := h.do(&runs.ClaimEffect{SessionID: one.SessionID, EffectID: one.EffectID})
 			require.NotNil(h, claimed.Effect)
-			_, err := h.store.Do(h.ctx, commandOf(claimed.Effect))
+			var err error
+			for more := true; more && err == nil; {
+				var reply runs.Reply
+				reply, err = h.store.Do(h.ctx, commandOf(claimed.Effect))
+				more = reply.More
+			}
 			if instead := commandWhenRefused(claimed.Effect, refusal.CodeOf(err), claimed.NowMs); instead != nil {
 				_, err = h.store.Do(h.ctx, instead)
 			}
