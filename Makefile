@@ -42,7 +42,7 @@ bench: ## Run all benchmarks (BENCH_TIME=1x to see that they run)
 
 .PHONY: floor
 floor: ## Fail when the engine falls far behind plain SQL, in turns with it
-	go run ./bench/waits --no-service --engine --peer plsql --clients 64 --rounds 3 --for 2s --warmup 1s --floor engine/plsql=0.4
+	go run ./bench/waits --no-service --engine --peer plsql --clients 64 --rounds 3 --for 2s --warmup 1s --floor engine/plsql=0.2
 
 .PHONY: waits
 waits: ## Measure whole waits over HTTP beside the peers of bench/peers, in turns
