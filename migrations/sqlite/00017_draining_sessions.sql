@@ -8,8 +8,8 @@ PRAGMA writable_schema = ON;
 UPDATE sqlite_schema SET sql = replace(sql, '(ended_at_ms IS NULL OR (active_run_id IS NULL AND queued_count = 0))', '(ended_at_ms IS NULL OR active_run_id IS NULL)')
 WHERE type = 'table' AND name = 'sessions';
 -- Every connection reads the schema again after a change of it.
-CREATE TABLE sessions_changed (one INTEGER) STRICT;
-DROP TABLE sessions_changed;
+CREATE VIEW sessions_changed AS SELECT 1;
+DROP VIEW sessions_changed;
 PRAGMA writable_schema = RESET;
 
 -- +goose Down
@@ -17,6 +17,6 @@ PRAGMA writable_schema = RESET;
 PRAGMA writable_schema = ON;
 UPDATE sqlite_schema SET sql = replace(sql, '(ended_at_ms IS NULL OR active_run_id IS NULL)', '(ended_at_ms IS NULL OR (active_run_id IS NULL AND queued_count = 0))')
 WHERE type = 'table' AND name = 'sessions';
-CREATE TABLE sessions_changed (one INTEGER) STRICT;
-DROP TABLE sessions_changed;
+CREATE VIEW sessions_changed AS SELECT 1;
+DROP VIEW sessions_changed;
 PRAGMA writable_schema = RESET;
