@@ -145,7 +145,20 @@ type sentOnce struct{ *http.Transport }
 func (s sentOnce) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.WithContext(request.Context())
 	request.GetBody = nil
-	return s.Transport.RoundTrip(request)
+	response, err := s.Transport.RoundTrip(request)
+	if repeated, there := request.Context().Value(repeatedKey{}).(*bool); there && err == nil {
+		*repeated = response.Header.Get("Idempotency-Replayed") == "true"
+	}
+	return response, err
+}
+
+type repeatedKey struct{}
+
+// noticeRepeated lets sentOnce say whether the reply of a call is marked as repeated, which
+// the client tells of some calls only.
+func noticeRepeated(ctx context.Context) (context.Context, *bool) {
+	repeated := new(bool)
+	return context.WithValue(ctx, repeatedKey{}, repeated), repeated
 }
 
 // logs is what the replicas wrote.

@@ -3,6 +3,7 @@
 package linearizability
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -44,6 +45,8 @@ type holder struct {
 	round int
 	// next is the suspension that this holder would make; the same each time.
 	next []asked
+	// other has the suspension id of next and raises something else.
+	other []asked
 }
 
 func newBoard(number int) *board {
@@ -129,6 +132,17 @@ func (b *board) pickHolder(random *rand.Rand) (h holder, there bool) {
 		}
 	}
 	return newest, true
+}
+
+// pickReplaced returns a claim that is not the newest.
+func (b *board) pickReplaced(random *rand.Rand) (h holder, there bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	older := slices.SortedFunc(slices.Values(b.holders), func(a, b holder) int { return cmp.Compare(a.fence, b.fence) })
+	if len(older) < 2 {
+		return holder{}, false
+	}
+	return older[random.IntN(len(older)-1)], true
 }
 
 // pickRequest returns a request of the last suspension, most often one that seems open,

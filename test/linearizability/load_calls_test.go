@@ -118,12 +118,17 @@ func (c *caller) heartbeat(ctx context.Context, service *client.Client, b *board
 	})
 }
 
-func (c *caller) release(ctx context.Context, service *client.Client, b *board, fence int64) output {
-	in := input{Kind: callRelease, Mark: c.name, Fence: fence}
+func (c *caller) release(ctx context.Context, service *client.Client, b *board, fence int64, variant int) output {
+	in := input{Kind: callRelease, Mark: c.name, Fence: fence, Variant: variant}
+	var checkpoint api.JSON
+	if variant != 0 {
+		checkpoint = api.JSON(strconv.Itoa(variant))
+	}
 	return c.make(b.runID, in, func(out *output) error {
-		run, err := service.ReleaseRun(ctx, b.runID, fenceText(fence), nil)
+		ctx, repeated := noticeRepeated(ctx)
+		run, err := service.ReleaseRun(ctx, b.runID, fenceText(fence), checkpoint)
 		if err == nil {
-			out.Status = run.Status
+			out.Status, out.Repeated = run.Status, *repeated
 		}
 		return err
 	})
@@ -132,9 +137,10 @@ func (c *caller) release(ctx context.Context, service *client.Client, b *board, 
 func (c *caller) suspend(ctx context.Context, service *client.Client, b *board, in input) output {
 	in.Mark = c.name
 	return c.make(b.runID, in, func(out *output) error {
+		ctx, repeated := noticeRepeated(ctx)
 		result, err := service.Suspend(ctx, b.runID, fenceText(in.Fence), suspensionOf(in))
 		if err == nil {
-			out.Status = result.Run.Status
+			out.Status, out.Repeated = result.Run.Status, *repeated
 		}
 		return err
 	})
@@ -143,9 +149,10 @@ func (c *caller) suspend(ctx context.Context, service *client.Client, b *board, 
 func (c *caller) complete(ctx context.Context, service *client.Client, b *board, fence int64, mark string) output {
 	in := input{Kind: callComplete, Mark: mark, Fence: fence}
 	return c.make(b.runID, in, func(out *output) error {
+		ctx, repeated := noticeRepeated(ctx)
 		run, err := service.CompleteRun(ctx, b.runID, fenceText(fence), api.JSON(strconv.Quote(mark)))
 		if err == nil {
-			out.Status = run.Status
+			out.Status, out.Repeated = run.Status, *repeated
 		}
 		return err
 	})

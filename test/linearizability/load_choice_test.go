@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,6 +80,10 @@ func (c *chooser) once(ctx context.Context, b *board) output {
 		return c.cancelRun(ctx, c.service(), b, c.mark())
 	case c.chance(6) && c.sent.board == b:
 		return c.decide(ctx, c.service(), b, c.sent.input)
+	case c.chance(10):
+		if h, there := b.pickReplaced(c.random); there {
+			return c.endLease(ctx, b, h)
+		}
 	}
 	waits := model.Waiting(status)
 	if c.chance(8) {
@@ -100,15 +105,37 @@ func (c *chooser) goOn(ctx context.Context, b *board) output {
 	case c.chance(5):
 		return c.heartbeat(ctx, c.service(), b, h.fence)
 	case c.chance(8):
-		return c.release(ctx, c.service(), b, h.fence)
+		return c.release(ctx, b, h)
 	case c.chance(3):
 		return c.claimOneWay(ctx, b)
 	case h.round < maxRounds && !c.chance(12):
-		b.raises(h.next)
-		return c.suspend(ctx, c.service(), b, input{Kind: callSuspend, Fence: h.fence, Round: h.round, Asked: h.next})
+		return c.suspend(ctx, b, h)
 	default:
 		return c.complete(ctx, c.service(), b, h.fence, c.mark())
 	}
+}
+
+// endLease suspends or releases, as somebody does who has not heard what came of it.
+func (c *chooser) endLease(ctx context.Context, b *board, h holder) output {
+	if h.round < maxRounds && !c.chance(3) {
+		return c.suspend(ctx, b, h)
+	}
+	return c.release(ctx, b, h)
+}
+
+// suspend makes the suspension of a holder, now and then another one by the same id.
+func (c *chooser) suspend(ctx context.Context, b *board, h holder) output {
+	requests := h.next
+	if c.chance(6) {
+		requests = h.other
+	}
+	b.raises(requests)
+	return c.caller.suspend(ctx, c.service(), b, input{Kind: callSuspend, Fence: h.fence, Round: h.round, Asked: requests})
+}
+
+// release gives a holder's run back, in one of two ways.
+func (c *chooser) release(ctx context.Context, b *board, h holder) output {
+	return c.caller.release(ctx, c.service(), b, h.fence, c.random.IntN(4)/3)
 }
 
 // claimOneWay claims a run by its id or by asking for whatever there is, now and then
@@ -150,6 +177,8 @@ func (c *chooser) remember(b *board, out output) {
 		}
 		h.next = append(h.next, one)
 	}
+	h.other = slices.Clone(h.next)
+	h.other[0].DueAtMs = out.LapsesAtMs + time.Hour.Milliseconds()
 	b.claimed(h)
 }
 

@@ -44,7 +44,7 @@ type input struct {
 	// the caller and is recorded with the decision.
 	Mark string
 	// Key is the number of the idempotency key in its run, from 1; 0 for none. Variant
-	// tells two payloads apart that were sent with one key.
+	// tells two payloads apart that were sent with one key, or two releases with one fence.
 	Key, Variant int
 
 	Fence   int64
@@ -130,6 +130,8 @@ func describeCall(in input, out output) string {
 	}
 	if in.Key != 0 {
 		fmt.Fprintf(&text, " key %d.%d", in.Key, in.Variant)
+	} else if in.Variant != 0 {
+		fmt.Fprintf(&text, " variant %d", in.Variant)
 	}
 	fmt.Fprintf(&text, " by %s at %d ", in.Mark, in.CallMs)
 	switch {

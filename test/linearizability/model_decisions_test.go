@@ -127,7 +127,7 @@ func (r *run) answeredAsTold(before run, in input, out output, call moment) bool
 		return out.Status == r.Status && out.Open == r.shownOpen() &&
 			(out.Status != api.StatusRunning || out.Settled == r.resume()) && out.Result == r.Result
 	case callRelease, callSuspend, callComplete:
-		return true
+		return out.Repeated == before.repeatsWork(in) && (!out.Repeated || out.Status == r.Status)
 	}
 	panic("no such call: " + in.Kind)
 }

@@ -42,11 +42,23 @@ type run struct {
 	// claim is told about.
 	Rounds   int
 	Requests [maxSlots]request
+	// RaisedUnder is the fence of each suspension. A lease ends with its suspension, so no
+	// fence has two.
+	RaisedUnder [maxRounds]int64
+	// Released are the fences that were released, by variant.
+	Released [2]fences
 	// Result is the mark of the call that completed the run.
 	Result string
 	// Keys has a bit for each idempotency key that was recorded, by variant.
 	Keys [2]uint64
 }
+
+// fences is a set of fences, with a bit for each. A run is left alone long before it has
+// had so many claims (maxCalls).
+type fences [2]uint64
+
+func (f *fences) has(fence int64) bool { return f[fence/64]&(1<<(fence%64)) != 0 }
+func (f *fences) add(fence int64)      { f[fence/64] |= 1 << (fence % 64) }
 
 // request is an approval or a question of a run.
 type request struct {

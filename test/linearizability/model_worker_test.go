@@ -65,23 +65,67 @@ func (r *run) heartbeat(in input, out output, call moment) api.Code {
 	return ""
 }
 
+// repeatsWork: this very call was made before, and is answered with what is there now,
+// whoever has the run by then.
+func (r *run) repeatsWork(in input) bool {
+	switch in.Kind {
+	case callRelease:
+		return r.Released[in.Variant].has(in.Fence)
+	case callSuspend:
+		return r.raisedUnder(in) && r.raised(in.Round) == raising(in)
+	case callComplete:
+		return in.Fence == r.Fence && r.LeaseEnd == leaseCompleted && r.Result == in.Mark
+	default:
+		return false
+	}
+}
+
+// raisedUnder: there is a suspension with the id of this one, which is made of its number
+// and its fence; what it raised may be something else.
+func (r *run) raisedUnder(in input) bool {
+	return in.Round < r.Rounds && r.RaisedUnder[in.Round] == in.Fence
+}
+
+// raised returns the requests of a suspension as they were asked.
+func (r *run) raised(round int) (requests [requestsPerRound]request) {
+	for i := range requests {
+		requests[i] = r.Requests[round*requestsPerRound+i]
+		requests[i].settled = settled{}
+	}
+	return requests
+}
+
+// raising returns the requests that a suspension asks for.
+func raising(in input) (requests [requestsPerRound]request) {
+	for _, one := range in.Asked {
+		requests[one.Slot-in.Round*requestsPerRound] = one.request()
+	}
+	return requests
+}
+
+func (a asked) request() request {
+	return request{Raised: true, Question: a.Question, DueAtMs: a.DueAtMs}
+}
+
 func (r *run) release(in input) api.Code {
-	if in.Fence == r.Fence && r.LeaseEnd == leaseReleased {
+	if r.repeatsWork(in) {
 		return ""
 	}
 	if code := r.holder(in.Fence); code != "" {
 		return code
 	}
 	r.LeaseEnd = leaseReleased
+	r.Released[in.Variant].add(in.Fence)
 	r.claimableNow()
 	return ""
 }
 
 func (r *run) suspend(in input) api.Code {
-	// A suspension is known by its number, and its lease by the fence: nobody claims a
-	// run again before the suspension is over.
-	if in.Fence == r.Fence && r.Rounds == in.Round+1 && !terminal(r.Status) && r.LeaseEnd == leaseSuspended {
+	switch {
+	case r.repeatsWork(in):
 		return ""
+	case in.Fence == r.Fence && r.raisedUnder(in) && !terminal(r.Status):
+		return api.CodeIDConflict
 	}
 	if code := r.holder(in.Fence); code != "" {
 		return code
@@ -89,17 +133,18 @@ func (r *run) suspend(in input) api.Code {
 	if in.Round != r.Rounds {
 		return api.CodeIDConflict
 	}
+	r.RaisedUnder[in.Round] = in.Fence
 	r.Rounds++
 	r.LeaseEnd = leaseSuspended
 	for _, one := range in.Asked {
-		r.Requests[one.Slot] = request{Raised: true, Question: one.Question, DueAtMs: one.DueAtMs}
+		r.Requests[one.Slot] = one.request()
 	}
 	r.waitOrGoOn()
 	return ""
 }
 
 func (r *run) complete(in input) api.Code {
-	if in.Fence == r.Fence && r.LeaseEnd == leaseCompleted && r.Result == in.Mark {
+	if r.repeatsWork(in) {
 		return ""
 	}
 	if code := r.holder(in.Fence); code != "" {

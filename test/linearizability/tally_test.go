@@ -27,6 +27,8 @@ const (
 	tallyExpired   = "shown as expired"
 	tallyLost      = "lost a race"
 	tallyRepeated  = "repeated with a key"
+	tallyReplayed  = "repeated under a fence"
+	tallyReplaced  = "repeated under a fence that is not the newest"
 	tallyStale     = "refused for a stale fence"
 	tallyTakenOver = "taken over after a lease lapsed"
 	tallyCompleted = "completed"
@@ -37,7 +39,7 @@ const (
 
 var tallyOrder = []string{
 	tallyCalls, tallyRuns, tallyUnknown, tallyAllowed, tallyDenied, tallyAnswered, tallyDeclined, tallyCancelled,
-	tallyExpired, tallyLost, tallyRepeated, tallyStale, tallyTakenOver, tallyCompleted,
+	tallyExpired, tallyLost, tallyRepeated, tallyReplayed, tallyReplaced, tallyStale, tallyTakenOver, tallyCompleted,
 }
 
 func tallyOf(histories map[string][]porcupine.Operation) tally {
@@ -45,6 +47,7 @@ func tallyOf(histories map[string][]porcupine.Operation) tally {
 	for _, calls := range histories {
 		counted[tallyCalls] += len(calls)
 		counted[tallyTakenOver] += takenOver(calls)
+		counted[tallyReplaced] += replaced(calls)
 		for _, call := range calls {
 			counted.count(call.Input.(input), call.Output.(output))
 		}
@@ -68,6 +71,8 @@ func (c tally) count(in input, out output) {
 	case out.Recorded.Outcome != "":
 		c[tallyLost]++
 	case out.Code != "":
+	case out.Repeated && in.Fence != 0:
+		c[tallyReplayed]++
 	case out.Repeated && in.Kind != callCreate:
 		c[tallyRepeated]++
 	case in.Kind == callComplete:
@@ -99,6 +104,19 @@ func takenOver(calls []porcupine.Operation) (count int) {
 	}
 	for fence := range lapses {
 		if lapses[fence-1] != 0 && !ended[fence-1] {
+			count++
+		}
+	}
+	return count
+}
+
+// replaced counts the repeated calls with a fence that another claim had replaced before.
+func replaced(calls []porcupine.Operation) (count int) {
+	for _, call := range calls {
+		in, out := call.Input.(input), call.Output.(output)
+		if out.Repeated && in.Fence != 0 && slices.ContainsFunc(calls, func(other porcupine.Operation) bool {
+			return other.Return < call.Call && other.Output.(output).Fence > in.Fence
+		}) {
 			count++
 		}
 	}
