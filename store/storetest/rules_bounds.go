@@ -13,7 +13,9 @@ import (
 var ruleBoundTests = map[string]func(*harness){
 	"rule bounds/of one session": func(h *harness) {
 		add := func(n int) error {
-			_, err := h.store.Do(h.ctx, &runs.AddRule{SessionID: "s", RuleID: numbered("l", n), Match: api.RuleMatch{PatternKeys: []string{fmt.Sprint(n)}}})
+			_, err := h.store.Do(h.ctx, &runs.AddRule{
+				SessionID: "s", RuleID: numbered("l", n), Match: api.RuleMatch{PatternKeys: []string{fmt.Sprint(n)}}, ExpiresAfterMs: new(int64(api.DefaultRuleAgeMs)),
+			})
 			return err
 		}
 		each(h, api.MaxRulesOfSession, add)
