@@ -99,6 +99,36 @@ func testRules(t *testing.T, a *rig) {
 		require.Equal(t, "waiting_for_approval", other.at("run", "status"))
 		a.post(t, "/v1/runs/"+run.run+"/approvals", `{"resolutions":[{"request_id":"c","behavior":"allow","remember":"forever"}]}`).refused(api.CodeInvalidRequest).pointer("/resolutions/0/remember")
 	})
+	parallel(t, "too many of a session", func(t *testing.T) {
+		const params = 15
+		globs := make([]string, params)
+		for n := range globs {
+			globs[n] = fmt.Sprintf(`"p%d":%q`, n, strings.Repeat("x", api.MaxGlobLength))
+		}
+		run := a.waiting(t, `"approvals":[`+tool("a", "bash", "make", `,"pattern_keys":["`+strings.Repeat("k", api.MaxPatternKeyLength)+`"]`)+`]`)
+		large := func(session string) *reply {
+			return a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"tool_name":"nobody-has-it","match":{"params":{%s}}}`, session, strings.Join(globs, ",")))
+		}
+		added := 0
+		last := large(run.session)
+		for ; last.status == http.StatusCreated; added++ {
+			last = large(run.session)
+		}
+		last.refused(api.CodeTooManyRules)
+		require.LessOrEqual(t, added, api.MaxRuleBytesOfSession/(params*api.MaxGlobLength))
+		require.Len(t, a.get(t, "/v1/rules?limit=100&session_id="+run.session).want(http.StatusOK).list(), added)
+		large(a.name("another")).want(http.StatusCreated)
+
+		// Smaller ones fill what is left, until a decision that would remember one is not made.
+		for fits := true; fits; {
+			fits = a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"tool_name":"nobody-has-it","match":{"params":{"p":%q}}}`, run.session, strings.Repeat("x", 512))).status == http.StatusCreated
+		}
+		path := "/v1/runs/" + run.run + "/approvals"
+		a.post(t, path, `{"resolutions":[{"request_id":"a","behavior":"allow","remember":"session"}]}`).refused(api.CodeTooManyRules)
+		require.Equal(t, "waiting_for_approval", a.get(t, "/v1/runs/"+run.run).want(http.StatusOK).at("status"))
+		a.post(t, path, allow("a")).want(http.StatusAccepted)
+		a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"tool_name":"bash","match":{"input_digest":"sha256:%s"}}`, run.session, strings.Repeat("0", 64))).want(http.StatusCreated)
+	})
 	parallel(t, "once is never more than once", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+tool("a", "bash", "make", `,"pattern_keys":["make"]`)+`]`)
 		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a")).want(http.StatusAccepted)
