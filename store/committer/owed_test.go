@@ -95,7 +95,7 @@ func TestTheNeedsOfClarificationsAreOneLoadASession(t *testing.T) {
 		require.Equal(t, map[string]string{
 			"sessions": `[["child"],["other"]]`,
 			"runs":     `[["child","r"]]`, "requests": `[["child","r"]]`, "payloads": `[["child","r"]]`,
-			"named requests": `[["child","r","q"]]`,
+			"named requests":  `[["child","r","q"]]`,
 			"unfinished runs": `[["child","101","parent_clarification"]]`, "requests of unfinished runs": `[["child","101","parent_clarification"]]`,
 			"mailboxes": `[["child","pending"]]`, "messages of runs": `[["child","r"]]`,
 			"messages": `[["child","` + answer + `"],["child","m"],["other","m"]]`,

@@ -81,7 +81,7 @@ var isolationTests = map[string]func(*harness){
 		events := h.events("huge")
 		ofActive := slices.DeleteFunc(slices.Clone(events), func(e model.Event) bool { return e.RunID != "active" })
 		require.Equal(h, []api.EventType{"accepted", "queued", "started", "waiting_for_approval", "approval_resolved", "cancelled"}, typesOf(ofActive))
-		require.Equal(h, len(ofActive)+3*api.MaxQueuedRuns, len(events), "each of the others was accepted, queued and cancelled once")
+		require.Len(h, events, len(ofActive)+3*api.MaxQueuedRuns, "each of the others was accepted, queued and cancelled once")
 	},
 }
 

@@ -1,7 +1,7 @@
 package storetest
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +14,7 @@ var ruleBoundTests = map[string]func(*harness){
 	"rule bounds/of one session": func(h *harness) {
 		add := func(n int) error {
 			_, err := h.store.Do(h.ctx, &runs.AddRule{
-				SessionID: "s", RuleID: numbered("l", n), Match: api.RuleMatch{PatternKeys: []string{fmt.Sprint(n)}}, ExpiresAfterMs: new(int64(api.DefaultRuleAgeMs)),
+				SessionID: "s", RuleID: numbered("l", n), Match: api.RuleMatch{PatternKeys: []string{strconv.Itoa(n)}}, ExpiresAfterMs: new(int64(api.DefaultRuleAgeMs)),
 			})
 			return err
 		}
