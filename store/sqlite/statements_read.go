@@ -36,16 +36,17 @@ CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.settled_number > r.resume_
 ORDER BY run_id, number`),
 
 	RunOutputs: `
-SELECT newest.body, newest.count
+SELECT e.body, newest.count
 FROM (
-	SELECT n.event_id, n.body, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	SELECT n.*, sum(n.size) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
 	FROM (
-		SELECT e.event_id, e.body FROM events AS e
+		SELECT e.rowid AS line, e.event_id, octet_length(e.body) AS size FROM events AS e
 		WHERE e.run_id = $1 AND e.type = 'output'
 		ORDER BY e.event_id DESC LIMIT 101
 	) AS n
 	WINDOW w AS (ORDER BY n.event_id DESC)
 ) AS newest
+CROSS JOIN events AS e ON e.rowid = newest.line
 WHERE newest.place <= 100 AND (newest.place = 1 OR newest.bytes <= $2)
 ORDER BY newest.event_id`,
 
@@ -92,16 +93,17 @@ WHERE r.session_id = $1 AND r.finished_at_ms IS NULL AND r.status = 'queued'
 ORDER BY r.first_event_id`,
 
 	SessionOutputs: `
-SELECT newest.body, newest.count
+SELECT e.body, newest.count
 FROM (
-	SELECT n.event_id, n.body, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	SELECT n.*, sum(n.size) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
 	FROM (
-		SELECT e.event_id, e.body FROM events AS e
+		SELECT e.rowid AS line, e.event_id, octet_length(e.body) AS size FROM events AS e
 		WHERE e.session_id = $1 AND e.type = 'output'
 		ORDER BY e.event_id DESC LIMIT 101
 	) AS n
 	WINDOW w AS (ORDER BY n.event_id DESC)
 ) AS newest
+CROSS JOIN events AS e ON e.rowid = newest.line
 WHERE newest.place <= 100 AND (newest.place = 1 OR newest.bytes <= $2)
 ORDER BY newest.event_id`,
 
@@ -130,47 +132,52 @@ WHERE e.run_id = $1 AND e.event_id > $2
 ORDER BY e.event_id
 LIMIT $3`),
 
+	// A page is measured before it is read: sorting the bodies for their sizes would copy
+	// everything that is left out.
 	SessionEventsWithin: expand(`
-SELECT e.*, e.count
+SELECT e.*, page.count
 FROM (
-	SELECT n.*, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	SELECT n.*, sum(n.size) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
 	FROM (
-		SELECT * FROM events AS one
+		SELECT one.rowid AS line, one.event_id, octet_length(one.body) AS size FROM events AS one
 		WHERE one.session_id = $1 AND one.event_id > $2
 		ORDER BY one.event_id LIMIT $3
 	) AS n
 	WINDOW w AS (ORDER BY n.event_id)
-) AS e
-WHERE e.place = 1 OR e.bytes <= $4
-ORDER BY e.event_id`),
+) AS page
+CROSS JOIN events AS e ON e.rowid = page.line
+WHERE page.place = 1 OR page.bytes <= $4
+ORDER BY page.event_id`),
 
 	RunEventsWithin: expand(`
-SELECT e.*, e.count
+SELECT e.*, page.count
 FROM (
-	SELECT n.*, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	SELECT n.*, sum(n.size) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
 	FROM (
-		SELECT * FROM events AS one
+		SELECT one.rowid AS line, one.event_id, octet_length(one.body) AS size FROM events AS one
 		WHERE one.run_id = $1 AND one.event_id > $2
 		ORDER BY one.event_id LIMIT $3
 	) AS n
 	WINDOW w AS (ORDER BY n.event_id)
-) AS e
-WHERE e.place = 1 OR e.bytes <= $4
-ORDER BY e.event_id`),
+) AS page
+CROSS JOIN events AS e ON e.rowid = page.line
+WHERE page.place = 1 OR page.bytes <= $4
+ORDER BY page.event_id`),
 
 	RunOutputsWithin: expand(`
-SELECT e.*, e.count
+SELECT e.*, page.count
 FROM (
-	SELECT n.*, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	SELECT n.*, sum(n.size) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
 	FROM (
-		SELECT * FROM events AS one
+		SELECT one.rowid AS line, one.event_id, octet_length(one.body) AS size FROM events AS one
 		WHERE one.run_id = $1 AND one.type = 'output' AND one.event_id > $2
 		ORDER BY one.event_id LIMIT $3
 	) AS n
 	WINDOW w AS (ORDER BY n.event_id)
-) AS e
-WHERE e.place = 1 OR e.bytes <= $4
-ORDER BY e.event_id`),
+) AS page
+CROSS JOIN events AS e ON e.rowid = page.line
+WHERE page.place = 1 OR page.bytes <= $4
+ORDER BY page.event_id`),
 
 	RequestByHandle: expand(`
 SELECT q.*, r.agent_id, r.kind, r.requester
