@@ -8,9 +8,11 @@ import { headingOf, QuestionForm } from "./question.js";
 import { go, query, setQuery } from "./route.js";
 import { deadlineWords, moment, settledWords, span } from "./words.js";
 
+// useInbox renders again after each change of the inbox. An effect after the paint would miss
+// a snapshot that comes before it.
 export function useInbox() {
   const [, tick] = useReducer(n => n + 1, 0);
-  useEffect(() => subscribe(tick), []);
+  useLayoutEffect(() => subscribe(tick), []);
 }
 
 // useClock renders again about every second, by the service's clock.

@@ -1,6 +1,6 @@
 // The other pages: what was decided, runs and sessions, rules, workers, effects, settings.
 
-import { html, useEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { html, useEffect, useLayoutEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { call, get, newKey, path, settings } from "./api.js";
 import { isMine, nowMs, subscribe } from "./inbox.js";
 import { InputView, pretty } from "./json.js";
@@ -136,7 +136,7 @@ export function Effects() {
 
 export function Settings() {
   const [, tick] = useReducer(n => n + 1, 0);
-  useEffect(() => subscribe(tick), []);
+  useLayoutEffect(() => subscribe(tick), []);
   const notify = async event => {
     const granted = event.target.checked && await Notification.requestPermission() === "granted";
     settings.set("notifications", granted ? "on" : "off");
