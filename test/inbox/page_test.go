@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -244,9 +245,25 @@ func (e *element) status(contains string) {
 	})
 }
 
+// press types keys as a keyboard does: a key that the page takes writes no character.
 func (p *page) press(keys string) {
 	p.t.Helper()
-	require.NoError(p.t, chromedp.Do(p.tab, chromedp.KeyEvent(keys)))
+	for _, key := range keys {
+		down := input.DispatchKeyEventParams{Type: "keyDown", Key: string(key), Text: string(key)}
+		if key == '\r' {
+			down.Key, down.WindowsVirtualKeyCode = "Enter", 13
+		}
+		up := down
+		up.Type, up.Text = "keyUp", ""
+		require.NoError(p.t, chromedp.Do(p.tab, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+			for _, event := range []input.DispatchKeyEventParams{down, up} {
+				if _, err := cdp.Call(ctx, t, input.DispatchKeyEvent, event); err != nil {
+					return err
+				}
+			}
+			return nil
+		})))
+	}
 }
 
 func (p *page) eval(expression string) string {

@@ -1,6 +1,6 @@
 // The frame of the page: navigation, connection, title, keys, and which page is shown.
 
-import { html, render, useEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { html, render, useEffect, useLayoutEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { settings } from "./api.js";
 import { inbox, onArrival, open, start } from "./inbox.js";
 import { Inbox, keys, useInbox } from "./list.js";
@@ -53,8 +53,8 @@ function App() {
   useInbox();
   const [, routed] = useReducer(n => n + 1, 0);
   const [helping, setHelping] = useState(false);
-  useEffect(() => onRoute(routed), []);
-  useEffect(() => {
+  useLayoutEffect(() => onRoute(routed), []);
+  useLayoutEffect(() => {
     const listen = event => keys(event, () => setHelping(true));
     addEventListener("keydown", listen);
     return () => removeEventListener("keydown", listen);

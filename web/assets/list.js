@@ -210,11 +210,14 @@ export function keys(event, help) {
     if (!target) return;
     moving.to = target.handle;
     changed();
-    setTimeout(() => {
+    // At once where the item is in the document: the next key is for it.
+    const focus = () => {
       const element = document.getElementById("prompt-" + target.handle);
       element?.focus({ preventScroll: true });
       element?.scrollIntoView({ block: "nearest" });
-    });
+      return element;
+    };
+    if (!focus()) setTimeout(focus);
   };
   const approval = one?.kind === "approval" && !one.resolution && !one.sending;
   switch (event.key) {
