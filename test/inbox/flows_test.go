@@ -322,12 +322,16 @@ func (f *flows) keyboard(t *testing.T) {
 	second := f.ask(t, one(approval("key-two", `{"b":1}`)))
 	p.prompt("key-two")
 	p.press("j")
-	p.until("focus", func() bool { return strings.Contains(p.eval(`document.activeElement.closest("[data-handle]")?.innerText ?? ""`), "key-one") })
+	p.until("focus", func() bool {
+		return strings.Contains(p.eval(`document.activeElement.closest("[data-handle]")?.innerText ?? ""`), "key-one")
+	})
 	p.press("a")
 	p.prompt("key-one").status("Allowed by you")
 	require.Equal(t, api.OutcomeAllowed, f.decision(t, first).Outcome)
 	p.press("j")
-	p.until("focus moves", func() bool { return strings.Contains(p.eval(`document.activeElement.closest("[data-handle]")?.innerText ?? ""`), "key-two") })
+	p.until("focus moves", func() bool {
+		return strings.Contains(p.eval(`document.activeElement.closest("[data-handle]")?.innerText ?? ""`), "key-two")
+	})
 	p.press("d")
 	p.until("the reason has the focus", func() bool { return p.eval("document.activeElement.tagName") == "INPUT" })
 	p.press("a d a")
