@@ -30,6 +30,7 @@ func (s *Server) doCreateRun(r *http.Request, body *api.SessionRunBody, command 
 		return runs.Reply{}, err
 	}
 	command.Key, command.Caller = key, actor.Name
+	command.ReviewRequestIDs = s.toReview(command.Suspend)
 	return s.store.Do(r.Context(), command)
 }
 

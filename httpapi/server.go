@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
@@ -70,6 +71,9 @@ type Options struct {
 	MaxRuleAge time.Duration
 	// Pages serves what people see, nil for nothing; see package web.
 	Pages Pages
+	// Reviewed reports whether an approval is posted to the review hook when it is raised. Nil
+	// means none is.
+	Reviewed func(*api.ApprovalRequest) bool
 	// Dialects are the foreign wire contracts that are served beside /v1.
 	Dialects []kit.Mount
 }
@@ -96,6 +100,7 @@ type Server struct {
 	snapshots    singleflight.Group // of sessions, for streams
 	streamWrites time.Duration
 	maxRuleAgeMs int64
+	reviewed     func(*api.ApprovalRequest) bool
 	handler      http.Handler
 
 	draining context.Context
@@ -120,6 +125,7 @@ func New(options Options) *Server {
 		pollInterval: cmp.Or(options.PollInterval, DefaultPollInterval),
 		streamWrites: cmp.Or(options.StreamWriteTimeout, DefaultStreamWriteTimeout),
 		maxRuleAgeMs: options.MaxRuleAge.Milliseconds(),
+		reviewed:     options.Reviewed,
 		draining:     draining, drain: drain,
 	}
 	server.bodies = &wire.Bodies{MaxBytes: server.limits.MaxBodyBytes}

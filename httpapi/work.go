@@ -110,6 +110,20 @@ func (s *Server) appendEvents(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusAccepted, api.AppendEventsReply{LastEventID: strconv.FormatInt(reply.LastEventID, 10)})
 }
 
+// toReview returns the approvals of a suspension that the review hook is shown.
+func (s *Server) toReview(suspension *api.Suspension) []string {
+	if s.reviewed == nil || suspension == nil {
+		return nil
+	}
+	var ids []string
+	for i := range suspension.Approvals {
+		if s.reviewed(&suspension.Approvals[i]) {
+			ids = append(ids, suspension.Approvals[i].ID)
+		}
+	}
+	return ids
+}
+
 // suspend raises requests. A key stands in for the suspension id that a worker may
 // choose: the same key on the same run is the same suspension.
 func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
@@ -130,6 +144,7 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 	if byKey {
 		command.SuspensionID = idFromKey(runs.PrefixSuspension, command.RunID, key)
 	}
+	command.ReviewRequestIDs = s.toReview(&command.Suspension)
 	reply, err := s.doOnRun(r, command.RunID, command)
 	if keyReused(byKey, err) && s.hasSuspension(r.Context(), command.RunID, command.SuspensionID) {
 		return errKeyReused()

@@ -34,6 +34,8 @@ type CreateRun struct {
 	ActorID      string
 	Claim        *api.ClaimOptions
 	Suspend      *api.Suspension
+	// ReviewRequestIDs is that of the command Suspend.
+	ReviewRequestIDs []string
 	// Inline refuses to queue: no other run may be active or queued.
 	Inline bool
 	// Key is the caller's idempotency key, empty for none. SessionGiven says whether the caller
@@ -257,6 +259,7 @@ func (c *CreateRun) startAtOnce(w *workingCopy, run *model.Run) (Reply, error) {
 	}
 	if c.Suspend != nil {
 		w.suspend(run, &c.suspending)
+		w.oweReviews(run, c.ReviewRequestIDs)
 	}
 	record := w.recordOf(run)
 	// A suspension without hold ends the lease, unless rules settled everything.

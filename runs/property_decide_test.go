@@ -80,17 +80,6 @@ func drawDecision(t *rapid.T, h *house) runs.Command {
 	return command
 }
 
-func drawReview(t *rapid.T, h *house) runs.Command {
-	runID := drawRun(t, h)
-	command := &runs.ReviewApproval{RunID: runID, RequestID: drawRequest(t, h, runID), Handle: "other"}
-	if state := h.states[h.sessionOf(runID)]; state != nil {
-		if request := state.Requests[runs.RequestKey{RunID: runID, RequestID: command.RequestID}]; request != nil {
-			command.Handle = request.Handle
-		}
-	}
-	return command
-}
-
 func drawAmend(t *rapid.T, _ *house) runs.Command {
 	return &runs.AmendSession{SessionID: drawSession(t), Metadata: api.JSON(rapid.SampledFrom([]string{
 		`{}`, `{"a":1}`, `{"a":1.0,"b":{"c":null}}`, `{"a":null}`, `{"b":null,"c":[]}`, `[]`,

@@ -45,7 +45,6 @@ func TestAnySequenceOfCommands(t *testing.T) {
 			"answer":      send(drawAnswer),
 			"part":        send(drawPart),
 			"decide":      send(drawDecision),
-			"review":      send(drawReview),
 			"amend":       send(drawAmend),
 			"ask":         send(drawAsk),
 			"effect":      send(drawEffect),
@@ -165,7 +164,14 @@ func drawClaim(t *rapid.T, h *house) runs.Command {
 
 func drawSuspend(t *rapid.T, h *house) runs.Command {
 	runID := drawRun(t, h)
-	return &runs.Suspend{RunID: runID, Fence: drawFence(t, h, runID), Suspension: drawSuspension(t, h)}
+	command := &runs.Suspend{RunID: runID, Fence: drawFence(t, h, runID), Suspension: drawSuspension(t, h)}
+	if rapid.IntRange(0, 2).Draw(t, "review") == 0 {
+		command.ReviewRequestIDs = []string{drawRequest(t, h, runID), "none"}
+		for i := range command.Approvals {
+			command.ReviewRequestIDs = append(command.ReviewRequestIDs, command.Approvals[i].ID)
+		}
+	}
+	return command
 }
 
 func drawSuspension(t *rapid.T, h *house) api.Suspension {

@@ -21,6 +21,9 @@ type Suspend struct {
 	RunID string
 	Fence int64
 	api.Suspension
+	// ReviewRequestIDs are the approvals of the suspension that the review hook is shown. They
+	// are a setting of the service and not part of the call.
+	ReviewRequestIDs []string
 
 	suspending raisedSuspension
 }
@@ -88,5 +91,6 @@ func (c *Suspend) decide(w *workingCopy) (Reply, error) {
 		return Reply{}, err
 	}
 	w.suspend(run, &c.suspending)
+	w.oweReviews(run, c.ReviewRequestIDs)
 	return Reply{Run: w.recordOf(run)}, nil
 }

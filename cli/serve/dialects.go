@@ -30,7 +30,7 @@ func checkDialects(names []string) error {
 func (c *Command) dialects() []kit.Mount {
 	mounts := map[string]kit.Mount{
 		"hermes": hermes.Mount,
-		"codex":  codex.New(codex.Options{ReviewHook: c.ReviewHook != ""}),
+		"codex":  codex.Mount,
 		"timbal": timbal.New(timbal.Options{DefaultAgentID: c.DefaultAgent}),
 		"relay":  relay.New(relay.Options{DefaultAgentID: c.DefaultAgent, AlwaysPrefix: c.RelayAlways == "prefix", Models: c.RelayModels}),
 	}

@@ -43,7 +43,7 @@ func decided(t *testing.T, door runs.Door) {
 	for i := range suspension.Questions {
 		suspension.Questions[i].Questions = append(suspension.Questions[i].Questions, api.UserQuestion{ID: "why", Question: "Why?"})
 	}
-	run := do(&runs.Suspend{RunID: "reviewed", Fence: 1, Suspension: suspension}).Run
+	do(&runs.Suspend{RunID: "reviewed", Fence: 1, Suspension: suspension, ReviewRequestIDs: []string{"shown"}})
 	part := func(requestID, questionID string) runs.Command {
 		return &runs.AnswerQuestion{RunID: "reviewed", Partial: true, Resolution: runs.QuestionAnswer{
 			RequestID: requestID, Answers: []api.UserQuestionAnswer{{QuestionID: questionID, FreeformAnswer: "so"}},
@@ -53,11 +53,6 @@ func decided(t *testing.T, door runs.Door) {
 	do(part("whole", "why"))
 	do(part("whole", "which"))
 	do(&runs.DecideRequests{RunID: "reviewed", Approvals: []runs.ApprovalDecision{{RequestID: "by-hand", Behavior: api.BehaviorDeny}}})
-	for _, request := range run.Requests {
-		if request.RequestID == "shown" {
-			do(&runs.ReviewApproval{RunID: "reviewed", RequestID: "shown", Handle: request.Handle})
-		}
-	}
 }
 
 func aboutReviewed(code doctor.Code, requestID string) func(*memory) doctor.Finding {

@@ -34,11 +34,6 @@ func (g *traffic) decision() runs.Command {
 		}
 		return command
 	case 5:
-		for i := range record.Requests {
-			if request := &record.Requests[i]; request.RequestID == approvalID {
-				return &runs.ReviewApproval{RunID: runID, RequestID: approvalID, Handle: request.Handle}
-			}
-		}
 		return &runs.AmendSession{SessionID: g.sessionID(), Metadata: api.JSON(g.among([]string{`{"a":1}`, `{"a":null}`}))}
 	case 6:
 		return &runs.AddRule{

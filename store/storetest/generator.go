@@ -193,7 +193,7 @@ func (g *Generator) command() Maker {
 		g.finish, g.release, g.resolve, g.answer, g.cancelQuestion, g.cancelRun, g.interrupt, g.endSession, g.expire,
 		g.ask, g.openClarification, g.deliverAnswer, g.readMailbox, g.acknowledge, g.replay,
 		g.claimEffect, g.finishEffect, g.retryEffect,
-		g.addRule, g.revokeRule, g.decide, g.answerPart, g.amendSession, g.reviewApproval,
+		g.addRule, g.revokeRule, g.decide, g.answerPart, g.amendSession,
 	}
 	if g.chance(70) {
 		makers = g.next()

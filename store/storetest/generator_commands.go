@@ -87,8 +87,14 @@ func (g *Generator) heartbeat() Maker {
 func (g *Generator) suspend() Maker {
 	runID := g.activeRunID()
 	fence, suspension := g.fence(runID), g.suspension()
+	var reviewed []string
+	for i := range suspension.Approvals {
+		if g.chance(40) {
+			reviewed = append(reviewed, suspension.Approvals[i].ID)
+		}
+	}
 	return func() runs.Command {
-		return &runs.Suspend{RunID: runID, Fence: fence, Suspension: clone(suspension)}
+		return &runs.Suspend{RunID: runID, Fence: fence, Suspension: clone(suspension), ReviewRequestIDs: reviewed}
 	}
 }
 

@@ -210,19 +210,7 @@ func (g *Generator) amendSession() Maker {
 	return func() runs.Command { copied := c; return &copied }
 }
 
-// reviewApproval is mostly about an approval that is open.
-func (g *Generator) reviewApproval() Maker {
-	runID := g.activeRunID()
-	c := runs.ReviewApproval{RunID: runID, RequestID: g.requestID(runID, model.KindApproval), Handle: "nothing"}
-	if run := g.model.Run(runID); run != nil {
-		if request := g.model.Request(run.SessionID, runID, c.RequestID); request != nil && g.chance(95) {
-			c.Handle = request.Handle
-		}
-	}
-	return func() runs.Command { copied := c; return &copied }
-}
-
 // standing returns what changes standing decisions, or is about no run's way.
 func (g *Generator) standing() []func() Maker {
-	return []func() Maker{g.addRule, g.addRule, g.addRule, g.addRule, g.revokeRule, g.amendSession, g.reviewApproval}
+	return []func() Maker{g.addRule, g.addRule, g.addRule, g.addRule, g.revokeRule, g.amendSession}
 }

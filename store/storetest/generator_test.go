@@ -96,8 +96,6 @@ func TestGeneratorReaches(t *testing.T) {
 		{"*runs.DecideRequests invalid_request", 5},
 		{"*runs.AmendSession accepted", 20},
 		{"*runs.AmendSession existing", 5},
-		{"*runs.ReviewApproval accepted", 20},
-		{"*runs.ReviewApproval existing", 5},
 		{"effect review_approval pending", 5},
 		{"effect review_approval done", 2},
 		{"a rule of all sessions", 20},

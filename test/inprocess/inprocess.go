@@ -58,7 +58,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 	dispatcher := claims.New(opened, claims.Options{Logger: logger})
 	api := httpapi.New(httpapi.Options{
 		Store: opened, Hub: hub, Claims: dispatcher, Logger: logger,
-		Dialects: []kit.Mount{hermes.Mount, codex.New(codex.Options{}), timbal.New(timbal.Options{}), relay.New(relay.Options{})},
+		Dialects: []kit.Mount{hermes.Mount, codex.Mount, timbal.New(timbal.Options{}), relay.New(relay.Options{})},
 	})
 	loops := []func(context.Context) error{
 		dispatcher.Run,

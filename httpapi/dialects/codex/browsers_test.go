@@ -9,5 +9,5 @@ import (
 
 func TestBrowsers(t *testing.T) {
 	t.Parallel()
-	dialecttest.TestBrowsers(t, codex.New(codex.Options{}))
+	dialecttest.TestBrowsers(t, codex.Mount)
 }

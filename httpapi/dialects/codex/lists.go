@@ -78,9 +78,6 @@ func (f *face) listApprovals(w http.ResponseWriter, r *http.Request) error {
 	for i, request := range requests {
 		approval := request.Approval()
 		list[i] = pendingApproval(request.SessionID, request.RunID, &approval)
-		if f.reviews != nil && r.Method == http.MethodGet && changesFiles(list[i].Method) {
-			f.reviews.ask(request)
-		}
 	}
 	return wire.Respond(w, r, http.StatusOK, sessionPage[PendingApproval]{list})
 }

@@ -31,7 +31,7 @@ func serve(tb testing.TB, store runs.Store, change ...func(*httpapi.Options)) *r
 		o.PollInterval = time.Minute // nothing here depends on what is found without a hint
 		o.Dialects = append(o.Dialects, hermes.Mount)
 	}}, change...)
-	return &replica{dialecttest.Serve(tb, store, codex.New(codex.Options{ReviewHook: true}), change...)}
+	return &replica{dialecttest.Serve(tb, store, codex.Mount, change...)}
 }
 
 // TestCodex runs every case on every engine. The second service shares the database of
@@ -56,7 +56,6 @@ func TestCodex(t *testing.T) {
 			{"races", testRaces},
 			{"transcript", testTranscript},
 			{"sockets", testSockets},
-			{"reviews", testReviews},
 			{"sessions", testSessions},
 		} {
 			t.Run(group.name, func(t *testing.T) { group.run(t, first, second) })

@@ -26,6 +26,10 @@ const (
 // legacy reports whether a method is one of the protocol before the present one.
 func legacy(method string) bool { return method == methodExecCommand || method == methodApplyPatch }
 
+// ChangesFiles reports whether an approval is about changes of files, which the review hook is
+// shown (docs/spec/codex.md#review-hook).
+func ChangesFiles(approval *api.ApprovalRequest) bool { return changesFiles(approvalMethod(approval)) }
+
 // changesFiles reports whether a method asks about changes of files, which are reviewed.
 func changesFiles(method string) bool {
 	return method == methodFileChange || method == methodApplyPatch
