@@ -19,7 +19,7 @@ import (
 const reviewTimeout = 4 * time.Second
 
 // reviewHook returns a function that posts a file-change approval to a URL, as JSON,
-// whenever one was listed for the first time; nil without a URL. Any status but 2xx
+// whenever one was raised; nil without a URL. Any status but 2xx
 // has it posted again later.
 func reviewHook(address string) (func(context.Context, api.JSON) error, error) {
 	if address == "" {

@@ -18,6 +18,7 @@ import (
 
 // file is an open file with the right to it.
 type file struct {
+	path  string // empty in memory
 	write *sql.DB
 	read  *sql.DB // nil in memory
 	lock  *fileLock
@@ -41,9 +42,12 @@ func openFile(ctx context.Context, path string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = createPrivate(path); err != nil {
-		return nil, err
+	for _, made := range []string{path, path + ".lock"} {
+		if err = createPrivate(made); err != nil {
+			return nil, err
+		}
 	}
+	d.path = path
 	if d.lock, err = lockFile(ctx, path); err != nil {
 		return nil, err
 	}
@@ -141,8 +145,12 @@ func Migrate(ctx context.Context, path string, do func(*migrations.Migrator) err
 	return err
 }
 
+// beside are the endings of the names of a database's files.
+var beside = []string{"", "-wal", "-shm", ".lock"}
+
 // createPrivate makes an absent file that its owner alone may read. SQLite gives the
-// files beside it the same mode, and takes an empty file for a new database.
+// -wal and -shm files beside it the same mode, and takes an empty file for a new
+// database.
 func createPrivate(path string) error {
 	made, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
@@ -154,10 +162,19 @@ func createPrivate(path string) error {
 	return made.Close()
 }
 
-// warnWhenShared logs that other users of the machine may read or write the file.
-func warnWhenShared(ctx context.Context, path string, logger *slog.Logger) {
-	if info, err := os.Stat(path); err == nil && logger != nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		logger.WarnContext(ctx, "other users of this machine may open the database file; make it 0600, and what is beside it",
-			slog.String("file", path), slog.String("mode", info.Mode().Perm().String()))
+// warnWhenShared logs which of the database's files other users of the machine may read
+// or write. Windows has no such modes.
+func (d *file) warnWhenShared(ctx context.Context, logger *slog.Logger) {
+	if d.path == "" || logger == nil || runtime.GOOS == "windows" {
+		return
+	}
+	var shared []string
+	for _, ending := range beside {
+		if info, err := os.Stat(d.path + ending); err == nil && info.Mode().Perm()&0o077 != 0 {
+			shared = append(shared, d.path+ending+" "+info.Mode().Perm().String())
+		}
+	}
+	if len(shared) > 0 {
+		logger.WarnContext(ctx, "other users of this machine may open files of the database; make them 0600", slog.Any("files", shared))
 	}
 }

@@ -64,9 +64,7 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if path != Memory {
-		warnWhenShared(ctx, path, options.Logger)
-	}
+	owned.warnWhenShared(ctx, options.Logger)
 	store, err := open(ctx, owned, options)
 	if err != nil {
 		return nil, errors.Join(err, owned.close())
