@@ -98,6 +98,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 		}
 		defer func() { _ = os.Remove(c.ListenFile) }() // whoever reads it may be gone
 	}
+	collectLess()
 	err = c.serve(running, listener, opened, review, logger)
 	if closing := opened.Close(); closing != nil {
 		err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
