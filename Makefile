@@ -20,7 +20,7 @@ serve: ## Run the service on 127.0.0.1:4000 with holdpoint.db in this directory
 	go run ./cmd/holdpoint serve
 
 .PHONY: test
-test: ## Run all tests (PACKAGES=./runs/... for some)
+test: ## Run the tests of every change (PACKAGES=./runs/... for some)
 	go test $(PACKAGES)
 
 .PHONY: race
@@ -56,23 +56,27 @@ fuzz: ## Run each fuzz target for FUZZ_TIME
 		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) "$$(dirname $$file)" || exit 1; \
 	done
 
+.PHONY: faults
+faults: ## Kill, freeze and cut what the service runs on, in a bounded form
+	go test -tags faults ./test/...
+
 .PHONY: crash
 crash: ## Kill the service at every point of every call; writes the table of docs/reliability.md
 	go test -count 1 -tags failpoints ./internal/failpoint
 	HOLDPOINT_CRASH=all HOLDPOINT_CRASH_TABLE=$(CURDIR)/docs/reliability.md \
-		go test -count 1 -run 'TestMatrix$$' -parallel 4 -timeout 60m -v ./test/crash
+		go test -count 1 -tags faults -run 'TestMatrix$$' -parallel 4 -timeout 60m -v ./test/crash
 
 .PHONY: soak
 soak: ## Check histories under faults for SOAK (10m)
-	HOLDPOINT_SOAK=$(SOAK) go test -count 1 -timeout 0 -v -run TestReplicasAreOneService ./test/linearizability
+	HOLDPOINT_SOAK=$(SOAK) go test -count 1 -tags faults -timeout 0 -v -run TestReplicasAreOneService ./test/linearizability
 
 .PHONY: powercut
 powercut: ## Kill the service on a SQLite file, and cut its power, 200 times each
-	HOLDPOINT_POWERCUT_ROUNDS=200 go test -count 1 -timeout 60m -v ./test/powercut
+	HOLDPOINT_POWERCUT_ROUNDS=200 go test -count 1 -tags faults -timeout 60m -v ./test/powercut
 
 .PHONY: expiry
 expiry: ## Let 10,000 requests fall due at once on two replicas
-	HOLDPOINT_EXPIRY_DUE=10000 go test -count 1 -v -run VeryMany ./test/expiry
+	HOLDPOINT_EXPIRY_DUE=10000 go test -count 1 -tags faults -v -run VeryMany ./test/expiry
 
 .PHONY: restart
 restart: ## Restart the service with 100,000 runs suspended and debts to pay

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
@@ -108,6 +109,35 @@ func (a *rig) get(t *testing.T, path string, options ...option) *reply {
 func (a *rig) post(t *testing.T, path, body string, options ...option) *reply {
 	t.Helper()
 	return a.do(t, http.MethodPost, path, body, options...)
+}
+
+// fillQueue makes as many runs of the session as it may have in its queue, many at once
+// and without comparing the replies with the document.
+func (a *rig) fillQueue(t *testing.T, sessionID string) {
+	t.Helper()
+	var group errgroup.Group
+	group.SetLimit(32)
+	for range api.MaxQueuedRuns {
+		group.Go(func() error {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+				a.server.URL+"/v1/sessions/"+sessionID+"/runs", strings.NewReader(`{"input":1}`))
+			if err != nil {
+				return err
+			}
+			request.Header.Set("Content-Type", "application/json")
+			response, err := a.server.Client().Do(request)
+			if err != nil {
+				return err
+			}
+			defer response.Body.Close()
+			if response.StatusCode != http.StatusAccepted {
+				return fmt.Errorf("status %d", response.StatusCode)
+			}
+			_, err = io.Copy(io.Discard, response.Body)
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
 }
 
 // want checks the status and returns the reply.

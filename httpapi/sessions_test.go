@@ -34,9 +34,7 @@ func testSessions(t *testing.T, a *rig) {
 	})
 	parallel(t, "a queue that is full takes no more", func(t *testing.T) {
 		id := a.name("session")
-		for range api.MaxQueuedRuns {
-			a.post(t, "/v1/sessions/"+id+"/runs", `{"input":1}`).want(http.StatusAccepted)
-		}
+		a.fillQueue(t, id)
 		full := a.post(t, "/v1/sessions/"+id+"/runs", `{"input":1}`, key(id)).refused(api.CodeQueueFull)
 		require.Equal(t, http.StatusTooManyRequests, full.status)
 		require.Equal(t, "1", full.header.Get("Retry-After"))

@@ -11,4 +11,6 @@
 // The files are in three parts: the model (model_*), the load with its history (load_*,
 // history), and the faults (faults_*). The package has tests only and sees the service
 // as its users do; only the doctor looks at the rows.
+//
+// Its tests have the tag "faults": "make faults" runs them, plain "go test" does not.
 package linearizability
