@@ -45,6 +45,12 @@ const (
 	CodeInvalidLimit               Code = "invalid_limit"
 	CodeInvalidCursor              Code = "invalid_cursor"
 	CodeInvalidEventCursor         Code = "invalid_event_cursor"
+	CodeUnauthenticated            Code = "unauthenticated"
+	CodeInvalidToken               Code = "invalid_token"
+	CodeForbidden                  Code = "forbidden"
+	CodeTokenNotFound              Code = "token_not_found"
+	CodeTokenStateConflict         Code = "token_state_conflict"
+	CodeLastAdminToken             Code = "last_admin_token"
 )
 
 // Fault names one member of a body and what is wrong with it.

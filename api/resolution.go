@@ -116,6 +116,8 @@ type Resolution struct {
 	ResolvedBy    string `json:"resolved_by"`
 	ResolvedAtMs  int64  `json:"resolved_at_ms"`
 	Via           string `json:"via"`
+	// ViaPrincipal is whose credential it was, when that acted for ResolvedBy.
+	ViaPrincipal string `json:"via_principal,omitempty"`
 	// Rule made the decision, or was written with it.
 	Rule *AppliedRule `json:"rule,omitempty"`
 	// RuntimePayload is what a dialect adds for the worker's runtime.
@@ -129,4 +131,6 @@ type RecordedDecision struct {
 	ResolvedBy   string  `json:"resolved_by"`
 	ResolvedAtMs int64   `json:"resolved_at_ms"`
 	Via          string  `json:"via"`
+	// ViaPrincipal is whose credential it was, when that acted for ResolvedBy.
+	ViaPrincipal string `json:"via_principal,omitempty"`
 }

@@ -133,6 +133,8 @@ type AnswerForWorker struct {
 	ResolvedBy    string           `json:"resolved_by"`
 	ResolvedAtMs  int64            `json:"resolved_at_ms"`
 	Via           string           `json:"via"`
+	// ViaPrincipal is whose credential it was, when that acted for ResolvedBy.
+	ViaPrincipal string `json:"via_principal,omitempty"`
 	// RuntimePayload is what a dialect adds for the worker's runtime.
 	RuntimePayload JSON `json:"runtime_payload,omitzero"`
 }

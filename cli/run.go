@@ -17,6 +17,7 @@ import (
 	"github.com/holdpoint/holdpoint/cli/gate"
 	"github.com/holdpoint/holdpoint/cli/operate"
 	"github.com/holdpoint/holdpoint/cli/serve"
+	"github.com/holdpoint/holdpoint/cli/tokens"
 )
 
 // program is the whole command line.
@@ -34,6 +35,7 @@ type program struct {
 	Sessions    operate.Sessions    `cmd:"" help:"See sessions."`
 	Mailbox     operate.Mailbox     `cmd:"" help:"See and repair what a session was sent."`
 	Effects     operate.Effects     `cmd:"" help:"See and repair what decisions owe to other sessions."`
+	Tokens      tokens.Tokens       `cmd:"" help:"Make, see, rotate and revoke the tokens that the service asks for."`
 	DemoService demo.ServiceCommand `cmd:"" hidden:""`
 	Version     versionCommand      `cmd:"" help:"Print the version of this program."`
 }
@@ -43,7 +45,7 @@ type program struct {
 // os. serve, exec and ask catch signals while they run. When ctx ends, a command
 // ends as if it had been sent SIGTERM.
 func Run(ctx context.Context, args []string, lookupEnv func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) int {
-	terminal := &console.Console{Stdin: stdin, Stdout: stdout, Stderr: stderr, Now: time.Now}
+	terminal := &console.Console{Stdin: stdin, Stdout: stdout, Stderr: stderr, Now: time.Now, Env: lookupEnv}
 	var program program
 	helped := false
 	parser, err := kong.New(&program,

@@ -177,7 +177,7 @@ func TestServeDoesNotShowPasswords(t *testing.T) {
 // where other machines may call.
 func TestOffLoopbackNoOtherHostIsTaken(t *testing.T) {
 	t.Parallel()
-	url, _ := serve(t, append(inMemory(t), "--listen", "0.0.0.0:0", "--insecure-no-auth", "--allowed-host", "holdpoint-1")...)
+	url, _ := serve(t, append(inMemory(t), "--listen", "0.0.0.0:0", "--auth", "none", "--insecure-no-auth", "--allowed-host", "holdpoint-1")...)
 	for host, status := range map[string]int{
 		"rebound.example": http.StatusForbidden, "holdpoint-1.example": http.StatusForbidden, "192.0.2.1.example": http.StatusForbidden,
 		"holdpoint-1:4000": http.StatusOK, "192.0.2.1:4000": http.StatusOK, "[2001:db8::1]:4000": http.StatusOK, "localhost": http.StatusOK,

@@ -30,7 +30,7 @@ func testApprovals(t *testing.T, a *rig) {
 		delete(denied, "resolved_at_ms")
 		require.Equal(t, map[string]any{
 			"request_id": "a1", "outcome": "denied", "behavior": "deny", "reason": "not on a Friday", "justification": "policy",
-			"updated_input": map[string]any{"command": "true"}, "resolved_by": "api-user", "via": "api",
+			"updated_input": map[string]any{"command": "true"}, "resolved_by": "user:local", "via": "api",
 		}, denied)
 	})
 	parallel(t, "by session, as session and as run", func(t *testing.T) {
@@ -128,7 +128,7 @@ func testApprovals(t *testing.T, a *rig) {
 		for _, path := range []string{path, "/v1/sessions/" + run.session + "/approvals", "/v1/sessions/" + run.session + "/approval-runs"} {
 			late := a.post(t, path, deny("a1")).refused(api.CodeApprovalStateConflict).recorded(api.OutcomeAllowed)
 			require.Equal(t, "a1", late.at("recorded_decision", "request_id"))
-			require.Equal(t, "api-user", late.at("recorded_decision", "resolved_by"))
+			require.Equal(t, "user:local", late.at("recorded_decision", "resolved_by"))
 		}
 		a.post(t, path, allow()).refused(api.CodeApprovalStateConflict)
 		a.post(t, "/v1/runs/"+run.run+"/cancel", "").want(http.StatusOK)

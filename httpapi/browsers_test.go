@@ -88,7 +88,7 @@ func TestRepliesToAllowedOrigins(t *testing.T) {
 	require.Equal(t, "cross-origin", got.header.Get("Cross-Origin-Resource-Policy"))
 	exposed := got.header.Get("Access-Control-Expose-Headers")
 	for name := range loadDocument(t).Components.Headers {
-		require.Contains(t, exposed, name)
+		require.Contains(t, exposed, http.CanonicalHeaderKey(name))
 	}
 	// A page sees why it was refused, too.
 	missing := a.get(t, "/v1/runs/nothing", header("Origin", inboxOrigin)).want(http.StatusNotFound)

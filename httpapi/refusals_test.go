@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
@@ -80,6 +81,11 @@ var operations = []operation{
 	{"POST", "/v1/rules/explain", `{"tool_name":"x","input":{}}`, false, ""},
 	{"GET", "/v1/rules/nobody", "", false, api.CodeRuleNotFound},
 	{"DELETE", "/v1/rules/nobody", "", false, api.CodeRuleNotFound},
+	{"POST", "/v1/tokens", `{"name":"nobody","role":"observer"}`, false, ""},
+	{"GET", "/v1/tokens", "", false, ""},
+	{"GET", "/v1/tokens/nobody", "", false, api.CodeTokenNotFound},
+	{"POST", "/v1/tokens/nobody/rotate", `{}`, true, api.CodeTokenNotFound},
+	{"DELETE", "/v1/tokens/nobody", "", false, api.CodeTokenNotFound},
 }
 
 func testRefusals(t *testing.T, a *rig) {
@@ -128,7 +134,7 @@ func testRefusals(t *testing.T, a *rig) {
 		a.post(t, "/v1/sessions", `{}`, chunked, unchecked()).want(http.StatusCreated)
 	})
 	parallel(t, "a web page of another origin, and another name", func(t *testing.T) {
-		others := []operation{{method: "GET", path: "/version"}, {method: "GET", path: "/openapi.yaml"}, {method: "GET", path: "/openapi.json"}}
+		others := []operation{{method: "GET", path: "/version"}, {method: "GET", path: "/openapi.yaml"}, {method: "GET", path: "/openapi.json"}, {method: "GET", path: "/v1/me"}}
 		for _, o := range append(others, operations...) {
 			for _, origin := range []string{"https://elsewhere.example", "null", "http://127.0.0.1:1", "file://"} {
 				a.do(t, o.method, o.path, o.body, header("Origin", origin)).refused(wire.CodeOriginNotAllowed)
@@ -184,6 +190,10 @@ func testRefusals(t *testing.T, a *rig) {
 				require.NotContains(t, got.text, "secret")
 				require.Equal(t, failing.code == wire.CodeServiceUnavailable, got.header.Get("Retry-After") != "")
 			}
+			asking := serve(t, a.store, a.contract, func(o *httpapi.Options) {
+				o.Keyring = newKeyring(&brokenStore{err: failing.err}, auth.Required)
+			})
+			require.NotContains(t, asking.get(t, "/v1/me", bearer(auth.NewSecret())).refused(failing.code).text, "secret")
 			notReady := broken.get(t, "/readyz").refused(wire.CodeServiceUnavailable)
 			require.NotContains(t, notReady.text, "secret")
 			require.Equal(t, failing.code == wire.CodeInternalError, strings.Contains(notReady.text, "is the schema the one"), notReady.text)
@@ -279,6 +289,33 @@ func (s *brokenStore) Rules(context.Context, runs.RuleQuery) ([]rules.Record, er
 func (s *brokenStore) RulesFor(context.Context, string, int) ([]rules.Rule, int64, error) {
 	return nil, 0, s.err
 }
+
+// AddToken and those below implement auth.Tokens.
+func (s *brokenStore) AddToken(context.Context, *auth.Token) (*auth.Token, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) Token(context.Context, string) (*auth.Token, error) { return nil, s.err }
+
+func (s *brokenStore) TokenByHash(context.Context, string) (*auth.Token, error) { return nil, s.err }
+
+func (s *brokenStore) TokensByID(context.Context, []string) ([]auth.Token, error) { return nil, s.err }
+
+func (s *brokenStore) ListTokens(context.Context, auth.TokenQuery) ([]auth.Token, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) AnyToken(context.Context) (bool, error) { return false, s.err }
+
+func (s *brokenStore) RotateToken(context.Context, string, string, string, int64, int64) (bool, error) {
+	return false, s.err
+}
+
+func (s *brokenStore) RevokeToken(context.Context, string, bool, int64) (bool, error) {
+	return false, s.err
+}
+
+func (s *brokenStore) TouchToken(context.Context, string, int64) error { return s.err }
 
 func (s *brokenStore) Ready(context.Context) error { return s.err }
 

@@ -32,7 +32,7 @@ func (s *Server) reason(w http.ResponseWriter, r *http.Request, command func(rea
 	if err := allFaults(&faults, command(body.Reason, runs.Actor{})); err != nil {
 		return nil, err
 	}
-	actor, err := wire.Actor(r.Header)
+	actor, err := wire.Actor(r)
 	return command(body.Reason, actor), err
 }
 
@@ -58,7 +58,7 @@ func credentials(r *http.Request, inBody *string, command runs.Command) (string,
 	if err != nil {
 		return "", runs.Actor{}, cmp.Or(bodyFaults(command), err)
 	}
-	actor, err := wire.Actor(r.Header)
+	actor, err := wire.Actor(r)
 	return key, actor, err
 }
 

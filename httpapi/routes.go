@@ -87,6 +87,13 @@ func (s *Server) routes() []route {
 		{get, "/v1/rules/{rule_id}", s.getRule},
 		{del, "/v1/rules/{rule_id}", s.revokeRule},
 
+		{post, "/v1/tokens", s.createToken},
+		{get, "/v1/tokens", s.listTokens},
+		{get, "/v1/tokens/{token_id}", s.getToken},
+		{post, "/v1/tokens/{token_id}/rotate", s.rotateToken},
+		{del, "/v1/tokens/{token_id}", s.revokeToken},
+		{get, "/v1/me", s.showMe},
+
 		{get, pathLive, s.live},
 		{get, pathReady, s.ready},
 		{get, pathVersion, s.showVersion},
@@ -102,11 +109,12 @@ func (s *Server) Routes() *chi.Mux {
 	router.MethodNotAllowed(methodNotAllowed(router).ServeHTTP)
 	for _, route := range s.routes() {
 		if route.method == get {
-			router.Method(http.MethodGet, route.path, route.handler)
-			router.Method(http.MethodHead, route.path, route.handler)
+			guarded := s.access.Guard(http.MethodGet, route.path, route.handler)
+			router.Method(http.MethodGet, route.path, guarded)
+			router.Method(http.MethodHead, route.path, guarded)
 			continue
 		}
-		router.Method(route.method, route.path, route.handler)
+		router.Method(route.method, route.path, s.access.Guard(route.method, route.path, route.handler))
 	}
 	return router
 }

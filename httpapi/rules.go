@@ -93,7 +93,7 @@ func (s *Server) addRule(w http.ResponseWriter, r *http.Request) error {
 // revokeRule ends a rule. It looks the rule up first to know which session to lock; a rule
 // never changes its session.
 func (s *Server) revokeRule(w http.ResponseWriter, r *http.Request) error {
-	actor, err := wire.Actor(r.Header)
+	actor, err := wire.Actor(r)
 	if err != nil {
 		return err
 	}

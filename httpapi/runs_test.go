@@ -29,7 +29,7 @@ func testRuns(t *testing.T, a *rig) {
 		second := a.post(t, "/v1/sessions/"+session+"/runs", `{"input":null}`).want(http.StatusAccepted)
 		require.Equal(t, float64(2), second.at("queued_position"))
 		require.Equal(t, "coder", second.at("agent_id"), "the session's agent")
-		require.Equal(t, "api-user", second.at("request", "actor_id"))
+		require.Equal(t, "user:local", second.at("request", "actor_id"))
 		require.Equal(t, second.text, a.get(t, second.header.Get("Location")).want(http.StatusOK).text)
 	})
 	parallel(t, "members at fault", func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
@@ -74,6 +75,8 @@ type Options struct {
 	// Reviewed reports whether an approval is posted to the review hook when it is raised. Nil
 	// means none is.
 	Reviewed func(*api.ApprovalRequest) bool
+	// Keyring knows who calls. Nil asks nobody for a credential: everybody may do everything.
+	Keyring *auth.Keyring
 	// Dialects are the foreign wire contracts that are served beside /v1.
 	Dialects []kit.Mount
 }
@@ -101,6 +104,7 @@ type Server struct {
 	streamWrites time.Duration
 	maxRuleAgeMs int64
 	reviewed     func(*api.ApprovalRequest) bool
+	access       *wire.Access
 	handler      http.Handler
 
 	draining context.Context
@@ -115,7 +119,7 @@ func New(options Options) *Server {
 	}
 	draining, drain := context.WithCancel(context.Background())
 	server := &Server{
-		store: options.Store, hub: options.Hub, claims: options.Claims,
+		store: heldStore{options.Store}, hub: options.Hub, claims: options.Claims,
 		version: cmp.Or(options.Version, "dev"),
 		limits: Limits{
 			MaxBodyBytes: cmp.Or(options.Limits.MaxBodyBytes, wire.DefaultMaxBodyBytes),
@@ -126,6 +130,7 @@ func New(options Options) *Server {
 		streamWrites: cmp.Or(options.StreamWriteTimeout, DefaultStreamWriteTimeout),
 		maxRuleAgeMs: options.MaxRuleAge.Milliseconds(),
 		reviewed:     options.Reviewed,
+		access:       &wire.Access{Keyring: options.Keyring},
 		draining:     draining, drain: drain,
 	}
 	server.bodies = &wire.Bodies{MaxBytes: server.limits.MaxBodyBytes}
@@ -137,10 +142,10 @@ func New(options Options) *Server {
 	routes := server.Routes()
 	for _, mount := range options.Dialects {
 		mount(routes, kit.Services{
-			Store: options.Store, Watches: options.Hub, Streams: server.streams, Logger: logger, Draining: draining,
+			Store: server.store, Watches: options.Hub, Streams: server.streams, Logger: logger, Draining: draining,
 			PollInterval: server.pollInterval, KeepAlive: cmp.Or(options.KeepAlive, stream.DefaultKeepAlive),
 			StreamWriteTimeout: server.streamWrites, MaxRuleAgeMs: server.maxRuleAgeMs,
-			MaxBodyBytes: server.limits.MaxBodyBytes,
+			MaxBodyBytes: server.limits.MaxBodyBytes, Access: server.access,
 		})
 	}
 	var handler http.Handler = routes

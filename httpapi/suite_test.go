@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
@@ -70,6 +71,9 @@ func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*
 		Store: store, Hub: hub, Claims: dispatcher, Version: "v0-test",
 		Limits: httpapi.Limits{MaxBodyBytes: maxTestBody},
 	}
+	if tokens, keeps := store.(auth.Tokens); keeps {
+		options.Keyring = newKeyring(tokens, auth.None)
+	}
 	for _, apply := range change {
 		apply(&options)
 	}
@@ -87,6 +91,13 @@ func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*
 	a := &rig{server: server, handler: handler, store: store, contract: contract}
 	a.client = &http.Client{Transport: &checkedTransport{next: transport, contract: contract, tb: tb}}
 	return a
+}
+
+// newKeyring returns a keyring with the clock of the machine.
+func newKeyring(tokens auth.Tokens, mode auth.Mode) *auth.Keyring {
+	return auth.NewKeyring(auth.Options{
+		Tokens: tokens, Mode: mode, NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() },
+	})
 }
 
 // carryOutEffects runs the effects loop on a store until the end of the test.
@@ -151,11 +162,13 @@ func TestAPI(t *testing.T) {
 					{"faults of bodies", testFaultsOfBodies},
 					{"refusals", testRefusals},
 					{"operations", testOperations},
+					{"tokens", testTokens},
 				} {
 					parallel(t, group.name, func(t *testing.T) {
 						group.run(t, service)
 					})
 				}
+				parallel(t, "a service that asks for tokens", func(t *testing.T) { testClosed(t, open(t), contract) })
 			})
 			if !t.Failed() && !partial(t) {
 				contract.requireCovered(t)

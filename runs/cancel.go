@@ -37,7 +37,7 @@ func (c *CancelRun) decide(w *workingCopy) (Reply, error) {
 	if model.Terminal(run.Status) {
 		return Reply{Run: w.recordOf(run), Existing: true}, nil
 	}
-	actor := Actor{Name: c.Actor.Name, Via: api.ViaCancel}
+	actor := Actor{Name: c.Actor.Name, ViaPrincipal: c.Actor.ViaPrincipal, Via: api.ViaCancel}
 	if run.Kind == api.KindParentClarification {
 		for _, request := range w.openRequests(run.RunID) {
 			w.completeClarification(run, request, declinedResolution(api.OutcomeCancelled, cmp.Or(c.Reason, cancelledByOperator), "cancelled", actor))

@@ -67,6 +67,6 @@ func declinedResolution(outcome api.Outcome, justification, reason string, actor
 	declined := true
 	return api.Resolution{
 		Outcome: outcome, Declined: &declined, Justification: justification, Reason: reason,
-		ResolvedBy: actor.Name, Via: actor.Via,
+		ResolvedBy: actor.Name, ViaPrincipal: actor.ViaPrincipal, Via: actor.Via,
 	}
 }

@@ -77,6 +77,9 @@ func Prepare(command Command, newID IDSource) error {
 type Actor struct {
 	Name string
 	Via  string
+	// ViaPrincipal is whose credential it was, when Name is not its principal but somebody for
+	// whom it may act.
+	ViaPrincipal string
 }
 
 func (a *Actor) prepare() {

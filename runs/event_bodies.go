@@ -51,6 +51,7 @@ type questionAnsweredEvent struct {
 	Justification string                   `json:"justification,omitempty"`
 	ResolvedBy    string                   `json:"resolved_by"`
 	Via           string                   `json:"via"`
+	ViaPrincipal  string                   `json:"via_principal,omitempty"`
 	// Open is how many questions have no answer yet.
 	Open int `json:"open"`
 }

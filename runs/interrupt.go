@@ -47,7 +47,7 @@ func (c *InterruptSession) decide(w *workingCopy) (Reply, error) {
 		return Reply{Session: w.session, Interrupted: declined}, nil
 	}
 	w.settleRequests(run, w.openRequests(run.RunID), api.Resolution{
-		Outcome: api.OutcomeCancelled, Reason: c.Reason, ResolvedBy: c.Actor.Name, Via: api.ViaInterrupt,
+		Outcome: api.OutcomeCancelled, Reason: c.Reason, ResolvedBy: c.Actor.Name, ViaPrincipal: c.Actor.ViaPrincipal, Via: api.ViaInterrupt,
 	})
 	run.Error = c.Reason
 	w.finishRun(run, api.StatusInterrupted, model.LeaseRevoked, api.EventInterrupted, reasonEvent{api.EventInterrupted, c.Reason})

@@ -105,7 +105,7 @@ func (w *workingCopy) keepPartialAnswer(run *model.Run, request *model.Request, 
 	w.editRequest(request).PartialAnswers = document.Encode(answers)
 	w.emit(run, api.EventUserQuestionAnswered, questionAnsweredEvent{
 		Type: api.EventUserQuestionAnswered, RequestID: request.RequestID, QuestionIDs: ids, Answers: given.Answers,
-		Justification: given.Justification, ResolvedBy: actor.Name, Via: actor.Via,
+		Justification: given.Justification, ResolvedBy: actor.Name, ViaPrincipal: actor.ViaPrincipal, Via: actor.Via,
 		Open: len(request.Question().Questions) - len(answers),
 	})
 	w.saveRun(run)

@@ -99,7 +99,7 @@ func (w *workingCopy) recordApprovals(run *model.Run, given []ApprovalDecision, 
 		resolutions[i] = w.settleRequest(run, request, api.Resolution{
 			Outcome: outcome, Behavior: decision.Behavior, UpdatedInput: decision.UpdatedInput,
 			Justification: decision.Justification, Reason: decision.Reason,
-			ResolvedBy: actor.Name, Via: actor.Via, Rule: w.writeRememberedRule(request, decision, actor), RuntimePayload: decision.RuntimePayload,
+			ResolvedBy: actor.Name, ViaPrincipal: actor.ViaPrincipal, Via: actor.Via, Rule: w.writeRememberedRule(request, decision, actor), RuntimePayload: decision.RuntimePayload,
 		})
 	}
 	w.emit(run, api.EventApprovalResolved, approvalResolvedEvent{api.EventApprovalResolved, resolutions})

@@ -243,7 +243,7 @@ func (r *resolution) cancelRun(w *workingCopy, run *model.Run) error {
 	}
 	recorded := api.Resolution{
 		Outcome: api.OutcomeCancelled, RuntimePayload: r.cancel.runtimePayload,
-		ResolvedBy: r.actor.Name, Via: r.actor.Via,
+		ResolvedBy: r.actor.Name, ViaPrincipal: r.actor.ViaPrincipal, Via: r.actor.Via,
 	}
 	reason := ""
 	if r.cancel.ofQuestion {

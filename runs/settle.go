@@ -133,7 +133,7 @@ func (w *workingCopy) expireDue(run *model.Run) {
 // is the run's error, reason is that of the event and of the resolutions.
 func (w *workingCopy) cancelRun(run *model.Run, text string, actor Actor, reason string) {
 	w.settleRequests(run, w.openRequests(run.RunID), api.Resolution{
-		Outcome: api.OutcomeCancelled, Reason: reason, ResolvedBy: actor.Name, Via: actor.Via,
+		Outcome: api.OutcomeCancelled, Reason: reason, ResolvedBy: actor.Name, ViaPrincipal: actor.ViaPrincipal, Via: actor.Via,
 	})
 	run.Error = text
 	w.finishRun(run, api.StatusCancelled, model.LeaseRevoked, api.EventCancelled, reasonEvent{api.EventCancelled, reason})

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/postgres"
@@ -70,11 +71,17 @@ func locate(text string) (location, error) {
 	return location{}, ErrURL
 }
 
+// Store is an engine: it keeps what is decided, and the tokens of those who decide.
+type Store interface {
+	runs.Store
+	auth.Tokens
+}
+
 // Open opens the database that a URL names. It returns an error that wraps ErrURL
 // when it names none, sqlite.ErrInUse when another process has the file,
 // migrations.ErrSchemaBehind or migrations.ErrSchemaAhead when the schema is not the
 // one that this program knows and was not to be changed, or the engine's own.
-func Open(ctx context.Context, url string, options Options) (runs.Store, error) {
+func Open(ctx context.Context, url string, options Options) (Store, error) {
 	at, err := locate(url)
 	if err != nil {
 		return nil, err

@@ -3,11 +3,13 @@ package console
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/user"
 	"runtime/debug"
 	"strings"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -18,7 +20,31 @@ const DefaultServerURL = "http://127.0.0.1:4000"
 // Connection holds the flags of every command that speaks to a service.
 type Connection struct {
 	Server string `default:"http://127.0.0.1:4000" from:"HOLDPOINT_SERVER" placeholder:"URL" help:"Where the service is (default ${default}; $$HOLDPOINT_SERVER)."`
-	Actor  string `from:"HOLDPOINT_ACTOR" placeholder:"NAME" help:"Who decides, as it will be on record (default the name of the OS user; $$HOLDPOINT_ACTOR)."`
+	Actor  string `from:"HOLDPOINT_ACTOR" placeholder:"NAME" help:"Who decides, as it will be on record where no token is asked for or yours may act for others (default the name of the OS user; $$HOLDPOINT_ACTOR)."`
+	// A secret in a flag would be seen by everybody who lists processes.
+	TokenFile string `from:"HOLDPOINT_TOKEN_FILE" placeholder:"PATH" help:"Read the token from this file (default $$HOLDPOINT_TOKEN)."`
+
+	token string
+}
+
+// TokenVariable is the environment variable of the token.
+const TokenVariable = "HOLDPOINT_TOKEN"
+
+// AfterApply finds the token.
+func (c *Connection) AfterApply(terminal *Console) error {
+	if c.TokenFile == "" {
+		c.token, _ = terminal.LookupEnv(TokenVariable)
+		c.token = strings.TrimSpace(c.token)
+		return nil
+	}
+	text, err := os.ReadFile(c.TokenFile)
+	if err != nil {
+		return Usage("--token-file: %w", err)
+	}
+	if c.token = strings.TrimSpace(string(text)); c.token == "" {
+		return Usage("--token-file: %s is empty", c.TokenFile)
+	}
+	return nil
 }
 
 // Format holds the flag of every command that prints records.
@@ -30,7 +56,11 @@ type Format struct {
 // When no service answered, the error says what to do about it. A --server that is no
 // URL is a usage error.
 func (c *Connection) Call(use func(*client.Client) error) error {
-	opened, err := client.New(c.Server, client.WithActor(c.ActorName()), client.WithVia("cli"), client.WithUserAgent("holdpoint/"+Version()))
+	options := []client.Option{client.WithActor(c.ActorName()), client.WithVia("cli"), client.WithUserAgent("holdpoint/" + Version())}
+	if c.token != "" {
+		options = append(options, client.WithToken(c.token))
+	}
+	opened, err := client.New(c.Server, options...)
 	if err != nil {
 		return Usage("%w", err)
 	}
@@ -93,6 +123,9 @@ func Explain(err error, now time.Time) string {
 		if line := strings.TrimSpace(fault.Pointer + " " + fault.Detail); !strings.Contains(text, fault.Detail) {
 			text += "\n           " + line
 		}
+	}
+	if refused.Code == api.CodeUnauthenticated {
+		text += "\n           set " + TokenVariable + ", or say where the token is: --token-file PATH"
 	}
 	if recorded := refused.Recorded; recorded != nil {
 		text += fmt.Sprintf("\n           %s was %s by %s, %s", recorded.RequestID, recorded.Outcome,

@@ -15,6 +15,16 @@ type Console struct {
 	Stdout io.Writer
 	Stderr io.Writer
 	Now    func() time.Time
+	// Env reads the environment that the caller gave; see LookupEnv.
+	Env func(string) (string, bool)
+}
+
+// LookupEnv returns a variable of the environment, as [os.LookupEnv] does.
+func (c *Console) LookupEnv(name string) (string, bool) {
+	if c.Env == nil {
+		return "", false
+	}
+	return c.Env(name)
 }
 
 // Say writes to stderr what is not the command's output.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/migrations"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
@@ -21,7 +20,7 @@ type Flag struct {
 
 // Open opens the store; the caller closes it. Errors: those of [store.Open], with what
 // to do about them; a URL that names no database is a usage error.
-func (f Flag) Open(ctx context.Context, options store.Options) (runs.Store, error) {
+func (f Flag) Open(ctx context.Context, options store.Options) (store.Store, error) {
 	opened, err := store.Open(ctx, f.Database, options)
 	if err != nil {
 		return nil, f.explain(err)

@@ -124,6 +124,8 @@ func (e *execution) callOff(ctx context.Context, fence string, record startRecor
 func (e *execution) carryOut(ctx context.Context, plan plan, keeper *keeper) error {
 	command := exec.Command(plan.argv[0], plan.argv[1:]...)
 	command.Dir = plan.cwd
+	// What is approved must not approve the next thing with the token of whoever started it.
+	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, console.TokenVariable+"=") })
 	command.Stdin, command.Stdout, command.Stderr = e.terminal.Stdin, e.terminal.Stdout, e.terminal.Stderr
 	report := execReport{Outcome: outcomeExited, Argv: plan.argv, Cwd: plan.cwd, Edited: plan.edited}
 

@@ -11,13 +11,17 @@ import (
 )
 
 // greet says where the service is, where its data is, and what to try.
-func greet(terminal *console.Console, url, data string, insecure bool) {
+func greet(terminal *console.Console, url, data string, open, reachable bool) {
 	program, flag := selfName(), ""
 	if url != console.DefaultServerURL {
 		flag = " --server " + url
 	}
-	openness := "There is no authentication: every program on this machine may decide."
-	if insecure {
+	openness := "Calls need a token: " + program + " tokens create --help"
+	switch {
+	case open && !reachable:
+		openness = "No token was ever made: every program on this machine may decide. To end that:\n\n  " +
+			program + " tokens create" + flag + " --name admin --role admin"
+	case open:
 		openness = "WARNING: there is no authentication, and other machines may reach it: whoever can, decides."
 	}
 	fmt.Fprintf(terminal.Stdout, `Open %[2]s in a browser: the inbox

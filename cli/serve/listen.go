@@ -11,15 +11,15 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 )
 
-// listen opens the address. Without insecure it refuses an address that other machines
-// can reach, because the service has no authentication.
-func listen(ctx context.Context, address string, insecure bool) (net.Listener, error) {
+// listen opens the address. Unless reachable it refuses an address that other machines can
+// reach.
+func listen(ctx context.Context, address string, reachable bool) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, console.Usage("--listen must be HOST:PORT: %w", err)
 	}
 	ip := net.ParseIP(host)
-	if !insecure && !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()) {
+	if !reachable && !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()) {
 		return nil, refuse(address)
 	}
 	var config net.ListenConfig
@@ -28,7 +28,7 @@ func listen(ctx context.Context, address string, insecure bool) (net.Listener, e
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
 	// What the name localhost means is up to the machine.
-	if !insecure && !isLoopback(listener) {
+	if !reachable && !isLoopback(listener) {
 		_ = listener.Close()
 		return nil, refuse(listener.Addr().String())
 	}
@@ -36,8 +36,21 @@ func listen(ctx context.Context, address string, insecure bool) (net.Listener, e
 }
 
 func refuse(address string) error {
-	return console.Usage("refusing to listen on %s: other machines could reach it, and there is no authentication yet, so anybody there could approve anything.\n"+
-		"           Listen on 127.0.0.1, or, where the network is trusted, say --insecure-no-auth", address)
+	return console.Usage("refusing to listen on %s with --auth=none: other machines could reach it, and anybody there could approve anything.\n"+
+		"           Listen on 127.0.0.1, leave out --auth=none, or, where the network is trusted, say --insecure-no-auth beside it", address)
+}
+
+// refuseOpen refuses to be open to other machines; database is the URL to make a token with.
+func refuseOpen(address, database string) error {
+	program := selfName()
+	if !strings.HasPrefix(database, "sqlite:") {
+		database = "URL" // it may hold a password
+	}
+	return console.Usage("refusing to listen on %s: other machines could reach it, and no token was ever made, so anybody there could approve anything.\n"+
+		"           Make one, and start again:\n"+
+		"             %[2]s tokens create --name admin --role admin --database %[3]s\n"+
+		"             %[2]s serve --listen %[1]s --database %[3]s\n"+
+		"           or say --auth=required and make it later", address, program, console.QuoteArgument(database))
 }
 
 func isLoopback(listener net.Listener) bool {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/cli/database"
 	"github.com/holdpoint/holdpoint/httpapi"
@@ -34,7 +35,8 @@ type Command struct {
 	database.Flag
 	Listen               string        `default:"127.0.0.1:4000" from:"HOLDPOINT_LISTEN" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one (default ${default}; $$HOLDPOINT_LISTEN)."`
 	ListenFile           string        `placeholder:"PATH" help:"Write the service's URL to this file once it takes calls, for scripts."`
-	InsecureNoAuth       bool          `help:"Listen where other machines can reach it, although there is no authentication."`
+	Auth                 string        `enum:"auto,required,none" default:"auto" from:"HOLDPOINT_AUTH" help:"Ask for tokens: auto (once one was made, and always where other machines can reach the service), required or none (default ${default}; $$HOLDPOINT_AUTH)."`
+	InsecureNoAuth       bool          `help:"With --auth=none: listen where other machines can reach it all the same."`
 	AllowedHost          []string      `sep:"," placeholder:"NAME" help:"Also answer to this host name besides localhost and IP addresses."`
 	AllowedOrigin        []string      `sep:"," placeholder:"ORIGIN" help:"Also answer to web pages of this origin."`
 	Migrate              string        `enum:"on,off" default:"on" help:"Bring the schema up to date at the start: on or off (default ${default})."`
@@ -54,6 +56,11 @@ type Command struct {
 	LogLevel             slog.Level    `default:"INFO" from:"HOLDPOINT_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error (default ${default}; $$HOLDPOINT_LOG_LEVEL)."`
 	LogFormat            string        `enum:"text,json" default:"text" from:"HOLDPOINT_LOG_FORMAT" placeholder:"FORMAT" help:"text or json, on stderr (default ${default}; $$HOLDPOINT_LOG_FORMAT)."`
 }
+
+// The values of --auth.
+const authNone = "none"
+
+var modes = map[string]auth.Mode{"auto": auth.Auto, "required": auth.Required, authNone: auth.None}
 
 // Limits of the HTTP server. There is none on writing: a reply may be held for a
 // minute, and httpapi bounds that itself. The one on reading must be longer than
@@ -79,7 +86,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 	running, stop := console.UntilSignal(ctx)
 	defer stop()
 
-	listener, err := listen(running, c.Listen, c.InsecureNoAuth)
+	listener, err := listen(running, c.Listen, c.Auth != authNone || c.InsecureNoAuth)
 	if err != nil {
 		return err
 	}
@@ -90,8 +97,18 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 	if err != nil {
 		return err
 	}
+	keyring := auth.NewKeyring(auth.Options{
+		Tokens: opened, Mode: modes[c.Auth], NewID: runs.NewID, Logger: logger, NowMs: func() int64 { return time.Now().UnixMilli() }, //nolint:forbidigo // this is where the clock comes from
+	})
+	open, err := keyring.Open(running)
+	if err == nil && open && c.Auth != authNone && !isLoopback(listener) {
+		err = refuseOpen(c.Listen, c.Database)
+	}
+	if err != nil {
+		return errors.Join(err, opened.Close())
+	}
 	url := reachableURL(listener)
-	greet(terminal, url, c.Describe(), c.InsecureNoAuth)
+	greet(terminal, url, c.Describe(), open, !isLoopback(listener))
 	if c.ListenFile != "" {
 		if err := writeListenFile(c.ListenFile, url); err != nil {
 			return errors.Join(err, opened.Close())
@@ -99,7 +116,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 		defer func() { _ = os.Remove(c.ListenFile) }() // whoever reads it may be gone
 	}
 	collectLess()
-	err = c.serve(running, listener, opened, review, logger)
+	err = c.serve(running, listener, opened, keyring, review, logger)
 	if closing := opened.Close(); closing != nil {
 		err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
 	}
@@ -113,6 +130,8 @@ func (c *Command) check() error {
 		return console.Usage("--direct-database needs --pooled")
 	case c.Pooled && c.DirectDatabase == "" && c.Migrate == "on":
 		return console.Usage("--pooled needs --direct-database for the migrations, or --migrate=off")
+	case c.InsecureNoAuth && c.Auth != authNone:
+		return console.Usage("--insecure-no-auth needs --auth=none")
 	case c.MaxAttempts < 1:
 		return console.Usage("--max-attempts must be at least 1")
 	case c.IdempotencyRetention < Horizon(time.Hour):
@@ -141,7 +160,7 @@ func (c *Command) logger(to io.Writer) *slog.Logger {
 
 // serve runs the server and the loops, and returns when all of them have ended. The
 // loops go on until the last call has been answered: they are what wakes held ones.
-func (c *Command) serve(ctx context.Context, listener net.Listener, opened runs.Store, review func(context.Context, api.JSON) error, logger *slog.Logger) error {
+func (c *Command) serve(ctx context.Context, listener net.Listener, opened runs.Store, keyring *auth.Keyring, review func(context.Context, api.JSON) error, logger *slog.Logger) error {
 	hub := watch.NewHub()
 	defer opened.Subscribe(hub.Publish)()
 	dispatcher := claims.New(opened, claims.Options{MaxAttempts: c.MaxAttempts, Logger: logger})
@@ -157,7 +176,7 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, opened runs.
 	options := httpapi.Options{
 		Pages: pages,
 		Store: opened, Hub: hub, Claims: dispatcher, Version: console.Version(), Logger: logger,
-		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Dialects: c.dialects(),
+		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, Dialects: c.dialects(),
 	}
 	if review != nil {
 		options.Reviewed = codex.ChangesFiles
@@ -175,6 +194,7 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, opened runs.
 	// A part that fails ends the others by the group's context.
 	group, failing := errgroup.WithContext(ctx)
 	group.Go(func() error { return dispatcher.Run(looping) })
+	group.Go(func() error { return keyring.Run(looping) })
 	group.Go(func() error { return expiry.Run(looping) })
 	group.Go(func() error { return effects.Run(looping) })
 	group.Go(func() error { return retention.Run(looping) })

@@ -7,31 +7,41 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ActorHeader names who is asking, and ViaHeader by which program. They are not verified.
+// ActorHeader names who is asking, and ViaHeader by which program. The former counts for those
+// alone who may act for others; the latter is not verified.
 const (
 	ActorHeader = "X-Actor"
 	ViaHeader   = "X-Via"
 )
 
-// Actor returns who gives a command and by which way: [api.DefaultActorID] without an X-Actor
-// header, [api.ViaAPI] without an X-Via header, which is put behind it and a colon.
+// Actor returns who gives a command and by which way: the principal of the credential, or the
+// name in X-Actor when the credential may act for others, and then the principal beside it;
+// [api.ViaAPI] without an X-Via header, which is put behind it and a colon.
 //
-// Errors: bad_request when X-Actor is not 1 to 200 bytes of printable text, or X-Via not 1 to
-// 32 of the characters of ids.
-func Actor(header http.Header) (runs.Actor, error) {
-	actor := runs.Actor{Name: api.DefaultActorID, Via: api.ViaAPI}
-	if values := header[ActorHeader]; len(values) > 0 {
+// Errors: bad_request when X-Actor counts and is not 1 to 200 bytes of printable text, or X-Via
+// not 1 to 32 of the characters of ids.
+func Actor(r *http.Request) (runs.Actor, error) {
+	identity := auth.From(r.Context())
+	if identity == nil {
+		identity = auth.Local()
+	}
+	actor := runs.Actor{Name: identity.Principal, Via: api.ViaAPI}
+	if values := r.Header[ActorHeader]; len(values) > 0 && identity.MayActFor {
 		actor.Name = strings.TrimSpace(values[0])
 		unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
 		if len(values) > 1 || actor.Name == "" || len(actor.Name) > api.MaxActorLength || !utf8.ValidString(actor.Name) || strings.ContainsFunc(actor.Name, unprintable) {
 			return runs.Actor{}, refusal.New(api.CodeBadRequest, "the %s header must be one text of 1 to %d printable characters", ActorHeader, api.MaxActorLength)
 		}
+		if identity.Via != auth.ViaOpen {
+			actor.ViaPrincipal = identity.Principal
+		}
 	}
-	if values := header[ViaHeader]; len(values) > 0 {
+	if values := r.Header[ViaHeader]; len(values) > 0 {
 		if len(values) > 1 || len(values[0]) > api.MaxViaLength || !refusal.ValidID(values[0]) {
 			return runs.Actor{}, refusal.New(api.CodeBadRequest, "the %s header must be one text of 1 to %d characters A-Z a-z 0-9 . _ : -", ViaHeader, api.MaxViaLength)
 		}

@@ -41,6 +41,13 @@ var codes = [...]CodeInfo{
 	{CodeOriginNotAllowed, http.StatusForbidden, "cors"},
 	{CodeHostNotAllowed, http.StatusForbidden, "cors"},
 
+	{api.CodeUnauthenticated, http.StatusUnauthorized, "auth"},
+	{api.CodeInvalidToken, http.StatusUnauthorized, "auth"},
+	{api.CodeForbidden, http.StatusForbidden, "auth"},
+	{api.CodeTokenNotFound, http.StatusNotFound, "auth"},
+	{api.CodeTokenStateConflict, http.StatusConflict, "auth"},
+	{api.CodeLastAdminToken, http.StatusConflict, "auth"},
+
 	{api.CodeSessionNotFound, http.StatusNotFound, "sessions"},
 	{api.CodeSessionBusy, http.StatusConflict, "sessions"},
 	{api.CodeSessionEnded, http.StatusConflict, "sessions"},

@@ -72,7 +72,7 @@ func (r *Request) RecordedDecision() *api.RecordedDecision {
 	resolution := r.Recorded()
 	return &api.RecordedDecision{
 		RequestID: r.RequestID, Outcome: r.Outcome,
-		ResolvedBy: resolution.ResolvedBy, ResolvedAtMs: resolution.ResolvedAtMs, Via: resolution.Via,
+		ResolvedBy: resolution.ResolvedBy, ResolvedAtMs: resolution.ResolvedAtMs, Via: resolution.Via, ViaPrincipal: resolution.ViaPrincipal,
 	}
 }
 

@@ -52,7 +52,7 @@ func labelAnswers(question api.UserQuestionRequest, resolution api.Resolution) a
 		RequestID: resolution.RequestID, Outcome: resolution.Outcome,
 		Declined: resolution.Declined != nil && *resolution.Declined,
 		Answers:  []api.LabelledAnswer{}, Value: resolution.Value, Reason: resolution.Reason,
-		ResolvedBy: resolution.ResolvedBy, ResolvedAtMs: resolution.ResolvedAtMs, Via: resolution.Via,
+		ResolvedBy: resolution.ResolvedBy, ResolvedAtMs: resolution.ResolvedAtMs, Via: resolution.Via, ViaPrincipal: resolution.ViaPrincipal,
 		RuntimePayload: resolution.RuntimePayload,
 	}
 	if resolution.Justification != "" {

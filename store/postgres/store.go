@@ -17,11 +17,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/committer"
 	"github.com/holdpoint/holdpoint/store/read"
+	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
 // Options set up a Store. Members that are left zero get the default that is named
@@ -63,6 +65,7 @@ const (
 // Store is the engine. It implements runs.Store and is safe for concurrent use.
 type Store struct {
 	*read.Reader
+	*tokens.Keeper
 	committer.Subscribers
 
 	door     *committer.Committer
@@ -77,7 +80,10 @@ type Store struct {
 	closed   error
 }
 
-var _ runs.Store = (*Store)(nil)
+var (
+	_ runs.Store  = (*Store)(nil)
+	_ auth.Tokens = (*Store)(nil)
+)
 
 // Open connects to a database and starts the store. The URL is a postgres:// URL or
 // a key-value DSN as libpq knows them. It returns an error when the URL is wrong,
@@ -155,6 +161,7 @@ func (s *Store) connect(ctx context.Context, url string, options Options) error 
 		return fmt.Errorf("connect to database: %w", err)
 	}
 	s.Reader = read.New(database{s.reads}, &readStatements, int(reads.MaxConns)/2)
+	s.Keeper = tokens.New(database{s.reads}, s, &tokenStatements)
 	s.readsSQL = stdlib.OpenDBFromPool(s.reads)
 	s.migrator, err = migrations.New(s.readsSQL, migrations.Postgres, options.Logger)
 	return err

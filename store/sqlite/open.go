@@ -9,11 +9,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/committer"
 	"github.com/holdpoint/holdpoint/store/read"
+	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
 // Memory is the path of a database that lives in memory and ends with its store.
@@ -42,6 +44,7 @@ const defaultReaders = 4
 type Store struct {
 	*committer.Committer
 	*read.Reader
+	*tokens.Keeper
 	committer.Subscribers
 
 	writers *pool
@@ -53,7 +56,10 @@ type Store struct {
 	owned  *file
 }
 
-var _ runs.Store = (*Store)(nil)
+var (
+	_ runs.Store  = (*Store)(nil)
+	_ auth.Tokens = (*Store)(nil)
+)
 
 // Open opens the database file at a path, which is made when it is not there, or
 // one in memory ([Memory]). It returns an error that wraps [ErrInUse] when another
@@ -106,6 +112,7 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 	}
 	store.reads = &database{store.readers, store.nowMs}
 	store.Reader = read.New(store.reads, &readStatements, readers/2)
+	store.Keeper = tokens.New(store.reads, store, &tokenStatements)
 	options.Committer.Lanes, options.Committer.Announce = 1, store.Publish
 	options.Committer.Values, options.Committer.Rules = store, store
 	options.Committer.Logger = cmp.Or(options.Committer.Logger, options.Logger)

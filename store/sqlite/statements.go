@@ -28,3 +28,24 @@ WHERE (operation, scope, idempotency_key) IN (
 	SELECT old.operation, old.scope, old.idempotency_key FROM idempotency_records AS old
 	WHERE old.created_at_ms < $1 ORDER BY old.created_at_ms LIMIT $2)`
 )
+
+// The statements of tokens, which belong to no session and to no decision.
+const (
+	sqlAddToken = `
+INSERT INTO tokens (token_id, name, role, principal, groups, session_prefixes, agent_ids, may_act_for, may_always, hint,
+	secret_hash, previous_hash, previous_until_ms, created_at_ms, created_by, expires_at_ms, revoked_at_ms, last_used_at_ms,
+	idempotency_key, fingerprint)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+ON CONFLICT (created_by, idempotency_key) DO NOTHING`
+	sqlRotateToken = `
+UPDATE tokens SET previous_hash = secret_hash, previous_until_ms = $4, secret_hash = $2, hint = $3
+WHERE token_id = $1 AND revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR expires_at_ms > $5)`
+	sqlRevokeToken = `
+UPDATE tokens SET revoked_at_ms = $2
+WHERE token_id = $1 AND revoked_at_ms IS NULL AND (NOT $3 OR role <> 'admin'
+	OR NOT (expires_at_ms IS NULL OR expires_at_ms > $2)
+	OR EXISTS (SELECT 1 FROM tokens AS other WHERE other.role = 'admin' AND other.token_id <> $1 AND other.revoked_at_ms IS NULL
+		AND (other.expires_at_ms IS NULL OR other.expires_at_ms > $2)))`
+	sqlTouchToken = `
+UPDATE tokens SET last_used_at_ms = $2 WHERE token_id = $1 AND (last_used_at_ms IS NULL OR last_used_at_ms < $2)`
+)

@@ -33,7 +33,7 @@ type place struct {
 }
 
 // domain are the packages that the domain stands on.
-var domain = []string{"api", "runs/refusal", "runs/document", "runs/rules", "runs/model"}
+var domain = []string{"api", "auth", "runs/refusal", "runs/document", "runs/rules", "runs/model"}
 
 // with returns the packages together with those that the domain stands on.
 func with(names ...string) []string { return append(names, domain...) }
@@ -48,6 +48,7 @@ var program = with("internal/failpoint", ".", "runs", "runs/*", "migrations", "s
 var places = []place{
 	{name: "."},
 	{name: "api", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "auth", ours: []string{"api", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	// The storeys of the domain, from the ground up.
 	{name: "runs/refusal", ours: []string{"api"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs/document", ours: []string{"api", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
@@ -63,8 +64,9 @@ var places = []place{
 	{name: "store/load", ours: with("internal/failpoint", "runs", "store/committer", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/read", ours: with("runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/retain", ours: with("runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "store/postgres", ours: with("internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain"), never: []string{sqlite, chi}},
-	{name: "store/sqlite", ours: with("internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain"), never: []string{pgx, chi}},
+	{name: "store/postgres", ours: with("internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens"), never: []string{sqlite, chi}},
+	{name: "store/sqlite", ours: with("internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens"), never: []string{pgx, chi}},
+	{name: "store/tokens", ours: with("runs", "store/columns", "store/read"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "httpapi", ours: with("internal/failpoint", ".", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/dialects/dialecttest", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
 	{name: "httpapi/dialects/kit", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},

@@ -29,7 +29,7 @@ var storeys = [][]string{
 	},
 	nil, // commands
 	// What gives commands: a question of a child, and what a decision owes.
-	{"ask.go", "carry_out.go", "check_values.go", "match_rules.go", "handover.go"},
+	{"ask.go", "carry_out.go", "check_values.go", "demands.go", "match_rules.go", "handover.go"},
 }
 
 const commandStorey = 3

@@ -43,7 +43,7 @@ var (
 func (f *Face) Routes(router chi.Router, routes []Route) {
 	for _, route := range routes {
 		for _, method := range route.Methods {
-			router.Method(method, route.Path, f.handler(route.Handle))
+			router.Method(method, route.Path, f.handler(f.Access.Guard(method, route.Path, route.Handle)))
 		}
 	}
 }
@@ -79,7 +79,7 @@ func (f *Face) Answer(w http.ResponseWriter, r *http.Request, status int, body a
 // Actor returns who makes the call. Errors: bad_request for an X-Actor header that is
 // no name.
 func (f *Face) Actor(r *http.Request) (runs.Actor, error) {
-	actor, err := wire.Actor(r.Header)
+	actor, err := wire.Actor(r)
 	actor.Via = f.Via
 	return actor, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/holdpoint/holdpoint/httpapi/stream"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
@@ -15,7 +16,8 @@ import (
 // Mount adds a dialect's routes to a router.
 type Mount func(router chi.Router, services Services)
 
-// Services are what a dialect works with. All members but MaxRuleAgeMs are set.
+// Services are what a dialect works with. All members but MaxRuleAgeMs and
+// Access are set.
 type Services struct {
 	Store   runs.Store
 	Watches *watch.Hub
@@ -32,6 +34,8 @@ type Services struct {
 	// StreamWriteTimeout is how long the reader of a stream may take nothing before it
 	// loses its connection.
 	StreamWriteTimeout time.Duration
+	// Access says who may call a route; nil for everybody.
+	Access *wire.Access
 	// MaxBodyBytes bounds a request body.
 	MaxBodyBytes int64
 	// MaxRuleAgeMs caps how long a rule may hold that is written with a decision, in

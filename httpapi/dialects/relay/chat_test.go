@@ -263,5 +263,5 @@ func TestTheAgentIsTheConfiguredOne(t *testing.T) {
 	c.tellsOf(c.run, "coder", "", "harness_start", "")
 	var view api.RunView
 	s.get(t, "/v1/runs/"+c.run).Into(&view)
-	require.Equal(t, api.RunRequestSummary{SourcePlugin: "relay", SourceKind: "chat", ActorID: "api-user", TextPreview: view.Request.TextPreview}, view.Request)
+	require.Equal(t, api.RunRequestSummary{SourcePlugin: "relay", SourceKind: "chat", ActorID: "user:local", TextPreview: view.Request.TextPreview}, view.Request)
 }

@@ -143,7 +143,7 @@ func testDecisionsAboutAnApproval(t *testing.T, s *service) {
 		require.Equal(t, "success", events[1].at("status", "code"))
 		got := claim.Resume.Approvals[0].Resolution
 		require.NotZero(t, got.ResolvedAtMs)
-		test.want.RequestID, test.want.ResolvedBy, test.want.ResolvedAtMs, test.want.Via = "a", "api-user", got.ResolvedAtMs, "timbal"
+		test.want.RequestID, test.want.ResolvedBy, test.want.ResolvedAtMs, test.want.Via = "a", "user:local", got.ResolvedAtMs, "timbal"
 		require.Equal(t, test.want, got, test.value)
 	}
 }

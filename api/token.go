@@ -1,0 +1,109 @@
+package api
+
+// Role is what a credential may do; package auth holds the table.
+type Role string
+
+// The roles, from the weakest.
+const (
+	RoleObserver Role = "observer"
+	RoleAgent    Role = "agent"
+	RoleOperator Role = "operator"
+	RoleAdmin    Role = "admin"
+)
+
+// TokenState tells the tokens that work from those that do not.
+type TokenState string
+
+// The states of tokens. A token that is revoked is not expired, too.
+const (
+	TokenActive  TokenState = "active"
+	TokenExpired TokenState = "expired"
+	TokenRevoked TokenState = "revoked"
+)
+
+// TokenView is a token on the wire, without its secret.
+type TokenView struct {
+	TokenID string `json:"token_id"`
+	Name    string `json:"name"`
+	Role    Role   `json:"role"`
+	// Principal is who calls with the token: "user:…", "agent:…" or "service:…".
+	Principal string   `json:"principal"`
+	Groups    []string `json:"groups"`
+	// SessionPrefixes and AgentIDs bound what the token reaches; empty for no bound.
+	SessionPrefixes []string `json:"session_prefixes"`
+	AgentIDs        []string `json:"agent_ids"`
+	// MayActFor has X-Actor honoured, MayAlways lets an operator write rules of all sessions.
+	MayActFor bool `json:"may_act_for"`
+	MayAlways bool `json:"may_always"`
+	// Hint is the first characters of the secret's random part.
+	Hint        string `json:"hint"`
+	CreatedAtMs int64  `json:"created_at_ms"`
+	CreatedBy   string `json:"created_by"`
+	ExpiresAtMs int64  `json:"expires_at_ms,omitzero"` // 0: never
+	RevokedAtMs int64  `json:"revoked_at_ms,omitzero"` // 0: not revoked
+	// LastUsedAtMs is to the minute; 0: never.
+	LastUsedAtMs int64 `json:"last_used_at_ms,omitzero"`
+}
+
+// CreateTokenBody describes a token.
+type CreateTokenBody struct {
+	Name string `json:"name"` // required
+	Role Role   `json:"role"` // required
+	// Principal is "agent:" or "user:" and the name when it is empty.
+	Principal string   `json:"principal,omitempty"`
+	Groups    []string `json:"groups,omitempty"`
+	// SessionPrefixes and AgentIDs bound what the token reaches; nil for no bound. An empty
+	// list is refused, and so is either of them for an admin.
+	SessionPrefixes []string `json:"session_prefixes,omitzero"`
+	AgentIDs        []string `json:"agent_ids,omitzero"`
+	// At most one of the next two is given; without either the token does not expire.
+	ExpiresAtMs    *int64 `json:"expires_at_ms,omitzero"`
+	ExpiresAfterMs *int64 `json:"expires_after_ms,omitzero"`
+	MayActFor      bool   `json:"may_act_for,omitzero"`
+	MayAlways      bool   `json:"may_always,omitzero"`
+}
+
+// RotateTokenBody asks for a new secret. The old one works for GraceMs more, 0 to
+// MaxTokenGraceMs.
+type RotateTokenBody struct {
+	GraceMs int64 `json:"grace_ms,omitzero"`
+}
+
+// TokenSecret is the reply that shows a secret, once. A replay of a creation has
+// SecretShown instead.
+type TokenSecret struct {
+	Token       TokenView `json:"token"`
+	Secret      string    `json:"secret,omitempty"`
+	SecretShown bool      `json:"secret_shown,omitzero"`
+}
+
+// TokenList is one page of tokens.
+type TokenList struct {
+	Data       []TokenView `json:"data"`
+	NextCursor *string     `json:"next_cursor"` // nil on the last page
+}
+
+// Me is who makes the call, as the service sees it.
+type Me struct {
+	Principal string   `json:"principal"`
+	Role      Role     `json:"role"`
+	Groups    []string `json:"groups"`
+	// Via is "token", or "open" where the service asks for no credential.
+	Via             string   `json:"via"`
+	TokenID         string   `json:"token_id,omitempty"`
+	SessionPrefixes []string `json:"session_prefixes,omitempty"`
+	AgentIDs        []string `json:"agent_ids,omitempty"`
+	ExpiresAtMs     int64    `json:"expires_at_ms,omitzero"`
+}
+
+// Limits of tokens.
+const (
+	// MaxTokenGraceMs bounds how long an old secret works beside its successor.
+	MaxTokenGraceMs = 604_800_000
+	// MaxTokenGroups and MaxTokenScopes bound the groups of a token, and its session prefixes
+	// and agent ids, each.
+	MaxTokenGroups = 100
+	MaxTokenScopes = 100
+	// DefaultTokenPage is the page of GET /v1/tokens without a limit; MaxPageLimit bounds it.
+	DefaultTokenPage = 50
+)

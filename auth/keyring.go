@@ -1,0 +1,271 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// Mode says when the service asks for a credential.
+type Mode int
+
+// The modes.
+const (
+	// Auto asks for one as soon as a token was ever made.
+	Auto Mode = iota
+	// Required always asks for one.
+	Required
+	// None never does.
+	None
+)
+
+const (
+	// freshFor is how long what was read of a token is believed, in milliseconds. A token that is
+	// revoked at another replica works no longer than this.
+	freshFor = 500
+	// watchInterval is how often the tokens of open calls are read again, to end the calls of those
+	// that were revoked or have expired.
+	watchInterval = time.Second
+	// maxRemembered bounds the tokens that are remembered.
+	maxRemembered = 10_000
+	// minuteMs is the unit of last_used_at_ms.
+	minuteMs = 60_000
+)
+
+// Options are what a [Keyring] is made of. Tokens, NowMs and NewID must be set.
+type Options struct {
+	Tokens Tokens
+	Mode   Mode
+	// NowMs is the clock, in milliseconds since the epoch.
+	NowMs func() int64
+	// NewID makes the ids of tokens.
+	NewID func(prefix string) string
+	// Logger is told why credentials were refused. Nobody when nil.
+	Logger *slog.Logger
+}
+
+// Keyring knows who a secret belongs to, and manages tokens. It is safe for concurrent use.
+type Keyring struct {
+	tokens Tokens
+	mode   Mode
+	nowMs  func() int64
+	newID  func(prefix string) string
+	logger *slog.Logger
+
+	reads singleflight.Group
+	// closed is set once a token is known to exist: from then on mode Auto asks.
+	closed      atomic.Bool
+	openUntilMs atomic.Int64
+
+	mu         sync.Mutex
+	remembered map[string]*remembered // by the hash of the secret
+}
+
+// remembered is what is known of one secret. The lock of the keyring guards all but tokenID, hash,
+// valid and end, which do not change.
+type remembered struct {
+	tokenID string
+	hash    string
+	// token is replaced, never written to.
+	token *Token
+	// readAtMs is the moment before the token was read.
+	readAtMs int64
+	// valid ends when the secret no longer works.
+	valid context.Context //nolint:containedctx // it is what the contexts of calls end with
+	end   context.CancelFunc
+	calls int // that are open
+	// usedAtMs is the minute of the last use, writtenAtMs the one that was written.
+	usedAtMs, writtenAtMs int64
+}
+
+// NewKeyring returns a keyring.
+func NewKeyring(options Options) *Keyring {
+	logger := options.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	return &Keyring{
+		tokens: options.Tokens, mode: options.Mode, nowMs: options.NowMs, newID: options.NewID, logger: logger,
+		remembered: map[string]*remembered{},
+	}
+}
+
+// ErrRevoked is the cause of the end of a call's context when its token was revoked or has
+// expired meanwhile.
+var ErrRevoked = errors.New("the token of this call was revoked or has expired")
+
+// Invalid is the refusal of a credential that does not work, whatever the reason.
+func Invalid() error {
+	return refusal.New(api.CodeInvalidToken, "the token does not work: it is malformed, unknown, expired or revoked")
+}
+
+// Missing is the refusal of a call without a credential that can be read.
+func Missing() error {
+	return refusal.New(api.CodeUnauthenticated, "this takes a credential: Authorization: Bearer and a token (holdpoint tokens create)")
+}
+
+// Open reports whether the service asks for no credential now. Errors: those of [Tokens].
+func (k *Keyring) Open(ctx context.Context) (bool, error) {
+	switch {
+	case k.mode == None:
+		return true, nil
+	case k.mode == Required || k.closed.Load():
+		return false, nil
+	}
+	before := k.nowMs()
+	if before < k.openUntilMs.Load() {
+		return true, nil
+	}
+	anyToken, err := shared(ctx, &k.reads, "any", k.tokens.AnyToken)
+	switch {
+	case err != nil:
+		return false, err
+	case anyToken:
+		k.closed.Store(true)
+		return false, nil
+	}
+	k.openUntilMs.Store(before + freshFor)
+	// A token may have been made while this was read.
+	return !k.closed.Load(), nil
+}
+
+// Authenticate returns who a secret belongs to. Errors: invalid_token, one text for every
+// reason, which the log tells; those of [Tokens].
+func (k *Keyring) Authenticate(ctx context.Context, secret string) (*Identity, error) {
+	_, token, err := k.find(ctx, secret)
+	if err != nil {
+		return nil, err
+	}
+	return token.Identity(), nil
+}
+
+// Enter is Authenticate for a call that may last: the context ends, with cause [ErrRevoked],
+// soon after the secret stops working. Call leave when the call is over.
+func (k *Keyring) Enter(ctx context.Context, secret string) (identity *Identity, during context.Context, leave func(), err error) {
+	known, token, err := k.find(ctx, secret)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	k.mu.Lock()
+	known.calls++
+	k.mu.Unlock()
+	during, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(known.valid, func() { cancel(ErrRevoked) })
+	return token.Identity(), during, func() {
+		stop()
+		cancel(nil)
+		k.mu.Lock()
+		known.calls--
+		k.mu.Unlock()
+	}, nil
+}
+
+// find returns what is known of a secret that works, and its token.
+func (k *Keyring) find(ctx context.Context, secret string) (*remembered, *Token, error) {
+	if !WellFormed(secret) {
+		return nil, nil, k.refuse(ctx, "malformed", HintOf(secret))
+	}
+	hash, nowMs := HashOf(secret), k.nowMs()
+	known, token := k.recall(hash, nowMs)
+	if known == nil {
+		read, err := shared(ctx, &k.reads, hash, func(ctx context.Context) (*Token, error) { return k.tokens.TokenByHash(ctx, hash) })
+		if err != nil {
+			return nil, nil, err
+		}
+		if read == nil {
+			k.forget(hash)
+			return nil, nil, k.refuse(ctx, "unknown", HintOf(secret))
+		}
+		known, token = k.remember(hash, read, nowMs)
+	}
+	if known.valid.Err() != nil || !token.AcceptsAt(hash, nowMs) {
+		k.forget(hash)
+		reason := string(token.StateAt(nowMs))
+		if reason == string(api.TokenActive) {
+			reason = "rotated"
+		}
+		return nil, nil, k.refuse(ctx, reason, HintOf(secret))
+	}
+	return known, token, nil
+}
+
+// recall returns what is known of a secret, nil when that is too old, and notes its use.
+func (k *Keyring) recall(hash string, nowMs int64) (*remembered, *Token) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known := k.remembered[hash]
+	if known == nil || nowMs >= known.readAtMs+freshFor || nowMs < known.readAtMs {
+		return nil, nil
+	}
+	known.usedAtMs = max(known.usedAtMs, nowMs-nowMs%minuteMs)
+	return known, known.token
+}
+
+func (k *Keyring) refuse(ctx context.Context, reason, hint string) error {
+	k.logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelInfo, "token refused", slog.String("reason", reason), slog.String("hint", hint))
+	return Invalid()
+}
+
+// remember keeps what was read of a secret at a moment. Calls that are open keep their context.
+func (k *Keyring) remember(hash string, token *Token, readAtMs int64) (*remembered, *Token) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known := k.remembered[hash]
+	switch {
+	case known != nil && known.readAtMs < readAtMs:
+		known.readAtMs, known.token = readAtMs, token
+	case known == nil:
+		if len(k.remembered) >= maxRemembered {
+			k.dropIdle()
+		}
+		known = &remembered{tokenID: token.TokenID, hash: hash, token: token, readAtMs: readAtMs, writtenAtMs: token.LastUsedAtMs}
+		known.valid, known.end = context.WithCancel(context.Background())
+		k.remembered[hash] = known
+	}
+	known.usedAtMs = max(known.usedAtMs, readAtMs-readAtMs%minuteMs)
+	return known, known.token
+}
+
+// dropIdle forgets what has no open call. The lock is held.
+func (k *Keyring) dropIdle() {
+	for hash, known := range k.remembered {
+		if known.calls == 0 {
+			known.end()
+			delete(k.remembered, hash)
+		}
+	}
+}
+
+// forget ends the calls of a secret that stopped working.
+func (k *Keyring) forget(hash string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if known := k.remembered[hash]; known != nil {
+		known.end()
+		delete(k.remembered, hash)
+	}
+}
+
+// shared runs a read once for all who ask at the same time. The read goes on when one of
+// them leaves.
+func shared[T any](ctx context.Context, group *singleflight.Group, key string, read func(context.Context) (T, error)) (T, error) {
+	done := group.DoChan(key, func() (any, error) { return read(context.WithoutCancel(ctx)) })
+	var none T
+	select {
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	case result := <-done:
+		if result.Err != nil {
+			return none, result.Err
+		}
+		return result.Val.(T), nil //nolint:forcetypeassert // it is what read returned
+	}
+}

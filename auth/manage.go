@@ -1,0 +1,104 @@
+package auth
+
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// Create makes a token. With a key, the same call of the same principal finds the token that it
+// made before, without its secret. Errors: invalid_request, idempotency_conflict; those of
+// [Tokens].
+func (k *Keyring) Create(ctx context.Context, body *api.CreateTokenBody, createdBy, key string) (reply api.TokenSecret, replayed bool, err error) {
+	token, err := newToken(body, k.nowMs())
+	if err != nil {
+		return api.TokenSecret{}, false, err
+	}
+	secret := NewSecret()
+	token.TokenID, token.CreatedBy = k.newID(PrefixToken), createdBy
+	token.SecretHash, token.Hint = HashOf(secret), HintOf(secret)
+	if key != "" {
+		token.Key, token.Fingerprint = key, fingerprint(body)
+	}
+	kept, err := k.tokens.AddToken(ctx, token)
+	if err != nil {
+		k.openUntilMs.Store(0) // it may have been written
+		return api.TokenSecret{}, false, err
+	}
+	k.closed.Store(true)
+	switch {
+	case kept.TokenID == token.TokenID:
+		return api.TokenSecret{Token: kept.View(), Secret: secret}, false, nil
+	case kept.Fingerprint != token.Fingerprint:
+		return api.TokenSecret{}, false, refusal.New(api.CodeIdempotencyConflict, "token operation idempotency key was reused with a different request payload")
+	}
+	return api.TokenSecret{Token: kept.View(), SecretShown: true}, true, nil
+}
+
+// Token returns a token. Errors: token_not_found; those of [Tokens].
+func (k *Keyring) Token(ctx context.Context, tokenID string) (*Token, error) {
+	if !refusal.ValidID(tokenID) {
+		return nil, UnknownToken()
+	}
+	return k.tokens.Token(ctx, tokenID)
+}
+
+// UnknownToken returns token_not_found.
+func UnknownToken() error { return refusal.New(api.CodeTokenNotFound, "there is no such token") }
+
+// List returns a page of tokens; q.NowMs is set here.
+func (k *Keyring) List(ctx context.Context, q TokenQuery) ([]Token, error) {
+	q.NowMs = k.nowMs()
+	return k.tokens.ListTokens(ctx, q)
+}
+
+// Rotate gives a token another secret; the present one works for graceMs more, and the one
+// before it no longer. Errors: invalid_request, token_not_found, token_state_conflict for a
+// token that is not active; those of [Tokens].
+func (k *Keyring) Rotate(ctx context.Context, tokenID string, graceMs int64) (api.TokenSecret, error) {
+	if graceMs < 0 || graceMs > api.MaxTokenGraceMs {
+		return api.TokenSecret{}, refusal.Invalid(api.Fault{Pointer: "/grace_ms", Detail: "must be between 0 and 604800000"})
+	}
+	if !refusal.ValidID(tokenID) {
+		return api.TokenSecret{}, UnknownToken()
+	}
+	secret, nowMs := NewSecret(), k.nowMs()
+	rotated, err := k.tokens.RotateToken(ctx, tokenID, HashOf(secret), HintOf(secret), nowMs+graceMs, nowMs)
+	if err != nil {
+		return api.TokenSecret{}, err
+	}
+	token, err := k.tokens.Token(ctx, tokenID)
+	if err != nil {
+		return api.TokenSecret{}, err
+	}
+	if !rotated {
+		return api.TokenSecret{}, refusal.New(api.CodeTokenStateConflict, "the token is %s", token.StateAt(nowMs))
+	}
+	k.forgetToken(tokenID, func(hash string) bool { return token.AcceptsAt(hash, k.nowMs()) })
+	return api.TokenSecret{Token: token.View(), Secret: secret}, nil
+}
+
+// Revoke ends a token; one that is revoked already stays so. With keepAdmin the last active
+// token of role admin is refused. Errors: token_not_found, last_admin_token; those of [Tokens].
+func (k *Keyring) Revoke(ctx context.Context, tokenID string, keepAdmin bool) error {
+	if !refusal.ValidID(tokenID) {
+		return UnknownToken()
+	}
+	changed, err := k.tokens.RevokeToken(ctx, tokenID, keepAdmin, k.nowMs())
+	if err != nil {
+		return err
+	}
+	if !changed {
+		token, err := k.tokens.Token(ctx, tokenID)
+		if err != nil {
+			return err
+		}
+		if token.RevokedAtMs == 0 {
+			return refusal.New(api.CodeLastAdminToken, "this is the last active token of role admin: make another one first, "+
+				"or revoke it with holdpoint tokens revoke --database")
+		}
+	}
+	k.forgetToken(tokenID, func(string) bool { return false })
+	return nil
+}

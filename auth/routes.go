@@ -1,0 +1,140 @@
+package auth
+
+// Route is one row of the table: the action that it takes to call a route.
+type Route struct {
+	// Method is the method in upper case; GET stands for HEAD, too.
+	Method string
+	// Path is the pattern as it is registered.
+	Path   string
+	Action Action
+}
+
+// Routes is the one table of who may call what, over /v1 and all dialects. A route that is not
+// in it is refused for everybody. What a call does besides (a rule that is written with a
+// decision, a decision in a call that starts a run) is held to [RoleMay] where it is done.
+var Routes = []Route{
+	{"GET", "/livez", Public},
+	{"GET", "/readyz", Public},
+	{"GET", "/version", Known},
+	{"GET", "/openapi.yaml", Known},
+	{"GET", "/openapi.json", Known},
+	{"GET", "/v1/me", Known},
+
+	{"POST", "/v1/sessions", Work},
+	{"GET", "/v1/sessions", Read},
+	{"GET", "/v1/sessions/{session_id}", Read},
+	{"POST", "/v1/sessions/{session_id}/interrupt", Cancel},
+	{"POST", "/v1/sessions/{session_id}/end", Decide},
+	{"GET", "/v1/sessions/{session_id}/events", Read},
+	{"GET", "/v1/sessions/{session_id}/stream", Read},
+	{"POST", "/v1/sessions/{session_id}/runs", Work},
+	{"POST", "/v1/sessions/{session_id}/input", Work},
+	{"GET", "/v1/sessions/{session_id}/approvals", Read},
+	{"POST", "/v1/sessions/{session_id}/approvals", Decide},
+	{"POST", "/v1/sessions/{session_id}/approval-runs", Decide},
+	{"GET", "/v1/sessions/{session_id}/questions", Read},
+	{"POST", "/v1/sessions/{session_id}/questions", Decide},
+	// A read of the mailbox leases what it returns.
+	{"GET", "/v1/sessions/{session_id}/mailbox", Work},
+	{"GET", "/v1/sessions/{session_id}/mailbox/dead-letter", Administer},
+	{"POST", "/v1/sessions/{session_id}/mailbox/{message_id}/ack", Work},
+	{"POST", "/v1/sessions/{session_id}/mailbox/dead-letter/{message_id}/replay", Administer},
+	{"POST", "/v1/sessions/{session_id}/effects/{effect_id}/retry", Administer},
+
+	{"POST", "/v1/runs", Work},
+	{"GET", "/v1/runs", Read},
+	{"POST", "/v1/runs/claim", Work},
+	{"GET", "/v1/runs/{run_id}", Read},
+	{"GET", "/v1/runs/{run_id}/events", Read},
+	{"GET", "/v1/runs/{run_id}/outputs", Read},
+	{"GET", "/v1/runs/{run_id}/stream", Read},
+	{"POST", "/v1/runs/{run_id}/cancel", Cancel},
+	{"POST", "/v1/runs/{run_id}/approvals", Decide},
+	{"POST", "/v1/runs/{run_id}/questions", Decide},
+	{"POST", "/v1/runs/{run_id}/questions/{request_id}/cancel", Cancel},
+	{"POST", "/v1/runs/{run_id}/claim", Work},
+	{"POST", "/v1/runs/{run_id}/heartbeat", Work},
+	{"POST", "/v1/runs/{run_id}/suspend", Work},
+	{"GET", "/v1/runs/{run_id}/resume", Work},
+	{"POST", "/v1/runs/{run_id}/requests/{request_id}/withdraw", Work},
+	{"POST", "/v1/runs/{run_id}/clarifications", Work},
+	{"POST", "/v1/runs/{run_id}/events", Work},
+	{"POST", "/v1/runs/{run_id}/complete", Work},
+	{"POST", "/v1/runs/{run_id}/fail", Work},
+	{"POST", "/v1/runs/{run_id}/release", Work},
+
+	{"GET", "/v1/stream", Read},
+	{"GET", "/v1/requests/{handle}", Read},
+	{"GET", "/v1/decisions", Read},
+	{"GET", "/v1/workers", Read},
+	{"GET", "/v1/approvals", Read},
+	{"GET", "/v1/questions", Read},
+	{"GET", "/v1/effects", Read},
+	{"GET", "/v1/rules", Read},
+	{"POST", "/v1/rules", WriteRule},
+	{"POST", "/v1/rules/explain", Read},
+	{"GET", "/v1/rules/{rule_id}", Read},
+	{"DELETE", "/v1/rules/{rule_id}", WriteRule},
+
+	{"POST", "/v1/tokens", Administer},
+	{"GET", "/v1/tokens", Administer},
+	{"GET", "/v1/tokens/{token_id}", Administer},
+	{"POST", "/v1/tokens/{token_id}/rotate", Administer},
+	{"DELETE", "/v1/tokens/{token_id}", Administer},
+
+	// hermes
+	{"GET", "/api/approval/pending", Read},
+	{"GET", "/api/clarify/pending", Read},
+	{"GET", "/api/approval/stream", Read},
+	{"GET", "/api/clarify/stream", Read},
+	{"POST", "/api/approval/respond", Decide},
+	{"POST", "/api/clarify/respond", Decide},
+
+	// codex
+	{"GET", "/api/sessions", Read},
+	{"GET", "/api/sessions/{sessionId}", Read},
+	{"GET", "/api/capabilities", Read},
+	{"GET", "/api/models", Read},
+	{"GET", "/api/projects", Read},
+	{"GET", "/api/mcp/servers", Read},
+	{"GET", "/api/sessions/{sessionId}/approvals", Read},
+	{"GET", "/api/sessions/{sessionId}/tool-input", Read},
+	{"GET", "/api/sessions/{sessionId}/transcript", Read},
+	{"POST", "/api/approvals/{approvalId}/decision", Decide},
+	{"POST", "/api/tool-input/{requestId}/decision", Decide},
+	{"GET", "/api/stream", Read},
+
+	// timbal
+	{"POST", "/stream", Chat},
+	{"POST", "/run", Chat},
+	{"GET", "/runs/{run_id}/events", Read},
+	{"POST", "/cancel/{run_id}", Cancel},
+	{"GET", "/healthcheck", Known},
+	{"POST", "/agents/{agent_id}/stream", Chat},
+	{"POST", "/agents/{agent_id}/run", Chat},
+	{"GET", "/agents/{agent_id}/runs/{run_id}/events", Read},
+	{"POST", "/agents/{agent_id}/cancel/{run_id}", Cancel},
+	{"GET", "/agents/{agent_id}/healthcheck", Known},
+
+	// relay
+	{"GET", "/models", Read},
+	{"POST", "/chat", Chat},
+	{"POST", "/chat/relay/{relayId}", Decide},
+}
+
+var actions = func() map[[2]string]Action {
+	table := make(map[[2]string]Action, len(Routes))
+	for _, route := range Routes {
+		table[[2]string{route.Method, route.Path}] = route.Action
+	}
+	return table
+}()
+
+// ActionOf returns what it takes to call a route; "", which nobody may do, for one that is not
+// in the table.
+func ActionOf(method, path string) Action {
+	if method == "HEAD" {
+		method = "GET"
+	}
+	return actions[[2]string{method, path}]
+}

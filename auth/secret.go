@@ -1,0 +1,83 @@
+package auth
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash/crc32"
+	"math/big"
+	"strings"
+)
+
+// A secret is SecretPrefix, 43 characters of base 62 for 256 random bits, and 6 for the CRC-32
+// (IEEE) of all that stands before. So a scanner finds one in a text, and a typing error is
+// told from a revoked token without a look at the database.
+const (
+	SecretPrefix   = "holdpoint_"
+	randomLength   = 43
+	checksumLength = 6
+	secretLength   = len(SecretPrefix) + randomLength + checksumLength
+	hintLength     = 4
+)
+
+const base62Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// NewSecret returns a fresh secret. It never fails: without randomness the process ends.
+func NewSecret() string {
+	var random [32]byte
+	_, _ = rand.Read(random[:]) // never fails, as its documentation says
+	body := SecretPrefix + base62(new(big.Int).SetBytes(random[:]), randomLength)
+	return body + checksum(body)
+}
+
+// WellFormed reports whether a text has the form of a secret and its checksum.
+func WellFormed(secret string) bool {
+	if len(secret) != secretLength || !strings.HasPrefix(secret, SecretPrefix) {
+		return false
+	}
+	for _, c := range []byte(secret[len(SecretPrefix):]) {
+		if strings.IndexByte(base62Digits, c) < 0 {
+			return false
+		}
+	}
+	body := secret[:secretLength-checksumLength]
+	return secret[secretLength-checksumLength:] == checksum(body)
+}
+
+// HashOf returns what is stored of a secret: its SHA-256 in hexadecimal. A secret is found by
+// it, so how long a look-up takes tells nothing about the secret.
+func HashOf(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// HintOf returns the first characters of the random part, by which people and logs tell
+// secrets apart; "" for what does not begin as a secret.
+func HintOf(secret string) string {
+	random, found := strings.CutPrefix(secret, SecretPrefix)
+	if !found || len(random) < hintLength {
+		return ""
+	}
+	hint := random[:hintLength]
+	for _, c := range []byte(hint) {
+		if strings.IndexByte(base62Digits, c) < 0 {
+			return ""
+		}
+	}
+	return hint
+}
+
+func checksum(body string) string {
+	return base62(big.NewInt(int64(crc32.ChecksumIEEE([]byte(body)))), checksumLength)
+}
+
+// base62 writes a number with leading zeros.
+func base62(number *big.Int, length int) string {
+	digits := make([]byte, length)
+	base, digit := big.NewInt(int64(len(base62Digits))), new(big.Int)
+	for i := length - 1; i >= 0; i-- {
+		number.DivMod(number, base, digit)
+		digits[i] = base62Digits[digit.Int64()]
+	}
+	return string(digits)
+}

@@ -1,0 +1,116 @@
+package auth
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Run ends the calls of tokens that were revoked, were rotated or have expired, at this replica
+// or another, and writes when tokens were last used, until the context ends. It returns nil.
+func (k *Keyring) Run(ctx context.Context) error {
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			k.writeUses(context.WithoutCancel(ctx))
+			return nil
+		case <-ticker.C:
+			k.Look(ctx)
+			k.writeUses(ctx)
+		}
+	}
+}
+
+// Look reads the tokens of open calls again, once.
+func (k *Keyring) Look(ctx context.Context) {
+	nowMs := k.nowMs()
+	byID := map[string][]*remembered{}
+	k.mu.Lock()
+	for hash, known := range k.remembered {
+		switch {
+		case known.calls > 0:
+			byID[known.tokenID] = append(byID[known.tokenID], known)
+		case nowMs > known.readAtMs+minuteMs && known.usedAtMs == known.writtenAtMs:
+			known.end()
+			delete(k.remembered, hash)
+		}
+	}
+	k.mu.Unlock()
+	if len(byID) == 0 {
+		return
+	}
+	tokens, err := k.tokens.TokensByID(ctx, slices.Sorted(maps.Keys(byID)))
+	if err != nil {
+		if ctx.Err() == nil {
+			k.logger.LogAttrs(ctx, slog.LevelWarn, "tokens of open calls could not be read", slog.String("error", err.Error()))
+		}
+		return
+	}
+	for i := range tokens {
+		for _, known := range byID[tokens[i].TokenID] {
+			if !tokens[i].AcceptsAt(known.hash, nowMs) {
+				k.forgetThis(known)
+			}
+		}
+	}
+}
+
+// forgetThis ends the calls of what is known of a secret, also when it was replaced.
+func (k *Keyring) forgetThis(known *remembered) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known.end()
+	if k.remembered[known.hash] == known {
+		delete(k.remembered, known.hash)
+	}
+}
+
+// forgetToken ends the calls of all secrets of a token that no longer work.
+func (k *Keyring) forgetToken(tokenID string, works func(hash string) bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for hash, known := range k.remembered {
+		if known.tokenID == tokenID && !works(hash) {
+			known.end()
+			delete(k.remembered, hash)
+		}
+	}
+}
+
+// writeUses writes the minutes of last use that are not written yet. What fails is written with
+// the next minute.
+func (k *Keyring) writeUses(ctx context.Context) {
+	used := map[string]int64{}
+	k.mu.Lock()
+	for _, known := range k.remembered {
+		if known.usedAtMs > known.writtenAtMs {
+			used[known.tokenID] = max(used[known.tokenID], known.usedAtMs)
+			known.writtenAtMs = known.usedAtMs
+		}
+	}
+	k.mu.Unlock()
+	for tokenID, usedAtMs := range used {
+		if err := k.tokens.TouchToken(ctx, tokenID, usedAtMs); err != nil {
+			if ctx.Err() == nil {
+				k.logger.LogAttrs(ctx, slog.LevelWarn, "the last use of a token could not be written",
+					slog.String("token_id", tokenID), slog.String("error", err.Error()))
+			}
+			return
+		}
+	}
+}
+
+// Calls returns how many calls with a token are under way.
+func (k *Keyring) Calls() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	calls := 0
+	for _, known := range k.remembered {
+		calls += known.calls
+	}
+	return calls
+}

@@ -1,0 +1,140 @@
+package serve
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/stream"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/watch"
+	"github.com/holdpoint/holdpoint/store/sqlite"
+)
+
+// ofRoles says which roles may call a route of a dialect. It is written from what the roles are
+// for, and not from the table of package auth.
+var ofRoles = map[string]string{
+	"GET /api/approval/pending": "oAOR", "GET /api/clarify/pending": "oAOR",
+	"POST /api/approval/respond": "OR", "POST /api/clarify/respond": "OR",
+	"GET /api/sessions": "oAOR", "GET /api/models": "oAOR", "GET /api/capabilities": "oAOR",
+	"GET /api/sessions/s/approvals": "oAOR", "GET /api/sessions/s/tool-input": "oAOR", "GET /api/sessions/s/transcript": "oAOR",
+	"POST /api/approvals/a/decision": "OR", "POST /api/tool-input/a/decision": "OR",
+	"POST /stream": "AOR", "POST /run": "AOR", "POST /agents/a/stream": "AOR", "POST /agents/a/run": "AOR",
+	"GET /runs/r/events": "oAOR", "GET /agents/a/runs/r/events": "oAOR",
+	"POST /cancel/r": "AOR", "POST /agents/a/cancel/r": "AOR", "GET /healthcheck": "oAOR", "GET /agents/a/healthcheck": "oAOR",
+	"GET /models": "oAOR", "POST /chat": "AOR", "POST /chat/relay/r": "OR",
+}
+
+// requireRoles calls the routes of the dialects with a credential of every role, and the
+// writers that hide in them.
+func requireRoles(t *testing.T, router http.Handler, keyring *auth.Keyring) {
+	t.Helper()
+	secrets := map[rune]string{}
+	for letter, role := range map[rune]api.Role{'o': api.RoleObserver, 'A': api.RoleAgent, 'O': api.RoleOperator, 'R': api.RoleAdmin} {
+		made, _, err := keyring.Create(t.Context(), &api.CreateTokenBody{Name: string(role), Role: role}, "user:test", "")
+		require.NoError(t, err)
+		secrets[letter] = made.Secret
+	}
+	call := func(letter rune, route, body string) *httptest.ResponseRecorder {
+		method, path, _ := strings.Cut(route, " ")
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer "+secrets[letter])
+		answer := httptest.NewRecorder()
+		router.ServeHTTP(answer, r)
+		require.NotContains(t, answer.Body.String(), secrets[letter])
+		return answer
+	}
+	for route, allowed := range ofRoles {
+		for letter := range secrets {
+			answer := call(letter, route, "[]")
+			require.Less(t, answer.Code, 500, "%c %s: %s", letter, route, answer.Body)
+			require.Equal(t, !strings.ContainsRune(allowed, letter), answer.Code == http.StatusForbidden, "%c %s: %d %s", letter, route, answer.Code, answer.Body)
+		}
+	}
+
+	// A run that waits for an approval, as a worker makes it.
+	body := `{"run_id":"waits","session_id":"s","agent_id":"default","input":{},"suspend":{"approvals":[{"id":"a","tool_call_id":"c","tool_name":"bash","input":{"command":"ls"}}]}}`
+	require.Equal(t, http.StatusAccepted, call('A', "POST /v1/runs", body).Code)
+	waits := func() bool {
+		return strings.Contains(call('o', "GET /v1/runs/waits", "").Body.String(), "waiting_for_approval")
+	}
+	handle := regexp.MustCompile(`"handle":"([^"]+)"`).FindStringSubmatch(call('o', "GET /v1/runs/waits", "").Body.String())[1]
+	resume := `{"parent_id":"waits","resume":{"` + handle + `":true},"context":{"parent_id":"waits"}}`
+	for _, hidden := range []struct{ route, body string }{
+		{"POST /run", resume},
+		{"POST /agents/default/run", resume},
+		{"POST /chat", `{"messages":[{"role":"user","content":"x"}],"prompt":"x","permissions":{"allow":["bash"]}}`},
+	} {
+		answer := call('A', hidden.route, hidden.body)
+		require.GreaterOrEqual(t, answer.Code, 400, "%s: %s", hidden.route, answer.Body)
+		require.True(t, waits(), "an agent decides nothing, whatever the words: %s: %s %s", hidden.route, answer.Body, call('R', "GET /v1/runs/waits", "").Body)
+		require.Equal(t, "[]\n", call('o', "GET /v1/rules", "").Body.String())
+	}
+	// What an operator's decision would remember for all sessions.
+	always := `{"session_id":"s","approval_id":"` + handle + `","choice":"always"}`
+	require.Equal(t, http.StatusForbidden, call('O', "POST /api/approval/respond", always).Code)
+	require.True(t, waits())
+	require.Equal(t, http.StatusOK, call('O', "POST /api/approval/respond", strings.Replace(always, "always", "once", 1)).Code)
+	require.False(t, waits())
+}
+
+// Every route of the router, /v1 and all dialects, is a row of the table, and every row is a
+// route; and each that is not public refuses a call without a credential.
+func TestEveryRouteIsInTheTable(t *testing.T) {
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	logger := slog.New(slog.DiscardHandler)
+	keyring := auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1 }})
+	router := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Keyring: keyring}).Routes()
+	command := Command{Dialects: dialectNames, DefaultAgent: "default", RelayAlways: "exact", ReviewHook: "http://127.0.0.1:1"}
+	draining, drain := context.WithCancel(t.Context())
+	defer drain()
+	for _, mount := range command.dialects() {
+		mount(router, kit.Services{
+			Store: store, Watches: watch.NewHub(), Logger: logger, Draining: draining, PollInterval: time.Second, KeepAlive: time.Second,
+			StreamWriteTimeout: time.Second, MaxBodyBytes: 1 << 20, Access: &wire.Access{Keyring: keyring},
+			Streams: stream.NewHub(stream.Options{Store: store, Watches: watch.NewHub(), Done: draining.Done(), Logger: logger}),
+		})
+	}
+	whole := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Keyring: keyring, Dialects: command.dialects(), Hosts: []string{"*"}})
+	defer whole.Drain()
+	requireRoles(t, whole.Handler(), keyring)
+	registered := map[auth.Route]bool{}
+	require.NoError(t, chi.Walk(router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		action := auth.ActionOf(method, route)
+		require.NotEmpty(t, action, "%s %s has no row in auth/routes.go", method, route)
+		if method != http.MethodHead {
+			registered[auth.Route{Method: method, Path: route, Action: action}] = true
+		}
+		if action == auth.Public {
+			return nil
+		}
+		answer := httptest.NewRecorder()
+		path := strings.NewReplacer("{", "", "}", "").Replace(route)
+		router.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader("{}")))
+		require.Equal(t, http.StatusUnauthorized, answer.Code, "%s %s: %s", method, route, answer.Body)
+		require.Equal(t, `Bearer realm="holdpoint"`, answer.Header().Get("WWW-Authenticate"))
+		return nil
+	}))
+	for _, route := range auth.Routes {
+		require.True(t, registered[route], "%s %s is in the table and no route", route.Method, route.Path)
+	}
+}

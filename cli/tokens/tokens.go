@@ -1,0 +1,299 @@
+// Package tokens holds the commands by which an operator makes, looks at, rotates and revokes
+// tokens: over HTTP, or on the database itself, which is how the first one of a service that
+// other machines reach is made. What a token may do is package auth's to say.
+package tokens
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/cli/database"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store"
+)
+
+// Tokens is holdpoint tokens.
+type Tokens struct {
+	Create create `cmd:"" help:"Make a token and print its secret, once."`
+	List   list   `cmd:"" help:"List tokens, also those that are revoked or expired."`
+	Show   show   `cmd:"" help:"Show a token."`
+	Rotate rotate `cmd:"" help:"Give a token another secret and print it, once."`
+	Revoke revoke `cmd:"" help:"Revoke a token at once, at every replica."`
+}
+
+// place says where tokens are managed.
+type place struct {
+	console.Connection
+	Database string `placeholder:"URL" help:"Work on this database instead of a service: sqlite:PATH or postgres://…"`
+}
+
+// madeWithDatabase is on record as who made a token without a service.
+const madeWithDatabase = "service:command-line"
+
+// keeper is what manages tokens, a service or a database.
+type keeper interface {
+	CreateToken(ctx context.Context, body api.CreateTokenBody) (*api.TokenSecret, error)
+	ListTokens(ctx context.Context, params client.TokenListParams) (*api.TokenList, error)
+	GetToken(ctx context.Context, tokenID string) (*api.TokenView, error)
+	RotateToken(ctx context.Context, tokenID string, graceMs int64) (*api.TokenSecret, error)
+	RevokeToken(ctx context.Context, tokenID string) error
+}
+
+// with hands over what manages tokens. With --database the schema is brought up to date
+// first.
+func (p *place) with(ctx context.Context, terminal *console.Console, use func(keeper) error) (err error) {
+	if p.Database == "" {
+		return p.Call(func(c *client.Client) error { return use(c) })
+	}
+	opened, err := database.Flag{Database: p.Database}.Open(ctx, store.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	return use(direct{auth.NewKeyring(auth.Options{
+		Tokens: opened, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return terminal.Now().UnixMilli() },
+	})})
+}
+
+// direct manages the tokens of a database.
+type direct struct{ *auth.Keyring }
+
+func (d direct) CreateToken(ctx context.Context, body api.CreateTokenBody) (*api.TokenSecret, error) {
+	reply, _, err := d.Create(ctx, &body, madeWithDatabase, "")
+	return &reply, err
+}
+
+func (d direct) ListTokens(ctx context.Context, params client.TokenListParams) (*api.TokenList, error) {
+	q := auth.TokenQuery{State: params.State, Limit: params.Limit}
+	if params.Cursor != "" {
+		moment, id, _ := strings.Cut(params.Cursor, "/")
+		var err error
+		if q.AfterMs, err = strconv.ParseInt(moment, 10, 64); err != nil {
+			return nil, fmt.Errorf("cursor: %w", err)
+		}
+		q.AfterID = id
+	}
+	tokens, err := d.List(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	page := &api.TokenList{}
+	for i := range tokens {
+		page.Data = append(page.Data, tokens[i].View())
+	}
+	if len(tokens) == params.Limit {
+		last := &tokens[len(tokens)-1]
+		cursor := strconv.FormatInt(last.CreatedAtMs, 10) + "/" + last.TokenID
+		page.NextCursor = &cursor
+	}
+	return page, nil
+}
+
+func (d direct) GetToken(ctx context.Context, tokenID string) (*api.TokenView, error) {
+	token, err := d.Token(ctx, tokenID)
+	if err != nil {
+		return nil, err
+	}
+	view := token.View()
+	return &view, nil
+}
+
+func (d direct) RotateToken(ctx context.Context, tokenID string, graceMs int64) (*api.TokenSecret, error) {
+	reply, err := d.Rotate(ctx, tokenID, graceMs)
+	return &reply, err
+}
+
+// RevokeToken revokes also the last admin: whoever has the database can make another one.
+func (d direct) RevokeToken(ctx context.Context, tokenID string) error {
+	return d.Revoke(ctx, tokenID, false)
+}
+
+type create struct {
+	place
+	console.Format
+	Name            string        `required:"" placeholder:"NAME" help:"What the token is for."`
+	Role            string        `required:"" placeholder:"ROLE" help:"What it may do: observer, agent, operator or admin."`
+	Principal       string        `placeholder:"PRINCIPAL" help:"Who calls with it: user:NAME, agent:NAME or service:NAME (default agent: or user: and the name of the token)."`
+	Groups          []string      `sep:"," placeholder:"GROUP" help:"Groups of the principal."`
+	SessionPrefixes []string      `sep:"," placeholder:"PREFIX" help:"Only sessions whose id begins with one of these."`
+	AgentIDs        []string      `name:"agent-ids" sep:"," placeholder:"ID" help:"Only what is of one of these agents."`
+	ExpiresAtMs     int64         `name:"expires-at-ms" placeholder:"MS" help:"When it ends, in milliseconds since the epoch."`
+	ExpiresAfter    time.Duration `placeholder:"DURATION" help:"How long it works, such as 720h (default for ever)."`
+	MayActFor       bool          `help:"Record the name in X-Actor as who decided, and the principal beside it: for a gateway before people."`
+	MayAlways       bool          `help:"Let an operator write rules of all sessions."`
+}
+
+// Run prints the secret alone on stdout, so that a script can keep it.
+func (c *create) Run(ctx context.Context, terminal *console.Console) error {
+	body := api.CreateTokenBody{
+		Name: c.Name, Role: api.Role(c.Role), Principal: c.Principal, Groups: c.Groups,
+		SessionPrefixes: c.SessionPrefixes, AgentIDs: c.AgentIDs, MayActFor: c.MayActFor, MayAlways: c.MayAlways,
+	}
+	if c.ExpiresAtMs != 0 {
+		body.ExpiresAtMs = &c.ExpiresAtMs
+	}
+	if c.ExpiresAfter != 0 {
+		body.ExpiresAfterMs = new(c.ExpiresAfter.Milliseconds())
+	}
+	return c.with(ctx, terminal, func(k keeper) error {
+		made, err := k.CreateToken(ctx, body)
+		if err != nil {
+			return err
+		}
+		return printSecret(terminal, c.JSON, made)
+	})
+}
+
+func printSecret(terminal *console.Console, asJSON bool, made *api.TokenSecret) error {
+	if asJSON {
+		return console.PrintJSON(terminal.Stdout, made)
+	}
+	if err := console.Describe(terminal.Stderr, fields(&made.Token, terminal.Now())); err != nil {
+		return err
+	}
+	terminal.Say("the secret follows; it is not shown again. Use it with %s", console.TokenVariable)
+	fmt.Fprintln(terminal.Stdout, made.Secret)
+	return nil
+}
+
+type list struct {
+	place
+	console.Format
+	State string `placeholder:"STATE" help:"Only those that are active, expired or revoked."`
+}
+
+// Run prints every token.
+func (c *list) Run(ctx context.Context, terminal *console.Console) error {
+	state := api.TokenState(c.State)
+	switch state {
+	case "", api.TokenActive, api.TokenExpired, api.TokenRevoked:
+	default:
+		return console.Usage("%q is no state; there are active, expired and revoked", c.State)
+	}
+	return c.with(ctx, terminal, func(k keeper) error {
+		tokens := []api.TokenView{}
+		params := client.TokenListParams{State: state, Limit: api.MaxPageLimit}
+		for {
+			page, err := k.ListTokens(ctx, params)
+			if err != nil {
+				return err
+			}
+			tokens = append(tokens, page.Data...)
+			if page.NextCursor == nil {
+				break
+			}
+			params.Cursor = *page.NextCursor
+		}
+		if c.JSON {
+			return console.PrintJSON(terminal.Stdout, tokens)
+		}
+		now := terminal.Now()
+		rows := make([][]string, len(tokens))
+		for i := range tokens {
+			t := &tokens[i]
+			rows[i] = []string{
+				t.TokenID, console.Cell(t.Name, 40), string(t.Role), console.Cell(t.Principal, 40), t.Hint,
+				stateOf(t, now), console.Ago(t.CreatedAtMs, now), lastUse(t, now),
+			}
+		}
+		return console.Table(terminal.Stdout, []string{"TOKEN", "NAME", "ROLE", "PRINCIPAL", "HINT", "STATE", "MADE", "USED"}, rows)
+	})
+}
+
+func stateOf(t *api.TokenView, now time.Time) string {
+	switch {
+	case t.RevokedAtMs != 0:
+		return string(api.TokenRevoked)
+	case t.ExpiresAtMs != 0 && t.ExpiresAtMs <= now.UnixMilli():
+		return string(api.TokenExpired)
+	}
+	return string(api.TokenActive)
+}
+
+func lastUse(t *api.TokenView, now time.Time) string {
+	if t.LastUsedAtMs == 0 {
+		return ""
+	}
+	return console.Ago(t.LastUsedAtMs, now)
+}
+
+func fields(t *api.TokenView, now time.Time) []console.Field {
+	flag := func(set bool) string {
+		if set {
+			return "yes"
+		}
+		return ""
+	}
+	expires := ""
+	if t.ExpiresAtMs != 0 {
+		expires = time.UnixMilli(t.ExpiresAtMs).UTC().Format(time.RFC3339)
+	}
+	return []console.Field{
+		{"token", t.TokenID}, {"name", t.Name}, {"role", string(t.Role)}, {"principal", t.Principal}, {"state", stateOf(t, now)},
+		{"groups", strings.Join(t.Groups, ", ")}, {"sessions", strings.Join(t.SessionPrefixes, ", ")}, {"agents", strings.Join(t.AgentIDs, ", ")},
+		{"may act for", flag(t.MayActFor)}, {"may always", flag(t.MayAlways)}, {"hint", t.Hint},
+		{"made", console.Ago(t.CreatedAtMs, now) + " by " + t.CreatedBy}, {"expires", expires}, {"used", lastUse(t, now)},
+	}
+}
+
+type show struct {
+	place
+	console.Format
+	TokenID string `arg:"" name:"token-id" help:"The token's id."`
+}
+
+// Run prints one token.
+func (c *show) Run(ctx context.Context, terminal *console.Console) error {
+	return c.with(ctx, terminal, func(k keeper) error {
+		token, err := k.GetToken(ctx, c.TokenID)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return console.PrintJSON(terminal.Stdout, token)
+		}
+		return console.Describe(terminal.Stdout, fields(token, terminal.Now()))
+	})
+}
+
+type rotate struct {
+	place
+	console.Format
+	Grace   time.Duration `placeholder:"DURATION" help:"How long the present secret still works, at most 168h (default 0)."`
+	TokenID string        `arg:"" name:"token-id" help:"The token's id."`
+}
+
+// Run prints the new secret alone on stdout.
+func (c *rotate) Run(ctx context.Context, terminal *console.Console) error {
+	return c.with(ctx, terminal, func(k keeper) error {
+		rotated, err := k.RotateToken(ctx, c.TokenID, c.Grace.Milliseconds())
+		if err != nil {
+			return err
+		}
+		return printSecret(terminal, c.JSON, rotated)
+	})
+}
+
+type revoke struct {
+	place
+	TokenID string `arg:"" name:"token-id" help:"The token's id."`
+}
+
+// Run revokes a token.
+func (c *revoke) Run(ctx context.Context, terminal *console.Console) error {
+	return c.with(ctx, terminal, func(k keeper) error {
+		if err := k.RevokeToken(ctx, c.TokenID); err != nil {
+			return err
+		}
+		terminal.Say("token %s is revoked", c.TokenID)
+		return nil
+	})
+}

@@ -1,0 +1,61 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// Me returns who the service takes the caller for. Errors: [ErrUnauthorized].
+func (c *Client) Me(ctx context.Context) (*api.Me, error) {
+	return get[api.Me](ctx, c, at("/v1/me"), nil)
+}
+
+// CreateToken makes a token. Its secret is in the result and cannot be had again, so the call is
+// repeated only where the service cannot have received it. Errors: [ErrInvalid]; [ErrForbidden].
+func (c *Client) CreateToken(ctx context.Context, body api.CreateTokenBody) (*api.TokenSecret, error) {
+	return post[api.TokenSecret](ctx, c, at("/v1/tokens"), body, never)
+}
+
+// TokenListParams choose tokens.
+type TokenListParams struct {
+	State  api.TokenState // of every state when empty
+	Limit  int            // the service's when 0
+	Cursor string         // of the page before
+}
+
+// ListTokens returns a page of tokens, oldest first. Errors: [ErrForbidden].
+func (c *Client) ListTokens(ctx context.Context, params TokenListParams) (*api.TokenList, error) {
+	query := url.Values{}
+	if params.State != "" {
+		query.Set("state", string(params.State))
+	}
+	if params.Limit > 0 {
+		query.Set("limit", strconv.Itoa(params.Limit))
+	}
+	if params.Cursor != "" {
+		query.Set("cursor", params.Cursor)
+	}
+	return get[api.TokenList](ctx, c, at("/v1/tokens"), query)
+}
+
+// GetToken returns a token, revoked or not. Errors: [ErrNotFound]; [ErrForbidden].
+func (c *Client) GetToken(ctx context.Context, tokenID string) (*api.TokenView, error) {
+	return get[api.TokenView](ctx, c, at("/v1/tokens", tokenID), nil)
+}
+
+// RotateToken gives a token another secret; the present one works for graceMs more. It is
+// repeated only where the service cannot have received it. Errors: [ErrNotFound]; [ErrInvalid];
+// [ErrForbidden].
+func (c *Client) RotateToken(ctx context.Context, tokenID string, graceMs int64) (*api.TokenSecret, error) {
+	return post[api.TokenSecret](ctx, c, at("/v1/tokens", tokenID, "rotate"), api.RotateTokenBody{GraceMs: graceMs}, never)
+}
+
+// RevokeToken ends a token. Again is a no-op. Errors: [ErrNotFound]; [ErrForbidden].
+func (c *Client) RevokeToken(ctx context.Context, tokenID string) error {
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: at("/v1/tokens", tokenID), repeat: always})
+	return err
+}

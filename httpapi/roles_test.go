@@ -1,0 +1,91 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+)
+
+// rows says which roles may make a call, the first row that matches counts. It is written from
+// what the roles are for, and not from the table of package auth.
+var rows = []struct {
+	method, path string
+	roles        string
+}{
+	{"*", `^/(livez|readyz)$`, "observer agent operator admin"},
+	{"*", `^/v1/tokens`, "admin"},
+	{"*", `/effects/.*/retry$|/dead-letter`, "admin"},
+	{"*", `/mailbox`, "agent admin"},
+	{"GET", `/resume`, "agent admin"},
+	{"GET", ``, "observer agent operator admin"},
+	{"POST", `^/v1/rules/explain$`, "observer agent operator admin"},
+	{"*", `^/v1/rules`, "operator admin"},
+	{"POST", `/(cancel|interrupt)$`, "agent operator admin"},
+	{"POST", `/(approvals|approval-runs|questions|end)$`, "operator admin"},
+	{"POST", ``, "agent admin"},
+}
+
+func allowedRoles(t *testing.T, method, path string) map[api.Role]bool {
+	t.Helper()
+	for _, row := range rows {
+		if (row.method == "*" || row.method == method) && regexp.MustCompile(row.path).MatchString(path) {
+			allowed := map[api.Role]bool{}
+			for role := range strings.FieldsSeq(row.roles) {
+				allowed[api.Role(role)] = true
+			}
+			return allowed
+		}
+	}
+	require.Fail(t, "no row", "%s %s", method, path)
+	return nil
+}
+
+// testRoles calls every operation with a credential of every role.
+func testRoles(t *testing.T, a *rig, keyring *auth.Keyring) {
+	t.Helper()
+	for _, role := range auth.Roles {
+		secret := ofRole(t, keyring, role)
+		others := []operation{{method: "GET", path: "/version"}, {method: "GET", path: "/v1/me"}}
+		for _, o := range append(others, operations...) {
+			// A claim that waits for a run is held for nothing; the path decides about the role.
+			got := a.do(t, o.method, o.path, o.body, bearer(secret))
+			// What a rule of all sessions takes is more than the route.
+			rule := o.method == http.MethodPost && o.path == "/v1/rules" && role == api.RoleOperator
+			if allowedRoles(t, o.method, o.path)[role] && !rule {
+				require.NotContains(t, []int{http.StatusUnauthorized, http.StatusForbidden}, got.status, "%s %s %s: %s", role, o.method, o.path, got.text)
+				require.Less(t, got.status, 500)
+				continue
+			}
+			got.refused(api.CodeForbidden)
+			require.Contains(t, got.text, "it takes the role ")
+		}
+	}
+	operator, admin := ofRole(t, keyring, api.RoleOperator), ofRole(t, keyring, api.RoleAdmin)
+	_, always := token(t, keyring, api.CreateTokenBody{Name: "always", Role: api.RoleOperator, MayAlways: true})
+	_, bound := token(t, keyring, api.CreateTokenBody{Name: "bound", Role: api.RoleOperator, MayAlways: true, SessionPrefixes: []string{"team-"}})
+	forAll := func(secret string) *reply {
+		return a.post(t, "/v1/rules", `{"match":{"pattern_keys":["`+a.name("k")+`"]}}`, bearer(secret))
+	}
+	forAll(operator).refused(api.CodeForbidden)
+	forAll(bound).refused(api.CodeForbidden)
+	rule := forAll(always).want(http.StatusCreated).textAt("rule_id")
+	a.do(t, http.MethodDelete, "/v1/rules/"+rule, "", bearer(operator)).refused(api.CodeForbidden)
+	a.do(t, http.MethodDelete, "/v1/rules/"+rule, "", bearer(always)).want(http.StatusNoContent)
+	forAll(admin).want(http.StatusCreated)
+	a.post(t, "/v1/rules", `{"session_id":"s-1","match":{"pattern_keys":["k"]}}`, bearer(operator)).want(http.StatusCreated)
+
+	// A rule that is written with a decision takes what a rule takes; refused, nothing is decided.
+	a.post(t, "/v1/runs", `{"run_id":"remembered","session_id":"s-2","input":1,"suspend":{"approvals":[`+approval("a")+`]}}`, bearer(admin)).want(http.StatusAccepted)
+	remember := func(scope string) string {
+		return `{"resolutions":[{"request_id":"a","behavior":"allow","remember":"` + scope + `"}]}`
+	}
+	a.post(t, "/v1/runs/remembered/approvals", remember("always"), bearer(operator)).refused(api.CodeForbidden)
+	require.Equal(t, "waiting_for_approval", a.get(t, "/v1/runs/remembered", bearer(operator)).want(http.StatusOK).at("status"))
+	a.post(t, "/v1/runs/remembered/approvals", remember("session"), bearer(operator)).want(http.StatusAccepted)
+}

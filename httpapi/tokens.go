@@ -1,0 +1,157 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// tokenCursor is the kind of the cursors of GET /v1/tokens.
+var tokenCursor = listName{cursor: "t", keys: 2}
+
+// keyring returns what manages tokens. Errors: service_unavailable when the service was started
+// without a place for them, as programs may that embed it.
+func (s *Server) keyring() (*auth.Keyring, error) {
+	if s.access.Keyring == nil {
+		return nil, refusal.New(wire.CodeServiceUnavailable, "this service keeps no tokens")
+	}
+	return s.access.Keyring, nil
+}
+
+// createToken makes a token. Its secret is in this reply and nowhere else.
+func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
+	keyring, err := s.keyring()
+	if err != nil {
+		return err
+	}
+	var body api.CreateTokenBody
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+		return err
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	key, err := wire.IdempotencyKey(r.Header, nil)
+	if err != nil {
+		return err
+	}
+	reply, replayed, err := keyring.Create(r.Context(), &body, auth.From(r.Context()).Principal, key)
+	if err != nil {
+		return err
+	}
+	markReplayed(w, replayed)
+	locate(w, "/v1/tokens/", reply.Token.TokenID)
+	return wire.Respond(w, r, http.StatusCreated, reply)
+}
+
+// listTokens answers with a page, the oldest first.
+func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
+	keyring, err := s.keyring()
+	if err != nil {
+		return err
+	}
+	query := queryOf(r)
+	q := auth.TokenQuery{State: api.TokenState(query.Get("state")), Limit: api.DefaultTokenPage}
+	switch q.State {
+	case "", api.TokenActive, api.TokenExpired, api.TokenRevoked:
+	default:
+		return badQuery("state", "active, expired or revoked")
+	}
+	if query.Has("limit") {
+		if q.Limit, err = strconv.Atoi(query.Get("limit")); err != nil || q.Limit < 1 || q.Limit > api.MaxPageLimit {
+			return refusal.New(api.CodeInvalidLimit, "limit must be between 1 and %d", api.MaxPageLimit)
+		}
+	}
+	if query.Has("cursor") {
+		after := readCursor(query.Get("cursor"), tokenCursor)
+		if after == nil {
+			return errInvalidCursor
+		}
+		if q.AfterMs, err = strconv.ParseInt(after[0], 10, 64); err != nil {
+			return errInvalidCursor
+		}
+		q.AfterID = after[1]
+	}
+	limit := q.Limit
+	q.Limit++
+	tokens, err := keyring.List(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	page := api.TokenList{Data: []api.TokenView{}}
+	if len(tokens) > limit {
+		tokens = tokens[:limit]
+		last := &tokens[limit-1]
+		cursor := writeCursor(tokenCursor.cursor, []string{strconv.FormatInt(last.CreatedAtMs, 10), last.TokenID})
+		page.NextCursor = &cursor
+	}
+	for i := range tokens {
+		page.Data = append(page.Data, tokens[i].View())
+	}
+	return wire.Respond(w, r, http.StatusOK, page)
+}
+
+func (s *Server) getToken(w http.ResponseWriter, r *http.Request) error {
+	keyring, err := s.keyring()
+	if err != nil {
+		return err
+	}
+	token, err := keyring.Token(r.Context(), wire.PathID(r, "token_id"))
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, token.View())
+}
+
+// rotateToken gives a token another secret, which is in this reply and nowhere else.
+func (s *Server) rotateToken(w http.ResponseWriter, r *http.Request) error {
+	keyring, err := s.keyring()
+	if err != nil {
+		return err
+	}
+	var body api.RotateTokenBody
+	var faults refusal.Faults
+	if err := s.bodies.DecodeOptional(w, r, &body, &faults); err != nil {
+		return err
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	reply, err := keyring.Rotate(r.Context(), wire.PathID(r, "token_id"), body.GraceMs)
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, reply)
+}
+
+func (s *Server) revokeToken(w http.ResponseWriter, r *http.Request) error {
+	keyring, err := s.keyring()
+	if err != nil {
+		return err
+	}
+	if err := keyring.Revoke(r.Context(), wire.PathID(r, "token_id"), true); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// showMe answers with who the caller is to the service. Where no credential is asked for, that
+// is the name in X-Actor.
+func (s *Server) showMe(w http.ResponseWriter, r *http.Request) error {
+	identity := auth.From(r.Context())
+	me := identity.Me()
+	if identity.Via == auth.ViaOpen {
+		actor, err := wire.Actor(r)
+		if err != nil {
+			return err
+		}
+		me.Principal = actor.Name
+	}
+	return wire.Respond(w, r, http.StatusOK, me)
+}

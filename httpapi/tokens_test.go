@@ -1,0 +1,361 @@
+package httpapi_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// How long a test waits for what must come, and how often it looks.
+const (
+	patience     = 10 * time.Second
+	patienceStep = 5 * time.Millisecond
+)
+
+// bearer sends a token.
+func bearer(secret string) option { return header("Authorization", "Bearer "+secret) }
+
+// closed starts the service on a fresh store of the rig's engine so that it asks for tokens.
+func closed(t *testing.T, store runs.Store, contract *contract) (a *rig, keyring *auth.Keyring) {
+	t.Helper()
+	keyring = newKeyring(store.(auth.Tokens), auth.Required)
+	return serve(t, store, contract, func(o *httpapi.Options) { o.Keyring = keyring }), keyring
+}
+
+// token makes a token past HTTP and returns its id and secret.
+func token(t *testing.T, keyring *auth.Keyring, body api.CreateTokenBody) (tokenID, secret string) {
+	t.Helper()
+	made, _, err := keyring.Create(t.Context(), &body, "user:test", "")
+	require.NoError(t, err)
+	return made.Token.TokenID, made.Secret
+}
+
+// ofRole makes a token of a role.
+func ofRole(t *testing.T, keyring *auth.Keyring, role api.Role) (secret string) {
+	t.Helper()
+	_, secret = token(t, keyring, api.CreateTokenBody{Name: "the-" + string(role), Role: role})
+	return secret
+}
+
+func testTokens(t *testing.T, a *rig) {
+	parallel(t, "a secret is shown once", func(t *testing.T) {
+		made := a.post(t, "/v1/tokens", `{"name":"once","role":"agent","agent_ids":["coder"],"session_prefixes":["team-"],"groups":["g@x"]}`, key("once")).want(http.StatusCreated)
+		secret, tokenID := made.textAt("secret"), made.textAt("token", "token_id")
+		require.True(t, auth.WellFormed(secret))
+		require.Equal(t, "agent:once", made.at("token", "principal"))
+		require.Equal(t, auth.HintOf(secret), made.at("token", "hint"))
+		require.Equal(t, "user:local", made.at("token", "created_by"))
+		require.Equal(t, "no-store", made.header.Get("Cache-Control"))
+		require.Equal(t, "/v1/tokens/"+tokenID, made.header.Get("Location"))
+
+		again := a.post(t, "/v1/tokens", `{"name":"once","role":"agent","agent_ids":["coder"],"session_prefixes":["team-"],"groups":["g@x"]}`, key("once")).want(http.StatusCreated)
+		require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
+		require.Equal(t, true, again.at("secret_shown"))
+		require.Nil(t, again.at("secret"))
+		require.Equal(t, tokenID, again.at("token", "token_id"))
+		a.post(t, "/v1/tokens", `{"name":"once","role":"admin"}`, key("once")).refused(api.CodeIdempotencyConflict)
+
+		shown := a.get(t, "/v1/tokens/"+tokenID).want(http.StatusOK)
+		require.NotContains(t, shown.text, secret)
+		require.NotContains(t, shown.text, auth.HashOf(secret))
+		require.Equal(t, made.at("token"), shown.body)
+	})
+	parallel(t, "bodies", func(t *testing.T) {
+		for _, bad := range []struct{ body, pointer string }{
+			{`{"role":"agent"}`, "/name"},
+			{`{"name":"x","role":"root"}`, "/role"},
+			{`{"name":"x","role":"agent","principal":"nobody"}`, "/principal"},
+			{`{"name":"x","role":"agent","principal":"user:"}`, "/principal"},
+			{`{"name":"x","role":"agent","session_prefixes":[]}`, "/session_prefixes"},
+			{`{"name":"x","role":"agent","agent_ids":[]}`, "/agent_ids"},
+			{`{"name":"x","role":"agent","agent_ids":["a b"]}`, "/agent_ids/0"},
+		} {
+			got := a.post(t, "/v1/tokens", bad.body).refused(api.CodeInvalidRequest)
+			require.Contains(t, bad.pointer, got.textAt("errors", 0, "pointer"))
+		}
+		for _, bad := range []struct{ body, pointer string }{
+			{`{"name":"Ann Lee","role":"operator"}`, "/principal"},
+			{`{"name":"x","role":"admin","agent_ids":["a"]}`, "/agent_ids"},
+			{`{"name":"x","role":"admin","session_prefixes":["a"]}`, "/session_prefixes"},
+			{`{"name":"x","role":"agent","may_always":true}`, "/may_always"},
+			{`{"name":"x","role":"agent","expires_at_ms":1}`, "/expires_at_ms"},
+			{`{"name":"x","role":"agent","expires_at_ms":9000000000000,"expires_after_ms":1}`, "/expires_after_ms"},
+		} {
+			a.post(t, "/v1/tokens", bad.body, expecting(semantic)).refused(api.CodeInvalidRequest).pointer(bad.pointer)
+		}
+		a.post(t, "/v1/tokens", `{"name":"Ann Lee","role":"operator","principal":"user:ann@lee.example"}`).want(http.StatusCreated)
+		a.post(t, "/v1/tokens", `{"name":"x","role":"agent"}`, key(" "), expecting(semantic)).refused(api.CodeInvalidIdempotencyKey)
+	})
+	parallel(t, "lists", func(t *testing.T) {
+		one := a.post(t, "/v1/tokens", `{"name":"listed","role":"observer","expires_after_ms":1}`).want(http.StatusCreated).textAt("token", "token_id")
+		two := a.post(t, "/v1/tokens", `{"name":"listed","role":"observer"}`).want(http.StatusCreated).textAt("token", "token_id")
+		three := a.post(t, "/v1/tokens", `{"name":"listed","role":"observer"}`).want(http.StatusCreated).textAt("token", "token_id")
+		a.do(t, http.MethodDelete, "/v1/tokens/"+three, "").want(http.StatusNoContent)
+		a.do(t, http.MethodDelete, "/v1/tokens/"+three, "").want(http.StatusNoContent)
+		in := func(state string) map[string]bool {
+			found := map[string]bool{}
+			for cursor := ""; ; {
+				page := a.get(t, "/v1/tokens?limit=2&state="+state+cursor, lenientState(state)).want(http.StatusOK)
+				for i := range page.list("data") {
+					id := page.textAt("data", i, "token_id")
+					require.False(t, found[id], "a row comes once")
+					found[id] = true
+				}
+				if page.at("next_cursor") == nil {
+					return found
+				}
+				cursor = "&cursor=" + url.QueryEscape(page.textAt("next_cursor"))
+			}
+		}
+		require.Eventually(t, func() bool { return in("expired")[one] }, patience, patienceStep)
+		require.True(t, in("active")[two])
+		require.True(t, in("revoked")[three])
+		for state, not := range map[string]string{"active": three, "revoked": one, "expired": two} {
+			require.False(t, in(state)[not], state)
+		}
+		a.get(t, "/v1/tokens?state=lost").refused(api.CodeBadRequest)
+		a.get(t, "/v1/tokens?limit=0").refused(api.CodeInvalidLimit)
+		a.get(t, "/v1/tokens?cursor=x", expecting(semantic)).refused(api.CodeInvalidCursor)
+	})
+	parallel(t, "who am I, where nobody is asked", func(t *testing.T) {
+		me := a.get(t, "/v1/me").want(http.StatusOK)
+		require.Equal(t, `{"principal":"user:local","role":"admin","groups":[],"via":"open"}`, me.text)
+		require.Equal(t, "ada", a.get(t, "/v1/me", header("X-Actor", "ada")).want(http.StatusOK).at("principal"))
+		a.get(t, "/v1/me", header("X-Actor", "")).refused(api.CodeBadRequest)
+	})
+}
+
+func lenientState(state string) option {
+	return func(r *http.Request) *http.Request {
+		if state == "" {
+			return expecting(lenient)(r)
+		}
+		return r
+	}
+}
+
+// testClosed runs on one service, whose tests do not disturb each other but for the last.
+func testClosed(t *testing.T, store runs.Store, contract *contract) {
+	a, keyring := closed(t, store, contract)
+	admin := ofRole(t, keyring, api.RoleAdmin)
+	wrong := admin[:len(admin)-1] + "!"
+	mistyped := "holdpoint_" + strings.Repeat("0", 43) + "000000"
+	unknown := auth.NewSecret()
+
+	t.Run("no credential, on every operation", func(t *testing.T) {
+		others := []operation{{method: "GET", path: "/version"}, {method: "GET", path: "/openapi.yaml"}, {method: "GET", path: "/openapi.json"}, {method: "GET", path: "/v1/me"}, {method: "GET", path: "/v1/stream"}}
+		for _, o := range append(others, operations...) {
+			got := a.do(t, o.method, o.path, o.body).refused(api.CodeUnauthenticated)
+			require.Equal(t, `Bearer realm="holdpoint"`, got.header.Get("WWW-Authenticate"))
+			got = a.do(t, o.method, o.path, o.body, bearer(unknown)).refused(api.CodeInvalidToken)
+			require.Equal(t, `Bearer realm="holdpoint", error="invalid_token"`, got.header.Get("WWW-Authenticate"))
+		}
+		for _, secret := range []string{wrong, mistyped, "x"} {
+			require.Equal(t, a.get(t, "/v1/me", bearer(unknown)).text, a.get(t, "/v1/me", bearer(secret)).refused(api.CodeInvalidToken).text)
+		}
+		for _, unreadable := range []string{"Basic eDp5", admin, "Bearer", "Bearer ", "bearer"} {
+			a.get(t, "/v1/me", header("Authorization", unreadable)).refused(api.CodeUnauthenticated)
+		}
+		a.get(t, "/v1/me", bearer(admin), bearer(admin)).refused(api.CodeUnauthenticated)
+		a.get(t, "/v1/me", header("Authorization", "bearer  "+admin)).want(http.StatusOK)
+		for _, probe := range []string{"/livez", "/readyz"} {
+			a.get(t, probe).want(http.StatusOK)
+		}
+		require.Equal(t, http.StatusUnauthorized, a.do(t, http.MethodHead, "/v1/runs", "").status)
+		a.get(t, "/nowhere").refused(wire.CodeRouteNotFound)
+	})
+	t.Run("every operation by every role", func(t *testing.T) { testRoles(t, a, keyring) })
+	t.Run("who decided", func(t *testing.T) {
+		operator := ofRole(t, keyring, api.RoleOperator)
+		_, gateway := token(t, keyring, api.CreateTokenBody{Name: "chat", Role: api.RoleOperator, Principal: "service:chat", MayActFor: true})
+		decide := func(id string, options ...option) *reply {
+			run := a.name("run")
+			a.post(t, "/v1/runs", fmt.Sprintf(`{"run_id":%q,"session_id":%q,"input":1,"suspend":{"approvals":[%s]}}`, run, a.name("session"), approval(id)), bearer(admin)).want(http.StatusAccepted)
+			got := a.post(t, "/v1/runs/"+run+"/approvals", allow(id), options...).want(http.StatusAccepted)
+			got.body = a.post(t, "/v1/runs/"+run+"/approvals", deny(id), options...).refused(api.CodeApprovalStateConflict).at("recorded_decision")
+			return got
+		}
+		plain := decide("a", bearer(operator), header("X-Actor", "somebody else"))
+		require.Equal(t, "user:the-operator", plain.at("resolved_by"), "a header is a name, not a proof")
+		require.Nil(t, plain.at("via_principal"))
+		require.Contains(t, plain.header.Get("Warning"), "X-Actor was ignored")
+		named := decide("a", bearer(gateway), header("X-Actor", "ada"))
+		require.Equal(t, "ada", named.at("resolved_by"))
+		require.Equal(t, "service:chat", named.at("via_principal"))
+		require.Empty(t, named.header.Get("Warning"))
+		itself := decide("a", bearer(gateway))
+		require.Equal(t, "service:chat", itself.at("resolved_by"))
+	})
+	t.Run("rotation", func(t *testing.T) {
+		tokenID, first := token(t, keyring, api.CreateTokenBody{Name: "rotated", Role: api.RoleObserver})
+		second := a.post(t, "/v1/tokens/"+tokenID+"/rotate", `{"grace_ms":600000}`, bearer(admin)).want(http.StatusOK).textAt("secret")
+		for _, secret := range []string{first, second} {
+			require.Equal(t, tokenID, a.get(t, "/v1/me", bearer(secret)).want(http.StatusOK).at("token_id"))
+		}
+		third := a.post(t, "/v1/tokens/"+tokenID+"/rotate", `{"grace_ms":600000}`, bearer(admin)).want(http.StatusOK).textAt("secret")
+		a.get(t, "/v1/me", bearer(first)).refused(api.CodeInvalidToken)
+		for _, secret := range []string{second, third} {
+			a.get(t, "/v1/me", bearer(secret)).want(http.StatusOK)
+		}
+		last := a.post(t, "/v1/tokens/"+tokenID+"/rotate", "", bearer(admin)).want(http.StatusOK)
+		require.Equal(t, auth.HintOf(last.textAt("secret")), last.at("token", "hint"))
+		for _, secret := range []string{first, second, third} {
+			a.get(t, "/v1/me", bearer(secret)).refused(api.CodeInvalidToken)
+		}
+		a.get(t, "/v1/me", bearer(last.textAt("secret"))).want(http.StatusOK)
+		a.post(t, "/v1/tokens/"+tokenID+"/rotate", `{"grace_ms":604800001}`, bearer(admin)).refused(api.CodeInvalidRequest).pointer("/grace_ms")
+		a.do(t, http.MethodDelete, "/v1/tokens/"+tokenID, "", bearer(admin)).want(http.StatusNoContent)
+		a.get(t, "/v1/me", bearer(last.textAt("secret"))).refused(api.CodeInvalidToken)
+		a.post(t, "/v1/tokens/"+tokenID+"/rotate", `{}`, bearer(admin)).refused(api.CodeTokenStateConflict)
+	})
+	t.Run("a held call and a stream end with their token", func(t *testing.T) {
+		tokenID, secret := token(t, keyring, api.CreateTokenBody{Name: "holder", Role: api.RoleObserver})
+		run := a.post(t, "/v1/runs", `{"input":1}`, bearer(admin)).want(http.StatusAccepted).textAt("run_id")
+		stream, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.server.URL+"/v1/stream", nil)
+		require.NoError(t, err)
+		stream.Header.Set("Authorization", "Bearer "+secret)
+		open, err := http.DefaultClient.Do(stream)
+		require.NoError(t, err)
+		defer open.Body.Close()
+		require.Equal(t, http.StatusOK, open.StatusCode)
+		begun := make(chan struct{})
+		held := make(chan *reply, 1)
+		go func() {
+			close(begun)
+			answer, err := a.try(t, http.MethodGet, "/v1/runs/"+run+"?until=terminal", "", bearer(secret), wait(60))
+			if err == nil {
+				held <- answer
+			}
+			close(held)
+		}()
+		<-begun
+		require.Eventually(t, func() bool { return keyring.Calls() >= 2 }, patience, patienceStep, "both are under way")
+
+		// Another replica revokes it: this one hears of it when it looks.
+		other := newKeyring(store.(auth.Tokens), auth.Required)
+		require.NoError(t, other.Revoke(t.Context(), tokenID, true))
+		keyring.Look(t.Context())
+		answer, there := <-held
+		require.True(t, there)
+		answer.refused(api.CodeInvalidToken)
+		_, _ = io.Copy(io.Discard, open.Body) // the stream ends, in whatever way
+		require.Eventually(t, func() bool { return keyring.Calls() == 0 }, patience, patienceStep)
+	})
+	t.Run("the last admin", func(t *testing.T) {
+		adminID := a.get(t, "/v1/me", bearer(admin)).want(http.StatusOK).textAt("token_id")
+		active := a.get(t, "/v1/tokens?state=active&limit=100", bearer(admin)).want(http.StatusOK)
+		for i := range active.list("data") {
+			if id := active.textAt("data", i, "token_id"); active.at("data", i, "role") == "admin" && id != adminID {
+				a.do(t, http.MethodDelete, "/v1/tokens/"+id, "", bearer(admin)).want(http.StatusNoContent)
+			}
+		}
+		_, expiring := token(t, keyring, api.CreateTokenBody{Name: "soon", Role: api.RoleAdmin, ExpiresAfterMs: new(int64(1))})
+		require.Eventually(t, func() bool { return a.get(t, "/v1/me", bearer(expiring)).status == http.StatusUnauthorized }, patience, patienceStep)
+		a.do(t, http.MethodDelete, "/v1/tokens/"+adminID, "", bearer(admin)).refused(api.CodeLastAdminToken)
+		rotated := a.post(t, "/v1/tokens/"+adminID+"/rotate", `{}`, bearer(admin)).want(http.StatusOK).textAt("secret")
+		second, secondSecret := token(t, keyring, api.CreateTokenBody{Name: "second", Role: api.RoleAdmin})
+		a.do(t, http.MethodDelete, "/v1/tokens/"+adminID, "", bearer(rotated)).want(http.StatusNoContent)
+		a.do(t, http.MethodDelete, "/v1/tokens/"+second, "", bearer(secondSecret)).refused(api.CodeLastAdminToken)
+	})
+}
+
+// Two callers who revoke the last two admins at once leave one.
+func TestTheLastTwoAdminsAtOnce(t *testing.T) {
+	t.Parallel()
+	for engine, open := range openers {
+		parallel(t, engine, func(t *testing.T) {
+			store := open(t)
+			keyring := newKeyring(store.(auth.Tokens), auth.Required)
+			for range 20 {
+				var ids []string
+				for range 2 {
+					id, _ := token(t, keyring, api.CreateTokenBody{Name: "a", Role: api.RoleAdmin})
+					ids = append(ids, id)
+				}
+				errs := make(chan error, 2)
+				for _, id := range ids {
+					go func() { errs <- keyring.Revoke(context.WithoutCancel(t.Context()), id, true) }()
+				}
+				refused := 0
+				for range ids {
+					if err := <-errs; err != nil {
+						refused++
+					}
+				}
+				require.Equal(t, 1, refused)
+				for _, id := range ids {
+					require.NoError(t, keyring.Revoke(t.Context(), id, false))
+				}
+			}
+		})
+	}
+}
+
+// A first token closes the service that was open, at this replica and another.
+func TestTheFirstTokenClosesTheService(t *testing.T) {
+	t.Parallel()
+	store := openSQLite(t)
+	var nowMs int64 = 1_750_000_000_000
+	keyrings := make([]*auth.Keyring, 2)
+	rigs := make([]*rig, 2)
+	for i := range keyrings {
+		keyrings[i] = auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Auto, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
+		rigs[i] = serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyrings[i] })
+		rigs[i].get(t, "/v1/runs").want(http.StatusOK)
+	}
+	secret := rigs[0].post(t, "/v1/tokens", `{"name":"first","role":"admin"}`).want(http.StatusCreated).textAt("secret")
+	rigs[0].get(t, "/v1/runs").refused(api.CodeUnauthenticated)
+	nowMs += 500
+	for _, a := range rigs {
+		a.get(t, "/v1/runs").refused(api.CodeUnauthenticated)
+		a.get(t, "/v1/runs", bearer(secret)).want(http.StatusOK)
+	}
+	// Revoked is not the same as never made.
+	id := rigs[0].get(t, "/v1/me", bearer(secret)).want(http.StatusOK).textAt("token_id")
+	require.NoError(t, keyrings[0].Revoke(t.Context(), id, false))
+	again := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Auto, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
+	open, err := again.Open(t.Context())
+	require.NoError(t, err)
+	require.False(t, open)
+}
+
+// A replica that knows a token refuses it half a second after another one has revoked it.
+func TestARevokedTokenEndsAtEveryReplica(t *testing.T) {
+	t.Parallel()
+	store := openPostgres(t)
+	var nowMs int64 = 1_750_000_000_000
+	keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
+	other := newKeyring(store.(auth.Tokens), auth.Required)
+	id, secret := token(t, other, api.CreateTokenBody{Name: "x", Role: api.RoleObserver})
+	_, err := keyring.Authenticate(t.Context(), secret)
+	require.NoError(t, err)
+	require.NoError(t, other.Revoke(t.Context(), id, true))
+	nowMs += 500
+	_, err = keyring.Authenticate(t.Context(), secret)
+	require.ErrorIs(t, err, auth.Invalid())
+}
+
+// Every route of /v1 is in the table, and every row is a route; the dialects' are held to it by
+// the tests of the program, which has all of them.
+func TestEveryRouteOfV1IsInTheTable(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, chi.Walk(httpapi.New(httpapi.Options{}).Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		require.NotEmpty(t, auth.ActionOf(method, route), "%s %s has no row in auth/routes.go", method, route)
+		return nil
+	}))
+	require.Empty(t, auth.ActionOf("PUT", "/v1/runs"))
+}

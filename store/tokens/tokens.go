@@ -1,0 +1,245 @@
+// Package tokens keeps tokens for both engines: it implements auth.Tokens with the statements
+// of an engine. A token belongs to no session, so its changes are short transactions of their
+// own and no commands of the door.
+//
+// It must not know a driver, nor what a role may do.
+package tokens
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/read"
+)
+
+// Write is one statement that changes rows, with its arguments.
+type Write struct {
+	SQL  string
+	Args []any
+}
+
+// Writer runs statements in one transaction and returns how many rows the last one changed.
+// Errors are those of auth.Tokens.
+type Writer interface {
+	WriteTokens(ctx context.Context, writes ...Write) (int64, error)
+}
+
+// Statements are the statements of an engine that differ from the other's, or that write.
+type Statements struct {
+	// Insert takes every column in the order of [Columns] and does nothing when created_by and
+	// idempotency_key are taken.
+	Insert string
+	// ByIDs has the columns of the tokens in the list $1.
+	ByIDs string
+	// Rotate is of $1 token_id, $2 secret_hash, $3 hint, $4 previous_until_ms, $5 the present
+	// moment. It changes an active token alone.
+	Rotate string
+	// Revoke is of $1 token_id, $2 the present moment, $3 whether to keep the last active admin.
+	Revoke string
+	// Touch is of $1 token_id and $2 last_used_at_ms.
+	Touch string
+	// LockRevoke, before Revoke, keeps others from revoking at the same time; "" where
+	// nobody can.
+	LockRevoke string
+}
+
+// Columns is the list of columns of tokens as it is read, and in the order of it written.
+const (
+	Columns = `token_id, name, role, principal, groups, session_prefixes, agent_ids, may_act_for, may_always, hint,
+	secret_hash, previous_hash, previous_until_ms, created_at_ms, created_by, expires_at_ms, revoked_at_ms, last_used_at_ms,
+	idempotency_key, fingerprint`
+	readColumns = `SELECT token_id, name, role, principal, coalesce(groups, ''), coalesce(session_prefixes, ''), coalesce(agent_ids, ''),
+	may_act_for, may_always, hint, secret_hash, coalesce(previous_hash, ''), coalesce(previous_until_ms, 0), created_at_ms, created_by,
+	coalesce(expires_at_ms, 0), coalesce(revoked_at_ms, 0), coalesce(last_used_at_ms, 0), coalesce(idempotency_key, ''), coalesce(fingerprint, '')
+FROM tokens`
+
+	byID   = readColumns + ` WHERE token_id = $1`
+	byHash = readColumns + ` WHERE secret_hash = $1
+UNION ALL ` + readColumns + ` WHERE previous_hash = $1`
+	byKey    = readColumns + ` WHERE created_by = $1 AND idempotency_key = $2`
+	anyToken = `SELECT count(*) FROM (SELECT 1 FROM tokens LIMIT 1) AS first`
+	list     = readColumns + `
+WHERE (created_at_ms > CAST($1 AS bigint) OR created_at_ms = CAST($1 AS bigint) AND token_id > CAST($2 AS text))
+	AND (CAST($3 AS text) = ''
+		OR CAST($3 AS text) = 'revoked' AND revoked_at_ms IS NOT NULL
+		OR CAST($3 AS text) = 'expired' AND revoked_at_ms IS NULL AND expires_at_ms <= CAST($4 AS bigint)
+		OR CAST($3 AS text) = 'active' AND revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR expires_at_ms > CAST($4 AS bigint)))
+ORDER BY created_at_ms, token_id LIMIT CAST($5 AS bigint)`
+)
+
+// ByIDs returns the statement that reads the tokens for which a condition holds.
+func ByIDs(condition string) string { return readColumns + " WHERE " + condition }
+
+// Keeper implements auth.Tokens.
+type Keeper struct {
+	db         read.Database
+	writer     Writer
+	statements *Statements
+}
+
+var _ auth.Tokens = (*Keeper)(nil)
+
+// New returns a keeper. Each read and write ends after [read.Timeout].
+func New(db read.Database, writer Writer, statements *Statements) *Keeper {
+	return &Keeper{db: db, writer: writer, statements: statements}
+}
+
+// row is a token as it is scanned.
+type row struct {
+	auth.Token
+	groups, sessionPrefixes, agentIDs string
+}
+
+func (r *row) targets() []any {
+	return []any{
+		&r.TokenID, &r.Name, &r.Role, &r.Principal, &r.groups, &r.sessionPrefixes, &r.agentIDs, &r.MayActFor, &r.MayAlways, &r.Hint,
+		&r.SecretHash, &r.PreviousHash, &r.PreviousUntilMs, &r.CreatedAtMs, &r.CreatedBy, &r.ExpiresAtMs, &r.RevokedAtMs, &r.LastUsedAtMs,
+		&r.Key, &r.Fingerprint,
+	}
+}
+
+func (k *Keeper) ask(ctx context.Context, sql string, args ...any) ([]auth.Token, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	var found []auth.Token
+	err := k.db.Ask(ctx, read.Query{SQL: sql, Args: args, Read: func(rows columns.Rows) error {
+		var bad error
+		err := columns.Each(rows, (*row).targets, func(r *row) {
+			for _, list := range []struct {
+				text string
+				into *[]string
+			}{{r.groups, &r.Groups}, {r.sessionPrefixes, &r.SessionPrefixes}, {r.agentIDs, &r.AgentIDs}} {
+				if list.text != "" && bad == nil {
+					bad = json.Unmarshal([]byte(list.text), list.into)
+				}
+			}
+			found = append(found, r.Token)
+		})
+		if err == nil {
+			err = bad
+		}
+		return err
+	}})
+	return found, err
+}
+
+func (k *Keeper) one(ctx context.Context, sql string, args ...any) (*auth.Token, error) {
+	found, err := k.ask(ctx, sql, args...)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+func (k *Keeper) write(ctx context.Context, writes ...Write) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	return k.writer.WriteTokens(ctx, writes...)
+}
+
+// AddToken implements auth.Tokens.
+func (k *Keeper) AddToken(ctx context.Context, t *auth.Token) (*auth.Token, error) {
+	changed, err := k.write(ctx, Write{k.statements.Insert, []any{
+		t.TokenID, t.Name, string(t.Role), t.Principal, texts(t.Groups), texts(t.SessionPrefixes), texts(t.AgentIDs), t.MayActFor, t.MayAlways, t.Hint,
+		t.SecretHash, orNull(t.PreviousHash), numberOrNull(t.PreviousUntilMs), t.CreatedAtMs, t.CreatedBy,
+		numberOrNull(t.ExpiresAtMs), numberOrNull(t.RevokedAtMs), numberOrNull(t.LastUsedAtMs), orNull(t.Key), orNull(t.Fingerprint),
+	}})
+	if err != nil || changed > 0 {
+		return t, err
+	}
+	found, err := k.one(ctx, byKey, t.CreatedBy, t.Key)
+	if err == nil && found == nil {
+		err = auth.UnknownToken() // nobody deletes tokens
+	}
+	return found, err
+}
+
+// Token implements auth.Tokens.
+func (k *Keeper) Token(ctx context.Context, tokenID string) (*auth.Token, error) {
+	found, err := k.one(ctx, byID, tokenID)
+	if err == nil && found == nil {
+		err = auth.UnknownToken()
+	}
+	return found, err
+}
+
+// TokenByHash implements auth.Tokens.
+func (k *Keeper) TokenByHash(ctx context.Context, hash string) (*auth.Token, error) {
+	return k.one(ctx, byHash, hash)
+}
+
+// TokensByID implements auth.Tokens.
+func (k *Keeper) TokensByID(ctx context.Context, tokenIDs []string) ([]auth.Token, error) {
+	return k.ask(ctx, k.statements.ByIDs, k.db.List(tokenIDs))
+}
+
+// ListTokens implements auth.Tokens.
+func (k *Keeper) ListTokens(ctx context.Context, q auth.TokenQuery) ([]auth.Token, error) {
+	if !utf8.ValidString(q.AfterID) {
+		return nil, nil
+	}
+	return k.ask(ctx, list, q.AfterMs, q.AfterID, string(q.State), q.NowMs, q.Limit)
+}
+
+// AnyToken implements auth.Tokens.
+func (k *Keeper) AnyToken(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	var count int64
+	err := k.db.Ask(ctx, read.Query{SQL: anyToken, Read: func(rows columns.Rows) error {
+		return columns.Each(rows, func(n *int64) []any { return []any{n} }, func(n *int64) { count = *n })
+	}})
+	return count > 0, err
+}
+
+// RotateToken implements auth.Tokens.
+func (k *Keeper) RotateToken(ctx context.Context, tokenID, hash, hint string, previousUntilMs, nowMs int64) (bool, error) {
+	changed, err := k.write(ctx, Write{k.statements.Rotate, []any{tokenID, hash, hint, previousUntilMs, nowMs}})
+	return changed > 0, err
+}
+
+// RevokeToken implements auth.Tokens.
+func (k *Keeper) RevokeToken(ctx context.Context, tokenID string, keepAdmin bool, nowMs int64) (bool, error) {
+	writes := []Write{{k.statements.Revoke, []any{tokenID, nowMs, keepAdmin}}}
+	if k.statements.LockRevoke != "" {
+		writes = []Write{{SQL: k.statements.LockRevoke}, writes[0]}
+	}
+	changed, err := k.write(ctx, writes...)
+	return changed > 0, err
+}
+
+// TouchToken implements auth.Tokens.
+func (k *Keeper) TouchToken(ctx context.Context, tokenID string, usedAtMs int64) error {
+	_, err := k.write(ctx, Write{k.statements.Touch, []any{tokenID, usedAtMs}})
+	return err
+}
+
+// texts is a list as it is stored: NULL when it is empty.
+func texts(list []string) any {
+	if len(list) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return nil // a text that is not UTF-8 was refused before
+	}
+	return string(text)
+}
+
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+func numberOrNull(number int64) any {
+	if number == 0 {
+		return nil
+	}
+	return number
+}

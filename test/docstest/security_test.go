@@ -1,0 +1,76 @@
+package docstest
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/auth"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/security.md")
+
+// TestSecurityPrintsTheTable holds the tables of docs/security.md to package auth. Run it with
+// -update to write them.
+func TestSecurityPrintsTheTable(t *testing.T) {
+	t.Parallel()
+	page := document(t, "docs/security.md")
+	wanted := withTable(t, withTable(t, page, "roles", roles()), "routes", routes())
+	if *update {
+		require.NoError(t, os.WriteFile(filepath.Join(root, "docs/security.md"), []byte(wanted), 0o644))
+		return
+	}
+	require.Equal(t, wanted, page, "go test ./test/docstest -run TestSecurityPrintsTheTable -update")
+}
+
+// withTable returns the page with a table after its marker, in place of the one that is there.
+func withTable(t *testing.T, page, marker, table string) string {
+	t.Helper()
+	before, after, found := strings.Cut(page, "<!-- "+marker+" -->\n")
+	require.True(t, found, marker)
+	after = strings.TrimLeft(after, "\n")
+	for strings.HasPrefix(after, "|") {
+		_, after, _ = strings.Cut(after, "\n")
+	}
+	page = before + "<!-- " + marker + " -->\n\n" + table
+	if after != "" {
+		page += "\n" + strings.TrimLeft(after, "\n")
+	}
+	return page
+}
+
+// roles is the table of actions and roles.
+func roles() string {
+	var table strings.Builder
+	table.WriteString("| |")
+	for _, role := range auth.Roles {
+		table.WriteString(" " + string(role) + " |")
+	}
+	table.WriteString("\n|---|" + strings.Repeat("---|", len(auth.Roles)) + "\n")
+	for _, action := range auth.Actions {
+		table.WriteString("| " + string(action) + ": " + auth.Meaning(action) + " |")
+		for _, role := range auth.Roles {
+			may := "–"
+			if auth.RoleMay(role, action) {
+				may = "yes"
+			}
+			table.WriteString(" " + may + " |")
+		}
+		table.WriteString("\n")
+	}
+	return table.String()
+}
+
+// routes is the table of routes and actions.
+func routes() string {
+	var table strings.Builder
+	table.WriteString("| Route | Takes |\n|---|---|\n")
+	for _, route := range auth.Routes {
+		table.WriteString("| `" + route.Method + " " + route.Path + "` | " + string(route.Action) + " |\n")
+	}
+	return table.String()
+}
