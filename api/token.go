@@ -47,8 +47,8 @@ type TokenView struct {
 
 // CreateTokenBody describes a token.
 type CreateTokenBody struct {
-	Name string `json:"name"` // required
-	Role Role   `json:"role"` // required
+	Name string `json:"name" body:"required"`
+	Role Role   `json:"role" body:"required"`
 	// Principal is "agent:" or "user:" and the name when it is empty.
 	Principal string   `json:"principal,omitempty"`
 	Groups    []string `json:"groups,omitempty"`

@@ -68,12 +68,10 @@ func testRoles(t *testing.T, a *rig, keyring *auth.Keyring) {
 	}
 	operator, admin := ofRole(t, keyring, api.RoleOperator), ofRole(t, keyring, api.RoleAdmin)
 	_, always := token(t, keyring, api.CreateTokenBody{Name: "always", Role: api.RoleOperator, MayAlways: true})
-	_, bound := token(t, keyring, api.CreateTokenBody{Name: "bound", Role: api.RoleOperator, MayAlways: true, SessionPrefixes: []string{"team-"}})
 	forAll := func(secret string) *reply {
 		return a.post(t, "/v1/rules", `{"match":{"pattern_keys":["`+a.name("k")+`"]}}`, bearer(secret))
 	}
 	forAll(operator).refused(api.CodeForbidden)
-	forAll(bound).refused(api.CodeForbidden)
 	rule := forAll(always).want(http.StatusCreated).textAt("rule_id")
 	a.do(t, http.MethodDelete, "/v1/rules/"+rule, "", bearer(operator)).refused(api.CodeForbidden)
 	a.do(t, http.MethodDelete, "/v1/rules/"+rule, "", bearer(always)).want(http.StatusNoContent)

@@ -53,7 +53,7 @@ func ofRole(t *testing.T, keyring *auth.Keyring, role api.Role) (secret string) 
 
 func testTokens(t *testing.T, a *rig) {
 	parallel(t, "a secret is shown once", func(t *testing.T) {
-		made := a.post(t, "/v1/tokens", `{"name":"once","role":"agent","agent_ids":["coder"],"session_prefixes":["team-"],"groups":["g@x"]}`, key("once")).want(http.StatusCreated)
+		made := a.post(t, "/v1/tokens", `{"name":"once","role":"agent","groups":["g@x"]}`, key("once")).want(http.StatusCreated)
 		secret, tokenID := made.textAt("secret"), made.textAt("token", "token_id")
 		require.True(t, auth.WellFormed(secret))
 		require.Equal(t, "agent:once", made.at("token", "principal"))
@@ -62,7 +62,7 @@ func testTokens(t *testing.T, a *rig) {
 		require.Equal(t, "no-store", made.header.Get("Cache-Control"))
 		require.Equal(t, "/v1/tokens/"+tokenID, made.header.Get("Location"))
 
-		again := a.post(t, "/v1/tokens", `{"name":"once","role":"agent","agent_ids":["coder"],"session_prefixes":["team-"],"groups":["g@x"]}`, key("once")).want(http.StatusCreated)
+		again := a.post(t, "/v1/tokens", `{"name":"once","role":"agent","groups":["g@x"]}`, key("once")).want(http.StatusCreated)
 		require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
 		require.Equal(t, true, again.at("secret_shown"))
 		require.Nil(t, again.at("secret"))
@@ -89,6 +89,8 @@ func testTokens(t *testing.T, a *rig) {
 		}
 		for _, bad := range []struct{ body, pointer string }{
 			{`{"name":"Ann Lee","role":"operator"}`, "/principal"},
+			{`{"name":"x","role":"agent","agent_ids":["a"]}`, "/agent_ids"},
+			{`{"name":"x","role":"operator","session_prefixes":["a"]}`, "/session_prefixes"},
 			{`{"name":"x","role":"admin","agent_ids":["a"]}`, "/agent_ids"},
 			{`{"name":"x","role":"admin","session_prefixes":["a"]}`, "/session_prefixes"},
 			{`{"name":"x","role":"agent","may_always":true}`, "/may_always"},
