@@ -98,7 +98,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 		return err
 	}
 	keyring := auth.NewKeyring(auth.Options{
-		Tokens: opened, Mode: modes[c.Auth], NewID: runs.NewID, Logger: logger, NowMs: func() int64 { return time.Now().UnixMilli() }, //nolint:forbidigo // this is where the clock comes from
+		Tokens: opened, Mode: modes[c.Auth], NewID: runs.NewID, Logger: logger, NowMs: func() int64 { return time.Now().UnixMilli() },
 	})
 	open, err := keyring.Open(running)
 	if err == nil && open && c.Auth != authNone && !isLoopback(listener) {

@@ -237,10 +237,20 @@ func fields(t *api.TokenView, now time.Time) []console.Field {
 		expires = time.UnixMilli(t.ExpiresAtMs).UTC().Format(time.RFC3339)
 	}
 	return []console.Field{
-		{"token", t.TokenID}, {"name", t.Name}, {"role", string(t.Role)}, {"principal", t.Principal}, {"state", stateOf(t, now)},
-		{"groups", strings.Join(t.Groups, ", ")}, {"sessions", strings.Join(t.SessionPrefixes, ", ")}, {"agents", strings.Join(t.AgentIDs, ", ")},
-		{"may act for", flag(t.MayActFor)}, {"may always", flag(t.MayAlways)}, {"hint", t.Hint},
-		{"made", console.Ago(t.CreatedAtMs, now) + " by " + t.CreatedBy}, {"expires", expires}, {"used", lastUse(t, now)},
+		{"token", t.TokenID},
+		{"name", t.Name},
+		{"role", string(t.Role)},
+		{"principal", t.Principal},
+		{"state", stateOf(t, now)},
+		{"groups", strings.Join(t.Groups, ", ")},
+		{"sessions", strings.Join(t.SessionPrefixes, ", ")},
+		{"agents", strings.Join(t.AgentIDs, ", ")},
+		{"may act for", flag(t.MayActFor)},
+		{"may always", flag(t.MayAlways)},
+		{"hint", t.Hint},
+		{"made", console.Ago(t.CreatedAtMs, now) + " by " + t.CreatedBy},
+		{"expires", expires},
+		{"used", lastUse(t, now)},
 	}
 }
 
