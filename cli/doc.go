@@ -12,7 +12,7 @@
 //	         something is wrong
 //	2        the command line is not one
 //	3        doctor: it could not look
-//	122      exec: what was decided on its run is not what it asked for; nothing ran
+//	122      exec, ask: what was decided on its run is not what it asked for; nothing ran
 //	123      exec: the command was started under this key before and how it ended is
 //	         not on record; it was not run (see --rerun)
 //	124      the time ran out before anybody decided (exec, ask without --default)

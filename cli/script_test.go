@@ -43,7 +43,9 @@ import (
 //	signal NAME KILL|TERM|…      sends it a signal
 //	ends NAME CODE               it ends with this code; then stdout and stderr match
 //	                             what it printed
-//	post PATH FILE               the JSON in FILE is taken
+//	post PATH FILE               the JSON in FILE is taken; then stdout matches the reply
+//	await-post PATH FILE         until it is taken
+//	refused STATUS PATH FILE     the JSON in FILE is refused so; then stdout matches the reply
 //	killed-and-back FILE         FILE is what a demo told: its first process was killed,
 //	                             another one has the same prompt, and both are gone
 //	empty DIRECTORY              there is nothing in it
@@ -75,6 +77,8 @@ func TestScripts(t *testing.T) {
 			"signal":             signalProcess,
 			"ends":               ends,
 			"post":               post,
+			"await-post":         awaitPost,
+			"refused":            refused,
 			"killed-and-back":    killedAndBack,
 			"empty":              empty,
 			"sql":                execSQL,
@@ -243,20 +247,45 @@ func awaitStderr(ts *testscript.TestScript, neg bool, args []string) {
 
 func post(ts *testscript.TestScript, neg bool, args []string) {
 	needs(ts, neg, args, 2, 2)
-	body := []byte(ts.ReadFile(args[1]))
+	status, text := send(ts, args[0], args[1])
+	if status > 299 {
+		ts.Fatalf("POST %s: %d: %s", args[0], status, text)
+	}
+	_, err := ts.Stdout().Write(text)
+	ts.Check(err)
+}
+
+func awaitPost(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 2, 2)
+	await(ts, args[0], func(context.Context) (bool, error) {
+		status, text := send(ts, args[0], args[1])
+		return status < 300, errors.New(string(text))
+	})
+}
+
+func refused(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 3, 3)
+	status, text := send(ts, args[1], args[2])
+	if strconv.Itoa(status) != args[0] {
+		ts.Fatalf("POST %s: %d, want %s: %s", args[1], status, args[0], text)
+	}
+	_, err := ts.Stdout().Write(text)
+	ts.Check(err)
+}
+
+func send(ts *testscript.TestScript, path, file string) (status int, text []byte) {
+	body := []byte(ts.ReadFile(file))
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost,
-		ts.Getenv("HOLDPOINT_SERVER")+args[0], bytes.NewReader(body))
+		ts.Getenv("HOLDPOINT_SERVER")+path, bytes.NewReader(body))
 	ts.Check(err)
 	request.Header.Set("Content-Type", "application/json")
 	transport := &http.Transport{DisableKeepAlives: true}
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	ts.Check(err)
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	text, err = io.ReadAll(response.Body)
 	ts.Check(err)
-	if response.StatusCode > 299 {
-		ts.Fatalf("POST %s: %s: %s", args[0], response.Status, text)
-	}
+	return response.StatusCode, text
 }
 
 var (

@@ -24,7 +24,7 @@ const (
 )
 
 // ExitCodesHelp is the table as --help shows it.
-const ExitCodesHelp = `Exit codes: 0 done, 1 error, 2 usage, 122 what was decided is not what exec asked, 123 started before under this key with an unknown end, ` +
+const ExitCodesHelp = `Exit codes: 0 done, 1 error, 2 usage, 122 what was decided is not what exec or ask asked, 123 started before under this key with an unknown end, ` +
 	`124 expired, 125 denied, declined or cancelled, 126/127 the command could not be started, 128+n ended by signal n; ` +
 	`exec otherwise exits with its command's code.`
 

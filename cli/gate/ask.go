@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -14,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // Ask asks one question and prints what a person answers.
@@ -53,8 +55,9 @@ func (c *Ask) Run(ctx context.Context, terminal *console.Console) error {
 	ids := newGateIDs("ask", "question", c.Session, c.Key)
 	input := askInput{Question: c.Question, Options: c.Option, Multi: c.Multi, Free: c.Free || len(c.Option) == 0}
 	return c.Call(func(opened *client.Client) error {
-		a := &asking{gate: newGate("ask", c.Connection, opened, terminal, c.Key, 5*time.Second, ids, input), command: c, input: input}
-		a.params.Suspend = a.suspension(ids.request, deadline(c.Timeout), nil)
+		a := &asking{gate: newGate("ask", c.Connection, opened, terminal, c.Key, askLease, c.Timeout, ids, input), command: c, input: input}
+		a.requestID = ids.request
+		a.suspension = func(afterMs *int64) *api.Suspension { return a.asks(a.requestID, afterMs, nil) }
 		return a.run(ctx)
 	})
 }
@@ -88,15 +91,21 @@ func (c *Ask) check() error {
 	return nil
 }
 
+// askLease is how long after this process was last heard of another call with the same key may take
+// over.
+const askLease = 5 * time.Second
+
 // asking is one call of ask.
 type asking struct {
 	gate
 	command *Ask
 	input   askInput
+	// requestID is that of the first question. One that is asked again has its number at the end.
+	requestID string
 }
 
-// suspension asks the question. An option's id is its text where that can be one.
-func (a *asking) suspension(requestID string, afterMs, atMs *int64) *api.Suspension {
+// asks returns the question as a suspension. An option's id is its text where that can be one.
+func (a *asking) asks(requestID string, afterMs, atMs *int64) *api.Suspension {
 	question := api.UserQuestion{ID: "answer", Header: "Question", Question: a.input.Question, MultiSelect: a.input.Multi}
 	if !a.input.Free {
 		question.Header = "Options only"
@@ -114,6 +123,7 @@ func (a *asking) suspension(requestID string, afterMs, atMs *int64) *api.Suspens
 			ID: requestID, ToolCallID: requestID, Questions: []api.UserQuestion{question},
 			ExpiresAfterMs: afterMs, ExpiresAtMs: atMs,
 		}},
+		Hold: true,
 	}
 }
 
@@ -134,7 +144,10 @@ func (a *asking) run(ctx context.Context) error {
 	view, err := a.wait(ctx, waiting, sameAsk{a.input, a.command.Session}, func(ctx context.Context, claim *api.Claim) (bool, error) {
 		return a.act(ctx, claim, &report)
 	})
-	if err == nil && view != nil {
+	switch {
+	case errors.Is(err, errTimedOut):
+		report, err = askReport{Outcome: string(api.OutcomeExpired), Answers: []string{}}, nil
+	case err == nil && view != nil:
 		report, err = a.finished(ctx, view)
 	}
 	if err != nil {
@@ -151,11 +164,10 @@ type sameAsk struct {
 
 // act ends the run with the answer.
 func (a *asking) act(ctx context.Context, claim *api.Claim, report *askReport) (done bool, err error) {
-	if len(claim.Resume.Questions) == 0 {
-		return true, fmt.Errorf("run %s carries no answer", claim.Run.RunID)
+	settled, err := a.answerOn(claim.Resume)
+	if err != nil {
+		return true, a.refuse(ctx, claim, "ASKED IN VAIN", err)
 	}
-	count := len(claim.Resume.Questions)
-	settled := claim.Resume.Questions[count-1]
 	answer := settled.Resolution
 	*report = askReport{Outcome: string(answer.Outcome), Answers: []string{}, ResolvedBy: answer.ResolvedBy, Reason: answer.Reason}
 	if answer.Justification != nil {
@@ -175,9 +187,7 @@ func (a *asking) act(ctx context.Context, claim *api.Claim, report *askReport) (
 		// The service takes free text besides any options. This caller does not, so
 		// the person is asked again.
 		a.terminal.Say("the answer is none of the options; asking again")
-		again := a.suspension(fmt.Sprintf("%s-%d", a.params.Suspend.SuspensionID, count+1), nil, settled.Request.ExpiresAtMs)
-		_, err := a.Suspend(ctx, claim.Run.RunID, claim.Lease.Fence, *again)
-		return false, err
+		return false, a.ask(ctx, claim, a.asks(a.nextRequestID(settled.Request.ID), nil, settled.Request.ExpiresAtMs))
 	}
 	output, err := json.Marshal(*report)
 	if err != nil {
@@ -190,11 +200,54 @@ func (a *asking) act(ctx context.Context, claim *api.Claim, report *askReport) (
 	return err == nil || ctx.Err() != nil, err
 }
 
+// answerOn returns the newest answer, or an error that says how what was answered differs from what
+// this call asked: anybody who guessed the run's fence can raise a question on it.
+func (a *asking) answerOn(resume *api.Resume) (*api.SettledQuestion, error) {
+	if len(resume.Questions) == 0 || len(resume.Approvals) > 0 {
+		return nil, fmt.Errorf("it carries %d answers and %d decisions on approvals", len(resume.Questions), len(resume.Approvals))
+	}
+	mine, err := document.Digest(a.asks(a.requestID, nil, nil).Questions[0].Questions)
+	if err != nil {
+		return nil, err
+	}
+	for i := range resume.Questions {
+		given := &resume.Questions[i].Request
+		if a.numberOf(given.ID) == 0 {
+			return nil, fmt.Errorf("it is about request %s, and this call asked %s", given.ID, a.requestID)
+		}
+		if theirs, err := document.Digest(given.Questions); err != nil || theirs != mine {
+			return nil, fmt.Errorf("its question is %s", console.QuestionText(given))
+		}
+	}
+	return &resume.Questions[len(resume.Questions)-1], nil
+}
+
+// numberOf returns which time the question was asked under that id, from 1; 0 for an id that is
+// not of this call.
+func (a *asking) numberOf(requestID string) int {
+	suffix, mine := strings.CutPrefix(requestID, a.requestID)
+	switch {
+	case !mine:
+		return 0
+	case suffix == "":
+		return 1
+	}
+	number, err := strconv.Atoi(strings.TrimPrefix(suffix, "-"))
+	if err != nil || number < 2 || a.again(number) != requestID {
+		return 0
+	}
+	return number
+}
+
+func (a *asking) nextRequestID(requestID string) string { return a.again(a.numberOf(requestID) + 1) }
+
+func (a *asking) again(number int) string { return fmt.Sprintf("%s-%d", a.requestID, number) }
+
 // finished returns the report of a call that finds the run over.
 func (a *asking) finished(ctx context.Context, view *api.RunView) (askReport, error) {
 	var report askReport
 	switch {
-	case view.Status == api.StatusCompleted && json.Unmarshal(view.Output, &report) == nil && report.Outcome != "":
+	case a.key != "" && view.Status == api.StatusCompleted && json.Unmarshal(view.Output, &report) == nil && report.Outcome != "":
 		return report, nil
 	case view.Status == api.StatusCompleted:
 		return report, fmt.Errorf("run %s was completed by somebody else, without an answer", view.RunID)

@@ -75,11 +75,14 @@ func (c *Exec) Run(ctx context.Context, terminal *console.Console) error {
 	request := api.ApprovalRequest{
 		ID: ids.request, ToolCallID: ids.request, ToolName: "exec", Input: shown,
 		Scope: "command", Reason: c.Reason, InputSchema: api.JSON(callInputSchema),
-		ExpiresAfterMs: deadline(c.Timeout),
 	}
 	return c.Call(func(opened *client.Client) error {
-		e := &execution{gate: newGate("exec", c.Connection, opened, terminal, c.Key, c.Lease, ids, input), rerun: c.Rerun, asked: request}
-		e.params.Suspend = &api.Suspension{SuspensionID: ids.request, Approvals: []api.ApprovalRequest{request}}
+		e := &execution{gate: newGate("exec", c.Connection, opened, terminal, c.Key, c.Lease, c.Timeout, ids, input), rerun: c.Rerun, asked: request}
+		e.suspension = func(afterMs *int64) *api.Suspension {
+			request := request
+			request.ExpiresAfterMs = afterMs
+			return &api.Suspension{SuspensionID: ids.request, Approvals: []api.ApprovalRequest{request}, Hold: true}
+		}
 		return e.run(ctx, sameExec{input, c.Session})
 	})
 }
@@ -147,6 +150,8 @@ func (e *execution) run(ctx context.Context, same sameExec) error {
 	})
 	view, err := e.wait(ctx, waiting, same, e.act)
 	switch {
+	case errors.Is(err, errTimedOut):
+		return console.ExitWith(e.sayReport(execReport{Outcome: string(api.OutcomeExpired), ExitCode: console.ExitExpired}))
 	case err != nil:
 		return err
 	case view != nil:
@@ -158,12 +163,9 @@ func (e *execution) run(ctx context.Context, same sameExec) error {
 
 // act carries out what was decided.
 func (e *execution) act(ctx context.Context, claim *api.Claim) (done bool, err error) {
-	if len(claim.Resume.Approvals) == 0 {
-		return true, fmt.Errorf("run %s carries no approval", claim.Run.RunID)
-	}
-	settled, err := decisionOn(e.asked, claim.Resume.Approvals)
+	settled, err := decisionOn(e.asked, claim.Resume)
 	if err != nil {
-		return true, e.refuse(ctx, claim, err)
+		return true, e.refuse(ctx, claim, "NOTHING WAS RUN", err)
 	}
 	if settled.Resolution.Outcome == api.OutcomeAllowed {
 		return e.start(ctx, claim, settled)
@@ -177,11 +179,11 @@ func (e *execution) act(ctx context.Context, claim *api.Claim) (done bool, err e
 // the decisions differ from it. Anybody who holds a claim of the run, or who guessed its key,
 // can raise requests on it that a rule or an unwary person allows. All members by which a rule
 // could have matched are compared.
-func decisionOn(asked api.ApprovalRequest, decisions []api.SettledApproval) (api.SettledApproval, error) {
-	if len(decisions) != 1 {
-		return api.SettledApproval{}, fmt.Errorf("it carries %d decisions, and this call asked once", len(decisions))
+func decisionOn(asked api.ApprovalRequest, resume *api.Resume) (api.SettledApproval, error) {
+	if count := len(resume.Approvals) + len(resume.Questions); count != 1 || len(resume.Approvals) != 1 {
+		return api.SettledApproval{}, fmt.Errorf("it carries %d decisions, %d of them on approvals, and this call asked for one approval", count, len(resume.Approvals))
 	}
-	settled := decisions[0]
+	settled := resume.Approvals[0]
 	mine, err := document.Digest(asked.Input)
 	if err != nil {
 		return api.SettledApproval{}, err
@@ -199,19 +201,6 @@ func decisionOn(asked api.ApprovalRequest, decisions []api.SettledApproval) (api
 		return api.SettledApproval{}, fmt.Errorf("it is about tool %s, call %s, pattern keys %q", given.ToolName, given.ToolCallID, given.PatternKeys)
 	}
 	return settled, nil
-}
-
-// refuse fails the run and returns the error of a call that finds a decision about something
-// else.
-func (e *execution) refuse(ctx context.Context, claim *api.Claim, why error) error {
-	text := fmt.Sprintf("the decision on run %s is not about what this call asked for: %s", claim.Run.RunID, console.Printable(why.Error(), false))
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
-	if _, err := e.FailRun(ctx, claim.Run.RunID, claim.Lease.Fence, text); err != nil {
-		e.terminal.Say("run %s could not be failed: %v", claim.Run.RunID, err)
-	}
-	return console.Failed(console.ExitForeign, "NOTHING WAS RUN: %s\n"+
-		"           Somebody else has acted on this run.", text)
 }
 
 // recordEnd records how the run ended, and takes its lease again when that was lost. The
@@ -251,7 +240,7 @@ func (e *execution) recordEnd(ctx context.Context, keeper *keeper, report execRe
 func (e *execution) finished(ctx context.Context, view *api.RunView) error {
 	var report execReport
 	switch {
-	case view.Status == api.StatusCompleted && json.Unmarshal(view.Output, &report) == nil && report.Outcome != "":
+	case e.key != "" && view.Status == api.StatusCompleted && json.Unmarshal(view.Output, &report) == nil && report.Outcome != "":
 		if report.Outcome == outcomeExited || report.Outcome == outcomeNotStarted {
 			e.terminal.Say("this command ran to its end before, as run %s; it is not run again", view.RunID)
 		}

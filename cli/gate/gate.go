@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -39,6 +40,14 @@ type gate struct {
 	key      string // empty when the caller gave none
 	params   client.CreateRunParams
 	lease    time.Duration
+	timeout  time.Duration
+	deadline time.Time
+	// suspension returns what the run asks for, with what is left of its time in milliseconds.
+	suspension func(afterMs *int64) *api.Suspension
+	// raised says that the run asks already.
+	raised atomic.Bool
+	// fence is that of the newest claim by this process.
+	fence string
 	// outage says that the person was told that the service is away.
 	outage bool
 	// shown holds what once has said.
@@ -46,9 +55,9 @@ type gate struct {
 }
 
 // newGate returns a gate for a run that does not exist yet, or that the key stands for.
-func newGate(noun string, connection console.Connection, opened *client.Client, terminal *console.Console, key string, lease time.Duration, ids gateIDs, input any) gate {
+func newGate(noun string, connection console.Connection, opened *client.Client, terminal *console.Console, key string, lease, timeout time.Duration, ids gateIDs, input any) gate {
 	return gate{
-		Connection: connection, Client: opened, terminal: terminal, noun: noun, key: key, lease: lease,
+		Connection: connection, Client: opened, terminal: terminal, noun: noun, key: key, lease: lease, timeout: timeout,
 		params: client.CreateRunParams{
 			SessionID: ids.session, RunID: ids.run, Input: input, AgentID: "holdpoint-" + noun,
 			SourcePlugin: "holdpoint", SourceKind: noun, ActorID: connection.ActorName(),
@@ -83,15 +92,24 @@ type identity struct {
 
 // wait makes or finds the run and drives it. It returns the run when it is over, and nil
 // when act is done with it. When a signal ended waiting, which is below ctx, the request
-// is withdrawn, and the error is the exit code.
+// is withdrawn, and the error is the exit code. The error is errTimedOut when the time that the
+// caller gives has run out by the clock of this process, whatever the service says or does not.
 func (g *gate) wait(ctx, waiting context.Context, same any, act actFunc) (*api.RunView, error) {
-	view, err := g.open(waiting, same)
-	if err == nil {
-		view, err = g.drive(waiting, view, act)
+	waiting, stop := g.untilTimedOut(waiting)
+	defer stop()
+	view, claim, err := g.open(waiting, same)
+	switch {
+	case err == nil:
+		view, err = g.drive(waiting, view, claim, act)
+	case waiting.Err() != nil:
+		err = context.Cause(waiting)
 	}
 	var ended console.SignalError
-	if errors.As(err, &ended) {
+	switch {
+	case errors.As(err, &ended):
 		return nil, g.withdraw(ctx, ended)
+	case errors.Is(err, errTimedOut):
+		g.giveUp(ctx)
 	}
 	return view, err
 }
@@ -100,63 +118,107 @@ func (g *gate) wait(ctx, waiting context.Context, same any, act actFunc) (*api.R
 // run is driven on.
 type actFunc func(ctx context.Context, claim *api.Claim) (done bool, err error)
 
-// open makes the run, already waiting, or finds the one that the key stands for. Calls
-// with one key must agree on same.
-func (g *gate) open(ctx context.Context, same any) (*api.RunView, error) {
+// open makes the run, or finds the one that the key stands for; calls with one key must agree on
+// same. A run that it makes is held and waits from its first moment, and then the claim is
+// returned too: while it is held, nobody else can claim it.
+func (g *gate) open(ctx context.Context, same any) (*api.RunView, *api.Claim, error) {
 	digest, err := document.Digest(same)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	mine := identity{MadeBy: "holdpoint " + g.noun, Digest: digest}
 	g.params.Metadata = mine
-	created, err := g.CreateRun(ctx, g.params)
-	if errors.Is(err, client.ErrRunNotClaimable) {
-		// The session has other runs. This one queues behind them and asks when it is
-		// its turn.
-		queued := g.params
-		queued.Suspend = nil
-		created, err = g.CreateRun(ctx, queued)
-	}
+	created, err := g.create(ctx)
 	switch {
+	case err == nil && created.Claim == nil:
+		return &created.RunView, nil, nil
 	case err == nil:
-		return &created.RunView, nil
+		g.raised.Store(true)
+		return &created.RunView, created.Claim, nil
 	case !errors.Is(err, client.ErrIDConflict):
-		return nil, err
+		return nil, nil, err
 	}
 	// What of the call decides nothing, like its deadline, may differ from the first
 	// time: the first request stands.
 	found, err := g.GetRun(ctx, g.params.RunID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var theirs identity
 	if json.Unmarshal(found.Metadata, &theirs) != nil || theirs != mine {
-		return nil, fmt.Errorf("the key %q was used for something else: run %s; nothing was done", g.key, found.RunID)
+		return nil, nil, fmt.Errorf("the key %q was used for something else: run %s; nothing was done", g.key, found.RunID)
 	}
-	return found, nil
+	return found, nil, nil
+}
+
+// create makes the run, held and waiting. While the session has other runs, one with a key queues
+// behind them and asks when it is its turn. One without a key waits beside the queue: should this
+// process die there, nothing of it would ever leave the queue.
+func (g *gate) create(ctx context.Context) (*client.CreatedRun, error) {
+	params := g.params
+	params.Claim = &api.ClaimOptions{WorkerID: workerID(g.noun), LeaseMs: g.lease.Milliseconds()}
+	params.Suspend = g.suspension(g.remaining())
+	created, err := g.CreateRun(ctx, params)
+	for errors.Is(err, client.ErrRunNotClaimable) && g.key == "" {
+		if err := g.awaitTurn(ctx); err != nil {
+			return nil, err
+		}
+		params.Suspend = g.suspension(g.remaining())
+		err = g.retryTransient(ctx, func() (err error) {
+			created, err = g.CreateRun(ctx, params)
+			return err
+		})
+	}
+	if errors.Is(err, client.ErrRunNotClaimable) {
+		return g.CreateRun(ctx, g.params)
+	}
+	return created, err
+}
+
+// awaitTurn waits until the run that has the session is over, for a while.
+func (g *gate) awaitTurn(ctx context.Context) error {
+	return g.retryTransient(ctx, func() error {
+		session, err := g.GetSession(ctx, g.params.SessionID)
+		if err != nil {
+			return err
+		}
+		g.sayBack()
+		g.sayAhead(ctx, session)
+		if session.ActiveRun == nil {
+			return console.Sleep(ctx, minPoll)
+		}
+		started := time.Now()
+		view, err := g.AwaitRun(ctx, session.ActiveRun.RunID, client.UntilTerminal, maxHeld)
+		if err == nil && !model.Terminal(view.Status) && time.Since(started) < minPoll {
+			return console.Sleep(ctx, minPoll)
+		}
+		return err
+	})
 }
 
 // drive takes the run from where it stands until it is over, or until act is done with
-// it.
-func (g *gate) drive(ctx context.Context, view *api.RunView, act actFunc) (*api.RunView, error) {
+// it. claim is nil when this process does not hold the run.
+func (g *gate) drive(ctx context.Context, view *api.RunView, claim *api.Claim, act actFunc) (*api.RunView, error) {
 	for {
 		var err error
 		switch {
+		case claim != nil:
+			var done bool
+			if done, err = g.attend(ctx, claim, act); done {
+				return nil, err
+			}
+			if claim = nil; err == nil {
+				view, err = g.await(ctx, client.UntilTerminal, 0)
+			}
 		case model.Terminal(view.Status):
 			return view, nil
 		case model.Waiting(view.Status):
 			g.sayWaiting(view)
 			view, err = g.await(ctx, client.UntilDecided, time.Minute)
 		default:
-			var done bool
-			if done, err = g.step(ctx, act); done {
-				return nil, err
-			}
-			if err == nil {
-				view, err = g.await(ctx, client.UntilTerminal, 0)
-			}
+			claim, err = g.ClaimRun(ctx, g.params.RunID, api.ClaimOptions{WorkerID: workerID(g.noun), LeaseMs: g.lease.Milliseconds()})
 			if errors.Is(err, client.ErrRunNotClaimable) {
-				g.sayHeld(view)
+				g.sayHeld(ctx, view)
 				view, err = g.await(ctx, client.UntilTerminal, time.Second)
 			}
 		}
@@ -173,19 +235,6 @@ func (g *gate) drive(ctx context.Context, view *api.RunView, act actFunc) (*api.
 			return nil, err
 		}
 	}
-}
-
-// step claims the run and either asks, when that has not been done, or acts.
-func (g *gate) step(ctx context.Context, act actFunc) (done bool, err error) {
-	claim, err := g.ClaimRun(ctx, g.params.RunID, api.ClaimOptions{WorkerID: workerID(g.noun), LeaseMs: g.lease.Milliseconds()})
-	if err != nil {
-		return false, err
-	}
-	if claim.Resume == nil {
-		_, err := g.Suspend(ctx, g.params.RunID, claim.Lease.Fence, *g.params.Suspend)
-		return false, err
-	}
-	return act(ctx, claim)
 }
 
 // await reads the run, held at most for hold, and retries while the service is away.
@@ -244,6 +293,7 @@ func (g *gate) complete(ctx context.Context, fence string, output api.JSON) erro
 func (g *gate) withdraw(ctx context.Context, cause console.SignalError) error {
 	code := console.SignalCode(cause.Signal)
 	if g.key != "" {
+		g.letGo(ctx)
 		g.terminal.Say("stopped waiting; the request stays open. The same command with --key %s takes it up again.", console.QuoteArgument(g.key))
 		return console.ExitWith(code)
 	}
@@ -312,18 +362,41 @@ func (g *gate) sayWaiting(view *api.RunView) {
 	}
 }
 
-func (g *gate) sayHeld(view *api.RunView) {
+func (g *gate) sayHeld(ctx context.Context, view *api.RunView) {
 	switch {
 	case view.Status == api.StatusQueued:
-		g.once("queued", func() {
-			g.terminal.Say("run %s waits for its turn: session %s has another run", view.RunID, view.SessionID)
-		})
+		if session, err := g.GetSession(ctx, view.SessionID); err == nil {
+			g.sayAhead(ctx, session)
+		}
 	case view.Lease != nil:
 		g.once("held by "+view.Lease.WorkerID, func() {
 			g.terminal.Say("run %s is in the hands of %s; waiting until that one has ended it or has been silent for its lease",
 				view.RunID, view.Lease.WorkerID)
 		})
 	}
+}
+
+// sayAhead says which run this one waits for, and how to be rid of it.
+func (g *gate) sayAhead(ctx context.Context, session *api.SessionView) {
+	var ahead string
+	switch {
+	case session.ActiveRun != nil:
+		ahead = session.ActiveRun.RunID
+	case len(session.QueuedRunIDs) > 0:
+		ahead = session.QueuedRunIDs[0]
+	}
+	if ahead == "" || ahead == g.params.RunID {
+		return
+	}
+	g.once("behind "+ahead, func() {
+		what := "run " + ahead
+		if view, err := g.GetRun(ctx, ahead); err == nil {
+			what += fmt.Sprintf(" ahead (%s, last moved %s)", view.Status, console.Ago(view.UpdatedAtMs, g.terminal.Now()))
+		}
+		g.terminal.Say("waits for its turn: session %s has %s", session.SessionID, console.Printable(what, false))
+		g.terminal.Say("look with: holdpoint runs show%s %s; be rid of it with: holdpoint runs cancel%s %s",
+			g.ServerFlag(), ahead, g.ServerFlag(), ahead)
+	})
 }
 
 func (g *gate) sayLost(err error) {
@@ -346,15 +419,6 @@ func checkTimeout(timeout time.Duration) error {
 		return console.Usage("--timeout must be at least 1ms")
 	}
 	return nil
-}
-
-// deadline returns a --timeout in milliseconds; nil for none.
-func deadline(timeout time.Duration) *int64 {
-	if timeout == 0 {
-		return nil
-	}
-	afterMs := timeout.Milliseconds()
-	return &afterMs
 }
 
 // workerID names this process in a lease.

@@ -60,7 +60,7 @@ func TestDecisionOn(t *testing.T) {
 		"another reason and deadline": settled(func(s *api.SettledApproval) { s.Request.Reason, s.Request.ExpiresAtMs = "", new(int64) }),
 		"an edit of it":               settled(func(s *api.SettledApproval) { s.Resolution.UpdatedInput = api.JSON(`{"argv":["pwd"]}`) }),
 	} {
-		_, err := decisionOn(asked, decisions)
+		_, err := decisionOn(asked, &api.Resume{Approvals: decisions})
 		require.NoError(t, err, name)
 	}
 	for name, decisions := range map[string][]api.SettledApproval{
@@ -75,7 +75,7 @@ func TestDecisionOn(t *testing.T) {
 		"one more beside it": append(settled(func(*api.SettledApproval) {}),
 			settled(func(s *api.SettledApproval) { s.Request.ID, s.Resolution.RequestID = "other", "other" })...),
 	} {
-		_, err := decisionOn(asked, decisions)
+		_, err := decisionOn(asked, &api.Resume{Approvals: decisions})
 		require.Error(t, err, name)
 	}
 }

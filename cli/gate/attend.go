@@ -1,0 +1,167 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// maxHeld is how long one read of a wait is held.
+const maxHeld = 20 * time.Second
+
+// attend goes on with a run that this process holds: it asks, when that has not been done, waits
+// with the lease until everything is settled, and acts. It returns not done and no error when the
+// run is over.
+func (g *gate) attend(ctx context.Context, claim *api.Claim, act actFunc) (done bool, err error) {
+	g.fence = claim.Lease.Fence
+	after := "0"
+	switch {
+	case claim.Resume != nil:
+		// Read first, so that nothing is missed of what act may ask for.
+		settled, err := g.AwaitSettled(ctx, g.params.RunID, g.fence, after, 0)
+		if err != nil {
+			return false, err
+		}
+		after = settled.After
+		if done, err := act(ctx, claim); done || err != nil {
+			return done, err
+		}
+	case !g.raised.Load():
+		if err := g.ask(ctx, claim, g.suspension(g.remaining())); err != nil {
+			return false, err
+		}
+	}
+	for {
+		g.sayWaiting(&claim.Run)
+		settled, err := g.awaitSettled(ctx, after)
+		if err != nil || settled == nil {
+			return false, err
+		}
+		after = settled.After
+		if claim.Resume, err = resumeOf(settled.Settled); err != nil {
+			return true, err
+		}
+		if done, err := act(ctx, claim); done || err != nil {
+			return done, err
+		}
+	}
+}
+
+// ask raises a suspension under the lease of a claim, which then shows what is open.
+func (g *gate) ask(ctx context.Context, claim *api.Claim, suspension *api.Suspension) error {
+	result, err := g.Suspend(ctx, g.params.RunID, claim.Lease.Fence, *suspension)
+	if err != nil {
+		return err
+	}
+	g.raised.Store(true)
+	claim.Run = result.Run
+	return nil
+}
+
+// awaitSettled renews the lease and returns what was settled after a cursor, as soon as something
+// was; nil when the run is over.
+func (g *gate) awaitSettled(ctx context.Context, after string) (settled *api.Settled, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var renewing sync.WaitGroup
+	renewing.Go(func() { g.renew(ctx, cancel) })
+	defer renewing.Wait()
+	defer cancel(nil)
+	held := maxHeld
+	for {
+		started := time.Now()
+		err := g.retryTransient(ctx, func() (err error) {
+			if settled, err = g.AwaitSettled(ctx, g.params.RunID, g.fence, after, held); err != nil {
+				held = 0 // that the service is back shows at once
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		g.sayBack()
+		switch {
+		case settled.CancelRequested:
+			return nil, nil
+		case len(settled.Settled) > 0:
+			return settled, nil
+		case settled.Open == 0:
+			return nil, nil // the run is over, or has moved on without this process
+		case held > 0 && time.Since(started) < minPoll:
+			if err := console.Sleep(ctx, minPoll); err != nil {
+				return nil, err
+			}
+		}
+		held = maxHeld
+	}
+}
+
+// renew renews the lease until ctx ends. It ends ctx when the lease is lost.
+func (g *gate) renew(ctx context.Context, cancel context.CancelCauseFunc) {
+	ticker := time.NewTicker(g.lease / 3)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		call, stop := context.WithTimeout(ctx, g.lease)
+		_, err := g.Heartbeat(call, g.params.RunID, client.HeartbeatParams{Fence: g.fence, LeaseMs: g.lease.Milliseconds()})
+		stop()
+		// An outage is for the read beside it to tell.
+		if errors.Is(err, client.ErrLeaseLost) || errors.Is(err, client.ErrRunState) {
+			cancel(err)
+			return
+		}
+	}
+}
+
+// refuse fails the run and returns the error of a call that finds a decision about something else
+// than what it asked for.
+func (g *gate) refuse(ctx context.Context, claim *api.Claim, loudly string, why error) error {
+	text := fmt.Sprintf("the decision on run %s is not about what this call asked for: %s", claim.Run.RunID, console.Printable(why.Error(), false))
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	if _, err := g.FailRun(ctx, claim.Run.RunID, claim.Lease.Fence, text); err != nil {
+		g.terminal.Say("run %s could not be failed: %v", claim.Run.RunID, err)
+	}
+	return console.Failed(console.ExitForeign, "%s: %s\n"+
+		"           Somebody else has acted on this run.", loudly, text)
+}
+
+// resumeOf returns decisions of an attached wait in the form in which a claim carries them.
+func resumeOf(settled []api.JSON) (*api.Resume, error) {
+	resume := &api.Resume{}
+	for _, text := range settled {
+		var kind struct {
+			Request struct {
+				ToolName *string `json:"tool_name"`
+			} `json:"request"`
+		}
+		if err := json.Unmarshal(text, &kind); err != nil {
+			return nil, err
+		}
+		if kind.Request.ToolName == nil {
+			var question api.SettledQuestion
+			if err := json.Unmarshal(text, &question); err != nil {
+				return nil, err
+			}
+			resume.Questions = append(resume.Questions, question)
+			continue
+		}
+		var approval api.SettledApproval
+		if err := json.Unmarshal(text, &approval); err != nil {
+			return nil, err
+		}
+		resume.Approvals = append(resume.Approvals, approval)
+	}
+	return resume, nil
+}
