@@ -389,7 +389,7 @@ func (f *flows) link(t *testing.T) {
 	item.find("button", "Allow").click()
 	item.status("Allowed by you")
 	later := f.open(t, "/?prompt="+handle)
-	later.prompt("linked").status("Allowed by api-user in the inbox")
+	later.prompt("linked").status("Allowed by user:local in the inbox")
 }
 
 func (f *flows) restart(t *testing.T) {
@@ -416,7 +416,7 @@ func (f *flows) pages(t *testing.T) {
 	p := f.open(t, "/history")
 	p.find("heading", "History")
 	p.until("a decision", func() bool {
-		return strings.Contains(p.shown(), "Denied by api-user in the inbox") && strings.Contains(p.shown(), "not on Fridays")
+		return strings.Contains(p.shown(), "Denied by user:local in the inbox") && strings.Contains(p.shown(), "not on Fridays")
 	})
 	for _, link := range []struct{ name, shows string }{
 		{"Rules", "Allow the tool lint"}, {"Workers", "No worker holds a run."}, {"Effects", "Nothing is owed."}, {"Settings", "Your name"},
