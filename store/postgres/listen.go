@@ -29,14 +29,18 @@ type listener struct {
 	config  *pgx.ConnConfig
 	replica string
 	publish func(runs.Notice)
-	logger  *slog.Logger
-	cancel  context.CancelFunc
-	done    chan struct{}
+	// notifier is told of greetings, and from when to when they are heard.
+	notifier *notifier
+	logger   *slog.Logger
+	cancel   context.CancelFunc
+	done     chan struct{}
 }
 
-func startListener(config *pgx.ConnConfig, replica string, publish func(runs.Notice), logger *slog.Logger) *listener {
+func startListener(config *pgx.ConnConfig, notifier *notifier, publish func(runs.Notice), logger *slog.Logger) *listener {
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &listener{config: config, replica: replica, publish: publish, logger: logger, cancel: cancel, done: make(chan struct{})}
+	l := &listener{
+		config: config, replica: notifier.replica, publish: publish, notifier: notifier, logger: logger, cancel: cancel, done: make(chan struct{}),
+	}
 	go func() {
 		defer close(l.done)
 		l.run(ctx)
@@ -82,9 +86,10 @@ func (l *listener) listen(ctx context.Context) (listened bool, err error) {
 		defer cancel()
 		_ = conn.Close(ctx)
 	}()
-	if _, err := conn.Exec(ctx, sqlListen, pgx.QueryExecModeExec); err != nil {
+	if err := l.begin(ctx, conn); err != nil {
 		return false, err
 	}
+	defer l.notifier.audience.listening(0)
 	// No hint came of what was committed before.
 	l.publish(runs.Notice{})
 	for {
@@ -92,6 +97,23 @@ func (l *listener) listen(ctx context.Context) (listened bool, err error) {
 			return true, err
 		}
 	}
+}
+
+// begin makes a connection listen and greets the other replicas.
+func (l *listener) begin(ctx context.Context, conn *pgx.Conn) error {
+	var pid int32
+	if err := conn.QueryRow(ctx, sqlMarkListener, pgx.QueryExecModeExec).Scan(&pid); err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, sqlListen, pgx.QueryExecModeExec); err != nil {
+		return err
+	}
+	l.notifier.audience.listening(pid)
+	if _, err := conn.Exec(ctx, sqlNotify, pgx.QueryExecModeExec, greeting(l.replica)); err != nil {
+		return err
+	}
+	l.notifier.wakeUp()
+	return nil
 }
 
 // waitForNotification publishes one notification, or pings the server after a long silence.
@@ -120,6 +142,10 @@ func (l *listener) publishPayload(payload string) {
 		return
 	}
 	if m.Replica == l.replica {
+		return
+	}
+	if m.Greets {
+		l.notifier.greet()
 		return
 	}
 	if len(m.Hints) == 0 {

@@ -47,7 +47,9 @@ type claimHint struct {
 // message is one payload. Without hints it says that hints were lost: read the rows.
 type message struct {
 	Replica string `json:"replica"`
-	Hints   []hint `json:"hints,omitempty"`
+	// Greets says that the replica has begun to listen.
+	Greets bool   `json:"greets,omitzero"`
+	Hints  []hint `json:"hints,omitempty"`
 }
 
 // notifier sends hints of this replica's commits to the others. While a NOTIFY is in
@@ -56,23 +58,29 @@ type notifier struct {
 	pool    *pgxpool.Pool
 	replica string
 	logger  *slog.Logger
-	cancel  context.CancelFunc
-	done    chan struct{}
-	wake    chan struct{}
+	// audience is nil when this replica cannot know who listens.
+	audience *audience
+	cancel   context.CancelFunc
+	done     chan struct{}
+	wake     chan struct{}
 
 	mu sync.Mutex
 	// order holds the sessions of waiting in the order of their first hint.
 	order   []string
 	waiting map[string]runs.Notice
 
+	// greeted says that a replica has begun to listen, which must look at what was committed
+	// while it was not known to.
+	greeted bool
+
 	// lastFailed says that the last NOTIFY failed. Only send uses it.
 	lastFailed bool
 }
 
-func startNotifier(pool *pgxpool.Pool, replica string, logger *slog.Logger) *notifier {
+func startNotifier(pool *pgxpool.Pool, replica string, audience *audience, logger *slog.Logger) *notifier {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &notifier{
-		pool: pool, replica: replica, logger: logger, cancel: cancel,
+		pool: pool, replica: replica, audience: audience, logger: logger, cancel: cancel,
 		done: make(chan struct{}), wake: make(chan struct{}, 1), waiting: map[string]runs.Notice{},
 	}
 	go func() {
@@ -84,6 +92,9 @@ func startNotifier(pool *pgxpool.Pool, replica string, logger *slog.Logger) *not
 
 // add never blocks.
 func (n *notifier) add(notice runs.Notice) {
+	if n.audience != nil && n.audience.absent() {
+		return
+	}
 	// Only this process has the events.
 	notice.Events = nil
 	n.mu.Lock()
@@ -108,13 +119,29 @@ func earlierEvent(a, b int64) int64 {
 	return min(a, b)
 }
 
+// greet tells that another replica has begun to listen. It is told to look at the rows:
+// what was committed before it was known is committed by now, and was told to nobody.
+func (n *notifier) greet() {
+	n.audience.greeted()
+	n.mu.Lock()
+	n.greeted = true
+	n.mu.Unlock()
+	n.wakeUp()
+}
+
 func (n *notifier) run(ctx context.Context) {
+	looking := time.NewTicker(audienceEvery)
+	defer looking.Stop()
 	for {
+		due := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-n.wake:
+		case <-looking.C:
+			due = true
 		}
+		n.look(ctx, due)
 		pause := notifyPause
 		if !n.send(ctx) {
 			pause = notifyRetryPause
@@ -128,12 +155,22 @@ func (n *notifier) run(ctx context.Context) {
 	}
 }
 
-// send reports whether the waiting hints were sent. After a failure the next message says
-// that hints were lost, because nothing else tells the others what they missed.
+// look finds out whether to send anything. While that is not known, everything is sent.
+func (n *notifier) look(ctx context.Context, due bool) {
+	if n.audience == nil {
+		return
+	}
+	if err := n.audience.look(ctx, due); err != nil && ctx.Err() == nil {
+		n.logger.WarnContext(ctx, "could not look for other replicas", slog.Any("error", err))
+	}
+}
+
+// send reports whether the waiting hints were sent. After a failure, and after a greeting, the
+// message says that hints were lost, because nothing else tells the others what they missed.
 func (n *notifier) send(ctx context.Context) (sent bool) {
-	notices := n.takeWaiting()
+	notices, greeted := n.takeWaiting()
 	payloads := payloadsOf(n.replica, notices)
-	if n.lastFailed {
+	if n.lastFailed || greeted {
 		payloads = hintsLost(n.replica)
 	}
 	if len(payloads) == 0 {
@@ -157,16 +194,17 @@ func (n *notifier) wakeUp() {
 	}
 }
 
-func (n *notifier) takeWaiting() []runs.Notice {
+func (n *notifier) takeWaiting() (notices []runs.Notice, greeted bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	notices := make([]runs.Notice, 0, len(n.order))
+	notices = make([]runs.Notice, 0, len(n.order))
 	for _, sessionID := range n.order {
 		notices = append(notices, n.waiting[sessionID])
 	}
 	n.order = nil
 	clear(n.waiting)
-	return notices
+	greeted, n.greeted = n.greeted, false
+	return notices, greeted
 }
 
 // close sends what is waiting and returns when the notifier has ended.
@@ -222,8 +260,13 @@ func payloadsOf(replica string, notices []runs.Notice) []string {
 }
 
 // hintsLost is the payload without hints.
-func hintsLost(replica string) []string {
-	text, err := json.Marshal(message{Replica: replica})
+func hintsLost(replica string) []string { return payloadOf(message{Replica: replica}) }
+
+// greeting is the payload of a replica that has begun to listen.
+func greeting(replica string) []string { return payloadOf(message{Replica: replica, Greets: true}) }
+
+func payloadOf(m message) []string {
+	text, err := json.Marshal(m)
 	if err != nil {
 		return nil
 	}

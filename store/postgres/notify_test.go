@@ -78,14 +78,16 @@ func TestHintsOfOneSessionAreOne(t *testing.T) {
 	n.add(first)
 	n.add(runs.Notice{SessionID: "other"})
 	n.add(second)
-	taken := n.takeWaiting()
+	taken, greeted := n.takeWaiting()
+	require.False(t, greeted)
 	require.Len(t, taken, 2)
 	require.EqualValues(t, 3, taken[0].FirstEventID, "the first event of all commits that had some")
 	require.EqualValues(t, 7, taken[0].LastEventID)
 	require.True(t, taken[0].Prompts)
 	require.Len(t, taken[0].Claimable, 2)
 	require.Nil(t, taken[0].Events, "what is not sent is not kept")
-	require.Empty(t, n.takeWaiting())
+	taken, _ = n.takeWaiting()
+	require.Empty(t, taken)
 }
 
 // A NOTIFY that failed leaves others without a hint of what it was to tell. The next one

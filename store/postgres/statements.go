@@ -142,6 +142,21 @@ WHERE i.scope = old.scope AND i.operation = old.operation AND i.idempotency_key 
 const (
 	sqlListen = `LISTEN holdpoint`
 
+	// sqlMarkListener marks a connection that listens, before it does, for as long as it is
+	// open. The number is any that nothing else locks in the same database ("holdlist"); every
+	// replica must have the same one. It returns the server process of the connection, which a
+	// proxy that pools by session may call otherwise.
+	sqlMarkListener = `SELECT pg_backend_pid() FROM (SELECT pg_advisory_lock_shared(7525352680930767732)) AS marked`
+
+	// sqlOthersListen tells whether a connection beside that of a process is marked.
+	sqlOthersListen = `
+SELECT EXISTS (
+	SELECT FROM pg_locks AS k
+	WHERE k.locktype = 'advisory' AND k.objsubid = 1 AND k.granted AND k.pid <> $1::integer
+		AND k.classid = (7525352680930767732 >> 32)::oid AND k.objid = (7525352680930767732 & 4294967295)::oid
+		AND k.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+)`
+
 	// sqlNotify sends all payloads in one transaction of its own. It need not reach the
 	// disk before it returns: a hint may be lost.
 	sqlNotify = `

@@ -291,8 +291,8 @@ func (s *Store) announce(notice runs.Notice) {
 // reached, hearing of them.
 func (s *Store) startNotices(options Options) error {
 	replica := runs.NewID("replica")
-	s.notifier = startNotifier(s.lanes, replica, options.Logger)
 	if options.ListenURL == "" {
+		s.notifier = startNotifier(s.lanes, replica, nil, options.Logger)
 		return nil
 	}
 	config, err := connConfig(options.ListenURL)
@@ -302,7 +302,8 @@ func (s *Store) startNotices(options Options) error {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "holdpoint"
 	}
-	s.listener = startListener(config, replica, s.Publish, options.Logger)
+	s.notifier = startNotifier(s.lanes, replica, &audience{pool: s.lanes}, options.Logger)
+	s.listener = startListener(config, s.notifier, s.Publish, options.Logger)
 	return nil
 }
 

@@ -1,0 +1,82 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	// audienceEvery is how often a replica looks whether another one listens.
+	audienceEvery = 5 * time.Second
+	// audienceTimeout bounds that look.
+	audienceTimeout = 5 * time.Second
+)
+
+// audience knows whether another replica may be listening; while none is, nothing is sent.
+// Whoever listens holds a lock that is shared, and then greets. A replica that hears a
+// greeting, or cannot hear any, takes others to be there until it has looked at the locks
+// without being greeted meanwhile. It is safe for concurrent use.
+type audience struct {
+	pool *pgxpool.Pool
+
+	mu sync.Mutex
+	// nobody says that no other replica listens.
+	nobody bool
+	// pid is the server process of this replica's listener, 0 while it does not listen.
+	pid int32
+	// changes counts greetings and connections of the listener.
+	changes int
+	// lookedAfter are the changes before the last look.
+	lookedAfter int
+}
+
+// absent reports whether no other replica listens.
+func (a *audience) absent() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.nobody
+}
+
+// listening tells that this replica hears greetings, by a connection of this process of the
+// server; 0 says that it no longer does.
+func (a *audience) listening(pid int32) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.pid, a.nobody = pid, false
+	a.changes++
+}
+
+// greeted tells that another replica listens.
+func (a *audience) greeted() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.nobody = false
+	a.changes++
+}
+
+// look looks who listens, if it is time to, or if something has changed since the last look.
+func (a *audience) look(ctx context.Context, due bool) error {
+	a.mu.Lock()
+	pid, changes := a.pid, a.changes
+	if pid == 0 || !due && changes == a.lookedAfter {
+		a.mu.Unlock()
+		return nil
+	}
+	a.lookedAfter = changes
+	a.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, audienceTimeout)
+	defer cancel()
+	var others bool
+	if err := a.pool.QueryRow(ctx, sqlOthersListen, pid).Scan(&others); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if changes == a.changes {
+		a.nobody = !others
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+)
+
+// alone waits until a store knows that nobody else listens.
+func alone(t *testing.T, s *Store) {
+	t.Helper()
+	require.Eventually(t, s.notifier.audience.absent, 20*time.Second, time.Millisecond)
+}
+
+// Nothing is sent while no other replica listens; one that begins to is told from then on, and
+// to look at what it was not told.
+func TestOnlyOthersAreTold(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	url := postgrestest.URL(t)
+	teller := open(t, url, Options{})
+	alone(t, teller)
+
+	// A connection that hears everything and that no replica knows of.
+	spy, err := pgx.Connect(ctx, url)
+	require.NoError(t, err)
+	defer spy.Close(ctx)
+	_, err = spy.Exec(ctx, sqlListen)
+	require.NoError(t, err)
+	payload := func() (m message) {
+		notification, err := spy.WaitForNotification(ctx)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal([]byte(notification.Payload), &m))
+		return m
+	}
+	for range 3 {
+		do(t, teller, &runs.CreateRun{Input: api.JSON(`1`)})
+	}
+
+	hearer := open(t, url, Options{})
+	first := payload()
+	require.True(t, first.Greets, "of three commits nothing was told: %v", first)
+	require.Equal(t, hearer.notifier.replica, first.Replica)
+	second := payload()
+	require.Equal(t, message{Replica: teller.notifier.replica}, second, "who greets is told to look")
+
+	heard := make(chan runs.Notice, 100)
+	defer hearer.Subscribe(func(notice runs.Notice) { heard <- notice })()
+	created := do(t, teller, &runs.CreateRun{Input: api.JSON(`1`)})
+	for notice := range heard {
+		if notice.SessionID != "" {
+			require.Equal(t, created.Run.Run.SessionID, notice.SessionID)
+			break
+		}
+	}
+
+	require.NoError(t, hearer.Close())
+	teller.notifier.audience.greeted() // it looks at once
+	teller.notifier.wakeUp()
+	alone(t, teller)
+}
+
+// Whoever cannot hear greetings does not know who listens.
+func TestWhoeverDoesNotListenTells(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	a := &audience{}
+	require.NoError(t, a.look(t.Context(), true))
+	require.False(t, a.absent())
+
+	s := open(t, url, Options{})
+	alone(t, s)
+	s.notifier.audience.listening(0)
+	require.NoError(t, s.notifier.audience.look(t.Context(), true))
+	require.False(t, s.notifier.audience.absent())
+}
+
+// A greeting that comes while the locks are being looked at is not overlooked.
+func TestAGreetingDuringALookCounts(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := open(t, postgrestest.URL(t), Options{})
+	alone(t, s)
+	a := &audience{pool: s.reads, pid: s.notifier.audience.pid}
+	require.NoError(t, a.look(ctx, true))
+	require.True(t, a.absent())
+
+	// Every connection is taken, so that the look waits for one.
+	taken := s.reads.AcquireAllIdle(ctx)
+	for s.reads.Stat().AcquiredConns() < s.reads.Config().MaxConns {
+		conn, err := s.reads.Acquire(ctx)
+		require.NoError(t, err)
+		taken = append(taken, conn)
+	}
+	a.greeted()
+	looked := make(chan error)
+	go func() { looked <- a.look(ctx, false) }()
+	require.Eventually(t, a.looking, 20*time.Second, time.Millisecond)
+	a.greeted()
+	for _, conn := range taken {
+		conn.Release()
+	}
+	require.NoError(t, <-looked)
+	require.False(t, a.absent())
+	require.NoError(t, a.look(ctx, true))
+	require.True(t, a.absent(), "and the next one tells")
+}
+
+// looking reports whether a look has begun since the last change.
+func (a *audience) looking() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.lookedAfter == a.changes
+}
