@@ -136,4 +136,23 @@ type RuleExplanation struct {
 type RememberTexts struct {
 	Session string `json:"session,omitempty"`
 	Always  string `json:"always,omitempty"`
+	// Examples are of either rule: they match the same calls. Nil when neither can be written.
+	Examples *RuleExamples `json:"examples,omitempty"`
+}
+
+// RuleExamples are calls that a rule matches, and near ones that it does not: at most three of each,
+// and none of a rule for one input that is unknown or large.
+type RuleExamples struct {
+	Matching    []RuleExample `json:"matching"`
+	NotMatching []RuleExample `json:"not_matching"`
+}
+
+// RuleExample is a made-up call.
+type RuleExample struct {
+	ToolName    string   `json:"tool_name"`
+	ToolCallID  string   `json:"tool_call_id,omitempty"`
+	Input       JSON     `json:"input"`
+	PatternKeys []string `json:"pattern_keys,omitempty"`
+	// WhyNot is for people, and empty for a call that the rule matches.
+	WhyNot string `json:"why_not,omitempty"`
 }

@@ -154,20 +154,22 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 		return !rule.Applies && idle > maxIdleRules
 	})
 	if call.SessionID != "" {
-		answer.Remember.Session = s.rememberText(&call, decision, api.RememberSession, nowMs)
+		answer.Remember.Session, answer.Remember.Examples = s.previewRule(&call, decision, api.RememberSession, nowMs)
 	}
-	answer.Remember.Always = s.rememberText(&call, decision, api.RememberAlways, nowMs)
+	always, examples := s.previewRule(&call, decision, api.RememberAlways, nowMs)
+	answer.Remember.Always, answer.Remember.Examples = always, cmp.Or(answer.Remember.Examples, examples)
 	return wire.Respond(w, r, http.StatusOK, answer)
 }
 
-// rememberText returns the text of the rule that a decision about the call would write.
-func (s *Server) rememberText(call *rules.Call, decision runs.ApprovalDecision, remember api.Remember, nowMs int64) string {
+// previewRule returns the text of the rule that a decision about the call would write, and examples
+// of what it matches; "" and nil when no such rule can be written.
+func (s *Server) previewRule(call *rules.Call, decision runs.ApprovalDecision, remember api.Remember, nowMs int64) (string, *api.RuleExamples) {
 	decision.Remember = remember
 	preview, err := runs.PreviewRule(
 		api.ApprovalRequest{ToolName: call.ToolName, Input: call.Input, PatternKeys: call.PatternKeys}, call.SessionID,
 		decision, s.maxRuleAgeMs, nowMs)
 	if err != nil {
-		return "" // no such rule can be written
+		return "", nil
 	}
-	return preview.Text
+	return preview.Text, &preview.Examples
 }

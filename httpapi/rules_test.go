@@ -140,7 +140,10 @@ func testRules(t *testing.T, a *rig) {
 	parallel(t, "explained texts are those that decisions write", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		call := fmt.Sprintf(`{"session_id":%q,"tool_name":"bash","input":{"command":"rm -rf build"},"effect":"deny","remember_for_ms":0}`, run.session)
-		text := a.post(t, "/v1/rules/explain", call).want(http.StatusOK).textAt("remember", "session")
+		explained := a.post(t, "/v1/rules/explain", call).want(http.StatusOK)
+		text := explained.textAt("remember", "session")
+		require.Equal(t, map[string]any{"command": "rm -rf build"}, explained.at("remember", "examples", "matching", 0, "input"))
+		require.Len(t, explained.list("remember", "examples", "not_matching"), 3)
 		decided := a.post(t, "/v1/runs/"+run.run+"/approvals",
 			`{"resolutions":[{"request_id":"a1","behavior":"deny","remember":"session","remember_for_ms":0}]}`).want(http.StatusAccepted)
 		require.Equal(t, text, decided.textAt("resume", "approvals", 0, "resolution", "rule", "text"))

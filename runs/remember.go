@@ -73,11 +73,17 @@ func (r *ApprovalDecision) rule(approval api.ApprovalRequest, sessionID string, 
 	return rule
 }
 
+// RulePreview is a rule before it is written.
+type RulePreview struct {
+	api.RuleView
+	Examples api.RuleExamples
+}
+
 // PreviewRule returns the rule that a decision about an approval would write at nowMs, without
-// its id and author, so that a person can read it before. maxRuleAgeMs is that of
+// its id and author, with examples of what it matches, so that a person can read it before. maxRuleAgeMs is that of
 // ResolveApprovals. Errors: the invalid_request of the decision, with pointers into the
 // resolution.
-func PreviewRule(approval api.ApprovalRequest, sessionID string, resolution ApprovalDecision, maxRuleAgeMs, nowMs int64) (api.RuleView, error) {
+func PreviewRule(approval api.ApprovalRequest, sessionID string, resolution ApprovalDecision, maxRuleAgeMs, nowMs int64) (RulePreview, error) {
 	var faults refusal.Faults
 	resolution.prepareRemember("", maxRuleAgeMs, func(string) string { return "" }, &faults)
 	if resolution.Remember == "" {
@@ -87,10 +93,14 @@ func PreviewRule(approval api.ApprovalRequest, sessionID string, resolution Appr
 		faults.Add("/input", "has no canonical JSON form")
 	}
 	if err := faults.Err(); err != nil {
-		return api.RuleView{}, err
+		return RulePreview{}, err
 	}
 	record := rules.Record{Rule: *resolution.rule(approval, sessionID, nowMs)}
-	return record.View(), nil
+	input, digest := rules.ExactInput(approval.Input)
+	if digest != record.Rule.Match.InputDigest {
+		input = nil
+	}
+	return RulePreview{record.View(), record.Rule.Examples(input)}, nil
 }
 
 // remembersDeny reports whether one of the decisions writes a rule that denies.

@@ -230,16 +230,17 @@ func (c *rulesAdd) Run(ctx context.Context, terminal *console.Console) error {
 			return console.Usage("--input has no canonical form: %v", err)
 		}
 	}
-	text, err := ruleText(&runs.AddRule{
+	text, examples, err := ruleBefore(&runs.AddRule{
 		SessionID: params.SessionID, AgentID: params.AgentID, ToolName: params.ToolName, Effect: params.Effect,
 		Match: params.Match, Reason: params.Reason, MaxUses: params.MaxUses, ExpiresAfterMs: params.ExpiresAfterMs,
-	}, terminal.Now().UnixMilli())
+	}, input, terminal.Now().UnixMilli())
 	if err != nil {
 		return console.Usage("%v", err)
 	}
 	if input != nil {
 		text += "\n  Its input: " + console.Compact(input) // the text names it by its digest
 	}
+	text += examplesText(examples)
 	if err := confirm(terminal, c.Yes, "This rule is written:\n  "+text, "Write this rule? [y/N] ", "nothing was written"); err != nil {
 		return err
 	}
@@ -252,15 +253,22 @@ func (c *rulesAdd) Run(ctx context.Context, terminal *console.Console) error {
 	})
 }
 
-// ruleText returns the text of a rule before it is written: it makes the decision that
-// the service would make, on nothing.
-func ruleText(command *runs.AddRule, nowMs int64) (string, error) {
+// ruleBefore returns the text of a rule and its examples before it is written: it makes the decision
+// that the service would make, on nothing. The input is that behind the rule's digest, nil for none.
+func ruleBefore(command *runs.AddRule, input api.JSON, nowMs int64) (string, api.RuleExamples, error) {
 	if err := runs.Prepare(command, runs.NewID); err != nil {
-		return "", err
+		return "", api.RuleExamples{}, err
 	}
 	_, reply, err := runs.Decide(runs.NewState(command.SessionID), command, nowMs)
 	if err != nil {
-		return "", err
+		return "", api.RuleExamples{}, err
 	}
-	return reply.Rule.Rule.Text, nil
+	var canonical []byte
+	if input != nil {
+		if canonical, err = document.Canonical(input); err != nil {
+			return "", api.RuleExamples{}, err
+		}
+	}
+	rule := &reply.Rule.Rule
+	return rule.Text, rule.Examples(canonical), nil
 }

@@ -105,8 +105,12 @@ func paramNames(m *api.RuleMatch) []string {
 	if len(m.Params) == 0 {
 		return nil
 	}
-	names := make([]string, 0, len(m.Params))
-	for name := range m.Params {
+	return sortedNames(m.Params)
+}
+
+func sortedNames[V any](members map[string]V) []string {
+	names := make([]string, 0, len(members))
+	for name := range members {
 		names = append(names, name)
 	}
 	slices.Sort(names)

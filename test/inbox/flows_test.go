@@ -173,6 +173,8 @@ func (f *flows) remember(t *testing.T) {
 		text = item.text()
 		return strings.Contains(text, "Allow the tool lint") && !strings.Contains(text, "until")
 	})
+	require.Contains(t, item.find("list", "Calls that the rule decides").text(), `{"path":"src"}`)
+	require.Contains(t, item.find("list", "Calls that the rule does not decide").text(), `{"path":"src x"}`)
 	item.find("button", "Allow").click()
 	item.status("Allowed by you")
 	rule := f.decision(t, run).Rule

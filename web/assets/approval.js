@@ -96,6 +96,17 @@ function Editor({ one, request }) {
 const hour = 3600_000;
 const lifetimes = [["1 hour", hour], ["1 day", 24 * hour], ["30 days", 30 * 24 * hour], ["For ever", 0]];
 
+const exampleLine = ({ tool_name, input, tool_call_id, pattern_keys }) =>
+  [tool_name, JSON.stringify(input), tool_call_id && `as call ${tool_call_id}`, pattern_keys && `with the pattern keys ${pattern_keys.join(", ")}`].filter(Boolean).join(" ");
+
+// Examples are calls that the rule matches, and near ones that it does not.
+function Examples({ of: examples }) {
+  if (!examples?.matching.length) return null;
+  return html`<p>Decided, for example:</p><ul aria-label="Calls that the rule decides">${examples.matching.map(one => html`<li><code>${marked(exampleLine(one))}</code></li>`)}</ul>
+    <p>Not decided:</p><ul aria-label="Calls that the rule does not decide">${examples.not_matching.map(one =>
+      html`<li><code>${marked(exampleLine(one))}</code> <span class="quiet">${marked(one.why_not)}</span></li>`)}</ul>`;
+}
+
 export function RememberForm({ one }) {
   const [scope, setScope] = useState("");
   const [forMs, setForMs] = useState(30 * 24 * hour);
@@ -117,7 +128,7 @@ export function RememberForm({ one }) {
       html`<label><input type="radio" ref=${i === 0 ? first : null} name=${"remember-" + one.handle} checked=${scope === value} onChange=${() => setScope(value)} />${label}</label>`)}</div>
     <label>For<select disabled=${!scope} value=${String(forMs)} onChange=${e => setForMs(Number(e.target.value))}>
       ${lifetimes.map(([label, ms]) => html`<option value=${String(ms)} selected=${ms === forMs}>${label}</option>`)}</select></label>
-    ${scope && html`<div class="rule-text" role="note">${problem || (texts ? html`<p>${marked(texts.allow[scope] ?? "No such rule can be written.")}</p><p class="quiet">${marked(texts.deny[scope] ?? "")}</p>` : "…")}</div>`}
+    ${scope && html`<div class="rule-text" role="note">${problem || (texts ? html`<p>${marked(texts.allow[scope] ?? "No such rule can be written.")}</p><p class="quiet">${marked(texts.deny[scope] ?? "")}</p><${Examples} of=${texts.allow.examples} />` : "…")}</div>`}
     <div class="buttons"><button class="allow" disabled=${!ready || !canDecide(one)} onClick=${() => allow(one, decision("allow"))}>Allow</button>
     <button class="deny" disabled=${!ready || !canDecide(one)} onClick=${() => void decide([one], decision("deny"))}>Deny</button>
     <button class="quiet" onClick=${() => form(one, "")}>Back</button></div></div>`;

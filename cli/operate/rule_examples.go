@@ -1,0 +1,38 @@
+package operate
+
+import (
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+)
+
+// examplesText returns what follows the text of a rule that a person is asked about: calls that it
+// matches, and near ones that it does not, each on a line of its own.
+func examplesText(examples api.RuleExamples) string {
+	if len(examples.Matching) == 0 {
+		return ""
+	}
+	var text strings.Builder
+	text.WriteString("\n  These calls, for example, it decides:")
+	for _, example := range examples.Matching {
+		text.WriteString("\n    " + exampleLine(example))
+	}
+	text.WriteString("\n  These it does not:")
+	for _, example := range examples.NotMatching {
+		text.WriteString("\n    " + exampleLine(example) + "   - " + console.Printable(example.WhyNot, false))
+	}
+	return text.String()
+}
+
+// exampleLine returns a made-up call on one line.
+func exampleLine(example api.RuleExample) string {
+	line := example.ToolName + " " + console.Compact(example.Input)
+	if example.ToolCallID != "" {
+		line += " as call " + example.ToolCallID
+	}
+	if len(example.PatternKeys) > 0 {
+		line += " with the pattern keys " + strings.Join(example.PatternKeys, ", ")
+	}
+	return console.Printable(line, false)
+}

@@ -1,0 +1,138 @@
+package rules
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+)
+
+const (
+	// examplesShown is how many calls of each kind an example shows.
+	examplesShown = 3
+	// maxExampleInput bounds the inputs, in bytes, from which examples are made, and globs likewise.
+	maxExampleInput = 4096
+)
+
+// Examples returns calls that the rule would match, and near ones that it would not, three of each
+// where there are so many. Whether the rule is over and whose call it is are not looked at. The
+// input is the canonical form behind Match.InputDigest; without it, or when it is large, no call can
+// be shown for a rule that has a digest.
+func (r *Rule) Examples(input []byte) api.RuleExamples {
+	found := api.RuleExamples{Matching: []api.RuleExample{}, NotMatching: []api.RuleExample{}}
+	base, known := r.exampleCall(input)
+	if !known {
+		return found
+	}
+	var seen []string
+	show := func(to *[]api.RuleExample, example api.RuleExample, wanted bool) {
+		text, whyNot := exampleText(&example), r.whyNotExample(&example)
+		if len(*to) == examplesShown || wanted != (whyNot == "") || slices.Contains(seen, text) {
+			return
+		}
+		example.WhyNot = whyNot
+		seen, *to = append(seen, text), append(*to, example)
+	}
+	for _, example := range r.matchingExamples(base) {
+		show(&found.Matching, example, true)
+	}
+	if len(found.Matching) == 0 {
+		return found
+	}
+	// What differs from a shown call in one thing only is nearest.
+	for _, example := range r.nearExamples(found.Matching[0]) {
+		show(&found.NotMatching, example, false)
+	}
+	return found
+}
+
+// whyNotExample judges an example as a call is judged.
+func (r *Rule) whyNotExample(example *api.RuleExample) string {
+	call := Call{
+		ToolName: example.ToolName, ToolCallID: example.ToolCallID, PatternKeys: example.PatternKeys, Input: example.Input,
+		Budget: NewBudget(1),
+	}
+	digest, err := document.Digest(example.Input)
+	if err != nil {
+		return "its input has no canonical form"
+	}
+	call.InputDigest = digest
+	if whyNot := r.whyNotMatch(&call); whyNot != "" {
+		return whyNot
+	}
+	// An allow must cover every key.
+	if r.Effect == api.RuleAllow && len(r.Match.PatternKeys) > 0 {
+		for _, key := range example.PatternKeys {
+			if !slices.Contains(r.Match.PatternKeys, key) {
+				return "it does not allow the call's pattern key " + quoted(key)
+			}
+		}
+	}
+	return ""
+}
+
+func exampleText(example *api.RuleExample) string {
+	return string(document.Encode(example))
+}
+
+// exampleCall returns the call from which examples are made: all that the rule asks for but its
+// params.
+func (r *Rule) exampleCall(input []byte) (base api.RuleExample, known bool) {
+	base = api.RuleExample{ToolName: r.ToolName, ToolCallID: r.Match.ToolCallID, Input: api.JSON(`{}`)}
+	if base.ToolName == "" {
+		base.ToolName = "any-tool"
+	}
+	if len(r.Match.PatternKeys) > 0 {
+		base.PatternKeys = []string{r.Match.PatternKeys[0]}
+	}
+	for _, glob := range r.Match.Params {
+		if len(glob) > maxExampleInput || !utf8.ValidString(glob) {
+			return base, false
+		}
+	}
+	if r.Match.InputDigest != "" {
+		if input == nil || len(input) > maxExampleInput {
+			return base, false
+		}
+		base.Input = api.JSON(input)
+	}
+	return base, true
+}
+
+// matchingExamples returns calls of which most match, those that say most first.
+func (r *Rule) matchingExamples(base api.RuleExample) []api.RuleExample {
+	var all []api.RuleExample
+	switch {
+	case r.Match.InputDigest != "":
+		all = append(all, base)
+	case len(r.Match.Params) > 0:
+		for _, fill := range fills {
+			example := base
+			example.Input = inputWithParams(&r.Match, fill)
+			all = append(all, example)
+		}
+		for _, name := range paramNames(&r.Match) {
+			if number, is := canonicalNumber(r.Match.Params[name]); is {
+				example := base
+				example.Input = withMember(inputWithParams(&r.Match, fills[0]), name, api.JSON(number))
+				all = append(all, example)
+			}
+		}
+	default:
+		for _, input := range []string{`{"command":"ls"}`, `{"command":"rm -rf /"}`, `{}`} {
+			example := base
+			example.Input = api.JSON(input)
+			all = append(all, example)
+		}
+	}
+	// Each key by itself, and all together.
+	if len(r.Match.PatternKeys) > 1 {
+		for _, key := range r.Match.PatternKeys[1:min(len(r.Match.PatternKeys), examplesShown)] {
+			example := all[0]
+			example.PatternKeys = []string{key}
+			all = slices.Insert(all, 1, example)
+		}
+	}
+	return all
+}

@@ -1,0 +1,168 @@
+package rules
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+)
+
+// fill is what stands for the wildcards of a glob in an example.
+type fill struct{ star, doubleStar, one string }
+
+// fills show what people do not expect of a wildcard: blanks, flags, and what a shell takes for the
+// next command.
+var fills = []fill{
+	{"a", "a", "a"},
+	{"-rf a b", "-rf /a/b", "b"},
+	{"a; b && c", "a; b && c", "1"},
+	{"", "", "-"},
+}
+
+// slashed has a slash wherever a wildcard takes none.
+var slashed = fill{"a/b", "a", "/"}
+
+// expand returns a text of a glob.
+func (f fill) expand(glob string) string {
+	var text strings.Builder
+	for len(glob) > 0 {
+		stars := len(glob) - len(strings.TrimLeft(glob, "*"))
+		switch {
+		case stars == 1:
+			text.WriteString(f.star)
+		case stars > 1:
+			text.WriteString(f.doubleStar)
+		case glob[0] == '?':
+			text.WriteString(f.one)
+			stars = 1
+		default:
+			text.WriteByte(glob[0])
+			stars = 1
+		}
+		glob = glob[stars:]
+	}
+	return text.String()
+}
+
+// inputWithParams returns an input whose members are texts of a rule's globs.
+func inputWithParams(match *api.RuleMatch, f fill) api.JSON {
+	members := map[string]any{}
+	for name, glob := range match.Params {
+		members[name] = f.expand(glob)
+	}
+	return document.Encode(members)
+}
+
+// withMember returns an input with one member set, or removed for nil.
+func withMember(input api.JSON, name string, value any) api.JSON {
+	members := map[string]any{}
+	var before map[string]api.JSON
+	if json.Unmarshal(input, &before) != nil {
+		return input
+	}
+	for other, text := range before {
+		members[other] = text
+	}
+	if members[name] = value; value == nil {
+		delete(members, name)
+	}
+	return document.Encode(members)
+}
+
+// nearExamples returns calls that differ from a matching one in one thing, of which most do not
+// match: nearest first, and of each param one after the other.
+func (r *Rule) nearExamples(matching api.RuleExample) []api.RuleExample {
+	var all []api.RuleExample
+	add := func(change func(*api.RuleExample)) {
+		example := matching
+		change(&example)
+		all = append(all, example)
+	}
+	names := paramNames(&r.Match)
+	for way := range nearWays {
+		for _, name := range names {
+			add(func(e *api.RuleExample) {
+				e.Input = withMember(e.Input, name, nearText(r.Match.Params[name], way))
+			})
+		}
+	}
+	if r.Match.InputDigest != "" {
+		for _, input := range nearInputs(matching.Input) {
+			add(func(e *api.RuleExample) { e.Input = input })
+		}
+	}
+	if len(r.Match.PatternKeys) > 0 {
+		key := matching.PatternKeys[0]
+		add(func(e *api.RuleExample) { e.PatternKeys = []string{key + "x"} })
+		add(func(e *api.RuleExample) { e.PatternKeys = []string{key, key + "x"} })
+		add(func(e *api.RuleExample) { e.PatternKeys = nil })
+		add(func(e *api.RuleExample) { e.PatternKeys = []string{swapCase(key)} })
+		add(func(e *api.RuleExample) { e.PatternKeys = []string{"x" + key} })
+	}
+	if r.Match.ToolCallID != "" {
+		add(func(e *api.RuleExample) { e.ToolCallID += "-2" })
+	}
+	if r.ToolName != "" {
+		for _, tool := range []string{r.ToolName + "-2", swapCase(r.ToolName), "other-" + r.ToolName, "any-" + r.ToolName} {
+			add(func(e *api.RuleExample) { e.ToolName = tool })
+		}
+	}
+	return all
+}
+
+// nearWays is how many ways nearText has.
+const nearWays = 8
+
+// nearText returns a value that a glob nearly matches, in one of several ways; nil for none at all.
+func nearText(glob string, way int) any {
+	text := fills[0].expand(glob)
+	switch way {
+	case 0:
+		return slashed.expand(glob)
+	case 1: // the word alone, without what the wildcard stands for
+		if at := strings.IndexAny(glob, "*?"); at > 0 {
+			return strings.TrimRightFunc(glob[:at], unicode.IsSpace)
+		}
+		return text + " x"
+	case 2:
+		return "x" + text
+	case 3:
+		return text + "x"
+	case 4:
+		return swapCase(text)
+	case 5:
+		return nil
+	case 6:
+		return text + "/"
+	default:
+		return ""
+	}
+}
+
+// nearInputs returns inputs that are nearly another.
+func nearInputs(input api.JSON) []api.JSON {
+	var all []api.JSON
+	var members map[string]api.JSON
+	if document.Kind(input) == '{' && json.Unmarshal(input, &members) == nil {
+		for _, name := range sortedNames(members) {
+			var text string
+			if document.Kind(members[name]) == '"' && json.Unmarshal(members[name], &text) == nil {
+				all = append(all, withMember(input, name, text+" x"), withMember(input, name, nil))
+			}
+		}
+		all = append(all, withMember(input, "one_more", true), api.JSON(`{}`))
+	}
+	return append(all, document.Encode([]api.JSON{input}), api.JSON(`null`), api.JSON(`""`), api.JSON(`0`))
+}
+
+func swapCase(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsUpper(r) {
+			return unicode.ToLower(r)
+		}
+		return unicode.ToUpper(r)
+	}, text)
+}
