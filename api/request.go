@@ -61,8 +61,8 @@ type ApprovalRequest struct {
 	// InputDigest is "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of Input, as in
 	// [RuleMatch]. The service computes it and ignores one that a caller sends.
 	InputDigest string   `json:"input_digest,omitempty"`
-	Scope       string   `json:"scope,omitempty"`
-	Reason      string   `json:"reason,omitempty"`
+	Scope       string   `json:"scope"`  // empty when the caller gave none
+	Reason      string   `json:"reason"` // empty when the caller gave none
 	Description string   `json:"description,omitempty"`
 	InputSchema JSON     `json:"input_schema,omitzero"`  // at most MaxSchemaBytes
 	PatternKeys []string `json:"pattern_keys,omitempty"` // at most MaxPatternKeys

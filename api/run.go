@@ -2,6 +2,7 @@ package api
 
 // OutputRecord is a piece of output of a worker.
 type OutputRecord struct {
+	SessionID   string `json:"session_id"`
 	RunID       string `json:"run_id"`
 	Content     string `json:"content"`
 	Parts       []JSON `json:"parts,omitzero"`
@@ -83,9 +84,11 @@ type SessionRunBody struct {
 	// RunID makes the call idempotent by itself; made by the service when absent.
 	RunID *string `json:"run_id,omitzero"`
 	Kind  RunKind `json:"kind,omitempty"` // KindInput when empty
-	// Input is any value, null too, which the worker gets as it is. Required: a nil Input
-	// is sent as null.
-	Input   JSON    `json:"input" body:"required"`
+	// Input is any value, null too, which the worker gets as it is. Either it or Content is
+	// required; a nil Input is sent as null.
+	Input JSON `json:"input"`
+	// Content is another name of Input, for bodies that other programs write; never set both.
+	Content JSON    `json:"content,omitzero"`
 	AgentID *string `json:"agent_id,omitzero"` // the session's when absent
 	// Metadata is an object.
 	Metadata     JSON   `json:"metadata,omitzero"`

@@ -25,6 +25,8 @@ type SessionView struct {
 	LastEventID      string         `json:"last_event_id"`              // decimal text; "0" before the first
 	CreatedAtMs      int64          `json:"created_at_ms"`
 	UpdatedAtMs      int64          `json:"updated_at_ms"`
+	// Snapshot repeats members for clients that know sessions as running agents.
+	Snapshot SessionSnapshot `json:"snapshot"`
 }
 
 // SessionSummaryView is a session in a list.
@@ -56,4 +58,6 @@ type InterruptReply struct {
 	// Interrupted is false when there was nothing to interrupt.
 	Interrupted bool        `json:"interrupted"`
 	Session     SessionView `json:"session"`
+	// Snapshot is that of Session.
+	Snapshot SessionSnapshot `json:"snapshot"`
 }

@@ -13,6 +13,12 @@ import (
 
 // createRunCommand returns the command of a body, without its session.
 func createRunCommand(body *api.SessionRunBody, faults *refusal.Faults) *runs.CreateRun {
+	switch {
+	case body.Input == nil:
+		body.Input = body.Content
+	case body.Content != nil:
+		faults.Add("/content", "must not be given beside input, whose other name it is")
+	}
 	return &runs.CreateRun{
 		RunID: optionalID(faults, "/run_id", body.RunID), Kind: body.Kind, Input: body.Input,
 		AgentID:  optionalID(faults, "/agent_id", body.AgentID),

@@ -32,6 +32,20 @@ func testRuns(t *testing.T, a *rig) {
 		require.Equal(t, "user:local", second.at("request", "actor_id"))
 		require.Equal(t, second.text, a.get(t, second.header.Get("Location")).want(http.StatusOK).text)
 	})
+	parallel(t, "content is another name of input", func(t *testing.T) {
+		for _, path := range []string{"/v1/runs", "/v1/sessions/" + a.name("s") + "/runs"} {
+			k := a.name("key")
+			made := a.post(t, path, `{"content":"hello","metadata":null}`, key(k), expecting(lenient)).want(http.StatusAccepted)
+			require.Equal(t, "hello", made.at("request", "text_preview"))
+			again := a.post(t, path, `{"input":"hello"}`, key(k)).want(http.StatusAccepted)
+			require.Equal(t, made.at("run_id"), again.at("run_id"), "the two names make the same call")
+			claim := a.post(t, "/v1/runs/"+made.textAt("run_id")+"/claim", `{"worker_id":"w"}`).want(http.StatusOK)
+			require.Equal(t, "hello", claim.at("input"))
+			a.post(t, path, `{"input":"ls","content":"rm"}`).refused(api.CodeInvalidRequest).pointer("/content")
+			a.post(t, path, `{"input":null,"content":"rm"}`).refused(api.CodeInvalidRequest).pointer("/content")
+			a.post(t, path, `{"content":null}`).want(http.StatusAccepted)
+		}
+	})
 	parallel(t, "members at fault", func(t *testing.T) {
 		for _, bad := range []struct{ body, pointer string }{
 			{`{}`, "/input"},

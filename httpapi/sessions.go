@@ -78,7 +78,8 @@ func (s *Server) interruptSession(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	return wire.Respond(w, r, http.StatusOK, api.InterruptReply{Interrupted: reply.Interrupted, Session: record.View()})
+	view := record.View()
+	return wire.Respond(w, r, http.StatusOK, api.InterruptReply{Interrupted: reply.Interrupted, Session: view, Snapshot: view.Snapshot})
 }
 
 func (s *Server) endSession(w http.ResponseWriter, r *http.Request) error {

@@ -201,6 +201,7 @@ func testWork(t *testing.T, a *rig) {
 		require.Equal(t, added.at("last_event_id"), list[len(list)-1].(map[string]any)["id"])
 		view := a.get(t, "/v1/runs/"+run.run)
 		require.Equal(t, "12 files", view.at("outputs", 0, "content"))
+		require.Equal(t, run.session, view.at("outputs", 0, "session_id"))
 		require.Equal(t, []any{map[string]any{"k": nil}}, view.at("outputs", 0, "parts"))
 		require.Equal(t, "12 files", a.get(t, "/v1/sessions/"+run.session).at("outputs", 0, "content"))
 		done := a.post(t, "/v1/runs/"+run.run+"/complete", fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK)

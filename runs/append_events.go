@@ -94,7 +94,7 @@ func (c *AppendEvents) decide(w *workingCopy) (Reply, error) {
 		}
 		run.OutputCount++
 		w.emit(run, api.EventOutput, outputEvent{api.EventOutput, api.OutputRecord{
-			RunID: run.RunID, Content: *event.Content, Parts: event.Parts, CreatedAtMs: w.nowMs,
+			SessionID: run.SessionID, RunID: run.RunID, Content: *event.Content, Parts: event.Parts, CreatedAtMs: w.nowMs,
 		}})
 	}
 	run.StalledAttempts = 0

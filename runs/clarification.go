@@ -23,7 +23,7 @@ func (w *workingCopy) completeClarification(run *model.Run, request *model.Reque
 		note = "Declined parent clarification request " + request.RequestID + " for agent " + requester.RequesterAgentID + "."
 	}
 	run.OutputCount++
-	w.emit(run, api.EventOutput, outputEvent{api.EventOutput, api.OutputRecord{RunID: run.RunID, Content: note, CreatedAtMs: w.nowMs}})
+	w.emit(run, api.EventOutput, outputEvent{api.EventOutput, api.OutputRecord{SessionID: run.SessionID, RunID: run.RunID, Content: note, CreatedAtMs: w.nowMs}})
 	w.emit(run, api.EventParentClarificationResolved, clarificationResolvedEvent{
 		Type: api.EventParentClarificationResolved, RequesterAgentID: requester.RequesterAgentID,
 		RequesterSessionID: requester.RequesterSessionID, RequestID: request.RequestID,

@@ -364,7 +364,7 @@ func TestAppendedEvents(t *testing.T) {
 	require.Equal(t, h.states["s"].Session.LastEventID, reply.LastEventID)
 	require.Equal(t, int64(1), h.run("r").OutputCount)
 	last := h.events["s"][reply.LastEventID-1]
-	require.JSONEq(t, `{"type":"output","output":{"run_id":"r","content":"hi","parts":[{"a":1}],"created_at_ms":1000000}}`, string(last.Body))
+	require.JSONEq(t, `{"type":"output","output":{"session_id":"s","run_id":"r","content":"hi","parts":[{"a":1}],"created_at_ms":1000000}}`, string(last.Body))
 
 	for _, test := range []struct {
 		event, pointer string

@@ -34,7 +34,7 @@ func TestRaiseOwesReviews(t *testing.T) {
 		State: api.EffectPending, TargetSessionID: "s", Payload: effect.Payload, CreatedAtMs: h.nowMs, DueAtMs: h.nowMs,
 	}, *effect)
 	require.JSONEq(t, `{"session_id":"s","run_id":"r","agent_id":"default","request":{"id":"a","handle":"`+handle+`",
-		"tool_call_id":"call-a","tool_name":"bash","input":{"command":"ls"},"input_digest":"sha256:4cf29611a66934862f29acfcc817e30b905c1ab73d5e65831413eb6b454d49db","created_at_ms":1000000}}`, string(effect.Payload))
+		"tool_call_id":"call-a","tool_name":"bash","input":{"command":"ls"},"input_digest":"sha256:4cf29611a66934862f29acfcc817e30b905c1ab73d5e65831413eb6b454d49db","scope":"","reason":"","created_at_ms":1000000}}`, string(effect.Payload))
 	require.Equal(t, model.CarriedOutOutside, model.CarriedOutWhere(effect.Kind))
 	require.Nil(t, commandOf(effect))
 	require.Nil(t, commandWhenRefused(effect, api.CodeSessionEnded, h.nowMs))

@@ -1,6 +1,7 @@
 package runs_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -44,7 +45,7 @@ func TestRunView(t *testing.T) {
 	wait.SuspensionID = "wait-1"
 	h.must(wait)
 	handles := []string{h.request("r", "a").Handle, h.request("r", "q").Handle}
-	approvalText := `{"id":"a","handle":"` + handles[0] + `","tool_call_id":"call-a","tool_name":"bash","input":{"command":"ls"},"input_digest":"sha256:4cf29611a66934862f29acfcc817e30b905c1ab73d5e65831413eb6b454d49db","created_at_ms":1000020,"expires_at_ms":2000000}`
+	approvalText := `{"id":"a","handle":"` + handles[0] + `","tool_call_id":"call-a","tool_name":"bash","input":{"command":"ls"},"input_digest":"sha256:4cf29611a66934862f29acfcc817e30b905c1ab73d5e65831413eb6b454d49db","scope":"","reason":"","created_at_ms":1000020,"expires_at_ms":2000000}`
 	questionText := `{"id":"q","handle":"` + handles[1] + `","tool_call_id":"call-q","created_at_ms":1000020,
 		"questions":[{"id":"route","header":"Route","question":"Which route?","multi_select":false,
 		"options":[{"id":"north","label":"North"},{"id":"south","label":"South"}]}]}`
@@ -98,12 +99,12 @@ func TestRunViewOfAFullRun(t *testing.T) {
 	h.claim("r")
 	h.must(&runs.Fail{RunID: "r", Fence: 1, Error: "broken"})
 	record := h.record("r")
-	record.Outputs = []api.OutputRecord{{RunID: "r", Content: "hi", CreatedAtMs: 5}}
+	record.Outputs = []api.OutputRecord{{SessionID: "s", RunID: "r", Content: "hi", CreatedAtMs: 5}}
 	requireJSON(t, `{
 		"run_id":"r","session_id":"s","agent_id":"coder","parent_run_id":"p","kind":"input","status":"failed",
 		"submitted_at_ms":1000000,"updated_at_ms":1000000,"started_at_ms":1000000,"finished_at_ms":1000000,
 		"request":{"source_plugin":"chat","source_kind":"mail","actor_id":"ann","text_preview":"{\"a\":[1,2]}"},
-		"metadata":{"m":1},"outputs":[{"run_id":"r","content":"hi","created_at_ms":5}],"error":"broken","attempt":1
+		"metadata":{"m":1},"outputs":[{"session_id":"s","run_id":"r","content":"hi","created_at_ms":5}],"error":"broken","attempt":1
 	}`, record.View())
 	h.must(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "x", Input: api.JSON(`1`), Caller: "token-7"})
 	require.Equal(t, "token-7", h.run("x").Request.ActorID, "who asked, when the body does not say")
@@ -149,8 +150,13 @@ func TestSessionView(t *testing.T) {
 	}
 	h.must(&runs.CreateSession{SessionID: "s", ParentSessionID: "root", Metadata: api.JSON(`{"m":1}`)})
 	empty := `"pending_approvals":[],"pending_questions":[],"pending_count":0,"outputs":[],"created_at_ms":1000000`
+	snapshot := func(status string, agent api.AgentStatus) string {
+		return fmt.Sprintf(`"snapshot":{"agent":{"id":"default","parent":null,"conversation":{"session_id":"s","thread_id":"s"},
+			"status":%q,"spawned_at_ms":1000000,"subtasks":[]},"status":%q,"active_run_id":null,"queued_run_ids":[],
+			"pending_approvals":[],"pending_questions":[],"last_assistant_message":null,"journal_len":0,"checkpoint_len":0,"last_error":null}`, agent, status)
+	}
 	requireJSON(t, `{"session_id":"s","agent_id":"default","parent_session_id":"root","metadata":{"m":1},"status":"idle",
-		"active_run":null,"queued_run_ids":[],`+empty+`,"last_event_id":"0","updated_at_ms":1000000}`, view())
+		"active_run":null,"queued_run_ids":[],`+empty+`,"last_event_id":"0","updated_at_ms":1000000,`+snapshot("idle", api.AgentIdle)+`}`, view())
 	h.create("r")
 	h.create("next")
 	require.Equal(t, api.SessionIdle, view().Status, "idle until a claim")
@@ -165,10 +171,15 @@ func TestSessionView(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, []string{got.PendingApprovals[0].ID, got.PendingApprovals[1].ID})
 	requireJSON(t, `{"session_id":"s","agent_id":"default","run_id":"r","run_kind":"input","request":`+
 		string(h.request("r", "q").Body)+`}`, got.PendingQuestions[0])
+	require.Equal(t, api.AgentWaitingForUserInput, got.Snapshot.Agent.Status)
+	require.Equal(t, "r", *got.Snapshot.ActiveRunID)
+	require.Equal(t, []string{"next"}, got.Snapshot.QueuedRunIDs)
+	require.Equal(t, got.PendingApprovals, got.Snapshot.PendingApprovals)
+	require.Equal(t, []api.UserQuestionRequest{got.PendingQuestions[0].Request}, got.Snapshot.PendingQuestions)
 	h.nowMs += 10
 	h.must(&runs.EndSession{SessionID: "s"})
 	requireJSON(t, `{"session_id":"s","agent_id":"default","parent_session_id":"root","metadata":{"m":1},"status":"ended",
-		"active_run":null,"queued_run_ids":[],`+empty+`,"last_event_id":"11","updated_at_ms":1000020}`, view())
+		"active_run":null,"queued_run_ids":[],`+empty+`,"last_event_id":"11","updated_at_ms":1000020,`+snapshot("ended", api.AgentCompleted)+`}`, view())
 	summary := model.SessionSummary{Session: *h.states["s"].Session, Status: api.SessionEnded, PendingApprovals: 2}
 	requireJSON(t, `{"session_id":"s","agent_id":"default","parent_session_id":"root","status":"ended",
 		"pending_approvals":2,"pending_questions":0,"created_at_ms":1000000,"updated_at_ms":1000020}`, summary.View())

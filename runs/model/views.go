@@ -177,6 +177,7 @@ func (s *SessionRecord) View() api.SessionView {
 		view.PendingQuestions = append(view.PendingQuestions, s.Clarifications[i].QuestionView())
 	}
 	view.PendingCount = len(view.PendingApprovals) + len(view.PendingQuestions)
+	view.Snapshot = snapshotOf(&view)
 	return view
 }
 

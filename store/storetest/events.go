@@ -86,7 +86,7 @@ var eventTests = map[string]func(*harness){
 		require.EqualValues(h, api.MaxOutputsShown+10, h.run("r").View().OutputsCount)
 		for _, outputs := range [][]api.OutputRecord{h.run("r").Outputs, h.session("s").Outputs} {
 			require.Len(h, outputs, api.MaxOutputsShown)
-			require.Equal(h, api.OutputRecord{RunID: "r", Content: "10", Parts: []api.JSON{api.JSON(`{"n":10}`)}, CreatedAtMs: clockStart}, outputs[0])
+			require.Equal(h, api.OutputRecord{SessionID: "s", RunID: "r", Content: "10", Parts: []api.JSON{api.JSON(`{"n":10}`)}, CreatedAtMs: clockStart}, outputs[0])
 			require.Equal(h, "109", outputs[len(outputs)-1].Content)
 		}
 		h.do(&runs.Complete{RunID: "r", Fence: fence})
