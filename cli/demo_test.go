@@ -3,6 +3,7 @@ package cli_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -16,6 +17,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
 )
 
 // terminal is the program with a person at a terminal.
@@ -139,15 +143,18 @@ func TestDemoAtATerminal(t *testing.T) {
 	s := atTerminal(t, []string{"TMPDIR=" + temporary}, "holdpoint demo")
 	first := pid(t, s.sees(`run in process (\d+),`)[1])
 	s.sees(`wants to run: mkdir build`)
-	s.sees(`Allow it\? \[y/N\] $`)
+	s.sees(`Allow it\? \[y/n\] $`)
 	s.types("y\n")
 	s.sees(`wants to run: touch build/old`)
-	s.sees(`Allow it\? \[y/N\] $`)
+	s.sees(`Allow it\? \[y/n\] $`)
 	s.types("\n")
+	s.sees(`Please say yes or no`)
+	s.sees(`Allow it\? \[y/n\] $`)
+	s.types("no\n")
 	again := s.sees(`Started again as process (\d+)`)
 	require.NotEqual(t, first, pid(t, again[1]))
 	s.sees(`wants to run: rm -rf build`)
-	s.sees(`Allow it\? \[y/N\] $`)
+	s.sees(`Allow it\? \[y/n\] $`)
 	s.types("Y\n")
 	s.sees(`denied: touch build/old`)
 	s.sees(`done: rm -rf build`)
@@ -177,6 +184,110 @@ func TestDemoAtATerminal(t *testing.T) {
 	requireEmpty(t, temporary)
 }
 
+// elsewhere is a client of somebody who does not sit at the demo's terminal.
+func elsewhere(t *testing.T, url string) *client.Client {
+	t.Helper()
+	connected, err := client.New(url, client.WithActor("mara"))
+	require.NoError(t, err)
+	t.Cleanup(connected.Close)
+	return connected
+}
+
+// decide decides what the demo asks now.
+func decide(ctx context.Context, elsewhere *client.Client) error {
+	for item, err := range elsewhere.AllApprovals(ctx, client.PendingListParams{}) {
+		if err != nil {
+			return err
+		}
+		if _, err := elsewhere.ResolveRunApprovals(ctx, item.RunID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{
+			RequestID: item.Request.ID, Behavior: api.BehaviorAllow,
+		}}}); err != nil {
+			return err
+		}
+	}
+	for item, err := range elsewhere.AllQuestions(ctx, client.PendingListParams{}) {
+		if err != nil {
+			return err
+		}
+		resolution := api.UserQuestionResolution{RequestID: item.Request.ID}
+		for _, question := range item.Request.Questions {
+			answer := api.UserQuestionAnswer{QuestionID: question.ID}
+			if len(question.Options) > 0 {
+				answer.SelectedOptionIDs = []string{question.Options[0].ID}
+			} else {
+				answer.FreeformAnswer = "orders"
+			}
+			resolution.Answers = append(resolution.Answers, answer)
+		}
+		if len(item.Request.Questions) == 0 {
+			resolution.Value = api.JSON("3")
+		}
+		if _, err := elsewhere.AnswerRunQuestion(ctx, item.RunID, client.AnswerQuestionParams{Resolution: resolution}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Whoever decides in the inbox is shown it, and the terminal asks for nothing.
+func TestDemoInTheInbox(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	opened := filepath.Join(directory, "opened")
+	require.NoError(t, os.WriteFile(filepath.Join(directory, "xdg-open"), []byte("#!/bin/sh\necho \"$1\" > "+opened+"\n"), 0o700))
+	s := atTerminal(t, []string{"TMPDIR=" + t.TempDir(), "PATH=" + directory + ":" + os.Getenv("PATH")}, "holdpoint demo --open")
+	for prompt := range 4 {
+		if prompt == 2 {
+			s.sees(`Started again as process`)
+		}
+		url := s.sees(`Decide in the inbox: (http://\S+)`)[1]
+		require.NoError(t, decide(t.Context(), elsewhere(t, url)))
+		s.sees(`Decided elsewhere: (allowed|answered) by mara`)
+		address, err := os.ReadFile(opened)
+		require.NoError(t, err)
+		require.Equal(t, url, strings.TrimSpace(string(address)), "the page that is open finds the service again")
+	}
+	s.sees(`Nothing was lost, and nothing ran twice`)
+	require.Zero(t, s.ends())
+}
+
+// A prompt at the terminal ends when somebody else has decided, and the demo goes on.
+func TestDemoIsDecidedElsewhere(t *testing.T) {
+	t.Parallel()
+	s := atTerminal(t, []string{"TMPDIR=" + t.TempDir()}, "holdpoint demo")
+	mara := elsewhere(t, s.sees(`at (http://\S+?)\.\s`)[1])
+	for range 3 {
+		s.sees(`Allow it\? \[y/n\] $`)
+		require.NoError(t, decide(t.Context(), mara))
+		s.sees(`Decided elsewhere: allowed by mara`)
+	}
+	s.sees(`called\?\s+answer: $`)
+	require.NoError(t, decide(t.Context(), mara))
+	s.sees(`Decided elsewhere: answered by mara`)
+	s.sees(`Nothing was lost, and nothing ran twice`)
+	require.Zero(t, s.ends())
+}
+
+// Somebody elsewhere may be faster than the demo looks.
+func TestDemoIsOvertaken(t *testing.T) {
+	t.Parallel()
+	s := atTerminal(t, []string{"TMPDIR=" + t.TempDir()}, "holdpoint demo")
+	mara := elsewhere(t, s.sees(`at (http://\S+?)\.\s`)[1])
+	ctx, cancel := context.WithCancel(t.Context())
+	var decided sync.WaitGroup
+	decided.Go(func() {
+		for _, err := range mara.StreamInbox(ctx) {
+			if err == nil {
+				_ = decide(ctx, mara) // the service may be away, or the demo be faster
+			}
+		}
+	})
+	s.sees(`Nothing was lost, and nothing ran twice`)
+	require.Zero(t, s.ends())
+	cancel()
+	decided.Wait()
+}
+
 // A person who has seen enough leaves nothing behind.
 func TestDemoIsInterrupted(t *testing.T) {
 	t.Parallel()
@@ -193,7 +304,7 @@ func TestDemoIsInterrupted(t *testing.T) {
 			temporary := t.TempDir()
 			s := atTerminal(t, []string{"TMPDIR=" + temporary}, "holdpoint demo")
 			service := pid(t, s.sees(`run in process (\d+),`)[1])
-			s.sees(`Allow it\? \[y/N\] $`)
+			s.sees(`Allow it\? \[y/n\] $`)
 			s.types(test.keys)
 			require.Equal(t, test.code, s.ends(), s.shown())
 			require.Contains(t, s.shown(), test.says)
@@ -225,7 +336,7 @@ func TestDemoIsKilled(t *testing.T) {
 	s := atTerminal(t, []string{"TMPDIR=" + t.TempDir()}, "echo demo is $$; exec holdpoint demo")
 	demo := pid(t, s.sees(`demo is (\d+)`)[1])
 	service := pid(t, s.sees(`run in process (\d+),`)[1])
-	s.sees(`Allow it\? \[y/N\] $`)
+	s.sees(`Allow it\? \[y/n\] $`)
 	require.NotEqual(t, demo, service)
 	require.NoError(t, syscall.Kill(demo, syscall.SIGKILL))
 	s.ends()

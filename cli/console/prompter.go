@@ -2,12 +2,14 @@ package console
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -20,18 +22,50 @@ var ErrNoMoreInput = errors.New("the input ended before the question was answere
 // Prompter asks a person at a terminal: it prompts on stderr and reads stdin, so that
 // stdout stays a script's.
 type Prompter struct {
-	lines *bufio.Scanner
+	input *input
 	to    io.Writer
+	// until ends a prompt that nobody need answer any more.
+	until context.Context //nolint:containedctx // of one prompt; see Within
 }
 
 // NewPrompter returns a prompter at the terminal.
 func NewPrompter(terminal *Console) *Prompter {
-	return &Prompter{lines: bufio.NewScanner(terminal.Stdin), to: terminal.Stderr}
+	return &Prompter{input: &input{from: terminal.Stdin, lines: make(chan string)}, to: terminal.Stderr, until: context.Background()}
+}
+
+// Within returns a prompter at the same terminal whose prompts end with the cause of ctx once
+// that is done. What was typed until then and not yet sent with Enter goes to the next prompt.
+func (p *Prompter) Within(ctx context.Context) *Prompter {
+	return &Prompter{input: p.input, to: p.to, until: ctx}
+}
+
+// input reads lines in a goroutine of its own, from the first prompt on: a read of a terminal
+// cannot be interrupted.
+type input struct {
+	from  io.Reader
+	lines chan string
+	begin sync.Once
+	// err is why there are no more lines; read it after lines is closed.
+	err error
+}
+
+func (i *input) start() {
+	i.begin.Do(func() {
+		go func() {
+			defer close(i.lines)
+			scanner := bufio.NewScanner(i.from)
+			for scanner.Scan() {
+				i.lines <- scanner.Text()
+			}
+			i.err = scanner.Err()
+		}()
+	})
 }
 
 // Answers asks about each question of a request, or for its value, and returns the
 // resolution with what was answered. It asks again after an answer that does not fit.
-// Errors: [ErrNoMoreInput]; those of reading stdin.
+// Errors: [ErrNoMoreInput]; those of reading stdin; the cause of what ended it, see
+// [Prompter.Within].
 func (p *Prompter) Answers(request *api.UserQuestionRequest, resolution api.UserQuestionResolution) (api.UserQuestionResolution, error) {
 	if len(request.Questions) == 0 {
 		value, err := p.value(request)
@@ -51,11 +85,18 @@ func (p *Prompter) Answers(request *api.UserQuestionRequest, resolution api.User
 // Line reads one line and cuts the blanks around it. Errors: see [Prompter.Answers].
 func (p *Prompter) Line(prompt string) (string, error) {
 	fmt.Fprint(p.to, prompt)
-	if p.lines.Scan() {
-		return strings.TrimSpace(p.lines.Text()), nil
+	p.input.start()
+	select {
+	case line, more := <-p.input.lines:
+		if more {
+			return strings.TrimSpace(line), nil
+		}
+	case <-p.until.Done():
+		fmt.Fprintln(p.to)
+		return "", context.Cause(p.until)
 	}
 	fmt.Fprintln(p.to)
-	if err := p.lines.Err(); err != nil {
+	if err := p.input.err; err != nil {
 		return "", fmt.Errorf("read the answer: %w", err)
 	}
 	return "", ErrNoMoreInput

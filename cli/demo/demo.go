@@ -10,8 +10,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/cli/browser"
 	"golang.org/x/term"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/examples/demo"
 )
@@ -20,7 +22,8 @@ import (
 // of their own, which is killed in the middle.
 type Command struct {
 	Directory string `placeholder:"PATH" help:"Where the demo keeps its database and lets its agents work; a new temporary directory when left out, which is removed at the end."`
-	Play      bool   `help:"Play both sides, also at a terminal."`
+	Play      bool   `xor:"who" help:"Play both sides, also at a terminal."`
+	Open      bool   `xor:"who" help:"Decide in the inbox: open it in a browser, and wait for what you do there."`
 }
 
 // Run walks through the demo. It fails when anything is not as it says.
@@ -43,8 +46,11 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 		Tell:      func(text string) { fmt.Fprintln(terminal.Stdout, console.Printable(text, true)) },
 		Explain:   func(err error) string { return console.Explain(err, terminal.Now()) },
 	}
-	if !c.Play && isTerminal(terminal.Stdin) {
-		walk.Person = console.NewPrompter(&console.Console{Stdin: untilDone(ctx, terminal.Stdin), Stderr: terminal.Stderr})
+	switch {
+	case c.Open:
+		walk.Open = openBrowser
+	case !c.Play && isTerminal(terminal.Stdin):
+		walk.Person = person{console.NewPrompter(terminal)}
 	}
 	err = walk.Walk(ctx)
 	var ended console.SignalError
@@ -72,17 +78,22 @@ func (c *Command) directory() (directory string, remove func(), err error) {
 	return directory, remove, nil
 }
 
-// untilDone returns a reader that fails with the cause of ctx once that has ended, so
-// that a signal is heeded at a prompt. A read of the original that is in flight then is
-// left behind.
-func untilDone(ctx context.Context, original io.Reader) io.Reader {
-	reader, writer := io.Pipe()
-	go func() {
-		_, err := io.Copy(writer, original)
-		writer.CloseWithError(err) // nil is the end of the input
-	}()
-	context.AfterFunc(ctx, func() { writer.CloseWithError(context.Cause(ctx)) })
-	return reader
+// person is whoever is at the terminal.
+type person struct{ prompter *console.Prompter }
+
+func (p person) Line(ctx context.Context, prompt string) (string, error) {
+	return p.prompter.Within(ctx).Line(prompt)
+}
+
+func (p person) Answers(ctx context.Context, request *api.UserQuestionRequest, resolution api.UserQuestionResolution) (api.UserQuestionResolution, error) {
+	return p.prompter.Within(ctx).Answers(request, resolution)
+}
+
+// openBrowser shows a page. Where there is no browser the address stands in the terminal.
+func openBrowser(url string) error {
+	// What a browser prints is not the demo's.
+	browser.Stdout, browser.Stderr = io.Discard, io.Discard
+	return browser.OpenURL(url)
 }
 
 // isTerminal reports whether a person may be at the other end.

@@ -16,6 +16,7 @@ import (
 // ServiceCommand is the other process of the demo: the service and both agents.
 type ServiceCommand struct {
 	Directory string `required:"" help:"The demo's directory."`
+	Listen    string `default:"127.0.0.1:0" help:"Where to serve."`
 }
 
 // Run serves and works until stdin ends, which is when the demo is gone.
@@ -28,7 +29,7 @@ func (c *ServiceCommand) Run(ctx context.Context, terminal *console.Console) err
 	// The database is named in the process's own directory, whatever the name of that. No
 	// flag is taken from the environment.
 	if _, err := parser.Parse([]string{
-		"--database=sqlite:" + demo.Database, "--listen=127.0.0.1:0", "--listen-file=" + filepath.Join(c.Directory, demo.URLFile),
+		"--database=sqlite:" + demo.Database, "--listen=" + c.Listen, "--listen-file=" + filepath.Join(c.Directory, demo.URLFile),
 		"--dialects=none", "--shutdown-timeout=1s", "--log-level=ERROR",
 	}); err != nil {
 		return err

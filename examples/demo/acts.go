@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -27,8 +28,8 @@ func (d *Demo) shellPlan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The first step needs nobody.
-	allowed := []bool{true}
+	killed := false
+	asked := map[string]bool{}
 	for {
 		view, err := d.await(ctx, runID)
 		switch {
@@ -38,21 +39,26 @@ func (d *Demo) shellPlan(ctx context.Context) error {
 			if err := d.showEnd(view); err != nil {
 				return err
 			}
-			return checkSteps(view, allowed)
-		case len(allowed) == len(plannedCommands):
-			return fmt.Errorf("the agent asks again: %s", text(view.PendingApprovals[0].Input, "command"))
+			if !killed {
+				d.tell("   Somebody decided faster than the service could be killed.")
+			}
+			return d.checkSteps(ctx, view)
 		}
-		asked := view.PendingApprovals[0]
-		if len(allowed) == len(plannedCommands)-1 {
-			if err := d.killInTheMiddle(ctx, &asked); err != nil {
+		pending := view.PendingApprovals[0]
+		command := text(pending.Input, "command")
+		if asked[command] {
+			return fmt.Errorf("the agent asks again: %s", command)
+		}
+		asked[command] = true
+		if command == plannedCommands[len(plannedCommands)-1] {
+			killed = true
+			if err := d.killInTheMiddle(ctx, &pending); err != nil {
 				return err
 			}
 		}
-		allow, err := d.decide(ctx, runID, &asked)
-		if err != nil {
+		if err := d.decide(ctx, runID, &pending); err != nil {
 			return err
 		}
-		allowed = append(allowed, allow)
 	}
 }
 
@@ -82,26 +88,54 @@ func (d *Demo) killInTheMiddle(ctx context.Context, asked *api.ApprovalRequest) 
 }
 
 // decide asks the person about one command, or plays them.
-func (d *Demo) decide(ctx context.Context, runID string, asked *api.ApprovalRequest) (allowed bool, err error) {
+func (d *Demo) decide(ctx context.Context, runID string, asked *api.ApprovalRequest) error {
 	d.tell("\n   %s wants to run: %s\n   (%s)", asked.ToolName, text(asked.Input, "command"), asked.Reason)
 	resolution := api.ApprovalResolution{RequestID: asked.ID, Behavior: api.BehaviorAllow}
-	if d.Person == nil {
+	switch {
+	case d.Open != nil:
+		return d.decidedElsewhere(ctx, asked.Handle)
+	case d.Person == nil:
 		d.tell("   The person says: yes")
-	} else {
-		line, err := d.Person.Line("   Allow it? [y/N] ")
-		if err != nil {
-			return false, err
+	default:
+		allow, err := d.askPerson(ctx, asked.Handle)
+		if errors.Is(err, errDecidedElsewhere) {
+			return d.decidedElsewhere(ctx, asked.Handle)
 		}
-		if line = strings.ToLower(line); line != "y" && line != "yes" {
+		if err != nil {
+			return err
+		}
+		if !allow {
 			resolution.Behavior, resolution.Reason = api.BehaviorDeny, "the person said no"
 		}
 	}
-	_, err = d.client.ResolveRunApprovals(ctx, runID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{resolution}})
-	return resolution.Behavior == api.BehaviorAllow, err
+	_, err := d.client.ResolveRunApprovals(ctx, runID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{resolution}})
+	if errors.Is(err, client.ErrAlreadyDecided) {
+		return d.decidedElsewhere(ctx, asked.Handle)
+	}
+	return err
+}
+
+// askPerson asks until the answer is a yes or a no.
+func (d *Demo) askPerson(ctx context.Context, handle string) (allow bool, err error) {
+	ctx, stop := d.untilDecided(ctx, handle)
+	defer stop()
+	for {
+		line, err := d.Person.Line(ctx, "   Allow it? [y/n] ")
+		if err != nil {
+			return false, err
+		}
+		switch strings.ToLower(line) {
+		case "y", "yes":
+			return true, nil
+		case "n", "no":
+			return false, nil
+		}
+		d.tell("   Please say yes or no.")
+	}
 }
 
 // checkSteps holds what the agent says it did to what was decided.
-func checkSteps(view *api.RunView, allowed []bool) error {
+func (d *Demo) checkSteps(ctx context.Context, view *api.RunView) error {
 	var done struct {
 		Steps []struct {
 			Command string `json:"command"`
@@ -111,14 +145,26 @@ func checkSteps(view *api.RunView, allowed []bool) error {
 	if err := json.Unmarshal(view.Output, &done); err != nil {
 		return fmt.Errorf("read what the agent did: %w", err)
 	}
+	// The first step needs nobody.
+	allowed := map[string]bool{plannedCommands[0]: true}
+	for decided, err := range d.client.AllDecisions(ctx, client.DecisionListParams{SessionID: view.SessionID}) {
+		if err != nil {
+			return err
+		}
+		var request api.ApprovalRequest
+		if err := json.Unmarshal(decided.Request, &request); err != nil {
+			return fmt.Errorf("read what was asked: %w", err)
+		}
+		allowed[text(request.Input, "command")] = decided.Resolution.Outcome == api.OutcomeAllowed
+	}
 	if len(done.Steps) != len(plannedCommands) || len(allowed) != len(plannedCommands) {
 		return fmt.Errorf("the agent did %d of %d steps and asked for %d", len(done.Steps), len(plannedCommands), len(allowed)-1)
 	}
-	allAllowed := !slices.Contains(allowed, false)
+	allAllowed := !slices.Contains(slices.Collect(maps.Values(allowed)), false)
 	for i, step := range done.Steps {
 		// One that was allowed may fail when another was not.
 		fits := step.Status == "done" || step.Status == "failed" && !allAllowed
-		if !allowed[i] {
+		if !allowed[step.Command] {
 			fits = step.Status == "denied"
 		}
 		if !fits || step.Command != plannedCommands[i] {
@@ -171,30 +217,50 @@ const playedReplicas = `3`
 
 func (d *Demo) answer(ctx context.Context, runID string, asked *api.UserQuestionRequest) error {
 	resolution := api.UserQuestionResolution{RequestID: asked.ID}
-	if d.Person != nil {
-		given, err := d.Person.Answers(asked, resolution)
+	switch {
+	case d.Open != nil:
+		d.tell("\n   The agent asks a question.")
+		return d.decidedElsewhere(ctx, asked.Handle)
+	case d.Person != nil:
+		given, err := d.askAnswers(ctx, asked, resolution)
+		if errors.Is(err, errDecidedElsewhere) {
+			return d.decidedElsewhere(ctx, asked.Handle)
+		}
 		if err != nil {
 			return err
 		}
 		resolution = given
-	} else {
-		d.tell("")
-		for _, question := range asked.Questions {
-			answer := playedAnswers[question.ID]
-			resolution.Answers = append(resolution.Answers, answer)
-			d.tell("   The agent asks: %s\n   The person says: %s", question.Question, said(answer))
-		}
-		if len(asked.Questions) == 0 {
-			resolution.Value = api.JSON(playedReplicas)
-			d.tell("   The agent asks: %s\n   The person says: %s", text(asked.Payload, "question"), playedReplicas)
-		}
+	default:
+		d.playAnswers(asked, &resolution)
 	}
 	_, err := d.client.AnswerRunQuestion(ctx, runID, client.AnswerQuestionParams{Resolution: resolution})
-	if d.Person != nil && errors.Is(err, client.ErrInvalid) {
+	switch {
+	case d.Person != nil && errors.Is(err, client.ErrInvalid):
 		d.tell("   %s", d.Explain(err))
 		return nil // it is asked again
+	case errors.Is(err, client.ErrAlreadyDecided):
+		return d.decidedElsewhere(ctx, asked.Handle)
 	}
 	return err
+}
+
+func (d *Demo) askAnswers(ctx context.Context, asked *api.UserQuestionRequest, resolution api.UserQuestionResolution) (api.UserQuestionResolution, error) {
+	ctx, stop := d.untilDecided(ctx, asked.Handle)
+	defer stop()
+	return d.Person.Answers(ctx, asked, resolution)
+}
+
+func (d *Demo) playAnswers(asked *api.UserQuestionRequest, resolution *api.UserQuestionResolution) {
+	d.tell("")
+	for _, question := range asked.Questions {
+		answer := playedAnswers[question.ID]
+		resolution.Answers = append(resolution.Answers, answer)
+		d.tell("   The agent asks: %s\n   The person says: %s", question.Question, said(answer))
+	}
+	if len(asked.Questions) == 0 {
+		resolution.Value = api.JSON(playedReplicas)
+		d.tell("   The agent asks: %s\n   The person says: %s", text(asked.Payload, "question"), playedReplicas)
+	}
 }
 
 // showFile prints the file that the agent wrote.

@@ -27,22 +27,27 @@ const (
 
 // Person decides and answers what the agents ask.
 type Person interface {
-	// Line prompts and reads one line.
-	Line(prompt string) (string, error)
-	// Answers asks the questions of a request and returns the resolution with the answers.
-	Answers(request *api.UserQuestionRequest, resolution api.UserQuestionResolution) (api.UserQuestionResolution, error)
+	// Line prompts and reads one line, or returns the cause of ctx once that is done.
+	Line(ctx context.Context, prompt string) (string, error)
+	// Answers asks the questions of a request and returns the resolution with the answers, or
+	// the cause of ctx once that is done.
+	Answers(ctx context.Context, request *api.UserQuestionRequest, resolution api.UserQuestionResolution) (api.UserQuestionResolution, error)
 }
 
-// Demo is one walk. All fields but Person must be set.
+// Demo is one walk. All fields but Person and Open must be set.
 type Demo struct {
 	// Directory is an absolute path; its WorkDirectory must exist.
 	Directory string
 	// Program is the path of a program, and Arguments its name and arguments. It must
-	// serve on Database, write URLFile, run the agents (see Work), and end with its stdin.
+	// serve on Database, write URLFile, run the agents (see Work), and end with its stdin. When
+	// it is started again, it is told with --listen HOST:PORT where it was.
 	Program   string
 	Arguments []string
-	// Person decides; nil when the demo plays both sides.
+	// Person decides at a terminal. Without a Person and without Open, the demo plays both
+	// sides.
 	Person Person
+	// Open shows the inbox, at its URL, where somebody decides in place of Person.
+	Open func(url string) error
 	// Tell prints a paragraph.
 	Tell func(text string)
 	// Explain returns the text of an answer that was refused.
@@ -70,16 +75,24 @@ func (d *Demo) Walk(ctx context.Context) error {
 func (d *Demo) tell(format string, args ...any) { d.Tell(fmt.Sprintf(format, args...)) }
 
 func (d *Demo) begin(ctx context.Context) error {
-	if d.Person == nil {
-		d.tell("This is a demo that plays both sides: the agents, and the person who decides.")
-	} else {
+	switch {
+	case d.Open != nil:
+		d.tell("Two agents are going to ask you things. What you do in the inbox decides.")
+	case d.Person != nil:
 		d.tell("Two agents are going to ask you things. What you type decides.")
+	default:
+		d.tell("This is a demo that plays both sides: the agents, and the person who decides.")
 	}
 	if err := d.start(ctx); err != nil {
 		return err
 	}
 	d.tell("The service and the agents run in process %d, at %s. Everything that waits is in %s.",
 		d.process.pid(), d.url, filepath.Join(d.Directory, Database))
+	if d.Open != nil {
+		if err := d.Open(d.url); err != nil {
+			d.tell("No browser could be started (%v). Open %s in one.", err, d.url)
+		}
+	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -33,7 +34,12 @@ func (p *process) start(ctx context.Context, d *Demo) (url string, err error) {
 	}
 	defer log.Close() // the process has its own
 	// It ends with its lifeline and by being killed, not with a context.
-	command := &exec.Cmd{Path: d.Program, Args: d.Arguments, Dir: d.Directory, Stdout: log, Stderr: log}
+	arguments := d.Arguments
+	if d.url != "" {
+		// A page that is open finds the service again where it was.
+		arguments = append(slices.Clone(arguments), "--listen", strings.TrimPrefix(d.url, "http://"))
+	}
+	command := &exec.Cmd{Path: d.Program, Args: arguments, Dir: d.Directory, Stdout: log, Stderr: log}
 	lifeline, err := command.StdinPipe()
 	if err == nil {
 		err = command.Start()
