@@ -105,6 +105,7 @@ func (s *Server) routes() []route {
 // Routes returns the router without the shell around it.
 func (s *Server) Routes() *chi.Mux {
 	router := chi.NewRouter()
+	router.Use(notePlace)
 	router.NotFound(wire.HandlerFunc(routeNotFound).ServeHTTP)
 	router.MethodNotAllowed(methodNotAllowed(router).ServeHTTP)
 	for _, route := range s.routes() {
@@ -117,6 +118,18 @@ func (s *Server) Routes() *chi.Mux {
 		router.Method(route.method, route.path, s.access.Guard(route.method, route.path, route.handler))
 	}
 	return router
+}
+
+// notePlace keeps where each call goes, also of those that panic.
+func notePlace(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if routed := chi.RouteContext(r.Context()); routed != nil {
+				wire.Note(w, wire.Place{Route: routed.RoutePattern(), SessionID: routed.URLParam("session_id"), RunID: routed.URLParam("run_id")})
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
 }
 
 // isForeign reports whether a path is none of /v1 and of the routes beside it.

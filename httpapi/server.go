@@ -77,6 +77,10 @@ type Options struct {
 	Reviewed func(*api.ApprovalRequest) bool
 	// Keyring knows who calls. Nil asks nobody for a credential: everybody may do everything.
 	Keyring *auth.Keyring
+	// Observer is told of each call; nil for nobody.
+	Observer wire.Observer
+	// LogRequests logs each call at level INFO instead of DEBUG.
+	LogRequests bool
 	// Dialects are the foreign wire contracts that are served beside /v1.
 	Dialects []kit.Mount
 }
@@ -154,13 +158,16 @@ func New(options Options) *Server {
 		handler = options.Pages.Wrap(routes)
 	}
 	shell := wire.NewShell(logger, guard, isProbe)
-	shell.Foreign = server.isForeign
+	shell.Foreign, shell.Observer, shell.LogRequests = server.isForeign, options.Observer, options.LogRequests
 	server.handler = shell.Wrap(handler)
 	return server
 }
 
 // Handler returns the whole API, ready to be served.
 func (s *Server) Handler() http.Handler { return s.handler }
+
+// Streams returns how many streams are open.
+func (s *Server) Streams() int { return s.streams.Open() }
 
 // Drain answers every held request at once with what there is, ends every stream, and
 // makes /readyz say that the service goes away. Requests that are not held go on as before, so

@@ -99,6 +99,12 @@ type Reader interface {
 	NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error)
 }
 
+// Gauge says how much waits.
+type Gauge interface {
+	// Vitals counts what waits and what is owed, each by at most limit rows.
+	Vitals(ctx context.Context, limit int) (*model.Vitals, error)
+}
+
 // Keeper maintains a store. It decides nothing.
 type Keeper interface {
 	// SweepIdempotency deletes up to limit idempotency records that are older than a moment,
@@ -132,6 +138,7 @@ type Store interface {
 	Door
 	Reader
 	Keeper
+	Gauge
 	// Subscribe calls the function with the notice of each commit of this process, and with
 	// notices of other replicas where the engine receives them. The function is called on the
 	// commit path and must not block. It may be called once more while unsubscribe runs.

@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/committer"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
@@ -38,6 +39,8 @@ type Options struct {
 	NowMs func() int64
 	// Logger is told of failed transactions and lost connections. Nobody when nil.
 	Logger *slog.Logger
+	// Observer is told what the committer does. Nobody when nil.
+	Observer committer.Observer
 }
 
 // location is a URL taken apart: a path for SQLite or a URL for Postgres.
@@ -75,6 +78,9 @@ func locate(text string) (location, error) {
 type Store interface {
 	runs.Store
 	auth.Tokens
+	// Lanes and Pools say what the committer and the connections are at.
+	Lanes() []committer.LaneState
+	Pools() []committer.PoolState
 }
 
 // Open opens the database that a URL names. It returns an error that wraps ErrURL
@@ -89,6 +95,7 @@ func Open(ctx context.Context, url string, options Options) (Store, error) {
 	if at.path != "" {
 		opened, err := sqlite.Open(ctx, at.path, sqlite.Options{
 			NowMs: options.NowMs, Readers: options.Connections, KeepSchema: options.KeepSchema, Logger: options.Logger,
+			Committer: committer.Options{Observer: options.Observer},
 		})
 		if err != nil {
 			return nil, err
@@ -101,6 +108,7 @@ func Open(ctx context.Context, url string, options Options) (Store, error) {
 	opened, err := postgres.Open(ctx, at.url, postgres.Options{
 		Migrate: !options.KeepSchema, ReadConnections: options.Connections,
 		Pooler: options.Pooler, ListenURL: options.ListenURL, Logger: options.Logger,
+		Committer: committer.Options{Observer: options.Observer},
 	})
 	if err != nil {
 		return nil, err

@@ -34,6 +34,7 @@ import (
 type Command struct {
 	database.Flag
 	Listen               string        `default:"127.0.0.1:4000" from:"HOLDPOINT_LISTEN" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one (default ${default}; $$HOLDPOINT_LISTEN)."`
+	AdminAddr            string        `from:"HOLDPOINT_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Serve metrics for Prometheus here, and profiles to this machine; nowhere when empty ($$HOLDPOINT_ADMIN_ADDR)."`
 	ListenFile           string        `placeholder:"PATH" help:"Write the service's URL to this file once it takes calls, for scripts."`
 	Auth                 string        `enum:"auto,required,none" default:"auto" from:"HOLDPOINT_AUTH" help:"Ask for tokens: auto (once one was made, and always where other machines can reach the service), required or none (default ${default}; $$HOLDPOINT_AUTH)."`
 	InsecureNoAuth       bool          `help:"With --auth=none: listen where other machines can reach it all the same."`
@@ -54,6 +55,7 @@ type Command struct {
 	ReviewHook           string        `from:"HOLDPOINT_REVIEW_HOOK" placeholder:"URL" help:"Post each file-change approval here, once, when it is raised ($$HOLDPOINT_REVIEW_HOOK)."`
 	ShutdownTimeout      time.Duration `default:"30s" placeholder:"DURATION" help:"How long calls in flight may take to finish after a signal (default ${default})."`
 	LogLevel             slog.Level    `default:"INFO" from:"HOLDPOINT_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error (default ${default}; $$HOLDPOINT_LOG_LEVEL)."`
+	LogRequests          bool          `from:"HOLDPOINT_LOG_REQUESTS" help:"Log every call, not only those that failed ($$HOLDPOINT_LOG_REQUESTS)."`
 	LogFormat            string        `enum:"text,json" default:"text" from:"HOLDPOINT_LOG_FORMAT" placeholder:"FORMAT" help:"text or json, on stderr (default ${default}; $$HOLDPOINT_LOG_FORMAT)."`
 }
 
@@ -91,9 +93,16 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 		return err
 	}
 	defer listener.Close() // the server closes it too
-	opened, err := c.Open(running, store.Options{
-		KeepSchema: c.Migrate == "off", Pooler: c.Pooled, ListenURL: c.DirectDatabase, Logger: logger,
-	})
+	admin, err := c.listenAdmin(running)
+	if err != nil {
+		return err
+	}
+	defer admin.close()
+	options := store.Options{KeepSchema: c.Migrate == "off", Pooler: c.Pooled, ListenURL: c.DirectDatabase, Logger: logger}
+	if admin != nil {
+		options.Observer = admin.metrics.Door
+	}
+	opened, err := c.Open(running, options)
 	if err != nil {
 		return err
 	}
@@ -116,7 +125,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 		defer func() { _ = os.Remove(c.ListenFile) }() // whoever reads it may be gone
 	}
 	collectLess()
-	err = c.serve(running, listener, opened, keyring, review, logger)
+	err = c.serve(running, listener, admin, opened, keyring, review, logger)
 	if closing := opened.Close(); closing != nil {
 		err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
 	}
@@ -160,7 +169,7 @@ func (c *Command) logger(to io.Writer) *slog.Logger {
 
 // serve runs the server and the loops, and returns when all of them have ended. The
 // loops go on until the last call has been answered: they are what wakes held ones.
-func (c *Command) serve(ctx context.Context, listener net.Listener, opened runs.Store, keyring *auth.Keyring, review func(context.Context, api.JSON) error, logger *slog.Logger) error {
+func (c *Command) serve(ctx context.Context, listener net.Listener, admin *admin, opened store.Store, keyring *auth.Keyring, review func(context.Context, api.JSON) error, logger *slog.Logger) error {
 	hub := watch.NewHub()
 	defer opened.Subscribe(hub.Publish)()
 	dispatcher := claims.New(opened, claims.Options{MaxAttempts: c.MaxAttempts, Logger: logger})
@@ -174,7 +183,7 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, opened runs.
 		return fmt.Errorf("read the pages: %w", err)
 	}
 	options := httpapi.Options{
-		Pages: pages,
+		Pages: pages, Observer: admin.observer(), LogRequests: c.LogRequests,
 		Store: opened, Hub: hub, Claims: dispatcher, Version: console.Version(), Logger: logger,
 		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, Dialects: c.dialects(),
 	}
@@ -188,6 +197,7 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, opened runs.
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 	server.RegisterOnShutdown(api.Drain)
+	admin.watch(opened, dispatcher, api)
 
 	looping, stopLoops := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLoops()
@@ -198,6 +208,7 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, opened runs.
 	group.Go(func() error { return expiry.Run(looping) })
 	group.Go(func() error { return effects.Run(looping) })
 	group.Go(func() error { return retention.Run(looping) })
+	group.Go(func() error { return admin.serve(looping, logger) })
 	group.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve: %w", err)

@@ -188,6 +188,13 @@ func (h *Hub) leave(users *int, forget func()) (last bool) {
 	return true
 }
 
+// Open returns how many streams are open.
+func (h *Hub) Open() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.streams
+}
+
 // pollAfter returns how long a feed waits for a hint before it polls.
 func (h *Hub) pollAfter() time.Duration {
 	h.mu.Lock()

@@ -60,6 +60,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	problem := ProblemOf(err)
 	foreign := false
 	if answer, ok := w.(*response); ok {
+		answer.code = problem.Code
 		answer.cause, foreign = err, answer.foreign != nil && answer.foreign(r.URL.Path)
 	}
 	if TryLater(problem.Status) {

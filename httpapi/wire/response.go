@@ -3,6 +3,8 @@ package wire
 import (
 	"net/http"
 	"time"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
 const (
@@ -24,6 +26,30 @@ type response struct {
 	ownDeadlines bool
 	status       int
 	cause        error
+	// code is that of the problem that was answered, and at the place of the call (see Note).
+	code api.Code
+	at   Place
+	// begun is when the call came.
+	begun time.Time
+}
+
+// Place is where a call went: the pattern of its route, and the session and the run that its path
+// names. Its members are empty where there are none.
+type Place struct{ Route, SessionID, RunID string }
+
+// Note keeps the place of the call that w answers, for the log and the metrics.
+func Note(w http.ResponseWriter, at Place) {
+	for {
+		if answer, ok := w.(*response); ok {
+			answer.at = at
+			return
+		}
+		wrapped, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return
+		}
+		w = wrapped.Unwrap()
+	}
 }
 
 func (r *response) WriteHeader(status int) {

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -39,16 +40,31 @@ type Shell struct {
 	// Foreign reports whether a path belongs to another contract than /v1, whose clients
 	// look for the text of an error in a member called error. Nil means none does.
 	Foreign func(path string) bool
+	// Observer is told of each call; nil for nobody.
+	Observer Observer
+	// LogRequests logs each call at level INFO instead of DEBUG.
+	LogRequests bool
+	// Now is the clock of this process, by which calls are measured. NewShell sets it.
+	Now func() time.Time
 
 	prefix string
 	count  atomic.Uint64
+}
+
+// Observer is told of calls, for metrics. It is called by several goroutines at once.
+type Observer interface {
+	Began()
+	// Ended is told of each call that Began was told of: the pattern of its route, empty for none,
+	// its status, the code of the problem that it was answered with, empty for none, and how long
+	// it took.
+	Ended(method, route string, status int, code api.Code, took time.Duration)
 }
 
 // NewShell returns a shell. The logger must not be nil; open may be.
 func NewShell(logger *slog.Logger, guard Guard, open func(path string) bool) *Shell {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails, as its documentation says
-	return &Shell{Logger: logger, Guard: guard, Open: open, Patience: replyPatience, prefix: hex.EncodeToString(random[:]) + "-"}
+	return &Shell{Now: time.Now, Logger: logger, Guard: guard, Open: open, Patience: replyPatience, prefix: hex.EncodeToString(random[:]) + "-"}
 }
 
 // Wrap puts the shell around a handler.
@@ -74,6 +90,11 @@ func (s *Shell) Wrap(next http.Handler) http.Handler {
 		header[RequestIDHeader] = []string{answer.requestID}
 		header["X-Content-Type-Options"] = nosniff
 		header["Cache-Control"] = noStore
+		answer.begun = s.Now()
+		if s.Observer != nil {
+			s.Observer.Began()
+			defer s.observed(answer, r)
+		}
 		defer s.finish(answer, r)
 		guarded.ServeHTTP(answer, r)
 	})
@@ -84,6 +105,12 @@ func (s *Shell) requestID(r *http.Request) string {
 		return given[0]
 	}
 	return s.prefix + strconv.FormatUint(s.count.Add(1), 10)
+}
+
+// observed tells the observer of a call that was answered. A call whose handler gave up its
+// connection has no status.
+func (s *Shell) observed(answer *response, r *http.Request) {
+	s.Observer.Ended(r.Method, answer.at.Route, answer.status, answer.code, s.Now().Sub(answer.begun))
 }
 
 // finish logs the request and turns a panic into a problem, when nothing has been
@@ -106,6 +133,9 @@ func (s *Shell) finish(answer *response, r *http.Request) {
 
 func (s *Shell) log(answer *response, r *http.Request) {
 	level := slog.LevelDebug
+	if s.LogRequests {
+		level = slog.LevelInfo
+	}
 	// A client that disconnected is no failure of the service.
 	if answer.status >= http.StatusInternalServerError && r.Context().Err() == nil {
 		level = slog.LevelError
@@ -116,9 +146,15 @@ func (s *Shell) log(answer *response, r *http.Request) {
 	attrs := []slog.Attr{
 		slog.String("request_id", answer.requestID), slog.String("method", r.Method),
 		slog.String("path", r.URL.Path), slog.Int("status", answer.status),
+		slog.Float64("duration_ms", float64(s.Now().Sub(answer.begun).Microseconds())/1000),
+	}
+	for _, named := range [][2]string{{"session_id", answer.at.SessionID}, {"run_id", answer.at.RunID}, {"code", string(answer.code)}} {
+		if named[1] != "" {
+			attrs = append(attrs, slog.String(named[0], named[1]))
+		}
 	}
 	if answer.cause != nil {
-		attrs = append(attrs, slog.String("error", answer.cause.Error()))
+		attrs = append(attrs, slog.Any("error", answer.cause))
 		if panicked, ok := answer.cause.(*panicError); ok { //nolint:errorlint // set by finish and never wrapped
 			attrs = append(attrs, slog.String("stack", string(panicked.stack)))
 		}

@@ -118,6 +118,17 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 }
 
+// Held returns how many claims wait for a run.
+func (d *Dispatcher) Held() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	waiting := 0
+	for _, shared := range d.demands {
+		waiting += len(shared.waiters)
+	}
+	return waiting
+}
+
 // notice records what was committed. It is called on the commit path.
 func (d *Dispatcher) notice(notice runs.Notice) {
 	if notice.SessionID != "" && len(notice.Claimable) == 0 {

@@ -21,7 +21,7 @@ func (c *Committer) process(l *lane, batch []*call) {
 	if len(batch) == 0 {
 		return
 	}
-	defer c.watch(l, len(batch))()
+	defer c.watch(l, batch)()
 	if batch = c.decideRemembered(l, batch); len(batch) == 0 {
 		return
 	}
@@ -142,6 +142,9 @@ func (c *Committer) committed(d *decisions, nowMs int64) {
 	for _, session := range d.changed {
 		c.options.Announce(session.notice(nowMs))
 	}
+	if c.options.Observer != nil && len(d.changes) > 0 {
+		c.options.Observer.Committed(d.changes)
+	}
 }
 
 // panicked logs a panic of the goroutine that calls it.
@@ -155,7 +158,8 @@ func (c *Committer) tryCommit(l *lane, calls []*call) (locked []*call, err error
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
 	defer cancel()
 
-	answered := false
+	answered, written := false, false
+	defer c.observe(&Transaction{Lane: l.number, Read: true, Commands: len(calls)}, &written, &err)()
 	defer func() {
 		if cause := recover(); cause != nil {
 			c.panicked(cause)
@@ -197,6 +201,7 @@ func (c *Committer) tryCommit(l *lane, calls []*call) (locked []*call, err error
 		if err := batch.Commit(ctx, runs.Gather(d.changes)); err != nil {
 			return nil, fmt.Errorf("commit: %w", err)
 		}
+		written = true
 	}
 	answered = true
 	c.committed(d, batch.NowMs())

@@ -14,6 +14,8 @@ type call struct {
 	sessionID string
 	size      size
 	state     atomic.Int32
+	// enqueued is when the call came.
+	enqueued time.Time
 	// lockedSince is when the call began to wait for a locked session; the lane's.
 	lockedSince time.Time
 

@@ -70,6 +70,8 @@ type Options struct {
 	Clock func() int64
 	// Logger is told of panics and of transactions that failed. Default: discards.
 	Logger *slog.Logger
+	// Observer is told what the lanes do. Default: nobody is.
+	Observer Observer
 }
 
 // ErrPanicked is wrapped by the error of a command whose decision panicked. It
@@ -156,6 +158,16 @@ func New(engine Engine, options Options) *Committer {
 // A context that ends while the command still waits for its turn takes the command
 // back; one that ends later leaves it open whether the command took effect.
 func (c *Committer) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
+	if c.options.Observer == nil {
+		return c.do(ctx, command)
+	}
+	begun := time.Now()
+	reply, err := c.do(ctx, command)
+	c.options.Observer.Answered(command, reply, err, time.Since(begun))
+	return reply, err
+}
+
+func (c *Committer) do(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	c.mu.RLock()
 	closed := c.closed
 	c.mu.RUnlock()
@@ -220,7 +232,7 @@ func (c *Committer) enqueue(ctx context.Context, command runs.Command) (*call, e
 	if err != nil {
 		return nil, err
 	}
-	waiting := &call{command: command, needs: needs, sessionID: sessionID, size: sizeOf(command), done: make(chan struct{})}
+	waiting := &call{command: command, needs: needs, sessionID: sessionID, size: sizeOf(command), enqueued: time.Now(), done: make(chan struct{})}
 	l := c.lanes[maphash.String(c.seed, sessionID)%uint64(len(c.lanes))]
 	select {
 	case l.calls <- waiting:

@@ -31,6 +31,9 @@ type lane struct {
 	// busySince is when the batch in flight began, in nanoseconds since the epoch; 0 when
 	// there is none.
 	busySince atomic.Int64
+	// oldest is when the call came that has waited longest of those that the lane has taken, in
+	// nanoseconds since the epoch; 0 when there is none.
+	oldest atomic.Int64
 }
 
 // lockedSession has the calls of a session that another transaction had locked, in their
@@ -54,6 +57,7 @@ func (c *Committer) runLane(l *lane) {
 		}
 		c.process(l, c.gather(l, first))
 		c.rescheduleLocked(l)
+		l.noteOldest(nil)
 	}
 	// The last try of whoever waits for a locked session.
 	for _, session := range l.locked {
@@ -227,9 +231,37 @@ func (c *Committer) rescheduleLocked(l *lane) {
 	}
 }
 
+// noteOldest notes which call has waited longest: of a batch that begins, and of those that wait
+// for a locked session.
+func (l *lane) noteOldest(batch []*call) {
+	var oldest int64
+	note := func(waiting *call) {
+		if at := waiting.enqueued.UnixNano(); oldest == 0 || at < oldest {
+			oldest = at
+		}
+	}
+	for _, taken := range batch {
+		note(taken)
+	}
+	for _, session := range l.locked {
+		for _, waiting := range session.calls {
+			note(waiting)
+		}
+	}
+	l.oldest.Store(oldest)
+}
+
 // watch begins the watch over a batch, and returns what ends it.
-func (c *Committer) watch(l *lane, commands int) (done func()) {
-	l.busySince.Store(time.Now().UnixNano())
+func (c *Committer) watch(l *lane, batch []*call) (done func()) {
+	now := time.Now()
+	l.noteOldest(batch)
+	l.busySince.Store(now.UnixNano())
+	if c.options.Observer != nil {
+		for _, taken := range batch {
+			c.options.Observer.Began(now.Sub(taken.enqueued))
+		}
+	}
+	commands := len(batch)
 	late := time.AfterFunc(c.options.StallAfter, func() {
 		c.options.Logger.Error("lane has not moved", slog.Int("lane", l.number),
 			slog.Duration("for", c.options.StallAfter), slog.Int("commands", commands))

@@ -81,7 +81,13 @@ func (c *Committer) decideRemembered(l *lane, calls []*call) (rest []*call) {
 	}
 	failpoint.Hit("committer.begun")
 	failpoint.Hit("committer.decided")
-	lookedMs, err := c.unread.CommitUnread(ctx, b.guard(), runs.Gather(b.changes))
+	written := false
+	var err error
+	done := c.observe(&Transaction{Lane: l.number, Commands: len(b.all)}, &written, &err)
+	var lookedMs int64
+	lookedMs, err = c.unread.CommitUnread(ctx, b.guard(), runs.Gather(b.changes))
+	written = err == nil
+	done()
 	if err != nil {
 		defer b.forget()
 		return b.failed(calls, err)

@@ -277,6 +277,51 @@ SELECT coalesce((
 	ORDER BY q.due_at_ms, q.session_id, q.run_id LIMIT 1
 ), 0), floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint`,
 
+	Vitals: `
+WITH clock AS (SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint AS now_ms)
+SELECT 'waits'::text, counted.kind, counted.age::bigint, count(*), min(counted.created_at_ms)
+FROM (
+	SELECT q.kind, q.created_at_ms, CASE
+		WHEN q.created_at_ms > clock.now_ms - 60000 THEN 0
+		WHEN q.created_at_ms > clock.now_ms - 3600000 THEN 1
+		WHEN q.created_at_ms > clock.now_ms - 86400000 THEN 2
+		WHEN q.created_at_ms > clock.now_ms - 604800000 THEN 3
+		ELSE 4 END AS age
+	FROM requests AS q, clock
+	WHERE q.outcome IS NULL AND q.kind IN ('approval', 'question')
+	LIMIT $1::bigint
+) AS counted
+GROUP BY counted.kind, counted.age
+UNION ALL
+SELECT 'owed', counted.kind, 0::bigint, count(*), min(counted.created_at_ms)
+FROM (SELECT e.kind, e.created_at_ms FROM effects AS e WHERE e.due_at_ms IS NOT NULL LIMIT $1::bigint) AS counted
+GROUP BY counted.kind
+UNION ALL
+SELECT 'given_up', counted.kind, 0::bigint, count(*), min(counted.created_at_ms)
+FROM (SELECT e.kind, e.created_at_ms FROM effects AS e WHERE e.state = 'failed' LIMIT $1::bigint) AS counted
+GROUP BY counted.kind
+UNION ALL
+SELECT 'claimable', ''::text, 0::bigint, count(*), coalesce(min(counted.claimable_at_ms), 0)
+FROM (
+	SELECT r.claimable_at_ms FROM runs AS r WHERE r.claimable_at_ms <= (SELECT now_ms FROM clock)
+	ORDER BY r.claimable_at_ms LIMIT $1::bigint
+) AS counted
+UNION ALL
+SELECT 'overdue', ''::text, 0::bigint, count(*), coalesce(min(counted.due_at_ms), 0)
+FROM (SELECT q.due_at_ms FROM requests AS q WHERE q.due_at_ms <= (SELECT now_ms FROM clock) ORDER BY q.due_at_ms LIMIT $1::bigint) AS counted
+UNION ALL
+SELECT 'dead_letters', ''::text, 0::bigint, count(*), coalesce(min(counted.created_at_ms), 0)
+FROM (
+	SELECT m.created_at_ms FROM messages AS m
+	WHERE m.acknowledged_at_ms IS NULL AND m.state = 'dead_letter' LIMIT $1::bigint
+) AS counted
+UNION ALL
+SELECT 'rules', ''::text, 0::bigint, count(*), coalesce(min(counted.created_at_ms), 0)
+FROM (
+	SELECT r.created_at_ms FROM rules AS r
+	WHERE r.revoked_at_ms IS NULL AND (r.expires_at_ms IS NULL OR r.expires_at_ms > (SELECT now_ms FROM clock)) LIMIT $1::bigint
+) AS counted`,
+
 	DueEffects: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f

@@ -266,6 +266,21 @@ func (s *Store) Do(ctx context.Context, command runs.Command) (runs.Reply, error
 // called.
 func (s *Store) HandOver(to runs.Taker) (stop func()) { return s.door.HandOver(to) }
 
+// Lanes returns what each lane of the committer is at.
+func (s *Store) Lanes() []committer.LaneState { return s.door.Lanes() }
+
+// Pools returns how the connections of lanes and of reads are used.
+func (s *Store) Pools() []committer.PoolState {
+	state := func(name string, pool *pgxpool.Pool) committer.PoolState {
+		stat := pool.Stat()
+		return committer.PoolState{
+			Name: name, InUse: int(stat.AcquiredConns()), Idle: int(stat.IdleConns()), Max: int(stat.MaxConns()),
+			Waits: stat.EmptyAcquireCount(), Waited: stat.EmptyAcquireWaitTime(),
+		}
+	}
+	return []committer.PoolState{state("lanes", s.lanes), state("reads", s.reads)}
+}
+
 // Ready implements runs.Keeper. Its errors wrap migrations.ErrSchemaBehind,
 // migrations.ErrSchemaAhead or runs.ErrUnavailable.
 func (s *Store) Ready(ctx context.Context) error {

@@ -94,6 +94,11 @@ type Statements struct {
 	// NextDue has the earliest deadline, or 0, and the present moment.
 	NextDue string
 
+	// Vitals, of $1 a limit and the present moment as the next argument, if it is one, has what
+	// is counted (see the Counted names), a kind, a band of ages, how many rows there are, and the
+	// moment of the oldest, or 0.
+	Vitals string
+
 	Lists Lists
 }
 

@@ -135,6 +135,16 @@ func openReaders(ctx context.Context, db *sql.DB, count int) (*pool, error) {
 // Hears reports that notices of all commits arrive: no other process commits.
 func (s *Store) Hears() bool { return true }
 
+// Pools returns how the connections of the lane and of reads are used. A database in memory has
+// one connection for both.
+func (s *Store) Pools() []committer.PoolState {
+	states := []committer.PoolState{s.writers.state("lanes")}
+	if s.readers != s.writers {
+		states = append(states, s.readers.state("reads"))
+	}
+	return states
+}
+
 // NowMs implements [runs.Keeper].
 func (s *Store) NowMs(context.Context) (int64, error) { return s.nowMs(), nil }
 

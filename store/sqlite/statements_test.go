@@ -76,6 +76,8 @@ var walked = map[string]*regexp.Regexp{
 	"effects_list":                regexp.MustCompile(`^(Count)?Effects {State: SessionID: `),
 	"rules_list":                  regexp.MustCompile(`^Rules {SessionID: `),
 	"sqlite_autoindex_runs_1":     regexp.MustCompile(`^CountRuns {SessionID: AgentID: Status: Kind: `),
+	"messages_waiting_of_run":     regexp.MustCompile(`^Vitals$`),
+	"rules_standing":              regexp.MustCompile(`^Vitals$`),
 	"sqlite_autoindex_rules_2":    regexp.MustCompile(`^CountRules {SessionID: `),
 }
 

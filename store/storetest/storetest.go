@@ -124,7 +124,7 @@ func (e Engine) groups() []map[string]func(*harness) {
 		sessionTests, lifecycleTests, claimTests, suspensionTests, idempotencyTests, eventTests, listTests,
 	}
 	others := []map[string]func(*harness){
-		resolutionTests, expiryTests, payloadTests, clarificationTests, mailboxTests, effectTests, ruleTests, ruleBoundTests, handleTests, decisionTests, retentionTests,
+		resolutionTests, expiryTests, vitalsTests, payloadTests, clarificationTests, mailboxTests, effectTests, ruleTests, ruleBoundTests, handleTests, decisionTests, retentionTests,
 	}
 	concurrent := []map[string]func(*harness){raceTests, ruleRaceTests, isolationTests}
 	if e.Durable {

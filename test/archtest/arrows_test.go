@@ -40,7 +40,7 @@ func with(names ...string) []string { return append(names, domain...) }
 
 // program are the packages that the command line puts together.
 var program = with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*",
-	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "client", "examples/*", "cli/*")
+	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "client", "examples/*", "telemetry", "cli/*")
 
 // places is the package map of docs/architecture.md. The first line that matches a
 // package counts. Every package must match one, so that a new one is placed on
@@ -73,6 +73,8 @@ var places = []place{
 	// A dialect links no other dialect.
 	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/*", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	// The Prometheus client knows database/sql, for those who want its numbers.
+	{name: "telemetry", ours: with("internal/failpoint", "runs", "store/committer"), never: []string{pgx, sqlite, goose, chi}},
 	// The pages are files, and a client of the API like any other.
 	{name: "web", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "client", ours: []string{"api"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},

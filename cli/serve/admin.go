@@ -1,0 +1,120 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/telemetry"
+)
+
+// admin is what operators read, at an address of its own. A nil admin serves and observes nothing.
+type admin struct {
+	listener net.Listener
+	metrics  *telemetry.Metrics
+}
+
+// listenAdmin opens the address of --admin-addr. It returns nil when there is none.
+func (c *Command) listenAdmin(ctx context.Context) (*admin, error) {
+	if c.AdminAddr == "" {
+		return nil, nil
+	}
+	if _, _, err := net.SplitHostPort(c.AdminAddr); err != nil {
+		return nil, console.Usage("--admin-addr must be HOST:PORT: %w", err)
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", c.AdminAddr)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s for --admin-addr: %w", c.AdminAddr, err)
+	}
+	return &admin{listener: listener, metrics: telemetry.New(console.Version())}, nil
+}
+
+// observer returns what observes calls, nil for nothing.
+func (a *admin) observer() wire.Observer {
+	if a == nil {
+		return nil
+	}
+	return a.metrics.HTTP
+}
+
+// watch adds what the parts of the service say of themselves.
+func (a *admin) watch(opened store.Store, dispatcher *claims.Dispatcher, api *httpapi.Server) {
+	if a == nil {
+		return
+	}
+	a.metrics.Watch(telemetry.Source{
+		Store: opened, Lanes: opened.Lanes, Pools: opened.Pools, Streams: api.Streams, Held: dispatcher.Held, Now: time.Now,
+	})
+}
+
+func (a *admin) close() {
+	if a != nil {
+		_ = a.listener.Close() // its server closes it too
+	}
+}
+
+// handler serves the metrics to everybody who reaches the address, and profiles, which may show
+// what callers brought, to this machine alone.
+func (a *admin) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", a.metrics.Handler())
+	for path, handler := range map[string]http.HandlerFunc{
+		"GET /debug/pprof/": pprof.Index, "GET /debug/pprof/cmdline": pprof.Cmdline, "GET /debug/pprof/profile": pprof.Profile,
+		"GET /debug/pprof/symbol": pprof.Symbol, "GET /debug/pprof/trace": pprof.Trace,
+	} {
+		mux.Handle(path, fromHere(handler))
+	}
+	return mux
+}
+
+// fromHere refuses callers of other machines, and pages of the web that a browser here shows.
+func fromHere(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isLoopbackText(r.RemoteAddr) || !isLoopbackText(r.Host) || r.Header.Get("Origin") != "" {
+			http.Error(w, "profiles are for this machine alone, by a loopback address", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isLoopbackText reports whether a host with or without a port is localhost or a loopback address.
+func isLoopbackText(text string) bool {
+	host, _, err := net.SplitHostPort(text)
+	if err != nil {
+		host = text
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// adminWriteTimeout is longer than any profile that is asked for.
+const adminWriteTimeout = 5 * time.Minute
+
+// serve answers until ctx ends.
+func (a *admin) serve(ctx context.Context, logger *slog.Logger) error {
+	if a == nil {
+		return nil
+	}
+	server := &http.Server{
+		Handler: a.handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readHeaderTimeout, WriteTimeout: adminWriteTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+	logger.InfoContext(ctx, "metrics are served", slog.String("url", reachableURL(a.listener)+"/metrics"))
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if err := server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the admin address: %w", err)
+	}
+	return nil
+}

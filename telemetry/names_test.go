@@ -1,0 +1,94 @@
+package telemetry
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	metricName   = regexp.MustCompile(`holdpoint_[a-z_]+`)
+	describedAs  = regexp.MustCompile(`fqName: "(holdpoint_[a-z_]+)"`)
+	seriesSuffix = regexp.MustCompile(`_(bucket|sum|count)$`)
+)
+
+// names returns the names of all metrics.
+func names(t *testing.T) map[string]bool {
+	t.Helper()
+	found := map[string]bool{"holdpoint_build_info": true}
+	m := New("test")
+	for _, collector := range append(append(m.Door.collectors(), m.HTTP.collectors()...), newSampler(Source{})) {
+		descriptions := make(chan *prometheus.Desc, 100)
+		collector.Describe(descriptions)
+		close(descriptions)
+		for description := range descriptions {
+			name := describedAs.FindStringSubmatch(description.String())
+			require.NotNil(t, name, description)
+			found[name[1]] = true
+		}
+	}
+	return found
+}
+
+func text(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(content)
+}
+
+func TestEveryMetricIsDocumented(t *testing.T) {
+	t.Parallel()
+	documented := text(t, "../docs/observe.md")
+	for name := range names(t) {
+		require.Contains(t, documented, "`"+name+"`")
+	}
+}
+
+func TestRulesDashboardsAndPagesNameMetricsThatThereAre(t *testing.T) {
+	t.Parallel()
+	known := names(t)
+	looked := 0
+	for _, path := range []string{"../docs/observe.md", "../deploy/prometheus/holdpoint.rules.yml", "../deploy/prometheus/holdpoint.rules.test.yml", "../deploy/grafana/holdpoint.json"} {
+		for _, name := range metricName.FindAllString(text(t, path), -1) {
+			looked++
+			require.True(t, known[name] || known[seriesSuffix.ReplaceAllString(name, "")], "%s names %s", path, name)
+		}
+	}
+	require.Greater(t, looked, 100)
+}
+
+func TestEveryAlertIsDocumentedAndTested(t *testing.T) {
+	t.Parallel()
+	alerts := regexp.MustCompile(`(?m)alert: (\w+)$`).FindAllStringSubmatch(text(t, "../deploy/prometheus/holdpoint.rules.yml"), -1)
+	require.NotEmpty(t, alerts)
+	documented, tested := text(t, "../docs/observe.md"), text(t, "../deploy/prometheus/holdpoint.rules.test.yml")
+	for _, alert := range alerts {
+		require.Contains(t, documented, "`"+alert[1]+"`")
+		require.Contains(t, tested, alert[1]+" fires\n")
+		require.Contains(t, tested, alert[1]+" is silent\n")
+	}
+}
+
+func TestAlertsFireWhenTheyShould(t *testing.T) {
+	t.Parallel()
+	tool, err := exec.LookPath("promtool")
+	if err != nil && os.Getenv("CI") != "" {
+		t.Fatal("promtool is not installed: the alerts of deploy/prometheus are NOT checked")
+	}
+	if err != nil {
+		t.Skip("promtool is not installed: the alerts of deploy/prometheus are NOT checked (apt-get install prometheus)")
+	}
+	for _, check := range []string{"check config prometheus.yml", "check rules holdpoint.rules.yml", "test rules holdpoint.rules.test.yml"} {
+		command := exec.CommandContext(t.Context(), tool, strings.Fields(check)...)
+		command.Dir = filepath.Join("..", "deploy", "prometheus")
+		said, err := command.CombinedOutput()
+		require.NoError(t, err, "promtool %s: %s", check, said)
+	}
+}

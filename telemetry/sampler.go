@@ -1,0 +1,195 @@
+package telemetry
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// Source is what is asked for its present state.
+type Source struct {
+	// Store counts what waits.
+	Store runs.Gauge
+	// Lanes and Pools are of the engine.
+	Lanes func() []committer.LaneState
+	Pools func() []committer.PoolState
+	// Streams returns how many streams are open, Held how many claims wait for a run.
+	Streams func() int
+	Held    func() int
+	// Now is the clock of this process.
+	Now func() time.Time
+}
+
+const (
+	// countLimit bounds the rows that each count of the database looks at.
+	countLimit = 100_000
+	// countFor is how long counts of the database are used.
+	countFor = 10 * time.Second
+	// countTimeout bounds one counting.
+	countTimeout = 4 * time.Second
+)
+
+// sampler collects what is known at the moment of a reading.
+type sampler struct {
+	source Source
+
+	mu     sync.Mutex
+	counts *model.Vitals
+	// countedAt is when the database was last asked, which may have failed.
+	countedAt time.Time
+	failures  float64
+}
+
+func newSampler(source Source) *sampler { return &sampler{source: source} }
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, labels, nil)
+}
+
+var (
+	descWaits       = describe("waits", "Open requests, by kind and by how long they have waited. Each reading counts "+strconv.Itoa(countLimit)+" at most.", "kind", "age")
+	descOldestWait  = describe("oldest_wait_seconds", "How long the oldest open request has waited.", "kind")
+	descOwed        = describe("effects_owed", "Effects of decisions that are not carried out yet.", "kind")
+	descOldestOwed  = describe("oldest_effect_owed_seconds", "How long the oldest effect is owed.", "kind")
+	descGivenUp     = describe("effects_failed", "Effects that were given up.", "kind")
+	descClaimable   = describe("claimable_runs", "Runs that a worker may claim now.")
+	descUnclaimed   = describe("oldest_claimable_seconds", "How long the oldest claimable run waits for a worker.")
+	descOverdue     = describe("overdue_requests", "Open requests past their deadline.")
+	descSweepLag    = describe("sweep_lag_seconds", "How long the most overdue request is past its deadline.")
+	descDeadLetters = describe("dead_letters", "Messages that nobody acknowledged in time.")
+	descRules       = describe("rules_in_force", "Standing rules in force.")
+	descCounted     = describe("database_counts_up", "1 when the counts of the database are those of the last seconds, 0 when it did not answer.")
+	descFailures    = describe("database_count_failures_total", "Countings that the database did not answer.")
+
+	descLaneOldest  = describe("lane_oldest_seconds", "How long ago the oldest command came that a lane has not answered.", "lane")
+	descLaneBusy    = describe("lane_busy_seconds", "How long the batch of a lane has been in flight.", "lane")
+	descLaneWaiting = describe("lane_commands", "Commands that wait for the next batch of a lane.", "lane")
+
+	descPoolInUse  = describe("pool_connections_in_use", "Connections of a pool that are in use.", "pool")
+	descPoolIdle   = describe("pool_connections_idle", "Open connections of a pool that are not in use.", "pool")
+	descPoolMax    = describe("pool_connections_max", "How many connections a pool may have.", "pool")
+	descPoolWaits  = describe("pool_waits_total", "How often a caller had to wait for a connection of a pool.", "pool")
+	descPoolWaited = describe("pool_wait_seconds_total", "How long callers waited for connections of a pool.", "pool")
+
+	descStreams = describe("streams", "Open streams.")
+	descHeld    = describe("held_claims", "Claims that wait for a run.")
+)
+
+// ages are the values of the label age.
+var ages = [model.WaitAges]string{"under_1m", "1m_to_1h", "1h_to_1d", "1d_to_7d", "over_7d"}
+
+// Describe implements [prometheus.Collector].
+func (s *sampler) Describe(to chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{
+		descWaits, descOldestWait, descOwed, descOldestOwed, descGivenUp, descClaimable, descUnclaimed, descOverdue, descSweepLag,
+		descDeadLetters, descRules, descCounted, descFailures, descLaneOldest, descLaneBusy, descLaneWaiting,
+		descPoolInUse, descPoolIdle, descPoolMax, descPoolWaits, descPoolWaited, descStreams, descHeld,
+	} {
+		to <- desc
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (s *sampler) Collect(to chan<- prometheus.Metric) {
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	total := func(desc *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, value, labels...)
+	}
+	for _, lane := range s.source.Lanes() {
+		number := strconv.Itoa(lane.Lane)
+		gauge(descLaneOldest, lane.Oldest.Seconds(), number)
+		gauge(descLaneBusy, lane.Busy.Seconds(), number)
+		gauge(descLaneWaiting, float64(lane.Waiting), number)
+	}
+	for _, pool := range s.source.Pools() {
+		gauge(descPoolInUse, float64(pool.InUse), pool.Name)
+		gauge(descPoolIdle, float64(pool.Idle), pool.Name)
+		gauge(descPoolMax, float64(pool.Max), pool.Name)
+		total(descPoolWaits, float64(pool.Waits), pool.Name)
+		total(descPoolWaited, pool.Waited.Seconds(), pool.Name)
+	}
+	gauge(descStreams, float64(s.source.Streams()))
+	gauge(descHeld, float64(s.source.Held()))
+
+	counts, failures := s.count()
+	total(descFailures, failures)
+	if counts == nil {
+		gauge(descCounted, 0)
+		return
+	}
+	gauge(descCounted, 1)
+	collectCounts(counts, gauge)
+}
+
+// collectCounts shows the counts of the database. What may be counted is there with 0 as well.
+func collectCounts(counts *model.Vitals, gauge func(desc *prometheus.Desc, value float64, labels ...string)) {
+	age := func(tally model.Tally) float64 {
+		if tally.OldestMs == 0 {
+			return 0
+		}
+		return float64(max(counts.NowMs-tally.OldestMs, 0)) / 1000
+	}
+	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
+		var waits [model.WaitAges]int64
+		oldest := 0.0
+		for _, tally := range counts.Waits {
+			if tally.Kind == kind && tally.Age >= 0 && tally.Age < model.WaitAges {
+				waits[tally.Age] += tally.Count
+				oldest = max(oldest, age(tally.Tally))
+			}
+		}
+		for i, count := range waits {
+			gauge(descWaits, float64(count), string(kind), ages[i])
+		}
+		gauge(descOldestWait, oldest, string(kind))
+	}
+	for _, kind := range []api.EffectKind{api.EffectOpenClarification, api.EffectDeliverAnswer, api.EffectDrainSession, api.EffectReviewApproval} {
+		owed, oldest, failed := int64(0), 0.0, int64(0)
+		for _, tally := range counts.Effects {
+			switch {
+			case tally.Kind != kind:
+			case tally.State == api.EffectPending:
+				owed, oldest = tally.Count, age(tally.Tally)
+			default:
+				failed = tally.Count
+			}
+		}
+		gauge(descOwed, float64(owed), string(kind))
+		gauge(descOldestOwed, oldest, string(kind))
+		gauge(descGivenUp, float64(failed), string(kind))
+	}
+	gauge(descClaimable, float64(counts.Claimable.Count))
+	gauge(descUnclaimed, age(counts.Claimable))
+	gauge(descOverdue, float64(counts.Overdue.Count))
+	gauge(descSweepLag, age(counts.Overdue))
+	gauge(descDeadLetters, float64(counts.DeadLetters.Count))
+	gauge(descRules, float64(counts.Rules.Count))
+}
+
+// count returns the counts of the database, nil when the last counting failed. Readings that come
+// together ask once.
+func (s *sampler) count() (*model.Vitals, float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.source.Now(); s.countedAt.IsZero() || now.Sub(s.countedAt) >= countFor {
+		ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
+		defer cancel()
+		counts, err := s.source.Store.Vitals(ctx, countLimit)
+		s.counts, s.countedAt = counts, now
+		if err != nil {
+			s.counts = nil
+			s.failures++
+		}
+	}
+	return s.counts, s.failures
+}

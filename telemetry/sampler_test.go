@@ -1,0 +1,95 @@
+package telemetry
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// database counts what it is told to, or fails.
+type database struct {
+	vitals *model.Vitals
+	err    error
+	asked  int
+}
+
+func (d *database) Vitals(context.Context, int) (*model.Vitals, error) {
+	d.asked++
+	return d.vitals, d.err
+}
+
+func read(t *testing.T, metrics *Metrics) string {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	metrics.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	require.Equal(t, http.StatusOK, answer.Code)
+	return "\n" + answer.Body.String()
+}
+
+func TestCountsOfTheDatabaseAreAskedSeldom(t *testing.T) {
+	t.Parallel()
+	const now = 10_000_000
+	asked := &database{vitals: &model.Vitals{
+		NowMs: now,
+		Waits: []model.WaitTally{
+			{Kind: model.KindApproval, Age: model.WaitUnderMinute, Tally: model.Tally{Count: 3, OldestMs: now - 2_000}},
+			{Kind: model.KindApproval, Age: model.WaitUnderHour, Tally: model.Tally{Count: 2, OldestMs: now - 90_000}},
+		},
+		Effects: []model.EffectTally{
+			{Kind: api.EffectDeliverAnswer, State: api.EffectPending, Tally: model.Tally{Count: 4, OldestMs: now - 500}},
+			{Kind: api.EffectDeliverAnswer, State: api.EffectFailed, Tally: model.Tally{Count: 1, OldestMs: 1}},
+		},
+		Overdue: model.Tally{Count: 1, OldestMs: now - 1_500},
+		Rules:   model.Tally{Count: 7, OldestMs: 1},
+	}}
+	clock := time.Unix(1, 0)
+	metrics := New("test")
+	metrics.Watch(Source{
+		Store: asked, Now: func() time.Time { return clock },
+		Lanes:   func() []committer.LaneState { return []committer.LaneState{{Lane: 1, Oldest: 1500 * time.Millisecond}} },
+		Pools:   func() []committer.PoolState { return nil },
+		Streams: func() int { return 5 }, Held: func() int { return 6 },
+	})
+	text := read(t, metrics)
+	for _, line := range []string{
+		`holdpoint_waits{age="under_1m",kind="approval"} 3`, `holdpoint_waits{age="1m_to_1h",kind="approval"} 2`, `holdpoint_waits{age="over_7d",kind="question"} 0`,
+		`holdpoint_oldest_wait_seconds{kind="approval"} 90`, `holdpoint_effects_owed{kind="deliver_answer"} 4`,
+		`holdpoint_oldest_effect_owed_seconds{kind="deliver_answer"} 0.5`, `holdpoint_effects_failed{kind="deliver_answer"} 1`,
+		`holdpoint_sweep_lag_seconds 1.5`, `holdpoint_rules_in_force 7`, `holdpoint_lane_oldest_seconds{lane="1"} 1.5`,
+		`holdpoint_streams 5`, `holdpoint_held_claims 6`, `holdpoint_database_counts_up 1`,
+	} {
+		require.Contains(t, text, "\n"+line+"\n")
+	}
+	clock = clock.Add(countFor - 1)
+	read(t, metrics)
+	require.Equal(t, 1, asked.asked)
+
+	clock = clock.Add(1)
+	asked.err = runs.ErrUnavailable
+	text = read(t, metrics)
+	require.Equal(t, 2, asked.asked)
+	require.Contains(t, text, "\nholdpoint_database_counts_up 0\n")
+	require.Contains(t, text, "\nholdpoint_database_count_failures_total 1\n")
+	require.NotContains(t, text, "\nholdpoint_waits", "nothing is shown of before")
+	require.Contains(t, text, "\nholdpoint_streams 5\n", "what needs no database is shown")
+}
+
+func TestTheWayOfADecisionIsOneOfFew(t *testing.T) {
+	t.Parallel()
+	for resolution, want := range map[string]string{
+		`{"via":"api"}`: "api", `{"via":"api:cli"}`: "api", `{"via":"rule:r-1"}`: "rule", `{"via":"clock"}`: "clock", `{"via":"relay"}`: "relay",
+		`{"updated_input":{"via":"clock"},"answers":[{"via":"x"}],"via":"hermes","runtime_payload":{"via":"api"}}`: "hermes",
+		`{"via":"of-a-caller"}`: otherWay, `{"via":1}`: otherWay, `{}`: otherWay, `[]`: otherWay, `{"via"`: otherWay, ``: otherWay, `{"a":`: otherWay,
+	} {
+		require.Equal(t, want, wayOf(&model.Request{Resolution: api.JSON(resolution)}), resolution)
+	}
+}
