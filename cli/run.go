@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/holdpoint/holdpoint/cli/agent"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/cli/database"
 	"github.com/holdpoint/holdpoint/cli/demo"
@@ -28,6 +29,7 @@ type program struct {
 	Doctor      database.Doctor     `cmd:"" help:"Look for rows that break what must always hold; changes nothing."`
 	Exec        gate.Exec           `cmd:"" help:"Run a command once a person has approved it."`
 	Ask         gate.Ask            `cmd:"" help:"Ask a person a question and print the answer."`
+	MCP         agent.MCP           `cmd:"" name:"mcp" help:"Serve an agent's tools (Model Context Protocol) on stdin and stdout."`
 	Approvals   operate.Approvals   `cmd:"" help:"See and decide what waits for approval."`
 	Questions   operate.Questions   `cmd:"" help:"See and answer open questions."`
 	Rules       operate.Rules       `cmd:"" help:"See, write and revoke standing rules."`

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -23,6 +24,9 @@ type Connection struct {
 	Actor  string `from:"HOLDPOINT_ACTOR" placeholder:"NAME" help:"Who decides, as it will be on record where no token is asked for or yours may act for others (default the name of the OS user; $$HOLDPOINT_ACTOR)."`
 	// A secret in a flag would be seen by everybody who lists processes.
 	TokenFile string `from:"HOLDPOINT_TOKEN_FILE" placeholder:"PATH" help:"Read the token from this file (default $$HOLDPOINT_TOKEN)."`
+
+	// Via is the way on record; cli when empty.
+	Via string `kong:"-"`
 
 	token string
 }
@@ -56,7 +60,7 @@ type Format struct {
 // When no service answered, the error says what to do about it. A --server that is no
 // URL is a usage error.
 func (c *Connection) Call(use func(*client.Client) error) error {
-	options := []client.Option{client.WithActor(c.ActorName()), client.WithVia("cli"), client.WithUserAgent("holdpoint/" + Version())}
+	options := []client.Option{client.WithActor(c.ActorName()), client.WithVia(cmp.Or(c.Via, "cli")), client.WithUserAgent("holdpoint/" + Version())}
 	if c.token != "" {
 		options = append(options, client.WithToken(c.token))
 	}

@@ -40,7 +40,7 @@ func with(names ...string) []string { return append(names, domain...) }
 
 // program are the packages that the command line puts together.
 var program = with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*",
-	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "client", "examples/*", "telemetry", "cli/*")
+	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "client", "client/ask", "mcptools", "examples/*", "telemetry", "cli/*")
 
 // places is the package map of docs/architecture.md. The first line that matches a
 // package counts. Every package must match one, so that a new one is placed on
@@ -78,6 +78,8 @@ var places = []place{
 	// The pages are files, and a client of the API like any other.
 	{name: "web", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "client", ours: []string{"api"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "client/ask", ours: []string{"api", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "mcptools", ours: []string{"api", "client", "client/ask"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	// An example is what anybody could write: it knows the client, and not what answers it.
 	{name: "examples/agents", ours: []string{"api", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "examples/*", ours: []string{"api", "client", "examples/agents"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
@@ -86,6 +88,7 @@ var places = []place{
 	{name: "cli/console", ours: []string{"api", "client", "runs/document", "runs/refusal"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/gate", ours: with("runs", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/operate", ours: with("runs", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/agent", ours: with("client", "client/ask", "mcptools", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/database", ours: with("internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "client", "cli/console"), never: []string{chi}},
 	{name: "cli/*", ours: program},
 	{name: "cli", ours: program},
@@ -97,8 +100,8 @@ var places = []place{
 	{name: "store/*/*", ours: with("internal/failpoint", "runs", "migrations", "store/*"), never: []string{chi}},
 	{name: "bench/load", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "bench/waits", ours: with("internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "client", "bench/load"), never: []string{chi}},
-	{name: "test/*", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/*", "cli", "cli/*")},
-	{name: "test/*/*", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "examples/*", "cli", "cli/*", "test/*")},
+	{name: "test/*", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "examples/*", "cli", "cli/*")},
+	{name: "test/*/*", ours: with("internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "examples/*", "cli", "cli/*", "test/*")},
 }
 
 // forTests are packages of the module and of others that the program must not link.

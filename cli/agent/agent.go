@@ -1,0 +1,45 @@
+// Package agent holds the commands that stand between a coding agent and the service: mcp
+// serves it tools over stdin and stdout, and hook answers the calls that it makes before it
+// runs a tool. Whatever goes wrong denies: neither ever allows what no person and no rule
+// has allowed. The package knows package client and no store.
+package agent
+
+import (
+	"strings"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// Asking holds the flags of commands that ask on behalf of an agent.
+type Asking struct {
+	Agent   string        `default:"coding-agent" from:"HOLDPOINT_AGENT" placeholder:"NAME" help:"Which agent asks, as people will see it (default ${default}; $$HOLDPOINT_AGENT)."`
+	Timeout time.Duration `placeholder:"DURATION" help:"How long there is to decide; then the call is denied. Without it, as long as it takes."`
+	Outage  time.Duration `default:"10m" placeholder:"DURATION" help:"How long to go on waiting while the service does not answer; then the call is denied (default ${default})."`
+}
+
+func (a *Asking) check() error {
+	switch {
+	case !refusal.ValidID(a.Agent):
+		return console.Usage("--agent must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
+	case a.Timeout < 0 || a.Timeout > 0 && a.Timeout < time.Millisecond:
+		return console.Usage("--timeout must be at least 1ms")
+	case a.Outage <= 0:
+		return console.Usage("--outage must be more than 0")
+	}
+	return nil
+}
+
+// sessionOf returns the session of an agent's own session id. Characters that no id may
+// have become "-".
+func sessionOf(agent, theirs string) string {
+	id := agent + "-" + strings.Map(func(r rune) rune {
+		if refusal.ValidID(string(r) + "x") {
+			return r
+		}
+		return '-'
+	}, theirs)
+	return id[:min(len(id), api.MaxIDLength)]
+}

@@ -1,0 +1,94 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/mcptools"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// MCP serves the tools of the Model Context Protocol over stdin and stdout.
+type MCP struct {
+	console.Connection
+	Asking
+	For     mcptools.For `default:"agents" enum:"agents,people,both" placeholder:"WHO" help:"Whose tools to offer: agents ask; people, that is their assistants, decide; both is for trying things out (default ${default})."`
+	Session string       `from:"HOLDPOINT_SESSION" placeholder:"ID" help:"The session of all calls ($$HOLDPOINT_SESSION; default that of Claude Code, if it started this; else one of this process)."`
+	// The variable is Claude Code's.
+	ClaudeSession string `hidden:"" from:"CLAUDE_CODE_SESSION_ID"`
+}
+
+// Help returns what --help shows under the flags.
+func (c *MCP) Help() string {
+	return `For a coding agent, or any other client of the Model Context Protocol, that starts its servers as a command: see docs/agents.md.
+
+The tools of agents: permission_prompt, request_approval, ask_user, check_decision. Of people: list_pending, resolve, answer, cancel.`
+}
+
+// Run serves until stdin ends or a stop signal arrives.
+func (c *MCP) Run(ctx context.Context, terminal *console.Console) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if c.Session == "" {
+		// A process that nobody names has a session of its own, so that the ids of two agents'
+		// calls are never taken for one call.
+		c.Session = sessionOf(c.Agent, cmp.Or(c.ClaudeSession, rand.Text()))
+	}
+	if !refusal.ValidID(c.Session) {
+		return console.Usage("--session must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
+	}
+	c.Via = "mcp"
+	return c.Call(func(opened *client.Client) error {
+		serving, stop := console.UntilSignal(ctx)
+		defer stop()
+		input := &watched{Reader: terminal.Stdin}
+		server := mcptools.NewServer(mcptools.Options{
+			Client: opened, For: c.For, AgentID: c.Agent, SessionID: c.Session,
+			ExpiresAfter: c.Timeout, Patience: c.Outage, Version: console.Version(),
+			Leaving: func() bool { return input.ended.Load() || serving.Err() != nil },
+		})
+		err := server.Run(serving, &mcp.IOTransport{Reader: input, Writer: unclosed{terminal.Stdout}})
+		var ended console.SignalError
+		switch {
+		case errors.As(context.Cause(serving), &ended):
+			return console.ExitWith(console.SignalCode(ended.Signal))
+		case err != nil && !input.ended.Load():
+			return fmt.Errorf("serve MCP: %w", err)
+		}
+		return nil
+	})
+}
+
+// watched remembers that its reader has ended.
+type watched struct {
+	io.Reader
+	ended atomic.Bool
+}
+
+// Read notes the end before the caller sees it.
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	if err != nil {
+		w.ended.Store(true)
+	}
+	return n, err
+}
+
+// Close lets a blocked Read be: the process is about to end.
+func (w *watched) Close() error { return nil }
+
+// unclosed is a stream of the process, which is not ours to close.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }

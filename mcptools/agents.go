@@ -1,0 +1,213 @@
+package mcptools
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client/ask"
+)
+
+const (
+	// defaultWait is below the minute after which many clients give a tool call up.
+	defaultWait = 45
+	// maxWait is a day, in seconds.
+	maxWait         = 24 * 3600
+	withdrawTimeout = 5 * time.Second
+)
+
+// waitFor is a number of seconds; negative for as long as it takes.
+type waitFor int64
+
+func (w waitFor) duration() time.Duration { return time.Duration(w) * time.Second }
+
+// waitArgument is a member of several tools.
+type waitArgument struct {
+	WaitSeconds *int64 `json:"wait_seconds"`
+}
+
+func (w waitArgument) wait() (waitFor, error) {
+	switch {
+	case w.WaitSeconds == nil:
+		return defaultWait, nil
+	case *w.WaitSeconds < 0 || *w.WaitSeconds > maxWait:
+		return 0, errors.New("wait_seconds must be 0 to 86400")
+	}
+	return waitFor(*w.WaitSeconds), nil
+}
+
+const (
+	keySchema  = `{"type": "string", "description": "Names this call. Calling again with the same key finds the same request, also days later and after a restart."}`
+	waitSchema = `{"type": "integer", "minimum": 0, "maximum": 86400, "description": "How long to wait for the decision; 45 by default. After that the status is pending: call check_decision with the run_id."}`
+
+	approvalSchema = `{
+  "type": "object", "additionalProperties": false, "required": ["tool_name", "input"],
+  "properties": {
+    "tool_name": {"type": "string", "description": "What is to be done, as the name of a tool: bash, deploy, send_email."},
+    "input": {"type": "object", "description": "Exactly what it is to be done with. Do what the answer's input says: the person may have edited it."},
+    "description": {"type": "string", "description": "One line for the person who decides."},
+    "reason": {"type": "string", "description": "Why it should be done."},
+    "key": ` + keySchema + `,
+    "wait_seconds": ` + waitSchema + `
+  }
+}`
+	questionSchema = `{
+  "type": "object", "additionalProperties": false, "required": ["question"],
+  "properties": {
+    "question": {"type": "string"},
+    "options": {"type": "array", "items": {"type": "string"}, "maxItems": 64, "description": "Choices. The person may always answer in own words."},
+    "multi_select": {"type": "boolean", "description": "Several options may be chosen."},
+    "key": ` + keySchema + `,
+    "wait_seconds": ` + waitSchema + `
+  }
+}`
+	checkSchema = `{
+  "type": "object", "additionalProperties": false, "required": ["run_id"],
+  "properties": {
+    "run_id": {"type": "string", "description": "From the answer of request_approval or ask_user."},
+    "wait_seconds": ` + waitSchema + `
+  }
+}`
+)
+
+// decision is what the tools of agents answer.
+type decision struct {
+	// Status is an outcome, or "pending", or how the run was ended without one.
+	Status    string `json:"status"`
+	RunID     string `json:"run_id"`
+	RequestID string `json:"request_id,omitempty"`
+	// Input is what may be done, of an allowed call alone.
+	Input   api.JSON `json:"input,omitzero"`
+	Edited  bool     `json:"edited,omitzero"`
+	Answers []string `json:"answers,omitempty"`
+	// Message says it in words.
+	Message string `json:"message,omitempty"`
+}
+
+func decisionOf(decided *ask.Answer) decision {
+	told := decision{Status: string(decided.Outcome), RunID: decided.RunID, RequestID: decided.RequestID}
+	input, edited, allowed := decided.Allowed()
+	switch {
+	case allowed:
+		told.Input, told.Edited, told.Message = input, edited, why(decided.Resolution)
+	case decided.Outcome == api.OutcomeAnswered:
+		told.Answers, told.Message = answers(decided), why(decided.Resolution)
+	case decided.Outcome == "" && decided.Ended == "":
+		told.Status = "pending"
+		told.Message = "Nobody has decided yet. This is no permission. Call check_decision with the run_id."
+	case decided.Question != nil:
+		told.Status, told.Message = statusOf(decided), why(decided.Resolution)
+	default:
+		told.Status, told.Message = statusOf(decided), sentence(decided)
+	}
+	return told
+}
+
+func statusOf(decided *ask.Answer) string {
+	if decided.Outcome == "" {
+		return string(decided.Ended)
+	}
+	return string(decided.Outcome)
+}
+
+// answers returns labels of the chosen options and what was written.
+func answers(decided *ask.Answer) []string {
+	labels := map[string]string{}
+	for _, question := range decided.Question.Questions {
+		for _, option := range question.Options {
+			labels[question.ID+"\x00"+option.ID] = option.Label
+		}
+	}
+	said := []string{}
+	for _, answer := range decided.Resolution.Answers {
+		for _, chosen := range answer.SelectedOptionIDs {
+			said = append(said, labels[answer.QuestionID+"\x00"+chosen])
+		}
+		if answer.FreeformAnswer != "" {
+			said = append(said, answer.FreeformAnswer)
+		}
+	}
+	return said
+}
+
+type approvalArguments struct {
+	ToolName    string   `json:"tool_name"`
+	Input       api.JSON `json:"input"`
+	Description string   `json:"description"`
+	Reason      string   `json:"reason"`
+	Key         string   `json:"key"`
+	waitArgument
+}
+
+type questionArguments struct {
+	Question    string   `json:"question"`
+	Options     []string `json:"options"`
+	MultiSelect bool     `json:"multi_select"`
+	Key         string   `json:"key"`
+	waitArgument
+}
+
+type checkArguments struct {
+	RunID string `json:"run_id"`
+	waitArgument
+}
+
+// addAgents offers what an agent may do.
+func (t *tools) addAgents(server *mcp.Server) {
+	t.addPermissionPrompt(server)
+	add(server, &mcp.Tool{
+		Name: "request_approval", Title: "Request approval",
+		Description: "Ask a person whether something may be done, before it is done. Go on only when status is allowed, and with the input of the answer.",
+	}, approvalSchema, func(ctx context.Context, arguments approvalArguments) (any, error) {
+		return t.told(ctx, arguments.waitArgument, ask.Call{SessionID: t.SessionID, Key: arguments.Key, Approval: &api.ApprovalRequest{
+			ToolName: arguments.ToolName, Input: arguments.Input, Description: arguments.Description, Reason: arguments.Reason,
+			ExpiresAfterMs: t.expiresAfterMs(),
+		}})
+	})
+	add(server, &mcp.Tool{
+		Name: "ask_user", Title: "Ask a person",
+		Description: "Ask a person a question and get the answer.",
+	}, questionSchema, func(ctx context.Context, arguments questionArguments) (any, error) {
+		return t.told(ctx, arguments.waitArgument, ask.Call{SessionID: t.SessionID, Key: arguments.Key, Question: t.question(arguments)})
+	})
+	add(server, &mcp.Tool{
+		Name: "check_decision", Title: "Check a decision",
+		Description: "Look, or wait, whether an approval or a question that was pending is decided.",
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
+	}, checkSchema, func(ctx context.Context, arguments checkArguments) (any, error) {
+		wait, err := arguments.wait()
+		if err != nil {
+			return nil, err
+		}
+		decided, err := t.asker.Await(ctx, arguments.RunID, wait.duration())
+		if err != nil {
+			return nil, err
+		}
+		return decisionOf(decided), nil
+	})
+}
+
+func (t *tools) told(ctx context.Context, argument waitArgument, call ask.Call) (any, error) {
+	wait, err := argument.wait()
+	if err != nil {
+		return nil, err
+	}
+	decided, err := t.decide(ctx, call, wait)
+	if err != nil {
+		return nil, err
+	}
+	return decisionOf(decided), nil
+}
+
+func (t *tools) question(arguments questionArguments) *api.UserQuestionRequest {
+	question := api.UserQuestion{ID: "answer", Question: arguments.Question, MultiSelect: arguments.MultiSelect}
+	for _, option := range arguments.Options {
+		question.Options = append(question.Options, api.QuestionOption{Label: option})
+	}
+	return &api.UserQuestionRequest{Questions: []api.UserQuestion{question}, ExpiresAfterMs: t.expiresAfterMs()}
+}
+
+func (t *tools) expiresAfterMs() *int64 { return pointer(t.ExpiresAfter.Milliseconds()) }

@@ -1,0 +1,130 @@
+package mcptools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/go-json-experiment/json"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client/ask"
+)
+
+const permissionSchema = `{
+  "type": "object",
+  "required": ["tool_name", "input"],
+  "properties": {
+    "tool_name": {"type": "string", "description": "The tool that wants to run."},
+    "input": {"type": "object", "description": "Its input."},
+    "tool_use_id": {"type": "string", "description": "The id of the call. Asked again with it, the decision is the same."}
+  }
+}`
+
+// permissionArguments may have members of later versions of an agent.
+type permissionArguments struct {
+	ToolName  string   `json:"tool_name"`
+	Input     api.JSON `json:"input"`
+	ToolUseID string   `json:"tool_use_id"`
+}
+
+// Permission is what a coding agent reads from its permission prompt tool.
+type Permission struct {
+	Behavior     api.Behavior `json:"behavior"`
+	UpdatedInput api.JSON     `json:"updatedInput,omitzero"`
+	Message      string       `json:"message,omitempty"`
+}
+
+// addPermissionPrompt offers the tool that a coding agent is told to ask instead of the
+// person at its terminal. Its only answers are allow and deny: whatever goes wrong denies.
+func (t *tools) addPermissionPrompt(server *mcp.Server) {
+	server.AddTool(&mcp.Tool{
+		Name: "permission_prompt", Title: "Permission prompt",
+		Description: "Decides whether a tool call may run, by a person or a standing rule. For an agent's own permission system; a model has no use for it.",
+		InputSchema: api.JSON(permissionSchema),
+	}, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var arguments permissionArguments
+		if err := json.Unmarshal(request.Params.Arguments, &arguments); err != nil {
+			return permitted(Permission{Behavior: api.BehaviorDeny, Message: "holdpoint could not read the permission request, so nothing was allowed: " + err.Error()})
+		}
+		return permitted(t.permit(ctx, arguments))
+	})
+}
+
+// permitted is the answer as text alone: that is what coding agents read.
+func permitted(answer Permission) (*mcp.CallToolResult, error) {
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, nil
+}
+
+func (t *tools) permit(ctx context.Context, arguments permissionArguments) Permission {
+	if arguments.ToolName == "" || !bytes.HasPrefix(arguments.Input, []byte("{")) {
+		return Permission{Behavior: api.BehaviorDeny, Message: "holdpoint got no tool_name or no input, so nothing was allowed"}
+	}
+	decided, err := t.decide(ctx, ask.Call{
+		SessionID: t.SessionID, Key: arguments.ToolUseID,
+		Approval: &api.ApprovalRequest{
+			ToolCallID: arguments.ToolUseID, ToolName: arguments.ToolName, Input: arguments.Input, ExpiresAfterMs: t.expiresAfterMs(),
+		},
+	}, -1)
+	return PermissionOf(decided, err)
+}
+
+// PermissionOf returns what a coding agent is told. Only an allowed call allows.
+func PermissionOf(decided *ask.Answer, err error) Permission {
+	if err != nil {
+		return Permission{Behavior: api.BehaviorDeny, Message: "holdpoint could not get a decision, so nothing was allowed: " + explain(err)}
+	}
+	if input, _, allowed := decided.Allowed(); allowed {
+		return Permission{Behavior: api.BehaviorAllow, UpdatedInput: input}
+	}
+	return Permission{Behavior: api.BehaviorDeny, Message: sentence(decided)}
+}
+
+// sentence says in words why a call may not run.
+func sentence(decided *ask.Answer) string {
+	by := ""
+	if name := decided.Resolution.ResolvedBy; name != "" {
+		by = " by " + name
+	}
+	reason := ""
+	if text := why(decided.Resolution); text != "" {
+		reason = ": " + text
+	}
+	switch {
+	case decided.Outcome == api.OutcomeDenied:
+		if rule := decided.Resolution.Rule; rule != nil {
+			return "Denied by the rule: " + rule.Text + reason
+		}
+		return "Denied" + by + reason
+	case decided.Outcome == api.OutcomeExpired:
+		return "Expired before anybody decided, so it was not allowed"
+	case decided.Outcome == api.OutcomeCancelled:
+		return "Withdrawn" + by + " before anybody decided, so it was not allowed" + reason
+	case decided.Ended != "":
+		return "The request was ended (" + string(decided.Ended) + ") before anybody decided, so it was not allowed"
+	case decided.Outcome == "":
+		return "Nobody has decided yet, so it was not allowed"
+	default:
+		return "Not allowed (" + string(decided.Outcome) + ")" + by + reason
+	}
+}
+
+// decide raises a call and waits. When the client cancels the call, it is withdrawn.
+func (t *tools) decide(ctx context.Context, call ask.Call, wait waitFor) (*ask.Answer, error) {
+	runID, err := t.asker.Raise(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	decided, err := t.asker.Await(ctx, runID, wait.duration())
+	if err != nil && ctx.Err() != nil && (t.Leaving == nil || !t.Leaving()) {
+		withdrawing, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
+		defer cancel()
+		err = errors.Join(err, t.asker.Withdraw(withdrawing, runID, "the agent has cancelled the call"))
+	}
+	return decided, err
+}

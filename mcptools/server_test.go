@@ -1,0 +1,450 @@
+package mcptools_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/client/ask"
+	"github.com/holdpoint/holdpoint/mcptools"
+	"github.com/holdpoint/holdpoint/test/inprocess"
+)
+
+// scene is a service, a person at it, and agents whose servers speak to it.
+type scene struct {
+	*testing.T
+	service *inprocess.Service
+	person  *client.Client
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	t.Parallel()
+	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{})
+	return &scene{T: t, service: service, person: service.Connect(client.WithActor("ada"))}
+}
+
+// connect starts a server and returns its client.
+func (s *scene) connect(options mcptools.Options) *mcp.ClientSession {
+	s.Helper()
+	if options.Client == nil {
+		options.Client = s.service.Connect()
+	}
+	if options.For == mcptools.ForAgents && options.SessionID == "" {
+		options.SessionID, options.AgentID = "work", "coder"
+	}
+	ours, theirs := mcp.NewInMemoryTransports()
+	served, err := mcptools.NewServer(options).Connect(s.Context(), theirs, nil)
+	require.NoError(s, err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(s.Context(), ours, nil)
+	require.NoError(s, err)
+	s.Cleanup(func() {
+		_ = session.Close()
+		_ = served.Wait()
+	})
+	return session
+}
+
+func (s *scene) agent() *mcp.ClientSession {
+	s.Helper()
+	return s.connect(mcptools.Options{For: mcptools.ForAgents})
+}
+
+// text calls a tool and returns its text.
+func (s *scene) text(session *mcp.ClientSession, tool, arguments string) (text string, failed bool) {
+	s.Helper()
+	result, err := session.CallTool(s.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
+	require.NoError(s, err)
+	require.Len(s, result.Content, 1)
+	return result.Content[0].(*mcp.TextContent).Text, result.IsError
+}
+
+// told is the union of what tools answer.
+type told struct {
+	Status    string                    `json:"status"`
+	Message   string                    `json:"message"`
+	RunID     string                    `json:"run_id"`
+	RequestID string                    `json:"request_id"`
+	Input     json.RawMessage           `json:"input"`
+	Edited    bool                      `json:"edited"`
+	Decided   bool                      `json:"decided"`
+	Answers   []string                  `json:"answers"`
+	RuleText  string                    `json:"rule_text"`
+	Approvals []api.PendingApprovalView `json:"approvals"`
+	Questions []api.PendingQuestionView `json:"questions"`
+}
+
+// told calls a tool that must succeed.
+func (s *scene) told(session *mcp.ClientSession, tool, arguments string) (told told) {
+	s.Helper()
+	text, failed := s.text(session, tool, arguments)
+	require.False(s, failed, text)
+	require.NoError(s, json.Unmarshal([]byte(text), &told))
+	return told
+}
+
+// refused calls a tool that must tell the model of an error.
+func (s *scene) refused(session *mcp.ClientSession, tool, arguments string) string {
+	s.Helper()
+	text, failed := s.text(session, tool, arguments)
+	require.True(s, failed, text)
+	return text
+}
+
+// prompt asks for permission in the background.
+func (s *scene) prompt(session *mcp.ClientSession, arguments string) (answer func() string) {
+	s.Helper()
+	done := make(chan string, 1)
+	go func() {
+		result, err := session.CallTool(s.Context(), &mcp.CallToolParams{Name: "permission_prompt", Arguments: json.RawMessage(arguments)})
+		if err != nil {
+			done <- err.Error()
+			return
+		}
+		done <- result.Content[0].(*mcp.TextContent).Text
+	}()
+	return func() string {
+		s.Helper()
+		select {
+		case text := <-done:
+			return text
+		case <-time.After(20 * time.Second):
+			require.FailNow(s, "no answer to the permission prompt")
+			return ""
+		}
+	}
+}
+
+// pending waits until exactly one approval is open.
+func (s *scene) pending() api.PendingApprovalView {
+	s.Helper()
+	var open []api.PendingApprovalView
+	require.Eventually(s, func() bool {
+		page, err := s.person.ListApprovals(s.Context(), client.PendingListParams{})
+		if err == nil {
+			open = page.Items
+		}
+		return len(open) == 1
+	}, 10*time.Second, 5*time.Millisecond)
+	return open[0]
+}
+
+func (s *scene) nothingPending() {
+	s.Helper()
+	require.Eventually(s, func() bool {
+		page, err := s.person.ListApprovals(s.Context(), client.PendingListParams{})
+		return err == nil && len(page.Items) == 0
+	}, 10*time.Second, 5*time.Millisecond)
+}
+
+func (s *scene) decide(open api.PendingApprovalView, resolution api.ApprovalResolution) {
+	s.Helper()
+	resolution.RequestID = open.Request.ID
+	_, err := s.person.ResolveRunApprovals(s.Context(), open.RunID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{resolution}})
+	require.NoError(s, err)
+}
+
+const touch = `{"tool_name":"Bash","input":{"command":"touch a"},"tool_use_id":"toolu_1"}`
+
+func TestAPromptIsDecidedOnceAndForAll(t *testing.T) {
+	s := newScene(t)
+	answer := s.prompt(s.agent(), touch)
+	open := s.pending()
+	require.Equal(t, "Bash", open.Request.ToolName)
+	require.Equal(t, "toolu_1", open.Request.ToolCallID)
+	require.Equal(t, "coder", open.AgentID)
+	require.Equal(t, "work", open.SessionID)
+	s.decide(open, api.ApprovalResolution{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"command":"touch b"}`)})
+	want := `{"behavior":"allow","updatedInput":{"command":"touch b"}}`
+	require.Equal(t, want, answer())
+
+	// A new process is asked the same: nobody is asked again.
+	require.Equal(t, want, s.prompt(s.agent(), touch)())
+	// The same id for something else is no permission, and neither is it another's session.
+	require.Contains(t, s.prompt(s.agent(), `{"tool_name":"Bash","input":{"command":"rm -rf /"},"tool_use_id":"toolu_1"}`)(),
+		`{"behavior":"deny","message":"holdpoint could not get a decision, so nothing was allowed: the key was used for a different call`)
+	other := s.prompt(s.connect(mcptools.Options{For: mcptools.ForAgents, SessionID: "other", AgentID: "coder"}), touch)
+	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "not there"})
+	require.JSONEq(t, `{"behavior":"deny","message":"Denied by ada: not there"}`, other())
+
+	// Its run is over, so the session is free.
+	run, err := s.person.GetRun(t.Context(), open.RunID)
+	require.NoError(t, err)
+	require.Equal(t, api.StatusCompleted, run.Status)
+}
+
+func TestAPromptWithoutEditIsAllowedWithTheInputOnRecord(t *testing.T) {
+	s := newScene(t)
+	answer := s.prompt(s.agent(), touch)
+	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorAllow})
+	require.Equal(t, `{"behavior":"allow","updatedInput":{"command":"touch a"}}`, answer())
+}
+
+func TestWhatIsNotAllowedIsDeniedWithTheReason(t *testing.T) {
+	s := newScene(t)
+	{ // expired
+		agent := s.connect(mcptools.Options{For: mcptools.ForAgents, SessionID: "e", AgentID: "a", ExpiresAfter: time.Millisecond})
+		require.JSONEq(t, `{"behavior":"deny","message":"Expired before anybody decided, so it was not allowed"}`, s.prompt(agent, touch)())
+	}
+	{ // cancelled
+		answer := s.prompt(s.agent(), touch)
+		_, err := s.person.CancelRun(t.Context(), s.pending().RunID, "stop it")
+		require.NoError(t, err)
+		require.Contains(t, answer(), `{"behavior":"deny","message":"Withdrawn`)
+	}
+	{ // by a rule
+		_, err := s.person.AddRule(t.Context(), client.AddRuleParams{Effect: api.RuleDeny, ToolName: "Rm", Match: api.RuleMatch{Params: map[string]string{"path": "**"}}, Reason: "never"})
+		require.NoError(t, err)
+		text := s.prompt(s.agent(), `{"tool_name":"Rm","input":{"path":"/"},"tool_use_id":"r"}`)()
+		require.Contains(t, text, `{"behavior":"deny","message":"Denied by the rule: Deny the tool Rm`)
+	}
+	{ // unreadable
+		for _, arguments := range []string{`{"tool_name":7}`, `{"tool_name":"x","input":{"n":9007199254740993}}`, `{"tool_name":"x"}`, `{"input":{}}`, `[]`} {
+			require.Contains(t, s.prompt(s.agent(), arguments)(), `"behavior":"deny"`, arguments)
+		}
+	}
+	{ // the service is away
+		away, err := client.New("http://127.0.0.1:1", client.WithRetry(client.RetryPolicy{MaxAttempts: 1}))
+		require.NoError(t, err)
+		text := s.prompt(s.connect(mcptools.Options{Client: away, For: mcptools.ForAgents}), touch)()
+		require.Contains(t, text, `{"behavior":"deny","message":"holdpoint could not get a decision, so nothing was allowed: the holdpoint service does not answer`)
+	}
+	{ // the session has ended
+		_, err := s.person.CreateSession(t.Context(), client.CreateSessionParams{SessionID: "over", AgentID: "coder"})
+		require.NoError(t, err)
+		_, err = s.person.EndSession(t.Context(), "over", "")
+		require.NoError(t, err)
+		agent := s.connect(mcptools.Options{For: mcptools.ForAgents, SessionID: "over", AgentID: "coder"})
+		require.Contains(t, s.prompt(agent, touch)(), `"behavior":"deny"`)
+	}
+}
+
+// TestADecisionAboutSomethingElseIsNoPermission lets a worker take the run of a call that
+// waits for its turn and raise another one under its id.
+func TestADecisionAboutSomethingElseIsNoPermission(t *testing.T) {
+	s := newScene(t)
+	worker := s.service.Connect()
+	busy, err := worker.CreateRun(t.Context(), client.CreateRunParams{SessionID: "work", RunID: "busy", AgentID: "coder", Claim: &api.ClaimOptions{WorkerID: "w"}})
+	require.NoError(t, err)
+	asker := ask.Asker{Client: worker, AgentID: "coder"}
+	runID, err := asker.Raise(t.Context(), ask.Call{SessionID: "work", Key: "toolu_1", Approval: &api.ApprovalRequest{ToolName: "Bash", Input: api.JSON(`{"command":"wipe"}`)}})
+	require.NoError(t, err)
+	_, err = worker.CompleteRun(t.Context(), "busy", busy.Claim.Lease.Fence, nil)
+	require.NoError(t, err)
+	claim, err := worker.ClaimRun(t.Context(), runID, api.ClaimOptions{WorkerID: "thief"})
+	require.NoError(t, err)
+	harmless := api.ApprovalRequest{ID: "approval", ToolCallID: "toolu_1", ToolName: "Bash", Input: api.JSON(`{"command":"ls"}`)}
+	_, err = worker.Suspend(t.Context(), runID, claim.Lease.Fence, api.Suspension{Approvals: []api.ApprovalRequest{harmless}})
+	require.NoError(t, err)
+	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorAllow})
+	require.Contains(t, s.prompt(s.agent(), `{"tool_name":"Bash","input":{"command":"wipe"},"tool_use_id":"toolu_1"}`)(),
+		`"behavior":"deny","message":"holdpoint could not get a decision, so nothing was allowed: what was decided is not what was asked`)
+}
+
+// TestADeadProcessHoldsNobodyUp leaves runs behind at each point at which a process can be
+// killed; the call that comes next in the session ends them.
+func TestADeadProcessHoldsNobodyUp(t *testing.T) {
+	s := newScene(t)
+	dead := ask.Asker{Client: s.service.Connect(), AgentID: "coder"}
+	call := func(key string) ask.Call {
+		return ask.Call{SessionID: "work", Key: key, Approval: &api.ApprovalRequest{ToolName: "Bash", Input: api.JSON(`{"key":"` + key + `"}`)}}
+	}
+	for _, key := range []string{"asked", "never asked"} {
+		_, err := dead.Raise(t.Context(), call(key))
+		require.NoError(t, err)
+	}
+	answer := s.prompt(s.agent(), touch)
+	for _, input := range []string{`{"key":"asked"}`, `{"key":"never asked"}`, `{"command":"touch a"}`} {
+		open := s.pending()
+		require.JSONEq(t, input, string(open.Request.Input))
+		s.decide(open, api.ApprovalResolution{Behavior: api.BehaviorAllow})
+		if input == `{"key":"asked"}` {
+			s.nothingPending()
+		}
+	}
+	require.Contains(t, answer(), `"allow"`)
+	// What a dead process had asked is still there for the one that asks again.
+	runID, err := dead.Raise(t.Context(), call("never asked"))
+	require.NoError(t, err)
+	decided, err := dead.Await(t.Context(), runID, 0)
+	require.NoError(t, err)
+	_, edited, allowed := decided.Allowed()
+	require.True(t, allowed)
+	require.False(t, edited)
+}
+
+func TestACancelledCallIsWithdrawnAndOneOfALostConnectionIsNot(t *testing.T) {
+	s := newScene(t)
+	cancelling, cancel := context.WithCancel(t.Context())
+	agent := s.agent()
+	done := make(chan error, 1)
+	go func() {
+		_, err := agent.CallTool(cancelling, &mcp.CallToolParams{Name: "permission_prompt", Arguments: json.RawMessage(touch)})
+		done <- err
+	}()
+	open := s.pending()
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	s.nothingPending()
+	run, err := s.person.GetRun(t.Context(), open.RunID)
+	require.NoError(t, err)
+	require.Equal(t, api.StatusCancelled, run.Status)
+
+	// The client is gone: what it asked stays, for the one that asks again.
+	var leaving atomic.Bool
+	server := mcptools.NewServer(mcptools.Options{Client: s.service.Connect(), For: mcptools.ForAgents, SessionID: "work", AgentID: "coder", Leaving: leaving.Load})
+	stdin, theirs := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- server.Run(t.Context(), &mcp.IOTransport{Reader: stdin, Writer: discard{}}) }()
+	for _, line := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"permission_prompt","arguments":{"tool_name":"Bash","input":{},"tool_use_id":"toolu_2"}}}`,
+	} {
+		_, err := io.WriteString(theirs, line+"\n")
+		require.NoError(t, err)
+	}
+	s.pending()
+	leaving.Store(true)
+	require.NoError(t, theirs.Close())
+	<-served
+	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorAllow})
+	require.JSONEq(t, `{"behavior":"allow","updatedInput":{}}`, s.prompt(s.agent(), `{"tool_name":"Bash","input":{},"tool_use_id":"toolu_2"}`)())
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func (discard) Close() error                { return nil }
+
+func TestAModelAsksAndChecksLater(t *testing.T) {
+	s := newScene(t)
+	agent := s.agent()
+	const deploy = `{"tool_name":"deploy","input":{"to":"production"},"reason":"done","description":"Deploy","key":"d1","wait_seconds":0}`
+	told := s.told(agent, "request_approval", deploy)
+	require.Equal(t, "pending", told.Status)
+	require.Contains(t, told.Message, "no permission")
+	require.Equal(t, told.RunID, s.told(agent, "request_approval", deploy).RunID)
+	require.Equal(t, "pending", s.told(agent, "check_decision", `{"run_id":"`+told.RunID+`","wait_seconds":0}`).Status)
+	open := s.pending()
+	require.Equal(t, "Deploy", open.Request.Description)
+	s.decide(open, api.ApprovalResolution{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"to":"staging"}`), Justification: "first there"})
+	// Another process, later.
+	checked := s.told(s.agent(), "check_decision", `{"run_id":"`+told.RunID+`"}`)
+	require.Equal(t, "allowed", checked.Status)
+	require.True(t, checked.Edited)
+	require.JSONEq(t, `{"to":"staging"}`, string(checked.Input))
+	require.Equal(t, "first there", checked.Message)
+
+	denied := s.told(agent, "request_approval", `{"tool_name":"deploy","input":{},"wait_seconds":0}`)
+	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "no"})
+	checked = s.told(agent, "check_decision", `{"run_id":"`+denied.RunID+`"}`)
+	require.Equal(t, "denied", checked.Status)
+	require.Nil(t, checked.Input)
+	require.Equal(t, "Denied by ada: no", checked.Message)
+
+	asked := s.told(agent, "ask_user", `{"question":"Where to?","options":["staging","production"],"wait_seconds":0}`)
+	page, err := s.person.ListQuestions(t.Context(), client.PendingListParams{})
+	require.NoError(t, err)
+	require.Len(t, page.Items, 1)
+	question := page.Items[0].Request
+	_, err = s.person.AnswerRunQuestion(t.Context(), asked.RunID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
+		RequestID: question.ID, Answers: []api.UserQuestionAnswer{{
+			QuestionID: "answer", SelectedOptionIDs: []string{question.Questions[0].Options[1].ID}, FreeformAnswer: "at noon",
+		}},
+	}})
+	require.NoError(t, err)
+	checked = s.told(agent, "check_decision", `{"run_id":"`+asked.RunID+`"}`)
+	require.Equal(t, "answered", checked.Status)
+	require.Equal(t, []string{"production", "at noon"}, checked.Answers)
+
+	asked = s.told(agent, "ask_user", `{"question":"Well?","wait_seconds":0}`)
+	_, err = s.person.AnswerRunQuestion(t.Context(), asked.RunID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
+		RequestID: asked.RequestID, Declined: true, Justification: "ask later",
+	}})
+	require.NoError(t, err)
+	checked = s.told(agent, "check_decision", `{"run_id":"`+asked.RunID+`"}`)
+	require.Equal(t, "declined", checked.Status)
+	require.Empty(t, checked.Answers)
+	require.Equal(t, "ask later", checked.Message)
+
+	require.Contains(t, s.refused(agent, "check_decision", `{"run_id":"nobody"}`), "run_not_found")
+	require.Contains(t, s.refused(agent, "request_approval", `{"tool_name":"x","input":{},"inputs":1}`), "inputs")
+	require.Contains(t, s.refused(agent, "request_approval", `{"tool_name":"x","input":{},"wait_seconds":-1}`), "wait_seconds")
+	_, err = s.person.CreateRun(t.Context(), client.CreateRunParams{RunID: "foreign"})
+	require.NoError(t, err)
+	require.Contains(t, s.refused(agent, "check_decision", `{"run_id":"foreign","wait_seconds":0}`), "not made by an agent's call")
+}
+
+func TestAgentsAreNotOfferedTheToolsOfPeople(t *testing.T) {
+	s := newScene(t)
+	offered := map[mcptools.For][]string{}
+	for _, audience := range []mcptools.For{mcptools.ForAgents, mcptools.ForPeople, mcptools.ForBoth} {
+		list, err := s.connect(mcptools.Options{For: audience}).ListTools(t.Context(), nil)
+		require.NoError(t, err)
+		for _, tool := range list.Tools {
+			offered[audience] = append(offered[audience], tool.Name)
+		}
+	}
+	agents := []string{"ask_user", "check_decision", "permission_prompt", "request_approval"}
+	people := []string{"answer", "cancel", "list_pending", "resolve"}
+	require.ElementsMatch(t, agents, offered[mcptools.ForAgents])
+	require.ElementsMatch(t, people, offered[mcptools.ForPeople])
+	require.ElementsMatch(t, append(agents, people...), offered[mcptools.ForBoth])
+	_, err := s.agent().CallTool(t.Context(), &mcp.CallToolParams{Name: "resolve", Arguments: json.RawMessage(`{}`)})
+	require.ErrorContains(t, err, "resolve")
+}
+
+func TestAnAssistantDecidesWhatItsPersonSaw(t *testing.T) {
+	s := newScene(t)
+	assistant := s.connect(mcptools.Options{For: mcptools.ForPeople, Client: s.service.Connect(client.WithActor("grace"), client.WithVia("mcp"))})
+	answer := s.prompt(s.agent(), touch)
+	s.pending()
+	listed := s.told(assistant, "list_pending", `{}`)
+	require.Len(t, listed.Approvals, 1)
+	open := listed.Approvals[0]
+	ids := `"run_id":"` + open.RunID + `","request_id":"` + open.Request.ID + `"`
+	require.Contains(t, s.refused(assistant, "resolve", `{`+ids+`,"behavior":"allow"}`), "input_digest")
+	require.Contains(t, s.refused(assistant, "resolve", `{`+ids+`,"behavior":"allow","input_digest":"sha256:`+
+		`0000000000000000000000000000000000000000000000000000000000000000"}`), "approval_changed")
+
+	// A rule is written only when its text has been seen.
+	decision := `{` + ids + `,"behavior":"allow","input_digest":"` + open.Request.InputDigest + `","remember":"always"`
+	shown := s.told(assistant, "resolve", decision+`}`)
+	require.False(t, shown.Decided)
+	require.Contains(t, shown.RuleText, "Allow the tool Bash with exactly this input")
+	require.False(t, s.told(assistant, "resolve", decision+`,"rule_text":"Allow nothing"}`).Decided)
+	rule, err := json.Marshal(shown.RuleText)
+	require.NoError(t, err)
+	require.True(t, s.told(assistant, "resolve", decision+`,"rule_text":`+string(rule)+`}`).Decided)
+	require.Contains(t, answer(), `"allow"`)
+	decisions, err := s.person.ListDecisions(t.Context(), client.DecisionListParams{})
+	require.NoError(t, err)
+	require.Equal(t, "grace", decisions.Items[0].Resolution.ResolvedBy)
+	require.Equal(t, "api:mcp", decisions.Items[0].Resolution.Via)
+	require.Contains(t, s.refused(assistant, "resolve", `{`+ids+`,"behavior":"deny","input_digest":"`+open.Request.InputDigest+`"}`), "allowed by grace")
+	// The rule allows the same call of the next session without anybody.
+	next := s.connect(mcptools.Options{For: mcptools.ForAgents, SessionID: "next", AgentID: "coder"})
+	require.Contains(t, s.prompt(next, touch)(), `"allow"`)
+
+	asked := s.told(s.agent(), "ask_user", `{"question":"Where to?","wait_seconds":0}`)
+	question := s.told(assistant, "list_pending", `{"session_id":"work"}`).Questions[0]
+	require.True(t, s.told(assistant, "answer", `{"run_id":"`+asked.RunID+`","request_id":"`+question.Request.ID+
+		`","answers":[{"question_id":"answer","freeform_answer":"home"}]}`).Decided)
+	require.Equal(t, []string{"home"}, s.told(s.agent(), "check_decision", `{"run_id":"`+asked.RunID+`"}`).Answers)
+
+	asked = s.told(s.agent(), "ask_user", `{"question":"And then?","wait_seconds":0}`)
+	require.True(t, s.told(assistant, "cancel", `{"run_id":"`+asked.RunID+`","request_id":"`+asked.RequestID+`"}`).Decided)
+	require.Equal(t, "cancelled", s.told(s.agent(), "check_decision", `{"run_id":"`+asked.RunID+`"}`).Status)
+	pending := s.told(s.agent(), "request_approval", `{"tool_name":"x","input":{},"wait_seconds":0}`)
+	require.True(t, s.told(assistant, "cancel", `{"run_id":"`+pending.RunID+`","reason":"no"}`).Decided)
+	require.Equal(t, "cancelled", s.told(s.agent(), "check_decision", `{"run_id":"`+pending.RunID+`"}`).Status)
+}
