@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
-	"time"
 
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
@@ -25,7 +24,7 @@ func (c *Committer) process(l *lane, batch []*call) {
 	if batch = c.decideRemembered(l, batch); len(batch) == 0 {
 		return
 	}
-	locked, err := c.tryCommit(l, batch)
+	locked, err := c.tryCommit(l, batch, false)
 	for _, waiting := range locked {
 		c.waitForSession(l, waiting)
 	}
@@ -38,38 +37,42 @@ func (c *Committer) process(l *lane, batch []*call) {
 	}
 	c.options.Logger.Debug("batch refused, trying its commands one by one",
 		slog.Int("commands", len(batch)), slog.Any("error", err))
-	lockedNow := map[string]bool{}
-	for _, waiting := range batch {
-		if lockedNow[waiting.sessionID] || c.retryIndividually(l, waiting, len(batch) == 1) {
-			lockedNow[waiting.sessionID] = true
-			c.waitForSession(l, waiting)
-		}
-	}
+	c.tryOneByOne(l, batch, err)
 }
 
-// retryIndividually tries one call in a transaction of its own, a few times: it was often
-// refused because another transaction made the same row, and now that row is found. It
-// returns true when the session is locked; then the call is not answered.
-func (c *Committer) retryIndividually(l *lane, waiting *call, tried bool) (locked bool) {
-	tries := c.options.Retries
-	if tried {
-		tries--
+// tryOneByOne tries the calls of a batch that was refused in a transaction each. Whoever is
+// refused then waits aside with its session.
+func (c *Committer) tryOneByOne(l *lane, batch []*call, err error) {
+	waits, lockTries := map[string]bool{}, 0
+	for _, waiting := range batch {
+		if waits[waiting.sessionID] {
+			c.waitForSession(l, waiting)
+			continue
+		}
+		refusal, locked := err, []*call(nil)
+		switch {
+		case len(batch) == 1:
+		case lockTries >= maxLockTries:
+			refusal = nil
+		default:
+			if locked, refusal = c.tryCommit(l, []*call{waiting}, false); refusal == nil && len(locked) == 0 {
+				continue
+			}
+		}
+		waits[waiting.sessionID] = true
+		switch {
+		case len(locked) > 0:
+			c.waitForSession(l, waiting)
+		case refusal != nil && !errors.Is(refusal, ErrRefused):
+			c.giveUp([]*call{waiting}, refusal)
+			waits[waiting.sessionID] = false
+		default:
+			if errors.Is(refusal, ErrLocked) {
+				lockTries++
+			}
+			c.setAside(l, waiting, refusal)
+		}
 	}
-	err := ErrRefused
-	for try := range max(tries, 1) {
-		if try > 0 {
-			time.Sleep(time.Millisecond << min(try, 6))
-		}
-		var lockedCalls []*call
-		if lockedCalls, err = c.tryCommit(l, []*call{waiting}); err == nil {
-			return len(lockedCalls) > 0
-		}
-		if !errors.Is(err, ErrRefused) {
-			break
-		}
-	}
-	c.giveUp([]*call{waiting}, err)
-	return false
 }
 
 // giveUp answers calls of which it is not known whether they took effect, or which
@@ -153,8 +156,9 @@ func (c *Committer) panicked(cause any) {
 }
 
 // tryCommit decides the calls in one transaction and answers them, except those whose
-// session is locked, which it returns. After an error it has answered none.
-func (c *Committer) tryCommit(l *lane, calls []*call) (locked []*call, err error) {
+// session is locked, which it returns. After an error it has answered none. Aside, the
+// lane's memory is another goroutine's, and nothing is remembered.
+func (c *Committer) tryCommit(l *lane, calls []*call, aside bool) (locked []*call, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
 	defer cancel()
 
@@ -177,7 +181,10 @@ func (c *Committer) tryCommit(l *lane, calls []*call) (locked []*call, err error
 	defer batch.Rollback(ctx)
 	failpoint.Hit("committer.begun")
 
-	remembered := c.rememberLoaded(l, batch, loads)
+	remembered := c.rememberLoaded(batch, loads)
+	if !aside {
+		l.memory.loaded(batch, loads)
+	}
 	d := &decisions{}
 	defer d.endHandover(errNotHandedOver)
 	for _, waiting := range calls {
@@ -205,7 +212,7 @@ func (c *Committer) tryCommit(l *lane, calls []*call) (locked []*call, err error
 	}
 	answered = true
 	c.committed(d, batch.NowMs())
-	if c.unread != nil {
+	if c.unread != nil && !aside {
 		for _, r := range remembered {
 			r.Committed()
 			l.memory.put(r)

@@ -52,6 +52,9 @@ func (c *call) abandoned() bool { return c.state.Load() == callAbandoned }
 // answered later.
 func (c *call) settle() { c.state.Store(callSettled) }
 
+// large reports whether the call would hold up others.
+func (c *call) large() bool { return c.size.rows >= largeRows || c.size.bytes >= largeBytes }
+
 // answered reports whether the lane is done with the call.
 func (c *call) answered() bool {
 	if c.state.Load() == callSettled {

@@ -52,8 +52,8 @@ type Options struct {
 	// callers have been answered. It runs on the lane: it must not block and must not
 	// call the Committer. Default: nobody is told.
 	Announce func(runs.Notice)
-	// Retries is how often a command that the database refused is tried alone.
-	// Default: 5.
+	// Retries is how often a command that the database refuses is tried, beside its lane after
+	// the first time. Default: 5.
 	Retries int
 	// Timeout bounds one transaction. Default: 30 s.
 	Timeout time.Duration
@@ -65,8 +65,8 @@ type Options struct {
 	// ClockTolerance is by how much the moment of a decision may differ from the clock that
 	// decides, when the clock was not read for it. Default: 100 ms.
 	ClockTolerance time.Duration
-	// Clock goes at the pace of the clock that decides, in milliseconds. Default: a clock that
-	// nobody sets.
+	// Clock goes at the pace of the clock that decides, in milliseconds, and is not negative.
+	// Default: a clock that nobody sets.
 	Clock func() int64
 	// Logger is told of panics and of transactions that failed. Default: discards.
 	Logger *slog.Logger
@@ -145,7 +145,7 @@ func New(engine Engine, options Options) *Committer {
 	for number := range options.Lanes {
 		l := &lane{
 			number: number, calls: make(chan *call, options.MaxBatch), locked: map[string]*lockedSession{},
-			memory: newMemory(options.RememberedBytes / options.Lanes),
+			memory: newMemory(options.RememberedBytes / options.Lanes), attempted: make(chan *attempt, 1),
 		}
 		c.lanes = append(c.lanes, l)
 		c.running.Go(func() { c.runLane(l) })

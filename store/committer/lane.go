@@ -16,8 +16,12 @@ import (
 // session another transaction kept locked for Options.LockWait. It took no effect.
 var ErrSessionLocked = errors.New("another transaction keeps the session locked")
 
-// maxLockedCalls bounds the calls that wait for one locked session.
-const maxLockedCalls = 1024
+// Bounds of the calls that wait for one locked session, and of the sessions that are aside
+// without a call.
+const (
+	maxLockedCalls  = 1024
+	maxIdleSessions = 1024
+)
 
 // lane is a queue of calls with one batch in flight at most. Its goroutine alone uses it,
 // except for calls and busySince.
@@ -28,16 +32,20 @@ type lane struct {
 	deferred *call
 	locked   map[string]*lockedSession
 	memory   *memory
-	// busySince is when the batch in flight began, in nanoseconds since the epoch; 0 when
-	// there is none.
+	// attempting says that a call is carried out beside the lane. Its outcome comes to attempted.
+	attempting bool
+	attempted  chan *attempt
+	// busySince is when the batch in flight began, by Options.Clock, and 1 more; 0 when there
+	// is none.
 	busySince atomic.Int64
 	// oldest is when the call came that has waited longest of those that the lane has taken, in
 	// nanoseconds since the epoch; 0 when there is none.
 	oldest atomic.Int64
 }
 
-// lockedSession has the calls of a session that another transaction had locked, in their
-// order. Later calls of the session join them, so that none overtakes another.
+// lockedSession has the calls of a session that the lane does not wait for, in their order:
+// another transaction had locked it, or it is aside. Later calls of the session join them, so
+// that none overtakes another.
 type lockedSession struct {
 	calls []*call
 	since time.Time
@@ -45,23 +53,31 @@ type lockedSession struct {
 	// many as fit once free.
 	retryAt time.Time
 	free    bool
+	aside   *aside // nil when the session is merely locked
 }
 
 // runLane processes the calls of one lane. While a batch is in flight the next one
 // gathers in the channel; at rest a batch is one call.
 func (c *Committer) runLane(l *lane) {
 	for {
-		first, open := l.await()
+		first, open := c.await(l)
 		if !open {
 			break
 		}
 		c.process(l, c.gather(l, first))
 		c.rescheduleLocked(l)
+		c.attemptAside(l)
 		l.noteOldest(nil)
 	}
-	// The last try of whoever waits for a locked session.
-	for _, session := range l.locked {
-		c.process(l, slices.Clone(session.calls))
+	if l.attempting {
+		c.attemptEnded(l, <-l.attempted)
+		c.rescheduleLocked(l)
+	}
+	// The last try of whoever waits, and another one for what the first has found out.
+	for range 2 {
+		for _, session := range l.locked {
+			c.process(l, slices.Clone(session.calls))
+		}
 	}
 	for _, session := range l.locked {
 		for _, waiting := range session.calls {
@@ -73,8 +89,8 @@ func (c *Committer) runLane(l *lane) {
 }
 
 // await returns the first call of the next batch, or nil when it is time to try a locked
-// session again. It returns false when the lane is closed and empty.
-func (l *lane) await() (first *call, open bool) {
+// session again, or when it was tried beside the lane. It returns false when the lane is closed and empty.
+func (c *Committer) await(l *lane) (first *call, open bool) {
 	if l.deferred != nil {
 		first, l.deferred = l.deferred, nil
 		return first, true
@@ -85,16 +101,26 @@ func (l *lane) await() (first *call, open bool) {
 	}
 	var next time.Time
 	for _, session := range l.locked {
+		if len(session.calls) == 0 || session.aside != nil && l.attempting {
+			continue
+		}
 		if next.IsZero() || session.retryAt.Before(next) {
 			next = session.retryAt
 		}
 	}
-	timer := time.NewTimer(time.Until(next))
-	defer timer.Stop()
+	var due <-chan time.Time
+	if !next.IsZero() {
+		timer := time.NewTimer(time.Until(next))
+		defer timer.Stop()
+		due = timer.C
+	}
 	select {
 	case first, open = <-l.calls:
 		return first, open
-	case <-timer.C:
+	case made := <-l.attempted:
+		c.attemptEnded(l, made)
+		return nil, true
+	case <-due:
 		return nil, true
 	}
 }
@@ -105,7 +131,7 @@ func (c *Committer) gather(l *lane, first *call) []*call {
 	batch := gathering{options: &c.options}
 	now, probes := time.Now(), 0
 	for _, session := range l.locked {
-		if session.retryAt.After(now) {
+		if session.aside != nil || len(session.calls) == 0 || session.retryAt.After(now) {
 			continue
 		}
 		if !session.free {
@@ -137,11 +163,15 @@ func (c *Committer) gather(l *lane, first *call) []*call {
 	return batch.calls
 }
 
-// place puts an arriving call behind those of its session when that is locked, else into
-// the batch. It returns false when the batch is full; then the call is deferred.
+// place puts an arriving call behind those of its session when that is locked or aside, sets
+// a large one aside, and puts any other into the batch. It returns false when the batch is full; then the call is deferred.
 func (c *Committer) place(l *lane, batch *gathering, arriving *call) bool {
 	if l.locked[arriving.sessionID] != nil {
 		c.waitForSession(l, arriving)
+		return true
+	}
+	if arriving.large() {
+		c.setAside(l, arriving, nil)
 		return true
 	}
 	if batch.add(arriving) {
@@ -178,19 +208,30 @@ func (c *Committer) waitForSession(l *lane, waiting *call) {
 	}
 	now := time.Now()
 	if session == nil {
-		session = &lockedSession{since: now, retryAt: now}
+		session = &lockedSession{}
 		l.locked[waiting.sessionID] = session
 	}
+	if len(session.calls) == 0 {
+		session.since, session.retryAt = now, now
+	}
 	if len(session.calls) >= maxLockedCalls {
-		c.refuseLocked(waiting)
+		c.refuseLocked(session, waiting)
 		return
 	}
 	waiting.lockedSince = now
 	session.calls = append(session.calls, waiting)
 }
 
-func (c *Committer) refuseLocked(waiting *call) {
-	waiting.answer(runs.Reply{}, fmt.Errorf("%w: %w", runs.ErrUnavailable, ErrSessionLocked))
+func (c *Committer) refuseLocked(session *lockedSession, waiting *call) {
+	waiting.answer(runs.Reply{}, fmt.Errorf("%w: %w", runs.ErrUnavailable, session.reason()))
+}
+
+// reason returns why the session's calls wait.
+func (s *lockedSession) reason() error {
+	if s.aside == nil || s.aside.err == nil || errors.Is(s.aside.err, ErrLocked) {
+		return ErrSessionLocked
+	}
+	return ErrSessionFailing
 }
 
 // rescheduleLocked ends the waits of calls that were answered, abandoned, or have waited
@@ -199,28 +240,34 @@ func (c *Committer) rescheduleLocked(l *lane) {
 	if len(l.locked) == 0 {
 		return
 	}
-	now := time.Now()
+	c.endAttempts(l)
+	now, idle := time.Now(), 0
 	for sessionID, session := range l.locked {
 		session.calls = slices.DeleteFunc(session.calls, func(w *call) bool {
-			session.free = session.free || w.answered()
-			return w.answered() || w.abandoned()
+			if session.aside == nil {
+				session.free = session.free || w.answered()
+			}
+			return !session.attempts(w) && (w.answered() || w.abandoned())
 		})
 		refused := 0
 		session.calls = slices.DeleteFunc(session.calls, func(w *call) bool {
-			if now.Sub(w.lockedSince) < c.options.LockWait {
+			if session.attempts(w) || session.untried() || now.Sub(w.lockedSince) < c.options.LockWait {
 				return false
 			}
 			refused++
-			c.refuseLocked(w)
+			c.refuseLocked(session, w)
 			return true
 		})
 		if refused > 0 {
-			c.options.Logger.Warn("another transaction keeps a session locked",
-				slog.String("session_id", sessionID), slog.Int("commands", refused))
+			c.options.Logger.Warn("commands of a session have waited in vain", slog.String("session_id", sessionID),
+				slog.Int("commands", refused), slog.Any("error", session.reason()))
 		}
 		switch {
 		case len(session.calls) == 0:
-			delete(l.locked, sessionID)
+			if idle++; session.aside == nil || idle > maxIdleSessions || !now.Before(session.aside.until) {
+				delete(l.locked, sessionID)
+			}
+		case session.aside != nil:
 		case session.free:
 			session.retryAt = now
 		case !session.retryAt.After(now):
@@ -230,6 +277,12 @@ func (c *Committer) rescheduleLocked(l *lane) {
 		}
 	}
 }
+
+// untried reports whether the session is aside and nothing is known against it.
+func (s *lockedSession) untried() bool { return s.aside != nil && s.aside.err == nil }
+
+// attempts reports whether a call of the session is being carried out beside the lane.
+func (s *lockedSession) attempts(w *call) bool { return s.aside != nil && s.aside.attempting == w }
 
 // noteOldest notes which call has waited longest: of a batch that begins, and of those that wait
 // for a locked session.
@@ -255,7 +308,7 @@ func (l *lane) noteOldest(batch []*call) {
 func (c *Committer) watch(l *lane, batch []*call) (done func()) {
 	now := time.Now()
 	l.noteOldest(batch)
-	l.busySince.Store(now.UnixNano())
+	l.busySince.Store(c.options.Clock() + 1)
 	if c.options.Observer != nil {
 		for _, taken := range batch {
 			c.options.Observer.Began(now.Sub(taken.enqueued))
@@ -276,13 +329,18 @@ func (c *Committer) watch(l *lane, batch []*call) (done func()) {
 // been in flight for Options.StallAfter or longer, nil when there is none.
 func (c *Committer) Stalled() error {
 	for _, l := range c.lanes {
-		since := l.busySince.Load()
-		if since == 0 {
-			continue
-		}
-		if busy := time.Since(time.Unix(0, since)); busy >= c.options.StallAfter {
+		if busy := c.busy(l); busy >= c.options.StallAfter {
 			return fmt.Errorf("%w: lane %d of the committer has not moved for %s", runs.ErrUnavailable, l.number, busy.Round(time.Second))
 		}
 	}
 	return nil
+}
+
+// busy returns for how long the batch in flight has been so, 0 when there is none.
+func (c *Committer) busy(l *lane) time.Duration {
+	since := l.busySince.Load()
+	if since == 0 {
+		return 0
+	}
+	return time.Duration(c.options.Clock()+1-since) * time.Millisecond
 }

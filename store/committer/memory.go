@@ -71,6 +71,21 @@ func (m *memory) put(remembered *runs.Remembered) {
 	}
 }
 
+// loaded forgets the sessions that a batch has loaded. Those that are not what was expected of
+// suspects are decided under their lock for a while.
+func (m *memory) loaded(batch Batch, loads []Load) {
+	for i := range loads {
+		sessionID := loads[i].SessionID
+		m.take(sessionID)
+		if version, suspect := m.suspects[sessionID]; suspect {
+			if state := batch.State(sessionID); state == nil || state.Session == nil || state.Session.Version != version {
+				m.lockFirst(sessionID)
+			}
+			delete(m.suspects, sessionID)
+		}
+	}
+}
+
 // lockFirst makes the lane decide a session under its lock for a while.
 func (m *memory) lockFirst(sessionID string) {
 	m.contested.Add(sessionID, time.Now().Add(contestedFor))

@@ -267,23 +267,13 @@ func (b *rememberedBatch) putBack() {
 }
 
 // rememberLoaded returns what may be remembered of the sessions that a batch has loaded, once
-// its decisions are committed. Sessions that are not what the lane remembered are decided under
-// their lock for a while.
-func (c *Committer) rememberLoaded(l *lane, batch Batch, loads []Load) map[string]*runs.Remembered {
+// its decisions are committed.
+func (c *Committer) rememberLoaded(batch Batch, loads []Load) map[string]*runs.Remembered {
 	c.clock.observe(batch.NowMs())
 	loaded := make(map[string]*runs.Remembered, len(loads))
 	for i := range loads {
-		sessionID := loads[i].SessionID
-		l.memory.take(sessionID)
-		state := batch.State(sessionID)
-		if version, suspect := l.memory.suspects[sessionID]; suspect {
-			if state == nil || state.Session == nil || state.Session.Version != version {
-				l.memory.lockFirst(sessionID)
-			}
-			delete(l.memory.suspects, sessionID)
-		}
-		if state != nil {
-			loaded[sessionID] = runs.Remember(state, loads[i].Needs)
+		if state := batch.State(loads[i].SessionID); state != nil {
+			loaded[loads[i].SessionID] = runs.Remember(state, loads[i].Needs)
 		}
 	}
 	return loaded

@@ -31,11 +31,12 @@ func asRefusal(err error) error {
 	switch {
 	case staleCodes[code] != nil:
 		return fmt.Errorf("%w: %w", staleCodes[code], err)
+	case code == pgerrcode.LockNotAvailable:
+		return fmt.Errorf("%w: %w", committer.ErrLocked, err)
 	case pgerrcode.IsIntegrityConstraintViolation(code),
 		pgerrcode.IsTransactionRollback(code), // serialization failure, deadlock
 		pgerrcode.IsDataException(code),
 		pgerrcode.IsProgramLimitExceeded(code),
-		code == pgerrcode.LockNotAvailable,
 		code == pgerrcode.QueryCanceled: // statement_timeout
 	default:
 		return err

@@ -89,7 +89,8 @@ WHERE k.locktype = 'advisory' AND k.objsubid = 1 AND k.granted
 )
 
 // The settings of the deciding transactions, for a connection and for one transaction. No
-// wait for a lock or a statement is without end. holdpoint.door tells the triggers that the
+// wait for a lock or a statement is without end; one for a lock is short, because a lane's
+// other sessions wait too, and the committer sets the session aside. holdpoint.door tells the triggers that the
 // versions of sessions are looked after. Without enable_seqscan = off, a plan that
 // was made while a table was small scans all of it once it is large. Without
 // force_generic_plan the server plans nearly every time, since it knows the length of an
@@ -98,7 +99,7 @@ const (
 	sqlSessionSettings = `
 SELECT set_config(name, value, false)
 FROM (VALUES
-	('lock_timeout', '5s'),
+	('lock_timeout', '100ms'),
 	('statement_timeout', '15s'),
 	('idle_in_transaction_session_timeout', '30s'),
 	('enable_seqscan', 'off'),
@@ -109,7 +110,7 @@ FROM (VALUES
 	sqlLocalSettings = `
 SELECT set_config(name, value, true)
 FROM (VALUES
-	('lock_timeout', '5s'),
+	('lock_timeout', '100ms'),
 	('statement_timeout', '15s'),
 	('idle_in_transaction_session_timeout', '30s'),
 	('enable_seqscan', 'off'),
@@ -158,10 +159,10 @@ SELECT EXISTS (
 )`
 
 	// sqlNotify sends all payloads in one transaction of its own. It need not reach the
-	// disk before it returns: a hint may be lost.
+	// disk before it returns: a hint may be lost. Those who notify wait for each other.
 	sqlNotify = `
 SELECT pg_notify('holdpoint', payload)
-FROM (SELECT set_config('synchronous_commit', 'off', true)) AS hint, unnest($1::text[]) AS u (payload)`
+FROM (SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '5s', true)) AS hint, unnest($1::text[]) AS u (payload)`
 )
 
 // The statements of tokens, which belong to no session and to no decision.

@@ -124,8 +124,8 @@ func (s *Store) connect(ctx context.Context, url string, options Options) error 
 	if err != nil {
 		return err
 	}
-	// One connection a lane, and one for the notices.
-	lanes.MaxConns = int32(options.Committer.Lanes) + 1
+	// One connection a lane, one for what is carried out beside it, and one for the notices.
+	lanes.MaxConns = 2*int32(options.Committer.Lanes) + 1
 	// A lane finds out by itself that a connection is dead, and takes another one. A
 	// ping before each use would cost a round trip.
 	lanes.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }

@@ -43,6 +43,28 @@ var isolationTests = map[string]func(*harness){
 		}
 		require.Len(h, h.events("large"), 3+cap(appended)*len(events))
 	},
+	"isolation/a session that the database refuses harms no other": func(h *harness) {
+		h.create("failing", "r-0")
+		mend := h.breakSession("failing")
+		failed := make(chan error, 3)
+		for n := range cap(failed) {
+			go func() {
+				_, err := h.store.Do(h.ctx, &runs.CreateRun{
+					SessionID: "failing", SessionGiven: true, RunID: numbered("failing", n), Input: api.JSON(`1`),
+				})
+				failed <- err
+			}()
+		}
+		h.goOnPromptly()
+		for range cap(failed) {
+			require.ErrorIs(h, <-failed, runs.ErrUnavailable)
+		}
+		h.goOnPromptly()
+		requireCode(h, api.CodeRunNotFound, h.noRun("failing-000"))
+		mend()
+		h.create("failing", "failing-000")
+		require.Len(h, h.session("failing").QueuedRunIDs, 2)
+	},
 	"isolation/a session with a full queue ends in parts": func(h *harness) {
 		h.wait("huge", "active", approvals("a"))
 		for n := range api.MaxQueuedRuns {
@@ -89,9 +111,6 @@ var isolationTests = map[string]func(*harness){
 var lockTests = map[string]func(*harness){
 	"isolation/a locked session holds up no other": func(h *harness) {
 		h.create("locked", "r-0")
-		for n := range 40 {
-			h.create(numbered("s", n), numbered("first", n))
-		}
 		unlock := h.lockSession("locked")
 		waiting := make(chan error, 5)
 		for n := range cap(waiting) {
@@ -102,14 +121,7 @@ var lockTests = map[string]func(*harness){
 				waiting <- err
 			}()
 		}
-		for n := range 40 {
-			ctx, cancel := context.WithTimeout(h.ctx, promptly)
-			_, err := h.store.Do(ctx, &runs.CreateRun{
-				SessionID: numbered("s", n), SessionGiven: true, RunID: numbered("second", n), Input: api.JSON(`1`),
-			})
-			cancel()
-			require.NoError(h, err)
-		}
+		h.goOnPromptly()
 		require.Empty(h, waiting, "nothing is decided about a session that is locked")
 		require.NoError(h, h.store.Ready(h.ctx))
 		unlock()
@@ -117,6 +129,26 @@ var lockTests = map[string]func(*harness){
 			require.NoError(h, <-waiting)
 		}
 		require.Len(h, h.session("locked").QueuedRunIDs, 1+cap(waiting))
+	},
+	"isolation/a session that another transaction makes holds up no other": func(h *harness) {
+		undo := h.makeSession("made")
+		waiting := make(chan error, 5)
+		for n := range cap(waiting) {
+			go func() {
+				_, err := h.store.Do(h.ctx, &runs.CreateRun{
+					SessionID: "made", SessionGiven: true, RunID: numbered("made", n), Input: api.JSON(`1`),
+				})
+				waiting <- err
+			}()
+		}
+		h.goOnPromptly()
+		require.Empty(h, waiting, "it is not known whether the session is there")
+		require.NoError(h, h.store.Ready(h.ctx))
+		undo()
+		for range cap(waiting) {
+			require.NoError(h, <-waiting)
+		}
+		require.Len(h, h.session("made").QueuedRunIDs, cap(waiting))
 	},
 	"isolation/a session that stays locked is unavailable": func(h *harness) {
 		h.create("locked", "r-0")
@@ -129,8 +161,36 @@ var lockTests = map[string]func(*harness){
 	},
 }
 
+// goOnPromptly gives other sessions their commands. None waits for long.
+func (h *harness) goOnPromptly() {
+	h.Helper()
+	for n := range 40 {
+		ctx, cancel := context.WithTimeout(h.ctx, promptly)
+		_, err := h.store.Do(ctx, &runs.CreateRun{SessionID: numbered("other", n), SessionGiven: true, Input: api.JSON(`1`)})
+		cancel()
+		require.NoError(h, err)
+	}
+}
+
+// Breaker is a Database that can be made to refuse whatever a session writes.
+type Breaker interface {
+	// BreakSession makes the database refuse all events of a session, until mend is called.
+	BreakSession(ctx context.Context, sessionID string) (mend func() error, err error)
+}
+
+func (h *harness) breakSession(sessionID string) (mend func()) {
+	h.Helper()
+	breaker, ok := h.database.(Breaker)
+	require.True(h, ok, "every Database with isolation tests is a Breaker")
+	end, err := breaker.BreakSession(h.ctx, sessionID)
+	require.NoError(h, err)
+	return func() { require.NoError(h, end()) }
+}
+
 // Locker is a Database whose sessions a foreign transaction can lock.
 type Locker interface {
+	// MakeSession inserts a session and does not commit that, until undo is called.
+	MakeSession(ctx context.Context, sessionID string) (undo func() error, err error)
 	// LockSession locks the row of a session until unlock is called.
 	LockSession(ctx context.Context, sessionID string) (unlock func() error, err error)
 }
@@ -140,6 +200,15 @@ func (h *harness) lockSession(sessionID string) (unlock func()) {
 	locker, ok := h.database.(Locker)
 	require.True(h, ok, "a database with Replicas is a Locker")
 	end, err := locker.LockSession(h.ctx, sessionID)
+	require.NoError(h, err)
+	return func() { require.NoError(h, end()) }
+}
+
+func (h *harness) makeSession(sessionID string) (undo func()) {
+	h.Helper()
+	locker, ok := h.database.(Locker)
+	require.True(h, ok, "a database with Replicas is a Locker")
+	end, err := locker.MakeSession(h.ctx, sessionID)
 	require.NoError(h, err)
 	return func() { require.NoError(h, end()) }
 }

@@ -101,6 +101,32 @@ func (d *postgresDatabase) LockSession(ctx context.Context, sessionID string) (u
 	return foreign.Rollback, nil
 }
 
+// MakeSession implements storetest.Locker.
+func (d *postgresDatabase) MakeSession(ctx context.Context, sessionID string) (undo func() error, err error) {
+	foreign, err := d.db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	_, err = foreign.ExecContext(ctx, `INSERT INTO sessions (session_id, agent_id, queued_count, last_event_id, created_at_ms, updated_at_ms) VALUES ($1, 'a', 0, 0, 1, 1)`, sessionID)
+	if err != nil {
+		return nil, errors.Join(err, foreign.Rollback())
+	}
+	return foreign.Rollback, nil
+}
+
+// BreakSession implements storetest.Breaker.
+func (d *postgresDatabase) BreakSession(ctx context.Context, sessionID string) (mend func() error, err error) {
+	_, err = d.db.ExecContext(ctx, `
+CREATE FUNCTION public.broken() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN RAISE EXCEPTION 'broken' USING ERRCODE = 'check_violation'; END $$;
+CREATE TRIGGER broken BEFORE INSERT ON events FOR EACH ROW WHEN (NEW.session_id = '`+sessionID+`')
+	EXECUTE FUNCTION public.broken()`)
+	return func() error {
+		_, err := d.db.ExecContext(ctx, `DROP TRIGGER broken ON events`)
+		return err
+	}, err
+}
+
 func (d *postgresDatabase) Tables(tb testing.TB) storetest.Tables {
 	tb.Helper()
 	return storetest.ReadTables(tb, d.db)

@@ -1,7 +1,9 @@
 package storetest_test
 
 import (
+	"context"
 	"database/sql"
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -50,6 +52,20 @@ func (d sqliteDatabase) Open(tb testing.TB, options storetest.Options) runs.Stor
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, store.Close()) })
 	return store
+}
+
+// BreakSession implements storetest.Breaker.
+func (d sqliteDatabase) BreakSession(ctx context.Context, sessionID string) (mend func() error, err error) {
+	db, err := sql.Open("sqlite", "file:"+string(d)+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		return nil, err
+	}
+	_, err = db.ExecContext(ctx, `CREATE TRIGGER broken BEFORE INSERT ON events WHEN NEW.session_id = '`+sessionID+`'
+BEGIN SELECT RAISE(ABORT, 'broken'); END`)
+	return func() error {
+		_, err := db.ExecContext(ctx, `DROP TRIGGER broken`)
+		return errors.Join(err, db.Close())
+	}, err
 }
 
 func (d sqliteDatabase) Tables(tb testing.TB) storetest.Tables {

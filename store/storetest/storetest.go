@@ -31,7 +31,8 @@ type Engine struct {
 	// Replicas says that several stores may be open on one database. Its databases are
 	// each a [Locker].
 	Replicas bool
-	// Scope is the part of the contract that runs; the whole by default.
+	// Scope is the part of the contract that runs; the whole by default. Where callers meet, the
+	// databases are each a [Breaker].
 	Scope Scope
 }
 

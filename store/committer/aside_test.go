@@ -1,0 +1,255 @@
+package committer_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// writes reports whether a session is among those that are made or updated.
+func writes(w *runs.Writes, sessionID string) bool {
+	for _, session := range slices.Concat(w.NewSessions, w.UpdatedSessions) {
+		if session.SessionID == sessionID {
+			return true
+		}
+	}
+	return false
+}
+
+// lockTimeout is how long the engine of a test waits for a lock.
+const lockTimeout = 100 * time.Millisecond
+
+func TestASessionThatGetsNoLockInTimeIsSetAside(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		var foreign atomic.Bool
+		foreign.Store(true)
+		m.onCommit = func(w runs.Writes) error {
+			if foreign.Load() && writes(&w, "blocked") {
+				time.Sleep(lockTimeout)
+				return committer.ErrLocked
+			}
+			return nil
+		}
+		c := committer.New(m, committer.Options{Lanes: 1, MaxBatch: 8})
+		defer c.Close()
+		var waiting []<-chan result
+		for i := range 3 {
+			waiting = append(waiting, do(t.Context(), c, create("blocked", fmt.Sprintf("r%d", i))))
+			synctest.Wait()
+		}
+		time.Sleep(lockTimeout)
+		synctest.Wait()
+		began := time.Now()
+		for i := range 40 {
+			require.NoError(t, (<-do(t.Context(), c, create(fmt.Sprintf("s%d", i), fmt.Sprintf("other%d", i)))).err)
+			synctest.Wait()
+		}
+		require.Zero(t, time.Since(began), "the lane does not wait")
+		time.Sleep(time.Second)
+		for _, call := range waiting {
+			require.Empty(t, call)
+		}
+		require.NoError(t, c.Stalled())
+
+		foreign.Store(false)
+		for i, call := range waiting {
+			got := <-call
+			require.NoError(t, got.err)
+			require.EqualValues(t, i, got.reply.Run.Run.QueuedAhead, "their order is kept")
+		}
+		require.Less(t, time.Since(began), 1400*time.Millisecond)
+		require.NoError(t, (<-do(t.Context(), c, create("blocked", "later"))).err)
+	})
+}
+
+func TestTheWaitForALockHasAnEndAndIsRemembered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.onCommit = func(w runs.Writes) error {
+			if writes(&w, "blocked") {
+				time.Sleep(lockTimeout)
+				return committer.ErrLocked
+			}
+			return nil
+		}
+		c := committer.New(m, committer.Options{Lanes: 1, LockWait: 3 * time.Second})
+		defer c.Close()
+		began := time.Now()
+		got := <-do(t.Context(), c, create("blocked", "r"))
+		require.ErrorIs(t, got.err, runs.ErrUnavailable)
+		require.InDelta(t, 3, time.Since(began).Seconds(), 0.5)
+
+		// The next one does not hold up the lane even once.
+		again := do(t.Context(), c, create("blocked", "r"))
+		synctest.Wait()
+		began = time.Now()
+		require.NoError(t, (<-do(t.Context(), c, create("s", "other"))).err)
+		require.Zero(t, time.Since(began))
+		require.ErrorIs(t, (<-again).err, committer.ErrSessionLocked)
+	})
+}
+
+func TestAFailingSessionIsTriedAside(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		var failing atomic.Bool
+		failing.Store(true)
+		var tries atomic.Int32
+		m.onCommit = func(w runs.Writes) error {
+			if failing.Load() && writes(&w, "failing") {
+				tries.Add(1)
+				return fmt.Errorf("check constraint: %w", committer.ErrRefused)
+			}
+			return nil
+		}
+		c := committer.New(m, committer.Options{Lanes: 1, Retries: 4})
+		defer c.Close()
+		bad := do(t.Context(), c, create("failing", "r"))
+		behind := do(t.Context(), c, create("failing", "behind"))
+		synctest.Wait()
+		began := time.Now()
+		for i := range 10 {
+			require.NoError(t, (<-do(t.Context(), c, create(fmt.Sprintf("s%d", i), fmt.Sprintf("other%d", i)))).err)
+			synctest.Wait()
+		}
+		require.Zero(t, time.Since(began), "the pauses between the tries are nobody else's")
+		got := <-bad
+		require.ErrorIs(t, got.err, runs.ErrUnavailable)
+		require.ErrorIs(t, got.err, committer.ErrRefused)
+		require.ErrorIs(t, (<-behind).err, committer.ErrRefused)
+
+		// What is sent to it next shares no batch with others, until one succeeds.
+		release := held(m)
+		first := do(t.Context(), c, create("first", "first"))
+		synctest.Wait()
+		bad = do(t.Context(), c, create("failing", "r"))
+		good := do(t.Context(), c, create("s", "good"))
+		synctest.Wait()
+		before := len(m.sizes())
+		release()
+		require.NoError(t, (<-first).err)
+		require.NoError(t, (<-good).err)
+		require.ErrorIs(t, (<-bad).err, committer.ErrRefused)
+		require.Len(t, m.sizes(), before+1+4, "one batch of the other, four tries of the failing")
+		failing.Store(false)
+		require.NoError(t, (<-do(t.Context(), c, create("failing", "r"))).err)
+	})
+}
+
+func TestManyLockedSessionsHoldUpALaneOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		release := held(m)
+		blocked := map[string]bool{}
+		m.onCommit = func(w runs.Writes) error {
+			for _, session := range w.NewSessions {
+				if blocked[session.SessionID] {
+					time.Sleep(lockTimeout)
+					return committer.ErrLocked
+				}
+			}
+			return nil
+		}
+		c := committer.New(m, committer.Options{Lanes: 1})
+		defer c.Close()
+		first := do(t.Context(), c, create("first", "first"))
+		synctest.Wait()
+		var good []<-chan result
+		for i := range 20 {
+			blocked[fmt.Sprintf("blocked%d", i)] = true
+			do(t.Context(), c, create(fmt.Sprintf("blocked%d", i), fmt.Sprintf("b%d", i)))
+			synctest.Wait()
+		}
+		for i := range 20 {
+			good = append(good, do(t.Context(), c, create(fmt.Sprintf("s%d", i), fmt.Sprintf("r%d", i))))
+			synctest.Wait()
+		}
+		began := time.Now()
+		release()
+		require.NoError(t, (<-first).err)
+		for _, call := range good {
+			require.NoError(t, (<-call).err)
+		}
+		require.Less(t, time.Since(began), 3*time.Second)
+		began = time.Now()
+		require.NoError(t, (<-do(t.Context(), c, create("s", "r"))).err)
+		require.Zero(t, time.Since(began), "whoever comes later does not wait")
+	})
+}
+
+func TestALargeCommandIsCarriedOutBesideItsLane(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		large := api.JSON(`"` + strings.Repeat("x", 600<<10) + `"`)
+		m.onCommit = func(w runs.Writes) error {
+			for _, run := range w.NewRuns {
+				if len(run.Input) > 1000 {
+					time.Sleep(time.Second)
+				}
+			}
+			return nil
+		}
+		c := committer.New(m, committer.Options{Lanes: 1})
+		defer c.Close()
+		var calls []<-chan result
+		for i := range 8 {
+			command := create(fmt.Sprintf("large%d", i%4), fmt.Sprintf("l%d", i))
+			command.Input = large
+			calls = append(calls, do(t.Context(), c, command))
+			synctest.Wait()
+		}
+		small := do(t.Context(), c, create("large0", "small"))
+		synctest.Wait()
+		began := time.Now()
+		for i := range 10 {
+			require.NoError(t, (<-do(t.Context(), c, create(fmt.Sprintf("s%d", i), fmt.Sprintf("other%d", i)))).err)
+		}
+		require.Zero(t, time.Since(began))
+		for _, call := range calls {
+			require.NoError(t, (<-call).err, "none waits in vain, however long")
+		}
+		require.EqualValues(t, 2, (<-small).reply.Run.Run.QueuedAhead, "it does not overtake those of its session")
+		require.Equal(t, 8*time.Second, time.Since(began))
+	})
+}
+
+func TestCloseTakesInWhatIsCarriedOutAside(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		gate, tries := make(chan struct{}), 0
+		m.onCommit = func(runs.Writes) error {
+			if tries++; tries == 1 {
+				return fmt.Errorf("deadlock: %w", committer.ErrRefused)
+			}
+			<-gate
+			return nil
+		}
+		c := committer.New(m, committer.Options{Lanes: 1})
+		call := do(t.Context(), c, create("s", "r"))
+		synctest.Wait()
+		closed := make(chan bool)
+		go func() { closed <- c.Close() }()
+		synctest.Wait()
+		close(gate)
+		require.True(t, <-closed)
+		require.NoError(t, (<-call).err)
+		require.Contains(t, m.sessionOf, "r")
+	})
+}

@@ -1,0 +1,176 @@
+package storebench
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/postgres"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/store/sqlite"
+)
+
+// The session that something happens to, how many callers it has, and how many all others have.
+const (
+	troubled        = "troubled"
+	troubledCallers = 4
+	otherCallers    = 8
+)
+
+// BenchmarkIsolation carries whole cycles of other sessions through the door, in turns with
+// and without one session that is locked, is being made elsewhere, is refused by the database,
+// or is large. It prints the p99 of a cycle and the ratio. One iteration is one round of turns;
+// run it with -benchtime 3x.
+func BenchmarkIsolation(b *testing.B) {
+	b.Run("postgres", func(b *testing.B) {
+		url := postgrestest.URL(b, postgrestest.Durable())
+		store, err := postgres.Open(b.Context(), url, postgres.Options{})
+		require.NoError(b, err)
+		defer func() { require.NoError(b, store.Close()) }()
+		isolation(b, store, "pgx", url, []trouble{
+			{"locked", `BEGIN; SELECT session_id FROM sessions WHERE session_id = 'troubled' FOR UPDATE`, `ROLLBACK`, createTroubled},
+			{"made elsewhere", `BEGIN; INSERT INTO sessions (session_id, agent_id, queued_count, last_event_id, created_at_ms, updated_at_ms)
+				VALUES ('UNKNOWN', 'a', 0, 0, 1, 1)`, `ROLLBACK`, createUnknown},
+			{
+				"failing", `CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS
+				$$ BEGIN RAISE EXCEPTION 'broken' USING ERRCODE = 'check_violation'; END $$;
+				CREATE TRIGGER broken BEFORE INSERT ON events FOR EACH ROW WHEN (NEW.session_id = 'troubled') EXECUTE FUNCTION broken()`,
+				`DROP TRIGGER broken ON events; DROP FUNCTION broken()`, createTroubled,
+			},
+			{"large", ``, ``, appendMuch},
+		})
+	})
+	b.Run("sqlite", func(b *testing.B) {
+		path := filepath.Join(b.TempDir(), "bench.db")
+		store, err := sqlite.Open(b.Context(), path, sqlite.Options{})
+		require.NoError(b, err)
+		defer func() { require.NoError(b, store.Close()) }()
+		isolation(b, store, "sqlite", "file:"+path+"?_pragma=busy_timeout(5000)", []trouble{
+			{
+				"failing", `CREATE TRIGGER broken BEFORE INSERT ON events WHEN NEW.session_id = 'troubled' BEGIN SELECT RAISE(ABORT, 'broken'); END`,
+				`DROP TRIGGER broken`, createTroubled,
+			},
+			{"large", ``, ``, appendMuch},
+		})
+	})
+}
+
+// round names the session of a round that is made elsewhere, and the fence of the large one's run.
+type round struct {
+	unknown string
+	fence   int64
+}
+
+// trouble is what happens to the session, and what its callers do meanwhile.
+type trouble struct {
+	name, begin, end string
+	call             func(ctx context.Context, store runs.Store, r round)
+}
+
+func createTroubled(ctx context.Context, store runs.Store, _ round) {
+	_, _ = store.Do(ctx, &runs.CreateRun{SessionID: troubled, SessionGiven: true, Input: api.JSON(`1`)}) // it is refused, or never answered
+}
+
+func createUnknown(ctx context.Context, store runs.Store, r round) {
+	_, _ = store.Do(ctx, &runs.CreateRun{SessionID: r.unknown, SessionGiven: true, Input: api.JSON(`1`)}) // the same
+}
+
+// appendMuch appends 1,000 events of 1 kB, which is as much as one call may.
+func appendMuch(ctx context.Context, store runs.Store, r round) {
+	events := make([]api.JSON, 1000)
+	for i := range events {
+		events[i] = api.JSON(fmt.Sprintf(`{"type":"step","text":"%01000d"}`, i))
+	}
+	_, _ = store.Do(ctx, &runs.AppendEvents{RunID: "large", Fence: r.fence, Events: events}) // it ends with the turn
+}
+
+func isolation(b *testing.B, store runs.Store, driver, name string, troubles []trouble) {
+	ctx := b.Context()
+	db, err := sql.Open(driver, name)
+	require.NoError(b, err)
+	defer func() { require.NoError(b, db.Close()) }()
+	foreign, err := db.Conn(ctx)
+	require.NoError(b, err)
+	defer func() { require.NoError(b, foreign.Close()) }()
+	_, err = store.Do(ctx, &runs.CreateRun{SessionID: troubled, SessionGiven: true, Input: api.JSON(`1`)})
+	require.NoError(b, err)
+	large, err := store.Do(ctx, &runs.CreateRun{RunID: "large", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
+	require.NoError(b, err)
+
+	const turn = 2 * time.Second
+	cyclesFor(ctx, store, turn) // to warm up
+	alone, beside := make([][]time.Duration, len(troubles)), make([][]time.Duration, len(troubles))
+	for n := range b.N {
+		r := round{fmt.Sprintf("unknown-%d", n), large.Run.Run.Fence}
+		for i := range troubles {
+			t := &troubles[i]
+			alone[i] = append(alone[i], cyclesFor(ctx, store, turn)...)
+			if t.begin != "" {
+				_, err := foreign.ExecContext(ctx, strings.ReplaceAll(t.begin, "UNKNOWN", r.unknown))
+				require.NoError(b, err)
+			}
+			during, stop := context.WithCancel(ctx)
+			var callers sync.WaitGroup
+			for range troubledCallers {
+				callers.Go(func() {
+					for during.Err() == nil {
+						t.call(during, store, r)
+					}
+				})
+			}
+			beside[i] = append(beside[i], cyclesFor(ctx, store, turn)...)
+			stop()
+			if t.end != "" {
+				_, err := foreign.ExecContext(ctx, t.end)
+				require.NoError(b, err)
+			}
+			callers.Wait()
+		}
+	}
+	for i := range troubles {
+		before, after := percentiles(alone[i]), percentiles(beside[i])
+		b.Logf("%-15s alone p50 %v p99 %v (%d); beside it p50 %v p99 %v max %v (%d); p99 %.2f times", troubles[i].name,
+			before[0], before[1], len(alone[i]), after[0], after[1], after[2], len(beside[i]), float64(after[1])/float64(before[1]))
+	}
+}
+
+// cyclesFor carries cycles through the door for a while, and returns what each took.
+func cyclesFor(ctx context.Context, store runs.Store, duration time.Duration) []time.Duration {
+	var mu sync.Mutex
+	var took []time.Duration
+	end := time.Now().Add(duration)
+	var callers sync.WaitGroup
+	for range otherCallers {
+		callers.Go(func() {
+			for began := time.Now(); began.Before(end); began = time.Now() {
+				if err := cycle(ctx, store); err != nil {
+					panic(err)
+				}
+				mu.Lock()
+				took = append(took, time.Since(began))
+				mu.Unlock()
+			}
+		})
+	}
+	callers.Wait()
+	return took
+}
+
+// percentiles returns the p50, the p99 and the longest.
+func percentiles(took []time.Duration) [3]time.Duration {
+	slices.Sort(took)
+	at := func(part float64) time.Duration {
+		return took[int(part*float64(len(took)-1))].Round(10 * time.Microsecond)
+	}
+	return [3]time.Duration{at(0.5), at(0.99), at(1)}
+}
