@@ -52,6 +52,9 @@ type notReadyError struct{ cause error }
 func (e *notReadyError) Error() string { return "not ready: " + e.cause.Error() }
 
 func (e *notReadyError) Unwrap() error {
+	if reason, ok := errors.AsType[*runs.NotReadyError](e.cause); ok {
+		return refusal.New(wire.CodeServiceUnavailable, "not ready: %s", reason.Detail)
+	}
 	for _, shown := range []error{runs.ErrUnavailable, runs.ErrClosed, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(e.cause, shown) {
 			return e.cause

@@ -198,6 +198,10 @@ func testRefusals(t *testing.T, a *rig) {
 			require.NotContains(t, notReady.text, "secret")
 			require.Equal(t, failing.code == wire.CodeInternalError, strings.Contains(notReady.text, "is the schema the one"), notReady.text)
 		}
+		full := serve(t, &brokenStore{Store: a.store, err: &runs.NotReadyError{Detail: "the disk is full", Err: errors.New("secret")}}, a.contract)
+		notReady := full.get(t, "/readyz").refused(wire.CodeServiceUnavailable)
+		require.Contains(t, notReady.text, "not ready: the disk is full")
+		require.NotContains(t, notReady.text, "secret")
 	})
 }
 

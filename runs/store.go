@@ -153,3 +153,19 @@ var (
 	// may not have taken effect.
 	ErrUnavailable = errors.New("database is unavailable")
 )
+
+// NotReadyError is why a store cannot do its work. It wraps what went wrong.
+type NotReadyError struct {
+	// Detail is shown to whoever asks: it names no path, address or user.
+	Detail string
+	Err    error
+}
+
+func (e *NotReadyError) Error() string {
+	if e.Err == nil {
+		return e.Detail
+	}
+	return e.Detail + ": " + e.Err.Error()
+}
+
+func (e *NotReadyError) Unwrap() error { return e.Err }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/migrations"
@@ -40,7 +41,23 @@ func (f Flag) explain(err error) error {
 		return fmt.Errorf("%w: is another holdpoint service running on it?", err)
 	case errors.Is(err, migrations.ErrSchemaBehind):
 		return fmt.Errorf("%w: holdpoint migrate up, or serve without --migrate=off", err)
-	default:
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: the user of this process must be able to write to the file and to its directory, where SQLite makes others beside it", err)
+	}
+	var refused interface{ SQLState() string }
+	if !errors.As(err, &refused) {
 		return err
 	}
+	switch refused.SQLState() {
+	case "42501": // insufficient_privilege
+		return fmt.Errorf("%w: the first start makes tables: GRANT CREATE, USAGE ON SCHEMA public TO the user of --database, or migrate as their owner and "+
+			"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO that user, and serve with --migrate=off", err)
+	case "3D000": // invalid_catalog_name
+		return fmt.Errorf("%w: make it first, as with createdb", err)
+	case "28P01", "28000": // invalid_password, invalid_authorization_specification
+		return fmt.Errorf("%w: does the server know the user and the password of --database, and does its pg_hba.conf let this machine in?", err)
+	case "25006": // read_only_sql_transaction
+		return fmt.Errorf("%w: the server takes no writes; is it a standby? Name all servers in the URL, with target_session_attrs=read-write", err)
+	}
+	return err
 }

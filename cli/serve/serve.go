@@ -27,6 +27,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/telemetry"
 	"github.com/holdpoint/holdpoint/web"
 )
 
@@ -84,7 +85,9 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 	if err != nil {
 		return err
 	}
-	logger := c.logger(terminal.Stderr)
+	nowMs := func() int64 { return time.Now().UnixMilli() }
+	outage := newOutage(c.logHandler(terminal.Stderr), nowMs)
+	logger := slog.New(outage.handler())
 	running, stop := console.UntilSignal(ctx)
 	defer stop()
 
@@ -99,15 +102,17 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 	}
 	defer admin.close()
 	options := store.Options{KeepSchema: c.Migrate == "off", Pooler: c.Pooled, ListenURL: c.DirectDatabase, Logger: logger}
+	journal := telemetry.NewJournal(logger)
+	options.Observer = journal
 	if admin != nil {
-		options.Observer = admin.metrics.Door
+		options.Observer = telemetry.All{admin.metrics.Door, journal}
 	}
 	opened, err := c.Open(running, options)
 	if err != nil {
 		return err
 	}
 	keyring := auth.NewKeyring(auth.Options{
-		Tokens: opened, Mode: modes[c.Auth], NewID: runs.NewID, Logger: logger, NowMs: func() int64 { return time.Now().UnixMilli() },
+		Tokens: opened, Mode: modes[c.Auth], NewID: runs.NewID, Logger: logger, NowMs: nowMs,
 	})
 	open, err := keyring.Open(running)
 	if err == nil && open && c.Auth != authNone && !isLoopback(listener) {
@@ -125,7 +130,12 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 		defer func() { _ = os.Remove(c.ListenFile) }() // whoever reads it may be gone
 	}
 	collectLess()
-	err = c.serve(running, listener, admin, opened, keyring, review, logger)
+	background := []func(context.Context) error{
+		journal.Run, keyring.Run,
+		func(ctx context.Context) error { return outage.run(ctx, opened.Ready) },
+		func(ctx context.Context) error { return admin.serve(ctx, logger) },
+	}
+	err = c.serve(running, listener, admin, opened, keyring, review, logger, background)
 	if closing := opened.Close(); closing != nil {
 		err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
 	}
@@ -159,17 +169,17 @@ func (c *Command) check() error {
 	return checkDialects(c.Dialects)
 }
 
-func (c *Command) logger(to io.Writer) *slog.Logger {
+func (c *Command) logHandler(to io.Writer) slog.Handler {
 	options := &slog.HandlerOptions{Level: c.LogLevel}
 	if c.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(to, options))
+		return slog.NewJSONHandler(to, options)
 	}
-	return slog.New(slog.NewTextHandler(to, options))
+	return slog.NewTextHandler(to, options)
 }
 
 // serve runs the server and the loops, and returns when all of them have ended. The
 // loops go on until the last call has been answered: they are what wakes held ones.
-func (c *Command) serve(ctx context.Context, listener net.Listener, admin *admin, opened store.Store, keyring *auth.Keyring, review func(context.Context, api.JSON) error, logger *slog.Logger) error {
+func (c *Command) serve(ctx context.Context, listener net.Listener, admin *admin, opened store.Store, keyring *auth.Keyring, review func(context.Context, api.JSON) error, logger *slog.Logger, background []func(context.Context) error) error {
 	hub := watch.NewHub()
 	defer opened.Subscribe(hub.Publish)()
 	dispatcher := claims.New(opened, claims.Options{MaxAttempts: c.MaxAttempts, Logger: logger})
@@ -204,11 +214,12 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, admin *admin
 	// A part that fails ends the others by the group's context.
 	group, failing := errgroup.WithContext(ctx)
 	group.Go(func() error { return dispatcher.Run(looping) })
-	group.Go(func() error { return keyring.Run(looping) })
 	group.Go(func() error { return expiry.Run(looping) })
 	group.Go(func() error { return effects.Run(looping) })
 	group.Go(func() error { return retention.Run(looping) })
-	group.Go(func() error { return admin.serve(looping, logger) })
+	for _, run := range background {
+		group.Go(func() error { return run(looping) })
+	}
 	group.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve: %w", err)

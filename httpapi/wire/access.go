@@ -55,6 +55,7 @@ func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
 			return invalid(w, err)
 		}
 		defer leave()
+		notePrincipal(w, identity.Principal)
 		if err := identity.Check(action); err != nil {
 			return err
 		}

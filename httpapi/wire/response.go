@@ -29,6 +29,8 @@ type response struct {
 	// code is that of the problem that was answered, and at the place of the call (see Note).
 	code api.Code
 	at   Place
+	// principal is who makes the call, empty where nobody was asked.
+	principal string
 	// begun is when the call came.
 	begun time.Time
 }
@@ -39,14 +41,27 @@ type Place struct{ Route, SessionID, RunID string }
 
 // Note keeps the place of the call that w answers, for the log and the metrics.
 func Note(w http.ResponseWriter, at Place) {
+	if answer := responseOf(w); answer != nil {
+		answer.at = at
+	}
+}
+
+// notePrincipal keeps who makes the call that w answers, for the log.
+func notePrincipal(w http.ResponseWriter, principal string) {
+	if answer := responseOf(w); answer != nil {
+		answer.principal = principal
+	}
+}
+
+// responseOf returns the response under a writer, nil when there is none.
+func responseOf(w http.ResponseWriter) *response {
 	for {
 		if answer, ok := w.(*response); ok {
-			answer.at = at
-			return
+			return answer
 		}
 		wrapped, ok := w.(interface{ Unwrap() http.ResponseWriter })
 		if !ok {
-			return
+			return nil
 		}
 		w = wrapped.Unwrap()
 	}

@@ -148,7 +148,7 @@ func (s *Shell) log(answer *response, r *http.Request) {
 		slog.String("path", r.URL.Path), slog.Int("status", answer.status),
 		slog.Float64("duration_ms", float64(s.Now().Sub(answer.begun).Microseconds())/1000),
 	}
-	for _, named := range [][2]string{{"session_id", answer.at.SessionID}, {"run_id", answer.at.RunID}, {"code", string(answer.code)}} {
+	for _, named := range [][2]string{{"session_id", answer.at.SessionID}, {"run_id", answer.at.RunID}, {"code", string(answer.code)}, {"principal", answer.principal}} {
 		if named[1] != "" {
 			attrs = append(attrs, slog.String(named[0], named[1]))
 		}

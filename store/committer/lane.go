@@ -325,12 +325,13 @@ func (c *Committer) watch(l *lane, batch []*call) (done func()) {
 	}
 }
 
-// Stalled returns an error that wraps runs.ErrUnavailable and names a lane whose batch has
+// Stalled returns a [runs.NotReadyError] that wraps runs.ErrUnavailable and names a lane whose batch has
 // been in flight for Options.StallAfter or longer, nil when there is none.
 func (c *Committer) Stalled() error {
 	for _, l := range c.lanes {
 		if busy := c.busy(l); busy >= c.options.StallAfter {
-			return fmt.Errorf("%w: lane %d of the committer has not moved for %s", runs.ErrUnavailable, l.number, busy.Round(time.Second))
+			detail := fmt.Sprintf("lane %d of the committer has not moved for %s", l.number, busy.Round(time.Second))
+			return &runs.NotReadyError{Detail: detail, Err: runs.ErrUnavailable}
 		}
 	}
 	return nil

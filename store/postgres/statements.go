@@ -187,3 +187,8 @@ UPDATE tokens SET last_used_at_ms = $2 WHERE token_id = $1 AND (last_used_at_ms 
 	// sqlLockRevokeToken keeps two callers from revoking the last two admins at once.
 	sqlLockRevokeToken = `SELECT pg_advisory_xact_lock(7525352681032215654)`
 )
+
+// sqlReadOnly asks whether the server takes no writes: it is a standby, or was set so. Reading
+// connections are read-only themselves, so their own setting says nothing.
+const sqlReadOnly = `
+SELECT pg_is_in_recovery() OR coalesce((SELECT s.reset_val = 'on' FROM pg_settings AS s WHERE s.name = 'default_transaction_read_only'), false)`

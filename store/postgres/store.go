@@ -289,9 +289,19 @@ func (s *Store) Ready(ctx context.Context) error {
 	}
 	err := s.migrator.Check(ctx)
 	if errors.Is(err, migrations.ErrSchemaBehind) || errors.Is(err, migrations.ErrSchemaAhead) {
-		return err
+		return &runs.NotReadyError{Detail: err.Error(), Err: err}
 	}
-	return readFailure(ctx, err)
+	if err != nil {
+		return readFailure(ctx, err)
+	}
+	var readOnly bool
+	if err := s.reads.QueryRow(ctx, sqlReadOnly).Scan(&readOnly); err != nil {
+		return readFailure(ctx, err)
+	}
+	if readOnly {
+		return &runs.NotReadyError{Detail: "the database server takes no writes: is it a standby?", Err: runs.ErrUnavailable}
+	}
+	return nil
 }
 
 // announce tells this process of a commit of its own, and the others soon after.

@@ -23,6 +23,8 @@ type file struct {
 	read  *sql.DB // nil in memory
 	lock  *fileLock
 	once  chan struct{}
+	// identity is that of the file when it was opened, nil in memory.
+	identity os.FileInfo
 }
 
 // Settings of every connection, and those of the two kinds.
@@ -52,6 +54,9 @@ func openFile(ctx context.Context, path string) (*file, error) {
 		return nil, err
 	}
 	if err = d.open(ctx, fileURI(path, writeSettings), fileURI(path, readSettings)); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), d.close())
+	}
+	if d.identity, err = os.Stat(path); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), d.close())
 	}
 	return d, nil

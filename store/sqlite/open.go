@@ -153,6 +153,9 @@ func (s *Store) Ready(ctx context.Context) error {
 	if err := s.Stalled(); err != nil {
 		return err
 	}
+	if err := s.owned.usable(); err != nil {
+		return err
+	}
 	var current int64
 	err := s.reads.Ask(ctx, read.Query{SQL: sqlSchemaVersion, Read: func(rows columns.Rows) error {
 		return columns.Each(rows, func(version *int64) []any { return []any{version} }, func(version *int64) { current = *version })
@@ -161,11 +164,16 @@ func (s *Store) Ready(ctx context.Context) error {
 	case err != nil:
 		return err
 	case current < s.schema:
-		return fmt.Errorf("%w (it is at %d, this program needs %d)", migrations.ErrSchemaBehind, current, s.schema)
+		return otherSchema("%w (it is at %d, this program needs %d)", migrations.ErrSchemaBehind, current, s.schema)
 	case current > s.schema:
-		return fmt.Errorf("%w (it is at %d, this program knows %d)", migrations.ErrSchemaAhead, current, s.schema)
+		return otherSchema("%w (it is at %d, this program knows %d)", migrations.ErrSchemaAhead, current, s.schema)
 	}
 	return nil
+}
+
+func otherSchema(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &runs.NotReadyError{Detail: err.Error(), Err: err}
 }
 
 // Close implements [runs.Keeper].

@@ -1,0 +1,151 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// outage logs one line when the database stops answering and one when it answers again, in place
+// of a line for each call, loop and stream that fails meanwhile.
+type outage struct {
+	out   slog.Handler
+	nowMs func() int64
+	// began is signalled when the database is found to be away.
+	began chan struct{}
+
+	mu      sync.Mutex
+	sinceMs int64 // 0 while it answers
+	kept    int64 // records that were not logged
+}
+
+func newOutage(out slog.Handler, nowMs func() int64) *outage {
+	return &outage{out: out, nowMs: nowMs, began: make(chan struct{}, 1)}
+}
+
+// How often a database that is away is asked whether it answers, and for how long.
+const (
+	outageInterval = time.Second
+	outageTimeout  = 1500 * time.Millisecond
+)
+
+// run asks the database that is away until it answers, until ctx ends.
+func (o *outage) run(ctx context.Context, ready func(context.Context) error) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-o.began:
+		}
+		ticker := time.NewTicker(outageInterval)
+		for away := true; away; {
+			select {
+			case <-ctx.Done():
+				ticker.Stop()
+				return nil
+			case <-ticker.C:
+				asked, cancel := context.WithTimeout(ctx, outageTimeout)
+				if err := ready(asked); err == nil {
+					away = false
+					o.over(ctx)
+				}
+				cancel()
+			}
+		}
+		ticker.Stop()
+	}
+}
+
+// over logs that the database answers again.
+func (o *outage) over(ctx context.Context) {
+	o.mu.Lock()
+	since, kept := o.sinceMs, o.kept
+	o.sinceMs, o.kept = 0, 0
+	o.mu.Unlock()
+	slog.New(o.out).LogAttrs(ctx, slog.LevelWarn, "the database answers again",
+		slog.Int64("away_ms", o.nowMs()-since), slog.Int64("failures_not_logged", kept))
+}
+
+// handler returns a log handler that leaves out what an outage says already.
+func (o *outage) handler() slog.Handler { return &outageHandler{Handler: o.out, outage: o} }
+
+type outageHandler struct {
+	slog.Handler
+	outage *outage
+}
+
+// Handle implements [slog.Handler].
+func (h *outageHandler) Handle(ctx context.Context, record slog.Record) error {
+	failure := failureOf(&record)
+	if record.Level < slog.LevelWarn || failure == "" {
+		return h.Handler.Handle(ctx, record)
+	}
+	logged := h.Enabled(ctx, slog.LevelDebug)
+	first, away := h.outage.note(failure)
+	if first {
+		_ = slog.New(h.outage.out).Handler().Handle(ctx, outageRecord(record.Time, failure))
+	}
+	if away && !logged {
+		return nil
+	}
+	return h.Handler.Handle(ctx, record)
+}
+
+// WithAttrs implements [slog.Handler].
+func (h *outageHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &outageHandler{h.Handler.WithAttrs(attrs), h.outage}
+}
+
+// WithGroup implements [slog.Handler].
+func (h *outageHandler) WithGroup(name string) slog.Handler {
+	return &outageHandler{h.Handler.WithGroup(name), h.outage}
+}
+
+func outageRecord(at time.Time, failure string) slog.Record {
+	record := slog.NewRecord(at, slog.LevelError, "the database does not answer; further failures are not logged until it does", 0)
+	record.AddAttrs(slog.String("error", failure))
+	return record
+}
+
+// note reports whether the database is away, and whether that is new. While it is, every failure
+// is taken for its.
+func (o *outage) note(failure string) (first, away bool) {
+	isAway := strings.Contains(failure, runs.ErrUnavailable.Error()) && !strings.Contains(failure, committer.ErrSessionLocked.Error())
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.sinceMs == 0 && isAway {
+		o.sinceMs, o.kept = o.nowMs(), 1
+		select {
+		case o.began <- struct{}{}:
+		default:
+		}
+		return true, true
+	}
+	if o.sinceMs != 0 {
+		o.kept++
+	}
+	return false, o.sinceMs != 0
+}
+
+// failureOf returns the text of the error in a record, empty when there is none.
+func failureOf(record *slog.Record) (failure string) {
+	record.Attrs(func(attr slog.Attr) bool {
+		if attr.Key != "error" {
+			return true
+		}
+		value := attr.Value.Resolve()
+		if err, ok := value.Any().(error); ok && errors.Is(err, runs.ErrUnavailable) {
+			failure = err.Error()
+		} else {
+			failure = value.String()
+		}
+		return false
+	})
+	return failure
+}

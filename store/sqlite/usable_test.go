@@ -1,0 +1,53 @@
+package sqlite
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// It replaces what the package asks of the disk, so it is not parallel.
+func TestReadyNamesWhatIsWrongWithTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "h.db")
+	store, err := Open(t.Context(), path, Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	says := func(detail string) {
+		t.Helper()
+		err := store.Ready(t.Context())
+		var reason *runs.NotReadyError
+		require.ErrorAs(t, err, &reason)
+		require.ErrorIs(t, err, runs.ErrUnavailable)
+		require.Contains(t, reason.Detail, detail)
+		require.NotContains(t, reason.Detail, path)
+	}
+	require.NoError(t, store.Ready(t.Context()))
+
+	require.NoError(t, os.Rename(path, path+".moved"))
+	says("gone")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	says("another one")
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.Rename(path+".moved", path))
+	require.NoError(t, store.Ready(t.Context()))
+
+	free, readOnly := uint64(leastFree), false
+	disk = func(string) (uint64, bool) { return free, readOnly }
+	t.Cleanup(func() { disk = diskOf })
+	require.NoError(t, store.Ready(t.Context()))
+	free--
+	says("full")
+	free, readOnly = leastFree, true
+	says("read-only")
+}
+
+func TestTheDiskIsAsked(t *testing.T) {
+	t.Parallel()
+	free, readOnly := diskOf(t.TempDir())
+	require.GreaterOrEqual(t, free, uint64(leastFree))
+	require.False(t, readOnly)
+}

@@ -1,0 +1,140 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// journalSize bounds the settled requests that wait to be logged. Those that come while there are
+// as many are counted, and the count is logged: a log that is slow must not slow decisions.
+const journalSize = 8192
+
+// Journal logs each settled request: what was decided, by whom and by which way. It is safe for
+// concurrent use.
+type Journal struct {
+	logger  *slog.Logger
+	settled chan *model.Request
+	lost    atomic.Int64
+}
+
+var _ committer.Observer = (*Journal)(nil)
+
+// NewJournal returns a journal that logs at level INFO while Run runs.
+func NewJournal(logger *slog.Logger) *Journal {
+	return &Journal{logger: logger, settled: make(chan *model.Request, journalSize)}
+}
+
+// Answered implements [committer.Observer].
+func (*Journal) Answered(runs.Command, runs.Reply, error, time.Duration) {}
+
+// Began implements [committer.Observer].
+func (*Journal) Began(time.Duration) {}
+
+// Ended implements [committer.Observer].
+func (*Journal) Ended(committer.Transaction) {}
+
+// Committed implements [committer.Observer].
+func (j *Journal) Committed(changes []runs.Change) {
+	if !j.logger.Enabled(context.Background(), slog.LevelInfo) {
+		return
+	}
+	for i := range changes {
+		for _, list := range [][]*model.Request{changes[i].NewRequests, changes[i].SettledRequests} {
+			for _, request := range list {
+				// The answer of a child's question is logged in the session of its parent.
+				if request.Open() || request.Kind == model.KindClarification {
+					continue
+				}
+				select {
+				case j.settled <- request:
+				default:
+					j.lost.Add(1)
+				}
+			}
+		}
+	}
+}
+
+// Run logs until ctx ends, and then what is left. It returns nil.
+func (j *Journal) Run(ctx context.Context) error {
+	for {
+		select {
+		case request := <-j.settled:
+			j.log(ctx, request)
+		case <-ctx.Done():
+			for {
+				select {
+				case request := <-j.settled:
+					j.log(ctx, request)
+				default:
+					return nil
+				}
+			}
+		}
+	}
+}
+
+func (j *Journal) log(ctx context.Context, request *model.Request) {
+	if lost := j.lost.Swap(0); lost > 0 {
+		j.logger.LogAttrs(ctx, slog.LevelWarn, "decisions were not logged, the log is too slow; they are recorded", slog.Int64("decisions", lost))
+	}
+	// Nothing of what was decided, answers and inputs, is read: it may be secret.
+	var who struct {
+		ResolvedBy   string `json:"resolved_by"`
+		ViaPrincipal string `json:"via_principal"`
+		Via          string `json:"via"`
+	}
+	_ = json.Unmarshal(request.Resolution, &who) // one that cannot be read is shown without
+	attrs := []slog.Attr{
+		slog.String("kind", string(request.Kind)), slog.String("outcome", string(request.Outcome)),
+		slog.String("resolved_by", who.ResolvedBy), slog.String("via", who.Via),
+		slog.String("session_id", request.SessionID), slog.String("run_id", request.RunID), slog.String("request_id", request.RequestID),
+		slog.Int64("waited_ms", request.SettledAtMs-request.CreatedAtMs),
+	}
+	if who.ViaPrincipal != "" {
+		attrs = append(attrs, slog.String("principal", who.ViaPrincipal))
+	}
+	if request.RuleID != "" {
+		attrs = append(attrs, slog.String("rule_id", request.RuleID))
+	}
+	j.logger.LogAttrs(ctx, slog.LevelInfo, "decision", attrs...)
+}
+
+// All are several observers.
+type All []committer.Observer
+
+// Answered implements [committer.Observer].
+func (a All) Answered(command runs.Command, reply runs.Reply, err error, took time.Duration) {
+	for _, observer := range a {
+		observer.Answered(command, reply, err, took)
+	}
+}
+
+// Began implements [committer.Observer].
+func (a All) Began(waited time.Duration) {
+	for _, observer := range a {
+		observer.Began(waited)
+	}
+}
+
+// Ended implements [committer.Observer].
+func (a All) Ended(t committer.Transaction) {
+	for _, observer := range a {
+		observer.Ended(t)
+	}
+}
+
+// Committed implements [committer.Observer].
+func (a All) Committed(changes []runs.Change) {
+	for _, observer := range a {
+		observer.Committed(changes)
+	}
+}
