@@ -60,6 +60,10 @@ fuzz: ## Run each fuzz target for FUZZ_TIME
 faults: ## Kill, freeze and cut what the service runs on, in a bounded form
 	go test -tags faults ./test/...
 
+.PHONY: agents
+agents: ## Drive coding agents from npm with a stub of their model
+	go test -count 1 -tags agents ./test/agents
+
 .PHONY: crash
 crash: ## Kill the service at every point of every call; writes the table of docs/reliability.md
 	go test -count 1 -tags failpoints ./internal/failpoint

@@ -1,0 +1,101 @@
+//go:build linux && agents
+
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// model is a stub of the Messages API with streaming. It calls one tool, and once it has been
+// told the result it says "done".
+type model struct {
+	server *httptest.Server
+	toolID string
+	tool   string
+	input  string
+
+	mu      sync.Mutex
+	results []string
+}
+
+func startModel(t *testing.T, toolID, tool, input string) *model {
+	t.Helper()
+	m := &model{toolID: toolID, tool: tool, input: input}
+	m.server = httptest.NewServer(m)
+	t.Cleanup(m.server.Close)
+	return m
+}
+
+// told returns the results that the agent told the model of.
+func (m *model) told() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]string{}, m.results...)
+}
+
+func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil || r.Method != http.MethodPost || r.URL.Path != "/v1/messages" {
+		http.NotFound(w, r)
+		return
+	}
+	var request struct {
+		Model    string            `json:"model"`
+		Tools    []json.RawMessage `json:"tools"`
+		Messages []struct {
+			Content json.RawMessage `json:"content"`
+		} `json:"messages"`
+	}
+	if err := json.Unmarshal(body, &request); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	answered := false
+	for _, message := range request.Messages {
+		var blocks []struct {
+			Type      string          `json:"type"`
+			ToolUseID string          `json:"tool_use_id"`
+			Content   json.RawMessage `json:"content"`
+		}
+		if json.Unmarshal(message.Content, &blocks) != nil {
+			continue
+		}
+		for _, block := range blocks {
+			if block.Type == "tool_result" && block.ToolUseID == m.toolID {
+				answered = true
+				m.mu.Lock()
+				m.results = append(m.results, string(block.Content))
+				m.mu.Unlock()
+			}
+		}
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	send(w, "message_start", fmt.Sprintf(`{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":%q,"content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}}`, request.Model))
+	stop := "end_turn"
+	if answered || len(request.Tools) == 0 {
+		send(w, "content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
+		send(w, "content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"done"}}`)
+	} else {
+		stop = "tool_use"
+		send(w, "content_block_start", fmt.Sprintf(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":%q,"name":%q,"input":{}}}`, m.toolID, m.tool))
+		half := len(m.input) / 2
+		for _, part := range []string{m.input[:half], m.input[half:]} {
+			text, _ := json.Marshal(part)
+			send(w, "content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":`+string(text)+`}}`)
+		}
+	}
+	send(w, "content_block_stop", `{"type":"content_block_stop","index":0}`)
+	send(w, "message_delta", fmt.Sprintf(`{"type":"message_delta","delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"output_tokens":5}}`, stop))
+	send(w, "message_stop", `{"type":"message_stop"}`)
+}
+
+func send(w io.Writer, event, data string) {
+	_, _ = io.WriteString(w, strings.Join([]string{"event: " + event, "data: " + data, "", ""}, "\n"))
+}
