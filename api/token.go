@@ -88,7 +88,8 @@ type Me struct {
 	Principal string   `json:"principal"`
 	Role      Role     `json:"role"`
 	Groups    []string `json:"groups"`
-	// Via is "token", or "open" where the service asks for no credential.
+	// Via is "token", "session" for a browser that is signed in, or "open" where the service asks
+	// for no credential.
 	Via             string   `json:"via"`
 	TokenID         string   `json:"token_id,omitempty"`
 	SessionPrefixes []string `json:"session_prefixes,omitempty"`

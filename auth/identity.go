@@ -11,6 +11,8 @@ import (
 // The ways by which an identity was shown.
 const (
 	ViaToken = "token"
+	// ViaSession is that of a browser that is signed in.
+	ViaSession = "session"
 	// ViaOpen is that of every call where the service asks for no credential.
 	ViaOpen = "open"
 )
@@ -24,7 +26,7 @@ type Identity struct {
 	Role      api.Role
 	Groups    []string
 	Via       string
-	TokenID   string // "" unless Via is ViaToken
+	TokenID   string // "" when Via is ViaOpen
 	// SessionPrefixes and AgentIDs bound what the identity reaches; empty for no bound.
 	SessionPrefixes []string
 	AgentIDs        []string

@@ -66,7 +66,7 @@ type Keyring struct {
 	openUntilMs atomic.Int64
 
 	mu         sync.Mutex
-	remembered map[string]*remembered // by the hash of the secret
+	remembered map[string]*remembered // by the hash of the secret, or signInKey and that of a cookie
 }
 
 // remembered is what is known of one secret. The lock of the keyring guards all but tokenID, hash,
@@ -154,18 +154,24 @@ func (k *Keyring) Enter(ctx context.Context, secret string) (identity *Identity,
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	during, leave = k.enter(ctx, known)
+	return token.Identity(), during, leave, nil
+}
+
+// enter counts a call and returns the context that it has.
+func (k *Keyring) enter(ctx context.Context, known *remembered) (during context.Context, leave func()) {
 	k.mu.Lock()
 	known.calls++
 	k.mu.Unlock()
 	during, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(known.valid, func() { cancel(ErrRevoked) })
-	return token.Identity(), during, func() {
+	return during, func() {
 		stop()
 		cancel(nil)
 		k.mu.Lock()
 		known.calls--
 		k.mu.Unlock()
-	}, nil
+	}
 }
 
 // find returns what is known of a secret that works, and its token.

@@ -19,6 +19,9 @@ var Routes = []Route{
 	{"GET", "/openapi.yaml", Known},
 	{"GET", "/openapi.json", Known},
 	{"GET", "/v1/me", Known},
+	// The token is in the call, or there is nothing to sign in to.
+	{"POST", "/v1/login", Public},
+	{"POST", "/v1/logout", Known},
 
 	{"POST", "/v1/sessions", Work},
 	{"GET", "/v1/sessions", Read},

@@ -42,6 +42,9 @@ type Token struct {
 	// given to one token. Fingerprint is that of the call.
 	Key         string
 	Fingerprint string
+
+	// signIn is the browser that is signed in with the token, where it is remembered for that.
+	signIn *SignIn
 }
 
 // TokenQuery asks for a page of tokens in the order of (created_at_ms, token_id).
@@ -58,6 +61,7 @@ type TokenQuery struct {
 // Tokens keeps tokens. Every engine implements it. Its errors wrap runs.ErrUnavailable or
 // runs.ErrClosed, or are the context's.
 type Tokens interface {
+	SignIns
 	// AddToken writes a new token and returns it. A token of the same CreatedBy and Key is
 	// returned instead, whatever else it says.
 	AddToken(ctx context.Context, token *Token) (*Token, error)
@@ -73,7 +77,8 @@ type Tokens interface {
 	// AnyToken reports whether a token was ever made: none is ever deleted.
 	AnyToken(ctx context.Context) (bool, error)
 	// RotateToken gives an active token another secret; the one that it has works until
-	// previousUntilMs. It reports whether the token was active.
+	// previousUntilMs. The browsers that are signed in with it are signed out. It reports whether
+	// the token was active.
 	RotateToken(ctx context.Context, tokenID, hash, hint string, previousUntilMs, nowMs int64) (bool, error)
 	// RevokeToken ends a token that is not revoked. With keepAdmin it leaves the last active
 	// token of role admin alone. It reports whether it changed the token.
@@ -95,16 +100,26 @@ func (t *Token) StateAt(nowMs int64) api.TokenState {
 
 // AcceptsAt reports whether a secret with that hash works at a moment.
 func (t *Token) AcceptsAt(hash string, nowMs int64) bool {
+	if t.signIn != nil {
+		return t.StateAt(nowMs) == api.TokenActive && signInKey+t.signIn.CookieHash == hash && nowMs < t.signIn.ExpiresAtMs
+	}
 	return t.StateAt(nowMs) == api.TokenActive && (t.SecretHash == hash || t.PreviousHash == hash && nowMs < t.PreviousUntilMs)
 }
 
 // Identity returns who calls with the token.
 func (t *Token) Identity() *Identity {
-	return &Identity{
+	identity := &Identity{
 		Principal: t.Principal, Role: t.Role, Groups: t.Groups, Via: ViaToken, TokenID: t.TokenID,
 		SessionPrefixes: t.SessionPrefixes, AgentIDs: t.AgentIDs,
 		MayActFor: t.MayActFor, MayAlways: t.MayAlways, ExpiresAtMs: t.ExpiresAtMs,
 	}
+	if t.signIn != nil {
+		identity.Via = ViaSession
+		if t.ExpiresAtMs == 0 || t.signIn.ExpiresAtMs < t.ExpiresAtMs {
+			identity.ExpiresAtMs = t.signIn.ExpiresAtMs
+		}
+	}
+	return identity
 }
 
 // View returns the token as it is shown.

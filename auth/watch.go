@@ -28,10 +28,12 @@ func (k *Keyring) Run(ctx context.Context) error {
 // Look reads the tokens of open calls again, once.
 func (k *Keyring) Look(ctx context.Context) {
 	nowMs := k.nowMs()
-	byID := map[string][]*remembered{}
+	byID, signedIn := map[string][]*remembered{}, map[string]*remembered{}
 	k.mu.Lock()
 	for hash, known := range k.remembered {
 		switch {
+		case known.calls > 0 && known.token.signIn != nil:
+			signedIn[known.token.signIn.CookieHash] = known
 		case known.calls > 0:
 			byID[known.tokenID] = append(byID[known.tokenID], known)
 		case nowMs > known.readAtMs+minuteMs && known.usedAtMs == known.writtenAtMs:
@@ -40,14 +42,13 @@ func (k *Keyring) Look(ctx context.Context) {
 		}
 	}
 	k.mu.Unlock()
+	k.lookAtSignIns(ctx, signedIn, nowMs)
 	if len(byID) == 0 {
 		return
 	}
 	tokens, err := k.tokens.TokensByID(ctx, slices.Sorted(maps.Keys(byID)))
 	if err != nil {
-		if ctx.Err() == nil {
-			k.logger.LogAttrs(ctx, slog.LevelWarn, "tokens of open calls could not be read", slog.String("error", err.Error()))
-		}
+		k.unread(ctx, err)
 		return
 	}
 	for i := range tokens {
@@ -56,6 +57,33 @@ func (k *Keyring) Look(ctx context.Context) {
 				k.forgetThis(known)
 			}
 		}
+	}
+}
+
+// lookAtSignIns is Look for those by the hash of their cookie.
+func (k *Keyring) lookAtSignIns(ctx context.Context, signedIn map[string]*remembered, nowMs int64) {
+	if len(signedIn) == 0 {
+		return
+	}
+	found, err := k.tokens.SignInsByHash(ctx, slices.Sorted(maps.Keys(signedIn)))
+	if err != nil {
+		k.unread(ctx, err)
+		return
+	}
+	work := map[string]bool{}
+	for i := range found {
+		work[found[i].CookieHash] = found[i].credential().AcceptsAt(signInKey+found[i].CookieHash, nowMs)
+	}
+	for hash, known := range signedIn {
+		if !work[hash] {
+			k.forgetThis(known)
+		}
+	}
+}
+
+func (k *Keyring) unread(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		k.logger.LogAttrs(ctx, slog.LevelWarn, "the credentials of open calls could not be read", slog.String("error", err.Error()))
 	}
 }
 

@@ -30,6 +30,7 @@ type operation struct {
 }
 
 var operations = []operation{
+	{"POST", "/v1/logout", "", false, ""},
 	{"POST", "/v1/sessions", `{}`, true, ""},
 	{"GET", "/v1/sessions", "", false, ""},
 	{"GET", "/v1/sessions/nobody", "", false, api.CodeSessionNotFound},
@@ -318,6 +319,16 @@ func (s *brokenStore) RotateToken(context.Context, string, string, string, int64
 func (s *brokenStore) RevokeToken(context.Context, string, bool, int64) (bool, error) {
 	return false, s.err
 }
+
+func (s *brokenStore) AddSignIn(context.Context, *auth.SignIn) error { return s.err }
+
+func (s *brokenStore) SignInsByHash(context.Context, []string) ([]auth.SignedIn, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) RenewSignIn(context.Context, string, int64) error { return s.err }
+
+func (s *brokenStore) EndSignIn(context.Context, string) error { return s.err }
 
 func (s *brokenStore) TouchToken(context.Context, string, int64) error { return s.err }
 

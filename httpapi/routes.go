@@ -93,6 +93,8 @@ func (s *Server) routes() []route {
 		{post, "/v1/tokens/{token_id}/rotate", s.rotateToken},
 		{del, "/v1/tokens/{token_id}", s.revokeToken},
 		{get, "/v1/me", s.showMe},
+		{post, "/v1/login", s.signIn},
+		{post, "/v1/logout", s.signOut},
 
 		{get, pathLive, s.live},
 		{get, pathReady, s.ready},

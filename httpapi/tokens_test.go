@@ -33,7 +33,7 @@ func bearer(secret string) option { return header("Authorization", "Bearer "+sec
 func closed(t *testing.T, store runs.Store, contract *contract) (a *rig, keyring *auth.Keyring) {
 	t.Helper()
 	keyring = newKeyring(store.(auth.Tokens), auth.Required)
-	return serve(t, store, contract, func(o *httpapi.Options) { o.Keyring = keyring }), keyring
+	return serve(t, store, contract, func(o *httpapi.Options) { o.Keyring, o.Hosts = keyring, []string{"holdpoint.example"} }), keyring
 }
 
 // token makes a token past HTTP and returns its id and secret.
@@ -181,6 +181,7 @@ func testClosed(t *testing.T, store runs.Store, contract *contract) {
 		a.get(t, "/nowhere").refused(wire.CodeRouteNotFound)
 	})
 	t.Run("every operation by every role", func(t *testing.T) { testRoles(t, a, keyring) })
+	t.Run("browsers", func(t *testing.T) { testSignIn(t, a, keyring, store) })
 	t.Run("who decided", func(t *testing.T) {
 		operator := ofRole(t, keyring, api.RoleOperator)
 		_, gateway := token(t, keyring, api.CreateTokenBody{Name: "chat", Role: api.RoleOperator, Principal: "service:chat", MayActFor: true})

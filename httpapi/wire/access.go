@@ -45,14 +45,9 @@ func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
 		if open {
 			return next(w, r.WithContext(auth.With(r.Context(), auth.Local())))
 		}
-		secret := bearer(r.Header)
-		if secret == "" {
-			w.Header()["Www-Authenticate"] = challenge
-			return auth.Missing()
-		}
-		identity, during, leave, err := a.Keyring.Enter(r.Context(), secret)
+		identity, during, leave, err := a.enter(w, r)
 		if err != nil {
-			return invalid(w, err)
+			return err
 		}
 		defer leave()
 		notePrincipal(w, identity.Principal)
@@ -68,6 +63,50 @@ func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
 		}
 		return err
 	}
+}
+
+// enter finds out who calls: by the header, or without one by the cookie.
+func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.Identity, during context.Context, leave func(), err error) {
+	cookie := ""
+	if len(r.Header["Authorization"]) == 0 {
+		cookie = SignedInCookie(r)
+	}
+	if cookie == "" {
+		secret := bearer(r.Header)
+		if secret == "" {
+			w.Header()["Www-Authenticate"] = challenge
+			return nil, nil, nil, auth.Missing()
+		}
+		identity, during, leave, err = a.Keyring.Enter(r.Context(), secret)
+		return identity, during, leave, invalid(w, err)
+	}
+	if err := checkSameOrigin(r); err != nil {
+		return nil, nil, nil, err
+	}
+	identity, renewed, during, leave, err := a.Keyring.EnterSignIn(r.Context(), cookie)
+	if err == nil && renewed {
+		setCookie(w, len(r.CookiesNamed(secureCookie)) > 0, cookie, auth.SignInLifetimeMs/1000)
+	}
+	return identity, during, leave, invalid(w, err)
+}
+
+// SignIn makes a cookie for a browser that shows a token; "" where no credential is asked for.
+// Errors: unauthenticated, invalid_token, that of the database.
+func (a *Access) SignIn(w http.ResponseWriter, r *http.Request) (cookie string, identity *auth.Identity, err error) {
+	open, err := a.open(r.Context())
+	if err != nil {
+		return "", nil, err
+	}
+	if open {
+		return "", auth.Local(), nil
+	}
+	secret := bearer(r.Header)
+	if secret == "" {
+		w.Header()["Www-Authenticate"] = challenge
+		return "", nil, auth.Missing()
+	}
+	cookie, identity, err = a.Keyring.SignIn(r.Context(), secret)
+	return cookie, identity, invalid(w, err)
 }
 
 func (a *Access) open(ctx context.Context) (bool, error) {

@@ -11,7 +11,8 @@ import (
 
 var tokenStatements = tokens.Statements{
 	Insert: sqlAddToken, Rotate: sqlRotateToken, Revoke: sqlRevokeToken, Touch: sqlTouchToken, LockRevoke: sqlLockRevokeToken,
-	ByIDs: tokens.ByIDs("token_id = ANY($1::text[])"),
+	ByIDs:         tokens.ByIDs("token_id = ANY($1::text[])"),
+	SignInsByHash: tokens.SignInsBy("cookie_hash = ANY($1::text[])"),
 }
 
 // WriteTokens implements [tokens.Writer], in one round trip.

@@ -8,7 +8,8 @@ import (
 
 var tokenStatements = tokens.Statements{
 	Insert: sqlAddToken, Rotate: sqlRotateToken, Revoke: sqlRevokeToken, Touch: sqlTouchToken,
-	ByIDs: tokens.ByIDs("token_id IN (SELECT value FROM json_each($1))"),
+	ByIDs:         tokens.ByIDs("token_id IN (SELECT value FROM json_each($1))"),
+	SignInsByHash: tokens.SignInsBy("cookie_hash IN (SELECT value FROM json_each($1))"),
 }
 
 // WriteTokens implements [tokens.Writer]. It waits for its turn at the write connection.

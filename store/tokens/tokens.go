@@ -40,6 +40,8 @@ type Statements struct {
 	Rotate string
 	// Revoke is of $1 token_id, $2 the present moment, $3 whether to keep the last active admin.
 	Revoke string
+	// SignInsByHash reads the sign-ins with a cookie_hash in the list $1; see [SignInsBy].
+	SignInsByHash string
 	// Touch is of $1 token_id and $2 last_used_at_ms.
 	Touch string
 	// LockRevoke, before Revoke, keeps others from revoking at the same time; "" where
@@ -198,7 +200,7 @@ func (k *Keeper) AnyToken(ctx context.Context) (bool, error) {
 
 // RotateToken implements auth.Tokens.
 func (k *Keeper) RotateToken(ctx context.Context, tokenID, hash, hint string, previousUntilMs, nowMs int64) (bool, error) {
-	changed, err := k.write(ctx, Write{k.statements.Rotate, []any{tokenID, hash, hint, previousUntilMs, nowMs}})
+	changed, err := k.write(ctx, Write{dropSignInsOfToken, []any{tokenID}}, Write{k.statements.Rotate, []any{tokenID, hash, hint, previousUntilMs, nowMs}})
 	return changed > 0, err
 }
 

@@ -84,6 +84,7 @@ func TestInbox(t *testing.T) {
 		{"Link", f.link},
 		{"Restart", f.restart},
 		{"Pages", f.pages},
+		{"SignIn", f.signIn},
 		{"Axe", f.axe},
 		{"Many", f.many},
 	} {

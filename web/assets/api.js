@@ -7,6 +7,39 @@ export const settings = {
 
 export const myName = () => settings.get("name").trim();
 
+// account is who calls, as the service sees it: null until it has said so. signedOut says that it
+// asks for a sign-in.
+export const account = { me: null, signedOut: false };
+const accountListeners = new Set();
+export const onAccount = listener => { accountListeners.add(listener); return () => accountListeners.delete(listener); };
+const accountChanged = () => { for (const listener of accountListeners) listener(); };
+
+export function signedOut() {
+  if (account.signedOut) return;
+  Object.assign(account, { me: null, signedOut: true });
+  accountChanged();
+}
+
+export async function readAccount() {
+  try {
+    account.me = await get("/v1/me");
+    accountChanged();
+  } catch { /* a page that is signed out says so; without a service the page says that */ }
+}
+
+// signIn shows a token once; the browser keeps a cookie that no script can read.
+export async function signIn(token) {
+  await call("POST", "/v1/login", undefined, { Authorization: "Bearer " + token });
+  sessionStorage.removeItem("mine"); // it may have been somebody else's
+  location.reload();
+}
+
+export async function signOut() {
+  await call("POST", "/v1/logout");
+  sessionStorage.clear();
+  location.reload();
+}
+
 export class Refused extends Error {
   constructor(status, problem) {
     super(problem.detail || problem.title || "the service answered " + status);
@@ -19,13 +52,15 @@ export class Refused extends Error {
 export function headers(more = {}) {
   const all = { "X-Via": "inbox", ...more };
   const name = myName();
-  if (name && /^[\x20-\x7e]+$/.test(name)) all["X-Actor"] = name;
+  // Where people sign in, who decides is who is signed in.
+  if (name && account.me?.via === "open" && /^[\x20-\x7e]+$/.test(name)) all["X-Actor"] = name;
   return all;
 }
 
 // call makes one call. It throws Refused for an answer that refuses, and TypeError when there
 // was no answer.
 export async function call(method, path, body, more) {
+  if (method !== "GET" && !account.me && path !== "/v1/login") await readAccount();
   const options = { method, headers: headers(more), credentials: "same-origin", cache: "no-store" };
   if (body !== undefined) {
     options.body = JSON.stringify(body);
@@ -35,7 +70,10 @@ export async function call(method, path, body, more) {
   const text = await response.text();
   let document = null;
   try { document = text ? JSON.parse(text) : null; } catch { /* a proxy's page */ }
-  if (!response.ok) throw new Refused(response.status, document ?? {});
+  if (!response.ok) {
+    if (response.status === 401 && !options.headers.Authorization) signedOut();
+    throw new Refused(response.status, document ?? {});
+  }
   return document;
 }
 

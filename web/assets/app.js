@@ -1,12 +1,13 @@
 // The frame of the page: navigation, connection, title, keys, and which page is shown.
 
 import { html, render, useEffect, useLayoutEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { settings } from "./api.js";
+import { account, onAccount, readAccount, settings } from "./api.js";
 import { inbox, onArrival, open, start } from "./inbox.js";
 import { Inbox, keys, useInbox } from "./list.js";
 import { plain } from "./marks.js";
 import { Effects, History, Rules, Run, Session, Settings, Workers } from "./pages.js";
 import { followLinks, onRoute } from "./route.js";
+import { SignIn } from "./sign-in.js";
 import { moment } from "./words.js";
 
 const pages = [["/", "Inbox"], ["/history", "History"], ["/rules", "Rules"], ["/workers", "Workers"], ["/effects", "Effects"], ["/settings", "Settings"]];
@@ -54,11 +55,18 @@ function App() {
   const [, routed] = useReducer(n => n + 1, 0);
   const [helping, setHelping] = useState(false);
   useLayoutEffect(() => onRoute(routed), []);
+  useLayoutEffect(() => onAccount(routed), []);
   useLayoutEffect(() => {
-    const listen = event => keys(event, () => setHelping(true));
+    const listen = event => account.signedOut || keys(event, () => setHelping(true));
     addEventListener("keydown", listen);
     return () => removeEventListener("keydown", listen);
   }, []);
+  // What was on the page is gone with the sign-in that could see it.
+  if (account.signedOut) return html`<${SignIn} />`;
+  return html`<${Pages} help=${() => setHelping(true)} />${helping && html`<${Help} close=${() => setHelping(false)} />`}`;
+}
+
+function Pages({ help }) {
   const at = location.pathname;
   const [, first, id] = at.split("/");
   let name = pages.find(([address]) => address === at)?.[1] ?? "Not found", page = html`<p class="empty">There is nothing at this address.</p>`;
@@ -76,8 +84,8 @@ function App() {
   const count = open().length;
   return html`<header><a class="skip" href="#main">Skip to the list</a><a class="brand" href="/">holdpoint</a>
     <nav aria-label="Pages">${pages.map(([address, label]) => html`<a href=${address} aria-current=${at === address ? "page" : null}>${label}${address === "/" && count > 0 && html` <span class="count">${count}</span>`}</a>`)}</nav>
-    <${Connection} /><button class="quiet" aria-label="Keys" onClick=${() => setHelping(true)}>?</button></header>
-    <main id="main" tabindex="-1">${page}</main>${helping && html`<${Help} close=${() => setHelping(false)} />`}`;
+    <${Connection} /><button class="quiet" aria-label="Keys" onClick=${help}>?</button></header>
+    <main id="main" tabindex="-1">${page}</main>`;
 }
 
 function beep() {
@@ -85,6 +93,7 @@ function beep() {
   volume.gain.value = 0.05;
   tone.connect(volume).connect(audio.destination);
   tone.start();
+readAccount();
   tone.stop(audio.currentTime + 0.12);
 }
 

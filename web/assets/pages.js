@@ -1,7 +1,7 @@
 // The other pages: what was decided, runs and sessions, rules, workers, effects, settings.
 
 import { html, useEffect, useLayoutEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { call, get, newKey, path, settings } from "./api.js";
+import { account, call, get, newKey, onAccount, path, settings, signOut } from "./api.js";
 import { isMine, nowMs, subscribe } from "./inbox.js";
 import { InputView, pretty } from "./json.js";
 import { marked } from "./marks.js";
@@ -134,17 +134,25 @@ export function Effects() {
     <td>${effect.state !== "done" && html`<button onClick=${() => retry(effect)}>Try again</button>`}</td></tr>`)} />`}`;
 }
 
+function SignedIn() {
+  const [problem, setProblem] = useState("");
+  return html`<p>Signed in as <strong>${marked(account.me.principal)}</strong>, ${account.me.role}. What you decide is recorded under this name.</p>
+    <p><button onClick=${() => signOut().catch(error => setProblem(error.message))}>Sign out</button></p><${Failure} error=${problem} />`;
+}
+
 export function Settings() {
   const [, tick] = useReducer(n => n + 1, 0);
   useLayoutEffect(() => subscribe(tick), []);
+  useLayoutEffect(() => onAccount(tick), []);
   const notify = async event => {
     const granted = event.target.checked && await Notification.requestPermission() === "granted";
     settings.set("notifications", granted ? "on" : "off");
     tick();
   };
   return html`<h1>Settings</h1><div class="form settings">
-    <label>Your name<input autocomplete="username" value=${settings.get("name")} maxlength="200" onInput=${e => settings.set("name", e.target.value)} /></label>
-    <p class="quiet">It is recorded with what you decide. Letters and signs of ASCII.</p>
+    ${account.me?.via === "session" && html`<${SignedIn} />`}
+    ${(account.me === null || account.me.via === "open") && html`<label>Your name<input autocomplete="username" value=${settings.get("name")} maxlength="200" onInput=${e => settings.set("name", e.target.value)} /></label>
+    <p class="quiet">It is recorded with what you decide. Letters and signs of ASCII.</p>`}
     <label class="choice"><input type="checkbox" checked=${settings.get("notifications") === "on"} onChange=${notify} />Desktop notifications</label>
     <label class="choice"><input type="checkbox" checked=${settings.get("sound") === "on"} onChange=${e => settings.set("sound", e.target.checked ? "on" : "off")} />Sound</label>
     <p class="quiet">There is none of either while this page is in front. What you decide here is recorded ${way("api:inbox")}.</p></div>`;

@@ -1,6 +1,6 @@
 // Follows /v1/stream. EventSource hides why a connection ended, and a page must know.
 
-import { headers } from "./api.js";
+import { headers, signedOut } from "./api.js";
 
 const silence = 12000; // the service says something every 5 s
 
@@ -13,7 +13,8 @@ export async function follow(path, on, signal) {
     signal.addEventListener("abort", stop);
     let watchdog = setTimeout(stop, silence);
     try {
-      const response = await fetch(path, { headers: headers({ Accept: "text/event-stream" }), signal: attempt.signal, cache: "no-store" });
+      const response = await fetch(path, { headers: headers({ Accept: "text/event-stream" }), signal: attempt.signal, cache: "no-store", credentials: "same-origin" });
+      if (response.status === 401) signedOut();
       if (!response.ok) throw new Error("the service answered " + response.status);
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       let rest = "";

@@ -1,0 +1,164 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// sameOrigin is what a browser sends for a page of the service itself.
+func sameOrigin() option { return header("Sec-Fetch-Site", "same-origin") }
+
+// cookieOf returns the cookie that a reply sets, as it is sent back.
+func (r *reply) cookieOf() (sent option, set *http.Cookie) {
+	r.t.Helper()
+	cookies := (&http.Response{Header: r.header}).Cookies()
+	require.Len(r.t, cookies, 1)
+	return header("Cookie", cookies[0].Name+"="+cookies[0].Value), cookies[0]
+}
+
+// testSignIn needs a service that asks for tokens.
+func testSignIn(t *testing.T, a *rig, keyring *auth.Keyring, store runs.Store) {
+	t.Helper()
+	operator := ofRole(t, keyring, api.RoleOperator)
+	signIn := func(secret string) option {
+		sent, _ := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret), sameOrigin()).want(http.StatusOK).cookieOf()
+		return sent
+	}
+	t.Run("a cookie stands for the token", func(t *testing.T) {
+		a.do(t, http.MethodPost, "/v1/login", "").refused(api.CodeUnauthenticated)
+		a.do(t, http.MethodPost, "/v1/login", "", bearer(auth.NewSecret())).refused(api.CodeInvalidToken)
+		got := a.do(t, http.MethodPost, "/v1/login", "", bearer(operator)).want(http.StatusOK)
+		require.Equal(t, "session", got.at("via"))
+		sent, set := got.cookieOf()
+		require.Equal(t, "holdpoint", set.Name)
+		require.True(t, set.HttpOnly)
+		require.False(t, set.Secure, "the test calls a loopback address without TLS")
+		require.Equal(t, http.SameSiteStrictMode, set.SameSite)
+		require.Equal(t, 43_200, set.MaxAge)
+		require.Equal(t, "/", set.Path)
+		require.NotContains(t, got.text, set.Value)
+		me := a.get(t, "/v1/me", sent).want(http.StatusOK)
+		require.Equal(t, []any{"user:the-operator", "operator", "session"}, []any{me.at("principal"), me.at("role"), me.at("via")})
+
+		// A token is no cookie and a cookie no token; a header goes before a cookie.
+		a.get(t, "/v1/me", header("Cookie", "holdpoint="+operator)).refused(api.CodeInvalidToken)
+		a.get(t, "/v1/me", bearer(set.Value)).refused(api.CodeInvalidToken)
+		a.get(t, "/v1/me", sent, bearer(set.Value)).refused(api.CodeInvalidToken)
+		require.Equal(t, "token", a.get(t, "/v1/me", sent, bearer(operator)).want(http.StatusOK).at("via"))
+		a.post(t, "/v1/tokens", `{"name":"x","role":"admin"}`, sent, sameOrigin()).refused(api.CodeForbidden)
+	})
+	t.Run("only pages of the service change anything", func(t *testing.T) {
+		sent, admin := signIn(operator), ofRole(t, keyring, api.RoleAdmin)
+		run := a.name("run")
+		a.post(t, "/v1/runs", `{"run_id":"`+run+`","session_id":"`+a.name("s")+`","input":1,"suspend":{"approvals":[`+approval("a")+`]}}`, bearer(admin)).want(http.StatusAccepted)
+		decide := func(options ...option) *reply {
+			return a.post(t, "/v1/runs/"+run+"/approvals", allow("a"), append(options, sent)...)
+		}
+		own := header("Origin", a.server.URL)
+		for _, options := range [][]option{
+			{},
+			{header("Sec-Fetch-Site", "same-site")},
+			{header("Sec-Fetch-Site", "none")},
+			{header("Sec-Fetch-Site", "cross-site"), own},
+			{header("Origin", "null")},
+			{header("Origin", "http://127.0.0.1:1")},
+			{header("Sec-Fetch-Site", "same-origin"), header("Sec-Fetch-Site", "same-origin")},
+		} {
+			decide(options...).refused(wire.CodeOriginNotAllowed)
+		}
+		require.Equal(t, "waiting_for_approval", a.get(t, "/v1/runs/"+run, sent).want(http.StatusOK).at("status"))
+		decide(own, sameOrigin()).want(http.StatusAccepted)
+		a.do(t, http.MethodPost, "/v1/logout", "", sent).refused(wire.CodeOriginNotAllowed)
+	})
+	t.Run("signing out", func(t *testing.T) {
+		sent, other := signIn(operator), signIn(operator)
+		cleared := a.do(t, http.MethodPost, "/v1/logout", "", sent, sameOrigin()).want(http.StatusNoContent)
+		require.Contains(t, strings.Join(cleared.header.Values("Set-Cookie"), "\n"), "holdpoint=; Path=/; Max-Age=0")
+		refused := a.get(t, "/v1/me", sent).refused(api.CodeInvalidToken)
+		require.Equal(t, `Bearer realm="holdpoint", error="invalid_token"`, refused.header.Get("WWW-Authenticate"))
+		a.get(t, "/v1/me", other).want(http.StatusOK)
+		a.do(t, http.MethodPost, "/v1/logout", "", bearer(operator)).want(http.StatusNoContent)
+		a.do(t, http.MethodPost, "/v1/logout", "").refused(api.CodeUnauthenticated)
+	})
+	t.Run("a sign-in ends with its token", func(t *testing.T) {
+		tokenID, secret := token(t, keyring, api.CreateTokenBody{Name: "revoked", Role: api.RoleOperator})
+		rotated := signIn(secret)
+		made, err := keyring.Rotate(t.Context(), tokenID, 600_000)
+		require.NoError(t, err)
+		a.get(t, "/v1/me", rotated).refused(api.CodeInvalidToken)
+		sent := signIn(made.Secret)
+		held := make(chan *reply, 1)
+		go func() {
+			defer close(held)
+			if got, err := a.try(t, http.MethodGet, "/v1/stream", "", sent); err == nil {
+				held <- got
+			}
+		}()
+		require.Eventually(t, func() bool { return keyring.Calls() == 1 }, patience, patienceStep)
+		// Another replica revokes it: this one hears of it when it looks.
+		require.NoError(t, newKeyring(store.(auth.Tokens), auth.Required).Revoke(t.Context(), tokenID, true))
+		keyring.Look(t.Context())
+		<-held
+		require.Eventually(t, func() bool { return keyring.Calls() == 0 }, patience, patienceStep)
+		a.get(t, "/v1/me", sent).refused(api.CodeInvalidToken)
+	})
+	t.Run("over TLS", func(t *testing.T) {
+		named := header("Origin", "https://holdpoint.example")
+		host := func(r *http.Request) *http.Request {
+			r.Host = "holdpoint.example"
+			return r
+		}
+		sent, set := a.do(t, http.MethodPost, "/v1/login", "", bearer(operator), named, host).want(http.StatusOK).cookieOf()
+		require.Equal(t, "__Host-holdpoint", set.Name)
+		require.True(t, set.Secure)
+		a.get(t, "/v1/me", sent, host).want(http.StatusOK)
+		// The name without a prefix may come from a page of a neighbouring host.
+		a.get(t, "/v1/me", header("Cookie", "holdpoint="+set.Value), host).refused(api.CodeUnauthenticated)
+		a.do(t, http.MethodPost, "/v1/login", "", bearer(operator), header("Origin", "http://holdpoint.example"), host).refused(wire.CodeOriginNotAllowed)
+	})
+}
+
+// A sign-in lasts twelve hours after its last call, and a token has a bounded number of them.
+func TestSignInsEnd(t *testing.T) {
+	t.Parallel()
+	for engine, open := range openers {
+		parallel(t, engine, func(t *testing.T) {
+			store := open(t)
+			var nowMs int64 = 1_750_000_000_000
+			keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
+			a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
+			secret := ofRole(t, keyring, api.RoleObserver)
+			sent, _ := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret)).want(http.StatusOK).cookieOf()
+			idle, _ := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret)).want(http.StatusOK).cookieOf()
+			nowMs += 9 * 60_000
+			require.Empty(t, a.get(t, "/v1/me", sent).want(http.StatusOK).header.Values("Set-Cookie"))
+			nowMs += auth.SignInLifetimeMs - 10*60_000
+			renewed := a.get(t, "/v1/me", sent).want(http.StatusOK)
+			require.Contains(t, renewed.header.Get("Set-Cookie"), "Max-Age=43200")
+			nowMs += 60_000
+			a.get(t, "/v1/me", idle).refused(api.CodeInvalidToken)
+			a.get(t, "/v1/me", sent).want(http.StatusOK)
+
+			for range auth.MaxSignIns - 1 {
+				_, _, err := keyring.SignIn(t.Context(), secret)
+				require.NoError(t, err)
+			}
+			nowMs += 600
+			a.get(t, "/v1/me", sent).want(http.StatusOK)
+			nowMs++
+			_, _, err := keyring.SignIn(t.Context(), secret)
+			require.NoError(t, err)
+			nowMs += 600
+			a.get(t, "/v1/me", sent).refused(api.CodeInvalidToken)
+		})
+	}
+}
