@@ -30,7 +30,6 @@ type operation struct {
 }
 
 var operations = []operation{
-	{"POST", "/v1/logout", "", false, ""},
 	{"POST", "/v1/sessions", `{}`, true, ""},
 	{"GET", "/v1/sessions", "", false, ""},
 	{"GET", "/v1/sessions/nobody", "", false, api.CodeSessionNotFound},
@@ -195,6 +194,9 @@ func testRefusals(t *testing.T, a *rig) {
 				o.Keyring = newKeyring(&brokenStore{err: failing.err}, auth.Required)
 			})
 			require.NotContains(t, asking.get(t, "/v1/me", bearer(auth.NewSecret())).refused(failing.code).text, "secret")
+			for _, path := range []string{"/v1/login", "/v1/logout"} {
+				require.NotContains(t, asking.do(t, http.MethodPost, path, "", bearer(auth.NewSecret())).refused(failing.code).text, "secret")
+			}
 			notReady := broken.get(t, "/readyz").refused(wire.CodeServiceUnavailable)
 			require.NotContains(t, notReady.text, "secret")
 			require.Equal(t, failing.code == wire.CodeInternalError, strings.Contains(notReady.text, "is the schema the one"), notReady.text)

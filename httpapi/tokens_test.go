@@ -159,7 +159,7 @@ func testClosed(t *testing.T, store runs.Store, contract *contract) {
 	unknown := auth.NewSecret()
 
 	t.Run("no credential, on every operation", func(t *testing.T) {
-		others := []operation{{method: "GET", path: "/version"}, {method: "GET", path: "/openapi.yaml"}, {method: "GET", path: "/openapi.json"}, {method: "GET", path: "/v1/me"}, {method: "GET", path: "/v1/stream"}}
+		others := []operation{{method: "GET", path: "/version"}, {method: "GET", path: "/openapi.yaml"}, {method: "GET", path: "/openapi.json"}, {method: "GET", path: "/v1/me"}, {method: "POST", path: "/v1/logout"}, {method: "GET", path: "/v1/stream"}}
 		for _, o := range append(others, operations...) {
 			got := a.do(t, o.method, o.path, o.body).refused(api.CodeUnauthenticated)
 			require.Equal(t, `Bearer realm="holdpoint"`, got.header.Get("WWW-Authenticate"))

@@ -43,7 +43,9 @@ func (k *Keeper) SignInsByHash(ctx context.Context, cookieHashes []string) ([]au
 	defer cancel()
 	var found []auth.SignedIn
 	err := k.db.Ask(reading, read.Query{SQL: k.statements.SignInsByHash, Args: []any{k.db.List(cookieHashes)}, Read: func(rows columns.Rows) error {
-		targets := func(in *auth.SignIn) []any { return []any{&in.CookieHash, &in.TokenID, &in.CreatedAtMs, &in.ExpiresAtMs} }
+		targets := func(in *auth.SignIn) []any {
+			return []any{&in.CookieHash, &in.TokenID, &in.CreatedAtMs, &in.ExpiresAtMs}
+		}
 		return columns.Each(rows, targets, func(in *auth.SignIn) { found = append(found, auth.SignedIn{SignIn: *in}) })
 	}})
 	if err != nil || len(found) == 0 {
