@@ -11,7 +11,9 @@ import (
 
 var tokenStatements = tokens.Statements{
 	Insert: sqlAddToken, Rotate: sqlRotateToken, Revoke: sqlRevokeToken, Touch: sqlTouchToken, LockRevoke: sqlLockRevokeToken,
-	ByIDs:         tokens.ByIDs("token_id = ANY($1::text[])"),
+	ByIDs:     tokens.ByIDs("token_id = ANY($1::text[])"),
+	AddSignIn: sqlAddSignIn, RenewSignIn: sqlRenewSignIn, EndSignIn: sqlEndSignIn,
+	DropExpiredSignIns: sqlDropExpiredSignIns, DropOldestSignIns: sqlDropOldestSignIns, DropSignInsOfToken: sqlDropSignInsOfToken,
 	SignInsByHash: tokens.SignInsBy("cookie_hash = ANY($1::text[])"),
 }
 

@@ -49,3 +49,18 @@ WHERE token_id = $1 AND revoked_at_ms IS NULL AND (NOT $3 OR role <> 'admin'
 	sqlTouchToken = `
 UPDATE tokens SET last_used_at_ms = $2 WHERE token_id = $1 AND (last_used_at_ms IS NULL OR last_used_at_ms < $2)`
 )
+
+// The statements of sign-ins.
+const (
+	sqlAddSignIn = `
+INSERT INTO sign_ins (cookie_hash, token_id, created_at_ms, expires_at_ms) VALUES ($1, $2, $3, $4)`
+	sqlDropExpiredSignIns = `
+DELETE FROM sign_ins WHERE cookie_hash IN (
+	SELECT old.cookie_hash FROM sign_ins AS old WHERE old.expires_at_ms <= CAST($1 AS bigint) ORDER BY old.expires_at_ms LIMIT 1000)`
+	sqlDropOldestSignIns = `
+DELETE FROM sign_ins WHERE token_id = $1 AND cookie_hash IN (
+	SELECT old.cookie_hash FROM sign_ins AS old WHERE old.token_id = $1 ORDER BY old.expires_at_ms DESC LIMIT 1000 OFFSET CAST($2 AS bigint))`
+	sqlDropSignInsOfToken = `DELETE FROM sign_ins WHERE token_id = $1`
+	sqlRenewSignIn        = `UPDATE sign_ins SET expires_at_ms = $2 WHERE cookie_hash = $1 AND expires_at_ms < $2`
+	sqlEndSignIn          = `DELETE FROM sign_ins WHERE cookie_hash = $1`
+)

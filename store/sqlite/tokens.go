@@ -8,7 +8,9 @@ import (
 
 var tokenStatements = tokens.Statements{
 	Insert: sqlAddToken, Rotate: sqlRotateToken, Revoke: sqlRevokeToken, Touch: sqlTouchToken,
-	ByIDs:         tokens.ByIDs("token_id IN (SELECT value FROM json_each($1))"),
+	ByIDs:     tokens.ByIDs("token_id IN (SELECT value FROM json_each($1))"),
+	AddSignIn: sqlAddSignIn, RenewSignIn: sqlRenewSignIn, EndSignIn: sqlEndSignIn,
+	DropExpiredSignIns: sqlDropExpiredSignIns, DropOldestSignIns: sqlDropOldestSignIns, DropSignInsOfToken: sqlDropSignInsOfToken,
 	SignInsByHash: tokens.SignInsBy("cookie_hash IN (SELECT value FROM json_each($1))"),
 }
 

@@ -8,22 +8,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
-// The statements of sign-ins, which both engines take.
-const (
-	readSignIns = `SELECT cookie_hash, token_id, created_at_ms, expires_at_ms FROM sign_ins`
-
-	addSignIn = `
-INSERT INTO sign_ins (cookie_hash, token_id, created_at_ms, expires_at_ms) VALUES ($1, $2, $3, $4)`
-	dropExpiredSignIns = `
-DELETE FROM sign_ins WHERE cookie_hash IN (
-	SELECT old.cookie_hash FROM sign_ins AS old WHERE old.expires_at_ms <= CAST($1 AS bigint) ORDER BY old.expires_at_ms LIMIT 1000)`
-	dropOldestSignIns = `
-DELETE FROM sign_ins WHERE token_id = $1 AND cookie_hash IN (
-	SELECT old.cookie_hash FROM sign_ins AS old WHERE old.token_id = $1 ORDER BY old.expires_at_ms DESC LIMIT 1000 OFFSET CAST($2 AS bigint))`
-	dropSignInsOfToken = `DELETE FROM sign_ins WHERE token_id = $1`
-	renewSignIn        = `UPDATE sign_ins SET expires_at_ms = $2 WHERE cookie_hash = $1 AND expires_at_ms < $2`
-	endSignIn          = `DELETE FROM sign_ins WHERE cookie_hash = $1`
-)
+// readSignIns is without its condition.
+const readSignIns = `SELECT cookie_hash, token_id, created_at_ms, expires_at_ms FROM sign_ins`
 
 // SignInsBy returns the statement that reads the sign-ins for which a condition holds.
 func SignInsBy(condition string) string { return readSignIns + " WHERE " + condition }
@@ -31,9 +17,9 @@ func SignInsBy(condition string) string { return readSignIns + " WHERE " + condi
 // AddSignIn implements auth.SignIns.
 func (k *Keeper) AddSignIn(ctx context.Context, in *auth.SignIn) error {
 	_, err := k.write(ctx,
-		Write{dropExpiredSignIns, []any{in.CreatedAtMs}},
-		Write{dropOldestSignIns, []any{in.TokenID, auth.MaxSignIns - 1}},
-		Write{addSignIn, []any{in.CookieHash, in.TokenID, in.CreatedAtMs, in.ExpiresAtMs}})
+		Write{k.statements.DropExpiredSignIns, []any{in.CreatedAtMs}},
+		Write{k.statements.DropOldestSignIns, []any{in.TokenID, auth.MaxSignIns - 1}},
+		Write{k.statements.AddSignIn, []any{in.CookieHash, in.TokenID, in.CreatedAtMs, in.ExpiresAtMs}})
 	return err
 }
 
@@ -75,12 +61,12 @@ func (k *Keeper) SignInsByHash(ctx context.Context, cookieHashes []string) ([]au
 
 // RenewSignIn implements auth.SignIns.
 func (k *Keeper) RenewSignIn(ctx context.Context, cookieHash string, expiresAtMs int64) error {
-	_, err := k.write(ctx, Write{renewSignIn, []any{cookieHash, expiresAtMs}})
+	_, err := k.write(ctx, Write{k.statements.RenewSignIn, []any{cookieHash, expiresAtMs}})
 	return err
 }
 
 // EndSignIn implements auth.SignIns.
 func (k *Keeper) EndSignIn(ctx context.Context, cookieHash string) error {
-	_, err := k.write(ctx, Write{endSignIn, []any{cookieHash}})
+	_, err := k.write(ctx, Write{k.statements.EndSignIn, []any{cookieHash}})
 	return err
 }

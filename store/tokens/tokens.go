@@ -42,6 +42,12 @@ type Statements struct {
 	Revoke string
 	// SignInsByHash reads the sign-ins with a cookie_hash in the list $1; see [SignInsBy].
 	SignInsByHash string
+	// AddSignIn is of $1 cookie_hash, $2 token_id, $3 created_at_ms and $4 expires_at_ms,
+	// RenewSignIn of $1 cookie_hash and $2 expires_at_ms, EndSignIn of $1 cookie_hash.
+	AddSignIn, RenewSignIn, EndSignIn string
+	// DropExpiredSignIns is of $1 the present moment, DropOldestSignIns of $1 token_id and $2 how
+	// many stay, DropSignInsOfToken of $1 token_id.
+	DropExpiredSignIns, DropOldestSignIns, DropSignInsOfToken string
 	// Touch is of $1 token_id and $2 last_used_at_ms.
 	Touch string
 	// LockRevoke, before Revoke, keeps others from revoking at the same time; "" where
@@ -200,7 +206,7 @@ func (k *Keeper) AnyToken(ctx context.Context) (bool, error) {
 
 // RotateToken implements auth.Tokens.
 func (k *Keeper) RotateToken(ctx context.Context, tokenID, hash, hint string, previousUntilMs, nowMs int64) (bool, error) {
-	changed, err := k.write(ctx, Write{dropSignInsOfToken, []any{tokenID}}, Write{k.statements.Rotate, []any{tokenID, hash, hint, previousUntilMs, nowMs}})
+	changed, err := k.write(ctx, Write{k.statements.DropSignInsOfToken, []any{tokenID}}, Write{k.statements.Rotate, []any{tokenID, hash, hint, previousUntilMs, nowMs}})
 	return changed > 0, err
 }
 
