@@ -68,7 +68,6 @@ INSERT INTO requests (number, created_at_ms, session_id, run_id, request_id, kin
 		`INSERT INTO sessions SELECT * FROM sessions`:              "sessions_pkey",
 
 		`UPDATE runs SET status = 'paused' WHERE run_id = 'running'`:                                                                    "runs_status_known",
-		`UPDATE runs SET status = 'running', claimable_at_ms = 1 WHERE run_id = 'queued'`:                                               "runs_one_active",
 		`UPDATE runs SET claimable_at_ms = NULL WHERE run_id = 'running'`:                                                               "runs_running_is_claimable",
 		`UPDATE runs SET status = 'waiting_for_approval' WHERE run_id = 'running'`:                                                      "runs_waiting_is_not_claimable",
 		`UPDATE runs SET status = 'completed', claimable_at_ms = NULL WHERE run_id = 'running'`:                                         "runs_finished_when_over",

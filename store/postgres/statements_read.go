@@ -233,9 +233,9 @@ LIMIT $2::bigint`),
 	LeasedRuns: expand(`
 SELECT r.*, 0::bigint
 FROM runs AS r
-WHERE r.run_id IN (
-	SELECT held.run_id FROM runs AS held
-	WHERE held.claimable_at_ms > floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint AND held.lease_expires_at_ms IS NOT NULL
+WHERE r.lease_expires_at_ms IS NOT NULL AND r.run_id IN (
+	SELECT c.run_id FROM claimable_runs AS c
+	WHERE c.claimable_at_ms > floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
 	UNION ALL
 	SELECT held.run_id FROM runs AS held
 	WHERE held.attached AND held.claimable_at_ms IS NULL
@@ -245,20 +245,24 @@ LIMIT $1::bigint`),
 
 	Claimable: `
 SELECT r.run_id, r.session_id, r.agent_id, r.claimable_at_ms
-FROM runs AS r
-WHERE r.claimable_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
-ORDER BY r.claimable_at_ms, r.run_id
-LIMIT $1::bigint`,
+FROM (
+	SELECT c.run_id, c.session_id, c.agent_id, c.claimable_at_ms
+	FROM claimable_runs AS c
+	WHERE c.claimable_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
+	ORDER BY c.claimable_at_ms
+	LIMIT $1::bigint
+) AS r
+ORDER BY r.claimable_at_ms, r.run_id`,
 
 	ClaimableOfAgents: `
 SELECT r.run_id, r.session_id, r.agent_id, r.claimable_at_ms
 FROM unnest($1::text[]) AS a (agent_id)
 CROSS JOIN LATERAL (
 	SELECT c.run_id, c.session_id, c.agent_id, c.claimable_at_ms
-	FROM runs AS c
+	FROM claimable_runs AS c
 	WHERE c.agent_id = a.agent_id
 		AND c.claimable_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
-	ORDER BY c.claimable_at_ms, c.run_id
+	ORDER BY c.claimable_at_ms
 	LIMIT $2::bigint
 ) AS r
 ORDER BY r.claimable_at_ms, r.run_id

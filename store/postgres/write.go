@@ -184,11 +184,7 @@ func queueWrites(batch *pgx.Batch, w *runs.Writes, amended []*model.Session) {
 	writeSessions.queueInsert(batch, w.NewSessions)
 	writeSessions.queueUpdate(batch, w.UpdatedSessions)
 	queueRows(batch, sqlAmendSessions, amended, sessionMetadata)
-	// A run that ends frees the slot for another one of its session, and the unique
-	// index on the slot is checked row by row.
-	ended, others := split(w.UpdatedRuns)
-	writeRuns.queueUpdate(batch, ended)
-	writeRuns.queueUpdate(batch, others)
+	writeRuns.queueUpdate(batch, w.UpdatedRuns)
 	writeRuns.queueInsert(batch, w.NewRuns)
 	writeRequests.queueUpdate(batch, w.SettledRequests)
 	writeRequests.queueInsert(batch, w.NewRequests)
@@ -200,26 +196,4 @@ func queueWrites(batch *pgx.Batch, w *runs.Writes, amended []*model.Session) {
 	writeMessages.queueInsert(batch, w.NewMessages)
 	writeRules.queueUpdate(batch, w.UpdatedRules)
 	writeRules.queueInsert(batch, w.NewRules)
-}
-
-// split parts the runs that have ended from the others when a session occurs more than
-// once; else one statement will do.
-func split(updated []*model.Run) (ended, others []*model.Run) {
-	seen := make(map[string]bool, len(updated))
-	again := false
-	for _, run := range updated {
-		again = again || seen[run.SessionID]
-		seen[run.SessionID] = true
-	}
-	if !again {
-		return nil, updated
-	}
-	for _, run := range updated {
-		if model.Terminal(run.Status) {
-			ended = append(ended, run)
-		} else {
-			others = append(others, run)
-		}
-	}
-	return ended, others
 }

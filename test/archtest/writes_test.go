@@ -29,7 +29,7 @@ var (
 var swept = map[string]bool{"idempotency_records": true, "run_payloads": true, "sign_ins": true}
 
 // counted are the tables that only triggers of the schemas write.
-var counted = map[string]bool{"rule_versions": true}
+var counted = map[string]bool{"rule_versions": true, "claimable_runs": true}
 
 var (
 	createTable = regexp.MustCompile(`(?im)^\s*CREATE TABLE (?:IF NOT EXISTS )?"?([a-z_]+)"?`)
