@@ -58,6 +58,10 @@ type ApprovalRequest struct {
 	// input's JSON form, which has InputBytes. The service sets both and ignores what a caller sends.
 	InputTruncated bool  `json:"input_truncated,omitzero"`
 	InputBytes     int64 `json:"input_bytes,omitzero"`
+	// InputMembers is how many members Input has when it is an object with several, so that a view of
+	// one of them, such as a command line, can say how many more there are. The service sets it and
+	// ignores what a caller sends.
+	InputMembers int64 `json:"input_members,omitzero"`
 	// InputDigest is "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of Input, as in
 	// [RuleMatch]. The service computes it and ignores one that a caller sends.
 	InputDigest string   `json:"input_digest,omitempty"`

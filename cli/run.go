@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,6 +49,14 @@ type program struct {
 // ends as if it had been sent SIGTERM.
 func Run(ctx context.Context, args []string, lookupEnv func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) int {
 	terminal := &console.Console{Stdin: stdin, Stdout: stdout, Stderr: stderr, Now: time.Now, Env: lookupEnv}
+	if err := refuseBytes(args); err != nil {
+		return fail(terminal, args, console.ExitUsage, err)
+	}
+	if slices.Equal(args, []string{"--version"}) {
+		printVersion(terminal)
+		return console.ExitDone
+	}
+	args = helpFirst(args)
 	var program program
 	helped := false
 	parser, err := kong.New(&program,
@@ -69,13 +78,21 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 		return console.ExitDone
 	}
 	if err != nil {
-		terminal.Say("error: %v", err)
-		terminal.Say("try: %s --help", strings.TrimSpace("holdpoint "+selected(err)))
-		return console.ExitUsage
+		code := fail(terminal, args, console.ExitUsage, err)
+		if !asksJSON(args) {
+			terminal.Say("try: %s --help", strings.TrimSpace(console.Program()+" "+selected(err)))
+		}
+		return code
 	}
 	code, cause := console.CodeOf(command.Run())
-	if cause != nil {
-		terminal.Say("error: %s", console.Explain(cause, terminal.Now()))
+	var unknown console.UnknownFlagError
+	switch {
+	case cause == nil && code == console.ExitDone:
+		return code
+	case errors.As(cause, &unknown):
+		return fail(terminal, args, console.ExitUsage, withSuggestion(unknown, command.Flags()))
+	case cause != nil:
+		return fail(terminal, args, code, cause)
 	}
 	return code
 }
@@ -114,6 +131,10 @@ type versionCommand struct{}
 
 // Run prints one line.
 func (c *versionCommand) Run(terminal *console.Console) error {
-	fmt.Fprintf(terminal.Stdout, "holdpoint %s (%s %s/%s)\n", console.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	printVersion(terminal)
 	return nil
+}
+
+func printVersion(terminal *console.Console) {
+	fmt.Fprintf(terminal.Stdout, "holdpoint %s (%s %s/%s)\n", console.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -70,6 +70,7 @@ func prepareSuspension(s *api.Suspension, newID IDSource) (raisedSuspension, err
 		}
 		s.Approvals[i].InputDigest = prepared.inputDigests[i]
 		s.Approvals[i].InputTruncated, s.Approvals[i].InputBytes = false, 0
+		s.Approvals[i].InputMembers = document.Members(s.Approvals[i].Input)
 	}
 	return prepared, nil
 }
@@ -83,7 +84,7 @@ func uniqueID(at, id string, seen map[string]bool, faults *refusal.Faults) {
 }
 
 func checkApprovalRequest(a *api.ApprovalRequest, at string, faults *refusal.Faults) {
-	a.Handle, a.InputDigest, a.CreatedAtMs = "", "", 0
+	a.Handle, a.InputDigest, a.InputMembers, a.CreatedAtMs = "", "", 0, 0
 	document.AbsentNull(&a.InputSchema)
 	document.AbsentNull(&a.Metadata)
 	faults.ID(at+"/id", a.ID)

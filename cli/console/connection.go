@@ -64,6 +64,9 @@ func (c *Connection) Call(use func(*client.Client) error) error {
 	if c.token != "" {
 		options = append(options, client.WithToken(c.token))
 	}
+	if !strings.Contains(c.Server, "://") {
+		c.Server = "http://" + c.Server
+	}
 	opened, err := client.New(c.Server, options...)
 	if err != nil {
 		return Usage("%w", err)
@@ -72,8 +75,8 @@ func (c *Connection) Call(use func(*client.Client) error) error {
 	err = use(opened)
 	if Unanswered(err) {
 		return fmt.Errorf("no holdpoint service answers at %s (%w)\n"+
-			"           start one with: holdpoint serve\n"+
-			"           or say where it is: --server URL, or HOLDPOINT_SERVER", c.Server, err)
+			"           start one with: %s serve\n"+
+			"           or say where it is: --server URL, or HOLDPOINT_SERVER", c.Server, err, Program())
 	}
 	return err
 }
@@ -123,19 +126,44 @@ func Explain(err error, now time.Time) string {
 	if !errors.As(err, &refused) {
 		return text
 	}
+	lines := []string{text}
 	for _, fault := range refused.Faults {
-		if line := strings.TrimSpace(fault.Pointer + " " + fault.Detail); !strings.Contains(text, fault.Detail) {
-			text += "\n           " + line
+		if !strings.Contains(text, fault.Detail) {
+			lines = append(lines, strings.TrimSpace(fault.Pointer+" "+fault.Detail))
 		}
 	}
 	if refused.Code == api.CodeUnauthenticated {
-		text += "\n           set " + TokenVariable + ", or say where the token is: --token-file PATH"
+		lines = append(lines, "set "+TokenVariable+", or say where the token is: --token-file PATH")
 	}
 	if recorded := refused.Recorded; recorded != nil {
-		text += fmt.Sprintf("\n           %s was %s by %s, %s", recorded.RequestID, recorded.Outcome,
-			recorded.ResolvedBy, Ago(recorded.ResolvedAtMs, now))
+		lines = append(lines, fmt.Sprintf("%s was %s by %s, %s, %s", recorded.RequestID, recorded.Outcome,
+			recorded.ResolvedBy, Ago(recorded.ResolvedAtMs, now), ByWhatWay(recorded.Via)))
 	}
-	return Printable(text, true)
+	for i := range lines {
+		lines[i] = Printable(lines[i], false)
+	}
+	return strings.Join(lines, "\n           ")
+}
+
+// ByWhatWay says in plain words by what way a decision was made.
+func ByWhatWay(via string) string {
+	switch {
+	case via == "inbox":
+		return "in the inbox"
+	case via == "cli":
+		return "from a command line"
+	case via == api.ViaClock:
+		return "when its time had run out"
+	case via == api.ViaWorker:
+		return "by the worker that asked"
+	case via == api.ViaRunEnded:
+		return "when its run ended"
+	case strings.HasPrefix(via, api.ViaRule):
+		return "by a rule"
+	case via == "":
+		return "by a way that is not on record"
+	}
+	return "by " + via
 }
 
 // Version returns the module's version, or the commit it was built from, or "dev".

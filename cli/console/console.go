@@ -15,6 +15,10 @@ type Console struct {
 	Stdout io.Writer
 	Stderr io.Writer
 	Now    func() time.Time
+	// Columns is how wide a line may be; 0 for any width.
+	Columns int
+	// Color says whether stdout takes escape sequences.
+	Color bool
 	// Env reads the environment that the caller gave; see LookupEnv.
 	Env func(string) (string, bool)
 }

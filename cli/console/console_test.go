@@ -1,6 +1,8 @@
 package console
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"os/exec"
 	"strings"
@@ -8,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
@@ -33,21 +36,75 @@ func TestPrintableHidesNothing(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"plain ünïcode ✓":      "plain ünïcode ✓",
-		"\x1b[2Jclean":         `\x1b[2Jclean`,
-		"a\rb":                 `a\x0db`,
-		"a\nb":                 `a\nb`,
-		"safe\u202egnp.exe":    `safe\u202egnp.exe`,
-		"zero\u200bwidth":      `zero\u200bwidth`,
-		"tag\U000e0041":        `tag\U000e0041`,
-		"bad\xff":              `bad\ufffd`,
-		"non\u00a0breaking":    `non\u00a0breaking`,
-		"\x00":                 `\x00`,
-		"line\u2028separators": `line\u2028separators`,
+		"\x1b[2Jclean":         "⟨ESC⟩[2Jclean",
+		"a\rb":                 "a⟨CR⟩b",
+		"a\nb":                 "a⟨LF⟩b",
+		`a\nb`:                 `a\nb`,
+		"a⟨LF⟩b":               "a⟨U+27E8⟩LF⟩b",
+		"safe\u202egnp.exe":    "safe⟨U+202E⟩gnp.exe",
+		"zero\u200bwidth":      "zero⟨U+200B⟩width",
+		"tag\U000e0041":        "tag⟨U+E0041⟩",
+		"bad\xff":              "bad⟨U+FFFD⟩",
+		"non\u00a0breaking":    "non⟨U+00A0⟩breaking",
+		"\x00":                 "⟨NUL⟩",
+		"line\u2028separators": "line⟨U+2028⟩separators",
+		"c1\u009b2J":           "c1⟨U+009B⟩2J",
+		"filler\u3164":         "filler⟨U+3164⟩",
+		"braille\u2800":        "braille⟨U+2800⟩",
+		"selector\ufe0f":       "selector⟨U+FE0F⟩",
 	} {
 		require.Equal(t, want, Printable(text, false), "%q", text)
 	}
 	require.Equal(t, "a\nb", Printable("a\nb", true))
-	require.Equal(t, "abcd…", Cell("abcdefgh", 5))
+	require.Equal(t, "abcd…", Cut("abcdefgh", 5))
+}
+
+// Two texts that differ never look the same, whatever either imitates.
+func TestPrintableTellsTextsApart(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		piece := rapid.SampledFrom([]string{"a", "\n", `\n`, "⟨LF⟩", "⟨", "⟩", "U+202E", "\u202e", "\x1b", "ESC", `\`, "\u009b", "\u3164"})
+		text := rapid.Map(rapid.SliceOfN(piece, 0, 5), func(all []string) string { return strings.Join(all, "") })
+		one, other := text.Draw(t, "one"), text.Draw(t, "other")
+		require.Equal(t, one == other, Printable(one, false) == Printable(other, false))
+		require.False(t, strings.ContainsFunc(Printable(one, false), hides))
+	})
+}
+
+func TestPrintJSONEscapesWhatHides(t *testing.T) {
+	t.Parallel()
+	given := map[string]string{"a": "x\u202ey\u009b\u200b\U000e0041ü\n"}
+	var out bytes.Buffer
+	require.NoError(t, PrintJSON(&out, given))
+	require.Equal(t, "{\n  \"a\": \"x\\u202ey\\u009b\\u200b\\udb40\\udc41ü\\n\"\n}\n", out.String())
+	var back map[string]string
+	require.NoError(t, json.Unmarshal(out.Bytes(), &back))
+	require.Equal(t, given, back)
+}
+
+func TestTableFits(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	rows := [][]string{
+		{"approval-0123456789", "会話の名前がとても長い", strings.Repeat("x", 60), "3s ago"},
+		{"b", "é́ combining", "", "a\nb"},
+	}
+	c := &Console{Stdout: &out, Columns: 60}
+	require.NoError(t, c.Table([]string{"REQUEST", "SESSION", "INPUT", "RAISED"}, rows))
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	require.Len(t, lines, 3)
+	for _, line := range lines {
+		require.LessOrEqual(t, widthOf(line), 60, line)
+	}
+	require.Contains(t, lines[1], "approval-0123456789  会話の", "what is copied is whole")
+	require.Contains(t, lines[2], "a⟨LF⟩b")
+	require.NotContains(t, out.String(), "\x1b")
+
+	out.Reset()
+	c.Columns, c.Color = 0, true
+	require.NoError(t, c.Table([]string{"REQUEST", "SESSION", "INPUT", "RAISED"}, rows))
+	require.Contains(t, out.String(), strings.Repeat("x", 60), "nothing is cut for a script")
+	require.Contains(t, out.String(), "\x1b[1mREQUEST")
 }
 
 func TestChoose(t *testing.T) {
@@ -86,9 +143,9 @@ func TestExplainTellsWhatWasDecided(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
 	text := Explain(&client.Error{
 		Status: 409, Code: "approval_state_conflict", Detail: "run r is not waiting for approval",
-		Recorded: &api.RecordedDecision{RequestID: "a", Outcome: "allowed", ResolvedBy: "bob\x1b", ResolvedAtMs: 700_000, Via: "api"},
+		Recorded: &api.RecordedDecision{RequestID: "a", Outcome: "allowed", ResolvedBy: "bob\x1b", ResolvedAtMs: 700_000, Via: "inbox"},
 	}, now)
-	require.Contains(t, text, `a was allowed by bob\x1b, 5m ago`)
+	require.Contains(t, text, `a was allowed by bob⟨ESC⟩, 5m ago, in the inbox`)
 	require.Equal(t, "plain", Explain(errors.New("plain"), now))
 }
 
@@ -102,4 +159,20 @@ func TestAgo(t *testing.T) {
 		require.Equal(t, want, Ago(now.Add(-passed).UnixMilli(), now))
 	}
 	require.Empty(t, Ago(0, now))
+}
+
+// A line that shows one member of an input says what it leaves out.
+func TestCommandOfSaysWhatItLeavesOut(t *testing.T) {
+	t.Parallel()
+	for input, want := range map[string]string{
+		`{"command":"ls -l"}`:                                        "ls -l",
+		`{"command":"ls -l","argv":["ls","-l"],"cwd":"/w"}`:          "ls -l (and 1 more: cwd)",
+		`{"command":"ls -l","argv":["rm","-rf","/"]}`:                "ls -l (and 1 more: argv)",
+		`{"command":"ls","then":"rm -rf /","e":1,"d":2,"c":3,"f":1}`: "ls (and 5 more: c, d, e, …)",
+		`{"script":"x"}`:           `{"script":"x"}`,
+		`{"command":["ls"],"x":1}`: `{"command":["ls"],"x":1}`,
+		`"ls"`:                     `"ls"`,
+	} {
+		require.Equal(t, want, CommandOf(api.JSON(input)), input)
+	}
 }

@@ -2,6 +2,8 @@ package console
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,16 +14,35 @@ import (
 )
 
 // CommandOf returns what a tool call would do, in one text: the command when its
-// input has one, else the input as compact JSON.
+// input has one, else the input as compact JSON. When the input says more than the command, the names
+// of what it says follow.
 func CommandOf(input api.JSON) string {
-	var call struct {
-		Command string `json:"command"`
+	if document.Kind(input) != '{' {
+		return Compact(input)
 	}
-	if document.Kind(input) == '{' && json.Unmarshal(input, &call) == nil && call.Command != "" {
-		return call.Command
+	var members map[string]api.JSON
+	var command string
+	if json.Unmarshal(input, &members) != nil || json.Unmarshal(members["command"], &command) != nil || command == "" {
+		return Compact(input)
 	}
-	return Compact(input)
+	delete(members, "command")
+	var argv []string
+	if json.Unmarshal(members["argv"], &argv) == nil && QuoteLine(argv) == command {
+		delete(members, "argv") // the same, word by word
+	}
+	if len(members) == 0 {
+		return command
+	}
+	names := slices.Sorted(maps.Keys(members))
+	more := ""
+	if len(names) > shownNames {
+		names, more = names[:shownNames], ", …"
+	}
+	return fmt.Sprintf("%s (and %d more: %s%s)", command, len(members), strings.Join(names, ", "), more)
 }
+
+// shownNames is how many members beside a command are named.
+const shownNames = 3
 
 // Compact returns JSON without white space; "" for nil.
 func Compact(value api.JSON) string {

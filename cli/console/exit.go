@@ -61,6 +61,13 @@ func Failed(code int, format string, args ...any) error {
 // Usage returns the error of a command line that is refused.
 func Usage(format string, args ...any) error { return Failed(ExitUsage, format, args...) }
 
+// UnknownFlagError is a flag that a command does not have, where it takes the command line of another
+// program.
+type UnknownFlagError struct{ Flag string }
+
+// Error names the flag.
+func (e UnknownFlagError) Error() string { return "unknown flag " + e.Flag }
+
 // SignalError is the cause of a context that a signal ended.
 type SignalError struct{ Signal os.Signal }
 

@@ -1,70 +1,60 @@
 package console
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Printable makes a text safe to show: what hides or moves text is escaped, and so are
-// line breaks and tabs unless lineBreaks is set. Much of what is shown was written by agents,
-// and a control character or a change of writing direction could hide from the
-// person what they are about to allow.
+// Printable makes a text safe to show: what hides or moves text is named between ⟨ and ⟩, and so are
+// line breaks and tabs unless lineBreaks is set. A ⟨ in the text is named too, so what was typed can
+// always be told from what is named. Much of what is shown was written by agents, and a control
+// character or a change of writing direction could hide from the person what they are about to allow.
+// What is printable by this already must not be given again.
 func Printable(text string, lineBreaks bool) string {
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, hides) {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, named) {
 		return text
 	}
 	var safe strings.Builder
 	for _, r := range text {
 		switch {
-		case r == '\n' && lineBreaks, r == '\t' && lineBreaks, !hides(r):
+		case r == '\n' && lineBreaks, r == '\t' && lineBreaks, !named(r):
 			safe.WriteRune(r)
-		case r == '\n':
-			safe.WriteString(`\n`)
-		case r == '\t':
-			safe.WriteString(`\t`)
-		case r < 0x80:
-			fmt.Fprintf(&safe, `\x%02x`, r)
-		case r <= 0xffff:
-			fmt.Fprintf(&safe, `\u%04x`, r)
+		case nameOf[r] != "":
+			safe.WriteString("⟨" + nameOf[r] + "⟩")
 		default:
-			fmt.Fprintf(&safe, `\U%08x`, r)
+			fmt.Fprintf(&safe, "⟨U+%04X⟩", r)
 		}
 	}
 	return safe.String()
 }
 
-func hides(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
+var nameOf = map[rune]string{'\n': "LF", '\r': "CR", '\t': "TAB", 0x1b: "ESC", 0: "NUL", 0x7f: "DEL", 0x85: "NEL"}
 
-// Cell returns printable text for one line of a table, shortened to a width.
-func Cell(text string, width int) string {
-	text = Printable(text, false)
-	if utf8.RuneCountInString(text) <= width {
-		return text
-	}
-	return string([]rune(text)[:width-1]) + "…"
+func named(r rune) bool { return r == '⟨' || hides(r) }
+
+// hides reports whether a character is not seen as itself: controls, C1 among them, marks of
+// direction, blanks that are no space, fillers, and what stands for bytes that are no text.
+func hides(r rune) bool {
+	const brailleBlank = 0x2800
+	return !unicode.IsPrint(r) || r == utf8.RuneError || r == brailleBlank ||
+		r > 0x7f && unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// Table prints aligned columns. An empty cell is shown as a dash.
-func Table(to io.Writer, header []string, rows [][]string) error {
-	columns := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
-	for _, row := range append([][]string{header}, rows...) {
-		line := make([]string, len(row))
-		for i, text := range row {
-			if line[i] = text; text == "" {
-				line[i] = "-"
-			}
-		}
-		fmt.Fprintln(columns, strings.Join(line, "\t"))
+// Cut shortens a text to a number of characters.
+func Cut(text string, length int) string {
+	if utf8.RuneCountInString(text) <= length {
+		return text
 	}
-	return columns.Flush()
+	return string([]rune(text)[:length-1]) + "…"
 }
 
 // Field is one line of a description: its name and its text.
@@ -72,7 +62,14 @@ type Field [2]string
 
 // Describe prints the fields whose text is not empty, one a line; later lines of a text
 // are set under its first.
+func (c *Console) Describe(fields []Field) error { return describe(c.Stdout, fields, c.bold) }
+
+// Describe prints the fields anywhere, in one weight.
 func Describe(to io.Writer, fields []Field) error {
+	return describe(to, fields, func(text string) string { return text })
+}
+
+func describe(to io.Writer, fields []Field, bold func(string) string) error {
 	width := 0
 	for _, f := range fields {
 		if f[1] != "" {
@@ -84,21 +81,42 @@ func Describe(to io.Writer, fields []Field) error {
 			continue
 		}
 		text := strings.ReplaceAll(Printable(f[1], true), "\n", "\n"+strings.Repeat(" ", width+3))
-		if _, err := fmt.Fprintf(to, "%-*s  %s\n", width+1, f[0]+":", text); err != nil {
+		if _, err := fmt.Fprintf(to, "%s%s  %s\n", bold(f[0]+":"), strings.Repeat(" ", width-len(f[0])), text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// PrintJSON prints a value as indented JSON.
+// PrintJSON prints a value as indented JSON, in which every character that hides or moves text is
+// escaped.
 func PrintJSON(to io.Writer, value any) error {
 	text, err := json.Marshal(value, jsontext.WithIndent("  "))
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)
 	}
-	_, err = fmt.Fprintf(to, "%s\n", text)
+	_, err = fmt.Fprintf(to, "%s\n", escaped(text))
 	return err
+}
+
+// escaped returns JSON text with the same meaning. What hides stands in strings only.
+func escaped(text []byte) []byte {
+	if !bytes.ContainsFunc(text, func(r rune) bool { return r != '\n' && hides(r) }) {
+		return text
+	}
+	var safe []byte
+	for _, r := range string(text) {
+		switch {
+		case r == '\n' || !hides(r):
+			safe = utf8.AppendRune(safe, r)
+		case r <= 0xffff:
+			safe = fmt.Appendf(safe, `\u%04x`, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			safe = fmt.Appendf(safe, `\u%04x\u%04x`, high, low)
+		}
+	}
+	return safe
 }
 
 // Ago says how long before now a moment was, or how long after; "" for 0.

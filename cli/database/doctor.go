@@ -86,11 +86,11 @@ func (r *doctorReport) print(terminal *console.Console, took time.Duration) erro
 		rows := make([][]string, len(r.Findings))
 		for i, finding := range r.Findings {
 			rows[i] = []string{
-				string(finding.Code), console.Cell(finding.SessionID, 40), console.Cell(finding.RunID, 40),
-				console.Cell(about(finding), 40), console.Printable(finding.Detail, false),
+				string(finding.Code), console.Cut(finding.SessionID, 40), console.Cut(finding.RunID, 40),
+				console.Cut(about(finding), 40), finding.Detail,
 			}
 		}
-		if err := console.Table(terminal.Stdout, []string{"CODE", "SESSION", "RUN", "ABOUT", "WHAT IS WRONG"}, rows); err != nil {
+		if err := terminal.Table([]string{"CODE", "SESSION", "RUN", "ABOUT", "WHAT IS WRONG"}, rows); err != nil {
 			return err
 		}
 		fmt.Fprintln(terminal.Stdout)
@@ -100,7 +100,7 @@ func (r *doctorReport) print(terminal *console.Console, took time.Duration) erro
 		for _, code := range slices.Sorted(maps.Keys(r.Summary.Findings)) {
 			counts = append(counts, []string{string(code), strconv.FormatInt(r.Summary.Findings[code], 10)})
 		}
-		if err := console.Table(terminal.Stdout, []string{"CODE", "COUNT"}, counts); err != nil {
+		if err := terminal.Table([]string{"CODE", "COUNT"}, counts); err != nil {
 			return err
 		}
 		fmt.Fprintln(terminal.Stdout)

@@ -94,6 +94,6 @@ func (c *migrateStatus) Run(ctx context.Context, terminal *console.Console) erro
 		if c.JSON {
 			return console.PrintJSON(terminal.Stdout, views)
 		}
-		return console.Table(terminal.Stdout, []string{"VERSION", "NAME", "STATE"}, rows)
+		return terminal.Table([]string{"VERSION", "NAME", "STATE"}, rows)
 	})
 }

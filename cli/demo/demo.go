@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 
 	"github.com/cli/browser"
-	"golang.org/x/term"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
@@ -49,7 +48,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 	switch {
 	case c.Open:
 		walk.Open = openBrowser
-	case !c.Play && isTerminal(terminal.Stdin):
+	case !c.Play && console.IsTerminal(terminal.Stdin):
 		walk.Person = person{console.NewPrompter(terminal)}
 	}
 	err = walk.Walk(ctx)
@@ -94,10 +93,4 @@ func openBrowser(url string) error {
 	// What a browser prints is not the demo's.
 	browser.Stdout, browser.Stderr = io.Discard, io.Discard
 	return browser.OpenURL(url)
-}
-
-// isTerminal reports whether a person may be at the other end.
-func isTerminal(input any) bool {
-	file, ok := input.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
 }

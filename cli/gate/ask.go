@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ type Ask struct {
 	Free     bool          `help:"Allow free text besides the options."`
 	Timeout  time.Duration `placeholder:"DURATION" help:"How long there is to answer; without it, as long as it takes."`
 	Default  *string       `placeholder:"VALUE" help:"What to print when the time has run out, instead of failing."`
-	Key      string        `placeholder:"KEY" help:"Names this question on the service. Calling again with the same key takes up the same question, and prints the same answer."`
+	Key      *string       `placeholder:"KEY" help:"Names this question on the service. Calling again with the same key takes up the same question, and prints the same answer."`
 	Question string        `arg:"" help:"The question."`
 }
 
@@ -52,10 +53,10 @@ func (c *Ask) Run(ctx context.Context, terminal *console.Console) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	ids := newGateIDs("ask", "question", c.Session, c.Key)
+	ids := newGateIDs("ask", "question", c.Session, keyOf(c.Key))
 	input := askInput{Question: c.Question, Options: c.Option, Multi: c.Multi, Free: c.Free || len(c.Option) == 0}
 	return c.Call(func(opened *client.Client) error {
-		a := &asking{gate: newGate("ask", c.Connection, opened, terminal, c.Key, askLease, c.Timeout, ids, input), command: c, input: input}
+		a := &asking{gate: newGate("ask", c.Connection, opened, terminal, keyOf(c.Key), askLease, c.Timeout, ids, input), command: c, input: input}
 		a.requestID = ids.request
 		a.suspension = func(afterMs *int64) *api.Suspension { return a.asks(a.requestID, afterMs, nil) }
 		return a.run(ctx)
@@ -66,7 +67,7 @@ func (c *Ask) check() error {
 	if strings.TrimSpace(c.Question) == "" {
 		return console.Usage("the question is empty")
 	}
-	if err := checkTimeout(c.Timeout); err != nil {
+	if err := cmp.Or(checkTimeout(c.Timeout), checkKey(c.Key)); err != nil {
 		return err
 	}
 	switch {
@@ -248,11 +249,12 @@ func (a *asking) finished(ctx context.Context, view *api.RunView) (askReport, er
 	var report askReport
 	switch {
 	case a.key != "" && view.Status == api.StatusCompleted && json.Unmarshal(view.Output, &report) == nil && report.Outcome != "":
+		a.terminal.Say("this key was used before, as run %s; this is what became of it. To ask again, give another --key", view.RunID)
 		return report, nil
 	case view.Status == api.StatusCompleted:
 		return report, fmt.Errorf("run %s was completed by somebody else, without an answer", view.RunID)
 	case view.Status == api.StatusFailed:
-		return report, fmt.Errorf("run %s failed: %s", view.RunID, console.Printable(view.Error, true))
+		return report, fmt.Errorf("run %s failed: %s", view.RunID, console.Printable(view.Error, false))
 	}
 	settled, err := a.outcomeOf(ctx)
 	if err != nil {

@@ -24,7 +24,7 @@ type Exec struct {
 	Session string        `placeholder:"ID" help:"The session that it belongs to, one run at a time (default: one of its own)."`
 	Reason  string        `placeholder:"TEXT" help:"Why it should run, for the person who decides."`
 	Timeout time.Duration `placeholder:"DURATION" help:"How long there is to decide; without it, as long as it takes."`
-	Key     string        `placeholder:"KEY" help:"Names this request on the service. Calling again with the same key takes up the same request, and never runs the command a second time."`
+	Key     *string       `placeholder:"KEY" help:"Names this request on the service. Calling again with the same key takes up the same request, and never runs the command a second time."`
 	Rerun   bool          `help:"With --key: run the command although an earlier call started it and how that ended is not known."`
 	Lease   time.Duration `default:"10s" placeholder:"DURATION" help:"How long after this process was last heard of another call with the same key may take over (default ${default})."`
 	Command []string      `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
@@ -71,13 +71,13 @@ func (c *Exec) Run(ctx context.Context, terminal *console.Console) error {
 	if err != nil {
 		return fmt.Errorf("encode the command: %w", err)
 	}
-	ids := newGateIDs("exec", "approval", c.Session, c.Key)
+	ids := newGateIDs("exec", "approval", c.Session, keyOf(c.Key))
 	request := api.ApprovalRequest{
 		ID: ids.request, ToolCallID: ids.request, ToolName: "exec", Input: shown,
 		Scope: "command", Reason: c.Reason, InputSchema: api.JSON(callInputSchema),
 	}
 	return c.Call(func(opened *client.Client) error {
-		e := &execution{gate: newGate("exec", c.Connection, opened, terminal, c.Key, c.Lease, c.Timeout, ids, input), rerun: c.Rerun, asked: request}
+		e := &execution{gate: newGate("exec", c.Connection, opened, terminal, keyOf(c.Key), c.Lease, c.Timeout, ids, input), rerun: c.Rerun, asked: request}
 		e.suspension = func(afterMs *int64) *api.Suspension {
 			request := request
 			request.ExpiresAfterMs = afterMs
@@ -94,13 +94,16 @@ type sameExec struct {
 }
 
 func (c *Exec) check() error {
+	if err := checkKey(c.Key); err != nil {
+		return err
+	}
 	if err := checkTimeout(c.Timeout); err != nil {
 		return err
 	}
 	switch {
 	case c.Lease < time.Second || c.Lease > time.Hour:
 		return console.Usage("--lease must be between 1s and 1h")
-	case c.Rerun && c.Key == "":
+	case c.Rerun && c.Key == nil:
 		return console.Usage("--rerun needs --key")
 	}
 	return nil
@@ -115,6 +118,9 @@ func (c *Exec) input() (callInput, error) {
 	}
 	if len(argv) == 0 || argv[0] == "" {
 		return callInput{}, console.Usage("say which command, after --")
+	}
+	if len(c.Command) == len(argv) && strings.HasPrefix(argv[0], "-") {
+		return callInput{}, console.UnknownFlagError{Flag: argv[0]}
 	}
 	for i, argument := range argv {
 		if !utf8.ValidString(argument) {
@@ -243,7 +249,10 @@ func (e *execution) finished(ctx context.Context, view *api.RunView) error {
 	case e.key != "" && view.Status == api.StatusCompleted && json.Unmarshal(view.Output, &report) == nil && report.Outcome != "":
 		if report.Outcome == outcomeExited || report.Outcome == outcomeNotStarted {
 			e.terminal.Say("this command ran to its end before, as run %s; it is not run again", view.RunID)
+			e.terminal.Say("its exit code was %d; what it printed went to that call and is not on record. To run it again, give another --key", report.ExitCode)
+			return console.ExitWith(e.sayReport(report))
 		}
+		e.terminal.Say("this key was used before, as run %s, and that is over; to ask again, give another --key", view.RunID)
 		return console.ExitWith(e.sayReport(report))
 	case view.Status == api.StatusCancelled || view.Status == api.StatusInterrupted:
 		settled, err := e.outcomeOf(ctx)
@@ -253,7 +262,7 @@ func (e *execution) finished(ctx context.Context, view *api.RunView) error {
 		e.terminal.Say("%s%s; the command was not run by this call", view.Status, by(settled.ResolvedBy, view.Error))
 		return console.ExitWith(console.ExitDenied)
 	case view.Status == api.StatusFailed:
-		return fmt.Errorf("run %s failed: %s", view.RunID, console.Printable(view.Error, true))
+		return fmt.Errorf("run %s failed: %s", view.RunID, console.Printable(view.Error, false))
 	default:
 		return fmt.Errorf("run %s was completed by somebody else; the command was not run by this call", view.RunID)
 	}

@@ -351,13 +351,13 @@ func (g *gate) sayWaiting(view *api.RunView) {
 	for _, request := range view.PendingApprovals {
 		g.once(request.ID, func() {
 			g.terminal.Say("waiting for approval %s of run %s: %s", request.ID, view.RunID, console.Printable(console.CommandOf(request.Input), false))
-			g.terminal.Say("decide with: holdpoint approvals allow%s %s (or deny)", g.ServerFlag(), request.ID)
+			g.terminal.Say("decide with: %s approvals allow%s %s (or deny)", console.Program(), g.ServerFlag(), request.ID)
 		})
 	}
 	for _, request := range view.PendingQuestions {
 		g.once(request.ID, func() {
 			g.terminal.Say("waiting for an answer to %s of run %s", request.ID, view.RunID)
-			g.terminal.Say("answer with: holdpoint questions answer%s %s --interactive", g.ServerFlag(), request.ID)
+			g.terminal.Say("answer with: %s questions answer%s %s --interactive", console.Program(), g.ServerFlag(), request.ID)
 		})
 	}
 }
@@ -394,8 +394,8 @@ func (g *gate) sayAhead(ctx context.Context, session *api.SessionView) {
 			what += fmt.Sprintf(" ahead (%s, last moved %s)", view.Status, console.Ago(view.UpdatedAtMs, g.terminal.Now()))
 		}
 		g.terminal.Say("waits for its turn: session %s has %s", session.SessionID, console.Printable(what, false))
-		g.terminal.Say("look with: holdpoint runs show%s %s; be rid of it with: holdpoint runs cancel%s %s",
-			g.ServerFlag(), ahead, g.ServerFlag(), ahead)
+		g.terminal.Say("look with: %[1]s runs show%[2]s %[3]s; be rid of it with: %[1]s runs cancel%[2]s %[3]s",
+			console.Program(), g.ServerFlag(), ahead)
 	})
 }
 
@@ -411,6 +411,21 @@ func (g *gate) sayBack() {
 		g.outage = false
 		g.terminal.Say("the service is back")
 	}
+}
+
+// checkKey checks a --key, nil when none was given.
+func checkKey(key *string) error {
+	if key != nil && *key == "" {
+		return console.Usage("--key is empty: give one, or leave it out")
+	}
+	return nil
+}
+
+func keyOf(key *string) string {
+	if key == nil {
+		return ""
+	}
+	return *key
 }
 
 // checkTimeout checks a --timeout.

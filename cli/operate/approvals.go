@@ -33,8 +33,8 @@ func (approvalFilter) table() table[api.PendingApprovalView] {
 		func(item *api.PendingApprovalView, now time.Time) []string {
 			request := &item.Request
 			return []string{
-				request.ID, item.SessionID, console.Cell(request.ToolName, 20), console.Cell(console.CommandOf(request.Input), 60),
-				console.Cell(request.Reason, 40), console.Ago(request.CreatedAtMs, now), console.Ago(valueOf(request.ExpiresAtMs), now),
+				request.ID, item.SessionID, console.Cut(request.ToolName, 20), console.Cut(console.CommandOf(request.Input), 60),
+				console.Cut(request.Reason, 40), console.Ago(request.CreatedAtMs, now), console.Ago(valueOf(request.ExpiresAtMs), now),
 			}
 		},
 	}

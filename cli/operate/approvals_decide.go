@@ -216,7 +216,7 @@ func (c *decision) remember(ctx context.Context, terminal *console.Console, open
 	}
 	// What is decided is what was shown, should another run use the same id by then.
 	c.RunID, *resolution = item.RunID, boundTo(*resolution, &item.Request)
-	return confirm(terminal, c.Yes, "With the decision this rule is written:\n  "+rule.Text+examplesText(rule.Examples), "Decide so, and write this rule? [y/N] ", "nothing was decided")
+	return confirm(terminal, c.Yes, "With the decision this rule is written:\n  "+console.Printable(rule.Text, false)+examplesText(rule.Examples), "Decide so, and write this rule? [y/N] ", "nothing was decided")
 }
 
 // writtenRule is the rule that a decision wrote, as the run shows it; "" when it

@@ -39,7 +39,7 @@ var effectTable = table[api.EffectView]{
 	func(effect *api.EffectView, now time.Time) []string {
 		return []string{
 			effect.EffectID, effect.SessionID, effect.TargetSessionID, string(effect.State),
-			strconv.FormatInt(effect.Attempts, 10), console.Ago(effect.CreatedAtMs, now), console.Cell(effect.LastError, 60),
+			strconv.FormatInt(effect.Attempts, 10), console.Ago(effect.CreatedAtMs, now), console.Cut(effect.LastError, 60),
 		}
 	},
 }

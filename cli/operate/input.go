@@ -38,10 +38,10 @@ func jsonArgument(terminal *console.Console, name, text, path string) (api.JSON,
 	return value, nil
 }
 
-// confirm shows what is about to be written and asks, unless yes is set. It prints refused
+// confirm shows what is about to be written, which must be printable, and asks, unless yes is set. It prints refused
 // when the answer is not yes, and returns the exit code as an error.
 func confirm(terminal *console.Console, yes bool, text, question, refused string) error {
-	terminal.Say("%s", console.Printable(text, true))
+	terminal.Say("%s", text)
 	if yes {
 		return nil
 	}

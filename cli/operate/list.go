@@ -30,7 +30,7 @@ func (t table[T]) print(terminal *console.Console, asJSON bool, records []T) err
 	for i := range records {
 		rows[i] = t.row(&records[i], now)
 	}
-	return console.Table(terminal.Stdout, t.header, rows)
+	return terminal.Table(t.header, rows)
 }
 
 // filter is the flags and arguments by which a list command chooses records.
@@ -110,5 +110,5 @@ func printRecord[T any](terminal *console.Console, asJSON bool, record *T, field
 	if asJSON {
 		return console.PrintJSON(terminal.Stdout, record)
 	}
-	return console.Describe(terminal.Stdout, fields(record, terminal.Now()))
+	return terminal.Describe(fields(record, terminal.Now()))
 }

@@ -62,8 +62,8 @@ var messageTable = table[api.MessageView]{
 	[]string{"MESSAGE", "FROM", "SUBJECT", "PAYLOAD", "SENT", "READINGS", "LAST ERROR"},
 	func(message *api.MessageView, now time.Time) []string {
 		return []string{
-			message.MessageID, message.FromSessionID, message.Subject, console.Cell(console.Compact(message.Payload), 60),
-			console.Ago(message.CreatedAtMs, now), strconv.FormatInt(message.DeliveryAttempts, 10), console.Cell(message.LastError, 90),
+			message.MessageID, message.FromSessionID, message.Subject, console.Cut(console.Compact(message.Payload), 60),
+			console.Ago(message.CreatedAtMs, now), strconv.FormatInt(message.DeliveryAttempts, 10), console.Cut(message.LastError, 90),
 		}
 	},
 }

@@ -185,7 +185,7 @@ func printDecided(terminal *console.Console, asJSON bool, requestID, what string
 	if run.Replayed {
 		fields = append(fields, console.Field{"note", "this key was used for the same call before; nothing changed"})
 	}
-	return console.Describe(terminal.Stdout, fields)
+	return terminal.Describe(fields)
 }
 
 // valueOf returns 0 for nil.

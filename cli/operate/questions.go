@@ -34,7 +34,7 @@ func (questionFilter) table() table[api.PendingQuestionView] {
 		func(item *api.PendingQuestionView, now time.Time) []string {
 			request := &item.Request
 			return []string{
-				request.ID, item.SessionID, askedBy(item), console.Cell(console.QuestionText(request), 60), console.Cell(choicesOf(request), 40),
+				request.ID, item.SessionID, askedBy(item), console.Cut(console.QuestionText(request), 60), console.Cut(choicesOf(request), 40),
 				console.Ago(request.CreatedAtMs, now), console.Ago(valueOf(request.ExpiresAtMs), now),
 			}
 		},

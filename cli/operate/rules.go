@@ -47,8 +47,8 @@ var ruleTable = table[api.RuleView]{
 	[]string{"RULE", "HITS", "BY", "WRITTEN", "ENDED", "TEXT"},
 	func(rule *api.RuleView, now time.Time) []string {
 		return []string{
-			rule.RuleID, strconv.FormatInt(rule.Hits, 10), console.Cell(rule.CreatedBy, 20),
-			console.Ago(rule.CreatedAtMs, now), whyEnded(rule, now), console.Cell(rule.Text, shownRuleText),
+			rule.RuleID, strconv.FormatInt(rule.Hits, 10), console.Cut(rule.CreatedBy, 20),
+			console.Ago(rule.CreatedAtMs, now), whyEnded(rule, now), console.Cut(rule.Text, shownRuleText),
 		}
 	},
 }
@@ -178,7 +178,7 @@ var explainTable = table[api.ExplainedRule]{
 		if rule.Applies {
 			applies = "applies"
 		}
-		return []string{rule.RuleID, applies, console.Cell(rule.WhyNot, 60), console.Cell(rule.Text, shownRuleText)}
+		return []string{rule.RuleID, applies, console.Cut(rule.WhyNot, 60), console.Cut(rule.Text, shownRuleText)}
 	},
 }
 
@@ -237,8 +237,9 @@ func (c *rulesAdd) Run(ctx context.Context, terminal *console.Console) error {
 	if err != nil {
 		return console.Usage("%v", err)
 	}
+	text = console.Printable(text, false)
 	if input != nil {
-		text += "\n  Its input: " + console.Compact(input) // the text names it by its digest
+		text += "\n  Its input: " + console.Printable(console.Compact(input), false) // the text names it by its digest
 	}
 	text += examplesText(examples)
 	if err := confirm(terminal, c.Yes, "This rule is written:\n  "+text, "Write this rule? [y/N] ", "nothing was written"); err != nil {

@@ -38,7 +38,7 @@ func (runFilter) table() table[api.RunView] {
 		[]string{"RUN", "SESSION", "AGENT", "STATUS", "INPUT", "SUBMITTED", "UPDATED"},
 		func(run *api.RunView, now time.Time) []string {
 			return []string{
-				run.RunID, run.SessionID, run.AgentID, string(run.Status), console.Cell(run.Request.TextPreview, 50),
+				run.RunID, run.SessionID, run.AgentID, string(run.Status), console.Cut(run.Request.TextPreview, 50),
 				console.Ago(run.SubmittedAtMs, now), console.Ago(run.UpdatedAtMs, now),
 			}
 		},

@@ -3,16 +3,13 @@ package serve
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 
 	"github.com/holdpoint/holdpoint/cli/console"
 )
 
 // greet says where the service is, where its data is, and what to try.
 func greet(terminal *console.Console, url, data string, open, reachable bool) {
-	program, flag := selfName(), ""
+	program, flag := console.Program(), ""
 	if url != console.DefaultServerURL {
 		flag = " --server " + url
 	}
@@ -42,23 +39,6 @@ or see what waits by HTTP:
 
   curl %[2]s/v1/approvals
 
-Stop it with Ctrl-C.
-`, console.Version(), url, data, openness, program, flag)
-}
-
-// selfName returns what a person types to call this program.
-func selfName() string {
-	self, err := os.Executable()
-	if err != nil {
-		return "holdpoint"
-	}
-	if found, err := exec.LookPath("holdpoint"); err == nil {
-		if onPath, err := filepath.EvalSymlinks(found); err == nil && onPath == self {
-			return "holdpoint"
-		}
-	}
-	if strings.Contains(self, "go-build") {
-		return "go run ./cmd/holdpoint"
-	}
-	return console.QuoteArgument(self)
+Process %[7]d; stop it with Ctrl-C, test a crash with: kill -9 %[7]d
+`, console.Version(), url, data, openness, program, flag, os.Getpid())
 }

@@ -42,7 +42,7 @@ func refuse(address string) error {
 
 // refuseOpen refuses to be open to other machines; database is the URL to make a token with.
 func refuseOpen(address, database string) error {
-	program := selfName()
+	program := console.Program()
 	if !strings.HasPrefix(database, "sqlite:") {
 		database = "URL" // it may hold a password
 	}

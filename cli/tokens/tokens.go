@@ -200,11 +200,11 @@ func (c *list) Run(ctx context.Context, terminal *console.Console) error {
 		for i := range tokens {
 			t := &tokens[i]
 			rows[i] = []string{
-				t.TokenID, console.Cell(t.Name, 40), string(t.Role), console.Cell(t.Principal, 40), t.Hint,
+				t.TokenID, console.Cut(t.Name, 40), string(t.Role), console.Cut(t.Principal, 40), t.Hint,
 				stateOf(t, now), console.Ago(t.CreatedAtMs, now), lastUse(t, now),
 			}
 		}
-		return console.Table(terminal.Stdout, []string{"TOKEN", "NAME", "ROLE", "PRINCIPAL", "HINT", "STATE", "MADE", "USED"}, rows)
+		return terminal.Table([]string{"TOKEN", "NAME", "ROLE", "PRINCIPAL", "HINT", "STATE", "MADE", "USED"}, rows)
 	})
 }
 
@@ -270,7 +270,7 @@ func (c *show) Run(ctx context.Context, terminal *console.Console) error {
 		if c.JSON {
 			return console.PrintJSON(terminal.Stdout, token)
 		}
-		return console.Describe(terminal.Stdout, fields(token, terminal.Now()))
+		return terminal.Describe(fields(token, terminal.Now()))
 	})
 }
 

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -21,6 +22,28 @@ import (
 // any number. It returns the byte 0 for an absent value. It does not check the rest of the
 // text.
 func Kind(value api.JSON) byte { return byte(jsontext.Value(value).Kind()) }
+
+// Members returns how many members an object has when it has several, else 0. The value must have
+// been checked.
+func Members(value api.JSON) int64 {
+	if Kind(value) != '{' {
+		return 0
+	}
+	decoder := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true))
+	count := int64(0)
+	if _, err := decoder.ReadToken(); err != nil {
+		return 0
+	}
+	for ; decoder.PeekKind() == '"'; count++ {
+		if _, err := decoder.ReadToken(); err != nil || decoder.SkipValue() != nil {
+			return 0
+		}
+	}
+	if count < 2 {
+		return 0
+	}
+	return count
+}
 
 // Compact returns a copy of a JSON value without white space between its tokens. It returns an
 // error when the text is not one JSON value.

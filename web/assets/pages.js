@@ -41,8 +41,10 @@ function Decided({ view }) {
 }
 
 function shortInput(request) {
-  const text = request.input_truncated ? request.input : typeof request.input?.command === "string" ? request.input.command : JSON.stringify(request.input);
-  return text.length > 160 ? text.slice(0, 160) + "…" : text;
+  const command = !request.input_truncated && typeof request.input?.command === "string" && request.input.command;
+  const others = command ? Object.keys(request.input).length - 1 : 0;
+  const text = command || (request.input_truncated ? request.input : JSON.stringify(request.input));
+  return (text.length > 160 ? text.slice(0, 160) + "…" : text) + (others ? ` (and ${others} more)` : "");
 }
 
 export function History() {

@@ -1,0 +1,26 @@
+package console
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// Program returns what a person types to call this program.
+var Program = sync.OnceValue(func() string {
+	self, err := os.Executable()
+	if err != nil {
+		return "holdpoint"
+	}
+	if found, err := exec.LookPath("holdpoint"); err == nil {
+		if onPath, err := filepath.EvalSymlinks(found); err == nil && onPath == self {
+			return "holdpoint"
+		}
+	}
+	if strings.Contains(self, "go-build") {
+		return "go run ./cmd/holdpoint"
+	}
+	return QuoteArgument(self)
+})

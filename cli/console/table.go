@@ -1,0 +1,122 @@
+package console
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// columnGap is what stands between two columns.
+const columnGap = 2
+
+// Table prints aligned columns. An empty cell is shown as a dash. On a terminal the widest columns
+// are cut until a line fits; otherwise nothing is cut.
+func (c *Console) Table(header []string, rows [][]string) error {
+	lines := make([][]string, 0, len(rows)+1)
+	for _, row := range append([][]string{header}, rows...) {
+		line := make([]string, len(row))
+		for i, text := range row {
+			if line[i] = Printable(text, false); text == "" {
+				line[i] = "-"
+			}
+		}
+		lines = append(lines, line)
+	}
+	widths := columnWidths(lines)
+	if c.Columns > 0 {
+		fit(widths, c.Columns, columnWidths(lines[:1]))
+	}
+	var out strings.Builder
+	for i, line := range lines {
+		var text strings.Builder
+		for column, cell := range line {
+			cell = cutTo(cell, widths[column])
+			text.WriteString(cell)
+			if column < len(line)-1 {
+				text.WriteString(strings.Repeat(" ", widths[column]-widthOf(cell)+columnGap))
+			}
+		}
+		if i == 0 {
+			out.WriteString(c.bold(text.String()) + "\n")
+		} else {
+			out.WriteString(text.String() + "\n")
+		}
+	}
+	_, err := c.Stdout.Write([]byte(out.String()))
+	return err
+}
+
+func columnWidths(lines [][]string) []int {
+	var widths []int
+	for _, line := range lines {
+		for column, cell := range line {
+			if column == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[column] = max(widths[column], widthOf(cell))
+		}
+	}
+	return widths
+}
+
+// fit narrows the widest columns until the line is no longer than columns, but none below least.
+// The first column is kept whole: it is what a person copies into the next command.
+func fit(widths []int, columns int, least []int) {
+	total := columnGap * (len(widths) - 1)
+	for _, width := range widths {
+		total += width
+	}
+	for ; total > columns; total-- {
+		widest := -1
+		for column := 1; column < len(widths); column++ {
+			if widths[column] > least[column] && (widest < 0 || widths[column] > widths[widest]) {
+				widest = column
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+// cutTo shortens a text to so many columns of a terminal.
+func cutTo(text string, columns int) string {
+	if widthOf(text) <= columns {
+		return text
+	}
+	used := 1 // of the ellipsis
+	for at, r := range text {
+		if used += runeWidth(r); used > columns {
+			return text[:at] + "…"
+		}
+	}
+	return text
+}
+
+// widthOf returns how many columns of a terminal a printable text takes.
+func widthOf(text string) int {
+	total := 0
+	for _, r := range text {
+		total += runeWidth(r)
+	}
+	return total
+}
+
+func runeWidth(r rune) int {
+	switch {
+	case r < 0x80:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	}
+	if kind := width.LookupRune(r).Kind(); kind == width.EastAsianWide || kind == width.EastAsianFullwidth || slices.ContainsFunc(emoji, func(block [2]rune) bool { return block[0] <= r && r <= block[1] }) {
+		return 2
+	}
+	return 1
+}
+
+// emoji are blocks whose characters terminals show wide.
+var emoji = [][2]rune{{0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}}

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// refuseBytes refuses arguments that are no text: on their way to the service they would be changed
+// in silence.
+func refuseBytes(args []string) error {
+	for i, argument := range args {
+		if !utf8.ValidString(argument) {
+			return fmt.Errorf("argument %d is not valid UTF-8: %q", i+1, argument)
+		}
+	}
+	return nil
+}
+
+// helpFirst turns "help COMMAND" into "COMMAND --help".
+func helpFirst(args []string) []string {
+	if len(args) > 0 && args[0] == "help" {
+		return append(slices.Clone(args[1:]), "--help")
+	}
+	return args
+}
+
+// asksJSON reports whether a command line asks for JSON, also one that is refused. What stands after
+// -- belongs to another program.
+func asksJSON(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--json")
+}
+
+// errorReport is an error as --json prints it, on stderr.
+type errorReport struct {
+	Error    string `json:"error"`
+	ExitCode int    `json:"exit_code"`
+	// Status, Code and Decision are of an error that the service answered.
+	Status   int    `json:"status,omitzero"`
+	Code     string `json:"code,omitempty"`
+	Recorded any    `json:"recorded_decision,omitempty"`
+}
+
+// fail prints an error and returns the exit code.
+func fail(terminal *console.Console, args []string, code int, cause error) int {
+	if !asksJSON(args) {
+		terminal.Say("error: %s", console.Explain(cause, terminal.Now()))
+		return code
+	}
+	report := errorReport{Error: cause.Error(), ExitCode: code}
+	var refused *client.Error
+	if errors.As(cause, &refused) {
+		report.Status, report.Code = refused.Status, string(refused.Code)
+		if refused.Recorded != nil {
+			report.Recorded = refused.Recorded
+		}
+	}
+	_ = console.PrintJSON(terminal.Stderr, struct {
+		Error errorReport `json:"error"`
+	}{report}) // the exit code still tells
+	return code
+}
+
+// withSuggestion names the flag that was probably meant.
+func withSuggestion(unknown console.UnknownFlagError, flags []*kong.Flag) error {
+	given, _, _ := strings.Cut(strings.TrimLeft(unknown.Flag, "-"), "=")
+	best, least := "", len(given)/2+1
+	for _, flag := range flags {
+		if distance := editDistance(given, flag.Name); distance < least {
+			best, least = flag.Name, distance
+		}
+	}
+	if best == "" {
+		return fmt.Errorf("%w; put -- before a command whose name begins so", unknown)
+	}
+	return fmt.Errorf("%w, did you mean --%s? (put -- before a command whose name begins so)", unknown, best)
+}
+
+// editDistance counts the insertions, deletions and changes of a character between two words.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
