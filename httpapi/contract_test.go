@@ -45,7 +45,7 @@ func newContract(tb testing.TB) *contract {
 	document, strict := loadDocument(tb), loadDocument(tb)
 	for _, one := range []*openapi3.T{document, strict} {
 		// Null fits a schema without a type, but not to the validator, which wants to read it.
-		one.Components.Schemas["Any"].Value.Types = &openapi3.Types{"object", "array", "string", "number", "boolean", "null"}
+		one.Components.Schemas["Any"].Value.Type = &openapi3.Types{"object", "array", "string", "number", "boolean", "null"}
 	}
 	for name, schema := range strict.Components.Schemas {
 		if name != "Problem" {
