@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -48,7 +47,7 @@ type program struct {
 // os. serve, exec and ask catch signals while they run. When ctx ends, a command
 // ends as if it had been sent SIGTERM.
 func Run(ctx context.Context, args []string, lookupEnv func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) int {
-	terminal := &console.Console{Stdin: stdin, Stdout: stdout, Stderr: stderr, Now: time.Now, Env: lookupEnv}
+	terminal := console.New(lookupEnv, stdin, stdout, stderr)
 	if err := refuseBytes(args); err != nil {
 		return fail(terminal, args, console.ExitUsage, err)
 	}

@@ -148,10 +148,12 @@ func Explain(err error, now time.Time) string {
 // ByWhatWay says in plain words by what way a decision was made.
 func ByWhatWay(via string) string {
 	switch {
-	case via == "inbox":
+	case via == "api:inbox":
 		return "in the inbox"
-	case via == "cli":
+	case via == "api:cli":
 		return "from a command line"
+	case via == "api":
+		return "by the API"
 	case via == api.ViaClock:
 		return "when its time had run out"
 	case via == api.ViaWorker:

@@ -19,6 +19,8 @@ type Console struct {
 	Columns int
 	// Color says whether stdout takes escape sequences.
 	Color bool
+	// Editor is the shell command that edits a file.
+	Editor string
 	// Env reads the environment that the caller gave; see LookupEnv.
 	Env func(string) (string, bool)
 }

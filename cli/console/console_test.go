@@ -143,7 +143,7 @@ func TestExplainTellsWhatWasDecided(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
 	text := Explain(&client.Error{
 		Status: 409, Code: "approval_state_conflict", Detail: "run r is not waiting for approval",
-		Recorded: &api.RecordedDecision{RequestID: "a", Outcome: "allowed", ResolvedBy: "bob\x1b", ResolvedAtMs: 700_000, Via: "inbox"},
+		Recorded: &api.RecordedDecision{RequestID: "a", Outcome: "allowed", ResolvedBy: "bob\x1b", ResolvedAtMs: 700_000, Via: "api:inbox"},
 	}, now)
 	require.Contains(t, text, `a was allowed by bob⟨ESC⟩, 5m ago, in the inbox`)
 	require.Equal(t, "plain", Explain(errors.New("plain"), now))

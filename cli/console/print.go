@@ -99,6 +99,16 @@ func PrintJSON(to io.Writer, value any) error {
 	return err
 }
 
+// PrintJSONLine prints a value as JSON on one line, escaped like PrintJSON.
+func PrintJSONLine(to io.Writer, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	_, err = fmt.Fprintf(to, "%s\n", escaped(text))
+	return err
+}
+
 // escaped returns JSON text with the same meaning. What hides stands in strings only.
 func escaped(text []byte) []byte {
 	if !bytes.ContainsFunc(text, func(r rune) bool { return r != '\n' && hides(r) }) {
@@ -117,6 +127,14 @@ func escaped(text []byte) []byte {
 		}
 	}
 	return safe
+}
+
+// Count says how many there are of a noun.
+func Count(number int, noun string) string {
+	if number == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", number, noun)
 }
 
 // Ago says how long before now a moment was, or how long after; "" for 0.

@@ -165,7 +165,7 @@ func choose(question *api.UserQuestion, line string) (optionIDs []string, proble
 		return nil, ""
 	}
 	// A label may hold a comma itself.
-	if id, found := optionOf(question, line); found {
+	if id, found := OptionOf(question, line); found {
 		return []string{id}, ""
 	}
 	for name := range strings.SplitSeq(line, ",") {
@@ -173,7 +173,7 @@ func choose(question *api.UserQuestion, line string) (optionIDs []string, proble
 		if name == "" {
 			continue
 		}
-		id, found := optionOf(question, name)
+		id, found := OptionOf(question, name)
 		switch {
 		case !found:
 			return nil, fmt.Sprintf("%q is none of the options", name)
@@ -187,9 +187,9 @@ func choose(question *api.UserQuestion, line string) (optionIDs []string, proble
 	return optionIDs, ""
 }
 
-// optionOf finds an option by its id, its label, or its place in the list. A text
+// OptionOf finds an option by its id, its label, or its place in the list. A text
 // that is both the id of one and the place of another means the id.
-func optionOf(question *api.UserQuestion, name string) (id string, found bool) {
+func OptionOf(question *api.UserQuestion, name string) (id string, found bool) {
 	for _, same := range []func(api.QuestionOption) bool{
 		func(o api.QuestionOption) bool { return o.ID == name },
 		func(o api.QuestionOption) bool { return strings.EqualFold(o.ID, name) },

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"strconv"
@@ -12,8 +13,9 @@ import (
 // New returns the console of a process. Lines are fitted to $COLUMNS, else to the terminal when
 // stdout is one; colours are used on a terminal only, and not with $NO_COLOR or a dumb one.
 func New(lookupEnv func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) *Console {
-	c := &Console{Stdin: stdin, Stdout: stdout, Stderr: stderr, Now: time.Now}
+	c := &Console{Stdin: stdin, Stdout: stdout, Stderr: stderr, Now: time.Now, Env: lookupEnv}
 	value := func(name string) string { text, _ := lookupEnv(name); return text }
+	c.Editor = cmp.Or(value("VISUAL"), value("EDITOR"), "vi")
 	if IsTerminal(stdout) {
 		c.Color = value("NO_COLOR") == "" && value("TERM") != "dumb"
 		if columns, _, err := term.GetSize(int(stdout.(*os.File).Fd())); err == nil {

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -12,12 +13,13 @@ import (
 
 // Approvals is holdpoint approvals.
 type Approvals struct {
-	List     list[api.PendingApprovalView, approvalFilter] `cmd:"" help:"List what waits for approval."`
-	Show     show[api.PendingApprovalView, approvalRef]    `cmd:"" help:"Show one request whole."`
-	Allow    approvalsAllow                                `cmd:"" help:"Allow one request, as it is or edited."`
-	Deny     approvalsDeny                                 `cmd:"" help:"Deny one request."`
-	AllowAll approvalsAllowAll                             `cmd:"" name:"allow-all" aliases:"approve-all" help:"Allow everything that waits."`
-	DenyAll  approvalsDenyAll                              `cmd:"" name:"deny-all" help:"Deny everything that waits."`
+	List     approvalsList                      `cmd:"" help:"List what waits for approval, or what was decided."`
+	Show     show[api.RequestView, approvalRef] `cmd:"" help:"Show one request whole, also when it was decided."`
+	Review   approvalsReview                    `cmd:"" help:"Be asked about what waits, one after the other."`
+	Allow    approvalsAllow                     `cmd:"" help:"Allow requests, as they are or edited."`
+	Deny     approvalsDeny                      `cmd:"" help:"Deny requests."`
+	AllowAll approvalsAllowAll                  `cmd:"" name:"allow-all" aliases:"approve-all" help:"Allow everything that waits."`
+	DenyAll  approvalsDenyAll                   `cmd:"" name:"deny-all" help:"Deny everything that waits."`
 }
 
 // approvalFilter lists the open approvals in the order of session, run and request.
@@ -40,21 +42,28 @@ func (approvalFilter) table() table[api.PendingApprovalView] {
 	}
 }
 
-// approvalRef names one open approval.
+// approvalRef names one approval.
 type approvalRef struct{ requestRef }
 
-func (r approvalRef) find(ctx context.Context, c *client.Client) (*api.PendingApprovalView, error) {
-	return r.approval(ctx, c, r.RequestID)
+func (r approvalRef) find(ctx context.Context, c *client.Client) (*api.RequestView, error) {
+	item, err := r.approval(ctx, c, r.RequestID)
+	switch {
+	case err == nil:
+		return c.GetRequest(ctx, item.Request.Handle)
+	case errors.Is(err, errNotOpen):
+		return r.settled(ctx, c, api.RequestApproval, r.RequestID)
+	}
+	return nil, err
 }
 
-func (approvalRef) fields(item *api.PendingApprovalView, now time.Time) []console.Field {
-	request := &item.Request
-	return []console.Field{
+func (approvalRef) fields(view *api.RequestView, now time.Time) []console.Field {
+	request := approvalOf(view)
+	fields := []console.Field{
 		{"request", request.ID},
 		{"handle", request.Handle},
-		{"session", item.SessionID},
-		{"run", item.RunID},
-		{"agent", item.AgentID},
+		{"session", view.SessionID},
+		{"run", view.RunID},
+		{"agent", view.AgentID},
 		{"tool", request.ToolName},
 		{"scope", request.Scope},
 		{"reason", request.Reason},
@@ -66,5 +75,14 @@ func (approvalRef) fields(item *api.PendingApprovalView, now time.Time) []consol
 		{"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
 		{"may be edited to", console.Compact(request.InputSchema)},
 		{"metadata", console.Compact(request.Metadata)},
+		{"decided", decidedText(view.RecordedDecision, now)},
 	}
+	if given := view.Resolution; given != nil {
+		fields = append(fields, console.Field{"edited to", console.Compact(given.UpdatedInput)},
+			console.Field{"said", given.Reason}, console.Field{"justification", given.Justification})
+		if given.Rule != nil {
+			fields = append(fields, console.Field{"rule", given.Rule.RuleID + ": " + given.Rule.Text})
+		}
+	}
+	return fields
 }

@@ -18,6 +18,7 @@ type decisionForAll struct {
 	following
 	ofSession
 	Justification  string `placeholder:"TEXT" help:"Why, for the record."`
+	DryRun         bool   `name:"dry-run" help:"Print what would be decided, and decide nothing."`
 	IdempotencyKey string `name:"idempotency-key" placeholder:"KEY" help:"Makes the call one that may be repeated; each run gets a key of its own, KEY:RUN."`
 }
 
@@ -63,6 +64,15 @@ type failedRun struct {
 // leaves the others alone.
 func (c *decisionForAll) decide(ctx context.Context, terminal *console.Console, resolution api.ApprovalResolution) error {
 	return c.Call(func(opened *client.Client) error {
+		if c.DryRun {
+			open := approvalFilter{c.ofSession}
+			items, err := open.read(ctx, opened)
+			if err != nil {
+				return err
+			}
+			terminal.Say("nothing was decided; it would be %s", console.Count(len(items), "request"))
+			return open.table().print(terminal, c.JSON, items)
+		}
 		result, err := c.decideRuns(ctx, opened, resolution)
 		if err != nil {
 			return err

@@ -24,13 +24,14 @@ type decision struct {
 	onRecord
 	remembering
 	InputDigest string   `name:"input-digest" placeholder:"DIGEST" help:"Decide only if the input still has this digest, as show printed it."`
-	IDs         []string `arg:"" name:"request-id" help:"The request's id or handle; its session's id may stand before it."`
+	IDs         []string `arg:"" name:"request-id" help:"The ids or handles of the requests; of one, its session's id may stand before it."`
 }
 
 type approvalsAllow struct {
 	decision
 	UpdatedInputJSON string `name:"updated-input-json" xor:"updated" placeholder:"JSON" help:"The input to use instead of the one that was asked for."`
 	UpdatedInputFile string `name:"updated-input-file" xor:"updated" placeholder:"PATH" help:"The same, from a file; - for stdin."`
+	Edit             bool   `xor:"updated" help:"Edit the input in $$VISUAL or $$EDITOR; what changes is shown before it is allowed."`
 }
 
 // Run allows one request.
@@ -38,6 +39,9 @@ func (c *approvalsAllow) Run(ctx context.Context, terminal *console.Console) err
 	updated, err := jsonArgument(terminal, "--updated-input", c.UpdatedInputJSON, c.UpdatedInputFile)
 	if err != nil {
 		return err
+	}
+	if c.Edit {
+		return c.allowEdited(ctx, terminal)
 	}
 	return c.decide(ctx, terminal, "allowed", api.ApprovalResolution{
 		Behavior: api.BehaviorAllow, UpdatedInput: updated, Justification: c.Justification,
@@ -57,36 +61,68 @@ func (c *approvalsDeny) Run(ctx context.Context, terminal *console.Console) erro
 }
 
 func (c *decision) decide(ctx context.Context, terminal *console.Console, what string, resolution api.ApprovalResolution) error {
-	if err := c.splitIDs(); err != nil {
-		return err
-	}
-	resolution.RequestID, resolution.InputDigest = c.IDs[0], c.InputDigest
 	return c.Call(func(opened *client.Client) error {
-		if err := c.remember(ctx, terminal, opened, &resolution); err != nil {
+		if err := c.splitIDs(ctx, opened); err != nil {
 			return err
 		}
-		item, run, err := c.send(ctx, opened, resolution, client.ResolveApprovalsParams{IdempotencyKey: c.IdempotencyKey})
-		if err != nil {
-			return err
+		if len(c.IDs) > 1 && (c.InputDigest != "" || resolution.UpdatedInput != nil || c.IdempotencyKey != "" || c.Remember != "") {
+			return console.Usage("--input-digest, an edit, --remember and --idempotency-key are for one request")
 		}
-		return c.finish(ctx, terminal, c.JSON, opened, c.IDs[0], what, run, decidedFields(item, resolution.UpdatedInput)...)
+		var failed error
+		for _, requestID := range c.IDs {
+			if err := c.decideOne(ctx, terminal, opened, requestID, what, resolution); err != nil {
+				if len(c.IDs) == 1 {
+					return err
+				}
+				if code, cause := console.CodeOf(err); cause != nil && code != console.ExitDone {
+					terminal.Say("%s: %s", console.Printable(requestID, false), console.Explain(cause, terminal.Now()))
+				}
+				failed = console.ExitWith(console.ExitError)
+			}
+		}
+		return failed
 	})
 }
 
-// splitIDs moves a session's id that stands before the request's to its flag.
-func (c *decision) splitIDs() error {
-	switch len(c.IDs) {
-	case 1:
-		return nil
-	case 2:
-		if c.SessionID != "" && c.SessionID != c.IDs[0] {
-			return console.Usage("two sessions are named: %s and %s", c.SessionID, c.IDs[0])
-		}
-		c.SessionID, c.IDs = c.IDs[0], c.IDs[1:]
-		return nil
-	default:
-		return console.Usage("give one request id, with its session's id before it if need be")
+func (c *decision) decideOne(ctx context.Context, terminal *console.Console, opened *client.Client, requestID, what string, resolution api.ApprovalResolution) error {
+	resolution.RequestID, resolution.InputDigest = requestID, c.InputDigest
+	if err := c.remember(ctx, terminal, opened, &resolution); err != nil {
+		return err
 	}
+	item, run, err := c.send(ctx, opened, resolution, client.ResolveApprovalsParams{IdempotencyKey: c.IdempotencyKey})
+	if err != nil {
+		return err
+	}
+	return c.finish(ctx, terminal, c.JSON, opened, requestID, what, run, decidedFields(item, resolution.UpdatedInput)...)
+}
+
+// splitIDs moves a session's id that stands before the request's to its flag. Of two words the first
+// is a session unless a request has that id or handle.
+func (c *decision) splitIDs(ctx context.Context, opened *client.Client) error {
+	if len(c.IDs) != 2 {
+		return nil
+	}
+	first := c.IDs[0]
+	open := 0
+	for item, err := range opened.AllApprovals(ctx, client.PendingListParams{}) {
+		if err != nil {
+			return err
+		}
+		if item.Request.ID == first || item.Request.Handle == first {
+			open++
+		}
+		if item.SessionID == first && item.Request.ID == c.IDs[1] && open > 0 {
+			return console.Usage("%s is a session and a request; say which with --session-id", first)
+		}
+	}
+	if open > 0 {
+		return nil
+	}
+	if c.SessionID != "" && c.SessionID != first {
+		return console.Usage("two sessions are named: %s and %s", c.SessionID, first)
+	}
+	c.SessionID, c.IDs = first, c.IDs[1:]
+	return nil
 }
 
 // decidedFields shows what a decision was about, nothing for nil: the tool, and the input as it
@@ -116,7 +152,10 @@ func (c *decision) send(ctx context.Context, opened *client.Client, resolution a
 	case !errors.Is(err, errNotOpen):
 		return nil, nil, err
 	case c.RunID == "" && c.SessionID == "":
-		return nil, nil, fmt.Errorf("%w (with --session-id or --run-id the service can say what became of it)", err)
+		if settled, searchErr := c.settled(ctx, opened, api.RequestApproval, resolution.RequestID); searchErr == nil {
+			return nil, nil, fmt.Errorf("approval %s was %s", resolution.RequestID, decidedText(settled.RecordedDecision, time.Now()))
+		}
+		return nil, nil, err
 	default:
 		runID = c.RunID // the service says what became of it
 		if request, err = c.raised(ctx, opened, resolution.RequestID); err != nil {

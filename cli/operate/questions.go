@@ -166,11 +166,13 @@ type questionsAnswer struct {
 	console.Format
 	requestRef
 	following
-	AnswersJSON string `name:"answers-json" placeholder:"JSON" help:"An array of {question_id, selected_option_ids, freeform_answer}."`
-	AnswersFile string `name:"answers-file" placeholder:"PATH" help:"The same, from a file; - for stdin."`
-	ValueJSON   string `name:"value-json" placeholder:"JSON" help:"The value, for a question that is typed by a schema."`
-	Interactive bool   `help:"Be asked at the terminal."`
-	Declined    bool   `help:"Decline to answer; the run goes on and is told so."`
+	AnswersJSON string   `name:"answers-json" placeholder:"JSON" help:"An array of {question_id, selected_option_ids, freeform_answer}."`
+	AnswersFile string   `name:"answers-file" placeholder:"PATH" help:"The same, from a file; - for stdin."`
+	ValueJSON   string   `name:"value-json" placeholder:"JSON" help:"The value, for a question that is typed by a schema."`
+	Interactive bool     `help:"Be asked at the terminal."`
+	Option      []string `sep:"none" placeholder:"OPTION" help:"Of a single question: choose this option, by its id or label; may be repeated."`
+	Answer      string   `placeholder:"TEXT" help:"Of a single question: answer in free text, also beside --option."`
+	Declined    bool     `help:"Decline to answer; the run goes on and is told so."`
 	onRecord
 }
 
@@ -210,14 +212,14 @@ func (c *questionsAnswer) Run(ctx context.Context, terminal *console.Console) er
 // check requires exactly one of the ways to answer.
 func (c *questionsAnswer) check() error {
 	given := 0
-	for _, way := range []bool{c.AnswersJSON != "", c.AnswersFile != "", c.ValueJSON != "", c.Interactive, c.Declined} {
+	for _, way := range []bool{len(c.Option) > 0 || c.Answer != "", c.AnswersJSON != "", c.AnswersFile != "", c.ValueJSON != "", c.Interactive, c.Declined} {
 		if way {
 			given++
 		}
 	}
 	switch given {
 	case 0:
-		return console.Usage("say the answer: --interactive, --answers-json, --answers-file, --value-json or --declined")
+		return console.Usage("say the answer: --option, --answer, --interactive, --answers-json, --answers-file, --value-json or --declined")
 	case 1:
 		return nil
 	default:
@@ -230,6 +232,10 @@ func (c *questionsAnswer) resolution(terminal *console.Console, request *api.Use
 	switch {
 	case c.Declined:
 		return resolution, nil
+	case len(c.Option) > 0 || c.Answer != "":
+		answer, err := c.oneAnswer(request)
+		resolution.Answers = []api.UserQuestionAnswer{answer}
+		return resolution, err
 	case c.Interactive:
 		return console.NewPrompter(terminal).Answers(request, resolution)
 	case c.ValueJSON != "":
@@ -249,4 +255,21 @@ func (c *questionsAnswer) resolution(terminal *console.Console, request *api.Use
 		return resolution, console.Usage("there are no answers in the array; to decline, say --declined")
 	}
 	return resolution, nil
+}
+
+// oneAnswer is what --option and --answer say.
+func (c *questionsAnswer) oneAnswer(request *api.UserQuestionRequest) (api.UserQuestionAnswer, error) {
+	if len(request.Questions) != 1 {
+		return api.UserQuestionAnswer{}, console.Usage("--option and --answer are for a request with one question, and %s has %d", request.ID, len(request.Questions))
+	}
+	question := &request.Questions[0]
+	answer := api.UserQuestionAnswer{QuestionID: question.ID, FreeformAnswer: c.Answer}
+	for _, name := range c.Option {
+		id, found := console.OptionOf(question, name)
+		if !found {
+			return answer, console.Usage("%q is none of the options: %s", name, choicesOf(request))
+		}
+		answer.SelectedOptionIDs = append(answer.SelectedOptionIDs, id)
+	}
+	return answer, nil
 }

@@ -12,9 +12,10 @@ import (
 
 // Runs is holdpoint runs.
 type Runs struct {
-	List   list[api.RunView, runFilter] `cmd:"" help:"List runs, those that are not over first."`
-	Show   show[api.RunView, runRef]    `cmd:"" help:"Show one run."`
-	Cancel runsCancel                   `cmd:"" help:"Cancel a run, whatever it waits for."`
+	List   list[api.RunView, runFilter]       `cmd:"" help:"List runs, those that are not over first."`
+	Show   runsShow                           `cmd:"" help:"Show one run, and who decided on it."`
+	Events list[api.RunEventEntry, runEvents] `cmd:"" help:"List what happened to one run."`
+	Cancel runsCancel                         `cmd:"" help:"Cancel a run, whatever it waits for."`
 }
 
 type runFilter struct {
@@ -47,10 +48,6 @@ func (runFilter) table() table[api.RunView] {
 
 type runRef struct {
 	RunID string `arg:"" name:"run-id" help:"The run's id."`
-}
-
-func (r runRef) find(ctx context.Context, c *client.Client) (*api.RunView, error) {
-	return c.GetRun(ctx, r.RunID)
 }
 
 func (runRef) fields(run *api.RunView, now time.Time) []console.Field {

@@ -1,0 +1,128 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// maxSearched is how many decisions, the newest, are looked through for an id that is not open.
+const maxSearched = 1000
+
+// settled finds a request that is not open any more: by its handle, else the newest that has the id,
+// in the session and run that were given. Errors: errNotOpen when there is none.
+func (p pendingRef) settled(ctx context.Context, c *client.Client, kind api.RequestKind, requestID string) (*api.RequestView, error) {
+	view, err := c.GetRequest(ctx, requestID)
+	if err == nil && view.Kind == kind && view.RecordedDecision != nil {
+		return view, nil
+	}
+	if err != nil && !errors.Is(err, client.ErrNotFound) && !errors.Is(err, client.ErrInvalid) {
+		return nil, err
+	}
+	searched := 0
+	for view, err := range c.AllDecisions(ctx, client.DecisionListParams{SessionID: p.SessionID, Summary: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if view.Kind == kind && view.RecordedDecision != nil && view.RecordedDecision.RequestID == requestID && (p.RunID == "" || p.RunID == view.RunID) {
+			return &view, nil
+		}
+		if searched++; searched == maxSearched {
+			break
+		}
+	}
+	return nil, fmt.Errorf("%s %s %w, and none of the last decisions is about it", kind, requestID, errNotOpen)
+}
+
+// decidedText says who decided, when, and by what way.
+func decidedText(recorded *api.RecordedDecision, now time.Time) string {
+	if recorded == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s by %s, %s, %s", recorded.Outcome, recorded.ResolvedBy, console.Ago(recorded.ResolvedAtMs, now), console.ByWhatWay(recorded.Via))
+}
+
+// approvalOf returns the approval of a view.
+func approvalOf(view *api.RequestView) api.ApprovalRequest {
+	var request api.ApprovalRequest
+	_ = json.Unmarshal(view.Request, &request) // what cannot be read is shown empty
+	return request
+}
+
+// questionOf returns the question of a view.
+func questionOf(view *api.RequestView) api.UserQuestionRequest {
+	var request api.UserQuestionRequest
+	_ = json.Unmarshal(view.Request, &request) // what cannot be read is shown empty
+	return request
+}
+
+// decidedTable shows what was decided, by whom.
+func decidedTable() table[api.RequestView] {
+	return table[api.RequestView]{
+		[]string{"REQUEST", "OUTCOME", "BY", "WHEN", "WAY", "SESSION", "RUN", "ABOUT"},
+		func(view *api.RequestView, now time.Time) []string {
+			about := ""
+			if view.Kind == api.RequestApproval {
+				request := approvalOf(view)
+				about = request.ToolName + " " + console.CommandOf(request.Input)
+			} else {
+				request := questionOf(view)
+				about = console.QuestionText(&request)
+			}
+			recorded := view.RecordedDecision
+			if recorded == nil {
+				recorded = &api.RecordedDecision{}
+			}
+			return []string{
+				recorded.RequestID, string(recorded.Outcome), recorded.ResolvedBy, console.Ago(recorded.ResolvedAtMs, now),
+				console.ByWhatWay(recorded.Via), view.SessionID, view.RunID, console.Cut(about, 120),
+			}
+		},
+	}
+}
+
+// approvalsList lists what is open, or what was decided.
+type approvalsList struct {
+	console.Connection
+	console.Format
+	ofSession
+	limited
+	Decided bool   `help:"What was decided, the newest first, instead of what is open."`
+	By      string `placeholder:"NAME" help:"With --decided: only what this person decided."`
+}
+
+// Run prints the approvals.
+func (c *approvalsList) Run(ctx context.Context, terminal *console.Console) error {
+	if c.By != "" && !c.Decided {
+		return console.Usage("--by needs --decided")
+	}
+	return c.Call(func(opened *client.Client) error {
+		if !c.Decided {
+			open := approvalFilter{c.ofSession}
+			records, err := open.read(ctx, opened)
+			if err != nil {
+				return err
+			}
+			return open.table().print(terminal, c.JSON, records)
+		}
+		all := opened.AllDecisions(ctx, client.DecisionListParams{SessionID: c.SessionID, Actor: c.By, Summary: true})
+		records, err := collect(func(yield func(api.RequestView, error) bool) {
+			for view, err := range all {
+				if (err != nil || view.Kind == api.RequestApproval) && !yield(view, err) {
+					return
+				}
+			}
+		}, c.Limit)
+		if err != nil {
+			return err
+		}
+		return decidedTable().print(terminal, c.JSON, records)
+	})
+}

@@ -1,0 +1,163 @@
+package operate
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// runEvents chooses the events of one run.
+type runEvents struct {
+	runRef
+	limited
+}
+
+func (f runEvents) read(ctx context.Context, c *client.Client) ([]api.RunEventEntry, error) {
+	return collect(c.AllRunEvents(ctx, f.RunID, client.EventListParams{}), f.Limit)
+}
+
+func (runEvents) table() table[api.RunEventEntry] {
+	return table[api.RunEventEntry]{
+		[]string{"EVENT", "WHEN", "TYPE", "WHAT"},
+		func(entry *api.RunEventEntry, now time.Time) []string {
+			kind, what := eventText(entry)
+			return []string{entry.ID, console.Ago(entry.TimestampMs, now), kind, console.Cut(what, 160)}
+		},
+	}
+}
+
+// eventBody is what an event may carry.
+type eventBody struct {
+	Type        string           `json:"type"`
+	RequestIDs  []string         `json:"request_ids"`
+	Resolutions []api.Resolution `json:"resolutions"`
+	Resolution  *api.Resolution  `json:"resolution"`
+	Content     string           `json:"content"`
+	Error       string           `json:"error"`
+	Reason      string           `json:"reason"`
+}
+
+func (b *eventBody) resolutions() []api.Resolution {
+	if b.Resolution != nil {
+		return []api.Resolution{*b.Resolution}
+	}
+	return b.Resolutions
+}
+
+// eventText returns the type of an event, and what it says in one text.
+func eventText(entry *api.RunEventEntry) (kind, what string) {
+	var body eventBody
+	if json.Unmarshal(entry.Event, &body) != nil {
+		return "", console.Compact(entry.Event)
+	}
+	var texts []string
+	for _, resolution := range body.resolutions() {
+		texts = append(texts, resolution.RequestID+" "+resolutionText(&resolution))
+	}
+	if len(texts) == 0 {
+		texts = append(texts, strings.Join(body.RequestIDs, ", "))
+	}
+	for _, text := range []string{body.Content, body.Error, body.Reason} {
+		if text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return body.Type, strings.TrimSpace(strings.Join(texts, "; "))
+}
+
+func resolutionText(resolution *api.Resolution) string {
+	text := string(resolution.Outcome) + " by " + resolution.ResolvedBy + ", " + console.ByWhatWay(resolution.Via)
+	if resolution.UpdatedInput != nil {
+		text += ", edited to " + console.Compact(resolution.UpdatedInput)
+	}
+	if why := resolution.Reason + resolution.Justification; why != "" {
+		text += ": " + why
+	}
+	return text
+}
+
+// runRecord is a run with all that was decided on it.
+type runRecord struct {
+	api.RunView
+	Decisions []api.Resolution `json:"decisions"`
+}
+
+// decisionsOf returns what was decided on a run, in that order.
+func decisionsOf(ctx context.Context, c *client.Client, runID string) ([]api.Resolution, error) {
+	decisions := []api.Resolution{}
+	for entry, err := range c.AllRunEvents(ctx, runID, client.EventListParams{}) {
+		if err != nil {
+			return nil, err
+		}
+		var body eventBody
+		if json.Unmarshal(entry.Event, &body) == nil && (body.Type == string(api.EventApprovalResolved) || body.Type == string(api.EventUserQuestionResolved)) {
+			decisions = append(decisions, body.resolutions()...)
+		}
+	}
+	return decisions, nil
+}
+
+// runsShow shows a run, and who decided on it.
+type runsShow struct {
+	console.Connection
+	console.Format
+	runRef
+	Follow bool `short:"f" help:"Go on with each event until the run is over, one a line."`
+}
+
+// Run prints the run.
+func (c *runsShow) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		run, err := opened.GetRun(ctx, c.RunID)
+		if err != nil {
+			return err
+		}
+		decisions, err := decisionsOf(ctx, opened, c.RunID)
+		if err != nil {
+			return err
+		}
+		err = printRecord(terminal, c.JSON, &runRecord{*run, decisions}, func(record *runRecord, now time.Time) []console.Field {
+			fields := c.fields(&record.RunView, now)
+			for i := range record.Decisions {
+				decision := &record.Decisions[i]
+				fields = append(fields, console.Field{"decided", decision.RequestID + " " + resolutionText(decision) + ", " + console.Ago(decision.ResolvedAtMs, now)})
+			}
+			return fields
+		})
+		if err != nil || !c.Follow {
+			return err
+		}
+		return c.follow(ctx, terminal, opened)
+	})
+}
+
+// follow prints what comes after the snapshot, or after a cut.
+func (c *runsShow) follow(ctx context.Context, terminal *console.Console, opened *client.Client) error {
+	ctx, stop := console.UntilSignal(ctx)
+	defer stop()
+	for event, err := range opened.StreamRun(ctx, c.RunID, "") {
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		case event.Event == nil:
+		case c.JSON:
+			if err := console.PrintJSONLine(terminal.Stdout, event.Event); err != nil {
+				return err
+			}
+		default:
+			kind, what := eventText(event.Event)
+			if _, err := terminal.Stdout.Write([]byte(console.Printable(event.Event.ID+"  "+kind+"  "+what, false) + "\n")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
