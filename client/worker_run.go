@@ -18,66 +18,6 @@ import (
 // finishTimeout bounds the call that ends a run after its handler has returned.
 const finishTimeout = 30 * time.Second
 
-// claimLoop claims runs while there is room, until the context ends or the service refuses
-// for good. It calls start for each run, with a function to call when the run is done.
-func (w *Worker) claimLoop(ctx context.Context, start func(claim api.Claim, done func())) error {
-	room := make(chan struct{}, w.options.Concurrency)
-	leave := func() {
-		select {
-		case <-room:
-		default: // the service returned more runs than it was asked for
-		}
-	}
-	pause := w.client.retry.pauses()
-	for {
-		select {
-		case room <- struct{}{}:
-		case <-ctx.Done():
-			return nil
-		}
-		wanted := 1
-		for wanted < api.MaxRunsPerClaim && tryAcquire(room) {
-			wanted++
-		}
-		asked := time.Now()
-		claims, err := w.client.ClaimRuns(ctx, ClaimRunsParams{
-			WorkerID: w.options.WorkerID, AgentIDs: w.options.AgentIDs, MaxRuns: wanted,
-			LeaseMs: w.options.LeaseMs, WaitMs: w.options.PollWait.Milliseconds(),
-		})
-		for range wanted - len(claims) {
-			leave()
-		}
-		for _, claim := range claims {
-			start(claim, leave)
-		}
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case len(claims) > 0:
-			pause.reset()
-		case err == nil:
-			_ = pause.afterHeld(ctx, asked, w.options.PollWait)
-		case !transient(err) && isRefusal(err):
-			return fmt.Errorf("claim runs: %w", err)
-		default:
-			w.report("cannot claim runs", fmt.Errorf("claim runs: %w", err))
-			if pause.sleep(ctx, err) != nil && ctx.Err() == nil {
-				// The Retry-After is longer than the policy allows: wait all the same, in pieces.
-				_ = pause.sleep(ctx, ErrRateLimited)
-			}
-		}
-	}
-}
-
-func tryAcquire(room chan struct{}) bool {
-	select {
-	case room <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
 // isRefusal reports whether the service refused the call, or it could not be made at all.
 func isRefusal(err error) bool {
 	var refused *Error

@@ -57,7 +57,11 @@ func (d *Dispatcher) Claim(ctx context.Context, request Request) ([]api.Claim, e
 		if err != nil || len(hints) == 0 {
 			return []api.Claim{}, err
 		}
+		d.beginBusy(w, len(hints))
 		claims, err := d.claimAll(ctx, hints, request)
+		if handed := d.endBusy(w); len(handed) > 0 {
+			return d.unlessGone(ctx, append(claims, handed...))
+		}
 		if err != nil || len(claims) > 0 {
 			return claims, err
 		}

@@ -30,6 +30,8 @@ type demand struct {
 	queue   []*hint // invariant 1; may hold taken hints, which popHints skips
 	more    bool    // invariant 2
 	waiters []*waiter
+	// busy are those that claim what they found, and have room for more (invariant 8).
+	busy []*waiter
 
 	// claimers counts the claims in progress, waiting or not; used records any
 	// since the last tick. The demand is dropped when it has neither.
@@ -182,6 +184,10 @@ type waiter struct {
 	refused []*hint
 	// gone: it wants nothing any more.
 	gone bool
+	// room is how much more a waiter takes that is in the list of the busy ones; leaving says
+	// that it waits for nothing but the end of what is being taken for it.
+	room    int
+	leaving bool
 }
 
 // mayLeave reports whether it is certain that there is nothing for the waiter.

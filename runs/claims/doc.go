@@ -53,7 +53,8 @@
 //     claimable ([Dispatcher.Take]), for the waiter that its hint would wake. Until the
 //     store tells how that ended, the waiter is in no list; then it is woken with what
 //     it got, or waits on as if nothing had been. When it has left meanwhile, the run
-//     is released.
+//     is released. A claimer that takes the leases of what it found is handed more
+//     meanwhile, as long as it has room.
 //  9. A run that was claimed for a client that has disconnected is released before
 //     the claim returns.
 package claims

@@ -21,15 +21,17 @@ func (d *Dispatcher) Waiting() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, demand := range d.demands {
-		if len(demand.waiters) > 0 && !demand.more {
+		if len(demand.waiters)+len(demand.busy) > 0 && !demand.more {
 			return true
 		}
 	}
 	return false
 }
 
-// Take implements runs.Taker: each run goes to the waiter that its hint would go to. When all
-// that fit have one, those with room get more, who has fewest first.
+// Take implements runs.Taker: each run goes to the waiter that its hint would go to. When each
+// worker that fits has one, those with room get more, who has fewest first. So of several
+// claims of one worker most go on waiting, for what the next transactions make claimable. When
+// nobody waits, those with room get more who are claiming what they found.
 func (d *Dispatcher) Take(claimable []runs.Claimable) []*runs.ClaimRun {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -40,15 +42,22 @@ func (d *Dispatcher) Take(claimable []runs.Claimable) []*runs.ClaimRun {
 			continue
 		}
 		demands := d.demandsFor(run.AgentID)
-		w := oldestWaiter(demands)
+		w := oldestOther(demands, served)
 		if w == nil {
 			w = withRoom(served, demands)
-		} else {
-			w.leave()
-			served = append(served, w)
+		}
+		if w == nil {
+			w = oldestWaiter(demands)
+		}
+		if w == nil {
+			w = oldestBusy(demands)
 		}
 		if w == nil {
 			continue
+		}
+		if w.waiting {
+			w.leave()
+			served = append(served, w)
 		}
 		h := d.newHint(run)
 		h.taken = true
@@ -64,6 +73,71 @@ func (d *Dispatcher) Take(claimable []runs.Claimable) []*runs.ClaimRun {
 		claims[i] = claim
 	}
 	return claims
+}
+
+// oldestOther returns the oldest waiter of a worker that was not served, or nil, of demands that
+// know of no other run.
+func oldestOther(demands []*demand, served []*waiter) *waiter {
+	var oldest *waiter
+	for _, demand := range demands {
+		if demand.more {
+			continue
+		}
+		for _, w := range demand.waiters {
+			if oldest != nil && oldest.number < w.number {
+				break
+			}
+			if !slices.ContainsFunc(served, func(other *waiter) bool { return other.workerID == w.workerID }) {
+				oldest = w
+				break
+			}
+		}
+	}
+	return oldest
+}
+
+// oldestBusy returns the oldest waiter that claims something and has room, or nil, of demands
+// whose backlog is known. What is in their queues goes to whoever asks next.
+func oldestBusy(demands []*demand) *waiter {
+	var oldest *waiter
+	for _, demand := range demands {
+		if demand.more {
+			continue
+		}
+		for _, w := range demand.busy {
+			if w.taking+len(w.handed) < w.room && (oldest == nil || w.number < oldest.number) {
+				oldest = w
+			}
+		}
+	}
+	return oldest
+}
+
+// beginBusy lets a waiter be handed runs while it claims those that it found.
+func (d *Dispatcher) beginBusy(w *waiter, found int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if w.room = w.maxRuns - found; w.room > 0 && !d.closed {
+		w.demand.busy = append(w.demand.busy, w)
+	}
+}
+
+// endBusy returns what a waiter was handed while it claimed.
+func (d *Dispatcher) endBusy(w *waiter) []api.Claim {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w.demand.busy = slices.DeleteFunc(w.demand.busy, func(other *waiter) bool { return other == w })
+	w.room = 0
+	if w.taking > 0 {
+		w.leaving = true
+		d.mu.Unlock()
+		<-w.signal // the transaction comes to an end
+		d.mu.Lock()
+		w.leaving = false
+	}
+	handed := w.handed
+	w.handed = nil
+	return handed
 }
 
 // withRoom returns the waiter with the fewest claims that fits and takes one more, or nil.
@@ -109,6 +183,10 @@ func (d *Dispatcher) endTaking(w *waiter) {
 	}
 	w.refused = nil
 	switch {
+	case w.leaving:
+		w.signal <- struct{}{}
+	case slices.Contains(w.demand.busy, w):
+		// It takes what it was handed when it has claimed what it found.
 	case w.gone:
 		handed := w.handed
 		w.handed = nil

@@ -1,0 +1,49 @@
+package client_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// A worker that gets runs has further polls under way, so that one waits while the reply of
+// another is on its way; when there is nothing left one poll stays.
+func TestABusyWorkerPollsMoreThanOnce(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		var polls atomic.Int32
+		c := connect(b.T, b.service, client.WithHTTPClient(&http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/claim") {
+				polls.Add(1)
+				defer polls.Add(-1)
+			}
+			return inProcess{b.service}.RoundTrip(r)
+		})}))
+		worker := must(client.NewWorker(c, client.WorkerOptions{Concurrency: 8, OnError: b.onError}))(b)
+		ctx, stop := context.WithCancel(b.Context())
+		ended := make(chan error)
+		go func() { ended <- worker.Run(ctx, func(context.Context, *client.Task) error { return nil }) }()
+		synctest.Wait()
+		require.EqualValues(b, 1, polls.Load(), "at rest")
+		for _, runID := range []string{"a", "b", "c", "d", "e"} {
+			b.submit(runID)
+			synctest.Wait()
+		}
+		synctest.Wait()
+		require.EqualValues(b, 4, polls.Load(), "while it is busy")
+		<-time.After(2 * time.Second)
+		synctest.Wait()
+		require.EqualValues(b, 1, polls.Load(), "at rest again")
+		stop()
+		require.NoError(b, <-ended)
+		require.Zero(b, polls.Load())
+		require.Empty(b, b.reported())
+	})
+}
