@@ -30,6 +30,7 @@ type program struct {
 	Exec        gate.Exec           `cmd:"" help:"Run a command once a person has approved it."`
 	Ask         gate.Ask            `cmd:"" help:"Ask a person a question and print the answer."`
 	MCP         agent.MCP           `cmd:"" name:"mcp" help:"Serve an agent's tools (Model Context Protocol) on stdin and stdout."`
+	Hook        agent.Hook          `cmd:"" help:"Decide the tool calls of agents that call a command first."`
 	Approvals   operate.Approvals   `cmd:"" help:"See and decide what waits for approval."`
 	Questions   operate.Questions   `cmd:"" help:"See and answer open questions."`
 	Rules       operate.Rules       `cmd:"" help:"See, write and revoke standing rules."`

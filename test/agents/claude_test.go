@@ -205,3 +205,41 @@ func TestClaudeCodeIsToldWhyNot(t *testing.T) {
 	require.Empty(t, d.ran())
 	require.Contains(t, strings.Join(m.told(), "\n"), "nothing was allowed: the holdpoint service does not answer")
 }
+
+// TestClaudeCodeAsksByItsHook: the settings are as the document shows them, and a call waits
+// through a kill of the service.
+func TestClaudeCodeAsksByItsHook(t *testing.T) {
+	d := newDesk(t)
+	m := startModel(t, "toolu_04AbCdEfGhIjKlMnOpQrStUv", "Bash", bash)
+	d.start(m, block(t, "install")).ends()
+	settings, err := os.ReadFile(filepath.Join(d.directory, ".claude", "settings.json"))
+	require.NoError(t, err)
+	require.Equal(t, block(t, "settings"), string(settings))
+
+	a := d.start(m, block(t, "hooked"))
+	open := d.pending(a)
+	require.Equal(t, "claude-code", open.AgentID)
+	require.Equal(t, "In "+d.directory, open.Request.Description)
+	d.service.Kill()
+	d.service.Resume()
+	d.decide(open, api.ApprovalResolution{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"command":"echo edited >> ran"}`)})
+	require.Contains(t, a.ends(), "done")
+	require.Equal(t, "edited\n", d.ran())
+
+	// Every call of a tool, and a denial.
+	m = startModel(t, "toolu_05AbCdEfGhIjKlMnOpQrStUv", "Bash", bash)
+	d.start(m, "rm .claude/settings.json; holdpoint hook install claude-code --event PreToolUse --matcher Bash").ends()
+	a = d.start(m, block(t, "hooked"))
+	open = d.pending(a)
+	require.Equal(t, m.toolID, open.Request.ToolCallID)
+	d.decide(open, api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "not on a Sunday"})
+	a.ends()
+	require.Equal(t, "edited\n", d.ran())
+	require.Contains(t, strings.Join(m.told(), "\n"), "Denied by ada: not on a Sunday")
+
+	d.service.Kill()
+	m = startModel(t, "toolu_06AbCdEfGhIjKlMnOpQrStUv", "Bash", bash)
+	d.start(m, block(t, "hooked")).ends()
+	require.Equal(t, "edited\n", d.ran())
+	require.Contains(t, strings.Join(m.told(), "\n"), "the holdpoint service does not answer")
+}

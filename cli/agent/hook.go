@@ -1,0 +1,191 @@
+package agent
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/client/ask"
+	"github.com/holdpoint/holdpoint/mcptools"
+)
+
+// maxHookInput bounds what an agent may send on stdin.
+const maxHookInput = 16 << 20
+
+// Hook holds the commands for agents that call a command before they run a tool.
+type Hook struct {
+	Run     HookRun     `cmd:"" default:"withargs" help:"Decide one tool call: JSON on stdin, the decision on stdout."`
+	Install HookInstall `cmd:"" help:"Put the hook into an agent's settings."`
+}
+
+// HookRun decides one tool call.
+type HookRun struct {
+	console.Connection
+	Asking
+}
+
+// Help returns what --help shows under the flags.
+func (c *HookRun) Help() string {
+	return `Reads a PreToolUse or PermissionRequest hook's JSON from stdin, waits for a person or a rule, and writes the decision to stdout: see docs/agents.md. Whatever goes wrong denies the call; what cannot even be read ends with exit code 2, which also blocks it.`
+}
+
+// The events that HookRun decides.
+const (
+	preToolUse        = "PreToolUse"
+	permissionRequest = "PermissionRequest"
+)
+
+// hookInput is what an agent sends. It has more members, which later versions add to.
+type hookInput struct {
+	Event       string       `json:"hook_event_name"`
+	SessionID   string       `json:"session_id"`
+	Cwd         string       `json:"cwd"`
+	ToolName    string       `json:"tool_name"`
+	ToolInput   api.JSON     `json:"tool_input"`
+	ToolUseID   string       `json:"tool_use_id"`
+	Suggestions []suggestion `json:"permission_suggestions"`
+}
+
+// suggestion is a standing permission that the agent would offer at its own prompt.
+type suggestion struct {
+	Type     string `json:"type"`
+	Behavior string `json:"behavior"`
+	Rules    []struct {
+		ToolName    string `json:"toolName"`
+		RuleContent string `json:"ruleContent"`
+	} `json:"rules"`
+}
+
+// hookOutput is what an agent reads.
+type hookOutput struct {
+	Specific hookSpecific `json:"hookSpecificOutput"`
+}
+
+type hookSpecific struct {
+	Event string `json:"hookEventName"`
+	// The next three are of PreToolUse.
+	PermissionDecision       api.Behavior `json:"permissionDecision,omitempty"`
+	PermissionDecisionReason string       `json:"permissionDecisionReason,omitempty"`
+	UpdatedInput             api.JSON     `json:"updatedInput,omitzero"`
+	// Decision is of PermissionRequest.
+	Decision *mcptools.Permission `json:"decision,omitempty"`
+}
+
+// Run reads, waits and answers.
+func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	var asked hookInput
+	text, err := io.ReadAll(io.LimitReader(terminal.Stdin, maxHookInput+1))
+	switch {
+	case err != nil:
+		return console.Failed(console.ExitUsage, "nothing was allowed: read stdin: %w", err)
+	case len(text) > maxHookInput:
+		return console.Failed(console.ExitUsage, "nothing was allowed: stdin has more than %d bytes", maxHookInput)
+	}
+	if err := json.Unmarshal(text, &asked); err != nil {
+		return console.Failed(console.ExitUsage, "nothing was allowed: stdin: %w", err)
+	}
+	if asked.Event != preToolUse && asked.Event != permissionRequest {
+		return console.Failed(console.ExitUsage, "nothing was allowed: the hook event %q is not known", asked.Event)
+	}
+	if asked.ToolName == "" || !bytes.HasPrefix(asked.ToolInput, []byte("{")) || asked.SessionID == "" {
+		return console.Failed(console.ExitUsage, "nothing was allowed: stdin has no session_id, tool_name or tool_input")
+	}
+	c.Via = "hook"
+	var decided mcptools.Permission
+	err = c.Call(func(opened *client.Client) error {
+		waiting, stop := console.UntilSignal(ctx)
+		defer stop()
+		asker := &ask.Asker{Client: opened, AgentID: c.Agent, Patience: c.Outage}
+		answer, err := c.decide(waiting, asker, asked)
+		decided = mcptools.PermissionOf(answer, err)
+		var ended console.SignalError
+		if errors.As(context.Cause(waiting), &ended) && err != nil {
+			return console.ExitWith(console.SignalCode(ended.Signal))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.answer(terminal.Stdout, asked.Event, decided)
+}
+
+// decide puts the call before a person. A signal withdraws it: the agent has given it up.
+func (c *HookRun) decide(ctx context.Context, asker *ask.Asker, asked hookInput) (*ask.Answer, error) {
+	request := &api.ApprovalRequest{
+		ToolCallID: asked.ToolUseID, ToolName: asked.ToolName, Input: asked.ToolInput, PatternKeys: asked.patternKeys(),
+	}
+	if asked.Cwd != "" {
+		request.Description = "In " + asked.Cwd
+	}
+	if c.Timeout > 0 {
+		afterMs := c.Timeout.Milliseconds()
+		request.ExpiresAfterMs = &afterMs
+	}
+	runID, err := asker.Raise(ctx, ask.Call{SessionID: sessionOf(c.Agent, asked.SessionID), Key: asked.ToolUseID, Approval: request})
+	if err != nil {
+		return nil, err
+	}
+	answer, err := asker.Await(ctx, runID, -1)
+	if err != nil && ctx.Err() != nil {
+		withdrawing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		err = errors.Join(err, asker.Withdraw(withdrawing, runID, "the agent has given the call up"))
+	}
+	return answer, err
+}
+
+// patternKeys returns the agent's own suggestions as keys, by which a decision can be
+// remembered. There are none unless every suggestion is a rule that allows: with one left
+// out, a rule would cover more than the agent suggests.
+func (i hookInput) patternKeys() []string {
+	var keys []string
+	for _, one := range i.Suggestions {
+		if one.Type != "addRules" || one.Behavior != string(api.BehaviorAllow) || len(one.Rules) == 0 {
+			return nil
+		}
+		for _, rule := range one.Rules {
+			key := rule.ToolName
+			if rule.RuleContent != "" {
+				key += "(" + rule.RuleContent + ")"
+			}
+			if key == "" || len(key) > api.MaxPatternKeyLength || len(keys) == api.MaxPatternKeys {
+				return nil
+			}
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// answer writes the decision as the event has it.
+func (c *HookRun) answer(stdout io.Writer, event string, decided mcptools.Permission) error {
+	output := hookOutput{Specific: hookSpecific{Event: event}}
+	if event == permissionRequest {
+		output.Specific.Decision = &decided
+	} else {
+		output.Specific.PermissionDecision = decided.Behavior
+		output.Specific.PermissionDecisionReason = cmp.Or(decided.Message, "allowed through holdpoint")
+		output.Specific.UpdatedInput = decided.UpdatedInput
+	}
+	text, err := json.Marshal(output)
+	if err != nil {
+		return console.Failed(console.ExitUsage, "nothing was allowed: %w", err)
+	}
+	if _, err := fmt.Fprintf(stdout, "%s\n", text); err != nil {
+		return console.Failed(console.ExitUsage, "nothing was allowed: %w", err)
+	}
+	return nil
+}
