@@ -25,6 +25,7 @@ import (
 type program struct {
 	Demo        demo.Command        `cmd:"" help:"See it work: a service, two agents, and a kill -9 in the middle."`
 	Serve       serve.Command       `cmd:"" help:"Run the service."`
+	Config      configCommand       `cmd:"" help:"See the configuration of serve."`
 	Migrate     database.Migrate    `cmd:"" help:"Look at a database's schema, or move it."`
 	Doctor      database.Doctor     `cmd:"" help:"Look for rows that break what must always hold; changes nothing."`
 	Exec        gate.Exec           `cmd:"" help:"Run a command once a person has approved it."`
@@ -64,9 +65,11 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 		kong.Description("A service that lets a run wait for a person, and hands the decision back.\n\n"+console.ExitCodesHelp),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { helped = true }),
-		kong.Resolvers(environment(lookupEnv)),
+		// The last one that knows a value wins: the environment before the file.
+		kong.Resolvers(&configFile{lookupEnv: lookupEnv}, environment(lookupEnv)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Bind(terminal),
+		kong.Bind(serve.Again(func() (*serve.Command, error) { return serveAgain(args, lookupEnv) })),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	if err != nil {
@@ -125,6 +128,21 @@ func environment(lookupEnv func(string) (string, bool)) kong.Resolver {
 		return nil, nil
 	}
 	return resolve
+}
+
+// serveAgain reads the command line, the environment and the file of configuration of serve again.
+func serveAgain(args []string, lookupEnv func(string) (string, bool)) (*serve.Command, error) {
+	var program program
+	parser, err := kong.New(&program, kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}),
+		kong.Resolvers(&configFile{lookupEnv: lookupEnv}, environment(lookupEnv)),
+		kong.Bind(&console.Console{Stdout: io.Discard, Stderr: io.Discard, Env: lookupEnv}))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := parser.Parse(args); err != nil {
+		return nil, err
+	}
+	return &program.Serve, nil
 }
 
 type versionCommand struct{}

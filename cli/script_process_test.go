@@ -87,7 +87,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 
 func signalProcess(ts *testscript.TestScript, neg bool, args []string) {
 	needs(ts, neg, args, 2, 2)
-	signals := map[string]os.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
+	signals := map[string]os.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT, "HUP": syscall.SIGHUP}
 	ts.Check(started(ts, args[0]).command.Process.Signal(signals[args[1]]))
 }
 

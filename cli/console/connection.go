@@ -2,8 +2,11 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/user"
 	"runtime/debug"
@@ -20,7 +23,7 @@ const DefaultServerURL = "http://127.0.0.1:4000"
 
 // Connection holds the flags of every command that speaks to a service.
 type Connection struct {
-	Server string `default:"http://127.0.0.1:4000" from:"HOLDPOINT_SERVER" placeholder:"URL" help:"Where the service is (default ${default}; $$HOLDPOINT_SERVER)."`
+	Server string `default:"http://127.0.0.1:4000" from:"HOLDPOINT_SERVER" placeholder:"URL" help:"Where the service is, or unix:PATH (default ${default}; $$HOLDPOINT_SERVER)."`
 	Actor  string `from:"HOLDPOINT_ACTOR" placeholder:"NAME" help:"Who decides, as it will be on record where no token is asked for or yours may act for others (default the name of the OS user; $$HOLDPOINT_ACTOR)."`
 	// A secret in a flag would be seen by everybody who lists processes.
 	TokenFile string `from:"HOLDPOINT_TOKEN_FILE" placeholder:"PATH" help:"Read the token from this file (default $$HOLDPOINT_TOKEN)."`
@@ -64,10 +67,21 @@ func (c *Connection) Call(use func(*client.Client) error) error {
 	if c.token != "" {
 		options = append(options, client.WithToken(c.token))
 	}
-	if !strings.Contains(c.Server, "://") {
-		c.Server = "http://" + c.Server
+	server := c.Server
+	if path, isSocket := strings.CutPrefix(server, "unix:"); isSocket {
+		server = "http://localhost"
+		transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}}
+		defer transport.CloseIdleConnections()
+		options = append(options, client.WithHTTPClient(&http.Client{
+			Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}))
+	} else if !strings.Contains(server, "://") {
+		server = "http://" + server
+		c.Server = server
 	}
-	opened, err := client.New(c.Server, options...)
+	opened, err := client.New(server, options...)
 	if err != nil {
 		return Usage("%w", err)
 	}

@@ -99,6 +99,17 @@ func CodeOf(err error) (code int, message error) {
 // StopSignals are those by which a person or a supervisor ends a process.
 var StopSignals = []os.Signal{os.Interrupt, syscall.SIGTERM}
 
+// ReloadSignals are those by which an operator has a service read its configuration again.
+var ReloadSignals = []os.Signal{syscall.SIGHUP}
+
+// Notify returns a channel that gets the signals, which then have no other effect. The caller must
+// call stop.
+func Notify(signals ...os.Signal) (received <-chan os.Signal, stop func()) {
+	channel := make(chan os.Signal, 1)
+	signal.Notify(channel, signals...)
+	return channel, func() { signal.Stop(channel) }
+}
+
 // UntilSignal returns a context that the first stop signal ends, with a cause that is
 // [SignalError]. A second one then has its default effect, which is to end the process at
 // once. The caller must call stop.

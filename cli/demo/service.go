@@ -45,7 +45,7 @@ func (c *ServiceCommand) Run(ctx context.Context, terminal *console.Console) err
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer cancel() // without it there is nothing to work for
-		return service.Run(ctx, &quiet)
+		return service.Run(ctx, &quiet, func() (*serve.Command, error) { return &service, nil })
 	})
 	group.Go(func() error { return demo.Work(ctx, c.Directory) })
 	return group.Wait()

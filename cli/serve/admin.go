@@ -111,7 +111,7 @@ func (a *admin) serve(ctx context.Context, logger *slog.Logger) error {
 		Handler: a.handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readHeaderTimeout, WriteTimeout: adminWriteTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
-	logger.InfoContext(ctx, "metrics are served", slog.String("url", reachableURL(a.listener)+"/metrics"))
+	logger.InfoContext(ctx, "metrics are served", slog.String("url", reachableURL("http", a.listener)+"/metrics"))
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the admin address: %w", err)

@@ -3,6 +3,7 @@ package serve
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/holdpoint/holdpoint/cli/console"
 )
@@ -12,6 +13,10 @@ func greet(terminal *console.Console, url, data string, open, reachable bool) {
 	program, flag := console.Program(), ""
 	if url != console.DefaultServerURL {
 		flag = " --server " + url
+	}
+	curled := url
+	if path, isSocket := strings.CutPrefix(url, unixScheme); isSocket {
+		curled = "--unix-socket " + console.QuoteArgument(path) + " http://localhost"
 	}
 	openness := "Calls need a token: " + program + " tokens create --help"
 	switch {
@@ -37,8 +42,8 @@ and decide in the inbox, or in a third:
 
 or see what waits by HTTP:
 
-  curl %[2]s/v1/approvals
+  curl %[7]s/v1/approvals
 
-Process %[7]d; stop it with Ctrl-C, test a crash with: kill -9 %[7]d
-`, console.Version(), url, data, openness, program, flag, os.Getpid())
+Process %[8]d; stop it with Ctrl-C, test a crash with: kill -9 %[8]d
+`, console.Version(), url, data, openness, program, flag, curled, os.Getpid())
 }

@@ -36,3 +36,11 @@ func (h *Horizon) UnmarshalText(text []byte) error {
 	*h = Horizon(d)
 	return nil
 }
+
+// String returns the horizon as UnmarshalText reads it.
+func (h Horizon) String() string {
+	if d := time.Duration(h); d > 0 && d%day == 0 {
+		return strconv.FormatInt(int64(d/day), 10) + "d"
+	}
+	return time.Duration(h).String()
+}

@@ -2,7 +2,9 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,12 +13,18 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 )
 
+// unixScheme begins the address of a socket in the file system.
+const unixScheme = "unix:"
+
 // listen opens the address. Unless reachable it refuses an address that other machines can
 // reach.
 func listen(ctx context.Context, address string, reachable bool) (net.Listener, error) {
+	if path, isPath := strings.CutPrefix(address, unixScheme); isPath {
+		return listenUnix(ctx, path)
+	}
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, console.Usage("--listen must be HOST:PORT: %w", err)
+		return nil, console.Usage("--listen must be HOST:PORT or unix:PATH: %w", err)
 	}
 	ip := net.ParseIP(host)
 	if !reachable && !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()) {
@@ -53,18 +61,86 @@ func refuseOpen(address, database string) error {
 		"           or say --auth=required and make it later", address, program, console.QuoteArgument(database))
 }
 
+// isLoopback reports whether this machine alone reaches the listener.
 func isLoopback(listener net.Listener) bool {
+	if listener.Addr().Network() == "unix" {
+		return true
+	}
 	address, ok := listener.Addr().(*net.TCPAddr)
 	return ok && address.IP.IsLoopback()
 }
 
 // reachableURL returns a URL by which this machine reaches the listener.
-func reachableURL(listener net.Listener) string {
+func reachableURL(scheme string, listener net.Listener) string {
+	if listener.Addr().Network() == "unix" {
+		return listener.Addr().String()
+	}
 	address, ok := listener.Addr().(*net.TCPAddr)
 	if !ok || !address.IP.IsUnspecified() {
-		return "http://" + listener.Addr().String()
+		return scheme + "://" + listener.Addr().String()
 	}
-	return fmt.Sprintf("http://127.0.0.1:%d", address.Port)
+	return fmt.Sprintf("%s://127.0.0.1:%d", scheme, address.Port)
+}
+
+// unixListener is a socket that was moved to its place, and goes with its listener.
+type unixListener struct {
+	*net.UnixListener
+	path string
+}
+
+// Addr returns the address as --listen has it.
+func (l *unixListener) Addr() net.Addr { return &net.UnixAddr{Net: "unix", Name: unixScheme + l.path} }
+
+// Close ends the listener, whose socket goes.
+func (l *unixListener) Close() error {
+	err := l.UnixListener.Close()
+	if err == nil {
+		_ = os.Remove(l.path) // whoever started after us may have replaced it
+	}
+	return err
+}
+
+// listenUnix opens a socket that its owner alone may use. It takes the place of one that nobody
+// listens on any more. The socket appears with its mode: until then it is in a directory that
+// nobody else may enter.
+func listenUnix(ctx context.Context, path string) (net.Listener, error) {
+	if path == "" {
+		return nil, console.Usage("--listen unix: names no path")
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("listen on unix:%s: %w", path, err)
+	}
+	if info, err := os.Lstat(path); err == nil {
+		if info.Mode().Type() != fs.ModeSocket {
+			return nil, fmt.Errorf("listen on unix:%s: there is something that is no socket", path)
+		}
+		var dialer net.Dialer
+		if answering, err := dialer.DialContext(ctx, "unix", path); err == nil {
+			_ = answering.Close()
+			return nil, fmt.Errorf("listen on unix:%s: another process listens there", path)
+		}
+	}
+	private, err := os.MkdirTemp(filepath.Dir(path), ".holdpoint-")
+	if err != nil {
+		return nil, fmt.Errorf("listen on unix:%s: %w", path, err)
+	}
+	defer os.RemoveAll(private)
+	var config net.ListenConfig
+	opened, err := config.Listen(ctx, "unix", filepath.Join(private, "s"))
+	if err != nil {
+		return nil, fmt.Errorf("listen on unix:%s: %w", path, err)
+	}
+	listener, _ := opened.(*net.UnixListener)
+	listener.SetUnlinkOnClose(false)
+	err = os.Chmod(filepath.Join(private, "s"), 0o600)
+	if err == nil {
+		err = os.Rename(filepath.Join(private, "s"), path)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen on unix:%s: %w", path, err), listener.Close())
+	}
+	return &unixListener{listener, path}, nil
 }
 
 // writeListenFile writes the URL for scripts. The file appears complete.

@@ -52,3 +52,12 @@ func reviewHook(address string) (func(context.Context, api.JSON) error, error) {
 		return nil
 	}, nil
 }
+
+// HookHost returns the host of a hook's URL, which is what may be shown of it.
+func HookHost(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return "hidden"
+	}
+	return parsed.Scheme + "://" + parsed.Host + "/…"
+}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -34,7 +35,10 @@ import (
 // Command runs the service until a signal ends it.
 type Command struct {
 	database.Flag
-	Listen               string        `default:"127.0.0.1:4000" from:"HOLDPOINT_LISTEN" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one (default ${default}; $$HOLDPOINT_LISTEN)."`
+	Listen               string        `default:"127.0.0.1:4000" from:"HOLDPOINT_LISTEN" placeholder:"HOST:PORT" help:"Where to listen, or unix:PATH for a socket of its owner alone; port 0 picks a free one (default ${default}; $$HOLDPOINT_LISTEN)."`
+	Config               string        `placeholder:"PATH" help:"A JSON object whose members are flags; flags and variables win ($$HOLDPOINT_CONFIG)."`
+	TLSCert              string        `name:"tls-cert" from:"HOLDPOINT_TLS_CERT" placeholder:"PATH" help:"Serve HTTPS with this certificate and those behind it, PEM; read again on SIGHUP ($$HOLDPOINT_TLS_CERT)."`
+	TLSKey               string        `name:"tls-key" from:"HOLDPOINT_TLS_KEY" placeholder:"PATH" help:"The key of --tls-cert, PEM ($$HOLDPOINT_TLS_KEY)."`
 	AdminAddr            string        `from:"HOLDPOINT_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Serve metrics for Prometheus here, and profiles to this machine; nowhere when empty ($$HOLDPOINT_ADMIN_ADDR)."`
 	ListenFile           string        `placeholder:"PATH" help:"Write the service's URL to this file once it takes calls, for scripts."`
 	Auth                 string        `enum:"auto,required,none" default:"auto" from:"HOLDPOINT_AUTH" help:"Ask for tokens: auto (once one was made, and always where other machines can reach the service), required or none (default ${default}; $$HOLDPOINT_AUTH)."`
@@ -77,7 +81,9 @@ const (
 
 // Run serves until the first stop signal, then finishes what is in flight. A second
 // signal ends the process at once.
-func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
+func (c *Command) Run(ctx context.Context, terminal *console.Console, again Again) error {
+	hungUp, stopReloads := hangUps()
+	defer stopReloads()
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -85,8 +91,14 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 	if err != nil {
 		return err
 	}
+	files, err := c.certificates()
+	if err != nil {
+		return err
+	}
+	level := &slog.LevelVar{}
+	level.Set(c.LogLevel)
 	nowMs := func() int64 { return time.Now().UnixMilli() }
-	outage := newOutage(c.logHandler(terminal.Stderr), nowMs)
+	outage := newOutage(c.logHandler(terminal.Stderr, level), nowMs)
 	logger := slog.New(outage.handler())
 	running, stop := console.UntilSignal(ctx)
 	defer stop()
@@ -121,7 +133,11 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 	if err != nil {
 		return errors.Join(err, opened.Close())
 	}
-	url := reachableURL(listener)
+	scheme := "http"
+	if files != nil {
+		scheme = "https"
+	}
+	url := reachableURL(scheme, listener)
 	greet(terminal, url, c.Describe(), open, !isLoopback(listener))
 	if c.ListenFile != "" {
 		if err := writeListenFile(c.ListenFile, url); err != nil {
@@ -134,8 +150,18 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 		journal.Run, keyring.Run,
 		func(ctx context.Context) error { return outage.run(ctx, opened.Ready) },
 		func(ctx context.Context) error { return admin.serve(ctx, logger) },
+		func(ctx context.Context) error {
+			for {
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-hungUp:
+					c.reload(ctx, again, files, level, logger)
+				}
+			}
+		},
 	}
-	err = c.serve(running, listener, admin, opened, keyring, review, logger, background)
+	err = c.serve(running, listener, files, admin, opened, keyring, review, logger, background)
 	if closing := opened.Close(); closing != nil {
 		err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
 	}
@@ -169,8 +195,8 @@ func (c *Command) check() error {
 	return checkDialects(c.Dialects)
 }
 
-func (c *Command) logHandler(to io.Writer) slog.Handler {
-	options := &slog.HandlerOptions{Level: c.LogLevel}
+func (c *Command) logHandler(to io.Writer, level slog.Leveler) slog.Handler {
+	options := &slog.HandlerOptions{Level: level}
 	if c.LogFormat == "json" {
 		return slog.NewJSONHandler(to, options)
 	}
@@ -179,7 +205,7 @@ func (c *Command) logHandler(to io.Writer) slog.Handler {
 
 // serve runs the server and the loops, and returns when all of them have ended. The
 // loops go on until the last call has been answered: they are what wakes held ones.
-func (c *Command) serve(ctx context.Context, listener net.Listener, admin *admin, opened store.Store, keyring *auth.Keyring, review func(context.Context, api.JSON) error, logger *slog.Logger, background []func(context.Context) error) error {
+func (c *Command) serve(ctx context.Context, listener net.Listener, files *certificates, admin *admin, opened store.Store, keyring *auth.Keyring, review func(context.Context, api.JSON) error, logger *slog.Logger, background []func(context.Context) error) error {
 	hub := watch.NewHub()
 	defer opened.Subscribe(hub.Publish)()
 	dispatcher := claims.New(opened, claims.Options{MaxAttempts: c.MaxAttempts, Logger: logger})
@@ -204,7 +230,7 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, admin *admin
 	server := &http.Server{
 		Handler: api.Handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn), TLSConfig: files.config(),
 	}
 	server.RegisterOnShutdown(api.Drain)
 	admin.watch(opened, dispatcher, api)
@@ -221,7 +247,12 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, admin *admin
 		group.Go(func() error { return run(looping) })
 	}
 	group.Go(func() error {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		answer := server.Serve
+		if files != nil {
+			answer = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+		}
+		sayToSystemd(ctx, logger, daemon.SdNotifyReady)
+		if err := answer(listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve: %w", err)
 		}
 		return nil
@@ -229,10 +260,19 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, admin *admin
 	group.Go(func() error {
 		defer stopLoops()
 		<-failing.Done()
+		sayToSystemd(ctx, logger, daemon.SdNotifyStopping)
 		logger.InfoContext(ctx, "stopping", slog.String("cause", context.Cause(failing).Error()))
 		return c.shutDown(server, api)
 	})
 	return group.Wait()
+}
+
+// sayToSystemd tells the supervisor of a unit of Type=notify what the service is at. Without one it
+// does nothing.
+func sayToSystemd(ctx context.Context, logger *slog.Logger, state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		logger.WarnContext(ctx, "systemd was not told", slog.String("cause", err.Error()))
+	}
 }
 
 // shutDown takes no more calls and waits for those in flight.

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/cli/serve"
+	"github.com/holdpoint/holdpoint/store"
+)
+
+type configCommand struct {
+	Print configPrint `cmd:"" help:"Print what serve would go by, of flags, environment and file; passwords are left out."`
+}
+
+type configPrint struct{ serve.Command }
+
+// Run prints one JSON object, which may be used as a file of configuration where nothing was hidden.
+func (c *configPrint) Run(terminal *console.Console, ctx *kong.Context) error {
+	values := map[string]any{}
+	for _, flag := range ctx.Selected().Flags {
+		if flag.Name == "config" || flag.Name == "help" || flag.Target.Kind() == reflect.Func {
+			continue
+		}
+		values[strings.ReplaceAll(flag.Name, "-", "_")] = shown(flag)
+	}
+	return console.PrintJSON(terminal.Stdout, values)
+}
+
+// withoutSecrets are the flags whose values may hold a password or a secret path.
+var withoutSecrets = map[string]func(string) string{
+	"database": store.Describe, "direct-database": store.Describe, "review-hook": serve.HookHost,
+}
+
+func shown(flag *kong.Flag) any {
+	value := flag.Target.Interface()
+	if text, ok := value.(string); ok {
+		if hide := withoutSecrets[flag.Name]; hide != nil && text != "" && !strings.HasPrefix(text, "sqlite:") {
+			return hide(text)
+		}
+		return text
+	}
+	switch value := value.(type) {
+	case bool, int64, int:
+		return value
+	case []string:
+		return append([]string{}, slices.Clone(value)...)
+	case encoding.TextMarshaler:
+		if text, err := value.MarshalText(); err == nil {
+			return string(text)
+		}
+	}
+	return fmt.Sprint(value)
+}

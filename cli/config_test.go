@@ -1,0 +1,84 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "holdpoint.json")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func TestFlagsWinOverVariablesAndThoseOverTheFile(t *testing.T) {
+	t.Parallel()
+	path := writeFile(t, `{"listen":"127.0.0.1:1","log_level":"warn","log-format":"json","allowed_host":["a.example","b.example"],"max_attempts":3,"pooled":true,"keep_runs":"90d"}`)
+	got := run(t.Context(), map[string]string{"HOLDPOINT_LOG_LEVEL": "error", "HOLDPOINT_LISTEN": "127.0.0.1:2", "HOLDPOINT_CONFIG": path}, "",
+		"config", "print", "--listen", "127.0.0.1:3", "--database", "postgres://ada:secret@db/holdpoint?sslpassword=secret", "--review-hook", "https://hooks.example/secret")
+	require.Zero(t, got.code, got.stderr)
+	require.NotContains(t, got.stdout, "secret")
+	var printed map[string]any
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &printed))
+	for member, want := range map[string]any{
+		"listen": "127.0.0.1:3", "log_level": "ERROR", "log_format": "json", "allowed_host": []any{"a.example", "b.example"},
+		"max_attempts": 3.0, "pooled": true, "keep_runs": "90d", "dialects": []any{"hermes", "codex", "timbal", "relay"},
+		"review_hook": "https://hooks.example/…", "shutdown_timeout": "30s", "idempotency_retention": "7d",
+	} {
+		require.Equal(t, want, printed[member], member)
+	}
+
+	// What is printed is a file that says the same.
+	delete(printed, "database")
+	delete(printed, "review_hook")
+	text, err := json.Marshal(printed)
+	require.NoError(t, err)
+	same := run(t.Context(), nil, "", "config", "print", "--config", writeFile(t, string(text)), "--database", "postgres://ada:secret@db/holdpoint?sslpassword=secret", "--review-hook", "https://hooks.example/secret")
+	require.Zero(t, same.code, same.stderr)
+	require.JSONEq(t, got.stdout, same.stdout)
+}
+
+func TestABadFileIsRefused(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"listn":"x"}`:                     `"listn" is no flag`,
+		`{"config":"x"}`:                    `"config" is no flag`,
+		`{"log_level":"a","log-level":"b"}`: "twice",
+		`{"allowed_host":["a,b"]}`:          "without commas",
+		`{"listen":{}}`:                     "a text, a number",
+		`{"listen":null}`:                   "a text, a number",
+		`[]`:                                "one JSON object",
+		`{`:                                 "one JSON object",
+		`{"max_attempts":"x"}`:              "max-attempts",
+		`{"migrate":"maybe"}`:               "migrate",
+	} {
+		got := run(t.Context(), nil, "", "config", "print", "--config", writeFile(t, text))
+		require.Equal(t, 2, got.code, text)
+		require.Contains(t, got.stderr, want, text)
+	}
+	got := run(t.Context(), nil, "", "serve", "--config", filepath.Join(t.TempDir(), "missing.json"))
+	require.Equal(t, 2, got.code)
+	require.Contains(t, got.stderr, "missing.json")
+	// Other commands have no file.
+	got = run(t.Context(), map[string]string{"HOLDPOINT_CONFIG": writeFile(t, `{"listn":1}`)}, "", "version")
+	require.Zero(t, got.code)
+}
+
+func TestCommandsReachASocket(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s")
+	url, stop := serve(t, "--listen", "unix:"+path, "--database", "sqlite::memory:")
+	require.Equal(t, "unix:"+path, url)
+	got := run(t.Context(), nil, "", "approvals", "list", "--json", "--server", url)
+	require.Zero(t, got.code, got.stderr)
+	last := stop()
+	require.Zero(t, last.code, last.stderr)
+	require.Contains(t, last.stdout, "curl --unix-socket "+path+" http://localhost/v1/approvals")
+	require.NoFileExists(t, path)
+	require.Contains(t, run(t.Context(), nil, "", "approvals", "list", "--server", url).stderr, "no holdpoint service answers")
+}

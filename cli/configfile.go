@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// configVariable names the file of configuration when --config does not.
+const configVariable = "HOLDPOINT_CONFIG"
+
+// configFile fills flags of a command that has --config, unless they were given or their variable
+// is set, from a JSON object: its members are the flags, with - or _ between words.
+type configFile struct {
+	lookupEnv func(string) (string, bool)
+	// read is what the file at path has, as flags write it.
+	path string
+	read map[string]string
+}
+
+var _ kong.Resolver = (*configFile)(nil)
+
+// Validate implements [kong.Resolver].
+func (*configFile) Validate(*kong.Application) error { return nil }
+
+// Resolve implements [kong.Resolver].
+func (f *configFile) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	path, flags := f.pathOf(ctx)
+	if path == "" || flag.Name == "config" || !slices.Contains(flags, flag.Name) {
+		return nil, nil
+	}
+	if f.read == nil || f.path != path {
+		read, err := readConfig(path, flags)
+		if err != nil {
+			return nil, err
+		}
+		f.path, f.read = path, read
+	}
+	if value, there := f.read[flag.Name]; there {
+		return value, nil
+	}
+	return nil, nil
+}
+
+// pathOf returns the path of the file and the flags that it may have; the path is empty for a
+// command that has no --config.
+func (f *configFile) pathOf(ctx *kong.Context) (path string, flags []string) {
+	selected := ctx.Selected()
+	if selected == nil {
+		return "", nil
+	}
+	for _, flag := range selected.Flags {
+		if flag.Name != "config" {
+			flags = append(flags, flag.Name)
+			continue
+		}
+		if path, _ = ctx.FlagValue(flag).(string); path == "" {
+			path, _ = f.lookupEnv(configVariable)
+		}
+	}
+	return path, flags
+}
+
+// readConfig reads a file. It returns an error when a member is none of the flags, so that a
+// mistyped one does not leave a default in force.
+func readConfig(path string, flags []string) (map[string]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	var members map[string]any
+	if err := json.Unmarshal(text, &members); err != nil {
+		return nil, fmt.Errorf("configuration %s: it must be one JSON object whose members are flags: %w", path, err)
+	}
+	read := map[string]string{}
+	for member, value := range members {
+		name := strings.ReplaceAll(member, "_", "-")
+		if !slices.Contains(flags, name) {
+			return nil, fmt.Errorf("configuration %s: %q is no flag of this command", path, member)
+		}
+		if _, twice := read[name]; twice {
+			return nil, fmt.Errorf("configuration %s: %q is there twice", path, name)
+		}
+		if read[name], err = asFlag(value); err != nil {
+			return nil, fmt.Errorf("configuration %s: %q: %w", path, member, err)
+		}
+	}
+	return read, nil
+}
+
+var errConfigValue = errors.New("it must be a text, a number, true, false, or a list of texts without commas")
+
+func asFlag(value any) (string, error) {
+	switch value := value.(type) {
+	case string:
+		return value, nil
+	case bool, float64:
+		return fmt.Sprint(value), nil
+	case []any:
+		texts := make([]string, len(value))
+		for i, item := range value {
+			text, ok := item.(string)
+			if !ok || strings.Contains(text, ",") {
+				return "", errConfigValue
+			}
+			texts[i] = text
+		}
+		return strings.Join(texts, ","), nil
+	}
+	return "", errConfigValue
+}

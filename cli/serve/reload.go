@@ -1,0 +1,76 @@
+package serve
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+)
+
+// Again reads flags, environment and the file of configuration again.
+type Again func() (*Command, error)
+
+// hangUps returns the signals by which an operator asks for a reload. A process that does not
+// catch them is ended by them.
+func hangUps() (received <-chan os.Signal, stop func()) {
+	return console.Notify(console.ReloadSignals...)
+}
+
+// reloadable are the fields whose new values are used without a restart.
+var reloadable = map[string]bool{"LogLevel": true}
+
+// reload uses new certificates and what else may change while the service runs. What cannot be
+// used is logged, and what was before stays.
+func (c *Command) reload(ctx context.Context, again Again, files *certificates, level *slog.LevelVar, logger *slog.Logger) {
+	if err := files.reload(); err != nil {
+		logger.LogAttrs(ctx, slog.LevelError, "the certificate is the one of before", slog.String("cause", err.Error()))
+	}
+	read, err := again()
+	if err == nil {
+		err = read.check()
+	}
+	if err != nil {
+		logger.LogAttrs(ctx, slog.LevelError, "the configuration is the one of before", slog.String("cause", err.Error()))
+		return
+	}
+	if waiting := c.changedBy(read); len(waiting) > 0 {
+		logger.LogAttrs(ctx, slog.LevelWarn, "changes that take a restart", slog.Any("flags", waiting))
+	}
+	logger.LogAttrs(ctx, slog.LevelInfo, "reloaded certificates and configuration", slog.String("log_level", read.LogLevel.String()))
+	level.Set(read.LogLevel)
+}
+
+// changedBy returns the flags that differ and take a restart.
+func (c *Command) changedBy(read *Command) []string {
+	var changed []string
+	before, after := reflect.ValueOf(*c), reflect.ValueOf(*read)
+	for i := range before.NumField() {
+		field := before.Type().Field(i)
+		if reloadable[field.Name] || reflect.DeepEqual(before.Field(i).Interface(), after.Field(i).Interface()) {
+			continue
+		}
+		changed = append(changed, flagOf(field))
+	}
+	return changed
+}
+
+// flagOf returns the flag of a field: ListenFile is --listen-file.
+func flagOf(field reflect.StructField) string {
+	if field.Anonymous {
+		return "--database"
+	}
+	if name := field.Tag.Get("name"); name != "" {
+		return "--" + name
+	}
+	var name strings.Builder
+	for _, letter := range field.Name {
+		if letter >= 'A' && letter <= 'Z' {
+			name.WriteByte('-')
+		}
+		name.WriteRune(letter)
+	}
+	return "-" + strings.ToLower(name.String())
+}
