@@ -27,6 +27,8 @@ type Identity struct {
 	Groups    []string
 	Via       string
 	TokenID   string // "" when Via is ViaOpen
+	// Credential is the hash of the secret that was shown, "" when Via is not ViaToken.
+	Credential string
 	// SessionPrefixes and AgentIDs bound what the identity reaches; empty for no bound.
 	SessionPrefixes []string
 	AgentIDs        []string

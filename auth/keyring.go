@@ -140,11 +140,11 @@ func (k *Keyring) Open(ctx context.Context) (bool, error) {
 // Authenticate returns who a secret belongs to. Errors: invalid_token, one text for every
 // reason, which the log tells; those of [Tokens].
 func (k *Keyring) Authenticate(ctx context.Context, secret string) (*Identity, error) {
-	_, token, err := k.find(ctx, secret)
+	known, token, err := k.find(ctx, secret)
 	if err != nil {
 		return nil, err
 	}
-	return token.Identity(), nil
+	return identityOf(known, token), nil
 }
 
 // Enter is Authenticate for a call that may last: the context ends, with cause [ErrRevoked],
@@ -155,7 +155,14 @@ func (k *Keyring) Enter(ctx context.Context, secret string) (identity *Identity,
 		return nil, nil, nil, err
 	}
 	during, leave = k.enter(ctx, known)
-	return token.Identity(), during, leave, nil
+	return identityOf(known, token), during, leave, nil
+}
+
+// identityOf returns who calls with a secret.
+func identityOf(known *remembered, token *Token) *Identity {
+	identity := token.Identity()
+	identity.Credential = known.hash
+	return identity
 }
 
 // enter counts a call and returns the context that it has.

@@ -106,6 +106,12 @@ func (t *Token) AcceptsAt(hash string, nowMs int64) bool {
 	return t.StateAt(nowMs) == api.TokenActive && (t.SecretHash == hash || t.PreviousHash == hash && nowMs < t.PreviousUntilMs)
 }
 
+// Accepts reports whether what an [Identity] was proven with still works at a moment: the secret with
+// the hash, or with "" whatever was made with the token.
+func (t *Token) Accepts(credential string, nowMs int64) bool {
+	return t.StateAt(nowMs) == api.TokenActive && (credential == "" || t.AcceptsAt(credential, nowMs))
+}
+
 // Identity returns who calls with the token.
 func (t *Token) Identity() *Identity {
 	identity := &Identity{

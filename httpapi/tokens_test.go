@@ -352,6 +352,64 @@ func TestARevokedTokenEndsAtEveryReplica(t *testing.T) {
 	require.ErrorIs(t, err, auth.Invalid())
 }
 
+// A decision that was on its way when its token was revoked, or rotated, at another replica is
+// refused: the token is read again under the lock of the session.
+func TestARevokedTokenDecidesNothing(t *testing.T) {
+	t.Parallel()
+	for engine, open := range openers {
+		parallel(t, engine, func(t *testing.T) {
+			store := open(t)
+			// At this replica no time passes, so that it believes what it has read.
+			const nowMs = 1_750_000_000_000
+			keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
+			other := newKeyring(store.(auth.Tokens), auth.Required)
+			a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
+			admin := ofRole(t, other, api.RoleAdmin)
+			a.post(t, "/v1/runs", `{"run_id":"r","session_id":"s","input":1,"suspend":{"approvals":[`+approval("a")+`],"questions":[{"id":"q","tool_call_id":"q","response_schema":{}}]}}`, bearer(admin)).want(http.StatusAccepted)
+			for name, end := range map[string]func(string) error{
+				"revoked": func(id string) error { return other.Revoke(t.Context(), id, true) },
+				"rotated": func(id string) error {
+					_, err := other.Rotate(t.Context(), id, 0)
+					return err
+				},
+			} {
+				id, secret := token(t, other, api.CreateTokenBody{Name: name, Role: api.RoleOperator, MayAlways: true})
+				signedIn, _ := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret)).want(http.StatusOK).cookieOf()
+				rule := a.post(t, "/v1/rules", `{"match":{"pattern_keys":["`+name+`"]}}`, bearer(secret)).want(http.StatusCreated).textAt("rule_id")
+				a.get(t, "/v1/me", signedIn).want(http.StatusOK)
+				require.NoError(t, end(id))
+				a.get(t, "/v1/me", bearer(secret)).want(http.StatusOK)
+				credentials := [][]option{{bearer(secret)}}
+				if name == "revoked" {
+					credentials = append(credentials, []option{signedIn, sameOrigin()})
+				}
+				for _, credential := range credentials {
+					for _, call := range [][2]string{
+						{"/v1/runs/r/approvals", allow("a")},
+						{"/v1/sessions/s/approvals", allow("a")},
+						{"/v1/runs/r/questions", `{"resolution":{"request_id":"q","value":1}}`},
+						{"/v1/runs/r/questions/q/cancel", `{}`},
+						{"/v1/runs/r/cancel", `{}`},
+						{"/v1/sessions/s/interrupt", `{}`},
+						{"/v1/sessions/s/end", `{}`},
+						{"/v1/rules", `{"match":{"pattern_keys":["k"]}}`},
+					} {
+						got := a.post(t, call[0], call[1], append(credential, key("k"))...)
+						require.Equal(t, http.StatusUnauthorized, got.status, "%s %s: %s", name, call[0], got.text)
+						require.NotEmpty(t, got.header.Get("WWW-Authenticate"))
+					}
+					a.do(t, http.MethodDelete, "/v1/rules/"+rule, "", credential...).refused(api.CodeInvalidToken)
+				}
+			}
+			run := a.get(t, "/v1/runs/r", bearer(admin)).want(http.StatusOK)
+			require.Equal(t, "waiting_for_user_question", run.at("status"))
+			require.Len(t, run.list("pending_approvals"), 1)
+			require.Len(t, a.get(t, "/v1/rules", bearer(admin)).want(http.StatusOK).body, 2)
+			a.post(t, "/v1/runs/r/approvals", allow("a"), bearer(admin), key("k")).want(http.StatusAccepted)
+		})
+	}
+}
+
 // Every route of /v1 is in the table, and every row is a route; the dialects' are held to it by
 // the tests of the program, which has all of them.
 func TestEveryRouteOfV1IsInTheTable(t *testing.T) {

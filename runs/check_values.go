@@ -27,7 +27,7 @@ type ValueReader interface {
 // error here: Decide reports it at its place in the order of checks. Errors: those of the
 // reader except run_not_found, and the context's.
 func CheckValues(ctx context.Context, reader ValueReader, command Command) error {
-	checked, ok := command.(interface {
+	checked, ok := Given(command).(interface {
 		resolution() *resolution
 		setVerdicts(verdicts valueVerdicts)
 	})

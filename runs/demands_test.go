@@ -22,7 +22,7 @@ func TestEveryCommandHasDemands(t *testing.T) {
 	require.NoError(t, err)
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
-	decides := regexp.MustCompile(`func \(c \*([A-Za-z]+)\) decide\(w \*workingCopy\)`)
+	decides := regexp.MustCompile(`func \(c \*([A-Z][A-Za-z]*)\) decide\(w \*workingCopy\)`)
 	found := 0
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {

@@ -42,7 +42,7 @@ type raising interface {
 func RaisesApprovals(command Command) bool { return raisedBy(command) != nil }
 
 func raisedBy(command Command) *raisedSuspension {
-	if command, ok := command.(raising); ok {
+	if command, ok := Given(command).(raising); ok {
 		return command.raised()
 	}
 	return nil

@@ -65,6 +65,8 @@ type Needs struct {
 	MayResume bool
 	// Payload loads input and checkpoint of the run RunID.
 	Payload bool
+	// TokenID loads the state of that token. It stays what it is until the decision is committed.
+	TokenID string
 	// Record is the idempotency record to look up; nil without a key. An empty scope
 	// stands for the session that is locked.
 	Record *model.RecordKey

@@ -12,7 +12,7 @@ import (
 // decided refuses to when the session has another version by then. It is not safe for
 // concurrent use.
 type Remembered struct {
-	// State has neither records, effects nor rules.
+	// State has neither records, effects, rules nor tokens.
 	State *State
 	// before is the session when it was last known to be in the database; nil when it was not.
 	before *model.Session
@@ -88,6 +88,7 @@ func (r *Remembered) Committed() {
 	clear(r.State.Records)
 	clear(r.State.Effects)
 	clear(r.State.Rules)
+	clear(r.State.Tokens)
 }
 
 // Answers reports whether the rows answer a need, and all that is always loaded. Rules must be

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
@@ -31,6 +32,8 @@ type State struct {
 	RuleVersions RuleVersions
 	// RuleCounts are those of the session and of rules.AllSessions, by session.
 	RuleCounts map[string]RuleCount
+	// Tokens have what [auth.Token.Accepts] asks for, by TokenID.
+	Tokens map[string]*auth.Token
 }
 
 // RuleCount says how much there is of the rules that are in force and not exact.
@@ -49,6 +52,7 @@ func NewState(sessionID string) *State {
 		Effects:   map[string]*model.Effect{},
 		Messages:  map[string]*model.Message{},
 		Rules:     map[string]*rules.Rule{}, RuleCounts: map[string]RuleCount{},
+		Tokens: map[string]*auth.Token{},
 	}
 }
 

@@ -40,7 +40,7 @@ var ofRoles = map[string]string{
 
 // requireRoles calls the routes of the dialects with a credential of every role, and the
 // writers that hide in them.
-func requireRoles(t *testing.T, router http.Handler, keyring *auth.Keyring) {
+func requireRoles(t *testing.T, router http.Handler, keyring, other *auth.Keyring) {
 	t.Helper()
 	secrets := map[rune]string{}
 	for letter, role := range map[rune]api.Role{'o': api.RoleObserver, 'A': api.RoleAgent, 'O': api.RoleOperator, 'R': api.RoleAdmin} {
@@ -90,6 +90,23 @@ func requireRoles(t *testing.T, router http.Handler, keyring *auth.Keyring) {
 	always := `{"session_id":"s","approval_id":"` + handle + `","choice":"always"}`
 	require.Equal(t, http.StatusForbidden, call('O', "POST /api/approval/respond", always).Code)
 	require.True(t, waits())
+	// A token that was revoked after the call came in decides nothing on any face; no time passes here.
+	made, _, err := keyring.Create(t.Context(), &api.CreateTokenBody{Name: "revoked", Role: api.RoleOperator}, "user:test", "")
+	require.NoError(t, err)
+	secrets['X'] = made.Secret
+	require.Equal(t, http.StatusOK, call('X', "GET /v1/me", "").Code)
+	require.NoError(t, other.Revoke(t.Context(), made.Token.TokenID, true))
+	for _, late := range []struct{ route, body string }{
+		{"POST /api/approval/respond", strings.Replace(always, "always", "once", 1)},
+		{"POST /api/approvals/" + handle + "/decision", `{"decision":"accept"}`},
+		{"POST /run", resume},
+		{"POST /cancel/waits", ""},
+	} {
+		answer := call('X', late.route, late.body)
+		require.Equal(t, http.StatusUnauthorized, answer.Code, "%s: %s", late.route, answer.Body)
+		require.Equal(t, `Bearer realm="holdpoint", error="invalid_token"`, answer.Header().Get("WWW-Authenticate"), late.route)
+		require.True(t, waits())
+	}
 	require.Equal(t, http.StatusOK, call('O', "POST /api/approval/respond", strings.Replace(always, "always", "once", 1)).Code)
 	require.False(t, waits())
 }
@@ -116,7 +133,8 @@ func TestEveryRouteIsInTheTable(t *testing.T) {
 	}
 	whole := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Keyring: keyring, Dialects: command.dialects(), Hosts: []string{"*"}})
 	defer whole.Drain()
-	requireRoles(t, whole.Handler(), keyring)
+	other := auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1 }})
+	requireRoles(t, whole.Handler(), keyring, other)
 	registered := map[auth.Route]bool{}
 	require.NoError(t, chi.Walk(router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		action := auth.ActionOf(method, route)

@@ -61,7 +61,7 @@ func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
 		if err != nil && r.Context().Err() == nil && errors.Is(context.Cause(during), auth.ErrRevoked) && refusal.CodeOf(err) == "" {
 			return invalid(w, auth.Invalid())
 		}
-		return err
+		return invalid(w, err) // it may have been revoked before the decision
 	}
 }
 

@@ -226,7 +226,7 @@ func (c *Committer) decideCommand(state *runs.State, command runs.Command, nowMs
 	defer func() {
 		if cause := recover(); cause != nil {
 			c.options.Logger.Error("decision panicked",
-				slog.String("command", fmt.Sprintf("%T", command)), slog.String("session_id", state.SessionID),
+				slog.String("command", fmt.Sprintf("%T", runs.Given(command))), slog.String("session_id", state.SessionID),
 				slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
 			change, reply, err = runs.Change{}, runs.Reply{}, fmt.Errorf("%w: %v", ErrPanicked, cause)
 		}

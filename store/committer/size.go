@@ -12,7 +12,7 @@ type size struct{ rows, bytes int }
 // one row without bytes.
 func sizeOf(command runs.Command) size {
 	s := size{rows: 1}
-	switch c := command.(type) {
+	switch c := runs.Given(command).(type) {
 	case *runs.CreateRun:
 		s.bytes = len(c.Input) + len(c.Metadata)
 		if c.Suspend != nil {

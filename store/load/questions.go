@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
@@ -84,6 +85,9 @@ var Questions = []Question{
 	{"named rules", []Key{{Parts: 1, ofNeeds: func(_ string, n *runs.Needs, add func(tuple)) {
 		addIf(n.RuleID != "", add, tuple{n.RuleID})
 	}}}, (*States).readNamedRules},
+	{"tokens", []Key{{Parts: 1, ofNeeds: func(_ string, n *runs.Needs, add func(tuple)) {
+		addIf(n.TokenID != "", add, tuple{n.TokenID})
+	}}}, (*States).readTokens},
 	{"payloads", []Key{pairs(func(n *runs.Needs) string { return textIf(n.Payload, n.RunID) })}, (*States).readPayloads},
 	{"records", []Key{{Parts: 3, ofNeeds: func(_ string, n *runs.Needs, add func(tuple)) {
 		if n.Record != nil {
@@ -287,6 +291,15 @@ func (s *States) readSessionRules(rows columns.Rows) error {
 func (s *States) readNamedRules(rows columns.Rows) error {
 	return columns.Rules.Each(rows, func(rule *rules.Rule) {
 		s.stateOf(func(n *runs.Needs) bool { return n.RuleID == rule.RuleID }, func(state *runs.State) { state.Rules[rule.RuleID] = rule })
+	})
+}
+
+func (s *States) readTokens(rows columns.Rows) error {
+	targets := func(t *auth.Token) []any {
+		return []any{&t.TokenID, &t.SecretHash, &t.PreviousHash, &t.PreviousUntilMs, &t.ExpiresAtMs, &t.RevokedAtMs}
+	}
+	return columns.Each(rows, targets, func(t *auth.Token) {
+		s.stateOf(func(n *runs.Needs) bool { return n.TokenID == t.TokenID }, func(state *runs.State) { state.Tokens[t.TokenID] = t })
 	})
 }
 

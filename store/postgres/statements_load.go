@@ -257,6 +257,14 @@ WHERE l.rule_id = ANY($1::text[])
 ORDER BY l.rule_id
 FOR UPDATE`,
 
+	// A revocation waits for the decisions that were made before it.
+	"tokens": `
+SELECT t.token_id, t.secret_hash, coalesce(t.previous_hash, ''), coalesce(t.previous_until_ms, 0), coalesce(t.expires_at_ms, 0), coalesce(t.revoked_at_ms, 0)
+FROM tokens AS t
+WHERE t.token_id = ANY($1::text[])
+ORDER BY t.token_id
+FOR SHARE`,
+
 	"payloads": `
 SELECT r.session_id, r.run_id, r.input, r.checkpoint
 FROM unnest($1::text[], $2::text[]) AS k (session_id, run_id)

@@ -210,6 +210,11 @@ SELECT l.*
 FROM json_each($1) AS k
 CROSS JOIN rules AS l ON l.rule_id = k.value ->> 0`,
 
+	"tokens": `
+SELECT t.token_id, t.secret_hash, coalesce(t.previous_hash, ''), coalesce(t.previous_until_ms, 0), coalesce(t.expires_at_ms, 0), coalesce(t.revoked_at_ms, 0)
+FROM json_each($1) AS k
+CROSS JOIN tokens AS t ON t.token_id = k.value ->> 0`,
+
 	"payloads": `
 SELECT r.session_id, r.run_id,
 	(SELECT p.value FROM run_payloads AS p WHERE p.run_id = r.run_id AND p.member = 'input'),

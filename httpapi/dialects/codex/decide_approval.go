@@ -69,6 +69,8 @@ func (f *face) decideApproval(w http.ResponseWriter, r *http.Request) error {
 		return &kit.Error{Status: http.StatusNotFound, Body: approvalReply{Status: statusNotFound, ApprovalID: wire.Shown(approvalID)}}
 	case refusal.CodeOf(err) == api.CodeInvalidRequest:
 		return invalid(given.issuesOf(err)...)
+	case kit.Denied(err):
+		return err
 	}
 	return &kit.Error{Status: http.StatusInternalServerError, Cause: err, Body: approvalReply{Status: statusError, ApprovalID: approvalID}}
 }

@@ -108,6 +108,8 @@ func (f *face) decideToolInput(w http.ResponseWriter, r *http.Request) error {
 		return &kit.Error{Status: http.StatusNotFound, Body: toolInputReply{Status: statusNotFound, RequestID: wire.Shown(requestID)}}
 	case errors.As(err, &refused):
 		return refused
+	case kit.Denied(err):
+		return err
 	}
 	return &kit.Error{Status: http.StatusInternalServerError, Cause: err, Body: toolInputReply{Status: statusError, RequestID: requestID}}
 }

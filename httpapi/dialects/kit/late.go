@@ -56,6 +56,15 @@ func Unfit(err error) bool {
 	return false
 }
 
+// Denied reports whether the door refused who made the call.
+func Denied(err error) bool {
+	switch refusal.CodeOf(err) {
+	case api.CodeInvalidToken, api.CodeForbidden:
+		return true
+	}
+	return false
+}
+
 // RefusalOf returns the domain's refusal that an error is, or nil.
 func RefusalOf(err error) *refusal.Error {
 	var refused *refusal.Error
