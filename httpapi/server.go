@@ -13,6 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/kheish"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
@@ -159,7 +160,7 @@ func New(options Options) *Server {
 	}
 	shell := wire.NewShell(logger, guard, isProbe)
 	shell.Foreign, shell.Observer, shell.LogRequests = server.isForeign, options.Observer, options.LogRequests
-	server.handler = shell.Wrap(handler)
+	server.handler = kheish.Wrap(shell.Wrap(handler))
 	return server
 }
 

@@ -1,0 +1,115 @@
+package kheish
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Prefix is what stands before /v1 in the address that a client of Kheish is given.
+const Prefix = "/kheish"
+
+// shaper writes the reply to a call whose path begins with /v1.
+type shaper func(next http.Handler, w http.ResponseWriter, r *http.Request)
+
+// Wrap returns a handler that serves the paths below [Prefix] by those of next without it.
+func Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path, found := strings.CutPrefix(r.URL.Path, Prefix+"/v1/")
+		if !found {
+			next.ServeHTTP(w, r)
+			return
+		}
+		inner := r.Clone(r.Context())
+		inner.URL.Path = "/v1/" + path
+		inner.URL.RawPath = strings.TrimPrefix(r.URL.RawPath, Prefix)
+		shaperOf(r.Method, strings.Split(strings.TrimPrefix(inner.URL.EscapedPath(), "/v1/"), "/"))(next, w, inner)
+	})
+}
+
+// shaperOf returns what shapes the reply of a route of /v1.
+func shaperOf(method string, path []string) shaper {
+	switch views := path[0] == "sessions" || path[0] == "runs"; {
+	case method != http.MethodGet && views:
+		return shapeViews
+	case method != http.MethodGet:
+		return asItIs
+	case len(path) == 1 && path[0] == "sessions":
+		return shapeSessions
+	case len(path) == 1 && path[0] == "capabilities":
+		return showDocument(capabilities)
+	case len(path) == 1 && path[0] == "runtime":
+		return showDocument(runtime)
+	case len(path) == 3 && path[0] == "sessions" && path[2] == "events":
+		return shapeSessionEvents
+	case len(path) == 3 && path[0] == "runs" && path[2] == "events":
+		return shapeRunEvents
+	case len(path) == 3 && path[0] == "sessions" && path[2] == "stream":
+		return shapeStream("session")
+	case len(path) == 3 && path[0] == "runs" && path[2] == "stream":
+		return shapeStream("run")
+	case views:
+		return shapeViews
+	}
+	return asItIs
+}
+
+func asItIs(next http.Handler, w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, r) }
+
+// kept is a reply that was kept instead of sent.
+type kept struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (k *kept) Header() http.Header { return k.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (k *kept) WriteHeader(status int) {
+	if k.status == 0 {
+		k.status = status
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (k *kept) Write(text []byte) (int, error) {
+	k.WriteHeader(http.StatusOK)
+	return k.body.Write(text)
+}
+
+// ask returns the reply to a call. The replies of /v1 are bounded, and so is what is kept.
+func ask(next http.Handler, r *http.Request) *kept {
+	reply := &kept{header: http.Header{}}
+	next.ServeHTTP(reply, r)
+	reply.WriteHeader(http.StatusOK)
+	return reply
+}
+
+// askFor returns the reply to a GET by the caller of a request.
+func askFor(next http.Handler, r *http.Request, path string, query url.Values) *kept {
+	inner := r.Clone(r.Context())
+	inner.Method, inner.Body = http.MethodGet, http.NoBody
+	inner.URL = &url.URL{Path: path, RawQuery: query.Encode()}
+	if decoded, err := url.PathUnescape(path); err == nil {
+		inner.URL.Path, inner.URL.RawPath = decoded, path
+	}
+	inner.Header.Del("Last-Event-ID")
+	inner.Header.Del("Prefer")
+	return ask(next, inner)
+}
+
+// send sends a reply that was kept, with another body.
+func (k *kept) send(w http.ResponseWriter, body []byte) {
+	header := w.Header()
+	for name, values := range k.header {
+		header[name] = values
+	}
+	header.Del("Content-Length")
+	w.WriteHeader(k.status)
+	_, _ = w.Write(body) // a client that has gone reads nothing
+}
+
+func (k *kept) ok() bool { return k.status >= 200 && k.status < 300 }

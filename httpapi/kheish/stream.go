@@ -1,0 +1,146 @@
+package kheish
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// shapeStream writes the stream of a session or a run in the events that the clients know.
+func shapeStream(scope string) shaper {
+	return func(next http.Handler, w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(&streamWriter{ResponseWriter: w, next: next, request: r, scope: scope}, r)
+	}
+}
+
+// streamWriter rewrites the frames of /v1. What is said about a run between two flushes is one
+// run_updated with the run as it is by then.
+type streamWriter struct {
+	http.ResponseWriter
+	next    http.Handler
+	request *http.Request
+	scope   string
+
+	status  int
+	partial []byte
+	// updated are the runs that events were about, in their order, and newest the id of the
+	// newest of these events.
+	updated []string
+	newest  string
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (s *streamWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (s *streamWriter) WriteHeader(status int) {
+	s.status = status
+	s.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (s *streamWriter) Write(text []byte) (int, error) {
+	if s.status != 0 && s.status != http.StatusOK {
+		return s.ResponseWriter.Write(text)
+	}
+	s.partial = append(s.partial, text...)
+	for {
+		frame, rest, whole := bytes.Cut(s.partial, []byte("\n\n"))
+		if !whole {
+			return len(text), nil
+		}
+		if _, err := s.ResponseWriter.Write(s.frame(frame)); err != nil {
+			return 0, err
+		}
+		s.partial = rest
+	}
+}
+
+// FlushError is what http.ResponseController flushes by.
+func (s *streamWriter) FlushError() error {
+	for _, runID := range s.updated {
+		reply := askFor(s.next, s.request, "/v1/runs/"+url.PathEscape(runID), nil)
+		view, ok := decode(reply.body.Bytes())
+		if !reply.ok() || !ok {
+			continue // it is not kept any more
+		}
+		withoutParts(view)
+		if _, err := s.ResponseWriter.Write(event(s.newest, "run_updated", map[string]any{"run": view})); err != nil {
+			return err
+		}
+	}
+	s.updated = nil
+	return http.NewResponseController(s.ResponseWriter).Flush()
+}
+
+// frame returns what a frame of /v1 is to the clients, nil for nothing.
+func (s *streamWriter) frame(frame []byte) []byte {
+	var id, name string
+	var data []byte
+	for line := range bytes.Lines(frame) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		switch {
+		case bytes.HasPrefix(line, []byte(":")):
+			name = "heartbeat"
+		case bytes.HasPrefix(line, []byte("id: ")):
+			id = string(line[len("id: "):])
+		case bytes.HasPrefix(line, []byte("event: ")):
+			name = string(line[len("event: "):])
+		case bytes.HasPrefix(line, []byte("data: ")):
+			data = line[len("data: "):]
+		}
+	}
+	value, _ := decode(data)
+	entry, _ := value.(map[string]any)
+	switch name {
+	case "":
+		return nil
+	case "heartbeat":
+		return event("", name, nil)
+	case "stream_gap":
+		reason := "replay_window"
+		if entry["reason"] == "ahead" {
+			reason = "restart_epoch"
+		}
+		return event("", name, map[string]any{"skipped": 0, "reason": reason, "scope": s.scope, "skipped_is_estimate": true})
+	case "snapshot":
+		withoutParts(value)
+		if s.scope == "run" {
+			return event(id, "run_updated", map[string]any{"run": value})
+		}
+		return event(id, "session_snapshot", map[string]any{"session_id": entry["session_id"], "snapshot": entry["snapshot"]})
+	}
+	if !knownEvent(entry) {
+		return nil
+	}
+	if name == "output" {
+		body, _ := entry["event"].(map[string]any)
+		return event(id, name, map[string]any{"output": body["output"]})
+	}
+	if runID, _ := entry["run_id"].(string); runID != "" && !slices.Contains(s.updated, runID) {
+		s.updated = append(s.updated, runID)
+	}
+	s.newest = id
+	if name == "interrupted" {
+		return event(id, name, map[string]any{"session_id": entry["session_id"], "agent_id": entry["agent_id"]})
+	}
+	return nil
+}
+
+// event returns a frame of one event; without an id when that is empty.
+func event(id, name string, members map[string]any) []byte {
+	body := map[string]any{"type": name}
+	for member, value := range members {
+		body[member] = value
+	}
+	var text strings.Builder
+	if id != "" {
+		text.WriteString("id: " + id + "\n")
+	}
+	text.WriteString("event: " + name + "\ndata: ")
+	text.Write(encode(body))
+	text.WriteString("\n\n")
+	return []byte(text.String())
+}
