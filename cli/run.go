@@ -41,6 +41,8 @@ type program struct {
 	Effects     operate.Effects     `cmd:"" help:"See and repair what decisions owe to other sessions."`
 	Tokens      tokens.Tokens       `cmd:"" help:"Make, see, rotate and revoke the tokens that the service asks for."`
 	DemoService demo.ServiceCommand `cmd:"" hidden:""`
+	Completion  completionCommand   `cmd:"" help:"Print a script that completes commands and flags in a shell."`
+	Man         manCommand          `cmd:"" help:"Print the manual page."`
 	Version     versionCommand      `cmd:"" help:"Print the version of this program."`
 }
 

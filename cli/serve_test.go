@@ -1,9 +1,12 @@
 package cli_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -189,5 +192,35 @@ func TestOffLoopbackNoOtherHostIsTaken(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
 		require.Equal(t, status, response.StatusCode, host)
+	}
+}
+
+// What is refused before it is a request at all is refused by net/http, in plain text. docs/errors.md
+// lists exactly these.
+func TestWhatIsNoRequestIsRefusedInPlainText(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("../docs/errors.md")
+	require.NoError(t, err)
+	url, _ := serve(t, append(inMemory(t), "--listen", "127.0.0.1:0")...)
+	for raw, status := range map[string]int{
+		"nonsense\r\n\r\n":                                         http.StatusBadRequest,
+		"GET /livez HTTP/1.1\r\n\r\n":                              http.StatusBadRequest, // no Host
+		"GET /livez HTTP/1.1\r\nHost: a b\r\n\r\n":                 http.StatusBadRequest,
+		"GET /livez HTTP/1.1\r\nHost: localhost\r\nx y: z\r\n\r\n": http.StatusBadRequest,
+		"GET /livez HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 80<<10) + "\r\n\r\n": http.StatusRequestHeaderFieldsTooLarge,
+		"GET /livez HTTP/3.0\r\nHost: localhost\r\n\r\n":                                           http.StatusHTTPVersionNotSupported,
+		"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n":             http.StatusNotImplemented,
+		"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nExpect: more\r\nContent-Length: 2\r\n\r\n{}": http.StatusExpectationFailed,
+	} {
+		connection, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		require.NoError(t, err)
+		go func() { _, _ = connection.Write([]byte(raw)) }() // it may be cut before the end
+		response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+		require.NoError(t, err, "%.60q", raw)
+		require.Equal(t, status, response.StatusCode, "%.60q", raw)
+		require.NotContains(t, response.Header.Get("Content-Type"), "json", "%.60q", raw)
+		require.Contains(t, string(document), fmt.Sprintf("| %d |", status))
+		require.NoError(t, response.Body.Close())
+		require.NoError(t, connection.Close())
 	}
 }

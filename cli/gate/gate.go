@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -46,6 +47,9 @@ type gate struct {
 	suspension func(afterMs *int64) *api.Suspension
 	// raised says that the run asks already.
 	raised atomic.Bool
+	// abandoned is a run ahead whose call is gone, as far as is known, since a moment.
+	abandoned      string
+	abandonedSince time.Time
 	// fence is that of the newest claim by this process.
 	fence string
 	// outage says that the person was told that the service is away.
@@ -88,6 +92,9 @@ func newGateIDs(noun, requestNoun, session, key string) gateIDs {
 type identity struct {
 	MadeBy string `json:"made_by"`
 	Digest string `json:"digest"`
+	// WithdrawWhenGone says that the call had no key, so that nobody will come back to the run once
+	// its lease has lapsed.
+	WithdrawWhenGone bool `json:"withdraw_when_gone,omitzero"`
 }
 
 // wait makes or finds the run and drives it. It returns the run when it is over, and nil
@@ -126,7 +133,7 @@ func (g *gate) open(ctx context.Context, same any) (*api.RunView, *api.Claim, er
 	if err != nil {
 		return nil, nil, err
 	}
-	mine := identity{MadeBy: "holdpoint " + g.noun, Digest: digest}
+	mine := identity{MadeBy: "holdpoint " + g.noun, Digest: digest, WithdrawWhenGone: g.key == ""}
 	g.params.Metadata = mine
 	created, err := g.create(ctx)
 	switch {
@@ -188,11 +195,47 @@ func (g *gate) awaitTurn(ctx context.Context) error {
 			return console.Sleep(ctx, minPoll)
 		}
 		started := time.Now()
-		view, err := g.AwaitRun(ctx, session.ActiveRun.RunID, client.UntilTerminal, maxHeld)
-		if err == nil && !model.Terminal(view.Status) && time.Since(started) < minPoll {
+		view, err := g.AwaitRun(ctx, session.ActiveRun.RunID, client.UntilTerminal, min(maxHeld, g.lease/2))
+		if err != nil {
+			return err
+		}
+		g.withdrawAbandoned(ctx, view)
+		if !model.Terminal(view.Status) && time.Since(started) < minPoll {
 			return console.Sleep(ctx, minPoll)
 		}
-		return err
+		return nil
+	})
+}
+
+// withdrawAbandoned cancels a run ahead that waits for an exec or ask without a key which has been
+// silent for longer than its lease, and for another lease of this call: nobody can come back to it.
+func (g *gate) withdrawAbandoned(ctx context.Context, ahead *api.RunView) {
+	var made identity
+	if !model.Waiting(ahead.Status) || json.Unmarshal(ahead.Metadata, &made) != nil || !made.WithdrawWhenGone || g.isHeld(ctx, ahead.RunID) {
+		g.abandoned, g.abandonedSince = "", time.Time{}
+		return
+	}
+	if g.abandoned != ahead.RunID {
+		g.abandoned, g.abandonedSince = ahead.RunID, time.Now()
+		return
+	}
+	if time.Since(g.abandonedSince) < g.lease {
+		return
+	}
+	if _, err := g.CancelRun(ctx, ahead.RunID, "withdrawn: the call that asked is gone"); err == nil {
+		g.terminal.Say("run %s was withdrawn: the call that asked is gone", ahead.RunID)
+	}
+}
+
+// isHeld reports whether a lease of the run is in force by the service's clock, also when that cannot
+// be said.
+func (g *gate) isHeld(ctx context.Context, runID string) bool {
+	workers, err := g.ListWorkers(ctx)
+	if err != nil || workers.More {
+		return true
+	}
+	return slices.ContainsFunc(workers.Workers, func(worker api.WorkerView) bool {
+		return slices.ContainsFunc(worker.Leases, func(lease api.HeldLease) bool { return lease.RunID == runID })
 	})
 }
 

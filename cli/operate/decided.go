@@ -68,7 +68,7 @@ func decidedTable() table[api.RequestView] {
 	return table[api.RequestView]{
 		[]string{"REQUEST", "OUTCOME", "BY", "WHEN", "WAY", "SESSION", "RUN", "ABOUT"},
 		func(view *api.RequestView, now time.Time) []string {
-			about := ""
+			var about string
 			if view.Kind == api.RequestApproval {
 				request := approvalOf(view)
 				about = request.ToolName + " " + console.CommandOf(request.Input)

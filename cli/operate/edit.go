@@ -52,7 +52,7 @@ func editInput(ctx context.Context, terminal *console.Console, request *api.Appr
 	if err != nil {
 		return nil, "", fmt.Errorf("make a file to edit: %w", err)
 	}
-	defer os.RemoveAll(directory)
+	defer func() { _ = os.RemoveAll(directory) }() // it is a copy
 	path := filepath.Join(directory, "input.json")
 	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 		return nil, "", fmt.Errorf("make a file to edit: %w", err)

@@ -192,6 +192,9 @@ func (c *Command) check() error {
 	case !refusal.ValidID(c.DefaultAgent):
 		return console.Usage("--default-agent must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
 	}
+	if err := checkAllowed(c.AllowedHost, c.AllowedOrigin); err != nil {
+		return err
+	}
 	return checkDialects(c.Dialects)
 }
 
