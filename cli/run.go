@@ -27,6 +27,7 @@ type program struct {
 	Serve       serve.Command       `cmd:"" help:"Run the service."`
 	Config      configCommand       `cmd:"" help:"See the configuration of serve."`
 	Migrate     database.Migrate    `cmd:"" help:"Look at a database's schema, or move it."`
+	Backup      database.Backup     `cmd:"" help:"Copy an SQLite database, also while a service works on it."`
 	Doctor      database.Doctor     `cmd:"" help:"Look for rows that break what must always hold; changes nothing."`
 	Exec        gate.Exec           `cmd:"" help:"Run a command once a person has approved it."`
 	Ask         gate.Ask            `cmd:"" help:"Ask a person a question and print the answer."`

@@ -119,8 +119,12 @@ func (m *Migrator) Down(ctx context.Context) (Migration, error) {
 	return applied([]*goose.MigrationResult{result})[0], nil
 }
 
-// Status returns every step that this program knows, oldest first.
+// Status returns every step that this program knows, and whether it is applied. It writes nothing.
 func (m *Migrator) Status(ctx context.Context) ([]Migration, error) {
+	begun, err := m.begun(ctx)
+	if err != nil || !begun {
+		return m.steps(), err // goose would make its table
+	}
 	statuses, err := m.provider.Status(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("migration status: %w", err)
@@ -132,18 +136,36 @@ func (m *Migrator) Status(ctx context.Context) ([]Migration, error) {
 	return steps, nil
 }
 
-// Versions returns the version that the database is at (0 when it is empty) and
-// the newest one that this program knows. It changes nothing.
-func (m *Migrator) Versions(ctx context.Context) (current, newest int64, err error) {
+// steps returns every step that this program knows, as pending.
+func (m *Migrator) steps() []Migration {
+	sources := m.provider.ListSources()
+	steps := make([]Migration, 0, len(sources))
+	for _, source := range sources {
+		steps = append(steps, Migration{Version: source.Version, Name: source.Path})
+	}
+	return steps
+}
+
+// begun reports whether anything was ever applied.
+func (m *Migrator) begun(ctx context.Context) (begun bool, err error) {
 	// goose would make its table, outside of the lock and in the way of a replica
 	// that is migrating.
 	question := "SELECT to_regclass('goose_db_version') IS NOT NULL"
 	if m.engine == SQLite {
 		question = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version')"
 	}
-	var begun bool
 	if err := m.db.QueryRowContext(ctx, question).Scan(&begun); err != nil {
-		return 0, 0, fmt.Errorf("schema version: %w", err)
+		return false, fmt.Errorf("schema version: %w", err)
+	}
+	return begun, nil
+}
+
+// Versions returns the version that the database is at (0 when it is empty) and
+// the newest one that this program knows. It changes nothing.
+func (m *Migrator) Versions(ctx context.Context) (current, newest int64, err error) {
+	begun, err := m.begun(ctx)
+	if err != nil {
+		return 0, 0, err
 	}
 	if !begun {
 		sources := m.provider.ListSources()

@@ -144,6 +144,51 @@ func Migrate(ctx context.Context, url string, do func(*migrations.Migrator) erro
 	return do(migrator)
 }
 
+// SchemaStatus returns every step of the schema of the database that a URL names, and whether it
+// is applied. It writes nothing, also not to a database that is not there yet, and may run beside
+// services. Errors: as those of Open.
+func SchemaStatus(ctx context.Context, url string) (steps []migrations.Migration, err error) {
+	at, err := locate(url)
+	if err != nil {
+		return nil, err
+	}
+	if at.path != "" {
+		return sqlite.SchemaStatus(ctx, at.path)
+	}
+	err = Migrate(ctx, url, func(m *migrations.Migrator) error {
+		steps, err = m.Status(ctx)
+		return err
+	})
+	return steps, err
+}
+
+// Connected returns how many connections services have to the database that a URL names, other
+// than this process. On SQLite there are none: one process has the file.
+func Connected(ctx context.Context, url string) (int, error) {
+	at, err := locate(url)
+	if err != nil || at.path != "" {
+		return 0, err
+	}
+	return postgres.Connected(ctx, at.url)
+}
+
+// ErrNoBackup is returned for a database that Backup does not copy.
+var ErrNoBackup = errors.New("only an SQLite file is copied here; back up Postgres with its own tools (pg_dump, pg_basebackup)")
+
+// Backup copies the SQLite file that a URL names to a file that is not there yet, also while a
+// service works on it, and returns the size of the copy. The copy was read to its end. Errors:
+// those of Open, ErrNoBackup, [fs.ErrExist], or why it failed; then nothing is left.
+func Backup(ctx context.Context, url, to string) (bytes int64, err error) {
+	at, err := locate(url)
+	switch {
+	case err != nil:
+		return 0, err
+	case at.path == "" || at.path == sqlite.Memory:
+		return 0, ErrNoBackup
+	}
+	return sqlite.Backup(ctx, at.path, to)
+}
+
 // Describe says where the data of a URL is, in words for people and without any
 // password.
 func Describe(text string) string {

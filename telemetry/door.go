@@ -144,11 +144,11 @@ func (d *Door) count(request *model.Request) {
 // children remembers what a vector has for some labels.
 type children[K comparable, C any] struct{ known sync.Map }
 
-func (c *children[K, C]) of(key K, make func() C) C {
+func (c *children[K, C]) of(key K, create func() C) C {
 	if found, there := c.known.Load(key); there {
-		return found.(C) //nolint:errcheck,forcetypeassert // nothing else is stored
+		return found.(C)
 	}
-	made := make()
+	made := create()
 	c.known.Store(key, made)
 	return made
 }

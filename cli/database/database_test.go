@@ -9,18 +9,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-type sqlState string
+type stateError string
 
-func (s sqlState) Error() string    { return "refused" }
-func (s sqlState) SQLState() string { return string(s) }
+func (s stateError) Error() string    { return "refused" }
+func (s stateError) SQLState() string { return string(s) }
 
 func TestStartErrorsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]string{
-		sqlState("42501"): "GRANT CREATE, USAGE ON SCHEMA public",
-		sqlState("3D000"): "createdb",
-		sqlState("28P01"): "pg_hba.conf",
-		sqlState("25006"): "target_session_attrs=read-write",
+		stateError("42501"): "GRANT CREATE, USAGE ON SCHEMA public",
+		stateError("3D000"): "createdb",
+		stateError("28P01"): "pg_hba.conf",
+		stateError("25006"): "target_session_attrs=read-write",
 		fs.ErrPermission:  "its directory",
 	} {
 		wrapped := fmt.Errorf("migrate up: %w", err)
@@ -28,7 +28,7 @@ func TestStartErrorsSayWhatToDo(t *testing.T) {
 		require.ErrorIs(t, explained, err)
 		require.ErrorContains(t, explained, want)
 	}
-	for _, err := range []error{sqlState("XX000"), errors.New("other")} {
+	for _, err := range []error{stateError("XX000"), errors.New("other")} {
 		require.Equal(t, err, Flag{}.explain(err))
 	}
 }

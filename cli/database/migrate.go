@@ -1,9 +1,12 @@
 package database
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/holdpoint/holdpoint/cli/console"
@@ -42,22 +45,58 @@ func (c *migrateUp) Run(ctx context.Context, terminal *console.Console) error {
 	})
 }
 
-type migrateDown struct{ Flag }
+type migrateDown struct {
+	Flag
+	Yes   bool `help:"Do not ask."`
+	Force bool `help:"Do it although services are connected; they will fail."`
+}
 
-// Run takes back one step.
+// Run says what is lost, asks, and takes back one step.
 func (c *migrateDown) Run(ctx context.Context, terminal *console.Console) error {
+	connected, err := store.Connected(ctx, c.Database)
+	if err != nil {
+		return c.explain(err)
+	}
+	if connected > 0 && !c.Force {
+		return fmt.Errorf("services have %d connections to this database; stop them first, or say --force", connected)
+	}
 	return c.migrator(ctx, func(m *migrations.Migrator) error {
+		newest, losses, err := m.Losses(ctx)
+		if err != nil {
+			return err
+		}
+		if newest.Version == 0 {
+			fmt.Fprintln(terminal.Stdout, "nothing is applied")
+			return nil
+		}
+		fmt.Fprintf(terminal.Stdout, "This takes back %d %s.\n", newest.Version, newest.Name)
+		for _, loss := range losses {
+			what := "table " + loss.Table
+			if loss.Column != "" {
+				what = "column " + loss.Column + " of " + loss.Table
+			}
+			fmt.Fprintf(terminal.Stdout, "It deletes the %s, with %d rows.\n", what, loss.Rows)
+		}
+		if len(losses) == 0 {
+			fmt.Fprintln(terminal.Stdout, "It deletes no table and no column.")
+		}
+		if !c.Yes && !confirmed(terminal) {
+			return console.Usage("nothing was taken back: answer yes, or say --yes")
+		}
 		step, err := m.Down(ctx)
 		if err != nil {
 			return err
 		}
-		if step.Version == 0 {
-			fmt.Fprintln(terminal.Stdout, "nothing is applied")
-			return nil
-		}
 		fmt.Fprintf(terminal.Stdout, "took back %d %s\n", step.Version, step.Name)
 		return nil
 	})
+}
+
+// confirmed asks for a yes.
+func confirmed(terminal *console.Console) bool {
+	fmt.Fprint(terminal.Stdout, "Go on? Type yes: ")
+	answer, _ := bufio.NewReader(io.LimitReader(terminal.Stdin, 64)).ReadString('\n') // its end is no answer
+	return strings.TrimSpace(answer) == "yes"
 }
 
 type migrateStatus struct {
@@ -75,25 +114,23 @@ type stepView struct {
 
 // Run prints every step that this program knows.
 func (c *migrateStatus) Run(ctx context.Context, terminal *console.Console) error {
-	return c.migrator(ctx, func(m *migrations.Migrator) error {
-		steps, err := m.Status(ctx)
-		if err != nil {
-			return err
+	steps, err := store.SchemaStatus(ctx, c.Database)
+	if err != nil {
+		return c.explain(err)
+	}
+	views := make([]stepView, len(steps))
+	rows := make([][]string, len(steps))
+	for i, step := range steps {
+		views[i] = stepView{Version: step.Version, Name: step.Name, Applied: !step.AppliedAt.IsZero()}
+		state := "pending"
+		if views[i].Applied {
+			views[i].AppliedAtMs = step.AppliedAt.UnixMilli()
+			state = "applied " + step.AppliedAt.UTC().Format(time.RFC3339)
 		}
-		views := make([]stepView, len(steps))
-		rows := make([][]string, len(steps))
-		for i, step := range steps {
-			views[i] = stepView{Version: step.Version, Name: step.Name, Applied: !step.AppliedAt.IsZero()}
-			state := "pending"
-			if views[i].Applied {
-				views[i].AppliedAtMs = step.AppliedAt.UnixMilli()
-				state = "applied " + step.AppliedAt.UTC().Format(time.RFC3339)
-			}
-			rows[i] = []string{strconv.FormatInt(step.Version, 10), step.Name, state}
-		}
-		if c.JSON {
-			return console.PrintJSON(terminal.Stdout, views)
-		}
-		return terminal.Table([]string{"VERSION", "NAME", "STATE"}, rows)
-	})
+		rows[i] = []string{strconv.FormatInt(step.Version, 10), step.Name, state}
+	}
+	if c.JSON {
+		return console.PrintJSON(terminal.Stdout, views)
+	}
+	return terminal.Table([]string{"VERSION", "NAME", "STATE"}, rows)
 }

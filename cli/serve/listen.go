@@ -125,7 +125,7 @@ func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on unix:%s: %w", path, err)
 	}
-	defer os.RemoveAll(private)
+	defer func() { _ = os.RemoveAll(private) }() // what is left of it is empty
 	var config net.ListenConfig
 	opened, err := config.Listen(ctx, "unix", filepath.Join(private, "s"))
 	if err != nil {

@@ -208,7 +208,7 @@ func poolConfig(url string, options Options) (*pgxpool.Config, error) {
 		config.MaxConns = defaultReadConnections
 	}
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
-		config.ConnConfig.RuntimeParams["application_name"] = "holdpoint"
+		config.ConnConfig.RuntimeParams["application_name"] = applicationName
 	}
 	switch {
 	case options.QueryExecMode != 0:
@@ -325,7 +325,7 @@ func (s *Store) startNotices(options Options) error {
 		return err
 	}
 	if config.RuntimeParams["application_name"] == "" {
-		config.RuntimeParams["application_name"] = "holdpoint"
+		config.RuntimeParams["application_name"] = applicationName
 	}
 	s.notifier = startNotifier(s.lanes, replica, &audience{pool: s.lanes}, options.Logger)
 	s.listener = startListener(config, s.notifier, s.Publish, options.Logger)

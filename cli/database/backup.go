@@ -1,0 +1,37 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/store"
+)
+
+// Backup copies an SQLite file.
+type Backup struct {
+	Flag
+	File string `arg:"" help:"Where to write the copy; nothing may be there."`
+}
+
+// Help returns what --help shows under the flags.
+func (c *Backup) Help() string {
+	return "The copy is the database at one moment, also while a service works on it. It was opened and read to its end before it appears."
+}
+
+// Run copies the file.
+func (c *Backup) Run(ctx context.Context, terminal *console.Console) error {
+	bytes, err := store.Backup(ctx, c.Database, c.File)
+	switch {
+	case errors.Is(err, store.ErrNoBackup):
+		return console.Usage("--database: %w", err)
+	case errors.Is(err, fs.ErrExist):
+		return console.Usage("%w", err)
+	case err != nil:
+		return c.explain(err)
+	}
+	fmt.Fprintf(terminal.Stdout, "%s has %d bytes, and can be opened\n", c.File, bytes)
+	return nil
+}

@@ -1,0 +1,123 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/holdpoint/holdpoint/migrations"
+)
+
+// SchemaStatus returns every step of the schema, and whether it is applied to the file, also while
+// a process has it open. It writes nothing; of a file that is not there every step is pending.
+func SchemaStatus(ctx context.Context, path string) (steps []migrations.Migration, err error) {
+	uri := fileURI(path, inspectSettings)
+	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		uri = Memory
+	} else if err != nil {
+		return nil, fmt.Errorf("database file: %w", err)
+	}
+	db, err := sql.Open("sqlite", uri)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	migrator, err := migrations.New(db, migrations.SQLite, nil)
+	if err != nil {
+		return nil, err
+	}
+	return migrator.Status(ctx)
+}
+
+// Backup copies a database file as it is at one moment, also while a process has it open and
+// writes to it, and returns the size of the copy. The copy appears whole: it is made under another
+// name, read to its end, and moved to its place, where nothing may be.
+func Backup(ctx context.Context, path, to string) (bytes int64, err error) {
+	if _, err := os.Lstat(to); err == nil {
+		return 0, fmt.Errorf("back up to %s: %w", to, fs.ErrExist)
+	}
+	if _, err := os.Stat(path); err != nil {
+		return 0, fmt.Errorf("database file: %w", err)
+	}
+	private, err := os.MkdirTemp(filepath.Dir(to), ".holdpoint-backup-")
+	if err != nil {
+		return 0, fmt.Errorf("back up: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(private)) }()
+	copied := filepath.Join(private, "copy")
+	if err := createPrivate(copied); err != nil {
+		return 0, err
+	}
+	if err := copyInto(ctx, path, copied); err != nil {
+		return 0, fmt.Errorf("back up %s: %w", path, err)
+	}
+	if err := verify(ctx, copied); err != nil {
+		return 0, fmt.Errorf("the copy of %s cannot be used: %w", path, err)
+	}
+	if bytes, err = syncFile(copied); err != nil {
+		return 0, fmt.Errorf("back up: %w", err)
+	}
+	// A link, unlike a rename, takes the place of nothing.
+	if err := os.Link(copied, to); err != nil {
+		return 0, fmt.Errorf("back up to %s: %w", to, err)
+	}
+	if _, err := syncFile(filepath.Dir(to)); err != nil {
+		return 0, fmt.Errorf("back up: %w", err)
+	}
+	return bytes, nil
+}
+
+func copyInto(ctx context.Context, path, to string) (err error) {
+	db, err := sql.Open("sqlite", fileURI(path, "mode=rw&"+settings))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	_, err = db.ExecContext(ctx, "VACUUM INTO ?", to)
+	return err
+}
+
+// verify opens a copy, reads all of it, and compares its schema with that of this program, which
+// it may be behind.
+func verify(ctx context.Context, path string) (err error) {
+	db, err := sql.Open("sqlite", fileURI(path, "mode=ro&"+settings))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	db.SetMaxOpenConns(1)
+	var said string
+	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&said); err != nil {
+		return err
+	}
+	if said != "ok" {
+		return errors.New(said)
+	}
+	migrator, err := migrations.New(db, migrations.SQLite, nil)
+	if err != nil {
+		return err
+	}
+	current, _, err := migrator.Versions(ctx)
+	if err == nil && current == 0 {
+		err = errors.New("it has no schema of holdpoint")
+	}
+	return err
+}
+
+// syncFile has a file, or a directory, reach the disk, and returns its size.
+func syncFile(path string) (bytes int64, err error) {
+	opened, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	info, err := opened.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), opened.Sync()
+}
