@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -17,6 +18,8 @@ import (
 const (
 	agentID   = "bench"
 	requestID = "approval-1"
+	// tokenVariable has the token of a load.
+	tokenVariable = "HOLDPOINT_BENCH_TOKEN"
 )
 
 // The documents of one wait, which all subjects carry.
@@ -46,7 +49,11 @@ type overHTTP struct {
 }
 
 func openHTTP(ctx context.Context, options load.Options) (load.Subject, error) {
-	service, err := client.New(options.Target)
+	var as []client.Option
+	if token := os.Getenv(tokenVariable); token != "" {
+		as = append(as, client.WithToken(token))
+	}
+	service, err := client.New(options.Target, as...)
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,8 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 type settings struct {
 	binaries []named
 	engine   bool
+	// tokens also measures services that ask for a token.
+	tokens bool
 	// noService leaves out the service of this tree.
 	noService bool
 	floors    []floor
@@ -92,6 +94,7 @@ func parse(arguments []string, usage io.Writer) (*settings, error) {
 		return nil
 	})
 	flags.BoolVar(&s.engine, "engine", false, "measure the engine of this tree in process as well")
+	flags.BoolVar(&s.tokens, "tokens", false, "measure each service also where calls need a token, as NAME+token")
 	flags.BoolVar(&s.noService, "no-service", false, "measure no service over HTTP unless --binary names one")
 	flags.Func("floor", "SUBJECT/REFERENCE=RATIO of waits/s below which the run fails; may be repeated", func(text string) error {
 		f, err := parseFloor(text)

@@ -14,7 +14,9 @@ import (
 	"runtime"
 	"syscall"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/bench/load"
+	"github.com/holdpoint/holdpoint/client"
 )
 
 // measurement is one turn of one subject.
@@ -159,6 +161,11 @@ func (s *settings) turn(ctx context.Context, server *postgresServer, subject sub
 		}
 		options.Target, servicePID = url, service.command.Process.Pid
 		defer func() { err = errors.Join(err, service.stop(syscall.SIGTERM)) }()
+		if subject.asks {
+			if subject.load, err = withToken(ctx, url, subject.load); err != nil {
+				return nil, err
+			}
+		}
 	}
 	var samples []sample
 	result, err := runLoad(ctx, subject.load, options, func(pid int) {
@@ -176,6 +183,21 @@ func (s *settings) turn(ctx context.Context, server *postgresServer, subject sub
 		}
 	}
 	return m, nil
+}
+
+// withToken makes the service ask for tokens from now on, and returns the command of a load that
+// calls with one.
+func withToken(ctx context.Context, url string, command []string) ([]string, error) {
+	service, err := client.New(url)
+	if err != nil {
+		return nil, err
+	}
+	defer service.Close()
+	made, err := service.CreateToken(ctx, api.CreateTokenBody{Name: "bench", Role: api.RoleAdmin})
+	if err != nil {
+		return nil, err
+	}
+	return append([]string{"env", tokenVariable + "=" + made.Secret}, command...), nil
 }
 
 func used(before, after sample, result *load.Result) *cpu {

@@ -21,6 +21,8 @@ type subject struct {
 	// service is the holdpoint that the load calls, empty when the load works on the
 	// database itself.
 	service string
+	// asks has the service ask for a token, with which the load then calls.
+	asks bool
 	// load is the command that carries the waits.
 	load []string
 }
@@ -59,7 +61,12 @@ func (s *settings) subjects(ctx context.Context, progress io.Writer) ([]subject,
 		if _, err := output1(exec.CommandContext(ctx, path, "version")); err != nil {
 			return nil, fmt.Errorf("--binary %s: %w", b.name, err)
 		}
-		all = append(all, subject{name: b.name, service: path, load: []string{s.loadProgram, loadHTTP}})
+		one := subject{name: b.name, service: path, load: []string{s.loadProgram, loadHTTP}}
+		all = append(all, one)
+		if s.tokens {
+			one.name, one.asks = b.name+"+token", true
+			all = append(all, one)
+		}
 	}
 	if s.engine {
 		all = append(all, subject{name: "engine", load: []string{s.loadProgram, loadEngine}})
