@@ -85,6 +85,9 @@ var Routes = []Route{
 	{"POST", "/v1/tokens/{token_id}/rotate", Administer},
 	{"DELETE", "/v1/tokens/{token_id}", Administer},
 
+	// What its tools do are calls of /v1.
+	{"POST", "/mcp", Known},
+
 	// hermes
 	{"GET", "/api/approval/pending", Read},
 	{"GET", "/api/clarify/pending", Read},

@@ -65,6 +65,9 @@ func (t *tools) permit(ctx context.Context, arguments permissionArguments) Permi
 	if arguments.ToolName == "" || !bytes.HasPrefix(arguments.Input, []byte("{")) {
 		return Permission{Behavior: api.BehaviorDeny, Message: "holdpoint got no tool_name or no input, so nothing was allowed"}
 	}
+	if t.SessionID == "" {
+		return Permission{Behavior: api.BehaviorDeny, Message: "holdpoint was given no session, so nothing was allowed: put one into the server's address, /mcp?session=…"}
+	}
 	decided, err := t.decide(ctx, ask.Call{
 		SessionID: t.SessionID, Key: arguments.ToolUseID,
 		Approval: &api.ApprovalRequest{
@@ -116,6 +119,9 @@ func sentence(decided *ask.Answer) string {
 
 // decide raises a call and waits. When the client cancels the call, it is withdrawn.
 func (t *tools) decide(ctx context.Context, call ask.Call, wait waitFor) (*ask.Answer, error) {
+	if call.SessionID == "" && call.Key != "" {
+		call.Key = t.KeyScope + "\x00" + call.Key
+	}
 	runID, err := t.asker.Raise(ctx, call)
 	if err != nil {
 		return nil, err

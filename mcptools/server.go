@@ -33,8 +33,11 @@ type Options struct {
 	For    For
 	// AgentID names the agent to the people who decide.
 	AgentID string
-	// SessionID is the session of all calls; each has one of its own when it is empty.
+	// SessionID is the session of all calls. When it is empty each has one of its own, and
+	// permission_prompt denies: the ids of two agents' calls could be the same.
 	SessionID string
+	// KeyScope tells the keys of callers apart where there is no session.
+	KeyScope string
 	// ExpiresAfter is how long there is to decide; as long as it takes when 0.
 	ExpiresAfter time.Duration
 	// Patience is that of [ask.Asker].

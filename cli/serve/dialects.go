@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
+	"github.com/holdpoint/holdpoint/mcptools/overhttp"
 )
 
 // noDialects stands for none in the list of dialects.
@@ -24,6 +25,11 @@ func checkDialects(names []string) error {
 		}
 	}
 	return nil
+}
+
+// mounts returns what is served beside /v1.
+func (c *Command) mounts() []kit.Mount {
+	return append(c.dialects(), overhttp.New(overhttp.Options{Version: console.Version()}))
 }
 
 // dialects returns the foreign wire contracts that are served.

@@ -36,6 +36,7 @@ var ofRoles = map[string]string{
 	"GET /runs/r/events": "oAOR", "GET /agents/a/runs/r/events": "oAOR",
 	"POST /cancel/r": "AOR", "POST /agents/a/cancel/r": "AOR", "GET /healthcheck": "oAOR", "GET /agents/a/healthcheck": "oAOR",
 	"GET /models": "oAOR", "POST /chat": "AOR", "POST /chat/relay/r": "OR",
+	"POST /mcp": "AOR", "POST /mcp?for=agents": "AR", "POST /mcp?for=people": "OR", "POST /mcp?for=both": "R",
 }
 
 // requireRoles calls the routes of the dialects with a credential of every role, and the
@@ -124,14 +125,14 @@ func TestEveryRouteIsInTheTable(t *testing.T) {
 	command := Command{Dialects: dialectNames, DefaultAgent: "default", RelayAlways: "exact", ReviewHook: "http://127.0.0.1:1"}
 	draining, drain := context.WithCancel(t.Context())
 	defer drain()
-	for _, mount := range command.dialects() {
+	for _, mount := range command.mounts() {
 		mount(router, kit.Services{
 			Store: store, Watches: watch.NewHub(), Logger: logger, Draining: draining, PollInterval: time.Second, KeepAlive: time.Second,
 			StreamWriteTimeout: time.Second, MaxBodyBytes: 1 << 20, Access: &wire.Access{Keyring: keyring},
 			Streams: stream.NewHub(stream.Options{Store: store, Watches: watch.NewHub(), Done: draining.Done(), Logger: logger}),
 		})
 	}
-	whole := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Keyring: keyring, Dialects: command.dialects(), Hosts: []string{"*"}})
+	whole := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Keyring: keyring, Dialects: command.mounts(), Hosts: []string{"*"}})
 	defer whole.Drain()
 	other := auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1 }})
 	requireRoles(t, whole.Handler(), keyring, other)

@@ -224,7 +224,7 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, files *certi
 	options := httpapi.Options{
 		Pages: pages, Observer: admin.observer(), LogRequests: c.LogRequests,
 		Store: opened, Hub: hub, Claims: dispatcher, Version: console.Version(), Logger: logger,
-		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, Dialects: c.dialects(),
+		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, Dialects: c.mounts(),
 	}
 	if review != nil {
 		options.Reviewed = codex.ChangesFiles

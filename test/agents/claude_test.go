@@ -51,18 +51,18 @@ func newDesk(t *testing.T) *desk {
 }
 
 // start types a command of a document where the agents work.
-func (d *desk) start(m *model, command string) *agent {
+func (d *desk) start(m *model, command string, env ...string) *agent {
 	d.Helper()
 	shell := exec.CommandContext(context.Background(), "bash", "-euc", command)
 	shell.Dir = d.directory
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	home := filepath.Join(filepath.Dir(d.directory), "home")
-	shell.Env = []string{
+	shell.Env = append([]string{
 		"PATH=" + d.bin + ":" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + d.TempDir(), "CLAUDE_CONFIG_DIR=" + filepath.Join(home, "claude"),
 		"ANTHROPIC_BASE_URL=" + m.server.URL, "ANTHROPIC_API_KEY=sk-ant-stub",
 		"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		"HOLDPOINT_SERVER=" + d.service.URL(),
-	}
+	}, env...)
 	a := &agent{desk: d, ended: make(chan error, 1)}
 	shell.Stdout, shell.Stderr = &a.output, &a.output
 	require.NoError(d, shell.Start())
@@ -204,6 +204,28 @@ func TestClaudeCodeIsToldWhyNot(t *testing.T) {
 	d.start(m, block(t, "claude")).ends()
 	require.Empty(t, d.ran())
 	require.Contains(t, strings.Join(m.told(), "\n"), "nothing was allowed: the holdpoint service does not answer")
+}
+
+// TestClaudeCodeAsksOverHTTP: the same prompt, with a token that can ask and not decide.
+func TestClaudeCodeAsksOverHTTP(t *testing.T) {
+	d := newDesk(t)
+	admin, err := d.person.CreateToken(t.Context(), api.CreateTokenBody{Name: "ada", Role: api.RoleAdmin})
+	require.NoError(t, err)
+	d.person, err = client.New(d.service.URL(), client.WithToken(admin.Secret))
+	require.NoError(t, err)
+	t.Cleanup(d.person.Close)
+	builder, err := d.person.CreateToken(t.Context(), api.CreateTokenBody{Name: "builder", Role: api.RoleAgent})
+	require.NoError(t, err)
+	configuration := strings.Replace(block(t, "http"), "127.0.0.1:4000", d.service.Address(), 1)
+	require.NoError(t, os.WriteFile(filepath.Join(d.directory, "mcp.json"), []byte(configuration), 0o600))
+
+	m := startModel(t, "toolu_07AbCdEfGhIjKlMnOpQrStUv", "Bash", bash)
+	a := d.start(m, block(t, "claude"), "HOLDPOINT_TOKEN="+builder.Secret)
+	open := d.pending(a)
+	require.Equal(t, "build-42", open.SessionID)
+	d.decide(open, api.ApprovalResolution{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"command":"echo edited >> ran"}`)})
+	require.Contains(t, a.ends(), "done")
+	require.Equal(t, "edited\n", d.ran())
 }
 
 // TestClaudeCodeAsksByItsHook: the settings are as the document shows them, and a call waits

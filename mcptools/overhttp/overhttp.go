@@ -1,0 +1,185 @@
+// Package overhttp serves the tools of package mcptools at /mcp, by the streamable HTTP
+// transport of the Model Context Protocol without sessions: any replica answers any call.
+//
+// A call to a tool becomes calls of /v1 in this process, with the credential of its caller. So
+// whoever may not do something there may not do it here. It must not know a store.
+package overhttp
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/mcptools"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// path is the one route.
+const path = "/mcp"
+
+// maxCalls bounds the calls that are held at once by one process.
+const maxCalls = 1_000
+
+// Options are what the route is made from.
+type Options struct {
+	// Version is the program's.
+	Version string
+}
+
+// New returns what adds the route to the router of /v1.
+func New(options Options) kit.Mount {
+	return func(router chi.Router, services kit.Services) {
+		e := &endpoint{version: options.Version, router: router, services: services, slots: make(chan struct{}, maxCalls)}
+		router.Method(http.MethodPost, path, services.Access.Guard(http.MethodPost, path, e.serve))
+	}
+}
+
+type endpoint struct {
+	version  string
+	router   http.Handler
+	services kit.Services
+	slots    chan struct{}
+}
+
+// serve answers one message. A tool that waits is cut short when the caller goes away, or the
+// service does; what it asked stays open.
+func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) error {
+	options, err := e.optionsOf(r)
+	if err != nil {
+		return err
+	}
+	select {
+	case e.slots <- struct{}{}:
+		defer func() { <-e.slots }()
+	default:
+		return refusal.New(wire.CodeServiceUnavailable, "too many calls of %s wait already", path)
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(e.services.Draining, cancel)()
+	through, err := client.New("http://127.0.0.1", e.clientOptions(ctx, r)...)
+	if err != nil {
+		return refusal.New(api.CodeBadRequest, "%s", err.Error())
+	}
+	options.Client = through
+	server := mcptools.NewServer(options)
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: e.services.MaxBodyBytes, PropagateRequestCancellation: true,
+		// The service checks Host and Origin of every call, by what it was started with.
+		DisableLocalhostProtection: true,
+	})
+	handler.ServeHTTP(w, r.WithContext(ctx))
+	return nil
+}
+
+// clientOptions hand on who asks.
+func (e *endpoint) clientOptions(ctx context.Context, r *http.Request) []client.Option {
+	options := []client.Option{
+		client.WithHTTPClient(&http.Client{Transport: &inProcess{ctx: ctx, handler: e.router, authorization: r.Header["Authorization"]}}),
+		client.WithVia("mcp"), client.WithUserAgent("holdpoint-mcp"),
+	}
+	if actor := r.Header.Get(wire.ActorHeader); actor != "" {
+		options = append(options, client.WithActor(actor))
+	}
+	return options
+}
+
+// audiences are what a role may be offered, its default first.
+var audiences = map[api.Role][]mcptools.For{
+	api.RoleAgent:    {mcptools.ForAgents},
+	api.RoleOperator: {mcptools.ForPeople},
+	api.RoleAdmin:    {mcptools.ForAgents, mcptools.ForPeople, mcptools.ForBoth},
+}
+
+// optionsOf reads the query. Errors: forbidden for an audience that the role is not offered;
+// bad_request.
+func (e *endpoint) optionsOf(r *http.Request) (mcptools.Options, error) {
+	identity := auth.From(r.Context())
+	query := r.URL.Query()
+	options := mcptools.Options{
+		For: mcptools.For(query.Get("for")), AgentID: query.Get("agent"), SessionID: query.Get("session"),
+		KeyScope: identity.Principal, Version: e.version, Leaving: func() bool { return true },
+	}
+	offered := audiences[identity.Role]
+	switch {
+	case len(offered) == 0:
+		return options, refusal.New(api.CodeForbidden, "the role %s is offered no tools: it takes the role agent, operator or admin", identity.Role)
+	case options.For == "":
+		options.For = offered[0]
+	case options.For != mcptools.ForAgents && options.For != mcptools.ForPeople && options.For != mcptools.ForBoth:
+		return options, refusal.New(api.CodeBadRequest, "the query's for must be agents, people or both")
+	case !slices.Contains(offered, options.For):
+		return options, refusal.New(api.CodeForbidden, "the role %s is not offered the tools of %s", identity.Role, options.For)
+	}
+	if options.AgentID == "" {
+		options.AgentID = "mcp"
+	}
+	for name, id := range map[string]string{"agent": options.AgentID, "session": options.SessionID} {
+		if id != "" && !refusal.ValidID(id) {
+			return options, refusal.New(api.CodeBadRequest, "the query's %s must have 1 to %d characters of A-Z a-z 0-9 . _ : -", name, api.MaxIDLength)
+		}
+	}
+	return options, nil
+}
+
+// inProcess carries a call of the client to the router, within the call of the caller.
+type inProcess struct {
+	ctx           context.Context //nolint:containedctx // that of the call that all others belong to
+	handler       http.Handler
+	authorization []string
+}
+
+// RoundTrip answers a call once it is answered whole.
+func (p *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	// The router would go on where it stands in the outer call.
+	ctx, cancel := context.WithCancel(context.WithValue(p.ctx, chi.RouteCtxKey, (*chi.Context)(nil)))
+	defer cancel()
+	defer context.AfterFunc(r.Context(), cancel)()
+	inner := r.Clone(ctx)
+	inner.Header["Authorization"] = p.authorization
+	inner.RequestURI = r.URL.RequestURI()
+	if inner.Body == nil {
+		inner.Body = http.NoBody
+	}
+	defer inner.Body.Close()
+	answer := &answer{header: http.Header{}, status: http.StatusOK}
+	p.handler.ServeHTTP(answer, inner)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: answer.status, Status: http.StatusText(answer.status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: answer.header, Body: io.NopCloser(&answer.body), ContentLength: int64(answer.body.Len()), Request: r,
+	}, nil
+}
+
+// answer keeps a reply.
+type answer struct {
+	header http.Header
+	status int
+	sent   bool
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header { return a.header }
+
+func (a *answer) WriteHeader(status int) {
+	if !a.sent && status >= http.StatusOK {
+		a.status, a.sent = status, true
+	}
+}
+
+func (a *answer) Write(text []byte) (int, error) {
+	a.sent = true
+	return a.body.Write(text)
+}

@@ -1,0 +1,245 @@
+package overhttp_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/mcptools/overhttp"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/watch"
+	"github.com/holdpoint/holdpoint/store/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// service is a service that asks for tokens.
+type service struct {
+	*testing.T
+	url     string
+	secrets map[api.Role]string
+	drain   func()
+}
+
+func serve(t *testing.T, mode auth.Mode) *service {
+	t.Helper()
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
+	require.NoError(t, err)
+	hub := watch.NewHub()
+	unsubscribe := store.Subscribe(hub.Publish)
+	keyring := auth.NewKeyring(auth.Options{
+		Tokens: store, Mode: mode, NewID: runs.NewID, Logger: slog.New(slog.DiscardHandler), NowMs: func() int64 { return 1_750_000_000_000 },
+	})
+	served := httpapi.New(httpapi.Options{
+		Store: store, Hub: hub, Claims: claims.New(store, claims.Options{}), Keyring: keyring,
+		Dialects: []kit.Mount{overhttp.New(overhttp.Options{Version: "test"})},
+	})
+	server := httptest.NewServer(served.Handler())
+	s := &service{T: t, url: server.URL, secrets: map[api.Role]string{}, drain: served.Drain}
+	t.Cleanup(func() {
+		served.Drain()
+		server.Close()
+		unsubscribe()
+		require.NoError(t, store.Close())
+	})
+	if mode == auth.None {
+		return s
+	}
+	for _, role := range auth.Roles {
+		made, _, err := keyring.Create(t.Context(), &api.CreateTokenBody{Name: string(role), Role: role}, "user:test", "")
+		require.NoError(t, err)
+		s.secrets[role] = made.Secret
+	}
+	return s
+}
+
+// withToken adds the credential of a role.
+type withToken struct{ secret string }
+
+func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if w.secret != "" {
+		r.Header.Set("Authorization", "Bearer "+w.secret)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func (s *service) connect(role api.Role, query string) *mcp.ClientSession {
+	s.Helper()
+	transport := &mcp.StreamableClientTransport{
+		Endpoint: s.url + "/mcp" + query, HTTPClient: &http.Client{Transport: withToken{s.secrets[role]}}, DisableStandaloneSSE: true, MaxRetries: -1,
+	}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(s.Context(), transport, nil)
+	require.NoError(s, err)
+	s.Cleanup(func() {
+		_ = session.Close()
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return session
+}
+
+func (s *service) person() *client.Client {
+	s.Helper()
+	person, err := client.New(s.url, client.WithToken(s.secrets[api.RoleOperator]))
+	require.NoError(s, err)
+	s.Cleanup(person.Close)
+	return person
+}
+
+func text(ctx context.Context, session *mcp.ClientSession, tool, arguments string) string {
+	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
+	if err != nil {
+		return err.Error()
+	}
+	return result.Content[0].(*mcp.TextContent).Text
+}
+
+// pending waits for the open approval as an assistant sees it.
+func (s *service) pending(assistant *mcp.ClientSession) api.PendingApprovalView {
+	s.Helper()
+	var listed struct {
+		Approvals []api.PendingApprovalView `json:"approvals"`
+	}
+	require.Eventually(s, func() bool {
+		return json.Unmarshal([]byte(text(s.Context(), assistant, "list_pending", `{}`)), &listed) == nil && len(listed.Approvals) == 1
+	}, 10*time.Second, 5*time.Millisecond)
+	return listed.Approvals[0]
+}
+
+const prompt = `{"tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"toolu_1"}`
+
+func resolution(open api.PendingApprovalView) string {
+	return `{"run_id":"` + open.RunID + `","request_id":"` + open.Request.ID + `","behavior":"allow","input_digest":"` + open.Request.InputDigest +
+		`","updated_input":{"command":"ls -l"}}`
+}
+
+func TestAnAgentAsksAndAnAssistantDecidesEachWithItsRole(t *testing.T) {
+	s := serve(t, auth.Required)
+	agent, assistant := s.connect(api.RoleAgent, "?session=work&agent=coder"), s.connect(api.RoleOperator, "")
+	offered := func(session *mcp.ClientSession) (names []string) {
+		list, err := session.ListTools(t.Context(), nil)
+		require.NoError(t, err)
+		for _, tool := range list.Tools {
+			names = append(names, tool.Name)
+		}
+		return names
+	}
+	require.ElementsMatch(t, []string{"ask_user", "check_decision", "permission_prompt", "request_approval"}, offered(agent))
+	require.ElementsMatch(t, []string{"answer", "cancel", "list_pending", "resolve"}, offered(assistant))
+
+	answered := make(chan string, 1)
+	go func() { answered <- text(t.Context(), agent, "permission_prompt", prompt) }()
+	open := s.pending(assistant)
+	require.Equal(t, "work", open.SessionID)
+	require.Equal(t, "coder", open.AgentID)
+	require.Contains(t, text(t.Context(), agent, "resolve", resolution(open)), "resolve") // an unknown tool
+	require.Contains(t, text(t.Context(), assistant, "resolve", resolution(open)), `"decided":true`)
+	want := `{"behavior":"allow","updatedInput":{"command":"ls -l"}}`
+	require.Equal(t, want, <-answered)
+	require.Equal(t, want, text(t.Context(), agent, "permission_prompt", prompt))
+	decisions, err := s.person().ListDecisions(t.Context(), client.DecisionListParams{})
+	require.NoError(t, err)
+	require.Equal(t, "user:operator", decisions.Items[0].Resolution.ResolvedBy)
+	require.Equal(t, "api:mcp", decisions.Items[0].Resolution.Via)
+
+	// Without a session, the id of a call says too little; a key is that of its caller.
+	nameless := s.connect(api.RoleAgent, "")
+	require.Contains(t, text(t.Context(), nameless, "permission_prompt", prompt), `{"behavior":"deny","message":"holdpoint was given no session`)
+	const keyed = `{"tool_name":"x","input":{},"key":"k","wait_seconds":0}`
+	first := text(t.Context(), nameless, "request_approval", keyed)
+	require.Contains(t, first, `"status":"pending"`)
+	require.Equal(t, first, text(t.Context(), s.connect(api.RoleAgent, ""), "request_approval", keyed))
+	require.NotEqual(t, first, text(t.Context(), s.connect(api.RoleAdmin, ""), "request_approval", keyed))
+}
+
+// TestACallIsCutShort: the caller or the service goes away. The request stays, and no call is held.
+func TestACallIsCutShort(t *testing.T) {
+	s := serve(t, auth.Required)
+	agent, assistant := s.connect(api.RoleAgent, "?session=work"), s.connect(api.RoleOperator, "")
+	ctx, leave := context.WithCancel(t.Context())
+	answered := make(chan string, 1)
+	go func() { answered <- text(ctx, agent, "permission_prompt", prompt) }()
+	open := s.pending(assistant)
+	leave()
+	<-answered
+	require.Equal(t, open.Request.Handle, s.pending(assistant).Request.Handle)
+
+	// Asked again, it is the same request.
+	require.Contains(t, text(t.Context(), assistant, "resolve", resolution(open)), `"decided":true`)
+	require.Contains(t, text(t.Context(), agent, "permission_prompt", prompt), `"allow"`)
+
+	person := s.person()
+	go func() {
+		answered <- text(t.Context(), agent, "permission_prompt", `{"tool_name":"Bash","input":{},"tool_use_id":"toolu_2"}`)
+	}()
+	open = s.pending(assistant)
+	s.drain()
+	require.NotContains(t, <-answered, `"allow"`)
+	run, err := person.GetRun(t.Context(), open.RunID)
+	require.NoError(t, err)
+	require.Equal(t, api.StatusWaitingForApproval, run.Status)
+}
+
+func TestCallsThatAreRefused(t *testing.T) {
+	s := serve(t, auth.Required)
+	list := `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	call := func(role api.Role, method, query, body string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), method, s.url+"/mcp"+query, strings.NewReader(body))
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		response, err := (&http.Client{Transport: withToken{s.secrets[role]}}).Do(r)
+		require.NoError(t, err)
+		defer response.Body.Close()
+		var text strings.Builder
+		require.NoError(t, response.Write(&text))
+		return response.StatusCode, text.String()
+	}
+	for _, row := range []struct {
+		role        api.Role
+		method      string
+		query, body string
+		status      int
+	}{
+		{api.RoleAgent, "POST", "", list, 200},
+		{"", "POST", "", list, 401},
+		{api.RoleObserver, "POST", "", list, 403},
+		{api.RoleAgent, "POST", "?for=people", list, 403},
+		{api.RoleAgent, "POST", "?for=both", list, 403},
+		{api.RoleOperator, "POST", "?for=agents", list, 403},
+		{api.RoleAdmin, "POST", "?for=both", list, 200},
+		{api.RoleAdmin, "POST", "?for=all", list, 400},
+		{api.RoleAgent, "POST", "?session=a%20b", list, 400},
+		{api.RoleAgent, "POST", "?agent=..", list, 400},
+		{api.RoleAgent, "GET", "", "", 405},
+		{api.RoleAgent, "DELETE", "", "", 405},
+		{api.RoleAgent, "POST", "", "", 400},
+		{api.RoleAgent, "POST", "", "{", 400},
+		{api.RoleAgent, "POST", "", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"` + strings.Repeat(" ", 2<<20) + `}}`, 413},
+	} {
+		status, text := call(row.role, row.method, row.query, row.body)
+		require.Equal(t, row.status, status, "%s %s %s %.40s: %s", row.role, row.method, row.query, row.body, text)
+	}
+}
+
+func TestAnOpenServiceOffersAgentsNothingToDecideWith(t *testing.T) {
+	s := serve(t, auth.None)
+	require.Contains(t, text(t.Context(), s.connect("", ""), "list_pending", `{}`), "list_pending") // an unknown tool
+	require.Contains(t, text(t.Context(), s.connect("", "?for=people"), "list_pending", `{}`), `"approvals":[]`)
+}
