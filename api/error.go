@@ -12,6 +12,7 @@ const (
 	CodeSessionBusy                Code = "session_busy"
 	CodeSessionEnded               Code = "session_ended"
 	CodeQueueFull                  Code = "queue_full"
+	CodeSuspensionTooLarge         Code = "suspension_too_large"
 	CodeTooManyRules               Code = "too_many_rules"
 	CodeRunNotFound                Code = "run_not_found"
 	CodeRunStateConflict           Code = "run_state_conflict"

@@ -46,7 +46,10 @@ const (
 const (
 	MaxRequestsPerSuspension = 100
 	// MaxOpenRequests bounds the open requests of one run.
-	MaxOpenRequests        = 1_000
+	MaxOpenRequests = 1_000
+	// MaxOpenRequestBytes bounds the bodies of the open requests of one run together; one more
+	// is CodeSuspensionTooLarge.
+	MaxOpenRequestBytes    = 8 << 20
 	MaxQuestionsPerRequest = 16
 	MaxOptionsPerQuestion  = 64
 	MaxPatternKeys         = 64

@@ -32,7 +32,7 @@ func (s *Server) listDecisions(w http.ResponseWriter, r *http.Request) error {
 	}
 	q := runs.DecisionQuery{
 		SessionID: p.query.Get("session_id"), AgentID: p.query.Get("agent_id"), ResolvedBy: p.query.Get("actor"),
-		Outcome: api.Outcome(p.query.Get("outcome")), Limit: p.fetch(),
+		Outcome: api.Outcome(p.query.Get("outcome")), Limit: p.fetch(), Budget: p.budget,
 	}
 	if q.Outcome != "" && !model.KnownOutcome(q.Outcome) {
 		return badQuery("outcome", "the outcome of a request")

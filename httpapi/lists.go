@@ -32,7 +32,7 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := runs.SessionQuery{Status: api.Status(p.query.Get("status")), AgentID: p.query.Get("agent_id"), Limit: p.fetch()}
+	q := runs.SessionQuery{Status: api.Status(p.query.Get("status")), AgentID: p.query.Get("agent_id"), Limit: p.fetch(), Budget: p.budget}
 	if q.Status != "" && q.Status != api.SessionIdle && q.Status != api.SessionEnded && (!model.KnownStatus(q.Status) || model.Terminal(q.Status)) {
 		return badQuery("status", "the status of a session")
 	}
@@ -63,7 +63,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	q := runs.RunQuery{
 		SessionID: p.query.Get("session_id"), AgentID: p.query.Get("agent_id"),
 		Status: api.Status(p.query.Get("status")), Kind: api.RunKind(p.query.Get("kind")),
-		PriorityActive: priority, Limit: p.fetch(),
+		PriorityActive: priority, Limit: p.fetch(), Budget: p.budget,
 	}
 	if q.Status != "" && !model.KnownStatus(q.Status) {
 		return badQuery("status", "the status of a run")
@@ -72,7 +72,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if p.limited && !p.envelope && !priority {
-		q.Last, q.Limit = true, p.limit
+		q.Last, q.Limit, p.last = true, p.limit, true
 	}
 	return serveList(w, r, &p, q, list[runs.RunQuery, model.RunRecord, api.RunView]{
 		filterIDs: []string{q.SessionID, q.AgentID, string(q.Kind)},
@@ -140,7 +140,7 @@ func listPending[View any](s *Server, w http.ResponseWriter, r *http.Request, ki
 	if err != nil {
 		return err
 	}
-	q := runs.RequestQuery{Kind: kind, SessionID: cmp.Or(wire.PathID(r, "session_id"), p.query.Get("session_id")), Limit: p.fetch()}
+	q := runs.RequestQuery{Kind: kind, SessionID: cmp.Or(wire.PathID(r, "session_id"), p.query.Get("session_id")), Limit: p.fetch(), Budget: p.budget}
 	if p.after != nil {
 		q.After = &runs.RequestPosition{SessionID: p.after[0], RunID: p.after[1], RequestID: p.after[2]}
 	}
@@ -187,7 +187,7 @@ func (s *Server) listRules(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := runs.RuleQuery{SessionID: p.query.Get("session_id"), Limit: p.fetch()}
+	q := runs.RuleQuery{SessionID: p.query.Get("session_id"), Limit: p.fetch(), Budget: p.budget}
 	if p.after != nil {
 		q.After = &runs.RulePosition{}
 		if q.After.CreatedAtMs, q.After.RuleID, err = timeAndID(p.after); err != nil {
@@ -208,7 +208,7 @@ func (s *Server) listEffects(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := runs.EffectQuery{State: api.EffectState(p.query.Get("state")), SessionID: p.query.Get("session_id"), Limit: p.fetch()}
+	q := runs.EffectQuery{State: api.EffectState(p.query.Get("state")), SessionID: p.query.Get("session_id"), Limit: p.fetch(), Budget: p.budget}
 	if q.State != "" && !model.KnownEffectState(q.State) {
 		return badQuery("state", "pending, done or failed")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -30,12 +31,15 @@ type paging struct {
 	limited  bool
 	limit    int
 	after    []string // the keys of the last row seen; nil for the beginning
+	budget   *runs.Budget
+	// last: the rows are the last of the list, so nothing follows them.
+	last bool
 }
 
 // pagingOf reads ?limit=, ?page= and ?cursor=.
 func pagingOf(r *http.Request, name listName) (paging, error) {
 	query := queryOf(r)
-	p := paging{listName: name, query: query, limit: api.MaxUnpaged}
+	p := paging{listName: name, query: query, limit: api.MaxUnpaged, budget: &runs.Budget{MaxBytes: api.MaxReplyBytes}}
 	page, err := queryFlag("page", query.Get("page"))
 	if err != nil {
 		return p, err
@@ -113,10 +117,8 @@ func serveList[Query, Row, View any](w http.ResponseWriter, r *http.Request, p *
 			}
 		}
 	}
-	more := len(rows) > p.limit
-	if more {
-		rows = rows[:p.limit]
-	}
+	more := len(rows) > p.limit || p.budget.Cut && !p.last
+	rows = rows[:min(len(rows), p.limit)]
 	items := make([]View, len(rows))
 	for i := range rows {
 		items[i] = l.view(&rows[i])

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
 )
 
 func testSuspend(t *testing.T, a *rig) {
@@ -33,6 +34,21 @@ func testSuspend(t *testing.T, a *rig) {
 		require.Equal(t, "Which route?: A\nNotes?: fast", claim.at("resume", "questions", 0, "resolution", "summary"))
 		require.Equal(t, map[string]any{"step": 1.0}, claim.at("checkpoint"))
 		require.Equal(t, claim.at("resume"), a.get(t, "/v1/runs/"+run.run).at("resume"))
+	})
+	parallel(t, "what is open on one run is bounded in bytes", func(t *testing.T) {
+		store := openSQLite(t)
+		alone := serve(t, store, a.contract)
+		made, err := store.Do(t.Context(), &runs.CreateRun{RunID: "r", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
+		require.NoError(t, err)
+		text := func(bytes int) api.JSON { return api.JSON(`"` + strings.Repeat("x", bytes) + `"`) }
+		for n := range 9 {
+			_, err := store.Do(t.Context(), &runs.Suspend{RunID: "r", Fence: made.Run.Run.Fence, Suspension: api.Suspension{
+				Hold: true, Approvals: []api.ApprovalRequest{{ID: fmt.Sprintf("a%d", n), ToolCallID: "c", ToolName: "bash", Input: text(925_000)}},
+			}})
+			require.NoError(t, err)
+		}
+		body := fmt.Sprintf(`{"fence":"%d","approvals":[{"id":"more","tool_call_id":"c","tool_name":"bash","input":%s}]}`, made.Run.Run.Fence, text(60_000))
+		alone.post(t, "/v1/runs/r/suspend", body).refused(api.CodeSuspensionTooLarge)
 	})
 	parallel(t, "a key stands in for a suspension id", func(t *testing.T) {
 		run := a.claimed(t)

@@ -106,7 +106,8 @@ func (r *resolution) openRequests(ctx context.Context, reader ValueReader, value
 		return nil, nil
 	}
 	var found []model.Request
-	query := RequestQuery{Kind: values[0].kind, SessionID: r.sessionID, Limit: pendingPage}
+	budget := &Budget{MaxBytes: api.MaxReplyBytes}
+	query := RequestQuery{Kind: values[0].kind, SessionID: r.sessionID, Limit: pendingPage, Budget: budget}
 	for {
 		page, err := reader.PendingRequests(ctx, query)
 		if err != nil {
@@ -117,7 +118,7 @@ func (r *resolution) openRequests(ctx context.Context, reader ValueReader, value
 				found = append(found, page[i].Request)
 			}
 		}
-		if len(page) < pendingPage {
+		if len(page) < pendingPage && !budget.Cut {
 			return found, nil
 		}
 		last := &page[len(page)-1].Request

@@ -154,8 +154,12 @@ func (c *AskClarification) decide(w *workingCopy) (Reply, error) {
 	if c.ParentRefusal != nil {
 		return Reply{}, c.ParentRefusal
 	}
-	if len(w.openRequests(run.RunID)) >= api.MaxOpenRequests {
+	open := w.openRequests(run.RunID)
+	if len(open) >= api.MaxOpenRequests {
 		return Reply{}, refusal.Invalid(api.Fault{Pointer: "/request", Detail: "the run would have too many open requests"})
+	}
+	if err := checkOpenBytes(run, open, &c.Request); err != nil {
+		return Reply{}, err
 	}
 	on, effect := c.ask(w, run)
 	return Reply{Run: w.recordOf(run), Clarification: &on, Effect: effect}, nil

@@ -5,14 +5,24 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
+// Budget bounds the bytes of the rows that a query returns. The first row is returned whatever
+// its size.
+type Budget struct {
+	MaxBytes int
+	// Cut is set by the reader: rows within the Limit were left out. With RunQuery.Last those
+	// are the first ones, else the last ones.
+	Cut bool
+}
+
 // SessionQuery selects sessions, in the order of session_id. Empty members of a query select
-// everything. Limit is how many rows are returned at most; none for 0. After is the last row of
-// the page before.
+// everything. Limit is how many rows are returned at most; none for 0. Budget may be nil. After is
+// the last row of the page before.
 type SessionQuery struct {
 	Status  api.Status // of the active run, or api.SessionIdle or api.SessionEnded
 	AgentID string
 	After   string // a session_id
 	Limit   int
+	Budget  *Budget
 }
 
 // RunQuery selects runs, in the order of (submitted_at_ms, run_id).
@@ -25,9 +35,10 @@ type RunQuery struct {
 	// list's order.
 	PriorityActive bool
 	// Last selects the last Limit rows instead of the first, in the same order.
-	Last  bool
-	After *RunPosition
-	Limit int
+	Last   bool
+	After  *RunPosition
+	Limit  int
+	Budget *Budget
 }
 
 // RunPosition is the keyset cursor of a list of runs.
@@ -46,6 +57,7 @@ type RequestQuery struct {
 	SessionID string
 	After     *RequestPosition
 	Limit     int
+	Budget    *Budget
 }
 
 // RequestPosition is the keyset cursor of a list of requests.
@@ -59,6 +71,7 @@ type EffectQuery struct {
 	SessionID string
 	After     *EffectPosition
 	Limit     int
+	Budget    *Budget
 }
 
 // EffectPosition is the keyset cursor of a list of effects.
@@ -84,6 +97,7 @@ type RuleQuery struct {
 	SessionID string // only rules that are bound to it; empty for all rules
 	After     *RulePosition
 	Limit     int
+	Budget    *Budget
 }
 
 // RulePosition is the keyset cursor of a list of rules.
@@ -104,6 +118,7 @@ type DecisionQuery struct {
 	SinceMs int64
 	After   *DecisionPosition
 	Limit   int
+	Budget  *Budget
 }
 
 // DecisionPosition is the keyset cursor of a list of decisions.

@@ -84,8 +84,12 @@ func (c *Suspend) decide(w *workingCopy) (Reply, error) {
 			return Reply{}, refusal.New(api.CodeIDConflict, "request %s was raised before on run %s", id, run.RunID)
 		}
 	}
-	if open := len(w.openRequests(run.RunID)); open+len(requestIDs(&c.Suspension)) > api.MaxOpenRequests {
+	open := w.openRequests(run.RunID)
+	if len(open)+len(requestIDs(&c.Suspension)) > api.MaxOpenRequests {
 		return Reply{}, refusal.Invalid(api.Fault{Pointer: "/approvals", Detail: "the run would have too many open requests"})
+	}
+	if err := checkOpenBytes(run, open, api.Suspension{Approvals: c.Approvals, Questions: c.Questions}); err != nil {
+		return Reply{}, err
 	}
 	if err := w.checkMatched(c.raised()); err != nil {
 		return Reply{}, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -218,4 +219,25 @@ func questionIDs(s *api.Suspension) []string {
 
 func requestIDs(s *api.Suspension) []string {
 	return append(questionIDs(s), approvalIDs(s)...)
+}
+
+// maxBodyBytes is about how much a caller brings at most.
+const maxBodyBytes = 1 << 20
+
+// checkOpenBytes refuses what would be open together with what is, when that is too large. One
+// body alone never is; so what is added is seldom measured.
+func checkOpenBytes(run *model.Run, open []*model.Request, added any) error {
+	const seldom = api.MaxOpenRequestBytes - maxBodyBytes
+	bytes := 0
+	for _, request := range open {
+		bytes += len(request.Body)
+	}
+	if bytes <= seldom {
+		return nil
+	}
+	if bytes += len(document.Encode(added)); bytes <= api.MaxOpenRequestBytes {
+		return nil
+	}
+	return refusal.New(api.CodeSuspensionTooLarge,
+		"the open requests of run %s would have %d bytes; at most %d are allowed", run.RunID, bytes, api.MaxOpenRequestBytes)
 }

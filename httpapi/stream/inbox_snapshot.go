@@ -70,7 +70,8 @@ func readOpen(ctx context.Context, store Store) (*InboxSnapshot, error) {
 // eachOpen visits the open requests of a kind up to the bounds of a snapshot, and
 // reports whether there are more.
 func eachOpen(ctx context.Context, store Store, kind model.RequestKind, visit func(*model.PendingRequest)) (more bool, err error) {
-	query := runs.RequestQuery{Kind: kind, Limit: snapshotPage}
+	budget := &runs.Budget{MaxBytes: snapshotBytes}
+	query := runs.RequestQuery{Kind: kind, Limit: snapshotPage, Budget: budget}
 	for count, size := 0, 0; ; {
 		page, err := store.PendingRequests(ctx, query)
 		if err != nil {
@@ -84,7 +85,7 @@ func eachOpen(ctx context.Context, store Store, kind model.RequestKind, visit fu
 			count++
 			size += len(page[i].Request.Body)
 		}
-		if len(page) < snapshotPage {
+		if len(page) < snapshotPage && !budget.Cut {
 			return false, nil
 		}
 		last := &page[len(page)-1].Request

@@ -59,6 +59,7 @@ var codes = [...]CodeInfo{
 	{api.CodeRunStateConflict, http.StatusConflict, "runs"},
 	{api.CodeRunNotClaimable, http.StatusConflict, "runs"},
 	{api.CodeLeaseLost, http.StatusConflict, "runs"},
+	{api.CodeSuspensionTooLarge, http.StatusUnprocessableEntity, "runs"},
 
 	{api.CodeApprovalStateConflict, http.StatusConflict, "approvals"},
 	{api.CodeApprovalBatchEmpty, http.StatusBadRequest, "approvals"},

@@ -9,6 +9,7 @@ package columns
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -143,6 +144,24 @@ func (t *Table[R]) List() string {
 		}
 	}
 	return list.String()
+}
+
+// Size returns an expression for about how many bytes a row has that [Table.Targets] reads. It
+// reads no text.
+func (t *Table[R]) Size() string {
+	integers, texts := 0, ""
+	for i := range t.Columns {
+		switch c := &t.Columns[i]; {
+		case c.flags&(large|unread) != 0:
+		case c.Type == Text && c.Optional():
+			texts += " + coalesce(octet_length(" + t.Alias + "." + c.Name + "), 0)"
+		case c.Type == Text:
+			texts += " + octet_length(" + t.Alias + "." + c.Name + ")"
+		default:
+			integers++
+		}
+	}
+	return strconv.Itoa(8*integers) + texts
 }
 
 // Walk returns the statement that reads the whole table by sessions; order holds further

@@ -14,8 +14,7 @@ import (
 // that a list shows, stands word for word where it must be used.
 const (
 	sqlDecisions = `
-SELECT q.*, r.agent_id, r.kind, r.requester, r.status
-FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id`
+SELECT q.*, r.agent_id, r.kind, r.requester, r.status` + fromRequests
 	sqlCountDecisions        = `SELECT count(*) FROM requests AS q`
 	sqlCountDecisionsOfAgent = `
 SELECT count(*) FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id`
@@ -37,12 +36,12 @@ func decisionFilter(q runs.DecisionQuery) filter {
 	return f
 }
 
-func (l *Lists) decisionPage(q runs.DecisionQuery) (string, []any) {
+func (l *Lists) decisionPage(q runs.DecisionQuery, statement string, limit int) (string, []any) {
 	f := decisionFilter(q)
 	if after := q.After; after != nil {
 		f.and("(q.settled_at_ms, q.handle) < (?, ?)", after.SettledAtMs, after.Handle)
 	}
-	return l.page(&f, sqlDecisions, q.Limit, "q.settled_at_ms DESC", "q.handle DESC")
+	return l.page(&f, statement, limit, "q.settled_at_ms DESC", "q.handle DESC")
 }
 
 // Decisions implements runs.Reader.
@@ -50,8 +49,10 @@ func (r *Reader) Decisions(ctx context.Context, q runs.DecisionQuery) ([]model.D
 	if !storable(q.SessionID, q.AgentID, q.ResolvedBy, string(q.Outcome)) || q.After != nil && !storable(q.After.Handle) {
 		return nil, nil
 	}
-	sql, args := r.sql.Lists.decisionPage(q)
-	return list(ctx, r.lists, columns.DecidedRequest, sql, args...)
+	return listWithin(ctx, r.lists, q.Budget, q.Limit, columns.DecidedRequest, sqlDecisionSizes, sqlDecisions,
+		func(statement string, limit int) (string, []any) {
+			return r.sql.Lists.decisionPage(q, statement, limit)
+		})
 }
 
 // CountDecisions implements runs.Reader.

@@ -42,7 +42,8 @@ SELECT s.*,
 	(SELECT count(*) FROM requests AS q
 		WHERE q.kind = 'approval' AND q.session_id = s.session_id AND q.settled_number IS NULL AND q.outcome IS NULL),
 	(SELECT count(*) FROM requests AS q
-		WHERE q.kind = 'question' AND q.session_id = s.session_id AND q.settled_number IS NULL AND q.outcome IS NULL)
+		WHERE q.kind = 'question' AND q.session_id = s.session_id AND q.settled_number IS NULL AND q.outcome IS NULL)` + fromSessions
+	fromSessions = `
 FROM sessions AS s LEFT JOIN runs AS r ON r.session_id = s.session_id AND r.run_id = s.active_run_id`
 	sqlCountSessions       = `SELECT count(*) FROM sessions AS s`
 	sqlCountActiveSessions = sqlCountSessions + `
@@ -50,7 +51,8 @@ JOIN runs AS r ON r.session_id = s.session_id AND r.run_id = s.active_run_id`
 	sqlRuns      = `SELECT r.*, 0 AS place FROM runs AS r`
 	sqlCountRuns = `SELECT count(*) FROM runs AS r`
 	sqlRequests  = `
-SELECT q.*, r.agent_id, r.kind, r.requester
+SELECT q.*, r.agent_id, r.kind, r.requester` + fromRequests
+	fromRequests = `
 FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id`
 	sqlCountRequests = `SELECT count(*) FROM requests AS q`
 	sqlEffects       = `SELECT f.* FROM `
@@ -128,7 +130,7 @@ func summaryTargets(s *model.SessionSummary) []any {
 	return append(columns.Sessions.Targets(&s.Session), (*string)(&s.Status), &s.PendingApprovals, &s.PendingQuestions)
 }
 
-func (l *Lists) sessionPage(q runs.SessionQuery) (string, []any) {
+func (l *Lists) sessionPage(q runs.SessionQuery, statement string, limit int) (string, []any) {
 	f := sessionFilter(q)
 	id := "s.session_id"
 	if q.AgentID == "" && hasActiveRun(q.Status) {
@@ -138,7 +140,7 @@ func (l *Lists) sessionPage(q runs.SessionQuery) (string, []any) {
 	if q.After != "" {
 		f.and(id+" > ?", q.After)
 	}
-	return l.page(&f, sqlSessions, q.Limit, id)
+	return l.page(&f, statement, limit, id)
 }
 
 // Sessions implements runs.Reader.
@@ -146,8 +148,8 @@ func (r *Reader) Sessions(ctx context.Context, q runs.SessionQuery) ([]model.Ses
 	if !storable(string(q.Status), q.AgentID, q.After) {
 		return nil, nil
 	}
-	sql, args := r.sql.Lists.sessionPage(q)
-	return list(ctx, r.lists, summaryTargets, sql, args...)
+	return listWithin(ctx, r.lists, q.Budget, q.Limit, summaryTargets, sqlSessionSizes, sqlSessions,
+		func(statement string, limit int) (string, []any) { return r.sql.Lists.sessionPage(q, statement, limit) })
 }
 
 // CountSessions implements runs.Reader.
@@ -223,7 +225,7 @@ func runParts(q runs.RunQuery) []string {
 	return parts
 }
 
-func (l *Lists) runPage(q runs.RunQuery, part string, limit int) (string, []any) {
+func (l *Lists) runPage(q runs.RunQuery, part, statement string, limit int) (string, []any) {
 	f := l.runFilter(q, part)
 	if after := q.After; after != nil && (part == "" || after.Over == (part == Finished)) {
 		f.and("(r.submitted_at_ms, r.run_id) > (?, ?)", after.SubmittedAtMs, after.RunID)
@@ -233,9 +235,9 @@ func (l *Lists) runPage(q runs.RunQuery, part string, limit int) (string, []any)
 		submitted += l.Sorted
 	}
 	if q.Last {
-		return l.page(&f, l.runs(sqlRuns, q, part), limit, submitted+" DESC", "r.run_id DESC")
+		return l.page(&f, l.runs(statement, q, part), limit, submitted+" DESC", "r.run_id DESC")
 	}
-	return l.page(&f, l.runs(sqlRuns, q, part), limit, submitted, "r.run_id")
+	return l.page(&f, l.runs(statement, q, part), limit, submitted, "r.run_id")
 }
 
 // Runs implements runs.Reader. It asks once for the runs of each part and once for all
@@ -244,13 +246,25 @@ func (r *Reader) Runs(ctx context.Context, q runs.RunQuery) ([]model.RunRecord, 
 	if !storable(q.SessionID, q.AgentID, string(q.Status), string(q.Kind)) || q.After != nil && !storable(q.After.RunID) {
 		return nil, nil
 	}
+	if q.Budget != nil {
+		q.Budget.Cut = false
+	}
 	var found records
 	err := r.lists.Snapshot(ctx, func(ask func(...Query) error) error {
+		used := 0
 		for _, part := range runParts(q) {
-			if len(found.list) >= q.Limit {
-				break
+			limit := q.Limit - len(found.list)
+			if q.Budget != nil && limit > 0 {
+				sql, args := r.sql.Lists.runPage(q, part, sqlRunSizes, limit)
+				var err error
+				if limit, err = fitting(ask, q.Budget, &used, sql, args); err != nil {
+					return err
+				}
 			}
-			sql, args := r.sql.Lists.runPage(q, part, q.Limit-len(found.list))
+			if limit <= 0 {
+				continue
+			}
+			sql, args := r.sql.Lists.runPage(q, part, sqlRuns, limit)
 			if err := ask(Query{sql, args, found.readRuns}); err != nil {
 				return err
 			}
@@ -287,12 +301,12 @@ func requestFilter(q runs.RequestQuery) filter {
 	return f
 }
 
-func (l *Lists) requestPage(q runs.RequestQuery) (string, []any) {
+func (l *Lists) requestPage(q runs.RequestQuery, statement string, limit int) (string, []any) {
 	f := requestFilter(q)
 	if after := q.After; after != nil {
 		f.and("(q.session_id, q.run_id, q.request_id) > (?, ?, ?)", after.SessionID, after.RunID, after.RequestID)
 	}
-	return l.page(&f, sqlRequests, q.Limit, "q.session_id", "q.run_id", "q.request_id")
+	return l.page(&f, statement, limit, "q.session_id", "q.run_id", "q.request_id")
 }
 
 // PendingRequests implements runs.Reader.
@@ -300,8 +314,8 @@ func (r *Reader) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]mo
 	if !storable(string(q.Kind), q.SessionID) || q.After != nil && !storable(q.After.SessionID, q.After.RunID, q.After.RequestID) {
 		return nil, nil
 	}
-	sql, args := r.sql.Lists.requestPage(q)
-	return list(ctx, r.lists, columns.PendingRequest, sql, args...)
+	return listWithin(ctx, r.lists, q.Budget, q.Limit, columns.PendingRequest, sqlRequestSizes, sqlRequests,
+		func(statement string, limit int) (string, []any) { return r.sql.Lists.requestPage(q, statement, limit) })
 }
 
 // CountPendingRequests implements runs.Reader.
@@ -332,7 +346,7 @@ func (l *Lists) effectFilter(q runs.EffectQuery) (from string, f filter) {
 	return from, f
 }
 
-func (l *Lists) effectPage(q runs.EffectQuery) (string, []any) {
+func (l *Lists) effectPage(q runs.EffectQuery, statement string, limit int) (string, []any) {
 	from, f := l.effectFilter(q)
 	created := "f.created_at_ms"
 	if q.SessionID != "" || q.State == api.EffectPending || q.State == api.EffectFailed {
@@ -341,7 +355,7 @@ func (l *Lists) effectPage(q runs.EffectQuery) (string, []any) {
 	if after := q.After; after != nil {
 		f.and("("+created+", f.effect_id) > (?, ?)", after.CreatedAtMs, after.EffectID)
 	}
-	return l.page(&f, sqlEffects+from, q.Limit, created, "f.effect_id")
+	return l.page(&f, statement+from, limit, created, "f.effect_id")
 }
 
 // Effects implements runs.Reader.
@@ -349,8 +363,8 @@ func (r *Reader) Effects(ctx context.Context, q runs.EffectQuery) ([]model.Effec
 	if !storable(string(q.State), q.SessionID) || q.After != nil && !storable(q.After.EffectID) {
 		return nil, nil
 	}
-	sql, args := r.sql.Lists.effectPage(q)
-	return list(ctx, r.lists, columns.Effects.Targets, sql, args...)
+	return listWithin(ctx, r.lists, q.Budget, q.Limit, columns.Effects.Targets, sqlEffectSizes, sqlEffects,
+		func(statement string, limit int) (string, []any) { return r.sql.Lists.effectPage(q, statement, limit) })
 }
 
 // CountEffects implements runs.Reader.
@@ -368,7 +382,7 @@ func ruleFilter(q runs.RuleQuery) filter {
 	return f
 }
 
-func (l *Lists) rulePage(q runs.RuleQuery) (string, []any) {
+func (l *Lists) rulePage(q runs.RuleQuery, statement string, limit int) (string, []any) {
 	f := ruleFilter(q)
 	created := "l.created_at_ms"
 	if q.SessionID != "" {
@@ -377,7 +391,7 @@ func (l *Lists) rulePage(q runs.RuleQuery) (string, []any) {
 	if after := q.After; after != nil {
 		f.and("("+created+", l.rule_id) > (?, ?)", after.CreatedAtMs, after.RuleID)
 	}
-	return l.page(&f, sqlRules, q.Limit, created, "l.rule_id")
+	return l.page(&f, statement, limit, created, "l.rule_id")
 }
 
 // Rules implements runs.Reader.
@@ -385,8 +399,8 @@ func (r *Reader) Rules(ctx context.Context, q runs.RuleQuery) ([]rules.Record, e
 	if !storable(q.SessionID) || q.After != nil && !storable(q.After.RuleID) {
 		return nil, nil
 	}
-	sql, args := r.sql.Lists.rulePage(q)
-	return list(ctx, r.lists, columns.RuleRecord, sql, args...)
+	return listWithin(ctx, r.lists, q.Budget, q.Limit, columns.RuleRecord, sqlRuleSizes, sqlRules,
+		func(statement string, limit int) (string, []any) { return r.sql.Lists.rulePage(q, statement, limit) })
 }
 
 // CountRules implements runs.Reader.

@@ -102,7 +102,9 @@ func (f *face) listSessions(w http.ResponseWriter, r *http.Request) error {
 func (f *face) waitingSessions(ctx context.Context, limit int) ([]sessionSummary, error) {
 	newest := map[string]int64{}
 	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
-		open, err := f.Store.PendingRequests(ctx, runs.RequestQuery{Kind: kind, Limit: 5 * limit})
+		open, err := f.Store.PendingRequests(ctx, runs.RequestQuery{
+			Kind: kind, Limit: 5 * limit, Budget: &runs.Budget{MaxBytes: api.MaxReplyBytes},
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -21,7 +21,8 @@ func (s *Services) OpenRequests(ctx context.Context, kind model.RequestKind, ses
 		return nil, nil
 	}
 	var open []*model.Request
-	query := runs.RequestQuery{Kind: kind, SessionID: sessionID, Limit: pageSize}
+	budget := &runs.Budget{MaxBytes: api.MaxReplyBytes}
+	query := runs.RequestQuery{Kind: kind, SessionID: sessionID, Limit: pageSize, Budget: budget}
 	for {
 		page, err := s.Store.PendingRequests(ctx, query)
 		if err != nil {
@@ -30,7 +31,7 @@ func (s *Services) OpenRequests(ctx context.Context, kind model.RequestKind, ses
 		for i := range page {
 			open = append(open, &page[i].Request)
 		}
-		if len(page) < pageSize {
+		if len(page) < pageSize && !budget.Cut {
 			break
 		}
 		last := open[len(open)-1]

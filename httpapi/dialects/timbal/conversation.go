@@ -127,7 +127,10 @@ func (f *face) historyOf(ctx context.Context, last *model.RunRecord) ([]api.JSON
 			break
 		}
 		if older == nil {
-			if older, err = f.Store.Runs(ctx, runs.RunQuery{SessionID: run.SessionID, Last: true, Limit: maxHistoryRuns}); err != nil {
+			older, err = f.Store.Runs(ctx, runs.RunQuery{
+				SessionID: run.SessionID, Last: true, Limit: maxHistoryRuns, Budget: &runs.Budget{MaxBytes: api.MaxReplyBytes},
+			})
+			if err != nil {
 				return nil, err
 			}
 		}

@@ -1,0 +1,62 @@
+package read
+
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/columns"
+)
+
+// The sizes of the rows of each list, in the place of its rows. They are measured before a row
+// is read.
+var (
+	sqlSessionSizes  = `SELECT ` + columns.Sessions.Size() + fromSessions
+	sqlRequestSizes  = `SELECT ` + columns.Requests.Size() + ` + coalesce(octet_length(r.requester), 0)` + fromRequests
+	sqlDecisionSizes = sqlRequestSizes
+	sqlEffectSizes   = `SELECT ` + columns.Effects.Size() + ` FROM `
+	sqlRuleSizes     = `SELECT ` + columns.Rules.Size() + ` FROM rules AS l`
+	// With the requests that its view shows.
+	sqlRunSizes = `SELECT ` + columns.Runs.Size() + ` + (
+	SELECT coalesce(sum(` + columns.Requests.Size() + `), 0) FROM requests AS q
+	WHERE q.session_id = r.session_id AND q.run_id = r.run_id
+		AND coalesce(q.settled_number, 9223372036854775807) > r.resume_after
+) FROM runs AS r`
+)
+
+// fitting returns how many of the rows that a statement measures are within a budget, which is
+// that of several statements when used says what the earlier ones took.
+func fitting(ask func(...Query) error, budget *runs.Budget, used *int, sql string, args []any) (fit int, err error) {
+	first := *used == 0
+	err = ask(Query{sql, args, func(rows columns.Rows) error {
+		return columns.Each(rows, itself[int64], func(size *int64) {
+			if budget.Cut {
+				return
+			}
+			if *used += int(*size); *used > budget.MaxBytes && !(first && fit == 0) {
+				budget.Cut = true
+				return
+			}
+			fit++
+		})
+	}})
+	return fit, err
+}
+
+// listWithin returns the rows of a page that are within a budget, all without one. build makes
+// a statement of the list from its columns and a limit.
+func listWithin[R any](ctx context.Context, db Database, budget *runs.Budget, limit int, targets func(*R) []any,
+	sizes, rows string, build func(statement string, limit int) (string, []any),
+) ([]R, error) {
+	if budget != nil {
+		budget.Cut = false
+		sql, args := build(sizes, limit)
+		used := 0
+		fit, err := fitting(func(queries ...Query) error { return db.Ask(ctx, queries...) }, budget, &used, sql, args)
+		if err != nil || fit == 0 {
+			return nil, err
+		}
+		limit = fit
+	}
+	sql, args := build(rows, limit)
+	return list(ctx, db, targets, sql, args...)
+}
