@@ -97,6 +97,14 @@ func (p *Process) Restart(env ...string) error {
 	return err
 }
 
+// Replace is [Process.Restart] with another program, from now on.
+func (p *Process) Replace(program string) error {
+	p.mu.Lock()
+	p.options.Program = program
+	p.mu.Unlock()
+	return p.Restart()
+}
+
 // AwaitReady waits until the process takes calls. It returns an error when the process ends
 // before that, or after [Patience].
 func (p *Process) AwaitReady() error {
