@@ -43,7 +43,7 @@ func testSuspend(t *testing.T, a *rig) {
 		text := func(bytes int) api.JSON { return api.JSON(`"` + strings.Repeat("x", bytes) + `"`) }
 		for n := range 9 {
 			_, err := store.Do(t.Context(), &runs.Suspend{RunID: "r", Fence: made.Run.Run.Fence, Suspension: api.Suspension{
-				Hold: true, Approvals: []api.ApprovalRequest{{ID: fmt.Sprintf("a%d", n), ToolCallID: "c", ToolName: "bash", Input: text(925_000)}},
+				Hold: true, Approvals: []api.ApprovalRequest{{ID: fmt.Sprintf("a%d", n), ToolCallID: "c", ToolName: "bash", Input: text(926_500)}},
 			}})
 			require.NoError(t, err)
 		}
