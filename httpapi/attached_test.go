@@ -61,10 +61,10 @@ func testAttached(t *testing.T, a *rig) {
 	parallel(t, "who is not attached, or asks wrongly", func(t *testing.T) {
 		run := a.attached(t, `"approvals":[`+approval("a1")+`]`)
 		path := "/v1/runs/" + run.run + "/resume"
-		a.get(t, path).refused(api.CodeBadRequest)
-		a.get(t, path+"?fence=x").refused(api.CodeBadRequest)
-		a.get(t, path+"?fence=-1").refused(api.CodeBadRequest)
-		a.get(t, path+"?fence="+run.fence+"&after=x").refused(api.CodeBadRequest)
+		a.get(t, path).refused(api.CodeInvalidRequest).pointer("/fence")
+		a.get(t, path+"?fence=x").refused(api.CodeInvalidRequest).pointer("/fence")
+		a.get(t, path+"?fence=-1").refused(api.CodeInvalidRequest).pointer("/fence")
+		a.get(t, path+"?fence="+run.fence+"&after=x").refused(api.CodeInvalidEventCursor)
 		a.get(t, path+"?fence=99").refused(api.CodeLeaseLost)
 		a.get(t, path+"?fence=0").refused(api.CodeLeaseLost)
 		a.get(t, "/v1/runs/nobody/resume?fence=1").refused(api.CodeRunNotFound)

@@ -19,12 +19,14 @@ func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
 	query := queryOf(r)
 	fence, ok := parseDecimal(query.Get("fence"))
 	if !ok {
-		return badQuery("fence", "the fence of the worker's claim")
+		var faults refusal.Faults
+		faults.Add("/fence", "must be given in the query: the fence of the worker's claim")
+		return faults.Err()
 	}
 	after := int64(0)
 	if query.Has("after") {
 		if after, ok = parseDecimal(query.Get("after")); !ok {
-			return badQuery("after", "0 or the after of an earlier reply")
+			return refusal.New(api.CodeInvalidEventCursor, "after must be 0 or the after of an earlier reply")
 		}
 	}
 	record, err := s.run(r.Context(), wire.PathID(r, "run_id"))

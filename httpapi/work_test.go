@@ -134,6 +134,7 @@ func testWork(t *testing.T, a *rig) {
 	parallel(t, "after a cancel only a heartbeat is answered", func(t *testing.T) {
 		run := a.claimed(t)
 		a.post(t, "/v1/runs/"+run.run+"/cancel", "").want(http.StatusOK)
+		require.Equal(t, true, a.get(t, "/v1/runs/"+run.run+"/resume?fence="+run.fence).want(http.StatusOK).at("cancel_requested"))
 		beat := a.post(t, "/v1/runs/"+run.run+"/heartbeat", fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK)
 		require.Equal(t, true, beat.at("cancel_requested"))
 		for call, members := range fencedCalls {

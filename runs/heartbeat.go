@@ -3,6 +3,7 @@ package runs
 import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -38,7 +39,8 @@ func (c *Heartbeat) decide(w *workingCopy) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	if c.Fence != 0 && c.Fence == run.Fence && (run.Status == api.StatusCancelled || run.Status == api.StatusInterrupted) {
+	stopped := run.LeaseEnd == model.LeaseRevoked && (run.Status == api.StatusCancelled || run.Status == api.StatusInterrupted)
+	if c.Fence != 0 && c.Fence == run.Fence && stopped {
 		return Reply{CancelRequested: true, LeaseExpiresAtMs: run.FinishedAtMs}, nil
 	}
 	if err := w.checkHolder(run, c.Fence); err != nil {

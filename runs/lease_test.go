@@ -311,6 +311,14 @@ func TestHeartbeatAfterCancel(t *testing.T) {
 			require.True(t, change.Empty())
 			h.refused(api.CodeLeaseLost, &runs.Heartbeat{RunID: "r"})
 			h.refused(api.CodeLeaseLost, &runs.Complete{RunID: "r", Fence: 1})
+
+			// Who had ended the lease before is no holder to be told.
+			h = newHouse(t)
+			h.start("r")
+			h.must(suspend("r", 1, approval("a")))
+			h.must(stop)
+			h.refused(api.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
+			require.True(t, h.must(suspend("r", 1, approval("a"))).Existing, "the very same suspend")
 		})
 	}
 }

@@ -104,7 +104,9 @@ func (w *workingCopy) finishRun(run *model.Run, to api.Status, leaseEnd model.Le
 	run.FinishedAtMs = w.nowMs
 	run.ClaimableAtMs = 0
 	run.LeaseExpiresAtMs = 0
-	run.LeaseEnd = leaseEnd
+	if leaseEnd != model.LeaseRevoked || run.LeaseEnd == "" { // a lease that its holder ended is not revoked
+		run.LeaseEnd = leaseEnd
+	}
 	run.Attached = false
 	w.emit(run, eventType, body)
 	if queued {
