@@ -41,7 +41,9 @@ func newDesk(t *testing.T) *desk {
 	require.NoError(t, os.Mkdir(d.directory, 0o755))
 	program := rig.Program(t)
 	require.NoError(t, os.Symlink(program, filepath.Join(d.bin, "holdpoint")))
-	require.NoError(t, os.Symlink(filepath.Join(installed, "node_modules", ".bin", "claude"), filepath.Join(d.bin, "claude")))
+	for _, name := range []string{"claude", "codex"} {
+		require.NoError(t, os.Symlink(filepath.Join(installed, "node_modules", ".bin", name), filepath.Join(d.bin, name)))
+	}
 	d.service = rig.Start(t, rig.Options{Program: program, Database: "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db")})
 	person, err := client.New(d.service.URL(), client.WithActor("ada"))
 	require.NoError(t, err)
@@ -59,6 +61,7 @@ func (d *desk) start(m *model, command string, env ...string) *agent {
 	home := filepath.Join(filepath.Dir(d.directory), "home")
 	shell.Env = append([]string{
 		"PATH=" + d.bin + ":" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + d.TempDir(), "CLAUDE_CONFIG_DIR=" + filepath.Join(home, "claude"),
+		"CODEX_HOME=" + filepath.Join(home, "codex"), "STUB_KEY=stub",
 		"ANTHROPIC_BASE_URL=" + m.server.URL, "ANTHROPIC_API_KEY=sk-ant-stub",
 		"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		"HOLDPOINT_SERVER=" + d.service.URL(),

@@ -13,13 +13,15 @@ import (
 	"testing"
 )
 
-// model is a stub of the Messages API with streaming. It calls one tool, and once it has been
-// told the result it says "done".
+// model is a stub of two APIs with streaming, Messages and Responses. It calls one tool, and
+// once it has been told the result it says "done".
 type model struct {
 	server *httptest.Server
 	toolID string
 	tool   string
 	input  string
+	// namespace is that of the tool in Responses.
+	namespace string
 
 	mu      sync.Mutex
 	results []string
@@ -42,10 +44,59 @@ func (m *model) told() []string {
 
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	if err != nil || r.Method != http.MethodPost || r.URL.Path != "/v1/messages" {
+	switch {
+	case err == nil && r.Method == http.MethodPost && r.URL.Path == "/v1/messages":
+		m.messages(w, body)
+	case err == nil && r.Method == http.MethodPost && r.URL.Path == "/v1/responses":
+		m.responses(w, body)
+	default:
 		http.NotFound(w, r)
+	}
+}
+
+// note keeps a result that the model is told of.
+func (m *model) note(result json.RawMessage) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.results = append(m.results, string(result))
+}
+
+// responses answers as the Responses API does.
+func (m *model) responses(w http.ResponseWriter, body []byte) {
+	var request struct {
+		Input []struct {
+			Type   string          `json:"type"`
+			CallID string          `json:"call_id"`
+			Output json.RawMessage `json:"output"`
+		} `json:"input"`
+	}
+	if err := json.Unmarshal(body, &request); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	item := map[string]any{"type": "function_call", "id": "fc_1", "call_id": m.toolID, "name": m.tool, "arguments": m.input}
+	if m.namespace != "" {
+		item["namespace"] = m.namespace
+	}
+	for _, one := range request.Input {
+		if one.Type == "function_call_output" && one.CallID == m.toolID {
+			m.note(one.Output)
+			item = map[string]any{"type": "message", "role": "assistant", "id": "msg_1", "content": []any{map[string]any{"type": "output_text", "text": "done"}}}
+		}
+	}
+	text, err := json.Marshal(item)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	send(w, "response.created", `{"type":"response.created","response":{"id":"resp_1"}}`)
+	send(w, "response.output_item.done", `{"type":"response.output_item.done","output_index":0,"item":`+string(text)+`}`)
+	send(w, "response.completed", `{"type":"response.completed","response":{"id":"resp_1","usage":{"input_tokens":1,"input_tokens_details":null,"output_tokens":1,"output_tokens_details":null,"total_tokens":2}}}`)
+}
+
+// messages answers as the Messages API does.
+func (m *model) messages(w http.ResponseWriter, body []byte) {
 	var request struct {
 		Model    string            `json:"model"`
 		Tools    []json.RawMessage `json:"tools"`
@@ -70,9 +121,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		for _, block := range blocks {
 			if block.Type == "tool_result" && block.ToolUseID == m.toolID {
 				answered = true
-				m.mu.Lock()
-				m.results = append(m.results, string(block.Content))
-				m.mu.Unlock()
+				m.note(block.Content)
 			}
 		}
 	}
