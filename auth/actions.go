@@ -26,7 +26,7 @@ const (
 	Chat Action = "chat"
 	// Decide approves, denies, answers and declines, and ends sessions.
 	Decide Action = "decide"
-	// Cancel cancels runs and questions, and interrupts.
+	// Cancel cancels runs and questions, and interrupts: an agent what it made.
 	Cancel Action = "cancel"
 	// WriteRule writes and revokes the rules of one session.
 	WriteRule Action = "rules of a session"
@@ -45,7 +45,7 @@ var meanings = map[Action]string{
 	Read:            "see sessions, runs, events, streams, lists, rules and effects",
 	Work:            "make sessions and runs, and do what a worker does",
 	Chat:            "start a run as a chat client does",
-	Cancel:          "cancel runs and questions, interrupt",
+	Cancel:          "cancel runs and questions, interrupt; an agent what it made",
 	Decide:          "approve, deny, answer, decline, end a session",
 	WriteRule:       "write and revoke rules that are bound to a session",
 	WriteRuleForAll: "write and revoke rules that are not",

@@ -31,6 +31,9 @@ func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 		}
 		again = again || !slices.Contains(atTheDoor, action)
 	}
+	if create, ok := command.(*runs.CreateRun); ok {
+		create.Principal = caller.Principal
+	}
 	if again {
 		command = runs.Authorized(command, caller)
 	}

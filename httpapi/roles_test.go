@@ -66,6 +66,27 @@ func testRoles(t *testing.T, a *rig, keyring *auth.Keyring) {
 			require.Contains(t, got.text, "it takes the role ")
 		}
 	}
+	// An agent ends what it made, and nobody else has its run ids.
+	one := ofRole(t, keyring, api.RoleAgent)
+	_, two := token(t, keyring, api.CreateTokenBody{Name: "another", Role: api.RoleAgent})
+	mine := `{"run_id":"mine","session_id":"of-one","input":1,"suspend":{"questions":[{"id":"q","tool_call_id":"q","response_schema":{}}]}}`
+	a.post(t, "/v1/runs", mine, bearer(one)).want(http.StatusAccepted)
+	a.post(t, "/v1/runs", mine, bearer(one)).want(http.StatusOK)
+	for _, other := range []string{two, ofRole(t, keyring, api.RoleAdmin)} {
+		a.post(t, "/v1/runs", mine, bearer(other)).refused(api.CodeIDConflict)
+	}
+	for _, path := range []string{"/v1/runs/mine/questions/q/cancel", "/v1/runs/mine/cancel", "/v1/sessions/of-one/interrupt"} {
+		require.Contains(t, a.post(t, path, `{}`, bearer(two)).refused(api.CodeForbidden).text, "what it made")
+	}
+	require.Equal(t, "waiting_for_user_question", a.get(t, "/v1/runs/mine", bearer(two)).want(http.StatusOK).at("status"))
+	a.post(t, "/v1/runs/mine/questions/q/cancel", `{}`, bearer(one)).want(http.StatusOK)
+	for i, by := range []string{"interrupt", "cancel"} {
+		run := []string{"second", "third"}[i]
+		a.post(t, "/v1/runs", strings.Replace(mine, `"mine"`, `"`+run+`"`, 1), bearer(one)).want(http.StatusAccepted)
+		path := map[string]string{"interrupt": "/v1/sessions/of-one/interrupt", "cancel": "/v1/runs/" + run + "/cancel"}[by]
+		require.Less(t, a.post(t, path, `{}`, bearer(one)).status, 300)
+		require.Contains(t, []any{"interrupted", "cancelled"}, a.get(t, "/v1/runs/"+run, bearer(one)).want(http.StatusOK).at("status"))
+	}
 	operator, admin := ofRole(t, keyring, api.RoleOperator), ofRole(t, keyring, api.RoleAdmin)
 	_, always := token(t, keyring, api.CreateTokenBody{Name: "always", Role: api.RoleOperator, MayAlways: true})
 	forAll := func(secret string) *reply {

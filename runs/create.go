@@ -44,6 +44,9 @@ type CreateRun struct {
 	Key          string
 	SessionGiven bool
 	Caller       string
+	// Principal is whose credential the call was made with. A RunID that another one has taken is
+	// taken, whatever the payload.
+	Principal string
 
 	runIDGiven  bool
 	sessionMade bool
@@ -180,7 +183,7 @@ func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
 	}
 	digest := fingerprint(model.OperationCreateRun, "", c.canonical)
 	if existing, there := w.state.Runs[c.RunID]; there && c.runIDGiven {
-		if existing.PayloadDigest != digest || c.SessionGiven && existing.SessionID != c.SessionID {
+		if existing.Principal != "" && existing.Principal != c.Principal || existing.PayloadDigest != digest || c.SessionGiven && existing.SessionID != c.SessionID {
 			return Reply{}, refusal.New(api.CodeIDConflict, "run %s exists with another payload", c.RunID)
 		}
 		return Reply{Existing: true, ReplayRunID: c.RunID}, nil
@@ -203,7 +206,7 @@ func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
 			ActorID:      cmp.Or(c.ActorID, c.Caller, api.DefaultActorID),
 			TextPreview:  c.preview,
 		},
-		Metadata: c.Metadata, PayloadDigest: digest,
+		Metadata: c.Metadata, Principal: c.Principal, PayloadDigest: digest,
 		SubmittedAtMs: w.nowMs, UpdatedAtMs: w.nowMs, QueuedAhead: w.session.QueuedCount, Input: c.Input,
 	}
 	w.addRun(run)

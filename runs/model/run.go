@@ -31,6 +31,8 @@ type Run struct {
 	Metadata    api.JSON // an object, or nil
 	// Requester is an api.Requester; nil unless the run is a parent clarification.
 	Requester api.JSON
+	// Principal is whose credential the run was made with; empty when the service made it.
+	Principal string
 	// PayloadDigest is the digest of the call that created the run. It tells a repetition of
 	// that call from another one with the same run id.
 	PayloadDigest string

@@ -58,6 +58,7 @@ var Runs = newTable(Table[run]{
 		integer("question_count", func(r *run) *int64 { return &r.Request.QuestionCount }, 0),
 		jsonText("metadata", func(r *run) *api.JSON { return &r.Metadata }, optional),
 		jsonText("requester", func(r *run) *api.JSON { return &r.Requester }, optional),
+		text("principal", func(r *run) *string { return &r.Principal }, optional),
 		text("payload_digest", func(r *run) *string { return &r.PayloadDigest }, 0),
 		integer("submitted_at_ms", func(r *run) *int64 { return &r.SubmittedAtMs }, 0),
 		integer("started_at_ms", func(r *run) *int64 { return &r.StartedAtMs }, optional|changes),

@@ -19,7 +19,7 @@ func runColumns(r *model.Run) map[string]any {
 		"run_id": r.RunID, "session_id": r.SessionID, "agent_id": r.AgentID, "parent_run_id": r.ParentRunID,
 		"kind": string(r.Kind), "status": string(r.Status), "source_plugin": r.Request.SourcePlugin,
 		"source_kind": r.Request.SourceKind, "actor_id": r.Request.ActorID, "text_preview": r.Request.TextPreview,
-		"question_count": r.Request.QuestionCount, "metadata": string(r.Metadata), "requester": string(r.Requester), "payload_digest": r.PayloadDigest,
+		"question_count": r.Request.QuestionCount, "metadata": string(r.Metadata), "requester": string(r.Requester), "payload_digest": r.PayloadDigest, "principal": r.Principal,
 		"submitted_at_ms": r.SubmittedAtMs, "started_at_ms": r.StartedAtMs, "finished_at_ms": r.FinishedAtMs,
 		"updated_at_ms": r.UpdatedAtMs, "first_event_id": r.FirstEventID, "last_event_id": r.LastEventID,
 		"attempt": r.Attempt, "stalled_attempts": r.StalledAttempts, "fence": r.Fence, "worker_id": r.WorkerID,
