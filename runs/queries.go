@@ -86,8 +86,11 @@ type EventQuery struct {
 	SessionID, RunID string
 	// Outputs selects the output records of the run alone.
 	Outputs bool
-	After   int64
-	Limit   int
+	// AboutRequests selects the events of the session by which a request is raised or settled (see
+	// [model.AboutRequest]). Others are not read.
+	AboutRequests bool
+	After         int64
+	Limit         int
 	// MaxBytes bounds the bodies together; the first event is returned whatever its size.
 	MaxBytes int
 }

@@ -157,6 +157,21 @@ FROM (
 WHERE e.place = 1 OR e.bytes <= $4::bigint
 ORDER BY e.event_id`),
 
+	SessionRequestEventsWithin: expand(`
+SELECT e.*, e.count
+FROM (
+	SELECT n.*, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	FROM (
+		SELECT * FROM events AS one
+		WHERE one.session_id = $1 AND one.event_id > $2::bigint
+			AND one.type IN ('waiting_for_approval', 'approval_resolved', 'waiting_for_user_question', 'user_question_answered', 'user_question_resolved', 'parent_clarification_resolved')
+		ORDER BY one.event_id LIMIT $3::bigint
+	) AS n
+	WINDOW w AS (ORDER BY n.event_id)
+) AS e
+WHERE e.place = 1 OR e.bytes <= $4::bigint
+ORDER BY e.event_id`),
+
 	RunEventsWithin: expand(`
 SELECT e.*, e.count
 FROM (

@@ -91,7 +91,7 @@ INSERT INTO rules (created_at_ms, uses, session_id, rule_id, tool_name, effect, 
 
 // indexed are the statements of deciding transactions, and those reads that are asked
 // often. Lists are not among them.
-var indexed = regexp.MustCompile(`^(load |insert |update |sqlAmend|RequestByHandle|Rule|Claimable|Due|SessionClarifications|ActiveRun|.*OfRuns$|QueuePlaces)`)
+var indexed = regexp.MustCompile(`^(load |insert |update |sqlAmend|RequestByHandle|Rule|Claimable|Due|SessionClarifications|SessionRequestEvents|ActiveRun|.*OfRuns$|QueuePlaces)`)
 
 var indexScan = regexp.MustCompile(`Index (Only )?Scan (Backward )?using|Bitmap Index Scan`)
 

@@ -69,6 +69,8 @@ type Statements struct {
 	// The same with $4 bytes of bodies at most, one event at least, and behind each event how
 	// many there are within the limit.
 	SessionEventsWithin, RunEventsWithin, RunOutputsWithin string
+	// SessionRequestEventsWithin is SessionEventsWithin of the events about requests.
+	SessionRequestEventsWithin string
 
 	// RequestByHandle is of $1 handle, Rule of $1 rule_id.
 	RequestByHandle, Rule string
@@ -298,8 +300,11 @@ func (r *Reader) EventsWithin(ctx context.Context, q runs.EventQuery) (events []
 	if q.RunID != "" {
 		exists, statement, id, unknown = r.sql.RunExists, r.sql.RunEventsWithin, q.RunID, refusal.UnknownRun(q.RunID)
 	}
-	if q.Outputs {
+	switch {
+	case q.Outputs:
 		statement = r.sql.RunOutputsWithin
+	case q.AboutRequests:
+		statement = r.sql.SessionRequestEventsWithin
 	}
 	if !refusal.ValidID(id) {
 		return nil, false, unknown

@@ -149,6 +149,22 @@ CROSS JOIN events AS e ON e.rowid = page.line
 WHERE page.place = 1 OR page.bytes <= $4
 ORDER BY page.event_id`),
 
+	SessionRequestEventsWithin: expand(`
+SELECT e.*, page.count
+FROM (
+	SELECT n.*, sum(n.size) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	FROM (
+		SELECT one.rowid AS line, one.event_id, octet_length(one.body) AS size FROM events AS one INDEXED BY events_about_requests
+		WHERE one.session_id = $1 AND one.event_id > $2
+			AND one.type IN ('waiting_for_approval', 'approval_resolved', 'waiting_for_user_question', 'user_question_answered', 'user_question_resolved', 'parent_clarification_resolved')
+		ORDER BY one.event_id LIMIT $3
+	) AS n
+	WINDOW w AS (ORDER BY n.event_id)
+) AS page
+CROSS JOIN events AS e ON e.rowid = page.line
+WHERE page.place = 1 OR page.bytes <= $4
+ORDER BY page.event_id`),
+
 	RunEventsWithin: expand(`
 SELECT e.*, page.count
 FROM (

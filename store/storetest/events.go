@@ -14,6 +14,34 @@ import (
 )
 
 var eventTests = map[string]func(*harness){
+	"events/about requests alone": func(h *harness) {
+		suspension := approvals("a", "b")
+		suspension.Questions = questions("q").Questions
+		h.create("s", "r")
+		fence := h.claim("r")
+		h.do(&runs.AppendEvents{RunID: "r", Fence: fence, Events: []api.JSON{api.JSON(`{"type":"step"}`), api.JSON(`{"type":"output","content":"x"}`)}})
+		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: suspension})
+		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
+		h.do(&runs.AnswerQuestion{RunID: "r", Resolution: answer("q", "left"), Actor: person})
+		h.wait("other", "other", approvals("a"))
+		h.do(&runs.CancelRun{RunID: "r"})
+		var wanted, found []model.Event
+		for _, event := range h.events("s") {
+			if model.AboutRequest(event.Type) {
+				wanted = append(wanted, event)
+			}
+		}
+		require.GreaterOrEqual(h, len(wanted), 5)
+		for q, more := (runs.EventQuery{SessionID: "s", AboutRequests: true, Limit: 2, MaxBytes: 1 << 20}), true; more; {
+			var part []model.Event
+			var err error
+			part, more, err = h.store.EventsWithin(h.ctx, q)
+			require.NoError(h, err)
+			found = append(found, part...)
+			q.After = part[len(part)-1].EventID
+		}
+		require.Equal(h, wanted, found)
+	},
 	"events/gapless in a session, with many callers": func(h *harness) {
 		const callers, each = 16, 10
 		for i := range callers {

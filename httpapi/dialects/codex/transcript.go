@@ -11,6 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -66,7 +67,11 @@ func (f *face) showTranscript(w http.ResponseWriter, r *http.Request) error {
 func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entry, error) {
 	list := transcript{at: map[requestKey]int{}}
 	for after, more := int64(0), session != nil; more; {
-		events, err := f.Store.SessionEvents(ctx, session.SessionID, after, readEvents)
+		var events []model.Event
+		var err error
+		events, more, err = f.Store.EventsWithin(ctx, runs.EventQuery{
+			SessionID: session.SessionID, AboutRequests: true, After: after, Limit: readEvents, MaxBytes: api.MaxReplyBytes,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +81,6 @@ func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entr
 			}
 			after = events[i].EventID
 		}
-		more = len(events) == readEvents
 	}
 	return list.newest(), nil
 }

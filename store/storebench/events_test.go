@@ -1,0 +1,64 @@
+package storebench
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/postgres"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/store/sqlite"
+)
+
+// longLog is a session with one open request and 200,000 events of a worker behind it, in the SQL of
+// both engines.
+const longLog = `WITH RECURSIVE counted (n) AS (SELECT 1000 UNION ALL SELECT n + 1 FROM counted WHERE n < 201000)
+	INSERT INTO events (session_id, event_id, run_id, agent_id, type, timestamp_ms, body)
+	SELECT 'long', n, 'long', 'default', 'step', n, '{"type":"step","text":"a line of what the worker did"}' FROM counted`
+
+// BenchmarkRequestEvents reads what was asked in a session whose log is long: from the events about
+// requests, and from all of them.
+func BenchmarkRequestEvents(b *testing.B) {
+	b.Run("postgres", func(b *testing.B) {
+		url := postgrestest.URL(b)
+		store, err := postgres.Open(b.Context(), url, postgres.Options{})
+		require.NoError(b, err)
+		defer func() { require.NoError(b, store.Close()) }()
+		requestEvents(b, store, func() { fill(b, "pgx", url, longLog) })
+	})
+	b.Run("sqlite", func(b *testing.B) {
+		path := filepath.Join(b.TempDir(), "bench.db")
+		store, err := sqlite.Open(b.Context(), path, sqlite.Options{})
+		require.NoError(b, err)
+		defer func() { require.NoError(b, store.Close()) }()
+		requestEvents(b, store, func() { fill(b, "sqlite", "file:"+path+"?_pragma=busy_timeout(5000)", longLog) })
+	})
+}
+
+func requestEvents(b *testing.B, store runs.Store, fillLog func()) {
+	_, err := store.Do(b.Context(), &runs.CreateRun{
+		SessionID: "long", SessionGiven: true, RunID: "long", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"},
+		Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{{ID: "a", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`1`)}}},
+	})
+	require.NoError(b, err)
+	fillLog()
+	for name, aboutRequests := range map[string]bool{"about-requests": true, "all": false} {
+		b.Run(name, func(b *testing.B) {
+			for range b.N {
+				count := 0
+				for q, more := (runs.EventQuery{SessionID: "long", AboutRequests: aboutRequests, Limit: 1000, MaxBytes: api.MaxReplyBytes}), true; more; {
+					var events []model.Event
+					events, more, err = store.EventsWithin(b.Context(), q)
+					require.NoError(b, err)
+					count += len(events)
+					q.After = events[len(events)-1].EventID
+				}
+				require.Equal(b, aboutRequests, count == 1)
+			}
+		})
+	}
+}
