@@ -1,9 +1,10 @@
-# The service as one static binary, run by a user without rights.
+# The service as one static binary in an image that has nothing else: no shell, no
+# libraries, no user but one without rights. Its root may be read-only.
 #
 #   docker build -t holdpoint .
+#   docker run --read-only -v holdpoint:/data -p 127.0.0.1:4000:4000 holdpoint
 #
-# Inside, it listens on every address, and until tokens exist it refuses to do so
-# unless it is told that this is meant: see docker-compose.yml.
+# Inside, it listens on every address, so it asks for tokens: see docs/deploy.md.
 
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
@@ -13,16 +14,18 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /out/holdpoint ./cmd/holdpoint \
-    && mkdir /out/data
+    && mkdir /out/data && cp /etc/ssl/certs/ca-certificates.crt /out/ca-certificates.crt
 
-FROM gcr.io/distroless/static-debian12:nonroot
+FROM scratch
 COPY --from=build /out/holdpoint /usr/local/bin/holdpoint
+# For what the service calls: hooks, and Postgres with sslmode=verify-full.
+COPY --from=build /out/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 # The default database is a file in the working directory. It belongs into a volume.
 COPY --from=build --chown=65532:65532 /out/data /data
 VOLUME /data
 WORKDIR /data
 USER 65532:65532
 ENV HOLDPOINT_LISTEN=0.0.0.0:4000
-EXPOSE 4000
+EXPOSE 4000 9090
 ENTRYPOINT ["/usr/local/bin/holdpoint"]
-CMD ["serve"]
+CMD ["serve", "--auth", "required"]

@@ -90,6 +90,10 @@ restart: ## Restart the service with 100,000 runs suspended and debts to pay
 smoke: ## Run README's quick start against a fresh clone and the built program
 	bash .ci/smoke
 
+.PHONY: image
+image: ## Build the last stage of the Dockerfile and run it as it is deployed
+	bash .ci/image
+
 .PHONY: ci
 ci: ## Run all that a change must pass
 	bash .ci/run
