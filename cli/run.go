@@ -19,6 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/cli/operate"
 	"github.com/holdpoint/holdpoint/cli/serve"
 	"github.com/holdpoint/holdpoint/cli/tokens"
+	"github.com/holdpoint/holdpoint/cli/watch"
 )
 
 // program is the whole command line.
@@ -33,6 +34,7 @@ type program struct {
 	Ask         gate.Ask            `cmd:"" help:"Ask a person a question and print the answer."`
 	MCP         agent.MCP           `cmd:"" name:"mcp" help:"Serve an agent's tools (Model Context Protocol) on stdin and stdout."`
 	Hook        agent.Hook          `cmd:"" help:"Decide the tool calls of agents that call a command first."`
+	Watch       watch.Command       `cmd:"" help:"See what waits, live, and decide with single keys."`
 	Approvals   operate.Approvals   `cmd:"" help:"See and decide what waits for approval."`
 	Questions   operate.Questions   `cmd:"" help:"See and answer open questions."`
 	Rules       operate.Rules       `cmd:"" help:"See, write and revoke standing rules."`

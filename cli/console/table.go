@@ -82,6 +82,9 @@ func fit(widths []int, columns int, least []int) {
 	}
 }
 
+// Fit shortens a printable text to so many columns of a terminal.
+func Fit(text string, columns int) string { return cutTo(text, columns) }
+
 // cutTo shortens a text to so many columns of a terminal.
 func cutTo(text string, columns int) string {
 	if widthOf(text) <= columns {

@@ -89,6 +89,7 @@ var places = []place{
 	{name: "cli/console", ours: []string{"api", "client", "runs/document", "runs/refusal"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/gate", ours: with("runs", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/operate", ours: with("runs", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/watch", ours: []string{"api", "client", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/agent", ours: with("client", "client/ask", "mcptools", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/database", ours: with("internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "client", "cli/console"), never: []string{chi}},
 	{name: "cli/*", ours: program},

@@ -1,0 +1,106 @@
+package watch
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+)
+
+// item is one open request.
+type item struct {
+	sessionID, runID, requestID string
+	createdAtMs                 int64
+	// approval is nil for a question.
+	approval *api.ApprovalRequest
+	question *api.UserQuestionRequest
+}
+
+func (i *item) handle() string {
+	if i.approval != nil {
+		return i.approval.Handle
+	}
+	return i.question.Handle
+}
+
+// about says what is asked, in one text.
+func (i *item) about() string {
+	if i.approval != nil {
+		return i.approval.ToolName + ": " + console.CommandOf(i.approval.Input)
+	}
+	return "? " + console.QuestionText(i.question)
+}
+
+func ofApproval(sessionID, runID string, request api.ApprovalRequest) item {
+	return item{sessionID: sessionID, runID: runID, requestID: request.ID, createdAtMs: request.CreatedAtMs, approval: &request}
+}
+
+func ofQuestion(sessionID, runID string, request api.UserQuestionRequest) item {
+	return item{sessionID: sessionID, runID: runID, requestID: request.ID, createdAtMs: request.CreatedAtMs, question: &request}
+}
+
+// itemsOf returns what a snapshot shows, the oldest first.
+func itemsOf(inbox *api.InboxView) []item {
+	var items []item
+	for _, view := range inbox.PendingApprovals {
+		items = append(items, ofApproval(view.SessionID, view.RunID, view.Request))
+	}
+	for _, view := range inbox.PendingQuestions {
+		items = append(items, ofQuestion(view.SessionID, view.RunID, view.Request))
+	}
+	slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(a.createdAtMs, b.createdAtMs) })
+	return items
+}
+
+// eventBody is what an event about requests carries.
+type eventBody struct {
+	Type        api.EventType    `json:"type"`
+	Requests    []api.JSON       `json:"requests"`
+	Resolutions []api.Resolution `json:"resolutions"`
+	Resolution  *api.Resolution  `json:"resolution"`
+}
+
+// apply returns the items after an event, and what it settled. An event may come twice, or be part of
+// the snapshot already.
+func apply(items []item, entry *api.RunEventEntry) (after []item, settled []api.Resolution) {
+	var body eventBody
+	if json.Unmarshal(entry.Event, &body) != nil {
+		return items, nil
+	}
+	switch body.Type { //nolint:exhaustive // the others are not about requests
+	case api.EventWaitingForApproval:
+		for _, text := range body.Requests {
+			var request api.ApprovalRequest
+			if json.Unmarshal(text, &request) == nil {
+				items = add(items, ofApproval(entry.SessionID, entry.RunID, request))
+			}
+		}
+	case api.EventWaitingForUserQuestion:
+		for _, text := range body.Requests {
+			var request api.UserQuestionRequest
+			if json.Unmarshal(text, &request) == nil {
+				items = add(items, ofQuestion(entry.SessionID, entry.RunID, request))
+			}
+		}
+	default:
+		if settled = body.Resolutions; body.Resolution != nil {
+			settled = []api.Resolution{*body.Resolution}
+		}
+	}
+	for _, resolution := range settled {
+		items = slices.DeleteFunc(items, func(one item) bool {
+			return one.runID == entry.RunID && one.requestID == resolution.RequestID
+		})
+	}
+	return items, settled
+}
+
+func add(items []item, one item) []item {
+	if slices.ContainsFunc(items, func(other item) bool { return other.handle() == one.handle() }) {
+		return items
+	}
+	return append(items, one)
+}

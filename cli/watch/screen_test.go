@@ -1,0 +1,70 @@
+package watch
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+func screenOf(requests ...api.ApprovalRequest) *screen {
+	s := &screen{now: func() time.Time { return time.UnixMilli(10_000) }, width: 80, height: 24}
+	inbox := &api.InboxView{}
+	for _, request := range requests {
+		inbox.PendingApprovals = append(inbox.PendingApprovals, api.PendingApprovalView{SessionID: "s", RunID: "r", Request: request})
+	}
+	s.take(&client.StreamEvent{Inbox: inbox})
+	return s
+}
+
+func asked(id, input string) api.ApprovalRequest {
+	return api.ApprovalRequest{ID: id, Handle: "h-" + id, ToolName: "bash", Input: api.JSON(input), CreatedAtMs: 7_000}
+}
+
+// A key acts on the request that was chosen, or on none: not on the one that has taken its place.
+func TestAKeyNeverActsOnAnotherRequest(t *testing.T) {
+	t.Parallel()
+	s := screenOf(asked("a1", `{"command":"ls"}`), asked("a2", `{"command":"rm -rf /"}`))
+	require.Nil(t, s.press("a"), "nothing is chosen at first")
+	s.press("j")
+	require.Equal(t, "h-a1", s.chosen)
+	require.NotNil(t, s.press("a"))
+
+	s.take(&client.StreamEvent{Event: &api.RunEventEntry{SessionID: "s", RunID: "r", Event: api.JSON(
+		`{"type":"approval_resolved","resolutions":[{"request_id":"a1","outcome":"denied","resolved_by":"ada","via":"api:inbox"}]}`)}})
+	require.Nil(t, s.press("a"))
+	require.Empty(t, s.chosen)
+	require.Len(t, s.items, 1)
+
+	// One that comes in before the chosen one does not move it either.
+	s.press("j")
+	require.Equal(t, "h-a2", s.chosen)
+	entry := &api.RunEventEntry{SessionID: "s", RunID: "r2", Event: api.JSON(
+		`{"type":"waiting_for_approval","requests":[{"id":"a3","handle":"h-a3","tool_call_id":"c","tool_name":"bash","input":1}]}`)}
+	s.take(&client.StreamEvent{Event: entry})
+	s.take(&client.StreamEvent{Event: entry}) // an event may come twice
+	require.Len(t, s.items, 2)
+	require.Equal(t, "h-a2", s.chosen)
+
+	// A snapshot without it leaves nothing chosen.
+	s.take(&client.StreamEvent{Inbox: &api.InboxView{}})
+	require.Empty(t, s.chosen)
+	require.Contains(t, s.text(), "Nothing waits for you.")
+}
+
+func TestScreenShowsWhatImitatesAsWhatItIs(t *testing.T) {
+	t.Parallel()
+	s := screenOf(asked("a1", `{"command":"ls\u001b[2J\u202e","then":1}`))
+	s.press("down")
+	s.press("enter")
+	text := s.text()
+	require.Contains(t, text, "> a1")
+	require.Contains(t, text, "bash: ls⟨ESC⟩[2J⟨U+202E⟩ (and 1 more: then)")
+	require.Contains(t, text, `"then": 1`)
+	require.NotContains(t, text, "\x1b")
+	require.LessOrEqual(t, strings.Count(text, "\n"), s.height)
+}

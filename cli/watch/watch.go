@@ -1,0 +1,96 @@
+// Package watch is holdpoint watch: what waits for a person, live, decided with single keys, on the
+// whole of a terminal; without one, a line of JSON for each event. It knows package client and no
+// store.
+package watch
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// Command is holdpoint watch.
+type Command struct {
+	console.Connection
+	console.Format
+}
+
+// Help returns what --help shows under the flags.
+func (c *Command) Help() string {
+	return `Keys: up and down (or k and j) choose, a allows, d denies, enter shows the whole input, q leaves. A request that somebody else has decided is never replaced by another one under your finger: choose again first.
+
+Without a terminal, and with --json, each event is one line of JSON; the first is a snapshot.`
+}
+
+// Run watches until the person leaves, or the stream's reader does.
+func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		if c.JSON || !console.IsTerminal(terminal.Stdin) || !console.IsTerminal(terminal.Stdout) {
+			ctx, stop := console.UntilSignal(ctx)
+			defer stop()
+			return printEvents(ctx, terminal, opened)
+		}
+		return c.show(ctx, terminal, opened)
+	})
+}
+
+// show runs the screen, and the stream beside it.
+func (c *Command) show(ctx context.Context, terminal *console.Console, opened *client.Client) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	shown := &screen{ctx: ctx, client: opened, server: c.Server, now: terminal.Now, width: 80, height: 24}
+	program := tea.NewProgram(shown, tea.WithContext(ctx), tea.WithInput(terminal.Stdin), tea.WithOutput(terminal.Stdout), tea.WithEnvironment(os.Environ()))
+	streamed := make(chan struct{})
+	go func() {
+		defer close(streamed)
+		for event, err := range opened.StreamInbox(ctx) {
+			if err != nil {
+				program.Send(streamEnded{err})
+				return
+			}
+			program.Send(event)
+		}
+	}()
+	_, err := program.Run()
+	cancel()
+	<-streamed
+	if err != nil {
+		return fmt.Errorf("the screen: %w", err)
+	}
+	return shown.ended
+}
+
+// streamEnded says that the stream cannot go on.
+type streamEnded struct{ err error }
+
+// printEvents prints each item of the stream as a line.
+func printEvents(ctx context.Context, terminal *console.Console, opened *client.Client) error {
+	for event, err := range opened.StreamInbox(ctx) {
+		var line any
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		case event.Inbox != nil:
+			line = struct {
+				Type string `json:"type"`
+				api.InboxView
+			}{"snapshot", *event.Inbox}
+		case event.Event != nil:
+			line = event.Event
+		default:
+			line = map[string]string{"type": "stream_gap", "reason": event.Gap}
+		}
+		if err := console.PrintJSONLine(terminal.Stdout, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// shown is what a program has written to its terminal so far.
+type shown struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	grown chan struct{}
+}
+
+func (s *shown) readFrom(terminal *os.File) {
+	chunk := make([]byte, 4096)
+	for {
+		n, err := terminal.Read(chunk)
+		s.mu.Lock()
+		s.text.Write(chunk[:n])
+		s.mu.Unlock()
+		select {
+		case s.grown <- struct{}{}:
+		default:
+		}
+		if err != nil {
+			return // the program has ended
+		}
+	}
+}
+
+// until waits until the screen has shown a text since the last call that waited.
+func (s *shown) until(t *testing.T, text string) {
+	t.Helper()
+	late := time.After(patience)
+	for {
+		s.mu.Lock()
+		at := bytes.Index(s.text.Bytes(), []byte(text))
+		if at >= 0 {
+			s.text.Next(at + len(text))
+		}
+		s.mu.Unlock()
+		if at >= 0 {
+			return
+		}
+		select {
+		case <-s.grown:
+		case <-late:
+			require.FailNow(t, "never shown", "%q in %q", text, s.text.String())
+		}
+	}
+}
+
+// watch on a pseudo-terminal: what waits is there, a key decides it, and what somebody else decides is
+// told.
+func TestWatchOnATerminal(t *testing.T) {
+	t.Parallel()
+	url, _ := serve(t, append(inMemory(t), "--listen", "127.0.0.1:0")...)
+	c, err := client.New(url, client.WithActor("ada"))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	ask := func(runID, command string) *client.CreatedRun {
+		run, err := c.CreateRun(t.Context(), client.CreateRunParams{RunID: runID, Input: "x", Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{
+			{ID: runID + "-ask", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`{"command":"` + command + `"}`)},
+		}}})
+		require.NoError(t, err)
+		return run
+	}
+	ask("one", "make")
+
+	program := exec.CommandContext(context.WithoutCancel(t.Context()), "holdpoint", "watch", "--server", url)
+	program.Env = append(os.Environ(), "TERM=xterm-256color")
+	terminal, err := pty.StartWithSize(program, &pty.Winsize{Rows: 24, Cols: 100})
+	require.NoError(t, err)
+	defer terminal.Close()
+	screen := &shown{grown: make(chan struct{}, 1)}
+	go screen.readFrom(terminal)
+	press := func(key string) {
+		_, err := terminal.WriteString(key)
+		require.NoError(t, err)
+	}
+
+	screen.until(t, "one-ask")
+	press("j")
+	screen.until(t, ">")
+	press("a")
+	decided, err := c.AwaitRun(t.Context(), "one", client.UntilDecided, patience)
+	require.NoError(t, err)
+	require.Equal(t, api.StatusRunning, decided.Status)
+	require.Equal(t, "api:cli", decided.Resume.Approvals[0].Resolution.Via)
+
+	// The next one comes by itself; it is chosen, somebody else denies it, and a key that comes late decides nothing.
+	two := ask("two", "make install")
+	screen.until(t, "two-ask")
+	press("j")
+	screen.until(t, ">")
+	_, err = c.ResolveRunApprovals(t.Context(), "two", client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{
+		{RequestID: two.PendingApprovals[0].ID, Behavior: api.BehaviorDeny},
+	}})
+	require.NoError(t, err)
+	screen.until(t, "denied")
+	press("a")
+	screen.until(t, "choose")
+	press("q")
+	require.NoError(t, program.Wait())
+}
