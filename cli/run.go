@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/cli/agent"
 	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/cli/contexts"
 	"github.com/holdpoint/holdpoint/cli/database"
 	"github.com/holdpoint/holdpoint/cli/demo"
 	"github.com/holdpoint/holdpoint/cli/gate"
@@ -42,6 +43,7 @@ type program struct {
 	Sessions    operate.Sessions    `cmd:"" help:"See sessions."`
 	Mailbox     operate.Mailbox     `cmd:"" help:"See and repair what a session was sent."`
 	Effects     operate.Effects     `cmd:"" help:"See and repair what decisions owe to other sessions."`
+	Contexts    contexts.Contexts   `cmd:"" help:"Names for services, with who calls them and the token."`
 	Tokens      tokens.Tokens       `cmd:"" help:"Make, see, rotate and revoke the tokens that the service asks for."`
 	DemoService demo.ServiceCommand `cmd:"" hidden:""`
 	Completion  completionCommand   `cmd:"" help:"Print a script that completes commands and flags in a shell."`
@@ -63,6 +65,12 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 		return console.ExitDone
 	}
 	args = helpFirst(args)
+	if usesContext(args) {
+		if err := chooseContext(terminal, args, lookupEnv); err != nil {
+			code, cause := console.CodeOf(err)
+			return fail(terminal, args, code, cause)
+		}
+	}
 	var program program
 	helped := false
 	parser, err := kong.New(&program,
@@ -71,7 +79,7 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { helped = true }),
 		// The last one that knows a value wins: the environment before the file.
-		kong.Resolvers(&configFile{lookupEnv: lookupEnv}, environment(lookupEnv)),
+		kong.Resolvers(inContext(terminal.Context, lookupEnv), &configFile{lookupEnv: lookupEnv}, environment(lookupEnv)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Bind(terminal),
 		kong.Bind(serve.Again(func() (*serve.Command, error) { return serveAgain(args, lookupEnv) })),
@@ -148,6 +156,35 @@ func serveAgain(args []string, lookupEnv func(string) (string, bool)) (*serve.Co
 		return nil, err
 	}
 	return &program.Serve, nil
+}
+
+// withoutContext are the commands that call no service, or are about the contexts themselves: they must
+// work when the context in use is gone.
+var withoutContext = []string{"contexts", "serve", "migrate", "doctor", "demo", "demo-service", "completion", "man", "version"}
+
+func usesContext(args []string) bool { return len(args) > 0 && !slices.Contains(withoutContext, args[0]) }
+
+// chooseContext finds the context of the call.
+func chooseContext(terminal *console.Console, args []string, lookupEnv func(string) (string, bool)) error {
+	contexts, err := console.LoadContexts(lookupEnv)
+	if err != nil {
+		return err
+	}
+	terminal.Context, err = contexts.Choose(args, lookupEnv)
+	return err
+}
+
+// inContext fills the flags of a connection from a context. What a flag or a variable says goes first.
+func inContext(chosen console.Context, lookupEnv func(string) (string, bool)) kong.Resolver {
+	values := map[string]string{"HOLDPOINT_SERVER": chosen.Server, "HOLDPOINT_ACTOR": chosen.Actor}
+	var resolve kong.ResolverFunc = func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		variable := flag.Tag.Get("from")
+		if given, _ := lookupEnv(variable); variable == "" || given != "" || values[variable] == "" {
+			return nil, nil
+		}
+		return values[variable], nil
+	}
+	return resolve
 }
 
 type versionCommand struct{}

@@ -28,6 +28,8 @@ type Connection struct {
 	// A secret in a flag would be seen by everybody who lists processes.
 	TokenFile string `from:"HOLDPOINT_TOKEN_FILE" placeholder:"PATH" help:"Read the token from this file (default $$HOLDPOINT_TOKEN)."`
 
+	Context string `placeholder:"NAME" help:"Where the service is, who calls and with which token, as holdpoint contexts keeps them ($$HOLDPOINT_CONTEXT)."`
+
 	// Via is the way on record; cli when empty.
 	Via string `kong:"-"`
 
@@ -42,6 +44,10 @@ func (c *Connection) AfterApply(terminal *Console) error {
 	if c.TokenFile == "" {
 		c.token, _ = terminal.LookupEnv(TokenVariable)
 		c.token = strings.TrimSpace(c.token)
+		if c.token == "" && c.Server == terminal.Context.Server {
+			// The token of a context goes to its own service and nowhere else.
+			c.token = terminal.Context.Token
+		}
 		return nil
 	}
 	text, err := os.ReadFile(c.TokenFile)

@@ -15,6 +15,8 @@ type Console struct {
 	Stdout io.Writer
 	Stderr io.Writer
 	Now    func() time.Time
+	// Context is the one that the call is made in; empty for none.
+	Context Context
 	// Columns is how wide a line may be; 0 for any width.
 	Columns int
 	// Color says whether stdout takes escape sequences.

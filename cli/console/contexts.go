@@ -1,0 +1,153 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Context is where a service is and who calls it, under a name of its own.
+type Context struct {
+	Server string `json:"server"`
+	Actor  string `json:"actor,omitempty"`
+	// Token is a secret. It is sent to Server alone.
+	Token string `json:"token,omitempty"`
+}
+
+// Contexts is the file that keeps them.
+type Contexts struct {
+	Current  string             `json:"current,omitempty"`
+	Contexts map[string]Context `json:"contexts"`
+
+	path string
+}
+
+// LoadContexts reads the contexts of $HOLDPOINT_CONTEXTS, else of holdpoint/contexts.json in the person's
+// configuration directory; none when there is no file. It refuses a file that others can read, because
+// of the tokens in it.
+func LoadContexts(lookupEnv func(string) (string, bool)) (*Contexts, error) {
+	path, err := contextsPath(lookupEnv)
+	contexts := &Contexts{Contexts: map[string]Context{}, path: path}
+	if err != nil || path == "" {
+		return contexts, err
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return contexts, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the contexts: %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, Usage("%s holds tokens and others may read it: chmod 600 %s", path, QuoteArgument(path))
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the contexts: %w", err)
+	}
+	if err := json.Unmarshal(text, contexts, json.RejectUnknownMembers(true)); err != nil {
+		return nil, Usage("%s: %w", path, err)
+	}
+	if contexts.Contexts == nil {
+		contexts.Contexts = map[string]Context{}
+	}
+	return contexts, nil
+}
+
+func contextsPath(lookupEnv func(string) (string, bool)) (string, error) {
+	if path, _ := lookupEnv("HOLDPOINT_CONTEXTS"); path != "" {
+		return path, nil
+	}
+	directory, _ := lookupEnv("XDG_CONFIG_HOME")
+	if directory == "" {
+		home, _ := lookupEnv("HOME")
+		if home == "" {
+			return "", nil
+		}
+		directory = filepath.Join(home, ".config")
+	}
+	if !filepath.IsAbs(directory) {
+		return "", Usage("XDG_CONFIG_HOME and HOME must be absolute paths")
+	}
+	return filepath.Join(directory, "holdpoint", "contexts.json"), nil
+}
+
+// Save writes the file, for its owner alone.
+func (c *Contexts) Save() error {
+	if c.path == "" {
+		return Usage("there is no place for contexts: set HOLDPOINT_CONTEXTS or HOME")
+	}
+	text, err := json.Marshal(c, jsontext.WithIndent("  "), json.Deterministic(true))
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(c.path), 0o700); err != nil {
+		return fmt.Errorf("write the contexts: %w", err)
+	}
+	file, err := os.CreateTemp(filepath.Dir(c.path), ".contexts-*") // 0600
+	if err != nil {
+		return fmt.Errorf("write the contexts: %w", err)
+	}
+	_, err = file.Write(append(text, '\n'))
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), c.path)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name()) // it may be gone
+		return fmt.Errorf("write the contexts: %w", err)
+	}
+	return nil
+}
+
+// Names returns the names, sorted.
+func (c *Contexts) Names() []string {
+	names := make([]string, 0, len(c.Contexts))
+	for name := range c.Contexts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Choose returns the context that a command line or the environment names, else the current one; an
+// empty one when there is none.
+func (c *Contexts) Choose(args []string, lookupEnv func(string) (string, bool)) (Context, error) {
+	name, given := flagValue(args, "--context")
+	if !given {
+		name, _ = lookupEnv("HOLDPOINT_CONTEXT")
+	}
+	if name == "" {
+		name = c.Current
+	}
+	if name == "" {
+		return Context{}, nil
+	}
+	chosen, there := c.Contexts[name]
+	if !there {
+		return Context{}, Usage("there is no context %q; there are: %s", name, strings.Join(c.Names(), ", "))
+	}
+	return chosen, nil
+}
+
+// flagValue finds a flag before what belongs to another program.
+func flagValue(args []string, flag string) (value string, given bool) {
+	for i, argument := range args {
+		switch {
+		case argument == "--":
+			return "", false
+		case argument == flag && i+1 < len(args):
+			return args[i+1], true
+		case strings.HasPrefix(argument, flag+"="):
+			return strings.TrimPrefix(argument, flag+"="), true
+		}
+	}
+	return "", false
+}

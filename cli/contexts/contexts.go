@@ -1,0 +1,137 @@
+// Package contexts holds the commands on named contexts: where a service is, who calls it, and the
+// token. The package knows no client and no store.
+package contexts
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+)
+
+// Contexts is holdpoint contexts.
+type Contexts struct {
+	List   list   `cmd:"" help:"List the contexts; * is the one in use."`
+	Set    set    `cmd:"" help:"Write a context, and use it if it is the first."`
+	Use    use    `cmd:"" help:"Use a context from now on."`
+	Remove remove `cmd:"" help:"Remove a context with its token."`
+}
+
+type list struct {
+	console.Format
+}
+
+// shown is a context as it is printed: never with its token.
+type shown struct {
+	Name    string `json:"name"`
+	Server  string `json:"server"`
+	Actor   string `json:"actor,omitempty"`
+	Token   bool   `json:"token"`
+	Current bool   `json:"current"`
+}
+
+// Run prints the contexts.
+func (c *list) Run(terminal *console.Console) error {
+	contexts, err := console.LoadContexts(terminal.LookupEnv)
+	if err != nil {
+		return err
+	}
+	records, rows := []shown{}, [][]string{}
+	for _, name := range contexts.Names() {
+		one := contexts.Contexts[name]
+		record := shown{name, one.Server, one.Actor, one.Token != "", name == contexts.Current}
+		mark, token := "", "no"
+		if record.Current {
+			mark = "*"
+		}
+		if record.Token {
+			token = "yes"
+		}
+		records, rows = append(records, record), append(rows, []string{name, mark, one.Server, one.Actor, token})
+	}
+	if c.JSON {
+		return console.PrintJSON(terminal.Stdout, records)
+	}
+	return terminal.Table([]string{"CONTEXT", "", "SERVER", "ACTOR", "TOKEN"}, rows)
+}
+
+// named is the argument of the commands on one context.
+type named struct {
+	Name string `arg:"" name:"context" help:"The name of the context."`
+}
+
+func (n named) change(terminal *console.Console, change func(*console.Contexts) error) error {
+	contexts, err := console.LoadContexts(terminal.LookupEnv)
+	if err != nil {
+		return err
+	}
+	if err := change(contexts); err != nil {
+		return err
+	}
+	return contexts.Save()
+}
+
+type set struct {
+	named
+	URL       string `name:"url" required:"" placeholder:"URL" help:"Where the service is."`
+	As        string `name:"as" placeholder:"NAME" help:"The name of --actor."`
+	TokenFrom string `name:"token-from" placeholder:"PATH" help:"Keep the token that is in this file; - for stdin."`
+}
+
+// Run writes a context. A secret in a flag would be seen by everybody who lists processes.
+func (c *set) Run(terminal *console.Console) error {
+	token := ""
+	if c.TokenFrom != "" {
+		path := c.TokenFrom
+		if path == "-" {
+			path = "/dev/stdin"
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return console.Usage("--token-from: %w", err)
+		}
+		if token = strings.TrimSpace(string(text)); token == "" {
+			return console.Usage("--token-from: %s is empty", c.TokenFrom)
+		}
+	}
+	return c.change(terminal, func(contexts *console.Contexts) error {
+		if c.Name == "" {
+			return console.Usage("the name is empty")
+		}
+		contexts.Contexts[c.Name] = console.Context{Server: c.URL, Actor: c.As, Token: token}
+		if contexts.Current == "" {
+			contexts.Current = c.Name
+		}
+		return nil
+	})
+}
+
+type use struct{ named }
+
+// Run makes a context the current one.
+func (c *use) Run(terminal *console.Console) error {
+	return c.change(terminal, func(contexts *console.Contexts) error {
+		if _, there := contexts.Contexts[c.Name]; !there {
+			return console.Usage("there is no context %q; there are: %s", c.Name, strings.Join(contexts.Names(), ", "))
+		}
+		contexts.Current = c.Name
+		return nil
+	})
+}
+
+type remove struct{ named }
+
+// Run removes a context.
+func (c *remove) Run(terminal *console.Console) error {
+	return c.change(terminal, func(contexts *console.Contexts) error {
+		if _, there := contexts.Contexts[c.Name]; !there {
+			return fmt.Errorf("there is no context %q", c.Name)
+		}
+		delete(contexts.Contexts, c.Name)
+		if contexts.Current == c.Name {
+			contexts.Current = ""
+		}
+		return nil
+	})
+}
