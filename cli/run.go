@@ -162,7 +162,9 @@ func serveAgain(args []string, lookupEnv func(string) (string, bool)) (*serve.Co
 // work when the context in use is gone.
 var withoutContext = []string{"contexts", "serve", "migrate", "doctor", "demo", "demo-service", "completion", "man", "version"}
 
-func usesContext(args []string) bool { return len(args) > 0 && !slices.Contains(withoutContext, args[0]) }
+func usesContext(args []string) bool {
+	return len(args) > 0 && !slices.Contains(withoutContext, args[0])
+}
 
 // chooseContext finds the context of the call.
 func chooseContext(terminal *console.Console, args []string, lookupEnv func(string) (string, bool)) error {
