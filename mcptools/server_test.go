@@ -116,7 +116,7 @@ func (s *scene) prompt(session *mcp.ClientSession, arguments string) (answer fun
 		select {
 		case text := <-done:
 			return text
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			require.FailNow(s, "no answer to the permission prompt")
 			return ""
 		}
@@ -133,7 +133,7 @@ func (s *scene) pending() api.PendingApprovalView {
 			open = page.Items
 		}
 		return len(open) == 1
-	}, 10*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	return open[0]
 }
 
@@ -142,7 +142,7 @@ func (s *scene) nothingPending() {
 	require.Eventually(s, func() bool {
 		page, err := s.person.ListApprovals(s.Context(), client.PendingListParams{})
 		return err == nil && len(page.Items) == 0
-	}, 10*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 }
 
 func (s *scene) decide(open api.PendingApprovalView, resolution api.ApprovalResolution) {

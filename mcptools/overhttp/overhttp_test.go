@@ -118,7 +118,7 @@ func (s *service) pending(assistant *mcp.ClientSession) api.PendingApprovalView 
 	}
 	require.Eventually(s, func() bool {
 		return json.Unmarshal([]byte(text(s.Context(), assistant, "list_pending", `{}`)), &listed) == nil && len(listed.Approvals) == 1
-	}, 10*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	return listed.Approvals[0]
 }
 
