@@ -28,8 +28,8 @@ const counted = `WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 
 // applies, so that each suspension is matched against all that is loaded.
 var standing = []struct{ name, insert string }{
 	{"none", ""},
-	{"patterns=1000", fmt.Sprintf(counted, 1_000, `NULL`, `NULL`, `'{"pattern_keys":["tool:' || n || '"]}'`)},
-	{"globs=1000", fmt.Sprintf(counted, 1_000, `'bash'`, `NULL`, `'{"params":{"command":"git push * ' || n || '"}}'`)},
+	{"patterns=10000", fmt.Sprintf(counted, 10_000, `NULL`, `NULL`, `'{"pattern_keys":["tool:' || n || '"]}'`)},
+	{"globs=10000", fmt.Sprintf(counted, 10_000, `'bash'`, `NULL`, `'{"params":{"command":"git push * ' || n || '"}}'`)},
 	{"digests=100000", fmt.Sprintf(counted, 100_000, `'bash'`, `'sha256:' || n`, `'{"input_digest":"sha256:' || n || '"}'`)},
 }
 
