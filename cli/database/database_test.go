@@ -21,7 +21,7 @@ func TestStartErrorsSayWhatToDo(t *testing.T) {
 		stateError("3D000"): "createdb",
 		stateError("28P01"): "pg_hba.conf",
 		stateError("25006"): "target_session_attrs=read-write",
-		fs.ErrPermission:  "its directory",
+		fs.ErrPermission:    "its directory",
 	} {
 		wrapped := fmt.Errorf("migrate up: %w", err)
 		explained := Flag{}.explain(wrapped)
