@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,10 +24,16 @@ func TestAnOutageIsTwoLines(t *testing.T) {
 		var log bytes.Buffer
 		o := newOutage(slog.NewTextHandler(&log, nil), func() int64 { return time.Now().UnixMilli() })
 		logger := slog.New(o.handler())
-		away := errors.New("gone")
+		var back atomic.Bool
+		probe := func(context.Context) error {
+			if back.Load() {
+				return nil
+			}
+			return errors.New("gone")
+		}
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- o.run(ctx, func(context.Context) error { return away }) }()
+		go func() { ended <- o.run(ctx, probe) }()
 
 		lines := func() []string { return strings.Split(strings.TrimSpace(log.String()), "\n") }
 		logger.Warn("odd", slog.String("error", "of something else"))
@@ -44,7 +51,7 @@ func TestAnOutageIsTwoLines(t *testing.T) {
 
 		time.Sleep(3500 * time.Millisecond)
 		require.Len(t, lines(), 5)
-		away = nil
+		back.Store(true)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.Len(t, lines(), 6)
