@@ -53,14 +53,14 @@ func TestMemoryOfReplies(t *testing.T) {
 		path             string
 		megabytes, reply int
 	}{
-		{"/v1/approvals", 40, 5},
-		{"/v1/approvals?page=true", 40, 5},
-		{"/v1/runs", 40, 5},
-		{"/v1/runs?priority_active=true&page=true", 40, 5},
-		{"/v1/runs/r/events", 40, 5},
-		{"/v1/runs/r/outputs?page=true", 40, 5},
-		{"/v1/runs/r", 140, 14},
-		{"/v1/sessions/s", 140, 24},
+		{"/v1/approvals", 60, 5},
+		{"/v1/approvals?page=true", 60, 5},
+		{"/v1/runs", 60, 5},
+		{"/v1/runs?priority_active=true&page=true", 60, 5},
+		{"/v1/runs/r/events", 60, 5},
+		{"/v1/runs/r/outputs?page=true", 60, 5},
+		{"/v1/runs/r", 200, 14},
+		{"/v1/sessions/s", 200, 24},
 		{"/v1/sessions", 1, 1},
 	} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, test.path, http.NoBody)
