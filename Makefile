@@ -58,7 +58,7 @@ fuzz: ## Run each fuzz target for FUZZ_TIME
 
 .PHONY: faults
 faults: ## Kill, freeze and cut what the service runs on, in a bounded form
-	go test -tags faults ./test/...
+	go test -tags faults ./test/... ./store/...
 
 .PHONY: agents
 agents: ## Drive coding agents from npm with a stub of their model
@@ -84,7 +84,7 @@ expiry: ## Let 10,000 requests fall due at once on two replicas
 
 .PHONY: restart
 restart: ## Restart the service with 100,000 runs suspended and debts to pay
-	HOLDPOINT_SUSPENDED=100000 go test -count 1 -timeout 30m -v -run Restart ./test/handover
+	HOLDPOINT_SUSPENDED=100000 go test -count 1 -tags faults -timeout 30m -v -run Restart ./test/handover
 
 .PHONY: smoke
 smoke: ## Run README's quick start against a fresh clone and the built program

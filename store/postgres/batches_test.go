@@ -22,7 +22,11 @@ func TestBatches(t *testing.T) {
 	db := stdlib.OpenDBFromPool(store.reads)
 	defer db.Close()
 	steps := rapid.SliceOfN(rapid.SliceOfN(storetest.Seeds, 1, 8), 5, 15)
+	examples := 0
 	rapid.Check(t, func(rt *rapid.T) {
+		if examples++; !storetest.Thorough && examples > 25 {
+			return
+		}
 		_, err := db.ExecContext(t.Context(), `TRUNCATE sessions, runs, requests, events, idempotency_records, effects, messages, rules`)
 		require.NoError(t, err)
 		batches := storetest.NewBatches(&engine{lanes: store.lanes, reads: store.reads})

@@ -29,7 +29,7 @@ func TestDifferential(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		// The race detector makes an example several times slower, and what it looks for
 		// shows in few of them.
-		if examples++; examples > differentialExamples || underRace && examples > 8 {
+		if examples++; !storetest.Thorough && examples > 15 || underRace && examples > 8 {
 			return
 		}
 		// What an example opens ends with it, not with the test.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/store/storetest"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
@@ -20,7 +21,7 @@ func (s *inProcess) rounds(kind Kind) int {
 		return 2
 	case underRace:
 		return 4
-	case s.engine == "sqlite":
+	case s.engine == "sqlite" && storetest.Thorough:
 		return 30
 	default:
 		return 6

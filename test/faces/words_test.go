@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/holdpoint/holdpoint/store/storetest"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
@@ -73,7 +74,7 @@ func draw(t *rapid.T) spoken {
 func testVocabulary(t *testing.T, s *inProcess) {
 	examples := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		if examples++; underRace && examples > 25 {
+		if examples++; !storetest.Thorough && examples > 25 {
 			return
 		}
 		one := draw(rt)

@@ -1,7 +1,0 @@
-//go:build faults
-
-package storetest_test
-
-// differentialExamples is how many sequences of commands the engines are compared by: as
-// many as there are.
-const differentialExamples = 1000
