@@ -160,6 +160,13 @@ func requireGoesOn(t *testing.T, traffic *rig.Traffic, number int, after time.Ti
 	return first
 }
 
+// listeners selects the server processes of the connections on which replicas listen: each
+// holds a shared lock with this number.
+const listeners = `
+SELECT pid FROM pg_locks
+WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND mode = 'ShareLock'
+	AND (classid::bigint << 32) + objid::bigint = 7525352680930767732`
+
 // requireListening shows that replicas hear of each other's commits again.
 func requireListening(t *testing.T, server *rig.Cluster, replicas int) {
 	t.Helper()
@@ -168,7 +175,7 @@ func requireListening(t *testing.T, server *rig.Cluster, replicas int) {
 	defer conn.Close(t.Context())
 	rig.Await(t, func() bool {
 		var listening int
-		err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN holdpoint'`).Scan(&listening)
+		err := conn.QueryRow(t.Context(), "SELECT count(*) FROM ("+listeners+") AS l").Scan(&listening)
 		return err == nil && listening == replicas
 	}, "the replicas do not listen at the new primary")
 }

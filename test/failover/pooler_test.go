@@ -63,7 +63,7 @@ func requirePooled(t *testing.T, direct string) {
 	defer conn.Close(t.Context())
 	var pooled int
 	require.NoError(t, conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
-		WHERE datname = 'holdpoint' AND backend_type = 'client backend' AND query <> 'LISTEN holdpoint' AND pid <> pg_backend_pid()`).Scan(&pooled))
+		WHERE datname = 'holdpoint' AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND pid NOT IN (`+listeners+`)`).Scan(&pooled))
 	require.Positive(t, pooled)
 	require.LessOrEqual(t, pooled, poolSize)
 }

@@ -113,7 +113,10 @@ func (r *run) cancel(actor string) {
 }
 
 func (r *run) end(status api.Status, leaseEnd leaseEnd) {
-	r.Status, r.LeaseEnd = status, leaseEnd
+	r.Status = status
+	if leaseEnd != leaseRevoked || r.LeaseEnd == leaseGoesOn { // what its holder has ended is not revoked
+		r.LeaseEnd = leaseEnd
+	}
 	r.ClaimableMinMs, r.ClaimableMaxMs = math.MaxInt64, math.MaxInt64
 }
 

@@ -197,8 +197,9 @@ func TestTheModelAllowsWhatTheServicePromises(t *testing.T) {
 			creating(), claiming(1), suspending(1, 0, approval).unknown(),
 			suspending(1, 0, approval).again(api.StatusWaitingForApproval),
 		},
-		"a cancelled run takes its requests with it":    suspended([]asked{approval}, cancelling("ann#1"), resolving("bob#1", 0, api.OutcomeAllowed).refusedFor(api.CodeRunStateConflict, 0, api.OutcomeCancelled, "ann")),
-		"the holder of a cancelled run is told to stop": {creating(), claiming(1), cancelling("ann#1"), calling(input{Kind: callHeartbeat, Fence: 1, LeaseMs: leaseMs}, output{CancelRequested: true, LapsesAtMs: 1})},
+		"a cancelled run takes its requests with it":       suspended([]asked{approval}, cancelling("ann#1"), resolving("bob#1", 0, api.OutcomeAllowed).refusedFor(api.CodeRunStateConflict, 0, api.OutcomeCancelled, "ann")),
+		"the holder of a cancelled run is told to stop":    {creating(), claiming(1), cancelling("ann#1"), calling(input{Kind: callHeartbeat, Fence: 1, LeaseMs: leaseMs}, output{CancelRequested: true, LapsesAtMs: 1})},
+		"who had suspended a cancelled run holds no lease": suspended([]asked{approval}, cancelling("ann#1"), beating(1).refused(api.CodeLeaseLost)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -52,7 +52,7 @@ func (r *run) holder(fence int64) api.Code {
 }
 
 func (r *run) heartbeat(in input, out output, call moment) api.Code {
-	if in.Fence == r.Fence && r.Status == api.StatusCancelled {
+	if in.Fence == r.Fence && r.Status == api.StatusCancelled && r.LeaseEnd == leaseRevoked {
 		return ""
 	}
 	if code := r.holder(in.Fence); code != "" {
