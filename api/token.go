@@ -108,3 +108,18 @@ const (
 	// DefaultTokenPage is the page of GET /v1/tokens without a limit; MaxPageLimit bounds it.
 	DefaultTokenPage = 50
 )
+
+// CreateStreamTicketBody asks for a ticket.
+type CreateStreamTicketBody struct {
+	// Path is that of a stream, with the members of its query that name a thing.
+	Path string `json:"path" body:"required"`
+}
+
+// StreamTicket opens one stream once, as the query's ticket.
+type StreamTicket struct {
+	Ticket      string `json:"ticket"`
+	ExpiresAtMs int64  `json:"expires_at_ms"`
+}
+
+// MaxTicketPath bounds the path of a ticket, in bytes.
+const MaxTicketPath = 4096

@@ -36,6 +36,9 @@ type Identity struct {
 	MayActFor   bool
 	MayAlways   bool
 	ExpiresAtMs int64 // 0: never
+
+	// remembered is by what a keyring remembers the credential, "" when Via is ViaOpen.
+	remembered string
 }
 
 // Local returns the identity of every call where the service asks for no credential: it may do

@@ -161,7 +161,10 @@ func (k *Keyring) Enter(ctx context.Context, secret string) (identity *Identity,
 // identityOf returns who calls with a secret.
 func identityOf(known *remembered, token *Token) *Identity {
 	identity := token.Identity()
-	identity.Credential = known.hash
+	identity.remembered = known.hash
+	if identity.Via == ViaToken {
+		identity.Credential = known.hash
+	}
 	return identity
 }
 
@@ -186,7 +189,12 @@ func (k *Keyring) find(ctx context.Context, secret string) (*remembered, *Token,
 	if !WellFormed(secret) {
 		return nil, nil, k.refuse(ctx, "malformed", HintOf(secret))
 	}
-	hash, nowMs := HashOf(secret), k.nowMs()
+	return k.findHash(ctx, HashOf(secret), HintOf(secret))
+}
+
+// findHash is find by the hash of a secret. The hint is for the log.
+func (k *Keyring) findHash(ctx context.Context, hash, hint string) (*remembered, *Token, error) {
+	nowMs := k.nowMs()
 	known, token := k.recall(hash, nowMs)
 	if known == nil {
 		read, err := shared(ctx, &k.reads, hash, func(ctx context.Context) (*Token, error) { return k.tokens.TokenByHash(ctx, hash) })
@@ -195,7 +203,7 @@ func (k *Keyring) find(ctx context.Context, secret string) (*remembered, *Token,
 		}
 		if read == nil {
 			k.forget(hash)
-			return nil, nil, k.refuse(ctx, "unknown", HintOf(secret))
+			return nil, nil, k.refuse(ctx, "unknown", hint)
 		}
 		known, token = k.remember(hash, read, nowMs)
 	}
@@ -205,7 +213,7 @@ func (k *Keyring) find(ctx context.Context, secret string) (*remembered, *Token,
 		if reason == string(api.TokenActive) {
 			reason = "rotated"
 		}
-		return nil, nil, k.refuse(ctx, reason, HintOf(secret))
+		return nil, nil, k.refuse(ctx, reason, hint)
 	}
 	return known, token, nil
 }

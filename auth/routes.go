@@ -22,6 +22,7 @@ var Routes = []Route{
 	// The token is in the call, or there is nothing to sign in to.
 	{"POST", "/v1/login", Public},
 	{"POST", "/v1/logout", Known},
+	{"POST", "/v1/stream-tickets", Known},
 
 	{"POST", "/v1/sessions", Work},
 	{"GET", "/v1/sessions", Read},

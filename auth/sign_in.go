@@ -93,7 +93,7 @@ func (k *Keyring) EnterSignIn(ctx context.Context, cookie string) (identity *Ide
 		k.mu.Unlock()
 	}
 	during, leave = k.enter(ctx, known)
-	return token.Identity(), renewed, during, leave, nil
+	return identityOf(known, token), renewed, during, leave, nil
 }
 
 // SignOut ends a sign-in and the calls that go on with it. One that is not there is no error.
@@ -111,7 +111,12 @@ func (k *Keyring) findSignIn(ctx context.Context, cookie string) (*remembered, *
 	if !WellFormed(cookie) {
 		return nil, nil, k.refuseSignIn(ctx, "malformed")
 	}
-	hash, nowMs := HashOf(cookie), k.nowMs()
+	return k.findCookie(ctx, HashOf(cookie))
+}
+
+// findCookie is findSignIn by the hash of the cookie.
+func (k *Keyring) findCookie(ctx context.Context, hash string) (*remembered, *Token, error) {
+	nowMs := k.nowMs()
 	known, token := k.recall(signInKey+hash, nowMs)
 	if known == nil {
 		read, err := shared(ctx, &k.reads, signInKey+hash, func(ctx context.Context) ([]SignedIn, error) {

@@ -62,6 +62,7 @@ type TokenQuery struct {
 // runs.ErrClosed, or are the context's.
 type Tokens interface {
 	SignIns
+	Tickets
 	// AddToken writes a new token and returns it. A token of the same CreatedBy and Key is
 	// returned instead, whatever else it says.
 	AddToken(ctx context.Context, token *Token) (*Token, error)

@@ -92,7 +92,7 @@ var bodyTypes = map[string]reflect.Type{
 	"CancelQuestion": reflect.TypeFor[api.CancelQuestionBody](), "ClaimRun": reflect.TypeFor[api.ClaimRunBody](),
 	"ClaimRuns": reflect.TypeFor[api.ClaimRunsBody](), "Complete": reflect.TypeFor[api.CompleteBody](),
 	"CreateRun": reflect.TypeFor[api.CreateRunBody](), "CreateSession": reflect.TypeFor[api.CreateSessionBody](),
-	"CreateToken":      reflect.TypeFor[api.CreateTokenBody](),
+	"CreateStreamTicket": reflect.TypeFor[api.CreateStreamTicketBody](), "CreateToken": reflect.TypeFor[api.CreateTokenBody](),
 	"CreateSessionRun": reflect.TypeFor[api.SessionRunBody](), "ExplainRules": reflect.TypeFor[api.ExplainRulesBody](),
 	"Fail": reflect.TypeFor[api.FailBody](), "Heartbeat": reflect.TypeFor[api.HeartbeatBody](), "Nothing": reflect.TypeFor[struct{}](),
 	"Reason": reflect.TypeFor[api.ReasonBody](), "Release": reflect.TypeFor[api.ReleaseBody](),

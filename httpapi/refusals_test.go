@@ -29,6 +29,8 @@ type operation struct {
 	unknown api.Code
 }
 
+const ticketsPath = "/v1/stream-tickets"
+
 var operations = []operation{
 	{"POST", "/v1/sessions", `{}`, true, ""},
 	{"GET", "/v1/sessions", "", false, ""},
@@ -86,6 +88,7 @@ var operations = []operation{
 	{"GET", "/v1/tokens/nobody", "", false, api.CodeTokenNotFound},
 	{"POST", "/v1/tokens/nobody/rotate", `{}`, true, api.CodeTokenNotFound},
 	{"DELETE", "/v1/tokens/nobody", "", false, api.CodeTokenNotFound},
+	{"POST", ticketsPath, `{"path":"/v1/stream"}`, false, ""},
 }
 
 func testRefusals(t *testing.T, a *rig) {
@@ -186,6 +189,9 @@ func testRefusals(t *testing.T, a *rig) {
 		} {
 			broken := serve(t, &brokenStore{Store: a.store, err: failing.err}, a.contract)
 			for _, o := range operations {
+				if o.path == ticketsPath {
+					continue // nobody looks at tickets where no credential is asked for
+				}
 				got := broken.do(t, o.method, o.path, o.body).refused(failing.code)
 				require.NotContains(t, got.text, "secret")
 				require.Equal(t, failing.code == wire.CodeServiceUnavailable, got.header.Get("Retry-After") != "")
@@ -194,7 +200,7 @@ func testRefusals(t *testing.T, a *rig) {
 				o.Keyring = newKeyring(&brokenStore{err: failing.err}, auth.Required)
 			})
 			require.NotContains(t, asking.get(t, "/v1/me", bearer(auth.NewSecret())).refused(failing.code).text, "secret")
-			for _, path := range []string{"/v1/login", "/v1/logout"} {
+			for _, path := range []string{"/v1/login", "/v1/logout", ticketsPath} {
 				require.NotContains(t, asking.do(t, http.MethodPost, path, "", bearer(auth.NewSecret())).refused(failing.code).text, "secret")
 			}
 			notReady := broken.get(t, "/readyz").refused(wire.CodeServiceUnavailable)
@@ -331,6 +337,12 @@ func (s *brokenStore) SignInsByHash(context.Context, []string) ([]auth.SignedIn,
 func (s *brokenStore) RenewSignIn(context.Context, string, int64) error { return s.err }
 
 func (s *brokenStore) EndSignIn(context.Context, string) error { return s.err }
+
+func (s *brokenStore) AddTicket(context.Context, *auth.Ticket) error { return s.err }
+
+func (s *brokenStore) TicketByHash(context.Context, string) (*auth.Ticket, error) { return nil, s.err }
+
+func (s *brokenStore) SpendTicket(context.Context, string) (bool, error) { return false, s.err }
 
 func (s *brokenStore) TouchToken(context.Context, string, int64) error { return s.err }
 

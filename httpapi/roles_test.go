@@ -18,7 +18,7 @@ var rows = []struct {
 	method, path string
 	roles        string
 }{
-	{"*", `^/(livez|readyz|v1/logout)$`, "observer agent operator admin"},
+	{"*", `^/(livez|readyz|v1/logout|v1/stream-tickets)$`, "observer agent operator admin"},
 	{"*", `^/v1/tokens`, "admin"},
 	{"*", `/effects/.*/retry$|/dead-letter`, "admin"},
 	{"*", `/mailbox`, "agent admin"},

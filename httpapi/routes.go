@@ -95,6 +95,7 @@ func (s *Server) routes() []route {
 		{get, "/v1/me", s.showMe},
 		{post, "/v1/login", s.signIn},
 		{post, "/v1/logout", s.signOut},
+		{post, "/v1/stream-tickets", s.createStreamTicket},
 
 		{get, pathLive, s.live},
 		{get, pathReady, s.ready},

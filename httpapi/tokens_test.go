@@ -182,6 +182,7 @@ func testClosed(t *testing.T, store runs.Store, contract *contract) {
 	})
 	t.Run("every operation by every role", func(t *testing.T) { testRoles(t, a, keyring) })
 	t.Run("browsers", func(t *testing.T) { testSignIn(t, a, keyring, store) })
+	t.Run("tickets", func(t *testing.T) { testTickets(t, a, keyring) })
 	t.Run("who decided", func(t *testing.T) {
 		operator := ofRole(t, keyring, api.RoleOperator)
 		_, gateway := token(t, keyring, api.CreateTokenBody{Name: "chat", Role: api.RoleOperator, Principal: "service:chat", MayActFor: true})

@@ -6,11 +6,14 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
 // shapeStream writes the stream of a session or a run in the events that the clients know.
 func shapeStream(scope string) shaper {
 	return func(next http.Handler, w http.ResponseWriter, r *http.Request) {
+		r = r.WithContext(wire.SharesCaller(r.Context()))
 		next.ServeHTTP(&streamWriter{ResponseWriter: w, next: next, request: r, scope: scope}, r)
 	}
 }

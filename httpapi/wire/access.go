@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -37,6 +38,10 @@ func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
 	if action == auth.Public {
 		return next
 	}
+	enter := a.enter
+	if method == http.MethodGet && slices.Contains(StreamRoutes, path) {
+		enter = a.enterStream
+	}
 	return func(w http.ResponseWriter, r *http.Request) error {
 		open, err := a.open(r.Context())
 		if err != nil {
@@ -45,7 +50,7 @@ func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
 		if open {
 			return next(w, r.WithContext(auth.With(r.Context(), auth.Local())))
 		}
-		identity, during, leave, err := a.enter(w, r)
+		identity, during, leave, err := enter(w, r)
 		if err != nil {
 			return err
 		}
@@ -65,6 +70,20 @@ func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
 	}
 }
 
+// enterStream is enter for a stream, which a ticket opens too.
+func (a *Access) enterStream(w http.ResponseWriter, r *http.Request) (identity *auth.Identity, during context.Context, leave func(), err error) {
+	ticket, given := ticketOf(r)
+	if !given {
+		return a.enter(w, r)
+	}
+	identity, during, leave, err = a.Keyring.EnterTicket(r.Context(), ticket, TicketPath(r.URL))
+	if err == nil {
+		shared, _ := r.Context().Value(enteredKey{}).(*entered)
+		shared.set(identity, during)
+	}
+	return identity, during, leave, invalid(w, err)
+}
+
 // enter finds out who calls: by the header, or without one by the cookie.
 func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.Identity, during context.Context, leave func(), err error) {
 	cookie := ""
@@ -74,6 +93,9 @@ func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.I
 	if cookie == "" {
 		secret := bearer(r.Header)
 		if secret == "" {
+			if shared, _ := r.Context().Value(enteredKey{}).(*entered); shared.get() != nil {
+				return shared.get(), r.Context(), func() {}, nil
+			}
 			w.Header()["Www-Authenticate"] = challenge
 			return nil, nil, nil, auth.Missing()
 		}

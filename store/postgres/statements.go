@@ -207,3 +207,16 @@ DELETE FROM sign_ins WHERE token_id = $1 AND cookie_hash IN (
 	sqlRenewSignIn        = `UPDATE sign_ins SET expires_at_ms = $2 WHERE cookie_hash = $1 AND expires_at_ms < $2`
 	sqlEndSignIn          = `DELETE FROM sign_ins WHERE cookie_hash = $1`
 )
+
+// The statements of tickets.
+const (
+	sqlAddTicket = `
+INSERT INTO stream_tickets (ticket_hash, token_id, credential, path, created_at_ms, expires_at_ms) VALUES ($1, $2, $3, $4, $5, $6)`
+	sqlSpendTicket        = `DELETE FROM stream_tickets WHERE ticket_hash = $1`
+	sqlDropExpiredTickets = `
+DELETE FROM stream_tickets WHERE ticket_hash IN (
+	SELECT old.ticket_hash FROM stream_tickets AS old WHERE old.expires_at_ms <= CAST($1 AS bigint) ORDER BY old.expires_at_ms LIMIT 1000)`
+	sqlDropOldestTickets = `
+DELETE FROM stream_tickets WHERE token_id = $1 AND ticket_hash IN (
+	SELECT old.ticket_hash FROM stream_tickets AS old WHERE old.token_id = $1 ORDER BY old.expires_at_ms DESC LIMIT 1000 OFFSET CAST($2 AS bigint))`
+)

@@ -14,6 +14,7 @@ var tokenStatements = tokens.Statements{
 	ByIDs:     tokens.ByIDs("token_id = ANY($1::text[])"),
 	AddSignIn: sqlAddSignIn, RenewSignIn: sqlRenewSignIn, EndSignIn: sqlEndSignIn,
 	DropExpiredSignIns: sqlDropExpiredSignIns, DropOldestSignIns: sqlDropOldestSignIns, DropSignInsOfToken: sqlDropSignInsOfToken,
+	AddTicket: sqlAddTicket, SpendTicket: sqlSpendTicket, DropExpiredTickets: sqlDropExpiredTickets, DropOldestTickets: sqlDropOldestTickets,
 	SignInsByHash: tokens.SignInsBy("cookie_hash = ANY($1::text[])"),
 }
 

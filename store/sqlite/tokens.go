@@ -11,6 +11,7 @@ var tokenStatements = tokens.Statements{
 	ByIDs:     tokens.ByIDs("token_id IN (SELECT value FROM json_each($1))"),
 	AddSignIn: sqlAddSignIn, RenewSignIn: sqlRenewSignIn, EndSignIn: sqlEndSignIn,
 	DropExpiredSignIns: sqlDropExpiredSignIns, DropOldestSignIns: sqlDropOldestSignIns, DropSignInsOfToken: sqlDropSignInsOfToken,
+	AddTicket: sqlAddTicket, SpendTicket: sqlSpendTicket, DropExpiredTickets: sqlDropExpiredTickets, DropOldestTickets: sqlDropOldestTickets,
 	SignInsByHash: tokens.SignInsBy("cookie_hash IN (SELECT value FROM json_each($1))"),
 }
 

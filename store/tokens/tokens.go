@@ -48,6 +48,10 @@ type Statements struct {
 	// DropExpiredSignIns is of $1 the present moment, DropOldestSignIns of $1 token_id and $2 how
 	// many stay, DropSignInsOfToken of $1 token_id.
 	DropExpiredSignIns, DropOldestSignIns, DropSignInsOfToken string
+	// AddTicket is of $1 ticket_hash, $2 token_id, $3 credential, $4 path, $5 created_at_ms and $6
+	// expires_at_ms, SpendTicket of $1 ticket_hash, DropExpiredTickets of $1 the present moment,
+	// DropOldestTickets of $1 token_id and $2 how many stay.
+	AddTicket, SpendTicket, DropExpiredTickets, DropOldestTickets string
 	// Touch is of $1 token_id and $2 last_used_at_ms.
 	Touch string
 	// LockRevoke, before Revoke, keeps others from revoking at the same time; "" where

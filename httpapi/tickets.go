@@ -1,0 +1,56 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/kheish"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// createStreamTicket makes a ticket for one connection to a stream. It is in this reply and nowhere
+// else.
+func (s *Server) createStreamTicket(w http.ResponseWriter, r *http.Request) error {
+	keyring, err := s.keyring()
+	if err != nil {
+		return err
+	}
+	var body api.CreateStreamTicketBody
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+		return err
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	path := ticketPath(body.Path)
+	if path == "" {
+		faults.Add("/path", "must be the path of a stream, as /v1/stream or /v1/runs/{run_id}/stream, without a host, of at most %d bytes", api.MaxTicketPath)
+		return faults.Err()
+	}
+	ticket, err := keyring.Ticket(r.Context(), auth.From(r.Context()), path)
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusCreated, ticket)
+}
+
+// ticketPath returns what a ticket for a path is bound to, "" when the path is none of a stream.
+func ticketPath(path string) string {
+	if len(path) > api.MaxTicketPath {
+		return ""
+	}
+	at, err := url.ParseRequestURI(path)
+	if err != nil || at.Scheme != "" || at.Host != "" {
+		return ""
+	}
+	at.Path = strings.TrimPrefix(at.Path, kheish.Prefix)
+	if !wire.IsStream(at.Path) {
+		return ""
+	}
+	return wire.TicketPath(at)
+}

@@ -1,0 +1,97 @@
+package wire
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/holdpoint/holdpoint/auth"
+)
+
+// ticketMember is the member of a query that has a ticket, and cursorMember the other one that a
+// page chooses anew for each connection.
+const (
+	ticketMember = "ticket"
+	cursorMember = "cursor"
+)
+
+// StreamRoutes are the routes that a ticket opens: what a browser calls by EventSource or WebSocket,
+// which send no header.
+var StreamRoutes = []string{
+	"/v1/stream", "/v1/sessions/{session_id}/stream", "/v1/runs/{run_id}/stream",
+	"/api/approval/stream", "/api/clarify/stream", "/api/stream",
+}
+
+// TicketPath returns what a ticket is bound to: a path and the members of its query but those that
+// a page chooses for each connection, in the order of their names.
+func TicketPath(at *url.URL) string {
+	query := at.Query()
+	query.Del(ticketMember)
+	query.Del(cursorMember)
+	if len(query) == 0 {
+		return at.Path
+	}
+	return at.Path + "?" + query.Encode()
+}
+
+// IsStream reports whether a path is of one of [StreamRoutes].
+func IsStream(path string) bool {
+	parts := strings.Split(path, "/")
+	return slices.ContainsFunc(StreamRoutes, func(pattern string) bool {
+		names := strings.Split(pattern, "/")
+		return slices.EqualFunc(names, parts, func(name, part string) bool {
+			return name == part || part != "" && strings.HasPrefix(name, "{")
+		})
+	})
+}
+
+// ticketOf returns the ticket of a call to a stream, which a header goes before. Two are none that
+// works.
+func ticketOf(r *http.Request) (ticket string, given bool) {
+	if r.URL.RawQuery == "" || len(r.Header["Authorization"]) > 0 {
+		return "", false
+	}
+	tickets := r.URL.Query()[ticketMember]
+	if len(tickets) > 1 {
+		return "", true
+	}
+	return strings.Join(tickets, ""), len(tickets) > 0
+}
+
+// entered is who makes a call, for the calls that the service makes on its behalf.
+type entered struct {
+	mu       sync.Mutex
+	identity *auth.Identity
+	during   context.Context //nolint:containedctx // it ends with the credential
+}
+
+type enteredKey struct{}
+
+// SharesCaller returns a context in which whoever opens a stream by a ticket is also the caller of
+// what is asked for that stream, while the credential behind the ticket works.
+func SharesCaller(ctx context.Context) context.Context {
+	return context.WithValue(ctx, enteredKey{}, &entered{})
+}
+
+func (e *entered) set(identity *auth.Identity, during context.Context) {
+	if e != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.identity, e.during = identity, during
+	}
+}
+
+func (e *entered) get() *auth.Identity {
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.during == nil || e.during.Err() != nil {
+		return nil
+	}
+	return e.identity
+}

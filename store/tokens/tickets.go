@@ -1,0 +1,43 @@
+package tokens
+
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/read"
+)
+
+const ticketByHash = `SELECT ticket_hash, token_id, credential, path, created_at_ms, expires_at_ms FROM stream_tickets WHERE ticket_hash = $1`
+
+// AddTicket implements auth.Tickets.
+func (k *Keeper) AddTicket(ctx context.Context, t *auth.Ticket) error {
+	_, err := k.write(ctx,
+		Write{k.statements.DropExpiredTickets, []any{t.CreatedAtMs}},
+		Write{k.statements.DropOldestTickets, []any{t.TokenID, auth.MaxTickets - 1}},
+		Write{k.statements.AddTicket, []any{t.TicketHash, t.TokenID, t.Credential, t.Path, t.CreatedAtMs, t.ExpiresAtMs}})
+	return err
+}
+
+// TicketByHash implements auth.Tickets.
+func (k *Keeper) TicketByHash(ctx context.Context, ticketHash string) (*auth.Ticket, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	var found *auth.Ticket
+	err := k.db.Ask(ctx, read.Query{SQL: ticketByHash, Args: []any{ticketHash}, Read: func(rows columns.Rows) error {
+		targets := func(t *auth.Ticket) []any {
+			return []any{&t.TicketHash, &t.TokenID, &t.Credential, &t.Path, &t.CreatedAtMs, &t.ExpiresAtMs}
+		}
+		return columns.Each(rows, targets, func(t *auth.Ticket) {
+			one := *t
+			found = &one
+		})
+	}})
+	return found, err
+}
+
+// SpendTicket implements auth.Tickets.
+func (k *Keeper) SpendTicket(ctx context.Context, ticketHash string) (bool, error) {
+	changed, err := k.write(ctx, Write{k.statements.SpendTicket, []any{ticketHash}})
+	return changed > 0, err
+}
