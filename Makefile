@@ -64,6 +64,14 @@ faults: ## Kill, freeze and cut what the service runs on, in a bounded form
 agents: ## Drive coding agents from npm with a stub of their model
 	go test -count 1 -tags agents ./test/agents
 
+.PHONY: sdk
+sdk: ## Pack, install and drive the libraries of other languages (npm, python3)
+	go test -count 1 -tags agents ./test/sdk
+
+.PHONY: sdk-types
+sdk-types: ## Write the types of the libraries from openapi.json
+	cd sdk/typescript && npm ci --no-audit --no-fund --silent && npm run --silent types
+
 .PHONY: crash
 crash: ## Kill the service at every point of every call; writes the table of docs/reliability.md
 	go test -count 1 -tags failpoints ./internal/failpoint

@@ -1,0 +1,257 @@
+import { HoldpointError, ProblemError, UnavailableError, invalid, isKind } from "./errors.js";
+import { Pauses, type RetryPolicy, withDefaults } from "./retry.js";
+
+/** The longest wait that the service accepts in a Prefer header. */
+export const maxWaitMs = 60_000;
+
+/** What a call may be given besides its arguments. */
+export interface CallOptions {
+  /** Ends the call with the signal's reason. A call that changes something may have taken effect. */
+  signal?: AbortSignal | undefined;
+}
+
+/** What a call that is kept apart by an idempotency key may be given. */
+export interface KeyedOptions extends CallOptions {
+  /** Made when absent, and kept over the retries. Give one of your own to let a later process repeat the call. */
+  idempotencyKey?: string | undefined;
+}
+
+export interface HoldpointOptions {
+  /** Such as "http://127.0.0.1:4000"; a path in it is put before every route. */
+  baseUrl: string;
+  /** A bearer token, sent with every call. */
+  token?: string;
+  /** Who makes the decisions: sent as X-Actor, recorded as resolved_by where the service lets the caller say so. */
+  actor?: string;
+  /** The program that makes the decisions: sent as X-Via, recorded as via. */
+  via?: string;
+  retry?: RetryPolicy;
+  /** How long one attempt may take beyond the wait it asks for; 30,000 by default. */
+  timeoutMs?: number;
+  /** Used in place of the global fetch. */
+  fetch?: typeof globalThis.fetch;
+}
+
+/** When a call may be sent again: never, only when it certainly had no effect, or always. */
+export type Repeatable = "never" | "if_not_taken" | "always";
+
+export interface Call {
+  method: string;
+  path: string;
+  query?: Record<string, string | number | boolean | undefined>;
+  body?: unknown;
+  key?: string | undefined;
+  /** Asks for a reply that is held for so long. */
+  preferMs?: number | undefined;
+  /** How long the service may hold the reply, when not preferMs. */
+  heldMs?: number | undefined;
+  repeat: Repeatable;
+  signal?: AbortSignal | undefined;
+}
+
+export interface Reply<T> {
+  value: T;
+  status: number;
+  /** The idempotency key had been used for the same call. */
+  replayed: boolean;
+  /** A list goes on after what the reply has. */
+  more: boolean;
+}
+
+/** Sends calls and repeats them where that is safe and may help. */
+export class Transport {
+  readonly retry: Required<RetryPolicy>;
+  readonly #base: string;
+  readonly #headers: Record<string, string>;
+  readonly #timeoutMs: number;
+  readonly #fetch: typeof globalThis.fetch;
+
+  constructor(options: HoldpointOptions) {
+    let url: URL;
+    try {
+      url = new URL(options.baseUrl);
+    } catch (cause) {
+      throw invalid(`baseUrl ${JSON.stringify(options.baseUrl)} is no URL`, { cause });
+    }
+    if (url.protocol !== "http:" && url.protocol !== "https:") throw invalid("baseUrl must begin with http:// or https://");
+    if (url.username || url.password) throw invalid("baseUrl must not hold credentials");
+    if (url.search || url.hash) throw invalid("baseUrl must have neither query nor fragment");
+    this.#base = url.href.replace(/\/+$/, "");
+    this.#headers = {};
+    if (options.token !== undefined) {
+      if (!/^[!-~]+$/.test(options.token)) throw invalid("token must be printable ASCII without spaces");
+      this.#headers["Authorization"] = `Bearer ${options.token}`;
+    }
+    if (options.actor !== undefined) this.#headers["X-Actor"] = headerText("actor", options.actor);
+    if (options.via !== undefined) this.#headers["X-Via"] = headerText("via", options.via);
+    this.#timeoutMs = options.timeoutMs ?? 30_000;
+    // A browser refuses a fetch that is called as a method of something else.
+    this.#fetch = options.fetch ?? ((...call) => globalThis.fetch(...call));
+    this.retry = withDefaults(options.retry);
+  }
+
+  pauses(): Pauses {
+    return new Pauses(this.retry);
+  }
+
+  async call<T>(call: Call): Promise<Reply<T>> {
+    const pauses = this.pauses();
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#attempt<T>(call);
+      } catch (failure) {
+        if (call.signal?.aborted || attempt >= this.retry.maxAttempts || !mayRepeat(call.repeat, failure)) throw failure;
+        await pauses.after(failure, call.signal);
+      }
+    }
+  }
+
+  async #attempt<T>(call: Call): Promise<Reply<T>> {
+    const limit = this.#timeoutMs + (call.preferMs ?? call.heldMs ?? 0);
+    const attempt = new Attempt(call.signal, limit);
+    try {
+      const response = await this.open(call, attempt.signal, "application/json");
+      const text = await response.text();
+      if (!response.ok) throw problem(response, text);
+      return {
+        value: (text === "" ? undefined : JSON.parse(text)) as T,
+        status: response.status,
+        replayed: response.headers.get("Idempotency-Replayed")?.toLowerCase() === "true",
+        more: response.headers.get("Link")?.includes('rel="next"') ?? false,
+      };
+    } catch (thrown) {
+      throw attempt.explain(call, thrown);
+    } finally {
+      attempt.end();
+    }
+  }
+
+  /** Sends a call once and returns when the head of the reply is there. */
+  async open(call: Call, signal: AbortSignal, accept: string, more?: Record<string, string>): Promise<Response> {
+    const url = new URL(this.#base + call.path);
+    for (const [name, value] of Object.entries(call.query ?? {})) {
+      if (value !== undefined && value !== "") url.searchParams.set(name, String(value));
+    }
+    const headers: Record<string, string> = { ...this.#headers, ...more, Accept: accept };
+    let body = call.body;
+    if (call.key !== undefined) {
+      // What a header cannot carry unchanged goes into the body.
+      if (/^[ !#-[\]-~]+$/.test(call.key) && call.key.trim() === call.key) headers["Idempotency-Key"] = call.key;
+      else body = { ...(body as object), idempotency_key: call.key };
+    }
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    if (call.preferMs) headers["Prefer"] = `wait=${Math.ceil(Math.min(call.preferMs, maxWaitMs) / 1000)}`;
+    return await this.#fetch(url.href, {
+      method: call.method, headers, signal, redirect: "manual", credentials: "omit", cache: "no-store",
+      body: body === undefined ? null : JSON.stringify(body),
+    });
+  }
+}
+
+function mayRepeat(repeat: Repeatable, failure: unknown): boolean {
+  if (repeat === "never") return false;
+  if (isKind(failure, "rate_limited") || (failure instanceof UnavailableError && failure.notSent)) return true;
+  return repeat === "always" && isKind(failure, "unavailable");
+}
+
+/** An attempt ends with the caller's signal, or after its time. */
+export class Attempt {
+  readonly #controller = new AbortController();
+  readonly #caller: AbortSignal | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #timedOut = false;
+
+  constructor(caller: AbortSignal | undefined, limitMs: number) {
+    caller?.throwIfAborted();
+    this.#caller = caller;
+    caller?.addEventListener("abort", this.#stop, { once: true });
+    this.restart(limitMs);
+  }
+
+  readonly #stop = (): void => this.#controller.abort(this.#caller?.reason);
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Counts the time anew. */
+  restart(limitMs: number): void {
+    this.pause();
+    this.#timer = setTimeout(() => {
+      this.#timedOut = true;
+      this.#controller.abort(new Error("time-out"));
+    }, limitMs);
+  }
+
+  pause(): void {
+    clearTimeout(this.#timer);
+  }
+
+  end(): void {
+    this.pause();
+    this.#caller?.removeEventListener("abort", this.#stop);
+  }
+
+  /** Cuts the connection, if it is still there. */
+  cut(): void {
+    this.end();
+    this.#controller.abort();
+  }
+
+  /** Returns what a caller is thrown. The URL is left out of the text: its query may hold a fence. */
+  explain(call: Call, thrown: unknown): unknown {
+    const where = `${call.method} ${call.path}`;
+    if (this.#caller?.aborted) return this.#caller.reason;
+    if (thrown instanceof HoldpointError) return thrown;
+    if (this.#timedOut) return new UnavailableError(`${where}: no reply in time`, { cause: thrown });
+    if (thrown instanceof SyntaxError) return new Error(`${where}: the reply is no JSON`, { cause: thrown });
+    const cause = (thrown as { cause?: { code?: string } } | undefined)?.cause;
+    const reason = cause instanceof Error ? cause.message : thrown instanceof Error ? thrown.message : String(thrown);
+    const notSent = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"].includes(cause?.code ?? "");
+    return new UnavailableError(`${where}: ${reason || "the connection broke"}`, { cause: thrown, notSent });
+  }
+}
+
+/** Returns the error of a refusal, also one of a proxy without a problem document. */
+export function problem(response: Response, text: string): ProblemError {
+  // The form with a date is not read: it would depend on how two clocks agree.
+  const seconds = /^\d{1,9}$/.exec(response.headers.get("Retry-After") ?? "")?.[0];
+  let document: object = { detail: response.statusText };
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed === "object" && parsed !== null && "code" in parsed) document = parsed;
+  } catch {
+    // It is no document of the service.
+  }
+  return new ProblemError(response.status, document, Number(seconds ?? 0) * 1000);
+}
+
+/** Joins a base and segments to a path, and refuses what would name another route. */
+export function at(base: string, ...segments: string[]): string {
+  for (const segment of segments) {
+    if (typeof segment !== "string" || segment === "" || segment === "." || segment === "..") {
+      throw invalid(`${JSON.stringify(segment)} is no id (under ${base})`);
+    }
+  }
+  return [base, ...segments.map(encodeURIComponent)].join("/");
+}
+
+function headerText(name: string, value: string): string {
+  if (value.trim() === "" || /\p{C}/u.test(value)) throw invalid(`${name} must be printable text`);
+  // fetch takes a byte for each character; the service reads UTF-8.
+  return String.fromCharCode(...new TextEncoder().encode(value.trim()));
+}
+
+/** Makes an identifier. */
+export function newID(prefix: string): string {
+  return `${prefix}_${randomUUID()}`;
+}
+
+/** crypto.randomUUID, which browsers have on secure pages alone. */
+export function randomUUID(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6]! & 0x0f) | 0x40;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}

@@ -1,0 +1,13 @@
+export * from "./types.js";
+export { HoldpointError, ProblemError, UnavailableError, isKind, type ErrorKind } from "./errors.js";
+export type { RetryPolicy } from "./retry.js";
+export type { CallOptions, HoldpointOptions, KeyedOptions } from "./http.js";
+export type { StreamItem, StreamOptions } from "./stream.js";
+export {
+  Holdpoint,
+  type CreatedRun, type Decision, type DecisionListOptions, type EffectListOptions, type EventListOptions, type PageOptions,
+  type PendingListOptions, type RunListOptions, type RunResult, type SessionListOptions, type SessionResult, type ShownApproval,
+  type ShownQuestion, type WaitOptions,
+} from "./client.js";
+export { Worker, type Handler, type WorkerOptions } from "./worker.js";
+export { Task } from "./task.js";

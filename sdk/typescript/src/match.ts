@@ -1,0 +1,54 @@
+import { HoldpointError } from "./errors.js";
+import type { ApprovalRequest, SettledApproval, SettledQuestion, UserQuestion, UserQuestionRequest } from "./types.js";
+
+/** An approval or a question that is asked for. */
+export type Asked =
+  | { approval: ApprovalRequest; question?: never }
+  | { question: UserQuestionRequest & { id: string }; approval?: never };
+
+export type SettledRequest = SettledApproval | SettledQuestion;
+
+/** Returns the decision when it was made about what is asked, else throws `id_conflict`. */
+export function answers(settled: SettledRequest, asked: Asked): SettledRequest {
+  const request = settled.request;
+  if ("tool_name" in request) asksTheSame({ approval: request }, asked);
+  else asksTheSame({ question: { ...request, id: request.id ?? "" } }, asked);
+  return settled;
+}
+
+/** Throws `id_conflict` unless both ask the same thing: a decision counts only for what it was made about. */
+export function asksTheSame(one: Asked, other: Asked): void {
+  if (one.approval && other.approval) {
+    if (one.approval.tool_name === other.approval.tool_name && canonical(one.approval.input) === canonical(other.approval.input)) return;
+  } else if (one.question && other.question && sameQuestion(one.question, other.question)) {
+    return;
+  }
+  throw new HoldpointError(["conflict", "id_conflict"], `request ${(one.approval ?? one.question)!.id} was raised for something else`);
+}
+
+/** Ignores what the service fills in by default: ids, headers, and labels that were not given. */
+function sameQuestion(a: UserQuestionRequest, b: UserQuestionRequest): boolean {
+  return (a.kind ?? "") === (b.kind ?? "") && canonical(a.payload) === canonical(b.payload) &&
+    canonical(a.response_schema) === canonical(b.response_schema) &&
+    sameList(a.questions, b.questions, (x: UserQuestion, y: UserQuestion) =>
+      x.question === y.question && (x.multi_select ?? false) === (y.multi_select ?? false) &&
+      sameList(x.options, y.options, (p, q) => sameIfGiven(p.id, q.id) && sameIfGiven(p.label, q.label)));
+}
+
+function sameList<T>(a: T[] | undefined, b: T[] | undefined, same: (x: T, y: T) => boolean): boolean {
+  const [x, y] = [a ?? [], b ?? []];
+  return x.length === y.length && x.every((item, i) => same(item, y[i]!));
+}
+
+function sameIfGiven(a: string | undefined, b: string | undefined): boolean {
+  return !a || !b || a === b;
+}
+
+/** Compares values and not texts. An absent value is null. */
+function canonical(value: unknown): string {
+  const sorted = (_: string, member: unknown): unknown =>
+    typeof member === "object" && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : member;
+  return JSON.stringify(value ?? null, sorted);
+}

@@ -1,0 +1,1090 @@
+// Generated from openapi.json by "npm run types"; do not edit.
+
+export type paths = Record<string, never>;
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        AcknowledgedReply: {
+            acknowledged: boolean;
+            message_id: components["schemas"]["ID"];
+        };
+        ActiveRun: {
+            run_id: components["schemas"]["ID"];
+        };
+        AddRule: {
+            /** @description Only for this agent. */
+            agent_id?: components["schemas"]["ID"];
+            /** @description `allow` when absent. */
+            effect?: components["schemas"]["RuleEffect"];
+            /**
+             * Format: int64
+             * @description The same counted from now, 0 for never; not together with `expires_at_ms`. As long as the session, or 30 days without one, when neither is given.
+             */
+            expires_after_ms?: number;
+            /** Format: int64 */
+            expires_at_ms?: number;
+            idempotency_key?: components["schemas"]["IdempotencyKey"];
+            match: components["schemas"]["RuleMatch"];
+            /** @description It ends after so many decisions. Needs `session_id`. */
+            max_uses?: number;
+            /** @description For the agent. */
+            reason?: string;
+            rule_id?: components["schemas"]["ID"];
+            /** @description Only in this session, which need not be there yet. In all when absent. */
+            session_id?: components["schemas"]["ID"];
+            tool_name?: string;
+        };
+        /** @description What was recorded for a question, in the form that a worker hands to its model. */
+        Answer: {
+            answers: components["schemas"]["LabelledAnswer"][];
+            declined: boolean;
+            justification: string | null;
+            outcome: components["schemas"]["Outcome"];
+            reason?: string;
+            request_id: components["schemas"]["ID"];
+            resolved_at_ms: components["schemas"]["TimeMs"];
+            resolved_by: string;
+            /** @description What an answer on another face owes the worker's runtime, in that face's own words. */
+            runtime_payload?: components["schemas"]["Any"];
+            /** @description One line a question: `question: labels or text`. */
+            summary: string;
+            value?: components["schemas"]["Any"];
+            via: components["schemas"]["Via"];
+            /** @description Whose credential it was, when that acted for `resolved_by`. */
+            via_principal?: string;
+        };
+        AnswerQuestion: {
+            idempotency_key?: components["schemas"]["IdempotencyKey"];
+            resolution: components["schemas"]["UserQuestionResolution"];
+        };
+        /** @description Any JSON value. */
+        Any: unknown;
+        AppendEvents: {
+            events: ({
+                type: components["schemas"]["ID"];
+            } & {
+                [key: string]: unknown;
+            })[];
+            fence: components["schemas"]["Sequence"];
+        };
+        /** @description The rule that made the decision, or that was written with it. */
+        AppliedRule: {
+            rule_id: components["schemas"]["ID"];
+            text: string;
+        };
+        ApprovalPage: {
+            items: components["schemas"]["PendingApprovalView"][];
+            pagination: components["schemas"]["Pagination"];
+        };
+        /** @description A tool call that waits for a decision. */
+        ApprovalRequest: {
+            created_at_ms?: components["schemas"]["TimeMs"];
+            /** @description What the person is shown. */
+            description?: string;
+            /**
+             * Format: int64
+             * @description The same counted from now; only in requests, and not together with `expires_at_ms`.
+             */
+            expires_after_ms?: number;
+            /**
+             * Format: int64
+             * @description When the request expires. An approval that expires is denied to the worker, and the run goes on.
+             */
+            expires_at_ms?: number;
+            /** @description Identifies the request among all requests of all runs. Made by the service; ignored in a request. */
+            handle?: string;
+            id: components["schemas"]["ID"];
+            input: components["schemas"]["Any"];
+            /**
+             * Format: int64
+             * @description In a summary: how long the JSON form of a cut input is. Ignored in a request.
+             */
+            input_bytes?: number;
+            /** @description `sha256:` and the hexadecimal SHA-256 of the RFC 8785 form of `input`. Made by the service; ignored in a request. */
+            input_digest?: string;
+            /**
+             * Format: int64
+             * @description How many members `input` has when it is an object with several: a view that shows one of them, such as a command line, says how many more there are. Made by the service; ignored in a request.
+             */
+            input_members?: number;
+            /** @description A JSON Schema (2020-12) that `updated_input` must match. */
+            input_schema?: {
+                [key: string]: unknown;
+            } | boolean;
+            /** @description In a summary: `input` is a text with the first 4 KiB of the JSON form of the input, and `GET /v1/requests/{handle}` has it whole. Ignored in a request. */
+            input_truncated?: boolean;
+            metadata?: components["schemas"]["Metadata"];
+            pattern_keys?: string[];
+            /** @description Why the agent asks. Always there in replies, empty when none was given. */
+            reason?: string;
+            /** @description Always there in replies, empty when none was given. */
+            scope?: string;
+            tool_call_id: string;
+            tool_name: string;
+        };
+        ApprovalResolution: {
+            behavior: components["schemas"]["Behavior"];
+            /** @description That of the request that was decided about. When the open request has another: 409 `approval_changed`. */
+            handle?: string;
+            /** @description That of the request that was decided about. When the open request has another: 409 `approval_changed`. */
+            input_digest?: components["schemas"]["InputDigest"];
+            /** @description For the record. */
+            justification?: string;
+            /** @description For the agent. */
+            reason?: string;
+            /**
+             * @description Writes a rule with the decision, for this session or for all: for the request's `pattern_keys` when it has any, else for the tool with exactly this input. Not together with `updated_input`.
+             * @enum {string}
+             */
+            remember?: "session" | "always";
+            /**
+             * Format: int64
+             * @description How long the rule holds, 0 for ever. When absent: as long as the session, or 30 days for all sessions.
+             */
+            remember_for_ms?: number;
+            request_id: string;
+            /** @description Replaces the whole input of the tool call. Kept on a deny, without effect. */
+            updated_input?: components["schemas"]["Any"];
+        };
+        AskParent: {
+            /** @description Stored with `park`, and only then. */
+            checkpoint?: components["schemas"]["Any"];
+            fence: components["schemas"]["Sequence"];
+            parent_channel_ids?: string[];
+            parent_project_ids?: string[];
+            /**
+             * @description The run waits for the answer; its lease ends.
+             * @default false
+             */
+            park?: boolean;
+            /** @description Its id is used once in the run, and once among the questions that the session's runs ask the parent; at most 172 characters. */
+            request: components["schemas"]["UserQuestionRequest"];
+            requester_channel_ids?: string[];
+            requester_project_ids?: string[];
+        };
+        AskParentReply: {
+            /** @description The run in the parent's session. */
+            clarification: components["schemas"]["RunView"];
+            /** @description The run that asks. */
+            run: components["schemas"]["RunView"];
+        };
+        /** @enum {string} */
+        Behavior: "allow" | "deny";
+        CancelQuestion: {
+            idempotency_key?: components["schemas"]["IdempotencyKey"];
+            justification?: string;
+        };
+        /** @description What a worker is handed with a run. */
+        Claim: {
+            attempt: number;
+            checkpoint?: components["schemas"]["Any"];
+            input: components["schemas"]["Any"];
+            lease: components["schemas"]["ClaimedLease"];
+            resume?: components["schemas"]["Resume"];
+            run: components["schemas"]["RunView"];
+        };
+        ClaimRun: {
+            lease_ms?: components["schemas"]["LeaseMs"];
+            worker_id: components["schemas"]["ID"];
+        };
+        ClaimRuns: {
+            /** @description The agents whose runs are wanted; all when empty or absent. */
+            agent_ids?: components["schemas"]["ID"][];
+            lease_ms?: components["schemas"]["LeaseMs"];
+            /** @default 1 */
+            max_runs?: number;
+            /**
+             * @description How long the reply is held while there is nothing to do.
+             * @default 0
+             */
+            wait_ms?: number;
+            worker_id: components["schemas"]["ID"];
+        };
+        ClaimedLease: {
+            expires_at_ms: components["schemas"]["TimeMs"];
+            /** @description Every later call of the holder shows it. */
+            fence: components["schemas"]["Sequence"];
+            worker_id: components["schemas"]["ID"];
+        };
+        ClaimsReply: {
+            claims: components["schemas"]["Claim"][];
+        };
+        /** @description What became of a question to the parent's session. */
+        ClarificationAnswer: {
+            answers: components["schemas"]["LabelledAnswer"][];
+            declined: boolean;
+            justification: string | null;
+            request_id: components["schemas"]["ID"];
+            /** @description What an answer on another face owes the worker's runtime, in that face's own words. */
+            runtime_payload?: components["schemas"]["Any"];
+            /** @description One line a question: `question: labels or text`. */
+            summary: string;
+            value?: components["schemas"]["Any"];
+        };
+        Complete: {
+            fence: components["schemas"]["Sequence"];
+            output?: components["schemas"]["Any"];
+        };
+        CreateRun: {
+            actor_id?: string;
+            /** @description The session's when absent. */
+            agent_id?: components["schemas"]["ID"];
+            /** @description The caller runs it itself; the reply is a Claim. */
+            claim?: {
+                lease_ms?: components["schemas"]["LeaseMs"];
+                worker_id: components["schemas"]["ID"];
+            };
+            /** @description Another name of `input`. */
+            content?: components["schemas"]["Any"];
+            idempotency_key?: components["schemas"]["IdempotencyKey"];
+            input?: components["schemas"]["Any"];
+            /** @constant */
+            kind?: "input";
+            metadata?: components["schemas"]["Metadata"];
+            run_id?: components["schemas"]["ID"];
+            /** @description A new session is made when absent. */
+            session_id?: components["schemas"]["ID"];
+            source_kind?: string;
+            source_plugin?: string;
+            /** @description The run waits at once; the reply is the RunView, or with `hold` the Claim. */
+            suspend?: components["schemas"]["Suspension"];
+        } & (unknown | unknown);
+        CreateSession: {
+            /** @description `default` when absent. */
+            agent_id?: components["schemas"]["ID"];
+            idempotency_key?: components["schemas"]["IdempotencyKey"];
+            metadata?: components["schemas"]["Metadata"];
+            parent_session_id?: components["schemas"]["ID"];
+            session_id?: components["schemas"]["ID"];
+        };
+        CreateSessionRun: {
+            /** @description The caller when absent. */
+            actor_id?: string;
+            /** @description The session's when absent. */
+            agent_id?: components["schemas"]["ID"];
+            /** @description Another name of `input`. */
+            content?: components["schemas"]["Any"];
+            idempotency_key?: components["schemas"]["IdempotencyKey"];
+            input?: components["schemas"]["Any"];
+            /** @constant */
+            kind?: "input";
+            metadata?: components["schemas"]["Metadata"];
+            run_id?: components["schemas"]["ID"];
+            /** @description `api` when absent. */
+            source_kind?: string;
+            /** @description `daemon` when absent. */
+            source_plugin?: string;
+        } & (unknown | unknown);
+        CreateToken: {
+            /** @description Reserved: refused until tokens can be bound to agents. */
+            agent_ids?: components["schemas"]["ID"][] | null;
+            /**
+             * Format: int64
+             * @description Counts from now.
+             */
+            expires_after_ms?: number;
+            /** @description Not beside expires_after_ms. */
+            expires_at_ms?: components["schemas"]["TimeMs"];
+            groups?: string[];
+            /** @description `X-Actor` is recorded as who decided, and the principal beside it. */
+            may_act_for?: boolean;
+            /** @description An operator may write rules of all sessions. */
+            may_always?: boolean;
+            name: string;
+            /** @description `agent:` or `user:` and the name when absent; required beside a name of other characters. */
+            principal?: components["schemas"]["Principal"];
+            role: components["schemas"]["Role"];
+            /** @description Reserved: refused until tokens can be bound to sessions. */
+            session_prefixes?: components["schemas"]["ID"][] | null;
+        };
+        DecisionPage: {
+            items: components["schemas"]["RequestView"][];
+            pagination: components["schemas"]["Pagination"];
+        };
+        EffectPage: {
+            items: components["schemas"]["EffectView"][];
+            pagination: components["schemas"]["Pagination"];
+        };
+        /**
+         * @description `failed`: given up; an operator may have it tried again.
+         * @enum {string}
+         */
+        EffectState: "pending" | "done" | "failed";
+        /** @description Something that a decision in one session owes to another. */
+        EffectView: {
+            attempts: number;
+            created_at_ms: components["schemas"]["TimeMs"];
+            /** @description When it may be tried (again); absent when nothing is owed any more. */
+            due_at_ms?: components["schemas"]["TimeMs"];
+            effect_id: components["schemas"]["ID"];
+            /** @description When it was done or given up. */
+            finished_at_ms?: components["schemas"]["TimeMs"];
+            /**
+             * @description `open_clarification` brings a question to the parent's session, `deliver_answer` its answer to the child's; `review_approval` shows an approval to the review hook; `drain_session` ends what was left of a session that was ended or interrupted.
+             * @enum {string}
+             */
+            kind: "open_clarification" | "deliver_answer" | "review_approval" | "drain_session";
+            /** @description Of the last attempt that failed. */
+            last_error?: string;
+            /** @description The run of the decision. */
+            run_id: components["schemas"]["ID"];
+            /** @description The session of the decision. */
+            session_id: components["schemas"]["ID"];
+            state: components["schemas"]["EffectState"];
+            /** @description The session in which it takes place. */
+            target_session_id: components["schemas"]["ID"];
+        };
+        EventsReply: {
+            last_event_id: components["schemas"]["Sequence"];
+        };
+        ExplainRules: {
+            agent_id?: components["schemas"]["ID"];
+            /**
+             * @description Of the decision whose rules `remember` shows.
+             * @default allow
+             * @enum {string}
+             */
+            effect?: "allow" | "deny";
+            input: components["schemas"]["Any"];
+            pattern_keys?: string[];
+            /**
+             * Format: int64
+             * @description How long the rules that `remember` shows would hold; 0 is for ever, 30 days without it.
+             */
+            remember_for_ms?: number;
+            /** @description Without it only the rules for all sessions are asked. */
+            session_id?: components["schemas"]["ID"];
+            tool_call_id?: string;
+            tool_name: string;
+        };
+        Explanation: {
+            /** @description `ask` also when no rule applies. */
+            decision: components["schemas"]["RuleEffect"];
+            /** @description The text of the rule that an allow with `remember` would write for this call. */
+            remember?: {
+                always?: string;
+                /** @description Of either rule, which match the same calls. */
+                examples?: components["schemas"]["RuleExamples"];
+                /** @description Only with `session_id`. */
+                session?: string;
+            };
+            rules: {
+                applies: boolean;
+                effect: components["schemas"]["RuleEffect"];
+                rule_id: components["schemas"]["ID"];
+                text: string;
+                why_not?: string;
+            }[];
+        };
+        Fail: {
+            error: string;
+            fence: components["schemas"]["Sequence"];
+        };
+        Fault: {
+            detail: string;
+            /** @description RFC 6901 pointer of the member. */
+            pointer: string;
+        };
+        Heartbeat: {
+            checkpoint?: components["schemas"]["Any"];
+            fence: components["schemas"]["Sequence"];
+            lease_ms?: components["schemas"]["LeaseMs"];
+            settled_after?: string;
+        };
+        HeartbeatReply: {
+            /** @description The run was cancelled or interrupted; stop. */
+            cancel_requested: boolean;
+            expires_at_ms: components["schemas"]["TimeMs"];
+        };
+        /** @description A lease in force, and the run that is held. */
+        HeldLease: {
+            agent_id: components["schemas"]["ID"];
+            attempt?: number;
+            /** @description When the lease ends, unless there is a heartbeat. */
+            expires_at_ms: components["schemas"]["TimeMs"];
+            run_id: components["schemas"]["ID"];
+            session_id: components["schemas"]["ID"];
+            /** @description When the run was claimed first. */
+            started_at_ms?: components["schemas"]["TimeMs"];
+            status: components["schemas"]["RunStatus"];
+            /** @description When the run last changed: a heartbeat, an event, or a decision about it. */
+            updated_at_ms: components["schemas"]["TimeMs"];
+        };
+        /** @description An opaque id. */
+        ID: string;
+        /** @description The key of this call; see "Idempotency". */
+        IdempotencyKey: string;
+        /** @description What is open in all sessions, the oldest first. */
+        InboxView: {
+            /** @description How many approvals are open in all, also when `more` is true. */
+            approvals_count: number;
+            /** @description True when others are open, which the lists have. */
+            more?: boolean;
+            /** @description The moment of the view by the service's clock. */
+            now_ms: components["schemas"]["TimeMs"];
+            pending_approvals: components["schemas"]["PendingApprovalView"][];
+            pending_questions: components["schemas"]["PendingQuestionView"][];
+            questions_count: number;
+        };
+        /** @description The SHA-256 of the RFC 8785 form of the input, as in `match.input_digest` of a rule. */
+        InputDigest: string;
+        InterruptReply: {
+            /** @description Whether a run was active or a parent clarification waited. */
+            interrupted: boolean;
+            session: components["schemas"]["SessionView"];
+            snapshot: components["schemas"]["SessionSnapshot"];
+        };
+        LabelledAnswer: {
+            freeform_answer?: string;
+            header: string;
+            question: string;
+            question_id: string;
+            selected_option_ids: string[];
+            selected_options: components["schemas"]["QuestionOption"][];
+        };
+        /** @description A lease as everybody may see it, without its fence. */
+        Lease: {
+            expires_at_ms: components["schemas"]["TimeMs"];
+            worker_id: components["schemas"]["ID"];
+        };
+        /**
+         * Format: int64
+         * @description How long the lease lasts, in ms; 30,000 when absent.
+         */
+        LeaseMs: number;
+        Me: {
+            agent_ids?: string[];
+            expires_at_ms?: components["schemas"]["TimeMs"];
+            groups: string[];
+            principal: string;
+            role: components["schemas"]["Role"];
+            session_prefixes?: string[];
+            token_id?: components["schemas"]["ID"];
+            /**
+             * @description How that is known; `session` for a browser that is signed in, `open` where no credential is asked for.
+             * @enum {string}
+             */
+            via: "token" | "session" | "open";
+        };
+        /** @description A message to a session. */
+        MessageView: {
+            created_at_ms: components["schemas"]["TimeMs"];
+            /** @description How often it was read since it was delivered or replayed. */
+            delivery_attempts: number;
+            from_session_id: components["schemas"]["ID"];
+            /** @description Why it is a dead letter. */
+            last_error?: string;
+            message_id: components["schemas"]["ID"];
+            /** @description Of `clarification_answer`: `type`, which is `parent_clarification_answer`, and the members of ClarificationAnswer. */
+            payload: components["schemas"]["Any"];
+            /** @enum {string} */
+            state: "pending" | "dead_letter";
+            /** @description `clarification_answer` for the answer of a parent's session. */
+            subject: string;
+        };
+        /** @description Anything the caller wants to find again. */
+        Metadata: {
+            [key: string]: unknown;
+        };
+        /** @description Nothing is read from it. */
+        Nothing: {
+            [key: string]: unknown;
+        };
+        /** @enum {string} */
+        Outcome: "allowed" | "denied" | "answered" | "declined" | "cancelled" | "expired";
+        OutputEntry: {
+            content: string;
+            created_at_ms: components["schemas"]["TimeMs"];
+            /** @description The number in the session's log, as decimal text. */
+            event_id: string;
+            parts?: components["schemas"]["Any"][];
+            run_id: components["schemas"]["ID"];
+            session_id: components["schemas"]["ID"];
+        };
+        OutputPage: {
+            items: components["schemas"]["OutputEntry"][];
+            /** @description The `after` of the next page; null on the last. */
+            next_after: string | null;
+        };
+        OutputRecord: {
+            content: string;
+            created_at_ms: components["schemas"]["TimeMs"];
+            parts?: components["schemas"]["Any"][];
+            run_id: components["schemas"]["ID"];
+            session_id: components["schemas"]["ID"];
+        };
+        Pagination: {
+            has_more: boolean;
+            limit: number;
+            next_cursor: string | null;
+            order: string;
+            total_count: number;
+        };
+        /** @description The approval that is open now, for `approval_changed`. */
+        PendingApprovalRef: {
+            handle: string;
+            input_digest: components["schemas"]["InputDigest"];
+            request_id: components["schemas"]["ID"];
+        };
+        PendingApprovalView: {
+            agent_id: components["schemas"]["ID"];
+            request: components["schemas"]["ApprovalRequest"];
+            run_id: components["schemas"]["ID"];
+            session_id: components["schemas"]["ID"];
+        };
+        PendingQuestionView: {
+            agent_id: components["schemas"]["ID"];
+            parent_channel_ids?: string[];
+            parent_project_ids?: string[];
+            request: components["schemas"]["UserQuestionRequest"];
+            /** @description Of a parent clarification: who asks. The members below are the same. */
+            requester_agent_id?: components["schemas"]["ID"];
+            requester_channel_ids?: string[];
+            requester_project_ids?: string[];
+            requester_run_id?: components["schemas"]["ID"];
+            requester_session_id?: components["schemas"]["ID"];
+            requester_tool_call_id?: string;
+            run_id?: components["schemas"]["ID"];
+            run_kind?: components["schemas"]["RunKind"];
+            session_id: components["schemas"]["ID"];
+        };
+        /** @description Who calls. */
+        Principal: string;
+        Problem: {
+            /**
+             * @description The stable name of the error.
+             * @enum {string}
+             */
+            code: "bad_request" | "route_not_found" | "method_not_allowed" | "id_conflict" | "payload_too_large" | "unsupported_media_type" | "invalid_request" | "internal_error" | "service_unavailable" | "origin_not_allowed" | "host_not_allowed" | "unauthenticated" | "invalid_token" | "forbidden" | "token_not_found" | "token_state_conflict" | "last_admin_token" | "session_not_found" | "session_busy" | "session_ended" | "no_parent_session" | "queue_full" | "run_not_found" | "request_not_found" | "run_state_conflict" | "run_not_claimable" | "lease_lost" | "suspension_too_large" | "approval_state_conflict" | "approval_batch_empty" | "approval_duplicate_resolution" | "approval_request_not_pending" | "approval_changed" | "question_state_conflict" | "question_expired" | "question_resolution_conflict" | "question_request_mismatch" | "question_declined_with_answers" | "question_duplicate_answer" | "question_answer_missing" | "question_single_select_violation" | "question_duplicate_option" | "question_option_not_found" | "question_answer_empty" | "question_unknown_answer" | "rule_not_found" | "too_many_rules" | "message_not_found" | "effect_not_found" | "invalid_idempotency_key" | "idempotency_conflict" | "invalid_limit" | "invalid_cursor" | "invalid_event_cursor";
+            /** @description One sentence about this occurrence. */
+            detail: string;
+            /** @enum {string} */
+            domain: "api" | "cors" | "auth" | "sessions" | "runs" | "approvals" | "questions" | "rules" | "mailbox" | "effects" | "idempotency" | "pagination" | "events";
+            /** @description The members at fault, for `invalid_request`. */
+            errors?: components["schemas"]["Fault"][];
+            pending_approval?: components["schemas"]["PendingApprovalRef"];
+            recorded_decision?: components["schemas"]["RecordedDecision"];
+            status: number;
+            title: string;
+            type: string;
+        };
+        QuestionOption: {
+            description?: string;
+            /** @description `option-N` when absent. */
+            id?: string;
+            /** @description The id when absent. */
+            label?: string;
+            preview?: string;
+        };
+        QuestionPage: {
+            items: components["schemas"]["PendingQuestionView"][];
+            pagination: components["schemas"]["Pagination"];
+        };
+        Reason: {
+            reason?: string;
+        };
+        /** @description What was recorded for a question, as it was given. */
+        RecordedAnswer: {
+            answers?: components["schemas"]["UserQuestionAnswer"][];
+            declined: boolean;
+            justification?: string;
+            outcome: components["schemas"]["Outcome"];
+            reason?: string;
+            request_id: components["schemas"]["ID"];
+            resolved_at_ms: components["schemas"]["TimeMs"];
+            resolved_by: string;
+            runtime_payload?: components["schemas"]["Any"];
+            value?: components["schemas"]["Any"];
+            via: components["schemas"]["Via"];
+        };
+        /** @description What was recorded for the request before this call came. */
+        RecordedDecision: {
+            outcome: components["schemas"]["Outcome"];
+            request_id: components["schemas"]["ID"];
+            resolved_at_ms: components["schemas"]["TimeMs"];
+            resolved_by: string;
+            via: components["schemas"]["Via"];
+            /** @description Whose credential it was, when that acted for `resolved_by`. */
+            via_principal?: string;
+        };
+        Release: {
+            checkpoint?: components["schemas"]["Any"];
+            fence?: components["schemas"]["Sequence"];
+            settled_after?: string;
+        };
+        /** @description An approval or a question, open or settled, with its context. */
+        RequestView: {
+            agent_id: components["schemas"]["ID"];
+            /** @enum {string} */
+            kind: "approval" | "question";
+            parent_channel_ids?: string[];
+            parent_project_ids?: string[];
+            recorded_decision?: components["schemas"]["RecordedDecision"];
+            request: components["schemas"]["ApprovalRequest"] | components["schemas"]["UserQuestionRequest"];
+            /** @description Of a parent clarification: who asks. The members below are the same. */
+            requester_agent_id?: components["schemas"]["ID"];
+            requester_channel_ids?: string[];
+            requester_project_ids?: string[];
+            requester_run_id?: components["schemas"]["ID"];
+            requester_session_id?: components["schemas"]["ID"];
+            requester_tool_call_id?: string;
+            resolution?: components["schemas"]["Resolution"] | components["schemas"]["RecordedAnswer"];
+            run: {
+                kind: components["schemas"]["RunKind"];
+                run_id: components["schemas"]["ID"];
+                status: components["schemas"]["RunStatus"];
+            };
+            run_id: components["schemas"]["ID"];
+            session_id: components["schemas"]["ID"];
+        };
+        /** @description What was recorded for an approval: the decision as it was given, and who made it, when and by what way. */
+        Resolution: {
+            behavior: components["schemas"]["Behavior"];
+            justification?: string;
+            outcome: components["schemas"]["Outcome"];
+            reason?: string;
+            request_id: components["schemas"]["ID"];
+            resolved_at_ms: components["schemas"]["TimeMs"];
+            resolved_by: string;
+            rule?: components["schemas"]["AppliedRule"];
+            /** @description What a decision on another face owes the worker's runtime, in that face's own words. */
+            runtime_payload?: components["schemas"]["Any"];
+            updated_input?: components["schemas"]["Any"];
+            via: components["schemas"]["Via"];
+            /** @description Whose credential it was, when that acted for `resolved_by`. */
+            via_principal?: string;
+        };
+        ResolveApprovals: {
+            idempotency_key?: components["schemas"]["IdempotencyKey"];
+            resolutions: components["schemas"]["ApprovalResolution"][];
+        };
+        /** @description What a run goes on with: everything that was settled since it was suspended. */
+        Resume: {
+            approvals: components["schemas"]["SettledApproval"][];
+            /** @description The answer of the parent's session, when the run was parked for one. */
+            clarification?: components["schemas"]["ClarificationAnswer"];
+            questions: components["schemas"]["SettledQuestion"][];
+            suspension_id: components["schemas"]["ID"];
+        };
+        /**
+         * @description What a credential may do: docs/security.md.
+         * @enum {string}
+         */
+        Role: "observer" | "agent" | "operator" | "admin";
+        RotateToken: {
+            /**
+             * Format: int64
+             * @description How long the old secret still works.
+             */
+            grace_ms?: number;
+        };
+        /** @description A standing decision. */
+        Rule: {
+            agent_id?: components["schemas"]["ID"];
+            created_at_ms: components["schemas"]["TimeMs"];
+            created_by: string;
+            effect: components["schemas"]["RuleEffect"];
+            /** @description Absent when it does not expire. */
+            expires_at_ms?: components["schemas"]["TimeMs"];
+            /** @description How many requests it has settled. */
+            hits: number;
+            match: components["schemas"]["RuleMatch"];
+            max_uses?: number;
+            /** @description For the agent. */
+            reason?: string;
+            revoked_at_ms?: components["schemas"]["TimeMs"];
+            revoked_by?: string;
+            rule_id: components["schemas"]["ID"];
+            /** @description Absent when it holds in all sessions. */
+            session_id?: components["schemas"]["ID"];
+            source_request_id?: components["schemas"]["ID"];
+            /** @description The run of the request with whose decision it was written. */
+            source_run_id?: components["schemas"]["ID"];
+            /** @description What the rule does in plain words. */
+            text: string;
+            tool_name?: string;
+        };
+        /** @enum {string} */
+        RuleEffect: "allow" | "ask" | "deny";
+        RuleExample: {
+            input: components["schemas"]["Any"];
+            pattern_keys?: string[];
+            tool_call_id?: string;
+            tool_name: string;
+            /** @description For people; only of a call that the rule does not match. */
+            why_not?: string;
+        };
+        /** @description Made-up calls that a rule matches, and near ones that it does not, at most three of each; none of a rule for one input above 4,096 bytes. */
+        RuleExamples: {
+            matching: components["schemas"]["RuleExample"][];
+            not_matching: components["schemas"]["RuleExample"][];
+        };
+        /** @description Which calls are meant: all that it gives must hold, and it must give something. */
+        RuleMatch: {
+            /** @description The tool, whatever its input. Needs `tool_name`, and stands alone. */
+            any_input?: boolean;
+            /** @description The SHA-256 of the RFC 8785 form of the input. Needs `tool_name`. */
+            input_digest?: string;
+            /** @description Globs for members of the input: `*` does not cross `/`, `**` does, `?` is one character. Needs `tool_name`. */
+            params?: {
+                [key: string]: string;
+            };
+            /** @description Of an allow: a request whose every key is allowed, by this rule or by several together, is allowed. Of a deny or ask: a request that has any of them. */
+            pattern_keys?: string[];
+            /** @description This one call. Needs `session_id`. */
+            tool_call_id?: string;
+        };
+        RulePage: {
+            items: components["schemas"]["Rule"][];
+            pagination: components["schemas"]["Pagination"];
+        };
+        RunEventEntry: {
+            agent_id: components["schemas"]["ID"];
+            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests}`, `approval_resolved {resolutions}`, `waiting_for_user_question {request_ids, requests}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}` and `cancelled {reason?}`. Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
+             *      */
+            event: {
+                type: string;
+            } & {
+                [key: string]: unknown;
+            };
+            /** @description The event's number in its session. */
+            id: components["schemas"]["Sequence"];
+            run_id: components["schemas"]["ID"];
+            session_id: components["schemas"]["ID"];
+            timestamp_ms: components["schemas"]["TimeMs"];
+        };
+        /**
+         * @description What made a run: a caller's input, or a question of a child's run. A resume never changes it.
+         * @enum {string}
+         */
+        RunKind: "input" | "parent_clarification";
+        RunPage: {
+            items: components["schemas"]["RunView"][];
+            pagination: components["schemas"]["Pagination"];
+        };
+        /** @description Who asked for the run, and how it begins. */
+        RunRequestSummary: {
+            actor_id: string;
+            question_count?: number;
+            source_kind: string;
+            source_plugin: string;
+            /** @description The first 160 characters of the input. */
+            text_preview?: string;
+        };
+        /**
+         * @description The last four are final. A run that waits for both kinds shows `waiting_for_user_question`.
+         * @enum {string}
+         */
+        RunStatus: "queued" | "running" | "waiting_for_approval" | "waiting_for_user_question" | "completed" | "failed" | "interrupted" | "cancelled";
+        RunView: {
+            agent_id: components["schemas"]["ID"];
+            /** @description Counts the claims since the last suspension. */
+            attempt?: number;
+            /** @description Why it failed or was cancelled. */
+            error?: string;
+            finished_at_ms?: components["schemas"]["TimeMs"];
+            kind: components["schemas"]["RunKind"];
+            lease?: components["schemas"]["Lease"];
+            metadata?: components["schemas"]["Metadata"];
+            output?: components["schemas"]["Any"];
+            /** @description The newest output records, at most 100 and 4 MiB, of a run that is read by itself; empty in lists and in replies of writes. */
+            outputs?: components["schemas"]["OutputRecord"][];
+            /** @description How many output records there are; absent when there are none. */
+            outputs_count?: number;
+            /** @description True when `outputs` has not all of them. */
+            outputs_truncated?: boolean;
+            parent_run_id?: components["schemas"]["ID"];
+            pending_approval_ids?: components["schemas"]["ID"][];
+            pending_approvals?: components["schemas"]["ApprovalRequest"][];
+            pending_question_ids?: components["schemas"]["ID"][];
+            pending_questions?: components["schemas"]["UserQuestionRequest"][];
+            /** @description Of a queued run: 1 goes next. */
+            queued_position?: number;
+            request: components["schemas"]["RunRequestSummary"];
+            resume?: components["schemas"]["Resume"];
+            run_id: components["schemas"]["ID"];
+            session_id: components["schemas"]["ID"];
+            /** @description When it was claimed first. */
+            started_at_ms?: components["schemas"]["TimeMs"];
+            status: components["schemas"]["RunStatus"];
+            submitted_at_ms: components["schemas"]["TimeMs"];
+            updated_at_ms: components["schemas"]["TimeMs"];
+            waiting_on?: components["schemas"]["WaitingOn"];
+        };
+        /** @description A number that the service wrote, as decimal text. */
+        Sequence: string;
+        SessionPage: {
+            items: components["schemas"]["SessionSummary"][];
+            pagination: components["schemas"]["Pagination"];
+        };
+        /** @description The session as an agent with its open prompts, for clients that know sessions as running agents. It repeats members of the SessionView. */
+        SessionSnapshot: {
+            active_run_id: string | null;
+            agent: components["schemas"]["SnapshotAgent"];
+            /** @description Always 0. */
+            checkpoint_len: number;
+            /** @description Always 0. */
+            journal_len: number;
+            /** @description Always null. */
+            last_assistant_message: string | null;
+            /** @description Always null. */
+            last_error: string | null;
+            pending_approvals: components["schemas"]["ApprovalRequest"][];
+            pending_questions: components["schemas"]["UserQuestionRequest"][];
+            queued_run_ids: components["schemas"]["ID"][];
+            status: components["schemas"]["SessionStatus"];
+        };
+        /**
+         * @description The status of the active run, else `idle`, or `ended`.
+         * @enum {string}
+         */
+        SessionStatus: "idle" | "running" | "waiting_for_approval" | "waiting_for_user_question" | "ended";
+        SessionSummary: {
+            agent_id: components["schemas"]["ID"];
+            created_at_ms: components["schemas"]["TimeMs"];
+            parent_session_id?: components["schemas"]["ID"];
+            pending_approvals: number;
+            pending_questions: number;
+            session_id: components["schemas"]["ID"];
+            status: components["schemas"]["SessionStatus"];
+            updated_at_ms: components["schemas"]["TimeMs"];
+        };
+        SessionView: {
+            active_run: components["schemas"]["ActiveRun"] | null;
+            agent_id: components["schemas"]["ID"];
+            created_at_ms: components["schemas"]["TimeMs"];
+            last_event_id: components["schemas"]["Sequence"];
+            metadata?: components["schemas"]["Metadata"];
+            /** @description The newest output records of its runs, at most 100 and 4 MiB; empty in replies of writes. */
+            outputs: components["schemas"]["OutputRecord"][];
+            /** @description True when `outputs` has not all of them. */
+            outputs_truncated?: boolean;
+            parent_session_id?: components["schemas"]["ID"];
+            pending_approvals: components["schemas"]["ApprovalRequest"][];
+            pending_count: number;
+            /** @description With those of parent clarifications that wait in the session, at most 100 of them. */
+            pending_questions: components["schemas"]["PendingQuestionView"][];
+            /** @description In the order in which they will go. */
+            queued_run_ids: components["schemas"]["ID"][];
+            session_id: components["schemas"]["ID"];
+            snapshot: components["schemas"]["SessionSnapshot"];
+            status: components["schemas"]["SessionStatus"];
+            updated_at_ms: components["schemas"]["TimeMs"];
+        };
+        Settled: {
+            /** @description What to ask with the next time. */
+            after: components["schemas"]["Sequence"];
+            /** @description The run was cancelled or interrupted; stop. */
+            cancel_requested: boolean;
+            /** @description How many requests of the run are still open, without the questions to the parent's session that it does not wait for. */
+            open: number;
+            /** @description In the order of the decisions: approvals and questions. */
+            settled: {
+                /** @description An ApprovalRequest or a UserQuestionRequest. */
+                request: {
+                    [key: string]: unknown;
+                };
+                /** @description A Resolution or an Answer. */
+                resolution: {
+                    [key: string]: unknown;
+                };
+                /** @description Its place in the order of the run's decisions: a `settled_after` of this takes in this one and all before it. */
+                settled_number: components["schemas"]["Sequence"];
+            }[];
+        };
+        SettledApproval: {
+            request: components["schemas"]["ApprovalRequest"];
+            resolution: components["schemas"]["Resolution"];
+        };
+        SettledQuestion: {
+            request: components["schemas"]["UserQuestionRequest"];
+            resolution: components["schemas"]["Answer"];
+        };
+        SnapshotAgent: {
+            conversation: components["schemas"]["SnapshotConversation"];
+            id: components["schemas"]["ID"];
+            /** @description Always null. */
+            parent: string | null;
+            spawned_at_ms: components["schemas"]["TimeMs"];
+            /**
+             * @description `completed` for a session that has ended.
+             * @enum {string}
+             */
+            status: "idle" | "running" | "waiting_for_approval" | "waiting_for_user_input" | "completed";
+            /** @description Always empty. */
+            subtasks: components["schemas"]["Any"][];
+        };
+        SnapshotConversation: {
+            session_id: components["schemas"]["ID"];
+            thread_id: components["schemas"]["ID"];
+        };
+        StatusReply: {
+            /** @enum {string} */
+            status: "live" | "ready";
+        };
+        Suspend: {
+            approvals?: components["schemas"]["ApprovalRequest"][];
+            checkpoint?: components["schemas"]["Any"];
+            fence: components["schemas"]["Sequence"];
+            /** @default false */
+            hold?: boolean;
+            idempotency_key?: components["schemas"]["IdempotencyKey"];
+            questions?: components["schemas"]["UserQuestionRequest"][];
+            settled_after?: string;
+            suspension_id?: components["schemas"]["ID"];
+        };
+        SuspendReply: {
+            resume?: components["schemas"]["Resume"];
+            run: components["schemas"]["RunView"];
+        };
+        /** @description What to wait for; at least one request. */
+        Suspension: {
+            approvals?: components["schemas"]["ApprovalRequest"][];
+            checkpoint?: components["schemas"]["Any"];
+            /**
+             * @description The worker keeps its lease and waits in place.
+             * @default false
+             */
+            hold?: boolean;
+            questions?: components["schemas"]["UserQuestionRequest"][];
+            /** @description The `after` up to which the checkpoint has taken in resolutions; when absent, only those that came with the claim, so that a decision that nobody has read is handed over again. */
+            settled_after?: string;
+            suspension_id?: components["schemas"]["ID"];
+        };
+        /**
+         * Format: int64
+         * @description Milliseconds since the epoch.
+         */
+        TimeMs: number;
+        Token: {
+            /** @description Empty for no bound. */
+            agent_ids: string[];
+            created_at_ms: components["schemas"]["TimeMs"];
+            created_by: string;
+            expires_at_ms?: components["schemas"]["TimeMs"];
+            groups: string[];
+            /** @description The first characters of the secret's random part. */
+            hint: string;
+            /** @description To the minute. */
+            last_used_at_ms?: components["schemas"]["TimeMs"];
+            may_act_for: boolean;
+            may_always: boolean;
+            name: string;
+            principal: string;
+            revoked_at_ms?: components["schemas"]["TimeMs"];
+            role: components["schemas"]["Role"];
+            /** @description Empty for no bound. */
+            session_prefixes: string[];
+            token_id: components["schemas"]["ID"];
+        };
+        TokenList: {
+            data: components["schemas"]["Token"][];
+            next_cursor: string | null;
+        };
+        TokenSecret: {
+            /** @description What to send as `Authorization` after `Bearer`. */
+            secret?: string;
+            /**
+             * @description The key was used before; the secret was in the first reply.
+             * @constant
+             */
+            secret_shown?: true;
+            token: components["schemas"]["Token"];
+        };
+        UserQuestion: {
+            /** @description `Question N` when absent. */
+            header?: string;
+            /** @description `question-N` when absent. */
+            id?: components["schemas"]["ID"];
+            /**
+             * @description Whether more than one option may be chosen.
+             * @default false
+             */
+            multi_select?: boolean;
+            /** @description Without options the answer is free text. */
+            options?: components["schemas"]["QuestionOption"][];
+            question: string;
+        };
+        UserQuestionAnswer: {
+            freeform_answer?: string;
+            question_id: string;
+            selected_option_ids?: string[];
+        };
+        /** @description One to 16 structured questions, answered together; or, with `response_schema` or a `kind` alone, one value. */
+        UserQuestionRequest: {
+            created_at_ms?: components["schemas"]["TimeMs"];
+            /**
+             * Format: int64
+             * @description The same counted from now; only in requests, and not together with `expires_at_ms`.
+             */
+            expires_after_ms?: number;
+            /**
+             * Format: int64
+             * @description When the request expires. A question that expires ends the run as `cancelled`; a parent clarification is completed, declined.
+             */
+            expires_at_ms?: number;
+            /** @description Identifies the request among all requests of all runs. Made by the service; ignored in a request. */
+            handle?: string;
+            /** @description `question-request-<tool_call_id>` when absent. */
+            id?: components["schemas"]["ID"];
+            /** @description Tells the one who shows a typed question how. */
+            kind?: string;
+            metadata?: components["schemas"]["Metadata"];
+            /** @description Answers that another face gave to some of the questions, one by one. They count once there is one to each; an answer to all goes before them. Made by the service; ignored in a request. */
+            partial_answers?: components["schemas"]["UserQuestionAnswer"][];
+            payload?: components["schemas"]["Any"];
+            questions?: components["schemas"]["UserQuestion"][];
+            /** @description A JSON Schema (2020-12) that the answer's `value` must match. Then `questions` is empty. With a `kind` and neither of them it is `true`: any value. */
+            response_schema?: {
+                [key: string]: unknown;
+            } | boolean;
+            tool_call_id?: string;
+        };
+        UserQuestionResolution: {
+            answers?: components["schemas"]["UserQuestionAnswer"][];
+            /**
+             * @description `true` refuses to answer. The run goes on and is told so.
+             * @default false
+             */
+            declined?: boolean;
+            justification?: string;
+            request_id: string;
+            /** @description The answer to a question that has a `response_schema`. */
+            value?: components["schemas"]["Any"];
+        };
+        VersionReply: {
+            /** @constant */
+            name: "holdpoint";
+            version: string;
+        };
+        /** @description By what way it was settled: `api`, `api:` and the `X-Via` of the call, `clock` (a deadline), `worker` (withdrawn), `run_ended`, `cancel`, `interrupt`, `session_end`, `rule:` and the id of a rule, or the name of another face (`hermes`, `codex`, `timbal`, `relay`). Other ways may be added. */
+        Via: string;
+        /** @description The clarification that a parked run waits for. The run has no open question of its own for it. */
+        WaitingOn: {
+            request_id: components["schemas"]["ID"];
+            run_id: components["schemas"]["ID"];
+            session_id: components["schemas"]["ID"];
+        };
+        Withdraw: {
+            fence: components["schemas"]["Sequence"];
+            reason?: string;
+        };
+        WorkersView: {
+            /** @description True when 1,000 leases are shown and there are others. */
+            more?: boolean;
+            /** @description The moment of the view by the service's clock. */
+            now_ms: components["schemas"]["TimeMs"];
+            workers: {
+                leases: components["schemas"]["HeldLease"][];
+                worker_id: components["schemas"]["ID"];
+            }[];
+        };
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export type operations = Record<string, never>;

@@ -1,0 +1,222 @@
+import { type Holdpoint, requireID } from "./client.js";
+import { HoldpointError, ProblemError, invalid, isKind, isTransient } from "./errors.js";
+import { randomUUID } from "./http.js";
+import { sleep } from "./retry.js";
+import { Task, cancelledError, failureText } from "./task.js";
+import type { Claim } from "./types.js";
+
+/**
+ * Does the work of one run. What it returns is the run's output, unless it ended the run
+ * itself. What it throws fails the run with the text of the error, but
+ *
+ * - an error that is `suspended`, from `Task.suspend` or `Task.askParent`: nothing more happens;
+ * - anything, once `task.signal` was aborted with a reason that is `lease_lost` or `cancelled`;
+ * - anything, once it was aborted with `worker_stopped`: the run is released.
+ */
+export type Handler = (task: Task) => unknown;
+
+export interface WorkerOptions {
+  /** Names the worker in leases; made when absent. */
+  workerId?: string;
+  /** The agents whose runs are claimed, at most 100; all when absent. */
+  agentIds?: string[];
+  /** How many runs are worked on at once; 16 by default. */
+  concurrency?: number;
+  /** 1,000 to 3,600,000; 30,000 by default. */
+  leaseMs?: number;
+  /** A third of the lease by default. */
+  heartbeatMs?: number;
+  /** How long one long-poll waits, 1,000 to 60,000; 30,000 by default. */
+  pollMs?: number;
+  /** How long handlers may go on after the worker was stopped; 30,000 by default. */
+  drainMs?: number;
+  /** Gets the errors outside of handlers. It must not throw. */
+  onError?: (error: unknown) => void;
+}
+
+/** Claims runs and calls a handler for each. */
+export class Worker {
+  readonly #client: Holdpoint;
+  readonly #options: Required<WorkerOptions>;
+
+  constructor(client: Holdpoint, options: WorkerOptions = {}) {
+    const leaseMs = options.leaseMs ?? 30_000;
+    this.#client = client;
+    this.#options = {
+      workerId: options.workerId ?? `js-${randomUUID()}`,
+      agentIds: options.agentIds ?? [],
+      concurrency: options.concurrency ?? 16,
+      leaseMs,
+      heartbeatMs: options.heartbeatMs ?? leaseMs / 3,
+      pollMs: options.pollMs ?? 30_000,
+      drainMs: options.drainMs ?? 30_000,
+      onError: options.onError ?? (() => {}),
+    };
+    const o = this.#options;
+    requireID("workerId", o.workerId);
+    if (!(o.concurrency >= 1)) throw invalid("concurrency must be at least 1");
+    if (!(o.leaseMs >= 1_000 && o.leaseMs <= 3_600_000)) throw invalid("leaseMs must be between 1,000 and 3,600,000");
+    if (!(o.heartbeatMs > 0 && o.heartbeatMs < o.leaseMs)) throw invalid("heartbeatMs must be positive and shorter than the lease");
+    if (!(o.pollMs >= 1_000 && o.pollMs <= 60_000)) throw invalid("pollMs must be between 1,000 and 60,000");
+  }
+
+  get workerId(): string {
+    return this.#options.workerId;
+  }
+
+  /**
+   * Claims runs and calls the handler for each, until the signal is aborted. Then it claims no
+   * more, gives the handlers `drainMs`, aborts the signals of those that did not finish, waits
+   * for them, and releases their runs. It throws, after the same steps, when the service
+   * refuses its claims for good.
+   */
+  async run(handler: Handler, { signal }: { signal?: AbortSignal } = {}): Promise<void> {
+    const handlers = new Set<Promise<void>>();
+    const stopped = new AbortController();
+    let refusal: unknown;
+    try {
+      await this.#claim(signal, handlers, (claim) => this.#handle(claim, handler, stopped.signal));
+    } catch (thrown) {
+      if (!signal?.aborted) refusal = thrown;
+    }
+    const drained = new AbortController();
+    const timer = sleep(this.#options.drainMs, drained.signal).then(
+      () => stopped.abort(new HoldpointError(["worker_stopped"], "the worker is stopping")),
+      () => {},
+    );
+    await Promise.all(handlers);
+    drained.abort();
+    await timer;
+    if (refusal !== undefined) throw refusal;
+  }
+
+  async #claim(signal: AbortSignal | undefined, handlers: Set<Promise<void>>, start: (claim: Claim) => Promise<void>): Promise<void> {
+    const o = this.#options;
+    const pauses = this.#client.transport.pauses();
+    while (!signal?.aborted) {
+      if (handlers.size >= o.concurrency) {
+        await Promise.race([...handlers, aborted(signal)]);
+        continue;
+      }
+      const asked = Date.now();
+      try {
+        const claims = await this.#client.claimRuns({
+          worker_id: o.workerId, lease_ms: o.leaseMs, wait_ms: o.pollMs, max_runs: Math.min(o.concurrency - handlers.size, 100),
+          ...(o.agentIds.length > 0 ? { agent_ids: o.agentIds } : {}),
+        }, { signal });
+        for (const claim of claims) {
+          const handled: Promise<void> = start(claim).finally(() => handlers.delete(handled));
+          handlers.add(handled);
+        }
+        if (claims.length > 0) pauses.reset();
+        else await pauses.afterHeld(asked, o.pollMs, signal);
+      } catch (failure) {
+        if (signal?.aborted) return;
+        if (isRefusal(failure)) throw failure;
+        o.onError(failure);
+        // A Retry-After that is longer than the policy allows is waited for in pieces.
+        await pauses.after(failure, signal).catch((still) => (still === failure ? pauses.after(undefined, signal) : Promise.reject(still)));
+      }
+    }
+  }
+
+  /** Calls the handler for one run and ends the run as the outcome says. It never throws. */
+  async #handle(claim: Claim, handler: Handler, stopped: AbortSignal): Promise<void> {
+    const task = new Task(this.#client, claim, { leaseMs: this.#options.leaseMs, pollMs: this.#options.pollMs });
+    const stop = () => task.stop(stopped.reason);
+    if (stopped.aborted) stop();
+    stopped.addEventListener("abort", stop, { once: true });
+    const beating = new AbortController();
+    const beats = this.#renewLease(task, beating.signal);
+    try {
+      await this.#finish(task, await outcomeOf(handler, task));
+    } catch (thrown) {
+      this.#options.onError(thrown);
+    }
+    stopped.removeEventListener("abort", stop);
+    beating.abort();
+    await Promise.all([task.close(), beats]);
+  }
+
+  async #finish(task: Task, outcome: { output?: unknown; thrown?: unknown; failed: boolean }): Promise<void> {
+    const suspended = isKind(outcome.thrown, "suspended");
+    if (task.ended) {
+      if (outcome.failed && !suspended) this.#options.onError(outcome.thrown);
+      return;
+    }
+    const why = task.signal.reason as unknown;
+    if (isKind(why, "cancelled")) return;
+    if (isKind(why, "lease_lost")) return this.#options.onError(why);
+    // The run is ended also when the handler's own signal was aborted.
+    if (!outcome.failed) return await task.endWith((c, run, fence) => c.completeRun(run, fence, outcome.output));
+    if (isKind(why, "worker_stopped")) return await task.endWith((c, run, fence) => c.releaseRun(run, fence));
+    const text = suspended ? "the handler threw that it is suspended, without having suspended the run" : textOf(outcome.thrown);
+    await task.endWith((c, run, fence) => c.failRun(run, fence, failureText(text)));
+  }
+
+  /** Renews the lease, and aborts the task's signal when the run was cancelled or the lease is lost. */
+  async #renewLease(task: Task, signal: AbortSignal): Promise<void> {
+    const { leaseMs, heartbeatMs, onError } = this.#options;
+    let expires = Date.now() + leaseMs;
+    let pause = heartbeatMs;
+    for (;;) {
+      try {
+        await sleep(pause, signal);
+      } catch {
+        return;
+      }
+      const sent = Date.now();
+      pause = heartbeatMs;
+      const call = new AbortController();
+      const stop = () => call.abort(signal.reason);
+      signal.addEventListener("abort", stop, { once: true });
+      const timer = setTimeout(() => call.abort(new HoldpointError(["unavailable"], "the lease was not renewed in time")), Math.max(0, expires - sent));
+      try {
+        const beat = await this.#client.heartbeat(task.runId, { fence: task.fence, lease_ms: leaseMs }, { signal: call.signal });
+        if (signal.aborted || task.ended) return;
+        if (beat.cancel_requested) return task.stop(cancelledError());
+        expires = sent + leaseMs;
+      } catch (failure) {
+        if (signal.aborted || task.ended) return;
+        if (task.ending) continue; // the task's own call may have ended the lease
+        if (isKind(failure, "lease_lost")) return task.stop(failure);
+        if (isKind(failure, "not_found") || isKind(failure, "run_state")) {
+          return task.stop(new HoldpointError(["lease_lost"], "the run is no longer there to be worked on", { cause: failure }));
+        }
+        onError(failure);
+        if (Date.now() >= expires) {
+          // Another worker may have claimed the run.
+          return task.stop(new HoldpointError(["lease_lost"], "the lease could not be renewed in time", { cause: failure }));
+        }
+        pause = heartbeatMs / 4;
+      } finally {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", stop);
+      }
+    }
+  }
+}
+
+/** Whether the service refused the call, or it could not be made at all. */
+function isRefusal(failure: unknown): boolean {
+  if (isTransient(failure)) return false;
+  if (failure instanceof ProblemError) return failure.status >= 400 && failure.status < 500 && failure.status !== 408;
+  return isKind(failure, "invalid");
+}
+
+async function outcomeOf(handler: Handler, task: Task): Promise<{ output?: unknown; thrown?: unknown; failed: boolean }> {
+  try {
+    return { output: await handler(task), failed: false };
+  } catch (thrown) {
+    return { thrown, failed: true };
+  }
+}
+
+function textOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
+}
+
+
+function aborted(signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => signal?.addEventListener("abort", () => resolve(), { once: true }));
+}
