@@ -27,19 +27,22 @@ func statements(tb testing.TB) map[string]string {
 	for name, sql := range loadStatements {
 		all["load "+name] = sql
 	}
-	for name, sql := range map[string]string{
-		"sessions": writeSessions.insert, "runs": writeRuns.insert, "requests": writeRequests.insert, "events": writeEvents.insert,
-		"records": writeRecords.insert, "effects": writeEffects.insert, "messages": writeMessages.insert, "rules": writeRules.insert,
-	} {
-		all["insert "+name] = sql
-	}
-	for name, sql := range map[string]string{
-		"sessions": writeSessions.update, "runs": writeRuns.update, "requests": writeRequests.update,
-		"effects": writeEffects.update, "messages": writeMessages.update, "rules": writeRules.update,
-	} {
-		all["update "+name] = sql
-	}
+	addWriter(all, "sessions", writeSessions)
+	addWriter(all, "runs", writeRuns)
+	addWriter(all, "requests", writeRequests)
+	addWriter(all, "events", writeEvents)
+	addWriter(all, "records", writeRecords)
+	addWriter(all, "effects", writeEffects)
+	addWriter(all, "messages", writeMessages)
+	addWriter(all, "rules", writeRules)
 	return all
+}
+
+func addWriter[R any](all map[string]string, name string, w *writer[R]) {
+	all["insert "+name], all["insert one of "+name] = w.insert, w.insertOne.sql
+	if w.update != "" {
+		all["update "+name], all["update one of "+name] = w.update, w.updateOne.sql
+	}
 }
 
 func TestEveryQuestionHasAStatement(t *testing.T) {

@@ -28,43 +28,71 @@ var (
 	writeRules    = newWriter(columns.Rules)
 )
 
-// writer writes rows of one table. The arguments of its statements are arrays, one for
-// each column.
+// writer writes rows of one table: a few by a statement each, many by one whose arguments are
+// arrays, one for each column.
 type writer[R any] struct {
 	insert, update           string
 	insertArray, updateArray []func([]*R) any
+	insertOne, updateOne     oneRow[R]
 }
 
 func newWriter[R any](t *columns.Table[R]) *writer[R] {
 	w := &writer[R]{}
 	var insert, update bulk[R]
-	var names, sets, finds []string
+	var names, insertOne, sets, setsOne, finds, findsOne []string
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		names = append(names, c.Name)
 		insert.add(c)
+		insertOne = append(insertOne, w.insertOne.add(c))
+		own := t.Alias + "." + c.Name
 		switch {
 		case c.Key():
 			update.add(c)
-			finds = append(finds, t.Alias+"."+c.Name+" = u."+c.Name)
+			finds = append(finds, own+" = u."+c.Name)
+			findsOne = append(findsOne, own+" = "+w.updateOne.add(c))
 		case c.Changes(true):
-			value := update.add(c)
+			value, one := update.add(c), w.updateOne.add(c)
 			if c.WrittenIf != nil {
-				value = "CASE WHEN u." + update.addFlag(c) + " THEN " + value + " ELSE " + t.Alias + "." + c.Name + " END"
+				value = "CASE WHEN u." + update.addFlag(c) + " THEN " + value + " ELSE " + own + " END"
+				one = "CASE WHEN " + w.updateOne.addFlag(c) + " THEN " + one + " ELSE " + own + " END"
 			}
-			sets = append(sets, c.Name+" = "+value)
+			sets, setsOne = append(sets, c.Name+" = "+value), append(setsOne, c.Name+" = "+one)
 		}
 	}
 	if t.UpdatesWhile != "" {
-		finds = append(finds, t.Alias+"."+t.UpdatesWhile)
+		finds, findsOne = append(finds, t.Alias+"."+t.UpdatesWhile), append(findsOne, t.Alias+"."+t.UpdatesWhile)
 	}
-	w.insert = "INSERT INTO " + t.Name + " (" + strings.Join(names, ", ") + ")\nSELECT " + strings.Join(insert.values, ", ") + "\nFROM " + insert.rows()
+	into := "INSERT INTO " + t.Name + " (" + strings.Join(names, ", ") + ")\n"
+	w.insert = into + "SELECT " + strings.Join(insert.values, ", ") + "\nFROM " + insert.rows()
 	w.insertArray = insert.arrays
+	w.insertOne.sql = into + "VALUES (" + strings.Join(insertOne, ", ") + ")"
 	if len(sets) > 0 {
-		w.update = "UPDATE " + t.Name + " AS " + t.Alias + " SET\n\t" + strings.Join(sets, ",\n\t") + "\nFROM " + update.rows() + "\nWHERE " + strings.Join(finds, " AND ")
+		set := "UPDATE " + t.Name + " AS " + t.Alias + " SET\n\t"
+		w.update = set + strings.Join(sets, ",\n\t") + "\nFROM " + update.rows() + "\nWHERE " + strings.Join(finds, " AND ")
 		w.updateArray = update.arrays
+		w.updateOne.sql = set + strings.Join(setsOne, ",\n\t") + "\nWHERE " + strings.Join(findsOne, " AND ")
 	}
 	return w
+}
+
+// oneRow is a statement that writes one row.
+type oneRow[R any] struct {
+	sql    string
+	values []func(*R) any
+}
+
+// add adds a column and returns its parameter.
+func (o *oneRow[R]) add(c *columns.Column[R]) string { return o.parameter(typeName(c.Type), c.Value) }
+
+// addFlag adds whether the column is written, and returns the parameter.
+func (o *oneRow[R]) addFlag(c *columns.Column[R]) string {
+	return o.parameter(typeName(columns.Boolean), func(row *R) any { return c.WrittenIf(row) })
+}
+
+func (o *oneRow[R]) parameter(typeName string, value func(*R) any) string {
+	o.values = append(o.values, value)
+	return "$" + strconv.Itoa(len(o.values)) + "::" + typeName
 }
 
 // bulk puts together the rows of a bulk statement, which it calls u.
@@ -135,11 +163,43 @@ func array[R, V any](rows []*R, value func(*R) V) []V {
 }
 
 func (w *writer[R]) queueInsert(batch *pgx.Batch, rows []*R) {
-	queueRows(batch, w.insert, rows, w.insertArray)
+	if len(rows) <= fewRows {
+		w.insertOne.queue(batch, rows)
+	} else {
+		queueRows(batch, w.insert, rows, w.insertArray)
+	}
 }
 
 func (w *writer[R]) queueUpdate(batch *pgx.Batch, rows []*R) {
-	queueRows(batch, w.update, rows, w.updateArray)
+	if len(rows) <= fewRows {
+		w.updateOne.queue(batch, rows)
+	} else {
+		queueRows(batch, w.update, rows, w.updateArray)
+	}
+}
+
+// fewRows is up to how many rows a statement for each costs less than one for all.
+const fewRows = 3
+
+// queue queues one statement for each row. All of them must be written: the lock on the session says that they are there.
+func (o *oneRow[R]) queue(batch *pgx.Batch, rows []*R) {
+	for _, row := range rows {
+		arguments := make([]any, len(o.values))
+		for i, value := range o.values {
+			arguments[i] = value(row)
+		}
+		batch.Queue(o.sql, arguments...).Exec(wrote(1))
+	}
+}
+
+// wrote returns what checks that a statement wrote so many rows.
+func wrote(rows int) func(pgconn.CommandTag) error {
+	return func(tag pgconn.CommandTag) error {
+		if tag.RowsAffected() != int64(rows) {
+			return fmt.Errorf("wrote %d rows of %d", tag.RowsAffected(), rows)
+		}
+		return nil
+	}
 }
 
 // queueRows queues one statement that writes all the rows, or none when there are none.
@@ -152,12 +212,7 @@ func queueRows[R any](batch *pgx.Batch, sql string, rows []*R, arrays []func([]*
 	for i, array := range arrays {
 		arguments[i] = array(rows)
 	}
-	batch.Queue(sql, arguments...).Exec(func(tag pgconn.CommandTag) error {
-		if tag.RowsAffected() != int64(len(rows)) {
-			return fmt.Errorf("wrote %d rows of %d", tag.RowsAffected(), len(rows))
-		}
-		return nil
-	})
+	batch.Queue(sql, arguments...).Exec(wrote(len(rows)))
 }
 
 // sessionMetadata are the arguments of sqlAmendSessions.
