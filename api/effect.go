@@ -1,7 +1,7 @@
 package api
 
 // EffectKind says what an effect does. An effect is what a decision in one session
-// causes in another; it is stored with the decision and carried out after the commit.
+// causes in another, or later; it is stored with the decision and carried out after the commit.
 type EffectKind string
 
 // The kinds of effects.
@@ -15,6 +15,9 @@ const (
 	// EffectDrainSession cancels or declines what a session that was ended or interrupted
 	// still had beyond the first part.
 	EffectDrainSession EffectKind = "drain_session"
+	// EffectCancelAbandoned cancels a run whose worker is gone. It is done in the session of the
+	// run, and is due when the worker could have been silent for too long.
+	EffectCancelAbandoned EffectKind = "cancel_abandoned"
 )
 
 // EffectState says how far an effect is.

@@ -10,6 +10,9 @@ type Suspension struct {
 	Checkpoint   JSON                  `json:"checkpoint,omitzero"`
 	// Hold keeps the lease: the worker stays attached while people decide.
 	Hold bool `json:"hold,omitzero"`
+	// CancelWhenAbandoned has the service cancel the run once its worker has been silent for its
+	// lease and as long again: nobody would come back to what was decided. It needs Hold.
+	CancelWhenAbandoned bool `json:"cancel_when_abandoned,omitzero"`
 	// SettledAfter is the settled_number of the last decision that the checkpoint
 	// includes, or the after of the attached wait. When it is absent, the checkpoint counts as
 	// including what the worker got with its claim, and nothing that was settled since it attached.

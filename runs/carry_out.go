@@ -52,6 +52,18 @@ func CommandOf(e *model.Effect) (Command, error) {
 			return nil, err
 		}
 		return &DrainSession{SessionID: e.TargetSessionID, payload: payload}, nil
+	case api.EffectCancelAbandoned:
+		var payload abandonedPayload
+		if err := readPayload(e, e.Payload, &payload); err != nil {
+			return nil, err
+		}
+		if err := checkPayloadIDs(e, payload.RequestHandle); err != nil {
+			return nil, err
+		}
+		return &CancelAbandoned{
+			SessionID: e.SessionID, EffectID: e.EffectID, Attempt: e.Attempts, RunID: e.RunID,
+			Fence: payload.Fence, SilentMs: payload.SilentMs,
+		}, nil
 	case api.EffectReviewApproval:
 	}
 	return nil, nil

@@ -42,10 +42,20 @@ type drainPayload struct {
 	Actor       string `json:"actor"`
 }
 
-// enqueueEffect writes an effect with the decision. It is pending and due at once.
+// abandonedPayload is the payload of an api.EffectCancelAbandoned.
+type abandonedPayload struct {
+	// RequestHandle is that of the first request of the suspension. The effect's id holds it.
+	RequestHandle string `json:"request_handle"`
+	Fence         int64  `json:"fence"`
+	SilentMs      int64  `json:"silent_ms"`
+}
+
+// enqueueEffect writes an effect with the decision. It is pending, and due at once unless
+// it says when.
 func (w *workingCopy) enqueueEffect(effect *model.Effect) {
 	effect.State = api.EffectPending
-	effect.CreatedAtMs, effect.DueAtMs = w.nowMs, w.nowMs
+	effect.CreatedAtMs = w.nowMs
+	effect.DueAtMs = max(effect.DueAtMs, w.nowMs)
 	w.changes.NewEffects = append(w.changes.NewEffects, effect)
 }
 

@@ -43,7 +43,9 @@ func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 	w.updateWaiting(run)
 	// A rule does not settle a request that is past its deadline.
 	w.expireDue(run)
-	if !w.settleByRules(run, s) {
+	settled := w.settleByRules(run, s)
+	w.oweCancelWhenAbandoned(run, s)
+	if !settled {
 		return
 	}
 	w.updateWaiting(run)

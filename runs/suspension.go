@@ -20,6 +20,9 @@ func checkSuspension(s *api.Suspension, prefix string, faults *refusal.Faults) {
 	if s.SettledAfter != nil && *s.SettledAfter < 0 {
 		faults.Add(prefix+"/settled_after", "must not be negative")
 	}
+	if s.CancelWhenAbandoned && !s.Hold {
+		faults.Add(prefix+"/cancel_when_abandoned", "needs hold: without it no worker stays that could be gone")
+	}
 	count := len(s.Approvals) + len(s.Questions)
 	if count == 0 {
 		faults.Add(prefix+"/approvals", "ask for at least one approval or question")

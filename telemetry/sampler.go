@@ -153,11 +153,16 @@ func collectCounts(counts *model.Vitals, gauge func(desc *prometheus.Desc, value
 		}
 		gauge(descOldestWait, oldest, string(kind))
 	}
-	for _, kind := range []api.EffectKind{api.EffectOpenClarification, api.EffectDeliverAnswer, api.EffectDrainSession, api.EffectReviewApproval} {
+	kinds := []api.EffectKind{
+		api.EffectOpenClarification, api.EffectDeliverAnswer, api.EffectDrainSession, api.EffectReviewApproval, api.EffectCancelAbandoned,
+	}
+	for _, kind := range kinds {
 		owed, oldest, failed := int64(0), 0.0, int64(0)
 		for _, tally := range counts.Effects {
 			switch {
 			case tally.Kind != kind:
+			case tally.State == api.EffectPending && kind == api.EffectCancelAbandoned:
+				// It waits for as long as the worker is there: nothing is owed.
 			case tally.State == api.EffectPending:
 				owed, oldest = tally.Count, age(tally.Tally)
 			default:

@@ -35,7 +35,7 @@ func (g *gate) attend(ctx context.Context, claim *api.Claim, act actFunc) (done 
 			return done, err
 		}
 	case !g.raised.Load():
-		if err := g.ask(ctx, claim, g.suspension(g.remaining())); err != nil {
+		if err := g.ask(ctx, claim, g.asks()); err != nil {
 			return false, err
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -47,9 +46,6 @@ type gate struct {
 	suspension func(afterMs *int64) *api.Suspension
 	// raised says that the run asks already.
 	raised atomic.Bool
-	// abandoned is a run ahead whose call is gone, as far as is known, since a moment.
-	abandoned      string
-	abandonedSince time.Time
 	// fence is that of the newest claim by this process.
 	fence string
 	// outage says that the person was told that the service is away.
@@ -92,9 +88,6 @@ func newGateIDs(noun, requestNoun, session, key string) gateIDs {
 type identity struct {
 	MadeBy string `json:"made_by"`
 	Digest string `json:"digest"`
-	// WithdrawWhenGone says that the call had no key, so that nobody will come back to the run once
-	// its lease has lapsed.
-	WithdrawWhenGone bool `json:"withdraw_when_gone,omitzero"`
 }
 
 // wait makes or finds the run and drives it. It returns the run when it is over, and nil
@@ -133,7 +126,7 @@ func (g *gate) open(ctx context.Context, same any) (*api.RunView, *api.Claim, er
 	if err != nil {
 		return nil, nil, err
 	}
-	mine := identity{MadeBy: "holdpoint " + g.noun, Digest: digest, WithdrawWhenGone: g.key == ""}
+	mine := identity{MadeBy: "holdpoint " + g.noun, Digest: digest}
 	g.params.Metadata = mine
 	created, err := g.create(ctx)
 	switch {
@@ -164,13 +157,13 @@ func (g *gate) open(ctx context.Context, same any) (*api.RunView, *api.Claim, er
 func (g *gate) create(ctx context.Context) (*client.CreatedRun, error) {
 	params := g.params
 	params.Claim = &api.ClaimOptions{WorkerID: workerID(g.noun), LeaseMs: g.lease.Milliseconds()}
-	params.Suspend = g.suspension(g.remaining())
+	params.Suspend = g.asks()
 	created, err := g.CreateRun(ctx, params)
 	for errors.Is(err, client.ErrRunNotClaimable) && g.key == "" {
 		if err := g.awaitTurn(ctx); err != nil {
 			return nil, err
 		}
-		params.Suspend = g.suspension(g.remaining())
+		params.Suspend = g.asks()
 		err = g.retryTransient(ctx, func() (err error) {
 			created, err = g.CreateRun(ctx, params)
 			return err
@@ -180,6 +173,14 @@ func (g *gate) create(ctx context.Context) (*client.CreatedRun, error) {
 		return g.CreateRun(ctx, g.params)
 	}
 	return created, err
+}
+
+// asks returns what the run asks for now. Without a key nobody comes back to it, so the service
+// withdraws it when this process has died.
+func (g *gate) asks() *api.Suspension {
+	suspension := g.suspension(g.remaining())
+	suspension.CancelWhenAbandoned = g.key == ""
+	return suspension
 }
 
 // awaitTurn waits until the run that has the session is over, for a while.
@@ -199,43 +200,10 @@ func (g *gate) awaitTurn(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		g.withdrawAbandoned(ctx, view)
 		if !model.Terminal(view.Status) && time.Since(started) < minPoll {
 			return console.Sleep(ctx, minPoll)
 		}
 		return nil
-	})
-}
-
-// withdrawAbandoned cancels a run ahead that waits for an exec or ask without a key which has been
-// silent for longer than its lease, and for another lease of this call: nobody can come back to it.
-func (g *gate) withdrawAbandoned(ctx context.Context, ahead *api.RunView) {
-	var made identity
-	if !model.Waiting(ahead.Status) || json.Unmarshal(ahead.Metadata, &made) != nil || !made.WithdrawWhenGone || g.isHeld(ctx, ahead.RunID) {
-		g.abandoned, g.abandonedSince = "", time.Time{}
-		return
-	}
-	if g.abandoned != ahead.RunID {
-		g.abandoned, g.abandonedSince = ahead.RunID, time.Now()
-		return
-	}
-	if time.Since(g.abandonedSince) < g.lease {
-		return
-	}
-	if _, err := g.CancelRun(ctx, ahead.RunID, "withdrawn: the call that asked is gone"); err == nil {
-		g.terminal.Say("run %s was withdrawn: the call that asked is gone", ahead.RunID)
-	}
-}
-
-// isHeld reports whether a lease of the run is in force by the service's clock, also when that cannot
-// be said.
-func (g *gate) isHeld(ctx context.Context, runID string) bool {
-	workers, err := g.ListWorkers(ctx)
-	if err != nil || workers.More {
-		return true
-	}
-	return slices.ContainsFunc(workers.Workers, func(worker api.WorkerView) bool {
-		return slices.ContainsFunc(worker.Leases, func(lease api.HeldLease) bool { return lease.RunID == runID })
 	})
 }
 

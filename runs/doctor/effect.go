@@ -16,9 +16,11 @@ type effectRow struct {
 	*model.Effect
 	readable bool
 	payload  struct {
-		ID      string `json:"id"`
-		RunID   string `json:"run_id"`
-		Request struct {
+		ID    string `json:"id"`
+		RunID string `json:"run_id"`
+		// RequestHandle is of the first request that is withdrawn.
+		RequestHandle string `json:"request_handle"`
+		Request       struct {
 			ID     string `json:"id"`
 			Handle string `json:"handle"`
 		} `json:"request"`
@@ -43,6 +45,8 @@ func (f *effectRow) id() string {
 		return model.EffectID(f.Kind, f.payload.Request.Handle)
 	case api.EffectDrainSession:
 		return model.EffectID(f.Kind, f.payload.ID)
+	case api.EffectCancelAbandoned:
+		return model.EffectID(f.Kind, f.payload.RequestHandle)
 	case api.EffectDeliverAnswer:
 	}
 	return model.EffectID(f.Kind, f.RunID)
@@ -105,6 +109,8 @@ func undecided(e *examiner, f *effectRow) string {
 		return unless(f.TargetSessionID == e.parentSessionID, "it asks session %q, but the session's parent is %q", f.TargetSessionID, e.parentSessionID)
 	case api.EffectDrainSession:
 		return unless(f.TargetSessionID == f.SessionID, "it drains another session, %q", f.TargetSessionID)
+	case api.EffectCancelAbandoned:
+		return unless(f.TargetSessionID == f.SessionID, "it is about another session, %q", f.TargetSessionID)
 	case api.EffectReviewApproval:
 		return when(about == nil || about.kind != model.KindApproval || about.handle != f.payload.Request.Handle, "its run has no such approval")
 	case api.EffectDeliverAnswer:

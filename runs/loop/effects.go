@@ -65,6 +65,8 @@ type Effects struct {
 	store   EffectsStore
 	options EffectsOptions
 	backoff backoff[runs.DueEffect]
+	// started is when workers could reach the service at the earliest.
+	started time.Time
 }
 
 // EffectsResult says what one pass did.
@@ -81,7 +83,7 @@ func NewEffects(store EffectsStore, options EffectsOptions) *Effects {
 	options.Concurrency = cmp.Or(options.Concurrency, DefaultEffectsConcurrency)
 	options.MaxSleep = cmp.Or(options.MaxSleep, DefaultEffectsMaxSleep)
 	options.Logger = cmp.Or(options.Logger, slog.Default())
-	return &Effects{store: store, options: options}
+	return &Effects{store: store, options: options, started: time.Now()}
 }
 
 // Run makes passes until ctx ends, and then returns nil: at once after a commit of this
@@ -208,10 +210,18 @@ func (e *Effects) carryOut(ctx context.Context, due runs.DueEffect) (effectOutco
 		return effectSkipped, err
 	}
 	effect := claimed.Effect
+	if model.CarriedOutWhere(effect.Kind) == model.CarriedOutLater {
+		return e.lookAgain(ctx, effect)
+	}
 	permanent, failure := e.tryToPerform(ctx, effect, claimed.NowMs)
 	if ctx.Err() != nil || errors.Is(failure, runs.ErrClosed) {
 		return effectSkipped, failure
 	}
+	return e.finish(ctx, effect, permanent, failure)
+}
+
+// finish records the result of an attempt.
+func (e *Effects) finish(ctx context.Context, effect *model.Effect, permanent bool, failure error) (effectOutcome, error) {
 	finish := &runs.FinishEffect{SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: effect.Attempts}
 	how := effectDone
 	if failure != nil {
@@ -225,6 +235,22 @@ func (e *Effects) carryOut(ctx context.Context, due runs.DueEffect) (effectOutco
 		return effectSkipped, errors.Join(failure, err)
 	}
 	return how, nil
+}
+
+// lookAgain carries out an effect whose command says itself when it is done and when to look again.
+func (e *Effects) lookAgain(ctx context.Context, effect *model.Effect) (effectOutcome, error) {
+	command, err := runs.CommandOf(effect)
+	if err != nil {
+		return e.finish(ctx, effect, true, err)
+	}
+	if abandoned, ok := command.(*runs.CancelAbandoned); ok {
+		abandoned.ServingForMs = time.Since(e.started).Milliseconds()
+	}
+	reply, err := e.store.Do(ctx, command)
+	if err != nil || reply.Effect.State == api.EffectPending {
+		return effectSkipped, err
+	}
+	return effectDone, nil
 }
 
 // tryToPerform is perform, of which a panic is a failure that is tried again.

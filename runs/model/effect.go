@@ -68,6 +68,9 @@ const (
 	CarriedOutNowhere CarriedOut = iota
 	// CarriedOutInside is the effect's target session: a command does the work.
 	CarriedOutInside
+	// CarriedOutLater is the effect's own session, when it is due. A command of its own looks
+	// whether it is time, and says when to look again.
+	CarriedOutLater
 	// CarriedOutOutside is a system that is sent the effect's Payload. There is no command.
 	CarriedOutOutside
 )
@@ -77,6 +80,8 @@ func CarriedOutWhere(k api.EffectKind) CarriedOut {
 	switch k {
 	case api.EffectOpenClarification, api.EffectDeliverAnswer, api.EffectDrainSession:
 		return CarriedOutInside
+	case api.EffectCancelAbandoned:
+		return CarriedOutLater
 	case api.EffectReviewApproval:
 		return CarriedOutOutside
 	}

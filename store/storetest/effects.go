@@ -52,6 +52,29 @@ var effectTests = map[string]func(*harness){
 		h.do(commandOf(effect))
 		require.Equal(h, api.StatusWaitingForUserQuestion, h.run(clarificationID).Run.Status)
 	},
+	"effect/a watch over a worker is due when it may be gone": func(h *harness) {
+		h.create("s", "r")
+		fence := h.claim("r")
+		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: api.Suspension{
+			Hold: true, CancelWhenAbandoned: true, Approvals: []api.ApprovalRequest{approval("a")},
+		}})
+		require.Empty(h, h.dueEffects(10))
+		look := func() *model.Effect {
+			due := h.dueEffects(10)
+			require.Len(h, due, 1)
+			abandoned := commandOf(h.claimEffect("s", due[0])).(*runs.CancelAbandoned)
+			abandoned.ServingForMs = 1_000_000
+			return h.do(abandoned).Effect
+		}
+		h.clock.Advance(api.DefaultLeaseMs)
+		h.do(&runs.Heartbeat{RunID: "r", Fence: fence})
+		h.clock.Advance(api.DefaultLeaseMs)
+		require.Equal(h, api.EffectPending, look().State)
+		require.Empty(h, h.dueEffects(10), "it is looked at again when it may be time")
+		h.clock.Advance(api.DefaultLeaseMs)
+		require.Equal(h, api.EffectDone, look().State)
+		require.Equal(h, api.StatusCancelled, h.run("r").Run.Status)
+	},
 	"effect/a lease lasts as long as the engine's clock says": func(h *harness) {
 		id := h.askers("asker")[0]
 		const session = "session-of-asker"

@@ -138,6 +138,7 @@ func (g *Generator) suspension() api.Suspension {
 	s := api.Suspension{
 		SuspensionID: pick(g, suspensions), Hold: g.chance(40), Checkpoint: g.maybeDocument(),
 	}
+	s.CancelWhenAbandoned = s.Hold && g.chance(20)
 	if g.chance(20) {
 		after := g.between(0, 3)
 		s.SettledAfter = &after

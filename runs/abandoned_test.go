@@ -1,0 +1,144 @@
+package runs_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// watched is what a worker raises that nobody replaces.
+func watched(requests ...any) *runs.Suspend {
+	command := hold("r", 1, requests...)
+	command.CancelWhenAbandoned = true
+	return command
+}
+
+// look carries the run's watch out as an effects loop does that has served for so long, and
+// returns the effect.
+func (h *house) look(effectID string, servingForMs int64) *model.Effect {
+	h.t.Helper()
+	claimed := h.must(&runs.ClaimEffect{SessionID: "s", EffectID: effectID})
+	if claimed.Effect == nil {
+		return h.states["s"].Effects[effectID]
+	}
+	command, err := runs.CommandOf(claimed.Effect)
+	require.NoError(h.t, err)
+	abandoned := command.(*runs.CancelAbandoned)
+	abandoned.ServingForMs = servingForMs
+	return h.must(abandoned).Effect
+}
+
+// raiseWatched raises an approval of a new run and returns the id of its watch.
+func (h *house) raiseWatched() string {
+	h.t.Helper()
+	h.start("r")
+	_, change, err := h.decide(watched(approval("a")))
+	require.NoError(h.t, err)
+	require.Len(h.t, change.NewEffects, 1)
+	require.Equal(h.t, h.nowMs+2*api.DefaultLeaseMs, change.NewEffects[0].DueAtMs)
+	return change.NewEffects[0].EffectID
+}
+
+const servedLong = 1_000_000
+
+func TestAbandonedRequestIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	watch := h.raiseWatched()
+	h.nowMs += 2*api.DefaultLeaseMs - 1
+	require.Zero(t, h.look(watch, servedLong).Attempts, "not due yet")
+	h.nowMs++
+	require.Equal(t, api.EffectDone, h.look(watch, servedLong).State)
+	run := h.run("r")
+	require.Equal(t, api.StatusCancelled, run.Status)
+	require.Equal(t, "the worker that asked is gone", run.Error)
+	request := h.request("r", "a")
+	require.Equal(t, api.OutcomeCancelled, request.Outcome)
+	require.Equal(t, api.ViaWorker, request.RecordedDecision().Via)
+	h.refused(api.CodeRunStateConflict, allow("r", "a"))
+}
+
+func TestWatchGoesOnWhileTheWorkerIsThere(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	watch := h.raiseWatched()
+	for range 50 {
+		h.nowMs += api.DefaultLeaseMs
+		h.must(&runs.Heartbeat{RunID: "r", Fence: 1})
+		effect := h.look(watch, servedLong)
+		require.Equal(t, api.EffectPending, effect.State)
+	}
+	require.Equal(t, api.StatusWaitingForApproval, h.run("r").Status)
+	h.must(allow("r", "a"))
+	h.nowMs += api.DefaultLeaseMs - 1
+	h.must(&runs.Complete{RunID: "r", Fence: 1})
+	h.nowMs += 2 * api.DefaultLeaseMs
+	require.Equal(t, api.EffectDone, h.look(watch, servedLong).State)
+	require.Equal(t, api.StatusCompleted, h.run("r").Status)
+}
+
+func TestNobodyIsSilentToAServiceThatWasAway(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	watch := h.raiseWatched()
+	h.nowMs += 10 * api.DefaultLeaseMs
+	effect := h.look(watch, 100)
+	require.Equal(t, api.EffectPending, effect.State)
+	require.Equal(t, h.nowMs-100+api.DefaultLeaseMs, effect.DueAtMs)
+	h.must(&runs.Heartbeat{RunID: "r", Fence: 1})
+	h.nowMs = effect.DueAtMs
+	require.Equal(t, api.EffectPending, h.look(watch, servedLong).State)
+	require.Equal(t, api.StatusWaitingForApproval, h.run("r").Status)
+}
+
+// Whoever has claimed the run since answers for it.
+func TestWatchEndsWithTheLease(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(h *house){
+		"released": func(h *house) { h.must(&runs.Release{RunID: "r", Fence: 1}) },
+		"claimed by another": func(h *house) {
+			h.must(allow("r", "a"))
+			h.nowMs += api.DefaultLeaseMs
+			h.must(&runs.ClaimRun{RunID: "r", WorkerID: "other"})
+		},
+		"cancelled": func(h *house) { h.must(&runs.CancelRun{RunID: "r"}) },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			watch := h.raiseWatched()
+			end(h)
+			before := h.run("r").Status
+			h.nowMs += 3 * api.DefaultLeaseMs
+			require.Equal(t, api.EffectDone, h.look(watch, servedLong).State)
+			require.Equal(t, before, h.run("r").Status)
+		})
+	}
+}
+
+// A decision that came before the worker died was for nobody, too.
+func TestDecidedRunOfADeadWorkerIsCancelled(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	watch := h.raiseWatched()
+	h.must(allow("r", "a"))
+	h.nowMs += 2 * api.DefaultLeaseMs
+	require.Equal(t, api.EffectDone, h.look(watch, servedLong).State)
+	require.Equal(t, api.StatusCancelled, h.run("r").Status)
+	require.Equal(t, api.OutcomeAllowed, h.request("r", "a").Outcome, "what was recorded stays")
+}
+
+func TestWatchNeedsSomebodyWhoHolds(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	command := suspend("r", 1, approval("a"))
+	command.CancelWhenAbandoned = true
+	refused := h.refused(api.CodeInvalidRequest, command)
+	require.Equal(t, "/cancel_when_abandoned", refused.Faults[0].Pointer)
+}
