@@ -83,7 +83,7 @@ func NewEffects(store EffectsStore, options EffectsOptions) *Effects {
 	options.Concurrency = cmp.Or(options.Concurrency, DefaultEffectsConcurrency)
 	options.MaxSleep = cmp.Or(options.MaxSleep, DefaultEffectsMaxSleep)
 	options.Logger = cmp.Or(options.Logger, slog.Default())
-	return &Effects{store: store, options: options, started: time.Now()}
+	return &Effects{store: store, options: options, started: time.Now()} //nolint:forbidigo // a span of this process, compared with none of the store
 }
 
 // Run makes passes until ctx ends, and then returns nil: at once after a commit of this
@@ -244,7 +244,7 @@ func (e *Effects) lookAgain(ctx context.Context, effect *model.Effect) (effectOu
 		return e.finish(ctx, effect, true, err)
 	}
 	if abandoned, ok := command.(*runs.CancelAbandoned); ok {
-		abandoned.ServingForMs = time.Since(e.started).Milliseconds()
+		abandoned.ServingForMs = time.Since(e.started).Milliseconds() //nolint:forbidigo // as above
 	}
 	reply, err := e.store.Do(ctx, command)
 	if err != nil || reply.Effect.State == api.EffectPending {
@@ -277,7 +277,7 @@ func (e *Effects) perform(ctx context.Context, effect *model.Effect, nowMs int64
 		ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 		defer cancel()
 		return false, e.options.Review(ctx, effect.Payload)
-	case model.CarriedOutNowhere:
+	case model.CarriedOutLater, model.CarriedOutNowhere:
 	}
 	// A newer version may have written it and will carry it out.
 	return false, fmt.Errorf("this version does not know effects of kind %q", effect.Kind)
