@@ -2,8 +2,7 @@ package runs
 
 import (
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/document"
-	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // CancelAbandoned looks whether the worker that raised requests with cancel_when_abandoned is
@@ -36,7 +35,7 @@ func (c *CancelAbandoned) prepare(IDSource) error { return nil }
 func (c *CancelAbandoned) decide(w *workingCopy) (Reply, error) {
 	effect := w.effect(c.EffectID)
 	if effect == nil {
-		return Reply{}, unknownEffect(c.SessionID, c.EffectID)
+		return Reply{}, refusal.UnknownEffect(c.SessionID, c.EffectID)
 	}
 	reply := Reply{Effect: effect, NowMs: w.nowMs}
 	if effect.State != api.EffectPending || effect.Attempts != c.Attempt {
@@ -58,24 +57,4 @@ func (c *CancelAbandoned) decide(w *workingCopy) (Reply, error) {
 	}
 	effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = api.EffectDone, 0, w.nowMs, ""
 	return reply, nil
-}
-
-// oweCancelWhenAbandoned writes the effect of a suspension with cancel_when_abandoned that was
-// just raised, unless nothing of it is left to wait for.
-func (w *workingCopy) oweCancelWhenAbandoned(run *model.Run, s *raisedSuspension) {
-	if !s.CancelWhenAbandoned {
-		return
-	}
-	for _, request := range w.openRequests(run.RunID) {
-		if request.SuspensionID != s.SuspensionID {
-			continue
-		}
-		silentMs := max(run.LeaseExpiresAtMs-w.nowMs, api.MinLeaseMs)
-		w.enqueueEffect(&model.Effect{
-			SessionID: run.SessionID, EffectID: model.EffectID(api.EffectCancelAbandoned, request.Handle), RunID: run.RunID,
-			Kind: api.EffectCancelAbandoned, TargetSessionID: run.SessionID, DueAtMs: w.nowMs + 2*silentMs,
-			Payload: document.Encode(abandonedPayload{RequestHandle: request.Handle, Fence: run.Fence, SilentMs: silentMs}),
-		})
-		return
-	}
 }

@@ -49,7 +49,7 @@ func (c *ClaimEffect) prepare(IDSource) error { return nil }
 func (c *ClaimEffect) decide(w *workingCopy) (Reply, error) {
 	effect := w.effect(c.EffectID)
 	if effect == nil {
-		return Reply{}, unknownEffect(c.SessionID, c.EffectID)
+		return Reply{}, refusal.UnknownEffect(c.SessionID, c.EffectID)
 	}
 	if effect.State != api.EffectPending || effect.DueAtMs > w.nowMs {
 		return Reply{Existing: true}, nil
@@ -70,7 +70,7 @@ func (c *FinishEffect) prepare(IDSource) error { return nil }
 func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 	effect := w.effect(c.EffectID)
 	if effect == nil {
-		return Reply{}, unknownEffect(c.SessionID, c.EffectID)
+		return Reply{}, refusal.UnknownEffect(c.SessionID, c.EffectID)
 	}
 	// Another attempt may have started or finished since. A success counts whichever attempt
 	// reports it, because the work took place.
@@ -103,7 +103,7 @@ func (c *RetryEffect) decide(w *workingCopy) (Reply, error) {
 	}
 	effect := w.effect(c.EffectID)
 	if effect == nil {
-		return Reply{}, unknownEffect(c.SessionID, c.EffectID)
+		return Reply{}, refusal.UnknownEffect(c.SessionID, c.EffectID)
 	}
 	if effect.State == api.EffectDone || effect.State == api.EffectPending && effect.DueAtMs <= w.nowMs {
 		return Reply{Effect: effect, Existing: true}, nil
@@ -114,8 +114,4 @@ func (c *RetryEffect) decide(w *workingCopy) (Reply, error) {
 	effect.DueAtMs = w.nowMs
 	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
 	return Reply{Effect: effect}, nil
-}
-
-func unknownEffect(sessionID, effectID string) *refusal.Error {
-	return refusal.New(api.CodeEffectNotFound, "unknown effect %s in session %s", effectID, sessionID)
 }

@@ -97,6 +97,26 @@ func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
 	}
 }
 
+// oweCancelWhenAbandoned writes the effect of a suspension with cancel_when_abandoned that was
+// just raised, unless nothing of it is left to wait for.
+func (w *workingCopy) oweCancelWhenAbandoned(run *model.Run, s *raisedSuspension) {
+	if !s.CancelWhenAbandoned {
+		return
+	}
+	for _, request := range w.openRequests(run.RunID) {
+		if request.SuspensionID != s.SuspensionID {
+			continue
+		}
+		silentMs := max(run.LeaseExpiresAtMs-w.nowMs, api.MinLeaseMs)
+		w.enqueueEffect(&model.Effect{
+			SessionID: run.SessionID, EffectID: model.EffectID(api.EffectCancelAbandoned, request.Handle), RunID: run.RunID,
+			Kind: api.EffectCancelAbandoned, TargetSessionID: run.SessionID, DueAtMs: w.nowMs + 2*silentMs,
+			Payload: document.Encode(abandonedPayload{RequestHandle: request.Handle, Fence: run.Fence, SilentMs: silentMs}),
+		})
+		return
+	}
+}
+
 // deadline returns expires_at_ms of a request that gives expires_at_ms or expires_after_ms, nil
 // for neither.
 func (w *workingCopy) deadline(atMs, afterMs *int64) *int64 {

@@ -63,6 +63,11 @@ func UnknownSession(sessionID string) *Error {
 	return New(api.CodeSessionNotFound, "unknown session %s", sessionID)
 }
 
+// UnknownEffect returns effect_not_found.
+func UnknownEffect(sessionID, effectID string) *Error {
+	return New(api.CodeEffectNotFound, "unknown effect %s in session %s", effectID, sessionID)
+}
+
 // UnknownRun returns run_not_found for a call that names the run.
 func UnknownRun(runID string) *Error {
 	return New(api.CodeRunNotFound, "unknown run %s", runID)
