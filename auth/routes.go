@@ -21,6 +21,8 @@ var Routes = []Route{
 	{"GET", "/v1/me", Known},
 	// The token is in the call, or there is nothing to sign in to.
 	{"POST", "/v1/login", Public},
+	// Whoever holds something that was signed may verify it.
+	{"GET", "/v1/keys", Public},
 	{"POST", "/v1/logout", Known},
 	{"POST", "/v1/stream-tickets", Known},
 

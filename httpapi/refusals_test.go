@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
@@ -137,7 +138,7 @@ func testRefusals(t *testing.T, a *rig) {
 		a.post(t, "/v1/sessions", `{}`, chunked, unchecked()).want(http.StatusCreated)
 	})
 	parallel(t, "a web page of another origin, and another name", func(t *testing.T) {
-		others := []operation{{method: "GET", path: "/version"}, {method: "GET", path: "/openapi.yaml"}, {method: "GET", path: "/openapi.json"}, {method: "GET", path: "/v1/me"}}
+		others := []operation{{method: "GET", path: "/version"}, {method: "GET", path: "/openapi.yaml"}, {method: "GET", path: "/openapi.json"}, {method: "GET", path: "/v1/me"}, {method: "GET", path: "/v1/keys"}}
 		for _, o := range append(others, operations...) {
 			for _, origin := range []string{"https://elsewhere.example", "null", "http://127.0.0.1:1", "file://"} {
 				a.do(t, o.method, o.path, o.body, header("Origin", origin)).refused(wire.CodeOriginNotAllowed)
@@ -196,6 +197,10 @@ func testRefusals(t *testing.T, a *rig) {
 				require.NotContains(t, got.text, "secret")
 				require.Equal(t, failing.code == wire.CodeServiceUnavailable, got.header.Get("Retry-After") != "")
 			}
+			unsigned := serve(t, a.store, a.contract, func(o *httpapi.Options) {
+				o.Signing = newSigning(t, &brokenStore{err: failing.err})
+			})
+			require.NotContains(t, unsigned.get(t, "/v1/keys").refused(failing.code).text, "secret")
 			asking := serve(t, a.store, a.contract, func(o *httpapi.Options) {
 				o.Keyring = newKeyring(&brokenStore{err: failing.err}, auth.Required)
 			})
@@ -315,6 +320,12 @@ func (s *brokenStore) TokenByHash(context.Context, string) (*auth.Token, error) 
 func (s *brokenStore) TokensByID(context.Context, []string) ([]auth.Token, error) { return nil, s.err }
 
 func (s *brokenStore) ListTokens(context.Context, auth.TokenQuery) ([]auth.Token, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) AddSigningKeys(context.Context, []signing.PublicKey) error { return s.err }
+
+func (s *brokenStore) SigningKeys(context.Context, int) ([]signing.PublicKey, error) {
 	return nil, s.err
 }
 

@@ -18,7 +18,7 @@ var rows = []struct {
 	method, path string
 	roles        string
 }{
-	{"*", `^/(livez|readyz|v1/logout|v1/stream-tickets)$`, "observer agent operator admin"},
+	{"*", `^/(livez|readyz|v1/logout|v1/stream-tickets|v1/keys)$`, "observer agent operator admin"},
 	{"*", `^/v1/tokens`, "admin"},
 	{"*", `/effects/.*/retry$|/dead-letter`, "admin"},
 	{"*", `/mailbox`, "agent admin"},
@@ -51,7 +51,7 @@ func testRoles(t *testing.T, a *rig, keyring *auth.Keyring) {
 	t.Helper()
 	for _, role := range auth.Roles {
 		secret := ofRole(t, keyring, role)
-		others := []operation{{method: "GET", path: "/version"}, {method: "GET", path: "/v1/me"}, {method: "POST", path: "/v1/logout"}}
+		others := []operation{{method: "GET", path: "/version"}, {method: "GET", path: "/v1/me"}, {method: "GET", path: "/v1/keys"}, {method: "POST", path: "/v1/logout"}}
 		for _, o := range append(others, operations...) {
 			// A claim that waits for a run is held for nothing; the path decides about the role.
 			got := a.do(t, o.method, o.path, o.body, bearer(secret))

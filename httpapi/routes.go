@@ -93,6 +93,7 @@ func (s *Server) routes() []route {
 		{post, "/v1/tokens/{token_id}/rotate", s.rotateToken},
 		{del, "/v1/tokens/{token_id}", s.revokeToken},
 		{get, "/v1/me", s.showMe},
+		{get, "/v1/keys", s.showKeys},
 		{post, "/v1/login", s.signIn},
 		{post, "/v1/logout", s.signOut},
 		{post, "/v1/stream-tickets", s.createStreamTicket},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/kheish"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
@@ -78,6 +79,8 @@ type Options struct {
 	Reviewed func(*api.ApprovalRequest) bool
 	// Keyring knows who calls. Nil asks nobody for a credential: everybody may do everything.
 	Keyring *auth.Keyring
+	// Signing signs; nil makes a key that nobody else knows, for programs that embed the service.
+	Signing *signing.Keys
 	// Observer is told of each call; nil for nobody.
 	Observer wire.Observer
 	// LogRequests logs each call at level INFO instead of DEBUG.
@@ -110,6 +113,7 @@ type Server struct {
 	maxRuleAgeMs int64
 	reviewed     func(*api.ApprovalRequest) bool
 	access       *wire.Access
+	signing      *signing.Keys
 	handler      http.Handler
 
 	draining context.Context
@@ -136,6 +140,7 @@ func New(options Options) *Server {
 		maxRuleAgeMs: options.MaxRuleAge.Milliseconds(),
 		reviewed:     options.Reviewed,
 		access:       &wire.Access{Keyring: options.Keyring},
+		signing:      options.Signing,
 		draining:     draining, drain: drain,
 	}
 	server.bodies = &wire.Bodies{MaxBytes: server.limits.MaxBodyBytes}

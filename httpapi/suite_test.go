@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
@@ -71,6 +73,9 @@ func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*
 		Store: store, Hub: hub, Claims: dispatcher, Version: "v0-test",
 		Limits: httpapi.Limits{MaxBodyBytes: maxTestBody},
 	}
+	if keeper, keeps := store.(signing.Keeper); keeps {
+		options.Signing = newSigning(tb, keeper)
+	}
 	if tokens, keeps := store.(auth.Tokens); keeps {
 		options.Keyring = newKeyring(tokens, auth.None)
 	}
@@ -98,6 +103,19 @@ func newKeyring(tokens auth.Tokens, mode auth.Mode) *auth.Keyring {
 	return auth.NewKeyring(auth.Options{
 		Tokens: tokens, Mode: mode, NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() },
 	})
+}
+
+// newSigning returns keys of a replica, which are made and published.
+func newSigning(tb testing.TB, keeper signing.Keeper) *signing.Keys {
+	tb.Helper()
+	private, err := signing.Generate()
+	require.NoError(tb, err)
+	keys, err := signing.New([]ed25519.PrivateKey{private}, keeper, func() int64 { return time.Now().UnixMilli() })
+	require.NoError(tb, err)
+	if _, broken := keeper.(*brokenStore); !broken {
+		require.NoError(tb, keys.Publish(tb.Context()))
+	}
+	return keys
 }
 
 // carryOutEffects runs the effects loop on a store until the end of the test.
@@ -163,6 +181,7 @@ func TestAPI(t *testing.T) {
 					{"refusals", testRefusals},
 					{"operations", testOperations},
 					{"tokens", testTokens},
+					{"keys", testKeys},
 				} {
 					parallel(t, group.name, func(t *testing.T) {
 						group.run(t, service)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/committer"
@@ -74,10 +75,20 @@ func locate(text string) (location, error) {
 	return location{}, ErrURL
 }
 
-// Store is an engine: it keeps what is decided, and the tokens of those who decide.
+// FileOf returns the path of the SQLite file that a URL names, "" when it names none.
+func FileOf(url string) string {
+	if at, err := locate(url); err == nil && at.path != sqlite.Memory {
+		return at.path
+	}
+	return ""
+}
+
+// Store is an engine: it keeps what is decided, the tokens of those who decide, and the public keys
+// of what is signed.
 type Store interface {
 	runs.Store
 	auth.Tokens
+	signing.Keeper
 	// Lanes and Pools say what the committer and the connections are at.
 	Lanes() []committer.LaneState
 	Pools() []committer.PoolState

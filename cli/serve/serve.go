@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/cli/database"
 	"github.com/holdpoint/holdpoint/httpapi"
@@ -39,6 +40,7 @@ type Command struct {
 	Config               string        `placeholder:"PATH" help:"A JSON object whose members are flags; flags and variables win ($$HOLDPOINT_CONFIG)."`
 	TLSCert              string        `name:"tls-cert" from:"HOLDPOINT_TLS_CERT" placeholder:"PATH" help:"Serve HTTPS with this certificate and those behind it, PEM; read again on SIGHUP ($$HOLDPOINT_TLS_CERT)."`
 	TLSKey               string        `name:"tls-key" from:"HOLDPOINT_TLS_KEY" placeholder:"PATH" help:"The key of --tls-cert, PEM ($$HOLDPOINT_TLS_KEY)."`
+	SigningKeyFile       string        `from:"HOLDPOINT_SIGNING_KEY_FILE" placeholder:"PATH" help:"Sign with the first Ed25519 key of this PEM file; made when it is not there (default the SQLite file and .signing-key, otherwise a key of this process alone; $$HOLDPOINT_SIGNING_KEY_FILE)."`
 	AdminAddr            string        `from:"HOLDPOINT_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Serve metrics for Prometheus here, and profiles to this machine; nowhere when empty ($$HOLDPOINT_ADMIN_ADDR)."`
 	ListenFile           string        `placeholder:"PATH" help:"Write the service's URL to this file once it takes calls, for scripts."`
 	Auth                 string        `enum:"auto,required,none" default:"auto" from:"HOLDPOINT_AUTH" help:"Ask for tokens: auto (once one was made, and always where other machines can reach the service), required or none (default ${default}; $$HOLDPOINT_AUTH)."`
@@ -133,6 +135,10 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 	if err != nil {
 		return errors.Join(err, opened.Close())
 	}
+	signatures, err := c.signingKeys(running, opened, nowMs)
+	if err != nil {
+		return errors.Join(err, opened.Close())
+	}
 	scheme := "http"
 	if files != nil {
 		scheme = "https"
@@ -161,7 +167,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 			}
 		},
 	}
-	err = c.serve(running, listener, files, admin, opened, keyring, review, logger, background)
+	err = c.serve(running, listener, files, admin, opened, keyring, signatures, review, logger, background)
 	if closing := opened.Close(); closing != nil {
 		err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
 	}
@@ -208,7 +214,7 @@ func (c *Command) logHandler(to io.Writer, level slog.Leveler) slog.Handler {
 
 // serve runs the server and the loops, and returns when all of them have ended. The
 // loops go on until the last call has been answered: they are what wakes held ones.
-func (c *Command) serve(ctx context.Context, listener net.Listener, files *certificates, admin *admin, opened store.Store, keyring *auth.Keyring, review func(context.Context, api.JSON) error, logger *slog.Logger, background []func(context.Context) error) error {
+func (c *Command) serve(ctx context.Context, listener net.Listener, files *certificates, admin *admin, opened store.Store, keyring *auth.Keyring, signatures *signing.Keys, review func(context.Context, api.JSON) error, logger *slog.Logger, background []func(context.Context) error) error {
 	hub := watch.NewHub()
 	defer opened.Subscribe(hub.Publish)()
 	dispatcher := claims.New(opened, claims.Options{MaxAttempts: c.MaxAttempts, Logger: logger})
@@ -224,7 +230,7 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, files *certi
 	options := httpapi.Options{
 		Pages: pages, Observer: admin.observer(), LogRequests: c.LogRequests,
 		Store: opened, Hub: hub, Claims: dispatcher, Version: console.Version(), Logger: logger,
-		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, Dialects: c.mounts(),
+		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, Signing: signatures, Dialects: c.mounts(),
 	}
 	if review != nil {
 		options.Reviewed = codex.ChangesFiles

@@ -15,6 +15,7 @@ var tokenStatements = tokens.Statements{
 	AddSignIn: sqlAddSignIn, RenewSignIn: sqlRenewSignIn, EndSignIn: sqlEndSignIn,
 	DropExpiredSignIns: sqlDropExpiredSignIns, DropOldestSignIns: sqlDropOldestSignIns, DropSignInsOfToken: sqlDropSignInsOfToken,
 	AddTicket: sqlAddTicket, SpendTicket: sqlSpendTicket, DropExpiredTickets: sqlDropExpiredTickets, DropOldestTickets: sqlDropOldestTickets,
+	AddSigningKey: sqlAddSigningKey,
 	SignInsByHash: tokens.SignInsBy("cookie_hash = ANY($1::text[])"),
 }
 

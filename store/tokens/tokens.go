@@ -1,6 +1,6 @@
-// Package tokens keeps tokens for both engines: it implements auth.Tokens with the statements
-// of an engine. A token belongs to no session, so its changes are short transactions of their
-// own and no commands of the door.
+// Package tokens keeps tokens and the public keys of signatures for both engines: it implements
+// auth.Tokens and signing.Keeper with the statements of an engine. They belong to no session, so
+// their changes are short transactions of their own and no commands of the door.
 //
 // It must not know a driver, nor what a role may do.
 package tokens
@@ -52,6 +52,8 @@ type Statements struct {
 	// expires_at_ms, SpendTicket of $1 ticket_hash, DropExpiredTickets of $1 the present moment,
 	// DropOldestTickets of $1 token_id and $2 how many stay.
 	AddTicket, SpendTicket, DropExpiredTickets, DropOldestTickets string
+	// AddSigningKey is of $1 key_id, $2 public_key and $3 created_at_ms, and leaves one that is there.
+	AddSigningKey string
 	// Touch is of $1 token_id and $2 last_used_at_ms.
 	Touch string
 	// LockRevoke, before Revoke, keeps others from revoking at the same time; "" where

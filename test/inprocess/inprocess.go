@@ -8,12 +8,15 @@ package inprocess
 
 import (
 	"context"
+	"crypto/ed25519"
 	"log/slog"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
@@ -56,8 +59,14 @@ func Start(tb testing.TB, database string, options Options) *Service {
 	hub := watch.NewHub()
 	unsubscribe := opened.Subscribe(hub.Publish)
 	dispatcher := claims.New(opened, claims.Options{Logger: logger})
+	private, err := signing.Generate()
+	require.NoError(tb, err)
+	signatures, err := signing.New([]ed25519.PrivateKey{private}, opened, func() int64 { return time.Now().UnixMilli() })
+	require.NoError(tb, err)
+	require.NoError(tb, signatures.Publish(context.Background()))
 	api := httpapi.New(httpapi.Options{
-		Store: opened, Hub: hub, Claims: dispatcher, Logger: logger,
+		Signing: signatures,
+		Store:   opened, Hub: hub, Claims: dispatcher, Logger: logger,
 		Dialects: []kit.Mount{hermes.Mount, codex.Mount, timbal.New(timbal.Options{}), relay.New(relay.Options{})},
 	})
 	loops := []func(context.Context) error{

@@ -1,0 +1,18 @@
+package api
+
+// KeySet is the reply of GET /v1/keys: a JWKS (RFC 7517), the newest key first. With it
+// whoever has something that the service signed verifies it without the service.
+type KeySet struct {
+	Keys []PublicKey `json:"keys"`
+}
+
+// PublicKey is the JWK (RFC 8037) of an Ed25519 key.
+type PublicKey struct {
+	Kty string `json:"kty"` // "OKP"
+	Crv string `json:"crv"` // "Ed25519"
+	X   string `json:"x"`   // base64url of 32 bytes
+	// Kid is the RFC 7638 thumbprint of the key.
+	Kid string `json:"kid"`
+	Alg string `json:"alg"` // "EdDSA"
+	Use string `json:"use"` // "sig"
+}

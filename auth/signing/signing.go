@@ -1,0 +1,277 @@
+// Package signing signs what others are to believe without asking the service (checkpoints of
+// the audit, grants), and verifies what it or another replica signed. A signature is a compact
+// JWS by an Ed25519 key. A replica signs with its own key, or with one that several share; the
+// public half of each key that was ever used stands in the database, so that every replica knows
+// all of them, also those that are no longer used.
+//
+// It must not know HTTP, SQL, or what is signed.
+package signing
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/go-jose/go-jose/v4"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+const (
+	// MaxKeys bounds the public keys that are shown and believed; beyond it the oldest are left out.
+	MaxKeys = 1000
+	// freshForMs is how long the public keys that were read are taken for all that there are.
+	freshForMs = 1000
+	// maxTextBytes bounds a text that is to be verified.
+	maxTextBytes = 1 << 20
+)
+
+// ErrInvalid is wrapped by the error of a text that is no signature of a known key for that purpose.
+var ErrInvalid = errors.New("the signature does not hold")
+
+// PublicKey is the public half of a key, as it is kept.
+type PublicKey struct {
+	// KeyID is the RFC 7638 thumbprint of the key.
+	KeyID string
+	// X is the key in base64url, as in a JWK.
+	X           string
+	CreatedAtMs int64
+}
+
+// Keeper keeps public keys. Every engine implements it. Its errors wrap runs.ErrUnavailable or
+// runs.ErrClosed, or are the context's.
+type Keeper interface {
+	// AddSigningKeys writes those that are not there yet.
+	AddSigningKeys(ctx context.Context, keys []PublicKey) error
+	// SigningKeys returns the newest ones, at most limit.
+	SigningKeys(ctx context.Context, limit int) ([]PublicKey, error)
+}
+
+// Keys signs with one key and verifies with all. It is safe for concurrent use.
+type Keys struct {
+	signers sync.Map // jose.Signer by purpose
+	key     jose.JSONWebKey
+	own     []PublicKey
+	keeper  Keeper
+	nowMs   func() int64
+	reads   singleflight.Group
+
+	mu       sync.Mutex
+	known    *Public
+	readAtMs int64
+}
+
+// New returns keys that sign with the first of the private ones; the others were used before and
+// are verified with. A keeper that is nil knows of no other keys than these. There must be one
+// private key at least; see [Generate] and [Load].
+func New(private []ed25519.PrivateKey, keeper Keeper, nowMs func() int64) (*Keys, error) {
+	if len(private) == 0 {
+		return nil, errors.New("there is no private key to sign with")
+	}
+	k := &Keys{keeper: keeper, nowMs: nowMs}
+	for _, key := range private {
+		public, err := publicOf(key, nowMs())
+		if err != nil {
+			return nil, err
+		}
+		k.own = append(k.own, public)
+	}
+	k.key = jose.JSONWebKey{Key: private[0], KeyID: k.own[0].KeyID}
+	known, err := publicKeys(k.own)
+	k.known = known
+	return k, err
+}
+
+// Generate returns a new private key.
+func Generate() (ed25519.PrivateKey, error) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	return key, err
+}
+
+func publicOf(private ed25519.PrivateKey, nowMs int64) (PublicKey, error) {
+	public, is := private.Public().(ed25519.PublicKey)
+	if !is {
+		return PublicKey{}, errors.New("not an Ed25519 key")
+	}
+	keyID, err := thumbprint(public)
+	return PublicKey{KeyID: keyID, X: base64.RawURLEncoding.EncodeToString(public), CreatedAtMs: nowMs}, err
+}
+
+// Publish writes the public halves of the own keys to the keeper. Nothing may be signed before.
+// Errors: those of [Keeper].
+func (k *Keys) Publish(ctx context.Context) error {
+	if k.keeper == nil {
+		return nil
+	}
+	return k.keeper.AddSigningKeys(ctx, k.own)
+}
+
+// KeyID returns the id of the key that signs.
+func (k *Keys) KeyID() string { return k.key.KeyID }
+
+// Sign returns the compact JWS of a payload. The purpose is its "typ": what was signed for one
+// purpose is refused for every other.
+func (k *Keys) Sign(purpose string, payload []byte) (string, error) {
+	signer, known := k.signers.Load(purpose)
+	if !known {
+		made, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: k.key}, (&jose.SignerOptions{}).WithType(jose.ContentType(purpose)))
+		if err != nil {
+			return "", fmt.Errorf("sign: %w", err)
+		}
+		signer, _ = k.signers.LoadOrStore(purpose, made)
+	}
+	signed, err := signer.(jose.Signer).Sign(payload) //nolint:forcetypeassert // nothing else is stored
+	if err != nil {
+		return "", fmt.Errorf("sign: %w", err)
+	}
+	return signed.CompactSerialize()
+}
+
+// Verify returns the payload of a compact JWS that this service signed for a purpose, at whatever
+// replica. Errors: [ErrInvalid]; those of [Keeper].
+func (k *Keys) Verify(ctx context.Context, purpose, text string) ([]byte, error) {
+	k.mu.Lock()
+	known := k.known
+	k.mu.Unlock()
+	payload, err := known.Verify(purpose, text)
+	if err == nil || k.keeper == nil {
+		return payload, err
+	}
+	// Another replica may have made its key since.
+	if known, err = k.all(ctx); err != nil {
+		return nil, err
+	}
+	return known.Verify(purpose, text)
+}
+
+// Public returns the public keys, the newest first. Errors: those of [Keeper].
+func (k *Keys) Public(ctx context.Context) (api.KeySet, error) {
+	known, err := k.all(ctx)
+	if err != nil {
+		return api.KeySet{}, err
+	}
+	return known.set, nil
+}
+
+// all returns the keys of all replicas as they were at most freshForMs ago.
+func (k *Keys) all(ctx context.Context) (*Public, error) {
+	nowMs := k.nowMs()
+	k.mu.Lock()
+	known, readAtMs := k.known, k.readAtMs
+	k.mu.Unlock()
+	if k.keeper == nil || readAtMs != 0 && nowMs >= readAtMs && nowMs < readAtMs+freshForMs {
+		return known, nil
+	}
+	reading := k.reads.DoChan("", func() (any, error) {
+		kept, err := k.keeper.SigningKeys(context.WithoutCancel(ctx), MaxKeys)
+		if err != nil {
+			return nil, err
+		}
+		public, err := publicKeys(append(kept, k.own...))
+		if err != nil {
+			return nil, err
+		}
+		k.mu.Lock()
+		k.known, k.readAtMs = public, nowMs
+		k.mu.Unlock()
+		return public, nil
+	})
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case read := <-reading:
+		if read.Err != nil {
+			return nil, read.Err
+		}
+		return read.Val.(*Public), nil //nolint:forcetypeassert // nothing else is returned
+	}
+}
+
+// Public is a set of public keys: all that it takes to verify, without the service.
+type Public struct {
+	set  api.KeySet
+	byID map[string]ed25519.PublicKey
+}
+
+// publicKeys keeps the first of several with one id.
+func publicKeys(keys []PublicKey) (*Public, error) {
+	set := api.KeySet{Keys: []api.PublicKey{}}
+	seen := map[string]bool{}
+	for _, key := range keys {
+		if !seen[key.KeyID] {
+			seen[key.KeyID] = true
+			set.Keys = append(set.Keys, api.PublicKey{Kty: "OKP", Crv: "Ed25519", X: key.X, Kid: key.KeyID, Alg: "EdDSA", Use: "sig"})
+		}
+	}
+	return NewPublic(set)
+}
+
+// NewPublic returns the keys of a JWKS. Those that are not Ed25519 are left out. It returns an
+// error for a key whose id is not its RFC 7638 thumbprint.
+func NewPublic(set api.KeySet) (*Public, error) {
+	public := &Public{set: set, byID: map[string]ed25519.PublicKey{}}
+	for i, key := range set.Keys {
+		if key.Kty != "OKP" || key.Crv != "Ed25519" {
+			continue
+		}
+		x, err := base64.RawURLEncoding.Strict().DecodeString(key.X)
+		if err != nil || len(x) != ed25519.PublicKeySize {
+			return nil, fmt.Errorf("key %d of the set is no Ed25519 public key", i)
+		}
+		keyID, err := thumbprint(x)
+		if err != nil {
+			return nil, err
+		}
+		if keyID != key.Kid {
+			return nil, fmt.Errorf("key %d of the set has the id %.80q, and its RFC 7638 thumbprint is %s", i, key.Kid, keyID)
+		}
+		public.byID[keyID] = x
+	}
+	return public, nil
+}
+
+// Set returns the keys as a JWKS.
+func (p *Public) Set() api.KeySet { return p.set }
+
+// Verify returns the payload of a compact JWS that one of the keys signed for a purpose. Errors:
+// [ErrInvalid], with what is wrong.
+func (p *Public) Verify(purpose, text string) ([]byte, error) {
+	if len(text) > maxTextBytes || !isCompact(text) {
+		return nil, fmt.Errorf("%w: it is no compact JWS", ErrInvalid)
+	}
+	parsed, err := jose.ParseSignedCompact(text, []jose.SignatureAlgorithm{jose.EdDSA})
+	if err != nil {
+		return nil, fmt.Errorf("%w: it is no compact JWS of EdDSA", ErrInvalid)
+	}
+	header := parsed.Signatures[0].Protected
+	if typ, _ := header.ExtraHeaders[jose.HeaderType].(string); typ != purpose {
+		return nil, fmt.Errorf("%w: it was made for %.80q and not for %q", ErrInvalid, typ, purpose)
+	}
+	key, known := p.byID[header.KeyID]
+	if !known {
+		return nil, fmt.Errorf("%w: its key %.80q is not among the known ones", ErrInvalid, header.KeyID)
+	}
+	payload, err := parsed.Verify(key)
+	if err != nil {
+		return nil, fmt.Errorf("%w: it was not made with key %s", ErrInvalid, header.KeyID)
+	}
+	return payload, nil
+}
+
+// isCompact reports whether a text has three parts in the one base64url form that each has: a
+// signature must not have two spellings.
+func isCompact(text string) bool {
+	parts := strings.Split(text, ".")
+	for _, part := range parts {
+		if _, err := base64.RawURLEncoding.Strict().DecodeString(part); err != nil || strings.ContainsAny(part, "\r\n") {
+			return false
+		}
+	}
+	return len(parts) == 3
+}

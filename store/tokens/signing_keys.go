@@ -1,0 +1,35 @@
+package tokens
+
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/auth/signing"
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/read"
+)
+
+const signingKeys = `SELECT key_id, public_key, created_at_ms FROM signing_keys ORDER BY created_at_ms DESC, key_id DESC LIMIT $1`
+
+var _ signing.Keeper = (*Keeper)(nil)
+
+// AddSigningKeys implements signing.Keeper.
+func (k *Keeper) AddSigningKeys(ctx context.Context, keys []signing.PublicKey) error {
+	writes := make([]Write, len(keys))
+	for i, key := range keys {
+		writes[i] = Write{k.statements.AddSigningKey, []any{key.KeyID, key.X, key.CreatedAtMs}}
+	}
+	_, err := k.write(ctx, writes...)
+	return err
+}
+
+// SigningKeys implements signing.Keeper.
+func (k *Keeper) SigningKeys(ctx context.Context, limit int) ([]signing.PublicKey, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	var found []signing.PublicKey
+	err := k.db.Ask(ctx, read.Query{SQL: signingKeys, Args: []any{limit}, Read: func(rows columns.Rows) error {
+		targets := func(key *signing.PublicKey) []any { return []any{&key.KeyID, &key.X, &key.CreatedAtMs} }
+		return columns.Each(rows, targets, func(key *signing.PublicKey) { found = append(found, *key) })
+	}})
+	return found, err
+}
