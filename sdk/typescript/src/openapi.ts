@@ -275,6 +275,10 @@ export interface components {
             /** @description `daemon` when absent. */
             source_plugin?: string;
         } & (unknown | unknown);
+        CreateStreamTicket: {
+            /** @description That of a stream, as `/v1/runs/{run_id}/stream`. */
+            path: string;
+        };
         CreateToken: {
             /** @description Reserved: refused until tokens can be bound to agents. */
             agent_ids?: components["schemas"]["ID"][] | null;
@@ -921,6 +925,12 @@ export interface components {
         StatusReply: {
             /** @enum {string} */
             status: "live" | "ready";
+        };
+        StreamTicket: {
+            /** Format: int64 */
+            expires_at_ms: number;
+            /** @description What to send as `ticket` in the query of the stream. */
+            ticket: string;
         };
         Suspend: {
             approvals?: components["schemas"]["ApprovalRequest"][];

@@ -1,0 +1,17 @@
+"""Make an agent's wait for a person durable: the client and the worker of holdpoint."""
+
+from . import types
+from ._async import AsyncHoldpoint, CreatedRun, Page, RunResult, SessionResult
+from ._stream import StreamItem
+from ._sync import Holdpoint, Task
+from ._sync_worker import Handler, Worker
+from ._task import AsyncTask
+from ._transport import RetryPolicy
+from ._worker import AsyncHandler, AsyncWorker
+from .errors import Cancelled, HoldpointError, Kind, LeaseLost, ProblemError, Suspended, UnavailableError, WorkerStopped, is_kind
+
+__all__ = [
+    "AsyncHandler", "AsyncHoldpoint", "AsyncTask", "AsyncWorker", "Cancelled", "CreatedRun", "Handler", "Holdpoint", "HoldpointError",
+    "Kind", "LeaseLost", "Page", "ProblemError", "RetryPolicy", "RunResult", "SessionResult", "StreamItem", "Suspended", "Task",
+    "UnavailableError", "Worker", "WorkerStopped", "is_kind", "types",
+]

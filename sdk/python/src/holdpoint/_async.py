@@ -1,0 +1,618 @@
+"""The client for asyncio. _sync.py has the same surface for programs without it, and is made from this file."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar, cast
+
+from . import types as doc
+from ._stream import Kind, StreamItem, stream
+from ._transport import MAX_WAIT_SECONDS, Reply, RetryPolicy, Transport, at, new_id, now, without_none
+from .errors import HoldpointError, is_transient
+
+Item = TypeVar("Item")
+TERMINAL = ("completed", "failed", "interrupted", "cancelled")
+WAITING = ("waiting_for_approval", "waiting_for_user_question")
+
+
+@dataclass(frozen=True)
+class Page(Generic[Item]):
+    """One page of a list."""
+
+    items: list[Item]
+    pagination: doc.Pagination
+
+
+@dataclass(frozen=True)
+class CreatedRun:
+    """A new run, or the one with the same id or key."""
+
+    run: doc.RunView
+    claim: doc.Claim | None
+    """Set when the body asked for one and the run has the lease that the call took."""
+    replayed: bool
+    """The idempotency key had been used for the same call."""
+    existing: bool
+    """A run with this id and payload was there."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A run after a call, and whether that call was a repeat."""
+
+    run: doc.RunView
+    replayed: bool
+
+
+@dataclass(frozen=True)
+class SessionResult:
+    """A session after a call, and whether that call was a repeat."""
+
+    session: doc.SessionView
+    replayed: bool
+
+
+class AsyncHoldpoint:
+    """Calls one holdpoint service. Bodies and replies are documents as they are on the wire; every call raises a HoldpointError."""
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        token: str | None = None,
+        actor: str | None = None,
+        via: str | None = None,
+        retry: RetryPolicy = RetryPolicy(),
+        timeout_seconds: float = 30.0,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        """base_url is such as "http://127.0.0.1:4000"; a path in it is put before every route. token is a bearer token. actor is who
+        makes the decisions, via the program that makes them. timeout_seconds is how long one attempt may take beyond the wait it
+        asks for."""
+        self.transport = Transport(
+            base_url, token=token, actor=actor, via=via, retry=retry, timeout=timeout_seconds, ssl_context=ssl_context,
+        )
+
+    async def close(self) -> None:
+        """Closes the connections that no call uses."""
+        self.transport.pool.close()
+
+    # Runs
+
+    async def create_run(self, body: Mapping[str, Any], *, idempotency_key: str | None = None) -> CreatedRun:
+        """Makes a run. Without run_id a lost reply is made good by a key."""
+        return await self._create_run("/v1/runs", body, idempotency_key)
+
+    async def create_session_run(self, session_id: str, body: Mapping[str, Any], *, idempotency_key: str | None = None) -> CreatedRun:
+        """Makes a run by the session's route, which takes neither session_id, claim nor suspend."""
+        return await self._create_run(at("/v1/sessions", session_id, "runs"), body, idempotency_key)
+
+    async def get_run(self, run_id: str) -> doc.RunView:
+        return cast(doc.RunView, await self._get(at("/v1/runs", run_id)))
+
+    async def await_run(self, run_id: str, wait_seconds: float, *, until: Literal["decided", "terminal"] = "terminal") -> doc.RunView:
+        """Returns a run as soon as it is where until says, or as it is after the wait of at most 60 s."""
+        return cast(doc.RunView, await self._get(at("/v1/runs", run_id), {"until": until}, wait_seconds))
+
+    async def wait_run(
+        self, run_id: str, *, until: Literal["decided", "terminal"] = "terminal", timeout_seconds: float | None = None,
+    ) -> doc.RunView:
+        """Returns a run when it is where until says: over, or not waiting for a person (any more). It outlasts an unavailable
+        service. Raises TimeoutError after timeout_seconds."""
+        async with asyncio.timeout(timeout_seconds):
+            pauses = self.transport.pauses()
+            while True:
+                asked = now()
+                try:
+                    run = await self.await_run(run_id, MAX_WAIT_SECONDS, until=until)
+                    if run["status"] in TERMINAL or (until == "decided" and run["status"] not in WAITING):
+                        return run
+                    await pauses.after_held(asked, MAX_WAIT_SECONDS)
+                except HoldpointError as failure:
+                    if not is_transient(failure):
+                        raise
+                    await pauses.after(failure)
+
+    async def cancel_run(self, run_id: str, *, reason: str | None = None) -> doc.RunView:
+        """Cancels a run; one that is over stays as it is."""
+        return cast(doc.RunView, (await self._post(at("/v1/runs", run_id, "cancel"), without_none(reason=reason))).value)
+
+    # Decisions
+
+    async def approve(
+        self,
+        shown: Mapping[str, Any],
+        *,
+        updated_input: Any = None,
+        reason: str | None = None,
+        justification: str | None = None,
+        remember: Literal["session", "always"] | None = None,
+        remember_for_ms: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> RunResult:
+        """Allows one approval as it was shown (run_id and request, as lists have them): refused with approval_changed when another
+        is open now."""
+        return await self._decide(shown, idempotency_key, without_none(
+            behavior="allow", updated_input=updated_input, reason=reason, justification=justification, remember=remember,
+            remember_for_ms=remember_for_ms,
+        ))
+
+    async def deny(
+        self,
+        shown: Mapping[str, Any],
+        *,
+        reason: str | None = None,
+        justification: str | None = None,
+        remember: Literal["session", "always"] | None = None,
+        remember_for_ms: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> RunResult:
+        """Denies one approval as it was shown. The reason reaches the agent."""
+        return await self._decide(shown, idempotency_key, without_none(
+            behavior="deny", reason=reason, justification=justification, remember=remember, remember_for_ms=remember_for_ms,
+        ))
+
+    async def answer(
+        self,
+        shown: Mapping[str, Any],
+        answers: Sequence[doc.UserQuestionAnswer] | None = None,
+        *,
+        value: Any = None,
+        justification: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> RunResult:
+        """Answers one question (run_id and request, as lists have them): answers for its structured questions, value for a typed
+        one."""
+        given = {"value": value} if answers is None else {"answers": list(answers)}
+        resolution = {"request_id": shown["request"]["id"], **given, **without_none(justification=justification)}
+        return await self.answer_run_question(shown["run_id"], cast(doc.UserQuestionResolution, resolution), idempotency_key=idempotency_key)
+
+    async def decline(
+        self, shown: Mapping[str, Any], *, justification: str | None = None, idempotency_key: str | None = None,
+    ) -> RunResult:
+        """Declines one question."""
+        resolution = {"request_id": shown["request"]["id"], "declined": True, **without_none(justification=justification)}
+        return await self.answer_run_question(shown["run_id"], cast(doc.UserQuestionResolution, resolution), idempotency_key=idempotency_key)
+
+    async def resolve_run_approvals(
+        self, run_id: str, resolutions: Sequence[doc.ApprovalResolution], *, idempotency_key: str | None = None,
+    ) -> RunResult:
+        """Decides approvals of a run, all or none."""
+        return _run(await self._keyed(at("/v1/runs", run_id, "approvals"), {"resolutions": list(resolutions)}, idempotency_key))
+
+    async def resolve_active_run_approvals(
+        self, session_id: str, resolutions: Sequence[doc.ApprovalResolution], *, idempotency_key: str | None = None,
+    ) -> RunResult:
+        """Decides approvals of the session's active run."""
+        return _run(await self._keyed(at("/v1/sessions", session_id, "approval-runs"), {"resolutions": list(resolutions)}, idempotency_key))
+
+    async def resolve_session_approvals(
+        self,
+        session_id: str,
+        resolutions: Sequence[doc.ApprovalResolution],
+        *,
+        wait_seconds: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> SessionResult:
+        """Decides approvals of the session's active run and returns the session, after the wait at the latest."""
+        path = at("/v1/sessions", session_id, "approvals")
+        return _session(await self._keyed(path, {"resolutions": list(resolutions)}, idempotency_key, wait_seconds))
+
+    async def answer_run_question(
+        self, run_id: str, resolution: doc.UserQuestionResolution, *, idempotency_key: str | None = None,
+    ) -> RunResult:
+        return _run(await self._keyed(at("/v1/runs", run_id, "questions"), {"resolution": resolution}, idempotency_key))
+
+    async def answer_session_question(
+        self, session_id: str, resolution: doc.UserQuestionResolution, *, wait_seconds: float | None = None, idempotency_key: str | None = None,
+    ) -> SessionResult:
+        """Answers a question of the session's active run, or else of a parent clarification that waits in the session."""
+        path = at("/v1/sessions", session_id, "questions")
+        return _session(await self._keyed(path, {"resolution": resolution}, idempotency_key, wait_seconds))
+
+    async def cancel_question(
+        self, run_id: str, request_id: str, *, justification: str | None = None, idempotency_key: str | None = None,
+    ) -> RunResult:
+        """Cancels an open question, and with it the run; a parent clarification is completed, declined."""
+        path = at("/v1/runs", run_id, "questions", request_id, "cancel")
+        return _run(await self._keyed(path, without_none(justification=justification), idempotency_key))
+
+    # The calls of a worker, which makes them for a handler; use them only for a loop of your own.
+
+    async def claim_runs(
+        self,
+        worker_id: str,
+        *,
+        agent_ids: Sequence[str] = (),
+        max_runs: int = 1,
+        lease_ms: int = 30_000,
+        wait_ms: int = 0,
+    ) -> list[doc.Claim]:
+        """Returns runs with their leases; none when the wait ran out. Not repeated when its reply is lost."""
+        body = {"worker_id": worker_id, "max_runs": max_runs, "lease_ms": lease_ms, "wait_ms": wait_ms}
+        if agent_ids:
+            body["agent_ids"] = list(agent_ids)
+        reply = await self.transport.call("POST", "/v1/runs/claim", body=body, held=wait_ms / 1000, repeat="if_not_taken")
+        return cast(list[doc.Claim], reply.value["claims"])
+
+    async def claim_run(self, run_id: str, worker_id: str, *, lease_ms: int = 30_000) -> doc.Claim:
+        """Claims this run. Not repeated when its reply is lost."""
+        body = {"worker_id": worker_id, "lease_ms": lease_ms}
+        return cast(doc.Claim, (await self.transport.call("POST", at("/v1/runs", run_id, "claim"), body=body, repeat="if_not_taken")).value)
+
+    async def heartbeat(
+        self, run_id: str, fence: str, *, lease_ms: int = 30_000, checkpoint: Any = None, settled_after: str | None = None,
+    ) -> doc.HeartbeatReply:
+        """Extends a lease, and stores a checkpoint when it is not None."""
+        body = without_none(fence=fence, lease_ms=lease_ms, checkpoint=checkpoint, settled_after=settled_after)
+        return cast(doc.HeartbeatReply, (await self._post(at("/v1/runs", run_id, "heartbeat"), body)).value)
+
+    async def suspend(self, run_id: str, fence: str, suspension: Mapping[str, Any]) -> doc.SuspendReply:
+        """Raises requests and waits for them. Unless hold is set or the reply has a resume, the lease has ended."""
+        body = {**suspension, "fence": fence, "suspension_id": suspension.get("suspension_id") or new_id("suspension")}
+        return cast(doc.SuspendReply, (await self._post(at("/v1/runs", run_id, "suspend"), body)).value)
+
+    async def await_settled(self, run_id: str, fence: str, after: str, wait_seconds: float) -> doc.Settled:
+        """Returns what was settled on a run after a cursor, as soon as there is something, or nothing after the wait. The first
+        cursor is "0"."""
+        return cast(doc.Settled, await self._get(at("/v1/runs", run_id, "resume"), {"fence": fence, "after": after}, wait_seconds))
+
+    async def withdraw(self, run_id: str, request_id: str, fence: str, *, reason: str | None = None) -> doc.RunView:
+        """Withdraws a request that an attached worker no longer needs."""
+        path = at("/v1/runs", run_id, "requests", request_id, "withdraw")
+        return cast(doc.RunView, (await self._post(path, without_none(fence=fence, reason=reason))).value)
+
+    async def append_events(self, run_id: str, fence: str, events: Sequence[Mapping[str, Any]]) -> str:
+        """Adds events to the session's log and returns the id of the last. Not repeated when its reply is lost."""
+        body = {"fence": fence, "events": list(events)}
+        reply = await self.transport.call("POST", at("/v1/runs", run_id, "events"), body=body, repeat="if_not_taken")
+        return cast(str, reply.value["last_event_id"])
+
+    async def complete_run(self, run_id: str, fence: str, output: Any = None) -> doc.RunView:
+        return cast(doc.RunView, (await self._post(at("/v1/runs", run_id, "complete"), without_none(fence=fence, output=output))).value)
+
+    async def fail_run(self, run_id: str, fence: str, error: str) -> doc.RunView:
+        return cast(doc.RunView, (await self._post(at("/v1/runs", run_id, "fail"), {"fence": fence, "error": error})).value)
+
+    async def release_run(self, run_id: str, fence: str, *, checkpoint: Any = None) -> doc.RunView:
+        """Gives a run back unfinished; it is claimable at once."""
+        body = without_none(fence=fence, checkpoint=checkpoint)
+        return cast(doc.RunView, (await self._post(at("/v1/runs", run_id, "release"), body)).value)
+
+    async def ask_parent(self, run_id: str, fence: str, body: Mapping[str, Any]) -> doc.AskParentReply:
+        """Asks the parent's session on behalf of a run."""
+        request = dict(body["request"])
+        if not request.get("id") and not request.get("tool_call_id"):
+            request["id"] = new_id("question")
+        sent = {**body, "request": request, "fence": fence}
+        return cast(doc.AskParentReply, (await self._post(at("/v1/runs", run_id, "clarifications"), sent)).value)
+
+    # Sessions
+
+    async def create_session(self, body: Mapping[str, Any] | None = None) -> doc.SessionView:
+        """Makes a session, or returns the one that has the id."""
+        given = dict(body or {})
+        given.setdefault("session_id", new_id("session"))
+        return cast(doc.SessionView, (await self._post("/v1/sessions", given)).value)
+
+    async def get_session(self, session_id: str) -> doc.SessionView:
+        return cast(doc.SessionView, await self._get(at("/v1/sessions", session_id)))
+
+    async def interrupt_session(self, session_id: str, *, reason: str | None = None) -> doc.InterruptReply:
+        """Interrupts the session's active run and declines the parent clarifications that wait in it."""
+        reply = await self._post(at("/v1/sessions", session_id, "interrupt"), without_none(reason=reason))
+        return cast(doc.InterruptReply, reply.value)
+
+    async def end_session(self, session_id: str, *, reason: str | None = None) -> doc.SessionView:
+        """Ends a session: its runs are cancelled and no run is accepted any more."""
+        return cast(doc.SessionView, (await self._post(at("/v1/sessions", session_id, "end"), without_none(reason=reason))).value)
+
+    async def send_input(
+        self, session_id: str, body: Mapping[str, Any], *, wait_seconds: float | None = None, idempotency_key: str | None = None,
+    ) -> SessionResult:
+        """Makes a run in the session and waits until it waits for a person or ends, 30 s when no wait is given and 60 s at most."""
+        key = idempotency_key or (None if body.get("run_id") else str(uuid.uuid4()))
+        path = at("/v1/sessions", session_id, "input")
+        return _session(await self.transport.call("POST", path, body=dict(body), key=key, prefer=wait_seconds, held=30.0))
+
+    # Lists: a page by itself, or an iterator over all pages. Empty filters choose all.
+
+    async def list_runs(
+        self,
+        *,
+        session_id: str | None = None,
+        agent_id: str | None = None,
+        status: str | None = None,
+        kind: str | None = None,
+        priority_active: bool = False,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[doc.RunView]:
+        filters = {"session_id": session_id, "agent_id": agent_id, "status": status, "kind": kind, "priority_active": "true" if priority_active else None}
+        return await self._page("/v1/runs", filters, limit, cursor)
+
+    def all_runs(
+        self, *, session_id: str | None = None, agent_id: str | None = None, status: str | None = None, kind: str | None = None,
+        priority_active: bool = False,
+    ) -> AsyncIterator[doc.RunView]:
+        filters = {"session_id": session_id, "agent_id": agent_id, "status": status, "kind": kind, "priority_active": "true" if priority_active else None}
+        return self._walk("/v1/runs", filters)
+
+    async def list_sessions(
+        self, *, status: str | None = None, agent_id: str | None = None, limit: int | None = None, cursor: str | None = None,
+    ) -> Page[doc.SessionSummary]:
+        return await self._page("/v1/sessions", {"status": status, "agent_id": agent_id}, limit, cursor)
+
+    def all_sessions(self, *, status: str | None = None, agent_id: str | None = None) -> AsyncIterator[doc.SessionSummary]:
+        return self._walk("/v1/sessions", {"status": status, "agent_id": agent_id})
+
+    async def list_approvals(
+        self, *, session_id: str | None = None, limit: int | None = None, cursor: str | None = None,
+    ) -> Page[doc.PendingApprovalView]:
+        """Open approvals; an unknown session has none."""
+        return await self._page(_pending("approvals", session_id), {}, limit, cursor)
+
+    def all_approvals(self, *, session_id: str | None = None) -> AsyncIterator[doc.PendingApprovalView]:
+        return self._walk(_pending("approvals", session_id), {})
+
+    async def list_questions(
+        self, *, session_id: str | None = None, limit: int | None = None, cursor: str | None = None,
+    ) -> Page[doc.PendingQuestionView]:
+        """Open questions; an unknown session has none."""
+        return await self._page(_pending("questions", session_id), {}, limit, cursor)
+
+    def all_questions(self, *, session_id: str | None = None) -> AsyncIterator[doc.PendingQuestionView]:
+        return self._walk(_pending("questions", session_id), {})
+
+    async def list_rules(self, *, session_id: str | None = None, limit: int | None = None, cursor: str | None = None) -> Page[doc.Rule]:
+        return await self._page("/v1/rules", {"session_id": session_id}, limit, cursor)
+
+    def all_rules(self, *, session_id: str | None = None) -> AsyncIterator[doc.Rule]:
+        return self._walk("/v1/rules", {"session_id": session_id})
+
+    async def list_effects(
+        self, *, state: str | None = None, session_id: str | None = None, limit: int | None = None, cursor: str | None = None,
+    ) -> Page[doc.EffectView]:
+        return await self._page("/v1/effects", {"state": state, "session_id": session_id}, limit, cursor)
+
+    def all_effects(self, *, state: str | None = None, session_id: str | None = None) -> AsyncIterator[doc.EffectView]:
+        return self._walk("/v1/effects", {"state": state, "session_id": session_id})
+
+    async def list_decisions(
+        self,
+        *,
+        session_id: str | None = None,
+        agent_id: str | None = None,
+        actor: str | None = None,
+        outcome: str | None = None,
+        since_ms: int | None = None,
+        summary: bool = False,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[doc.RequestView]:
+        """What was settled, the newest first. summary cuts the inputs of approvals to 4 KiB."""
+        return await self._page("/v1/decisions", _decisions(session_id, agent_id, actor, outcome, since_ms, summary), limit, cursor)
+
+    def all_decisions(
+        self,
+        *,
+        session_id: str | None = None,
+        agent_id: str | None = None,
+        actor: str | None = None,
+        outcome: str | None = None,
+        since_ms: int | None = None,
+        summary: bool = False,
+    ) -> AsyncIterator[doc.RequestView]:
+        return self._walk("/v1/decisions", _decisions(session_id, agent_id, actor, outcome, since_ms, summary))
+
+    async def list_session_events(self, session_id: str, *, after: str | None = None, limit: int | None = None) -> list[doc.RunEventEntry]:
+        return (await self._events(at("/v1/sessions", session_id, "events"), after, limit)).value  # type: ignore[no-any-return]
+
+    def all_session_events(self, session_id: str, *, after: str | None = None) -> AsyncIterator[doc.RunEventEntry]:
+        return self._walk_events(at("/v1/sessions", session_id, "events"), after)
+
+    async def list_run_events(self, run_id: str, *, after: str | None = None, limit: int | None = None) -> list[doc.RunEventEntry]:
+        return (await self._events(at("/v1/runs", run_id, "events"), after, limit)).value  # type: ignore[no-any-return]
+
+    def all_run_events(self, run_id: str, *, after: str | None = None) -> AsyncIterator[doc.RunEventEntry]:
+        return self._walk_events(at("/v1/runs", run_id, "events"), after)
+
+    async def all_outputs(self, run_id: str) -> AsyncIterator[doc.OutputEntry]:
+        """The output records of a run, oldest first. A run's view shows only the newest."""
+        after: str | None = None
+        while True:
+            page = await self._get(at("/v1/runs", run_id, "outputs"), {"after": after})
+            for entry in page["items"]:
+                yield entry
+            if page["next_after"] in (None, after):
+                return
+            after = page["next_after"]
+
+    async def get_request(self, handle: str) -> doc.RequestView:
+        """An approval or a question by its handle, open or settled."""
+        return cast(doc.RequestView, await self._get(at("/v1/requests", handle)))
+
+    async def list_workers(self) -> doc.WorkersView:
+        """The leases that are in force, by worker."""
+        return cast(doc.WorkersView, await self._get("/v1/workers"))
+
+    # Streams
+
+    def stream_session(self, session_id: str, *, after: str = "") -> AsyncIterator[StreamItem[doc.SessionView]]:
+        """Follows a session: a snapshot, and then every event after it, in order and each once. It connects again by itself after a
+        cut, and ends after the last event of a session that has ended. With after it goes on from there, without a snapshot."""
+
+        async def is_complete(last: str) -> bool:
+            session = await self.get_session(session_id)
+            return bool(session["status"] == "ended" and session["last_event_id"] == last)
+
+        path = at("/v1/sessions", session_id, "stream")
+        # The end of a session is no event.
+        kind = Kind(path, True, lambda session: bool(session["status"] == "ended"), lambda _entry, _name: False, is_complete)
+        return stream(self.transport, kind, after)
+
+    def stream_run(self, run_id: str, *, after: str = "") -> AsyncIterator[StreamItem[doc.RunView]]:
+        """Follows a run like stream_session. It ends after the event that ends the run."""
+
+        async def is_complete(last: str) -> bool:
+            if (await self.get_run(run_id))["status"] not in TERMINAL:
+                return False
+            return not await self.list_run_events(run_id, after=last, limit=1)
+
+        kind = Kind(
+            at("/v1/runs", run_id, "stream"), True, lambda run: run["status"] in TERMINAL,
+            lambda entry, name: entry["run_id"] == run_id and name in TERMINAL, is_complete,
+        )
+        return stream(self.transport, kind, after)
+
+    def stream_inbox(self) -> AsyncIterator[StreamItem[doc.InboxView]]:
+        """Follows what is open in all sessions: a snapshot, and then every event about a request. It connects again by itself and has
+        no end. A snapshot replaces everything before it. Events may come twice, and may be part of the snapshot already."""
+
+        async def is_complete(_last: str) -> bool:
+            return False
+
+        return stream(self.transport, Kind("/v1/stream", False, lambda _view: False, lambda _entry, _name: False, is_complete), "")
+
+    # Rules, mailboxes, effects, tokens
+
+    async def get_rule(self, rule_id: str) -> doc.Rule:
+        return cast(doc.Rule, await self._get(at("/v1/rules", rule_id)))
+
+    async def add_rule(self, rule: Mapping[str, Any]) -> doc.Rule:
+        return cast(doc.Rule, (await self._post("/v1/rules", {**rule, "rule_id": rule.get("rule_id") or new_id("rule")})).value)
+
+    async def revoke_rule(self, rule_id: str) -> None:
+        """Ends a rule at once. Again is a no-op."""
+        await self.transport.call("DELETE", at("/v1/rules", rule_id))
+
+    async def explain_rules(self, body: Mapping[str, Any]) -> doc.Explanation:
+        """Says what would happen to an approval that asks for a call now. It changes nothing."""
+        return cast(doc.Explanation, (await self._post("/v1/rules/explain", dict(body))).value)
+
+    async def mailbox(self, session_id: str) -> list[doc.MessageView]:
+        """Reads a session's messages and leases each for 30 s: acknowledge it once it is processed."""
+        reply = await self.transport.call("GET", at("/v1/sessions", session_id, "mailbox"), repeat="if_not_taken")
+        return cast(list[doc.MessageView], reply.value)
+
+    async def dead_letters(self, session_id: str) -> list[doc.MessageView]:
+        return cast(list[doc.MessageView], await self._get(at("/v1/sessions", session_id, "mailbox", "dead-letter")))
+
+    async def acknowledge_message(self, session_id: str, message_id: str) -> None:
+        await self._post(at("/v1/sessions", session_id, "mailbox", message_id, "ack"), None)
+
+    async def replay_message(self, session_id: str, message_id: str) -> doc.MessageView:
+        path = at("/v1/sessions", session_id, "mailbox", "dead-letter", message_id, "replay")
+        return cast(doc.MessageView, (await self._post(path, None)).value)
+
+    async def retry_effect(self, session_id: str, effect_id: str) -> doc.EffectView:
+        return cast(doc.EffectView, (await self._post(at("/v1/sessions", session_id, "effects", effect_id, "retry"), None)).value)
+
+    async def me(self) -> doc.Me:
+        return cast(doc.Me, await self._get("/v1/me"))
+
+    async def create_token(self, body: Mapping[str, Any]) -> doc.TokenSecret:
+        """Makes a token. Its secret cannot be had again, so the call is never repeated."""
+        return cast(doc.TokenSecret, (await self.transport.call("POST", "/v1/tokens", body=dict(body), repeat="never")).value)
+
+    async def list_tokens(self, *, state: str | None = None, limit: int | None = None, cursor: str | None = None) -> doc.TokenList:
+        return cast(doc.TokenList, await self._get("/v1/tokens", {"state": state, "limit": limit, "cursor": cursor}))
+
+    async def get_token(self, token_id: str) -> doc.Token:
+        return cast(doc.Token, await self._get(at("/v1/tokens", token_id)))
+
+    async def rotate_token(self, token_id: str, grace_ms: int) -> doc.TokenSecret:
+        """Gives a token another secret; the present one works for grace_ms more. Never repeated."""
+        path = at("/v1/tokens", token_id, "rotate")
+        return cast(doc.TokenSecret, (await self.transport.call("POST", path, body={"grace_ms": grace_ms}, repeat="never")).value)
+
+    async def revoke_token(self, token_id: str) -> None:
+        await self.transport.call("DELETE", at("/v1/tokens", token_id))
+
+    async def version(self) -> doc.VersionReply:
+        return cast(doc.VersionReply, await self._get("/version"))
+
+    async def ready(self) -> None:
+        """Returns when the service and its database can be used, else raises. Not repeated."""
+        await self.transport.call("GET", "/readyz", repeat="never")
+
+    # What the calls above are made of
+
+    async def _create_run(self, path: str, body: Mapping[str, Any], key: str | None) -> CreatedRun:
+        key = key or (None if body.get("run_id") else str(uuid.uuid4()))
+        reply = await self.transport.call("POST", path, body=dict(body), key=key)
+        if "run" not in reply.value:
+            return CreatedRun(reply.value, None, reply.replayed, reply.status == 200)
+        claim = reply.value
+        held, taken = claim["run"].get("lease"), claim["lease"]
+        # A repeated call shows the lease that it took the first time, which may have ended.
+        still = held and held["worker_id"] == taken["worker_id"] and held["expires_at_ms"] == taken["expires_at_ms"]
+        return CreatedRun(claim["run"], claim if still else None, reply.replayed, reply.status == 200)
+
+    async def _decide(self, shown: Mapping[str, Any], key: str | None, resolution: dict[str, Any]) -> RunResult:
+        request = shown["request"]
+        resolution["request_id"] = request["id"]
+        resolution |= {name: request[name] for name in ("handle", "input_digest") if request.get(name)}
+        return await self.resolve_run_approvals(shown["run_id"], [cast(doc.ApprovalResolution, resolution)], idempotency_key=key)
+
+    async def _get(self, path: str, query: Mapping[str, Any] | None = None, prefer: float | None = None) -> Any:
+        return (await self.transport.call("GET", path, query=query, prefer=prefer)).value
+
+    async def _post(self, path: str, body: Any) -> Reply:
+        return await self.transport.call("POST", path, body=body)
+
+    async def _keyed(self, path: str, body: Any, key: str | None, prefer: float | None = None) -> Reply:
+        return await self.transport.call("POST", path, body=body, key=key or str(uuid.uuid4()), prefer=prefer)
+
+    async def _page(self, path: str, filters: Mapping[str, Any], limit: int | None, cursor: str | None) -> Page[Any]:
+        page = await self._get(path, {**filters, "page": "true", "limit": limit, "cursor": cursor})
+        return Page(page["items"], page["pagination"])
+
+    async def _walk(self, path: str, filters: Mapping[str, Any]) -> AsyncIterator[Any]:
+        cursor: str | None = None
+        while True:
+            page = await self._page(path, filters, 100, cursor)
+            for item in page.items:
+                yield item
+            following = page.pagination["next_cursor"]
+            if not page.pagination["has_more"] or following in (None, cursor):
+                return
+            cursor = following
+
+    async def _events(self, path: str, after: str | None, limit: int | None) -> Reply:
+        return await self.transport.call("GET", path, query={"after": after, "limit": limit})
+
+    async def _walk_events(self, path: str, after: str | None) -> AsyncIterator[doc.RunEventEntry]:
+        while True:
+            reply = await self._events(path, after, 1000)
+            for entry in reply.value:
+                after = entry["id"]
+                yield entry
+            # A page may end early, because it would be too large.
+            if not reply.value or (not reply.more and len(reply.value) < 1000):
+                return
+
+
+def _run(reply: Reply) -> RunResult:
+    return RunResult(reply.value, reply.replayed)
+
+
+def _session(reply: Reply) -> SessionResult:
+    return SessionResult(reply.value, reply.replayed)
+
+
+def _pending(noun: str, session_id: str | None) -> str:
+    return f"/v1/{noun}" if session_id is None else at("/v1/sessions", session_id, noun)
+
+
+def _decisions(
+    session_id: str | None, agent_id: str | None, actor: str | None, outcome: str | None, since_ms: int | None, summary: bool,
+) -> dict[str, Any]:
+    return {
+        "session_id": session_id, "agent_id": agent_id, "actor": actor, "outcome": outcome, "since_ms": since_ms,
+        "fields": "summary" if summary else None,
+    }

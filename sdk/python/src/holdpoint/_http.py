@@ -1,0 +1,147 @@
+"""HTTP/1.1 over asyncio's streams: as much of it as the calls of one service need."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from .errors import UnavailableError
+
+MAX_REPLY_BYTES = 64 << 20
+_MAX_HEAD_BYTES = 64 << 10
+_MAX_IDLE = 64
+
+
+@dataclass
+class Response:
+    status: int
+    headers: dict[str, str]
+    """By their names in lower case."""
+    _connection: _Connection = field(repr=False)
+
+    async def read(self) -> bytes:
+        """Returns the whole body."""
+        parts: list[bytes] = []
+        size = 0
+        async for part in self.chunks():
+            size += len(part)
+            if size > MAX_REPLY_BYTES:
+                raise ValueError(f"the reply has more than {MAX_REPLY_BYTES} bytes")
+            parts.append(part)
+        return b"".join(parts)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yields the body as it comes. Raises ConnectionError when it is cut."""
+        reader = self._connection.reader
+        if self.status in (204, 304):
+            self._connection.whole = True
+        elif self.headers.get("transfer-encoding", "").lower() == "chunked":
+            while size := int((await _line(reader)).split(b";")[0], 16):
+                while size > 0:
+                    part = await _some(reader, size)
+                    size -= len(part)
+                    yield part
+                await _line(reader)
+            while await _line(reader):
+                pass  # trailers
+            self._connection.whole = True
+        elif "content-length" in self.headers:
+            left = int(self.headers["content-length"])
+            while left > 0:
+                part = await _some(reader, left)
+                left -= len(part)
+                yield part
+            self._connection.whole = True
+        else:
+            while part := await reader.read(1 << 16):
+                yield part
+        if self.headers.get("connection", "").lower() == "close":
+            self._connection.whole = False
+
+
+async def _line(reader: asyncio.StreamReader) -> bytes:
+    line = await reader.readline()
+    if not line.endswith(b"\n"):
+        raise ConnectionError("the connection was cut")
+    return line.rstrip(b"\r\n")
+
+
+async def _some(reader: asyncio.StreamReader, most: int) -> bytes:
+    part = await reader.read(min(most, 1 << 16))
+    if not part:
+        raise ConnectionError("the connection was cut")
+    return part
+
+
+class _Connection:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+        self.whole = False
+        """The last reply was read to its end, so that another one may follow."""
+
+    def cut(self) -> None:
+        self.writer.transport.abort()
+
+
+class Pool:
+    """The connections to one host. They belong to the event loop in which they were made."""
+
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+        self._host, self._port, self._tls = host, port, tls
+        self._idle: list[_Connection] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @asynccontextmanager
+    async def send(self, method: str, target: str, headers: dict[str, str], body: bytes | None) -> AsyncIterator[Response]:
+        """Sends a request and yields the reply, whose body may still come. Raises OSError when the connection breaks, and an
+        UnavailableError that is not_sent when there is none."""
+        connection = await self._connect()
+        try:
+            connection.whole = False
+            lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+            if body is not None:
+                lines.append(f"Content-Length: {len(body)}")
+            connection.writer.write("\r\n".join([*lines, "", ""]).encode() + (body or b""))
+            await connection.writer.drain()
+            yield await self._head(connection)
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError) as broken:
+            raise ConnectionError("the connection was cut") from broken
+        finally:
+            if connection.whole and len(self._idle) < _MAX_IDLE and not connection.writer.is_closing():
+                self._idle.append(connection)
+            else:
+                connection.cut()
+
+    async def _connect(self) -> _Connection:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._idle = loop, []
+        while self._idle:
+            connection = self._idle.pop()
+            # What arrived since the last reply is its end: a service that was restarted.
+            if not connection.reader.at_eof() and not connection.writer.is_closing():
+                return connection
+            connection.cut()
+        try:
+            reader, writer = await asyncio.open_connection(self._host, self._port, ssl=self._tls, limit=_MAX_HEAD_BYTES)
+        except OSError as failure:
+            raise UnavailableError(f"no connection to {self._host}:{self._port}: {failure}", not_sent=True) from failure
+        return _Connection(reader, writer)
+
+    @staticmethod
+    async def _head(connection: _Connection) -> Response:
+        while True:
+            head = (await connection.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+            status = int(head[0].split(" ")[1])
+            headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:-2])}
+            if status >= 200:
+                return Response(status, headers, connection)
+
+    def close(self) -> None:
+        """Closes the connections that no call uses."""
+        for connection in self._idle:
+            connection.cut()
+        self._idle = []

@@ -1,0 +1,55 @@
+"""Whether a decision was made about what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .errors import HoldpointError
+
+
+def require_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+    """Raises id_conflict unless both ask the same thing: a decision counts only for what it was made about."""
+    if "tool_name" in one and "tool_name" in other:
+        same = one["tool_name"] == other["tool_name"] and _same(one.get("input"), other.get("input"))
+    else:
+        same = "tool_name" not in one and "tool_name" not in other and _same_question(one, other)
+    if not same:
+        raise HoldpointError(["conflict", "id_conflict"], f"request {one['id']} was raised for something else")
+
+
+def _same(a: Any, b: Any) -> bool:
+    # True is 1 to Python, and not in JSON.
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(_same(a[name], b[name]) for name in a)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return bool(a == b)
+
+
+def _same_question(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Ignores what the service fills in by default: ids, headers, and labels that were not given."""
+    return (
+        (a.get("kind") or "") == (b.get("kind") or "")
+        and _same(a.get("payload"), b.get("payload"))
+        and _same(a.get("response_schema"), b.get("response_schema"))
+        and _same_list(a.get("questions"), b.get("questions"), _same_part)
+    )
+
+
+def _same_part(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    return (
+        a["question"] == b["question"]
+        and bool(a.get("multi_select")) == bool(b.get("multi_select"))
+        and _same_list(a.get("options"), b.get("options"), _same_option)
+    )
+
+
+def _same_option(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    return all(not a.get(name) or not b.get(name) or a[name] == b[name] for name in ("id", "label"))
+
+
+def _same_list(a: list[Any] | None, b: list[Any] | None, same: Callable[[Any, Any], bool]) -> bool:
+    return len(a or []) == len(b or []) and all(map(same, a or [], b or []))

@@ -1,0 +1,217 @@
+"""Sends calls, and repeats them where that is safe and may help."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import random
+import re
+import ssl
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import quote, urlencode, urlsplit
+
+from ._http import Pool, Response
+from .errors import HoldpointError, ProblemError, UnavailableError, invalid, is_kind
+
+MAX_WAIT_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How a call that is safe to repeat is repeated. Safe are reads, calls with an idempotency key or an id, which are made where
+    none was given, and calls that do nothing the second time. They are repeated after a broken connection, a time-out of the
+    attempt, 429, 502, 503 and 504. Other calls (claims, events, mailboxes) are repeated only when the first certainly had no effect.
+    """
+
+    max_attempts: int = 4
+    """Counts the first one. 1 never repeats."""
+    base_delay: float = 0.1
+    """The pause before the second attempt, in seconds. It doubles with each further one. Half of every pause is random."""
+    max_delay: float = 5.0
+    max_retry_after: float = 60.0
+    """The longest Retry-After that is waited for. A call with a longer one fails at once."""
+
+
+class Pauses:
+    """Counts failures in a row and says how long to pause after each."""
+
+    def __init__(self, policy: RetryPolicy) -> None:
+        self._policy, self._failed = policy, 0
+
+    def reset(self) -> None:
+        self._failed = 0
+
+    async def after(self, failure: BaseException | None) -> None:
+        """Pauses after a failure. Raises the failure when the policy does not wait that long."""
+        policy = self._policy
+        delay = min(policy.max_delay, policy.base_delay * 2 ** min(self._failed, 32))
+        self._failed += 1
+        delay = delay / 2 + random.random() * delay / 2
+        if isinstance(failure, ProblemError) and failure.retry_after > delay:
+            if failure.retry_after > policy.max_retry_after:
+                raise failure
+            delay = failure.retry_after
+        await asyncio.sleep(delay)
+
+    async def after_held(self, asked: float, wait: float) -> None:
+        """Pauses after the empty reply of a long-poll, unless the service held it."""
+        if now() - asked > wait / 2:
+            self.reset()
+        else:
+            await self.after(None)
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+Repeatable = Literal["never", "if_not_taken", "always"]
+
+
+@dataclass(frozen=True)
+class Reply:
+    value: Any
+    status: int
+    replayed: bool
+    """The idempotency key had been used for the same call."""
+    more: bool
+    """A list goes on after what the reply has."""
+
+
+class Transport:
+    def __init__(
+        self, base_url: str, *, token: str | None, actor: str | None, via: str | None, retry: RetryPolicy, timeout: float,
+        ssl_context: ssl.SSLContext | None,
+    ) -> None:
+        url = urlsplit(base_url)
+        if url.scheme not in ("http", "https") or not url.hostname:
+            raise invalid(f"base_url {base_url!r} must begin with http:// or https:// and name a host")
+        if url.username or url.password:
+            raise invalid("base_url must not hold credentials")
+        if url.query or url.fragment:
+            raise invalid("base_url must have neither query nor fragment")
+        tls = (ssl_context or ssl.create_default_context()) if url.scheme == "https" else None
+        self.pool = Pool(url.hostname, url.port or (443 if tls else 80), tls)
+        self.retry = retry
+        self._timeout = timeout
+        self._prefix = url.path.rstrip("/")
+        self._headers = {"Host": url.netloc, "User-Agent": "holdpoint-python"}
+        if token is not None:
+            if not re.fullmatch(r"[!-~]+", token):
+                raise invalid("token must be printable ASCII without spaces")
+            self._headers["Authorization"] = f"Bearer {token}"
+        for name, value in (("X-Actor", actor), ("X-Via", via)):
+            if value is not None:
+                if not value.strip() or not value.isprintable():
+                    raise invalid(f"{name[2:].lower()} must be printable text")
+                self._headers[name] = value.strip()
+
+    def pauses(self) -> Pauses:
+        return Pauses(self.retry)
+
+    async def call(
+        self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: Any = None, key: str | None = None,
+        prefer: float | None = None, held: float | None = None, repeat: Repeatable = "always",
+    ) -> Reply:
+        """Makes a call; prefer asks for a reply that is held for so many seconds, held says how long it may be."""
+        headers = {}
+        if key is not None:
+            # What a header cannot carry unchanged goes into the body.
+            if re.fullmatch(r'[ !#-\[\]-~]+', key) and key.strip() == key:
+                headers["Idempotency-Key"] = key
+            else:
+                body = {**body, "idempotency_key": key}
+        if prefer:
+            headers["Prefer"] = f"wait={math.ceil(min(prefer, MAX_WAIT_SECONDS))}"
+        try:
+            text = None if body is None else json.dumps(body, allow_nan=False, separators=(",", ":")).encode()
+        except (TypeError, ValueError) as failure:
+            raise invalid(f"{method} {path}: {failure}") from failure
+        pauses = self.pauses()
+        attempt = 1
+        while True:
+            try:
+                return await self._attempt(method, path, query, text, headers, self._timeout + (prefer or held or 0))
+            except HoldpointError as failure:
+                if attempt >= self.retry.max_attempts or not _may_repeat(repeat, failure):
+                    raise
+                await pauses.after(failure)
+            attempt += 1
+
+    async def _attempt(
+        self, method: str, path: str, query: Mapping[str, Any] | None, body: bytes | None, headers: dict[str, str], limit: float,
+    ) -> Reply:
+        try:
+            async with asyncio.timeout(limit), self.open(method, path, query, body, headers, "application/json") as response:
+                text = await response.read()
+        except TimeoutError as failure:
+            raise UnavailableError(f"{method} {path}: no reply in time") from failure
+        if not 200 <= response.status < 300:
+            raise problem(response, text)
+        return Reply(
+            value=json.loads(text) if text else None,
+            status=response.status,
+            replayed=response.headers.get("idempotency-replayed", "").lower() == "true",
+            more='rel="next"' in response.headers.get("link", ""),
+        )
+
+    @asynccontextmanager
+    async def open(
+        self, method: str, path: str, query: Mapping[str, Any] | None, body: bytes | None, headers: dict[str, str], accept: str,
+    ) -> AsyncIterator[Response]:
+        """Sends a call once and yields the reply. The query is left out of the errors: it may hold a fence."""
+        given = {name: str(value) for name, value in (query or {}).items() if value not in (None, "")}
+        target = self._prefix + path + ("?" + urlencode(given) if given else "")
+        sent = {**self._headers, **headers, "Accept": accept}
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+        try:
+            async with self.pool.send(method, target, sent, body) as response:
+                yield response
+        except TimeoutError:
+            raise
+        except (OSError, ValueError, IndexError) as failure:
+            raise UnavailableError(f"{method} {path}: {failure}") from failure
+
+
+def _may_repeat(repeat: Repeatable, failure: HoldpointError) -> bool:
+    if repeat == "never":
+        return False
+    if is_kind(failure, "rate_limited") or (isinstance(failure, UnavailableError) and failure.not_sent):
+        return True
+    return repeat == "always" and is_kind(failure, "unavailable")
+
+
+def problem(response: Response, text: bytes) -> ProblemError:
+    """Returns the error of a refusal, also one of a proxy without a problem document."""
+    # The form with a date is not read: it would depend on how two clocks agree.
+    after = response.headers.get("retry-after", "")
+    try:
+        document = json.loads(text)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or "code" not in document:
+        document = {}
+    return ProblemError(response.status, document, float(after) if re.fullmatch(r"[0-9]{1,9}", after) else 0)
+
+
+def at(base: str, *segments: str) -> str:
+    """Joins a base and segments to a path, and refuses what would name another route."""
+    for segment in segments:
+        if not isinstance(segment, str) or segment in ("", ".", ".."):
+            raise invalid(f"{segment!r} is no id (under {base})")
+    return "/".join([base, *(quote(segment, safe="") for segment in segments)])
+
+
+def new_id(prefix: str) -> str:
+    return f"{prefix}_{uuid.uuid4()}"
+
+
+def without_none(**members: Any) -> dict[str, Any]:
+    """Returns a body of the members that are given."""
+    return {name: value for name, value in members.items() if value is not None}

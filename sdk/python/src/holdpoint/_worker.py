@@ -1,0 +1,212 @@
+"""The loop that claims runs and calls a handler for each."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from . import types as doc
+from ._async import AsyncHoldpoint
+from ._task import AsyncTask, failure_text
+from ._transport import now
+from .errors import Cancelled, HoldpointError, LeaseLost, ProblemError, WorkerStopped, invalid, is_kind, is_transient
+
+AsyncHandler = Callable[[AsyncTask], Awaitable[Any]]
+"""Does the work of one run. What it returns is the run's output, unless it ended the run itself. What it raises fails the run with
+the text of the error, but Suspended: nothing more happens then. It is cancelled when task.stopped is set; what it raises after that
+changes nothing, and after WorkerStopped the run is released."""
+
+
+class AsyncWorker:
+    """Claims runs and calls a handler for each."""
+
+    def __init__(
+        self,
+        client: AsyncHoldpoint,
+        *,
+        worker_id: str | None = None,
+        agent_ids: Sequence[str] = (),
+        concurrency: int = 16,
+        lease_ms: int = 30_000,
+        heartbeat_seconds: float | None = None,
+        poll_seconds: float = 30.0,
+        drain_seconds: float = 30.0,
+        on_error: Callable[[BaseException], None] = lambda _error: None,
+    ) -> None:
+        """worker_id names the worker in leases. agent_ids are those whose runs are claimed, at most 100; all when empty. concurrency
+        is how many runs are worked on at once. lease_ms is 1,000 to 3,600,000; heartbeat_seconds a third of it by default.
+        poll_seconds is how long one long-poll waits, 1 to 60. drain_seconds is how long handlers may go on after the worker was
+        stopped. on_error gets the errors outside of handlers; it must not raise."""
+        self.worker_id = worker_id or f"py-{uuid.uuid4()}"
+        self._client, self._agent_ids, self._concurrency = client, agent_ids, concurrency
+        self._lease_ms, self._poll_seconds, self._drain_seconds = lease_ms, poll_seconds, drain_seconds
+        self._heartbeat_seconds = heartbeat_seconds or lease_ms / 3000
+        self._on_error = on_error
+        self._stop: asyncio.Event | None = None
+        if not re.fullmatch(r"[A-Za-z0-9._:-]{1,200}", self.worker_id) or self.worker_id in (".", ".."):
+            raise invalid("worker_id must have 1 to 200 characters of A-Z a-z 0-9 . _ : -")
+        if concurrency < 1:
+            raise invalid("concurrency must be at least 1")
+        if not 1_000 <= lease_ms <= 3_600_000:
+            raise invalid("lease_ms must be between 1,000 and 3,600,000")
+        if not 0 < self._heartbeat_seconds < lease_ms / 1000:
+            raise invalid("heartbeat_seconds must be positive and shorter than the lease")
+        if not 1 <= poll_seconds <= 60:
+            raise invalid("poll_seconds must be between 1 and 60")
+
+    def stop(self) -> None:
+        """Ends run in order. To be called in the event loop of run."""
+        if self._stop:
+            self._stop.set()
+
+    async def run(self, handler: AsyncHandler) -> None:
+        """Claims runs and calls the handler for each, until stop is called or the caller is cancelled. Then it claims no more, gives
+        the handlers drain_seconds, cancels those that did not finish, and releases their runs. It raises, after the same steps, when
+        the service refuses its claims for good."""
+        self._stop = asyncio.Event()
+        handlers: dict[asyncio.Task[None], AsyncTask] = {}
+
+        def start(claim: doc.Claim) -> None:
+            task = AsyncTask(self._client, claim, lease_ms=self._lease_ms, poll_seconds=self._poll_seconds)
+            handling = asyncio.get_running_loop().create_task(self._handle(task, handler))
+            handlers[handling] = task
+            handling.add_done_callback(lambda done: handlers.pop(done, None))
+
+        claiming = asyncio.get_running_loop().create_task(self._claim(handlers, start))
+        stopping = asyncio.get_running_loop().create_task(self._stop.wait())
+        try:
+            await asyncio.wait([claiming, stopping], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            claiming.cancel()
+            await asyncio.wait([claiming])
+            if handlers:
+                await asyncio.wait(list(handlers), timeout=max(0.0, self._drain_seconds))
+            for task in list(handlers.values()):
+                task.stop(WorkerStopped())
+            if handlers:
+                await asyncio.wait(list(handlers))
+        if not claiming.cancelled() and (refusal := claiming.exception()):
+            raise refusal
+
+    async def _claim(self, handlers: dict[asyncio.Task[None], AsyncTask], start: Callable[[doc.Claim], None]) -> None:
+        pauses = self._client.transport.pauses()
+        while True:
+            if len(handlers) >= self._concurrency:
+                await asyncio.wait(list(handlers), return_when=asyncio.FIRST_COMPLETED)
+                continue
+            asked = now()
+            try:
+                claims = await self._client.claim_runs(
+                    self.worker_id, agent_ids=self._agent_ids, max_runs=min(self._concurrency - len(handlers), 100),
+                    lease_ms=self._lease_ms, wait_ms=int(self._poll_seconds * 1000),
+                )
+            except HoldpointError as failure:
+                if _is_refusal(failure):
+                    raise
+                self._on_error(failure)
+                try:
+                    await pauses.after(failure)
+                except HoldpointError:
+                    await pauses.after(None)  # a Retry-After that is longer than the policy allows is waited for in pieces
+                continue
+            for claim in claims:
+                start(claim)
+            if claims:
+                pauses.reset()
+            else:
+                await pauses.after_held(asked, self._poll_seconds)
+
+    async def _handle(self, task: AsyncTask, handler: AsyncHandler) -> None:
+        """Calls the handler for one run and ends the run as the outcome says. It never raises."""
+        loop = asyncio.get_running_loop()
+        beats = loop.create_task(self._renew_lease(task))
+        handling = loop.create_task(_as_coroutine(handler, task))
+
+        def cancel(_reason: HoldpointError) -> None:
+            handling.cancel()
+
+        task.on_stop = cancel
+        if task.stopped:
+            handling.cancel()
+        try:
+            await asyncio.wait([handling])
+            await self._finish(task, handling)
+        except Exception as failure:  # noqa: BLE001 - of the call that ends the run
+            self._on_error(failure)
+        finally:
+            beats.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await beats
+            await task.close()
+
+    async def _finish(self, task: AsyncTask, handling: asyncio.Task[Any]) -> None:
+        raised = asyncio.CancelledError() if handling.cancelled() else handling.exception()
+        suspended = is_kind(raised, "suspended")
+        why = task.stopped
+        if task.ended:
+            if raised and not suspended and not why:
+                self._on_error(raised)
+        elif is_kind(why, "cancelled"):
+            pass
+        elif why and is_kind(why, "lease_lost"):
+            self._on_error(why)
+        elif raised is None:
+            await task.complete(handling.result())
+        elif is_kind(why, "worker_stopped"):
+            await task.end_with(self._client.release_run(task.run_id, task.fence))
+        else:
+            text = "the handler raised Suspended without having suspended the run" if suspended else str(raised) or type(raised).__name__
+            await task.end_with(self._client.fail_run(task.run_id, task.fence, failure_text(text)))
+
+    async def _renew_lease(self, task: AsyncTask) -> None:
+        """Renews the lease, and stops the task when the run was cancelled or the lease is lost."""
+        expires = now() + self._lease_ms / 1000
+        pause = self._heartbeat_seconds
+        while True:
+            await asyncio.sleep(pause)
+            sent, pause = now(), self._heartbeat_seconds
+            try:
+                async with asyncio.timeout_at(expires):
+                    beat = await self._client.heartbeat(task.run_id, task.fence, lease_ms=self._lease_ms)
+            except (HoldpointError, TimeoutError) as failure:
+                if task.ended:
+                    return
+                if task.ending:
+                    continue  # the task's own call may have ended the lease
+                if is_kind(failure, "lease_lost"):
+                    task.stop(failure)  # type: ignore[arg-type]
+                    return
+                if is_kind(failure, "not_found") or is_kind(failure, "run_state"):
+                    task.stop(LeaseLost("the run is no longer there to be worked on"))
+                    return
+                self._on_error(failure)
+                if now() >= expires:
+                    # Another worker may have claimed the run.
+                    task.stop(LeaseLost("the lease could not be renewed in time"))
+                    return
+                pause /= 4
+                continue
+            if task.ended:
+                return
+            if beat["cancel_requested"]:
+                task.stop(Cancelled())
+                return
+            expires = sent + self._lease_ms / 1000
+
+
+async def _as_coroutine(handler: AsyncHandler, task: AsyncTask) -> Any:
+    return await handler(task)
+
+
+def _is_refusal(failure: HoldpointError) -> bool:
+    """Whether the service refused the call, or it could not be made at all."""
+    if is_transient(failure):
+        return False
+    if isinstance(failure, ProblemError):
+        return 400 <= failure.status < 500 and failure.status != 408
+    return failure.is_kind("invalid")

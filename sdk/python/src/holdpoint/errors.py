@@ -1,0 +1,135 @@
+"""The errors of this package. Every one is a HoldpointError, but asyncio's own and TimeoutError."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from .types import Fault, PendingApprovalRef, RecordedDecision
+
+Kind = Literal[
+    "not_found", "conflict", "invalid", "already_decided", "expired", "lease_lost", "run_not_claimable", "run_state", "not_waiting",
+    "approval_changed", "session_busy", "session_ended", "no_parent", "id_conflict", "idempotency_conflict", "unauthorized", "forbidden",
+    "rate_limited", "unavailable", "suspended", "cancelled", "worker_stopped",
+]
+"""What an error means to a caller. An error may be of several kinds: a late answer is `conflict`, `already_decided` and perhaps
+`expired` at once. `unavailable` says that the service could not be reached or could not answer: a call that changes something may or
+may not have taken effect. `suspended`, `cancelled` and `worker_stopped` end a handler early."""
+
+
+class HoldpointError(Exception):
+    """An error of this package; kinds says what it means."""
+
+    def __init__(self, kinds: Iterable[Kind], message: str) -> None:
+        super().__init__(message)
+        self.kinds: frozenset[str] = frozenset(kinds)
+
+    def is_kind(self, kind: Kind) -> bool:
+        return kind in self.kinds
+
+
+def is_kind(thrown: object, kind: Kind) -> bool:
+    """Whether what was raised is an error of this package and of the kind."""
+    return isinstance(thrown, HoldpointError) and kind in thrown.kinds
+
+
+class ProblemError(HoldpointError):
+    """The service refused the call: a problem document."""
+
+    def __init__(self, status: int, document: dict[str, Any], retry_after: float = 0) -> None:
+        self.status = status
+        self.code: str = document.get("code", "")
+        """The stable name of the error; "" when something in between answered without a document."""
+        self.domain: str = document.get("domain", "")
+        self.detail: str = document.get("detail", "")
+        """For people."""
+        self.faults: Sequence[Fault] = document.get("errors", [])
+        """The members at fault, each with a JSON pointer."""
+        self.recorded_decision: RecordedDecision | None = document.get("recorded_decision")
+        """The decision before this call, when the call was late."""
+        self.pending_approval: PendingApprovalRef | None = document.get("pending_approval")
+        """The approval that is open now, of `approval_changed`."""
+        self.retry_after = retry_after
+        """How many seconds the service asked to wait; 0 without a Retry-After."""
+        kinds: set[Kind] = {kind for kind in (_BY_STATUS.get(status), _BY_CODE.get(self.code)) if kind}
+        if self.recorded_decision:
+            kinds.add("already_decided")
+            if self.recorded_decision["outcome"] == "expired":
+                kinds.add("expired")
+        super().__init__(kinds, ": ".join(filter(None, [self.code or f"HTTP {status}", self.detail])))
+
+    @property
+    def pointer(self) -> str | None:
+        """The JSON pointer of the first member at fault."""
+        return self.faults[0]["pointer"] if self.faults else None
+
+
+_BY_STATUS: dict[int, Kind] = {
+    400: "invalid", 401: "unauthorized", 403: "forbidden", 404: "not_found", 409: "conflict", 413: "invalid", 415: "invalid",
+    422: "invalid", 429: "rate_limited", 502: "unavailable", 503: "unavailable", 504: "unavailable",
+}
+
+_BY_CODE: dict[str, Kind] = {
+    "question_expired": "expired",
+    "lease_lost": "lease_lost",
+    "run_not_claimable": "run_not_claimable",
+    "run_state_conflict": "run_state",
+    "approval_state_conflict": "not_waiting",
+    "question_state_conflict": "not_waiting",
+    "approval_request_not_pending": "not_waiting",
+    "question_request_mismatch": "not_waiting",
+    "question_resolution_conflict": "not_waiting",
+    "approval_changed": "approval_changed",
+    "session_busy": "session_busy",
+    "session_ended": "session_ended",
+    "no_parent_session": "no_parent",
+    "id_conflict": "id_conflict",
+    "idempotency_conflict": "idempotency_conflict",
+}
+
+
+class UnavailableError(HoldpointError):
+    """There was no whole reply."""
+
+    def __init__(self, message: str, *, not_sent: bool = False) -> None:
+        super().__init__(["unavailable"], message)
+        self.not_sent = not_sent
+        """Whether the service certainly did not get the call."""
+
+
+class Suspended(HoldpointError):
+    """The run waits, and is claimed again when it may go on. A handler lets it through."""
+
+    def __init__(self) -> None:
+        super().__init__(["suspended"], "the run is suspended; let this error through")
+
+
+class Cancelled(HoldpointError):
+    """The run was cancelled or interrupted."""
+
+    def __init__(self) -> None:
+        super().__init__(["cancelled"], "the run was cancelled")
+
+
+class LeaseLost(HoldpointError):
+    """The lease could not be kept: another worker may have the run."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(["lease_lost"], message)
+
+
+class WorkerStopped(HoldpointError):
+    """The worker stops, and the handler did not finish in time. The run is released."""
+
+    def __init__(self) -> None:
+        super().__init__(["worker_stopped"], "the worker is stopping")
+
+
+def invalid(message: str) -> HoldpointError:
+    """Returns the error of an argument that was refused before anything was sent."""
+    return HoldpointError(["invalid"], message)
+
+
+def is_transient(thrown: object) -> bool:
+    """Whether the same call may succeed later."""
+    return is_kind(thrown, "unavailable") or is_kind(thrown, "rate_limited")

@@ -1,0 +1,1077 @@
+"""The documents of the service, as they are on the wire. Generated from openapi.json by "make sdk-types"; do not edit."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+
+class AcknowledgedReply(TypedDict):
+    acknowledged: bool
+    message_id: str
+
+
+class ActiveRun(TypedDict):
+    run_id: str
+
+
+class AddRule(TypedDict):
+    # Only for this agent.
+    agent_id: NotRequired[str]
+    # `allow` when absent.
+    effect: NotRequired[Literal['allow', 'ask', 'deny']]
+    # The same counted from now, 0 for never; not together with `expires_at_ms`. As long as the session, or 30 days without
+    # one, when neither is given.
+    expires_after_ms: NotRequired[int]
+    expires_at_ms: NotRequired[int]
+    idempotency_key: NotRequired[str]
+    match: RuleMatch
+    # It ends after so many decisions. Needs `session_id`.
+    max_uses: NotRequired[int]
+    # For the agent.
+    reason: NotRequired[str]
+    rule_id: NotRequired[str]
+    # Only in this session, which need not be there yet. In all when absent.
+    session_id: NotRequired[str]
+    tool_name: NotRequired[str]
+
+
+class Answer(TypedDict):
+    # What was recorded for a question, in the form that a worker hands to its model.
+    answers: list[LabelledAnswer]
+    declined: bool
+    justification: str | None
+    outcome: Literal['allowed', 'denied', 'answered', 'declined', 'cancelled', 'expired']
+    reason: NotRequired[str]
+    request_id: str
+    resolved_at_ms: int
+    resolved_by: str
+    # What an answer on another face owes the worker's runtime, in that face's own words.
+    runtime_payload: NotRequired[Any]
+    # One line a question: `question: labels or text`.
+    summary: str
+    value: NotRequired[Any]
+    via: str
+    # Whose credential it was, when that acted for `resolved_by`.
+    via_principal: NotRequired[str]
+
+
+class AnswerQuestion(TypedDict):
+    idempotency_key: NotRequired[str]
+    resolution: UserQuestionResolution
+
+
+class AppendEventsEvents(TypedDict):
+    # An `output` has `content` (text) and optional `parts`; it also becomes an output record of the run.
+    type: str
+
+
+class AppendEvents(TypedDict):
+    events: list[AppendEventsEvents]
+    fence: str
+
+
+class AppliedRule(TypedDict):
+    # The rule that made the decision, or that was written with it.
+    rule_id: str
+    text: str
+
+
+class ApprovalPage(TypedDict):
+    items: list[PendingApprovalView]
+    pagination: Pagination
+
+
+class ApprovalRequest(TypedDict):
+    # A tool call that waits for a decision.
+    created_at_ms: NotRequired[int]
+    # What the person is shown.
+    description: NotRequired[str]
+    # The same counted from now; only in requests, and not together with `expires_at_ms`.
+    expires_after_ms: NotRequired[int]
+    # When the request expires. An approval that expires is denied to the worker, and the run goes on.
+    expires_at_ms: NotRequired[int]
+    # Identifies the request among all requests of all runs. Made by the service; ignored in a request.
+    handle: NotRequired[str]
+    id: str
+    input: Any
+    # In a summary: how long the JSON form of a cut input is. Ignored in a request.
+    input_bytes: NotRequired[int]
+    # `sha256:` and the hexadecimal SHA-256 of the RFC 8785 form of `input`. Made by the service; ignored in a request.
+    input_digest: NotRequired[str]
+    # How many members `input` has when it is an object with several: a view that shows one of them, such as a command line,
+    # says how many more there are. Made by the service; ignored in a request.
+    input_members: NotRequired[int]
+    # A JSON Schema (2020-12) that `updated_input` must match.
+    input_schema: NotRequired[dict[str, Any] | bool]
+    # In a summary: `input` is a text with the first 4 KiB of the JSON form of the input, and `GET /v1/requests/{handle}` has
+    # it whole. Ignored in a request.
+    input_truncated: NotRequired[bool]
+    metadata: NotRequired[dict[str, Any]]
+    pattern_keys: NotRequired[list[str]]
+    # Why the agent asks. Always there in replies, empty when none was given.
+    reason: NotRequired[str]
+    # Always there in replies, empty when none was given.
+    scope: NotRequired[str]
+    tool_call_id: str
+    tool_name: str
+
+
+class ApprovalResolution(TypedDict):
+    behavior: Literal['allow', 'deny']
+    # That of the request that was decided about. When the open request has another: 409 `approval_changed`.
+    handle: NotRequired[str]
+    # That of the request that was decided about. When the open request has another: 409 `approval_changed`.
+    input_digest: NotRequired[str]
+    # For the record.
+    justification: NotRequired[str]
+    # For the agent.
+    reason: NotRequired[str]
+    # Writes a rule with the decision, for this session or for all: for the request's `pattern_keys` when it has any, else for
+    # the tool with exactly this input. Not together with `updated_input`.
+    remember: NotRequired[Literal['session', 'always']]
+    # How long the rule holds, 0 for ever. When absent: as long as the session, or 30 days for all sessions.
+    remember_for_ms: NotRequired[int]
+    request_id: str
+    # Replaces the whole input of the tool call. Kept on a deny, without effect.
+    updated_input: NotRequired[Any]
+
+
+class AskParent(TypedDict):
+    # Stored with `park`, and only then.
+    checkpoint: NotRequired[Any]
+    fence: str
+    parent_channel_ids: NotRequired[list[str]]
+    parent_project_ids: NotRequired[list[str]]
+    # The run waits for the answer; its lease ends.
+    park: NotRequired[bool]
+    # Its id is used once in the run, and once among the questions that the session's runs ask the parent; at most 172
+    # characters.
+    request: UserQuestionRequest
+    requester_channel_ids: NotRequired[list[str]]
+    requester_project_ids: NotRequired[list[str]]
+
+
+class AskParentReply(TypedDict):
+    # The run in the parent's session.
+    clarification: RunView
+    # The run that asks.
+    run: RunView
+
+
+class CancelQuestion(TypedDict):
+    idempotency_key: NotRequired[str]
+    justification: NotRequired[str]
+
+
+class Claim(TypedDict):
+    # What a worker is handed with a run.
+    attempt: int
+    checkpoint: NotRequired[Any]
+    input: Any
+    lease: ClaimedLease
+    resume: NotRequired[Resume]
+    run: RunView
+
+
+class ClaimRun(TypedDict):
+    lease_ms: NotRequired[int]
+    worker_id: str
+
+
+class ClaimRuns(TypedDict):
+    # The agents whose runs are wanted; all when empty or absent.
+    agent_ids: NotRequired[list[str]]
+    lease_ms: NotRequired[int]
+    max_runs: NotRequired[int]
+    # How long the reply is held while there is nothing to do.
+    wait_ms: NotRequired[int]
+    worker_id: str
+
+
+class ClaimedLease(TypedDict):
+    expires_at_ms: int
+    # Every later call of the holder shows it.
+    fence: str
+    worker_id: str
+
+
+class ClaimsReply(TypedDict):
+    claims: list[Claim]
+
+
+class ClarificationAnswer(TypedDict):
+    # What became of a question to the parent's session.
+    answers: list[LabelledAnswer]
+    declined: bool
+    justification: str | None
+    request_id: str
+    # What an answer on another face owes the worker's runtime, in that face's own words.
+    runtime_payload: NotRequired[Any]
+    # One line a question: `question: labels or text`.
+    summary: str
+    value: NotRequired[Any]
+
+
+class Complete(TypedDict):
+    fence: str
+    output: NotRequired[Any]
+
+
+class CreateRunClaim(TypedDict):
+    # The caller runs it itself; the reply is a Claim.
+    lease_ms: NotRequired[int]
+    worker_id: str
+
+
+class CreateRun(TypedDict):
+    actor_id: NotRequired[str]
+    # The session's when absent.
+    agent_id: NotRequired[str]
+    # The caller runs it itself; the reply is a Claim.
+    claim: NotRequired[CreateRunClaim]
+    # Another name of `input`.
+    content: NotRequired[Any]
+    idempotency_key: NotRequired[str]
+    input: NotRequired[Any]
+    kind: NotRequired[Literal['input']]
+    metadata: NotRequired[dict[str, Any]]
+    run_id: NotRequired[str]
+    # A new session is made when absent.
+    session_id: NotRequired[str]
+    source_kind: NotRequired[str]
+    source_plugin: NotRequired[str]
+    # The run waits at once; the reply is the RunView, or with `hold` the Claim.
+    suspend: NotRequired[Suspension]
+
+
+class CreateSession(TypedDict):
+    # `default` when absent.
+    agent_id: NotRequired[str]
+    idempotency_key: NotRequired[str]
+    metadata: NotRequired[dict[str, Any]]
+    parent_session_id: NotRequired[str]
+    session_id: NotRequired[str]
+
+
+class CreateSessionRun(TypedDict):
+    # The caller when absent.
+    actor_id: NotRequired[str]
+    # The session's when absent.
+    agent_id: NotRequired[str]
+    # Another name of `input`.
+    content: NotRequired[Any]
+    idempotency_key: NotRequired[str]
+    input: NotRequired[Any]
+    kind: NotRequired[Literal['input']]
+    metadata: NotRequired[dict[str, Any]]
+    run_id: NotRequired[str]
+    # `api` when absent.
+    source_kind: NotRequired[str]
+    # `daemon` when absent.
+    source_plugin: NotRequired[str]
+
+
+class CreateStreamTicket(TypedDict):
+    # That of a stream, as `/v1/runs/{run_id}/stream`.
+    path: str
+
+
+class CreateToken(TypedDict):
+    # Reserved: refused until tokens can be bound to agents.
+    agent_ids: NotRequired[list[str] | None]
+    # Counts from now.
+    expires_after_ms: NotRequired[int]
+    # Not beside expires_after_ms.
+    expires_at_ms: NotRequired[int]
+    groups: NotRequired[list[str]]
+    # `X-Actor` is recorded as who decided, and the principal beside it.
+    may_act_for: NotRequired[bool]
+    # An operator may write rules of all sessions.
+    may_always: NotRequired[bool]
+    name: str
+    # `agent:` or `user:` and the name when absent; required beside a name of other characters.
+    principal: NotRequired[str]
+    role: Literal['observer', 'agent', 'operator', 'admin']
+    # Reserved: refused until tokens can be bound to sessions.
+    session_prefixes: NotRequired[list[str] | None]
+
+
+class DecisionPage(TypedDict):
+    items: list[RequestView]
+    pagination: Pagination
+
+
+class EffectPage(TypedDict):
+    items: list[EffectView]
+    pagination: Pagination
+
+
+class EffectView(TypedDict):
+    # Something that a decision in one session owes to another.
+    attempts: int
+    created_at_ms: int
+    # When it may be tried (again); absent when nothing is owed any more.
+    due_at_ms: NotRequired[int]
+    effect_id: str
+    # When it was done or given up.
+    finished_at_ms: NotRequired[int]
+    # `open_clarification` brings a question to the parent's session, `deliver_answer` its answer to the child's;
+    # `review_approval` shows an approval to the review hook; `drain_session` ends what was left of a session that was ended
+    # or interrupted.
+    kind: Literal['open_clarification', 'deliver_answer', 'review_approval', 'drain_session']
+    # Of the last attempt that failed.
+    last_error: NotRequired[str]
+    # The run of the decision.
+    run_id: str
+    # The session of the decision.
+    session_id: str
+    state: Literal['pending', 'done', 'failed']
+    # The session in which it takes place.
+    target_session_id: str
+
+
+class EventsReply(TypedDict):
+    last_event_id: str
+
+
+class ExplainRules(TypedDict):
+    agent_id: NotRequired[str]
+    # Of the decision whose rules `remember` shows.
+    effect: NotRequired[Literal['allow', 'deny']]
+    input: Any
+    pattern_keys: NotRequired[list[str]]
+    # How long the rules that `remember` shows would hold; 0 is for ever, 30 days without it.
+    remember_for_ms: NotRequired[int]
+    # Without it only the rules for all sessions are asked.
+    session_id: NotRequired[str]
+    tool_call_id: NotRequired[str]
+    tool_name: str
+
+
+class ExplanationRemember(TypedDict):
+    # The text of the rule that an allow with `remember` would write for this call.
+    always: NotRequired[str]
+    # Of either rule, which match the same calls.
+    examples: NotRequired[RuleExamples]
+    # Only with `session_id`.
+    session: NotRequired[str]
+
+
+class ExplanationRules(TypedDict):
+    applies: bool
+    effect: Literal['allow', 'ask', 'deny']
+    rule_id: str
+    text: str
+    why_not: NotRequired[str]
+
+
+class Explanation(TypedDict):
+    # `ask` also when no rule applies.
+    decision: Literal['allow', 'ask', 'deny']
+    # The text of the rule that an allow with `remember` would write for this call.
+    remember: NotRequired[ExplanationRemember]
+    rules: list[ExplanationRules]
+
+
+class Fail(TypedDict):
+    error: str
+    fence: str
+
+
+class Fault(TypedDict):
+    detail: str
+    # RFC 6901 pointer of the member.
+    pointer: str
+
+
+class Heartbeat(TypedDict):
+    checkpoint: NotRequired[Any]
+    fence: str
+    lease_ms: NotRequired[int]
+    settled_after: NotRequired[str]
+
+
+class HeartbeatReply(TypedDict):
+    # The run was cancelled or interrupted; stop.
+    cancel_requested: bool
+    expires_at_ms: int
+
+
+class HeldLease(TypedDict):
+    # A lease in force, and the run that is held.
+    agent_id: str
+    attempt: NotRequired[int]
+    # When the lease ends, unless there is a heartbeat.
+    expires_at_ms: int
+    run_id: str
+    session_id: str
+    # When the run was claimed first.
+    started_at_ms: NotRequired[int]
+    status: Literal['queued', 'running', 'waiting_for_approval', 'waiting_for_user_question', 'completed', 'failed', 'interrupted', 'cancelled']
+    # When the run last changed: a heartbeat, an event, or a decision about it.
+    updated_at_ms: int
+
+
+class InboxView(TypedDict):
+    # What is open in all sessions, the oldest first.
+    # How many approvals are open in all, also when `more` is true.
+    approvals_count: int
+    # True when others are open, which the lists have.
+    more: NotRequired[bool]
+    # The moment of the view by the service's clock.
+    now_ms: int
+    pending_approvals: list[PendingApprovalView]
+    pending_questions: list[PendingQuestionView]
+    questions_count: int
+
+
+class InterruptReply(TypedDict):
+    # Whether a run was active or a parent clarification waited.
+    interrupted: bool
+    session: SessionView
+    snapshot: SessionSnapshot
+
+
+class LabelledAnswer(TypedDict):
+    freeform_answer: NotRequired[str]
+    header: str
+    question: str
+    question_id: str
+    selected_option_ids: list[str]
+    selected_options: list[QuestionOption]
+
+
+class Lease(TypedDict):
+    # A lease as everybody may see it, without its fence.
+    expires_at_ms: int
+    worker_id: str
+
+
+class Me(TypedDict):
+    agent_ids: NotRequired[list[str]]
+    expires_at_ms: NotRequired[int]
+    groups: list[str]
+    principal: str
+    role: Literal['observer', 'agent', 'operator', 'admin']
+    session_prefixes: NotRequired[list[str]]
+    token_id: NotRequired[str]
+    # How that is known; `session` for a browser that is signed in, `open` where no credential is asked for.
+    via: Literal['token', 'session', 'open']
+
+
+class MessageView(TypedDict):
+    # A message to a session.
+    created_at_ms: int
+    # How often it was read since it was delivered or replayed.
+    delivery_attempts: int
+    from_session_id: str
+    # Why it is a dead letter.
+    last_error: NotRequired[str]
+    message_id: str
+    # Of `clarification_answer`: `type`, which is `parent_clarification_answer`, and the members of ClarificationAnswer.
+    payload: Any
+    state: Literal['pending', 'dead_letter']
+    # `clarification_answer` for the answer of a parent's session.
+    subject: str
+
+
+class OutputEntry(TypedDict):
+    content: str
+    created_at_ms: int
+    # The number in the session's log, as decimal text.
+    event_id: str
+    parts: NotRequired[list[Any]]
+    run_id: str
+    session_id: str
+
+
+class OutputPage(TypedDict):
+    items: list[OutputEntry]
+    # The `after` of the next page; null on the last.
+    next_after: str | None
+
+
+class OutputRecord(TypedDict):
+    content: str
+    created_at_ms: int
+    parts: NotRequired[list[Any]]
+    run_id: str
+    session_id: str
+
+
+class Pagination(TypedDict):
+    has_more: bool
+    limit: int
+    next_cursor: str | None
+    order: str
+    total_count: int
+
+
+class PendingApprovalRef(TypedDict):
+    # The approval that is open now, for `approval_changed`.
+    handle: str
+    input_digest: str
+    request_id: str
+
+
+class PendingApprovalView(TypedDict):
+    agent_id: str
+    request: ApprovalRequest
+    run_id: str
+    session_id: str
+
+
+class PendingQuestionView(TypedDict):
+    agent_id: str
+    parent_channel_ids: NotRequired[list[str]]
+    parent_project_ids: NotRequired[list[str]]
+    request: UserQuestionRequest
+    # Of a parent clarification: who asks. The members below are the same.
+    requester_agent_id: NotRequired[str]
+    requester_channel_ids: NotRequired[list[str]]
+    requester_project_ids: NotRequired[list[str]]
+    requester_run_id: NotRequired[str]
+    requester_session_id: NotRequired[str]
+    requester_tool_call_id: NotRequired[str]
+    run_id: NotRequired[str]
+    run_kind: NotRequired[Literal['input', 'parent_clarification']]
+    session_id: str
+
+
+class Problem(TypedDict):
+    # The stable name of the error.
+    code: Literal['bad_request', 'route_not_found', 'method_not_allowed', 'id_conflict', 'payload_too_large', 'unsupported_media_type', 'invalid_request', 'internal_error', 'service_unavailable', 'origin_not_allowed', 'host_not_allowed', 'unauthenticated', 'invalid_token', 'forbidden', 'token_not_found', 'token_state_conflict', 'last_admin_token', 'session_not_found', 'session_busy', 'session_ended', 'no_parent_session', 'queue_full', 'run_not_found', 'request_not_found', 'run_state_conflict', 'run_not_claimable', 'lease_lost', 'suspension_too_large', 'approval_state_conflict', 'approval_batch_empty', 'approval_duplicate_resolution', 'approval_request_not_pending', 'approval_changed', 'question_state_conflict', 'question_expired', 'question_resolution_conflict', 'question_request_mismatch', 'question_declined_with_answers', 'question_duplicate_answer', 'question_answer_missing', 'question_single_select_violation', 'question_duplicate_option', 'question_option_not_found', 'question_answer_empty', 'question_unknown_answer', 'rule_not_found', 'too_many_rules', 'message_not_found', 'effect_not_found', 'invalid_idempotency_key', 'idempotency_conflict', 'invalid_limit', 'invalid_cursor', 'invalid_event_cursor']
+    # One sentence about this occurrence.
+    detail: str
+    domain: Literal['api', 'cors', 'auth', 'sessions', 'runs', 'approvals', 'questions', 'rules', 'mailbox', 'effects', 'idempotency', 'pagination', 'events']
+    # The members at fault, for `invalid_request`.
+    errors: NotRequired[list[Fault]]
+    pending_approval: NotRequired[PendingApprovalRef]
+    recorded_decision: NotRequired[RecordedDecision]
+    status: int
+    title: str
+    type: str
+
+
+class QuestionOption(TypedDict):
+    description: NotRequired[str]
+    # `option-N` when absent.
+    id: NotRequired[str]
+    # The id when absent.
+    label: NotRequired[str]
+    preview: NotRequired[str]
+
+
+class QuestionPage(TypedDict):
+    items: list[PendingQuestionView]
+    pagination: Pagination
+
+
+class Reason(TypedDict):
+    reason: NotRequired[str]
+
+
+class RecordedAnswer(TypedDict):
+    # What was recorded for a question, as it was given.
+    answers: NotRequired[list[UserQuestionAnswer]]
+    declined: bool
+    justification: NotRequired[str]
+    outcome: Literal['allowed', 'denied', 'answered', 'declined', 'cancelled', 'expired']
+    reason: NotRequired[str]
+    request_id: str
+    resolved_at_ms: int
+    resolved_by: str
+    runtime_payload: NotRequired[Any]
+    value: NotRequired[Any]
+    via: str
+
+
+class RecordedDecision(TypedDict):
+    # What was recorded for the request before this call came.
+    outcome: Literal['allowed', 'denied', 'answered', 'declined', 'cancelled', 'expired']
+    request_id: str
+    resolved_at_ms: int
+    resolved_by: str
+    via: str
+    # Whose credential it was, when that acted for `resolved_by`.
+    via_principal: NotRequired[str]
+
+
+class Release(TypedDict):
+    checkpoint: NotRequired[Any]
+    fence: NotRequired[str]
+    settled_after: NotRequired[str]
+
+
+class RequestViewRun(TypedDict):
+    kind: Literal['input', 'parent_clarification']
+    run_id: str
+    status: Literal['queued', 'running', 'waiting_for_approval', 'waiting_for_user_question', 'completed', 'failed', 'interrupted', 'cancelled']
+
+
+class RequestView(TypedDict):
+    # An approval or a question, open or settled, with its context.
+    agent_id: str
+    kind: Literal['approval', 'question']
+    parent_channel_ids: NotRequired[list[str]]
+    parent_project_ids: NotRequired[list[str]]
+    recorded_decision: NotRequired[RecordedDecision]
+    request: ApprovalRequest | UserQuestionRequest
+    # Of a parent clarification: who asks. The members below are the same.
+    requester_agent_id: NotRequired[str]
+    requester_channel_ids: NotRequired[list[str]]
+    requester_project_ids: NotRequired[list[str]]
+    requester_run_id: NotRequired[str]
+    requester_session_id: NotRequired[str]
+    requester_tool_call_id: NotRequired[str]
+    resolution: NotRequired[Resolution | RecordedAnswer]
+    run: RequestViewRun
+    run_id: str
+    session_id: str
+
+
+class Resolution(TypedDict):
+    # What was recorded for an approval: the decision as it was given, and who made it, when and by what way.
+    behavior: Literal['allow', 'deny']
+    justification: NotRequired[str]
+    outcome: Literal['allowed', 'denied', 'answered', 'declined', 'cancelled', 'expired']
+    reason: NotRequired[str]
+    request_id: str
+    resolved_at_ms: int
+    resolved_by: str
+    rule: NotRequired[AppliedRule]
+    # What a decision on another face owes the worker's runtime, in that face's own words.
+    runtime_payload: NotRequired[Any]
+    updated_input: NotRequired[Any]
+    via: str
+    # Whose credential it was, when that acted for `resolved_by`.
+    via_principal: NotRequired[str]
+
+
+class ResolveApprovals(TypedDict):
+    idempotency_key: NotRequired[str]
+    resolutions: list[ApprovalResolution]
+
+
+class Resume(TypedDict):
+    # What a run goes on with: everything that was settled since it was suspended.
+    approvals: list[SettledApproval]
+    # The answer of the parent's session, when the run was parked for one.
+    clarification: NotRequired[ClarificationAnswer]
+    questions: list[SettledQuestion]
+    suspension_id: str
+
+
+class RotateToken(TypedDict):
+    # How long the old secret still works.
+    grace_ms: NotRequired[int]
+
+
+class Rule(TypedDict):
+    # A standing decision.
+    agent_id: NotRequired[str]
+    created_at_ms: int
+    created_by: str
+    effect: Literal['allow', 'ask', 'deny']
+    # Absent when it does not expire.
+    expires_at_ms: NotRequired[int]
+    # How many requests it has settled.
+    hits: int
+    match: RuleMatch
+    max_uses: NotRequired[int]
+    # For the agent.
+    reason: NotRequired[str]
+    revoked_at_ms: NotRequired[int]
+    revoked_by: NotRequired[str]
+    rule_id: str
+    # Absent when it holds in all sessions.
+    session_id: NotRequired[str]
+    source_request_id: NotRequired[str]
+    # The run of the request with whose decision it was written.
+    source_run_id: NotRequired[str]
+    # What the rule does in plain words.
+    text: str
+    tool_name: NotRequired[str]
+
+
+class RuleExample(TypedDict):
+    input: Any
+    pattern_keys: NotRequired[list[str]]
+    tool_call_id: NotRequired[str]
+    tool_name: str
+    # For people; only of a call that the rule does not match.
+    why_not: NotRequired[str]
+
+
+class RuleExamples(TypedDict):
+    # Made-up calls that a rule matches, and near ones that it does not, at most three of each; none of a rule for one input
+    # above 4,096 bytes.
+    matching: list[RuleExample]
+    not_matching: list[RuleExample]
+
+
+class RuleMatch(TypedDict):
+    # Which calls are meant: all that it gives must hold, and it must give something.
+    # The tool, whatever its input. Needs `tool_name`, and stands alone.
+    any_input: NotRequired[bool]
+    # The SHA-256 of the RFC 8785 form of the input. Needs `tool_name`.
+    input_digest: NotRequired[str]
+    # Globs for members of the input: `*` does not cross `/`, `**` does, `?` is one character. Needs `tool_name`.
+    params: NotRequired[dict[str, Any]]
+    # Of an allow: a request whose every key is allowed, by this rule or by several together, is allowed. Of a deny or ask: a
+    # request that has any of them.
+    pattern_keys: NotRequired[list[str]]
+    # This one call. Needs `session_id`.
+    tool_call_id: NotRequired[str]
+
+
+class RulePage(TypedDict):
+    items: list[Rule]
+    pagination: Pagination
+
+
+class RunEventEntryEvent(TypedDict):
+    # What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids,
+    # requests}`, `approval_resolved {resolutions}`, `waiting_for_user_question {request_ids, requests}`,
+    # `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?,
+    # resolved_by, via, open}` (some of several questions have their answers; `open` have none),
+    # `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a
+    # `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id,
+    # declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted
+    # {reason?}` and `cancelled {reason?}`. Workers add types of their own, any but these and `snapshot` and `stream_gap`,
+    # which name frames of streams.
+    type: str
+
+
+class RunEventEntry(TypedDict):
+    agent_id: str
+    # What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids,
+    # requests}`, `approval_resolved {resolutions}`, `waiting_for_user_question {request_ids, requests}`,
+    # `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?,
+    # resolved_by, via, open}` (some of several questions have their answers; `open` have none),
+    # `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a
+    # `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id,
+    # declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted
+    # {reason?}` and `cancelled {reason?}`. Workers add types of their own, any but these and `snapshot` and `stream_gap`,
+    # which name frames of streams.
+    event: RunEventEntryEvent
+    # The event's number in its session.
+    id: str
+    run_id: str
+    session_id: str
+    timestamp_ms: int
+
+
+class RunPage(TypedDict):
+    items: list[RunView]
+    pagination: Pagination
+
+
+class RunRequestSummary(TypedDict):
+    # Who asked for the run, and how it begins.
+    actor_id: str
+    question_count: NotRequired[int]
+    source_kind: str
+    source_plugin: str
+    # The first 160 characters of the input.
+    text_preview: NotRequired[str]
+
+
+class RunView(TypedDict):
+    agent_id: str
+    # Counts the claims since the last suspension.
+    attempt: NotRequired[int]
+    # Why it failed or was cancelled.
+    error: NotRequired[str]
+    finished_at_ms: NotRequired[int]
+    kind: Literal['input', 'parent_clarification']
+    lease: NotRequired[Lease]
+    metadata: NotRequired[dict[str, Any]]
+    output: NotRequired[Any]
+    # The newest output records, at most 100 and 4 MiB, of a run that is read by itself; empty in lists and in replies of
+    # writes.
+    outputs: NotRequired[list[OutputRecord]]
+    # How many output records there are; absent when there are none.
+    outputs_count: NotRequired[int]
+    # True when `outputs` has not all of them.
+    outputs_truncated: NotRequired[bool]
+    parent_run_id: NotRequired[str]
+    pending_approval_ids: NotRequired[list[str]]
+    pending_approvals: NotRequired[list[ApprovalRequest]]
+    pending_question_ids: NotRequired[list[str]]
+    pending_questions: NotRequired[list[UserQuestionRequest]]
+    # Of a queued run: 1 goes next.
+    queued_position: NotRequired[int]
+    request: RunRequestSummary
+    resume: NotRequired[Resume]
+    run_id: str
+    session_id: str
+    # When it was claimed first.
+    started_at_ms: NotRequired[int]
+    status: Literal['queued', 'running', 'waiting_for_approval', 'waiting_for_user_question', 'completed', 'failed', 'interrupted', 'cancelled']
+    submitted_at_ms: int
+    updated_at_ms: int
+    waiting_on: NotRequired[WaitingOn]
+
+
+class SessionPage(TypedDict):
+    items: list[SessionSummary]
+    pagination: Pagination
+
+
+class SessionSnapshot(TypedDict):
+    # The session as an agent with its open prompts, for clients that know sessions as running agents. It repeats members of
+    # the SessionView.
+    active_run_id: str | None
+    agent: SnapshotAgent
+    # Always 0.
+    checkpoint_len: int
+    # Always 0.
+    journal_len: int
+    # Always null.
+    last_assistant_message: str | None
+    # Always null.
+    last_error: str | None
+    pending_approvals: list[ApprovalRequest]
+    pending_questions: list[UserQuestionRequest]
+    queued_run_ids: list[str]
+    status: Literal['idle', 'running', 'waiting_for_approval', 'waiting_for_user_question', 'ended']
+
+
+class SessionSummary(TypedDict):
+    agent_id: str
+    created_at_ms: int
+    parent_session_id: NotRequired[str]
+    pending_approvals: int
+    pending_questions: int
+    session_id: str
+    status: Literal['idle', 'running', 'waiting_for_approval', 'waiting_for_user_question', 'ended']
+    updated_at_ms: int
+
+
+class SessionView(TypedDict):
+    active_run: ActiveRun | None
+    agent_id: str
+    created_at_ms: int
+    last_event_id: str
+    metadata: NotRequired[dict[str, Any]]
+    # The newest output records of its runs, at most 100 and 4 MiB; empty in replies of writes.
+    outputs: list[OutputRecord]
+    # True when `outputs` has not all of them.
+    outputs_truncated: NotRequired[bool]
+    parent_session_id: NotRequired[str]
+    pending_approvals: list[ApprovalRequest]
+    pending_count: int
+    # With those of parent clarifications that wait in the session, at most 100 of them.
+    pending_questions: list[PendingQuestionView]
+    # In the order in which they will go.
+    queued_run_ids: list[str]
+    session_id: str
+    snapshot: SessionSnapshot
+    status: Literal['idle', 'running', 'waiting_for_approval', 'waiting_for_user_question', 'ended']
+    updated_at_ms: int
+
+
+class SettledSettled(TypedDict):
+    # An ApprovalRequest or a UserQuestionRequest.
+    request: dict[str, Any]
+    # A Resolution or an Answer.
+    resolution: dict[str, Any]
+    # Its place in the order of the run's decisions: a `settled_after` of this takes in this one and all before it.
+    settled_number: str
+
+
+class Settled(TypedDict):
+    # What to ask with the next time.
+    after: str
+    # The run was cancelled or interrupted; stop.
+    cancel_requested: bool
+    # How many requests of the run are still open, without the questions to the parent's session that it does not wait for.
+    open: int
+    # In the order of the decisions: approvals and questions.
+    settled: list[SettledSettled]
+
+
+class SettledApproval(TypedDict):
+    request: ApprovalRequest
+    resolution: Resolution
+
+
+class SettledQuestion(TypedDict):
+    request: UserQuestionRequest
+    resolution: Answer
+
+
+class SnapshotAgent(TypedDict):
+    conversation: SnapshotConversation
+    id: str
+    # Always null.
+    parent: str | None
+    spawned_at_ms: int
+    # `completed` for a session that has ended.
+    status: Literal['idle', 'running', 'waiting_for_approval', 'waiting_for_user_input', 'completed']
+    # Always empty.
+    subtasks: list[Any]
+
+
+class SnapshotConversation(TypedDict):
+    session_id: str
+    thread_id: str
+
+
+class StatusReply(TypedDict):
+    status: Literal['live', 'ready']
+
+
+class StreamTicket(TypedDict):
+    expires_at_ms: int
+    # What to send as `ticket` in the query of the stream.
+    ticket: str
+
+
+class Suspend(TypedDict):
+    approvals: NotRequired[list[ApprovalRequest]]
+    checkpoint: NotRequired[Any]
+    fence: str
+    hold: NotRequired[bool]
+    idempotency_key: NotRequired[str]
+    questions: NotRequired[list[UserQuestionRequest]]
+    settled_after: NotRequired[str]
+    suspension_id: NotRequired[str]
+
+
+class SuspendReply(TypedDict):
+    resume: NotRequired[Resume]
+    run: RunView
+
+
+class Suspension(TypedDict):
+    # What to wait for; at least one request.
+    approvals: NotRequired[list[ApprovalRequest]]
+    checkpoint: NotRequired[Any]
+    # The worker keeps its lease and waits in place.
+    hold: NotRequired[bool]
+    questions: NotRequired[list[UserQuestionRequest]]
+    # The `after` up to which the checkpoint has taken in resolutions; when absent, only those that came with the claim, so
+    # that a decision that nobody has read is handed over again.
+    settled_after: NotRequired[str]
+    suspension_id: NotRequired[str]
+
+
+class Token(TypedDict):
+    # Empty for no bound.
+    agent_ids: list[str]
+    created_at_ms: int
+    created_by: str
+    expires_at_ms: NotRequired[int]
+    groups: list[str]
+    # The first characters of the secret's random part.
+    hint: str
+    # To the minute.
+    last_used_at_ms: NotRequired[int]
+    may_act_for: bool
+    may_always: bool
+    name: str
+    principal: str
+    revoked_at_ms: NotRequired[int]
+    role: Literal['observer', 'agent', 'operator', 'admin']
+    # Empty for no bound.
+    session_prefixes: list[str]
+    token_id: str
+
+
+class TokenList(TypedDict):
+    data: list[Token]
+    next_cursor: str | None
+
+
+class TokenSecret(TypedDict):
+    # What to send as `Authorization` after `Bearer`.
+    secret: NotRequired[str]
+    # The key was used before; the secret was in the first reply.
+    secret_shown: NotRequired[Literal[True]]
+    token: Token
+
+
+class UserQuestion(TypedDict):
+    # `Question N` when absent.
+    header: NotRequired[str]
+    # `question-N` when absent.
+    id: NotRequired[str]
+    # Whether more than one option may be chosen.
+    multi_select: NotRequired[bool]
+    # Without options the answer is free text.
+    options: NotRequired[list[QuestionOption]]
+    question: str
+
+
+class UserQuestionAnswer(TypedDict):
+    freeform_answer: NotRequired[str]
+    question_id: str
+    selected_option_ids: NotRequired[list[str]]
+
+
+class UserQuestionRequest(TypedDict):
+    # One to 16 structured questions, answered together; or, with `response_schema` or a `kind` alone, one value.
+    created_at_ms: NotRequired[int]
+    # The same counted from now; only in requests, and not together with `expires_at_ms`.
+    expires_after_ms: NotRequired[int]
+    # When the request expires. A question that expires ends the run as `cancelled`; a parent clarification is completed,
+    # declined.
+    expires_at_ms: NotRequired[int]
+    # Identifies the request among all requests of all runs. Made by the service; ignored in a request.
+    handle: NotRequired[str]
+    # `question-request-<tool_call_id>` when absent.
+    id: NotRequired[str]
+    # Tells the one who shows a typed question how.
+    kind: NotRequired[str]
+    metadata: NotRequired[dict[str, Any]]
+    # Answers that another face gave to some of the questions, one by one. They count once there is one to each; an answer to
+    # all goes before them. Made by the service; ignored in a request.
+    partial_answers: NotRequired[list[UserQuestionAnswer]]
+    payload: NotRequired[Any]
+    questions: NotRequired[list[UserQuestion]]
+    # A JSON Schema (2020-12) that the answer's `value` must match. Then `questions` is empty. With a `kind` and neither of
+    # them it is `true`: any value.
+    response_schema: NotRequired[dict[str, Any] | bool]
+    tool_call_id: NotRequired[str]
+
+
+class UserQuestionResolution(TypedDict):
+    answers: NotRequired[list[UserQuestionAnswer]]
+    # `true` refuses to answer. The run goes on and is told so.
+    declined: NotRequired[bool]
+    justification: NotRequired[str]
+    request_id: str
+    # The answer to a question that has a `response_schema`.
+    value: NotRequired[Any]
+
+
+class VersionReply(TypedDict):
+    name: Literal['holdpoint']
+    version: str
+
+
+class WaitingOn(TypedDict):
+    # The clarification that a parked run waits for. The run has no open question of its own for it.
+    request_id: str
+    run_id: str
+    session_id: str
+
+
+class Withdraw(TypedDict):
+    fence: str
+    reason: NotRequired[str]
+
+
+class WorkersViewWorkers(TypedDict):
+    leases: list[HeldLease]
+    worker_id: str
+
+
+class WorkersView(TypedDict):
+    # True when 1,000 leases are shown and there are others.
+    more: NotRequired[bool]
+    # The moment of the view by the service's clock.
+    now_ms: int
+    workers: list[WorkersViewWorkers]
