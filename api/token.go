@@ -105,6 +105,8 @@ const (
 	// and agent ids, each.
 	MaxTokenGroups = 100
 	MaxTokenScopes = 100
+	// MaxTokenPrefix is the longest session prefix: an id that the service makes fits behind it.
+	MaxTokenPrefix = 100
 	// DefaultTokenPage is the page of GET /v1/tokens without a limit; MaxPageLimit bounds it.
 	DefaultTokenPage = 50
 )

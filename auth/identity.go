@@ -48,9 +48,9 @@ func Local() *Identity {
 }
 
 // May reports whether the identity may do something. An operator writes a rule of all sessions
-// only with a token that says so and is bound to no sessions.
+// only with a token that says so and is bound to no sessions or agents.
 func (i *Identity) May(action Action) bool {
-	if action == WriteRuleForAll && i.Role != api.RoleAdmin && (!i.MayAlways || len(i.SessionPrefixes) > 0) {
+	if action == WriteRuleForAll && i.Role != api.RoleAdmin && (!i.MayAlways || len(i.SessionPrefixes)+len(i.AgentIDs) > 0) {
 		return false
 	}
 	return RoleMay(i.Role, action)
@@ -63,7 +63,7 @@ func (i *Identity) Check(action Action) error {
 		return nil
 	case action == WriteRuleForAll && RoleMay(i.Role, action):
 		return refusal.New(api.CodeForbidden, "the role %s may not write or revoke rules of all sessions with this token: "+
-			"it takes the role admin, or a token with may_always and without session_prefixes", i.Role)
+			"it takes the role admin, or a token with may_always that is not bound to sessions or agents", i.Role)
 	}
 	return refusal.New(api.CodeForbidden, "the role %s may not do this (%s): it takes the role %s", i.Role, action, RolesFor(action))
 }

@@ -174,7 +174,10 @@ func newToken(body *api.CreateTokenBody, nowMs int64) (*Token, error) {
 		case t.Role == api.RoleAdmin:
 			faults.Add(pointer, "an admin cannot be bound")
 		default:
-			faults.Add(pointer, "a token cannot be bound to sessions or agents yet")
+			checkTexts(&faults, pointer, list, api.MaxTokenScopes, refusal.ValidID)
+			if pointer == "/session_prefixes" && slices.ContainsFunc(list, func(prefix string) bool { return len(prefix) > api.MaxTokenPrefix }) {
+				faults.Add(pointer, "every item must have at most %d characters", api.MaxTokenPrefix)
+			}
 		}
 	}
 	if t.MayAlways && (t.Role == api.RoleAgent || t.Role == api.RoleObserver) {

@@ -24,6 +24,7 @@ func (s *Server) claimRuns(w http.ResponseWriter, r *http.Request) error {
 	request := claims.Request{
 		WorkerID: body.WorkerID, AgentIDs: body.AgentIDs, MaxRuns: int(optionalNumber(body.MaxRuns)),
 		LeaseMs: optionalNumber(body.LeaseMs), Wait: s.claimWait(body.WaitMs),
+		Scope: scopeOf(r.Context()),
 	}
 	if len(faults.List) > 0 {
 		faults.AddBeside(request.Faults()...)
@@ -64,7 +65,7 @@ func (s *Server) claimRun(w http.ResponseWriter, r *http.Request) error {
 	if err := checkRunID(runID, &runs.ClaimRun{RunID: runID, WorkerID: body.WorkerID, LeaseMs: leaseMs}); err != nil {
 		return err
 	}
-	claim, err := s.claims.ClaimRun(r.Context(), runID, body.WorkerID, leaseMs)
+	claim, err := s.claims.ClaimRun(r.Context(), runID, body.WorkerID, leaseMs, scopeOf(r.Context()))
 	if err != nil {
 		return err
 	}

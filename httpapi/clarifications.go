@@ -35,7 +35,7 @@ func (s *Server) askParent(w http.ResponseWriter, r *http.Request) error {
 	if err := checkRunID(command.RunID, command); err != nil {
 		return err
 	}
-	asked, err := runs.Ask(r.Context(), s.store, command)
+	asked, err := runs.Ask(r.Context(), asking{s.store, s.store.store}, command)
 	if err != nil {
 		return err
 	}

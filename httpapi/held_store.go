@@ -6,23 +6,30 @@ import (
 
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// heldStore holds every command that a face gives to what its caller may do, whatever the route
-// was: a decision may write a rule, and a call that starts a run may decide. What has no caller
-// is the service's own.
-type heldStore struct{ runs.Store }
+// heldStore is the store that every face works with. It holds each command to what its caller may
+// do, whatever the route was (a decision may write a rule, and a call that starts a run may
+// decide), and each read to what its caller reaches: see held_reads.go. What has no caller is the
+// service's own.
+//
+// It embeds nothing, so that a method of [runs.Store] that is added must be held here, too.
+type heldStore struct{ store runs.Store }
+
+var _ runs.Store = heldStore{}
 
 // atTheDoor are the actions for which it is enough that the token worked when the call came in.
 var atTheDoor = []auth.Action{auth.Known, auth.Read, auth.Work, auth.Chat}
 
 // Do implements [runs.Door]. What settles, cancels, writes a rule or repairs is decided only if the
 // token works at that moment; that of a worker's call was read within half a second. Errors: forbidden,
-// invalid_token, and those of the store.
+// invalid_token, those of what does not exist for what is outside of the caller's scope, and those of
+// the store.
 func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	caller := auth.From(ctx)
 	if caller == nil {
-		return s.Store.Do(ctx, command)
+		return s.store.Do(ctx, command)
 	}
 	again := false
 	for _, action := range runs.Demands(command) {
@@ -31,11 +38,42 @@ func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 		}
 		again = again || !slices.Contains(atTheDoor, action)
 	}
-	if create, ok := command.(*runs.CreateRun); ok {
-		create.Principal = caller.Principal
+	switch c := command.(type) {
+	case *runs.CreateRun:
+		c.Principal, c.SessionPrefix = caller.Principal, madeSessionPrefix(caller)
+	case *runs.CreateSession:
+		c.SessionPrefix = madeSessionPrefix(caller)
+		if err := s.reachesParent(ctx, c.ParentSessionID); err != nil {
+			return runs.Reply{}, err
+		}
 	}
-	if again {
-		command = runs.Authorized(command, caller)
+	return s.store.Do(ctx, runs.Authorized(command, caller, again))
+}
+
+// madeSessionPrefix begins the ids of sessions that are made for a caller, so that it reaches
+// them.
+func madeSessionPrefix(caller *auth.Identity) string {
+	if scope := runs.ScopeOf(caller); len(scope.SessionPrefixes) > 0 {
+		return scope.SessionPrefixes[0]
 	}
-	return s.Store.Do(ctx, command)
+	return ""
+}
+
+// reachesParent returns session_not_found unless the caller of a bounded scope reaches the session
+// that a new one names as its parent: questions are asked in it. What decides about it never
+// changes.
+func (s heldStore) reachesParent(ctx context.Context, sessionID string) error {
+	scope := scopeOf(ctx)
+	if sessionID == "" || !scope.Bounded() || !refusal.ValidID(sessionID) {
+		return nil
+	}
+	_, err := s.SessionHead(ctx, sessionID)
+	return err
+}
+
+// asking is the store of [runs.Ask]: who may ask is checked with the command, and the parent of
+// its session when that was made. Both may be out of reach for whoever holds a run in it.
+type asking struct {
+	runs.Door
+	runs.Reader
 }

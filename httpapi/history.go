@@ -63,7 +63,7 @@ func (s *Server) listDecisions(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) getRequest(w http.ResponseWriter, r *http.Request) error {
 	handle := wire.PathID(r, "handle")
 	if !refusal.ValidID(handle) {
-		return refusal.New(api.CodeRequestNotFound, "unknown request %s", wire.Shown(handle))
+		return refusal.UnknownRequest(wire.Shown(handle))
 	}
 	found, err := s.store.DecisionByHandle(r.Context(), handle)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Server) getRequest(w http.ResponseWriter, r *http.Request) error {
 
 // listWorkers shows who holds which runs.
 func (s *Server) listWorkers(w http.ResponseWriter, r *http.Request) error {
-	leased, nowMs, err := s.store.LeasedRuns(r.Context(), api.MaxLeasesShown+1)
+	leased, nowMs, err := s.store.LeasedRuns(r.Context(), runs.Scope{}, api.MaxLeasesShown+1)
 	if err != nil {
 		return err
 	}

@@ -295,7 +295,7 @@ func (s *brokenStore) Effects(context.Context, runs.EffectQuery) ([]model.Effect
 	return nil, s.err
 }
 
-func (s *brokenStore) Claimable(context.Context, []string, int) ([]runs.Claimable, error) {
+func (s *brokenStore) Claimable(context.Context, runs.ClaimableQuery) ([]runs.Claimable, error) {
 	return nil, s.err
 }
 func (s *brokenStore) Rule(context.Context, string) (*rules.Record, error) { return nil, s.err }
@@ -367,6 +367,6 @@ func (s *brokenStore) DecisionByHandle(context.Context, string) (*model.DecidedR
 	return nil, s.err
 }
 
-func (s *brokenStore) LeasedRuns(context.Context, int) ([]model.Run, int64, error) {
+func (s *brokenStore) LeasedRuns(context.Context, runs.Scope, int) ([]model.Run, int64, error) {
 	return nil, 0, s.err
 }

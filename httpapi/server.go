@@ -100,7 +100,7 @@ type Pages interface {
 // Server is the native API. It holds no state of its own besides whether it is
 // draining, and the feeds of the streams that are open.
 type Server struct {
-	store        runs.Store
+	store        heldStore
 	hub          *watch.Hub
 	claims       *claims.Dispatcher
 	version      string
@@ -127,8 +127,9 @@ func New(options Options) *Server {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	draining, drain := context.WithCancel(context.Background())
+	held := heldStore{options.Store}
 	server := &Server{
-		store: heldStore{options.Store}, hub: options.Hub, claims: options.Claims,
+		store: held, hub: options.Hub, claims: options.Claims,
 		version: cmp.Or(options.Version, "dev"),
 		limits: Limits{
 			MaxBodyBytes: cmp.Or(options.Limits.MaxBodyBytes, wire.DefaultMaxBodyBytes),
@@ -145,7 +146,7 @@ func New(options Options) *Server {
 	}
 	server.bodies = &wire.Bodies{MaxBytes: server.limits.MaxBodyBytes}
 	server.streams = stream.NewHub(stream.Options{
-		Store: options.Store, Watches: options.Hub, Done: draining.Done(), Logger: logger,
+		Store: options.Store, Scope: scopeOf, Watches: options.Hub, Done: draining.Done(), Logger: logger,
 		MaxStreams: options.Limits.MaxStreams, PollInterval: server.pollInterval, KeepAlive: options.KeepAlive,
 	})
 	guard := wire.Guard{Hosts: options.Hosts, Origins: options.Origins, AnySite: []string{pathVersion}}

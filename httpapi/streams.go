@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -105,6 +106,10 @@ func (s *Server) openSession(ctx context.Context, sessionID string, wanted resum
 		}
 	}
 	var shared singleflight.Result
+	// The snapshot is shared by all who open a stream of the session.
+	if err := s.store.reachesSession(ctx, sessionID); err != nil {
+		return opening{}, stream.From{}, err
+	}
 	select {
 	case shared = <-s.snapshots.DoChan(sessionID, func() (any, error) { return s.snapshotOf(ctx, sessionID) }):
 	case <-ctx.Done():
@@ -126,8 +131,8 @@ type sessionSnapshot struct {
 	ended  bool
 }
 
-// snapshotOf ignores the end of the context, because other streams wait for it too. A panic is
-// its error: it has a goroutine of its own.
+// snapshotOf ignores the end of the context and its caller, because other streams wait for it
+// too. A panic is its error: it has a goroutine of its own.
 func (s *Server) snapshotOf(ctx context.Context, sessionID string) (snapshot *sessionSnapshot, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -135,7 +140,7 @@ func (s *Server) snapshotOf(ctx context.Context, sessionID string) (snapshot *se
 		}
 	}()
 	snapshot = &sessionSnapshot{}
-	ctx = context.WithoutCancel(ctx)
+	ctx = auth.With(context.WithoutCancel(ctx), nil)
 	err = s.streams.OnOwnStack(ctx, func() error {
 		record, err := s.store.Session(ctx, sessionID)
 		if err != nil {
@@ -216,7 +221,7 @@ func (s *Server) streamInbox(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	subscription, err := s.streams.JoinInbox()
+	subscription, err := s.streams.JoinInbox(r.Context())
 	if err != nil {
 		return err
 	}

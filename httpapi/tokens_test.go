@@ -89,8 +89,7 @@ func testTokens(t *testing.T, a *rig) {
 		}
 		for _, bad := range []struct{ body, pointer string }{
 			{`{"name":"Ann Lee","role":"operator"}`, "/principal"},
-			{`{"name":"x","role":"agent","agent_ids":["a"]}`, "/agent_ids"},
-			{`{"name":"x","role":"operator","session_prefixes":["a"]}`, "/session_prefixes"},
+			{`{"name":"x","role":"operator","session_prefixes":["` + strings.Repeat("a", 101) + `"]}`, "/session_prefixes"},
 			{`{"name":"x","role":"admin","agent_ids":["a"]}`, "/agent_ids"},
 			{`{"name":"x","role":"admin","session_prefixes":["a"]}`, "/session_prefixes"},
 			{`{"name":"x","role":"agent","may_always":true}`, "/may_always"},
@@ -181,6 +180,7 @@ func testClosed(t *testing.T, store runs.Store, contract *contract) {
 		a.get(t, "/nowhere").refused(wire.CodeRouteNotFound)
 	})
 	t.Run("every operation by every role", func(t *testing.T) { testRoles(t, a, keyring) })
+	t.Run("what a token reaches", func(t *testing.T) { testScopes(t, a, keyring) })
 	t.Run("browsers", func(t *testing.T) { testSignIn(t, a, keyring, store) })
 	t.Run("tickets", func(t *testing.T) { testTickets(t, a, keyring) })
 	t.Run("who decided", func(t *testing.T) {

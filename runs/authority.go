@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"cmp"
+
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -11,18 +13,26 @@ import (
 type authorized struct {
 	Command
 	caller *auth.Identity
+	scope  Scope
+	// again says that the caller's token, and what an agent made, is looked at under the lock.
+	again bool
 }
 
-// Authorized returns a command that is decided only if the caller's token works at that moment: one
-// that was revoked after the call came in decides nothing. For an agent it must be about what the
-// agent made. A caller without a token is not checked.
+// Authorized returns a command that is decided only if what it is about is within the caller's
+// scope: what is outside of it is answered as what does not exist.
 //
-// Errors besides the command's: invalid_token, forbidden.
-func Authorized(command Command, caller *auth.Identity) Command {
-	if caller.TokenID == "" {
+// With again it must also be that the caller's token works at that moment, so that one that was
+// revoked after the call came in decides nothing, and that what an agent ends is what it made. The
+// token of a caller without one is not checked.
+//
+// Errors besides the command's: session_not_found, run_not_found, rule_not_found, forbidden; with
+// again invalid_token.
+func Authorized(command Command, caller *auth.Identity, again bool) Command {
+	c := &authorized{Command: command, caller: caller, scope: ScopeOf(caller), again: again && caller.Via != auth.ViaOpen}
+	if !c.again && !c.scope.Bounded() {
 		return command
 	}
-	return &authorized{command, caller}
+	return c
 }
 
 // Given returns the command that a caller gave, without what [Authorized] put around it.
@@ -36,19 +46,91 @@ func Given(command Command) Command {
 // Needs implements Command.
 func (c *authorized) Needs() Needs {
 	needs := c.Command.Needs()
-	needs.TokenID = c.caller.TokenID
+	if c.again {
+		needs.TokenID = c.caller.TokenID
+	}
 	return needs
 }
 
 func (c *authorized) decide(w *workingCopy) (Reply, error) {
-	token := w.state.Tokens[c.caller.TokenID]
-	if token == nil || !token.Accepts(c.caller.Credential, w.nowMs) {
-		return Reply{}, auth.Invalid()
+	if c.again && c.caller.TokenID != "" {
+		if token := w.state.Tokens[c.caller.TokenID]; token == nil || !token.Accepts(c.caller.Credential, w.nowMs) {
+			return Reply{}, auth.Invalid()
+		}
 	}
-	if c.caller.Role == api.RoleAgent && !c.ownsWhatEnds(w) {
+	if c.scope.Bounded() {
+		if err := c.reaches(w); err != nil {
+			return Reply{}, err
+		}
+	}
+	if c.again && c.caller.Role == api.RoleAgent && !c.ownsWhatEnds(w) {
 		return Reply{}, refusal.New(api.CodeForbidden, "an agent cancels and interrupts only what it made: for the rest it takes the role operator or admin")
 	}
 	return c.Command.decide(w)
+}
+
+// reaches returns the error of what does not exist for a command about something outside of the
+// caller's scope.
+func (c *authorized) reaches(w *workingCopy) error {
+	needs := c.Command.Needs()
+	sessionID := w.state.SessionID
+	switch command := c.Command.(type) {
+	case *ClaimEffect, *OpenClarification, *FinishEffect:
+		// What a question owes to another session; only [Ask] gives these commands.
+		return nil
+	case *RevokeRule:
+		if !c.reachesRulesOf(w) {
+			return refusal.UnknownRule(command.RuleID)
+		}
+		return nil
+	case *AddRule:
+		if !c.reachesRulesOf(w) {
+			return refusal.UnknownSession(sessionID)
+		}
+		return nil
+	case *CreateSession:
+		return c.reachesNew(w, command.AgentID)
+	case *CreateRun:
+		if existing := w.state.Runs[command.RunID]; existing != nil && command.runIDGiven && !c.scope.Fits(existing.SessionID, existing.AgentID) {
+			return refusal.RunIDTaken(command.RunID)
+		}
+		return c.reachesNew(w, command.AgentID)
+	}
+	if needs.RunID != "" {
+		if run := w.state.Runs[needs.RunID]; run != nil && !c.scope.Fits(run.SessionID, run.AgentID) {
+			return refusal.UnknownRun(needs.RunID)
+		}
+		return nil // the command looks for the run itself
+	}
+	if !c.scope.FitsID(sessionID) || w.session != nil && !c.scope.Fits(sessionID, w.session.AgentID) {
+		return refusal.UnknownSession(sessionID)
+	}
+	return nil
+}
+
+// reachesRulesOf reports whether the locked session's rules are within the scope. A session that
+// does not exist yet has no agent.
+func (c *authorized) reachesRulesOf(w *workingCopy) bool {
+	if w.session == nil {
+		return c.scope.FitsID(w.state.SessionID) && len(c.scope.AgentIDs) == 0
+	}
+	return c.scope.Fits(w.state.SessionID, w.session.AgentID)
+}
+
+// reachesNew checks what is made in a session: the session, which may be new, must be within
+// the scope, and so must be the agent of what is made.
+func (c *authorized) reachesNew(w *workingCopy, agentID string) error {
+	sessionID := w.state.SessionID
+	if !c.scope.FitsID(sessionID) || w.session != nil && !c.scope.Fits(sessionID, w.session.AgentID) {
+		return refusal.UnknownSession(sessionID)
+	}
+	if w.session != nil {
+		agentID = cmp.Or(agentID, w.session.AgentID)
+	}
+	if agentID = cmp.Or(agentID, model.DefaultAgentID); !c.scope.Fits(sessionID, agentID) {
+		return refusal.New(api.CodeForbidden, "this credential does not reach the agent %s: name one that it does", agentID)
+	}
+	return nil
 }
 
 // ownsWhatEnds reports whether the caller made every run that the command may end.

@@ -20,6 +20,8 @@ type ClaimRun struct {
 	WorkerID    string
 	LeaseMs     int64 // DefaultLeaseMs when 0
 	MaxAttempts int64 // DefaultMaxAttempts when 0
+	// Scope is what the claimer reaches. A run outside of it is run_not_found.
+	Scope Scope
 }
 
 // Needs implements Command.
@@ -38,6 +40,9 @@ func (c *ClaimRun) decide(w *workingCopy) (Reply, error) {
 	run, err := w.targetRun(c.RunID)
 	if err != nil {
 		return Reply{}, err
+	}
+	if !c.Scope.Fits(run.SessionID, run.AgentID) {
+		return Reply{}, refusal.UnknownRun(c.RunID)
 	}
 	if run.ClaimableAtMs == 0 || run.ClaimableAtMs > w.nowMs {
 		return Reply{}, refusal.New(api.CodeRunNotClaimable, "run %s is %s and cannot be claimed now", run.RunID, run.Status)

@@ -39,11 +39,13 @@ type CreateRun struct {
 	// Inline refuses to queue: no other run may be active or queued.
 	Inline bool
 	// Key is the caller's idempotency key, empty for none. SessionGiven says whether the caller
-	// named the session; without it the key is unique for the Caller
+	// named the session; without it the key is unique for the Principal and the Caller
 	// (docs/spec/v1.md#key-scope).
 	Key          string
 	SessionGiven bool
 	Caller       string
+	// SessionPrefix begins the id of the session when it is made.
+	SessionPrefix string
 	// Principal is whose credential the call was made with. A RunID that another one has taken is
 	// taken, whatever the payload.
 	Principal string
@@ -144,7 +146,7 @@ func (c *CreateRun) prepare(newID IDSource) error {
 	c.runIDGiven = c.RunID != ""
 	c.RunID = cmp.Or(c.RunID, newID(PrefixRun))
 	if c.SessionID == "" {
-		c.SessionID, c.sessionMade = newID(PrefixSession), true
+		c.SessionID, c.sessionMade = c.SessionPrefix+newID(PrefixSession), true
 	}
 	c.Kind = api.KindInput
 	c.preview = textPreview(given)
@@ -184,7 +186,7 @@ func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
 	digest := fingerprint(model.OperationCreateRun, "", c.canonical)
 	if existing, there := w.state.Runs[c.RunID]; there && c.runIDGiven {
 		if existing.Principal != "" && existing.Principal != c.Principal || existing.PayloadDigest != digest || c.SessionGiven && existing.SessionID != c.SessionID {
-			return Reply{}, refusal.New(api.CodeIDConflict, "run %s exists with another payload", c.RunID)
+			return Reply{}, refusal.RunIDTaken(c.RunID)
 		}
 		return Reply{Existing: true, ReplayRunID: c.RunID}, nil
 	}

@@ -14,6 +14,7 @@ import (
 // shorter call.
 type CreateSession struct {
 	SessionID       string // made when empty
+	SessionPrefix   string // begins the id that is made
 	AgentID         string
 	ParentSessionID string
 	Metadata        api.JSON
@@ -33,7 +34,7 @@ func (c *CreateSession) prepare(newID IDSource) error {
 	}
 	faults.Object("/metadata", c.Metadata)
 	if c.SessionID == "" {
-		c.SessionID = newID(PrefixSession)
+		c.SessionID = c.SessionPrefix + newID(PrefixSession)
 	}
 	return faults.Err()
 }

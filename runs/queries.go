@@ -20,6 +20,7 @@ type Budget struct {
 type SessionQuery struct {
 	Status  api.Status // of the active run, or api.SessionIdle or api.SessionEnded
 	AgentID string
+	Scope   Scope
 	After   string // a session_id
 	Limit   int
 	Budget  *Budget
@@ -29,6 +30,7 @@ type SessionQuery struct {
 type RunQuery struct {
 	SessionID string
 	AgentID   string
+	Scope     Scope
 	Status    api.Status
 	Kind      api.RunKind
 	// PriorityActive puts the runs that are not terminal before the others; each part is in the
@@ -55,6 +57,7 @@ type RunPosition struct {
 type RequestQuery struct {
 	Kind      model.RequestKind
 	SessionID string
+	Scope     Scope
 	After     *RequestPosition
 	Limit     int
 	Budget    *Budget
@@ -69,6 +72,7 @@ type RequestPosition struct {
 type EffectQuery struct {
 	State     api.EffectState
 	SessionID string
+	Scope     Scope
 	After     *EffectPosition
 	Limit     int
 	Budget    *Budget
@@ -98,9 +102,11 @@ type EventQuery struct {
 // RuleQuery selects rules, in the order of (created_at_ms, rule_id).
 type RuleQuery struct {
 	SessionID string // only rules that are bound to it; empty for all rules
-	After     *RulePosition
-	Limit     int
-	Budget    *Budget
+	// Scope, if it is bounded, leaves out the rules of all sessions, too.
+	Scope  Scope
+	After  *RulePosition
+	Limit  int
+	Budget *Budget
 }
 
 // RulePosition is the keyset cursor of a list of rules.
@@ -114,6 +120,7 @@ type RulePosition struct {
 type DecisionQuery struct {
 	SessionID string
 	AgentID   string
+	Scope     Scope
 	// ResolvedBy is who decided.
 	ResolvedBy string
 	Outcome    api.Outcome
@@ -122,6 +129,13 @@ type DecisionQuery struct {
 	After   *DecisionPosition
 	Limit   int
 	Budget  *Budget
+}
+
+// ClaimableQuery selects runs that may be claimed now, in the order in which they became claimable.
+type ClaimableQuery struct {
+	AgentIDs []string // all agents when empty
+	Scope    Scope
+	Limit    int
 }
 
 // DecisionPosition is the keyset cursor of a list of decisions.

@@ -43,9 +43,9 @@ type Reader interface {
 	// is not among them: the question there is.
 	Decisions(ctx context.Context, q DecisionQuery) ([]model.DecidedRequest, error)
 	CountDecisions(ctx context.Context, q DecisionQuery) (int64, error)
-	// LeasedRuns returns the runs whose lease is in force, by (worker_id, run_id), at most limit,
-	// and the engine's present moment.
-	LeasedRuns(ctx context.Context, limit int) (leased []model.Run, nowMs int64, err error)
+	// LeasedRuns returns the runs within a scope whose lease is in force, by (worker_id, run_id),
+	// at most limit, and the engine's present moment.
+	LeasedRuns(ctx context.Context, scope Scope, limit int) (leased []model.Run, nowMs int64, err error)
 	// The counts are those of all rows that a query selects, whatever its Limit and After.
 	CountRuns(ctx context.Context, q RunQuery) (int64, error)
 	CountSessions(ctx context.Context, q SessionQuery) (int64, error)
@@ -82,9 +82,8 @@ type Reader interface {
 	// are more. Errors: session_not_found, run_not_found.
 	EventsWithin(ctx context.Context, q EventQuery) (events []model.Event, more bool, err error)
 
-	// Claimable returns runs that may be claimed now, in the order in which they became
-	// claimable: those of the given agents, of all when there are none.
-	Claimable(ctx context.Context, agentIDs []string, limit int) ([]Claimable, error)
+	// Claimable returns the runs that a query selects.
+	Claimable(ctx context.Context, q ClaimableQuery) ([]Claimable, error)
 	// Due returns runs with an open request past its deadline, earliest deadline first. It may
 	// return fewer than limit when a run has several.
 	Due(ctx context.Context, limit int) ([]DueRun, error)

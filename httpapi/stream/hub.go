@@ -17,8 +17,8 @@
 // sends all followers a new snapshot when that differs from what they were shown.
 //
 // The package knows the log and the frames of server-sent events (docs/streams.md), and
-// by what events a request is raised and settled. It knows nothing of SQL, or of who may
-// see what.
+// by what events a request is raised and settled. It knows nothing of SQL. Who follows the
+// inbox is shown what its scope has; whoever joins a session has read it before.
 package stream
 
 import (
@@ -69,6 +69,8 @@ type Store interface {
 type Options struct {
 	Store   Store
 	Watches *watch.Hub
+	// Scope returns what the follower of a context reaches in the inbox. Nil for everything.
+	Scope func(context.Context) runs.Scope
 	// Done ends every stream when it is closed. Nil never does.
 	Done <-chan struct{}
 	// Logger gets the reads that failed. Nil discards.
@@ -88,6 +90,7 @@ type Options struct {
 type Hub struct {
 	store        Store
 	watches      *watch.Hub
+	scope        func(context.Context) runs.Scope
 	done         <-chan struct{}
 	logger       *slog.Logger
 	maxStreams   int
@@ -108,13 +111,17 @@ func NewHub(options Options) *Hub {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
+	scope := options.Scope
+	if scope == nil {
+		scope = func(context.Context) runs.Scope { return runs.Scope{} }
+	}
 	polls := pollsPerSecondUnheard
 	if store, ok := options.Store.(hearing); ok && store.Hears() {
 		polls = pollsPerSecond
 	}
 	return &Hub{
 		polls: polls, ownStacks: make(chan struct{}, maxOwnStacks),
-		store: options.Store, watches: options.Watches, done: options.Done, logger: logger,
+		store: options.Store, watches: options.Watches, scope: scope, done: options.Done, logger: logger,
 		maxStreams:   cmp.Or(options.MaxStreams, DefaultMaxStreams),
 		pollInterval: cmp.Or(options.PollInterval, DefaultPollInterval),
 		idle:         idleTimer{tick: cmp.Or(options.KeepAlive, DefaultKeepAlive) / (idleSlots - 2)},

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -141,7 +142,7 @@ func (in *inbox) process(ctx context.Context) (pause time.Duration, err error) {
 	if call == nil {
 		return pause, nil
 	}
-	snapshot, err := readOpen(ctx, in.hub.store)
+	snapshot, err := readOpen(ctx, in.hub.store, runs.Scope{})
 	if err == nil {
 		in.shown.snapshot(snapshot)
 		in.clock.set(snapshot.NowMs)

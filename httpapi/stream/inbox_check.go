@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -115,7 +116,7 @@ func (t *shownState) check(ctx context.Context, store Store) (checked, error) {
 	}
 	open, more, found := map[uint64]struct{}{}, false, checked{}
 	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
-		there, err := eachOpen(ctx, store, kind, func(one *model.PendingRequest) {
+		there, err := eachOpen(ctx, store, kind, runs.Scope{}, func(one *model.PendingRequest) {
 			open[requestKey(one.Request.SessionID, one.Request.RunID, one.Request.RequestID)] = struct{}{}
 			// A request a millisecond: less than a hundredth of the time goes into it.
 			found.pause += time.Millisecond + time.Duration(len(one.Request.Body))*time.Microsecond/4

@@ -250,7 +250,7 @@ func newInboxBench(t *testing.T, options Options) *inboxBench {
 // follow follows the inbox and returns what ends it.
 func (b *inboxBench) follow(reader *inboxReader) (stop func(), ended <-chan struct{}) {
 	b.Helper()
-	subscription, err := b.hub.JoinInbox()
+	subscription, err := b.hub.JoinInbox(context.Background())
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan struct{})

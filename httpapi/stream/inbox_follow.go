@@ -41,13 +41,14 @@ type InboxSink interface {
 type InboxSubscription struct {
 	hub   *Hub
 	inbox *inbox
+	scope runs.Scope
 	// first is the snapshot that Open has waited for.
 	first *snapshotCall
 }
 
-// JoinInbox takes a place at the inbox: the requests of all sessions. The caller must
-// close it. Errors: as [Hub.Join].
-func (h *Hub) JoinInbox() (*InboxSubscription, error) {
+// JoinInbox takes a place at the inbox: the requests of all sessions that the caller of the
+// context reaches. The caller must close it. Errors: as [Hub.Join].
+func (h *Hub) JoinInbox(ctx context.Context) (*InboxSubscription, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.enter(); err != nil {
@@ -57,7 +58,7 @@ func (h *Hub) JoinInbox() (*InboxSubscription, error) {
 		h.inbox = startInbox(h)
 	}
 	h.inbox.users++
-	return &InboxSubscription{hub: h, inbox: h.inbox}, nil
+	return &InboxSubscription{hub: h, inbox: h.inbox, scope: h.scope(ctx)}, nil
 }
 
 // Close gives the place up, and ends the reading when it was the last. It must be
@@ -99,7 +100,7 @@ func (s *InboxSubscription) serve(ctx context.Context, to inboxRecipient) {
 	if s.first == nil {
 		s.first = s.inbox.requestSnapshot()
 	}
-	follower := &inboxFollower{inboxRecipient: to, inbox: s.inbox, awaited: s.first}
+	follower := &inboxFollower{inboxRecipient: to, inbox: s.inbox, scope: s.scope, awaited: s.first}
 	s.first = nil
 	if err := s.hub.follow(ctx, follower); err != nil && !errors.Is(err, errStopped) {
 		s.hub.logger.LogAttrs(ctx, slog.LevelError, "stream of the inbox", slog.String("error", err.Error()))
@@ -110,13 +111,14 @@ func (s *InboxSubscription) serve(ctx context.Context, to inboxRecipient) {
 type inboxFollower struct {
 	inboxRecipient
 	inbox *inbox
+	scope runs.Scope
 	// awaited is the snapshot that it waits for, nil when it has one.
 	awaited *snapshotCall
 	cursor  int64
 }
 
 // pass implements follower.
-func (f *inboxFollower) pass(context.Context) (changed <-chan struct{}, wrote, ended bool, err error) {
+func (f *inboxFollower) pass(ctx context.Context) (changed <-chan struct{}, wrote, ended bool, err error) {
 	if call := f.awaited; call != nil {
 		select {
 		case <-call.done:
@@ -128,7 +130,11 @@ func (f *inboxFollower) pass(context.Context) (changed <-chan struct{}, wrote, e
 			return f.awaited.done, false, false, nil
 		}
 		f.awaited, f.cursor = nil, call.at
-		return nil, true, false, f.snapshot(call.snapshot)
+		snapshot, err := f.snapshotWithin(ctx, call.snapshot)
+		if err != nil {
+			return nil, false, false, err
+		}
+		return nil, true, false, f.snapshot(snapshot)
 	}
 	seen := f.inbox.after(f.cursor)
 	if seen.gap != "" {
@@ -139,7 +145,11 @@ func (f *inboxFollower) pass(context.Context) (changed <-chan struct{}, wrote, e
 		return seen.changed, false, false, nil
 	}
 	f.cursor = seen.head
-	return seen.changed, true, false, f.batches(seen.batches)
+	batches := f.batchesWithin(seen.batches)
+	if len(batches) == 0 {
+		return seen.changed, false, false, nil
+	}
+	return seen.changed, true, false, f.batches(batches)
 }
 
 // inboxRecipient is an Out or an InboxSink as a follower sees it. All its errors but

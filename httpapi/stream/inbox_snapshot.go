@@ -34,20 +34,26 @@ type InboxSnapshot struct {
 	frame, summary func() ([]byte, error)
 }
 
-// readOpen reads what is open.
-func readOpen(ctx context.Context, store Store) (*InboxSnapshot, error) {
+// newSnapshot returns an empty snapshot, which each of its forms encodes once.
+func newSnapshot() *InboxSnapshot {
 	snapshot := &InboxSnapshot{}
 	snapshot.frame = sync.OnceValues(func() ([]byte, error) { return snapshot.encode(false) })
 	snapshot.summary = sync.OnceValues(func() ([]byte, error) { return snapshot.encode(true) })
+	return snapshot
+}
+
+// readOpen reads what is open within a scope.
+func readOpen(ctx context.Context, store Store, scope runs.Scope) (*InboxSnapshot, error) {
+	snapshot := newSnapshot()
 	for kind, count := range map[model.RequestKind]*int64{
 		model.KindApproval: &snapshot.ApprovalsCount, model.KindQuestion: &snapshot.QuestionsCount,
 	} {
-		more, err := eachOpen(ctx, store, kind, func(one *model.PendingRequest) {
+		more, err := eachOpen(ctx, store, kind, scope, func(one *model.PendingRequest) {
 			snapshot.Pending = append(snapshot.Pending, *one)
 			*count++
 		})
 		if err == nil && more {
-			*count, err = store.CountPendingRequests(ctx, runs.RequestQuery{Kind: kind})
+			*count, err = store.CountPendingRequests(ctx, runs.RequestQuery{Kind: kind, Scope: scope})
 		}
 		if err != nil {
 			return nil, err
@@ -69,9 +75,9 @@ func readOpen(ctx context.Context, store Store) (*InboxSnapshot, error) {
 
 // eachOpen visits the open requests of a kind up to the bounds of a snapshot, and
 // reports whether there are more.
-func eachOpen(ctx context.Context, store Store, kind model.RequestKind, visit func(*model.PendingRequest)) (more bool, err error) {
+func eachOpen(ctx context.Context, store Store, kind model.RequestKind, scope runs.Scope, visit func(*model.PendingRequest)) (more bool, err error) {
 	budget := &runs.Budget{MaxBytes: snapshotBytes}
-	query := runs.RequestQuery{Kind: kind, Limit: snapshotPage, Budget: budget}
+	query := runs.RequestQuery{Kind: kind, Scope: scope, Limit: snapshotPage, Budget: budget}
 	for count, size := 0, 0; ; {
 		page, err := store.PendingRequests(ctx, query)
 		if err != nil {

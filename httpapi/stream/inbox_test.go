@@ -272,7 +272,7 @@ func TestTheInboxWhileTheDatabaseIsAway(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		require.Equal(b, "[0] !missed", reader.said())
-		refused, err := b.hub.JoinInbox()
+		refused, err := b.hub.JoinInbox(t.Context())
 		require.NoError(b, err)
 		require.ErrorIs(b, refused.Open(b.Context()), errBroken)
 		refused.Close()
@@ -319,12 +319,12 @@ func TestTheInboxIsKeptAliveAndEnds(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, "[0] - -", reader.said())
 		_, other := b.follow(&inboxReader{})
-		_, err := b.hub.JoinInbox()
+		_, err := b.hub.JoinInbox(t.Context())
 		require.Equal(t, api.Code("service_unavailable"), refusal.CodeOf(err))
 		close(done)
 		<-ended
 		<-other
-		_, err = b.hub.JoinInbox()
+		_, err = b.hub.JoinInbox(t.Context())
 		require.ErrorIs(t, err, runs.ErrClosed)
 	})
 }

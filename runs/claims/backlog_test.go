@@ -116,7 +116,7 @@ func TestHintsThatArriveDuringAScan(t *testing.T) {
 		return runs.Claimable{RunID: runID, SessionID: "s", AgentID: "a", ClaimableAtMs: atMs}
 	}
 	d := New(newFakeStore(), Options{HintLimit: 3, ScanLimit: 3})
-	w := d.join([]string{"a"}, 10)
+	w := d.join([]string{"a"}, runs.Scope{}, 10)
 	scan := func(during func(), rows ...runs.Claimable) []string {
 		w.demand.scanWanted = true
 		demands := d.beginScan()
@@ -174,7 +174,7 @@ func TestHintsThatArriveDuringAScan(t *testing.T) {
 func TestHintDoesNotReachAWaiterBeforeTheFirstScan(t *testing.T) {
 	t.Parallel()
 	d := New(newFakeStore(), Options{})
-	w := d.join([]string{"a"}, 1)
+	w := d.join([]string{"a"}, runs.Scope{}, 1)
 	_, goOn := d.enter(w, maxWait)
 	require.True(t, goOn)
 	fresh := runs.Claimable{RunID: "fresh", SessionID: "s", AgentID: "a", ClaimableAtMs: 2}

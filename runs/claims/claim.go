@@ -25,8 +25,10 @@ type Request struct {
 	// AgentIDs are the agents whose runs are asked for, at most api.MaxAgentsPerClaim; all
 	// when empty.
 	AgentIDs []string
-	MaxRuns  int   // 1 to api.MaxRunsPerClaim; 1 when 0
-	LeaseMs  int64 // api.MinLeaseMs to api.MaxLeaseMs; api.DefaultLeaseMs when 0
+	// Scope bounds them. With a bounded one the agents are named, or are those of the scope.
+	Scope   runs.Scope
+	MaxRuns int   // 1 to api.MaxRunsPerClaim; 1 when 0
+	LeaseMs int64 // api.MinLeaseMs to api.MaxLeaseMs; api.DefaultLeaseMs when 0
 	// Wait is how long to wait for a first run, at most api.MaxWaitMs; 0 does not wait.
 	Wait time.Duration
 }
@@ -44,7 +46,7 @@ func (d *Dispatcher) Claim(ctx context.Context, request Request) ([]api.Claim, e
 	if err != nil {
 		return nil, err
 	}
-	w := d.join(request.AgentIDs, request.MaxRuns)
+	w := d.join(request.AgentIDs, request.Scope, request.MaxRuns)
 	w.workerID, w.leaseMs = request.WorkerID, request.LeaseMs
 	defer d.unjoin(w)
 	timer := time.NewTimer(request.Wait)
@@ -72,12 +74,12 @@ func (d *Dispatcher) Claim(ctx context.Context, request Request) ([]api.Claim, e
 //
 // Errors: invalid_request, run_not_found, run_not_claimable; ctx's error, after
 // which nothing is leased; what the store returns.
-func (d *Dispatcher) ClaimRun(ctx context.Context, runID, workerID string, leaseMs int64) (api.Claim, error) {
+func (d *Dispatcher) ClaimRun(ctx context.Context, runID, workerID string, leaseMs int64, scope runs.Scope) (api.Claim, error) {
 	if err := ctx.Err(); err != nil {
 		return api.Claim{}, err
 	}
 	claim, err := d.claimOne(ctx, &runs.ClaimRun{
-		RunID: runID, WorkerID: workerID, LeaseMs: leaseMs, MaxAttempts: d.options.MaxAttempts,
+		RunID: runID, WorkerID: workerID, LeaseMs: leaseMs, MaxAttempts: d.options.MaxAttempts, Scope: scope,
 	})
 	if err != nil {
 		return api.Claim{}, err
@@ -217,6 +219,7 @@ func (d *Dispatcher) claimAll(ctx context.Context, hints []*hint, request Reques
 		results[i], failures[i] = d.claimOne(ctx, &runs.ClaimRun{
 			RunID: hints[i].RunID, SessionID: hints[i].SessionID,
 			WorkerID: request.WorkerID, LeaseMs: request.LeaseMs, MaxAttempts: d.options.MaxAttempts,
+			Scope: request.Scope,
 		})
 	}
 	var others sync.WaitGroup
@@ -293,6 +296,9 @@ func (r Request) Faults() []api.Fault {
 	for i, agentID := range r.AgentIDs {
 		faults.ID(fmt.Sprintf("/agent_ids/%d", i), agentID)
 	}
+	if r.Scope.Bounded() && len(r.AgentIDs)+len(r.Scope.AgentIDs) == 0 {
+		faults.Add("/agent_ids", "must name the agents: this credential does not reach everything")
+	}
 	if r.MaxRuns < 0 || r.MaxRuns > api.MaxRunsPerClaim {
 		faults.Add("/max_runs", "must be between 1 and %d", api.MaxRunsPerClaim)
 	}
@@ -310,6 +316,9 @@ func (r Request) checked() (Request, error) {
 		return Request{}, refusal.Invalid(faults...)
 	}
 	r.MaxRuns = max(r.MaxRuns, 1)
+	if len(r.AgentIDs) == 0 {
+		r.AgentIDs = r.Scope.AgentIDs
+	}
 	r.AgentIDs = slices.Clone(r.AgentIDs)
 	slices.Sort(r.AgentIDs)
 	r.AgentIDs = slices.Compact(r.AgentIDs)

@@ -252,7 +252,7 @@ func TestRunOfAClientThatIsGoneIsGivenBack(t *testing.T) {
 					store.add("r1", "a", nowMs())
 					var err error
 					if byID {
-						_, err = d.ClaimRun(ctx, "r1", "gone", 0)
+						_, err = d.ClaimRun(ctx, "r1", "gone", 0, runs.Scope{})
 					} else {
 						_, err = d.Claim(ctx, Request{WorkerID: "gone", Wait: time.Second})
 					}
@@ -273,7 +273,7 @@ func TestHintOfAClientThatIsGoneGoesToTheNext(t *testing.T) {
 		store := newFakeStore()
 		d, _ := start(t, store, Options{ScanInterval: time.Hour})
 		ctx, cancel := context.WithCancel(t.Context())
-		w := d.join([]string{"a"}, 1)
+		w := d.join([]string{"a"}, runs.Scope{}, 1)
 		defer d.unjoin(w)
 		_, goOn := d.enter(w, maxWait)
 		require.True(t, goOn)
@@ -322,14 +322,14 @@ func TestClaimRun(t *testing.T) {
 		store := newFakeStore()
 		d, _ := start(t, store, Options{})
 		store.add("r1", "a", nowMs())
-		got, err := d.ClaimRun(t.Context(), "r1", "w", 5000)
+		got, err := d.ClaimRun(t.Context(), "r1", "w", 5000, runs.Scope{})
 		require.NoError(t, err)
 		require.Equal(t, "r1", got.Run.RunID)
 		require.Equal(t, nowMs()+5000, got.Lease.ExpiresAtMs)
 
-		_, err = d.ClaimRun(t.Context(), "r1", "w", 0)
+		_, err = d.ClaimRun(t.Context(), "r1", "w", 0, runs.Scope{})
 		require.Equal(t, api.CodeRunNotClaimable, refusal.CodeOf(err))
-		_, err = d.ClaimRun(t.Context(), "nobody", "w", 0)
+		_, err = d.ClaimRun(t.Context(), "nobody", "w", 0, runs.Scope{})
 		require.Equal(t, api.CodeRunNotFound, refusal.CodeOf(err))
 	})
 }

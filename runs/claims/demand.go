@@ -21,11 +21,12 @@ func byAge(a, b *hint) int {
 	return cmp.Or(cmp.Compare(a.ClaimableAtMs, b.ClaimableAtMs), cmp.Compare(a.arrival, b.arrival))
 }
 
-// demand is what the claims for one set of agents share. The dispatcher's mutex
-// guards it.
+// demand is what the claims for one set of agents within one scope share. The dispatcher's
+// mutex guards it.
 type demand struct {
 	key      string
 	agentIDs []string // sorted; empty for all agents
+	scope    runs.Scope
 
 	queue   []*hint // invariant 1; may hold taken hints, which popHints skips
 	more    bool    // invariant 2
@@ -45,6 +46,11 @@ type demand struct {
 	// they were too many.
 	arrived     []*hint
 	arrivedLost bool
+}
+
+// reaches reports whether a run of one of its agents is within the demand's scope.
+func (d *demand) reaches(run *runs.Claimable) bool {
+	return !d.scope.Bounded() || d.scope.Fits(run.SessionID, run.AgentID)
 }
 
 // popHints removes and returns up to n hints from the front of the queue.

@@ -42,7 +42,7 @@ type Options struct {
 type Store interface {
 	runs.Door
 	// Claimable is that of runs.Reader.
-	Claimable(ctx context.Context, agentIDs []string, limit int) ([]runs.Claimable, error)
+	Claimable(ctx context.Context, q runs.ClaimableQuery) ([]runs.Claimable, error)
 	// Subscribe is that of runs.Store.
 	Subscribe(notify func(runs.Notice)) (unsubscribe func())
 }
@@ -151,7 +151,7 @@ func (d *Dispatcher) offerHint(claimable runs.Claimable) {
 	if at, ok := d.claiming[claimable.RunID]; ok && at == claimable.ClaimableAtMs {
 		return
 	}
-	demands := d.demandsFor(claimable.AgentID)
+	demands := d.demandsFor(&claimable)
 	if len(demands) == 0 {
 		return
 	}
@@ -171,9 +171,12 @@ func (d *Dispatcher) offerHint(claimable runs.Claimable) {
 	}
 }
 
-// demandsFor returns the demands that cover an agent.
-func (d *Dispatcher) demandsFor(agentID string) []*demand {
-	demands := d.byAgent[agentID]
+// demandsFor returns the demands that cover a run.
+func (d *Dispatcher) demandsFor(run *runs.Claimable) []*demand {
+	demands := d.byAgent[run.AgentID]
+	if outside := func(one *demand) bool { return !one.reaches(run) }; slices.ContainsFunc(demands, outside) {
+		demands = slices.DeleteFunc(slices.Clone(demands), outside)
+	}
 	if d.everyAgent != nil {
 		demands = append(demands[:len(demands):len(demands)], d.everyAgent)
 	}
@@ -227,15 +230,16 @@ func (d *Dispatcher) releaseHint(h *hint) {
 	}
 }
 
-// join returns a new waiter of the demand for these agents, which are sorted, and
-// makes the demand when it is not there. The caller must call unjoin.
-func (d *Dispatcher) join(agentIDs []string, maxRuns int) *waiter {
+// join returns a new waiter of the demand for these agents, which are sorted, within a scope, and
+// makes the demand when it is not there. There are agents when the scope is bounded. The caller
+// must call unjoin.
+func (d *Dispatcher) join(agentIDs []string, scope runs.Scope, maxRuns int) *waiter {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	key := strings.Join(agentIDs, "\x00")
+	key := strings.Join(agentIDs, "\x00") + "\x00\x00" + scope.Key()
 	shared := d.demands[key]
 	if shared == nil {
-		shared = &demand{key: key, agentIDs: agentIDs, more: true}
+		shared = &demand{key: key, agentIDs: agentIDs, scope: scope, more: true}
 		d.demands[key] = shared
 		if len(agentIDs) == 0 {
 			d.everyAgent = shared

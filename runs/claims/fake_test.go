@@ -101,15 +101,15 @@ func (s *fakeStore) Subscribe(notify func(runs.Notice)) func() {
 	}
 }
 
-func (s *fakeStore) Claimable(_ context.Context, agentIDs []string, limit int) ([]runs.Claimable, error) {
-	rows, err := s.readClaimable(agentIDs, limit)
+func (s *fakeStore) Claimable(_ context.Context, q runs.ClaimableQuery) ([]runs.Claimable, error) {
+	rows, err := s.readClaimable(q.AgentIDs, q.Scope, q.Limit)
 	if s.afterScan != nil {
 		s.afterScan()
 	}
 	return rows, err
 }
 
-func (s *fakeStore) readClaimable(agentIDs []string, limit int) ([]runs.Claimable, error) {
+func (s *fakeStore) readClaimable(agentIDs []string, scope runs.Scope, limit int) ([]runs.Claimable, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.scans = append(s.scans, agentIDs)
@@ -119,7 +119,7 @@ func (s *fakeStore) readClaimable(agentIDs []string, limit int) ([]runs.Claimabl
 	var found []runs.Claimable
 	now := nowMs()
 	for _, run := range s.runs {
-		if run.ClaimableAtMs != 0 && run.ClaimableAtMs <= now && (len(agentIDs) == 0 || slices.Contains(agentIDs, run.AgentID)) {
+		if run.ClaimableAtMs != 0 && run.ClaimableAtMs <= now && (len(agentIDs) == 0 || slices.Contains(agentIDs, run.AgentID)) && scope.Fits(run.SessionID, run.AgentID) {
 			found = append(found, run.Claimable)
 		}
 	}

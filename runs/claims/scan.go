@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 
 	"github.com/holdpoint/holdpoint/runs"
@@ -40,21 +41,34 @@ func (d *Dispatcher) scan(ctx context.Context) {
 	if len(demands) == 0 {
 		return
 	}
-	rows, err := d.claimable(ctx, agentsOf(demands))
-	if err == nil {
-		d.endScan(demands, rows)
-		return
-	}
-	d.failScan(demands, err)
-	if ctx.Err() == nil {
-		d.options.Logger.WarnContext(ctx, "scan for claimable runs failed", slog.String("error", err.Error()))
+	for _, alike := range byScope(demands) {
+		rows, err := d.claimable(ctx, alike)
+		if err == nil {
+			d.endScan(alike, rows)
+			continue
+		}
+		d.failScan(alike, err)
+		if ctx.Err() == nil {
+			d.options.Logger.WarnContext(ctx, "scan for claimable runs failed", slog.String("error", err.Error()))
+		}
 	}
 }
 
-func (d *Dispatcher) claimable(ctx context.Context, agentIDs []string) ([]runs.Claimable, error) {
+// byScope returns the demands of each scope: one query answers those, and shows none of them a
+// run that it may not know of, or only as many as fit beside what it may not have.
+func byScope(demands []*demand) [][]*demand {
+	groups := map[string][]*demand{}
+	for _, one := range demands {
+		key := one.scope.Key()
+		groups[key] = append(groups[key], one)
+	}
+	return slices.Collect(maps.Values(groups))
+}
+
+func (d *Dispatcher) claimable(ctx context.Context, demands []*demand) ([]runs.Claimable, error) {
 	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
-	return d.store.Claimable(ctx, agentIDs, d.options.ScanLimit)
+	return d.store.Claimable(ctx, runs.ClaimableQuery{AgentIDs: agentsOf(demands), Scope: demands[0].scope, Limit: d.options.ScanLimit})
 }
 
 // agentsOf returns the agents of all the demands, nil for all agents.

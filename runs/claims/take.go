@@ -41,7 +41,7 @@ func (d *Dispatcher) Take(claimable []runs.Claimable) []*runs.ClaimRun {
 		if at, ok := d.claiming[run.RunID]; d.closed || ok && at == run.ClaimableAtMs {
 			continue
 		}
-		demands := d.demandsFor(run.AgentID)
+		demands := d.demandsFor(&claimable[i])
 		w := oldestOther(demands, served)
 		if w == nil {
 			w = withRoom(served, demands)
@@ -67,6 +67,7 @@ func (d *Dispatcher) Take(claimable []runs.Claimable) []*runs.ClaimRun {
 		d.claiming[h.RunID] = h.ClaimableAtMs
 		claim := &runs.ClaimRun{
 			RunID: run.RunID, SessionID: run.SessionID, WorkerID: w.workerID, LeaseMs: w.leaseMs, MaxAttempts: d.options.MaxAttempts,
+			Scope: w.demand.scope,
 		}
 		w.taking++
 		d.taking[claim] = &taking{w, h}

@@ -185,7 +185,7 @@ func (g *traffic) command() runs.Command {
 		}
 		return c
 	case 2, 3, 4:
-		if list, err := g.store.Claimable(g.ctx, nil, 10); err == nil && len(list) > 0 {
+		if list, err := g.store.Claimable(g.ctx, runs.ClaimableQuery{Limit: 10}); err == nil && len(list) > 0 {
 			runID = list[g.IntN(len(list))].RunID
 		}
 		return &runs.ClaimRun{RunID: runID, WorkerID: g.among([]string{"w", "v"}), MaxAttempts: 2}

@@ -73,6 +73,16 @@ func UnknownRun(runID string) *Error {
 	return New(api.CodeRunNotFound, "unknown run %s", runID)
 }
 
+// UnknownRequest returns request_not_found for a call that names the request by its handle.
+func UnknownRequest(handle string) *Error {
+	return New(api.CodeRequestNotFound, "unknown request %s", handle)
+}
+
+// RunIDTaken returns id_conflict for a run id that was chosen for something else before.
+func RunIDTaken(runID string) *Error {
+	return New(api.CodeIDConflict, "run %s exists with another payload", runID)
+}
+
 // With sets the recorded decision, which may be nil, and returns e itself. It changes e.
 func (e *Error) With(recorded *api.RecordedDecision) *Error {
 	e.Recorded = recorded

@@ -254,9 +254,12 @@ WHERE r.lease_expires_at_ms IS NOT NULL AND r.run_id IN (
 	UNION ALL
 	SELECT held.run_id FROM runs AS held
 	WHERE held.attached AND held.claimable_at_ms IS NULL
-		AND held.lease_expires_at_ms > floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)
-ORDER BY r.worker_id, r.run_id
-LIMIT $1::bigint`),
+		AND held.lease_expires_at_ms > floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)`),
+
+	ClaimableWithin: `
+SELECT c.run_id, c.session_id, c.agent_id, c.claimable_at_ms
+FROM claimable_runs AS c
+WHERE c.claimable_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint`,
 
 	Claimable: `
 SELECT r.run_id, r.session_id, r.agent_id, r.claimable_at_ms

@@ -39,10 +39,10 @@ func TestARunWaitsIsDecidedAndGoesOn(t *testing.T) {
 			_, err := s.Do(ctx, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`), Key: "key"})
 			require.ErrorIs(t, err, refusal.New(api.CodeIdempotencyConflict, ""))
 
-			claimable, err := s.Claimable(ctx, nil, 10)
+			claimable, err := s.Claimable(ctx, runs.ClaimableQuery{Limit: 10})
 			require.NoError(t, err)
 			require.Len(t, claimable, 1)
-			ofAgents, err := s.Claimable(ctx, []string{"default", "other", "default"}, 10)
+			ofAgents, err := s.Claimable(ctx, runs.ClaimableQuery{AgentIDs: []string{"default", "other", "default"}, Limit: 10})
 			require.NoError(t, err)
 			require.Equal(t, claimable, ofAgents)
 
@@ -116,7 +116,7 @@ func TestReadsOfWhatIsNotThere(t *testing.T) {
 		list, err := s.Runs(ctx, runs.RunQuery{AgentID: id + "x", Status: api.Status(id), After: &runs.RunPosition{RunID: id}, Limit: 1})
 		require.NoError(t, err)
 		require.Empty(t, list)
-		claimable, err := s.Claimable(ctx, []string{id}, 1)
+		claimable, err := s.Claimable(ctx, runs.ClaimableQuery{AgentIDs: []string{id}, Limit: 1})
 		require.NoError(t, err)
 		require.Empty(t, claimable)
 	}

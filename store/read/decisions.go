@@ -3,7 +3,6 @@ package read
 import (
 	"context"
 
-	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -30,6 +29,7 @@ func decisionFilter(q runs.DecisionQuery) filter {
 	f.equals("(r.agent_id || '')", q.AgentID)
 	f.equals("q.resolved_by", q.ResolvedBy)
 	f.equals("q.outcome", string(q.Outcome))
+	f.requestWithin(&q.Scope)
 	if q.SinceMs > 0 {
 		f.and("q.settled_at_ms >= ?", q.SinceMs)
 	}
@@ -69,7 +69,7 @@ func (r *Reader) CountDecisions(ctx context.Context, q runs.DecisionQuery) (int6
 
 // DecisionByHandle implements runs.Reader.
 func (r *Reader) DecisionByHandle(ctx context.Context, handle string) (*model.DecidedRequest, error) {
-	unknown := refusal.New(api.CodeRequestNotFound, "unknown request %s", handle)
+	unknown := refusal.UnknownRequest(handle)
 	if !storable(handle) {
 		return nil, unknown
 	}
@@ -79,11 +79,14 @@ func (r *Reader) DecisionByHandle(ctx context.Context, handle string) (*model.De
 }
 
 // LeasedRuns implements runs.Reader.
-func (r *Reader) LeasedRuns(ctx context.Context, limit int) (leased []model.Run, nowMs int64, err error) {
+func (r *Reader) LeasedRuns(ctx context.Context, scope runs.Scope, limit int) (leased []model.Run, nowMs int64, err error) {
 	var found records
 	var moments []int64
+	f := filter{args: r.now()}
+	f.runWithin(&scope, "r")
+	sql := f.with(r.sql.LeasedRuns) + "\nORDER BY r.worker_id, r.run_id\nLIMIT " + f.argument(max(limit, 0))
 	err = r.lists.AskAtOneMoment(ctx,
-		Query{r.sql.LeasedRuns, r.now(max(limit, 0)), found.readRuns},
+		Query{sql, f.args, found.readRuns},
 		Query{r.sql.Now, r.now(), into(itself[int64], &moments)})
 	if err != nil {
 		return nil, 0, err

@@ -109,6 +109,7 @@ func (l *Lists) page(f *filter, statement string, limit int, order ...string) (s
 func sessionFilter(q runs.SessionQuery) filter {
 	var f filter
 	f.equals("s.agent_id", q.AgentID)
+	f.sessionWithin(&q.Scope)
 	switch {
 	case q.Status == "":
 	case q.Status == api.SessionEnded:
@@ -171,6 +172,7 @@ func (l *Lists) runFilter(q runs.RunQuery, part string) filter {
 	f.equals("r.agent_id", q.AgentID)
 	f.equals("r.kind", string(q.Kind))
 	f.equals("r.status", string(q.Status))
+	f.runWithin(&q.Scope, "r")
 	if isUnfinished(q.Status) {
 		// It follows from the status, and lets the planner use the indexes of unfinished runs.
 		part = Unfinished
@@ -298,6 +300,7 @@ func requestFilter(q runs.RequestQuery) filter {
 	f.and("q.kind = ?", string(q.Kind))
 	f.and("q.settled_number IS NULL AND q.outcome IS NULL")
 	f.equals("q.session_id", q.SessionID)
+	f.requestWithin(&q.Scope)
 	return f
 }
 
@@ -343,6 +346,7 @@ func (l *Lists) effectFilter(q runs.EffectQuery) (from string, f filter) {
 		f.equals("f.state", string(q.State))
 	}
 	f.equals("f.session_id", q.SessionID)
+	f.inSessionWithin(&q.Scope, "f.session_id")
 	return from, f
 }
 
@@ -379,6 +383,7 @@ func (r *Reader) CountEffects(ctx context.Context, q runs.EffectQuery) (int64, e
 func ruleFilter(q runs.RuleQuery) filter {
 	var f filter
 	f.equals("l.session_id", q.SessionID)
+	f.inSessionWithin(&q.Scope, "l.session_id")
 	return f
 }
 

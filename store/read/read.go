@@ -80,9 +80,10 @@ type Statements struct {
 	// RulesFor is of the list $1 of sessions, limited to $2. Now has the present moment.
 	RulesFor, Now string
 
-	// LeasedRuns is limited to $1 and has the place in the queue last. The present moment is the
-	// next argument, if it is one.
-	LeasedRuns string
+	// LeasedRuns and ClaimableWithin have the present moment as their first argument, if it is
+	// one, and end with a condition: others, an order and a limit are put behind it. The former
+	// has the place in the queue last, and the latter is as Claimable, of a table c.
+	LeasedRuns, ClaimableWithin string
 
 	// Limited to $1. Claimable runs have run_id, session_id, agent_id and claimable_at_ms,
 	// due ones session_id and run_id, due effects session_id and effect_id. The present
@@ -262,7 +263,7 @@ func (r *Reader) SessionHead(ctx context.Context, sessionID string) (*model.Sess
 
 // RequestByHandle implements runs.Reader.
 func (r *Reader) RequestByHandle(ctx context.Context, handle string) (*model.PendingRequest, error) {
-	unknown := refusal.New(api.CodeRequestNotFound, "unknown request %s", handle)
+	unknown := refusal.UnknownRequest(handle)
 	if !storable(handle) {
 		return nil, unknown
 	}

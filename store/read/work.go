@@ -17,11 +17,20 @@ func distinct(texts []string) []string { return slices.Compact(slices.Sorted(sli
 func (r *Reader) now(args ...any) []any { return append(args, r.db.Now()...) }
 
 // Claimable implements runs.Reader. Runs of the same moment are in the order of their ids.
-func (r *Reader) Claimable(ctx context.Context, agentIDs []string, limit int) ([]runs.Claimable, error) {
-	sql, args := r.sql.Claimable, r.now(max(limit, 0))
-	if len(agentIDs) > 0 {
-		known := slices.DeleteFunc(distinct(agentIDs), func(id string) bool { return !storable(id) })
-		sql, args = r.sql.ClaimableOfAgents, r.now(r.db.List(known), max(limit, 0))
+func (r *Reader) Claimable(ctx context.Context, q runs.ClaimableQuery) ([]runs.Claimable, error) {
+	known := slices.DeleteFunc(distinct(q.AgentIDs), func(id string) bool { return !storable(id) })
+	sql, args := r.sql.Claimable, r.now(max(q.Limit, 0))
+	switch {
+	case q.Scope.Bounded():
+		f := filter{args: r.now()}
+		if len(q.AgentIDs) > 0 {
+			f.oneOf("c.agent_id", known)
+		}
+		f.runWithin(&q.Scope, "c")
+		sql = f.with(r.sql.ClaimableWithin) + "\nORDER BY c.claimable_at_ms, c.run_id\nLIMIT " + f.argument(max(q.Limit, 0))
+		args = f.args
+	case len(q.AgentIDs) > 0:
+		sql, args = r.sql.ClaimableOfAgents, r.now(r.db.List(known), max(q.Limit, 0))
 	}
 	targets := func(c *runs.Claimable) []any { return []any{&c.RunID, &c.SessionID, &c.AgentID, &c.ClaimableAtMs} }
 	return list(ctx, r.db, targets, sql, args...)

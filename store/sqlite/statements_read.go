@@ -229,12 +229,15 @@ SELECT r.*, 0
 FROM runs AS r
 WHERE r.run_id IN (
 	SELECT held.run_id FROM runs AS held INDEXED BY runs_claimable
-	WHERE held.claimable_at_ms > $2 AND held.lease_expires_at_ms IS NOT NULL
+	WHERE held.claimable_at_ms > $1 AND held.lease_expires_at_ms IS NOT NULL
 	UNION ALL
 	SELECT held.run_id FROM runs AS held INDEXED BY runs_attached
-	WHERE held.attached = 1 AND held.claimable_at_ms IS NULL AND held.lease_expires_at_ms > $2)
-ORDER BY r.worker_id, r.run_id
-LIMIT $1`),
+	WHERE held.attached = 1 AND held.claimable_at_ms IS NULL AND held.lease_expires_at_ms > $1)`),
+
+	ClaimableWithin: `
+SELECT c.run_id, c.session_id, c.agent_id, c.claimable_at_ms
+FROM runs AS c
+WHERE c.claimable_at_ms <= $1`,
 
 	Claimable: `
 SELECT r.run_id, r.session_id, r.agent_id, r.claimable_at_ms

@@ -88,7 +88,7 @@ var claimTests = map[string]func(*harness){
 		require.Equal(h, []string{"r-001", "r-003"}, h.claimable("a"))
 		require.Equal(h, []string{"r-000", "r-002", "r-004"}, h.claimable("c", "b", "c"))
 		require.Empty(h, h.claimable("nobody"))
-		list, err := h.store.Claimable(h.ctx, []string{"a", "b"}, 3)
+		list, err := h.store.Claimable(h.ctx, runs.ClaimableQuery{AgentIDs: []string{"a", "b"}, Limit: 3})
 		require.NoError(h, err)
 		require.Equal(h, []runs.Claimable{
 			{RunID: "r-000", SessionID: "s-000", AgentID: "b", ClaimableAtMs: clockStart},

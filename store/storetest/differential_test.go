@@ -269,7 +269,7 @@ func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 		show(fmt.Sprintf("count of rules %d", i), count, err)
 	}
 	for i, agents := range [][]string{nil, {"coder"}, {"writer", model.DefaultAgentID}} {
-		list, err := store.Claimable(ctx, agents, 4)
+		list, err := store.Claimable(ctx, runs.ClaimableQuery{AgentIDs: agents, Limit: 4})
 		show(fmt.Sprintf("claimable %d", i), list, err)
 	}
 	due, err := store.Due(ctx, 1_000)

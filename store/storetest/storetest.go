@@ -125,7 +125,7 @@ func (e Engine) groups() []map[string]func(*harness) {
 		sessionTests, lifecycleTests, claimTests, suspensionTests, idempotencyTests, eventTests, listTests, budgetTests,
 	}
 	others := []map[string]func(*harness){
-		resolutionTests, expiryTests, vitalsTests, payloadTests, clarificationTests, mailboxTests, effectTests, ruleTests, ruleBoundTests, handleTests, decisionTests, retentionTests,
+		resolutionTests, expiryTests, vitalsTests, payloadTests, clarificationTests, mailboxTests, effectTests, ruleTests, ruleBoundTests, handleTests, decisionTests, retentionTests, scopeTests,
 	}
 	concurrent := []map[string]func(*harness){raceTests, ruleRaceTests, isolationTests}
 	if e.Durable {
@@ -232,7 +232,7 @@ func (h *harness) wait(sessionID, runID string, suspension api.Suspension) {
 
 func (h *harness) claimable(agentIDs ...string) []string {
 	h.Helper()
-	list, err := h.store.Claimable(h.ctx, agentIDs, 1000)
+	list, err := h.store.Claimable(h.ctx, runs.ClaimableQuery{AgentIDs: agentIDs, Limit: 1000})
 	require.NoError(h, err)
 	ids := make([]string, len(list))
 	for i := range list {

@@ -47,7 +47,7 @@ var (
 
 // serveSocket announces what is raised and settled (docs/spec/codex.md#websocket).
 func (f *face) serveSocket(w http.ResponseWriter, r *http.Request) error {
-	inbox, err := f.Streams.JoinInbox()
+	inbox, err := f.Streams.JoinInbox(r.Context())
 	if err != nil {
 		return unavailable(err)
 	}

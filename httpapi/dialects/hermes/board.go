@@ -4,19 +4,23 @@ import (
 	"context"
 	"sync"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/runs"
 )
 
 // boards are the sessions that somebody follows in this process. What waits in one is
-// read and encoded once for all who follow it.
+// read and encoded once for all who follow it and reach the same of it.
 type boards struct {
-	mu       sync.Mutex
-	sessions map[string]*board
+	mu   sync.Mutex
+	open map[boardKey]*board
 }
+
+type boardKey struct{ sessionID, scope string }
 
 // board holds the queues of one session.
 type board struct {
-	sessionID string
+	boardKey
 	// users counts the streams; the lock of all boards guards it.
 	users  int
 	queues [queueCount]struct {
@@ -32,16 +36,18 @@ type state struct {
 }
 
 // join returns the board of a session. The caller must leave it.
-func (b *boards) join(sessionID string) *board {
+func (b *boards) join(ctx context.Context, sessionID string) *board {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	shared := b.sessions[sessionID]
+	scope := runs.ScopeOf(auth.From(ctx))
+	key := boardKey{sessionID, scope.Key()}
+	shared := b.open[key]
 	if shared == nil {
-		if b.sessions == nil {
-			b.sessions = map[string]*board{}
+		if b.open == nil {
+			b.open = map[boardKey]*board{}
 		}
-		shared = &board{sessionID: sessionID}
-		b.sessions[sessionID] = shared
+		shared = &board{boardKey: key}
+		b.open[key] = shared
 	}
 	shared.users++
 	return shared
@@ -52,7 +58,7 @@ func (b *boards) leave(shared *board) {
 	defer b.mu.Unlock()
 	shared.users--
 	if shared.users == 0 {
-		delete(b.sessions, shared.sessionID)
+		delete(b.open, shared.boardKey)
 	}
 }
 

@@ -31,7 +31,7 @@ func (f *face) stream(q *queue) wire.HandlerFunc {
 			return err
 		}
 		defer subscription.Close()
-		shared := f.boards.join(sessionID)
+		shared := f.boards.join(r.Context(), sessionID)
 		defer f.boards.leave(shared)
 
 		s := &subscriber{face: f, queue: q, board: shared}

@@ -1,0 +1,199 @@
+package httpapi
+
+import (
+	"context"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/store/sqlite"
+)
+
+// Every method by which something can be read shows a bounded caller nothing of a session that it
+// does not reach, and the service everything. A method that is added to [runs.Reader] is missing
+// here until somebody has thought about it.
+func TestEveryReadIsHeld(t *testing.T) {
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	require.Zero(t, countEmbedded(reflect.TypeFor[heldStore]()), "what is embedded is not held")
+	held := heldStore{store}
+	do := func(command runs.Command) runs.Reply {
+		reply, err := store.Do(t.Context(), command)
+		require.NoError(t, err, "%T", command)
+		return reply
+	}
+	const session, run = "theirs", "run"
+	do(&runs.CreateSession{SessionID: "parent"})
+	do(&runs.CreateSession{SessionID: session, ParentSessionID: "parent"})
+	approval := func(id string) api.ApprovalRequest {
+		return api.ApprovalRequest{ID: id, ToolCallID: id, ToolName: "bash", Input: api.JSON(`{}`)}
+	}
+	do(&runs.CreateRun{
+		SessionID: session, SessionGiven: true, RunID: run, Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"},
+		Suspend: &api.Suspension{Hold: true, Approvals: []api.ApprovalRequest{approval("a"), approval("b")}},
+	})
+	do(&runs.ResolveApprovals{RunID: run, Resolutions: []runs.ApprovalDecision{{RequestID: "b", Behavior: api.BehaviorAllow}}})
+	rule := do(&runs.AddRule{SessionID: session, Match: api.RuleMatch{PatternKeys: []string{"k"}}}).Rule.Rule.RuleID
+	do(&runs.CreateRun{SessionID: "theirs-queue", SessionGiven: true, Input: api.JSON(`1`)})
+	asking := do(&runs.CreateSession{SessionID: "theirs-child", ParentSessionID: "parent"}).Session.SessionID
+	do(&runs.CreateRun{SessionID: asking, SessionGiven: true, RunID: "asks", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
+	do(&runs.AskClarification{RunID: "asks", Fence: 1, Request: api.UserQuestionRequest{ID: "q", ToolCallID: "q", ResponseSchema: api.JSON(`{}`)}})
+	record, err := store.Run(t.Context(), run)
+	require.NoError(t, err)
+	handle := record.Requests[0].Handle
+
+	// reads returns how many rows a method shows.
+	one := func(err error, unknown api.Code) (int, error) {
+		if refusal.CodeOf(err) == unknown {
+			return 0, nil
+		}
+		return 1, err
+	}
+	reads := map[string]func(context.Context) (int, error){
+		"Run": func(ctx context.Context) (int, error) {
+			_, err := held.Run(ctx, run)
+			return one(err, api.CodeRunNotFound)
+		},
+		"ClaimedRun": func(ctx context.Context) (int, error) {
+			_, err := held.ClaimedRun(ctx, run)
+			return one(err, api.CodeRunNotFound)
+		},
+		"Session": func(ctx context.Context) (int, error) {
+			_, err := held.Session(ctx, session)
+			return one(err, api.CodeSessionNotFound)
+		},
+		"SessionHead": func(ctx context.Context) (int, error) {
+			_, err := held.SessionHead(ctx, session)
+			return one(err, api.CodeSessionNotFound)
+		},
+		"SettledAfter": func(ctx context.Context) (int, error) {
+			_, _, err := held.SettledAfter(ctx, run, 0)
+			return one(err, api.CodeRunNotFound)
+		},
+		"RequestByHandle": func(ctx context.Context) (int, error) {
+			_, err := held.RequestByHandle(ctx, handle)
+			return one(err, api.CodeRequestNotFound)
+		},
+		"DecisionByHandle": func(ctx context.Context) (int, error) {
+			_, err := held.DecisionByHandle(ctx, handle)
+			return one(err, api.CodeRequestNotFound)
+		},
+		"Rule": func(ctx context.Context) (int, error) {
+			_, err := held.Rule(ctx, rule)
+			return one(err, api.CodeRuleNotFound)
+		},
+		"SessionEvents": func(ctx context.Context) (int, error) {
+			_, err := held.SessionEvents(ctx, session, 0, 10)
+			return one(err, api.CodeSessionNotFound)
+		},
+		"RunEvents": func(ctx context.Context) (int, error) {
+			_, err := held.RunEvents(ctx, run, 0, 10)
+			return one(err, api.CodeRunNotFound)
+		},
+		"EventsWithin": func(ctx context.Context) (int, error) {
+			_, _, err := held.EventsWithin(ctx, runs.EventQuery{RunID: run, Limit: 10, MaxBytes: 1 << 20})
+			return one(err, api.CodeRunNotFound)
+		},
+		"Sessions": func(ctx context.Context) (int, error) {
+			list, err := held.Sessions(ctx, runs.SessionQuery{Limit: 10})
+			return len(list), err
+		},
+		"Runs": func(ctx context.Context) (int, error) {
+			list, err := held.Runs(ctx, runs.RunQuery{Limit: 10})
+			return len(list), err
+		},
+		"PendingRequests": func(ctx context.Context) (int, error) {
+			list, err := held.PendingRequests(ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 10})
+			return len(list), err
+		},
+		"Decisions": func(ctx context.Context) (int, error) {
+			list, err := held.Decisions(ctx, runs.DecisionQuery{Limit: 10})
+			return len(list), err
+		},
+		"Rules": func(ctx context.Context) (int, error) {
+			list, err := held.Rules(ctx, runs.RuleQuery{Limit: 10})
+			return len(list), err
+		},
+		"RulesFor": func(ctx context.Context) (int, error) {
+			list, _, err := held.RulesFor(ctx, session, 10)
+			return len(list), err
+		},
+		"Effects": func(ctx context.Context) (int, error) {
+			list, err := held.Effects(ctx, runs.EffectQuery{Limit: 10})
+			return len(list), err
+		},
+		"LeasedRuns": func(ctx context.Context) (int, error) {
+			list, _, err := held.LeasedRuns(ctx, runs.Scope{}, 10)
+			return len(list), err
+		},
+		"Claimable": func(ctx context.Context) (int, error) {
+			list, err := held.Claimable(ctx, runs.ClaimableQuery{Limit: 10})
+			return len(list), err
+		},
+		"CountSessions": func(ctx context.Context) (int, error) {
+			n, err := held.CountSessions(ctx, runs.SessionQuery{})
+			return int(n), err
+		},
+		"CountRuns": func(ctx context.Context) (int, error) {
+			n, err := held.CountRuns(ctx, runs.RunQuery{})
+			return int(n), err
+		},
+		"CountPendingRequests": func(ctx context.Context) (int, error) {
+			n, err := held.CountPendingRequests(ctx, runs.RequestQuery{Kind: model.KindApproval})
+			return int(n), err
+		},
+		"CountDecisions": func(ctx context.Context) (int, error) {
+			n, err := held.CountDecisions(ctx, runs.DecisionQuery{})
+			return int(n), err
+		},
+		"CountRules": func(ctx context.Context) (int, error) {
+			n, err := held.CountRules(ctx, runs.RuleQuery{})
+			return int(n), err
+		},
+		"CountEffects": func(ctx context.Context) (int, error) {
+			n, err := held.CountEffects(ctx, runs.EffectQuery{})
+			return int(n), err
+		},
+		"DueEffects": func(ctx context.Context) (int, error) { list, err := held.DueEffects(ctx, 10); return len(list), err },
+	}
+	// Nothing is due here; what these return names no session to a caller.
+	loops := []string{"Due", "NextDueAtMs"}
+	scopes := map[string]*auth.Identity{
+		"of sessions": {Role: api.RoleOperator, Principal: "user:x", TokenID: "t", SessionPrefixes: []string{"ours"}},
+		"of agents":   {Role: api.RoleObserver, Principal: "user:x", TokenID: "t", AgentIDs: []string{"ours"}},
+	}
+	reader := reflect.TypeFor[runs.Reader]()
+	for i := range reader.NumMethod() {
+		name := reader.Method(i).Name
+		read := reads[name]
+		if read == nil {
+			require.Contains(t, loops, name, "is %s held?", name)
+			continue
+		}
+		shown, err := read(t.Context())
+		require.NoError(t, err, name)
+		require.Positive(t, shown, "%s shows nothing at all", name)
+		for kind, caller := range scopes {
+			shown, err := read(auth.With(t.Context(), caller))
+			require.NoError(t, err, name)
+			require.Zero(t, shown, "%s with a scope %s", name, kind)
+		}
+	}
+}
+
+func countEmbedded(structure reflect.Type) (count int) {
+	for i := range structure.NumField() {
+		if structure.Field(i).Anonymous {
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,160 @@
+package httpapi_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+)
+
+// about returns the path of an operation about one thing, which takes the place of
+// "nobody" or "nothing".
+func (o *operation) about(sessionID, runID, ruleID, handle string) string {
+	id := sessionID
+	switch {
+	case strings.HasPrefix(o.path, "/v1/runs/"):
+		id = runID
+	case strings.HasPrefix(o.path, "/v1/rules/"):
+		id = ruleID
+	case strings.HasPrefix(o.path, "/v1/requests/"):
+		id = handle
+	}
+	return strings.NewReplacer("nobody", id, "nothing", id).Replace(o.path)
+}
+
+// testScopes holds what a token that is bound to sessions or agents reaches: what it does not is
+// answered word for word as what does not exist.
+func testScopes(t *testing.T, a *rig, keyring *auth.Keyring) {
+	t.Helper()
+	admin := ofRole(t, keyring, api.RoleAdmin)
+	scene := func(sessionID, runID, agentID string) (handle, ruleID string) {
+		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"agent_id":%q}`, sessionID, agentID), bearer(admin)).want(http.StatusCreated)
+		a.post(t, "/v1/runs", fmt.Sprintf(`{"run_id":%q,"session_id":%q,"input":1,"claim":{"worker_id":"w"},"suspend":{"hold":true,"approvals":[%s]}}`, runID, sessionID, approval("a")), bearer(admin)).want(http.StatusAccepted)
+		handle = a.get(t, "/v1/runs/"+runID, bearer(admin)).want(http.StatusOK).textAt("pending_approvals", 0, "handle")
+		ruleID = a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"match":{"pattern_keys":["k"]}}`, sessionID), bearer(admin)).want(http.StatusCreated).textAt("rule_id")
+		return handle, ruleID
+	}
+	foreignHandle, foreignRule := scene("theirs:1", "their-run", "their-agent")
+	ownHandle, ownRule := scene("ours:1", "our-run", "our-agent")
+	allRule := a.post(t, "/v1/rules", `{"match":{"pattern_keys":["all"]}}`, bearer(admin)).want(http.StatusCreated).textAt("rule_id")
+
+	for bound, body := range map[string]api.CreateTokenBody{
+		"prefix": {SessionPrefixes: []string{"ours:", "other:"}}, "agents": {AgentIDs: []string{"other", "our-agent"}},
+		"both": {SessionPrefixes: []string{"ours:"}, AgentIDs: []string{"our-agent"}},
+	} {
+		secrets := map[api.Role]string{}
+		for _, role := range []api.Role{api.RoleObserver, api.RoleAgent, api.RoleOperator} {
+			body.Name, body.Role = bound+"-"+string(role), role
+			_, secrets[role] = token(t, keyring, body)
+			me := a.get(t, "/v1/me", bearer(secrets[role])).want(http.StatusOK)
+			require.Equal(t, len(body.SessionPrefixes) > 0, me.at("session_prefixes") != nil)
+			require.Equal(t, len(body.AgentIDs) > 0, me.at("agent_ids") != nil)
+			for _, o := range operations {
+				if o.unknown == "" || strings.HasPrefix(o.path, "/v1/tokens/") {
+					continue
+				}
+				there, nowhere := o.about("theirs:1", "their-run", foreignRule, foreignHandle), o.about("theirs:0", "other-run", "rule_0000", "handle-0")
+				got, want := a.do(t, o.method, there, o.body, bearer(secrets[role])), a.do(t, o.method, nowhere, o.body, bearer(secrets[role]))
+				require.Equal(t, want.status, got.status, "%s %s %s: %s", role, o.method, there, got.text)
+				plain := strings.NewReplacer("theirs:0", "theirs:1", "other-run", "their-run", "rule_0000", foreignRule, "handle-0", foreignHandle)
+				require.Equal(t, plain.Replace(want.text), got.text, "%s %s %s", role, o.method, there)
+				require.Contains(t, []int{http.StatusNotFound, http.StatusForbidden}, got.status, "%s %s", o.method, there)
+			}
+			// Lists, and what they count.
+			for _, list := range []string{"/v1/sessions", "/v1/runs", "/v1/runs?priority_active=true", "/v1/approvals", "/v1/questions", "/v1/rules", "/v1/effects", "/v1/decisions", "/v1/workers"} {
+				got := a.get(t, list, bearer(secrets[role])).want(http.StatusOK)
+				require.NotContains(t, got.text, "their", list)
+				require.NotContains(t, got.text, foreignRule)
+				require.NotContains(t, got.text, allRule)
+			}
+			require.Contains(t, a.get(t, "/v1/runs", bearer(secrets[role])).text, "our-run")
+			for _, list := range []string{"/v1/sessions/theirs:1/approvals", "/v1/runs?session_id=theirs:1", "/v1/rules?session_id=theirs:1", "/v1/runs?agent_id=their-agent"} {
+				require.Equal(t, "[]", a.get(t, list, bearer(secrets[role])).want(http.StatusOK).text, list)
+			}
+			// What it reaches is there.
+			for _, path := range []string{"/v1/sessions/ours:1", "/v1/runs/our-run", "/v1/rules/" + ownRule, "/v1/requests/" + ownHandle, "/v1/sessions/ours:1/events", "/v1/runs/our-run/events"} {
+				a.get(t, path, bearer(secrets[role])).want(http.StatusOK)
+			}
+			require.NotContains(t, a.post(t, "/v1/rules/explain", `{"session_id":"theirs:1","tool_name":"x","input":{},"pattern_keys":["k","all"]}`, bearer(secrets[role])).want(http.StatusOK).text, "rule_id")
+			require.Contains(t, a.post(t, "/v1/rules/explain", `{"session_id":"ours:1","tool_name":"x","input":{},"pattern_keys":["k","all"]}`, bearer(secrets[role])).want(http.StatusOK).text, allRule, "it decides there")
+		}
+		operator, agent := secrets[api.RoleOperator], secrets[api.RoleAgent]
+		a.post(t, "/v1/rules", `{"match":{"pattern_keys":["k"]}}`, bearer(operator)).refused(api.CodeForbidden)
+		a.post(t, "/v1/rules", `{"session_id":"theirs:1","match":{"pattern_keys":["k"]}}`, bearer(operator)).refused(api.CodeSessionNotFound)
+		a.post(t, "/v1/rules", `{"session_id":"theirs:0","match":{"pattern_keys":["k"]}}`, bearer(operator)).refused(api.CodeSessionNotFound)
+		a.post(t, "/v1/rules", `{"session_id":"ours:1","match":{"pattern_keys":["k2"]}}`, bearer(operator)).want(http.StatusCreated)
+
+		// Nothing is made where it does not reach, not even by an id that is free.
+		for _, body := range []string{`{"session_id":"theirs:1","input":1}`, `{"session_id":"theirs:1","agent_id":"our-agent","input":1}`} {
+			a.post(t, "/v1/runs", body, bearer(agent)).refused(api.CodeSessionNotFound)
+		}
+		a.post(t, "/v1/runs", `{"run_id":"their-run","session_id":"ours:1","agent_id":"our-agent","input":1}`, bearer(agent)).refused(api.CodeIDConflict)
+		a.post(t, "/v1/sessions", `{"session_id":"ours:child-`+bound+`","agent_id":"our-agent","parent_session_id":"theirs:1"}`, bearer(agent)).refused(api.CodeSessionNotFound)
+		for _, path := range []string{"/v1/sessions/theirs:1/runs", "/v1/sessions/theirs:1/input"} {
+			a.post(t, path, `{"input":1,"agent_id":"our-agent"}`, bearer(agent)).refused(api.CodeSessionNotFound)
+		}
+		made := a.post(t, "/v1/runs", `{"agent_id":"our-agent","input":1}`, bearer(agent)).want(http.StatusAccepted)
+		a.get(t, "/v1/sessions/"+made.textAt("session_id"), bearer(agent)).want(http.StatusOK)
+		if len(body.AgentIDs) > 0 {
+			a.post(t, "/v1/runs", `{"session_id":"ours:1","agent_id":"their-agent","input":1}`, bearer(agent)).refused(api.CodeForbidden)
+			a.post(t, "/v1/runs", `{"session_id":"ours:new","input":1}`, bearer(agent)).refused(api.CodeForbidden)
+		} else {
+			a.post(t, "/v1/sessions", `{"session_id":"theirs:free"}`, bearer(agent)).refused(api.CodeSessionNotFound)
+		}
+
+		// Claims: of a named agent, and with nothing named of those of the token.
+		a.post(t, "/v1/runs", `{"session_id":"theirs:queue-`+bound+`","agent_id":"their-agent","input":1}`, bearer(admin)).want(http.StatusAccepted)
+		claim := a.post(t, "/v1/runs/claim", `{"worker_id":"w","agent_ids":["their-agent","our-agent"],"max_runs":10}`, bearer(agent)).want(http.StatusOK)
+		require.Contains(t, claim.text, made.textAt("run_id"))
+		require.NotContains(t, claim.text, "theirs:")
+		unnamed := a.post(t, "/v1/runs/claim", `{"worker_id":"w","max_runs":10}`, bearer(agent), expecting(semantic))
+		if len(body.AgentIDs) > 0 {
+			require.Empty(t, unnamed.want(http.StatusOK).list("claims"))
+		} else {
+			unnamed.refused(api.CodeInvalidRequest).pointer("/agent_ids")
+		}
+
+		// Streams show what is reached, and go on with it alone.
+		followed := follow(t, a, "/v1/stream", secrets[api.RoleObserver])
+		require.NotContains(t, followed("our-run"), "their")
+		a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":"theirs:s-%s","agent_id":"their-agent","input":1,"suspend":{"approvals":[%s]}}`, bound, approval("a")), bearer(admin)).want(http.StatusAccepted)
+		a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":"ours:s-%s","run_id":"next-%s","agent_id":"our-agent","input":1,"suspend":{"approvals":[%s]}}`, bound, bound, approval("a")), bearer(admin)).want(http.StatusAccepted)
+		require.NotContains(t, followed("next-"+bound), "their")
+	}
+	// A decision is made where it is reached, and counts the same.
+	_, operator := token(t, keyring, api.CreateTokenBody{Name: "decides", Role: api.RoleOperator, SessionPrefixes: []string{"ours:"}})
+	a.post(t, "/v1/runs/their-run/approvals", allow("a"), bearer(operator)).refused(api.CodeRunNotFound)
+	a.post(t, "/v1/runs/our-run/approvals", allow("a"), bearer(operator)).want(http.StatusAccepted)
+	require.Equal(t, "waiting_for_approval", a.get(t, "/v1/runs/their-run", bearer(admin)).want(http.StatusOK).at("status"))
+}
+
+// follow opens a stream and returns a function that reads on until a text has come, and returns
+// all that came.
+func follow(t *testing.T, a *rig, path, secret string) func(until string) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.server.URL+path, nil)
+	require.NoError(t, err)
+	request.Header.Set("Authorization", "Bearer "+secret)
+	response, err := a.server.Client().Do(request)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = response.Body.Close() })
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	var all strings.Builder
+	buffer := make([]byte, 64<<10)
+	return func(until string) string {
+		for !strings.Contains(all.String(), until) {
+			n, err := response.Body.Read(buffer)
+			require.NoError(t, err)
+			all.Write(buffer[:n])
+		}
+		return all.String()
+	}
+}

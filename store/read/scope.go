@@ -1,0 +1,90 @@
+package read
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// oneOf adds a condition for a column that must have one of the values; none has none.
+func (f *filter) oneOf(column string, values []string) {
+	if len(values) == 0 {
+		f.and("1 = 0")
+		return
+	}
+	places := make([]string, len(values))
+	for i, value := range values {
+		places[i] = f.argument(value)
+	}
+	f.where = append(f.where, column+" IN ("+strings.Join(places, ", ")+")")
+}
+
+// prefixed adds a condition for a column of ids, unless there are no prefixes. It is a range of
+// an index: ids are compared by their bytes, and what follows all that begin with a prefix is the
+// prefix with its last byte one higher.
+func (f *filter) prefixed(column string, prefixes []string) {
+	if len(prefixes) == 0 {
+		return
+	}
+	ranges := make([]string, len(prefixes))
+	for i, prefix := range prefixes {
+		last := len(prefix) - 1
+		ranges[i] = column + " >= " + f.argument(prefix) + " AND " + column + " < " + f.argument(prefix[:last]+string(prefix[last]+1))
+	}
+	condition := strings.Join(ranges, " OR ")
+	if len(ranges) > 1 {
+		condition = "(" + condition + ")"
+	}
+	f.where = append(f.where, condition)
+}
+
+// The conditions of a scope, none when it is not bounded: sessionWithin for rows of s,
+// runWithin for those of a table with the columns of runs, requestWithin for those of q, and
+// inSessionWithin for those of which only the session counts.
+
+func (f *filter) sessionWithin(scope *runs.Scope) {
+	f.prefixed("s.session_id", scope.SessionPrefixes)
+	if len(scope.AgentIDs) > 0 {
+		f.oneOf("s.agent_id", scope.AgentIDs)
+	}
+}
+
+func (f *filter) runWithin(scope *runs.Scope, table string) {
+	f.prefixed(table+".session_id", scope.SessionPrefixes)
+	if len(scope.AgentIDs) > 0 {
+		f.oneOf(table+".agent_id", scope.AgentIDs)
+	}
+}
+
+func (f *filter) requestWithin(scope *runs.Scope) {
+	f.prefixed("q.session_id", scope.SessionPrefixes)
+	if len(scope.AgentIDs) > 0 {
+		f.exists("FROM runs AS its WHERE its.session_id = q.session_id AND its.run_id = q.run_id", func(its *filter) {
+			its.oneOf("its.agent_id", scope.AgentIDs)
+		})
+	}
+}
+
+func (f *filter) inSessionWithin(scope *runs.Scope, column string) {
+	f.prefixed(column, scope.SessionPrefixes)
+	if len(scope.AgentIDs) > 0 {
+		f.exists("FROM sessions AS its WHERE its.session_id = "+column, func(its *filter) {
+			its.oneOf("its.agent_id", scope.AgentIDs)
+		})
+	}
+}
+
+// exists adds a condition for a row that must exist. The conditions of that row are added to a
+// filter of their own, whose arguments go on where these end.
+func (f *filter) exists(from string, conditions func(*filter)) {
+	its := filter{args: f.args}
+	conditions(&its)
+	f.args = its.args
+	f.where = append(f.where, "EXISTS (SELECT 1 "+strings.Join(append([]string{from}, its.where...), " AND ")+")")
+}
+
+// with returns a statement that ends with a condition, with those of the filter.
+func (f *filter) with(statement string) string {
+	return strings.Join(slices.Concat([]string{statement}, f.where), "\n\tAND ")
+}
