@@ -19,7 +19,7 @@ import (
 // The files that are not listed hold commands: they use no other command's file.
 var storeys = [][]string{
 	// What is known before any row: identifiers, texts, checks of what a caller gives.
-	{"ids.go", "digests.go", "verdicts.go", "rule_versions.go", "status.go", "decision.go", "remember.go", "suspension.go", "answer_check.go", "texts.go", "event_bodies.go"},
+	{"ids.go", "scope.go", "digests.go", "verdicts.go", "rule_versions.go", "status.go", "decision.go", "remember.go", "suspension.go", "answer_check.go", "texts.go", "event_bodies.go"},
 	// The rows of a decision, and how an engine is asked for them.
 	{"state.go", "writes.go", "needs.go", "queries.go", "notice.go", "store.go", "command.go", "remembered.go", "idempotency.go", "working_copy.go"},
 	// The moves: what a decision does to the working copy.
@@ -29,7 +29,7 @@ var storeys = [][]string{
 	},
 	nil, // commands
 	// What gives commands: a question of a child, and what a decision owes.
-	{"ask.go", "carry_out.go", "check_values.go", "demands.go", "match_rules.go", "handover.go"},
+	{"ask.go", "authority.go", "carry_out.go", "check_values.go", "demands.go", "match_rules.go", "handover.go"},
 }
 
 const commandStorey = 3
