@@ -18,7 +18,7 @@ type completionCommand struct {
 
 // Help returns what --help shows under the flags.
 func (c *completionCommand) Help() string {
-	return `For example:
+	return `Where it goes:
 
   bash:  source <(holdpoint completion bash)
   zsh:   holdpoint completion zsh >"${fpath[1]}/_holdpoint"

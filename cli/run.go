@@ -89,6 +89,7 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 		terminal.Say("error: %v", err)
 		return console.ExitError
 	}
+	addExamples(parser.Model.Node, nil)
 	command, err := parser.Parse(args)
 	if helped {
 		return console.ExitDone

@@ -50,6 +50,7 @@ import (
 //	                             another one has the same prompt, and both are gone
 //	empty DIRECTORY              there is nothing in it
 //	sql FILE STATEMENT           changes an SQLite file past everything
+//	env-stdout NAME REGEXP       sets a variable to what the group matches in stdout
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -82,6 +83,7 @@ func TestScripts(t *testing.T) {
 			"killed-and-back":    killedAndBack,
 			"empty":              empty,
 			"sql":                execSQL,
+			"env-stdout":         envStdout,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -334,4 +336,15 @@ func execSQL(ts *testscript.TestScript, neg bool, args []string) {
 	_, err = db.ExecContext(context.Background(), args[1])
 	ts.Check(err)
 	ts.Check(db.Close())
+}
+
+func envStdout(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: env-stdout NAME REGEXP")
+	}
+	found := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(found) != 2 {
+		ts.Fatalf("no match for %s in stdout", args[1])
+	}
+	ts.Setenv(args[0], found[1])
 }

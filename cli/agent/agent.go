@@ -15,7 +15,7 @@ import (
 
 // Asking holds the flags of commands that ask on behalf of an agent.
 type Asking struct {
-	Agent   string        `default:"coding-agent" from:"HOLDPOINT_AGENT" placeholder:"NAME" help:"Which agent asks, as people will see it (default ${default}; $$HOLDPOINT_AGENT)."`
+	Agent   string        `name:"agent-id" aliases:"agent" default:"coding-agent" from:"HOLDPOINT_AGENT" placeholder:"NAME" help:"Which agent asks, as people will see it (default ${default}; $$HOLDPOINT_AGENT)."`
 	Timeout time.Duration `placeholder:"DURATION" help:"How long there is to decide; then the call is denied. Without it, as long as it takes."`
 	Outage  time.Duration `default:"10m" placeholder:"DURATION" help:"How long to go on waiting while the service does not answer; then the call is denied (default ${default})."`
 }
@@ -23,7 +23,7 @@ type Asking struct {
 func (a *Asking) check() error {
 	switch {
 	case !refusal.ValidID(a.Agent):
-		return console.Usage("--agent must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
+		return console.Usage("--agent-id must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
 	case a.Timeout < 0 || a.Timeout > 0 && a.Timeout < time.Millisecond:
 		return console.Usage("--timeout must be at least 1ms")
 	case a.Outage <= 0:

@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-const hookLine = "holdpoint hook --agent claude-code"
+const hookLine = "holdpoint hook --agent-id claude-code"
 
 func TestInstallingKeepsWhatIsThere(t *testing.T) {
 	t.Parallel()

@@ -42,7 +42,7 @@ func (c *HookInstall) Run(terminal *console.Console) error {
 	if err != nil {
 		return err
 	}
-	command := "holdpoint hook --agent " + c.Agent
+	command := "holdpoint hook --agent-id " + c.Agent
 	if c.Server != "" {
 		command += " --server " + console.QuoteArgument(c.Server)
 	}

@@ -23,7 +23,7 @@ type MCP struct {
 	console.Connection
 	Asking
 	For     mcptools.For `default:"agents" enum:"agents,people,both" placeholder:"WHO" help:"Whose tools to offer: agents ask; people, that is their assistants, decide; both is for trying things out (default ${default})."`
-	Session string       `from:"HOLDPOINT_SESSION" placeholder:"ID" help:"The session of all calls ($$HOLDPOINT_SESSION; default that of Claude Code, if it started this; else one of this process)."`
+	Session string       `name:"session-id" aliases:"session" from:"HOLDPOINT_SESSION" placeholder:"ID" help:"The session of all calls ($$HOLDPOINT_SESSION; default that of Claude Code, if it started this; else one of this process)."`
 	// The variable is Claude Code's.
 	ClaudeSession string `hidden:"" from:"CLAUDE_CODE_SESSION_ID"`
 }
@@ -46,7 +46,7 @@ func (c *MCP) Run(ctx context.Context, terminal *console.Console) error {
 		c.Session = sessionOf(c.Agent, cmp.Or(c.ClaudeSession, rand.Text()))
 	}
 	if !refusal.ValidID(c.Session) {
-		return console.Usage("--session must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
+		return console.Usage("--session-id must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
 	}
 	c.Via = "mcp"
 	return c.Call(func(opened *client.Client) error {

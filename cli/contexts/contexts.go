@@ -74,32 +74,32 @@ func (n named) change(terminal *console.Console, change func(*console.Contexts) 
 
 type set struct {
 	named
-	URL       string `name:"url" required:"" placeholder:"URL" help:"Where the service is."`
-	As        string `name:"as" placeholder:"NAME" help:"The name of --actor."`
-	TokenFrom string `name:"token-from" placeholder:"PATH" help:"Keep the token that is in this file; - for stdin."`
+	Server    string `required:"" placeholder:"URL" help:"Where the service is."`
+	Actor     string `placeholder:"NAME" help:"Who calls, where no token says so."`
+	TokenFile string `placeholder:"PATH" help:"Keep the token that is in this file; - for stdin."`
 }
 
 // Run writes a context. A secret in a flag would be seen by everybody who lists processes.
 func (c *set) Run(terminal *console.Console) error {
 	token := ""
-	if c.TokenFrom != "" {
-		path := c.TokenFrom
+	if c.TokenFile != "" {
+		path := c.TokenFile
 		if path == "-" {
 			path = "/dev/stdin"
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return console.Usage("--token-from: %w", err)
+			return console.Usage("--token-file: %w", err)
 		}
 		if token = strings.TrimSpace(string(text)); token == "" {
-			return console.Usage("--token-from: %s is empty", c.TokenFrom)
+			return console.Usage("--token-file: %s is empty", c.TokenFile)
 		}
 	}
 	return c.change(terminal, func(contexts *console.Contexts) error {
 		if c.Name == "" {
 			return console.Usage("the name is empty")
 		}
-		contexts.Contexts[c.Name] = console.Context{Server: c.URL, Actor: c.As, Token: token}
+		contexts.Contexts[c.Name] = console.Context{Server: c.Server, Actor: c.Actor, Token: token}
 		if contexts.Current == "" {
 			contexts.Current = c.Name
 		}

@@ -23,7 +23,7 @@ import (
 type Ask struct {
 	console.Connection
 	console.Format
-	Session  string        `placeholder:"ID" help:"The session that it belongs to, one run at a time (default: one of its own)."`
+	Session  string        `name:"session-id" aliases:"session" placeholder:"ID" help:"The session that it belongs to, one run at a time (default: one of its own)."`
 	Option   []string      `sep:"none" placeholder:"VALUE" help:"One choice; give it again for each further one. Without any the answer is free text."`
 	Multi    bool          `help:"Several options may be chosen."`
 	Free     bool          `help:"Allow free text besides the options."`

@@ -21,7 +21,7 @@ import (
 // Exec asks for approval of one exact command and runs it when it is given.
 type Exec struct {
 	console.Connection
-	Session string        `placeholder:"ID" help:"The session that it belongs to, one run at a time (default: one of its own)."`
+	Session string        `name:"session-id" aliases:"session" placeholder:"ID" help:"The session that it belongs to, one run at a time (default: one of its own)."`
 	Reason  string        `placeholder:"TEXT" help:"Why it should run, for the person who decides."`
 	Timeout time.Duration `placeholder:"DURATION" help:"How long there is to decide; without it, as long as it takes."`
 	Key     *string       `placeholder:"KEY" help:"Names this request on the service. Calling again with the same key takes up the same request, and never runs the command a second time."`

@@ -21,7 +21,7 @@ type Effects struct {
 // effectFilter lists effects, oldest first.
 type effectFilter struct {
 	State     string `placeholder:"STATE" help:"Only those that are pending, done or failed."`
-	SessionID string `name:"session-id" placeholder:"ID" help:"Only those that this session owes."`
+	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"Only those that this session owes."`
 	limited
 }
 

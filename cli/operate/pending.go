@@ -16,12 +16,12 @@ import (
 
 // ofSession is the flag of lists that can be narrowed to a session.
 type ofSession struct {
-	SessionID string `name:"session-id" placeholder:"ID" help:"Only those of this session."`
+	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"Only those of this session."`
 }
 
 // pendingRef says where an open request is, when its id alone does not.
 type pendingRef struct {
-	SessionID string `name:"session-id" placeholder:"ID" help:"The session that the request is in."`
+	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"The session that the request is in."`
 	RunID     string `name:"run-id" placeholder:"ID" help:"The run that the request is in."`
 }
 

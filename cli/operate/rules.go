@@ -26,7 +26,7 @@ type Rules struct {
 type rulesList struct {
 	console.Connection
 	console.Format
-	SessionID string `name:"session-id" placeholder:"ID" help:"Only those that are bound to this session."`
+	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"Only those that are bound to this session."`
 	All       bool   `help:"Also those that are revoked or expired."`
 }
 
@@ -126,8 +126,8 @@ func (c *rulesRevoke) Run(ctx context.Context, terminal *console.Console) error 
 type rulesExplain struct {
 	console.Connection
 	console.Format
-	SessionID   string   `name:"session-id" placeholder:"ID" help:"The session that asks; without it only the rules for all sessions count."`
-	AgentID     string   `name:"agent-id" placeholder:"ID" help:"The agent that asks."`
+	SessionID   string   `name:"session-id" aliases:"session" placeholder:"ID" help:"The session that asks; without it only the rules for all sessions count."`
+	AgentID     string   `name:"agent-id" aliases:"agent" placeholder:"ID" help:"The agent that asks."`
 	InputJSON   string   `name:"input-json" xor:"input" placeholder:"JSON" help:"The input of the call."`
 	InputFile   string   `name:"input-file" xor:"input" placeholder:"PATH" help:"The same, from a file; - for stdin."`
 	Command     string   `xor:"input" placeholder:"TEXT" help:"Short for an input of {\"command\": TEXT}."`
@@ -186,8 +186,8 @@ type rulesAdd struct {
 	console.Connection
 	console.Format
 	Effect      string            `enum:"allow,ask,deny" default:"allow" help:"allow, ask or deny (default ${default})."`
-	SessionID   string            `name:"session-id" placeholder:"ID" help:"Only in this session; in all when it is left out."`
-	AgentID     string            `name:"agent-id" placeholder:"ID" help:"Only for this agent."`
+	SessionID   string            `name:"session-id" aliases:"session" placeholder:"ID" help:"Only in this session; in all when it is left out."`
+	AgentID     string            `name:"agent-id" aliases:"agent" placeholder:"ID" help:"Only for this agent."`
 	Tool        string            `placeholder:"NAME" help:"Only calls of this tool."`
 	PatternKeys []string          `name:"pattern-key" sep:"none" placeholder:"KEY" help:"Calls with this pattern key; may be repeated."`
 	InputJSON   string            `name:"input-json" xor:"input" placeholder:"JSON" help:"Calls with exactly this input."`

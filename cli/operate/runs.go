@@ -20,7 +20,7 @@ type Runs struct {
 
 type runFilter struct {
 	ofSession
-	AgentID string `name:"agent-id" placeholder:"ID" help:"Only those of this agent."`
+	AgentID string `name:"agent-id" aliases:"agent" placeholder:"ID" help:"Only those of this agent."`
 	Status  string `placeholder:"STATUS" help:"Only those in this status."`
 	limited
 }

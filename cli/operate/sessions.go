@@ -20,7 +20,7 @@ type Sessions struct {
 // sessionFilter lists sessions in the order of their ids.
 type sessionFilter struct {
 	Status  string `placeholder:"STATUS" help:"Only those in this status."`
-	AgentID string `name:"agent-id" placeholder:"ID" help:"Only those of this agent."`
+	AgentID string `name:"agent-id" aliases:"agent" placeholder:"ID" help:"Only those of this agent."`
 	limited
 }
 

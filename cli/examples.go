@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// examples are shown by --help and in docs/cli.md, by the words that lead to a command. Each is run
+// by testdata/script/examples.txtar as it is written here.
+var examples = map[string][]string{
+	"demo":         {`holdpoint demo`},
+	"serve":        {`holdpoint serve --database sqlite:waits.db --listen 127.0.0.1:0 --listen-file address`},
+	"config print": {`holdpoint config print --log-format json`},
+
+	"migrate up":     {`holdpoint migrate up --database sqlite:new.db`},
+	"migrate down":   {`holdpoint migrate down --database sqlite:new.db --yes`},
+	"migrate status": {`holdpoint migrate status --database sqlite:new.db`},
+	"backup":         {`holdpoint backup --database sqlite:waits.db friday.db`},
+	"doctor":         {`holdpoint doctor --database sqlite:waits.db`},
+
+	"exec": {
+		`holdpoint exec --reason 'a release' -- sh -c 'echo deploying'`,
+		`holdpoint exec --key release-7 --timeout 1h -- echo released`,
+	},
+	"ask": {
+		`holdpoint ask 'Which region?' --option eu --option us`,
+		`holdpoint ask 'Which version?' --timeout 1ms --default 1.4`,
+	},
+	"mcp":          {`holdpoint mcp --agent-id claude-code --timeout 8h`},
+	"hook run":     {`holdpoint hook run --agent-id claude-code --timeout 8h`},
+	"hook install": {`holdpoint hook install claude-code --dry-run`},
+	"watch":        {`holdpoint watch --json`},
+
+	"approvals list": {
+		`holdpoint approvals list --session-id nightly`,
+		`holdpoint approvals list --decided --by ada`,
+	},
+	"approvals show":   {`holdpoint approvals show approval-1`},
+	"approvals review": {`holdpoint approvals review --session-id nightly`},
+	"approvals allow": {
+		`holdpoint approvals allow approval-1 approval-2`,
+		`holdpoint approvals allow approval-3 --updated-input-json '{"command":"ls -l"}'`,
+		`holdpoint approvals allow approval-4 --remember session --yes`,
+	},
+	"approvals deny":      {`holdpoint approvals deny approval-5 --reason 'not on a Friday'`},
+	"approvals allow-all": {`holdpoint approvals allow-all --session-id nightly --dry-run`},
+	"approvals deny-all":  {`holdpoint approvals deny-all --session-id nightly --reason 'the build is red'`},
+
+	"questions list": {`holdpoint questions list --session-id nightly`},
+	"questions show": {`holdpoint questions show question-1`},
+	"questions answer": {
+		`holdpoint questions answer question-1 --option eu`,
+		`holdpoint questions answer question-2 --declined`,
+	},
+	"questions cancel": {`holdpoint questions cancel question-3`},
+
+	"rules list":    {`holdpoint rules list --all`},
+	"rules add":     {`holdpoint rules add --tool bash --param 'command=git status*' --rule-id git-status --yes`},
+	"rules show":    {`holdpoint rules show git-status`},
+	"rules explain": {`holdpoint rules explain bash --command 'git status -s'`},
+	"rules revoke":  {`holdpoint rules revoke git-status`},
+
+	"runs list":     {`holdpoint runs list --status waiting_for_approval`},
+	"runs show":     {`holdpoint runs show run-1`},
+	"runs events":   {`holdpoint runs events run-1`},
+	"runs cancel":   {`holdpoint runs cancel run-1 --reason 'no longer needed'`},
+	"sessions list": {`holdpoint sessions list --agent-id builder`},
+	"sessions show": {`holdpoint sessions show nightly`},
+
+	"mailbox list":         {`holdpoint mailbox list child`},
+	"mailbox dead-letters": {`holdpoint mailbox dead-letters child`},
+	"mailbox replay":       {`holdpoint mailbox replay child parent-clarification-answer-q1`},
+	"mailbox ack":          {`holdpoint mailbox ack child parent-clarification-answer-q1`},
+	"effects list":         {`holdpoint effects list --state failed`},
+	"effects retry":        {`holdpoint effects retry --all-failed`},
+
+	"contexts set": {
+		`holdpoint contexts set work --server https://holdpoint.example --actor ada`,
+		`holdpoint contexts set home --server http://127.0.0.1:4000`,
+	},
+	"contexts list":   {`holdpoint contexts list`},
+	"contexts use":    {`holdpoint contexts use home`},
+	"contexts remove": {`holdpoint contexts remove work`},
+
+	"tokens create": {
+		`holdpoint tokens create --name admin --role admin --database sqlite:new.db`,
+		`holdpoint tokens create --name builder --role agent --expires-after 720h`,
+	},
+	"tokens list":   {`holdpoint tokens list --state active`},
+	"tokens show":   {`holdpoint tokens show $TOKEN_ID`},
+	"tokens rotate": {`holdpoint tokens rotate $TOKEN_ID --grace 1h`},
+	"tokens revoke": {`holdpoint tokens revoke $TOKEN_ID`},
+
+	"completion": {`holdpoint completion bash`},
+	"man":        {`holdpoint man`},
+	"version":    {`holdpoint version`},
+}
+
+// addExamples puts the examples of each command behind what its help says.
+func addExamples(node *kong.Node, path []string) {
+	for _, child := range node.Children {
+		words := append(path[:len(path):len(path)], child.Name)
+		if lines := examples[strings.Join(words, " ")]; len(lines) > 0 {
+			child.Detail = strings.TrimSpace(child.Detail + "\n\nFor example:\n\n  " + strings.Join(lines, "\n  "))
+		}
+		addExamples(child, words)
+	}
+}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/stretchr/testify/require"
+)
+
+// commandsOf returns the words of every command that does something.
+func commandsOf(node *kong.Node, path []string) (all []string) {
+	for _, child := range node.Children {
+		if child.Hidden {
+			continue
+		}
+		words := append(slices.Clone(path), child.Name)
+		if child.Leaf() {
+			all = append(all, strings.Join(words, " "))
+		}
+		all = append(all, commandsOf(child, words)...)
+	}
+	return all
+}
+
+func parserOf(t *testing.T) *kong.Kong {
+	t.Helper()
+	parser, err := kong.New(&program{}, kong.Exit(func(int) {}))
+	require.NoError(t, err)
+	return parser
+}
+
+// Each command shows how it is used, and each example runs: nobody copies one that does not work.
+func TestExamplesAreRun(t *testing.T) {
+	t.Parallel()
+	commands := commandsOf(parserOf(t).Model.Node, nil)
+	var given []string
+	for command := range examples {
+		given = append(given, command)
+	}
+	require.ElementsMatch(t, commands, given, "each command has examples")
+
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	require.NoError(t, err)
+	run := map[string]bool{}
+	for _, script := range scripts {
+		text, err := os.ReadFile(script)
+		require.NoError(t, err)
+		for _, line := range regexp.MustCompile(`(?m)^(?:exec|exits 0|start \S+(?: <\S+)?) (holdpoint .*)$`).FindAllStringSubmatch(string(text), -1) {
+			run[line[1]] = true
+		}
+	}
+	page, err := os.ReadFile("../docs/cli.md")
+	require.NoError(t, err)
+	shown := map[string]bool{}
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		for line := range strings.Lines(block[1]) {
+			shown[strings.TrimSpace(line)] = true
+		}
+	}
+	for line := range shown {
+		require.True(t, run[line], "docs/cli.md shows what no script runs: %s", line)
+	}
+	for _, lines := range examples {
+		for _, line := range lines {
+			require.True(t, run[line], "no script runs: %s", line)
+			require.True(t, shown[line], "docs/cli.md does not show: %s", line)
+		}
+	}
+}
+
+// One thing has one name, whichever command takes it.
+func TestFlagsHaveOneName(t *testing.T) {
+	t.Parallel()
+	// What says the same of a session, an agent, a server.
+	others := map[string]string{
+		"session": "session-id", "agent": "agent-id", "run": "run-id", "url": "server", "as": "actor", "token-from": "token-file",
+		"count": "limit", "max": "limit", "output": "json", "format": "json", "force-yes": "yes", "db": "database",
+	}
+	var look func(node *kong.Node)
+	look = func(node *kong.Node) {
+		for _, flag := range node.Flags {
+			require.NotContains(t, others, flag.Name, "%s: say --%s", node.Path(), others[flag.Name])
+		}
+		for _, child := range node.Children {
+			look(child)
+		}
+	}
+	look(parserOf(t).Model.Node)
+}
