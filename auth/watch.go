@@ -132,6 +132,13 @@ func (k *Keyring) writeUses(ctx context.Context) {
 	}
 }
 
+// Remembered returns how many secrets and cookies are remembered.
+func (k *Keyring) Remembered() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.remembered)
+}
+
 // Calls returns how many calls with a token are under way.
 func (k *Keyring) Calls() int {
 	k.mu.Lock()

@@ -34,6 +34,9 @@ type Limits struct {
 	InputWait time.Duration
 	// MaxStreams bounds the streams that are open at once; 20,000 by default.
 	MaxStreams int
+	// Quota bounds what one principal may use of the process; see [wire.Quota] for its defaults.
+	// Where no credential is asked for, only what is set bounds anybody.
+	Quota wire.Quota
 }
 
 // The defaults of [Limits] and [Options].
@@ -144,6 +147,7 @@ func New(options Options) *Server {
 		signing:      options.Signing,
 		draining:     draining, drain: drain,
 	}
+	server.access.Quotas = wire.NewQuotas(options.Limits.Quota, server.limits.MaxBodyBytes, time.Now) //nolint:forbidigo // calls are counted by the clock of this process
 	server.bodies = &wire.Bodies{MaxBytes: server.limits.MaxBodyBytes}
 	server.streams = stream.NewHub(stream.Options{
 		Store: options.Store, Scope: scopeOf, Watches: options.Hub, Done: draining.Done(), Logger: logger,
@@ -175,6 +179,9 @@ func (s *Server) Handler() http.Handler { return s.handler }
 
 // Streams returns how many streams are open.
 func (s *Server) Streams() int { return s.streams.Open() }
+
+// QuotaUse returns how much the busiest callers use of their quotas.
+func (s *Server) QuotaUse() wire.QuotaUse { return s.access.Quotas.Use() }
 
 // Drain answers every held request at once with what there is, ends every stream, and
 // makes /readyz say that the service goes away. Requests that are not held go on as before, so

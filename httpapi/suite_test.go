@@ -187,6 +187,7 @@ func TestAPI(t *testing.T) {
 						group.run(t, service)
 					})
 				}
+				parallel(t, "quotas", func(t *testing.T) { testQuotas(t, open(t), contract) })
 				parallel(t, "a service that asks for tokens", func(t *testing.T) { testClosed(t, open(t), contract) })
 			})
 			if !t.Failed() && !partial(t) {

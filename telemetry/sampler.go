@@ -24,6 +24,9 @@ type Source struct {
 	// Streams returns how many streams are open, Held how many claims wait for a run.
 	Streams func() int
 	Held    func() int
+	// Callers returns how many principals are remembered for what they use, and the most calls,
+	// streams and bytes of bodies that one of them has under way.
+	Callers func() (count int, calls, streams, bytes int64)
 	// Now is the clock of this process.
 	Now func() time.Time
 }
@@ -81,6 +84,11 @@ var (
 
 	descStreams = describe("streams", "Open streams.")
 	descHeld    = describe("held_claims", "Claims that wait for a run.")
+
+	descCallers       = describe("callers", "Principals that are remembered for what they use.")
+	descCallerCalls   = describe("busiest_caller_calls", "The most calls that one principal has under way, held ones too.")
+	descCallerStreams = describe("busiest_caller_streams", "The most streams that one principal has open.")
+	descCallerBytes   = describe("busiest_caller_body_bytes", "The most bytes that the bodies of one principal's calls under way have.")
 )
 
 // ages are the values of the label age.
@@ -92,6 +100,7 @@ func (s *sampler) Describe(to chan<- *prometheus.Desc) {
 		descWaits, descOldestWait, descOwed, descOldestOwed, descGivenUp, descClaimable, descUnclaimed, descOverdue, descSweepLag,
 		descDeadLetters, descRules, descCounted, descFailures, descLaneOldest, descLaneBusy, descLaneWaiting,
 		descPoolInUse, descPoolIdle, descPoolMax, descPoolWaits, descPoolWaited, descStreams, descHeld,
+		descCallers, descCallerCalls, descCallerStreams, descCallerBytes,
 	} {
 		to <- desc
 	}
@@ -120,6 +129,11 @@ func (s *sampler) Collect(to chan<- prometheus.Metric) {
 	}
 	gauge(descStreams, float64(s.source.Streams()))
 	gauge(descHeld, float64(s.source.Held()))
+	callers, calls, streams, bytes := s.source.Callers()
+	gauge(descCallers, float64(callers))
+	gauge(descCallerCalls, float64(calls))
+	gauge(descCallerStreams, float64(streams))
+	gauge(descCallerBytes, float64(bytes))
 
 	counts, failures := s.count()
 	total(descFailures, failures)

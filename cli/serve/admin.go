@@ -55,6 +55,10 @@ func (a *admin) watch(opened store.Store, dispatcher *claims.Dispatcher, api *ht
 	}
 	a.metrics.Watch(telemetry.Source{
 		Store: opened, Lanes: opened.Lanes, Pools: opened.Pools, Streams: api.Streams, Held: dispatcher.Held, Now: time.Now,
+		Callers: func() (int, int64, int64, int64) {
+			use := api.QuotaUse()
+			return use.Callers, use.Calls, use.Streams, use.Bytes
+		},
 	})
 }
 

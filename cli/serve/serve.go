@@ -23,6 +23,7 @@ import (
 	"github.com/holdpoint/holdpoint/cli/database"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/runs/loop"
@@ -44,6 +45,11 @@ type Command struct {
 	AdminAddr            string        `from:"HOLDPOINT_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Serve metrics for Prometheus here, and profiles to this machine; nowhere when empty ($$HOLDPOINT_ADMIN_ADDR)."`
 	ListenFile           string        `placeholder:"PATH" help:"Write the service's URL to this file once it takes calls, for scripts."`
 	Auth                 string        `enum:"auto,required,none" default:"auto" from:"HOLDPOINT_AUTH" help:"Ask for tokens: auto (once one was made, and always where other machines can reach the service), required or none (default ${default}; $$HOLDPOINT_AUTH)."`
+	LimitRate            int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_RATE" help:"Calls a second that one principal may make for long; -1 for no limit (default 10000; without credentials none; $$HOLDPOINT_LIMIT_RATE)."`
+	LimitBurst           int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_BURST" help:"Calls that one principal may make at once (default 20000, or twice --limit-rate; $$HOLDPOINT_LIMIT_BURST)."`
+	LimitCalls           int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_CALLS" help:"Calls of one principal that are not answered yet, held ones included; -1 for no limit (default 10000; without credentials none; $$HOLDPOINT_LIMIT_CALLS)."`
+	LimitStreams         int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_STREAMS" help:"Open streams of one principal; -1 for no limit (default 10000; without credentials none; $$HOLDPOINT_LIMIT_STREAMS)."`
+	LimitBytes           int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_BYTES" help:"Bytes of the bodies of one principal's calls that are not answered yet; -1 for no limit (default 268435456; without credentials none; $$HOLDPOINT_LIMIT_BYTES)."`
 	InsecureNoAuth       bool          `help:"With --auth=none: listen where other machines can reach it all the same."`
 	AllowedHost          []string      `sep:"," placeholder:"NAME" help:"Also answer to this host name besides localhost and IP addresses."`
 	AllowedOrigin        []string      `sep:"," placeholder:"ORIGIN" help:"Also answer to web pages of this origin."`
@@ -183,6 +189,10 @@ func (c *Command) check() error {
 		return console.Usage("--pooled needs --direct-database for the migrations, or --migrate=off")
 	case c.InsecureNoAuth && c.Auth != authNone:
 		return console.Usage("--insecure-no-auth needs --auth=none")
+	case min(c.LimitRate, c.LimitBurst, c.LimitCalls, c.LimitStreams, c.LimitBytes) < -1 || c.LimitBurst < 0:
+		return console.Usage("--limit-rate, --limit-calls, --limit-streams and --limit-bytes must be at least 1, or -1 for no limit, and --limit-burst at least 1")
+	case c.LimitBytes > 0 && c.LimitBytes < wire.DefaultMaxBodyBytes:
+		return console.Usage("--limit-bytes must be at least %d, the longest body", wire.DefaultMaxBodyBytes)
 	case c.MaxAttempts < 1:
 		return console.Usage("--max-attempts must be at least 1")
 	case c.IdempotencyRetention < Horizon(time.Hour):
@@ -231,6 +241,7 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, files *certi
 		Pages: pages, Observer: admin.observer(), LogRequests: c.LogRequests,
 		Store: opened, Hub: hub, Claims: dispatcher, Version: console.Version(), Logger: logger,
 		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, Signing: signatures, Dialects: c.mounts(),
+		Limits: httpapi.Limits{Quota: wire.Quota{Rate: c.LimitRate, Burst: c.LimitBurst, Calls: c.LimitCalls, Streams: c.LimitStreams, Bytes: c.LimitBytes}},
 	}
 	if review != nil {
 		options.Reviewed = codex.ChangesFiles

@@ -13,8 +13,12 @@ import (
 )
 
 // Access holds every call of every face to the table of package auth: it finds out who is
-// asking, and whether the role may call the route. A nil one asks for no credential.
-type Access struct{ Keyring *auth.Keyring }
+// asking, whether the role may call the route, and whether the caller keeps within its quota. A nil
+// one asks for no credential and has no quotas.
+type Access struct {
+	Keyring *auth.Keyring
+	Quotas  *Quotas
+}
 
 // challenge tells what a call needs that has no credential, and refusedToken what was wrong
 // with the one that it has.
@@ -26,7 +30,7 @@ var (
 
 // Guard returns a handler that calls next for those who may call the route, with their
 // identity in the context of the request (see [auth.From]). The others get an error:
-// unauthenticated, invalid_token, forbidden, or that of the database. When the token of a
+// unauthenticated, invalid_token, forbidden, those of [Quotas], or that of the database. When the token of a
 // call is revoked while the call goes on, its context ends.
 func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
 	action := auth.ActionOf(method, path)
@@ -38,8 +42,8 @@ func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
 	if action == auth.Public {
 		return next
 	}
-	enter := a.enter
-	if method == http.MethodGet && slices.Contains(StreamRoutes, path) {
+	enter, stream := a.enter, method == http.MethodGet && slices.Contains(StreamRoutes, path)
+	if stream {
 		enter = a.enterStream
 	}
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -48,6 +52,11 @@ func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
 			return err
 		}
 		if open {
+			done, err := a.take(w, r, use{open: true, principal: auth.LocalPrincipal, stream: stream})
+			if err != nil {
+				return err
+			}
+			defer done()
 			return next(w, r.WithContext(auth.With(r.Context(), auth.Local())))
 		}
 		identity, during, leave, err := enter(w, r)
@@ -56,6 +65,11 @@ func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
 		}
 		defer leave()
 		notePrincipal(w, identity.Principal)
+		done, err := a.take(w, r, use{principal: identity.Principal, stream: stream})
+		if err != nil {
+			return err
+		}
+		defer done()
 		if err := identity.Check(action); err != nil {
 			return err
 		}
@@ -113,7 +127,7 @@ func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.I
 }
 
 // SignIn makes a cookie for a browser that shows a token; "" where no credential is asked for.
-// Errors: unauthenticated, invalid_token, that of the database.
+// Errors: unauthenticated, invalid_token, those of the caller's quota, that of the database.
 func (a *Access) SignIn(w http.ResponseWriter, r *http.Request) (cookie string, identity *auth.Identity, err error) {
 	open, err := a.open(r.Context())
 	if err != nil {
@@ -127,8 +141,25 @@ func (a *Access) SignIn(w http.ResponseWriter, r *http.Request) (cookie string, 
 		w.Header()["Www-Authenticate"] = challenge
 		return "", nil, auth.Missing()
 	}
+	identity, err = a.Keyring.Authenticate(r.Context(), secret)
+	if err != nil {
+		return "", nil, invalid(w, err)
+	}
+	done, err := a.take(w, r, use{principal: identity.Principal})
+	if err != nil {
+		return "", nil, err
+	}
+	defer done()
 	cookie, identity, err = a.Keyring.SignIn(r.Context(), secret)
 	return cookie, identity, invalid(w, err)
+}
+
+// take counts a call that is no part of another one of the same caller.
+func (a *Access) take(w http.ResponseWriter, r *http.Request, u use) (done func(), err error) {
+	if a == nil || auth.From(r.Context()) != nil {
+		return func() {}, nil
+	}
+	return a.Quotas.take(w, r, u)
 }
 
 func (a *Access) open(ctx context.Context) (bool, error) {

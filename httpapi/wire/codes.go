@@ -16,6 +16,12 @@ const (
 	CodeUnsupportedMediaType api.Code = "unsupported_media_type"
 	CodeInternalError        api.Code = "internal_error"
 	CodeServiceUnavailable   api.Code = "service_unavailable"
+
+	// The codes of a [Quota].
+	CodeRateLimited    api.Code = "rate_limited"
+	CodeTooManyCalls   api.Code = "too_many_calls"
+	CodeTooManyStreams api.Code = "too_many_streams"
+	CodeTooManyBytes   api.Code = "too_many_bytes"
 )
 
 // CodeInfo says how a code is shown.
@@ -47,6 +53,11 @@ var codes = [...]CodeInfo{
 	{api.CodeTokenNotFound, http.StatusNotFound, "auth"},
 	{api.CodeTokenStateConflict, http.StatusConflict, "auth"},
 	{api.CodeLastAdminToken, http.StatusConflict, "auth"},
+
+	{CodeRateLimited, http.StatusTooManyRequests, "limits"},
+	{CodeTooManyCalls, http.StatusTooManyRequests, "limits"},
+	{CodeTooManyStreams, http.StatusTooManyRequests, "limits"},
+	{CodeTooManyBytes, http.StatusTooManyRequests, "limits"},
 
 	{api.CodeSessionNotFound, http.StatusNotFound, "sessions"},
 	{api.CodeSessionBusy, http.StatusConflict, "sessions"},

@@ -96,7 +96,7 @@ var (
 		"Accept", "Authorization", "Cache-Control", "Content-Type", "Idempotency-Key",
 		"Last-Event-ID", "Prefer", ActorHeader, ViaHeader, RequestIDHeader,
 	}
-	readHeaders = []string{"Idempotency-Replayed", "Link", "Location", "Preference-Applied", "Retry-After", "WWW-Authenticate", "Warning", RequestIDHeader}
+	readHeaders = []string{"Idempotency-Replayed", "Link", "Location", "Preference-Applied", "RateLimit", "RateLimit-Policy", "Retry-After", "WWW-Authenticate", "Warning", RequestIDHeader}
 )
 
 // preflightSeconds is how long a browser may remember the answer to a preflight.

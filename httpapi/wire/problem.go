@@ -63,7 +63,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 		answer.code = problem.Code
 		answer.cause, foreign = err, answer.foreign != nil && answer.foreign(r.URL.Path)
 	}
-	if TryLater(problem.Status) {
+	if TryLater(problem.Status) && len(w.Header()["Retry-After"]) == 0 {
 		w.Header()["Retry-After"] = []string{"1"}
 	}
 	if foreign {

@@ -61,7 +61,7 @@ func (f *Face) handler(handle wire.HandlerFunc) http.Handler {
 		if reply.Status >= http.StatusInternalServerError {
 			f.Report(r, cmp.Or(reply.Cause, err))
 		}
-		if reply.RetryAfter {
+		if reply.RetryAfter && len(w.Header()["Retry-After"]) == 0 {
 			w.Header()["Retry-After"] = []string{"1"}
 		}
 		return f.Answer(w, r, reply.Status, reply.Body)

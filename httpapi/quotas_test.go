@@ -1,0 +1,107 @@
+package httpapi_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// testQuotas holds one principal to its quota on every operation, while another one goes on.
+func testQuotas(t *testing.T, store runs.Store, contract *contract) {
+	t.Helper()
+	keyring := newKeyring(store.(auth.Tokens), auth.Required)
+	limited := func(quota wire.Quota) *rig {
+		return serve(t, store, contract, func(o *httpapi.Options) { o.Keyring, o.Limits.Quota = keyring, quota })
+	}
+	greedy, other := bearer(ofRole(t, keyring, api.RoleAdmin)), ofRole(t, keyring, api.RoleAgent)
+	goesOn := func(a *rig) {
+		a.get(t, "/v1/me", bearer(other)).want(http.StatusOK)
+		a.post(t, "/v1/runs", `{"input":1}`, bearer(other)).want(http.StatusAccepted)
+		for _, probe := range []string{"/livez", "/readyz"} {
+			require.Empty(t, a.get(t, probe, greedy).want(http.StatusOK).header.Get("RateLimit"))
+		}
+	}
+	t.Run("held calls, and streams", func(t *testing.T) {
+		a := limited(wire.Quota{Calls: 1, Streams: 1})
+		run := a.post(t, "/v1/runs", `{"input":1}`, greedy).want(http.StatusAccepted).textAt("run_id")
+		held, release := context.WithCancel(t.Context())
+		over := make(chan struct{}, 2)
+		for _, path := range []string{"/v1/runs/" + run + "?until=terminal", "/v1/stream"} {
+			go func() {
+				_, _ = a.try(t, http.MethodGet, path, "", greedy, wait(60), inContext(held)) // it is cancelled
+				over <- struct{}{}
+			}()
+		}
+		require.Eventually(t, func() bool {
+			use := a.handler.QuotaUse()
+			return use.Calls == 1 && use.Streams == 1
+		}, patience, patienceStep)
+		others := []operation{{method: "GET", path: "/version"}, {method: "GET", path: "/openapi.yaml"}, {method: "GET", path: "/openapi.json"}, {method: "GET", path: "/v1/me"}, {method: "POST", path: "/v1/logout"}, {method: "POST", path: "/v1/login"}, {method: "GET", path: "/v1/stream"}}
+		for _, o := range append(others, operations...) {
+			code := wire.CodeTooManyCalls
+			if strings.HasSuffix(o.path, "/stream") {
+				code = wire.CodeTooManyStreams
+			}
+			got := a.do(t, o.method, o.path, o.body, greedy).refused(code)
+			require.Equal(t, "1", got.header.Get("Retry-After"))
+			require.NotEmpty(t, got.header.Get("RateLimit"))
+		}
+		goesOn(a)
+		release()
+		<-over
+		<-over
+		require.Eventually(t, func() bool {
+			use := a.handler.QuotaUse()
+			return use.Calls == 0 && use.Streams == 0
+		}, patience, patienceStep)
+		a.get(t, "/v1/me", greedy).want(http.StatusOK)
+	})
+	t.Run("the rate", func(t *testing.T) {
+		a := limited(wire.Quota{Rate: 1, Burst: 2})
+		first := a.get(t, "/v1/me", greedy).want(http.StatusOK)
+		require.Equal(t, `"principal";q=2;w=2`, first.header.Get("RateLimit-Policy"))
+		require.Equal(t, `"principal";r=1;t=1`, first.header.Get("RateLimit"))
+		var refused *reply
+		for range 1_000 {
+			if refused = a.get(t, "/v1/me", greedy); refused.status != http.StatusOK {
+				break
+			}
+		}
+		refused.refused(wire.CodeRateLimited)
+		require.Equal(t, "1", refused.header.Get("Retry-After"))
+		require.Regexp(t, `^"principal";r=0;t=[12]$`, refused.header.Get("RateLimit"))
+		goesOn(a)
+	})
+	t.Run("bodies", func(t *testing.T) {
+		a := limited(wire.Quota{Bytes: 1_000})
+		large := `{"input":"` + strings.Repeat("x", 1_000) + `"}`
+		a.post(t, "/v1/runs", large, greedy).refused(wire.CodeTooManyBytes)
+		a.post(t, "/v1/runs", `{"input":1}`, greedy).want(http.StatusAccepted)
+		chunked := func(r *http.Request) *http.Request {
+			r.ContentLength = -1
+			return r
+		}
+		a.post(t, "/v1/runs", `{"input":1}`, greedy, chunked).refused(wire.CodeTooManyBytes)
+		goesOn(a)
+	})
+}
+
+// Without credentials nothing is limited, unless it was asked for; then all callers share it.
+func TestQuotasWithoutCredentials(t *testing.T) {
+	t.Parallel()
+	a := serve(t, openSQLite(t), newContract(t))
+	require.Empty(t, a.get(t, "/v1/me").want(http.StatusOK).header.Get("RateLimit"))
+	a = serve(t, openSQLite(t), newContract(t), func(o *httpapi.Options) { o.Limits.Quota.Bytes = 10 })
+	got := a.post(t, "/v1/runs", `{"input":12345678901234}`, header("X-Actor", a.name("somebody"))).refused(wire.CodeTooManyBytes)
+	require.Empty(t, got.header.Get("RateLimit"))
+	require.Equal(t, 1, a.handler.QuotaUse().Callers)
+}

@@ -1,0 +1,105 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// nobody is a database without any token.
+type nobody struct{ auth.Tokens }
+
+func (nobody) TokenByHash(context.Context, string) (*auth.Token, error) { return nil, nil }
+
+// Ten thousand made-up tokens leave nothing behind.
+func TestMadeUpTokensAreNotRemembered(t *testing.T) {
+	t.Parallel()
+	keyring := auth.NewKeyring(auth.Options{Tokens: nobody{}, Mode: auth.Required, NowMs: func() int64 { return 1 }})
+	access := &Access{Keyring: keyring, Quotas: NewQuotas(Quota{}, 1<<20, time.Now)}
+	handler := access.Guard(http.MethodGet, "/v1/me", func(http.ResponseWriter, *http.Request) error { return nil })
+	call := func() {
+		r := httptest.NewRequest(http.MethodGet, "/v1/me", nil)
+		r.Header.Set("Authorization", "Bearer "+auth.NewSecret())
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, r)
+		require.Equal(t, http.StatusUnauthorized, answer.Code)
+	}
+	for range 10_000 {
+		call()
+	}
+	require.Zero(t, access.Quotas.Use().Callers)
+	require.Zero(t, keyring.Remembered())
+}
+
+// The rate is a bucket that fills with time, for each principal its own.
+func TestTheRateOfAPrincipal(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_750_000_000, 0)
+	quotas := NewQuotas(Quota{Rate: 10, Burst: 20}, 1<<20, func() time.Time { return now })
+	call := func(principal string) (header http.Header, err error) {
+		answer := httptest.NewRecorder()
+		done, err := quotas.take(answer, httptest.NewRequest(http.MethodGet, "/", nil), use{principal: principal})
+		if err == nil {
+			done()
+		}
+		return answer.Header(), err
+	}
+	for i := range 20 {
+		header, err := call("user:a")
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprintf(`"principal";r=%d;t=%d`, 19-i, (i+10)/10), header.Get("RateLimit"))
+		require.Empty(t, header.Get("Retry-After"))
+	}
+	header, err := call("user:a")
+	require.Equal(t, CodeRateLimited, refusal.CodeOf(err))
+	require.Equal(t, "1", header.Get("Retry-After"))
+	_, err = call("user:b")
+	require.NoError(t, err)
+	now = now.Add(99 * time.Millisecond)
+	_, err = call("user:a")
+	require.Error(t, err)
+	now = now.Add(time.Millisecond)
+	_, err = call("user:a")
+	require.NoError(t, err)
+	_, err = call("user:a")
+	require.Error(t, err)
+}
+
+// Principals that use nothing are forgotten, and those at their limit are not.
+func TestIdlePrincipalsAreForgotten(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_750_000_000, 0)
+	quotas := NewQuotas(Quota{Rate: 1, Burst: 1, Calls: 1}, 1<<20, func() time.Time { return now })
+	take := func(principal string) (func(), error) {
+		return quotas.take(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), use{principal: principal})
+	}
+	_, err := take("holds a call")
+	require.NoError(t, err)
+	for i := range 10_000 {
+		now = now.Add(time.Second)
+		done, err := take(fmt.Sprint("idle ", i))
+		require.NoError(t, err)
+		done()
+	}
+	require.LessOrEqual(t, quotas.Use().Callers, minSweep)
+	now = now.Add(time.Hour)
+	_, err = take("holds a call")
+	require.Equal(t, CodeTooManyCalls, refusal.CodeOf(err))
+	done, err := take("busy")
+	require.NoError(t, err)
+	done()
+	quotas.mu.Lock()
+	quotas.forgetIdle()
+	quotas.mu.Unlock()
+	require.Equal(t, 2, quotas.Use().Callers)
+	_, err = take("busy")
+	require.Equal(t, CodeRateLimited, refusal.CodeOf(err), "it does not begin anew")
+}
