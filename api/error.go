@@ -13,6 +13,7 @@ const (
 	CodeSessionEnded               Code = "session_ended"
 	CodeQueueFull                  Code = "queue_full"
 	CodeSuspensionTooLarge         Code = "suspension_too_large"
+	CodeSecretsNotConfigured       Code = "secrets_not_configured"
 	CodeTooManyRules               Code = "too_many_rules"
 	CodeRunNotFound                Code = "run_not_found"
 	CodeRunStateConflict           Code = "run_state_conflict"

@@ -53,7 +53,9 @@ const (
 	MaxQuestionsPerRequest = 16
 	MaxOptionsPerQuestion  = 64
 	MaxPatternKeys         = 64
-	MaxEventsPerCall       = 1_000
+	// MaxSensitivePaths bounds the sensitive_paths of an approval.
+	MaxSensitivePaths = 32
+	MaxEventsPerCall  = 1_000
 	// MaxContextIDs bounds each list of project and channel ids of a clarification.
 	MaxContextIDs          = 64
 	MaxResolutionsPerBatch = 1_000

@@ -73,9 +73,13 @@ type ApprovalRequest struct {
 	Description string   `json:"description,omitempty"`
 	InputSchema JSON     `json:"input_schema,omitzero"`  // at most MaxSchemaBytes
 	PatternKeys []string `json:"pattern_keys,omitempty"` // at most MaxPatternKeys
-	Metadata    JSON     `json:"metadata,omitzero"`      // an object
-	CreatedAtMs int64    `json:"created_at_ms,omitzero"`
-	ExpiresAtMs *int64   `json:"expires_at_ms,omitempty"`
+	// SensitivePaths are JSON Pointers into Input, at most MaxSensitivePaths: what they name is shown
+	// to nobody but the worker that holds the run, and InputDigest is an HMAC then. They hold for an
+	// UpdatedInput, too.
+	SensitivePaths []string `json:"sensitive_paths,omitempty"`
+	Metadata       JSON     `json:"metadata,omitzero"` // an object
+	CreatedAtMs    int64    `json:"created_at_ms,omitzero"`
+	ExpiresAtMs    *int64   `json:"expires_at_ms,omitempty"`
 	// ExpiresAfterMs is accepted on the way in only, 1 to MaxExpiresAfterMs: it becomes
 	// ExpiresAtMs.
 	ExpiresAfterMs *int64 `json:"expires_after_ms,omitempty"`
@@ -94,8 +98,10 @@ type UserQuestionRequest struct {
 	Payload        JSON   `json:"payload,omitzero"`
 	ResponseSchema JSON   `json:"response_schema,omitzero"` // at most MaxSchemaBytes
 	Metadata       JSON   `json:"metadata,omitzero"`        // an object
-	CreatedAtMs    int64  `json:"created_at_ms"`
-	ExpiresAtMs    *int64 `json:"expires_at_ms,omitempty"`
+	// Sensitive says that no answer is shown to anybody but the worker that holds the run.
+	Sensitive   bool   `json:"sensitive,omitzero"`
+	CreatedAtMs int64  `json:"created_at_ms"`
+	ExpiresAtMs *int64 `json:"expires_at_ms,omitempty"`
 	// ExpiresAfterMs is accepted on the way in only, 1 to MaxExpiresAfterMs: it becomes
 	// ExpiresAtMs.
 	ExpiresAfterMs *int64 `json:"expires_after_ms,omitempty"`
@@ -112,6 +118,8 @@ type UserQuestion struct {
 	Question    string           `json:"question" body:"required"`
 	MultiSelect bool             `json:"multi_select"`
 	Options     []QuestionOption `json:"options"` // at most MaxOptionsPerQuestion
+	// Sensitive is that of the request, for this question alone.
+	Sensitive bool `json:"sensitive,omitzero"`
 }
 
 // QuestionOption is one choice of a structured question.

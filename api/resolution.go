@@ -85,6 +85,9 @@ type UserQuestionAnswer struct {
 	QuestionID        string   `json:"question_id" body:"required"`
 	SelectedOptionIDs []string `json:"selected_option_ids,omitempty"`
 	FreeformAnswer    string   `json:"freeform_answer,omitempty"`
+	// Sensitive stands for an answer that is not shown. The service sets it and ignores what a
+	// caller sends.
+	Sensitive bool `json:"sensitive,omitzero"`
 }
 
 // AnswerQuestionBody answers or declines one open question request.

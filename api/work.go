@@ -148,6 +148,8 @@ type LabelledAnswer struct {
 	SelectedOptionIDs []string         `json:"selected_option_ids"`
 	SelectedOptions   []QuestionOption `json:"selected_options"`
 	FreeformAnswer    string           `json:"freeform_answer,omitempty"`
+	// Sensitive stands for an answer that is not shown here.
+	Sensitive bool `json:"sensitive,omitzero"`
 }
 
 // Settled is the reply of an attached wait.

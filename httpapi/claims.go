@@ -40,6 +40,9 @@ func (s *Server) claimRuns(w http.ResponseWriter, r *http.Request) error {
 	if claimed == nil {
 		claimed = []api.Claim{}
 	}
+	if err := s.handOver(r.Context(), claimed...); err != nil {
+		return err
+	}
 	return wire.Respond(w, r, http.StatusOK, api.ClaimsReply{Claims: claimed})
 }
 
@@ -69,5 +72,9 @@ func (s *Server) claimRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return wire.Respond(w, r, http.StatusOK, claim)
+	handed := []api.Claim{claim}
+	if err := s.handOver(r.Context(), handed...); err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, handed[0])
 }

@@ -288,6 +288,14 @@ func (s heldStore) DueEffects(ctx context.Context, limit int) ([]runs.DueEffect,
 	return s.store.DueEffects(ctx, limit)
 }
 
+// DataKeys implements [runs.Reader]. No caller is shown any.
+func (s heldStore) DataKeys(ctx context.Context, after string, limit int) ([]runs.RunKey, error) {
+	if auth.From(ctx) != nil {
+		return nil, nil
+	}
+	return s.store.DataKeys(ctx, after, limit)
+}
+
 // NextDueAtMs implements [runs.Reader]. A caller learns of no deadline.
 func (s heldStore) NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error) {
 	dueAtMs, nowMs, err = s.store.NextDueAtMs(ctx)

@@ -24,7 +24,7 @@ func TestEveryReadIsHeld(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	require.Zero(t, countEmbedded(reflect.TypeFor[heldStore]()), "what is embedded is not held")
-	held := heldStore{store}
+	held := heldStore{store: store}
 	do := func(command runs.Command) runs.Reply {
 		reply, err := store.Do(t.Context(), command)
 		require.NoError(t, err, "%T", command)

@@ -15,7 +15,10 @@ import (
 // service's own.
 //
 // It embeds nothing, so that a method of [runs.Store] that is added must be held here, too.
-type heldStore struct{ store runs.Store }
+type heldStore struct {
+	store  runs.Store
+	sealer runs.Sealer
+}
 
 var _ runs.Store = heldStore{}
 
@@ -27,6 +30,7 @@ var atTheDoor = []auth.Action{auth.Known, auth.Read, auth.Work, auth.Chat}
 // invalid_token, those of what does not exist for what is outside of the caller's scope, and those of
 // the store.
 func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
+	runs.UseSealer(command, s.sealer)
 	caller := auth.From(ctx)
 	if caller == nil {
 		return s.store.Do(ctx, command)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -72,6 +73,9 @@ func (s *Server) settledAfter(ctx context.Context, runID string, fence, after in
 		return api.Settled{}, false, err
 	}
 	if err := mayResume(run, fence); err != nil {
+		return api.Settled{}, false, err
+	}
+	if requests, err = runs.OpenRequests(s.sealer, run, requests); err != nil {
 		return api.Settled{}, false, err
 	}
 	settled := api.Settled{

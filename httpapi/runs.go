@@ -112,12 +112,16 @@ func (s *Server) respondClaimed(w http.ResponseWriter, r *http.Request, reply *r
 		first := record.FirstClaimOf(workerID)
 		claim = &first
 	}
+	handed := []api.Claim{*claim}
+	if err := s.handOver(r.Context(), handed...); err != nil {
+		return err
+	}
 	markReplayed(w, reply.Replayed)
 	status := acceptedStatus(reply)
 	if status == http.StatusAccepted {
 		locate(w, "/v1/runs/", claim.Run.RunID)
 	}
-	return wire.Respond(w, r, status, claim)
+	return wire.Respond(w, r, status, handed[0])
 }
 
 // acceptedStatus returns 202 for a new run, also when the key was used before, and 200

@@ -84,6 +84,8 @@ type Options struct {
 	Keyring *auth.Keyring
 	// Signing signs; nil makes a key that nobody else knows, for programs that embed the service.
 	Signing *signing.Keys
+	// Sealer encrypts what is sensitive. Without one nothing may be.
+	Sealer runs.Sealer
 	// Observer is told of each call; nil for nobody.
 	Observer wire.Observer
 	// LogRequests logs each call at level INFO instead of DEBUG.
@@ -117,6 +119,7 @@ type Server struct {
 	reviewed     func(*api.ApprovalRequest) bool
 	access       *wire.Access
 	signing      *signing.Keys
+	sealer       runs.Sealer
 	handler      http.Handler
 
 	draining context.Context
@@ -130,9 +133,9 @@ func New(options Options) *Server {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	draining, drain := context.WithCancel(context.Background())
-	held := heldStore{options.Store}
+	held := heldStore{options.Store, options.Sealer}
 	server := &Server{
-		store: held, hub: options.Hub, claims: options.Claims,
+		store: held, sealer: options.Sealer, hub: options.Hub, claims: options.Claims,
 		version: cmp.Or(options.Version, "dev"),
 		limits: Limits{
 			MaxBodyBytes: cmp.Or(options.Limits.MaxBodyBytes, wire.DefaultMaxBodyBytes),

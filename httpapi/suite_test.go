@@ -76,6 +76,7 @@ func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*
 	if keeper, keeps := store.(signing.Keeper); keeps {
 		options.Signing = newSigning(tb, keeper)
 	}
+	options.Sealer = secretKeys(tb)
 	if tokens, keeps := store.(auth.Tokens); keeps {
 		options.Keyring = newKeyring(tokens, auth.None)
 	}
@@ -182,6 +183,7 @@ func TestAPI(t *testing.T) {
 					{"operations", testOperations},
 					{"tokens", testTokens},
 					{"keys", testKeys},
+					{"secrets", testSecrets},
 				} {
 					parallel(t, group.name, func(t *testing.T) {
 						group.run(t, service)

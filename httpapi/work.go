@@ -161,7 +161,9 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 	// When standing rules settled everything, the run goes on under the same lease. A run
 	// that a person's decision resumed is for whoever claims it next.
 	if record.Run.LeaseEnd == "" && record.Run.Fence == command.Fence {
-		answer.Resume = answer.Run.Resume
+		if answer.Resume, err = s.openResume(record); err != nil {
+			return err
+		}
 	}
 	return wire.Respond(w, r, http.StatusOK, answer)
 }

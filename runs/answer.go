@@ -27,7 +27,7 @@ type AnswerQuestion struct {
 	Actor   Actor
 
 	canonical []byte
-	verdicts  valueVerdicts
+	checkedValues
 }
 
 // answerBody is what the fingerprint of a keyed answer is made from.
@@ -39,7 +39,7 @@ func (c *AnswerQuestion) resolution() *resolution {
 	return &resolution{
 		sessionID: c.SessionID, runID: c.RunID,
 		answers: []QuestionAnswer{c.Resolution}, answersAt: "/resolution", oneAnswer: true, partial: c.Partial,
-		operation: model.OperationQuestion, key: c.Key, canonical: c.canonical, actor: c.Actor, verdicts: c.verdicts,
+		operation: model.OperationQuestion, key: c.Key, canonical: c.canonical, actor: c.Actor, checked: &c.checkedValues,
 	}
 }
 
@@ -59,9 +59,8 @@ func (c *AnswerQuestion) prepare(IDSource) error {
 	}
 	var err error
 	c.canonical, err = canonicalBody(answerBody{c.Resolution})
+	c.prepareKeyed(c.canonical)
 	return err
 }
 
 func (c *AnswerQuestion) decide(w *workingCopy) (Reply, error) { return c.resolution().decide(w) }
-
-func (c *AnswerQuestion) setVerdicts(verdicts valueVerdicts) { c.verdicts = verdicts }

@@ -11,6 +11,9 @@ import (
 // prepare makes a null value absent beside a decline or answers. A null that stands alone may
 // be the answer; only the question's schema tells.
 func (u *QuestionAnswer) prepare() {
+	for i := range u.Answers {
+		u.Answers[i].Sensitive = false // the service alone says so
+	}
 	if !u.Verbatim && (u.Declined || len(u.Answers) > 0) {
 		document.AbsentNull(&u.Value)
 	}
@@ -135,6 +138,9 @@ func unknownAnswers() *refusal.Error {
 
 // checkAnswerTo checks the answer to one question: its options, and that it is not empty.
 func checkAnswerTo(asked api.UserQuestion, answer api.UserQuestionAnswer) error {
+	if answer.Sensitive {
+		return nil // a masked one was checked when it was given
+	}
 	if !asked.MultiSelect && len(answer.SelectedOptionIDs) > 1 {
 		return refusal.New(api.CodeQuestionSingleSelect, "question %s allows only one option", asked.ID)
 	}
@@ -144,11 +150,15 @@ func checkAnswerTo(asked api.UserQuestion, answer api.UserQuestionAnswer) error 
 	}
 	chosen := make(map[string]bool, len(answer.SelectedOptionIDs))
 	for _, optionID := range answer.SelectedOptionIDs {
+		shown := optionID
+		if asked.Sensitive {
+			shown = "(sensitive)"
+		}
 		if chosen[optionID] {
-			return refusal.New(api.CodeQuestionDuplicateOption, "duplicate option %s for question %s", optionID, asked.ID)
+			return refusal.New(api.CodeQuestionDuplicateOption, "duplicate option %s for question %s", shown, asked.ID)
 		}
 		if !offered[optionID] {
-			return refusal.New(api.CodeQuestionOptionNotFound, "unknown option %s for question %s", optionID, asked.ID)
+			return refusal.New(api.CodeQuestionOptionNotFound, "unknown option %s for question %s", shown, asked.ID)
 		}
 		chosen[optionID] = true
 	}

@@ -23,7 +23,7 @@ type ResolveApprovals struct {
 	Actor        Actor
 
 	canonical []byte
-	verdicts  valueVerdicts
+	checkedValues
 }
 
 // approvalsBody is what the fingerprint of a keyed call is made from.
@@ -34,7 +34,7 @@ type approvalsBody struct {
 func (c *ResolveApprovals) resolution() *resolution {
 	return &resolution{
 		sessionID: c.SessionID, runID: c.RunID, approvals: c.Resolutions, approvalsAt: "/resolutions",
-		operation: model.OperationApproval, key: c.Key, canonical: c.canonical, actor: c.Actor, verdicts: c.verdicts,
+		operation: model.OperationApproval, key: c.Key, canonical: c.canonical, actor: c.Actor, checked: &c.checkedValues,
 	}
 }
 
@@ -53,9 +53,8 @@ func (c *ResolveApprovals) prepare(newID IDSource) error {
 	}
 	var err error
 	c.canonical, err = canonicalBody(approvalsBody{c.Resolutions})
+	c.prepareKeyed(c.canonical)
 	return err
 }
 
 func (c *ResolveApprovals) decide(w *workingCopy) (Reply, error) { return c.resolution().decide(w) }
-
-func (c *ResolveApprovals) setVerdicts(verdicts valueVerdicts) { c.verdicts = verdicts }

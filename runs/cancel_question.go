@@ -27,7 +27,7 @@ type CancelQuestion struct {
 func (c *CancelQuestion) resolution() *resolution {
 	return &resolution{
 		runID: c.RunID, cancel: &cancellation{requestID: c.RequestID, why: c.Justification, ofQuestion: true},
-		operation: model.OperationQuestionCancel, key: c.Key, canonical: c.canonical, actor: c.Actor,
+		operation: model.OperationQuestionCancel, key: c.Key, canonical: c.canonical, actor: c.Actor, checked: &checkedValues{},
 	}
 }
 

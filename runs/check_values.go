@@ -23,18 +23,20 @@ type ValueReader interface {
 // CheckValues checks the values of a prepared command (edited inputs, typed answers) against
 // the schemas of the requests that it names, and stores the faults in the command. It runs
 // without a lock, on the caller's time, because the caller chooses how much work it is;
-// [Decide] only looks the verdicts up. Without such values it reads nothing. A fault is not an
+// [Decide] only looks the verdicts up. What a sensitive request is answered with, and what a [Suspend]
+// raises that is sensitive, is sealed here, too. Without such values it reads nothing. A fault is not an
 // error here: Decide reports it at its place in the order of checks. Errors: those of the
 // reader except run_not_found, and the context's.
 func CheckValues(ctx context.Context, reader ValueReader, command Command) error {
-	checked, ok := Given(command).(interface {
-		resolution() *resolution
-		setVerdicts(verdicts valueVerdicts)
-	})
-	if !ok {
+	var r *resolution
+	switch c := Given(command).(type) {
+	case *Suspend:
+		return sealSuspension(ctx, reader, c)
+	case interface{ resolution() *resolution }:
+		r = c.resolution()
+	default:
 		return nil
 	}
-	r := checked.resolution()
 	values := r.values()
 	if len(values) == 0 {
 		return nil
@@ -43,23 +45,33 @@ func CheckValues(ctx context.Context, reader ValueReader, command Command) error
 	if err != nil && refusal.CodeOf(err) == "" {
 		return err
 	}
-	verdicts := valueVerdicts{}
+	verdicts, dataKeys := valueVerdicts{}, map[string]string{}
+	r.checked.verdicts = verdicts
 	for i := range requests {
 		request := &requests[i]
 		for _, given := range values {
 			if given.requestID != request.RequestID || given.kind != request.Kind {
 				continue
 			}
-			if schema := schemaOf(request); schema != nil {
+			if schema := schemaOf(request); schema != nil && given.value != nil {
 				verdicts[request.Handle] = document.MatchSchema(schema, given.value, given.pointer)
 			}
+		}
+		if err := r.sealDecisions(ctx, reader, request, dataKeys); err != nil {
+			return err
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 	}
-	checked.setVerdicts(verdicts)
 	return nil
+}
+
+// readAllNamed makes CheckValues look at every request that the command names.
+func readAllNamed(command Command) {
+	if c, ok := Given(command).(interface{ resolution() *resolution }); ok {
+		c.resolution().checked.readAll = true
+	}
 }
 
 // givenValue is a caller's value that a schema may apply to.
@@ -73,13 +85,13 @@ type givenValue struct {
 func (r *resolution) values() []givenValue {
 	var values []givenValue
 	for i := range r.approvals {
-		if given := &r.approvals[i]; given.Behavior == api.BehaviorAllow && given.UpdatedInput != nil {
+		if given := &r.approvals[i]; r.checked.readAll || given.Behavior == api.BehaviorAllow && given.UpdatedInput != nil {
 			pointer := fmt.Sprintf("%s/%d/updated_input", r.approvalsAt, i)
 			values = append(values, givenValue{given.RequestID, pointer, model.KindApproval, given.UpdatedInput})
 		}
 	}
 	for i := range r.answers {
-		if given := &r.answers[i]; given.Value != nil {
+		if given := &r.answers[i]; r.checked.readAll || given.Value != nil {
 			values = append(values, givenValue{given.RequestID, r.answerAt(i) + "/value", model.KindQuestion, given.Value})
 		}
 	}
@@ -153,6 +165,7 @@ func DecideChecked(ctx context.Context, reader ValueReader, command Command, dec
 		if reply, err := decide(); !errors.Is(err, ErrUnchecked) {
 			return reply, err
 		}
+		readAllNamed(command)
 	}
 	return Reply{}, fmt.Errorf("%w: requests are raised faster than a value can be checked", ErrUnavailable)
 }

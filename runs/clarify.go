@@ -91,6 +91,9 @@ func (c *AskClarification) prepare(newID IDSource) error {
 	document.AbsentNull(&c.Checkpoint)
 	var faults refusal.Faults
 	checkQuestionRequest(&c.Request, "/request", &faults)
+	if model.Sensitive(&c.Request) {
+		faults.Add("/request/sensitive", "must not be given for a parent's question: its answer goes through a mailbox")
+	}
 	if len(model.MessageIDOf(c.Request.ID)) > api.MaxIDLength {
 		faults.Add("/request/id", "must have at most %d characters in a clarification", api.MaxIDLength-len(model.MessageIDPrefix))
 	}

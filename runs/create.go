@@ -55,6 +55,7 @@ type CreateRun struct {
 	canonical   []byte
 	preview     string
 	suspending  raisedSuspension
+	sealer      Sealer
 }
 
 // createRunBody is what the fingerprint of the call is made from: the members as given, without
@@ -138,7 +139,10 @@ func (c *CreateRun) prepare(newID IDSource) error {
 		return err
 	}
 	if c.Suspend != nil {
-		if c.suspending, err = prepareSuspension(c.Suspend, newID); err != nil {
+		if c.suspending, err = prepareSuspension(c.Suspend, c.sealer, newID); err != nil {
+			return err
+		}
+		if err := c.seal(); err != nil {
 			return err
 		}
 		c.Suspend.SuspensionID = cmp.Or(c.Suspend.SuspensionID, newID(PrefixSuspension))
@@ -151,6 +155,19 @@ func (c *CreateRun) prepare(newID IDSource) error {
 	c.Kind = api.KindInput
 	c.preview = textPreview(given)
 	return nil
+}
+
+func (c *CreateRun) useSealer(sealer Sealer) { c.sealer = sealer }
+
+// seal seals what is sensitive under a new data key: nothing of the run is there yet.
+func (c *CreateRun) seal() error {
+	if c.suspending.secrets == nil {
+		return nil
+	}
+	if sensitiveInputs(c.Suspend) {
+		c.canonical = document.Encode(c.sealer.Fingerprint(c.canonical))
+	}
+	return cannotSeal(c.suspending.seal(c.sealer.NewDataKey()))
 }
 
 // leaveOutDefaults makes a member that is given with its default equal to an absent one
@@ -179,7 +196,7 @@ func (c *CreateRun) raised() *raisedSuspension {
 }
 
 func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
-	reply, done, err := w.findRecord(c.recordKey(), c.target(), c.canonical)
+	reply, done, err := w.findRecord(c.recordKey(), c.target(), c.canonical, nil)
 	if done {
 		return reply, err
 	}

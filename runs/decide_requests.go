@@ -37,7 +37,7 @@ type DecideRequests struct {
 	Actor                Actor
 
 	canonical []byte
-	verdicts  valueVerdicts
+	checkedValues
 }
 
 // decisionBody is what the fingerprint of a keyed call is made from.
@@ -52,7 +52,7 @@ type decisionBody struct {
 func (c *DecideRequests) resolution() *resolution {
 	r := &resolution{
 		runID: c.RunID, approvals: c.Approvals, answers: c.Answers, answersAt: "/answers",
-		operation: model.OperationDecision, key: c.Key, canonical: c.canonical, actor: c.Actor, verdicts: c.verdicts,
+		operation: model.OperationDecision, key: c.Key, canonical: c.canonical, actor: c.Actor, checked: &c.checkedValues,
 	}
 	if len(c.Approvals) > 0 {
 		r.approvalsAt = "/approvals"
@@ -82,6 +82,7 @@ func (c *DecideRequests) prepare(newID IDSource) error {
 	}
 	var err error
 	c.canonical, err = canonicalBody(body)
+	c.prepareKeyed(c.canonical)
 	return err
 }
 
@@ -105,5 +106,3 @@ func (c *DecideRequests) prepareBatch(newID IDSource, faults *refusal.Faults) {
 }
 
 func (c *DecideRequests) decide(w *workingCopy) (Reply, error) { return c.resolution().decide(w) }
-
-func (c *DecideRequests) setVerdicts(verdicts valueVerdicts) { c.verdicts = verdicts }

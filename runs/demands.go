@@ -39,7 +39,7 @@ func Demands(command Command) []auth.Action {
 	case *ExpireRequests:
 		// A list settles what is past its deadline before it shows it.
 		return []auth.Action{auth.Read}
-	case *RetryEffect, *ReplayMessage:
+	case *RetryEffect, *ReplayMessage, *RewrapDataKey:
 		return []auth.Action{auth.Administer}
 	}
 	return []auth.Action{""}

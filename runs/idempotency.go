@@ -10,8 +10,8 @@ import (
 
 // findRecord looks a keyed call up. done says that the key was used before: then reply is the
 // replay, or err is idempotency_conflict. The target is that of the fingerprint; empty stands
-// for the run in the record.
-func (w *workingCopy) findRecord(key *model.RecordKey, target string, canonical []byte) (reply Reply, done bool, err error) {
+// for the run in the record. The record may have been made from the keyed form, when that is given.
+func (w *workingCopy) findRecord(key *model.RecordKey, target string, canonical, keyed []byte) (reply Reply, done bool, err error) {
 	if key == nil {
 		return Reply{}, false, nil
 	}
@@ -22,7 +22,9 @@ func (w *workingCopy) findRecord(key *model.RecordKey, target string, canonical 
 	if target == "" {
 		target = record.RunID
 	}
-	if record.Fingerprint != fingerprint(key.Operation, target, canonical) {
+	same := record.Fingerprint == fingerprint(key.Operation, target, canonical) ||
+		keyed != nil && record.Fingerprint == fingerprint(key.Operation, target, keyed)
+	if !same {
 		return Reply{}, true, refusal.New(api.CodeIdempotencyConflict, "run operation idempotency key was reused with a different request payload")
 	}
 	return Reply{Replayed: true, ReplayRunID: record.RunID}, true, nil

@@ -159,3 +159,9 @@ type Trimmed struct {
 	// More: the limit was reached.
 	More bool
 }
+
+// RunKey is the data key of a run that has sensitive values.
+type RunKey struct {
+	RunID, SessionID string
+	DataKey          string // encrypted
+}

@@ -108,6 +108,7 @@ func (w *workingCopy) finishRun(run *model.Run, to api.Status, leaseEnd model.Le
 		run.LeaseEnd = leaseEnd
 	}
 	run.Attached = false
+	run.DataKey = ""
 	w.emit(run, eventType, body)
 	if queued {
 		w.leaveQueue(run)

@@ -28,6 +28,9 @@ func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 	if s.Checkpoint != nil || !s.Hold && !run.Attached {
 		w.ackResolutions(run, s.SettledAfter)
 	}
+	if s.secrets != nil {
+		run.DataKey = s.secrets.dataKey
+	}
 	run.SuspensionID = s.SuspensionID
 	run.StalledAttempts = 0
 	run.Attempt = 0
@@ -58,12 +61,12 @@ func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 // that the ids are new in the run.
 func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
 	number := run.RaisedCount
-	raise := func(kind model.RequestKind, id, handle string, dueAtMs *int64, body any) {
+	raise := func(kind model.RequestKind, id, handle string, dueAtMs *int64, body any, sealed api.JSON) {
 		number++
 		request := &model.Request{
 			SessionID: run.SessionID, RunID: run.RunID, RequestID: id, Handle: handle,
 			SuspensionID: s.SuspensionID, SuspensionDigest: s.digest,
-			Number: number, Kind: kind, Body: document.Encode(body), CreatedAtMs: w.nowMs,
+			Number: number, Kind: kind, Body: document.Encode(body), CreatedAtMs: w.nowMs, Sealed: sealed,
 		}
 		if dueAtMs != nil {
 			request.DueAtMs = *dueAtMs
@@ -75,14 +78,18 @@ func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
 		question.CreatedAtMs = w.nowMs
 		question.ExpiresAtMs, question.ExpiresAfterMs = w.deadline(question.ExpiresAtMs, question.ExpiresAfterMs), nil
 		questions[i] = question
-		raise(model.KindQuestion, question.ID, question.Handle, question.ExpiresAtMs, question)
+		raise(model.KindQuestion, question.ID, question.Handle, question.ExpiresAtMs, question, nil)
 	}
 	approvals := make([]api.ApprovalRequest, len(s.Approvals))
 	for i, approval := range s.Approvals {
 		approval.CreatedAtMs = w.nowMs
 		approval.ExpiresAtMs, approval.ExpiresAfterMs = w.deadline(approval.ExpiresAtMs, approval.ExpiresAfterMs), nil
+		var sealed api.JSON
+		if s.secrets != nil && s.secrets.masked[i] != nil {
+			approval.Input, sealed = s.secrets.masked[i], s.secrets.sealed[i]
+		}
 		approvals[i] = approval
-		raise(model.KindApproval, approval.ID, approval.Handle, approval.ExpiresAtMs, approval)
+		raise(model.KindApproval, approval.ID, approval.Handle, approval.ExpiresAtMs, approval, sealed)
 	}
 	run.RaisedCount = number
 	if len(questions) > 0 {

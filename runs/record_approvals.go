@@ -24,7 +24,7 @@ func (w *workingCopy) checkApprovalState(run *model.Run, given []ApprovalDecisio
 // checkApprovals checks a batch of decisions about a run's open approvals
 // (docs/spec/v1.md#order-for-approvals, steps 4 to 9). The pointer is the place of the batch in
 // the caller's body.
-func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecision, pointer string, verdicts valueVerdicts) error {
+func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecision, pointer string, checked *checkedValues) error {
 	if err := w.checkApprovalState(run, resolutions); err != nil {
 		return err
 	}
@@ -48,6 +48,9 @@ func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecis
 			return err
 		}
 	}
+	if err := w.checkSecretApprovals(run, resolutions, checked); err != nil {
+		return err
+	}
 	var faults []api.Fault
 	for i, given := range resolutions {
 		if given.Behavior != api.BehaviorAllow || given.UpdatedInput == nil {
@@ -58,7 +61,7 @@ func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecis
 		if schema == nil {
 			continue
 		}
-		found, err := verdicts.matcher(request.Handle)(schema, given.UpdatedInput, fmt.Sprintf("%s/%d/updated_input", pointer, i))
+		found, err := checked.verdicts.matcher(request.Handle)(schema, given.UpdatedInput, fmt.Sprintf("%s/%d/updated_input", pointer, i))
 		if err != nil {
 			return err
 		}
@@ -87,10 +90,11 @@ func checkUnchanged(request *model.Request, given ApprovalDecision) error {
 
 // recordApprovals records checked decisions, writes the rules that they remember, and reports
 // all in one event.
-func (w *workingCopy) recordApprovals(run *model.Run, given []ApprovalDecision, actor Actor) {
+func (w *workingCopy) recordApprovals(run *model.Run, given []ApprovalDecision, checked *checkedValues, actor Actor) {
 	resolutions := make([]api.Resolution, len(given))
 	for i := range given {
-		decision := &given[i]
+		masked := w.maskApproval(w.request(run.RunID, given[i].RequestID), given[i], checked)
+		decision := &masked
 		outcome := api.OutcomeAllowed
 		if decision.Behavior == api.BehaviorDeny {
 			outcome = api.OutcomeDenied

@@ -54,7 +54,7 @@ func (c *Release) decide(w *workingCopy) (Reply, error) {
 		return Reply{}, err
 	}
 	key := c.recordKey(run.SessionID)
-	if _, done, err := w.findRecord(key, run.RunID, c.canonical); done && err == nil {
+	if _, done, err := w.findRecord(key, run.RunID, c.canonical, nil); done && err == nil {
 		return Reply{Run: w.recordOf(run), Existing: true}, nil
 	}
 	if err := w.checkHolder(run, c.Fence); err != nil {

@@ -56,7 +56,7 @@ func (r *ApprovalDecision) rule(approval api.ApprovalRequest, sessionID string, 
 	switch {
 	case r.RememberMatch != nil:
 		rule.ToolName, rule.Match = approval.ToolName, *r.RememberMatch
-		if canonical, digest := rules.ExactInput(approval.Input); digest == rule.Match.InputDigest {
+		if canonical, digest := exactInput(&approval); digest == rule.Match.InputDigest {
 			input = canonical
 		}
 	case len(approval.PatternKeys) > 0:
@@ -67,10 +67,19 @@ func (r *ApprovalDecision) rule(approval api.ApprovalRequest, sessionID string, 
 		}
 	default:
 		rule.ToolName = approval.ToolName
-		input, rule.Match.InputDigest = rules.ExactInput(approval.Input)
+		input, rule.Match.InputDigest = exactInput(&approval)
 	}
 	rule.Text = rule.Describe(input)
 	return rule
+}
+
+// exactInput returns the canonical form of an approval's input and its digest. What is sensitive has a
+// digest alone.
+func exactInput(approval *api.ApprovalRequest) (canonical []byte, digest string) {
+	if len(approval.SensitivePaths) > 0 {
+		return nil, approval.InputDigest
+	}
+	return rules.ExactInput(approval.Input)
 }
 
 // RulePreview is a rule before it is written.
@@ -96,7 +105,7 @@ func PreviewRule(approval api.ApprovalRequest, sessionID string, resolution Appr
 		return RulePreview{}, err
 	}
 	record := rules.Record{Rule: *resolution.rule(approval, sessionID, nowMs)}
-	input, digest := rules.ExactInput(approval.Input)
+	input, digest := exactInput(&approval)
 	if digest != record.Rule.Match.InputDigest {
 		input = nil
 	}

@@ -37,8 +37,8 @@ type resolution struct {
 	key       string
 	canonical []byte
 	actor     Actor
-	// verdicts are the faults that CheckValues found before the lock was taken.
-	verdicts valueVerdicts
+	// checked is what CheckValues found before the lock was taken.
+	checked *checkedValues
 }
 
 // cancellation cancels a run by one of its open requests.
@@ -73,7 +73,7 @@ func (r *resolution) decide(w *workingCopy) (Reply, error) {
 		return Reply{}, err
 	}
 	key := recordKey(r.operation, w.state.SessionID, r.key)
-	if reply, done, err := w.findRecord(key, r.runID, r.canonical); done {
+	if reply, done, err := w.findRecord(key, r.runID, r.canonical, r.checked.keyed); done {
 		return reply, err
 	}
 	run, err := r.route(w)
@@ -85,9 +85,18 @@ func (r *resolution) decide(w *workingCopy) (Reply, error) {
 		return Reply{}, r.addRecorded(w, run, err)
 	}
 	if key != nil && !existing {
-		w.writeRecord(*key, fingerprint(r.operation, run.RunID, r.canonical), run.RunID)
+		w.writeRecord(*key, fingerprint(r.operation, run.RunID, r.recorded()), run.RunID)
 	}
 	return Reply{Run: w.recordOf(run), Existing: existing}, nil
+}
+
+// recorded returns what the fingerprint of the call is made from: with a key, once it has met a
+// sensitive request.
+func (r *resolution) recorded() []byte {
+	if len(r.checked.decisions) > 0 {
+		return r.checked.keyed
+	}
+	return r.canonical
 }
 
 // route returns the run that the call is about. What is due on it has been expired.
@@ -136,7 +145,7 @@ func (r *resolution) settle(w *workingCopy, run *model.Run) (existing bool, err 
 		return false, refusal.New(api.CodeApprovalBatchEmpty, "approval resolution batch must not be empty")
 	}
 	if r.approvalsAt != "" {
-		if err := w.checkApprovals(run, r.approvals, r.approvalsAt, r.verdicts); err != nil {
+		if err := w.checkApprovals(run, r.approvals, r.approvalsAt, r.checked); err != nil {
 			return false, err
 		}
 	}
@@ -149,15 +158,18 @@ func (r *resolution) settle(w *workingCopy, run *model.Run) (existing bool, err 
 			return false, err
 		}
 	}
-	resolutions, err := r.checkAnswers(asked)
+	resolutions, err := r.checkAnswers(w, run, asked)
 	if err != nil {
 		return false, err
 	}
 	if len(r.approvals) > 0 {
-		w.recordApprovals(run, r.approvals, r.actor)
+		w.recordApprovals(run, r.approvals, r.checked, r.actor)
 	}
 	for i, request := range asked {
-		w.recordAnswer(run, request, resolutions[i], r.actor)
+		if sealed := r.checked.decisions[request.Handle]; sealed != nil {
+			w.editRequest(request).Sealed = sealed.sealed
+		}
+		w.recordAnswer(run, w.request(run.RunID, request.RequestID), resolutions[i], r.actor)
 	}
 	if run.Kind != api.KindParentClarification {
 		w.updateWaiting(run)
@@ -190,7 +202,16 @@ func (r *resolution) keepPart(w *workingCopy, run *model.Run, request *model.Req
 		return false, err
 	}
 	if len(answers) < len(question.Questions) {
-		w.keepPartialAnswer(run, request, *given, answers, r.actor)
+		kept := *given
+		secret, err := r.secretAnswer(run, request, &question, given)
+		if err != nil {
+			return false, err
+		}
+		if secret != nil {
+			kept.Answers, answers = model.MaskAnswers(&question, given.Answers), model.MaskAnswers(&question, answers)
+			w.editRequest(request).Sealed = secret.sealed
+		}
+		w.keepPartialAnswer(run, request, kept, answers, r.actor)
 		return true, nil
 	}
 	given.Answers = answers
@@ -199,11 +220,19 @@ func (r *resolution) keepPart(w *workingCopy, run *model.Run, request *model.Req
 
 // checkAnswers returns the resolution to record for each answer. It returns the first wrong
 // answer's error, and otherwise the schema faults of all values together.
-func (r *resolution) checkAnswers(asked []*model.Request) ([]api.Resolution, error) {
+func (r *resolution) checkAnswers(w *workingCopy, run *model.Run, asked []*model.Request) ([]api.Resolution, error) {
 	var resolutions []api.Resolution
 	var faults []api.Fault
 	for i, request := range asked {
-		resolution, err := checkAnswer(request.Question(), r.answers[i], r.answerAt(i), r.verdicts.matcher(request.Handle))
+		question := request.Question()
+		secret, err := r.secretAnswer(run, request, &question, &r.answers[i])
+		if err != nil {
+			return nil, err
+		}
+		resolution, err := checkAnswer(question, r.answers[i], r.answerAt(i), r.checked.verdicts.matcher(request.Handle))
+		if secret != nil {
+			resolution = maskAnswer(&question, resolution)
+		}
 		var refused *refusal.Error
 		switch {
 		case errors.As(err, &refused) && refused.Code == api.CodeInvalidRequest:
@@ -233,6 +262,11 @@ func (r *resolution) cancelRun(w *workingCopy, run *model.Run) error {
 	request, what, err := r.cancelledRequest(w, run)
 	if err != nil {
 		return err
+	}
+	if r.cancel.runtimePayload != nil && request.Kind == model.KindQuestion {
+		if question := request.Question(); model.Sensitive(&question) {
+			r.cancel.runtimePayload = model.Masked
+		}
 	}
 	why := r.cancel.why
 	if run.Kind == api.KindParentClarification {
@@ -271,7 +305,7 @@ func (r *resolution) cancelledRequest(w *workingCopy, run *model.Run) (request *
 		return request, questionText, err
 	}
 	given := []ApprovalDecision{{RequestID: id, Behavior: api.BehaviorDeny}}
-	return request, approvalText, w.checkApprovals(run, given, "", nil)
+	return request, approvalText, w.checkApprovals(run, given, "", &checkedValues{})
 }
 
 // addRecorded adds a recorded decision to an error, if the error shows one and has none: of the

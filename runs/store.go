@@ -3,8 +3,10 @@ package runs
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
@@ -93,6 +95,9 @@ type Reader interface {
 	DueEffects(ctx context.Context, limit int) ([]DueEffect, error)
 	// Effects returns effects of every state.
 	Effects(ctx context.Context, q EffectQuery) ([]model.Effect, error)
+	// DataKeys returns the data keys of runs that have sensitive values, in the order of run_id, after
+	// a run.
+	DataKeys(ctx context.Context, after string, limit int) ([]RunKey, error)
 	// NextDueAtMs returns the earliest deadline of all open requests, 0 when none has one, and
 	// the engine's present moment.
 	NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error)
@@ -152,6 +157,15 @@ var (
 	// may not have taken effect.
 	ErrUnavailable = errors.New("database is unavailable")
 )
+
+// cannotSeal returns the error of a call that meets a key which the service does not have. A refusal
+// and nil stay what they are.
+func cannotSeal(err error) error {
+	if err == nil || refusal.CodeOf(err) != "" {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
 
 // NotReadyError is why a store cannot do its work. It wraps what went wrong.
 type NotReadyError struct {

@@ -26,6 +26,7 @@ type Suspend struct {
 	ReviewRequestIDs []string
 
 	suspending raisedSuspension
+	sealer     Sealer
 }
 
 // Needs implements Command.
@@ -43,12 +44,14 @@ func (c *Suspend) prepare(newID IDSource) error {
 		return err
 	}
 	var err error
-	c.suspending, err = prepareSuspension(&c.Suspension, newID)
+	c.suspending, err = prepareSuspension(&c.Suspension, c.sealer, newID)
 	if err == nil && c.SuspensionID == "" {
 		c.SuspensionID = c.idFromCall()
 	}
 	return err
 }
+
+func (c *Suspend) useSealer(sealer Sealer) { c.sealer = sealer }
 
 func (c *Suspend) raised() *raisedSuspension {
 	if len(c.Approvals) == 0 {
@@ -89,6 +92,9 @@ func (c *Suspend) decide(w *workingCopy) (Reply, error) {
 		return Reply{}, refusal.Invalid(api.Fault{Pointer: "/approvals", Detail: "the run would have too many open requests"})
 	}
 	if err := checkOpenBytes(run, open, api.Suspension{Approvals: c.Approvals, Questions: c.Questions}); err != nil {
+		return Reply{}, err
+	}
+	if err := c.suspending.checkSealed(run); err != nil {
 		return Reply{}, err
 	}
 	if err := w.checkMatched(c.raised()); err != nil {

@@ -54,14 +54,19 @@ type raisedSuspension struct {
 	inputDigests []string
 	// matched is nil until MatchRules has run.
 	matched *matchedRules
+	// secrets is nil when nothing is sensitive.
+	secrets *raisedSecrets
 }
 
 // prepareSuspension makes the handles and digests of a checked suspension. The suspension's digest
 // is taken first, without what the service makes. The caller gives it an id when it has none.
-func prepareSuspension(s *api.Suspension, newID IDSource) (raisedSuspension, error) {
+func prepareSuspension(s *api.Suspension, sealer Sealer, newID IDSource) (raisedSuspension, error) {
 	prepared := raisedSuspension{Suspension: s, inputDigests: make([]string, len(s.Approvals))}
 	var err error
-	if prepared.digest, err = digestOf(s); err != nil {
+	if prepared.secrets, err = secretsOf(s, sealer); err != nil {
+		return prepared, err
+	}
+	if prepared.digest, err = suspensionDigest(s, sealer); err != nil {
 		return prepared, err
 	}
 	for i := range s.Questions {
@@ -69,12 +74,15 @@ func prepareSuspension(s *api.Suspension, newID IDSource) (raisedSuspension, err
 	}
 	for i := range s.Approvals {
 		s.Approvals[i].Handle = newID(PrefixHandle)
+		s.Approvals[i].InputTruncated, s.Approvals[i].InputBytes = false, 0
+		s.Approvals[i].InputMembers = document.Members(s.Approvals[i].Input)
+		if len(s.Approvals[i].SensitivePaths) > 0 {
+			continue // its digest is made when it is sealed
+		}
 		if prepared.inputDigests[i], err = digestOf(s.Approvals[i].Input); err != nil {
 			return prepared, err
 		}
 		s.Approvals[i].InputDigest = prepared.inputDigests[i]
-		s.Approvals[i].InputTruncated, s.Approvals[i].InputBytes = false, 0
-		s.Approvals[i].InputMembers = document.Members(s.Approvals[i].Input)
 	}
 	return prepared, nil
 }
@@ -108,6 +116,7 @@ func checkApprovalRequest(a *api.ApprovalRequest, at string, faults *refusal.Fau
 	for i, key := range a.PatternKeys {
 		faults.RequiredText(fmt.Sprintf("%s/pattern_keys/%d", at, i), key, api.MaxPatternKeyLength)
 	}
+	checkSensitivePaths(a, at, faults)
 	checkDeadline(at, a.ExpiresAtMs, a.ExpiresAfterMs, faults)
 }
 
@@ -148,6 +157,7 @@ func checkQuestionRequest(q *api.UserQuestionRequest, at string, faults *refusal
 	for i := range q.Questions {
 		here := fmt.Sprintf("%s/questions/%d", at, i)
 		checkQuestion(&q.Questions[i], here, i, faults)
+		q.Questions[i].Sensitive = q.Questions[i].Sensitive || q.Sensitive
 		uniqueID(here, q.Questions[i].ID, seen, faults)
 	}
 }
@@ -233,7 +243,7 @@ func checkOpenBytes(run *model.Run, open []*model.Request, added any) error {
 	const seldom = api.MaxOpenRequestBytes - maxBodyBytes
 	bytes := 0
 	for _, request := range open {
-		bytes += len(request.Body)
+		bytes += len(request.Body) + len(request.Sealed)
 	}
 	if bytes <= seldom {
 		return nil

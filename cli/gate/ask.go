@@ -23,14 +23,15 @@ import (
 type Ask struct {
 	console.Connection
 	console.Format
-	Session  string        `name:"session-id" aliases:"session" placeholder:"ID" help:"The session that it belongs to, one run at a time (default: one of its own)."`
-	Option   []string      `sep:"none" placeholder:"VALUE" help:"One choice; give it again for each further one. Without any the answer is free text."`
-	Multi    bool          `help:"Several options may be chosen."`
-	Free     bool          `help:"Allow free text besides the options."`
-	Timeout  time.Duration `placeholder:"DURATION" help:"How long there is to answer; without it, as long as it takes."`
-	Default  *string       `placeholder:"VALUE" help:"What to print when the time has run out, instead of failing."`
-	Key      *string       `placeholder:"KEY" help:"Names this question on the service. Calling again with the same key takes up the same question, and prints the same answer."`
-	Question string        `arg:"" help:"The question."`
+	Session   string        `name:"session-id" aliases:"session" placeholder:"ID" help:"The session that it belongs to, one run at a time (default: one of its own)."`
+	Option    []string      `sep:"none" placeholder:"VALUE" help:"One choice; give it again for each further one. Without any the answer is free text."`
+	Multi     bool          `help:"Several options may be chosen."`
+	Free      bool          `help:"Allow free text besides the options."`
+	Sensitive bool          `help:"Nobody but this command sees the answer. The service must have a key for that."`
+	Timeout   time.Duration `placeholder:"DURATION" help:"How long there is to answer; without it, as long as it takes."`
+	Default   *string       `placeholder:"VALUE" help:"What to print when the time has run out, instead of failing."`
+	Key       *string       `placeholder:"KEY" help:"Names this question on the service. Calling again with the same key takes up the same question, and prints the same answer."`
+	Question  string        `arg:"" help:"The question."`
 }
 
 // Help returns what --help shows under the flags.
@@ -42,10 +43,11 @@ func (c *Ask) Help() string {
 
 // askInput is the question as it is kept with the run.
 type askInput struct {
-	Question string   `json:"question"`
-	Options  []string `json:"options,omitempty"`
-	Multi    bool     `json:"multi,omitzero"`
-	Free     bool     `json:"free"`
+	Question  string   `json:"question"`
+	Options   []string `json:"options,omitempty"`
+	Multi     bool     `json:"multi,omitzero"`
+	Free      bool     `json:"free"`
+	Sensitive bool     `json:"sensitive,omitzero"`
 }
 
 // Run waits for the answer and prints it.
@@ -54,7 +56,7 @@ func (c *Ask) Run(ctx context.Context, terminal *console.Console) error {
 		return err
 	}
 	ids := newGateIDs("ask", "question", c.Session, keyOf(c.Key))
-	input := askInput{Question: c.Question, Options: c.Option, Multi: c.Multi, Free: c.Free || len(c.Option) == 0}
+	input := askInput{Question: c.Question, Options: c.Option, Multi: c.Multi, Free: c.Free || len(c.Option) == 0, Sensitive: c.Sensitive}
 	return c.Call(func(opened *client.Client) error {
 		a := &asking{gate: newGate("ask", c.Connection, opened, terminal, keyOf(c.Key), askLease, c.Timeout, ids, input), command: c, input: input}
 		a.requestID = ids.request
@@ -107,7 +109,7 @@ type asking struct {
 
 // asks returns the question as a suspension. An option's id is its text where that can be one.
 func (a *asking) asks(requestID string, afterMs, atMs *int64) *api.Suspension {
-	question := api.UserQuestion{ID: "answer", Header: "Question", Question: a.input.Question, MultiSelect: a.input.Multi}
+	question := api.UserQuestion{ID: "answer", Header: "Question", Question: a.input.Question, MultiSelect: a.input.Multi, Sensitive: a.input.Sensitive}
 	if !a.input.Free {
 		question.Header = "Options only"
 	}
@@ -190,7 +192,11 @@ func (a *asking) act(ctx context.Context, claim *api.Claim, report *askReport) (
 		a.terminal.Say("the answer is none of the options; asking again")
 		return false, a.ask(ctx, claim, a.asks(a.nextRequestID(settled.Request.ID), nil, settled.Request.ExpiresAtMs))
 	}
-	output, err := json.Marshal(*report)
+	kept := *report
+	if a.input.Sensitive {
+		kept.Answers = []string{} // the output of a run is shown
+	}
+	output, err := json.Marshal(kept)
 	if err != nil {
 		return true, fmt.Errorf("encode the output: %w", err)
 	}
@@ -249,6 +255,9 @@ func (a *asking) finished(ctx context.Context, view *api.RunView) (askReport, er
 	var report askReport
 	switch {
 	case a.key != "" && view.Status == api.StatusCompleted && json.Unmarshal(view.Output, &report) == nil && report.Outcome != "":
+		if a.input.Sensitive && report.Outcome == string(api.OutcomeAnswered) {
+			return report, fmt.Errorf("this key was used before, as run %s, and the answer is kept nowhere, because it is sensitive: ask with another --key", view.RunID)
+		}
 		a.terminal.Say("this key was used before, as run %s; this is what became of it. To ask again, give another --key", view.RunID)
 		return report, nil
 	case view.Status == api.StatusCompleted:

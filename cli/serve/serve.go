@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/auth/sealing"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/cli/database"
@@ -66,6 +67,7 @@ type Command struct {
 	RelayModels          []string      `sep:"," from:"HOLDPOINT_RELAY_MODELS" placeholder:"NAME" help:"The models that relay clients may choose from; the first is the default ($$HOLDPOINT_RELAY_MODELS)."`
 	RuleMaxAge           time.Duration `placeholder:"DURATION" help:"Refuse standing rules that are to hold longer than this; 0 for no cap (default 0)."`
 	ReviewHook           string        `from:"HOLDPOINT_REVIEW_HOOK" placeholder:"URL" help:"Post each file-change approval here, once, when it is raised ($$HOLDPOINT_REVIEW_HOOK)."`
+	SecretKeyFile        string        `from:"HOLDPOINT_SECRET_KEY_FILE" placeholder:"PATH" help:"Keys that encrypt sensitive values, one a line, [id:]base64 of 32 bytes: the first encrypts, all decrypt ($$HOLDPOINT_SECRET_KEY_FILE, or the keys in $$HOLDPOINT_SECRET_KEY)."`
 	ShutdownTimeout      time.Duration `default:"30s" placeholder:"DURATION" help:"How long calls in flight may take to finish after a signal (default ${default})."`
 	LogLevel             slog.Level    `default:"INFO" from:"HOLDPOINT_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error (default ${default}; $$HOLDPOINT_LOG_LEVEL)."`
 	LogRequests          bool          `from:"HOLDPOINT_LOG_REQUESTS" help:"Log every call, not only those that failed ($$HOLDPOINT_LOG_REQUESTS)."`
@@ -103,6 +105,10 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 	if err != nil {
 		return err
 	}
+	secretKeys, err := database.SecretKeys(terminal, c.SecretKeyFile)
+	if err != nil {
+		return err
+	}
 	level := &slog.LevelVar{}
 	level.Set(c.LogLevel)
 	nowMs := func() int64 { return time.Now().UnixMilli() }
@@ -130,6 +136,9 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 	opened, err := c.Open(running, options)
 	if err != nil {
 		return err
+	}
+	if err := database.CheckSecretKeys(running, opened, secretKeys); err != nil {
+		return errors.Join(err, opened.Close())
 	}
 	keyring := auth.NewKeyring(auth.Options{
 		Tokens: opened, Mode: modes[c.Auth], NewID: runs.NewID, Logger: logger, NowMs: nowMs,
@@ -173,7 +182,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 			}
 		},
 	}
-	err = c.serve(running, listener, files, admin, opened, keyring, signatures, review, logger, background)
+	err = c.serve(running, listener, files, admin, opened, keyring, signatures, secretKeys, review, logger, background)
 	if closing := opened.Close(); closing != nil {
 		err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
 	}
@@ -224,7 +233,7 @@ func (c *Command) logHandler(to io.Writer, level slog.Leveler) slog.Handler {
 
 // serve runs the server and the loops, and returns when all of them have ended. The
 // loops go on until the last call has been answered: they are what wakes held ones.
-func (c *Command) serve(ctx context.Context, listener net.Listener, files *certificates, admin *admin, opened store.Store, keyring *auth.Keyring, signatures *signing.Keys, review func(context.Context, api.JSON) error, logger *slog.Logger, background []func(context.Context) error) error {
+func (c *Command) serve(ctx context.Context, listener net.Listener, files *certificates, admin *admin, opened store.Store, keyring *auth.Keyring, signatures *signing.Keys, secretKeys *sealing.Keys, review func(context.Context, api.JSON) error, logger *slog.Logger, background []func(context.Context) error) error {
 	hub := watch.NewHub()
 	defer opened.Subscribe(hub.Publish)()
 	dispatcher := claims.New(opened, claims.Options{MaxAttempts: c.MaxAttempts, Logger: logger})
@@ -242,6 +251,9 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, files *certi
 		Store: opened, Hub: hub, Claims: dispatcher, Version: console.Version(), Logger: logger,
 		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, Signing: signatures, Dialects: c.mounts(),
 		Limits: httpapi.Limits{Quota: wire.Quota{Rate: c.LimitRate, Burst: c.LimitBurst, Calls: c.LimitCalls, Streams: c.LimitStreams, Bytes: c.LimitBytes}},
+	}
+	if secretKeys != nil {
+		options.Sealer = secretKeys
 	}
 	if review != nil {
 		options.Reviewed = codex.ChangesFiles

@@ -132,10 +132,14 @@ func Digest(value any) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// ValidDigest reports whether a text has the form of a [Digest].
+// KeyedDigestPrefix begins the digest of a value that nobody may guess: a hexadecimal HMAC-SHA-256
+// with a key of the service.
+const KeyedDigestPrefix = "hmac-sha256:"
+
+// ValidDigest reports whether a text has the form of a [Digest], or of a keyed one.
 func ValidDigest(digest string) bool {
 	const length = 64
-	digits, prefixed := strings.CutPrefix(digest, "sha256:")
+	digits, prefixed := strings.CutPrefix(strings.TrimPrefix(digest, "hmac-"), "sha256:")
 	_, err := hex.DecodeString(digits)
 	return prefixed && len(digits) == length && err == nil && digits == strings.ToLower(digits)
 }

@@ -54,6 +54,9 @@ type Request struct {
 	// PartialAnswers is a list of api.UserQuestionAnswer for some of the questions; nil when
 	// there are none, and once it is settled.
 	PartialAnswers api.JSON
+	// Sealed is a SealedValues: what Body, Resolution and PartialAnswers do not show, encrypted under
+	// the DataKey of the run. Nil without anything sensitive.
+	Sealed api.JSON
 }
 
 // Open reports whether the request is not settled.

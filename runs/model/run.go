@@ -81,6 +81,10 @@ type Run struct {
 	// higher SettledNumber.
 	ResumeAfter int64
 
+	// DataKey encrypts the sensitive values of the run's requests. It is itself encrypted, and is
+	// deleted when the run is over: then nobody can read them again. Empty without any.
+	DataKey string
+
 	// OutputCount is how many output records are among its events.
 	OutputCount int64
 	Error       string   // why it failed or was cancelled

@@ -78,7 +78,7 @@ func labelAnswers(question api.UserQuestionRequest, resolution api.Resolution) a
 func labelAnswer(asked api.UserQuestion, given api.UserQuestionAnswer) api.LabelledAnswer {
 	labelled := api.LabelledAnswer{
 		QuestionID: asked.ID, Header: asked.Header, Question: asked.Question,
-		SelectedOptionIDs: []string{}, SelectedOptions: []api.QuestionOption{}, FreeformAnswer: given.FreeformAnswer,
+		SelectedOptionIDs: []string{}, SelectedOptions: []api.QuestionOption{}, FreeformAnswer: given.FreeformAnswer, Sensitive: given.Sensitive,
 	}
 	for _, optionID := range given.SelectedOptionIDs {
 		labelled.SelectedOptionIDs = append(labelled.SelectedOptionIDs, optionID)
@@ -93,6 +93,9 @@ func labelAnswer(asked api.UserQuestion, given api.UserQuestionAnswer) api.Label
 
 // answerText returns an answer as one line. Labels of selected options replace free text.
 func answerText(a *api.LabelledAnswer) string {
+	if a.Sensitive {
+		return "(sensitive)"
+	}
 	if len(a.SelectedOptions) == 0 {
 		return a.FreeformAnswer
 	}

@@ -82,6 +82,7 @@ var Runs = newTable(Table[run]{
 		integer("output_count", func(r *run) *int64 { return &r.OutputCount }, changes),
 		text("error", func(r *run) *string { return &r.Error }, optional|changes),
 		jsonText("output", func(r *run) *api.JSON { return &r.Output }, optional|changes),
+		text("data_key", func(r *run) *string { return &r.DataKey }, optional|changes),
 		jsonText("input", func(r *run) *api.JSON { return &r.Input }, large),
 		checkpoint,
 	},
@@ -122,6 +123,7 @@ var Requests = newTable(Table[request]{
 		// Copied out of the resolution, so that a list is filtered by it.
 		text("resolved_by", func(q *request) *string { return &q.ResolvedBy }, optional|closes),
 		jsonText("partial_answers", func(q *request) *api.JSON { return &q.PartialAnswers }, optional|changes),
+		jsonText("sealed", func(q *request) *api.JSON { return &q.Sealed }, optional|changes),
 	},
 })
 

@@ -180,10 +180,10 @@ func (c *Committer) do(ctx context.Context, command runs.Command) (runs.Reply, e
 	if err := runs.Prepare(command, c.options.NewID); err != nil {
 		return runs.Reply{}, err
 	}
-	if c.rules != nil && runs.RaisesApprovals(command) {
-		return c.decideMatched(ctx, command)
-	}
 	decide := func() (runs.Reply, error) { return c.decideInLane(ctx, command) }
+	if c.rules != nil && runs.RaisesApprovals(command) {
+		decide = func() (runs.Reply, error) { return c.decideMatched(ctx, command) }
+	}
 	if c.options.Values == nil {
 		return decide()
 	}

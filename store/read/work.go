@@ -55,6 +55,17 @@ func (r *Reader) DueEffects(ctx context.Context, limit int) ([]runs.DueEffect, e
 	return list(ctx, r.db, targets, r.sql.DueEffects, r.now(max(limit, 0))...)
 }
 
+const sqlDataKeys = `
+SELECT r.run_id, r.session_id, r.data_key FROM runs AS r
+WHERE r.data_key IS NOT NULL AND r.run_id > $1
+ORDER BY r.run_id LIMIT $2`
+
+// DataKeys implements runs.Reader.
+func (r *Reader) DataKeys(ctx context.Context, after string, limit int) ([]runs.RunKey, error) {
+	targets := func(k *runs.RunKey) []any { return []any{&k.RunID, &k.SessionID, &k.DataKey} }
+	return list(ctx, r.lists, targets, sqlDataKeys, after, max(limit, 0))
+}
+
 // NextDueAtMs implements runs.Reader.
 func (r *Reader) NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error) {
 	targets := func(at *[2]int64) []any { return []any{&at[0], &at[1]} }

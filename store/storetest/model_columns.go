@@ -19,7 +19,7 @@ func runColumns(r *model.Run) map[string]any {
 		"run_id": r.RunID, "session_id": r.SessionID, "agent_id": r.AgentID, "parent_run_id": r.ParentRunID,
 		"kind": string(r.Kind), "status": string(r.Status), "source_plugin": r.Request.SourcePlugin,
 		"source_kind": r.Request.SourceKind, "actor_id": r.Request.ActorID, "text_preview": r.Request.TextPreview,
-		"question_count": r.Request.QuestionCount, "metadata": string(r.Metadata), "requester": string(r.Requester), "payload_digest": r.PayloadDigest, "principal": r.Principal,
+		"question_count": r.Request.QuestionCount, "metadata": string(r.Metadata), "requester": string(r.Requester), "payload_digest": r.PayloadDigest, "principal": r.Principal, "data_key": r.DataKey,
 		"submitted_at_ms": r.SubmittedAtMs, "started_at_ms": r.StartedAtMs, "finished_at_ms": r.FinishedAtMs,
 		"updated_at_ms": r.UpdatedAtMs, "first_event_id": r.FirstEventID, "last_event_id": r.LastEventID,
 		"attempt": r.Attempt, "stalled_attempts": r.StalledAttempts, "fence": r.Fence, "worker_id": r.WorkerID,
@@ -37,7 +37,7 @@ func requestColumns(r *model.Request) map[string]any {
 		"suspension_id": r.SuspensionID, "suspension_digest": r.SuspensionDigest, "number": r.Number,
 		"kind": string(r.Kind), "body": string(r.Body), "due_at_ms": r.DueAtMs, "created_at_ms": r.CreatedAtMs,
 		"outcome": string(r.Outcome), "settled_number": r.SettledNumber, "resolution": string(r.Resolution), "settled_at_ms": r.SettledAtMs,
-		"rule_id": r.RuleID, "resolved_by": r.ResolvedBy, "partial_answers": string(r.PartialAnswers),
+		"rule_id": r.RuleID, "resolved_by": r.ResolvedBy, "partial_answers": string(r.PartialAnswers), "sealed": string(r.Sealed),
 	}
 }
 

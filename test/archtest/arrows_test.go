@@ -39,7 +39,7 @@ var domain = []string{"api", "auth", "runs/refusal", "runs/document", "runs/rule
 func with(names ...string) []string { return append(names, domain...) }
 
 // program are the packages that the command line puts together.
-var program = with("internal/failpoint", ".", "auth/signing", "runs", "runs/*", "migrations", "store", "store/*",
+var program = with("internal/failpoint", ".", "auth/signing", "auth/sealing", "runs", "runs/*", "migrations", "store", "store/*",
 	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "client", "client/ask", "mcptools", "mcptools/overhttp", "examples/*", "telemetry", "cli/*")
 
 // places is the package map of docs/architecture.md. The first line that matches a
@@ -50,6 +50,7 @@ var places = []place{
 	{name: "api", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "auth", ours: []string{"api", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "auth/signing", ours: []string{"api"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "auth/sealing", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	// The storeys of the domain, from the ground up.
 	{name: "runs/refusal", ours: []string{"api"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs/document", ours: []string{"api", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
@@ -59,17 +60,17 @@ var places = []place{
 	{name: "runs/*", ours: with("runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/failpoint", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "migrations", never: []string{pgx, sqlite, chi}},
-	{name: "store", ours: with("auth/signing", "internal/failpoint", "runs", "migrations", "store/*"), never: []string{chi}},
+	{name: "store", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "migrations", "store/*"), never: []string{chi}},
 	{name: "store/committer", ours: with("internal/failpoint", "runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/columns", ours: domain, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/load", ours: with("internal/failpoint", "runs", "store/committer", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/read", ours: with("runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/retain", ours: with("runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "store/postgres", ours: with("auth/signing", "internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens"), never: []string{sqlite, chi}},
-	{name: "store/sqlite", ours: with("auth/signing", "internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens"), never: []string{pgx, chi}},
-	{name: "store/tokens", ours: with("auth/signing", "runs", "store/columns", "store/read"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "httpapi", ours: with("auth/signing", "internal/failpoint", ".", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/dialects/dialecttest", ours: with("auth/signing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
+	{name: "store/postgres", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens"), never: []string{sqlite, chi}},
+	{name: "store/sqlite", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens"), never: []string{pgx, chi}},
+	{name: "store/tokens", ours: with("auth/signing", "auth/sealing", "runs", "store/columns", "store/read"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "httpapi", ours: with("auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects/dialecttest", ours: with("auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
 	{name: "httpapi/dialects/kit", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// A dialect links no other dialect.
 	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
@@ -93,19 +94,19 @@ var places = []place{
 	{name: "cli/contexts", ours: []string{"api", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/watch", ours: []string{"api", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/agent", ours: with("client", "client/ask", "mcptools", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/database", ours: with("auth/signing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "client", "cli/console"), never: []string{chi}},
+	{name: "cli/database", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "client", "cli/console"), never: []string{chi}},
 	{name: "cli/*", ours: program},
 	{name: "cli", ours: program},
 	{name: "cmd/*", ours: append([]string{"cli"}, program...)},
 
 	// What tests share. It is no part of the program; see forTests.
-	{name: "store/storebench", ours: with("auth/signing", "internal/failpoint", "runs", "store/*", "store/*/*")},
-	{name: "store/storetest", ours: with("auth/signing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*")},
-	{name: "store/*/*", ours: with("auth/signing", "internal/failpoint", "runs", "migrations", "store/*"), never: []string{chi}},
+	{name: "store/storebench", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "store/*", "store/*/*")},
+	{name: "store/storetest", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*")},
+	{name: "store/*/*", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "migrations", "store/*"), never: []string{chi}},
 	{name: "bench/load", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "bench/waits", ours: with("auth/signing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "client", "bench/load"), never: []string{chi}},
-	{name: "test/*", ours: with("auth/signing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/overhttp", "examples/*", "cli", "cli/*")},
-	{name: "test/*/*", ours: with("auth/signing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/overhttp", "examples/*", "cli", "cli/*", "test/*")},
+	{name: "bench/waits", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "client", "bench/load"), never: []string{chi}},
+	{name: "test/*", ours: with("auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/overhttp", "examples/*", "cli", "cli/*")},
+	{name: "test/*/*", ours: with("auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/overhttp", "examples/*", "cli", "cli/*", "test/*")},
 }
 
 // forTests are packages of the module and of others that the program must not link.

@@ -24,10 +24,13 @@ export function allow(one, more = {}) {
   if (canDecide(one) && readable(one)) void decide([one], { behavior: "allow", ...more });
 }
 
+// What is sensitive is kept nowhere in the browser.
+const sensitive = ({ request }) => request.sensitive || request.sensitive_paths || request.questions?.some(asked => asked.sensitive);
+
 export function useDraft(one, name, initial) {
   const key = `${one.handle}:${name}`;
   const [value, set] = useState(() => drafts.get(key) ?? initial);
-  return [value, next => { drafts.set(key, next); set(next); }];
+  return [value, next => { if (!sensitive(one)) drafts.set(key, next); set(next); }];
 }
 
 export function form(one, name) {

@@ -26,10 +26,10 @@ function Structured({ one, asked, given, give }) {
       aria-describedby=${option.description ? `${id}-${option.id}` : null} checked=${chosen.includes(option.id)} onChange=${() => choose(option.id)} />
       <span>${marked(option.label)}${option.description && html`<small id=${`${id}-${option.id}`}>${marked(option.description)}</small>`}
       ${option.preview && html`<pre tabindex="0"><code>${marked(option.preview)}</code></pre>`}</span></label>`)}
-    <label>Your answer<input value=${given.freeform_answer ?? ""} onInput=${e => give({ ...given, freeform_answer: e.target.value })} /></label></div>`;
+    <label>Your answer<input type=${asked.sensitive ? "password" : "text"} autocomplete=${asked.sensitive ? "new-password" : "off"} value=${given.freeform_answer ?? ""} onInput=${e => give({ ...given, freeform_answer: e.target.value })} /></label></div>`;
 }
 
-function Field({ name, schema, value, give }) {
+function Field({ name, schema, value, give, secret }) {
   const label = html`<span>${marked(schema.title || name)}</span>`;
   if (Array.isArray(schema.enum)) return html`<label>${label}<select onChange=${e => give(e.target.value === "" ? undefined : schema.enum[Number(e.target.value)])}>
     <option value="">Choose</option>${schema.enum.map((one, i) => html`<option value=${String(i)} selected=${value !== undefined && JSON.stringify(one) === JSON.stringify(value)}>${plain(typeof one === "string" ? one : JSON.stringify(one))}</option>`)}</select></label>`;
@@ -38,7 +38,7 @@ function Field({ name, schema, value, give }) {
     case "integer":
     case "number": return html`<label>${label}<input type="number" step=${schema.type === "integer" ? "1" : "any"} min=${schema.minimum} max=${schema.maximum} value=${value ?? ""}
       onInput=${e => give(e.target.value === "" ? undefined : Number(e.target.value))} /></label>`;
-    case "string": return html`<label>${label}<input value=${value ?? ""} onInput=${e => give(e.target.value)} /></label>`;
+    case "string": return html`<label>${label}<input type=${secret ? "password" : "text"} autocomplete=${secret ? "new-password" : "off"} value=${value ?? ""} onInput=${e => give(e.target.value)} /></label>`;
   }
   return html`<label>${label} (JSON)<textarea class="code" rows="4" onInput=${e => give(read(e.target.value, undefined))}>${value === undefined ? "" : JSON.stringify(value)}</textarea></label>`;
 }
@@ -48,12 +48,12 @@ function Typed({ one, value, give }) {
   const asks = one.request.payload?.question;
   const properties = schema?.type === "object" && schema.properties;
   const fields = properties
-    ? Object.entries(properties).map(([name, of]) => html`<${Field} name=${name} schema=${of} value=${value?.[name]} give=${next => {
+    ? Object.entries(properties).map(([name, of]) => html`<${Field} secret=${one.request.sensitive} name=${name} schema=${of} value=${value?.[name]} give=${next => {
       const whole = { ...value };
       if (next === undefined) delete whole[name]; else whole[name] = next;
       give(whole);
     }} />`)
-    : html`<${Field} name="Your answer" schema=${typeof schema === "object" ? schema : {}} value=${value} give=${give} />`;
+    : html`<${Field} secret=${one.request.sensitive} name="Your answer" schema=${typeof schema === "object" ? schema : {}} value=${value} give=${give} />`;
   return html`<div role="group" aria-label=${plain(asks || headingOf(one))} class="question">${asks && html`<p class="asks">${marked(asks)}</p>`}${fields}</div>`;
 }
 

@@ -95,6 +95,11 @@ func seconds(ms int64) api.JSON {
 	return api.JSON(strconv.FormatInt(ms/1000, 10) + "." + cmp.Or(fraction, "0"))
 }
 
+// sensitive reports whether the answer is shown to nobody but the worker.
+func (q *openQuestion) sensitive() bool {
+	return q.body.Sensitive || q.structured != nil && q.structured.Sensitive
+}
+
 // text returns what a person is asked.
 func (q *openQuestion) text() string {
 	if q.structured != nil {

@@ -56,6 +56,9 @@ func (f *face) respondClarification(w http.ResponseWriter, r *http.Request) erro
 	if clarifyID == "" {
 		w.Header()[ClarifyIDHeader] = []string{question.clarifyID}
 	}
+	if question.sensitive() {
+		response = ""
+	}
 	return f.Answer(w, r, http.StatusOK, answered{OK: true, Response: response})
 }
 

@@ -1,0 +1,30 @@
+package runs
+
+import "github.com/holdpoint/holdpoint/runs/refusal"
+
+// RewrapDataKey replaces the data key of a run by the same one, encrypted otherwise. A run that has
+// another one by then, or none, stays as it is.
+//
+// Reply: Existing when nothing changed. Errors: run_not_found.
+type RewrapDataKey struct {
+	RunKey
+	Rewrapped string
+}
+
+// Needs implements Command.
+func (c *RewrapDataKey) Needs() Needs { return Needs{SessionID: c.SessionID, RunID: c.RunID} }
+
+func (c *RewrapDataKey) prepare(IDSource) error { return nil }
+
+func (c *RewrapDataKey) decide(w *workingCopy) (Reply, error) {
+	run := w.run(c.RunID)
+	if run == nil {
+		return Reply{}, refusal.UnknownRun(c.RunID)
+	}
+	if run.DataKey != c.DataKey {
+		return Reply{Existing: true}, nil
+	}
+	run.DataKey = c.Rewrapped
+	w.saveRun(run)
+	return Reply{}, nil
+}

@@ -1,0 +1,247 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// UseSealer gives a command, before it is prepared, what it encrypts sensitive values with. Without
+// one the command is refused with secrets_not_configured when it brings or meets something sensitive.
+func UseSealer(command Command, sealer Sealer) {
+	if c, ok := Given(command).(interface{ useSealer(Sealer) }); ok && sealer != nil {
+		c.useSealer(sealer)
+	}
+}
+
+// sealSuspension seals what a prepared Suspend raises under the data key of its run, or a new one. It
+// reads only when something is sensitive.
+func sealSuspension(ctx context.Context, reader ValueReader, c *Suspend) error {
+	secrets := c.suspending.secrets
+	if secrets == nil || !refusal.ValidID(c.RunID) {
+		return nil
+	}
+	record, err := reader.Run(ctx, c.RunID)
+	switch {
+	case refusal.CodeOf(err) != "":
+		return nil // the decision tells that there is no such run
+	case err != nil:
+		return err
+	}
+	if record.Run.DataKey != "" {
+		return cannotSeal(c.suspending.seal(record.Run.DataKey))
+	}
+	return cannotSeal(c.suspending.seal(cmp.Or(secrets.dataKey, secrets.sealer.NewDataKey())))
+}
+
+// sealDecisions checks and seals what the call says about one open request, when that is sensitive.
+// Verdicts about its values are replaced by those about the values that are meant.
+func (r *resolution) sealDecisions(ctx context.Context, reader ValueReader, request *model.Request, dataKeys map[string]string) error {
+	if r.checked.sealer == nil {
+		return nil
+	}
+	seal := func(string) (*sealedDecision, error) { return nil, nil }
+	switch request.Kind {
+	case model.KindApproval:
+		approval := request.Approval()
+		at := slices.IndexFunc(r.approvals, func(given ApprovalDecision) bool { return given.RequestID == request.RequestID })
+		if len(approval.SensitivePaths) == 0 || at < 0 {
+			return nil
+		}
+		seal = func(dataKey string) (*sealedDecision, error) {
+			return r.sealApproval(request, &approval, &r.approvals[at], fmt.Sprintf("%s/%d/updated_input", r.approvalsAt, at), dataKey)
+		}
+	case model.KindQuestion:
+		question := request.Question()
+		at := slices.IndexFunc(r.answers, func(given QuestionAnswer) bool { return given.RequestID == request.RequestID })
+		if !model.Sensitive(&question) || at < 0 {
+			return nil
+		}
+		if faults := r.checked.verdicts[request.Handle]; len(faults) > 0 {
+			// The text of a fault may show the value.
+			r.checked.verdicts[request.Handle] = []api.Fault{{Pointer: r.answerAt(at) + "/value", Detail: hiddenFault}}
+		}
+		seal = func(dataKey string) (*sealedDecision, error) {
+			return r.sealAnswer(request, &question, &r.answers[at], dataKey)
+		}
+	case model.KindClarification:
+		return nil
+	}
+	dataKey, known := dataKeys[request.RunID]
+	if !known {
+		record, err := reader.Run(ctx, request.RunID)
+		if err != nil {
+			return err
+		}
+		dataKey = record.Run.DataKey
+		dataKeys[request.RunID] = dataKey
+	}
+	sealed, err := seal(dataKey)
+	if err != nil || sealed == nil {
+		return err
+	}
+	if r.checked.decisions == nil {
+		r.checked.decisions = map[string]*sealedDecision{}
+	}
+	sealed.dataKey, sealed.base = dataKey, string(request.Sealed)
+	r.checked.decisions[request.Handle] = sealed
+	return nil
+}
+
+// hiddenFault stands for the faults of a sensitive value against its schema.
+const hiddenFault = "does not match the schema of the request"
+
+func (r *resolution) sealApproval(request *model.Request, approval *api.ApprovalRequest, given *ApprovalDecision, at, dataKey string) (*sealedDecision, error) {
+	decision, before := &sealedDecision{}, request.SealedValues()
+	secret := model.SecretDecision{RuntimePayload: given.RuntimePayload, UpdatedInput: given.UpdatedInput}
+	if given.UpdatedInput != nil {
+		input, err := r.checked.sealer.Open(dataKey, placeOf(request.Handle, partInput), before.Input)
+		if err != nil {
+			return nil, cannotSeal(err)
+		}
+		secret.UpdatedInput, decision.faults = unmask(given.UpdatedInput, input, approval.SensitivePaths, at)
+		decision.updatedInput = maskInput(secret.UpdatedInput, approval.SensitivePaths)
+		if approval.InputSchema != nil {
+			var faults []api.Fault
+			if len(document.MatchSchema(approval.InputSchema, secret.UpdatedInput, at)) > 0 {
+				faults = []api.Fault{{Pointer: at, Detail: hiddenFault}}
+			}
+			r.checked.verdicts[request.Handle] = faults
+		}
+	}
+	var err error
+	decision.sealed, err = r.seal(request, before, secret, dataKey)
+	return decision, err
+}
+
+// unmask returns an edited input with the values of the original where it has what stands for them,
+// and a fault for each path that names nothing in it.
+func unmask(edited, original api.JSON, paths []string, at string) (api.JSON, []api.Fault) {
+	var faults []api.Fault
+	for _, text := range paths {
+		path, ok := document.ParsePointer(text)
+		if !ok {
+			continue // it was checked when the approval was raised
+		}
+		switch value := path.At(edited); {
+		case value == nil:
+			faults = append(faults, api.Fault{Pointer: at, Detail: "has nothing at " + text + ", which is sensitive: keep what stands there, or replace it"})
+		case standsForSecret(value):
+			if was := path.At(original); was != nil {
+				edited = path.Replace(edited, was)
+			}
+		}
+	}
+	return edited, faults
+}
+
+func standsForSecret(value api.JSON) bool {
+	compact, err := document.Compact(value)
+	return err == nil && string(compact) == string(model.Masked)
+}
+
+func (r *resolution) sealAnswer(request *model.Request, question *api.UserQuestionRequest, given *QuestionAnswer, dataKey string) (*sealedDecision, error) {
+	before := request.SealedValues()
+	secret := model.SecretDecision{Answers: given.Answers, Value: given.Value, RuntimePayload: given.RuntimePayload}
+	if r.partial && given.inParts(*question) && before.Decision != "" {
+		kept, err := openDecision(r.checked.sealer, dataKey, request.Handle, before)
+		if err != nil {
+			return nil, err
+		}
+		secret.Answers = append(kept.Answers, given.Answers...)
+	}
+	sealed, err := r.seal(request, before, secret, dataKey)
+	return &sealedDecision{sealed: sealed}, err
+}
+
+func (r *resolution) seal(request *model.Request, before model.SealedValues, secret model.SecretDecision, dataKey string) (api.JSON, error) {
+	sealed, err := r.checked.sealer.Seal(dataKey, placeOf(request.Handle, partDecision), document.Encode(secret))
+	if err != nil {
+		return nil, cannotSeal(err)
+	}
+	before.Decision = sealed
+	return document.Encode(before), nil
+}
+
+func openDecision(sealer Sealer, dataKey, handle string, sealed model.SealedValues) (model.SecretDecision, error) {
+	var secret model.SecretDecision
+	clear, err := sealer.Open(dataKey, placeOf(handle, partDecision), sealed.Decision)
+	if err == nil {
+		err = json.Unmarshal(clear, &secret)
+	}
+	if err != nil {
+		return secret, cannotSeal(err)
+	}
+	return secret, nil
+}
+
+// OpenRecord returns the record with what is sensitive in clear, for whoever holds the run's lease.
+// Without anything sensitive, and when the run is over, it is the record itself. Errors: one that
+// wraps ErrUnavailable when the key is not configured.
+func OpenRecord(sealer Sealer, record *model.RunRecord) (*model.RunRecord, error) {
+	requests, err := OpenRequests(sealer, &record.Run, record.Requests)
+	if err != nil {
+		return nil, err
+	}
+	opened := *record
+	opened.Requests = requests
+	return &opened, nil
+}
+
+// OpenRequests is OpenRecord for requests of a run.
+func OpenRequests(sealer Sealer, run *model.Run, requests []model.Request) ([]model.Request, error) {
+	if run.DataKey == "" || !slices.ContainsFunc(requests, func(r model.Request) bool { return r.Sealed != nil }) {
+		return requests, nil
+	}
+	if sealer == nil {
+		return nil, fmt.Errorf("%w: there is no key to decrypt sensitive values with", ErrUnavailable)
+	}
+	requests = slices.Clone(requests)
+	for i := range requests {
+		if err := openRequest(sealer, run.DataKey, &requests[i]); err != nil {
+			return nil, err
+		}
+	}
+	return requests, nil
+}
+
+func openRequest(sealer Sealer, dataKey string, request *model.Request) error {
+	sealed := request.SealedValues()
+	if sealed.Input != "" {
+		input, err := sealer.Open(dataKey, placeOf(request.Handle, partInput), sealed.Input)
+		if err != nil {
+			return cannotSeal(err)
+		}
+		approval := request.Approval()
+		approval.Input = input
+		request.Body = document.Encode(approval)
+	}
+	if sealed.Decision == "" || request.Open() {
+		return nil
+	}
+	secret, err := openDecision(sealer, dataKey, request.Handle, sealed)
+	if err != nil {
+		return err
+	}
+	// What was sealed may be partial answers to a request that was then settled otherwise.
+	resolution := request.Recorded()
+	if resolution.RuntimePayload != nil {
+		resolution.RuntimePayload = secret.RuntimePayload
+	}
+	if resolution.UpdatedInput != nil {
+		resolution.UpdatedInput = secret.UpdatedInput
+	}
+	if resolution.Outcome == api.OutcomeAnswered {
+		resolution.Answers, resolution.Value = secret.Answers, secret.Value
+	}
+	request.Resolution = document.Encode(resolution)
+	return nil
+}
