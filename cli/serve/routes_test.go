@@ -136,6 +136,7 @@ func TestEveryRouteIsInTheTable(t *testing.T) {
 	defer whole.Drain()
 	other := auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1 }})
 	requireRoles(t, whole.Handler(), keyring, other)
+	requireReach(t, whole.Handler(), keyring)
 	registered := map[auth.Route]bool{}
 	require.NoError(t, chi.Walk(router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		action := auth.ActionOf(method, route)
