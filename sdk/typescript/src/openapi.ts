@@ -280,7 +280,7 @@ export interface components {
             path: string;
         };
         CreateToken: {
-            /** @description Reserved: refused until tokens can be bound to agents. */
+            /** @description The token reaches only sessions and runs of these agents. Refused for an admin. */
             agent_ids?: components["schemas"]["ID"][] | null;
             /**
              * Format: int64
@@ -298,7 +298,7 @@ export interface components {
             /** @description `agent:` or `user:` and the name when absent; required beside a name of other characters. */
             principal?: components["schemas"]["Principal"];
             role: components["schemas"]["Role"];
-            /** @description Reserved: refused until tokens can be bound to sessions. */
+            /** @description The token reaches only sessions whose id begins with one of these, of 100 characters at most. Refused for an admin. */
             session_prefixes?: components["schemas"]["ID"][] | null;
         };
         DecisionPage: {
@@ -324,10 +324,10 @@ export interface components {
             /** @description When it was done or given up. */
             finished_at_ms?: components["schemas"]["TimeMs"];
             /**
-             * @description `open_clarification` brings a question to the parent's session, `deliver_answer` its answer to the child's; `review_approval` shows an approval to the review hook; `drain_session` ends what was left of a session that was ended or interrupted.
+             * @description `open_clarification` brings a question to the parent's session, `deliver_answer` its answer to the child's; `review_approval` shows an approval to the review hook; `drain_session` ends what was left of a session that was ended or interrupted; `cancel_abandoned` watches over a worker that may be gone.
              * @enum {string}
              */
-            kind: "open_clarification" | "deliver_answer" | "review_approval" | "drain_session";
+            kind: "open_clarification" | "deliver_answer" | "review_approval" | "drain_session" | "cancel_abandoned";
             /** @description Of the last attempt that failed. */
             last_error?: string;
             /** @description The run of the decision. */
@@ -438,6 +438,9 @@ export interface components {
             session: components["schemas"]["SessionView"];
             snapshot: components["schemas"]["SessionSnapshot"];
         };
+        KeySet: {
+            keys: components["schemas"]["PublicKey"][];
+        };
         LabelledAnswer: {
             freeform_answer?: string;
             header: string;
@@ -457,11 +460,13 @@ export interface components {
          */
         LeaseMs: number;
         Me: {
+            /** @description Absent for no bound. */
             agent_ids?: string[];
             expires_at_ms?: components["schemas"]["TimeMs"];
             groups: string[];
             principal: string;
             role: components["schemas"]["Role"];
+            /** @description Absent for no bound. */
             session_prefixes?: string[];
             token_id?: components["schemas"]["ID"];
             /**
@@ -571,6 +576,21 @@ export interface components {
             status: number;
             title: string;
             type: string;
+        };
+        /** @description A JWK (RFC 8037) of an Ed25519 key. */
+        PublicKey: {
+            /** @enum {string} */
+            alg: "EdDSA";
+            /** @enum {string} */
+            crv: "Ed25519";
+            /** @description The RFC 7638 thumbprint of the key. */
+            kid: string;
+            /** @enum {string} */
+            kty: "OKP";
+            /** @enum {string} */
+            use: "sig";
+            /** @description The key in base64url. */
+            x: string;
         };
         QuestionOption: {
             description?: string;
@@ -934,6 +954,8 @@ export interface components {
         };
         Suspend: {
             approvals?: components["schemas"]["ApprovalRequest"][];
+            /** @default false */
+            cancel_when_abandoned?: boolean;
             checkpoint?: components["schemas"]["Any"];
             fence: components["schemas"]["Sequence"];
             /** @default false */
@@ -950,6 +972,11 @@ export interface components {
         /** @description What to wait for; at least one request. */
         Suspension: {
             approvals?: components["schemas"]["ApprovalRequest"][];
+            /**
+             * @description Beside `hold`: the run is cancelled once its worker has been silent for its lease and as long again.
+             * @default false
+             */
+            cancel_when_abandoned?: boolean;
             checkpoint?: components["schemas"]["Any"];
             /**
              * @description The worker keeps its lease and waits in place.

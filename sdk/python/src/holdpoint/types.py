@@ -277,7 +277,7 @@ class CreateStreamTicket(TypedDict):
 
 
 class CreateToken(TypedDict):
-    # Reserved: refused until tokens can be bound to agents.
+    # The token reaches only sessions and runs of these agents. Refused for an admin.
     agent_ids: NotRequired[list[str] | None]
     # Counts from now.
     expires_after_ms: NotRequired[int]
@@ -292,7 +292,7 @@ class CreateToken(TypedDict):
     # `agent:` or `user:` and the name when absent; required beside a name of other characters.
     principal: NotRequired[str]
     role: Literal['observer', 'agent', 'operator', 'admin']
-    # Reserved: refused until tokens can be bound to sessions.
+    # The token reaches only sessions whose id begins with one of these, of 100 characters at most. Refused for an admin.
     session_prefixes: NotRequired[list[str] | None]
 
 
@@ -317,8 +317,8 @@ class EffectView(TypedDict):
     finished_at_ms: NotRequired[int]
     # `open_clarification` brings a question to the parent's session, `deliver_answer` its answer to the child's;
     # `review_approval` shows an approval to the review hook; `drain_session` ends what was left of a session that was ended
-    # or interrupted.
-    kind: Literal['open_clarification', 'deliver_answer', 'review_approval', 'drain_session']
+    # or interrupted; `cancel_abandoned` watches over a worker that may be gone.
+    kind: Literal['open_clarification', 'deliver_answer', 'review_approval', 'drain_session', 'cancel_abandoned']
     # Of the last attempt that failed.
     last_error: NotRequired[str]
     # The run of the decision.
@@ -432,6 +432,10 @@ class InterruptReply(TypedDict):
     snapshot: SessionSnapshot
 
 
+class KeySet(TypedDict):
+    keys: list[PublicKey]
+
+
 class LabelledAnswer(TypedDict):
     freeform_answer: NotRequired[str]
     header: str
@@ -448,11 +452,13 @@ class Lease(TypedDict):
 
 
 class Me(TypedDict):
+    # Absent for no bound.
     agent_ids: NotRequired[list[str]]
     expires_at_ms: NotRequired[int]
     groups: list[str]
     principal: str
     role: Literal['observer', 'agent', 'operator', 'admin']
+    # Absent for no bound.
     session_prefixes: NotRequired[list[str]]
     token_id: NotRequired[str]
     # How that is known; `session` for a browser that is signed in, `open` where no credential is asked for.
@@ -551,6 +557,18 @@ class Problem(TypedDict):
     status: int
     title: str
     type: str
+
+
+class PublicKey(TypedDict):
+    # A JWK (RFC 8037) of an Ed25519 key.
+    alg: Literal['EdDSA']
+    crv: Literal['Ed25519']
+    # The RFC 7638 thumbprint of the key.
+    kid: str
+    kty: Literal['OKP']
+    use: Literal['sig']
+    # The key in base64url.
+    x: str
 
 
 class QuestionOption(TypedDict):
@@ -931,6 +949,7 @@ class StreamTicket(TypedDict):
 
 class Suspend(TypedDict):
     approvals: NotRequired[list[ApprovalRequest]]
+    cancel_when_abandoned: NotRequired[bool]
     checkpoint: NotRequired[Any]
     fence: str
     hold: NotRequired[bool]
@@ -948,6 +967,8 @@ class SuspendReply(TypedDict):
 class Suspension(TypedDict):
     # What to wait for; at least one request.
     approvals: NotRequired[list[ApprovalRequest]]
+    # Beside `hold`: the run is cancelled once its worker has been silent for its lease and as long again.
+    cancel_when_abandoned: NotRequired[bool]
     checkpoint: NotRequired[Any]
     # The worker keeps its lease and waits in place.
     hold: NotRequired[bool]
