@@ -27,7 +27,35 @@ func (e *engine) CommitUnread(ctx context.Context, guard committer.Guard, w runs
 	t := &transaction{conn: conn}
 	defer t.Rollback(ctx)
 	batch := &pgx.Batch{}
-	t.queueBegin(batch, e.localSettings, t.growing(transactionCount))
+	plansAreOld := t.growing(transactionCount)
+	if e.localSettings {
+		t.queueBegin(batch, true, plansAreOld)
+	} else if plansAreOld {
+		batch.Queue(sqlDiscardPlans)
+	}
+	queueGuard(batch, &guard, &nowMs)
+	before := make(map[string]*model.Session, len(guard.Sessions))
+	for _, session := range guard.Sessions {
+		before[session.SessionID] = session
+	}
+	queueWrites(batch, &w, load.Amended(before, w.UpdatedSessions))
+	if e.localSettings {
+		err = t.commit(ctx, batch)
+	} else {
+		// What is sent up to one Sync is a transaction of its own, which ends there.
+		err = asRefusal(t.conn.SendBatch(ctx, batch).Close())
+	}
+	return nowMs, err
+}
+
+// queueGuard queues what refuses the transaction unless all that the guard says holds.
+func queueGuard(batch *pgx.Batch, guard *committer.Guard, nowMs *int64) {
+	scan := func(row pgx.Row) error { return row.Scan(nowMs) }
+	if len(guard.Sessions) == 1 && len(guard.Rules) == 0 && len(guard.Exact) == 0 {
+		one := guard.Sessions[0]
+		batch.Queue(sqlGuardOne, one.SessionID, one.Version, guard.NowMs, guard.WithinMs).QueryRow(scan)
+		return
+	}
 	ruleSessions := slices.Sorted(maps.Keys(guard.Rules))
 	if len(ruleSessions) > 0 {
 		batch.Queue(sqlMarkRuleReader)
@@ -40,18 +68,11 @@ func (e *engine) CommitUnread(ctx context.Context, guard committer.Guard, w runs
 	for i, exact := range guard.Exact {
 		exactSessions[i], exactDigests[i] = exact.SessionID, exact.InputDigest
 	}
-	before := make(map[string]*model.Session, len(guard.Sessions))
-	for _, session := range guard.Sessions {
-		before[session.SessionID] = session
-	}
 	batch.Queue(sqlGuard,
 		array(guard.Sessions, func(s *model.Session) string { return s.SessionID }),
 		array(guard.Sessions, func(s *model.Session) int64 { return s.Version }),
 		guard.NowMs, guard.WithinMs, ruleSessions, ruleVersions, exactSessions, exactDigests,
-	).QueryRow(func(row pgx.Row) error { return row.Scan(&nowMs) })
-	queueWrites(batch, &w, load.Amended(before, w.UpdatedSessions))
-	err = t.commit(ctx, batch)
-	return nowMs, err
+	).QueryRow(scan)
 }
 
 // acquireAlive returns a connection that the server has not closed as far as can be seen from

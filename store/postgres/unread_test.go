@@ -116,6 +116,50 @@ func TestAWrongEstimateOfTheClockIsRefused(t *testing.T) {
 	}
 }
 
+// What the server refuses at the very end, after every statement was carried out, is not answered
+// as if it were there.
+func TestWhatIsRefusedAtTheCommitIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgrestest.URL(t), Options{NoListen: true, Committer: committer.Options{Lanes: 1, Retries: 1}})
+	do(t, s, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`)})
+	do(t, s, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	note := &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"note"}`)}}
+	do(t, s, note)
+	before, err := s.SessionEvents(t.Context(), "s", 0, 100)
+	require.NoError(t, err)
+	_, err = s.reads.Exec(t.Context(), `CREATE FUNCTION refuse_at_the_end() RETURNS trigger LANGUAGE plpgsql AS
+		$$ BEGIN RAISE EXCEPTION 'too late' USING ERRCODE = 'check_violation'; END $$;
+		CREATE CONSTRAINT TRIGGER late AFTER INSERT ON events DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_at_the_end()`)
+	require.NoError(t, err)
+	_, err = s.Do(t.Context(), note)
+	require.ErrorIs(t, err, runs.ErrUnavailable)
+	after, err := s.SessionEvents(t.Context(), "s", 0, 100)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	_, err = s.reads.Exec(t.Context(), `DROP TRIGGER late ON events`)
+	require.NoError(t, err)
+	do(t, s, note)
+	after, err = s.SessionEvents(t.Context(), "s", 0, 100)
+	require.NoError(t, err)
+	require.Len(t, after, len(before)+1)
+}
+
+// A transaction has the isolation that decisions rest on, whatever the server's default is.
+func TestUnreadCommitsReadWhatIsCommitted(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	first := open(t, url, Options{NoListen: true})
+	_, err := first.reads.Exec(t.Context(), `DO $$ BEGIN
+		EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = serializable', current_database());
+		EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
+	END $$`)
+	require.NoError(t, err)
+	s := open(t, url, Options{NoListen: true, Committer: committer.Options{Lanes: 1}})
+	var isolation, readOnly string
+	require.NoError(t, s.lanes.QueryRow(t.Context(), `SELECT current_setting('transaction_isolation'), current_setting('transaction_read_only')`).Scan(&isolation, &readOnly))
+	require.Equal(t, []string{"read committed", "off"}, []string{isolation, readOnly})
+}
+
 // A connection that the server closed is noticed before anything is sent on it.
 func TestALostConnectionIsReplacedBeforeAnUnreadCommit(t *testing.T) {
 	t.Parallel()
