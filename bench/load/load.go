@@ -45,6 +45,12 @@ type Subject interface {
 	Close() error
 }
 
+// Shared is a Subject with several workers.
+type Shared interface {
+	// Shares returns how many runs each worker was handed.
+	Shares() []int64
+}
+
 // stuckAfter is how long the waits in flight may take at the end, and how long a
 // whole wait may take before the subject counts as stuck.
 const stuckAfter = time.Minute

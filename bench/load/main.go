@@ -51,6 +51,9 @@ func Main(ctx context.Context, arguments []string, in io.Reader, out io.Writer, 
 	if err = errors.Join(err, failure, subject.Close()); err != nil {
 		return err
 	}
+	if shared, is := subject.(Shared); is && len(shared.Shares()) > 1 {
+		result.Shares = shared.Shares()
+	}
 	result.Modules = modules()
 	return write.Encode(Line{Result: result})
 }

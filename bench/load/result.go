@@ -19,6 +19,8 @@ type Result struct {
 	// SentToHandler is the time from before the decision is sent until the handler
 	// runs.
 	SentToHandler Spread `json:"decision_sent_to_handler"`
+	// Shares are how many runs each worker was handed, in all; nil when there is one.
+	Shares []int64 `json:"shares,omitempty"`
 	// Modules are the versions of the libraries of the program that was measured.
 	Modules map[string]string `json:"modules,omitempty"`
 }

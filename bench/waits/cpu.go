@@ -19,10 +19,17 @@ const ticksPerSecond = 100
 // the machine, was started.
 type sample struct{ service, postgres, load, machine float64 }
 
-// cpuOf returns what a process has used, its children included: those that it waited
+// cpuOf returns what processes have used, their children included: those that they waited
 // for, and those that run. It returns 0 for no
 // process, and NaN when children end all the time.
-func cpuOf(pid int) float64 {
+func cpuOf(pids ...int) (sum float64) {
+	for _, pid := range pids {
+		sum += cpuOfOne(pid)
+	}
+	return sum
+}
+
+func cpuOfOne(pid int) float64 {
 	if pid == 0 {
 		return 0
 	}

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -36,10 +38,13 @@ func suspension() *api.Suspension {
 	}}}
 }
 
-// overHTTP measures a service through package client. Its worker is a
-// [client.Worker] with room for every client's run.
+// overHTTP measures a service, or several replicas of it, through package client. Each replica has
+// a [client.Worker] with room for every client's run; clients take the replicas in turns.
 type overHTTP struct {
-	service   *client.Client
+	services []*client.Client
+	// handed counts what the worker of each service was handed.
+	handed    []atomic.Int64
+	turns     atomic.Uint64
 	handovers load.Handovers[string]
 	stop      context.CancelFunc
 	working   sync.WaitGroup
@@ -53,24 +58,42 @@ func openHTTP(ctx context.Context, options load.Options) (load.Subject, error) {
 	if token := os.Getenv(tokenVariable); token != "" {
 		as = append(as, client.WithToken(token))
 	}
-	service, err := client.New(options.Target, as...)
-	if err != nil {
-		return nil, err
-	}
-	s := &overHTTP{service: service}
-	worker, err := client.NewWorker(service, client.WorkerOptions{
-		AgentIDs: []string{agentID}, Concurrency: max(client.DefaultConcurrency, options.Clients), OnError: s.fail,
-	})
-	if err != nil {
-		return nil, err
-	}
+	s := &overHTTP{}
 	ctx, s.stop = context.WithCancel(ctx)
-	s.working.Go(func() {
-		if err := worker.Run(ctx, s.handle); err != nil {
-			s.fail(err)
+	targets := strings.Split(options.Target, ",")
+	s.handed = make([]atomic.Int64, len(targets))
+	for i, target := range targets {
+		service, err := client.New(target, as...)
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
 		}
-	})
+		s.services = append(s.services, service)
+		worker, err := client.NewWorker(service, client.WorkerOptions{
+			AgentIDs: []string{agentID}, Concurrency: max(client.DefaultConcurrency, options.Clients), OnError: s.fail,
+		})
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		s.working.Go(func() {
+			err := worker.Run(ctx, func(ctx context.Context, task *client.Task) error {
+				s.handed[i].Add(1)
+				return s.handovers.Handle(task.RunID(), func() error { return task.Complete(ctx, output) })
+			})
+			if err != nil {
+				s.fail(err)
+			}
+		})
+	}
 	return s, nil
+}
+
+// Shares implements [load.Shared].
+func (s *overHTTP) Shares() []int64 {
+	shares := make([]int64, len(s.handed))
+	for i := range s.handed {
+		shares[i] = s.handed[i].Load()
+	}
+	return shares
 }
 
 func (s *overHTTP) fail(err error) {
@@ -79,13 +102,10 @@ func (s *overHTTP) fail(err error) {
 	s.failed = errors.Join(s.failed, err)
 }
 
-func (s *overHTTP) handle(ctx context.Context, task *client.Task) error {
-	return s.handovers.Handle(task.RunID(), func() error { return task.Complete(ctx, output) })
-}
-
 // Wait implements [load.Subject].
 func (s *overHTTP) Wait(ctx context.Context) (steps load.Steps, err error) {
-	run, err := s.service.CreateRun(ctx, client.CreateRunParams{
+	service := s.services[s.turns.Add(1)%uint64(len(s.services))]
+	run, err := service.CreateRun(ctx, client.CreateRunParams{
 		AgentID: agentID, Input: input, Claim: &api.ClaimOptions{WorkerID: "bench"}, Suspend: suspension(),
 	})
 	if err != nil {
@@ -93,7 +113,7 @@ func (s *overHTTP) Wait(ctx context.Context) (steps load.Steps, err error) {
 	}
 	handover := s.handovers.Expect(run.RunID)
 	steps.DecisionSent = time.Now()
-	_, err = s.service.ResolveRunApprovals(ctx, run.RunID, client.ResolveApprovalsParams{
+	_, err = service.ResolveRunApprovals(ctx, run.RunID, client.ResolveApprovalsParams{
 		Resolutions: []api.ApprovalResolution{{RequestID: requestID, Behavior: api.BehaviorAllow}},
 	})
 	steps.DecisionAccepted = time.Now()
@@ -108,7 +128,9 @@ func (s *overHTTP) Wait(ctx context.Context) (steps load.Steps, err error) {
 func (s *overHTTP) Close() error {
 	s.stop()
 	s.working.Wait()
-	s.service.Close()
+	for _, service := range s.services {
+		service.Close()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed

@@ -58,6 +58,11 @@ type settings struct {
 	engine   bool
 	// tokens also measures services that ask for a token.
 	tokens bool
+	// replicas also measures each service as so many processes on one database; 0 for not.
+	replicas int
+	// beside also measures each service among so many suspended and as many finished runs; 0 for not.
+	beside     int
+	madeBeside bool
 	// noService leaves out the service of this tree.
 	noService bool
 	floors    []floor
@@ -95,6 +100,8 @@ func parse(arguments []string, usage io.Writer) (*settings, error) {
 	})
 	flags.BoolVar(&s.engine, "engine", false, "measure the engine of this tree in process as well")
 	flags.BoolVar(&s.tokens, "tokens", false, "measure each service also where calls need a token, as NAME+token")
+	flags.IntVar(&s.replicas, "replicas", 0, "measure each service also as so many processes on one database, as NAMExN")
+	flags.IntVar(&s.beside, "beside", 0, "measure each service also beside so many suspended and as many finished runs, as NAME+rows")
 	flags.BoolVar(&s.noService, "no-service", false, "measure no service over HTTP unless --binary names one")
 	flags.Func("floor", "SUBJECT/REFERENCE=RATIO of waits/s below which the run fails; may be repeated", func(text string) error {
 		f, err := parseFloor(text)
@@ -126,6 +133,10 @@ func parse(arguments []string, usage io.Writer) (*settings, error) {
 		return nil, errors.New("--database must be postgres or sqlite")
 	case s.database == "sqlite" && (len(s.peers) > 0 || s.postgres != ""):
 		return nil, errors.New("--peer and --postgres need --database postgres")
+	case s.database == "sqlite" && (s.replicas > 0 || s.beside > 0):
+		return nil, errors.New("--replicas and --beside need --database postgres")
+	case s.replicas < 0 || s.beside < 0:
+		return nil, errors.New("--replicas and --beside must not be negative")
 	case s.rounds < 1:
 		return nil, errors.New("--rounds must be positive")
 	}

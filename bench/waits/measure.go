@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -147,22 +149,30 @@ func (s *settings) turn(ctx context.Context, server *postgresServer, subject sub
 	options.Clients = clients
 	options.Target = "sqlite:" + filepath.Join(directory, "waits.db")
 	if server != nil {
-		const name = "holdpoint_waits"
-		if options.Target, err = server.fresh(ctx, name); err != nil {
+		name := "holdpoint_waits"
+		if subject.beside {
+			name = besideDatabase
+		} else {
+			defer func() { err = errors.Join(err, server.drop(context.WithoutCancel(ctx), name)) }()
+		}
+		if options.Target, err = s.databaseFor(ctx, server, subject, name, directory); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, server.drop(context.WithoutCancel(ctx), name)) }()
 	}
-	var servicePID int
+	var services []int
 	if subject.service != "" {
-		service, url, err := startService(ctx, subject.service, options.Target, directory)
-		if err != nil {
-			return nil, err
+		var urls []string
+		for replica := range subject.replicas {
+			service, url, err := startService(ctx, subject.service, options.Target, filepath.Join(directory, strconv.Itoa(replica)))
+			if err != nil {
+				return nil, err
+			}
+			urls, services = append(urls, url), append(services, service.command.Process.Pid)
+			defer func() { err = errors.Join(err, service.stop(syscall.SIGTERM)) }()
 		}
-		options.Target, servicePID = url, service.command.Process.Pid
-		defer func() { err = errors.Join(err, service.stop(syscall.SIGTERM)) }()
+		options.Target = strings.Join(urls, ",")
 		if subject.asks {
-			if subject.load, err = withToken(ctx, url, subject.load); err != nil {
+			if subject.load, err = withToken(ctx, urls[0], subject.load); err != nil {
 				return nil, err
 			}
 		}
@@ -170,7 +180,7 @@ func (s *settings) turn(ctx context.Context, server *postgresServer, subject sub
 	var samples []sample
 	result, err := runLoad(ctx, subject.load, options, func(pid int) {
 		samples = append(samples, sample{
-			service: cpuOf(servicePID), postgres: cpuOf(server.pid()), load: cpuOf(pid), machine: machineCPU(),
+			service: cpuOf(services...), postgres: cpuOf(server.pid()), load: cpuOf(pid), machine: machineCPU(),
 		})
 	})
 	if err != nil {
@@ -183,6 +193,36 @@ func (s *settings) turn(ctx context.Context, server *postgresServer, subject sub
 		}
 	}
 	return m, nil
+}
+
+// databaseFor returns the URL of the database of a subject. The one with other runs is made once,
+// and on a server that --postgres names it stays for the next time.
+func (s *settings) databaseFor(ctx context.Context, server *postgresServer, subject subject, name, directory string) (string, error) {
+	at := *server.admin
+	at.Path = "/" + name
+	if subject.beside && server.process == nil {
+		s.madeBeside = s.madeBeside || server.exec(ctx, "ALTER DATABASE "+quote(name)+" CONNECTION LIMIT -1") == nil // it is there
+	}
+	if subject.beside && s.madeBeside {
+		return at.String(), server.exec(ctx, "CHECKPOINT")
+	}
+	url, err := server.fresh(ctx, name)
+	if err != nil || !subject.beside {
+		return url, err
+	}
+	// The service makes the schema.
+	service, _, err := startService(ctx, subject.service, url, filepath.Join(directory, "schema"))
+	if err == nil {
+		err = service.stop(syscall.SIGTERM)
+	}
+	if err == nil {
+		err = server.makeBeside(ctx, s.beside)
+	}
+	if err != nil {
+		return "", errors.Join(err, server.drop(context.WithoutCancel(ctx), name))
+	}
+	s.madeBeside = true
+	return url, nil
 }
 
 // withToken makes the service ask for tokens from now on, and returns the command of a load that

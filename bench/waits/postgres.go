@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/jackc/pgx/v5"
@@ -23,6 +25,8 @@ type postgresServer struct {
 	// process and directory are set when this program started the server.
 	process   *process
 	directory string
+	// given is the process of a server that was there, 0 when it is elsewhere.
+	given int
 }
 
 // startPostgres starts a server with default settings that listens on a unix socket
@@ -33,7 +37,8 @@ func startPostgres(ctx context.Context, given string) (*postgresServer, error) {
 		if err != nil {
 			return nil, errors.New("--postgres is not a URL")
 		}
-		return &postgresServer{admin: admin}, nil
+		s := &postgresServer{admin: admin}
+		return s, s.findProcess(ctx)
 	}
 	bin, err := postgrestest.Binaries()
 	if err != nil {
@@ -93,10 +98,31 @@ func (s *postgresServer) stop() error {
 	return errors.Join(err, os.RemoveAll(s.directory))
 }
 
+// findProcess finds the process of a server that was there, if it is on this machine.
+func (s *postgresServer) findProcess(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, s.admin.String())
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	var directory string
+	if err := conn.QueryRow(ctx, "SHOW data_directory").Scan(&directory); err != nil {
+		return err
+	}
+	if text, err := os.ReadFile(filepath.Join(directory, "postmaster.pid")); err == nil {
+		first, _, _ := strings.Cut(string(text), "\n")
+		s.given, _ = strconv.Atoi(first) // 0 for a file that is none of Postgres'
+	}
+	return nil
+}
+
 // pid is the process whose children serve the connections, or 0.
 func (s *postgresServer) pid() int {
-	if s == nil || s.process == nil {
+	if s == nil {
 		return 0
+	}
+	if s.process == nil {
+		return s.given
 	}
 	return s.process.command.Process.Pid
 }

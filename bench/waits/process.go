@@ -81,9 +81,12 @@ func (p *process) stop(signal os.Signal) error {
 	return err
 }
 
-// startService starts "holdpoint serve" with default settings and returns its URL once
-// it takes calls.
+// startService starts "holdpoint serve" with default settings and a directory of its own, and
+// returns its URL once it takes calls.
 func startService(ctx context.Context, program, database, directory string) (*process, string, error) {
+	if err := os.MkdirAll(directory, 0o700); err != nil {
+		return nil, "", err
+	}
 	file := filepath.Join(directory, "url")
 	command := exec.CommandContext(ctx, program, "serve", "--database", database,
 		"--listen", "127.0.0.1:0", "--listen-file", file, "--log-level", "warn")

@@ -15,8 +15,12 @@ import (
 
 // String is the line that is shown after a turn.
 func (m *measurement) String() string {
-	return fmt.Sprintf("%3d clients, round %d: %-10s %7.0f waits/s, p50 %s ms, p99 %s ms%s",
+	line := fmt.Sprintf("%3d clients, round %d: %-10s %7.0f waits/s, p50 %s ms, p99 %s ms%s",
 		m.Clients, m.Round, m.Subject, m.PerSecond(), milliseconds(m.Whole.P50), milliseconds(m.Whole.P99), m.CPU)
+	if m.Shares != nil {
+		line += fmt.Sprintf(", shares of the workers %v", m.Shares)
+	}
+	return line
 }
 
 // String is a part of that line.

@@ -23,6 +23,10 @@ type subject struct {
 	service string
 	// asks has the service ask for a token, with which the load then calls.
 	asks bool
+	// replicas is how many processes of the service there are on the database, at least 1.
+	replicas int
+	// beside has the database hold other runs.
+	beside bool
 	// load is the command that carries the waits.
 	load []string
 }
@@ -61,8 +65,18 @@ func (s *settings) subjects(ctx context.Context, progress io.Writer) ([]subject,
 		if _, err := output1(exec.CommandContext(ctx, path, "version")); err != nil {
 			return nil, fmt.Errorf("--binary %s: %w", b.name, err)
 		}
-		one := subject{name: b.name, service: path, load: []string{s.loadProgram, loadHTTP}}
+		one := subject{name: b.name, service: path, replicas: 1, load: []string{s.loadProgram, loadHTTP}}
 		all = append(all, one)
+		if s.replicas > 0 {
+			several := one
+			several.name, several.replicas = fmt.Sprintf("%sx%d", b.name, s.replicas), s.replicas
+			all = append(all, several)
+		}
+		if s.beside > 0 {
+			among := one
+			among.name, among.beside = b.name+"+rows", true
+			all = append(all, among)
+		}
 		if s.tokens {
 			one.name, one.asks = b.name+"+token", true
 			all = append(all, one)

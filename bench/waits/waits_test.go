@@ -67,6 +67,8 @@ func TestArgumentsAreChecked(t *testing.T) {
 		{"--rounds", "0"},
 		{"more"},
 		{"--database", "sqlite", "--peer", "plsql"},
+		{"--database", "sqlite", "--replicas", "3"},
+		{"--beside", "-1"},
 	} {
 		_, err := parse(arguments, t.Output())
 		require.Error(t, err, "%v", arguments)

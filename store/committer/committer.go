@@ -24,6 +24,10 @@ type Options struct {
 	// Lanes is how many batches may be in flight at once; sessions are spread over
 	// them, and no session is in two at a time. Default: 2.
 	Lanes int
+	// Shard returns the shard of a session, where the database is spread over several. With at
+	// least as many lanes as shards that follow each other from 0, no transaction holds sessions of
+	// two shards. Default: a hash, for a database of one piece.
+	Shard func(sessionID string) uint64
 	// MaxBatch is how many commands one transaction takes at most. Default: 128.
 	MaxBatch int
 	// MaxBatchRows and MaxBatchBytes bound what the commands of one transaction bring
@@ -89,7 +93,6 @@ type Committer struct {
 	options   Options
 	sessionOf *lru.Cache[string, string]
 	rules     *ruleCache // nil without Options.Rules
-	seed      maphash.Seed
 	lanes     []*lane
 	running   sync.WaitGroup
 
@@ -119,6 +122,10 @@ func New(engine Engine, options Options) *Committer {
 		options.Clock = monotonicMs()
 	}
 	options.RememberedRuns = cmp.Or(max(options.RememberedRuns, 0), 1<<16)
+	if options.Shard == nil {
+		seed := maphash.MakeSeed()
+		options.Shard = func(sessionID string) uint64 { return maphash.String(seed, sessionID) }
+	}
 	if options.NewID == nil {
 		options.NewID = runs.NewID
 	}
@@ -132,9 +139,12 @@ func New(engine Engine, options Options) *Committer {
 	sessionOf, _ := lru.New[string, string](options.RememberedRuns)
 	c := &Committer{
 		engine: engine, options: options, sessionOf: sessionOf,
-		seed: maphash.MakeSeed(), closing: make(chan struct{}),
+		closing:  make(chan struct{}),
 		finished: make(chan struct{}), gone: make(chan struct{}),
 		clock: clock{local: options.Clock},
+	}
+	if clocked, able := engine.(Clocked); able {
+		c.clock.decides = clocked.NowMs
 	}
 	if unread, able := engine.(Unread); able && options.RememberedBytes > 0 {
 		c.unread = unread
@@ -233,7 +243,7 @@ func (c *Committer) enqueue(ctx context.Context, command runs.Command) (*call, e
 		return nil, err
 	}
 	waiting := &call{command: command, needs: needs, sessionID: sessionID, size: sizeOf(command), enqueued: time.Now(), done: make(chan struct{})}
-	l := c.lanes[maphash.String(c.seed, sessionID)%uint64(len(c.lanes))]
+	l := c.lanes[c.options.Shard(sessionID)%uint64(len(c.lanes))]
 	select {
 	case l.calls <- waiting:
 		return waiting, nil

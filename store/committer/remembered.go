@@ -45,7 +45,12 @@ var (
 	ErrStale      = errors.New("the remembered rows are not those of the database")
 	ErrStaleClock = fmt.Errorf("%w: the clock was estimated wrongly", ErrStale)
 	ErrStaleRules = fmt.Errorf("%w: there are other rules", ErrStale)
+	// ErrStaleDatabase says that somebody may have changed any session without a new version.
+	ErrStaleDatabase = fmt.Errorf("%w: somebody else has changed the database", ErrStale)
 )
+
+// Clocked is an Engine whose clock is that of this process, which costs nothing to read.
+type Clocked interface{ NowMs() int64 }
 
 // refusedFor is for how long keys and chosen ids are looked up first, after one of them turned
 // out to be taken.
@@ -217,6 +222,8 @@ func (b *rememberedBatch) guard() Guard {
 func (b *rememberedBatch) failed(calls []*call, err error) []*call {
 	c, memory := b.committer, b.lane.memory
 	switch {
+	case errors.Is(err, ErrStaleDatabase):
+		b.forgetAll()
 	case errors.Is(err, ErrStaleClock):
 		c.clock.distrust()
 	case errors.Is(err, ErrStaleRules):
@@ -229,7 +236,7 @@ func (b *rememberedBatch) failed(calls []*call, err error) []*call {
 		return b.rest
 	}
 	c.options.Logger.Debug("batch refused, deciding it anew", slog.Int("commands", len(calls)), slog.Any("error", err))
-	if errors.Is(err, ErrStale) {
+	if errors.Is(err, ErrStale) && !errors.Is(err, ErrStaleDatabase) {
 		for _, session := range b.guard().Sessions {
 			memory.suspects[session.SessionID] = session.Version
 		}
@@ -254,6 +261,14 @@ func (b *rememberedBatch) decided() []*call {
 func (b *rememberedBatch) forget() {
 	for _, session := range b.changed {
 		b.of[session.state.SessionID] = nil
+	}
+}
+
+// forgetAll forgets everything that the lane remembers.
+func (b *rememberedBatch) forgetAll() {
+	b.lane.memory.sessions.Purge()
+	for sessionID := range b.of {
+		b.of[sessionID] = nil
 	}
 }
 

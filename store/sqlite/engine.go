@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/committer"
 	"github.com/holdpoint/holdpoint/store/load"
@@ -13,6 +14,9 @@ import (
 // engine is what the group committer sees of the database.
 type engine struct {
 	store *Store
+	// dataVersion is what sqlDataVersion last returned, 0 at first. Who has the write connection
+	// uses it.
+	dataVersion int64
 }
 
 var (
@@ -43,21 +47,37 @@ type batch struct {
 // of every session. Statements inside a transaction run to their end whatever
 // becomes of the context, so that the connection is never left half way.
 func (e *engine) Begin(ctx context.Context, loads []committer.Load) (committer.Batch, error) {
-	write, err := e.store.writers.acquire(ctx)
+	b, err := e.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	if _, err := write.exec(ctx, sqlBegin); err != nil {
-		e.store.writers.release(write)
-		return nil, failed("begin", err)
+	b.nowMs, b.States = e.store.nowMs(), load.New(loads)
+	// What is loaded from now on may be remembered.
+	if e.dataVersion == 0 {
+		_, err = e.changedByOthers(ctx, b.write)
 	}
-	b := &batch{store: e.store, write: write, nowMs: e.store.nowMs(), States: load.New(loads)}
-	if err := b.loadAll(ctx); err != nil {
+	if err == nil {
+		err = b.loadAll(ctx)
+	}
+	if err != nil {
 		b.Rollback(ctx)
 		return nil, failed("load", err)
 	}
 	return b, nil
+}
+
+// begin begins the one write transaction.
+func (e *engine) begin(ctx context.Context) (*batch, error) {
+	write, err := e.store.writers.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := write.exec(context.WithoutCancel(ctx), sqlBegin); err != nil {
+		e.store.writers.release(write)
+		return nil, failed("begin", err)
+	}
+	return &batch{store: e.store, write: write}, nil
 }
 
 // AwaitRuleReaders implements [committer.Engine]. There is one transaction at a time.
@@ -85,8 +105,12 @@ func (b *batch) loadAll(ctx context.Context) error {
 
 // Commit implements [committer.Batch].
 func (b *batch) Commit(ctx context.Context, writes runs.Writes) error {
-	ctx = context.WithoutCancel(ctx)
-	if err := b.writeAll(ctx, &writes); err != nil {
+	return b.commit(context.WithoutCancel(ctx), &writes, b.Amended(writes.UpdatedSessions))
+}
+
+// commit writes and commits. amended are the updated sessions whose metadata changed.
+func (b *batch) commit(ctx context.Context, writes *runs.Writes, amended []*model.Session) error {
+	if err := writeAll(ctx, b.write, writes, amended); err != nil {
 		b.Rollback(ctx)
 		return failed("write", err)
 	}

@@ -12,6 +12,13 @@ const (
 
 	sqlSchemaVersion = `SELECT coalesce(max(version_id), 0) FROM goose_db_version`
 
+	// What a decision from remembered rows rests on.
+	sqlDataVersion    = `PRAGMA data_version`
+	sqlSessionVersion = `SELECT s.version FROM sessions AS s WHERE s.session_id = $1`
+	sqlRuleVersion    = `SELECT v.version FROM rule_versions AS v WHERE v.session_id = $1`
+	sqlExactRule      = `
+SELECT 1 FROM rules AS l WHERE l.session_id = $1 AND l.input_digest = $2 AND l.revoked_at_ms IS NULL LIMIT 1`
+
 	// sqlAmendSession writes metadata, which the update of sessions leaves alone.
 	sqlAmendSession = `UPDATE sessions SET metadata = $2 WHERE session_id = $1`
 

@@ -122,13 +122,12 @@ func (w *writer[R]) updateRows(ctx context.Context, c *connection, rows []*R) er
 	return nil
 }
 
-// writeAll writes the rows of a batch.
-func (b *batch) writeAll(ctx context.Context, w *runs.Writes) error {
-	c := b.write
+// writeAll writes the rows of a batch. amended are the updated sessions whose metadata changed.
+func writeAll(ctx context.Context, c *connection, w *runs.Writes, amended []*model.Session) error {
 	for _, write := range []func() error{
 		func() error { return writeSessions.insertRows(ctx, c, w.NewSessions) },
 		func() error { return writeSessions.updateRows(ctx, c, w.UpdatedSessions) },
-		func() error { return amendSessions(ctx, c, b.Amended(w.UpdatedSessions)) },
+		func() error { return amendSessions(ctx, c, amended) },
 		// A session has one active run at every moment, also between two statements: runs
 		// give up the slot before others take it.
 		func() error { return updateRuns(ctx, c, w.UpdatedRuns, false) },

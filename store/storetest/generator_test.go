@@ -18,7 +18,7 @@ import (
 
 // TestGeneratorReaches holds that the random commands of the differential test come
 // to what it is there for: each command of the clarifications is accepted and
-// refused, and each state is reached.
+// refused, and each state is reached. No decision spans sessions.
 func TestGeneratorReaches(t *testing.T) {
 	t.Parallel()
 	reached := map[string]int{}
@@ -34,6 +34,7 @@ func TestGeneratorReaches(t *testing.T) {
 			reply, err := model.Do(command, clock.NowMs())
 			note(reached, command, reply, err)
 		}
+		require.Empty(t, model.Spanning())
 		noteRules(reached, model)
 		for _, effect := range model.Effects() {
 			reached[fmt.Sprintf("effect %s %s", effect.Kind, effect.State)]++

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -25,6 +26,7 @@ type Model struct {
 	effects  map[string]*model.Effect
 	messages map[messageKey]*model.Message
 	rules    map[string]*rules.Rule
+	spanning []string
 }
 
 // messageKey identifies a message.
@@ -58,9 +60,46 @@ func (m *Model) Do(command runs.Command, nowMs int64) (runs.Reply, error) {
 	}
 	state := m.state(sessionID, needs.ChosenRunID, needs.RuleID)
 	change, reply, err := runs.Decide(state, command, nowMs)
+	for _, written := range sessionsOf(&change) {
+		if written != sessionID && written != rules.AllSessions {
+			m.spanning = append(m.spanning, fmt.Sprintf("%T about session %q writes to %q", runs.Given(command), sessionID, written))
+		}
+	}
 	state.Apply(change)
 	m.keep(state, change)
 	return reply, err
+}
+
+// Spanning names the decisions that have written rows of another session than their own, or of a
+// rule of all sessions. There must be none.
+func (m *Model) Spanning() []string { return m.spanning }
+
+// sessionsOf returns the session of every row that a change writes. Records lie where their scope
+// says.
+func sessionsOf(c *runs.Change) []string {
+	var sessions []string
+	if c.Session != nil {
+		sessions = append(sessions, c.Session.SessionID)
+	}
+	for _, run := range slices.Concat(c.NewRuns, c.UpdatedRuns) {
+		sessions = append(sessions, run.SessionID)
+	}
+	for _, request := range slices.Concat(c.NewRequests, c.SettledRequests) {
+		sessions = append(sessions, request.SessionID)
+	}
+	for _, event := range c.Events {
+		sessions = append(sessions, event.SessionID)
+	}
+	for _, effect := range slices.Concat(c.NewEffects, c.UpdatedEffects) {
+		sessions = append(sessions, effect.SessionID)
+	}
+	for _, message := range slices.Concat(c.NewMessages, c.UpdatedMessages) {
+		sessions = append(sessions, message.SessionID)
+	}
+	for _, rule := range slices.Concat(c.NewRules, c.UpdatedRules) {
+		sessions = append(sessions, rule.SessionID)
+	}
+	return sessions
 }
 
 // state returns everything that belongs to a session, the rules of all sessions, and

@@ -1,0 +1,36 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	_ "embed" // beside.sql
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// besideDatabase has the rows of [settings.beside]. It is made once and stays to the end.
+const besideDatabase = "holdpoint_waits_beside"
+
+//go:embed beside.sql
+var rowsBeside string
+
+// makeBeside fills a database whose schema is there. It leaves nothing to be vacuumed or written
+// out while others are measured.
+func (s *postgresServer) makeBeside(ctx context.Context, count int) error {
+	at := *s.admin
+	at.Path = "/" + besideDatabase
+	on := &postgresServer{admin: &at}
+	statements := []string{fmt.Sprintf("ALTER DATABASE %s SET session_replication_role = replica", quote(besideDatabase))}
+	if err := on.exec(ctx, statements...); err != nil {
+		return err
+	}
+	statements = nil
+	for rows := range strings.SplitSeq(strings.TrimSpace(rowsBeside), ";\n\n") {
+		statements = append(statements, strings.ReplaceAll(rows, ":count", strconv.Itoa(count)))
+	}
+	statements = append(statements, "VACUUM (ANALYZE)", "CHECKPOINT",
+		fmt.Sprintf("ALTER DATABASE %s RESET session_replication_role", quote(besideDatabase)))
+	return on.exec(ctx, statements...)
+}

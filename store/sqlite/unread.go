@@ -1,0 +1,102 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/load"
+)
+
+var (
+	_ committer.Unread  = (*engine)(nil)
+	_ committer.Clocked = (*engine)(nil)
+)
+
+// NowMs implements [committer.Clocked].
+func (e *engine) NowMs() int64 { return e.store.nowMs() }
+
+// CommitUnread implements [committer.Unread].
+func (e *engine) CommitUnread(ctx context.Context, guard committer.Guard, writes runs.Writes) (nowMs int64, err error) {
+	b, err := e.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	defer b.Rollback(ctx)
+	b.nowMs = e.store.nowMs()
+	if err := e.check(ctx, b, &guard); err != nil {
+		return 0, failed("check", err)
+	}
+	before := make(map[string]*model.Session, len(guard.Sessions))
+	for _, session := range guard.Sessions {
+		before[session.SessionID] = session
+	}
+	return b.nowMs, b.commit(ctx, &writes, load.Amended(before, writes.UpdatedSessions))
+}
+
+// check returns an error that wraps [committer.ErrStale] unless all that the guard says holds.
+func (e *engine) check(ctx context.Context, b *batch, guard *committer.Guard) error {
+	changed, err := e.changedByOthers(ctx, b.write)
+	if err != nil {
+		return err
+	}
+	if changed {
+		return committer.ErrStaleDatabase
+	}
+	if off := b.nowMs - guard.NowMs; max(off, -off) > guard.WithinMs {
+		return committer.ErrStaleClock
+	}
+	for _, session := range guard.Sessions {
+		version, there, err := number(ctx, b.write, sqlSessionVersion, session.SessionID)
+		if err != nil {
+			return err
+		}
+		if !there || version != session.Version {
+			return committer.ErrStale
+		}
+	}
+	for sessionID, expected := range guard.Rules {
+		version, _, err := number(ctx, b.write, sqlRuleVersion, sessionID)
+		if err != nil {
+			return err
+		}
+		if version != expected {
+			return committer.ErrStaleRules
+		}
+	}
+	for _, exact := range guard.Exact {
+		_, there, err := number(ctx, b.write, sqlExactRule, exact.SessionID, exact.InputDigest)
+		if err != nil {
+			return err
+		}
+		if there {
+			return committer.ErrStaleRules
+		}
+	}
+	return nil
+}
+
+// changedByOthers reports whether another connection has changed the database since the last
+// call, which no service does: a person with a shell. There are no triggers as on Postgres that
+// would give the session a new version.
+func (e *engine) changedByOthers(ctx context.Context, write *connection) (bool, error) {
+	version, _, err := number(ctx, write, sqlDataVersion)
+	if err != nil {
+		return false, fmt.Errorf("version of the data: %w", err)
+	}
+	changed := e.dataVersion != 0 && e.dataVersion != version
+	e.dataVersion = version
+	return changed, nil
+}
+
+// number returns the number that a query has, if it has a row.
+func number(ctx context.Context, c *connection, sql string, args ...any) (found int64, there bool, err error) {
+	err = c.query(ctx, sql, args, func(rows columns.Rows) error {
+		return columns.Each(rows, func(n *int64) []any { return []any{n} }, func(n *int64) { found, there = *n, true })
+	})
+	return found, there, err
+}
