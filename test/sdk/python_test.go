@@ -19,7 +19,7 @@ import (
 // would ask for setuptools; "" when there is none.
 var findPython = sync.OnceValue(func() string {
 	for _, name := range []string{"python3", "/usr/bin/python3"} {
-		if path, err := exec.LookPath(name); err == nil && exec.Command(path, "-c", "import ensurepip, pip, setuptools, sys, wheel; assert sys.version_info >= (3, 11)").Run() == nil {
+		if path, err := exec.LookPath(name); err == nil && exec.Command(path, "-c", "import setuptools, wheel, pip, ensurepip, sys; assert sys.version_info >= (3, 11)").Run() == nil {
 			return path
 		}
 	}

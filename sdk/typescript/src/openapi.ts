@@ -100,7 +100,7 @@ export interface components {
              * @description In a summary: how long the JSON form of a cut input is. Ignored in a request.
              */
             input_bytes?: number;
-            /** @description `sha256:` and the hexadecimal SHA-256 of the RFC 8785 form of `input`. Made by the service; ignored in a request. */
+            /** @description `sha256:` and the hexadecimal SHA-256 of the RFC 8785 form of `input`; with `sensitive_paths` it is `hmac-sha256:` and an HMAC with a key that is deleted when the run is over. Made by the service; ignored in a request. */
             input_digest?: string;
             /**
              * Format: int64
@@ -119,6 +119,8 @@ export interface components {
             reason?: string;
             /** @description Always there in replies, empty when none was given. */
             scope?: string;
+            /** @description JSON Pointers into `input`: what they name is stored encrypted, shown as `{"sensitive": true}` everywhere, and in clear only in the Resume of the worker that holds the run. They hold for `updated_input`, too: there `{"sensitive": true}` stands for the value as it was. One that names nothing is refused. */
+            sensitive_paths?: string[];
             tool_call_id: string;
             tool_name: string;
         };
@@ -448,6 +450,8 @@ export interface components {
             question_id: string;
             selected_option_ids: string[];
             selected_options: components["schemas"]["QuestionOption"][];
+            /** @description There is an answer, which is not shown here. */
+            sensitive?: boolean;
         };
         /** @description A lease as everybody may see it, without its fence. */
         Lease: {
@@ -564,11 +568,11 @@ export interface components {
              * @description The stable name of the error.
              * @enum {string}
              */
-            code: "bad_request" | "route_not_found" | "method_not_allowed" | "id_conflict" | "payload_too_large" | "unsupported_media_type" | "invalid_request" | "internal_error" | "service_unavailable" | "origin_not_allowed" | "host_not_allowed" | "unauthenticated" | "invalid_token" | "forbidden" | "token_not_found" | "token_state_conflict" | "last_admin_token" | "session_not_found" | "session_busy" | "session_ended" | "no_parent_session" | "queue_full" | "run_not_found" | "request_not_found" | "run_state_conflict" | "run_not_claimable" | "lease_lost" | "suspension_too_large" | "approval_state_conflict" | "approval_batch_empty" | "approval_duplicate_resolution" | "approval_request_not_pending" | "approval_changed" | "question_state_conflict" | "question_expired" | "question_resolution_conflict" | "question_request_mismatch" | "question_declined_with_answers" | "question_duplicate_answer" | "question_answer_missing" | "question_single_select_violation" | "question_duplicate_option" | "question_option_not_found" | "question_answer_empty" | "question_unknown_answer" | "rule_not_found" | "too_many_rules" | "message_not_found" | "effect_not_found" | "invalid_idempotency_key" | "idempotency_conflict" | "invalid_limit" | "invalid_cursor" | "invalid_event_cursor";
+            code: "bad_request" | "route_not_found" | "method_not_allowed" | "id_conflict" | "payload_too_large" | "unsupported_media_type" | "invalid_request" | "internal_error" | "service_unavailable" | "origin_not_allowed" | "host_not_allowed" | "unauthenticated" | "invalid_token" | "forbidden" | "token_not_found" | "token_state_conflict" | "last_admin_token" | "rate_limited" | "too_many_calls" | "too_many_streams" | "too_many_bytes" | "session_not_found" | "session_busy" | "session_ended" | "no_parent_session" | "queue_full" | "run_not_found" | "request_not_found" | "run_state_conflict" | "run_not_claimable" | "lease_lost" | "suspension_too_large" | "secrets_not_configured" | "approval_state_conflict" | "approval_batch_empty" | "approval_duplicate_resolution" | "approval_request_not_pending" | "approval_changed" | "question_state_conflict" | "question_expired" | "question_resolution_conflict" | "question_request_mismatch" | "question_declined_with_answers" | "question_duplicate_answer" | "question_answer_missing" | "question_single_select_violation" | "question_duplicate_option" | "question_option_not_found" | "question_answer_empty" | "question_unknown_answer" | "rule_not_found" | "too_many_rules" | "message_not_found" | "effect_not_found" | "invalid_idempotency_key" | "idempotency_conflict" | "invalid_limit" | "invalid_cursor" | "invalid_event_cursor";
             /** @description One sentence about this occurrence. */
             detail: string;
             /** @enum {string} */
-            domain: "api" | "cors" | "auth" | "sessions" | "runs" | "approvals" | "questions" | "rules" | "mailbox" | "effects" | "idempotency" | "pagination" | "events";
+            domain: "api" | "cors" | "auth" | "limits" | "sessions" | "runs" | "approvals" | "questions" | "rules" | "mailbox" | "effects" | "idempotency" | "pagination" | "events";
             /** @description The members at fault, for `invalid_request`. */
             errors?: components["schemas"]["Fault"][];
             pending_approval?: components["schemas"]["PendingApprovalRef"];
@@ -1041,11 +1045,15 @@ export interface components {
             /** @description Without options the answer is free text. */
             options?: components["schemas"]["QuestionOption"][];
             question: string;
+            /** @description As that of the request, for this question alone. */
+            sensitive?: boolean;
         };
         UserQuestionAnswer: {
             freeform_answer?: string;
             question_id: string;
             selected_option_ids?: string[];
+            /** @description There is an answer, which is not shown. Ignored in a request. */
+            sensitive?: boolean;
         };
         /** @description One to 16 structured questions, answered together; or, with `response_schema` or a `kind` alone, one value. */
         UserQuestionRequest: {
@@ -1075,6 +1083,8 @@ export interface components {
             response_schema?: {
                 [key: string]: unknown;
             } | boolean;
+            /** @description All answers are stored encrypted, shown as `{"sensitive": true}`, and in clear only in the Resume of the worker that holds the run. Not for a question to a parent. */
+            sensitive?: boolean;
             tool_call_id?: string;
         };
         UserQuestionResolution: {

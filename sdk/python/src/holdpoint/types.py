@@ -96,7 +96,8 @@ class ApprovalRequest(TypedDict):
     input: Any
     # In a summary: how long the JSON form of a cut input is. Ignored in a request.
     input_bytes: NotRequired[int]
-    # `sha256:` and the hexadecimal SHA-256 of the RFC 8785 form of `input`. Made by the service; ignored in a request.
+    # `sha256:` and the hexadecimal SHA-256 of the RFC 8785 form of `input`; with `sensitive_paths` it is `hmac-sha256:` and
+    # an HMAC with a key that is deleted when the run is over. Made by the service; ignored in a request.
     input_digest: NotRequired[str]
     # How many members `input` has when it is an object with several: a view that shows one of them, such as a command line,
     # says how many more there are. Made by the service; ignored in a request.
@@ -112,6 +113,10 @@ class ApprovalRequest(TypedDict):
     reason: NotRequired[str]
     # Always there in replies, empty when none was given.
     scope: NotRequired[str]
+    # JSON Pointers into `input`: what they name is stored encrypted, shown as `{"sensitive": true}` everywhere, and in clear
+    # only in the Resume of the worker that holds the run. They hold for `updated_input`, too: there `{"sensitive": true}`
+    # stands for the value as it was. One that names nothing is refused.
+    sensitive_paths: NotRequired[list[str]]
     tool_call_id: str
     tool_name: str
 
@@ -443,6 +448,8 @@ class LabelledAnswer(TypedDict):
     question_id: str
     selected_option_ids: list[str]
     selected_options: list[QuestionOption]
+    # There is an answer, which is not shown here.
+    sensitive: NotRequired[bool]
 
 
 class Lease(TypedDict):
@@ -546,10 +553,10 @@ class PendingQuestionView(TypedDict):
 
 class Problem(TypedDict):
     # The stable name of the error.
-    code: Literal['bad_request', 'route_not_found', 'method_not_allowed', 'id_conflict', 'payload_too_large', 'unsupported_media_type', 'invalid_request', 'internal_error', 'service_unavailable', 'origin_not_allowed', 'host_not_allowed', 'unauthenticated', 'invalid_token', 'forbidden', 'token_not_found', 'token_state_conflict', 'last_admin_token', 'session_not_found', 'session_busy', 'session_ended', 'no_parent_session', 'queue_full', 'run_not_found', 'request_not_found', 'run_state_conflict', 'run_not_claimable', 'lease_lost', 'suspension_too_large', 'approval_state_conflict', 'approval_batch_empty', 'approval_duplicate_resolution', 'approval_request_not_pending', 'approval_changed', 'question_state_conflict', 'question_expired', 'question_resolution_conflict', 'question_request_mismatch', 'question_declined_with_answers', 'question_duplicate_answer', 'question_answer_missing', 'question_single_select_violation', 'question_duplicate_option', 'question_option_not_found', 'question_answer_empty', 'question_unknown_answer', 'rule_not_found', 'too_many_rules', 'message_not_found', 'effect_not_found', 'invalid_idempotency_key', 'idempotency_conflict', 'invalid_limit', 'invalid_cursor', 'invalid_event_cursor']
+    code: Literal['bad_request', 'route_not_found', 'method_not_allowed', 'id_conflict', 'payload_too_large', 'unsupported_media_type', 'invalid_request', 'internal_error', 'service_unavailable', 'origin_not_allowed', 'host_not_allowed', 'unauthenticated', 'invalid_token', 'forbidden', 'token_not_found', 'token_state_conflict', 'last_admin_token', 'rate_limited', 'too_many_calls', 'too_many_streams', 'too_many_bytes', 'session_not_found', 'session_busy', 'session_ended', 'no_parent_session', 'queue_full', 'run_not_found', 'request_not_found', 'run_state_conflict', 'run_not_claimable', 'lease_lost', 'suspension_too_large', 'secrets_not_configured', 'approval_state_conflict', 'approval_batch_empty', 'approval_duplicate_resolution', 'approval_request_not_pending', 'approval_changed', 'question_state_conflict', 'question_expired', 'question_resolution_conflict', 'question_request_mismatch', 'question_declined_with_answers', 'question_duplicate_answer', 'question_answer_missing', 'question_single_select_violation', 'question_duplicate_option', 'question_option_not_found', 'question_answer_empty', 'question_unknown_answer', 'rule_not_found', 'too_many_rules', 'message_not_found', 'effect_not_found', 'invalid_idempotency_key', 'idempotency_conflict', 'invalid_limit', 'invalid_cursor', 'invalid_event_cursor']
     # One sentence about this occurrence.
     detail: str
-    domain: Literal['api', 'cors', 'auth', 'sessions', 'runs', 'approvals', 'questions', 'rules', 'mailbox', 'effects', 'idempotency', 'pagination', 'events']
+    domain: Literal['api', 'cors', 'auth', 'limits', 'sessions', 'runs', 'approvals', 'questions', 'rules', 'mailbox', 'effects', 'idempotency', 'pagination', 'events']
     # The members at fault, for `invalid_request`.
     errors: NotRequired[list[Fault]]
     pending_approval: NotRequired[PendingApprovalRef]
@@ -1024,12 +1031,16 @@ class UserQuestion(TypedDict):
     # Without options the answer is free text.
     options: NotRequired[list[QuestionOption]]
     question: str
+    # As that of the request, for this question alone.
+    sensitive: NotRequired[bool]
 
 
 class UserQuestionAnswer(TypedDict):
     freeform_answer: NotRequired[str]
     question_id: str
     selected_option_ids: NotRequired[list[str]]
+    # There is an answer, which is not shown. Ignored in a request.
+    sensitive: NotRequired[bool]
 
 
 class UserQuestionRequest(TypedDict):
@@ -1055,6 +1066,9 @@ class UserQuestionRequest(TypedDict):
     # A JSON Schema (2020-12) that the answer's `value` must match. Then `questions` is empty. With a `kind` and neither of
     # them it is `true`: any value.
     response_schema: NotRequired[dict[str, Any] | bool]
+    # All answers are stored encrypted, shown as `{"sensitive": true}`, and in clear only in the Resume of the worker that
+    # holds the run. Not for a question to a parent.
+    sensitive: NotRequired[bool]
     tool_call_id: NotRequired[str]
 
 

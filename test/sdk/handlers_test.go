@@ -1,0 +1,100 @@
+//go:build unix && agents
+
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// goHandlers are the handlers that scenarios name; every driver has the same.
+var goHandlers = map[string]func(ctx context.Context, task *client.Task) (any, error){
+	"approve": func(ctx context.Context, task *client.Task) (any, error) {
+		decision, err := task.Approve(ctx, api.ApprovalRequest{ID: "go", ToolName: "deploy", Input: task.Input()})
+		if err != nil {
+			return nil, err
+		}
+		input := task.Input()
+		if decision.UpdatedInput != nil {
+			input = decision.UpdatedInput
+		}
+		return map[string]any{"outcome": decision.Outcome, "by": decision.ResolvedBy, "input": input}, nil
+	},
+	"suspend": func(ctx context.Context, task *client.Task) (any, error) {
+		resume, err := task.Suspend(ctx, api.Suspension{
+			Approvals:  []api.ApprovalRequest{{ID: "go", ToolCallID: "c", ToolName: "deploy", Input: task.Input()}},
+			Checkpoint: api.JSON(`{"step": 1}`),
+		})
+		if err != nil {
+			return nil, err
+		}
+		decision := resume.Approvals[0].Resolution
+		return map[string]any{"outcome": decision.Outcome, "reason": decision.Reason, "checkpoint": task.Checkpoint()}, nil
+	},
+	"ask": func(ctx context.Context, task *client.Task) (any, error) {
+		way, err := task.Ask(ctx, api.UserQuestionRequest{ID: "which", Questions: []api.UserQuestion{{
+			ID: "way", Question: "Which way?", Options: []api.QuestionOption{{ID: "left"}, {ID: "right"}},
+		}}})
+		if err != nil {
+			return nil, err
+		}
+		count, err := task.Ask(ctx, api.UserQuestionRequest{ID: "count", Kind: "count", ResponseSchema: api.JSON(`{"type": "object", "required": ["replicas"]}`)})
+		if err != nil {
+			return nil, err
+		}
+		return map[string]any{"way": way.Answers[0].SelectedOptionIDs, "count": count.Value}, nil
+	},
+	"both": func(ctx context.Context, task *client.Task) (any, error) {
+		outcomes := map[string]any{}
+		var one, two api.Resolution
+		group, ctx := errgroup.WithContext(ctx)
+		for id, into := range map[string]*api.Resolution{"one": &one, "two": &two} {
+			group.Go(func() (err error) {
+				*into, err = task.Approve(ctx, api.ApprovalRequest{ID: id, ToolName: id, Input: api.JSON("1")})
+				return err
+			})
+		}
+		err := group.Wait()
+		outcomes["one"], outcomes["two"] = one.Outcome, two.Outcome
+		return outcomes, err
+	},
+	"fail": func(context.Context, *client.Task) (any, error) { return nil, errors.New("out of paper") },
+}
+
+// work starts a worker, to be stopped by its entry of workers.
+func (d *goDriver) work(name, agentID, handler string) {
+	worker, err := client.NewWorker(d.service, client.WorkerOptions{WorkerID: name, AgentIDs: []string{agentID}, DrainTimeout: 5 * time.Second})
+	require.NoError(d, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = worker.Run(ctx, func(ctx context.Context, task *client.Task) error {
+			result, err := goHandlers[handler](ctx, task)
+			if err != nil {
+				return err
+			}
+			text, err := json.Marshal(result)
+			if err != nil {
+				return err
+			}
+			d.mu.Lock()
+			d.results = append(d.results, api.JSON(text))
+			d.mu.Unlock()
+			return task.Complete(ctx, api.JSON(text))
+		})
+	}()
+	d.workers[name] = func() {
+		stop()
+		<-ended
+	}
+	d.Cleanup(d.workers[name])
+}
