@@ -17,6 +17,7 @@ var examples = map[string][]string{
 	"migrate down":   {`holdpoint migrate down --database sqlite:new.db --yes`},
 	"migrate status": {`holdpoint migrate status --database sqlite:new.db`},
 	"backup":         {`holdpoint backup --database sqlite:waits.db friday.db`},
+	"secrets rewrap": {`holdpoint secrets rewrap --database sqlite:friday.db --secret-key-file holdpoint.keys`},
 	"doctor":         {`holdpoint doctor --database sqlite:waits.db`},
 
 	"exec": {
