@@ -158,7 +158,7 @@ func (r *resolution) settle(w *workingCopy, run *model.Run) (existing bool, err 
 			return false, err
 		}
 	}
-	resolutions, err := r.checkAnswers(w, run, asked)
+	resolutions, err := r.checkAnswers(run, asked)
 	if err != nil {
 		return false, err
 	}
@@ -220,7 +220,7 @@ func (r *resolution) keepPart(w *workingCopy, run *model.Run, request *model.Req
 
 // checkAnswers returns the resolution to record for each answer. It returns the first wrong
 // answer's error, and otherwise the schema faults of all values together.
-func (r *resolution) checkAnswers(w *workingCopy, run *model.Run, asked []*model.Request) ([]api.Resolution, error) {
+func (r *resolution) checkAnswers(run *model.Run, asked []*model.Request) ([]api.Resolution, error) {
 	var resolutions []api.Resolution
 	var faults []api.Fault
 	for i, request := range asked {

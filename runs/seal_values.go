@@ -156,7 +156,7 @@ func (r *resolution) sealAnswer(request *model.Request, question *api.UserQuesti
 		if err != nil {
 			return nil, err
 		}
-		secret.Answers = append(kept.Answers, given.Answers...)
+		secret.Answers = slices.Concat(kept.Answers, given.Answers)
 	}
 	sealed, err := r.seal(request, before, secret, dataKey)
 	return &sealedDecision{sealed: sealed}, err
@@ -173,9 +173,9 @@ func (r *resolution) seal(request *model.Request, before model.SealedValues, sec
 
 func openDecision(sealer Sealer, dataKey, handle string, sealed model.SealedValues) (model.SecretDecision, error) {
 	var secret model.SecretDecision
-	clear, err := sealer.Open(dataKey, placeOf(handle, partDecision), sealed.Decision)
+	plain, err := sealer.Open(dataKey, placeOf(handle, partDecision), sealed.Decision)
 	if err == nil {
-		err = json.Unmarshal(clear, &secret)
+		err = json.Unmarshal(plain, &secret)
 	}
 	if err != nil {
 		return secret, cannotSeal(err)

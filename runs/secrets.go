@@ -15,7 +15,7 @@ import (
 type Sealer interface {
 	NewDataKey() string
 	// Seal and Open must be given the same place.
-	Seal(dataKey, place string, clear []byte) (string, error)
+	Seal(dataKey, place string, plain []byte) (string, error)
 	Open(dataKey, place, sealed string) ([]byte, error)
 	// Digest is a hexadecimal keyed digest that nobody can make without the data key.
 	Digest(dataKey string, text []byte) (string, error)

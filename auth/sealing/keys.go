@@ -152,12 +152,12 @@ func (k *Keys) Rewrap(wrapped string) (string, error) {
 
 // Seal encrypts a value under a wrapped data key. The place says where the value belongs, and must be
 // the same for [Keys.Open]. Errors: [UnknownKeyError], [ErrUnreadable].
-func (k *Keys) Seal(wrapped, place string, clear []byte) (string, error) {
+func (k *Keys) Seal(wrapped, place string, plain []byte) (string, error) {
 	dataKey, err := k.unwrap(wrapped)
 	if err != nil {
 		return "", err
 	}
-	return encrypt(aead(derive(dataKey, "holdpoint value")), clear, place), nil
+	return encrypt(aead(derive(dataKey, "holdpoint value")), plain, place), nil
 }
 
 // Open decrypts what [Keys.Seal] returned. Errors: [UnknownKeyError], [ErrUnreadable].
@@ -209,8 +209,8 @@ func aead(key []byte) cipher.AEAD {
 	panic("sealing: " + err.Error()) // only for keys of another length
 }
 
-func encrypt(with cipher.AEAD, clear []byte, place string) string {
-	return base64.RawURLEncoding.EncodeToString(with.Seal(nil, nil, clear, []byte(place)))
+func encrypt(with cipher.AEAD, plain []byte, place string) string {
+	return base64.RawURLEncoding.EncodeToString(with.Seal(nil, nil, plain, []byte(place)))
 }
 
 func decrypt(with cipher.AEAD, sealed, place string) ([]byte, error) {
@@ -218,9 +218,9 @@ func decrypt(with cipher.AEAD, sealed, place string) ([]byte, error) {
 	if err != nil {
 		return nil, ErrUnreadable
 	}
-	clear, err := with.Open(nil, nil, text, []byte(place))
+	plain, err := with.Open(nil, nil, text, []byte(place))
 	if err != nil {
 		return nil, ErrUnreadable
 	}
-	return clear, nil
+	return plain, nil
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func keyOf(b byte) string { return base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{b}, KeyBytes)) }
+func keyOf(b byte) string {
+	return base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{b}, KeyBytes))
+}
 
 func parse(t *testing.T, lines ...string) *Keys {
 	t.Helper()
@@ -26,9 +28,9 @@ func TestSealedValuesOpenAtTheirPlaceAlone(t *testing.T) {
 	sealed, err := keys.Seal(dataKey, "run/1", []byte("hunter2"))
 	require.NoError(t, err)
 	require.NotContains(t, sealed, base64.RawURLEncoding.EncodeToString([]byte("hunter2"))[:8])
-	clear, err := keys.Open(dataKey, "run/1", sealed)
+	plain, err := keys.Open(dataKey, "run/1", sealed)
 	require.NoError(t, err)
-	require.Equal(t, "hunter2", string(clear))
+	require.Equal(t, "hunter2", string(plain))
 
 	again, err := keys.Seal(dataKey, "run/1", []byte("hunter2"))
 	require.NoError(t, err)
@@ -62,9 +64,9 @@ func TestKeysRotate(t *testing.T) {
 	require.Equal(t, rewrapped, same)
 
 	only := parse(t, "new:"+keyOf(2))
-	clear, err := only.Open(rewrapped, "p", sealed)
+	plain, err := only.Open(rewrapped, "p", sealed)
 	require.NoError(t, err)
-	require.Equal(t, "v", string(clear))
+	require.Equal(t, "v", string(plain))
 	sameDigest, err := only.Digest(rewrapped, []byte("v"))
 	require.NoError(t, err)
 	require.Equal(t, digest, sameDigest)
@@ -102,9 +104,9 @@ func TestKeysAreRead(t *testing.T) {
 func BenchmarkSealAndOpen(b *testing.B) {
 	keys, err := Parse(keyOf(1))
 	require.NoError(b, err)
-	dataKey, clear := keys.NewDataKey(), []byte("a password of thirty characters")
+	dataKey, plain := keys.NewDataKey(), []byte("a password of thirty characters")
 	for b.Loop() {
-		sealed, err := keys.Seal(dataKey, "p", clear)
+		sealed, err := keys.Seal(dataKey, "p", plain)
 		require.NoError(b, err)
 		_, err = keys.Open(dataKey, "p", sealed)
 		require.NoError(b, err)

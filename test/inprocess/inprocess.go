@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/httpapi"
@@ -40,19 +41,30 @@ type Options struct {
 	// WithoutExpiry leaves out the loop that expires requests, so that the test says when a
 	// deadline is noticed.
 	WithoutExpiry bool
+	// Sealer encrypts sensitive values; without one there may be none.
+	Sealer runs.Sealer
+	// Logger gets what the service logs; nil discards it.
+	Logger *slog.Logger
+	// Closed asks for tokens, those of the service's Keyring.
+	Closed bool
 }
 
 // Service is a running service.
 type Service struct {
 	URL   string
 	Store runs.Store
-	tb    testing.TB
+	// Keyring makes tokens; nil unless the service is closed.
+	Keyring *auth.Keyring
+	tb      testing.TB
 }
 
 // Start serves a database until the test ends. The store that it opens is closed with it.
 func Start(tb testing.TB, database string, options Options) *Service {
 	tb.Helper()
-	logger := slog.New(slog.DiscardHandler)
+	logger := options.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
 	options.Store.Logger = logger
 	opened, err := store.Open(context.Background(), database, options.Store)
 	require.NoError(tb, err)
@@ -64,9 +76,15 @@ func Start(tb testing.TB, database string, options Options) *Service {
 	signatures, err := signing.New([]ed25519.PrivateKey{private}, opened, func() int64 { return time.Now().UnixMilli() })
 	require.NoError(tb, err)
 	require.NoError(tb, signatures.Publish(context.Background()))
+	var keyring *auth.Keyring
+	if options.Closed {
+		keyring = auth.NewKeyring(auth.Options{
+			Tokens: opened, Mode: auth.Required, NewID: runs.NewID, Logger: logger, NowMs: func() int64 { return time.Now().UnixMilli() },
+		})
+	}
 	api := httpapi.New(httpapi.Options{
-		Signing: signatures,
-		Store:   opened, Hub: hub, Claims: dispatcher, Logger: logger,
+		Signing: signatures, Keyring: keyring, Sealer: options.Sealer, LogRequests: options.Logger != nil,
+		Store: opened, Hub: hub, Claims: dispatcher, Logger: logger,
 		Dialects: []kit.Mount{hermes.Mount, codex.Mount, timbal.New(timbal.Options{}), relay.New(relay.Options{})},
 	})
 	loops := []func(context.Context) error{
@@ -93,7 +111,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 		}
 		require.NoError(tb, opened.Close())
 	})
-	return &Service{URL: server.URL, Store: opened, tb: tb}
+	return &Service{URL: server.URL, Store: opened, Keyring: keyring, tb: tb}
 }
 
 // Connect returns a client of the service, which is closed before the service ends.
