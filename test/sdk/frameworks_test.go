@@ -1,0 +1,85 @@
+//go:build unix && agents
+
+package sdk
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// frameworks are the examples that take their approvals from a framework for agents. The agent of
+// each calls the tools deploy and mail at once, by a stub of a model that then repeats what they
+// returned.
+var frameworks = []struct{ example, output string }{
+	{"openai-agents", `"deploy to staging is done; Not allowed: not now"`},
+}
+
+// installExample installs an example with the library of this repository and what its
+// package-lock.json pins, and returns its directory.
+func installExample(t *testing.T, example string) string {
+	t.Helper()
+	_, built := needNode(t)
+	root, err := newProject()
+	require.NoError(t, err)
+	directory := filepath.Join(root, "examples", example)
+	require.NoError(t, copySources(directory, filepath.Join("examples", example)))
+	require.NoError(t, os.Mkdir(filepath.Join(root, "sdk"), 0o755))
+	require.NoError(t, os.Symlink(built, filepath.Join(root, "sdk", "typescript")))
+	_, err = run(directory, "npm", "ci", "--omit=dev", "--no-audit", "--no-fund", "--silent")
+	require.NoError(t, err)
+	return directory
+}
+
+// TestFrameworksWaitWithoutAProcess: two calls of one turn wait; the process that asked and the
+// service are killed; one call is edited and the other denied, in the other order; another process
+// goes on, and each call has the decision about it, once.
+func TestFrameworksWaitWithoutAProcess(t *testing.T) {
+	for _, framework := range frameworks {
+		t.Run(framework.example, func(t *testing.T) {
+			directory := installExample(t, framework.example)
+			service := rig.Start(t, rig.Options{Database: rig.SQLite(t)})
+			ran := filepath.Join(t.TempDir(), "ran")
+			t.Setenv("RAN", ran)
+			t.Setenv("HOLDPOINT_URL", service.URL())
+			people := service.ConnectPatiently()
+			created, err := people.CreateRun(t.Context(), client.CreateRunParams{AgentID: "releaser", Input: "Release 1.4"})
+			require.NoError(t, err)
+
+			asked := start(t, directory, "node", "main.mjs")
+			waits := func() bool {
+				waiting, err := people.GetRun(t.Context(), created.RunID)
+				require.NoError(t, err)
+				return len(waiting.PendingApprovals) == 2
+			}
+			rig.Await(t, waits, "the calls do not wait")
+			asked.kill()
+			service.Kill()
+			service.Resume()
+			require.True(t, waits())
+			require.NoFileExists(t, ran)
+
+			_, err = people.ResolveRunApprovals(t.Context(), created.RunID, rig.Decide(api.ApprovalResolution{
+				RequestID: "call-2", Behavior: api.BehaviorDeny, Reason: "not now",
+			}))
+			require.NoError(t, err)
+			_, err = people.ResolveRunApprovals(t.Context(), created.RunID, rig.Decide(api.ApprovalResolution{
+				RequestID: "call-1", Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"to":"staging"}`),
+			}))
+			require.NoError(t, err)
+			start(t, directory, "node", "main.mjs")
+			done, err := people.WaitRun(rig.Soon(t), created.RunID, client.UntilTerminal)
+			require.NoError(t, err)
+			require.JSONEq(t, framework.output, string(done.Output), done.Error)
+			text, err := os.ReadFile(ran)
+			require.NoError(t, err)
+			require.Equal(t, "deploy staging\n", string(text))
+		})
+	}
+}
