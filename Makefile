@@ -6,6 +6,8 @@ PACKAGES ?= ./...
 FUZZ_TIME ?= 10s
 BENCH_TIME ?= 1s
 SOAK ?= 10m
+DATABASE ?= sqlite:churn.db
+CHURN_RUNS ?= 200000
 
 .PHONY: help
 help: ## Show this list
@@ -47,6 +49,10 @@ floor: ## Fail when the engine falls far behind plain SQL, in turns with it
 .PHONY: waits
 waits: ## Measure whole waits over HTTP beside the peers of bench/peers, in turns
 	go run ./bench/waits --engine --peer plsql --peer river --peer dbos
+
+.PHONY: churn
+churn: ## Make, carry and delete CHURN_RUNS runs in an empty DATABASE and print how large it is meanwhile
+	go run ./bench/churn --database $(DATABASE) --runs $(CHURN_RUNS)
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZ_TIME

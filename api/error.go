@@ -12,6 +12,8 @@ const (
 	CodeSessionBusy                Code = "session_busy"
 	CodeSessionEnded               Code = "session_ended"
 	CodeQueueFull                  Code = "queue_full"
+	CodeQuestionsFull              Code = "questions_full"
+	CodeMailboxFull                Code = "mailbox_full"
 	CodeSuspensionTooLarge         Code = "suspension_too_large"
 	CodeSecretsNotConfigured       Code = "secrets_not_configured"
 	CodeTooManyRules               Code = "too_many_rules"

@@ -64,6 +64,17 @@ const (
 	MaxAgentsPerClaim = 100
 	// MaxQueuedRuns bounds the queued runs of one session.
 	MaxQueuedRuns = 1_000
+	// MaxQueuedBytes bounds their inputs and metadata. With MaxClarificationBytes and the
+	// MaxOpenRequestBytes of the run that holds the slot a session has at most 64 MiB that wait.
+	MaxQueuedBytes = 32 << 20
+	// MaxOpenClarifications and MaxClarificationBytes bound what other sessions ask one session
+	// and is not answered; one more is CodeQuestionsFull.
+	MaxOpenClarifications = 1_000
+	MaxClarificationBytes = 24 << 20
+	// MaxMessages and MaxMessageBytes bound the messages of one session that are not
+	// acknowledged; one more is CodeMailboxFull.
+	MaxMessages     = 10_000
+	MaxMessageBytes = 16 << 20
 )
 
 // Limits of time, in milliseconds.
@@ -89,6 +100,10 @@ const (
 	// together, in bytes.
 	MaxRuleBytesOfAllSessions = 32 << 20
 	MaxRuleBytesOfSession     = 4 << 20
+	// MaxExactRulesOfSession and MaxExactRuleBytesOfSession bound those of one session that are
+	// about one exact input. Those of all sessions are looked up one by one and have no bound.
+	MaxExactRulesOfSession     = 1_000
+	MaxExactRuleBytesOfSession = 4 << 20
 	// MaxRuleUses bounds the max_uses of one rule.
 	MaxRuleUses = 1_000_000
 )

@@ -304,7 +304,7 @@ func (s *brokenStore) Rules(context.Context, runs.RuleQuery) ([]rules.Record, er
 	return nil, s.err
 }
 
-func (s *brokenStore) RulesFor(context.Context, string, int) ([]rules.Rule, int64, error) {
+func (s *brokenStore) RulesFor(context.Context, string, int, *runs.Budget) ([]rules.Rule, int64, error) {
 	return nil, 0, s.err
 }
 

@@ -15,6 +15,8 @@ import (
 const (
 	// maxJudgedRules bounds the rules that one explanation looks at.
 	maxJudgedRules = 100_000
+	// maxJudgedBytes bounds their rows. All that may be in force and is not exact is within it.
+	maxJudgedBytes = 64 << 20
 	// maxIdleRules bounds the rules in its reply that do not apply.
 	maxIdleRules = 1_000
 )
@@ -138,12 +140,13 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	standing, nowMs, err := s.store.RulesFor(r.Context(), cmp.Or(call.SessionID, rules.AllSessions), maxJudgedRules+1)
+	budget := runs.Budget{MaxBytes: maxJudgedBytes}
+	standing, nowMs, err := s.store.RulesFor(r.Context(), cmp.Or(call.SessionID, rules.AllSessions), maxJudgedRules+1, &budget)
 	if err != nil {
 		return err
 	}
-	if len(standing) > maxJudgedRules {
-		return refusal.New(wire.CodeServiceUnavailable, "more than %d rules are in force, and an answer from some of them could be wrong", maxJudgedRules)
+	if len(standing) > maxJudgedRules || budget.Cut {
+		return refusal.New(wire.CodeServiceUnavailable, "more than %d rules are in force, or they have more than %d bytes, and an answer from some of them could be wrong", maxJudgedRules, maxJudgedBytes)
 	}
 	answer := api.RuleExplanation{Explanation: rules.Explain(standing, call, nowMs)}
 	idle := 0

@@ -247,7 +247,7 @@ type manyRules struct {
 	count int
 }
 
-func (m *manyRules) RulesFor(context.Context, string, int) ([]rules.Rule, int64, error) {
+func (m *manyRules) RulesFor(context.Context, string, int, *runs.Budget) ([]rules.Rule, int64, error) {
 	standing := make([]rules.Rule, m.count)
 	for i := range standing {
 		standing[i] = rules.Rule{

@@ -16,7 +16,7 @@ import (
 //
 // Reply: Run, Clarification, Effect (the one that creates the clarification's run); Existing
 // when the run asked the same before. Errors: invalid_request; run_not_found; lease_lost;
-// run_state_conflict; no_parent_session; ParentRefusal; id_conflict when the request id was
+// run_state_conflict; no_parent_session; ParentRefusal; mailbox_full; id_conflict when the request id was
 // used before, in the run or among the clarifications of the session, with another payload.
 type AskClarification struct {
 	RunID   string
@@ -46,7 +46,7 @@ type AskClarification struct {
 // run id makes it idempotent.
 //
 // Reply: Run; or Existing and ReplayRunID. Errors: session_not_found; session_ended;
-// id_conflict.
+// questions_full; id_conflict.
 type OpenClarification struct {
 	SessionID string
 	RunID     string
@@ -60,7 +60,8 @@ type OpenClarification struct {
 // and as the resolution with which a parked run resumes (docs/spec/v1.md#delivery). Only
 // effects give this command; the id of the message makes it idempotent.
 //
-// Reply: Messages has the message; Existing. Errors: session_not_found, run_not_found.
+// Reply: Messages has the message; Existing. Errors: session_not_found, run_not_found;
+// mailbox_full, unless a run is parked on the answer.
 type DeliverAnswer struct {
 	SessionID     string
 	RunID         string // the run that asked
@@ -84,7 +85,7 @@ type askBody struct {
 // Needs implements Command.
 func (c *AskClarification) Needs() Needs {
 	ids := validIDs(c.Request.ID)
-	return Needs{RunID: c.RunID, RequestIDs: ids, SessionRequestIDs: ids}
+	return Needs{RunID: c.RunID, RequestIDs: ids, SessionRequestIDs: ids, CountMailbox: true}
 }
 
 func (c *AskClarification) prepare(newID IDSource) error {
@@ -161,7 +162,7 @@ func (c *AskClarification) decide(w *workingCopy) (Reply, error) {
 	if len(open) >= api.MaxOpenRequests {
 		return Reply{}, refusal.Invalid(api.Fault{Pointer: "/request", Detail: "the run would have too many open requests"})
 	}
-	if err := checkOpenBytes(run, open, &c.Request); err != nil {
+	if err := cmp.Or(checkOpenBytes(run, open, &c.Request), w.checkMailbox(len(`{}`))); err != nil {
 		return Reply{}, err
 	}
 	on, effect := c.ask(w, run)
@@ -243,7 +244,7 @@ func (c *AskClarification) ask(w *workingCopy, run *model.Run) (api.WaitingOn, *
 
 // Needs implements Command.
 func (c *OpenClarification) Needs() Needs {
-	return Needs{SessionID: c.SessionID, ChosenRunID: c.RunID}
+	return Needs{SessionID: c.SessionID, ChosenRunID: c.RunID, CountClarifications: true}
 }
 
 func (c *OpenClarification) prepare(newID IDSource) error {
@@ -267,6 +268,10 @@ func (c *OpenClarification) decide(w *workingCopy) (Reply, error) {
 	case w.session.EndedAtMs != 0:
 		return Reply{}, refusal.New(api.CodeSessionEnded, "session %s has ended", c.SessionID)
 	}
+	question := document.Encode(c.Request)
+	if err := w.checkClarifications(2 * len(question)); err != nil {
+		return Reply{}, err
+	}
 	run := &model.Run{
 		RunID: c.RunID, SessionID: c.SessionID, AgentID: w.session.AgentID,
 		Kind: api.KindParentClarification, Status: api.StatusWaitingForUserQuestion,
@@ -276,7 +281,7 @@ func (c *OpenClarification) decide(w *workingCopy) (Reply, error) {
 			TextPreview:   clarificationPreview(c.Request),
 			QuestionCount: int64(len(c.Request.Questions)),
 		},
-		Requester: document.Encode(c.Requester), PayloadDigest: c.digest, Input: document.Encode(c.Request),
+		Requester: document.Encode(c.Requester), PayloadDigest: c.digest, Input: question,
 		SubmittedAtMs: w.nowMs, StartedAtMs: w.nowMs, UpdatedAtMs: w.nowMs,
 	}
 	w.addRun(run)
@@ -293,7 +298,7 @@ func (c *OpenClarification) decide(w *workingCopy) (Reply, error) {
 func (c *DeliverAnswer) Needs() Needs {
 	return Needs{
 		SessionID: c.SessionID, RunID: c.RunID, RequestIDs: validIDs(c.RequestID),
-		MessageID: model.MessageIDOf(c.RequestID),
+		MessageID: model.MessageIDOf(c.RequestID), CountMailbox: true,
 	}
 }
 
@@ -311,6 +316,13 @@ func (c *DeliverAnswer) decide(w *workingCopy) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
+	// A run that is parked on the answer gets it in any case: it takes the message along.
+	request := w.request(c.RunID, c.RequestID)
+	if parked := request != nil && request.Open() && request.Parked(); !parked {
+		if err := w.checkMailbox(len(c.Message)); err != nil {
+			return Reply{}, err
+		}
+	}
 	message := &model.Message{
 		SessionID: c.SessionID, MessageID: messageID, RunID: c.RunID, FromSessionID: c.FromSessionID,
 		State: api.MessagePending, Subject: subjectAnswer, Payload: c.Message, CreatedAtMs: w.nowMs,
@@ -323,7 +335,7 @@ func (c *DeliverAnswer) decide(w *workingCopy) (Reply, error) {
 	if model.Terminal(run.Status) {
 		return Reply{Messages: []model.Message{*message}}, nil
 	}
-	if request := w.request(c.RunID, c.RequestID); request != nil && request.Open() && request.Kind == model.KindClarification {
+	if request != nil && request.Open() && request.Kind == model.KindClarification {
 		var resolution api.Resolution
 		document.DecodeStored(c.Resolution, &resolution)
 		recorded := w.settleRequest(run, request, resolution)

@@ -17,7 +17,7 @@ import (
 // Replayed, which set ReplayRunID and leave Run nil. Errors: invalid_request;
 // invalid_idempotency_key; idempotency_conflict; id_conflict; session_ended; session_busy
 // (Inline); run_not_claimable (Claim or Suspend while another run is active or queued);
-// queue_full (MaxQueuedRuns are queued).
+// queue_full (MaxQueuedRuns are queued, or MaxQueuedBytes).
 type CreateRun struct {
 	SessionID string // made when empty
 	RunID     string // made when empty
@@ -52,6 +52,7 @@ type CreateRun struct {
 
 	runIDGiven  bool
 	sessionMade bool
+	countQueue  bool // see CountQueue
 	canonical   []byte
 	preview     string
 	suspending  raisedSuspension
@@ -76,7 +77,7 @@ type createRunBody struct {
 
 // Needs implements Command.
 func (c *CreateRun) Needs() Needs {
-	needs := Needs{SessionID: c.SessionID, NewSession: c.sessionMade, Record: c.recordKey()}
+	needs := Needs{SessionID: c.SessionID, NewSession: c.sessionMade, Record: c.recordKey(), CountQueue: c.countQueue}
 	if c.runIDGiven {
 		needs.ChosenRunID = c.RunID
 	}
@@ -269,7 +270,7 @@ func (c *CreateRun) admit(w *workingCopy) error {
 	case w.session.QueuedCount >= api.MaxQueuedRuns:
 		return refusal.New(api.CodeQueueFull, "session %s has %d queued runs, as many as it may", c.SessionID, w.session.QueuedCount)
 	}
-	return nil
+	return c.checkQueueBytes(w)
 }
 
 // startAtOnce claims or suspends the new run in the same transaction

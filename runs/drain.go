@@ -3,7 +3,7 @@ package runs
 import "github.com/holdpoint/holdpoint/runs/refusal"
 
 // DrainSession ends a part of what a session that was ended or interrupted still has: up to
-// DrainChunk runs, the oldest first. Only effects give this command; it is idempotent, because a
+// DrainChunk runs of DrainBytes, the oldest first. Only effects give this command; it is idempotent, because a
 // run ends once.
 //
 // Reply: More while something is left. Errors: session_not_found.

@@ -13,6 +13,9 @@ import (
 // the queue.
 const DrainChunk = 100
 
+// DrainBytes bounds the rows and open requests of these runs, in bytes. One run is ended at least.
+const DrainBytes = 4 << 20
+
 // drainFirst ends the first part of what the payload says, and hands the rest to an effect. It
 // reports whether it declined a clarification.
 func (w *workingCopy) drainFirst(p drainPayload) (declined bool) {
@@ -26,11 +29,15 @@ func (w *workingCopy) drainFirst(p drainPayload) (declined bool) {
 	return declined
 }
 
-// drain ends up to DrainChunk runs and returns the oldest one that is left, nil when there is
+// drain ends up to DrainChunk runs, of those that were loaded whole, and returns the oldest one that is left, nil when there is
 // none. It reports whether it declined a clarification.
 func (w *workingCopy) drain(p *drainPayload) (next *model.Run, declined bool) {
 	list := slices.DeleteFunc(w.unfinished(), func(run *model.Run) bool { return !p.ends(run) })
-	rest := list[min(len(list), DrainChunk):]
+	whole := slices.IndexFunc(list, func(run *model.Run) bool { return w.state.LeftOut[run.RunID] })
+	if whole < 0 {
+		whole = len(list)
+	}
+	rest := list[min(whole, DrainChunk):]
 	list = slices.Clip(list[:len(list)-len(rest)])
 	if p.Ended {
 		// These two hold the slot or may be claimed, so they are not left for later.

@@ -7,7 +7,7 @@ import (
 )
 
 // ReadMailbox returns a session's pending messages, or its dead letters, oldest first; it looks
-// at the oldest MaxMailboxMessages of each state. Each pending message is leased for
+// at the oldest MaxMailboxMessages of each state, of MaxMailboxBytes at most. Each pending message is leased for
 // MessageLeaseMs, in which it is not shown again. Dead letters are not leased.
 //
 // Reply: Messages. Errors: session_not_found.

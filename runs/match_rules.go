@@ -10,10 +10,10 @@ import (
 // RuleReader reads the rules that commands are matched against.
 type RuleReader interface {
 	// StandingRules returns the rules of a session, or those of rules.AllSessions, that are in
-	// force and not exact, in no order and at most limit, and their version at that moment. The
-	// version grows with each change of such a rule, in the change's own transaction; 0 stands
-	// for no rules.
-	StandingRules(ctx context.Context, sessionID string, limit int) (version int64, standing []*rules.Rule, err error)
+	// force and not exact, in no order, at most limit and of maxBytes of matches, texts and
+	// reasons, whether these are all, and their version at that moment. The version grows with
+	// each change of such a rule, in the change's own transaction; 0 stands for no rules.
+	StandingRules(ctx context.Context, sessionID string, limit, maxBytes int) (version int64, standing []*rules.Rule, complete bool, err error)
 }
 
 // RuleSets are the rules that are in force in a session, without the exact ones, as they were

@@ -28,26 +28,31 @@ type Needs struct {
 	// SessionRequestIDs are loaded of every run of the session, also when settled; with
 	// Clarifications together with those runs.
 	SessionRequestIDs []string
-	// UnfinishedRuns loads the oldest DrainChunk+1 runs of the session that are not terminal.
+	// UnfinishedRuns loads the oldest DrainChunk+1 runs of the session that are not terminal, of
+	// DrainBytes at most and one run more. That one is among State.LeftOut.
 	UnfinishedRuns bool
 	// UnfinishedClarifications loads the oldest DrainChunk+1 of them that are parent
-	// clarifications.
+	// clarifications, bounded in the same way.
 	UnfinishedClarifications bool
 	// Clarifications loads every parent clarification of the session that is not terminal.
 	Clarifications bool
+	// CountQueue loads State.Queued, CountClarifications State.OpenClarifications, and
+	// CountMailbox State.Mailbox.
+	CountQueue, CountClarifications, CountMailbox bool
 	// MessageID loads that message of the session.
 	MessageID string
 	// RunMessages loads the messages for the run RunID that are not acknowledged.
 	RunMessages bool
-	// Mailbox loads the oldest MaxMailboxMessages pending messages of the session.
+	// Mailbox loads the oldest pending messages of the session: MaxMailboxMessages and
+	// MaxMailboxBytes at most, one at least.
 	Mailbox bool
-	// DeadLetters loads the oldest MaxMailboxMessages dead letters of the session.
+	// DeadLetters loads the oldest dead letters of the session, bounded in the same way.
 	DeadLetters bool
 	// EffectID loads that effect of the session.
 	EffectID string
 	// Rules loads RuleVersions, and of the rules of the session and those of all sessions the
-	// exact ones about RuleDigests that are not revoked, at most MaxExactRulesLoaded for each
-	// digest. No command with ChangesRules is answered before the decision is committed, unless
+	// exact ones about RuleDigests that are not revoked, at most MaxExactRulesLoaded and
+	// MaxExactRuleBytesLoaded for each digest. No command with ChangesRules is answered before the decision is committed, unless
 	// the decision was made after that command was committed.
 	Rules       bool
 	RuleDigests []string
@@ -76,3 +81,7 @@ type Needs struct {
 // session and of all sessions each. When there are as many, a person is asked instead of what
 // they allow.
 const MaxExactRulesLoaded = 64
+
+// MaxExactRuleBytesLoaded bounds their texts and reasons in the same way. The last of them may go
+// beyond it.
+const MaxExactRuleBytesLoaded = 40 << 10

@@ -85,6 +85,8 @@ func (r *Remembered) Committed() {
 			}
 		}
 	}
+	clear(r.State.LeftOut)
+	r.State.Queued, r.State.OpenClarifications, r.State.Mailbox = nil, nil, nil
 	clear(r.State.Records)
 	clear(r.State.Effects)
 	clear(r.State.Rules)

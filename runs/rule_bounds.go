@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"cmp"
+
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -10,37 +12,47 @@ import (
 
 // add counts a rule about as an engine does.
 func (c *RuleCount) add(rule *rules.Rule) {
-	c.Rules++
-	c.Bytes += int64(len(rule.Text) + len(rule.Reason) + len(document.Encode(rule.Match)))
+	bytes := int64(len(rule.Text) + len(rule.Reason) + len(document.Encode(rule.Match)))
+	switch {
+	case !rule.Exact():
+		c.Rules++
+		c.Bytes += bytes
+	case rule.SessionID != rules.AllSessions:
+		c.Exact++
+		c.ExactBytes += bytes
+	}
 }
 
+// exact returns the count of the exact rules in the place of the others.
+func (c RuleCount) exact() RuleCount { return RuleCount{Rules: c.Exact, Bytes: c.ExactBytes} }
+
 // checkRuleBounds returns too_many_rules when the rules in force would be too many with new
-// ones, those of all sessions or those of the session. Exact rules have no bound.
+// ones, those of all sessions or those of the session. Exact rules of all sessions have no bound.
 func (w *workingCopy) checkRuleBounds(added []*rules.Rule) error {
 	var ofAll, ofSession RuleCount
 	for _, rule := range added {
-		switch {
-		case rule.Exact():
-		case rule.SessionID == rules.AllSessions:
+		if rule.SessionID == rules.AllSessions {
 			ofAll.add(rule)
-		default:
+		} else {
 			ofSession.add(rule)
 		}
 	}
 	const inAll, inOne = "all sessions", "the session"
-	if err := checkRuleBound(inAll, w.state.RuleCounts[rules.AllSessions], ofAll, api.MaxRulesOfAllSessions, api.MaxRuleBytesOfAllSessions); err != nil {
-		return err
-	}
-	return checkRuleBound(inOne, w.state.RuleCounts[w.state.SessionID], ofSession, api.MaxRulesOfSession, api.MaxRuleBytesOfSession)
+	const others, exact = "not about one exact input", "about one exact input"
+	own := w.state.RuleCounts[w.state.SessionID]
+	return cmp.Or(
+		checkRuleBound(inAll, others, w.state.RuleCounts[rules.AllSessions], ofAll, api.MaxRulesOfAllSessions, api.MaxRuleBytesOfAllSessions),
+		checkRuleBound(inOne, others, own, ofSession, api.MaxRulesOfSession, api.MaxRuleBytesOfSession),
+		checkRuleBound(inOne, exact, own.exact(), ofSession.exact(), api.MaxExactRulesOfSession, api.MaxExactRuleBytesOfSession))
 }
 
-func checkRuleBound(where string, there, added RuleCount, most, mostBytes int64) error {
+func checkRuleBound(where, which string, there, added RuleCount, most, mostBytes int64) error {
 	if added.Rules == 0 || there.Rules+added.Rules <= most && there.Bytes+added.Bytes <= mostBytes {
 		return nil
 	}
 	return refusal.New(api.CodeTooManyRules,
-		"%s would have %d rules in force that are not about one exact input, of %d bytes; at most %d and %d are allowed",
-		where, there.Rules+added.Rules, there.Bytes+added.Bytes, most, mostBytes)
+		"%s would have %d rules in force that are %s, of %d bytes; at most %d and %d are allowed",
+		where, there.Rules+added.Rules, which, there.Bytes+added.Bytes, most, mostBytes)
 }
 
 // checkRemembered returns too_many_rules when decisions would write more rules than fit.
@@ -52,7 +64,7 @@ func (w *workingCopy) checkRemembered(run *model.Run, resolutions []ApprovalDeci
 			continue
 		}
 		approval := w.request(run.RunID, given.RequestID).Approval()
-		if given.RememberMatch != nil || len(approval.PatternKeys) > 0 {
+		if given.RememberMatch != nil || len(approval.PatternKeys) > 0 || given.Remember == api.RememberSession {
 			added = append(added, given.rule(approval, run.SessionID, w.nowMs))
 		}
 	}

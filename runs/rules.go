@@ -67,7 +67,7 @@ type ruleBody struct {
 
 // Needs implements Command.
 func (c *AddRule) Needs() Needs {
-	needs := Needs{SessionID: c.SessionID, ChangesRules: c.Effect != api.RuleAllow, CountRules: !(&rules.Rule{Match: c.Match}).Exact()}
+	needs := Needs{SessionID: c.SessionID, ChangesRules: c.Effect != api.RuleAllow, CountRules: c.SessionID != rules.AllSessions || !(&rules.Rule{Match: c.Match}).Exact()}
 	if c.ruleIDGiven {
 		needs.RuleID = c.RuleID
 	}

@@ -116,13 +116,19 @@ func (w *workingCopy) exactRules() map[string][]*rules.Rule {
 
 // tooManyLoaded reports whether there may be more exact rules about one input than were loaded.
 func tooManyLoaded(same []*rules.Rule) bool {
-	ofAll := 0
+	var ofAll, ofSession RuleCount
 	for _, rule := range same {
+		loaded := &ofSession
 		if rule.SessionID == rules.AllSessions {
-			ofAll++
+			loaded = &ofAll
 		}
+		loaded.Rules++
+		loaded.Bytes += int64(len(rule.Text) + len(rule.Reason))
 	}
-	return ofAll >= MaxExactRulesLoaded || len(same)-ofAll >= MaxExactRulesLoaded
+	tooMany := func(c RuleCount) bool {
+		return c.Rules >= MaxExactRulesLoaded || c.Bytes >= MaxExactRuleBytesLoaded
+	}
+	return tooMany(ofAll) || tooMany(ofSession)
 }
 
 // inForce returns a rule as this decision has left it, nil when it has ended or is not about

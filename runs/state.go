@@ -24,6 +24,15 @@ type State struct {
 	Session  *model.Session
 	Runs     map[string]*model.Run
 	Requests map[RequestKey]*model.Request
+	// LeftOut are unfinished runs, by RunID, whose requests are not here because there were
+	// too many bytes before them: a drain leaves them for later.
+	LeftOut map[string]bool
+	// Queued are the queued runs, with the bytes of their inputs and metadata.
+	// OpenClarifications are those that wait, with their questions and what was answered in
+	// part. Mailbox are the messages that are not acknowledged, with their payloads. nil when
+	// they were not counted.
+	Queued, OpenClarifications, Mailbox *Held
+
 	Records  map[model.RecordKey]*model.IdempotencyRecord
 	Effects  map[string]*model.Effect  // by EffectID
 	Messages map[string]*model.Message // by MessageID
@@ -36,10 +45,12 @@ type State struct {
 	Tokens map[string]*auth.Token
 }
 
-// RuleCount says how much there is of the rules that are in force and not exact.
+// RuleCount says how much there is of the rules that are in force, with the bytes of their matches,
+// texts and reasons: of those that are not exact, and of the exact ones of one session, expired
+// ones among them.
 type RuleCount struct {
-	Rules int64
-	Bytes int64 // of matches, texts and reasons
+	Rules, Bytes      int64
+	Exact, ExactBytes int64
 }
 
 // NewState returns an empty state of a session.
@@ -48,6 +59,7 @@ func NewState(sessionID string) *State {
 		SessionID: sessionID,
 		Runs:      map[string]*model.Run{},
 		Requests:  map[RequestKey]*model.Request{},
+		LeftOut:   map[string]bool{},
 		Records:   map[model.RecordKey]*model.IdempotencyRecord{},
 		Effects:   map[string]*model.Effect{},
 		Messages:  map[string]*model.Message{},
@@ -97,6 +109,17 @@ func (s *State) Apply(change Change) {
 	if change.Session != nil {
 		s.Session = change.Session
 	}
+	for _, run := range change.NewRuns {
+		switch {
+		case run.Status == api.StatusQueued:
+			s.Queued.add(queuedBytes(run))
+		case run.Kind == api.KindParentClarification:
+			s.OpenClarifications.add(2 * len(run.Input))
+		}
+	}
+	for _, message := range change.NewMessages {
+		s.Mailbox.add(len(message.Payload))
+	}
 	for _, list := range [][]*model.Run{change.NewRuns, change.UpdatedRuns} {
 		for _, run := range list {
 			s.Runs[run.RunID] = run
@@ -121,11 +144,9 @@ func (s *State) Apply(change Change) {
 		}
 	}
 	for _, rule := range change.NewRules {
-		if !rule.Exact() {
-			count := s.RuleCounts[rule.SessionID]
-			count.add(rule)
-			s.RuleCounts[rule.SessionID] = count
-		}
+		count := s.RuleCounts[rule.SessionID]
+		count.add(rule)
+		s.RuleCounts[rule.SessionID] = count
 	}
 	for _, list := range [][]*rules.Rule{change.NewRules, change.UpdatedRules} {
 		for _, rule := range list {

@@ -69,9 +69,9 @@ type Reader interface {
 	Rules(ctx context.Context, q RuleQuery) ([]rules.Record, error)
 	CountRules(ctx context.Context, q RuleQuery) (int64, error)
 	// RulesFor returns the rules of a session and of all sessions that are not revoked, in the
-	// order of (created_at_ms, rule_id), at most limit, and the engine's present moment.
-	// Expired ones are among them.
-	RulesFor(ctx context.Context, sessionID string, limit int) (rules []rules.Rule, nowMs int64, err error)
+	// order of (created_at_ms, rule_id), at most limit and within a budget, and the engine's
+	// present moment. Expired ones are among them.
+	RulesFor(ctx context.Context, sessionID string, limit int, budget *Budget) (rules []rules.Rule, nowMs int64, err error)
 
 	// SessionEvents returns the session's events with numbers above after, oldest first, at
 	// most limit. Errors: session_not_found.

@@ -64,6 +64,8 @@ var codes = [...]CodeInfo{
 	{api.CodeSessionEnded, http.StatusConflict, "sessions"},
 	{api.CodeNoParentSession, http.StatusConflict, "sessions"},
 	{api.CodeQueueFull, http.StatusTooManyRequests, "sessions"},
+	{api.CodeQuestionsFull, http.StatusTooManyRequests, "sessions"},
+	{api.CodeMailboxFull, http.StatusTooManyRequests, "sessions"},
 
 	{api.CodeRunNotFound, http.StatusNotFound, "runs"},
 	{api.CodeRequestNotFound, http.StatusNotFound, "runs"},

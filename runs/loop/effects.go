@@ -269,7 +269,8 @@ func (e *Effects) perform(ctx context.Context, effect *model.Effect, nowMs int64
 			return true, err
 		}
 		err = e.command(ctx, effect, command, nowMs)
-		return refusal.CodeOf(err) != "", err
+		code := refusal.CodeOf(err)
+		return code != "" && !runs.Passes(code), err
 	case model.CarriedOutOutside:
 		if e.options.Review == nil {
 			return true, errNoReview

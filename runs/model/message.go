@@ -11,6 +11,8 @@ const (
 	MaxDeliveryAttempts = 3
 	// MaxMailboxMessages bounds the messages of each state that a read looks at: the oldest ones.
 	MaxMailboxMessages = 1_000
+	// MaxMailboxBytes bounds their payloads. One message is looked at, however large.
+	MaxMailboxBytes = 4 << 20
 )
 
 // MessageIDPrefix begins the id of every message with the answer to a clarification. The ids of

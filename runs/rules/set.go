@@ -80,14 +80,19 @@ func (s *Set) Size() int { return s.size }
 
 // ruleSize is an estimate with the indexes of a set.
 func ruleSize(rule *Rule) int {
-	size := 1024 + len(rule.Text) + len(rule.Reason)
-	for _, key := range rule.Match.PatternKeys {
-		size += 64 + len(key)
+	return 1024 + 64*(len(rule.Match.PatternKeys)+len(rule.Match.Params)) + rule.Bytes()
+}
+
+// Bytes returns how long the rule's text, reason and match are together, without what JSON adds.
+func (r *Rule) Bytes() int {
+	bytes := len(r.Text) + len(r.Reason)
+	for _, key := range r.Match.PatternKeys {
+		bytes += len(key)
 	}
-	for name, glob := range rule.Match.Params {
-		size += 64 + len(name) + len(glob)
+	for name, glob := range r.Match.Params {
+		bytes += len(name) + len(glob)
 	}
-	return size
+	return bytes
 }
 
 func (s *Set) add(e entry, frequency map[gram]int) {

@@ -200,9 +200,18 @@ func (c *Committer) do(ctx context.Context, command runs.Command) (runs.Reply, e
 	return runs.DecideChecked(ctx, c.options.Values, command, decide)
 }
 
-// decideInLane gives a prepared command to the lane of its session and waits for the
-// reply.
+// decideInLane decides a prepared command, a second time when its session has a queue that is
+// so long that it must be counted.
 func (c *Committer) decideInLane(ctx context.Context, command runs.Command) (runs.Reply, error) {
+	reply, err := c.decideOnce(ctx, command)
+	if runs.CountQueue(command, err) {
+		return c.decideOnce(ctx, command)
+	}
+	return reply, err
+}
+
+// decideOnce gives a prepared command to the lane of its session and waits for the reply.
+func (c *Committer) decideOnce(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	c.mu.RLock()
 	if c.closed {
 		c.mu.RUnlock()

@@ -95,9 +95,10 @@ func TestTheNeedsOfClarificationsAreOneLoadASession(t *testing.T) {
 		require.Equal(t, map[string]string{
 			"sessions": `[["child"],["other"]]`,
 			"runs":     `[["child","r"]]`, "requests": `[["child","r"]]`, "payloads": `[["child","r"]]`,
-			"named requests":  `[["child","r","q"]]`,
-			"unfinished runs": `[["child","101","parent_clarification"]]`, "requests of unfinished runs": `[["child","101","parent_clarification"]]`,
-			"mailboxes": `[["child","pending"]]`, "messages of runs": `[["child","r"]]`,
+			"named requests":              `[["child","r","q"]]`,
+			"unfinished runs":             `[["child","101","parent_clarification","4194304"]]`,
+			"requests of unfinished runs": `[["child","101","parent_clarification","4194304"]]`,
+			"mailboxes":                   `[["child","pending","1000","4194304"]]`, "mailbox sizes": `[["child"]]`, "messages of runs": `[["child","r"]]`,
 			"messages": `[["child","` + answer + `"],["child","m"],["other","m"]]`,
 			"effects":  `[["child","e-1"],["child","e-2"]]`,
 		}, asked)

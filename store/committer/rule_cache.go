@@ -73,12 +73,12 @@ func (c *ruleCache) refresh(ctx context.Context, sessionID string, met runs.Rule
 	for range maxRuleReads {
 		known := c.of(sessionID).Versions
 		if known.OfAll < met.OfAll {
-			if err := c.read(ctx, rules.AllSessions, api.MaxRulesOfAllSessions); err != nil {
+			if err := c.read(ctx, rules.AllSessions, api.MaxRulesOfAllSessions, api.MaxRuleBytesOfAllSessions); err != nil {
 				return err
 			}
 		}
 		if known.OfSession < met.OfSession {
-			if err := c.read(ctx, sessionID, api.MaxRulesOfSession); err != nil {
+			if err := c.read(ctx, sessionID, api.MaxRulesOfSession, api.MaxRuleBytesOfSession); err != nil {
 				return err
 			}
 		}
@@ -91,17 +91,16 @@ func (c *ruleCache) refresh(ctx context.Context, sessionID string, met runs.Rule
 
 // read reads the rules of one session, or of all, once for all who ask at a time. A read that
 // began before the asker met its version may be too old for it.
-func (c *ruleCache) read(ctx context.Context, sessionID string, most int) error {
+func (c *ruleCache) read(ctx context.Context, sessionID string, most, mostBytes int) error {
 	reading := c.reads.DoChan(sessionID, func() (any, error) {
 		// Some more than the bound may be there: those of commands that were decided at once.
-		most := most + most/10
-		version, standing, err := c.reader.StandingRules(context.WithoutCancel(ctx), sessionID, most+1)
+		version, standing, complete, err := c.reader.StandingRules(context.WithoutCancel(ctx), sessionID, most+most/10, mostBytes+mostBytes/10)
 		if err != nil {
 			return nil, fmt.Errorf("read rules: %w", err)
 		}
 		fresh := ruleSet{version: version}
 		if len(standing) > 0 {
-			fresh.set = rules.NewSet(standing, len(standing) <= most)
+			fresh.set = rules.NewSet(standing, complete)
 		}
 		c.put(sessionID, fresh)
 		return nil, nil

@@ -28,13 +28,13 @@ type ruleTable struct {
 	reads int
 }
 
-func (r *ruleTable) StandingRules(_ context.Context, sessionID string, _ int) (int64, []*rules.Rule, error) {
+func (r *ruleTable) StandingRules(_ context.Context, sessionID string, _, _ int) (int64, []*rules.Rule, bool, error) {
 	r.mu.Lock()
 	r.reads++
 	r.mu.Unlock()
 	if r.onRead != nil {
 		if err := r.onRead(sessionID); err != nil {
-			return 0, nil, err
+			return 0, nil, false, err
 		}
 	}
 	r.mu.Lock()
@@ -45,7 +45,7 @@ func (r *ruleTable) StandingRules(_ context.Context, sessionID string, _ int) (i
 	if sessionID == rules.AllSessions {
 		version = r.engine.rules.OfAll
 	}
-	return version, r.rules[sessionID], nil
+	return version, r.rules[sessionID], true, nil
 }
 
 // change makes the rules of all sessions others.

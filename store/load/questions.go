@@ -62,10 +62,14 @@ var Questions = []Question{
 	{"effects", []Key{pairs(func(n *runs.Needs) string { return n.EffectID })}, (*States).readEffects},
 	{"messages", []Key{pairs(func(n *runs.Needs) string { return n.MessageID })}, (*States).readMessages},
 	{"messages of runs", []Key{pairs(func(n *runs.Needs) string { return textIf(n.RunMessages, n.RunID) })}, (*States).readMessages},
-	{"mailboxes", []Key{{Parts: 2, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
-		addIf(n.Mailbox, add, tuple{s, string(api.MessagePending)})
-		addIf(n.DeadLetters, add, tuple{s, string(api.MessageDeadLetter)})
+	{"mailboxes", []Key{{Parts: 4, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
+		rows, bytes := strconv.Itoa(model.MaxMailboxMessages), strconv.Itoa(model.MaxMailboxBytes)
+		addIf(n.Mailbox, add, tuple{s, string(api.MessagePending), rows, bytes})
+		addIf(n.DeadLetters, add, tuple{s, string(api.MessageDeadLetter), rows, bytes})
 	}}}, (*States).readMessages},
+	{"queues", []Key{sessionsIf(func(n *runs.Needs) bool { return n.CountQueue })}, readHeld(func(s *runs.State) **runs.Held { return &s.Queued })},
+	{"open clarifications", []Key{sessionsIf(func(n *runs.Needs) bool { return n.CountClarifications })}, readHeld(func(s *runs.State) **runs.Held { return &s.OpenClarifications })},
+	{"mailbox sizes", []Key{sessionsIf(func(n *runs.Needs) bool { return n.CountMailbox })}, readHeld(func(s *runs.State) **runs.Held { return &s.Mailbox })},
 	// A session need not exist to have rules.
 	{"rule versions", []Key{{Parts: 1, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
 		addIf(n.Rules, add, tuple{rules.AllSessions})
@@ -103,9 +107,9 @@ var (
 		add(tuple{load.SessionID, strconv.Itoa(len(load.Needs) + 1)})
 	}}
 	// unfinishedRuns are the sessions whose oldest runs end, with how many of them the batch may
-	// reach, and their kind where it is only one.
-	unfinishedRuns = Key{Parts: 3, ofSession: func(load *committer.Load, add func(tuple)) {
-		all, clarifications := 0, 0
+	// reach, their kind where it is only one, and of how many bytes.
+	unfinishedRuns = Key{Parts: 4, ofSession: func(load *committer.Load, add func(tuple)) {
+		all, clarifications, bytes := 0, 0, strconv.Itoa(runs.DrainBytes)
 		for i := range load.Needs {
 			if load.Needs[i].UnfinishedRuns {
 				all++
@@ -115,10 +119,10 @@ var (
 			}
 		}
 		if all > 0 {
-			add(tuple{load.SessionID, strconv.Itoa((all+clarifications)*runs.DrainChunk + 1), ""})
+			add(tuple{load.SessionID, strconv.Itoa((all+clarifications)*runs.DrainChunk + 1), "", bytes})
 		}
 		if clarifications > 0 {
-			add(tuple{load.SessionID, strconv.Itoa((all+clarifications)*runs.DrainChunk + 1), string(api.KindParentClarification)})
+			add(tuple{load.SessionID, strconv.Itoa((all+clarifications)*runs.DrainChunk + 1), string(api.KindParentClarification), bytes})
 		}
 	}}
 	namedRuns  = pairs(func(n *runs.Needs) string { return n.RunID })
@@ -187,12 +191,27 @@ func (s *States) readStartedRuns(rows columns.Rows) error {
 	return columns.Runs.Each(rows, func(r *model.Run) { s.of[r.SessionID].Runs[r.RunID] = r })
 }
 
+// unfinishedRun is a run, and whether it is beyond the bytes that may be loaded.
+type unfinishedRun struct {
+	model.Run
+	beyond int64
+}
+
 // readUnfinishedRuns counts the places in the queue itself: its beginning is there, and
 // counting each run's place in SQL would be quadratic in its length.
 func (s *States) readUnfinishedRuns(rows columns.Rows) error {
 	queues := map[string][]*model.Run{}
-	err := columns.Runs.Each(rows, func(r *model.Run) {
-		s.of[r.SessionID].Runs[r.RunID] = r
+	whole := map[string]bool{}
+	targets := func(u *unfinishedRun) []any { return append(columns.Runs.Targets(&u.Run), &u.beyond) }
+	err := columns.Each(rows, targets, func(u *unfinishedRun) {
+		r, state := &u.Run, s.of[u.SessionID]
+		if u.beyond == 0 {
+			whole[r.RunID] = true
+			delete(state.LeftOut, r.RunID)
+		} else if !whole[r.RunID] {
+			state.LeftOut[r.RunID] = true
+		}
+		state.Runs[r.RunID] = r
 		if r.Status == api.StatusQueued {
 			queues[r.SessionID] = append(queues[r.SessionID], r)
 		}
@@ -236,6 +255,20 @@ func (s *States) readMessages(rows columns.Rows) error {
 	return columns.Messages.Each(rows, func(m *model.Message) { s.of[m.SessionID].Messages[m.MessageID] = m })
 }
 
+// heldBy is how much a session holds of one kind.
+type heldBy struct {
+	sessionID string
+	runs.Held
+}
+
+// readHeld returns how counts are read that go to one place in the state.
+func readHeld(place func(*runs.State) **runs.Held) func(s *States, rows columns.Rows) error {
+	targets := func(h *heldBy) []any { return []any{&h.sessionID, &h.Rows, &h.Bytes} }
+	return func(s *States, rows columns.Rows) error {
+		return columns.Each(rows, targets, func(h *heldBy) { *place(s.of[h.sessionID]) = &h.Held })
+	}
+}
+
 // ruleVersion is the version of the rules of a session, or of all.
 type ruleVersion struct {
 	sessionID string
@@ -260,7 +293,9 @@ type ruleCount struct {
 }
 
 func (s *States) readRuleCounts(rows columns.Rows) error {
-	targets := func(c *ruleCount) []any { return []any{&c.sessionID, &c.Rules, &c.Bytes} }
+	targets := func(c *ruleCount) []any {
+		return []any{&c.sessionID, &c.Rules, &c.Bytes, &c.Exact, &c.ExactBytes}
+	}
 	return columns.Each(rows, targets, func(c *ruleCount) {
 		if state := s.of[c.sessionID]; state != nil {
 			state.RuleCounts[c.sessionID] = c.RuleCount

@@ -119,7 +119,7 @@ type Keys struct {
 }
 
 // maxParts is how many parts a key has at most.
-const maxParts = 3
+const maxParts = 4
 
 type tuple [maxParts]string
 

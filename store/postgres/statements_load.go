@@ -1,5 +1,25 @@
 package postgres
 
+import "github.com/holdpoint/holdpoint/store/read"
+
+// unfinishedRuns has the oldest unfinished runs of the session of k: those within its budget, the
+// first in any case, and one that is beyond it. A run is measured with the requests that are
+// loaded with it.
+var unfinishedRuns = `
+	SELECT n.*, CASE WHEN n.place > 1 AND n.bytes > k.budget::bigint THEN 1 ELSE 0 END::bigint AS beyond
+	FROM (
+		SELECT x.*, row_number() OVER w AS place, sum(x.size) OVER w AS bytes
+		FROM (
+			SELECT *, ` + read.RunSize + ` AS size FROM runs AS r
+			WHERE r.session_id = k.session_id AND r.finished_at_ms IS NULL AND (k.kind = '' OR r.kind = k.kind)
+			ORDER BY r.first_event_id LIMIT k.most::bigint
+		) AS x
+		WINDOW w AS (ORDER BY x.first_event_id)
+	) AS n
+	WHERE n.place <= 2 OR n.bytes - n.size <= k.budget::bigint
+	ORDER BY n.first_event_id OFFSET 0
+`
+
 // loadStatements are the statements of load.Questions. Each reaches rows by the keys of k
 // through a subquery that the planner cannot pull up (LIMIT 1 or OFFSET 0), so it has no
 // choice but to look up one key after the other. As a plain join, planned while the table
@@ -100,26 +120,19 @@ CROSS JOIN LATERAL (
 	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
 ) AS r`,
 
+	// One run more than fits says that there are more.
 	"unfinished runs": `
-SELECT r.*
-FROM unnest($1::text[], $2::text[], $3::text[]) AS k (session_id, most, kind)
-CROSS JOIN LATERAL (
-	SELECT * FROM runs AS one
-	WHERE one.session_id = k.session_id AND one.finished_at_ms IS NULL AND (k.kind = '' OR one.kind = k.kind)
-	ORDER BY one.first_event_id LIMIT k.most::bigint
-) AS r`,
+SELECT r.*, r.beyond
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS k (session_id, most, kind, budget)
+CROSS JOIN LATERAL (` + unfinishedRuns + `) AS r`,
 
 	"requests of unfinished runs": `
 SELECT q.*
-FROM unnest($1::text[], $2::text[], $3::text[]) AS k (session_id, most, kind)
-CROSS JOIN LATERAL (
-	SELECT * FROM runs AS one
-	WHERE one.session_id = k.session_id AND one.finished_at_ms IS NULL AND (k.kind = '' OR one.kind = k.kind)
-	ORDER BY one.first_event_id LIMIT k.most::bigint
-) AS r
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS k (session_id, most, kind, budget)
+CROSS JOIN LATERAL (` + unfinishedRuns + `) AS r
 CROSS JOIN LATERAL (
 	SELECT * FROM requests AS one
-	WHERE one.session_id = r.session_id AND one.run_id = r.run_id
+	WHERE one.session_id = r.session_id AND one.run_id = r.run_id AND r.beyond = 0
 		AND coalesce(one.settled_number, 9223372036854775807) > r.resume_after OFFSET 0
 ) AS q`,
 
@@ -202,32 +215,71 @@ CROSS JOIN LATERAL (
 	WHERE one.session_id = k.session_id AND one.run_id = k.run_id AND one.acknowledged_at_ms IS NULL OFFSET 0
 ) AS m`,
 
-	// The oldest messages of each session and state, model.MaxMailboxMessages at most.
+	// The oldest messages of each session and state.
 	"mailboxes": `
 SELECT m.*
-FROM unnest($1::text[], $2::text[]) AS k (session_id, state)
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS k (session_id, state, most, budget)
 CROSS JOIN LATERAL (
-	SELECT * FROM messages AS one
-	WHERE one.session_id = k.session_id AND one.state = k.state AND one.acknowledged_at_ms IS NULL
-	ORDER BY one.created_at_ms, one.message_id LIMIT 1000
-) AS m`,
+	SELECT x.*, row_number() OVER w AS place, sum(octet_length(x.payload)) OVER w AS bytes
+	FROM (
+		SELECT * FROM messages AS n
+		WHERE n.session_id = k.session_id AND n.state = k.state AND n.acknowledged_at_ms IS NULL
+		ORDER BY n.created_at_ms, n.message_id LIMIT k.most::bigint
+	) AS x
+	WINDOW w AS (ORDER BY x.created_at_ms, x.message_id)
+) AS m
+WHERE m.place = 1 OR m.bytes <= k.budget::bigint`,
+
+	"queues": `
+SELECT k.session_id, c.held, c.bytes
+FROM unnest($1::text[]) AS k (session_id)
+CROSS JOIN LATERAL (
+	SELECT count(*) AS held, coalesce(sum(octet_length(one.input) + coalesce(octet_length(one.metadata), 0)), 0)::bigint AS bytes
+	FROM runs AS one
+	WHERE one.session_id = k.session_id AND one.finished_at_ms IS NULL AND one.status = 'queued'
+) AS c`,
+
+	// A clarification holds its question twice: its run has it and its request.
+	"open clarifications": `
+SELECT k.session_id, c.held, c.bytes
+FROM unnest($1::text[]) AS k (session_id)
+CROSS JOIN LATERAL (
+	SELECT count(*) AS held, coalesce(sum(2 * octet_length(one.body) + coalesce(octet_length(one.partial_answers), 0)), 0)::bigint AS bytes
+	FROM requests AS one
+	WHERE one.kind = 'question' AND one.session_id = k.session_id AND one.settled_number IS NULL AND (
+		SELECT r.kind FROM runs AS r WHERE r.session_id = one.session_id AND r.run_id = one.run_id) = 'parent_clarification'
+) AS c`,
+
+	"mailbox sizes": `
+SELECT k.session_id, c.held, c.bytes
+FROM unnest($1::text[]) AS k (session_id)
+CROSS JOIN LATERAL (
+	SELECT count(*) AS held, coalesce(sum(octet_length(one.payload)), 0)::bigint AS bytes
+	FROM messages AS one
+	WHERE one.session_id = k.session_id AND one.acknowledged_at_ms IS NULL
+) AS c`,
 
 	"rule versions": `
 SELECT v.session_id, v.version FROM rule_versions AS v WHERE v.session_id = ANY($1::text[])`,
 
-	// runs.MaxExactRulesLoaded of each session and digest, at most. Only rules_standing steps
-	// over the rules about other exact inputs.
+	// runs.MaxExactRulesLoaded of each session and digest, and runs.MaxExactRuleBytesLoaded, at
+	// most. Only rules_standing steps over the rules about other exact inputs.
 	"exact rules": `
 SELECT l.*
 FROM unnest($1::text[], $2::text[]) AS k (session_id, input_digest)
 CROSS JOIN LATERAL (
-	SELECT * FROM rules AS one
-	WHERE one.session_id = k.session_id AND one.input_digest = k.input_digest AND one.revoked_at_ms IS NULL LIMIT 64
-) AS l`,
+	SELECT x.*, octet_length(x.text) + coalesce(octet_length(x.reason), 0) AS size,
+		sum(octet_length(x.text) + coalesce(octet_length(x.reason), 0)) OVER (ROWS UNBOUNDED PRECEDING) AS bytes
+	FROM (
+		SELECT * FROM rules AS n
+		WHERE n.session_id = k.session_id AND n.input_digest = k.input_digest AND n.revoked_at_ms IS NULL LIMIT 64
+	) AS x
+) AS l
+WHERE l.bytes - l.size < 40960`,
 
 	// One row more than may be in force says that there are too many.
 	"rule counts": `
-SELECT k.session_id, c.rules, c.bytes
+SELECT k.session_id, c.rules, c.bytes, x.rules, x.bytes
 FROM unnest($1::text[]) AS k (session_id)
 CROSS JOIN LATERAL (
 	SELECT count(*) AS rules, coalesce(sum(octet_length(one.match) + octet_length(one.text) + coalesce(octet_length(one.reason), 0)), 0)::bigint AS bytes
@@ -238,7 +290,15 @@ CROSS JOIN LATERAL (
 			AND (l.max_uses IS NULL OR l.uses < l.max_uses)
 		LIMIT 10001
 	) AS one
-) AS c`,
+) AS c
+CROSS JOIN LATERAL (
+	SELECT count(*) AS rules, coalesce(sum(octet_length(one.match) + octet_length(one.text) + coalesce(octet_length(one.reason), 0)), 0)::bigint AS bytes
+	FROM (
+		SELECT * FROM rules AS l
+		WHERE l.session_id = k.session_id AND k.session_id <> '' AND l.input_digest IS NOT NULL AND l.revoked_at_ms IS NULL
+		LIMIT 1001
+	) AS one
+) AS x`,
 
 	"session rules": `
 SELECT l.*

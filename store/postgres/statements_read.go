@@ -1,6 +1,9 @@
 package postgres
 
-import "github.com/holdpoint/holdpoint/store/read"
+import (
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/read"
+)
 
 // readStatements are the statements of the reads. For LIMIT 1 and OFFSET 0 in subqueries
 // see loadStatements. The numbers of outputs are
@@ -241,6 +244,16 @@ CROSS JOIN LATERAL (
 ) AS l
 ORDER BY l.created_at_ms, l.rule_id
 LIMIT $2::bigint`),
+
+	RuleSizesFor: `
+SELECT ` + columns.Rules.Size() + `
+FROM unnest($1::text[]) AS k (session_id)
+CROSS JOIN LATERAL (
+	SELECT * FROM rules AS one
+	WHERE one.session_id = k.session_id AND one.revoked_at_ms IS NULL OFFSET 0
+) AS l
+ORDER BY l.created_at_ms, l.rule_id
+LIMIT $2::bigint`,
 
 	Now: `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint`,
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/load"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/store/storetest"
@@ -51,7 +51,8 @@ func TestEveryQuestionHasAStatement(t *testing.T) {
 	for _, question := range load.Questions {
 		require.Contains(t, loadStatements, question.Name)
 	}
-	require.Contains(t, loadStatements["mailboxes"], "LIMIT "+strconv.Itoa(model.MaxMailboxMessages))
+	require.Contains(t, loadStatements["exact rules"], "LIMIT "+strconv.Itoa(runs.MaxExactRulesLoaded))
+	require.Contains(t, loadStatements["exact rules"], "< "+strconv.Itoa(runs.MaxExactRuleBytesLoaded))
 	for _, outputs := range []string{readStatements.RunOutputs, readStatements.SessionOutputs} {
 		require.Contains(t, outputs, "LIMIT "+strconv.Itoa(api.MaxOutputsShown+1))
 		require.Contains(t, outputs, "o.place <= "+strconv.Itoa(api.MaxOutputsShown))

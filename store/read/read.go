@@ -77,8 +77,9 @@ type Statements struct {
 	// StandingRules are those of $1 session_id that are in force and not exact, limited to $2.
 	// The present moment is the next argument, if it is one. RuleVersion is of $1 session_id.
 	StandingRules, RuleVersion string
-	// RulesFor is of the list $1 of sessions, limited to $2. Now has the present moment.
-	RulesFor, Now string
+	// RulesFor is of the list $1 of sessions, limited to $2, and RuleSizesFor has their sizes. Now
+	// has the present moment.
+	RulesFor, RuleSizesFor, Now string
 
 	// LeasedRuns and ClaimableWithin have the present moment as their first argument, if it is
 	// one, and end with a condition: others, an order and a limit are put behind it. The former

@@ -15,13 +15,15 @@ var (
 	sqlDecisionSizes = sqlRequestSizes
 	sqlEffectSizes   = `SELECT ` + columns.Effects.Size() + ` FROM `
 	sqlRuleSizes     = `SELECT ` + columns.Rules.Size() + ` FROM rules AS l`
-	// With the requests that its view shows.
-	sqlRunSizes = `SELECT ` + columns.Runs.Size() + ` + (
+	sqlRunSizes      = `SELECT ` + RunSize + ` FROM runs AS r`
+)
+
+// RunSize is the size of a row r of runs with the requests that its view shows.
+var RunSize = columns.Runs.Size() + ` + (
 	SELECT coalesce(sum(` + columns.Requests.Size() + `), 0) FROM requests AS q
 	WHERE q.session_id = r.session_id AND q.run_id = r.run_id
 		AND coalesce(q.settled_number, 9223372036854775807) > r.resume_after
-) FROM runs AS r`
-)
+)`
 
 // fitting returns how many of the rows that a statement measures are within a budget, which is
 // that of several statements when used says what the earlier ones took.

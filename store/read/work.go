@@ -91,33 +91,48 @@ func (r *Reader) Rule(ctx context.Context, ruleID string) (*rules.Record, error)
 }
 
 // RulesFor implements runs.Reader.
-func (r *Reader) RulesFor(ctx context.Context, sessionID string, limit int) (standing []rules.Rule, nowMs int64, err error) {
+func (r *Reader) RulesFor(ctx context.Context, sessionID string, limit int, budget *runs.Budget) (standing []rules.Rule, nowMs int64, err error) {
 	sessions := []string{rules.AllSessions}
 	if refusal.ValidID(sessionID) {
 		sessions = append(sessions, sessionID)
 	}
 	var now []int64
-	err = r.db.AskAtOneMoment(ctx,
-		Query{r.sql.RulesFor, []any{r.db.List(sessions), max(limit, 0)}, into(columns.Rules.Targets, &standing)},
-		Query{r.sql.Now, r.now(), into(itself[int64], &now)})
+	budget.Cut = false
+	err = r.lists.Snapshot(ctx, func(ask func(...Query) error) error {
+		used := 0
+		fit, err := fitting(ask, budget, &used, r.sql.RuleSizesFor, []any{r.db.List(sessions), max(limit, 0)})
+		if err != nil {
+			return err
+		}
+		return ask(
+			Query{r.sql.RulesFor, []any{r.db.List(sessions), fit}, into(columns.Rules.Targets, &standing)},
+			Query{r.sql.Now, r.now(), into(itself[int64], &now)})
+	})
 	if err != nil {
 		return nil, 0, err
 	}
 	return standing, now[0], nil
 }
 
-// StandingRules implements runs.RuleReader.
-func (r *Reader) StandingRules(ctx context.Context, sessionID string, limit int) (version int64, standing []*rules.Rule, err error) {
+// StandingRules implements runs.RuleReader. A row that is beyond the bytes is read and forgotten.
+func (r *Reader) StandingRules(ctx context.Context, sessionID string, limit, maxBytes int) (version int64, standing []*rules.Rule, complete bool, err error) {
 	var versions []int64
+	complete = true
 	err = r.db.AskAtOneMoment(ctx,
 		Query{r.sql.RuleVersion, []any{sessionID}, into(itself[int64], &versions)},
-		Query{r.sql.StandingRules, r.now(sessionID, max(limit, 0)), func(rows columns.Rows) error {
-			return columns.Rules.Each(rows, func(rule *rules.Rule) { standing = append(standing, rule) })
+		Query{r.sql.StandingRules, r.now(sessionID, max(limit, 0)+1), func(rows columns.Rows) error {
+			bytes := 0
+			return columns.Rules.Each(rows, func(rule *rules.Rule) {
+				bytes += rule.Bytes()
+				if complete = complete && len(standing) < limit && bytes <= maxBytes; complete {
+					standing = append(standing, rule)
+				}
+			})
 		}})
 	if err != nil || len(versions) == 0 {
-		return 0, nil, err
+		return 0, nil, true, err
 	}
-	return versions[0], standing, nil
+	return versions[0], standing, complete, nil
 }
 
 // FinishedRuns implements runs.Keeper.

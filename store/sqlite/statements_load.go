@@ -1,9 +1,33 @@
 package sqlite
 
-import "github.com/holdpoint/holdpoint/store/columns"
+import (
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/read"
+)
 
 // comparesNow has the statements that compare with the present moment.
 var comparesNow = map[string]bool{"rule counts": true}
+
+// unfinishedRuns has the oldest unfinished runs of each session: those within its budget, the first
+// in any case, and one that is beyond it. A run is measured with the requests that are loaded
+// with it.
+var unfinishedRuns = `
+WITH measured AS (
+	SELECT one.run_id, row_number() OVER w AS place, one.size, sum(one.size) OVER w AS bytes, CAST(one.budget AS INTEGER) AS budget
+	FROM (
+		SELECT k.key, k.value ->> 3 AS budget, r.run_id, r.first_event_id, ` + read.RunSize + ` AS size
+		FROM json_each($1) AS k
+		CROSS JOIN runs AS r ON r.run_id IN (
+			SELECT one.run_id FROM runs AS one
+			WHERE one.session_id = k.value ->> 0 AND one.finished_at_ms IS NULL AND (k.value ->> 2 = '' OR one.kind = k.value ->> 2)
+			ORDER BY one.first_event_id LIMIT (SELECT max(CAST(most.value ->> 1 AS INTEGER)) FROM json_each($1) AS most))
+	) AS one
+	WINDOW w AS (PARTITION BY one.key ORDER BY one.first_event_id)
+), page AS MATERIALIZED (
+	SELECT n.run_id, CASE WHEN n.place > 1 AND n.bytes > n.budget THEN 1 ELSE 0 END AS beyond
+	FROM measured AS n
+	WHERE n.place <= 2 OR n.bytes - n.size <= n.budget
+)`
 
 // loadStatements are the statements of load.Questions. Their arguments are JSON arrays of
 // keys, each an array of its parts. CROSS JOIN holds SQLite to going from the keys to the
@@ -82,30 +106,23 @@ FROM json_each($1) AS k
 CROSS JOIN requests AS q ON q.session_id = k.value ->> 0 AND q.request_id = k.value ->> 1
 CROSS JOIN runs AS r ON r.run_id = q.run_id`,
 
-	"unfinished runs": `
-SELECT r.*
-FROM json_each($1) AS k
-CROSS JOIN runs AS r ON r.run_id IN (
-	SELECT one.run_id FROM runs AS one
-	WHERE one.session_id = k.value ->> 0 AND one.finished_at_ms IS NULL AND (k.value ->> 2 = '' OR one.kind = k.value ->> 2)
-	ORDER BY one.first_event_id LIMIT (SELECT max(CAST(most.value ->> 1 AS INTEGER)) FROM json_each($1) AS most))`,
+	// One run more than fits says that there are more.
+	"unfinished runs": unfinishedRuns + `
+SELECT r.*, page.beyond
+FROM page
+CROSS JOIN runs AS r ON r.run_id = page.run_id`,
 
-	"requests of unfinished runs": `
+	"requests of unfinished runs": unfinishedRuns + `
 SELECT q.*
-FROM json_each($1) AS k
-CROSS JOIN runs AS r ON r.run_id IN (
-	SELECT one.run_id FROM runs AS one
-	WHERE one.session_id = k.value ->> 0 AND one.finished_at_ms IS NULL AND (k.value ->> 2 = '' OR one.kind = k.value ->> 2)
-	ORDER BY one.first_event_id LIMIT (SELECT max(CAST(most.value ->> 1 AS INTEGER)) FROM json_each($1) AS most))
-CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.outcome IS NULL
+FROM page
+CROSS JOIN requests AS q ON q.run_id = page.run_id AND q.outcome IS NULL
+WHERE page.beyond = 0
 UNION ALL
 SELECT q.*
-FROM json_each($1) AS k
-CROSS JOIN runs AS r ON r.run_id IN (
-	SELECT one.run_id FROM runs AS one
-	WHERE one.session_id = k.value ->> 0 AND one.finished_at_ms IS NULL AND (k.value ->> 2 = '' OR one.kind = k.value ->> 2)
-	ORDER BY one.first_event_id LIMIT (SELECT max(CAST(most.value ->> 1 AS INTEGER)) FROM json_each($1) AS most))
-CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.settled_number > r.resume_after`,
+FROM page
+CROSS JOIN runs AS r ON r.run_id = page.run_id
+CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.settled_number > r.resume_after
+WHERE page.beyond = 0`,
 
 	"chosen runs": `
 SELECT r.*,
@@ -162,29 +179,65 @@ FROM json_each($1) AS k
 CROSS JOIN messages AS m
 	ON m.session_id = k.value ->> 0 AND m.run_id = k.value ->> 1 AND m.acknowledged_at_ms IS NULL`,
 
-	// The oldest messages of each session and state, model.MaxMailboxMessages at most.
+	// The oldest messages of each session and state.
 	"mailboxes": `
+WITH page AS MATERIALIZED (
+	SELECT n.session_id, n.message_id, row_number() OVER w AS place, sum(octet_length(n.payload)) OVER w AS bytes, k.value ->> 3 AS budget
+	FROM json_each($1) AS k
+	CROSS JOIN messages AS n ON n.session_id = k.value ->> 0 AND n.message_id IN (
+		SELECT oldest.message_id FROM messages AS oldest
+		WHERE oldest.session_id = k.value ->> 0 AND oldest.state = k.value ->> 1 AND oldest.acknowledged_at_ms IS NULL
+		ORDER BY oldest.created_at_ms, oldest.message_id
+		LIMIT (SELECT max(CAST(most.value ->> 2 AS INTEGER)) FROM json_each($1) AS most))
+	WINDOW w AS (PARTITION BY k.key ORDER BY n.created_at_ms, n.message_id)
+)
 SELECT m.*
+FROM page
+CROSS JOIN messages AS m ON m.session_id = page.session_id AND m.message_id = page.message_id
+WHERE page.place = 1 OR page.bytes <= CAST(page.budget AS INTEGER)`,
+
+	"queues": `
+SELECT k.value ->> 0, count(r.run_id), coalesce(sum(coalesce(octet_length(r.metadata), 0) + (
+	SELECT octet_length(p.value) FROM run_payloads AS p WHERE p.run_id = r.run_id AND p.member = 'input')), 0)
 FROM json_each($1) AS k
-CROSS JOIN messages AS m ON m.session_id = k.value ->> 0 AND m.message_id IN (
-	SELECT oldest.message_id FROM messages AS oldest
-	WHERE oldest.session_id = k.value ->> 0 AND oldest.state = k.value ->> 1 AND oldest.acknowledged_at_ms IS NULL
-	ORDER BY oldest.created_at_ms, oldest.message_id LIMIT 1000)`,
+CROSS JOIN runs AS r ON r.session_id = k.value ->> 0 AND r.finished_at_ms IS NULL AND r.status = 'queued'
+GROUP BY k.key`,
+
+	// A clarification holds its question twice: its run has it and its request.
+	"open clarifications": `
+SELECT k.value ->> 0, count(*), coalesce(sum(2 * octet_length(q.body) + coalesce(octet_length(q.partial_answers), 0)), 0)
+FROM json_each($1) AS k
+CROSS JOIN runs AS r ON r.session_id = k.value ->> 0 AND r.finished_at_ms IS NULL AND r.kind = 'parent_clarification'
+CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.outcome IS NULL
+GROUP BY k.key`,
+
+	"mailbox sizes": `
+SELECT k.value ->> 0, count(*), coalesce(sum(octet_length(m.payload)), 0)
+FROM json_each($1) AS k
+CROSS JOIN messages AS m ON m.session_id = k.value ->> 0 AND m.acknowledged_at_ms IS NULL
+GROUP BY k.key`,
 
 	"rule versions": `
 SELECT v.session_id, v.version
 FROM json_each($1) AS k
 CROSS JOIN rule_versions AS v ON v.session_id = k.value ->> 0`,
 
-	// runs.MaxExactRulesLoaded of each session and digest, at most. SQLite does not choose
-	// rules_standing by itself once there are many rules: it is the one index that steps over
-	// those about other exact inputs.
+	// runs.MaxExactRulesLoaded of each session and digest, and runs.MaxExactRuleBytesLoaded, at
+	// most. SQLite does not choose rules_standing by itself once there are many rules: it is the
+	// one index that steps over those about other exact inputs.
 	"exact rules": `
+WITH page AS MATERIALIZED (
+	SELECT n.rule_id, octet_length(n.text) + coalesce(octet_length(n.reason), 0) AS size,
+		sum(octet_length(n.text) + coalesce(octet_length(n.reason), 0)) OVER (PARTITION BY k.key ROWS UNBOUNDED PRECEDING) AS bytes
+	FROM json_each($1) AS k
+	CROSS JOIN rules AS n ON n.rule_id IN (
+		SELECT one.rule_id FROM rules AS one INDEXED BY rules_standing
+		WHERE one.session_id = k.value ->> 0 AND one.input_digest = k.value ->> 1 AND one.revoked_at_ms IS NULL LIMIT 64)
+)
 SELECT l.*
-FROM json_each($1) AS k
-CROSS JOIN rules AS l ON l.rule_id IN (
-	SELECT one.rule_id FROM rules AS one INDEXED BY rules_standing
-	WHERE one.session_id = k.value ->> 0 AND one.input_digest = k.value ->> 1 AND one.revoked_at_ms IS NULL LIMIT 64)`,
+FROM page
+CROSS JOIN rules AS l ON l.rule_id = page.rule_id
+WHERE page.bytes - page.size < 40960`,
 
 	// One row more than may be in force says that there are too many.
 	"rule counts": `
@@ -197,7 +250,14 @@ SELECT k.value ->> 0,
 		SELECT length(CAST(l.match AS BLOB)) + length(CAST(l.text AS BLOB)) + coalesce(length(CAST(l.reason AS BLOB)), 0) AS bytes
 		FROM rules AS l INDEXED BY rules_standing
 		WHERE l.session_id = k.value ->> 0 AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
-			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $2) AND (l.max_uses IS NULL OR l.uses < l.max_uses) LIMIT 10001) AS counted)
+			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $2) AND (l.max_uses IS NULL OR l.uses < l.max_uses) LIMIT 10001) AS counted),
+	(SELECT count(*) FROM (
+		SELECT 1 FROM rules AS l INDEXED BY rules_standing
+		WHERE l.session_id = k.value ->> 0 AND k.value ->> 0 <> '' AND l.input_digest IS NOT NULL AND l.revoked_at_ms IS NULL LIMIT 1001)),
+	(SELECT coalesce(sum(counted.bytes), 0) FROM (
+		SELECT octet_length(l.match) + octet_length(l.text) + coalesce(octet_length(l.reason), 0) AS bytes
+		FROM rules AS l INDEXED BY rules_standing
+		WHERE l.session_id = k.value ->> 0 AND k.value ->> 0 <> '' AND l.input_digest IS NOT NULL AND l.revoked_at_ms IS NULL LIMIT 1001) AS counted)
 FROM json_each($1) AS k`,
 
 	"session rules": `

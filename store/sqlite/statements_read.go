@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
@@ -220,6 +221,13 @@ FROM json_each($1) AS k
 CROSS JOIN rules AS l INDEXED BY rules_standing ON l.session_id = k.value AND l.revoked_at_ms IS NULL
 ORDER BY l.created_at_ms, l.rule_id
 LIMIT $2`),
+
+	RuleSizesFor: `
+SELECT ` + columns.Rules.Size() + `
+FROM json_each($1) AS k
+CROSS JOIN rules AS l INDEXED BY rules_standing ON l.session_id = k.value AND l.revoked_at_ms IS NULL
+ORDER BY l.created_at_ms, l.rule_id
+LIMIT $2`,
 
 	Now: `SELECT $1`,
 

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/load"
 	"github.com/holdpoint/holdpoint/store/storetest"
 )
@@ -43,7 +43,8 @@ func TestEveryQuestionHasAStatement(t *testing.T) {
 	for _, question := range load.Questions {
 		require.Contains(t, loadStatements, question.Name)
 	}
-	require.Contains(t, loadStatements["mailboxes"], "LIMIT "+strconv.Itoa(model.MaxMailboxMessages))
+	require.Contains(t, loadStatements["exact rules"], "LIMIT "+strconv.Itoa(runs.MaxExactRulesLoaded))
+	require.Contains(t, loadStatements["exact rules"], "< "+strconv.Itoa(runs.MaxExactRuleBytesLoaded))
 	for _, outputs := range []string{readStatements.RunOutputs, readStatements.SessionOutputs} {
 		require.Contains(t, outputs, "LIMIT "+strconv.Itoa(api.MaxOutputsShown+1))
 		require.Contains(t, outputs, "newest.place <= "+strconv.Itoa(api.MaxOutputsShown))
@@ -118,7 +119,7 @@ func TestOtherInputsAreSteppedOver(t *testing.T) {
 	t.Parallel()
 	c := fileWithConnection(t)
 	for name, conditions := range map[string][]string{
-		"exact rules": {"(rule_id=?)", "one (session_id=? AND input_digest=?)"}, "session rules": {"(session_id=?)"}, "named rules": {"(rule_id=?)"},
+		"exact rules": {"SEARCH n (rule_id=?)", "one (session_id=? AND input_digest=?)", "(rule_id=?)"}, "session rules": {"(session_id=?)"}, "named rules": {"(rule_id=?)"},
 	} {
 		query := loadStatements[name]
 		var found []string

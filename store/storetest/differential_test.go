@@ -165,7 +165,7 @@ func compareRules(rt *rapid.T, ctx context.Context, memory *storetest.Model, sub
 			check("a rule", &want[i], record, err)
 		}
 		for _, sessionID := range []string{"s-1", "s-2", "S-3", "nobody"} {
-			rules, atMs, err := s.store.RulesFor(ctx, sessionID, 1_000)
+			rules, atMs, err := s.store.RulesFor(ctx, sessionID, 1_000, &runs.Budget{MaxBytes: api.MaxReplyBytes})
 			check("the rules for "+sessionID, memory.RulesFor(sessionID), rules, err)
 			check("the moment", nowMs, atMs, err)
 		}

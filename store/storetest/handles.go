@@ -136,7 +136,7 @@ var handleTests = map[string]func(*harness){
 			"Rule":            func() error { _, err := h.store.Rule(ctx, "l"); return err },
 			"Rules":           func() error { _, err := h.store.Rules(ctx, runs.RuleQuery{Limit: 1}); return err },
 			"CountRules":      func() error { _, err := h.store.CountRules(ctx, runs.RuleQuery{}); return err },
-			"RulesFor":        func() error { _, _, err := h.store.RulesFor(ctx, "s", 1); return err },
+			"RulesFor":        func() error { _, _, err := h.store.RulesFor(ctx, "s", 1, &runs.Budget{}); return err },
 		} {
 			require.ErrorIs(h, read(), context.Canceled, name)
 		}

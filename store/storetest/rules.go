@@ -74,7 +74,7 @@ func (h *harness) rules(q runs.RuleQuery) []string {
 // rulesFor names the rules that hold in a session.
 func (h *harness) rulesFor(sessionID string, limit int) []string {
 	h.Helper()
-	rules, nowMs, err := h.store.RulesFor(h.ctx, sessionID, limit)
+	rules, nowMs, err := h.store.RulesFor(h.ctx, sessionID, limit, &runs.Budget{MaxBytes: api.MaxReplyBytes})
 	require.NoError(h, err)
 	require.Equal(h, h.clock.NowMs(), nowMs)
 	ids := []string{}

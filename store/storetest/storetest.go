@@ -125,9 +125,12 @@ func (e Engine) groups() []map[string]func(*harness) {
 		sessionTests, lifecycleTests, claimTests, suspensionTests, idempotencyTests, eventTests, listTests, budgetTests,
 	}
 	others := []map[string]func(*harness){
-		resolutionTests, expiryTests, vitalsTests, payloadTests, clarificationTests, mailboxTests, effectTests, ruleTests, ruleBoundTests, handleTests, decisionTests, retentionTests, scopeTests,
+		resolutionTests, expiryTests, vitalsTests, payloadTests, clarificationTests, mailboxTests, loadBytesTests, effectTests, ruleTests, ruleBoundTests, handleTests, decisionTests, retentionTests, scopeTests,
 	}
 	concurrent := []map[string]func(*harness){raceTests, ruleRaceTests, isolationTests}
+	if Thorough {
+		others = append(others, manyBytesTests)
+	}
 	if e.Durable {
 		others = append(others, reopenTests, columnTests)
 	}

@@ -104,6 +104,7 @@ var places = []place{
 	{name: "store/storetest", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*")},
 	{name: "store/*/*", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "migrations", "store/*"), never: []string{chi}},
 	{name: "bench/load", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "bench/churn", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*"), never: []string{chi}},
 	{name: "bench/waits", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "client", "bench/load"), never: []string{chi}},
 	{name: "test/*", ours: with("auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/overhttp", "examples/*", "cli", "cli/*")},
 	{name: "test/*/*", ours: with("auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/overhttp", "examples/*", "cli", "cli/*", "test/*")},

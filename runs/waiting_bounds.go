@@ -1,0 +1,102 @@
+package runs
+
+import (
+	"errors"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// Held says how much of one kind a session holds.
+type Held struct{ Rows, Bytes int64 }
+
+func (h *Held) add(bytes int) {
+	if h != nil {
+		h.Rows++
+		h.Bytes += int64(bytes)
+	}
+}
+
+// errCountQueue says that a queue is so long that its bytes must be counted.
+var errCountQueue = errors.New("the queue is to be counted")
+
+// CountQueue prepares a command that was refused with err to be decided again with the bytes of
+// the queue, and reports whether it must be. A Door never returns such an error.
+func CountQueue(command Command, err error) bool {
+	create, ok := Given(command).(*CreateRun)
+	if !ok || !errors.Is(err, errCountQueue) {
+		return false
+	}
+	create.countQueue = true
+	return true
+}
+
+// uncountedRuns is how many queued runs are within MaxQueuedBytes however large they are, because
+// a body bounds each.
+const uncountedRuns = api.MaxQueuedBytes/maxBodyBytes - 2
+
+// checkQueueBytes returns queue_full when a new run does not fit into the queue.
+func (c *CreateRun) checkQueueBytes(w *workingCopy) error {
+	if w.session.QueuedCount < uncountedRuns {
+		return nil
+	}
+	queued := w.state.Queued
+	if queued == nil {
+		if queued = w.countQueue(); queued == nil {
+			return errCountQueue
+		}
+	}
+	if bytes := queued.Bytes + int64(len(c.Input)+len(c.Metadata)); bytes > api.MaxQueuedBytes {
+		return refusal.New(api.CodeQueueFull, "the queued runs of session %s would have %d bytes; at most %d are allowed", c.SessionID, bytes, api.MaxQueuedBytes)
+	}
+	return nil
+}
+
+// countQueue measures the queue, nil when not all of it is here.
+func (w *workingCopy) countQueue() *Held {
+	var queued Held
+	for _, run := range w.state.Runs {
+		if run.Status != api.StatusQueued || run.SessionID != w.state.SessionID {
+			continue
+		}
+		if run.Input == nil {
+			return nil
+		}
+		queued.add(queuedBytes(run))
+	}
+	if queued.Rows != w.session.QueuedCount {
+		return nil
+	}
+	return &queued
+}
+
+// queuedBytes is what a queued run counts for, as the engines count it.
+func queuedBytes(run *model.Run) int { return len(run.Input) + len(run.Metadata) }
+
+// checkClarifications returns questions_full when one more clarification does not fit into the
+// session.
+func (w *workingCopy) checkClarifications(bytes int) error {
+	held := w.state.OpenClarifications
+	if held == nil || held.Rows < api.MaxOpenClarifications && held.Bytes+int64(bytes) <= api.MaxClarificationBytes {
+		return nil
+	}
+	return refusal.New(api.CodeQuestionsFull, "session %s has %d questions of other sessions open, of %d bytes; at most %d and %d are allowed",
+		w.state.SessionID, held.Rows, held.Bytes, api.MaxOpenClarifications, api.MaxClarificationBytes)
+}
+
+// checkMailbox returns mailbox_full when a message does not fit into the session's mailbox.
+func (w *workingCopy) checkMailbox(bytes int) error {
+	held := w.state.Mailbox
+	if held == nil || held.Rows < api.MaxMessages && held.Bytes+int64(bytes) <= api.MaxMessageBytes {
+		return nil
+	}
+	return refusal.New(api.CodeMailboxFull, "the mailbox of session %s has %d messages, of %d bytes; at most %d and %d are allowed",
+		w.state.SessionID, held.Rows, held.Bytes, api.MaxMessages, api.MaxMessageBytes)
+}
+
+// Passes reports whether what was refused with a code may be accepted later, without anything
+// being changed in it.
+func Passes(code api.Code) bool {
+	return code == api.CodeQuestionsFull || code == api.CodeMailboxFull
+}
