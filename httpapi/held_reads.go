@@ -219,7 +219,7 @@ func (s heldStore) CountRules(ctx context.Context, q runs.RuleQuery) (int64, err
 
 // RulesFor implements [runs.Reader]. For a session within the scope the rules of all sessions are
 // among them: they decide in it. For another there are none.
-func (s heldStore) RulesFor(ctx context.Context, sessionID string, limit int) ([]rules.Rule, int64, error) {
+func (s heldStore) RulesFor(ctx context.Context, sessionID string, limit int, budget *runs.Budget) ([]rules.Rule, int64, error) {
 	if scope := scopeOf(ctx); scope.Bounded() {
 		err := s.reachesRulesOf(ctx, &scope, sessionID)
 		if refusal.CodeOf(err) == api.CodeSessionNotFound {
@@ -228,7 +228,7 @@ func (s heldStore) RulesFor(ctx context.Context, sessionID string, limit int) ([
 			return nil, 0, err
 		}
 	}
-	return s.store.RulesFor(ctx, sessionID, limit)
+	return s.store.RulesFor(ctx, sessionID, limit, budget)
 }
 
 // SessionEvents implements [runs.Reader].

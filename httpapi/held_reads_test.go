@@ -123,7 +123,7 @@ func TestEveryReadIsHeld(t *testing.T) {
 			return len(list), err
 		},
 		"RulesFor": func(ctx context.Context) (int, error) {
-			list, _, err := held.RulesFor(ctx, session, 10)
+			list, _, err := held.RulesFor(ctx, session, 10, &runs.Budget{MaxBytes: api.MaxReplyBytes})
 			return len(list), err
 		},
 		"Effects": func(ctx context.Context) (int, error) {

@@ -231,7 +231,10 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 	if state.Session != nil {
 		keep(state.Session.ActiveRunID)
 	}
+	less.Queued = &runs.Held{} // as an engine counts it when it is asked for
 	for place, run := range queueOf(state) {
+		less.Queued.Rows++
+		less.Queued.Bytes += int64(len(run.Input) + len(run.Metadata))
 		if place < 2 {
 			keep(run.RunID)
 		}
