@@ -2,6 +2,7 @@ package runs
 
 import (
 	"cmp"
+	"errors"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
@@ -271,6 +272,34 @@ func (c *CreateRun) admit(w *workingCopy) error {
 		return refusal.New(api.CodeQueueFull, "session %s has %d queued runs, as many as it may", c.SessionID, w.session.QueuedCount)
 	}
 	return c.checkQueueBytes(w)
+}
+
+// checkQueueBytes returns queue_full when a new run does not fit into the queue.
+func (c *CreateRun) checkQueueBytes(w *workingCopy) error {
+	if w.session.QueuedCount < uncountedRuns {
+		return nil
+	}
+	queued := w.state.Queued
+	if queued == nil {
+		if queued = w.countQueue(); queued == nil {
+			return errCountQueue
+		}
+	}
+	if bytes := queued.Bytes + int64(len(c.Input)+len(c.Metadata)); bytes > api.MaxQueuedBytes {
+		return refusal.New(api.CodeQueueFull, "the queued runs of session %s would have %d bytes; at most %d are allowed", c.SessionID, bytes, api.MaxQueuedBytes)
+	}
+	return nil
+}
+
+// CountQueue prepares a command that was refused with err to be decided again with the bytes of
+// the queue, and reports whether it must be. A Door never returns such an error.
+func CountQueue(command Command, err error) bool {
+	create, ok := Given(command).(*CreateRun)
+	if !ok || !errors.Is(err, errCountQueue) {
+		return false
+	}
+	create.countQueue = true
+	return true
 }
 
 // startAtOnce claims or suspends the new run in the same transaction

@@ -21,37 +21,9 @@ func (h *Held) add(bytes int) {
 // errCountQueue says that a queue is so long that its bytes must be counted.
 var errCountQueue = errors.New("the queue is to be counted")
 
-// CountQueue prepares a command that was refused with err to be decided again with the bytes of
-// the queue, and reports whether it must be. A Door never returns such an error.
-func CountQueue(command Command, err error) bool {
-	create, ok := Given(command).(*CreateRun)
-	if !ok || !errors.Is(err, errCountQueue) {
-		return false
-	}
-	create.countQueue = true
-	return true
-}
-
 // uncountedRuns is how many queued runs are within MaxQueuedBytes however large they are, because
 // a body bounds each.
 const uncountedRuns = api.MaxQueuedBytes/maxBodyBytes - 2
-
-// checkQueueBytes returns queue_full when a new run does not fit into the queue.
-func (c *CreateRun) checkQueueBytes(w *workingCopy) error {
-	if w.session.QueuedCount < uncountedRuns {
-		return nil
-	}
-	queued := w.state.Queued
-	if queued == nil {
-		if queued = w.countQueue(); queued == nil {
-			return errCountQueue
-		}
-	}
-	if bytes := queued.Bytes + int64(len(c.Input)+len(c.Metadata)); bytes > api.MaxQueuedBytes {
-		return refusal.New(api.CodeQueueFull, "the queued runs of session %s would have %d bytes; at most %d are allowed", c.SessionID, bytes, api.MaxQueuedBytes)
-	}
-	return nil
-}
 
 // countQueue measures the queue, nil when not all of it is here.
 func (w *workingCopy) countQueue() *Held {
