@@ -2,7 +2,6 @@ package runs
 
 import (
 	"cmp"
-	"errors"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
@@ -289,17 +288,6 @@ func (c *CreateRun) checkQueueBytes(w *workingCopy) error {
 		return refusal.New(api.CodeQueueFull, "the queued runs of session %s would have %d bytes; at most %d are allowed", c.SessionID, bytes, api.MaxQueuedBytes)
 	}
 	return nil
-}
-
-// CountQueue prepares a command that was refused with err to be decided again with the bytes of
-// the queue, and reports whether it must be. A Door never returns such an error.
-func CountQueue(command Command, err error) bool {
-	create, ok := Given(command).(*CreateRun)
-	if !ok || !errors.Is(err, errCountQueue) {
-		return false
-	}
-	create.countQueue = true
-	return true
 }
 
 // startAtOnce claims or suspends the new run in the same transaction

@@ -53,6 +53,19 @@ type RuleCount struct {
 	Exact, ExactBytes int64
 }
 
+// Held says how much of one kind a session holds.
+type Held struct{ Rows, Bytes int64 }
+
+func (h *Held) add(bytes int) {
+	if h != nil {
+		h.Rows++
+		h.Bytes += int64(bytes)
+	}
+}
+
+// queuedBytes is what a queued run counts for, as the engines count it.
+func queuedBytes(run *model.Run) int { return len(run.Input) + len(run.Metadata) }
+
 // NewState returns an empty state of a session.
 func NewState(sessionID string) *State {
 	return &State{

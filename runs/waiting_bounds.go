@@ -4,19 +4,8 @@ import (
 	"errors"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
-
-// Held says how much of one kind a session holds.
-type Held struct{ Rows, Bytes int64 }
-
-func (h *Held) add(bytes int) {
-	if h != nil {
-		h.Rows++
-		h.Bytes += int64(bytes)
-	}
-}
 
 // errCountQueue says that a queue is so long that its bytes must be counted.
 var errCountQueue = errors.New("the queue is to be counted")
@@ -42,9 +31,6 @@ func (w *workingCopy) countQueue() *Held {
 	}
 	return &queued
 }
-
-// queuedBytes is what a queued run counts for, as the engines count it.
-func queuedBytes(run *model.Run) int { return len(run.Input) + len(run.Metadata) }
 
 // checkClarifications returns questions_full when one more clarification does not fit into the
 // session.

@@ -24,12 +24,12 @@ var storeys = [][]string{
 	{"state.go", "writes.go", "needs.go", "queries.go", "notice.go", "store.go", "command.go", "remembered.go", "idempotency.go", "working_copy.go"},
 	// The moves: what a decision does to the working copy.
 	{
-		"queue.go", "lease.go", "settle.go", "raise.go", "messages.go", "outbox.go", "standing_rules.go", "rule_bounds.go",
+		"queue.go", "lease.go", "settle.go", "raise.go", "messages.go", "outbox.go", "standing_rules.go", "rule_bounds.go", "waiting_bounds.go",
 		"clarification.go", "endings.go", "record_approvals.go", "record_secrets.go", "record_answer.go", "resolve.go",
 	},
 	nil, // commands
 	// What gives commands: a question of a child, and what a decision owes.
-	{"ask.go", "authority.go", "carry_out.go", "check_values.go", "seal_values.go", "demands.go", "match_rules.go", "handover.go"},
+	{"ask.go", "authority.go", "carry_out.go", "check_values.go", "seal_values.go", "demands.go", "match_rules.go", "count_queue.go", "handover.go"},
 }
 
 const commandStorey = 3
