@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
@@ -24,7 +25,7 @@ func (s *Server) claimRuns(w http.ResponseWriter, r *http.Request) error {
 	request := claims.Request{
 		WorkerID: body.WorkerID, AgentIDs: body.AgentIDs, MaxRuns: int(optionalNumber(body.MaxRuns)),
 		LeaseMs: optionalNumber(body.LeaseMs), Wait: s.claimWait(body.WaitMs),
-		Scope: scopeOf(r.Context()),
+		Scope: scopeOf(r.Context()), Named: isAgent(r.Context()),
 	}
 	if len(faults.List) > 0 {
 		faults.AddBeside(request.Faults()...)
@@ -44,6 +45,12 @@ func (s *Server) claimRuns(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return wire.Respond(w, r, http.StatusOK, api.ClaimsReply{Claims: claimed})
+}
+
+// isAgent reports whether the caller of a context is one, and so claims for agents that it names.
+func isAgent(ctx context.Context) bool {
+	caller := auth.From(ctx)
+	return caller != nil && caller.Role == api.RoleAgent
 }
 
 // claimWait returns a wait_ms as a duration, at most as long as this server holds a

@@ -54,7 +54,7 @@ var operations = []operation{
 	{"POST", "/v1/sessions/nobody/effects/e/retry", `{}`, true, api.CodeSessionNotFound},
 	{"POST", "/v1/runs", `{"input":1}`, false, ""},
 	{"GET", "/v1/runs", "", false, ""},
-	{"POST", "/v1/runs/claim", `{"worker_id":"w"}`, false, ""},
+	{"POST", "/v1/runs/claim", `{"worker_id":"w","agent_ids":["nobody"]}`, false, ""},
 	{"GET", "/v1/runs/nobody", "", false, api.CodeRunNotFound},
 	{"GET", "/v1/runs/nobody/events", "", false, api.CodeRunNotFound},
 	{"GET", "/v1/runs/nobody/outputs", "", false, api.CodeRunNotFound},

@@ -87,6 +87,32 @@ func testRoles(t *testing.T, a *rig, keyring *auth.Keyring) {
 		require.Less(t, a.post(t, path, `{}`, bearer(one)).status, 300)
 		require.Contains(t, []any{"interrupted", "cancelled"}, a.get(t, "/v1/runs/"+run, bearer(one)).want(http.StatusOK).at("status"))
 	}
+	a.post(t, "/v1/runs/claim", `{"worker_id":"w"}`, bearer(one), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/agent_ids")
+	a.post(t, "/v1/runs/claim", `{"worker_id":"w","agent_ids":["nobody"]}`, bearer(one)).want(http.StatusOK)
+	// A key is the principal's, whose name a gateway may only say; with a session it is that session's.
+	_, gateway := token(t, keyring, api.CreateTokenBody{Name: "gateway", Role: api.RoleAgent, Principal: "service:gateway", MayActFor: true})
+	made := func(options ...option) string {
+		return a.post(t, "/v1/runs", `{"input":"keyed"}`, append(options, key("same"))...).want(http.StatusAccepted).textAt("run_id")
+	}
+	first := made(bearer(one))
+	require.Equal(t, first, made(bearer(one)), "a replay")
+	others := map[string]bool{first: true}
+	for _, options := range [][]option{
+		{bearer(two)}, {bearer(gateway)}, {bearer(gateway), header("X-Actor", "agent:the-agent")}, {bearer(gateway), header("X-Actor", "ann")},
+	} {
+		runID := made(options...)
+		require.False(t, others[runID], "another's key")
+		others[runID] = true
+	}
+	_, acting := token(t, keyring, api.CreateTokenBody{Name: "acting", Role: api.RoleAdmin, Principal: "service:acting", MayActFor: true})
+	rules := map[string]bool{}
+	for _, options := range [][]option{{bearer(ofRole(t, keyring, api.RoleAdmin))}, {bearer(acting), header("X-Actor", "user:the-admin")}} {
+		for _, session := range []string{"", `"session_id":"keyed-rules",`} {
+			rule := a.post(t, "/v1/rules", `{`+session+`"match":{"pattern_keys":["keyed"]}}`, append(options, key("same"))...).want(http.StatusCreated).textAt("rule_id")
+			require.False(t, rules[rule])
+			rules[rule] = true
+		}
+	}
 	operator, admin := ofRole(t, keyring, api.RoleOperator), ofRole(t, keyring, api.RoleAdmin)
 	_, always := token(t, keyring, api.CreateTokenBody{Name: "always", Role: api.RoleOperator, MayAlways: true})
 	forAll := func(secret string) *reply {

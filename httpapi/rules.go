@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -64,10 +65,11 @@ func (s *Server) addRule(w http.ResponseWriter, r *http.Request) error {
 	command.Actor = actor
 	byKey := key != "" && command.RuleID == ""
 	if byKey {
-		// No session has a slash in its name, so none is taken for an actor.
-		scope := command.SessionID
-		if scope == "" {
-			scope = "caller/" + actor.Name
+		// No session and no principal has a slash in its name, so none is taken for another.
+		principal := auth.From(r.Context()).Principal
+		scope := command.SessionID + "/" + principal
+		if command.SessionID == "" {
+			scope = runs.CallerScope(principal, actor.Name)
 		}
 		command.RuleID = idFromKey(runs.PrefixRule, scope, key)
 	}

@@ -91,7 +91,7 @@ func (c *CreateRun) recordKey() *model.RecordKey {
 	if c.SessionGiven {
 		return recordKey(model.OperationCreateRun, c.SessionID, c.Key)
 	}
-	return recordKey(model.OperationCreateRun, "caller/"+c.Caller, c.Key)
+	return recordKey(model.OperationCreateRun, CallerScope(c.Principal, c.Caller), c.Key)
 }
 
 func (c *CreateRun) prepare(newID IDSource) error {

@@ -38,6 +38,16 @@ func recordKey(operation model.Operation, scope, key string) *model.RecordKey {
 	return &model.RecordKey{Operation: operation, Scope: scope, IdempotencyKey: key}
 }
 
+// CallerScope returns the scope of a key that names no session: that of the principal, and of each
+// that a principal acts for by itself. Nobody has the keys of another by giving its name.
+func CallerScope(principal, caller string) string {
+	if principal == "" || principal == caller {
+		return "caller/" + caller
+	}
+	// A principal has no slash.
+	return "caller/" + principal + "/" + caller
+}
+
 // validIDs returns the ids that are valid. The others name nothing, and must not reach a
 // database, which may refuse their bytes.
 func validIDs(ids ...string) []string {

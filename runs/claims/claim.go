@@ -25,8 +25,10 @@ type Request struct {
 	// AgentIDs are the agents whose runs are asked for, at most api.MaxAgentsPerClaim; all
 	// when empty.
 	AgentIDs []string
-	// Scope bounds them. With a bounded one the agents are named, or are those of the scope.
-	Scope   runs.Scope
+	// Scope bounds them. With a bounded one the agents must be named, too.
+	Scope runs.Scope
+	// Named says that the agents must be named, or be those of the scope.
+	Named   bool
 	MaxRuns int   // 1 to api.MaxRunsPerClaim; 1 when 0
 	LeaseMs int64 // api.MinLeaseMs to api.MaxLeaseMs; api.DefaultLeaseMs when 0
 	// Wait is how long to wait for a first run, at most api.MaxWaitMs; 0 does not wait.
@@ -296,8 +298,8 @@ func (r Request) Faults() []api.Fault {
 	for i, agentID := range r.AgentIDs {
 		faults.ID(fmt.Sprintf("/agent_ids/%d", i), agentID)
 	}
-	if r.Scope.Bounded() && len(r.AgentIDs)+len(r.Scope.AgentIDs) == 0 {
-		faults.Add("/agent_ids", "must name the agents: this credential does not reach everything")
+	if (r.Named || r.Scope.Bounded()) && len(r.AgentIDs)+len(r.Scope.AgentIDs) == 0 {
+		faults.Add("/agent_ids", "must name the agents: this credential does not claim the runs of all")
 	}
 	if r.MaxRuns < 0 || r.MaxRuns > api.MaxRunsPerClaim {
 		faults.Add("/max_runs", "must be between 1 and %d", api.MaxRunsPerClaim)

@@ -190,7 +190,7 @@ export interface components {
             worker_id: components["schemas"]["ID"];
         };
         ClaimRuns: {
-            /** @description The agents whose runs are wanted; all when empty or absent. */
+            /** @description The agents whose runs are wanted; all when empty or absent. A caller of role agent must name them, unless its token is bound to some. */
             agent_ids?: components["schemas"]["ID"][];
             lease_ms?: components["schemas"]["LeaseMs"];
             /** @default 1 */

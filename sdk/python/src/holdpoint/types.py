@@ -184,7 +184,8 @@ class ClaimRun(TypedDict):
 
 
 class ClaimRuns(TypedDict):
-    # The agents whose runs are wanted; all when empty or absent.
+    # The agents whose runs are wanted; all when empty or absent. A caller of role agent must name them, unless its token is
+    # bound to some.
     agent_ids: NotRequired[list[str]]
     lease_ms: NotRequired[int]
     max_runs: NotRequired[int]
