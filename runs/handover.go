@@ -13,3 +13,12 @@ type Taker interface {
 	// error, and then the run was not handed over.
 	Taken(claim *ClaimRun, reply Reply, err error)
 }
+
+// Claimant is a Taker that knows which runs somebody at this process is about to claim. Other
+// processes need not be told of them: they would only race for the session. When the claim comes
+// to nothing, they find the run by looking.
+type Claimant interface {
+	Taker
+	// Claiming reports whether a claim of the run is under way.
+	Claiming(run Claimable) bool
+}

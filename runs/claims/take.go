@@ -8,12 +8,20 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-var _ runs.Taker = (*Dispatcher)(nil)
+var _ runs.Claimant = (*Dispatcher)(nil)
 
 // taking is a claim that the store decides.
 type taking struct {
 	w    *waiter
 	hint *hint
+}
+
+// Claiming implements runs.Claimant.
+func (d *Dispatcher) Claiming(run runs.Claimable) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at, claiming := d.claiming[run.RunID]
+	return claiming && at == run.ClaimableAtMs
 }
 
 // Waiting implements runs.Taker.

@@ -2,6 +2,7 @@ package committer
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -14,6 +15,20 @@ var errNotHandedOver = errors.New("the run was not handed over")
 func (c *Committer) HandOver(to runs.Taker) (stop func()) {
 	c.taker.Store(&to)
 	return func() { c.taker.CompareAndSwap(&to, nil) }
+}
+
+// ForOthers returns those of the runs that other processes should hear of: not those that somebody
+// here is about to claim.
+func (c *Committer) ForOthers(claimable []runs.Claimable) []runs.Claimable {
+	taker := c.taker.Load()
+	if taker == nil || len(claimable) == 0 {
+		return claimable
+	}
+	claimant, able := (*taker).(runs.Claimant)
+	if !able {
+		return claimable
+	}
+	return slices.DeleteFunc(slices.Clone(claimable), claimant.Claiming)
 }
 
 // takerWaiting returns the taker if a worker waits, else nil.

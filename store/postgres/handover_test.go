@@ -62,6 +62,38 @@ func (c *commits) all() []runs.Notice {
 	return slices.Clone(c.notices)
 }
 
+// claimant claims the runs of one session.
+type claimant string
+
+func (claimant) Waiting() bool                           { return false }
+func (claimant) Take([]runs.Claimable) []*runs.ClaimRun  { return nil }
+func (claimant) Taken(*runs.ClaimRun, runs.Reply, error) {}
+func (c claimant) Claiming(run runs.Claimable) bool      { return run.SessionID == string(c) }
+
+// Replicas do not race for a run that a worker here is about to claim. They hear of its session,
+// and of every other run.
+func TestOthersHearOfRunsThatNobodyHereClaims(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	other, here := open(t, url, Options{}), open(t, url, Options{})
+	heard := &commits{}
+	defer other.Subscribe(heard.add)()
+	defer here.HandOver(claimant("mine"))()
+	claimable := map[string]int{}
+	for _, sessionID := range []string{"mine", "yours"} {
+		do(t, here, &runs.CreateRun{SessionID: sessionID, SessionGiven: true, Input: api.JSON(`1`)})
+	}
+	require.Eventually(t, func() bool {
+		clear(claimable)
+		for _, notice := range heard.all() {
+			claimable[notice.SessionID] += len(notice.Claimable)
+		}
+		return claimable["yours"] == 1
+	}, 10*time.Second, time.Millisecond)
+	require.Contains(t, claimable, "mine", "streams follow it there")
+	require.Zero(t, claimable["mine"])
+}
+
 func suspended(t *testing.T, s *Store) string {
 	t.Helper()
 	suspension := approval("q")

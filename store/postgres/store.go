@@ -308,6 +308,7 @@ func (s *Store) Ready(ctx context.Context) error {
 func (s *Store) announce(notice runs.Notice) {
 	s.Publish(notice)
 	if s.notifier != nil {
+		notice.Claimable = s.door.ForOthers(notice.Claimable)
 		s.notifier.add(notice)
 	}
 }
