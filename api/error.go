@@ -55,6 +55,9 @@ const (
 	CodeTokenNotFound              Code = "token_not_found"
 	CodeTokenStateConflict         Code = "token_state_conflict"
 	CodeLastAdminToken             Code = "last_admin_token"
+	CodeSignInFailed               Code = "sign_in_failed"
+	CodeNoIssuer                   Code = "no_issuer"
+	CodeIssuerUnavailable          Code = "issuer_unavailable"
 )
 
 // Fault names one member of a body and what is wrong with it.

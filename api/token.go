@@ -125,3 +125,11 @@ type StreamTicket struct {
 
 // MaxTicketPath bounds the path of a ticket, in bytes.
 const MaxTicketPath = 4096
+
+// Issuer is where people sign in who have no token; without one its members are empty.
+type Issuer struct {
+	// Name is the host of the issuer.
+	Name string `json:"name,omitempty"`
+	// StartPath is where a browser begins, with return_to in its query.
+	StartPath string `json:"start_path,omitempty"`
+}

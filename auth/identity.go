@@ -13,6 +13,9 @@ const (
 	ViaToken = "token"
 	// ViaSession is that of a browser that is signed in.
 	ViaSession = "session"
+	// ViaIssuer is that of an ID token, ViaCertificate that of a client's certificate.
+	ViaIssuer      = "oidc"
+	ViaCertificate = "certificate"
 	// ViaOpen is that of every call where the service asks for no credential.
 	ViaOpen = "open"
 )

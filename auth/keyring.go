@@ -48,6 +48,9 @@ type Options struct {
 	NowMs func() int64
 	// NewID makes the ids of tokens.
 	NewID func(prefix string) string
+	// Issuer says that an OpenID Connect issuer tells who people are: then a credential is always
+	// asked for in mode Auto, and the last admin's token may be revoked.
+	Issuer bool
 	// Logger is told why credentials were refused. Nobody when nil.
 	Logger *slog.Logger
 }
@@ -59,6 +62,7 @@ type Keyring struct {
 	nowMs  func() int64
 	newID  func(prefix string) string
 	logger *slog.Logger
+	issuer bool
 
 	reads singleflight.Group
 	// closed is set once a token is known to exist: from then on mode Auto asks.
@@ -70,10 +74,11 @@ type Keyring struct {
 }
 
 // remembered is what is known of one secret. The lock of the keyring guards all but tokenID, hash,
-// valid and end, which do not change.
+// asserted, valid and end, which do not change.
 type remembered struct {
-	tokenID string
-	hash    string
+	tokenID  string
+	hash     string
+	asserted *assertedBy // nil for secrets and cookies
 	// token is replaced, never written to.
 	token *Token
 	// readAtMs is the moment before the token was read.
@@ -92,7 +97,11 @@ func NewKeyring(options Options) *Keyring {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
+	if options.Issuer && options.Mode == Auto {
+		options.Mode = Required
+	}
 	return &Keyring{
+		issuer: options.Issuer,
 		tokens: options.Tokens, mode: options.Mode, nowMs: options.NowMs, newID: options.NewID, logger: logger,
 		remembered: map[string]*remembered{},
 	}
@@ -247,7 +256,7 @@ func (k *Keyring) remember(hash string, token *Token, readAtMs int64) (*remember
 		if len(k.remembered) >= maxRemembered {
 			k.dropIdle()
 		}
-		known = &remembered{tokenID: token.TokenID, hash: hash, token: token, readAtMs: readAtMs, writtenAtMs: token.LastUsedAtMs}
+		known = &remembered{tokenID: token.TokenID, hash: hash, asserted: token.asserted, token: token, readAtMs: readAtMs, writtenAtMs: token.LastUsedAtMs}
 		known.valid, known.end = context.WithCancel(context.Background())
 		k.remembered[hash] = known
 	}

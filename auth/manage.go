@@ -63,6 +63,13 @@ func (k *Keyring) Rotate(ctx context.Context, tokenID string, graceMs int64) (ap
 	if !refusal.ValidID(tokenID) {
 		return api.TokenSecret{}, UnknownToken()
 	}
+	before, err := k.tokens.Token(ctx, tokenID)
+	if err != nil {
+		return api.TokenSecret{}, err
+	}
+	if before.vouched() {
+		return api.TokenSecret{}, errVouched(before.CreatedBy)
+	}
 	secret, nowMs := NewSecret(), k.nowMs()
 	rotated, err := k.tokens.RotateToken(ctx, tokenID, HashOf(secret), HintOf(secret), nowMs+graceMs, nowMs)
 	if err != nil {
@@ -79,13 +86,13 @@ func (k *Keyring) Rotate(ctx context.Context, tokenID string, graceMs int64) (ap
 	return api.TokenSecret{Token: token.View(), Secret: secret}, nil
 }
 
-// Revoke ends a token; one that is revoked already stays so. With keepAdmin the last active
-// token of role admin is refused. Errors: token_not_found, last_admin_token; those of [Tokens].
+// Revoke ends a token; one that is revoked already stays so. With keepAdmin, and without an issuer,
+// the last active token of role admin is refused. Errors: token_not_found, last_admin_token; those of [Tokens].
 func (k *Keyring) Revoke(ctx context.Context, tokenID string, keepAdmin bool) error {
 	if !refusal.ValidID(tokenID) {
 		return UnknownToken()
 	}
-	changed, err := k.tokens.RevokeToken(ctx, tokenID, keepAdmin, k.nowMs())
+	changed, err := k.tokens.RevokeToken(ctx, tokenID, keepAdmin && !k.issuer, k.nowMs())
 	if err != nil {
 		return err
 	}

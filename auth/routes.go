@@ -25,6 +25,9 @@ var Routes = []Route{
 	{"GET", "/v1/keys", Public},
 	{"POST", "/v1/logout", Known},
 	{"POST", "/v1/stream-tickets", Known},
+	{"GET", "/v1/oidc", Public},
+	{"GET", "/v1/oidc/start", Public},
+	{"GET", "/v1/oidc/callback", Public},
 
 	{"POST", "/v1/sessions", Work},
 	{"GET", "/v1/sessions", Read},

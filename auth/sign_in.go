@@ -64,6 +64,11 @@ func (k *Keyring) SignIn(ctx context.Context, secret string) (cookie string, ide
 	if err != nil {
 		return "", nil, err
 	}
+	return k.addSignIn(ctx, token)
+}
+
+// addSignIn makes a cookie for a token.
+func (k *Keyring) addSignIn(ctx context.Context, token *Token) (cookie string, identity *Identity, err error) {
 	nowMs := k.nowMs()
 	cookie = NewSecret()
 	in := SignIn{CookieHash: HashOf(cookie), TokenID: token.TokenID, CreatedAtMs: nowMs, ExpiresAtMs: nowMs + SignInLifetimeMs}
@@ -80,9 +85,13 @@ func (k *Keyring) EnterSignIn(ctx context.Context, cookie string) (identity *Ide
 	if err != nil {
 		return nil, false, nil, nil, err
 	}
-	if nowMs := k.nowMs(); token.signIn.ExpiresAtMs < nowMs+SignInLifetimeMs-renewAfterMs {
+	untilMs := k.nowMs() + SignInLifetimeMs
+	if token.vouched() {
+		untilMs = min(untilMs, token.signIn.CreatedAtMs+MaxIssuedSignInMs)
+	}
+	if token.signIn.ExpiresAtMs < untilMs-renewAfterMs {
 		in := *token.signIn
-		in.ExpiresAtMs = nowMs + SignInLifetimeMs
+		in.ExpiresAtMs = untilMs
 		if err := k.tokens.RenewSignIn(ctx, in.CookieHash, in.ExpiresAtMs); err != nil {
 			return nil, false, nil, nil, err
 		}

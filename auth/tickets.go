@@ -75,7 +75,7 @@ func (k *Keyring) EnterTicket(ctx context.Context, secret, path string) (identit
 	case path != ticket.Path:
 		return nil, nil, nil, k.refuseTicket(ctx, "of another stream")
 	}
-	known, token, err := k.findCredential(ctx, ticket.Credential)
+	known, token, err := k.findCredential(ctx, ticket.Credential, ticket.TokenID)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -91,9 +91,12 @@ func (k *Keyring) EnterTicket(ctx context.Context, secret, path string) (identit
 }
 
 // findCredential finds what is remembered by a key, at this replica or by reading it again.
-func (k *Keyring) findCredential(ctx context.Context, key string) (*remembered, *Token, error) {
+func (k *Keyring) findCredential(ctx context.Context, key, tokenID string) (*remembered, *Token, error) {
 	if hash, signedIn := strings.CutPrefix(key, signInKey); signedIn {
 		return k.findCookie(ctx, hash)
+	}
+	if strings.HasPrefix(key, assertedKey) {
+		return k.findAsserted(ctx, key, tokenID)
 	}
 	return k.findHash(ctx, key, "")
 }

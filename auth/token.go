@@ -43,8 +43,10 @@ type Token struct {
 	Key         string
 	Fingerprint string
 
-	// signIn is the browser that is signed in with the token, where it is remembered for that.
-	signIn *SignIn
+	// signIn is the browser that is signed in with the token, and asserted the assertion that it
+	// stands for, where it is remembered for that.
+	signIn   *SignIn
+	asserted *assertedBy
 }
 
 // TokenQuery asks for a page of tokens in the order of (created_at_ms, token_id).
@@ -104,6 +106,9 @@ func (t *Token) AcceptsAt(hash string, nowMs int64) bool {
 	if t.signIn != nil {
 		return t.StateAt(nowMs) == api.TokenActive && signInKey+t.signIn.CookieHash == hash && nowMs < t.signIn.ExpiresAtMs
 	}
+	if t.asserted != nil {
+		return t.StateAt(nowMs) == api.TokenActive && t.asserted.key == hash && nowMs < t.asserted.untilMs
+	}
 	return t.StateAt(nowMs) == api.TokenActive && (t.SecretHash == hash || t.PreviousHash == hash && nowMs < t.PreviousUntilMs)
 }
 
@@ -119,6 +124,9 @@ func (t *Token) Identity() *Identity {
 		Principal: t.Principal, Role: t.Role, Groups: t.Groups, Via: ViaToken, TokenID: t.TokenID,
 		SessionPrefixes: t.SessionPrefixes, AgentIDs: t.AgentIDs,
 		MayActFor: t.MayActFor, MayAlways: t.MayAlways, ExpiresAtMs: t.ExpiresAtMs,
+	}
+	if t.asserted != nil {
+		identity.Via, identity.ExpiresAtMs = t.asserted.via(), t.asserted.untilMs
 	}
 	if t.signIn != nil {
 		identity.Via = ViaSession

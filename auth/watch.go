@@ -53,7 +53,9 @@ func (k *Keyring) Look(ctx context.Context) {
 	}
 	for i := range tokens {
 		for _, known := range byID[tokens[i].TokenID] {
-			if !tokens[i].AcceptsAt(known.hash, nowMs) {
+			token := tokens[i]
+			token.asserted = known.asserted
+			if !token.AcceptsAt(known.hash, nowMs) {
 				k.forgetThis(known)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/holdpoint/holdpoint/httpapi/oidc"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -97,6 +98,9 @@ func (s *Server) routes() []route {
 		{post, "/v1/login", s.signIn},
 		{post, "/v1/logout", s.signOut},
 		{post, "/v1/stream-tickets", s.createStreamTicket},
+		{get, "/v1/oidc", s.showIssuer},
+		{getOnly, oidc.StartPath, s.startSignIn},
+		{getOnly, oidc.CallbackPath, s.endSignIn},
 
 		{get, pathLive, s.live},
 		{get, pathReady, s.ready},

@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/kheish"
+	"github.com/holdpoint/holdpoint/httpapi/oidc"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
@@ -86,6 +87,8 @@ type Options struct {
 	Signing *signing.Keys
 	// Sealer encrypts what is sensitive. Without one nothing may be.
 	Sealer runs.Sealer
+	// OIDC tells who people are; nil without an issuer.
+	OIDC *oidc.Provider
 	// Observer is told of each call; nil for nobody.
 	Observer wire.Observer
 	// LogRequests logs each call at level INFO instead of DEBUG.
@@ -120,6 +123,7 @@ type Server struct {
 	access       *wire.Access
 	signing      *signing.Keys
 	sealer       runs.Sealer
+	oidc         *oidc.Provider
 	handler      http.Handler
 
 	draining context.Context
@@ -148,7 +152,11 @@ func New(options Options) *Server {
 		reviewed:     options.Reviewed,
 		access:       &wire.Access{Keyring: options.Keyring},
 		signing:      options.Signing,
+		oidc:         options.OIDC,
 		draining:     draining, drain: drain,
+	}
+	if options.OIDC != nil {
+		server.access.Identify = options.OIDC.Identify
 	}
 	server.access.Quotas = wire.NewQuotas(options.Limits.Quota, server.limits.MaxBodyBytes, time.Now) //nolint:forbidigo // calls are counted by the clock of this process
 	server.bodies = &wire.Bodies{MaxBytes: server.limits.MaxBodyBytes}
@@ -156,7 +164,7 @@ func New(options Options) *Server {
 		Store: options.Store, Scope: scopeOf, Watches: options.Hub, Done: draining.Done(), Logger: logger,
 		MaxStreams: options.Limits.MaxStreams, PollInterval: server.pollInterval, KeepAlive: options.KeepAlive,
 	})
-	guard := wire.Guard{Hosts: options.Hosts, Origins: options.Origins, AnySite: []string{pathVersion}}
+	guard := wire.Guard{Hosts: options.Hosts, Origins: options.Origins, AnySite: []string{pathVersion, oidc.StartPath, oidc.CallbackPath}}
 	routes := server.Routes()
 	for _, mount := range options.Dialects {
 		mount(routes, kit.Services{

@@ -15,7 +15,10 @@ import (
 )
 
 // A stream that ends is checked against openapi.yaml as a text.
-func init() { openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.PlainBodyDecoder) }
+func init() {
+	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.PlainBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.PlainBodyDecoder)
+}
 
 // frame is one frame of a stream as its reader sees it. A comment is a frame with
 // nothing but its text.

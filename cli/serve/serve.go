@@ -24,6 +24,7 @@ import (
 	"github.com/holdpoint/holdpoint/cli/database"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
+	"github.com/holdpoint/holdpoint/httpapi/oidc"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
@@ -46,6 +47,11 @@ type Command struct {
 	AdminAddr            string        `from:"HOLDPOINT_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Serve metrics for Prometheus here, and profiles to this machine; nowhere when empty ($$HOLDPOINT_ADMIN_ADDR)."`
 	ListenFile           string        `placeholder:"PATH" help:"Write the service's URL to this file once it takes calls, for scripts."`
 	Auth                 string        `enum:"auto,required,none" default:"auto" from:"HOLDPOINT_AUTH" help:"Ask for tokens: auto (once one was made, and always where other machines can reach the service), required or none (default ${default}; $$HOLDPOINT_AUTH)."`
+	OIDCIssuer           string        `name:"oidc-issuer" from:"HOLDPOINT_OIDC_ISSUER" placeholder:"URL" help:"People sign in by this OpenID Connect issuer, and machines by its ID tokens ($$HOLDPOINT_OIDC_ISSUER)."`
+	OIDCClientID         string        `name:"oidc-client-id" from:"HOLDPOINT_OIDC_CLIENT_ID" placeholder:"ID" help:"Who the service is to the issuer; its ID tokens must have this audience ($$HOLDPOINT_OIDC_CLIENT_ID)."`
+	OIDCClientSecretFile string        `name:"oidc-client-secret-file" from:"HOLDPOINT_OIDC_CLIENT_SECRET_FILE" placeholder:"PATH" help:"Read the client's secret from this file (default $$HOLDPOINT_OIDC_CLIENT_SECRET; $$HOLDPOINT_OIDC_CLIENT_SECRET_FILE)."`
+	OIDCRoles            []string      `name:"oidc-roles" sep:"," from:"HOLDPOINT_OIDC_ROLES" placeholder:"GROUP=ROLE" help:"The roles of the issuer's groups; of several the strongest, and without one no access ($$HOLDPOINT_OIDC_ROLES)."`
+	ExternalURL          string        `name:"external-url" from:"HOLDPOINT_EXTERNAL_URL" placeholder:"URL" help:"Where browsers reach the service, for the way back from the issuer; by what they call when empty ($$HOLDPOINT_EXTERNAL_URL)."`
 	LimitRate            int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_RATE" help:"Calls a second that one principal may make for long; -1 for no limit (default 10000; without credentials none; $$HOLDPOINT_LIMIT_RATE)."`
 	LimitBurst           int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_BURST" help:"Calls that one principal may make at once (default 20000, or twice --limit-rate; $$HOLDPOINT_LIMIT_BURST)."`
 	LimitCalls           int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_CALLS" help:"Calls of one principal that are not answered yet, held ones included; -1 for no limit (default 10000; without credentials none; $$HOLDPOINT_LIMIT_CALLS)."`
@@ -117,6 +123,10 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 	running, stop := console.UntilSignal(ctx)
 	defer stop()
 
+	issuer, err := c.issuer(terminal, logger)
+	if err != nil {
+		return err
+	}
 	listener, err := listen(running, c.Listen, c.Auth != authNone || c.InsecureNoAuth)
 	if err != nil {
 		return err
@@ -141,7 +151,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 		return errors.Join(err, opened.Close())
 	}
 	keyring := auth.NewKeyring(auth.Options{
-		Tokens: opened, Mode: modes[c.Auth], NewID: runs.NewID, Logger: logger, NowMs: nowMs,
+		Tokens: opened, Mode: modes[c.Auth], NewID: runs.NewID, Logger: logger, NowMs: nowMs, Issuer: issuer != nil,
 	})
 	open, err := keyring.Open(running)
 	if err == nil && open && c.Auth != authNone && !isLoopback(listener) {
@@ -182,7 +192,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 			}
 		},
 	}
-	err = c.serve(running, listener, files, admin, opened, keyring, signatures, secretKeys, review, logger, background)
+	err = c.serve(running, listener, files, admin, opened, keyring, issuer, signatures, secretKeys, review, logger, background)
 	if closing := opened.Close(); closing != nil {
 		err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
 	}
@@ -217,6 +227,9 @@ func (c *Command) check() error {
 	case !refusal.ValidID(c.DefaultAgent):
 		return console.Usage("--default-agent must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
 	}
+	if err := c.checkIssuer(); err != nil {
+		return err
+	}
 	if err := checkAllowed(c.AllowedHost, c.AllowedOrigin); err != nil {
 		return err
 	}
@@ -233,7 +246,7 @@ func (c *Command) logHandler(to io.Writer, level slog.Leveler) slog.Handler {
 
 // serve runs the server and the loops, and returns when all of them have ended. The
 // loops go on until the last call has been answered: they are what wakes held ones.
-func (c *Command) serve(ctx context.Context, listener net.Listener, files *certificates, admin *admin, opened store.Store, keyring *auth.Keyring, signatures *signing.Keys, secretKeys *sealing.Keys, review func(context.Context, api.JSON) error, logger *slog.Logger, background []func(context.Context) error) error {
+func (c *Command) serve(ctx context.Context, listener net.Listener, files *certificates, admin *admin, opened store.Store, keyring *auth.Keyring, issuer *oidc.Provider, signatures *signing.Keys, secretKeys *sealing.Keys, review func(context.Context, api.JSON) error, logger *slog.Logger, background []func(context.Context) error) error {
 	hub := watch.NewHub()
 	defer opened.Subscribe(hub.Publish)()
 	dispatcher := claims.New(opened, claims.Options{MaxAttempts: c.MaxAttempts, Logger: logger})
@@ -249,7 +262,7 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, files *certi
 	options := httpapi.Options{
 		Pages: pages, Observer: admin.observer(), LogRequests: c.LogRequests,
 		Store: opened, Hub: hub, Claims: dispatcher, Version: console.Version(), Logger: logger,
-		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, Signing: signatures, Dialects: c.mounts(),
+		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, OIDC: issuer, Signing: signatures, Dialects: c.mounts(),
 		Limits: httpapi.Limits{Quota: wire.Quota{Rate: c.LimitRate, Burst: c.LimitBurst, Calls: c.LimitCalls, Streams: c.LimitStreams, Bytes: c.LimitBytes}},
 	}
 	if secretKeys != nil {

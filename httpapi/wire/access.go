@@ -18,6 +18,9 @@ import (
 type Access struct {
 	Keyring *auth.Keyring
 	Quotas  *Quotas
+	// Identify returns who an ID token means; nil where no issuer is known. Errors: invalid_token,
+	// forbidden, issuer_unavailable.
+	Identify func(ctx context.Context, idToken string) (*auth.Assertion, error)
 }
 
 // challenge tells what a call needs that has no credential, and refusedToken what was wrong
@@ -93,7 +96,7 @@ func (a *Access) enterStream(w http.ResponseWriter, r *http.Request) (identity *
 	identity, during, leave, err = a.Keyring.EnterTicket(r.Context(), ticket, TicketPath(r.URL))
 	if err == nil {
 		shared, _ := r.Context().Value(enteredKey{}).(*entered)
-		shared.set(identity, during)
+		shared.set(during, identity)
 	}
 	return identity, during, leave, invalid(w, err)
 }
@@ -112,6 +115,14 @@ func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.I
 			}
 			w.Header()["Www-Authenticate"] = challenge
 			return nil, nil, nil, auth.Missing()
+		}
+		if a.Identify != nil && strings.Count(secret, ".") == 2 { // an ID token
+			who, err := a.Identify(r.Context(), secret)
+			if err != nil {
+				return nil, nil, nil, invalid(w, err)
+			}
+			identity, during, leave, err = a.Keyring.EnterAssertion(r.Context(), who)
+			return identity, during, leave, invalid(w, err)
 		}
 		identity, during, leave, err = a.Keyring.Enter(r.Context(), secret)
 		return identity, during, leave, invalid(w, err)

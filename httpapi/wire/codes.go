@@ -53,6 +53,9 @@ var codes = [...]CodeInfo{
 	{api.CodeTokenNotFound, http.StatusNotFound, "auth"},
 	{api.CodeTokenStateConflict, http.StatusConflict, "auth"},
 	{api.CodeLastAdminToken, http.StatusConflict, "auth"},
+	{api.CodeSignInFailed, http.StatusForbidden, "auth"},
+	{api.CodeNoIssuer, http.StatusNotFound, "auth"},
+	{api.CodeIssuerUnavailable, http.StatusServiceUnavailable, "auth"},
 
 	{CodeRateLimited, http.StatusTooManyRequests, "limits"},
 	{CodeTooManyCalls, http.StatusTooManyRequests, "limits"},

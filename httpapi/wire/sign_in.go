@@ -80,6 +80,9 @@ func secured(r *http.Request) (bool, error) {
 	return true, nil
 }
 
+// Secured reports whether a browser that opens a page reaches the service over TLS.
+func Secured(r *http.Request) bool { return r.TLS != nil || !byLoopback(r) }
+
 // byLoopback reports whether the service was called by a name or address of this machine.
 func byLoopback(r *http.Request) bool {
 	host := r.Host

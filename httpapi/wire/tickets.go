@@ -76,7 +76,7 @@ func SharesCaller(ctx context.Context) context.Context {
 	return context.WithValue(ctx, enteredKey{}, &entered{})
 }
 
-func (e *entered) set(identity *auth.Identity, during context.Context) {
+func (e *entered) set(during context.Context, identity *auth.Identity) {
 	if e != nil {
 		e.mu.Lock()
 		defer e.mu.Unlock()

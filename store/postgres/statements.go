@@ -199,7 +199,7 @@ WHERE token_id = $1 AND revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR expi
 UPDATE tokens SET revoked_at_ms = $2
 WHERE token_id = $1 AND revoked_at_ms IS NULL AND (NOT $3::boolean OR role <> 'admin'
 	OR NOT (expires_at_ms IS NULL OR expires_at_ms > $2)
-	OR EXISTS (SELECT 1 FROM tokens AS other WHERE other.role = 'admin' AND other.token_id <> $1 AND other.revoked_at_ms IS NULL
+	OR EXISTS (SELECT 1 FROM tokens AS other WHERE other.role = 'admin' AND other.created_by <> 'oidc' AND other.token_id <> $1 AND other.revoked_at_ms IS NULL
 		AND (other.expires_at_ms IS NULL OR other.expires_at_ms > $2)))`
 	sqlTouchToken = `
 UPDATE tokens SET last_used_at_ms = $2 WHERE token_id = $1 AND (last_used_at_ms IS NULL OR last_used_at_ms < $2)`

@@ -75,6 +75,7 @@ var places = []place{
 	// A dialect links no other dialect.
 	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/*", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/oidc/oidctest"}, // for tests
 	// The Prometheus client knows database/sql, for those who want its numbers.
 	{name: "telemetry", ours: with("internal/failpoint", "runs", "store/committer"), never: []string{pgx, sqlite, goose, chi}},
 	// The pages are files, and a client of the API like any other.
@@ -112,7 +113,7 @@ var places = []place{
 
 // forTests are packages of the module and of others that the program must not link.
 var forTests = []string{
-	module + "/store/storetest", module + "/store/postgres/postgrestest", module + "/httpapi/dialects/dialecttest", module + "/test", module + "/bench",
+	module + "/store/storetest", module + "/store/postgres/postgrestest", module + "/httpapi/dialects/dialecttest", module + "/httpapi/oidc/oidctest", module + "/test", module + "/bench",
 	"testing", "github.com/stretchr/testify", "github.com/google/go-cmp", "pgregory.net/rapid",
 	"github.com/testcontainers/testcontainers-go", "github.com/getkin/kin-openapi",
 	"github.com/rogpeppe/go-internal", "go.uber.org/goleak", "github.com/chromedp/chromedp",

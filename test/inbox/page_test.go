@@ -250,11 +250,8 @@ func (p *page) press(keys string) {
 	p.t.Helper()
 	for _, key := range keys {
 		down := input.DispatchKeyEventParams{Type: "keyDown", Key: string(key), Text: string(key)}
-		switch key {
-		case '\r':
+		if key == '\r' {
 			down.Key, down.WindowsVirtualKeyCode = "Enter", 13
-		case '\t':
-			down.Key, down.Code, down.WindowsVirtualKeyCode, down.Text = "Tab", "Tab", 9, ""
 		}
 		up := down
 		up.Type, up.Text = "keyUp", ""

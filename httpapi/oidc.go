@@ -1,0 +1,60 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/oidc"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// issuer returns who tells the service who people are. Errors: no_issuer.
+func (s *Server) issuer() (*oidc.Provider, error) {
+	if s.oidc == nil {
+		return nil, refusal.New(api.CodeNoIssuer, "this service has no OpenID Connect issuer: sign in with a token")
+	}
+	return s.oidc, nil
+}
+
+// showIssuer tells a page whether people sign in by an issuer.
+func (s *Server) showIssuer(w http.ResponseWriter, r *http.Request) error {
+	if s.oidc == nil {
+		return wire.Respond(w, r, http.StatusOK, api.Issuer{})
+	}
+	return wire.Respond(w, r, http.StatusOK, api.Issuer{Name: s.oidc.Name(), StartPath: oidc.StartPath})
+}
+
+func (s *Server) startSignIn(w http.ResponseWriter, r *http.Request) error {
+	issuer, err := s.issuer()
+	if err != nil {
+		return err
+	}
+	return issuer.Start(w, r)
+}
+
+func (s *Server) endSignIn(w http.ResponseWriter, r *http.Request) error {
+	issuer, err := s.issuer()
+	if err != nil {
+		return err
+	}
+	keyring, err := s.keyring()
+	if err != nil {
+		return err
+	}
+	who, returnTo, err := issuer.Callback(w, r)
+	if err != nil {
+		return err
+	}
+	cookie, _, err := keyring.SignInByIssuer(r.Context(), who)
+	if refusal.CodeOf(err) == api.CodeInvalidToken {
+		return refusal.New(api.CodeSignInFailed, "an admin has signed this identity out: begin again at %s", oidc.StartPath)
+	}
+	if err != nil {
+		return err
+	}
+	if err := wire.SetSignedIn(w, r, cookie); err != nil {
+		return err
+	}
+	return oidc.Onward(w, returnTo)
+}

@@ -1,0 +1,219 @@
+package oidc
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// The paths of the flow. A browser comes back to CallbackPath.
+const (
+	StartPath    = "/v1/oidc/start"
+	CallbackPath = "/v1/oidc/callback"
+)
+
+// The cookie that holds a flow in the browser that began it.
+const (
+	secureFlowCookie   = "__Secure-holdpoint-oidc"
+	loopbackFlowCookie = "holdpoint-oidc"
+	flowCookiePath     = "/v1/oidc"
+	flowLifetime       = 10 * time.Minute
+)
+
+// maxReturnTo bounds the path that a browser goes on to, in bytes.
+const maxReturnTo = 2048
+
+// flow is what a browser brings back of the sign-in that it began.
+type flow struct {
+	state, nonce, verifier, returnTo string
+	begunMs                          int64
+}
+
+// Start sends a browser to the issuer. Errors: bad_request for a return_to that is no path of the
+// service; issuer_unavailable.
+func (p *Provider) Start(w http.ResponseWriter, r *http.Request) error {
+	returnTo, err := returnPath(r.URL.Query()["return_to"])
+	if err != nil {
+		return err
+	}
+	known, err := p.discover(r.Context())
+	if err != nil {
+		return err
+	}
+	f := flow{state: oauth2.GenerateVerifier(), nonce: oauth2.GenerateVerifier(), verifier: oauth2.GenerateVerifier(), returnTo: returnTo, begunMs: p.options.Now().UnixMilli()}
+	p.setFlow(w, r, f.text(), int(flowLifetime/time.Second))
+	to := p.config(known, r).AuthCodeURL(f.state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier))
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	http.Redirect(w, r, to, http.StatusFound)
+	return nil
+}
+
+// Callback ends the flow that the browser began, and returns who it is and the path to go on to.
+// Errors: sign_in_failed; forbidden and issuer_unavailable, as [Provider.Identify].
+func (p *Provider) Callback(w http.ResponseWriter, r *http.Request) (who *auth.Assertion, returnTo string, err error) {
+	query := r.URL.Query()
+	f, found := p.flowOf(r)
+	p.setFlow(w, r, "", -1)
+	switch {
+	case !found:
+		return nil, "", failed("this browser has begun no sign-in, or more than 10 minutes ago: begin again at %s", StartPath)
+	case len(query["state"]) != 1 || !same(query.Get("state"), f.state):
+		return nil, "", failed("this is the answer to another sign-in than this browser began last: begin again at %s", StartPath)
+	case query.Has("error"):
+		return nil, "", failed("the issuer %s refused: %.200q", p.Name(), query.Get("error"))
+	case len(query["code"]) != 1:
+		return nil, "", failed("the issuer %s sent no code", p.Name())
+	}
+	known, err := p.discover(r.Context())
+	if err != nil {
+		return nil, "", err
+	}
+	asking, cancel := context.WithTimeout(oidc.ClientContext(r.Context(), p.client), askTimeout)
+	defer cancel()
+	tokens, err := p.config(known, r).Exchange(asking, query.Get("code"), oauth2.VerifierOption(f.verifier))
+	var refused *oauth2.RetrieveError
+	switch {
+	case errors.As(err, &refused) && refused.Response.StatusCode < http.StatusInternalServerError:
+		return nil, "", failed("the issuer %s did not take the code: %.200q", p.Name(), refused.ErrorCode)
+	case err != nil:
+		return nil, "", p.away(r.Context(), "token", errors.New("the code was not exchanged")) // the library's text may have the answer
+	}
+	raw, _ := tokens.Extra("id_token").(string)
+	if raw == "" {
+		return nil, "", failed("the issuer %s sent no ID token", p.Name())
+	}
+	c, err := p.verify(r.Context(), raw)
+	switch {
+	case refusal.CodeOf(err) == api.CodeInvalidToken:
+		return nil, "", failed("the ID token of the issuer %s does not verify: the log says why", p.Name())
+	case err != nil:
+		return nil, "", err
+	case !same(c.Nonce, f.nonce):
+		return nil, "", failed("the ID token of the issuer %s is of another sign-in", p.Name())
+	case c.authorizedParty != "" && c.authorizedParty != p.options.ClientID:
+		return nil, "", failed("the ID token of the issuer %s was made for another program", p.Name())
+	}
+	who, err = p.identify(r.Context(), c)
+	if refusal.CodeOf(err) == api.CodeInvalidToken {
+		err = failed("the ID token of the issuer %s has a subject that is empty or too long", p.Name())
+	}
+	return who, f.returnTo, err
+}
+
+func failed(format string, args ...any) error {
+	return refusal.New(api.CodeSignInFailed, format, args...)
+}
+
+// config is the flow as the library knows it.
+func (p *Provider) config(known *discovered, r *http.Request) *oauth2.Config {
+	external := p.options.ExternalURL
+	if external == "" {
+		external = "https://" + r.Host
+		if !wire.Secured(r) {
+			external = "http://" + r.Host
+		}
+	}
+	return &oauth2.Config{
+		ClientID: p.options.ClientID, ClientSecret: p.options.ClientSecret, Endpoint: known.endpoint,
+		RedirectURL: external + CallbackPath, Scopes: known.scopes,
+	}
+}
+
+// secure reports whether the browser keeps cookies for TLS.
+func (p *Provider) secure(r *http.Request) bool {
+	if p.options.ExternalURL != "" {
+		return strings.HasPrefix(p.options.ExternalURL, "https:")
+	}
+	return wire.Secured(r)
+}
+
+func (p *Provider) setFlow(w http.ResponseWriter, r *http.Request, value string, maxAge int) {
+	cookie := &http.Cookie{
+		Name: loopbackFlowCookie, Value: value, Path: flowCookiePath, MaxAge: maxAge,
+		// The issuer's page leads back: a strict cookie would not be sent.
+		HttpOnly: true, Secure: p.secure(r), SameSite: http.SameSiteLaxMode,
+	}
+	if cookie.Secure {
+		cookie.Name = secureFlowCookie
+	}
+	http.SetCookie(w, cookie)
+}
+
+func (p *Provider) flowOf(r *http.Request) (f flow, found bool) {
+	name := loopbackFlowCookie
+	if p.secure(r) {
+		name = secureFlowCookie
+	}
+	cookies := r.CookiesNamed(name)
+	if len(cookies) != 1 {
+		return flow{}, false
+	}
+	parts := strings.Split(cookies[0].Value, ".")
+	if len(parts) != 5 {
+		return flow{}, false
+	}
+	begunMs, err := strconv.ParseInt(parts[3], 10, 64)
+	age := p.options.Now().UnixMilli() - begunMs
+	path, bad := base64.RawURLEncoding.DecodeString(parts[4])
+	if err != nil || bad != nil || age < 0 || age > flowLifetime.Milliseconds() || parts[0] == "" || parts[1] == "" || parts[2] == "" {
+		return flow{}, false
+	}
+	returnTo, err := returnPath([]string{string(path)}) // a cookie may be anybody's
+	return flow{parts[0], parts[1], parts[2], returnTo, begunMs}, err == nil
+}
+
+func (f *flow) text() string {
+	return strings.Join([]string{f.state, f.nonce, f.verifier, strconv.FormatInt(f.begunMs, 10), base64.RawURLEncoding.EncodeToString([]byte(f.returnTo))}, ".")
+}
+
+// returnPath returns the path that a browser goes on to, "/" without one. Errors: bad_request for
+// what is no path of the service: a browser reads "//host", "/\host" and a tab in between as another
+// host.
+func returnPath(given []string) (string, error) {
+	if len(given) == 0 || len(given) == 1 && given[0] == "" {
+		return "/", nil
+	}
+	path := given[0]
+	at, err := url.Parse(path)
+	plain := !strings.ContainsFunc(path, func(c rune) bool { return c <= ' ' || c == '\\' || c >= 0x7f })
+	if err != nil || len(given) > 1 || !plain || len(path) > maxReturnTo || at.Scheme != "" || at.Host != "" || at.User != nil ||
+		!strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") {
+		return "", refusal.New(api.CodeBadRequest, "return_to must be a path of this service")
+	}
+	return path, nil
+}
+
+// onward leads to a path by itself. A redirect would not do: it counts as the issuer's, and the
+// browser sends no strict cookie with it.
+const onward = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=%[1]s"><title>Signed in · holdpoint</title>
+<p>Signed in. <a href="%[1]s">Go on</a></p>
+</html>
+`
+
+// Onward answers with a page that goes on to a path of the service.
+func Onward(w http.ResponseWriter, returnTo string) error {
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	header.Set("Referrer-Policy", "no-referrer")
+	w.WriteHeader(http.StatusOK)
+	_, err := fmt.Fprintf(w, onward, html.EscapeString(returnTo))
+	_ = err // a browser that has gone reads nothing
+	return nil
+}

@@ -1,0 +1,126 @@
+package oidc
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+)
+
+// Options are what a [Provider] is made of. Issuer, ClientID and Roles must be set.
+type Options struct {
+	// Issuer is the URL of the issuer, as its documents say it.
+	Issuer string
+	// ClientID is who the service is to the issuer, and what the audience of an ID token must have.
+	ClientID     string
+	ClientSecret string
+	// Roles are those of the groups, as "group=role".
+	Roles []string
+	// ExternalURL is where browsers reach the service; by what they call when empty.
+	ExternalURL string
+	// Now is the clock of the process.
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// strength orders the roles, the strongest last.
+var strength = []api.Role{api.RoleObserver, api.RoleAgent, api.RoleOperator, api.RoleAdmin}
+
+// rolesOf reads "group=role" texts.
+func rolesOf(texts []string) (map[string]api.Role, error) {
+	if len(texts) == 0 {
+		return nil, errors.New("no group has a role: nobody could sign in")
+	}
+	roles := map[string]api.Role{}
+	for _, text := range texts {
+		at := strings.LastIndex(text, "=")
+		if at < 1 || !slices.Contains(strength, api.Role(text[at+1:])) {
+			return nil, fmt.Errorf("%q is not GROUP=ROLE with one of the roles observer, agent, operator and admin", text)
+		}
+		roles[text[:at]] = api.Role(text[at+1:])
+	}
+	return roles, nil
+}
+
+// checkURL refuses a URL that is not https, or http on this machine.
+func checkURL(what, text string) (*url.URL, error) {
+	at, err := url.Parse(text)
+	switch {
+	case err != nil || at.Host == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "" || at.Scheme != "https" && at.Scheme != "http":
+		return nil, fmt.Errorf("%s %q must be an https URL without user, query and fragment", what, text)
+	case at.Scheme == "http" && !isLoopback(at.Hostname()):
+		return nil, fmt.Errorf("%s %q must be https: http is for a loopback address alone", what, text)
+	}
+	return at, nil
+}
+
+// checkAddress is checkURL for what an issuer says of itself, which may have a query.
+func checkAddress(what, text string) error {
+	bare, _, _ := strings.Cut(text, "?")
+	_, err := checkURL(what, bare)
+	return err
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// assertion returns who the claims of an ID token mean, nil for nobody who has a role here.
+func (p *Provider) assertion(c *claims) (*auth.Assertion, error) {
+	role := api.Role("")
+	var groups []string
+	for _, group := range c.groups {
+		if mapped, found := p.roles[group]; found && slices.Index(strength, mapped) > slices.Index(strength, role) {
+			role = mapped
+		}
+		if auth.ValidPrincipal("user:"+group) && len(groups) < api.MaxTokenGroups {
+			groups = append(groups, group)
+		}
+	}
+	if role == "" {
+		return nil, nil
+	}
+	kind := "user:"
+	if role == api.RoleAgent {
+		kind = "agent:"
+	}
+	principal := kind + subjectName(c.Subject)
+	if !auth.ValidPrincipal(principal) {
+		return nil, errors.New("the subject is empty or too long")
+	}
+	return &auth.Assertion{
+		By: auth.ByIssuer, Subject: p.options.Issuer + " " + c.Subject, Name: principal, Principal: principal, Role: role, Groups: groups,
+		IssuedAtMs: c.IssuedAt.UnixMilli(), ExpiresAtMs: c.Expiry.UnixMilli(),
+	}, nil
+}
+
+// subjectName returns a subject in the alphabet of principals: every other byte, and a colon, is a
+// colon and two hexadecimal digits. So no two subjects have one name.
+func subjectName(subject string) string {
+	var name strings.Builder
+	for _, c := range []byte(subject) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-', c == '@':
+			name.WriteByte(c)
+		default:
+			fmt.Fprintf(&name, ":%02x", c)
+		}
+	}
+	return name.String()
+}
+
+// defaultClient asks the issuer.
+func defaultClient(transport http.RoundTripper) *http.Client {
+	return &http.Client{Timeout: askTimeout, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return errors.New("the issuer must not redirect")
+	}}
+}

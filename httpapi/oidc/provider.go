@@ -1,0 +1,277 @@
+package oidc
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+	"golang.org/x/time/rate"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+const (
+	// askTimeout bounds one question to the issuer, and maxAnswer its answer.
+	askTimeout = 5 * time.Second
+	maxAnswer  = 1 << 20
+	// again is how long nobody asks an issuer that did not answer.
+	again = 2 * time.Second
+	// keysEvery is how often its keys are read at most, so that made-up ID tokens do not make
+	// the service call it.
+	keysEvery = time.Second
+)
+
+// algorithms are those of signatures that are taken: with a public key, and never none.
+var algorithms = []string{
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
+}
+
+// Provider knows one issuer. It is safe for concurrent use.
+type Provider struct {
+	options Options
+	roles   map[string]api.Role
+	client  *http.Client
+
+	mu sync.Mutex
+	// known is what the issuer has said of itself, nil until it has.
+	known *discovered
+	// failedAt is when it last did not answer.
+	failedAt time.Time
+}
+
+// discovered is what is known of an issuer that has answered.
+type discovered struct {
+	endpoint oauth2.Endpoint
+	scopes   []string
+	verifier *oidc.IDTokenVerifier
+}
+
+// New returns a provider. It asks the issuer nothing yet: a service starts, and those who are signed
+// in go on, while the issuer is away.
+func New(options Options) (*Provider, error) {
+	if _, err := checkURL("the issuer", options.Issuer); err != nil {
+		return nil, err
+	}
+	if options.ClientID == "" {
+		return nil, errors.New("the issuer takes a client id")
+	}
+	if options.ExternalURL != "" {
+		external, err := checkURL("the external URL", options.ExternalURL)
+		if err != nil {
+			return nil, err
+		}
+		if strings.Trim(external.Path, "/") != "" {
+			return nil, fmt.Errorf("the external URL %q must have no path", options.ExternalURL)
+		}
+		options.ExternalURL = strings.TrimSuffix(options.ExternalURL, "/")
+	}
+	roles, err := rolesOf(options.Roles)
+	if err != nil {
+		return nil, err
+	}
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	p := &Provider{options: options, roles: roles}
+	p.client = defaultClient(&bounded{next: http.DefaultTransport})
+	return p, nil
+}
+
+// Name is the issuer as people know it: its host.
+func (p *Provider) Name() string {
+	at, err := checkURL("", p.options.Issuer)
+	if err != nil {
+		return "" // New has checked it
+	}
+	return at.Host
+}
+
+// bounded keeps answers of the issuer within maxAnswer.
+type bounded struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := b.next.RoundTrip(r)
+	if err == nil {
+		answer.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(answer.Body, maxAnswer), answer.Body}
+	}
+	return answer, err
+}
+
+// away is the refusal of what takes an answer of the issuer.
+func (p *Provider) away(ctx context.Context, what string, err error) error {
+	p.options.Logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelWarn, "the issuer does not answer", slog.String("what", what), slog.String("error", err.Error()))
+	return refusal.New(api.CodeIssuerUnavailable, "the issuer %s does not answer: try again", p.Name())
+}
+
+// discover returns what the issuer says of itself, and asks it once. Errors: issuer_unavailable.
+func (p *Provider) discover(ctx context.Context) (*discovered, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch now := p.options.Now(); {
+	case p.known != nil:
+		return p.known, nil
+	case now.Before(p.failedAt.Add(again)):
+		return nil, p.away(ctx, "discovery", errors.New("it did not a moment ago"))
+	}
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	found, err := oidc.NewProvider(oidc.ClientContext(asking, p.client), p.options.Issuer)
+	var more struct {
+		Keys   string   `json:"jwks_uri"`
+		Scopes []string `json:"scopes_supported"`
+	}
+	if err == nil {
+		err = found.Claims(&more)
+	}
+	if err == nil {
+		endpoint := found.Endpoint()
+		for what, address := range map[string]string{"authorization_endpoint": endpoint.AuthURL, "token_endpoint": endpoint.TokenURL, "jwks_uri": more.Keys} {
+			if bad := checkAddress(what, address); bad != nil {
+				err = bad
+			}
+		}
+	}
+	if err != nil {
+		p.failedAt = p.options.Now()
+		return nil, p.away(ctx, "discovery", err)
+	}
+	limited := &http.Client{Timeout: askTimeout, CheckRedirect: p.client.CheckRedirect, Transport: &seldom{
+		next: p.client.Transport, limit: rate.NewLimiter(rate.Every(keysEvery), 2), now: p.options.Now,
+	}}
+	keys := &keySet{oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), limited), more.Keys)}
+	scopes := []string{oidc.ScopeOpenID, "profile"}
+	if slices.Contains(more.Scopes, "groups") {
+		scopes = append(scopes, "groups")
+	}
+	p.known = &discovered{found.Endpoint(), scopes, oidc.NewVerifier(p.options.Issuer, keys, &oidc.Config{
+		ClientID: p.options.ClientID, SupportedSigningAlgs: algorithms, Now: p.options.Now,
+	})}
+	return p.known, nil
+}
+
+// seldom lets few requests through.
+type seldom struct {
+	next  http.RoundTripper
+	limit *rate.Limiter
+	now   func() time.Time
+}
+
+var errTooOften = errors.New("the keys were read a moment ago")
+
+// RoundTrip implements http.RoundTripper.
+func (s *seldom) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !s.limit.AllowN(s.now(), 1) {
+		return nil, errTooOften
+	}
+	return s.next.RoundTrip(r)
+}
+
+// keySet tells a signature that is wrong from keys that could not be read.
+type keySet struct{ oidc.KeySet }
+
+type unreadKeysKey struct{}
+
+// VerifySignature implements [oidc.KeySet].
+func (k *keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
+	payload, err := k.KeySet.VerifySignature(ctx, jwt)
+	// The library has no type for it.
+	if unread, _ := ctx.Value(unreadKeysKey{}).(*error); unread != nil && err != nil && strings.HasPrefix(err.Error(), "fetching keys") {
+		*unread = err
+	}
+	return payload, err
+}
+
+// claims are those of an ID token that was verified.
+type claims struct {
+	*oidc.IDToken
+	groups          []string
+	authorizedParty string
+}
+
+// verify checks the signature, issuer, audience and time of an ID token. Errors: invalid_token,
+// issuer_unavailable.
+func (p *Provider) verify(ctx context.Context, raw string) (*claims, error) {
+	known, err := p.discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var unread error
+	token, err := known.verifier.Verify(context.WithValue(ctx, unreadKeysKey{}, &unread), raw)
+	switch {
+	case unread != nil && !errors.Is(unread, errTooOften) && !strings.Contains(unread.Error(), errTooOften.Error()):
+		return nil, p.away(ctx, "keys", unread)
+	case err != nil:
+		return nil, p.refused(ctx, err)
+	}
+	c := &claims{IDToken: token}
+	var more struct {
+		Groups any    `json:"groups"`
+		Party  string `json:"azp"`
+	}
+	if err := token.Claims(&more); err != nil {
+		return nil, p.refused(ctx, err)
+	}
+	c.authorizedParty = more.Party
+	switch groups := more.Groups.(type) {
+	case string:
+		c.groups = []string{groups}
+	case []any:
+		for _, group := range groups {
+			if name, ok := group.(string); ok {
+				c.groups = append(c.groups, name)
+			}
+		}
+	}
+	return c, nil
+}
+
+// refused logs why an ID token does not work. The text of the library has nothing of the token's
+// signature.
+func (p *Provider) refused(ctx context.Context, reason error) error {
+	p.options.Logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelInfo, "ID token refused", slog.String("reason", reason.Error()))
+	return auth.Invalid()
+}
+
+// IsIDToken reports whether a bearer credential may be an ID token.
+func IsIDToken(bearer string) bool { return strings.Count(bearer, ".") == 2 }
+
+// Identify returns who an ID token means. Errors: invalid_token; forbidden for somebody none of whose
+// groups has a role; issuer_unavailable.
+func (p *Provider) Identify(ctx context.Context, raw string) (*auth.Assertion, error) {
+	c, err := p.verify(ctx, raw)
+	if err != nil {
+		return nil, err
+	}
+	return p.identify(ctx, c)
+}
+
+func (p *Provider) identify(ctx context.Context, c *claims) (*auth.Assertion, error) {
+	made, err := p.assertion(c)
+	switch {
+	case err != nil:
+		return nil, p.refused(ctx, err)
+	case made == nil:
+		return nil, refusal.New(api.CodeForbidden, "%s knows who this is, and none of the groups has a role here: "+
+			"whoever runs the service maps one with HOLDPOINT_OIDC_ROLES", p.Name())
+	}
+	return made, nil
+}
+
+// same compares two secrets.
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
