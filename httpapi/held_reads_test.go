@@ -164,8 +164,8 @@ func TestEveryReadIsHeld(t *testing.T) {
 		},
 		"DueEffects": func(ctx context.Context) (int, error) { list, err := held.DueEffects(ctx, 10); return len(list), err },
 	}
-	// Nothing is due here; what these return names no session to a caller.
-	loops := []string{"Due", "NextDueAtMs"}
+	// Nothing is due here; what these return names no session to a caller, and data keys are shown to none.
+	loops := []string{"Due", "NextDueAtMs", "DataKeys"}
 	scopes := map[string]*auth.Identity{
 		"of sessions": {Role: api.RoleOperator, Principal: "user:x", TokenID: "t", SessionPrefixes: []string{"ours"}},
 		"of agents":   {Role: api.RoleObserver, Principal: "user:x", TokenID: "t", AgentIDs: []string{"ours"}},

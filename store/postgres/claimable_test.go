@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,6 +69,8 @@ func TestNoIndexOfRunsHasWhatAWaitChanges(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := open(t, postgrestest.URL(t), Options{NoListen: true})
+	// Of a wait without sensitive values data_key is NULL before and after.
+	seldom := []string{"attached", "data_key"}
 	rows, err := s.reads.Query(ctx, `SELECT indexdef FROM pg_indexes WHERE tablename = 'runs'`)
 	require.NoError(t, err)
 	defer rows.Close()
@@ -77,7 +80,7 @@ func TestNoIndexOfRunsHasWhatAWaitChanges(t *testing.T) {
 		require.NoError(t, rows.Scan(&definition))
 		indexes++
 		for i := range columns.Runs.Columns {
-			if c := &columns.Runs.Columns[i]; c.Changes(false) && c.Name != "attached" {
+			if c := &columns.Runs.Columns[i]; c.Changes(false) && !slices.Contains(seldom, c.Name) {
 				require.NotRegexp(t, `\b`+c.Name+`\b`, definition)
 			}
 		}
