@@ -79,6 +79,11 @@ func TestMemoryOfReplies(t *testing.T) {
 	// Nothing is lost where pages end early.
 	require.Len(t, a.cursorWalk(t, "/v1/approvals?page=true"), many+9)
 	require.Len(t, a.cursorWalk(t, "/v1/runs?page=true"), many+1)
+	newest := a.get(t, "/v1/runs?limit=20").want(http.StatusOK)
+	require.Less(t, len(newest.list()), many)
+	require.Equal(t, `</v1/runs?limit=20&page=true>; rel="first"`, newest.header.Get("Link"))
+	require.Len(t, a.cursorWalk(t, "/v1/runs?limit=20&page=true"), many+1)
+	require.Empty(t, a.get(t, "/v1/runs?limit=1").want(http.StatusOK).header.Get("Link"))
 }
 
 // cursorWalk returns all items of a list, page by page.

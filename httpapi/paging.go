@@ -129,6 +129,9 @@ func serveList[Query, Row, View any](w http.ResponseWriter, r *http.Request, p *
 		next = &cursor
 		w.Header()["Link"] = []string{"<" + nextURL(r, p, cursor) + `>; rel="next"`}
 	}
+	if p.last && p.budget.Cut {
+		w.Header()["Link"] = []string{"<" + firstURL(r, p) + `>; rel="first"`}
+	}
 	if !p.envelope {
 		return wire.Respond(w, r, http.StatusOK, items)
 	}
@@ -143,6 +146,15 @@ func nextURL(r *http.Request, p *paging, cursor string) string {
 	maps.Copy(query, p.query)
 	query.Set("cursor", cursor)
 	query.Set("limit", strconv.Itoa(min(p.limit, api.MaxPageLimit)))
+	return r.URL.EscapedPath() + "?" + query.Encode()
+}
+
+// firstURL returns the URL of the first of the pages that have all of the list. No page goes
+// backwards from the last rows.
+func firstURL(r *http.Request, p *paging) string {
+	query := url.Values{}
+	maps.Copy(query, p.query)
+	query.Set("page", "true")
 	return r.URL.EscapedPath() + "?" + query.Encode()
 }
 
