@@ -39,6 +39,14 @@ type RunEventEntry struct {
 	AgentID     string `json:"agent_id"`
 	// Event is an object with a "type".
 	Event JSON `json:"event"`
+	// Actor is who caused the event: a principal, or who decided, or "system".
+	Actor string `json:"actor,omitempty"`
+	// BodyDigest, Prev and Hash tie the events of a session together; see docs/audit.md. They are
+	// absent from events that were written before there was a chain; Prev is "" in the first
+	// event of one.
+	BodyDigest string  `json:"body_digest,omitempty"`
+	Prev       *string `json:"prev,omitzero"`
+	Hash       string  `json:"hash,omitempty"`
 }
 
 // AppendEventsBody appends a worker's events to the log of its session.

@@ -51,7 +51,7 @@ func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 			return runs.Reply{}, err
 		}
 	}
-	return s.store.Do(ctx, runs.Authorized(command, caller, again))
+	return s.store.Do(ctx, runs.By(runs.Authorized(command, caller, again), caller))
 }
 
 // madeSessionPrefix begins the ids of sessions that are made for a caller, so that it reaches

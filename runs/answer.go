@@ -46,6 +46,8 @@ func (c *AnswerQuestion) resolution() *resolution {
 // Needs implements Command.
 func (c *AnswerQuestion) Needs() Needs { return c.resolution().needs() }
 
+func (c *AnswerQuestion) actedBy() string { return c.Actor.Name }
+
 func (c *AnswerQuestion) prepare(IDSource) error {
 	c.Actor.prepare()
 	c.Resolution.prepare()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/chain"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -21,6 +22,8 @@ type AppendEvents struct {
 	Events []api.JSON
 
 	parsed []appendedEvent
+	// digests are those of the events that become what they are.
+	digests []string
 }
 
 // Needs implements Command.
@@ -53,7 +56,7 @@ func (c *AppendEvents) prepare(IDSource) error {
 		faults.Add("/events", "must have at most %d entries", api.MaxEventsPerCall)
 		return faults.Err()
 	}
-	c.parsed = make([]appendedEvent, len(c.Events))
+	c.parsed, c.digests = make([]appendedEvent, len(c.Events)), make([]string, len(c.Events))
 	for i, text := range c.Events {
 		at := fmt.Sprintf("/events/%d", i)
 		event := &c.parsed[i]
@@ -75,6 +78,11 @@ func (c *AppendEvents) prepare(IDSource) error {
 		case event.Type == api.EventOutput && event.Content == nil:
 			faults.Add(at+"/content", "is required")
 		}
+		digest, err := chain.BodyDigest(text)
+		if err != nil {
+			faults.Add(at, "has no canonical form")
+		}
+		c.digests[i] = digest
 	}
 	return faults.Err()
 }
@@ -89,7 +97,7 @@ func (c *AppendEvents) decide(w *workingCopy) (Reply, error) {
 	}
 	for i, event := range c.parsed {
 		if event.Type != api.EventOutput {
-			w.emit(run, event.Type, c.Events[i])
+			w.emitDigested(run, event.Type, document.Encode(c.Events[i]), c.digests[i])
 			continue
 		}
 		run.OutputCount++

@@ -41,6 +41,8 @@ func (c *ResolveApprovals) resolution() *resolution {
 // Needs implements Command.
 func (c *ResolveApprovals) Needs() Needs { return c.resolution().needs() }
 
+func (c *ResolveApprovals) actedBy() string { return c.Actor.Name }
+
 func (c *ResolveApprovals) prepare(newID IDSource) error {
 	c.Actor.prepare()
 	var faults refusal.Faults

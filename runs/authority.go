@@ -35,14 +35,6 @@ func Authorized(command Command, caller *auth.Identity, again bool) Command {
 	return c
 }
 
-// Given returns the command that a caller gave, without what [Authorized] put around it.
-func Given(command Command) Command {
-	if inner, ok := command.(*authorized); ok {
-		return inner.Command
-	}
-	return command
-}
-
 // Needs implements Command.
 func (c *authorized) Needs() Needs {
 	needs := c.Command.Needs()

@@ -22,6 +22,8 @@ type CancelRun struct {
 // Needs implements Command.
 func (c *CancelRun) Needs() Needs { return Needs{RunID: c.RunID} }
 
+func (c *CancelRun) actedBy() string { return c.Actor.Name }
+
 func (c *CancelRun) prepare(IDSource) error {
 	c.Actor.prepare()
 	var faults refusal.Faults

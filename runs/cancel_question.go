@@ -34,6 +34,8 @@ func (c *CancelQuestion) resolution() *resolution {
 // Needs implements Command.
 func (c *CancelQuestion) Needs() Needs { return c.resolution().needs() }
 
+func (c *CancelQuestion) actedBy() string { return c.Actor.Name }
+
 func (c *CancelQuestion) prepare(IDSource) error {
 	c.Actor.prepare()
 	var faults refusal.Faults

@@ -15,9 +15,11 @@ import (
 // the run was failed instead, because MaxAttempts claims made no progress
 // (docs/spec/v1.md#attempts).
 type ClaimRun struct {
-	RunID       string
-	SessionID   string // the run's; looked up when empty
-	WorkerID    string
+	RunID     string
+	SessionID string // the run's; looked up when empty
+	WorkerID  string
+	// Caller is the principal that claims, on record as the actor of what follows; may be empty.
+	Caller      string
 	LeaseMs     int64 // DefaultLeaseMs when 0
 	MaxAttempts int64 // DefaultMaxAttempts when 0
 	// Scope is what the claimer reaches. A run outside of it is run_not_found.
@@ -28,6 +30,8 @@ type ClaimRun struct {
 func (c *ClaimRun) Needs() Needs {
 	return Needs{SessionID: c.SessionID, RunID: c.RunID, Payload: true, RunMessages: true}
 }
+
+func (c *ClaimRun) actedBy() string { return c.Caller }
 
 func (c *ClaimRun) prepare(IDSource) error {
 	var faults refusal.Faults

@@ -62,8 +62,17 @@ type Reply struct {
 // [CheckValues]; a [RulesChangedError], for which see [MatchRules].
 func Decide(state *State, command Command, nowMs int64) (Change, Reply, error) {
 	w := newWorkingCopy(state, nowMs)
+	w.actor = actedBy(command)
 	reply, err := command.decide(w)
 	return w.change(), reply, err
+}
+
+// actedBy returns who is on record as having caused what a command does, "" when it does not say.
+func actedBy(command Command) string {
+	if acted, says := command.(interface{ actedBy() string }); says {
+		return acted.actedBy()
+	}
+	return ""
 }
 
 // Prepare checks a command by itself and fills in the ids that the caller left out. Call it

@@ -66,6 +66,8 @@ func (c *DecideRequests) resolution() *resolution {
 // Needs implements Command.
 func (c *DecideRequests) Needs() Needs { return c.resolution().needs() }
 
+func (c *DecideRequests) actedBy() string { return c.Actor.Name }
+
 func (c *DecideRequests) prepare(newID IDSource) error {
 	c.Actor.prepare()
 	var faults refusal.Faults

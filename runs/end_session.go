@@ -24,6 +24,8 @@ func (c *EndSession) Needs() Needs {
 	return Needs{SessionID: c.SessionID, UnfinishedRuns: true, Mailbox: true, SessionRules: true}
 }
 
+func (c *EndSession) actedBy() string { return c.Actor.Name }
+
 func (c *EndSession) prepare(newID IDSource) error {
 	c.Actor.prepare()
 	c.drainID = newID(PrefixDrain)

@@ -24,6 +24,8 @@ func (c *InterruptSession) Needs() Needs {
 	return Needs{SessionID: c.SessionID, UnfinishedClarifications: true}
 }
 
+func (c *InterruptSession) actedBy() string { return c.Actor.Name }
+
 func (c *InterruptSession) prepare(newID IDSource) error {
 	c.Actor.prepare()
 	c.drainID = newID(PrefixDrain)

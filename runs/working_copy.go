@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/chain"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
@@ -15,6 +16,8 @@ import (
 type workingCopy struct {
 	state *State
 	nowMs int64
+	// actor is who caused what happens; see [By].
+	actor string
 
 	session      *model.Session
 	sessionNew   bool
@@ -195,18 +198,31 @@ func (w *workingCopy) parked(runID string) bool {
 }
 
 // emit appends an event of a run to the session's log, and saves the session. The caller saves
-// the run.
+// the run. The JSON form of the body begins with its type.
 func (w *workingCopy) emit(run *model.Run, eventType api.EventType, body any) {
+	text := document.Encode(body)
+	digest, err := chain.OwnBodyDigest(string(eventType), text)
+	if err != nil {
+		panic("runs: a body of an event has no canonical form: " + err.Error())
+	}
+	w.emitDigested(run, eventType, text, digest)
+}
+
+// emitDigested is emit for a body whose digest is known.
+func (w *workingCopy) emitDigested(run *model.Run, eventType api.EventType, body api.JSON, digest string) {
 	w.session.LastEventID++
 	w.saveSession()
 	run.LastEventID = w.session.LastEventID
 	if run.FirstEventID == 0 {
 		run.FirstEventID = w.session.LastEventID
 	}
-	w.changes.Events = append(w.changes.Events, &model.Event{
+	event := &model.Event{
 		SessionID: run.SessionID, EventID: w.session.LastEventID, RunID: run.RunID,
-		AgentID: run.AgentID, Type: eventType, TimestampMs: w.nowMs, Body: document.Encode(body),
-	})
+		AgentID: run.AgentID, Type: eventType, TimestampMs: w.nowMs, Body: body,
+		Actor: cmp.Or(w.actor, api.ResolvedBySystem), BodyDigest: digest, Prev: w.session.LastEventHash,
+	}
+	w.session.LastEventHash = event.Hash()
+	w.changes.Events = append(w.changes.Events, event)
 }
 
 // moveRun changes the status of a run and saves it. It panics when the move is illegal: the

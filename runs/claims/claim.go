@@ -49,7 +49,7 @@ func (d *Dispatcher) Claim(ctx context.Context, request Request) ([]api.Claim, e
 		return nil, err
 	}
 	w := d.join(request.AgentIDs, request.Scope, request.MaxRuns)
-	w.workerID, w.leaseMs = request.WorkerID, request.LeaseMs
+	w.workerID, w.leaseMs, w.caller = request.WorkerID, request.LeaseMs, runs.CallerOf(ctx)
 	defer d.unjoin(w)
 	timer := time.NewTimer(request.Wait)
 	defer timer.Stop()
@@ -81,7 +81,7 @@ func (d *Dispatcher) ClaimRun(ctx context.Context, runID, workerID string, lease
 		return api.Claim{}, err
 	}
 	claim, err := d.claimOne(ctx, &runs.ClaimRun{
-		RunID: runID, WorkerID: workerID, LeaseMs: leaseMs, MaxAttempts: d.options.MaxAttempts, Scope: scope,
+		RunID: runID, WorkerID: workerID, Caller: runs.CallerOf(ctx), LeaseMs: leaseMs, MaxAttempts: d.options.MaxAttempts, Scope: scope,
 	})
 	if err != nil {
 		return api.Claim{}, err
@@ -220,7 +220,7 @@ func (d *Dispatcher) claimAll(ctx context.Context, hints []*hint, request Reques
 	claim := func(i int) {
 		results[i], failures[i] = d.claimOne(ctx, &runs.ClaimRun{
 			RunID: hints[i].RunID, SessionID: hints[i].SessionID,
-			WorkerID: request.WorkerID, LeaseMs: request.LeaseMs, MaxAttempts: d.options.MaxAttempts,
+			WorkerID: request.WorkerID, Caller: runs.CallerOf(ctx), LeaseMs: request.LeaseMs, MaxAttempts: d.options.MaxAttempts,
 			Scope: request.Scope,
 		})
 	}

@@ -181,6 +181,7 @@ type waiter struct {
 	signal chan struct{} // capacity 1
 
 	workerID string
+	caller   string
 	leaseMs  int64
 	// taking is how many claims the store decides for it; then it is in no list. handed are
 	// those that were committed.

@@ -41,8 +41,11 @@ type logEntry struct {
 	of *run // nil when the session does not have it
 	// previous is the number of the event before it, 0 for the first.
 	previous int64
-	body     eventBody
-	readable bool
+	// before is the hash of that event, and beforeKnown whether it was read.
+	before      string
+	beforeKnown bool
+	body        eventBody
+	readable    bool
 }
 
 // readBody reads the type of any event, and more only of those about requests: the other
@@ -93,6 +96,21 @@ var eventInvariants = table[*logEntry]{
 	{fatal(EventUnreadable, "An event's body is not the JSON object of its type.", func(_ *examiner, l *logEntry) string {
 		return unless(l.readable, "the body is not the JSON object of a %s event", l.Type)
 	})},
+	{invariant(EventChainBroken, "An event does not fit its digest, or the hash of the event before it.", func(_ *examiner, l *logEntry) string {
+		return l.breaksChain()
+	})},
+}
+
+// breaksChain says how an event does not fit its digest or the event before it; "" when it does.
+// One without a digest is from before there was a chain, or of a program that knew none.
+func (l *logEntry) breaksChain() string {
+	if l.BodyDigest == "" {
+		return ""
+	}
+	if digest, err := l.Event.DigestOfBody(); err != nil || digest != l.BodyDigest {
+		return "the body is not that of body_digest"
+	}
+	return when(l.beforeKnown && l.previous == l.EventID-1 && l.Prev != l.before, "prev is not the hash of event %d", l.previous)
 }
 
 // mention is a request that an event names.
@@ -118,10 +136,10 @@ var mentionInvariants = table[*mention]{{
 // readEvents goes through a session's log. The row of a mention carries the number of the
 // event only where the finding is about the event.
 func (e *examiner) readEvents(rows *model.SessionRows) error {
-	e.lastEventID = max(e.firstKept-1, 0)
+	e.lastEventID, e.lastEventHash = max(e.firstKept-1, 0), ""
 	return each(rows.Events, &e.summary.Rows.Events, func(event *model.Event) {
-		entry := &logEntry{Event: event, of: e.runs[event.RunID], previous: e.lastEventID}
-		e.lastEventID = max(e.lastEventID, event.EventID)
+		entry := &logEntry{Event: event, of: e.runs[event.RunID], previous: e.lastEventID, before: e.lastEventHash, beforeKnown: e.lastEventID > max(e.firstKept-1, 0)}
+		e.lastEventID, e.lastEventHash = max(e.lastEventID, event.EventID), event.Hash()
 		if entry.of != nil && entry.of.FirstEventID < e.firstKept {
 			return // the beginning of its history is deleted
 		}

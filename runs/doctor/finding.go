@@ -15,6 +15,8 @@ const (
 	SessionLastEventWrong Code = "session_last_event_wrong"
 	EventWithoutRun       Code = "event_without_run"
 	EventUnreadable       Code = "event_unreadable"
+	EventChainBroken      Code = "event_chain_broken"
+	SessionLastHashWrong  Code = "session_last_hash_wrong"
 
 	RunWaitsForNothing  Code = "run_waits_for_nothing"
 	RunDoesNotWait      Code = "run_does_not_wait"

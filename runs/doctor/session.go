@@ -62,6 +62,10 @@ var sessionInvariants = table[*model.Session]{
 	{invariant(SessionLastEventWrong, "The session's `last_event_id` is not the number of its newest event.", func(e *examiner, session *model.Session) string {
 		return unless(session.LastEventID == max(e.lastEventID, e.firstKept-1), "last_event_id is %d, but the newest event is %d", session.LastEventID, e.lastEventID)
 	})},
+	{invariant(SessionLastHashWrong, "The session's `last_event_hash` is not the hash of its newest event.", func(e *examiner, session *model.Session) string {
+		known := e.lastEventID > max(e.firstKept-1, 0) && session.LastEventID == e.lastEventID
+		return when(known && session.LastEventHash != e.lastEventHash, "last_event_hash is not the hash of event %d", e.lastEventID)
+	})},
 }
 
 // recordInvariants are checked for each idempotency record.

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/chain"
 )
 
 // AboutRequest reports whether an event of the type says that a request was raised, has a part
@@ -30,6 +31,29 @@ type Event struct {
 	TimestampMs int64
 	// Body is the event as a JSON object, with its "type".
 	Body api.JSON
+	// Actor is who caused it: who decided, or whose credential the call was made with, or
+	// [api.ResolvedBySystem].
+	Actor string
+	// BodyDigest and Prev are those of a [chain.Link]. BodyDigest is "" for an event that was
+	// written before there was a chain.
+	BodyDigest string
+	Prev       string
+}
+
+// DigestOfBody returns the digest of the body as it is now: that of the body before when it was
+// redacted. It returns an error for a body that is no JSON object.
+func (e *Event) DigestOfBody() (string, error) { return chain.BodyDigest(e.Body) }
+
+// Hash returns the hash of the event in the chain of its session, "" for one that is in none.
+func (e *Event) Hash() string {
+	if e.BodyDigest == "" {
+		return ""
+	}
+	link := chain.Link{
+		SessionID: e.SessionID, ID: strconv.FormatInt(e.EventID, 10), Type: string(e.Type), TimestampMs: e.TimestampMs,
+		RunID: e.RunID, Actor: e.Actor, BodyDigest: e.BodyDigest, Prev: e.Prev,
+	}
+	return link.Hash()
 }
 
 // Output returns the output record of an output event. It returns an error when the body is

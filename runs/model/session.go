@@ -17,6 +17,8 @@ type Session struct {
 	QueuedCount int64
 	// LastEventID is the number of the newest event; 0 before the first.
 	LastEventID int64
+	// LastEventHash is the hash of the newest event, "" when that is in no chain.
+	LastEventHash string
 	// Version grows with every change of any row of the session, so that who remembers the
 	// rows can see whether they are still the same.
 	Version int64

@@ -24,10 +24,15 @@ func (e *Effect) View() api.EffectView {
 
 // Entry returns the event as /v1 shows it, in lists and streams.
 func (e *Event) Entry() api.RunEventEntry {
-	return api.RunEventEntry{
+	entry := api.RunEventEntry{
 		ID: strconv.FormatInt(e.EventID, 10), TimestampMs: e.TimestampMs,
 		RunID: e.RunID, SessionID: e.SessionID, AgentID: e.AgentID, Event: e.Body,
+		Actor: e.Actor,
 	}
+	if e.BodyDigest != "" {
+		entry.BodyDigest, entry.Prev, entry.Hash = e.BodyDigest, &e.Prev, e.Hash()
+	}
+	return entry
 }
 
 // View returns the message as /v1 shows it.

@@ -32,6 +32,7 @@ var Sessions = newTable(Table[session]{Name: "sessions", Alias: "s", Columns: []
 	text("active_run_id", func(s *session) *string { return &s.ActiveRunID }, optional|changes),
 	integer("queued_count", func(s *session) *int64 { return &s.QueuedCount }, changes),
 	integer("last_event_id", func(s *session) *int64 { return &s.LastEventID }, changes),
+	text("last_event_hash", func(s *session) *string { return &s.LastEventHash }, optional|changes),
 	integer("version", func(s *session) *int64 { return &s.Version }, changes),
 	// The retention alone writes it.
 	integer("first_kept_event_id", func(s *session) *int64 { return &s.FirstKeptEventID }, optional),
@@ -148,6 +149,9 @@ var Events = newTable(Table[event]{Name: "events", Alias: "e", Columns: []Column
 	text("type", func(e *event) *string { return (*string)(&e.Type) }, 0),
 	integer("timestamp_ms", func(e *event) *int64 { return &e.TimestampMs }, 0),
 	jsonText("body", func(e *event) *api.JSON { return &e.Body }, 0),
+	text("actor", func(e *event) *string { return &e.Actor }, 0),
+	text("body_digest", func(e *event) *string { return &e.BodyDigest }, 0),
+	text("prev", func(e *event) *string { return &e.Prev }, 0),
 }})
 
 // Records is the table of idempotency records.

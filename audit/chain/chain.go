@@ -1,0 +1,141 @@
+// Package chain computes the hashes that tie the lines of a log together: each line has the digest
+// of its body, and a hash over itself and the hash of the line before. Whoever has the lines can
+// compute all of it without the service (docs/audit.md).
+//
+// It must not know what a log is about, where it is kept, or who signs it.
+package chain
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Link is what the hash of a line covers.
+type Link struct {
+	SessionID   string
+	ID          string // decimal
+	Type        string
+	TimestampMs int64
+	RunID       string
+	Actor       string
+	BodyDigest  string
+	// Prev is the hash of the line before, "" for the first line of the chain.
+	Prev string
+}
+
+// Hash returns the SHA-256, in lower-case hexadecimal, of the RFC 8785 form of the object with the
+// members session_id, id, type, timestamp_ms, run_id, actor, body_digest and prev. Bytes that are no
+// UTF-8 count as U+FFFD.
+func (l *Link) Hash() string {
+	text := make([]byte, 0, 512)
+	text = appendText(append(text, `{"actor":`...), l.Actor)
+	text = appendText(append(text, `,"body_digest":`...), l.BodyDigest)
+	text = appendText(append(text, `,"id":`...), l.ID)
+	text = appendText(append(text, `,"prev":`...), l.Prev)
+	text = appendText(append(text, `,"run_id":`...), l.RunID)
+	text = appendText(append(text, `,"session_id":`...), l.SessionID)
+	text = strconv.AppendInt(append(text, `,"timestamp_ms":`...), l.TimestampMs, 10)
+	text = appendText(append(text, `,"type":`...), l.Type)
+	return sum(append(text, '}'))
+}
+
+// appendText appends the JSON text of a string, as RFC 8785 writes it.
+func appendText(text []byte, value string) []byte {
+	quoted, err := jsontext.AppendQuote(text, value)
+	if err != nil { // not UTF-8; what is appended has U+FFFD for it
+		quoted, _ = jsontext.AppendQuote(text, string(bytes.ToValidUTF8([]byte(value), []byte("\uFFFD"))))
+	}
+	return quoted
+}
+
+func sum(text []byte) string {
+	digest := sha256.Sum256(text)
+	return hex.EncodeToString(digest[:])
+}
+
+// digestOfNothing is the digest of a body that has a type alone.
+var digestOfNothing = sum([]byte("{}"))
+
+// BodyDigest returns the SHA-256, in lower-case hexadecimal, of the RFC 8785 form of a body without
+// its member "type". It returns an error when the body is no JSON object that has such a form.
+func BodyDigest(body []byte) (string, error) {
+	rest, err := withoutType(body)
+	if err != nil {
+		return "", fmt.Errorf("body of an event: %w", err)
+	}
+	if len(rest) == len("{}") {
+		return digestOfNothing, nil
+	}
+	if err := rest.Canonicalize(); err != nil {
+		return "", fmt.Errorf("body of an event: %w", err)
+	}
+	return sum(rest), nil
+}
+
+// OwnBodyDigest is [BodyDigest] for a body that begins with its type, as the service writes them.
+// The type must be one that JSON writes without escapes.
+func OwnBodyDigest(eventType string, body []byte) (string, error) {
+	rest, found := bytes.CutPrefix(body, []byte(`{"type":"`+eventType+`"`))
+	switch {
+	case !found || len(rest) == 0:
+		return BodyDigest(body)
+	case string(rest) == "}":
+		return digestOfNothing, nil
+	case len(rest) < 2 || rest[0] != ',' || rest[1] != '"':
+		return BodyDigest(body)
+	}
+	canonical := append(append(make(jsontext.Value, 0, len(rest)), '{'), rest[1:]...)
+	if err := canonical.Canonicalize(); err != nil {
+		return "", fmt.Errorf("body of an event: %w", err)
+	}
+	return sum(canonical), nil
+}
+
+// withoutType returns a copy of an object without its member "type".
+func withoutType(body []byte) (jsontext.Value, error) {
+	decoder := jsontext.NewDecoder(bytes.NewReader(body))
+	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '{' {
+		return nil, errors.New("not an object")
+	}
+	rest := append(make(jsontext.Value, 0, len(body)), '{')
+	for decoder.PeekKind() == '"' {
+		name, err := decoder.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		isType := string(name) == `"type"` || len(name) > len(`"type"`) && unquoted(name) == "type"
+		start := len(rest)
+		if start > 1 {
+			rest = append(rest, ',')
+		}
+		rest = append(append(rest, name...), ':')
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if rest = append(rest, value...); isType {
+			rest = rest[:start]
+		}
+	}
+	if _, err := decoder.ReadToken(); err != nil {
+		return nil, err
+	}
+	if trailing := bytes.TrimLeft(body[decoder.InputOffset():], " \t\r\n"); len(trailing) > 0 {
+		return nil, errors.New("there is more behind it")
+	}
+	return append(rest, '}'), nil
+}
+
+func unquoted(name jsontext.Value) string {
+	text, err := jsontext.AppendUnquote(nil, name)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
