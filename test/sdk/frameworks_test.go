@@ -19,6 +19,7 @@ import (
 // returned.
 var frameworks = []struct{ example, output string }{
 	{"openai-agents", `"deploy to staging is done; Not allowed: not now"`},
+	{"vercel-ai", `"deploy to staging is done; Not allowed: not now"`},
 }
 
 // installExample installs an example with the library of this repository and what its

@@ -1,0 +1,48 @@
+// Agents of the Vercel AI SDK whose tool approvals wait in holdpoint. While people decide there is
+// no process: the messages are the checkpoint of the run, and whichever worker claims the run
+// afterwards goes on with them.
+
+/**
+ * Returns the handler of a worker. generate calls generateText with the messages; it gets edited,
+ * with which an execute of its tools takes the input that a person made of a call:
+ * execute: (input, options) => deploy(edited(input, options)).
+ */
+export function approvedBy(generate) {
+  return async (task) => {
+    const edits = new Map();
+    let messages = task.checkpoint ?? [{ role: "user", content: task.input }];
+    let settled = task.resume;
+    for (;;) {
+      const responses = decide(messages, settled, edits);
+      if (responses.length > 0) messages = [...messages, { role: "tool", content: responses }];
+      const result = await generate(messages, (input, options) => edits.get(options.toolCallId) ?? input);
+      messages = [...messages, ...result.responseMessages];
+      const waiting = result.content.filter((part) => part.type === "tool-approval-request" && !part.isAutomatic);
+      if (waiting.length === 0) return result.text;
+      // It throws, and the handler begins again with the checkpoint once everything is settled,
+      // unless standing rules settle it at once.
+      settled = await task.suspend({ checkpoint: messages, approvals: waiting.map(approval) });
+    }
+  };
+}
+
+/** What a person is asked about one call. The id of the call keeps several apart. */
+function approval({ toolCall, reason }) {
+  const { toolCallId, toolName, input } = toolCall;
+  return { id: toolCallId, tool_call_id: toolCallId, tool_name: toolName, input, ...(reason ? { reason } : {}) };
+}
+
+/** Returns the responses to the requests that have none in the messages. What is not known to be allowed is denied. */
+function decide(messages, settled, edits) {
+  const parts = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
+  const answered = new Set(parts.filter(({ type }) => type === "tool-approval-response").map(({ approvalId }) => approvalId));
+  const open = parts.filter(({ type, approvalId }) => type === "tool-approval-request" && !answered.has(approvalId));
+  const decisions = new Map(settled?.approvals.map(({ request, resolution }) => [request.tool_call_id, resolution]));
+  return open.map(({ approvalId, toolCallId }) => {
+    const decision = decisions.get(toolCallId);
+    const approved = decision?.behavior === "allow";
+    if (approved && decision.updated_input !== undefined) edits.set(toolCallId, decision.updated_input);
+    const reason = decision?.reason ?? (approved ? undefined : decision?.outcome ?? "nobody decided");
+    return { type: "tool-approval-response", approvalId, approved, ...(reason ? { reason } : {}) };
+  });
+}
