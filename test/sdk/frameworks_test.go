@@ -17,9 +17,14 @@ import (
 // frameworks are the examples that take their approvals from a framework for agents. The agent of
 // each calls the tools deploy and mail at once, by a stub of a model that then repeats what they
 // returned.
-var frameworks = []struct{ example, output string }{
-	{"openai-agents", `"deploy to staging is done; Not allowed: not now"`},
-	{"vercel-ai", `"deploy to staging is done; Not allowed: not now"`},
+var frameworks = []struct {
+	example string
+	input   any
+	output  string
+}{
+	{"openai-agents", "Release 1.4", `"deploy to staging is done; Not allowed: not now"`},
+	{"vercel-ai", "Release 1.4", `"deploy to staging is done; Not allowed: not now"`},
+	{"langgraph", map[string]string{}, `{"deploy":"deploy to staging is done","mail":"Not allowed: not now"}`},
 }
 
 // installExample installs an example with the library of this repository and what its
@@ -50,13 +55,17 @@ func TestFrameworksWaitWithoutAProcess(t *testing.T) {
 			t.Setenv("RAN", ran)
 			t.Setenv("HOLDPOINT_URL", service.URL())
 			people := service.ConnectPatiently()
-			created, err := people.CreateRun(t.Context(), client.CreateRunParams{AgentID: "releaser", Input: "Release 1.4"})
+			created, err := people.CreateRun(t.Context(), client.CreateRunParams{AgentID: "releaser", Input: framework.input})
 			require.NoError(t, err)
 
 			asked := start(t, directory, "node", "main.mjs")
+			requests := map[string]string{} // by their tools
 			waits := func() bool {
 				waiting, err := people.GetRun(t.Context(), created.RunID)
 				require.NoError(t, err)
+				for _, approval := range waiting.PendingApprovals {
+					requests[approval.ToolName] = approval.ID
+				}
 				return len(waiting.PendingApprovals) == 2
 			}
 			rig.Await(t, waits, "the calls do not wait")
@@ -67,11 +76,11 @@ func TestFrameworksWaitWithoutAProcess(t *testing.T) {
 			require.NoFileExists(t, ran)
 
 			_, err = people.ResolveRunApprovals(t.Context(), created.RunID, rig.Decide(api.ApprovalResolution{
-				RequestID: "call-2", Behavior: api.BehaviorDeny, Reason: "not now",
+				RequestID: requests["mail"], Behavior: api.BehaviorDeny, Reason: "not now",
 			}))
 			require.NoError(t, err)
 			_, err = people.ResolveRunApprovals(t.Context(), created.RunID, rig.Decide(api.ApprovalResolution{
-				RequestID: "call-1", Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"to":"staging"}`),
+				RequestID: requests["deploy"], Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"to":"staging"}`),
 			}))
 			require.NoError(t, err)
 			start(t, directory, "node", "main.mjs")

@@ -1,0 +1,74 @@
+// Graphs of LangGraph.js whose interrupts wait in holdpoint, in the shapes of Agent Inbox:
+// interrupt([{ action_request, config, description }]) returns [{ type, args }]. While people decide
+// there is no process: what the graph's checkpointer has is the checkpoint of the run, and whichever
+// worker claims the run afterwards goes on with it.
+import { Command, MemorySaver } from "@langchain/langgraph";
+
+/**
+ * Returns the handler of a worker. makeGraph compiles the graph with the checkpointer it is given;
+ * the output of a run is the state in which the graph ends.
+ */
+export function approvedBy(makeGraph) {
+  return async (task) => {
+    const saver = new MemorySaver();
+    if (task.checkpoint !== undefined) restore(saver, task.checkpoint);
+    const graph = makeGraph(saver);
+    const thread = { configurable: { thread_id: task.runId } };
+    let settled = task.resume;
+    let next = task.checkpoint === undefined ? task.input : await answers(graph, thread, settled);
+    for (;;) {
+      const state = await graph.invoke(next, thread);
+      const waiting = await interrupts(graph, thread);
+      if (waiting.length === 0) return state;
+      // It throws, and the handler begins again with the checkpoint once everything is settled,
+      // unless standing rules settle it at once.
+      settled = await task.suspend({ checkpoint: snapshot(saver), approvals: waiting.map(approval) });
+      next = await answers(graph, thread, settled);
+    }
+  };
+}
+
+async function interrupts(graph, thread) {
+  return (await graph.getState(thread)).tasks.flatMap((task) => task.interrupts);
+}
+
+function requestOf({ value }) {
+  return Array.isArray(value) ? value[0] : value;
+}
+
+/** What a person is asked. The id of the interrupt keeps several apart. */
+function approval(interrupt) {
+  const { action_request: { action, args }, description } = requestOf(interrupt);
+  return { id: interrupt.id, tool_call_id: interrupt.id, tool_name: action, input: args, ...(description ? { description } : {}) };
+}
+
+/** Returns an answer to each interrupt by its id. What is not known to be allowed is ignored. */
+async function answers(graph, thread, settled) {
+  const decisions = new Map(settled?.approvals.map(({ request, resolution }) => [request.id, resolution]));
+  const resume = {};
+  for (const interrupt of await interrupts(graph, thread)) {
+    const answer = answerOf(requestOf(interrupt), decisions.get(interrupt.id));
+    resume[interrupt.id] = Array.isArray(interrupt.value) ? [answer] : answer;
+  }
+  return new Command({ resume });
+}
+
+function answerOf({ action_request, config }, decision) {
+  if (decision?.behavior === "allow") {
+    if (decision.updated_input === undefined) return { type: "accept", args: null };
+    // An edit that the graph does not take must not count as leave for the call as it was.
+    if (config.allow_edit) return { type: "edit", args: { ...action_request, args: decision.updated_input } };
+  }
+  if (decision?.reason && config.allow_respond) return { type: "response", args: decision.reason };
+  return { type: "ignore", args: null };
+}
+
+/** What the checkpointer has, as JSON. Its documents are bytes. */
+function snapshot({ storage, writes }) {
+  return JSON.parse(JSON.stringify({ storage, writes }, (_, value) => (value instanceof Uint8Array ? { base64: Buffer.from(value).toString("base64") } : value)));
+}
+
+function restore(saver, checkpoint) {
+  const bytes = (_, value) => (typeof value?.base64 === "string" ? Uint8Array.from(Buffer.from(value.base64, "base64")) : value);
+  Object.assign(saver, JSON.parse(JSON.stringify(checkpoint), bytes));
+}
