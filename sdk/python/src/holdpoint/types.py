@@ -438,6 +438,13 @@ class InterruptReply(TypedDict):
     snapshot: SessionSnapshot
 
 
+class Issuer(TypedDict):
+    # Its host.
+    name: NotRequired[str]
+    # Where a browser begins, with `return_to` in the query.
+    start_path: NotRequired[str]
+
+
 class KeySet(TypedDict):
     keys: list[PublicKey]
 
@@ -469,8 +476,9 @@ class Me(TypedDict):
     # Absent for no bound.
     session_prefixes: NotRequired[list[str]]
     token_id: NotRequired[str]
-    # How that is known; `session` for a browser that is signed in, `open` where no credential is asked for.
-    via: Literal['token', 'session', 'open']
+    # How that is known; `session` for a browser that is signed in, `oidc` for an ID token, `certificate` for that of a
+    # client, `open` where no credential is asked for.
+    via: Literal['token', 'session', 'oidc', 'certificate', 'open']
 
 
 class MessageView(TypedDict):
@@ -554,7 +562,7 @@ class PendingQuestionView(TypedDict):
 
 class Problem(TypedDict):
     # The stable name of the error.
-    code: Literal['bad_request', 'route_not_found', 'method_not_allowed', 'id_conflict', 'payload_too_large', 'unsupported_media_type', 'invalid_request', 'internal_error', 'service_unavailable', 'origin_not_allowed', 'host_not_allowed', 'unauthenticated', 'invalid_token', 'forbidden', 'token_not_found', 'token_state_conflict', 'last_admin_token', 'rate_limited', 'too_many_calls', 'too_many_streams', 'too_many_bytes', 'session_not_found', 'session_busy', 'session_ended', 'no_parent_session', 'queue_full', 'run_not_found', 'request_not_found', 'run_state_conflict', 'run_not_claimable', 'lease_lost', 'suspension_too_large', 'secrets_not_configured', 'approval_state_conflict', 'approval_batch_empty', 'approval_duplicate_resolution', 'approval_request_not_pending', 'approval_changed', 'question_state_conflict', 'question_expired', 'question_resolution_conflict', 'question_request_mismatch', 'question_declined_with_answers', 'question_duplicate_answer', 'question_answer_missing', 'question_single_select_violation', 'question_duplicate_option', 'question_option_not_found', 'question_answer_empty', 'question_unknown_answer', 'rule_not_found', 'too_many_rules', 'message_not_found', 'effect_not_found', 'invalid_idempotency_key', 'idempotency_conflict', 'invalid_limit', 'invalid_cursor', 'invalid_event_cursor']
+    code: Literal['bad_request', 'route_not_found', 'method_not_allowed', 'id_conflict', 'payload_too_large', 'unsupported_media_type', 'invalid_request', 'internal_error', 'service_unavailable', 'origin_not_allowed', 'host_not_allowed', 'unauthenticated', 'invalid_token', 'forbidden', 'token_not_found', 'token_state_conflict', 'last_admin_token', 'sign_in_failed', 'no_issuer', 'issuer_unavailable', 'rate_limited', 'too_many_calls', 'too_many_streams', 'too_many_bytes', 'session_not_found', 'session_busy', 'session_ended', 'no_parent_session', 'queue_full', 'questions_full', 'mailbox_full', 'run_not_found', 'request_not_found', 'run_state_conflict', 'run_not_claimable', 'lease_lost', 'suspension_too_large', 'secrets_not_configured', 'approval_state_conflict', 'approval_batch_empty', 'approval_duplicate_resolution', 'approval_request_not_pending', 'approval_changed', 'question_state_conflict', 'question_expired', 'question_resolution_conflict', 'question_request_mismatch', 'question_declined_with_answers', 'question_duplicate_answer', 'question_answer_missing', 'question_single_select_violation', 'question_duplicate_option', 'question_option_not_found', 'question_answer_empty', 'question_unknown_answer', 'rule_not_found', 'too_many_rules', 'message_not_found', 'effect_not_found', 'invalid_idempotency_key', 'idempotency_conflict', 'invalid_limit', 'invalid_cursor', 'invalid_event_cursor']
     # One sentence about this occurrence.
     detail: str
     domain: Literal['api', 'cors', 'auth', 'limits', 'sessions', 'runs', 'approvals', 'questions', 'rules', 'mailbox', 'effects', 'idempotency', 'pagination', 'events']
