@@ -94,10 +94,50 @@ _holdpoint() {
 	fmt.Fprint(to, "  esac\n}\ncomplete -o default -F _holdpoint holdpoint\n")
 }
 
+// zshCompletion works as a file in fpath and when it is sourced.
 func zshCompletion(to io.Writer, all []completed) {
-	fmt.Fprint(to, "#compdef holdpoint\nautoload -U +X bashcompinit && bashcompinit\n")
-	bashCompletion(to, all)
+	fmt.Fprint(to, `#compdef holdpoint
+_holdpoint() {
+  local word at=""
+  local -a commands flags
+  for word in "${(@)words[2,CURRENT-1]}"; do
+    case "$word" in
+      --) _normal; return ;;
+      -*) ;;
+      *) case "$at $word" in
+`)
+	for _, one := range all[1:] {
+		fmt.Fprintf(to, "        %s) at=\"$at $word\" ;;\n", zshQuoted(" "+strings.Join(one.path, " ")))
+	}
+	fmt.Fprint(to, "      esac ;;\n    esac\n  done\n  case \"$at\" in\n")
+	for _, one := range all {
+		path := ""
+		if len(one.path) > 0 {
+			path = " " + strings.Join(one.path, " ")
+		}
+		fmt.Fprintf(to, "    %s)\n", zshQuoted(path))
+		for _, command := range one.commands {
+			fmt.Fprintf(to, "      commands+=(%s)\n", zshQuoted(command.Name+":"+command.Help))
+		}
+		for _, flag := range one.flags {
+			fmt.Fprintf(to, "      flags+=(%s)\n", zshQuoted("--"+flag.Name+":"+flag.Help))
+		}
+		fmt.Fprint(to, "      ;;\n")
+	}
+	fmt.Fprint(to, `  esac
+  if [[ "$words[CURRENT]" == -* ]]; then
+    _describe -o flag flags
+  elif (( $#commands )); then
+    _describe command commands
+  else
+    _files
+  fi
 }
+if [[ "$funcstack[1]" == _holdpoint ]]; then _holdpoint "$@"; else compdef _holdpoint holdpoint; fi
+`)
+}
+
+func zshQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func fishCompletion(to io.Writer, all []completed) {
 	fmt.Fprint(to, "# Completion of holdpoint for fish.\ncomplete -c holdpoint -f\n")

@@ -56,7 +56,7 @@ var axeSource = sync.OnceValues(func() (string, error) {
 var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
 // startBrowser returns a context in which tabs can be opened.
-func startBrowser(t *testing.T) context.Context {
+func startBrowser(t testing.TB) context.Context {
 	t.Helper()
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(rig.Need(t, browserNames...)), chromedp.UserDataDir(t.TempDir()),

@@ -27,7 +27,7 @@ const patience = 30 * time.Second
 
 // page is one tab, in a browser profile of its own.
 type page struct {
-	t    *testing.T
+	t    testing.TB
 	tab  context.Context
 	base string
 
@@ -38,7 +38,7 @@ type page struct {
 
 // openPage opens an address in a profile of its own. What its console complains about fails the
 // test, but for calls that found no service.
-func openPage(t *testing.T, browser context.Context, base, address string) *page {
+func openPage(t testing.TB, browser context.Context, base, address string) *page {
 	t.Helper()
 	p := &page{t: t, base: base}
 	tab, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.listen))

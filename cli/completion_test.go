@@ -1,0 +1,65 @@
+package cli_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+func completionFor(t *testing.T, shell string) (file string) {
+	t.Helper()
+	done := run(t.Context(), nil, "", "completion", shell)
+	require.Zero(t, done.code, done.stderr)
+	return writeFile(t, done.stdout)
+}
+
+// The scripts work in the shells that they are for; testdata/script has bash.
+func TestCompletionInFish(t *testing.T) {
+	t.Parallel()
+	fish := rig.Need(t, "fish")
+	file := completionFor(t, "fish")
+	for line, want := range map[string]string{
+		"holdpoint approv":                "approvals\tSee and decide what waits for approval.\n",
+		"holdpoint approvals allow-":      "allow-all\tAllow everything that waits.\n",
+		"holdpoint exec --time":           "--timeout\tHow long there is to decide; without it, as long as it takes.\n",
+		"holdpoint approvals allow --edi": "--edit\tEdit the input in $VISUAL or $EDITOR; what changes is shown before it is allowed.\n",
+	} {
+		command := exec.CommandContext(t.Context(), fish, "--no-config", "-c", `source $argv[1]; complete -C $argv[2]`, file, line)
+		command.Env = append(os.Environ(), "HOME="+t.TempDir())
+		output, err := command.CombinedOutput()
+		require.NoError(t, err, "%s", output)
+		require.Equal(t, want, string(output), line)
+	}
+}
+
+func TestCompletionInZsh(t *testing.T) {
+	t.Parallel()
+	zsh := rig.Need(t, "zsh")
+	functions := t.TempDir()
+	require.NoError(t, os.Rename(completionFor(t, "zsh"), filepath.Join(functions, "_holdpoint")))
+	command := exec.CommandContext(t.Context(), zsh, "-f", "-i")
+	command.Env = append(os.Environ(), "HOME="+t.TempDir(), "TERM=dumb")
+	terminal, err := pty.StartWithSize(command, &pty.Winsize{Rows: 40, Cols: 120})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait(); _ = terminal.Close() })
+	screen := &shown{grown: make(chan struct{}, 1)}
+	go screen.readFrom(terminal)
+	write := func(text string) {
+		_, err := terminal.WriteString(text)
+		require.NoError(t, err)
+	}
+	write("PROMPT='re''ady> '; fpath=(" + functions + " $fpath); autoload -Uz compinit; compinit -u -D\n")
+	screen.until(t, "ready> ")
+	write("holdpoint approvals al\t\t")
+	screen.until(t, "allow-all  -- Allow everything that waits.")
+	write("\x15holdpoint rules ad\t")
+	screen.until(t, "rules add ")
+	write("\x15holdpoint exec --time\t")
+	screen.until(t, "--timeout")
+}
