@@ -773,7 +773,11 @@ export interface components {
             pagination: components["schemas"]["Pagination"];
         };
         RunEventEntry: {
+            /** @description Who caused it: the principal of the credential, or who is on record as having decided, or `system`. */
+            actor?: string;
             agent_id: components["schemas"]["ID"];
+            /** @description SHA-256 of the RFC 8785 form of `event` without its `type`. This and the two below are absent from events that were written before there was a chain. */
+            body_digest?: string;
             /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests}`, `approval_resolved {resolutions}`, `waiting_for_user_question {request_ids, requests}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}` and `cancelled {reason?}`. Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
              *      */
             event: {
@@ -781,8 +785,12 @@ export interface components {
             } & {
                 [key: string]: unknown;
             };
+            /** @description SHA-256 of the RFC 8785 form of `session_id`, `id`, `type`, `timestamp_ms`, `run_id`, `actor`, `body_digest` and `prev`. */
+            hash?: string;
             /** @description The event's number in its session. */
             id: components["schemas"]["Sequence"];
+            /** @description The hash of the event before it, empty in the first one of a chain. */
+            prev?: string;
             run_id: components["schemas"]["ID"];
             session_id: components["schemas"]["ID"];
             timestamp_ms: components["schemas"]["TimeMs"];

@@ -778,7 +778,12 @@ class RunEventEntryEvent(TypedDict):
 
 
 class RunEventEntry(TypedDict):
+    # Who caused it: the principal of the credential, or who is on record as having decided, or `system`.
+    actor: NotRequired[str]
     agent_id: str
+    # SHA-256 of the RFC 8785 form of `event` without its `type`. This and the two below are absent from events that were
+    # written before there was a chain.
+    body_digest: NotRequired[str]
     # What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids,
     # requests}`, `approval_resolved {resolutions}`, `waiting_for_user_question {request_ids, requests}`,
     # `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?,
@@ -789,8 +794,12 @@ class RunEventEntry(TypedDict):
     # {reason?}` and `cancelled {reason?}`. Workers add types of their own, any but these and `snapshot` and `stream_gap`,
     # which name frames of streams.
     event: RunEventEntryEvent
+    # SHA-256 of the RFC 8785 form of `session_id`, `id`, `type`, `timestamp_ms`, `run_id`, `actor`, `body_digest` and `prev`.
+    hash: NotRequired[str]
     # The event's number in its session.
     id: str
+    # The hash of the event before it, empty in the first one of a chain.
+    prev: NotRequired[str]
     run_id: str
     session_id: str
     timestamp_ms: int
