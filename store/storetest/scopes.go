@@ -44,7 +44,7 @@ func requireScoped[R any](h *harness, name string, read func(runs.Scope) ([]R, e
 		want := slices.DeleteFunc(slices.Clone(all), func(row R) bool { return !within(&scope, &row) })
 		got, err := read(scope)
 		require.NoError(h, err, "%s %+v", name, scope)
-		require.Equal(h, len(want), len(got), "%s %+v", name, scope)
+		require.Len(h, got, len(want), "%s %+v", name, scope)
 		for i := range want {
 			require.Equal(h, want[i], got[i], "%s %+v", name, scope)
 		}
@@ -84,8 +84,16 @@ var scopeTests = map[string]func(*harness){
 			return inScope(scope, row.Run.SessionID, row.Run.AgentID)
 		}
 		for _, q := range []runs.RunQuery{
-			{}, {SessionID: "a:1"}, {AgentID: "y"}, {Status: api.StatusCompleted}, {PriorityActive: true}, {Status: api.StatusWaitingForUserQuestion},
-			{AgentID: "x", Status: api.StatusCompleted}, {Kind: api.KindInput}, {AgentID: "x", PriorityActive: true}, {Last: true},
+			{},
+			{SessionID: "a:1"},
+			{AgentID: "y"},
+			{Status: api.StatusCompleted},
+			{PriorityActive: true},
+			{Status: api.StatusWaitingForUserQuestion},
+			{AgentID: "x", Status: api.StatusCompleted},
+			{Kind: api.KindInput},
+			{AgentID: "x", PriorityActive: true},
+			{Last: true},
 			{SessionID: "a:1", PriorityActive: true},
 		} {
 			q.Limit = 1000
