@@ -155,7 +155,15 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	record, err := s.run(r.Context(), wire.RunOf(wire.PathID(r, "run_id")))
+	runID := wire.RunOf(wire.PathID(r, "run_id"))
+	record, err := s.run(r.Context(), runID)
+	if refusal.CodeOf(err) == api.CodeRunNotFound {
+		// A client of another face may have chosen it for a part of a run.
+		var named *model.IdempotencyRecord
+		if named, err = s.store.Named(r.Context(), runID); err == nil {
+			record, err = s.run(r.Context(), named.RunID)
+		}
+	}
 	if err != nil {
 		return err
 	}

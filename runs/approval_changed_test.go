@@ -47,20 +47,29 @@ func TestApprovalChanged(t *testing.T) {
 	require.Equal(t, api.OutcomeAllowed, h.request("r", "a").Recorded().Outcome)
 }
 
-// The digest is part of a keyed call.
+// The digest and the handle are parts of a keyed call: one that says what was decided about is
+// another call than one that does not.
 func TestApprovalDigestIsInTheFingerprint(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"))
-	command := func(digest string) *runs.ResolveApprovals {
-		return keyed(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
-			{RequestID: "a", Behavior: api.BehaviorAllow, InputDigest: digest},
-		}}, "k")
+	for _, face := range []string{"approvals", "decisions"} {
+		h := newHouse(t)
+		h.wait("r", approval("a"))
+		command := func(digest, handle string) runs.Command {
+			given := []runs.ApprovalDecision{{RequestID: "a", Behavior: api.BehaviorAllow, InputDigest: digest, Handle: handle}}
+			if face == "decisions" {
+				return &runs.DecideRequests{RunID: "r", Approvals: given, Key: "k"}
+			}
+			return keyed(&runs.ResolveApprovals{RunID: "r", Resolutions: given}, "k")
+		}
+		digest, handle := h.request("r", "a").Approval().InputDigest, h.request("r", "a").Handle
+		h.must(command(digest, handle))
+		require.True(t, h.must(command(digest, handle)).Replayed)
+		for _, other := range []runs.Command{
+			command(digestOf(`0`), handle), command(digest, "req_other"), command(digest, ""), command("", handle), command("", ""),
+		} {
+			h.refused(api.CodeIdempotencyConflict, other)
+		}
 	}
-	digest := h.request("r", "a").Approval().InputDigest
-	h.must(command(digest))
-	require.True(t, h.must(command(digest)).Replayed)
-	h.refused(api.CodeIdempotencyConflict, command(digestOf(`0`)))
 }
 
 // The service computes the digest. One that an agent sends has no effect.

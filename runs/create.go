@@ -208,6 +208,9 @@ func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
 		}
 		return Reply{Existing: true, ReplayRunID: c.RunID}, nil
 	}
+	if c.runIDGiven && w.named(c.RunID) != nil {
+		return Reply{}, nameTaken(c.RunID)
+	}
 	if err := c.admit(w); err != nil {
 		return Reply{}, err
 	}
@@ -231,6 +234,9 @@ func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
 	}
 	w.addRun(run)
 	w.emit(run, api.EventAccepted, plainEvent{api.EventAccepted})
+	if c.runIDGiven {
+		w.writeRecord(model.NameKey(run.RunID), digest, run.RunID)
+	}
 	if c.Key != "" {
 		w.writeRecord(*c.recordKey(), fingerprint(model.OperationCreateRun, c.target(), c.canonical), run.RunID)
 	}

@@ -13,8 +13,9 @@ import (
 // mixed, all or none; or it cancels the run by one of them. Its checks are those of
 // ResolveApprovals, AnswerQuestion and CancelQuestion.
 //
-// Reply: Run, or Replayed. Errors: invalid_request; invalid_idempotency_key;
-// idempotency_conflict; run_not_found; run_state_conflict; approval_batch_empty, also without
+// Reply: Run, or Replayed, also when the Segment was named by the same call before. Errors:
+// invalid_request; invalid_idempotency_key; idempotency_conflict; id_conflict when the id of the
+// Segment is taken; run_not_found; run_state_conflict; approval_batch_empty, also without
 // any decision; for a request that is not open, approval_request_not_pending or
 // question_request_mismatch while others of its kind are open, and else
 // approval_state_conflict, question_state_conflict or question_expired, each with the recorded
@@ -35,6 +36,8 @@ type DecideRequests struct {
 	MaxRuleAgeMs         int64 // as in ResolveApprovals
 	Key                  string
 	Actor                Actor
+	// Segment names what of the run follows the decision; nil for no name.
+	Segment *SegmentName
 
 	canonical []byte
 	checkedValues
@@ -47,6 +50,7 @@ type decisionBody struct {
 	CancelRequestID      string             `json:"cancel_request_id,omitempty"`
 	CancelReason         string             `json:"cancel_reason,omitempty"`
 	CancelRuntimePayload api.JSON           `json:"cancel_runtime_payload,omitzero"`
+	SegmentID            string             `json:"segment_id,omitempty"`
 }
 
 func (c *DecideRequests) resolution() *resolution {
@@ -64,7 +68,11 @@ func (c *DecideRequests) resolution() *resolution {
 }
 
 // Needs implements Command.
-func (c *DecideRequests) Needs() Needs { return c.resolution().needs() }
+func (c *DecideRequests) Needs() Needs {
+	needs := c.resolution().needs()
+	needs.SegmentID = c.Segment.id()
+	return needs
+}
 
 func (c *DecideRequests) actedBy() string { return c.Actor.Name }
 
@@ -72,6 +80,7 @@ func (c *DecideRequests) prepare(newID IDSource) error {
 	c.Actor.prepare()
 	var faults refusal.Faults
 	faults.Text("/cancel_reason", c.CancelReason, api.MaxTextLength)
+	c.Segment.check(&faults)
 	if c.CancelRequestID == "" {
 		c.prepareBatch(newID, &faults)
 	}
@@ -80,7 +89,7 @@ func (c *DecideRequests) prepare(newID IDSource) error {
 	}
 	body := decisionBody{
 		Approvals: c.Approvals, Answers: c.Answers, CancelRequestID: c.CancelRequestID,
-		CancelReason: c.CancelReason, CancelRuntimePayload: c.CancelRuntimePayload,
+		CancelReason: c.CancelReason, CancelRuntimePayload: c.CancelRuntimePayload, SegmentID: c.Segment.id(),
 	}
 	var err error
 	c.canonical, err = canonicalBody(body)
@@ -107,4 +116,16 @@ func (c *DecideRequests) prepareBatch(newID IDSource, faults *refusal.Faults) {
 	}
 }
 
-func (c *DecideRequests) decide(w *workingCopy) (Reply, error) { return c.resolution().decide(w) }
+func (c *DecideRequests) decide(w *workingCopy) (Reply, error) {
+	if c.Segment == nil {
+		return c.resolution().decide(w)
+	}
+	if known, err := w.findSegment(c.Segment, c.RunID); known || err != nil {
+		return Reply{Replayed: known, ReplayRunID: c.RunID}, err
+	}
+	reply, err := c.resolution().decide(w)
+	if err == nil && !reply.Replayed {
+		w.nameSegment(c.Segment, w.run(reply.Run.Run.RunID))
+	}
+	return reply, err
+}

@@ -11,7 +11,7 @@ import (
 // that are not listed, demand an action that nobody may do.
 func Demands(command Command) []auth.Action {
 	switch c := command.(type) {
-	case *CreateSession, *AmendSession, *CreateRun:
+	case *CreateSession, *AmendSession, *CreateRun, *NameSegment:
 		return []auth.Action{auth.Chat}
 	case *ClaimRun, *Heartbeat, *Suspend, *Release, *Complete, *Fail, *AppendEvents, *Withdraw, *AskClarification,
 		*ReadMailbox, *AcknowledgeMessage:

@@ -130,9 +130,15 @@ func (h *house) load(needs runs.Needs) *runs.State {
 	// A run id that a caller chose and a key without a session are unique in all
 	// sessions: they are looked up everywhere.
 	for _, other := range h.states {
-		if run := other.Runs[needs.ChosenRunID]; run != nil && other != state {
-			state = copyState(state)
-			state.Runs[run.RunID] = run
+		for _, chosen := range []string{needs.ChosenRunID, needs.SegmentID} {
+			if run := other.Runs[chosen]; run != nil && other != state {
+				state = copyState(state)
+				state.Runs[run.RunID] = run
+			}
+			if name := other.Records[model.NameKey(chosen)]; name != nil && other != state {
+				state = copyState(state)
+				state.Records[name.RecordKey] = name
+			}
 		}
 		if needs.Record != nil && needs.Record.Scope != "" && other != state {
 			if record := other.Records[*needs.Record]; record != nil {
@@ -198,6 +204,14 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 			less.Records[key] = record
 		}
 	}
+	for _, chosen := range []string{needs.ChosenRunID, needs.SegmentID} {
+		if name := state.Records[model.NameKey(chosen)]; name != nil {
+			less.Records[name.RecordKey] = name
+		}
+	}
+	if needs.CountNames {
+		less.NameCounts[needs.RunID] = state.NameCounts[needs.RunID]
+	}
 	keep := func(runID string) {
 		if run := state.Runs[runID]; run != nil {
 			kept := *run
@@ -209,6 +223,7 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 	}
 	keep(needs.RunID)
 	keep(needs.ChosenRunID)
+	keep(needs.SegmentID)
 	for _, run := range state.Runs {
 		if needs.Clarifications && run.Kind == api.KindParentClarification && !model.Terminal(run.Status) {
 			keep(run.RunID)
@@ -301,6 +316,7 @@ func mailboxOf(state *runs.State) []*model.Message {
 func copyState(state *runs.State) *runs.State {
 	copied := runs.NewState(state.SessionID)
 	copied.RuleVersions, copied.RuleCounts = state.RuleVersions, maps.Clone(state.RuleCounts)
+	copied.NameCounts = maps.Clone(state.NameCounts)
 	if state.Session != nil {
 		session := *state.Session
 		session.Metadata = slices.Clone(session.Metadata)

@@ -17,9 +17,13 @@ type Needs struct {
 	NewSession bool
 	// RunID is the run that the command is about; empty when there is none.
 	RunID string
-	// ChosenRunID is an id that a caller chose for a new run: the run that has it already is
-	// loaded, whatever its session.
+	// ChosenRunID is an id that a caller chose for a new run: the run that has it already and the
+	// record of its name are loaded, whatever their session.
 	ChosenRunID string
+	// SegmentID is the same for an id that a caller chose for a part of a run.
+	SegmentID string
+	// CountNames loads NameCount of the run RunID.
+	CountNames bool
 	// RequestIDs are loaded of the run RunID also when they are settled.
 	RequestIDs []string
 	// SuspensionID loads the requests of that suspension of the run RunID also when

@@ -91,6 +91,7 @@ func (r *Remembered) Committed() {
 	clear(r.State.Effects)
 	clear(r.State.Rules)
 	clear(r.State.Tokens)
+	clear(r.State.NameCounts)
 }
 
 // Answers reports whether the rows answer a need, and all that is always loaded. Rules must be

@@ -63,6 +63,9 @@ func (h *house) flush() {
 		for key, row := range h.rows.records {
 			if row.SessionID == sessionID {
 				loaded.Records[key] = &row
+				if key.Operation == model.OperationName {
+					loaded.NameCounts[row.RunID]++
+				}
 			}
 		}
 		for effectID, row := range h.rows.effects {

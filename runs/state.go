@@ -39,6 +39,9 @@ type State struct {
 	Rules    map[string]*rules.Rule    // by RuleID
 	// RuleVersions are those of the rules that are in force in the session.
 	RuleVersions RuleVersions
+	// NameCounts has, by run, how many names there are of it and its parts, at most
+	// MaxRunNames of them counted.
+	NameCounts map[string]int64
 	// RuleCounts are those of the session and of rules.AllSessions, by session.
 	RuleCounts map[string]RuleCount
 	// Tokens have what [auth.Token.Accepts] asks for, by TokenID.
@@ -77,7 +80,8 @@ func NewState(sessionID string) *State {
 		Effects:   map[string]*model.Effect{},
 		Messages:  map[string]*model.Message{},
 		Rules:     map[string]*rules.Rule{}, RuleCounts: map[string]RuleCount{},
-		Tokens: map[string]*auth.Token{},
+		NameCounts: map[string]int64{},
+		Tokens:     map[string]*auth.Token{},
 	}
 }
 
@@ -145,6 +149,9 @@ func (s *State) Apply(change Change) {
 	}
 	for _, record := range change.Records {
 		s.Records[record.RecordKey] = record
+		if record.Operation == model.OperationName {
+			s.NameCounts[record.RunID]++
+		}
 	}
 	for _, list := range [][]*model.Effect{change.NewEffects, change.UpdatedEffects} {
 		for _, effect := range list {

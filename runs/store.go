@@ -31,6 +31,9 @@ type Reader interface {
 	ClaimedRun(ctx context.Context, runID string) (*model.RunRecord, error)
 	// Session returns a session with what its view needs. Errors: session_not_found.
 	Session(ctx context.Context, sessionID string) (*model.SessionRecord, error)
+	// Named returns the record of an id that a caller has chosen for a run or a part of one. Errors:
+	// run_not_found.
+	Named(ctx context.Context, name string) (*model.IdempotencyRecord, error)
 	// SettledAfter returns the row of a run, and its requests with a settled number above
 	// after, in the order of the decisions. Errors: run_not_found.
 	SettledAfter(ctx context.Context, runID string, after int64) (*model.Run, []model.Request, error)
@@ -111,8 +114,8 @@ type Gauge interface {
 
 // Keeper maintains a store. It decides nothing.
 type Keeper interface {
-	// SweepIdempotency deletes up to limit idempotency records that are older than a moment,
-	// and returns how many it deleted.
+	// SweepIdempotency deletes up to limit idempotency records that are older than a moment, but
+	// for those of names, which go with their run, and returns how many it deleted.
 	SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error)
 	// SweepRules deletes up to limit rules that were revoked or expired before a moment and
 	// settled no request that is kept, and returns how many it deleted.

@@ -242,32 +242,6 @@ func (e *execution) recordEnd(ctx context.Context, keeper *keeper, report execRe
 	return nil
 }
 
-// finished returns the exit code of a call that finds the run over.
-func (e *execution) finished(ctx context.Context, view *api.RunView) error {
-	var report execReport
-	switch {
-	case e.key != "" && view.Status == api.StatusCompleted && json.Unmarshal(view.Output, &report) == nil && report.Outcome != "":
-		if report.Outcome == outcomeExited || report.Outcome == outcomeNotStarted {
-			e.terminal.Say("this command ran to its end before, as run %s; it is not run again", view.RunID)
-			e.terminal.Say("its exit code was %d; what it printed went to that call and is not on record. To run it again, give another --key", report.ExitCode)
-			return console.ExitWith(e.sayReport(report))
-		}
-		e.terminal.Say("this key was used before, as run %s, and that is over; to ask again, give another --key", view.RunID)
-		return console.ExitWith(e.sayReport(report))
-	case view.Status == api.StatusCancelled || view.Status == api.StatusInterrupted:
-		settled, err := e.outcomeOf(ctx)
-		if err != nil {
-			return err
-		}
-		e.terminal.Say("%s%s; the command was not run by this call", view.Status, by(settled.ResolvedBy, view.Error))
-		return console.ExitWith(console.ExitDenied)
-	case view.Status == api.StatusFailed:
-		return fmt.Errorf("run %s failed: %s", view.RunID, console.Printable(view.Error, false))
-	default:
-		return fmt.Errorf("run %s was completed by somebody else; the command was not run by this call", view.RunID)
-	}
-}
-
 // by says who and why, as far as it is known.
 func by(who, why string) string {
 	var text strings.Builder

@@ -190,6 +190,11 @@ var corruptions = []corruption{
 		[]string{"UPDATE idempotency_records SET run_id = 'nobody' WHERE idempotency_key = 'key-runs'"},
 		doctor.Finding{Code: doctor.RecordWithoutRun, SessionID: "held", RunID: "nobody", IdempotencyKey: "key-runs"},
 	},
+	{
+		"a name begins after another run's event",
+		[]string{"UPDATE idempotency_records SET event_id = 1000 WHERE operation = 'name' AND idempotency_key = 'waits'"},
+		doctor.Finding{Code: doctor.NameEventWrong, SessionID: "work", RunID: "waits", IdempotencyKey: "waits"},
+	},
 }
 
 var tables = []string{"sessions", "runs", "requests", "events", "idempotency_records", "effects", "messages", "rules"}
@@ -204,7 +209,7 @@ func TestEachCorruptionIsNamed(t *testing.T) {
 			fill(t, d.store)
 			found, summary := examine(t, d.inspector)
 			require.Empty(t, found)
-			require.Equal(t, doctor.Rows{Sessions: 7, Runs: 9, Requests: 7, Events: 41, IdempotencyRecords: 9}, summary.Rows)
+			require.Equal(t, doctor.Rows{Sessions: 7, Runs: 9, Requests: 7, Events: 41, IdempotencyRecords: 18}, summary.Rows)
 
 			do := func(statement string) {
 				t.Helper()

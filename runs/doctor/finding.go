@@ -86,6 +86,7 @@ const (
 	OpenRequestResolved     Code = "open_request_resolved"
 	EventWithoutRequest     Code = "event_without_request"
 	RecordWithoutRun        Code = "record_without_run"
+	NameEventWrong          Code = "name_event_wrong"
 
 	RuleOutlivesSession Code = "rule_outlives_session"
 	RuleUsesWrong       Code = "rule_uses_wrong"

@@ -72,6 +72,7 @@ func (m *memory) Walk(ctx context.Context, visit func(*model.SessionRows) error)
 	var requests []model.Request
 	var events []model.Event
 	var effects []model.Effect
+	var records []model.IdempotencyRecord
 	var messages []model.Message
 	for _, sessionID := range slices.Sorted(maps.Keys(m.states)) {
 		state := m.states[sessionID]
@@ -85,6 +86,7 @@ func (m *memory) Walk(ctx context.Context, visit func(*model.SessionRows) error)
 			events = append(events, *event)
 		}
 		effects = appendAll(effects, state.Effects)
+		records = appendAll(records, state.Records)
 		messages = appendAll(messages, state.Messages)
 	}
 	standing := appendAll(nil, m.rules)
@@ -92,7 +94,7 @@ func (m *memory) Walk(ctx context.Context, visit func(*model.SessionRows) error)
 	return streamWalker{
 		Rules:    each(standing),
 		Sessions: each(sessions), Runs: each(runRows), Requests: each(requests), Events: each(events),
-		Effects: each(effects), Messages: each(messages),
+		Records: each(records), Effects: each(effects), Messages: each(messages),
 	}.Walk(ctx, visit)
 }
 

@@ -13,13 +13,16 @@ const (
 	// OperationRelease is the release of a lease. Its keys are made by the service, from the
 	// run and the fence.
 	OperationRelease Operation = "release"
+	// OperationName is the choice of an id: for a new run, or for what of a run follows an event.
+	// Its record lasts as long as the run; see [NameKey].
+	OperationName Operation = "name"
 )
 
 // RecordKey identifies an idempotency record.
 type RecordKey struct {
 	Operation Operation
-	// Scope is the session id, or for a call that names no session "caller/" and the caller. A
-	// session id has no slash, so the two never collide.
+	// Scope is the session id, or for a call that names no session "caller/" and the caller, or for
+	// a name "name/" and that. A session id has no slash, so they never collide.
 	Scope          string
 	IdempotencyKey string
 }
@@ -34,5 +37,14 @@ type IdempotencyRecord struct {
 	Fingerprint string
 	SessionID   string
 	RunID       string
+	// EventID is the event after which that begins which an [OperationName] names, 0 for the whole
+	// run and for every other operation.
+	EventID     int64
 	CreatedAtMs int64
+}
+
+// NameKey identifies the record of an id that a caller has chosen. No two runs, and no two parts of
+// runs, have one name: ids of callers share one space of keys, whatever their session.
+func NameKey(name string) RecordKey {
+	return RecordKey{Operation: OperationName, Scope: "name/" + name, IdempotencyKey: name}
 }

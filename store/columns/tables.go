@@ -162,6 +162,7 @@ var Records = newTable(Table[record]{Name: "idempotency_records", Alias: "i", Co
 	text("fingerprint", func(i *record) *string { return &i.Fingerprint }, 0),
 	text("session_id", func(i *record) *string { return &i.SessionID }, 0),
 	text("run_id", func(i *record) *string { return &i.RunID }, 0),
+	integer("event_id", func(i *record) *int64 { return &i.EventID }, optional),
 	integer("created_at_ms", func(i *record) *int64 { return &i.CreatedAtMs }, 0),
 }})
 

@@ -94,10 +94,11 @@ var Questions = []Question{
 	}}}, (*States).readTokens},
 	{"payloads", []Key{pairs(func(n *runs.Needs) string { return textIf(n.Payload, n.RunID) })}, (*States).readPayloads},
 	{"records", []Key{{Parts: 3, ofNeeds: func(_ string, n *runs.Needs, add func(tuple)) {
-		if n.Record != nil {
-			add(tuple{n.Record.Scope, string(n.Record.Operation), n.Record.IdempotencyKey})
+		for _, key := range recordKeys(n) {
+			add(tuple{key.Scope, string(key.Operation), key.IdempotencyKey})
 		}
 	}}}, (*States).readRecords},
+	{"name counts", []Key{pairs(func(n *runs.Needs) string { return textIf(n.CountNames, n.RunID) })}, (*States).readNameCounts},
 }
 
 var (
@@ -128,8 +129,25 @@ var (
 	namedRuns  = pairs(func(n *runs.Needs) string { return n.RunID })
 	chosenRuns = Key{Parts: 1, ofNeeds: func(_ string, n *runs.Needs, add func(tuple)) {
 		addIf(n.ChosenRunID != "", add, tuple{n.ChosenRunID})
+		addIf(n.SegmentID != "", add, tuple{n.SegmentID})
 	}}
 )
+
+// recordKeys are the records that a command needs: its own, and those of names that it chooses.
+func recordKeys(n *runs.Needs) []model.RecordKey {
+	var keys []model.RecordKey
+	if n.Record != nil {
+		keys = append(keys, *n.Record)
+	}
+	for _, name := range []string{n.ChosenRunID, n.SegmentID} {
+		if name != "" {
+			keys = append(keys, model.NameKey(name))
+		}
+	}
+	return keys
+}
+
+func chooses(n *runs.Needs, id string) bool { return n.ChosenRunID == id || n.SegmentID == id }
 
 // sessionsIf are the sessions with a command of which a need is true.
 func sessionsIf(needed func(*runs.Needs) bool) Key {
@@ -229,7 +247,7 @@ func (s *States) readUnfinishedRuns(rows columns.Rows) error {
 // session.
 func (s *States) readChosenRuns(rows columns.Rows) error {
 	return columns.Each(rows, columns.ShownRun, func(r *model.Run) {
-		s.stateOf(func(n *runs.Needs) bool { return n.ChosenRunID == r.RunID }, func(state *runs.State) { state.Runs[r.RunID] = r })
+		s.stateOf(func(n *runs.Needs) bool { return chooses(n, r.RunID) }, func(state *runs.State) { state.Runs[r.RunID] = r })
 	})
 }
 
@@ -241,7 +259,7 @@ func (s *States) readRequests(rows columns.Rows) error {
 
 func (s *States) readChosenRequests(rows columns.Rows) error {
 	return columns.Requests.Each(rows, func(q *model.Request) {
-		s.stateOf(func(n *runs.Needs) bool { return n.ChosenRunID == q.RunID }, func(state *runs.State) {
+		s.stateOf(func(n *runs.Needs) bool { return chooses(n, q.RunID) }, func(state *runs.State) {
 			state.Requests[runs.RequestKey{RunID: q.RunID, RequestID: q.RequestID}] = q
 		})
 	})
@@ -355,8 +373,19 @@ func (s *States) readPayloads(rows columns.Rows) error {
 
 func (s *States) readRecords(rows columns.Rows) error {
 	return columns.Records.Each(rows, func(i *model.IdempotencyRecord) {
-		s.stateOf(func(n *runs.Needs) bool { return n.Record != nil && *n.Record == i.RecordKey }, func(state *runs.State) {
+		s.stateOf(func(n *runs.Needs) bool { return slices.Contains(recordKeys(n), i.RecordKey) }, func(state *runs.State) {
 			state.Records[i.RecordKey] = i
 		})
 	})
+}
+
+// nameCount is how many names a run has.
+type nameCount struct {
+	sessionID, runID string
+	names            int64
+}
+
+func (s *States) readNameCounts(rows columns.Rows) error {
+	targets := func(c *nameCount) []any { return []any{&c.sessionID, &c.runID, &c.names} }
+	return columns.Each(rows, targets, func(c *nameCount) { s.of[c.sessionID].NameCounts[c.runID] = c.names })
 }

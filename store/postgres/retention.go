@@ -49,6 +49,7 @@ SELECT coalesce(
 	sqlTrimRequests = `DELETE FROM requests WHERE session_id = $1 AND run_id = ANY ($2::text[])`
 	sqlTrimEffects  = `DELETE FROM effects WHERE session_id = $1 AND run_id = ANY ($2::text[])`
 	sqlTrimMessages = `DELETE FROM messages WHERE session_id = $1 AND run_id = ANY ($2::text[])`
+	sqlTrimNames    = `DELETE FROM idempotency_records WHERE session_id = $1 AND run_id = ANY ($2::text[]) AND operation = 'name'`
 	sqlTrimRuns     = `DELETE FROM runs WHERE session_id = $1 AND run_id = ANY ($2::text[])`
 
 	sqlTrimSession = `
@@ -72,7 +73,7 @@ WHERE rule_id IN (
 
 var retention = retain.Statements{
 	Lock: sqlTrimLock, End: sqlTrimEnd, Events: sqlTrimEvents, FirstKept: sqlTrimFirstKept, Runs: sqlTrimWhole,
-	OfRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimRuns}, Session: sqlTrimSession,
+	OfRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimRuns}, Session: sqlTrimSession,
 }
 
 // TrimSession implements runs.Keeper. A session that somebody else has locked is left alone.

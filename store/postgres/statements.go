@@ -151,7 +151,7 @@ const sqlSweepRecords = `
 WITH old AS MATERIALIZED (
 	SELECT o.scope, o.operation, o.idempotency_key
 	FROM idempotency_records AS o
-	WHERE o.created_at_ms < $1::bigint
+	WHERE o.created_at_ms < $1::bigint AND o.operation <> 'name'
 	ORDER BY o.created_at_ms
 	LIMIT $2::bigint
 	FOR UPDATE SKIP LOCKED

@@ -340,4 +340,15 @@ CROSS JOIN LATERAL (
 	SELECT * FROM idempotency_records AS one
 	WHERE one.scope = k.scope AND one.operation = k.operation AND one.idempotency_key = k.idempotency_key LIMIT 1
 ) AS i`,
+
+	// runs.MaxRunNames are counted, at most.
+	"name counts": `
+SELECT k.session_id, k.run_id, c.names
+FROM unnest($1::text[], $2::text[]) AS k (session_id, run_id)
+CROSS JOIN LATERAL (
+	SELECT count(*) AS names FROM (
+		SELECT FROM idempotency_records AS one
+		WHERE one.session_id = k.session_id AND one.run_id = k.run_id AND one.operation = 'name' LIMIT 1000
+	) AS counted
+) AS c`,
 })

@@ -62,6 +62,9 @@ FROM (
 ) AS place
 WHERE place.run_id = ANY($2::text[])`,
 
+	Named: expand(`
+SELECT i.* FROM idempotency_records AS i WHERE i.scope = $1 AND i.operation = $2 AND i.idempotency_key = $3`),
+
 	SettledAfter: expand(`
 SELECT q.*
 FROM runs AS r

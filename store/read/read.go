@@ -56,6 +56,8 @@ type Statements struct {
 	// QueuePlaces has run_id and the number of queued runs ahead, of the sessions $1 and
 	// the runs $2.
 	QueuePlaces string
+	// Named is of $1 scope, $2 operation and $3 idempotency_key.
+	Named string
 	// SettledAfter is of $1 run_id and $2 settled_number.
 	SettledAfter string
 
@@ -202,6 +204,16 @@ func (r *Reader) run(ctx context.Context, runID string, withPayload bool) (*mode
 	}
 	found.list[0].Outputs = shown.list
 	return found.list[0], nil
+}
+
+// Named implements runs.Reader.
+func (r *Reader) Named(ctx context.Context, name string) (*model.IdempotencyRecord, error) {
+	unknown := refusal.UnknownRun(name)
+	if !refusal.ValidID(name) {
+		return nil, unknown
+	}
+	key := model.NameKey(name)
+	return first(ctx, r.db, columns.Records.Targets, unknown, r.sql.Named, key.Scope, string(key.Operation), key.IdempotencyKey)
 }
 
 // SettledAfter implements runs.Reader.

@@ -50,6 +50,12 @@ WHERE (session_id, request_id, run_id) IN (
 DELETE FROM effects WHERE session_id = $1 AND run_id IN (SELECT k.value FROM json_each($2) AS k)`
 	sqlTrimMessages = `
 DELETE FROM messages WHERE session_id = $1 AND run_id IN (SELECT k.value FROM json_each($2) AS k)`
+	sqlTrimNames = `
+DELETE FROM idempotency_records
+WHERE (scope, operation, idempotency_key) IN (
+	SELECT i.scope, i.operation, i.idempotency_key
+	FROM json_each($2) AS k CROSS JOIN idempotency_records AS i INDEXED BY idempotency_records_names
+	ON i.session_id = $1 AND i.run_id = k.value AND i.operation = 'name')`
 	sqlTrimPayloads = `
 DELETE FROM run_payloads WHERE $1 <> '' AND run_id IN (SELECT k.value FROM json_each($2) AS k)`
 	sqlTrimRuns = `
@@ -76,7 +82,7 @@ WHERE rule_id IN (
 
 var retention = retain.Statements{
 	Lock: sqlTrimLock, End: sqlTrimEnd, Events: sqlTrimEvents, FirstKept: sqlTrimFirstKept, Runs: sqlTrimWhole,
-	OfRuns:  []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimPayloads, sqlTrimRuns},
+	OfRuns:  []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimPayloads, sqlTrimRuns},
 	Session: sqlTrimSession,
 }
 

@@ -287,6 +287,13 @@ SELECT i.*
 FROM json_each($1) AS k
 CROSS JOIN idempotency_records AS i
 	ON i.scope = k.value ->> 0 AND i.operation = k.value ->> 1 AND i.idempotency_key = k.value ->> 2`,
+
+	// runs.MaxRunNames are counted, at most.
+	"name counts": `
+SELECT k.value ->> 0, k.value ->> 1, (SELECT count(*) FROM (
+	SELECT 1 FROM idempotency_records AS i INDEXED BY idempotency_records_names
+	WHERE i.session_id = k.value ->> 0 AND i.run_id = k.value ->> 1 AND i.operation = 'name' LIMIT 1000))
+FROM json_each($1) AS k`,
 })
 
 // expand puts the columns of a row type in place of its alias and a star.

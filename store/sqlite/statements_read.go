@@ -61,6 +61,9 @@ FROM (
 ) AS place
 WHERE place.run_id IN (SELECT k.value FROM json_each($2) AS k)`,
 
+	Named: expand(`
+SELECT i.* FROM idempotency_records AS i WHERE i.scope = $1 AND i.operation = $2 AND i.idempotency_key = $3`),
+
 	SettledAfter: expand(`
 SELECT q.*
 FROM requests AS q

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -197,12 +198,28 @@ func (g *Generator) decide() Maker {
 		c.CancelRequestID, c.CancelReason = g.requestID(runID, pick(g, []model.RequestKind{model.KindApproval, model.KindQuestion})), "no more"
 		c.CancelRuntimePayload = g.maybeDocument()
 	}
+	if g.chance(25) {
+		c.Segment = &runs.SegmentName{SegmentID: g.segmentID(), Call: pick(g, keys)}
+	}
 	return func() runs.Command {
 		copied := c
 		copied.Approvals = cloneResolutions(c.Approvals)
 		copied.Answers = slices.Clone(c.Answers)
 		return &copied
 	}
+}
+
+// segmentID returns an id for a part of a run, which may be in use, also by a run.
+func (g *Generator) segmentID() string {
+	if g.chance(10) {
+		return g.activeRunID()
+	}
+	return fmt.Sprintf("part-%d", g.IntN(200))
+}
+
+func (g *Generator) nameSegment() Maker {
+	c := runs.NameSegment{RunID: g.activeRunID(), Segment: runs.SegmentName{SegmentID: g.segmentID(), Call: pick(g, keys)}}
+	return func() runs.Command { copied := c; return &copied }
 }
 
 func (g *Generator) amendSession() Maker {
@@ -212,5 +229,5 @@ func (g *Generator) amendSession() Maker {
 
 // standing returns what changes standing decisions, or is about no run's way.
 func (g *Generator) standing() []func() Maker {
-	return []func() Maker{g.addRule, g.addRule, g.addRule, g.addRule, g.revokeRule, g.amendSession}
+	return []func() Maker{g.addRule, g.addRule, g.addRule, g.addRule, g.revokeRule, g.amendSession, g.nameSegment}
 }

@@ -95,6 +95,8 @@ func TestGeneratorReaches(t *testing.T) {
 		{"*runs.RevokeRule rule_not_found", 5},
 		{"*runs.DecideRequests accepted", 50},
 		{"*runs.DecideRequests invalid_request", 5},
+		{"*runs.NameSegment accepted", 20},
+		{"*runs.NameSegment id_conflict", 5},
 		{"*runs.AmendSession accepted", 20},
 		{"*runs.AmendSession existing", 5},
 		{"effect review_approval pending", 5},

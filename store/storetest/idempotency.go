@@ -132,7 +132,8 @@ var replicaTests = map[string]func(*harness){
 	"replicas/one run id made in many sessions at once": func(h *harness) {
 		oneIDOneRun(h, h.store, h.open())
 	},
-	"replicas/one attempt at an effect": func(h *harness) { oneHasIt(h, h.store, h.open()) },
+	"replicas/one name taken in many ways at once": func(h *harness) { oneNameOnce(h, h.store, h.open()) },
+	"replicas/one attempt at an effect":            func(h *harness) { oneHasIt(h, h.store, h.open()) },
 	"replicas/one claim of two": func(h *harness) {
 		stores := []runs.Store{h.store, h.open()}
 		for n := range 20 {

@@ -58,7 +58,7 @@ func (m *Model) Do(command runs.Command, nowMs int64) (runs.Reply, error) {
 		}
 		sessionID = run.SessionID
 	}
-	state := m.state(sessionID, needs.ChosenRunID, needs.RuleID)
+	state := m.state(sessionID, needs.ChosenRunID+needs.SegmentID, needs.RuleID)
 	change, reply, err := runs.Decide(state, command, nowMs)
 	for _, written := range sessionsOf(&change) {
 		if written != sessionID && written != rules.AllSessions {
@@ -123,6 +123,9 @@ func (m *Model) state(sessionID, chosenRunID, ruleID string) *runs.State {
 	}
 	for key, record := range m.records {
 		state.Records[key] = record
+		if record.Operation == model.OperationName {
+			state.NameCounts[record.RunID]++
+		}
 	}
 	for effectID, effect := range m.effects {
 		if effect.SessionID == sessionID {

@@ -51,7 +51,7 @@ func eventColumns(e *model.Event) map[string]any {
 func recordColumns(r *model.IdempotencyRecord) map[string]any {
 	return map[string]any{
 		"operation": string(r.Operation), "scope": r.Scope, "idempotency_key": r.IdempotencyKey,
-		"fingerprint": r.Fingerprint, "session_id": r.SessionID, "run_id": r.RunID, "created_at_ms": r.CreatedAtMs,
+		"fingerprint": r.Fingerprint, "session_id": r.SessionID, "run_id": r.RunID, "event_id": r.EventID, "created_at_ms": r.CreatedAtMs,
 	}
 }
 

@@ -16,6 +16,7 @@ const answersAgainstExpiry = 1000
 
 var raceTests = map[string]func(*harness){
 	"race/one run id made in many sessions at once": func(h *harness) { oneIDOneRun(h, h.store) },
+	"race/one name taken in many ways at once":      func(h *harness) { oneNameOnce(h, h.store) },
 	// Half of the callers come before the clock strikes and half after; which of them
 	// is first at the door is left to chance.
 	"race/answer against expiry at the same millisecond": func(h *harness) {

@@ -16,6 +16,8 @@ import (
 type conversation struct {
 	// sessionID is that of the parent, or a new one.
 	sessionID string
+	// found is the run that the parent_id names, empty for none.
+	found string
 	// parent is nil when the start begins a conversation.
 	parent *model.RunRecord
 	// paused is the run of the session that waits for somebody, nil for none.
@@ -33,8 +35,12 @@ func (f *face) conversationOf(ctx context.Context, parentID, agentID string) (*c
 	if refusal.CodeOf(err) == api.CodeRunNotFound {
 		return from, nil
 	}
-	if err != nil || parent.Run.AgentID != agentID || parent.Run.Kind != api.KindInput {
-		return from, err
+	if err != nil {
+		return nil, err
+	}
+	from.found = parent.Run.RunID
+	if parent.Run.AgentID != agentID || parent.Run.Kind != api.KindInput {
+		return from, nil
 	}
 	from.sessionID, from.parent = parent.Run.SessionID, parent
 	session, err := f.Store.SessionHead(ctx, from.sessionID)
@@ -60,14 +66,16 @@ func waits(status api.Status) bool {
 // warningPaused says that a message did not start anything.
 const warningPaused = "the run waits for what is shown here; the message was not taken, so send it again afterwards"
 
-// showPaused returns the resumption that shows what a paused run waits for.
-func (c *conversation) showPaused(given *call, key string, actor runs.Actor) *resumption {
+// showPaused returns the resumption that shows what a paused run waits for. Errors: 422 for a
+// context.id that is no id.
+func (c *conversation) showPaused(given *call, key string, actor runs.Actor) (*resumption, error) {
 	again := *given
 	again.resume = nil
+	chosen, err := newName(&again, c.paused.Run.RunID)
 	return &resumption{
-		given: &again, parent: segmentID{runID: c.paused.Run.RunID}, record: c.paused, key: key, actor: actor,
+		given: &again, parent: segmentID{runID: c.paused.Run.RunID}, record: c.paused, key: key, name: chosen, actor: actor,
 		notes: map[string]string{}, warnings: []string{warningPaused},
-	}
+	}, err
 }
 
 // Bounds of the history of an input.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -20,11 +21,15 @@ import (
 //	<run>~<event>.x<8 hex>     a resume that was refused; nothing of it is in the log
 //
 // where <event> is a number of the session's log. No run has a "~" in its id: a caller
-// that chooses the id of its run cannot take that of a segment of another's.
+// that chooses the id of its run cannot take that of a segment of another's. A resume whose
+// client has chosen an id has that instead, by a record that only one can have.
 type segmentID struct {
 	runID string
 	// after is the event after which the segment begins, 0 for the whole run.
 	after int64
+	// name is nil unless a client has chosen the id; how is then how its resume went.
+	name *name
+	how  string
 	// suffix distinguishes resumes that decided nothing.
 	suffix string
 }
@@ -40,6 +45,8 @@ const refusedPrefix = "x"
 
 func (s segmentID) String() string {
 	switch {
+	case s.name != nil:
+		return s.name.id
 	case s.after == 0:
 		return s.runID
 	case s.suffix == "":
@@ -50,7 +57,9 @@ func (s segmentID) String() string {
 }
 
 // refused reports whether what was shown under the id is not in the log.
-func (s segmentID) refused() bool { return strings.HasPrefix(s.suffix, refusedPrefix) }
+func (s segmentID) refused() bool {
+	return s.how == namedRefused || strings.HasPrefix(s.suffix, refusedPrefix)
+}
 
 func newSuffix() string {
 	var random [suffixLength / 2]byte
@@ -82,7 +91,10 @@ func isSuffix(suffix string) bool {
 func (f *face) find(ctx context.Context, id string) (segmentID, *model.RunRecord, error) {
 	if refusal.ValidID(id) {
 		record, err := f.Store.Run(ctx, id)
-		return segmentID{runID: id}, record, err
+		if refusal.CodeOf(err) != api.CodeRunNotFound {
+			return segmentID{runID: id}, record, err
+		}
+		return f.findNamed(ctx, id)
 	}
 	split, ok := splitID(id)
 	if !ok {
@@ -96,4 +108,18 @@ func (f *face) find(ctx context.Context, id string) (segmentID, *model.RunRecord
 		return segmentID{}, nil, refusal.UnknownRun(wire.Shown(id))
 	}
 	return split, record, nil
+}
+
+// findNamed is find for an id that a client has chosen for its resume.
+func (f *face) findNamed(ctx context.Context, id string) (segmentID, *model.RunRecord, error) {
+	named, err := f.Store.Named(ctx, id)
+	if err != nil {
+		return segmentID{}, nil, err
+	}
+	found, how, ok := nameOf(named)
+	if !ok {
+		return segmentID{}, nil, refusal.UnknownRun(id)
+	}
+	record, err := f.Store.Run(ctx, named.RunID)
+	return segmentID{runID: named.RunID, after: named.EventID, name: &found, how: how}, record, err
 }

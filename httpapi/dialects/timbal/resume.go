@@ -2,6 +2,8 @@ package timbal
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -18,7 +20,9 @@ type resumption struct {
 	parent segmentID
 	record *model.RunRecord
 	key    string
-	actor  runs.Actor
+	// name is nil unless the client has chosen the id of what follows.
+	name  *name
+	actor runs.Actor
 	// replayed says that the call was seen before under its key.
 	replayed bool
 	notes    map[string]string
@@ -37,7 +41,13 @@ func (f *face) openResume(ctx context.Context, given *call, key string, actor ru
 	if err != nil {
 		return nil, err
 	}
-	return &resumption{given: given, parent: parent, record: record, key: key, actor: actor, notes: map[string]string{}}, nil
+	chosen, err := newName(given, record.Run.RunID)
+	if err != nil {
+		return nil, err
+	}
+	return &resumption{
+		given: given, parent: parent, record: record, key: key, name: chosen, actor: actor, notes: map[string]string{},
+	}, nil
 }
 
 func detailOf(err error) string {
@@ -49,6 +59,11 @@ func detailOf(err error) string {
 
 // resume decides what the map answers, and returns the segment that begins with it.
 func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
+	if r.name != nil {
+		if s, err := f.repeated(ctx, r); s != nil || err != nil {
+			return s, err
+		}
+	}
 	all, warnings, err := f.readResume(ctx, r.parent, r.record, r.given.resume)
 	if err != nil {
 		return nil, err
@@ -62,13 +77,24 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 	if d.invalid != nil {
 		return f.resumeFailed(ctx, r, d.invalid.Error())
 	}
+	if len(d.parts) > 0 {
+		r.keyByName(d)
+	} else if d.command != nil {
+		d.command.Segment = r.name.as(namedDecided)
+	}
 	if d.command != nil {
 		reply, err := f.Store.Do(ctx, d.command)
+		if refusal.CodeOf(err) == api.CodeIDConflict && r.name != nil {
+			return nil, f.idInUse(ctx, r.name.id)
+		}
 		if err != nil {
 			return f.resumeRefused(ctx, r, d, err)
 		}
 		r.replayed = reply.Replayed
-		if d.command.CancelRequestID != "" {
+		switch {
+		case d.command.Segment != nil:
+			return f.decidedSegment(ctx, r)
+		case d.command.CancelRequestID != "":
 			return f.segmentAtEnd(ctx, r, "")
 		}
 	}
@@ -97,7 +123,27 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.segment(log, ""), nil
+	id, err := f.giveName(ctx, r, log.lastEventID, namedDecided)
+	var taken *kit.Error
+	if errors.As(err, &taken) && taken.Status == http.StatusConflict {
+		r.warnings = append(r.warnings, fmt.Sprintf("context.id %s was taken in the meantime", r.name.id))
+	} else if err != nil {
+		return nil, err
+	}
+	return r.segment(log, id), nil
+}
+
+// keyByName makes the name of a call its key where it has none. Answers to some of a request's
+// questions are decided one by one and named afterwards, so that a call that comes again
+// must find what it has decided.
+func (r *resumption) keyByName(d *decision) {
+	if r.name == nil || r.key != "" {
+		return
+	}
+	r.key = "context.id " + r.name.id
+	if d.command != nil {
+		d.command.Key = r.key
+	}
 }
 
 // answerPart gives answers to some of a request's questions. Such a call takes no key;
@@ -148,10 +194,9 @@ func hasAnswers(recorded, answers []api.UserQuestionAnswer) bool {
 }
 
 // segment returns the segment that begins where the history ends.
-func (r *resumption) segment(log *history, suffix string) *segment {
+func (r *resumption) segment(log *history, id segmentID) *segment {
 	s := &segment{
-		id:       segmentID{runID: r.record.Run.RunID, after: log.lastEventID, suffix: suffix},
-		parentID: r.given.parentID, agentID: r.record.Run.AgentID, log: *log, notes: r.notes, warnings: r.warnings,
+		id: id, parentID: r.given.parentID, agentID: r.record.Run.AgentID, log: *log, notes: r.notes, warnings: r.warnings,
 	}
 	s.begin()
 	return s
@@ -160,6 +205,15 @@ func (r *resumption) segment(log *history, suffix string) *segment {
 // showOpen returns the segment of a resume that decided nothing: what is open is shown
 // again, or what happens next.
 func (f *face) showOpen(ctx context.Context, r *resumption) (*segment, error) {
+	if r.name != nil {
+		id, err := f.giveName(ctx, r, 0, namedShown)
+		if err != nil {
+			return nil, err
+		}
+		if id.name != nil {
+			return f.beginNamed(ctx, r, id)
+		}
+	}
 	return f.segmentAtEnd(ctx, r, newSuffix())
 }
 
@@ -169,5 +223,5 @@ func (f *face) segmentAtEnd(ctx context.Context, r *resumption, suffix string) (
 	if err != nil {
 		return nil, err
 	}
-	return r.segment(log, suffix), nil
+	return r.segment(log, segmentID{runID: r.record.Run.RunID, after: log.lastEventID, suffix: suffix}), nil
 }

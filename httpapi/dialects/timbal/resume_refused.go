@@ -101,9 +101,12 @@ func (f *face) refusedSegment(ctx context.Context, r *resumption, output *output
 	if err != nil {
 		return nil, err
 	}
+	id, err := f.giveName(ctx, r, record.Run.LastEventID, namedRefused)
+	if err != nil {
+		return nil, err
+	}
 	s := &segment{
-		id:       segmentID{runID: record.Run.RunID, after: record.Run.LastEventID, suffix: refusedPrefix + newSuffix()},
-		parentID: r.given.parentID, agentID: record.Run.AgentID, warnings: r.warnings,
+		id: id, parentID: r.given.parentID, agentID: record.Run.AgentID, warnings: r.warnings,
 	}
 	s.add(s.header(typeStart))
 	output.Input, output.T0, output.T1 = record.Run.Input, nowMs, nowMs

@@ -1,6 +1,7 @@
 package timbal
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -58,7 +59,7 @@ func (f *face) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err := f.segmentFrom(r, id, record)
+	s, err := f.segmentFrom(r.Context(), id, record)
 	if err != nil {
 		return err
 	}
@@ -89,13 +90,23 @@ func (f *face) events(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, list)
 }
 
-// segmentFrom folds the log up to where a segment begins. Its parent is not in the log;
-// the resume before it is shown, which it nearly always is.
-func (f *face) segmentFrom(r *http.Request, id segmentID, record *model.RunRecord) (*segment, error) {
+// segmentFrom returns a segment of a run, whole or from where it begins.
+func (f *face) segmentFrom(ctx context.Context, id segmentID, record *model.RunRecord) (*segment, error) {
 	if id.after == 0 {
 		return segmentOf(id, record), nil
 	}
-	log, err := f.historyUntil(r.Context(), id.runID, func(event *model.Event) bool { return event.EventID >= id.after })
+	s, err := f.segmentAfter(ctx, id, record)
+	if err == nil {
+		s.begin()
+	}
+	return s, err
+}
+
+// segmentAfter folds the log up to where a segment begins, and leaves it to the caller to begin
+// it. Its parent is not in the log, unless its client has named it; the resume before it is
+// shown, which it nearly always is.
+func (f *face) segmentAfter(ctx context.Context, id segmentID, record *model.RunRecord) (*segment, error) {
+	log, err := f.historyUntil(ctx, id.runID, func(event *model.Event) bool { return event.EventID >= id.after })
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +115,9 @@ func (f *face) segmentFrom(r *http.Request, id segmentID, record *model.RunRecor
 		parent.after = log.decidedBefore
 	}
 	s := &segment{id: id, parentID: parent.String(), agentID: record.Run.AgentID, log: *log}
-	s.begin()
+	if id.name != nil {
+		s.parentID = id.name.parentID
+	}
 	return s, nil
 }
 

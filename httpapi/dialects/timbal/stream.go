@@ -91,9 +91,12 @@ func (f *face) serveSegment(w http.ResponseWriter, r *http.Request, join func(st
 	} else {
 		var record *model.RunRecord
 		s, record, replayed, err = f.start(r.Context(), given, from, agentID, key, actor)
-		if from.paused != nil && refusal.CodeOf(err) == api.CodeSessionBusy {
+		if code := refusal.CodeOf(err); from.paused != nil && (code == api.CodeSessionBusy || code == api.CodeIDConflict) {
 			record = from.paused
-			s, err = f.resume(r.Context(), from.showPaused(given, key, actor))
+			var shown *resumption
+			if shown, err = from.showPaused(given, key, actor); err == nil {
+				s, err = f.resume(r.Context(), shown)
+			}
 		}
 		if err == nil && record.Run.SessionID != sessionID && place != nil {
 			place.Close()

@@ -1,0 +1,122 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// finished returns the exit code of a call that finds the run over.
+func (e *execution) finished(ctx context.Context, view *api.RunView) error {
+	var report execReport
+	switch {
+	case e.key != "" && view.Status == api.StatusCompleted && json.Unmarshal(view.Output, &report) == nil && report.Outcome != "":
+		if err := e.checkEnd(ctx, &report); err != nil {
+			return err
+		}
+		if report.Outcome == outcomeExited || report.Outcome == outcomeNotStarted {
+			e.terminal.Say("this command ran to its end before, as run %s; it is not run again", view.RunID)
+			e.terminal.Say("its exit code was %d; what it printed went to that call and is not on record. To run it again, give another --key", report.ExitCode)
+			return console.ExitWith(e.sayReport(report))
+		}
+		e.terminal.Say("this key was used before, as run %s, and that is over; to ask again, give another --key", view.RunID)
+		return console.ExitWith(e.sayReport(report))
+	case view.Status == api.StatusCancelled || view.Status == api.StatusInterrupted:
+		settled, err := e.outcomeOf(ctx)
+		if err != nil {
+			return err
+		}
+		e.terminal.Say("%s%s; the command was not run by this call", view.Status, by(settled.ResolvedBy, view.Error))
+		return console.ExitWith(console.ExitDenied)
+	case view.Status == api.StatusFailed:
+		return fmt.Errorf("run %s failed: %s", view.RunID, console.Printable(view.Error, false))
+	default:
+		return fmt.Errorf("run %s was completed by somebody else; the command was not run by this call", view.RunID)
+	}
+}
+
+// checkEnd compares the end that is on record with the decision that is. Whoever guessed the key
+// and got hold of a claim may have written the end, but no decision: what was never allowed did
+// not run, and what was denied has its own exit code. Errors: exit code ExitForeign when they do
+// not fit.
+func (e *execution) checkEnd(ctx context.Context, report *execReport) error {
+	resume, err := e.decided(ctx)
+	if err != nil {
+		return err
+	}
+	settled, err := decisionOn(e.asked, resume)
+	if err == nil {
+		err = report.fits(settled)
+	}
+	if err != nil {
+		return console.Failed(console.ExitForeign, "NOTHING WAS RUN: run %s was ended as if this command had come to its end, and that cannot be: %s\n"+
+			"           Somebody else has acted on this run.", e.params.RunID, console.Printable(err.Error(), false))
+	}
+	return nil
+}
+
+// fits returns an error unless the end can be that of what was decided. Of what was not allowed,
+// the exit code is taken from the decision.
+func (r *execReport) fits(settled api.SettledApproval) error {
+	if settled.Resolution.Outcome != api.OutcomeAllowed {
+		if r.Outcome != string(settled.Resolution.Outcome) {
+			return fmt.Errorf("the command was %s", settled.Resolution.Outcome)
+		}
+		*r = reportOf(settled.Resolution)
+		return nil
+	}
+	approved, err := planOf(settled)
+	switch {
+	case err != nil:
+		return err
+	case r.Outcome != outcomeExited && r.Outcome != outcomeNotStarted:
+		return errors.New("the command was allowed")
+	case !slices.Equal(r.Argv, approved.argv) || r.Cwd != approved.cwd:
+		return fmt.Errorf("what was allowed is %s in %s", approved.line(), approved.cwd)
+	}
+	return nil
+}
+
+// decided returns all decisions of the run from its log, which only decisions write.
+func (e *execution) decided(ctx context.Context) (*api.Resume, error) {
+	raised := map[string]api.ApprovalRequest{}
+	resume := &api.Resume{}
+	for entry, err := range e.AllRunEvents(ctx, e.params.RunID, client.EventListParams{}) {
+		if err != nil {
+			return nil, err
+		}
+		var event struct {
+			Type        api.EventType    `json:"type"`
+			Requests    api.JSON         `json:"requests"`
+			Resolutions []api.Resolution `json:"resolutions"`
+		}
+		if err := json.Unmarshal(entry.Event, &event); err != nil {
+			continue // a worker's own event may have such members, in any form
+		}
+		//exhaustive:ignore
+		switch event.Type {
+		case api.EventWaitingForApproval:
+			var requests []api.ApprovalRequest
+			if err := json.Unmarshal(event.Requests, &requests); err != nil {
+				return nil, fmt.Errorf("read event %s of run %s: %w", entry.ID, e.params.RunID, err)
+			}
+			for i := range requests {
+				raised[requests[i].ID] = requests[i]
+			}
+		case api.EventApprovalResolved:
+			for _, resolution := range event.Resolutions {
+				resume.Approvals = append(resume.Approvals, api.SettledApproval{Request: raised[resolution.RequestID], Resolution: resolution})
+			}
+		case api.EventUserQuestionResolved:
+			resume.Questions = append(resume.Questions, api.SettledQuestion{})
+		}
+	}
+	return resume, nil
+}
