@@ -201,7 +201,7 @@ func TestOneNameAtOnce(t *testing.T) {
 		group.Wait()
 		winner := -1
 		for n := range calls {
-			decided := false
+			var decided bool
 			if n < calls-1 {
 				outcome, _ := replicas[0].settled(t, handles[n])
 				decided = outcome != ""
