@@ -74,6 +74,15 @@ func (s heldStore) SessionHead(ctx context.Context, sessionID string) (*model.Se
 	return head, nil
 }
 
+// Named implements [runs.Reader].
+func (s heldStore) Named(ctx context.Context, name string) (*model.IdempotencyRecord, error) {
+	record, err := s.store.Named(ctx, name)
+	if err == nil && s.reachesRun(ctx, record.RunID) != nil {
+		return nil, refusal.UnknownRun(name)
+	}
+	return record, err
+}
+
 // SettledAfter implements [runs.Reader].
 func (s heldStore) SettledAfter(ctx context.Context, runID string, after int64) (*model.Run, []model.Request, error) {
 	if err := s.reachesRun(ctx, runID); err != nil {

@@ -66,6 +66,10 @@ func TestEveryReadIsHeld(t *testing.T) {
 			_, err := held.ClaimedRun(ctx, run)
 			return one(err, api.CodeRunNotFound)
 		},
+		"Named": func(ctx context.Context) (int, error) {
+			_, err := held.Named(ctx, run)
+			return one(err, api.CodeRunNotFound)
+		},
 		"Session": func(ctx context.Context) (int, error) {
 			_, err := held.Session(ctx, session)
 			return one(err, api.CodeSessionNotFound)

@@ -71,7 +71,7 @@ const warningPaused = "the run waits for what is shown here; the message was not
 func (c *conversation) showPaused(given *call, key string, actor runs.Actor) (*resumption, error) {
 	again := *given
 	again.resume = nil
-	chosen, err := newName(&again, c.paused.Run.RunID)
+	chosen, err := newName(&again)
 	return &resumption{
 		given: &again, parent: segmentID{runID: c.paused.Run.RunID}, record: c.paused, key: key, name: chosen, actor: actor,
 		notes: map[string]string{}, warnings: []string{warningPaused},

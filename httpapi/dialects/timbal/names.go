@@ -47,19 +47,42 @@ func nameOf(record *model.IdempotencyRecord) (found name, how string, ok bool) {
 	return name{id: record.IdempotencyKey, digest: parts[1], parentID: parts[2]}, parts[0], true
 }
 
-// newName returns the name that a call gives to what follows it on a run, nil for none.
-func newName(given *call, runID string) (*name, error) {
+// newName returns the name that a call gives to what follows it, nil for none. Its digest is
+// made once the map is read; see name.describe.
+func newName(given *call) (*name, error) {
 	if given.runID == "" {
 		return nil, nil
 	}
 	if !refusal.ValidID(given.runID) {
 		return nil, badContextID()
 	}
-	digest, err := document.Digest([]any{runID, given.parentID, given.resumes, given.resume.JSON()})
-	if err != nil {
-		return nil, unprocessable("the body has no canonical form")
+	return &name{id: given.runID, parentID: given.parentID}, nil
+}
+
+// describe makes the digest of a call about a run. Of what is sensitive, and of ids that name
+// nothing, the values are left out: a digest that is stored tells a short secret.
+func (n *name) describe(given *call, runID string, all []*resumeEntry) error {
+	values := map[string]api.JSON{}
+	for _, entry := range all {
+		if !entry.sensitive() {
+			values[entry.id] = entry.value
+		}
 	}
-	return &name{id: given.runID, digest: digest, parentID: given.parentID}, nil
+	description := []any{runID, given.parentID, given.resumes}
+	for _, member := range given.resume {
+		description = append(description, []any{member.Name, values[member.Name]})
+	}
+	digest, err := document.Digest(description)
+	if err != nil {
+		return unprocessable("the body has no canonical form")
+	}
+	n.digest = digest
+	return nil
+}
+
+// sensitive reports whether the value is shown to nobody but the worker.
+func (a *resumeEntry) sensitive() bool {
+	return a.approval != nil && len(a.approval.SensitivePaths) > 0 || a.question != nil && model.Sensitive(a.question)
 }
 
 func badContextID() error {

@@ -41,7 +41,7 @@ func (f *face) openResume(ctx context.Context, given *call, key string, actor ru
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := newName(given, record.Run.RunID)
+	chosen, err := newName(given)
 	if err != nil {
 		return nil, err
 	}
@@ -59,13 +59,19 @@ func detailOf(err error) string {
 
 // resume decides what the map answers, and returns the segment that begins with it.
 func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
+	all, warnings, err := f.readResume(ctx, r.record, r.given.resume)
+	if err != nil {
+		return nil, err
+	}
 	if r.name != nil {
+		if err := r.name.describe(r.given, r.record.Run.RunID, all); err != nil {
+			return nil, err
+		}
 		if s, err := f.repeated(ctx, r); s != nil || err != nil {
 			return s, err
 		}
 	}
-	all, warnings, err := f.readResume(ctx, r.parent, r.record, r.given.resume)
-	if err != nil {
+	if all, warnings, err = f.dropKnown(ctx, r.parent, all, warnings); err != nil {
 		return nil, err
 	}
 	r.warnings = append(r.warnings, warnings...)

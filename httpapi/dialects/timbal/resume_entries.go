@@ -29,9 +29,8 @@ type resumeEntry struct {
 }
 
 // readResume finds what the entries of a resume map answer. What is no request of the
-// run is ignored with a warning, and so is what was answered before the parent began,
-// because clients send such answers again (docs/spec/timbal.md#partial-resume).
-func (f *face) readResume(ctx context.Context, id segmentID, record *model.RunRecord, resume kit.Object) (all []*resumeEntry, warnings []string, err error) {
+// run is ignored with a warning (docs/spec/timbal.md#partial-resume).
+func (f *face) readResume(ctx context.Context, record *model.RunRecord, resume kit.Object) (all []*resumeEntry, warnings []string, err error) {
 	for _, e := range resume {
 		entry := &resumeEntry{id: e.Name, value: e.Value}
 		// A cancel that does not fit is refused whatever it is about.
@@ -48,7 +47,7 @@ func (f *face) readResume(ctx context.Context, id segmentID, record *model.RunRe
 		}
 		all = append(all, entry)
 	}
-	return f.dropKnown(ctx, id, all, warnings)
+	return all, warnings, nil
 }
 
 // requestOf returns the request of a run by its handle, nil when there is none.
@@ -100,7 +99,8 @@ func (a *resumeEntry) resolveID(questionID string) bool {
 	return false
 }
 
-// withoutKnown leaves out what was answered before the parent began.
+// dropKnown leaves out what was answered before the parent began, with a warning: clients send
+// such answers again.
 func (f *face) dropKnown(ctx context.Context, id segmentID, all []*resumeEntry, warnings []string) ([]*resumeEntry, []string, error) {
 	if id.after == 0 {
 		return all, warnings, nil
