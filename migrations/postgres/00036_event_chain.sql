@@ -1,12 +1,16 @@
+-- +goose NO TRANSACTION
 -- +goose Up
+
+-- A decision takes its session before it writes events, and this takes one table at a time: in one
+-- transaction the two would wait for each other.
 
 -- Each event has who caused it, the digest of its body, and the hash of the event before it; the
 -- session has the hash of the newest. Events that are there are in no chain.
+ALTER TABLE sessions ADD COLUMN IF NOT EXISTS last_event_hash text COLLATE "C";
 ALTER TABLE events
-    ADD COLUMN actor text COLLATE "C" NOT NULL DEFAULT '',
-    ADD COLUMN body_digest text COLLATE "C" NOT NULL DEFAULT '',
-    ADD COLUMN prev text COLLATE "C" NOT NULL DEFAULT '';
-ALTER TABLE sessions ADD COLUMN last_event_hash text COLLATE "C";
+    ADD COLUMN IF NOT EXISTS actor text COLLATE "C" NOT NULL DEFAULT '',
+    ADD COLUMN IF NOT EXISTS body_digest text COLLATE "C" NOT NULL DEFAULT '',
+    ADD COLUMN IF NOT EXISTS prev text COLLATE "C" NOT NULL DEFAULT '';
 
 -- A program that knows no chain writes events beside one that does while replicas are exchanged:
 -- then the chain of the session begins anew behind them.
@@ -58,5 +62,5 @@ END $$;
 -- +goose StatementEnd
 
 -- What shows that no event was changed is deleted.
-ALTER TABLE sessions DROP COLUMN last_event_hash;
-ALTER TABLE events DROP COLUMN prev, DROP COLUMN body_digest, DROP COLUMN actor;
+ALTER TABLE sessions DROP COLUMN IF EXISTS last_event_hash;
+ALTER TABLE events DROP COLUMN IF EXISTS prev, DROP COLUMN IF EXISTS body_digest, DROP COLUMN IF EXISTS actor;

@@ -10,7 +10,7 @@ func sessionColumns(s *model.Session) map[string]any {
 	return map[string]any{
 		"session_id": s.SessionID, "agent_id": s.AgentID, "parent_session_id": s.ParentSessionID,
 		"metadata": string(s.Metadata), "active_run_id": s.ActiveRunID, "queued_count": s.QueuedCount,
-		"last_event_id": s.LastEventID, "version": s.Version, "ended_at_ms": s.EndedAtMs, "created_at_ms": s.CreatedAtMs, "updated_at_ms": s.UpdatedAtMs,
+		"last_event_id": s.LastEventID, "last_event_hash": s.LastEventHash, "version": s.Version, "ended_at_ms": s.EndedAtMs, "created_at_ms": s.CreatedAtMs, "updated_at_ms": s.UpdatedAtMs,
 	}
 }
 
@@ -45,6 +45,7 @@ func eventColumns(e *model.Event) map[string]any {
 	return map[string]any{
 		"session_id": e.SessionID, "event_id": e.EventID, "run_id": e.RunID, "agent_id": e.AgentID,
 		"type": string(e.Type), "timestamp_ms": e.TimestampMs, "body": string(e.Body),
+		"actor": e.Actor, "body_digest": e.BodyDigest, "prev": e.Prev,
 	}
 }
 
