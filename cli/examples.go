@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -101,7 +102,7 @@ var examples = map[string][]string{
 // addExamples puts the examples of each command behind what its help says.
 func addExamples(node *kong.Node, path []string) {
 	for _, child := range node.Children {
-		words := append(path[:len(path):len(path)], child.Name)
+		words := slices.Concat(path, []string{child.Name})
 		if lines := examples[strings.Join(words, " ")]; len(lines) > 0 {
 			child.Detail = strings.TrimSpace(child.Detail + "\n\nFor example:\n\n  " + strings.Join(lines, "\n  "))
 		}

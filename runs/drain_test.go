@@ -37,6 +37,7 @@ func TestQueueIsBounded(t *testing.T) {
 		require.NoError(t, runs.Prepare(command, newID))
 		state := runs.NewState("s")
 		state.Session = &model.Session{SessionID: "s", AgentID: "a", ActiveRunID: "r", QueuedCount: queued}
+		state.Queued = &runs.Held{Rows: queued}
 		change, _, err := runs.Decide(state, command, startMs)
 		return change, err
 	}

@@ -107,7 +107,7 @@ func (l *logEntry) breaksChain() string {
 	if l.BodyDigest == "" {
 		return ""
 	}
-	if digest, err := l.Event.DigestOfBody(); err != nil || digest != l.BodyDigest {
+	if digest, err := l.DigestOfBody(); err != nil || digest != l.BodyDigest {
 		return "the body is not that of body_digest"
 	}
 	return when(l.beforeKnown && l.previous == l.EventID-1 && l.Prev != l.before, "prev is not the hash of event %d", l.previous)

@@ -183,7 +183,7 @@ var retentionTests = map[string]func(*harness){
 			require.True(h, ok)
 			summary, err := doctor.Examine(h.ctx, walker, func(doctor.Finding) {})
 			require.NoError(h, err)
-			require.Equal(h, doctor.Rows{Sessions: 5, Runs: 5, Requests: 5, Events: 5 * 7}, summary.Rows, "round %d", round)
+			require.Equal(h, doctor.Rows{Sessions: 5, Runs: 5, Requests: 5, Events: 5 * 7, IdempotencyRecords: 5}, summary.Rows, "round %d", round)
 		}
 	},
 }
