@@ -92,3 +92,24 @@ func TestFlagsHaveOneName(t *testing.T) {
 	}
 	look(parserOf(t).Model.Node)
 }
+
+// Scripts read what every command prints, but for those that print another program's words, speak a
+// protocol of their own, or ask a person.
+func TestEveryCommandPrintsJSON(t *testing.T) {
+	t.Parallel()
+	others := []string{"demo", "serve", "config print", "exec", "mcp", "hook run", "approvals review", "completion", "man"}
+	var look func(node *kong.Node, path []string)
+	look = func(node *kong.Node, path []string) {
+		for _, child := range node.Children {
+			words := append(slices.Clone(path), child.Name)
+			if child.Leaf() && !child.Hidden {
+				flags := slices.Concat(child.AllFlags(true)...)
+				has := slices.ContainsFunc(flags, func(flag *kong.Flag) bool { return flag.Name == "json" })
+				command := strings.Join(words, " ")
+				require.Equal(t, !slices.Contains(others, command), has, command)
+			}
+			look(child, words)
+		}
+	}
+	look(parserOf(t).Model.Node, nil)
+}

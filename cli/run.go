@@ -191,10 +191,17 @@ func inContext(chosen console.Context, lookupEnv func(string) (string, bool)) ko
 	return resolve
 }
 
-type versionCommand struct{}
+type versionCommand struct {
+	console.Format
+}
 
 // Run prints one line.
 func (c *versionCommand) Run(terminal *console.Console) error {
+	if c.JSON {
+		return console.PrintJSON(terminal.Stdout, map[string]string{
+			"version": console.Version(), "go_version": runtime.Version(), "os": runtime.GOOS, "architecture": runtime.GOARCH,
+		})
+	}
 	printVersion(terminal)
 	return nil
 }

@@ -21,6 +21,7 @@ const hookSeconds = 7 * 24 * 3600
 
 // HookInstall puts the hook into an agent's settings.
 type HookInstall struct {
+	console.Format
 	Agent    string `arg:"" enum:"claude-code" help:"The agent: claude-code."`
 	Event    string `default:"PermissionRequest" enum:"PermissionRequest,PreToolUse" placeholder:"EVENT" help:"PermissionRequest for the calls that the agent would ask about, PreToolUse for every call of the matched tools (default ${default})."`
 	Matcher  string `default:"*" placeholder:"PATTERN" help:"Which tools (default ${default})."`
@@ -54,15 +55,28 @@ func (c *HookInstall) Run(terminal *console.Console) error {
 	case c.DryRun:
 		_, err := terminal.Stdout.Write(after)
 		return err
+	case changed:
+		if err := replaceFile(path, after); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.JSON:
+		return console.PrintJSON(terminal.Stdout, installed{path, c.Event, command, changed})
 	case !changed:
 		terminal.Say("%s has the hook already", path)
 		return nil
 	}
-	if err := replaceFile(path, after); err != nil {
-		return err
-	}
 	terminal.Say("%s: %s now asks by %s", path, c.Event, command)
 	return nil
+}
+
+// installed says what was done, as JSON.
+type installed struct {
+	Settings string `json:"settings"`
+	Event    string `json:"event"`
+	Command  string `json:"command"`
+	Changed  bool   `json:"changed"`
 }
 
 // hookGroup is what an agent's settings hold for one event and matcher.

@@ -31,16 +31,23 @@ type shown struct {
 	Current bool   `json:"current"`
 }
 
+func all(contexts *console.Contexts) []shown {
+	records := []shown{}
+	for _, name := range contexts.Names() {
+		one := contexts.Contexts[name]
+		records = append(records, shown{name, one.Server, one.Actor, one.Token != "", name == contexts.Current})
+	}
+	return records
+}
+
 // Run prints the contexts.
 func (c *list) Run(terminal *console.Console) error {
 	contexts, err := console.LoadContexts(terminal.LookupEnv)
 	if err != nil {
 		return err
 	}
-	records, rows := []shown{}, [][]string{}
-	for _, name := range contexts.Names() {
-		one := contexts.Contexts[name]
-		record := shown{name, one.Server, one.Actor, one.Token != "", name == contexts.Current}
+	records, rows := all(contexts), [][]string{}
+	for _, record := range records {
 		mark, token := "", "no"
 		if record.Current {
 			mark = "*"
@@ -48,7 +55,7 @@ func (c *list) Run(terminal *console.Console) error {
 		if record.Token {
 			token = "yes"
 		}
-		records, rows = append(records, record), append(rows, []string{name, mark, one.Server, one.Actor, token})
+		rows = append(rows, []string{record.Name, mark, record.Server, record.Actor, token})
 	}
 	if c.JSON {
 		return console.PrintJSON(terminal.Stdout, records)
@@ -58,6 +65,7 @@ func (c *list) Run(terminal *console.Console) error {
 
 // named is the argument of the commands on one context.
 type named struct {
+	console.Format
 	Name string `arg:"" name:"context" help:"The name of the context."`
 }
 
@@ -69,7 +77,13 @@ func (n named) change(terminal *console.Console, change func(*console.Contexts) 
 	if err := change(contexts); err != nil {
 		return err
 	}
-	return contexts.Save()
+	if err := contexts.Save(); err != nil {
+		return err
+	}
+	if n.JSON {
+		return console.PrintJSON(terminal.Stdout, all(contexts))
+	}
+	return nil
 }
 
 type set struct {

@@ -13,6 +13,7 @@ import (
 // Backup copies an SQLite file.
 type Backup struct {
 	Flag
+	console.Format
 	File string `arg:"" help:"Where to write the copy; nothing may be there."`
 }
 
@@ -31,6 +32,12 @@ func (c *Backup) Run(ctx context.Context, terminal *console.Console) error {
 		return console.Usage("%w", err)
 	case err != nil:
 		return c.explain(err)
+	}
+	if c.JSON {
+		return console.PrintJSON(terminal.Stdout, struct {
+			File  string `json:"file"`
+			Bytes int64  `json:"bytes"`
+		}{c.File, bytes})
 	}
 	fmt.Fprintf(terminal.Stdout, "%s has %d bytes, and can be opened\n", c.File, bytes)
 	return nil

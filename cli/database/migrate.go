@@ -26,7 +26,10 @@ func (f Flag) migrator(ctx context.Context, do func(*migrations.Migrator) error)
 	return f.explain(store.Migrate(ctx, f.Database, do))
 }
 
-type migrateUp struct{ Flag }
+type migrateUp struct {
+	Flag
+	console.Format
+}
 
 // Run applies what is pending. On Postgres several may do so at once.
 func (c *migrateUp) Run(ctx context.Context, terminal *console.Console) error {
@@ -34,6 +37,13 @@ func (c *migrateUp) Run(ctx context.Context, terminal *console.Console) error {
 		steps, err := m.Up(ctx)
 		if err != nil {
 			return err
+		}
+		if c.JSON {
+			views := make([]stepView, len(steps))
+			for i, step := range steps {
+				views[i] = stepView{Version: step.Version, Name: step.Name, Applied: true}
+			}
+			return console.PrintJSON(terminal.Stdout, views)
 		}
 		for _, step := range steps {
 			fmt.Fprintf(terminal.Stdout, "applied %d %s\n", step.Version, step.Name)
@@ -47,6 +57,7 @@ func (c *migrateUp) Run(ctx context.Context, terminal *console.Console) error {
 
 type migrateDown struct {
 	Flag
+	console.Format
 	Yes   bool `help:"Do not ask."`
 	Force bool `help:"Do it although services are connected; they will fail."`
 }
@@ -64,6 +75,9 @@ func (c *migrateDown) Run(ctx context.Context, terminal *console.Console) error 
 		newest, losses, err := m.Losses(ctx)
 		if err != nil {
 			return err
+		}
+		if c.JSON {
+			return c.printed(ctx, terminal, m, newest, losses)
 		}
 		if newest.Version == 0 {
 			fmt.Fprintln(terminal.Stdout, "nothing is applied")
@@ -90,6 +104,36 @@ func (c *migrateDown) Run(ctx context.Context, terminal *console.Console) error 
 		fmt.Fprintf(terminal.Stdout, "took back %d %s\n", step.Version, step.Name)
 		return nil
 	})
+}
+
+// stepBack is a step that was taken back, as JSON.
+type stepBack struct {
+	Version int64  `json:"version,omitzero"`
+	Name    string `json:"name,omitzero"`
+	Lost    []lost `json:"lost"`
+}
+
+type lost struct {
+	Table  string `json:"table"`
+	Column string `json:"column,omitzero"`
+	Rows   int64  `json:"rows"`
+}
+
+// printed takes the step back and prints it as JSON. It cannot ask, so it needs --yes.
+func (c *migrateDown) printed(ctx context.Context, terminal *console.Console, m *migrations.Migrator, newest migrations.Migration, losses []migrations.Loss) error {
+	took := stepBack{Version: newest.Version, Name: newest.Name, Lost: []lost{}}
+	for _, loss := range losses {
+		took.Lost = append(took.Lost, lost{loss.Table, loss.Column, loss.Rows})
+	}
+	if newest.Version != 0 {
+		if !c.Yes {
+			return console.Usage("--json asks nothing: say --yes")
+		}
+		if _, err := m.Down(ctx); err != nil {
+			return err
+		}
+	}
+	return console.PrintJSON(terminal.Stdout, took)
 }
 
 // confirmed asks for a yes.

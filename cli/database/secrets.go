@@ -71,6 +71,7 @@ type Secrets struct {
 
 type rewrap struct {
 	Flag
+	console.Format
 	SecretKeyFile string `from:"HOLDPOINT_SECRET_KEY_FILE" placeholder:"PATH" help:"The keys, one a line; the first encrypts ($$HOLDPOINT_SECRET_KEY_FILE, or the keys in $$HOLDPOINT_SECRET_KEY)."`
 }
 
@@ -113,6 +114,12 @@ func (c *rewrap) Run(ctx context.Context, terminal *console.Console) (err error)
 			changed++
 		}
 		if len(page) < keyPage {
+			if c.JSON {
+				return console.PrintJSON(terminal.Stdout, struct {
+					Changed int    `json:"changed"`
+					KeyID   string `json:"key_id"`
+				}{changed, keys.First()})
+			}
 			fmt.Fprintf(terminal.Stdout, "%d data keys are now encrypted with %s\n", changed, keys.First())
 			return nil
 		}

@@ -107,6 +107,7 @@ func (ruleRef) fields(rule *api.RuleView, now time.Time) []console.Field {
 
 type rulesRevoke struct {
 	console.Connection
+	console.Format
 	RuleIDs []string `arg:"" name:"rule-id" help:"The ids of the rules."`
 }
 
@@ -117,7 +118,12 @@ func (c *rulesRevoke) Run(ctx context.Context, terminal *console.Console) error 
 			if err := opened.RevokeRule(ctx, ruleID); err != nil {
 				return fmt.Errorf("rule %s: %w", ruleID, err)
 			}
-			fmt.Fprintf(terminal.Stdout, "revoked %s\n", console.Printable(ruleID, false))
+			if !c.JSON {
+				fmt.Fprintf(terminal.Stdout, "revoked %s\n", console.Printable(ruleID, false))
+			}
+		}
+		if c.JSON {
+			return console.PrintJSON(terminal.Stdout, map[string][]string{"revoked": c.RuleIDs})
 		}
 		return nil
 	})

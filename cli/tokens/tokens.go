@@ -294,6 +294,7 @@ func (c *rotate) Run(ctx context.Context, terminal *console.Console) error {
 
 type revoke struct {
 	place
+	console.Format
 	TokenID string `arg:"" name:"token-id" help:"The token's id."`
 }
 
@@ -302,6 +303,9 @@ func (c *revoke) Run(ctx context.Context, terminal *console.Console) error {
 	return c.with(ctx, terminal, func(k keeper) error {
 		if err := k.RevokeToken(ctx, c.TokenID); err != nil {
 			return err
+		}
+		if c.JSON {
+			return console.PrintJSON(terminal.Stdout, map[string][]string{"revoked": {c.TokenID}})
 		}
 		terminal.Say("token %s is revoked", c.TokenID)
 		return nil

@@ -85,6 +85,7 @@ func TestInbox(t *testing.T) {
 		{"Restart", f.restart},
 		{"Pages", f.pages},
 		{"SignIn", f.signIn},
+		{"Tokens", f.tokens},
 		{"Issuer", f.issuer},
 		{"Axe", f.axe},
 		{"Many", f.many},

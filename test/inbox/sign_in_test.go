@@ -63,3 +63,40 @@ func (f *flows) signIn(t *testing.T) {
 	p.find("heading", "Sign in")
 	require.NotContains(t, p.shown(), "destroy")
 }
+
+// tokens is what an administrator does in the settings: a token is made, its secret is shown once,
+// and it works until it is revoked.
+func (f *flows) tokens(t *testing.T) {
+	service := rig.Start(t, rig.Options{Database: "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db")})
+	root, err := service.ConnectPatiently().CreateToken(t.Context(), api.CreateTokenBody{Name: "root", Role: api.RoleAdmin})
+	require.NoError(t, err)
+	p := openPage(t, f.browser, service.URL(), "/settings")
+	p.find("textbox", "Token").write(root.Secret)
+	p.find("button", "Sign in").click()
+	p.find("heading", "Tokens")
+	p.find("textbox", "Name").write("two words")
+	p.find("button", "Make a token").click()
+	p.until("why not", func() bool { return len(p.all(nil, "alert", "")) == 1 })
+	p.find("textbox", "Name").write("builder")
+	p.find("combobox", "Role").choose("agent: runs agents")
+	p.find("combobox", "Works").choose("1 day")
+	p.find("button", "Make a token").click()
+	secret := strings.Trim(p.find("region", "The new token").call(`function() { return this.querySelector("pre").innerText.trim() }`, nil), `"`)
+	require.Regexp(t, "^holdpoint_[0-9A-Za-z]{49}$", secret)
+	builder := service.Connect(client.WithToken(secret))
+	me, err := builder.Me(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "agent:builder", me.Principal)
+	require.NotZero(t, me.ExpiresAtMs)
+	p.find("button", "Done").click()
+	p.until("the secret is gone", func() bool { return !strings.Contains(p.shown(), secret) })
+	require.NotContains(t, p.eval("document.cookie + JSON.stringify({...localStorage, ...sessionStorage})"), secret)
+
+	row := `[...document.querySelectorAll("tr")].find(one => one.innerText.startsWith("builder"))`
+	p.eval("(" + row + `.querySelector("button").click(), "")`)
+	p.until("it asks", func() bool { return strings.Contains(p.shown(), "Whoever calls with it is refused at once") })
+	p.eval("(" + row + `.querySelector("button.deny").click(), "")`)
+	p.until("it is revoked", func() bool { return strings.Contains(p.eval(row+".innerText"), "revoked") })
+	_, err = builder.Me(t.Context())
+	require.Error(t, err)
+}

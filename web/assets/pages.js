@@ -6,10 +6,11 @@ import { isMine, nowMs, subscribe } from "./inbox.js";
 import { InputView, pretty } from "./json.js";
 import { marked } from "./marks.js";
 import { query, setQuery } from "./route.js";
+import { Tokens } from "./tokens.js";
 import { moment, settledWords, span, way } from "./words.js";
 
 // useRead reads an address, again after reload(), and every so often when asked.
-function useRead(address, everyMs = 0) {
+export function useRead(address, everyMs = 0) {
   const [state, set] = useState({});
   const [round, reload] = useReducer(n => n + 1, 0);
   useEffect(() => {
@@ -21,11 +22,11 @@ function useRead(address, everyMs = 0) {
   return { ...state, reload };
 }
 
-const Failure = ({ error }) => error && html`<p class="error" role="alert">${marked(error)}</p>`;
+export const Failure = ({ error }) => error && html`<p class="error" role="alert">${marked(error)}</p>`;
 const run = id => html`<a href=${"/runs/" + encodeURIComponent(id)}><code>${id}</code></a>`;
 const session = id => html`<a href=${"/sessions/" + encodeURIComponent(id)}><code>${id}</code></a>`;
 
-function Table({ label, heads, rows, empty }) {
+export function Table({ label, heads, rows, empty }) {
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table><thead><tr>${heads.map(head => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>${rows}</tbody></table></div>`;
 }
@@ -82,7 +83,7 @@ function Facts({ facts }) {
   return html`<dl class="details">${facts.filter(([, value]) => value).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
 }
 
-function Confirm({ label, question, does }) {
+export function Confirm({ label, question, does }) {
   const [asked, ask] = useState(false);
   const [problem, setProblem] = useState("");
   const act = () => does().then(() => ask(false), error => setProblem(error.message));
@@ -128,12 +129,15 @@ export function Workers() {
 }
 
 export function Effects() {
-  const { data, error, reload } = useRead("/v1/effects?page=true&limit=100" + (query().get("state") ? "&state=" + encodeURIComponent(query().get("state")) : ""), 5000);
+  const asked = new URLSearchParams({ page: "true", limit: "100" });
+  for (const name of ["state", "cursor"]) if (query().get(name)) asked.set(name, query().get(name));
+  const { data, error, reload } = useRead("/v1/effects?" + asked, 5000);
   const retry = effect => call("POST", path("sessions", effect.session_id, "effects", effect.effect_id, "retry"), {}).then(reload);
-  return html`<h1>Effects</h1><div class="filters"><label>State<select onChange=${e => setQuery({ state: e.target.value })}>${["", "pending", "failed", "done"].map(one => html`<option value=${one} selected=${(query().get("state") ?? "") === one}>${one || "All"}</option>`)}</select></label></div>
+  return html`<h1>Effects</h1><div class="filters"><label>State<select onChange=${e => setQuery({ state: e.target.value, cursor: "" })}>${["", "pending", "failed", "done"].map(one => html`<option value=${one} selected=${(query().get("state") ?? "") === one}>${one || "All"}</option>`)}</select></label></div>
     <${Failure} error=${error} />${data && html`<${Table} label="Effects" heads=${["Effect", "State", "From", "To", "Attempts", ""]} empty="Nothing is owed." rows=${data.items.map(effect => html`<tr key=${effect.session_id + effect.effect_id}>
     <td>${effect.kind.replaceAll("_", " ")}${effect.last_error && html`<div class="quiet">${marked(effect.last_error)}</div>`}</td><td>${effect.state}</td><td>${session(effect.session_id)}</td><td>${session(effect.target_session_id)}</td><td>${effect.attempts}</td>
-    <td>${effect.state !== "done" && html`<button onClick=${() => retry(effect)}>Try again</button>`}</td></tr>`)} />`}`;
+    <td>${effect.state !== "done" && html`<button onClick=${() => retry(effect)}>Try again</button>`}</td></tr>`)} />
+    ${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Newer</button>`}`}`;
 }
 
 function SignedIn() {
@@ -157,5 +161,6 @@ export function Settings() {
     <p class="quiet">It is recorded with what you decide. Letters and signs of ASCII.</p>`}
     <label class="choice"><input type="checkbox" checked=${settings.get("notifications") === "on"} onChange=${notify} />Desktop notifications</label>
     <label class="choice"><input type="checkbox" checked=${settings.get("sound") === "on"} onChange=${e => settings.set("sound", e.target.checked ? "on" : "off")} />Sound</label>
-    <p class="quiet">There is none of either while this page is in front. What you decide here is recorded ${way("api:inbox")}.</p></div>`;
+    <p class="quiet">There is none of either while this page is in front. What you decide here is recorded ${way("api:inbox")}.</p></div>
+    ${account.me?.role === "admin" && html`<${Tokens} />`}`;
 }

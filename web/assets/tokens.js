@@ -1,0 +1,60 @@
+// The tokens of an administrator's settings: who may call, and until when.
+
+import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { account, call, newKey, path } from "./api.js";
+import { nowMs } from "./inbox.js";
+import { marked } from "./marks.js";
+import { Confirm, Failure, Table, useRead } from "./pages.js";
+import { moment } from "./words.js";
+
+const day = 24 * 3600_000;
+const roles = [["operator", "decides"], ["agent", "runs agents"], ["observer", "looks"], ["admin", "may do everything"]];
+const lifetimes = [["For ever", 0], ["1 day", day], ["30 days", 30 * day], ["1 year", 365 * day]];
+
+// Made shows a secret once: neither this page nor the service can show it again.
+function Made({ made, close }) {
+  const [copied, setCopied] = useState(false);
+  const copy = () => navigator.clipboard.writeText(made.secret).then(() => setCopied(true));
+  return html`<section class="form" aria-label="The new token"><p>This is the secret of <strong>${marked(made.token.name)}</strong>. It is shown here, once:</p>
+    <pre class="command" tabindex="0" aria-label="Secret"><code>${made.secret}</code></pre>
+    <p class="buttons"><button onClick=${copy}>${copied ? "Copied" : "Copy"}</button><button class="quiet" onClick=${close}>Done</button></p></section>`;
+}
+
+function MakeToken({ done }) {
+  const [name, setName] = useState("");
+  const [role, setRole] = useState("operator");
+  const [forMs, setForMs] = useState(0);
+  const [problem, setProblem] = useState("");
+  const [key] = useState(newKey);
+  const submit = event => {
+    event.preventDefault();
+    setProblem("");
+    call("POST", "/v1/tokens", { name: name.trim(), role, ...(forMs && { expires_after_ms: forMs }) }, { "Idempotency-Key": key })
+      .then(done, error => setProblem(error.problem?.errors?.[0]?.detail ?? error.message));
+  };
+  return html`<form class="form" onSubmit=${submit}>
+    <label>Name<input required maxlength="200" value=${name} onInput=${e => setName(e.target.value)} /></label>
+    <label>Role<select onChange=${e => setRole(e.target.value)}>${roles.map(([value, does]) => html`<option value=${value} selected=${value === role}>${value}: ${does}</option>`)}</select></label>
+    <label>Works<select onChange=${e => setForMs(Number(e.target.value))}>${lifetimes.map(([label, ms]) => html`<option value=${String(ms)} selected=${ms === forMs}>${label}</option>`)}</select></label>
+    ${account.me?.via === "open" && html`<p class="quiet">With the first token the service asks everybody for one: make one for an admin first, and keep its secret.</p>`}
+    <${Failure} error=${problem} /><p><button>Make a token</button></p></form>`;
+}
+
+function state(token) {
+  if (token.revoked_at_ms) return "revoked " + moment(token.revoked_at_ms, nowMs());
+  if (!token.expires_at_ms) return "";
+  return (token.expires_at_ms <= nowMs() ? "expired " : "until ") + moment(token.expires_at_ms, nowMs());
+}
+
+export function Tokens() {
+  const [cursor, setCursor] = useState("");
+  const [made, setMade] = useState(null);
+  const { data, error, reload } = useRead("/v1/tokens?limit=100" + (cursor && "&cursor=" + encodeURIComponent(cursor)));
+  const [form, setForm] = useState(0);
+  const done = fresh => { setMade(fresh); setForm(form + 1); reload(); };
+  return html`<h2>Tokens</h2>${made ? html`<${Made} made=${made} close=${() => setMade(null)} />` : html`<${MakeToken} key=${form} done=${done} />`}
+    <${Failure} error=${error} />${data && html`<${Table} label="Tokens" heads=${["Name", "Role", "Principal", "Last used", ""]} empty="There are no tokens." rows=${data.data.map(token => html`<tr key=${token.token_id} class=${token.revoked_at_ms || token.expires_at_ms && token.expires_at_ms <= nowMs() ? "over" : ""}>
+      <td>${marked(token.name)}<div class="quiet">${state(token)}</div></td><td>${token.role}</td><td><code>${marked(token.principal)}</code></td><td>${token.last_used_at_ms ? moment(token.last_used_at_ms, nowMs()) : "never"}</td>
+      <td>${!token.revoked_at_ms && html`<${Confirm} label="Revoke" question="Whoever calls with it is refused at once." does=${() => call("DELETE", path("tokens", token.token_id)).then(reload)} />`}</td></tr>`)} />
+      ${data.next_cursor && html`<button onClick=${() => setCursor(data.next_cursor)}>More</button>`}`}`;
+}
