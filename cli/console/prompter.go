@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/term"
 
 	"github.com/holdpoint/holdpoint/api"
 )
@@ -30,7 +32,7 @@ type Prompter struct {
 
 // NewPrompter returns a prompter at the terminal.
 func NewPrompter(terminal *Console) *Prompter {
-	return &Prompter{input: &input{from: terminal.Stdin, lines: make(chan string)}, to: terminal.Stderr, until: context.Background()}
+	return &Prompter{input: &input{from: terminal.Stdin, lines: make(chan string), wanted: make(chan struct{}, 1)}, to: terminal.Stderr, until: context.Background()}
 }
 
 // Within returns a prompter at the same terminal whose prompts end with the cause of ctx once
@@ -39,12 +41,15 @@ func (p *Prompter) Within(ctx context.Context) *Prompter {
 	return &Prompter{input: p.input, to: p.to, until: ctx}
 }
 
-// input reads lines in a goroutine of its own, from the first prompt on: a read of a terminal
-// cannot be interrupted.
+// input reads lines in a goroutine of its own, each when it is wanted: a read of a terminal cannot
+// be interrupted.
 type input struct {
-	from  io.Reader
-	lines chan string
-	begin sync.Once
+	from   io.Reader
+	lines  chan string
+	wanted chan struct{}
+	begin  sync.Once
+	// reading says that a line was wanted and has not come; the prompter's.
+	reading bool
 	// err is why there are no more lines; read it after lines is closed.
 	err error
 }
@@ -54,12 +59,19 @@ func (i *input) start() {
 		go func() {
 			defer close(i.lines)
 			scanner := bufio.NewScanner(i.from)
-			for scanner.Scan() {
+			for range i.wanted {
+				if !scanner.Scan() {
+					break
+				}
 				i.lines <- scanner.Text()
 			}
 			i.err = scanner.Err()
 		}()
 	})
+	if !i.reading {
+		i.reading = true
+		i.wanted <- struct{}{}
+	}
 }
 
 // Answers asks about each question of a request, or for its value, and returns the
@@ -88,6 +100,7 @@ func (p *Prompter) Line(prompt string) (string, error) {
 	p.input.start()
 	select {
 	case line, more := <-p.input.lines:
+		p.input.reading = !more // after the end there is nothing to read
 		if more {
 			return strings.TrimSpace(line), nil
 		}
@@ -100,6 +113,33 @@ func (p *Prompter) Line(prompt string) (string, error) {
 		return "", fmt.Errorf("read the answer: %w", err)
 	}
 	return "", ErrNoMoreInput
+}
+
+// Hidden is Line for what must not be seen: a terminal does not show it. Nothing but the person ends
+// the prompt.
+func (p *Prompter) Hidden(prompt string) (string, error) {
+	file, ok := p.input.from.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) || p.input.reading {
+		return p.Line(prompt)
+	}
+	fmt.Fprint(p.to, prompt)
+	text, err := term.ReadPassword(int(file.Fd()))
+	fmt.Fprintln(p.to)
+	switch {
+	case errors.Is(err, io.EOF):
+		return "", ErrNoMoreInput
+	case err != nil:
+		return "", fmt.Errorf("read the answer: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// ask returns how to read what a person says: hidden when that is sensitive.
+func (p *Prompter) ask(sensitive bool) func(prompt string) (string, error) {
+	if sensitive {
+		return p.Hidden
+	}
+	return p.Line
 }
 
 func (p *Prompter) tell(text string) { fmt.Fprintln(p.to, Printable(text, true)) }
@@ -118,23 +158,26 @@ func (p *Prompter) question(question *api.UserQuestion) (api.UserQuestionAnswer,
 		p.tell(line)
 	}
 	if len(question.Options) == 0 {
-		return answer, p.text(&answer)
+		return answer, p.text(&answer, p.ask(question.Sensitive))
 	}
 	prompt := "number, id or label (empty for free text only): "
 	if question.MultiSelect {
 		prompt = "numbers, ids or labels, with commas between them (empty for free text only): "
 	}
 	for {
-		line, err := p.Line(prompt)
+		line, err := p.ask(question.Sensitive)(prompt)
 		if err != nil {
 			return answer, err
 		}
 		var problem string
 		if answer.SelectedOptionIDs, problem = choose(question, line); problem != "" {
+			if question.Sensitive {
+				problem = "that is none of the options"
+			}
 			p.tell(problem)
 			continue
 		}
-		if answer.FreeformAnswer, err = p.Line("free text (empty for none): "); err != nil {
+		if answer.FreeformAnswer, err = p.ask(question.Sensitive)("free text (empty for none): "); err != nil {
 			return answer, err
 		}
 		if len(answer.SelectedOptionIDs) > 0 || answer.FreeformAnswer != "" {
@@ -145,9 +188,9 @@ func (p *Prompter) question(question *api.UserQuestion) (api.UserQuestionAnswer,
 }
 
 // text asks for free text, which is all that a question without options takes.
-func (p *Prompter) text(answer *api.UserQuestionAnswer) error {
+func (p *Prompter) text(answer *api.UserQuestionAnswer, read func(prompt string) (string, error)) error {
 	for {
-		line, err := p.Line("answer: ")
+		line, err := read("answer: ")
 		if err != nil {
 			return err
 		}
@@ -209,7 +252,7 @@ func OptionOf(question *api.UserQuestion, name string) (id string, found bool) {
 func (p *Prompter) value(request *api.UserQuestionRequest) (api.JSON, error) {
 	p.tell("\n" + QuestionText(request) + "\nthe value must fit: " + Indented(request.ResponseSchema))
 	for {
-		line, err := p.Line("value as JSON: ")
+		line, err := p.ask(request.Sensitive)("value as JSON: ")
 		if err != nil {
 			return nil, err
 		}

@@ -109,6 +109,7 @@ var corruptions = []corruption{
 	{"resume_after is negative", run("waits", "resume_after = -1"), at(doctor.ResumeAfterWrong, "work", "waits", "", 0)},
 	{"suspension_id is another", run("waits", "suspension_id = 'other'"), at(doctor.SuspensionWrong, "work", "waits", "", 0)},
 	{"output_count is wrong", run("done", "output_count = 0"), at(doctor.OutputCountWrong, "work", "done", "", 0)},
+	{"a run that is over has a data key", run("told", "data_key = 'v1.a.b'"), at(doctor.DataKeyMisplaced, "answered", "told", "", 0)},
 	{"a failed run has an output", run("told", "output = '1'"), at(doctor.OutputMisplaced, "answered", "told", "", 0)},
 	{"a queued run is held", run("ready", "lease_expires_at_ms = 1, fence = 1, worker_id = 'w'"), at(doctor.LeaseMisplaced, "free", "ready", "", 0)},
 	{"a waiting run is held", run("waits", "lease_expires_at_ms = 1"), at(doctor.LeaseMisplaced, "work", "waits", "", 0)},

@@ -29,6 +29,7 @@ const (
 	SuspensionWrong     Code = "suspension_wrong"
 	OutputCountWrong    Code = "output_count_wrong"
 	OutputMisplaced     Code = "output_misplaced"
+	DataKeyMisplaced    Code = "data_key_misplaced"
 	LeaseMisplaced      Code = "lease_misplaced"
 	LeaseWithoutHolder  Code = "lease_without_holder"
 	ClaimableMisplaced  Code = "claimable_misplaced"

@@ -71,6 +71,9 @@ var runInvariants = table[*run]{
 	{invariant(OutputMisplaced, "A run that is not completed has an output.", func(_ *examiner, r *run) string {
 		return when(r.hasOutput && r.Status != api.StatusCompleted, "the run is %s and has an output", r.Status)
 	})},
+	{invariant(DataKeyMisplaced, "A run that is over still has the key of its sensitive values: they can be read.", func(_ *examiner, r *run) string {
+		return when(r.over() && r.DataKey != "", "the run is %s and has a data key", r.Status)
+	})},
 	{
 		invariant(RequesterMisplaced, "A run of another kind has a `requester`.", func(_ *examiner, r *run) string {
 			return when(r.Kind != api.KindParentClarification && r.requester != nil, "the run is of kind %s and has a requester", r.Kind)

@@ -122,12 +122,12 @@ func TestSecretsAreShownToTheWorkerAlone(t *testing.T) {
 			for place, text := range places {
 				for _, secret := range []string{secretAnswer, secretTyped, secretInput, secretEdited, secretPassword, made.Secret} {
 					for _, form := range []string{secret, strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(secret)), "=")} {
-						require.NotContains(t, text, form, "%s has %s", place, secret)
+						require.Zero(t, strings.Count(text, form), "%s has %s", place, secret)
 					}
 				}
 				for _, input := range []string{secretInput, secretEdited} {
 					sum := sha256.Sum256([]byte(`{"command":"` + input + `"}`))
-					require.NotContains(t, text, hex.EncodeToString(sum[:]), "%s has the digest of an input", place)
+					require.Zero(t, strings.Count(text, hex.EncodeToString(sum[:])), "%s has the digest of an input", place)
 				}
 			}
 		})

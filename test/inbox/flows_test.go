@@ -79,7 +79,11 @@ func TestInbox(t *testing.T) {
 		{"Race", f.race},
 		{"Expiry", f.expiry},
 		{"Keyboard", f.keyboard},
+		{"FileChange", f.fileChange},
 		{"Hostile", f.hostile},
+		{"Imitation", f.imitation},
+		{"Sleep", f.sleep},
+		{"KeysAlone", f.keysAlone},
 		{"Folded", f.folded},
 		{"Link", f.link},
 		{"Restart", f.restart},
@@ -459,7 +463,8 @@ func (f *flows) axe(t *testing.T) {
 	p := f.open(t, "/")
 	p.prompt("for-axe").find("button", "Edit").click()
 	p.prompt("for-axe").find("textbox", "Input").write(`{"command":"ls"}`)
-	for _, address := range []string{"", "/history", "/rules", "/workers", "/effects", "/settings"} {
+	run := f.ask(t, one(approval("for-axe-too", `{"a":1}`)))
+	for _, address := range []string{"", "/history", "/rules", "/workers", "/effects", "/settings", "/runs/" + run.RunID, "/sessions/" + run.SessionID} {
 		if address != "" {
 			require.NoError(t, chromedp.Do(p.tab, chromedp.Navigate(p.base+address)))
 			p.until(address, func() bool {
@@ -469,6 +474,9 @@ func (f *flows) axe(t *testing.T) {
 		p.eval("(() => {" + source + "\nglobalThis.axe = axe ?? globalThis.axe; return '' })()")
 		for _, theme := range []string{"light", "dark"} {
 			for _, width := range []int64{360, 1280} {
+				if address != "" && (theme == "dark") == (width == 360) {
+					continue
+				}
 				p.in(theme, width, 900)
 				found, err := chromedp.Run(p.tab, chromedp.Evaluate[string](`axe.run().then(result => result.violations.filter(one => one.impact === "serious" || one.impact === "critical")
 					.map(one => one.id + ": " + one.nodes.map(node => node.html.slice(0, 160) + " " + node.failureSummary).join("; ")).join("\n"))`, func(p *runtime.EvaluateParams) { p.AwaitPromise = new(true) }))

@@ -250,8 +250,11 @@ func (p *page) press(keys string) {
 	p.t.Helper()
 	for _, key := range keys {
 		down := input.DispatchKeyEventParams{Type: "keyDown", Key: string(key), Text: string(key)}
-		if key == '\r' {
+		switch key {
+		case '\r':
 			down.Key, down.WindowsVirtualKeyCode = "Enter", 13
+		case '\t':
+			down.Key, down.Code, down.WindowsVirtualKeyCode, down.Text = "Tab", "Tab", 9, ""
 		}
 		up := down
 		up.Type, up.Text = "keyUp", ""

@@ -31,7 +31,7 @@ func (f *flows) signIn(t *testing.T) {
 	}
 	handle := waits("deploy")
 
-	p := openPage(t, f.browser, service.URL(), "/")
+	p := openPage(t, f.browser, service.URL(), "/login")
 	p.find("heading", "Sign in")
 	require.NotContains(t, p.shown(), "deploy")
 	p.find("textbox", "Token").write(strings.Replace(mara.Secret, "holdpoint_", "holdpoint-", 1))
@@ -41,6 +41,7 @@ func (f *flows) signIn(t *testing.T) {
 	p.find("button", "Sign in").click()
 
 	item := p.prompt("deploy")
+	require.Equal(t, "/", p.eval("location.pathname"), "who is signed in finds the inbox")
 	item.find("button", "Allow").click()
 	item.status("Allowed by you")
 	view, err := admin.GetRequest(t.Context(), handle)

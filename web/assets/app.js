@@ -6,7 +6,7 @@ import { inbox, onArrival, open, start } from "./inbox.js";
 import { Inbox, keys, useInbox } from "./list.js";
 import { plain } from "./marks.js";
 import { Effects, History, Rules, Run, Session, Settings, Workers } from "./pages.js";
-import { followLinks, onRoute } from "./route.js";
+import { followLinks, go, onRoute } from "./route.js";
 import { SignIn } from "./sign-in.js";
 import { moment } from "./words.js";
 
@@ -63,6 +63,8 @@ function App() {
   }, []);
   // What was on the page is gone with the sign-in that could see it.
   if (account.signedOut) return html`<${SignIn} />`;
+  // A link to the sign-in of somebody who is signed in, or of a service that asks for none.
+  if (location.pathname === "/login" && account.me) queueMicrotask(() => go("/", true));
   return html`<${Pages} help=${() => setHelping(true)} />${helping && html`<${Help} close=${() => setHelping(false)} />`}`;
 }
 
@@ -93,7 +95,6 @@ function beep() {
   volume.gain.value = 0.05;
   tone.connect(volume).connect(audio.destination);
   tone.start();
-readAccount();
   tone.stop(audio.currentTime + 0.12);
 }
 
@@ -107,3 +108,4 @@ onArrival(one => {
 document.addEventListener("click", followLinks);
 render(html`<${App} />`, document.getElementById("app"));
 start();
+void readAccount();

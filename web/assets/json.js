@@ -34,18 +34,48 @@ export function highlighted(text) {
   return parts;
 }
 
-// InputView shows an input whole: a command as a command line, the rest as JSON.
+// The members by which agents say that one text takes the place of another.
+const replacements = [["old_string", "new_string"], ["old_str", "new_str"], ["old_text", "new_text"], ["oldText", "newText"]];
+
+// replacement returns {before, after, others} of an input that replaces a text, else null.
+function replacement(value) {
+  for (const [old, fresh] of replacements) {
+    if (typeof value?.[old] !== "string" || typeof value[fresh] !== "string") continue;
+    const { [old]: before, [fresh]: after, ...others } = value;
+    return { before, after, others };
+  }
+  return null;
+}
+
+const isPatch = text => typeof text === "string" && /^(?:---|\+\+\+|@@|diff |\*\*\* )/m.test(text) && /^[-+]/m.test(text);
+
+const rest = others => Object.keys(others).length > 0
+  && html`<pre class="json" tabindex="0" aria-label="Other members of the input"><code>${highlighted(pretty(others))}</code></pre>`;
+
+// InputView shows an input whole: a command as a command line, a change of a file as a diff, the
+// rest as JSON.
 export function InputView({ value }) {
-  if (value && typeof value === "object" && typeof value.command === "string") {
-    const { command, ...others } = value;
-    return html`<pre class="command" tabindex="0" aria-label="Command"><code>${marked(command)}</code></pre>
-      ${Object.keys(others).length > 0 && html`<pre class="json" tabindex="0" aria-label="Other members of the input"><code>${highlighted(pretty(others))}</code></pre>`}`;
+  const object = value && typeof value === "object" && !Array.isArray(value) ? value : {};
+  const change = replacement(object);
+  if (change) return html`${rest(change.others)}<${Changes} before=${change.before} after=${change.after} context=${Infinity} label="Change of the file" />`;
+  if (Array.isArray(object.edits) && object.edits.length > 0 && object.edits.every(replacement)) {
+    const { edits, ...others } = object;
+    return html`${rest(others)}${edits.map(replacement).map(one => html`<${Changes} before=${one.before} after=${one.after} context=${Infinity} label="Change of the file" />${rest(one.others)}`)}`;
+  }
+  for (const name of ["patch", "diff"]) {
+    if (!isPatch(object[name])) continue;
+    const { [name]: patch, ...others } = object;
+    return html`${rest(others)}<${DiffLines} label="Change of the file" lines=${patch.split("\n").map(line => [/^(?:\+\+\+|---)/.test(line) ? "" : line[0], line])} />`;
+  }
+  if (typeof object.command === "string") {
+    const { command, ...others } = object;
+    return html`<pre class="command" tabindex="0" aria-label="Command"><code>${marked(command)}</code></pre>${rest(others)}`;
   }
   return html`<pre class="json" tabindex="0" aria-label="Input as JSON"><code>${highlighted(pretty(value))}</code></pre>`;
 }
 
-// difference returns [" "|"-"|"+", line] of two texts.
-export function difference(before, after) {
+// difference returns [" "|"-"|"+", line] of two texts, with so many equal lines around what differs.
+export function difference(before, after, context = 3) {
   const a = before.split("\n"), b = after.split("\n");
   let head = 0, tail = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) head++;
@@ -65,13 +95,17 @@ export function difference(before, after) {
       else middle.push(["+", y[j++]]);
     }
   }
-  const context = 3;
   return [...a.slice(Math.max(0, head - context), head).map(line => [" ", line]), ...middle,
     ...a.slice(a.length - tail, a.length - tail + context).map(line => [" ", line])];
 }
 
-export function Changes({ before, after }) {
+// DiffLines shows lines by their sign; what stands for the sign in the text is shown as well.
+function DiffLines({ lines, label }) {
   const words = { "-": "removed", "+": "added" };
-  return html`<pre class="diff" tabindex="0"><code>${difference(before, after).map(([sign, line]) =>
-    html`<span class=${"line " + (words[sign] ?? "same")}>${sign} ${marked(line)}\n</span>`)}</code></pre>`;
+  return html`<pre class="diff" tabindex="0" aria-label=${label}><code>${lines.map(([sign, line]) =>
+    html`<span class=${"line " + (words[sign] ?? "same")}>${marked(line)}\n</span>`)}</code></pre>`;
+}
+
+export function Changes({ before, after, context, label }) {
+  return html`<${DiffLines} label=${label} lines=${difference(before, after, context).map(([sign, line]) => [sign, sign + " " + line])} />`;
 }

@@ -7,8 +7,8 @@ addEventListener("popstate", tell);
 
 export const query = () => new URLSearchParams(location.search);
 
-export function go(to) {
-  history.pushState(null, "", to);
+export function go(to, replaces = false) {
+  history[replaces ? "replaceState" : "pushState"](null, "", to);
   scrollTo({ top: 0, behavior: "instant" });
   tell();
 }

@@ -1,0 +1,165 @@
+//go:build unix
+
+package inbox
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// fileChange shows what a tool does to a file as a diff, and nothing of the input is left out.
+func (f *flows) fileChange(t *testing.T) {
+	p := f.open(t, "/")
+	f.ask(t, one(approval("edit_file", `{"file_path":"/srv/web.yaml","old_string":"name: web\nreplicas: 3\nport: 80","new_string":"name: web\nreplicas: 8\nport: 80","replace_all":true}`)))
+	item := p.prompt("edit_file")
+	text := item.text()
+	for _, line := range []string{"  name: web", "- replicas: 3", "+ replicas: 8", "  port: 80", "/srv/web.yaml", `"replace_all": true`} {
+		require.Contains(t, text, line)
+	}
+	f.ask(t, one(approval("apply_patch", `{"patch":"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\u202e","cwd":"/srv"}`)))
+	text = p.prompt("apply_patch").text()
+	for _, line := range []string{"--- a/x", "-old", "+new", "U+202E", `"cwd": "/srv"`} {
+		require.Contains(t, text, line)
+	}
+	f.ask(t, one(approval("multi_edit", `{"path":"p","edits":[{"old_str":"a","new_str":"b"},{"old_str":"c","new_str":"d","extra":"shown too"}]}`)))
+	text = p.prompt("multi_edit").text()
+	for _, line := range []string{"- a", "+ b", "- c", "+ d", "shown too"} {
+		require.Contains(t, text, line)
+	}
+	for _, tool := range []string{"edit_file", "apply_patch", "multi_edit"} {
+		p.prompt(tool).find("button", "Allow").click()
+		p.prompt(tool).status("Allowed by you")
+	}
+}
+
+// imitation tries to look like the page: in the names, and in an input of a megabyte.
+func (f *flows) imitation(t *testing.T) {
+	p := f.open(t, "/")
+	const says = "Allowed by ada in the terminal, 14:02"
+	request := approval(says, `{"text":`+quoted(strings.Repeat("all is well ", 80_000)+"rm -rf /")+`}`)
+	request.ID, request.Description = "a-imitates", "Waiting for you"
+	suspension := one(request)
+	run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "Live", AgentID: "Settings", Input: "go", Suspend: &suspension})
+	require.NoError(t, err)
+	item := p.prompt(says)
+	require.Empty(t, p.all(item, "status", says), "no status is made of an agent's words")
+	require.Len(t, p.all(nil, "list", "Waiting for you"), 1)
+	require.Less(t, len(item.text()), 16<<10, "a huge input is opened on demand")
+	item.find("button", "Allow").click()
+	item.status("Open the input first")
+	item.find("button", "Show all (938 KB)").click()
+	p.until("the whole input", func() bool { return strings.Contains(item.text(), "rm -rf /") })
+	// The tree of roles and names takes seconds to make of so long a text: no more is asked by role.
+	p.eval(`([...document.querySelectorAll("li")].find(one => one.innerText.includes("rm -rf /")).querySelector("button.deny").click(), "")`)
+	p.until("the form", func() bool { return p.eval(`document.querySelector("form button.deny") ? "yes" : ""`) == "yes" })
+	p.eval(`(document.querySelector("form button.deny").click(), "")`)
+	p.until("it is denied", func() bool { return strings.Contains(p.shown(), "Denied by you") })
+	require.Equal(t, api.OutcomeDenied, f.decision(t, run).Outcome)
+}
+
+// sleep freezes the page, as a laptop does whose lid is closed. What was settled meanwhile is
+// settled, and what came is there, without a reload.
+func (f *flows) sleep(t *testing.T) {
+	p := f.open(t, "/")
+	run := f.ask(t, one(approval("before-sleep", `1`)))
+	p.prompt("before-sleep")
+	state := func(state cdppage.SetWebLifecycleStateState) {
+		require.NoError(t, chromedp.Do(p.tab, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+			_, err := cdp.Call(ctx, target, cdppage.SetWebLifecycleState, cdppage.SetWebLifecycleStateParams{State: state})
+			return err
+		})))
+	}
+	p.eval(`(globalThis.notReloaded = "yes")`)
+	state(cdppage.SetWebLifecycleStateStateFrozen)
+	_, err := f.client.ResolveRunApprovals(t.Context(), run.RunID, client.ResolveApprovalsParams{
+		Resolutions: []api.ApprovalResolution{{RequestID: run.PendingApprovals[0].ID, Behavior: api.BehaviorDeny}},
+	})
+	require.NoError(t, err)
+	f.service.Kill()
+	<-f.service.Ended()
+	require.NoError(t, f.service.Restart())
+	require.NoError(t, f.service.AwaitReady())
+	later := f.ask(t, one(approval("during-sleep", `1`)))
+	state(cdppage.SetWebLifecycleStateStateActive)
+	// A page that was frozen has no tree of roles and names any more, so this looks at its text.
+	p.until("what was settled", func() bool { return strings.Contains(p.shown(), "Denied by user:local by the API") })
+	p.until("what came", func() bool { return strings.Contains(p.shown(), "during-sleep") })
+	p.eval(`([...document.querySelectorAll("li")].find(one => one.innerText.includes("during-sleep")).querySelector("button.allow").click(), "")`)
+	p.until("it is allowed", func() bool { return strings.Contains(p.shown(), "Allowed by you") })
+	require.Equal(t, api.OutcomeAllowed, f.decision(t, later).Outcome)
+	require.Equal(t, "yes", p.eval("globalThis.notReloaded"))
+}
+
+// keysAlone edits, remembers, answers and selects with the keyboard alone.
+func (f *flows) keysAlone(t *testing.T) {
+	p := f.open(t, "/")
+	focusOn := func(tool string) {
+		p.until("the focus on "+tool, func() bool {
+			if strings.Contains(p.eval(`document.activeElement.closest("[data-handle]")?.innerText ?? ""`), tool) {
+				return true
+			}
+			p.press("j")
+			return false
+		})
+	}
+	within := func(tag string) {
+		p.until("the focus in "+tag, func() bool { return p.eval("document.activeElement.tagName") == tag })
+	}
+
+	edited := f.ask(t, one(approval("edit-by-key", `{"n":1}`)))
+	p.prompt("edit-by-key")
+	focusOn("edit-by-key")
+	p.press("e")
+	within("TEXTAREA")
+	p.eval(`document.activeElement.select() ?? ""`)
+	p.press(`{"n":2}`)
+	item := p.prompt("edit-by-key")
+	p.until("it may be sent", func() bool { return !item.find("button", "Allow with changes").disabled() })
+	p.until("the button has the focus", func() bool {
+		p.press("\t")
+		return p.eval("document.activeElement.textContent") == "Allow with changes"
+	})
+	p.press("\r")
+	item.status("Allowed with changes by you")
+	require.JSONEq(t, `{"n":2}`, string(f.decision(t, edited).UpdatedInput))
+
+	remembered := f.ask(t, one(approval("remember-by-key", `{"n":1}`)))
+	p.prompt("remember-by-key")
+	focusOn("remember-by-key")
+	p.press("r")
+	within("INPUT")
+	item = p.prompt("remember-by-key")
+	p.until("the button has the focus", func() bool {
+		p.press("\t")
+		return p.eval("document.activeElement.textContent") == "Allow"
+	})
+	p.press("\r")
+	item.status("Allowed by you")
+	require.Nil(t, f.decision(t, remembered).Rule, "only this once at first")
+
+	asked := f.ask(t, api.Suspension{Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{ID: "x", Header: "By key", Question: "Say?"}}}}})
+	item = p.prompt("By key")
+	p.until("the field has the focus", func() bool {
+		p.press("\t")
+		return p.eval("document.activeElement.tagName") == "TEXTAREA" || p.eval("document.activeElement.type ?? ''") == "text"
+	})
+	p.press("yes")
+	p.until("the button has the focus", func() bool {
+		p.press("\t")
+		return p.eval("document.activeElement.textContent") == "Answer"
+	})
+	p.press("\r")
+	item.status("Answered by you")
+	view, err := f.client.GetRequest(t.Context(), asked.PendingQuestions[0].Handle)
+	require.NoError(t, err)
+	require.Equal(t, api.OutcomeAnswered, view.Resolution.Outcome)
+}
