@@ -86,7 +86,7 @@ func testANameInUse(t *testing.T, s *service) {
 		s.inUse(t, taken, named(t, taken, w.runID, ids(first)[0], "true"))
 		s.inUse(t, taken, named(t, taken, w.runID))
 	}
-	for _, bad := range []string{w.runID + "~7", "a/b", strings.Repeat("x", 200)} {
+	for _, bad := range []string{w.runID + "~7", "a/b", strings.Repeat("x", api.MaxIDLength+1)} {
 		refused := s.do(t, http.MethodPost, "/run", named(t, bad, w.runID, ids(first)[0], "true"))
 		require.Equal(t, http.StatusUnprocessableEntity, refused.Status, "%s", refused.Text)
 	}
