@@ -30,10 +30,16 @@ type Prompter struct {
 	until context.Context //nolint:containedctx // of one prompt; see Within
 }
 
-// NewPrompter returns a prompter at the terminal.
+// NewPrompter returns a prompter at the terminal. Close it.
 func NewPrompter(terminal *Console) *Prompter {
-	return &Prompter{input: &input{from: terminal.Stdin, lines: make(chan string), wanted: make(chan struct{}, 1)}, to: terminal.Stderr, until: context.Background()}
+	return &Prompter{
+		input: &input{from: terminal.Stdin, lines: make(chan string), wanted: make(chan struct{}, 1), over: make(chan struct{})},
+		to:    terminal.Stderr, until: context.Background(),
+	}
 }
+
+// Close says that no more is asked, also by prompters of Within. Call it once.
+func (p *Prompter) Close() { close(p.input.over) }
 
 // Within returns a prompter at the same terminal whose prompts end with the cause of ctx once
 // that is done. What was typed until then and not yet sent with Enter goes to the next prompt.
@@ -47,6 +53,7 @@ type input struct {
 	from   io.Reader
 	lines  chan string
 	wanted chan struct{}
+	over   chan struct{}
 	begin  sync.Once
 	// reading says that a line was wanted and has not come; the prompter's.
 	reading bool
@@ -59,11 +66,11 @@ func (i *input) start() {
 		go func() {
 			defer close(i.lines)
 			scanner := bufio.NewScanner(i.from)
-			for range i.wanted {
-				if !scanner.Scan() {
-					break
+			for i.isWanted() && scanner.Scan() {
+				select {
+				case i.lines <- scanner.Text():
+				case <-i.over:
 				}
-				i.lines <- scanner.Text()
 			}
 			i.err = scanner.Err()
 		}()
@@ -71,6 +78,16 @@ func (i *input) start() {
 	if !i.reading {
 		i.reading = true
 		i.wanted <- struct{}{}
+	}
+}
+
+// isWanted waits until a line is wanted, and reports false when none will be.
+func (i *input) isWanted() bool {
+	select {
+	case <-i.wanted:
+		return true
+	case <-i.over:
+		return false
 	}
 }
 

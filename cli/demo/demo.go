@@ -49,7 +49,9 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 	case c.Open:
 		walk.Open = openBrowser
 	case !c.Play && console.IsTerminal(terminal.Stdin):
-		walk.Person = person{console.NewPrompter(terminal)}
+		prompter := console.NewPrompter(terminal)
+		defer prompter.Close()
+		walk.Person = person{prompter}
 	}
 	err = walk.Walk(ctx)
 	var ended console.SignalError

@@ -58,6 +58,7 @@ func editInput(ctx context.Context, terminal *console.Console, request *api.Appr
 		return nil, "", fmt.Errorf("make a file to edit: %w", err)
 	}
 	prompter := console.NewPrompter(terminal)
+	defer prompter.Close()
 	for {
 		// The variable may hold arguments, as in "code --wait".
 		editor := exec.CommandContext(ctx, "/bin/sh", "-c", terminal.Editor+` "$1"`, "sh", path)

@@ -45,7 +45,9 @@ func confirm(terminal *console.Console, yes bool, text, question, refused string
 	if yes {
 		return nil
 	}
-	line, err := console.NewPrompter(terminal).Line(question)
+	prompter := console.NewPrompter(terminal)
+	defer prompter.Close()
+	line, err := prompter.Line(question)
 	if err != nil {
 		return console.Usage("%s: answer y, or give --yes", refused)
 	}

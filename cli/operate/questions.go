@@ -237,7 +237,9 @@ func (c *questionsAnswer) resolution(terminal *console.Console, request *api.Use
 		resolution.Answers = []api.UserQuestionAnswer{answer}
 		return resolution, err
 	case c.Interactive:
-		return console.NewPrompter(terminal).Answers(request, resolution)
+		prompter := console.NewPrompter(terminal)
+		defer prompter.Close()
+		return prompter.Answers(request, resolution)
 	case c.ValueJSON != "":
 		value, err := jsonArgument(terminal, "--value-json", c.ValueJSON, "")
 		resolution.Value = value

@@ -24,6 +24,7 @@ func (c *approvalsReview) Run(ctx context.Context, terminal *console.Console) er
 			return err
 		}
 		prompter := console.NewPrompter(terminal)
+		defer prompter.Close()
 		decided := 0
 		for i := range items {
 			done, quit, err := c.review(ctx, terminal, opened, prompter, &items[i], len(items)-i)
