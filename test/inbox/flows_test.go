@@ -28,6 +28,8 @@ type flows struct {
 	client  *client.Client
 	// asked counts the runs: each has a session of its own.
 	asked int
+	// phone says that the window is as narrow as one, and dark.
+	phone bool
 }
 
 func start(t *testing.T) *flows {
@@ -65,7 +67,21 @@ func (f *flows) decision(t *testing.T, run *client.CreatedRun) *api.Resolution {
 // TestInbox lets people decide in the page, one flow after the other.
 func TestInbox(t *testing.T) {
 	t.Parallel()
+	start(t).all(t)
+}
+
+// TestInboxOnAPhone is TestInbox in a small, dark window.
+func TestInboxOnAPhone(t *testing.T) {
+	if !storetest.Thorough {
+		return // with the suites under "faults"
+	}
+	t.Parallel()
 	f := start(t)
+	f.phone = true
+	f.all(t)
+}
+
+func (f *flows) all(t *testing.T) {
 	for _, flow := range []struct {
 		name string
 		run  func(*testing.T)
@@ -101,7 +117,11 @@ func TestInbox(t *testing.T) {
 
 func (f *flows) open(t *testing.T, address string) *page {
 	t.Helper()
-	return openPage(t, f.browser, f.service.URL(), address)
+	p := openPage(t, f.browser, f.service.URL(), address)
+	if f.phone {
+		p.in("dark", 390, 844)
+	}
+	return p
 }
 
 func (f *flows) empty(t *testing.T) {
