@@ -49,6 +49,7 @@ const (
 	CodeInvalidLimit               Code = "invalid_limit"
 	CodeInvalidCursor              Code = "invalid_cursor"
 	CodeInvalidEventCursor         Code = "invalid_event_cursor"
+	CodeEventCursorReset           Code = "event_cursor_reset"
 	CodeUnauthenticated            Code = "unauthenticated"
 	CodeInvalidToken               Code = "invalid_token"
 	CodeForbidden                  Code = "forbidden"
@@ -86,6 +87,9 @@ type Problem struct {
 	RecordedDecision *RecordedDecision `json:"recorded_decision,omitempty"`
 	// PendingApproval is set for approval_changed: it is the request that is open now.
 	PendingApproval *PendingApprovalRef `json:"pending_approval,omitempty"`
+	// FirstKeptEventID is set for event_cursor_reset: it is the id of the oldest event of the
+	// session that is kept.
+	FirstKeptEventID string `json:"first_kept_event_id,omitempty"`
 }
 
 // PendingApprovalRef identifies an open approval and its input.

@@ -27,6 +27,8 @@ type Error struct {
 	Recorded *api.RecordedDecision
 	// Pending is the approval that is open now, for [ErrApprovalChanged].
 	Pending *api.PendingApprovalRef
+	// FirstKeptEventID is the oldest event that is kept, for [ErrCursorReset].
+	FirstKeptEventID string
 	// RetryAfter is how long the service asked to wait; 0 without a Retry-After.
 	RetryAfter time.Duration
 }
@@ -98,6 +100,10 @@ var (
 	// ErrIdempotencyConflict: the key was used with another payload
 	// (idempotency_conflict).
 	ErrIdempotencyConflict = errors.New("idempotency conflict")
+	// ErrCursorReset: some of the events after the given one are not kept any more
+	// (event_cursor_reset). Nothing before Error.FirstKeptEventID is there: read again without
+	// an id for all that is kept.
+	ErrCursorReset = errors.New("events are not kept any more")
 	// ErrUnauthorized: no token, or a bad one (401).
 	ErrUnauthorized = errors.New("unauthorized")
 	// ErrForbidden: the token does not allow it (403).
@@ -142,6 +148,7 @@ var kinds = []struct {
 	{sentinel: ErrNoParent, codes: []api.Code{api.CodeNoParentSession}},
 	{sentinel: ErrIDConflict, codes: []api.Code{api.CodeIDConflict}},
 	{sentinel: ErrIdempotencyConflict, codes: []api.Code{api.CodeIdempotencyConflict}},
+	{sentinel: ErrCursorReset, codes: []api.Code{api.CodeEventCursorReset}},
 	{sentinel: ErrUnauthorized, statuses: []int{http.StatusUnauthorized}},
 	{sentinel: ErrForbidden, statuses: []int{http.StatusForbidden}},
 	{sentinel: ErrRateLimited, statuses: []int{http.StatusTooManyRequests}},

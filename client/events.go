@@ -20,7 +20,7 @@ type EventListParams struct {
 
 // ListSessionEvents returns events of a session, oldest first, fewer than the limit where they
 // are large: [Client.AllSessionEvents] reads on. Errors:
-// [ErrNotFound]; [ErrInvalid] for an unreadable After.
+// [ErrNotFound]; [ErrInvalid] for an unreadable After; [ErrCursorReset].
 func (c *Client) ListSessionEvents(ctx context.Context, sessionID string, params EventListParams) ([]api.RunEventEntry, error) {
 	entries, _, err := c.listEvents(ctx, at("/v1/sessions", sessionID, "events"), params)
 	return entries, err
@@ -33,8 +33,8 @@ func (c *Client) ListRunEvents(ctx context.Context, runID string, params EventLi
 	return entries, err
 }
 
-// AllSessionEvents walks the events of a session up to the newest. It ends after
-// the first error.
+// AllSessionEvents walks the events of a session up to the newest. It ends after the first
+// error: also with [ErrCursorReset] when the log is shortened past where the walk is.
 func (c *Client) AllSessionEvents(ctx context.Context, sessionID string, params EventListParams) iter.Seq2[api.RunEventEntry, error] {
 	return c.allEvents(ctx, at("/v1/sessions", sessionID, "events"), params)
 }

@@ -88,6 +88,9 @@ func (c *Client) StreamRun(ctx context.Context, runID, after string) iter.Seq2[S
 				return false, err
 			}
 			left, err := c.ListRunEvents(ctx, runID, EventListParams{After: after, Limit: 1})
+			if errors.Is(err, ErrCursorReset) {
+				return false, nil // the next connection says so, with a snapshot
+			}
 			return err == nil && len(left) == 0, err
 		},
 	})

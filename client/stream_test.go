@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -24,6 +26,8 @@ type scripted struct {
 	asked   []string // the Last-Event-ID of each
 	view    string
 	events  string
+	// resetAfter is the event after which some are not kept any more.
+	resetAfter string
 }
 
 func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -50,6 +54,12 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 	case strings.HasSuffix(r.URL.Path, "/events"):
+		if s.resetAfter != "" && r.URL.Query().Get("after") == s.resetAfter {
+			w.WriteHeader(http.StatusGone)
+			fmt.Fprint(w, `{"code":"event_cursor_reset","domain":"events","first_kept_event_id":"41"}`)
+			return
+		}
+		w.Header().Set("Link", `</next>; rel="next"`)
 		fmt.Fprint(w, s.events)
 	default:
 		fmt.Fprint(w, s.view)
@@ -154,6 +164,40 @@ func TestStreamThatIsAhead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"gap ahead", "session 2", "3"}, list)
 	require.Equal(t, []string{"9", ""}, service.asked)
+}
+
+func TestStreamOfARunThatIsDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	service := &scripted{view: `{"run_id":"r","status":"completed"}`, resetAfter: "7", replies: []string{
+		"retry: 1000\n\n", "event: stream_gap\ndata: {\"reason\":\"reset\"}\n\n" + strings.Replace(runAt2, "running", "completed", 1),
+	}}
+	list, err := readItems(service.connect(t).StreamRun(t.Context(), "r", "7"), 0)
+	require.NoError(t, err)
+	require.Equal(t, []string{"gap reset", "run 2"}, list, "it is not taken for complete")
+}
+
+// A log that is shortened while it is walked through is an error that says where it begins.
+func TestEventsThatAreNotKept(t *testing.T) {
+	t.Parallel()
+	service := &scripted{resetAfter: "7", events: `[{"id":"6","event":{"type":"x"}},{"id":"7","event":{"type":"x"}}]`}
+	c := service.connect(t)
+	for name, walk := range map[string]iter.Seq2[api.RunEventEntry, error]{
+		"session": c.AllSessionEvents(t.Context(), "s", client.EventListParams{}),
+		"run":     c.AllRunEvents(t.Context(), "r", client.EventListParams{Limit: 2}),
+	} {
+		var seen []string
+		var failure error
+		for entry, err := range walk {
+			if failure = err; err == nil {
+				seen = append(seen, entry.ID)
+			}
+		}
+		require.Equal(t, []string{"6", "7"}, seen, name)
+		require.ErrorIs(t, failure, client.ErrCursorReset)
+		var refused *client.Error
+		require.ErrorAs(t, failure, &refused)
+		require.Equal(t, "41", refused.FirstKeptEventID)
+	}
 }
 
 func TestStreamThatCannotBe(t *testing.T) {

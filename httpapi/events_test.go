@@ -5,10 +5,12 @@ import (
 	"net/http"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
 )
 
 func testEvents(t *testing.T, a *rig) {
@@ -50,6 +52,41 @@ func testEvents(t *testing.T, a *rig) {
 		a.get(t, "/v1/sessions/%00/events").refused(api.CodeSessionNotFound)
 		a.get(t, "/v1/runs/nobody/events").refused(api.CodeRunNotFound)
 		a.get(t, "/v1/runs/%FF/events").refused(api.CodeRunNotFound)
+	})
+	parallel(t, "a log that is shortened while its pages are read", func(t *testing.T) {
+		run := a.claimed(t)
+		a.post(t, "/v1/runs/"+run.run+"/events", fmt.Sprintf(
+			`{"fence":%q,"events":[{"type":"output","content":"a"},{"type":"output","content":"b"},{"type":"output","content":"c"}]}`, run.fence)).want(http.StatusAccepted)
+		a.post(t, "/v1/runs/"+run.run+"/complete", fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK)
+		log := a.get(t, "/v1/runs/"+run.run+"/events").want(http.StatusOK)
+		last := log.textAt(len(log.list())-1, "id")
+		paths := []string{"/v1/sessions/" + run.session + "/events", "/v1/runs/" + run.run + "/events", "/v1/runs/" + run.run + "/outputs"}
+		pages := map[string]*reply{}
+		for _, path := range paths {
+			pages[path] = a.get(t, path+"?limit=1").want(http.StatusOK)
+		}
+		trimmed, err := a.store.TrimSession(t.Context(), run.session, time.Now().Add(time.Hour).UnixMilli(), len(log.list())-2)
+		require.NoError(t, err)
+		require.Equal(t, runs.Trimmed{Events: len(log.list()) - 2, More: true}, trimmed, "the run is not gone yet")
+		first := strconv.Itoa(trimmed.Events + 1)
+		for _, path := range paths {
+			seen := "1"
+			if next := pages[path].header.Get("Link"); next == "" {
+				seen = pages[path].textAt("next_after")
+			}
+			gone := a.get(t, path+"?after="+seen)
+			gone.refused(api.CodeEventCursorReset)
+			require.Equal(t, first, gone.at("first_kept_event_id"))
+			a.get(t, path+"?after="+strconv.Itoa(trimmed.Events)).want(http.StatusOK)
+			a.get(t, path+"?after="+last).want(http.StatusOK)
+			a.get(t, path+"?after=1000").want(http.StatusOK)
+		}
+		require.Equal(t, first, a.get(t, paths[0]).want(http.StatusOK).at(0, "id"))
+		require.Len(t, a.get(t, paths[1]+"?after=0").want(http.StatusOK).list(), 2)
+		_, err = a.store.TrimSession(t.Context(), run.session, time.Now().Add(time.Hour).UnixMilli(), 1000)
+		require.NoError(t, err)
+		a.get(t, paths[0]+"?after=1").refused(api.CodeSessionNotFound)
+		a.get(t, paths[1]+"?after=1").refused(api.CodeRunNotFound)
 	})
 	parallel(t, "a session without runs has an empty log", func(t *testing.T) {
 		made := a.post(t, "/v1/sessions", "").want(http.StatusCreated)

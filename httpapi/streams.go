@@ -203,7 +203,8 @@ func (s *Server) openRun(r *http.Request, runID string, wanted resumption) (open
 		case wanted.cursor > session.LastEventID:
 			begin.gap = stream.GapAhead
 		default:
-			from.Cursor = wanted.cursor
+			// Events before the run's are no loss when they go.
+			from.Cursor = max(wanted.cursor, run.FirstEventID-1)
 			return begin, from, nil
 		}
 	}

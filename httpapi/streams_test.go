@@ -112,6 +112,14 @@ func testStreams(t *testing.T, a *rig) {
 		events := a.get(t, path+"/events").want(http.StatusOK).list()
 		require.Equal(t, first, events[0].(map[string]any)["id"])
 		require.Equal(t, end, events[len(events)-1].(map[string]any)["id"])
+		require.Equal(t, events, a.get(t, path+"/events?after=0").want(http.StatusOK).list(), "all that is kept")
+		require.Equal(t, events, a.get(t, path+"/events?after="+strconv.Itoa(trimmed.Events)).want(http.StatusOK).list())
+		for _, before := range []string{"1", strconv.Itoa(trimmed.Events - 1)} {
+			gone := a.get(t, path+"/events?after="+before)
+			gone.refused(api.CodeEventCursorReset)
+			require.Equal(t, first, gone.at("first_kept_event_id"))
+		}
+		require.Equal(t, first, a.get(t, "/v1/runs/"+kept+"/events?after=1").want(http.StatusOK).at(0, "id"), "nothing of the run is missing")
 		for _, before := range []string{"0", "1", strconv.Itoa(trimmed.Events - 1)} {
 			reset := a.follow(t, path+"/stream?cursor="+before)
 			require.Equal(t, frame{name: "stream_gap", data: `{"reason":"reset"}`}, reset.event())

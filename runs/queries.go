@@ -93,8 +93,9 @@ type EventQuery struct {
 	// AboutRequests selects the events of the session by which a request is raised or settled (see
 	// [model.AboutRequest]). Others are not read.
 	AboutRequests bool
-	After         int64
-	Limit         int
+	// After is 0 for all that is kept.
+	After int64
+	Limit int
 	// MaxBytes bounds the bodies together; the first event is returned whatever its size.
 	MaxBytes int
 }

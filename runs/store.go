@@ -84,7 +84,8 @@ type Reader interface {
 	RunEvents(ctx context.Context, runID string, after int64, limit int) ([]model.Event, error)
 
 	// EventsWithin returns the events that a query selects, oldest first, and whether there
-	// are more. Errors: session_not_found, run_not_found.
+	// are more. Errors: session_not_found, run_not_found, and event_cursor_reset when the query
+	// goes on after an event and some of the wanted ones are not kept any more.
 	EventsWithin(ctx context.Context, q EventQuery) (events []model.Event, more bool, err error)
 
 	// Claimable returns the runs that a query selects.

@@ -314,6 +314,27 @@ func TestLongLogs(t *testing.T) {
 	require.Len(t, limited, 3)
 }
 
+// These clients know of no log that begins later: they are shown what is kept, unless they have
+// named an event themselves.
+func TestALogThatIsShortenedWhileItIsRead(t *testing.T) {
+	t.Parallel()
+	store := dialecttest.NewShortening(t, dialecttest.SQLite(t))
+	s := dialecttest.Serve(t, store, func(chi.Router, kit.Services) {})
+	c := &cli{s, t}
+	old := c.Post(t, "/v1/runs", `{"session_id":"one","input":1}`).Want(http.StatusAccepted).TextAt("run_id")
+	c.Post(t, "/v1/runs/"+old+"/cancel", "").Want(http.StatusOK)
+	kept := c.Post(t, "/v1/runs", `{"session_id":"one","input":2}`).Want(http.StatusAccepted).TextAt("run_id")
+	log, code := get[sessionEventLog](c, "/v1/sessions/one/events")
+	require.Empty(t, code)
+	list := dialecttest.At(log, "run_events")
+	require.Equal(t, []string{"accepted", "queued"}, typesOf(list)[:2])
+	for i := range list.([]any) {
+		require.Equal(t, kept, text(list, i, "run_id"), "nothing of the run that went meanwhile")
+	}
+	_, code = get[sessionEventLog](c, "/v1/sessions/one/events?after=1")
+	require.Equal(t, "event_cursor_reset", code)
+}
+
 // frame reads the next frame of a stream as the command line reads it, and returns its id and data.
 func (c *cli) frame(s *dialecttest.Stream) (name, id string, data any) {
 	c.t.Helper()

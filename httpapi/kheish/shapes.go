@@ -133,6 +133,12 @@ func events(next http.Handler, r *http.Request) ([]any, *kept) {
 		reply := askFor(next, r, r.URL.EscapedPath(), query)
 		list, decoded := decode(reply.body.Bytes())
 		entries, isList := list.([]any)
+		if reply.status == http.StatusGone && !r.URL.Query().Has("after") && query.Has("after") {
+			// The log was shortened meanwhile. What is kept is read from its beginning.
+			query.Del("after")
+			known, size = known[:0], 0
+			continue
+		}
 		if !reply.ok() || !decoded || !isList {
 			return nil, reply
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
@@ -27,6 +28,9 @@ type fakeStore struct {
 	events []model.Event
 	ended  bool
 	broken bool
+	// kept is the first event that is kept; deleted says that the session is gone.
+	kept    int64
+	deleted bool
 	// eventReads and sessionReads count the calls.
 	eventReads, sessionReads int
 }
@@ -46,7 +50,10 @@ func (f *fakeStore) SessionHead(context.Context, string) (*model.Session, error)
 	if f.broken {
 		return nil, errBroken
 	}
-	session := &model.Session{SessionID: "s", LastEventID: int64(len(f.events))}
+	if f.deleted {
+		return nil, refusal.UnknownSession("s")
+	}
+	session := &model.Session{SessionID: "s", LastEventID: int64(len(f.events)), FirstKeptEventID: f.kept}
 	if f.ended {
 		session.EndedAtMs = 1
 	}
@@ -70,7 +77,7 @@ func (f *fakeStore) read(after int64, limit int, runID string) ([]model.Event, e
 	}
 	var found []model.Event
 	for _, event := range f.events {
-		if event.EventID > after && len(found) < limit && (runID == "" || event.RunID == runID) {
+		if event.EventID > after && event.EventID >= f.kept && len(found) < limit && (runID == "" || event.RunID == runID) {
 			found = append(found, event)
 		}
 	}
@@ -93,6 +100,20 @@ func (f *fakeStore) addInSilence(events ...string) {
 			Body: api.JSON(fmt.Sprintf("{\n\"type\" : %q}", name)),
 		})
 	}
+}
+
+// keepFrom deletes the events before one.
+func (f *fakeStore) keepFrom(first int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.kept = first
+}
+
+// deleteSession deletes all; what is added then begins a new log.
+func (f *fakeStore) deleteSession() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.events, f.deleted = nil, true
 }
 
 func (f *fakeStore) end() {

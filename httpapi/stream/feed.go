@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
@@ -113,6 +115,11 @@ func (f *feed) advance(ctx context.Context, checkSession bool) (ended bool, err 
 		}
 	}
 	session, err := f.hub.store.SessionHead(ctx, f.sessionID)
+	if refusal.CodeOf(err) == api.CodeSessionNotFound || err == nil && session.LastEventID < f.newest() {
+		// It was deleted, and may have begun anew. The readers come back and are told.
+		f.end()
+		return true, nil
+	}
 	if err != nil {
 		return false, err
 	}
@@ -124,11 +131,16 @@ func (f *feed) advance(ctx context.Context, checkSession bool) (ended bool, err 
 	if session.EndedAtMs == 0 {
 		return false, nil
 	}
+	f.end()
+	return true, nil
+}
+
+// end ends the streams of all followers, once they have what is in the window.
+func (f *feed) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ended = true
 	f.window.wake()
-	return true, nil
 }
 
 // behind reports whether there are events to read up to the newest. The first time,
@@ -166,6 +178,11 @@ func (f *feed) read(ctx context.Context) (count int, runEnded bool, err error) {
 		}
 		count += len(events)
 		f.mu.Lock()
+		if len(events) > 0 && events[0].EventID > f.window.head+1 {
+			// What is missing was deleted: the followers look for it and find that out.
+			f.window.head = events[0].EventID - 1
+			f.window.drop()
+		}
 		f.window.add(frames...)
 		f.mu.Unlock()
 		if len(events) < readEvents {

@@ -59,7 +59,7 @@ func (f *sessionFollower) follow(ctx context.Context) error {
 	}
 	// This log does not grow any more.
 	for f.from.Cursor < f.from.End && !f.hub.isDone(ctx) {
-		if _, _, err := f.catchUp(ctx, f.from.End); err != nil {
+		if _, ended, err := f.catchUp(ctx, f.from.End); ended || err != nil {
 			return err
 		}
 	}
@@ -108,6 +108,10 @@ func (f *sessionFollower) catchUp(ctx context.Context, end int64) (wrote, ended 
 	if err != nil {
 		return false, false, err
 	}
+	if lost, err := f.lost(ctx, events, end); lost || err != nil {
+		// The reader comes back with its last id and is told.
+		return false, true, err
+	}
 	for i := range events {
 		one := &events[i]
 		if err := f.event(one, nil); err != nil {
@@ -125,6 +129,25 @@ func (f *sessionFollower) catchUp(ctx context.Context, end int64) (wrote, ended 
 		err = f.flush()
 	}
 	return wrote, ended, err
+}
+
+// lost reports whether some of the wanted events after the cursor are not kept any more. The
+// events are those that were found there, in a log that reached to end.
+func (f *sessionFollower) lost(ctx context.Context, events []model.Event, end int64) (bool, error) {
+	if f.from.RunID == "" {
+		if len(events) == 0 {
+			return f.from.Cursor < end, nil
+		}
+		return events[0].EventID > f.from.Cursor+1, nil
+	}
+	// The numbers of a run's events have gaps. It is read after the events, so that it knows of
+	// all that went before they were read.
+	var session *model.Session
+	err := f.hub.OnOwnStack(ctx, func() (err error) {
+		session, err = f.hub.store.SessionHead(ctx, f.feed.sessionID)
+		return err
+	})
+	return err == nil && f.from.Cursor < session.FirstKeptEventID-1, err
 }
 
 // endsAt reports whether the stream of a run ends with an event.

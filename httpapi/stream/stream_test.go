@@ -124,6 +124,72 @@ func TestBehindTheWindow(t *testing.T) {
 	})
 }
 
+// A reader is cut off before it would miss what was deleted: it comes back and is told.
+func TestEventsThatAreDeletedBeforeTheyWereSentEndTheStream(t *testing.T) {
+	bubble(t, Options{PollInterval: time.Second}, func(b *bench) {
+		b.store.addInSilence(repeat("a x", 10)...)
+		blocked := make(chan struct{})
+		slow := &sink{takes: func() error { <-blocked; return nil }}
+		fast, ofRun := &sink{}, &sink{}
+		_, slowOver := b.follow(slow, From{Cursor: 10})
+		_, fastOver := b.follow(fast, From{Cursor: 10})
+		synctest.Wait()
+		b.store.add("a x")
+		synctest.Wait()
+		b.store.add(repeat("a x", 600)...)
+		synctest.Wait()
+		b.store.keepFrom(301)
+		close(blocked)
+		synctest.Wait()
+		require.Equal(b, rangeText(11, 611), fast.seen())
+		require.False(b, isClosed(fastOver), "it has seen all that went")
+		require.True(b, isClosed(slowOver))
+		require.Equal(b, "11", slow.seen(), "and nothing behind the gap")
+
+		_, runOver := b.follow(ofRun, From{Cursor: 100, RunID: "a"})
+		synctest.Wait()
+		require.True(b, isClosed(runOver))
+		require.Empty(b, ofRun.seen())
+		for _, closed := range []From{{Cursor: 100, Closed: true, End: 611}, {Cursor: 100, RunID: "a", Closed: true, End: 611}} {
+			out := &sink{}
+			_, over := b.follow(out, closed)
+			synctest.Wait()
+			require.True(b, isClosed(over))
+			require.Empty(b, out.seen())
+		}
+
+		// The feed itself was away for so long that it misses some.
+		b.store.setBroken(true)
+		b.store.addInSilence(repeat("a x", 9)...)
+		b.store.keepFrom(616)
+		b.store.setBroken(false)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		require.True(b, isClosed(fastOver))
+		require.Equal(b, rangeText(11, 611), fast.seen())
+	})
+}
+
+func TestASessionThatIsDeletedEndsItsStreams(t *testing.T) {
+	bubble(t, Options{PollInterval: time.Second}, func(b *bench) {
+		for _, again := range []bool{false, true} {
+			b.store.addInSilence("a x", "a x", "a x")
+			out := &sink{}
+			_, over := b.follow(out, From{Cursor: 2})
+			synctest.Wait()
+			require.Equal(b, "3", out.seen())
+			b.store.deleteSession()
+			b.store.deleted = !again
+			b.store.addInSilence("b x")
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			require.True(b, isClosed(over))
+			require.Equal(b, "3", out.seen())
+			b.store.events, b.store.deleted = nil, false
+		}
+	})
+}
+
 func TestTheWindowIsBoundedByBytesAndLetGo(t *testing.T) {
 	bubble(t, Options{PollInterval: time.Second}, func(b *bench) {
 		out := &sink{}

@@ -109,6 +109,7 @@ var codes = [...]CodeInfo{
 	{api.CodeInvalidLimit, http.StatusBadRequest, "pagination"},
 	{api.CodeInvalidCursor, http.StatusBadRequest, "pagination"},
 	{api.CodeInvalidEventCursor, http.StatusBadRequest, "events"},
+	{api.CodeEventCursorReset, http.StatusGone, "events"},
 }
 
 // Codes returns every code that the service answers with, and how it is shown.

@@ -22,6 +22,7 @@ func ProblemOf(err error) api.Problem {
 		if info, known := infoOf(domain.Code); known {
 			problem := newProblem(info, domain.Detail, domain.Faults, domain.Recorded)
 			problem.PendingApproval = domain.Pending
+			problem.FirstKeptEventID = domain.FirstKeptEventID
 			return problem
 		}
 	}

@@ -3,6 +3,7 @@ package refusal
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/holdpoint/holdpoint/api"
 )
@@ -19,6 +20,8 @@ type Error struct {
 	Recorded *api.RecordedDecision
 	// Pending is the request that is open; set only with approval_changed.
 	Pending *api.PendingApprovalRef
+	// FirstKeptEventID is the oldest event that is kept; set only with event_cursor_reset.
+	FirstKeptEventID string
 }
 
 // Error returns the code and the detail, for logs and tests.
@@ -81,6 +84,14 @@ func UnknownRequest(handle string) *Error {
 // RunIDTaken returns id_conflict for a run id that was chosen for something else before.
 func RunIDTaken(runID string) *Error {
 	return New(api.CodeIDConflict, "run %s exists with another payload", runID)
+}
+
+// EventsReset returns event_cursor_reset for a call that wants the events after one before the
+// first that is kept.
+func EventsReset(after, firstKept int64) *Error {
+	refused := New(api.CodeEventCursorReset, "events after %d are not kept any more; the log begins at %d", after, firstKept)
+	refused.FirstKeptEventID = strconv.FormatInt(firstKept, 10)
+	return refused
 }
 
 // With sets the recorded decision, which may be nil, and returns e itself. It changes e.

@@ -65,7 +65,9 @@ type Statements struct {
 	// RunOutputs, and SessionClarifications is limited to $2.
 	Session, ActiveRun, ActiveRunRequests               string
 	QueuedRunIDs, SessionOutputs, SessionClarifications string
-	SessionExists, RunExists                            string
+	// SessionKept has the number of the first kept event of the session. RunKept is of $1 run_id:
+	// it has the same of its session when events of the run are gone, else 1.
+	SessionKept, RunKept string
 	// Of $1 session_id or run_id, after $2 event_id, limited to $3.
 	SessionEvents, RunEvents string
 	// The same with $4 bytes of bodies at most, one event at least, and behind each event how
@@ -285,12 +287,12 @@ func (r *Reader) RequestByHandle(ctx context.Context, handle string) (*model.Pen
 
 // SessionEvents implements runs.Reader.
 func (r *Reader) SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]model.Event, error) {
-	return r.events(ctx, r.sql.SessionExists, r.sql.SessionEvents, refusal.UnknownSession(sessionID), sessionID, after, limit)
+	return r.events(ctx, r.sql.SessionKept, r.sql.SessionEvents, refusal.UnknownSession(sessionID), sessionID, after, limit)
 }
 
 // RunEvents implements runs.Reader.
 func (r *Reader) RunEvents(ctx context.Context, runID string, after int64, limit int) ([]model.Event, error) {
-	return r.events(ctx, r.sql.RunExists, r.sql.RunEvents, refusal.UnknownRun(runID), runID, after, limit)
+	return r.events(ctx, r.sql.RunKept, r.sql.RunEvents, refusal.UnknownRun(runID), runID, after, limit)
 }
 
 func (r *Reader) events(ctx context.Context, exists, list string, unknown error, id string, after int64, limit int) ([]model.Event, error) {
@@ -310,9 +312,9 @@ func (r *Reader) events(ctx context.Context, exists, list string, unknown error,
 
 // EventsWithin implements runs.Reader.
 func (r *Reader) EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error) {
-	exists, statement, id, unknown := r.sql.SessionExists, r.sql.SessionEventsWithin, q.SessionID, refusal.UnknownSession(q.SessionID)
+	kept, statement, id, unknown := r.sql.SessionKept, r.sql.SessionEventsWithin, q.SessionID, refusal.UnknownSession(q.SessionID)
 	if q.RunID != "" {
-		exists, statement, id, unknown = r.sql.RunExists, r.sql.RunEventsWithin, q.RunID, refusal.UnknownRun(q.RunID)
+		kept, statement, id, unknown = r.sql.RunKept, r.sql.RunEventsWithin, q.RunID, refusal.UnknownRun(q.RunID)
 	}
 	switch {
 	case q.Outputs:
@@ -325,11 +327,16 @@ func (r *Reader) EventsWithin(ctx context.Context, q runs.EventQuery) (events []
 	}
 	var found []int64
 	var counted []countedEvent
+	// What is kept is read last: a log that is shortened between the two is not taken for whole.
 	err = r.db.Ask(ctx,
-		Query{exists, []any{id}, into(itself[int64], &found)},
-		Query{statement, []any{id, q.After, max(q.Limit, 0) + 1, q.MaxBytes}, into(countedEventTargets, &counted)})
-	if err == nil && len(found) == 0 {
+		Query{statement, []any{id, q.After, max(q.Limit, 0) + 1, q.MaxBytes}, into(countedEventTargets, &counted)},
+		Query{kept, []any{id}, into(itself[int64], &found)})
+	switch {
+	case err != nil:
+	case len(found) == 0:
 		err = unknown
+	case q.After > 0 && q.After < found[0]-1:
+		err = refusal.EventsReset(q.After, found[0])
 	}
 	if err != nil || len(counted) == 0 {
 		return nil, false, err

@@ -119,8 +119,12 @@ WHERE r.session_id = $1 AND r.finished_at_ms IS NULL AND r.kind = 'parent_clarif
 ORDER BY r.run_id, q.request_id
 LIMIT $2`),
 
-	SessionExists: `SELECT s.last_event_id FROM sessions AS s WHERE s.session_id = $1`,
-	RunExists:     `SELECT r.last_event_id FROM runs AS r WHERE r.run_id = $1`,
+	SessionKept: `SELECT coalesce(s.first_kept_event_id, 1) FROM sessions AS s WHERE s.session_id = $1`,
+	RunKept: `
+SELECT CASE WHEN r.first_event_id < s.first_kept_event_id THEN s.first_kept_event_id ELSE 1 END
+FROM runs AS r
+JOIN sessions AS s ON s.session_id = r.session_id
+WHERE r.run_id = $1`,
 
 	SessionEvents: expand(`
 SELECT e.*

@@ -83,6 +83,14 @@ var retentionTests = map[string]func(*harness){
 			require.Equal(h, all[oldEvents:], h.events(session))
 			require.Equal(h, int64(oldEvents+1), h.session(session).Session.FirstKeptEventID)
 
+			_, _, err = h.store.EventsWithin(h.ctx, runs.EventQuery{SessionID: session, After: 1, Limit: 10, MaxBytes: 1000})
+			requireCode(h, api.CodeEventCursorReset, err)
+			for _, q := range []runs.EventQuery{{SessionID: session}, {SessionID: session, After: int64(oldEvents)}, {SessionID: session, After: 1000}, {RunID: young, After: 1}} {
+				q.Limit, q.MaxBytes = 10, 1000
+				_, _, err = h.store.EventsWithin(h.ctx, q)
+				require.NoError(h, err, "%+v", q)
+			}
+
 			h.do(&runs.ResolveApprovals{RunID: waiting, Resolutions: allow("a"), Actor: person})
 			h.do(&runs.Complete{RunID: waiting, Fence: h.claim(waiting)})
 			events := h.events(session)

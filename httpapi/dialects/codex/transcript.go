@@ -13,6 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Entry is one item of a transcript (docs/spec/codex.md#transcript). It is the request first, and what
@@ -72,6 +73,11 @@ func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entr
 		events, more, err = f.Store.EventsWithin(ctx, runs.EventQuery{
 			SessionID: session.SessionID, AboutRequests: true, After: after, Limit: readEvents, MaxBytes: api.MaxReplyBytes,
 		})
+		if refusal.CodeOf(err) == api.CodeEventCursorReset {
+			// The log was shortened meanwhile. What is kept is read from its beginning.
+			list, after, more = transcript{at: map[requestKey]int{}}, 0, true
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

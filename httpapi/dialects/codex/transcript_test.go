@@ -122,6 +122,22 @@ func testTranscript(t *testing.T, service, _ *replica) {
 	})
 }
 
+// TestTranscriptOfALogThatIsShortened holds that a transcript has no entry of what went while it
+// was read.
+func TestTranscriptOfALogThatIsShortened(t *testing.T) {
+	t.Parallel()
+	service := serve(t, dialecttest.NewShortening(t, dialecttest.SQLite(t)))
+	old := service.waiting(t, approvals(approval("a1", "")))
+	service.post(t, "/v1/runs/"+old.id+"/approvals", `{"resolutions":[{"request_id":"a1","behavior":"deny"}]}`).Want(http.StatusAccepted)
+	service.post(t, "/v1/runs/"+old.id+"/cancel", "").Want(http.StatusOK)
+	service.waitingIn(t, old.session, approvals(approval("b1", ""), approval("b2", "")))
+	shown := service.get(t, "/api/sessions/"+old.session+"/transcript").Want(http.StatusOK)
+	require.Equal(t, 2, shown.Count("data"))
+	for i := range 2 {
+		require.Equal(t, "approval.request", shown.At("data", i, "type"))
+	}
+}
+
 // TestTranscriptIsBounded holds that the newest entries are shown, however many there
 // are.
 func TestTranscriptIsBounded(t *testing.T) {

@@ -51,7 +51,11 @@ func (f *face) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	shown := wire.PathID(r, "run_id")
 	id, record, err := f.find(r.Context(), shown)
-	if refusal.CodeOf(err) == api.CodeRunNotFound || err == nil && id.refused() {
+	var cut bool
+	if err == nil {
+		cut, err = f.isShortened(r.Context(), &record.Run)
+	}
+	if refusal.CodeOf(err) == api.CodeRunNotFound || err == nil && (cut || id.refused()) {
 		return wire.Respond(w, r, http.StatusOK, eventList{
 			RunID: wire.Shown(shown), Events: []numberedEvent{}, NextCursor: after, Done: true, Expired: true,
 		})
@@ -88,6 +92,19 @@ func (f *face) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	list.Done = s.finished && !more
 	return wire.Respond(w, r, http.StatusOK, list)
+}
+
+// isShortened reports whether the first events of a run are not kept any more: the rest follows
+// soon. Only a run that is over loses any.
+func (f *face) isShortened(ctx context.Context, run *model.Run) (bool, error) {
+	if !model.Terminal(run.Status) {
+		return false, nil
+	}
+	session, err := f.Store.SessionHead(ctx, run.SessionID)
+	if err != nil {
+		return false, err
+	}
+	return run.FirstEventID < session.FirstKeptEventID, nil
 }
 
 // segmentFrom returns a segment of a run, whole or from where it begins.

@@ -265,6 +265,17 @@ func testEvents(t *testing.T, s *service) {
 		require.Equal(t, true, answer.body["done"])
 		require.Equal(t, true, answer.body["expired"])
 	}
+	ended := s.open(t, "/stream", `{}`)
+	s.claim(t, ended.runID).complete(`1`)
+	ended.rest()
+	require.Equal(t, false, s.events(t, ended.runID, "").body["expired"])
+	record, err := s.Store.Run(t.Context(), ended.runID)
+	require.NoError(t, err)
+	trimmed, err := s.Store.TrimSession(t.Context(), record.Run.SessionID, time.Now().Add(time.Hour).UnixMilli(), 1)
+	require.NoError(t, err)
+	require.Equal(t, runs.Trimmed{Events: 1, More: true}, trimmed)
+	require.Equal(t, []any{true, []any{}}, []any{s.events(t, ended.runID, "").body["expired"], s.events(t, ended.runID, "").body["events"]},
+		"a log without its beginning is not shown")
 	for _, bad := range []string{"?after=x", "?limit=", "?wait_ms=1.5"} {
 		require.Equal(t, 422, s.do(t, http.MethodGet, "/runs/x/events"+bad, "").Status, bad)
 	}

@@ -1,5 +1,5 @@
 import { type CallOptions, type HoldpointOptions, type KeyedOptions, type Reply, type Repeatable, Transport, at, maxWaitMs, newID, randomUUID } from "./http.js";
-import { invalid, isTransient } from "./errors.js";
+import { invalid, isKind, isTransient } from "./errors.js";
 import { type Snapshots, type StreamItem, type StreamOptions, stream } from "./stream.js";
 import * as doc from "./types.js";
 import { isTerminal, isWaiting } from "./types.js";
@@ -444,7 +444,12 @@ export class Holdpoint {
       isFinal: (entry, name) => entry.run_id === runId && isTerminal(name),
       isComplete: async (after) => {
         if (!isTerminal((await this.getRun(runId, options)).status)) return false;
-        return (await this.listRunEvents(runId, { signal: options.signal, after, limit: 1 })).length === 0;
+        try {
+          return (await this.listRunEvents(runId, { signal: options.signal, after, limit: 1 })).length === 0;
+        } catch (thrown) {
+          if (isKind(thrown, "cursor_reset")) return false; // the next connection says so, with a snapshot
+          throw thrown;
+        }
       },
     };
     return stream(this.transport, kind, options);

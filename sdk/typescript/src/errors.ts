@@ -15,6 +15,8 @@ import type { Fault, PendingApprovalRef, Problem, RecordedDecision } from "./typ
  * - `not_waiting`: the run does not wait for such a thing, or not for this one.
  * - `approval_changed`: the open approval is not the one that was decided about;
  *   `pendingApproval` is what is open now.
+ * - `cursor_reset`: some of the events after the given one are not kept any more;
+ *   `firstKeptEventId` is the oldest that is.
  * - `unauthorized`, `forbidden`, `rate_limited`: 401, 403, 429.
  * - `unavailable`: the service could not be reached or could not answer. A call that changes
  *   something may or may not have taken effect.
@@ -23,7 +25,8 @@ import type { Fault, PendingApprovalRef, Problem, RecordedDecision } from "./typ
 export type ErrorKind =
   | "not_found" | "conflict" | "invalid" | "already_decided" | "expired" | "lease_lost"
   | "run_not_claimable" | "run_state" | "not_waiting" | "approval_changed" | "session_busy"
-  | "session_ended" | "no_parent" | "id_conflict" | "idempotency_conflict" | "unauthorized"
+  | "session_ended" | "no_parent" | "id_conflict" | "idempotency_conflict" | "cursor_reset"
+  | "unauthorized"
   | "forbidden" | "rate_limited" | "unavailable" | "suspended" | "cancelled" | "worker_stopped";
 
 /** Every error of this package but those of an `AbortSignal`, whose reason is thrown as it is. */
@@ -63,6 +66,8 @@ export class ProblemError extends HoldpointError {
   readonly recordedDecision: RecordedDecision | undefined;
   /** The approval that is open now, of `approval_changed`. */
   readonly pendingApproval: PendingApprovalRef | undefined;
+  /** The oldest event that is kept, of `event_cursor_reset`. */
+  readonly firstKeptEventId: string | undefined;
   /** How long the service asked to wait; 0 without a Retry-After. */
   readonly retryAfterMs: number;
 
@@ -77,6 +82,7 @@ export class ProblemError extends HoldpointError {
     this.faults = document.errors ?? [];
     this.recordedDecision = document.recorded_decision;
     this.pendingApproval = document.pending_approval;
+    this.firstKeptEventId = document.first_kept_event_id;
     this.retryAfterMs = retryAfterMs;
   }
 
@@ -107,6 +113,7 @@ const byCode: Record<string, ErrorKind> = {
   no_parent_session: "no_parent",
   id_conflict: "id_conflict",
   idempotency_conflict: "idempotency_conflict",
+  event_cursor_reset: "cursor_reset",
 };
 
 function kindsOf(status: number, code: string, recorded: RecordedDecision | undefined): ErrorKind[] {

@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 from . import types as doc
 from ._stream import Kind, StreamItem, stream
 from ._transport import MAX_WAIT_SECONDS, Reply, RetryPolicy, Transport, at, new_id, now, without_none
-from .errors import HoldpointError, is_transient
+from .errors import HoldpointError, is_kind, is_transient
 
 Item = TypeVar("Item")
 TERMINAL = ("completed", "failed", "interrupted", "cancelled")
@@ -461,7 +461,12 @@ class AsyncHoldpoint:
         async def is_complete(last: str) -> bool:
             if (await self.get_run(run_id))["status"] not in TERMINAL:
                 return False
-            return not await self.list_run_events(run_id, after=last, limit=1)
+            try:
+                return not await self.list_run_events(run_id, after=last, limit=1)
+            except HoldpointError as error:
+                if not is_kind(error, "cursor_reset"):
+                    raise
+                return False  # the next connection says so, with a snapshot
 
         kind = Kind(
             at("/v1/runs", run_id, "stream"), True, lambda run: run["status"] in TERMINAL,

@@ -1,0 +1,47 @@
+package dialecttest
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// Shortening is a store whose pages of events have one event each. It deletes what is over of a
+// session right before the second page of its log is read.
+type Shortening struct {
+	runs.Store
+	tb   testing.TB
+	once sync.Once
+}
+
+// NewShortening returns a store that will shorten one log.
+func NewShortening(tb testing.TB, store runs.Store) *Shortening {
+	tb.Helper()
+	return &Shortening{Store: store, tb: tb}
+}
+
+// EventsWithin implements [runs.Reader].
+func (s *Shortening) EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error) {
+	q.Limit = 1
+	if q.After > 0 {
+		s.once.Do(func() {
+			sessionID := q.SessionID
+			if sessionID == "" {
+				record, err := s.Run(ctx, q.RunID)
+				require.NoError(s.tb, err)
+				sessionID = record.Run.SessionID
+			}
+			trimmed, err := s.TrimSession(ctx, sessionID, time.Now().Add(time.Hour).UnixMilli(), 1000)
+			require.NoError(s.tb, err)
+			require.Positive(s.tb, trimmed.Runs)
+			require.False(s.tb, trimmed.Session)
+		})
+	}
+	return s.Store.EventsWithin(ctx, q)
+}
