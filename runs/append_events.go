@@ -22,8 +22,11 @@ type AppendEvents struct {
 	Events []api.JSON
 
 	parsed []appendedEvent
-	// digests are those of the events that become what they are.
+	// digests are those of the events that become what they are, and bodies those events.
 	digests []string
+	bodies  []api.JSON
+	// outputs are the others, as far as the caller has said what is in them.
+	outputs []document.Object
 }
 
 // Needs implements Command.
@@ -57,6 +60,7 @@ func (c *AppendEvents) prepare(IDSource) error {
 		return faults.Err()
 	}
 	c.parsed, c.digests = make([]appendedEvent, len(c.Events)), make([]string, len(c.Events))
+	c.bodies, c.outputs = make([]api.JSON, len(c.Events)), make([]document.Object, len(c.Events))
 	for i, text := range c.Events {
 		at := fmt.Sprintf("/events/%d", i)
 		event := &c.parsed[i]
@@ -78,13 +82,25 @@ func (c *AppendEvents) prepare(IDSource) error {
 		case event.Type == api.EventOutput && event.Content == nil:
 			faults.Add(at+"/content", "is required")
 		}
-		digest, err := chain.BodyDigest(text)
-		if err != nil {
+		if err := c.prepareBody(i); err != nil {
 			faults.Add(at, "has no canonical form")
 		}
-		c.digests[i] = digest
 	}
 	return faults.Err()
+}
+
+// prepareBody makes what is stored of an event. What has a fault may be prepared or not.
+func (c *AppendEvents) prepareBody(at int) error {
+	var err error
+	if event := &c.parsed[at]; event.Type == api.EventOutput && event.Content != nil {
+		c.outputs[at], err = document.ObjectOf(api.OutputRecord{Content: *event.Content, Parts: event.Parts})
+		return err
+	}
+	if c.digests[at], err = chain.BodyDigest(c.Events[at]); err != nil {
+		return err
+	}
+	c.bodies[at] = document.Encode(c.Events[at])
+	return nil
 }
 
 func (c *AppendEvents) decide(w *workingCopy) (Reply, error) {
@@ -97,13 +113,13 @@ func (c *AppendEvents) decide(w *workingCopy) (Reply, error) {
 	}
 	for i, event := range c.parsed {
 		if event.Type != api.EventOutput {
-			w.emitDigested(run, event.Type, document.Encode(c.Events[i]), c.digests[i])
+			w.emitDigested(run, event.Type, c.bodies[i], c.digests[i])
 			continue
 		}
 		run.OutputCount++
-		w.emit(run, api.EventOutput, outputEvent{api.EventOutput, api.OutputRecord{
-			SessionID: run.SessionID, RunID: run.RunID, Content: *event.Content, Parts: event.Parts, CreatedAtMs: w.nowMs,
-		}})
+		output := c.outputs[i].With("session_id", document.OwnValue(run.SessionID)).
+			With("run_id", document.OwnValue(run.RunID)).With("created_at_ms", document.Integer(w.nowMs))
+		w.emitMembers(run, api.EventOutput, document.Object{}.With("output", output.Value()))
 	}
 	run.StalledAttempts = 0
 	w.saveRun(run)

@@ -24,7 +24,7 @@ type ValueReader interface {
 // the schemas of the requests that it names, and stores the faults in the command. It runs
 // without a lock, on the caller's time, because the caller chooses how much work it is;
 // [Decide] only looks the verdicts up. What a sensitive request is answered with, and what a [Suspend]
-// raises that is sensitive, is sealed here, too. Without such values it reads nothing. A fault is not an
+// raises that is sensitive, is sealed here, too; and large values are encoded. Without such values it reads nothing. A fault is not an
 // error here: Decide reports it at its place in the order of checks. Errors: those of the
 // reader except run_not_found, and the context's.
 func CheckValues(ctx context.Context, reader ValueReader, command Command) error {
@@ -34,6 +34,9 @@ func CheckValues(ctx context.Context, reader ValueReader, command Command) error
 		return sealSuspension(ctx, reader, c)
 	case interface{ resolution() *resolution }:
 		r = c.resolution()
+		if err := r.bring(); err != nil {
+			return err
+		}
 	default:
 		return nil
 	}
@@ -63,6 +66,34 @@ func CheckValues(ctx context.Context, reader ValueReader, command Command) error
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// bring makes the forms of what a call brings that is recorded with its decision.
+// A call that is checked again keeps them.
+func (r *resolution) bring() error {
+	brought := &r.checked.brought
+	if brought.values != nil || brought.answers != nil {
+		return nil
+	}
+	for i := range r.approvals {
+		given := &r.approvals[i]
+		if err := brought.bring(given.UpdatedInput, given.RuntimePayload); err != nil {
+			return err
+		}
+	}
+	for i := range r.answers {
+		given := &r.answers[i]
+		if err := brought.bring(given.Value, given.RuntimePayload); err != nil {
+			return err
+		}
+		if err := brought.bringAnswers(given.Answers); err != nil {
+			return err
+		}
+	}
+	if r.cancel != nil {
+		return brought.bring(r.cancel.runtimePayload)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // decision: resolution, output, event, completion, and the effect that delivers the answer to
 // the child (docs/spec/v1.md#answer-a-clarification).
 func (w *workingCopy) completeClarification(run *model.Run, request *model.Request, resolution api.Resolution) {
-	recorded := w.settleRequest(run, request, resolution)
+	recorded, value := w.settleRequest(run, request, resolution)
 	requester := run.RequesterOf()
 	declined := recorded.Declined != nil && *recorded.Declined
 	note := "Forwarded parent clarification answer for " + request.RequestID + " to agent " + requester.RequesterAgentID + "."
@@ -24,11 +24,10 @@ func (w *workingCopy) completeClarification(run *model.Run, request *model.Reque
 	}
 	run.OutputCount++
 	w.emit(run, api.EventOutput, outputEvent{api.EventOutput, api.OutputRecord{SessionID: run.SessionID, RunID: run.RunID, Content: note, CreatedAtMs: w.nowMs}})
-	w.emit(run, api.EventParentClarificationResolved, clarificationResolvedEvent{
-		Type: api.EventParentClarificationResolved, RequesterAgentID: requester.RequesterAgentID,
-		RequesterSessionID: requester.RequesterSessionID, RequestID: request.RequestID,
-		Declined: declined, Resolution: recorded,
-	})
+	w.emitMembers(run, api.EventParentClarificationResolved, document.OwnObject(clarificationResolvedEvent{
+		RequesterAgentID: requester.RequesterAgentID, RequesterSessionID: requester.RequesterSessionID,
+		RequestID: request.RequestID, Declined: declined,
+	}).With("resolution", value))
 	w.finishRun(run, api.StatusCompleted, model.LeaseRevoked, api.EventCompleted, plainEvent{api.EventCompleted})
 	w.enqueueEffect(&model.Effect{
 		SessionID: run.SessionID, EffectID: model.EffectID(api.EffectDeliverAnswer, run.RunID), RunID: run.RunID,
@@ -36,7 +35,7 @@ func (w *workingCopy) completeClarification(run *model.Run, request *model.Reque
 		Payload: document.Encode(deliverAnswerPayload{
 			RunID: requester.RequesterRunID, RequestID: request.RequestID,
 			Message:    document.Encode(clarificationMessage{messageTypeAnswer, model.ClarificationAnswerOf(request.Question(), recorded)}),
-			Resolution: document.Encode(recorded),
+			Resolution: value.Text,
 		}),
 	})
 }

@@ -54,6 +54,7 @@ type OpenClarification struct {
 	Requester api.Requester
 
 	digest string
+	raised raisedSuspension
 }
 
 // DeliverAnswer delivers the answer to a clarification to the child's session: as a message,
@@ -252,7 +253,10 @@ func (c *OpenClarification) prepare(newID IDSource) error {
 	var err error
 	c.digest, err = digestOf(openClarificationPayload{c.RunID, c.Request, c.Requester})
 	c.Request.Handle = newID(PrefixHandle)
-	return err
+	c.raised = raisedSuspension{
+		Suspension: &api.Suspension{SuspensionID: c.RunID, Questions: []api.UserQuestionRequest{c.Request}}, digest: c.digest,
+	}
+	return cmp.Or(err, c.raised.makeForms())
 }
 
 func (c *OpenClarification) decide(w *workingCopy) (Reply, error) {
@@ -287,9 +291,7 @@ func (c *OpenClarification) decide(w *workingCopy) (Reply, error) {
 	w.addRun(run)
 	w.emit(run, api.EventAccepted, plainEvent{api.EventAccepted})
 	run.SuspensionID = c.RunID
-	w.raiseRequests(run, &raisedSuspension{
-		Suspension: &api.Suspension{SuspensionID: c.RunID, Questions: []api.UserQuestionRequest{c.Request}}, digest: c.digest,
-	})
+	w.raiseRequests(run, &c.raised)
 	w.expireDue(run)
 	return Reply{Run: w.recordOf(run)}, nil
 }
@@ -338,8 +340,8 @@ func (c *DeliverAnswer) decide(w *workingCopy) (Reply, error) {
 	if request != nil && request.Open() && request.Kind == model.KindClarification {
 		var resolution api.Resolution
 		document.DecodeStored(c.Resolution, &resolution)
-		recorded := w.settleRequest(run, request, resolution)
-		w.emit(run, api.EventUserQuestionResolved, questionResolvedEvent{api.EventUserQuestionResolved, recorded})
+		_, value := w.settleRequest(run, request, resolution)
+		w.emitAnswered(run, value)
 		w.updateWaiting(run)
 	}
 	return Reply{Messages: []model.Message{*message}}, nil

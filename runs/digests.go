@@ -16,10 +16,12 @@ import (
 func digestOf(value any) (string, error) {
 	digest, err := document.Digest(value)
 	if err != nil {
-		return "", refusal.Invalid(api.Fault{Detail: "has no canonical JSON form"})
+		return "", noCanonicalForm()
 	}
 	return digest, nil
 }
+
+func noCanonicalForm() error { return refusal.Invalid(api.Fault{Detail: "has no canonical JSON form"}) }
 
 // fingerprint returns the hexadecimal SHA-256 of the RFC 8785 form of {body, operation, target}
 // (docs/spec/v1.md#fingerprint). The members are written in their canonical order; the target
@@ -39,7 +41,7 @@ func fingerprint(operation model.Operation, target string, canonicalBody []byte)
 func canonicalBody(body any) ([]byte, error) {
 	canonical, err := document.Canonical(body)
 	if err != nil {
-		return nil, refusal.Invalid(api.Fault{Detail: "has no canonical JSON form"})
+		return nil, noCanonicalForm()
 	}
 	return canonical, nil
 }

@@ -13,14 +13,12 @@ type clarificationRequestedEvent struct {
 	WaitingOn api.WaitingOn `json:"waiting_on"`
 }
 
-// clarificationResolvedEvent is in the parent's session.
+// clarificationResolvedEvent is in the parent's session. Its resolution and its type come to it.
 type clarificationResolvedEvent struct {
-	Type               api.EventType  `json:"type"`
-	RequesterAgentID   string         `json:"requester_agent_id"`
-	RequesterSessionID string         `json:"requester_session_id"`
-	RequestID          string         `json:"request_id"`
-	Declined           bool           `json:"declined"`
-	Resolution         api.Resolution `json:"resolution"`
+	RequesterAgentID   string `json:"requester_agent_id"`
+	RequesterSessionID string `json:"requester_session_id"`
+	RequestID          string `json:"request_id"`
+	Declined           bool   `json:"declined"`
 }
 
 // parkedEvent is a waiting_for_user_question event without requests: the question is shown in
@@ -54,23 +52,6 @@ type questionAnsweredEvent struct {
 	ViaPrincipal  string                   `json:"via_principal,omitempty"`
 	// Open is how many questions have no answer yet.
 	Open int `json:"open"`
-}
-
-// waitingEvent reports the requests of one kind that a suspension raised.
-type waitingEvent[R any] struct {
-	Type       api.EventType `json:"type"`
-	RequestIDs []string      `json:"request_ids"`
-	Requests   []R           `json:"requests"`
-}
-
-type approvalResolvedEvent struct {
-	Type        api.EventType    `json:"type"`
-	Resolutions []api.Resolution `json:"resolutions"`
-}
-
-type questionResolvedEvent struct {
-	Type       api.EventType  `json:"type"`
-	Resolution api.Resolution `json:"resolution"`
 }
 
 // plainEvent is an event that has only a type.

@@ -61,47 +61,58 @@ func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 // that the ids are new in the run.
 func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
 	number := run.RaisedCount
-	raise := func(kind model.RequestKind, id, handle string, dueAtMs *int64, body any, sealed api.JSON) {
+	raise := func(kind model.RequestKind, id, handle string, dueAtMs *int64, body document.Value, sealed api.JSON) {
 		number++
 		request := &model.Request{
 			SessionID: run.SessionID, RunID: run.RunID, RequestID: id, Handle: handle,
 			SuspensionID: s.SuspensionID, SuspensionDigest: s.digest,
-			Number: number, Kind: kind, Body: document.Encode(body), CreatedAtMs: w.nowMs, Sealed: sealed,
+			Number: number, Kind: kind, Body: body.Text, CreatedAtMs: w.nowMs, Sealed: sealed,
 		}
 		if dueAtMs != nil {
 			request.DueAtMs = *dueAtMs
 		}
 		w.addRequest(request)
 	}
-	questions := make([]api.UserQuestionRequest, len(s.Questions))
-	for i, question := range s.Questions {
-		question.CreatedAtMs = w.nowMs
-		question.ExpiresAtMs, question.ExpiresAfterMs = w.deadline(question.ExpiresAtMs, question.ExpiresAfterMs), nil
-		questions[i] = question
-		raise(model.KindQuestion, question.ID, question.Handle, question.ExpiresAtMs, question, nil)
+	questions := make([]document.Value, len(s.Questions))
+	for i := range s.Questions {
+		question := &s.Questions[i]
+		dueAtMs := w.deadline(question.ExpiresAtMs, question.ExpiresAfterMs)
+		questions[i] = w.timed(s.forms.questions[i], dueAtMs)
+		raise(model.KindQuestion, question.ID, question.Handle, dueAtMs, questions[i], nil)
 	}
-	approvals := make([]api.ApprovalRequest, len(s.Approvals))
-	for i, approval := range s.Approvals {
-		approval.CreatedAtMs = w.nowMs
-		approval.ExpiresAtMs, approval.ExpiresAfterMs = w.deadline(approval.ExpiresAtMs, approval.ExpiresAfterMs), nil
+	approvals := make([]document.Value, len(s.Approvals))
+	for i := range s.Approvals {
+		approval := &s.Approvals[i]
 		var sealed api.JSON
 		if s.secrets != nil && s.secrets.masked[i] != nil {
-			approval.Input, sealed = s.secrets.masked[i], s.secrets.sealed[i]
+			sealed = s.secrets.sealed[i]
 		}
-		approvals[i] = approval
-		raise(model.KindApproval, approval.ID, approval.Handle, approval.ExpiresAtMs, approval, sealed)
+		dueAtMs := w.deadline(approval.ExpiresAtMs, approval.ExpiresAfterMs)
+		approvals[i] = w.timed(s.forms.approvals[i], dueAtMs)
+		raise(model.KindApproval, approval.ID, approval.Handle, dueAtMs, approvals[i], sealed)
 	}
 	run.RaisedCount = number
 	if len(questions) > 0 {
-		w.emit(run, api.EventWaitingForUserQuestion, waitingEvent[api.UserQuestionRequest]{
-			Type: api.EventWaitingForUserQuestion, RequestIDs: questionIDs(s.Suspension), Requests: questions,
-		})
+		w.emitRaised(run, api.EventWaitingForUserQuestion, questionIDs(s.Suspension), questions)
 	}
 	if len(approvals) > 0 {
-		w.emit(run, api.EventWaitingForApproval, waitingEvent[api.ApprovalRequest]{
-			Type: api.EventWaitingForApproval, RequestIDs: approvalIDs(s.Suspension), Requests: approvals,
-		})
+		w.emitRaised(run, api.EventWaitingForApproval, approvalIDs(s.Suspension), approvals)
 	}
+}
+
+// timed returns a request with the times that it has from now on.
+func (w *workingCopy) timed(form document.Object, dueAtMs *int64) document.Value {
+	form = form.With("created_at_ms", document.Integer(w.nowMs))
+	if dueAtMs != nil {
+		form = form.With("expires_at_ms", document.Integer(*dueAtMs))
+	}
+	return form.Value()
+}
+
+// emitRaised emits the event of the requests of one kind that a suspension raised.
+func (w *workingCopy) emitRaised(run *model.Run, eventType api.EventType, ids []string, requests []document.Value) {
+	w.emitMembers(run, eventType, document.Object{}.
+		With("request_ids", document.OwnValue(ids)).With("requests", document.Array(requests)))
 }
 
 // oweCancelWhenAbandoned writes the effect of a suspension with cancel_when_abandoned that was

@@ -91,8 +91,8 @@ func (w *workingCopy) recordAnswer(run *model.Run, request *model.Request, resol
 		w.completeClarification(run, request, resolution)
 		return
 	}
-	recorded := w.settleRequest(run, request, resolution)
-	w.emit(run, api.EventUserQuestionResolved, questionResolvedEvent{api.EventUserQuestionResolved, recorded})
+	_, value := w.settleRequest(run, request, resolution)
+	w.emitAnswered(run, value)
 }
 
 // keepPartialAnswer stores checked answers to some questions of a request, which stays open.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -91,7 +92,7 @@ func checkUnchanged(request *model.Request, given ApprovalDecision) error {
 // recordApprovals records checked decisions, writes the rules that they remember, and reports
 // all in one event.
 func (w *workingCopy) recordApprovals(run *model.Run, given []ApprovalDecision, checked *checkedValues, actor Actor) {
-	resolutions := make([]api.Resolution, len(given))
+	resolutions := make([]document.Value, len(given))
 	for i := range given {
 		masked := w.maskApproval(w.request(run.RunID, given[i].RequestID), given[i], checked)
 		decision := &masked
@@ -100,11 +101,11 @@ func (w *workingCopy) recordApprovals(run *model.Run, given []ApprovalDecision, 
 			outcome = api.OutcomeDenied
 		}
 		request := w.request(run.RunID, decision.RequestID)
-		resolutions[i] = w.settleRequest(run, request, api.Resolution{
+		_, resolutions[i] = w.settleRequest(run, request, api.Resolution{
 			Outcome: outcome, Behavior: decision.Behavior, UpdatedInput: decision.UpdatedInput,
 			Justification: decision.Justification, Reason: decision.Reason,
 			ResolvedBy: actor.Name, ViaPrincipal: actor.ViaPrincipal, Via: actor.Via, Rule: w.writeRememberedRule(request, decision, actor), RuntimePayload: decision.RuntimePayload,
 		})
 	}
-	w.emit(run, api.EventApprovalResolved, approvalResolvedEvent{api.EventApprovalResolved, resolutions})
+	w.emitResolved(run, resolutions)
 }

@@ -69,6 +69,7 @@ func (r *resolution) needs() Needs {
 
 // decide settles everything that the call names, or nothing.
 func (r *resolution) decide(w *workingCopy) (Reply, error) {
+	w.brought = r.checked.brought
 	if err := w.checkTarget(r.sessionID, r.runID); err != nil {
 		return Reply{}, err
 	}

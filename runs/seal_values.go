@@ -93,7 +93,7 @@ func (r *resolution) sealDecisions(ctx context.Context, reader ValueReader, requ
 	}
 	sealed.dataKey, sealed.base = dataKey, string(request.Sealed)
 	r.checked.decisions[request.Handle] = sealed
-	return nil
+	return r.checked.brought.bring(sealed.updatedInput)
 }
 
 // hiddenFault stands for the faults of a sensitive value against its schema.

@@ -113,7 +113,7 @@ func (s *raisedSuspension) seal(dataKey string) error {
 		secrets.sealed[i] = document.Encode(model.SealedValues{Input: input})
 	}
 	secrets.dataKey = dataKey
-	return nil
+	return s.makeForms()
 }
 
 // maskInput returns an input without what the paths name.
@@ -163,6 +163,8 @@ type checkedValues struct {
 	readAll bool
 	// keyed is canonical with a key; nil without a sealer.
 	keyed []byte
+	// brought has what is recorded of large values.
+	brought broughtValues
 }
 
 // sealedDecision is a decision about a sensitive request, sealed.

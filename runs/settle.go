@@ -13,7 +13,7 @@ import (
 
 // settleRequest records the resolution of an open request and returns it as recorded. A
 // resolution is never overwritten. The caller emits the event.
-func (w *workingCopy) settleRequest(run *model.Run, request *model.Request, resolution api.Resolution) api.Resolution {
+func (w *workingCopy) settleRequest(run *model.Run, request *model.Request, resolution api.Resolution) (api.Resolution, document.Value) {
 	request = w.editRequest(request)
 	resolution.RequestID = request.RequestID
 	if request.Kind != model.KindClarification || resolution.ResolvedAtMs == 0 {
@@ -33,27 +33,29 @@ func (w *workingCopy) settleRequest(run *model.Run, request *model.Request, reso
 	request.ResolvedBy = resolution.ResolvedBy
 	request.DueAtMs = 0
 	request.PartialAnswers = nil
-	request.Resolution = document.Encode(resolution)
+	value := w.brought.formOf(&resolution)
+	request.Resolution = value.Text
 	w.saveRun(run)
-	return resolution
+	return resolution, value
 }
 
 // settleRequests records one resolution for several requests, and its events: one for all
 // approvals, one for each question or clarification.
 func (w *workingCopy) settleRequests(run *model.Run, requests []*model.Request, resolution api.Resolution) {
-	var approvals []api.Resolution
+	var approvals []document.Value
 	for _, request := range requests {
 		if request.Kind == model.KindApproval {
-			approvals = append(approvals, w.settleRequest(run, request, resolution))
+			_, value := w.settleRequest(run, request, resolution)
+			approvals = append(approvals, value)
 		}
 	}
 	if len(approvals) > 0 {
-		w.emit(run, api.EventApprovalResolved, approvalResolvedEvent{api.EventApprovalResolved, approvals})
+		w.emitResolved(run, approvals)
 	}
 	for _, request := range requests {
 		if request.Kind != model.KindApproval {
-			recorded := w.settleRequest(run, request, resolution)
-			w.emit(run, api.EventUserQuestionResolved, questionResolvedEvent{api.EventUserQuestionResolved, recorded})
+			_, value := w.settleRequest(run, request, resolution)
+			w.emitAnswered(run, value)
 		}
 	}
 }
@@ -97,20 +99,21 @@ func (w *workingCopy) expireDue(run *model.Run) {
 	}
 	slices.SortStableFunc(due, func(a, b *model.Request) int { return cmp.Compare(a.DueAtMs, b.DueAtMs) })
 
-	var expired []api.Resolution
+	var expired []document.Value
 	var question *model.Request
 	for _, request := range due {
 		if request.Kind == model.KindApproval {
-			expired = append(expired, w.settleRequest(run, request, api.Resolution{
+			_, value := w.settleRequest(run, request, api.Resolution{
 				Outcome: api.OutcomeExpired, Reason: fmt.Sprintf("expired at %d", request.DueAtMs),
 				ResolvedBy: api.ResolvedBySystem, Via: api.ViaClock,
-			}))
+			})
+			expired = append(expired, value)
 		} else if question == nil {
 			question = request
 		}
 	}
 	if len(expired) > 0 {
-		w.emit(run, api.EventApprovalResolved, approvalResolvedEvent{api.EventApprovalResolved, expired})
+		w.emitResolved(run, expired)
 	}
 	if question == nil {
 		w.updateWaiting(run)
@@ -122,10 +125,10 @@ func (w *workingCopy) expireDue(run *model.Run) {
 			Actor{Name: api.ResolvedBySystem, Via: api.ViaClock}))
 		return
 	}
-	recorded := w.settleRequest(run, question, api.Resolution{
+	_, value := w.settleRequest(run, question, api.Resolution{
 		Outcome: api.OutcomeExpired, Reason: fmt.Sprintf("expired at %d", dueAtMs), ResolvedBy: api.ResolvedBySystem, Via: api.ViaClock,
 	})
-	w.emit(run, api.EventUserQuestionResolved, questionResolvedEvent{api.EventUserQuestionResolved, recorded})
+	w.emitAnswered(run, value)
 	w.cancelRun(run, expiredText(question.RequestID, dueAtMs), Actor{Name: api.ResolvedBySystem, Via: api.ViaClock}, "")
 }
 

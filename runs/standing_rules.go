@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
@@ -69,7 +70,7 @@ func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension) bool {
 		return false
 	}
 	exact := w.exactRules()
-	var resolutions []api.Resolution
+	var resolutions []document.Value
 	for i := range s.Approvals {
 		request := w.request(run.RunID, s.Approvals[i].ID)
 		if !request.Open() {
@@ -94,7 +95,7 @@ func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension) bool {
 		resolutions = append(resolutions, w.settleByRule(run, request, verdict))
 	}
 	if len(resolutions) > 0 {
-		w.emit(run, api.EventApprovalResolved, approvalResolvedEvent{api.EventApprovalResolved, resolutions})
+		w.emitResolved(run, resolutions)
 	}
 	return len(resolutions) > 0
 }
@@ -147,7 +148,7 @@ func (w *workingCopy) inForce(rule *rules.Rule, run *model.Run) *rules.Rule {
 }
 
 // settleByRule records the decision of a rule. It is resolved by the author of the rule.
-func (w *workingCopy) settleByRule(run *model.Run, request *model.Request, verdict rules.Verdict) api.Resolution {
+func (w *workingCopy) settleByRule(run *model.Run, request *model.Request, verdict rules.Verdict) document.Value {
 	rule := verdict.Rule
 	resolution := api.Resolution{
 		Outcome: api.OutcomeAllowed, Behavior: api.BehaviorAllow, Reason: rule.Reason,
@@ -157,7 +158,8 @@ func (w *workingCopy) settleByRule(run *model.Run, request *model.Request, verdi
 		resolution.Outcome, resolution.Behavior = api.OutcomeDenied, api.BehaviorDeny
 	}
 	w.editRequest(request).RuleID = rule.RuleID
-	return w.settleRequest(run, request, resolution)
+	_, value := w.settleRequest(run, request, resolution)
+	return value
 }
 
 // editRule returns the working copy of a rule, which is written with the change.

@@ -56,6 +56,43 @@ type raisedSuspension struct {
 	matched *matchedRules
 	// secrets is nil when nothing is sensitive.
 	secrets *raisedSecrets
+	forms   requestForms
+}
+
+// requestForms are the requests of a suspension as they are stored, without the times that the
+// decision gives them. What is sensitive is masked.
+type requestForms struct {
+	approvals, questions []document.Object
+}
+
+// makeForms encodes the requests. Call it after every change of them.
+func (s *raisedSuspension) makeForms() error {
+	s.forms = requestForms{make([]document.Object, len(s.Approvals)), make([]document.Object, len(s.Questions))}
+	for i, question := range s.Questions {
+		question.ExpiresAtMs, question.ExpiresAfterMs = nil, nil
+		if err := makeForm(question, &s.forms.questions[i]); err != nil {
+			return err
+		}
+	}
+	for i, approval := range s.Approvals {
+		approval.ExpiresAtMs, approval.ExpiresAfterMs = nil, nil
+		if s.secrets != nil && s.secrets.masked != nil && s.secrets.masked[i] != nil {
+			approval.Input = s.secrets.masked[i]
+		}
+		if err := makeForm(approval, &s.forms.approvals[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func makeForm(request any, form *document.Object) error {
+	made, err := document.ObjectOf(request)
+	if err != nil {
+		return noCanonicalForm()
+	}
+	*form = made
+	return nil
 }
 
 // prepareSuspension makes the handles and digests of a checked suspension. The suspension's digest
@@ -84,7 +121,10 @@ func prepareSuspension(s *api.Suspension, sealer Sealer, newID IDSource) (raised
 		}
 		s.Approvals[i].InputDigest = prepared.inputDigests[i]
 	}
-	return prepared, nil
+	if prepared.secrets != nil {
+		return prepared, nil // they are made when everything is sealed
+	}
+	return prepared, prepared.makeForms()
 }
 
 // uniqueID adds a fault when an id is used twice in its list.

@@ -36,6 +36,8 @@ type workingCopy struct {
 	listedRunID    string
 	listedRequests []*model.Request
 	changes        Change
+	// brought has the forms of large values that the command brought.
+	brought broughtValues
 }
 
 func newWorkingCopy(state *State, nowMs int64) *workingCopy {
@@ -206,6 +208,26 @@ func (w *workingCopy) emit(run *model.Run, eventType api.EventType, body any) {
 		panic("runs: a body of an event has no canonical form: " + err.Error())
 	}
 	w.emitDigested(run, eventType, text, digest)
+}
+
+// emitMembers is emit for a body that is put together from parts whose forms are known. The members
+// are all but the type.
+func (w *workingCopy) emitMembers(run *model.Run, eventType api.EventType, members document.Object) {
+	rest := members.Value()
+	const start = `{"type":"`
+	text := make(api.JSON, 0, len(start)+len(eventType)+len(`",`)+len(rest.Text))
+	text = append(append(append(text, start...), eventType...), `",`...)
+	w.emitDigested(run, eventType, append(text, rest.Text[1:]...), chain.DigestOfCanonical(rest.Canonical))
+}
+
+// emitResolved emits the event of approvals that were settled together.
+func (w *workingCopy) emitResolved(run *model.Run, resolutions []document.Value) {
+	w.emitMembers(run, api.EventApprovalResolved, document.Object{}.With("resolutions", document.Array(resolutions)))
+}
+
+// emitAnswered emits the event of a question that was settled.
+func (w *workingCopy) emitAnswered(run *model.Run, resolution document.Value) {
+	w.emitMembers(run, api.EventUserQuestionResolved, document.Object{}.With("resolution", resolution))
 }
 
 // emitDigested is emit for a body whose digest is known.

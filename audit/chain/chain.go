@@ -78,6 +78,9 @@ func BodyDigest(body []byte) (string, error) {
 	return sum(rest), nil
 }
 
+// DigestOfCanonical is [BodyDigest] for the RFC 8785 form of a body without its member "type".
+func DigestOfCanonical(body []byte) string { return sum(body) }
+
 // OwnBodyDigest is [BodyDigest] for a body that begins with its type, as the service writes them.
 // The type must be one that JSON writes without escapes.
 func OwnBodyDigest(eventType string, body []byte) (string, error) {

@@ -1,0 +1,189 @@
+package document
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// Value is a JSON value with its RFC 8785 form. Both are made once, on the time of whoever brought
+// the value; documents are put together from values by copying alone. Do not change either text.
+type Value struct {
+	Text      api.JSON
+	Canonical []byte
+}
+
+// ValueOf encodes a value. It returns an error when there is no canonical form.
+func ValueOf(value any) (Value, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return Value{}, fmt.Errorf("encode: %w", err)
+	}
+	return valueOfText(text)
+}
+
+func valueOfText(text []byte) (Value, error) {
+	canonical := jsontext.Value(slices.Clone(text))
+	if err := canonical.Canonicalize(); err != nil {
+		return Value{}, fmt.Errorf("canonical form: %w", err)
+	}
+	if bytes.Equal(text, canonical) {
+		return Value{text, text}, nil
+	}
+	return Value{text, canonical}, nil
+}
+
+// OwnValue is [ValueOf] for a value that the service itself made. It panics when the value has no
+// canonical form, which is a defect of the service.
+func OwnValue(value any) Value {
+	own, err := ValueOf(value)
+	if err != nil {
+		panic(fmt.Sprintf("runs: a domain document has no canonical form: %v", err))
+	}
+	return own
+}
+
+// Integer returns a number, which must be one that a double holds exactly.
+func Integer(number int64) Value {
+	text := strconv.AppendInt(nil, number, 10)
+	return Value{text, text}
+}
+
+// Array returns the array of the values.
+func Array(values []Value) Value {
+	return join('[', ']', len(values), func(at int) ([]byte, Value) { return nil, values[at] })
+}
+
+// Object is a JSON object by its members, in the order of RFC 8785. The zero value is the empty one.
+type Object []named
+
+type named struct {
+	// name is the quoted name and the colon.
+	name  []byte
+	value Value
+}
+
+// ObjectOf returns what a struct encodes to. It returns an error when there is no canonical form,
+// and when the value does not encode to an object.
+func ObjectOf(value any) (Object, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	decoder := jsontext.NewDecoder(bytes.NewReader(text))
+	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '{' {
+		return nil, fmt.Errorf("%T is no object", value)
+	}
+	var object Object
+	for decoder.PeekKind() == '"' {
+		name, err := decoder.ReadToken()
+		if err != nil {
+			return nil, fmt.Errorf("encode: %w", err)
+		}
+		called := name.String()
+		read, err := decoder.ReadValue()
+		if err != nil {
+			return nil, fmt.Errorf("encode: %w", err)
+		}
+		value, err := valueOfText(slices.Clone(read))
+		if err != nil {
+			return nil, err
+		}
+		object = object.With(called, value)
+	}
+	return object, nil
+}
+
+// OwnObject is [ObjectOf] for a struct that the service itself made. It panics when there is none.
+func OwnObject(value any) Object {
+	own, err := ObjectOf(value)
+	if err != nil {
+		panic(fmt.Sprintf("runs: a domain document has no canonical form: %v", err))
+	}
+	return own
+}
+
+// And returns the object with the members of another one.
+func (o Object) And(added Object) Object {
+	for _, m := range added {
+		o = o.with(m)
+	}
+	return o
+}
+
+// With returns the object with a member set. The name must be one of the service's own: a text that
+// JSON writes without escapes.
+func (o Object) With(name string, value Value) Object {
+	return o.with(named{[]byte(`"` + name + `":`), value})
+}
+
+func (o Object) with(added named) Object {
+	place, found := o.find(added.name)
+	with := make(Object, 0, len(o)+1)
+	with = append(append(with, o[:place]...), added)
+	if found {
+		place++
+	}
+	return append(with, o[place:]...)
+}
+
+// find returns where a quoted name is, or would be.
+func (o Object) find(name []byte) (place int, found bool) {
+	return slices.BinarySearchFunc(o, name, func(m named, name []byte) int {
+		// The quote behind a name is less than any letter, digit or underscore: so a name comes
+		// before the longer ones that begin with it.
+		return cmp.Compare(string(m.name), string(name))
+	})
+}
+
+// Value returns the object as a value.
+func (o Object) Value() Value {
+	return join('{', '}', len(o), func(at int) ([]byte, Value) { return o[at].name, o[at].value })
+}
+
+// join puts parts together, each with what stands before it.
+func join(start, end byte, count int, partAt func(at int) (before []byte, value Value)) Value {
+	textSize, canonicalSize, same := 2+count, 2+count, true
+	for at := range count {
+		before, value := partAt(at)
+		textSize += len(before) + len(value.Text)
+		canonicalSize += len(before) + len(value.Canonical)
+		same = same && sameText(value)
+	}
+	text := append(make([]byte, 0, textSize), start)
+	canonical := text
+	if !same {
+		canonical = append(make([]byte, 0, canonicalSize), start)
+	}
+	for at := range count {
+		before, value := partAt(at)
+		if at > 0 {
+			text = append(text, ',')
+		}
+		text = append(append(text, before...), value.Text...)
+		if same {
+			continue
+		}
+		if at > 0 {
+			canonical = append(canonical, ',')
+		}
+		canonical = append(append(canonical, before...), value.Canonical...)
+	}
+	text = append(text, end)
+	if same {
+		return Value{text, text}
+	}
+	return Value{text, append(canonical, end)}
+}
+
+// sameText reports whether both texts of a value are one.
+func sameText(value Value) bool {
+	return len(value.Text) == len(value.Canonical) && (len(value.Text) == 0 || &value.Text[0] == &value.Canonical[0])
+}
