@@ -109,6 +109,10 @@ smoke: ## Run README's quick start against a fresh clone and the built program
 image: ## Build the last stage of the Dockerfile and run it as it is deployed
 	bash .ci/image
 
+.PHONY: compose
+compose: ## Run README's two replicas by docker-compose.yml, without a registry
+	bash .ci/compose/run
+
 .PHONY: ci
 ci: ## Run all that a change must pass
 	bash .ci/run
