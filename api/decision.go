@@ -55,6 +55,8 @@ type HeldLease struct {
 	AgentID   string `json:"agent_id"`
 	Status    Status `json:"status"`
 	Attempt   int64  `json:"attempt,omitzero"`
+	// HolderPrincipal is whose credential the run was claimed with.
+	HolderPrincipal string `json:"holder_principal,omitempty"`
 	// StartedAtMs is when the run was claimed for the first time.
 	StartedAtMs int64 `json:"started_at_ms,omitzero"`
 	// UpdatedAtMs is when the run last changed: a heartbeat, an event, or a decision about it.

@@ -41,8 +41,10 @@ const (
 // LeaseView is a lease as everybody may see it. The fence belongs to its holder alone
 // and is never shown.
 type LeaseView struct {
-	WorkerID    string `json:"worker_id"`
-	ExpiresAtMs int64  `json:"expires_at_ms"`
+	WorkerID string `json:"worker_id"`
+	// HolderPrincipal is whose credential the run was claimed with.
+	HolderPrincipal string `json:"holder_principal,omitempty"`
+	ExpiresAtMs     int64  `json:"expires_at_ms"`
 }
 
 // RunView is a run on the wire. Members without a value are omitted.
@@ -50,6 +52,7 @@ type RunView struct {
 	RunID              string                `json:"run_id"`
 	SessionID          string                `json:"session_id"`
 	AgentID            string                `json:"agent_id"`
+	Principal          string                `json:"principal,omitempty"`     // whose credential it was made with
 	ParentRunID        string                `json:"parent_run_id,omitempty"` // of a clarification
 	Kind               RunKind               `json:"kind"`
 	Status             Status                `json:"status"`

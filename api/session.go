@@ -11,6 +11,7 @@ type SessionView struct {
 	AgentID         string `json:"agent_id"`
 	ParentSessionID string `json:"parent_session_id,omitempty"`
 	Metadata        JSON   `json:"metadata,omitzero"`
+	Principal       string `json:"principal,omitempty"` // whose credential it was made with
 	// Status is SessionIdle, SessionEnded, or that of the active run.
 	Status           Status                `json:"status"`
 	ActiveRun        *ActiveRunRef         `json:"active_run"`

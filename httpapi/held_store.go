@@ -46,7 +46,7 @@ func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 	case *runs.CreateRun:
 		c.Principal, c.SessionPrefix = caller.Principal, madeSessionPrefix(caller)
 	case *runs.CreateSession:
-		c.SessionPrefix = madeSessionPrefix(caller)
+		c.Principal, c.SessionPrefix = caller.Principal, madeSessionPrefix(caller)
 		if err := s.reachesParent(ctx, c.ParentSessionID); err != nil {
 			return runs.Reply{}, err
 		}

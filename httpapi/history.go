@@ -87,7 +87,7 @@ func (s *Server) listWorkers(w http.ResponseWriter, r *http.Request) error {
 			last++
 		}
 		view.Workers[last].Leases = append(view.Workers[last].Leases, api.HeldLease{
-			RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, Status: run.Status, Attempt: run.Attempt,
+			RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, Status: run.Status, Attempt: run.Attempt, HolderPrincipal: run.HolderPrincipal,
 			StartedAtMs: run.StartedAtMs, UpdatedAtMs: run.UpdatedAtMs, ExpiresAtMs: run.LeaseExpiresAtMs,
 		})
 	}

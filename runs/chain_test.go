@@ -18,7 +18,7 @@ func TestEventsNameWhoCausedThem(t *testing.T) {
 	agent := &auth.Identity{Principal: "agent:builder", Role: api.RoleAgent, Via: auth.ViaOpen}
 	mara := &auth.Identity{Principal: "service:gateway", Role: api.RoleOperator, Via: auth.ViaOpen}
 	h.must(runs.By(&runs.CreateRun{RunID: "r", SessionID: "s", Input: api.JSON(`1`)}, agent))
-	h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", Caller: "agent:other"})
+	h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", Principal: "agent:other"})
 	h.must(runs.By(&runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"n":1, "type":"note"}`), api.JSON(`{"type":"output","content":"x"}`)}}, agent))
 	h.must(runs.By(suspend("r", 1, approval("a")), agent))
 	h.must(runs.By(runs.Authorized(&runs.ResolveApprovals{

@@ -18,8 +18,9 @@ type ClaimRun struct {
 	RunID     string
 	SessionID string // the run's; looked up when empty
 	WorkerID  string
-	// Caller is the principal that claims, on record as the actor of what follows; may be empty.
-	Caller      string
+	// Principal is whose credential the run is claimed with: it holds the lease, and is on record as
+	// the actor of what follows. Empty for the service itself.
+	Principal   string
 	LeaseMs     int64 // DefaultLeaseMs when 0
 	MaxAttempts int64 // DefaultMaxAttempts when 0
 	// Scope is what the claimer reaches. A run outside of it is run_not_found.
@@ -31,7 +32,7 @@ func (c *ClaimRun) Needs() Needs {
 	return Needs{SessionID: c.SessionID, RunID: c.RunID, Payload: true, RunMessages: true}
 }
 
-func (c *ClaimRun) actedBy() string { return c.Caller }
+func (c *ClaimRun) actedBy() string { return c.Principal }
 
 func (c *ClaimRun) prepare(IDSource) error {
 	var faults refusal.Faults
@@ -61,7 +62,7 @@ func (c *ClaimRun) decide(w *workingCopy) (Reply, error) {
 		w.leaveQueue(run)
 		w.startRun(run)
 	}
-	w.grantLease(run, c.WorkerID, c.LeaseMs)
+	w.grantLease(run, c.WorkerID, c.Principal, c.LeaseMs)
 	w.acknowledgeAnswers(run)
 	record := w.recordOf(run)
 	claim := record.ClaimOf()

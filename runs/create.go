@@ -218,7 +218,7 @@ func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
 		return Reply{}, err
 	}
 	if w.session == nil {
-		w.makeSession(c.SessionID, c.AgentID, "", nil)
+		w.makeSession(model.Session{SessionID: c.SessionID, AgentID: c.AgentID, Principal: c.Principal})
 	}
 	run := &model.Run{
 		RunID: c.RunID, SessionID: c.SessionID, AgentID: cmp.Or(c.AgentID, w.session.AgentID),
@@ -301,7 +301,7 @@ func (c *CreateRun) checkQueueBytes(w *workingCopy) error {
 func (c *CreateRun) startAtOnce(w *workingCopy, run *model.Run) (Reply, error) {
 	w.startRun(run)
 	if c.Claim != nil {
-		w.grantLease(run, c.Claim.WorkerID, c.Claim.LeaseMs)
+		w.grantLease(run, c.Claim.WorkerID, c.Principal, c.Claim.LeaseMs)
 	}
 	if c.Suspend != nil {
 		w.suspend(run, &c.suspending)

@@ -3,6 +3,7 @@ package runs
 import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -18,6 +19,8 @@ type CreateSession struct {
 	AgentID         string
 	ParentSessionID string
 	Metadata        api.JSON
+	// Principal is whose credential the call was made with.
+	Principal string
 }
 
 // Needs implements Command.
@@ -41,7 +44,9 @@ func (c *CreateSession) prepare(newID IDSource) error {
 
 func (c *CreateSession) decide(w *workingCopy) (Reply, error) {
 	if w.session == nil {
-		w.makeSession(c.SessionID, c.AgentID, c.ParentSessionID, c.Metadata)
+		w.makeSession(model.Session{
+			SessionID: c.SessionID, AgentID: c.AgentID, ParentSessionID: c.ParentSessionID, Metadata: c.Metadata, Principal: c.Principal,
+		})
 		return Reply{Session: w.session}, nil
 	}
 	if c.AgentID != "" && c.AgentID != w.session.AgentID ||

@@ -8,12 +8,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// grantLease gives a run to a worker under a new fence. leaseMs of 0 is the default.
-func (w *workingCopy) grantLease(run *model.Run, workerID string, leaseMs int64) {
+// grantLease gives a run to a worker of a principal under a new fence. leaseMs of 0 is the default.
+func (w *workingCopy) grantLease(run *model.Run, workerID, principal string, leaseMs int64) {
 	run.Fence++
 	run.Attempt++
 	run.StalledAttempts++
-	run.WorkerID = workerID
+	run.WorkerID, run.HolderPrincipal = workerID, principal
 	run.LeaseEnd = ""
 	run.LastCallDigest = ""
 	run.Attached = false

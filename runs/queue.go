@@ -24,12 +24,11 @@ func (w *workingCopy) startRun(run *model.Run) {
 	w.emit(run, api.EventStarted, plainEvent{api.EventStarted})
 }
 
-// makeSession creates the session. Its row is inserted with the change.
-func (w *workingCopy) makeSession(sessionID, agentID, parentSessionID string, metadata api.JSON) {
-	w.session = &model.Session{
-		SessionID: sessionID, AgentID: cmp.Or(agentID, model.DefaultAgentID), ParentSessionID: parentSessionID,
-		Metadata: metadata, CreatedAtMs: w.nowMs,
-	}
+// makeSession creates the session, without an AgentID of the default agent. Its row is inserted with
+// the change.
+func (w *workingCopy) makeSession(session model.Session) {
+	session.AgentID, session.CreatedAtMs = cmp.Or(session.AgentID, model.DefaultAgentID), w.nowMs
+	w.session = &session
 	w.sessionNew = true
 	w.saveSession()
 }

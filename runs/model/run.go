@@ -56,9 +56,11 @@ type Run struct {
 	// an event of the worker (docs/spec/v1.md#attempts).
 	StalledAttempts int64
 	// Fence is the number of the newest claim; 0 before the first.
-	Fence            int64
-	WorkerID         string // of the newest claim
-	LeaseExpiresAtMs int64  // 0 when no lease is held; in the past when it lapsed
+	Fence    int64
+	WorkerID string // of the newest claim
+	// HolderPrincipal is whose credential the newest claim was made with; empty when the service made it.
+	HolderPrincipal  string
+	LeaseExpiresAtMs int64 // 0 when no lease is held; in the past when it lapsed
 	LeaseEnd         LeaseEnd
 	// LastCallDigest identifies the call that ended the lease, so that the very same call is a
 	// no-op when it is repeated.

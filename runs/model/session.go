@@ -10,6 +10,8 @@ type Session struct {
 	AgentID         string
 	ParentSessionID string   // empty when it has none
 	Metadata        api.JSON // an object, or nil
+	// Principal is whose credential the session was made with; empty when the service made it.
+	Principal string
 	// ActiveRunID is the run that holds the session's slot: claimed at least once and not
 	// terminal. Empty while the session is idle.
 	ActiveRunID string

@@ -48,7 +48,7 @@ func (m *Message) View() api.MessageView {
 func (r *RunRecord) View() api.RunView {
 	run := &r.Run
 	view := api.RunView{
-		RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, ParentRunID: run.ParentRunID,
+		RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, Principal: run.Principal, ParentRunID: run.ParentRunID,
 		Kind: run.Kind, Status: run.Status,
 		SubmittedAtMs: run.SubmittedAtMs, UpdatedAtMs: run.UpdatedAtMs,
 		StartedAtMs: run.StartedAtMs, FinishedAtMs: run.FinishedAtMs,
@@ -63,7 +63,7 @@ func (r *RunRecord) View() api.RunView {
 		view.QueuedPosition = run.QueuedAhead + 1
 	}
 	if run.LeaseExpiresAtMs != 0 {
-		view.Lease = &api.LeaseView{WorkerID: run.WorkerID, ExpiresAtMs: run.LeaseExpiresAtMs}
+		view.Lease = &api.LeaseView{WorkerID: run.WorkerID, HolderPrincipal: run.HolderPrincipal, ExpiresAtMs: run.LeaseExpiresAtMs}
 	}
 	for i := range r.Requests {
 		request := &r.Requests[i]
@@ -150,7 +150,7 @@ func (s *SessionRecord) View() api.SessionView {
 	session := &s.Session
 	view := api.SessionView{
 		SessionID: session.SessionID, AgentID: session.AgentID, ParentSessionID: session.ParentSessionID,
-		Metadata: session.Metadata, Status: session.status(s.Active),
+		Metadata: session.Metadata, Principal: session.Principal, Status: session.status(s.Active),
 		QueuedRunIDs: s.QueuedRunIDs, Outputs: s.Outputs, OutputsTruncated: s.OutputsTruncated,
 		PendingApprovals: []api.ApprovalRequest{}, PendingQuestions: []api.PendingQuestionView{},
 		LastEventID: strconv.FormatInt(session.LastEventID, 10),

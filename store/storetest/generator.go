@@ -61,6 +61,7 @@ var (
 	keys        = []string{"", "", "", "k-1", "k-2"}
 	documents   = []string{`1`, `"two"`, `{"b":1,"a":[true,null]}`, `{"a":[true,null],"b":1}`, `"nul \u0000 🙂"`}
 	leases      = []int64{0, 1_000, 30_000}
+	principals  = []string{"agent:one", "agent:one", "agent:one", "user:two", ""}
 	actors      = []runs.Actor{{}, {Name: "alice", Via: api.ViaAPI}, {Name: "bob", Via: "cli"}}
 )
 

@@ -30,14 +30,14 @@ func (g *Generator) missing() []string {
 
 // createMissing makes a session that is mostly somebody's child.
 func (g *Generator) createMissing() Maker {
-	c := runs.CreateSession{SessionID: pick(g, g.missing()), AgentID: pick(g, agentIDs), ParentSessionID: pick(g, parents)}
+	c := runs.CreateSession{SessionID: pick(g, g.missing()), AgentID: pick(g, agentIDs), ParentSessionID: pick(g, parents), Principal: pick(g, principals)}
 	return func() runs.Command { copied := c; return &copied }
 }
 
 func (g *Generator) createRun() Maker {
 	c := runs.CreateRun{
 		SessionID: pick(g, sessionIDs), SessionGiven: true, Input: g.document(),
-		AgentID: pick(g, agentIDs), Key: pick(g, keys), Caller: "caller", Inline: g.chance(10),
+		AgentID: pick(g, agentIDs), Key: pick(g, keys), Caller: "caller", Principal: pick(g, principals), Inline: g.chance(10),
 	}
 	if g.chance(85) {
 		c.RunID = pick(g, chosenRuns)
@@ -68,7 +68,7 @@ func (g *Generator) createRun() Maker {
 }
 
 func (g *Generator) claim() Maker {
-	c := runs.ClaimRun{RunID: g.runID(), WorkerID: pick(g, []string{"w-1", "w-2"}), LeaseMs: pick(g, leases), MaxAttempts: 3}
+	c := runs.ClaimRun{RunID: g.runID(), WorkerID: pick(g, []string{"w-1", "w-2"}), Principal: pick(g, principals), LeaseMs: pick(g, leases), MaxAttempts: 3}
 	if claimable := g.model.Claimable(g.nowMs); len(claimable) > 0 && g.chance(85) {
 		c.RunID = pick(g, claimable)
 	}

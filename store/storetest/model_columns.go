@@ -9,7 +9,7 @@ import (
 func sessionColumns(s *model.Session) map[string]any {
 	return map[string]any{
 		"session_id": s.SessionID, "agent_id": s.AgentID, "parent_session_id": s.ParentSessionID,
-		"metadata": string(s.Metadata), "active_run_id": s.ActiveRunID, "queued_count": s.QueuedCount,
+		"metadata": string(s.Metadata), "principal": s.Principal, "active_run_id": s.ActiveRunID, "queued_count": s.QueuedCount,
 		"last_event_id": s.LastEventID, "last_event_hash": s.LastEventHash, "version": s.Version, "ended_at_ms": s.EndedAtMs, "created_at_ms": s.CreatedAtMs, "updated_at_ms": s.UpdatedAtMs,
 	}
 }
@@ -22,7 +22,7 @@ func runColumns(r *model.Run) map[string]any {
 		"question_count": r.Request.QuestionCount, "metadata": string(r.Metadata), "requester": string(r.Requester), "payload_digest": r.PayloadDigest, "principal": r.Principal, "data_key": r.DataKey,
 		"submitted_at_ms": r.SubmittedAtMs, "started_at_ms": r.StartedAtMs, "finished_at_ms": r.FinishedAtMs,
 		"updated_at_ms": r.UpdatedAtMs, "first_event_id": r.FirstEventID, "last_event_id": r.LastEventID,
-		"attempt": r.Attempt, "stalled_attempts": r.StalledAttempts, "fence": r.Fence, "worker_id": r.WorkerID,
+		"attempt": r.Attempt, "stalled_attempts": r.StalledAttempts, "fence": r.Fence, "worker_id": r.WorkerID, "holder_principal": r.HolderPrincipal,
 		"lease_expires_at_ms": r.LeaseExpiresAtMs, "lease_end": string(r.LeaseEnd), "last_call_digest": r.LastCallDigest,
 		"attached": r.Attached, "claimable_at_ms": r.ClaimableAtMs, "suspension_id": r.SuspensionID,
 		"raised_count": r.RaisedCount, "settled_count": r.SettledCount, "resume_after": r.ResumeAfter,

@@ -408,6 +408,8 @@ export interface components {
             attempt?: number;
             /** @description When the lease ends, unless there is a heartbeat. */
             expires_at_ms: components["schemas"]["TimeMs"];
+            /** @description Whose credential the run was claimed with. */
+            holder_principal?: string;
             run_id: components["schemas"]["ID"];
             session_id: components["schemas"]["ID"];
             /** @description When the run was claimed first. */
@@ -462,6 +464,8 @@ export interface components {
         /** @description A lease as everybody may see it, without its fence. */
         Lease: {
             expires_at_ms: components["schemas"]["TimeMs"];
+            /** @description Whose credential the run was claimed with. */
+            holder_principal?: string;
             worker_id: components["schemas"]["ID"];
         };
         /**
@@ -842,6 +846,8 @@ export interface components {
             pending_approvals?: components["schemas"]["ApprovalRequest"][];
             pending_question_ids?: components["schemas"]["ID"][];
             pending_questions?: components["schemas"]["UserQuestionRequest"][];
+            /** @description Whose credential it was made with; absent for what the service made. */
+            principal?: string;
             /** @description Of a queued run: 1 goes next. */
             queued_position?: number;
             request: components["schemas"]["RunRequestSummary"];
@@ -908,6 +914,8 @@ export interface components {
             pending_count: number;
             /** @description With those of parent clarifications that wait in the session, at most 100 of them. */
             pending_questions: components["schemas"]["PendingQuestionView"][];
+            /** @description Whose credential it was made with. */
+            principal?: string;
             /** @description In the order in which they will go. */
             queued_run_ids: components["schemas"]["ID"][];
             session_id: components["schemas"]["ID"];

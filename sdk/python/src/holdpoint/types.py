@@ -409,6 +409,8 @@ class HeldLease(TypedDict):
     attempt: NotRequired[int]
     # When the lease ends, unless there is a heartbeat.
     expires_at_ms: int
+    # Whose credential the run was claimed with.
+    holder_principal: NotRequired[str]
     run_id: str
     session_id: str
     # When the run was claimed first.
@@ -463,6 +465,8 @@ class LabelledAnswer(TypedDict):
 class Lease(TypedDict):
     # A lease as everybody may see it, without its fence.
     expires_at_ms: int
+    # Whose credential the run was claimed with.
+    holder_principal: NotRequired[str]
     worker_id: str
 
 
@@ -845,6 +849,8 @@ class RunView(TypedDict):
     pending_approvals: NotRequired[list[ApprovalRequest]]
     pending_question_ids: NotRequired[list[str]]
     pending_questions: NotRequired[list[UserQuestionRequest]]
+    # Whose credential it was made with; absent for what the service made.
+    principal: NotRequired[str]
     # Of a queued run: 1 goes next.
     queued_position: NotRequired[int]
     request: RunRequestSummary
@@ -909,6 +915,8 @@ class SessionView(TypedDict):
     pending_count: int
     # With those of parent clarifications that wait in the session, at most 100 of them.
     pending_questions: list[PendingQuestionView]
+    # Whose credential it was made with.
+    principal: NotRequired[str]
     # In the order in which they will go.
     queued_run_ids: list[str]
     session_id: str
