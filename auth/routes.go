@@ -94,6 +94,10 @@ var Routes = []Route{
 	// What its tools do are calls of /v1.
 	{"POST", "/mcp", Known},
 
+	// The documents say nothing about what is stored.
+	{"GET", "/docs", Public},
+	{"GET", "/docs/*", Public},
+
 	// hermes
 	{"GET", "/api/approval/pending", Read},
 	{"GET", "/api/clarify/pending", Read},

@@ -29,7 +29,7 @@ func checkDialects(names []string) error {
 
 // mounts returns what is served beside /v1.
 func (c *Command) mounts() []kit.Mount {
-	return append(c.dialects(), overhttp.New(overhttp.Options{Version: console.Version()}))
+	return append(c.dialects(), overhttp.New(overhttp.Options{Version: console.Version()}), mountDocuments)
 }
 
 // dialects returns the foreign wire contracts that are served.

@@ -255,12 +255,12 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, files *certi
 	retention := loop.NewRetention(opened, loop.RetentionOptions{
 		Retention: time.Duration(c.IdempotencyRetention), KeepRuns: time.Duration(c.KeepRuns), KeepRules: time.Duration(c.KeepRules), Logger: logger,
 	})
-	pages, err := web.New()
+	inbox, err := web.New()
 	if err != nil {
 		return fmt.Errorf("read the pages: %w", err)
 	}
 	options := httpapi.Options{
-		Pages: pages, Observer: admin.observer(), LogRequests: c.LogRequests,
+		Pages: pages{inbox}, Observer: admin.observer(), LogRequests: c.LogRequests,
 		Store: opened, Hub: hub, Claims: dispatcher, Version: console.Version(), Logger: logger,
 		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, OIDC: issuer, Signing: signatures, Dialects: c.mounts(),
 		Limits: httpapi.Limits{Quota: wire.Quota{Rate: c.LimitRate, Burst: c.LimitBurst, Calls: c.LimitCalls, Streams: c.LimitStreams, Bytes: c.LimitBytes}},

@@ -40,7 +40,7 @@ func with(names ...string) []string { return append(names, domain...) }
 
 // program are the packages that the command line puts together.
 var program = with("internal/failpoint", ".", "auth/signing", "auth/sealing", "runs", "runs/*", "migrations", "store", "store/*",
-	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "client", "client/ask", "mcptools", "mcptools/overhttp", "examples/*", "telemetry", "cli/*")
+	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "web/docsite", "client", "client/ask", "mcptools", "mcptools/overhttp", "examples/*", "telemetry", "cli/*")
 
 // places is the package map of docs/architecture.md. The first line that matches a
 // package counts. Every package must match one, so that a new one is placed on
@@ -81,6 +81,7 @@ var places = []place{
 	{name: "telemetry", ours: with("internal/failpoint", "runs", "store/committer"), never: []string{pgx, sqlite, goose, chi}},
 	// The pages are files, and a client of the API like any other.
 	{name: "web", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "web/docsite", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "client", ours: []string{"api"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "client/ask", ours: []string{"api", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "mcptools", ours: []string{"api", "client", "client/ask"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},

@@ -108,6 +108,7 @@ func (f *flows) all(t *testing.T) {
 		{"SignIn", f.signIn},
 		{"Tokens", f.tokens},
 		{"Issuer", f.issuer},
+		{"Documents", f.documents},
 		{"Axe", f.axe},
 		{"Many", f.many},
 	} {

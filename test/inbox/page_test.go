@@ -255,6 +255,8 @@ func (p *page) press(keys string) {
 			down.Key, down.WindowsVirtualKeyCode = "Enter", 13
 		case '\t':
 			down.Key, down.Code, down.WindowsVirtualKeyCode, down.Text = "Tab", "Tab", 9, ""
+		case '↓':
+			down.Key, down.Code, down.WindowsVirtualKeyCode, down.Text = "ArrowDown", "ArrowDown", 40, ""
 		}
 		up := down
 		up.Type, up.Text = "keyUp", ""

@@ -161,6 +161,7 @@ export function Settings() {
     <p class="quiet">It is recorded with what you decide. Letters and signs of ASCII.</p>`}
     <label class="choice"><input type="checkbox" checked=${settings.get("notifications") === "on"} onChange=${notify} />Desktop notifications</label>
     <label class="choice"><input type="checkbox" checked=${settings.get("sound") === "on"} onChange=${e => settings.set("sound", e.target.checked ? "on" : "off")} />Sound</label>
-    <p class="quiet">There is none of either while this page is in front. What you decide here is recorded ${way("api:inbox")}.</p></div>
+    <p class="quiet">There is none of either while this page is in front. What you decide here is recorded ${way("api:inbox")}.</p>
+    <p><a href="/docs">Documents</a></p></div>
     ${account.me?.role === "admin" && html`<${Tokens} />`}`;
 }

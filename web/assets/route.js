@@ -22,10 +22,10 @@ export function setQuery(change, replaces = false) {
   tell();
 }
 
-// followLinks keeps links of the page in the page.
+// followLinks keeps links of the page in the page; the documents are other pages.
 export function followLinks(event) {
   const link = event.target.closest?.("a[href]");
-  if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || link.origin !== location.origin || link.target) return;
+  if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || link.origin !== location.origin || link.target || /^\/docs(\/|$)/.test(link.pathname)) return;
   event.preventDefault();
   go(link.pathname + link.search);
 }

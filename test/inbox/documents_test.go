@@ -1,0 +1,98 @@
+//go:build unix
+
+package inbox
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/store/storetest"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// documents goes from the inbox to its documents, and finds a page with the keyboard alone.
+func (f *flows) documents(t *testing.T) {
+	p := f.open(t, "/settings")
+	p.find("link", "Documents").click()
+	p.until("the first page", func() bool { return p.eval("location.pathname + document.title") == "/docsholdpoint · holdpoint" })
+	p.until("the search", func() bool { return len(p.all(nil, "combobox", "Search the documents")) == 1 })
+	p.press("/fence")
+	p.until("something is found", func() bool { return len(p.all(nil, "option", "")) > 3 })
+	p.press("↓↓")
+	second := p.eval(`document.querySelectorAll("#found li")[1].dataset.address`)
+	require.Equal(t, "found-1", p.eval(`document.activeElement.getAttribute("aria-activedescendant")`))
+	p.press("\r")
+	p.until("its page", func() bool { return p.eval("location.pathname + location.hash") == second })
+
+	// What is typed is text, also when it is huge, and when it is nowhere.
+	search := func(words, says string) {
+		p.find("combobox", "Search the documents").write(words)
+		p.until(says, func() bool {
+			return strings.Contains(p.eval(`document.querySelector("search [role=status]").textContent`), says)
+		})
+	}
+	search(strings.Repeat("xyzzy ", 100_000), "Nothing is found.")
+	search(`<img src=x onerror="globalThis.ran = 1"> "'\`, "Nothing is found.")
+	search("", "")
+	search(strings.Repeat("xyzzy", 1<<18), "Nothing is found.")
+	search("KILL -9", " found")
+	require.Equal(t, "undefined", p.eval("typeof globalThis.ran"))
+	require.Empty(t, p.eval(`document.querySelectorAll("main script, search img").length ? "made of text" : ""`))
+	p.press("\r")
+	p.until("the best", func() bool { return p.eval("location.hash") != "" })
+	f.looksAtDocuments(t, p)
+}
+
+// looksAtDocuments tries pages on a phone and on a desk, in both themes.
+func (f *flows) looksAtDocuments(t *testing.T, p *page) {
+	source, err := axeSource()
+	if err != nil {
+		rig.Missing(t, "npm: "+err.Error())
+	}
+	addresses := []string{"/docs", "/docs/api/approvals"}
+	if storetest.Thorough {
+		addresses = f.allDocuments(t)
+	}
+	for i, address := range addresses {
+		require.NoError(t, chromedp.Do(p.tab, chromedp.Navigate(p.base+address)))
+		theme, width := "light", int64(360)
+		if i%2 == 1 {
+			theme, width = "dark", 1280
+		}
+		p.in(theme, width, 900)
+		p.until("the search of "+address, func() bool { return p.eval(`document.querySelector("search input") ? "yes" : ""`) == "yes" })
+		require.Equal(t, "yes", p.eval(`document.documentElement.scrollWidth <= innerWidth ? "yes" : document.documentElement.scrollWidth + " wide"`), "%s at %d", address, width)
+		p.eval("(() => {" + source + "\nglobalThis.axe = axe ?? globalThis.axe; return '' })()")
+		found, err := chromedp.Run(p.tab, chromedp.Evaluate[string](`axe.run().then(result => result.violations.filter(one => one.impact === "serious" || one.impact === "critical")
+			.map(one => one.id + ": " + one.nodes.map(node => node.html.slice(0, 160) + " " + node.failureSummary).slice(0, 3).join("; ")).join("\n"))`, func(p *runtime.EvaluateParams) { p.AwaitPromise = new(true) }))
+		require.NoError(t, err)
+		require.Empty(t, found, "%s %s %d", address, theme, width)
+	}
+}
+
+// allDocuments returns the addresses of all pages.
+func (f *flows) allDocuments(t *testing.T) []string {
+	reply, err := http.Get(f.service.URL() + "/docs/search.json")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, reply.Body.Close()) }()
+	var entries []struct {
+		Address string `json:"address"`
+	}
+	require.NoError(t, json.NewDecoder(reply.Body).Decode(&entries))
+	var addresses []string
+	seen := map[string]bool{}
+	for _, one := range entries {
+		if address, _, _ := strings.Cut(one.Address, "#"); !seen[address] && address != "/docs/api/schemas" { // axe takes half a minute for it
+			seen[address] = true
+			addresses = append(addresses, address)
+		}
+	}
+	require.Greater(t, len(addresses), 50)
+	return addresses
+}
