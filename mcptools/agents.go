@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -155,51 +156,56 @@ type checkArguments struct {
 	waitArgument
 }
 
+// The tools of agents.
+const (
+	permissionPrompt = "permission_prompt"
+	requestApproval  = "request_approval"
+	askUser          = "ask_user"
+	checkDecision    = "check_decision"
+)
+
 // addAgents offers what an agent may do.
 func (t *tools) addAgents(server *mcp.Server) {
+	for _, tool := range []string{permissionPrompt, requestApproval, askUser, checkDecision} {
+		t.waits.Register(tool, t.reader(tool))
+	}
 	t.addPermissionPrompt(server)
-	add(server, &mcp.Tool{
-		Name: "request_approval", Title: "Request approval",
+	addAsking(t, server, &mcp.Tool{
+		Name: requestApproval, Title: "Request approval",
 		Description: "Ask a person whether something may be done, before it is done. Go on only when status is allowed, and with the input of the answer.",
-	}, approvalSchema, func(ctx context.Context, arguments approvalArguments) (any, error) {
-		return t.told(ctx, arguments.waitArgument, ask.Call{SessionID: t.SessionID, Key: arguments.Key, Approval: &api.ApprovalRequest{
+	}, approvalSchema, func(ctx context.Context, arguments approvalArguments) (string, error) {
+		return t.raise(ctx, ask.Call{SessionID: t.SessionID, Key: arguments.Key, Approval: &api.ApprovalRequest{
 			ToolName: arguments.ToolName, Input: arguments.Input, Description: arguments.Description, Reason: arguments.Reason,
 			ExpiresAfterMs: t.expiresAfterMs(),
 		}})
 	})
-	add(server, &mcp.Tool{
-		Name: "ask_user", Title: "Ask a person",
+	addAsking(t, server, &mcp.Tool{
+		Name: askUser, Title: "Ask a person",
 		Description: "Ask a person a question and get the answer.",
-	}, questionSchema, func(ctx context.Context, arguments questionArguments) (any, error) {
-		return t.told(ctx, arguments.waitArgument, ask.Call{SessionID: t.SessionID, Key: arguments.Key, Question: t.question(arguments)})
+	}, questionSchema, func(ctx context.Context, arguments questionArguments) (string, error) {
+		return t.raise(ctx, ask.Call{SessionID: t.SessionID, Key: arguments.Key, Question: t.question(arguments)})
 	})
-	add(server, &mcp.Tool{
-		Name: "check_decision", Title: "Check a decision",
+	addAsking(t, server, &mcp.Tool{
+		Name: checkDecision, Title: "Check a decision",
 		Description: "Look, or wait, whether an approval or a question that was pending is decided.",
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
-	}, checkSchema, func(ctx context.Context, arguments checkArguments) (any, error) {
-		wait, err := arguments.wait()
-		if err != nil {
-			return nil, err
-		}
-		decided, err := t.asker.Await(ctx, arguments.RunID, wait.duration())
-		if err != nil {
-			return nil, err
-		}
-		return decisionOf(decided), nil
-	})
+	}, checkSchema, func(_ context.Context, arguments checkArguments) (string, error) { return arguments.RunID, nil })
 }
 
-func (t *tools) told(ctx context.Context, argument waitArgument, call ask.Call) (any, error) {
-	wait, err := argument.wait()
-	if err != nil {
-		return nil, err
-	}
-	decided, err := t.decide(ctx, call, wait)
-	if err != nil {
-		return nil, err
-	}
-	return decisionOf(decided), nil
+// addAsking offers a tool that waits for a person. Its run is raised, or named, by handle.
+func addAsking[In interface{ wait() (waitFor, error) }](t *tools, server *mcp.Server, tool *mcp.Tool, schema string, handle func(context.Context, In) (runID string, err error)) {
+	tool.InputSchema = jsontext.Value(schema)
+	server.AddTool(tool, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var arguments In
+		if err := decode(request.Params.Arguments, &arguments); err != nil {
+			return failure(err), nil
+		}
+		wait, err := arguments.wait()
+		if err != nil {
+			return failure(err), nil
+		}
+		return t.put(ctx, request, wait, func(ctx context.Context) (string, error) { return handle(ctx, arguments) })
+	})
 }
 
 func (t *tools) question(arguments questionArguments) *api.UserQuestionRequest {

@@ -3,7 +3,6 @@ package mcptools
 import (
 	"bytes"
 	"context"
-	"errors"
 
 	"github.com/go-json-experiment/json"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,7 +39,7 @@ type Permission struct {
 // person at its terminal. Its only answers are allow and deny: whatever goes wrong denies.
 func (t *tools) addPermissionPrompt(server *mcp.Server) {
 	server.AddTool(&mcp.Tool{
-		Name: "permission_prompt", Title: "Permission prompt",
+		Name: permissionPrompt, Title: "Permission prompt",
 		Description: "Decides whether a tool call may run, by a person or a standing rule. For an agent's own permission system; a model has no use for it.",
 		InputSchema: api.JSON(permissionSchema),
 	}, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -48,7 +47,7 @@ func (t *tools) addPermissionPrompt(server *mcp.Server) {
 		if err := json.Unmarshal(request.Params.Arguments, &arguments); err != nil {
 			return permitted(Permission{Behavior: api.BehaviorDeny, Message: "holdpoint could not read the permission request, so nothing was allowed: " + err.Error()})
 		}
-		return permitted(t.permit(ctx, arguments))
+		return t.permit(ctx, request, arguments)
 	})
 }
 
@@ -61,20 +60,21 @@ func permitted(answer Permission) (*mcp.CallToolResult, error) {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, nil
 }
 
-func (t *tools) permit(ctx context.Context, arguments permissionArguments) Permission {
+func (t *tools) permit(ctx context.Context, request *mcp.CallToolRequest, arguments permissionArguments) (*mcp.CallToolResult, error) {
 	if arguments.ToolName == "" || !bytes.HasPrefix(arguments.Input, []byte("{")) {
-		return Permission{Behavior: api.BehaviorDeny, Message: "holdpoint got no tool_name or no input, so nothing was allowed"}
+		return permitted(Permission{Behavior: api.BehaviorDeny, Message: "holdpoint got no tool_name or no input, so nothing was allowed"})
 	}
 	if t.SessionID == "" {
-		return Permission{Behavior: api.BehaviorDeny, Message: "holdpoint was given no session, so nothing was allowed: put one into the server's address, /mcp?session=…"}
+		return permitted(Permission{Behavior: api.BehaviorDeny, Message: "holdpoint was given no session, so nothing was allowed: put one into the server's address, /mcp?session=…"})
 	}
-	decided, err := t.decide(ctx, ask.Call{
-		SessionID: t.SessionID, Key: arguments.ToolUseID,
-		Approval: &api.ApprovalRequest{
-			ToolCallID: arguments.ToolUseID, ToolName: arguments.ToolName, Input: arguments.Input, ExpiresAfterMs: t.expiresAfterMs(),
-		},
-	}, -1)
-	return PermissionOf(decided, err)
+	return t.put(ctx, request, -1, func(ctx context.Context) (string, error) {
+		return t.raise(ctx, ask.Call{
+			SessionID: t.SessionID, Key: arguments.ToolUseID,
+			Approval: &api.ApprovalRequest{
+				ToolCallID: arguments.ToolUseID, ToolName: arguments.ToolName, Input: arguments.Input, ExpiresAfterMs: t.expiresAfterMs(),
+			},
+		})
+	})
 }
 
 // PermissionOf returns what a coding agent is told. Only an allowed call allows.
@@ -115,22 +115,4 @@ func sentence(decided *ask.Answer) string {
 	default:
 		return "Not allowed (" + string(decided.Outcome) + ")" + by + reason
 	}
-}
-
-// decide raises a call and waits. When the client cancels the call, it is withdrawn.
-func (t *tools) decide(ctx context.Context, call ask.Call, wait waitFor) (*ask.Answer, error) {
-	if call.SessionID == "" && call.Key != "" {
-		call.Key = t.KeyScope + "\x00" + call.Key
-	}
-	runID, err := t.asker.Raise(ctx, call)
-	if err != nil {
-		return nil, err
-	}
-	decided, err := t.asker.Await(ctx, runID, wait.duration())
-	if err != nil && ctx.Err() != nil && (t.Leaving == nil || !t.Leaving()) {
-		withdrawing, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
-		defer cancel()
-		err = errors.Join(err, t.asker.Withdraw(withdrawing, runID, "the agent has cancelled the call"))
-	}
-	return decided, err
 }

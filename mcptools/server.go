@@ -14,6 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/client/ask"
+	"github.com/holdpoint/holdpoint/mcptools/tasks"
 )
 
 // For says whom a server's tools are for. An agent must not be offered the tools of
@@ -36,8 +37,8 @@ type Options struct {
 	// SessionID is the session of all calls. When it is empty each has one of its own, and
 	// permission_prompt denies: the ids of two agents' calls could be the same.
 	SessionID string
-	// KeyScope tells the keys of callers apart where there is no session.
-	KeyScope string
+	// Principal is who calls: keys without a session are that one's, and so is what is signed.
+	Principal string
 	// ExpiresAfter is how long there is to decide; as long as it takes when 0.
 	ExpiresAfter time.Duration
 	// Patience is that of [ask.Asker].
@@ -48,20 +49,44 @@ type Options struct {
 	// are cut short stay open, so that asking again finds them; otherwise the client has
 	// cancelled them, and they are withdrawn.
 	Leaving func() bool
+	// Signer signs ids of tasks and the states of calls. Without one a call is held until it is
+	// decided or its patience ends, whatever else the client could do.
+	Signer Signer
+	// MayDecide reports whether the person at the client may decide what the client asks for;
+	// never when it is nil. The door checks each decision besides.
+	MayDecide func(ctx context.Context) bool
+	// NowMs is the clock; it must be set with a Signer.
+	NowMs func() int64
+	// Extend adds tools that wait like those of this package; nil for none.
+	Extend func(server *mcp.Server, waits *Waits)
 }
 
 // NewServer returns a server with the tools of one audience.
 func NewServer(options Options) *mcp.Server {
+	capabilities := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}
+	parks := options.Signer != nil && options.For != ForPeople
+	if parks {
+		tasks.Offer(capabilities)
+	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "holdpoint", Title: "holdpoint", Version: options.Version}, &mcp.ServerOptions{
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
-		Instructions: instructions(options.For),
+		Capabilities: capabilities, Instructions: instructions(options.For),
 	})
 	t := &tools{Options: options, asker: ask.Asker{Client: options.Client, AgentID: options.AgentID, Patience: options.Patience}}
+	t.waits = &Waits{options: &t.Options, readers: map[string]Reader{}}
+	if parks {
+		if err := tasks.Serve(server, t.waits); err != nil {
+			panic(err) // the SDK has methods of these names by now
+		}
+		server.AddReceivingMiddleware(withoutContent)
+	}
 	if options.For != ForPeople {
 		t.addAgents(server)
 	}
 	if options.For != ForAgents {
 		t.addPeople(server)
+	}
+	if options.Extend != nil {
+		options.Extend(server, t.waits)
 	}
 	return server
 }
@@ -77,6 +102,7 @@ func instructions(audience For) string {
 type tools struct {
 	Options
 	asker ask.Asker
+	waits *Waits
 }
 
 // add offers one tool. Its arguments are decoded into In: a member that the schema does not

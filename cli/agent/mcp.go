@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/mcptools"
@@ -57,6 +59,8 @@ func (c *MCP) Run(ctx context.Context, terminal *console.Console) error {
 			Client: opened, For: c.For, AgentID: c.Agent, SessionID: c.Session,
 			ExpiresAfter: c.Timeout, Patience: c.Outage, Version: console.Version(),
 			Leaving: func() bool { return input.ended.Load() || serving.Err() != nil },
+			Signer:  mcptools.NewKeySigner(c.Key("holdpoint mcp")), MayDecide: mayDecide(opened),
+			NowMs: func() int64 { return time.Now().UnixMilli() },
 		})
 		err := server.Run(serving, &mcp.IOTransport{Reader: input, Writer: unclosed{terminal.Stdout}})
 		var ended console.SignalError
@@ -68,6 +72,23 @@ func (c *MCP) Run(ctx context.Context, terminal *console.Console) error {
 		}
 		return nil
 	})
+}
+
+// mayDecide asks the service, until it has said, whether the role of the token decides.
+func mayDecide(opened *client.Client) func(context.Context) bool {
+	var may atomic.Pointer[bool]
+	return func(ctx context.Context) bool {
+		if known := may.Load(); known != nil {
+			return *known
+		}
+		me, err := opened.Me(ctx)
+		if err != nil {
+			return false
+		}
+		decides := auth.RoleMay(me.Role, auth.Decide)
+		may.Store(&decides)
+		return decides
+	}
 }
 
 // watched remembers that its reader has ended.

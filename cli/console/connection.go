@@ -3,6 +3,9 @@ package console
 import (
 	"cmp"
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
@@ -58,6 +61,17 @@ func (c *Connection) AfterApply(terminal *Console) error {
 		return Usage("--token-file: %s is empty", c.TokenFile)
 	}
 	return nil
+}
+
+// Key returns a secret for one purpose. All processes that call with the same token have the same
+// one; without a token it is this process's alone.
+func (c *Connection) Key(purpose string) []byte {
+	if c.token == "" {
+		return []byte(rand.Text())
+	}
+	sum := hmac.New(sha256.New, []byte(c.token))
+	_, _ = sum.Write([]byte(purpose)) // a hash takes everything
+	return sum.Sum(nil)
 }
 
 // Format holds the flag of every command that prints records.

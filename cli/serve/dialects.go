@@ -3,7 +3,9 @@ package serve
 import (
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/hermes"
@@ -28,8 +30,10 @@ func checkDialects(names []string) error {
 }
 
 // mounts returns what is served beside /v1.
-func (c *Command) mounts() []kit.Mount {
-	return append(c.dialects(), overhttp.New(overhttp.Options{Version: console.Version()}), mountDocuments)
+func (c *Command) mounts(signatures *signing.Keys) []kit.Mount {
+	return append(c.dialects(), overhttp.New(overhttp.Options{
+		Version: console.Version(), Signer: signatures, NowMs: func() int64 { return time.Now().UnixMilli() },
+	}), mountDocuments)
 }
 
 // dialects returns the foreign wire contracts that are served.

@@ -125,14 +125,14 @@ func TestEveryRouteIsInTheTable(t *testing.T) {
 	command := Command{Dialects: dialectNames, DefaultAgent: "default", RelayAlways: "exact", ReviewHook: "http://127.0.0.1:1"}
 	draining, drain := context.WithCancel(t.Context())
 	defer drain()
-	for _, mount := range command.mounts() {
+	for _, mount := range command.mounts(nil) {
 		mount(router, kit.Services{
 			Store: store, Watches: watch.NewHub(), Logger: logger, Draining: draining, PollInterval: time.Second, KeepAlive: time.Second,
 			StreamWriteTimeout: time.Second, MaxBodyBytes: 1 << 20, Access: &wire.Access{Keyring: keyring},
 			Streams: stream.NewHub(stream.Options{Store: store, Watches: watch.NewHub(), Done: draining.Done(), Logger: logger}),
 		})
 	}
-	whole := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Keyring: keyring, Dialects: command.mounts(), Hosts: []string{"*"}})
+	whole := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Keyring: keyring, Dialects: command.mounts(nil), Hosts: []string{"*"}})
 	defer whole.Drain()
 	other := auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1 }})
 	requireRoles(t, whole.Handler(), keyring, other)

@@ -53,7 +53,7 @@ func TestEveryStreamTakesATicket(t *testing.T) {
 	command := Command{Dialects: dialectNames, DefaultAgent: "default", RelayAlways: "exact"}
 	hub := watch.NewHub()
 	unsubscribe := store.Subscribe(hub.Publish)
-	service := httpapi.New(httpapi.Options{Store: store, Hub: hub, Keyring: keyring, Dialects: command.mounts(), Logger: logger, LogRequests: true})
+	service := httpapi.New(httpapi.Options{Store: store, Hub: hub, Keyring: keyring, Dialects: command.mounts(nil), Logger: logger, LogRequests: true})
 	server := httptest.NewServer(service.Handler())
 	t.Cleanup(func() {
 		service.Drain()

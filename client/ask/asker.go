@@ -53,6 +53,8 @@ type Call struct {
 
 // Answer is what became of a call.
 type Answer struct {
+	// Run is as it was read.
+	Run       *api.RunView
 	RunID     string
 	RequestID string
 	// Outcome is empty while nobody has decided.

@@ -81,7 +81,7 @@ func (a *Asker) look(ctx context.Context, runID string, hold time.Duration, away
 	if identityOf(run).MadeBy == "" {
 		return nil, fmt.Errorf("%w: run %s was not made by an agent's call", ErrForeign, runID)
 	}
-	answer := &Answer{RunID: runID}
+	answer := &Answer{Run: run, RunID: runID}
 	switch {
 	case run.Status == api.StatusWaitingForApproval || run.Status == api.StatusWaitingForUserQuestion:
 		answer.RequestID = firstOf(run)

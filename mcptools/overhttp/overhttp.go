@@ -21,6 +21,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/mcptools"
+	"github.com/holdpoint/holdpoint/mcptools/tasks"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -34,18 +35,24 @@ const maxCalls = 1_000
 type Options struct {
 	// Version is the program's.
 	Version string
+	// Signer signs what clients carry from one replica to the next, and NowMs is the clock of
+	// that; without them calls are held, and no more.
+	Signer mcptools.Signer
+	NowMs  func() int64
+	// Extend adds tools; nil for none.
+	Extend func(server *mcp.Server, waits *mcptools.Waits)
 }
 
 // New returns what adds the route to the router of /v1.
 func New(options Options) kit.Mount {
 	return func(router chi.Router, services kit.Services) {
-		e := &endpoint{version: options.Version, router: router, services: services, slots: make(chan struct{}, maxCalls)}
+		e := &endpoint{Options: options, router: router, services: services, slots: make(chan struct{}, maxCalls)}
 		router.Method(http.MethodPost, path, services.Access.Guard(http.MethodPost, path, e.serve))
 	}
 }
 
 type endpoint struct {
-	version  string
+	Options
 	router   http.Handler
 	services kit.Services
 	slots    chan struct{}
@@ -78,7 +85,7 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) error {
 		// The service checks Host and Origin of every call, by what it was started with.
 		DisableLocalhostProtection: true,
 	})
-	handler.ServeHTTP(w, r.WithContext(ctx))
+	tasks.CheckName(handler, e.services.MaxBodyBytes).ServeHTTP(w, r.WithContext(ctx))
 	return nil
 }
 
@@ -108,7 +115,9 @@ func (e *endpoint) optionsOf(r *http.Request) (mcptools.Options, error) {
 	query := r.URL.Query()
 	options := mcptools.Options{
 		For: mcptools.For(query.Get("for")), AgentID: query.Get("agent"), SessionID: query.Get("session"),
-		KeyScope: identity.Principal, Version: e.version, Leaving: func() bool { return true },
+		Principal: identity.Principal, Version: e.Version, Leaving: func() bool { return true },
+		Signer: e.Signer, NowMs: e.NowMs, Extend: e.Extend,
+		MayDecide: func(context.Context) bool { return identity.May(auth.Decide) },
 	}
 	offered := audiences[identity.Role]
 	switch {

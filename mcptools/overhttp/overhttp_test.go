@@ -2,7 +2,9 @@ package overhttp_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
@@ -44,11 +47,11 @@ func serve(t *testing.T, mode auth.Mode) *service {
 	hub := watch.NewHub()
 	unsubscribe := store.Subscribe(hub.Publish)
 	keyring := auth.NewKeyring(auth.Options{
-		Tokens: store, Mode: mode, NewID: runs.NewID, Logger: slog.New(slog.DiscardHandler), NowMs: func() int64 { return 1_750_000_000_000 },
+		Tokens: store, Mode: mode, NewID: runs.NewID, Logger: slog.New(slog.DiscardHandler), NowMs: nowMs,
 	})
 	served := httpapi.New(httpapi.Options{
 		Store: store, Hub: hub, Claims: claims.New(store, claims.Options{}), Keyring: keyring,
-		Dialects: []kit.Mount{overhttp.New(overhttp.Options{Version: "test"})},
+		Dialects: []kit.Mount{overhttp.New(overhttp.Options{Version: "test", Signer: signer(t, store), NowMs: nowMs})},
 	})
 	server := httptest.NewServer(served.Handler())
 	s := &service{T: t, url: server.URL, secrets: map[api.Role]string{}, drain: served.Drain}
@@ -67,6 +70,19 @@ func serve(t *testing.T, mode auth.Mode) *service {
 		s.secrets[role] = made.Secret
 	}
 	return s
+}
+
+func nowMs() int64 { return 1_750_000_000_000 }
+
+// signer returns keys of one replica more; all know each other's by the store.
+func signer(t *testing.T, store signing.Keeper) *signing.Keys {
+	t.Helper()
+	private, err := signing.Generate()
+	require.NoError(t, err)
+	keys, err := signing.New([]ed25519.PrivateKey{private}, store, nowMs)
+	require.NoError(t, err)
+	require.NoError(t, keys.Publish(t.Context()))
+	return keys
 }
 
 // withToken adds the credential of a role.
@@ -96,7 +112,11 @@ func (s *service) connect(role api.Role, query string) *mcp.ClientSession {
 
 func (s *service) person() *client.Client {
 	s.Helper()
-	person, err := client.New(s.url, client.WithToken(s.secrets[api.RoleOperator]))
+	var options []client.Option
+	if secret := s.secrets[api.RoleOperator]; secret != "" {
+		options = append(options, client.WithToken(secret))
+	}
+	person, err := client.New(s.url, options...)
 	require.NoError(s, err)
 	s.Cleanup(person.Close)
 	return person
@@ -242,4 +262,93 @@ func TestAnOpenServiceOffersAgentsNothingToDecideWith(t *testing.T) {
 	s := serve(t, auth.None)
 	require.Contains(t, text(t.Context(), s.connect("", ""), "list_pending", `{}`), "list_pending") // an unknown tool
 	require.Contains(t, text(t.Context(), s.connect("", "?for=people"), "list_pending", `{}`), `"approvals":[]`)
+}
+
+// rpc makes one call of revision 2026-07-28 and returns the status and the message.
+func (s *service) rpc(role api.Role, query, method, name, params string) (status int, message string) {
+	s.Helper()
+	body := `{"jsonrpc":"2.0","id":7,"method":"` + method + `","params":{` + params + `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`
+	return s.post(role, query, method, name, body)
+}
+
+// post makes a call with the headers of revision 2026-07-28.
+func (s *service) post(role api.Role, query, method, name, body string) (status int, message string) {
+	s.Helper()
+	r, err := http.NewRequestWithContext(s.Context(), http.MethodPost, s.url+"/mcp"+query, strings.NewReader(body))
+	require.NoError(s, err)
+	for header, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name,
+	} {
+		r.Header.Set(header, value)
+	}
+	response, err := (&http.Client{Transport: withToken{s.secrets[role]}}).Do(r)
+	require.NoError(s, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(s, err)
+	return response.StatusCode, string(text)
+}
+
+// TestATaskOverHTTP: the role says whether the person at the client decides, the principal whose
+// task it is.
+func TestATaskOverHTTP(t *testing.T) {
+	s := serve(t, auth.Required)
+	status, discovered := s.rpc(api.RoleAgent, "", "server/discover", "", "")
+	require.Equal(t, 200, status)
+	require.Contains(t, discovered, `"extensions":{"io.modelcontextprotocol/tasks":{}}`)
+	_, discovered = s.rpc(api.RoleOperator, "", "server/discover", "", "")
+	require.NotContains(t, discovered, "modelcontextprotocol/tasks")
+
+	const approval = `"name":"request_approval","arguments":{"tool_name":"deploy","input":{}},`
+	start := func(role api.Role, session string) (id, status string) {
+		var made struct {
+			Result struct {
+				TaskID string `json:"taskId"`
+				Status string `json:"status"`
+			} `json:"result"`
+		}
+		code, text := s.rpc(role, "?session="+session, "tools/call", "request_approval", approval)
+		require.Equal(t, 200, code, text)
+		require.NoError(t, json.Unmarshal([]byte(text), &made))
+		return made.Result.TaskID, made.Result.Status
+	}
+	mine, working := start(api.RoleAgent, "a")
+	require.Equal(t, "working", working)
+	theirs, asking := start(api.RoleAdmin, "b")
+	require.Equal(t, "input_required", asking)
+	get := func(role api.Role, id string) (int, string) {
+		return s.rpc(role, "", "tasks/get", id, `"taskId":"`+id+`",`)
+	}
+	status, text := get(api.RoleAdmin, theirs)
+	require.Equal(t, 200, status)
+	require.Contains(t, text, `"elicitation/create"`)
+	for role, id := range map[api.Role]string{api.RoleAdmin: mine, api.RoleAgent: theirs} {
+		status, text = get(role, id)
+		require.Equal(t, 400, status)
+		require.Contains(t, text, `"code":-32602,"message":"no such task"`)
+	}
+
+	// The header by which calls are routed must be the task's.
+	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+		for _, name := range []string{"", theirs} {
+			status, text = s.rpc(api.RoleAgent, "", method, name, `"taskId":"`+mine+`","inputResponses":{},`)
+			require.Equal(t, 400, status)
+			require.Contains(t, text, `-32020`)
+			require.Contains(t, text, `"id":7`)
+		}
+	}
+	status, _ = s.rpc(api.RoleAgent, "", "tasks/get", mine, `"taskId":"`+mine+`","x":"`+strings.Repeat("x", 2<<20)+`",`)
+	require.Equal(t, 413, status)
+	status, text = s.rpc(api.RoleAgent, "", "tasks/list", "", "")
+	require.Equal(t, 404, status)
+	require.Contains(t, text, "-32601")
+
+	for range 2 {
+		status, text = s.rpc(api.RoleAgent, "", "tasks/cancel", mine, `"taskId":"`+mine+`",`)
+		require.Equal(t, 200, status, text)
+	}
+	_, text = get(api.RoleAgent, mine)
+	require.Contains(t, text, `"status":"cancelled"`)
 }

@@ -40,7 +40,7 @@ func with(names ...string) []string { return append(names, domain...) }
 
 // program are the packages that the command line puts together.
 var program = with("internal/failpoint", ".", "auth/signing", "auth/sealing", "runs", "runs/*", "migrations", "store", "store/*",
-	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "web/docsite", "client", "client/ask", "mcptools", "mcptools/overhttp", "examples/*", "telemetry", "cli/*")
+	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "web/docsite", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry", "cli/*")
 
 // places is the package map of docs/architecture.md. The first line that matches a
 // package counts. Every package must match one, so that a new one is placed on
@@ -84,8 +84,9 @@ var places = []place{
 	{name: "web/docsite", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "client", ours: []string{"api"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "client/ask", ours: []string{"api", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "mcptools", ours: []string{"api", "client", "client/ask"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "mcptools/overhttp", ours: with("internal/failpoint", "auth", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit", "client", "client/ask", "mcptools"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "mcptools/tasks", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "mcptools", ours: []string{"api", "client", "client/ask", "mcptools/tasks"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "mcptools/overhttp", ours: with("internal/failpoint", "auth", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit", "client", "client/ask", "mcptools", "mcptools/tasks"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// An example is what anybody could write: it knows the client, and not what answers it.
 	{name: "examples/agents", ours: []string{"api", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "examples/*", ours: []string{"api", "client", "examples/agents"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
@@ -96,7 +97,7 @@ var places = []place{
 	{name: "cli/operate", ours: with("runs", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/contexts", ours: []string{"api", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/watch", ours: []string{"api", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/agent", ours: with("client", "client/ask", "mcptools", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/agent", ours: with("client", "client/ask", "mcptools", "mcptools/tasks", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/database", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "client", "cli/console"), never: []string{chi}},
 	{name: "cli/*", ours: program},
 	{name: "cli", ours: program},
@@ -109,8 +110,8 @@ var places = []place{
 	{name: "bench/load", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "bench/churn", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*"), never: []string{chi}},
 	{name: "bench/waits", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "client", "bench/load"), never: []string{chi}},
-	{name: "test/*", ours: with("auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/overhttp", "examples/*", "cli", "cli/*")},
-	{name: "test/*/*", ours: with("auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/overhttp", "examples/*", "cli", "cli/*", "test/*")},
+	{name: "test/*", ours: with("auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "cli", "cli/*")},
+	{name: "test/*/*", ours: with("auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "cli", "cli/*", "test/*")},
 }
 
 // forTests are packages of the module and of others that the program must not link.

@@ -1,0 +1,204 @@
+package mcptools
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// maxFormBytes bounds what a form shows. A request that does not fit whole is decided elsewhere:
+// nobody is to decide about what is not shown.
+const maxFormBytes = 16 << 10
+
+// Forms returns what the person at a client may be asked about the open requests of a run: nothing
+// where the client cannot ask, or the caller's role may not decide.
+func (w *Waits) Forms(ctx context.Context, run *api.RunView, capabilities *mcp.ClientCapabilities) mcp.InputRequestMap {
+	if !asksPeople(capabilities) || w.options.MayDecide == nil || !waits(run) || !w.options.MayDecide(ctx) {
+		return nil
+	}
+	forms := mcp.InputRequestMap{}
+	for _, request := range run.PendingApprovals {
+		if form := approvalForm(run.AgentID, &request); form != nil {
+			forms[request.ID] = form
+		}
+	}
+	for _, request := range run.PendingQuestions {
+		if form := questionForm(run.AgentID, &request); form != nil {
+			forms[request.ID] = form
+		}
+	}
+	return forms
+}
+
+// asksPeople reports whether a client shows forms. One that names no mode does.
+func asksPeople(capabilities *mcp.ClientCapabilities) bool {
+	return capabilities != nil && capabilities.Elicitation != nil &&
+		(capabilities.Elicitation.Form != nil || capabilities.Elicitation.URL == nil)
+}
+
+const approvalFormSchema = `{
+  "type": "object", "required": ["decision"],
+  "properties": {
+    "decision": {"type": "string", "title": "Decision", "enum": ["allow", "deny"]},
+    "reason": {"type": "string", "title": "Reason", "description": "What the agent is told.", "maxLength": 1000}
+  }
+}`
+
+// approvalForm returns nil for an approval that cannot be shown whole.
+func approvalForm(agent string, request *api.ApprovalRequest) *mcp.ElicitParams {
+	if request.InputTruncated || len(request.SensitivePaths) > 0 {
+		return nil
+	}
+	input := jsontext.Value(slices.Clone(request.Input))
+	if err := input.Indent(jsontext.WithIndent("  ")); err != nil {
+		return nil
+	}
+	var message strings.Builder
+	fmt.Fprintf(&message, "The agent %s asks to run %s with:\n%s", agent, visible(request.ToolName), visible(string(input)))
+	for _, said := range []string{request.Description, request.Reason} {
+		if said != "" {
+			fmt.Fprintf(&message, "\nThe agent says: %s", visible(said))
+		}
+	}
+	return form(message.String(), approvalFormSchema)
+}
+
+// visible returns a text with everything written out that a person would not see, so that what
+// is decided is what is shown.
+func visible(text string) string {
+	var shown strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) || r == '\n' {
+			shown.WriteRune(r)
+		} else {
+			fmt.Fprintf(&shown, "\\u%04x", r)
+		}
+	}
+	return shown.String()
+}
+
+// approvalOf returns the decision that was made with the form of an approval, if one was.
+func approvalOf(request *api.ApprovalRequest, given *mcp.ElicitResult) (api.ApprovalResolution, bool) {
+	if given == nil || given.Action != "accept" {
+		return api.ApprovalResolution{}, false
+	}
+	decision, _ := given.Content["decision"].(string)
+	reason, _ := given.Content["reason"].(string)
+	behavior := api.Behavior(decision)
+	return api.ApprovalResolution{
+		RequestID: request.ID, Behavior: behavior, InputDigest: request.InputDigest, Reason: reason,
+	}, behavior == api.BehaviorAllow || behavior == api.BehaviorDeny
+}
+
+// questionForm returns nil for a question that a form cannot put: several at once, a secret, and
+// a value that is more than an object of plain members.
+func questionForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitParams {
+	if request.Sensitive {
+		return nil
+	}
+	if request.ResponseSchema != nil {
+		return typedForm(agent, request)
+	}
+	if len(request.Questions) != 1 || request.Questions[0].Sensitive {
+		return nil
+	}
+	question := request.Questions[0]
+	members := map[string]any{"text": map[string]any{"type": "string", "title": "Answer", "description": "In own words."}}
+	labels := labelsOf(&question)
+	slices.Sort(labels)
+	if len(labels) != len(slices.Compact(labels)) {
+		return nil // which one was meant could not be told
+	}
+	choices := map[string]any{"type": "string", "enum": labelsOf(&question)}
+	switch {
+	case len(labels) == 0:
+	case question.MultiSelect:
+		members["options"] = map[string]any{"type": "array", "title": "Options", "items": choices}
+	default:
+		choices["title"] = "Option"
+		members["option"] = choices
+	}
+	schema := map[string]any{"type": "object", "properties": members}
+	return form(fmt.Sprintf("The agent %s asks: %s", agent, visible(question.Question)), schema)
+}
+
+func typedForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitParams {
+	var schema struct {
+		Type       string `json:"type"`
+		Properties map[string]struct {
+			Type string `json:"type"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(request.ResponseSchema, &schema) != nil || schema.Type != "object" {
+		return nil
+	}
+	for _, member := range schema.Properties {
+		if !slices.Contains([]string{"string", "number", "integer", "boolean"}, member.Type) {
+			return nil
+		}
+	}
+	var asked struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(request.Payload, &asked) != nil || asked.Message == "" {
+		asked.Message = string(request.Payload)
+	}
+	return form(fmt.Sprintf("The agent %s asks: %s", agent, visible(asked.Message)), jsontext.Value(request.ResponseSchema))
+}
+
+func labelsOf(question *api.UserQuestion) []string {
+	labels := make([]string, len(question.Options))
+	for i, option := range question.Options {
+		labels[i] = visible(option.Label)
+	}
+	return labels
+}
+
+// answerOf returns the answer that was given with the form of a question, if one was.
+func answerOf(request *api.UserQuestionRequest, given *mcp.ElicitResult) (api.UserQuestionResolution, bool) {
+	if given == nil || given.Action != "accept" {
+		return api.UserQuestionResolution{}, false
+	}
+	if request.ResponseSchema != nil {
+		value, err := json.Marshal(given.Content, json.Deterministic(true))
+		return api.UserQuestionResolution{RequestID: request.ID, Value: value}, err == nil && given.Content != nil
+	}
+	if len(request.Questions) != 1 {
+		return api.UserQuestionResolution{}, false
+	}
+	question := request.Questions[0]
+	answer := api.UserQuestionAnswer{QuestionID: question.ID}
+	answer.FreeformAnswer, _ = given.Content["text"].(string)
+	chosen, _ := given.Content["options"].([]any)
+	if one, is := given.Content["option"]; is {
+		chosen = []any{one}
+	}
+	for _, label := range chosen {
+		text, _ := label.(string)
+		at := slices.Index(labelsOf(&question), text)
+		if at < 0 {
+			return api.UserQuestionResolution{}, false
+		}
+		answer.SelectedOptionIDs = append(answer.SelectedOptionIDs, question.Options[at].ID)
+	}
+	return api.UserQuestionResolution{RequestID: request.ID, Answers: []api.UserQuestionAnswer{answer}},
+		answer.FreeformAnswer != "" || len(answer.SelectedOptionIDs) > 0
+}
+
+func form(message string, schema any) *mcp.ElicitParams {
+	if len(message) > maxFormBytes {
+		return nil
+	}
+	if text, is := schema.(string); is {
+		schema = jsontext.Value(text)
+	}
+	return &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: schema}
+}

@@ -1,0 +1,57 @@
+package tasks
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// nameHeader is by what load balancers route the calls of one task. The SDK checks the other
+// headers of a call, and this one for the methods that it knows.
+const (
+	methodHeader = "Mcp-Method"
+	nameHeader   = "Mcp-Name"
+)
+
+// CheckName refuses calls of the extension whose Mcp-Name header is not the id of the task in the
+// body. Bodies of more than maxBodyBytes are refused by next.
+func CheckName(next http.Handler, maxBodyBytes int64) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !slices.Contains([]string{methodGet, methodUpdate, methodCancel}, r.Header.Get(methodHeader)) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		start, err := io.ReadAll(io.LimitReader(r.Body, maxBodyBytes+1))
+		rest := r.Body
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(start), rest), rest}
+		var call struct {
+			ID     jsontext.Value `json:"id"`
+			Method string         `json:"method"`
+			Params struct {
+				TaskID string `json:"taskId"`
+			} `json:"params"`
+		}
+		if err != nil || json.Unmarshal(start, &call) != nil || call.Method != r.Header.Get(methodHeader) || call.Params.TaskID == r.Header.Get(nameHeader) {
+			next.ServeHTTP(w, r) // which refuses what is malformed
+			return
+		}
+		answer, err := json.Marshal(map[string]any{
+			"jsonrpc": "2.0", "id": call.ID,
+			"error": map[string]any{"code": mcp.CodeHeaderMismatch, "message": "the header " + nameHeader + " is not the taskId of the body"},
+		})
+		if err != nil {
+			answer = []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"the call has no id"}}`)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write(answer)
+	})
+}

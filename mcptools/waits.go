@@ -1,0 +1,212 @@
+package mcptools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/mcptools/tasks"
+)
+
+// Signer signs what clients carry between two calls. Whichever replica gets the next call must
+// verify what this one signed; what was signed for one purpose holds for no other.
+type Signer interface {
+	Sign(purpose string, payload []byte) (string, error)
+	// Verify returns the payload. Whatever was not signed for the purpose is an error.
+	Verify(ctx context.Context, purpose, text string) ([]byte, error)
+}
+
+// The purposes of what is signed.
+const (
+	purposeTask  = "holdpoint-mcp-task"
+	purposeState = "holdpoint-mcp-state"
+)
+
+// Waits are the runs behind the calls of tools: what the client of a call is told while its run
+// waits, and how it takes part. They are the [tasks.Keeper] of a server.
+type Waits struct {
+	options *Options
+	readers map[string]Reader
+}
+
+// Reading is how a run stands.
+type Reading struct {
+	Run *api.RunView
+	// Result is what the call returns; nil while there is none, and for a run that was ended
+	// without one.
+	Result *mcp.CallToolResult
+	// Message says in words why there is no result, of a run that is over.
+	Message string
+}
+
+// Reader reads the runs of one tool, and takes them on where they need it. It does not wait.
+type Reader func(ctx context.Context, runID string) (Reading, error)
+
+// Register says how the runs of a tool are read.
+func (w *Waits) Register(tool string, read Reader) { w.readers[tool] = read }
+
+// handle is what a task's id says.
+type handle struct {
+	Tool  string `json:"tool"`
+	RunID string `json:"run_id"`
+	// Principal is whose task it is.
+	Principal string `json:"principal"`
+}
+
+// Park returns the error by which the handler of a tool answers with a task for a run.
+func (w *Waits) Park(ctx context.Context, call *mcp.CallToolRequest, tool string, reading Reading) error {
+	text, err := json.Marshal(handle{Tool: tool, RunID: reading.Run.RunID, Principal: w.options.Principal})
+	if err != nil {
+		return err
+	}
+	taskID, err := w.options.Signer.Sign(purposeTask, text)
+	if err != nil {
+		return err
+	}
+	return tasks.Created(w.task(ctx, taskID, reading, call.ClientCapabilities()))
+}
+
+// open returns what the id of a task says. Errors: [tasks.ErrUnknown], also for the task of
+// another principal.
+func (w *Waits) open(ctx context.Context, taskID string) (handle, error) {
+	text, err := w.options.Signer.Verify(ctx, purposeTask, taskID)
+	switch {
+	case errors.Is(err, client.ErrUnavailable) || ctx.Err() != nil:
+		return handle{}, err
+	case err != nil:
+		return handle{}, tasks.ErrUnknown
+	}
+	var said handle
+	if json.Unmarshal(text, &said) != nil || said.Principal != w.options.Principal || w.readers[said.Tool] == nil {
+		return handle{}, tasks.ErrUnknown
+	}
+	return said, nil
+}
+
+// Get implements [tasks.Keeper].
+func (w *Waits) Get(ctx context.Context, taskID string, capabilities *mcp.ClientCapabilities) (*tasks.Task, error) {
+	said, err := w.open(ctx, taskID)
+	if err != nil {
+		return nil, err
+	}
+	reading, err := w.readers[said.Tool](ctx, said.RunID)
+	if err != nil {
+		return nil, unknown(err)
+	}
+	return w.task(ctx, taskID, reading, capabilities), nil
+}
+
+// unknown returns an error as a [tasks.Keeper] does.
+func unknown(err error) error {
+	if errors.Is(err, client.ErrNotFound) {
+		return fmt.Errorf("%w: %w", tasks.ErrUnknown, err)
+	}
+	return errors.New(explain(err))
+}
+
+// Poll intervals. A client that parks for days need not ask every second.
+const (
+	firstPollMs = 1_000
+	lastPollMs  = 10_000
+	// pollShare is the part of a wait that one more interval may add to it.
+	pollShare = 60
+)
+
+// task shows a run as a task.
+func (w *Waits) task(ctx context.Context, taskID string, reading Reading, capabilities *mcp.ClientCapabilities) *tasks.Task {
+	run := reading.Run
+	shown := &tasks.Task{
+		ID: taskID, Status: tasks.StatusWorking, Message: reading.Message, CreatedAtMs: run.SubmittedAtMs, UpdatedAtMs: run.UpdatedAtMs,
+		PollIntervalMs: min(max((w.options.NowMs()-run.SubmittedAtMs)/pollShare, firstPollMs), lastPollMs),
+	}
+	switch {
+	case reading.Result != nil:
+		shown.Status, shown.Result = tasks.StatusCompleted, reading.Result
+	case run.Status == api.StatusFailed:
+		shown.Status, shown.Message = tasks.StatusFailed, run.Error
+		shown.Error = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: run.Error}
+	case run.Status == api.StatusCancelled || run.Status == api.StatusInterrupted:
+		shown.Status = tasks.StatusCancelled
+	case waits(run):
+		shown.Message = "Waits for a person."
+		if requests := w.Forms(ctx, run, capabilities); len(requests) > 0 {
+			shown.Status, shown.InputRequests = tasks.StatusInputRequired, requests
+		}
+	}
+	return shown
+}
+
+func waits(run *api.RunView) bool {
+	return run.Status == api.StatusWaitingForApproval || run.Status == api.StatusWaitingForUserQuestion
+}
+
+// Update implements [tasks.Keeper]. Only a form that was filled in and accepted decides; one that
+// was declined leaves its request to others.
+func (w *Waits) Update(ctx context.Context, taskID string, capabilities *mcp.ClientCapabilities, responses map[string]jsontext.Value) error {
+	said, err := w.open(ctx, taskID)
+	if err != nil {
+		return err
+	}
+	run, err := w.options.Client.GetRun(ctx, said.RunID)
+	if err != nil {
+		return unknown(err)
+	}
+	asked := w.Forms(ctx, run, capabilities)
+	given := map[string]*mcp.ElicitResult{}
+	for id, text := range responses {
+		var answer mcp.ElicitResult
+		if asked[id] != nil && json.Unmarshal(text, &answer) == nil {
+			given[id] = &answer
+		}
+	}
+	if err := w.Decide(ctx, run, given); err != nil {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "nothing was decided: " + explain(err)}
+	}
+	return nil
+}
+
+// Cancel implements [tasks.Keeper].
+func (w *Waits) Cancel(ctx context.Context, taskID string) error {
+	said, err := w.open(ctx, taskID)
+	if err != nil {
+		return err
+	}
+	_, err = w.options.Client.CancelRun(ctx, said.RunID, "the client has cancelled the task")
+	if err == nil || errors.Is(err, client.ErrRunState) || errors.Is(err, client.ErrAlreadyDecided) {
+		return nil
+	}
+	return unknown(err)
+}
+
+// Decide records what the person at the client said to the open requests of a run. One that was
+// decided meanwhile stays as it was decided. Errors: those of the client.
+func (w *Waits) Decide(ctx context.Context, run *api.RunView, given map[string]*mcp.ElicitResult) error {
+	var approved []api.ApprovalResolution
+	for _, request := range run.PendingApprovals {
+		if resolution, said := approvalOf(&request, given[request.ID]); said {
+			approved = append(approved, resolution)
+		}
+	}
+	var failed []error
+	if len(approved) > 0 {
+		_, err := w.options.Client.ResolveRunApprovals(ctx, run.RunID, client.ResolveApprovalsParams{Resolutions: approved})
+		failed = append(failed, err)
+	}
+	for _, request := range run.PendingQuestions {
+		if resolution, said := answerOf(&request, given[request.ID]); said {
+			_, err := w.options.Client.AnswerRunQuestion(ctx, run.RunID, client.AnswerQuestionParams{Resolution: resolution})
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(slices.DeleteFunc(failed, func(err error) bool {
+		return err == nil || errors.Is(err, client.ErrAlreadyDecided) || errors.Is(err, client.ErrNotWaiting) || errors.Is(err, client.ErrRunState)
+	})...)
+}

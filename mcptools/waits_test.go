@@ -1,0 +1,508 @@
+package mcptools_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/mcptools"
+	"github.com/holdpoint/holdpoint/mcptools/tasks"
+	"github.com/holdpoint/holdpoint/test/inprocess"
+)
+
+// What clients of these tests can do.
+var (
+	forms     = mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}}
+	takesTask = mcp.ClientCapabilities{Extensions: map[string]any{tasks.Extension: map[string]any{}}}
+	both      = mcp.ClientCapabilities{Elicitation: forms.Elicitation, Extensions: takesTask.Extensions}
+)
+
+// replica is one server of the tools, of which a client may call any.
+type replica struct {
+	*scene
+	options mcptools.Options
+	nowMs   atomic.Int64
+}
+
+// replica returns a server whose caller may decide, unless options say otherwise.
+func (s *scene) replica(options mcptools.Options) *replica {
+	s.Helper()
+	r := &replica{scene: s, options: options}
+	r.nowMs.Store(time.Now().UnixMilli())
+	r.options.Client = s.service.Connect(client.WithActor("ada"), client.WithVia("mcp"))
+	r.options.For, r.options.AgentID = mcptools.ForAgents, "coder"
+	r.options.SessionID = cmp.Or(options.SessionID, "work")
+	if r.options.Signer == nil {
+		r.options.Signer = mcptools.NewKeySigner([]byte("shared"))
+	}
+	if r.options.MayDecide == nil {
+		r.options.MayDecide = func(context.Context) bool { return true }
+	}
+	r.options.NowMs = r.nowMs.Load
+	return r
+}
+
+// reply is what a call is answered, whatever it is.
+type reply struct {
+	ResultType    string `json:"resultType"`
+	TaskID        string `json:"taskId"`
+	Status        string `json:"status"`
+	StatusMessage string `json:"statusMessage"`
+	PollMs        int64  `json:"pollIntervalMs"`
+	InputRequests map[string]struct {
+		Method string `json:"method"`
+		Params struct {
+			Message string          `json:"message"`
+			Schema  json.RawMessage `json:"requestedSchema"`
+		} `json:"params"`
+	} `json:"inputRequests"`
+	RequestState string `json:"requestState"`
+	Content      []struct {
+		Text string `json:"text"`
+	} `json:"content"`
+	IsError bool   `json:"isError"`
+	Result  *reply `json:"result"`
+	Error   *struct {
+		Code    int             `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	} `json:"error"`
+}
+
+// only returns the id of the one form.
+func (r *reply) only(t *scene) string {
+	t.Helper()
+	require.Len(t, r.InputRequests, 1)
+	for id := range r.InputRequests {
+		return id
+	}
+	return ""
+}
+
+// told reads the text of a result.
+func (r *reply) told(t *scene) (told told) {
+	t.Helper()
+	require.Len(t, r.Content, 1)
+	require.NoError(t, json.Unmarshal([]byte(r.Content[0].Text), &told), r.Content[0].Text)
+	return told
+}
+
+// call makes one stateless call to a server that is new, as every replica is to its caller.
+func (r *replica) call(capabilities mcp.ClientCapabilities, method string, params map[string]any) *reply {
+	r.Helper()
+	ours, theirs := mcp.NewInMemoryTransports()
+	served, err := mcptools.NewServer(r.options).Connect(r.Context(), theirs, nil)
+	require.NoError(r, err)
+	connection, err := ours.Connect(r.Context())
+	require.NoError(r, err)
+	params["_meta"] = map[string]any{
+		"io.modelcontextprotocol/protocolVersion": tasks.Revision, "io.modelcontextprotocol/clientCapabilities": capabilities,
+		"io.modelcontextprotocol/clientInfo": map[string]string{"name": "t", "version": "1"},
+	}
+	text, err := json.Marshal(params)
+	require.NoError(r, err)
+	id, err := jsonrpc.MakeID("1")
+	require.NoError(r, err)
+	require.NoError(r, connection.Write(r.Context(), &jsonrpc.Request{ID: id, Method: method, Params: text}))
+	message, err := connection.Read(r.Context())
+	require.NoError(r, err)
+	text, err = jsonrpc.EncodeMessage(message)
+	require.NoError(r, err)
+	require.NoError(r, connection.Close())
+	_ = served.Wait()
+	var answer struct {
+		Result *reply          `json:"result"`
+		Error  json.RawMessage `json:"error"`
+	}
+	require.NoError(r, json.Unmarshal(text, &answer), string(text))
+	if answer.Result == nil {
+		answer.Result = &reply{}
+		require.NoError(r, json.Unmarshal(answer.Error, &answer.Result.Error))
+	}
+	return answer.Result
+}
+
+const deploy = `{"tool_name":"deploy","input":{"to":"production"},"reason":"done"}`
+
+// ask calls a tool; what is not nil of more is added to the call.
+func (r *replica) ask(capabilities mcp.ClientCapabilities, tool, arguments string, more map[string]any) *reply {
+	r.Helper()
+	params := map[string]any{"name": tool, "arguments": json.RawMessage(arguments)}
+	for name, value := range more {
+		params[name] = value
+	}
+	return r.call(capabilities, "tools/call", params)
+}
+
+func (r *replica) task(capabilities mcp.ClientCapabilities, method, taskID string, more ...map[string]any) *reply {
+	r.Helper()
+	params := map[string]any{"taskId": taskID}
+	if len(more) > 0 {
+		params["inputResponses"] = more[0]
+	}
+	return r.call(capabilities, method, params)
+}
+
+func accept(content map[string]any) map[string]any {
+	return map[string]any{"action": "accept", "content": content}
+}
+
+func TestACallParksAsATask(t *testing.T) {
+	s := newScene(t)
+	r, other := s.replica(mcptools.Options{}), s.replica(mcptools.Options{})
+	task := r.ask(takesTask, "request_approval", deploy, nil)
+	require.Equal(t, "task", task.ResultType)
+	require.Equal(t, "working", task.Status)
+	require.Empty(t, task.InputRequests)
+	require.Empty(t, task.RequestState)
+	open := s.pending()
+
+	require.Equal(t, "working", other.task(takesTask, "tasks/get", task.TaskID).Status)
+	other.nowMs.Add(24 * time.Hour.Milliseconds())
+	parked := other.task(takesTask, "tasks/get", task.TaskID)
+	require.Equal(t, "complete", parked.ResultType)
+	require.Equal(t, "Waits for a person.", parked.StatusMessage)
+	require.Greater(t, parked.PollMs, task.PollMs)
+	s.decide(open, api.ApprovalResolution{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"to":"staging"}`)})
+	for range 2 {
+		done := other.task(takesTask, "tasks/get", task.TaskID)
+		require.Equal(t, "completed", done.Status)
+		require.Equal(t, "allowed", done.Result.told(s).Status)
+		require.JSONEq(t, `{"to":"staging"}`, string(done.Result.told(s).Input))
+	}
+	// A task that is over cannot be given up, and to try is no error.
+	require.Nil(t, r.task(takesTask, "tasks/cancel", task.TaskID).Error)
+	require.Equal(t, "completed", r.task(takesTask, "tasks/get", task.TaskID).Status)
+
+	// What a coding agent reads, with the decision that it is told.
+	task = r.ask(takesTask, "permission_prompt", touch, nil)
+	require.Equal(t, task.TaskID, other.ask(takesTask, "permission_prompt", touch, nil).TaskID)
+	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "no"})
+	require.JSONEq(t, `{"behavior":"deny","message":"Denied by ada: no"}`, r.task(takesTask, "tasks/get", task.TaskID).Result.Content[0].Text)
+	// What is decided already needs no task.
+	require.Equal(t, "complete", r.ask(takesTask, "permission_prompt", touch, nil).ResultType)
+
+	task = r.ask(takesTask, "request_approval", deploy, nil)
+	s.pending()
+	for range 2 {
+		ack := other.task(takesTask, "tasks/cancel", task.TaskID)
+		require.Nil(t, ack.Error)
+		require.Equal(t, "complete", ack.ResultType)
+	}
+	s.nothingPending()
+	cancelled := r.task(takesTask, "tasks/get", task.TaskID)
+	require.Equal(t, "cancelled", cancelled.Status)
+	require.Nil(t, cancelled.Result)
+	require.Contains(t, cancelled.StatusMessage, "so it was not allowed")
+
+	// Who only looks, and who takes no task, gets none.
+	require.Equal(t, "pending", r.ask(takesTask, "request_approval", `{"tool_name":"x","input":{},"wait_seconds":0}`, nil).told(s).Status)
+	require.Equal(t, "pending", r.ask(mcp.ClientCapabilities{}, "request_approval", `{"tool_name":"y","input":{},"wait_seconds":0}`, nil).told(s).Status)
+}
+
+func TestThePersonAtTheClientOfATaskDecides(t *testing.T) {
+	s := newScene(t)
+	r := s.replica(mcptools.Options{})
+	task := r.ask(both, "request_approval", deploy, nil)
+	require.Equal(t, "input_required", task.Status)
+	require.Empty(t, task.InputRequests) // they are for tasks/get
+	open := s.pending()
+	shown := r.task(both, "tasks/get", task.TaskID)
+	require.Equal(t, open.Request.ID, shown.only(s))
+	form := shown.InputRequests[open.Request.ID]
+	require.Equal(t, "elicitation/create", form.Method)
+	require.Equal(t, "The agent coder asks to run deploy with:\n{\n  \"to\": \"production\"\n}\nThe agent says: done", form.Params.Message)
+	require.Contains(t, string(form.Params.Schema), `"allow"`)
+	require.Equal(t, "working", r.task(takesTask, "tasks/get", task.TaskID).Status) // a client that shows no forms
+
+	// None of these decides.
+	for _, responses := range []map[string]any{
+		{},
+		{"other": accept(map[string]any{"decision": "allow"})},
+		{open.Request.ID: map[string]any{"action": "decline"}},
+		{open.Request.ID: map[string]any{"action": "cancel", "content": map[string]any{"decision": "allow"}}},
+		{open.Request.ID: accept(nil)},
+		{open.Request.ID: accept(map[string]any{"decision": "yes"})},
+		{open.Request.ID: accept(map[string]any{"decision": 1})},
+		{open.Request.ID: 12345},
+		{open.Request.ID: nil},
+	} {
+		ack := r.task(both, "tasks/update", task.TaskID, responses)
+		require.Nil(t, ack.Error, responses)
+		require.Equal(t, "complete", ack.ResultType)
+		require.Equal(t, "input_required", r.task(both, "tasks/get", task.TaskID).Status)
+	}
+	require.Nil(t, r.task(takesTask, "tasks/update", task.TaskID, map[string]any{open.Request.ID: accept(map[string]any{"decision": "allow"})}).Error)
+	require.Equal(t, "input_required", r.task(both, "tasks/get", task.TaskID).Status)
+	require.NotNil(t, r.call(both, "tasks/update", map[string]any{"taskId": task.TaskID}).Error)
+
+	for _, decision := range []string{"allow", "deny"} { // the second comes too late
+		ack := r.task(both, "tasks/update", task.TaskID, map[string]any{open.Request.ID: accept(map[string]any{"decision": decision, "reason": "go on"}), "more": 1})
+		require.Nil(t, ack.Error)
+		done := r.task(both, "tasks/get", task.TaskID)
+		require.Equal(t, "completed", done.Status)
+		require.Equal(t, "allowed", done.Result.told(s).Status)
+		require.Equal(t, "go on", done.Result.told(s).Message)
+	}
+	decisions, err := s.person.ListDecisions(t.Context(), client.DecisionListParams{})
+	require.NoError(t, err)
+	require.Len(t, decisions.Items, 1)
+	require.Equal(t, "ada", decisions.Items[0].Resolution.ResolvedBy)
+	require.Equal(t, "api:mcp", decisions.Items[0].Resolution.Via)
+
+	// A role that decides nothing is shown no form, and what it says to one is not heard.
+	agent := s.replica(mcptools.Options{MayDecide: func(context.Context) bool { return false }})
+	task = agent.ask(both, "request_approval", deploy, nil)
+	require.Equal(t, "working", task.Status)
+	open = s.pending()
+	require.Nil(t, agent.task(both, "tasks/update", task.TaskID, map[string]any{open.Request.ID: accept(map[string]any{"decision": "allow"})}).Error)
+	require.Equal(t, "working", agent.task(both, "tasks/get", task.TaskID).Status)
+}
+
+func TestATaskIsItsPrincipalsAlone(t *testing.T) {
+	s := newScene(t)
+	r := s.replica(mcptools.Options{Principal: "agent:a"})
+	task := r.ask(takesTask, "request_approval", deploy, nil)
+	open := s.pending()
+	require.NotEmpty(t, open.RunID)
+	other := s.replica(mcptools.Options{Principal: "agent:b"})
+	stranger := s.replica(mcptools.Options{Principal: "agent:a", Signer: mcptools.NewKeySigner([]byte("another"))})
+	state := s.replica(mcptools.Options{SessionID: "other"}).ask(forms, "request_approval", deploy, nil).RequestState
+	require.NotEmpty(t, state)
+	for name, row := range map[string]struct {
+		by *replica
+		id string
+	}{
+		"another's": {other, task.TaskID}, "another service's": {stranger, task.TaskID}, "a run": {r, open.RunID}, "empty": {r, ""},
+		"longer": {r, task.TaskID + "A"}, "shorter": {r, task.TaskID[:len(task.TaskID)-1]}, "a state": {r, state},
+		"huge": {r, strings.Repeat("A", 1<<20)}, "unsigned": {r, strings.Split(task.TaskID, ".")[0] + "."},
+	} {
+		for _, method := range []string{"tasks/get", "tasks/cancel", "tasks/update"} {
+			refused := row.by.task(takesTask, method, row.id, map[string]any{})
+			require.NotNil(t, refused.Error, name)
+			require.Equal(t, -32602, refused.Error.Code, name)
+			require.Equal(t, "no such task", refused.Error.Message, name)
+		}
+	}
+	require.Equal(t, "working", r.task(takesTask, "tasks/get", task.TaskID).Status)
+	for _, method := range []string{"tasks/get", "tasks/cancel", "tasks/update"} {
+		refused := r.task(forms, method, task.TaskID, map[string]any{})
+		require.Equal(t, -32021, refused.Error.Code)
+		require.JSONEq(t, `{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`, string(refused.Error.Data))
+	}
+}
+
+func TestThePersonAtAClientWithFormsDecides(t *testing.T) {
+	s := newScene(t)
+	r, other := s.replica(mcptools.Options{Principal: "user:a"}), s.replica(mcptools.Options{Principal: "user:a"})
+	first := r.ask(forms, "request_approval", deploy, nil)
+	require.Equal(t, "input_required", first.ResultType)
+	id := first.only(s)
+	require.Equal(t, id, s.pending().Request.ID)
+	again := func(response any, arguments string) map[string]any {
+		return map[string]any{"requestState": first.RequestState, "inputResponses": map[string]any{id: response}}
+	}
+	allow := accept(map[string]any{"decision": "allow"})
+
+	// What was not made for this call, this principal or this week.
+	late := s.replica(mcptools.Options{Principal: "user:a"})
+	late.nowMs.Add(7 * 24 * time.Hour.Milliseconds())
+	for name, row := range map[string]struct {
+		by        *replica
+		arguments string
+		state     string
+		tool      string
+	}{
+		"another principal": {s.replica(mcptools.Options{Principal: "user:b"}), deploy, first.RequestState, "request_approval"},
+		"other arguments":   {r, `{"tool_name":"deploy","input":{"to":"mars"},"reason":"done"}`, first.RequestState, "request_approval"},
+		"another tool":      {r, deploy, first.RequestState, "permission_prompt"},
+		"too late":          {late, deploy, first.RequestState, "request_approval"},
+		"forged":            {r, deploy, first.RequestState + "-TAMPERED", "request_approval"},
+		"a task":            {r, deploy, s.replica(mcptools.Options{Principal: "user:a", SessionID: "asks"}).ask(takesTask, "ask_user", `{"question":"?"}`, nil).TaskID, "request_approval"},
+		"none at all":       {r, deploy, "e30.e30", "request_approval"},
+	} {
+		refused := row.by.ask(forms, row.tool, row.arguments, map[string]any{"requestState": row.state, "inputResponses": map[string]any{id: allow}})
+		require.NotNil(t, refused.Error, name)
+		require.Equal(t, -32602, refused.Error.Code, name)
+		require.Contains(t, refused.Error.Message, "requestState", name)
+	}
+
+	// Without a state there is no answer to anything: another request is raised.
+	blind := s.replica(mcptools.Options{SessionID: "blind"}).ask(forms, "request_approval", `{"tool_name":"blind","input":{}}`, map[string]any{"inputResponses": map[string]any{id: allow}})
+	require.Equal(t, "input_required", blind.ResultType)
+
+	// What decides nothing is asked again; the arguments may be written otherwise.
+	require.Equal(t, "input_required", other.ask(forms, "request_approval", deploy, again(accept(nil), deploy)).ResultType)
+	spelled := ` {"reason":"done", "input":{"to":"production"}, "tool_name":"deploy"}`
+	done := other.ask(forms, "request_approval", spelled, again(allow, spelled))
+	require.Equal(t, "complete", done.ResultType)
+	require.Equal(t, "allowed", done.told(s).Status)
+	// A second time, and with another decision, the first one stands.
+	require.Equal(t, "allowed", r.ask(forms, "request_approval", deploy, again(accept(map[string]any{"decision": "deny"}), deploy)).told(s).Status)
+}
+
+func TestAFormThatIsDismissedLeavesTheRequestToOthers(t *testing.T) {
+	s := newScene(t)
+	r := s.replica(mcptools.Options{})
+	const brief = `{"tool_name":"deploy","input":{},"wait_seconds":1}`
+	for _, action := range []string{"decline", "cancel"} {
+		first := r.ask(forms, "request_approval", brief, nil)
+		id := first.only(s)
+		done := r.ask(forms, "request_approval", brief, map[string]any{"requestState": first.RequestState, "inputResponses": map[string]any{id: map[string]any{"action": action}}})
+		require.Equal(t, "pending", done.told(s).Status)
+		open := s.pending()
+		require.Equal(t, id, open.Request.ID)
+		// check_decision asks again.
+		check := `{"run_id":"` + open.RunID + `"}`
+		shown := r.ask(forms, "check_decision", check, nil)
+		require.Equal(t, id, shown.only(s))
+		done = r.ask(forms, "check_decision", check, map[string]any{"requestState": shown.RequestState, "inputResponses": map[string]any{id: accept(map[string]any{"decision": "deny", "reason": "later"})}})
+		require.Equal(t, "Denied by ada: later", done.told(s).Message)
+	}
+}
+
+func TestFormsOfQuestions(t *testing.T) {
+	s := newScene(t)
+	r := s.replica(mcptools.Options{})
+	for _, row := range []struct {
+		arguments string
+		schema    string
+		wrong     map[string]any
+		content   map[string]any
+		answers   []string
+	}{
+		{
+			`{"question":"Where to?"}`, `{"type":"object","properties":{"text":{"type":"string","title":"Answer","description":"In own words."}}}`,
+			map[string]any{"text": ""},
+			map[string]any{"text": "home"},
+			[]string{"home"},
+		},
+		{
+			`{"question":"Which?","options":["b","a"]}`, `{"type":"object","properties":{"option":{"type":"string","title":"Option","enum":["b","a"]},"text":{"type":"string","title":"Answer","description":"In own words."}}}`,
+			map[string]any{"option": "c"},
+			map[string]any{"option": "a", "text": "please"},
+			[]string{"a", "please"},
+		},
+		{
+			`{"question":"Which?","options":["b","a","c"],"multi_select":true}`, `{"type":"object","properties":{"options":{"type":"array","title":"Options","items":{"type":"string","enum":["b","a","c"]}},"text":{"type":"string","title":"Answer","description":"In own words."}}}`,
+			map[string]any{"options": []string{"a", "d"}},
+			map[string]any{"options": []string{"c", "b"}},
+			[]string{"c", "b"},
+		},
+	} {
+		first := r.ask(forms, "ask_user", row.arguments, nil)
+		id := first.only(s)
+		require.JSONEq(t, row.schema, string(first.InputRequests[id].Params.Schema))
+		say := func(content map[string]any) *reply {
+			return r.ask(forms, "ask_user", row.arguments, map[string]any{"requestState": first.RequestState, "inputResponses": map[string]any{id: accept(content)}})
+		}
+		require.Equal(t, "input_required", say(row.wrong).ResultType)
+		done := say(row.content).told(s)
+		require.Equal(t, "answered", done.Status)
+		require.ElementsMatch(t, row.answers, done.Answers)
+	}
+}
+
+// TestNobodyDecidesAboutWhatIsNotShown: what does not fit a form, and what would not be seen in it.
+func TestNobodyDecidesAboutWhatIsNotShown(t *testing.T) {
+	s := newScene(t)
+	r := s.replica(mcptools.Options{})
+	large := r.ask(both, "request_approval", `{"tool_name":"x","input":{"text":"`+strings.Repeat("long ", 4000)+`"}}`, nil)
+	require.Equal(t, "working", large.Status)
+	require.Nil(t, r.task(both, "tasks/cancel", large.TaskID).Error)
+	hidden := r.ask(forms, "request_approval", `{"tool_name":"x","input":{"command":"ls \u202etxt.exe\u200b"},"reason":"fine\u00a0\u2066"}`, nil)
+	require.False(t, hidden.IsError, hidden.Content)
+	message := hidden.InputRequests[hidden.only(s)].Params.Message
+	for _, written := range []string{`ls \u202etxt.exe\u200b`, `fine\u00a0\u2066`} {
+		require.Contains(t, message, written)
+	}
+	questions := s.replica(mcptools.Options{SessionID: "questions"})
+	same := questions.ask(both, "ask_user", `{"question":"Which?","options":["a","a"]}`, nil)
+	require.Equal(t, "working", same.Status, "which one was meant could not be told")
+	page, err := s.person.ListQuestions(t.Context(), client.PendingListParams{})
+	require.NoError(t, err)
+	require.Len(t, page.Items, 1) // it was asked
+}
+
+// TestARefusedDecisionIsToldAndChangesNothing: the service says no, whatever this process believed.
+func TestARefusedDecisionIsToldAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{Closed: true})
+	token := func(role api.Role) client.Option {
+		made, _, err := service.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: string(role), Role: role}, "user:test", "")
+		require.NoError(t, err)
+		return client.WithToken(made.Secret)
+	}
+	s := &scene{T: t, service: service, person: service.Connect(token(api.RoleOperator))}
+	r := s.replica(mcptools.Options{})
+	r.options.Client = service.Connect(token(api.RoleAgent))
+	first := r.ask(forms, "request_approval", deploy, nil)
+	said := map[string]any{first.only(s): accept(map[string]any{"decision": "allow"})}
+	refused := r.ask(forms, "request_approval", deploy, map[string]any{"requestState": first.RequestState, "inputResponses": said})
+	require.True(t, refused.IsError)
+	require.Contains(t, refused.Content[0].Text, "nothing was decided: forbidden")
+	require.Contains(t, refused.Content[0].Text, "call check_decision with the run_id "+s.pending().RunID)
+
+	task := r.ask(both, "check_decision", `{"run_id":"`+s.pending().RunID+`"}`, nil)
+	refused = r.task(both, "tasks/update", task.TaskID, said)
+	require.Equal(t, -32602, refused.Error.Code)
+	require.Contains(t, refused.Error.Message, "nothing was decided: forbidden")
+	require.Equal(t, "input_required", r.task(both, "tasks/get", task.TaskID).Status)
+	s.pending()
+
+	gone := r.ask(both, "check_decision", `{"run_id":"nobody"}`, nil)
+	require.True(t, gone.IsError)
+	require.Contains(t, gone.Content[0].Text, "run_not_found")
+}
+
+// TestAClientOfAnEarlierRevisionIsAskedWhileItsCallIsHeld: whoever is first decides.
+func TestAClientOfAnEarlierRevisionIsAskedWhileItsCallIsHeld(t *testing.T) {
+	s := newScene(t)
+	r := s.replica(mcptools.Options{})
+	connect := func(answer func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) *mcp.ClientSession {
+		ours, theirs := mcp.NewInMemoryTransports()
+		served, err := mcptools.NewServer(r.options).Connect(t.Context(), theirs, nil)
+		require.NoError(t, err)
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "old"}, &mcp.ClientOptions{ElicitationHandler: answer}).
+			Connect(t.Context(), ours, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+		require.NoError(t, err)
+		t.Cleanup(func() {
+			_ = session.Close()
+			_ = served.Wait()
+		})
+		return session
+	}
+	says := connect(func(_ context.Context, request *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		require.Contains(t, request.Params.Message, "production")
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow"}}, nil
+	})
+	require.Equal(t, "allowed", s.told(says, "request_approval", deploy).Status)
+
+	// The dialog ends when somebody else decides.
+	ended := make(chan struct{})
+	waits := connect(func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		go s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "no"})
+		<-ctx.Done()
+		close(ended)
+		return nil, ctx.Err()
+	})
+	require.Equal(t, "Denied by ada: no", s.told(waits, "request_approval", deploy).Message)
+	<-ended
+
+	// A client without anybody declines by itself. The request stays.
+	declines := connect(func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		return &mcp.ElicitResult{Action: "decline"}, nil
+	})
+	require.Equal(t, "pending", s.told(declines, "request_approval", `{"tool_name":"x","input":{},"wait_seconds":1}`).Status)
+	s.pending()
+}
