@@ -21,10 +21,14 @@ var frameworks = []struct {
 	example string
 	input   any
 	output  string
+	// withoutEdits says that the framework has no answer for an edited call.
+	withoutEdits bool
 }{
-	{"openai-agents", "Release 1.4", `"deploy to staging is done; Not allowed: not now"`},
-	{"vercel-ai", "Release 1.4", `"deploy to staging is done; Not allowed: not now"`},
-	{"langgraph", map[string]string{}, `{"deploy":"deploy to staging is done","mail":"Not allowed: not now"}`},
+	{example: "openai-agents", input: "Release 1.4", output: `"deploy to staging is done; Not allowed: not now"`},
+	{example: "vercel-ai", input: "Release 1.4", output: `"deploy to staging is done; Not allowed: not now"`},
+	{example: "langgraph", input: map[string]string{}, output: `{"deploy":"deploy to staging is done","mail":"Not allowed: not now"}`},
+	{example: "ag-ui", input: "Release 1.4", output: `"deploy to staging is done; Not allowed: not now; at noon"`},
+	{example: "acp", input: "Release 1.4", output: `"deploy to production is done; Not allowed"`, withoutEdits: true},
 }
 
 // installExample installs an example with the library of this repository and what its
@@ -60,12 +64,14 @@ func TestFrameworksWaitWithoutAProcess(t *testing.T) {
 
 			asked := start(t, directory, "node", "main.mjs")
 			requests := map[string]string{} // by their tools
+			var questions []api.UserQuestionRequest
 			waits := func() bool {
 				waiting, err := people.GetRun(t.Context(), created.RunID)
 				require.NoError(t, err)
 				for _, approval := range waiting.PendingApprovals {
 					requests[approval.ToolName] = approval.ID
 				}
+				questions = waiting.PendingQuestions
 				return len(waiting.PendingApprovals) == 2
 			}
 			rig.Await(t, waits, "the calls do not wait")
@@ -75,13 +81,23 @@ func TestFrameworksWaitWithoutAProcess(t *testing.T) {
 			require.True(t, waits())
 			require.NoFileExists(t, ran)
 
+			for _, question := range questions {
+				_, err = people.AnswerRunQuestion(t.Context(), created.RunID, client.AnswerQuestionParams{
+					Resolution: api.UserQuestionResolution{RequestID: question.ID, Value: api.JSON(`"noon"`)},
+				})
+				require.NoError(t, err)
+			}
 			_, err = people.ResolveRunApprovals(t.Context(), created.RunID, rig.Decide(api.ApprovalResolution{
 				RequestID: requests["mail"], Behavior: api.BehaviorDeny, Reason: "not now",
 			}))
 			require.NoError(t, err)
-			_, err = people.ResolveRunApprovals(t.Context(), created.RunID, rig.Decide(api.ApprovalResolution{
-				RequestID: requests["deploy"], Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"to":"staging"}`),
-			}))
+			allow, to := api.ApprovalResolution{RequestID: requests["deploy"], Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"to":"staging"}`)}, "staging"
+			if framework.withoutEdits {
+				_, err = people.ResolveRunApprovals(t.Context(), created.RunID, rig.Decide(allow))
+				require.ErrorIs(t, err, client.ErrInvalid, "an edit must not count as leave for the call as it was")
+				allow.UpdatedInput, to = nil, "production"
+			}
+			_, err = people.ResolveRunApprovals(t.Context(), created.RunID, rig.Decide(allow))
 			require.NoError(t, err)
 			start(t, directory, "node", "main.mjs")
 			done, err := people.WaitRun(rig.Soon(t), created.RunID, client.UntilTerminal)
@@ -89,7 +105,7 @@ func TestFrameworksWaitWithoutAProcess(t *testing.T) {
 			require.JSONEq(t, framework.output, string(done.Output), done.Error)
 			text, err := os.ReadFile(ran)
 			require.NoError(t, err)
-			require.Equal(t, "deploy staging\n", string(text))
+			require.Equal(t, "deploy "+to+"\n", string(text))
 		})
 	}
 }

@@ -1,0 +1,69 @@
+// Agents that speak the Agent Client Protocol, whose session/request_permission waits in holdpoint.
+// The worker is the agent's client, as an editor is. The agent runs meanwhile; when it and the worker
+// die, another worker starts it again, loads its session, and the decisions that were recorded answer
+// what it asks again.
+import { spawn } from "node:child_process";
+import { Readable, Writable } from "node:stream";
+import { PROTOCOL_VERSION, client, methods, ndJsonStream } from "@agentclientprotocol/sdk";
+
+/** Returns the handler of a worker. The command starts the agent; the output of a run is what it says last. */
+export function permittedBy(command, args = [], { cwd = process.cwd(), env = process.env } = {}) {
+  return async (task) => {
+    const agent = spawn(command, args, { cwd, env, stdio: ["pipe", "pipe", "inherit"] });
+    const stop = () => agent.kill("SIGKILL");
+    task.signal.addEventListener("abort", stop);
+    const ended = new Promise((_, reject) => {
+      agent.once("error", reject);
+      agent.once("exit", (code) => reject(new Error(`the agent exited with ${code}`)));
+    });
+    try {
+      return await Promise.race([ended, turn(task, ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout)), cwd)]);
+    } finally {
+      task.signal.removeEventListener("abort", stop);
+      stop();
+    }
+  };
+}
+
+/** Has the agent work until its turn ends. */
+function turn(task, stream, cwd) {
+  let said = "";
+  return client({ name: "holdpoint" })
+    .onRequest(methods.client.session.requestPermission, ({ params }) => permission(task, params))
+    .onNotification(methods.client.session.update, ({ params: { update } }) => {
+      if (update.sessionUpdate === "agent_message_chunk" && update.content.type === "text") said += update.content.text;
+    })
+    .connectWith(stream, async (agent) => {
+      const { agentCapabilities } = await agent.request(methods.agent.initialize, { protocolVersion: PROTOCOL_VERSION, clientCapabilities: {} });
+      let sessionId = agentCapabilities?.loadSession ? task.checkpoint?.sessionId : undefined;
+      let text = task.input;
+      if (sessionId === undefined) {
+        ({ sessionId } = await agent.request(methods.agent.session.new, { cwd, mcpServers: [] }));
+        await task.saveCheckpoint({ sessionId });
+      } else {
+        await agent.request(methods.agent.session.load, { sessionId, cwd, mcpServers: [] });
+        text = "You were interrupted. Go on where you were.";
+      }
+      said = ""; // what was loaded was said before
+      const { stopReason } = await agent.request(methods.agent.session.prompt, { sessionId, prompt: [{ type: "text", text }] });
+      if (stopReason !== "end_turn") throw new Error(`the agent stopped: ${stopReason}`);
+      return said;
+    });
+}
+
+/**
+ * Has people decide about one call. Its id keeps several apart, and is how a decision is found when
+ * the agent asks again. A person's "always" is a standing rule of the service, so the agent is only
+ * ever told about this once.
+ */
+async function permission(task, { toolCall, options }) {
+  const input = toolCall.rawInput ?? { title: toolCall.title ?? "" };
+  const decision = await task.approve({
+    id: toolCall.toolCallId, tool_call_id: toolCall.toolCallId, tool_name: toolCall.name ?? toolCall.kind ?? "other", input,
+    ...(toolCall.title ? { reason: toolCall.title } : {}),
+    // The protocol has no answer for an edited call, and an edit must not count as leave for the call as it was.
+    input_schema: { const: input },
+  });
+  const option = options.find(({ kind }) => kind === (decision.behavior === "allow" ? "allow_once" : "reject_once"));
+  return { outcome: option ? { outcome: "selected", optionId: option.optionId } : { outcome: "cancelled" } };
+}
