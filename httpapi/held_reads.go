@@ -240,22 +240,6 @@ func (s heldStore) RulesFor(ctx context.Context, sessionID string, limit int, bu
 	return s.store.RulesFor(ctx, sessionID, limit, budget)
 }
 
-// SessionEvents implements [runs.Reader].
-func (s heldStore) SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]model.Event, error) {
-	if err := s.reachesSession(ctx, sessionID); err != nil {
-		return nil, err
-	}
-	return s.store.SessionEvents(ctx, sessionID, after, limit)
-}
-
-// RunEvents implements [runs.Reader].
-func (s heldStore) RunEvents(ctx context.Context, runID string, after int64, limit int) ([]model.Event, error) {
-	if err := s.reachesRun(ctx, runID); err != nil {
-		return nil, err
-	}
-	return s.store.RunEvents(ctx, runID, after, limit)
-}
-
 // EventsWithin implements [runs.Reader].
 func (s heldStore) EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error) {
 	if q.RunID != "" {

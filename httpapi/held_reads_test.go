@@ -94,16 +94,12 @@ func TestEveryReadIsHeld(t *testing.T) {
 			_, err := held.Rule(ctx, rule)
 			return one(err, api.CodeRuleNotFound)
 		},
-		"SessionEvents": func(ctx context.Context) (int, error) {
-			_, err := held.SessionEvents(ctx, session, 0, 10)
+		"EventsWithin of a session": func(ctx context.Context) (int, error) {
+			_, _, err := held.EventsWithin(ctx, runs.EventQuery{SessionID: session, Limit: 10, MaxBytes: api.MaxReplyBytes})
 			return one(err, api.CodeSessionNotFound)
 		},
-		"RunEvents": func(ctx context.Context) (int, error) {
-			_, err := held.RunEvents(ctx, run, 0, 10)
-			return one(err, api.CodeRunNotFound)
-		},
 		"EventsWithin": func(ctx context.Context) (int, error) {
-			_, _, err := held.EventsWithin(ctx, runs.EventQuery{RunID: run, Limit: 10, MaxBytes: 1 << 20})
+			_, _, err := held.EventsWithin(ctx, runs.EventQuery{RunID: run, Limit: 10, MaxBytes: api.MaxReplyBytes})
 			return one(err, api.CodeRunNotFound)
 		},
 		"Sessions": func(ctx context.Context) (int, error) {

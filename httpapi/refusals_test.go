@@ -279,16 +279,8 @@ func (s *brokenStore) PendingRequests(context.Context, runs.RequestQuery) ([]mod
 	return nil, s.err
 }
 
-func (s *brokenStore) SessionEvents(context.Context, string, int64, int) ([]model.Event, error) {
-	return nil, s.err
-}
-
 func (s *brokenStore) EventsWithin(context.Context, runs.EventQuery) ([]model.Event, bool, error) {
 	return nil, false, s.err
-}
-
-func (s *brokenStore) RunEvents(context.Context, string, int64, int) ([]model.Event, error) {
-	return nil, s.err
 }
 
 func (s *brokenStore) Effects(context.Context, runs.EffectQuery) ([]model.Effect, error) {

@@ -90,11 +90,13 @@ type EventQuery struct {
 	SessionID, RunID string
 	// Outputs selects the output records of the run alone.
 	Outputs bool
-	// AboutRequests selects the events of the session by which a request is raised or settled (see
+	// AboutRequests selects the events by which a request is raised or settled (see
 	// [model.AboutRequest]). Others are not read.
 	AboutRequests bool
-	// After is 0 for all that is kept.
+	// After is a number in the session, also for the events of a run; 0 for all that is kept. One
+	// before what is kept is an error, unless Kept says that what is kept is enough.
 	After int64
+	Kept  bool
 	Limit int
 	// MaxBytes bounds the bodies together; the first event is returned whatever its size.
 	MaxBytes int

@@ -76,13 +76,6 @@ type Reader interface {
 	// present moment. Expired ones are among them.
 	RulesFor(ctx context.Context, sessionID string, limit int, budget *Budget) (rules []rules.Rule, nowMs int64, err error)
 
-	// SessionEvents returns the session's events with numbers above after, oldest first, at
-	// most limit. Errors: session_not_found.
-	SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]model.Event, error)
-	// RunEvents returns the same of one run. The numbers are the session's. Errors:
-	// run_not_found.
-	RunEvents(ctx context.Context, runID string, after int64, limit int) ([]model.Event, error)
-
 	// EventsWithin returns the events that a query selects, oldest first, and whether there
 	// are more. Errors: session_not_found, run_not_found, and event_cursor_reset when the query
 	// goes on after an event and some of the wanted ones are not kept any more.

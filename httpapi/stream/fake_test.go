@@ -33,6 +33,8 @@ type fakeStore struct {
 	deleted bool
 	// eventReads and sessionReads count the calls.
 	eventReads, sessionReads int
+	// mostBytes is what the largest read had.
+	mostBytes int
 }
 
 var errBroken = errors.New("the database is gone")
@@ -60,28 +62,37 @@ func (f *fakeStore) SessionHead(context.Context, string) (*model.Session, error)
 	return session, nil
 }
 
-func (f *fakeStore) SessionEvents(_ context.Context, _ string, after int64, limit int) ([]model.Event, error) {
-	return f.read(after, limit, "")
-}
-
-func (f *fakeStore) RunEvents(_ context.Context, runID string, after int64, limit int) ([]model.Event, error) {
-	return f.read(after, limit, runID)
-}
-
-func (f *fakeStore) read(after int64, limit int, runID string) ([]model.Event, error) {
+func (f *fakeStore) EventsWithin(_ context.Context, q runs.EventQuery) (events []model.Event, more bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.eventReads++
 	if f.broken {
-		return nil, errBroken
+		return nil, false, errBroken
 	}
-	var found []model.Event
-	for _, event := range f.events {
-		if event.EventID > after && event.EventID >= f.kept && len(found) < limit && (runID == "" || event.RunID == runID) {
-			found = append(found, event)
+	events, more = within(f.events[max(0, min(int(f.kept)-1, len(f.events))):], q)
+	f.mostBytes = max(f.mostBytes, bytesOfAll(events))
+	return events, more, nil
+}
+
+// within returns the events that a query selects, as a store does.
+func within(log []model.Event, q runs.EventQuery) (events []model.Event, more bool) {
+	for _, event := range log {
+		switch {
+		case event.EventID <= q.After, q.RunID != "" && event.RunID != q.RunID, q.AboutRequests && !model.AboutRequest(event.Type):
+		case len(events) == q.Limit, len(events) > 0 && bytesOfAll(events)+len(event.Body) > q.MaxBytes:
+			return events, true
+		default:
+			events = append(events, event)
 		}
 	}
-	return found, nil
+	return events, false
+}
+
+func bytesOfAll(events []model.Event) (size int) {
+	for i := range events {
+		size += len(events[i].Body)
+	}
+	return size
 }
 
 // add appends events, each "run type", and hints at them once.

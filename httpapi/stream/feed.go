@@ -7,15 +7,18 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
-// What a feed keeps for its followers at most, and how many events are read at once.
+// What a feed keeps for its followers at most, and what is read at once. One event is kept and
+// read whatever its size.
 const (
 	windowFrames = 256
 	windowBytes  = 512 << 10
 	readEvents   = 128
+	readBytes    = windowBytes
 )
 
 // feed reads the log of one session as it grows.
@@ -165,7 +168,9 @@ func (f *feed) behind(newest int64, polled bool) bool {
 // whether one of them ended a run.
 func (f *feed) read(ctx context.Context) (count int, runEnded bool, err error) {
 	for {
-		events, err := f.hub.store.SessionEvents(ctx, f.sessionID, f.newest(), readEvents)
+		events, more, err := f.hub.store.EventsWithin(ctx, runs.EventQuery{
+			SessionID: f.sessionID, Kept: true, After: f.newest(), Limit: readEvents, MaxBytes: readBytes,
+		})
 		if err != nil {
 			return count, runEnded, err
 		}
@@ -185,7 +190,7 @@ func (f *feed) read(ctx context.Context) (count int, runEnded bool, err error) {
 		}
 		f.window.add(frames...)
 		f.mu.Unlock()
-		if len(events) < readEvents {
+		if !more {
 			return count, runEnded, nil
 		}
 	}

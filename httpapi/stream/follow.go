@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -20,8 +21,12 @@ type From struct {
 	End    int64
 }
 
-// slowBatch is how many events a follower that is behind the window reads at once.
-const slowBatch = 32
+// What a follower that is behind the window reads at once. Each such follower holds so much
+// until its reader has taken it.
+const (
+	slowBatch = 32
+	slowBytes = 256 << 10
+)
 
 // Follow writes every event after the cursor, in order and each once, until the run
 // or session is over, ctx ends, the hub is done, or the reader accepts no more. A read
@@ -96,13 +101,14 @@ func (f *sessionFollower) pass(ctx context.Context) (changed <-chan struct{}, wr
 // catchUp writes the next events after the cursor from the store. The log is known to
 // reach to end at least: when there are no more before it, the cursor is there.
 func (f *sessionFollower) catchUp(ctx context.Context, end int64) (wrote, ended bool, err error) {
+	query := runs.EventQuery{RunID: f.from.RunID, Kept: true, After: f.from.Cursor, Limit: slowBatch, MaxBytes: slowBytes}
+	if query.RunID == "" {
+		query.SessionID = f.feed.sessionID
+	}
 	var events []model.Event
+	var more bool
 	err = f.hub.OnOwnStack(ctx, func() (err error) {
-		if f.from.RunID == "" {
-			events, err = f.hub.store.SessionEvents(ctx, f.feed.sessionID, f.from.Cursor, slowBatch)
-		} else {
-			events, err = f.hub.store.RunEvents(ctx, f.from.RunID, f.from.Cursor, slowBatch)
-		}
+		events, more, err = f.hub.store.EventsWithin(ctx, query)
 		return err
 	})
 	if err != nil {
@@ -122,7 +128,7 @@ func (f *sessionFollower) catchUp(ctx context.Context, end int64) (wrote, ended 
 			break
 		}
 	}
-	if len(events) < slowBatch {
+	if !more {
 		f.from.Cursor = max(f.from.Cursor, end)
 	}
 	if wrote {

@@ -57,8 +57,7 @@ type hearing interface{ Hears() bool }
 // Store is what a feed reads. See [runs.Reader].
 type Store interface {
 	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
-	SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]model.Event, error)
-	RunEvents(ctx context.Context, runID string, after int64, limit int) ([]model.Event, error)
+	EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error)
 	PendingRequests(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error)
 	CountPendingRequests(ctx context.Context, q runs.RequestQuery) (int64, error)
 	NowMs(ctx context.Context) (int64, error)

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -129,11 +130,17 @@ func (in *inbox) process(ctx context.Context) (pause time.Duration, err error) {
 	if in.gapDue = in.gapDue || lost; in.gapDue {
 		// The snapshot after the gap has what the notices were about.
 		in.gapAll()
-	} else if len(notices) > 0 {
-		events, err := in.log.read(ctx, notices)
-		if err != nil {
+		notices = nil
+	}
+	for len(notices) > 0 {
+		var events []*model.Event
+		if events, notices, err = in.log.read(ctx, notices); err != nil {
 			in.gapDue = true
-			return 0, err
+			if !errors.Is(err, errFarBehind) {
+				return 0, err
+			}
+			in.gapAll()
+			break
 		}
 		in.publish(events)
 		pause = inboxPause

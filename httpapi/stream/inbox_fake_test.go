@@ -33,6 +33,8 @@ type board struct {
 	held chan struct{}
 	// eventReads and openReads count the calls.
 	eventReads, openReads int
+	// mostBytes is what the largest read of events had.
+	mostBytes int
 }
 
 func newBoard() *board {
@@ -127,7 +129,7 @@ func (b *board) CountPendingRequests(_ context.Context, q runs.RequestQuery) (in
 
 func (b *board) NowMs(context.Context) (int64, error) { return time.Now().UnixMilli(), nil }
 
-func (b *board) SessionEvents(_ context.Context, sessionID string, after int64, limit int) ([]model.Event, error) {
+func (b *board) EventsWithin(_ context.Context, q runs.EventQuery) (events []model.Event, more bool, err error) {
 	if b.held != nil {
 		<-b.held
 	}
@@ -135,10 +137,11 @@ func (b *board) SessionEvents(_ context.Context, sessionID string, after int64, 
 	defer b.mu.Unlock()
 	b.eventReads++
 	if b.broken {
-		return nil, errBroken
+		return nil, false, errBroken
 	}
-	log := b.logs[sessionID]
-	return slices.Clone(log[after:min(len(log), int(after)+limit)]), nil
+	events, more = within(b.logs[q.SessionID], q)
+	b.mostBytes = max(b.mostBytes, bytesOfAll(events))
+	return events, more, nil
 }
 
 func (b *board) setBroken(broken bool) {

@@ -6,8 +6,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// maxNotices bounds the sessions whose notices wait to be read.
-const maxNotices = 4096
+const (
+	// maxNotices bounds the sessions whose notices wait to be read.
+	maxNotices = 4096
+	// maxNoticeBytes bounds what their events hold. The events of those beyond it are read from the
+	// store.
+	maxNoticeBytes = 8 << 20
+)
 
 // noticeQueue gathers notices about requests, one for each session, while earlier ones
 // are read. Beyond its bound it drops all and says so.
@@ -18,6 +23,7 @@ type noticeQueue struct {
 	mu      sync.Mutex
 	waiting map[string]int // index in notices
 	notices []runs.Notice
+	bytes   int
 	lost    bool
 }
 
@@ -32,6 +38,9 @@ func (q *noticeQueue) add(notice runs.Notice) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.bytes += bytesOf(notice.Events); q.bytes > maxNoticeBytes {
+		notice.Events = nil
+	}
 	at, seen := q.waiting[notice.SessionID]
 	switch {
 	case q.lost:
@@ -77,7 +86,7 @@ func (q *noticeQueue) drain() (notices []runs.Notice, lost bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	notices, lost = q.notices, q.lost
-	q.notices, q.lost = nil, false
+	q.notices, q.bytes, q.lost = nil, 0, false
 	clear(q.waiting)
 	return notices, lost
 }

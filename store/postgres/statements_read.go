@@ -136,23 +136,6 @@ FROM runs AS r
 JOIN sessions AS s ON s.session_id = r.session_id
 WHERE r.run_id = $1`,
 
-	SessionEvents: expand(`
-SELECT e.*
-FROM events AS e
-WHERE e.session_id = $1 AND e.event_id > $2::bigint
-ORDER BY e.event_id
-LIMIT $3::bigint`),
-
-	// Along the session's log between the run's first and last event.
-	RunEvents: expand(`
-SELECT e.*
-FROM runs AS r
-JOIN events AS e ON e.session_id = r.session_id AND e.run_id = r.run_id
-	AND e.event_id >= r.first_event_id AND e.event_id <= r.last_event_id AND e.event_id > $2::bigint
-WHERE r.run_id = $1
-ORDER BY e.event_id
-LIMIT $3::bigint`),
-
 	SessionEventsWithin: expand(`
 SELECT e.*, e.count
 FROM (
@@ -182,6 +165,29 @@ FROM (
 WHERE e.place = 1 OR e.bytes <= $4::bigint
 ORDER BY e.event_id`),
 
+	// Along the index of the session's events about requests.
+	RunRequestEventsWithin: expand(`
+SELECT e.*, e.count
+FROM (
+	SELECT n.*, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	FROM (
+		SELECT v.*
+		FROM runs AS r
+		CROSS JOIN LATERAL (
+			SELECT * FROM events AS one
+			WHERE one.session_id = r.session_id AND one.run_id = r.run_id
+				AND one.event_id BETWEEN greatest(r.first_event_id, $2::bigint + 1) AND r.last_event_id
+				AND one.type IN ('waiting_for_approval', 'approval_resolved', 'waiting_for_user_question', 'user_question_answered', 'user_question_resolved', 'parent_clarification_resolved')
+			ORDER BY one.event_id LIMIT $3::bigint
+		) AS v
+		WHERE r.run_id = $1
+	) AS n
+	WINDOW w AS (ORDER BY n.event_id)
+) AS e
+WHERE e.place = 1 OR e.bytes <= $4::bigint
+ORDER BY e.event_id`),
+
+	// Along the session's log between the run's first and last event.
 	RunEventsWithin: expand(`
 SELECT e.*, e.count
 FROM (

@@ -79,12 +79,12 @@ func TestARunWaitsIsDecidedAndGoesOn(t *testing.T) {
 			shown, err := s.Run(ctx, "r")
 			require.NoError(t, err)
 			require.Equal(t, "done", shown.Outputs[0].Content)
-			events, err := s.SessionEvents(ctx, "s", 0, 100)
+			events, _, err := s.EventsWithin(ctx, runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
 			require.NoError(t, err)
 			for i, event := range events {
 				require.EqualValues(t, i+1, event.EventID)
 			}
-			ofRun, err := s.RunEvents(ctx, "r", 2, 100)
+			ofRun, _, err := s.EventsWithin(ctx, runs.EventQuery{RunID: "r", After: 2, Limit: 100, MaxBytes: api.MaxReplyBytes})
 			require.NoError(t, err)
 			require.Equal(t, events[2:], ofRun)
 			require.NoError(t, s.Ready(ctx))
@@ -99,13 +99,15 @@ func TestReadsOfWhatIsNotThere(t *testing.T) {
 	for _, id := range []string{"unknown", "", "\x00", "\xff", "a b"} {
 		_, err := s.Run(ctx, id)
 		require.Equal(t, api.CodeRunNotFound, refusal.CodeOf(err), "%q", id)
-		_, err = s.RunEvents(ctx, id, 0, 1)
-		require.Equal(t, api.CodeRunNotFound, refusal.CodeOf(err), "%q", id)
+		if id != "" { // a query without a run is one of a session
+			_, _, err = s.EventsWithin(ctx, runs.EventQuery{RunID: id, Limit: 1, MaxBytes: api.MaxReplyBytes})
+			require.Equal(t, api.CodeRunNotFound, refusal.CodeOf(err), "%q", id)
+		}
 		_, _, err = s.SettledAfter(ctx, id, 0)
 		require.Equal(t, api.CodeRunNotFound, refusal.CodeOf(err), "%q", id)
 		_, err = s.Session(ctx, id)
 		require.Equal(t, api.CodeSessionNotFound, refusal.CodeOf(err), "%q", id)
-		_, err = s.SessionEvents(ctx, id, 0, 1)
+		_, _, err = s.EventsWithin(ctx, runs.EventQuery{SessionID: id, Limit: 1, MaxBytes: api.MaxReplyBytes})
 		require.Equal(t, api.CodeSessionNotFound, refusal.CodeOf(err), "%q", id)
 		_, err = s.Do(ctx, &runs.ClaimRun{RunID: id, WorkerID: "w"})
 		require.Equal(t, api.CodeRunNotFound, refusal.CodeOf(err), "%q", id)
@@ -149,7 +151,7 @@ func TestTwoReplicasMakeOneSession(t *testing.T) {
 			require.Equal(t, runIDs[0], runID)
 			require.NotEmpty(t, runID)
 		}
-		events, err := replicas[0].SessionEvents(context.Background(), sessionID, 0, 100)
+		events, _, err := replicas[0].EventsWithin(context.Background(), runs.EventQuery{SessionID: sessionID, Limit: 100, MaxBytes: api.MaxReplyBytes})
 		require.NoError(t, err)
 		require.Len(t, events, 2) // accepted, queued
 	}

@@ -46,7 +46,7 @@ func TestTwoReplicasFightForOneSession(t *testing.T) {
 				})
 			}
 			group.Wait()
-			events, err := replicas[0].SessionEvents(t.Context(), "s", 0, 1000)
+			events, _, err := replicas[0].EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", Limit: 1000, MaxBytes: api.MaxReplyBytes})
 			require.NoError(t, err)
 			seen := map[string]bool{}
 			for i, event := range events {
@@ -110,7 +110,7 @@ func TestAWrongEstimateOfTheClockIsRefused(t *testing.T) {
 		do(t, s, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`)})
 		nowMs, err := s.NowMs(t.Context())
 		require.NoError(t, err)
-		events, err := s.SessionEvents(t.Context(), "s", 0, 100)
+		events, _, err := s.EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
 		require.NoError(t, err)
 		require.InDelta(t, nowMs, events[len(events)-1].TimestampMs, 5_000, "after a jump of %d ms", jump)
 	}
@@ -125,7 +125,7 @@ func TestWhatIsRefusedAtTheCommitIsNotAnswered(t *testing.T) {
 	do(t, s, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
 	note := &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"note"}`)}}
 	do(t, s, note)
-	before, err := s.SessionEvents(t.Context(), "s", 0, 100)
+	before, _, err := s.EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
 	require.NoError(t, err)
 	_, err = s.reads.Exec(t.Context(), `CREATE FUNCTION refuse_at_the_end() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN RAISE EXCEPTION 'too late' USING ERRCODE = 'check_violation'; END $$;
@@ -133,13 +133,13 @@ func TestWhatIsRefusedAtTheCommitIsNotAnswered(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Do(t.Context(), note)
 	require.ErrorIs(t, err, runs.ErrUnavailable)
-	after, err := s.SessionEvents(t.Context(), "s", 0, 100)
+	after, _, err := s.EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 	_, err = s.reads.Exec(t.Context(), `DROP TRIGGER late ON events`)
 	require.NoError(t, err)
 	do(t, s, note)
-	after, err = s.SessionEvents(t.Context(), "s", 0, 100)
+	after, _, err = s.EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
 	require.NoError(t, err)
 	require.Len(t, after, len(before)+1)
 }

@@ -42,8 +42,11 @@ func TestEveryReadOfAFrozenDatabaseEnds(t *testing.T) {
 			"head":     func(ctx context.Context) error { _, err := r.SessionHead(ctx, "s"); return err },
 			"runs":     func(ctx context.Context) error { _, err := r.Runs(ctx, runs.RunQuery{Limit: 1}); return err },
 			"sessions": func(ctx context.Context) error { _, err := r.Sessions(ctx, runs.SessionQuery{}); return err },
-			"events":   func(ctx context.Context) error { _, err := r.RunEvents(ctx, "r", 0, 1); return err },
-			"due":      func(ctx context.Context) error { _, err := r.DueEffects(ctx, 1); return err },
+			"events": func(ctx context.Context) error {
+				_, _, err := r.EventsWithin(ctx, runs.EventQuery{RunID: "r", Limit: 1, MaxBytes: api.MaxReplyBytes})
+				return err
+			},
+			"due": func(ctx context.Context) error { _, err := r.DueEffects(ctx, 1); return err },
 		} {
 			begin := time.Now()
 			err := read(t.Context())

@@ -68,13 +68,11 @@ type Statements struct {
 	// SessionKept has the number of the first kept event of the session. RunKept is of $1 run_id:
 	// it has the same of its session when events of the run are gone, else 1.
 	SessionKept, RunKept string
-	// Of $1 session_id or run_id, after $2 event_id, limited to $3.
-	SessionEvents, RunEvents string
-	// The same with $4 bytes of bodies at most, one event at least, and behind each event how
-	// many there are within the limit.
+	// Of $1 session_id or run_id, after $2 event_id, limited to $3 and to $4 bytes of bodies, one
+	// event at least, and behind each event how many there are within the limit.
 	SessionEventsWithin, RunEventsWithin, RunOutputsWithin string
-	// SessionRequestEventsWithin is SessionEventsWithin of the events about requests.
-	SessionRequestEventsWithin string
+	// The same of the events about requests.
+	SessionRequestEventsWithin, RunRequestEventsWithin string
 
 	// RequestByHandle is of $1 handle, Rule of $1 rule_id.
 	RequestByHandle, Rule string
@@ -285,31 +283,6 @@ func (r *Reader) RequestByHandle(ctx context.Context, handle string) (*model.Pen
 	return first(ctx, r.db, columns.PendingRequest, unknown, r.sql.RequestByHandle, handle)
 }
 
-// SessionEvents implements runs.Reader.
-func (r *Reader) SessionEvents(ctx context.Context, sessionID string, after int64, limit int) ([]model.Event, error) {
-	return r.events(ctx, r.sql.SessionKept, r.sql.SessionEvents, refusal.UnknownSession(sessionID), sessionID, after, limit)
-}
-
-// RunEvents implements runs.Reader.
-func (r *Reader) RunEvents(ctx context.Context, runID string, after int64, limit int) ([]model.Event, error) {
-	return r.events(ctx, r.sql.RunKept, r.sql.RunEvents, refusal.UnknownRun(runID), runID, after, limit)
-}
-
-func (r *Reader) events(ctx context.Context, exists, list string, unknown error, id string, after int64, limit int) ([]model.Event, error) {
-	if !refusal.ValidID(id) {
-		return nil, unknown
-	}
-	var events []model.Event
-	var found []int64
-	err := r.db.Ask(ctx,
-		Query{exists, []any{id}, into(itself[int64], &found)},
-		Query{list, []any{id, after, max(limit, 0)}, into(columns.Events.Targets, &events)})
-	if err == nil && len(found) == 0 {
-		err = unknown
-	}
-	return events, err
-}
-
 // EventsWithin implements runs.Reader.
 func (r *Reader) EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error) {
 	kept, statement, id, unknown := r.sql.SessionKept, r.sql.SessionEventsWithin, q.SessionID, refusal.UnknownSession(q.SessionID)
@@ -319,6 +292,8 @@ func (r *Reader) EventsWithin(ctx context.Context, q runs.EventQuery) (events []
 	switch {
 	case q.Outputs:
 		statement = r.sql.RunOutputsWithin
+	case q.AboutRequests && q.RunID != "":
+		statement = r.sql.RunRequestEventsWithin
 	case q.AboutRequests:
 		statement = r.sql.SessionRequestEventsWithin
 	}
@@ -335,7 +310,7 @@ func (r *Reader) EventsWithin(ctx context.Context, q runs.EventQuery) (events []
 	case err != nil:
 	case len(found) == 0:
 		err = unknown
-	case q.After > 0 && q.After < found[0]-1:
+	case !q.Kept && q.After > 0 && q.After < found[0]-1:
 		err = refusal.EventsReset(q.After, found[0])
 	}
 	if err != nil || len(counted) == 0 {

@@ -126,20 +126,6 @@ FROM runs AS r
 JOIN sessions AS s ON s.session_id = r.session_id
 WHERE r.run_id = $1`,
 
-	SessionEvents: expand(`
-SELECT e.*
-FROM events AS e
-WHERE e.session_id = $1 AND e.event_id > $2
-ORDER BY e.event_id
-LIMIT $3`),
-
-	RunEvents: expand(`
-SELECT e.*
-FROM events AS e
-WHERE e.run_id = $1 AND e.event_id > $2
-ORDER BY e.event_id
-LIMIT $3`),
-
 	// A page is measured before it is read: sorting the bodies for their sizes would copy
 	// everything that is left out.
 	SessionEventsWithin: expand(`
@@ -164,6 +150,24 @@ FROM (
 	FROM (
 		SELECT one.rowid AS line, one.event_id, octet_length(one.body) AS size FROM events AS one INDEXED BY events_about_requests
 		WHERE one.session_id = $1 AND one.event_id > $2
+			AND one.type IN ('waiting_for_approval', 'approval_resolved', 'waiting_for_user_question', 'user_question_answered', 'user_question_resolved', 'parent_clarification_resolved')
+		ORDER BY one.event_id LIMIT $3
+	) AS n
+	WINDOW w AS (ORDER BY n.event_id)
+) AS page
+CROSS JOIN events AS e ON e.rowid = page.line
+WHERE page.place = 1 OR page.bytes <= $4
+ORDER BY page.event_id`),
+
+	RunRequestEventsWithin: expand(`
+SELECT e.*, page.count
+FROM (
+	SELECT n.*, sum(n.size) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	FROM (
+		SELECT one.rowid AS line, one.event_id, octet_length(one.body) AS size
+		FROM runs AS r CROSS JOIN events AS one INDEXED BY events_about_requests
+		WHERE r.run_id = $1 AND one.session_id = r.session_id AND one.run_id = r.run_id
+			AND one.event_id > max($2, r.first_event_id - 1) AND one.event_id <= r.last_event_id
 			AND one.type IN ('waiting_for_approval', 'approval_resolved', 'waiting_for_user_question', 'user_question_answered', 'user_question_resolved', 'parent_clarification_resolved')
 		ORDER BY one.event_id LIMIT $3
 	) AS n

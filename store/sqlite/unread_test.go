@@ -105,7 +105,7 @@ func TestDecisionsFromMemoryHaveTheClock(t *testing.T) {
 	for _, nowMs := range []int64{1_000_050, 1_005_000, 1_004_000} {
 		clock.Store(nowMs)
 		do(t, s, &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"note"}`)}})
-		events, err := s.SessionEvents(t.Context(), "s", 0, 100)
+		events, _, err := s.EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
 		require.NoError(t, err)
 		require.Equal(t, nowMs, events[len(events)-1].TimestampMs)
 	}

@@ -193,13 +193,13 @@ func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 	for _, sessionID := range []string{"nobody", "s-1", "s-2", "S-3"} {
 		session, err := store.Session(ctx, sessionID)
 		show("session "+sessionID, session, err)
-		events, err := store.SessionEvents(ctx, sessionID, 3, 20)
+		events, _, err := store.EventsWithin(ctx, runs.EventQuery{SessionID: sessionID, After: 3, Limit: 20, MaxBytes: api.MaxReplyBytes})
 		show("events of "+sessionID, events, err)
 	}
 	for _, runID := range []string{"nobody", "r-1", "r-2", "r-3", "R-4", "r-5", "r-6"} {
 		run, err := store.Run(ctx, runID)
 		show("run "+runID, run, err)
-		events, err := store.RunEvents(ctx, runID, 2, 10)
+		events, _, err := store.EventsWithin(ctx, runs.EventQuery{RunID: runID, After: 2, Limit: 10, MaxBytes: api.MaxReplyBytes})
 		show("events of "+runID, events, err)
 		of, settled, err := store.SettledAfter(ctx, runID, 1)
 		show("settled of "+runID, []any{of, settled}, err)

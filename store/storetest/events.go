@@ -24,23 +24,34 @@ var eventTests = map[string]func(*harness){
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
 		h.do(&runs.AnswerQuestion{RunID: "r", Resolution: answer("q", "left"), Actor: person})
 		h.wait("other", "other", approvals("a"))
+		h.create("s", "next")
 		h.do(&runs.CancelRun{RunID: "r"})
-		var wanted, found []model.Event
-		for _, event := range h.events("s") {
-			if model.AboutRequest(event.Type) {
-				wanted = append(wanted, event)
+		fence = h.claim("next")
+		h.do(&runs.AppendEvents{RunID: "next", Fence: fence, Events: []api.JSON{api.JSON(`{"type":"step"}`)}})
+		h.do(&runs.Suspend{RunID: "next", Fence: fence, Suspension: suspension})
+		h.do(&runs.ResolveApprovals{RunID: "next", Resolutions: allow("a"), Actor: person})
+		all := h.events("s")
+		for _, q := range []runs.EventQuery{{SessionID: "s"}, {RunID: "r"}, {RunID: "next"}, {RunID: "next", After: all[len(all)-2].EventID}} {
+			var wanted, found []model.Event
+			for _, event := range all {
+				if model.AboutRequest(event.Type) && event.EventID > q.After && (q.RunID == "" || q.RunID == event.RunID) {
+					wanted = append(wanted, event)
+				}
 			}
+			require.NotEmpty(h, wanted)
+			q.AboutRequests, q.Limit, q.MaxBytes = true, 2, 1<<20
+			for more := true; more; {
+				var part []model.Event
+				var err error
+				part, more, err = h.store.EventsWithin(h.ctx, q)
+				require.NoError(h, err)
+				found = append(found, part...)
+				q.After = part[len(part)-1].EventID
+			}
+			require.Equal(h, wanted, found, "%+v", q)
 		}
-		require.GreaterOrEqual(h, len(wanted), 5)
-		for q, more := (runs.EventQuery{SessionID: "s", AboutRequests: true, Limit: 2, MaxBytes: 1 << 20}), true; more; {
-			var part []model.Event
-			var err error
-			part, more, err = h.store.EventsWithin(h.ctx, q)
-			require.NoError(h, err)
-			found = append(found, part...)
-			q.After = part[len(part)-1].EventID
-		}
-		require.Equal(h, wanted, found)
+		_, _, err := h.store.EventsWithin(h.ctx, runs.EventQuery{RunID: "nobody", AboutRequests: true, Limit: 1})
+		require.Equal(h, api.CodeRunNotFound, refusal.CodeOf(err))
 	},
 	"events/gapless in a session, with many callers": func(h *harness) {
 		const callers, each = 16, 10
@@ -86,17 +97,17 @@ var eventTests = map[string]func(*harness){
 			api.JSON(`{"type":"note","text":"one"}`), api.JSON(`{"type":"note","text":"two"}`),
 		}})
 		require.Equal(h, int64(7), reply.LastEventID)
-		page, err := h.store.SessionEvents(h.ctx, "s", 2, 3)
+		page, _, err := h.store.EventsWithin(h.ctx, runs.EventQuery{SessionID: "s", After: 2, Limit: 3, MaxBytes: api.MaxReplyBytes})
 		require.NoError(h, err)
 		require.Equal(h, []int64{3, 4, 5}, eventIDs(page))
-		page, err = h.store.RunEvents(h.ctx, "r-1", 0, 3)
+		page, _, err = h.store.EventsWithin(h.ctx, runs.EventQuery{RunID: "r-1", Limit: 3, MaxBytes: api.MaxReplyBytes})
 		require.NoError(h, err)
 		require.Equal(h, []int64{1, 2, 5}, eventIDs(page))
-		page, err = h.store.RunEvents(h.ctx, "r-1", 5, 10)
+		page, _, err = h.store.EventsWithin(h.ctx, runs.EventQuery{RunID: "r-1", After: 5, Limit: 10, MaxBytes: api.MaxReplyBytes})
 		require.NoError(h, err)
 		require.Equal(h, []int64{6, 7}, eventIDs(page))
 		require.Equal(h, `{"type":"note","text":"two"}`, string(page[1].Body))
-		page, err = h.store.SessionEvents(h.ctx, "s", 100, 10)
+		page, _, err = h.store.EventsWithin(h.ctx, runs.EventQuery{SessionID: "s", After: 100, Limit: 10, MaxBytes: api.MaxReplyBytes})
 		require.NoError(h, err)
 		require.Empty(h, page)
 	},

@@ -33,7 +33,7 @@ var lifecycleTests = map[string]func(*harness){
 		requireCode(h, api.CodeRunNotFound, err)
 		_, err = h.store.ClaimedRun(h.ctx, "nobody")
 		requireCode(h, api.CodeRunNotFound, err)
-		_, err = h.store.RunEvents(h.ctx, "nobody", 0, 10)
+		_, _, err = h.store.EventsWithin(h.ctx, runs.EventQuery{RunID: "nobody", Limit: 10, MaxBytes: api.MaxReplyBytes})
 		requireCode(h, api.CodeRunNotFound, err)
 		_, _, err = h.store.SettledAfter(h.ctx, "nobody", 0)
 		requireCode(h, api.CodeRunNotFound, err)

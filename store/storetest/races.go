@@ -70,7 +70,7 @@ func (h *harness) checkOutcomes(round int, answered []error) (inTime int) {
 		require.NoError(h, err)
 		require.Len(h, settled, 1)
 		resolved := 0
-		events, err := h.store.RunEvents(h.ctx, run, 0, 100)
+		events, _, err := h.store.EventsWithin(h.ctx, runs.EventQuery{RunID: run, Limit: 100, MaxBytes: api.MaxReplyBytes})
 		require.NoError(h, err)
 		for i := range events {
 			if events[i].Type == api.EventUserQuestionResolved {

@@ -26,7 +26,7 @@ var sessionTests = map[string]func(*harness){
 	"session/unknown": func(h *harness) {
 		_, err := h.store.Session(h.ctx, "nobody")
 		requireCode(h, api.CodeSessionNotFound, err)
-		_, err = h.store.SessionEvents(h.ctx, "nobody", 0, 10)
+		_, _, err = h.store.EventsWithin(h.ctx, runs.EventQuery{SessionID: "nobody", Limit: 10, MaxBytes: api.MaxReplyBytes})
 		requireCode(h, api.CodeSessionNotFound, err)
 		h.refuse(api.CodeSessionNotFound, &runs.EndSession{SessionID: "nobody"})
 		h.refuse(api.CodeSessionNotFound, &runs.InterruptSession{SessionID: "nobody"})

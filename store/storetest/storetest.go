@@ -246,7 +246,7 @@ func (h *harness) claimable(agentIDs ...string) []string {
 
 func (h *harness) events(sessionID string) []model.Event {
 	h.Helper()
-	events, err := h.store.SessionEvents(h.ctx, sessionID, 0, 10_000)
+	events, _, err := h.store.EventsWithin(h.ctx, runs.EventQuery{SessionID: sessionID, Limit: 10_000, MaxBytes: 1 << 30})
 	require.NoError(h, err)
 	return events
 }

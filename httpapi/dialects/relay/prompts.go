@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -40,7 +41,7 @@ func (s *chatStream) raiseApprovals(event, next *model.Event, approvals []api.Ap
 // raised. The next event of the log says so; it was committed together with this one.
 func (s *chatStream) settledByRules(event, next *model.Event) (map[string]bool, error) {
 	if next == nil {
-		events, err := s.face.Store.SessionEvents(s.ctx, event.SessionID, event.EventID, 1)
+		events, _, err := s.face.Store.EventsWithin(s.ctx, runs.EventQuery{SessionID: event.SessionID, Kept: true, After: event.EventID, Limit: 1})
 		if err != nil || len(events) == 0 {
 			return nil, err
 		}

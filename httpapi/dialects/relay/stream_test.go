@@ -47,7 +47,7 @@ func TestFramesDoNotDependOnTheCut(t *testing.T) {
 	do(&runs.Suspend{RunID: "r", Fence: 1, Suspension: api.Suspension{Hold: true, Approvals: []api.ApprovalRequest{approval("d", "read")}}})
 	do(&runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"delta","text":"x"}`), api.JSON(`{"type":"delta","text":"y"}`)}})
 	do(&runs.Complete{RunID: "r", Fence: 1})
-	log, err := store.SessionEvents(t.Context(), "s", 0, 100)
+	log, _, err := store.EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
 	require.NoError(t, err)
 
 	told := func(size int) string {

@@ -21,8 +21,10 @@ type history struct {
 	// end is the event that ended the run.
 	end *model.Event
 	// stopped is the request by which the run was cancelled: the first that was settled
-	// without a decision right before the end.
-	stopped *stoppage
+	// without a decision right before the end. settledAt is the event by which something was
+	// settled last.
+	stopped   *stoppage
+	settledAt int64
 	// decided is the last event of the newest decision that was made here, decidedBefore
 	// that of the one before. A decision about several requests is several events.
 	decided, decidedBefore int64
@@ -48,16 +50,16 @@ func (h *history) answered(requestID, questionID string) bool {
 	return h.settled[requestID]
 }
 
-// apply folds the next event of the run.
+// apply folds the next event of the run. Events that are not about requests, but for the last, may
+// be left out: what was decided at once has numbers without a gap.
 func (h *history) apply(event *model.Event) error {
-	previous := h.lastEventID
 	h.lastEventID, h.lastEventMs = event.EventID, event.TimestampMs
 	change, err := kit.ChangeOf(event)
 	if err != nil {
 		return err
 	}
 	if change.Decided() {
-		h.applyDecision(event, &change, previous)
+		h.applyDecision(event, &change)
 		return nil
 	}
 	for i := range change.Approvals {
@@ -68,7 +70,10 @@ func (h *history) apply(event *model.Event) error {
 	}
 	if model.Terminal(api.Status(event.Type)) {
 		h.end = event
-		if h.decided == previous {
+		if event.EventID != h.settledAt+1 {
+			h.stopped = nil
+		}
+		if event.EventID == h.decided+1 && event.TimestampMs == h.decidedAtMs {
 			h.decided = event.EventID
 		}
 		return nil
@@ -77,7 +82,11 @@ func (h *history) apply(event *model.Event) error {
 	return nil
 }
 
-func (h *history) applyDecision(event *model.Event, change *kit.Change, previous int64) {
+func (h *history) applyDecision(event *model.Event, change *kit.Change) {
+	if event.EventID != h.settledAt+1 {
+		h.stopped = nil
+	}
+	h.settledAt = event.EventID
 	via := change.Via
 	for i := range change.Resolutions {
 		resolution := &change.Resolutions[i]
@@ -100,7 +109,7 @@ func (h *history) applyDecision(event *model.Event, change *kit.Change, previous
 	if via != Via {
 		return
 	}
-	if h.decided != previous || h.decidedAtMs != event.TimestampMs {
+	if event.EventID != h.decided+1 || event.TimestampMs != h.decidedAtMs {
 		h.decidedBefore = h.decided
 	}
 	h.decided, h.decidedAtMs = event.EventID, event.TimestampMs

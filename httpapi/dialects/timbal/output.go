@@ -6,16 +6,16 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
-
-// readAtOnce is how many events are read from the store at once.
-const pageSize = 500
 
 // readLog folds the log up to its end, or until enough reports true.
 func (f *face) readLog(ctx context.Context, s *segment, enough func() bool) error {
 	for !s.ended && !enough() {
-		events, err := f.Store.RunEvents(ctx, s.id.runID, s.log.lastEventID, pageSize)
+		events, more, err := f.Store.EventsWithin(ctx, runs.EventQuery{
+			RunID: s.id.runID, Kept: true, After: s.log.lastEventID, Limit: pageSize, MaxBytes: pageBytes,
+		})
 		if err != nil {
 			return err
 		}
@@ -24,7 +24,7 @@ func (f *face) readLog(ctx context.Context, s *segment, enough func() bool) erro
 				return err
 			}
 		}
-		if len(events) < pageSize {
+		if !more {
 			s.endRaising()
 			break
 		}

@@ -225,7 +225,7 @@ func (f *face) showOpen(ctx context.Context, r *resumption) (*segment, error) {
 
 // segmentAtEnd returns the segment that begins at the end of the log.
 func (f *face) segmentAtEnd(ctx context.Context, r *resumption, suffix string) (*segment, error) {
-	log, err := f.historyUntil(ctx, r.record.Run.RunID, func(*model.Event) bool { return false })
+	log, err := f.historyAtEnd(ctx, r.record.Run.RunID)
 	if err != nil {
 		return nil, err
 	}

@@ -114,7 +114,7 @@ func (f *face) dropKnown(ctx context.Context, id segmentID, all []*resumeEntry, 
 		}
 		if before == nil {
 			var err error
-			if before, err = f.historyUntil(ctx, id.runID, func(event *model.Event) bool { return event.EventID >= id.after }); err != nil {
+			if before, err = f.historyAt(ctx, id.runID, id.after); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -125,27 +125,4 @@ func (f *face) dropKnown(ctx context.Context, id segmentID, all []*resumeEntry, 
 		kept = append(kept, entry)
 	}
 	return kept, warnings, nil
-}
-
-// historyUntil folds the log of a run up to the event that last says is the last, or to
-// its end.
-func (f *face) historyUntil(ctx context.Context, runID string, last func(*model.Event) bool) (*history, error) {
-	h := newHistory()
-	for {
-		events, err := f.Store.RunEvents(ctx, runID, h.lastEventID, pageSize)
-		if err != nil {
-			return nil, err
-		}
-		for i := range events {
-			if err := h.apply(&events[i]); err != nil {
-				return nil, err
-			}
-			if last(&events[i]) {
-				return &h, nil
-			}
-		}
-		if len(events) < pageSize {
-			return &h, nil
-		}
-	}
 }

@@ -25,7 +25,8 @@ type Options struct {
 // face serves the routes.
 type face struct {
 	kit.Face
-	agentID string
+	agentID  string
+	outlines *outlines
 }
 
 // New returns the dialect, to be mounted beside /v1. Every route is also below
@@ -33,8 +34,9 @@ type face struct {
 func New(options Options) kit.Mount {
 	return func(router chi.Router, services kit.Services) {
 		f := &face{
-			Face:    kit.Face{Services: services, Via: Via, Refuse: refusalOf},
-			agentID: cmp.Or(options.DefaultAgentID, model.DefaultAgentID),
+			Face:     kit.Face{Services: services, Via: Via, Refuse: refusalOf},
+			agentID:  cmp.Or(options.DefaultAgentID, model.DefaultAgentID),
+			outlines: newOutlines(),
 		}
 		for _, prefix := range []string{"", "/agents/{agent_id}"} {
 			f.Routes(router, []kit.Route{

@@ -63,24 +63,27 @@ func (f *face) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err := f.segmentFrom(r.Context(), id, record)
+	s, err := f.segmentFrom(r.Context(), id, record, after)
 	if err != nil {
 		return err
 	}
 	list := eventList{RunID: shown, Events: []numberedEvent{}, NextCursor: after}
 	var more bool
+	size := 0
 	enough := func() bool {
 		for _, frame := range s.takeFrames() {
 			switch {
-			case frame.seq <= after:
-			case int64(len(list.Events)) == limit:
+			case frame.seq <= after || more:
+			case int64(len(list.Events)) == limit, size > 0 && size+len(frame.data) > api.MaxReplyBytes:
 				more = true
 			default:
 				list.Events = append(list.Events, numberedEvent{frame.seq, frame.data})
 				list.NextCursor = frame.seq
+				size += len(frame.data)
 			}
 		}
-		return s.finished || int64(len(list.Events)) == limit
+		f.outlines.note(keyOf(id, record), s)
+		return s.finished || more || int64(len(list.Events)) == limit
 	}
 	err = f.readLog(r.Context(), s, enough)
 	if err == nil && !enough() && len(list.Events) == 0 && waitMs > 0 {
@@ -107,8 +110,18 @@ func (f *face) isShortened(ctx context.Context, run *model.Run) (bool, error) {
 	return run.FirstEventID < session.FirstKeptEventID, nil
 }
 
-// segmentFrom returns a segment of a run, whole or from where it begins.
-func (f *face) segmentFrom(ctx context.Context, id segmentID, record *model.RunRecord) (*segment, error) {
+// segmentFrom returns a segment of a run with its frames from after one on, and perhaps earlier
+// ones.
+func (f *face) segmentFrom(ctx context.Context, id segmentID, record *model.RunRecord, after int64) (*segment, error) {
+	if known, at, ok := f.outlines.before(keyOf(id, record), after); ok {
+		log, err := f.historyAt(ctx, id.runID, at.eventID)
+		if err != nil {
+			return nil, err
+		}
+		return &segment{
+			id: id, parentID: known.parentID, agentID: record.Run.AgentID, log: *log, startedAtMs: known.startedAtMs, seq: at.seq,
+		}, nil
+	}
 	if id.after == 0 {
 		return segmentOf(id, record), nil
 	}
@@ -123,7 +136,7 @@ func (f *face) segmentFrom(ctx context.Context, id segmentID, record *model.RunR
 // it. Its parent is not in the log, unless its client has named it; the resume before it is
 // shown, which it nearly always is.
 func (f *face) segmentAfter(ctx context.Context, id segmentID, record *model.RunRecord) (*segment, error) {
-	log, err := f.historyUntil(ctx, id.runID, func(event *model.Event) bool { return event.EventID >= id.after })
+	log, err := f.historyAt(ctx, id.runID, id.after)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func testAnApprovalAndAnInteraction(t *testing.T, s *service) {
 	require.Equal(t, []string{"START", "INTERACTION", "APPROVAL", "OUTPUT"}, kinds(events))
 	record, err := s.Store.Run(t.Context(), w.runID)
 	require.NoError(t, err)
-	log, err := s.Store.RunEvents(t.Context(), w.runID, 0, 100)
+	log, _, err := s.Store.EventsWithin(t.Context(), runs.EventQuery{RunID: w.runID, Limit: 100, MaxBytes: api.MaxReplyBytes})
 	require.NoError(t, err)
 	asked, gated := record.Requests[0], record.Requests[1]
 	require.Equal(t, model.KindQuestion, asked.Kind)

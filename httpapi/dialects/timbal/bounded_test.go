@@ -1,0 +1,120 @@
+package timbal_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// countingStore counts the events that were read.
+type countingStore struct {
+	runs.Store
+	events atomic.Int64
+}
+
+func (s *countingStore) EventsWithin(ctx context.Context, q runs.EventQuery) ([]model.Event, bool, error) {
+	events, more, err := s.Store.EventsWithin(ctx, q)
+	s.events.Add(int64(len(events)))
+	return events, more, err
+}
+
+func (s *countingStore) read() int64 { return s.events.Swap(0) }
+
+// A late segment of a long log, and a later page of a long segment, cost what they show.
+func TestReadsAreOfWhatIsShown(t *testing.T) {
+	t.Parallel()
+	counting := &countingStore{Store: dialecttest.SQLite(t)}
+	s := serve(t, counting)
+	stream := s.open(t, "/stream", `{}`)
+	stream.next()
+	stream.Leave()
+	w := s.claim(t, stream.runID)
+	steps := make([]string, 1000)
+	for i := range steps {
+		steps[i] = fmt.Sprintf(`{"type":"step","n":%d}`, i)
+	}
+	for range 4 {
+		w.append(steps...)
+	}
+
+	// A client that goes on where it was, while the run does.
+	page := s.events(t, w.runID, "?limit=2000&after=3000")
+	require.Len(t, page.body["events"], 1001)
+	counting.read()
+	for n := range 3 {
+		w.append(`{"type":"step"}`)
+		page = s.events(t, w.runID, fmt.Sprintf("?after=%d", 4001+n))
+		require.Equal(t, float64(4002+n), dialecttest.At(page.body, "events", 0, "seq"))
+		require.Len(t, page.body["events"], 1)
+		require.LessOrEqual(t, counting.read(), int64(20))
+	}
+	// Another one that was elsewhere has the same frames.
+	again := s.events(t, w.runID, "?limit=2&after=3999")
+	require.Equal(t, 3998.0-3000+1, dialecttest.At(again.body, "events", 0, "data", "n").(float64)+1)
+	require.Equal(t, 4001.0, again.body["next_cursor"])
+	require.LessOrEqual(t, counting.read(), int64(1100))
+
+	// What follows a decision, behind all that.
+	w.wait(approval("a"))
+	open := s.events(t, w.runID, "?after=4004")
+	handle := dialecttest.At(open.body, "events", 0, "data", "approval_id").(string)
+	counting.read()
+	segment := s.open(t, "/stream", resumeBody(t, w.runID, handle, "true"))
+	require.Equal(t, "START", segment.next().kind())
+	segment.Leave()
+	w.again()
+	w.append(`{"type":"late"}`)
+	shown := s.events(t, segment.runID, "")
+	require.Len(t, shown.body["events"], 2)
+	require.Equal(t, "LATE", dialecttest.At(shown.body, "events", 1, "data", "type"))
+	require.LessOrEqual(t, counting.read(), int64(40))
+}
+
+// Events of the largest size allowed: a page ends early, and goes on.
+func TestLargeEvents(t *testing.T) {
+	s := serve(t, dialecttest.SQLite(t))
+	stream := s.open(t, "/stream", `{}`)
+	stream.next()
+	stream.Leave()
+	w := s.claim(t, stream.runID)
+	const large = 24
+	text := strings.Repeat("x", 1<<20-1000)
+	for range large {
+		w.append(`{"type":"step","text":"` + text + `"}`)
+	}
+	w.wait(approval("a"))
+	var cursor float64
+	shown, pages := 0, 0
+	for done := false; !done; pages++ {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("/runs/%s/events?limit=2000&after=%.0f", w.runID, cursor), http.NoBody)
+		request.Host = "localhost"
+		reply := httptest.NewRecorder()
+		reply.Body.Grow(8 << 20)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		s.API.Handler().ServeHTTP(reply, request)
+		runtime.ReadMemStats(&after)
+		t.Logf("%d MiB allocated for a reply of %d KiB", (after.TotalAlloc-before.TotalAlloc)>>20, reply.Body.Len()>>10)
+		require.LessOrEqual(t, after.TotalAlloc-before.TotalAlloc, uint64(160<<20))
+		require.LessOrEqual(t, reply.Body.Len(), 5<<20)
+		var page map[string]any
+		require.NoError(t, json.Unmarshal(reply.Body.Bytes(), &page))
+		shown += len(page["events"].([]any))
+		cursor, done = page["next_cursor"].(float64), page["done"] == true
+	}
+	require.Equal(t, 1+large+2, shown)
+	require.Equal(t, large/4, pages, "four a page, and the end with the last")
+	require.Equal(t, http.StatusNoContent, s.do(t, http.MethodPost, "/cancel/"+w.runID, "").Status)
+}

@@ -1,0 +1,89 @@
+package timbal
+
+import (
+	"context"
+	"iter"
+	"math"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// What is read from the store at once: so many events, and so many bytes or one event.
+const (
+	pageSize  = 500
+	pageBytes = 1 << 20
+)
+
+// requestEvents returns the events of a run about requests, oldest first. The others are not read:
+// a worker may have written any number of them.
+func (f *face) requestEvents(ctx context.Context, runID string) iter.Seq2[*model.Event, error] {
+	return func(yield func(*model.Event, error) bool) {
+		query := runs.EventQuery{RunID: runID, AboutRequests: true, Kept: true, Limit: pageSize, MaxBytes: pageBytes}
+		for more := true; more; {
+			var events []model.Event
+			var err error
+			if events, more, err = f.Store.EventsWithin(ctx, query); err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range events {
+				query.After = events[i].EventID
+				if !yield(&events[i], nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// historyAt folds the log of a run up to an event.
+func (f *face) historyAt(ctx context.Context, runID string, at int64) (*history, error) {
+	newest, _, err := f.Store.EventsWithin(ctx, runs.EventQuery{RunID: runID, Kept: true, After: at - 1, Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	h := newHistory()
+	for event, err := range f.requestEvents(ctx, runID) {
+		if err != nil {
+			return nil, err
+		}
+		if event.EventID > at {
+			break
+		}
+		if err := h.apply(event); err != nil {
+			return nil, err
+		}
+	}
+	if len(newest) > 0 && newest[0].EventID > h.lastEventID {
+		err = h.apply(&newest[0])
+	}
+	return &h, err
+}
+
+// historyAtEnd folds the whole log of a run.
+func (f *face) historyAtEnd(ctx context.Context, runID string) (*history, error) {
+	run, _, err := f.Store.SettledAfter(ctx, runID, math.MaxInt64)
+	if err != nil {
+		return nil, err
+	}
+	return f.historyAt(ctx, runID, run.LastEventID)
+}
+
+// historyUntil folds the log of a run up to the first event that reports a request and is the
+// last.
+func (f *face) historyUntil(ctx context.Context, runID string, last func(*model.Event) bool) (*history, error) {
+	h := newHistory()
+	for event, err := range f.requestEvents(ctx, runID) {
+		if err != nil {
+			return nil, err
+		}
+		if err := h.apply(event); err != nil {
+			return nil, err
+		}
+		if last(event) {
+			break
+		}
+	}
+	return &h, nil
+}
