@@ -31,8 +31,9 @@ type StreamEvent struct {
 	// Event is the next event.
 	Event *api.RunEventEntry
 	// Gap says why the next item does not continue the one before: "ahead" when the log has
-	// no event with the id in after; in the inbox "missed" when the service may have missed
-	// events, "slow" when the caller is too far behind. A snapshot is next.
+	// no event with the id in after, "reset" when events after it are not kept any more; in the
+	// inbox "missed" when the service may have missed events, "slow" when the caller is too far
+	// behind. A snapshot is next.
 	Gap string
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/retain"
@@ -92,6 +93,7 @@ func (s *Store) TrimSession(ctx context.Context, sessionID string, beforeMs int6
 	if err != nil {
 		return runs.Trimmed{}, readFailure(ctx, err)
 	}
+	failpoint.Hit("retain.committed")
 	return trimmed, nil
 }
 

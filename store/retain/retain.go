@@ -8,6 +8,7 @@ package retain
 import (
 	"context"
 
+	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/columns"
 )
@@ -52,6 +53,7 @@ func Trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, 
 	if err != nil || !there {
 		return trimmed, err
 	}
+	failpoint.Hit("retain.locked")
 	end, there, err := number(ctx, tx, s.End, sessionID, first, beforeMs, nowMs, limit)
 	if err != nil || !there || end <= first {
 		return trimmed, err
@@ -60,11 +62,13 @@ func Trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, 
 	if err != nil {
 		return trimmed, err
 	}
+	failpoint.Hit("retain.events")
 	trimmed.Events = int(end - first)
 	trimmed.More = trimmed.Events >= limit
 	if _, err := tx.Write(ctx, s.FirstKept, sessionID, end); err != nil {
 		return trimmed, err
 	}
+	failpoint.Hit("retain.first_kept")
 	whole, err := texts(ctx, tx, s.Runs, sessionID, tx.List(about), end)
 	if err != nil || len(whole) == 0 {
 		return trimmed, err
@@ -74,8 +78,10 @@ func Trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, 
 		if _, err := tx.Write(ctx, statement, sessionID, tx.List(whole)); err != nil {
 			return trimmed, err
 		}
+		failpoint.Hit("retain.rows")
 	}
 	removed, err := tx.Write(ctx, s.Session, sessionID, beforeMs)
+	failpoint.Hit("retain.session")
 	trimmed.Session = removed > 0
 	return trimmed, err
 }

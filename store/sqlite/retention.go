@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 
+	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/retain"
@@ -107,6 +108,7 @@ func (s *Store) TrimSession(ctx context.Context, sessionID string, beforeMs int6
 		_, _ = write.exec(ctx, sqlRollback)
 		return runs.Trimmed{}, failed("trim a session", err)
 	}
+	failpoint.Hit("retain.committed")
 	return trimmed, nil
 }
 

@@ -66,7 +66,7 @@ var places = []place{
 	{name: "store/columns", ours: domain, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/load", ours: with("internal/failpoint", "runs", "store/committer", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/read", ours: with("runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "store/retain", ours: with("runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "store/retain", ours: with("internal/failpoint", "runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/postgres", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens"), never: []string{sqlite, chi}},
 	{name: "store/sqlite", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens"), never: []string{pgx, chi}},
 	{name: "store/tokens", ours: with("auth/signing", "auth/sealing", "runs", "store/columns", "store/read"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
