@@ -1,0 +1,329 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+)
+
+const machines = 3
+
+// Patroni is three machines on one network, each with an etcd and a Postgres that Patroni looks
+// after, with synchronous replication. A machine is a network namespace, so it can be lost or cut
+// off as a whole. The network's switch is a namespace as well: rules that others have made for
+// packets of this machine do not reach it.
+type Patroni struct {
+	Machines  []*PatroniMachine
+	name      string
+	directory string
+	bin       string
+	account   *syscall.Credential
+}
+
+// PatroniMachine is one of them.
+type PatroniMachine struct {
+	cluster   *Patroni
+	number    int
+	Address   string
+	daemons   []*daemon
+	namespace string
+}
+
+// NewPatroni starts the machines and returns when one of them leads and another is its synchronous
+// standby. They are gone with the test. It needs Postgres, patroni, etcd, ip and root; see [Missing].
+func NewPatroni(tb testing.TB) *Patroni {
+	tb.Helper()
+	bin := NeedPostgres(tb)
+	patroni, etcd := Need(tb, "patroni", "/usr/bin/patroni"), Need(tb, "etcd", "/usr/bin/etcd")
+	ip, setpriv := Need(tb, "ip", "/usr/sbin/ip"), Need(tb, "setpriv", "/usr/bin/setpriv")
+	if os.Geteuid() != 0 {
+		Missing(tb, "root, who may make network namespaces")
+	}
+	account, err := postgrestest.Unprivileged()
+	require.NoError(tb, err)
+	directory, err := os.MkdirTemp("/tmp", "holdpoint-patroni-") //nolint:usetesting // Another user must enter it.
+	require.NoError(tb, err)
+	require.NoError(tb, os.Chown(directory, int(account.Uid), int(account.Gid)))
+	p := &Patroni{name: "hp" + strconv.Itoa(os.Getpid()), directory: directory, bin: bin, account: account}
+	tb.Cleanup(p.remove)
+
+	subnet := fmt.Sprintf("10.213.%d.", os.Getpid()%250)
+	network := func(arguments ...string) {
+		tb.Helper()
+		output, err := exec.CommandContext(tb.Context(), ip, arguments...).CombinedOutput()
+		require.NoError(tb, err, "ip %s: %s", strings.Join(arguments, " "), output)
+	}
+	network("netns", "add", p.name)
+	network("-n", p.name, "link", "add", "switch", "type", "bridge")
+	network("-n", p.name, "link", "set", "switch", "up")
+	// This machine's own end of the network.
+	network("link", "add", p.name, "type", "veth", "peer", "name", "port0", "netns", p.name)
+	network("addr", "add", subnet+"254/24", "dev", p.name)
+	network("link", "set", p.name, "up")
+	network("-n", p.name, "link", "set", "port0", "master", "switch", "up")
+	var members, hosts []string
+	for number := 1; number <= machines; number++ {
+		m := &PatroniMachine{cluster: p, number: number, Address: subnet + strconv.Itoa(number), namespace: fmt.Sprintf("%s-%d", p.name, number)}
+		p.Machines = append(p.Machines, m)
+		network("netns", "add", m.namespace)
+		network("-n", m.namespace, "link", "add", "eth0", "type", "veth", "peer", "name", m.port(), "netns", p.name)
+		network("-n", m.namespace, "addr", "add", m.Address+"/24", "dev", "eth0")
+		network("-n", m.namespace, "link", "set", "eth0", "up")
+		network("-n", m.namespace, "link", "set", "lo", "up")
+		network("-n", p.name, "link", "set", m.port(), "master", "switch", "up")
+		members = append(members, fmt.Sprintf("machine%d=http://%s:2380", number, m.Address))
+		hosts = append(hosts, m.Address+":2379")
+	}
+	for _, m := range p.Machines {
+		inside := func(arguments ...string) []string {
+			return append([]string{
+				ip, "netns", "exec", m.namespace, setpriv, "--pdeathsig", "KILL",
+				"--reuid", strconv.Itoa(int(account.Uid)), "--regid", strconv.Itoa(int(account.Gid)), "--clear-groups",
+			}, arguments...)
+		}
+		require.NoError(tb, os.WriteFile(m.path("patroni.yml"), m.settings(hosts), 0o644))
+		require.NoError(tb, os.Mkdir(m.path("sockets"), 0o700))
+		require.NoError(tb, os.Chown(m.path("sockets"), int(account.Uid), int(account.Gid)))
+		commands := [][]string{
+			inside(etcd, "--name", fmt.Sprintf("machine%d", m.number), "--data-dir", m.path("etcd"),
+				"--listen-client-urls", "http://"+m.Address+":2379", "--advertise-client-urls", "http://"+m.Address+":2379",
+				"--listen-peer-urls", "http://"+m.Address+":2380", "--initial-advertise-peer-urls", "http://"+m.Address+":2380",
+				"--initial-cluster", strings.Join(members, ","), "--unsafe-no-fsync", "--enable-v2=false"),
+			inside(patroni, m.path("patroni.yml")),
+		}
+		require.NoError(tb, os.WriteFile(m.path("commands"), must(json.Marshal(commands)), 0o600))
+		require.NoError(tb, m.Start())
+	}
+	p.AwaitLeader(tb, nil)
+	return p
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func (m *PatroniMachine) port() string { return "port" + strconv.Itoa(m.number) }
+
+func (m *PatroniMachine) path(name string) string {
+	return filepath.Join(m.cluster.directory, fmt.Sprintf("machine%d-%s", m.number, name))
+}
+
+// settings are those of Patroni. A leader that is lost is found out after ttl, whose least value
+// is 20 s.
+func (m *PatroniMachine) settings(etcd []string) []byte {
+	type object = map[string]any
+	// JSON is YAML.
+	return must(json.Marshal(object{
+		"scope": "holdpoint", "name": fmt.Sprintf("machine%d", m.number),
+		"restapi": object{"listen": m.Address + ":8008", "connect_address": m.Address + ":8008"},
+		"etcd3":   object{"hosts": etcd},
+		"bootstrap": object{
+			"dcs": object{
+				"ttl": 20, "loop_wait": 1, "retry_timeout": 3, "synchronous_mode": true, "synchronous_mode_strict": true,
+				"postgresql": object{"use_pg_rewind": true, "parameters": object{"max_connections": 200}},
+			},
+			"initdb": []any{object{"encoding": "UTF8"}, object{"locale": "C"}},
+			"pg_hba": []string{"local all all trust", "host all all 0.0.0.0/0 trust", "host replication all 0.0.0.0/0 trust"},
+		},
+		"postgresql": object{
+			"listen": m.Address + ":5432", "connect_address": m.Address + ":5432", "data_dir": m.path("data"), "bin_dir": m.cluster.bin, "pgpass": m.path("pgpass"),
+			"authentication": object{"superuser": object{"username": "postgres"}, "replication": object{"username": "replicator"}},
+			"parameters":     object{"unix_socket_directories": m.path("sockets")},
+		},
+	}))
+}
+
+// Start starts etcd and Patroni on the machine, and does not wait for them.
+func (m *PatroniMachine) Start() error {
+	var commands [][]string
+	if err := json.Unmarshal(must(os.ReadFile(m.path("commands"))), &commands); err != nil {
+		return err
+	}
+	for _, arguments := range commands {
+		command := exec.CommandContext(context.Background(), arguments[0], arguments[1:]...)
+		command.Dir = m.cluster.directory
+		started, err := startDaemon(command, nil, m.path("log"))
+		if err != nil {
+			return err
+		}
+		m.daemons = append(m.daemons, started)
+	}
+	return nil
+}
+
+// Kill ends every process of the machine at once.
+func (m *PatroniMachine) Kill() {
+	for {
+		listed, _ := exec.CommandContext(context.Background(), "ip", "netns", "pids", m.namespace).Output()
+		pids := strings.Fields(string(listed))
+		if len(pids) == 0 {
+			break
+		}
+		for _, text := range pids {
+			if pid, err := strconv.Atoi(text); err == nil {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	}
+	for _, d := range m.daemons {
+		<-d.ended
+	}
+	m.daemons = nil
+}
+
+// Cut takes the machine off the network; its processes go on. Connect undoes it.
+func (m *PatroniMachine) Cut() error { return m.setPort("down") }
+
+// Connect puts the machine on the network again.
+func (m *PatroniMachine) Connect() error { return m.setPort("up") }
+
+func (m *PatroniMachine) setPort(state string) error {
+	output, err := exec.CommandContext(context.Background(), "ip", "-n", m.cluster.name, "link", "set", m.port(), state).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, output)
+	}
+	return nil
+}
+
+// Log is what the machine's etcd, Patroni and Postgres wrote.
+func (m *PatroniMachine) Log() string {
+	text, _ := os.ReadFile(m.path("log"))
+	return string(text)
+}
+
+// URL is the address of a database on whichever machine takes writes.
+func (p *Patroni) URL(database string) string {
+	var hosts []string
+	for _, m := range p.Machines {
+		hosts = append(hosts, m.Address+":5432")
+	}
+	return fmt.Sprintf("postgres://postgres@%s/%s?sslmode=disable&target_session_attrs=read-write", strings.Join(hosts, ","), database)
+}
+
+// member is a line of what Patroni answers to /cluster.
+type member struct {
+	Name  string `json:"name"`
+	Role  string `json:"role"`
+	State string `json:"state"`
+}
+
+// AwaitLeader waits until a machine other than the given one leads and has a synchronous standby, and
+// returns it.
+func (p *Patroni) AwaitLeader(tb testing.TB, except *PatroniMachine) (leader *PatroniMachine) {
+	tb.Helper()
+	p.await(tb, func(m *PatroniMachine, members []member) bool {
+		if m == except {
+			return false
+		}
+		synchronous := false
+		for _, member := range members {
+			synchronous = synchronous || member.Role == "sync_standby"
+			if member.Role == "leader" && member.Name == fmt.Sprintf("machine%d", m.number) {
+				leader = m
+			}
+		}
+		return leader == m && synchronous
+	})
+	return leader
+}
+
+// AwaitStandbys waits until all machines but one follow it.
+func (p *Patroni) AwaitStandbys(tb testing.TB) {
+	tb.Helper()
+	p.await(tb, func(_ *PatroniMachine, members []member) bool {
+		following := 0
+		for _, member := range members {
+			if member.Role != "leader" && (member.State == "running" || member.State == "streaming") {
+				following++
+			}
+		}
+		return following == machines-1
+	})
+}
+
+// await asks every machine until what one of them says of the cluster is as wanted.
+func (p *Patroni) await(tb testing.TB, wanted func(*PatroniMachine, []member) bool) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 2*Patience)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		for _, m := range p.Machines {
+			if members, err := m.members(ctx); err == nil && wanted(m, members) {
+				return
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			for _, m := range p.Machines {
+				log := m.Log()
+				tb.Logf("machine %d: %s", m.number, log[max(0, len(log)-4000):])
+			}
+			require.FailNow(tb, "the cluster does not become as it should")
+		}
+	}
+}
+
+// statusClient keeps nothing open, and no dial to a machine that is cut off goes on for long.
+var statusClient = &http.Client{Transport: &http.Transport{
+	DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: 200 * time.Millisecond}).DialContext,
+}}
+
+func (m *PatroniMachine) members(ctx context.Context) ([]member, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.Address+":8008/cluster", nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := statusClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	var answer struct {
+		Members []member `json:"members"`
+	}
+	return answer.Members, json.UnmarshalRead(response.Body, &answer)
+}
+
+// CreateDatabase makes an empty database and returns its URL.
+func (p *Patroni) CreateDatabase(tb testing.TB, name string) string {
+	tb.Helper()
+	conn, err := pgx.Connect(tb.Context(), p.URL("postgres"))
+	require.NoError(tb, err)
+	_, err = conn.Exec(tb.Context(), "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
+	require.NoError(tb, err)
+	require.NoError(tb, conn.Close(tb.Context()))
+	return p.URL(name)
+}
+
+func (p *Patroni) remove() {
+	for _, m := range p.Machines {
+		m.Kill()
+		_ = exec.CommandContext(context.Background(), "ip", "netns", "delete", m.namespace).Run()
+	}
+	_ = exec.CommandContext(context.Background(), "ip", "link", "delete", p.name).Run()
+	_ = exec.CommandContext(context.Background(), "ip", "netns", "delete", p.name).Run()
+	_ = os.RemoveAll(p.directory)
+}
