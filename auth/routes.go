@@ -91,6 +91,8 @@ var Routes = []Route{
 	{"POST", "/v1/tokens/{token_id}/rotate", Administer},
 	{"DELETE", "/v1/tokens/{token_id}", Administer},
 
+	{"GET", "/v1/audit/export", Administer},
+
 	// What its tools do are calls of /v1.
 	{"POST", "/mcp", Known},
 

@@ -94,6 +94,12 @@ var examples = map[string][]string{
 	"tokens rotate": {`holdpoint tokens rotate $TOKEN_ID --grace 1h`},
 	"tokens revoke": {`holdpoint tokens revoke $TOKEN_ID`},
 
+	"audit export": {
+		`holdpoint audit export --session-id nightly`,
+		`holdpoint audit export --since 2026-01-01T00:00:00Z`,
+	},
+	"audit verify": {`holdpoint audit verify audit.ndjson --keys $HOLDPOINT_SERVER/v1/keys`},
+
 	"completion": {`holdpoint completion bash`},
 	"man":        {`holdpoint man`},
 	"version":    {`holdpoint version`},

@@ -97,7 +97,7 @@ func TestFlagsHaveOneName(t *testing.T) {
 // protocol of their own, or ask a person.
 func TestEveryCommandPrintsJSON(t *testing.T) {
 	t.Parallel()
-	others := []string{"demo", "serve", "config print", "exec", "mcp", "hook run", "approvals review", "completion", "man"}
+	others := []string{"demo", "serve", "config print", "exec", "mcp", "hook run", "approvals review", "audit export", "completion", "man"}
 	var look func(node *kong.Node, path []string)
 	look = func(node *kong.Node, path []string) {
 		for _, child := range node.Children {

@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/holdpoint/holdpoint/cli/agent"
+	"github.com/holdpoint/holdpoint/cli/audit"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/cli/contexts"
 	"github.com/holdpoint/holdpoint/cli/database"
@@ -46,6 +47,7 @@ type program struct {
 	Contexts    contexts.Contexts   `cmd:"" help:"Names for services, with who calls them and the token."`
 	Secrets     database.Secrets    `cmd:"" help:"Look after the keys of sensitive values."`
 	Tokens      tokens.Tokens       `cmd:"" help:"Make, see, rotate and revoke the tokens that the service asks for."`
+	Audit       audit.Audit         `cmd:"" help:"Export the audit, and check an export."`
 	DemoService demo.ServiceCommand `cmd:"" hidden:""`
 	Completion  completionCommand   `cmd:"" help:"Print a script that completes commands and flags in a shell."`
 	Man         manCommand          `cmd:"" help:"Print the manual page."`

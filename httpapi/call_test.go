@@ -93,7 +93,7 @@ func (a *rig) try(t *testing.T, method, path, body string, options ...option) (*
 	}
 	// Every JSON reply ends its line; what is compared is the document.
 	answer := &reply{t: t, status: response.StatusCode, header: response.Header, text: strings.TrimSuffix(string(text), "\n")}
-	if len(text) > 0 && strings.HasSuffix(response.Header.Get("Content-Type"), "json") {
+	if kind := response.Header.Get("Content-Type"); len(text) > 0 && (strings.HasSuffix(kind, "/json") || strings.HasSuffix(kind, "+json")) {
 		if err := json.Unmarshal(text, &answer.body); err != nil {
 			return nil, fmt.Errorf("%s: %w", text, err)
 		}

@@ -86,6 +86,7 @@ var operations = []operation{
 	{"DELETE", "/v1/rules/nobody", "", false, api.CodeRuleNotFound},
 	{"POST", "/v1/tokens", `{"name":"nobody","role":"observer"}`, false, ""},
 	{"GET", "/v1/tokens", "", false, ""},
+	{"GET", "/v1/audit/export", "", false, ""},
 	{"GET", "/v1/tokens/nobody", "", false, api.CodeTokenNotFound},
 	{"POST", "/v1/tokens/nobody/rotate", `{}`, true, api.CodeTokenNotFound},
 	{"DELETE", "/v1/tokens/nobody", "", false, api.CodeTokenNotFound},

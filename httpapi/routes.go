@@ -95,6 +95,7 @@ func (s *Server) routes() []route {
 		{del, "/v1/tokens/{token_id}", s.revokeToken},
 		{get, "/v1/me", s.showMe},
 		{get, "/v1/keys", s.showKeys},
+		{getOnly, "/v1/audit/export", s.exportAudit},
 		{post, "/v1/login", s.signIn},
 		{post, "/v1/logout", s.signOut},
 		{post, "/v1/stream-tickets", s.createStreamTicket},

@@ -183,6 +183,7 @@ func TestAPI(t *testing.T) {
 					{"operations", testOperations},
 					{"tokens", testTokens},
 					{"keys", testKeys},
+					{"audit", testAudit},
 					{"secrets", testSecrets},
 				} {
 					parallel(t, group.name, func(t *testing.T) {

@@ -39,7 +39,7 @@ var domain = []string{"api", "audit/chain", "auth", "runs/refusal", "runs/docume
 func with(names ...string) []string { return append(names, domain...) }
 
 // program are the packages that the command line puts together.
-var program = with("internal/failpoint", ".", "auth/signing", "auth/sealing", "runs", "runs/*", "migrations", "store", "store/*",
+var program = with("internal/failpoint", ".", "audit", "auth/signing", "auth/sealing", "runs", "runs/*", "migrations", "store", "store/*",
 	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "web/docsite", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry", "cli/*")
 
 // places is the package map of docs/architecture.md. The first line that matches a
@@ -51,6 +51,7 @@ var places = []place{
 	{name: "auth", ours: []string{"api", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "auth/signing", ours: []string{"api"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "auth/sealing", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "audit", ours: with("auth/signing", "runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "audit/chain", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	// The storeys of the domain, from the ground up.
 	{name: "runs/refusal", ours: []string{"api"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
@@ -70,8 +71,8 @@ var places = []place{
 	{name: "store/postgres", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens"), never: []string{sqlite, chi}},
 	{name: "store/sqlite", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens"), never: []string{pgx, chi}},
 	{name: "store/tokens", ours: with("auth/signing", "auth/sealing", "runs", "store/columns", "store/read"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "httpapi", ours: with("auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/dialects/dialecttest", ours: with("auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
+	{name: "httpapi", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects/dialecttest", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
 	{name: "httpapi/dialects/kit", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// A dialect links no other dialect.
 	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
@@ -105,13 +106,13 @@ var places = []place{
 
 	// What tests share. It is no part of the program; see forTests.
 	{name: "store/storebench", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "store/*", "store/*/*")},
-	{name: "store/storetest", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*")},
+	{name: "store/storetest", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*")},
 	{name: "store/*/*", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "migrations", "store/*"), never: []string{chi}},
 	{name: "bench/load", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "bench/churn", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*"), never: []string{chi}},
 	{name: "bench/waits", ours: with("auth/signing", "auth/sealing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "client", "bench/load"), never: []string{chi}},
-	{name: "test/*", ours: with("auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "cli", "cli/*")},
-	{name: "test/*/*", ours: with("auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "cli", "cli/*", "test/*")},
+	{name: "test/*", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "cli", "cli/*")},
+	{name: "test/*/*", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "cli", "cli/*", "test/*")},
 }
 
 // forTests are packages of the module and of others that the program must not link.

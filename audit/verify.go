@@ -1,0 +1,295 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/audit/chain"
+	"github.com/holdpoint/holdpoint/auth/signing"
+)
+
+// MaxLineBytes bounds one line of an export.
+const MaxLineBytes = 64 << 20
+
+// BrokenError says where an export is not what the service wrote.
+type BrokenError struct {
+	Line   int64 // from 1
+	Detail string
+}
+
+// Error implements error.
+func (b *BrokenError) Error() string { return fmt.Sprintf("line %d: %s", b.Line, b.Detail) }
+
+// Report says what an export holds that was found whole.
+type Report struct {
+	Scope
+	AtMs           int64
+	Chains, Events int64
+	// Redacted are those whose bodies were taken out. Their digests are still there.
+	Redacted int64
+	// Unchained are the events that no hash covers, because they were written before there was a
+	// chain. That they are as they were exported is known, and no more.
+	Unchained int64
+}
+
+// verifier is where the verification of an export is at.
+type verifier struct {
+	keys   *signing.Public
+	report Report
+	number int64 // of the line
+	digest hash.Hash
+	closed bool // the last line was read
+
+	open     bool // within a chain
+	session  string
+	lastID   int64
+	lastHash string // "" behind an event that is in no chain
+}
+
+// Verify reads an export and checks it with the public keys alone: that it is whole, that every event
+// fits its digest and its hash, that each joins on to the one before it, and that the service signed
+// all of it. One line is in memory at a time.
+//
+// Errors: a [*BrokenError] with the first line that is not as it was exported; that of the reader.
+func Verify(from io.Reader, keys *signing.Public) (Report, error) {
+	v := &verifier{keys: keys, digest: sha256.New()}
+	lines := bufio.NewReaderSize(from, 64<<10)
+	for {
+		text, err := readLine(lines)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return v.report, err
+		}
+		if len(text) == 0 && err != nil {
+			break
+		}
+		v.number++
+		if len(text) > MaxLineBytes {
+			return v.report, v.broken("it is longer than %d bytes", MaxLineBytes)
+		}
+		if text[len(text)-1] != '\n' {
+			return v.report, v.broken("it is cut off")
+		}
+		if failed := v.line(text); failed != nil {
+			var misplaced *misplacedError
+			if errors.As(failed, &misplaced) {
+				return v.report, v.broken("%s", misplaced.explain(lines))
+			}
+			return v.report, failed
+		}
+	}
+	if !v.closed {
+		v.number++
+		return v.report, v.broken("it is missing, and all behind it: the file is cut off here")
+	}
+	return v.report, nil
+}
+
+// readLine returns a line with its end, at most a little more than MaxLineBytes of it.
+func readLine(lines *bufio.Reader) ([]byte, error) {
+	var text []byte
+	for {
+		part, err := lines.ReadSlice('\n')
+		text = append(text, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) || len(text) > MaxLineBytes {
+			return text, err
+		}
+	}
+}
+
+func (v *verifier) broken(format string, args ...any) error {
+	return &BrokenError{Line: v.number, Detail: fmt.Sprintf(format, args...)}
+}
+
+// line checks one line.
+func (v *verifier) line(text []byte) error {
+	if v.closed {
+		return v.broken("there is more behind the last line of the export")
+	}
+	var l line
+	if err := json.Unmarshal(text, &l); err != nil {
+		return v.broken("it is no JSON object of an export: it was changed")
+	}
+	if v.number == 1 {
+		return v.readHeader(&l, text)
+	}
+	if l.Trailer != "" {
+		return v.readTrailer(&l)
+	}
+	v.digest.Write(text) // it returns no error
+	switch {
+	case l.Chain != nil:
+		return v.beginChain(l.Chain)
+	case l.End != nil:
+		return v.endChain(l.End)
+	case l.Header != "":
+		return v.broken("it is a second header: lines were added")
+	}
+	return v.event(text)
+}
+
+func (v *verifier) readHeader(l *line, text []byte) error {
+	if l.Header == "" {
+		return v.broken("it is not the first line of an export: the beginning is missing, or was changed")
+	}
+	payload, err := v.keys.Verify(headerPurpose, l.Header)
+	if err != nil {
+		return v.broken("%s", err)
+	}
+	var h header
+	if err := json.Unmarshal(payload, &h); err != nil || h.Format != format {
+		return v.broken("it is of another version of this program")
+	}
+	v.report.Scope = h.Scope
+	v.digest.Write(text) // it returns no error
+	return nil
+}
+
+func (v *verifier) readTrailer(l *line) error {
+	payload, err := v.keys.Verify(trailerPurpose, l.Trailer)
+	if err != nil {
+		return v.broken("%s", err)
+	}
+	var t trailer
+	if err := json.Unmarshal(payload, &t); err != nil {
+		return v.broken("it is of another version of this program")
+	}
+	switch {
+	case v.open:
+		return v.broken("lines of session %s are missing before it", v.session)
+	case t.Lines != v.number-1 || t.Chains != v.report.Chains || t.Events != v.report.Events:
+		return v.broken("%d lines, %d sessions and %d events were exported, and %d, %d and %d stand before it", t.Lines, t.Chains, t.Events, v.number-1, v.report.Chains, v.report.Events)
+	case t.Digest != hex.EncodeToString(v.digest.Sum(nil)):
+		return v.broken("a line before it is not as it was exported, and every hash behind that was made anew")
+	}
+	v.report.AtMs, v.closed = t.AtMs, true
+	return nil
+}
+
+func (v *verifier) beginChain(c *chainLine) error {
+	lastID, err := strconv.ParseInt(c.AfterID, 10, 64)
+	switch {
+	case v.open:
+		return v.broken("lines of session %s are missing before it", v.session)
+	case err != nil || lastID < 0:
+		return v.broken("it was changed: after_id is no number of an event")
+	case v.report.SessionID != "" && c.SessionID != v.report.SessionID:
+		return v.broken("it is of session %.80q, which was not exported", c.SessionID)
+	case v.report.Chains > 0 && c.SessionID <= v.session:
+		return v.broken("session %.80q stands there twice, or lines changed their order", c.SessionID)
+	}
+	v.open, v.session, v.lastID, v.lastHash = true, c.SessionID, lastID, c.AfterHash
+	v.report.Chains++
+	return nil
+}
+
+func (v *verifier) endChain(e *endLine) error {
+	switch {
+	case !v.open || e.SessionID != v.session:
+		return v.broken("it ends session %.80q, of which nothing stands before it: lines are missing or changed their order", e.SessionID)
+	case e.LastID != strconv.FormatInt(v.lastID, 10):
+		return v.broken("event %.20q of session %s is missing before it", e.LastID, v.session)
+	case e.LastHash != v.lastHash:
+		return v.broken("the last event of session %s is not the one that was exported", v.session)
+	}
+	v.open = false
+	return nil
+}
+
+// misplacedError is an event before which another one should stand.
+type misplacedError struct {
+	session string
+	wanted  int64
+}
+
+func (m *misplacedError) Error() string { return "misplaced" }
+
+// explain reads the rest of the file to tell whether the event that should stand there comes later.
+func (m *misplacedError) explain(lines *bufio.Reader) string {
+	wanted := strconv.FormatInt(m.wanted, 10)
+	for {
+		text, err := readLine(lines)
+		var e struct {
+			ID        string `json:"id"`
+			SessionID string `json:"session_id"`
+		}
+		if len(text) <= MaxLineBytes && json.Unmarshal(text, &e) == nil && e.ID == wanted && e.SessionID == m.session {
+			return fmt.Sprintf("event %s of session %s should stand here and comes later: lines changed their order", wanted, m.session)
+		}
+		if err != nil {
+			return fmt.Sprintf("event %s of session %s is missing before it", wanted, m.session)
+		}
+	}
+}
+
+// event checks an event and its place.
+func (v *verifier) event(text []byte) error {
+	var e eventLine
+	if err := json.Unmarshal(text, &e); err != nil {
+		return v.broken("it is no event: it was changed")
+	}
+	id, err := strconv.ParseInt(e.ID, 10, 64)
+	switch {
+	case err != nil || strconv.FormatInt(id, 10) != e.ID:
+		return v.broken("it was changed: its id is no number")
+	case !v.open || e.SessionID != v.session:
+		return v.broken("it is of session %.80q, and does not belong here", e.SessionID)
+	case id == v.lastID:
+		return v.broken("event %d of session %s stands there twice", id, v.session)
+	case id < v.lastID:
+		return v.broken("event %d of session %s stands there twice, or lines changed their order", id, v.session)
+	case id > v.lastID+1:
+		return &misplacedError{v.session, v.lastID + 1}
+	}
+	v.report.Events++
+	v.lastID = id
+	if e.Hash == "" && e.BodyDigest == "" && e.Prev == nil {
+		if v.lastHash != "" {
+			// A program that knows no chain wrote it while replicas were exchanged.
+			v.lastHash = ""
+		}
+		v.report.Unchained++
+		return nil
+	}
+	return v.join(&e)
+}
+
+// join checks that an event fits its own hashes and joins on to the one before it.
+func (v *verifier) join(e *eventLine) error {
+	var typed struct {
+		Type       string `json:"type"`
+		Redacted   bool   `json:"redacted"`
+		BodyDigest string `json:"body_digest"`
+	}
+	digest, err := chain.BodyDigest(bytes.Clone(e.Event))
+	switch {
+	case err != nil || json.Unmarshal(e.Event, &typed) != nil:
+		return v.broken("the body of event %s was changed", e.ID)
+	case digest != e.BodyDigest && typed.Redacted && typed.BodyDigest == e.BodyDigest:
+		v.report.Redacted++
+	case digest != e.BodyDigest:
+		return v.broken("the body of event %s is not that of its body_digest: it was changed", e.ID)
+	case e.Prev == nil:
+		return v.broken("event %s has no prev: it was changed", e.ID)
+	}
+	link := chain.Link{
+		SessionID: e.SessionID, ID: e.ID, Type: typed.Type, TimestampMs: e.TimestampMs,
+		RunID: e.RunID, Actor: e.Actor, BodyDigest: e.BodyDigest, Prev: *e.Prev,
+	}
+	switch {
+	case link.Hash() != e.Hash:
+		return v.broken("event %s is not that of its hash: who, when, what or which run was changed", e.ID)
+	case *e.Prev != v.lastHash:
+		return v.broken("event %s does not join on to the event before it: one of the two is not as it was", e.ID)
+	}
+	v.lastHash = e.Hash
+	return nil
+}

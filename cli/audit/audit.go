@@ -1,0 +1,188 @@
+// Package audit holds the commands by which an operator exports the audit of a service, and by which
+// anybody checks an export without it. What an export is, and how it is checked, is the library's to
+// say.
+package audit
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit"
+	"github.com/holdpoint/holdpoint/auth/signing"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// Audit is holdpoint audit.
+type Audit struct {
+	Export export `cmd:"" help:"Write the audit, for verify and for keeping elsewhere."`
+	Verify verify `cmd:"" help:"Check an export, without the service."`
+}
+
+type export struct {
+	console.Connection
+	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"Only this session."`
+	Since     string `placeholder:"TIME" help:"From the first event of each session at or after this moment on: RFC 3339, or milliseconds since the epoch."`
+}
+
+// Run writes the export to stdout.
+func (c *export) Run(ctx context.Context, terminal *console.Console) error {
+	sinceMs, err := momentOf(c.Since)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(terminal.Stdout, 64<<10)
+	err = c.Call(func(service *client.Client) error {
+		return service.ExportAudit(ctx, client.AuditExportParams{SessionID: c.SessionID, SinceMs: sinceMs}, out)
+	})
+	return errors.Join(err, out.Flush())
+}
+
+func momentOf(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if ms, err := strconv.ParseInt(text, 10, 64); err == nil && ms >= 0 {
+		return ms, nil
+	}
+	moment, err := time.Parse(time.RFC3339, text)
+	if err != nil || moment.UnixMilli() < 0 {
+		return 0, console.Usage("--since: %q is neither RFC 3339 nor milliseconds since the epoch", text)
+	}
+	return moment.UnixMilli(), nil
+}
+
+type verify struct {
+	console.Format
+	Keys string `required:"" placeholder:"FILE|URL" help:"The public keys: a file that GET /v1/keys was written to, or the URL of it."`
+	File string `arg:"" placeholder:"FILE" help:"The export."`
+}
+
+// Help returns what --help shows under the flags.
+func (c *verify) Help() string {
+	return "It needs the file and the keys alone. Keep the keys elsewhere than the service: whoever can change its database can add one.\n\n" +
+		"Exit codes: 0 the file is whole, 1 it is not, and the first line that was changed, added, moved or left out is named; 2 usage, 3 it could not look."
+}
+
+// exitNotExamined is the exit code of a file or of keys that cannot be read.
+const exitNotExamined = 3
+
+// verdict is what verify prints as JSON.
+type verdict struct {
+	Whole      bool   `json:"whole"`
+	Line       int64  `json:"line,omitzero"`
+	Detail     string `json:"detail,omitempty"`
+	SessionID  string `json:"session_id,omitempty"`
+	SinceMs    int64  `json:"since_ms,omitzero"`
+	ExportedMs int64  `json:"exported_at_ms,omitzero"`
+	Sessions   int64  `json:"sessions"`
+	Events     int64  `json:"events"`
+	Redacted   int64  `json:"redacted"`
+	Unchained  int64  `json:"unchained"`
+}
+
+// Run checks the file.
+func (c *verify) Run(ctx context.Context, terminal *console.Console) error {
+	keys, err := readKeys(ctx, c.Keys)
+	if err != nil {
+		return console.Failed(exitNotExamined, "--keys: %w", err)
+	}
+	file, err := os.Open(c.File)
+	if err != nil {
+		return console.Failed(exitNotExamined, "%w", err)
+	}
+	defer file.Close()
+	report, err := audit.Verify(file, keys)
+	var broken *audit.BrokenError
+	if err != nil && !errors.As(err, &broken) {
+		return console.Failed(exitNotExamined, "%w", err)
+	}
+	found := verdict{
+		Whole: broken == nil, SessionID: report.SessionID, SinceMs: report.SinceMs, ExportedMs: report.AtMs,
+		Sessions: report.Chains, Events: report.Events, Redacted: report.Redacted, Unchained: report.Unchained,
+	}
+	if broken != nil {
+		found.Line, found.Detail = broken.Line, broken.Detail
+	}
+	if c.JSON {
+		if err := console.PrintJSON(terminal.Stdout, found); err != nil {
+			return err
+		}
+	} else {
+		found.print(terminal)
+	}
+	if broken != nil {
+		return console.ExitWith(console.ExitError)
+	}
+	return nil
+}
+
+func (v *verdict) print(terminal *console.Console) {
+	if !v.Whole {
+		fmt.Fprintf(terminal.Stdout, "line %d: %s\n", v.Line, console.Printable(v.Detail, false))
+		return
+	}
+	fmt.Fprintf(terminal.Stdout, "whole: %d events of %d sessions, exported at %s", v.Events, v.Sessions, time.UnixMilli(v.ExportedMs).UTC().Format(time.RFC3339))
+	if v.Redacted > 0 {
+		fmt.Fprintf(terminal.Stdout, ", %d of them redacted", v.Redacted)
+	}
+	if v.Unchained > 0 {
+		fmt.Fprintf(terminal.Stdout, ", %d of them from before there were hashes", v.Unchained)
+	}
+	fmt.Fprintln(terminal.Stdout)
+}
+
+// The bounds of reading keys over HTTP.
+const (
+	maxKeysBytes = 4 << 20
+	keysTimeout  = 30 * time.Second
+)
+
+func readKeys(ctx context.Context, from string) (*signing.Public, error) {
+	text, err := readKeyText(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	var set api.KeySet
+	if err := json.Unmarshal(text, &set); err != nil || set.Keys == nil {
+		return nil, errors.New("it is no JWKS: write what GET /v1/keys answers to a file")
+	}
+	return signing.NewPublic(set)
+}
+
+func readKeyText(ctx context.Context, from string) ([]byte, error) {
+	if !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
+		file, err := os.Open(from)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		return io.ReadAll(io.LimitReader(file, maxKeysBytes))
+	}
+	ctx, cancel := context.WithTimeout(ctx, keysTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s", from, response.Status)
+	}
+	return io.ReadAll(io.LimitReader(response.Body, maxKeysBytes))
+}
