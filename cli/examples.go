@@ -87,7 +87,7 @@ var examples = map[string][]string{
 
 	"tokens create": {
 		`holdpoint tokens create --name admin --role admin --database sqlite:new.db`,
-		`holdpoint tokens create --name builder --role agent --expires-after 720h`,
+		`holdpoint tokens create --name builder --role agent --agent-ids builder --expires-after 720h`,
 	},
 	"tokens list":   {`holdpoint tokens list --state active`},
 	"tokens show":   {`holdpoint tokens show $TOKEN_ID`},

@@ -23,7 +23,7 @@ func (s heldStore) reachesRun(ctx context.Context, runID string) error {
 		return nil
 	}
 	run, _, err := s.store.SettledAfter(ctx, runID, math.MaxInt64)
-	if err == nil && !scope.Fits(run.SessionID, run.AgentID) {
+	if err == nil && !scope.FitsRun(run) {
 		return refusal.UnknownRun(runID)
 	}
 	return err
@@ -68,7 +68,7 @@ func (s heldStore) SessionHead(ctx context.Context, sessionID string) (*model.Se
 	if err != nil {
 		return nil, err
 	}
-	if scope := scopeOf(ctx); !scope.Fits(head.SessionID, head.AgentID) {
+	if scope := scopeOf(ctx); !scope.FitsSession(head) {
 		return nil, refusal.UnknownSession(sessionID)
 	}
 	return head, nil
@@ -89,6 +89,14 @@ func (s heldStore) SettledAfter(ctx context.Context, runID string, after int64) 
 		return nil, nil, err
 	}
 	return s.store.SettledAfter(ctx, runID, after)
+}
+
+// Owners implements [runs.Reader]. No caller is shown whose the runs of others are.
+func (s heldStore) Owners(ctx context.Context, runIDs []string) (map[string]runs.Owners, error) {
+	if auth.From(ctx) != nil {
+		return nil, nil
+	}
+	return s.store.Owners(ctx, runIDs)
 }
 
 // Sessions implements [runs.Reader].

@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -72,7 +74,7 @@ func (s *Server) settledAfter(ctx context.Context, runID string, fence, after in
 	if err != nil {
 		return api.Settled{}, false, err
 	}
-	if err := mayResume(run, fence); err != nil {
+	if err := cmp.Or(runs.CheckHolder(run, fence, auth.From(ctx)), mayResume(run, fence)); err != nil {
 		return api.Settled{}, false, err
 	}
 	if requests, err = runs.OpenRequests(s.sealer, run, requests); err != nil {

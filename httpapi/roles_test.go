@@ -68,7 +68,7 @@ func testRoles(t *testing.T, a *rig, keyring *auth.Keyring) {
 	}
 	// An agent ends what it made, and nobody else has its run ids.
 	one := ofRole(t, keyring, api.RoleAgent)
-	_, two := token(t, keyring, api.CreateTokenBody{Name: "another", Role: api.RoleAgent})
+	_, two := token(t, keyring, api.CreateTokenBody{Name: "another", Role: api.RoleAgent, SessionPrefixes: []string{"of-one"}})
 	mine := `{"run_id":"mine","session_id":"of-one","input":1,"suspend":{"questions":[{"id":"q","tool_call_id":"q","response_schema":{}}]}}`
 	a.post(t, "/v1/runs", mine, bearer(one)).want(http.StatusAccepted)
 	a.post(t, "/v1/runs", mine, bearer(one)).want(http.StatusOK)

@@ -158,3 +158,88 @@ func follow(t *testing.T, a *rig, path, secret string) func(until string) string
 		return all.String()
 	}
 }
+
+// testOwn holds what an agent that is bound to nothing reaches: what its principal made or holds, and
+// the rest is answered word for word as what does not exist.
+func testOwn(t *testing.T, a *rig, keyring *auth.Keyring) {
+	t.Helper()
+	admin := ofRole(t, keyring, api.RoleAdmin)
+	own := func(name string) string {
+		_, secret := token(t, keyring, api.CreateTokenBody{Name: name, Role: api.RoleAgent})
+		return secret
+	}
+	mine, other := own("owner"), own("neighbour")
+	scene := func(by, sessionID, runID string) (handle, ruleID, fence string) {
+		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"agent_id":"shared"}`, sessionID), bearer(by)).want(http.StatusCreated)
+		claim := a.post(t, "/v1/runs", fmt.Sprintf(`{"run_id":%q,"session_id":%q,"input":1,"claim":{"worker_id":"w"},"suspend":{"hold":true,"approvals":[%s]}}`, runID, sessionID, approval("a")), bearer(by)).want(http.StatusAccepted)
+		ruleID = a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"match":{"pattern_keys":["k"]}}`, sessionID), bearer(admin)).want(http.StatusCreated).textAt("rule_id")
+		return claim.textAt("run", "pending_approvals", 0, "handle"), ruleID, claim.textAt("lease", "fence")
+	}
+	foreignHandle, foreignRule, foreignFence := scene(other, "theirs-1", "their-own-run")
+	ownHandle, ownRule, fence := scene(mine, "mine-1", "my-own-run")
+	for _, o := range operations {
+		if o.unknown == "" || strings.HasPrefix(o.path, "/v1/tokens/") {
+			continue
+		}
+		there, nowhere := o.about("theirs-1", "their-own-run", foreignRule, foreignHandle), o.about("theirs-0", "other-own-run", "rule_0000", "handle-0")
+		got, want := a.do(t, o.method, there, o.body, bearer(mine)), a.do(t, o.method, nowhere, o.body, bearer(mine))
+		require.Equal(t, want.status, got.status, "%s %s: %s", o.method, there, got.text)
+		plain := strings.NewReplacer("theirs-0", "theirs-1", "other-own-run", "their-own-run", "rule_0000", foreignRule, "handle-0", foreignHandle)
+		require.Equal(t, plain.Replace(want.text), got.text, "%s %s", o.method, there)
+		require.Contains(t, []int{http.StatusNotFound, http.StatusForbidden}, got.status, "%s %s", o.method, there)
+	}
+	for _, list := range []string{"/v1/sessions", "/v1/runs", "/v1/runs?priority_active=true", "/v1/approvals", "/v1/questions", "/v1/rules", "/v1/effects", "/v1/decisions", "/v1/workers"} {
+		got := a.get(t, list, bearer(mine)).want(http.StatusOK).text
+		require.NotContains(t, got, "their", list)
+		require.NotContains(t, got, foreignRule, list)
+	}
+	for list, shown := range map[string]string{"/v1/sessions": "mine-1", "/v1/runs": "my-own-run", "/v1/approvals": ownHandle, "/v1/rules": ownRule, "/v1/workers": "my-own-run"} {
+		require.Contains(t, a.get(t, list, bearer(mine)).want(http.StatusOK).text, shown)
+	}
+	for _, path := range []string{"/v1/sessions/mine-1", "/v1/runs/my-own-run", "/v1/rules/" + ownRule, "/v1/requests/" + ownHandle, "/v1/sessions/mine-1/events", "/v1/runs/my-own-run/events"} {
+		a.get(t, path, bearer(mine)).want(http.StatusOK)
+	}
+	require.Equal(t, "agent:owner", a.get(t, "/v1/runs/my-own-run", bearer(mine)).textAt("lease", "holder_principal"))
+	require.Equal(t, "agent:owner", a.get(t, "/v1/sessions/mine-1", bearer(mine)).textAt("principal"))
+	a.post(t, "/v1/sessions", `{"session_id":"mine-child","parent_session_id":"theirs-1"}`, bearer(mine)).refused(api.CodeSessionNotFound)
+	a.post(t, "/v1/runs", `{"session_id":"theirs-1","input":1}`, bearer(mine)).refused(api.CodeSessionNotFound)
+	a.post(t, "/v1/runs", `{"run_id":"their-own-run","session_id":"mine-1","input":1}`, bearer(mine)).refused(api.CodeIDConflict)
+
+	// A claim is handed what the principal made, also while it waits; the others' runs of the same
+	// agent stay where they are.
+	queue := func(by, sessionID string) string {
+		return a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"agent_id":"shared","input":1}`, sessionID), bearer(by)).want(http.StatusAccepted).textAt("run_id")
+	}
+	theirs, first := queue(other, "theirs-queue"), queue(mine, "mine-queue")
+	claims := func(secret, wait string) *reply {
+		return a.post(t, "/v1/runs/claim", `{"worker_id":"w","agent_ids":["shared"],"max_runs":10,"wait_ms":`+wait+`}`, bearer(secret)).want(http.StatusOK)
+	}
+	claimed := claims(mine, "0")
+	require.Len(t, claimed.list("claims"), 1)
+	require.Equal(t, first, claimed.textAt("claims", 0, "run", "run_id"))
+	waiting := make(chan *reply, 1)
+	go func() { waiting <- claims(mine, "20000") }()
+	theirNext := queue(other, "theirs-next")
+	next := queue(mine, "mine-next")
+	claimed = <-waiting
+	require.Len(t, claimed.list("claims"), 1)
+	require.Equal(t, next, claimed.textAt("claims", 0, "run", "run_id"))
+	a.post(t, "/v1/runs/"+theirs+"/claim", `{"worker_id":"w"}`, bearer(mine)).refused(api.CodeRunNotFound)
+	require.Len(t, claims(other, "0").list("claims"), 2, "%s and %s", theirs, theirNext)
+
+	// The stream of everything shows its own, and goes on with it.
+	followed := follow(t, a, "/v1/stream", mine)
+	require.NotContains(t, followed("my-own-run"), "their")
+	scene(other, "theirs-2", "their-next-run")
+	scene(mine, "mine-2", "my-next-run")
+	require.NotContains(t, followed("my-next-run"), "their")
+
+	// A fence is its holder's: an admin with the right one is told what an old one is told.
+	for _, call := range [][2]string{{"/v1/runs/my-own-run/heartbeat", ""}, {"/v1/runs/my-own-run/complete", ""}, {"/v1/runs/my-own-run/requests/a/withdraw", ""}} {
+		a.post(t, call[0], fmt.Sprintf(`{"fence":%q}`, fence), bearer(admin)).refused(api.CodeLeaseLost)
+	}
+	a.get(t, "/v1/runs/my-own-run/resume?fence="+fence, bearer(admin)).refused(api.CodeLeaseLost)
+	a.get(t, "/v1/runs/my-own-run/resume?fence="+fence, bearer(mine)).want(http.StatusOK)
+	a.post(t, "/v1/runs/my-own-run/heartbeat", fmt.Sprintf(`{"fence":%q}`, fence), bearer(mine)).want(http.StatusOK)
+	a.post(t, "/v1/runs/their-own-run/heartbeat", fmt.Sprintf(`{"fence":%q}`, foreignFence), bearer(mine)).refused(api.CodeRunNotFound)
+}

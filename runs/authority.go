@@ -16,6 +16,8 @@ type authorized struct {
 	scope  Scope
 	// again says that the caller's token, and what an agent made, is looked at under the lock.
 	again bool
+	// proven says that the caller has shown who it is: then a lease works for its holder alone.
+	proven bool
 }
 
 // Authorized returns a command that is decided only if what it is about is within the caller's
@@ -25,14 +27,51 @@ type authorized struct {
 // revoked after the call came in decides nothing, and that what an agent ends is what it made. The
 // token of a caller without one is not checked.
 //
-// Errors besides the command's: session_not_found, run_not_found, rule_not_found, forbidden; with
+// Where callers show who they are, a lease works for the principal that holds it, whoever else knows
+// its fence.
+//
+// Errors besides the command's: session_not_found, run_not_found, rule_not_found, forbidden, lease_lost; with
 // again invalid_token.
 func Authorized(command Command, caller *auth.Identity, again bool) Command {
-	c := &authorized{Command: command, caller: caller, scope: ScopeOf(caller), again: again && caller.Via != auth.ViaOpen}
-	if !c.again && !c.scope.Bounded() {
+	proven := caller.Via != auth.ViaOpen
+	c := &authorized{Command: command, caller: caller, scope: ScopeOf(caller), again: again && proven, proven: proven}
+	if !c.proven && !c.scope.Bounded() {
 		return command
 	}
 	return c
+}
+
+// fenceOf returns the run and the fence that a command of a worker shows, 0 for one that shows none.
+func fenceOf(command Command) (runID string, fence int64) {
+	switch c := command.(type) {
+	case *Heartbeat:
+		return c.RunID, c.Fence
+	case *Suspend:
+		return c.RunID, c.Fence
+	case *Withdraw:
+		return c.RunID, c.Fence
+	case *AskClarification:
+		return c.RunID, c.Fence
+	case *AppendEvents:
+		return c.RunID, c.Fence
+	case *Release:
+		return c.RunID, c.Fence
+	case *Complete:
+		return c.RunID, c.Fence
+	case *Fail:
+		return c.RunID, c.Fence
+	}
+	return "", 0
+}
+
+// CheckHolder returns lease_lost when the fence is that of a claim of another principal. Runs that were
+// claimed before principals were kept, and by the service itself, are anybody's who knows the fence.
+func CheckHolder(run *model.Run, fence int64, caller *auth.Identity) error {
+	if caller == nil || caller.Via == auth.ViaOpen || fence == 0 || fence != run.Fence ||
+		run.HolderPrincipal == "" || run.HolderPrincipal == caller.Principal {
+		return nil
+	}
+	return refusal.New(api.CodeLeaseLost, "run %s was claimed by another principal than %s", run.RunID, caller.Principal)
 }
 
 // Needs implements Command.
@@ -57,6 +96,12 @@ func (c *authorized) decide(w *workingCopy) (Reply, error) {
 	}
 	if c.again && c.caller.Role == api.RoleAgent && !c.ownsWhatEnds(w) {
 		return Reply{}, refusal.New(api.CodeForbidden, "an agent cancels and interrupts only what it made: for the rest it takes the role operator or admin")
+	}
+	runID, fence := fenceOf(c.Command)
+	if run := w.state.Runs[runID]; run != nil {
+		if err := CheckHolder(run, fence, c.caller); err != nil {
+			return Reply{}, err
+		}
 	}
 	return c.Command.decide(w)
 }
@@ -83,43 +128,48 @@ func (c *authorized) reaches(w *workingCopy) error {
 	case *CreateSession:
 		return c.reachesNew(w, command.AgentID)
 	case *CreateRun:
-		if existing := w.state.Runs[command.RunID]; existing != nil && command.runIDGiven && !c.scope.Fits(existing.SessionID, existing.AgentID) {
+		if existing := w.state.Runs[command.RunID]; existing != nil && command.runIDGiven && !c.scope.FitsRun(existing) {
 			return refusal.RunIDTaken(command.RunID)
 		}
 		return c.reachesNew(w, command.AgentID)
 	}
 	if needs.RunID != "" {
-		if run := w.state.Runs[needs.RunID]; run != nil && !c.scope.Fits(run.SessionID, run.AgentID) {
+		if run := w.state.Runs[needs.RunID]; run != nil && !c.scope.FitsRun(run) {
 			return refusal.UnknownRun(needs.RunID)
 		}
 		return nil // the command looks for the run itself
 	}
-	if !c.scope.FitsID(sessionID) || w.session != nil && !c.scope.Fits(sessionID, w.session.AgentID) {
+	if !c.reachesSession(w) {
 		return refusal.UnknownSession(sessionID)
 	}
 	return nil
+}
+
+// reachesSession reports whether the locked session, which may be new, is within the scope.
+func (c *authorized) reachesSession(w *workingCopy) bool {
+	return c.scope.FitsID(w.state.SessionID) && (w.session == nil || c.scope.FitsSession(w.session))
 }
 
 // reachesRulesOf reports whether the locked session's rules are within the scope. A session that
 // does not exist yet has no agent.
 func (c *authorized) reachesRulesOf(w *workingCopy) bool {
 	if w.session == nil {
-		return c.scope.FitsID(w.state.SessionID) && len(c.scope.AgentIDs) == 0
+		return c.scope.Fits(w.state.SessionID, "")
 	}
-	return c.scope.Fits(w.state.SessionID, w.session.AgentID)
+	return c.scope.FitsSession(w.session)
 }
 
 // reachesNew checks what is made in a session: the session, which may be new, must be within
 // the scope, and so must be the agent of what is made.
 func (c *authorized) reachesNew(w *workingCopy, agentID string) error {
 	sessionID := w.state.SessionID
-	if !c.scope.FitsID(sessionID) || w.session != nil && !c.scope.Fits(sessionID, w.session.AgentID) {
+	if !c.reachesSession(w) {
 		return refusal.UnknownSession(sessionID)
 	}
 	if w.session != nil {
 		agentID = cmp.Or(agentID, w.session.AgentID)
 	}
-	if agentID = cmp.Or(agentID, model.DefaultAgentID); !c.scope.Fits(sessionID, agentID) {
+	if agentID = cmp.Or(agentID, model.DefaultAgentID); !c.scope.FitsNew(sessionID, agentID) {
 		return refusal.New(api.CodeForbidden, "this credential does not reach the agent %s: name one that it does", agentID)
 	}
 	return nil

@@ -46,7 +46,7 @@ func (c *ClaimRun) decide(w *workingCopy) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	if !c.Scope.Fits(run.SessionID, run.AgentID) {
+	if !c.Scope.FitsRun(run) {
 		return Reply{}, refusal.UnknownRun(c.RunID)
 	}
 	if run.ClaimableAtMs == 0 || run.ClaimableAtMs > w.nowMs {

@@ -1,11 +1,16 @@
 package runs_test
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -30,4 +35,119 @@ func TestPrincipalsAreKept(t *testing.T) {
 	require.Equal(t, "user:mara", h.states["s"].Session.Principal, "whoever else makes runs in it")
 	h.must(&runs.CreateRun{RunID: "elsewhere", SessionID: "t", SessionGiven: true, Input: api.JSON(`1`), Principal: "agent:maker"})
 	require.Equal(t, "agent:maker", h.states["t"].Session.Principal)
+}
+
+func agentNamed(principal string) *auth.Identity {
+	return &auth.Identity{Principal: principal, Role: api.RoleAdmin, Via: auth.ViaToken, TokenID: "t"}
+}
+
+// TestALeaseIsItsHoldersAlone: fences are small numbers, and another principal's call with the right
+// one changes nothing. The holder's own call, the same one, works.
+func TestALeaseIsItsHoldersAlone(t *testing.T) {
+	t.Parallel()
+	commands := map[string]func(fence int64) runs.Command{
+		"Heartbeat": func(fence int64) runs.Command { return &runs.Heartbeat{RunID: "r", Fence: fence} },
+		"Suspend":   func(fence int64) runs.Command { return suspend("r", fence, approval("b")) },
+		"Withdraw":  func(fence int64) runs.Command { return &runs.Withdraw{RunID: "r", Fence: fence, RequestID: "a"} },
+		"AskClarification": func(fence int64) runs.Command {
+			return &runs.AskClarification{RunID: "r", Fence: fence, Request: question("q")}
+		},
+		"AppendEvents": func(fence int64) runs.Command {
+			return &runs.AppendEvents{RunID: "r", Fence: fence, Events: []api.JSON{api.JSON(`{"type":"note"}`)}}
+		},
+		"Release":  func(fence int64) runs.Command { return &runs.Release{RunID: "r", Fence: fence} },
+		"Complete": func(fence int64) runs.Command { return &runs.Complete{RunID: "r", Fence: fence} },
+		"Fail":     func(fence int64) runs.Command { return &runs.Fail{RunID: "r", Fence: fence, Error: "no"} },
+	}
+	for name, command := range commands {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.must(&runs.CreateSession{SessionID: "parent"})
+			h.must(&runs.CreateSession{SessionID: "s", ParentSessionID: "parent"})
+			h.must(&runs.CreateRun{
+				RunID: "r", SessionID: "s", SessionGiven: true, Input: api.JSON(`1`), Principal: "agent:holder", Claim: &api.ClaimOptions{WorkerID: "w"},
+			})
+			if name == "Withdraw" {
+				held := suspend("r", 1, approval("a"))
+				held.Hold = true
+				h.must(held)
+			}
+			before := len(h.events["s"])
+			h.refused(api.CodeLeaseLost, runs.Authorized(command(1), agentNamed("agent:thief"), false))
+			require.Len(t, h.events["s"], before)
+			h.must(runs.Authorized(command(1), agentNamed("agent:holder"), false))
+		})
+	}
+	// What shows a fence is held to it.
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	shows := regexp.MustCompile(`(?m)^type ([A-Z]\w*) struct \{\n(?:\t.*\n|\n)*?\tFence +int64\n`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, match := range shows.FindAllStringSubmatch(string(text), -1) {
+			if !strings.HasSuffix(file, "_test.go") && match[1] != "CancelAbandoned" { // a loop's
+				require.Contains(t, commands, match[1], file)
+			}
+		}
+	}
+}
+
+// TestLeasesWithoutAHolder: the service's own, and where nobody shows who they are.
+func TestLeasesWithoutAHolder(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.must(&runs.CreateRun{RunID: "r", SessionID: "s", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
+	h.must(runs.Authorized(&runs.Heartbeat{RunID: "r", Fence: 1}, agentNamed("agent:any"), false))
+	h.must(&runs.CreateRun{RunID: "r2", SessionID: "s2", Input: api.JSON(`1`), Principal: "agent:holder", Claim: &api.ClaimOptions{WorkerID: "w"}})
+	h.must(runs.Authorized(&runs.Heartbeat{RunID: "r2", Fence: 1}, auth.Local(), false))
+}
+
+// TestAnUnboundAgentReachesItsOwn: for another principal's session and run it gets what it gets for
+// those that do not exist, whatever it asks for.
+func TestAnUnboundAgentReachesItsOwn(t *testing.T) {
+	t.Parallel()
+	agent := &auth.Identity{Principal: "agent:one", Role: api.RoleAgent, Via: auth.ViaToken, TokenID: "t"}
+	scope := runs.ScopeOf(agent)
+	require.True(t, scope.Bounded())
+	require.True(t, scope.Fits("s", "x", "", "agent:one"))
+	require.False(t, scope.Fits("s", "x", "agent:two", ""))
+	require.False(t, scope.Fits("s", "x"))
+	require.True(t, scope.FitsNew("s", "x"))
+	for _, other := range []*auth.Identity{
+		{Principal: "agent:one", Role: api.RoleAgent, AgentIDs: []string{"x"}},
+		{Principal: "agent:one", Role: api.RoleAgent, SessionPrefixes: []string{"s"}},
+		{Principal: "agent:one", Role: api.RoleObserver}, {Principal: "agent:one", Role: api.RoleOperator},
+	} {
+		bound := runs.ScopeOf(other)
+		require.True(t, bound.Fits("s", "x", "agent:two"), "%+v", other)
+		require.NotEqual(t, scope.Key(), bound.Key())
+	}
+	other := runs.ScopeOf(&auth.Identity{Principal: "agent:two", Role: api.RoleAgent})
+	require.NotEqual(t, scope.Key(), other.Key())
+
+	h := newHouse(t)
+	make := func(id, principal string) {
+		h.must(&runs.CreateRun{RunID: "run-" + id, SessionID: id, SessionGiven: true, Input: api.JSON(`1`), Principal: principal})
+	}
+	make("theirs", "agent:two")
+	make("own", "agent:one")
+	asked := func(command runs.Command) runs.Command { return runs.Authorized(command, agent, false) }
+	for id, code := range map[string]api.Code{"theirs": api.CodeRunNotFound, "nobody": api.CodeRunNotFound} {
+		h.refused(code, asked(&runs.Heartbeat{RunID: "run-" + id, Fence: 1}))
+		h.refused(code, asked(&runs.ClaimRun{RunID: "run-" + id, WorkerID: "w", Principal: "agent:one", Scope: scope}))
+	}
+	h.refused(api.CodeSessionNotFound, asked(&runs.ReadMailbox{SessionID: "theirs"}))
+	h.refused(api.CodeSessionNotFound, asked(&runs.CreateSession{SessionID: "theirs", Principal: "agent:one"}))
+	h.refused(api.CodeSessionNotFound, asked(&runs.CreateRun{SessionID: "theirs", SessionGiven: true, Input: api.JSON(`1`), Principal: "agent:one"}))
+	h.refused(api.CodeIDConflict, asked(&runs.CreateRun{RunID: "run-theirs", SessionID: "new", SessionGiven: true, Input: api.JSON(`1`), Principal: "agent:one"}))
+	require.True(t, h.must(asked(&runs.CreateSession{SessionID: "own", Principal: "agent:one"})).Existing)
+	h.must(asked(&runs.CreateSession{SessionID: "made", Principal: "agent:one"}))
+	h.must(asked(&runs.ClaimRun{RunID: "run-own", WorkerID: "w", Principal: "agent:one", Scope: scope}))
+	h.must(asked(&runs.Heartbeat{RunID: "run-own", Fence: 1}))
+	// A run that the principal holds, by another credential that reaches more.
+	h.must(&runs.ClaimRun{RunID: "run-theirs", WorkerID: "w", Principal: "agent:one"})
+	h.must(asked(&runs.Heartbeat{RunID: "run-theirs", Fence: 1}))
+	h.refused(api.CodeSessionNotFound, asked(&runs.ReadMailbox{SessionID: "theirs"}))
 }

@@ -29,6 +29,8 @@ type Claimable struct {
 	SessionID     string
 	AgentID       string
 	ClaimableAtMs int64
+	// Principal and HolderPrincipal are the run's. A reader leaves them empty.
+	Principal, HolderPrincipal string
 }
 
 // DueRun names a run with a request past its deadline.

@@ -147,6 +147,11 @@ type DecisionPosition struct {
 	Handle      string
 }
 
+// Owners are the principals whose a run is: the one that made it, and the one that claimed it last.
+type Owners struct {
+	Principal, HolderPrincipal string
+}
+
 // FinishedRun is a run that is over. Its time and id are a position among all of them; the zero
 // value is before the first.
 type FinishedRun struct {

@@ -63,6 +63,8 @@ type Reader interface {
 	// DecisionByHandle is RequestByHandle with the status of the run, for an approval or a
 	// question.
 	DecisionByHandle(ctx context.Context, handle string) (*model.DecidedRequest, error)
+	// Owners returns whose those of the runs are that are there, by run_id. The ids are valid.
+	Owners(ctx context.Context, runIDs []string) (map[string]Owners, error)
 	// SessionHead returns only the row of a session. Errors: session_not_found.
 	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
 

@@ -43,6 +43,10 @@ func (f *fakeStore) CountPendingRequests(context.Context, runs.RequestQuery) (in
 	return 0, nil
 }
 
+func (f *fakeStore) Owners(context.Context, []string) (map[string]runs.Owners, error) {
+	return nil, nil
+}
+
 func (f *fakeStore) NowMs(context.Context) (int64, error) { return 0, nil }
 
 func (f *fakeStore) SessionHead(context.Context, string) (*model.Session, error) {

@@ -60,6 +60,7 @@ type Store interface {
 	EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error)
 	PendingRequests(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error)
 	CountPendingRequests(ctx context.Context, q runs.RequestQuery) (int64, error)
+	Owners(ctx context.Context, runIDs []string) (map[string]runs.Owners, error)
 	NowMs(ctx context.Context) (int64, error)
 	Subscribe(func(runs.Notice)) (unsubscribe func())
 }

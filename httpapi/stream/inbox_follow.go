@@ -145,7 +145,10 @@ func (f *inboxFollower) pass(ctx context.Context) (changed <-chan struct{}, wrot
 		return seen.changed, false, false, nil
 	}
 	f.cursor = seen.head
-	batches := f.batchesWithin(seen.batches)
+	batches, err := f.batchesWithin(ctx, seen.batches)
+	if err != nil {
+		return nil, false, false, err
+	}
 	if len(batches) == 0 {
 		return seen.changed, false, false, nil
 	}

@@ -2,7 +2,10 @@ package stream
 
 import (
 	"context"
+	"slices"
+	"sync"
 
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -12,7 +15,7 @@ func (f *inboxFollower) snapshotWithin(ctx context.Context, all *InboxSnapshot) 
 	if !f.scope.Bounded() {
 		return all, nil
 	}
-	if all.More {
+	if all.More || f.scope.OwnedBy != "" { // a snapshot does not say whose the runs are
 		return readOpen(ctx, f.inbox.hub.store, f.scope)
 	}
 	snapshot := newSnapshot()
@@ -33,15 +36,23 @@ func (f *inboxFollower) snapshotWithin(ctx context.Context, all *InboxSnapshot) 
 }
 
 // batchesWithin returns what batches have within the follower's scope.
-func (f *inboxFollower) batchesWithin(all []*batch) []*batch {
+func (f *inboxFollower) batchesWithin(ctx context.Context, all []*batch) ([]*batch, error) {
 	if !f.scope.Bounded() {
-		return all
+		return all, nil
 	}
 	var batches []*batch
 	for _, one := range all {
+		var owners map[string]runs.Owners
+		if f.scope.OwnedBy != "" {
+			var err error
+			if owners, err = one.owners.read(ctx, f.inbox.hub.store, one.published); err != nil {
+				return nil, err
+			}
+		}
 		var events []*model.Event
 		for _, event := range one.published {
-			if f.scope.Fits(event.SessionID, event.AgentID) {
+			its := owners[event.RunID]
+			if f.scope.Fits(event.SessionID, event.AgentID, its.Principal, its.HolderPrincipal) {
 				events = append(events, event)
 			}
 		}
@@ -49,5 +60,31 @@ func (f *inboxFollower) batchesWithin(all []*batch) []*batch {
 			batches = append(batches, newBatch(one.number, events))
 		}
 	}
-	return batches
+	return batches, nil
+}
+
+// batchOwners are the owners of the runs of a batch, read once for all followers who need them.
+type batchOwners struct {
+	mu    sync.Mutex
+	known map[string]runs.Owners
+}
+
+// read returns the owners. An error is that of this read: the next follower reads again.
+func (o *batchOwners) read(ctx context.Context, store Store, events []*model.Event) (map[string]runs.Owners, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.known != nil {
+		return o.known, nil
+	}
+	var runIDs []string
+	for _, event := range events {
+		runIDs = append(runIDs, event.RunID)
+	}
+	slices.Sort(runIDs)
+	known, err := store.Owners(ctx, slices.Compact(runIDs))
+	if err != nil {
+		return nil, err
+	}
+	o.known = known
+	return known, nil
 }

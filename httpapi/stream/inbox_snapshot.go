@@ -142,6 +142,7 @@ type batch struct {
 	bytes     int
 	// frames and summaries are the events as the frames of /v1, the latter with inputs cut.
 	frames, summaries func() ([]byte, error)
+	owners            batchOwners
 }
 
 func newBatch(number int64, events []*model.Event) *batch {

@@ -50,7 +50,7 @@ type demand struct {
 
 // reaches reports whether a run of one of its agents is within the demand's scope.
 func (d *demand) reaches(run *runs.Claimable) bool {
-	return !d.scope.Bounded() || d.scope.Fits(run.SessionID, run.AgentID)
+	return !d.scope.Bounded() || d.scope.Fits(run.SessionID, run.AgentID, run.Principal, run.HolderPrincipal)
 }
 
 // popHints removes and returns up to n hints from the front of the queue.

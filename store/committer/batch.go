@@ -283,7 +283,7 @@ func (s *changedSession) claimable(nowMs int64) []runs.Claimable {
 		run := s.state.Runs[runID]
 		if at := run.ClaimableAtMs; at != 0 && at <= nowMs && at != s.claimableBefore[runID] {
 			claimable = append(claimable, runs.Claimable{
-				RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, ClaimableAtMs: at,
+				RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, ClaimableAtMs: at, Principal: run.Principal, HolderPrincipal: run.HolderPrincipal,
 			})
 		}
 	}

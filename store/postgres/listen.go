@@ -158,7 +158,7 @@ func (l *listener) publishPayload(payload string) {
 		}
 		for _, c := range h.Claimable {
 			notice.Claimable = append(notice.Claimable, runs.Claimable{
-				RunID: c.RunID, SessionID: h.SessionID, AgentID: c.AgentID, ClaimableAtMs: c.AtMs,
+				RunID: c.RunID, SessionID: h.SessionID, AgentID: c.AgentID, ClaimableAtMs: c.AtMs, Principal: c.Principal, HolderPrincipal: c.HolderPrincipal,
 			})
 		}
 		l.publish(notice)

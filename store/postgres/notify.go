@@ -39,9 +39,11 @@ type hint struct {
 }
 
 type claimHint struct {
-	RunID   string `json:"r"`
-	AgentID string `json:"a"`
-	AtMs    int64  `json:"t"`
+	RunID           string `json:"r"`
+	AgentID         string `json:"a"`
+	AtMs            int64  `json:"t"`
+	Principal       string `json:"p,omitempty"`
+	HolderPrincipal string `json:"h,omitempty"`
 }
 
 // message is one payload. Without hints it says that hints were lost: read the rows.
@@ -238,7 +240,7 @@ func payloadsOf(replica string, notices []runs.Notice) []string {
 			FirstEventID: notice.FirstEventID, Prompts: notice.Prompts,
 		}
 		for _, c := range notice.Claimable {
-			h.Claimable = append(h.Claimable, claimHint{RunID: c.RunID, AgentID: c.AgentID, AtMs: c.ClaimableAtMs})
+			h.Claimable = append(h.Claimable, claimHint{RunID: c.RunID, AgentID: c.AgentID, AtMs: c.ClaimableAtMs, Principal: c.Principal, HolderPrincipal: c.HolderPrincipal})
 		}
 		text, err := json.Marshal(h)
 		// The member's name and the commas come on top.

@@ -48,12 +48,27 @@ func (f *filter) sessionWithin(scope *runs.Scope) {
 	if len(scope.AgentIDs) > 0 {
 		f.oneOf("s.agent_id", scope.AgentIDs)
 	}
+	f.equals("s.principal", scope.OwnedBy)
 }
 
 func (f *filter) runWithin(scope *runs.Scope, table string) {
 	f.prefixed(table+".session_id", scope.SessionPrefixes)
 	if len(scope.AgentIDs) > 0 {
 		f.oneOf(table+".agent_id", scope.AgentIDs)
+	}
+	f.ownedRun(table, scope)
+}
+
+// ownedRun adds a condition for the run that a row of r is, or that a row of another table is about.
+func (f *filter) ownedRun(table string, scope *runs.Scope) {
+	switch {
+	case scope.OwnedBy == "":
+	case table == "r":
+		f.and("(r.principal = ? OR r.holder_principal = ?)", scope.OwnedBy, scope.OwnedBy)
+	default:
+		f.exists("FROM runs AS its WHERE its.session_id = "+table+".session_id AND its.run_id = "+table+".run_id", func(its *filter) {
+			its.and("(its.principal = ? OR its.holder_principal = ?)", scope.OwnedBy, scope.OwnedBy)
+		})
 	}
 }
 
@@ -64,13 +79,17 @@ func (f *filter) requestWithin(scope *runs.Scope) {
 			its.oneOf("its.agent_id", scope.AgentIDs)
 		})
 	}
+	f.ownedRun("q", scope)
 }
 
 func (f *filter) inSessionWithin(scope *runs.Scope, column string) {
 	f.prefixed(column, scope.SessionPrefixes)
-	if len(scope.AgentIDs) > 0 {
+	if len(scope.AgentIDs) > 0 || scope.OwnedBy != "" {
 		f.exists("FROM sessions AS its WHERE its.session_id = "+column, func(its *filter) {
-			its.oneOf("its.agent_id", scope.AgentIDs)
+			if len(scope.AgentIDs) > 0 {
+				its.oneOf("its.agent_id", scope.AgentIDs)
+			}
+			its.equals("its.principal", scope.OwnedBy)
 		})
 	}
 }

@@ -135,6 +135,34 @@ func (r *Reader) StandingRules(ctx context.Context, sessionID string, limit, max
 	return versions[0], standing, complete, nil
 }
 
+const sqlOwners = `
+SELECT r.run_id, coalesce(r.principal, ''), coalesce(r.holder_principal, '') FROM runs AS r`
+
+// maxOwnersAsked bounds the arguments of one statement.
+const maxOwnersAsked = 1_000
+
+// Owners implements runs.Reader.
+func (r *Reader) Owners(ctx context.Context, runIDs []string) (map[string]runs.Owners, error) {
+	type owned struct {
+		runID string
+		runs.Owners
+	}
+	targets := func(o *owned) []any { return []any{&o.runID, &o.Principal, &o.HolderPrincipal} }
+	owners := make(map[string]runs.Owners, len(runIDs))
+	for part := range slices.Chunk(runIDs, maxOwnersAsked) {
+		var f filter
+		f.oneOf("r.run_id", part)
+		found, err := list(ctx, r.db, targets, f.of(sqlOwners), f.args...)
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			owners[found[i].runID] = found[i].Owners
+		}
+	}
+	return owners, nil
+}
+
 // FinishedRuns implements runs.Keeper.
 func (r *Reader) FinishedRuns(ctx context.Context, beforeMs int64, after runs.FinishedRun, limit int) ([]runs.FinishedRun, error) {
 	targets := func(f *runs.FinishedRun) []any { return []any{&f.FinishedAtMs, &f.RunID, &f.SessionID} }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,15 +23,22 @@ var scopes = []runs.Scope{
 	{AgentIDs: []string{"nobody"}},
 	{SessionPrefixes: []string{"a:", "b:"}, AgentIDs: []string{"y"}},
 	{SessionPrefixes: []string{"nowhere"}},
+	{OwnedBy: "agent:one"},
+	{OwnedBy: "user:two"},
+	{OwnedBy: "agent:on"},
 }
 
 // inScope says the same as [runs.Scope], in other words.
-func inScope(scope *runs.Scope, sessionID, agentID string) bool {
+func inScope(scope *runs.Scope, sessionID, agentID string, owners ...string) bool {
 	within := len(scope.SessionPrefixes) == 0
 	for _, prefix := range scope.SessionPrefixes {
 		within = within || strings.Index(sessionID, prefix) == 0
 	}
-	return within && (len(scope.AgentIDs) == 0 || slices.Contains(scope.AgentIDs, agentID))
+	owned := scope.OwnedBy == ""
+	for _, owner := range owners {
+		owned = owned || owner == scope.OwnedBy
+	}
+	return within && owned && (len(scope.AgentIDs) == 0 || slices.Contains(scope.AgentIDs, agentID))
 }
 
 // requireScoped holds a list with a scope to the rows of the list without one, and to its count.
@@ -58,30 +66,43 @@ func requireScoped[R any](h *harness, name string, read func(runs.Scope) ([]R, e
 
 var scopeTests = map[string]func(*harness){
 	"scopes/every list has what its caller reaches": func(h *harness) {
-		agentOf := map[string]string{}
+		agentOf, makerOf, owners := map[string]string{}, map[string]string{}, map[string]runs.Owners{}
+		create := func(c runs.CreateRun, maker string) {
+			c.Principal, owners[c.RunID] = maker, runs.Owners{Principal: maker}
+			h.do(&c)
+		}
+		claim := func(runID, holder string) int64 {
+			owners[runID] = runs.Owners{Principal: owners[runID].Principal, HolderPrincipal: holder}
+			return fenceOf(h, h.do(&runs.ClaimRun{RunID: runID, WorkerID: "worker", Principal: holder}))
+		}
+		of := func(runID string) (string, string) { return owners[runID].Principal, owners[runID].HolderPrincipal }
 		for n, sessionID := range []string{"a", "a:1", "a:2", "a.", "a_", "b:1", "b", "c:1", "A:1", "zz"} {
 			agentOf[sessionID] = []string{"x", "y", "z"}[n%3]
-			h.do(&runs.CreateSession{SessionID: sessionID, AgentID: agentOf[sessionID]})
+			maker, holder := []string{"agent:one", "user:two", "", "agent:one"}[n%4], []string{"user:two", "agent:one", "agent:one", "", ""}[n%5]
+			makerOf[sessionID] = maker
+			h.do(&runs.CreateSession{SessionID: sessionID, AgentID: agentOf[sessionID], Principal: maker})
 			// One run is of another agent than its session.
 			for i, suspension := range []api.Suspension{approvals("p"), questions("q")} {
 				agentID := []string{"", "y"}[i]
 				runID := numbered("r-"+sessionID, i)
-				h.do(&runs.CreateRun{SessionID: sessionID, SessionGiven: true, RunID: runID, AgentID: agentID, Input: api.JSON(`1`)})
-				h.do(&runs.Suspend{RunID: runID, Fence: h.claim(runID), Suspension: suspension})
+				create(runs.CreateRun{SessionID: sessionID, SessionGiven: true, RunID: runID, AgentID: agentID, Input: api.JSON(`1`)}, maker)
+				h.do(&runs.Suspend{RunID: runID, Fence: claim(runID, holder), Suspension: suspension})
 				if i == 0 {
 					h.do(&runs.ResolveApprovals{RunID: runID, Resolutions: allow("p"), Actor: person})
-					h.do(&runs.Complete{RunID: runID, Fence: h.claim(runID)})
+					h.do(&runs.Complete{RunID: runID, Fence: claim(runID, holder)})
 				}
 			}
 			h.do(&runs.AddRule{RuleID: "rule-" + sessionID, SessionID: sessionID, Match: api.RuleMatch{PatternKeys: []string{"k"}}})
-			h.do(&runs.CreateRun{SessionID: "claimable-" + sessionID, RunID: "c-" + sessionID, AgentID: agentOf[sessionID], Input: api.JSON(`1`), SessionGiven: true})
-			h.do(&runs.CreateRun{SessionID: sessionID + "-held", RunID: "h-" + sessionID, AgentID: agentOf[sessionID], Input: api.JSON(`1`), SessionGiven: true})
-			h.claim("h-" + sessionID)
+			create(runs.CreateRun{SessionID: "claimable-" + sessionID, RunID: "c-" + sessionID, AgentID: agentOf[sessionID], Input: api.JSON(`1`), SessionGiven: true}, maker)
+			create(runs.CreateRun{SessionID: sessionID + "-held", RunID: "h-" + sessionID, AgentID: agentOf[sessionID], Input: api.JSON(`1`), SessionGiven: true}, maker)
+			claim("h-"+sessionID, holder)
+			makerOf["claimable-"+sessionID], makerOf[sessionID+"-held"] = maker, maker
 		}
 		h.do(&runs.AddRule{RuleID: "of-all", Match: api.RuleMatch{PatternKeys: []string{"k"}}})
 
 		run := func(scope *runs.Scope, row *model.RunRecord) bool {
-			return inScope(scope, row.Run.SessionID, row.Run.AgentID)
+			made, holds := of(row.Run.RunID)
+			return inScope(scope, row.Run.SessionID, row.Run.AgentID, made, holds)
 		}
 		for _, q := range []runs.RunQuery{
 			{},
@@ -107,7 +128,7 @@ var scopeTests = map[string]func(*harness){
 			requireScoped(h, "sessions", func(scope runs.Scope) ([]model.SessionSummary, error) { return h.store.Sessions(h.ctx, within(scope)) },
 				func(scope runs.Scope) (int64, error) { return h.store.CountSessions(h.ctx, within(scope)) },
 				func(scope *runs.Scope, row *model.SessionSummary) bool {
-					return inScope(scope, row.Session.SessionID, row.Session.AgentID)
+					return inScope(scope, row.Session.SessionID, row.Session.AgentID, makerOf[row.Session.SessionID])
 				})
 		}
 		requireScoped(h, "requests", func(scope runs.Scope) ([]model.PendingRequest, error) {
@@ -115,24 +136,35 @@ var scopeTests = map[string]func(*harness){
 		}, func(scope runs.Scope) (int64, error) {
 			return h.store.CountPendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindQuestion, Scope: scope})
 		}, func(scope *runs.Scope, row *model.PendingRequest) bool {
-			return inScope(scope, row.Request.SessionID, row.AgentID)
+			made, holds := of(row.Request.RunID)
+			return inScope(scope, row.Request.SessionID, row.AgentID, made, holds)
 		})
 		requireScoped(h, "decisions", func(scope runs.Scope) ([]model.DecidedRequest, error) {
 			return h.store.Decisions(h.ctx, runs.DecisionQuery{Scope: scope, Limit: 1000})
 		}, func(scope runs.Scope) (int64, error) {
 			return h.store.CountDecisions(h.ctx, runs.DecisionQuery{Scope: scope})
 		}, func(scope *runs.Scope, row *model.DecidedRequest) bool {
-			return inScope(scope, row.Request.SessionID, row.AgentID)
+			made, holds := of(row.Request.RunID)
+			return inScope(scope, row.Request.SessionID, row.AgentID, made, holds)
 		})
 		requireScoped(h, "leases", func(scope runs.Scope) ([]model.Run, error) {
 			leased, _, err := h.store.LeasedRuns(h.ctx, scope, 1000)
 			return leased, err
-		}, nil, func(scope *runs.Scope, row *model.Run) bool { return inScope(scope, row.SessionID, row.AgentID) })
+		}, nil, func(scope *runs.Scope, row *model.Run) bool {
+			made, holds := of(row.RunID)
+			return inScope(scope, row.SessionID, row.AgentID, made, holds)
+		})
 		for _, agents := range [][]string{nil, {"x", "z"}} {
 			requireScoped(h, "claimable", func(scope runs.Scope) ([]runs.Claimable, error) {
 				return h.store.Claimable(h.ctx, runs.ClaimableQuery{AgentIDs: agents, Scope: scope, Limit: 1000})
-			}, nil, func(scope *runs.Scope, row *runs.Claimable) bool { return inScope(scope, row.SessionID, row.AgentID) })
+			}, nil, func(scope *runs.Scope, row *runs.Claimable) bool {
+				made, holds := of(row.RunID)
+				return inScope(scope, row.SessionID, row.AgentID, made, holds)
+			})
 		}
+		read, err := h.store.Owners(h.ctx, append(slices.Collect(maps.Keys(owners)), "nobody"))
+		require.NoError(h, err)
+		require.Equal(h, owners, read)
 
 		// What is in no run has the agent of its session.
 		for i := range scopes {
@@ -146,7 +178,7 @@ var scopeTests = map[string]func(*harness){
 				found[rules[i].Rule.SessionID] = true
 			}
 			for sessionID, agentID := range agentOf {
-				require.Equal(h, inScope(&scope, sessionID, agentID), found[sessionID], "%+v %s", scope, sessionID)
+				require.Equal(h, inScope(&scope, sessionID, agentID, makerOf[sessionID]), found[sessionID], "%+v %s", scope, sessionID)
 			}
 			require.False(h, found["*"], "a rule of all sessions")
 			require.EqualValues(h, len(rules), counted)
@@ -163,6 +195,7 @@ var scopeTests = map[string]func(*harness){
 			{runs.Scope{SessionPrefixes: []string{"other"}}, 0},
 			{runs.Scope{AgentIDs: []string{"coder"}}, 1},
 			{runs.Scope{AgentIDs: []string{"nobody"}}, 0},
+			{runs.Scope{OwnedBy: "agent:one"}, 0},
 		} {
 			list, err := h.store.Effects(h.ctx, runs.EffectQuery{Scope: test.scope, Limit: 10})
 			require.NoError(h, err)
