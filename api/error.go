@@ -32,6 +32,10 @@ const (
 	CodeApprovalDuplicate          Code = "approval_duplicate_resolution"
 	CodeApprovalNotPending         Code = "approval_request_not_pending"
 	CodeApprovalChanged            Code = "approval_changed"
+	CodeInvalidGrant               Code = "invalid_grant"
+	CodeGrantMismatch              Code = "grant_mismatch"
+	CodeGrantExpired               Code = "grant_expired"
+	CodeGrantRedeemed              Code = "grant_redeemed"
 	CodeQuestionStateConflict      Code = "question_state_conflict"
 	CodeQuestionExpired            Code = "question_expired"
 	CodeQuestionResolutionConflict Code = "question_resolution_conflict"
@@ -90,6 +94,8 @@ type Problem struct {
 	// FirstKeptEventID is set for event_cursor_reset: it is the id of the oldest event of the
 	// session that is kept.
 	FirstKeptEventID string `json:"first_kept_event_id,omitempty"`
+	// Redemption is set for grant_redeemed: it is the first one.
+	Redemption *Redemption `json:"redemption,omitempty"`
 }
 
 // PendingApprovalRef identifies an open approval and its input.

@@ -22,11 +22,13 @@ const (
 	// EventParentClarificationResolved stands in the parent's log, in place of
 	// user_question_resolved.
 	EventParentClarificationResolved EventType = "parent_clarification_resolved"
-	EventOutput                      EventType = "output"
-	EventCompleted                   EventType = "completed"
-	EventFailed                      EventType = "failed"
-	EventInterrupted                 EventType = "interrupted"
-	EventCancelled                   EventType = "cancelled"
+	// EventGrantRedeemed: a worker is about to do what was approved.
+	EventGrantRedeemed EventType = "grant_redeemed"
+	EventOutput        EventType = "output"
+	EventCompleted     EventType = "completed"
+	EventFailed        EventType = "failed"
+	EventInterrupted   EventType = "interrupted"
+	EventCancelled     EventType = "cancelled"
 )
 
 // RunEventEntry is an event of a session's log.

@@ -125,6 +125,8 @@ type Resolution struct {
 	Rule *AppliedRule `json:"rule,omitempty"`
 	// RuntimePayload is what a dialect adds for the worker's runtime.
 	RuntimePayload JSON `json:"runtime_payload,omitzero"`
+	// Grant is set in views of an allowed approval, and never recorded.
+	Grant *Grant `json:"grant,omitempty"`
 }
 
 // RecordedDecision is the decision that a late call is refused with.

@@ -72,6 +72,8 @@ var Routes = []Route{
 	{"POST", "/v1/runs/{run_id}/fail", Work},
 	{"POST", "/v1/runs/{run_id}/release", Work},
 
+	{"POST", "/v1/grants/redeem", Work},
+
 	{"GET", "/v1/stream", Read},
 	{"GET", "/v1/requests/{handle}", Read},
 	{"GET", "/v1/decisions", Read},

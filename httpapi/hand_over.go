@@ -2,29 +2,34 @@ package httpapi
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// handOver puts what is sensitive in clear into the claims of a worker. Everywhere else it stays
-// masked. A claim that has nothing sensitive costs nothing; for any other the run is read again, and
+// handOver puts what is sensitive in clear into the claims of a worker, and grants whole. Everywhere
+// else both stay masked. For a claim that has something sensitive the run is read again, and
 // one that has another fence by then, or is over, stays as it is.
 func (s *Server) handOver(ctx context.Context, claims ...api.Claim) error {
 	for i := range claims {
-		if claims[i].Resume == nil || !hasSecrets(claims[i].Resume) {
+		claim := &claims[i]
+		if claim.Resume == nil {
 			continue
 		}
-		record, err := s.store.Run(ctx, claims[i].Run.RunID)
-		if err != nil {
-			return err
+		if hasSecrets(claim.Resume) {
+			record, err := s.store.Run(ctx, claim.Run.RunID)
+			if err != nil {
+				return err
+			}
+			if model.FenceText(record.Run.Fence) != claim.Lease.Fence {
+				continue
+			}
+			if claim.Resume, err = s.openResume(record); err != nil {
+				return err
+			}
 		}
-		if strconv.FormatInt(record.Run.Fence, 10) != claims[i].Lease.Fence {
-			continue
-		}
-		if claims[i].Resume, err = s.openResume(record); err != nil {
+		if err := s.signGrants(claim.Resume, claim.Run.RunID, claim.Run.AgentID, claim.Lease.Fence); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -88,9 +89,14 @@ func (s *Server) settledAfter(ctx context.Context, runID string, fence, after in
 	for i := range requests {
 		settled.After = strconv.FormatInt(requests[i].SettledNumber, 10)
 		known[requests[i].RequestID] = true
-		if awaited(&requests[i]) {
-			settled.Settled = append(settled.Settled, requests[i].SettledDocument())
+		if !awaited(&requests[i]) {
+			continue
 		}
+		shown, err := s.settledDocument(run, &requests[i])
+		if err != nil {
+			return api.Settled{}, false, err
+		}
+		settled.Settled = append(settled.Settled, shown)
 	}
 	for i := range record.Requests {
 		if request := &record.Requests[i]; request.Open() && awaited(request) && !known[request.RequestID] {
@@ -98,6 +104,18 @@ func (s *Server) settledAfter(ctx context.Context, runID string, fence, after in
 		}
 	}
 	return settled, len(settled.Settled) > 0 || settled.Open == 0 || settled.CancelRequested, nil
+}
+
+// settledDocument returns a settled request as the holder of the run's lease gets it.
+func (s *Server) settledDocument(run *model.Run, request *model.Request) (api.JSON, error) {
+	if request.Kind != model.KindApproval {
+		return request.SettledDocument(), nil
+	}
+	settled := request.SettledApproval(run.LeaseExpiresAtMs)
+	if err := s.signGrant(&settled, run.RunID, run.AgentID, model.FenceText(run.Fence)); err != nil {
+		return nil, err
+	}
+	return document.Encode(settled), nil
 }
 
 // awaited reports whether the run waits for the outcome of the request.

@@ -75,6 +75,8 @@ func (s *Server) routes() []route {
 		{post, "/v1/runs/{run_id}/fail", onLease(s, bodyRequired, fail)},
 		{post, "/v1/runs/{run_id}/release", onLease(s, bodyOptional, release)},
 
+		{post, "/v1/grants/redeem", s.redeemGrant},
+
 		{getOnly, "/v1/stream", s.streamInbox},
 		{get, "/v1/approvals", s.listApprovals},
 		{get, "/v1/questions", s.listQuestions},

@@ -85,6 +85,8 @@ type Options struct {
 	Keyring *auth.Keyring
 	// Signing signs; nil makes a key that nobody else knows, for programs that embed the service.
 	Signing *signing.Keys
+	// Issuer is the "iss" of grants, the URL of the service; "holdpoint" when empty.
+	Issuer string
 	// Sealer encrypts what is sensitive. Without one nothing may be.
 	Sealer runs.Sealer
 	// OIDC tells who people are; nil without an issuer.
@@ -122,6 +124,7 @@ type Server struct {
 	reviewed     func(*api.ApprovalRequest) bool
 	access       *wire.Access
 	signing      *signing.Keys
+	grantIssuer  string
 	sealer       runs.Sealer
 	oidc         *oidc.Provider
 	handler      http.Handler
@@ -152,6 +155,7 @@ func New(options Options) *Server {
 		reviewed:     options.Reviewed,
 		access:       &wire.Access{Keyring: options.Keyring},
 		signing:      options.Signing,
+		grantIssuer:  issuerOf(options.Issuer),
 		oidc:         options.OIDC,
 		draining:     draining, drain: drain,
 	}

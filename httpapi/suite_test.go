@@ -185,6 +185,7 @@ func TestAPI(t *testing.T) {
 					{"keys", testKeys},
 					{"audit", testAudit},
 					{"secrets", testSecrets},
+					{"grants", testGrants},
 				} {
 					parallel(t, group.name, func(t *testing.T) {
 						group.run(t, service)

@@ -164,6 +164,9 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 		if answer.Resume, err = s.openResume(record); err != nil {
 			return err
 		}
+		if err := s.signRecord(answer.Resume, &record.Run); err != nil {
+			return err
+		}
 	}
 	return wire.Respond(w, r, http.StatusOK, answer)
 }

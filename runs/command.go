@@ -46,6 +46,7 @@ type Reply struct {
 	Clarification *api.WaitingOn
 	Messages      []model.Message
 	Effect        *model.Effect
+	Redemption    *api.Redemption
 	Rule          *rules.Record
 	NowMs         int64
 }

@@ -14,7 +14,7 @@ func Demands(command Command) []auth.Action {
 	case *CreateSession, *AmendSession, *CreateRun, *NameSegment:
 		return []auth.Action{auth.Chat}
 	case *ClaimRun, *Heartbeat, *Suspend, *Release, *Complete, *Fail, *AppendEvents, *Withdraw, *AskClarification,
-		*ReadMailbox, *AcknowledgeMessage:
+		*ReadMailbox, *AcknowledgeMessage, *RedeemGrant:
 		return []auth.Action{auth.Work}
 	case *ClaimEffect, *OpenClarification, *FinishEffect:
 		// [Ask] carries out at once what the question owes.

@@ -54,6 +54,31 @@ type questionAnsweredEvent struct {
 	Open int `json:"open"`
 }
 
+// waitingEvent reports the requests of one kind that a suspension raised.
+type waitingEvent[R any] struct {
+	Type       api.EventType `json:"type"`
+	RequestIDs []string      `json:"request_ids"`
+	Requests   []R           `json:"requests"`
+}
+
+type approvalResolvedEvent struct {
+	Type        api.EventType    `json:"type"`
+	Resolutions []api.Resolution `json:"resolutions"`
+}
+
+type questionResolvedEvent struct {
+	Type       api.EventType  `json:"type"`
+	Resolution api.Resolution `json:"resolution"`
+}
+
+type grantRedeemedEvent struct {
+	Type      api.EventType `json:"type"`
+	RequestID string        `json:"request_id"`
+	JTI       string        `json:"jti"`
+	ToolName  string        `json:"tool_name"`
+	api.GrantRedemption
+}
+
 // plainEvent is an event that has only a type.
 type plainEvent struct {
 	Type api.EventType `json:"type"`

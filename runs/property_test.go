@@ -39,6 +39,16 @@ func TestAnySequenceOfCommands(t *testing.T) {
 				runID := drawRun(t, h)
 				return &runs.Withdraw{RunID: runID, RequestID: drawRequest(t, h, runID), Fence: drawFence(t, h, runID)}
 			}),
+			"redeem": send(func(t *rapid.T, h *house) runs.Command {
+				runID := drawRun(t, h)
+				redeem := &runs.RedeemGrant{RunID: runID, RequestID: drawRequest(t, h, runID), Fence: drawFence(t, h, runID)}
+				if state := h.states[h.sessionOf(runID)]; state == nil {
+					return redeem
+				} else if request := state.Requests[runs.RequestKey{RunID: runID, RequestID: redeem.RequestID}]; request != nil {
+					redeem.JTI = request.Handle
+				}
+				return redeem
+			}),
 			"worker call": send(drawWorkerCall),
 			"approve":     send(drawApprovals),
 			"approve 2":   send(drawApprovals),

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
@@ -140,6 +141,13 @@ func (h *house) write(writes runs.Writes) {
 		key := [2]string{request.RunID, request.RequestID}
 		require.Contains(h.t, h.rows.requests, key)
 		h.rows.requests[key] = *request
+	}
+	for _, request := range writes.RedeemedRequests {
+		key := [2]string{request.RunID, request.RequestID}
+		row := h.rows.requests[key]
+		require.Equal(h.t, api.OutcomeAllowed, row.Outcome)
+		row.Redemption = request.Redemption
+		h.rows.requests[key] = row
 	}
 	for _, event := range writes.Events {
 		log := h.rows.events[event.SessionID]

@@ -74,6 +74,7 @@ func TestRulesSettleEverything(t *testing.T) {
 	require.Equal(t, []api.Resolution{{
 		RequestID: "a", Outcome: api.OutcomeAllowed, Behavior: api.BehaviorAllow, Reason: "harmless",
 		ResolvedBy: "ann", ResolvedAtMs: h.nowMs, Via: "rule:ls", Rule: &api.AppliedRule{RuleID: "ls", Text: allowed.Text},
+		Grant: &api.Grant{JTI: h.request("r", "a").Handle, Exp: run.LeaseExpiresAtMs / 1000},
 	}, {
 		RequestID: "b", Outcome: api.OutcomeDenied, Behavior: api.BehaviorDeny, Reason: "no removing",
 		ResolvedBy: "ann", ResolvedAtMs: h.nowMs, Via: "rule:rm", Rule: &api.AppliedRule{RuleID: "rm", Text: denied.Text},

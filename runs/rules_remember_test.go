@@ -38,6 +38,7 @@ func TestRemember(t *testing.T) {
 	require.Equal(t, &api.AppliedRule{RuleID: rule.RuleID, Text: rule.Text}, recorded.Rule)
 	require.Equal(t, "hermes", recorded.Via, "a person made the decision, not the rule")
 	require.Empty(t, h.request("r", "a").RuleID)
+	recorded.Grant = &api.Grant{JTI: h.request("r", "a").Handle}
 	require.Equal(t, recorded, reply.Run.View().Resume.Approvals[0].Resolution)
 
 	fence := h.claim("r")

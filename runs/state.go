@@ -97,14 +97,17 @@ type Change struct {
 	// SettledRequests are existing rows: requests that were settled, or have a new partial
 	// answer and are still open.
 	SettledRequests []*model.Request
-	Events          []*model.Event
-	Records         []*model.IdempotencyRecord
-	NewEffects      []*model.Effect
-	UpdatedEffects  []*model.Effect
-	NewMessages     []*model.Message
-	UpdatedMessages []*model.Message
-	NewRules        []*rules.Rule
-	UpdatedRules    []*rules.Rule
+	// RedeemedRequests are settled ones of which the grant was redeemed. Nothing else of them is
+	// written, and they may be in one of the lists above, too.
+	RedeemedRequests []*model.Request
+	Events           []*model.Event
+	Records          []*model.IdempotencyRecord
+	NewEffects       []*model.Effect
+	UpdatedEffects   []*model.Effect
+	NewMessages      []*model.Message
+	UpdatedMessages  []*model.Message
+	NewRules         []*rules.Rule
+	UpdatedRules     []*rules.Rule
 
 	// dequeued has the FirstEventID of runs that left the queue. Apply moves the runs behind
 	// them up.
@@ -114,7 +117,7 @@ type Change struct {
 // Empty reports whether the change writes nothing.
 func (c *Change) Empty() bool {
 	return c.Session == nil && len(c.NewRuns) == 0 && len(c.UpdatedRuns) == 0 &&
-		len(c.NewRequests) == 0 && len(c.SettledRequests) == 0 && len(c.Events) == 0 && len(c.Records) == 0 &&
+		len(c.NewRequests) == 0 && len(c.SettledRequests) == 0 && len(c.RedeemedRequests) == 0 && len(c.Events) == 0 && len(c.Records) == 0 &&
 		len(c.NewEffects) == 0 && len(c.UpdatedEffects) == 0 && len(c.NewMessages) == 0 && len(c.UpdatedMessages) == 0 &&
 		len(c.NewRules) == 0 && len(c.UpdatedRules) == 0
 }
@@ -142,7 +145,7 @@ func (s *State) Apply(change Change) {
 			s.Runs[run.RunID] = run
 		}
 	}
-	for _, list := range [][]*model.Request{change.NewRequests, change.SettledRequests} {
+	for _, list := range [][]*model.Request{change.NewRequests, change.SettledRequests, change.RedeemedRequests} {
 		for _, request := range list {
 			s.Requests[RequestKey{request.RunID, request.RequestID}] = request
 		}

@@ -60,12 +60,16 @@ func TestRunView(t *testing.T) {
 	h.nowMs += 10
 	h.must(answer("r", "q", "south"))
 	h.must(allow("r", "a"))
-	resume := `{"suspension_id":"wait-1",
-		"approvals":[{"request":` + approvalText + `,"resolution":{"request_id":"a","outcome":"allowed","behavior":"allow","resolved_by":"api-user","resolved_at_ms":1000030,"via":"api"}}],
+	resumeWith := func(grant string) string {
+		return `{"suspension_id":"wait-1",
+		"approvals":[{"request":` + approvalText + `,"resolution":{"request_id":"a","outcome":"allowed","behavior":"allow","resolved_by":"api-user","resolved_at_ms":1000030,"via":"api","grant":` + grant + `}}],
 		"questions":[{"request":` + questionText + `,"resolution":{
 			"request_id":"q","outcome":"answered","declined":false,"summary":"Which route?: South",
 			"answers":[{"question_id":"route","header":"Route","question":"Which route?","selected_option_ids":["south"],"selected_options":[{"id":"south","label":"South"}]}],
 			"justification":null,"resolved_by":"api-user","resolved_at_ms":1000030,"via":"api"}}]}`
+	}
+	handle := h.request("r", "a").Handle
+	resume := resumeWith(`{"jti":"` + handle + `"}`)
 	running := func(more string) string {
 		return `{
 			"run_id":"r","session_id":"s","agent_id":"default","kind":"input","status":"running",
@@ -75,6 +79,7 @@ func TestRunView(t *testing.T) {
 	}
 	requireJSON(t, running(""), h.record("r").View())
 	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w2"}).Claim
+	resume = resumeWith(`{"jti":"` + handle + `","exp":1030}`)
 	requireJSON(t, `{
 		"run":`+running(`,"attempt":1,"lease":{"worker_id":"w2","expires_at_ms":1030030}`)+`,
 		"input":"go","resume":`+resume+`,"attempt":1,"lease":{"fence":"2","worker_id":"w2","expires_at_ms":1030030}

@@ -157,6 +157,15 @@ func (w *workingCopy) editRequest(request *model.Request) *model.Request {
 	return &working
 }
 
+// redeemRequest writes the redemption of a request with the change, and nothing else of it.
+func (w *workingCopy) redeemRequest(request *model.Request, redemption model.Redemption) {
+	working := *request
+	working.Redemption = document.Encode(redemption)
+	w.requests[RequestKey{request.RunID, request.RequestID}] = &working
+	w.listedRunID, w.listedRequests = "", nil
+	w.changes.RedeemedRequests = append(w.changes.RedeemedRequests, &working)
+}
+
 func compareNumber(r *model.Request, number int64) int { return cmp.Compare(r.Number, number) }
 
 // requestsOf returns the loaded requests of a run as they are now, in the order in which they

@@ -15,14 +15,16 @@ type Writes struct {
 	// SettledRequests are existing rows: requests that were settled, or have a new partial
 	// answer and are still open.
 	SettledRequests []*model.Request
-	Events          []*model.Event
-	Records         []*model.IdempotencyRecord
-	NewEffects      []*model.Effect
-	UpdatedEffects  []*model.Effect
-	NewMessages     []*model.Message
-	UpdatedMessages []*model.Message
-	NewRules        []*rules.Rule
-	UpdatedRules    []*rules.Rule
+	// RedeemedRequests are existing rows of which the redemption alone is written, after the others.
+	RedeemedRequests []*model.Request
+	Events           []*model.Event
+	Records          []*model.IdempotencyRecord
+	NewEffects       []*model.Effect
+	UpdatedEffects   []*model.Effect
+	NewMessages      []*model.Message
+	UpdatedMessages  []*model.Message
+	NewRules         []*rules.Rule
+	UpdatedRules     []*rules.Rule
 }
 
 // Gather merges the changes of one batch, given in the order of their decisions. When one of
@@ -77,6 +79,7 @@ func Gather(changes []Change) Writes {
 		for _, rule := range change.UpdatedRules {
 			ruleRows.put([2]string{rule.SessionID, rule.RuleID}, rule, false)
 		}
+		w.RedeemedRequests = append(w.RedeemedRequests, change.RedeemedRequests...)
 		w.Events = append(w.Events, change.Events...)
 		w.Records = append(w.Records, change.Records...)
 	}

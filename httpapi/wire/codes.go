@@ -84,6 +84,11 @@ var codes = [...]CodeInfo{
 	{api.CodeApprovalNotPending, http.StatusBadRequest, "approvals"},
 	{api.CodeApprovalChanged, http.StatusConflict, "approvals"},
 
+	{api.CodeInvalidGrant, http.StatusUnprocessableEntity, "grants"},
+	{api.CodeGrantMismatch, http.StatusConflict, "grants"},
+	{api.CodeGrantExpired, http.StatusConflict, "grants"},
+	{api.CodeGrantRedeemed, http.StatusConflict, "grants"},
+
 	{api.CodeQuestionStateConflict, http.StatusConflict, "questions"},
 	{api.CodeQuestionExpired, http.StatusConflict, "questions"},
 	{api.CodeQuestionResolutionConflict, http.StatusConflict, "questions"},

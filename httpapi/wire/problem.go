@@ -21,7 +21,7 @@ func ProblemOf(err error) api.Problem {
 	if errors.As(err, &domain) {
 		if info, known := infoOf(domain.Code); known {
 			problem := newProblem(info, domain.Detail, domain.Faults, domain.Recorded)
-			problem.PendingApproval = domain.Pending
+			problem.PendingApproval, problem.Redemption = domain.Pending, domain.Redemption
 			problem.FirstKeptEventID = domain.FirstKeptEventID
 			return problem
 		}

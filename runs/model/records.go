@@ -26,6 +26,8 @@ type PendingRequest struct {
 type DecidedRequest struct {
 	PendingRequest
 	RunStatus api.Status
+	// LeaseExpiresAtMs is the run's; 0 while nobody has a lease.
+	LeaseExpiresAtMs int64
 }
 
 // RunRecord is a run with the requests that its view needs, in the order of Request.Number: the

@@ -57,6 +57,9 @@ type Request struct {
 	// Sealed is a SealedValues: what Body, Resolution and PartialAnswers do not show, encrypted under
 	// the DataKey of the run. Nil without anything sensitive.
 	Sealed api.JSON
+	// Redemption is a Redemption of the grant; nil until then, and for what is not an allowed
+	// approval.
+	Redemption api.JSON
 }
 
 // Open reports whether the request is not settled.

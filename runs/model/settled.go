@@ -18,23 +18,28 @@ func ClarificationAnswerOf(question api.UserQuestionRequest, resolution api.Reso
 	}
 }
 
-// SettledDocument returns a settled request with its settled number, as an attached worker gets
-// it: an api.SettledApproval, or an api.SettledQuestion also for a clarification. The numbers
-// that a worker sees may have gaps, because an unparked clarification has a number and is not
-// shown.
+// SettledApproval returns a settled approval with its settled number, as an attached worker gets it.
+// leaseExpiresAtMs is the end of its run's lease. Call it only on a settled request of
+// [KindApproval].
+func (r *Request) SettledApproval(leaseExpiresAtMs int64) api.SettledApproval {
+	settled := r.settledApproval(leaseExpiresAtMs)
+	settled.SettledNumber = r.SettledNumber
+	return settled
+}
+
+// SettledDocument returns a settled question or clarification with its settled number, as an
+// attached worker gets it: an api.SettledQuestion. The numbers that a worker sees may have gaps,
+// because an unparked clarification has a number and is not shown.
 func (r *Request) SettledDocument() api.JSON {
-	if r.Kind == KindApproval {
-		settled := r.settledApproval()
-		settled.SettledNumber = r.SettledNumber
-		return document.Encode(settled)
-	}
 	settled := r.settledQuestion()
 	settled.SettledNumber = r.SettledNumber
 	return document.Encode(settled)
 }
 
-func (r *Request) settledApproval() api.SettledApproval {
-	return api.SettledApproval{Request: r.Approval(), Resolution: r.Recorded()}
+func (r *Request) settledApproval(leaseExpiresAtMs int64) api.SettledApproval {
+	settled := api.SettledApproval{Request: r.Approval(), Resolution: r.Recorded()}
+	settled.Resolution.Grant = r.Grant(leaseExpiresAtMs)
+	return settled
 }
 
 func (r *Request) settledQuestion() api.SettledQuestion {

@@ -98,7 +98,7 @@ func (r *RunRecord) Resume() *api.Resume {
 	for _, request := range settled {
 		switch request.Kind {
 		case KindApproval:
-			resume.Approvals = append(resume.Approvals, request.settledApproval())
+			resume.Approvals = append(resume.Approvals, request.settledApproval(r.Run.LeaseExpiresAtMs))
 		case KindQuestion:
 			resume.Questions = append(resume.Questions, request.settledQuestion())
 		case KindClarification:
@@ -139,6 +139,8 @@ func (r *RunRecord) FirstClaimOf(workerID string) api.Claim {
 	const firstFence = 1
 	claim := r.ClaimOf()
 	if r.Run.Fence != firstFence {
+		// The grants are for whoever has the lease now.
+		claim.Resume = claim.Resume.WithoutLease()
 		claim.Attempt = 1
 		claim.Lease = api.ClaimedLease{Fence: FenceText(firstFence), WorkerID: workerID, ExpiresAtMs: r.Run.StartedAtMs}
 	}
@@ -246,6 +248,7 @@ func (d *DecidedRequest) View(shorten func(*api.ApprovalRequest)) api.RequestVie
 	}
 	if !request.Open() {
 		resolution := request.Recorded()
+		resolution.Grant = request.Grant(d.LeaseExpiresAtMs)
 		view.Resolution = &resolution
 	}
 	return view

@@ -22,6 +22,8 @@ type Error struct {
 	Pending *api.PendingApprovalRef
 	// FirstKeptEventID is the oldest event that is kept; set only with event_cursor_reset.
 	FirstKeptEventID string
+	// Redemption is the first redemption of a grant; set only with grant_redeemed.
+	Redemption *api.Redemption
 }
 
 // Error returns the code and the detail, for logs and tests.

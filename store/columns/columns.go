@@ -42,6 +42,8 @@ const (
 	large
 	// unread is written and never read.
 	unread
+	// apart is NULL when the row is inserted; a statement of its own writes it.
+	apart
 )
 
 // Column is one column of the table of R.
@@ -68,6 +70,10 @@ func (c *Column[R]) Optional() bool { return c.flags&optional != 0 }
 
 // Large reports whether SQLite holds the column in run_payloads.
 func (c *Column[R]) Large() bool { return c.flags&large != 0 }
+
+// Apart reports whether a statement of its own writes the column, and neither an insert nor an
+// update of the row.
+func (c *Column[R]) Apart() bool { return c.flags&apart != 0 }
 
 // Changes reports whether an update of a row writes the column; closed says whether the
 // row is closed (see [Table.Closed]).

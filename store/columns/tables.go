@@ -127,6 +127,7 @@ var Requests = newTable(Table[request]{
 		text("resolved_by", func(q *request) *string { return &q.ResolvedBy }, optional|closes),
 		jsonText("partial_answers", func(q *request) *api.JSON { return &q.PartialAnswers }, optional|changes),
 		jsonText("sealed", func(q *request) *api.JSON { return &q.Sealed }, optional|changes),
+		jsonText("redemption", func(q *request) *api.JSON { return &q.Redemption }, optional|apart),
 	},
 })
 
@@ -137,9 +138,9 @@ func PendingRequest(p *model.PendingRequest) []any {
 }
 
 // DecidedRequest returns where a request is scanned to that is followed by agent_id, kind,
-// requester and status of its run.
+// requester, status and lease_expires_at_ms of its run.
 func DecidedRequest(d *model.DecidedRequest) []any {
-	return append(PendingRequest(&d.PendingRequest), (*string)(&d.RunStatus))
+	return append(PendingRequest(&d.PendingRequest), (*string)(&d.RunStatus), &d.LeaseExpiresAtMs)
 }
 
 // Events is the table of events.

@@ -27,6 +27,11 @@ const (
 	// what another transaction made meanwhile counts as locked.
 	sqlSessionsThere = `SELECT s.session_id FROM sessions AS s WHERE s.session_id = ANY($1::text[])`
 
+	// sqlRedeemRequest writes the redemption, which the update of requests leaves alone.
+	sqlRedeemRequest = `
+UPDATE requests AS q SET redemption = $4
+WHERE q.session_id = $1 AND q.run_id = $2 AND q.request_id = $3 AND q.outcome = 'allowed' AND q.redemption IS NULL`
+
 	// sqlClock is asked last: the locks are held and everything is loaded.
 	sqlClock = `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
 

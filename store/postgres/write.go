@@ -42,6 +42,9 @@ func newWriter[R any](t *columns.Table[R]) *writer[R] {
 	var names, insertOne, sets, setsOne, finds, findsOne []string
 	for i := range t.Columns {
 		c := &t.Columns[i]
+		if c.Apart() {
+			continue
+		}
 		names = append(names, c.Name)
 		insert.add(c)
 		insertOne = append(insertOne, w.insertOne.add(c))
@@ -243,6 +246,9 @@ func queueWrites(batch *pgx.Batch, w *runs.Writes, amended []*model.Session) {
 	writeRuns.queueInsert(batch, w.NewRuns)
 	writeRequests.queueUpdate(batch, w.SettledRequests)
 	writeRequests.queueInsert(batch, w.NewRequests)
+	for _, request := range w.RedeemedRequests {
+		batch.Queue(sqlRedeemRequest, request.SessionID, request.RunID, request.RequestID, string(request.Redemption)).Exec(wrote(1))
+	}
 	writeEvents.queueInsert(batch, w.Events)
 	writeRecords.queueInsert(batch, w.Records)
 	writeEffects.queueUpdate(batch, w.UpdatedEffects)

@@ -22,6 +22,11 @@ SELECT 1 FROM rules AS l WHERE l.session_id = $1 AND l.input_digest = $2 AND l.r
 	// sqlAmendSession writes metadata, which the update of sessions leaves alone.
 	sqlAmendSession = `UPDATE sessions SET metadata = $2 WHERE session_id = $1`
 
+	// sqlRedeemRequest writes the redemption, which the update of requests leaves alone.
+	sqlRedeemRequest = `
+UPDATE requests SET redemption = $4
+WHERE session_id = $1 AND run_id = $2 AND request_id = $3 AND outcome = 'allowed' AND redemption IS NULL`
+
 	// What may be large of a run is in rows of its own: SQLite writes a whole row again
 	// when one column changes.
 	sqlPutPayload = `

@@ -47,7 +47,7 @@ func newWriter[R any](t *columns.Table[R]) *writer[R] {
 	}
 	var names, values []string
 	for i := range t.Columns {
-		if c := &t.Columns[i]; !c.Large() {
+		if c := &t.Columns[i]; !c.Large() && !c.Apart() {
 			names = append(names, c.Name)
 			values = append(values, w.insert.add(c))
 		}
@@ -136,6 +136,7 @@ func writeAll(ctx context.Context, c *connection, w *runs.Writes, amended []*mod
 		func() error { return insertPayloads(ctx, c, w.NewRuns) },
 		func() error { return writeRequests.insertRows(ctx, c, w.NewRequests) },
 		func() error { return writeRequests.updateRows(ctx, c, w.SettledRequests) },
+		func() error { return redeemRequests(ctx, c, w.RedeemedRequests) },
 		func() error { return writeEvents.insertRows(ctx, c, w.Events) },
 		func() error { return writeRecords.insertRows(ctx, c, w.Records) },
 		func() error { return writeRules.insertRows(ctx, c, w.NewRules) },
@@ -159,6 +160,20 @@ func amendSessions(ctx context.Context, c *connection, sessions []*model.Session
 			metadata = string(session.Metadata)
 		}
 		if _, err := c.exec(ctx, sqlAmendSession, session.SessionID, metadata); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// redeemRequests writes the redemptions of grants, each once.
+func redeemRequests(ctx context.Context, c *connection, redeemed []*model.Request) error {
+	for _, request := range redeemed {
+		written, err := c.exec(ctx, sqlRedeemRequest, request.SessionID, request.RunID, request.RequestID, string(request.Redemption))
+		if err == nil && written != 1 {
+			err = fmt.Errorf("%w: request %s of run %s has no grant to redeem", committer.ErrRefused, request.RequestID, request.RunID)
+		}
+		if err != nil {
 			return err
 		}
 	}

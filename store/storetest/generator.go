@@ -191,7 +191,7 @@ func (g *Generator) command() Maker {
 	}
 	g.about = ""
 	makers := []func() Maker{
-		g.createSession, g.createRun, g.createRun, g.claim, g.heartbeat, g.suspend, g.withdraw, g.appendEvents,
+		g.createSession, g.createRun, g.createRun, g.claim, g.heartbeat, g.suspend, g.withdraw, g.redeem, g.appendEvents,
 		g.finish, g.release, g.resolve, g.answer, g.cancelQuestion, g.cancelRun, g.interrupt, g.endSession, g.expire,
 		g.ask, g.openClarification, g.deliverAnswer, g.readMailbox, g.acknowledge, g.replay,
 		g.claimEffect, g.finishEffect, g.retryEffect,
@@ -233,12 +233,15 @@ func (g *Generator) next() []func() Maker {
 		return []func() Maker{g.claim}
 	case run.Status == api.StatusRunning:
 		makers := []func() Maker{g.suspend, g.suspend, g.suspend, g.suspend, g.heartbeat, g.appendEvents, g.finish, g.release}
+		if g.model.allowed(run, "") != nil {
+			makers = append(makers, g.redeem, g.redeem)
+		}
 		if g.model.ParentOf(run.SessionID) != "" {
 			makers = append(makers, g.ask, g.ask, g.ask, g.ask)
 		}
 		return makers
 	case run.Attached && g.chance(30):
-		return []func() Maker{g.suspend, g.ask, g.withdraw, g.heartbeat, g.appendEvents, g.finish}
+		return []func() Maker{g.suspend, g.ask, g.withdraw, g.redeem, g.heartbeat, g.appendEvents, g.finish}
 	case run.Status == api.StatusWaitingForApproval:
 		return []func() Maker{g.resolve, g.resolve, g.resolve, g.decide}
 	case len(g.model.OpenRequests(g.about, model.KindApproval)) > 0:

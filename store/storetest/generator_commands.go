@@ -104,6 +104,20 @@ func (g *Generator) withdraw() Maker {
 	return func() runs.Command { copied := c; return &copied }
 }
 
+func (g *Generator) redeem() Maker {
+	runID := g.activeRunID()
+	c := runs.RedeemGrant{RunID: runID, RequestID: pick(g, requestIDs), JTI: "h-unknown", Fence: g.fence(runID)}
+	if run := g.model.Run(runID); run != nil {
+		if request := g.model.allowed(run, c.RequestID); request != nil {
+			c.RequestID, c.JTI = request.RequestID, request.Handle
+		}
+	}
+	if g.chance(30) {
+		c.IdempotencyKey = pick(g, []string{"k-1", "k-2"})
+	}
+	return func() runs.Command { copied := c; return &copied }
+}
+
 func (g *Generator) appendEvents() Maker {
 	runID := g.activeRunID()
 	fence, text := g.fence(runID), g.document()

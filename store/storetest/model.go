@@ -84,7 +84,7 @@ func sessionsOf(c *runs.Change) []string {
 	for _, run := range slices.Concat(c.NewRuns, c.UpdatedRuns) {
 		sessions = append(sessions, run.SessionID)
 	}
-	for _, request := range slices.Concat(c.NewRequests, c.SettledRequests) {
+	for _, request := range slices.Concat(c.NewRequests, c.SettledRequests, c.RedeemedRequests) {
 		sessions = append(sessions, request.SessionID)
 	}
 	for _, event := range c.Events {
@@ -193,6 +193,23 @@ func (m *Model) Events() []*model.Event { return m.events }
 // Request returns a request as it is, or nil.
 func (m *Model) Request(sessionID, runID, requestID string) *model.Request {
 	return m.requests[runs.RequestPosition{SessionID: sessionID, RunID: runID, RequestID: requestID}]
+}
+
+// allowed returns the allowed approval of a run with that id, or else any of them, or nil.
+func (m *Model) allowed(run *model.Run, requestID string) *model.Request {
+	var found *model.Request
+	for _, request := range m.requests {
+		if request.RunID != run.RunID || request.Outcome != api.OutcomeAllowed {
+			continue
+		}
+		if request.RequestID == requestID {
+			return request
+		}
+		if found == nil || request.Number < found.Number {
+			found = request
+		}
+	}
+	return found
 }
 
 // OpenRequests returns the ids of the open requests of a kind on a run, sorted.

@@ -1,0 +1,155 @@
+package httpapi
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth/signing"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// defaultIssuer is the "iss" of grants when the service does not know what it is called.
+const defaultIssuer = "holdpoint"
+
+// signGrants puts the JWS into the grants of a Resume, which may be nil, for the holder of a lease.
+// Those that were redeemed stay as they are.
+func (s *Server) signGrants(resume *api.Resume, runID, agentID, fence string) error {
+	if resume == nil {
+		return nil
+	}
+	for i := range resume.Approvals {
+		if err := s.signGrant(&resume.Approvals[i], runID, agentID, fence); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) signGrant(settled *api.SettledApproval, runID, agentID, fence string) error {
+	grant := settled.Resolution.Grant
+	if s.signing == nil || grant == nil || grant.Exp == 0 || grant.RedeemedAtMs != 0 {
+		return nil
+	}
+	digest, err := digestThatRuns(settled)
+	if err != nil {
+		return err
+	}
+	claims := api.GrantClaims{
+		Iss: s.grantIssuer, Aud: agentID, Sub: runID, RequestID: settled.Request.ID, ToolName: settled.Request.ToolName, InputDigest: digest,
+		Fence: fence, Iat: min(time.Now().Unix(), grant.Exp), Exp: grant.Exp, JTI: grant.JTI, ResolvedBy: settled.Resolution.ResolvedBy, //nolint:forbidigo // it says when it was signed; nothing is decided by it
+	}
+	if rule := settled.Resolution.Rule; rule != nil && strings.HasPrefix(settled.Resolution.Via, api.ViaRule) {
+		claims.RuleID = rule.RuleID
+	}
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		return err
+	}
+	signed, err := s.signing.Sign(api.GrantPurpose, payload)
+	if err != nil {
+		return err
+	}
+	settled.Resolution.Grant = &api.Grant{JWS: signed}
+	return nil
+}
+
+// digestThatRuns returns the digest of the input that was allowed. That of an input with sensitive
+// values is not the one of its views, which is keyed: whoever holds the fence knows the values.
+func digestThatRuns(settled *api.SettledApproval) (string, error) {
+	switch {
+	case settled.Resolution.UpdatedInput != nil:
+		return document.Digest(settled.Resolution.UpdatedInput)
+	case strings.HasPrefix(settled.Request.InputDigest, document.KeyedDigestPrefix):
+		return document.Digest(settled.Request.Input)
+	}
+	return settled.Request.InputDigest, nil
+}
+
+// redeemGrant records that the holder of a lease is about to do what was approved.
+func (s *Server) redeemGrant(w http.ResponseWriter, r *http.Request) error {
+	var body api.RedeemGrantBody
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+		return err
+	}
+	const bare = 64
+	digest := body.InputDigest
+	if len(digest) == bare {
+		digest = "sha256:" + digest
+	}
+	if body.InputDigest != "" && (!document.ValidDigest(digest) || strings.HasPrefix(digest, document.KeyedDigestPrefix)) {
+		faults.Add("/input_digest", `must be "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of the input`)
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	key, _, err := credentials(r, body.IdempotencyKey, &runs.RedeemGrant{})
+	if err != nil {
+		return err
+	}
+	claims, err := s.verifyGrant(r, body.Grant)
+	if err != nil {
+		return err
+	}
+	if claims.InputDigest != digest {
+		return refusal.New(api.CodeGrantMismatch, "the grant is for an input with the digest %s", claims.InputDigest)
+	}
+	fence, ok := parseDecimal(claims.Fence)
+	if !ok {
+		return errInvalidGrant("it has no fence")
+	}
+	reply, err := s.doOnRun(r, claims.Sub, &runs.RedeemGrant{
+		RunID: claims.Sub, RequestID: claims.RequestID, JTI: claims.JTI, Fence: fence, IdempotencyKey: key,
+	})
+	if err != nil {
+		return err
+	}
+	markReplayed(w, reply.Existing)
+	return wire.Respond(w, r, http.StatusOK, reply.Redemption)
+}
+
+// verifyGrant returns what a grant says. Errors: invalid_grant; those of [signing.Keeper].
+func (s *Server) verifyGrant(r *http.Request, text string) (*api.GrantClaims, error) {
+	if s.signing == nil {
+		return nil, refusal.New(wire.CodeServiceUnavailable, "this service signs nothing")
+	}
+	if len(text) > api.MaxGrantBytes {
+		return nil, errInvalidGrant("it is too long")
+	}
+	payload, err := s.signing.Verify(r.Context(), api.GrantPurpose, text)
+	if errors.Is(err, signing.ErrInvalid) {
+		return nil, errInvalidGrant(strings.TrimPrefix(err.Error(), signing.ErrInvalid.Error()+": "))
+	}
+	if err != nil {
+		return nil, err
+	}
+	var claims api.GrantClaims
+	if err := json.Unmarshal(payload, &claims); err != nil {
+		return nil, errInvalidGrant("its claims cannot be read")
+	}
+	return &claims, nil
+}
+
+func errInvalidGrant(why string) error {
+	return refusal.New(api.CodeInvalidGrant, "it is no grant of this service: %s", wire.Shown(why))
+}
+
+// issuerOf returns the "iss" of grants.
+func issuerOf(externalURL string) string {
+	return cmp.Or(strings.TrimSuffix(externalURL, "/"), defaultIssuer)
+}
+
+// signRecord puts the JWS into the grants of the Resume of a run for the holder of its newest lease.
+func (s *Server) signRecord(resume *api.Resume, run *model.Run) error {
+	return s.signGrants(resume, run.RunID, run.AgentID, model.FenceText(run.Fence))
+}

@@ -1,0 +1,84 @@
+package runs
+
+import (
+	"cmp"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// RedeemGrant records that the holder of a lease is about to do what was approved
+// (docs/spec/v1.md#grants). Whoever gives it has verified what the grant says.
+//
+// Reply: Redemption; Existing when the same key redeemed it before. Errors: run_not_found;
+// request_not_found; invalid_grant when it is the grant of another request; lease_lost;
+// run_state_conflict; grant_redeemed with the first redemption; grant_expired when the lease has
+// run out.
+type RedeemGrant struct {
+	RunID     string
+	RequestID string
+	// JTI is the handle of the request.
+	JTI            string
+	Fence          int64
+	IdempotencyKey string
+}
+
+// Needs implements Command.
+func (c *RedeemGrant) Needs() Needs {
+	return Needs{RunID: c.RunID, RequestIDs: validIDs(c.RequestID)}
+}
+
+func (c *RedeemGrant) prepare(IDSource) error { return nil }
+
+func (c *RedeemGrant) decide(w *workingCopy) (Reply, error) {
+	run, err := w.targetRun(c.RunID)
+	if err != nil {
+		return Reply{}, err
+	}
+	if err := w.checkHolder(run, c.Fence); err != nil {
+		return Reply{}, err
+	}
+	request := w.request(run.RunID, c.RequestID)
+	switch {
+	case request == nil:
+		return Reply{}, refusal.New(api.CodeRequestNotFound, "unknown request %s of run %s", c.RequestID, run.RunID)
+	case request.Kind != model.KindApproval || request.Outcome != api.OutcomeAllowed || request.Handle != c.JTI:
+		return Reply{}, refusal.New(api.CodeInvalidGrant, "it is not the grant of request %s", c.RequestID)
+	}
+	keyDigest, caller := c.keyDigest(), cmp.Or(w.actor, api.ResolvedBySystem)
+	if redeemed := request.Redeemed(); redeemed != nil {
+		redemption := redemptionOf(request, redeemed.GrantRedemption)
+		if keyDigest != "" && keyDigest == redeemed.KeyDigest && redeemed.Fence == model.FenceText(c.Fence) && redeemed.RedeemedBy == caller {
+			return Reply{Redemption: redemption, Existing: true}, nil
+		}
+		refused := refusal.New(api.CodeGrantRedeemed, "the grant of request %s was redeemed under fence %s", c.RequestID, redeemed.Fence)
+		refused.Redemption = redemption
+		return Reply{}, refused
+	}
+	if run.LeaseExpiresAtMs <= w.nowMs {
+		return Reply{}, refusal.New(api.CodeGrantExpired, "the lease of run %s has run out, and the grant with it", run.RunID)
+	}
+	by := api.GrantRedemption{RedeemedAtMs: w.nowMs, RedeemedBy: caller, Fence: model.FenceText(c.Fence)}
+	w.redeemRequest(request, model.Redemption{GrantRedemption: by, KeyDigest: keyDigest})
+	w.emit(run, api.EventGrantRedeemed, grantRedeemedEvent{
+		Type: api.EventGrantRedeemed, RequestID: request.RequestID, JTI: request.Handle, ToolName: request.Approval().ToolName, GrantRedemption: by,
+	})
+	w.saveRun(run)
+	return Reply{Redemption: redemptionOf(request, by)}, nil
+}
+
+// keyDigest returns what is kept of the idempotency key.
+func (c *RedeemGrant) keyDigest() string {
+	if c.IdempotencyKey == "" {
+		return ""
+	}
+	// A text has a canonical form.
+	digest, _ := document.Digest(c.IdempotencyKey)
+	return digest
+}
+
+func redemptionOf(request *model.Request, by api.GrantRedemption) *api.Redemption {
+	return &api.Redemption{RunID: request.RunID, RequestID: request.RequestID, JTI: request.Handle, GrantRedemption: by}
+}
