@@ -184,7 +184,7 @@ func problem(response *http.Response, body []byte) *Error {
 	}
 	refused.Code, refused.Domain, refused.Detail = document.Code, document.Domain, document.Detail
 	refused.Faults, refused.Recorded, refused.Pending = document.Errors, document.RecordedDecision, document.PendingApproval
-	refused.FirstKeptEventID = document.FirstKeptEventID
+	refused.FirstKeptEventID, refused.Redemption = document.FirstKeptEventID, document.Redemption
 	return refused
 }
 

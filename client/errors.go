@@ -29,6 +29,8 @@ type Error struct {
 	Pending *api.PendingApprovalRef
 	// FirstKeptEventID is the oldest event that is kept, for [ErrCursorReset].
 	FirstKeptEventID string
+	// Redemption is the first one, for [ErrGrantRedeemed].
+	Redemption *api.Redemption
 	// RetryAfter is how long the service asked to wait; 0 without a Retry-After.
 	RetryAfter time.Duration
 }
@@ -143,6 +145,10 @@ var kinds = []struct {
 		api.CodeApprovalNotPending, api.CodeQuestionRequestMismatch, api.CodeQuestionResolutionConflict,
 	}},
 	{sentinel: ErrApprovalChanged, codes: []api.Code{api.CodeApprovalChanged}},
+	{sentinel: ErrGrantInvalid, codes: []api.Code{api.CodeInvalidGrant}},
+	{sentinel: ErrGrantMismatch, codes: []api.Code{api.CodeGrantMismatch}},
+	{sentinel: ErrGrantExpired, codes: []api.Code{api.CodeGrantExpired}},
+	{sentinel: ErrGrantRedeemed, codes: []api.Code{api.CodeGrantRedeemed}},
 	{sentinel: ErrSessionBusy, codes: []api.Code{api.CodeSessionBusy}},
 	{sentinel: ErrSessionEnded, codes: []api.Code{api.CodeSessionEnded}},
 	{sentinel: ErrNoParent, codes: []api.Code{api.CodeNoParentSession}},

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs/claims"
@@ -36,7 +38,15 @@ func serve() (url string, stop func() error, err error) {
 	go func() { done <- dispatcher.Run(ctx) }()
 	go func() { done <- effects.Run(ctx) }()
 	unsubscribe := store.Subscribe(hub.Publish)
-	api := httpapi.New(httpapi.Options{Store: store, Hub: hub, Claims: dispatcher, Version: "v0-test"})
+	private, err := signing.Generate()
+	if err != nil {
+		return "", nil, err
+	}
+	keys, err := signing.New([]ed25519.PrivateKey{private}, nil, func() int64 { return time.Now().UnixMilli() })
+	if err != nil {
+		return "", nil, err
+	}
+	api := httpapi.New(httpapi.Options{Store: store, Hub: hub, Claims: dispatcher, Version: "v0-test", Signing: keys})
 	server := httptest.NewServer(api.Handler())
 	return server.URL, func() error {
 		api.Drain()

@@ -66,7 +66,7 @@ func TestRedeemGrant(t *testing.T) {
 	h.refused(api.CodeGrantExpired, redeem("b"))
 	h.must(&runs.Heartbeat{RunID: "r", Fence: 1})
 	h.nowMs = h.run("r").LeaseExpiresAtMs
-	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w2"}).Claim
+	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w2", Principal: "agent:a"}).Claim
 	require.Equal(t, first.GrantRedemption, claim.Resume.Approvals[0].Resolution.Grant.GrantRedemption)
 	require.Zero(t, claim.Resume.Approvals[1].Resolution.Grant.GrantRedemption)
 	require.Equal(t, claim.Lease.ExpiresAtMs/1000, claim.Resume.Approvals[1].Resolution.Grant.Exp)
@@ -74,6 +74,8 @@ func TestRedeemGrant(t *testing.T) {
 	h.refused(api.CodeLeaseLost, redeem("b"))
 	second := func(c *runs.RedeemGrant) { c.Fence = 2 }
 	require.Equal(t, first, h.refused(api.CodeGrantRedeemed, redeem("a", second, keyed)).Redemption)
+	// Whoever found it has no use for it.
+	h.refused(api.CodeForbidden, runs.By(&runs.RedeemGrant{RunID: "r", RequestID: "b", Fence: 2, JTI: h.request("r", "b").Handle}, &auth.Identity{Principal: "agent:b"}))
 	h.must(redeem("b", second))
 	h.must(&runs.Complete{RunID: "r", Fence: 2})
 	h.refused(api.CodeRunStateConflict, redeem("b", second))

@@ -95,6 +95,9 @@ func crashUnderLease(t *testing.T, p *process) func(*testing.T, *process) {
 	return func(t *testing.T, p *process) {
 		// The worker died with the service: another one is handed the same decision.
 		second := mustClaim(t, p.client, "run")
+		for _, claim := range []*api.Claim{first, second} {
+			claim.Resume.Approvals[0].Resolution.Grant = nil // each lease has its own
+		}
 		require.Equal(t, first.Resume, second.Resume)
 		require.Equal(t, int64(2), second.Attempt)
 		require.NotEqual(t, first.Lease.Fence, second.Lease.Fence)
