@@ -29,10 +29,11 @@ var resolutionTests = map[string]func(*harness){
 		}
 		require.Equal(h, []string{"b=allowed", "c=denied", "a=allowed"}, order)
 		require.Equal(h, `{"command":"make -n"}`, string(reply.Claim.Resume.Approvals[2].Resolution.UpdatedInput))
-		// A second claim after a lapse is handed the same.
+		// A second claim after a lapse is handed the same; only the grants last as long as its lease.
 		h.clock.Advance(api.DefaultLeaseMs)
 		again := h.do(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
-		require.Equal(h, reply.Claim.Resume, again.Claim.Resume)
+		require.Equal(h, reply.Claim.Resume.Approvals[0].Resolution.Grant.Exp+api.DefaultLeaseMs/1000, again.Claim.Resume.Approvals[0].Resolution.Grant.Exp)
+		require.Equal(h, reply.Claim.Resume.WithoutLease(), again.Claim.Resume.WithoutLease())
 	},
 	"resolve/the next suspension starts a new resume": func(h *harness) {
 		h.wait("s", "r", approvals("a"))
