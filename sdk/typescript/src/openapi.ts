@@ -391,6 +391,22 @@ export interface components {
             /** @description RFC 6901 pointer of the member. */
             pointer: string;
         };
+        /** @description Of an allowed approval, whose holder may do what was approved: a compact JWS (EdDSA, `typ` `holdpoint-grant+jwt`), which only the holder of the fence is shown, in claims, in `…/resume` and in a suspension that was allowed at once, until it was redeemed. Everywhere else an object. docs/security.md has the claims. */
+        Grant: string | {
+            /**
+             * Format: int64
+             * @description The end of the run's lease in seconds since the epoch; absent while nobody has one.
+             */
+            exp?: number;
+            /** @description That of the claim under which it was redeemed. */
+            fence?: string;
+            /** @description The handle of the approval, in every claim the same. */
+            jti: string;
+            /** @description When a worker was about to do it, absent until then. A worker that finds it in its claim must find out what ran. */
+            redeemed_at_ms?: components["schemas"]["TimeMs"];
+            /** @description The principal of that worker. */
+            redeemed_by?: string;
+        };
         Heartbeat: {
             checkpoint?: components["schemas"]["Any"];
             fence: components["schemas"]["Sequence"];
@@ -578,17 +594,18 @@ export interface components {
              * @description The stable name of the error.
              * @enum {string}
              */
-            code: "bad_request" | "route_not_found" | "method_not_allowed" | "id_conflict" | "payload_too_large" | "unsupported_media_type" | "invalid_request" | "internal_error" | "service_unavailable" | "origin_not_allowed" | "host_not_allowed" | "unauthenticated" | "invalid_token" | "forbidden" | "token_not_found" | "token_state_conflict" | "last_admin_token" | "sign_in_failed" | "no_issuer" | "issuer_unavailable" | "rate_limited" | "too_many_calls" | "too_many_streams" | "too_many_bytes" | "session_not_found" | "session_busy" | "session_ended" | "no_parent_session" | "queue_full" | "questions_full" | "mailbox_full" | "run_not_found" | "request_not_found" | "run_state_conflict" | "run_not_claimable" | "lease_lost" | "suspension_too_large" | "secrets_not_configured" | "approval_state_conflict" | "approval_batch_empty" | "approval_duplicate_resolution" | "approval_request_not_pending" | "approval_changed" | "question_state_conflict" | "question_expired" | "question_resolution_conflict" | "question_request_mismatch" | "question_declined_with_answers" | "question_duplicate_answer" | "question_answer_missing" | "question_single_select_violation" | "question_duplicate_option" | "question_option_not_found" | "question_answer_empty" | "question_unknown_answer" | "rule_not_found" | "too_many_rules" | "message_not_found" | "effect_not_found" | "invalid_idempotency_key" | "idempotency_conflict" | "invalid_limit" | "invalid_cursor" | "invalid_event_cursor" | "event_cursor_reset";
+            code: "bad_request" | "route_not_found" | "method_not_allowed" | "id_conflict" | "payload_too_large" | "unsupported_media_type" | "invalid_request" | "internal_error" | "service_unavailable" | "origin_not_allowed" | "host_not_allowed" | "unauthenticated" | "invalid_token" | "forbidden" | "token_not_found" | "token_state_conflict" | "last_admin_token" | "sign_in_failed" | "no_issuer" | "issuer_unavailable" | "rate_limited" | "too_many_calls" | "too_many_streams" | "too_many_bytes" | "session_not_found" | "session_busy" | "session_ended" | "no_parent_session" | "queue_full" | "questions_full" | "mailbox_full" | "run_not_found" | "request_not_found" | "run_state_conflict" | "run_not_claimable" | "lease_lost" | "suspension_too_large" | "secrets_not_configured" | "approval_state_conflict" | "approval_batch_empty" | "approval_duplicate_resolution" | "approval_request_not_pending" | "approval_changed" | "invalid_grant" | "grant_mismatch" | "grant_expired" | "grant_redeemed" | "question_state_conflict" | "question_expired" | "question_resolution_conflict" | "question_request_mismatch" | "question_declined_with_answers" | "question_duplicate_answer" | "question_answer_missing" | "question_single_select_violation" | "question_duplicate_option" | "question_option_not_found" | "question_answer_empty" | "question_unknown_answer" | "rule_not_found" | "too_many_rules" | "message_not_found" | "effect_not_found" | "invalid_idempotency_key" | "idempotency_conflict" | "invalid_limit" | "invalid_cursor" | "invalid_event_cursor" | "event_cursor_reset";
             /** @description One sentence about this occurrence. */
             detail: string;
             /** @enum {string} */
-            domain: "api" | "cors" | "auth" | "limits" | "sessions" | "runs" | "approvals" | "questions" | "rules" | "mailbox" | "effects" | "idempotency" | "pagination" | "events";
+            domain: "api" | "cors" | "auth" | "limits" | "sessions" | "runs" | "approvals" | "grants" | "questions" | "rules" | "mailbox" | "effects" | "idempotency" | "pagination" | "events";
             /** @description The members at fault, for `invalid_request`. */
             errors?: components["schemas"]["Fault"][];
             /** @description The oldest event of the session that is kept, for `event_cursor_reset`. */
             first_kept_event_id?: string;
             pending_approval?: components["schemas"]["PendingApprovalRef"];
             recorded_decision?: components["schemas"]["RecordedDecision"];
+            redemption?: components["schemas"]["Redemption"];
             status: number;
             title: string;
             type: string;
@@ -647,6 +664,24 @@ export interface components {
             /** @description Whose credential it was, when that acted for `resolved_by`. */
             via_principal?: string;
         };
+        RedeemGrant: {
+            /** @description The JWS, at most 64 KiB. */
+            grant: string;
+            idempotency_key?: components["schemas"]["IdempotencyKey"];
+            /** @description Of the input that is about to run: the SHA-256 of its RFC 8785 form. */
+            input_digest: string;
+        };
+        /** @description The one time that a grant was redeemed; in a problem with `grant_redeemed` the first. */
+        Redemption: {
+            /** @description That of the claim under which it was redeemed. */
+            fence: string;
+            jti: string;
+            redeemed_at_ms: components["schemas"]["TimeMs"];
+            /** @description The principal of the worker. */
+            redeemed_by: string;
+            request_id: components["schemas"]["ID"];
+            run_id: components["schemas"]["ID"];
+        };
         Release: {
             checkpoint?: components["schemas"]["Any"];
             fence?: components["schemas"]["Sequence"];
@@ -680,6 +715,7 @@ export interface components {
         /** @description What was recorded for an approval: the decision as it was given, and who made it, when and by what way. */
         Resolution: {
             behavior: components["schemas"]["Behavior"];
+            grant?: components["schemas"]["Grant"];
             justification?: string;
             outcome: components["schemas"]["Outcome"];
             reason?: string;
@@ -784,7 +820,7 @@ export interface components {
             agent_id: components["schemas"]["ID"];
             /** @description SHA-256 of the RFC 8785 form of `event` without its `type`. This and the two below are absent from events that were written before there was a chain. */
             body_digest?: string;
-            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests}`, `approval_resolved {resolutions}`, `waiting_for_user_question {request_ids, requests}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}` and `cancelled {reason?}`. Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
+            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}` and `cancelled {reason?}`. Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
              *      */
             event: {
                 type: string;

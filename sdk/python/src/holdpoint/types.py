@@ -566,16 +566,17 @@ class PendingQuestionView(TypedDict):
 
 class Problem(TypedDict):
     # The stable name of the error.
-    code: Literal['bad_request', 'route_not_found', 'method_not_allowed', 'id_conflict', 'payload_too_large', 'unsupported_media_type', 'invalid_request', 'internal_error', 'service_unavailable', 'origin_not_allowed', 'host_not_allowed', 'unauthenticated', 'invalid_token', 'forbidden', 'token_not_found', 'token_state_conflict', 'last_admin_token', 'sign_in_failed', 'no_issuer', 'issuer_unavailable', 'rate_limited', 'too_many_calls', 'too_many_streams', 'too_many_bytes', 'session_not_found', 'session_busy', 'session_ended', 'no_parent_session', 'queue_full', 'questions_full', 'mailbox_full', 'run_not_found', 'request_not_found', 'run_state_conflict', 'run_not_claimable', 'lease_lost', 'suspension_too_large', 'secrets_not_configured', 'approval_state_conflict', 'approval_batch_empty', 'approval_duplicate_resolution', 'approval_request_not_pending', 'approval_changed', 'question_state_conflict', 'question_expired', 'question_resolution_conflict', 'question_request_mismatch', 'question_declined_with_answers', 'question_duplicate_answer', 'question_answer_missing', 'question_single_select_violation', 'question_duplicate_option', 'question_option_not_found', 'question_answer_empty', 'question_unknown_answer', 'rule_not_found', 'too_many_rules', 'message_not_found', 'effect_not_found', 'invalid_idempotency_key', 'idempotency_conflict', 'invalid_limit', 'invalid_cursor', 'invalid_event_cursor', 'event_cursor_reset']
+    code: Literal['bad_request', 'route_not_found', 'method_not_allowed', 'id_conflict', 'payload_too_large', 'unsupported_media_type', 'invalid_request', 'internal_error', 'service_unavailable', 'origin_not_allowed', 'host_not_allowed', 'unauthenticated', 'invalid_token', 'forbidden', 'token_not_found', 'token_state_conflict', 'last_admin_token', 'sign_in_failed', 'no_issuer', 'issuer_unavailable', 'rate_limited', 'too_many_calls', 'too_many_streams', 'too_many_bytes', 'session_not_found', 'session_busy', 'session_ended', 'no_parent_session', 'queue_full', 'questions_full', 'mailbox_full', 'run_not_found', 'request_not_found', 'run_state_conflict', 'run_not_claimable', 'lease_lost', 'suspension_too_large', 'secrets_not_configured', 'approval_state_conflict', 'approval_batch_empty', 'approval_duplicate_resolution', 'approval_request_not_pending', 'approval_changed', 'invalid_grant', 'grant_mismatch', 'grant_expired', 'grant_redeemed', 'question_state_conflict', 'question_expired', 'question_resolution_conflict', 'question_request_mismatch', 'question_declined_with_answers', 'question_duplicate_answer', 'question_answer_missing', 'question_single_select_violation', 'question_duplicate_option', 'question_option_not_found', 'question_answer_empty', 'question_unknown_answer', 'rule_not_found', 'too_many_rules', 'message_not_found', 'effect_not_found', 'invalid_idempotency_key', 'idempotency_conflict', 'invalid_limit', 'invalid_cursor', 'invalid_event_cursor', 'event_cursor_reset']
     # One sentence about this occurrence.
     detail: str
-    domain: Literal['api', 'cors', 'auth', 'limits', 'sessions', 'runs', 'approvals', 'questions', 'rules', 'mailbox', 'effects', 'idempotency', 'pagination', 'events']
+    domain: Literal['api', 'cors', 'auth', 'limits', 'sessions', 'runs', 'approvals', 'grants', 'questions', 'rules', 'mailbox', 'effects', 'idempotency', 'pagination', 'events']
     # The members at fault, for `invalid_request`.
     errors: NotRequired[list[Fault]]
     # The oldest event of the session that is kept, for `event_cursor_reset`.
     first_kept_event_id: NotRequired[str]
     pending_approval: NotRequired[PendingApprovalRef]
     recorded_decision: NotRequired[RecordedDecision]
+    redemption: NotRequired[Redemption]
     status: int
     title: str
     type: str
@@ -637,6 +638,26 @@ class RecordedDecision(TypedDict):
     via_principal: NotRequired[str]
 
 
+class RedeemGrant(TypedDict):
+    # The JWS, at most 64 KiB.
+    grant: str
+    idempotency_key: NotRequired[str]
+    # Of the input that is about to run: the SHA-256 of its RFC 8785 form.
+    input_digest: str
+
+
+class Redemption(TypedDict):
+    # The one time that a grant was redeemed; in a problem with `grant_redeemed` the first.
+    # That of the claim under which it was redeemed.
+    fence: str
+    jti: str
+    redeemed_at_ms: int
+    # The principal of the worker.
+    redeemed_by: str
+    request_id: str
+    run_id: str
+
+
 class Release(TypedDict):
     checkpoint: NotRequired[Any]
     fence: NotRequired[str]
@@ -670,9 +691,23 @@ class RequestView(TypedDict):
     session_id: str
 
 
+class Grant(TypedDict):
+    # The end of the run's lease in seconds since the epoch; absent while nobody has one.
+    exp: NotRequired[int]
+    # That of the claim under which it was redeemed.
+    fence: NotRequired[str]
+    # The handle of the approval, in every claim the same.
+    jti: str
+    # When a worker was about to do it, absent until then. A worker that finds it in its claim must find out what ran.
+    redeemed_at_ms: NotRequired[int]
+    # The principal of that worker.
+    redeemed_by: NotRequired[str]
+
+
 class Resolution(TypedDict):
     # What was recorded for an approval: the decision as it was given, and who made it, when and by what way.
     behavior: Literal['allow', 'deny']
+    grant: NotRequired[str | Grant]
     justification: NotRequired[str]
     outcome: Literal['allowed', 'denied', 'answered', 'declined', 'cancelled', 'expired']
     reason: NotRequired[str]
@@ -772,14 +807,14 @@ class RulePage(TypedDict):
 
 class RunEventEntryEvent(TypedDict):
     # What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids,
-    # requests}`, `approval_resolved {resolutions}`, `waiting_for_user_question {request_ids, requests}`,
-    # `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?,
-    # resolved_by, via, open}` (some of several questions have their answers; `open` have none),
-    # `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a
-    # `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id,
-    # declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted
-    # {reason?}` and `cancelled {reason?}`. Workers add types of their own, any but these and `snapshot` and `stream_gap`,
-    # which name frames of streams.
+    # requests}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by,
+    # fence}`, `waiting_for_user_question {request_ids, requests}`, `user_question_resolved {resolution}`,
+    # `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several
+    # questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in
+    # the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id,
+    # requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`,
+    # `completed`, `failed {error}`, `interrupted {reason?}` and `cancelled {reason?}`. Workers add types of their own, any
+    # but these and `snapshot` and `stream_gap`, which name frames of streams.
     type: str
 
 
@@ -791,14 +826,14 @@ class RunEventEntry(TypedDict):
     # written before there was a chain.
     body_digest: NotRequired[str]
     # What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids,
-    # requests}`, `approval_resolved {resolutions}`, `waiting_for_user_question {request_ids, requests}`,
-    # `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?,
-    # resolved_by, via, open}` (some of several questions have their answers; `open` have none),
-    # `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a
-    # `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id,
-    # declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted
-    # {reason?}` and `cancelled {reason?}`. Workers add types of their own, any but these and `snapshot` and `stream_gap`,
-    # which name frames of streams.
+    # requests}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by,
+    # fence}`, `waiting_for_user_question {request_ids, requests}`, `user_question_resolved {resolution}`,
+    # `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several
+    # questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in
+    # the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id,
+    # requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`,
+    # `completed`, `failed {error}`, `interrupted {reason?}` and `cancelled {reason?}`. Workers add types of their own, any
+    # but these and `snapshot` and `stream_gap`, which name frames of streams.
     event: RunEventEntryEvent
     # SHA-256 of the RFC 8785 form of `session_id`, `id`, `type`, `timestamp_ms`, `run_id`, `actor`, `body_digest` and `prev`.
     hash: NotRequired[str]
