@@ -32,13 +32,6 @@ var (
 	ErrGrantRedeemed = errors.New("the grant was redeemed before")
 )
 
-// Keys returns the public keys of the service, with which [VerifyGrant] needs it no more. They
-// change when a replica gets another key, so a verifier that meets a key that it does not know
-// reads them again.
-func (c *Client) Keys(ctx context.Context) (*api.KeySet, error) {
-	return get[api.KeySet](ctx, c, at("/v1/keys"), nil)
-}
-
 // InputDigest returns "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of a value with a
 // JSON form; give JSON text as [api.JSON]. Errors: [ErrInvalid].
 func InputDigest(input any) (string, error) {
@@ -57,7 +50,8 @@ func InputDigest(input any) (string, error) {
 // VerifyGrant checks without the service that a grant ([api.Grant], its JWS) allows a tool to run
 // with an input, of any type with a JSON form, and returns what else it says. It does not say
 // whether the grant was redeemed, or its lease lost since: [Client.RedeemGrant] does. Whoever
-// verifies grants alone and must not do a thing twice keeps the JTI of what was done.
+// verifies grants alone and must not do a thing twice keeps the JTI of what was done. The keys are
+// those of [Client.Keys]; read them again when a key is not known, as replicas get new ones.
 //
 // Errors: [ErrGrantInvalid]; [ErrGrantMismatch]; [ErrGrantExpired]; [ErrInvalid] for an input
 // without a JSON form.
