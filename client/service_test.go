@@ -30,14 +30,6 @@ func serve() (url string, stop func() error, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	hub := watch.NewHub()
-	dispatcher := claims.New(store, claims.Options{})
-	effects := loop.NewEffects(store, loop.EffectsOptions{Logger: slog.New(slog.DiscardHandler)})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 2)
-	go func() { done <- dispatcher.Run(ctx) }()
-	go func() { done <- effects.Run(ctx) }()
-	unsubscribe := store.Subscribe(hub.Publish)
 	private, err := signing.Generate()
 	if err != nil {
 		return "", nil, err
@@ -46,6 +38,14 @@ func serve() (url string, stop func() error, err error) {
 	if err != nil {
 		return "", nil, err
 	}
+	hub := watch.NewHub()
+	dispatcher := claims.New(store, claims.Options{})
+	effects := loop.NewEffects(store, loop.EffectsOptions{Logger: slog.New(slog.DiscardHandler)})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 2)
+	go func() { done <- dispatcher.Run(ctx) }()
+	go func() { done <- effects.Run(ctx) }()
+	unsubscribe := store.Subscribe(hub.Publish)
 	api := httpapi.New(httpapi.Options{Store: store, Hub: hub, Claims: dispatcher, Version: "v0-test", Signing: keys})
 	server := httptest.NewServer(api.Handler())
 	return server.URL, func() error {
