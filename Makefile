@@ -67,8 +67,8 @@ faults: ## Kill, freeze and cut what the service runs on, in a bounded form
 	go test -tags faults ./test/... ./store/...
 
 .PHONY: agents
-agents: ## Drive coding agents from npm with a stub of their model
-	go test -count 1 -tags agents ./test/agents
+agents: ## Drive coding agents from npm with a stub of their model, and MCP's conformance suite
+	go test -count 1 -tags agents ./test/agents ./test/mcpsuite
 
 .PHONY: sdk
 sdk: ## Pack, install and drive the libraries of other languages (npm, python3)

@@ -41,6 +41,8 @@ type Options struct {
 	NowMs  func() int64
 	// Extend adds tools; nil for none.
 	Extend func(server *mcp.Server, waits *mcptools.Waits)
+	// Streams answers with event streams, for added tools that notify while they work.
+	Streams bool
 }
 
 // New returns what adds the route to the router of /v1.
@@ -81,7 +83,7 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) error {
 	options.Client = through
 	server := mcptools.NewServer(options)
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: e.services.MaxBodyBytes, PropagateRequestCancellation: true,
+		Stateless: true, JSONResponse: !e.Streams, MaxRequestBodyBytes: e.services.MaxBodyBytes, PropagateRequestCancellation: true,
 		// The service checks Host and Origin of every call, by what it was started with.
 		DisableLocalhostProtection: true,
 	})

@@ -47,6 +47,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Closed asks for tokens, those of the service's Keyring.
 	Closed bool
+	// Mounts returns faces beside those of every service, of one with the given keys.
+	Mounts func(signatures *signing.Keys) []kit.Mount
 }
 
 // Service is a running service.
@@ -82,10 +84,14 @@ func Start(tb testing.TB, database string, options Options) *Service {
 			Tokens: opened, Mode: auth.Required, NewID: runs.NewID, Logger: logger, NowMs: func() int64 { return time.Now().UnixMilli() },
 		})
 	}
+	mounts := []kit.Mount{hermes.Mount, codex.Mount, timbal.New(timbal.Options{}), relay.New(relay.Options{})}
+	if options.Mounts != nil {
+		mounts = append(mounts, options.Mounts(signatures)...)
+	}
 	api := httpapi.New(httpapi.Options{
 		Signing: signatures, Keyring: keyring, Sealer: options.Sealer, LogRequests: options.Logger != nil,
 		Store: opened, Hub: hub, Claims: dispatcher, Logger: logger,
-		Dialects: []kit.Mount{hermes.Mount, codex.Mount, timbal.New(timbal.Options{}), relay.New(relay.Options{})},
+		Dialects: mounts,
 	})
 	loops := []func(context.Context) error{
 		dispatcher.Run,
