@@ -66,25 +66,39 @@ const (
 
 // failingParam returns the first param of the rule that does not hold for a call, and why.
 func (r *Rule) failingParam(call *Call) (name string, fault paramFault) {
+	if len(r.Match.Params) == 1 {
+		// Most rules have one, and many are tried: nothing is sorted for them.
+		for name := range r.Match.Params {
+			return name, r.paramFault(call, name)
+		}
+	}
 	for _, name := range paramNames(&r.Match) {
-		value, there := call.param(name)
-		if !there {
-			return name, paramMissing
-		}
-		glob := r.Match.Params[name]
-		matches, decided := call.Budget.match(glob, value)
-		if decided && !matches && document.Kind(call.members[name]) == '0' {
-			number, is := canonicalNumber(glob)
-			matches = is && number == value
-		}
-		switch {
-		case !decided && r.Effect == api.RuleAllow:
-			return name, paramUndecided
-		case decided && !matches:
-			return name, paramDiffers
+		if fault := r.paramFault(call, name); fault != noFault {
+			return name, fault
 		}
 	}
 	return "", noFault
+}
+
+// paramFault returns why a param of the rule does not hold for a call.
+func (r *Rule) paramFault(call *Call, name string) paramFault {
+	value, there := call.param(name)
+	if !there {
+		return paramMissing
+	}
+	glob := r.Match.Params[name]
+	matches, decided := call.Budget.match(glob, value)
+	if decided && !matches && document.Kind(call.members[name]) == '0' {
+		number, is := canonicalNumber(glob)
+		matches = is && number == value
+	}
+	switch {
+	case !decided && r.Effect == api.RuleAllow:
+		return paramUndecided
+	case decided && !matches:
+		return paramDiffers
+	}
+	return noFault
 }
 
 func (r *Rule) whyNotParams(call *Call) string {

@@ -220,17 +220,21 @@ func (s *search) tryParam(name string, rules *paramRules) {
 		s.matches.Leave()
 		return
 	}
-	tried := map[gram]struct{}{}
+	var tried map[gram]struct{}
 	for at := 0; at+gramLength <= len(text); at++ {
 		g := gramAt(text, at)
 		found := rules.byGram[g]
 		if found == nil {
 			continue
 		}
-		if _, again := tried[g]; !again {
-			tried[g] = struct{}{}
-			s.try(found)
+		if _, again := tried[g]; again {
+			continue
 		}
+		if tried == nil {
+			tried = map[gram]struct{}{}
+		}
+		tried[g] = struct{}{}
+		s.try(found)
 	}
 }
 

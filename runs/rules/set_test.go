@@ -195,7 +195,7 @@ func BenchmarkMatchSets(b *testing.B) {
 	for name, format := range map[string]string{"git push * %05d": "git push * %05d", "**secret%05d**": "**secret%05d**"} {
 		b.Run(name, func(b *testing.B) {
 			set := rules.NewSet(manyRules(func(n int) *rules.Rule { return globRule(api.RuleAllow, "", fmt.Sprintf(format, n)) }), true)
-			call := commandCall("git push origin main # secret")
+			call := commandCall("git push origin main # secret 01234")
 			for b.Loop() {
 				one := *call
 				one.Budget = rules.NewBudget(1)

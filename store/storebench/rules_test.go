@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,33 +34,94 @@ var standing = []struct{ name, insert string }{
 	{"digests=100000", fmt.Sprintf(counted, 100_000, `'bash'`, `'sha256:' || n`, `'{"input_digest":"sha256:' || n || '"}'`)},
 }
 
-// BenchmarkSuspend makes, claims and suspends a run with one approval in one command,
-// beside standing rules. One iteration is one command.
-func BenchmarkSuspend(b *testing.B) {
-	const count = 64
-	for _, rules := range standing {
-		b.Run("postgres/rules="+rules.name, func(b *testing.B) {
+// BenchmarkSuspendInTurns compares standing rules with none: a store of each kind, whose databases
+// have come to rest, takes its turn in each round. One iteration is one round of turnCommands
+// commands each. It reports the median of the rounds, the median of the ratios to none in the
+// same round, and how long the first command of a process took, which reads the rules.
+func BenchmarkSuspendInTurns(b *testing.B) {
+	b.Run("postgres", func(b *testing.B) {
+		inTurns(b, func(insert string) runs.Store {
 			url := postgrestest.URL(b, postgrestest.Durable())
-			fill(b, "pgx", url, rules.insert)
+			fill(b, "pgx", url, insert)
+			fill(b, "pgx", url, "VACUUM (ANALYZE) rules")
+			fill(b, "pgx", url, "CHECKPOINT")
 			store, err := postgres.Open(b.Context(), url, postgres.Options{})
 			require.NoError(b, err)
-			defer func() { require.NoError(b, store.Close()) }()
-			suspensions(b, store, count)
+			b.Cleanup(func() { require.NoError(b, store.Close()) })
+			return store
 		})
-	}
-	for _, rules := range standing {
-		b.Run("sqlite/rules="+rules.name, func(b *testing.B) {
+	})
+	b.Run("sqlite", func(b *testing.B) {
+		inTurns(b, func(insert string) runs.Store {
 			path := filepath.Join(b.TempDir(), "bench.db")
 			store, err := sqlite.Open(b.Context(), path, sqlite.Options{})
 			require.NoError(b, err)
 			require.NoError(b, store.Close())
-			fill(b, "sqlite", path, rules.insert)
+			fill(b, "sqlite", path, insert)
 			store, err = sqlite.Open(b.Context(), path, sqlite.Options{})
 			require.NoError(b, err)
-			defer func() { require.NoError(b, store.Close()) }()
-			suspensions(b, store, count)
+			b.Cleanup(func() { require.NoError(b, store.Close()) })
+			return store
+		})
+	})
+}
+
+const turnCommands = 2000
+
+func inTurns(b *testing.B, open func(insert string) runs.Store) {
+	b.Helper()
+	stores, firsts := make([]runs.Store, len(standing)), make([]time.Duration, len(standing))
+	for i, rules := range standing {
+		stores[i] = open(rules.insert)
+		_, err := stores[i].NowMs(b.Context()) // a connection
+		require.NoError(b, err)
+		started := time.Now()
+		require.NoError(b, suspend(b.Context(), stores[i], 0))
+		firsts[i] = time.Since(started)
+		_, err = turn(b, stores[i], turnCommands/4)
+		require.NoError(b, err)
+	}
+	rates, ratios := make([][]float64, len(standing)), make([][]float64, len(standing))
+	b.ResetTimer()
+	for range b.N {
+		for i := range standing {
+			rate, err := turn(b, stores[i], turnCommands)
+			require.NoError(b, err)
+			rates[i] = append(rates[i], rate)
+			ratios[i] = append(ratios[i], rate/rates[0][len(rates[0])-1])
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	for i, rules := range standing {
+		b.ReportMetric(median(rates[i]), rules.name+"_commands/s")
+		b.ReportMetric(median(ratios[i]), rules.name+"_ratio")
+		b.ReportMetric(float64(firsts[i].Microseconds())/1000, rules.name+"_first_ms")
+	}
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// turn returns how many commands a second 64 callers had.
+func turn(b *testing.B, store runs.Store, commands int64) (float64, error) {
+	b.Helper()
+	var done atomic.Int64
+	started := time.Now()
+	group, ctx := errgroup.WithContext(b.Context())
+	for range 64 {
+		group.Go(func() error {
+			for n := done.Add(1); n <= commands; n = done.Add(1) {
+				if err := suspend(ctx, store, n); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 	}
+	err := group.Wait()
+	return float64(commands) / time.Since(started).Seconds(), err
 }
 
 func fill(b *testing.B, driver, name, insert string) {
@@ -74,26 +136,7 @@ func fill(b *testing.B, driver, name, insert string) {
 	require.NoError(b, err)
 }
 
-func suspensions(b *testing.B, store runs.Store, count int) {
-	b.ReportAllocs()
-	var done atomic.Int64
-	b.ResetTimer()
-	started := time.Now()
-	group, ctx := errgroup.WithContext(b.Context())
-	for range count {
-		group.Go(func() error {
-			for n := done.Add(1); n <= int64(b.N); n = done.Add(1) {
-				if err := suspend(ctx, store, n); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	require.NoError(b, group.Wait())
-	b.ReportMetric(float64(b.N)/time.Since(started).Seconds(), "commands/s")
-}
-
+// suspend makes, claims and suspends a run with one approval in one command.
 func suspend(ctx context.Context, store runs.Store, n int64) error {
 	made, err := store.Do(ctx, &runs.CreateRun{
 		Input: api.JSON(`{"plan":"clean the build folder"}`),
