@@ -57,10 +57,14 @@ type RunPosition struct {
 type RequestQuery struct {
 	Kind      model.RequestKind
 	SessionID string
+	RunID     string // only of this run of the session; empty for all
 	Scope     Scope
 	After     *RequestPosition
 	Limit     int
 	Budget    *Budget
+	// Oldest selects the one request of the session that was raised first. The bodies of the others
+	// are not read, and After, Limit and Budget say nothing.
+	Oldest bool
 }
 
 // RequestPosition is the keyset cursor of a list of requests.

@@ -55,6 +55,7 @@ SELECT q.*, r.agent_id, r.kind, r.requester` + fromRequests
 	fromRequests = `
 FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id`
 	sqlCountRequests = `SELECT count(*) FROM requests AS q`
+	sqlRequestIDs    = `SELECT q.run_id, q.request_id FROM requests AS q`
 	sqlEffects       = `SELECT f.* FROM `
 	sqlCountEffects  = `SELECT count(*) FROM `
 	sqlRules         = `SELECT l.*, (SELECT count(*) FROM requests AS q WHERE q.rule_id = l.rule_id) FROM rules AS l`
@@ -300,8 +301,20 @@ func requestFilter(q runs.RequestQuery) filter {
 	f.and("q.kind = ?", string(q.Kind))
 	f.and("q.settled_number IS NULL AND q.outcome IS NULL")
 	f.equals("q.session_id", q.SessionID)
+	f.equals("q.run_id", q.RunID)
 	f.requestWithin(&q.Scope)
 	return f
+}
+
+// oldestRequest finds the request by what is beside the bodies, and reads it then.
+func oldestRequest(q runs.RequestQuery) (sql string, args []any) {
+	f := requestFilter(q)
+	oldest := f.of(sqlRequestIDs) + "\nORDER BY q.created_at_ms, q.number, q.run_id LIMIT 1"
+	var whole filter
+	whole.args = f.args
+	whole.equals("q.session_id", q.SessionID)
+	whole.and("(q.run_id, q.request_id) = (" + oldest + ")")
+	return whole.of(sqlRequests), whole.args
 }
 
 func (l *Lists) requestPage(q runs.RequestQuery, statement string, limit int) (string, []any) {
@@ -314,8 +327,12 @@ func (l *Lists) requestPage(q runs.RequestQuery, statement string, limit int) (s
 
 // PendingRequests implements runs.Reader.
 func (r *Reader) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
-	if !storable(string(q.Kind), q.SessionID) || q.After != nil && !storable(q.After.SessionID, q.After.RunID, q.After.RequestID) {
+	if !storable(string(q.Kind), q.SessionID, q.RunID) || q.After != nil && !storable(q.After.SessionID, q.After.RunID, q.After.RequestID) {
 		return nil, nil
+	}
+	if q.Oldest {
+		sql, args := oldestRequest(q)
+		return list(ctx, r.lists, columns.PendingRequest, sql, args...)
 	}
 	return listWithin(ctx, r.lists, q.Budget, q.Limit, columns.PendingRequest, sqlRequestSizes, sqlRequests,
 		func(statement string, limit int) (string, []any) { return r.sql.Lists.requestPage(q, statement, limit) })
@@ -323,7 +340,7 @@ func (r *Reader) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]mo
 
 // CountPendingRequests implements runs.Reader.
 func (r *Reader) CountPendingRequests(ctx context.Context, q runs.RequestQuery) (int64, error) {
-	if !storable(string(q.Kind), q.SessionID) {
+	if !storable(string(q.Kind), q.SessionID, q.RunID) {
 		return 0, nil
 	}
 	f := requestFilter(q)

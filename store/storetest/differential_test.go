@@ -239,6 +239,8 @@ func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 		{Limit: 100, Kind: model.KindQuestion},
 		{Limit: 100, Kind: model.KindQuestion, SessionID: "s-1"},
 		{Limit: 100, Kind: model.KindClarification},
+		{Kind: model.KindQuestion, SessionID: "s-1", Oldest: true},
+		{Limit: 100, Kind: model.KindApproval, SessionID: "s-1", RunID: "r-1"},
 		{Limit: 1, Kind: model.KindApproval, After: &runs.RequestPosition{SessionID: "s-1", RunID: "r-1", RequestID: "a-1"}},
 	} {
 		list, err := store.PendingRequests(ctx, query)

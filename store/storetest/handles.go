@@ -90,6 +90,38 @@ var handleTests = map[string]func(*harness){
 			require.Contains(h, string(head.Metadata), numbered("m", 4*n))
 		}
 	},
+	"requests/the oldest of a session": func(h *harness) {
+		oldest := func(q runs.RequestQuery) string {
+			q.Kind, q.SessionID, q.Oldest = model.KindApproval, "s", true
+			list, err := h.store.PendingRequests(h.ctx, q)
+			require.NoError(h, err)
+			require.LessOrEqual(h, len(list), 1)
+			if len(list) == 0 {
+				return ""
+			}
+			require.Equal(h, model.DefaultAgentID, list[0].AgentID)
+			return list[0].Request.RequestID
+		}
+		require.Empty(h, oldest(runs.RequestQuery{}))
+		h.create("s", "r")
+		fence := h.claim("r")
+		for n := range 12 {
+			// The order of the ids is not that of time.
+			h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: api.Suspension{Hold: true, Approvals: approvals(numbered("a", 99-n)).Approvals}})
+		}
+		h.wait("other", "elsewhere", approvals("first"))
+		for n := range 12 {
+			require.Equal(h, numbered("a", 99-n), oldest(runs.RequestQuery{}))
+			require.Equal(h, numbered("a", 99-n), oldest(runs.RequestQuery{RunID: "r"}))
+			count, err := h.store.CountPendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, SessionID: "s", RunID: "r"})
+			require.NoError(h, err)
+			require.EqualValues(h, 12-n, count)
+			h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow(numbered("a", 99-n)), Actor: person})
+		}
+		require.Empty(h, oldest(runs.RequestQuery{}))
+		require.Empty(h, oldest(runs.RequestQuery{RunID: "elsewhere"}), "a run of another session")
+		require.Empty(h, oldest(runs.RequestQuery{RunID: "\x00"}))
+	},
 	"parts/wait for the others": func(h *harness) {
 		suspension := twoQuestions("q")
 		due := h.clock.NowMs() + 1_000

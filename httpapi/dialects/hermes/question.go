@@ -61,18 +61,14 @@ func questionsOf(request *model.Request) []openQuestion {
 	return open
 }
 
-// openQuestions returns every question of a session that has no answer, those of the
-// oldest request first. Questions that children ask this session are among them.
-func (f *face) openQuestions(ctx context.Context, sessionID string) ([]openQuestion, error) {
-	open, err := f.OpenRequests(ctx, model.KindQuestion, sessionID)
-	if err != nil {
+// oldestQuestions returns the questions without an answer of the oldest open request of a
+// session. What children ask this session counts as well.
+func (f *face) oldestQuestions(ctx context.Context, sessionID string) ([]openQuestion, error) {
+	oldest, err := f.OldestRequest(ctx, model.KindQuestion, sessionID, "")
+	if err != nil || oldest == nil {
 		return nil, err
 	}
-	var all []openQuestion
-	for _, request := range open {
-		all = append(all, questionsOf(request)...)
-	}
-	return all, nil
+	return questionsOf(oldest), nil
 }
 
 func (q *openQuestion) view() *pendingClarification {

@@ -46,19 +46,33 @@ type pending struct {
 }
 
 func (f *face) headApproval(ctx context.Context, sessionID string) (head any, count int, err error) {
-	open, err := f.OpenRequests(ctx, model.KindApproval, sessionID)
-	if err != nil || len(open) == 0 {
+	oldest, err := f.OldestRequest(ctx, model.KindApproval, sessionID, "")
+	if err != nil || oldest == nil {
 		return nil, 0, err
 	}
-	return approvalOf(open[0]), len(open), nil
+	// It may be settled by the time the others are counted.
+	count, err = f.CountOpen(ctx, model.KindApproval, sessionID)
+	return approvalOf(oldest), max(count, 1), err
 }
 
 func (f *face) headClarification(ctx context.Context, sessionID string) (head any, count int, err error) {
-	questions, err := f.openQuestions(ctx, sessionID)
+	questions, err := f.oldestQuestions(ctx, sessionID)
 	if err != nil || len(questions) == 0 {
 		return nil, 0, err
 	}
-	return questions[0].view(), len(questions), nil
+	count = len(questions)
+	if requests, err := f.CountOpen(ctx, model.KindQuestion, sessionID); err != nil {
+		return nil, 0, err
+	} else if requests > 1 {
+		// How many a request asks is in its body.
+		all := 0
+		err := f.EachOpen(ctx, model.KindQuestion, sessionID, func(request *model.Request) { all += len(questionsOf(request)) })
+		if err != nil {
+			return nil, 0, err
+		}
+		count = max(count, all)
+	}
+	return questions[0].view(), count, nil
 }
 
 func (f *face) showApproval(w http.ResponseWriter, r *http.Request) error {
@@ -71,9 +85,13 @@ func (f *face) showApproval(w http.ResponseWriter, r *http.Request) error {
 
 // showClarification answers without a count (docs/spec/hermes.md#snapshots).
 func (f *face) showClarification(w http.ResponseWriter, r *http.Request) error {
-	head, _, err := f.headClarification(r.Context(), sessionOf(r))
+	questions, err := f.oldestQuestions(r.Context(), sessionOf(r))
 	if err != nil {
 		return err
+	}
+	var head any
+	if len(questions) > 0 {
+		head = questions[0].view()
 	}
 	return f.Answer(w, r, http.StatusOK, struct {
 		Pending any `json:"pending"`

@@ -195,16 +195,7 @@ func (f *face) chosenApproval(ctx context.Context, call *approvalCall) (*model.R
 		}
 		return request, nil
 	}
-	open, err := f.OpenRequests(ctx, model.KindApproval, call.sessionID)
-	if err != nil {
-		return nil, err
-	}
-	for _, request := range open {
-		if call.runID == "" || request.RunID == call.runID {
-			return request, nil
-		}
-	}
-	return nil, nil
+	return f.OldestRequest(ctx, model.KindApproval, call.sessionID, call.runID)
 }
 
 // openInSession returns the open request of a session that has a handle, or nil.
@@ -241,12 +232,12 @@ func endedUndecided(recorded *api.RecordedDecision) bool {
 // answerStale answers a choice about what is no longer open. It is cleared only when
 // nothing else is open; what is open is never touched.
 func (f *face) answerStale(w http.ResponseWriter, r *http.Request, call *approvalCall) error {
-	open, err := f.OpenRequests(r.Context(), model.KindApproval, call.sessionID)
+	open, err := f.CountOpen(r.Context(), model.KindApproval, call.sessionID)
 	if err != nil {
 		return call.undecided(err)
 	}
 	reply := call.chosen()
-	reply.OK = len(open) == 0
+	reply.OK = open == 0
 	reply.StaleCleared = reply.OK
 	return f.Answer(w, r, http.StatusOK, reply)
 }

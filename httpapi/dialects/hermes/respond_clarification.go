@@ -68,7 +68,7 @@ func (f *face) chosenQuestion(ctx context.Context, sessionID, clarifyID string) 
 	var questions []openQuestion
 	var err error
 	if clarifyID == "" {
-		questions, err = f.openQuestions(ctx, sessionID)
+		questions, err = f.oldestQuestions(ctx, sessionID)
 	} else {
 		handle, _, _ := strings.Cut(clarifyID, ":")
 		var request *model.Request

@@ -17,30 +17,60 @@ const pageSize = 500
 // OpenRequests returns the open requests of a kind in a session, oldest first. An id
 // that no session can have has none.
 func (s *Services) OpenRequests(ctx context.Context, kind model.RequestKind, sessionID string) ([]*model.Request, error) {
-	if !refusal.ValidID(sessionID) {
-		return nil, nil
-	}
 	var open []*model.Request
-	budget := &runs.Budget{MaxBytes: api.MaxReplyBytes}
-	query := runs.RequestQuery{Kind: kind, SessionID: sessionID, Limit: pageSize, Budget: budget}
-	for {
-		page, err := s.Store.PendingRequests(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		for i := range page {
-			open = append(open, &page[i].Request)
-		}
-		if len(page) < pageSize && !budget.Cut {
-			break
-		}
-		last := open[len(open)-1]
-		query.After = &runs.RequestPosition{SessionID: last.SessionID, RunID: last.RunID, RequestID: last.RequestID}
+	err := s.EachOpen(ctx, kind, sessionID, func(request *model.Request) { open = append(open, request) })
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(open, func(a, b *model.Request) int {
 		return cmp.Or(cmp.Compare(a.CreatedAtMs, b.CreatedAtMs), cmp.Compare(a.Number, b.Number), cmp.Compare(a.RunID, b.RunID))
 	})
 	return open, nil
+}
+
+// EachOpen visits the open requests of a kind in a session, in no order that means anything.
+func (s *Services) EachOpen(ctx context.Context, kind model.RequestKind, sessionID string, visit func(*model.Request)) error {
+	if !refusal.ValidID(sessionID) {
+		return nil
+	}
+	budget := &runs.Budget{MaxBytes: api.MaxReplyBytes}
+	query := runs.RequestQuery{Kind: kind, SessionID: sessionID, Limit: pageSize, Budget: budget}
+	for {
+		page, err := s.Store.PendingRequests(ctx, query)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			visit(&page[i].Request)
+		}
+		if len(page) < pageSize && !budget.Cut {
+			return nil
+		}
+		last := &page[len(page)-1].Request
+		query.After = &runs.RequestPosition{SessionID: last.SessionID, RunID: last.RunID, RequestID: last.RequestID}
+	}
+}
+
+// OldestRequest returns the open request of a kind that was raised first in a session, or in one of
+// its runs when that is named. It returns nil when there is none.
+func (s *Services) OldestRequest(ctx context.Context, kind model.RequestKind, sessionID, runID string) (*model.Request, error) {
+	if !refusal.ValidID(sessionID) || runID != "" && !refusal.ValidID(runID) {
+		return nil, nil
+	}
+	found, err := s.Store.PendingRequests(ctx, runs.RequestQuery{Kind: kind, SessionID: sessionID, RunID: runID, Oldest: true})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0].Request, nil
+}
+
+// CountOpen returns how many open requests of a kind a session has.
+func (s *Services) CountOpen(ctx context.Context, kind model.RequestKind, sessionID string) (int, error) {
+	if !refusal.ValidID(sessionID) {
+		return 0, nil
+	}
+	count, err := s.Store.CountPendingRequests(ctx, runs.RequestQuery{Kind: kind, SessionID: sessionID})
+	return int(count), err
 }
 
 // FindRequest returns the request that has a handle, open or settled. It returns nil

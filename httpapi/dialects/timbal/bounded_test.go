@@ -13,7 +13,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
@@ -117,4 +119,44 @@ func TestLargeEvents(t *testing.T) {
 	require.Equal(t, 1+large+2, shown)
 	require.Equal(t, large/4, pages, "four a page, and the end with the last")
 	require.Equal(t, http.StatusNoContent, s.do(t, http.MethodPost, "/cancel/"+w.runID, "").Status)
+}
+
+// BenchmarkLateSegment lists what follows a decision, and the newest frames of the run before it,
+// behind 50,000 events of a worker.
+func BenchmarkLateSegment(b *testing.B) {
+	store := dialecttest.SQLite(b)
+	s := serve(b, store)
+	do := func(command runs.Command) runs.Reply {
+		reply, err := store.Do(context.Background(), command)
+		require.NoError(b, err)
+		return reply
+	}
+	fence := do(&runs.CreateRun{
+		SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"},
+	}).Run.Run.Fence
+	steps := make([]api.JSON, 1000)
+	for i := range steps {
+		steps[i] = api.JSON(`{"type":"step","text":"a line that a worker writes"}`)
+	}
+	for range 50 {
+		do(&runs.AppendEvents{RunID: "r", Fence: fence, Events: steps})
+	}
+	do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: api.Suspension{Approvals: []api.ApprovalRequest{{ID: "a", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`1`)}}}})
+	do(&runs.ResolveApprovals{
+		RunID: "r", Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: api.BehaviorAllow}}, Actor: runs.Actor{Name: "ann", Via: timbal.Via},
+	})
+	record, err := store.Run(context.Background(), "r")
+	require.NoError(b, err)
+	for name, path := range map[string]string{
+		"segment": fmt.Sprintf("/runs/r~%d/events", record.Run.LastEventID), "page": "/runs/r/events?after=49990&limit=5",
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				answer, err := s.Client.Get(s.Server.URL + path)
+				require.NoError(b, err)
+				require.Equal(b, http.StatusOK, answer.StatusCode)
+				require.NoError(b, answer.Body.Close())
+			}
+		})
+	}
 }
