@@ -118,7 +118,8 @@ func TestAnUnboundAgentReachesItsOwn(t *testing.T) {
 	for _, other := range []*auth.Identity{
 		{Principal: "agent:one", Role: api.RoleAgent, AgentIDs: []string{"x"}},
 		{Principal: "agent:one", Role: api.RoleAgent, SessionPrefixes: []string{"s"}},
-		{Principal: "agent:one", Role: api.RoleObserver}, {Principal: "agent:one", Role: api.RoleOperator},
+		{Principal: "agent:one", Role: api.RoleObserver},
+		{Principal: "agent:one", Role: api.RoleOperator},
 	} {
 		bound := runs.ScopeOf(other)
 		require.True(t, bound.Fits("s", "x", "agent:two"), "%+v", other)
@@ -128,11 +129,11 @@ func TestAnUnboundAgentReachesItsOwn(t *testing.T) {
 	require.NotEqual(t, scope.Key(), other.Key())
 
 	h := newHouse(t)
-	make := func(id, principal string) {
+	queue := func(id, principal string) {
 		h.must(&runs.CreateRun{RunID: "run-" + id, SessionID: id, SessionGiven: true, Input: api.JSON(`1`), Principal: principal})
 	}
-	make("theirs", "agent:two")
-	make("own", "agent:one")
+	queue("theirs", "agent:two")
+	queue("own", "agent:one")
 	asked := func(command runs.Command) runs.Command { return runs.Authorized(command, agent, false) }
 	for id, code := range map[string]api.Code{"theirs": api.CodeRunNotFound, "nobody": api.CodeRunNotFound} {
 		h.refused(code, asked(&runs.Heartbeat{RunID: "run-" + id, Fence: 1}))
