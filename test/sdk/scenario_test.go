@@ -70,6 +70,13 @@ func TestScenarios(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(project, "driver.mjs"), script, 0o600))
 			return newLineDriver(t, project, "node", "driver.mjs", url)
 		},
+		"deno": func(t *testing.T, url string) driver {
+			project, _ := needNode(t)
+			script, err := os.ReadFile("driver.mjs")
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(project, "driver.mjs"), script, 0o600))
+			return newLineDriver(t, project, needDeno(t), "run", "--quiet", "--allow-net", "--allow-env", "--allow-read", "driver.mjs", url)
+		},
 		"python": func(t *testing.T, url string) driver {
 			return newLineDriver(t, "", needPython(t), "driver.py", url, "sync")
 		},
