@@ -54,6 +54,10 @@ waits: ## Measure whole waits over HTTP beside the peers of bench/peers, in turn
 churn: ## Make, carry and delete CHURN_RUNS runs in an empty DATABASE and print how large it is meanwhile
 	go run ./bench/churn --database $(DATABASE) --runs $(CHURN_RUNS)
 
+.PHONY: partitions
+partitions: ## Run the contract of the engines on hash-partitioned tables (docs/scaling.md)
+	go test -count 1 -timeout 20m -tags partitions -run TestPartitionedPostgres ./store/storetest
+
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZ_TIME
 	@grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed 's/:func / /' | sort -u | \
