@@ -27,12 +27,13 @@ type Exec struct {
 	Key     *string       `placeholder:"KEY" help:"Names this request on the service. Calling again with the same key takes up the same request, and never runs the command a second time."`
 	Rerun   bool          `help:"With --key: run the command although an earlier call started it and how that ended is not known."`
 	Lease   time.Duration `default:"10s" placeholder:"DURATION" help:"How long after this process was last heard of another call with the same key may take over (default ${default})."`
+	Env     []string      `name:"env" sep:"none" placeholder:"NAME[=VALUE]" help:"A variable that the command gets and that the person who decides sees and may change; without =VALUE as it is here. Repeatable."`
 	Command []string      `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
 }
 
 // Help returns what --help shows under the flags.
 func (c *Exec) Help() string {
-	return `The person who decides sees the command line, its arguments and the directory, and may change them; what was approved is what runs, with stdin, stdout and stderr passed through and signals forwarded.
+	return `The person who decides sees the command line, its arguments, the directory and the variables of --env, and may change them; what was approved is what runs, with stdin, stdout and stderr passed through and signals forwarded. The approval's grant is redeemed just before, so it runs once; see docs/security.md.
 
 ` + console.ExitCodesHelp
 }
@@ -43,6 +44,8 @@ type callInput struct {
 	Command string   `json:"command"`
 	Argv    []string `json:"argv"`
 	Cwd     string   `json:"cwd"`
+	// Env has the variables that were named.
+	Env map[string]string `json:"env,omitempty"`
 }
 
 // callInputSchema is what an edited input must fit. Argv wins over command; a
@@ -52,7 +55,8 @@ const callInputSchema = `{
 	"properties": {
 		"command": {"type": "string", "minLength": 1, "description": "the command line; when only this is edited, /bin/sh runs it"},
 		"argv": {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "the program and its arguments; wins over command when edited"},
-		"cwd": {"type": "string", "minLength": 1, "description": "the directory to run it in"}
+		"cwd": {"type": "string", "minLength": 1, "description": "the directory to run it in"},
+		"env": {"type": "object", "additionalProperties": {"type": "string"}, "description": "variables that it gets besides the environment of the caller"}
 	},
 	"anyOf": [{"required": ["argv"]}, {"required": ["command"]}],
 	"additionalProperties": false
@@ -131,7 +135,37 @@ func (c *Exec) input() (callInput, error) {
 	if err != nil {
 		return callInput{}, fmt.Errorf("find the working directory: %w", err)
 	}
-	return callInput{Command: console.QuoteLine(argv), Argv: argv, Cwd: cwd}, nil
+	env, err := c.env()
+	if err != nil {
+		return callInput{}, err
+	}
+	return callInput{Command: console.QuoteLine(argv), Argv: argv, Cwd: cwd, Env: env}, nil
+}
+
+// env returns the variables that --env names.
+func (c *Exec) env() (map[string]string, error) {
+	if len(c.Env) == 0 {
+		return nil, nil
+	}
+	env := make(map[string]string, len(c.Env))
+	for _, given := range c.Env {
+		name, value, has := strings.Cut(given, "=")
+		if !has {
+			if value, has = os.LookupEnv(name); !has {
+				return nil, console.Usage("--env %s: there is no such variable here; give it a value", name)
+			}
+		}
+		switch _, twice := env[name]; {
+		case name == "" || !utf8.ValidString(name) || !utf8.ValidString(value):
+			return nil, console.Usage("--env %q could not be shown to the person who decides", given)
+		case twice:
+			return nil, console.Usage("--env %s is given twice", name)
+		case name == console.TokenVariable:
+			return nil, console.Usage("--env %s: the command must not get the token", name)
+		}
+		env[name] = value
+	}
+	return env, nil
 }
 
 // execution is one call of exec.

@@ -1,10 +1,12 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -51,7 +53,8 @@ func startRecordOf(checkpoint api.JSON) startRecord {
 func (e *execution) start(ctx context.Context, claim *api.Claim, settled api.SettledApproval) (done bool, err error) {
 	runID, fence := claim.Run.RunID, claim.Lease.Fence
 	earlier := startRecordOf(claim.Checkpoint)
-	if earlier.State == stateStarted && !e.rerun {
+	redeemed := settled.Resolution.Grant != nil && settled.Resolution.Grant.RedeemedAtMs != 0
+	if (earlier.State == stateStarted || redeemed && earlier.State != stateNotStarted) && !e.rerun {
 		// Release at once: the process that started it may be alive and have an end to
 		// record.
 		_, err := e.ReleaseRun(ctx, runID, fence, nil)
@@ -61,7 +64,7 @@ func (e *execution) start(ctx context.Context, claim *api.Claim, settled api.Set
 		return true, console.Failed(console.ExitUnknownEnd, "run %s was approved and started by %s, %s, and how it ended is not on record.\n"+
 			"           It may have done its work, in part or whole, or still be running. It was not run again.\n"+
 			"           When you are sure that it may run again: the same command with --rerun",
-			runID, console.Printable(earlier.WorkerID, false), console.Ago(earlier.StartedAtMs, e.terminal.Now()))
+			runID, console.Printable(cmp.Or(earlier.WorkerID, "another"), false), console.Ago(cmp.Or(earlier.StartedAtMs, redeemedAtMs(settled)), e.terminal.Now()))
 	}
 	plan, err := planOf(settled)
 	if err != nil {
@@ -79,6 +82,11 @@ func (e *execution) start(ctx context.Context, claim *api.Claim, settled api.Set
 	if err != nil {
 		return false, err
 	}
+	if !redeemed {
+		if err := e.redeem(ctx, fence, record, settled); err != nil {
+			return !errors.Is(err, client.ErrLeaseLost) && !errors.Is(err, client.ErrRunState), err
+		}
+	}
 	if plan.edited {
 		e.terminal.Say("approved by %s with changes: %s", console.Printable(settled.Resolution.ResolvedBy, false), console.Printable(plan.line(), false))
 	}
@@ -86,6 +94,41 @@ func (e *execution) start(ctx context.Context, claim *api.Claim, settled api.Set
 		e.terminal.Say("nobody was asked, by rule %s: %s", rule.RuleID, console.Printable(rule.Text, false))
 	}
 	return true, e.carryOut(ctx, plan, &keeper{gate: &e.gate, fence: fence, attemptID: record.AttemptID})
+}
+
+func redeemedAtMs(settled api.SettledApproval) int64 {
+	if settled.Resolution.Grant == nil {
+		return 0
+	}
+	return settled.Resolution.Grant.RedeemedAtMs
+}
+
+// redeem redeems the grant for the input from which the plan was made. When that is refused it
+// records that nothing was started. The error is one of the lease, which another process has, the
+// cause of an end of ctx, or has the exit code ExitForeign.
+func (e *execution) redeem(ctx context.Context, fence string, record startRecord, settled api.SettledApproval) error {
+	grant, input := settled.Resolution.Grant, settled.Request.Input
+	if settled.Resolution.UpdatedInput != nil {
+		input = settled.Resolution.UpdatedInput
+	}
+	err := errors.New("the decision came without a grant")
+	if grant != nil && grant.JWS != "" {
+		err = e.retryTransient(ctx, func() error {
+			_, err := e.RedeemGrant(ctx, client.RedeemGrantParams{Grant: grant.JWS, Input: input, IdempotencyKey: record.AttemptID})
+			return err
+		})
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, client.ErrLeaseLost), errors.Is(err, client.ErrRunState):
+		return err
+	}
+	e.callOff(ctx, fence, record)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return console.Failed(console.ExitForeign, "NOTHING WAS RUN: the grant of run %s was refused: %s", e.params.RunID, console.Printable(err.Error(), false))
 }
 
 // checkpoint stores the record under the fence, which fails when another process has
@@ -126,6 +169,9 @@ func (e *execution) carryOut(ctx context.Context, plan plan, keeper *keeper) err
 	command.Dir = plan.cwd
 	// What is approved must not approve the next thing with the token of whoever started it.
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, console.TokenVariable+"=") })
+	for _, name := range slices.Sorted(maps.Keys(plan.env)) {
+		command.Env = append(command.Env, name+"="+plan.env[name])
+	}
 	command.Stdin, command.Stdout, command.Stderr = e.terminal.Stdin, e.terminal.Stdout, e.terminal.Stderr
 	report := execReport{Outcome: outcomeExited, Argv: plan.argv, Cwd: plan.cwd, Edited: plan.edited}
 
@@ -181,6 +227,7 @@ func endOf(state *os.ProcessState) (code int, signal string) {
 type plan struct {
 	argv   []string
 	cwd    string
+	env    map[string]string
 	edited bool
 }
 
@@ -193,7 +240,7 @@ func planOf(settled api.SettledApproval) (plan, error) {
 	if err := json.Unmarshal(settled.Request.Input, &shown); err != nil || len(shown.Argv) == 0 {
 		return plan{}, fmt.Errorf("request %s does not hold a command", settled.Request.ID)
 	}
-	approved := plan{argv: shown.Argv, cwd: shown.Cwd}
+	approved := plan{argv: shown.Argv, cwd: shown.Cwd, env: shown.Env}
 	if settled.Resolution.UpdatedInput == nil {
 		return approved, nil
 	}
@@ -209,6 +256,12 @@ func planOf(settled api.SettledApproval) (plan, error) {
 	}
 	if updated.Cwd != "" && updated.Cwd != shown.Cwd {
 		approved.cwd, approved.edited = updated.Cwd, true
+	}
+	if updated.Env != nil && !maps.Equal(updated.Env, shown.Env) {
+		approved.env, approved.edited = updated.Env, true
+	}
+	if _, has := approved.env[console.TokenVariable]; has {
+		return plan{}, fmt.Errorf("the edited input of request %s sets %s", settled.Request.ID, console.TokenVariable)
 	}
 	return approved, nil
 }

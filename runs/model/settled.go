@@ -27,10 +27,14 @@ func (r *Request) SettledApproval(leaseExpiresAtMs int64) api.SettledApproval {
 	return settled
 }
 
-// SettledDocument returns a settled question or clarification with its settled number, as an
-// attached worker gets it: an api.SettledQuestion. The numbers that a worker sees may have gaps,
-// because an unparked clarification has a number and is not shown.
+// SettledDocument returns a settled request with its settled number, as an attached worker gets
+// it, but for the lease of a grant: an api.SettledApproval, or an api.SettledQuestion also for a
+// clarification. The numbers that a worker sees may have gaps, because an unparked clarification has
+// a number and is not shown.
 func (r *Request) SettledDocument() api.JSON {
+	if r.Kind == KindApproval {
+		return document.Encode(r.SettledApproval(0))
+	}
 	settled := r.settledQuestion()
 	settled.SettledNumber = r.SettledNumber
 	return document.Encode(settled)
