@@ -15,5 +15,5 @@ func TestModels(t *testing.T) {
 	s.get(t, "/models").Is(http.StatusOK, `{"models":[],"default":null}`)
 	s.do(t, http.MethodHead, "/models", "").Want(http.StatusOK)
 	named := serve(t, dialecttest.SQLite(t), relay.Options{Models: []string{"local/one", "local/two"}})
-	named.get(t, "/models").Is(http.StatusOK, `{"models":["local/one","local/two"],"default":"local/one"}`)
+	named.get(t, "/models").Is(http.StatusOK, `{"models":["local/one","local/two"],"default":"local/one","defaultModel":"local/one"}`)
 }

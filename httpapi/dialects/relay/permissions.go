@@ -2,6 +2,7 @@ package relay
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -21,6 +22,9 @@ type permissions struct {
 	Deny      []denial         `json:"deny"`
 }
 
+// anyCall may end the name of a tool where it stands for any of its calls.
+const anyCall = ":*"
+
 // toolPermission is an object, or the name of a tool, which means any of its calls.
 type toolPermission struct {
 	Tool string `json:"tool"`
@@ -33,7 +37,9 @@ type toolPermission struct {
 // UnmarshalJSON reads either form.
 func (p *toolPermission) UnmarshalJSON(text []byte) error {
 	if document.Kind(text) == '"' {
-		return json.Unmarshal(text, &p.Tool)
+		err := json.Unmarshal(text, &p.Tool)
+		p.Tool = strings.TrimSuffix(p.Tool, anyCall)
+		return err
 	}
 	type object toolPermission
 	return json.Unmarshal(text, (*object)(p))
@@ -129,10 +135,11 @@ func (p *toolPermission) rule(at string) (runs.AddRule, error) {
 
 func (d *denial) rule(at string) (runs.AddRule, error) {
 	if d.tool != nil {
-		if *d.tool == "" {
+		name := strings.TrimSuffix(*d.tool, anyCall)
+		if name == "" {
 			return runs.AddRule{}, refuse("%s: must be the name of a tool", at)
 		}
-		return runs.AddRule{ToolName: *d.tool, Effect: api.RuleDeny, Match: api.RuleMatch{AnyInput: true}}, nil
+		return runs.AddRule{ToolName: name, Effect: api.RuleDeny, Match: api.RuleMatch{AnyInput: true}}, nil
 	}
 	if d.ToolCallID == "" {
 		return runs.AddRule{}, refuse("%s.toolCallId: must be the id of a tool call", at)

@@ -54,6 +54,16 @@ func TestPermissions(t *testing.T) {
 				require.Equal(t, want, w.settled(id).Outcome, id)
 			}
 		})
+		t.Run("names of tools with a star, as the gateway's own page of its API writes them", func(t *testing.T) {
+			w := s.chat(t, `"permissions":{"allowlist":["bash:*"],"deny":["edit:*"]}`).started()
+			open := w.raises(approvals(bash("a", "ls"), `{"id":"b","tool_call_id":"call-b","tool_name":"edit","input":{"x":1}}`,
+				`{"id":"c","tool_call_id":"call-c","tool_name":"bas","input":{"x":1}}`))
+			require.Len(t, open, 1)
+			require.Contains(t, open, "c")
+			require.Equal(t, api.OutcomeAllowed, w.settled("a").Outcome)
+			require.Equal(t, api.OutcomeDenied, w.settled("b").Outcome)
+			s.do(t, http.MethodPost, "/chat", `{"model":"m","messages":["x"],"permissions":{"allowlist":[":*"]}}`).Want(http.StatusBadRequest)
+		})
 		t.Run("all at once allowed", func(t *testing.T) {
 			c := s.chat(t, `"permissions":{"allowlist":[{"tool":"bash"}]}`)
 			w := c.started()

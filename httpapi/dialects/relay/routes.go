@@ -51,6 +51,8 @@ func New(options Options) kit.Mount {
 type models struct {
 	Models  []string `json:"models"`
 	Default *string  `json:"default"`
+	// DefaultModel is the same, by the name that the gateway's page reads.
+	DefaultModel *string `json:"defaultModel,omitempty"`
 }
 
 func (f *face) listModels(w http.ResponseWriter, r *http.Request) error {
@@ -64,7 +66,7 @@ func newFace(services kit.Services, options Options) *face {
 		models: models{Models: []string{}},
 	}
 	if len(options.Models) > 0 {
-		f.models = models{Models: options.Models, Default: &options.Models[0]}
+		f.models = models{Models: options.Models, Default: &options.Models[0], DefaultModel: &options.Models[0]}
 	}
 	return f
 }
