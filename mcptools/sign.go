@@ -15,8 +15,9 @@ type KeySigner struct{ key []byte }
 // NewKeySigner returns a signer with a key, which must be secret.
 func NewKeySigner(key []byte) *KeySigner { return &KeySigner{key} }
 
-// errUnsigned is the error of a text that was not made with the key, or for something else.
-var errUnsigned = errors.New("the signature does not hold")
+// ErrUnsigned is wrapped by the error of a [Signer] for a text that it did not sign, or for
+// something else.
+var ErrUnsigned = errors.New("the signature does not hold")
 
 var spelling = base64.RawURLEncoding.Strict()
 
@@ -30,11 +31,11 @@ func (k *KeySigner) Verify(_ context.Context, purpose, text string) ([]byte, err
 	said, signature, _ := strings.Cut(text, ".")
 	payload, err := spelling.DecodeString(said)
 	if err != nil {
-		return nil, errUnsigned
+		return nil, ErrUnsigned
 	}
 	sum, err := spelling.DecodeString(signature)
 	if err != nil || !hmac.Equal(sum, k.sum(purpose, payload)) {
-		return nil, errUnsigned
+		return nil, ErrUnsigned
 	}
 	return payload, nil
 }

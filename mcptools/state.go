@@ -11,8 +11,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/holdpoint/holdpoint/client"
 )
 
 // stateHolds is how long the state of a call may be presented again.
@@ -53,7 +51,7 @@ func (w *Waits) ReadState(ctx context.Context, call *mcp.CallToolRequest, value 
 	var said state
 	text, err := w.options.Signer.Verify(ctx, purposeState, call.Params.RequestState)
 	switch {
-	case errors.Is(err, client.ErrUnavailable) || ctx.Err() != nil:
+	case err != nil && !errors.Is(err, ErrUnsigned):
 		return false, err
 	case err != nil || json.Unmarshal(text, &said) != nil || said.Principal != w.options.Principal || said.Call != digestOf(call):
 		return false, badState("requestState was not made for this call")

@@ -20,7 +20,7 @@ import (
 // verify what this one signed; what was signed for one purpose holds for no other.
 type Signer interface {
 	Sign(purpose string, payload []byte) (string, error)
-	// Verify returns the payload. Whatever was not signed for the purpose is an error.
+	// Verify returns the payload. Errors: [ErrUnsigned]; others when it could not be found out.
 	Verify(ctx context.Context, purpose, text string) ([]byte, error)
 }
 
@@ -79,10 +79,10 @@ func (w *Waits) Park(ctx context.Context, call *mcp.CallToolRequest, tool string
 func (w *Waits) open(ctx context.Context, taskID string) (handle, error) {
 	text, err := w.options.Signer.Verify(ctx, purposeTask, taskID)
 	switch {
-	case errors.Is(err, client.ErrUnavailable) || ctx.Err() != nil:
-		return handle{}, err
-	case err != nil:
+	case errors.Is(err, ErrUnsigned):
 		return handle{}, tasks.ErrUnknown
+	case err != nil:
+		return handle{}, err
 	}
 	var said handle
 	if json.Unmarshal(text, &said) != nil || said.Principal != w.options.Principal || w.readers[said.Tool] == nil {

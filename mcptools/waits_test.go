@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -295,11 +296,24 @@ func TestATaskIsItsPrincipalsAlone(t *testing.T) {
 		}
 	}
 	require.Equal(t, "working", r.task(takesTask, "tasks/get", task.TaskID).Status)
+	// Where it cannot be found out, the task is not gone.
+	blind := s.replica(mcptools.Options{Principal: "agent:a", Signer: outage{}})
+	require.Equal(t, -32603, blind.task(takesTask, "tasks/get", task.TaskID).Error.Code)
+	require.NotEqual(t, -32602, blind.ask(forms, "request_approval", deploy, map[string]any{"requestState": state}).Error.Code)
 	for _, method := range []string{"tasks/get", "tasks/cancel", "tasks/update"} {
 		refused := r.task(forms, method, task.TaskID, map[string]any{})
 		require.Equal(t, -32021, refused.Error.Code)
 		require.JSONEq(t, `{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`, string(refused.Error.Data))
 	}
+}
+
+// outage is a signer whose keys cannot be read.
+type outage struct{}
+
+func (outage) Sign(string, []byte) (string, error) { return "", errors.New("the keys cannot be read") }
+
+func (outage) Verify(context.Context, string, string) ([]byte, error) {
+	return nil, errors.New("the keys cannot be read")
 }
 
 func TestThePersonAtAClientWithFormsDecides(t *testing.T) {

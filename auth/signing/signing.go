@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"golang.org/x/sync/singleflight"
@@ -34,6 +35,9 @@ const (
 
 // ErrInvalid is wrapped by the error of a text that is no signature of a known key for that purpose.
 var ErrInvalid = errors.New("the signature does not hold")
+
+// errUnknownKey is an [ErrInvalid].
+var errUnknownKey = fmt.Errorf("%w: its key", ErrInvalid)
 
 // PublicKey is the public half of a key, as it is kept.
 type PublicKey struct {
@@ -134,7 +138,9 @@ func (k *Keys) Sign(purpose string, payload []byte) (string, error) {
 }
 
 // Verify returns the payload of a compact JWS that this service signed for a purpose, at whatever
-// replica. Errors: [ErrInvalid]; those of [Keeper].
+// replica. One with a key that is not known is refused after a second at most: a replica may have
+// made the key, and signed with it, since the keys were read. Errors: [ErrInvalid]; those of
+// [Keeper]; the context's.
 func (k *Keys) Verify(ctx context.Context, purpose, text string) ([]byte, error) {
 	k.mu.Lock()
 	known := k.known
@@ -147,7 +153,28 @@ func (k *Keys) Verify(ctx context.Context, purpose, text string) ([]byte, error)
 	if known, err = k.all(ctx); err != nil {
 		return nil, err
 	}
+	payload, err = known.Verify(purpose, text)
+	if !errors.Is(err, errUnknownKey) {
+		return payload, err
+	}
+	stale := time.NewTimer(k.freshFor())
+	defer stale.Stop()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-stale.C:
+	}
+	if known, err = k.all(ctx); err != nil {
+		return nil, err
+	}
 	return known.Verify(purpose, text)
+}
+
+// freshFor returns how long the keys that were read will not be read again.
+func (k *Keys) freshFor() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return time.Duration(min(max(k.readAtMs+freshForMs-k.nowMs(), 0), freshForMs)) * time.Millisecond
 }
 
 // Public returns the public keys, the newest first. Errors: those of [Keeper].
@@ -255,7 +282,7 @@ func (p *Public) Verify(purpose, text string) ([]byte, error) {
 	}
 	key, known := p.byID[header.KeyID]
 	if !known {
-		return nil, fmt.Errorf("%w: its key %.80q is not among the known ones", ErrInvalid, header.KeyID)
+		return nil, fmt.Errorf("%w %.80q is not among the known ones", errUnknownKey, header.KeyID)
 	}
 	payload, err := parsed.Verify(key)
 	if err != nil {

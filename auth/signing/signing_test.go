@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -59,6 +61,35 @@ func TestWhatAnotherReplicaSignsIsKnownWithinASecond(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, set.Keys, 2)
 	require.Equal(t, two.KeyID(), set.Keys[0].Kid, "the newest first")
+}
+
+// TestAKeyThatWasMadeJustNowIsKnown: a replica that has read the keys waits until it may again.
+func TestAKeyThatWasMadeJustNowIsKnown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		nowMs := func() int64 { return time.Now().UnixMilli() }
+		shared := &shelf{}
+		one := newKeys(t, shared, nowMs)
+		_, err := one.Public(t.Context())
+		require.NoError(t, err)
+		time.Sleep(300 * time.Millisecond)
+		signed, err := newKeys(t, shared, nowMs).Sign(purpose, []byte("x"))
+		require.NoError(t, err)
+		began := time.Now()
+		payload, err := one.Verify(t.Context(), purpose, signed)
+		require.NoError(t, err)
+		require.Equal(t, "x", string(payload))
+		require.Equal(t, 700*time.Millisecond, time.Since(began))
+
+		forged, err := newKeys(t, nil, nowMs).Sign(purpose, []byte("x"))
+		require.NoError(t, err)
+		_, err = one.Verify(t.Context(), purpose, forged)
+		require.ErrorIs(t, err, signing.ErrInvalid)
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		_, err = one.Verify(gone, purpose, forged)
+		require.ErrorIs(t, err, context.Canceled)
+	})
 }
 
 // TestASignatureHasOneSpelling changes a signature at every character, and in the ways that lenient

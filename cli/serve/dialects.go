@@ -32,7 +32,7 @@ func checkDialects(names []string) error {
 // mounts returns what is served beside /v1.
 func (c *Command) mounts(signatures *signing.Keys) []kit.Mount {
 	return append(c.dialects(), overhttp.New(overhttp.Options{
-		Version: console.Version(), Signer: signatures, NowMs: func() int64 { return time.Now().UnixMilli() },
+		Version: console.Version(), Signing: signatures, NowMs: func() int64 { return time.Now().UnixMilli() },
 	}), mountDocuments)
 }
 

@@ -8,6 +8,8 @@ package overhttp
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
@@ -35,10 +38,10 @@ const maxCalls = 1_000
 type Options struct {
 	// Version is the program's.
 	Version string
-	// Signer signs what clients carry from one replica to the next, and NowMs is the clock of
+	// Signing signs what clients carry from one replica to the next, and NowMs is the clock of
 	// that; without them calls are held, and no more.
-	Signer mcptools.Signer
-	NowMs  func() int64
+	Signing *signing.Keys
+	NowMs   func() int64
 	// Extend adds tools; nil for none.
 	Extend func(server *mcp.Server, waits *mcptools.Waits)
 	// Streams answers with event streams, for added tools that notify while they work.
@@ -118,8 +121,11 @@ func (e *endpoint) optionsOf(r *http.Request) (mcptools.Options, error) {
 	options := mcptools.Options{
 		For: mcptools.For(query.Get("for")), AgentID: query.Get("agent"), SessionID: query.Get("session"),
 		Principal: identity.Principal, Version: e.Version, Leaving: func() bool { return true },
-		Signer: e.Signer, NowMs: e.NowMs, Extend: e.Extend,
+		NowMs: e.NowMs, Extend: e.Extend,
 		MayDecide: func(context.Context) bool { return identity.May(auth.Decide) },
+	}
+	if e.Signing != nil {
+		options.Signer = signer{e.Signing}
 	}
 	offered := audiences[identity.Role]
 	switch {
@@ -141,6 +147,17 @@ func (e *endpoint) optionsOf(r *http.Request) (mcptools.Options, error) {
 		}
 	}
 	return options, nil
+}
+
+// signer says what is not signed as the tools know it.
+type signer struct{ *signing.Keys }
+
+func (s signer) Verify(ctx context.Context, purpose, text string) ([]byte, error) {
+	payload, err := s.Keys.Verify(ctx, purpose, text)
+	if errors.Is(err, signing.ErrInvalid) {
+		return nil, fmt.Errorf("%w: %w", mcptools.ErrUnsigned, err)
+	}
+	return payload, err
 }
 
 // inProcess carries a call of the client to the router, within the call of the caller.

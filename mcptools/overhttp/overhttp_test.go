@@ -51,7 +51,7 @@ func serve(t *testing.T, mode auth.Mode) *service {
 	})
 	served := httpapi.New(httpapi.Options{
 		Store: store, Hub: hub, Claims: claims.New(store, claims.Options{}), Keyring: keyring,
-		Dialects: []kit.Mount{overhttp.New(overhttp.Options{Version: "test", Signer: signer(t, store), NowMs: nowMs})},
+		Dialects: []kit.Mount{overhttp.New(overhttp.Options{Version: "test", Signing: keys(t, store), NowMs: nowMs})},
 	})
 	server := httptest.NewServer(served.Handler())
 	s := &service{T: t, url: server.URL, secrets: map[api.Role]string{}, drain: served.Drain}
@@ -74,15 +74,15 @@ func serve(t *testing.T, mode auth.Mode) *service {
 
 func nowMs() int64 { return 1_750_000_000_000 }
 
-// signer returns keys of one replica more; all know each other's by the store.
-func signer(t *testing.T, store signing.Keeper) *signing.Keys {
+// keys returns those of one replica more; all know each other's by the store.
+func keys(t *testing.T, store signing.Keeper) *signing.Keys {
 	t.Helper()
 	private, err := signing.Generate()
 	require.NoError(t, err)
-	keys, err := signing.New([]ed25519.PrivateKey{private}, store, nowMs)
+	made, err := signing.New([]ed25519.PrivateKey{private}, store, nowMs)
 	require.NoError(t, err)
-	require.NoError(t, keys.Publish(t.Context()))
-	return keys
+	require.NoError(t, made.Publish(t.Context()))
+	return made
 }
 
 // withToken adds the credential of a role.

@@ -54,7 +54,7 @@ func serve(t *testing.T) (url string) {
 	var worker *client.Client
 	service = inprocess.Start(t, inprocess.Memory, inprocess.Options{Mounts: func(signatures *signing.Keys) []kit.Mount {
 		return []kit.Mount{overhttp.New(overhttp.Options{
-			Version: "test", Signer: signatures, NowMs: func() int64 { return time.Now().UnixMilli() }, Streams: true,
+			Version: "test", Signing: signatures, NowMs: func() int64 { return time.Now().UnixMilli() }, Streams: true,
 			Extend: func(server *mcp.Server, waits *mcptools.Waits) {
 				f := &fixtures{server, waits, func() *client.Client { return worker }}
 				f.simple()
