@@ -1,13 +1,16 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"hash"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,6 +25,8 @@ import (
 const (
 	sessionPage = 100
 	eventPage   = 500
+	// Each is at most about 300 kB.
+	checkpointPage = 20
 )
 
 // Source is what an export reads.
@@ -29,6 +34,13 @@ type Source interface {
 	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
 	Sessions(ctx context.Context, q runs.SessionQuery) ([]model.SessionSummary, error)
 	EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error)
+}
+
+// Sources is what an export is made from.
+type Sources struct {
+	Log Source
+	// Checkpoints are those of the log; nil for none.
+	Checkpoints CheckpointRows
 }
 
 // Signer signs a payload for a purpose; see package signing.
@@ -52,7 +64,8 @@ type export struct {
 //
 // Errors: session_not_found, before anything is written; those of the source and the writer, after
 // which what was written has no last line.
-func Export(ctx context.Context, to io.Writer, source Source, signer Signer, scope Scope, nowMs int64) error {
+func Export(ctx context.Context, to io.Writer, sources Sources, signer Signer, scope Scope, nowMs int64) error {
+	source := sources.Log
 	if scope.SessionID != "" {
 		if !refusal.ValidID(scope.SessionID) {
 			return refusal.UnknownSession(scope.SessionID)
@@ -60,6 +73,11 @@ func Export(ctx context.Context, to io.Writer, source Source, signer Signer, sco
 		if _, err := source.SessionHead(ctx, scope.SessionID); err != nil {
 			return err
 		}
+	}
+	// Of what is signed later the events may not be there.
+	last, err := sources.last(ctx)
+	if err != nil {
+		return err
 	}
 	e := &export{to: to, digest: sha256.New(), all: scope.SessionID == ""}
 	if err := e.sign(signer, headerPurpose, header{Format: format, AtMs: nowMs, Scope: scope}, func(signed string) line { return line{Header: signed} }); err != nil {
@@ -85,6 +103,9 @@ func Export(ctx context.Context, to io.Writer, source Source, signer Signer, sco
 			}
 		}
 		more = len(sessions) == sessionPage
+	}
+	if err := e.checkpoints(ctx, sources.Checkpoints, scope, last); err != nil {
+		return err
 	}
 	e.trailer.AtMs, e.trailer.Digest = nowMs, hex.EncodeToString(e.digest.Sum(nil))
 	return e.sign(signer, trailerPurpose, e.trailer, func(signed string) line { return line{Trailer: signed} })
@@ -128,6 +149,60 @@ func (e *export) chain(ctx context.Context, source Source, sessionID string, sin
 		return nil
 	}
 	return e.write(line{End: &end})
+}
+
+func (s *Sources) last(ctx context.Context) (int64, error) {
+	if s.Checkpoints == nil {
+		return 0, nil
+	}
+	last, _, err := s.Checkpoints.LastCheckpoint(ctx)
+	return last.Number, err
+}
+
+// checkpoints writes those up to a number: of one session those that name it, since a moment those
+// that were made then and later.
+func (e *export) checkpoints(ctx context.Context, kept CheckpointRows, scope Scope, last int64) error {
+	named := []byte(strconv.Quote(chainOf(scope.SessionID)) + ":")
+	begun := false
+	for number := int64(0); number < last; {
+		page, err := kept.CheckpointsAfter(ctx, number, checkpointPage)
+		if err != nil {
+			return err
+		}
+		if len(page) == 0 {
+			return fmt.Errorf("%w: checkpoint %d is not there", runs.ErrUnavailable, last)
+		}
+		for _, one := range page {
+			if number = one.Number; number > last {
+				return nil
+			}
+			payload, atMs := payloadOf(one.Signed)
+			begun = begun || atMs >= scope.SinceMs || payload == nil
+			if !begun || scope.SessionID != "" && !bytes.Contains(payload, named) {
+				continue
+			}
+			e.trailer.Checkpoints++
+			if err := e.write(line{Checkpoint: one.Signed}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// payloadOf returns what is signed, without a look at the signature.
+func payloadOf(signed string) (payload []byte, atMs int64) {
+	_, rest, _ := strings.Cut(signed, ".")
+	text, _, _ := strings.Cut(rest, ".")
+	payload, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return nil, 0
+	}
+	var dated struct {
+		AtMs int64 `json:"at_ms"`
+	}
+	_ = json.Unmarshal(payload, &dated) // what cannot be read is exported, and found by whoever verifies it
+	return payload, dated.AtMs
 }
 
 // write writes one line, which counts in the last one.

@@ -34,6 +34,8 @@ type trailer struct {
 	Digest string `json:"digest"`
 	Chains int64  `json:"chains"`
 	Events int64  `json:"events"`
+	// Checkpoints is how many are among the lines.
+	Checkpoints int64 `json:"checkpoints"`
 }
 
 // line is one line of an export: the first, the last, the begin or the end of a chain, or an event.
@@ -42,6 +44,8 @@ type line struct {
 	Trailer string     `json:"trailer,omitempty"`
 	Chain   *chainLine `json:"chain,omitzero"`
 	End     *endLine   `json:"end,omitzero"`
+	// Checkpoint is a signed one. They stand behind all chains.
+	Checkpoint string `json:"checkpoint,omitempty"`
 }
 
 // chainLine stands before the events of a session.

@@ -39,6 +39,10 @@ type Report struct {
 	// Unchained are the events that no hash covers, because they were written before there was a
 	// chain. That they are as they were exported is known, and no more.
 	Unchained int64
+	// Checkpoints is how many the export has, and Signed how many events it has that one of them
+	// names. Absent counts what they name of sessions that are not in the export: they were deleted
+	// since (docs/retention.md), or not exported.
+	Checkpoints, Signed, Absent int64
 }
 
 // verifier is where the verification of an export is at.
@@ -48,6 +52,7 @@ type verifier struct {
 	number int64 // of the line
 	digest hash.Hash
 	closed bool // the last line was read
+	signed signedHeads
 
 	open     bool // within a chain
 	session  string
@@ -56,11 +61,12 @@ type verifier struct {
 }
 
 // Verify reads an export and checks it with the public keys alone: that it is whole, that every event
-// fits its digest and its hash, that each joins on to the one before it, and that the service signed
-// all of it. One line is in memory at a time.
+// fits its digest and its hash, that each joins on to the one before it, that the service signed
+// all of it, and that it has what the checkpoints in it name. One line is in memory at a time, and
+// headsAtOnce heads: with more of them the file is read several times.
 //
 // Errors: a [*BrokenError] with the first line that is not as it was exported; that of the reader.
-func Verify(from io.Reader, keys *signing.Public) (Report, error) {
+func Verify(from io.ReadSeeker, keys *signing.Public) (Report, error) {
 	v := &verifier{keys: keys, digest: sha256.New()}
 	lines := bufio.NewReaderSize(from, 64<<10)
 	for {
@@ -90,7 +96,7 @@ func Verify(from io.Reader, keys *signing.Public) (Report, error) {
 		v.number++
 		return v.report, v.broken("it is missing, and all behind it: the file is cut off here")
 	}
-	return v.report, nil
+	return v.report, v.compareHeads(from)
 }
 
 // readLine returns a line with its end, at most a little more than MaxLineBytes of it.
@@ -130,6 +136,8 @@ func (v *verifier) line(text []byte) error {
 		return v.beginChain(l.Chain)
 	case l.End != nil:
 		return v.endChain(l.End)
+	case l.Checkpoint != "":
+		return v.readCheckpoint(l.Checkpoint)
 	case l.Header != "":
 		return v.broken("it is a second header: lines were added")
 	}
@@ -165,8 +173,9 @@ func (v *verifier) readTrailer(l *line) error {
 	switch {
 	case v.open:
 		return v.broken("lines of session %s are missing before it", v.session)
-	case t.Lines != v.number-1 || t.Chains != v.report.Chains || t.Events != v.report.Events:
-		return v.broken("%d lines, %d sessions and %d events were exported, and %d, %d and %d stand before it", t.Lines, t.Chains, t.Events, v.number-1, v.report.Chains, v.report.Events)
+	case t.Lines != v.number-1 || t.Chains != v.report.Chains || t.Events != v.report.Events || t.Checkpoints != v.report.Checkpoints:
+		return v.broken("%d lines, %d sessions, %d events and %d checkpoints were exported, and %d, %d, %d and %d stand before it",
+			t.Lines, t.Chains, t.Events, t.Checkpoints, v.number-1, v.report.Chains, v.report.Events, v.report.Checkpoints)
 	case t.Digest != hex.EncodeToString(v.digest.Sum(nil)):
 		return v.broken("a line before it is not as it was exported, and every hash behind that was made anew")
 	}
@@ -179,6 +188,8 @@ func (v *verifier) beginChain(c *chainLine) error {
 	switch {
 	case v.open:
 		return v.broken("lines of session %s are missing before it", v.session)
+	case v.report.Checkpoints > 0:
+		return v.broken("it stands behind checkpoints: lines changed their order")
 	case err != nil || lastID < 0:
 		return v.broken("it was changed: after_id is no number of an event")
 	case v.report.SessionID != "" && c.SessionID != v.report.SessionID:

@@ -101,7 +101,7 @@ func newKeys(t *testing.T) (*signing.Keys, *signing.Public) {
 	return keys, public
 }
 
-func exported(t *testing.T, source audit.Source, keys *signing.Keys, scope audit.Scope) []string {
+func exported(t *testing.T, source audit.Sources, keys *signing.Keys, scope audit.Scope) []string {
 	t.Helper()
 	var file bytes.Buffer
 	require.NoError(t, audit.Export(t.Context(), &file, source, keys, scope, 5000))
@@ -126,14 +126,14 @@ func TestWholeExports(t *testing.T) {
 		"since":   {audit.Scope{SinceMs: 1005}, audit.Report{Chains: 3, Events: 9}},
 		"nothing": {audit.Scope{SinceMs: 2000}, audit.Report{}},
 	} {
-		report, err := verify(exported(t, l, keys, wanted.scope), public)
+		report, err := verify(exported(t, audit.Sources{Log: l}, keys, wanted.scope), public)
 		require.NoError(t, err, name)
 		wanted.report.Scope, wanted.report.AtMs = wanted.scope, 5000
 		require.Equal(t, wanted.report, report, name)
 	}
-	err := audit.Export(t.Context(), io.Discard, l, keys, audit.Scope{SessionID: "nowhere"}, 1)
+	err := audit.Export(t.Context(), io.Discard, audit.Sources{Log: l}, keys, audit.Scope{SessionID: "nowhere"}, 1)
 	require.Equal(t, api.CodeSessionNotFound, refusal.CodeOf(err))
-	err = audit.Export(t.Context(), io.Discard, l, keys, audit.Scope{SessionID: "\x00"}, 1)
+	err = audit.Export(t.Context(), io.Discard, audit.Sources{Log: l}, keys, audit.Scope{SessionID: "\x00"}, 1)
 	require.Equal(t, api.CodeSessionNotFound, refusal.CodeOf(err))
 
 	redacted := &l["b"][3]
@@ -141,7 +141,7 @@ func TestWholeExports(t *testing.T) {
 	l["c"][0] = model.Event{SessionID: "c", EventID: 1, RunID: "run-c", Type: "progress", Body: api.JSON(`{"type":"progress"}`)}
 	l["c"] = l["c"][:1]
 	l.add(t, "c", `{"type":"progress"}`)
-	report, err := verify(exported(t, l, keys, audit.Scope{}), public)
+	report, err := verify(exported(t, audit.Sources{Log: l}, keys, audit.Scope{}), public)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, report.Redacted)
 	require.EqualValues(t, 1, report.Unchained)
@@ -152,7 +152,7 @@ func TestChangesAreFound(t *testing.T) {
 	t.Parallel()
 	keys, public := newKeys(t)
 	l := newLedger(t)
-	whole := exported(t, l, keys, audit.Scope{})
+	whole := exported(t, audit.Sources{Log: l}, keys, audit.Scope{})
 	// Lines 1: header; 2: chain a; 3 to 10: its events; 11: its end; 12: chain b.
 	at := func(line int, old, now string) func([]string) []string {
 		return func(lines []string) []string {
@@ -162,14 +162,14 @@ func TestChangesAreFound(t *testing.T) {
 		}
 	}
 	other, _ := newKeys(t)
-	forged := exported(t, l, other, audit.Scope{})
+	forged := exported(t, audit.Sources{Log: l}, other, audit.Scope{})
 	// A forger who makes every hash anew cannot sign the end of it.
 	rewritten := newLedger(t)
 	rewritten["a"] = nil
 	for range 8 {
 		rewritten.add(t, "a", `{"type":"progress","text":"nothing happened"}`)
 	}
-	anew := exported(t, rewritten, other, audit.Scope{})
+	anew := exported(t, audit.Sources{Log: rewritten}, other, audit.Scope{})
 	for name, c := range map[string]struct {
 		change func(lines []string) []string
 		line   int64
@@ -190,7 +190,7 @@ func TestChangesAreFound(t *testing.T) {
 		"doubled":                  {func(l []string) []string { return slices.Insert(l, 5, l[4]) }, 6, "event 3 of session a stands there twice"},
 		"swapped":                  {func(l []string) []string { l[4], l[5] = l[5], l[4]; return l }, 5, "event 3 of session a should stand here and comes later"},
 		"sessions swapped":         {func(l []string) []string { return slices.Concat(l[:1], l[11:21], l[1:11], l[21:]) }, 12, "lines changed their order"},
-		"session dropped":          {func(l []string) []string { return slices.Delete(l, 1, 11) }, 22, "24 events were exported"},
+		"session dropped":          {func(l []string) []string { return slices.Delete(l, 1, 11) }, 22, "24 events and 0 checkpoints were exported"},
 		"of another":               {func(l []string) []string { return slices.Insert(l, 5, l[15]) }, 6, "does not belong here"},
 		"cut end":                  {func(l []string) []string { return l[:20] }, 21, "cut off"},
 		"without its last":         {func(l []string) []string { return l[:len(l)-1] }, 32, "cut off"},
@@ -231,7 +231,7 @@ func FuzzVerify(f *testing.F) {
 	l.add(t, "a", `{"type":"progress","text":"hello"}`)
 	l.add(t, "a", `{"type":"progress"}`)
 	var whole bytes.Buffer
-	require.NoError(f, audit.Export(f.Context(), &whole, l, keys, audit.Scope{}, 5000))
+	require.NoError(f, audit.Export(f.Context(), &whole, audit.Sources{Log: l}, keys, audit.Scope{}, 5000))
 	f.Add(whole.Bytes())
 	f.Add([]byte("{}\n"))
 	f.Add(bytes.Replace(whole.Bytes(), []byte("hello"), []byte("hullo"), 1))

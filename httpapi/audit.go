@@ -37,7 +37,7 @@ func (s *Server) exportAudit(w http.ResponseWriter, r *http.Request) error {
 	}
 	reply := &exportReply{ResponseWriter: w}
 	buffered := bufio.NewWriterSize(reply, exportBufferBytes)
-	if err = audit.Export(r.Context(), buffered, s.store, s.signing, scope, nowMs); err == nil {
+	if err = audit.Export(r.Context(), buffered, audit.Sources{Log: s.store, Checkpoints: s.checkpoints}, s.signing, scope, nowMs); err == nil {
 		err = buffered.Flush()
 	}
 	if err != nil && reply.begun {

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit"
 	"github.com/holdpoint/holdpoint/auth/signing"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // testAudit: what the service exports is found whole by whoever has its public keys, and nothing else is.
@@ -20,6 +23,14 @@ func testAudit(t *testing.T, a *rig) {
 	run := a.name("r")
 	a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"run_id":%q,"agent_id":"coder","input":1,"suspend":{"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"bash","input":{"command":"make"}}]}}`, session, run)).want(http.StatusAccepted)
 	a.post(t, "/v1/runs/"+run+"/approvals", `{"resolutions":[{"request_id":"a1","behavior":"allow"}]}`).want(http.StatusAccepted)
+
+	kept, keeps := a.store.(audit.Checkpoints)
+	require.True(t, keeps)
+	signer := newSigning(t, a.store.(signing.Keeper))
+	checkpointer := audit.NewCheckpointer(kept, signer, slog.New(slog.DiscardHandler))
+	require.NoError(t, checkpointer.Look(t.Context()))
+	checkpointer.Notice(runs.Notice{SessionID: session, Events: make([]*model.Event, 1000)})
+	require.NoError(t, checkpointer.Look(t.Context()))
 
 	var set api.KeySet
 	require.NoError(t, json.Unmarshal([]byte(a.get(t, "/v1/keys").want(http.StatusOK).text), &set))
@@ -32,7 +43,9 @@ func testAudit(t *testing.T, a *rig) {
 	require.NoError(t, err)
 	require.Equal(t, audit.Scope{SessionID: session}, report.Scope)
 	require.EqualValues(t, 1, report.Chains)
-	require.EqualValues(t, strings.Count(file, "\n")-4, report.Events)
+	require.EqualValues(t, strings.Count(file, "\n")-6, report.Events)
+	require.EqualValues(t, 2, report.Checkpoints)
+	require.EqualValues(t, 1, report.Signed)
 	require.Contains(t, export.text, `"approval_resolved"`)
 
 	_, err = audit.Verify(strings.NewReader(strings.Replace(file, `"make"`, `"rm"`, 1)), keys)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
@@ -87,6 +88,8 @@ type Options struct {
 	Signing *signing.Keys
 	// Issuer is the "iss" of grants, the URL of the service; "holdpoint" when empty.
 	Issuer string
+	// Checkpoints are exported with the audit; nil for none.
+	Checkpoints audit.CheckpointRows
 	// Sealer encrypts what is sensitive. Without one nothing may be.
 	Sealer runs.Sealer
 	// OIDC tells who people are; nil without an issuer.
@@ -125,6 +128,7 @@ type Server struct {
 	access       *wire.Access
 	signing      *signing.Keys
 	grantIssuer  string
+	checkpoints  audit.CheckpointRows
 	sealer       runs.Sealer
 	oidc         *oidc.Provider
 	handler      http.Handler
@@ -156,6 +160,7 @@ func New(options Options) *Server {
 		access:       &wire.Access{Keyring: options.Keyring},
 		signing:      options.Signing,
 		grantIssuer:  issuerOf(options.Issuer),
+		checkpoints:  options.Checkpoints,
 		oidc:         options.OIDC,
 		draining:     draining, drain: drain,
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/audit"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi"
@@ -75,6 +76,9 @@ func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*
 	}
 	if keeper, keeps := store.(signing.Keeper); keeps {
 		options.Signing = newSigning(tb, keeper)
+	}
+	if rows, keeps := store.(audit.CheckpointRows); keeps {
+		options.Checkpoints = rows
 	}
 	options.Sealer = secretKeys(tb)
 	if tokens, keeps := store.(auth.Tokens); keeps {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/audit"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/migrations"
@@ -83,12 +84,13 @@ func FileOf(url string) string {
 	return ""
 }
 
-// Store is an engine: it keeps what is decided, the tokens of those who decide, and the public keys
-// of what is signed.
+// Store is an engine: it keeps what is decided, the tokens of those who decide, the public keys
+// of what is signed, and checkpoints.
 type Store interface {
 	runs.Store
 	auth.Tokens
 	signing.Keeper
+	audit.CheckpointRows
 	// Lanes and Pools say what the committer and the connections are at.
 	Lanes() []committer.LaneState
 	Pools() []committer.PoolState

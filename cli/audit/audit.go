@@ -90,6 +90,11 @@ type verdict struct {
 	Events     int64  `json:"events"`
 	Redacted   int64  `json:"redacted"`
 	Unchained  int64  `json:"unchained"`
+	// Checkpoints is how many signed the log while it grew, SignedEvents what they name of it, and
+	// AbsentEvents what they name of sessions that are not in the file.
+	Checkpoints  int64 `json:"checkpoints"`
+	SignedEvents int64 `json:"signed_events"`
+	AbsentEvents int64 `json:"absent_events"`
 }
 
 // Run checks the file.
@@ -111,6 +116,7 @@ func (c *verify) Run(ctx context.Context, terminal *console.Console) error {
 	found := verdict{
 		Whole: broken == nil, SessionID: report.SessionID, SinceMs: report.SinceMs, ExportedMs: report.AtMs,
 		Sessions: report.Chains, Events: report.Events, Redacted: report.Redacted, Unchained: report.Unchained,
+		Checkpoints: report.Checkpoints, SignedEvents: report.Signed, AbsentEvents: report.Absent,
 	}
 	if broken != nil {
 		found.Line, found.Detail = broken.Line, broken.Detail
@@ -139,6 +145,10 @@ func (v *verdict) print(terminal *console.Console) {
 	}
 	if v.Unchained > 0 {
 		fmt.Fprintf(terminal.Stdout, ", %d of them from before there were hashes", v.Unchained)
+	}
+	fmt.Fprintf(terminal.Stdout, "; %d checkpoints name %d of them", v.Checkpoints, v.SignedEvents)
+	if v.AbsentEvents > 0 {
+		fmt.Fprintf(terminal.Stdout, " and %d of sessions that are not in the file", v.AbsentEvents)
 	}
 	fmt.Fprintln(terminal.Stdout)
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/sealing"
 	"github.com/holdpoint/holdpoint/auth/signing"
@@ -249,6 +250,8 @@ func (c *Command) logHandler(to io.Writer, level slog.Leveler) slog.Handler {
 func (c *Command) serve(ctx context.Context, listener net.Listener, files *certificates, admin *admin, opened store.Store, keyring *auth.Keyring, issuer *oidc.Provider, signatures *signing.Keys, secretKeys *sealing.Keys, review func(context.Context, api.JSON) error, logger *slog.Logger, background []func(context.Context) error) error {
 	hub := watch.NewHub()
 	defer opened.Subscribe(hub.Publish)()
+	checkpoints := audit.NewCheckpointer(opened, signatures, logger)
+	defer opened.Subscribe(checkpoints.Notice)()
 	dispatcher := claims.New(opened, claims.Options{MaxAttempts: c.MaxAttempts, Logger: logger})
 	expiry := loop.NewExpiry(opened, loop.ExpiryOptions{Logger: logger})
 	effects := loop.NewEffects(opened, loop.EffectsOptions{Logger: logger, Review: review})
@@ -262,7 +265,7 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, files *certi
 	options := httpapi.Options{
 		Pages: pages{inbox}, Observer: admin.observer(), LogRequests: c.LogRequests,
 		Store: opened, Hub: hub, Claims: dispatcher, Version: console.Version(), Logger: logger,
-		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, OIDC: issuer, Signing: signatures, Issuer: c.ExternalURL, Dialects: c.mounts(signatures),
+		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, OIDC: issuer, Signing: signatures, Checkpoints: opened, Issuer: c.ExternalURL, Dialects: c.mounts(signatures),
 		Limits: httpapi.Limits{Quota: wire.Quota{Rate: c.LimitRate, Burst: c.LimitBurst, Calls: c.LimitCalls, Streams: c.LimitStreams, Bytes: c.LimitBytes}},
 	}
 	if secretKeys != nil {
@@ -288,6 +291,7 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, files *certi
 	group.Go(func() error { return expiry.Run(looping) })
 	group.Go(func() error { return effects.Run(looping) })
 	group.Go(func() error { return retention.Run(looping) })
+	group.Go(func() error { return checkpoints.Run(looping) })
 	for _, run := range background {
 		group.Go(func() error { return run(looping) })
 	}

@@ -245,6 +245,10 @@ DELETE FROM stream_tickets WHERE token_id = $1 AND ticket_hash IN (
 	SELECT old.ticket_hash FROM stream_tickets AS old WHERE old.token_id = $1 ORDER BY old.expires_at_ms DESC LIMIT 1000 OFFSET CAST($2 AS bigint))`
 )
 
+// sqlAddCheckpoint leaves a checkpoint that is there.
+const sqlAddCheckpoint = `
+INSERT INTO audit_checkpoints (number, complete_ms, signed) VALUES ($1, $2, $3) ON CONFLICT (number) DO NOTHING`
+
 // sqlAddSigningKey leaves a key that is there.
 const sqlAddSigningKey = `
 INSERT INTO signing_keys (key_id, public_key, created_at_ms) VALUES ($1, $2, $3) ON CONFLICT (key_id) DO NOTHING`

@@ -15,7 +15,8 @@ var tokenStatements = tokens.Statements{
 	AddSignIn: sqlAddSignIn, RenewSignIn: sqlRenewSignIn, EndSignIn: sqlEndSignIn,
 	DropExpiredSignIns: sqlDropExpiredSignIns, DropOldestSignIns: sqlDropOldestSignIns, DropSignInsOfToken: sqlDropSignInsOfToken,
 	AddTicket: sqlAddTicket, SpendTicket: sqlSpendTicket, DropExpiredTickets: sqlDropExpiredTickets, DropOldestTickets: sqlDropOldestTickets,
-	AddSigningKey: sqlAddSigningKey,
+	AddSigningKey: sqlAddSigningKey, AddCheckpoint: sqlAddCheckpoint,
+	HeadsByID:     tokens.HeadsBy("session_id = ANY($1::text[])"),
 	SignInsByHash: tokens.SignInsBy("cookie_hash = ANY($1::text[])"),
 }
 

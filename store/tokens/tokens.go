@@ -1,5 +1,5 @@
-// Package tokens keeps tokens and the public keys of signatures for both engines: it implements
-// auth.Tokens and signing.Keeper with the statements of an engine. They belong to no session, so
+// Package tokens keeps tokens, the public keys of signatures and checkpoints for both engines: it implements
+// auth.Tokens, signing.Keeper and audit.CheckpointRows with the statements of an engine. They belong to no session, so
 // their changes are short transactions of their own and no commands of the door.
 //
 // It must not know a driver, nor what a role may do.
@@ -54,6 +54,10 @@ type Statements struct {
 	AddTicket, SpendTicket, DropExpiredTickets, DropOldestTickets string
 	// AddSigningKey is of $1 key_id, $2 public_key and $3 created_at_ms, and leaves one that is there.
 	AddSigningKey string
+	// AddCheckpoint is of $1 number, $2 complete_ms and $3 signed, and leaves one that is there.
+	AddCheckpoint string
+	// HeadsByID reads the heads of the sessions in the list $1; see [HeadsBy].
+	HeadsByID string
 	// Touch is of $1 token_id and $2 last_used_at_ms.
 	Touch string
 	// LockRevoke, before Revoke, keeps others from revoking at the same time; "" where

@@ -1,0 +1,201 @@
+package audit
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+)
+
+// headsAtOnce bounds how many heads of checkpoints are compared in one reading of the file.
+const headsAtOnce = 500_000
+
+// signedHeads is what is known of the checkpoints of an export.
+type signedHeads struct {
+	number int64  // of the last checkpoint
+	hash   string // of it
+	heads  int64
+}
+
+// headPlace names an event.
+type headPlace struct {
+	session string
+	id      int64
+}
+
+// headAt is what a checkpoint says of an event.
+type headAt struct {
+	hash       string
+	checkpoint int64
+}
+
+// readCheckpoint checks the signature of a checkpoint and its place among the others.
+func (v *verifier) readCheckpoint(text string) error {
+	if v.open {
+		return v.broken("lines of session %s are missing before it", v.session)
+	}
+	payload, err := v.keys.Verify(checkpointPurpose, text)
+	if err != nil {
+		return v.broken("%s", err)
+	}
+	var c checkpoint
+	if err := json.Unmarshal(payload, &c); err != nil {
+		return v.broken("it is of another version of this program")
+	}
+	s := &v.signed
+	follows := c.Number == s.number+1
+	switch {
+	case v.report.Checkpoints == 0:
+		// With since_ms, or of one session, the first ones may be left out.
+		if !follows && v.report.SessionID == "" && v.report.SinceMs == 0 {
+			return v.broken("it is checkpoint %d, and checkpoint 1 is missing before it", c.Number)
+		}
+	case c.Number <= s.number:
+		return v.broken("checkpoint %d stands there twice, or lines changed their order", c.Number)
+	case !follows && v.report.SessionID == "":
+		return v.broken("checkpoint %d is missing before it", s.number+1)
+	case follows && c.Prev != s.hash:
+		return v.broken("checkpoint %d does not join on to the one before it: one of the two was made anew", c.Number)
+	}
+	v.report.Checkpoints++
+	s.number, s.hash = c.Number, hashOf(text)
+	s.heads += int64(len(c.Heads))
+	return nil
+}
+
+// compareHeads checks that the export has the events that its checkpoints name. Everything else was
+// found right.
+func (v *verifier) compareHeads(file io.ReadSeeker) error {
+	for from := int64(0); from < v.signed.heads; from += headsAtOnce {
+		heads, newest, err := v.collectHeads(file, from)
+		if err == nil {
+			err = v.compare(file, heads, newest)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collectHeads reads up to headsAtOnce heads from the from-th on, and the greatest id of each session.
+func (v *verifier) collectHeads(file io.ReadSeeker, from int64) (heads map[headPlace]headAt, newest map[string]newestHead, err error) {
+	heads, newest = map[headPlace]headAt{}, map[string]newestHead{}
+	seen := int64(0)
+	err = eachLine(file, func(number int64, text []byte) error {
+		var l line
+		if err := json.Unmarshal(text, &l); err != nil {
+			return err
+		}
+		if l.Checkpoint == "" || seen >= from+headsAtOnce {
+			return nil
+		}
+		payload, err := v.keys.Verify(checkpointPurpose, l.Checkpoint)
+		if err != nil {
+			return err
+		}
+		var c checkpoint
+		if err := json.Unmarshal(payload, &c); err != nil {
+			return err
+		}
+		for _, chain := range slices.Sorted(maps.Keys(c.Heads)) {
+			head := c.Heads[chain]
+			if seen++; seen <= from || seen > from+headsAtOnce {
+				continue
+			}
+			session, isSession := strings.CutPrefix(chain, sessionChain)
+			id, err := strconv.ParseInt(head.ID, 10, 64)
+			if !isSession || err != nil {
+				return fmt.Errorf("checkpoint %d is of another version of this program", c.Number)
+			}
+			place := headPlace{session, id}
+			if known, twice := heads[place]; twice && known.hash != head.Hash {
+				return &BrokenError{number, fmt.Sprintf("checkpoints %d and %d name event %d of session %s with two hashes: the log was written anew in between",
+					known.checkpoint, c.Number, id, session)}
+			}
+			heads[place] = headAt{head.Hash, c.Number}
+			if newest[session].id < id {
+				newest[session] = newestHead{id, c.Number}
+			}
+		}
+		return nil
+	})
+	return heads, newest, err
+}
+
+// newestHead is the newest event of a session that a checkpoint names.
+type newestHead struct{ id, checkpoint int64 }
+
+// compare reads the events again.
+func (v *verifier) compare(file io.ReadSeeker, heads map[headPlace]headAt, newest map[string]newestHead) error {
+	return eachLine(file, func(number int64, text []byte) error {
+		var l struct {
+			End       *endLine `json:"end"`
+			ID        string   `json:"id"`
+			SessionID string   `json:"session_id"`
+			Hash      string   `json:"hash"`
+			Trailer   string   `json:"trailer"`
+		}
+		if err := json.Unmarshal(text, &l); err != nil {
+			return err
+		}
+		switch {
+		case l.Trailer != "":
+			for place := range heads {
+				if _, absent := newest[place.session]; absent && (v.report.SessionID == "" || v.report.SessionID == place.session) {
+					v.report.Absent++
+				}
+			}
+		case l.End != nil:
+			last, err := strconv.ParseInt(l.End.LastID, 10, 64)
+			if signed := newest[l.End.SessionID]; err == nil && signed.id > last {
+				return &BrokenError{number, fmt.Sprintf("event %d of session %s, which checkpoint %d names, is missing before it: the log was cut off",
+					signed.id, l.End.SessionID, signed.checkpoint)}
+			}
+			delete(newest, l.End.SessionID)
+		case l.ID != "":
+			id, err := strconv.ParseInt(l.ID, 10, 64)
+			if err != nil {
+				return err
+			}
+			signed, is := heads[headPlace{l.SessionID, id}]
+			if !is {
+				return nil
+			}
+			if signed.hash != l.Hash {
+				return &BrokenError{number, fmt.Sprintf("event %d of session %s is not the one that checkpoint %d names: it, or one before it, was changed and the hashes were made anew",
+					id, l.SessionID, signed.checkpoint)}
+			}
+			v.report.Signed++
+		}
+		return nil
+	})
+}
+
+// eachLine reads the file from its beginning.
+func eachLine(file io.ReadSeeker, take func(number int64, text []byte) error) error {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	lines := bufio.NewReaderSize(file, 64<<10)
+	for number := int64(1); ; number++ {
+		text, err := readLine(lines)
+		if len(text) > 0 {
+			if failed := take(number, text); failed != nil {
+				return failed
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package tokens
+
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/audit"
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/read"
+)
+
+const (
+	lastCheckpoint   = `SELECT number, (SELECT max(complete_ms) FROM audit_checkpoints), signed FROM audit_checkpoints ORDER BY number DESC LIMIT 1`
+	checkpointsAfter = `SELECT number, complete_ms, signed FROM audit_checkpoints WHERE number > $1 ORDER BY number LIMIT $2`
+	readHeads        = `SELECT session_id, last_event_id, last_event_hash FROM sessions`
+	headsSince       = readHeads + ` WHERE session_id > $1 AND updated_at_ms >= $2 AND last_event_hash <> '' ORDER BY session_id LIMIT $3`
+)
+
+// HeadsBy returns the statement that reads the heads of the sessions for which a condition holds.
+func HeadsBy(condition string) string {
+	return readHeads + " WHERE last_event_hash <> '' AND " + condition
+}
+
+var _ audit.CheckpointRows = (*Keeper)(nil)
+
+// AddCheckpoint implements audit.CheckpointRows.
+func (k *Keeper) AddCheckpoint(ctx context.Context, c audit.Checkpoint) (bool, error) {
+	changed, err := k.write(ctx, Write{k.statements.AddCheckpoint, []any{c.Number, c.CompleteMs, c.Signed}})
+	return changed > 0, err
+}
+
+// LastCheckpoint implements audit.CheckpointRows.
+func (k *Keeper) LastCheckpoint(ctx context.Context) (last audit.Checkpoint, completeMs int64, err error) {
+	found, err := k.checkpoints(ctx, lastCheckpoint)
+	if err != nil || len(found) == 0 {
+		return audit.Checkpoint{}, 0, err
+	}
+	return found[0], found[0].CompleteMs, nil
+}
+
+// CheckpointsAfter implements audit.CheckpointRows.
+func (k *Keeper) CheckpointsAfter(ctx context.Context, number int64, limit int) ([]audit.Checkpoint, error) {
+	return k.checkpoints(ctx, checkpointsAfter, number, limit)
+}
+
+func (k *Keeper) checkpoints(ctx context.Context, sql string, args ...any) ([]audit.Checkpoint, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	var found []audit.Checkpoint
+	err := k.db.Ask(ctx, read.Query{SQL: sql, Args: args, Read: func(rows columns.Rows) error {
+		targets := func(c *audit.Checkpoint) []any { return []any{&c.Number, &c.CompleteMs, &c.Signed} }
+		return columns.Each(rows, targets, func(c *audit.Checkpoint) { found = append(found, *c) })
+	}})
+	return found, err
+}
+
+// HeadsOf implements audit.CheckpointRows.
+func (k *Keeper) HeadsOf(ctx context.Context, sessionIDs []string) ([]audit.Head, error) {
+	return k.heads(ctx, k.statements.HeadsByID, k.db.List(sessionIDs))
+}
+
+// HeadsSince implements audit.CheckpointRows.
+func (k *Keeper) HeadsSince(ctx context.Context, sinceMs int64, after string, limit int) ([]audit.Head, error) {
+	return k.heads(ctx, headsSince, after, sinceMs, limit)
+}
+
+func (k *Keeper) heads(ctx context.Context, sql string, args ...any) ([]audit.Head, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	var found []audit.Head
+	err := k.db.Ask(ctx, read.Query{SQL: sql, Args: args, Read: func(rows columns.Rows) error {
+		targets := func(h *audit.Head) []any { return []any{&h.SessionID, &h.EventID, &h.Hash} }
+		return columns.Each(rows, targets, func(h *audit.Head) { found = append(found, *h) })
+	}})
+	return found, err
+}
