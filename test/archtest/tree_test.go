@@ -21,6 +21,8 @@ type goPackage struct {
 	Imports    []string `json:"Imports"`
 	// Deps are all packages that it links, directly and indirectly.
 	Deps []string `json:"Deps"`
+	// EmbedFiles are the files that it embeds, seen from its directory.
+	EmbedFiles []string `json:"EmbedFiles"`
 }
 
 // name is the import path below the module, "." for its root.
@@ -34,7 +36,7 @@ func (p *goPackage) name() string {
 // packages returns every package of the module by its name, without its tests.
 func packages(t *testing.T) map[string]*goPackage {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,Deps", "./...")
+	command := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,Deps,EmbedFiles", "./...")
 	command.Dir = root(t)
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
