@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -23,6 +24,7 @@ type Client struct {
 	timeout time.Duration
 	retry   RetryPolicy
 	owned   *http.Transport // nil when the caller gave the HTTP client
+	tls     *tls.Config     // of owned; nil for the machine's
 }
 
 // Defaults of a [Client].
@@ -45,6 +47,19 @@ func WithHTTPClient(httpClient *http.Client) Option {
 			return fmt.Errorf("%w: the HTTP client is nil", ErrInvalid)
 		}
 		c.http = httpClient
+		return nil
+	}
+}
+
+// WithTLS uses a configuration of TLS for the built-in HTTP client: client certificates, by which an
+// agent may call, and authorities to believe beside those of the machine. Not beside
+// [WithHTTPClient].
+func WithTLS(config *tls.Config) Option {
+	return func(c *Client) error {
+		if config == nil {
+			return fmt.Errorf("%w: the configuration of TLS is nil", ErrInvalid)
+		}
+		c.tls = config.Clone()
 		return nil
 	}
 }
@@ -147,8 +162,12 @@ func New(baseURL string, options ...Option) (*Client, error) {
 			return nil, err
 		}
 	}
+	if c.http != nil && c.tls != nil {
+		return nil, fmt.Errorf("%w: the HTTP client that was given has its own configuration of TLS", ErrInvalid)
+	}
 	if c.http == nil {
 		c.owned = newTransport()
+		c.owned.TLSClientConfig = c.tls
 		c.http = &http.Client{Transport: c.owned, CheckRedirect: noRedirects}
 	}
 	return c, nil

@@ -94,6 +94,9 @@ type Options struct {
 	Sealer runs.Sealer
 	// OIDC tells who people are; nil without an issuer.
 	OIDC *oidc.Provider
+	// ClientCertificates says that the listener verifies client certificates, by which agents may
+	// call.
+	ClientCertificates bool
 	// Observer is told of each call; nil for nobody.
 	Observer wire.Observer
 	// LogRequests logs each call at level INFO instead of DEBUG.
@@ -157,7 +160,7 @@ func New(options Options) *Server {
 		streamWrites: cmp.Or(options.StreamWriteTimeout, DefaultStreamWriteTimeout),
 		maxRuleAgeMs: options.MaxRuleAge.Milliseconds(),
 		reviewed:     options.Reviewed,
-		access:       &wire.Access{Keyring: options.Keyring},
+		access:       &wire.Access{Keyring: options.Keyring, Certificates: options.ClientCertificates},
 		signing:      options.Signing,
 		grantIssuer:  issuerOf(options.Issuer),
 		checkpoints:  options.Checkpoints,

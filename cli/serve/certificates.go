@@ -2,7 +2,9 @@ package serve
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"os"
 	"sync/atomic"
 
 	"github.com/holdpoint/holdpoint/cli/console"
@@ -10,8 +12,8 @@ import (
 
 // certificates hold the certificate of the listener, read from files that may change.
 type certificates struct {
-	certFile, keyFile string
-	present           atomic.Pointer[tls.Certificate]
+	certFile, keyFile, clientCAFile string
+	present                         atomic.Pointer[tls.Config]
 }
 
 // certificates reads the files of --tls-cert and --tls-key. It returns nil without them.
@@ -20,13 +22,17 @@ func (c *Command) certificates() (*certificates, error) {
 		return nil, console.Usage("--tls-cert and --tls-key need each other")
 	}
 	if c.TLSCert == "" {
+		if c.ClientCA != "" {
+			return nil, console.Usage("--client-ca needs --tls-cert and --tls-key")
+		}
 		return nil, nil
 	}
-	files := &certificates{certFile: c.TLSCert, keyFile: c.TLSKey}
+	files := &certificates{certFile: c.TLSCert, keyFile: c.TLSKey, clientCAFile: c.ClientCA}
 	return files, files.reload()
 }
 
-// reload reads the files again. After an error the certificate is the one of before.
+// reload reads the files again. After an error all is as it was before. New connections go by what
+// was read last, whatever sessions of TLS they resume.
 func (f *certificates) reload() error {
 	if f == nil {
 		return nil
@@ -35,7 +41,18 @@ func (f *certificates) reload() error {
 	if err != nil {
 		return fmt.Errorf("--tls-cert and --tls-key: %w", err)
 	}
-	f.present.Store(&read)
+	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{read}, NextProtos: []string{"h2", "http/1.1"}}
+	if f.clientCAFile != "" {
+		text, err := os.ReadFile(f.clientCAFile)
+		if err != nil {
+			return fmt.Errorf("--client-ca: %w", err)
+		}
+		config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.VerifyClientCertIfGiven
+		if !config.ClientCAs.AppendCertsFromPEM(text) {
+			return fmt.Errorf("--client-ca: %s has no certificate in PEM", f.clientCAFile)
+		}
+	}
+	f.present.Store(config)
 	return nil
 }
 
@@ -45,7 +62,9 @@ func (f *certificates) config() *tls.Config {
 		return nil
 	}
 	return &tls.Config{
-		MinVersion:     tls.VersionTLS12,
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.present.Load(), nil },
+		MinVersion:         tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.present.Load(), nil },
+		// A server asks for it before it starts.
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &f.present.Load().Certificates[0], nil },
 	}
 }

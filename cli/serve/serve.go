@@ -44,6 +44,7 @@ type Command struct {
 	Config               string        `placeholder:"PATH" help:"A JSON object whose members are flags; flags and variables win ($$HOLDPOINT_CONFIG)."`
 	TLSCert              string        `name:"tls-cert" from:"HOLDPOINT_TLS_CERT" placeholder:"PATH" help:"Serve HTTPS with this certificate and those behind it, PEM; read again on SIGHUP ($$HOLDPOINT_TLS_CERT)."`
 	TLSKey               string        `name:"tls-key" from:"HOLDPOINT_TLS_KEY" placeholder:"PATH" help:"The key of --tls-cert, PEM ($$HOLDPOINT_TLS_KEY)."`
+	ClientCA             string        `name:"client-ca" from:"HOLDPOINT_CLIENT_CA" placeholder:"PATH" help:"Who shows a client certificate of these authorities, PEM, is an agent of its name; read again on SIGHUP ($$HOLDPOINT_CLIENT_CA)."`
 	SigningKeyFile       string        `from:"HOLDPOINT_SIGNING_KEY_FILE" placeholder:"PATH" help:"Sign with the first Ed25519 key of this PEM file; made when it is not there (default the SQLite file and .signing-key, otherwise a key of this process alone; $$HOLDPOINT_SIGNING_KEY_FILE)."`
 	AdminAddr            string        `from:"HOLDPOINT_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Serve metrics for Prometheus here, and profiles to this machine; nowhere when empty ($$HOLDPOINT_ADMIN_ADDR)."`
 	ListenFile           string        `placeholder:"PATH" help:"Write the service's URL to this file once it takes calls, for scripts."`
@@ -152,7 +153,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 		return errors.Join(err, opened.Close())
 	}
 	keyring := auth.NewKeyring(auth.Options{
-		Tokens: opened, Mode: modes[c.Auth], NewID: runs.NewID, Logger: logger, NowMs: nowMs, Issuer: issuer != nil,
+		Tokens: opened, Mode: modes[c.Auth], NewID: runs.NewID, Logger: logger, NowMs: nowMs, Issuer: issuer != nil || c.ClientCA != "",
 	})
 	open, err := keyring.Open(running)
 	if err == nil && open && c.Auth != authNone && !isLoopback(listener) {
@@ -265,7 +266,7 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, files *certi
 	options := httpapi.Options{
 		Pages: pages{inbox}, Observer: admin.observer(), LogRequests: c.LogRequests,
 		Store: opened, Hub: hub, Claims: dispatcher, Version: console.Version(), Logger: logger,
-		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, OIDC: issuer, Signing: signatures, Checkpoints: opened, Issuer: c.ExternalURL, Dialects: c.mounts(signatures),
+		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, OIDC: issuer, Signing: signatures, Checkpoints: opened, Issuer: c.ExternalURL, ClientCertificates: c.ClientCA != "", Dialects: c.mounts(signatures),
 		Limits: httpapi.Limits{Quota: wire.Quota{Rate: c.LimitRate, Burst: c.LimitBurst, Calls: c.LimitCalls, Streams: c.LimitStreams, Bytes: c.LimitBytes}},
 	}
 	if secretKeys != nil {

@@ -21,6 +21,9 @@ type Access struct {
 	// Identify returns who an ID token means; nil where no issuer is known. Errors: invalid_token,
 	// forbidden, issuer_unavailable.
 	Identify func(ctx context.Context, idToken string) (*auth.Assertion, error)
+	// Certificates says that who calls without another credential is an agent by a client
+	// certificate, which the listener has verified.
+	Certificates bool
 }
 
 // challenge tells what a call needs that has no credential, and refusedToken what was wrong
@@ -101,7 +104,8 @@ func (a *Access) enterStream(w http.ResponseWriter, r *http.Request) (identity *
 	return identity, during, leave, invalid(w, err)
 }
 
-// enter finds out who calls: by the header, or without one by the cookie.
+// enter finds out who calls: by the header, or without one by the cookie, or without both by a
+// client certificate.
 func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.Identity, during context.Context, leave func(), err error) {
 	cookie := ""
 	if len(r.Header["Authorization"]) == 0 {
@@ -112,6 +116,9 @@ func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.I
 		if secret == "" {
 			if shared, _ := r.Context().Value(enteredKey{}).(*entered); shared.get() != nil {
 				return shared.get(), r.Context(), func() {}, nil
+			}
+			if certificate := a.certificate(r); certificate != nil {
+				return a.enterCertificate(w, r, certificate)
 			}
 			w.Header()["Www-Authenticate"] = challenge
 			return nil, nil, nil, auth.Missing()

@@ -1,0 +1,35 @@
+package auth
+
+import (
+	"crypto/x509"
+	"regexp"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+var certificateName = regexp.MustCompile(`^[A-Za-z0-9._:@-]{1,200}$`)
+
+// OfCertificate returns the agent that a verified client certificate names: by its one URI when that
+// is a SPIFFE id, with a colon for each slash ("spiffe://example.org/team/coder" is
+// agent:example.org:team:coder), and otherwise by its common name ("coder" is agent:coder). It works
+// as long as the certificate does. Errors: invalid_token for one that names nobody.
+func OfCertificate(certificate *x509.Certificate) (*Assertion, error) {
+	name, subject := certificate.Subject.CommonName, "CN="+certificate.Subject.CommonName
+	for _, uri := range certificate.URIs {
+		if uri.Scheme != "spiffe" {
+			continue
+		}
+		if len(certificate.URIs) != 1 || uri.User != nil || uri.RawQuery != "" || uri.Fragment != "" || strings.Contains(uri.Path, ":") || uri.Port() != "" {
+			return nil, Invalid()
+		}
+		name, subject = strings.ReplaceAll(uri.Host+uri.Path, "/", ":"), uri.String()
+	}
+	if !certificateName.MatchString(name) {
+		return nil, Invalid()
+	}
+	return &Assertion{
+		By: ByCertificate, Subject: subject, Name: name, Principal: "agent:" + name, Role: api.RoleAgent,
+		IssuedAtMs: certificate.NotBefore.UnixMilli(), ExpiresAtMs: certificate.NotAfter.UnixMilli(),
+	}, nil
+}
