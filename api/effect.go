@@ -18,6 +18,8 @@ const (
 	// EffectCancelAbandoned cancels a run whose worker is gone. It is done in the session of the
 	// run, and is due when the worker could have been silent for too long.
 	EffectCancelAbandoned EffectKind = "cancel_abandoned"
+	// EffectDeliverWebhook posts an event to a webhook.
+	EffectDeliverWebhook EffectKind = "deliver_webhook"
 )
 
 // EffectState says how far an effect is.
@@ -27,7 +29,7 @@ type EffectState string
 const (
 	EffectPending EffectState = "pending"
 	EffectDone    EffectState = "done"
-	// EffectFailed: given up after MaxEffectAttempts, or because it can never succeed. An
+	// EffectFailed: given up after its last attempt, or because it can never succeed. An
 	// operator may retry it.
 	EffectFailed EffectState = "failed"
 )
@@ -41,9 +43,11 @@ type EffectView struct {
 	Kind            EffectKind  `json:"kind"`
 	State           EffectState `json:"state"`
 	TargetSessionID string      `json:"target_session_id"`
-	CreatedAtMs     int64       `json:"created_at_ms"`
-	DueAtMs         int64       `json:"due_at_ms,omitzero"` // of the next attempt
-	Attempts        int64       `json:"attempts"`
-	LastError       string      `json:"last_error,omitempty"`
-	FinishedAtMs    int64       `json:"finished_at_ms,omitzero"`
+	// WebhookID is where the effect posts to; empty when it posts nowhere.
+	WebhookID    string `json:"webhook_id,omitempty"`
+	CreatedAtMs  int64  `json:"created_at_ms"`
+	DueAtMs      int64  `json:"due_at_ms,omitzero"` // of the next attempt
+	Attempts     int64  `json:"attempts"`
+	LastError    string `json:"last_error,omitempty"`
+	FinishedAtMs int64  `json:"finished_at_ms,omitzero"`
 }

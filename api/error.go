@@ -63,6 +63,8 @@ const (
 	CodeSignInFailed               Code = "sign_in_failed"
 	CodeNoIssuer                   Code = "no_issuer"
 	CodeIssuerUnavailable          Code = "issuer_unavailable"
+	CodeWebhookNotFound            Code = "webhook_not_found"
+	CodeTooManyWebhooks            Code = "too_many_webhooks"
 )
 
 // Fault names one member of a body and what is wrong with it.

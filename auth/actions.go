@@ -32,7 +32,7 @@ const (
 	WriteRule Action = "rules of a session"
 	// WriteRuleForAll writes and revokes the rules of all sessions; see [Identity.May].
 	WriteRuleForAll Action = "rules of all sessions"
-	// Administer repairs effects and dead letters, manages tokens, and exports the audit.
+	// Administer repairs effects and dead letters, manages tokens and webhooks, and exports the audit.
 	Administer Action = "administer"
 )
 
@@ -49,7 +49,7 @@ var meanings = map[Action]string{
 	Decide:          "approve, deny, answer, decline, end a session",
 	WriteRule:       "write and revoke rules that are bound to a session",
 	WriteRuleForAll: "write and revoke rules that are not",
-	Administer:      "retry effects, see and replay dead letters, manage tokens, export the audit",
+	Administer:      "retry effects, see and replay dead letters, manage tokens and webhooks, export the audit",
 }
 
 // Actions lists the actions that roles differ in, in the order of docs/security.md.

@@ -94,6 +94,14 @@ var Routes = []Route{
 	{"DELETE", "/v1/tokens/{token_id}", Administer},
 
 	{"GET", "/v1/audit/export", Administer},
+	{"POST", "/v1/webhooks", Administer},
+	{"GET", "/v1/webhooks", Administer},
+	{"GET", "/v1/webhooks/{webhook_id}", Administer},
+	{"POST", "/v1/webhooks/{webhook_id}", Administer},
+	{"DELETE", "/v1/webhooks/{webhook_id}", Administer},
+	{"POST", "/v1/webhooks/{webhook_id}/rotate", Administer},
+	{"POST", "/v1/webhooks/{webhook_id}/test", Administer},
+	{"POST", "/v1/webhooks/{webhook_id}/replay", Administer},
 
 	// What its tools do are calls of /v1.
 	{"POST", "/mcp", Known},

@@ -77,6 +77,16 @@ var examples = map[string][]string{
 	"effects list":         {`holdpoint effects list --state failed`},
 	"effects retry":        {`holdpoint effects retry --all-failed`},
 
+	"webhooks create":     {`holdpoint webhooks create https://example.com/hooks --kinds approval,question`},
+	"webhooks list":       {`holdpoint webhooks list`},
+	"webhooks show":       {`holdpoint webhooks show $WEBHOOK_ID`},
+	"webhooks change":     {`holdpoint webhooks change $WEBHOOK_ID --session-prefixes prod.`},
+	"webhooks rotate":     {`holdpoint webhooks rotate $WEBHOOK_ID --grace 1h`},
+	"webhooks delete":     {`holdpoint webhooks delete $WEBHOOK_ID`},
+	"webhooks test":       {`holdpoint webhooks test $WEBHOOK_ID`},
+	"webhooks deliveries": {`holdpoint webhooks deliveries $WEBHOOK_ID --state failed`},
+	"webhooks replay":     {`holdpoint webhooks replay $WEBHOOK_ID`},
+
 	"contexts set": {
 		`holdpoint contexts set work --server https://holdpoint.example --actor ada`,
 		`holdpoint contexts set home --server http://127.0.0.1:4000`,

@@ -62,6 +62,13 @@ func TestExamplesAreRun(t *testing.T) {
 			shown[strings.TrimSpace(line)] = true
 		}
 	}
+	hooks, err := os.ReadFile("../docs/webhooks.md")
+	require.NoError(t, err)
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(hooks), -1) {
+		for line := range strings.Lines(block[1]) {
+			require.True(t, run[strings.TrimSpace(line)], "docs/webhooks.md shows what no script runs: %s", line)
+		}
+	}
 	for line := range shown {
 		require.True(t, run[line], "docs/cli.md shows what no script runs: %s", line)
 	}

@@ -44,6 +44,7 @@ type program struct {
 	Sessions    operate.Sessions    `cmd:"" help:"See sessions."`
 	Mailbox     operate.Mailbox     `cmd:"" help:"See and repair what a session was sent."`
 	Effects     operate.Effects     `cmd:"" help:"See and repair what decisions owe to other sessions."`
+	Webhooks    operate.Webhooks    `cmd:"" help:"Have events posted to other systems."`
 	Contexts    contexts.Contexts   `cmd:"" help:"Names for services, with who calls them and the token."`
 	Secrets     database.Secrets    `cmd:"" help:"Look after the keys of sensitive values."`
 	Tokens      tokens.Tokens       `cmd:"" help:"Make, see, rotate and revoke the tokens that the service asks for."`

@@ -200,11 +200,13 @@ type EffectListParams struct {
 	State api.EffectState
 	// SessionID is the session of the decision that caused the effect.
 	SessionID string
+	// WebhookID is where the effect posts to.
+	WebhookID string
 	PageParams
 }
 
 func (p EffectListParams) list() (path, map[string]string) {
-	return at("/v1/effects"), map[string]string{"state": string(p.State), "session_id": p.SessionID}
+	return at("/v1/effects"), map[string]string{"state": string(p.State), "session_id": p.SessionID, "webhook_id": p.WebhookID}
 }
 
 // ListEffects returns one page of effects, oldest first.

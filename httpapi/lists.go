@@ -208,7 +208,10 @@ func (s *Server) listEffects(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := runs.EffectQuery{State: api.EffectState(p.query.Get("state")), SessionID: p.query.Get("session_id"), Limit: p.fetch(), Budget: p.budget}
+	q := runs.EffectQuery{
+		State: api.EffectState(p.query.Get("state")), SessionID: p.query.Get("session_id"), WebhookID: p.query.Get("webhook_id"),
+		Limit: p.fetch(), Budget: p.budget,
+	}
 	if q.State != "" && !model.KnownEffectState(q.State) {
 		return badQuery("state", "pending, done or failed")
 	}
@@ -219,7 +222,7 @@ func (s *Server) listEffects(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return serveList(w, r, &p, q, list[runs.EffectQuery, model.Effect, api.EffectView]{
-		filterIDs: []string{q.SessionID}, rows: s.store.Effects, count: s.store.CountEffects, view: (*model.Effect).View,
+		filterIDs: []string{q.SessionID, q.WebhookID}, rows: s.store.Effects, count: s.store.CountEffects, view: (*model.Effect).View,
 		keys: func(row *model.Effect) []string {
 			return []string{strconv.FormatInt(row.CreatedAtMs, 10), row.EffectID}
 		},

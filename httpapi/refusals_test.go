@@ -18,6 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
+	"github.com/holdpoint/holdpoint/webhooks"
 )
 
 // operation is one call of every operation of /v1, with the least that it needs.
@@ -90,6 +91,14 @@ var operations = []operation{
 	{"GET", "/v1/tokens/nobody", "", false, api.CodeTokenNotFound},
 	{"POST", "/v1/tokens/nobody/rotate", `{}`, true, api.CodeTokenNotFound},
 	{"DELETE", "/v1/tokens/nobody", "", false, api.CodeTokenNotFound},
+	{"POST", "/v1/webhooks", `{"url":"https://example.com/hooks","enabled":false}`, false, ""},
+	{"GET", "/v1/webhooks", "", false, ""},
+	{"GET", "/v1/webhooks/nobody", "", false, api.CodeWebhookNotFound},
+	{"POST", "/v1/webhooks/nobody", `{}`, false, api.CodeWebhookNotFound},
+	{"DELETE", "/v1/webhooks/nobody", "", false, api.CodeWebhookNotFound},
+	{"POST", "/v1/webhooks/nobody/rotate", `{}`, true, api.CodeWebhookNotFound},
+	{"POST", "/v1/webhooks/nobody/test", `{}`, true, api.CodeWebhookNotFound},
+	{"POST", "/v1/webhooks/nobody/replay", `{}`, true, api.CodeWebhookNotFound},
 	{"POST", ticketsPath, `{"path":"/v1/stream"}`, false, ""},
 }
 
@@ -299,6 +308,23 @@ func (s *brokenStore) Rules(context.Context, runs.RuleQuery) ([]rules.Record, er
 
 func (s *brokenStore) RulesFor(context.Context, string, int, *runs.Budget) ([]rules.Rule, int64, error) {
 	return nil, 0, s.err
+}
+
+// AddWebhook and those below implement webhooks.Store and what delivers.
+func (s *brokenStore) AddWebhook(context.Context, *webhooks.Endpoint) (bool, error) {
+	return false, s.err
+}
+
+func (s *brokenStore) Webhooks(context.Context) ([]webhooks.Endpoint, error) { return nil, s.err }
+
+func (s *brokenStore) ChangeWebhook(context.Context, *webhooks.Endpoint, int64) (bool, error) {
+	return false, s.err
+}
+
+func (s *brokenStore) RemoveWebhook(context.Context, string) (bool, error) { return false, s.err }
+
+func (s *brokenStore) DueDeliveries(context.Context, string, int) ([]runs.DueEffect, error) {
+	return nil, s.err
 }
 
 // AddToken and those below implement auth.Tokens.

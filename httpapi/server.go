@@ -92,6 +92,8 @@ type Options struct {
 	Checkpoints audit.CheckpointRows
 	// Sealer encrypts what is sensitive. Without one nothing may be.
 	Sealer runs.Sealer
+	// Webhooks are where events are posted to; nil for none.
+	Webhooks *Webhooks
 	// OIDC tells who people are; nil without an issuer.
 	OIDC *oidc.Provider
 	// ClientCertificates says that the listener verifies client certificates, by which agents may
@@ -134,6 +136,7 @@ type Server struct {
 	checkpoints  audit.CheckpointRows
 	sealer       runs.Sealer
 	oidc         *oidc.Provider
+	webhooks     *Webhooks
 	handler      http.Handler
 
 	draining context.Context
@@ -165,6 +168,7 @@ func New(options Options) *Server {
 		grantIssuer:  issuerOf(options.Issuer),
 		checkpoints:  options.Checkpoints,
 		oidc:         options.OIDC,
+		webhooks:     options.Webhooks,
 		draining:     draining, drain: drain,
 	}
 	if options.OIDC != nil {

@@ -84,6 +84,9 @@ func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*
 	if tokens, keeps := store.(auth.Tokens); keeps {
 		options.Keyring = newKeyring(tokens, auth.None)
 	}
+	if kept, keeps := store.(webhookStore); keeps {
+		options.Webhooks = newWebhooks(tb, kept, options.Sealer)
+	}
 	for _, apply := range change {
 		apply(&options)
 	}
@@ -186,6 +189,7 @@ func TestAPI(t *testing.T) {
 					{"refusals", testRefusals},
 					{"operations", testOperations},
 					{"tokens", testTokens},
+					{"webhooks", testWebhooks},
 					{"keys", testKeys},
 					{"audit", testAudit},
 					{"secrets", testSecrets},
@@ -197,6 +201,7 @@ func TestAPI(t *testing.T) {
 				}
 				parallel(t, "an issuer", func(t *testing.T) { testIssuer(t, open(t), contract) })
 				parallel(t, "quotas", func(t *testing.T) { testQuotas(t, open(t), contract) })
+				parallel(t, "too many webhooks", func(t *testing.T) { testTooManyWebhooks(t, serve(t, open(t), contract)) })
 				parallel(t, "sessions that are full", func(t *testing.T) { testFull(t, open(t), contract) })
 				parallel(t, "a service that asks for tokens", func(t *testing.T) { testClosed(t, open(t), contract) })
 			})

@@ -64,6 +64,9 @@ func CommandOf(e *model.Effect) (Command, error) {
 			SessionID: e.SessionID, EffectID: e.EffectID, Attempt: e.Attempts, RunID: e.RunID,
 			Fence: payload.Fence, SilentMs: payload.SilentMs,
 		}, nil
+	case api.EffectDeliverWebhook:
+		_, err := WebhookEvent(e)
+		return nil, err
 	case api.EffectReviewApproval:
 	}
 	return nil, nil
@@ -99,6 +102,19 @@ func openPayloadOf(e *model.Effect) (*openClarificationPayload, error) {
 		return nil, err
 	}
 	return &payload, checkPayloadIDs(e, payload.RunID, payload.Request.ID)
+}
+
+// WebhookEvent returns the number of the event that an api.EffectDeliverWebhook delivers. An error
+// says that the row was changed outside of the service.
+func WebhookEvent(e *model.Effect) (int64, error) {
+	var payload deliverWebhookPayload
+	if err := readPayload(e, e.Payload, &payload); err != nil {
+		return 0, err
+	}
+	if payload.EventID < 1 {
+		return 0, fmt.Errorf("the payload of the effect is not that of kind %q: there is no event", e.Kind)
+	}
+	return payload.EventID, nil
 }
 
 func readPayload(e *model.Effect, text api.JSON, into any) error {

@@ -6,7 +6,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ClaimEffect takes the lease of an effect that is due, for EffectLeaseMs, and counts an
+// ClaimEffect takes the lease of an effect that is due, for [model.Effect.LeaseMs], and counts an
 // attempt.
 //
 // Reply: Effect and NowMs; or only Existing when it is not due or not pending. Errors:
@@ -28,6 +28,8 @@ type FinishEffect struct {
 	Error     string
 	// Permanent says that a retry would fail, too.
 	Permanent bool
+	// RetryAfterMs is the shortest pause before the next attempt, when the other side asked for one.
+	RetryAfterMs int64
 }
 
 // RetryEffect makes an effect due at once, also a failed one (docs/spec/v1.md#effects).
@@ -55,7 +57,7 @@ func (c *ClaimEffect) decide(w *workingCopy) (Reply, error) {
 		return Reply{Existing: true}, nil
 	}
 	effect.Attempts++
-	effect.DueAtMs = w.nowMs + model.EffectLeaseMs
+	effect.DueAtMs = w.nowMs + effect.LeaseMs()
 	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
 	return Reply{Effect: effect, NowMs: w.nowMs}, nil
 }
@@ -80,11 +82,11 @@ func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 		return Reply{Effect: effect, Existing: true}, nil
 	case c.Error == "":
 		effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = api.EffectDone, 0, w.nowMs, ""
-	case c.Permanent || effect.Attempts >= model.MaxEffectAttempts:
+	case c.Permanent || effect.Attempts >= effect.MaxAttempts():
 		effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = api.EffectFailed, 0, w.nowMs, previewText(c.Error)
 	default:
 		effect.LastError = previewText(c.Error)
-		effect.DueAtMs = w.nowMs + effect.BackoffMs()
+		effect.DueAtMs = w.nowMs + max(effect.BackoffMs(), min(c.RetryAfterMs, model.MaxRetryAfterMs))
 	}
 	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
 	return Reply{Effect: effect}, nil
@@ -110,6 +112,9 @@ func (c *RetryEffect) decide(w *workingCopy) (Reply, error) {
 	}
 	if effect.State == api.EffectFailed {
 		effect.State, effect.FinishedAtMs = api.EffectPending, 0
+		if effect.WebhookID != "" {
+			effect.Attempts = 0 // all of its attempts once more
+		}
 	}
 	effect.DueAtMs = w.nowMs
 	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)

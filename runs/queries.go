@@ -76,6 +76,7 @@ type RequestPosition struct {
 type EffectQuery struct {
 	State     api.EffectState
 	SessionID string
+	WebhookID string // those that post to it; of every kind when empty
 	Scope     Scope
 	After     *EffectPosition
 	Limit     int

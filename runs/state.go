@@ -7,6 +7,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
+	"github.com/holdpoint/holdpoint/webhooks"
 )
 
 // RequestKey identifies a request in its session.
@@ -46,6 +47,9 @@ type State struct {
 	RuleCounts map[string]RuleCount
 	// Tokens have what [auth.Token.Accepts] asks for, by TokenID.
 	Tokens map[string]*auth.Token
+	// Webhooks are those that events are owed to; nil for none. They are no rows of the session: an
+	// engine does not load them.
+	Webhooks *webhooks.Set
 }
 
 // RuleCount says how much there is of the rules that are in force, with the bytes of their matches,

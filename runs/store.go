@@ -88,8 +88,8 @@ type Reader interface {
 	// Due returns runs with an open request past its deadline, earliest deadline first. It may
 	// return fewer than limit when a run has several.
 	Due(ctx context.Context, limit int) ([]DueRun, error)
-	// DueEffects returns effects that may be attempted now, in the order of (due_at_ms,
-	// session_id, effect_id). Its cost depends on the pending effects only, not on those that
+	// DueEffects returns effects that may be attempted now, but for those of webhooks, in the order
+	// of (due_at_ms, session_id, effect_id). Its cost depends on the pending effects only, not on those that
 	// are done.
 	DueEffects(ctx context.Context, limit int) ([]DueEffect, error)
 	// Effects returns effects of every state.

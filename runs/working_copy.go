@@ -254,6 +254,9 @@ func (w *workingCopy) emitDigested(run *model.Run, eventType api.EventType, body
 	}
 	w.session.LastEventHash = event.Hash()
 	w.changes.Events = append(w.changes.Events, event)
+	if w.state.Webhooks != nil {
+		w.oweWebhooks(event)
+	}
 }
 
 // moveRun changes the status of a run and saves it. It panics when the move is illegal: the

@@ -20,6 +20,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/sqlite"
+	"github.com/holdpoint/holdpoint/webhooks"
 )
 
 // ErrURL is wrapped by the error of a URL that names no database. No error of this
@@ -91,6 +92,11 @@ type Store interface {
 	auth.Tokens
 	signing.Keeper
 	audit.CheckpointRows
+	webhooks.Store
+	// DueDeliveries returns what a webhook is owed; see hooks.Endpoints.
+	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error)
+	// RefreshWebhooks makes decisions from now on owe what the webhooks of now want.
+	RefreshWebhooks(ctx context.Context) error
 	// Lanes and Pools say what the committer and the connections are at.
 	Lanes() []committer.LaneState
 	Pools() []committer.PoolState

@@ -25,6 +25,8 @@ type Metrics struct {
 	// Door observes the committer, HTTP the calls.
 	Door *Door
 	HTTP *HTTP
+	// Webhooks observes deliveries.
+	Webhooks *Webhooks
 
 	registry *prometheus.Registry
 }
@@ -37,10 +39,11 @@ func New(version string) *Metrics {
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	})
 	build.Set(1)
-	m := &Metrics{Door: newDoor(), HTTP: newHTTP(), registry: registry}
+	m := &Metrics{Door: newDoor(), HTTP: newHTTP(), Webhooks: newWebhooks(), registry: registry}
 	registry.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(m.Door.collectors()...)
 	registry.MustRegister(m.HTTP.collectors()...)
+	registry.MustRegister(m.Webhooks.collectors()...)
 	return m
 }
 

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ func names(t *testing.T) map[string]bool {
 	t.Helper()
 	found := map[string]bool{"holdpoint_build_info": true}
 	m := New("test")
-	for _, collector := range append(append(m.Door.collectors(), m.HTTP.collectors()...), newSampler(Source{})) {
+	for _, collector := range append(slices.Concat(m.Door.collectors(), m.HTTP.collectors(), m.Webhooks.collectors()), newSampler(Source{})) {
 		descriptions := make(chan *prometheus.Desc, 100)
 		collector.Describe(descriptions)
 		close(descriptions)

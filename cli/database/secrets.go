@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/webhooks"
 )
 
 // secretKeyVariable holds the keys themselves, where no file does.
@@ -45,8 +46,8 @@ func SecretKeys(terminal *console.Console, path string) (*sealing.Keys, error) {
 // keyPage is how many data keys are read at once.
 const keyPage = 1_000
 
-// CheckSecretKeys returns an error when the database has sensitive values that the keys, nil for none,
-// do not decrypt. It looks at the first 1,000 runs that have some.
+// CheckSecretKeys returns an error when the database has sensitive values, or secrets of webhooks, that
+// the keys, nil for none, do not decrypt. It looks at the first 1,000 runs that have some.
 func CheckSecretKeys(ctx context.Context, opened store.Store, keys *sealing.Keys) error {
 	found, err := opened.DataKeys(ctx, "", keyPage)
 	if err != nil {
@@ -61,7 +62,44 @@ func CheckSecretKeys(ctx context.Context, opened store.Store, keys *sealing.Keys
 				one.RunID, sealing.KeyIDOf(one.DataKey), err)
 		}
 	}
+	endpoints, err := opened.Webhooks(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range endpoints {
+		dataKey := endpoints[i].DataKey
+		if keys == nil {
+			return fmt.Errorf("the secret of webhook %s is encrypted with the key %s: give it with --secret-key-file", endpoints[i].WebhookID, sealing.KeyIDOf(dataKey))
+		}
+		if _, err := keys.Rewrap(dataKey); err != nil {
+			return fmt.Errorf("the secret of webhook %s is encrypted with the key %s, and cannot be read with --secret-key-file: add that key as a further line: %w",
+				endpoints[i].WebhookID, sealing.KeyIDOf(dataKey), err)
+		}
+	}
 	return nil
+}
+
+// rewrapWebhooks encrypts the data keys of webhooks with the first key, and returns how many it changed.
+func rewrapWebhooks(ctx context.Context, opened store.Store, keys *sealing.Keys, nowMs func() int64) (changed int, err error) {
+	manager := webhooks.NewManager(webhooks.Options{Store: opened, Sealer: keys, NowMs: nowMs})
+	endpoints, err := manager.List(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for i := range endpoints {
+		rewrapped, err := keys.Rewrap(endpoints[i].DataKey)
+		if err != nil {
+			return changed, fmt.Errorf("webhook %s: %w", endpoints[i].WebhookID, err)
+		}
+		if rewrapped == endpoints[i].DataKey {
+			continue
+		}
+		if err := manager.Rewrap(ctx, endpoints[i].WebhookID, rewrapped); err != nil {
+			return changed, fmt.Errorf("webhook %s: %w", endpoints[i].WebhookID, err)
+		}
+		changed++
+	}
+	return changed, nil
 }
 
 // Secrets looks after what is encrypted in a database.
@@ -94,7 +132,11 @@ func (c *rewrap) Run(ctx context.Context, terminal *console.Console) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	changed, after := 0, ""
+	changed, err := rewrapWebhooks(ctx, opened, keys, func() int64 { return terminal.Now().UnixMilli() })
+	if err != nil {
+		return err
+	}
+	after := ""
 	for {
 		page, err := opened.DataKeys(ctx, after, keyPage)
 		if err != nil {

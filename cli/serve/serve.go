@@ -35,6 +35,7 @@ import (
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/telemetry"
 	"github.com/holdpoint/holdpoint/web"
+	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
 // Command runs the service until a signal ends it.
@@ -76,6 +77,7 @@ type Command struct {
 	RuleMaxAge           time.Duration `placeholder:"DURATION" help:"Refuse standing rules that are to hold longer than this; 0 for no cap (default 0)."`
 	ReviewHook           string        `from:"HOLDPOINT_REVIEW_HOOK" placeholder:"URL" help:"Post each file-change approval here, once, when it is raised ($$HOLDPOINT_REVIEW_HOOK)."`
 	SecretKeyFile        string        `from:"HOLDPOINT_SECRET_KEY_FILE" placeholder:"PATH" help:"Keys that encrypt sensitive values, one a line, [id:]base64 of 32 bytes: the first encrypts, all decrypt ($$HOLDPOINT_SECRET_KEY_FILE, or the keys in $$HOLDPOINT_SECRET_KEY)."`
+	WebhookAllow         []string      `sep:"," from:"HOLDPOINT_WEBHOOK_ALLOW" placeholder:"CIDR" help:"Let webhooks call addresses of these ranges though they are not public, also without TLS ($$HOLDPOINT_WEBHOOK_ALLOW)."`
 	ShutdownTimeout      time.Duration `default:"30s" placeholder:"DURATION" help:"How long calls in flight may take to finish after a signal (default ${default})."`
 	LogLevel             slog.Level    `default:"INFO" from:"HOLDPOINT_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error (default ${default}; $$HOLDPOINT_LOG_LEVEL)."`
 	LogRequests          bool          `from:"HOLDPOINT_LOG_REQUESTS" help:"Log every call, not only those that failed ($$HOLDPOINT_LOG_REQUESTS)."`
@@ -112,6 +114,10 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 	files, err := c.certificates()
 	if err != nil {
 		return err
+	}
+	allowed, err := egress.ParseAllow(c.WebhookAllow)
+	if err != nil {
+		return console.Usage("--webhook-allow: %w", err)
 	}
 	secretKeys, err := database.SecretKeys(terminal, c.SecretKeyFile)
 	if err != nil {
@@ -194,7 +200,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 			}
 		},
 	}
-	err = c.serve(running, listener, files, admin, opened, keyring, issuer, signatures, secretKeys, review, logger, background)
+	err = c.serve(running, listener, files, admin, opened, keyring, issuer, signatures, secretKeys, egress.Guard{Allow: allowed}, review, logger, background)
 	if closing := opened.Close(); closing != nil {
 		err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
 	}
@@ -248,7 +254,7 @@ func (c *Command) logHandler(to io.Writer, level slog.Leveler) slog.Handler {
 
 // serve runs the server and the loops, and returns when all of them have ended. The
 // loops go on until the last call has been answered: they are what wakes held ones.
-func (c *Command) serve(ctx context.Context, listener net.Listener, files *certificates, admin *admin, opened store.Store, keyring *auth.Keyring, issuer *oidc.Provider, signatures *signing.Keys, secretKeys *sealing.Keys, review func(context.Context, api.JSON) error, logger *slog.Logger, background []func(context.Context) error) error {
+func (c *Command) serve(ctx context.Context, listener net.Listener, files *certificates, admin *admin, opened store.Store, keyring *auth.Keyring, issuer *oidc.Provider, signatures *signing.Keys, secretKeys *sealing.Keys, guard egress.Guard, review func(context.Context, api.JSON) error, logger *slog.Logger, background []func(context.Context) error) error {
 	hub := watch.NewHub()
 	defer opened.Subscribe(hub.Publish)()
 	checkpoints := audit.NewCheckpointer(opened, signatures, logger)
@@ -272,6 +278,8 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, files *certi
 	if secretKeys != nil {
 		options.Sealer = secretKeys
 	}
+	deliverer, hooks := c.webhooks(opened, secretKeys, guard, admin, logger)
+	options.Webhooks = hooks
 	if review != nil {
 		options.Reviewed = codex.ChangesFiles
 	}
@@ -293,6 +301,7 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, files *certi
 	group.Go(func() error { return effects.Run(looping) })
 	group.Go(func() error { return retention.Run(looping) })
 	group.Go(func() error { return checkpoints.Run(looping) })
+	group.Go(func() error { return deliverer.Run(looping) })
 	for _, run := range background {
 		group.Go(func() error { return run(looping) })
 	}

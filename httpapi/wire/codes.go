@@ -57,6 +57,9 @@ var codes = [...]CodeInfo{
 	{api.CodeNoIssuer, http.StatusNotFound, "auth"},
 	{api.CodeIssuerUnavailable, http.StatusServiceUnavailable, "auth"},
 
+	{api.CodeWebhookNotFound, http.StatusNotFound, "webhooks"},
+	{api.CodeTooManyWebhooks, http.StatusConflict, "webhooks"},
+
 	{CodeRateLimited, http.StatusTooManyRequests, "limits"},
 	{CodeTooManyCalls, http.StatusTooManyRequests, "limits"},
 	{CodeTooManyStreams, http.StatusTooManyRequests, "limits"},

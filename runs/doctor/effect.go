@@ -20,7 +20,9 @@ type effectRow struct {
 		RunID string `json:"run_id"`
 		// RequestHandle is of the first request that is withdrawn.
 		RequestHandle string `json:"request_handle"`
-		Request       struct {
+		// EventID is of the event that is delivered to a webhook.
+		EventID int64 `json:"event_id"`
+		Request struct {
 			ID     string `json:"id"`
 			Handle string `json:"handle"`
 		} `json:"request"`
@@ -47,6 +49,8 @@ func (f *effectRow) id() string {
 		return model.EffectID(f.Kind, f.payload.ID)
 	case api.EffectCancelAbandoned:
 		return model.EffectID(f.Kind, f.payload.RequestHandle)
+	case api.EffectDeliverWebhook:
+		return model.WebhookEffectID(f.WebhookID, f.SessionID, f.payload.EventID)
 	case api.EffectDeliverAnswer:
 	}
 	return model.EffectID(f.Kind, f.RunID)
@@ -62,7 +66,7 @@ var effectInvariants = table[*effectRow]{
 		invariant(EffectUnreadable, "The kind is unknown, or the payload is not the JSON of its kind. It cannot be carried out.", func(_ *examiner, f *effectRow) string {
 			return unless(f.readable, "the payload is not the JSON of an effect of kind %q", f.Kind)
 		}),
-		invariant(EffectIDWrong, "The id is not the kind and the run of the clarification, the handle of the approval, or the id in the payload. It might be carried out twice.", func(_ *examiner, f *effectRow) string {
+		invariant(EffectIDWrong, "The id is not the kind and the run of the clarification, the handle of the approval, the webhook and the event, or the id in the payload. It might be carried out twice.", func(_ *examiner, f *effectRow) string {
 			return unless(f.EffectID == f.id(), "the id should be %s", f.id())
 		}),
 		invariant(EffectWithoutDecision, "No decision calls for the effect: its run is missing, has not asked this, has no answer, or has no such approval, or another session than the effect's asks or answers.", func(e *examiner, f *effectRow) string {
@@ -110,6 +114,8 @@ func undecided(e *examiner, f *effectRow) string {
 	case api.EffectDrainSession:
 		return unless(f.TargetSessionID == f.SessionID, "it drains another session, %q", f.TargetSessionID)
 	case api.EffectCancelAbandoned:
+		return unless(f.TargetSessionID == f.SessionID, "it is about another session, %q", f.TargetSessionID)
+	case api.EffectDeliverWebhook:
 		return unless(f.TargetSessionID == f.SessionID, "it is about another session, %q", f.TargetSessionID)
 	case api.EffectReviewApproval:
 		return when(about == nil || about.kind != model.KindApproval || about.handle != f.payload.Request.Handle, "its run has no such approval")

@@ -117,12 +117,17 @@ type filter func(runs.DueEffect) bool
 // that hangs must not delay what one session owes another.
 func (e *Effects) filters() []filter {
 	if e.options.Review == nil {
-		return []filter{func(runs.DueEffect) bool { return true }}
+		return []filter{func(due runs.DueEffect) bool { return carriedOut(due) != model.CarriedOutDelivered }}
 	}
-	outside := func(due runs.DueEffect) bool {
-		return model.CarriedOutWhere(model.EffectKindOf(due.EffectID)) == model.CarriedOutOutside
-	}
-	return []filter{func(due runs.DueEffect) bool { return !outside(due) }, outside}
+	outside := func(due runs.DueEffect) bool { return carriedOut(due) == model.CarriedOutOutside }
+	return []filter{func(due runs.DueEffect) bool {
+		where := carriedOut(due)
+		return where != model.CarriedOutOutside && where != model.CarriedOutDelivered
+	}, outside}
+}
+
+func carriedOut(due runs.DueEffect) model.CarriedOut {
+	return model.CarriedOutWhere(model.EffectKindOf(due.EffectID))
 }
 
 // RunOnce carries out due effects until none is left that it has not tried. An effect that
@@ -278,7 +283,7 @@ func (e *Effects) perform(ctx context.Context, effect *model.Effect, nowMs int64
 		ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 		defer cancel()
 		return false, e.options.Review(ctx, effect.Payload)
-	case model.CarriedOutLater, model.CarriedOutNowhere:
+	case model.CarriedOutLater, model.CarriedOutDelivered, model.CarriedOutNowhere:
 	}
 	// A newer version may have written it and will carry it out.
 	return false, fmt.Errorf("this version does not know effects of kind %q", effect.Kind)

@@ -42,6 +42,8 @@ type Effect struct {
 	// DueAtMs is the next moment at which it may be attempted: the end of the current lease, or
 	// of the pause after a failure. 0 when it is done or failed.
 	DueAtMs int64
+	// WebhookID is the endpoint that the effect posts to; empty for every other kind.
+	WebhookID string
 	// Attempts counts the claims. The newest number is the fence: an older attempt may not
 	// report a failure.
 	Attempts     int64
@@ -73,6 +75,8 @@ const (
 	CarriedOutLater
 	// CarriedOutOutside is a system that is sent the effect's Payload. There is no command.
 	CarriedOutOutside
+	// CarriedOutDelivered is a webhook, whose lane finds by itself what is owed to it.
+	CarriedOutDelivered
 )
 
 // CarriedOutWhere returns where the effects of a kind are carried out.
@@ -84,12 +88,33 @@ func CarriedOutWhere(k api.EffectKind) CarriedOut {
 		return CarriedOutLater
 	case api.EffectReviewApproval:
 		return CarriedOutOutside
+	case api.EffectDeliverWebhook:
+		return CarriedOutDelivered
 	}
 	return CarriedOutNowhere
 }
 
+// LeaseMs returns how long a claimed effect is not due for others.
+func (e *Effect) LeaseMs() int64 {
+	if e.WebhookID != "" {
+		return WebhookLeaseMs
+	}
+	return EffectLeaseMs
+}
+
+// MaxAttempts bounds the attempts: the effect fails with the last one.
+func (e *Effect) MaxAttempts() int64 {
+	if e.WebhookID != "" {
+		return MaxWebhookAttempts
+	}
+	return MaxEffectAttempts
+}
+
 // BackoffMs returns the pause after a failed attempt, in ms: 1 s, doubled with each attempt, at
-// most 5 min.
+// most 5 min. Deliveries to webhooks have pauses of their own.
 func (e *Effect) BackoffMs() int64 {
+	if e.WebhookID != "" {
+		return e.webhookPauseMs()
+	}
 	return min(firstEffectPauseMs<<min(max(e.Attempts-1, 0), MaxEffectAttempts), longestEffectPauseMs)
 }

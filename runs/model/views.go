@@ -17,7 +17,7 @@ func FenceText(fence int64) string { return strconv.FormatInt(fence, 10) }
 func (e *Effect) View() api.EffectView {
 	return api.EffectView{
 		EffectID: e.EffectID, SessionID: e.SessionID, RunID: e.RunID, Kind: e.Kind, State: e.State,
-		TargetSessionID: e.TargetSessionID, CreatedAtMs: e.CreatedAtMs, DueAtMs: e.DueAtMs,
+		TargetSessionID: e.TargetSessionID, WebhookID: e.WebhookID, CreatedAtMs: e.CreatedAtMs, DueAtMs: e.DueAtMs,
 		Attempts: e.Attempts, LastError: e.LastError, FinishedAtMs: e.FinishedAtMs,
 	}
 }

@@ -177,6 +177,7 @@ var Effects = newTable(Table[effect]{Name: "effects", Alias: "f", Columns: []Col
 	text("kind", func(f *effect) *string { return (*string)(&f.Kind) }, 0),
 	text("state", func(f *effect) *string { return (*string)(&f.State) }, changes),
 	text("target_session_id", func(f *effect) *string { return &f.TargetSessionID }, 0),
+	text("webhook_id", func(f *effect) *string { return &f.WebhookID }, 0),
 	jsonText("payload", func(f *effect) *api.JSON { return &f.Payload }, 0),
 	integer("created_at_ms", func(f *effect) *int64 { return &f.CreatedAtMs }, 0),
 	integer("due_at_ms", func(f *effect) *int64 { return &f.DueAtMs }, optional|changes),

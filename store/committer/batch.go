@@ -231,6 +231,7 @@ func (c *Committer) decideCommand(state *runs.State, command runs.Command, nowMs
 			change, reply, err = runs.Change{}, runs.Reply{}, fmt.Errorf("%w: %v", ErrPanicked, cause)
 		}
 	}()
+	c.withWebhooks(state)
 	return runs.Decide(state, command, nowMs)
 }
 

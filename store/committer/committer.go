@@ -49,6 +49,8 @@ type Options struct {
 	// Rules reads the rules that a command is matched against before it is given to a lane.
 	// Default: a decision matches by itself, from the exact rules alone, which only tests want.
 	Rules runs.RuleReader
+	// Webhooks reads the webhooks that events are owed to. Default: there are none.
+	Webhooks WebhookReader
 	// NewID makes the identifiers that a command leaves to the service. Default:
 	// runs.NewID.
 	NewID runs.IDSource
@@ -92,7 +94,8 @@ type Committer struct {
 	taker     atomic.Pointer[runs.Taker]
 	options   Options
 	sessionOf *lru.Cache[string, string]
-	rules     *ruleCache // nil without Options.Rules
+	rules     *ruleCache    // nil without Options.Rules
+	webhooks  *webhookCache // nil without Options.Webhooks
 	lanes     []*lane
 	running   sync.WaitGroup
 
@@ -152,6 +155,10 @@ func New(engine Engine, options Options) *Committer {
 	if options.Rules != nil {
 		c.rules = newRuleCache(options.Rules)
 	}
+	if options.Webhooks != nil {
+		c.webhooks = &webhookCache{reader: options.Webhooks}
+		c.running.Go(c.watchWebhooks)
+	}
 	for number := range options.Lanes {
 		l := &lane{
 			number: number, calls: make(chan *call, options.MaxBatch), locked: map[string]*lockedSession{},
@@ -188,6 +195,9 @@ func (c *Committer) do(ctx context.Context, command runs.Command) (runs.Reply, e
 		return runs.Reply{}, err
 	}
 	if err := runs.Prepare(command, c.options.NewID); err != nil {
+		return runs.Reply{}, err
+	}
+	if err := c.webhooks.ensure(ctx); err != nil {
 		return runs.Reply{}, err
 	}
 	decide := func() (runs.Reply, error) { return c.decideInLane(ctx, command) }

@@ -32,7 +32,7 @@ WITH head AS MATERIALIZED (
 	SELECT r.run_id FROM runs AS r
 	WHERE r.session_id = $1 AND r.run_id IN (SELECT h.run_id FROM head AS h) AND (
 		r.finished_at_ms IS NULL OR r.finished_at_ms >= $3::bigint
-		OR EXISTS (SELECT FROM effects AS f WHERE f.session_id = $1 AND f.run_id = r.run_id AND f.state <> 'done')
+		OR EXISTS (SELECT FROM effects AS f WHERE f.session_id = $1 AND f.run_id = r.run_id AND (f.state = 'pending' OR f.state = 'failed' AND f.webhook_id = ''))
 		OR EXISTS (SELECT FROM messages AS m WHERE m.session_id = $1 AND m.run_id = r.run_id AND m.acknowledged_at_ms IS NULL)
 		OR EXISTS (SELECT FROM rules AS l WHERE l.source_run_id = r.run_id AND l.source_run_id <> ''
 			AND l.revoked_at_ms IS NULL AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $4::bigint))

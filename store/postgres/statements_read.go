@@ -373,7 +373,7 @@ FROM (
 	DueEffects: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f
-WHERE f.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
+WHERE f.webhook_id = '' AND f.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $1::bigint`,
 

@@ -22,6 +22,7 @@ import (
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/hooks"
 	"github.com/holdpoint/holdpoint/store/read"
 	"github.com/holdpoint/holdpoint/store/tokens"
 )
@@ -66,6 +67,7 @@ const (
 type Store struct {
 	*read.Reader
 	*tokens.Keeper
+	*hooks.Endpoints
 	committer.Subscribers
 
 	door     *committer.Committer
@@ -112,7 +114,7 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 		}
 	}
 	options.Committer.Announce = s.announce
-	options.Committer.Values, options.Committer.Rules = s, s
+	options.Committer.Values, options.Committer.Rules, options.Committer.Webhooks = s, s, s
 	options.Committer.Logger = cmp.Or(options.Committer.Logger, options.Logger)
 	s.door = committer.New(&engine{lanes: s.lanes, reads: s.reads, localSettings: options.Pooler}, options.Committer)
 	return s, nil
@@ -162,6 +164,7 @@ func (s *Store) connect(ctx context.Context, url string, options Options) error 
 	}
 	s.Reader = read.New(database{s.reads}, &readStatements, int(reads.MaxConns)/2)
 	s.Keeper = tokens.New(database{s.reads}, s, &tokenStatements)
+	s.Endpoints = hooks.New(database{s.reads}, s, &hookStatements)
 	s.readsSQL = stdlib.OpenDBFromPool(s.reads)
 	s.migrator, err = migrations.New(s.readsSQL, migrations.Postgres, options.Logger)
 	return err
@@ -268,6 +271,9 @@ func (s *Store) HandOver(to runs.Taker) (stop func()) { return s.door.HandOver(t
 
 // Lanes returns what each lane of the committer is at.
 func (s *Store) Lanes() []committer.LaneState { return s.door.Lanes() }
+
+// RefreshWebhooks makes decisions from now on owe what the webhooks of now want.
+func (s *Store) RefreshWebhooks(ctx context.Context) error { return s.door.RefreshWebhooks(ctx) }
 
 // Pools returns how the connections of lanes and of reads are used.
 func (s *Store) Pools() []committer.PoolState {

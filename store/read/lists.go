@@ -363,6 +363,12 @@ func (l *Lists) effectFilter(q runs.EffectQuery) (from string, f filter) {
 		f.equals("f.state", string(q.State))
 	}
 	f.equals("f.session_id", q.SessionID)
+	if q.WebhookID != "" {
+		// The predicate of effects_of_webhooks, word for word.
+		from = "effects AS f"
+		f.and("f.webhook_id <> ''")
+		f.equals("f.webhook_id", q.WebhookID)
+	}
 	f.inSessionWithin(&q.Scope, "f.session_id")
 	return from, f
 }
@@ -370,7 +376,7 @@ func (l *Lists) effectFilter(q runs.EffectQuery) (from string, f filter) {
 func (l *Lists) effectPage(q runs.EffectQuery, statement string, limit int) (string, []any) {
 	from, f := l.effectFilter(q)
 	created := "f.created_at_ms"
-	if q.SessionID != "" || q.State == api.EffectPending || q.State == api.EffectFailed {
+	if q.SessionID != "" || q.State == api.EffectPending || q.State == api.EffectFailed || q.WebhookID != "" {
 		created += l.Sorted
 	}
 	if after := q.After; after != nil {
@@ -381,7 +387,7 @@ func (l *Lists) effectPage(q runs.EffectQuery, statement string, limit int) (str
 
 // Effects implements runs.Reader.
 func (r *Reader) Effects(ctx context.Context, q runs.EffectQuery) ([]model.Effect, error) {
-	if !storable(string(q.State), q.SessionID) || q.After != nil && !storable(q.After.EffectID) {
+	if !storable(string(q.State), q.SessionID, q.WebhookID) || q.After != nil && !storable(q.After.EffectID) {
 		return nil, nil
 	}
 	return listWithin(ctx, r.lists, q.Budget, q.Limit, columns.Effects.Targets, sqlEffectSizes, sqlEffects,
@@ -390,7 +396,7 @@ func (r *Reader) Effects(ctx context.Context, q runs.EffectQuery) ([]model.Effec
 
 // CountEffects implements runs.Reader.
 func (r *Reader) CountEffects(ctx context.Context, q runs.EffectQuery) (int64, error) {
-	if !storable(string(q.State), q.SessionID) {
+	if !storable(string(q.State), q.SessionID, q.WebhookID) {
 		return 0, nil
 	}
 	from, f := r.sql.Lists.effectFilter(q)

@@ -14,6 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/hooks"
 	"github.com/holdpoint/holdpoint/store/read"
 	"github.com/holdpoint/holdpoint/store/tokens"
 )
@@ -45,6 +46,7 @@ type Store struct {
 	*committer.Committer
 	*read.Reader
 	*tokens.Keeper
+	*hooks.Endpoints
 	committer.Subscribers
 
 	writers *pool
@@ -113,8 +115,9 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 	store.reads = &database{store.readers, store.nowMs}
 	store.Reader = read.New(store.reads, &readStatements, readers/2)
 	store.Keeper = tokens.New(store.reads, store, &tokenStatements)
+	store.Endpoints = hooks.New(store.reads, store, &hookStatements)
 	options.Committer.Lanes, options.Committer.Announce = 1, store.Publish
-	options.Committer.Values, options.Committer.Rules = store, store
+	options.Committer.Values, options.Committer.Rules, options.Committer.Webhooks = store, store, store
 	options.Committer.Logger = cmp.Or(options.Committer.Logger, options.Logger)
 	store.Committer = committer.New(&engine{store: store}, options.Committer)
 	return store, nil

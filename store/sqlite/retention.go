@@ -26,7 +26,7 @@ WITH head AS MATERIALIZED (
 	SELECT r.run_id FROM (SELECT DISTINCT h.run_id FROM head AS h) AS k
 	CROSS JOIN runs AS r ON r.run_id = k.run_id
 	WHERE r.finished_at_ms IS NULL OR r.finished_at_ms >= $3
-		OR EXISTS (SELECT 1 FROM effects AS f WHERE f.session_id = $1 AND f.run_id = r.run_id AND f.state <> 'done')
+		OR EXISTS (SELECT 1 FROM effects AS f WHERE f.session_id = $1 AND f.run_id = r.run_id AND (f.state = 'pending' OR f.state = 'failed' AND f.webhook_id = ''))
 		OR EXISTS (SELECT 1 FROM messages AS m WHERE m.session_id = $1 AND m.run_id = r.run_id AND m.acknowledged_at_ms IS NULL)
 		OR EXISTS (SELECT 1 FROM rules AS l WHERE l.source_run_id = r.run_id AND l.revoked_at_ms IS NULL AND coalesce(l.expires_at_ms, $4 + 1) > $4)
 		OR EXISTS (SELECT 1 FROM runs AS child WHERE child.parent_run_id = r.run_id AND child.finished_at_ms IS NULL)

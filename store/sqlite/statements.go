@@ -97,3 +97,18 @@ INSERT INTO audit_checkpoints (number, complete_ms, signed) VALUES ($1, $2, $3) 
 // sqlAddSigningKey leaves a key that is there.
 const sqlAddSigningKey = `
 INSERT INTO signing_keys (key_id, public_key, created_at_ms) VALUES ($1, $2, $3) ON CONFLICT (key_id) DO NOTHING`
+
+// The statements of webhooks.
+const (
+	sqlAddWebhook = `
+INSERT INTO webhooks (webhook_id, settings, data_key, secret, previous_secret, previous_until_ms, disabled_at_ms, disabled_reason,
+	created_at_ms, created_by, updated_at_ms)
+SELECT CAST($1 AS text), CAST($2 AS text), CAST($3 AS text), CAST($4 AS text), CAST($5 AS text), CAST($6 AS bigint), CAST($7 AS bigint), CAST($8 AS text),
+	CAST($9 AS bigint), CAST($10 AS text), CAST($11 AS bigint)
+WHERE (SELECT count(*) FROM webhooks) < CAST($12 AS bigint)`
+	sqlChangeWebhook = `
+UPDATE webhooks SET settings = $2, data_key = $3, secret = $4, previous_secret = $5, previous_until_ms = $6, disabled_at_ms = $7,
+	disabled_reason = $8, updated_at_ms = $9
+WHERE webhook_id = $1 AND updated_at_ms = $10`
+	sqlRemoveWebhook = `DELETE FROM webhooks WHERE webhook_id = $1`
+)

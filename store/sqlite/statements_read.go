@@ -335,7 +335,7 @@ FROM (
 	DueEffects: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f
-WHERE f.due_at_ms <= $2
+WHERE f.webhook_id = '' AND f.due_at_ms <= $2
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $1`,
 

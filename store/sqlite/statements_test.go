@@ -75,6 +75,10 @@ var walked = map[string]*regexp.Regexp{
 	"sessions_ended":              regexp.MustCompile(`^(Count)?Sessions {Status:ended AgentID: `),
 	"sqlite_autoindex_sessions_1": regexp.MustCompile(`^(Count)?Sessions {Status: AgentID: `),
 	"effects_list":                regexp.MustCompile(`^(Count)?Effects {State: SessionID: `),
+	// It has what is pending alone, by webhook.
+	"effects_due": regexp.MustCompile(`^((Count)?Effects {State:pending |Vitals$)`),
+	// There are at most 32.
+	"sqlite_autoindex_webhooks_1": regexp.MustCompile(`^sqlAddWebhook$`),
 	"rules_list":                  regexp.MustCompile(`^Rules {SessionID: `),
 	"sqlite_autoindex_runs_1":     regexp.MustCompile(`^CountRuns {SessionID: AgentID: Status: Kind: `),
 	"messages_waiting_of_run":     regexp.MustCompile(`^Vitals$`),

@@ -59,7 +59,7 @@ func recordColumns(r *model.IdempotencyRecord) map[string]any {
 func effectColumns(e *model.Effect) map[string]any {
 	return map[string]any{
 		"session_id": e.SessionID, "effect_id": e.EffectID, "run_id": e.RunID, "kind": string(e.Kind), "state": string(e.State),
-		"target_session_id": e.TargetSessionID, "payload": string(e.Payload), "created_at_ms": e.CreatedAtMs,
+		"target_session_id": e.TargetSessionID, "webhook_id": e.WebhookID, "payload": string(e.Payload), "created_at_ms": e.CreatedAtMs,
 		"due_at_ms": e.DueAtMs, "attempts": e.Attempts, "last_error": e.LastError, "finished_at_ms": e.FinishedAtMs,
 	}
 }

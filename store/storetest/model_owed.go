@@ -26,7 +26,7 @@ func (m *Model) Effects() []model.Effect {
 // the longest first, and of equals by id.
 func (m *Model) DueEffects(nowMs int64) []runs.DueEffect {
 	due := slices.DeleteFunc(m.Effects(), func(e model.Effect) bool {
-		return e.DueAtMs == 0 || e.DueAtMs > nowMs
+		return e.DueAtMs == 0 || e.DueAtMs > nowMs || e.WebhookID != ""
 	})
 	slices.SortFunc(due, func(a, b model.Effect) int {
 		return cmp.Or(cmp.Compare(a.DueAtMs, b.DueAtMs), strings.Compare(a.SessionID, b.SessionID), strings.Compare(a.EffectID, b.EffectID))

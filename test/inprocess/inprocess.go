@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	hpapi "github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/client"
@@ -30,6 +31,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/webhooks"
+	"github.com/holdpoint/holdpoint/webhooks/deliver"
+	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
 // Memory is the URL of an SQLite database in memory.
@@ -43,6 +47,8 @@ type Options struct {
 	WithoutExpiry bool
 	// Sealer encrypts sensitive values; without one there may be none.
 	Sealer runs.Sealer
+	// WebhookGuard says which addresses webhooks may call; the zero value those that are public.
+	WebhookGuard egress.Guard
 	// Logger gets what the service logs; nil discards it.
 	Logger *slog.Logger
 	// Closed asks for tokens, those of the service's Keyring.
@@ -88,7 +94,23 @@ func Start(tb testing.TB, database string, options Options) *Service {
 	if options.Mounts != nil {
 		mounts = append(mounts, options.Mounts(signatures)...)
 	}
+	manager := webhooks.NewManager(webhooks.Options{
+		Store: opened, Sealer: options.Sealer, CheckURL: options.WebhookGuard.CheckURL, NewID: runs.NewID,
+		NowMs: func() int64 { return time.Now().UnixMilli() },
+	})
+	caller := egress.New(egress.Options{Guard: options.WebhookGuard})
+	deliverer := deliver.New(opened, deliver.Options{Manager: manager, Client: caller, Logger: logger})
 	api := httpapi.New(httpapi.Options{
+		Webhooks: &httpapi.Webhooks{
+			Manager: manager,
+			Changed: func(ctx context.Context) error {
+				deliverer.Wake()
+				return opened.RefreshWebhooks(ctx)
+			},
+			Test: func(ctx context.Context, e *webhooks.Endpoint) (hpapi.WebhookTest, error) {
+				return deliverer.Test(ctx, e, runs.NewID)
+			},
+		},
 		Signing: signatures, Keyring: keyring, Sealer: options.Sealer, LogRequests: options.Logger != nil,
 		Store: opened, Hub: hub, Claims: dispatcher, Logger: logger,
 		Dialects: mounts,
@@ -97,6 +119,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 		dispatcher.Run,
 		loop.NewEffects(opened, loop.EffectsOptions{Logger: logger}).Run,
 		loop.NewRetention(opened, loop.RetentionOptions{Logger: logger}).Run,
+		deliverer.Run,
 	}
 	if !options.WithoutExpiry {
 		loops = append(loops, loop.NewExpiry(opened, loop.ExpiryOptions{Logger: logger}).Run)
@@ -115,6 +138,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 		for range loops {
 			require.NoError(tb, <-ended)
 		}
+		caller.Close()
 		require.NoError(tb, opened.Close())
 	})
 	return &Service{URL: server.URL, Store: opened, Keyring: keyring, tb: tb}

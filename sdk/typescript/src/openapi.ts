@@ -326,10 +326,10 @@ export interface components {
             /** @description When it was done or given up. */
             finished_at_ms?: components["schemas"]["TimeMs"];
             /**
-             * @description `open_clarification` brings a question to the parent's session, `deliver_answer` its answer to the child's; `review_approval` shows an approval to the review hook; `drain_session` ends what was left of a session that was ended or interrupted; `cancel_abandoned` watches over a worker that may be gone.
+             * @description `open_clarification` brings a question to the parent's session, `deliver_answer` its answer to the child's; `review_approval` shows an approval to the review hook; `drain_session` ends what was left of a session that was ended or interrupted; `cancel_abandoned` watches over a worker that may be gone; `deliver_webhook` posts an event to a webhook.
              * @enum {string}
              */
-            kind: "open_clarification" | "deliver_answer" | "review_approval" | "drain_session" | "cancel_abandoned";
+            kind: "open_clarification" | "deliver_answer" | "review_approval" | "drain_session" | "cancel_abandoned" | "deliver_webhook";
             /** @description Of the last attempt that failed. */
             last_error?: string;
             /** @description The run of the decision. */
@@ -339,6 +339,8 @@ export interface components {
             state: components["schemas"]["EffectState"];
             /** @description The session in which it takes place. */
             target_session_id: components["schemas"]["ID"];
+            /** @description The webhook that it posts to; absent when it posts nowhere. */
+            webhook_id?: components["schemas"]["ID"];
         };
         EventsReply: {
             last_event_id: components["schemas"]["Sequence"];
@@ -594,11 +596,11 @@ export interface components {
              * @description The stable name of the error.
              * @enum {string}
              */
-            code: "bad_request" | "route_not_found" | "method_not_allowed" | "id_conflict" | "payload_too_large" | "unsupported_media_type" | "invalid_request" | "internal_error" | "service_unavailable" | "origin_not_allowed" | "host_not_allowed" | "unauthenticated" | "invalid_token" | "forbidden" | "token_not_found" | "token_state_conflict" | "last_admin_token" | "sign_in_failed" | "no_issuer" | "issuer_unavailable" | "rate_limited" | "too_many_calls" | "too_many_streams" | "too_many_bytes" | "session_not_found" | "session_busy" | "session_ended" | "no_parent_session" | "queue_full" | "questions_full" | "mailbox_full" | "run_not_found" | "request_not_found" | "run_state_conflict" | "run_not_claimable" | "lease_lost" | "suspension_too_large" | "secrets_not_configured" | "approval_state_conflict" | "approval_batch_empty" | "approval_duplicate_resolution" | "approval_request_not_pending" | "approval_changed" | "invalid_grant" | "grant_mismatch" | "grant_expired" | "grant_redeemed" | "question_state_conflict" | "question_expired" | "question_resolution_conflict" | "question_request_mismatch" | "question_declined_with_answers" | "question_duplicate_answer" | "question_answer_missing" | "question_single_select_violation" | "question_duplicate_option" | "question_option_not_found" | "question_answer_empty" | "question_unknown_answer" | "rule_not_found" | "too_many_rules" | "message_not_found" | "effect_not_found" | "invalid_idempotency_key" | "idempotency_conflict" | "invalid_limit" | "invalid_cursor" | "invalid_event_cursor" | "event_cursor_reset";
+            code: "bad_request" | "route_not_found" | "method_not_allowed" | "id_conflict" | "payload_too_large" | "unsupported_media_type" | "invalid_request" | "internal_error" | "service_unavailable" | "origin_not_allowed" | "host_not_allowed" | "unauthenticated" | "invalid_token" | "forbidden" | "token_not_found" | "token_state_conflict" | "last_admin_token" | "sign_in_failed" | "no_issuer" | "issuer_unavailable" | "webhook_not_found" | "too_many_webhooks" | "rate_limited" | "too_many_calls" | "too_many_streams" | "too_many_bytes" | "session_not_found" | "session_busy" | "session_ended" | "no_parent_session" | "queue_full" | "questions_full" | "mailbox_full" | "run_not_found" | "request_not_found" | "run_state_conflict" | "run_not_claimable" | "lease_lost" | "suspension_too_large" | "secrets_not_configured" | "approval_state_conflict" | "approval_batch_empty" | "approval_duplicate_resolution" | "approval_request_not_pending" | "approval_changed" | "invalid_grant" | "grant_mismatch" | "grant_expired" | "grant_redeemed" | "question_state_conflict" | "question_expired" | "question_resolution_conflict" | "question_request_mismatch" | "question_declined_with_answers" | "question_duplicate_answer" | "question_answer_missing" | "question_single_select_violation" | "question_duplicate_option" | "question_option_not_found" | "question_answer_empty" | "question_unknown_answer" | "rule_not_found" | "too_many_rules" | "message_not_found" | "effect_not_found" | "invalid_idempotency_key" | "idempotency_conflict" | "invalid_limit" | "invalid_cursor" | "invalid_event_cursor" | "event_cursor_reset";
             /** @description One sentence about this occurrence. */
             detail: string;
             /** @enum {string} */
-            domain: "api" | "cors" | "auth" | "limits" | "sessions" | "runs" | "approvals" | "grants" | "questions" | "rules" | "mailbox" | "effects" | "idempotency" | "pagination" | "events";
+            domain: "api" | "cors" | "auth" | "webhooks" | "limits" | "sessions" | "runs" | "approvals" | "grants" | "questions" | "rules" | "mailbox" | "effects" | "idempotency" | "pagination" | "events";
             /** @description The members at fault, for `invalid_request`. */
             errors?: components["schemas"]["Fault"][];
             /** @description The oldest event of the session that is kept, for `event_cursor_reset`. */
@@ -753,6 +755,10 @@ export interface components {
              * @description How long the old secret still works.
              */
             grace_ms?: number;
+        };
+        RotateWebhook: {
+            /** @description How long deliveries are signed with the present secret, too. */
+            grace_ms?: number | null;
         };
         /** @description A standing decision. */
         Rule: {
@@ -1171,6 +1177,83 @@ export interface components {
             request_id: components["schemas"]["ID"];
             run_id: components["schemas"]["ID"];
             session_id: components["schemas"]["ID"];
+        };
+        Webhook: {
+            /** @description Only events of these agents. */
+            agent_ids: components["schemas"]["ID"][];
+            created_at_ms: components["schemas"]["TimeMs"];
+            created_by: string;
+            description: string;
+            disabled_at_ms?: components["schemas"]["TimeMs"];
+            /**
+             * @description `gone` when the endpoint answered 410.
+             * @enum {string}
+             */
+            disabled_reason?: "disabled" | "gone";
+            enabled: boolean;
+            /** @description Only events of these types. */
+            events: components["schemas"]["ID"][];
+            /**
+             * @description `{type, timestamp, data}` as Standard Webhooks proposes, or a CloudEvents 1.0 event in structured JSON.
+             * @enum {string}
+             */
+            format: "standard" | "cloudevents";
+            /** @description Only events of these kinds. Without `events` and `kinds` nothing of kind `worker`, which is output and what workers append. */
+            kinds: ("approval" | "question" | "clarification" | "run" | "worker")[];
+            /** @description Deliveries at once, of each replica; 4 unless it is given. */
+            max_concurrency: number;
+            /** @description How long deliveries are signed with the secret before the last rotation, too. */
+            previous_until_ms?: components["schemas"]["TimeMs"];
+            /** @description Only events of sessions whose id begins with one of these. */
+            session_prefixes: components["schemas"]["ID"][];
+            updated_at_ms: components["schemas"]["TimeMs"];
+            url: string;
+            webhook_id: components["schemas"]["ID"];
+        };
+        WebhookBody: {
+            /** @description Only events of these agents. */
+            agent_ids?: components["schemas"]["ID"][] | null;
+            description?: string | null;
+            /** @description Whether it is delivered to; true unless it is given. */
+            enabled?: boolean | null;
+            /** @description Only events of these types. */
+            events?: components["schemas"]["ID"][] | null;
+            /**
+             * @description `{type, timestamp, data}` as Standard Webhooks proposes, or a CloudEvents 1.0 event in structured JSON.
+             * @enum {string|null}
+             */
+            format?: "standard" | "cloudevents" | null;
+            /** @description Only events of these kinds. Without `events` and `kinds` nothing of kind `worker`, which is output and what workers append. */
+            kinds?: ("approval" | "question" | "clarification" | "run" | "worker")[] | null;
+            /** @description Deliveries at once, of each replica; 4 unless it is given. */
+            max_concurrency?: number | null;
+            /** @description Only events of sessions whose id begins with one of these. */
+            session_prefixes?: components["schemas"]["ID"][] | null;
+            /** @description Where to post to. It begins with https://; http:// and addresses that are not public are for those that `--webhook-allow` names. */
+            url?: string | null;
+        };
+        WebhookList: {
+            data: components["schemas"]["Webhook"][];
+        };
+        WebhookReplay: {
+            /** @description There are others; call again. */
+            more: boolean;
+            replayed: number;
+        };
+        WebhookSecret: {
+            /** @description `whsec_` and base64: the key of the signatures. */
+            secret: string;
+            webhook: components["schemas"]["Webhook"];
+        };
+        WebhookTest: {
+            /** @description The endpoint answered with a status of 200 to 299. */
+            delivered: boolean;
+            duration_ms: number;
+            error?: string;
+            /** @description The `webhook-id` of the call. */
+            message_id: string;
+            /** @description Absent when there was no answer. */
+            status?: number;
         };
         Withdraw: {
             fence: components["schemas"]["Sequence"];

@@ -323,8 +323,9 @@ class EffectView(TypedDict):
     finished_at_ms: NotRequired[int]
     # `open_clarification` brings a question to the parent's session, `deliver_answer` its answer to the child's;
     # `review_approval` shows an approval to the review hook; `drain_session` ends what was left of a session that was ended
-    # or interrupted; `cancel_abandoned` watches over a worker that may be gone.
-    kind: Literal['open_clarification', 'deliver_answer', 'review_approval', 'drain_session', 'cancel_abandoned']
+    # or interrupted; `cancel_abandoned` watches over a worker that may be gone; `deliver_webhook` posts an event to a
+    # webhook.
+    kind: Literal['open_clarification', 'deliver_answer', 'review_approval', 'drain_session', 'cancel_abandoned', 'deliver_webhook']
     # Of the last attempt that failed.
     last_error: NotRequired[str]
     # The run of the decision.
@@ -334,6 +335,8 @@ class EffectView(TypedDict):
     state: Literal['pending', 'done', 'failed']
     # The session in which it takes place.
     target_session_id: str
+    # The webhook that it posts to; absent when it posts nowhere.
+    webhook_id: NotRequired[str]
 
 
 class EventsReply(TypedDict):
@@ -566,10 +569,10 @@ class PendingQuestionView(TypedDict):
 
 class Problem(TypedDict):
     # The stable name of the error.
-    code: Literal['bad_request', 'route_not_found', 'method_not_allowed', 'id_conflict', 'payload_too_large', 'unsupported_media_type', 'invalid_request', 'internal_error', 'service_unavailable', 'origin_not_allowed', 'host_not_allowed', 'unauthenticated', 'invalid_token', 'forbidden', 'token_not_found', 'token_state_conflict', 'last_admin_token', 'sign_in_failed', 'no_issuer', 'issuer_unavailable', 'rate_limited', 'too_many_calls', 'too_many_streams', 'too_many_bytes', 'session_not_found', 'session_busy', 'session_ended', 'no_parent_session', 'queue_full', 'questions_full', 'mailbox_full', 'run_not_found', 'request_not_found', 'run_state_conflict', 'run_not_claimable', 'lease_lost', 'suspension_too_large', 'secrets_not_configured', 'approval_state_conflict', 'approval_batch_empty', 'approval_duplicate_resolution', 'approval_request_not_pending', 'approval_changed', 'invalid_grant', 'grant_mismatch', 'grant_expired', 'grant_redeemed', 'question_state_conflict', 'question_expired', 'question_resolution_conflict', 'question_request_mismatch', 'question_declined_with_answers', 'question_duplicate_answer', 'question_answer_missing', 'question_single_select_violation', 'question_duplicate_option', 'question_option_not_found', 'question_answer_empty', 'question_unknown_answer', 'rule_not_found', 'too_many_rules', 'message_not_found', 'effect_not_found', 'invalid_idempotency_key', 'idempotency_conflict', 'invalid_limit', 'invalid_cursor', 'invalid_event_cursor', 'event_cursor_reset']
+    code: Literal['bad_request', 'route_not_found', 'method_not_allowed', 'id_conflict', 'payload_too_large', 'unsupported_media_type', 'invalid_request', 'internal_error', 'service_unavailable', 'origin_not_allowed', 'host_not_allowed', 'unauthenticated', 'invalid_token', 'forbidden', 'token_not_found', 'token_state_conflict', 'last_admin_token', 'sign_in_failed', 'no_issuer', 'issuer_unavailable', 'webhook_not_found', 'too_many_webhooks', 'rate_limited', 'too_many_calls', 'too_many_streams', 'too_many_bytes', 'session_not_found', 'session_busy', 'session_ended', 'no_parent_session', 'queue_full', 'questions_full', 'mailbox_full', 'run_not_found', 'request_not_found', 'run_state_conflict', 'run_not_claimable', 'lease_lost', 'suspension_too_large', 'secrets_not_configured', 'approval_state_conflict', 'approval_batch_empty', 'approval_duplicate_resolution', 'approval_request_not_pending', 'approval_changed', 'invalid_grant', 'grant_mismatch', 'grant_expired', 'grant_redeemed', 'question_state_conflict', 'question_expired', 'question_resolution_conflict', 'question_request_mismatch', 'question_declined_with_answers', 'question_duplicate_answer', 'question_answer_missing', 'question_single_select_violation', 'question_duplicate_option', 'question_option_not_found', 'question_answer_empty', 'question_unknown_answer', 'rule_not_found', 'too_many_rules', 'message_not_found', 'effect_not_found', 'invalid_idempotency_key', 'idempotency_conflict', 'invalid_limit', 'invalid_cursor', 'invalid_event_cursor', 'event_cursor_reset']
     # One sentence about this occurrence.
     detail: str
-    domain: Literal['api', 'cors', 'auth', 'limits', 'sessions', 'runs', 'approvals', 'grants', 'questions', 'rules', 'mailbox', 'effects', 'idempotency', 'pagination', 'events']
+    domain: Literal['api', 'cors', 'auth', 'webhooks', 'limits', 'sessions', 'runs', 'approvals', 'grants', 'questions', 'rules', 'mailbox', 'effects', 'idempotency', 'pagination', 'events']
     # The members at fault, for `invalid_request`.
     errors: NotRequired[list[Fault]]
     # The oldest event of the session that is kept, for `event_cursor_reset`.
@@ -740,6 +743,11 @@ class Resume(TypedDict):
 class RotateToken(TypedDict):
     # How long the old secret still works.
     grace_ms: NotRequired[int]
+
+
+class RotateWebhook(TypedDict):
+    # How long deliveries are signed with the present secret, too.
+    grace_ms: NotRequired[int | None]
 
 
 class Rule(TypedDict):
@@ -1155,6 +1163,83 @@ class WaitingOn(TypedDict):
     request_id: str
     run_id: str
     session_id: str
+
+
+class Webhook(TypedDict):
+    # Only events of these agents.
+    agent_ids: list[str]
+    created_at_ms: int
+    created_by: str
+    description: str
+    disabled_at_ms: NotRequired[int]
+    # `gone` when the endpoint answered 410.
+    disabled_reason: NotRequired[Literal['disabled', 'gone']]
+    enabled: bool
+    # Only events of these types.
+    events: list[str]
+    # `{type, timestamp, data}` as Standard Webhooks proposes, or a CloudEvents 1.0 event in structured JSON.
+    format: Literal['standard', 'cloudevents']
+    # Only events of these kinds. Without `events` and `kinds` nothing of kind `worker`, which is output and what workers
+    # append.
+    kinds: list[Literal['approval', 'question', 'clarification', 'run', 'worker']]
+    # Deliveries at once, of each replica; 4 unless it is given.
+    max_concurrency: int
+    # How long deliveries are signed with the secret before the last rotation, too.
+    previous_until_ms: NotRequired[int]
+    # Only events of sessions whose id begins with one of these.
+    session_prefixes: list[str]
+    updated_at_ms: int
+    url: str
+    webhook_id: str
+
+
+class WebhookBody(TypedDict):
+    # Only events of these agents.
+    agent_ids: NotRequired[list[str] | None]
+    description: NotRequired[str | None]
+    # Whether it is delivered to; true unless it is given.
+    enabled: NotRequired[bool | None]
+    # Only events of these types.
+    events: NotRequired[list[str] | None]
+    # `{type, timestamp, data}` as Standard Webhooks proposes, or a CloudEvents 1.0 event in structured JSON.
+    format: NotRequired[Literal['standard', 'cloudevents', None]]
+    # Only events of these kinds. Without `events` and `kinds` nothing of kind `worker`, which is output and what workers
+    # append.
+    kinds: NotRequired[list[Literal['approval', 'question', 'clarification', 'run', 'worker']] | None]
+    # Deliveries at once, of each replica; 4 unless it is given.
+    max_concurrency: NotRequired[int | None]
+    # Only events of sessions whose id begins with one of these.
+    session_prefixes: NotRequired[list[str] | None]
+    # Where to post to. It begins with https://; http:// and addresses that are not public are for those that `--webhook-
+    # allow` names.
+    url: NotRequired[str | None]
+
+
+class WebhookList(TypedDict):
+    data: list[Webhook]
+
+
+class WebhookReplay(TypedDict):
+    # There are others; call again.
+    more: bool
+    replayed: int
+
+
+class WebhookSecret(TypedDict):
+    # `whsec_` and base64: the key of the signatures.
+    secret: str
+    webhook: Webhook
+
+
+class WebhookTest(TypedDict):
+    # The endpoint answered with a status of 200 to 299.
+    delivered: bool
+    duration_ms: int
+    error: NotRequired[str]
+    # The `webhook-id` of the call.
+    message_id: str
+    # Absent when there was no answer.
+    status: NotRequired[int]
 
 
 class Withdraw(TypedDict):

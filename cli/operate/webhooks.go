@@ -1,0 +1,316 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// Webhooks is holdpoint webhooks.
+type Webhooks struct {
+	Create     webhooksCreate                         `cmd:"" help:"Have events posted to a URL, and print the secret that they are signed with, once."`
+	List       webhooksList                           `cmd:"" help:"List webhooks."`
+	Show       webhooksShow                           `cmd:"" help:"Show a webhook."`
+	Change     webhooksChange                         `cmd:"" help:"Change a webhook; what is not named stays."`
+	Rotate     webhooksRotate                         `cmd:"" help:"Give a webhook another secret and print it, once."`
+	Delete     webhooksDelete                         `cmd:"" help:"Delete a webhook; what it is owed is given up."`
+	Test       webhooksTest                           `cmd:"" help:"Post a test event, once, and say what came of it."`
+	Deliveries list[api.EffectView, deliveriesFilter] `cmd:"" help:"List what a webhook is owed, or was."`
+	Replay     webhooksReplay                         `cmd:"" help:"Have deliveries that were given up made again."`
+}
+
+// webhookSettings are the flags that describe a webhook.
+type webhookSettings struct {
+	Description     *string   `placeholder:"TEXT" help:"What it is for."`
+	Events          *[]string `sep:"," placeholder:"TYPE" help:"Only events of these types, such as approval_resolved."`
+	Kinds           *[]string `sep:"," placeholder:"KIND" help:"Only events of these kinds: approval, question, clarification, run, worker."`
+	AgentIDs        *[]string `name:"agent-ids" sep:"," placeholder:"ID" help:"Only events of these agents."`
+	SessionPrefixes *[]string `sep:"," placeholder:"PREFIX" help:"Only events of sessions whose id begins with one of these."`
+	EventFormat     *string   `name:"event-format" placeholder:"FORMAT" help:"standard (Standard Webhooks, the default) or cloudevents."`
+	MaxConcurrency  *int64    `placeholder:"N" help:"Deliveries at once, of each replica (default 4)."`
+}
+
+func (s *webhookSettings) body() api.WebhookBody {
+	body := api.WebhookBody{Description: s.Description, AgentIDs: s.AgentIDs, SessionPrefixes: s.SessionPrefixes, MaxConcurrency: s.MaxConcurrency}
+	if s.Events != nil {
+		body.Events = new(named[api.EventType](*s.Events))
+	}
+	if s.Kinds != nil {
+		body.Kinds = new(named[api.WebhookKind](*s.Kinds))
+	}
+	if s.EventFormat != nil {
+		body.Format = new(api.WebhookFormat(*s.EventFormat))
+	}
+	return body
+}
+
+func named[T ~string](texts []string) []T {
+	list := make([]T, len(texts))
+	for i, text := range texts {
+		list[i] = T(text)
+	}
+	return list
+}
+
+type webhooksCreate struct {
+	console.Connection
+	console.Format
+	webhookSettings
+	URL string `arg:"" name:"url" help:"Where to post to."`
+}
+
+// Run prints the secret alone on stdout, so that a script can keep it.
+func (c *webhooksCreate) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		body := c.body()
+		body.URL = &c.URL
+		made, err := opened.CreateWebhook(ctx, body)
+		if err != nil {
+			return err
+		}
+		return printWebhookSecret(terminal, c.JSON, made)
+	})
+}
+
+func printWebhookSecret(terminal *console.Console, asJSON bool, made *api.WebhookSecret) error {
+	if asJSON {
+		return console.PrintJSON(terminal.Stdout, made)
+	}
+	if err := console.Describe(terminal.Stderr, webhookFields(&made.Webhook, terminal.Now())); err != nil {
+		return err
+	}
+	terminal.Say("the secret follows; it is not shown again. The endpoint verifies signatures with it")
+	fmt.Fprintln(terminal.Stdout, made.Secret)
+	return nil
+}
+
+func webhookFields(w *api.Webhook, now time.Time) []console.Field {
+	state := "enabled"
+	if !w.Enabled {
+		state = w.DisabledReason + " " + console.Ago(w.DisabledAtMs, now)
+	}
+	all := func(list []string) string {
+		if len(list) == 0 {
+			return "all"
+		}
+		return strings.Join(list, ", ")
+	}
+	return []console.Field{
+		{"webhook", w.WebhookID},
+		{"url", w.URL},
+		{"description", w.Description},
+		{"state", state},
+		{"events", all(texts(w.Events))},
+		{"kinds", all(texts(w.Kinds))},
+		{"agents", all(w.AgentIDs)},
+		{"sessions", all(w.SessionPrefixes)},
+		{"format", string(w.Format)},
+		{"at once", strconv.FormatInt(w.MaxConcurrency, 10)},
+		{"created", console.Ago(w.CreatedAtMs, now) + " by " + w.CreatedBy},
+	}
+}
+
+func texts[T ~string](list []T) []string {
+	plain := make([]string, len(list))
+	for i, one := range list {
+		plain[i] = string(one)
+	}
+	return plain
+}
+
+var webhookTable = table[api.Webhook]{
+	[]string{"WEBHOOK", "URL", "STATE", "FORMAT", "CREATED", "DESCRIPTION"},
+	func(w *api.Webhook, now time.Time) []string {
+		state := "enabled"
+		if !w.Enabled {
+			state = w.DisabledReason
+		}
+		return []string{w.WebhookID, console.Cut(w.URL, 60), state, string(w.Format), console.Ago(w.CreatedAtMs, now), console.Cut(w.Description, 40)}
+	},
+}
+
+type webhooksList struct {
+	console.Connection
+	console.Format
+}
+
+// Run prints every webhook.
+func (c *webhooksList) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		all, err := opened.ListWebhooks(ctx)
+		if err != nil {
+			return err
+		}
+		return webhookTable.print(terminal, c.JSON, all.Data)
+	})
+}
+
+type webhooksShow struct {
+	console.Connection
+	console.Format
+	WebhookID string `arg:"" name:"webhook-id" help:"The webhook's id."`
+}
+
+// Run prints one webhook.
+func (c *webhooksShow) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		found, err := opened.GetWebhook(ctx, c.WebhookID)
+		if err != nil {
+			return err
+		}
+		return printWebhook(terminal, c.JSON, found)
+	})
+}
+
+func printWebhook(terminal *console.Console, asJSON bool, w *api.Webhook) error {
+	if asJSON {
+		return console.PrintJSON(terminal.Stdout, w)
+	}
+	return console.Describe(terminal.Stdout, webhookFields(w, terminal.Now()))
+}
+
+type webhooksChange struct {
+	console.Connection
+	console.Format
+	webhookSettings
+	URL       *string `name:"endpoint" placeholder:"URL" help:"Where to post to."`
+	Enable    bool    `xor:"state" help:"Deliver again."`
+	Disable   bool    `xor:"state" help:"Deliver nothing; what is owed is given up."`
+	WebhookID string  `arg:"" name:"webhook-id" help:"The webhook's id."`
+}
+
+// Run changes a webhook and prints it.
+func (c *webhooksChange) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		body := c.body()
+		body.URL = c.URL
+		if c.Enable || c.Disable {
+			body.Enabled = &c.Enable
+		}
+		changed, err := opened.ChangeWebhook(ctx, c.WebhookID, body)
+		if err != nil {
+			return err
+		}
+		return printWebhook(terminal, c.JSON, changed)
+	})
+}
+
+type webhooksRotate struct {
+	console.Connection
+	console.Format
+	Grace     time.Duration `default:"24h" placeholder:"DURATION" help:"How long deliveries are signed with the present secret, too (default ${default})."`
+	WebhookID string        `arg:"" name:"webhook-id" help:"The webhook's id."`
+}
+
+// Run prints the new secret alone on stdout.
+func (c *webhooksRotate) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		rotated, err := opened.RotateWebhook(ctx, c.WebhookID, api.RotateWebhookBody{GraceMs: new(c.Grace.Milliseconds())})
+		if err != nil {
+			return err
+		}
+		return printWebhookSecret(terminal, c.JSON, rotated)
+	})
+}
+
+type webhooksDelete struct {
+	console.Connection
+	console.Format
+	WebhookID string `arg:"" name:"webhook-id" help:"The webhook's id."`
+}
+
+// Run deletes a webhook.
+func (c *webhooksDelete) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		if err := opened.RemoveWebhook(ctx, c.WebhookID); err != nil {
+			return err
+		}
+		if c.JSON {
+			return console.PrintJSON(terminal.Stdout, struct {
+				WebhookID string `json:"webhook_id"`
+				Deleted   bool   `json:"deleted"`
+			}{c.WebhookID, true})
+		}
+		terminal.Say("webhook %s is deleted", c.WebhookID)
+		return nil
+	})
+}
+
+type webhooksTest struct {
+	console.Connection
+	console.Format
+	WebhookID string `arg:"" name:"webhook-id" help:"The webhook's id."`
+}
+
+// Run posts a test event. It fails when that was not taken.
+func (c *webhooksTest) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		result, err := opened.TestWebhook(ctx, c.WebhookID)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			if err := console.PrintJSON(terminal.Stdout, result); err != nil {
+				return err
+			}
+		}
+		if !result.Delivered {
+			return fmt.Errorf("the test was not delivered: %s", result.Error)
+		}
+		if !c.JSON {
+			fmt.Fprintf(terminal.Stdout, "delivered: status %d in %d ms\n", result.Status, result.DurationMs)
+		}
+		return nil
+	})
+}
+
+// deliveriesFilter lists what one webhook is owed.
+type deliveriesFilter struct {
+	WebhookID string `arg:"" name:"webhook-id" help:"The webhook's id."`
+	State     string `placeholder:"STATE" help:"Only those that are pending, done or failed."`
+	limited
+}
+
+func (f deliveriesFilter) read(ctx context.Context, c *client.Client) ([]api.EffectView, error) {
+	if f.State != "" && !model.KnownEffectState(api.EffectState(f.State)) {
+		return nil, console.Usage("%q is no state; there are pending, done and failed", f.State)
+	}
+	return collect(c.AllEffects(ctx, client.EffectListParams{State: api.EffectState(f.State), WebhookID: f.WebhookID}), f.Limit)
+}
+
+func (deliveriesFilter) table() table[api.EffectView] { return effectTable }
+
+type webhooksReplay struct {
+	console.Connection
+	console.Format
+	WebhookID string `arg:"" name:"webhook-id" help:"The webhook's id."`
+}
+
+// Run makes everything due again that was given up.
+func (c *webhooksReplay) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		var all api.WebhookReplay
+		for {
+			part, err := opened.ReplayWebhook(ctx, c.WebhookID)
+			if err != nil {
+				return err
+			}
+			all.Replayed += part.Replayed
+			if !part.More {
+				break
+			}
+		}
+		if c.JSON {
+			return console.PrintJSON(terminal.Stdout, all)
+		}
+		fmt.Fprintf(terminal.Stdout, "%d deliveries are due again\n", all.Replayed)
+		return nil
+	})
+}

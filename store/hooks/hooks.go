@@ -1,0 +1,148 @@
+// Package hooks keeps webhooks for both engines: it implements webhooks.Store, and finds what each
+// webhook is owed. Webhooks belong to no session, so their changes are short transactions of their
+// own and no commands of the door; what they are owed are effects, which the door writes.
+//
+// It must not know a driver, nor what is posted.
+package hooks
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/read"
+	"github.com/holdpoint/holdpoint/store/tokens"
+	"github.com/holdpoint/holdpoint/webhooks"
+)
+
+// Statements are the statements of an engine that differ from the other's, or that write.
+type Statements struct {
+	// Add is of the columns in the order of selectAll, and $12 how many webhooks there may be at most.
+	// Change is of $1 webhook_id, $2 settings, $3 data_key, $4 secret, $5 previous_secret,
+	// $6 previous_until_ms, $7 disabled_at_ms, $8 disabled_reason, $9 updated_at_ms and $10 what
+	// that was before. Remove is of $1 webhook_id.
+	Add, Change, Remove string
+	// Due is of $1 webhook_id, limited to $2: the session_id and effect_id of what may be delivered
+	// now and has no earlier event of its session before it that is owed to the webhook, what is
+	// due the longest first. The present moment is the last argument where the database does not
+	// have the clock.
+	Due string
+	// Orphans is of the limit $1: the same of what is owed to webhooks that are gone or disabled,
+	// in any order.
+	Orphans string
+}
+
+const selectAll = `
+SELECT webhook_id, settings, data_key, secret, previous_secret, previous_until_ms, disabled_at_ms, disabled_reason,
+	created_at_ms, created_by, updated_at_ms
+FROM webhooks ORDER BY created_at_ms, webhook_id`
+
+// Endpoints implements webhooks.Store.
+type Endpoints struct {
+	db         read.Database
+	writer     tokens.Writer
+	statements *Statements
+}
+
+var _ webhooks.Store = (*Endpoints)(nil)
+
+// New returns the webhooks of a database. Each read and write ends after [read.Timeout].
+func New(db read.Database, writer tokens.Writer, statements *Statements) *Endpoints {
+	return &Endpoints{db: db, writer: writer, statements: statements}
+}
+
+// row is an endpoint as it is scanned.
+type row struct {
+	webhooks.Endpoint
+	settings string
+}
+
+func (r *row) targets() []any {
+	return []any{
+		&r.WebhookID, &r.settings, &r.DataKey, &r.Secret, &r.PreviousSecret, &r.PreviousUntilMs, &r.DisabledAtMs, &r.DisabledReason,
+		&r.CreatedAtMs, &r.CreatedBy, &r.UpdatedAtMs,
+	}
+}
+
+// Webhooks implements webhooks.Store.
+func (k *Endpoints) Webhooks(ctx context.Context) ([]webhooks.Endpoint, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	var found []webhooks.Endpoint
+	err := k.db.Ask(ctx, read.Query{SQL: selectAll, Read: func(rows columns.Rows) error {
+		var bad error
+		err := columns.Each(rows, (*row).targets, func(r *row) {
+			if err := json.Unmarshal([]byte(r.settings), &r.Settings); err != nil && bad == nil {
+				bad = fmt.Errorf("the settings of %s: %w", r.WebhookID, err)
+			}
+			found = append(found, r.Endpoint)
+		})
+		if err == nil {
+			err = bad
+		}
+		return err
+	}})
+	return found, err
+}
+
+func (k *Endpoints) write(ctx context.Context, sql string, args ...any) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	changed, err := k.writer.WriteTokens(ctx, tokens.Write{SQL: sql, Args: args})
+	return changed > 0, err
+}
+
+func settingsOf(e *webhooks.Endpoint) (string, error) {
+	text, err := json.Marshal(e.Settings)
+	if err != nil {
+		return "", fmt.Errorf("the settings of a webhook: %w", err)
+	}
+	return string(text), nil
+}
+
+// AddWebhook implements webhooks.Store.
+func (k *Endpoints) AddWebhook(ctx context.Context, e *webhooks.Endpoint) (bool, error) {
+	settings, err := settingsOf(e)
+	if err != nil {
+		return false, err
+	}
+	return k.write(ctx, k.statements.Add, e.WebhookID, settings, e.DataKey, e.Secret, e.PreviousSecret, e.PreviousUntilMs, e.DisabledAtMs, e.DisabledReason,
+		e.CreatedAtMs, e.CreatedBy, e.UpdatedAtMs, api.MaxWebhooks)
+}
+
+// ChangeWebhook implements webhooks.Store.
+func (k *Endpoints) ChangeWebhook(ctx context.Context, e *webhooks.Endpoint, beforeMs int64) (bool, error) {
+	settings, err := settingsOf(e)
+	if err != nil {
+		return false, err
+	}
+	return k.write(ctx, k.statements.Change, e.WebhookID, settings, e.DataKey, e.Secret, e.PreviousSecret, e.PreviousUntilMs, e.DisabledAtMs, e.DisabledReason,
+		e.UpdatedAtMs, beforeMs)
+}
+
+// RemoveWebhook implements webhooks.Store.
+func (k *Endpoints) RemoveWebhook(ctx context.Context, webhookID string) (bool, error) {
+	return k.write(ctx, k.statements.Remove, webhookID)
+}
+
+// DueDeliveries returns deliveries to a webhook that may be attempted now, the oldest of each session
+// alone, what is due the longest first, at most limit. With an empty id they are those to webhooks
+// that are gone or disabled, in any order.
+func (k *Endpoints) DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	sql, args := k.statements.Due, []any{webhookID, limit}
+	if webhookID == "" {
+		sql, args = k.statements.Orphans, []any{limit}
+	}
+	var found []runs.DueEffect
+	err := k.db.Ask(ctx, read.Query{SQL: sql, Args: append(args, k.db.Now()...), Read: func(rows columns.Rows) error {
+		targets := func(d *runs.DueEffect) []any { return []any{&d.SessionID, &d.EffectID} }
+		return columns.Each(rows, targets, func(d *runs.DueEffect) { found = append(found, *d) })
+	}})
+	return found, err
+}

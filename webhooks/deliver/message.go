@@ -1,0 +1,120 @@
+package deliver
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/webhooks"
+)
+
+// TypeTest is the type of what [Deliverer.Test] sends.
+const TypeTest = "webhook.test"
+
+// message is what is posted, before it is signed.
+type message struct {
+	id          string
+	contentType string
+	body        []byte
+}
+
+// standardBody is the body that Standard Webhooks proposes.
+type standardBody struct {
+	Type      string `json:"type"`
+	Timestamp string `json:"timestamp"`
+	Data      any    `json:"data"`
+}
+
+// cloudEvent is a CloudEvents 1.0 event in structured JSON.
+type cloudEvent struct {
+	SpecVersion     string `json:"specversion"`
+	ID              string `json:"id"`
+	Source          string `json:"source"`
+	Type            string `json:"type"`
+	Subject         string `json:"subject,omitempty"`
+	Time            string `json:"time"`
+	DataContentType string `json:"datacontenttype"`
+	Data            any    `json:"data"`
+}
+
+// leftOut stands for an event that is too long to be posted.
+type leftOut struct {
+	Type      string `json:"type"`
+	Truncated bool   `json:"truncated"`
+	Bytes     int    `json:"bytes"`
+	Digest    string `json:"digest"`
+	// URL is where the event can be read; without a scheme where the service does not know its own.
+	URL string `json:"url"`
+}
+
+// messageOf returns what an endpoint is posted about an event. It is the same for each attempt.
+func (d *Deliverer) messageOf(e *webhooks.Endpoint, event *model.Event) (*message, error) {
+	id := messageID(event)
+	entry := event.Entry()
+	for {
+		made, err := d.shape(e, id, string(event.Type), event.RunID, event.TimestampMs, "/v1/sessions/"+url.PathEscape(event.SessionID), entry)
+		if err != nil || len(made.body) <= api.MaxWebhookBody {
+			return made, err
+		}
+		digest := sha256.Sum256(event.Body)
+		entry.Event = document.Encode(leftOut{
+			Type: string(event.Type), Truncated: true, Bytes: len(event.Body), Digest: "sha256:" + hex.EncodeToString(digest[:]),
+			URL: d.options.ExternalURL + "/v1/sessions/" + url.PathEscape(event.SessionID) + "/events?limit=1&after=" + strconv.FormatInt(event.EventID-1, 10),
+		})
+	}
+}
+
+// messageID is the same for each attempt and each endpoint. A session that is made anew after it was
+// deleted has other ones: the hash of an event is over its moment and all before it.
+func messageID(event *model.Event) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d\x00%s", event.SessionID, event.EventID, event.TimestampMs, event.Hash()))
+	return "msg_" + hex.EncodeToString(sum[:16])
+}
+
+func (d *Deliverer) shape(e *webhooks.Endpoint, id, eventType, subject string, atMs int64, source string, data any) (*message, error) {
+	at := time.UnixMilli(atMs).UTC().Format("2006-01-02T15:04:05.000Z")
+	made := &message{id: id, contentType: "application/json"}
+	var body any = standardBody{eventType, at, data}
+	if e.Settings.Format == api.WebhookCloudEvents {
+		made.contentType = "application/cloudevents+json"
+		body = cloudEvent{
+			SpecVersion: "1.0", ID: id, Source: d.options.ExternalURL + source, Type: "holdpoint." + eventType, Subject: subject,
+			Time: at, DataContentType: "application/json", Data: data,
+		}
+	}
+	text, err := json.Marshal(body, json.Deterministic(true))
+	if err != nil {
+		return nil, fmt.Errorf("the body of a delivery: %w", err)
+	}
+	made.body = text
+	return made, nil
+}
+
+// signed returns the headers of a message that is sent at a moment.
+func (d *Deliverer) signed(e *webhooks.Endpoint, m *message, nowMs int64) (http.Header, error) {
+	secrets, err := d.options.Manager.Secrets(e, nowMs)
+	if err != nil {
+		return nil, err
+	}
+	signature, err := webhooks.Sign(m.id, nowMs/1000, m.body, secrets...)
+	if err != nil {
+		return nil, err
+	}
+	header := http.Header{}
+	header.Set("Content-Type", m.contentType)
+	header.Set("User-Agent", "holdpoint")
+	// As the specification writes them; HTTP does not care.
+	header.Set("Webhook-Id", m.id)
+	header.Set("Webhook-Timestamp", strconv.FormatInt(nowMs/1000, 10))
+	header.Set("Webhook-Signature", signature)
+	return header, nil
+}

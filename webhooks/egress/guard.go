@@ -1,0 +1,141 @@
+package egress
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// Guard says which addresses may be called. The zero Guard allows what is public, over HTTPS alone.
+type Guard struct {
+	// Allow are ranges that may be called though they are not public, also without TLS.
+	Allow []netip.Prefix
+}
+
+// ErrRefused is wrapped by the error of a call to an address that the guard does not allow.
+var ErrRefused = errors.New("the address is not public, and --webhook-allow does not name it")
+
+// ErrPlain is wrapped by the error of a call without TLS to an address that --webhook-allow does not
+// name.
+var ErrPlain = errors.New("http is for addresses that --webhook-allow names; use https")
+
+// ParseAllow reads ranges such as 10.0.0.0/8 or fd00::/8, and single addresses.
+func ParseAllow(ranges []string) ([]netip.Prefix, error) {
+	var allow []netip.Prefix
+	for _, text := range ranges {
+		if address, err := netip.ParseAddr(text); err == nil {
+			address = address.Unmap()
+			allow = append(allow, netip.PrefixFrom(address, address.BitLen()))
+			continue
+		}
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no range of addresses such as 10.0.0.0/8", text)
+		}
+		allow = append(allow, prefix.Masked())
+	}
+	return allow, nil
+}
+
+// special are ranges that are not the public Internet, by the registries of special-purpose
+// addresses; what netip tells by itself is not among them.
+var special = prefixes(
+	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
+	"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
+	"::/8", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10",
+)
+
+// Ranges whose addresses have one of version 4 in them, and where: the call ends there.
+var (
+	nat64  = netip.MustParsePrefix("64:ff9b::/96")
+	sixTo4 = netip.MustParsePrefix("2002::/16")
+)
+
+func prefixes(texts ...string) []netip.Prefix {
+	list := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		list[i] = netip.MustParsePrefix(text)
+	}
+	return list
+}
+
+// inside returns the address at which a call to an address ends.
+func inside(address netip.Addr) netip.Addr {
+	address = address.Unmap().WithZone("")
+	bytes := address.As16()
+	switch {
+	case nat64.Contains(address):
+		return netip.AddrFrom4([4]byte(bytes[12:16]))
+	case sixTo4.Contains(address):
+		return netip.AddrFrom4([4]byte(bytes[2:6]))
+	}
+	return address
+}
+
+// allowed reports whether a range names the address, as it is or by what is in it.
+func (g *Guard) allowed(address netip.Addr) bool {
+	for _, prefix := range g.Allow {
+		if prefix.Contains(address.Unmap().WithZone("")) || prefix.Contains(inside(address)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Check returns why an address must not be called, nil when it may. Errors wrap ErrRefused or
+// ErrPlain.
+func (g *Guard) Check(address netip.Addr, plain bool) error {
+	if g.allowed(address) {
+		return nil
+	}
+	if plain {
+		return fmt.Errorf("%s: %w", address, ErrPlain)
+	}
+	if !public(inside(address)) {
+		return fmt.Errorf("%s: %w", address, ErrRefused)
+	}
+	return nil
+}
+
+func public(address netip.Addr) bool {
+	if !address.IsValid() || !address.IsGlobalUnicast() || address.IsPrivate() || address.IsLoopback() || address.IsLinkLocalUnicast() {
+		return false
+	}
+	for _, prefix := range special {
+		if prefix.Contains(address) {
+			return false
+		}
+	}
+	return true
+}
+
+// CheckURL returns why a URL is not one that may be called, as far as that can be told without
+// resolving its name; the rest is told when it is called.
+func (g *Guard) CheckURL(text string) error {
+	if text == "" || len(text) > api.MaxWebhookURL {
+		return fmt.Errorf("must be a URL of at most %d bytes", api.MaxWebhookURL)
+	}
+	parsed, err := url.Parse(text)
+	switch {
+	case err != nil || parsed.Hostname() == "" || parsed.Opaque != "" || strings.ContainsAny(text, " \t\r\n"):
+		return errors.New("must be a URL such as https://example.com/hooks")
+	case parsed.Scheme != "https" && parsed.Scheme != "http":
+		return errors.New("must begin with https://")
+	case parsed.Scheme == "http" && len(g.Allow) == 0:
+		return errors.New("must begin with https://: http is for addresses that --webhook-allow names")
+	case parsed.User != nil:
+		return errors.New("must not have a user or a password in it")
+	case parsed.Fragment != "":
+		return errors.New("must not have a fragment")
+	}
+	if address, err := netip.ParseAddr(parsed.Hostname()); err == nil {
+		if g.Check(address, parsed.Scheme == "http") != nil {
+			return errors.New("must not name an address that is not public: --webhook-allow does not name it")
+		}
+	}
+	return nil
+}

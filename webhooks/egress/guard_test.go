@@ -1,0 +1,60 @@
+package egress
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestGuardTellsPublicAddressesFromOthers(t *testing.T) {
+	t.Parallel()
+	var guard Guard
+	for _, public := range []string{"93.184.216.34", "8.8.8.8", "2606:2800:220:1:248:1893:25c8:1946", "64:ff9b::808:808", "::ffff:8.8.8.8", "2002:808:808::1"} {
+		require.NoError(t, guard.Check(netip.MustParseAddr(public), false), public)
+		require.ErrorIs(t, guard.Check(netip.MustParseAddr(public), true), ErrPlain, public)
+	}
+	for _, refused := range []string{
+		"127.0.0.1", "127.9.9.9", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254",
+		"100.64.0.1", "192.0.0.192", "192.0.2.1", "198.18.0.1", "198.51.100.7", "203.0.113.7", "224.0.0.1", "240.0.0.1", "255.255.255.255",
+		"::", "::1", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "ff02::1", "fec0::1", "2001:db8::1", "2001::1", "100::1",
+		"::ffff:127.0.0.1", "::ffff:169.254.169.254", "::127.0.0.1", "::ffff:0:127.0.0.1",
+		"64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::a00:1", "2002:7f00:1::1", "2002:a9fe:a9fe::", "2002:c0a8:101::",
+	} {
+		require.ErrorIs(t, guard.Check(netip.MustParseAddr(refused), false), ErrRefused, refused)
+	}
+}
+
+func TestGuardAllowsWhatIsNamed(t *testing.T) {
+	t.Parallel()
+	allow, err := ParseAllow([]string{"10.1.0.0/16", "127.0.0.1", "fd00::/8"})
+	require.NoError(t, err)
+	guard := Guard{Allow: allow}
+	for _, allowed := range []string{"10.1.2.3", "127.0.0.1", "::ffff:10.1.2.3", "fd12::1", "64:ff9b::a01:203"} {
+		require.NoError(t, guard.Check(netip.MustParseAddr(allowed), true), allowed)
+	}
+	for _, refused := range []string{"10.2.0.1", "127.0.0.2", "169.254.169.254"} {
+		require.ErrorIs(t, guard.Check(netip.MustParseAddr(refused), false), ErrRefused, refused)
+	}
+	for _, wrong := range []string{"", "10.0.0.0/33", "example.com", "10.0.0.0/8,"} {
+		_, err := ParseAllow([]string{wrong})
+		require.Error(t, err, wrong)
+	}
+}
+
+func TestURLsThatNobodyShouldCallAreRefusedWhenTheyAreGiven(t *testing.T) {
+	t.Parallel()
+	var guard Guard
+	require.NoError(t, guard.CheckURL("https://example.com/hooks?key=1"))
+	require.NoError(t, guard.CheckURL("https://example.com:8443/"))
+	for _, wrong := range []string{
+		"", "example.com", "ftp://example.com", "file:///etc/passwd", "gopher://x", "https://", "https:///x", "http://example.com", "https://u:p@example.com",
+		"https://example.com/#x", "https://127.0.0.1/", "https://[::1]/", "https://[::ffff:7f00:1]/", "https://169.254.169.254/latest", "https://[fe80::1%25eth0]/",
+		"https://exa mple.com", "https:example.com", "//example.com/x",
+	} {
+		require.Error(t, guard.CheckURL(wrong), wrong)
+	}
+	local := Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	require.NoError(t, local.CheckURL("http://127.0.0.1:9/x"))
+	require.Error(t, local.CheckURL("http://10.0.0.1/"))
+}

@@ -1,0 +1,288 @@
+package webhooks
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// Sealer encrypts the secrets of endpoints; see runs.Sealer.
+type Sealer interface {
+	NewDataKey() string
+	Seal(dataKey, place string, plain []byte) (string, error)
+	Open(dataKey, place, sealed string) ([]byte, error)
+}
+
+// Options are what a [Manager] is made of. All but Sealer must be set.
+type Options struct {
+	Store Store
+	// Sealer encrypts secrets; without one no endpoint can be made.
+	Sealer Sealer
+	// CheckURL returns why an endpoint's URL is not one that deliveries go to, nil for a good one.
+	CheckURL func(url string) error
+	NowMs    func() int64
+	NewID    func(prefix string) string
+}
+
+// Manager makes and changes endpoints. It is safe for concurrent use.
+type Manager struct{ options Options }
+
+// NewManager returns a manager.
+func NewManager(options Options) *Manager { return &Manager{options} }
+
+// NowMs returns the present moment.
+func (m *Manager) NowMs() int64 { return m.options.NowMs() }
+
+// Create makes an endpoint and returns it with its secret. Errors: invalid_request,
+// secrets_not_configured, too_many_webhooks; those of [Store].
+func (m *Manager) Create(ctx context.Context, body *api.WebhookBody, createdBy string) (*Endpoint, string, error) {
+	settings := Settings{Format: api.WebhookStandard, MaxConcurrency: api.DefaultWebhookConcurrency}
+	var faults refusal.Faults
+	if body.URL == nil {
+		faults.Add("/url", "is required")
+	}
+	m.amend(&settings, body, &faults)
+	if err := faults.Err(); err != nil {
+		return nil, "", err
+	}
+	if m.options.Sealer == nil {
+		return nil, "", errNotConfigured()
+	}
+	nowMs := m.options.NowMs()
+	e := &Endpoint{
+		WebhookID: m.options.NewID(PrefixWebhook), Settings: settings, DataKey: m.options.Sealer.NewDataKey(),
+		CreatedAtMs: nowMs, CreatedBy: createdBy, UpdatedAtMs: nowMs,
+	}
+	if body.Enabled != nil && !*body.Enabled {
+		e.DisabledAtMs, e.DisabledReason = nowMs, ReasonDisabled
+	}
+	secret := NewSecret()
+	var err error
+	if e.Secret, err = m.options.Sealer.Seal(e.DataKey, place(e.WebhookID), []byte(secret)); err != nil {
+		return nil, "", fmt.Errorf("seal the secret of a webhook: %w", err)
+	}
+	added, err := m.options.Store.AddWebhook(ctx, e)
+	if err == nil && !added {
+		err = refusal.New(api.CodeTooManyWebhooks, "there are %d webhooks, which is the most", api.MaxWebhooks)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return e, secret, nil
+}
+
+func errNotConfigured() error {
+	return refusal.New(api.CodeSecretsNotConfigured, "the secret of a webhook is kept encrypted, and the service has no key for that: start it with --secret-key-file")
+}
+
+// place is what the secrets of an endpoint are sealed for.
+func place(webhookID string) string { return "webhook/" + webhookID }
+
+// List returns all endpoints. Errors: those of [Store].
+func (m *Manager) List(ctx context.Context) ([]Endpoint, error) { return m.options.Store.Webhooks(ctx) }
+
+// Endpoint returns an endpoint. Errors: webhook_not_found; those of [Store].
+func (m *Manager) Endpoint(ctx context.Context, webhookID string) (*Endpoint, error) {
+	all, err := m.options.Store.Webhooks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(all, func(e Endpoint) bool { return e.WebhookID == webhookID })
+	if at < 0 {
+		return nil, unknown()
+	}
+	return &all[at], nil
+}
+
+func unknown() error { return refusal.New(api.CodeWebhookNotFound, "there is no such webhook") }
+
+// Change changes what the body names. Errors: invalid_request, webhook_not_found; those of [Store].
+func (m *Manager) Change(ctx context.Context, webhookID string, body *api.WebhookBody) (*Endpoint, error) {
+	return m.change(ctx, webhookID, func(e *Endpoint, nowMs int64) error {
+		var faults refusal.Faults
+		m.amend(&e.Settings, body, &faults)
+		switch {
+		case body.Enabled == nil:
+		case *body.Enabled:
+			e.DisabledAtMs, e.DisabledReason = 0, ""
+		case e.DisabledAtMs == 0:
+			e.DisabledAtMs, e.DisabledReason = nowMs, ReasonDisabled
+		}
+		return faults.Err()
+	})
+}
+
+// Disable disables an endpoint for a reason, unless it is disabled already or was changed by
+// somebody meanwhile. Errors: webhook_not_found; those of [Store].
+func (m *Manager) Disable(ctx context.Context, webhookID, reason string) error {
+	_, err := m.change(ctx, webhookID, func(e *Endpoint, nowMs int64) error {
+		if e.DisabledAtMs == 0 {
+			e.DisabledAtMs, e.DisabledReason = nowMs, reason
+		}
+		return nil
+	})
+	return err
+}
+
+// Rotate gives an endpoint another secret and returns it. Deliveries are signed with the present one,
+// too, for graceMs more, and no longer with the one before it. Errors: invalid_request,
+// webhook_not_found, secrets_not_configured; those of [Store].
+func (m *Manager) Rotate(ctx context.Context, webhookID string, graceMs int64) (*Endpoint, string, error) {
+	if graceMs < 0 || graceMs > api.MaxTokenGraceMs {
+		return nil, "", refusal.Invalid(api.Fault{Pointer: "/grace_ms", Detail: "must be between 0 and 604800000"})
+	}
+	if m.options.Sealer == nil {
+		return nil, "", errNotConfigured()
+	}
+	secret := NewSecret()
+	e, err := m.change(ctx, webhookID, func(e *Endpoint, nowMs int64) error {
+		sealed, err := m.options.Sealer.Seal(e.DataKey, place(e.WebhookID), []byte(secret))
+		if err != nil {
+			return fmt.Errorf("seal the secret of a webhook: %w", err)
+		}
+		e.PreviousSecret, e.PreviousUntilMs = "", 0
+		if graceMs > 0 {
+			e.PreviousSecret, e.PreviousUntilMs = e.Secret, nowMs+graceMs
+		}
+		e.Secret = sealed
+		return nil
+	})
+	return e, secret, err
+}
+
+// Rewrap replaces the data key of an endpoint by the same one, encrypted otherwise. Errors: as
+// [Manager.Change].
+func (m *Manager) Rewrap(ctx context.Context, webhookID, rewrapped string) error {
+	_, err := m.change(ctx, webhookID, func(e *Endpoint, _ int64) error {
+		e.DataKey = rewrapped
+		return nil
+	})
+	return err
+}
+
+// maxChanges is how often a change is made anew because somebody else made one meanwhile.
+const maxChanges = 10
+
+func (m *Manager) change(ctx context.Context, webhookID string, how func(e *Endpoint, nowMs int64) error) (*Endpoint, error) {
+	for range maxChanges {
+		e, err := m.Endpoint(ctx, webhookID)
+		if err != nil {
+			return nil, err
+		}
+		beforeMs := e.UpdatedAtMs
+		nowMs := m.options.NowMs()
+		if err := how(e, nowMs); err != nil {
+			return nil, err
+		}
+		e.UpdatedAtMs = max(nowMs, beforeMs+1)
+		if changed, err := m.options.Store.ChangeWebhook(ctx, e, beforeMs); err != nil || changed {
+			return e, err
+		}
+	}
+	return nil, refusal.New(api.CodeIDConflict, "the webhook is changed by others all the time")
+}
+
+// Remove deletes an endpoint; what it is still owed is given up. Errors: webhook_not_found; those of
+// [Store].
+func (m *Manager) Remove(ctx context.Context, webhookID string) error {
+	removed, err := m.options.Store.RemoveWebhook(ctx, webhookID)
+	if err == nil && !removed {
+		err = unknown()
+	}
+	return err
+}
+
+// Secrets returns the secrets that a delivery is signed with at a moment, the newest first. Errors:
+// secrets_not_configured; that of the Sealer.
+func (m *Manager) Secrets(e *Endpoint, nowMs int64) ([]string, error) {
+	if m.options.Sealer == nil {
+		return nil, errNotConfigured()
+	}
+	sealed := []string{e.Secret}
+	if e.PreviousSecret != "" && e.PreviousUntilMs > nowMs {
+		sealed = append(sealed, e.PreviousSecret)
+	}
+	for i, one := range sealed {
+		plain, err := m.options.Sealer.Open(e.DataKey, place(e.WebhookID), one)
+		if err != nil {
+			return nil, fmt.Errorf("the secret of the webhook: %w", err)
+		}
+		sealed[i] = string(plain)
+	}
+	return sealed, nil
+}
+
+// amend changes settings by what the body names, and adds its faults.
+func (m *Manager) amend(s *Settings, body *api.WebhookBody, faults *refusal.Faults) {
+	if body.URL != nil {
+		s.URL = *body.URL
+		if err := m.options.CheckURL(s.URL); err != nil {
+			faults.Add("/url", "%s", err.Error())
+		}
+	}
+	if body.Description != nil {
+		s.Description = *body.Description
+		faults.Text("/description", s.Description, api.MaxNameLength)
+	}
+	if body.Events != nil {
+		s.Events = slices.Clone(*body.Events)
+		checkList("/events", s.Events, faults, func(event api.EventType) string {
+			if !refusal.ValidID(string(event)) {
+				return fmt.Sprintf("must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
+			}
+			return ""
+		})
+	}
+	if body.Kinds != nil {
+		s.Kinds = slices.Clone(*body.Kinds)
+		checkList("/kinds", s.Kinds, faults, func(kind api.WebhookKind) string {
+			switch kind {
+			case api.WebhookApproval, api.WebhookQuestion, api.WebhookClarification, api.WebhookRun, api.WebhookWorker:
+				return ""
+			}
+			return "must be approval, question, clarification, run or worker"
+		})
+	}
+	id := func(text string) string {
+		if !refusal.ValidID(text) {
+			return fmt.Sprintf("must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
+		}
+		return ""
+	}
+	if body.AgentIDs != nil {
+		s.AgentIDs = slices.Clone(*body.AgentIDs)
+		checkList("/agent_ids", s.AgentIDs, faults, id)
+	}
+	if body.SessionPrefixes != nil {
+		s.SessionPrefixes = slices.Clone(*body.SessionPrefixes)
+		checkList("/session_prefixes", s.SessionPrefixes, faults, id)
+	}
+	if body.Format != nil {
+		s.Format = cmp.Or(*body.Format, api.WebhookStandard)
+		if s.Format != api.WebhookStandard && s.Format != api.WebhookCloudEvents {
+			faults.Add("/format", "must be standard or cloudevents")
+		}
+	}
+	if body.MaxConcurrency != nil {
+		s.MaxConcurrency = *body.MaxConcurrency
+		if s.MaxConcurrency < 1 || s.MaxConcurrency > api.MaxWebhookConcurrency {
+			faults.Add("/max_concurrency", "must be between 1 and %d", api.MaxWebhookConcurrency)
+		}
+	}
+}
+
+func checkList[T ~string](pointer string, given []T, faults *refusal.Faults, check func(T) string) {
+	if len(given) > api.MaxWebhookFilter {
+		faults.Add(pointer, "must have at most %d entries", api.MaxWebhookFilter)
+		return
+	}
+	for i, one := range given {
+		if fault := check(one); fault != "" {
+			faults.Add(fmt.Sprintf("%s/%d", pointer, i), "%s", fault)
+		}
+	}
+}
