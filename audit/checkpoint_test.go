@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,7 +32,24 @@ type desk struct {
 	before func() // runs once before a checkpoint is added
 }
 
-func (d *desk) NowMs(context.Context) (int64, error) { return d.nowMs, d.err }
+// fail has everything fail from now on, or nothing; count returns how many checkpoints there are.
+func (d *desk) fail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.err = err
+}
+
+func (d *desk) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.kept)
+}
+
+func (d *desk) NowMs(context.Context) (int64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.nowMs, d.err
+}
 
 func (d *desk) AddCheckpoint(_ context.Context, c audit.Checkpoint) (bool, error) {
 	if before := d.before; before != nil {
@@ -75,14 +94,17 @@ func (d *desk) HeadsOf(_ context.Context, ids []string) (heads []audit.Head, _ e
 }
 
 func (d *desk) HeadsSince(ctx context.Context, sinceMs int64, after string, limit int) (heads []audit.Head, _ error) {
+	d.mu.Lock()
 	d.reads++
+	failed := d.err
+	d.mu.Unlock()
 	rows, err := d.Sessions(ctx, runs.SessionQuery{After: after, Limit: limit})
 	for _, row := range rows {
 		if row.Session.UpdatedAtMs >= sinceMs {
 			heads = append(heads, d.head(row.Session.SessionID))
 		}
 	}
-	return heads, errors.Join(err, d.err)
+	return heads, errors.Join(err, failed)
 }
 
 func (d *desk) sources() audit.Sources { return audit.Sources{Log: d, Checkpoints: d} }
@@ -240,4 +262,25 @@ func TestWhenCheckpointsAreDue(t *testing.T) {
 	for _, checkpoint := range fresh.kept {
 		require.Less(t, len(checkpoint.Signed), 400_000)
 	}
+}
+
+// TestCheckpointsAreSignedByThemselves: the loop looks, goes on after a failure, and ends.
+func TestCheckpointsAreSignedByThemselves(t *testing.T) {
+	t.Parallel()
+	d, c, _, _ := newDesk(t)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		d.fail(runs.ErrUnavailable)
+		go func() { done <- c.Run(ctx) }()
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		require.Zero(t, d.count())
+		d.fail(nil)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.Equal(t, 1, d.count())
+		cancel()
+		require.NoError(t, <-done)
+	})
 }
