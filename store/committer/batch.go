@@ -21,6 +21,13 @@ func (c *Committer) process(l *lane, batch []*call) {
 		return
 	}
 	defer c.watch(l, batch)()
+	if c.spread != nil {
+		c.spread.note(len(batch))
+		if now := c.spread.generation.Load(); now != l.generation {
+			l.generation = now
+			l.memory.forget()
+		}
+	}
 	if batch = c.decideRemembered(l, batch); len(batch) == 0 {
 		return
 	}

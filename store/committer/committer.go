@@ -21,12 +21,12 @@ import (
 // Options set up a Committer. Members that are left zero get the default that is
 // named beside them.
 type Options struct {
-	// Lanes is how many batches may be in flight at once; sessions are spread over
-	// them, and no session is in two at a time. Default: 2.
+	// Lanes is how many batches may be in flight at once. Sessions are spread over them while each
+	// has enough to do, else all of them go in the first. Default: 2.
 	Lanes int
 	// Shard returns the shard of a session, where the database is spread over several. With at
 	// least as many lanes as shards that follow each other from 0, no transaction holds sessions of
-	// two shards. Default: a hash, for a database of one piece.
+	// two shards. With it all lanes are used all the time. Default: a hash, for a database of one piece.
 	Shard func(sessionID string) uint64
 	// MaxBatch is how many commands one transaction takes at most. Default: 128.
 	MaxBatch int
@@ -97,6 +97,7 @@ type Committer struct {
 	rules     *ruleCache    // nil without Options.Rules
 	webhooks  *webhookCache // nil without Options.Webhooks
 	lanes     []*lane
+	spread    *spread // nil with Options.Shard
 	running   sync.WaitGroup
 
 	mu      sync.RWMutex
@@ -125,9 +126,11 @@ func New(engine Engine, options Options) *Committer {
 		options.Clock = monotonicMs()
 	}
 	options.RememberedRuns = cmp.Or(max(options.RememberedRuns, 0), 1<<16)
+	var over *spread
 	if options.Shard == nil {
+		over = &spread{lanes: options.Lanes}
 		seed := maphash.MakeSeed()
-		options.Shard = func(sessionID string) uint64 { return maphash.String(seed, sessionID) }
+		options.Shard = func(sessionID string) uint64 { return over.lane(maphash.String(seed, sessionID)) }
 	}
 	if options.NewID == nil {
 		options.NewID = runs.NewID
@@ -141,7 +144,7 @@ func New(engine Engine, options Options) *Committer {
 	// The only error is a size below 1.
 	sessionOf, _ := lru.New[string, string](options.RememberedRuns)
 	c := &Committer{
-		engine: engine, options: options, sessionOf: sessionOf,
+		engine: engine, options: options, sessionOf: sessionOf, spread: over,
 		closing:  make(chan struct{}),
 		finished: make(chan struct{}), gone: make(chan struct{}),
 		clock: clock{local: options.Clock},
@@ -262,6 +265,9 @@ func (c *Committer) enqueue(ctx context.Context, command runs.Command) (*call, e
 		return nil, err
 	}
 	waiting := &call{command: command, needs: needs, sessionID: sessionID, size: sizeOf(command), enqueued: time.Now(), done: make(chan struct{})}
+	if c.spread != nil {
+		c.spread.stalled(c.busy(c.lanes[0]))
+	}
 	l := c.lanes[c.options.Shard(sessionID)%uint64(len(c.lanes))]
 	select {
 	case l.calls <- waiting:

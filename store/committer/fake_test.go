@@ -90,7 +90,14 @@ func (m *memory) Begin(_ context.Context, loads []committer.Load) (committer.Bat
 			maps.Copy(state.Messages, row.Messages)
 		}
 		state.RuleVersions = m.rules
-		maps.Copy(state.Records, m.records)
+		for _, needs := range loads[i].Needs {
+			if needs.Record == nil {
+				continue
+			}
+			if record := m.records[*needs.Record]; record != nil {
+				state.Records[*needs.Record] = record
+			}
+		}
 		m.mu.Unlock()
 		b.states[sessionID] = state
 	}

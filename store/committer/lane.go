@@ -32,6 +32,8 @@ type lane struct {
 	deferred *call
 	locked   map[string]*lockedSession
 	memory   *memory
+	// generation is that of the spread from which the memory is.
+	generation int64
 	// attempting says that a call is carried out beside the lane. Its outcome comes to attempted.
 	attempting bool
 	attempted  chan *attempt

@@ -57,6 +57,9 @@ func (m *memory) take(sessionID string) *runs.Remembered {
 	return k.Remembered
 }
 
+// forget forgets all sessions.
+func (m *memory) forget() { m.sessions.Purge() }
+
 // put remembers a session, unless it does not exist or would take most of the memory.
 func (m *memory) put(remembered *runs.Remembered) {
 	sessionID := remembered.State.SessionID
