@@ -54,23 +54,6 @@ type questionAnsweredEvent struct {
 	Open int `json:"open"`
 }
 
-// waitingEvent reports the requests of one kind that a suspension raised.
-type waitingEvent[R any] struct {
-	Type       api.EventType `json:"type"`
-	RequestIDs []string      `json:"request_ids"`
-	Requests   []R           `json:"requests"`
-}
-
-type approvalResolvedEvent struct {
-	Type        api.EventType    `json:"type"`
-	Resolutions []api.Resolution `json:"resolutions"`
-}
-
-type questionResolvedEvent struct {
-	Type       api.EventType  `json:"type"`
-	Resolution api.Resolution `json:"resolution"`
-}
-
 type grantRedeemedEvent struct {
 	Type      api.EventType `json:"type"`
 	RequestID string        `json:"request_id"`

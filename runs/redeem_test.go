@@ -69,7 +69,7 @@ func TestRedeemGrant(t *testing.T) {
 	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w2", Principal: "agent:a"}).Claim
 	require.Equal(t, first.GrantRedemption, claim.Resume.Approvals[0].Resolution.Grant.GrantRedemption)
 	require.Zero(t, claim.Resume.Approvals[1].Resolution.Grant.GrantRedemption)
-	require.Equal(t, claim.Lease.ExpiresAtMs/1000, claim.Resume.Approvals[1].Resolution.Grant.Exp)
+	require.Equal(t, claim.Resume.Approvals[1].Resolution.Grant.Exp, claim.Lease.ExpiresAtMs/1000)
 	require.Nil(t, claim.Resume.Approvals[2].Resolution.Grant)
 	h.refused(api.CodeLeaseLost, redeem("b"))
 	second := func(c *runs.RedeemGrant) { c.Fence = 2 }

@@ -89,9 +89,9 @@ func follow(status api.Status, lastType, event api.EventType, end api.Status) (a
 			status = api.StatusRunning
 		}
 		return end, runs.CanMove(api.KindInput, status, end)
-	case api.EventOutput:
+	case api.EventGrantRedeemed, api.EventOutput:
 	}
-	// Events of other types are the worker's own.
+	// Events of other types are the worker's own. Those and grants need a lease.
 	return status, status == api.StatusRunning || model.Waiting(status)
 }
 

@@ -32,7 +32,8 @@ var resolutionTests = map[string]func(*harness){
 		// A second claim after a lapse is handed the same; only the grants last as long as its lease.
 		h.clock.Advance(api.DefaultLeaseMs)
 		again := h.do(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
-		require.Equal(h, reply.Claim.Resume.Approvals[0].Resolution.Grant.Exp+api.DefaultLeaseMs/1000, again.Claim.Resume.Approvals[0].Resolution.Grant.Exp)
+		renewed := reply.Claim.Resume.Approvals[0].Resolution.Grant.Exp + api.DefaultLeaseMs/1000
+		require.Equal(h, again.Claim.Resume.Approvals[0].Resolution.Grant.Exp, renewed)
 		require.Equal(h, reply.Claim.Resume.WithoutLease(), again.Claim.Resume.WithoutLease())
 	},
 	"resolve/the next suspension starts a new resume": func(h *harness) {

@@ -125,7 +125,8 @@ func (s *chatStream) translate(event, next *model.Event) error {
 		return nil
 	}
 	switch event.Type {
-	case api.EventAccepted, api.EventQueued, api.EventUserQuestionAnswered, api.EventParentClarificationRequested:
+	case api.EventAccepted, api.EventQueued, api.EventUserQuestionAnswered, api.EventParentClarificationRequested,
+		api.EventGrantRedeemed:
 		return nil
 	case api.EventStarted:
 		if !s.started {
