@@ -32,6 +32,9 @@ func (t *tools) put(ctx context.Context, request *mcp.CallToolRequest, wait wait
 	}
 	if runID == "" {
 		if runID, err = raise(ctx); err != nil {
+			if ctx.Err() != nil && runID != "" && tool != checkDecision {
+				err = errors.Join(err, t.withdraw(ctx, runID)) // it may be raised all the same
+			}
 			return show(tool, nil, err), nil
 		}
 	}

@@ -135,11 +135,12 @@ func (c *HookRun) decide(ctx context.Context, asker *ask.Asker, asked hookInput)
 		request.ExpiresAfterMs = &afterMs
 	}
 	runID, err := asker.Raise(ctx, ask.Call{SessionID: sessionOf(c.Agent, asked.SessionID), Key: asked.ToolUseID, Approval: request})
-	if err != nil {
-		return nil, err
+	var answer *ask.Answer
+	if err == nil {
+		answer, err = asker.Await(ctx, runID, -1)
 	}
-	answer, err := asker.Await(ctx, runID, -1)
-	if err != nil && ctx.Err() != nil {
+	// It may be raised although the reply was not waited for.
+	if err != nil && ctx.Err() != nil && runID != "" {
 		withdrawing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		err = errors.Join(err, asker.Withdraw(withdrawing, runID, "the agent has given the call up"))
