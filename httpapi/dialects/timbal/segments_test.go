@@ -121,6 +121,20 @@ func testAChosenIDIsNoSegments(t *testing.T, s *service) {
 	require.Equal(t, runID, record.Run.ParentRunID)
 }
 
+// That a worker is about to do what was approved is between it and the service.
+func testAGrantIsNotShown(t *testing.T, s *service) {
+	stream := s.open(t, "/stream", `{}`)
+	w := s.claim(t, stream.runID)
+	w.wait(approval("a"))
+	paused := stream.rest()
+	segment := s.open(t, "/stream", resumeBody(t, w.runID, ids(paused)[0], "true"))
+	w.again()
+	w.do(&runs.RedeemGrant{RunID: w.runID, RequestID: "a", JTI: ids(paused)[0], Fence: w.fence, IdempotencyKey: "k"})
+	w.append(`{"type":"step"}`)
+	w.complete("1")
+	require.Equal(t, []string{"START", "STEP", "OUTPUT"}, kinds(segment.rest()))
+}
+
 // Many events, more than are read at once, live and from the log.
 func testALongSegment(t *testing.T, s *service) {
 	stream := s.open(t, "/stream", `{}`)

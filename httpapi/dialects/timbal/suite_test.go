@@ -67,6 +67,7 @@ func TestTimbal(t *testing.T) {
 			{"a name of no decision", testANameOfNoDecision},
 			{"a named part", testANamedPart},
 			{"a long segment", testALongSegment},
+			{"a grant is not shown", testAGrantIsNotShown},
 			{"settled when raised", testSettledWhenRaised},
 			{"attached worker", testAttachedWorker},
 			{"a run of another face", testARunOfAnotherFace},
