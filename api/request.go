@@ -77,9 +77,11 @@ type ApprovalRequest struct {
 	// to nobody but the worker that holds the run, and InputDigest is an HMAC then. They hold for an
 	// UpdatedInput, too.
 	SensitivePaths []string `json:"sensitive_paths,omitempty"`
-	Metadata       JSON     `json:"metadata,omitzero"` // an object
-	CreatedAtMs    int64    `json:"created_at_ms,omitzero"`
-	ExpiresAtMs    *int64   `json:"expires_at_ms,omitempty"`
+	// ExcludeRequester says that none of those who asked may allow it: see docs/security.md#four-eyes.
+	ExcludeRequester bool   `json:"exclude_requester,omitzero"`
+	Metadata         JSON   `json:"metadata,omitzero"` // an object
+	CreatedAtMs      int64  `json:"created_at_ms,omitzero"`
+	ExpiresAtMs      *int64 `json:"expires_at_ms,omitempty"`
 	// ExpiresAfterMs is accepted on the way in only, 1 to MaxExpiresAfterMs: it becomes
 	// ExpiresAtMs.
 	ExpiresAfterMs *int64 `json:"expires_after_ms,omitempty"`

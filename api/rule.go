@@ -59,6 +59,7 @@ type RuleView struct {
 	Match           RuleMatch  `json:"match"`
 	Reason          string     `json:"reason,omitempty"`
 	CreatedBy       string     `json:"created_by"`
+	ViaPrincipal    string     `json:"via_principal,omitempty"` // whose credential it was, when that acted for CreatedBy
 	CreatedAtMs     int64      `json:"created_at_ms"`
 	ExpiresAtMs     int64      `json:"expires_at_ms,omitzero"` // 0: no expiry
 	MaxUses         int64      `json:"max_uses,omitzero"`      // 0: no limit

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -34,6 +35,9 @@ func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 	caller := auth.From(ctx)
 	if caller == nil {
 		return s.store.Do(ctx, command)
+	}
+	if caller.Via == auth.ViaOpen && runs.ExcludesRequester(command) {
+		return runs.Reply{}, refusal.New(api.CodeRequesterExclusionNeedsAuth, "an approval with exclude_requester takes a service that asks for credentials")
 	}
 	again := false
 	for _, action := range runs.Demands(command) {

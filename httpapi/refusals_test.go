@@ -103,6 +103,14 @@ var operations = []operation{
 }
 
 func testRefusals(t *testing.T, a *rig) {
+	parallel(t, "requesters, where nobody shows who they are", func(t *testing.T) {
+		excluding := `{"approvals":[{"id":"a","tool_call_id":"a","tool_name":"x","input":1,"exclude_requester":true}]}`
+		run, session := a.name("run"), a.name("session")
+		a.post(t, "/v1/runs", `{"session_id":"`+session+`","input":1,"suspend":`+excluding+`}`).refused(api.CodeRequesterExclusionNeedsAuth)
+		a.get(t, "/v1/sessions/"+session).refused(api.CodeSessionNotFound)
+		fence := a.post(t, "/v1/runs", `{"run_id":"`+run+`","input":1,"claim":{"worker_id":"w"}}`).want(http.StatusAccepted).textAt("lease", "fence")
+		a.post(t, "/v1/runs/"+run+"/suspend", `{"fence":"`+fence+`",`+excluding[1:]).refused(api.CodeRequesterExclusionNeedsAuth)
+	})
 	parallel(t, "what is not there", func(t *testing.T) {
 		for _, o := range operations {
 			if o.unknown != "" {

@@ -10,14 +10,14 @@ import (
 // attributed is a command whose events name who called.
 type attributed struct {
 	Command
-	caller string
+	caller *auth.Identity
 }
 
 // By returns a command that was given with the credential of a principal: the events that it writes
 // name the principal as their actor, unless the command says itself who decided. What is given by
 // nobody is the service's own.
 func By(command Command, caller *auth.Identity) Command {
-	return &attributed{command, caller.Principal}
+	return &attributed{command, caller}
 }
 
 // Given returns the command that a caller gave, without what [By] and [Authorized] put around it.
@@ -34,7 +34,11 @@ func Given(command Command) Command {
 	}
 }
 
-func (c *attributed) actedBy() string { return cmp.Or(actedBy(c.Command), c.caller) }
+func (c *attributed) actedBy() string { return cmp.Or(actedBy(c.Command), c.caller.Principal) }
+
+func (c *attributed) givenBy() *auth.Identity { return c.caller }
+
+func (c *authorized) givenBy() *auth.Identity { return c.caller }
 
 func (c *authorized) actedBy() string { return actedBy(c.Command) }
 

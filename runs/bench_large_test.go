@@ -86,6 +86,10 @@ func (r *askedReader) Run(_ context.Context, runID string) (*model.RunRecord, er
 	return record, nil
 }
 
+func (r *askedReader) SessionHead(context.Context, string) (*model.Session, error) {
+	return r.state.Session, nil
+}
+
 func (r *askedReader) PendingRequests(context.Context, runs.RequestQuery) ([]model.PendingRequest, error) {
 	return nil, nil
 }

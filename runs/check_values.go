@@ -18,6 +18,8 @@ type ValueReader interface {
 	Run(ctx context.Context, runID string) (*model.RunRecord, error)
 	// PendingRequests returns open requests of one kind; see [Reader].
 	PendingRequests(ctx context.Context, q RequestQuery) ([]model.PendingRequest, error)
+	// SessionHead returns the row of a session. Errors: session_not_found.
+	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
 }
 
 // CheckValues checks the values of a prepared command (edited inputs, typed answers) against
@@ -182,7 +184,7 @@ func schemaOf(request *model.Request) api.JSON {
 }
 
 // maxValueChecks bounds how often the values of one call are checked.
-const maxValueChecks = 3
+const maxValueChecks = 4
 
 // DecideChecked checks the values of a prepared command and calls decide. It does so again when
 // a request was raised in between, which decide reports as ErrUnchecked. It returns what decide
@@ -193,7 +195,13 @@ func DecideChecked(ctx context.Context, reader ValueReader, command Command, dec
 		if err := CheckValues(ctx, reader, command); err != nil {
 			return Reply{}, err
 		}
-		if reply, err := decide(); !errors.Is(err, ErrUnchecked) {
+		reply, err := decide()
+		if lacked, failed := readAncestors(ctx, reader, command, err); failed != nil {
+			return Reply{}, failed
+		} else if lacked {
+			continue
+		}
+		if !errors.Is(err, ErrUnchecked) {
 			return reply, err
 		}
 		readAllNamed(command)

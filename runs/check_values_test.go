@@ -28,6 +28,14 @@ func (h *house) Run(_ context.Context, runID string) (*model.RunRecord, error) {
 	return record, nil
 }
 
+// SessionHead implements runs.ValueReader.
+func (h *house) SessionHead(_ context.Context, sessionID string) (*model.Session, error) {
+	if state := h.states[sessionID]; state != nil && state.Session != nil {
+		return state.Session, nil
+	}
+	return nil, refusal.UnknownSession(sessionID)
+}
+
 // PendingRequests implements runs.ValueReader, in one page.
 func (h *house) PendingRequests(_ context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
 	var pending []model.PendingRequest
@@ -126,6 +134,10 @@ var errBroken = errors.New("the reader is broken")
 type brokenReader struct{}
 
 func (brokenReader) Run(context.Context, string) (*model.RunRecord, error) { return nil, errBroken }
+
+func (brokenReader) SessionHead(context.Context, string) (*model.Session, error) {
+	return nil, errBroken
+}
 
 func (brokenReader) PendingRequests(context.Context, runs.RequestQuery) ([]model.PendingRequest, error) {
 	return nil, errBroken

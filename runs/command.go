@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
@@ -63,7 +64,7 @@ type Reply struct {
 // [CheckValues]; a [RulesChangedError], for which see [MatchRules].
 func Decide(state *State, command Command, nowMs int64) (Change, Reply, error) {
 	w := newWorkingCopy(state, nowMs)
-	w.actor = actedBy(command)
+	w.actor, w.caller = actedBy(command), callerOf(command)
 	reply, err := command.decide(w)
 	return w.change(), reply, err
 }
@@ -74,6 +75,14 @@ func actedBy(command Command) string {
 		return acted.actedBy()
 	}
 	return ""
+}
+
+// callerOf returns who gave a command, nil for the service itself.
+func callerOf(command Command) *auth.Identity {
+	if given, says := command.(interface{ givenBy() *auth.Identity }); says {
+		return given.givenBy()
+	}
+	return nil
 }
 
 // Prepare checks a command by itself and fills in the ids that the caller left out. Call it

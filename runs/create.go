@@ -214,7 +214,7 @@ func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
 	if err := c.admit(w); err != nil {
 		return Reply{}, err
 	}
-	if err := w.checkMatched(c.raised()); err != nil {
+	if err := cmp.Or(w.checkMatched(c.raised()), w.checkRaisedAncestors(c.raised(), c.ParentRunID)); err != nil {
 		return Reply{}, err
 	}
 	if w.session == nil {
@@ -233,6 +233,7 @@ func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
 		SubmittedAtMs: w.nowMs, UpdatedAtMs: w.nowMs, QueuedAhead: w.session.QueuedCount, Input: c.Input,
 	}
 	w.addRun(run)
+	w.noteRequesters(c.Principal, c.Caller)
 	w.emit(run, api.EventAccepted, plainEvent{api.EventAccepted})
 	if c.runIDGiven {
 		w.writeRecord(model.NameKey(run.RunID), digest, run.RunID)

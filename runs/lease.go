@@ -17,6 +17,7 @@ func (w *workingCopy) grantLease(run *model.Run, workerID, principal string, lea
 	run.LeaseEnd = ""
 	run.LastCallDigest = ""
 	run.Attached = false
+	w.noteRequesters(principal)
 	w.extendLease(run, leaseMs)
 }
 

@@ -149,6 +149,9 @@ func (r *resolution) settle(w *workingCopy, run *model.Run) (existing bool, err 
 		if err := w.checkApprovals(run, r.approvals, r.approvalsAt, r.checked); err != nil {
 			return false, err
 		}
+		if err := r.checkRequesters(w, run); err != nil {
+			return false, err
+		}
 	}
 	asked, existing, err := r.askedQuestions(w, run)
 	if err != nil || existing {

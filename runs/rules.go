@@ -138,7 +138,7 @@ func (c *AddRule) decide(w *workingCopy) (Reply, error) {
 	}
 	rule := &rules.Rule{
 		RuleID: c.RuleID, SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.ToolName,
-		Effect: c.Effect, Match: c.Match, Reason: c.Reason, CreatedBy: c.Actor.Name, CreatedAtMs: w.nowMs,
+		Effect: c.Effect, Match: c.Match, Reason: c.Reason, CreatedBy: c.Actor.Name, ViaPrincipal: c.Actor.ViaPrincipal, CreatedAtMs: w.nowMs,
 		ExpiresAtMs: expiresAtMs, MaxUses: c.MaxUses, PayloadDigest: c.digest,
 	}
 	rule.Text = rule.Describe(nil)

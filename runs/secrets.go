@@ -161,6 +161,8 @@ type checkedValues struct {
 	decisions map[string]*sealedDecision
 	// readAll looks at every request that the call names, because a decision met a sensitive one.
 	readAll bool
+	// above are the requesters of the sessions above, once a decision has needed them.
+	above ancestors
 	// keyed is canonical with a key; nil without a sealer.
 	keyed []byte
 	// brought has what is recorded of large values.

@@ -83,7 +83,11 @@ func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension) bool {
 				matches.Leave()
 			}
 		}
-		verdict := matches.Judge(func(rule *rules.Rule) *rules.Rule { return w.inForce(rule, run) })
+		inForce := func(rule *rules.Rule) *rules.Rule { return w.inForce(rule, run) }
+		if s.Approvals[i].ExcludeRequester {
+			inForce = w.notByRequester(run, s, inForce)
+		}
+		verdict := matches.Judge(inForce)
 		if verdict.Effect == api.RuleAsk {
 			continue
 		}
@@ -204,7 +208,7 @@ func (w *workingCopy) writeRememberedRule(request *model.Request, given *Approva
 		return nil
 	}
 	rule := given.rule(request.Approval(), request.SessionID, w.nowMs)
-	rule.RuleID, rule.CreatedBy = given.ruleID, actor.Name
+	rule.RuleID, rule.CreatedBy, rule.ViaPrincipal = given.ruleID, actor.Name, actor.ViaPrincipal
 	rule.SourceRunID, rule.SourceRequestID = request.RunID, request.RequestID
 	w.changes.NewRules = append(w.changes.NewRules, rule)
 	return &api.AppliedRule{RuleID: rule.RuleID, Text: rule.Text}

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -97,7 +98,7 @@ func (c *Suspend) decide(w *workingCopy) (Reply, error) {
 	if err := c.suspending.checkSealed(run); err != nil {
 		return Reply{}, err
 	}
-	if err := w.checkMatched(c.raised()); err != nil {
+	if err := cmp.Or(w.checkMatched(c.raised()), w.checkRaisedAncestors(c.raised(), run.ParentRunID)); err != nil {
 		return Reply{}, err
 	}
 	w.suspend(run, &c.suspending)

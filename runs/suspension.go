@@ -54,6 +54,8 @@ type raisedSuspension struct {
 	inputDigests []string
 	// matched is nil until MatchRules has run.
 	matched *matchedRules
+	// above are the requesters of the sessions above, for approvals that exclude them.
+	above ancestors
 	// secrets is nil when nothing is sensitive.
 	secrets *raisedSecrets
 	forms   requestForms

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/chain"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
@@ -18,6 +19,8 @@ type workingCopy struct {
 	nowMs int64
 	// actor is who caused what happens; see [By].
 	actor string
+	// caller is who gave the command, nil for the service itself.
+	caller *auth.Identity
 
 	session      *model.Session
 	sessionNew   bool

@@ -50,6 +50,8 @@ var codes = [...]CodeInfo{
 	{api.CodeUnauthenticated, http.StatusUnauthorized, "auth"},
 	{api.CodeInvalidToken, http.StatusUnauthorized, "auth"},
 	{api.CodeForbidden, http.StatusForbidden, "auth"},
+	{api.CodeRequesterExcluded, http.StatusForbidden, "auth"},
+	{api.CodeRequesterExclusionNeedsAuth, http.StatusUnprocessableEntity, "auth"},
 	{api.CodeTokenNotFound, http.StatusNotFound, "auth"},
 	{api.CodeTokenStateConflict, http.StatusConflict, "auth"},
 	{api.CodeLastAdminToken, http.StatusConflict, "auth"},

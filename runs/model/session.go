@@ -12,6 +12,9 @@ type Session struct {
 	Metadata        api.JSON // an object, or nil
 	// Principal is whose credential the session was made with; empty when the service made it.
 	Principal string
+	// Requesters are the principals that made a run in the session or claimed one, one a line; see
+	// docs/security.md#four-eyes.
+	Requesters string
 	// ActiveRunID is the run that holds the session's slot: claimed at least once and not
 	// terminal. Empty while the session is idle.
 	ActiveRunID string

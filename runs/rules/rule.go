@@ -30,9 +30,11 @@ type Rule struct {
 	// Reason is passed to the worker with each decision of the rule.
 	Reason string
 	// Text says in plain words what the rule does; see [Rule.Describe].
-	Text        string
-	CreatedBy   string
-	CreatedAtMs int64
+	Text      string
+	CreatedBy string
+	// ViaPrincipal is whose credential it was, when CreatedBy is somebody for whom it acted.
+	ViaPrincipal string
+	CreatedAtMs  int64
 	// ExpiresAtMs is 0 when the rule does not expire.
 	ExpiresAtMs int64
 	// MaxUses ends the rule after that many decisions, which Uses counts; 0 for no limit, and

@@ -8,7 +8,7 @@ func (r *Record) View() api.RuleView {
 	view := api.RuleView{
 		RuleID: rule.RuleID, Effect: rule.Effect, AgentID: rule.AgentID,
 		ToolName: rule.ToolName, Match: rule.Match, Reason: rule.Reason,
-		CreatedBy: rule.CreatedBy, CreatedAtMs: rule.CreatedAtMs, ExpiresAtMs: rule.ExpiresAtMs,
+		CreatedBy: rule.CreatedBy, ViaPrincipal: rule.ViaPrincipal, CreatedAtMs: rule.CreatedAtMs, ExpiresAtMs: rule.ExpiresAtMs,
 		MaxUses: rule.MaxUses, SourceRunID: rule.SourceRunID, SourceRequestID: rule.SourceRequestID,
 		RevokedAtMs: rule.RevokedAtMs, RevokedBy: rule.RevokedBy, Hits: r.Hits, Text: rule.Text,
 	}

@@ -9,7 +9,7 @@ import (
 func sessionColumns(s *model.Session) map[string]any {
 	return map[string]any{
 		"session_id": s.SessionID, "agent_id": s.AgentID, "parent_session_id": s.ParentSessionID,
-		"metadata": string(s.Metadata), "principal": s.Principal, "active_run_id": s.ActiveRunID, "queued_count": s.QueuedCount,
+		"metadata": string(s.Metadata), "principal": s.Principal, "requesters": s.Requesters, "active_run_id": s.ActiveRunID, "queued_count": s.QueuedCount,
 		"last_event_id": s.LastEventID, "last_event_hash": s.LastEventHash, "version": s.Version, "ended_at_ms": s.EndedAtMs, "created_at_ms": s.CreatedAtMs, "updated_at_ms": s.UpdatedAtMs,
 	}
 }
@@ -81,7 +81,7 @@ func ruleColumns(r *rules.Rule) map[string]any {
 	return map[string]any{
 		"session_id": r.SessionID, "rule_id": r.RuleID, "agent_id": r.AgentID, "tool_name": r.ToolName, "effect": string(r.Effect),
 		"match": string(match), "input_digest": r.Match.InputDigest, "reason": r.Reason, "text": r.Text,
-		"created_by": r.CreatedBy, "created_at_ms": r.CreatedAtMs, "expires_at_ms": r.ExpiresAtMs, "max_uses": r.MaxUses, "uses": r.Uses,
+		"created_by": r.CreatedBy, "via_principal": r.ViaPrincipal, "created_at_ms": r.CreatedAtMs, "expires_at_ms": r.ExpiresAtMs, "max_uses": r.MaxUses, "uses": r.Uses,
 		"source_run_id": r.SourceRunID, "source_request_id": r.SourceRequestID, "revoked_at_ms": r.RevokedAtMs, "revoked_by": r.RevokedBy,
 		"payload_digest": r.PayloadDigest,
 	}

@@ -19,17 +19,17 @@ import (
 // The files that are not listed hold commands: they use no other command's file.
 var storeys = [][]string{
 	// What is known before any row: identifiers, texts, checks of what a caller gives.
-	{"ids.go", "scope.go", "digests.go", "verdicts.go", "secrets.go", "rule_versions.go", "status.go", "decision.go", "remember.go", "suspension.go", "answer_check.go", "texts.go", "event_bodies.go", "brought_values.go"},
+	{"ids.go", "scope.go", "digests.go", "verdicts.go", "secrets.go", "rule_versions.go", "status.go", "decision.go", "remember.go", "suspension.go", "answer_check.go", "texts.go", "event_bodies.go", "brought_values.go", "requester_names.go"},
 	// The rows of a decision, and how an engine is asked for them.
 	{"state.go", "writes.go", "needs.go", "queries.go", "notice.go", "store.go", "command.go", "remembered.go", "idempotency.go", "names.go", "owe_webhooks.go", "working_copy.go"},
 	// The moves: what a decision does to the working copy.
 	{
 		"queue.go", "lease.go", "settle.go", "raise.go", "messages.go", "outbox.go", "standing_rules.go", "rule_bounds.go", "waiting_bounds.go",
-		"clarification.go", "endings.go", "record_approvals.go", "record_secrets.go", "record_answer.go", "resolve.go",
+		"clarification.go", "endings.go", "requesters.go", "record_approvals.go", "record_secrets.go", "record_answer.go", "resolve.go",
 	},
 	nil, // commands
 	// What gives commands: a question of a child, and what a decision owes.
-	{"actor.go", "ask.go", "authority.go", "carry_out.go", "check_values.go", "seal_values.go", "demands.go", "match_rules.go", "count_queue.go", "handover.go"},
+	{"actor.go", "ancestors.go", "ask.go", "authority.go", "carry_out.go", "check_values.go", "seal_values.go", "demands.go", "match_rules.go", "count_queue.go", "handover.go"},
 }
 
 const commandStorey = 3

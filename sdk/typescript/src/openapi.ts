@@ -81,6 +81,8 @@ export interface components {
             created_at_ms?: components["schemas"]["TimeMs"];
             /** @description What the person is shown. */
             description?: string;
+            /** @description None of those who asked may allow it: who made or held a run of the session or of those above, by the own credential, through a gateway, or by a rule. They may deny and cancel. 422 `requester_exclusion_needs_auth` where no credential is asked for. */
+            exclude_requester?: boolean;
             /**
              * Format: int64
              * @description The same counted from now; only in requests, and not together with `expires_at_ms`.
@@ -596,7 +598,7 @@ export interface components {
              * @description The stable name of the error.
              * @enum {string}
              */
-            code: "bad_request" | "route_not_found" | "method_not_allowed" | "id_conflict" | "payload_too_large" | "unsupported_media_type" | "invalid_request" | "internal_error" | "service_unavailable" | "origin_not_allowed" | "host_not_allowed" | "unauthenticated" | "invalid_token" | "forbidden" | "token_not_found" | "token_state_conflict" | "last_admin_token" | "sign_in_failed" | "no_issuer" | "issuer_unavailable" | "webhook_not_found" | "too_many_webhooks" | "rate_limited" | "too_many_calls" | "too_many_streams" | "too_many_bytes" | "session_not_found" | "session_busy" | "session_ended" | "no_parent_session" | "queue_full" | "questions_full" | "mailbox_full" | "run_not_found" | "request_not_found" | "run_state_conflict" | "run_not_claimable" | "lease_lost" | "suspension_too_large" | "secrets_not_configured" | "approval_state_conflict" | "approval_batch_empty" | "approval_duplicate_resolution" | "approval_request_not_pending" | "approval_changed" | "invalid_grant" | "grant_mismatch" | "grant_expired" | "grant_redeemed" | "question_state_conflict" | "question_expired" | "question_resolution_conflict" | "question_request_mismatch" | "question_declined_with_answers" | "question_duplicate_answer" | "question_answer_missing" | "question_single_select_violation" | "question_duplicate_option" | "question_option_not_found" | "question_answer_empty" | "question_unknown_answer" | "rule_not_found" | "too_many_rules" | "message_not_found" | "effect_not_found" | "invalid_idempotency_key" | "idempotency_conflict" | "invalid_limit" | "invalid_cursor" | "invalid_event_cursor" | "event_cursor_reset";
+            code: "bad_request" | "route_not_found" | "method_not_allowed" | "id_conflict" | "payload_too_large" | "unsupported_media_type" | "invalid_request" | "internal_error" | "service_unavailable" | "origin_not_allowed" | "host_not_allowed" | "unauthenticated" | "invalid_token" | "forbidden" | "requester_excluded" | "requester_exclusion_needs_auth" | "token_not_found" | "token_state_conflict" | "last_admin_token" | "sign_in_failed" | "no_issuer" | "issuer_unavailable" | "webhook_not_found" | "too_many_webhooks" | "rate_limited" | "too_many_calls" | "too_many_streams" | "too_many_bytes" | "session_not_found" | "session_busy" | "session_ended" | "no_parent_session" | "queue_full" | "questions_full" | "mailbox_full" | "run_not_found" | "request_not_found" | "run_state_conflict" | "run_not_claimable" | "lease_lost" | "suspension_too_large" | "secrets_not_configured" | "approval_state_conflict" | "approval_batch_empty" | "approval_duplicate_resolution" | "approval_request_not_pending" | "approval_changed" | "invalid_grant" | "grant_mismatch" | "grant_expired" | "grant_redeemed" | "question_state_conflict" | "question_expired" | "question_resolution_conflict" | "question_request_mismatch" | "question_declined_with_answers" | "question_duplicate_answer" | "question_answer_missing" | "question_single_select_violation" | "question_duplicate_option" | "question_option_not_found" | "question_answer_empty" | "question_unknown_answer" | "rule_not_found" | "too_many_rules" | "message_not_found" | "effect_not_found" | "invalid_idempotency_key" | "idempotency_conflict" | "invalid_limit" | "invalid_cursor" | "invalid_event_cursor" | "event_cursor_reset";
             /** @description One sentence about this occurrence. */
             detail: string;
             /** @enum {string} */
@@ -785,6 +787,8 @@ export interface components {
             /** @description What the rule does in plain words. */
             text: string;
             tool_name?: string;
+            /** @description Whose credential it was, when that acted for `created_by`. */
+            via_principal?: string;
         };
         /** @enum {string} */
         RuleEffect: "allow" | "ask" | "deny";

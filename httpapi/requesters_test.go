@@ -1,0 +1,108 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+)
+
+// testRequesters holds who may allow an approval that excludes its requester.
+func testRequesters(t *testing.T, a *rig, keyring *auth.Keyring) {
+	t.Helper()
+	made := 0
+	as := func(principal string, role api.Role) option {
+		made++
+		_, secret := token(t, keyring, api.CreateTokenBody{Name: fmt.Sprint("four-eyes-", made), Role: role, Principal: principal, MayActFor: true})
+		return bearer(secret)
+	}
+	excluding := func(id string) string {
+		return fmt.Sprintf(`{"id":%q,"tool_call_id":%q,"tool_name":"deploy","input":{"to":%q},"pattern_keys":["deploy"],"exclude_requester":true}`, id, id, id)
+	}
+	admin := as("user:root", api.RoleAdmin)
+	maker, makerDecides := as("agent:maker", api.RoleAgent), as("agent:maker", api.RoleOperator)
+	other := as("user:other", api.RoleOperator)
+	raise := func(session, run string, options ...option) {
+		a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"run_id":%q,"input":1,"claim":{"worker_id":"w"},"suspend":{"hold":true,"approvals":[%s,%s,%s]}}`,
+			session, run, excluding("a"), excluding("b"), approval("plain")), options...).want(http.StatusAccepted)
+	}
+	allowed := func(run, id string, options ...option) *reply {
+		return a.post(t, "/v1/runs/"+run+"/approvals", allow(id), options...)
+	}
+	open := func(run string, want int) {
+		t.Helper()
+		require.Len(t, a.get(t, "/v1/runs/"+run, admin).want(http.StatusOK).list("pending_approvals"), want)
+	}
+
+	// Who made the run: alone, in a batch, on the session's route and remembered; a no is theirs.
+	raise("fe-1", "fe-run-1", maker)
+	require.Equal(t, true, a.get(t, "/v1/runs/fe-run-1", admin).at("pending_approvals", 0, "exclude_requester"))
+	allowed("fe-run-1", "a", makerDecides).refused(api.CodeRequesterExcluded)
+	both := `{"resolutions":[{"request_id":"plain","behavior":"allow"},{"request_id":"a","behavior":"allow"}]}`
+	a.post(t, "/v1/runs/fe-run-1/approvals", both, makerDecides).refused(api.CodeRequesterExcluded)
+	a.post(t, "/v1/sessions/fe-1/approvals", both, makerDecides).refused(api.CodeRequesterExcluded)
+	a.post(t, "/v1/runs/fe-run-1/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow","remember":"session"}]}`, makerDecides).refused(api.CodeRequesterExcluded)
+	allowed("fe-run-1", "a", makerDecides, header("X-Actor", "user:other")).refused(api.CodeRequesterExcluded)
+	open("fe-run-1", 3)
+	a.post(t, "/v1/runs/fe-run-1/approvals", `{"resolutions":[{"request_id":"b","behavior":"deny","remember":"session"}]}`, makerDecides).want(http.StatusAccepted)
+	allowed("fe-run-1", "plain", makerDecides).want(http.StatusAccepted)
+	allowed("fe-run-1", "a", other).want(http.StatusAccepted)
+	raise("fe-cancel", "fe-run-cancel", maker)
+	require.Less(t, a.post(t, "/v1/runs/fe-run-cancel/cancel", `{}`, makerDecides).status, 300)
+
+	// Who held it once, and who made an earlier run of the session.
+	a.post(t, "/v1/runs", `{"session_id":"fe-2","run_id":"fe-early","agent_id":"fe","input":1}`, as("service:early", api.RoleAdmin)).want(http.StatusAccepted)
+	take := func(by option) string {
+		return a.post(t, "/v1/runs/fe-early/claim", `{"worker_id":"w"}`, by).want(http.StatusOK).textAt("lease", "fence")
+	}
+	a.post(t, "/v1/runs/fe-early/release", `{"fence":"`+take(as("agent:once", api.RoleAdmin))+`"}`, as("agent:once", api.RoleAdmin)).want(http.StatusOK)
+	a.post(t, "/v1/runs/fe-early/complete", `{"fence":"`+take(admin)+`"}`, admin).want(http.StatusOK)
+	raise("fe-2", "fe-run-2", as("agent:late", api.RoleAdmin))
+	for _, principal := range []string{"service:early", "agent:once", "user:root", "agent:late"} {
+		allowed("fe-run-2", "a", as(principal, api.RoleOperator)).refused(api.CodeRequesterExcluded)
+	}
+	allowed("fe-run-2", "a", other).want(http.StatusAccepted)
+
+	// A gateway, and for whom it acts.
+	raise("fe-3", "fe-run-3", as("service:gateway", api.RoleAgent), header("X-Actor", "ann"))
+	allowed("fe-run-3", "a", as("user:ann", api.RoleOperator)).refused(api.CodeRequesterExcluded)
+	allowed("fe-run-3", "a", as("service:gateway", api.RoleOperator), header("X-Actor", "bob")).refused(api.CodeRequesterExcluded)
+	second := as("service:second", api.RoleOperator)
+	allowed("fe-run-3", "a", second, header("X-Actor", "ann")).refused(api.CodeRequesterExcluded)
+	allowed("fe-run-3", "a", second, header("X-Actor", "bob")).want(http.StatusAccepted)
+
+	// The sessions above, whoever comes to them later.
+	for child, parent := range map[string]string{"fe-kid": "fe-parent", "fe-parent": "fe-grandparent", "fe-grandparent": ""} {
+		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":%q}`, child, parent), admin)
+	}
+	raise("fe-kid", "fe-run-kid", as("agent:kid", api.RoleAdmin))
+	above := as("user:above", api.RoleAdmin)
+	a.post(t, "/v1/runs", `{"session_id":"fe-grandparent","input":1}`, above).want(http.StatusAccepted)
+	allowed("fe-run-kid", "a", as("user:above", api.RoleOperator)).refused(api.CodeRequesterExcluded)
+	a.post(t, "/v1/sessions/fe-kid/approvals", allow("a"), above).refused(api.CodeRequesterExcluded)
+	allowed("fe-run-kid", "a", other).want(http.StatusAccepted)
+
+	// Rules: an allow of theirs does not apply, a deny does, and another's allow does.
+	rule := func(session, effect string, by option, more ...option) {
+		a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"effect":%q,"match":{"pattern_keys":["deploy"]}}`, session, effect), append(more, by)...).want(http.StatusCreated)
+	}
+	rule("fe-4", "allow", makerDecides)
+	raise("fe-4", "fe-run-4", maker)
+	open("fe-run-4", 3)
+	rule("fe-5", "allow", as("service:gateway", api.RoleOperator), header("X-Actor", "bob"))
+	raise("fe-5", "fe-run-5", as("service:gateway", api.RoleAgent), header("X-Actor", "ann"))
+	open("fe-run-5", 3)
+	rule("fe-6", "allow", makerDecides)
+	rule("fe-6", "allow", other)
+	raise("fe-6", "fe-run-6", maker)
+	open("fe-run-6", 1)
+	rule("fe-7", "deny", makerDecides)
+	rule("fe-7", "allow", other)
+	raise("fe-7", "fe-run-7", maker)
+	open("fe-run-7", 1)
+	require.Contains(t, a.get(t, "/v1/decisions?session_id=fe-7", admin).want(http.StatusOK).text, `"denied"`)
+}

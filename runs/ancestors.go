@@ -1,0 +1,88 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// maxAncestors bounds the sessions above one that are read. Beyond it everybody is a requester.
+const maxAncestors = 64
+
+// ExcludesRequester reports whether a command raises an approval that its requesters may not allow.
+func ExcludesRequester(command Command) bool {
+	switch c := Given(command).(type) {
+	case *Suspend:
+		return excludesRequester(&c.Suspension)
+	case *CreateRun:
+		return c.Suspend != nil && excludesRequester(c.Suspend)
+	}
+	return false
+}
+
+// readAncestors reads what a decision lacked, for a command that was refused with err, and reports
+// whether that was the reason.
+func readAncestors(ctx context.Context, reader ValueReader, command Command, err error) (bool, error) {
+	var lacked *ancestorsError
+	if !errors.As(err, &lacked) {
+		return false, nil
+	}
+	names, err := requestersAbove(ctx, reader, lacked)
+	if err != nil {
+		return true, err
+	}
+	switch c := Given(command).(type) {
+	case *Suspend:
+		c.suspending.above = &names
+	case *CreateRun:
+		c.suspending.above = &names
+	case interface{ resolution() *resolution }:
+		c.resolution().checked.above = &names
+	default:
+		return true, fmt.Errorf("%T raises and allows nothing", command)
+	}
+	return true, nil
+}
+
+// requestersAbove walks up from the parents of a session and of a run. A session above need not exist.
+func requestersAbove(ctx context.Context, reader ValueReader, from *ancestorsError) (all requesters, err error) {
+	sessions, parentRunID := []string{from.parentSessionID}, from.parentRunID
+	seen := map[string]bool{"": true}
+	for range maxAncestors {
+		if refusal.ValidID(parentRunID) && !seen["run "+parentRunID] {
+			seen["run "+parentRunID] = true
+			record, err := reader.Run(ctx, parentRunID)
+			switch {
+			case err == nil:
+				all = all.with(record.Run.Principal, record.Run.HolderPrincipal)
+				sessions, parentRunID = append(sessions, record.Run.SessionID), record.Run.ParentRunID
+			case refusal.CodeOf(err) == "":
+				return "", err
+			}
+		}
+		var above []string
+		for _, sessionID := range sessions {
+			if seen[sessionID] {
+				continue
+			}
+			seen[sessionID] = true
+			head, err := reader.SessionHead(ctx, sessionID)
+			switch {
+			case err == nil:
+				for line := range strings.SplitSeq(head.Requesters, "\n") {
+					all = all.and(line)
+				}
+				above = append(above, head.ParentSessionID)
+			case refusal.CodeOf(err) == "":
+				return "", err
+			}
+		}
+		if sessions = above; len(sessions) == 0 && (!refusal.ValidID(parentRunID) || seen["run "+parentRunID]) {
+			return all, nil
+		}
+	}
+	return everybody, nil
+}

@@ -1,0 +1,108 @@
+package runs
+
+import (
+	"bytes"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
+
+// noteRequesters keeps who made a run of the session, or holds the lease of one.
+func (w *workingCopy) noteRequesters(names ...string) {
+	if noted := requesters(w.session.Requesters).with(names...); string(noted) != w.session.Requesters {
+		w.session.Requesters = string(noted)
+		w.saveSession()
+	}
+}
+
+// ancestorsError says that a decision is about an approval that excludes requesters, in a session that
+// has others above it which were not read.
+type ancestorsError struct{ parentSessionID, parentRunID string }
+
+func (e *ancestorsError) Error() string { return "the sessions above were not read" }
+
+// requestersOf returns whoever asked for what a run asks. Errors: an ancestorsError.
+func (w *workingCopy) requestersOf(run *model.Run, above ancestors) (requesters, error) {
+	if err := w.checkAncestors(run.ParentRunID, above); err != nil {
+		return "", err
+	}
+	all := requesters(w.session.Requesters).with(run.Principal, run.HolderPrincipal)
+	if above != nil {
+		all += "\n" + *above
+	}
+	return all, nil
+}
+
+func (w *workingCopy) checkAncestors(parentRunID string, above ancestors) error {
+	parentSessionID := ""
+	if w.session != nil {
+		parentSessionID = w.session.ParentSessionID
+	}
+	if above != nil || parentSessionID == "" && parentRunID == "" {
+		return nil
+	}
+	return &ancestorsError{parentSessionID, parentRunID}
+}
+
+// checkRaisedAncestors is checkAncestors for a suspension with an approval that excludes requesters.
+func (w *workingCopy) checkRaisedAncestors(s *raisedSuspension, parentRunID string) error {
+	if s == nil || !excludesRequester(s.Suspension) {
+		return nil
+	}
+	return w.checkAncestors(parentRunID, s.above)
+}
+
+// excluded is in the body of each approval that excludes requesters. Most do not, and are not decoded
+// for it.
+var excluded = []byte(`"exclude_requester":true`)
+
+// checkRequesters returns requester_excluded when whoever decides is a requester of an approval that
+// says so, by whatever name: that of the credential, and the one for whom it acts. A no is always
+// allowed.
+func (r *resolution) checkRequesters(w *workingCopy, run *model.Run) error {
+	for i := range r.approvals {
+		given := &r.approvals[i]
+		if given.Behavior != api.BehaviorAllow {
+			continue
+		}
+		request := w.request(run.RunID, given.RequestID)
+		if !bytes.Contains(request.Body, excluded) || !request.Approval().ExcludeRequester {
+			continue
+		}
+		if w.caller != nil && w.caller.Via == auth.ViaOpen {
+			return refusal.New(api.CodeRequesterExcluded, "request %s excludes its requester: it is allowed only where callers show who they are", request.RequestID)
+		}
+		asked, err := w.requestersOf(run, r.checked.above)
+		if err != nil {
+			return err
+		}
+		names := []string{r.actor.Name, r.actor.ViaPrincipal}
+		if w.caller != nil {
+			names = append(names, w.caller.Principal)
+		}
+		for _, name := range names {
+			if asked.has(name) {
+				return refusal.New(api.CodeRequesterExcluded, "request %s excludes its requester, and %s asked for it: somebody else must allow it", request.RequestID, name)
+			}
+		}
+	}
+	return nil
+}
+
+// notByRequester returns a function that leaves out the rules by which a requester would allow an
+// approval that excludes them.
+func (w *workingCopy) notByRequester(run *model.Run, s *raisedSuspension, inForce func(*rules.Rule) *rules.Rule) func(*rules.Rule) *rules.Rule {
+	asked, err := w.requestersOf(run, s.above)
+	return func(rule *rules.Rule) *rules.Rule {
+		if rule = inForce(rule); rule == nil || rule.Effect != api.RuleAllow {
+			return rule
+		}
+		if err != nil || asked.has(rule.CreatedBy) || asked.has(rule.ViaPrincipal) {
+			return nil
+		}
+		return rule
+	}
+}

@@ -1,0 +1,30 @@
+package runs
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRequesters: one name for each person, whatever characters a gateway sends, and no more of them
+// than a row should have.
+func TestRequesters(t *testing.T) {
+	t.Parallel()
+	list := requesters("").with("agent:a", "", "ann", "agent:a", "user:ann", "service:x")
+	require.Equal(t, requesters("agent:a\nuser:ann\nservice:x"), list)
+	for _, name := range []string{"agent:a", "ann", "user:ann", "service:x"} {
+		require.True(t, list.has(name), name)
+	}
+	for _, name := range []string{"", "a", "agent:", "agent:aa", "user:an", "Ann", "agent:a\nuser:ann", "*", "user"} {
+		require.False(t, list.has(name), name)
+	}
+	require.False(t, requesters("").with("*").has("ann"), "a gateway's name for somebody excludes nobody else")
+	require.False(t, requesters("").with("x\nagent:b").has("agent:b"))
+	for n := range 2 * maxRequesters {
+		list = list.with(fmt.Sprintf("agent:n%d", n))
+	}
+	require.True(t, list.has("user:whoever"), "too many to know")
+	require.Less(t, len(list), 60*maxRequesters)
+	require.Equal(t, list, list.with("agent:more"))
+}
