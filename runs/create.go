@@ -306,7 +306,7 @@ func (c *CreateRun) startAtOnce(w *workingCopy, run *model.Run) (Reply, error) {
 	}
 	if c.Suspend != nil {
 		w.suspend(run, &c.suspending)
-		w.oweReviews(run, c.ReviewRequestIDs)
+		w.oweReviews(run, c.Suspend, c.ReviewRequestIDs)
 	}
 	record := w.recordOf(run)
 	// A suspension without hold ends the lease, unless rules settled everything.

@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"slices"
+
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -145,11 +147,14 @@ func (w *workingCopy) deadline(atMs, afterMs *int64) *int64 {
 	return &due
 }
 
-// oweReviews writes the effects that post approvals to the review hook, for those that were
-// just raised and that nothing has settled at once (docs/spec/codex.md#review-hook). An id that
-// names none is ignored.
-func (w *workingCopy) oweReviews(run *model.Run, requestIDs []string) {
-	for _, id := range requestIDs {
+// oweReviews writes the effects that post approvals to the review hook, for those that a suspension
+// has just raised and that nothing has settled at once (docs/spec/codex.md#review-hook). An id that
+// names none of them is ignored.
+func (w *workingCopy) oweReviews(run *model.Run, raised *api.Suspension, ids []string) {
+	for _, id := range ids {
+		if !slices.ContainsFunc(raised.Approvals, func(a api.ApprovalRequest) bool { return a.ID == id }) {
+			continue
+		}
 		request := w.request(run.RunID, id)
 		if request == nil || request.Kind != model.KindApproval || !request.Open() {
 			continue

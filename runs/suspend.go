@@ -102,6 +102,6 @@ func (c *Suspend) decide(w *workingCopy) (Reply, error) {
 		return Reply{}, err
 	}
 	w.suspend(run, &c.suspending)
-	w.oweReviews(run, c.ReviewRequestIDs)
+	w.oweReviews(run, &c.Suspension, c.ReviewRequestIDs)
 	return Reply{Run: w.recordOf(run)}, nil
 }
