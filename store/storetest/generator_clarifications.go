@@ -83,8 +83,13 @@ func (g *Generator) deliverAnswer() Maker {
 	if g.chance(70) {
 		return g.ask()
 	}
-	// A message is for a run of its session, also when that run never asked.
-	c := *delivery("root", g.runID(), pick(g, append([]string{"stray", "stray"}, askedIDs...)))
+	// A message is for a run of its session, also when that run never asked. No answer comes before
+	// its question, whose message would have the same id.
+	runID, requestID := g.runID(), pick(g, append([]string{"stray", "stray"}, askedIDs...))
+	if run := g.model.Run(runID); run == nil || g.model.Request(run.SessionID, runID, requestID) == nil {
+		requestID = "stray"
+	}
+	c := *delivery("root", runID, requestID)
 	c.FromSessionID = pick(g, sessionIDs)
 	if run := g.model.Run(c.RunID); run != nil && g.chance(85) {
 		c.SessionID = run.SessionID
