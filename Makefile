@@ -101,6 +101,10 @@ powercut: ## Kill the service on a SQLite file, and cut its power, 200 times eac
 expiry: ## Let 10,000 requests fall due at once on two replicas
 	HOLDPOINT_EXPIRY_DUE=10000 go test -count 1 -tags faults -v -run VeryMany ./test/expiry
 
+.PHONY: roles
+roles: ## Make a million calls with credentials of every role and hold them against a second table
+	HOLDPOINT_ROLE_CALLS=1000000 go test -count 1 -tags faults -timeout 60m -v ./test/roles
+
 .PHONY: restart
 restart: ## Restart the service with 100,000 runs suspended and debts to pay
 	HOLDPOINT_SUSPENDED=100000 go test -count 1 -tags faults -timeout 30m -v -run Restart ./test/handover

@@ -1,0 +1,207 @@
+//go:build faults
+
+package roles
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/inprocess"
+)
+
+// calls is how many calls the test makes unless HOLDPOINT_ROLE_CALLS says otherwise.
+const calls = 20_000
+
+const callersAtOnce = 8
+
+// TestNoCallDoesWhatItsRoleForbids calls with credentials of every role, with none and with a forged
+// one. What each session's runs were given has a word of its own, so that a reply tells whose it shows.
+func TestNoCallDoesWhatItsRoleForbids(t *testing.T) {
+	count := calls
+	if text := os.Getenv("HOLDPOINT_ROLE_CALLS"); text != "" {
+		var err error
+		count, err = strconv.Atoi(text)
+		require.NoError(t, err)
+	}
+	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{Closed: true})
+	var admin string
+	for _, c := range callers {
+		switch {
+		case c.name == "forger":
+			c.secret = admin[:len(admin)-1] + "x"
+		case c.role != "":
+			body := &api.CreateTokenBody{Name: c.name, Role: api.Role(c.role), Principal: c.principal()}
+			if c.prefix != "" {
+				body.SessionPrefixes = []string{c.prefix}
+			}
+			made, _, err := service.Keyring.Create(t.Context(), body, "user:test", "")
+			require.NoError(t, err)
+			if c.secret = made.Secret; c.role == "admin" {
+				admin = c.secret
+			}
+		}
+	}
+	reader := service.Connect(client.WithToken(admin))
+	for _, session := range []string{"a-1", "a-2", "b-1", "b-2"} {
+		_, err := reader.CreateSession(t.Context(), client.CreateSessionParams{SessionID: session})
+		require.NoError(t, err)
+	}
+
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	var made, changed, refused atomic.Int64
+	var workers sync.WaitGroup
+	for worker := range callersAtOnce {
+		workers.Go(func() {
+			g := &generator{rand: rand.New(rand.NewPCG(seed, uint64(worker)))}
+			for made.Add(1) <= int64(count) && !t.Failed() {
+				g.progress = int(made.Load())
+				by := callers[g.rand.IntN(len(callers))]
+				c := g.call(by)
+				status, text, err := send(service.URL, by, c)
+				if err != nil {
+					t.Errorf("%s %s: %v", c.method, c.path, err)
+					return
+				}
+				if problem := judge(by, c, status, text); problem != "" {
+					t.Errorf("%s by %s: %s %s %s: %d %s", problem, by.name, c.method, c.path, c.body, status, text)
+				}
+				switch {
+				case status < 300 && c.method != http.MethodGet:
+					changed.Add(1)
+				case status == http.StatusForbidden, status == http.StatusUnauthorized:
+					refused.Add(1)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	decided := requireLawful(t, reader)
+	t.Logf("%d calls: %d changed something, %d were refused for who made them; %d decisions", count, changed.Load(), refused.Load(), decided)
+	// A test of refusals alone would show nothing.
+	require.Positive(t, decided)
+	require.Greater(t, changed.Load(), int64(count/50))
+}
+
+func send(url string, by *caller, c call) (status int, text string, err error) {
+	request, err := http.NewRequest(c.method, url+c.path, strings.NewReader(c.body)) //nolint:noctx // The client has a time-out.
+	if err != nil {
+		return 0, "", err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if by.secret != "" {
+		request.Header.Set("Authorization", "Bearer "+by.secret)
+	}
+	if c.key != "" {
+		request.Header.Set("Idempotency-Key", c.key)
+	}
+	if c.actor != "" {
+		request.Header.Set("X-Actor", c.actor)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(body), err
+}
+
+// judge returns what is wrong with a reply.
+func judge(by *caller, c call, status int, text string) string {
+	permitted := by.permits(c.method, c.path)
+	switch {
+	case status >= 500:
+		return "an error of the service"
+	case by.role == "" && !permitted && status != http.StatusUnauthorized:
+		return "answered without a credential"
+	case by.role != "" && status == http.StatusUnauthorized:
+		return "a credential was refused"
+	case by.role != "" && !permitted && status != http.StatusForbidden:
+		return "the role forbids it"
+	case permitted && c.session != "" && !by.reaches(c.session) && status < 300 && !c.list:
+		return "the session is out of reach"
+	}
+	for _, of := range []string{"a-", "b-"} {
+		if !by.reaches(of) && strings.Contains(text, wordOf(of)) {
+			return "shows what is out of reach"
+		}
+	}
+	return ""
+}
+
+// requireLawful holds who caused each event, and who wrote each rule and token, against the table. It
+// returns how many decisions there were.
+func requireLawful(t *testing.T, reader *client.Client) (decided int) {
+	t.Helper()
+	by := map[string]*caller{}
+	for _, c := range callers {
+		by[c.principal()] = c
+	}
+	sessions := 0
+	for session, err := range reader.AllSessions(t.Context(), client.SessionListParams{}) {
+		require.NoError(t, err)
+		sessions++
+		for entry, err := range reader.AllSessionEvents(t.Context(), session.SessionID, client.EventListParams{}) {
+			require.NoError(t, err)
+			var event struct {
+				Type        string           `json:"type"`
+				Resolution  api.Resolution   `json:"resolution"`
+				Resolutions []api.Resolution `json:"resolutions"`
+			}
+			require.NoError(t, json.Unmarshal(entry.Event, &event))
+			var outcomes []string
+			for _, resolution := range append(event.Resolutions, event.Resolution) {
+				switch {
+				case resolution.Outcome == "":
+				case strings.HasPrefix(resolution.Via, api.ViaRule): // whoever raises it has the rule decide
+					require.Contains(t, []string{"operator", "admin"}, by[resolution.ResolvedBy].role)
+				default:
+					outcomes = append(outcomes, string(resolution.Outcome))
+					decided++
+				}
+			}
+			if entry.Actor == "system" || strings.HasPrefix(entry.Actor, "rule") {
+				continue
+			}
+			actor := by[entry.Actor]
+			require.NotNil(t, actor, "%s caused %s in %s", entry.Actor, event.Type, session.SessionID)
+			require.True(t, actor.mayCause(session.SessionID, event.Type, outcomes), "%s caused %s %v in %s", entry.Actor, event.Type, outcomes, session.SessionID)
+		}
+	}
+	require.GreaterOrEqual(t, sessions, 4)
+	for rule, err := range reader.AllRules(t.Context(), client.RuleListParams{}) {
+		require.NoError(t, err)
+		writer := by[rule.CreatedBy]
+		require.NotNil(t, writer, rule.CreatedBy)
+		require.Contains(t, []string{"operator", "admin"}, writer.role)
+		if rule.SessionID == "" {
+			require.Equal(t, "admin", writer.role, "a rule of all sessions")
+		} else {
+			require.True(t, writer.reaches(rule.SessionID))
+		}
+	}
+	tokens, err := reader.ListTokens(t.Context(), client.TokenListParams{})
+	require.NoError(t, err)
+	for _, token := range tokens.Data {
+		require.Contains(t, []string{"user:test", "user:admin"}, token.CreatedBy)
+	}
+	return decided
+}
+
+func wordOf(prefix string) string {
+	return fmt.Sprintf("the-secret-of-%s-sessions", strings.TrimSuffix(prefix, "-"))
+}
