@@ -74,6 +74,7 @@ var operations = []operation{
 	{"POST", "/v1/runs/nobody/complete", `{"fence":"1"}`, false, api.CodeRunNotFound},
 	{"POST", "/v1/runs/nobody/fail", `{"fence":"1","error":"x"}`, false, api.CodeRunNotFound},
 	{"POST", "/v1/runs/nobody/release", `{"fence":"1"}`, true, api.CodeRunNotFound},
+	{"POST", redeemURL, redeeming("nothing", "sha256:"+strings.Repeat("0", 64)), false, ""},
 	{"GET", "/v1/approvals", "", false, ""},
 	{"GET", "/v1/questions", "", false, ""},
 	{"GET", "/v1/effects", "", false, ""},

@@ -307,7 +307,8 @@ func (m *PatroniMachine) members(ctx context.Context) ([]member, error) {
 	return answer.Members, json.UnmarshalRead(response.Body, &answer)
 }
 
-// CreateDatabase makes an empty database and returns its URL.
+// CreateDatabase makes an empty database and returns its URL when every machine has it: a client
+// that asks a standby which has not tries no other.
 func (p *Patroni) CreateDatabase(tb testing.TB, name string) string {
 	tb.Helper()
 	conn, err := pgx.Connect(tb.Context(), p.URL("postgres"))
@@ -315,6 +316,13 @@ func (p *Patroni) CreateDatabase(tb testing.TB, name string) string {
 	_, err = conn.Exec(tb.Context(), "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
 	require.NoError(tb, err)
 	require.NoError(tb, conn.Close(tb.Context()))
+	for _, m := range p.Machines {
+		there := fmt.Sprintf("postgres://postgres@%s:5432/%s?sslmode=disable", m.Address, name)
+		Await(tb, func() bool {
+			conn, err := pgx.Connect(tb.Context(), there)
+			return err == nil && conn.Close(tb.Context()) == nil
+		}, "machine %d has no database", m.number)
+	}
 	return p.URL(name)
 }
 
