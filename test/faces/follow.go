@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/coder/websocket"
@@ -24,12 +25,16 @@ func (s *Stream) Close() { s.close() }
 
 var handlePattern = regexp.MustCompile(`request_[0-9a-z]{20,}`)
 
-// See reads until a message names a prompt, and returns its handle.
-func (s *Stream) See() (string, error) {
+// See reads until a message names a prompt, and returns its handle. Messages that do not have the
+// given texts are passed over: the inbox tells of other sessions, too.
+func (s *Stream) See(texts ...string) (string, error) {
 	for {
 		_, data, err := s.Next()
 		if err != nil {
 			return "", err
+		}
+		if slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(data, text) }) {
+			continue
 		}
 		if handle := handlePattern.FindString(data); handle != "" {
 			return handle, nil

@@ -151,7 +151,11 @@ func TestGallery05WhoSeesAPromptOnAnyFaceCanDecideItThere(t *testing.T) {
 					prompts, _, err := held.Raise(t.Context(), false, faces.Asked{Kind: one.kind, ID: "first"})
 					done <- raised{prompts, err}
 				}()
-				handle, err := stream.See()
+				var of []string
+				if strings.HasPrefix(name, "inbox") {
+					of = []string{held.SessionID}
+				}
+				handle, err := stream.See(of...)
 				require.NoError(t, err, name)
 				prompt := faces.Prompt{Kind: one.kind, SessionID: held.SessionID, RunID: held.RunID, RequestID: "first", Handle: handle}
 				said := faces.Decision{Verb: one.face.Verbs(one.kind)[0], Answers: []string{"Left"}}
