@@ -97,7 +97,7 @@ func TestNoCallDoesWhatItsRoleForbids(t *testing.T) {
 }
 
 func send(url string, by *caller, c call) (status int, text string, err error) {
-	request, err := http.NewRequest(c.method, url+c.path, strings.NewReader(c.body)) //nolint:noctx // The client has a time-out.
+	request, err := http.NewRequest(c.method, url+c.path, strings.NewReader(c.body))
 	if err != nil {
 		return 0, "", err
 	}

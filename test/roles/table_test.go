@@ -19,10 +19,16 @@ type caller struct {
 func (c *caller) principal() string { return "user:" + c.name }
 
 var callers = []*caller{
-	{name: "observer", role: "observer"}, {name: "observer-a", role: "observer", prefix: "a-"},
-	{name: "agent-a", role: "agent", prefix: "a-"}, {name: "agent-b", role: "agent", prefix: "b-"}, {name: "agent-own", role: "agent", own: true},
-	{name: "operator", role: "operator"}, {name: "operator-a", role: "operator", prefix: "a-"},
-	{name: "admin", role: "admin"}, {name: "nobody"}, {name: "forger"},
+	{name: "observer", role: "observer"},
+	{name: "observer-a", role: "observer", prefix: "a-"},
+	{name: "agent-a", role: "agent", prefix: "a-"},
+	{name: "agent-b", role: "agent", prefix: "b-"},
+	{name: "agent-own", role: "agent", own: true},
+	{name: "operator", role: "operator"},
+	{name: "operator-a", role: "operator", prefix: "a-"},
+	{name: "admin", role: "admin"},
+	{name: "nobody"},
+	{name: "forger"},
 }
 
 // reaches reports whether a session may be there for the caller. What an agent without bounds made
