@@ -145,7 +145,7 @@ func (f *table) writeInto(path string) error {
 
 func TestTableIsWrittenBetweenItsMarkers(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "page.md")
+	path := filepath.Join(t.TempDir(), "table")
 	var f table
 	second := row{engine: "SQLite", scenario: "suspend", known: 2}
 	second.count(observation{killed: true, before: 1, after: 1})
