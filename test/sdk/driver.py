@@ -18,6 +18,14 @@ patient = RetryPolicy(max_attempts=100, base_delay=0.02, max_delay=0.2)
 results, workers, streams = [], {}, {}
 
 
+writing = threading.Lock()
+
+
+def reply(outcome):
+    with writing:  # print writes a line and its end apart, and threads write at once
+        print(json.dumps(outcome), flush=True)
+
+
 def plain(value):
     return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value
 
@@ -169,7 +177,7 @@ class Sync:
             outcome = {"refused": refused(error)}
         except BaseException:
             outcome = {"failed": traceback.format_exc()}
-        print(json.dumps({"id": step["id"], **outcome}), flush=True)
+        reply({"id": step["id"], **outcome})
 
 
 class Async(Sync):
@@ -258,7 +266,7 @@ class Async(Sync):
             outcome = {"refused": refused(error)}
         except BaseException:
             outcome = {"failed": traceback.format_exc()}
-        print(json.dumps({"id": step["id"], **outcome}), flush=True)
+        reply({"id": step["id"], **outcome})
 
 
 assert holdpoint.__file__.find("site-packages") > 0, "the installed package is what is tested"

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bufio"
 	"context"
 	"crypto/x509"
 	"encoding/binary"
@@ -175,6 +176,9 @@ func TestEndpointThatNeverAnswersIsLeft(t *testing.T) {
 			return
 		}
 		defer conn.Close()
+		if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil { // an answer before the request is no answer
+			return
+		}
 		_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nX-Slow: ")) // and no end of it
 		cancel()
 		<-t.Context().Done()
