@@ -90,6 +90,7 @@ var examples = map[string][]string{
 	"contexts set": {
 		`holdpoint contexts set work --server https://holdpoint.example --actor ada`,
 		`holdpoint contexts set home --server http://127.0.0.1:4000`,
+		`holdpoint contexts set agents --server https://holdpoint.example --ca ca.pem --client-cert coder.pem --client-key coder.key`,
 	},
 	"contexts list":   {`holdpoint contexts list`},
 	"contexts use":    {`holdpoint contexts use home`},

@@ -100,6 +100,30 @@ func TestFlagsHaveOneName(t *testing.T) {
 	look(parserOf(t).Model.Node)
 }
 
+// Whoever can say where the service is can say how TLS goes there.
+func TestEveryCommandThatCallsTakesCertificates(t *testing.T) {
+	t.Parallel()
+	calling := 0
+	var look func(node *kong.Node)
+	look = func(node *kong.Node) {
+		for _, child := range node.Children {
+			has := map[string]bool{}
+			for _, flag := range slices.Concat(child.AllFlags(true)...) {
+				has[flag.Name] = true
+			}
+			if child.Leaf() && (has["server"] || has["keys"]) {
+				calling++
+				for _, flag := range []string{"ca", "client-cert", "client-key"} {
+					require.True(t, has[flag], "%s has no --%s", child.Path(), flag)
+				}
+			}
+			look(child)
+		}
+	}
+	look(parserOf(t).Model.Node)
+	require.Greater(t, calling, 40)
+}
+
 // Scripts read what every command prints, but for those that print another program's words, speak a
 // protocol of their own, or ask a person.
 func TestEveryCommandPrintsJSON(t *testing.T) {

@@ -50,6 +50,8 @@ import (
 //	                             another one has the same prompt, and both are gone
 //	empty DIRECTORY              there is nothing in it
 //	sql FILE STATEMENT           changes an SQLite file past everything
+//	certificates                 writes ca.pem, and server, coder, stranger as .pem and
+//	                             .key; all but stranger are of that authority
 //	env-stdout NAME REGEXP       sets a variable to what the group matches in stdout
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -84,6 +86,7 @@ func TestScripts(t *testing.T) {
 			"empty":              empty,
 			"sql":                execSQL,
 			"env-stdout":         envStdout,
+			"certificates":       certificates,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

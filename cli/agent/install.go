@@ -27,7 +27,8 @@ type HookInstall struct {
 	Matcher  string `default:"*" placeholder:"PATTERN" help:"Which tools (default ${default})."`
 	Settings string `placeholder:"PATH" help:"The settings file (default .claude/settings.json, of this project)."`
 	Server   string `placeholder:"URL" help:"Where the service is, for the hook."`
-	DryRun   bool   `help:"Print the settings as they would be, and change nothing."`
+	console.CertificatePaths
+	DryRun bool `help:"Print the settings as they would be, and change nothing."`
 }
 
 // Run writes the settings, or prints them.
@@ -46,6 +47,14 @@ func (c *HookInstall) Run(terminal *console.Console) error {
 	command := "holdpoint hook --agent-id " + c.Agent
 	if c.Server != "" {
 		command += " --server " + console.QuoteArgument(c.Server)
+	}
+	if err := c.Absolute(c.Server); err != nil {
+		return err
+	}
+	for _, file := range []struct{ flag, path string }{{"ca", c.CA}, {"client-cert", c.ClientCert}, {"client-key", c.ClientKey}} {
+		if file.path != "" {
+			command += " --" + file.flag + " " + console.QuoteArgument(file.path)
+		}
 	}
 	after, changed, err := withHook(before, c.Event, c.Matcher, command)
 	if err != nil {

@@ -65,6 +65,7 @@ func momentOf(text string) (int64, error) {
 
 type verify struct {
 	console.Format
+	console.Certificates
 	Keys string `required:"" placeholder:"FILE|URL" help:"The public keys: a file that GET /v1/keys was written to, or the URL of it."`
 	File string `arg:"" placeholder:"FILE" help:"The export."`
 }
@@ -99,7 +100,12 @@ type verdict struct {
 
 // Run checks the file.
 func (c *verify) Run(ctx context.Context, terminal *console.Console) error {
-	keys, err := readKeys(ctx, c.Keys)
+	caller, err := c.caller(terminal)
+	if err != nil {
+		return err
+	}
+	defer caller.CloseIdleConnections()
+	keys, err := readKeys(ctx, c.Keys, caller)
 	if err != nil {
 		return console.Failed(exitNotExamined, "--keys: %w", err)
 	}
@@ -159,8 +165,28 @@ const (
 	keysTimeout  = 30 * time.Second
 )
 
-func readKeys(ctx context.Context, from string) (*signing.Public, error) {
-	text, err := readKeyText(ctx, from)
+func isURL(text string) bool {
+	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
+}
+
+// caller returns the HTTP client that the keys are read with.
+func (c *verify) caller(terminal *console.Console) (*http.Client, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	if isURL(c.Keys) {
+		if chosen := terminal.Context; chosen.Server != "" && strings.HasPrefix(c.Keys, strings.TrimRight(chosen.Server, "/")+"/") {
+			c.Complete(chosen)
+		}
+		secured, err := c.Config(c.Keys)
+		if err != nil {
+			return nil, err
+		}
+		transport.TLSClientConfig = secured
+	}
+	return &http.Client{Transport: transport}, nil
+}
+
+func readKeys(ctx context.Context, from string, caller *http.Client) (*signing.Public, error) {
+	text, err := readKeyText(ctx, from, caller)
 	if err != nil {
 		return nil, err
 	}
@@ -171,8 +197,8 @@ func readKeys(ctx context.Context, from string) (*signing.Public, error) {
 	return signing.NewPublic(set)
 }
 
-func readKeyText(ctx context.Context, from string) ([]byte, error) {
-	if !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
+func readKeyText(ctx context.Context, from string, caller *http.Client) ([]byte, error) {
+	if !isURL(from) {
 		file, err := os.Open(from)
 		if err != nil {
 			return nil, err
@@ -186,7 +212,7 @@ func readKeyText(ctx context.Context, from string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := caller.Do(request)
 	if err != nil {
 		return nil, err
 	}

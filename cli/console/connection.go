@@ -31,7 +31,9 @@ type Connection struct {
 	// A secret in a flag would be seen by everybody who lists processes.
 	TokenFile string `from:"HOLDPOINT_TOKEN_FILE" placeholder:"PATH" help:"Read the token from this file (default $$HOLDPOINT_TOKEN)."`
 
-	Context string `placeholder:"NAME" help:"Where the service is, who calls and with which token, as holdpoint contexts keeps them ($$HOLDPOINT_CONTEXT)."`
+	Certificates
+
+	Context string `placeholder:"NAME" help:"Where the service is, who calls and with which token or certificate, as holdpoint contexts keeps them ($$HOLDPOINT_CONTEXT)."`
 
 	// Via is the way on record; cli when empty.
 	Via string `kong:"-"`
@@ -42,8 +44,11 @@ type Connection struct {
 // TokenVariable is the environment variable of the token.
 const TokenVariable = "HOLDPOINT_TOKEN"
 
-// AfterApply finds the token.
+// AfterApply finds the token, and takes the rest from the context.
 func (c *Connection) AfterApply(terminal *Console) error {
+	if c.Server == terminal.Context.Server {
+		c.Complete(terminal.Context)
+	}
 	if c.TokenFile == "" {
 		c.token, _ = terminal.LookupEnv(TokenVariable)
 		c.token = strings.TrimSpace(c.token)
@@ -81,11 +86,18 @@ type Format struct {
 
 // Call hands a client to use, which must not keep it, and returns the error of use.
 // When no service answered, the error says what to do about it. A --server that is no
-// URL is a usage error.
+// URL, and files of TLS that cannot be used, are usage errors.
 func (c *Connection) Call(use func(*client.Client) error) error {
 	options := []client.Option{client.WithActor(c.ActorName()), client.WithVia(cmp.Or(c.Via, "cli")), client.WithUserAgent("holdpoint/" + Version())}
 	if c.token != "" {
 		options = append(options, client.WithToken(c.token))
+	}
+	secured, err := c.Config(c.Server)
+	if err != nil {
+		return err
+	}
+	if secured != nil {
+		options = append(options, client.WithTLS(secured))
 	}
 	server := c.Server
 	if path, isSocket := strings.CutPrefix(server, "unix:"); isSocket {
@@ -107,6 +119,9 @@ func (c *Connection) Call(use func(*client.Client) error) error {
 	}
 	defer opened.Close()
 	err = use(opened)
+	if hint := tlsHint(err); hint != "" && Unanswered(err) {
+		return fmt.Errorf("%s: %w\n           %s", c.Server, err, hint)
+	}
 	if Unanswered(err) {
 		return fmt.Errorf("no holdpoint service answers at %s (%w)\n"+
 			"           start one with: %s serve\n"+
@@ -128,13 +143,17 @@ func (c *Connection) ActorName() string {
 	return current.Username
 }
 
-// ServerFlag returns the flag by which a copied command line finds the same service,
-// with a space before it; empty for the default.
+// ServerFlag returns the flags by which a copied command line finds the same service,
+// with a space before each; empty for the default.
 func (c *Connection) ServerFlag() string {
-	if c.Server == DefaultServerURL {
-		return ""
+	flags := ""
+	if c.Server != DefaultServerURL {
+		flags = " --server " + QuoteArgument(c.Server)
 	}
-	return " --server " + QuoteArgument(c.Server)
+	if c.CA != "" {
+		flags += " --ca " + QuoteArgument(c.CA)
+	}
+	return flags
 }
 
 func plainASCII(text string) bool {

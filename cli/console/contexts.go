@@ -19,6 +19,10 @@ type Context struct {
 	Actor  string `json:"actor,omitempty"`
 	// Token is a secret. It is sent to Server alone.
 	Token string `json:"token,omitempty"`
+	// The paths of --ca, --client-cert and --client-key, for Server alone.
+	CA         string `json:"ca,omitempty"`
+	ClientCert string `json:"client_cert,omitempty"`
+	ClientKey  string `json:"client_key,omitempty"`
 }
 
 // Contexts is the file that keeps them.

@@ -29,13 +29,17 @@ type shown struct {
 	Actor   string `json:"actor,omitempty"`
 	Token   bool   `json:"token"`
 	Current bool   `json:"current"`
+	CA      string `json:"ca,omitempty"`
+	// ClientCert and ClientKey are paths.
+	ClientCert string `json:"client_cert,omitempty"`
+	ClientKey  string `json:"client_key,omitempty"`
 }
 
 func all(contexts *console.Contexts) []shown {
 	records := []shown{}
 	for _, name := range contexts.Names() {
 		one := contexts.Contexts[name]
-		records = append(records, shown{name, one.Server, one.Actor, one.Token != "", name == contexts.Current})
+		records = append(records, shown{name, one.Server, one.Actor, one.Token != "", name == contexts.Current, one.CA, one.ClientCert, one.ClientKey})
 	}
 	return records
 }
@@ -91,6 +95,7 @@ type set struct {
 	Server    string `required:"" placeholder:"URL" help:"Where the service is."`
 	Actor     string `placeholder:"NAME" help:"Who calls, where no token says so."`
 	TokenFile string `placeholder:"PATH" help:"Keep the token that is in this file; - for stdin."`
+	console.CertificatePaths
 }
 
 // Run writes a context. A secret in a flag would be seen by everybody who lists processes.
@@ -109,11 +114,17 @@ func (c *set) Run(terminal *console.Console) error {
 			return console.Usage("--token-file: %s is empty", c.TokenFile)
 		}
 	}
+	if err := c.Absolute(c.Server); err != nil {
+		return err
+	}
+	written := console.Context{
+		Server: c.Server, Actor: c.Actor, Token: token, CA: c.CA, ClientCert: c.ClientCert, ClientKey: c.ClientKey,
+	}
 	return c.change(terminal, func(contexts *console.Contexts) error {
 		if c.Name == "" {
 			return console.Usage("the name is empty")
 		}
-		contexts.Contexts[c.Name] = console.Context{Server: c.Server, Actor: c.Actor, Token: token}
+		contexts.Contexts[c.Name] = written
 		if contexts.Current == "" {
 			contexts.Current = c.Name
 		}

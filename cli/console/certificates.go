@@ -1,0 +1,103 @@
+package console
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Certificates holds the flags by which a command knows a service by TLS, and shows itself to it.
+type Certificates struct {
+	CA         string `name:"ca" from:"HOLDPOINT_CA" placeholder:"PATH" help:"Believe the certificates of these authorities, in PEM, instead of the machine's ($$HOLDPOINT_CA)."`
+	ClientCert string `from:"HOLDPOINT_CLIENT_CERT" placeholder:"PATH" help:"Call with this client certificate, in PEM, as the agent that it names ($$HOLDPOINT_CLIENT_CERT)."`
+	ClientKey  string `from:"HOLDPOINT_CLIENT_KEY" placeholder:"PATH" help:"The key of the client certificate, in PEM ($$HOLDPOINT_CLIENT_KEY)."`
+}
+
+// CertificatePaths are the same flags where they are written down for later calls: no environment fills
+// them, and a relative path would be another one later.
+type CertificatePaths struct {
+	CA         string `name:"ca" placeholder:"PATH" help:"Believe the certificates of these authorities, in PEM, instead of the machine's. The path is kept, not the file."`
+	ClientCert string `placeholder:"PATH" help:"Call with this client certificate, in PEM, as the agent that it names. The path is kept, not the file."`
+	ClientKey  string `placeholder:"PATH" help:"The key of the client certificate, in PEM. The path is kept, not the file."`
+}
+
+// Absolute makes the paths absolute. It returns a usage error where calls to the server could not use
+// the files.
+func (p *CertificatePaths) Absolute(server string) error {
+	for _, path := range []*string{&p.CA, &p.ClientCert, &p.ClientKey} {
+		if *path == "" {
+			continue
+		}
+		absolute, err := filepath.Abs(*path)
+		if err != nil {
+			return fmt.Errorf("find %s: %w", *path, err)
+		}
+		*path = absolute
+	}
+	certificates := Certificates(*p)
+	_, err := certificates.Config(server)
+	return err
+}
+
+// Complete takes what was not given from the context of the same service. A certificate is never put
+// together with another one's key.
+func (c *Certificates) Complete(chosen Context) {
+	if c.CA == "" {
+		c.CA = chosen.CA
+	}
+	if c.ClientCert == "" && c.ClientKey == "" {
+		c.ClientCert, c.ClientKey = chosen.ClientCert, chosen.ClientKey
+	}
+}
+
+// Config reads the files. It returns nil when none is named, and a usage error for a file that cannot
+// be used, a certificate without its key, and a service without TLS, to which no certificate would be
+// shown and whose own nobody would look at.
+func (c *Certificates) Config(server string) (*tls.Config, error) {
+	if c.CA == "" && c.ClientCert == "" && c.ClientKey == "" {
+		return nil, nil
+	}
+	if (c.ClientCert == "") != (c.ClientKey == "") {
+		return nil, Usage("--client-cert and --client-key need each other")
+	}
+	if !strings.HasPrefix(server, "https://") {
+		return nil, Usage("--ca and --client-cert are for services at https://, not for %s", server)
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.CA != "" {
+		text, err := os.ReadFile(c.CA)
+		if err != nil {
+			return nil, Usage("--ca: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, Usage("--ca: %s has no certificate in PEM", c.CA)
+		}
+	}
+	if c.ClientCert != "" {
+		pair, err := tls.LoadX509KeyPair(c.ClientCert, c.ClientKey)
+		if err != nil {
+			return nil, Usage("--client-cert and --client-key: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
+
+// tlsHint says what to do about an error of TLS; empty for any other.
+func tlsHint(err error) string {
+	var untrusted *tls.CertificateVerificationError
+	var remote *net.OpError
+	switch {
+	case errors.As(err, &untrusted):
+		return "its certificate is not believed: say whose it is with --ca PATH, or HOLDPOINT_CA"
+	case errors.As(err, &remote) && remote.Op == "remote error":
+		return "it refused the connection: look at --client-cert, whether it is still valid, and of an authority that the service believes"
+	}
+	return ""
+}
