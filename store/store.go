@@ -85,6 +85,13 @@ func FileOf(url string) string {
 	return ""
 }
 
+// IsServer reports whether a URL names a database that another process serves. It is false for a URL
+// that cannot be read.
+func IsServer(text string) bool {
+	at, err := locate(text)
+	return err == nil && at.url != ""
+}
+
 // Store is an engine: it keeps what is decided, the tokens of those who decide, the public keys
 // of what is signed, and checkpoints.
 type Store interface {

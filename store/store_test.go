@@ -29,7 +29,10 @@ func TestURLs(t *testing.T) {
 		require.NotContains(t, err.Error(), "secret")
 		require.ErrorIs(t, store.Migrate(t.Context(), url, nil), store.ErrURL, url)
 		require.NotContains(t, store.Describe(url), "secret")
+		require.False(t, store.IsServer(url))
 	}
+	require.True(t, store.IsServer("postgres://u:secret@h/db"))
+	require.False(t, store.IsServer("sqlite:"+filepath.Join(t.TempDir(), "file.db")))
 }
 
 func TestUnreachablePostgresKeepsThePassword(t *testing.T) {

@@ -200,6 +200,10 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 			}
 		},
 	}
+	if store.IsServer(c.Database) {
+		// An embedded database works on this process's processors, and waits for its disk there.
+		background = append(background, useFewProcessors)
+	}
 	err = c.serve(running, listener, files, admin, opened, keyring, issuer, signatures, secretKeys, egress.Guard{Allow: allowed}, review, logger, background)
 	if closing := opened.Close(); closing != nil {
 		err = errors.Join(err, fmt.Errorf("close the database: %w", closing))

@@ -1,0 +1,63 @@
+package serve
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOneProcessorIsUsedWhileItIsEnough(t *testing.T) {
+	var use processorUse
+	see := func(cores float64, windows int) (one bool) {
+		for range windows {
+			one = use.saw(cores)
+		}
+		return one
+	}
+	require.False(t, see(0.1, calmWindows-1), "a moment's calm")
+	require.True(t, see(0.1, 1))
+	require.True(t, see(busyCores, 1000), "one carries that")
+	require.False(t, see(0.9, 1), "a burst has all processors at once")
+	require.False(t, see(0.1, calmWindows-1))
+	require.False(t, see(0.9, 1))
+	require.False(t, see(0.1, calmWindows-1), "the calm begins anew")
+	require.True(t, see(0.1, 1))
+	see(2, 1)
+	require.False(t, see(0.6, 1000), "neither busy nor calm: as it is")
+}
+
+func TestProcessorsAreWatched(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ticks, set, ended := make(chan time.Time), make(chan bool, 1), make(chan struct{})
+	var worked atomic.Int64
+	go func() {
+		defer close(ended)
+		watchProcessors(ctx, ticks, func() (time.Duration, bool) { return time.Duration(worked.Load()), true }, func(one bool) { set <- one })
+	}()
+	now := time.Now().Add(time.Hour)
+	tick := func(cores float64) {
+		now = now.Add(processorWindow)
+		worked.Add(int64(cores * float64(processorWindow)))
+		ticks <- now
+	}
+	tick(0.1) // the hour before it
+	for range calmWindows - 1 {
+		tick(0.1)
+	}
+	require.True(t, <-set)
+	ticks <- now // the clock has not moved
+	tick(1)
+	require.False(t, <-set)
+	for range calmWindows {
+		tick(0)
+	}
+	require.True(t, <-set)
+	cancel()
+	require.False(t, <-set, "whoever comes next has them all")
+	<-ended
+	require.Empty(t, set)
+}
