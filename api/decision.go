@@ -23,6 +23,14 @@ type RequestView struct {
 	// RecordedDecision and Resolution are nil while it is open.
 	RecordedDecision *RecordedDecision `json:"recorded_decision,omitempty"`
 	Resolution       *Resolution       `json:"resolution,omitempty"`
+	// RequesterExcluded is set for whoever asks and may not allow it. Lists and streams do not have it.
+	RequesterExcluded *RequesterExcluded `json:"requester_excluded,omitempty"`
+}
+
+// RequesterExcluded says that an open approval excludes its requesters, and that the caller is one: its
+// allow would be refused with [CodeRequesterExcluded]. It may deny.
+type RequesterExcluded struct {
+	Detail string `json:"detail"` // why, for a person
 }
 
 // RequestRun is what a request's view shows of its run.

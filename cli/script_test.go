@@ -117,7 +117,11 @@ func await(ts *testscript.TestScript, what string, done func(context.Context) (b
 }
 
 func withClient(ts *testscript.TestScript, use func(*client.Client)) {
-	c, err := client.New(ts.Getenv("HOLDPOINT_SERVER"), client.WithRetry(client.RetryPolicy{MaxAttempts: 1}))
+	options := []client.Option{client.WithRetry(client.RetryPolicy{MaxAttempts: 1})}
+	if file := ts.Getenv("HOLDPOINT_TOKEN_FILE"); file != "" {
+		options = append(options, client.WithToken(strings.TrimSpace(ts.ReadFile(file))))
+	}
+	c, err := client.New(ts.Getenv("HOLDPOINT_SERVER"), options...)
 	ts.Check(err)
 	defer c.Close()
 	use(c)

@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -69,7 +71,29 @@ func (s *Server) getRequest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return wire.Respond(w, r, http.StatusOK, found.View(nil))
+	view := found.View(nil)
+	if view.RequesterExcluded, err = s.requesterExcluded(r, &found.Request); err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, view)
+}
+
+// requesterExcluded tells a caller why its allow of an open approval would be refused, nil when it
+// would not.
+func (s *Server) requesterExcluded(r *http.Request, request *model.Request) (*api.RequesterExcluded, error) {
+	actor, err := wire.Actor(r)
+	if err != nil {
+		return nil, err
+	}
+	err = runs.CheckRequester(r.Context(), s.store.store, request, auth.From(r.Context()), actor)
+	var refused *refusal.Error
+	switch {
+	case !errors.As(err, &refused):
+		return nil, err
+	case refused.Code == api.CodeRequesterExcluded:
+		return &api.RequesterExcluded{Detail: refused.Detail}, nil
+	}
+	return nil, nil // it was settled meanwhile, and its run is gone
 }
 
 // listWorkers shows who holds which runs.

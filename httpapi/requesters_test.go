@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,6 +43,14 @@ func testRequesters(t *testing.T, a *rig, keyring *auth.Keyring) {
 	raise("fe-1", "fe-run-1", maker)
 	require.Equal(t, true, a.get(t, "/v1/runs/fe-run-1", admin).at("pending_approvals", 0, "exclude_requester"))
 	allowed("fe-run-1", "a", makerDecides).refused(api.CodeRequesterExcluded)
+	shown := func(options ...option) *reply {
+		return a.get(t, "/v1/requests/"+a.get(t, "/v1/runs/fe-run-1", admin).textAt("pending_approvals", 0, "handle"), options...).want(http.StatusOK)
+	}
+	require.Equal(t, "request a excludes its requester, and agent:maker asked for it: somebody else must allow it", shown(makerDecides).at("requester_excluded", "detail"))
+	for _, by := range [][]option{{other}, {admin}, {as("user:watches", api.RoleObserver)}} {
+		require.NotContains(t, shown(by...).text, "requester_excluded")
+	}
+	require.Contains(t, shown(admin, header("X-Actor", "agent:maker")).text, "requester_excluded")
 	both := `{"resolutions":[{"request_id":"plain","behavior":"allow"},{"request_id":"a","behavior":"allow"}]}`
 	a.post(t, "/v1/runs/fe-run-1/approvals", both, makerDecides).refused(api.CodeRequesterExcluded)
 	a.post(t, "/v1/sessions/fe-1/approvals", both, makerDecides).refused(api.CodeRequesterExcluded)
@@ -65,7 +74,12 @@ func testRequesters(t *testing.T, a *rig, keyring *auth.Keyring) {
 	for _, principal := range []string{"service:early", "agent:once", "user:root", "agent:late"} {
 		allowed("fe-run-2", "a", as(principal, api.RoleOperator)).refused(api.CodeRequesterExcluded)
 	}
+	early := a.get(t, "/v1/runs/fe-run-2", admin)
 	allowed("fe-run-2", "a", other).want(http.StatusAccepted)
+	for i, want := range []bool{false, true, false} { // a is settled, and plain excludes nobody
+		text := a.get(t, "/v1/requests/"+early.textAt("pending_approvals", i, "handle"), admin).want(http.StatusOK).text
+		require.Equal(t, want, strings.Contains(text, `"requester_excluded"`), text)
+	}
 
 	// A gateway, and for whom it acts.
 	raise("fe-3", "fe-run-3", as("service:gateway", api.RoleAgent), header("X-Actor", "ann"))
@@ -83,6 +97,10 @@ func testRequesters(t *testing.T, a *rig, keyring *auth.Keyring) {
 	above := as("user:above", api.RoleAdmin)
 	a.post(t, "/v1/runs", `{"session_id":"fe-grandparent","input":1}`, above).want(http.StatusAccepted)
 	allowed("fe-run-kid", "a", as("user:above", api.RoleOperator)).refused(api.CodeRequesterExcluded)
+	kid := a.get(t, "/v1/runs/fe-run-kid", admin).textAt("pending_approvals", 0, "handle")
+	bounded, secret := token(t, keyring, api.CreateTokenBody{Name: "fe-bounded", Role: api.RoleOperator, Principal: "user:above", SessionPrefixes: []string{"fe-kid"}})
+	require.NotEmpty(t, bounded)
+	require.Contains(t, a.get(t, "/v1/requests/"+kid, bearer(secret)).want(http.StatusOK).text, "requester_excluded", "the sessions above it are out of the token's reach, and count")
 	a.post(t, "/v1/sessions/fe-kid/approvals", allow("a"), above).refused(api.CodeRequesterExcluded)
 	allowed("fe-run-kid", "a", other).want(http.StatusAccepted)
 

@@ -176,7 +176,7 @@ func (t *tools) addAgents(server *mcp.Server) {
 	}, approvalSchema, func(ctx context.Context, arguments approvalArguments) (string, error) {
 		return t.raise(ctx, ask.Call{SessionID: t.SessionID, Key: arguments.Key, Approval: &api.ApprovalRequest{
 			ToolName: arguments.ToolName, Input: arguments.Input, Description: arguments.Description, Reason: arguments.Reason,
-			ExpiresAfterMs: t.expiresAfterMs(),
+			ExpiresAfterMs: t.expiresAfterMs(), ExcludeRequester: t.ExcludeRequester,
 		}})
 	})
 	addAsking(t, server, &mcp.Tool{

@@ -52,9 +52,10 @@ const approvalFormSchema = `{
   }
 }`
 
-// approvalForm returns nil for an approval that cannot be shown whole.
+// approvalForm returns nil for an approval that cannot be shown whole, and for one that excludes its
+// requester: that is who the client calls as.
 func approvalForm(agent string, request *api.ApprovalRequest) *mcp.ElicitParams {
-	if request.InputTruncated || len(request.SensitivePaths) > 0 {
+	if request.InputTruncated || request.ExcludeRequester || len(request.SensitivePaths) > 0 {
 		return nil
 	}
 	input := jsontext.Value(slices.Clone(request.Input))

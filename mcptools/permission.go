@@ -72,6 +72,7 @@ func (t *tools) permit(ctx context.Context, request *mcp.CallToolRequest, argume
 			SessionID: t.SessionID, Key: arguments.ToolUseID,
 			Approval: &api.ApprovalRequest{
 				ToolCallID: arguments.ToolUseID, ToolName: arguments.ToolName, Input: arguments.Input, ExpiresAfterMs: t.expiresAfterMs(),
+				ExcludeRequester: t.ExcludeRequester,
 			},
 		})
 	})

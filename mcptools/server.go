@@ -41,6 +41,8 @@ type Options struct {
 	Principal string
 	// ExpiresAfter is how long there is to decide; as long as it takes when 0.
 	ExpiresAfter time.Duration
+	// ExcludeRequester has every approval be allowed by somebody else than who asks.
+	ExcludeRequester bool
 	// Patience is that of [ask.Asker].
 	Patience time.Duration
 	// Version is the program's.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -85,4 +87,28 @@ func requestersAbove(ctx context.Context, reader ValueReader, from *ancestorsErr
 		}
 	}
 	return everybody, nil
+}
+
+// CheckRequester returns the requester_excluded with which an allow of an open approval by the caller
+// would be refused as things stand, nil when it would not, and for anything else. It reads outside the
+// lock, so it is for showing: [Decide] checks again. The reader must not be bounded by what the
+// caller reaches.
+func CheckRequester(ctx context.Context, reader ValueReader, request *model.Request, caller *auth.Identity, actor Actor) error {
+	if !request.Open() || !excludesRequesters(request) {
+		return nil
+	}
+	head, err := reader.SessionHead(ctx, request.SessionID)
+	if err != nil {
+		return err
+	}
+	record, err := reader.Run(ctx, request.RunID)
+	if err != nil {
+		return err
+	}
+	above, err := requestersAbove(ctx, reader, &ancestorsError{head.ParentSessionID, record.Run.ParentRunID})
+	if err != nil {
+		return err
+	}
+	asked := requesters(head.Requesters).with(record.Run.Principal, record.Run.HolderPrincipal)
+	return (asked + "\n" + above).exclude(request.RequestID, caller, actor)
 }

@@ -69,24 +69,37 @@ func (r *resolution) checkRequesters(w *workingCopy, run *model.Run) error {
 			continue
 		}
 		request := w.request(run.RunID, given.RequestID)
-		if !bytes.Contains(request.Body, excluded) || !request.Approval().ExcludeRequester {
+		if !excludesRequesters(request) {
 			continue
-		}
-		if w.caller != nil && w.caller.Via == auth.ViaOpen {
-			return refusal.New(api.CodeRequesterExcluded, "request %s excludes its requester: it is allowed only where callers show who they are", request.RequestID)
 		}
 		asked, err := w.requestersOf(run, r.checked.above)
 		if err != nil {
 			return err
 		}
-		names := []string{r.actor.Name, r.actor.ViaPrincipal}
-		if w.caller != nil {
-			names = append(names, w.caller.Principal)
+		if err := asked.exclude(request.RequestID, w.caller, r.actor); err != nil {
+			return err
 		}
-		for _, name := range names {
-			if asked.has(name) {
-				return refusal.New(api.CodeRequesterExcluded, "request %s excludes its requester, and %s asked for it: somebody else must allow it", request.RequestID, name)
-			}
+	}
+	return nil
+}
+
+func excludesRequesters(request *model.Request) bool {
+	return request.Kind == model.KindApproval && bytes.Contains(request.Body, excluded) && request.Approval().ExcludeRequester
+}
+
+// exclude returns requester_excluded when a caller, or the one for whom it acts, is a requester. Where
+// nobody shows who they are, everybody is.
+func (r requesters) exclude(requestID string, caller *auth.Identity, actor Actor) error {
+	if caller != nil && caller.Via == auth.ViaOpen {
+		return refusal.New(api.CodeRequesterExcluded, "request %s excludes its requester: it is allowed only where callers show who they are", requestID)
+	}
+	names := []string{actor.Name, actor.ViaPrincipal}
+	if caller != nil {
+		names = append(names, caller.Principal)
+	}
+	for _, name := range names {
+		if r.has(name) {
+			return refusal.New(api.CodeRequesterExcluded, "request %s excludes its requester, and %s asked for it: somebody else must allow it", requestID, name)
 		}
 	}
 	return nil

@@ -126,6 +126,7 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 func (c *HookRun) decide(ctx context.Context, asker *ask.Asker, asked hookInput) (*ask.Answer, error) {
 	request := &api.ApprovalRequest{
 		ToolCallID: asked.ToolUseID, ToolName: asked.ToolName, Input: asked.ToolInput, PatternKeys: asked.patternKeys(),
+		ExcludeRequester: c.ExcludeRequester,
 	}
 	if asked.Cwd != "" {
 		request.Description = "In " + asked.Cwd

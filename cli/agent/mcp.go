@@ -57,7 +57,7 @@ func (c *MCP) Run(ctx context.Context, terminal *console.Console) error {
 		input := &watched{Reader: terminal.Stdin}
 		server := mcptools.NewServer(mcptools.Options{
 			Client: opened, For: c.For, AgentID: c.Agent, SessionID: c.Session,
-			ExpiresAfter: c.Timeout, Patience: c.Outage, Version: console.Version(),
+			ExpiresAfter: c.Timeout, ExcludeRequester: c.ExcludeRequester, Patience: c.Outage, Version: console.Version(),
 			Leaving: func() bool { return input.ended.Load() || serving.Err() != nil },
 			Signer:  mcptools.NewKeySigner(c.Key("holdpoint mcp")), MayDecide: mayDecide(opened),
 			NowMs: func() int64 { return time.Now().UnixMilli() },

@@ -21,14 +21,15 @@ import (
 // Exec asks for approval of one exact command and runs it when it is given.
 type Exec struct {
 	console.Connection
-	Session string        `name:"session-id" aliases:"session" placeholder:"ID" help:"The session that it belongs to, one run at a time (default: one of its own)."`
-	Reason  string        `placeholder:"TEXT" help:"Why it should run, for the person who decides."`
-	Timeout time.Duration `placeholder:"DURATION" help:"How long there is to decide; without it, as long as it takes."`
-	Key     *string       `placeholder:"KEY" help:"Names this request on the service. Calling again with the same key takes up the same request, and never runs the command a second time."`
-	Rerun   bool          `help:"With --key: run the command although an earlier call started it and how that ended is not known."`
-	Lease   time.Duration `default:"10s" placeholder:"DURATION" help:"How long after this process was last heard of another call with the same key may take over (default ${default})."`
-	Env     []string      `name:"env" sep:"none" placeholder:"NAME[=VALUE]" help:"A variable that the command gets and that the person who decides sees and may change; without =VALUE as it is here. Repeatable."`
-	Command []string      `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
+	Session          string        `name:"session-id" aliases:"session" placeholder:"ID" help:"The session that it belongs to, one run at a time (default: one of its own)."`
+	Reason           string        `placeholder:"TEXT" help:"Why it should run, for the person who decides."`
+	Timeout          time.Duration `placeholder:"DURATION" help:"How long there is to decide; without it, as long as it takes."`
+	Key              *string       `placeholder:"KEY" help:"Names this request on the service. Calling again with the same key takes up the same request, and never runs the command a second time."`
+	Rerun            bool          `help:"With --key: run the command although an earlier call started it and how that ended is not known."`
+	Lease            time.Duration `default:"10s" placeholder:"DURATION" help:"How long after this process was last heard of another call with the same key may take over (default ${default})."`
+	Env              []string      `name:"env" sep:"none" placeholder:"NAME[=VALUE]" help:"A variable that the command gets and that the person who decides sees and may change; without =VALUE as it is here. Repeatable."`
+	ExcludeRequester bool          `name:"exclude-requester" help:"Somebody else must allow it: not the principal of this call's token, nor whoever else works in its session. The service must ask for tokens."`
+	Command          []string      `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
 }
 
 // Help returns what --help shows under the flags.
@@ -78,7 +79,7 @@ func (c *Exec) Run(ctx context.Context, terminal *console.Console) error {
 	ids := newGateIDs("exec", "approval", c.Session, keyOf(c.Key))
 	request := api.ApprovalRequest{
 		ID: ids.request, ToolCallID: ids.request, ToolName: "exec", Input: shown,
-		Scope: "command", Reason: c.Reason, InputSchema: api.JSON(callInputSchema),
+		Scope: "command", Reason: c.Reason, InputSchema: api.JSON(callInputSchema), ExcludeRequester: c.ExcludeRequester,
 	}
 	return c.Call(func(opened *client.Client) error {
 		e := &execution{gate: newGate("exec", c.Connection, opened, terminal, keyOf(c.Key), c.Lease, c.Timeout, ids, input), rerun: c.Rerun, asked: request}
@@ -87,14 +88,15 @@ func (c *Exec) Run(ctx context.Context, terminal *console.Console) error {
 			request.ExpiresAfterMs = afterMs
 			return &api.Suspension{SuspensionID: ids.request, Approvals: []api.ApprovalRequest{request}, Hold: true}
 		}
-		return e.run(ctx, sameExec{input, c.Session})
+		return e.run(ctx, sameExec{input, c.Session, c.ExcludeRequester})
 	})
 }
 
 // sameExec is what two calls with one key must agree on.
 type sameExec struct {
-	Input   callInput `json:"input"`
-	Session string    `json:"session"`
+	Input            callInput `json:"input"`
+	Session          string    `json:"session"`
+	ExcludeRequester bool      `json:"exclude_requester,omitzero"`
 }
 
 func (c *Exec) check() error {

@@ -56,6 +56,21 @@ func (r approvalRef) find(ctx context.Context, c *client.Client) (*api.RequestVi
 	return nil, err
 }
 
+func yesOrNothing(set bool) string {
+	if set {
+		return "yes"
+	}
+	return ""
+}
+
+// excludedText says why the caller may not allow a request, "" when it may.
+func excludedText(view *api.RequestView) string {
+	if view.RequesterExcluded == nil {
+		return ""
+	}
+	return view.RequesterExcluded.Detail
+}
+
 func (approvalRef) fields(view *api.RequestView, now time.Time) []console.Field {
 	request := approvalOf(view)
 	fields := []console.Field{
@@ -75,6 +90,8 @@ func (approvalRef) fields(view *api.RequestView, now time.Time) []console.Field 
 		{"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
 		{"may be edited to", console.Compact(request.InputSchema)},
 		{"metadata", console.Compact(request.Metadata)},
+		{"somebody else must allow it", yesOrNothing(request.ExcludeRequester)},
+		{"you may not allow it", excludedText(view)},
 		{"decided", decidedText(view.RecordedDecision, now)},
 	}
 	if given := view.Resolution; given != nil {

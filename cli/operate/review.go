@@ -58,14 +58,22 @@ func (c *approvalsReview) review(ctx context.Context, terminal *console.Console,
 	if err := terminal.Describe(approvalRef{}.fields(view, now)); err != nil {
 		return false, false, err
 	}
+	choices := "allow, deny, skip or quit? "
+	if view.RequesterExcluded != nil {
+		choices = "deny, skip or quit? "
+	}
 	for {
-		word, err := prompter.Line("[" + console.Count(left, "request") + "] allow, deny, skip or quit? ")
+		word, err := prompter.Line("[" + console.Count(left, "request") + "] " + choices)
 		if err != nil {
 			return false, false, console.Usage("%w", err)
 		}
 		resolution := api.ApprovalResolution{}
 		switch strings.ToLower(word) {
 		case "a", "allow", "y", "yes":
+			if view.RequesterExcluded != nil {
+				terminal.Say("%s", console.Printable(view.RequesterExcluded.Detail, false))
+				continue
+			}
 			resolution.Behavior = api.BehaviorAllow
 		case "d", "deny", "n", "no":
 			resolution.Behavior = api.BehaviorDeny

@@ -85,6 +85,9 @@ func (s *screen) details() []string {
 	if reason := one.approval.Reason; reason != "" {
 		lines = append(lines, "reason: "+console.Printable(reason, false))
 	}
+	if one.approval.ExcludeRequester {
+		lines = append(lines, "whoever asked cannot allow it")
+	}
 	most := 1
 	text := console.Compact(one.approval.Input)
 	if s.whole {

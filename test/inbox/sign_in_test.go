@@ -23,12 +23,14 @@ func (f *flows) signIn(t *testing.T) {
 	admin := service.Connect(client.WithToken(first.Secret))
 	mara, err := admin.CreateToken(t.Context(), api.CreateTokenBody{Name: "mara", Role: api.RoleOperator})
 	require.NoError(t, err)
-	waits := func(tool string) string {
+	raise := func(by *client.Client, tool string, excludeRequester bool) string {
 		suspension := one(approval(tool, `{"target":"staging"}`))
-		run, err := admin.CreateRun(t.Context(), client.CreateRunParams{SessionID: "s-" + tool, Input: "go", Suspend: &suspension})
+		suspension.Approvals[0].ExcludeRequester = excludeRequester
+		run, err := by.CreateRun(t.Context(), client.CreateRunParams{SessionID: "s-" + tool, Input: "go", Suspend: &suspension})
 		require.NoError(t, err)
 		return run.PendingApprovals[0].Handle
 	}
+	waits := func(tool string) string { return raise(admin, tool, false) }
 	handle := waits("deploy")
 
 	p := openPage(t, f.browser, service.URL(), "/login")
@@ -51,6 +53,7 @@ func (f *flows) signIn(t *testing.T) {
 	kept := p.eval("document.cookie + JSON.stringify({...localStorage, ...sessionStorage})")
 	require.NotContains(t, kept, "holdpoint_", "no script reads what calls are made with")
 
+	f.excluded(t, p, admin, service, raise)
 	p.find("link", "Settings").click()
 	p.until("who is signed in", func() bool { return strings.Contains(p.shown(), "Signed in as user:mara, operator") })
 	p.find("button", "Sign out").click()
@@ -63,6 +66,38 @@ func (f *flows) signIn(t *testing.T) {
 	require.NoError(t, admin.RevokeToken(t.Context(), mara.Token.TokenID))
 	p.find("heading", "Sign in")
 	require.NotContains(t, p.shown(), "destroy")
+}
+
+// excluded: mara finds no Allow on what excludes her and why, may deny it, and has one on what excludes
+// somebody else.
+func (f *flows) excluded(t *testing.T, p *page, admin *client.Client, service *rig.Process, raise func(by *client.Client, tool string, excludeRequester bool) string) {
+	works, err := admin.CreateToken(t.Context(), api.CreateTokenBody{Name: "mara-works", Role: api.RoleAgent, Principal: "user:mara"})
+	require.NoError(t, err)
+	raise(service.Connect(client.WithToken(works.Secret)), "launch", true)
+	item := p.prompt("launch")
+	p.until("why not", func() bool { return strings.Contains(item.text(), "You cannot allow this") })
+	require.Contains(t, item.text(), "user:mara asked for it")
+	for _, name := range []string{"Allow", "Edit"} {
+		require.Empty(t, p.all(item, "button", name), name)
+	}
+	item.call("function() { this.focus(); return 0 }", nil)
+	p.press("ae")
+	item.find("button", "Remember").click()
+	item.find("button", "Back")
+	require.Empty(t, p.all(item, "button", "Allow"))
+	item.find("button", "Back").click()
+	item.call(`function() { this.querySelector("input[type=checkbox]").click(); return 0 }`, nil)
+	require.True(t, p.find("button", "Allow selected (1)").disabled())
+	p.find("button", "Select none").click()
+	item.find("button", "Deny").click()
+	item.find("button", "Deny").click()
+	item.status("Denied by you")
+
+	raise(admin, "land", true)
+	item = p.prompt("land")
+	p.until("it is known", func() bool { return !item.find("button", "Allow").disabled() })
+	item.find("button", "Allow").click()
+	item.status("Allowed by you")
 }
 
 // tokens is what an administrator does in the settings: a token is made, its secret is shown once,

@@ -1,7 +1,7 @@
 // One approval: what is asked, and the forms by which it is decided.
 
 import { html, useEffect, useMemo, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { changed, decide, drafts, explain, inbox, whole } from "./inbox.js";
+import { changed, decide, drafts, explain, inbox, lookUp, whole } from "./inbox.js";
 import { Changes, foldable, InputView, pretty } from "./json.js";
 import { escaped, marked } from "./marks.js";
 import { faults } from "./schema.js";
@@ -10,8 +10,10 @@ import { size } from "./words.js";
 const bytes = one => one.request.input_bytes ?? new TextEncoder().encode(JSON.stringify(one.request.input)).length;
 export const folded = one => !one.unfolded && (one.request.input_truncated || (one.foldable ??= foldable(one.request.input)));
 
-// allowed reports whether a prompt may be allowed: its input has been shown whole.
+// readable reports whether a prompt may be allowed: who looks did not ask for it where that counts,
+// and its input has been shown whole.
 export function readable(one) {
+  if (one.barred !== "") return false;
   if (!folded(one)) return true;
   one.notice = "Open the input first";
   changed();
@@ -92,7 +94,7 @@ function Editor({ one, request }) {
       aria-invalid=${parsed.wrong.length > 0} aria-describedby=${id} onInput=${e => setText(e.target.value)}></textarea></label>
     <ul class="faults" id=${id}>${parsed.wrong.map(fault => html`<li>${marked(fault)}</li>`)}</ul>
     <section aria-label="Changes"><h3>Changes</h3>${after === before ? html`<p class="quiet">Nothing is changed.</p>` : html`<${Changes} before=${before} after=${after} />`}</section>
-    <div class="buttons"><button class="allow" disabled=${parsed.wrong.length > 0 || !canDecide(one)}>Allow with changes</button>
+    <div class="buttons"><button class="allow" disabled=${parsed.wrong.length > 0 || !canDecide(one) || one.barred !== ""}>Allow with changes</button>
     <button type="button" class="quiet" onClick=${() => form(one, "")}>Back</button></div></form>`;
 }
 
@@ -132,7 +134,7 @@ export function RememberForm({ one }) {
     <label>For<select disabled=${!scope} value=${String(forMs)} onChange=${e => setForMs(Number(e.target.value))}>
       ${lifetimes.map(([label, ms]) => html`<option value=${String(ms)} selected=${ms === forMs}>${label}</option>`)}</select></label>
     ${scope && html`<div class="rule-text" role="note">${problem || (texts ? html`<p>${marked(texts.allow[scope] ?? "No such rule can be written.")}</p><p class="quiet">${marked(texts.deny[scope] ?? "")}</p><${Examples} of=${texts.allow.examples} />` : "…")}</div>`}
-    <div class="buttons"><button class="allow" disabled=${!ready || !canDecide(one)} onClick=${() => allow(one, decision("allow"))}>Allow</button>
+    <div class="buttons">${!one.barred && html`<button class="allow" disabled=${!ready || !canDecide(one) || one.barred !== ""} onClick=${() => allow(one, decision("allow"))}>Allow</button>`}
     <button class="deny" disabled=${!ready || !canDecide(one)} onClick=${() => void decide([one], decision("deny"))}>Deny</button>
     <button class="quiet" onClick=${() => form(one, "")}>Back</button></div></div>`;
 }
@@ -162,15 +164,26 @@ export function Asked({ one }) {
 }
 
 export function ApprovalActions({ one }) {
+  // Of an approval that excludes who asked, the service says whether that is who looks.
+  useEffect(() => {
+    if (one.barred !== undefined) return;
+    void lookUp(one.handle);
+    const again = setInterval(() => void lookUp(one.handle), 5000);
+    return () => clearInterval(again);
+  }, [one.handle, one.barred]);
+  return html`${one.barred && html`<p class="barred" role="note">You cannot allow this: ${marked(one.barred)}.</p>`}<${Actions} one=${one} />`;
+}
+
+function Actions({ one }) {
   switch (one.form) {
     case "deny": return html`<${DenyForm} one=${one} />`;
-    case "edit": return html`<${EditForm} one=${one} />`;
+    case "edit": if (!one.barred) return html`<${EditForm} one=${one} />`; break;
     case "remember": return html`<${RememberForm} one=${one} />`;
   }
   const off = !canDecide(one);
   return html`<div class="buttons">
-    <button class="allow" disabled=${off} onClick=${() => allow(one)}>Allow</button>
+    ${!one.barred && html`<button class="allow" disabled=${off || one.barred !== ""} onClick=${() => allow(one)}>Allow</button>`}
     <button class="deny" disabled=${off} onClick=${() => form(one, "deny")}>Deny</button>
-    <button disabled=${off} onClick=${() => form(one, "edit")}>Edit</button>
+    ${!one.barred && html`<button disabled=${off || one.barred !== ""} onClick=${() => form(one, "edit")}>Edit</button>`}
     <button disabled=${off} onClick=${() => form(one, "remember")}>Remember</button></div>`;
 }

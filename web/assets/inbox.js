@@ -54,8 +54,15 @@ export function promptOf(view, kind, resolution) {
     kind, handle: view.request.handle, session: view.session_id, agent: view.agent_id, run: view.run_id,
     requester: view.requester_session_id, runKind: view.run_kind, request: view.request,
     createdMs: view.request.created_at_ms ?? nowMs(), dueMs: view.request.expires_at_ms ?? 0, resolution,
-    digest: view.request.input_digest, text: "",
+    digest: view.request.input_digest, text: "", barred: barredBy(view),
   };
+}
+
+// barredBy returns why who looks may not allow an approval: "" when they may, undefined when only
+// looking it up tells.
+function barredBy({ request, run, requester_excluded: excluded }) {
+  if (excluded) return excluded.detail;
+  return request.exclude_requester && !run ? undefined : "";
 }
 
 const rank = (a, b) => (a.dueMs || Infinity) - (b.dueMs || Infinity) || a.createdMs - b.createdMs || (a.handle < b.handle ? -1 : 1);
@@ -141,6 +148,8 @@ async function lookUp(handle) {
   try {
     const view = await get(path("requests", handle));
     if (view.resolution) settle(handle, view.resolution);
+    const one = inbox.prompts.get(handle);
+    if (one && one.barred !== barredBy(view)) { one.barred = barredBy(view); changed(); }
     return view;
   } catch (error) {
     if (error instanceof Refused && error.status === 404) dismiss(handle);

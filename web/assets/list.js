@@ -154,9 +154,10 @@ function Bulk() {
   return html`<div class="bulk" role="group" aria-label="Selected">${denying
     ? html`<form onSubmit=${send}><label class="grow">Reason (optional)<input ref=${element => element?.focus()} value=${reason} onInput=${e => setReason(e.target.value)} /></label>
       <button class="deny">Deny selected (${chosen.length})</button><button type="button" class="quiet" onClick=${() => setDenying(false)}>Back</button></form>`
-    : html`<button class="allow" disabled=${!able} onClick=${allowAll}>Allow selected (${chosen.length})</button>
+    : html`<button class="allow" disabled=${!able || chosen.some(one => one.barred !== "")} onClick=${allowAll}>Allow selected (${chosen.length})</button>
       <button class="deny" disabled=${!able} onClick=${() => setDenying(true)}>Deny selected (${chosen.length})</button>
       <button class="quiet" onClick=${() => { inbox.selected.clear(); changed(); }}>Select none</button>
+      ${chosen.some(one => one.barred) && html`<span role="status">You cannot allow what you asked for: ${chosen.filter(one => one.barred).length} of them</span>`}
       ${chosen.some(folded) && html`<span role="status">Open the input first: ${chosen.filter(folded).length} of them are folded</span>`}`}</div>`;
 }
 
@@ -228,7 +229,7 @@ export function keys(event, help) {
     case "u": if (query().get("prompt")) setQuery({ prompt: "" }); else if (location.pathname !== "/") go("/"); break;
     case "a": if (approval) allow(one); break;
     case "d": if (approval && canDecide(one)) form(one, "deny"); break;
-    case "e": if (approval && canDecide(one)) form(one, "edit"); break;
+    case "e": if (approval && canDecide(one) && one.barred === "") form(one, "edit"); break;
     case "r": if (approval && canDecide(one)) form(one, "remember"); break;
     case "x":
       if (!approval) return;

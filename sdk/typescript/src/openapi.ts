@@ -703,6 +703,11 @@ export interface components {
             /** @description Of a parent clarification: who asks. The members below are the same. */
             requester_agent_id?: components["schemas"]["ID"];
             requester_channel_ids?: string[];
+            /** @description Only in `GET /v1/requests/{handle}` of an open approval: an allow by whoever calls would be refused with `requester_excluded`. It may deny. */
+            requester_excluded?: {
+                /** @description Why, for a person. */
+                detail: string;
+            };
             requester_project_ids?: string[];
             requester_run_id?: components["schemas"]["ID"];
             requester_session_id?: components["schemas"]["ID"];

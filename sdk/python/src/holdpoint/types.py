@@ -671,6 +671,13 @@ class Release(TypedDict):
     settled_after: NotRequired[str]
 
 
+class RequestViewRequesterExcluded(TypedDict):
+    # Only in `GET /v1/requests/{handle}` of an open approval: an allow by whoever calls would be refused with
+    # `requester_excluded`. It may deny.
+    # Why, for a person.
+    detail: str
+
+
 class RequestViewRun(TypedDict):
     kind: Literal['input', 'parent_clarification']
     run_id: str
@@ -688,6 +695,9 @@ class RequestView(TypedDict):
     # Of a parent clarification: who asks. The members below are the same.
     requester_agent_id: NotRequired[str]
     requester_channel_ids: NotRequired[list[str]]
+    # Only in `GET /v1/requests/{handle}` of an open approval: an allow by whoever calls would be refused with
+    # `requester_excluded`. It may deny.
+    requester_excluded: NotRequired[RequestViewRequesterExcluded]
     requester_project_ids: NotRequired[list[str]]
     requester_run_id: NotRequired[str]
     requester_session_id: NotRequired[str]
