@@ -65,6 +65,10 @@ func CommandOf(e *model.Effect) (Command, error) {
 			Fence: payload.Fence, SilentMs: payload.SilentMs,
 		}, nil
 	case api.EffectDeliverWebhook:
+		if model.IsFanOut(e.EffectID) {
+			_, err := owedBy(e)
+			return nil, err
+		}
 		_, err := WebhookEvent(e)
 		return nil, err
 	case api.EffectReviewApproval:

@@ -66,6 +66,9 @@ func Decide(state *State, command Command, nowMs int64) (Change, Reply, error) {
 	w := newWorkingCopy(state, nowMs)
 	w.actor, w.caller = actedBy(command), callerOf(command)
 	reply, err := command.decide(w)
+	if w.owed != nil {
+		w.enqueueDeliveries()
+	}
 	return w.change(), reply, err
 }
 

@@ -39,6 +39,8 @@ type workingCopy struct {
 	listedRunID    string
 	listedRequests []*model.Request
 	changes        Change
+	// owed are the events of this decision that webhooks want.
+	owed []owedTo
 	// brought has the forms of large values that the command brought.
 	brought broughtValues
 }

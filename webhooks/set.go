@@ -52,15 +52,24 @@ func among[T comparable](given []T) map[T]bool {
 	return found
 }
 
-// Owed calls a function with the id of each endpoint that wants an event, in the order of NewSet.
-func (s *Set) Owed(sessionID, agentID string, event api.EventType, owed func(webhookID string)) {
+// Len returns how many endpoints there are.
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.wants)
+}
+
+// Owed calls a function with the place, from 0, and the id of each endpoint that wants an event, in
+// the order of NewSet.
+func (s *Set) Owed(sessionID, agentID string, event api.EventType, owed func(at int, webhookID string)) {
 	if s == nil {
 		return
 	}
 	kind := KindOf(event)
 	for i := range s.wants {
 		if s.wants[i].matches(sessionID, agentID, event, kind) {
-			owed(s.wants[i].webhookID)
+			owed(i, s.wants[i].webhookID)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 func owed(set *Set, sessionID, agentID string, event api.EventType) bool {
 	found := false
-	set.Owed(sessionID, agentID, event, func(string) { found = true })
+	set.Owed(sessionID, agentID, event, func(int, string) { found = true })
 	return found
 }
 
@@ -60,7 +60,7 @@ func BenchmarkOwed(b *testing.B) {
 	for name, set := range map[string]*Set{"none": nil, "32 that do not want it": NewSet(many)} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				set.Owed("dev.1", "agent", api.EventApprovalResolved, func(string) {})
+				set.Owed("dev.1", "agent", api.EventApprovalResolved, func(int, string) {})
 			}
 		})
 	}

@@ -22,6 +22,10 @@ type effectRow struct {
 		RequestHandle string `json:"request_handle"`
 		// EventID is of the event that is delivered to a webhook.
 		EventID int64 `json:"event_id"`
+		// Runs are of the events that are to be delivered.
+		Runs []struct {
+			Spans [][2]int64 `json:"spans"`
+		} `json:"runs"`
 		Request struct {
 			ID     string `json:"id"`
 			Handle string `json:"handle"`
@@ -50,6 +54,9 @@ func (f *effectRow) id() string {
 	case api.EffectCancelAbandoned:
 		return model.EffectID(f.Kind, f.payload.RequestHandle)
 	case api.EffectDeliverWebhook:
+		if len(f.payload.Runs) > 0 && len(f.payload.Runs[0].Spans) > 0 {
+			return model.FanOutEffectID(f.WebhookID, f.SessionID, f.payload.Runs[0].Spans[0][0])
+		}
 		return model.WebhookEffectID(f.WebhookID, f.SessionID, f.payload.EventID)
 	case api.EffectDeliverAnswer:
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 )
@@ -30,6 +31,23 @@ var MaxWebhookAttempts = int64(len(webhookPausesMs)) + 1
 func WebhookEffectID(webhookID, sessionID string, eventID int64) string {
 	session := sha256.Sum256([]byte(sessionID))
 	return EffectID(api.EffectDeliverWebhook, fmt.Sprintf("%s:%019d:%s", webhookID, eventID, hex.EncodeToString(session[:8])))
+}
+
+// fanOutMark stands after the number of the first event of a fan-out, so that it sorts before the
+// delivery of that event.
+const fanOutMark = "-"
+
+// FanOutEffectID returns the id of an effect that stands for the deliveries of an event and of later
+// ones to a webhook.
+func FanOutEffectID(webhookID, sessionID string, firstEventID int64) string {
+	session := sha256.Sum256([]byte(sessionID))
+	return EffectID(api.EffectDeliverWebhook, fmt.Sprintf("%s:%019d%s:%s", webhookID, firstEventID, fanOutMark, hex.EncodeToString(session[:8])))
+}
+
+// IsFanOut reports whether an id was made by [FanOutEffectID].
+func IsFanOut(effectID string) bool {
+	parts := strings.Split(effectID, ":")
+	return len(parts) == 4 && parts[0] == string(api.EffectDeliverWebhook) && strings.HasSuffix(parts[2], fanOutMark)
 }
 
 // webhookPauseMs is the pause after a number of failed attempts. It differs by a fifth either way

@@ -130,7 +130,7 @@ func (c *Committer) await(l *lane) (first *call, open bool) {
 // gather returns the calls of the next batch: of locked sessions whose time has come, and
 // of what is in the lane, as many as fit.
 func (c *Committer) gather(l *lane, first *call) []*call {
-	batch := gathering{options: &c.options}
+	batch := gathering{options: &c.options, owed: c.webhooks.set().Len()}
 	now, probes := time.Now(), 0
 	for _, session := range l.locked {
 		if session.aside != nil || len(session.calls) == 0 || session.retryAt.After(now) {
@@ -188,11 +188,13 @@ type gathering struct {
 	options *Options
 	calls   []*call
 	size    size
+	// owed is how many rows each call counts for that webhooks may be owed by it: one for each.
+	owed int
 }
 
 // add returns false when the call does not fit. Into an empty batch each one fits.
 func (g *gathering) add(arriving *call) bool {
-	sum := size{g.size.rows + arriving.size.rows, g.size.bytes + arriving.size.bytes}
+	sum := size{g.size.rows + arriving.size.rows + g.owed, g.size.bytes + arriving.size.bytes}
 	if len(g.calls) > 0 &&
 		(len(g.calls) >= g.options.MaxBatch || sum.rows > g.options.MaxBatchRows || sum.bytes > g.options.MaxBatchBytes) {
 		return false

@@ -96,13 +96,17 @@ var columnTests = map[string]func(*harness){
 	},
 }
 
+// webhookStore is a store that keeps webhooks.
+type webhookStore interface {
+	webhooks.Store
+	RefreshWebhooks(ctx context.Context) error
+	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error)
+}
+
 // webhook makes a webhook that decisions owe events to from now on.
 func (h *harness) webhook(webhookID string, settings webhooks.Settings) {
 	h.Helper()
-	store, keeps := h.store.(interface {
-		webhooks.Store
-		RefreshWebhooks(ctx context.Context) error
-	})
+	store, keeps := h.store.(webhookStore)
 	require.True(h, keeps)
 	added, err := store.AddWebhook(h.ctx, &webhooks.Endpoint{WebhookID: webhookID, Settings: settings, DataKey: "k", Secret: "s", CreatedBy: person.Name})
 	require.NoError(h, err)

@@ -132,7 +132,7 @@ func (e Engine) groups() []map[string]func(*harness) {
 		others = append(others, manyBytesTests)
 	}
 	if e.Durable {
-		others = append(others, reopenTests, columnTests)
+		others = append(others, reopenTests, columnTests, webhookTests)
 	}
 	if e.Replicas {
 		concurrent = append(concurrent, replicaTests, ruleReplicaTests, lockTests)

@@ -26,6 +26,9 @@ const (
 	pace = time.Second
 	// orphanPace is how often what is owed to webhooks that are gone or disabled is given up.
 	orphanPace = 30 * time.Second
+	// orphanLooks is how often, a pace apart, what is owed to a webhook is given up after its lane has
+	// ended: until every replica knows, decisions still owe it something.
+	orphanLooks = 5
 	// recording bounds the recording of what an attempt led to, also after the service was told to stop.
 	recording = 5 * time.Second
 	// orphanBatch is how many deliveries are given up at once.
@@ -94,6 +97,7 @@ func (d *Deliverer) Run(ctx context.Context) error {
 	orphans := time.NewTicker(orphanPace)
 	defer orphans.Stop()
 	d.giveUpOrphans(ctx)
+	looks := 0
 	for {
 		changed, err := d.assign(ctx, &running)
 		switch {
@@ -104,6 +108,10 @@ func (d *Deliverer) Run(ctx context.Context) error {
 		case err != nil:
 			d.options.Logger.WarnContext(ctx, "webhooks cannot be read", slog.Any("error", err))
 		case changed:
+			looks = orphanLooks
+		}
+		if looks > 0 {
+			looks--
 			d.giveUpOrphans(ctx)
 		}
 		select {
@@ -216,9 +224,15 @@ type attempt struct {
 	gone bool
 }
 
-// deliver attempts one delivery. It reports whether it succeeded, and whether it was attempted at all.
-func (d *Deliverer) deliver(ctx context.Context, e *webhooks.Endpoint, due runs.DueEffect) (delivered, attempted bool) {
-	claimed, err := d.store.Do(ctx, &runs.ClaimEffect{SessionID: due.SessionID, EffectID: due.EffectID})
+// deliver attempts one delivery.
+func (d *Deliverer) deliver(ctx context.Context, e *webhooks.Endpoint, due runs.DueEffect) result {
+	ended := result{due: due}
+	fansOut := model.IsFanOut(due.EffectID)
+	var command runs.Command = &runs.ClaimEffect{SessionID: due.SessionID, EffectID: due.EffectID}
+	if fansOut {
+		command = &runs.FanOutDeliveries{SessionID: due.SessionID, EffectID: due.EffectID}
+	}
+	claimed, err := d.store.Do(ctx, command)
 	switch {
 	case err != nil:
 		// It is still due: without a pause it would be claimed again at once.
@@ -226,15 +240,18 @@ func (d *Deliverer) deliver(ctx context.Context, e *webhooks.Endpoint, due runs.
 		case <-ctx.Done():
 		case <-time.After(pace):
 		}
-		return false, false
+		return ended
+	case fansOut:
+		failpoint.Hit("webhooks.fanned_out")
+		return ended
 	case claimed.Effect == nil:
-		return false, false
+		return ended
 	}
 	failpoint.Hit("webhooks.claimed")
 	began := time.Now() //nolint:forbidigo // a span of this process
 	made := d.try(ctx, e, claimed.Effect)
-	if ctx.Err() != nil && made.failure != nil {
-		return false, false // the lease lapses, and somebody attempts it again
+	if ctx.Err() != nil && made.failure != nil && !made.permanent {
+		return ended // the lease lapses, and somebody attempts it again
 	}
 	outcome := Delivered
 	switch {
@@ -249,7 +266,8 @@ func (d *Deliverer) deliver(ctx context.Context, e *webhooks.Endpoint, due runs.
 	if made.gone {
 		d.Wake()
 	}
-	return made.failure == nil, true
+	ended.delivered, ended.attempted, ended.gone = made.failure == nil, true, made.gone
+	return ended
 }
 
 // finish records what an attempt led to. When it cannot, the lease lapses.

@@ -29,11 +29,14 @@ type lane struct {
 	underWay map[runs.DueEffect]bool
 	failures int
 	resumeAt time.Time
+	// goneMs is the UpdatedAtMs of the endpoint that has answered that it is gone, 0 for none.
+	goneMs int64
 }
 
 type result struct {
-	due                  runs.DueEffect
-	delivered, attempted bool
+	due runs.DueEffect
+	// gone says that the webhook was disabled by what it answered.
+	delivered, attempted, gone bool
 }
 
 func newLane(d *Deliverer, e *webhooks.Endpoint) *lane {
@@ -66,6 +69,9 @@ func (l *lane) run(ctx context.Context) {
 // start begins as many deliveries as there is room for, and returns how long the lane may sleep.
 func (l *lane) start(ctx context.Context) time.Duration {
 	e := l.endpoint.Load()
+	if e.UpdatedAtMs == l.goneMs {
+		return pace // it is disabled, and the lane is about to end
+	}
 	room := int(e.Settings.MaxConcurrency)
 	if l.failures >= failuresBeforePause {
 		if wait := time.Until(l.resumeAt); wait > 0 { //nolint:forbidigo // only says when to look again
@@ -91,8 +97,7 @@ func (l *lane) start(ctx context.Context) time.Duration {
 		room--
 		l.underWay[one] = true
 		go func() {
-			delivered, attempted := l.deliverer.deliver(ctx, e, one)
-			l.done <- result{one, delivered, attempted}
+			l.done <- l.deliverer.deliver(ctx, e, one)
 		}()
 	}
 	return pace
@@ -101,6 +106,9 @@ func (l *lane) start(ctx context.Context) time.Duration {
 // ended notes how an attempt ended.
 func (l *lane) ended(r result) {
 	delete(l.underWay, r.due)
+	if r.gone {
+		l.goneMs = l.endpoint.Load().UpdatedAtMs
+	}
 	switch {
 	case r.delivered:
 		l.failures = 0

@@ -365,6 +365,40 @@ func TestGoneDisablesAndReplayDeliversWhatWasGivenUp(t *testing.T) {
 	})
 }
 
+func TestManyEventsOfOneCallReachAWebhookInOrderAlsoByReplay(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, s *service) {
+		const many = 20
+		e := listen(t)
+		e.answer(http.StatusGone)
+		hook, _ := s.hook(t, e.URL, api.WebhookBody{Kinds: &[]api.WebhookKind{api.WebhookWorker}})
+		created, err := s.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "s", Input: "work", Claim: &api.ClaimOptions{WorkerID: "w"}})
+		require.NoError(t, err)
+		var given []api.JSON
+		for n := range many {
+			given = append(given, api.JSON(fmt.Sprintf(`{"type":"step-%02d"}`, n)))
+		}
+		_, err = s.client.AppendEvents(t.Context(), created.RunID, created.Claim.Lease.Fence, given)
+		require.NoError(t, err)
+		eventually(t, func() *int {
+			if given := len(s.deliveries(t, hook.WebhookID, api.EffectFailed)); given > 0 && len(s.deliveries(t, hook.WebhookID, api.EffectPending)) == 0 {
+				return &given
+			}
+			return nil
+		})
+		posted := len(e.types(t))
+		e.answer(http.StatusOK)
+		_, err = s.client.ChangeWebhook(t.Context(), hook.WebhookID, api.WebhookBody{Enabled: new(true)})
+		require.NoError(t, err)
+		_, err = s.client.ReplayWebhook(t.Context(), hook.WebhookID)
+		require.NoError(t, err)
+		e.wait(t, posted+many)
+		types := e.types(t)[posted:]
+		require.Len(t, types, many)
+		require.True(t, slices.IsSorted(types), types)
+	})
+}
+
 func TestRotationSignsTwiceAndLongEventsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	s := start(t, inprocess.Memory)

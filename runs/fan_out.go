@@ -1,0 +1,104 @@
+package runs
+
+import (
+	"fmt"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// FanOutChunk is how many deliveries one [FanOutDeliveries] writes at most.
+const FanOutChunk = 100
+
+// FanOutDeliveries writes the first FanOutChunk deliveries that an effect stands for
+// ([model.IsFanOut]) and is done with it; another effect stands for those that are left. It sorts
+// behind the deliveries, so it is due after them, and what a webhook is owed grows no faster than
+// the webhook takes it. A payload that cannot be read fails the effect for good.
+//
+// Reply: Effect; or only Existing when it is not due or not pending. Errors: effect_not_found.
+type FanOutDeliveries struct {
+	SessionID string
+	EffectID  string
+}
+
+// Needs implements Command.
+func (c *FanOutDeliveries) Needs() Needs {
+	return Needs{SessionID: c.SessionID, EffectID: c.EffectID}
+}
+
+func (c *FanOutDeliveries) prepare(IDSource) error { return nil }
+
+func (c *FanOutDeliveries) decide(w *workingCopy) (Reply, error) {
+	effect := w.effect(c.EffectID)
+	if effect == nil {
+		return Reply{}, refusal.UnknownEffect(c.SessionID, c.EffectID)
+	}
+	if effect.State != api.EffectPending || effect.DueAtMs > w.nowMs {
+		return Reply{Existing: true}, nil
+	}
+	effect.Attempts++
+	effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = api.EffectDone, 0, w.nowMs, ""
+	owed, err := owedBy(effect)
+	if err != nil {
+		effect.State, effect.LastError = api.EffectFailed, previewText(err.Error())
+	} else {
+		now, later := splitOwed(owed, FanOutChunk)
+		w.enqueueOwed(effect.WebhookID, now, true)
+		if len(later) > 0 {
+			w.enqueueOwed(effect.WebhookID, later, false)
+		}
+	}
+	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
+	return Reply{Effect: effect}, nil
+}
+
+// owedBy returns the events that an effect stands for.
+func owedBy(e *model.Effect) ([]owedEvents, error) {
+	var payload deliverWebhookPayload
+	if err := readPayload(e, e.Payload, &payload); err != nil {
+		return nil, err
+	}
+	wrong := fmt.Errorf("the payload of the effect is not that of kind %q: its events are not in order", e.Kind)
+	last, count := int64(0), 0
+	for _, run := range payload.Runs {
+		if err := checkPayloadIDs(e, run.RunID); err != nil {
+			return nil, err
+		}
+		if len(run.Spans) == 0 {
+			return nil, wrong
+		}
+		for _, span := range run.Spans {
+			if span[0] <= last || span[1] < span[0] {
+				return nil, wrong
+			}
+			last = span[1]
+			count++
+		}
+	}
+	if count == 0 {
+		return nil, wrong
+	}
+	return payload.Runs, nil
+}
+
+// splitOwed returns the first events, at most limit, and those after them.
+func splitOwed(owed []owedEvents, limit int64) (first, rest []owedEvents) {
+	for i, run := range owed {
+		for j, span := range run.Spans {
+			if room := limit; span[1]-span[0]+1 > room {
+				head, tail := owedEvents{RunID: run.RunID, Spans: append([][2]int64{}, run.Spans[:j]...)}, owedEvents{RunID: run.RunID}
+				if room > 0 {
+					head.Spans = append(head.Spans, [2]int64{span[0], span[0] + room - 1})
+				}
+				tail.Spans = append([][2]int64{{span[0] + room, span[1]}}, run.Spans[j+1:]...)
+				if first = append(first, owed[:i]...); len(head.Spans) > 0 {
+					first = append(first, head)
+				}
+				return first, append([]owedEvents{tail}, owed[i+1:]...)
+			}
+			limit -= span[1] - span[0] + 1
+		}
+	}
+	return owed, nil
+}
