@@ -1,14 +1,9 @@
 package runs
 
 import (
-	"fmt"
-
-	"github.com/go-json-experiment/json"
-
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // CommandOf returns the command that does the work of an effect in its target session. Give it
@@ -106,33 +101,4 @@ func openPayloadOf(e *model.Effect) (*openClarificationPayload, error) {
 		return nil, err
 	}
 	return &payload, checkPayloadIDs(e, payload.RunID, payload.Request.ID)
-}
-
-// WebhookEvent returns the number of the event that an api.EffectDeliverWebhook delivers. An error
-// says that the row was changed outside of the service.
-func WebhookEvent(e *model.Effect) (int64, error) {
-	var payload deliverWebhookPayload
-	if err := readPayload(e, e.Payload, &payload); err != nil {
-		return 0, err
-	}
-	if payload.EventID < 1 {
-		return 0, fmt.Errorf("the payload of the effect is not that of kind %q: there is no event", e.Kind)
-	}
-	return payload.EventID, nil
-}
-
-func readPayload(e *model.Effect, text api.JSON, into any) error {
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("the payload of the effect is not that of kind %q: %w", e.Kind, err)
-	}
-	return nil
-}
-
-func checkPayloadIDs(e *model.Effect, ids ...string) error {
-	for _, id := range ids {
-		if !refusal.ValidID(id) {
-			return fmt.Errorf("the payload of the effect is not that of kind %q: an id is missing or malformed", e.Kind)
-		}
-	}
-	return nil
 }

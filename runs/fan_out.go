@@ -1,10 +1,7 @@
 package runs
 
 import (
-	"fmt"
-
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -51,35 +48,6 @@ func (c *FanOutDeliveries) decide(w *workingCopy) (Reply, error) {
 	}
 	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
 	return Reply{Effect: effect}, nil
-}
-
-// owedBy returns the events that an effect stands for.
-func owedBy(e *model.Effect) ([]owedEvents, error) {
-	var payload deliverWebhookPayload
-	if err := readPayload(e, e.Payload, &payload); err != nil {
-		return nil, err
-	}
-	wrong := fmt.Errorf("the payload of the effect is not that of kind %q: its events are not in order", e.Kind)
-	last, count := int64(0), 0
-	for _, run := range payload.Runs {
-		if err := checkPayloadIDs(e, run.RunID); err != nil {
-			return nil, err
-		}
-		if len(run.Spans) == 0 {
-			return nil, wrong
-		}
-		for _, span := range run.Spans {
-			if span[0] <= last || span[1] < span[0] {
-				return nil, wrong
-			}
-			last = span[1]
-			count++
-		}
-	}
-	if count == 0 {
-		return nil, wrong
-	}
-	return payload.Runs, nil
 }
 
 // splitOwed returns the first events, at most limit, and those after them.

@@ -72,9 +72,10 @@ func (w *workingCopy) enqueueDeliveries() {
 // enqueueOwed writes a delivery for each event, or one effect for all of them.
 func (w *workingCopy) enqueueOwed(webhookID string, owed []owedEvents, each bool) {
 	effect := func(effectID, runID string, payload deliverWebhookPayload) {
-		w.enqueueEffect(&model.Effect{
-			SessionID: w.state.SessionID, EffectID: effectID, RunID: runID, Kind: api.EffectDeliverWebhook,
+		w.changes.NewEffects = append(w.changes.NewEffects, &model.Effect{
+			SessionID: w.state.SessionID, EffectID: effectID, RunID: runID, Kind: api.EffectDeliverWebhook, State: api.EffectPending,
 			TargetSessionID: w.state.SessionID, WebhookID: webhookID, Payload: document.Encode(payload),
+			CreatedAtMs: w.nowMs, DueAtMs: w.nowMs,
 		})
 	}
 	if !each {
