@@ -22,6 +22,8 @@ const (
 	// maxLockTries is how many commands of a batch may wait for a lock by themselves. Then the
 	// sessions of the others are set aside untried.
 	maxLockTries = 2
+	// maxRest bounds how long no large command is carried out after one.
+	maxRest = 250 * time.Millisecond
 	// A command of so many rows or bytes is large: its session is aside until it is carried out.
 	largeRows, largeBytes = 256, 512 << 10
 )
@@ -42,6 +44,9 @@ type aside struct {
 type attempt struct {
 	session *lockedSession
 	call    *call
+	// begun is when it began, and batches how many the lane had had by then.
+	begun   time.Time
+	batches int
 	// locked says that another transaction has locked the row of the session.
 	locked bool
 	err    error
@@ -74,7 +79,7 @@ func (c *Committer) attemptAside(l *lane) {
 	now := time.Now()
 	var next *lockedSession
 	for _, session := range l.locked {
-		if session.aside != nil && len(session.calls) > 0 && !session.retryAt.After(now) &&
+		if session.aside != nil && len(session.calls) > 0 && !l.due(session).After(now) &&
 			(next == nil || session.before(next)) {
 			next = session
 		}
@@ -83,7 +88,7 @@ func (c *Committer) attemptAside(l *lane) {
 		return
 	}
 	l.attempting = true
-	made := &attempt{session: next, call: next.calls[0]}
+	made := &attempt{session: next, call: next.calls[0], begun: now, batches: l.batches}
 	next.aside.attempting = made.call
 	go func() {
 		locked, err := c.tryCommit(l, []*call{made.call}, true)
@@ -97,7 +102,11 @@ func (c *Committer) attemptEnded(l *lane, made *attempt) {
 	l.attempting = false
 	session, at := made.session, made.session.aside
 	at.attempting = nil
-	switch now := time.Now(); {
+	now := time.Now()
+	if made.call.large() && l.batches > made.batches {
+		l.restsUntil = now.Add(min(now.Sub(made.begun), maxRest))
+	}
+	switch {
 	case made.locked:
 		session.aside, session.free = nil, false // its row is waited for in the lane
 	case made.err == nil:
@@ -124,6 +133,16 @@ func (c *Committer) attemptEnded(l *lane, made *attempt) {
 		at.refused, at.until = 0, now.Add(asideFor)
 		c.giveUp([]*call{made.call}, made.err)
 	}
+}
+
+// due returns when a session whose calls wait is tried again. Large calls take the disk and the
+// processors that others need too: each is followed by as long a rest, if the lane has anything else
+// to do.
+func (l *lane) due(session *lockedSession) time.Time {
+	if session.aside != nil && session.calls[0].large() && session.retryAt.Before(l.restsUntil) {
+		return l.restsUntil
+	}
+	return session.retryAt
 }
 
 // before reports whether a session that is aside is tried before another one.

@@ -20,6 +20,7 @@ func (c *Committer) process(l *lane, batch []*call) {
 	if len(batch) == 0 {
 		return
 	}
+	l.batches++
 	defer c.watch(l, batch)()
 	if c.spread != nil {
 		c.spread.note(len(batch))

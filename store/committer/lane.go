@@ -37,6 +37,10 @@ type lane struct {
 	// attempting says that a call is carried out beside the lane. Its outcome comes to attempted.
 	attempting bool
 	attempted  chan *attempt
+	// restsUntil is when the next large call may be carried out beside the lane; batches counts
+	// those of the lane itself.
+	restsUntil time.Time
+	batches    int
 	// busySince is when the batch in flight began, by Options.Clock, and 1 more; 0 when there
 	// is none.
 	busySince atomic.Int64
@@ -106,8 +110,8 @@ func (c *Committer) await(l *lane) (first *call, open bool) {
 		if len(session.calls) == 0 || session.aside != nil && l.attempting {
 			continue
 		}
-		if next.IsZero() || session.retryAt.Before(next) {
-			next = session.retryAt
+		if due := l.due(session); next.IsZero() || due.Before(next) {
+			next = due
 		}
 	}
 	var due <-chan time.Time
