@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -180,10 +181,30 @@ func TestServeDoesNotShowPasswords(t *testing.T) {
 // where other machines may call.
 func TestOffLoopbackNoOtherHostIsTaken(t *testing.T) {
 	t.Parallel()
-	url, _ := serve(t, append(inMemory(t), "--listen", "0.0.0.0:0", "--auth", "none", "--insecure-no-auth", "--allowed-host", "holdpoint-1")...)
+	// docker-compose.yml has its own arguments, and needs tokens.
+	compose, err := os.ReadFile("../docker-compose.yml")
+	require.NoError(t, err)
+	command := regexp.MustCompile(`(?m)^  command: \["serve", (.*)\]$`).FindSubmatch(compose)
+	require.NotNil(t, command)
+	composed := strings.Split(strings.ReplaceAll(string(command[1]), `"`, ""), ", ")
+	require.NotContains(t, string(compose), "no-auth")
+	for _, service := range []struct {
+		args     []string
+		answered int
+	}{
+		{[]string{"--auth", "none", "--insecure-no-auth", "--allowed-host", "holdpoint-1"}, http.StatusOK},
+		{composed, http.StatusUnauthorized},
+	} {
+		url, _ := serve(t, append(append(inMemory(t), "--listen", "0.0.0.0:0"), service.args...)...)
+		requireHosts(t, url, service.answered)
+	}
+}
+
+func requireHosts(t *testing.T, url string, answered int) {
+	t.Helper()
 	for host, status := range map[string]int{
 		"rebound.example": http.StatusForbidden, "holdpoint-1.example": http.StatusForbidden, "192.0.2.1.example": http.StatusForbidden,
-		"holdpoint-1:4000": http.StatusOK, "192.0.2.1:4000": http.StatusOK, "[2001:db8::1]:4000": http.StatusOK, "localhost": http.StatusOK,
+		"holdpoint-1:4000": answered, "192.0.2.1:4000": answered, "[2001:db8::1]:4000": answered, "localhost": answered,
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/v1/approvals", nil)
 		require.NoError(t, err)

@@ -144,8 +144,17 @@ func listPending[View any](s *Server, w http.ResponseWriter, r *http.Request, ki
 	if p.after != nil {
 		q.After = &runs.RequestPosition{SessionID: p.after[0], RunID: p.after[1], RequestID: p.after[2]}
 	}
+	var openAtMs int64
 	return serveList(w, r, &p, q, list[runs.RequestQuery, model.PendingRequest, View]{
-		filterIDs: []string{q.SessionID}, rows: s.pending, count: s.store.CountPendingRequests,
+		filterIDs: []string{q.SessionID},
+		rows: func(ctx context.Context, q runs.RequestQuery) (rows []model.PendingRequest, err error) {
+			rows, openAtMs, err = s.pending(ctx, q)
+			return rows, err
+		},
+		count: func(ctx context.Context, q runs.RequestQuery) (int64, error) {
+			q.OpenAtMs = openAtMs
+			return s.store.CountPendingRequests(ctx, q)
+		},
 		view: func(row *model.PendingRequest) View { return view(row, summary) },
 		keys: func(row *model.PendingRequest) []string {
 			return []string{row.Request.SessionID, row.Request.RunID, row.Request.RequestID}
@@ -153,32 +162,27 @@ func listPending[View any](s *Server, w http.ResponseWriter, r *http.Request, ki
 	})
 }
 
-// pending reads open requests. A request whose deadline is past may still be open, because
-// the sweep is a moment late; it is expired first, by a command like everything else, so
-// that no list shows it. A failure to expire does not fail the list.
-func (s *Server) pending(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
-	rows, err := s.store.PendingRequests(ctx, q)
+// pending reads open requests. One whose deadline is past is open until the sweep, which is a moment
+// late, has expired it. It is left out, and not expired here: a GET decides nothing, and owes nobody
+// anything. openAtMs is set when something may have been left out.
+func (s *Server) pending(ctx context.Context, q runs.RequestQuery) (rows []model.PendingRequest, openAtMs int64, err error) {
+	budget := *q.Budget
+	rows, err = s.store.PendingRequests(ctx, q)
 	if err != nil || !slices.ContainsFunc(rows, func(row model.PendingRequest) bool { return row.Request.DueAtMs != 0 }) {
-		return rows, err
+		return rows, 0, err
 	}
 	nowMs, err := s.store.NowMs(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	expired, lastRunID := false, ""
-	for i := range rows {
-		request := &rows[i].Request
-		if request.DueAtMs == 0 || request.DueAtMs > nowMs || request.RunID == lastRunID {
-			continue
-		}
-		lastRunID = request.RunID
-		_, err := s.store.Do(ctx, &runs.ExpireRequests{SessionID: request.SessionID, RunID: request.RunID})
-		expired = expired || err == nil
+	if !slices.ContainsFunc(rows, func(row model.PendingRequest) bool {
+		return row.Request.DueAtMs != 0 && row.Request.DueAtMs <= nowMs
+	}) {
+		return rows, nowMs, nil
 	}
-	if !expired {
-		return rows, nil
-	}
-	return s.store.PendingRequests(ctx, q)
+	q.OpenAtMs, *q.Budget = nowMs, budget
+	rows, err = s.store.PendingRequests(ctx, q)
+	return rows, nowMs, err
 }
 
 // listRules lists standing rules, also revoked and expired ones.

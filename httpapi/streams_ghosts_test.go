@@ -11,8 +11,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
-
-	"github.com/holdpoint/holdpoint/runs"
 )
 
 // TestNoGhostsInTheInbox lets runs wait and go on in every way there is, at random,
@@ -25,6 +23,7 @@ func TestNoGhostsInTheInbox(t *testing.T) {
 		parallel(t, name, func(t *testing.T) {
 			reads, writes := pair(t)
 			carryOutEffects(t, writes.store)
+			expire(t, writes.store)
 			var watching []*watching
 			var workers sync.WaitGroup
 			for i := range 4 {
@@ -38,6 +37,10 @@ func TestNoGhostsInTheInbox(t *testing.T) {
 			}
 			workers.Wait()
 			watching = append(watching, reads.watchInbox(t))
+			writes.eventually(t, "what is due is expired", func() bool {
+				dueAtMs, _, err := writes.store.NextDueAtMs(t.Context())
+				return err == nil && dueAtMs == 0
+			})
 			open := writes.allOpen(t)
 			require.NotEmpty(t, open)
 			for i, one := range watching {
@@ -191,9 +194,6 @@ func waitAndGoOn(t *testing.T, a *rig, random *rand.Rand) {
 		case 11:
 			call(run+"/fail", fmt.Sprintf(`{"fence":%q,"error":"broken"}`, fence))
 		}
-	}
-	if _, err := a.store.Do(t.Context(), &runs.ExpireRequests{SessionID: session, RunID: runID}); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -129,10 +129,20 @@ func newSigning(tb testing.TB, keeper signing.Keeper) *signing.Keys {
 // carryOutEffects runs the effects loop on a store until the end of the test.
 func carryOutEffects(tb testing.TB, store runs.Store) {
 	tb.Helper()
-	effects := loop.NewEffects(store, loop.EffectsOptions{Logger: slog.New(slog.DiscardHandler)})
+	inBackground(tb, loop.NewEffects(store, loop.EffectsOptions{Logger: slog.New(slog.DiscardHandler)}).Run)
+}
+
+// expire runs the sweep on a store until the end of the test.
+func expire(tb testing.TB, store runs.Store) {
+	tb.Helper()
+	inBackground(tb, loop.NewExpiry(store, loop.ExpiryOptions{Logger: slog.New(slog.DiscardHandler)}).Run)
+}
+
+func inBackground(tb testing.TB, run func(context.Context) error) {
+	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- effects.Run(ctx) }()
+	go func() { done <- run(ctx) }()
 	tb.Cleanup(func() {
 		cancel()
 		require.NoError(tb, <-done)

@@ -65,6 +65,8 @@ type RequestQuery struct {
 	// Oldest selects the one request of the session that was raised first. The bodies of the others
 	// are not read, and After, Limit and Budget say nothing.
 	Oldest bool
+	// OpenAtMs leaves out what is due at this time and waits for the sweep; 0 leaves out nothing.
+	OpenAtMs int64
 }
 
 // RequestPosition is the keyset cursor of a list of requests.

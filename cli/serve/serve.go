@@ -204,10 +204,14 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 		// An embedded database works on this process's processors, and waits for its disk there.
 		background = append(background, useFewProcessors)
 	}
-	err = c.serve(running, listener, files, admin, opened, keyring, issuer, signatures, secretKeys, egress.Guard{Allow: allowed}, review, logger, background)
-	if closing := opened.Close(); closing != nil {
-		err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
-	}
+	stopping := make(chan struct{})
+	err = endWithin(c.ShutdownTimeout+closeTimeout, stopping, func() error {
+		err := c.serve(running, stopping, listener, files, admin, opened, keyring, issuer, signatures, secretKeys, egress.Guard{Allow: allowed}, review, logger, background)
+		if closing := opened.Close(); closing != nil {
+			err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
+		}
+		return err
+	})
 	logger.InfoContext(ctx, "stopped")
 	return err
 }
@@ -256,9 +260,10 @@ func (c *Command) logHandler(to io.Writer, level slog.Leveler) slog.Handler {
 	return slog.NewTextHandler(to, options)
 }
 
-// serve runs the server and the loops, and returns when all of them have ended. The
-// loops go on until the last call has been answered: they are what wakes held ones.
-func (c *Command) serve(ctx context.Context, listener net.Listener, files *certificates, admin *admin, opened store.Store, keyring *auth.Keyring, issuer *oidc.Provider, signatures *signing.Keys, secretKeys *sealing.Keys, guard egress.Guard, review func(context.Context, api.JSON) error, logger *slog.Logger, background []func(context.Context) error) error {
+// serve runs the server and the loops, closes stopping when that is to end, and returns when all of
+// them have ended. The loops go on until the last call has been answered: they are what wakes held
+// ones.
+func (c *Command) serve(ctx context.Context, stopping chan<- struct{}, listener net.Listener, files *certificates, admin *admin, opened store.Store, keyring *auth.Keyring, issuer *oidc.Provider, signatures *signing.Keys, secretKeys *sealing.Keys, guard egress.Guard, review func(context.Context, api.JSON) error, logger *slog.Logger, background []func(context.Context) error) error {
 	hub := watch.NewHub()
 	defer opened.Subscribe(hub.Publish)()
 	checkpoints := audit.NewCheckpointer(opened, signatures, logger)
@@ -323,6 +328,7 @@ func (c *Command) serve(ctx context.Context, listener net.Listener, files *certi
 	group.Go(func() error {
 		defer stopLoops()
 		<-failing.Done()
+		close(stopping)
 		sayToSystemd(ctx, logger, daemon.SdNotifyStopping)
 		logger.InfoContext(ctx, "stopping", slog.String("cause", context.Cause(failing).Error()))
 		return c.shutDown(server, api)

@@ -302,6 +302,9 @@ func requestFilter(q runs.RequestQuery) filter {
 	f.and("q.settled_number IS NULL AND q.outcome IS NULL")
 	f.equals("q.session_id", q.SessionID)
 	f.equals("q.run_id", q.RunID)
+	if q.OpenAtMs != 0 {
+		f.and("(q.due_at_ms IS NULL OR q.due_at_ms > ?)", q.OpenAtMs)
+	}
 	f.requestWithin(&q.Scope)
 	return f
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 var expiryTests = map[string]func(*harness){
@@ -34,6 +35,22 @@ var expiryTests = map[string]func(*harness){
 		require.Equal(h, []string{"s-2/r-2"}, due())
 		h.clock.Advance(17)
 		require.Equal(h, []string{"s-2/r-2", "s-1/r-1"}, due())
+		open := func(kind model.RequestKind, atMs int64) (ids []string) {
+			query := runs.RequestQuery{Kind: kind, Limit: 10, OpenAtMs: atMs}
+			rows, err := h.store.PendingRequests(h.ctx, query)
+			require.NoError(h, err)
+			for i := range rows {
+				ids = append(ids, rows[i].Request.RequestID)
+			}
+			count, err := h.store.CountPendingRequests(h.ctx, query)
+			require.NoError(h, err)
+			require.Len(h, ids, int(count))
+			return ids
+		}
+		require.Equal(h, []string{"never", "a", "b"}, open(model.KindApproval, 0))
+		require.Equal(h, []string{"never", "a"}, open(model.KindApproval, clockStart+19))
+		require.Equal(h, []string{"never"}, open(model.KindApproval, clockStart+20), "what is due is left out")
+		require.Empty(h, open(model.KindQuestion, clockStart+20))
 		list, err := h.store.Due(h.ctx, 1)
 		require.NoError(h, err)
 		require.Len(h, list, 1)

@@ -39,8 +39,12 @@ func ReadStatements(statements *read.Statements) map[string]read.Query {
 	for _, session := range []string{"", "s"} {
 		for _, after := range []*runs.RequestPosition{nil, {SessionID: "s", RunID: "r", RequestID: "q"}} {
 			q := runs.RequestQuery{Kind: model.KindApproval, SessionID: session, After: after, Limit: 1}
-			add("PendingRequests", q, func(r *read.Reader) { _, _ = r.PendingRequests(ctx, q) })
-			add("CountPendingRequests", q, func(r *read.Reader) { _, _ = r.CountPendingRequests(ctx, q) })
+			for _, openAtMs := range []int64{0, 1} {
+				q := q
+				q.OpenAtMs = openAtMs
+				add("PendingRequests", q, func(r *read.Reader) { _, _ = r.PendingRequests(ctx, q) })
+				add("CountPendingRequests", q, func(r *read.Reader) { _, _ = r.CountPendingRequests(ctx, q) })
+			}
 		}
 		for _, filter := range []runs.RunQuery{{}, {AgentID: "a"}, {Status: api.StatusRunning}, {Status: api.StatusFailed}, {Kind: api.KindInput}, {AgentID: "a", Status: api.StatusQueued, Kind: api.KindInput}} {
 			for _, after := range []*runs.RunPosition{nil, {SubmittedAtMs: 1, RunID: "r"}, {Over: true, SubmittedAtMs: 1, RunID: "r"}} {

@@ -1,0 +1,217 @@
+package serve
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/auth/sealing"
+	"github.com/holdpoint/holdpoint/auth/signing"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/loop"
+	"github.com/holdpoint/holdpoint/runs/watch"
+	"github.com/holdpoint/holdpoint/store/sqlite"
+	"github.com/holdpoint/holdpoint/webhooks/egress"
+)
+
+// leasing are the reads that are known to write: what they show is leased, and a message that was
+// read too often is a dead letter from then on.
+var leasing = map[string]bool{
+	"/v1/sessions/{session_id}/mailbox":             true,
+	"/v1/sessions/{session_id}/mailbox/dead-letter": true,
+}
+
+// No GET, HEAD or OPTIONS of any route writes anything, whatever waits: the review hook is owed by
+// the raise, once.
+func TestReadsWriteNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "reads.db")
+	store, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	nowMs := func() int64 { return time.Now().UnixMilli() }
+	keyring := auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Required, NewID: runs.NewID, NowMs: nowMs})
+	command := Command{Dialects: dialectNames, DefaultAgent: "default", RelayAlways: "exact", ReviewHook: "http://127.0.0.1:1"}
+	logger := slog.New(slog.DiscardHandler)
+	keys, err := sealing.Parse("k:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
+	require.NoError(t, err)
+	_, hooks := command.webhooks(store, keys, egress.Guard{}, nil, logger)
+	private, err := signing.Generate()
+	require.NoError(t, err)
+	signatures, err := signing.New([]ed25519.PrivateKey{private}, store, nowMs)
+	require.NoError(t, err)
+	require.NoError(t, signatures.Publish(t.Context()))
+	hub := watch.NewHub()
+	defer store.Subscribe(hub.Publish)()
+	server := httpapi.New(httpapi.Options{
+		Store: store, Hub: hub, Keyring: keyring, Dialects: command.mounts(signatures), Hosts: []string{"*"}, Origins: []string{"https://page.example"},
+		Reviewed: codex.ChangesFiles, Webhooks: hooks, Signing: signatures, Checkpoints: store, PollInterval: 5 * time.Millisecond,
+	})
+	defer server.Drain()
+	handler := server.Handler()
+	made, _, err := keyring.Create(t.Context(), &api.CreateTokenBody{Name: "all", Role: api.RoleAdmin}, "user:test", "")
+	require.NoError(t, err)
+	call := func(method, path, body string) *httptest.ResponseRecorder {
+		// Streams have no end of their own.
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		if body != "" {
+			ctx = t.Context()
+		}
+		r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer "+made.Secret)
+		if method == http.MethodOptions {
+			r.Header.Set("Origin", "https://page.example")
+			r.Header.Set("Access-Control-Request-Method", http.MethodPost)
+		}
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, r)
+		require.Less(t, answer.Code, 500, "%s %s: %s", method, path, answer.Body)
+		return answer
+	}
+	post := func(path, body string) string {
+		answer := call(http.MethodPost, path, body)
+		require.Less(t, answer.Code, 300, "%s: %s", path, answer.Body)
+		return answer.Body.String()
+	}
+	first := func(pattern, text string) string {
+		found := regexp.MustCompile(pattern).FindStringSubmatch(text)
+		require.NotNil(t, found, "%s in %s", pattern, text)
+		return found[1]
+	}
+
+	// Approvals, one of a file change and one whose time is over, and a question.
+	waits := post("/v1/runs", `{"run_id":"waits","session_id":"s","agent_id":"default","input":{},"suspend":{"approvals":[
+		{"id":"change","tool_call_id":"c1","tool_name":"apply_patch","input":{"patch":"x"},"metadata":{"method":"item/fileChange/requestApproval"}},
+		{"id":"over","tool_call_id":"c2","tool_name":"bash","input":{"command":"ls"},"expires_after_ms":1}],
+		"questions":[{"id":"q","tool_call_id":"c3","questions":[{"id":"x","question":"which?","options":[]}]}]}}`)
+	question := `{"id":"asked","tool_call_id":"c","questions":[{"id":"x","question":"which?","options":[]}]}`
+	// Two children: one answer is in the mailbox, another is still owed.
+	post("/v1/sessions", `{"session_id":"parent","agent_id":"coder"}`)
+	for _, child := range []string{"child", "late"} {
+		post("/v1/sessions", `{"session_id":"`+child+`","agent_id":"helper","parent_session_id":"parent"}`)
+		fence := first(`"fence":"([^"]+)"`, post("/v1/runs", `{"run_id":"of-`+child+`","session_id":"`+child+`","input":1,"claim":{"worker_id":"w"}}`))
+		post("/v1/runs/of-"+child+"/clarifications", `{"fence":"`+fence+`","request":`+strings.Replace(question, "asked", "asked-"+child, 1)+`}`)
+	}
+	answer := func(child string) {
+		post("/v1/sessions/parent/questions", `{"resolution":{"request_id":"asked-`+child+`","answers":[{"question_id":"x","freeform_answer":"y"}]}}`)
+	}
+	db, err := sql.Open("sqlite", "file:"+path)
+	require.NoError(t, err)
+	defer db.Close()
+	count := func(query string) (n int) {
+		require.NoError(t, db.QueryRowContext(t.Context(), query).Scan(&n))
+		return n
+	}
+	owedReviews := "SELECT count(*) FROM effects WHERE kind = 'review_approval'"
+	require.Equal(t, 1, count(owedReviews), "the raise owes it")
+	effects := loop.NewEffects(store, loop.EffectsOptions{Logger: logger})
+	looping, stopLoop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- effects.Run(looping) }()
+	answer("child")
+	require.Eventually(t, func() bool { return count("SELECT count(*) FROM messages") == 1 }, time.Minute, 2*time.Millisecond)
+	stopLoop()
+	require.NoError(t, <-ended)
+	answer("late")
+	rule := first(`"rule_id":"([^"]+)"`, post("/v1/rules", `{"match":{"pattern_keys":["key"]}}`))
+	token := first(`"token_id":"([^"]+)"`, post("/v1/tokens", `{"name":"other","role":"observer"}`))
+	webhook := first(`"webhook_id":"([^"]+)"`, post("/v1/webhooks", `{"url":"https://example.com/hooks","enabled":false}`))
+
+	digest := func(but ...string) string {
+		tables, err := db.QueryContext(t.Context(), `SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`)
+		require.NoError(t, err)
+		defer tables.Close()
+		hash := sha256.New()
+		for tables.Next() {
+			var name string
+			require.NoError(t, tables.Scan(&name))
+			if slices.Contains(but, name) {
+				continue
+			}
+			rows, err := db.QueryContext(t.Context(), "SELECT * FROM \""+name+"\"")
+			require.NoError(t, err)
+			columns, err := rows.Columns()
+			require.NoError(t, err)
+			values := make([]any, len(columns))
+			for i := range values {
+				values[i] = new(any)
+			}
+			for rows.Next() {
+				require.NoError(t, rows.Scan(values...))
+				for _, value := range values {
+					fmt.Fprintf(hash, "%v\x00", *value.(*any))
+				}
+			}
+			require.NoError(t, rows.Err())
+			require.NoError(t, rows.Close())
+		}
+		require.NoError(t, tables.Err())
+		return hex.EncodeToString(hash.Sum(nil))
+	}
+	// A lease also counts up the version of the session that it is in.
+	leased := []string{"messages", "sessions"}
+	before := digest()
+	post("/v1/sessions", `{"session_id":"noticed"}`)
+	require.NotEqual(t, before, digest(), "the digest sees what is written")
+	before = digest()
+	beforeButLeases := digest(leased...)
+
+	handle := first(`"handle":"([^"]+)"`, waits)
+	routes, read := map[string]bool{}, 0
+	require.NoError(t, chi.Walk(server.Routes(), func(_, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		routes[route] = true
+		return nil
+	}))
+	for _, route := range auth.Routes {
+		routes[route.Path] = true
+	}
+	for route := range routes {
+		sessions := []string{"s"}
+		if leasing[route] {
+			sessions = []string{"child", "late"}
+		}
+		for _, session := range sessions {
+			path := strings.NewReplacer("{session_id}", session, "{sessionId}", session, "{run_id}", "waits", "{handle}", handle, "{rule_id}", rule,
+				"{token_id}", token, "{webhook_id}", webhook, "{agent_id}", "default", "{request_id}", "q", "{approvalId}", handle,
+				"{requestId}", handle, "{relayId}", handle, "{message_id}", "m", "{effect_id}", "e", "*", "index").Replace(route)
+			require.NotContains(t, path, "{", "a member of %s has no value here", route)
+			for _, query := range []string{"", "?session_id=s&status=pending&limit=5&fence=1"} {
+				for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions} {
+					if code := call(method, path+query, "").Code; method == http.MethodGet && code == http.StatusOK {
+						read++
+					}
+				}
+			}
+			if !leasing[route] {
+				require.Equal(t, before, digest(), "a read of %s wrote something", path)
+				continue
+			}
+			require.Equal(t, beforeButLeases, digest(leased...), path)
+			before = digest()
+		}
+	}
+	require.Greater(t, read, 60, "routes that answered")
+	require.Equal(t, 1, count(owedReviews))
+}

@@ -1,0 +1,52 @@
+package cli_test
+
+import (
+	"context"
+	"database/sql"
+	"net/http"
+	"net/http/httptrace"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A program that keeps the database's write lock holds up the lane, and not the end of the service.
+func TestServeStopsInItsTimeWhateverALaneDoes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "data.db")
+	url, stop := serve(t, "--database", "sqlite:"+path, "--shutdown-timeout", "50ms")
+	db, err := sql.Open("sqlite", "file:"+path)
+	require.NoError(t, err)
+	defer db.Close()
+	conn, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	_, err = conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")
+	require.NoError(t, err)
+	defer func() { _, _ = conn.ExecContext(context.Background(), "ROLLBACK") }()
+	// The service asks for the body once the call is with its handler.
+	reading, ended := make(chan struct{}), make(chan struct{})
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got100Continue: func() { close(reading) }})
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/runs", strings.NewReader(`{"input":1}`))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Expect", "100-continue")
+	transport := &http.Transport{ExpectContinueTimeout: time.Minute}
+	defer transport.CloseIdleConnections()
+	go func() {
+		defer close(ended)
+		response, err := transport.RoundTrip(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+	}()
+	<-reading
+	began := time.Now()
+	got := stop()
+	require.Less(t, time.Since(began), 5*time.Second)
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.stderr, "not done 2.05s after it was told to stop")
+	<-ended
+}
