@@ -60,6 +60,8 @@ func fenceOf(command Command) (runID string, fence int64) {
 		return c.RunID, c.Fence
 	case *Fail:
 		return c.RunID, c.Fence
+	case *RedeemGrant:
+		return c.RunID, c.Fence
 	}
 	return "", 0
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -93,6 +94,34 @@ func TestApprovalExpires(t *testing.T) {
 	// Both in one event, in the order of their deadlines.
 	require.Equal(t, []api.EventType{"accepted", "queued", "started", "waiting_for_approval", "approval_resolved", "started"}, h.eventTypes("r"))
 	require.Equal(t, []string{"b", "a"}, settledIDs(h.record("r")))
+}
+
+// TestTimeAllowsNothingForARequester: what excludes them, and what nobody else decided in time, is denied to the
+// worker, also when the allow of a requester is what finds the time over.
+func TestTimeAllowsNothingForARequester(t *testing.T) {
+	t.Parallel()
+	requester := &auth.Identity{Principal: "agent:asks", Role: api.RoleAdmin, Via: auth.ViaToken}
+	for name, late := range map[string]runs.Command{
+		"the sweep": &runs.ExpireRequests{RunID: "r"}, "their allow": runs.By(allow("r", "a"), requester), "their rule": &runs.AddRule{
+			SessionID: "s", RuleID: "late", Match: api.RuleMatch{PatternKeys: []string{"k"}}, Actor: runs.Actor{Name: requester.Principal},
+		},
+	} {
+		h := newHouse(t)
+		h.must(&runs.CreateRun{RunID: "r", SessionID: "s", Input: api.JSON(`1`), Principal: requester.Principal, Claim: &api.ClaimOptions{WorkerID: "w"}})
+		excluding, dueMs := approval("a"), h.nowMs+50
+		excluding.ExcludeRequester, excluding.ExpiresAtMs = true, &dueMs
+		h.must(hold("r", 1, excluding))
+		h.refused(api.CodeRequesterExcluded, runs.By(allow("r", "a"), requester))
+		h.nowMs = dueMs
+		_, _ = h.do(late)
+		if h.request("r", "a").Open() {
+			require.Equal(t, "their rule", name)
+			h.must(&runs.ExpireRequests{RunID: "r"})
+		}
+		recorded := h.request("r", "a").Recorded()
+		require.Equal(t, api.OutcomeExpired, recorded.Outcome, name)
+		require.Equal(t, api.BehaviorDeny, recorded.Behavior, name)
+	}
 }
 
 func TestBothKindsExpire(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 //
 // Reply: Redemption; Existing when the same key redeemed it before. Errors: run_not_found;
 // request_not_found; invalid_grant when it is the grant of another request; lease_lost;
-// run_state_conflict; forbidden when another principal has the lease; grant_redeemed with the first redemption; grant_expired when the lease has
-// run out.
+// run_state_conflict; grant_redeemed with the first redemption; grant_expired when the lease has run
+// out.
 type RedeemGrant struct {
 	RunID     string
 	RequestID string
@@ -39,9 +39,6 @@ func (c *RedeemGrant) decide(w *workingCopy) (Reply, error) {
 	}
 	if err := w.checkHolder(run, c.Fence); err != nil {
 		return Reply{}, err
-	}
-	if run.HolderPrincipal != "" && run.HolderPrincipal != w.actor {
-		return Reply{}, refusal.New(api.CodeForbidden, "the lease of run %s is another principal's", run.RunID)
 	}
 	request := w.request(run.RunID, c.RequestID)
 	switch {

@@ -75,7 +75,10 @@ func TestRedeemGrant(t *testing.T) {
 	second := func(c *runs.RedeemGrant) { c.Fence = 2 }
 	require.Equal(t, first, h.refused(api.CodeGrantRedeemed, redeem("a", second, keyed)).Redemption)
 	// Whoever found it has no use for it.
-	h.refused(api.CodeForbidden, runs.By(&runs.RedeemGrant{RunID: "r", RequestID: "b", Fence: 2, JTI: h.request("r", "b").Handle}, &auth.Identity{Principal: "agent:b"}))
+	events = len(h.events["s"])
+	found := &runs.RedeemGrant{RunID: "r", RequestID: "b", Fence: 2, JTI: h.request("r", "b").Handle}
+	h.refused(api.CodeLeaseLost, runs.Authorized(found, agentNamed("agent:b"), false))
+	require.Len(t, h.events["s"], events)
 	h.must(redeem("b", second))
 	h.must(&runs.Complete{RunID: "r", Fence: 2})
 	h.refused(api.CodeRunStateConflict, redeem("b", second))

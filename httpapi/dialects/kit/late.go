@@ -56,10 +56,10 @@ func Unfit(err error) bool {
 	return false
 }
 
-// Denied reports whether the door refused who made the call.
+// Denied reports whether the door refused a call because of who made it.
 func Denied(err error) bool {
 	switch refusal.CodeOf(err) {
-	case api.CodeInvalidToken, api.CodeForbidden:
+	case api.CodeInvalidToken, api.CodeForbidden, api.CodeRequesterExcluded:
 		return true
 	}
 	return false

@@ -1,0 +1,146 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// faces is a service with every face, which asks for tokens.
+type faces struct {
+	t       *testing.T
+	server  *httptest.Server
+	keyring *auth.Keyring
+}
+
+func newFaces(t *testing.T) *faces {
+	t.Helper()
+	store := dialecttest.SQLite(t)
+	tokens, ok := store.(auth.Tokens)
+	require.True(t, ok)
+	f := &faces{t: t, keyring: auth.NewKeyring(auth.Options{Tokens: tokens, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1 }})}
+	mounts := (&Command{Dialects: dialectNames, DefaultAgent: "default", RelayAlways: "exact"}).mounts(nil)
+	f.server = dialecttest.Serve(t, store, mounts[0], func(o *httpapi.Options) { o.Keyring, o.Dialects = f.keyring, mounts }).Server
+	return f
+}
+
+func (f *faces) token(body api.CreateTokenBody) string {
+	f.t.Helper()
+	made, _, err := f.keyring.Create(f.t.Context(), &body, "user:test", "")
+	require.NoError(f.t, err)
+	return made.Secret
+}
+
+func (f *faces) open(ctx context.Context, secret, route, body string) *http.Response {
+	f.t.Helper()
+	method, path, _ := strings.Cut(route, " ")
+	r, err := http.NewRequestWithContext(ctx, method, f.server.URL+path, strings.NewReader(body))
+	require.NoError(f.t, err)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+secret)
+	reply, err := f.server.Client().Do(r)
+	require.NoError(f.t, err)
+	return reply
+}
+
+func (f *faces) call(secret, route, body string) (status int, text string) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 10*time.Second)
+	defer cancel()
+	reply := f.open(ctx, secret, route, body)
+	defer reply.Body.Close()
+	read, err := io.ReadAll(reply.Body)
+	require.NoError(f.t, err, "%s: %s", route, read)
+	return reply.StatusCode, string(read)
+}
+
+// must calls what succeeds, and returns the reply.
+func (f *faces) must(secret, route, body string) string {
+	f.t.Helper()
+	status, text := f.call(secret, route, body)
+	require.Less(f.t, status, 300, "%s: %s", route, text)
+	return text
+}
+
+// TestWhoAskedAllowsOnNoFace: the allow of a requester is refused on every face, in the form of its
+// errors, by one reply and not by a stream that goes on; the prompt stays open, for others.
+func TestWhoAskedAllowsOnNoFace(t *testing.T) {
+	t.Parallel()
+	f := newFaces(t)
+	works := f.token(api.CreateTokenBody{Name: "mara-works", Role: api.RoleAgent, Principal: "user:mara"})
+	mara := f.token(api.CreateTokenBody{Name: "mara", Role: api.RoleOperator})
+	ada := f.token(api.CreateTokenBody{Name: "ada", Role: api.RoleOperator})
+	const excluding = `"approvals":[{"id":"a","tool_call_id":"c","tool_name":"bash","input":{"command":"ls"},"exclude_requester":true}]`
+	member := func(text, name string) string {
+		return regexp.MustCompile(`"` + name + `":"([^"]+)"`).FindStringSubmatch(text)[1]
+	}
+
+	for name, face := range map[string]struct{ route, body, form string }{
+		"v1":             {"POST /v1/runs/RUN/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow"}]}`, `"code":"requester_excluded"`},
+		"v1, session":    {"POST /v1/sessions/SESSION/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow","remember":"session"}]}`, `"code":"requester_excluded"`},
+		"kheish":         {"POST /kheish/v1/runs/RUN/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow"}]}`, `"code":"requester_excluded"`},
+		"hermes":         {"POST /api/approval/respond", `{"session_id":"SESSION","approval_id":"HANDLE","choice":"once"}`, `"error":"request a excludes`},
+		"hermes, yolo":   {"POST /api/approval/respond", `{"session_id":"SESSION","choice":"once","yolo":true}`, `"error":"request a excludes`},
+		"codex":          {"POST /api/approvals/HANDLE/decision", `{"decision":"accept"}`, `request a excludes`},
+		"timbal":         {"POST /run", `{"parent_id":"RUN","resume":{"HANDLE":true},"context":{"parent_id":"RUN"}}`, `"detail":"request a excludes`},
+		"timbal, stream": {"POST /stream", `{"parent_id":"RUN","resume":{"HANDLE":true},"context":{"parent_id":"RUN"}}`, `"detail":"request a excludes`},
+	} {
+		run := "run-" + regexp.MustCompile(`\W+`).ReplaceAllString(name, "-")
+		f.must(works, "POST /v1/runs", `{"run_id":"`+run+`","session_id":"s-`+run+`","agent_id":"default","input":{},"suspend":{`+excluding+`}}`)
+		ids := strings.NewReplacer("RUN", run, "SESSION", "s-"+run, "HANDLE", member(f.must(works, "GET /v1/runs/"+run, ""), "handle"))
+		status, text := f.call(mara, ids.Replace(face.route), ids.Replace(face.body))
+		require.Equal(t, http.StatusForbidden, status, "%s: %s", name, text)
+		require.Contains(t, strings.ReplaceAll(text, `": "`, `":"`), face.form, name)
+		require.Contains(t, text, "user:mara asked for it", name)
+		require.Contains(t, f.must(works, "GET /v1/runs/"+run, ""), `"waiting_for_approval"`, name)
+		// Somebody else's is taken; timbal's segment would then go on with the work.
+		if !strings.HasPrefix(name, "timbal") {
+			f.must(ada, ids.Replace(face.route), ids.Replace(face.body))
+		}
+	}
+
+	// A chat: whoever started it is excluded, and so is what they permitted with it.
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	chat := f.open(ctx, mara, "POST /chat", `{"model":"m","messages":[{"role":"user","content":"x"}],"permissions":{"allowlist":["bash"]},"detached":true}`)
+	defer chat.Body.Close()
+	require.Equal(t, http.StatusOK, chat.StatusCode)
+	frames := bufio.NewScanner(chat.Body)
+	next := func(wanted string) string {
+		for frames.Scan() {
+			if strings.Contains(frames.Text(), wanted) {
+				return frames.Text()
+			}
+		}
+		require.Fail(t, "the chat has ended", "%v", frames.Err())
+		return ""
+	}
+	session := member(next(`"sessionId"`), "sessionId")
+	run := member(f.must(mara, "GET /v1/sessions/"+session, ""), "run_id")
+	claim := f.must(works, "POST /v1/runs/"+run+"/claim", `{"worker_id":"w"}`)
+	f.must(works, "POST /v1/runs/"+run+"/suspend", `{"fence":"`+member(claim, "fence")+`","hold":true,`+excluding+`}`)
+	relay := member(next(`"type":"relay"`), "id")
+	answer := func(secret string) (int, string) {
+		return f.call(secret, "POST /chat/relay/"+relay, `{"sessionId":"`+session+`","response":{"approved":true}}`)
+	}
+	status, text := answer(mara)
+	require.Equal(t, http.StatusForbidden, status, text)
+	require.Contains(t, text, `request a excludes`)
+	status, text = answer(ada)
+	require.Equal(t, http.StatusOK, status, text)
+	next(`"type":"relay_resolved"`)
+}
