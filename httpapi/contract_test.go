@@ -28,11 +28,7 @@ import (
 // contract is openapi.yaml as the tests hold the service to it, and what of it they
 // have seen.
 type contract struct {
-	document *openapi3.T
-	requests routers.Router
-	// replies judges what the service answers. In it no object may have a member that
-	// the document does not name, so that a new member cannot stay undocumented.
-	replies routers.Router
+	*judges
 
 	mu       sync.Mutex
 	statuses map[string]bool // "operationId status"
@@ -40,26 +36,56 @@ type contract struct {
 	codes    map[api.Code]bool
 }
 
+// judges are what requests and replies are checked with. All contracts share them.
+type judges struct {
+	document *openapi3.T
+	requests routers.Router
+	// replies judges what the service answers. In it no object may have a member that
+	// the document does not name, so that a new member cannot stay undocumented.
+	replies                    routers.Router
+	requestBodies, replyBodies *schemas
+}
+
 func newContract(tb testing.TB) *contract {
 	tb.Helper()
-	document, strict := loadDocument(tb), loadDocument(tb)
-	for _, one := range []*openapi3.T{document, strict} {
-		// Null fits a schema without a type, but not to the validator, which wants to read it.
-		one.Components.Schemas["Any"].Value.Type = &openapi3.Types{"object", "array", "string", "number", "boolean", "null"}
+	shared, err := sharedJudges()
+	require.NoError(tb, err)
+	return &contract{judges: shared, statuses: map[string]bool{}, problems: map[string]bool{}, codes: map[api.Code]bool{}}
+}
+
+var sharedJudges = sync.OnceValues(func() (*judges, error) {
+	j := &judges{}
+	var err error
+	if j.document, err = readDocument(); err != nil {
+		return nil, err
+	}
+	if j.requests, j.requestBodies, err = judge(j.document); err != nil {
+		return nil, err
+	}
+	strict, err := readDocument()
+	if err != nil {
+		return nil, err
 	}
 	for name, schema := range strict.Components.Schemas {
 		if name != "Problem" {
 			closeObjects(schema, map[*openapi3.Schema]bool{})
 		}
 	}
-	c := &contract{document: document, statuses: map[string]bool{}, problems: map[string]bool{}, codes: map[api.Code]bool{}}
-	document.Servers, strict.Servers = nil, nil
-	var err error
-	c.requests, err = gorillamux.NewRouter(document)
-	require.NoError(tb, err)
-	c.replies, err = gorillamux.NewRouter(strict)
-	require.NoError(tb, err)
-	return c
+	j.replies, j.replyBodies, err = judge(strict)
+	return j, err
+})
+
+func judge(document *openapi3.T) (routers.Router, *schemas, error) {
+	bodies, err := newSchemas(document)
+	if err != nil {
+		return nil, nil, err
+	}
+	// Null fits a schema without a type, but not to the validator of what is no JSON body, which
+	// wants to read it.
+	document.Components.Schemas["Any"].Value.Type = &openapi3.Types{"object", "array", "string", "number", "boolean", "null"}
+	document.Servers = nil
+	router, err := gorillamux.NewRouter(document)
+	return router, bodies, err
 }
 
 // closeObjects forbids members that are not named. Objects that name none are
@@ -197,7 +223,7 @@ func (c *contract) check(r *http.Request, body []byte, reply *http.Response, tex
 		Request: request, PathParams: parameters, Route: route,
 		Options: &openapi3filter.Options{IncludeResponseStatus: true, SkipSettingDefaults: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
 	}
-	if err := checkRequest(input, reply.StatusCode, code, expected); err != nil {
+	if err := c.checkRequest(input, body, reply.StatusCode, code, expected); err != nil {
 		return err
 	}
 	if c.seen(route.Operation.OperationID, reply.StatusCode, code) {
@@ -208,11 +234,7 @@ func (c *contract) check(r *http.Request, body []byte, reply *http.Response, tex
 		return fmt.Errorf("the document has no such route: %w", err)
 	}
 	input.Route = strict
-	err = openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: input, Status: reply.StatusCode, Header: reply.Header,
-		Body: io.NopCloser(bytes.NewReader(text)), Options: input.Options,
-	})
-	if err != nil {
+	if err := c.validateReply(input, reply, text); err != nil {
 		return fmt.Errorf("the reply does not fit the document: %w", err)
 	}
 	return nil
@@ -233,11 +255,11 @@ func (c *contract) seen(operation string, status int, code api.Code) bool {
 
 // checkRequest checks that the service takes what the schema takes and refuses
 // what it refuses.
-func checkRequest(input *openapi3filter.RequestValidationInput, status int, code api.Code, expected expectation) error {
+func (c *contract) checkRequest(input *openapi3filter.RequestValidationInput, body []byte, status int, code api.Code, expected expectation) error {
 	if status == http.StatusForbidden || status >= 500 || expected == noOpinion {
 		return nil
 	}
-	schemaErr := openapi3filter.ValidateRequest(context.Background(), input)
+	schemaErr := c.validateRequest(input, body)
 	refused := status >= 400
 	switch {
 	case schemaErr != nil && !refused && expected != lenient:
