@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -58,6 +59,7 @@ type Checkpoint struct {
 // Checkpoints is what a [Checkpointer] works on: an engine.
 type Checkpoints interface {
 	CheckpointRows
+	journal.Rows
 	// NowMs is that of [runs.Keeper].
 	NowMs(ctx context.Context) (int64, error)
 }
@@ -96,7 +98,11 @@ type signedHead struct {
 // chainOf returns the name of a session's chain.
 func chainOf(sessionID string) string { return sessionChain + sessionID }
 
-const sessionChain = "session/"
+const (
+	sessionChain = "session/"
+	// logChain is the name of the audit's own log.
+	logChain = "audit"
+)
 
 // Checkpointer signs the heads of what moved. Several replicas may do so at once: each number is
 // given to one of them. What a process that died has not signed is found by the others, or at the
@@ -111,6 +117,8 @@ type Checkpointer struct {
 	lines int
 
 	scannedMs int64 // 0 before the first time
+	// signedEntry is the newest line of the audit's own log that was signed, 0 before the first time.
+	signedEntry int64
 }
 
 // NewCheckpointer returns a checkpointer, which must be told of commits with Notice.
@@ -135,7 +143,7 @@ func (c *Checkpointer) Notice(notice runs.Notice) {
 	}
 }
 
-// Run signs until the context ends. It returns nil.
+// Run seals the audit's own log and signs until the context ends. It returns nil.
 func (c *Checkpointer) Run(ctx context.Context) error {
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
@@ -151,10 +159,13 @@ func (c *Checkpointer) Run(ctx context.Context) error {
 	}
 }
 
-// Look signs what is due. Errors: those of [Checkpoints] and of the signer. What was not signed is
+// Look seals the audit's own log, and signs what is due. Errors: those of [Checkpoints] and of the signer. What was not signed is
 // due again.
 func (c *Checkpointer) Look(ctx context.Context) error {
 	nowMs, err := c.kept.NowMs(ctx)
+	if err == nil {
+		err = journal.Seal(ctx, c.kept)
+	}
 	if err != nil {
 		return err
 	}
@@ -172,7 +183,7 @@ func (c *Checkpointer) Look(ctx context.Context) error {
 	for part := range slices.Chunk(ids, headsPerCheckpoint) {
 		heads, err := c.kept.HeadsOf(ctx, part)
 		if err == nil {
-			err = c.add(ctx, nowMs, 0, heads)
+			err = c.add(ctx, nowMs, 0, heads, nil)
 		}
 		if err != nil {
 			c.remember(ids, lines)
@@ -196,8 +207,12 @@ func (c *Checkpointer) scan(ctx context.Context, nowMs int64) error {
 		return nil
 	}
 	c.forget()
+	log, err := c.logHead(ctx)
+	if err != nil {
+		return err
+	}
 	page, err := c.kept.HeadsSince(ctx, completeMs-overlap.Milliseconds(), "", headsPerCheckpoint)
-	for err == nil && len(page) > 0 {
+	for err == nil && (len(page) > 0 || log != nil) {
 		var next []Head
 		if len(page) == headsPerCheckpoint {
 			if next, err = c.kept.HeadsSince(ctx, completeMs-overlap.Milliseconds(), page[len(page)-1].SessionID, headsPerCheckpoint); err != nil {
@@ -208,13 +223,24 @@ func (c *Checkpointer) scan(ctx context.Context, nowMs int64) error {
 		if len(next) > 0 {
 			through = 0
 		}
-		err = c.add(ctx, nowMs, through, page)
-		page = next
+		if err = c.add(ctx, nowMs, through, page, log); err == nil && log != nil {
+			c.signedEntry = log.EntryID
+		}
+		page, log = next, nil
 	}
 	if err == nil {
 		c.scannedMs = nowMs
 	}
 	return err
+}
+
+// logHead returns the newest line of the audit's own log, nil when it is signed.
+func (c *Checkpointer) logHead(ctx context.Context) (*journal.Entry, error) {
+	last, err := c.kept.LastEntry(ctx)
+	if err != nil || last.EntryID == c.signedEntry {
+		return nil, err
+	}
+	return &last, nil
 }
 
 // forget begins to count anew.
@@ -235,13 +261,16 @@ func (c *Checkpointer) remember(ids []string, lines int) {
 	}
 }
 
-// add signs and writes one checkpoint.
-func (c *Checkpointer) add(ctx context.Context, atMs, completeMs int64, heads []Head) error {
+// add signs and writes one checkpoint. The head of the audit's own log is nil when it is not in it.
+func (c *Checkpointer) add(ctx context.Context, atMs, completeMs int64, heads []Head, log *journal.Entry) error {
 	payload := checkpoint{AtMs: atMs, Heads: make(map[string]signedHead, len(heads))}
 	for _, head := range heads {
 		payload.Heads[chainOf(head.SessionID)] = signedHead{strconv.FormatInt(head.EventID, 10), head.Hash}
 	}
-	if len(heads) == 0 {
+	if log != nil {
+		payload.Heads[logChain] = signedHead{strconv.FormatInt(log.EntryID, 10), log.Hash}
+	}
+	if len(payload.Heads) == 0 {
 		return nil
 	}
 	for range maxTries {

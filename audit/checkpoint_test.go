@@ -14,7 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -30,6 +32,53 @@ type desk struct {
 	err    error
 	reads  int
 	before func() // runs once before a checkpoint is added
+
+	entries []journal.Entry // the audit's own log
+}
+
+func (d *desk) AddEntry(_ context.Context, entry *journal.Entry) error {
+	entry.ArrivalID = int64(len(d.entries) + 1)
+	d.entries = append(d.entries, *entry)
+	return nil
+}
+
+func (d *desk) PendingEntries(_ context.Context, limit int) (pending []journal.Entry, _ error) {
+	for _, entry := range d.entries {
+		if entry.EntryID == 0 && len(pending) < limit {
+			pending = append(pending, entry)
+		}
+	}
+	return pending, nil
+}
+
+func (d *desk) LastEntry(context.Context) (last journal.Entry, _ error) {
+	for _, entry := range d.entries {
+		if entry.EntryID != 0 {
+			last = entry
+		}
+	}
+	return last, nil
+}
+
+func (d *desk) SealEntries(_ context.Context, entries []journal.Entry) error {
+	for _, entry := range entries {
+		d.entries[entry.ArrivalID-1] = entry
+	}
+	return nil
+}
+
+func (d *desk) EntriesAfter(_ context.Context, id int64, limit int) ([]journal.Entry, error) {
+	rest := d.entries[id:]
+	return rest[:min(len(rest), limit)], nil
+}
+
+// note writes lines of the audit's own log.
+func (d *desk) note(t *testing.T, count int) {
+	t.Helper()
+	for range count {
+		entry := journal.New(int64(1000+len(d.entries)), "user:ada", api.AuditEvent{Type: api.AuditTokenRevoked, TokenID: "token"})
+		require.NoError(t, d.AddEntry(t.Context(), entry))
+	}
 }
 
 // fail has everything fail from now on, or nothing; count returns how many checkpoints there are.
@@ -108,6 +157,9 @@ func (d *desk) HeadsSince(ctx context.Context, sinceMs int64, after string, limi
 }
 
 func (d *desk) sources() audit.Sources { return audit.Sources{Log: d, Checkpoints: d} }
+
+// logged are the sources with the audit's own log.
+func (d *desk) logged() audit.Sources { return audit.Sources{Log: d, Entries: d, Checkpoints: d} }
 
 // moved is the notice of events in a session.
 func (d *desk) moved(id string, events int) runs.Notice {

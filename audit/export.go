@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -39,6 +40,8 @@ type Source interface {
 // Sources is what an export is made from.
 type Sources struct {
 	Log Source
+	// Entries are the audit's own log; nil for none.
+	Entries journal.Rows
 	// Checkpoints are those of the log; nil for none.
 	Checkpoints CheckpointRows
 }
@@ -57,8 +60,8 @@ type export struct {
 	all bool
 }
 
-// Export writes the events of a scope, session by session in the order of their ids and each from
-// its oldest event on, between a signed first and a signed last line. It holds one page of events
+// Export writes the audit's own log, unless the scope is one session, and the events of the scope,
+// session by session in the order of their ids and each from its oldest event on, between a signed first and a signed last line. It holds one page of events
 // in memory, and is as of no single moment: what happens meanwhile may or may not be in it. nowMs is
 // the present moment.
 //
@@ -88,6 +91,11 @@ func Export(ctx context.Context, to io.Writer, sources Sources, signer Signer, s
 			return err
 		}
 	}
+	if scope.SessionID == "" && sources.Entries != nil {
+		if err := e.log(ctx, sources.Entries, scope.SinceMs); err != nil {
+			return err
+		}
+	}
 	for after, more := "", scope.SessionID == ""; more; {
 		sessions, err := source.Sessions(ctx, runs.SessionQuery{After: after, Limit: sessionPage})
 		if err != nil {
@@ -109,6 +117,49 @@ func Export(ctx context.Context, to io.Writer, sources Sources, signer Signer, s
 	}
 	e.trailer.AtMs, e.trailer.Digest = nowMs, hex.EncodeToString(e.digest.Sum(nil))
 	return e.sign(signer, trailerPurpose, e.trailer, func(signed string) line { return line{Trailer: signed} })
+}
+
+// log writes the lines of the audit's own log from the first one at or after a moment on.
+func (e *export) log(ctx context.Context, rows journal.Rows, sinceMs int64) error {
+	if err := journal.Seal(ctx, rows); err != nil {
+		return err
+	}
+	var last journal.Entry
+	begun := false
+	begin := func() error {
+		begun = true
+		return e.write(line{Chain: &chainLine{AfterID: strconv.FormatInt(last.EntryID, 10), AfterHash: last.Hash}})
+	}
+	for {
+		page, err := rows.EntriesAfter(ctx, last.EntryID, eventPage)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			if !begun && page[i].TimestampMs >= sinceMs {
+				if err := begin(); err != nil {
+					return err
+				}
+			}
+			last = page[i]
+			if !begun {
+				continue
+			}
+			e.trailer.Entries++
+			if err := e.write(last.View()); err != nil {
+				return err
+			}
+		}
+		if len(page) < eventPage {
+			break
+		}
+	}
+	if !begun {
+		if err := begin(); err != nil {
+			return err
+		}
+	}
+	return e.write(line{End: &endLine{LastID: strconv.FormatInt(last.EntryID, 10), LastHash: last.Hash}})
 }
 
 // chain writes the events of one session, if there are any in the scope.

@@ -33,7 +33,9 @@ type trailer struct {
 	Lines  int64  `json:"lines"`
 	Digest string `json:"digest"`
 	Chains int64  `json:"chains"`
-	Events int64  `json:"events"`
+	// Entries is how many lines of the audit's own log are among them.
+	Entries int64 `json:"entries"`
+	Events  int64 `json:"events"`
 	// Checkpoints is how many are among the lines.
 	Checkpoints int64 `json:"checkpoints"`
 }
@@ -48,7 +50,8 @@ type line struct {
 	Checkpoint string `json:"checkpoint,omitempty"`
 }
 
-// chainLine stands before the events of a session.
+// chainLine stands before the events of a session, or with an empty SessionID before the lines of the
+// audit's own log, which stand before all sessions.
 type chainLine struct {
 	SessionID string `json:"session_id"`
 	// AfterID and AfterHash are those of the event before the first one that follows, "0" and ""
@@ -64,5 +67,5 @@ type endLine struct {
 	LastHash  string `json:"last_hash"`
 }
 
-// eventLine is the line of an event: as /v1 shows it.
+// eventLine is the line of an event: as /v1 shows it. A line of the audit's own log has fewer members.
 type eventLine = api.RunEventEntry

@@ -34,6 +34,8 @@ type Report struct {
 	Scope
 	AtMs           int64
 	Chains, Events int64
+	// Entries are the lines of the audit's own log.
+	Entries int64
 	// Redacted are those whose bodies were taken out. Their digests are still there.
 	Redacted int64
 	// Unchained are the events that no hash covers, because they were written before there was a
@@ -54,6 +56,8 @@ type verifier struct {
 	closed bool // the last line was read
 	signed signedHeads
 
+	// begun says that a chain was read.
+	begun    bool
 	open     bool // within a chain
 	session  string
 	lastID   int64
@@ -115,6 +119,14 @@ func (v *verifier) broken(format string, args ...any) error {
 	return &BrokenError{Line: v.number, Detail: fmt.Sprintf(format, args...)}
 }
 
+// chainCalled returns how people are told of a chain.
+func chainCalled(sessionID string) string {
+	if sessionID == "" {
+		return "the audit's own log"
+	}
+	return fmt.Sprintf("session %.200s", sessionID)
+}
+
 // line checks one line.
 func (v *verifier) line(text []byte) error {
 	if v.closed {
@@ -172,10 +184,10 @@ func (v *verifier) readTrailer(l *line) error {
 	}
 	switch {
 	case v.open:
-		return v.broken("lines of session %s are missing before it", v.session)
-	case t.Lines != v.number-1 || t.Chains != v.report.Chains || t.Events != v.report.Events || t.Checkpoints != v.report.Checkpoints:
-		return v.broken("%d lines, %d sessions, %d events and %d checkpoints were exported, and %d, %d, %d and %d stand before it",
-			t.Lines, t.Chains, t.Events, t.Checkpoints, v.number-1, v.report.Chains, v.report.Events, v.report.Checkpoints)
+		return v.broken("lines of %s are missing before it", chainCalled(v.session))
+	case t.Lines != v.number-1 || t.Chains != v.report.Chains || t.Events != v.report.Events || t.Entries != v.report.Entries || t.Checkpoints != v.report.Checkpoints:
+		return v.broken("%d lines, %d sessions, %d events, %d lines of the audit's own log and %d checkpoints were exported, and %d, %d, %d, %d and %d stand before it",
+			t.Lines, t.Chains, t.Events, t.Entries, t.Checkpoints, v.number-1, v.report.Chains, v.report.Events, v.report.Entries, v.report.Checkpoints)
 	case t.Digest != hex.EncodeToString(v.digest.Sum(nil)):
 		return v.broken("a line before it is not as it was exported, and every hash behind that was made anew")
 	}
@@ -187,29 +199,31 @@ func (v *verifier) beginChain(c *chainLine) error {
 	lastID, err := strconv.ParseInt(c.AfterID, 10, 64)
 	switch {
 	case v.open:
-		return v.broken("lines of session %s are missing before it", v.session)
+		return v.broken("lines of %s are missing before it", chainCalled(v.session))
 	case v.report.Checkpoints > 0:
 		return v.broken("it stands behind checkpoints: lines changed their order")
 	case err != nil || lastID < 0:
 		return v.broken("it was changed: after_id is no number of an event")
 	case v.report.SessionID != "" && c.SessionID != v.report.SessionID:
-		return v.broken("it is of session %.80q, which was not exported", c.SessionID)
-	case v.report.Chains > 0 && c.SessionID <= v.session:
-		return v.broken("session %.80q stands there twice, or lines changed their order", c.SessionID)
+		return v.broken("it is of %s, which was not exported", chainCalled(c.SessionID))
+	case v.begun && c.SessionID <= v.session:
+		return v.broken("%s stands there twice, or lines changed their order", chainCalled(c.SessionID))
 	}
-	v.open, v.session, v.lastID, v.lastHash = true, c.SessionID, lastID, c.AfterHash
-	v.report.Chains++
+	v.begun, v.open, v.session, v.lastID, v.lastHash = true, true, c.SessionID, lastID, c.AfterHash
+	if c.SessionID != "" {
+		v.report.Chains++
+	}
 	return nil
 }
 
 func (v *verifier) endChain(e *endLine) error {
 	switch {
 	case !v.open || e.SessionID != v.session:
-		return v.broken("it ends session %.80q, of which nothing stands before it: lines are missing or changed their order", e.SessionID)
+		return v.broken("it ends %s, of which nothing stands before it: lines are missing or changed their order", chainCalled(e.SessionID))
 	case e.LastID != strconv.FormatInt(v.lastID, 10):
-		return v.broken("event %.20q of session %s is missing before it", e.LastID, v.session)
+		return v.broken("event %.20q of %s is missing before it", e.LastID, chainCalled(v.session))
 	case e.LastHash != v.lastHash:
-		return v.broken("the last event of session %s is not the one that was exported", v.session)
+		return v.broken("the last event of %s is not the one that was exported", chainCalled(v.session))
 	}
 	v.open = false
 	return nil
@@ -233,10 +247,10 @@ func (m *misplacedError) explain(lines *bufio.Reader) string {
 			SessionID string `json:"session_id"`
 		}
 		if len(text) <= MaxLineBytes && json.Unmarshal(text, &e) == nil && e.ID == wanted && e.SessionID == m.session {
-			return fmt.Sprintf("event %s of session %s should stand here and comes later: lines changed their order", wanted, m.session)
+			return fmt.Sprintf("event %s of %s should stand here and comes later: lines changed their order", wanted, chainCalled(m.session))
 		}
 		if err != nil {
-			return fmt.Sprintf("event %s of session %s is missing before it", wanted, m.session)
+			return fmt.Sprintf("event %s of %s is missing before it", wanted, chainCalled(m.session))
 		}
 	}
 }
@@ -252,16 +266,20 @@ func (v *verifier) event(text []byte) error {
 	case err != nil || strconv.FormatInt(id, 10) != e.ID:
 		return v.broken("it was changed: its id is no number")
 	case !v.open || e.SessionID != v.session:
-		return v.broken("it is of session %.80q, and does not belong here", e.SessionID)
+		return v.broken("it is of %s, and does not belong here", chainCalled(e.SessionID))
 	case id == v.lastID:
-		return v.broken("event %d of session %s stands there twice", id, v.session)
+		return v.broken("event %d of %s stands there twice", id, chainCalled(v.session))
 	case id < v.lastID:
-		return v.broken("event %d of session %s stands there twice, or lines changed their order", id, v.session)
+		return v.broken("event %d of %s stands there twice, or lines changed their order", id, chainCalled(v.session))
 	case id > v.lastID+1:
 		return &misplacedError{v.session, v.lastID + 1}
 	}
-	v.report.Events++
 	v.lastID = id
+	if v.session == "" {
+		v.report.Entries++
+		return v.join(&e)
+	}
+	v.report.Events++
 	if e.Hash == "" && e.BodyDigest == "" && e.Prev == nil {
 		if v.lastHash != "" {
 			// A program that knows no chain wrote it while replicas were exchanged.

@@ -38,7 +38,7 @@ type headAt struct {
 // readCheckpoint checks the signature of a checkpoint and its place among the others.
 func (v *verifier) readCheckpoint(text string) error {
 	if v.open {
-		return v.broken("lines of session %s are missing before it", v.session)
+		return v.broken("lines of %s are missing before it", chainCalled(v.session))
 	}
 	payload, err := v.keys.Verify(checkpointPurpose, text)
 	if err != nil {
@@ -110,14 +110,17 @@ func (v *verifier) collectHeads(file io.ReadSeeker, from int64) (heads map[headP
 				continue
 			}
 			session, isSession := strings.CutPrefix(chain, sessionChain)
+			if chain == logChain {
+				session, isSession = "", true
+			}
 			id, err := strconv.ParseInt(head.ID, 10, 64)
 			if !isSession || err != nil {
 				return fmt.Errorf("checkpoint %d is of another version of this program", c.Number)
 			}
 			place := headPlace{session, id}
 			if known, twice := heads[place]; twice && known.hash != head.Hash {
-				return &BrokenError{number, fmt.Sprintf("checkpoints %d and %d name event %d of session %s with two hashes: the log was written anew in between",
-					known.checkpoint, c.Number, id, session)}
+				return &BrokenError{number, fmt.Sprintf("checkpoints %d and %d name event %d of %s with two hashes: the log was written anew in between",
+					known.checkpoint, c.Number, id, chainCalled(session))}
 			}
 			heads[place] = headAt{head.Hash, c.Number}
 			if newest[session].id < id {
@@ -147,6 +150,9 @@ func (v *verifier) compare(file io.ReadSeeker, heads map[headPlace]headAt, newes
 		}
 		switch {
 		case l.Trailer != "":
+			if log, absent := newest[""]; absent && v.report.SessionID == "" {
+				return &BrokenError{number, fmt.Sprintf("the audit's own log, of which checkpoint %d names event %d, is missing before it", log.checkpoint, log.id)}
+			}
 			for place := range heads {
 				if _, absent := newest[place.session]; absent && (v.report.SessionID == "" || v.report.SessionID == place.session) {
 					v.report.Absent++
@@ -155,8 +161,8 @@ func (v *verifier) compare(file io.ReadSeeker, heads map[headPlace]headAt, newes
 		case l.End != nil:
 			last, err := strconv.ParseInt(l.End.LastID, 10, 64)
 			if signed := newest[l.End.SessionID]; err == nil && signed.id > last {
-				return &BrokenError{number, fmt.Sprintf("event %d of session %s, which checkpoint %d names, is missing before it: the log was cut off",
-					signed.id, l.End.SessionID, signed.checkpoint)}
+				return &BrokenError{number, fmt.Sprintf("event %d of %s, which checkpoint %d names, is missing before it: the log was cut off",
+					signed.id, chainCalled(l.End.SessionID), signed.checkpoint)}
 			}
 			delete(newest, l.End.SessionID)
 		case l.ID != "":
@@ -169,8 +175,8 @@ func (v *verifier) compare(file io.ReadSeeker, heads map[headPlace]headAt, newes
 				return nil
 			}
 			if signed.hash != l.Hash {
-				return &BrokenError{number, fmt.Sprintf("event %d of session %s is not the one that checkpoint %d names: it, or one before it, was changed and the hashes were made anew",
-					id, l.SessionID, signed.checkpoint)}
+				return &BrokenError{number, fmt.Sprintf("event %d of %s is not the one that checkpoint %d names: it, or one before it, was changed and the hashes were made anew",
+					id, chainCalled(l.SessionID), signed.checkpoint)}
 			}
 			v.report.Signed++
 		}

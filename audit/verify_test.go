@@ -190,7 +190,7 @@ func TestChangesAreFound(t *testing.T) {
 		"doubled":                  {func(l []string) []string { return slices.Insert(l, 5, l[4]) }, 6, "event 3 of session a stands there twice"},
 		"swapped":                  {func(l []string) []string { l[4], l[5] = l[5], l[4]; return l }, 5, "event 3 of session a should stand here and comes later"},
 		"sessions swapped":         {func(l []string) []string { return slices.Concat(l[:1], l[11:21], l[1:11], l[21:]) }, 12, "lines changed their order"},
-		"session dropped":          {func(l []string) []string { return slices.Delete(l, 1, 11) }, 22, "24 events and 0 checkpoints were exported"},
+		"session dropped":          {func(l []string) []string { return slices.Delete(l, 1, 11) }, 22, "24 events, 0 lines of the audit's own log and 0 checkpoints were exported"},
 		"of another":               {func(l []string) []string { return slices.Insert(l, 5, l[15]) }, 6, "does not belong here"},
 		"cut end":                  {func(l []string) []string { return l[:20] }, 21, "cut off"},
 		"without its last":         {func(l []string) []string { return l[:len(l)-1] }, 32, "cut off"},

@@ -84,11 +84,12 @@ func (a *assertedBy) via() string {
 func (k *Keyring) token(ctx context.Context, a *Assertion) (*Token, error) {
 	key := a.key()
 	for range maxRevocations {
-		kept, err := k.tokens.AddToken(ctx, &Token{
+		token := &Token{
 			TokenID: k.newID(PrefixToken), Name: a.Name, Role: a.Role, Principal: a.Principal, Groups: a.Groups,
 			// Nobody knows its secret.
 			SecretHash: HashOf(NewSecret()), CreatedAtMs: k.nowMs(), CreatedBy: a.By, Key: key, Fingerprint: key,
-		})
+		}
+		kept, err := k.tokens.AddToken(ctx, token, token.created(nil))
 		switch {
 		case err != nil:
 			return nil, err

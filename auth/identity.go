@@ -79,6 +79,11 @@ func (i *Identity) Me() api.Me {
 	}
 }
 
+// CommandLine returns the identity of somebody who has the database itself.
+func CommandLine() *Identity {
+	return &Identity{Principal: "service:command-line", Role: api.RoleAdmin, Via: api.ViaDatabase}
+}
+
 // ValidPrincipal reports whether a text names a principal: user:, agent: or service: and a name
 // of 1 to 200 characters of A-Z a-z 0-9 . _ : - @.
 func ValidPrincipal(text string) bool {

@@ -21,7 +21,7 @@ func (k *Keyring) Create(ctx context.Context, body *api.CreateTokenBody, created
 	if key != "" {
 		token.Key, token.Fingerprint = key, fingerprint(body)
 	}
-	kept, err := k.tokens.AddToken(ctx, token)
+	kept, err := k.tokens.AddToken(ctx, token, token.created(From(ctx)))
 	if err != nil {
 		k.openUntilMs.Store(0) // it may have been written
 		return api.TokenSecret{}, false, err
@@ -71,7 +71,8 @@ func (k *Keyring) Rotate(ctx context.Context, tokenID string, graceMs int64) (ap
 		return api.TokenSecret{}, errVouched(before.CreatedBy)
 	}
 	secret, nowMs := NewSecret(), k.nowMs()
-	rotated, err := k.tokens.RotateToken(ctx, tokenID, HashOf(secret), HintOf(secret), nowMs+graceMs, nowMs)
+	rotated, err := k.tokens.RotateToken(ctx, tokenID, HashOf(secret), HintOf(secret), nowMs+graceMs, nowMs,
+		EntryBy(From(ctx), nowMs, api.AuditEvent{Type: api.AuditTokenRotated, TokenID: tokenID, GraceMs: graceMs}))
 	if err != nil {
 		return api.TokenSecret{}, err
 	}
@@ -92,7 +93,9 @@ func (k *Keyring) Revoke(ctx context.Context, tokenID string, keepAdmin bool) er
 	if !refusal.ValidID(tokenID) {
 		return UnknownToken()
 	}
-	changed, err := k.tokens.RevokeToken(ctx, tokenID, keepAdmin && !k.issuer, k.nowMs())
+	nowMs := k.nowMs()
+	changed, err := k.tokens.RevokeToken(ctx, tokenID, keepAdmin && !k.issuer, nowMs,
+		EntryBy(From(ctx), nowMs, api.AuditEvent{Type: api.AuditTokenRevoked, TokenID: tokenID}))
 	if err != nil {
 		return err
 	}

@@ -93,6 +93,7 @@ var Routes = []Route{
 	{"POST", "/v1/tokens/{token_id}/rotate", Administer},
 	{"DELETE", "/v1/tokens/{token_id}", Administer},
 
+	{"GET", "/v1/audit", Administer},
 	{"GET", "/v1/audit/export", Administer},
 	{"POST", "/v1/webhooks", Administer},
 	{"GET", "/v1/webhooks", Administer},

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -35,13 +36,13 @@ type SignIn struct {
 type SignIns interface {
 	// AddSignIn writes one that is new, and deletes those that have expired by its creation and
 	// the oldest beyond [MaxSignIns] of its token.
-	AddSignIn(ctx context.Context, in *SignIn) error
+	AddSignIn(ctx context.Context, in *SignIn, entry *journal.Entry) error
 	// SignInsByHash returns those that are there, each with its token.
 	SignInsByHash(ctx context.Context, cookieHashes []string) ([]SignedIn, error)
 	// RenewSignIn writes when one expires, never an earlier time.
 	RenewSignIn(ctx context.Context, cookieHash string, expiresAtMs int64) error
 	// EndSignIn deletes one, if it is there.
-	EndSignIn(ctx context.Context, cookieHash string) error
+	EndSignIn(ctx context.Context, cookieHash string, entry *journal.Entry) error
 }
 
 // SignedIn is a browser that is signed in, and the token that it is signed in with.
@@ -72,10 +73,12 @@ func (k *Keyring) addSignIn(ctx context.Context, token *Token) (cookie string, i
 	nowMs := k.nowMs()
 	cookie = NewSecret()
 	in := SignIn{CookieHash: HashOf(cookie), TokenID: token.TokenID, CreatedAtMs: nowMs, ExpiresAtMs: nowMs + SignInLifetimeMs}
-	if err := k.tokens.AddSignIn(ctx, &in); err != nil {
+	identity = (&SignedIn{in, *token}).credential().Identity()
+	entry := EntryBy(token.Identity(), nowMs, api.AuditEvent{Type: api.AuditSignedIn})
+	if err := k.tokens.AddSignIn(ctx, &in, entry); err != nil {
 		return "", nil, err
 	}
-	return cookie, (&SignedIn{in, *token}).credential().Identity(), nil
+	return cookie, identity, nil
 }
 
 // EnterSignIn is Enter for a cookie. With renewed the browser must be sent its cookie again, so
@@ -108,7 +111,7 @@ func (k *Keyring) EnterSignIn(ctx context.Context, cookie string) (identity *Ide
 // SignOut ends a sign-in and the calls that go on with it. One that is not there is no error.
 func (k *Keyring) SignOut(ctx context.Context, cookie string) error {
 	hash := HashOf(cookie)
-	if err := k.tokens.EndSignIn(ctx, hash); err != nil {
+	if err := k.tokens.EndSignIn(ctx, hash, EntryBy(From(ctx), k.nowMs(), api.AuditEvent{Type: api.AuditSignedOut})); err != nil {
 		return err
 	}
 	k.forget(signInKey + hash)

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -67,7 +68,7 @@ type Tokens interface {
 	Tickets
 	// AddToken writes a new token and returns it. A token of the same CreatedBy and Key is
 	// returned instead, whatever else it says.
-	AddToken(ctx context.Context, token *Token) (*Token, error)
+	AddToken(ctx context.Context, token *Token, entry *journal.Entry) (*Token, error)
 	// Token returns a token by its id. Errors: token_not_found.
 	Token(ctx context.Context, tokenID string) (*Token, error)
 	// TokenByHash returns the token whose secret has the hash, the present or the previous one,
@@ -82,10 +83,10 @@ type Tokens interface {
 	// RotateToken gives an active token another secret; the one that it has works until
 	// previousUntilMs. The browsers that are signed in with it are signed out. It reports whether
 	// the token was active.
-	RotateToken(ctx context.Context, tokenID, hash, hint string, previousUntilMs, nowMs int64) (bool, error)
+	RotateToken(ctx context.Context, tokenID, hash, hint string, previousUntilMs, nowMs int64, entry *journal.Entry) (bool, error)
 	// RevokeToken ends a token that is not revoked. With keepAdmin it leaves the last active
 	// token of role admin alone. It reports whether it changed the token.
-	RevokeToken(ctx context.Context, tokenID string, keepAdmin bool, nowMs int64) (bool, error)
+	RevokeToken(ctx context.Context, tokenID string, keepAdmin bool, nowMs int64, entry *journal.Entry) (bool, error)
 	// TouchToken writes when a token was last used, never an earlier time.
 	TouchToken(ctx context.Context, tokenID string, usedAtMs int64) error
 }

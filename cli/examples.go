@@ -109,6 +109,7 @@ var examples = map[string][]string{
 		`holdpoint audit export --session-id nightly`,
 		`holdpoint audit export --since 2026-01-01T00:00:00Z`,
 	},
+	"audit log":    {`holdpoint audit log`, `holdpoint audit log --limit 20 --json`},
 	"audit verify": {`holdpoint audit verify audit.ndjson --keys $HOLDPOINT_SERVER/v1/keys`},
 
 	"completion": {`holdpoint completion bash`},

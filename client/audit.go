@@ -53,6 +53,24 @@ func (c *Client) ExportAudit(ctx context.Context, params AuditExportParams, to i
 	return nil
 }
 
+// AuditListParams choose a page of the audit's own log.
+type AuditListParams struct {
+	Limit  int    // the service's when 0
+	Cursor string // of the page before
+}
+
+// ListAudit returns a page of the audit's own log, oldest first. Errors: [ErrForbidden].
+func (c *Client) ListAudit(ctx context.Context, params AuditListParams) (*api.AuditList, error) {
+	query := url.Values{}
+	if params.Limit > 0 {
+		query.Set("limit", strconv.Itoa(params.Limit))
+	}
+	if params.Cursor != "" {
+		query.Set("cursor", params.Cursor)
+	}
+	return get[api.AuditList](ctx, c, at("/v1/audit"), query)
+}
+
 // Keys returns the public keys of what the service signs. It takes no token.
 func (c *Client) Keys(ctx context.Context) (*api.KeySet, error) {
 	return get[api.KeySet](ctx, c, at("/v1/keys"), nil)

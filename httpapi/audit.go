@@ -3,8 +3,12 @@ package httpapi
 import (
 	"bufio"
 	"net/http"
+	"strconv"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit"
+	"github.com/holdpoint/holdpoint/audit/journal"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -35,15 +39,68 @@ func (s *Server) exportAudit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if s.journal != nil {
+		event := api.AuditEvent{Type: api.AuditExported, SessionID: scope.SessionID, SinceMs: scope.SinceMs}
+		if err := s.journal.AddEntry(r.Context(), auth.EntryBy(auth.From(r.Context()), nowMs, event)); err != nil {
+			return err
+		}
+	}
 	reply := &exportReply{ResponseWriter: w}
 	buffered := bufio.NewWriterSize(reply, exportBufferBytes)
-	if err = audit.Export(r.Context(), buffered, audit.Sources{Log: s.store, Checkpoints: s.checkpoints}, s.signing, scope, nowMs); err == nil {
+	if err = audit.Export(r.Context(), buffered, audit.Sources{Log: s.store, Entries: s.journal, Checkpoints: s.checkpoints}, s.signing, scope, nowMs); err == nil {
 		err = buffered.Flush()
 	}
 	if err != nil && reply.begun {
 		panic(http.ErrAbortHandler)
 	}
 	return err
+}
+
+// auditCursor is the kind of the cursors of GET /v1/audit.
+var auditCursor = listName{cursor: "u", keys: 1}
+
+// listAudit answers with a page of the audit's own log, the oldest line first. What was written until
+// now is sealed before.
+func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
+	if s.journal == nil {
+		return refusal.New(wire.CodeServiceUnavailable, "this service keeps no log of the audit's own")
+	}
+	query := queryOf(r)
+	limit, after := api.DefaultAuditPage, int64(0)
+	var err error
+	if query.Has("limit") {
+		if limit, err = strconv.Atoi(query.Get("limit")); err != nil || limit < 1 || limit > api.MaxPageLimit {
+			return refusal.New(api.CodeInvalidLimit, "limit must be between 1 and %d", api.MaxPageLimit)
+		}
+	}
+	if query.Has("cursor") {
+		keys := readCursor(query.Get("cursor"), auditCursor)
+		if keys == nil {
+			return errInvalidCursor
+		}
+		if after, err = strconv.ParseInt(keys[0], 10, 64); err != nil {
+			return errInvalidCursor
+		}
+	}
+	if err := journal.Seal(r.Context(), s.journal); err != nil {
+		return err
+	}
+	entries, err := s.journal.EntriesAfter(r.Context(), after, limit+1)
+	if err != nil {
+		return err
+	}
+	page := api.AuditList{Data: []api.AuditEntry{}}
+	bytes := 0
+	for i := range entries {
+		bytes += len(entries[i].Body)
+		if i == limit || i > 0 && bytes > api.MaxReplyBytes {
+			cursor := writeCursor(auditCursor.cursor, []string{strconv.FormatInt(entries[i-1].EntryID, 10)})
+			page.NextCursor = &cursor
+			break
+		}
+		page.Data = append(page.Data, entries[i].View())
+	}
+	return wire.Respond(w, r, http.StatusOK, page)
 }
 
 // exportReply writes the headers with the first line, so that what is refused before is a problem.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi"
@@ -320,24 +321,26 @@ func (s *brokenStore) RulesFor(context.Context, string, int, *runs.Budget) ([]ru
 }
 
 // AddWebhook and those below implement webhooks.Store and what delivers.
-func (s *brokenStore) AddWebhook(context.Context, *webhooks.Endpoint) (bool, error) {
+func (s *brokenStore) AddWebhook(context.Context, *webhooks.Endpoint, *journal.Entry) (bool, error) {
 	return false, s.err
 }
 
 func (s *brokenStore) Webhooks(context.Context) ([]webhooks.Endpoint, error) { return nil, s.err }
 
-func (s *brokenStore) ChangeWebhook(context.Context, *webhooks.Endpoint, int64) (bool, error) {
+func (s *brokenStore) ChangeWebhook(context.Context, *webhooks.Endpoint, int64, *journal.Entry) (bool, error) {
 	return false, s.err
 }
 
-func (s *brokenStore) RemoveWebhook(context.Context, string) (bool, error) { return false, s.err }
+func (s *brokenStore) RemoveWebhook(context.Context, string, *journal.Entry) (bool, error) {
+	return false, s.err
+}
 
 func (s *brokenStore) DueDeliveries(context.Context, string, int) ([]runs.DueEffect, error) {
 	return nil, s.err
 }
 
 // AddToken and those below implement auth.Tokens.
-func (s *brokenStore) AddToken(context.Context, *auth.Token) (*auth.Token, error) {
+func (s *brokenStore) AddToken(context.Context, *auth.Token, *journal.Entry) (*auth.Token, error) {
 	return nil, s.err
 }
 
@@ -351,7 +354,9 @@ func (s *brokenStore) ListTokens(context.Context, auth.TokenQuery) ([]auth.Token
 	return nil, s.err
 }
 
-func (s *brokenStore) AddSigningKeys(context.Context, []signing.PublicKey) error { return s.err }
+func (s *brokenStore) AddSigningKeys(context.Context, []signing.PublicKey, []*journal.Entry) error {
+	return s.err
+}
 
 func (s *brokenStore) SigningKeys(context.Context, int) ([]signing.PublicKey, error) {
 	return nil, s.err
@@ -359,15 +364,15 @@ func (s *brokenStore) SigningKeys(context.Context, int) ([]signing.PublicKey, er
 
 func (s *brokenStore) AnyToken(context.Context) (bool, error) { return false, s.err }
 
-func (s *brokenStore) RotateToken(context.Context, string, string, string, int64, int64) (bool, error) {
+func (s *brokenStore) RotateToken(context.Context, string, string, string, int64, int64, *journal.Entry) (bool, error) {
 	return false, s.err
 }
 
-func (s *brokenStore) RevokeToken(context.Context, string, bool, int64) (bool, error) {
+func (s *brokenStore) RevokeToken(context.Context, string, bool, int64, *journal.Entry) (bool, error) {
 	return false, s.err
 }
 
-func (s *brokenStore) AddSignIn(context.Context, *auth.SignIn) error { return s.err }
+func (s *brokenStore) AddSignIn(context.Context, *auth.SignIn, *journal.Entry) error { return s.err }
 
 func (s *brokenStore) SignInsByHash(context.Context, []string) ([]auth.SignedIn, error) {
 	return nil, s.err
@@ -375,7 +380,7 @@ func (s *brokenStore) SignInsByHash(context.Context, []string) ([]auth.SignedIn,
 
 func (s *brokenStore) RenewSignIn(context.Context, string, int64) error { return s.err }
 
-func (s *brokenStore) EndSignIn(context.Context, string) error { return s.err }
+func (s *brokenStore) EndSignIn(context.Context, string, *journal.Entry) error { return s.err }
 
 func (s *brokenStore) AddTicket(context.Context, *auth.Ticket) error { return s.err }
 

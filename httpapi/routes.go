@@ -105,6 +105,7 @@ func (s *Server) routes() []route {
 		{post, "/v1/webhooks/{webhook_id}/replay", s.replayWebhook},
 		{get, "/v1/me", s.showMe},
 		{get, "/v1/keys", s.showKeys},
+		{get, "/v1/audit", s.listAudit},
 		{getOnly, "/v1/audit/export", s.exportAudit},
 		{post, "/v1/login", s.signIn},
 		{post, "/v1/logout", s.signOut},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
@@ -90,6 +91,8 @@ type Options struct {
 	Issuer string
 	// Checkpoints are exported with the audit; nil for none.
 	Checkpoints audit.CheckpointRows
+	// Journal is the audit's own log; nil for none.
+	Journal journal.Rows
 	// Sealer encrypts what is sensitive. Without one nothing may be.
 	Sealer runs.Sealer
 	// Webhooks are where events are posted to; nil for none.
@@ -134,6 +137,7 @@ type Server struct {
 	signing      *signing.Keys
 	grantIssuer  string
 	checkpoints  audit.CheckpointRows
+	journal      journal.Rows
 	sealer       runs.Sealer
 	oidc         *oidc.Provider
 	webhooks     *Webhooks
@@ -167,6 +171,7 @@ func New(options Options) *Server {
 		signing:      options.Signing,
 		grantIssuer:  issuerOf(options.Issuer),
 		checkpoints:  options.Checkpoints,
+		journal:      options.Journal,
 		oidc:         options.OIDC,
 		webhooks:     options.Webhooks,
 		draining:     draining, drain: drain,

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/audit"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi"
@@ -79,6 +80,9 @@ func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*
 	}
 	if rows, keeps := store.(audit.CheckpointRows); keeps {
 		options.Checkpoints = rows
+	}
+	if rows, keeps := store.(journal.Rows); keeps {
+		options.Journal = rows
 	}
 	options.Sealer = secretKeys(tb)
 	if tokens, keeps := store.(auth.Tokens); keeps {

@@ -22,7 +22,7 @@ func (h *house) checkInvariants(command runs.Command, before, after *runs.State,
 	}
 	h.checkRules(command, before, after, change, err)
 	if after.Session == nil {
-		change.NewRules, change.UpdatedRules = nil, nil // a rule needs no session
+		change.NewRules, change.UpdatedRules, change.Entries = nil, nil, nil // a rule needs no session
 		require.True(h.t, change.Empty(), "%T wrote into no session", command)
 		return
 	}

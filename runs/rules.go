@@ -146,6 +146,7 @@ func (c *AddRule) decide(w *workingCopy) (Reply, error) {
 		return Reply{}, err
 	}
 	w.changes.NewRules = append(w.changes.NewRules, rule)
+	w.logRule(api.AuditRuleCreated, rule, c.Actor)
 	return Reply{Rule: &rules.Record{Rule: *rule}}, nil
 }
 
@@ -188,5 +189,7 @@ func (c *RevokeRule) decide(w *workingCopy) (Reply, error) {
 	if rule.RevokedAtMs != 0 {
 		return Reply{Rule: &rules.Record{Rule: *rule}, Existing: true}, nil
 	}
-	return Reply{Rule: &rules.Record{Rule: *w.revokeRule(rule, c.Actor.Name)}}, nil
+	revoked := w.revokeRule(rule, c.Actor.Name)
+	w.logRule(api.AuditRuleRevoked, revoked, c.Actor)
+	return Reply{Rule: &rules.Record{Rule: *revoked}}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
@@ -211,5 +212,20 @@ func (w *workingCopy) writeRememberedRule(request *model.Request, given *Approva
 	rule.RuleID, rule.CreatedBy, rule.ViaPrincipal = given.ruleID, actor.Name, actor.ViaPrincipal
 	rule.SourceRunID, rule.SourceRequestID = request.RunID, request.RequestID
 	w.changes.NewRules = append(w.changes.NewRules, rule)
+	if rule.SessionID == rules.AllSessions {
+		w.logRule(api.AuditRuleCreated, rule, actor)
+	}
 	return &api.AppliedRule{RuleID: rule.RuleID, Text: rule.Text}
+}
+
+// logRule writes the line of the audit's own log about a rule that somebody made or revoked.
+func (w *workingCopy) logRule(what api.AuditEventType, rule *rules.Rule, actor Actor) {
+	event := api.AuditEvent{
+		Type: what, Via: actor.Via, ViaPrincipal: actor.ViaPrincipal,
+		RuleID: rule.RuleID, SessionID: rule.SessionID, Effect: rule.Effect, Text: rule.Text,
+	}
+	if w.caller != nil {
+		event.ByTokenID = w.caller.TokenID
+	}
+	w.changes.Entries = append(w.changes.Entries, journal.New(w.nowMs, actor.Name, event))
 }

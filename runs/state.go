@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
@@ -112,6 +113,8 @@ type Change struct {
 	UpdatedMessages  []*model.Message
 	NewRules         []*rules.Rule
 	UpdatedRules     []*rules.Rule
+	// Entries are lines of the audit's own log.
+	Entries []*journal.Entry
 
 	// dequeued has the FirstEventID of runs that left the queue. Apply moves the runs behind
 	// them up.
@@ -123,7 +126,7 @@ func (c *Change) Empty() bool {
 	return c.Session == nil && len(c.NewRuns) == 0 && len(c.UpdatedRuns) == 0 &&
 		len(c.NewRequests) == 0 && len(c.SettledRequests) == 0 && len(c.RedeemedRequests) == 0 && len(c.Events) == 0 && len(c.Records) == 0 &&
 		len(c.NewEffects) == 0 && len(c.UpdatedEffects) == 0 && len(c.NewMessages) == 0 && len(c.UpdatedMessages) == 0 &&
-		len(c.NewRules) == 0 && len(c.UpdatedRules) == 0
+		len(c.NewRules) == 0 && len(c.UpdatedRules) == 0 && len(c.Entries) == 0
 }
 
 // Apply makes the state what it is after the change, so that the next command of the batch sees

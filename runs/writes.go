@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
@@ -25,6 +26,8 @@ type Writes struct {
 	UpdatedMessages  []*model.Message
 	NewRules         []*rules.Rule
 	UpdatedRules     []*rules.Rule
+	// Entries are lines of the audit's own log.
+	Entries []*journal.Entry
 }
 
 // Gather merges the changes of one batch, given in the order of their decisions. When one of
@@ -82,6 +85,7 @@ func Gather(changes []Change) Writes {
 		w.RedeemedRequests = append(w.RedeemedRequests, change.RedeemedRequests...)
 		w.Events = append(w.Events, change.Events...)
 		w.Records = append(w.Records, change.Records...)
+		w.Entries = append(w.Entries, change.Entries...)
 	}
 	w.NewSessions, w.UpdatedSessions = sessions.split()
 	w.NewRuns, w.UpdatedRuns = runRows.split()

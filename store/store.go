@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/audit"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/migrations"
@@ -99,6 +100,7 @@ type Store interface {
 	auth.Tokens
 	signing.Keeper
 	audit.CheckpointRows
+	journal.Rows
 	webhooks.Store
 	// DueDeliveries returns what a webhook is owed; see hooks.Endpoints.
 	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error)

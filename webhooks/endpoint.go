@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
 )
 
 // PrefixWebhook begins the ids of webhooks.
@@ -72,12 +73,12 @@ func list[T any](given []T) []T {
 // runs.ErrClosed, and the context's error.
 type Store interface {
 	// AddWebhook writes a new endpoint, and returns false when there are api.MaxWebhooks.
-	AddWebhook(ctx context.Context, e *Endpoint) (bool, error)
+	AddWebhook(ctx context.Context, e *Endpoint, entry *journal.Entry) (bool, error)
 	// Webhooks returns all endpoints, the oldest first.
 	Webhooks(ctx context.Context) ([]Endpoint, error)
 	// ChangeWebhook writes everything of an endpoint but its id and who made it, when it was not
 	// changed since beforeMs, its UpdatedAtMs then. It returns whether it did.
-	ChangeWebhook(ctx context.Context, e *Endpoint, beforeMs int64) (bool, error)
+	ChangeWebhook(ctx context.Context, e *Endpoint, beforeMs int64, entry *journal.Entry) (bool, error)
 	// RemoveWebhook deletes an endpoint and returns whether there was one.
-	RemoveWebhook(ctx context.Context, webhookID string) (bool, error)
+	RemoveWebhook(ctx context.Context, webhookID string, entry *journal.Entry) (bool, error)
 }

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -65,7 +68,7 @@ func (m *Manager) Create(ctx context.Context, body *api.WebhookBody, createdBy s
 	if e.Secret, err = m.options.Sealer.Seal(e.DataKey, place(e.WebhookID), []byte(secret)); err != nil {
 		return nil, "", fmt.Errorf("seal the secret of a webhook: %w", err)
 	}
-	added, err := m.options.Store.AddWebhook(ctx, e)
+	added, err := m.options.Store.AddWebhook(ctx, e, entryOf(ctx, api.AuditWebhookCreated, e, nowMs))
 	if err == nil && !added {
 		err = refusal.New(api.CodeTooManyWebhooks, "there are %d webhooks, which is the most", api.MaxWebhooks)
 	}
@@ -73,6 +76,16 @@ func (m *Manager) Create(ctx context.Context, body *api.WebhookBody, createdBy s
 		return nil, "", err
 	}
 	return e, secret, nil
+}
+
+// entryOf returns the line of the audit's own log about a change of an endpoint. Of its URL it has the
+// host alone: what stands behind may be a secret.
+func entryOf(ctx context.Context, what api.AuditEventType, e *Endpoint, nowMs int64) *journal.Entry {
+	event := api.AuditEvent{Type: what, WebhookID: e.WebhookID, Reason: e.DisabledReason}
+	if at, err := url.Parse(e.Settings.URL); err == nil {
+		event.Host = at.Host
+	}
+	return auth.EntryBy(auth.From(ctx), nowMs, event)
 }
 
 func errNotConfigured() error {
@@ -102,7 +115,7 @@ func unknown() error { return refusal.New(api.CodeWebhookNotFound, "there is no 
 
 // Change changes what the body names. Errors: invalid_request, webhook_not_found; those of [Store].
 func (m *Manager) Change(ctx context.Context, webhookID string, body *api.WebhookBody) (*Endpoint, error) {
-	return m.change(ctx, webhookID, func(e *Endpoint, nowMs int64) error {
+	return m.change(ctx, webhookID, api.AuditWebhookChanged, func(e *Endpoint, nowMs int64) error {
 		var faults refusal.Faults
 		m.amend(&e.Settings, body, &faults)
 		switch {
@@ -119,7 +132,7 @@ func (m *Manager) Change(ctx context.Context, webhookID string, body *api.Webhoo
 // Disable disables an endpoint for a reason, unless it is disabled already or was changed by
 // somebody meanwhile. Errors: webhook_not_found; those of [Store].
 func (m *Manager) Disable(ctx context.Context, webhookID, reason string) error {
-	_, err := m.change(ctx, webhookID, func(e *Endpoint, nowMs int64) error {
+	_, err := m.change(ctx, webhookID, api.AuditWebhookDisabled, func(e *Endpoint, nowMs int64) error {
 		if e.DisabledAtMs == 0 {
 			e.DisabledAtMs, e.DisabledReason = nowMs, reason
 		}
@@ -139,7 +152,7 @@ func (m *Manager) Rotate(ctx context.Context, webhookID string, graceMs int64) (
 		return nil, "", errNotConfigured()
 	}
 	secret := NewSecret()
-	e, err := m.change(ctx, webhookID, func(e *Endpoint, nowMs int64) error {
+	e, err := m.change(ctx, webhookID, api.AuditWebhookRotated, func(e *Endpoint, nowMs int64) error {
 		sealed, err := m.options.Sealer.Seal(e.DataKey, place(e.WebhookID), []byte(secret))
 		if err != nil {
 			return fmt.Errorf("seal the secret of a webhook: %w", err)
@@ -157,7 +170,7 @@ func (m *Manager) Rotate(ctx context.Context, webhookID string, graceMs int64) (
 // Rewrap replaces the data key of an endpoint by the same one, encrypted otherwise. Errors: as
 // [Manager.Change].
 func (m *Manager) Rewrap(ctx context.Context, webhookID, rewrapped string) error {
-	_, err := m.change(ctx, webhookID, func(e *Endpoint, _ int64) error {
+	_, err := m.change(ctx, webhookID, api.AuditWebhookRewrapped, func(e *Endpoint, _ int64) error {
 		e.DataKey = rewrapped
 		return nil
 	})
@@ -167,7 +180,7 @@ func (m *Manager) Rewrap(ctx context.Context, webhookID, rewrapped string) error
 // maxChanges is how often a change is made anew because somebody else made one meanwhile.
 const maxChanges = 10
 
-func (m *Manager) change(ctx context.Context, webhookID string, how func(e *Endpoint, nowMs int64) error) (*Endpoint, error) {
+func (m *Manager) change(ctx context.Context, webhookID string, what api.AuditEventType, how func(e *Endpoint, nowMs int64) error) (*Endpoint, error) {
 	for range maxChanges {
 		e, err := m.Endpoint(ctx, webhookID)
 		if err != nil {
@@ -179,7 +192,7 @@ func (m *Manager) change(ctx context.Context, webhookID string, how func(e *Endp
 			return nil, err
 		}
 		e.UpdatedAtMs = max(nowMs, beforeMs+1)
-		if changed, err := m.options.Store.ChangeWebhook(ctx, e, beforeMs); err != nil || changed {
+		if changed, err := m.options.Store.ChangeWebhook(ctx, e, beforeMs, entryOf(ctx, what, e, nowMs)); err != nil || changed {
 			return e, err
 		}
 	}
@@ -189,7 +202,8 @@ func (m *Manager) change(ctx context.Context, webhookID string, how func(e *Endp
 // Remove deletes an endpoint; what it is still owed is given up. Errors: webhook_not_found; those of
 // [Store].
 func (m *Manager) Remove(ctx context.Context, webhookID string) error {
-	removed, err := m.options.Store.RemoveWebhook(ctx, webhookID)
+	entry := entryOf(ctx, api.AuditWebhookRemoved, &Endpoint{WebhookID: webhookID}, m.options.NowMs())
+	removed, err := m.options.Store.RemoveWebhook(ctx, webhookID, entry)
 	if err == nil && !removed {
 		err = unknown()
 	}

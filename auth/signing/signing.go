@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
 )
 
 const (
@@ -51,8 +52,8 @@ type PublicKey struct {
 // Keeper keeps public keys. Every engine implements it. Its errors wrap runs.ErrUnavailable or
 // runs.ErrClosed, or are the context's.
 type Keeper interface {
-	// AddSigningKeys writes those that are not there yet.
-	AddSigningKeys(ctx context.Context, keys []PublicKey) error
+	// AddSigningKeys writes those that are not there yet, each with its line of the audit's own log.
+	AddSigningKeys(ctx context.Context, keys []PublicKey, entries []*journal.Entry) error
 	// SigningKeys returns the newest ones, at most limit.
 	SigningKeys(ctx context.Context, limit int) ([]PublicKey, error)
 }
@@ -113,7 +114,11 @@ func (k *Keys) Publish(ctx context.Context) error {
 	if k.keeper == nil {
 		return nil
 	}
-	return k.keeper.AddSigningKeys(ctx, k.own)
+	entries := make([]*journal.Entry, len(k.own))
+	for i, key := range k.own {
+		entries[i] = journal.New(key.CreatedAtMs, api.ResolvedBySystem, api.AuditEvent{Type: api.AuditKeyAdded, KeyID: key.KeyID})
+	}
+	return k.keeper.AddSigningKeys(ctx, k.own, entries)
 }
 
 // KeyID returns the id of the key that signs.

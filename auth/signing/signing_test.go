@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth/signing"
 )
 
@@ -23,7 +24,7 @@ const purpose = "test+jws"
 // shelf is a keeper in memory.
 type shelf struct{ keys []signing.PublicKey }
 
-func (s *shelf) AddSigningKeys(_ context.Context, keys []signing.PublicKey) error {
+func (s *shelf) AddSigningKeys(_ context.Context, keys []signing.PublicKey, _ []*journal.Entry) error {
 	s.keys = append(keys, s.keys...)
 	return nil
 }

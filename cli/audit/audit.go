@@ -28,6 +28,7 @@ import (
 type Audit struct {
 	Export export `cmd:"" help:"Write the audit, for verify and for keeping elsewhere."`
 	Verify verify `cmd:"" help:"Check an export, without the service."`
+	Log    log    `cmd:"" help:"Show who made tokens and rules, signed in, or changed webhooks, oldest first."`
 }
 
 type export struct {
@@ -89,8 +90,10 @@ type verdict struct {
 	ExportedMs int64  `json:"exported_at_ms,omitzero"`
 	Sessions   int64  `json:"sessions"`
 	Events     int64  `json:"events"`
-	Redacted   int64  `json:"redacted"`
-	Unchained  int64  `json:"unchained"`
+	// Entries are the lines of the audit's own log.
+	Entries   int64 `json:"entries"`
+	Redacted  int64 `json:"redacted"`
+	Unchained int64 `json:"unchained"`
 	// Checkpoints is how many signed the log while it grew, SignedEvents what they name of it, and
 	// AbsentEvents what they name of sessions that are not in the file.
 	Checkpoints  int64 `json:"checkpoints"`
@@ -121,7 +124,7 @@ func (c *verify) Run(ctx context.Context, terminal *console.Console) error {
 	}
 	found := verdict{
 		Whole: broken == nil, SessionID: report.SessionID, SinceMs: report.SinceMs, ExportedMs: report.AtMs,
-		Sessions: report.Chains, Events: report.Events, Redacted: report.Redacted, Unchained: report.Unchained,
+		Sessions: report.Chains, Events: report.Events, Entries: report.Entries, Redacted: report.Redacted, Unchained: report.Unchained,
 		Checkpoints: report.Checkpoints, SignedEvents: report.Signed, AbsentEvents: report.Absent,
 	}
 	if broken != nil {
@@ -145,7 +148,7 @@ func (v *verdict) print(terminal *console.Console) {
 		fmt.Fprintf(terminal.Stdout, "line %d: %s\n", v.Line, console.Printable(v.Detail, false))
 		return
 	}
-	fmt.Fprintf(terminal.Stdout, "whole: %d events of %d sessions, exported at %s", v.Events, v.Sessions, time.UnixMilli(v.ExportedMs).UTC().Format(time.RFC3339))
+	fmt.Fprintf(terminal.Stdout, "whole: %d events of %d sessions and %d lines of the audit's own log, exported at %s", v.Events, v.Sessions, v.Entries, time.UnixMilli(v.ExportedMs).UTC().Format(time.RFC3339))
 	if v.Redacted > 0 {
 		fmt.Fprintf(terminal.Stdout, ", %d of them redacted", v.Redacted)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/sealing"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/runs"
@@ -94,7 +95,7 @@ func rewrapWebhooks(ctx context.Context, opened store.Store, keys *sealing.Keys,
 		if rewrapped == endpoints[i].DataKey {
 			continue
 		}
-		if err := manager.Rewrap(ctx, endpoints[i].WebhookID, rewrapped); err != nil {
+		if err := manager.Rewrap(auth.With(ctx, auth.CommandLine()), endpoints[i].WebhookID, rewrapped); err != nil {
 			return changed, fmt.Errorf("webhook %s: %w", endpoints[i].WebhookID, err)
 		}
 		changed++

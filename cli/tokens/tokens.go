@@ -35,8 +35,8 @@ type place struct {
 	Database string `placeholder:"URL" help:"Work on this database instead of a service: sqlite:PATH or postgres://…"`
 }
 
-// madeWithDatabase is on record as who made a token without a service.
-const madeWithDatabase = "service:command-line"
+// asCommandLine has what is done without a service on record.
+func asCommandLine(ctx context.Context) context.Context { return auth.With(ctx, auth.CommandLine()) }
 
 // keeper is what manages tokens, a service or a database.
 type keeper interface {
@@ -67,7 +67,7 @@ func (p *place) with(ctx context.Context, terminal *console.Console, use func(ke
 type direct struct{ *auth.Keyring }
 
 func (d direct) CreateToken(ctx context.Context, body api.CreateTokenBody) (*api.TokenSecret, error) {
-	reply, _, err := d.Create(ctx, &body, madeWithDatabase, "")
+	reply, _, err := d.Create(asCommandLine(ctx), &body, auth.CommandLine().Principal, "")
 	return &reply, err
 }
 
@@ -107,13 +107,13 @@ func (d direct) GetToken(ctx context.Context, tokenID string) (*api.TokenView, e
 }
 
 func (d direct) RotateToken(ctx context.Context, tokenID string, graceMs int64) (*api.TokenSecret, error) {
-	reply, err := d.Rotate(ctx, tokenID, graceMs)
+	reply, err := d.Rotate(asCommandLine(ctx), tokenID, graceMs)
 	return &reply, err
 }
 
 // RevokeToken revokes also the last admin: whoever has the database can make another one.
 func (d direct) RevokeToken(ctx context.Context, tokenID string) error {
-	return d.Revoke(ctx, tokenID, false)
+	return d.Revoke(asCommandLine(ctx), tokenID, false)
 }
 
 type create struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/runs/doctor"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // corruption is what was done to a healthy database, and what must be found: this
@@ -54,6 +55,10 @@ func resolved(resolutions string) []string {
 // announced makes the event that raised w-1 and w-2 name these.
 func announced(requestIDs string) []string {
 	return rewrite("work", "15", `body = '{"type":"waiting_for_approval","request_ids":[`+requestIDs+`]}'`)
+}
+
+func auditEntry(id string) []string {
+	return []string{"INSERT INTO audit_entries (arrival_id, entry_id, timestamp_ms, type, actor, body, body_digest, prev, hash) VALUES (1, " + id + `, 1, 'signed_in', 'user:ada', '{"type":"signed_in"}', 'no digest', '', '')`}
 }
 
 const allowedW1 = `{"request_id":"w-1","outcome":"allowed"}`
@@ -196,9 +201,11 @@ var corruptions = []corruption{
 		[]string{"UPDATE idempotency_records SET event_id = 1000 WHERE operation = 'name' AND idempotency_key = 'waits'"},
 		doctor.Finding{Code: doctor.NameEventWrong, SessionID: "work", RunID: "waits", IdempotencyKey: "waits"},
 	},
+	{"the first line of the audit's own log is gone", auditEntry("2"), doctor.Finding{Code: doctor.AuditEntryMissing, SessionID: rules.AllSessions, EventID: 2}},
+	{"a line of the audit's own log was changed", auditEntry("1"), doctor.Finding{Code: doctor.AuditChainBroken, SessionID: rules.AllSessions, EventID: 1}},
 }
 
-var tables = []string{"sessions", "runs", "requests", "events", "idempotency_records", "effects", "messages", "rules"}
+var tables = []string{"sessions", "runs", "requests", "events", "idempotency_records", "effects", "messages", "rules", "audit_entries"}
 
 // TestEachCorruptionIsNamed breaks a healthy database in one way after the other.
 func TestEachCorruptionIsNamed(t *testing.T) {

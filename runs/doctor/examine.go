@@ -29,6 +29,7 @@ type Rows struct {
 	Effects            int64 `json:"effects"`
 	Messages           int64 `json:"messages"`
 	Rules              int64 `json:"rules"`
+	AuditEntries       int64 `json:"audit_entries"`
 }
 
 // Healthy reports whether every invariant holds.
@@ -218,7 +219,10 @@ func (e *examiner) visitOrphans(rows *model.SessionRows) error {
 			all.Runs-before.Runs, all.Requests-before.Requests, all.Events-before.Events,
 			all.Effects-before.Effects, all.Messages-before.Messages))
 	}
-	return e.readRules(rows)
+	if err := e.readRules(rows); err != nil {
+		return err
+	}
+	return e.readEntries(rows)
 }
 
 // each counts the rows of a table, which is nil when the session has none, and calls visit

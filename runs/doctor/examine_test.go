@@ -222,7 +222,7 @@ type streamWalker model.RowStreams
 func (w streamWalker) Walk(_ context.Context, visit func(*model.SessionRows) error) error {
 	return model.RowStreams{
 		Sessions: orNone(w.Sessions), Runs: orNone(w.Runs), Requests: orNone(w.Requests), Events: orNone(w.Events),
-		Records: orNone(w.Records), Effects: orNone(w.Effects), Messages: orNone(w.Messages), Rules: orNone(w.Rules),
+		Records: orNone(w.Records), Effects: orNone(w.Effects), Messages: orNone(w.Messages), Rules: orNone(w.Rules), Entries: orNone(w.Entries),
 	}.Visit(visit)
 }
 

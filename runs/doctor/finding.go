@@ -92,14 +92,18 @@ const (
 	RuleOutlivesSession Code = "rule_outlives_session"
 	RuleUsesWrong       Code = "rule_uses_wrong"
 	RuleRevocationWrong Code = "rule_revocation_wrong"
+
+	AuditEntryMissing Code = "audit_entry_missing"
+	AuditChainBroken  Code = "audit_chain_broken"
 )
 
 // Finding is one broken invariant with the row that breaks it. Ids that do not apply are empty.
 type Finding struct {
-	Code           Code   `json:"code"`
-	SessionID      string `json:"session_id,omitempty"`
-	RunID          string `json:"run_id,omitempty"`
-	RequestID      string `json:"request_id,omitempty"`
+	Code      Code   `json:"code"`
+	SessionID string `json:"session_id,omitempty"`
+	RunID     string `json:"run_id,omitempty"`
+	RequestID string `json:"request_id,omitempty"`
+	// EventID is the number of the event, or of the line of the audit's own log.
 	EventID        int64  `json:"event_id,omitzero"`
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 	EffectID       string `json:"effect_id,omitempty"`

@@ -23,7 +23,8 @@ func Invariants() []Invariant {
 	all = append(all, effectInvariants.list()...)
 	all = append(all, messageInvariants.list()...)
 	all = append(all, recordInvariants.list()...)
-	return append(all, ruleInvariants.list()...)
+	all = append(all, ruleInvariants.list()...)
+	return append(all, entryInvariants.list()...)
 }
 
 // check is one invariant of a kind of row.

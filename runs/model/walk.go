@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
@@ -41,6 +42,9 @@ type SessionRows struct {
 	// Rules are in no particular order. Those of all sessions have the session id
 	// rules.AllSessions.
 	Rules RowSequence[rules.Rule]
+	// Entries are all lines of the audit's own log in the order of EntryID, and then those that are
+	// not sealed. They come with the session id rules.AllSessions.
+	Entries RowSequence[journal.Entry]
 }
 
 // NextRow returns the next row of a table, or nil after the last one.
@@ -57,6 +61,8 @@ type RowStreams struct {
 	Effects  NextRow[Effect]
 	Messages NextRow[Message]
 	Rules    NextRow[rules.Rule]
+	// Entries are those of [SessionRows], in their order.
+	Entries NextRow[journal.Entry]
 }
 
 // Visit merges the streams and calls visit once for each session id, also for ids of sessions
@@ -70,11 +76,12 @@ func (s RowStreams) Visit(visit func(*SessionRows) error) error {
 	effects := stream[Effect]{next: s.Effects, sessionOf: func(r *Effect) string { return r.SessionID }}
 	messages := stream[Message]{next: s.Messages, sessionOf: func(r *Message) string { return r.SessionID }}
 	ruleRows := stream[rules.Rule]{next: s.Rules, sessionOf: func(r *rules.Rule) string { return r.SessionID }}
+	entries := stream[journal.Entry]{next: s.Entries, sessionOf: func(*journal.Entry) string { return rules.AllSessions }, ended: s.Entries == nil}
 	all := []interface {
 		fill() error
 		first() (sessionID string, there bool)
 		skip(sessionID string) error
-	}{&sessions, &runRows, &requests, &events, &records, &effects, &messages, &ruleRows}
+	}{&sessions, &runRows, &requests, &events, &records, &effects, &messages, &ruleRows, &entries}
 
 	for {
 		sessionID, there := "", false
@@ -94,6 +101,7 @@ func (s RowStreams) Visit(visit func(*SessionRows) error) error {
 			Runs:      runRows.rowsOf(sessionID), Requests: requests.rowsOf(sessionID),
 			Events: events.rowsOf(sessionID), Records: records.rowsOf(sessionID),
 			Effects: effects.rowsOf(sessionID), Messages: messages.rowsOf(sessionID), Rules: ruleRows.rowsOf(sessionID),
+			Entries: entries.rowsOf(sessionID),
 		}
 		if first, more := sessions.first(); more && first == sessionID {
 			rows.Session, sessions.head = sessions.head, nil

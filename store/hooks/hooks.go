@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
@@ -89,10 +90,10 @@ func (k *Endpoints) Webhooks(ctx context.Context) ([]webhooks.Endpoint, error) {
 	return found, err
 }
 
-func (k *Endpoints) write(ctx context.Context, sql string, args ...any) (bool, error) {
+func (k *Endpoints) write(ctx context.Context, entry *journal.Entry, sql string, args ...any) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
 	defer cancel()
-	changed, err := k.writer.WriteTokens(ctx, tokens.Write{SQL: sql, Args: args})
+	changed, err := k.writer.WriteTokens(ctx, tokens.Write{SQL: sql, Args: args, Entry: entry})
 	return changed > 0, err
 }
 
@@ -105,28 +106,28 @@ func settingsOf(e *webhooks.Endpoint) (string, error) {
 }
 
 // AddWebhook implements webhooks.Store.
-func (k *Endpoints) AddWebhook(ctx context.Context, e *webhooks.Endpoint) (bool, error) {
+func (k *Endpoints) AddWebhook(ctx context.Context, e *webhooks.Endpoint, entry *journal.Entry) (bool, error) {
 	settings, err := settingsOf(e)
 	if err != nil {
 		return false, err
 	}
-	return k.write(ctx, k.statements.Add, e.WebhookID, settings, e.DataKey, e.Secret, e.PreviousSecret, e.PreviousUntilMs, e.DisabledAtMs, e.DisabledReason,
+	return k.write(ctx, entry, k.statements.Add, e.WebhookID, settings, e.DataKey, e.Secret, e.PreviousSecret, e.PreviousUntilMs, e.DisabledAtMs, e.DisabledReason,
 		e.CreatedAtMs, e.CreatedBy, e.UpdatedAtMs, api.MaxWebhooks)
 }
 
 // ChangeWebhook implements webhooks.Store.
-func (k *Endpoints) ChangeWebhook(ctx context.Context, e *webhooks.Endpoint, beforeMs int64) (bool, error) {
+func (k *Endpoints) ChangeWebhook(ctx context.Context, e *webhooks.Endpoint, beforeMs int64, entry *journal.Entry) (bool, error) {
 	settings, err := settingsOf(e)
 	if err != nil {
 		return false, err
 	}
-	return k.write(ctx, k.statements.Change, e.WebhookID, settings, e.DataKey, e.Secret, e.PreviousSecret, e.PreviousUntilMs, e.DisabledAtMs, e.DisabledReason,
+	return k.write(ctx, entry, k.statements.Change, e.WebhookID, settings, e.DataKey, e.Secret, e.PreviousSecret, e.PreviousUntilMs, e.DisabledAtMs, e.DisabledReason,
 		e.UpdatedAtMs, beforeMs)
 }
 
 // RemoveWebhook implements webhooks.Store.
-func (k *Endpoints) RemoveWebhook(ctx context.Context, webhookID string) (bool, error) {
-	return k.write(ctx, k.statements.Remove, webhookID)
+func (k *Endpoints) RemoveWebhook(ctx context.Context, webhookID string, entry *journal.Entry) (bool, error) {
+	return k.write(ctx, entry, k.statements.Remove, webhookID)
 }
 
 // DueDeliveries returns deliveries to a webhook that may be attempted now, the oldest of each session

@@ -208,6 +208,8 @@ WHERE token_id = $1 AND revoked_at_ms IS NULL AND (NOT $3::boolean OR role <> 'a
 		AND (other.expires_at_ms IS NULL OR other.expires_at_ms > $2)))`
 	sqlTouchToken = `
 UPDATE tokens SET last_used_at_ms = $2 WHERE token_id = $1 AND (last_used_at_ms IS NULL OR last_used_at_ms < $2)`
+	// sqlLockSeal keeps two replicas from sealing the same lines of the audit's own log.
+	sqlLockSeal = `SELECT pg_advisory_xact_lock(7525352681032215655)`
 	// sqlLockRevokeToken keeps two callers from revoking the last two admins at once.
 	sqlLockRevokeToken = `SELECT pg_advisory_xact_lock(7525352681032215654)`
 )
@@ -266,4 +268,16 @@ UPDATE webhooks SET settings = $2, data_key = $3, secret = $4, previous_secret =
 	disabled_reason = $8, updated_at_ms = $9
 WHERE webhook_id = $1 AND updated_at_ms = $10`
 	sqlRemoveWebhook = `DELETE FROM webhooks WHERE webhook_id = $1`
+)
+
+// The statements of the audit's own log.
+const (
+	// sqlInsertEntry is followed by the values of [tokens.EntryArgs].
+	sqlInsertEntry = `INSERT INTO audit_entries (timestamp_ms, type, actor, body, body_digest) `
+	sqlAddEntry    = sqlInsertEntry + `VALUES ($1, $2, $3, $4, $5)`
+	sqlSealEntry   = `
+UPDATE audit_entries SET entry_id = CAST($2 AS bigint), prev = $3, hash = $4
+WHERE arrival_id = $1 AND entry_id IS NULL
+	AND NOT EXISTS (SELECT 1 FROM audit_entries AS newer WHERE newer.entry_id >= CAST($2 AS bigint))
+	AND (CAST($2 AS bigint) = 1 OR EXISTS (SELECT 1 FROM audit_entries AS before WHERE before.entry_id = CAST($2 AS bigint) - 1 AND before.hash = $3))`
 )

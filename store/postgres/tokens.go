@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,7 +17,7 @@ var tokenStatements = tokens.Statements{
 	AddSignIn: sqlAddSignIn, RenewSignIn: sqlRenewSignIn, EndSignIn: sqlEndSignIn,
 	DropExpiredSignIns: sqlDropExpiredSignIns, DropOldestSignIns: sqlDropOldestSignIns, DropSignInsOfToken: sqlDropSignInsOfToken,
 	AddTicket: sqlAddTicket, SpendTicket: sqlSpendTicket, DropExpiredTickets: sqlDropExpiredTickets, DropOldestTickets: sqlDropOldestTickets,
-	AddSigningKey: sqlAddSigningKey, AddCheckpoint: sqlAddCheckpoint,
+	AddSigningKey: sqlAddSigningKey, AddCheckpoint: sqlAddCheckpoint, AddEntry: sqlAddEntry, SealEntry: sqlSealEntry, LockSeal: sqlLockSeal,
 	HeadsByID:     tokens.HeadsBy("session_id = ANY($1::text[])"),
 	SignInsByHash: tokens.SignInsBy("cookie_hash = ANY($1::text[])"),
 }
@@ -25,7 +27,11 @@ func (s *Store) WriteTokens(ctx context.Context, writes ...tokens.Write) (change
 	batch := &pgx.Batch{}
 	batch.Queue(sqlBegin)
 	for _, w := range writes {
-		batch.Queue(w.SQL, w.Args...).Exec(func(tag pgconn.CommandTag) error {
+		sql, args := w.SQL, w.Args
+		if w.Entry != nil {
+			sql, args = withEntry(w)
+		}
+		batch.Queue(sql, args...).Exec(func(tag pgconn.CommandTag) error {
 			changed = tag.RowsAffected()
 			return nil
 		})
@@ -33,4 +39,12 @@ func (s *Store) WriteTokens(ctx context.Context, writes ...tokens.Write) (change
 	batch.Queue(sqlCommit)
 	err = s.reads.SendBatch(ctx, batch).Close()
 	return changed, readFailure(ctx, err)
+}
+
+// withEntry returns a statement that also writes a line of the audit's own log when it changes a row.
+func withEntry(w tokens.Write) (sql string, args []any) {
+	n := len(w.Args)
+	sql = fmt.Sprintf("WITH changed AS (%s\nRETURNING 1)\n%sSELECT $%d::bigint, $%d::text, $%d::text, $%d::text, $%d::text\nWHERE EXISTS (SELECT 1 FROM changed)",
+		w.SQL, sqlInsertEntry, n+1, n+2, n+3, n+4, n+5)
+	return sql, append(slices.Clip(w.Args), tokens.EntryArgs(w.Entry)...)
 }

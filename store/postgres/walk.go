@@ -9,9 +9,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
 var (
@@ -96,20 +98,28 @@ func walk(ctx context.Context, conn *pgx.Conn, visit func(*model.SessionRows) er
 		Requests: readTable(ctx, conn, columns.Requests), Events: readTable(ctx, conn, columns.Events, "event_id"),
 		Records: readTable(ctx, conn, columns.Records), Effects: readTable(ctx, conn, columns.Effects),
 		Messages: readTable(ctx, conn, columns.Messages), Rules: readTable(ctx, conn, columns.Rules),
+		Entries: readCursor(ctx, conn, "audit_entries", tokens.WalkEntries, func(rows pgx.Rows, do func(*journal.Entry)) error {
+			return columns.Each(rows, tokens.EntryTargets, do)
+		}),
 	}
 	return streams.Visit(visit)
 }
 
-// readTable declares a cursor when the first row is asked for.
+// readTable reads a whole table by sessions.
 func readTable[R any](ctx context.Context, conn *pgx.Conn, table *columns.Table[R], order ...string) model.NextRow[R] {
-	cursor := "walk_" + table.Name
+	return readCursor(ctx, conn, table.Name, table.Walk(order...), func(rows pgx.Rows, do func(*R)) error { return table.Each(rows, do) })
+}
+
+// readCursor declares a cursor for a statement when the first row is asked for.
+func readCursor[R any](ctx context.Context, conn *pgx.Conn, name, sql string, each func(pgx.Rows, func(*R)) error) model.NextRow[R] {
+	cursor := "walk_" + name
 	fetch := "FETCH FORWARD " + strconv.Itoa(walkPage) + " FROM " + cursor
 	var page []*R
 	declared, last := false, false
 	return func() (*R, error) {
 		if !declared {
 			declared = true
-			if _, err := conn.Exec(ctx, "DECLARE "+cursor+" NO SCROLL CURSOR FOR "+table.Walk(order...)); err != nil {
+			if _, err := conn.Exec(ctx, "DECLARE "+cursor+" NO SCROLL CURSOR FOR "+sql); err != nil {
 				return nil, readFailure(ctx, err)
 			}
 		}
@@ -119,7 +129,7 @@ func readTable[R any](ctx context.Context, conn *pgx.Conn, table *columns.Table[
 				return nil, readFailure(ctx, err)
 			}
 			page = make([]*R, 0, walkPage)
-			err = table.Each(rows, func(row *R) { page = append(page, row) })
+			err = each(rows, func(row *R) { page = append(page, row) })
 			rows.Close()
 			if err != nil {
 				return nil, readFailure(ctx, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
 	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
 // The statements that write rows, each any number of them at once.
@@ -257,4 +258,7 @@ func queueWrites(batch *pgx.Batch, w *runs.Writes, amended []*model.Session) {
 	writeMessages.queueInsert(batch, w.NewMessages)
 	writeRules.queueUpdate(batch, w.UpdatedRules)
 	writeRules.queueInsert(batch, w.NewRules)
+	for _, entry := range w.Entries {
+		batch.Queue(sqlAddEntry, tokens.EntryArgs(entry)...).Exec(wrote(1))
+	}
 }

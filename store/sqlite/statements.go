@@ -112,3 +112,14 @@ UPDATE webhooks SET settings = $2, data_key = $3, secret = $4, previous_secret =
 WHERE webhook_id = $1 AND updated_at_ms = $10`
 	sqlRemoveWebhook = `DELETE FROM webhooks WHERE webhook_id = $1`
 )
+
+// The statements of the audit's own log.
+const (
+	sqlAddEntry = `
+INSERT INTO audit_entries (timestamp_ms, type, actor, body, body_digest) VALUES ($1, $2, $3, $4, $5)`
+	sqlSealEntry = `
+UPDATE audit_entries SET entry_id = CAST($2 AS bigint), prev = $3, hash = $4
+WHERE arrival_id = $1 AND entry_id IS NULL
+	AND NOT EXISTS (SELECT 1 FROM audit_entries AS newer WHERE newer.entry_id >= CAST($2 AS bigint))
+	AND (CAST($2 AS bigint) = 1 OR EXISTS (SELECT 1 FROM audit_entries AS before WHERE before.entry_id = CAST($2 AS bigint) - 1 AND before.hash = $3))`
+)

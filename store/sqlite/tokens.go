@@ -12,7 +12,7 @@ var tokenStatements = tokens.Statements{
 	AddSignIn: sqlAddSignIn, RenewSignIn: sqlRenewSignIn, EndSignIn: sqlEndSignIn,
 	DropExpiredSignIns: sqlDropExpiredSignIns, DropOldestSignIns: sqlDropOldestSignIns, DropSignInsOfToken: sqlDropSignInsOfToken,
 	AddTicket: sqlAddTicket, SpendTicket: sqlSpendTicket, DropExpiredTickets: sqlDropExpiredTickets, DropOldestTickets: sqlDropOldestTickets,
-	AddSigningKey: sqlAddSigningKey, AddCheckpoint: sqlAddCheckpoint,
+	AddSigningKey: sqlAddSigningKey, AddCheckpoint: sqlAddCheckpoint, AddEntry: sqlAddEntry, SealEntry: sqlSealEntry,
 	HeadsByID:     tokens.HeadsBy("session_id IN (SELECT value FROM json_each($1))"),
 	SignInsByHash: tokens.SignInsBy("cookie_hash IN (SELECT value FROM json_each($1))"),
 }
@@ -33,6 +33,13 @@ func (s *Store) WriteTokens(ctx context.Context, writes ...tokens.Write) (change
 			// SQLite may have rolled back by itself, and then there is nothing to do.
 			_, _ = write.exec(ctx, sqlRollback)
 			return 0, failed("write tokens", err)
+		}
+		if w.Entry == nil || changed == 0 {
+			continue
+		}
+		if _, err := write.exec(ctx, sqlAddEntry, tokens.EntryArgs(w.Entry)...); err != nil {
+			_, _ = write.exec(ctx, sqlRollback) // as above
+			return 0, failed("write the audit's log", err)
 		}
 	}
 	if _, err := write.exec(ctx, sqlCommit); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
 var (
@@ -113,6 +114,7 @@ func walk(ctx context.Context, conn *sql.Conn, visit func(*model.SessionRows) er
 		Requests: readTable(&open, columns.Requests), Events: readTable(&open, columns.Events, "event_id"),
 		Records: readTable(&open, columns.Records), Effects: readTable(&open, columns.Effects),
 		Messages: readTable(&open, columns.Messages), Rules: readTable(&open, columns.Rules),
+		Entries: readRows(&open, tokens.WalkEntries, tokens.EntryTargets),
 	}
 	return streams.Visit(visit)
 }
@@ -124,13 +126,18 @@ type openTables struct {
 	rows []*sql.Rows
 }
 
-// readTable starts a statement with its first row.
+// readTable reads a whole table by sessions.
 func readTable[R any](open *openTables, table *columns.Table[R], order ...string) model.NextRow[R] {
+	return readRows(open, table.Walk(order...), table.Targets)
+}
+
+// readRows starts a statement with its first row.
+func readRows[R any](open *openTables, statement string, targets func(*R) []any) model.NextRow[R] {
 	var rows *sql.Rows
 	return func() (*R, error) {
 		if rows == nil {
 			var err error
-			if rows, err = open.conn.QueryContext(open.ctx, table.Walk(order...)); err != nil {
+			if rows, err = open.conn.QueryContext(open.ctx, statement); err != nil {
 				return nil, readFailed(open.ctx, err)
 			}
 			open.rows = append(open.rows, rows)
@@ -139,7 +146,7 @@ func readTable[R any](open *openTables, table *columns.Table[R], order ...string
 			return nil, readFailed(open.ctx, rows.Err())
 		}
 		row := new(R)
-		if err := rows.Scan(table.Targets(row)...); err != nil {
+		if err := rows.Scan(targets(row)...); err != nil {
 			return nil, readFailed(open.ctx, err)
 		}
 		return row, nil

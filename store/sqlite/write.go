@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
 // The statements that write rows, one at a time.
@@ -141,12 +143,23 @@ func writeAll(ctx context.Context, c *connection, w *runs.Writes, amended []*mod
 		func() error { return writeRecords.insertRows(ctx, c, w.Records) },
 		func() error { return writeRules.insertRows(ctx, c, w.NewRules) },
 		func() error { return writeRules.updateRows(ctx, c, w.UpdatedRules) },
+		func() error { return addEntries(ctx, c, w.Entries) },
 		func() error { return writeEffects.insertRows(ctx, c, w.NewEffects) },
 		func() error { return writeEffects.updateRows(ctx, c, w.UpdatedEffects) },
 		func() error { return writeMessages.insertRows(ctx, c, w.NewMessages) },
 		func() error { return writeMessages.updateRows(ctx, c, w.UpdatedMessages) },
 	} {
 		if err := write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addEntries writes lines of the audit's own log.
+func addEntries(ctx context.Context, c *connection, entries []*journal.Entry) error {
+	for _, entry := range entries {
+		if _, err := c.exec(ctx, sqlAddEntry, tokens.EntryArgs(entry)...); err != nil {
 			return err
 		}
 	}

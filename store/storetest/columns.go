@@ -108,7 +108,7 @@ func (h *harness) webhook(webhookID string, settings webhooks.Settings) {
 	h.Helper()
 	store, keeps := h.store.(webhookStore)
 	require.True(h, keeps)
-	added, err := store.AddWebhook(h.ctx, &webhooks.Endpoint{WebhookID: webhookID, Settings: settings, DataKey: "k", Secret: "s", CreatedBy: person.Name})
+	added, err := store.AddWebhook(h.ctx, &webhooks.Endpoint{WebhookID: webhookID, Settings: settings, DataKey: "k", Secret: "s", CreatedBy: person.Name}, nil)
 	require.NoError(h, err)
 	require.True(h, added)
 	require.NoError(h, store.RefreshWebhooks(h.ctx))

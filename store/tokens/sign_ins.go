@@ -3,6 +3,7 @@ package tokens
 import (
 	"context"
 
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
@@ -15,11 +16,11 @@ const readSignIns = `SELECT cookie_hash, token_id, created_at_ms, expires_at_ms 
 func SignInsBy(condition string) string { return readSignIns + " WHERE " + condition }
 
 // AddSignIn implements auth.SignIns.
-func (k *Keeper) AddSignIn(ctx context.Context, in *auth.SignIn) error {
+func (k *Keeper) AddSignIn(ctx context.Context, in *auth.SignIn, entry *journal.Entry) error {
 	_, err := k.write(ctx,
-		Write{k.statements.DropExpiredSignIns, []any{in.CreatedAtMs}},
-		Write{k.statements.DropOldestSignIns, []any{in.TokenID, auth.MaxSignIns - 1}},
-		Write{k.statements.AddSignIn, []any{in.CookieHash, in.TokenID, in.CreatedAtMs, in.ExpiresAtMs}})
+		Write{SQL: k.statements.DropExpiredSignIns, Args: []any{in.CreatedAtMs}},
+		Write{SQL: k.statements.DropOldestSignIns, Args: []any{in.TokenID, auth.MaxSignIns - 1}},
+		Write{SQL: k.statements.AddSignIn, Args: []any{in.CookieHash, in.TokenID, in.CreatedAtMs, in.ExpiresAtMs}, Entry: entry})
 	return err
 }
 
@@ -61,12 +62,12 @@ func (k *Keeper) SignInsByHash(ctx context.Context, cookieHashes []string) ([]au
 
 // RenewSignIn implements auth.SignIns.
 func (k *Keeper) RenewSignIn(ctx context.Context, cookieHash string, expiresAtMs int64) error {
-	_, err := k.write(ctx, Write{k.statements.RenewSignIn, []any{cookieHash, expiresAtMs}})
+	_, err := k.write(ctx, Write{SQL: k.statements.RenewSignIn, Args: []any{cookieHash, expiresAtMs}})
 	return err
 }
 
 // EndSignIn implements auth.SignIns.
-func (k *Keeper) EndSignIn(ctx context.Context, cookieHash string) error {
-	_, err := k.write(ctx, Write{k.statements.EndSignIn, []any{cookieHash}})
+func (k *Keeper) EndSignIn(ctx context.Context, cookieHash string, entry *journal.Entry) error {
+	_, err := k.write(ctx, Write{SQL: k.statements.EndSignIn, Args: []any{cookieHash}, Entry: entry})
 	return err
 }

@@ -3,6 +3,7 @@ package tokens
 import (
 	"context"
 
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
@@ -13,10 +14,10 @@ const signingKeys = `SELECT key_id, public_key, created_at_ms FROM signing_keys 
 var _ signing.Keeper = (*Keeper)(nil)
 
 // AddSigningKeys implements signing.Keeper.
-func (k *Keeper) AddSigningKeys(ctx context.Context, keys []signing.PublicKey) error {
+func (k *Keeper) AddSigningKeys(ctx context.Context, keys []signing.PublicKey, entries []*journal.Entry) error {
 	writes := make([]Write, len(keys))
 	for i, key := range keys {
-		writes[i] = Write{k.statements.AddSigningKey, []any{key.KeyID, key.X, key.CreatedAtMs}}
+		writes[i] = Write{SQL: k.statements.AddSigningKey, Args: []any{key.KeyID, key.X, key.CreatedAtMs}, Entry: entries[i]}
 	}
 	_, err := k.write(ctx, writes...)
 	return err

@@ -1,5 +1,5 @@
-// Package tokens keeps tokens, the public keys of signatures and checkpoints for both engines: it implements
-// auth.Tokens, signing.Keeper and audit.CheckpointRows with the statements of an engine. They belong to no session, so
+// Package tokens keeps tokens, the public keys of signatures, checkpoints and the audit's own log for both engines: it implements
+// auth.Tokens, signing.Keeper, audit.CheckpointRows and journal.Rows with the statements of an engine. They belong to no session, so
 // their changes are short transactions of their own and no commands of the door.
 //
 // It must not know a driver, nor what a role may do.
@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
@@ -20,6 +21,9 @@ import (
 type Write struct {
 	SQL  string
 	Args []any
+	// Entry, unless it is nil, is a line of the audit's own log that is written when the statement
+	// changes a row.
+	Entry *journal.Entry
 }
 
 // Writer runs statements in one transaction and returns how many rows the last one changed.
@@ -60,6 +64,12 @@ type Statements struct {
 	HeadsByID string
 	// Touch is of $1 token_id and $2 last_used_at_ms.
 	Touch string
+	// AddEntry is of [EntryArgs]. SealEntry is of $1 arrival_id, $2 entry_id, $3 prev and $4 hash. It
+	// leaves a line that is sealed, and does nothing unless the line before it, whose hash prev is, is the newest.
+	AddEntry, SealEntry string
+	// LockSeal keeps others from sealing lines of the audit's own log at the same time; "" where
+	// nobody can.
+	LockSeal string
 	// LockRevoke, before Revoke, keeps others from revoking at the same time; "" where
 	// nobody can.
 	LockRevoke string
@@ -160,8 +170,8 @@ func (k *Keeper) write(ctx context.Context, writes ...Write) (int64, error) {
 }
 
 // AddToken implements auth.Tokens.
-func (k *Keeper) AddToken(ctx context.Context, t *auth.Token) (*auth.Token, error) {
-	changed, err := k.write(ctx, Write{k.statements.Insert, []any{
+func (k *Keeper) AddToken(ctx context.Context, t *auth.Token, entry *journal.Entry) (*auth.Token, error) {
+	changed, err := k.write(ctx, Write{SQL: k.statements.Insert, Entry: entry, Args: []any{
 		t.TokenID, t.Name, string(t.Role), t.Principal, texts(t.Groups), texts(t.SessionPrefixes), texts(t.AgentIDs), t.MayActFor, t.MayAlways, t.Hint,
 		t.SecretHash, orNull(t.PreviousHash), numberOrNull(t.PreviousUntilMs), t.CreatedAtMs, t.CreatedBy,
 		numberOrNull(t.ExpiresAtMs), numberOrNull(t.RevokedAtMs), numberOrNull(t.LastUsedAtMs), orNull(t.Key), orNull(t.Fingerprint),
@@ -215,14 +225,15 @@ func (k *Keeper) AnyToken(ctx context.Context) (bool, error) {
 }
 
 // RotateToken implements auth.Tokens.
-func (k *Keeper) RotateToken(ctx context.Context, tokenID, hash, hint string, previousUntilMs, nowMs int64) (bool, error) {
-	changed, err := k.write(ctx, Write{k.statements.DropSignInsOfToken, []any{tokenID}}, Write{k.statements.Rotate, []any{tokenID, hash, hint, previousUntilMs, nowMs}})
+func (k *Keeper) RotateToken(ctx context.Context, tokenID, hash, hint string, previousUntilMs, nowMs int64, entry *journal.Entry) (bool, error) {
+	changed, err := k.write(ctx, Write{SQL: k.statements.DropSignInsOfToken, Args: []any{tokenID}},
+		Write{SQL: k.statements.Rotate, Args: []any{tokenID, hash, hint, previousUntilMs, nowMs}, Entry: entry})
 	return changed > 0, err
 }
 
 // RevokeToken implements auth.Tokens.
-func (k *Keeper) RevokeToken(ctx context.Context, tokenID string, keepAdmin bool, nowMs int64) (bool, error) {
-	writes := []Write{{k.statements.Revoke, []any{tokenID, nowMs, keepAdmin}}}
+func (k *Keeper) RevokeToken(ctx context.Context, tokenID string, keepAdmin bool, nowMs int64, entry *journal.Entry) (bool, error) {
+	writes := []Write{{SQL: k.statements.Revoke, Args: []any{tokenID, nowMs, keepAdmin}, Entry: entry}}
 	if k.statements.LockRevoke != "" {
 		writes = []Write{{SQL: k.statements.LockRevoke}, writes[0]}
 	}
@@ -232,7 +243,7 @@ func (k *Keeper) RevokeToken(ctx context.Context, tokenID string, keepAdmin bool
 
 // TouchToken implements auth.Tokens.
 func (k *Keeper) TouchToken(ctx context.Context, tokenID string, usedAtMs int64) error {
-	_, err := k.write(ctx, Write{k.statements.Touch, []any{tokenID, usedAtMs}})
+	_, err := k.write(ctx, Write{SQL: k.statements.Touch, Args: []any{tokenID, usedAtMs}})
 	return err
 }
 

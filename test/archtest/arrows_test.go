@@ -33,7 +33,7 @@ type place struct {
 }
 
 // domain are the packages that the domain stands on.
-var domain = []string{"api", "audit/chain", "auth", "webhooks", "runs/refusal", "runs/document", "runs/rules", "runs/model"}
+var domain = []string{"api", "audit/chain", "audit/journal", "auth", "webhooks", "runs/refusal", "runs/document", "runs/rules", "runs/model"}
 
 // with returns the packages together with those that the domain stands on.
 func with(names ...string) []string { return append(names, domain...) }
@@ -48,19 +48,20 @@ var program = with("internal/failpoint", "webhooks/egress", "webhooks/deliver", 
 var places = []place{
 	{name: "."},
 	{name: "api", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "auth", ours: []string{"api", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "auth/signing", ours: []string{"api"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "auth", ours: []string{"api", "audit/chain", "audit/journal", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "auth/signing", ours: []string{"api", "audit/chain", "audit/journal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "auth/sealing", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "audit", ours: with("auth/signing", "runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "webhooks", ours: []string{"api", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "webhooks", ours: []string{"api", "audit/chain", "audit/journal", "auth", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "webhooks/egress", ours: []string{"api"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "webhooks/deliver", ours: with("internal/failpoint", "runs", "webhooks/egress"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "audit/journal", ours: []string{"api", "audit/chain"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "audit/chain", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	// The storeys of the domain, from the ground up.
 	{name: "runs/refusal", ours: []string{"api"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs/document", ours: []string{"api", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs/rules", ours: []string{"api", "runs/refusal", "runs/document"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "runs/model", ours: []string{"api", "audit/chain", "runs/refusal", "runs/document", "runs/rules"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "runs/model", ours: []string{"api", "audit/chain", "audit/journal", "runs/refusal", "runs/document", "runs/rules"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs", ours: domain, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs/*", ours: with("runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/failpoint", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},

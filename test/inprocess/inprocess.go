@@ -111,6 +111,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 				return deliverer.Test(ctx, e, runs.NewID)
 			},
 		},
+		Checkpoints: opened, Journal: opened,
 		Signing: signatures, Keyring: keyring, Sealer: options.Sealer, LogRequests: options.Logger != nil,
 		Store: opened, Hub: hub, Claims: dispatcher, Logger: logger,
 		Dialects: mounts,

@@ -172,6 +172,53 @@ export interface components {
             /** @description The run that asks. */
             run: components["schemas"]["RunView"];
         };
+        AuditEntry: {
+            /** @description Who did it: a principal, who decided, what vouches for whom a token stands (`oidc`, `certificate`), or `system`. */
+            actor: string;
+            body_digest: string;
+            event: components["schemas"]["AuditEvent"];
+            hash: string;
+            /** @description The number of the line, from 1 without gaps. */
+            id: string;
+            /** @description The `hash` of the line before; empty in the first. */
+            prev: string;
+            /** Format: int64 */
+            timestamp_ms: number;
+        };
+        /** @description What happened. Members that do not apply are absent. */
+        AuditEvent: {
+            /** @description The token that the actor showed. */
+            by_token_id?: string;
+            effect?: string;
+            /** Format: int64 */
+            grace_ms?: number;
+            /** @description The host of a webhook's URL. */
+            host?: string;
+            key_id?: string;
+            name?: string;
+            principal?: string;
+            reason?: string;
+            role?: string;
+            rule_id?: string;
+            /** @description Of a rule: its session, or `*`. Of an export: its session. */
+            session_id?: string;
+            /** Format: int64 */
+            since_ms?: number;
+            /** @description What a rule says, at most 1,000 bytes of it. */
+            text?: string;
+            token_id?: string;
+            /** @enum {string} */
+            type: "token_created" | "token_rotated" | "token_revoked" | "signed_in" | "signed_out" | "rule_created" | "rule_revoked" | "webhook_created" | "webhook_changed" | "webhook_rotated" | "webhook_disabled" | "webhook_rewrapped" | "webhook_removed" | "key_added" | "audit_exported";
+            /** @description By which way: as in `GET /v1/me`, `database` for the command line with `--database`, or, for a rule, as in a resolution. */
+            via?: string;
+            /** @description Whose credential it was, when the actor is somebody for whom it may act. */
+            via_principal?: string;
+            webhook_id?: string;
+        };
+        AuditList: {
+            data: components["schemas"]["AuditEntry"][];
+            next_cursor: string | null;
+        };
         /** @enum {string} */
         Behavior: "allow" | "deny";
         CancelQuestion: {

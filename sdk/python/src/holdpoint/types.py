@@ -167,6 +167,52 @@ class AskParentReply(TypedDict):
     run: RunView
 
 
+class AuditEntry(TypedDict):
+    # Who did it: a principal, who decided, what vouches for whom a token stands (`oidc`, `certificate`), or `system`.
+    actor: str
+    body_digest: str
+    event: AuditEvent
+    hash: str
+    # The number of the line, from 1 without gaps.
+    id: str
+    # The `hash` of the line before; empty in the first.
+    prev: str
+    timestamp_ms: int
+
+
+class AuditEvent(TypedDict):
+    # What happened. Members that do not apply are absent.
+    # The token that the actor showed.
+    by_token_id: NotRequired[str]
+    effect: NotRequired[str]
+    grace_ms: NotRequired[int]
+    # The host of a webhook's URL.
+    host: NotRequired[str]
+    key_id: NotRequired[str]
+    name: NotRequired[str]
+    principal: NotRequired[str]
+    reason: NotRequired[str]
+    role: NotRequired[str]
+    rule_id: NotRequired[str]
+    # Of a rule: its session, or `*`. Of an export: its session.
+    session_id: NotRequired[str]
+    since_ms: NotRequired[int]
+    # What a rule says, at most 1,000 bytes of it.
+    text: NotRequired[str]
+    token_id: NotRequired[str]
+    type: Literal['token_created', 'token_rotated', 'token_revoked', 'signed_in', 'signed_out', 'rule_created', 'rule_revoked', 'webhook_created', 'webhook_changed', 'webhook_rotated', 'webhook_disabled', 'webhook_rewrapped', 'webhook_removed', 'key_added', 'audit_exported']
+    # By which way: as in `GET /v1/me`, `database` for the command line with `--database`, or, for a rule, as in a resolution.
+    via: NotRequired[str]
+    # Whose credential it was, when the actor is somebody for whom it may act.
+    via_principal: NotRequired[str]
+    webhook_id: NotRequired[str]
+
+
+class AuditList(TypedDict):
+    data: list[AuditEntry]
+    next_cursor: str | None
+
+
 class CancelQuestion(TypedDict):
     idempotency_key: NotRequired[str]
     justification: NotRequired[str]

@@ -1,0 +1,82 @@
+package tokens
+
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/audit/journal"
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/read"
+)
+
+const (
+	// ReadEntries reads what [EntryTargets] takes.
+	ReadEntries = `SELECT arrival_id, coalesce(entry_id, 0), timestamp_ms, type, actor, body, body_digest, coalesce(prev, ''), coalesce(hash, '') FROM audit_entries`
+
+	// WalkEntries reads all of them in their order, those that are not sealed last.
+	WalkEntries = ReadEntries + ` ORDER BY entry_id NULLS LAST, arrival_id`
+
+	pendingEntries = ReadEntries + ` WHERE entry_id IS NULL ORDER BY arrival_id LIMIT $1`
+	lastEntry      = ReadEntries + ` WHERE entry_id IS NOT NULL ORDER BY entry_id DESC LIMIT 1`
+	entriesAfter   = ReadEntries + ` WHERE entry_id > $1 ORDER BY entry_id LIMIT $2`
+)
+
+var _ journal.Rows = (*Keeper)(nil)
+
+// EntryArgs returns the arguments of the statement that adds a line.
+func EntryArgs(e *journal.Entry) []any {
+	return []any{e.TimestampMs, string(e.Type), e.Actor, string(e.Body), e.BodyDigest}
+}
+
+// EntryTargets returns where a line is scanned to.
+func EntryTargets(e *journal.Entry) []any {
+	return []any{&e.ArrivalID, &e.EntryID, &e.TimestampMs, (*string)(&e.Type), &e.Actor, (*[]byte)(&e.Body), &e.BodyDigest, &e.Prev, &e.Hash}
+}
+
+// AddEntry implements journal.Rows.
+func (k *Keeper) AddEntry(ctx context.Context, entry *journal.Entry) error {
+	_, err := k.write(ctx, Write{SQL: k.statements.AddEntry, Args: EntryArgs(entry)})
+	return err
+}
+
+// PendingEntries implements journal.Rows.
+func (k *Keeper) PendingEntries(ctx context.Context, limit int) ([]journal.Entry, error) {
+	return k.entries(ctx, pendingEntries, limit)
+}
+
+// LastEntry implements journal.Rows.
+func (k *Keeper) LastEntry(ctx context.Context) (journal.Entry, error) {
+	found, err := k.entries(ctx, lastEntry)
+	if err != nil || len(found) == 0 {
+		return journal.Entry{}, err
+	}
+	return found[0], nil
+}
+
+// EntriesAfter implements journal.Rows.
+func (k *Keeper) EntriesAfter(ctx context.Context, entryID int64, limit int) ([]journal.Entry, error) {
+	return k.entries(ctx, entriesAfter, entryID, limit)
+}
+
+// SealEntries implements journal.Rows.
+func (k *Keeper) SealEntries(ctx context.Context, entries []journal.Entry) error {
+	writes := make([]Write, 0, len(entries)+1)
+	if k.statements.LockSeal != "" {
+		writes = append(writes, Write{SQL: k.statements.LockSeal})
+	}
+	for i := range entries {
+		e := &entries[i]
+		writes = append(writes, Write{SQL: k.statements.SealEntry, Args: []any{e.ArrivalID, e.EntryID, e.Prev, e.Hash}})
+	}
+	_, err := k.write(ctx, writes...)
+	return err
+}
+
+func (k *Keeper) entries(ctx context.Context, sql string, args ...any) ([]journal.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	var found []journal.Entry
+	err := k.db.Ask(ctx, read.Query{SQL: sql, Args: args, Read: func(rows columns.Rows) error {
+		return columns.Each(rows, EntryTargets, func(e *journal.Entry) { found = append(found, *e) })
+	}})
+	return found, err
+}
