@@ -66,7 +66,8 @@ func testAuditLog(t *testing.T, a *rig, keyring *auth.Keyring) {
 	report, err := audit.Verify(strings.NewReader(export.text+"\n"), keys)
 	require.NoError(t, err)
 	require.EqualValues(t, len(before)+len(log), report.Entries, "the export tells of itself")
-
+	a.get(t, "/v1/audit?cursor=nonsense", bearer(root), unchecked()).refused(api.CodeInvalidCursor)
+	a.get(t, "/v1/audit?limit=101", bearer(root), unchecked()).refused(api.CodeInvalidLimit)
 }
 
 // auditLog reads the whole log in small pages and checks that it is one chain.
