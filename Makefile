@@ -113,6 +113,10 @@ restart: ## Restart the service with 100,000 runs suspended and debts to pay
 smoke: ## Run README's quick start against a fresh clone and the built program
 	bash .ci/smoke
 
+.PHONY: release
+release: ## Check the release build, and that two clones make the same program (minutes: nothing is cached)
+	bash .ci/release/check twice
+
 .PHONY: image
 image: ## Build the last stage of the Dockerfile and run it as it is deployed
 	bash .ci/image

@@ -2,7 +2,10 @@ module github.com/holdpoint/holdpoint/ci/release
 
 go 1.26
 
-require github.com/goreleaser/goreleaser/v2 v2.13.0
+require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
+	github.com/goreleaser/goreleaser/v2 v2.13.0
+)
 
 require (
 	dario.cat/mergo v1.0.2 // indirect
